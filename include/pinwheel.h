@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * pinwheel.h: how the processes of one parallel job find each other.
+ *
+ * Portals needs no launcher: whoever knows a process's physical id can send to
+ * it. This library adds what a launcher knows: the rank of this process, the
+ * number of ranks, a small key-value space, a barrier, and from these the map
+ * from ranks to physical ids that PtlSetMap wants.
+ *
+ *     struct pinwheel_job *job;
+ *     ptl_handle_ni_t ni;
+ *     ...
+ *     if (pinwheel_job_init(&job) != 0) {
+ *         fprintf(stderr, "%s\n", pinwheel_job_error(NULL));
+ *         ...
+ *     }
+ *     PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_LOGICAL, PTL_PID_ANY, NULL, NULL, &ni);
+ *     if (pinwheel_job_set_map(job, ni) != 0) ...       now ranks are addresses
+ *     ... append entries, then pinwheel_job_barrier(job), then send ...
+ *     pinwheel_job_barrier(job);                        nobody leaves early
+ *     PtlNIFini(ni);
+ *     pinwheel_job_finalize(job);
+ *
+ * Launchers. The library speaks PMI-1 over the connection named by PMI_FD, as
+ *   `pinwheel run` and MPICH's mpiexec (Hydra) provide it. Without one, a
+ *   process is a job of one rank and everything works.
+ * Errors. Functions that return int return 0 or a negative errno value;
+ *   pinwheel_job_error() then has one line of text. After -EPIPE or -EPROTO the
+ *   connection is of no further use. Nothing aborts or exits.
+ * Ownership. Strings and maps passed in are copied. The job belongs to the
+ *   caller until pinwheel_job_finalize().
+ * Threads. One thread at a time may use a job. A process has one connection to
+ *   its launcher, hence one job at a time; a forked child must not use its
+ *   parent's.
+ * Blocking. Every call that is said to ask the launcher waits for its answer;
+ *   pinwheel_job_barrier(), _map() and _set_map() wait for all other ranks. They
+ *   make no Portals progress themselves (a thread of libportals does).
+ * Collective. Calls so marked must be made by all ranks, in the same order.
+ */
+#ifndef PINWHEEL_H
+#define PINWHEEL_H
+
+#include <stddef.h>
+
+#include "portals4.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Exported from libpinwheel, whatever -fvisibility the library is built with. */
+#if defined(__GNUC__)
+#define PINWHEEL_EXPORT __attribute__((visibility("default")))
+#else
+#define PINWHEEL_EXPORT
+#endif
+
+struct pinwheel_job;
+
+/* pinwheel_job_init() joins the job that this process was started in, or makes
+ * a job of one rank if it was started by no launcher. It does not need PtlInit.
+ * On failure *job is NULL and pinwheel_job_error(NULL) has the text.
+ *   -EINVAL     PMI_FD, PMI_RANK or PMI_SIZE is missing or no such number
+ *   -EBADF      PMI_FD names no open connection
+ *   -EBUSY      this process has a job already
+ *   -EALREADY   this process had a job and finalized it; PMI-1 joins once
+ *   -EOPNOTSUPP the launcher offers PMI_PORT instead of PMI_FD
+ *   -EPROTO     the launcher does not speak PMI-1
+ *   -EPIPE      the launcher went away
+ *   -ENOMEM */
+PINWHEEL_EXPORT int pinwheel_job_init(struct pinwheel_job **job);
+
+/* pinwheel_job_finalize() leaves the job and frees it; NULL is legal. The
+ * connection to the launcher is closed, so an MPI library that shares it must be
+ * finalized before. -EPIPE or -EPROTO: freed all the same. */
+PINWHEEL_EXPORT int pinwheel_job_finalize(struct pinwheel_job *job);
+
+/* pinwheel_job_rank() returns this process's rank, 0 to size - 1. */
+PINWHEEL_EXPORT int pinwheel_job_rank(const struct pinwheel_job *job);
+
+/* pinwheel_job_size() returns the number of ranks. */
+PINWHEEL_EXPORT int pinwheel_job_size(const struct pinwheel_job *job);
+
+/* pinwheel_job_key() returns the secret that the job's processes share, 32 hex
+ * digits of PINWHEEL_JOB_KEY, or NULL if the launcher gave none. */
+PINWHEEL_EXPORT const char *pinwheel_job_key(const struct pinwheel_job *job);
+
+/* pinwheel_job_put() publishes `value` under `key`. Other ranks see it after the
+ * next barrier. A key is put once in a job's life; names that begin with "pw-"
+ * are the library's own. Asks the launcher.
+ *   -EINVAL       the key is empty, or key or value holds a blank, a control
+ *                 character or a byte beyond ASCII (PMI-1 cannot carry them;
+ *                 the key no '=' either)
+ *   -ENAMETOOLONG the key or the value is longer than the launcher takes (63
+ *                 and 1023 bytes for `pinwheel run`)
+ *   -EEXIST       refused, as a rule because the key was put before (Hydra does
+ *                 not notice that)
+ *   -ENOMEM       (without a launcher) */
+PINWHEEL_EXPORT int pinwheel_job_put(struct pinwheel_job *job, const char *key, const char *value);
+
+/* pinwheel_job_get() copies the value of `key`, with its final NUL, into `buf`
+ * of `size` bytes. Asks the launcher.
+ *   -ENOENT  no rank put that key
+ *   -ERANGE  the value does not fit; buf is untouched
+ *   -EINVAL  as in pinwheel_job_put() */
+PINWHEEL_EXPORT int pinwheel_job_get(struct pinwheel_job *job, const char *key, char *buf,
+                                     size_t size);
+
+/* pinwheel_job_barrier() returns when all ranks have called it. Collective. */
+PINWHEEL_EXPORT int pinwheel_job_barrier(struct pinwheel_job *job);
+
+/* pinwheel_job_map() collects the physical ids that all ranks have on `ni`, an
+ * interface of this process: map[r] is rank r's, and `map` has room for
+ * pinwheel_job_size() entries. May be called for several interfaces. Collective.
+ *   -EINVAL  PtlGetPhysId refused `ni`
+ *   -ENXIO   it did so in another rank, which the text names */
+PINWHEEL_EXPORT int pinwheel_job_map(struct pinwheel_job *job, ptl_handle_ni_t ni,
+                                     ptl_process_t *map);
+
+/* pinwheel_job_set_map() does that and gives the map to PtlSetMap, so that ranks
+ * are the process ids of `ni`, which must be a logical interface. An interface
+ * that has the same map already is left as it is. Collective.
+ *   -EINVAL  PtlGetPhysId or PtlSetMap refused `ni`
+ *   -ENXIO   PtlGetPhysId did so in another rank
+ *   -EEXIST  `ni` has another map already
+ *   -ENOMEM */
+PINWHEEL_EXPORT int pinwheel_job_set_map(struct pinwheel_job *job, ptl_handle_ni_t ni);
+
+/* pinwheel_job_error() returns one line about the last call with `job` that
+ * failed, or, for NULL, about this thread's last pinwheel_job_init() or
+ * pinwheel_job_finalize() that did; "" if none. Valid until the next call. */
+PINWHEEL_EXPORT const char *pinwheel_job_error(const struct pinwheel_job *job);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sPIN on Portals 4, the host's side: attach handlers to an entry.
+ *
+ * A handler is a small C function that the NIC runs on the packets of a message
+ * that matched an entry. It is written against spin_handler.h; this header is
+ * for the program that appends the entry.
+ *
+ *      PtlMEAppendHandlers ──► entry ──► header handler      once, first
+ *                                   ├──► payload handlers    one a packet, in parallel
+ *                                   └──► completion handler  once, last, before the event
+ *                               all of them: HPU memory (`state`) and, by DMA, two ranges of
+ *                               the host: the entry's and handler_host_mem
+ *
+ * The interface is appendix B of "sPIN: High-performance streaming Processing
+ * in the Network" (SC'17). Every function returns a PTL_ code and may be called
+ * by any thread.
+ */
+#ifndef SPIN_H
+#define SPIN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "portals4.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What handlers are called with; defined in spin_handler.h. */
+typedef struct ptl_header ptl_header_t;
+typedef struct ptl_payload ptl_payload_t;
+
+typedef int (*ptl_header_handler_t)(const ptl_header_t header, void *state);
+typedef int (*ptl_payload_handler_t)(const ptl_payload_t payload, void *state);
+typedef int (*ptl_completion_handler_t)(ptl_size_t dropped_bytes, bool flow_control_triggered,
+                                        void *state);
+
+/* A piece of HPU memory. */
+typedef ptl_handle_any_t ptl_handle_hpu_mem_t;
+#define PTL_HPU_MEM_NONE ((ptl_handle_hpu_mem_t)0xbfffffff)
+
+/* Options of ptl_handlers_t. Neither is accepted in this version. */
+#define PTL_HANDLER_IOVEC    (1u << 0) /* handler_host_mem is an array of ptl_iovec_t */
+#define PTL_HANDLER_INACTIVE (1u << 1) /* linked, but no message matches until it is activated */
+
+/* The three handlers of an entry, and the memory they work on. Any handler may
+ * be NULL and is then not called. */
+typedef struct {
+    ptl_header_handler_t header_handler;
+    ptl_payload_handler_t payload_handler;
+    ptl_completion_handler_t completion_handler;
+    ptl_handle_hpu_mem_t hpu_mem;   /* PTL_HPU_MEM_NONE: allocated for this entry, zeroed,
+                                       hpu_initial_length long, freed with it */
+    const void *hpu_initial_state;  /* copied to the start of the HPU memory at append;
+                                       NULL: its contents stay as they are */
+    ptl_size_t hpu_initial_length;  /* bytes of the state, <= max_initial_state */
+    void *handler_host_mem;         /* a second range of the host, for results */
+    ptl_size_t handler_host_length; /* its bytes */
+    ptl_size_t user_hdr_length;     /* first bytes of a message that are its user header,
+                                       <= max_user_hdr_size */
+    unsigned int options;           /* PTL_HANDLER_...; must be 0, else PTL_ARG_INVALID */
+    uint64_t hpu_mask;              /* HPUs that may run the handlers; must be 0, which is
+                                       all of them, else PTL_ARG_INVALID */
+} ptl_handlers_t;
+
+/* What an NI offers to handlers. Sizes are in bytes. */
+typedef struct {
+    ptl_size_t max_user_hdr_size;       /* user header of a message */
+    ptl_size_t max_payload_size;        /* payload of a packet */
+    ptl_size_t max_handler_mem;         /* one piece of HPU memory */
+    ptl_size_t max_initial_state;       /* hpu_initial_length */
+    ptl_size_t min_fragmentation_limit; /* packets start at multiples of this in the payload */
+    ptl_size_t max_cycles_per_byte;     /* budget of a handler; PTL_SIZE_MAX: none */
+    unsigned int num_hpus;              /* handlers that may be active at once */
+} ptl_spin_limits_t;
+
+/* ni_fail_type of the event of a message whose handler ended in an error: the
+ * first error of the message. mlength is what was deposited all the same. */
+#define PTL_NI_HANDLER_FAIL 32 /* returned FAIL, or a code that its kind may not return */
+#define PTL_NI_HANDLER_SEGV PTL_NI_SEGV /* left its memory: a fault, or a DMA out of range */
+
+/* PtlHPUAllocMem() allocates `length` zeroed bytes of HPU memory, which start at
+ * a multiple of 64. Entries may share it; it outlives them until it is freed.
+ * PTL_ARG_INVALID: no such NI, or a length of 0 or over max_handler_mem.
+ * PTL_NO_SPACE: no memory or no handle is left. */
+PTL_EXPORT int PtlHPUAllocMem(ptl_handle_ni_t ni_handle, ptl_size_t length,
+                              ptl_handle_hpu_mem_t *hpu_mem);
+
+/* PtlHPUFreeMem() frees HPU memory. PTL_IN_USE while an entry refers to it. */
+PTL_EXPORT int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem);
+
+/* PtlMEAppendHandlers() is PtlMEAppend() for an entry with handlers, which run
+ * for every message that arrives for it; never for one that it finds in the
+ * unexpected list. `handlers` may be NULL (no handlers) and may be reused after
+ * the call. PTL_ARG_INVALID also for a limit exceeded, an option that this
+ * version does not accept, or HPU memory that is too short or of another NI. */
+PTL_EXPORT int PtlMEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
+                                   const ptl_me_t *me, const ptl_handlers_t *handlers,
+                                   ptl_list_t ptl_list, void *user_ptr,
+                                   ptl_handle_me_t *me_handle);
+
+/* PtlLEAppendHandlers() is the same for an NI without matching. */
+PTL_EXPORT int PtlLEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
+                                   const ptl_le_t *le, const ptl_handlers_t *handlers,
+                                   ptl_list_t ptl_list, void *user_ptr,
+                                   ptl_handle_le_t *le_handle);
+
+/* PtlSpinLimits() tells what the NI offers to handlers. */
+PTL_EXPORT int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sPIN on Portals 4, the handler's side: the only header that a file of handlers
+ * includes.
+ *
+ *      __handler int my_header(const ptl_header_t h, void *state);
+ *      __handler int my_payload(const ptl_payload_t p, void *state);
+ *      __handler int my_completion(ptl_size_t dropped_bytes, bool flow_control_triggered,
+ *                                  void *state);
+ *      PTL_HANDLER(my_payload);        registers it by name, after its definition
+ *
+ * A handler is plain code: no system calls, no locks, no allocation. It touches
+ * its stack, its HPU memory (`state`), its packet, constant static data and, by
+ * DMA, the two host ranges of its entry. Whatever leaves these (a fault, a DMA
+ * outside the range) ends the handler with SEGV: the call that did it does not
+ * return, and what the handler did before stays done.
+ *
+ * The functions below are for handlers. Elsewhere PtlHandlerCAS() and
+ * PtlHandlerFAdd() work, the others do nothing and give PTL_FAIL, false or 0.
+ */
+#ifndef SPIN_HANDLER_H
+#define SPIN_HANDLER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "portals4.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- What a handler is called with ---- */
+
+typedef enum {
+    PTL_REQUEST_PUT,
+    PTL_REQUEST_GET,
+    PTL_REQUEST_ATOMIC,
+    PTL_REQUEST_FETCH_ATOMIC,
+    PTL_REQUEST_SWAP
+} ptl_request_type_t;
+
+typedef struct ptl_header {
+    ptl_request_type_t type;
+    ptl_size_t length;          /* of the message, user header included */
+    ptl_process_t target_id;    /* this process, as the initiator named it */
+    ptl_process_t source_id;    /* the initiator */
+    ptl_match_bits_t match_bits;
+    ptl_size_t offset;          /* in the entry, as requested */
+    ptl_hdr_data_t hdr_data;
+    const void *user_hdr;       /* the message's first user_hdr_length bytes */
+    ptl_size_t user_hdr_length; /* less than the entry says if the message is shorter */
+} ptl_header_t;
+
+typedef struct ptl_payload {
+    ptl_size_t length; /* of this packet */
+    ptl_size_t offset; /* of this packet in the message, user header not counted */
+    uint8_t *base;     /* its bytes: valid, and the handler's to overwrite, until it returns */
+} ptl_payload_t;
+
+/* What a handler returns. Any other value, or one that its kind may not
+ * return, counts as FAIL. */
+enum ptl_handler_return {
+    SUCCESS = 0,              /* payload, completion */
+    DROP = 1,                 /* header: the message; payload: this packet */
+    DROP_PENDING = 2,         /* header */
+    PROCESS_DATA = 3,         /* header: call payload handlers */
+    PROCESS_DATA_PENDING = 4, /* header */
+    PROCEED = 5,              /* header: do what the request says, call no handler */
+    PROCEED_PENDING = 6,      /* header */
+    SUCCESS_PENDING = 7,      /* completion */
+    FAIL = 8,                 /* all: the handler met an error */
+    SEGV = 9                  /* raised by the run time; returned, it counts as FAIL */
+};
+
+/* ---- Declaring handlers ---- */
+
+/* A handler is known by its address, so it keeps a body of its own. */
+#define __handler __attribute__((noinline))
+
+/* One registered handler. The linker collects them in the section
+ * "pinwheel_handlers" of each program or library. */
+struct ptl_handler_entry {
+    void (*address)(void);
+    const char *name;
+    const void *image; /* the handler compiled for another HPU; NULL: native code only */
+};
+
+#if defined(__has_attribute)
+#if __has_attribute(retain)
+#define PTL_HANDLER_RETAIN retain,
+#endif
+#endif
+#ifndef PTL_HANDLER_RETAIN
+#define PTL_HANDLER_RETAIN
+#endif
+
+#define PTL_HANDLER(handler)                                                                       \
+    __attribute__((used, PTL_HANDLER_RETAIN section("pinwheel_handlers"), aligned(8)))             \
+    static struct ptl_handler_entry ptl_handler_entry_##handler = {(void (*)(void))handler,        \
+                                                                   #handler, NULL}
+
+/* ---- Host memory ----
+ * `offset` counts from the start of the host range that `options` names. B
+ * returns when the transfer is done, NB at once with a handle for Test or Wait;
+ * until then `local` (`cmpval`, `before`) belongs to the transfer. Handles die
+ * with the handler. B returns PTL_OK. */
+
+#define PTL_ME_HOST_MEM      1u /* the entry's own range */
+#define PTL_HANDLER_HOST_MEM 2u /* handler_host_mem */
+
+typedef uint32_t ptl_dma_h;
+
+PTL_EXPORT int PtlHandlerDMAToHostB(const void *local, ptl_size_t offset, ptl_size_t length,
+                                    unsigned int options);
+PTL_EXPORT ptl_dma_h PtlHandlerDMAToHostNB(const void *local, ptl_size_t offset,
+                                           ptl_size_t length, unsigned int options);
+PTL_EXPORT int PtlHandlerDMAFromHostB(ptl_size_t offset, void *local, ptl_size_t length,
+                                      unsigned int options);
+PTL_EXPORT ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local,
+                                             ptl_size_t length, unsigned int options);
+
+/* PtlHandlerDMACASB() atomically replaces the 8 bytes at `offset`, whose address
+ * is a multiple of 8, with `swapval` if they equal *cmpval. If they do not,
+ * *cmpval receives what was found. A misaligned address is SEGV. */
+PTL_EXPORT int PtlHandlerDMACASB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapval,
+                                 unsigned int options);
+PTL_EXPORT ptl_dma_h PtlHandlerDMACASNB(ptl_size_t offset, uint64_t *cmpval,
+                                        uint64_t swapval, unsigned int options);
+
+/* PtlHandlerDMAFetchAddB() atomically adds `inc` to the naturally aligned integer
+ * at `offset`, of a type from PTL_INT8_T to PTL_UINT64_T, and stores what it was
+ * in *before, extended to 64 bits as the type's sign asks. `before` may be
+ * NULL. Another type ends the handler with FAIL. */
+PTL_EXPORT int PtlHandlerDMAFetchAddB(ptl_size_t offset, uint64_t inc, uint64_t *before,
+                                      ptl_datatype_t type, unsigned int options);
+PTL_EXPORT ptl_dma_h PtlHandlerDMAFetchAddNB(ptl_size_t offset, uint64_t inc,
+                                             uint64_t *before, ptl_datatype_t type,
+                                             unsigned int options);
+
+/* PtlHandlerDMATest() tells whether a transfer is done. A handle that this
+ * handler was not given ends it with FAIL. */
+PTL_EXPORT bool PtlHandlerDMATest(ptl_dma_h handle);
+
+/* PtlHandlerDMAWait() returns when it is. */
+PTL_EXPORT void PtlHandlerDMAWait(ptl_dma_h handle);
+
+/* ---- HPU memory, which handlers running in parallel share ---- */
+
+/* PtlHandlerCAS() atomically replaces *value with `swapval` if it equals
+ * `cmpval`, and tells whether it did. */
+PTL_EXPORT bool PtlHandlerCAS(uint64_t *value, uint64_t cmpval, uint64_t swapval);
+
+/* PtlHandlerFAdd() atomically adds `inc` to *value and stores what it was in
+ * *before, unless that is NULL. */
+PTL_EXPORT int PtlHandlerFAdd(uint64_t *value, uint64_t *before, uint64_t inc);
+
+/* ---- HPUs ---- */
+
+/* Handlers that are active at once, at most; and which of them this one is: a
+ * number below PTL_NUM_HPUS that no other active handler of the NI has, and
+ * that stays the same until the handler returns. */
+#define PTL_NUM_HPUS 64
+#define PTL_MY_HPU   PtlHandlerMyHPU()
+
+PTL_EXPORT unsigned int PtlHandlerMyHPU(void);
+
+/* PtlHandlerYield() lets other handlers run. */
+PTL_EXPORT void PtlHandlerYield(void);
+
+/* ---- Messages ----
+ * The portal index of the entry is used, or with Ex the one given; MD options,
+ * event queue and counter are those of the entry. They return PTL_OK or the
+ * code that PtlPut() would. */
+
+/* PtlHandlerPutFromDevice() sends `length` bytes of the handler's memory, one
+ * packet at most (PTL_ARG_INVALID beyond max_payload_size). It may wait for room
+ * to send; on return `local` may be reused. */
+PTL_EXPORT int PtlHandlerPutFromDevice(const void *local, ptl_size_t length,
+                                       ptl_ack_req_t ack_req, ptl_process_t target_id,
+                                       ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                                       void *user_ptr, ptl_hdr_data_t hdr_data);
+PTL_EXPORT int PtlHandlerPutFromDeviceEx(const void *local, ptl_size_t length,
+                                         ptl_ack_req_t ack_req, ptl_process_t target_id,
+                                         ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                                         ptl_size_t remote_offset, void *user_ptr,
+                                         ptl_hdr_data_t hdr_data);
+
+/* PtlHandlerPutFromHost() enqueues a put of `length` bytes at `offset` of the
+ * entry, as if the host had, and returns at once. */
+PTL_EXPORT int PtlHandlerPutFromHost(ptl_size_t offset, ptl_size_t length,
+                                     ptl_ack_req_t ack_req, ptl_process_t target_id,
+                                     ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                                     void *user_ptr, ptl_hdr_data_t hdr_data);
+PTL_EXPORT int PtlHandlerPutFromHostEx(ptl_size_t offset, ptl_size_t length,
+                                       ptl_ack_req_t ack_req, ptl_process_t target_id,
+                                       ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                                       ptl_size_t remote_offset, void *user_ptr,
+                                       ptl_hdr_data_t hdr_data);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

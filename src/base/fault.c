@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Design notes; for what it is for, see fault.h.
+ *
+ * - The signal handler never jumps: it edits the registers to which the kernel
+ *   returns, so the signal mask, the alternate stack and a sanitizer's view of the
+ *   signal are left in the ordinary way.
+ * - `slots` is written under `lock` and read by the signal handler without it.
+ *   `before` is complete before ours is installed.
+ * - When the program has installed a handler above ours, the chain cannot be cut:
+ *   theirs may call ours at any time. Then ours stays where it is for good, with its
+ *   `before`; installing again must not put it above theirs as well, or the two
+ *   would call each other in a circle.
+ */
+#include "fault.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+/* nic_copy_x86_64.S */
+extern const char nic_text_begin[], nic_text_end[], nic_text_fault[];
+
+/* A fault at begin <= instruction < end continues at `landing`, same stack. */
+static const struct {
+    const char *begin, *end, *landing;
+} fixups[] = {
+    {nic_text_begin, nic_text_end, nic_text_fault},
+};
+
+struct fault_slot {
+    int signal;
+    bool buried;             /* ours is installed below one of the program */
+    struct sigaction before; /* what was there before ours */
+};
+
+static struct fault_slot slots[] = {
+    {.signal = SIGSEGV},
+    {.signal = SIGBUS},
+    {.signal = SIGFPE},
+    {.signal = SIGILL},
+};
+#define SLOTS (sizeof(slots) / sizeof(slots[0]))
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static unsigned users;
+
+/* Read by the signal handler: initial-exec, so that it never allocates. */
+static _Thread_local struct fault_guard *thread_guard __attribute__((tls_model("initial-exec")));
+static _Thread_local bool thread_has_stack __attribute__((tls_model("initial-exec")));
+
+#define FLAGS_TRAP        0x100
+#define FLAGS_DIRECTION   0x400
+#define FLAGS_NESTED_TASK 0x4000
+#define FLAGS_ALIGN_CHECK 0x40000
+
+/* Faults of the running instruction, as opposed to signals that were sent, and to
+ * news of a broken memory page that nobody has touched yet. */
+static bool is_synchronous(int signal, const siginfo_t *info)
+{
+    return info->si_code > 0 && !(signal == SIGBUS && info->si_code == BUS_MCEERR_AO);
+}
+
+static bool fix_up(ucontext_t *context)
+{
+    uintptr_t ip = (uintptr_t)context->uc_mcontext.gregs[REG_RIP];
+    for (size_t i = 0; i < sizeof(fixups) / sizeof(fixups[0]); i++) {
+        if (ip >= (uintptr_t)fixups[i].begin && ip < (uintptr_t)fixups[i].end) {
+            context->uc_mcontext.gregs[REG_RIP] = (greg_t)fixups[i].landing;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool divert(int signal, const siginfo_t *info, ucontext_t *context)
+{
+    struct fault_guard *guard = thread_guard;
+    if (guard == NULL || !guard->armed) {
+        return false;
+    }
+    greg_t *r = context->uc_mcontext.gregs;
+    guard->armed = 0;
+    guard->signal = signal;
+    guard->address = (uintptr_t)info->si_addr;
+    guard->instruction = (uintptr_t)r[REG_RIP];
+    r[REG_RIP] = (greg_t)guard->landing;
+    r[REG_RSP] = (greg_t)guard->stack - 8; /* as if called */
+    r[REG_RDI] = (greg_t)guard;
+    r[REG_EFL] &= ~(greg_t)(FLAGS_TRAP | FLAGS_DIRECTION | FLAGS_NESTED_TASK | FLAGS_ALIGN_CHECK);
+    return true;
+}
+
+/* The default action of these signals is to die. A fault happens again as soon as
+ * its instruction runs again; a signal that was sent has to be sent again, and is
+ * taken when this handler returns. */
+static void die_by_default(int signal, siginfo_t *info)
+{
+    struct sigaction by_default = {.sa_handler = SIG_DFL};
+    sigaction(signal, &by_default, NULL);
+    if (!is_synchronous(signal, info)) {
+        pid_t pid = getpid(), tid = (pid_t)syscall(SYS_gettid);
+        if (syscall(SYS_rt_tgsigqueueinfo, pid, tid, signal, info) != 0) {
+            syscall(SYS_tgkill, pid, tid, signal);
+        }
+    }
+}
+
+static void pass_on(struct fault_slot *slot, siginfo_t *info, ucontext_t *context)
+{
+    struct sigaction before = slot->before;
+    if (!(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_IGN) {
+        /* The kernel does not let a fault be ignored. */
+        if (is_synchronous(slot->signal, info)) {
+            die_by_default(slot->signal, info);
+        }
+        return;
+    }
+    if (!(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_DFL) {
+        die_by_default(slot->signal, info);
+        return;
+    }
+    sigset_t mask;
+    sigorset(&mask, &context->uc_sigmask, &before.sa_mask);
+    if (!(before.sa_flags & SA_NODEFER)) {
+        sigaddset(&mask, slot->signal);
+    }
+    if (before.sa_flags & (int)SA_RESETHAND) {
+        slot->before = (struct sigaction){.sa_handler = SIG_DFL};
+    }
+    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    if (before.sa_flags & SA_SIGINFO) {
+        before.sa_sigaction(slot->signal, info, context);
+    } else {
+        before.sa_handler(slot->signal);
+    }
+}
+
+static void on_fault(int signal, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    bool ours = is_synchronous(signal, info) &&
+                (fix_up(context) || divert(signal, info, context));
+    for (size_t i = 0; i < SLOTS && !ours; i++) {
+        if (slots[i].signal == signal) {
+            pass_on(&slots[i], info, context);
+        }
+    }
+    errno = saved_errno;
+}
+
+static bool is_ours(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fault;
+}
+
+static bool is_handler(const struct sigaction *action)
+{
+    return (action->sa_flags & SA_SIGINFO) ||
+           (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+}
+
+static int install(struct fault_slot *slot)
+{
+    struct sigaction current;
+    if (sigaction(slot->signal, NULL, &current) != 0) {
+        return -errno;
+    }
+    if (is_ours(&current) || (slot->buried && is_handler(&current))) {
+        return 0;
+    }
+    slot->buried = false;
+    slot->before = current;
+    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    /* A signal that was sent must interrupt system calls as it would have. */
+    if (!is_handler(&current) || (current.sa_flags & SA_RESTART)) {
+        action.sa_flags |= SA_RESTART;
+    }
+    sigemptyset(&action.sa_mask);
+    return sigaction(slot->signal, &action, NULL) == 0 ? 0 : -errno;
+}
+
+static void uninstall(struct fault_slot *slot)
+{
+    struct sigaction current;
+    if (sigaction(slot->signal, NULL, &current) != 0) {
+        return;
+    }
+    if (is_ours(&current)) {
+        sigaction(slot->signal, &slot->before, NULL);
+    } else {
+        slot->buried = true;
+    }
+}
+
+int fault_install(void)
+{
+    int rc = 0;
+    pthread_mutex_lock(&lock);
+    if (users == 0) {
+        for (size_t i = 0; i < SLOTS && rc == 0; i++) {
+            rc = install(&slots[i]);
+            for (size_t j = 0; rc != 0 && j < i; j++) {
+                uninstall(&slots[j]);
+            }
+        }
+    }
+    if (rc == 0) {
+        users++;
+    }
+    pthread_mutex_unlock(&lock);
+    return rc;
+}
+
+void fault_remove(void)
+{
+    pthread_mutex_lock(&lock);
+    if (users > 0 && --users == 0) {
+        for (size_t i = 0; i < SLOTS; i++) {
+            uninstall(&slots[i]);
+        }
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+struct fault_guard *fault_set_guard(struct fault_guard *guard)
+{
+    struct fault_guard *before = thread_guard;
+    thread_guard = guard;
+    return before;
+}
+
+/* ---- Alternate signal stacks ---- */
+
+/* Room for the handler of a sanitizer or of the program as well as for ours. */
+#define SIGNAL_STACK_SIZE ((size_t)128 << 10)
+#define PAGE              ((size_t)4096)
+
+static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
+static pthread_key_t stack_key;
+static int stack_key_error;
+
+static void free_stack(void *mapping)
+{
+    stack_t current;
+    if (sigaltstack(NULL, &current) == 0 && current.ss_sp == (char *)mapping + PAGE) {
+        stack_t none = {.ss_flags = SS_DISABLE};
+        sigaltstack(&none, NULL);
+    }
+    thread_has_stack = false;
+    munmap(mapping, PAGE + SIGNAL_STACK_SIZE);
+}
+
+static void make_stack_key(void)
+{
+    stack_key_error = pthread_key_create(&stack_key, free_stack);
+}
+
+int fault_thread_stack(void)
+{
+    if (thread_has_stack) {
+        return 0;
+    }
+    stack_t current;
+    if (sigaltstack(NULL, &current) != 0) {
+        return -errno;
+    }
+    if (!(current.ss_flags & SS_DISABLE)) {
+        thread_has_stack = true;
+        return 0;
+    }
+    pthread_once(&stack_once, make_stack_key);
+    if (stack_key_error != 0) {
+        return -stack_key_error;
+    }
+    char *mapping = mmap(NULL, PAGE + SIGNAL_STACK_SIZE, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK | MAP_NORESERVE, -1, 0);
+    if (mapping == MAP_FAILED) {
+        return -errno;
+    }
+    stack_t stack = {.ss_sp = mapping + PAGE, .ss_size = SIGNAL_STACK_SIZE};
+    int rc = mprotect(mapping, PAGE, PROT_NONE) == 0 ? 0 : -errno;
+    if (rc == 0) {
+        rc = -pthread_setspecific(stack_key, mapping);
+    }
+    if (rc == 0 && sigaltstack(&stack, NULL) != 0) {
+        rc = -errno;
+        pthread_setspecific(stack_key, NULL);
+    }
+    if (rc != 0) {
+        munmap(mapping, PAGE + SIGNAL_STACK_SIZE);
+        return rc;
+    }
+    thread_has_stack = true;
+    return 0;
+}

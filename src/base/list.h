@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A doubly linked circular list threaded through the objects it holds. A list
+ * head and a link are the same struct; an unlinked link points to itself.
+ * The lists take no lock: their owner's lock guards them.
+ */
+#ifndef BASE_LIST_H
+#define BASE_LIST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct list {
+    struct list *next, *prev;
+};
+
+#define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
+
+static inline void list_init(struct list *l)
+{
+    l->next = l;
+    l->prev = l;
+}
+
+static inline bool list_empty(const struct list *l)
+{
+    return l->next == l;
+}
+
+/* list_push_back() links `item` at the end of the list `head`. */
+static inline void list_push_back(struct list *head, struct list *item)
+{
+    item->prev = head->prev;
+    item->next = head;
+    head->prev->next = item;
+    head->prev = item;
+}
+
+/* list_insert_after() links `item` behind `where`, which is a link or a head. */
+static inline void list_insert_after(struct list *where, struct list *item)
+{
+    list_push_back(where->next, item);
+}
+
+/* list_remove() unlinks `item`; it is legal on an unlinked one. */
+static inline void list_remove(struct list *item)
+{
+    item->prev->next = item->next;
+    item->next->prev = item->prev;
+    list_init(item);
+}
+
+/* list_pop_front() unlinks and returns the first link, or NULL. */
+static inline struct list *list_pop_front(struct list *head)
+{
+    if (list_empty(head)) {
+        return NULL;
+    }
+    struct list *first = head->next;
+    list_remove(first);
+    return first;
+}
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The log: one line a message on standard error, "pinwheel[pid] level: text".
+ * The level is a property of the process (PINWHEEL_LOG); nothing that a user
+ * must know is said only here, but for the remedy of an error.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+enum log_level { LOG_NONE, LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
+
+/* log_set_level() is called at PtlInit with the value of PINWHEEL_LOG. */
+void log_set_level(enum log_level level);
+
+/* log_line() writes one line if the level asks for it. Any thread may call it. */
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

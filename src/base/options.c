@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The option table and its parser; see options.h. */
+#include "base/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUMBER(env, unit, fallback, min, max, meaning)                                             \
+    { env, OPTION_NUMBER, unit, fallback, min, max, NULL, meaning }
+#define TEXT(env, fallback, meaning)                                                               \
+    { env, OPTION_TEXT, "", fallback, 0, 0, NULL, meaning }
+#define CHOICE(env, fallback, choices, meaning)                                                    \
+    { env, OPTION_CHOICE, "", fallback, 0, 0, choices, meaning }
+
+const struct option_desc option_table[OPT_COUNT] = {
+    [OPT_IFACES] = TEXT("PINWHEEL_IFACES", "",
+                        "interfaces or their IPv4 addresses, comma separated; PTL_IFACE_DEFAULT + i "
+                        "is the i-th; empty: the one of the default route, else loopback"),
+    [OPT_FABRIC] = CHOICE("PINWHEEL_FABRIC", "auto", "auto|shm", "the path messages must take"),
+    [OPT_LOG] = CHOICE("PINWHEEL_LOG", "warn", "none|error|warn|info|debug",
+                       "what is written to standard error"),
+    [OPT_LEASE_US] = NUMBER("PINWHEEL_LEASE_US", "us", "1000", 50, 1000000,
+                            "how long the NIC thread trusts a program that polls"),
+    [OPT_SPIN_US] = NUMBER("PINWHEEL_SPIN_US", "us", "20", 0, 1000000,
+                           "how long a waiting call polls without giving up the core"),
+    [OPT_YIELD_US] = NUMBER("PINWHEEL_YIELD_US", "us", "100", 0, 1000000,
+                            "how long it then polls, yielding, before it sleeps"),
+    [OPT_MEMBARRIER] = NUMBER("PINWHEEL_MEMBARRIER", "", "1", 0, 1,
+                              "1: sleepers pay for ordering (membarrier), 0: every send does (fence)"),
+    [OPT_PACKET_SIZE] = NUMBER("PINWHEEL_PACKET_SIZE", "bytes", "4096", 64, 65536,
+                               "payload of one packet, a multiple of 64"),
+    [OPT_SHM_DIR] = TEXT("PINWHEEL_SHM_DIR", "/dev/shm", "where shared segments live (a tmpfs)"),
+    [OPT_SHM_PEERS] = NUMBER("PINWHEEL_SHM_PEERS", "", "256", 2, 448,
+                             "peers that may send to one NIC over shared memory"),
+    [OPT_SHM_RING] = NUMBER("PINWHEEL_SHM_RING", "lines", "512", 2, 65536,
+                            "64-byte lines of a ring, a power of two"),
+    [OPT_SHM_CELLS] = NUMBER("PINWHEEL_SHM_CELLS", "", "64", 2, 65536,
+                             "packet cells of a ring, a power of two"),
+    [OPT_SHM_INLINE] = NUMBER("PINWHEEL_SHM_INLINE", "bytes", "1024", 0, 4096,
+                              "largest payload that travels inside the ring"),
+    [OPT_SHM_LARGE] = CHOICE("PINWHEEL_SHM_LARGE", "auto", "auto|cells|vm",
+                             "how larger payloads travel: through cells, by process_vm_readv, or "
+                             "whichever measured faster"),
+    [OPT_SHM_VM_MIN] = NUMBER("PINWHEEL_SHM_VM_MIN", "bytes", "67108864", 1, INT64_MAX,
+                              "payload from which `auto` takes process_vm_readv"),
+    [OPT_CONNECT_MS] = NUMBER("PINWHEEL_CONNECT_MS", "ms", "500", 0, 3600000,
+                              "how long a message waits for its target process to appear"),
+    [OPT_LINGER_MS] = NUMBER("PINWHEEL_LINGER_MS", "ms", "2000", 0, 3600000,
+                             "how long PtlNIFini waits for queued messages to leave"),
+    [OPT_SEND_QUEUE] = NUMBER("PINWHEEL_SEND_QUEUE", "messages", "1024", 1, 1000000,
+                              "messages of a NIC's program that may wait for room"),
+    [OPT_HANDLER_QUEUE] = NUMBER("PINWHEEL_HANDLER_QUEUE", "messages", "16384", 1, 1000000,
+                                 "messages of a NIC's handlers that may wait for room"),
+    [OPT_OUTSTANDING] = NUMBER("PINWHEEL_OUTSTANDING", "messages", "256", 1, 65535,
+                               "requests to one peer that may wait for their response"),
+    [OPT_HPU_PATIENCE_MS] = NUMBER("PINWHEEL_HPU_PATIENCE_MS", "ms", "1000", 1, 3600000,
+                                   "how long a handler waits for room to send before it is refused"),
+    [OPT_HPU_STACK] = NUMBER("PINWHEEL_HPU_STACK", "bytes", "65536", 16384, 16777216,
+                             "stack of a handler"),
+};
+
+static int parse_number(const struct option_desc *d, const char *value, int64_t *number)
+{
+    char *end;
+    errno = 0;
+    long long v = strtoll(value, &end, 10);
+    if (end == value || *end != '\0' || errno != 0 || v < d->min || v > d->max) {
+        return -1;
+    }
+    *number = v;
+    return 0;
+}
+
+static int parse_choice(const struct option_desc *d, const char *value, int64_t *number)
+{
+    size_t length = strlen(value);
+    const char *at = d->choices;
+    for (int64_t index = 0;; index++) {
+        const char *bar = strchrnul(at, '|');
+        if ((size_t)(bar - at) == length && memcmp(at, value, length) == 0) {
+            *number = index;
+            return 0;
+        }
+        if (*bar == '\0') {
+            return -1;
+        }
+        at = bar + 1;
+    }
+}
+
+/* Sizes that index by masking must be powers of two; packets are cut in units
+ * of 64 bytes. */
+static const char *shape_error(enum option_id id, int64_t number)
+{
+    if ((id == OPT_SHM_RING || id == OPT_SHM_CELLS) && (number & (number - 1)) != 0) {
+        return "a power of two";
+    }
+    if (id == OPT_PACKET_SIZE && number % 64 != 0) {
+        return "a multiple of 64";
+    }
+    return NULL;
+}
+
+int option_parse(enum option_id id, const char *value, int64_t *number, char *error,
+                 size_t error_size)
+{
+    const struct option_desc *d = &option_table[id];
+    *number = 0;
+    switch (d->type) {
+    case OPTION_TEXT:
+        if (strlen(value) >= sizeof(((struct options *)0)->text[0])) {
+            snprintf(error, error_size, "%s: the value is longer than 255 characters", d->env);
+            return -1;
+        }
+        return 0;
+    case OPTION_CHOICE:
+        if (parse_choice(d, value, number) != 0) {
+            snprintf(error, error_size, "%s=%s: must be one of %s", d->env, value, d->choices);
+            return -1;
+        }
+        return 0;
+    case OPTION_NUMBER:
+        break;
+    }
+    if (parse_number(d, value, number) != 0) {
+        snprintf(error, error_size, "%s=%s: must be a whole number from %lld to %lld%s%s", d->env,
+                 value, (long long)d->min, (long long)d->max, *d->unit ? " " : "", d->unit);
+        return -1;
+    }
+    const char *shape = shape_error(id, *number);
+    if (shape != NULL) {
+        snprintf(error, error_size, "%s=%s: must be %s", d->env, value, shape);
+        return -1;
+    }
+    return 0;
+}
+
+int options_load(struct options *o, char *error, size_t error_size)
+{
+    memset(o, 0, sizeof(*o));
+    for (int id = 0; id < OPT_COUNT; id++) {
+        const struct option_desc *d = &option_table[id];
+        const char *value = getenv(d->env);
+        if (value == NULL || *value == '\0') {
+            value = d->fallback;
+        }
+        if (option_parse((enum option_id)id, value, &o->number[id], error, error_size) != 0) {
+            return -1;
+        }
+        if (d->type == OPTION_TEXT) {
+            snprintf(o->text[id], sizeof(o->text[id]), "%s", value);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The options of Pinwheel: one table, from which the run time, `pinwheel info`,
+ * the manual page and docs/options.md take name, default and meaning.
+ *
+ * An option is an environment variable. options_load() reads them all at
+ * PtlInit; afterwards a `struct options` is read-only and may be read by any
+ * thread.
+ */
+#ifndef BASE_OPTIONS_H
+#define BASE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum option_id {
+    OPT_IFACES,
+    OPT_FABRIC,
+    OPT_LOG,
+    OPT_LEASE_US,
+    OPT_SPIN_US,
+    OPT_YIELD_US,
+    OPT_MEMBARRIER,
+    OPT_PACKET_SIZE,
+    OPT_SHM_DIR,
+    OPT_SHM_PEERS,
+    OPT_SHM_RING,
+    OPT_SHM_CELLS,
+    OPT_SHM_INLINE,
+    OPT_SHM_LARGE,
+    OPT_SHM_VM_MIN,
+    OPT_CONNECT_MS,
+    OPT_LINGER_MS,
+    OPT_SEND_QUEUE,
+    OPT_HANDLER_QUEUE,
+    OPT_OUTSTANDING,
+    OPT_HPU_PATIENCE_MS,
+    OPT_HPU_STACK,
+    OPT_COUNT
+};
+
+enum option_type { OPTION_NUMBER, OPTION_TEXT, OPTION_CHOICE };
+
+struct option_desc {
+    const char *env;       /* PINWHEEL_..., the variable's name */
+    enum option_type type;
+    const char *unit;      /* "us", "bytes", ...; "" for none */
+    const char *fallback;  /* the default, as one would write it */
+    int64_t min, max;      /* numbers only, inclusive */
+    const char *choices;   /* choices only: "auto|cells|vm" */
+    const char *meaning;
+};
+
+extern const struct option_desc option_table[OPT_COUNT];
+
+/* Parsed values. A choice is the index into its list of choices. */
+struct options {
+    int64_t number[OPT_COUNT];
+    char text[OPT_COUNT][256];
+};
+
+/* options_load() reads the environment into *o. It returns 0, or -1 when a
+ * variable has a value outside its range; it has then written to `error` one
+ * line that names the variable, the value and what would be right. */
+int options_load(struct options *o, char *error, size_t error_size);
+
+/* option_parse() parses one value for one option, as options_load() does. */
+int option_parse(enum option_id id, const char *value, int64_t *number, char *error,
+                 size_t error_size);
+
+#endif

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tables of objects named by handles; see table.h. */
+#include "base/table.h"
+
+#include <string.h>
+
+#define NO_SLOT UINT32_MAX
+
+_Static_assert(3 + HANDLE_NI_BITS + HANDLE_GENERATION_BITS + HANDLE_INDEX_BITS == 32,
+               "a handle is 32 bits");
+
+void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t limit, size_t stride)
+{
+    memset(t, 0, sizeof(*t));
+    t->kind = kind;
+    t->ni = ni;
+    t->limit = limit < HANDLE_MAX_INDEX ? limit : HANDLE_MAX_INDEX;
+    t->stride = (stride + 63) & ~(size_t)63;
+    t->free_head = NO_SLOT;
+    t->free_tail = NO_SLOT;
+}
+
+void table_free(struct table *t)
+{
+    for (uint32_t i = 0; i < sizeof(t->chunks) / sizeof(t->chunks[0]); i++) {
+        free(t->chunks[i]);
+        t->chunks[i] = NULL;
+    }
+    t->opened = 0;
+    t->used = 0;
+    t->free_head = NO_SLOT;
+    t->free_tail = NO_SLOT;
+}
+
+/* The chunk's slots join the free list in order, once, when it is made; so the
+ * table grows only when every slot is in use. */
+static int open_chunk(struct table *t)
+{
+    uint32_t first = t->opened;
+    uint32_t count = t->limit - first;
+    if (count == 0) {
+        return -1;
+    }
+    if (count > TABLE_CHUNK) {
+        count = TABLE_CHUNK;
+    }
+    char *chunk = aligned_alloc(64, TABLE_CHUNK * t->stride);
+    if (chunk == NULL) {
+        return -1;
+    }
+    memset(chunk, 0, TABLE_CHUNK * t->stride);
+    t->chunks[first / TABLE_CHUNK] = chunk;
+    for (uint32_t i = first; i < first + count; i++) {
+        struct table_slot *s = table_at(t, i);
+        s->next_free = i + 1 < first + count ? i + 1 : NO_SLOT;
+    }
+    t->free_head = first;
+    t->free_tail = first + count - 1;
+    __atomic_store_n(&t->opened, first + count, __ATOMIC_RELEASE);
+    return 0;
+}
+
+void *table_add(struct table *t)
+{
+    if (t->free_head == NO_SLOT && open_chunk(t) != 0) {
+        return NULL;
+    }
+    uint32_t index = t->free_head;
+    struct table_slot *s = table_at(t, index);
+    t->free_head = s->next_free;
+    if (t->free_head == NO_SLOT) {
+        t->free_tail = NO_SLOT;
+    }
+    uint32_t generation = s->generation % ((1u << HANDLE_GENERATION_BITS) - 1) + 1;
+    memset((char *)s + sizeof(*s), 0, t->stride - sizeof(*s));
+    s->generation = generation;
+    t->used++;
+    __atomic_store_n(&s->handle, handle_make(t->kind, t->ni, generation, index), __ATOMIC_RELEASE);
+    return s;
+}
+
+void table_drop(struct table *t, void *object)
+{
+    struct table_slot *s = object;
+    uint32_t index = handle_index(s->handle);
+    __atomic_store_n(&s->handle, 0, __ATOMIC_RELEASE);
+    s->next_free = NO_SLOT;
+    if (t->free_tail == NO_SLOT) {
+        t->free_head = index;
+    } else {
+        table_at(t, t->free_tail)->next_free = index;
+    }
+    t->free_tail = index;
+    t->used--;
+}
+
+void *table_next(const struct table *t, uint32_t *index)
+{
+    while (*index < t->opened) {
+        struct table_slot *s = table_at(t, (*index)++);
+        if (s->handle != 0) {
+            return s;
+        }
+    }
+    return NULL;
+}

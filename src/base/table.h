@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A table of objects named by handles.
+ *
+ *   handle = | kind 3 | NI 5 | generation 6 | index 18 |
+ *
+ * Objects live in chunks that never move, so an object may be reached while
+ * the table grows. Each begins with a struct table_slot that holds its own
+ * handle, or 0 when it is free: one compare tells a good handle from a stale
+ * or foreign one. Free slots are taken in the order in which they were freed,
+ * which makes a stale handle's generation last as long as it can, and equal
+ * sequences of calls give equal handles. The owner's lock guards all but
+ * table_get().
+ */
+#ifndef BASE_TABLE_H
+#define BASE_TABLE_H
+
+#include <stdint.h>
+#include <stdlib.h>
+
+enum handle_kind {
+    HANDLE_NI,
+    HANDLE_EQ,
+    HANDLE_CT,
+    HANDLE_MD,
+    HANDLE_LE,
+    HANDLE_HPU,
+    HANDLE_OP, /* never given to a program: names an operation in flight */
+    HANDLE_NONE
+};
+
+#define HANDLE_INDEX_BITS 18
+#define HANDLE_GENERATION_BITS 6
+#define HANDLE_NI_BITS 5
+#define HANDLE_MAX_INDEX ((1u << HANDLE_INDEX_BITS) - 1) /* itself never given out */
+#define TABLE_CHUNK 256u
+
+static inline uint32_t handle_make(enum handle_kind kind, unsigned ni, unsigned generation,
+                                   uint32_t index)
+{
+    return ((uint32_t)kind << 29) | (ni << 24) | (generation << HANDLE_INDEX_BITS) | index;
+}
+
+static inline enum handle_kind handle_kind(uint32_t handle)
+{
+    return (enum handle_kind)(handle >> 29);
+}
+
+static inline unsigned handle_ni(uint32_t handle)
+{
+    return (handle >> 24) & ((1u << HANDLE_NI_BITS) - 1);
+}
+
+static inline uint32_t handle_index(uint32_t handle)
+{
+    return handle & HANDLE_MAX_INDEX;
+}
+
+struct table_slot {
+    _Atomic uint32_t handle; /* 0: free */
+    uint32_t next_free;
+    uint32_t generation;
+};
+
+struct table {
+    enum handle_kind kind;
+    unsigned ni;
+    uint32_t limit;  /* objects at most */
+    uint32_t used;   /* objects in use */
+    uint32_t opened; /* slots that were ever in use or wait in the free list */
+    uint32_t free_head, free_tail;
+    size_t stride;
+    char *chunks[(HANDLE_MAX_INDEX + 1) / TABLE_CHUNK];
+};
+
+/* table_init() makes an empty table of at most `limit` objects of `stride`
+ * bytes, each of which begins with a struct table_slot. */
+void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t limit, size_t stride);
+
+/* table_free() releases the memory of all objects. */
+void table_free(struct table *t);
+
+/* table_add() returns a zeroed object with a new handle, or NULL when the
+ * limit is reached or memory is short. */
+void *table_add(struct table *t);
+
+/* table_drop() makes the handle of `object` stale and keeps its memory for the
+ * next table_add(). */
+void table_drop(struct table *t, void *object);
+
+static inline struct table_slot *table_at(const struct table *t, uint32_t index)
+{
+    return (struct table_slot *)(t->chunks[index / TABLE_CHUNK] + (index % TABLE_CHUNK) * t->stride);
+}
+
+/* table_get() returns the object that `handle` names, or NULL. */
+static inline void *table_get(const struct table *t, uint32_t handle)
+{
+    uint32_t index = handle_index(handle);
+    if (index >= __atomic_load_n(&t->opened, __ATOMIC_ACQUIRE)) {
+        return NULL;
+    }
+    struct table_slot *s = table_at(t, index);
+    return __atomic_load_n(&s->handle, __ATOMIC_ACQUIRE) == handle && handle != 0 ? s : NULL;
+}
+
+/* table_next() returns the object in use at or after *index and moves *index
+ * behind it, or NULL at the end. */
+void *table_next(const struct table *t, uint32_t *index);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What ThreadSanitizer must be told about accesses that it cannot see. Without
+ * it, TSAN is 0 and these do nothing.
+ */
+#ifndef BASE_TSAN_H
+#define BASE_TSAN_H
+
+#include <stddef.h>
+
+#if defined(__SANITIZE_THREAD__)
+#define TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define TSAN 1
+#endif
+#endif
+#ifndef TSAN
+#define TSAN 0
+#endif
+
+#if TSAN
+void __tsan_read_range(void *address, long size);
+void __tsan_write_range(void *address, long size);
+void __tsan_release(void *address);
+
+static inline void tsan_read(const void *p, size_t n)
+{
+    __tsan_read_range((void *)p, (long)n);
+}
+
+static inline void tsan_wrote(void *p, size_t n)
+{
+    __tsan_write_range(p, (long)n);
+}
+
+/* What this thread did before is seen by whoever reads the atomic *p next. */
+static inline void tsan_release(void *p)
+{
+    __tsan_release(p);
+}
+#else
+static inline void tsan_read(const void *p, size_t n)
+{
+    (void)p;
+    (void)n;
+}
+
+static inline void tsan_wrote(void *p, size_t n)
+{
+    (void)p;
+    (void)n;
+}
+
+static inline void tsan_release(void *p)
+{
+    (void)p;
+}
+#endif
+
+#endif

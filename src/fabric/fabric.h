@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a NIC and a fabric ask of each other.
+ *
+ *      NIC ── connect, send ──►  fabric  ── packets ──►  fabric  ── upcalls ──►  NIC
+ *
+ * A fabric moves messages between NICs: a header of FABRIC_HEADER bytes that it
+ * does not read, and a payload. It knows no Portals. Messages of one peer and
+ * one class arrive in the order in which they were sent; the REQUEST class may
+ * wait for the RESPONSE class, which waits for nothing (wall 2).
+ *
+ * Every function and every upcall runs under the NIC's lock. A fabric lets go
+ * of it only inside rx_header, rx_packet and rx_done (the NIC runs handlers
+ * there) and while it copies by reference (up->unlock, up->lock); the channel
+ * concerned is busy meanwhile and everything else may change.
+ */
+#ifndef FABRIC_FABRIC_H
+#define FABRIC_FABRIC_H
+
+#include "base/list.h"
+#include "base/options.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FABRIC_HEADER 48
+
+enum fabric_class { FABRIC_REQUEST, FABRIC_RESPONSE, FABRIC_CLASSES };
+
+/* How a message ended; the values are those of ptl_ni_fail_t. */
+enum fabric_status { FABRIC_OK = 0, FABRIC_UNDELIVERABLE = 1, FABRIC_SEGV = 7 };
+
+/* One outgoing message. The NIC fills the first part; it owns the struct and
+ * the buffer until send() says FABRIC_SENT or the upcall `sent` comes. */
+struct fabric_tx {
+    uint8_t header[FABRIC_HEADER];
+    const void *base;
+    uint64_t length;
+    enum fabric_status fault; /* set: the payload is unreadable, send the header alone with it */
+
+    struct list link;     /* from here the fabric's */
+    uint64_t moved;       /* bytes of payload that have left */
+    uint64_t record;      /* where its record is in the ring */
+    uint64_t record_end;
+};
+
+/* One incoming message. The fabric fills the first part before rx_header, the
+ * NIC the second in rx_header. */
+struct fabric_rx {
+    uint8_t header[FABRIC_HEADER];
+    uint64_t length;
+    const void *first;     /* its first packet, when rx_header asked for it; else NULL */
+    size_t first_length;
+    bool torn;             /* its payload will not come: run no handlers for it */
+
+    enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;
+    void *base;            /* RX_DEPOSIT: the first `room` bytes of the payload go here */
+    uint64_t room;
+};
+
+enum rx_step {
+    RX_GO,    /* done with this step */
+    RX_WAIT,  /* call again later: a handler is suspended, or there is no room for a response */
+    RX_FIRST  /* from rx_header only: call again with the first packet */
+};
+
+struct fabric;
+struct fabric_peer;
+struct nic;
+struct nic_peer;
+
+/* Who a peer is, as its fabric knows. */
+struct fabric_address {
+    uint32_t nid, pid;
+    uint64_t incarnation;
+    uint32_t uid;
+};
+
+struct fabric_upcalls {
+    /* A peer made contact, or was reached. Returns the NIC's object for it, or
+     * NULL to refuse it. `fp` is the fabric's. */
+    struct nic_peer *(*peer_up)(struct nic *, const struct fabric_address *,
+                                struct fabric_peer *fp);
+    /* The peer is gone; every tx of it was given back through `sent`, every rx
+     * ended through rx_done. */
+    void (*peer_down)(struct nic *, struct nic_peer *);
+    /* An rx object for one channel of a peer, and its end. */
+    struct fabric_rx *(*rx_new)(struct nic_peer *, enum fabric_class);
+    void (*rx_free)(struct nic_peer *, struct fabric_rx *);
+
+    enum rx_step (*rx_header)(struct nic_peer *, struct fabric_rx *);
+    /* `length` bytes of payload that begin at `offset`, in place. The packets
+     * of a message come in order; none is longer than the packet size. */
+    enum rx_step (*rx_packet)(struct nic_peer *, struct fabric_rx *, void *data, uint64_t offset,
+                              size_t length);
+    enum rx_step (*rx_done)(struct nic_peer *, struct fabric_rx *, enum fabric_status);
+    /* The buffer of a tx that send() kept is the NIC's again. */
+    void (*sent)(struct nic_peer *, struct fabric_tx *, enum fabric_status);
+
+    void (*lock)(struct nic *);
+    void (*unlock)(struct nic *);
+};
+
+struct fabric_setup {
+    struct nic *nic;
+    const struct fabric_upcalls *up;
+    const struct options *options;
+    uint32_t nid;
+    uint32_t pid;       /* wanted; 0: any */
+    uint64_t incarnation;
+    size_t packet_size;
+    bool asymmetric;    /* this process answers membarrier */
+};
+
+enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };
+enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_NEVER };
+enum bell_kind { BELL_FD, BELL_FUTEX };
+
+struct fabric_info {
+    size_t inline_max;      /* payloads up to here leave at once */
+    size_t peer_memory;     /* bytes of one connection, both directions */
+    unsigned max_peers;
+};
+
+struct fabric_ops {
+    const char *name;
+    /* Opens a NIC's end. 0, or -errno: -EADDRINUSE when the pid is taken;
+     * `error` then holds a line that says what and how to mend it. */
+    int (*open)(const struct fabric_setup *, struct fabric **, uint32_t *pid, char *error,
+                size_t error_size);
+    void (*close)(struct fabric *);
+    /* Looks for the process at an address. FABRIC_UP: `peer_up` was called.
+     * FABRIC_LATER: nobody is there (yet). FABRIC_NEVER: `error` says why. */
+    enum fabric_connect (*connect)(struct fabric *, uint32_t nid, uint32_t pid, char *error,
+                                   size_t error_size);
+    enum fabric_send (*send)(struct fabric_peer *, enum fabric_class, struct fabric_tx *);
+    /* True while a message of the peer has not been taken out by it. */
+    bool (*unsent)(struct fabric_peer *);
+    /* Moves what can be moved; true if anything did. */
+    bool (*poll)(struct fabric *);
+    /* The descriptor that the NIC thread waits on; it becomes readable when
+     * the bell rings for BELL_FD or a peer dies. fd_event() serves it. */
+    int (*fd)(struct fabric *);
+    void (*fd_event)(struct fabric *);
+    /* Prepares for sleep (wall 1): true if nothing is left to do and the bell
+     * is ASLEEP; *word is then its value. disarm() ends it. */
+    bool (*arm)(struct fabric *, enum bell_kind, uint32_t *word);
+    void (*disarm)(struct fabric *, bool polled);
+    _Atomic uint32_t *(*bell)(struct fabric *);
+    /* When the NIC thread must look again without being rung, on clock_ns();
+     * -1: never. */
+    int64_t (*next_deadline)(struct fabric *);
+    void (*info)(const struct options *, struct fabric_info *);
+    /* For the child's atfork handler: lets go of what must not outlive the parent. */
+    void (*forked)(void);
+};
+
+/* The bell word (wall 1). */
+#define BELL_STATE 7u
+#define BELL_AWAKE 0u
+#define BELL_POLLED 1u
+#define BELL_ASLEEP_FD 2u
+#define BELL_ASLEEP_FUTEX 3u
+#define BELL_RUNG 8u
+#define BELL_GENERATION 16u /* increment */
+
+static inline bool bell_asleep(uint32_t word)
+{
+    return (word & BELL_STATE) >= BELL_ASLEEP_FD;
+}
+
+extern const struct fabric_ops fabric_shm;
+
+#endif

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Interfaces of this host; see iface.h. */
+#include "fabric/iface.h"
+
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <limits.h>
+#include <net/if.h>
+#include <net/route.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+struct request {
+    const struct ifaddrs *present;
+    char *error;
+    size_t error_size;
+};
+
+static int __attribute__((format(printf, 3, 4)))
+refuse(const struct request *q, int rc, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    vsnprintf(q->error, q->error_size, format, args);
+    va_end(args);
+    return rc;
+}
+
+static uint32_t address_of(const struct ifaddrs *a)
+{
+    return ntohl(((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr.s_addr);
+}
+
+static bool has_ipv4(const struct ifaddrs *a)
+{
+    return a->ifa_addr != NULL && a->ifa_addr->sa_family == AF_INET;
+}
+
+static void set(struct iface *out, const char *name, uint32_t nid)
+{
+    snprintf(out->name, sizeof(out->name), "%s", name);
+    out->nid = nid;
+}
+
+static int by_name(const struct request *q, const char *name, struct iface *out)
+{
+    const struct ifaddrs *any = NULL;
+    for (const struct ifaddrs *a = q->present; a != NULL; a = a->ifa_next) {
+        if (strcmp(a->ifa_name, name) != 0) {
+            continue;
+        }
+        any = a;
+        if (has_ipv4(a) && (a->ifa_flags & IFF_UP) != 0) {
+            set(out, name, address_of(a));
+            return 0;
+        }
+    }
+    if (any == NULL) {
+        return refuse(q, -ENODEV, "interface %s: this host has none of that name (`ip addr` lists "
+                                  "names and addresses)", name);
+    }
+    if ((any->ifa_flags & IFF_UP) == 0) {
+        return refuse(q, -ENODEV, "interface %s: is down (`ip link set %s up`)", name, name);
+    }
+    return refuse(q, -EADDRNOTAVAIL, "interface %s: has no IPv4 address, which would be its NID",
+                  name);
+}
+
+static int by_address(const struct request *q, const char *text, uint32_t nid, struct iface *out)
+{
+    for (const struct ifaddrs *a = q->present; a != NULL; a = a->ifa_next) {
+        if (has_ipv4(a) && address_of(a) == nid && (a->ifa_flags & IFF_UP) != 0) {
+            set(out, a->ifa_name, nid);
+            return 0;
+        }
+    }
+    if (nid >> 24 == 127 && nid != 0x7f000000u && nid != 0x7fffffffu) {
+        set(out, "lo", nid);
+        return 0;
+    }
+    return refuse(q, -EADDRNOTAVAIL, "address %s: not one of this host's (`ip addr` lists them)",
+                  text);
+}
+
+/* The interface of the IPv4 default route with the smallest metric. */
+static bool default_route(char name[16])
+{
+    FILE *f = fopen("/proc/net/route", "re");
+    if (f == NULL) {
+        return false;
+    }
+    char line[256], device[64];
+    unsigned destination, flags, mask, metric, best = UINT_MAX;
+    bool found = false;
+    while (fgets(line, sizeof(line), f) != NULL) {
+        if (sscanf(line, "%63s %x %*x %x %*u %*u %u %x", device, &destination, &flags, &metric,
+                   &mask) == 5 &&
+            destination == 0 && mask == 0 && (flags & RTF_UP) != 0 &&
+            (!found || metric < best) && strlen(device) < 16) {
+            memcpy(name, device, strlen(device) + 1);
+            best = metric;
+            found = true;
+        }
+    }
+    fclose(f);
+    return found;
+}
+
+static int the_default(const struct request *q, struct iface *out)
+{
+    char name[16];
+    if (default_route(name) && by_name(q, name, out) == 0) {
+        return 1;
+    }
+    set(out, "lo", 0x7f000001u);
+    return 1;
+}
+
+static int one_entry(const struct request *q, const char *entry, size_t length, struct iface *out)
+{
+    char text[64];
+    struct in_addr address;
+    if (length == 0) {
+        return refuse(q, -EINVAL, "the list of interfaces has an empty entry: separate names or "
+                                  "addresses by single commas");
+    }
+    if (length >= sizeof(text)) {
+        return refuse(q, -ENODEV, "interface %.20s...: names have at most 15 characters", entry);
+    }
+    memcpy(text, entry, length);
+    text[length] = '\0';
+    return inet_pton(AF_INET, text, &address) == 1
+               ? by_address(q, text, ntohl(address.s_addr), out)
+               : by_name(q, text, out);
+}
+
+static int parse_list(const struct request *q, const char *ifaces, struct iface *out, int max)
+{
+    int count = 0;
+    for (const char *at = ifaces;; at++) {
+        size_t length = strcspn(at, ",");
+        struct iface found;
+        int rc = one_entry(q, at, length, &found);
+        if (rc != 0) {
+            return rc;
+        }
+        for (int i = 0; i < count; i++) {
+            if (out[i].nid == found.nid) {
+                return refuse(q, -EEXIST, "interface %.*s: address %u.%u.%u.%u is listed twice; "
+                                          "each needs one of its own (of 127.0.0.0/8 any will do)",
+                              (int)length, at, found.nid >> 24, found.nid >> 16 & 255,
+                              found.nid >> 8 & 255, found.nid & 255);
+            }
+        }
+        if (count == max) {
+            return refuse(q, -E2BIG, "more than %d interfaces are listed", max);
+        }
+        out[count++] = found;
+        at += length;
+        if (*at == '\0') {
+            return count;
+        }
+    }
+}
+
+int iface_parse(const char *ifaces, struct iface *out, int max, char *error, size_t error_size)
+{
+    struct ifaddrs *present;
+    struct request q = {NULL, error, error_size};
+    if (max < 1) {
+        return refuse(&q, -E2BIG, "there is no room for an interface");
+    }
+    if (getifaddrs(&present) != 0) {
+        return refuse(&q, -errno, "the system does not list its interfaces: %s", strerror(errno));
+    }
+    q.present = present;
+    int rc = *ifaces == '\0' ? the_default(&q, out) : parse_list(&q, ifaces, out, max);
+    freeifaddrs(present);
+    return rc;
+}
+
+int iface_list(const char *ifaces, struct iface *out, int max)
+{
+    char error[256];
+    int rc = iface_parse(ifaces, out, max, error, sizeof(error));
+    if (rc < 0) {
+        log_line(LOG_ERROR, "PINWHEEL_IFACES=%s: %s", ifaces, error);
+    }
+    return rc;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Interfaces of this host, as Portals numbers them: PTL_IFACE_DEFAULT + i is the
+ * i-th of a list, and the IPv4 address of an interface is its NID.
+ */
+#ifndef FABRIC_IFACE_H
+#define FABRIC_IFACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct iface {
+    char name[16];
+    uint32_t nid; /* the IPv4 address in host byte order: 127.0.0.1 is 0x7f000001 */
+};
+
+/* iface_parse() finds the interfaces that `ifaces` lists: names or local IPv4
+ * addresses, separated by commas; all of 127.0.0.0/8 is local. An empty list
+ * stands for the interface of the default IPv4 route, or loopback without one.
+ * It stores up to `max` and returns how many it stored, or -errno after it has
+ * written to `error` one line that names the entry and the remedy:
+ *   -ENODEV no such interface, or it is down   -EADDRNOTAVAIL not an address of
+ *   this host, or an interface without one     -EEXIST listed twice
+ *   -EINVAL an empty entry                     -E2BIG more than `max` */
+int iface_parse(const char *ifaces, struct iface *out, int max, char *error, size_t error_size);
+
+/* iface_list() is iface_parse() that logs the line. */
+int iface_list(const char *ifaces, struct iface *out, int max);
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Connections: a slot is claimed, accepted, and buried; wall 3.
+ *
+ * The sender claims; the receiver accepts on the first bit, and connects back
+ * so that responses have a way. A message can be taken from a peer that could
+ * not be reached back (it has died since): its responses are dropped then.
+ */
+#include "fabric/shm/shm.h"
+
+#include "base/killpoint.h"
+#include "base/log.h"
+#include "base/sys.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+
+/* The owner word of a slot whose claimant broke the rules and may still write:
+ * no address (PIDs of NID 0 do not exist), never free. */
+#define OWNER_BANNED 1u
+
+static uint64_t address_word(uint32_t nid, uint32_t pid)
+{
+    return (uint64_t)nid << 32 | pid;
+}
+
+/* Claims a free slot in the peer's segment and says there who we are. */
+static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *index, char *error,
+                               size_t error_size)
+{
+    const struct segment_info *me = &f->segment->info;
+    uint64_t mine = address_word(me->nid, me->pid);
+    for (unsigned i = 0; i < s->info.slots; i++) {
+        uint64_t expected = 0;
+        if (!atomic_compare_exchange_strong(&s->header->owner[i], &expected, mine)) {
+            continue;
+        }
+        KILL_POINT("slot-claimed");
+        int rc = 0;
+        struct slot *slot = segment_slot(s, i, true, &rc);
+        if (slot == NULL) {
+            atomic_store(&s->header->owner[i], 0);
+            snprintf(error, error_size, "no memory for a connection (%llu bytes in %s): %s",
+                     (unsigned long long)s->info.slot_bytes, f->options->text[OPT_SHM_DIR],
+                     strerror(rc));
+            return NULL;
+        }
+        KILL_POINT("slot-backed");
+        slot->nid = me->nid;
+        slot->pid = me->pid;
+        slot->process = me->process;
+        slot->incarnation = f->incarnation;
+        slot->asymmetric = f->asymmetric;
+        atomic_store_explicit(&slot->ready, SLOT_READY, memory_order_release);
+        KILL_POINT("slot-ready");
+        *index = i;
+        return slot;
+    }
+    snprintf(error, error_size, "all %u connections of the process are taken: raise "
+             "PINWHEEL_SHM_PEERS there", s->info.slots);
+    return NULL;
+}
+
+/* Proves that the process behind a segment is the one its number names, by
+ * reading its cookie; only then may its memory be read and its pid be trusted. */
+static bool proves_itself(const struct segment_info *info)
+{
+    uint64_t cookie = 0;
+    struct iovec local = {&cookie, sizeof(cookie)};
+    struct iovec remote = {(void *)(uintptr_t)info->cookie_at, sizeof(cookie)};
+    return process_vm_readv(info->process, &local, 1, &remote, 1, 0) == sizeof(cookie) &&
+           cookie == info->cookie;
+}
+
+static void watch_process(struct fabric_peer *p)
+{
+    const struct segment_info *info = &p->remote->info;
+    p->same_process = p->remote->own;
+    p->references = proves_itself(info);
+    if (p->same_process) {
+        return;
+    }
+    int fd = (int)syscall(SYS_pidfd_open, info->process, 0);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = p};
+    /* Proved again: the pidfd is of the process that has the cookie. */
+    if (fd >= 0 && proves_itself(info) &&
+        epoll_ctl(p->fabric->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0) {
+        p->pidfd = fd;
+        return;
+    }
+    p->references = false;
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+/* Attaches the way out: the peer's segment and a slot in it. */
+static bool attach_out(struct fabric_peer *p, struct segment *s, char *error, size_t error_size)
+{
+    struct fabric *f = p->fabric;
+    struct slot *slot = claim_slot(f, s, &p->out_index, error, error_size);
+    if (slot == NULL) {
+        return false;
+    }
+    p->remote = s;
+    p->fences = s->own || !f->asymmetric || s->info.asymmetric == 0;
+    watch_process(p);
+    if (p->references) {
+        p->buffer = aligned_alloc(64, f->packet_size * FETCH_PACKETS);
+        p->references = p->buffer != NULL;
+    }
+    tx_attach(p, slot);
+    if (p->in != NULL) {
+        atomic_store_explicit(&p->in->references, p->references, memory_order_release);
+    }
+    return true;
+}
+
+static void free_peer(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    if (p->pidfd >= 0) {
+        epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
+        close(p->pidfd);
+    }
+    if (p->remote != NULL) {
+        segment_slot_unmap(p->remote, p->out);
+        segment_release(p->remote, false);
+    }
+    free(p->buffer);
+    list_remove(&p->link);
+    free(p);
+}
+
+/* Makes the object for a peer and introduces it to the NIC. */
+static struct fabric_peer *new_peer(struct fabric *f, const struct fabric_address *a)
+{
+    struct fabric_peer *p = calloc(1, sizeof(*p));
+    if (p == NULL) {
+        return NULL;
+    }
+    p->fabric = f;
+    p->address = *a;
+    p->pidfd = -1;
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        list_init(&p->tx[c].filling);
+        list_init(&p->tx[c].referred);
+    }
+    list_push_back(&f->peers, &p->link);
+    return p;
+}
+
+static bool introduce(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    p->np = f->up->peer_up(f->nic, &p->address, p);
+    if (p->np == NULL) {
+        return false;
+    }
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        p->rx[c].rx = f->up->rx_new(p->np, (enum fabric_class)c);
+        if (p->rx[c].rx == NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void forget(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    if (p->np != NULL) {
+        for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+            if (p->rx[c].rx != NULL) {
+                f->up->rx_free(p->np, p->rx[c].rx);
+            }
+        }
+        f->up->peer_down(f->nic, p->np);
+    }
+    free_peer(p);
+}
+
+static struct fabric_peer *find_peer(struct fabric *f, uint32_t nid, uint32_t pid,
+                                     uint64_t incarnation)
+{
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (p->address.nid == nid && p->address.pid == pid && !p->dying &&
+            p->address.incarnation == incarnation) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, char *error,
+                                size_t error_size)
+{
+    struct segment *s;
+    int rc = segment_open(f->options, nid, pid, &s, error, error_size);
+    if (rc != 0) {
+        return rc == -ENOENT ? FABRIC_LATER : FABRIC_NEVER;
+    }
+    struct fabric_peer *p = find_peer(f, nid, pid, s->info.incarnation);
+    if (p != NULL && p->remote != NULL) {
+        segment_release(s, false);
+        return FABRIC_UP;
+    }
+    bool fresh = p == NULL;
+    if (fresh) {
+        struct fabric_address a = {nid, pid, s->info.incarnation, geteuid()};
+        p = new_peer(f, &a);
+    }
+    if (p == NULL || !attach_out(p, s, error, error_size)) {
+        segment_release(s, false);
+        if (p != NULL && fresh) {
+            free_peer(p);
+        }
+        return FABRIC_NEVER;
+    }
+    if (fresh && !introduce(p)) {
+        peer_lost(p, "out of memory");
+        return FABRIC_NEVER;
+    }
+    return FABRIC_UP;
+}
+
+/* Frees the slots of claimants that died before they were ready. */
+static void sweep_claims(struct fabric *f)
+{
+    struct segment_header *h = f->segment->header;
+    for (unsigned i = 0; i < f->segment->info.slots; i++) {
+        uint64_t owner = atomic_load(&h->owner[i]);
+        if (owner == 0 || f->by_slot[i] != NULL) {
+            continue;
+        }
+        int rc;
+        struct slot *slot = segment_slot(f->segment, i, true, &rc);
+        if (slot == NULL || atomic_load(&slot->ready) != SLOT_UNREADY) {
+            continue;
+        }
+        char error[256];
+        struct segment *s;
+        if (segment_open(f->options, (uint32_t)(owner >> 32), (uint32_t)owner, &s, error,
+                         sizeof(error)) == 0) {
+            segment_release(s, false);
+        } else {
+            atomic_compare_exchange_strong(&h->owner[i], &owner, 0);
+        }
+    }
+}
+
+/* Makes a slot as it was when the segment was new. */
+static void clear_slot(struct fabric *f, struct slot *slot, unsigned index)
+{
+    const struct segment_info *g = &f->segment->info;
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        memset(slot_ring(slot, c, g->ring_lines), 0, (size_t)g->ring_lines * RECORD_LINE);
+    }
+    memset(slot, 0, SLOT_HEADER_BYTES);
+    atomic_store_explicit(&f->segment->header->owner[index], 0, memory_order_release);
+}
+
+static void clear_bit(struct fabric *f, unsigned index)
+{
+    atomic_fetch_and(&f->segment->header->bitmap[index / 64], ~(1ull << (index % 64)));
+}
+
+/* Gives a slot back, unless its claimant may still write to it. */
+static void vacate_slot(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    f->by_slot[p->in_index] = NULL;
+    clear_bit(f, p->in_index);
+    if (p->broken && !p->same_process) {
+        atomic_store(&f->segment->header->owner[p->in_index], OWNER_BANNED);
+    } else {
+        clear_slot(f, p->in, p->in_index);
+    }
+}
+
+/* Connects to a peer that has contacted us. True while that process lives. */
+static bool reach_back(struct fabric_peer *p)
+{
+    char error[512] = "";
+    struct segment *s;
+    if (segment_open(p->fabric->options, p->address.nid, p->address.pid, &s, error,
+                     sizeof(error)) != 0) {
+        return false;
+    }
+    bool alive = s->info.incarnation == p->address.incarnation;
+    if (!alive || !attach_out(p, s, error, sizeof(error))) {
+        log_line(LOG_INFO, "no way back to a peer: %s", alive ? error : "it was restarted");
+        segment_release(s, false);
+    }
+    return alive;
+}
+
+struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
+{
+    struct segment_header *h = f->segment->header;
+    uint64_t owner = atomic_load_explicit(&h->owner[index], memory_order_acquire);
+    int rc;
+    struct slot *slot =
+        owner > OWNER_BANNED ? segment_slot(f->segment, index, true, &rc) : NULL;
+    if (slot == NULL ||
+        atomic_load_explicit(&slot->ready, memory_order_acquire) == SLOT_UNREADY) {
+        clear_bit(f, index);
+        return NULL;
+    }
+    struct fabric_address a = {(uint32_t)(owner >> 32), (uint32_t)owner, slot->incarnation,
+                               geteuid()};
+    struct fabric_peer *p = find_peer(f, a.nid, a.pid, a.incarnation);
+    if (p != NULL && p->in != NULL) {
+        log_line(LOG_WARN, "a second connection of the same process was refused");
+        atomic_store(&h->owner[index], OWNER_BANNED);
+        clear_bit(f, index);
+        return NULL;
+    }
+    if (p == NULL) {
+        p = new_peer(f, &a);
+        if (p == NULL) {
+            return NULL;
+        }
+        /* The way back first, so that the NIC meets the peer complete. */
+        reach_back(p);
+        if (!introduce(p)) {
+            forget(p);
+            clear_bit(f, index);
+            return NULL;
+        }
+    }
+    p->in_index = index;
+    f->by_slot[index] = p;
+    rx_attach(p, slot);
+    atomic_store_explicit(&slot->references, p->references, memory_order_release);
+    sweep_claims(f);
+    return p;
+}
+
+void peer_lost(struct fabric_peer *p, const char *why)
+{
+    if (why != NULL && !p->broken) {
+        struct in_addr a = {htonl(p->address.nid)};
+        char name[INET_ADDRSTRLEN];
+        log_line(LOG_WARN, "connection to NID %s PID %u ended: %s",
+                 inet_ntop(AF_INET, &a, name, sizeof(name)), p->address.pid, why);
+        p->broken = true;
+    }
+    p->dying = true;
+}
+
+bool peer_bury(struct fabric_peer *p)
+{
+    while (rx_advance(p)) {
+    }
+    rx_cut(p);
+    if (!rx_idle(p)) {
+        return false; /* its last message is with our handlers */
+    }
+    tx_cancel(p);
+    if (p->in != NULL) {
+        vacate_slot(p);
+    }
+    forget(p);
+    return true;
+}
+
+void peers_probe(struct fabric *f)
+{
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        bool watched = p->pidfd >= 0 || p->same_process;
+        if (p->dying || watched) {
+            continue;
+        }
+        if (p->remote != NULL ? !segment_alive(p->remote) : !reach_back(p)) {
+            peer_lost(p, NULL);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What lies in a shared-memory segment. Every NIC has one; its peers map it
+ * and write to it.
+ *
+ *   segment   | header: constants | bell line | owner words | slot 0 | slot 1 | ...
+ *   slot      | who sends | channel REQUEST, RESPONSE: indices | ring | ring | cells | cells
+ *   ring      64-byte lines; a record is one or more of them
+ *   cells     packets of payload, handed over in order
+ *
+ * Only the receiver's own segment holds what it receives. docs/architecture.md,
+ * wall 3, has the life cycles. Slots are sparse: the sender that claims one has
+ * it backed with memory first.
+ */
+#ifndef FABRIC_SHM_LAYOUT_H
+#define FABRIC_SHM_LAYOUT_H
+
+#include "fabric/fabric.h"
+
+#include <stdatomic.h>
+
+#define SEGMENT_MAGIC 0x4c4545485750494eull
+#define SEGMENT_VERSION 1u
+#define SLOTS_MAX 448u
+#define SLOT_WORDS (SLOTS_MAX / 64)
+
+/* Constant from before the segment has a name. Readers copy it, check the copy
+ * and use the copy. */
+struct segment_info {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t header_bytes;
+    uint64_t incarnation;
+    uint64_t cookie;    /* the value at cookie_at in the owner's memory */
+    uint64_t cookie_at;
+    uint32_t nid, pid;
+    int32_t process;
+    uint32_t asymmetric; /* the owner answers membarrier */
+    uint32_t slots, ring_lines, cells, cell_size;
+    uint64_t slot_bytes;
+    uint64_t file_bytes;
+};
+
+struct segment_header {
+    struct segment_info info;
+
+    /* The bell line, written by all. */
+    _Alignas(64) _Atomic uint32_t bell;
+    _Atomic uint32_t closed; /* the owner has left for good */
+    _Atomic uint64_t bitmap[SLOT_WORDS];
+
+    /* Who claimed a slot: NID << 32 | PID, 0 when it is free. */
+    _Alignas(64) _Atomic uint64_t owner[SLOTS_MAX];
+};
+
+#define SEGMENT_HEADER_BYTES 4096u
+_Static_assert(sizeof(struct segment_header) <= SEGMENT_HEADER_BYTES, "header fits its page");
+_Static_assert(offsetof(struct segment_header, owner) - offsetof(struct segment_header, bell) == 64,
+               "bell and bitmap share one line");
+
+enum slot_ready { SLOT_UNREADY, SLOT_READY, SLOT_LEFT };
+
+/* One ring and its cells: indices grow without bound and are masked on use. */
+struct channel_index {
+    /* written by the consumer */
+    _Alignas(64) _Atomic uint64_t head; /* lines taken out */
+    _Atomic uint64_t cells_head;
+    /* written by the producer */
+    _Alignas(64) _Atomic uint64_t cells_tail;
+    _Atomic uint32_t want; /* the producer waits for head or cells_head to move */
+};
+
+struct slot {
+    /* written by the sender, before `ready` */
+    _Atomic uint32_t ready; /* enum slot_ready */
+    uint32_t nid, pid;
+    int32_t process;
+    uint64_t incarnation;
+    uint32_t asymmetric;
+    /* written by the receiver */
+    _Alignas(64) _Atomic uint32_t references; /* it can read the sender's memory */
+    struct channel_index channel[FABRIC_CLASSES];
+};
+
+#define SLOT_HEADER_BYTES 512u
+_Static_assert(sizeof(struct slot) <= SLOT_HEADER_BYTES, "slot header fits");
+
+/* How the payload of a record travels. */
+enum record_mode {
+    RECORD_PAD = 1, /* nothing: the ring wraps here */
+    RECORD_INLINE,  /* in the record */
+    RECORD_CELLS,   /* `length` bytes through the cells */
+    RECORD_REF      /* `length` bytes at `address` in the sender's memory */
+};
+
+/* word = | mode 4 | inline bytes 16 | lines 8 | valid 1 |, published last. */
+struct record {
+    _Atomic uint32_t word;
+    _Atomic uint32_t status; /* sender: payload unreadable; receiver: how a REF ended */
+    uint8_t header[FABRIC_HEADER];
+    union {
+        uint8_t data[8]; /* RECORD_INLINE: goes on in the lines that follow */
+        uint64_t length;
+    };
+    uint64_t address; /* RECORD_REF, in the second line */
+};
+
+#define RECORD_LINE 64u
+_Static_assert(offsetof(struct record, data) == 56, "eight bytes travel in the first line");
+_Static_assert(offsetof(struct record, address) == 64, "a reference takes two lines");
+
+static inline uint32_t record_word(enum record_mode mode, size_t bytes, size_t lines)
+{
+    return 1u | (uint32_t)lines << 1 | (uint32_t)bytes << 9 | (uint32_t)mode << 25;
+}
+
+static inline size_t record_lines(uint32_t word)
+{
+    return (word >> 1) & 0xff;
+}
+
+static inline size_t record_bytes(uint32_t word)
+{
+    return (word >> 9) & 0xffff;
+}
+
+static inline unsigned record_mode(uint32_t word)
+{
+    return (word >> 25) & 15;
+}
+
+/* Lines of a record with `bytes` of payload inside. */
+static inline size_t inline_lines(size_t bytes)
+{
+    return 1 + (bytes > 8 ? (bytes - 8 + RECORD_LINE - 1) / RECORD_LINE : 0);
+}
+
+/* The longest record: half a ring, so that padding always leaves room, and
+ * what the word can say. */
+static inline size_t record_max_lines(uint32_t ring_lines)
+{
+    return ring_lines / 2 < 255 ? ring_lines / 2 : 255;
+}
+
+/* The size of a slot with these rings, in whole pages. */
+static inline uint64_t slot_size(uint64_t ring_lines, uint64_t cells, uint64_t cell_size)
+{
+    uint64_t bytes = SLOT_HEADER_BYTES + 2 * (ring_lines * RECORD_LINE + cells * cell_size);
+    return (bytes + 4095) & ~(uint64_t)4095;
+}
+
+static inline uint8_t *slot_ring(struct slot *s, unsigned class, uint32_t ring_lines)
+{
+    return (uint8_t *)s + SLOT_HEADER_BYTES + class * (uint64_t)ring_lines * RECORD_LINE;
+}
+
+static inline uint8_t *slot_cells(struct slot *s, unsigned class, uint32_t ring_lines,
+                                  uint32_t cells, uint32_t cell_size)
+{
+    return slot_ring(s, FABRIC_CLASSES, ring_lines) + class * (uint64_t)cells * cell_size;
+}
+
+#endif

@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The consumer's side of a channel: one message at a time, as a state machine.
+ *
+ *   IDLE ──record──► HEADER ──rx_header──► PAYLOAD ──all moved──► DONE ──rx_done──► IDLE
+ *                      │ RX_WAIT, RX_FIRST    │ no cell yet, RX_WAIT    │ RX_WAIT
+ *                      └── stays              └── stays                 └── stays
+ *
+ * A record is copied out of the ring once and checked in the copy. Its lines
+ * stay ours until it is done, since packets and references are used in place.
+ * The NIC's lock may be let go of inside the upcalls and during copies by
+ * reference; `busy` keeps other threads off the channel meanwhile.
+ */
+#include "fabric/shm/shm.h"
+
+#include "base/killpoint.h"
+#include "base/nic_copy.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#define BATCH 32 /* messages of one channel before the next has its turn */
+#define CELL_RUN 8 /* cells emptied before the sender is told */
+#define REFERENCE_RUN (4u << 20) /* bytes of one process_vm_readv */
+
+void rx_attach(struct fabric_peer *p, struct slot *slot)
+{
+    const struct segment_info *g = &p->fabric->segment->info;
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct rx_channel *r = &p->rx[c];
+        r->ring = slot_ring(slot, c, g->ring_lines);
+        r->cells = slot_cells(slot, c, g->ring_lines, g->cells, g->cell_size);
+        r->index = &slot->channel[c];
+        r->head = 0;
+        r->cells_head = 0;
+        r->phase = RX_IDLE;
+    }
+    p->in = slot;
+}
+
+static struct record *current(struct fabric_peer *p, struct rx_channel *r)
+{
+    uint64_t line = r->head & (p->fabric->segment->info.ring_lines - 1);
+    return (struct record *)(r->ring + line * RECORD_LINE);
+}
+
+/* Payload cells that the sender has handed over and we have not taken. */
+static uint64_t cells_ready(struct fabric_peer *p, struct rx_channel *r)
+{
+    uint64_t n = atomic_load_explicit(&r->index->cells_tail, memory_order_acquire) - r->cells_head;
+    if (p->broken) {
+        return 0;
+    }
+    if (n > p->fabric->segment->info.cells) {
+        peer_lost(p, "its cell index is damaged");
+        return 0;
+    }
+    return n;
+}
+
+static uint8_t *cell(struct fabric_peer *p, struct rx_channel *r)
+{
+    const struct segment_info *g = &p->fabric->segment->info;
+    return r->cells + (r->cells_head & (g->cells - 1)) * (uint64_t)g->cell_size;
+}
+
+/* Gives `lines` of the ring back to the sender. */
+static void release_lines(struct rx_channel *r, uint32_t lines)
+{
+    r->head += lines;
+    KILL_POINT("record-done");
+    atomic_store_explicit(&r->index->head, r->head, memory_order_release);
+    KILL_POINT("head-moved");
+}
+
+/* What a published record must satisfy; false ends the connection. */
+static bool record_sound(struct fabric_peer *p, struct rx_channel *r, uint32_t word)
+{
+    uint32_t ring = p->fabric->segment->info.ring_lines;
+    size_t lines = record_lines(word), bytes = record_bytes(word);
+    size_t to_end = ring - (r->head & (ring - 1));
+    if (lines == 0 || lines > to_end || lines >= ring) {
+        return false;
+    }
+    switch (record_mode(word)) {
+    case RECORD_PAD:
+        return lines == to_end;
+    case RECORD_INLINE:
+        return inline_lines(bytes) == lines;
+    case RECORD_CELLS:
+        return lines == 1;
+    case RECORD_REF:
+        return lines == 2;
+    default:
+        return false;
+    }
+}
+
+/* Takes the next record in hand; false if there is none. */
+static bool next_record(struct fabric_peer *p, struct rx_channel *r)
+{
+    if (p->broken) {
+        return false;
+    }
+    struct record *at = current(p, r);
+    uint32_t word = atomic_load_explicit(&at->word, memory_order_acquire);
+    if (word == 0) {
+        return false;
+    }
+    if (!record_sound(p, r, word)) {
+        peer_lost(p, "it sent a record that makes no sense");
+        return false;
+    }
+    KILL_POINT("record-read");
+    if (record_mode(word) == RECORD_PAD) {
+        release_lines(r, (uint32_t)record_lines(word));
+        return next_record(p, r);
+    }
+    r->mode = record_mode(word);
+    r->lines = (uint32_t)record_lines(word);
+    r->moved = 0;
+    r->fetched = 0;
+    r->status = FABRIC_OK;
+    memcpy(r->rx->header, at->header, FABRIC_HEADER);
+    r->rx->length = r->mode == RECORD_INLINE ? record_bytes(word) : at->length;
+    r->address = r->mode == RECORD_REF ? at->address : 0;
+    if (r->mode == RECORD_INLINE &&
+        atomic_load_explicit(&at->status, memory_order_relaxed) != 0) {
+        r->status = FABRIC_SEGV;
+    }
+    r->rx->first = NULL;
+    r->rx->first_length = 0;
+    r->rx->torn = false;
+    r->rx->sink = RX_DISCARD;
+    r->phase = RX_HEADER;
+    return true;
+}
+
+/* After each copy by reference: a peer that has died may have had its pid taken
+ * over, so what was read counts only while its pidfd is silent. */
+static bool peer_died(const struct fabric_peer *p)
+{
+    struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
+    return p->pidfd >= 0 && poll(&fd, 1, 0) > 0;
+}
+
+/* Copies from the sender's memory, without the lock. */
+static enum fabric_status read_peer(struct fabric_peer *p, void *to, uint64_t from, uint64_t n)
+{
+    struct fabric *f = p->fabric;
+    pid_t process = p->remote == NULL ? -1 : p->remote->info.process;
+    enum fabric_status status = FABRIC_OK;
+    f->up->unlock(f->nic);
+    for (uint64_t done = 0; done < n && status == FABRIC_OK;) {
+        size_t run = n - done < REFERENCE_RUN ? n - done : REFERENCE_RUN;
+        struct iovec local = {(char *)to + done, run};
+        struct iovec remote = {(void *)(uintptr_t)(from + done), run};
+        ssize_t got = process_vm_readv(process, &local, 1, &remote, 1, 0);
+        KILL_POINT("reference-read");
+        if (got > 0) {
+            done += (uint64_t)got;
+        } else if (got < 0 && errno == EINTR) {
+            continue;
+        } else {
+            status = got < 0 && errno == ESRCH ? FABRIC_UNDELIVERABLE : FABRIC_SEGV;
+        }
+    }
+    if (peer_died(p)) {
+        status = FABRIC_UNDELIVERABLE;
+    }
+    f->up->lock(f->nic);
+    return status;
+}
+
+/* Bytes of the packet that begins at r->moved. */
+static size_t packet_length(struct fabric_peer *p, struct rx_channel *r)
+{
+    uint64_t rest = r->rx->length - r->moved;
+    size_t packet = p->fabric->packet_size;
+    return rest < packet ? rest : packet;
+}
+
+/* The packet at r->moved, in place; NULL if it is not here yet. */
+static uint8_t *packet(struct fabric_peer *p, struct rx_channel *r)
+{
+    if (r->mode == RECORD_INLINE) {
+        return current(p, r)->data + r->moved;
+    }
+    if (r->mode == RECORD_CELLS) {
+        return cells_ready(p, r) != 0 ? cell(p, r) : NULL;
+    }
+    size_t packets = p->fabric->packet_size * FETCH_PACKETS;
+    if (r->fetched == r->moved && r->status == FABRIC_OK) {
+        uint64_t rest = r->rx->length - r->moved;
+        uint64_t n = rest < packets ? rest : packets;
+        r->status = read_peer(p, p->buffer, r->address + r->moved, n);
+        r->fetched = r->moved + n;
+    }
+    return p->buffer + r->moved % packets;
+}
+
+/* The verdict of the sender on its own payload. */
+static void check_source(struct fabric_peer *p, struct rx_channel *r)
+{
+    if (r->mode == RECORD_CELLS &&
+        atomic_load_explicit(&current(p, r)->status, memory_order_relaxed) != 0) {
+        r->status = FABRIC_SEGV;
+    }
+}
+
+static void take_cell(struct rx_channel *r)
+{
+    r->cells_head++;
+    KILL_POINT("cell-taken");
+    atomic_store_explicit(&r->index->cells_head, r->cells_head, memory_order_release);
+}
+
+/* Tells the sender that there is room, if it waits for some. */
+static void tell_room(struct fabric_peer *p, struct rx_channel *r)
+{
+    if (p->remote == NULL) {
+        return;
+    }
+    if (p->fences) {
+        full_fence();
+    } else {
+        compiler_fence();
+    }
+    if (atomic_load_explicit(&r->index->want, memory_order_relaxed) != 0) {
+        shm_signal(p);
+    }
+}
+
+/* Brings the bytes of one packet to where the NIC wants them. */
+static enum rx_step place(struct fabric_peer *p, struct rx_channel *r, uint8_t *data, size_t n)
+{
+    struct fabric_rx *rx = r->rx;
+    if (r->status != FABRIC_OK || rx->sink == RX_DISCARD) {
+        return RX_GO;
+    }
+    if (rx->sink == RX_PACKETS) {
+        return p->fabric->up->rx_packet(p->np, rx, data, r->moved, n);
+    }
+    if (r->moved < rx->room) {
+        uint64_t fit = rx->room - r->moved < n ? rx->room - r->moved : n;
+        if (nic_copy((char *)rx->base + r->moved, data, fit) != 0) {
+            r->status = FABRIC_SEGV;
+        }
+    }
+    return RX_GO;
+}
+
+/* A deposit by reference is one copy; its verdict goes into the record. */
+static bool deposit_reference(struct fabric_peer *p, struct rx_channel *r)
+{
+    struct fabric_rx *rx = r->rx;
+    uint64_t n = rx->sink != RX_DEPOSIT ? 0 : rx->room < rx->length ? rx->room : rx->length;
+    if (n != 0) {
+        r->status = read_peer(p, rx->base, r->address, n);
+    }
+    r->moved = rx->length;
+    return true;
+}
+
+/* Moves payload; true if any moved. */
+static bool move_payload(struct fabric_peer *p, struct rx_channel *r)
+{
+    if (r->mode == RECORD_REF && r->rx->sink != RX_PACKETS) {
+        return deposit_reference(p, r);
+    }
+    bool moved = false;
+    for (unsigned run = 0; r->moved < r->rx->length && run < CELL_RUN; run++) {
+        uint8_t *data = packet(p, r);
+        if (data == NULL) {
+            break;
+        }
+        check_source(p, r);
+        size_t n = packet_length(p, r);
+        r->waiting = place(p, r, data, n) == RX_WAIT;
+        if (r->waiting) {
+            break;
+        }
+        r->moved += n;
+        if (r->mode == RECORD_CELLS) {
+            take_cell(r);
+        }
+        moved = true;
+    }
+    if (moved && r->mode == RECORD_CELLS) {
+        tell_room(p, r);
+    }
+    return moved;
+}
+
+static bool step_header(struct fabric_peer *p, struct rx_channel *r)
+{
+    enum rx_step step = p->fabric->up->rx_header(p->np, r->rx);
+    if (step == RX_FIRST && r->rx->first == NULL && r->rx->length != 0) {
+        uint8_t *data = packet(p, r);
+        if (data == NULL) {
+            return false;
+        }
+        check_source(p, r);
+        r->rx->first = data;
+        r->rx->first_length = packet_length(p, r);
+        r->rx->torn = r->status != FABRIC_OK;
+        step = p->fabric->up->rx_header(p->np, r->rx);
+    }
+    r->waiting = step == RX_WAIT;
+    if (step != RX_GO) {
+        return false;
+    }
+    r->phase = RX_PAYLOAD;
+    return true;
+}
+
+static bool step_done(struct fabric_peer *p, struct rx_channel *r)
+{
+    check_source(p, r);
+    r->waiting = p->fabric->up->rx_done(p->np, r->rx, r->status) == RX_WAIT;
+    if (r->waiting) {
+        return false;
+    }
+    if (r->mode == RECORD_REF) {
+        atomic_store_explicit(&current(p, r)->status, r->status == FABRIC_OK ? 0 : 1,
+                              memory_order_relaxed);
+    }
+    r->phase = RX_IDLE;
+    release_lines(r, r->lines);
+    return true;
+}
+
+/* Takes the message in hand as far as it goes; true if it went on. */
+static bool step_message(struct fabric_peer *p, struct rx_channel *r)
+{
+    bool moved = false;
+    if (r->phase == RX_HEADER) {
+        if (!step_header(p, r)) {
+            return false;
+        }
+        moved = true;
+    }
+    if (r->phase == RX_PAYLOAD) {
+        while (r->moved < r->rx->length && move_payload(p, r)) {
+            moved = true;
+        }
+        if (r->moved < r->rx->length) {
+            return moved;
+        }
+        r->phase = RX_DONE;
+    }
+    return step_done(p, r) || moved;
+}
+
+static bool advance_channel(struct fabric_peer *p, struct rx_channel *r)
+{
+    bool moved = false;
+    if (r->index == NULL || r->busy) {
+        return false;
+    }
+    r->busy = true;
+    for (unsigned n = 0; n < BATCH; n++) {
+        if (r->phase == RX_IDLE && !next_record(p, r)) {
+            break;
+        }
+        if (!step_message(p, r)) {
+            break;
+        }
+        moved = true;
+        if (r->phase != RX_IDLE) {
+            break;
+        }
+    }
+    r->busy = false;
+    if (moved) {
+        tell_room(p, r);
+    }
+    return moved;
+}
+
+bool rx_blocked(const struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        if (p->rx[c].busy || p->rx[c].waiting) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rx_advance(struct fabric_peer *p)
+{
+    bool moved = advance_channel(p, &p->rx[FABRIC_RESPONSE]);
+    moved |= advance_channel(p, &p->rx[FABRIC_REQUEST]);
+    if (!moved && p->in != NULL && !p->dying && !rx_blocked(p) &&
+        atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT &&
+        !rx_visible(p)) {
+        peer_lost(p, NULL);
+        return true;
+    }
+    return moved;
+}
+
+bool rx_visible(struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct rx_channel *r = &p->rx[c];
+        if (r->index == NULL || r->busy) {
+            continue;
+        }
+        if (r->phase == RX_IDLE
+                ? atomic_load_explicit(&current(p, r)->word, memory_order_acquire) != 0
+                : r->mode == RECORD_CELLS && !r->waiting && cells_ready(p, r) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rx_idle(const struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        if (p->rx[c].phase != RX_IDLE || p->rx[c].busy) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Ends the message in hand of a channel whose sender is gone. What waits for
+ * our own side only has all it needs, and is left to go on. */
+static void cut_channel(struct fabric_peer *p, struct rx_channel *r)
+{
+    if (r->index == NULL || r->busy || r->waiting || r->phase == RX_IDLE) {
+        return;
+    }
+    r->busy = true;
+    if (r->phase == RX_HEADER) {
+        r->rx->torn = true;
+        p->fabric->up->rx_header(p->np, r->rx);
+    }
+    r->status = FABRIC_UNDELIVERABLE;
+    r->moved = r->rx->length;
+    r->phase = RX_DONE;
+    step_done(p, r);
+    r->busy = false;
+}
+
+void rx_cut(struct fabric_peer *p)
+{
+    cut_channel(p, &p->rx[FABRIC_RESPONSE]);
+    cut_channel(p, &p->rx[FABRIC_REQUEST]);
+}

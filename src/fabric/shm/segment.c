@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Segments as files; see segment.h.
+ *
+ * The list of own segments is the one piece of state that belongs to the
+ * address space rather than to a NIC: a peer in the same process is found
+ * there and shares the mapping, and a forked child closes what it finds there.
+ */
+#include "fabric/shm/segment.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define PID_MIN 1u
+#define PID_MAX 65534u
+#define PID_ANY_MIN 1024u
+
+static struct list own_segments = {&own_segments, &own_segments};
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* A host is a boot of a kernel and a network namespace: containers that share
+ * the directory but not the namespace have other names in it. */
+static int host_name(char *name, size_t size)
+{
+    char boot[64] = "";
+    struct stat ns;
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (f == NULL || fscanf(f, "%63s", boot) != 1 || stat("/proc/self/ns/net", &ns) != 0) {
+        if (f != NULL) {
+            fclose(f);
+        }
+        return -ENOENT;
+    }
+    fclose(f);
+    boot[8] = '\0';
+    snprintf(name, size, "pinwheel-%s-%llx", boot, (unsigned long long)ns.st_ino);
+    return 0;
+}
+
+static int segment_path(const struct options *o, uint32_t nid, uint32_t pid, char *path,
+                        size_t size, char *error, size_t error_size)
+{
+    char host[64];
+    if (host_name(host, sizeof(host)) != 0) {
+        snprintf(error, error_size, "cannot tell this host from others: /proc is not mounted");
+        return -ENOENT;
+    }
+    snprintf(path, size, "%s/%s-%08x-%u", o->text[OPT_SHM_DIR], host, nid, pid);
+    return 0;
+}
+
+/* Removes the name of a segment whose owner is dead. True if the name is free
+ * now; the lock makes sure that only one remover acts on what it looked at. */
+static bool remove_dead(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        return errno == ENOENT;
+    }
+    bool freed = false;
+    struct stat mine, named;
+    /* Somebody who only asks whether the owner lives holds the lock for a moment. */
+    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    for (int attempt = 0; attempt < 10 && !locked; attempt++) {
+        usleep(100);
+        locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    }
+    if (locked && fstat(fd, &mine) == 0) {
+        if (stat(path, &named) != 0) {
+            freed = errno == ENOENT;
+        } else if (named.st_ino == mine.st_ino && named.st_dev == mine.st_dev) {
+            freed = unlink(path) == 0;
+        }
+    }
+    close(fd);
+    return freed;
+}
+
+static int publish(int fd, const char *path)
+{
+    char self[64];
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    for (int attempt = 0; attempt < 2; attempt++) {
+        if (linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0) {
+            return 0;
+        }
+        if (errno != EEXIST) {
+            return -errno;
+        }
+        if (!remove_dead(path)) {
+            return -EADDRINUSE;
+        }
+    }
+    return -EADDRINUSE;
+}
+
+/* Finds a PID whose name is free and links the segment there. The search for
+ * any PID starts at a number that differs between processes. */
+static int publish_pid(const struct options *o, struct segment *s, char *error, size_t error_size)
+{
+    struct segment_info *h = &s->header->info;
+    uint32_t wanted = h->pid;
+    uint32_t span = PID_MAX - PID_ANY_MIN + 1;
+    uint32_t start = (uint32_t)getpid() % span;
+    for (uint32_t i = 0; i < (wanted != 0 ? 1 : span); i++) {
+        h->pid = wanted != 0 ? wanted : PID_ANY_MIN + (start + i) % span;
+        int rc = segment_path(o, h->nid, h->pid, s->path, sizeof(s->path), error, error_size);
+        if (rc == 0) {
+            rc = publish(s->fd, s->path);
+        }
+        if (rc == 0) {
+            s->info = *h;
+            return 0;
+        }
+        if (rc != -EADDRINUSE) {
+            snprintf(error, error_size, "cannot create %s: %s", s->path, strerror(-rc));
+            return rc;
+        }
+    }
+    snprintf(error, error_size,
+             wanted != 0 ? "PID %u is in use by another process: ask for another or PTL_PID_ANY"
+                         : "all PIDs are in use (asked for %u)",
+             wanted);
+    return -EADDRINUSE;
+}
+
+static void *map_file(int fd, uint64_t offset, uint64_t bytes)
+{
+    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    if (at == MAP_FAILED) {
+        return NULL;
+    }
+    madvise(at, bytes, MADV_DONTFORK);
+    madvise(at, bytes, MADV_DONTDUMP);
+    return at;
+}
+
+int segment_create(const struct options *o, const struct segment_info *wanted,
+                   struct segment **result, char *error, size_t error_size)
+{
+    const char *dir = o->text[OPT_SHM_DIR];
+    struct segment *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return -ENOMEM;
+    }
+    s->own = true;
+    s->users = 1;
+    s->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int rc = s->fd < 0 ? -errno : 0;
+    if (rc != 0) {
+        snprintf(error, error_size, "cannot make a segment in %s: %s; PINWHEEL_SHM_DIR must name "
+                 "a writable tmpfs", dir, strerror(-rc));
+        goto fail;
+    }
+    if (fchmod(s->fd, 0600) != 0 || flock(s->fd, LOCK_EX | LOCK_NB) != 0 ||
+        ftruncate(s->fd, (off_t)wanted->file_bytes) != 0) {
+        rc = -errno;
+        snprintf(error, error_size, "cannot prepare a segment in %s: %s", dir, strerror(-rc));
+        goto fail;
+    }
+    rc = -posix_fallocate(s->fd, 0, SEGMENT_HEADER_BYTES);
+    if (rc != 0) {
+        snprintf(error, error_size, "%s: no room for a segment (%u bytes): %s", dir,
+                 SEGMENT_HEADER_BYTES, strerror(-rc));
+        goto fail;
+    }
+    s->mapped = wanted->file_bytes;
+    s->header = map_file(s->fd, 0, s->mapped);
+    if (s->header == NULL) {
+        rc = -errno;
+        snprintf(error, error_size, "cannot map a segment: %s", strerror(-rc));
+        goto fail;
+    }
+    s->header->info = *wanted;
+    rc = publish_pid(o, s, error, error_size);
+    if (rc != 0) {
+        goto fail;
+    }
+    pthread_mutex_lock(&own_lock);
+    list_push_back(&own_segments, &s->link);
+    pthread_mutex_unlock(&own_lock);
+    *result = s;
+    return 0;
+
+fail:
+    if (s->header != NULL) {
+        munmap(s->header, s->mapped);
+    }
+    if (s->fd >= 0) {
+        close(s->fd);
+    }
+    free(s);
+    return rc;
+}
+
+static bool power_of_two(uint64_t v)
+{
+    return v != 0 && (v & (v - 1)) == 0;
+}
+
+/* What a foreign header must satisfy before any of its numbers is used. */
+static const char *header_fault(const struct segment_info *h, uint64_t file_bytes, uint32_t nid,
+                                uint32_t pid)
+{
+    if (h->magic != SEGMENT_MAGIC) {
+        return "it is not a Pinwheel segment";
+    }
+    if (h->version != SEGMENT_VERSION || h->header_bytes != sizeof(struct segment_header)) {
+        return "it was made by another version of Pinwheel: restart that process with this one";
+    }
+    if (h->nid != nid || h->pid != pid || h->slots < 1 || h->slots > SLOTS_MAX ||
+        !power_of_two(h->ring_lines) || h->ring_lines < 2 || h->ring_lines > 65536 ||
+        !power_of_two(h->cells) || h->cells < 2 || h->cells > 65536 || h->cell_size == 0 ||
+        h->cell_size % 64 != 0 || h->cell_size > 65536 ||
+        h->slot_bytes != slot_size(h->ring_lines, h->cells, h->cell_size) ||
+        h->file_bytes != SEGMENT_HEADER_BYTES + h->slots * h->slot_bytes ||
+        h->file_bytes > file_bytes) {
+        return "its header is damaged";
+    }
+    return NULL;
+}
+
+static struct segment *find_own(const char *path)
+{
+    pthread_mutex_lock(&own_lock);
+    struct segment *found = NULL;
+    for (struct list *l = own_segments.next; l != &own_segments && found == NULL; l = l->next) {
+        struct segment *s = container_of(l, struct segment, link);
+        if (strcmp(s->path, path) == 0 && atomic_load(&s->header->closed) == 0) {
+            s->users++;
+            found = s;
+        }
+    }
+    pthread_mutex_unlock(&own_lock);
+    return found;
+}
+
+int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct segment **result,
+                 char *error, size_t error_size)
+{
+    char path[sizeof((*result)->path)];
+    int rc = segment_path(o, nid, pid, path, sizeof(path), error, error_size);
+    if (rc != 0) {
+        return -EINVAL;
+    }
+    *result = find_own(path);
+    if (*result != NULL) {
+        return 0;
+    }
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0) {
+        rc = -errno;
+        snprintf(error, error_size, "cannot open %s: %s", path, strerror(-rc));
+        return rc;
+    }
+    struct stat st;
+    const char *why = NULL;
+    struct segment *s = calloc(1, sizeof(*s));
+    if (s == NULL) {
+        why = "out of memory";
+    } else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+               st.st_size < (off_t)SEGMENT_HEADER_BYTES) {
+        why = "it is too short";
+    } else if (st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
+        why = "it belongs to another user, or others may write to it";
+    }
+    if (why == NULL) {
+        s->fd = fd;
+        s->users = 1;
+        s->mapped = SEGMENT_HEADER_BYTES;
+        snprintf(s->path, sizeof(s->path), "%s", path);
+        if (!segment_alive(s)) {
+            free(s);
+            close(fd);
+            return -ENOENT;
+        }
+        s->header = map_file(fd, 0, s->mapped);
+        if (s->header == NULL) {
+            why = strerror(errno);
+        } else {
+            s->info = s->header->info;
+            why = header_fault(&s->info, (uint64_t)st.st_size, nid, pid);
+        }
+    }
+    if (why != NULL) {
+        snprintf(error, error_size, "%s cannot be used: %s", path, why);
+        if (s != NULL && s->header != NULL) {
+            munmap(s->header, s->mapped);
+        }
+        free(s);
+        close(fd);
+        return -EPROTO;
+    }
+    if (atomic_load(&s->header->closed) != 0) {
+        segment_release(s, false);
+        return -ENOENT;
+    }
+    *result = s;
+    return 0;
+}
+
+struct slot *segment_slot(struct segment *s, unsigned index, bool back, int *error)
+{
+    uint64_t bytes = s->info.slot_bytes;
+    uint64_t offset = SEGMENT_HEADER_BYTES + index * bytes;
+    if (back) {
+        int rc = posix_fallocate(s->fd, (off_t)offset, (off_t)bytes);
+        if (rc != 0) {
+            *error = rc;
+            return NULL;
+        }
+    }
+    if (s->own) {
+        return (struct slot *)((char *)s->header + offset);
+    }
+    struct slot *slot = map_file(s->fd, offset, bytes);
+    *error = errno;
+    return slot;
+}
+
+void segment_slot_unmap(struct segment *s, struct slot *slot)
+{
+    if (!s->own) {
+        munmap(slot, s->info.slot_bytes);
+    }
+}
+
+bool segment_alive(struct segment *s)
+{
+    if (s->own) {
+        return atomic_load(&s->header->closed) == 0;
+    }
+    /* A descriptor of its own: the answer must not take part in a lock of ours. */
+    char self[64];
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", s->fd);
+    int fd = open(self, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    bool held = flock(fd, LOCK_SH | LOCK_NB) != 0;
+    close(fd);
+    return held;
+}
+
+void segment_release(struct segment *s, bool owner)
+{
+    bool last = true;
+    if (s->own) {
+        pthread_mutex_lock(&own_lock);
+        if (owner) {
+            atomic_store(&s->header->closed, 1);
+            unlink(s->path);
+        }
+        last = --s->users == 0;
+        if (last) {
+            list_remove(&s->link);
+        }
+        pthread_mutex_unlock(&own_lock);
+    }
+    if (last) {
+        munmap(s->header, s->mapped);
+        close(s->fd);
+        free(s);
+    }
+}
+
+void segment_forked(void)
+{
+    for (struct list *l = own_segments.next; l != &own_segments; l = l->next) {
+        close(container_of(l, struct segment, link)->fd);
+    }
+    list_init(&own_segments);
+    own_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+}

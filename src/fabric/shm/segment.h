@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Segments as files: made, found, locked and removed. A segment has a name
+ * only while it is complete and locked by its owner, or dead; wall 3.
+ */
+#ifndef FABRIC_SHM_SEGMENT_H
+#define FABRIC_SHM_SEGMENT_H
+
+#include "fabric/shm/layout.h"
+
+/* A mapped segment. NICs of one process share the mapping, so that they and
+ * the race detectors see one address for one byte. */
+struct segment {
+    struct list link; /* of all segments that this process owns */
+    struct segment_header *header;
+    struct segment_info info; /* checked copy of header->info */
+    uint64_t mapped;  /* bytes mapped at header */
+    bool own;         /* of this process: fully mapped, locked by `fd` */
+    unsigned users;
+    int fd;
+    char path[384];
+};
+
+/* segment_create() makes and publishes the segment of a NIC. A wanted pid of 0
+ * takes any that is free. Returns 0 or -errno, with a line
+ * in `error`. */
+int segment_create(const struct options *, const struct segment_info *wanted, struct segment **,
+                   char *error, size_t error_size);
+
+/* segment_open() maps the header of a peer's segment and checks it. Returns 0;
+ * -ENOENT when no live process has that address; another -errno with a line
+ * in `error`. */
+int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segment **, char *error,
+                 size_t error_size);
+
+/* segment_slot() maps slot `index`, backed with memory if `back` is set. */
+struct slot *segment_slot(struct segment *, unsigned index, bool back, int *error);
+void segment_slot_unmap(struct segment *, struct slot *);
+
+/* segment_alive() tells whether the owner still holds its lock. */
+bool segment_alive(struct segment *);
+
+/* segment_release() lets go of a mapping; the owner's also removes the name. */
+void segment_release(struct segment *, bool owner);
+
+/* segment_forked() is for the atfork handler of the child: it closes the
+ * descriptors that keep this process's locks. */
+void segment_forked(void);
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The producer's side of a channel.
+ *
+ *     head ──► | taken out, free | records ...          | 0 | free ...
+ *                                                  tail ──┘
+ *
+ * A record is published by its first word, stored last; the word of the line
+ * behind it was zeroed before, so one line always stays free and a consumer
+ * that looks there finds 0 or a published record. A record never wraps: a pad
+ * fills the ring's end. Cells are handed over by cells_tail. Invariants:
+ * tail - head < lines; cells_tail - cells_head <= cells; payload of `filling`
+ * enters the cells in the order of the records.
+ */
+#include "fabric/shm/shm.h"
+
+#include "base/killpoint.h"
+#include "base/nic_copy.h"
+#include "base/sys.h"
+
+#include <string.h>
+
+void tx_attach(struct fabric_peer *p, struct slot *slot)
+{
+    const struct segment_info *g = &p->remote->info;
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct tx_channel *t = &p->tx[c];
+        t->ring = slot_ring(slot, c, g->ring_lines);
+        t->cells = slot_cells(slot, c, g->ring_lines, g->cells, g->cell_size);
+        t->index = &slot->channel[c];
+    }
+    p->out = slot;
+}
+
+static void light_barrier(const struct fabric_peer *p)
+{
+    if (p->fences) {
+        full_fence();
+    } else {
+        compiler_fence();
+    }
+}
+
+/* The name of the socket on which the NIC thread of a segment's owner listens. */
+static void ring_socket(struct fabric_peer *p)
+{
+    struct sockaddr_un to;
+    socklen_t length = bell_address(&to, &p->remote->info);
+    /* A full queue has rung already, a missing listener is dead. */
+    sendto(p->fabric->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, length);
+}
+
+void shm_signal(struct fabric_peer *p)
+{
+    struct segment_header *h = p->remote->header;
+    light_barrier(p);
+    _Atomic uint64_t *word = &h->bitmap[p->out_index / 64];
+    uint64_t bit = 1ull << (p->out_index % 64);
+    if ((atomic_load_explicit(word, memory_order_relaxed) & bit) == 0) {
+        atomic_fetch_or(word, bit);
+        KILL_POINT("bit-set");
+    }
+    uint32_t bell = atomic_load_explicit(&h->bell, memory_order_relaxed);
+    if (!bell_asleep(bell) || (bell | BELL_RUNG) == p->rung) {
+        return;
+    }
+    p->rung = bell | BELL_RUNG;
+    atomic_fetch_or(&h->bell, BELL_RUNG);
+    KILL_POINT("rung");
+    if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
+        futex_wake(&h->bell);
+    } else {
+        ring_socket(p);
+    }
+}
+
+static struct record *line_at(struct fabric_peer *p, struct tx_channel *t, uint64_t line)
+{
+    return (struct record *)(t->ring + (line & (p->remote->info.ring_lines - 1)) * RECORD_LINE);
+}
+
+/* Reads how far the peer has taken out; a head that cannot be is a broken peer.
+ * The lines behind it are ours to write again, so the verdicts on references
+ * that stand in them are read now. */
+static void refresh_head(struct fabric_peer *p, struct tx_channel *t)
+{
+    uint64_t head = atomic_load_explicit(&t->index->head, memory_order_acquire);
+    if (head == t->head_seen) {
+        return;
+    }
+    if (head - t->head_seen > t->tail - t->head_seen) {
+        peer_lost(p, "its ring index is damaged");
+        return;
+    }
+    for (struct list *l = t->referred.next; l != &t->referred; l = l->next) {
+        struct fabric_tx *tx = container_of(l, struct fabric_tx, link);
+        if (tx->record_end > head) {
+            break;
+        }
+        if (tx->record_end > t->head_seen &&
+            atomic_load_explicit(&line_at(p, t, tx->record)->status, memory_order_relaxed) != 0) {
+            tx->fault = FABRIC_SEGV;
+        }
+    }
+    t->head_seen = head;
+}
+
+static void refresh_cells(struct fabric_peer *p, struct tx_channel *t)
+{
+    uint64_t head = atomic_load_explicit(&t->index->cells_head, memory_order_acquire);
+    if (head - t->cells_head_seen > t->cells_tail - t->cells_head_seen) {
+        peer_lost(p, "its cell index is damaged");
+        return;
+    }
+    t->cells_head_seen = head;
+}
+
+static void publish(struct fabric_peer *p, struct tx_channel *t, uint32_t word)
+{
+    struct record *r = line_at(p, t, t->tail);
+    t->tail += record_lines(word);
+    atomic_store_explicit(&line_at(p, t, t->tail)->word, 0, memory_order_relaxed);
+    KILL_POINT("record-written");
+    atomic_store_explicit(&r->word, word, memory_order_release);
+    KILL_POINT("record-published");
+}
+
+/* Makes room for a record of `lines` at tail and returns it, or NULL. */
+static struct record *reserve(struct fabric_peer *p, struct tx_channel *t, size_t lines)
+{
+    uint64_t ring = p->remote->info.ring_lines;
+    uint64_t to_end = ring - (t->tail & (ring - 1));
+    uint64_t pad = lines > to_end ? to_end : 0;
+    if (t->tail - t->head_seen + pad + lines + 1 > ring) {
+        refresh_head(p, t);
+        if (t->tail - t->head_seen + pad + lines + 1 > ring) {
+            atomic_store_explicit(&t->index->want, 1, memory_order_relaxed);
+            t->starved = true;
+            return NULL;
+        }
+    }
+    t->starved = false;
+    if (pad != 0) {
+        publish(p, t, record_word(RECORD_PAD, 0, pad));
+    }
+    return line_at(p, t, t->tail);
+}
+
+static void set_record(struct record *r, const struct fabric_tx *tx, enum fabric_status status)
+{
+    memcpy(r->header, tx->header, FABRIC_HEADER);
+    atomic_store_explicit(&r->status, status, memory_order_relaxed);
+}
+
+/* Whether the payload fits the record itself. */
+static bool fits_inline(const struct fabric_peer *p, uint64_t length)
+{
+    return length <= (uint64_t)p->fabric->options->number[OPT_SHM_INLINE] &&
+           inline_lines(length) <= record_max_lines(p->remote->info.ring_lines);
+}
+
+static enum fabric_send send_inline(struct fabric_peer *p, struct tx_channel *t,
+                                    struct fabric_tx *tx)
+{
+    size_t bytes = tx->fault == FABRIC_OK ? tx->length : 0;
+    struct record *r = reserve(p, t, inline_lines(bytes));
+    if (r == NULL) {
+        return FABRIC_FULL;
+    }
+    if (nic_copy(r->data, tx->base, bytes) != 0) {
+        tx->fault = FABRIC_SEGV;
+        bytes = 0;
+    }
+    set_record(r, tx, tx->fault);
+    publish(p, t, record_word(RECORD_INLINE, bytes, inline_lines(bytes)));
+    shm_signal(p);
+    return FABRIC_SENT;
+}
+
+static bool by_reference(const struct fabric_peer *p, uint64_t length)
+{
+    const struct options *o = p->fabric->options;
+    if (atomic_load_explicit(&p->out->references, memory_order_relaxed) == 0 ||
+        record_max_lines(p->remote->info.ring_lines) < 2) {
+        return false;
+    }
+    switch (o->number[OPT_SHM_LARGE]) {
+    case 1:
+        return false;
+    case 2:
+        return true;
+    default:
+        return length >= (uint64_t)o->number[OPT_SHM_VM_MIN];
+    }
+}
+
+/* Copies payload into free cells; true if any moved. A source that turns out
+ * unreadable is said in the record; the rest of its cells carry nothing. */
+static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
+{
+    const struct segment_info *g = &p->remote->info;
+    bool moved = false;
+    while (tx->moved < tx->length) {
+        if (t->cells_tail - t->cells_head_seen == g->cells) {
+            refresh_cells(p, t);
+            if (p->dying || t->cells_tail - t->cells_head_seen == g->cells) {
+                break;
+            }
+        }
+        uint64_t rest = tx->length - tx->moved;
+        size_t n = rest < g->cell_size ? rest : g->cell_size;
+        uint8_t *cell = t->cells + (t->cells_tail & (g->cells - 1)) * g->cell_size;
+        if (tx->fault == FABRIC_OK && nic_copy(cell, (const char *)tx->base + tx->moved, n) != 0) {
+            tx->fault = FABRIC_SEGV;
+            atomic_store_explicit(&line_at(p, t, tx->record)->status, FABRIC_SEGV,
+                                  memory_order_relaxed);
+        }
+        KILL_POINT("cell-filled");
+        tx->moved += n;
+        t->cells_tail++;
+        atomic_store_explicit(&t->index->cells_tail, t->cells_tail, memory_order_release);
+        KILL_POINT("cell-published");
+        moved = true;
+    }
+    return moved;
+}
+
+enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
+{
+    struct tx_channel *t = &p->tx[class];
+    if (p->dying || t->index == NULL) {
+        /* A response that has no way to go is dropped with its asker. */
+        return class == FABRIC_RESPONSE ? FABRIC_SENT : FABRIC_FULL;
+    }
+    if (tx->fault != FABRIC_OK || fits_inline(p, tx->length)) {
+        return send_inline(p, t, tx);
+    }
+    bool reference = by_reference(p, tx->length);
+    struct record *r = reserve(p, t, reference ? 2 : 1);
+    if (r == NULL) {
+        return FABRIC_FULL;
+    }
+    set_record(r, tx, FABRIC_OK);
+    r->length = tx->length;
+    tx->moved = 0;
+    tx->record = t->tail;
+    if (reference) {
+        r->address = (uint64_t)(uintptr_t)tx->base;
+        publish(p, t, record_word(RECORD_REF, 0, 2));
+        tx->record_end = t->tail;
+        atomic_store_explicit(&t->index->want, 1, memory_order_relaxed);
+        list_push_back(&t->referred, &tx->link);
+        shm_signal(p);
+        return FABRIC_QUEUED;
+    }
+    publish(p, t, record_word(RECORD_CELLS, 0, 1));
+    shm_signal(p);
+    if (list_empty(&t->filling)) {
+        fill_cells(p, t, tx);
+        shm_signal(p);
+        if (tx->moved == tx->length) {
+            return FABRIC_SENT;
+        }
+    }
+    atomic_store_explicit(&t->index->want, 1, memory_order_relaxed);
+    list_push_back(&t->filling, &tx->link);
+    return FABRIC_QUEUED;
+}
+
+static bool advance_filling(struct fabric_peer *p, struct tx_channel *t)
+{
+    bool moved = false;
+    while (!list_empty(&t->filling) && !p->dying) {
+        struct fabric_tx *tx = container_of(t->filling.next, struct fabric_tx, link);
+        if (!fill_cells(p, t, tx)) {
+            break;
+        }
+        moved = true;
+        if (tx->moved == tx->length) {
+            list_remove(&tx->link);
+            p->fabric->up->sent(p->np, tx, tx->fault);
+        }
+    }
+    if (moved) {
+        shm_signal(p);
+    }
+    return moved;
+}
+
+static bool advance_referred(struct fabric_peer *p, struct tx_channel *t)
+{
+    bool moved = false;
+    if (!list_empty(&t->referred)) {
+        refresh_head(p, t);
+    }
+    while (!list_empty(&t->referred) && !p->dying) {
+        struct fabric_tx *tx = container_of(t->referred.next, struct fabric_tx, link);
+        if (t->head_seen < tx->record_end) {
+            break;
+        }
+        list_remove(&tx->link);
+        p->fabric->up->sent(p->np, tx, tx->fault);
+        moved = true;
+    }
+    return moved;
+}
+
+/* Notices room where there was none; the NIC then sends what waits. */
+static bool advance_starved(struct fabric_peer *p, struct tx_channel *t)
+{
+    uint64_t before = t->head_seen;
+    if (t->starved) {
+        refresh_head(p, t);
+        t->starved = t->head_seen == before;
+        return !t->starved;
+    }
+    return false;
+}
+
+bool tx_advance(struct fabric_peer *p)
+{
+    bool moved = false;
+    for (int c = FABRIC_CLASSES - 1; c >= 0; c--) {
+        struct tx_channel *t = &p->tx[c];
+        if (t->index == NULL) {
+            continue;
+        }
+        moved |= advance_filling(p, t);
+        moved |= advance_referred(p, t);
+        moved |= advance_starved(p, t);
+        if (!t->starved && list_empty(&t->filling) && list_empty(&t->referred) &&
+            atomic_load_explicit(&t->index->want, memory_order_relaxed) != 0) {
+            atomic_store_explicit(&t->index->want, 0, memory_order_relaxed);
+        }
+    }
+    return moved;
+}
+
+bool tx_pending(const struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        const struct tx_channel *t = &p->tx[c];
+        if (t->index != NULL &&
+            (t->starved || !list_empty(&t->filling) || !list_empty(&t->referred))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tx_has_room(struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct tx_channel *t = &p->tx[c];
+        if (t->index == NULL) {
+            continue;
+        }
+        uint64_t head = t->head_seen, cells = t->cells_head_seen;
+        if (t->starved || !list_empty(&t->referred)) {
+            refresh_head(p, t);
+        }
+        if (!list_empty(&t->filling)) {
+            refresh_cells(p, t);
+        }
+        if (head != t->head_seen || cells != t->cells_head_seen) {
+            return true;
+        }
+    }
+    return p->dying;
+}
+
+void tx_cancel(struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct list *lists[] = {&p->tx[c].filling, &p->tx[c].referred};
+        for (unsigned i = 0; i < 2; i++) {
+            for (struct list *l; (l = list_pop_front(lists[i])) != NULL;) {
+                p->fabric->up->sent(p->np, container_of(l, struct fabric_tx, link),
+                                    FABRIC_UNDELIVERABLE);
+            }
+        }
+    }
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The shared-memory fabric: its operations. The bell, the bitmap and the
+ * sleeping of wall 1 are here.
+ */
+#include "fabric/shm/shm.h"
+
+#include "base/killpoint.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+
+#define PROBE_NS 250000000 /* how often peers without a pidfd are looked after */
+
+socklen_t bell_address(struct sockaddr_un *address, const struct segment_info *owner)
+{
+    memset(address, 0, sizeof(*address));
+    address->sun_family = AF_UNIX;
+    int n = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
+                     "pinwheel-%08x-%u-%016llx", owner->nid, owner->pid,
+                     (unsigned long long)owner->incarnation);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
+}
+
+static int open_bell(struct fabric *f)
+{
+    struct sockaddr_un address;
+    socklen_t length = bell_address(&address, &f->segment->info);
+    f->bell_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    f->ring_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
+    if (f->bell_fd < 0 || f->ring_fd < 0 || f->epoll_fd < 0 ||
+        bind(f->bell_fd, (struct sockaddr *)&address, length) != 0 ||
+        epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->bell_fd, &event) != 0) {
+        return -errno;
+    }
+    return 0;
+}
+
+static void close_fd(int fd)
+{
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
+static void fill_info(struct fabric *f, const struct fabric_setup *setup, struct segment_info *h)
+{
+    const int64_t *o = setup->options->number;
+    h->magic = SEGMENT_MAGIC;
+    h->version = SEGMENT_VERSION;
+    h->header_bytes = sizeof(struct segment_header);
+    h->incarnation = setup->incarnation;
+    h->cookie = f->cookie;
+    h->cookie_at = (uint64_t)(uintptr_t)&f->cookie;
+    h->nid = setup->nid;
+    h->pid = setup->pid;
+    h->process = getpid();
+    h->asymmetric = setup->asymmetric;
+    h->slots = (uint32_t)o[OPT_SHM_PEERS];
+    h->ring_lines = (uint32_t)o[OPT_SHM_RING];
+    h->cells = (uint32_t)o[OPT_SHM_CELLS];
+    h->cell_size = (uint32_t)setup->packet_size;
+    h->slot_bytes = slot_size(h->ring_lines, h->cells, h->cell_size);
+    h->file_bytes = SEGMENT_HEADER_BYTES + h->slots * h->slot_bytes;
+}
+
+static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result, uint32_t *pid,
+                        char *error, size_t error_size)
+{
+    struct fabric *f = calloc(1, sizeof(*f));
+    if (f == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return -ENOMEM;
+    }
+    f->nic = setup->nic;
+    f->up = setup->up;
+    f->options = setup->options;
+    f->incarnation = setup->incarnation;
+    f->asymmetric = setup->asymmetric;
+    f->packet_size = setup->packet_size;
+    f->epoll_fd = f->bell_fd = f->ring_fd = -1;
+    list_init(&f->peers);
+    if (getrandom(&f->cookie, sizeof(f->cookie), 0) != sizeof(f->cookie)) {
+        f->cookie = (uint64_t)clock_ns();
+    }
+    struct segment_info info = {0};
+    fill_info(f, setup, &info);
+    int rc = segment_create(setup->options, &info, &f->segment, error, error_size);
+    if (rc == 0) {
+        rc = open_bell(f);
+        if (rc != 0) {
+            snprintf(error, error_size, "cannot make the NIC's socket: %s", strerror(-rc));
+            segment_release(f->segment, true);
+        }
+    }
+    if (rc != 0) {
+        close_fd(f->epoll_fd);
+        close_fd(f->bell_fd);
+        close_fd(f->ring_fd);
+        free(f);
+        return rc;
+    }
+    *pid = f->segment->info.pid;
+    *result = f;
+    return 0;
+}
+
+/* Every connection ends; peers learn it by SLOT_LEFT, at the latest by the
+ * closed segment. Called when no other thread is inside any more. */
+static void shm_close(struct fabric *f)
+{
+    atomic_store(&f->segment->header->closed, 1);
+    while (!list_empty(&f->peers)) {
+        struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
+        if (p->out != NULL) {
+            atomic_store_explicit(&p->out->ready, SLOT_LEFT, memory_order_release);
+            shm_signal(p);
+        }
+        peer_lost(p, NULL);
+        p->broken = true;
+        if (!peer_bury(p)) {
+            list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
+        }
+    }
+    close_fd(f->epoll_fd);
+    close_fd(f->bell_fd);
+    close_fd(f->ring_fd);
+    segment_release(f->segment, true);
+    free(f);
+}
+
+static bool shm_unsent(struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct tx_channel *t = &p->tx[c];
+        if (t->index != NULL && !p->dying &&
+            (!list_empty(&t->filling) || !list_empty(&t->referred) ||
+             atomic_load_explicit(&t->index->head, memory_order_relaxed) != t->tail)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Serves the connections whose bit is set. A bit stays set, and its ring is
+ * looked at directly, until arm() finds the connection quiet. */
+static bool poll_slots(struct fabric *f)
+{
+    bool moved = false;
+    for (unsigned w = 0; w < SLOT_WORDS; w++) {
+        uint64_t bits =
+            atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_relaxed);
+        while (bits != 0) {
+            unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
+            bits &= bits - 1;
+            if (index >= f->segment->info.slots) {
+                atomic_fetch_and(&f->segment->header->bitmap[w], ~(1ull << (index % 64)));
+                continue;
+            }
+            struct fabric_peer *p = f->by_slot[index];
+            if (p == NULL) {
+                p = accept_slot(f, index);
+                moved |= p != NULL;
+            }
+            if (p != NULL && !p->dying) {
+                moved |= rx_advance(p);
+            }
+        }
+    }
+    return moved;
+}
+
+/* Ends the connection of one dying peer, if it can be ended. Handlers may run
+ * without the lock meanwhile, so the list of peers is not looked at after. */
+static bool bury_one(struct fabric *f)
+{
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (p->dying) {
+            list_remove(&p->link); /* to the end, so that each has its turn */
+            list_push_back(&f->peers, &p->link);
+            return peer_bury(p);
+        }
+    }
+    return false;
+}
+
+static bool shm_poll(struct fabric *f)
+{
+    bool moved = poll_slots(f);
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (!p->dying && tx_pending(p)) {
+            moved |= tx_advance(p);
+            if (atomic_load(&p->remote->header->closed) != 0) {
+                peer_lost(p, NULL);
+            }
+        }
+    }
+    return bury_one(f) || moved;
+}
+
+static int shm_fd(struct fabric *f)
+{
+    return f->epoll_fd;
+}
+
+static void shm_fd_event(struct fabric *f)
+{
+    struct epoll_event events[32];
+    int n = epoll_wait(f->epoll_fd, events, 32, 0);
+    for (int i = 0; i < n; i++) {
+        struct fabric_peer *p = events[i].data.ptr;
+        if (p == NULL) {
+            char drop[64];
+            while (recv(f->bell_fd, drop, sizeof(drop), MSG_DONTWAIT) >= 0) {
+            }
+            continue;
+        }
+        epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
+        peer_lost(p, NULL);
+    }
+}
+
+static int64_t shm_next_deadline(struct fabric *f)
+{
+    int64_t now = clock_ns();
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (p->pidfd < 0 && !p->same_process && !p->dying) {
+            if (f->next_probe <= now) {
+                f->next_probe = now + PROBE_NS;
+                peers_probe(f);
+            }
+            return f->next_probe;
+        }
+    }
+    return -1;
+}
+
+static void set_bell(struct fabric *f, uint32_t state)
+{
+    f->generation += BELL_GENERATION;
+    atomic_store_explicit(&f->segment->header->bell, f->generation | state, memory_order_release);
+}
+
+/* The second look of wall 1: is anything there that the first look missed? */
+static bool anything_left(struct fabric *f)
+{
+    for (unsigned w = 0; w < SLOT_WORDS; w++) {
+        if (atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_acquire) != 0) {
+            return true;
+        }
+    }
+    bool blocked = false, starved = false;
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (p->dying || rx_visible(p) || (tx_pending(p) && tx_has_room(p))) {
+            return true;
+        }
+        if (p->in != NULL && atomic_load(&p->in->ready) == SLOT_LEFT && !rx_blocked(p)) {
+            return true;
+        }
+        blocked |= rx_blocked(p);
+        starved |= tx_pending(p);
+    }
+    /* A suspended handler that waits for no peer goes on as soon as it is asked. */
+    return blocked && !starved;
+}
+
+static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
+{
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (p->in != NULL) {
+            atomic_fetch_and(&f->segment->header->bitmap[p->in_index / 64],
+                             ~(1ull << (p->in_index % 64)));
+        }
+    }
+    set_bell(f, kind == BELL_FUTEX ? BELL_ASLEEP_FUTEX : BELL_ASLEEP_FD);
+    KILL_POINT("asleep");
+    full_fence();
+    if (f->asymmetric) {
+        membarrier_all();
+    }
+    if (anything_left(f)) {
+        /* Rings whose bit was cleared are looked at again from here on. */
+        for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+            struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+            if (p->in != NULL) {
+                atomic_fetch_or(&f->segment->header->bitmap[p->in_index / 64],
+                                1ull << (p->in_index % 64));
+            }
+        }
+        set_bell(f, BELL_POLLED);
+        return false;
+    }
+    *word = f->generation | (kind == BELL_FUTEX ? BELL_ASLEEP_FUTEX : BELL_ASLEEP_FD);
+    return true;
+}
+
+static void shm_disarm(struct fabric *f, bool polled)
+{
+    set_bell(f, polled ? BELL_POLLED : BELL_AWAKE);
+}
+
+static _Atomic uint32_t *shm_bell(struct fabric *f)
+{
+    return &f->segment->header->bell;
+}
+
+static void shm_info(const struct options *o, struct fabric_info *info)
+{
+    uint32_t lines = (uint32_t)o->number[OPT_SHM_RING];
+    size_t most = record_max_lines(lines) * RECORD_LINE - offsetof(struct record, data);
+    size_t wanted = (size_t)o->number[OPT_SHM_INLINE];
+    info->inline_max = wanted < most ? wanted : most;
+    info->peer_memory = 2 * slot_size(lines, (uint64_t)o->number[OPT_SHM_CELLS],
+                                      (uint64_t)o->number[OPT_PACKET_SIZE]);
+    info->max_peers = (unsigned)o->number[OPT_SHM_PEERS];
+}
+
+const struct fabric_ops fabric_shm = {
+    .name = "shm",
+    .open = shm_open_nic,
+    .close = shm_close,
+    .connect = shm_connect,
+    .send = shm_send,
+    .unsent = shm_unsent,
+    .poll = shm_poll,
+    .fd = shm_fd,
+    .fd_event = shm_fd_event,
+    .next_deadline = shm_next_deadline,
+    .arm = shm_arm,
+    .disarm = shm_disarm,
+    .bell = shm_bell,
+    .info = shm_info,
+    .forked = segment_forked,
+};

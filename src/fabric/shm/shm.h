@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The shared-memory fabric, as its own files see it.
+ *
+ *   segment.c  files, names, locks
+ *   connect.c  slots: claim, accept, bury
+ *   send.c     the producer's side of a channel, and the signal
+ *   receive.c  the consumer's side
+ *   shm.c      the operations of fabric.h: open, poll, arm, close
+ *
+ * A connection is a slot in the peer's segment, which we fill, and a slot in
+ * ours, which we empty; either may be missing for a while. All of this is
+ * guarded by the NIC's lock, but for what lies in the segments themselves.
+ */
+#ifndef FABRIC_SHM_SHM_H
+#define FABRIC_SHM_SHM_H
+
+#include "fabric/shm/segment.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+/* The producer's side of a channel. */
+struct tx_channel {
+    struct channel_index *index; /* NULL: not connected */
+    uint8_t *ring;
+    uint8_t *cells;
+    uint64_t tail, head_seen;
+    uint64_t cells_tail, cells_head_seen;
+    struct list filling; /* fabric_tx: record written, payload on its way into cells */
+    struct list referred; /* fabric_tx: record written, the peer reads our memory */
+    bool starved;         /* the last send found no room */
+};
+
+enum rx_phase { RX_IDLE, RX_HEADER, RX_PAYLOAD, RX_DONE };
+
+/* The consumer's side of a channel. The message in hand is a copy of its record. */
+struct rx_channel {
+    struct channel_index *index; /* NULL: nobody claimed a slot yet */
+    uint8_t *ring;
+    uint8_t *cells;
+    struct fabric_rx *rx;
+    uint64_t head, cells_head;
+    enum rx_phase phase;
+    bool busy;    /* a thread runs its handlers or copies, without the lock */
+    bool waiting; /* the NIC said RX_WAIT */
+    enum record_mode mode;
+    uint32_t lines;
+    uint64_t address; /* of a reference */
+    uint64_t moved;   /* payload bytes taken */
+    uint64_t fetched; /* RECORD_REF: bytes of [moved, fetched) are in the peer's buffer */
+    enum fabric_status status;
+};
+
+struct fabric_peer {
+    struct fabric *fabric;
+    struct list link; /* fabric->peers */
+    struct nic_peer *np;
+    struct fabric_address address;
+    int pidfd;        /* -1: watched by its lock instead */
+    bool same_process;
+    bool dying;       /* is no longer sent to */
+    bool broken;      /* broke the rules: nothing it wrote is looked at again */
+    bool references;  /* we can read its memory */
+    bool fences;      /* light barriers towards it must be full fences */
+
+    struct segment *remote; /* NULL: not connected */
+    struct slot *out;
+    unsigned out_index;
+    uint32_t rung;    /* generation of its bell in which we rang */
+    struct tx_channel tx[FABRIC_CLASSES];
+
+    struct slot *in;  /* NULL: it has no slot with us */
+    unsigned in_index;
+    struct rx_channel rx[FABRIC_CLASSES];
+    uint8_t *buffer;  /* packets fetched by reference */
+};
+
+struct fabric {
+    struct nic *nic;
+    const struct fabric_upcalls *up;
+    const struct options *options;
+    struct segment *segment;
+    uint64_t incarnation;
+    uint64_t cookie;
+    bool asymmetric;
+    size_t packet_size;
+    struct list peers;
+    struct fabric_peer *by_slot[SLOTS_MAX];
+    int epoll_fd, bell_fd, ring_fd;
+    uint32_t generation;
+    int64_t next_probe;
+};
+
+#define FETCH_PACKETS 16
+
+/* ---- send.c ---- */
+
+/* tx_attach() makes a channel produce into `slot` of the peer's segment. */
+void tx_attach(struct fabric_peer *p, struct slot *slot);
+enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx);
+/* tx_advance() fills cells, gives back what the peer has taken; true if it did. */
+bool tx_advance(struct fabric_peer *p);
+/* tx_pending() is true while a tx of ours waits for the peer. */
+bool tx_pending(const struct fabric_peer *p);
+/* tx_has_room() tells whether the peer made room since we found none. */
+bool tx_has_room(struct fabric_peer *p);
+/* tx_cancel() gives every tx back as UNDELIVERABLE. */
+void tx_cancel(struct fabric_peer *p);
+/* shm_signal() tells the peer that something changed in memory it looks at. */
+void shm_signal(struct fabric_peer *p);
+
+/* ---- receive.c ---- */
+
+/* rx_attach() makes a channel consume from `slot` of our segment. */
+void rx_attach(struct fabric_peer *p, struct slot *slot);
+/* rx_advance() takes messages of both classes; true if anything moved. */
+bool rx_advance(struct fabric_peer *p);
+/* rx_visible() tells whether the peer has published something for us. */
+bool rx_visible(struct fabric_peer *p);
+/* rx_blocked() is true while a message waits for our own side. */
+bool rx_blocked(const struct fabric_peer *p);
+/* rx_idle() is true between messages; rx_cut() ends a torn one as UNDELIVERABLE. */
+bool rx_idle(const struct fabric_peer *p);
+void rx_cut(struct fabric_peer *p);
+
+/* ---- shm.c ---- */
+
+/* bell_address() is the socket on which a segment's owner listens for rings. */
+socklen_t bell_address(struct sockaddr_un *address, const struct segment_info *owner);
+
+/* ---- connect.c ---- */
+
+enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, char *error,
+                                size_t error_size);
+/* accept_slot() serves the first bit of a slot; NULL if nobody usable is there. */
+struct fabric_peer *accept_slot(struct fabric *f, unsigned index);
+/* peer_lost() notes that a peer died, left or broke the rules; peer_bury() then
+ * ends the connection as far as it can, true when the peer is gone. */
+void peer_lost(struct fabric_peer *p, const char *why);
+bool peer_bury(struct fabric_peer *p);
+/* peers_probe() looks after peers that have no pidfd. */
+void peers_probe(struct fabric *f);
+
+#endif

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Contexts: stacks on which handlers run, and the switch between them and the
+ * threads that run them.
+ *
+ *      pool = one mapping      | guard | stack 0 | guard | stack 1 | guard | ...
+ *
+ *      IDLE ──start──► RUNNING ──function returns──► IDLE
+ *                      │  ▲  └──abandon, fault─────► BROKEN ──put──► IDLE, built anew
+ *                 suspend  resume
+ *                      ▼  │
+ *                     PARKED ──cancel──► BROKEN
+ *
+ * A context belongs to whoever got it from the pool, until it is put back; its
+ * slot is a number below PTL_NUM_HPUS that no other context in use has. It may be
+ * suspended on one thread and resumed on another. The pool's free contexts are
+ * bits of one atomic word, so any thread may get and put.
+ */
+#ifndef HPU_CONTEXT_H
+#define HPU_CONTEXT_H
+
+#include <stddef.h>
+
+struct hpu_pool;
+struct hpu_ctx;
+
+/* Why hpu_ctx_start() and hpu_ctx_resume() returned. */
+enum hpu_ctx_exit {
+    HPU_CTX_DONE,      /* the function returned */
+    HPU_CTX_PARKED,    /* it suspended itself; touch nothing that its new owner may have freed */
+    HPU_CTX_ABANDONED, /* it was given up by hpu_ctx_abandon() */
+    HPU_CTX_FAULTED    /* it was given up by a fault in code that may be given up */
+};
+
+/* hpu_pool_create() maps `max_contexts` (1 to PTL_NUM_HPUS) stacks of at least
+ * `stack_size` bytes, with a page that faults below and above each. It returns
+ * NULL with errno set when that cannot be. Memory is used when it is touched. */
+struct hpu_pool *hpu_pool_create(unsigned max_contexts, size_t stack_size);
+
+/* hpu_pool_destroy() unmaps the stacks; no context may be in use. NULL is legal. */
+void hpu_pool_destroy(struct hpu_pool *pool);
+
+/* hpu_pool_in_use() counts the contexts in use. */
+unsigned hpu_pool_in_use(const struct hpu_pool *pool);
+
+/* hpu_ctx_get() takes a free context, or returns NULL. */
+struct hpu_ctx *hpu_ctx_get(struct hpu_pool *pool);
+
+/* hpu_ctx_put() gives back a context that is not suspended. */
+void hpu_ctx_put(struct hpu_ctx *ctx);
+
+/* hpu_ctx_slot() is its number in the pool. */
+unsigned hpu_ctx_slot(const struct hpu_ctx *ctx);
+
+/* hpu_ctx_start() runs function(arg) on the context until it returns, suspends
+ * itself or is given up. */
+enum hpu_ctx_exit hpu_ctx_start(struct hpu_ctx *ctx, void (*function)(void *), void *arg);
+
+/* hpu_ctx_resume() continues a context that suspended itself, on this thread. It
+ * waits for the moment until the context has left the thread it suspended on. */
+enum hpu_ctx_exit hpu_ctx_resume(struct hpu_ctx *ctx);
+
+/* hpu_ctx_cancel() gives up a context that suspended itself. */
+void hpu_ctx_cancel(struct hpu_ctx *ctx);
+
+/* ---- On a context ---- */
+
+/* hpu_ctx_arg() is the `arg` of the context this code runs on if it was started
+ * with `function`, else NULL. */
+void *hpu_ctx_arg(void (*function)(void *));
+
+/* hpu_ctx_current() is the context this code runs on, or NULL. */
+struct hpu_ctx *hpu_ctx_current(void);
+
+/* hpu_ctx_suspend() leaves the thread and returns when the context is resumed. */
+void hpu_ctx_suspend(struct hpu_ctx *ctx);
+
+/* hpu_ctx_abandon() leaves the thread for good. What is on the stack is lost. */
+_Noreturn void hpu_ctx_abandon(struct hpu_ctx *ctx);
+
+/* hpu_ctx_set_expendable() says whether a fault from here on gives up the
+ * context (1) or is passed to the handler that the program installed (0). */
+void hpu_ctx_set_expendable(struct hpu_ctx *ctx, int expendable);
+
+#endif

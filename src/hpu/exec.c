@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The native back end; see exec.h.
+ *
+ * An exec whose ctx is NULL waits for a context. After a context has parked itself
+ * nothing here touches the exec: it may be running on another thread, or gone.
+ */
+#include "hpu/exec.h"
+
+#include "base/list.h"
+
+/* On the context: the handler, between "may be given up" and "may not". */
+static void run_handler(void *arg)
+{
+    struct hpu_exec *exec = arg;
+    void *state = exec->env.state;
+    int result = FAIL;
+    hpu_ctx_set_expendable(exec->ctx, 1);
+    switch (exec->call) {
+    case HPU_CALL_HEADER:
+        result = exec->handler.header(exec->arg.header, state);
+        break;
+    case HPU_CALL_PAYLOAD:
+        result = exec->handler.payload(exec->arg.payload, state);
+        break;
+    case HPU_CALL_COMPLETION:
+        result = exec->handler.completion(exec->arg.completion.dropped,
+                                          exec->arg.completion.flow_control, state);
+        break;
+    }
+    hpu_ctx_set_expendable(exec->ctx, 0);
+    exec->result = result;
+}
+
+/* The return codes that each kind of handler may use, as bits. */
+static int valid_result(enum hpu_call call, int result)
+{
+    static const unsigned valid[] = {
+        [HPU_CALL_HEADER] = 1u << DROP | 1u << DROP_PENDING | 1u << PROCESS_DATA |
+                            1u << PROCESS_DATA_PENDING | 1u << PROCEED | 1u << PROCEED_PENDING,
+        [HPU_CALL_PAYLOAD] = 1u << SUCCESS | 1u << DROP,
+        [HPU_CALL_COMPLETION] = 1u << SUCCESS | 1u << SUCCESS_PENDING,
+    };
+    return result >= 0 && result < 32 && (valid[call] >> result & 1) ? result : FAIL;
+}
+
+/* The context has come back to this thread. */
+static int came_back(struct hpu_exec *exec, enum hpu_ctx_exit why)
+{
+    int result = SEGV;
+    switch (why) {
+    case HPU_CTX_PARKED:
+        return HPU_WAIT;
+    case HPU_CTX_DONE:
+        result = valid_result(exec->call, exec->result);
+        break;
+    case HPU_CTX_ABANDONED:
+        result = exec->result;
+        break;
+    case HPU_CTX_FAULTED:
+        break;
+    }
+    hpu_ctx_put(exec->ctx);
+    exec->ctx = NULL;
+    exec->wait = HPU_WAIT_NONE;
+    return result;
+}
+
+static int begin(struct hpu_exec *exec)
+{
+    exec->ctx = hpu_ctx_get(exec->pool);
+    if (exec->ctx == NULL) {
+        exec->wait = HPU_WAIT_CONTEXT;
+        return HPU_WAIT;
+    }
+    return came_back(exec, hpu_ctx_start(exec->ctx, run_handler, exec));
+}
+
+static int prepare(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call call)
+{
+    exec->pool = pool;
+    exec->call = call;
+    exec->dma_issued = 0;
+    return begin(exec);
+}
+
+int hpu_exec_header(struct hpu_pool *pool, struct hpu_exec *exec, ptl_header_handler_t handler,
+                    const ptl_header_t *arg)
+{
+    exec->handler.header = handler;
+    exec->arg.header = *arg;
+    return prepare(pool, exec, HPU_CALL_HEADER);
+}
+
+int hpu_exec_payload(struct hpu_pool *pool, struct hpu_exec *exec, ptl_payload_handler_t handler,
+                     const ptl_payload_t *arg)
+{
+    exec->handler.payload = handler;
+    exec->arg.payload = *arg;
+    return prepare(pool, exec, HPU_CALL_PAYLOAD);
+}
+
+int hpu_exec_completion(struct hpu_pool *pool, struct hpu_exec *exec,
+                        ptl_completion_handler_t handler, ptl_size_t dropped, bool flow_control)
+{
+    exec->handler.completion = handler;
+    exec->arg.completion.dropped = dropped;
+    exec->arg.completion.flow_control = flow_control;
+    return prepare(pool, exec, HPU_CALL_COMPLETION);
+}
+
+int hpu_exec_continue(struct hpu_exec *exec)
+{
+    if (exec->ctx == NULL) {
+        return begin(exec);
+    }
+    return came_back(exec, hpu_ctx_resume(exec->ctx));
+}
+
+void hpu_exec_cancel(struct hpu_exec *exec)
+{
+    if (exec->ctx != NULL) {
+        hpu_ctx_cancel(exec->ctx);
+        hpu_ctx_put(exec->ctx);
+        exec->ctx = NULL;
+    }
+    exec->wait = HPU_WAIT_NONE;
+}
+
+struct hpu_exec *hpu_exec_current(void)
+{
+    return hpu_ctx_arg(run_handler);
+}
+
+void hpu_suspend(struct hpu_env *env)
+{
+    struct hpu_exec *exec = container_of(env, struct hpu_exec, env);
+    exec->wait = HPU_WAIT_OPS;
+    hpu_ctx_suspend(exec->ctx);
+}

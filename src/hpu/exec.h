@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Running handlers: the native back end, in which a handler is a function of
+ * this process that runs on a context of its own.
+ *
+ *      NIC (no lock held)                    handler's context
+ *      hpu_exec_payload() ── start ────────► payload_handler(p, state)   expendable
+ *                                              PtlHandlerDMA...()        not expendable
+ *                                              PtlHandlerPut...() ──► ops->put() ── hpu_suspend()
+ *      HPU_WAIT ◄──────────────────────────────────────────────────────────┘
+ *      hpu_exec_continue() ── resume ──────►    ...
+ *      SUCCESS, FAIL, ..., SEGV ◄─────────── return, or the end by a fault
+ *
+ * A handler may be given up by a fault only in its own code: the flag is cleared
+ * inside every call it makes to us, so that no state of the NIC is torn.
+ *
+ * A struct hpu_exec is one handler call. It belongs to the NIC, which sets `env`
+ * and must keep the exec, the packet and the user header in place until the call
+ * has ended. Several threads may run calls of one pool; one call is run by one
+ * thread at a time.
+ */
+#ifndef HPU_EXEC_H
+#define HPU_EXEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hpu/context.h"
+#include "portals4.h"
+#include "spin.h"
+#include "spin_handler.h"
+
+struct hpu_env;
+
+/* A put by a handler. Ranges of host memory have been checked; `local` has not,
+ * and is read with nic_copy(). */
+struct hpu_put {
+    const void *local;    /* the data, unless from_host */
+    uint64_t host_offset; /* in the entry's memory, if from_host */
+    int from_host;
+    size_t length;
+    ptl_ack_req_t ack;
+    ptl_process_t target;
+    ptl_pt_index_t pt_index; /* unless pt_inherited, then the entry's */
+    int pt_inherited;
+    ptl_match_bits_t match_bits;
+    ptl_size_t remote_offset;
+    void *user_ptr;
+    ptl_hdr_data_t hdr_data;
+};
+
+/* What the NIC hands down. Called on the handler's context, outside its code. */
+struct hpu_ops {
+    /* put() sends. It returns a PTL_ code, which the handler gets, or -EFAULT if
+     * the data cannot be read, which ends the handler with SEGV. It may call
+     * hpu_suspend(). */
+    int (*put)(struct hpu_env *env, const struct hpu_put *put);
+};
+
+struct hpu_env {
+    void *me_base; /* host memory of the entry; may span the whole address space */
+    size_t me_length;
+    void *host_base; /* handler_host_mem */
+    size_t host_length;
+    void *state; /* HPU memory */
+    size_t state_length;
+    size_t max_payload; /* of PutFromDevice */
+    const struct hpu_ops *ops;
+    void *owner; /* the NIC's */
+};
+
+/* The handler has not ended: continue it later. */
+#define HPU_WAIT (-1)
+
+enum hpu_wait {
+    HPU_WAIT_NONE,    /* it has ended */
+    HPU_WAIT_CONTEXT, /* it has not begun: no context was free */
+    HPU_WAIT_YIELD,   /* it called PtlHandlerYield() */
+    HPU_WAIT_OPS      /* ops->put() called hpu_suspend() */
+};
+
+enum hpu_call { HPU_CALL_HEADER, HPU_CALL_PAYLOAD, HPU_CALL_COMPLETION };
+
+struct hpu_exec {
+    struct hpu_env env; /* set by the NIC before the call */
+    struct hpu_ctx *ctx;
+    enum hpu_wait wait; /* why the call returned HPU_WAIT */
+
+    /* The call; private. */
+    struct hpu_pool *pool;
+    enum hpu_call call;
+    int result;
+    uint32_t dma_issued; /* DMA handles 1 to dma_issued were given out */
+    union {
+        ptl_header_handler_t header;
+        ptl_payload_handler_t payload;
+        ptl_completion_handler_t completion;
+    } handler;
+    union {
+        ptl_header_t header;
+        ptl_payload_t payload;
+        struct {
+            ptl_size_t dropped;
+            bool flow_control;
+        } completion;
+    } arg;
+};
+
+/* hpu_exec_header(), _payload() and _completion() run a handler on a context of
+ * `pool` with *arg (copied) and env.state. They return the handler's return code,
+ * FAIL for a code that its kind may not return, SEGV if it left its memory, or
+ * HPU_WAIT if it has not ended. After HPU_WAIT with HPU_WAIT_OPS the exec must
+ * not be touched if another thread may have continued it meanwhile. The calling
+ * thread must not be on a context with a handler's code beneath it. */
+int hpu_exec_header(struct hpu_pool *pool, struct hpu_exec *exec, ptl_header_handler_t handler,
+                    const ptl_header_t *arg);
+int hpu_exec_payload(struct hpu_pool *pool, struct hpu_exec *exec, ptl_payload_handler_t handler,
+                     const ptl_payload_t *arg);
+int hpu_exec_completion(struct hpu_pool *pool, struct hpu_exec *exec,
+                        ptl_completion_handler_t handler, ptl_size_t dropped, bool flow_control);
+
+/* hpu_exec_continue() continues a handler that has not ended, and returns as
+ * above. Any thread may call it, from the moment before hpu_suspend() is called. */
+int hpu_exec_continue(struct hpu_exec *exec);
+
+/* hpu_exec_cancel() gives up a handler that has not ended, and frees its context.
+ * What ops->put() had on the stack when it called hpu_suspend() is lost. */
+void hpu_exec_cancel(struct hpu_exec *exec);
+
+/* hpu_exec_current() is the call whose context this code runs on, or NULL. */
+struct hpu_exec *hpu_exec_current(void);
+
+/* hpu_suspend() makes the hpu_exec_ call that runs this context return HPU_WAIT,
+ * and returns when it is continued. For ops->put() only. */
+void hpu_suspend(struct hpu_env *env);
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Counters. They change under the NIC's lock only; a program may read one
+ * without it, and then sees what the operations that it counted have written.
+ */
+#include "nic/nic.h"
+
+static void changed(struct ct *ct)
+{
+    ct->ni->nic->news = true;
+    if (!list_empty(&ct->triggers)) {
+        trigger_check(ct);
+    }
+}
+
+static void add(_Atomic uint64_t *value, uint64_t increment)
+{
+    uint64_t before = atomic_load_explicit(value, memory_order_relaxed);
+    atomic_store_explicit(value, before + increment, memory_order_release);
+}
+
+void ct_add(struct ct_ref ref, uint64_t success, uint64_t failure)
+{
+    if (!ct_ref_alive(ref)) {
+        return;
+    }
+    add(&ref.ct->success, success);
+    add(&ref.ct->failure, failure);
+    changed(ref.ct);
+}
+
+void ct_count(struct ct_ref ref, ptl_ni_fail_t fail, bool count_bytes, uint64_t bytes)
+{
+    if (fail != PTL_NI_OK) {
+        ct_add(ref, 0, 1);
+    } else {
+        ct_add(ref, count_bytes ? bytes : 1, 0);
+    }
+}
+
+void ct_set(struct ct *ct, ptl_ct_event_t value)
+{
+    atomic_store_explicit(&ct->success, value.success, memory_order_release);
+    atomic_store_explicit(&ct->failure, value.failure, memory_order_release);
+    changed(ct);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Deliver: how a message ends at its receiver.
+ *
+ *   put    completion handler ─► event, counter ─► entry released ─► ack
+ *   get    completion handler ─► reply until its last byte left ─► event, counter ─► released
+ *   ack, reply                  the initiator's operation ends
+ *
+ * Acks and replies wait for room in the RESPONSE channel; the message, and with
+ * it the channel it came through, waits with them (wall 2). So responses leave
+ * in the order of their requests.
+ */
+#include "nic/rx.h"
+
+#include <string.h>
+
+static bool is_pending(const struct rx *rx)
+{
+    return rx->header_begun && rx->run->pending;
+}
+
+/* The full event and the counter of the entry. */
+static void post_target_event(struct rx *rx)
+{
+    struct le *le = rx->le;
+    bool get = rx->m.type == MESSAGE_GET;
+    if ((le->options & PTL_ME_EVENT_CT_COMM) != 0) {
+        ct_count(le->ct, rx->fail, (le->options & PTL_ME_EVENT_CT_BYTES) != 0, rx->mlength);
+    }
+    if ((le->options & PTL_ME_EVENT_COMM_DISABLE) != 0 ||
+        (rx->fail == PTL_NI_OK && (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) != 0)) {
+        return;
+    }
+    ptl_event_t event = {
+        .start = (char *)le->start + rx->offset,
+        .user_ptr = le->user_ptr,
+        .hdr_data = get ? 0 : rx->m.hdr_data,
+        .match_bits = rx->m.match_bits,
+        .rlength = rx->m.length,
+        .mlength = rx->mlength,
+        .remote_offset = rx->m.remote_offset,
+        .initiator = rx->initiator,
+        .uid = rx->peer->uid,
+        .pt_index = le->pt_index,
+        .type = get ? PTL_EVENT_GET : PTL_EVENT_PUT,
+        .ptl_list = le->list,
+        .ni_fail_type = rx->fail,
+    };
+    eq_post(rx->ni->pts[le->pt_index].eq, &event);
+}
+
+/* Ends the message's use of its entry, and a use-once entry with it. */
+static void release_entry(struct rx *rx)
+{
+    struct le *le = rx->le;
+    rx->ni->pts[le->pt_index].users--;
+    if (rx->reserved) {
+        le->reserved = false;
+        if (!is_pending(rx)) {
+            le_take_out(le);
+        }
+    }
+    rx->le = NULL;
+    le_release(le);
+}
+
+/* Event, counter and entry, once. */
+static void finish_entry(struct rx *rx)
+{
+    if (rx->le == NULL || rx->event_posted) {
+        return;
+    }
+    rx->event_posted = true;
+    if (!is_pending(rx)) {
+        post_target_event(rx);
+    }
+    rx->response_silent = (rx->le->options & PTL_ME_ACK_DISABLE) != 0;
+    release_entry(rx);
+}
+
+static void fill_response(const struct rx *rx, uint8_t type, struct fabric_tx *tx)
+{
+    struct message m = {
+        .type = type,
+        .ni = rx->m.ni,
+        .ack = rx->fail,
+        .silent = type == MESSAGE_ACK && rx->response_silent,
+        .cookie = rx->m.cookie,
+        .length = rx->mlength,
+        .remote_offset = rx->offset,
+    };
+    memset(tx, 0, sizeof(*tx));
+    memcpy(tx->header, &m, sizeof(m));
+}
+
+static enum rx_step send_ack(struct rx *rx)
+{
+    struct nic *nic = rx->peer->nic;
+    struct fabric_tx tx;
+    fill_response(rx, MESSAGE_ACK, &tx);
+    if (rx->fail != PTL_NI_OK && rx->fail != PTL_NI_SEGV && rx->fail < PTL_NI_HANDLER_FAIL) {
+        ((struct message *)tx.header)->remote_offset = rx->m.remote_offset;
+    }
+    return nic->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &tx) == FABRIC_FULL ? RX_WAIT : RX_GO;
+}
+
+/* Sends the data of a get, in as many calls as it takes. */
+static enum rx_step send_reply(struct rx *rx)
+{
+    struct nic *nic = rx->peer->nic;
+    if (rx->reply_left) {
+        return RX_GO;
+    }
+    if (rx->reply_started) {
+        return RX_WAIT;
+    }
+    fill_response(rx, MESSAGE_REPLY, &rx->reply);
+    if (rx->fail == PTL_NI_OK) {
+        rx->reply.base = (char *)rx->le->start + rx->offset;
+        rx->reply.length = rx->mlength;
+    }
+    switch (nic->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &rx->reply)) {
+    case FABRIC_FULL:
+        return RX_WAIT;
+    case FABRIC_QUEUED:
+        rx->reply_started = true;
+        return RX_WAIT;
+    case FABRIC_SENT:
+        break;
+    }
+    rx->reply_left = true;
+    if (rx->reply.fault != FABRIC_OK) {
+        rx->fail = (ptl_ni_fail_t)rx->reply.fault;
+    }
+    return RX_GO;
+}
+
+void rx_reply_sent(struct fabric_tx *tx, enum fabric_status status)
+{
+    struct rx *rx = container_of(tx, struct rx, reply);
+    rx->reply_left = true;
+    if (status != FABRIC_OK) {
+        rx->fail = (ptl_ni_fail_t)status;
+    }
+}
+
+static enum rx_step request_done(struct rx *rx)
+{
+    if (rx_handlers_ran(rx) && !rx->event_posted && handlers_completion(rx) == RX_WAIT) {
+        return RX_WAIT;
+    }
+    if (rx->fail != PTL_NI_OK && rx->fail != PTL_NI_SEGV && rx->le == NULL) {
+        rx->mlength = 0;
+    }
+    if (rx->m.type == MESSAGE_GET) {
+        if (send_reply(rx) == RX_WAIT) {
+            return RX_WAIT;
+        }
+        finish_entry(rx);
+        return RX_GO;
+    }
+    finish_entry(rx);
+    return rx->response_due ? send_ack(rx) : RX_GO;
+}
+
+static void response_done(struct rx *rx, enum fabric_status status)
+{
+    struct op *op = rx_op(rx);
+    if (op == NULL) {
+        return;
+    }
+    ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : rx->m.ack;
+    op_response(op, fail, rx->m.length, rx->m.remote_offset, rx->m.silent != 0);
+}
+
+enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *f, enum fabric_status status)
+{
+    struct rx *rx = (struct rx *)f;
+    if (rx->class == FABRIC_RESPONSE) {
+        if (rx->m.type != 0) {
+            response_done(rx, status);
+        }
+        rx_reset(rx);
+        return RX_GO;
+    }
+    if (rx->m.type != 0) {
+        bool short_payload = rx->m.type == MESSAGE_PUT && f->length != rx->m.length;
+        if (status == FABRIC_OK && short_payload && rx->fail == PTL_NI_OK) {
+            status = FABRIC_SEGV;
+        }
+        if (status != FABRIC_OK && rx->fail == PTL_NI_OK) {
+            if (rx_handlers_ran(rx)) {
+                handlers_torn(rx, (ptl_ni_fail_t)status);
+            } else {
+                rx->fail = (ptl_ni_fail_t)status;
+            }
+        }
+        if (request_done(rx) == RX_WAIT) {
+            return RX_WAIT;
+        }
+    }
+    rx_reset(rx);
+    return RX_GO;
+}

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Handlers: a message at an entry that has some (sPIN, section 3.2).
+ *
+ *   header handler ─ PROCESS_DATA ─► payload handlers, or a deposit without user header
+ *        │         ─ PROCEED ──────► deposit of all, no further handler
+ *        │         ─ DROP ─────────► nothing is kept
+ *        └─ error: nothing is kept, no further handler      then: completion handler
+ *
+ * Wire packets are cut by message offset, handlers' packets by offset behind the
+ * user header; where the two differ, or a packet does not begin at a multiple
+ * of 64 in memory, it is put together in a bounce buffer. The NIC's lock is
+ * dropped while a handler runs; the channel is busy meanwhile, so no other
+ * thread touches this message.
+ */
+#include "nic/rx.h"
+
+#include "base/nic_copy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PACKET_ALIGN 64
+
+/* ---- what handlers send ---- */
+
+static int request_put(struct handler_run *run, const struct hpu_put *put, struct request *r)
+{
+    struct le *le = run->le;
+    struct ni *ni = le->ni;
+    uint32_t pt = put->pt_inherited ? le->pt_index : put->pt_index;
+    if (pt > (unsigned)ni->limits.max_pt_index || put->ack > PTL_OC_ACK_REQ ||
+        (ni_is_logical(ni) && put->target.rank >= ni->map_size) ||
+        put->length > ni->limits.max_msg_size) {
+        return PTL_ARG_INVALID;
+    }
+    *r = (struct request){
+        .kind = OP_PUT,
+        .origin = FROM_HANDLER,
+        .base = put->from_host ? (char *)le->start + put->host_offset : put->local,
+        .length = put->length,
+        .ack = put->ack,
+        .target = put->target,
+        .pt_index = pt,
+        .match_bits = put->match_bits,
+        .remote_offset = put->remote_offset,
+        .hdr_data = put->hdr_data,
+        .user_ptr = put->user_ptr,
+        .eq = ni->pts[le->pt_index].eq,
+    };
+    if (put->from_host) {
+        return PTL_OK;
+    }
+    /* Device memory is the handler's again when the call returns. */
+    r->owned = malloc(put->length != 0 ? put->length : 1);
+    if (r->owned == NULL) {
+        return PTL_NO_SPACE;
+    }
+    if (nic_copy(r->owned, put->local, put->length) != 0) {
+        free(r->owned);
+        return -EFAULT;
+    }
+    r->base = r->owned;
+    return PTL_OK;
+}
+
+/* Runs on the handler's context, without the lock. A full queue suspends the
+ * handler, and with it the channel of its message. */
+static int handler_put(struct hpu_env *env, const struct hpu_put *put)
+{
+    struct handler_run *run = env->owner;
+    struct nic *nic = run->nic;
+    struct request r;
+    int64_t patience = nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
+    nic_lock(nic);
+    int64_t since = nic->now();
+    while (!nic_has_place(nic, FROM_HANDLER)) {
+        bool patient = nic->now() - since < patience;
+        nic_unlock(nic);
+        if (!patient) {
+            return PTL_NO_SPACE;
+        }
+        hpu_suspend(env);
+        nic_lock(nic);
+    }
+    int rc = request_put(run, put, &r);
+    if (rc == PTL_OK) {
+        rc = nic_request(run->le->ni, &r);
+        if (rc != PTL_OK) {
+            free(r.owned);
+        }
+    }
+    nic_unlock(nic);
+    return rc;
+}
+
+static const struct hpu_ops handler_ops = {.put = handler_put};
+
+/* ---- running them ---- */
+
+/* Lets go of the lock while user code runs. */
+static void leave(struct nic *nic)
+{
+    nic->unlocked++;
+    nic_unlock(nic);
+}
+
+static void enter(struct nic *nic)
+{
+    nic_lock(nic);
+    nic->unlocked--;
+}
+
+static bool start_run(struct rx *rx)
+{
+    struct nic *nic = rx->peer->nic;
+    struct handlers *h = rx->le->handlers;
+    if (rx->run == NULL) {
+        rx->run = calloc(1, sizeof(*rx->run));
+        uint8_t *bounce = aligned_alloc(PACKET_ALIGN, nic->packet_size);
+        if (rx->run == NULL || bounce == NULL) {
+            free(bounce);
+            return false;
+        }
+        rx->run->bounce = bounce;
+    }
+    uint8_t *bounce = rx->run->bounce;
+    uint64_t user = h->user_header < rx->m.length ? h->user_header : rx->m.length;
+    *rx->run = (struct handler_run){
+        .bounce = bounce,
+        .nic = nic,
+        .le = rx->le,
+        .user_header = user,
+        .deposit = h->payload == NULL,
+        .exec.env = {.me_base = rx->le->start,
+                     .me_length = rx->le->length,
+                     .host_base = h->host_base,
+                     .host_length = h->host_length,
+                     .state = h->memory->mem->base,
+                     .state_length = h->memory->mem->length,
+                     .max_payload = nic->packet_size,
+                     .ops = &handler_ops},
+    };
+    rx->run->exec.env.owner = rx->run;
+    return true;
+}
+
+void handlers_free(struct rx *rx)
+{
+    if (rx->run != NULL) {
+        if (rx->run->active) {
+            hpu_exec_cancel(&rx->run->exec);
+        }
+        free(rx->run->bounce);
+        free(rx->run);
+    }
+}
+
+/* Notes the first error of the message; what follows of it is not looked at. */
+static void note_error(struct rx *rx, int code)
+{
+    if (rx->run->fail == PTL_NI_OK) {
+        rx->run->fail = code == SEGV ? PTL_NI_HANDLER_SEGV : PTL_NI_HANDLER_FAIL;
+    }
+}
+
+void handlers_torn(struct rx *rx, ptl_ni_fail_t fail)
+{
+    if (rx->run->fail == PTL_NI_OK && !rx->run->completion_done) {
+        rx->run->fail = fail;
+        rx->run->dropped = rx->m.length - rx->run->user_header - rx->run->kept;
+    }
+}
+
+static void discard(struct rx *rx)
+{
+    rx->f.sink = RX_DISCARD;
+    rx->run->dropped = rx->m.length - rx->run->user_header;
+}
+
+static void deposit_all(struct rx *rx)
+{
+    if (rx->m.type == MESSAGE_PUT) {
+        rx->f.sink = RX_DEPOSIT;
+        rx->f.base = (char *)rx->le->start + rx->offset;
+        rx->f.room = rx->mlength;
+    }
+}
+
+static void header_result(struct rx *rx, int code)
+{
+    struct handler_run *run = rx->run;
+    run->header_done = true;
+    run->pending = code == DROP_PENDING || code == PROCESS_DATA_PENDING || code == PROCEED_PENDING;
+    switch (code) {
+    case PROCESS_DATA:
+    case PROCESS_DATA_PENDING:
+        rx->f.sink = rx->m.type == MESSAGE_PUT ? RX_PACKETS : RX_DISCARD;
+        break;
+    case PROCEED:
+    case PROCEED_PENDING:
+        run->finished = true;
+        deposit_all(rx);
+        break;
+    case DROP:
+    case DROP_PENDING:
+        discard(rx);
+        break;
+    default:
+        note_error(rx, code);
+        run->finished = true;
+        discard(rx);
+    }
+}
+
+static int call_header(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    const struct ni *ni = rx->ni;
+    ptl_header_t header = {
+        .type = rx->m.type == MESSAGE_GET ? PTL_REQUEST_GET : PTL_REQUEST_PUT,
+        .length = rx->m.length,
+        .source_id = rx->initiator,
+        .match_bits = rx->m.match_bits,
+        .offset = rx->offset,
+        .hdr_data = rx->m.hdr_data,
+        .user_hdr = run->user_header != 0 ? rx->f.first : NULL,
+        .user_hdr_length = run->user_header,
+    };
+    if (ni_is_logical(ni)) {
+        header.target_id.rank = ni->rank;
+    } else {
+        header.target_id.phys.nid = ni->nic->nid;
+        header.target_id.phys.pid = ni->nic->pid;
+    }
+    return hpu_exec_header(ni->nic->hpus, &run->exec, rx->le->handlers->header, &header);
+}
+
+enum rx_step handlers_header(struct rx *rx)
+{
+    struct nic *nic = rx->peer->nic;
+    if (rx->run == NULL || (!rx->run->active && !rx->header_begun)) {
+        if (!start_run(rx)) {
+            rx->fail = PTL_NI_DROPPED;
+            return RX_GO;
+        }
+        rx->header_begun = true;
+    }
+    struct handler_run *run = rx->run;
+    if (rx->m.type == MESSAGE_GET) {
+        run->user_header = 0;
+    }
+    if (rx->le->handlers->header == NULL) {
+        header_result(rx, PROCESS_DATA);
+        return RX_GO;
+    }
+    if (run->user_header != 0 && rx->f.first == NULL) {
+        return RX_FIRST;
+    }
+    bool active = run->active;
+    run->active = true;
+    leave(nic);
+    int code = active ? hpu_exec_continue(&run->exec) : call_header(rx);
+    enter(nic);
+    if (code == HPU_WAIT) {
+        return RX_WAIT;
+    }
+    run->active = false;
+    header_result(rx, code);
+    return RX_GO;
+}
+
+static void payload_result(struct rx *rx, int code)
+{
+    struct handler_run *run = rx->run;
+    run->emitted += run->packet_length;
+    if (code == SUCCESS) {
+        run->kept += run->packet_length;
+        return;
+    }
+    run->dropped += run->packet_length;
+    if (code != DROP) {
+        note_error(rx, code);
+        run->dropped = rx->m.length - run->user_header - run->kept;
+        rx->f.sink = RX_DISCARD;
+    }
+}
+
+static int call_payload(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    ptl_payload_t payload = {
+        .length = run->packet_length,
+        .offset = run->emitted,
+        .base = (uint8_t *)run->packet,
+    };
+    return hpu_exec_payload(run->nic->hpus, &run->exec, rx->le->handlers->payload, &payload);
+}
+
+/* Takes from the wire packet what makes the next packet for the handlers; true
+ * when that is complete. */
+static bool next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
+{
+    struct handler_run *run = rx->run;
+    size_t packet = run->nic->packet_size;
+    uint8_t *at = data + run->consumed;
+    size_t left = length - run->consumed;
+    if (offset + run->consumed < run->user_header) {
+        size_t skip = run->user_header - (offset + run->consumed);
+        skip = skip < left ? skip : left;
+        run->consumed += skip;
+        return false;
+    }
+    bool last = offset + length == rx->m.length;
+    bool whole = run->filled == 0 && (uintptr_t)at % PACKET_ALIGN == 0 &&
+                 (run->user_header % PACKET_ALIGN == 0 || (last && left <= packet));
+    if (whole) {
+        run->packet = at;
+        run->packet_length = left;
+        run->consumed += left;
+        return true;
+    }
+    size_t n = packet - run->filled < left ? packet - run->filled : left;
+    memcpy(run->bounce + run->filled, at, n);
+    run->filled += n;
+    run->consumed += n;
+    if (run->filled < packet && !(last && run->consumed == length)) {
+        return false;
+    }
+    run->packet = run->bounce;
+    run->packet_length = run->filled;
+    run->filled = 0;
+    return true;
+}
+
+/* A message with handlers but no payload handler: its payload goes to the
+ * entry, the user header left out. */
+static void deposit_packet(struct rx *rx, const uint8_t *data, uint64_t offset, size_t length)
+{
+    struct handler_run *run = rx->run;
+    uint64_t skip = offset < run->user_header ? run->user_header - offset : 0;
+    if (skip >= length) {
+        return;
+    }
+    uint64_t to = offset + skip - run->user_header;
+    uint64_t n = length - skip;
+    uint64_t room = to < rx->mlength ? rx->mlength - to : 0;
+    n = n < room ? n : room;
+    if (nic_copy((char *)rx->le->start + rx->offset + to, data + skip, n) != 0) {
+        run->fail = PTL_NI_SEGV;
+        rx->f.sink = RX_DISCARD;
+    }
+    run->kept += n;
+}
+
+enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
+{
+    struct handler_run *run = rx->run;
+    struct nic *nic = run->nic;
+    if (run->deposit) {
+        deposit_packet(rx, data, offset, length);
+        return RX_GO;
+    }
+    while (run->active || (run->consumed < length && rx->f.sink == RX_PACKETS)) {
+        bool active = run->active;
+        if (!active && !next_packet(rx, data, offset, length)) {
+            continue;
+        }
+        run->active = true;
+        leave(nic);
+        int code = active ? hpu_exec_continue(&run->exec) : call_payload(rx);
+        enter(nic);
+        if (code == HPU_WAIT) {
+            return RX_WAIT;
+        }
+        run->active = false;
+        payload_result(rx, code);
+    }
+    run->consumed = 0;
+    return RX_GO;
+}
+
+static int call_completion(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    return hpu_exec_completion(run->nic->hpus, &run->exec, rx->le->handlers->completion,
+                               run->dropped, false);
+}
+
+/* What the handlers leave of the message, as the event will say. */
+static void conclude(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    bool proceeded = run->finished && run->fail == PTL_NI_OK;
+    if (rx->m.type == MESSAGE_PUT && !proceeded) {
+        rx->mlength = run->kept;
+    }
+    if (run->fail != PTL_NI_OK) {
+        rx->fail = run->fail;
+    } else if (rx->m.type == MESSAGE_GET && run->dropped != 0) {
+        rx->fail = PTL_NI_DROPPED;
+    }
+}
+
+enum rx_step handlers_completion(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    struct nic *nic = rx->peer->nic;
+    if (run->completion_done) {
+        return RX_GO;
+    }
+    if (!run->finished && rx->le->handlers->completion != NULL) {
+        bool active = run->active;
+        run->active = true;
+        leave(nic);
+        int code = active ? hpu_exec_continue(&run->exec) : call_completion(rx);
+        enter(nic);
+        if (code == HPU_WAIT) {
+            return RX_WAIT;
+        }
+        run->active = false;
+        if (code == SUCCESS_PENDING) {
+            run->pending = true;
+        } else if (code != SUCCESS) {
+            note_error(rx, code);
+        }
+    }
+    run->completion_done = true;
+    conclude(rx);
+    return RX_GO;
+}

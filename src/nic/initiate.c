@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The initiator's side of an operation.
+ *
+ *   request ──► sent at once ──────────────► left ──► answered ──► ended
+ *         └───► waits for its turn or room ──┘
+ *
+ * `left`: its buffer is free and SEND was posted. `answered`: ACK or REPLY was.
+ * An operation that wants no answer ends when it has left; a small one that
+ * leaves at once never becomes a struct op. Operations for one peer are sent
+ * in the order of their requests.
+ */
+#include "nic/message.h"
+#include "nic/nic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned md_options(const struct request *r)
+{
+    return r->md != NULL ? r->md->options
+                         : PTL_MD_EVENT_SEND_DISABLE; /* a handler's: only what it asked for */
+}
+
+static struct eq_ref request_eq(const struct request *r)
+{
+    return r->md != NULL ? r->md->eq : r->eq;
+}
+
+static void post_send(const struct request *r, ptl_ni_fail_t fail)
+{
+    unsigned options = md_options(r);
+    if ((options & PTL_MD_EVENT_CT_SEND) != 0) {
+        ct_count(r->md->ct, fail, (options & PTL_MD_EVENT_CT_BYTES) != 0, r->length);
+    }
+    bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
+    if (wanted && (options & PTL_MD_EVENT_SEND_DISABLE) == 0) {
+        ptl_event_t event = {.type = PTL_EVENT_SEND,
+                             .ni_fail_type = fail,
+                             .user_ptr = r->user_ptr,
+                             .mlength = r->length,
+                             .remote_offset = r->remote_offset};
+        eq_post(request_eq(r), &event);
+    }
+}
+
+static void post_answer(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
+                        uint64_t remote_offset)
+{
+    unsigned options = md_options(r);
+    bool get = r->kind == OP_GET;
+    if ((options & (get ? PTL_MD_EVENT_CT_REPLY : PTL_MD_EVENT_CT_ACK)) != 0) {
+        bool bytes = (options & PTL_MD_EVENT_CT_BYTES) != 0 && r->ack != PTL_OC_ACK_REQ;
+        ct_count(r->md->ct, fail, bytes, mlength);
+    }
+    bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
+    if (wanted && (get || r->ack == PTL_ACK_REQ)) {
+        ptl_event_t event = {.type = get ? PTL_EVENT_REPLY : PTL_EVENT_ACK,
+                             .ni_fail_type = fail,
+                             .user_ptr = r->user_ptr,
+                             .mlength = mlength,
+                             .remote_offset = remote_offset};
+        eq_post(request_eq(r), &event);
+    }
+}
+
+static bool expects_answer(const struct request *r)
+{
+    return r->kind == OP_GET || r->ack != PTL_NO_ACK_REQ;
+}
+
+static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, struct fabric_tx *tx)
+{
+    struct message m = {
+        .type = r->kind == OP_PUT ? MESSAGE_PUT : MESSAGE_GET,
+        .ni = (uint8_t)ni->kind,
+        .ack = r->ack,
+        .pt_index = (uint16_t)r->pt_index,
+        .cookie = cookie,
+        .rank = ni->rank,
+        .length = r->length,
+        .match_bits = r->match_bits,
+        .hdr_data = r->hdr_data,
+        .remote_offset = r->remote_offset,
+    };
+    memcpy(tx->header, &m, sizeof(m));
+    tx->base = r->base;
+    tx->length = r->kind == OP_PUT ? r->length : 0;
+    tx->fault = FABRIC_OK;
+}
+
+void op_end(struct op *op)
+{
+    if (op->ni != NULL) {
+        op->ni->in_flight--;
+        if (op->request.md != NULL) {
+            op->request.md->users--;
+        }
+    }
+    table_drop(&op->peer->nic->operations, op);
+}
+
+void op_left(struct op *op, ptl_ni_fail_t fail)
+{
+    op->left = true;
+    if (op->ni != NULL && op->request.kind == OP_PUT) {
+        post_send(&op->request, fail);
+    }
+    free(op->request.owned);
+    op->request.owned = NULL;
+    if (!op->expects) {
+        op_end(op);
+    }
+}
+
+void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t remote_offset,
+                 bool silent)
+{
+    op->peer->outstanding -= op->counted;
+    op->counted = false;
+    if (!op->left) {
+        op_left(op, fail); /* an answer implies that the data has arrived */
+    }
+    if (op->ni != NULL && !silent) {
+        post_answer(&op->request, fail, mlength, remote_offset);
+    }
+    op->expects = false;
+    if (!op->fabric_has) {
+        op_end(op);
+    }
+}
+
+void op_fail(struct op *op, ptl_ni_fail_t fail)
+{
+    bool expects = op->expects;
+    if (!op->left) {
+        op_left(op, fail);
+    }
+    if (expects) {
+        op_response(op, fail, 0, op->request.remote_offset, false);
+    }
+}
+
+bool op_send(struct op *op)
+{
+    struct nic_peer *peer = op->peer;
+    struct nic *nic = peer->nic;
+    if (peer->fabric == NULL ||
+        (op->expects &&
+         peer->outstanding >= (unsigned)nic->process->options.number[OPT_OUTSTANDING])) {
+        return false;
+    }
+    switch (nic->ops->send(peer->fabric, FABRIC_REQUEST, &op->tx)) {
+    case FABRIC_FULL:
+        return false;
+    case FABRIC_QUEUED:
+        op->fabric_has = true;
+        break;
+    case FABRIC_SENT:
+        break;
+    }
+    op->counted = op->expects;
+    peer->outstanding += op->counted;
+    if (op->fabric_has) {
+        return true;
+    }
+    op_left(op, (ptl_ni_fail_t)op->tx.fault);
+    return true;
+}
+
+bool nic_has_place(struct nic *nic, enum op_origin origin)
+{
+    const int64_t *limit = nic->process->options.number;
+    switch (origin) {
+    case FROM_PROGRAM:
+        return nic->queued_program < (unsigned)limit[OPT_SEND_QUEUE];
+    case FROM_HANDLER:
+        return nic->queued_handler < (unsigned)limit[OPT_HANDLER_QUEUE];
+    default:
+        return true; /* its place is the one it had while it waited for its counter */
+    }
+}
+
+static void enqueue(struct op *op)
+{
+    struct nic_peer *peer = op->peer;
+    struct nic *nic = peer->nic;
+    op->queued = true;
+    nic->queued_program += op->request.origin == FROM_PROGRAM;
+    nic->queued_handler += op->request.origin == FROM_HANDLER;
+    if (list_empty(&peer->waiting)) {
+        list_push_back(&nic->busy, &peer->busy);
+    }
+    list_push_back(&peer->waiting, &op->link);
+}
+
+int nic_request(struct ni *ni, const struct request *request)
+{
+    struct nic *nic = ni->nic;
+    struct nic_peer *peer = peer_resolve(ni, request->target);
+    if (peer == NULL) {
+        return PTL_NO_SPACE;
+    }
+    bool turn = peer->fabric != NULL && list_empty(&peer->waiting);
+    if (turn && !expects_answer(request) && request->length <= nic->fabric_info.inline_max) {
+        struct fabric_tx tx;
+        fill_tx(ni, request, 0, &tx);
+        if (nic->ops->send(peer->fabric, FABRIC_REQUEST, &tx) == FABRIC_SENT) {
+            post_send(request, (ptl_ni_fail_t)tx.fault);
+            free(request->owned);
+            return PTL_OK;
+        }
+    }
+    struct op *op = table_add(&nic->operations);
+    if (op == NULL) {
+        return PTL_NO_SPACE;
+    }
+    op->ni = ni;
+    op->peer = peer;
+    op->request = *request;
+    op->expects = expects_answer(request);
+    list_init(&op->link);
+    fill_tx(ni, request, op->slot.handle, &op->tx);
+    ni->in_flight++;
+    if (request->md != NULL) {
+        request->md->users++;
+    }
+    if (!turn || !op_send(op)) {
+        enqueue(op);
+    }
+    return PTL_OK;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Matching: the first entry of a list, in list order, that a header fits.
+ *
+ *   list ── groups, one for each (ignore bits, source wildcards) in use
+ *        └─ hash table of entries, by group and by the bits that the group compares
+ *
+ * A search probes the table once for each group and takes the oldest of what it
+ * finds, so its cost grows with the number of distinct masks, not of entries
+ * (docs/architecture.md, decision 10). Entries with one key stand in a chain,
+ * oldest first. The lists know nothing of Portals but the match rule.
+ */
+#ifndef NIC_MATCH_H
+#define NIC_MATCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Source wildcards of an entry. On a logical NI the rank stands in `nid`. */
+enum { MATCH_ANY_NID = 1, MATCH_ANY_PID = 2 };
+
+struct match_group;
+
+struct match_entry {
+    uint64_t bits, ignore;
+    uint32_t nid, pid;
+    unsigned any; /* MATCH_ANY_... */
+    /* the list's */
+    uint64_t sequence;
+    uint64_t hash;
+    struct match_group *group;
+    struct match_entry *next, *prev; /* of its bucket, oldest first */
+};
+
+struct match_list {
+    uint64_t sequence; /* of the next entry */
+    uint32_t entries;
+    uint32_t buckets; /* a power of two, or 0 */
+    struct match_bucket {
+        struct match_entry *first, *last;
+    } *table;
+    struct match_group *groups;
+};
+
+/* What a header asks for. fits() has the last word on an entry that matches
+ * (PTL_ME_NO_TRUNCATE); NULL: every entry does. */
+struct match_header {
+    uint64_t bits;
+    uint32_t nid, pid;
+    bool (*fits)(const struct match_entry *entry, const struct match_header *header);
+    uint64_t length;
+};
+
+/* match_append() puts an entry at the end of the list. Returns 0, or -1 when
+ * memory is short. */
+int match_append(struct match_list *list, struct match_entry *entry);
+
+/* match_remove() takes an entry out of its list. */
+void match_remove(struct match_list *list, struct match_entry *entry);
+
+/* match_first() is the oldest entry that the header matches, or NULL. */
+struct match_entry *match_first(const struct match_list *list, const struct match_header *header);
+
+/* match_any() is some entry of the list, or NULL: for emptying it. */
+struct match_entry *match_any(const struct match_list *list);
+
+/* match_free() releases the memory of an empty list. */
+void match_free(struct match_list *list);
+
+#endif

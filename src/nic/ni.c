@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Network interfaces: the four kinds of a NIC, their limits and maps.
+ *
+ * A closing NI lets what is in flight end for a while, then cuts it off:
+ * operations lose their NI and end without a sound, messages in hand are
+ * discarded. Nobody touches its tables afterwards.
+ */
+#include "nic/nic.h"
+#include "nic/rx.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What this NIC offers at most. Zeros are what it does not have yet. */
+static const ptl_ni_limits_t most = {
+    .max_entries = 131072,
+    .max_unexpected_headers = 0,
+    .max_mds = 131072,
+    .max_cts = 131072,
+    .max_eqs = 16384,
+    .max_pt_index = 255,
+    .max_iovecs = 0,
+    .max_list_size = 131072,
+    .max_triggered_ops = 131072,
+    .max_msg_size = 1ull << 32,
+    .max_atomic_size = 0,
+    .max_fetch_atomic_size = 0,
+    .max_waw_ordered_size = 1ull << 32,
+    .max_war_ordered_size = 1ull << 32,
+    .max_volatile_size = 4096,
+    .features = PTL_TARGET_BIND_INACCESSIBLE | PTL_TOTAL_DATA_ORDERING,
+};
+
+/* The floors of the specification. */
+#define MIN_PT_INDEX 63
+#define MIN_WAW 64
+#define MIN_WAR 8
+
+static int clamp_int(int desired, int lowest, int highest)
+{
+    return desired < lowest ? lowest : desired > highest ? highest : desired;
+}
+
+static ptl_size_t clamp_size(ptl_size_t desired, ptl_size_t lowest, ptl_size_t highest)
+{
+    return desired < lowest ? lowest : desired > highest ? highest : desired;
+}
+
+static void set_limits(ptl_ni_limits_t *l, const ptl_ni_limits_t *d)
+{
+    *l = most;
+    if (d == NULL) {
+        return;
+    }
+    l->max_entries = clamp_int(d->max_entries, 1, most.max_entries);
+    l->max_mds = clamp_int(d->max_mds, 1, most.max_mds);
+    l->max_cts = clamp_int(d->max_cts, 1, most.max_cts);
+    l->max_eqs = clamp_int(d->max_eqs, 1, most.max_eqs);
+    l->max_pt_index = clamp_int(d->max_pt_index, MIN_PT_INDEX, most.max_pt_index);
+    l->max_list_size = clamp_int(d->max_list_size, 1, most.max_list_size);
+    l->max_triggered_ops = clamp_int(d->max_triggered_ops, 1, most.max_triggered_ops);
+    l->max_msg_size = clamp_size(d->max_msg_size, 1, most.max_msg_size);
+    l->max_waw_ordered_size = clamp_size(d->max_waw_ordered_size, MIN_WAW, l->max_msg_size);
+    l->max_waw_ordered_size = clamp_size(l->max_waw_ordered_size, MIN_WAW,
+                                         most.max_waw_ordered_size);
+    l->max_war_ordered_size = clamp_size(d->max_war_ordered_size, MIN_WAR,
+                                         most.max_war_ordered_size);
+    l->max_volatile_size = clamp_size(d->max_volatile_size, 0, most.max_volatile_size);
+}
+
+static void free_ni(struct ni *ni)
+{
+    table_free(&ni->eqs);
+    table_free(&ni->cts);
+    table_free(&ni->mds);
+    table_free(&ni->les);
+    table_free(&ni->triggered);
+    table_free(&ni->hpu_memories);
+    free(ni->pts);
+    free(ni->map);
+    free(ni->map_peers);
+    free(ni);
+}
+
+int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, struct ni **result)
+{
+    struct ni *ni = calloc(1, sizeof(*ni));
+    if (ni == NULL) {
+        return PTL_NO_SPACE;
+    }
+    ni->nic = nic;
+    ni->kind = ((options & PTL_NI_NO_MATCHING) != 0 ? 1u : 0) |
+               ((options & PTL_NI_PHYSICAL) != 0 ? 2u : 0);
+    ni->options = options;
+    ni->rank = PTL_RANK_ANY;
+    set_limits(&ni->limits, desired);
+    ni->pts = calloc((size_t)ni->limits.max_pt_index + 1, sizeof(*ni->pts));
+    if (ni->pts == NULL) {
+        free(ni);
+        return PTL_NO_SPACE;
+    }
+    unsigned number = nic->index * NI_KINDS + ni->kind;
+    const ptl_ni_limits_t *l = &ni->limits;
+    table_init(&ni->eqs, HANDLE_EQ, number, (uint32_t)l->max_eqs, sizeof(struct eq));
+    table_init(&ni->cts, HANDLE_CT, number, (uint32_t)l->max_cts, sizeof(struct ct));
+    table_init(&ni->mds, HANDLE_MD, number, (uint32_t)l->max_mds, sizeof(struct md));
+    table_init(&ni->les, HANDLE_LE, number, (uint32_t)l->max_entries, sizeof(struct le));
+    table_init(&ni->triggered, HANDLE_NONE, number, (uint32_t)l->max_triggered_ops,
+               sizeof(struct triggered));
+    table_init(&ni->hpu_memories, HANDLE_HPU, number, (uint32_t)l->max_entries,
+               sizeof(struct hpu_memory));
+    struct process *p = nic->process;
+    p->generations[number] =
+        p->generations[number] % ((1u << HANDLE_GENERATION_BITS) - 1) + 1;
+    ni->handle = handle_make(HANDLE_NI, number, p->generations[number], 0);
+    nic_lock(nic);
+    nic->ni[ni->kind] = ni;
+    nic_unlock(nic);
+    __atomic_store_n(&p->nis[number], ni, __ATOMIC_RELEASE);
+    *result = ni;
+    return PTL_OK;
+}
+
+static bool quiet(void *arg)
+{
+    struct ni *ni = arg;
+    return ni->in_flight == 0;
+}
+
+/* Cuts off what still refers to the NI. */
+static void cut_off(struct ni *ni)
+{
+    struct nic *nic = ni->nic;
+    uint32_t at = 0;
+    for (struct op *op; (op = table_next(&nic->operations, &at)) != NULL;) {
+        if (op->ni == ni) {
+            op->ni = NULL;
+            op->request.md = NULL;
+        }
+    }
+    for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
+        struct nic_peer *p = container_of(l, struct nic_peer, all);
+        for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+            struct rx *rx = p->rx[c];
+            if (rx != NULL && rx->ni == ni) {
+                rx->f.sink = RX_DISCARD;
+                rx->le = NULL;
+                rx->ni = NULL;
+                rx->fail = PTL_NI_DROPPED;
+            } else if (rx != NULL && rx_op(rx) != NULL && rx_op(rx)->ni == NULL) {
+                rx->f.sink = RX_DISCARD;
+            }
+        }
+    }
+    for (struct list *l = nic->fired.next, *next; l != &nic->fired; l = next) {
+        next = l->next;
+        if (container_of(l, struct triggered, link)->ni == ni) {
+            list_remove(l);
+        }
+    }
+}
+
+static bool nobody_inside(void *arg)
+{
+    return ((struct nic *)arg)->unlocked == 0;
+}
+
+void ni_close(struct ni *ni)
+{
+    struct nic *nic = ni->nic;
+    struct process *p = nic->process;
+    int64_t linger = p->options.number[OPT_LINGER_MS] * 1000000;
+    __atomic_store_n(&p->nis[nic->index * NI_KINDS + ni->kind], NULL, __ATOMIC_RELEASE);
+    nic_wait(nic, quiet, ni, linger);
+    /* A copy or a handler that is under way holds on to the entries it works on. */
+    bool free_to_go = nic_wait(nic, nobody_inside, nic, linger);
+    nic_lock(nic);
+    cut_off(ni);
+    nic->ni[ni->kind] = NULL;
+    for (int i = 0; i <= ni->limits.max_pt_index; i++) {
+        pt_clear(ni, &ni->pts[i]);
+    }
+    uint32_t at = 0;
+    for (struct hpu_memory *m; (m = table_next(&ni->hpu_memories, &at)) != NULL;) {
+        hpu_mem_destroy(m->mem);
+    }
+    at = 0;
+    for (struct eq *eq; (eq = table_next(&ni->eqs, &at)) != NULL;) {
+        free(eq->ring);
+    }
+    nic_unlock(nic);
+    if (free_to_go) {
+        free_ni(ni);
+    } else {
+        log_line(LOG_ERROR, "a handler did not return within PINWHEEL_LINGER_MS; the memory of "
+                            "its interface is kept");
+    }
+}
+
+int ni_set_map(struct ni *ni, uint64_t size, const ptl_process_t *map)
+{
+    ptl_process_t *copy = calloc(size, sizeof(*copy));
+    struct nic_peer **peers = calloc(size, sizeof(struct nic_peer *));
+    if (copy == NULL || peers == NULL) {
+        free(copy);
+        free(peers);
+        return PTL_NO_SPACE;
+    }
+    memcpy(copy, map, size * sizeof(*copy));
+    nic_lock(ni->nic);
+    free(ni->map);
+    free(ni->map_peers);
+    ni->map = copy;
+    ni->map_peers = peers;
+    ni->map_size = size;
+    ni->rank = PTL_RANK_ANY;
+    for (uint64_t r = 0; r < size && ni->rank == PTL_RANK_ANY; r++) {
+        if (map[r].phys.nid == ni->nic->nid && map[r].phys.pid == ni->nic->pid) {
+            ni->rank = (ptl_rank_t)r;
+        }
+    }
+    nic_unlock(ni->nic);
+    return PTL_OK;
+}

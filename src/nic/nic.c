@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The NIC of an interface: opened with its first NI, closed with its last. */
+#include "nic/nic.h"
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "fabric/iface.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+static void free_nic(struct nic *nic)
+{
+    hpu_pool_destroy(nic->hpus);
+    table_free(&nic->operations);
+    pthread_mutex_destroy(&nic->lock);
+    free(nic);
+}
+
+static struct nic *make_nic(struct process *p, unsigned index)
+{
+    struct nic *nic = calloc(1, sizeof(*nic));
+    if (nic == NULL) {
+        return NULL;
+    }
+    nic->process = p;
+    nic->index = index;
+    nic->uid = geteuid();
+    nic->packet_size = (size_t)p->options.number[OPT_PACKET_SIZE];
+    nic->now = clock_ns;
+    nic->ops = &fabric_shm;
+    nic->wake_fd = nic->thread_epoll = -1;
+    list_init(&nic->all_peers);
+    list_init(&nic->busy);
+    list_init(&nic->fired);
+    for (unsigned i = 0; i < PEER_BUCKETS; i++) {
+        list_init(&nic->peers[i]);
+    }
+    table_init(&nic->operations, HANDLE_OP, index, HANDLE_MAX_INDEX, sizeof(struct op));
+    pthread_mutexattr_t attributes;
+    pthread_mutexattr_init(&attributes);
+    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&nic->lock, &attributes);
+    pthread_mutexattr_destroy(&attributes);
+    nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)p->options.number[OPT_HPU_STACK]);
+    if (nic->hpus == NULL) {
+        free_nic(nic);
+        return NULL;
+    }
+    return nic;
+}
+
+/* The address of the index-th interface. */
+static int find_interface(struct process *p, unsigned index, uint32_t *nid)
+{
+    struct iface faces[NICS_MAX];
+    int n = iface_list(p->options.text[OPT_IFACES], faces, NICS_MAX);
+    if (n < 0) {
+        return PTL_FAIL;
+    }
+    if (index >= (unsigned)n) {
+        return PTL_ARG_INVALID;
+    }
+    *nid = faces[index].nid;
+    return PTL_OK;
+}
+
+int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **result)
+{
+    uint32_t nid;
+    int rc = find_interface(p, index, &nid);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct nic *nic = make_nic(p, index);
+    if (nic == NULL) {
+        return PTL_NO_SPACE;
+    }
+    nic->nid = nid;
+    if (getrandom(&nic->incarnation, sizeof(nic->incarnation), 0) != sizeof(nic->incarnation)) {
+        nic->incarnation = (uint64_t)clock_ns() << 20 | (uint32_t)getpid();
+    }
+    struct fabric_setup setup = {
+        .nic = nic,
+        .up = &nic_upcalls,
+        .options = &p->options,
+        .nid = nid,
+        .pid = pid == PTL_PID_ANY ? 0 : pid,
+        .incarnation = nic->incarnation,
+        .packet_size = nic->packet_size,
+        .asymmetric = p->asymmetric,
+    };
+    char error[512] = "";
+    int err = nic->ops->open(&setup, &nic->fabric, &nic->pid, error, sizeof(error));
+    if (err != 0) {
+        log_line(err == -EADDRINUSE ? LOG_INFO : LOG_ERROR, "%s", error);
+        free_nic(nic);
+        return err == -EADDRINUSE ? PTL_PID_IN_USE
+                                  : err == -ENOSPC || err == -ENOMEM ? PTL_NO_SPACE : PTL_FAIL;
+    }
+    nic->ops->info(&p->options, &nic->fabric_info);
+    err = progress_start(nic);
+    if (err != 0) {
+        log_line(LOG_ERROR, "cannot start the NIC thread: %s", strerror(-err));
+        nic->ops->close(nic->fabric);
+        free_nic(nic);
+        return PTL_FAIL;
+    }
+    p->nics[index] = nic;
+    *result = nic;
+    return PTL_OK;
+}
+
+/* Nothing that this NIC was given to send is still with it. */
+static bool all_sent(void *arg)
+{
+    struct nic *nic = arg;
+    if (!list_empty(&nic->busy) || !list_empty(&nic->fired)) {
+        return false;
+    }
+    for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
+        struct nic_peer *p = container_of(l, struct nic_peer, all);
+        if (p->fabric != NULL && nic->ops->unsent(p->fabric)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void nic_close(struct nic *nic)
+{
+    nic_wait(nic, all_sent, nic, nic->process->options.number[OPT_LINGER_MS] * 1000000);
+    progress_stop(nic);
+    nic->process->nics[nic->index] = NULL;
+    nic_lock(nic);
+    nic->ops->close(nic->fabric);
+    peers_free(nic);
+    pthread_mutex_unlock(&nic->lock);
+    free_nic(nic);
+}

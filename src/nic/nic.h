@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The NIC's objects. Stages are plain functions on them; none knows a clock or
+ * a transport.
+ *
+ *   process ── nics ── nic ── ni[4] ── tables: EQ, CT, MD, LE/ME, triggered, HPU memory
+ *                       │              └─ portal table ── lists of entries
+ *                       ├─ peers ── waiting operations
+ *                       └─ fabric
+ *
+ * One lock a NIC guards all of it, its fabric included. It is never held while
+ * a handler's own code runs. An object that others refer to is reached by
+ * pointer and handle (struct eq_ref, ct_ref): objects of a table never move
+ * and their memory stays until the NI is closed, so that a freed one is
+ * noticed by its handle.
+ */
+#ifndef NIC_NIC_H
+#define NIC_NIC_H
+
+#include "base/list.h"
+#include "base/options.h"
+#include "base/table.h"
+#include "fabric/fabric.h"
+#include "hpu/exec.h"
+#include "hpu/memory.h"
+#include "nic/match.h"
+#include "portals4.h"
+#include "spin.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define NICS_MAX 8
+#define NI_KINDS 4 /* matching or not, logical or physical */
+
+struct ni;
+struct nic;
+
+/* ---- event queues and counters ---- */
+
+struct eq {
+    struct table_slot slot;
+    struct ni *ni;
+    ptl_event_t *ring;
+    uint64_t size;
+    _Atomic uint64_t head, tail; /* taken, posted; tail - head <= size */
+    bool dropped;                /* events were overwritten since the last get */
+};
+
+struct ct {
+    struct table_slot slot;
+    struct ni *ni;
+    _Atomic uint64_t success, failure;
+    struct list triggers; /* struct triggered, by threshold, then by age */
+};
+
+struct eq_ref {
+    struct eq *eq; /* NULL: none */
+    uint32_t handle;
+};
+
+struct ct_ref {
+    struct ct *ct;
+    uint32_t handle;
+};
+
+/* ---- initiator ---- */
+
+struct md {
+    struct table_slot slot;
+    struct ni *ni;
+    void *start;
+    uint64_t length;
+    unsigned options;
+    struct eq_ref eq;
+    struct ct_ref ct;
+    unsigned users; /* operations that have not ended */
+};
+
+enum op_kind { OP_PUT, OP_GET };
+enum op_origin { FROM_PROGRAM, FROM_TRIGGER, FROM_HANDLER };
+
+/* The arguments of a data movement, checked. */
+struct request {
+    enum op_kind kind;
+    enum op_origin origin;
+    struct md *md;        /* NULL: a handler's put */
+    const void *base;     /* local memory */
+    uint64_t length;
+    ptl_ack_req_t ack;
+    ptl_process_t target;
+    uint32_t pt_index;
+    uint64_t match_bits;
+    uint64_t remote_offset;
+    uint64_t hdr_data;
+    void *user_ptr;
+    /* for a handler's put: what it inherits from its entry */
+    struct eq_ref eq;
+    void *owned;          /* freed when the buffer is no longer needed */
+};
+
+/* An operation in flight: queued, or waiting for its response. It keeps the
+ * place for that response (wall 2). */
+struct op {
+    struct table_slot slot;
+    struct list link; /* of the peer's waiting list */
+    struct fabric_tx tx;
+    struct ni *ni;    /* NULL: its NI was closed; it ends without a sound */
+    struct nic_peer *peer;
+    struct request request;
+    bool queued;      /* counted against a queue limit */
+    bool left;        /* its buffer was given back, SEND was posted */
+    bool fabric_has;  /* tx is the fabric's */
+    bool expects;     /* a response will come */
+    bool counted;     /* in the peer's outstanding */
+};
+
+struct triggered {
+    struct table_slot slot;
+    struct list link; /* of a counter, or of the NIC's fired list */
+    struct ni *ni;
+    uint64_t threshold;
+    enum { TRIGGER_REQUEST, TRIGGER_CT_INC } kind;
+    struct request request;
+    struct ct_ref ct;
+    ptl_ct_event_t increment;
+};
+
+/* ---- target ---- */
+
+/* What an entry with handlers has besides. */
+struct handlers {
+    ptl_header_handler_t header;
+    ptl_payload_handler_t payload;
+    ptl_completion_handler_t completion;
+    struct hpu_memory *memory;
+    bool own_memory;
+    void *host_base;
+    uint64_t host_length;
+    uint64_t user_header;
+};
+
+struct hpu_memory {
+    struct table_slot slot;
+    struct ni *ni;
+    struct hpu_mem *mem;
+    unsigned users; /* entries */
+};
+
+/* A list entry or a match list entry. */
+struct le {
+    struct table_slot slot;
+    struct match_entry match;
+    struct ni *ni;
+    uint32_t pt_index;
+    void *start;
+    uint64_t length;
+    uint64_t min_free;
+    uint64_t offset; /* locally managed */
+    unsigned options;
+    ptl_uid_t uid;
+    ptl_list_t list;
+    struct ct_ref ct;
+    void *user_ptr;
+    bool linked;
+    bool reserved;      /* used up by a message whose handlers have the last word */
+    bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
+    unsigned users;     /* messages in hand */
+    struct handlers *handlers;
+};
+
+struct pt {
+    bool allocated;
+    bool enabled;
+    unsigned options;
+    unsigned users; /* messages in hand */
+    struct eq_ref eq;
+    struct match_list priority;
+};
+
+struct ni {
+    struct nic *nic;
+    unsigned kind; /* index in nic->ni: 1 not matching, 2 physical */
+    unsigned options;
+    unsigned users; /* PtlNIInit less PtlNIFini */
+    ptl_handle_ni_t handle;
+    ptl_ni_limits_t limits;
+    struct table eqs, cts, mds, les, triggered, hpu_memories;
+    struct pt *pts;
+    ptl_process_t *map;
+    uint64_t map_size;
+    struct nic_peer **map_peers; /* by rank, NULL: to be looked up */
+    ptl_rank_t rank;
+    uint64_t registers[PTL_SR_LAST];
+    unsigned in_flight; /* ops and messages that refer to it */
+};
+
+static inline bool ni_is_matching(const struct ni *ni)
+{
+    return (ni->kind & 1) == 0;
+}
+
+static inline bool ni_is_logical(const struct ni *ni)
+{
+    return (ni->kind & 2) == 0;
+}
+
+/* ---- NIC and process ---- */
+
+struct nic_peer {
+    struct list link; /* of its hash chain */
+    struct list all;  /* of nic->all_peers */
+    struct list busy; /* of nic->busy, while it has waiting operations */
+    struct nic *nic;
+    uint32_t nid, pid;
+    ptl_uid_t uid;
+    struct fabric_peer *fabric; /* NULL: not found yet */
+    struct list waiting;        /* struct op, in order */
+    unsigned outstanding;       /* ops that expect a response */
+    int64_t deadline, retry;    /* to be found until then; when to look next */
+    struct rx *rx[FABRIC_CLASSES];
+};
+
+#define PEER_BUCKETS 256
+
+struct nic {
+    struct process *process;
+    unsigned index;
+    uint32_t nid, pid;
+    uint64_t incarnation;
+    ptl_uid_t uid;
+    size_t packet_size;
+    const struct fabric_ops *ops;
+    struct fabric *fabric;
+    struct fabric_info fabric_info;
+    struct ni *ni[NI_KINDS];
+    struct list peers[PEER_BUCKETS];
+    struct list all_peers;
+    struct list busy;
+    struct table operations; /* struct op */
+    unsigned queued_program, queued_handler;
+    struct list fired;       /* struct triggered whose threshold was reached */
+    struct hpu_pool *hpus;
+    uint64_t malformed;      /* messages that made no sense, dropped */
+    int64_t (*now)(void);    /* nanoseconds, for how long peers are sought */
+    unsigned unlocked;       /* threads that run handlers or copy, without the lock */
+
+    /* progress.c */
+    pthread_mutex_t lock;
+    _Atomic bool polled;
+    bool thread_idle;        /* it sleeps without a lease */
+    bool events_due;         /* it was rung or told of a death */
+    bool stop;
+    unsigned waiters;        /* program threads asleep on the bell */
+    bool news;               /* an event was posted or a counter changed since they slept */
+    int wake_fd;
+    int thread_epoll;
+    pthread_t thread;
+    _Atomic unsigned empty_polls;
+};
+
+struct process {
+    pthread_mutex_t lock;
+    unsigned users; /* PtlInit less PtlFini */
+    struct options options;
+    bool asymmetric;
+    struct nic *nics[NICS_MAX];
+    struct ni *nis[NICS_MAX * NI_KINDS];
+    unsigned generations[NICS_MAX * NI_KINDS];
+};
+
+/* ---- process.c ---- */
+
+/* process_current() is the process that the calling thread runs in: the one
+ * set for the thread, else the address space's own; NULL before PtlInit. */
+struct process *process_current(void);
+int process_init(void);
+void process_fini(void);
+/* process_enter() makes the calling thread run in another process of this
+ * address space (NULL: the address space's own) and returns the one before.
+ * process_new() makes one that PtlInit can then be called in. */
+struct process *process_enter(struct process *p);
+struct process *process_new(void);
+void process_free(struct process *p);
+
+/* ---- nic.c, ni.c ---- */
+
+/* nic_open() opens the NIC of an interface; process lock held. Gives a PTL_ code. */
+int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **nic);
+/* nic_close() sends what is queued, then closes; no NI is open. */
+void nic_close(struct nic *nic);
+
+int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, struct ni **ni);
+/* ni_close() lets operations in flight end for a while, then cuts them off. */
+void ni_close(struct ni *ni);
+/* ni_set_map() takes a map that the caller has checked. */
+int ni_set_map(struct ni *ni, uint64_t size, const ptl_process_t *map);
+
+/* ---- progress.c ---- */
+
+void nic_lock(struct nic *nic);
+/* nic_unlock() wakes sleeping program threads if there is news for them. */
+void nic_unlock(struct nic *nic);
+int progress_start(struct nic *nic);
+void progress_stop(struct nic *nic);
+/* nic_advance() does all that can be done now; lock held. True if anything was. */
+bool nic_advance(struct nic *nic);
+/* nic_take_over() says that a program thread looks after the NIC for a while. */
+void nic_take_over(struct nic *nic);
+/* nic_poll() is nic_advance() for a program thread, without the lock; it keeps the
+ * NIC thread away, and gives the core away now and then when nothing happens. */
+void nic_poll(struct nic *nic);
+/* nic_wait() makes progress until ready(arg), called under the lock, is true, or
+ * `timeout_ns` have passed (negative: for ever). Returns whether it was. */
+bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns);
+
+/* ---- peer.c ---- */
+
+struct nic_peer *peer_get(struct nic *nic, uint32_t nid, uint32_t pid);
+/* peer_resolve() finds the peer of a target in the terms of an NI, or NULL. */
+struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target);
+/* peers_advance() sends what waits; peers_deadline() is when it must be called
+ * next, or -1. */
+bool peers_advance(struct nic *nic);
+int64_t peers_deadline(struct nic *nic);
+void peers_free(struct nic *nic);
+extern const struct fabric_upcalls nic_upcalls;
+
+/* ---- initiate.c ---- */
+
+/* nic_request() starts an operation; lock held. The request is copied. Gives
+ * PTL_OK, or PTL_NO_SPACE when no place for it is left; `owned` then is the
+ * caller's still. */
+int nic_request(struct ni *ni, const struct request *request);
+/* nic_has_place() is true while the queue of that origin has room. */
+bool nic_has_place(struct nic *nic, enum op_origin origin);
+/* op_send() tries to hand an op to the fabric; false if there is no room. */
+bool op_send(struct op *op);
+/* op_left() notes that the buffer is free; op_response() ends the op. */
+void op_left(struct op *op, ptl_ni_fail_t fail);
+void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t remote_offset,
+                 bool silent);
+/* op_fail() ends an op that will not be answered; op_end() forgets one that has
+ * left and been answered. */
+void op_fail(struct op *op, ptl_ni_fail_t fail);
+void op_end(struct op *op);
+
+/* ---- event.c ---- */
+
+void eq_post(struct eq_ref ref, const ptl_event_t *event);
+/* eq_take() gives PTL_OK, PTL_EQ_DROPPED or PTL_EQ_EMPTY. */
+int eq_take(struct eq *eq, ptl_event_t *event);
+static inline bool eq_ref_alive(struct eq_ref ref)
+{
+    return ref.eq != NULL && ref.eq->slot.handle == ref.handle;
+}
+
+/* ---- counter.c ---- */
+
+void ct_add(struct ct_ref ref, uint64_t success, uint64_t failure);
+/* ct_count() counts one operation: `bytes` or 1 on success, one failure else. */
+void ct_count(struct ct_ref ref, ptl_ni_fail_t fail, bool count_bytes, uint64_t bytes);
+void ct_set(struct ct *ct, ptl_ct_event_t value);
+void ct_drop(struct ct *ct);
+static inline bool ct_ref_alive(struct ct_ref ref)
+{
+    return ref.ct != NULL && ref.ct->slot.handle == ref.handle;
+}
+
+/* ---- trigger.c ---- */
+
+/* trigger_arm() queues `t` on a counter, or fires it when that is reached. */
+void trigger_arm(struct ct *ct, struct triggered *t);
+/* trigger_check() moves what a counter has reached to the fired list. */
+void trigger_check(struct ct *ct);
+/* trigger_run() carries out what has fired; true if anything had. */
+bool trigger_run(struct nic *nic);
+
+/* ---- receive.c, deliver.c ---- */
+
+struct rx;
+struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class);
+void rx_free(struct nic_peer *peer, struct fabric_rx *rx);
+enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *rx);
+enum rx_step rx_packet(struct nic_peer *peer, struct fabric_rx *rx, void *data, uint64_t offset,
+                       size_t length);
+enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *rx, enum fabric_status status);
+/* rx_reply_sent() notes that the last byte of a get's data has left. */
+void rx_reply_sent(struct fabric_tx *tx, enum fabric_status status);
+
+/* ---- entry.c ---- */
+
+/* le_append() links an entry whose arguments were checked; `handlers` is taken
+ * over. Gives a PTL_ code. */
+struct le_setup {
+    const ptl_me_t *me; /* for a non-matching NI only its ptl_le_t part is read */
+    bool matching;
+    ptl_list_t list;
+    void *user_ptr;
+    struct handlers *handlers;
+    struct ct_ref ct;
+};
+int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, struct le **le);
+/* handlers_release() frees what an entry has besides, and HPU memory of its own. */
+void handlers_release(struct handlers *handlers);
+/* le_unlink() gives PTL_IN_USE while a message is in hand. */
+int le_unlink(struct le *le);
+/* le_take_out() removes an entry from its list because a message used it up. */
+void le_take_out(struct le *le);
+/* le_release() ends a message's use of an entry; the last posts AUTO_UNLINK. */
+void le_release(struct le *le);
+void pt_clear(struct ni *ni, struct pt *pt);
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Peers: other NICs, by address. A peer is made by the first request for its
+ * address or by its own first contact, and goes with its process: all that is
+ * outstanding then ends as UNDELIVERABLE, and the next request makes a new one.
+ *
+ *   SOUGHT (no fabric peer, until its deadline) ──peer_up──► UP ──peer_down──► gone
+ *        └── deadline: what waits is UNDELIVERABLE; sought anew at the next request
+ */
+#include "nic/message.h"
+#include "nic/nic.h"
+
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+#define RETRY_NS 2000000 /* between two looks for a peer that is not there */
+
+static struct list *bucket(struct nic *nic, uint32_t nid, uint32_t pid)
+{
+    return &nic->peers[(nid * 31u + pid * 2654435761u) % PEER_BUCKETS];
+}
+
+static struct nic_peer *find(struct nic *nic, uint32_t nid, uint32_t pid)
+{
+    struct list *b = bucket(nic, nid, pid);
+    for (struct list *l = b->next; l != b; l = l->next) {
+        struct nic_peer *p = container_of(l, struct nic_peer, link);
+        if (p->nid == nid && p->pid == pid) {
+            return p;
+        }
+    }
+    return NULL;
+}
+
+static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
+{
+    struct nic_peer *p = calloc(1, sizeof(*p));
+    if (p == NULL) {
+        return NULL;
+    }
+    p->nic = nic;
+    p->nid = nid;
+    p->pid = pid;
+    list_init(&p->waiting);
+    list_init(&p->busy);
+    list_push_back(bucket(nic, nid, pid), &p->link);
+    list_push_back(&nic->all_peers, &p->all);
+    return p;
+}
+
+/* One look for a sought peer. What makes it hopeless is logged, since the event
+ * that the program gets cannot say it. */
+static void seek(struct nic_peer *p)
+{
+    struct nic *nic = p->nic;
+    char error[512] = "";
+    p->retry = nic->now() + RETRY_NS;
+    if (nic->ops->connect(nic->fabric, p->nid, p->pid, error, sizeof(error)) == FABRIC_NEVER) {
+        log_line(LOG_WARN, "%s", error);
+        p->deadline = 0;
+    }
+}
+
+struct nic_peer *peer_get(struct nic *nic, uint32_t nid, uint32_t pid)
+{
+    struct nic_peer *p = find(nic, nid, pid);
+    if (p == NULL) {
+        p = add(nic, nid, pid);
+        if (p == NULL) {
+            return NULL;
+        }
+    }
+    if (p->fabric == NULL && list_empty(&p->waiting)) {
+        p->deadline = nic->now() + nic->process->options.number[OPT_CONNECT_MS] * 1000000;
+        seek(p);
+    }
+    return p;
+}
+
+struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
+{
+    if (!ni_is_logical(ni)) {
+        return peer_get(ni->nic, target.phys.nid, target.phys.pid);
+    }
+    if (target.rank >= ni->map_size) {
+        return NULL;
+    }
+    struct nic_peer *p = ni->map_peers[target.rank];
+    if (p == NULL || p->fabric == NULL) {
+        p = peer_get(ni->nic, ni->map[target.rank].phys.nid, ni->map[target.rank].phys.pid);
+        ni->map_peers[target.rank] = p;
+    }
+    return p;
+}
+
+/* Makes every NI look the peer up again. */
+static void uncache(struct nic_peer *p)
+{
+    for (unsigned k = 0; k < NI_KINDS; k++) {
+        struct ni *ni = p->nic->ni[k];
+        for (uint64_t r = 0; ni != NULL && r < ni->map_size; r++) {
+            if (ni->map_peers[r] == p) {
+                ni->map_peers[r] = NULL;
+            }
+        }
+    }
+}
+
+static void dequeue(struct op *op)
+{
+    struct nic_peer *p = op->peer;
+    op->queued = false;
+    p->nic->queued_program -= op->request.origin == FROM_PROGRAM;
+    p->nic->queued_handler -= op->request.origin == FROM_HANDLER;
+    list_remove(&op->link);
+    if (list_empty(&p->waiting)) {
+        list_remove(&p->busy);
+    }
+}
+
+static void fail_waiting(struct nic_peer *p)
+{
+    while (!list_empty(&p->waiting)) {
+        struct op *op = container_of(p->waiting.next, struct op, link);
+        dequeue(op);
+        op_fail(op, PTL_NI_UNDELIVERABLE);
+    }
+}
+
+/* Sends what waits for one peer; true if anything went. */
+static bool send_waiting(struct nic_peer *p)
+{
+    bool sent = false;
+    while (!list_empty(&p->waiting)) {
+        struct op *op = container_of(p->waiting.next, struct op, link);
+        enum op_origin origin = op->request.origin;
+        /* op_send() may end the op, so it leaves the queue first. */
+        dequeue(op);
+        if (!op_send(op)) {
+            op->queued = true;
+            p->nic->queued_program += origin == FROM_PROGRAM;
+            p->nic->queued_handler += origin == FROM_HANDLER;
+            if (list_empty(&p->waiting)) {
+                list_push_back(&p->nic->busy, &p->busy);
+            }
+            list_insert_after(&p->waiting, &op->link);
+            break;
+        }
+        sent = true;
+        p->nic->news = true; /* a program thread may wait for a place */
+    }
+    return sent;
+}
+
+bool peers_advance(struct nic *nic)
+{
+    bool moved = false;
+    for (struct list *l = nic->busy.next, *next; l != &nic->busy; l = next) {
+        next = l->next;
+        struct nic_peer *p = container_of(l, struct nic_peer, busy);
+        if (p->fabric == NULL) {
+            int64_t now = nic->now();
+            if (now < p->deadline && now >= p->retry) {
+                seek(p);
+            }
+            if (p->fabric == NULL && now >= p->deadline) {
+                fail_waiting(p);
+                moved = true;
+                continue;
+            }
+        }
+        moved |= p->fabric != NULL && send_waiting(p);
+    }
+    return moved;
+}
+
+int64_t peers_deadline(struct nic *nic)
+{
+    int64_t first = -1;
+    for (struct list *l = nic->busy.next; l != &nic->busy; l = l->next) {
+        struct nic_peer *p = container_of(l, struct nic_peer, busy);
+        if (p->fabric == NULL && (first < 0 || p->retry < first)) {
+            first = p->retry;
+        }
+    }
+    return first;
+}
+
+static struct nic_peer *peer_up(struct nic *nic, const struct fabric_address *a,
+                                struct fabric_peer *fp)
+{
+    struct nic_peer *p = find(nic, a->nid, a->pid);
+    if (p != NULL && p->fabric != NULL) {
+        /* An earlier incarnation that is not buried yet: it keeps its operations
+         * but is not found any more. */
+        uncache(p);
+        list_remove(&p->link);
+        p = NULL;
+    }
+    if (p == NULL) {
+        p = add(nic, a->nid, a->pid);
+    }
+    if (p != NULL) {
+        p->uid = a->uid;
+        p->fabric = fp;
+    }
+    return p;
+}
+
+static void peer_down(struct nic *nic, struct nic_peer *p)
+{
+    p->fabric = NULL;
+    uncache(p);
+    fail_waiting(p);
+    uint32_t at = 0;
+    for (struct op *op; (op = table_next(&nic->operations, &at)) != NULL;) {
+        if (op->peer == p) {
+            op_fail(op, PTL_NI_UNDELIVERABLE);
+        }
+    }
+    list_remove(&p->link);
+    list_remove(&p->all);
+    free(p);
+}
+
+static void sent(struct nic_peer *p, struct fabric_tx *tx, enum fabric_status status)
+{
+    const struct message *m = (const struct message *)tx->header;
+    if (m->type == MESSAGE_REPLY) {
+        rx_reply_sent(tx, status);
+        return;
+    }
+    struct op *op = container_of(tx, struct op, tx);
+    op->fabric_has = false;
+    if (!op->left) {
+        op_left(op, (ptl_ni_fail_t)status);
+    } else if (!op->expects) {
+        op_end(op); /* it was answered before its buffer was given back */
+    }
+}
+
+void peers_free(struct nic *nic)
+{
+    while (!list_empty(&nic->all_peers)) {
+        struct nic_peer *p = container_of(nic->all_peers.next, struct nic_peer, all);
+        fail_waiting(p);
+        list_remove(&p->link);
+        list_remove(&p->all);
+        free(p);
+    }
+}
+
+static void upcall_unlock(struct nic *nic)
+{
+    nic->unlocked++;
+    nic_unlock(nic);
+}
+
+static void upcall_lock(struct nic *nic)
+{
+    nic_lock(nic);
+    nic->unlocked--;
+}
+
+const struct fabric_upcalls nic_upcalls = {
+    .peer_up = peer_up,
+    .peer_down = peer_down,
+    .rx_new = rx_new,
+    .rx_free = rx_free,
+    .rx_header = rx_header,
+    .rx_packet = rx_packet,
+    .rx_done = rx_done,
+    .sent = sent,
+    .lock = upcall_lock,
+    .unlock = upcall_unlock,
+};

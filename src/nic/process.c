@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The process: where the table of NICs hangs. There is one an address space,
+ * but for tests and the simulator, which run several and switch between them
+ * by the thread's pointer.
+ *
+ * A forked child has the parent's memory and none of its segments, threads or
+ * locks: it forgets the process and starts anew at its PtlInit.
+ */
+#include "nic/nic.h"
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/sys.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct process *address_space;
+static pthread_mutex_t space_lock = PTHREAD_MUTEX_INITIALIZER;
+static __thread struct process *thread_process __attribute__((tls_model("initial-exec")));
+
+struct process *process_current(void)
+{
+    struct process *p = thread_process;
+    return p != NULL ? p : __atomic_load_n(&address_space, __ATOMIC_ACQUIRE);
+}
+
+struct process *process_enter(struct process *p)
+{
+    struct process *before = thread_process;
+    thread_process = p;
+    return before;
+}
+
+struct process *process_new(void)
+{
+    struct process *p = calloc(1, sizeof(*p));
+    if (p != NULL) {
+        pthread_mutex_init(&p->lock, NULL);
+    }
+    return p;
+}
+
+void process_free(struct process *p)
+{
+    pthread_mutex_destroy(&p->lock);
+    free(p);
+}
+
+/* What the parent had stays allocated: its locks may be held by threads that
+ * do not exist here. Descriptors that hold its locks on segments are closed. */
+static void forked(void)
+{
+    address_space = NULL;
+    thread_process = NULL;
+    space_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    fabric_shm.forked();
+}
+
+static int prepare(struct process *p)
+{
+    char error[512];
+    if (options_load(&p->options, error, sizeof(error)) != 0) {
+        log_line(LOG_ERROR, "%s", error);
+        return PTL_FAIL;
+    }
+    log_set_level((enum log_level)p->options.number[OPT_LOG]);
+    int rc = fault_install();
+    if (rc != 0) {
+        log_line(LOG_ERROR, "cannot install a handler for SIGSEGV: %s", strerror(-rc));
+        return PTL_FAIL;
+    }
+    p->asymmetric = p->options.number[OPT_MEMBARRIER] != 0 && membarrier_register() == 0 &&
+                    membarrier_all() == 0;
+    return PTL_OK;
+}
+
+int process_init(void)
+{
+    static bool watching_forks;
+    pthread_mutex_lock(&space_lock);
+    if (!watching_forks) {
+        watching_forks = pthread_atfork(NULL, NULL, forked) == 0;
+    }
+    struct process *p = process_current();
+    if (p == NULL) {
+        p = process_new();
+    }
+    int rc = p == NULL ? PTL_NO_SPACE : PTL_OK;
+    if (rc == PTL_OK && p->users == 0) {
+        rc = prepare(p);
+    }
+    if (rc == PTL_OK) {
+        p->users++;
+        if (thread_process == NULL) {
+            __atomic_store_n(&address_space, p, __ATOMIC_RELEASE);
+        }
+    } else if (p != NULL && thread_process == NULL && p != address_space) {
+        process_free(p);
+    }
+    pthread_mutex_unlock(&space_lock);
+    return rc;
+}
+
+void process_fini(void)
+{
+    pthread_mutex_lock(&space_lock);
+    struct process *p = process_current();
+    if (p != NULL && p->users != 0 && --p->users == 0) {
+        for (unsigned i = 0; i < NICS_MAX; i++) {
+            struct nic *nic = p->nics[i];
+            for (unsigned k = 0; nic != NULL && k < NI_KINDS; k++) {
+                if (nic->ni[k] != NULL) {
+                    ni_close(nic->ni[k]);
+                }
+            }
+            if (nic != NULL) {
+                nic_close(nic);
+            }
+        }
+        fault_remove();
+    }
+    pthread_mutex_unlock(&space_lock);
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Progress: who moves the NIC, and when it sleeps. docs/architecture.md, wall 1,
+ * has the states and the invariants; this file is its private half.
+ *
+ * A program thread that polls or waits moves the NIC itself and says so in
+ * `polled`. The NIC thread sleeps a lease at a time while that goes on, and
+ * takes over when it stops.
+ */
+#include "nic/nic.h"
+
+#include "base/fault.h"
+#include "base/log.h"
+#include "base/sys.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+#define EMPTY_POLLS_YIELD 64 /* polls of nothing before a polling program yields */
+#define DRAIN_EMPTY 3        /* looks at nothing before the NIC thread believes it */
+
+void nic_lock(struct nic *nic)
+{
+    pthread_mutex_lock(&nic->lock);
+}
+
+/* Wakes the program threads that sleep on the bell, by changing and ringing it
+ * as a peer would. */
+static void wake_waiters(struct nic *nic)
+{
+    _Atomic uint32_t *bell = nic->ops->bell(nic->fabric);
+    if (bell_asleep(atomic_load_explicit(bell, memory_order_relaxed))) {
+        atomic_fetch_or(bell, BELL_RUNG);
+    }
+    futex_wake(bell);
+}
+
+void nic_unlock(struct nic *nic)
+{
+    bool wake = nic->news && nic->waiters != 0;
+    if (wake) {
+        nic->news = false;
+        wake_waiters(nic);
+    }
+    pthread_mutex_unlock(&nic->lock);
+}
+
+bool nic_advance(struct nic *nic)
+{
+    bool moved = nic->ops->poll(nic->fabric);
+    moved |= trigger_run(nic);
+    moved |= peers_advance(nic);
+    return moved;
+}
+
+static void wake_thread(struct nic *nic)
+{
+    if (nic->thread_idle) {
+        nic->thread_idle = false;
+        eventfd_write(nic->wake_fd, 1);
+    }
+}
+
+void nic_take_over(struct nic *nic)
+{
+    if (!atomic_load_explicit(&nic->polled, memory_order_relaxed)) {
+        atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
+    }
+    uint32_t bell =
+        atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
+    if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
+        nic_lock(nic);
+        bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
+        if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
+            nic->ops->disarm(nic->fabric, true);
+            wake_thread(nic);
+        }
+        nic_unlock(nic);
+    }
+}
+
+/* One round of progress, unless another thread is at it. */
+static bool try_advance(struct nic *nic)
+{
+    if (pthread_mutex_trylock(&nic->lock) != 0) {
+        return false;
+    }
+    bool moved = nic_advance(nic);
+    nic_unlock(nic);
+    return moved;
+}
+
+void nic_poll(struct nic *nic)
+{
+    nic_take_over(nic);
+    if (try_advance(nic)) {
+        atomic_store_explicit(&nic->empty_polls, 0, memory_order_relaxed);
+        return;
+    }
+    unsigned n = atomic_load_explicit(&nic->empty_polls, memory_order_relaxed) + 1;
+    atomic_store_explicit(&nic->empty_polls, n, memory_order_relaxed);
+    if (n % EMPTY_POLLS_YIELD == 0) {
+        sched_yield(); /* with more pollers than cores, somebody else has the message */
+    }
+}
+
+/* The time until somebody must look again without being rung, `most_ns` at the
+ * most; negative: there is no need. */
+static int64_t until_deadline(struct nic *nic, int64_t most_ns)
+{
+    int64_t deadlines[] = {nic->ops->next_deadline(nic->fabric), peers_deadline(nic)};
+    for (unsigned i = 0; i < 2; i++) {
+        if (deadlines[i] >= 0) {
+            int64_t left = deadlines[i] - clock_ns();
+            left = left < 0 ? 0 : left;
+            most_ns = most_ns < 0 || left < most_ns ? left : most_ns;
+        }
+    }
+    return most_ns;
+}
+
+/* Sleeps until the bell rings, there is news or the time is over. */
+static void sleep_on_bell(struct nic *nic, int64_t timeout_ns)
+{
+    uint32_t word;
+    if (!nic->ops->arm(nic->fabric, BELL_FUTEX, &word)) {
+        nic_unlock(nic);
+        return;
+    }
+    nic->news = false;
+    nic->waiters++;
+    timeout_ns = until_deadline(nic, timeout_ns);
+    pthread_mutex_unlock(&nic->lock);
+    futex_wait(nic->ops->bell(nic->fabric), word, timeout_ns);
+    atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
+    nic_lock(nic);
+    nic->waiters--;
+    uint32_t bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
+    if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
+        nic->ops->disarm(nic->fabric, true);
+    }
+    wake_thread(nic);
+    nic_unlock(nic);
+}
+
+/* How a waiting thread spends its time: it spins, yields, then sleeps. */
+bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns)
+{
+    const int64_t *o = nic->process->options.number;
+    int64_t spin = o[OPT_SPIN_US] * 1000, yield = spin + o[OPT_YIELD_US] * 1000;
+    int64_t start = 0, quiet_since = 0;
+    for (unsigned round = 0;; round++) {
+        nic_take_over(nic);
+        nic_lock(nic);
+        bool moved = nic_advance(nic);
+        bool done = ready(arg);
+        nic_unlock(nic);
+        if (done) {
+            return true;
+        }
+        if (round % 16 != 15 && !(round == 0 && timeout_ns == 0)) {
+            cpu_pause();
+            continue; /* the clock costs more than a look */
+        }
+        int64_t now = clock_ns();
+        start = start == 0 ? now : start;
+        quiet_since = moved || quiet_since == 0 ? now : quiet_since;
+        int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (now - start);
+        if (timeout_ns >= 0 && left <= 0) {
+            return false;
+        }
+        if (now - quiet_since < spin) {
+            continue;
+        }
+        if (now - quiet_since < yield) {
+            sched_yield();
+            continue;
+        }
+        nic_lock(nic);
+        if (ready(arg)) {
+            nic_unlock(nic);
+            return true;
+        }
+        sleep_on_bell(nic, left);
+        quiet_since = clock_ns();
+    }
+}
+
+/* ---- the NIC thread ---- */
+
+/* Works until nothing is left to do, letting others at the lock in between. */
+static void drain(struct nic *nic)
+{
+    for (int empty = 0; empty < DRAIN_EMPTY && !nic->stop;) {
+        empty = nic_advance(nic) ? 0 : empty + 1;
+        nic_unlock(nic);
+        nic_lock(nic);
+    }
+}
+
+static int whole_ms(int64_t ns)
+{
+    return ns < 0 ? -1 : (int)((ns + 999999) / 1000000);
+}
+
+/* Decides how the NIC thread sleeps next; false: not at all. Lock held. */
+static bool settle(struct nic *nic, int *timeout_ms)
+{
+    uint32_t word;
+    uint32_t bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
+    if (atomic_exchange_explicit(&nic->polled, false, memory_order_relaxed)) {
+        int64_t lease = nic->process->options.number[OPT_LEASE_US] * 1000;
+        *timeout_ms = whole_ms(until_deadline(nic, lease));
+        return true;
+    }
+    /* A program thread sleeps on the bell: it will be there when it rings. */
+    bool guarded = (bell & BELL_STATE) == BELL_ASLEEP_FUTEX;
+    if (!guarded && !nic->ops->arm(nic->fabric, BELL_FD, &word)) {
+        return false;
+    }
+    nic->thread_idle = true;
+    *timeout_ms = whole_ms(until_deadline(nic, -1));
+    return true;
+}
+
+static void sleep_in_epoll(struct nic *nic, int timeout_ms)
+{
+    struct epoll_event events[2];
+    nic_unlock(nic);
+    int n = epoll_wait(nic->thread_epoll, events, 2, timeout_ms);
+    nic_lock(nic);
+    nic->thread_idle = false;
+    for (int i = 0; i < n; i++) {
+        if (events[i].data.fd == nic->wake_fd) {
+            eventfd_t value;
+            eventfd_read(nic->wake_fd, &value);
+        } else {
+            nic->ops->fd_event(nic->fabric);
+            nic->events_due = true;
+        }
+    }
+    uint32_t bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
+    if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
+        nic->ops->disarm(nic->fabric, false);
+    }
+}
+
+static void *nic_thread(void *arg)
+{
+    struct nic *nic = arg;
+    process_enter(nic->process);
+    fault_thread_stack();
+    nic_lock(nic);
+    while (!nic->stop) {
+        int timeout_ms;
+        if (!atomic_load_explicit(&nic->polled, memory_order_relaxed) || nic->events_due) {
+            nic->events_due = false;
+            drain(nic);
+        }
+        if (!nic->stop && settle(nic, &timeout_ms)) {
+            sleep_in_epoll(nic, timeout_ms);
+        }
+    }
+    nic_unlock(nic);
+    return NULL;
+}
+
+static int add_fd(struct nic *nic, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return epoll_ctl(nic->thread_epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+int progress_start(struct nic *nic)
+{
+    nic->thread_epoll = epoll_create1(EPOLL_CLOEXEC);
+    nic->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (nic->thread_epoll < 0 || nic->wake_fd < 0 || add_fd(nic, nic->wake_fd) != 0 ||
+        add_fd(nic, nic->ops->fd(nic->fabric)) != 0) {
+        return -errno;
+    }
+    /* Signals are the program's; faults of the thread's own must reach it. */
+    sigset_t all, before;
+    sigfillset(&all);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&nic->thread, NULL, nic_thread, nic);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return -rc;
+}
+
+void progress_stop(struct nic *nic)
+{
+    nic_lock(nic);
+    nic->stop = true;
+    eventfd_write(nic->wake_fd, 1);
+    nic_unlock(nic);
+    pthread_join(nic->thread, NULL);
+    close(nic->thread_epoll);
+    close(nic->wake_fd);
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Receive and match: what a header is for, whether it may, and where its
+ * payload goes. Checks come in the order of the specification: interface,
+ * portal table entry, match, permissions, then length and offset.
+ */
+#include "nic/rx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class)
+{
+    struct rx *rx = calloc(1, sizeof(*rx));
+    if (rx == NULL) {
+        return NULL;
+    }
+    rx->peer = peer;
+    rx->class = class;
+    peer->rx[class] = rx;
+    return &rx->f;
+}
+
+void rx_free(struct nic_peer *peer, struct fabric_rx *f)
+{
+    struct rx *rx = (struct rx *)f;
+    peer->rx[rx->class] = NULL;
+    handlers_free(rx);
+    free(rx);
+}
+
+void rx_reset(struct rx *rx)
+{
+    if (rx->ni != NULL) {
+        rx->ni->in_flight--;
+    }
+    rx->ni = NULL;
+    rx->le = NULL;
+    rx->decided = rx->event_posted = false;
+    rx->response_due = rx->response_silent = false;
+    rx->reply_started = rx->reply_left = rx->reserved = rx->header_begun = false;
+    rx->fail = PTL_NI_OK;
+    rx->mlength = 0;
+    rx->cookie = 0;
+}
+
+struct op *rx_op(struct rx *rx)
+{
+    struct nic *nic = rx->peer->nic;
+    if (rx->cookie == 0 || handle_kind(rx->cookie) != HANDLE_OP) {
+        return NULL;
+    }
+    struct op *op = table_get(&nic->operations, rx->cookie);
+    return op != NULL && op->peer == rx->peer && op->expects ? op : NULL;
+}
+
+/* Room for `length` bytes is left in the entry at the offset it would use. */
+static bool fits_whole(const struct match_entry *entry, uint64_t length, uint64_t remote_offset)
+{
+    const struct le *le = container_of(entry, struct le, match);
+    uint64_t offset = (le->options & PTL_ME_MANAGE_LOCAL) != 0 ? le->offset : remote_offset;
+    return offset <= le->length && length <= le->length - offset;
+}
+
+struct fits_context {
+    struct match_header header;
+    uint64_t remote_offset;
+};
+
+static bool entry_fits(const struct match_entry *entry, const struct match_header *header)
+{
+    const struct le *le = container_of(entry, struct le, match);
+    const struct fits_context *c = container_of(header, struct fits_context, header);
+    if (le->reserved) {
+        return false;
+    }
+    return (le->options & PTL_ME_NO_TRUNCATE) == 0 ||
+           fits_whole(entry, header->length, c->remote_offset);
+}
+
+static struct le *find_entry(struct rx *rx, struct pt *pt)
+{
+    struct fits_context c = {
+        .header = {.bits = rx->m.match_bits, .fits = entry_fits, .length = rx->m.length},
+        .remote_offset = rx->m.remote_offset,
+    };
+    if (ni_is_logical(rx->ni)) {
+        c.header.nid = rx->m.rank;
+    } else {
+        c.header.nid = rx->peer->nid;
+        c.header.pid = rx->peer->pid;
+    }
+    struct match_entry *e = match_first(&pt->priority, &c.header);
+    return e == NULL ? NULL : container_of(e, struct le, match);
+}
+
+static ptl_ni_fail_t drop(struct rx *rx, ptl_sr_index_t reg, ptl_ni_fail_t fail)
+{
+    if (rx->ni != NULL) {
+        rx->ni->registers[reg]++;
+    }
+    return fail;
+}
+
+static ptl_ni_fail_t check_permission(struct rx *rx, const struct le *le)
+{
+    if (le->uid != PTL_UID_ANY && le->uid != rx->peer->uid) {
+        return drop(rx, PTL_SR_PERMISSION_VIOLATIONS, PTL_NI_PERM_VIOLATION);
+    }
+    unsigned needed = rx->m.type == MESSAGE_GET ? PTL_ME_OP_GET : PTL_ME_OP_PUT;
+    if ((le->options & needed) == 0) {
+        return drop(rx, PTL_SR_OPERATION_VIOLATIONS, PTL_NI_OP_VIOLATION);
+    }
+    return PTL_NI_OK;
+}
+
+/* Takes the entry for the message: length, offset, and what that does to it. */
+static void take_entry(struct rx *rx, struct le *le)
+{
+    bool local = (le->options & PTL_ME_MANAGE_LOCAL) != 0;
+    rx->offset = local ? le->offset : rx->m.remote_offset;
+    uint64_t room = rx->offset < le->length ? le->length - rx->offset : 0;
+    rx->mlength = rx->m.length < room ? rx->m.length : room;
+    rx->le = le;
+    le->users++;
+    rx->ni->pts[le->pt_index].users++;
+    if (local) {
+        le->offset += rx->mlength;
+    }
+    if ((le->options & PTL_ME_USE_ONCE) != 0 && le->handlers != NULL) {
+        /* A handler may say PENDING, and then the entry stays. */
+        le->reserved = true;
+        rx->reserved = true;
+    } else if ((le->options & PTL_ME_USE_ONCE) != 0 ||
+               (local && le->min_free != 0 && le->length - le->offset < le->min_free)) {
+        le_take_out(le);
+    }
+}
+
+/* A logical NI knows who may be who: the rank that a message claims must be
+ * the peer's own. */
+static bool rank_is_true(const struct rx *rx)
+{
+    const struct ni *ni = rx->ni;
+    return rx->m.rank < ni->map_size && ni->map[rx->m.rank].phys.nid == rx->peer->nid &&
+           ni->map[rx->m.rank].phys.pid == rx->peer->pid;
+}
+
+static ptl_ni_fail_t decide(struct rx *rx)
+{
+    struct nic *nic = rx->peer->nic;
+    struct ni *ni = rx->m.ni < NI_KINDS ? nic->ni[rx->m.ni] : NULL;
+    if (ni == NULL) {
+        return PTL_NI_DROPPED;
+    }
+    rx->ni = ni;
+    ni->in_flight++;
+    if (ni_is_logical(ni)) {
+        if (!rank_is_true(rx)) {
+            return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_DROPPED);
+        }
+        rx->initiator.rank = rx->m.rank;
+    } else {
+        rx->initiator.phys.nid = rx->peer->nid;
+        rx->initiator.phys.pid = rx->peer->pid;
+    }
+    if (rx->m.pt_index > (unsigned)ni->limits.max_pt_index ||
+        !ni->pts[rx->m.pt_index].allocated) {
+        return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_DROPPED);
+    }
+    struct pt *pt = &ni->pts[rx->m.pt_index];
+    if (!pt->enabled) {
+        return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_PT_DISABLED);
+    }
+    struct le *le = find_entry(rx, pt);
+    if (le == NULL) {
+        return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_DROPPED);
+    }
+    ptl_ni_fail_t fail = check_permission(rx, le);
+    if (fail == PTL_NI_OK) {
+        take_entry(rx, le);
+    }
+    return fail;
+}
+
+static enum rx_step request_header(struct rx *rx)
+{
+    if (!rx->decided) {
+        rx->response_due = rx->m.cookie != 0;
+        rx->fail = decide(rx);
+        rx->decided = true;
+    }
+    if (rx_has_handlers(rx)) {
+        return handlers_header(rx);
+    }
+    if (rx->fail == PTL_NI_OK && rx->m.type == MESSAGE_PUT) {
+        rx->f.sink = RX_DEPOSIT;
+        rx->f.base = (char *)rx->le->start + rx->offset;
+        rx->f.room = rx->mlength;
+    }
+    return RX_GO;
+}
+
+static enum rx_step response_header(struct rx *rx)
+{
+    rx->cookie = rx->m.cookie;
+    struct op *op = rx_op(rx);
+    if (op == NULL) {
+        rx->peer->nic->malformed++;
+    } else if (rx->m.type == MESSAGE_REPLY && op->request.kind == OP_GET && op->ni != NULL) {
+        rx->f.sink = RX_DEPOSIT;
+        rx->f.base = (void *)op->request.base;
+        rx->f.room = op->request.length;
+    }
+    return RX_GO;
+}
+
+/* The payload that a request says it has must be the one that came. */
+static bool message_sound(const struct rx *rx)
+{
+    const struct message *m = &rx->m;
+    switch (m->type) {
+    case MESSAGE_PUT:
+        return rx->class == FABRIC_REQUEST && m->ack <= PTL_OC_ACK_REQ &&
+               (m->length == rx->f.length || rx->f.length == 0);
+    case MESSAGE_GET:
+        return rx->class == FABRIC_REQUEST && rx->f.length == 0 && m->cookie != 0;
+    case MESSAGE_ACK:
+    case MESSAGE_REPLY:
+        return rx->class == FABRIC_RESPONSE;
+    default:
+        return false;
+    }
+}
+
+enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
+{
+    struct rx *rx = (struct rx *)f;
+    if (!rx->decided) {
+        memcpy(&rx->m, f->header, sizeof(rx->m));
+        if (!message_sound(rx)) {
+            peer->nic->malformed++;
+            rx->m.type = 0;
+            rx->decided = true;
+        }
+    }
+    switch (rx->m.type) {
+    case MESSAGE_PUT:
+    case MESSAGE_GET:
+        return request_header(rx);
+    case MESSAGE_ACK:
+    case MESSAGE_REPLY:
+        return response_header(rx);
+    default:
+        return RX_GO; /* discarded; rx_done() forgets it */
+    }
+}
+
+enum rx_step rx_packet(struct nic_peer *peer, struct fabric_rx *f, void *data, uint64_t offset,
+                       size_t length)
+{
+    return handlers_packet((struct rx *)f, data, offset, length);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One message at its receiver, as it goes through the stages.
+ *
+ *   receive.c   header: whose is it, does it match, may it, where to
+ *   handlers.c  with handlers: header, payload, completion
+ *   deliver.c   the end: reply, event, counter, ack
+ *
+ * Each stage may say RX_WAIT and is then called again; what it has done is
+ * noted here, so that it is done once.
+ */
+#ifndef NIC_RX_H
+#define NIC_RX_H
+
+#include "nic/message.h"
+#include "nic/nic.h"
+
+/* A message at the handlers of its entry. */
+struct handler_run {
+    struct hpu_exec exec;
+    bool active;        /* a handler was started and has not ended */
+    bool pending;       /* some handler said ..._PENDING */
+    bool finished;      /* no further handler is to be called */
+    bool deposit;       /* no payload handler: the NIC deposits after the user header */
+    bool header_done, completion_done;
+    ptl_ni_fail_t fail; /* the first error */
+    uint64_t kept, dropped;
+    uint64_t user_header; /* of this message: not longer than it */
+    uint8_t *bounce;      /* one packet, where packets must be cut anew */
+    size_t filled;        /* bytes in it */
+    size_t consumed;      /* of the packet in hand */
+    uint64_t emitted;     /* payload bytes that handlers have been called for */
+    const uint8_t *packet;
+    size_t packet_length; /* of the running payload handler */
+    int64_t waiting_since;
+    struct nic *nic;
+    struct le *le;
+};
+
+struct rx {
+    struct fabric_rx f; /* first: the fabric knows it as this */
+    struct nic_peer *peer;
+    enum fabric_class class;
+    struct message m; /* the header, copied */
+    bool decided;     /* the header went through match and checks */
+    bool response_due, response_silent;
+    bool event_posted;
+    ptl_ni_fail_t fail;
+
+    /* a request: */
+    struct ni *ni;  /* NULL: nobody's, or its NI was closed */
+    struct le *le;  /* pinned while not NULL */
+    bool header_begun; /* its handlers were set up */
+    bool reserved;  /* the entry is use-once and held back for this message */
+    ptl_process_t initiator;
+    uint64_t offset; /* used at the entry */
+    uint64_t mlength;
+    struct fabric_tx reply;
+    bool reply_started, reply_left;
+    struct handler_run *run; /* kept from message to message */
+
+    /* a response: */
+    struct op *op; /* valid while `cookie` names it */
+    uint32_t cookie;
+};
+
+/* ---- receive.c ---- */
+
+/* rx_reset() makes the object ready for the next message. */
+void rx_reset(struct rx *rx);
+/* rx_op() is the operation that a response is for, or NULL. */
+struct op *rx_op(struct rx *rx);
+
+/* ---- handlers.c ---- */
+
+/* Whether the message's entry has handlers that are to run. */
+static inline bool rx_has_handlers(const struct rx *rx)
+{
+    return rx->le != NULL && rx->le->handlers != NULL && rx->fail == PTL_NI_OK && !rx->f.torn;
+}
+
+/* Whether its header handler has had its turn: then the completion handler has one. */
+static inline bool rx_handlers_ran(const struct rx *rx)
+{
+    return rx->le != NULL && rx->header_begun && rx->run->header_done;
+}
+
+enum rx_step handlers_header(struct rx *rx);
+enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
+enum rx_step handlers_completion(struct rx *rx);
+/* handlers_torn() notes that the payload did not come whole. */
+void handlers_torn(struct rx *rx, ptl_ni_fail_t fail);
+void handlers_free(struct rx *rx);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Portals 4, sections 3.11 and 3.12: list entries and match list entries; and
+ * their forms with handlers (sPIN, appendix B).
+ */
+#include "portals/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LE_OPTIONS                                                                                 \
+    (PTL_LE_OP_PUT | PTL_LE_OP_GET | PTL_LE_USE_ONCE | PTL_LE_UNEXPECTED_HDR_DISABLE |             \
+     PTL_LE_IS_ACCESSIBLE | PTL_LE_EVENT_LINK_DISABLE | PTL_LE_EVENT_COMM_DISABLE |                \
+     PTL_LE_EVENT_FLOWCTRL_DISABLE | PTL_LE_EVENT_SUCCESS_DISABLE | PTL_LE_EVENT_OVER_DISABLE |    \
+     PTL_LE_EVENT_UNLINK_DISABLE | PTL_LE_EVENT_CT_COMM | PTL_LE_EVENT_CT_OVERFLOW |               \
+     PTL_LE_EVENT_CT_BYTES | PTL_LE_ACK_DISABLE)
+#define ME_OPTIONS                                                                                 \
+    (LE_OPTIONS | PTL_ME_MANAGE_LOCAL | PTL_ME_NO_TRUNCATE | PTL_ME_MAY_ALIGN |                    \
+     PTL_ME_LOCAL_INC_UH_RLENGTH)
+#define LE_COUNTS (PTL_LE_EVENT_CT_COMM | PTL_LE_EVENT_CT_OVERFLOW)
+
+#define MAX_USER_HEADER 1024u
+#define MAX_HANDLER_MEMORY (16u << 20)
+#define MAX_INITIAL_STATE (1u << 20)
+
+static uint64_t max_user_header(const struct nic *nic)
+{
+    return nic->packet_size < MAX_USER_HEADER ? nic->packet_size : MAX_USER_HEADER;
+}
+
+static int check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *s)
+{
+    const ptl_me_t *me = s->me;
+    struct pt *pt;
+    unsigned known = s->matching ? ME_OPTIONS : LE_OPTIONS;
+    if (s->matching != ni_is_matching(ni) || s->list != PTL_PRIORITY_LIST ||
+        (me->options & ~known) != 0 || api_pt(ni, pt_index, &pt) != PTL_OK) {
+        return PTL_ARG_INVALID;
+    }
+    /* Programs leave ct_handle zero where no option refers to it. */
+    if ((me->options & LE_COUNTS) != 0 || me->ct_handle != 0) {
+        return api_ct_ref(ni, me->ct_handle, &s->ct);
+    }
+    return PTL_OK;
+}
+
+static int check_handlers(struct ni *ni, const ptl_handlers_t *h, struct hpu_memory **memory)
+{
+    *memory = NULL;
+    if (h->options != 0 || h->hpu_mask != 0 || h->user_hdr_length > max_user_header(ni->nic) ||
+        h->hpu_initial_length > MAX_INITIAL_STATE ||
+        (h->handler_host_mem == NULL && h->handler_host_length != 0)) {
+        return PTL_ARG_INVALID;
+    }
+    if (h->hpu_mem == PTL_HPU_MEM_NONE) {
+        return PTL_OK;
+    }
+    struct ni *of;
+    int rc = api_object(h->hpu_mem, HANDLE_HPU, &of, memory);
+    if (rc == PTL_OK && (of != ni || h->hpu_initial_length > (*memory)->mem->length)) {
+        return PTL_ARG_INVALID;
+    }
+    return rc;
+}
+
+static struct hpu_memory *new_memory(struct ni *ni, uint64_t length)
+{
+    struct hpu_mem *mem = hpu_mem_create(length);
+    struct hpu_memory *m = mem != NULL ? table_add(&ni->hpu_memories) : NULL;
+    if (m == NULL) {
+        hpu_mem_destroy(mem);
+        return NULL;
+    }
+    m->ni = ni;
+    m->mem = mem;
+    return m;
+}
+
+/* Sets up the handlers of an entry; the lock is held. */
+static int make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **result)
+{
+    *result = NULL;
+    if (h == NULL) {
+        return PTL_OK;
+    }
+    struct hpu_memory *memory;
+    int rc = check_handlers(ni, h, &memory);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct handlers *made = calloc(1, sizeof(*made));
+    bool own = memory == NULL;
+    if (made != NULL && own) {
+        memory = new_memory(ni, h->hpu_initial_length);
+    }
+    if (made == NULL || memory == NULL) {
+        free(made);
+        return PTL_NO_SPACE;
+    }
+    *made = (struct handlers){
+        .header = h->header_handler,
+        .payload = h->payload_handler,
+        .completion = h->completion_handler,
+        .memory = memory,
+        .own_memory = own,
+        .host_base = h->handler_host_mem,
+        .host_length = h->handler_host_length,
+        .user_header = h->user_hdr_length,
+    };
+    memory->users++;
+    if (h->hpu_initial_state != NULL && h->hpu_initial_length != 0) {
+        memcpy(memory->mem->base, h->hpu_initial_state, h->hpu_initial_length);
+    }
+    *result = made;
+    return PTL_OK;
+}
+
+static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_setup *setup,
+                  const ptl_handlers_t *handlers, ptl_handle_le_t *le_handle)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (setup->me == NULL || le_handle == NULL) {
+        return PTL_ARG_INVALID;
+    }
+    nic_lock(ni->nic);
+    rc = check_entry(ni, pt_index, setup);
+    if (rc == PTL_OK) {
+        rc = make_handlers(ni, handlers, &setup->handlers);
+    }
+    if (rc == PTL_OK) {
+        struct le *le;
+        rc = le_append(ni, pt_index, setup, &le);
+        if (rc == PTL_OK) {
+            *le_handle = le->slot.handle;
+        } else {
+            handlers_release(setup->handlers);
+        }
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+static int unlink_entry(ptl_handle_le_t handle, bool matching)
+{
+    struct ni *ni;
+    int rc = api_ni(handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct le *le;
+    nic_lock(ni->nic);
+    rc = api_object(handle, HANDLE_LE, &ni, &le);
+    if (rc == PTL_OK && matching != ni_is_matching(ni)) {
+        rc = PTL_ARG_INVALID;
+    }
+    if (rc == PTL_OK) {
+        rc = le_unlink(le);
+    }
+    nic_unlock(ni->nic);
+    if (rc == PTL_IN_USE) {
+        nic_poll(ni->nic); /* who retries in a loop brings the message to its end */
+    }
+    return rc;
+}
+
+int PtlLEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_le_t *le,
+                ptl_list_t ptl_list, void *user_ptr, ptl_handle_le_t *le_handle)
+{
+    return PtlLEAppendHandlers(ni_handle, pt_index, le, NULL, ptl_list, user_ptr, le_handle);
+}
+
+int PtlMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me_t *me,
+                ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle)
+{
+    return PtlMEAppendHandlers(ni_handle, pt_index, me, NULL, ptl_list, user_ptr, me_handle);
+}
+
+int PtlLEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_le_t *le,
+                        const ptl_handlers_t *handlers, ptl_list_t ptl_list, void *user_ptr,
+                        ptl_handle_le_t *le_handle)
+{
+    /* An LE is the first part of an ME; the rest is not looked at. */
+    struct le_setup setup = {.me = (const ptl_me_t *)le, .list = ptl_list, .user_ptr = user_ptr};
+    return append(ni_handle, pt_index, &setup, handlers, le_handle);
+}
+
+int PtlMEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me_t *me,
+                        const ptl_handlers_t *handlers, ptl_list_t ptl_list, void *user_ptr,
+                        ptl_handle_me_t *me_handle)
+{
+    struct le_setup setup = {.me = me, .matching = true, .list = ptl_list, .user_ptr = user_ptr};
+    return append(ni_handle, pt_index, &setup, handlers, me_handle);
+}
+
+int PtlLEUnlink(ptl_handle_le_t le_handle)
+{
+    return unlink_entry(le_handle, false);
+}
+
+int PtlMEUnlink(ptl_handle_me_t me_handle)
+{
+    return unlink_entry(me_handle, true);
+}
+
+int PtlHPUAllocMem(ptl_handle_ni_t ni_handle, ptl_size_t length, ptl_handle_hpu_mem_t *hpu_mem)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (hpu_mem == NULL || length == 0 || length > MAX_HANDLER_MEMORY) {
+        return PTL_ARG_INVALID;
+    }
+    nic_lock(ni->nic);
+    struct hpu_memory *m = new_memory(ni, length);
+    if (m != NULL) {
+        *hpu_mem = m->slot.handle;
+    }
+    nic_unlock(ni->nic);
+    return m != NULL ? PTL_OK : PTL_NO_SPACE;
+}
+
+int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem)
+{
+    struct ni *ni;
+    int rc = api_ni(hpu_mem, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct hpu_memory *m;
+    nic_lock(ni->nic);
+    rc = api_object(hpu_mem, HANDLE_HPU, &ni, &m);
+    if (rc == PTL_OK && m->users != 0) {
+        rc = PTL_IN_USE;
+    }
+    if (rc == PTL_OK) {
+        hpu_mem_destroy(m->mem);
+        table_drop(&ni->hpu_memories, m);
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (limits == NULL) {
+        return PTL_ARG_INVALID;
+    }
+    *limits = (ptl_spin_limits_t){
+        .max_user_hdr_size = max_user_header(ni->nic),
+        .max_payload_size = ni->nic->packet_size,
+        .max_handler_mem = MAX_HANDLER_MEMORY,
+        .max_initial_state = MAX_INITIAL_STATE,
+        .min_fragmentation_limit = 64,
+        .max_cycles_per_byte = PTL_SIZE_MAX,
+        .num_hpus = PTL_NUM_HPUS,
+    };
+    return PTL_OK;
+}

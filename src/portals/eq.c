@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Portals 4, section 3.13: event queues. */
+#include "portals/api.h"
+
+#include <stdlib.h>
+
+#define EQ_MAX_EVENTS (1ull << 26)
+
+int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_handle)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (eq_handle == NULL || count == 0) {
+        return PTL_ARG_INVALID;
+    }
+    ptl_event_t *ring = count <= EQ_MAX_EVENTS ? calloc(count, sizeof(*ring)) : NULL;
+    if (ring == NULL) {
+        return PTL_NO_SPACE;
+    }
+    nic_lock(ni->nic);
+    struct eq *eq = table_add(&ni->eqs);
+    if (eq != NULL) {
+        eq->ni = ni;
+        eq->ring = ring;
+        eq->size = count;
+        *eq_handle = eq->slot.handle;
+    }
+    nic_unlock(ni->nic);
+    if (eq == NULL) {
+        free(ring);
+        return PTL_NO_SPACE;
+    }
+    return PTL_OK;
+}
+
+int PtlEQFree(ptl_handle_eq_t eq_handle)
+{
+    struct ni *ni;
+    int rc = api_ni(eq_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct eq *eq;
+    nic_lock(ni->nic);
+    rc = api_object(eq_handle, HANDLE_EQ, &ni, &eq);
+    if (rc == PTL_OK) {
+        free(eq->ring);
+        table_drop(&ni->eqs, eq);
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+/* What a thread waits for: an event of one of some queues. */
+struct eq_wait {
+    const ptl_handle_eq_t *handles;
+    unsigned size;
+    unsigned which;
+    ptl_event_t *event;
+    int rc;
+};
+
+static bool take_one(void *arg)
+{
+    struct eq_wait *w = arg;
+    for (unsigned i = 0; i < w->size; i++) {
+        struct ni *ni;
+        struct eq *eq;
+        w->rc = api_object(w->handles[i], HANDLE_EQ, &ni, &eq);
+        if (w->rc == PTL_OK) {
+            w->rc = eq_take(eq, w->event);
+        }
+        if (w->rc != PTL_EQ_EMPTY) {
+            w->which = i;
+            return true; /* an event, or a queue that was freed meanwhile */
+        }
+    }
+    return false;
+}
+
+/* All queues must be of one interface. */
+static int check_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni **ni)
+{
+    for (unsigned i = 0; i < size; i++) {
+        struct ni *of;
+        struct eq *eq;
+        int rc = api_object(handles[i], HANDLE_EQ, &of, &eq);
+        if (rc != PTL_OK) {
+            return rc;
+        }
+        if (i > 0 && of != *ni) {
+            return PTL_ARG_INVALID;
+        }
+        *ni = of;
+    }
+    return PTL_OK;
+}
+
+int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
+{
+    struct ni *ni;
+    struct eq *eq;
+    int rc = api_object(eq_handle, HANDLE_EQ, &ni, &eq);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (event == NULL) {
+        return PTL_ARG_INVALID;
+    }
+    if (atomic_load_explicit(&eq->head, memory_order_relaxed) ==
+        atomic_load_explicit(&eq->tail, memory_order_relaxed)) {
+        nic_poll(ni->nic);
+        if (atomic_load_explicit(&eq->head, memory_order_relaxed) ==
+            atomic_load_explicit(&eq->tail, memory_order_relaxed)) {
+            return PTL_EQ_EMPTY;
+        }
+    }
+    struct eq_wait w = {.handles = &eq_handle, .size = 1, .event = event};
+    nic_lock(ni->nic);
+    take_one(&w);
+    nic_unlock(ni->nic);
+    return w.rc;
+}
+
+int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
+{
+    struct ni *ni;
+    struct eq *eq;
+    int rc = api_object(eq_handle, HANDLE_EQ, &ni, &eq);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (event == NULL) {
+        return PTL_ARG_INVALID;
+    }
+    struct eq_wait w = {.handles = &eq_handle, .size = 1, .event = event};
+    nic_wait(ni->nic, take_one, &w, -1);
+    return w.rc;
+}
+
+int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t timeout,
+              ptl_event_t *event, unsigned int *which)
+{
+    struct process *p = process_current();
+    if (p == NULL || p->users == 0) {
+        return PTL_NO_INIT;
+    }
+    if (eq_handles == NULL || size == 0 || event == NULL || which == NULL) {
+        return PTL_ARG_INVALID;
+    }
+    struct ni *ni = NULL;
+    int rc = check_queues(eq_handles, size, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct eq_wait w = {.handles = eq_handles, .size = size, .event = event};
+    bool found;
+    if (timeout == 0) {
+        nic_poll(ni->nic);
+        nic_lock(ni->nic);
+        found = take_one(&w);
+        nic_unlock(ni->nic);
+    } else {
+        int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
+        found = nic_wait(ni->nic, take_one, &w, ns);
+    }
+    if (!found) {
+        return PTL_EQ_EMPTY;
+    }
+    *which = w.which;
+    return w.rc;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Portals 4, section 3.18: handles; and the checks that other files share. */
+#include "portals/api.h"
+
+int PtlHandleIsEqual(ptl_handle_any_t handle1, ptl_handle_any_t handle2)
+{
+    return handle1 == handle2;
+}
+
+int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
+{
+    struct ni *ni;
+    int rc = api_ni(handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct table *t = api_table(ni, handle);
+    if (ni_handle == NULL ||
+        (handle_kind(handle) != HANDLE_NI && (t == NULL || table_get(t, handle) == NULL))) {
+        return PTL_ARG_INVALID;
+    }
+    *ni_handle = ni->handle;
+    return PTL_OK;
+}
+
+int api_eq_ref(struct ni *ni, ptl_handle_eq_t handle, struct eq_ref *ref)
+{
+    *ref = (struct eq_ref){NULL, 0};
+    if (handle == PTL_EQ_NONE) {
+        return PTL_OK;
+    }
+    if (handle_kind(handle) != HANDLE_EQ) {
+        return PTL_ARG_INVALID;
+    }
+    ref->eq = table_get(&ni->eqs, handle);
+    ref->handle = handle;
+    return ref->eq != NULL ? PTL_OK : PTL_ARG_INVALID;
+}
+
+int api_ct_ref(struct ni *ni, ptl_handle_ct_t handle, struct ct_ref *ref)
+{
+    *ref = (struct ct_ref){NULL, 0};
+    if (handle == PTL_CT_NONE) {
+        return PTL_OK;
+    }
+    if (handle_kind(handle) != HANDLE_CT) {
+        return PTL_ARG_INVALID;
+    }
+    ref->ct = table_get(&ni->cts, handle);
+    ref->handle = handle;
+    return ref->ct != NULL ? PTL_OK : PTL_ARG_INVALID;
+}
+
+int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt)
+{
+    if (index > (unsigned)ni->limits.max_pt_index || !ni->pts[index].allocated) {
+        return PTL_ARG_INVALID;
+    }
+    *pt = &ni->pts[index];
+    return PTL_OK;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Portals 4, section 3.10: memory descriptors. */
+#include "portals/api.h"
+
+#define MD_OPTIONS                                                                                 \
+    (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_ACK | PTL_MD_UNORDERED |       \
+     PTL_MD_EVENT_SUCCESS_DISABLE | PTL_MD_VOLATILE | PTL_MD_EVENT_SEND_DISABLE |                  \
+     PTL_MD_UNRELIABLE | PTL_MD_EVENT_CT_BYTES)
+#define MD_COUNTS (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_ACK)
+
+int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md_handle)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (md == NULL || md_handle == NULL || (md->options & ~(unsigned)MD_OPTIONS) != 0) {
+        return PTL_ARG_INVALID;
+    }
+    struct eq_ref eq;
+    struct ct_ref ct = {NULL, 0};
+    nic_lock(ni->nic);
+    rc = api_eq_ref(ni, md->eq_handle, &eq);
+    /* Programs leave ct_handle zero where no option refers to it. */
+    if (rc == PTL_OK && ((md->options & MD_COUNTS) != 0 || md->ct_handle != 0)) {
+        rc = api_ct_ref(ni, md->ct_handle, &ct);
+    }
+    if (rc == PTL_OK) {
+        struct md *m = table_add(&ni->mds);
+        if (m == NULL) {
+            rc = PTL_NO_SPACE;
+        } else {
+            m->ni = ni;
+            m->start = md->start;
+            m->length = md->length;
+            m->options = md->options;
+            m->eq = eq;
+            m->ct = ct;
+            *md_handle = m->slot.handle;
+        }
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+int PtlMDRelease(ptl_handle_md_t md_handle)
+{
+    struct ni *ni;
+    int rc = api_ni(md_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct md *md;
+    nic_lock(ni->nic);
+    rc = api_object(md_handle, HANDLE_MD, &ni, &md);
+    if (rc == PTL_OK && md->users != 0) {
+        /* The last answers may be waiting at the door. */
+        nic_advance(ni->nic);
+        rc = md->users != 0 ? PTL_IN_USE : PTL_OK;
+    }
+    if (rc == PTL_OK) {
+        table_drop(&ni->mds, md);
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}

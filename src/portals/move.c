@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Portals 4, section 3.15: data movement. */
+#include "portals/api.h"
+
+/* Whether somebody may have this id, in the terms of the NI. */
+static bool target_sound(const struct ni *ni, ptl_process_t target)
+{
+    if (ni_is_logical(ni)) {
+        return target.rank < ni->map_size;
+    }
+    return target.phys.nid != PTL_NID_ANY && target.phys.pid != 0 &&
+           target.phys.pid <= PTL_PID_MAX;
+}
+
+int api_request(struct request *r, ptl_handle_md_t md_handle, ptl_size_t local_offset,
+                struct ni **ni)
+{
+    struct md *md;
+    int rc = api_object(md_handle, HANDLE_MD, ni, &md);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (local_offset > md->length || r->length > md->length - local_offset ||
+        r->length > (*ni)->limits.max_msg_size ||
+        r->pt_index > UINT16_MAX || !target_sound(*ni, r->target)) {
+        return PTL_ARG_INVALID;
+    }
+    switch (r->ack) {
+    case PTL_NO_ACK_REQ:
+    case PTL_OC_ACK_REQ:
+        break;
+    case PTL_ACK_REQ:
+        if (md->eq.eq == NULL) {
+            return PTL_ARG_INVALID;
+        }
+        break;
+    case PTL_CT_ACK_REQ:
+        if (md->ct.ct == NULL) {
+            return PTL_ARG_INVALID;
+        }
+        break;
+    default:
+        return PTL_ARG_INVALID;
+    }
+    r->md = md;
+    r->base = (char *)md->start + local_offset;
+    return PTL_OK;
+}
+
+static bool has_place(void *arg)
+{
+    return nic_has_place(arg, FROM_PROGRAM);
+}
+
+/* Starts an operation, after the queue has room for it. */
+static int start(struct request *r, ptl_handle_md_t md_handle, ptl_size_t local_offset)
+{
+    struct ni *ni;
+    int rc = api_ni(md_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct nic *nic = ni->nic;
+    nic_take_over(nic);
+    nic_lock(nic);
+    for (;;) {
+        rc = api_request(r, md_handle, local_offset, &ni);
+        if (rc != PTL_OK || nic_has_place(nic, FROM_PROGRAM)) {
+            break;
+        }
+        nic_unlock(nic);
+        nic_wait(nic, has_place, nic, -1);
+        nic_lock(nic);
+    }
+    if (rc == PTL_OK) {
+        rc = nic_request(ni, r);
+        trigger_run(nic); /* SEND may have counted */
+    }
+    nic_unlock(nic);
+    return rc;
+}
+
+int PtlPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
+           ptl_ack_req_t ack_req, ptl_process_t target_id, ptl_pt_index_t pt_index,
+           ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
+           ptl_hdr_data_t hdr_data)
+{
+    struct request r = {
+        .kind = OP_PUT,
+        .length = length,
+        .ack = ack_req,
+        .target = target_id,
+        .pt_index = pt_index,
+        .match_bits = match_bits,
+        .remote_offset = remote_offset,
+        .hdr_data = hdr_data,
+        .user_ptr = user_ptr,
+    };
+    return start(&r, md_handle, local_offset);
+}
+
+int PtlGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
+           ptl_process_t target_id, ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+           ptl_size_t remote_offset, void *user_ptr)
+{
+    struct request r = {
+        .kind = OP_GET,
+        .length = length,
+        .target = target_id,
+        .pt_index = pt_index,
+        .match_bits = match_bits,
+        .remote_offset = remote_offset,
+        .user_ptr = user_ptr,
+    };
+    return start(&r, md_handle, local_offset);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Portals 4, sections 3.6, 3.8 and 3.9: network interfaces and identity. */
+#include "portals/api.h"
+
+static bool one_of(unsigned options, unsigned a, unsigned b)
+{
+    return ((options & a) != 0) != ((options & b) != 0);
+}
+
+static int check_options(unsigned options, ptl_pid_t pid)
+{
+    bool known = (options & ~(unsigned)PTL_NI_INIT_OPTIONS_MASK) == 0;
+    return known && one_of(options, PTL_NI_MATCHING, PTL_NI_NO_MATCHING) &&
+                   one_of(options, PTL_NI_LOGICAL, PTL_NI_PHYSICAL) && pid != 0 &&
+                   (pid == PTL_PID_ANY || pid <= PTL_PID_MAX)
+               ? PTL_OK
+               : PTL_ARG_INVALID;
+}
+
+static unsigned kind_of(unsigned options)
+{
+    return ((options & PTL_NI_NO_MATCHING) != 0 ? 1u : 0) |
+           ((options & PTL_NI_PHYSICAL) != 0 ? 2u : 0);
+}
+
+/* Opens the NI, and the NIC under it if this is its first; process lock held. */
+static int open_ni(struct process *p, unsigned index, unsigned options, ptl_pid_t pid,
+                   const ptl_ni_limits_t *desired, struct ni **ni)
+{
+    struct nic *nic = p->nics[index];
+    bool fresh = nic == NULL;
+    if (!fresh && nic->ni[kind_of(options)] != NULL) {
+        *ni = nic->ni[kind_of(options)];
+        (*ni)->users++;
+        return PTL_OK;
+    }
+    int rc = check_options(options, pid);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (!fresh && pid != PTL_PID_ANY && pid != nic->pid) {
+        return PTL_ARG_INVALID;
+    }
+    if (fresh) {
+        rc = nic_open(p, index, pid, &nic);
+        if (rc != PTL_OK) {
+            return rc;
+        }
+    }
+    rc = ni_open(nic, options, desired, ni);
+    if (rc != PTL_OK) {
+        if (fresh) {
+            nic_close(nic);
+        }
+        return rc;
+    }
+    (*ni)->users = 1;
+    return PTL_OK;
+}
+
+int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
+              const ptl_ni_limits_t *desired, ptl_ni_limits_t *actual, ptl_handle_ni_t *ni_handle)
+{
+    struct process *p = process_current();
+    if (p == NULL || p->users == 0) {
+        return PTL_NO_INIT;
+    }
+    unsigned index = iface - PTL_IFACE_DEFAULT;
+    if (ni_handle == NULL || index >= NICS_MAX || check_options(options, PTL_PID_ANY) != PTL_OK) {
+        return PTL_ARG_INVALID;
+    }
+    struct ni *ni;
+    pthread_mutex_lock(&p->lock);
+    int rc = open_ni(p, index, options, pid, desired, &ni);
+    if (rc == PTL_OK) {
+        *ni_handle = ni->handle;
+        if (actual != NULL) {
+            *actual = ni->limits;
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
+int PtlNIFini(ptl_handle_ni_t ni_handle)
+{
+    struct process *p = process_current();
+    if (p == NULL || p->users == 0) {
+        return PTL_NO_INIT;
+    }
+    struct ni *ni;
+    pthread_mutex_lock(&p->lock);
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc == PTL_OK && --ni->users == 0) {
+        struct nic *nic = ni->nic;
+        bool last = true;
+        for (unsigned k = 0; k < NI_KINDS; k++) {
+            last = last && (nic->ni[k] == NULL || nic->ni[k] == ni);
+        }
+        ni_close(ni);
+        if (last) {
+            nic_close(nic);
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    return rc;
+}
+
+int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t status_register, ptl_sr_value_t *status)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (status == NULL || (unsigned)status_register >= PTL_SR_LAST) {
+        return PTL_ARG_INVALID;
+    }
+    nic_poll(ni->nic);
+    nic_lock(ni->nic);
+    *status = (ptl_sr_value_t)ni->registers[status_register];
+    nic_unlock(ni->nic);
+    return PTL_OK;
+}
+
+int PtlGetUid(ptl_handle_ni_t ni_handle, ptl_uid_t *uid)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (uid == NULL) {
+        return PTL_ARG_INVALID;
+    }
+    *uid = ni->nic->uid;
+    return PTL_OK;
+}
+
+int PtlGetPhysId(ptl_handle_ni_t ni_handle, ptl_process_t *id)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (id == NULL) {
+        return PTL_ARG_INVALID;
+    }
+    id->phys.nid = ni->nic->nid;
+    id->phys.pid = ni->nic->pid;
+    return PTL_OK;
+}
+
+int PtlGetId(ptl_handle_ni_t ni_handle, ptl_process_t *id)
+{
+    int rc = PtlGetPhysId(ni_handle, id);
+    struct ni *ni;
+    if (rc == PTL_OK && api_ni_only(ni_handle, &ni) == PTL_OK && ni_is_logical(ni)) {
+        id->phys.pid = 0;
+        id->rank = ni->rank;
+    }
+    return rc;
+}

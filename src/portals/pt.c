@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Portals 4, section 3.7: the portal table. */
+#include "portals/api.h"
+
+/* Flow control needs what this NIC does not have yet. */
+#define PT_OPTIONS ((unsigned)PTL_PT_ALLOC_OPTIONS_MASK & ~(unsigned)PTL_PT_FLOWCTRL)
+
+static int find_index(struct ni *ni, ptl_pt_index_t wanted, ptl_pt_index_t *index)
+{
+    unsigned last = (unsigned)ni->limits.max_pt_index;
+    if (wanted != PTL_PT_ANY) {
+        *index = wanted;
+        return wanted > last ? PTL_ARG_INVALID : ni->pts[wanted].allocated ? PTL_PT_IN_USE : PTL_OK;
+    }
+    for (*index = 0; *index <= last; (*index)++) {
+        if (!ni->pts[*index].allocated) {
+            return PTL_OK;
+        }
+    }
+    return PTL_PT_FULL;
+}
+
+int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options, ptl_handle_eq_t eq_handle,
+               ptl_pt_index_t pt_index_req, ptl_pt_index_t *pt_index)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (pt_index == NULL || (options & ~PT_OPTIONS) != 0) {
+        return PTL_ARG_INVALID;
+    }
+    struct eq_ref eq;
+    ptl_pt_index_t index;
+    nic_lock(ni->nic);
+    rc = api_eq_ref(ni, eq_handle, &eq);
+    if (rc == PTL_OK) {
+        rc = find_index(ni, pt_index_req, &index);
+    }
+    if (rc == PTL_OK) {
+        ni->pts[index] = (struct pt){
+            .allocated = true,
+            .enabled = (options & PTL_PT_ALLOC_DISABLED) == 0,
+            .options = options,
+            .eq = eq,
+        };
+        *pt_index = index;
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+static bool no_user(void *arg)
+{
+    return ((struct pt *)arg)->users == 0;
+}
+
+int PtlPTFree(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
+{
+    struct ni *ni;
+    struct pt *pt;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    nic_lock(ni->nic);
+    rc = api_pt(ni, pt_index, &pt);
+    if (rc == PTL_OK && (pt->priority.entries != 0 || pt->users != 0)) {
+        rc = PTL_PT_IN_USE;
+    }
+    if (rc == PTL_OK) {
+        match_free(&pt->priority);
+        pt->allocated = false;
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+int PtlPTDisable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
+{
+    struct ni *ni;
+    struct pt *pt;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    nic_lock(ni->nic);
+    rc = api_pt(ni, pt_index, &pt);
+    if (rc == PTL_OK) {
+        pt->enabled = false;
+    }
+    nic_unlock(ni->nic);
+    if (rc == PTL_OK) {
+        nic_wait(ni->nic, no_user, pt, -1);
+    }
+    return rc;
+}
+
+int PtlPTEnable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
+{
+    struct ni *ni;
+    struct pt *pt;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    nic_lock(ni->nic);
+    rc = api_pt(ni, pt_index, &pt);
+    if (rc == PTL_OK) {
+        pt->enabled = true;
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}

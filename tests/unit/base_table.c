@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handle tables: handles that go stale, limits, growth, equal sequences. */
+#include "base/table.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+struct thing {
+    struct table_slot slot;
+    int value;
+};
+
+static void start(struct table *t, uint32_t limit)
+{
+    table_init(t, HANDLE_CT, 5, limit, sizeof(struct thing));
+}
+
+static void handle_says_what_it_is(void **state)
+{
+    struct table t;
+    start(&t, 10);
+    struct thing *a = table_add(&t);
+    uint32_t h = a->slot.handle;
+    assert_int_equal(handle_kind(h), HANDLE_CT);
+    assert_int_equal(handle_ni(h), 5);
+    assert_int_equal(handle_index(h), 0);
+    assert_ptr_equal(table_get(&t, h), a);
+    assert_null(table_get(&t, 0));
+    assert_null(table_get(&t, h + 1));
+    assert_null(table_get(&t, 0xffffffffu));
+    table_free(&t);
+}
+
+static void dropped_handles_are_stale(void **state)
+{
+    struct table t;
+    start(&t, 1);
+    uint32_t seen[62];
+    for (int i = 0; i < 62; i++) {
+        struct thing *a = table_add(&t);
+        assert_non_null(a);
+        assert_int_equal(a->value, 0);
+        a->value = 7;
+        seen[i] = a->slot.handle;
+        for (int k = 0; k < i; k++) {
+            assert_int_not_equal(seen[k], seen[i]);
+            assert_null(table_get(&t, seen[k]));
+        }
+        table_drop(&t, a);
+        assert_null(table_get(&t, seen[i]));
+    }
+    table_free(&t);
+}
+
+static void limit_holds_and_objects_stay(void **state)
+{
+    struct table t;
+    start(&t, 1000);
+    static struct thing *all[1000];
+    for (int i = 0; i < 1000; i++) {
+        all[i] = table_add(&t);
+        assert_non_null(all[i]);
+        all[i]->value = i;
+    }
+    assert_null(table_add(&t));
+    assert_int_equal(t.used, 1000);
+    for (int i = 0; i < 1000; i++) {
+        assert_int_equal(all[i]->value, i);
+        assert_ptr_equal(table_get(&t, all[i]->slot.handle), all[i]);
+    }
+    table_drop(&t, all[400]);
+    assert_ptr_equal(table_add(&t), all[400]);
+    table_free(&t);
+}
+
+static void equal_sequences_give_equal_handles(void **state)
+{
+    struct table t[2];
+    uint32_t last[2];
+    for (int k = 0; k < 2; k++) {
+        start(&t[k], 600);
+        struct thing *kept[300];
+        for (int i = 0; i < 300; i++) {
+            kept[i] = table_add(&t[k]);
+        }
+        for (int i = 0; i < 300; i += 3) {
+            table_drop(&t[k], kept[i]);
+        }
+        last[k] = 0;
+        for (int i = 0; i < 150; i++) {
+            last[k] = last[k] * 31 + ((struct thing *)table_add(&t[k]))->slot.handle;
+        }
+        table_free(&t[k]);
+    }
+    assert_int_equal(last[0], last[1]);
+}
+
+static void walking_finds_what_is_in_use(void **state)
+{
+    struct table t;
+    start(&t, 300);
+    for (int i = 0; i < 300; i++) {
+        ((struct thing *)table_add(&t))->value = i;
+    }
+    uint32_t at = 0;
+    int count = 0;
+    for (struct thing *a; (a = table_next(&t, &at)) != NULL; count++) {
+        assert_int_equal(a->value, count);
+        table_drop(&t, a);
+    }
+    assert_int_equal(count, 300);
+    assert_int_equal(t.used, 0);
+    table_free(&t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(handle_says_what_it_is),
+        cmocka_unit_test(dropped_handles_are_stale),
+        cmocka_unit_test(limit_holds_and_objects_stay),
+        cmocka_unit_test(equal_sequences_give_equal_handles),
+        cmocka_unit_test(walking_finds_what_is_in_use),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Matching against a model: a plain list searched from its start, over random
+ * entries, masks, wildcards, removals and headers.
+ */
+#include "nic/match.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define MOST 600
+
+struct model {
+    struct match_entry entry;
+    int number;
+    int used;
+};
+
+static struct model pool[MOST];
+static struct model *order[MOST];
+static int count;
+static uint64_t seed = 20261121;
+
+static uint64_t next_random(void)
+{
+    seed ^= seed << 13;
+    seed ^= seed >> 7;
+    seed ^= seed << 17;
+    return seed;
+}
+
+static int model_matches(const struct match_entry *e, const struct match_header *h)
+{
+    return ((e->bits ^ h->bits) & ~e->ignore) == 0 &&
+           ((e->any & MATCH_ANY_NID) != 0 || e->nid == h->nid) &&
+           ((e->any & MATCH_ANY_PID) != 0 || e->pid == h->pid);
+}
+
+static struct match_entry *model_first(const struct match_header *h)
+{
+    for (int i = 0; i < count; i++) {
+        if (model_matches(&order[i]->entry, h) &&
+            (h->fits == NULL || h->fits(&order[i]->entry, h))) {
+            return &order[i]->entry;
+        }
+    }
+    return NULL;
+}
+
+static bool odd_does_not_fit(const struct match_entry *e, const struct match_header *h)
+{
+    return ((const struct model *)e)->number % 2 == 0 || h->length == 0;
+}
+
+static struct model *free_model(void)
+{
+    for (int i = 0; i < MOST; i++) {
+        if (!pool[i].used) {
+            return &pool[i];
+        }
+    }
+    return NULL;
+}
+
+static void append_random(struct match_list *list)
+{
+    static const uint64_t masks[] = {0, 0xff, 0xf0, ~0ull, 0xfffffffful << 32, 1, 0xffull << 56, 3};
+    struct model *m = free_model();
+    if (m == NULL) {
+        return;
+    }
+    m->entry.ignore = masks[next_random() % 8];
+    m->entry.bits = next_random() % 32 | (next_random() % 4) << 56;
+    m->entry.nid = (uint32_t)(next_random() % 3);
+    m->entry.pid = (uint32_t)(next_random() % 3);
+    m->entry.any = (unsigned)(next_random() % 4);
+    m->number = (int)(next_random() % 1000);
+    m->used = 1;
+    assert_int_equal(match_append(list, &m->entry), 0);
+    order[count++] = m;
+}
+
+static void remove_random(struct match_list *list)
+{
+    if (count == 0) {
+        return;
+    }
+    int at = (int)(next_random() % (unsigned)count);
+    match_remove(list, &order[at]->entry);
+    order[at]->used = 0;
+    for (count--; at < count; at++) {
+        order[at] = order[at + 1];
+    }
+}
+
+static void agrees_with_a_plain_list(void **state)
+{
+    struct match_list list = {0};
+    for (int step = 0; step < 60000; step++) {
+        uint64_t what = next_random() % 10;
+        /* The list grows for a while, then shrinks, and so on. */
+        unsigned grow = (step / 5000) % 2 == 0 ? 3 : 1;
+        if (what < grow) {
+            append_random(&list);
+        } else if (what < 4) {
+            remove_random(&list);
+        } else {
+            struct match_header h = {
+                .bits = next_random() % 32 | (next_random() % 4) << 56,
+                .nid = (uint32_t)(next_random() % 3),
+                .pid = (uint32_t)(next_random() % 3),
+                .fits = next_random() % 2 ? odd_does_not_fit : NULL,
+                .length = next_random() % 2,
+            };
+            assert_ptr_equal(match_first(&list, &h), model_first(&h));
+        }
+        assert_int_equal(list.entries, count);
+    }
+    while (match_any(&list) != NULL) {
+        match_remove(&list, match_any(&list));
+        count--;
+    }
+    assert_int_equal(count, 0);
+    match_free(&list);
+}
+
+static void empty_list_has_nothing(void **state)
+{
+    struct match_list list = {0};
+    struct match_header h = {0};
+    assert_null(match_first(&list, &h));
+    assert_null(match_any(&list));
+    match_free(&list);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty_list_has_nothing),
+        cmocka_unit_test(agrees_with_a_plain_list),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

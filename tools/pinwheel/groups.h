@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Process groups of ranks. A rank's group has the pid of the rank, its leader,
+ * as its id. The launcher does not reap a leader before the job ends: until then
+ * the kernel cannot give the number to another process, so a signal to the group
+ * never reaches a stranger.
+ */
+#ifndef PINWHEEL_GROUPS_H
+#define PINWHEEL_GROUPS_H
+
+#include <sys/types.h>
+
+/* groups_signal() sends `signal` to `count` groups; ids below 2 are skipped. */
+void groups_signal(const pid_t *groups, int count, int signal);
+
+/* groups_alive() returns the index of a group that has a live (not zombie)
+ * member, -1 if none has, or -2 if /proc cannot tell. */
+int groups_alive(const pid_t *groups, int count);
+
+/* The keeper is a process that outlives the launcher by a moment, should the
+ * launcher be killed, and kills the groups that it was told. groups_keeper()
+ * starts it and returns the descriptor to talk to it, or -errno. */
+int groups_keeper(pid_t *keeper);
+
+/* groups_keep() tells the keeper one more group; a rank does so itself, so that
+ * the keeper knows before the rank can start anything. */
+void groups_keep(int keeper_fd, pid_t group);
+
+/* groups_dismiss() ends the keeper, which then kills nobody, and reaps it. */
+void groups_dismiss(int keeper_fd, pid_t keeper);
+
+#endif

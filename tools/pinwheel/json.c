@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The JSON writer; see json.h. */
+#include "json.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+
+/* The length of the UTF-8 sequence that starts at s, 0 if there is none
+ * (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). */
+static size_t utf8_length(const unsigned char *s)
+{
+    unsigned low = 0x80, high = 0xbf; /* of the second byte */
+    size_t length;
+    if (s[0] < 0x80) {
+        return 1;
+    } else if (s[0] >= 0xc2 && s[0] <= 0xdf) {
+        length = 2;
+    } else if (s[0] >= 0xe0 && s[0] <= 0xef) {
+        length = 3;
+        low = s[0] == 0xe0 ? 0xa0 : low;
+        high = s[0] == 0xed ? 0x9f : high;
+    } else if (s[0] >= 0xf0 && s[0] <= 0xf4) {
+        length = 4;
+        low = s[0] == 0xf0 ? 0x90 : low;
+        high = s[0] == 0xf4 ? 0x8f : high;
+    } else {
+        return 0;
+    }
+    if (s[1] < low || s[1] > high) {
+        return 0;
+    }
+    for (size_t i = 2; i < length; i++) {
+        if (s[i] < 0x80 || s[i] > 0xbf) {
+            return 0;
+        }
+    }
+    return length;
+}
+
+static void write_string(FILE *to, const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    fputc('"', to);
+    while (*s != '\0') {
+        size_t length = utf8_length(s);
+        if (length == 0) {
+            fputs("\\ufffd", to);
+            length = 1;
+        } else if (*s == '"' || *s == '\\') {
+            fprintf(to, "\\%c", *s);
+        } else if (*s < 0x20 || *s == 0x7f) {
+            fprintf(to, "\\u%04x", *s);
+        } else {
+            fwrite(s, 1, length, to);
+        }
+        s += length;
+    }
+    fputc('"', to);
+}
+
+static void new_line(struct json *j)
+{
+    fputc('\n', j->to);
+    for (int i = 0; i < j->depth; i++) {
+        fputs("  ", j->to);
+    }
+}
+
+static void begin_value(struct json *j, const char *name)
+{
+    if (j->follows) {
+        fputc(',', j->to);
+    }
+    if (j->depth > 0) {
+        new_line(j);
+    }
+    if (name != NULL) {
+        write_string(j->to, name);
+        fputs(": ", j->to);
+    }
+    j->follows = true;
+}
+
+static void open_level(struct json *j, const char *name, char bracket)
+{
+    begin_value(j, name);
+    fputc(bracket, j->to);
+    j->depth++;
+    j->follows = false;
+}
+
+static void close_level(struct json *j, char bracket)
+{
+    j->depth--;
+    if (j->follows) {
+        new_line(j);
+    }
+    fputc(bracket, j->to);
+    j->follows = true;
+}
+
+void json_open_object(struct json *j, const char *name)
+{
+    open_level(j, name, '{');
+}
+
+void json_close_object(struct json *j)
+{
+    close_level(j, '}');
+}
+
+void json_open_array(struct json *j, const char *name)
+{
+    open_level(j, name, '[');
+}
+
+void json_close_array(struct json *j)
+{
+    close_level(j, ']');
+}
+
+void json_string(struct json *j, const char *name, const char *value)
+{
+    begin_value(j, name);
+    write_string(j->to, value);
+}
+
+void json_number(struct json *j, const char *name, int64_t value)
+{
+    begin_value(j, name);
+    fprintf(j->to, "%" PRId64, value);
+}
+
+void json_unsigned(struct json *j, const char *name, uint64_t value)
+{
+    begin_value(j, name);
+    fprintf(j->to, "%" PRIu64, value);
+}
+
+void json_bool(struct json *j, const char *name, bool value)
+{
+    begin_value(j, name);
+    fputs(value ? "true" : "false", j->to);
+}
+
+void json_null(struct json *j, const char *name)
+{
+    begin_value(j, name);
+    fputs("null", j->to);
+}
+
+int json_end(struct json *j)
+{
+    fputc('\n', j->to);
+    return fflush(j->to) != 0 || ferror(j->to) ? -1 : 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The launcher: starts the ranks of a job, serves them PMI-1, and stays until
+ * the last of them and of their children is gone. run.c parses what it is told.
+ */
+#ifndef PINWHEEL_LAUNCH_H
+#define PINWHEEL_LAUNCH_H
+
+#include <stdbool.h>
+
+struct launch {
+    int size;
+    char **argv;          /* the program and its arguments */
+    char **environment;   /* NAME=VALUE for all ranks, on top of our own */
+    int environment_count;
+    bool bind_cores;      /* rank i on the i-th allowed core, modulo their number */
+    bool label;
+    long timeout_seconds; /* 0: none */
+};
+
+enum {
+    LAUNCH_TIMED_OUT = 124,
+    LAUNCH_CANNOT_EXECUTE = 126,
+    LAUNCH_NOT_FOUND = 127,
+    LAUNCH_SIGNAL = 128, /* plus the signal's number */
+};
+
+/* launch_run() runs the job and returns the exit status for the launcher: 0, or
+ * the status of the first failure, of which it has then said one line on
+ * stderr. Signals that end the launcher end the job first. */
+int launch_run(const struct launch *launch);
+
+#endif

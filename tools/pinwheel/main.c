@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The command `pinwheel`: finds the subcommand in one table and runs it. A new
+ * subcommand is a file, a line of commands.h and a line of the table.
+ */
+#include "commands.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#ifndef PINWHEEL_VERSION
+#error "PINWHEEL_VERSION comes from the build: the project's version"
+#endif
+
+static const struct subcommand {
+    const char *name;
+    int (*run)(int argc, char **argv);
+    const char *summary;
+} subcommands[] = {
+    {"info", command_info, "what this machine offers, and the options of the library"},
+    {"run", command_run, "start N processes as the ranks of one job"},
+};
+
+enum { SUBCOMMANDS = sizeof(subcommands) / sizeof(subcommands[0]) };
+
+static void print_usage(FILE *to)
+{
+    fprintf(to, "usage: pinwheel SUBCOMMAND [ARGUMENT]...\n\n"
+                "Pinwheel is a sPIN network interface in software, spoken to in Portals 4.\n\n"
+                "subcommands:\n");
+    for (int i = 0; i < SUBCOMMANDS; i++) {
+        fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].summary);
+    }
+    fprintf(to, "  %-8s %s\n", "help", "this text; `pinwheel help SUBCOMMAND` for one of them");
+    fprintf(to, "\n`pinwheel --version` prints the version.\n");
+}
+
+static const struct subcommand *find(const char *name)
+{
+    for (int i = 0; i < SUBCOMMANDS; i++) {
+        if (strcmp(subcommands[i].name, name) == 0) {
+            return &subcommands[i];
+        }
+    }
+    return NULL;
+}
+
+static int unknown(const char *name)
+{
+    fprintf(stderr, "pinwheel: unknown %s %s; it is one of",
+            name[0] == '-' ? "option" : "subcommand", name);
+    for (int i = 0; i < SUBCOMMANDS; i++) {
+        fprintf(stderr, " %s,", subcommands[i].name);
+    }
+    fprintf(stderr, " help, --version\n");
+    return 2;
+}
+
+static int help(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stdout);
+        return 0;
+    }
+    const struct subcommand *s = find(argv[1]);
+    if (s == NULL) {
+        return unknown(argv[1]);
+    }
+    char option[] = "--help";
+    char *words[] = {argv[1], option, NULL};
+    return s->run(2, words);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        print_usage(stderr);
+        return 2;
+    }
+    const char *name = argv[1];
+    if (strcmp(name, "help") == 0 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        return help(argc - 1, argv + 1);
+    }
+    if (strcmp(name, "--version") == 0) {
+        printf("pinwheel %s\n", PINWHEEL_VERSION);
+        return 0;
+    }
+    const struct subcommand *s = find(name);
+    return s != NULL ? s->run(argc - 1, argv + 1) : unknown(name);
+}

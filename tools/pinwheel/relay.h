@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Output of many processes on one descriptor, line by line, each line labelled
+ * "[rank] ".
+ *
+ *     source (pipe of rank 0) -- unfinished line --+
+ *     source (pipe of rank 1) -- unfinished line --+--> queue --> out
+ *
+ * Only whole lines enter the queue, so lines of two ranks never mix. A last line
+ * without newline gets one. A line longer than RELAY_LINE_MAX is cut there, each
+ * piece a labelled line, because memory is bounded: by one such line per source
+ * and RELAY_QUEUE_MAX plus one read for the queue. While relay_full(), the owner
+ * leaves the pipes alone, and the processes wait.
+ */
+#ifndef PINWHEEL_RELAY_H
+#define PINWHEEL_RELAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { RELAY_LINE_MAX = 1 << 20, RELAY_QUEUE_MAX = 1 << 20 };
+
+struct relay {
+    int out;
+    bool broken; /* out takes no more; what comes is dropped */
+    char *queue;
+    size_t start, end, capacity;
+};
+
+struct relay_source {
+    int fd; /* non-blocking; -1 when closed */
+    int rank;
+    char *line;
+    size_t length, capacity;
+};
+
+/* relay_read() moves what one read() of the source gives to the relay. It
+ * returns false when there is nothing to read now, the source ended or out is
+ * broken (in both latter cases the source is closed). */
+bool relay_read(struct relay *relay, struct relay_source *source);
+
+/* relay_close() queues the unfinished line of a source and closes it. */
+void relay_close(struct relay *relay, struct relay_source *source);
+
+/* relay_write() writes some of the queue; call it when poll() says that `out`
+ * takes data, then it does not block. */
+void relay_write(struct relay *relay);
+
+bool relay_full(const struct relay *relay);
+bool relay_empty(const struct relay *relay);
+
+void relay_free(struct relay *relay);
+
+#endif
