@@ -74,7 +74,8 @@ int kvs_put(struct kvs *kvs, const char *key, const char *value)
     }
     memcpy(copy, key, key_size);
     memcpy(copy + key_size, value, value_size);
-    kvs->pairs[kvs->count] = (struct pair){copy, copy + key_size};
+    kvs->pairs[kvs->count].key = copy;
+    kvs->pairs[kvs->count].value = copy + key_size;
     kvs->index[kvs_slot(kvs, key)] = kvs->count + 1;
     kvs->count++;
     return 0;

@@ -13,6 +13,8 @@
 #include "nic/message.h"
 #include "nic/nic.h"
 
+#include "base/nic_copy.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -181,6 +183,25 @@ bool nic_has_place(struct nic *nic, enum op_origin origin)
     }
 }
 
+/* The program may write to the buffer of a volatile MD as soon as the call
+ * returns; up to the limit, what does not leave at once is copied. A source that
+ * cannot be read is left in place, for the fabric to find out. */
+static bool keep_volatile(struct ni *ni, struct request *r)
+{
+    if (r->md == NULL || (r->md->options & PTL_MD_VOLATILE) == 0 || r->kind != OP_PUT ||
+        r->origin != FROM_PROGRAM || r->length > ni->limits.max_volatile_size) {
+        return true;
+    }
+    r->owned = malloc(r->length != 0 ? r->length : 1);
+    if (r->owned == NULL) {
+        return false;
+    }
+    if (nic_copy(r->owned, r->base, r->length) == 0) {
+        r->base = r->owned;
+    }
+    return true;
+}
+
 static void enqueue(struct op *op)
 {
     struct nic_peer *peer = op->peer;
@@ -218,9 +239,13 @@ int nic_request(struct ni *ni, const struct request *request)
     op->ni = ni;
     op->peer = peer;
     op->request = *request;
+    if (!keep_volatile(ni, &op->request)) {
+        table_drop(&nic->operations, op);
+        return PTL_NO_SPACE;
+    }
     op->expects = expects_answer(request);
     list_init(&op->link);
-    fill_tx(ni, request, op->slot.handle, &op->tx);
+    fill_tx(ni, &op->request, op->slot.handle, &op->tx);
     ni->in_flight++;
     if (request->md != NULL) {
         request->md->users++;

@@ -37,11 +37,9 @@ static int check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *
         (me->options & ~known) != 0 || api_pt(ni, pt_index, &pt) != PTL_OK) {
         return PTL_ARG_INVALID;
     }
-    /* Programs leave ct_handle zero where no option refers to it. */
-    if ((me->options & LE_COUNTS) != 0 || me->ct_handle != 0) {
-        return api_ct_ref(ni, me->ct_handle, &s->ct);
-    }
-    return PTL_OK;
+    /* Programs leave anything in ct_handle where no option refers to it. */
+    int rc = api_ct_ref(ni, me->ct_handle, &s->ct);
+    return (me->options & LE_COUNTS) != 0 ? rc : PTL_OK;
 }
 
 static int check_handlers(struct ni *ni, const ptl_handlers_t *h, struct hpu_memory **memory)

@@ -22,9 +22,10 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md
     struct ct_ref ct = {NULL, 0};
     nic_lock(ni->nic);
     rc = api_eq_ref(ni, md->eq_handle, &eq);
-    /* Programs leave ct_handle zero where no option refers to it. */
-    if (rc == PTL_OK && ((md->options & MD_COUNTS) != 0 || md->ct_handle != 0)) {
-        rc = api_ct_ref(ni, md->ct_handle, &ct);
+    /* Programs leave anything in ct_handle where no option refers to it. */
+    if (rc == PTL_OK && api_ct_ref(ni, md->ct_handle, &ct) != PTL_OK &&
+        (md->options & MD_COUNTS) != 0) {
+        rc = PTL_ARG_INVALID;
     }
     if (rc == PTL_OK) {
         struct md *m = table_add(&ni->mds);

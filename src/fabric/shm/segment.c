@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -61,7 +62,7 @@ static int segment_path(const struct options *o, uint32_t nid, uint32_t pid, cha
 
 /* Removes the name of a segment whose owner is dead. True if the name is free
  * now; the lock makes sure that only one remover acts on what it looked at. */
-static bool remove_dead(const char *path)
+static bool remove_dead(const char *path, int patience)
 {
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0) {
@@ -71,7 +72,7 @@ static bool remove_dead(const char *path)
     struct stat mine, named;
     /* Somebody who only asks whether the owner lives holds the lock for a moment. */
     bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
-    for (int attempt = 0; attempt < 10 && !locked; attempt++) {
+    for (int attempt = 0; attempt < patience && !locked; attempt++) {
         usleep(100);
         locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
     }
@@ -86,6 +87,36 @@ static bool remove_dead(const char *path)
     return freed;
 }
 
+/* Removes what dead processes of this host left behind; nobody else may ever ask
+ * for their addresses again. What belongs to others cannot be opened. */
+static void sweep_dead(const char *directory)
+{
+    char host[64], path[384];
+    DIR *d = opendir(directory);
+    if (d == NULL || host_name(host, sizeof(host)) != 0) {
+        if (d != NULL) {
+            closedir(d);
+        }
+        return;
+    }
+    size_t length = strlen(host);
+    for (struct dirent *e; (e = readdir(d)) != NULL;) {
+        if (strncmp(e->d_name, host, length) == 0 && e->d_name[length] == '-' &&
+            snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) < (int)sizeof(path)) {
+            remove_dead(path, 0);
+        }
+    }
+    closedir(d);
+}
+
+/* A program that exits without PtlFini leaves no name behind. */
+__attribute__((destructor)) static void unlink_own(void)
+{
+    for (struct list *l = own_segments.next; l != &own_segments; l = l->next) {
+        unlink(container_of(l, struct segment, link)->path);
+    }
+}
+
 static int publish(int fd, const char *path)
 {
     char self[64];
@@ -97,7 +128,7 @@ static int publish(int fd, const char *path)
         if (errno != EEXIST) {
             return -errno;
         }
-        if (!remove_dead(path)) {
+        if (!remove_dead(path, 10)) {
             return -EADDRINUSE;
         }
     }
@@ -154,6 +185,7 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
         snprintf(error, error_size, "out of memory");
         return -ENOMEM;
     }
+    sweep_dead(dir);
     s->own = true;
     s->users = 1;
     s->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
