@@ -271,6 +271,7 @@ PTEST_KINDS(event_masks, 1)
                                      PTL_ME_EVENT_UNLINK_DISABLE, PTL_ME_EVENT_SUCCESS_DISABLE,
                                      PTL_ME_USE_ONCE};
     struct port p;
+    ptl_event_t event;
     port_open(&p, kind, rank, size);
     ptest_fill(from, sizeof(from), 1);
     ptl_handle_md_t md = port_md(&p, from, sizeof(from), PTL_MD_EVENT_SEND_DISABLE, PTL_CT_NONE);
@@ -293,16 +294,17 @@ PTEST_KINDS(event_masks, 1)
         if (once && (me.options & PTL_ME_EVENT_UNLINK_DISABLE) == 0) {
             EVENT(p.eq, PTL_EVENT_AUTO_UNLINK);
         }
-        NO_EVENT(p.eq);
         port_wait_ct(me.ct_handle, 1); /* counters know no masks */
+        CHECK_CODE(PtlEQGet(p.eq, &event), PTL_EQ_EMPTY);
         if (once) {
             INVALID(port_unlink_code(&p, handle));
         } else {
             port_unlink(&p, handle);
-            NO_EVENT(p.eq);
+            CHECK_CODE(PtlEQGet(p.eq, &event), PTL_EQ_EMPTY);
         }
         OK(PtlCTFree(me.ct_handle));
     }
+    NO_EVENT(p.eq);
     port_close(&p);
 }
 

@@ -25,11 +25,11 @@ static unsigned compute_until(uint64_t end)
 
 /* Rank 1 computes for a second. Meanwhile rank 0's puts and gets complete, one
  * after the other. */
-PTEST_KINDS(computing_target, 2)
+PTEST(computing_target, 2)
 {
     enum { N = 5 };
     struct port p;
-    port_open(&p, kind, rank, size);
+    port_open(&p, KIND_MP, rank, size);
     if (rank == 1) {
         port_target(&p, memory, BYTES, PTL_ME_OP_PUT | PTL_ME_OP_GET, NULL);
     }
@@ -61,10 +61,10 @@ PTEST_KINDS(computing_target, 2)
 
 /* The same for an initiator that computes: what it has sent leaves, and its
  * replies arrive, without another call. */
-PTEST_KINDS(computing_initiator, 2)
+PTEST(computing_initiator, 2)
 {
     struct port p;
-    port_open(&p, kind, rank, size);
+    port_open(&p, KIND_NL, rank, size);
     ptest_fill(memory, BYTES, 2);
     if (rank == 1) {
         port_target(&p, memory, BYTES, PTL_ME_OP_PUT | PTL_ME_OP_GET, NULL);
@@ -130,11 +130,11 @@ static void *wait_for_one(void *arg)
 /* Whoever has no messages sleeps: in half a second no thread of the library
  * wakes up, neither its own nor one that waits in a call. A thread that looks
  * once a millisecond would show as hundreds of switches. */
-PTEST_KINDS(idle_is_idle, 2)
+PTEST(idle_is_idle, 2)
 {
     struct port p;
     pthread_t thread;
-    port_open(&p, kind, rank, size);
+    port_open(&p, KIND_ML, rank, size);
     if (rank == 1) {
         port_target(&p, memory, 8, PTL_ME_OP_PUT, NULL);
     }
@@ -152,7 +152,7 @@ PTEST_KINDS(idle_is_idle, 2)
         if (round == 1) {
             CHECK_EQ(pthread_create(&thread, NULL, wait_for_one, &ct), 0);
         }
-        ptest_sleep_ms(200);
+        ptest_sleep_ms(100);
         long before = switches();
         ptest_sleep_ms(500);
         long after = switches();
