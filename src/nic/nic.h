@@ -261,7 +261,7 @@ struct nic {
 
 struct process {
     pthread_mutex_t lock;
-    unsigned users; /* PtlInit less PtlFini */
+    _Atomic unsigned users; /* PtlInit less PtlFini */
     struct options options;
     bool asymmetric;
     struct nic *nics[NICS_MAX];

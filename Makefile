@@ -1,0 +1,87 @@
+# Pinwheel. `make demo` shows it, `make test` tests it; each installs what is
+# missing (packages.txt), builds out of tree and can be repeated. `make help`.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+JOBS    ?= $(shell nproc)
+CTEST   = ctest --output-on-failure --no-tests=error -j $(JOBS)
+
+.PHONY: help all demo test test-long asan tsan bench fuzz install format lint clean
+
+help:
+	@echo "make demo       install what is missing, build, run the demo (results in demo-out/)"
+	@echo "make test       install what is missing, build with gcc and clang, run the tests"
+	@echo "make test-long  the long suites besides: soaks, a million races"
+	@echo "make asan       the tests under AddressSanitizer and UBSan"
+	@echo "make tsan       the tests of threads under ThreadSanitizer"
+	@echo "make fuzz       the fuzz targets under libFuzzer, FUZZ_SECONDS each"
+	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
+	@echo "make format     clang-format in place"
+	@echo "make lint       clang-format, cppcheck, clang-tidy, shellcheck"
+	@echo "make clean      remove the build folders"
+
+# $(call configure,FOLDER,OPTIONS)
+define configure
+	@cmake -S . -B $(1) $(2) > $(1).log 2>&1 || { cat $(1).log; exit 1; }; rm -f $(1).log
+	cmake --build $(1) -j $(JOBS)
+endef
+
+all:
+	@tools/packages.sh build
+	$(call configure,$(BUILD),-DPINWHEEL_TESTS=OFF)
+
+demo:
+	@tools/packages.sh demo
+	$(call configure,$(BUILD),-DPINWHEEL_TESTS=OFF)
+	$(BUILD)/tools/pinwheel/pinwheel demo
+
+test:
+	@tools/packages.sh test
+	$(call configure,$(BUILD),-DPINWHEEL_TESTS=ON)
+	$(call configure,$(BUILD)-clang,-DPINWHEEL_TESTS=ON -DCMAKE_C_COMPILER=clang)
+	cd $(BUILD) && $(CTEST) -LE long
+
+test-long: test
+	cd $(BUILD) && $(CTEST) -L long
+
+asan:
+	@tools/packages.sh test
+	$(call configure,$(BUILD)-asan,-DPINWHEEL_SANITIZE=address$(COMMA)undefined)
+	cd $(BUILD)-asan && $(CTEST) -LE "long|no-asan"
+
+# TSan sees threads, not processes: what races between processes is tested here
+# as two NICs of one process.
+tsan:
+	@tools/packages.sh test
+	$(call configure,$(BUILD)-tsan,-DPINWHEEL_SANITIZE=thread)
+	cd $(BUILD)-tsan && $(CTEST) -L tsan
+
+FUZZ_SECONDS ?= 60
+fuzz:
+	@tools/packages.sh test
+	$(call configure,$(BUILD)-fuzz,-DCMAKE_C_COMPILER=clang -DPINWHEEL_LIBFUZZER=ON -DPINWHEEL_SANITIZE=address$(COMMA)undefined)
+	for f in $(BUILD)-fuzz/tests/fuzz/*_libfuzzer; do $$f -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+
+install: all
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
+SOURCES = $(shell git ls-files '*.c' '*.h')
+
+format:
+	@tools/packages.sh lint
+	clang-format -i $(SOURCES)
+
+lint:
+	@tools/packages.sh lint
+	clang-format --dry-run --Werror $(SOURCES)
+	shellcheck $(shell git ls-files '*.sh') .ci/run
+	$(call configure,$(BUILD)-clang,-DPINWHEEL_TESTS=ON -DCMAKE_C_COMPILER=clang)
+	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --std=c11 \
+	    --suppress=nullPointerArithmetic -Iinclude -Isrc -D_GNU_SOURCE -D__x86_64__ src tools include
+	clang-tidy --quiet -p $(BUILD)-clang $(shell git ls-files 'src/*.c' 'tools/*.c')
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+
+COMMA = ,

@@ -1,0 +1,25 @@
+# What `make install` installs: the library and its headers as the ecosystem
+# expects them, pkg-config and CMake packages, the command.
+include(CMakePackageConfigHelpers)
+
+install(TARGETS portals EXPORT pinwheel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES include/portals4.h include/spin.h include/spin_handler.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
+# The prefix may be chosen at install time, so the file is made then.
+install(CODE "
+    set(CMAKE_INSTALL_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
+    set(CMAKE_INSTALL_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
+    configure_file(\"${PROJECT_SOURCE_DIR}/cmake/portals.pc.in\"
+                   \"${PROJECT_BINARY_DIR}/portals.pc\" @ONLY)")
+install(FILES ${PROJECT_BINARY_DIR}/portals.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Pinwheel)
+configure_package_config_file(cmake/PinwheelConfig.cmake.in
+                              ${PROJECT_BINARY_DIR}/PinwheelConfig.cmake
+                              INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/PinwheelConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(EXPORT pinwheel NAMESPACE Pinwheel:: FILE PinwheelTargets.cmake DESTINATION ${package_dir})
+install(FILES ${PROJECT_BINARY_DIR}/PinwheelConfig.cmake
+              ${PROJECT_BINARY_DIR}/PinwheelConfigVersion.cmake DESTINATION ${package_dir})

@@ -1,0 +1,40 @@
+#!/bin/sh
+# Installs the build into a fresh prefix and uses it as a stranger would: with
+# pkg-config, with CMake, and by the installed command.
+# Usage: install.sh BUILD_FOLDER SOURCE_FOLDER CC
+set -eu
+build=$1 source=$2 cc=$3
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+prefix=$work/prefix
+cmake --install "$build" --prefix "$prefix" >/dev/null
+
+for f in include/portals4.h include/spin.h include/spin_handler.h include/pinwheel.h \
+         lib/libportals.so lib/pkgconfig/portals.pc bin/pinwheel; do
+    [ -e "$prefix/$f" ] || { echo "not installed: $f"; exit 1; }
+done
+
+# The library exports Portals and sPIN, nothing else.
+others=$(nm -D --defined-only "$prefix/lib/libportals.so" | awk '{ print $3 }' | grep -v '^Ptl' || true)
+[ -z "$others" ] || { echo "libportals.so exports more than Ptl*: $others"; exit 1; }
+
+PKG_CONFIG_PATH=$prefix/lib/pkgconfig
+export PKG_CONFIG_PATH
+# shellcheck disable=SC2046  # flags are meant to be split
+$cc ${CFLAGS-} "$source/tests/install/user.c" -o "$work/user" \
+    $(pkg-config --cflags --libs portals) -Wl,-rpath,"$prefix/lib"
+"$work/user"
+
+cat > "$work/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.22)
+project(user C)
+find_package(Pinwheel 0.1 REQUIRED)
+add_executable(user ${SOURCE}/tests/install/user.c)
+target_link_libraries(user Pinwheel::portals Pinwheel::pinwheel)
+EOF
+cmake -S "$work" -B "$work/b" -DSOURCE="$source" -DCMAKE_PREFIX_PATH="$prefix" \
+      -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="${CFLAGS-}" >/dev/null
+cmake --build "$work/b" >/dev/null
+"$work/b/user"
+"$prefix/bin/pinwheel" run -n 2 "$work/b/user"
+echo "installed, compiled with pkg-config and CMake, ran"
