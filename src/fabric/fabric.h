@@ -115,6 +115,7 @@ struct fabric_setup {
 
 enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };
 enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_NEVER };
+enum fork_phase { FORK_PREPARE, FORK_PARENT, FORK_CHILD };
 enum bell_kind { BELL_FD, BELL_FUTEX };
 
 struct fabric_info {
@@ -152,8 +153,9 @@ struct fabric_ops {
      * -1: never. */
     int64_t (*next_deadline)(struct fabric *);
     void (*info)(const struct options *, struct fabric_info *);
-    /* For the child's atfork handler: lets go of what must not outlive the parent. */
-    void (*forked)(void);
+    /* For the atfork handlers; the child lets go of what must not outlive its
+     * parent. */
+    void (*fork)(enum fork_phase);
 };
 
 /* The bell word (wall 1). */

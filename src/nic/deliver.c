@@ -54,6 +54,7 @@ static void release_entry(struct rx *rx)
 {
     struct le *le = rx->le;
     rx->ni->pts[le->pt_index].users--;
+    rx->peer->nic->news = true; /* somebody may wait for the last user to leave */
     if (rx->reserved) {
         le->reserved = false;
         if (!is_pending(rx)) {
@@ -170,7 +171,9 @@ static void response_done(struct rx *rx, enum fabric_status status)
         return;
     }
     ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : rx->m.ack;
-    op_response(op, fail, rx->m.length, rx->m.remote_offset, rx->m.silent != 0);
+    uint64_t asked = op->request.length;
+    uint64_t mlength = rx->m.length < asked ? rx->m.length : asked;
+    op_response(op, fail, mlength, rx->m.remote_offset, rx->m.silent != 0);
 }
 
 enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *f, enum fabric_status status)

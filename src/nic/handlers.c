@@ -146,12 +146,18 @@ static bool start_run(struct rx *rx)
     return true;
 }
 
+void handlers_cancel(struct rx *rx)
+{
+    if (rx->run != NULL && rx->run->active) {
+        hpu_exec_cancel(&rx->run->exec);
+        rx->run->active = false;
+    }
+}
+
 void handlers_free(struct rx *rx)
 {
     if (rx->run != NULL) {
-        if (rx->run->active) {
-            hpu_exec_cancel(&rx->run->exec);
-        }
+        handlers_cancel(rx);
         free(rx->run->bounce);
         free(rx->run);
     }

@@ -18,10 +18,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned md_options(const struct request *r)
+/* A handler's put has no MD: it gets the ACK it asked for, and SEND only when
+ * its message was lost. */
+static unsigned md_options(const struct request *r, unsigned without)
 {
-    return r->md != NULL ? r->md->options
-                         : PTL_MD_EVENT_SEND_DISABLE; /* a handler's: only what it asked for */
+    return r->md != NULL ? r->md->options : without;
 }
 
 static struct eq_ref request_eq(const struct request *r)
@@ -31,7 +32,7 @@ static struct eq_ref request_eq(const struct request *r)
 
 static void post_send(const struct request *r, ptl_ni_fail_t fail)
 {
-    unsigned options = md_options(r);
+    unsigned options = md_options(r, PTL_MD_EVENT_SUCCESS_DISABLE);
     if ((options & PTL_MD_EVENT_CT_SEND) != 0) {
         ct_count(r->md->ct, fail, (options & PTL_MD_EVENT_CT_BYTES) != 0, r->length);
     }
@@ -49,7 +50,7 @@ static void post_send(const struct request *r, ptl_ni_fail_t fail)
 static void post_answer(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
                         uint64_t remote_offset)
 {
-    unsigned options = md_options(r);
+    unsigned options = md_options(r, 0);
     bool get = r->kind == OP_GET;
     if ((options & (get ? PTL_MD_EVENT_CT_REPLY : PTL_MD_EVENT_CT_ACK)) != 0) {
         bool bytes = (options & PTL_MD_EVENT_CT_BYTES) != 0 && r->ack != PTL_OC_ACK_REQ;
@@ -99,6 +100,7 @@ void op_end(struct op *op)
             op->request.md->users--;
         }
     }
+    op->peer->nic->news = true;
     table_drop(&op->peer->nic->operations, op);
 }
 

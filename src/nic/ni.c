@@ -147,6 +147,7 @@ static void cut_off(struct ni *ni)
         for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
             struct rx *rx = p->rx[c];
             if (rx != NULL && rx->ni == ni) {
+                handlers_cancel(rx);
                 rx->f.sink = RX_DISCARD;
                 rx->le = NULL;
                 rx->ni = NULL;
@@ -173,11 +174,10 @@ void ni_close(struct ni *ni)
 {
     struct nic *nic = ni->nic;
     struct process *p = nic->process;
-    int64_t linger = p->options.number[OPT_LINGER_MS] * 1000000;
     __atomic_store_n(&p->nis[nic->index * NI_KINDS + ni->kind], NULL, __ATOMIC_RELEASE);
-    nic_wait(nic, quiet, ni, linger);
+    nic_linger(nic, quiet, ni);
     /* A copy or a handler that is under way holds on to the entries it works on. */
-    bool free_to_go = nic_wait(nic, nobody_inside, nic, linger);
+    bool free_to_go = nic_linger(nic, nobody_inside, nic);
     nic_lock(nic);
     cut_off(ni);
     nic->ni[ni->kind] = NULL;

@@ -131,7 +131,7 @@ static bool all_sent(void *arg)
 
 void nic_close(struct nic *nic)
 {
-    nic_wait(nic, all_sent, nic, nic->process->options.number[OPT_LINGER_MS] * 1000000);
+    nic_linger(nic, all_sent, nic);
     progress_stop(nic);
     nic->process->nics[nic->index] = NULL;
     nic_lock(nic);

@@ -313,6 +313,9 @@ void nic_poll(struct nic *nic);
 /* nic_wait() makes progress until ready(arg), called under the lock, is true, or
  * `timeout_ns` have passed (negative: for ever). Returns whether it was. */
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns);
+/* nic_linger() is nic_wait() for closing: PINWHEEL_LINGER_MS at most, for things
+ * that nobody announces. */
+bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg);
 
 /* ---- peer.c ---- */
 

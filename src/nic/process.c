@@ -50,12 +50,22 @@ void process_free(struct process *p)
 
 /* What the parent had stays allocated: its locks may be held by threads that
  * do not exist here. Descriptors that hold its locks on segments are closed. */
-static void forked(void)
+static void fork_child(void)
 {
     address_space = NULL;
     thread_process = NULL;
     space_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    fabric_shm.forked();
+    fabric_shm.fork(FORK_CHILD);
+}
+
+static void fork_prepare(void)
+{
+    fabric_shm.fork(FORK_PREPARE);
+}
+
+static void fork_parent(void)
+{
+    fabric_shm.fork(FORK_PARENT);
 }
 
 static int prepare(struct process *p)
@@ -81,7 +91,7 @@ int process_init(void)
     static bool watching_forks;
     pthread_mutex_lock(&space_lock);
     if (!watching_forks) {
-        watching_forks = pthread_atfork(NULL, NULL, forked) == 0;
+        watching_forks = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
     }
     struct process *p = process_current();
     if (p == NULL) {

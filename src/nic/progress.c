@@ -189,6 +189,17 @@ bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t time
     }
 }
 
+bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg)
+{
+    int64_t end = clock_ns() + nic->process->options.number[OPT_LINGER_MS] * 1000000;
+    do {
+        if (nic_wait(nic, ready, arg, 1000000)) {
+            return true;
+        }
+    } while (clock_ns() < end);
+    return false;
+}
+
 /* ---- the NIC thread ---- */
 
 /* Works until nothing is left to do, letting others at the lock in between. */

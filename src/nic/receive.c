@@ -51,7 +51,11 @@ struct op *rx_op(struct rx *rx)
         return NULL;
     }
     struct op *op = table_get(&nic->operations, rx->cookie);
-    return op != NULL && op->peer == rx->peer && op->expects ? op : NULL;
+    bool get = rx->m.type == MESSAGE_REPLY;
+    return op != NULL && op->peer == rx->peer && op->expects &&
+                   (op->request.kind == OP_GET) == get
+               ? op
+               : NULL;
 }
 
 /* Room for `length` bytes is left in the entry at the offset it would use. */
@@ -207,7 +211,7 @@ static enum rx_step response_header(struct rx *rx)
     struct op *op = rx_op(rx);
     if (op == NULL) {
         rx->peer->nic->malformed++;
-    } else if (rx->m.type == MESSAGE_REPLY && op->request.kind == OP_GET && op->ni != NULL) {
+    } else if (rx->m.type == MESSAGE_REPLY && op->ni != NULL) {
         rx->f.sink = RX_DEPOSIT;
         rx->f.base = (void *)op->request.base;
         rx->f.room = op->request.length;

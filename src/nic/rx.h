@@ -90,6 +90,8 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
 enum rx_step handlers_completion(struct rx *rx);
 /* handlers_torn() notes that the payload did not come whole. */
 void handlers_torn(struct rx *rx, ptl_ni_fail_t fail);
+/* handlers_cancel() gives up a handler that is suspended. */
+void handlers_cancel(struct rx *rx);
 void handlers_free(struct rx *rx);
 
 #endif

@@ -205,6 +205,7 @@ PTEST_KINDS(volatile_md, 2)
     }
     BARRIER();
     if (rank == 1) {
+        NO_EVENT(p.eq);
         for (unsigned i = 0; i + 1 < N; i++) {
             CHECK_FILL(to + i * STRIDE, length, i);
         }

@@ -89,7 +89,7 @@ PTEST_MATCHING(whole_space_no_truncate, 2)
         EVENT(p.mdeq, PTL_EVENT_ACK);
     }
     BARRIER();
-    CHECK_FILL(words, sizeof(words), 8);
     NO_EVENT(p.eq);
+    CHECK_FILL(words, sizeof(words), 8);
     port_close(&p);
 }

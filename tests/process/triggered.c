@@ -289,26 +289,26 @@ PTEST_KINDS(tree, 7)
 {
     enum { ROUNDS = 10 };
     struct port p;
-    static uint64_t down_word, up_word;
+    static uint64_t down_words[ROUNDS + 1], up_word;
     ptl_pt_index_t up_pt;
     ptl_handle_me_t handle;
     port_open(&p, kind, rank, size);
     ptl_handle_ct_t down = port_ct(&p), up = port_ct(&p);
     unsigned options = PTL_ME_OP_PUT | PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_LINK_DISABLE |
                        PTL_ME_EVENT_COMM_DISABLE;
-    ptl_me_t me = port_entry(&p, &down_word, 8, options);
+    ptl_me_t me = port_entry(&p, down_words, sizeof(down_words), options);
     me.ct_handle = down;
     port_append(&p, &me, NULL);
     OK(PtlPTAlloc(p.ni, 0, p.eq, PTL_PT_ANY, &up_pt));
     me = port_entry(&p, &up_word, 8, options);
     me.ct_handle = up;
     OK(port_append_code(&p, up_pt, &me, NULL, &handle));
-    ptl_handle_md_t md = port_quiet_md(&p, &down_word, 8, 0, PTL_CT_NONE);
+    ptl_handle_md_t md = port_quiet_md(&p, down_words, sizeof(down_words), 0, PTL_CT_NONE);
     int kids = (2 * rank + 1 < size) + (2 * rank + 2 < size);
     for (ptl_size_t round = 1; round <= ROUNDS; round++) {
         for (int k = 1; k <= kids; k++) {
-            OK(PtlTriggeredPut(md, 0, 8, PTL_NO_ACK_REQ, p.id[2 * rank + k], p.pt, 0, 0, NULL, 0,
-                               down, round));
+            OK(PtlTriggeredPut(md, round * 8, 8, PTL_NO_ACK_REQ, p.id[2 * rank + k], p.pt, 0,
+                               round * 8, NULL, 0, down, round));
         }
         if (rank != 0) { /* a leaf answers what comes down, a node what comes up */
             OK(PtlTriggeredPut(md, 0, 8, PTL_NO_ACK_REQ, p.id[(rank - 1) / 2], up_pt, 0, 0, NULL,
@@ -319,12 +319,13 @@ PTEST_KINDS(tree, 7)
     BARRIER();
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         if (rank == 0) {
-            down_word = round * 17;
+            down_words[round] = round * 17;
             OK(PtlCTInc(down, one));
             port_wait_ct(up, 2 * round);
         }
         BARRIER();
-        CHECK_EQ(down_word, round * 17);
+        port_wait_ct(down, round); /* long reached */
+        CHECK_EQ(down_words[round], round * 17);
         BARRIER();
     }
     port_close(&p);

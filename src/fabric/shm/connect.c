@@ -10,7 +10,6 @@
 
 #include "base/killpoint.h"
 #include "base/log.h"
-#include "base/sys.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -135,6 +134,8 @@ static void free_peer(struct fabric_peer *p)
         segment_release(p->remote, false);
     }
     free(p->buffer);
+    f->dying -= p->dying;
+    list_remove(&p->active);
     list_remove(&p->link);
     free(p);
 }
@@ -153,6 +154,7 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct fabric_addres
         list_init(&p->tx[c].filling);
         list_init(&p->tx[c].referred);
     }
+    list_init(&p->active);
     list_push_back(&f->peers, &p->link);
     return p;
 }
@@ -354,6 +356,7 @@ void peer_lost(struct fabric_peer *p, const char *why)
                  inet_ntop(AF_INET, &a, name, sizeof(name)), p->address.pid, why);
         p->broken = true;
     }
+    p->fabric->dying += !p->dying;
     p->dying = true;
 }
 

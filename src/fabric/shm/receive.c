@@ -15,7 +15,6 @@
 
 #include "base/killpoint.h"
 #include "base/nic_copy.h"
-#include "base/sys.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -224,11 +223,7 @@ static void tell_room(struct fabric_peer *p, struct rx_channel *r)
     if (p->remote == NULL) {
         return;
     }
-    if (p->fences) {
-        full_fence();
-    } else {
-        compiler_fence();
-    }
+    light_barrier(p);
     if (atomic_load_explicit(&r->index->want, memory_order_relaxed) != 0) {
         shm_signal(p);
     }

@@ -407,11 +407,17 @@ void segment_release(struct segment *s, bool owner)
     }
 }
 
-void segment_forked(void)
+void segment_fork(enum fork_phase phase)
 {
-    for (struct list *l = own_segments.next; l != &own_segments; l = l->next) {
-        close(container_of(l, struct segment, link)->fd);
+    if (phase == FORK_PREPARE) {
+        pthread_mutex_lock(&own_lock); /* the child gets the list whole */
+        return;
     }
-    list_init(&own_segments);
-    own_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (phase == FORK_CHILD) {
+        for (struct list *l = own_segments.next; l != &own_segments; l = l->next) {
+            close(container_of(l, struct segment, link)->fd);
+        }
+        list_init(&own_segments);
+    }
+    pthread_mutex_unlock(&own_lock);
 }

@@ -43,8 +43,8 @@ bool segment_alive(struct segment *);
 /* segment_release() lets go of a mapping; the owner's also removes the name. */
 void segment_release(struct segment *, bool owner);
 
-/* segment_forked() is for the atfork handler of the child: it closes the
- * descriptors that keep this process's locks. */
-void segment_forked(void);
+/* segment_fork() is for the atfork handlers: the child closes the descriptors
+ * that keep its parent's locks. */
+void segment_fork(enum fork_phase phase);
 
 #endif

@@ -6,7 +6,6 @@
 #include "fabric/shm/shm.h"
 
 #include "base/killpoint.h"
-#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -88,6 +87,7 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     f->packet_size = setup->packet_size;
     f->epoll_fd = f->bell_fd = f->ring_fd = -1;
     list_init(&f->peers);
+    list_init(&f->active);
     if (getrandom(&f->cookie, sizeof(f->cookie), 0) != sizeof(f->cookie)) {
         f->cookie = (uint64_t)clock_ns();
     }
@@ -193,19 +193,35 @@ static bool bury_one(struct fabric *f)
     return false;
 }
 
+static bool poll_active(struct fabric *f)
+{
+    bool moved = false;
+    for (struct list *l = f->active.next, *next; l != &f->active; l = next) {
+        next = l->next;
+        struct fabric_peer *p = container_of(l, struct fabric_peer, active);
+        if (p->dying) {
+            continue;
+        }
+        moved |= tx_advance(p);
+        if (!tx_pending(p)) {
+            list_remove(&p->active);
+        } else if (atomic_load(&p->remote->header->closed) != 0) {
+            peer_lost(p, NULL);
+        }
+    }
+    return moved;
+}
+
 static bool shm_poll(struct fabric *f)
 {
     bool moved = poll_slots(f);
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
-        if (!p->dying && tx_pending(p)) {
-            moved |= tx_advance(p);
-            if (atomic_load(&p->remote->header->closed) != 0) {
-                peer_lost(p, NULL);
-            }
-        }
+    if (!list_empty(&f->active)) {
+        moved |= poll_active(f);
     }
-    return bury_one(f) || moved;
+    if (f->dying != 0) {
+        moved |= bury_one(f);
+    }
+    return moved;
 }
 
 static int shm_fd(struct fabric *f)
@@ -343,5 +359,5 @@ const struct fabric_ops fabric_shm = {
     .disarm = shm_disarm,
     .bell = shm_bell,
     .info = shm_info,
-    .forked = segment_forked,
+    .fork = segment_fork,
 };

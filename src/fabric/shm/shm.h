@@ -15,6 +15,7 @@
 #ifndef FABRIC_SHM_SHM_H
 #define FABRIC_SHM_SHM_H
 
+#include "base/sys.h"
 #include "fabric/shm/segment.h"
 
 #include <sys/socket.h>
@@ -54,7 +55,8 @@ struct rx_channel {
 
 struct fabric_peer {
     struct fabric *fabric;
-    struct list link; /* fabric->peers */
+    struct list link;   /* fabric->peers */
+    struct list active; /* fabric->active, while a tx of ours waits for it */
     struct nic_peer *np;
     struct fabric_address address;
     int pidfd;        /* -1: watched by its lock instead */
@@ -86,6 +88,8 @@ struct fabric {
     bool asymmetric;
     size_t packet_size;
     struct list peers;
+    struct list active;
+    unsigned dying;   /* peers to be buried */
     struct fabric_peer *by_slot[SLOTS_MAX];
     int epoll_fd, bell_fd, ring_fd;
     uint32_t generation;
@@ -93,6 +97,16 @@ struct fabric {
 };
 
 #define FETCH_PACKETS 16
+
+/* Orders what we published before what we look at next; wall 1. */
+static inline void light_barrier(const struct fabric_peer *p)
+{
+    if (p->fences) {
+        full_fence();
+    } else {
+        compiler_fence();
+    }
+}
 
 /* ---- send.c ---- */
 
