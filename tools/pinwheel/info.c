@@ -7,6 +7,7 @@
 #include "args.h"
 #include "base/options.h"
 #include "commands.h"
+#include "fabric/fabric.h"
 #include "fabric/iface.h"
 #include "json.h"
 #include "ni_limits.h"
@@ -73,13 +74,12 @@ static void gather(struct info *info)
 #endif
 }
 
-/* A peer costs a receiver two channels (requests and responses), each a ring and
- * its packet cells, and a page of bookkeeping. */
+/* What a connection costs, both directions: the fabric knows. */
 static int64_t memory_per_peer(const struct options *o)
 {
-    int64_t ring = o->number[OPT_SHM_RING] * 64;
-    int64_t cells = o->number[OPT_SHM_CELLS] * o->number[OPT_PACKET_SIZE];
-    return 2 * (ring + cells) + 4096;
+    struct fabric_info info;
+    fabric_shm.info(o, &info);
+    return (int64_t)info.peer_memory;
 }
 
 static void nid_text(uint32_t nid, char text[16])
