@@ -257,6 +257,7 @@ struct nic {
     int thread_epoll;
     pthread_t thread;
     _Atomic unsigned empty_polls;
+    _Atomic int64_t spin_ns; /* how long waiting threads spin; learnt */
 };
 
 struct process {

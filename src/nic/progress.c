@@ -146,46 +146,80 @@ static void sleep_on_bell(struct nic *nic, int64_t timeout_ns)
     nic_unlock(nic);
 }
 
-/* How a waiting thread spends its time: it spins, yields, then sleeps. */
+/* One wait of a program thread. */
+struct patience {
+    int64_t spin, yield;    /* how long to spin, and until when to yield */
+    int64_t start, quiet;   /* when it began, when something last happened */
+    bool gave_way;          /* it has yielded or slept */
+};
+
+/* Spinning pays only while the peer runs on another core: a wait that had to give
+ * its core away halves the time that the next one spins, one that did not
+ * doubles it, up to PINWHEEL_SPIN_US. */
+static void learn(struct nic *nic, const struct patience *p)
+{
+    int64_t most = nic->process->options.number[OPT_SPIN_US] * 1000;
+    int64_t spin = p->gave_way ? p->spin / 2 : p->spin * 2 + 1000;
+    atomic_store_explicit(&nic->spin_ns, spin < most ? spin : most, memory_order_relaxed);
+}
+
+enum bide { BIDE_GO_ON, BIDE_READY, BIDE_TIME_OVER };
+
+/* Looks at the clock and gives the core away if it is time for that. ready() may
+ * take what it finds, so it is not asked again once it said yes. */
+static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(void *arg),
+                 void *arg, int64_t timeout_ns)
+{
+    int64_t now = clock_ns();
+    p->start = p->start == 0 ? now : p->start;
+    p->quiet = moved || p->quiet == 0 ? now : p->quiet;
+    int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (now - p->start);
+    if (timeout_ns >= 0 && left <= 0) {
+        return BIDE_TIME_OVER;
+    }
+    if (now - p->quiet < p->spin) {
+        return BIDE_GO_ON;
+    }
+    p->gave_way = true;
+    if (now - p->quiet < p->yield) {
+        sched_yield();
+        return BIDE_GO_ON;
+    }
+    nic_lock(nic);
+    if (ready(arg)) {
+        nic_unlock(nic);
+        return BIDE_READY;
+    }
+    sleep_on_bell(nic, left);
+    p->quiet = clock_ns();
+    return BIDE_GO_ON;
+}
+
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns)
 {
-    const int64_t *o = nic->process->options.number;
-    int64_t spin = o[OPT_SPIN_US] * 1000, yield = spin + o[OPT_YIELD_US] * 1000;
-    int64_t start = 0, quiet_since = 0;
+    int64_t spin = atomic_load_explicit(&nic->spin_ns, memory_order_relaxed);
+    int64_t yield = nic->process->options.number[OPT_YIELD_US] * 1000;
+    struct patience p = {.spin = spin, .yield = spin + yield};
     for (unsigned round = 0;; round++) {
         nic_take_over(nic);
         nic_lock(nic);
         bool moved = nic_advance(nic);
         bool done = ready(arg);
         nic_unlock(nic);
-        if (done) {
+        enum bide next = done ? BIDE_READY : BIDE_GO_ON;
+        /* The clock costs more than a look. */
+        if (!done && round % 16 != 15 && !(round == 0 && timeout_ns == 0)) {
+            cpu_pause();
+        } else if (!done) {
+            next = bide(nic, &p, moved, ready, arg, timeout_ns);
+        }
+        if (next == BIDE_READY) {
+            learn(nic, &p);
             return true;
         }
-        if (round % 16 != 15 && !(round == 0 && timeout_ns == 0)) {
-            cpu_pause();
-            continue; /* the clock costs more than a look */
-        }
-        int64_t now = clock_ns();
-        start = start == 0 ? now : start;
-        quiet_since = moved || quiet_since == 0 ? now : quiet_since;
-        int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (now - start);
-        if (timeout_ns >= 0 && left <= 0) {
+        if (next == BIDE_TIME_OVER) {
             return false;
         }
-        if (now - quiet_since < spin) {
-            continue;
-        }
-        if (now - quiet_since < yield) {
-            sched_yield();
-            continue;
-        }
-        nic_lock(nic);
-        if (ready(arg)) {
-            nic_unlock(nic);
-            return true;
-        }
-        sleep_on_bell(nic, left);
-        quiet_since = clock_ns();
     }
 }
 

@@ -342,6 +342,7 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
     p->in_index = index;
     f->by_slot[index] = p;
     rx_attach(p, slot);
+    KILL_POINT("slot-accepted");
     atomic_store_explicit(&slot->references, p->references, memory_order_release);
     sweep_claims(f);
     return p;

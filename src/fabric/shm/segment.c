@@ -8,6 +8,7 @@
  */
 #include "fabric/shm/segment.h"
 
+#include "base/killpoint.h"
 #include "base/log.h"
 
 #include <dirent.h>
@@ -219,6 +220,7 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
     if (rc != 0) {
         goto fail;
     }
+    KILL_POINT("segment-named");
     pthread_mutex_lock(&own_lock);
     list_push_back(&own_segments, &s->link);
     pthread_mutex_unlock(&own_lock);

@@ -122,6 +122,7 @@ static void shm_close(struct fabric *f)
         struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
         if (p->out != NULL) {
             atomic_store_explicit(&p->out->ready, SLOT_LEFT, memory_order_release);
+            KILL_POINT("slot-left");
             shm_signal(p);
         }
         peer_lost(p, NULL);
