@@ -27,7 +27,8 @@ static void post_target_event(struct rx *rx)
     if ((le->options & PTL_ME_EVENT_CT_COMM) != 0) {
         ct_count(le->ct, rx->fail, (le->options & PTL_ME_EVENT_CT_BYTES) != 0, rx->mlength);
     }
-    if ((le->options & PTL_ME_EVENT_COMM_DISABLE) != 0 ||
+    struct eq_ref eq = rx->ni->pts[le->pt_index].eq;
+    if (!eq_ref_alive(eq) || (le->options & PTL_ME_EVENT_COMM_DISABLE) != 0 ||
         (rx->fail == PTL_NI_OK && (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) != 0)) {
         return;
     }
@@ -46,7 +47,7 @@ static void post_target_event(struct rx *rx)
         .ptl_list = le->list,
         .ni_fail_type = rx->fail,
     };
-    eq_post(rx->ni->pts[le->pt_index].eq, &event);
+    eq_post(eq, &event);
 }
 
 /* Ends the message's use of its entry, and a use-once entry with it. */
@@ -72,7 +73,8 @@ static void finish_entry(struct rx *rx)
         return;
     }
     rx->event_posted = true;
-    if (!is_pending(rx)) {
+    /* A pending message completes nothing; a handler's error is told all the same. */
+    if (!is_pending(rx) || rx->run->fail != PTL_NI_OK) {
         post_target_event(rx);
     }
     rx->response_silent = (rx->le->options & PTL_ME_ACK_DISABLE) != 0;

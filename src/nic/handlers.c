@@ -25,14 +25,29 @@
 
 /* ---- what handlers send ---- */
 
+/* What PtlPut() would refuse. */
+static bool put_sound(const struct ni *ni, const struct hpu_put *put, uint32_t pt,
+                      const struct le *le)
+{
+    if (ni_is_logical(ni) ? put->target.rank >= ni->map_size
+                          : put->target.phys.nid == PTL_NID_ANY || put->target.phys.pid == 0 ||
+                                put->target.phys.pid > PTL_PID_MAX) {
+        return false;
+    }
+    if ((put->ack == PTL_ACK_REQ && ni->pts[le->pt_index].eq.eq == NULL) ||
+        (put->ack == PTL_CT_ACK_REQ && le->ct.ct == NULL)) {
+        return false;
+    }
+    return pt <= UINT16_MAX && put->ack <= PTL_OC_ACK_REQ &&
+           put->length <= ni->limits.max_msg_size;
+}
+
 static int request_put(struct handler_run *run, const struct hpu_put *put, struct request *r)
 {
     struct le *le = run->le;
     struct ni *ni = le->ni;
     uint32_t pt = put->pt_inherited ? le->pt_index : put->pt_index;
-    if (pt > (unsigned)ni->limits.max_pt_index || put->ack > PTL_OC_ACK_REQ ||
-        (ni_is_logical(ni) && put->target.rank >= ni->map_size) ||
-        put->length > ni->limits.max_msg_size) {
+    if (!put_sound(ni, put, pt, le)) {
         return PTL_ARG_INVALID;
     }
     *r = (struct request){
@@ -120,7 +135,9 @@ static bool start_run(struct rx *rx)
         rx->run = calloc(1, sizeof(*rx->run));
         uint8_t *bounce = aligned_alloc(PACKET_ALIGN, nic->packet_size);
         if (rx->run == NULL || bounce == NULL) {
+            free(rx->run);
             free(bounce);
+            rx->run = NULL; /* the next message tries again */
             return false;
         }
         rx->run->bounce = bounce;
@@ -406,6 +423,9 @@ static void conclude(struct rx *rx)
         rx->fail = run->fail;
     } else if (rx->m.type == MESSAGE_GET && run->dropped != 0) {
         rx->fail = PTL_NI_DROPPED;
+    }
+    if (rx->m.type == MESSAGE_GET && rx->fail != PTL_NI_OK) {
+        rx->mlength = 0; /* nothing is sent back */
     }
 }
 

@@ -37,7 +37,7 @@ static void post_send(const struct request *r, ptl_ni_fail_t fail)
         ct_count(r->md->ct, fail, (options & PTL_MD_EVENT_CT_BYTES) != 0, r->length);
     }
     bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
-    if (wanted && (options & PTL_MD_EVENT_SEND_DISABLE) == 0) {
+    if (wanted && (options & PTL_MD_EVENT_SEND_DISABLE) == 0 && eq_ref_alive(request_eq(r))) {
         ptl_event_t event = {.type = PTL_EVENT_SEND,
                              .ni_fail_type = fail,
                              .user_ptr = r->user_ptr,
@@ -57,7 +57,7 @@ static void post_answer(const struct request *r, ptl_ni_fail_t fail, uint64_t ml
         ct_count(r->md->ct, fail, bytes, mlength);
     }
     bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
-    if (wanted && (get || r->ack == PTL_ACK_REQ)) {
+    if (wanted && (get || r->ack == PTL_ACK_REQ) && eq_ref_alive(request_eq(r))) {
         ptl_event_t event = {.type = get ? PTL_EVENT_REPLY : PTL_EVENT_ACK,
                              .ni_fail_type = fail,
                              .user_ptr = r->user_ptr,
@@ -208,10 +208,9 @@ static void enqueue(struct op *op)
 {
     struct nic_peer *peer = op->peer;
     struct nic *nic = peer->nic;
-    op->queued = true;
     nic->queued_program += op->request.origin == FROM_PROGRAM;
     nic->queued_handler += op->request.origin == FROM_HANDLER;
-    if (list_empty(&peer->waiting)) {
+    if (list_empty(&peer->busy)) {
         list_push_back(&nic->busy, &peer->busy);
     }
     list_push_back(&peer->waiting, &op->link);

@@ -108,7 +108,6 @@ struct op {
     struct ni *ni;    /* NULL: its NI was closed; it ends without a sound */
     struct nic_peer *peer;
     struct request request;
-    bool queued;      /* counted against a queue limit */
     bool left;        /* its buffer was given back, SEND was posted */
     bool fabric_has;  /* tx is the fabric's */
     bool expects;     /* a response will come */

@@ -110,14 +110,10 @@ static void uncache(struct nic_peer *p)
 
 static void dequeue(struct op *op)
 {
-    struct nic_peer *p = op->peer;
-    op->queued = false;
-    p->nic->queued_program -= op->request.origin == FROM_PROGRAM;
-    p->nic->queued_handler -= op->request.origin == FROM_HANDLER;
+    struct nic *nic = op->peer->nic;
+    nic->queued_program -= op->request.origin == FROM_PROGRAM;
+    nic->queued_handler -= op->request.origin == FROM_HANDLER;
     list_remove(&op->link);
-    if (list_empty(&p->waiting)) {
-        list_remove(&p->busy);
-    }
 }
 
 static void fail_waiting(struct nic_peer *p)
@@ -127,30 +123,28 @@ static void fail_waiting(struct nic_peer *p)
         dequeue(op);
         op_fail(op, PTL_NI_UNDELIVERABLE);
     }
+    list_remove(&p->busy);
 }
 
 /* Sends what waits for one peer; true if anything went. */
 static bool send_waiting(struct nic_peer *p)
 {
+    struct nic *nic = p->nic;
     bool sent = false;
     while (!list_empty(&p->waiting)) {
         struct op *op = container_of(p->waiting.next, struct op, link);
         enum op_origin origin = op->request.origin;
-        /* op_send() may end the op, so it leaves the queue first. */
-        dequeue(op);
+        list_remove(&op->link); /* op_send() may end the op */
         if (!op_send(op)) {
-            op->queued = true;
-            p->nic->queued_program += origin == FROM_PROGRAM;
-            p->nic->queued_handler += origin == FROM_HANDLER;
-            if (list_empty(&p->waiting)) {
-                list_push_back(&p->nic->busy, &p->busy);
-            }
             list_insert_after(&p->waiting, &op->link);
-            break;
+            return sent;
         }
+        nic->queued_program -= origin == FROM_PROGRAM;
+        nic->queued_handler -= origin == FROM_HANDLER;
+        nic->news = true; /* a program thread may wait for a place */
         sent = true;
-        p->nic->news = true; /* a program thread may wait for a place */
     }
+    list_remove(&p->busy);
     return sent;
 }
 
