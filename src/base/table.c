@@ -56,7 +56,7 @@ static int open_chunk(struct table *t)
     }
     t->free_head = first;
     t->free_tail = first + count - 1;
-    __atomic_store_n(&t->opened, first + count, __ATOMIC_RELEASE);
+    atomic_store_explicit(&t->opened, first + count, memory_order_release);
     return 0;
 }
 
@@ -75,7 +75,8 @@ void *table_add(struct table *t)
     memset((char *)s + sizeof(*s), 0, t->stride - sizeof(*s));
     s->generation = generation;
     t->used++;
-    __atomic_store_n(&s->handle, handle_make(t->kind, t->ni, generation, index), __ATOMIC_RELEASE);
+    atomic_store_explicit(&s->handle, handle_make(t->kind, t->ni, generation, index),
+                          memory_order_release);
     return s;
 }
 
@@ -83,7 +84,7 @@ void table_drop(struct table *t, void *object)
 {
     struct table_slot *s = object;
     uint32_t index = handle_index(s->handle);
-    __atomic_store_n(&s->handle, 0, __ATOMIC_RELEASE);
+    atomic_store_explicit(&s->handle, 0, memory_order_release);
     s->next_free = NO_SLOT;
     if (t->free_tail == NO_SLOT) {
         t->free_head = index;

@@ -15,6 +15,7 @@
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -67,7 +68,7 @@ struct table {
     unsigned ni;
     uint32_t limit;  /* objects at most */
     uint32_t used;   /* objects in use */
-    uint32_t opened; /* slots that were ever in use or wait in the free list */
+    _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list */
     uint32_t free_head, free_tail;
     size_t stride;
     char *chunks[(HANDLE_MAX_INDEX + 1) / TABLE_CHUNK];
@@ -97,11 +98,11 @@ static inline struct table_slot *table_at(const struct table *t, uint32_t index)
 static inline void *table_get(const struct table *t, uint32_t handle)
 {
     uint32_t index = handle_index(handle);
-    if (index >= __atomic_load_n(&t->opened, __ATOMIC_ACQUIRE)) {
+    if (index >= atomic_load_explicit(&t->opened, memory_order_acquire)) {
         return NULL;
     }
     struct table_slot *s = table_at(t, index);
-    return __atomic_load_n(&s->handle, __ATOMIC_ACQUIRE) == handle && handle != 0 ? s : NULL;
+    return atomic_load_explicit(&s->handle, memory_order_acquire) == handle && handle != 0 ? s : NULL;
 }
 
 /* table_next() returns the object in use at or after *index and moves *index

@@ -33,7 +33,7 @@ static void post_target_event(struct rx *rx)
         return;
     }
     ptl_event_t event = {
-        .start = (char *)le->start + rx->offset,
+        .start = memory_at(le->start, rx->offset),
         .user_ptr = le->user_ptr,
         .hdr_data = get ? 0 : rx->m.hdr_data,
         .match_bits = rx->m.match_bits,
@@ -119,7 +119,7 @@ static enum rx_step send_reply(struct rx *rx)
     }
     fill_response(rx, MESSAGE_REPLY, &rx->reply);
     if (rx->fail == PTL_NI_OK) {
-        rx->reply.base = (char *)rx->le->start + rx->offset;
+        rx->reply.base = memory_at(rx->le->start, rx->offset);
         rx->reply.length = rx->mlength;
     }
     switch (nic->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &rx->reply)) {

@@ -53,7 +53,7 @@ static int request_put(struct handler_run *run, const struct hpu_put *put, struc
     *r = (struct request){
         .kind = OP_PUT,
         .origin = FROM_HANDLER,
-        .base = put->from_host ? (char *)le->start + put->host_offset : put->local,
+        .base = put->from_host ? memory_at(le->start, put->host_offset) : put->local,
         .length = put->length,
         .ack = put->ack,
         .target = put->target,
@@ -206,7 +206,7 @@ static void deposit_all(struct rx *rx)
 {
     if (rx->m.type == MESSAGE_PUT) {
         rx->f.sink = RX_DEPOSIT;
-        rx->f.base = (char *)rx->le->start + rx->offset;
+        rx->f.base = memory_at(rx->le->start, rx->offset);
         rx->f.room = rx->mlength;
     }
 }
@@ -370,7 +370,7 @@ static void deposit_packet(struct rx *rx, const uint8_t *data, uint64_t offset, 
     uint64_t n = length - skip;
     uint64_t room = to < rx->mlength ? rx->mlength - to : 0;
     n = n < room ? n : room;
-    if (nic_copy((char *)rx->le->start + rx->offset + to, data + skip, n) != 0) {
+    if (nic_copy(memory_at(rx->le->start, rx->offset + to), data + skip, n) != 0) {
         run->fail = PTL_NI_SEGV;
         rx->f.sink = RX_DISCARD;
     }

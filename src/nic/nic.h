@@ -36,6 +36,14 @@
 struct ni;
 struct nic;
 
+/* memory_at() is an address in memory that a program or a peer has named: a
+ * range may start at null and span the address space, so this is arithmetic on
+ * addresses, not on pointers into an object. */
+static inline void *memory_at(const void *start, uint64_t offset)
+{
+    return (void *)((uintptr_t)start + offset);
+}
+
 /* ---- event queues and counters ---- */
 
 struct eq {

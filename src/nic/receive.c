@@ -199,7 +199,7 @@ static enum rx_step request_header(struct rx *rx)
     }
     if (rx->fail == PTL_NI_OK && rx->m.type == MESSAGE_PUT) {
         rx->f.sink = RX_DEPOSIT;
-        rx->f.base = (char *)rx->le->start + rx->offset;
+        rx->f.base = memory_at(rx->le->start, rx->offset);
         rx->f.room = rx->mlength;
     }
     return RX_GO;

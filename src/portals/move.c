@@ -43,7 +43,7 @@ int api_request(struct request *r, ptl_handle_md_t md_handle, ptl_size_t local_o
         return PTL_ARG_INVALID;
     }
     r->md = md;
-    r->base = (char *)md->start + local_offset;
+    r->base = memory_at(md->start, local_offset);
     return PTL_OK;
 }
 

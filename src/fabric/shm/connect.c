@@ -281,7 +281,7 @@ static void vacate_slot(struct fabric_peer *p)
     struct fabric *f = p->fabric;
     f->by_slot[p->in_index] = NULL;
     clear_bit(f, p->in_index);
-    if (p->broken && !p->same_process) {
+    if (p->broken && p->remote != NULL && segment_alive(p->remote)) {
         atomic_store(&f->segment->header->owner[p->in_index], OWNER_BANNED);
     } else {
         clear_slot(f, p->in, p->in_index);

@@ -155,7 +155,7 @@ static enum fabric_status read_peer(struct fabric_peer *p, void *to, uint64_t fr
     f->up->unlock(f->nic);
     for (uint64_t done = 0; done < n && status == FABRIC_OK;) {
         size_t run = n - done < REFERENCE_RUN ? n - done : REFERENCE_RUN;
-        struct iovec local = {(char *)to + done, run};
+        struct iovec local = {(void *)((uintptr_t)to + done), run};
         struct iovec remote = {(void *)(uintptr_t)(from + done), run};
         ssize_t got = process_vm_readv(process, &local, 1, &remote, 1, 0);
         KILL_POINT("reference-read");
@@ -241,7 +241,7 @@ static enum rx_step place(struct fabric_peer *p, struct rx_channel *r, uint8_t *
     }
     if (r->moved < rx->room) {
         uint64_t fit = rx->room - r->moved < n ? rx->room - r->moved : n;
-        if (nic_copy((char *)rx->base + r->moved, data, fit) != 0) {
+        if (nic_copy((void *)((uintptr_t)rx->base + r->moved), data, fit) != 0) {
             r->status = FABRIC_SEGV;
         }
     }

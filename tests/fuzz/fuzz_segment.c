@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Fuzzes everything that a NIC reads from shared memory.
+ *
+ * First half of the inputs: a hostile peer of our own uid claims a slot of a live
+ * NIC's segment and writes what the input says into rings, cells, indices,
+ * identity and the bell line, again and again while the NIC looks.
+ * Second half: the hostile peer's own segment; its header, then what our channel
+ * to it would read. In both the NIC must go on serving itself afterwards.
+ *
+ * An input is a list of writes: where (1), offset (2), length (1), bytes.
+ */
+#include "fuzz.h"
+
+#include "fabric/shm/layout.h"
+#include "portals4.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HOSTILE_PID 61000u
+#define TARGET_PT 5
+#define LOOKS 3
+
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "fuzz_segment: %s does not hold (line %d)\n", #condition, __LINE__);   \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
+
+struct mapping {
+    bool vandalised; /* the bell line or the owners were written over: no promise holds */
+    int fd;
+    uint8_t *base;
+    size_t bytes;
+    char path[512];
+};
+
+static ptl_handle_ni_t ni;
+static ptl_handle_ct_t ct;
+static ptl_handle_md_t md;
+static ptl_process_t self;
+static uint8_t memory[8192];
+
+static void open_nic(void)
+{
+    ptl_pt_index_t pt;
+    ptl_handle_me_t entry;
+    MUST(PtlInit() == PTL_OK);
+    MUST(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_PHYSICAL, PTL_PID_ANY, NULL, NULL,
+                   &ni) == PTL_OK);
+    MUST(PtlGetPhysId(ni, &self) == PTL_OK);
+    MUST(PtlCTAlloc(ni, &ct) == PTL_OK);
+    MUST(PtlPTAlloc(ni, 0, PTL_EQ_NONE, TARGET_PT, &pt) == PTL_OK);
+    ptl_me_t me = {.start = memory,
+                   .length = sizeof(memory),
+                   .ct_handle = ct,
+                   .uid = PTL_UID_ANY,
+                   .options = PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_EVENT_CT_COMM,
+                   .match_id.phys = {PTL_NID_ANY, PTL_PID_ANY},
+                   .ignore_bits = ~0ull};
+    MUST(PtlMEAppend(ni, pt, &me, PTL_PRIORITY_LIST, NULL, &entry) == PTL_OK);
+    ptl_md_t all = {NULL, PTL_SIZE_MAX, PTL_MD_EVENT_SEND_DISABLE, PTL_EQ_NONE, PTL_CT_NONE};
+    MUST(PtlMDBind(ni, &all, &md) == PTL_OK);
+}
+
+static void close_nic(void)
+{
+    PtlNIFini(ni);
+    PtlFini();
+}
+
+static void look(void)
+{
+    ptl_ct_event_t value;
+    for (int i = 0; i < LOOKS; i++) {
+        MUST(PtlCTGet(ct, &value) == PTL_OK);
+    }
+}
+
+/* The NIC still serves: a put to itself arrives. What hostile messages counted
+ * meanwhile is no concern. */
+static void still_serves(void)
+{
+    static uint64_t number;
+    uint64_t from = ++number * 0x9e3779b97f4a7c15ull, to = 0;
+    for (int i = 0; i < 200000 && to != from; i++) {
+        if (i % 1000 == 0) {
+            MUST(PtlPut(md, (ptl_size_t)(uintptr_t)&from, 8, PTL_NO_ACK_REQ, self, TARGET_PT, 0,
+                        64, NULL, 0) == PTL_OK);
+        }
+        look();
+        memcpy(&to, memory + 64, 8);
+    }
+    MUST(to == from);
+}
+
+/* Finds the segment of the NIC, and from its name that of any other PID. */
+static bool find_segment(char *path, size_t size, uint32_t pid)
+{
+    char tail[64];
+    snprintf(tail, sizeof(tail), "-%08x-%u", self.phys.nid, self.phys.pid);
+    DIR *d = opendir("/dev/shm");
+    MUST(d != NULL);
+    bool found = false;
+    for (struct dirent *e; !found && (e = readdir(d)) != NULL;) {
+        size_t n = strlen(e->d_name), k = strlen(tail);
+        if (n > k && strncmp(e->d_name, "pinwheel-", 9) == 0 && strcmp(e->d_name + n - k, tail) == 0) {
+            snprintf(path, size, "/dev/shm/%.*s-%08x-%u", (int)(n - k), e->d_name, self.phys.nid, pid);
+            found = true;
+        }
+    }
+    closedir(d);
+    return found;
+}
+
+static void map_all(struct mapping *m)
+{
+    struct stat st;
+    MUST(fstat(m->fd, &st) == 0);
+    m->bytes = (size_t)st.st_size;
+    m->base = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
+    MUST(m->base != MAP_FAILED);
+}
+
+static void unmap(struct mapping *m)
+{
+    munmap(m->base, m->bytes);
+    close(m->fd);
+}
+
+/* Carries out one write of the input; false at its end. */
+static bool next_write(struct mapping *m, uint8_t *slot, size_t slot_bytes, const uint8_t **data,
+                       size_t *size)
+{
+    struct segment_header *h = (struct segment_header *)m->base;
+    if (*size < 4) {
+        return false;
+    }
+    const uint8_t *d = *data;
+    size_t offset = (size_t)d[1] << 8 | d[2], length = d[3];
+    uint8_t *area = slot;
+    size_t room = slot_bytes;
+    switch (d[0] % 8) {
+    case 0: /* the slot's identity and indices */
+        room = SLOT_HEADER_BYTES;
+        break;
+    case 1: /* the bell line and the owners */
+        area = (uint8_t *)&h->bell;
+        room = sizeof(*h) - offsetof(struct segment_header, bell);
+        m->vandalised = true;
+        break;
+    case 2: /* the start of the ring of requests, of responses */
+        area = slot + SLOT_HEADER_BYTES;
+        room = 256;
+        break;
+    case 3:
+        area = slot_ring((struct slot *)slot, 1, h->info.ring_lines % 65536);
+        room = 256;
+        break;
+    default:
+        break;
+    }
+    *data += 4;
+    *size -= 4;
+    length = length < *size ? length : *size;
+    if (area < slot && area < m->base) {
+        return true;
+    }
+    offset %= room;
+    length = length < room - offset ? length : room - offset;
+    if (area + offset + length <= m->base + m->bytes) {
+        memcpy(area + offset, *data, length);
+    }
+    *data += length;
+    *size -= length;
+    return true;
+}
+
+static void hostile_sender(const uint8_t *data, size_t size)
+{
+    struct mapping m = {.vandalised = false};
+    MUST(find_segment(m.path, sizeof(m.path), self.phys.pid));
+    m.fd = open(m.path, O_RDWR | O_CLOEXEC);
+    MUST(m.fd >= 0);
+    map_all(&m);
+    struct segment_header *h = (struct segment_header *)m.base;
+    unsigned index = h->info.slots - 1;
+    size_t bytes = h->info.slot_bytes, at = SEGMENT_HEADER_BYTES + index * bytes;
+    MUST(posix_fallocate(m.fd, (off_t)at, (off_t)bytes) == 0);
+    struct slot *slot = (struct slot *)(m.base + at);
+    h->owner[index] = (uint64_t)self.phys.nid << 32 | HOSTILE_PID;
+    slot->nid = self.phys.nid;
+    slot->pid = HOSTILE_PID;
+    slot->incarnation = 4711;
+    atomic_store(&slot->ready, SLOT_READY);
+    while (next_write(&m, (uint8_t *)slot, bytes, &data, &size)) {
+        atomic_fetch_or(&h->bitmap[index / 64], 1ull << index % 64);
+        look();
+    }
+    atomic_store(&slot->ready, SLOT_LEFT);
+    atomic_fetch_or(&h->bitmap[index / 64], 1ull << index % 64);
+    look();
+    if (!m.vandalised) {
+        still_serves();
+    }
+    unmap(&m);
+}
+
+/* A segment that looks right at first, under the hostile PID. */
+static void make_segment(struct mapping *m)
+{
+    struct segment_info info = {
+        .magic = SEGMENT_MAGIC,
+        .version = SEGMENT_VERSION,
+        .header_bytes = sizeof(struct segment_header),
+        .incarnation = 4712,
+        .cookie = 1,
+        .cookie_at = 8,
+        .nid = self.phys.nid,
+        .pid = HOSTILE_PID,
+        .process = getpid(),
+        .slots = 2,
+        .ring_lines = 8,
+        .cells = 2,
+        .cell_size = 64,
+    };
+    info.slot_bytes = slot_size(info.ring_lines, info.cells, info.cell_size);
+    info.file_bytes = SEGMENT_HEADER_BYTES + info.slots * info.slot_bytes;
+    MUST(find_segment(m->path, sizeof(m->path), HOSTILE_PID));
+    unlink(m->path);
+    m->fd = open(m->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    MUST(m->fd >= 0 && flock(m->fd, LOCK_EX | LOCK_NB) == 0);
+    MUST(posix_fallocate(m->fd, 0, (off_t)info.file_bytes) == 0);
+    map_all(m);
+    memcpy(m->base, &info, sizeof(info));
+}
+
+static void hostile_receiver(const uint8_t *data, size_t size)
+{
+    struct mapping m = {.vandalised = false};
+    make_segment(&m);
+    if (size > 2 && data[0] % 2 == 0) { /* else the header stays right */
+        size_t at = data[1] % sizeof(struct segment_info);
+        m.base[at] ^= data[2];
+    }
+    ptl_process_t hostile = {.phys = {self.phys.nid, HOSTILE_PID}};
+    size_t slot_bytes = slot_size(8, 2, 64);
+    static uint8_t payload[4096];
+    for (int i = 0; i < 4; i++) {
+        MUST(PtlPut(md, (ptl_size_t)(uintptr_t)payload, i % 2 ? 8 : 700, PTL_OC_ACK_REQ, hostile,
+                    TARGET_PT, 0, 0, NULL, 0) == PTL_OK);
+        look();
+        next_write(&m, m.base + SEGMENT_HEADER_BYTES, slot_bytes, &data, &size);
+        look();
+    }
+    still_serves();
+    unlink(m.path);
+    unmap(&m);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    setenv("PINWHEEL_SHM_PEERS", "4", 1);
+    setenv("PINWHEEL_SHM_RING", "16", 1);
+    setenv("PINWHEEL_SHM_CELLS", "4", 1);
+    setenv("PINWHEEL_PACKET_SIZE", "256", 1);
+    setenv("PINWHEEL_LINGER_MS", "0", 1);
+    setenv("PINWHEEL_CONNECT_MS", "0", 1);
+    setenv("PINWHEEL_LOG", "none", 1);
+    if (size == 0) {
+        return 0;
+    }
+    open_nic();
+    if (data[0] % 4 != 3) {
+        hostile_sender(data + 1, size - 1);
+    } else {
+        hostile_receiver(data + 1, size - 1);
+    }
+    close_nic();
+    return 0;
+}
+
+/* A well-formed put or get, inline or through cells, as a sender would write it. */
+size_t fuzz_seed(uint64_t number, uint8_t *data, size_t max)
+{
+    if (max < 512) {
+        return 0;
+    }
+    size_t n = 0;
+    data[n++] = (uint8_t)number;
+    struct record r = {0};
+    bool cells = number % 3 == 1;
+    uint8_t header[FABRIC_HEADER] = {[0] = number % 3 == 2 ? 2 : 1, [1] = 2, [2] = 1, [4] = TARGET_PT,
+                                     [8] = 1, [16] = cells ? 200 : 8};
+    memcpy(r.header, header, sizeof(header));
+    r.length = cells ? 200 : 0x1122334455667788;
+    uint32_t word = cells ? record_word(RECORD_CELLS, 0, 1)
+                    : number % 3 == 2 ? record_word(RECORD_INLINE, 0, 1)
+                                      : record_word(RECORD_INLINE, 8, 1);
+    if (number % 3 == 2) {
+        r.header[16] = 100; /* a get of 100 bytes */
+    }
+    /* Payload first, then the record's body, then its word. */
+    if (cells) {
+        uint16_t at = offsetof(struct slot, channel) + offsetof(struct channel_index, cells_tail);
+        uint8_t tail[] = {0, (uint8_t)(at >> 8), (uint8_t)at, 8, 1, 0, 0, 0, 0, 0, 0, 0};
+        memcpy(data + n, tail, sizeof(tail));
+        n += sizeof(tail);
+    }
+    uint8_t where[] = {2, 0, 8, 56};
+    memcpy(data + n, where, 4);
+    memcpy(data + n + 4, (uint8_t *)&r + 8, 56);
+    n += 60;
+    uint8_t first[] = {2, 0, 0, 4};
+    memcpy(data + n, first, 4);
+    memcpy(data + n + 4, &word, 4);
+    return n + 8;
+}
