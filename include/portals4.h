@@ -81,13 +81,13 @@ extern "C" {
 /* ---- Base types (3.3) ------------------------------------------------------ */
 
 typedef uint64_t ptl_size_t;
-typedef uint32_t ptl_pt_index_t;   /* index into the portal table */
+typedef uint32_t ptl_pt_index_t; /* index into the portal table */
 typedef uint64_t ptl_match_bits_t;
-typedef uint64_t ptl_hdr_data_t;   /* travels with a put, seen in the target's event */
-typedef unsigned int ptl_time_t;   /* milliseconds */
+typedef uint64_t ptl_hdr_data_t; /* travels with a put, seen in the target's event */
+typedef unsigned int ptl_time_t; /* milliseconds */
 typedef unsigned int ptl_interface_t;
-typedef uint32_t ptl_nid_t;        /* an IPv4 address in host byte order */
-typedef uint32_t ptl_pid_t;        /* 1 .. PTL_PID_MAX, unique on its nid */
+typedef uint32_t ptl_nid_t; /* an IPv4 address in host byte order */
+typedef uint32_t ptl_pid_t; /* 1 .. PTL_PID_MAX, unique on its nid */
 typedef uint32_t ptl_rank_t;
 typedef uint32_t ptl_uid_t;
 
@@ -130,7 +130,7 @@ typedef union {
 #define PTL_PT_ANY 0xffffffffU
 #define PTL_RANK_ANY 0xffffffffU
 #define PTL_TIME_FOREVER 0xffffffffU
-#define PTL_SIZE_MAX UINT64_MAX /* as an MD's or entry's length: to the end of the address space */
+#define PTL_SIZE_MAX UINT64_MAX /* as a length: to the end of the address space */
 
 /* Return codes (3.4). */
 enum ptl_retvals {
@@ -150,7 +150,7 @@ enum ptl_retvals {
     PTL_PT_EQ_NEEDED = 13,   /* flow control needs an event queue */
     PTL_PT_IN_USE = 14,      /* the index is allocated, or (PtlPTFree) has entries */
     PTL_ABORTED = 15,
-    PTL_INTERRUPTED = 16, /* of Portals before 4.3; never returned */
+    PTL_INTERRUPTED = 16,               /* of Portals before 4.3; never returned */
     PTL_STATUS_LAST = PTL_PT_IN_USE + 1 /* historic: does not count the two before it */
 };
 
@@ -169,14 +169,14 @@ enum ptl_retvals {
 /* How an operation ended: ptl_event_t.ni_fail_type. */
 enum ptl_ni_fail {
     PTL_NI_OK = 0,
-    PTL_NI_UNDELIVERABLE = 1,   /* the target cannot be reached, or vanished meanwhile */
-    PTL_NI_DROPPED = 2,         /* no entry matched, or no such portal table entry */
-    PTL_NI_PT_DISABLED = 3,     /* the portal table entry is disabled */
-    PTL_NI_PERM_VIOLATION = 4,  /* the matching entry is for another uid */
-    PTL_NI_OP_VIOLATION = 5,    /* the matching entry does not allow this operation */
-    PTL_NI_NO_MATCH = 6,        /* a search found nothing */
-    PTL_NI_SEGV = 7,            /* memory of the initiator or the target is not accessible */
-    PTL_NI_TARGET_INVALID = 8   /* of other implementations; never reported */
+    PTL_NI_UNDELIVERABLE = 1,  /* the target cannot be reached, or vanished meanwhile */
+    PTL_NI_DROPPED = 2,        /* no entry matched, or no such portal table entry */
+    PTL_NI_PT_DISABLED = 3,    /* the portal table entry is disabled */
+    PTL_NI_PERM_VIOLATION = 4, /* the matching entry is for another uid */
+    PTL_NI_OP_VIOLATION = 5,   /* the matching entry does not allow this operation */
+    PTL_NI_NO_MATCH = 6,       /* a search found nothing */
+    PTL_NI_SEGV = 7,           /* memory of the initiator or the target is not accessible */
+    PTL_NI_TARGET_INVALID = 8  /* of other implementations; never reported */
 };
 
 /* Status registers of an interface, PtlNIStatus. */
@@ -211,26 +211,26 @@ typedef int ptl_sr_value_t;
 #define PTL_MD_EVENT_CT_BYTES (1U << 14)       /* count bytes instead of successes */
 
 /* ME options; those of the first group hold for LEs too, under PTL_LE_ names. */
-#define PTL_ME_OP_PUT (1U << 1)                  /* puts may land here */
-#define PTL_ME_OP_GET (1U << 2)                  /* gets may read here */
-#define PTL_ME_USE_ONCE (1U << 3)                /* unlinked by its first message */
-#define PTL_ME_UNEXPECTED_HDR_DISABLE (1U << 4)  /* for overflow lists; no effect */
-#define PTL_ME_IS_ACCESSIBLE (1U << 5)           /* a promise, not needed */
-#define PTL_ME_EVENT_LINK_DISABLE (1U << 6)      /* no LINK event */
-#define PTL_ME_EVENT_COMM_DISABLE (1U << 7)      /* no PUT and GET events */
-#define PTL_ME_EVENT_FLOWCTRL_DISABLE (1U << 8)  /* no PT_DISABLED events */
-#define PTL_ME_EVENT_SUCCESS_DISABLE (1U << 9)   /* PUT and GET events only for failures */
-#define PTL_ME_EVENT_OVER_DISABLE (1U << 10)     /* no ..._OVERFLOW events */
-#define PTL_ME_EVENT_UNLINK_DISABLE (1U << 11)   /* no AUTO_UNLINK and AUTO_FREE events */
-#define PTL_ME_EVENT_CT_COMM (1U << 12)          /* count PUTs and GETs */
-#define PTL_ME_EVENT_CT_OVERFLOW (1U << 13)      /* count ..._OVERFLOWs */
-#define PTL_ME_EVENT_CT_BYTES (1U << 14)         /* count bytes (mlength) instead of successes */
-#define PTL_ME_ACK_DISABLE (1U << 19)            /* no ack of what lands here, even if asked for */
+#define PTL_ME_OP_PUT (1U << 1)                 /* puts may land here */
+#define PTL_ME_OP_GET (1U << 2)                 /* gets may read here */
+#define PTL_ME_USE_ONCE (1U << 3)               /* unlinked by its first message */
+#define PTL_ME_UNEXPECTED_HDR_DISABLE (1U << 4) /* for overflow lists; no effect */
+#define PTL_ME_IS_ACCESSIBLE (1U << 5)          /* a promise, not needed */
+#define PTL_ME_EVENT_LINK_DISABLE (1U << 6)     /* no LINK event */
+#define PTL_ME_EVENT_COMM_DISABLE (1U << 7)     /* no PUT and GET events */
+#define PTL_ME_EVENT_FLOWCTRL_DISABLE (1U << 8) /* no PT_DISABLED events */
+#define PTL_ME_EVENT_SUCCESS_DISABLE (1U << 9)  /* PUT and GET events only for failures */
+#define PTL_ME_EVENT_OVER_DISABLE (1U << 10)    /* no ..._OVERFLOW events */
+#define PTL_ME_EVENT_UNLINK_DISABLE (1U << 11)  /* no AUTO_UNLINK and AUTO_FREE events */
+#define PTL_ME_EVENT_CT_COMM (1U << 12)         /* count PUTs and GETs */
+#define PTL_ME_EVENT_CT_OVERFLOW (1U << 13)     /* count ..._OVERFLOWs */
+#define PTL_ME_EVENT_CT_BYTES (1U << 14)        /* count bytes (mlength) instead of successes */
+#define PTL_ME_ACK_DISABLE (1U << 19)           /* no ack of what lands here, even if asked for */
 /* ME only. */
-#define PTL_ME_MANAGE_LOCAL (1U << 15)           /* the entry keeps the offset, see ptl_me_t */
-#define PTL_ME_NO_TRUNCATE (1U << 16)            /* too long a message does not match */
-#define PTL_ME_MAY_ALIGN (1U << 17)              /* a permission with MANAGE_LOCAL, not used */
-#define PTL_ME_LOCAL_INC_UH_RLENGTH (1U << 18)   /* for unexpected headers; no effect */
+#define PTL_ME_MANAGE_LOCAL (1U << 15)         /* the entry keeps the offset, see ptl_me_t */
+#define PTL_ME_NO_TRUNCATE (1U << 16)          /* too long a message does not match */
+#define PTL_ME_MAY_ALIGN (1U << 17)            /* a permission with MANAGE_LOCAL, not used */
+#define PTL_ME_LOCAL_INC_UH_RLENGTH (1U << 18) /* for unexpected headers; no effect */
 
 #define PTL_LE_OP_PUT PTL_ME_OP_PUT
 #define PTL_LE_OP_GET PTL_ME_OP_GET
@@ -256,7 +256,7 @@ enum ptl_ack_req {
     PTL_NO_ACK_REQ = 0,
     PTL_ACK_REQ = 1,    /* an ACK event, also counted with PTL_MD_EVENT_CT_ACK */
     PTL_CT_ACK_REQ = 2, /* counted only; bytes with PTL_MD_EVENT_CT_BYTES */
-    PTL_OC_ACK_REQ = 3  /* counted only, as "completed", even if dropped; never bytes */
+    PTL_OC_ACK_REQ = 3  /* counted only, and never in bytes: the target is done with it */
 };
 
 /* Operations and types of atomics. No function of this version takes them. */
@@ -332,10 +332,10 @@ typedef struct {
     int max_mds;
     int max_cts;
     int max_eqs;
-    int max_pt_index;           /* the last valid index, at least 63 */
-    int max_iovecs;             /* 0 */
-    int max_list_size;          /* entries of one list */
-    int max_triggered_ops;      /* waiting at a time */
+    int max_pt_index;                 /* the last valid index, at least 63 */
+    int max_iovecs;                   /* 0 */
+    int max_list_size;                /* entries of one list */
+    int max_triggered_ops;            /* waiting at a time */
     ptl_size_t max_msg_size;          /* bytes of one put or get */
     ptl_size_t max_atomic_size;       /* 0 */
     ptl_size_t max_fetch_atomic_size; /* 0 */
@@ -412,11 +412,11 @@ typedef struct {
  */
 typedef struct {
     void *start;
-    void *user_ptr;         /* of the operation (initiator) or the entry (target) */
+    void *user_ptr; /* of the operation (initiator) or the entry (target) */
     ptl_hdr_data_t hdr_data;
     ptl_match_bits_t match_bits;
-    ptl_size_t rlength;     /* requested */
-    ptl_size_t mlength;     /* moved, at most rlength */
+    ptl_size_t rlength; /* requested */
+    ptl_size_t mlength; /* moved, at most rlength */
     ptl_size_t remote_offset;
     ptl_process_t initiator; /* rank on a logical interface */
     ptl_uid_t uid;           /* of the initiator */
@@ -551,8 +551,7 @@ PTL_EXPORT int PtlGetPhysId(ptl_handle_ni_t ni_handle, ptl_process_t *id);
  * address space and a local offset is an address. PTL_ARG_INVALID: unknown
  * options, PTL_IOVEC, an event queue or a counter of another interface.
  * PTL_NO_SPACE: limit max_mds. */
-PTL_EXPORT int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md,
-                         ptl_handle_md_t *md_handle);
+PTL_EXPORT int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md_handle);
 
 /* PtlMDRelease frees an MD. PTL_IN_USE: operations on it are under way, or wait
  * for a trigger. */
@@ -652,8 +651,8 @@ PTL_EXPORT int PtlPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_si
 /* PtlGet fetches bytes of the target's entry into an MD. A REPLY event tells
  * that they are there. Otherwise as PtlPut. */
 PTL_EXPORT int PtlGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
-                      ptl_process_t target_id, ptl_pt_index_t pt_index,
-                      ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr);
+                      ptl_process_t target_id, ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                      ptl_size_t remote_offset, void *user_ptr);
 
 /* ---- Triggered operations (3.16) ------------------------------------------- */
 

@@ -2,40 +2,11 @@
 /* The JSON writer; see json.h. */
 #include "json.h"
 
-#include <inttypes.h>
-#include <stddef.h>
+#include "utf8.h"
 
-/* The length of the UTF-8 sequence that starts at s, 0 if there is none
- * (RFC 3629: no overlong forms, no surrogates, nothing above U+10FFFF). */
-static size_t utf8_length(const unsigned char *s)
-{
-    unsigned low = 0x80, high = 0xbf; /* of the second byte */
-    size_t length;
-    if (s[0] < 0x80) {
-        return 1;
-    } else if (s[0] >= 0xc2 && s[0] <= 0xdf) {
-        length = 2;
-    } else if (s[0] >= 0xe0 && s[0] <= 0xef) {
-        length = 3;
-        low = s[0] == 0xe0 ? 0xa0 : low;
-        high = s[0] == 0xed ? 0x9f : high;
-    } else if (s[0] >= 0xf0 && s[0] <= 0xf4) {
-        length = 4;
-        low = s[0] == 0xf0 ? 0x90 : low;
-        high = s[0] == 0xf4 ? 0x8f : high;
-    } else {
-        return 0;
-    }
-    if (s[1] < low || s[1] > high) {
-        return 0;
-    }
-    for (size_t i = 2; i < length; i++) {
-        if (s[i] < 0x80 || s[i] > 0xbf) {
-            return 0;
-        }
-    }
-    return length;
-}
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
 
 static void write_string(FILE *to, const char *text)
 {
@@ -135,6 +106,16 @@ void json_unsigned(struct json *j, const char *name, uint64_t value)
 {
     begin_value(j, name);
     fprintf(j->to, "%" PRIu64, value);
+}
+
+void json_real(struct json *j, const char *name, double value)
+{
+    if (!isfinite(value)) {
+        json_null(j, name);
+        return;
+    }
+    begin_value(j, name);
+    fprintf(j->to, "%.6g", value);
 }
 
 void json_bool(struct json *j, const char *name, bool value)

@@ -26,6 +26,7 @@ void json_close_array(struct json *j);
 void json_string(struct json *j, const char *name, const char *value);
 void json_number(struct json *j, const char *name, int64_t value);
 void json_unsigned(struct json *j, const char *name, uint64_t value);
+void json_real(struct json *j, const char *name, double value); /* 6 digits; null if not finite */
 void json_bool(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
 

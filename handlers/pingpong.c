@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Ping-pong answered by the NIC; see pingpong.h. */
+#include "pingpong.h"
+
+#include "spin_handler.h"
+
+/* ---- Handlers ---- */
+
+__handler static int pingpong_header(const ptl_header_t h, void *state)
+{
+    struct pingpong_state *s = state;
+    s->client = h.source_id;
+    s->length = h.length;
+    return PROCESS_DATA;
+}
+PTL_HANDLER(pingpong_header);
+
+/* Sends a packet back from where it lies, to the place it has in the message. */
+__handler static int pingpong_packet(const ptl_payload_t p, void *state)
+{
+    const struct pingpong_state *s = state;
+    int rc = PtlHandlerPutFromDevice(p.base, p.length, PTL_NO_ACK_REQ, s->client, s->answer_bits,
+                                     p.offset, NULL, 0);
+    return rc == PTL_OK ? SUCCESS : FAIL;
+}
+PTL_HANDLER(pingpong_packet);
+
+/* The whole ping is in the entry's memory now. */
+__handler static int pingpong_stored(ptl_size_t dropped_bytes, bool flow_control_triggered,
+                                     void *state)
+{
+    const struct pingpong_state *s = state;
+    if (dropped_bytes != 0 || flow_control_triggered) {
+        return FAIL;
+    }
+    int rc =
+        PtlHandlerPutFromHost(0, s->length, PTL_NO_ACK_REQ, s->client, s->answer_bits, 0, NULL, 0);
+    return rc == PTL_OK ? SUCCESS : FAIL;
+}
+PTL_HANDLER(pingpong_stored);
+
+/* ---- Host ---- */
+
+void pingpong_handlers(enum pingpong_way way, ptl_size_t length, ptl_size_t packet,
+                       ptl_match_bits_t answer_bits, struct pingpong_state *state,
+                       ptl_handlers_t *handlers)
+{
+    bool by_packet = way == PINGPONG_STREAMED || length <= packet;
+    *state = (struct pingpong_state){.answer_bits = answer_bits};
+    *handlers = (ptl_handlers_t){
+        .header_handler = pingpong_header,
+        .payload_handler = by_packet ? pingpong_packet : NULL,
+        .completion_handler = by_packet ? NULL : pingpong_stored,
+        .hpu_mem = PTL_HPU_MEM_NONE,
+        .hpu_initial_state = state,
+        .hpu_initial_length = sizeof(*state),
+    };
+}
