@@ -38,6 +38,7 @@ struct fabric_tx {
     const void *base;
     uint64_t length;
     enum fabric_status fault; /* set: the payload is unreadable, send the header alone with it */
+    bool at_once;             /* send all of it now, or nothing: FABRIC_QUEUED will not do */
 
     struct list link;     /* from here the fabric's */
     uint64_t moved;       /* bytes of payload that have left */

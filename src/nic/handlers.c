@@ -64,20 +64,40 @@ static int request_put(struct handler_run *run, const struct hpu_put *put, struc
         .user_ptr = put->user_ptr,
         .eq = ni->pts[le->pt_index].eq,
     };
-    if (put->from_host) {
-        return PTL_OK;
-    }
-    /* Device memory is the handler's again when the call returns. */
-    r->owned = malloc(put->length != 0 ? put->length : 1);
+    return PTL_OK;
+}
+
+/* Device memory is the handler's again when the call returns: what cannot leave
+ * at once is copied. */
+static int own_data(struct request *r)
+{
+    r->owned = malloc(r->length != 0 ? r->length : 1);
     if (r->owned == NULL) {
         return PTL_NO_SPACE;
     }
-    if (nic_copy(r->owned, put->local, put->length) != 0) {
+    if (nic_copy(r->owned, r->base, r->length) != 0) {
         free(r->owned);
         return -EFAULT;
     }
     r->base = r->owned;
     return PTL_OK;
+}
+
+/* Sends, now or later; the lock is held. */
+static int send_put(struct ni *ni, const struct hpu_put *put, struct request *r)
+{
+    if (!put->from_host && nic_request_now(ni, r)) {
+        return PTL_OK;
+    }
+    int rc = put->from_host ? PTL_OK : own_data(r);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    rc = nic_request(ni, r);
+    if (rc != PTL_OK) {
+        free(r->owned);
+    }
+    return rc;
 }
 
 /* Runs on the handler's context, without the lock. A full queue suspends the
@@ -101,10 +121,7 @@ static int handler_put(struct hpu_env *env, const struct hpu_put *put)
     }
     int rc = request_put(run, put, &r);
     if (rc == PTL_OK) {
-        rc = nic_request(run->le->ni, &r);
-        if (rc != PTL_OK) {
-            free(r.owned);
-        }
+        rc = send_put(run->le->ni, put, &r);
     }
     nic_unlock(nic);
     return rc;

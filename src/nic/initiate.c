@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SEND_NOW_MAX 65536 /* longer ones go packet by packet, so that both sides work at once */
+
 /* A handler's put has no MD: it gets the ACK it asked for, and SEND only when
  * its message was lost. */
 static unsigned md_options(const struct request *r, unsigned without)
@@ -90,6 +92,7 @@ static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, str
     tx->base = r->base;
     tx->length = r->kind == OP_PUT ? r->length : 0;
     tx->fault = FABRIC_OK;
+    tx->at_once = false;
 }
 
 void op_end(struct op *op)
@@ -216,6 +219,29 @@ static void enqueue(struct op *op)
     list_push_back(&peer->waiting, &op->link);
 }
 
+/* What needs no answer and can leave whole, leaves without a trace. */
+static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request *request)
+{
+    if (peer->fabric == NULL || !list_empty(&peer->waiting) || expects_answer(request) ||
+        request->length > SEND_NOW_MAX) {
+        return false;
+    }
+    struct fabric_tx tx;
+    fill_tx(ni, request, 0, &tx);
+    tx.at_once = true;
+    if (ni->nic->ops->send(peer->fabric, FABRIC_REQUEST, &tx) != FABRIC_SENT) {
+        return false;
+    }
+    post_send(request, (ptl_ni_fail_t)tx.fault);
+    return true;
+}
+
+bool nic_request_now(struct ni *ni, const struct request *request)
+{
+    struct nic_peer *peer = peer_resolve(ni, request->target);
+    return peer != NULL && send_now(ni, peer, request);
+}
+
 int nic_request(struct ni *ni, const struct request *request)
 {
     struct nic *nic = ni->nic;
@@ -223,16 +249,11 @@ int nic_request(struct ni *ni, const struct request *request)
     if (peer == NULL) {
         return PTL_NO_SPACE;
     }
-    bool turn = peer->fabric != NULL && list_empty(&peer->waiting);
-    if (turn && !expects_answer(request) && request->length <= nic->fabric_info.inline_max) {
-        struct fabric_tx tx;
-        fill_tx(ni, request, 0, &tx);
-        if (nic->ops->send(peer->fabric, FABRIC_REQUEST, &tx) == FABRIC_SENT) {
-            post_send(request, (ptl_ni_fail_t)tx.fault);
-            free(request->owned);
-            return PTL_OK;
-        }
+    if (send_now(ni, peer, request)) {
+        free(request->owned);
+        return PTL_OK;
     }
+    bool turn = peer->fabric != NULL && list_empty(&peer->waiting);
     struct op *op = table_add(&nic->operations);
     if (op == NULL) {
         return PTL_NO_SPACE;

@@ -101,7 +101,6 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
         return err == -EADDRINUSE ? PTL_PID_IN_USE
                                   : err == -ENOSPC || err == -ENOMEM ? PTL_NO_SPACE : PTL_FAIL;
     }
-    nic->ops->info(&p->options, &nic->fabric_info);
     err = progress_start(nic);
     if (err != 0) {
         log_line(LOG_ERROR, "cannot start the NIC thread: %s", strerror(-err));

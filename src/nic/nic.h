@@ -239,7 +239,6 @@ struct nic {
     size_t packet_size;
     const struct fabric_ops *ops;
     struct fabric *fabric;
-    struct fabric_info fabric_info;
     struct ni *ni[NI_KINDS];
     struct list peers[PEER_BUCKETS];
     struct list all_peers;
@@ -343,6 +342,9 @@ extern const struct fabric_upcalls nic_upcalls;
  * PTL_OK, or PTL_NO_SPACE when no place for it is left; `owned` then is the
  * caller's still. */
 int nic_request(struct ni *ni, const struct request *request);
+/* nic_request_now() starts an operation only if it can be over when the call
+ * returns: its buffer is the caller's at once. True if it did. */
+bool nic_request_now(struct ni *ni, const struct request *request);
 /* nic_has_place() is true while the queue of that origin has room. */
 bool nic_has_place(struct nic *nic, enum op_origin origin);
 /* op_send() tries to hand an op to the fabric; false if there is no room. */

@@ -227,6 +227,20 @@ static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabri
     return moved;
 }
 
+/* Whether the cells can take all of a payload now. */
+static bool fits_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t length)
+{
+    const struct segment_info *g = &p->remote->info;
+    uint64_t needed = length / g->cell_size + (length % g->cell_size != 0);
+    if (!list_empty(&t->filling) || needed > g->cells) {
+        return false;
+    }
+    if (g->cells - (t->cells_tail - t->cells_head_seen) < needed) {
+        refresh_cells(p, t);
+    }
+    return !p->dying && g->cells - (t->cells_tail - t->cells_head_seen) >= needed;
+}
+
 enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
 {
     struct tx_channel *t = &p->tx[class];
@@ -237,7 +251,10 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
     if (tx->fault != FABRIC_OK || fits_inline(p, tx->length)) {
         return send_inline(p, t, tx);
     }
-    bool reference = by_reference(p, tx->length);
+    if (tx->at_once && !fits_cells(p, t, tx->length)) {
+        return FABRIC_FULL;
+    }
+    bool reference = !tx->at_once && by_reference(p, tx->length);
     struct record *r = reserve(p, t, reference ? 2 : 1);
     if (r == NULL) {
         return FABRIC_FULL;
