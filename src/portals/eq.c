@@ -99,16 +99,20 @@ static int check_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni
     return PTL_OK;
 }
 
+static int find_queue(ptl_handle_eq_t handle, const ptl_event_t *event, struct ni **ni,
+                      struct eq **eq)
+{
+    int rc = api_object(handle, HANDLE_EQ, ni, eq);
+    return rc == PTL_OK && event == NULL ? PTL_ARG_INVALID : rc;
+}
+
 int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
     struct ni *ni;
     struct eq *eq;
-    int rc = api_object(eq_handle, HANDLE_EQ, &ni, &eq);
+    int rc = find_queue(eq_handle, event, &ni, &eq);
     if (rc != PTL_OK) {
         return rc;
-    }
-    if (event == NULL) {
-        return PTL_ARG_INVALID;
     }
     if (atomic_load_explicit(&eq->head, memory_order_relaxed) ==
         atomic_load_explicit(&eq->tail, memory_order_relaxed)) {
@@ -129,12 +133,9 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
     struct ni *ni;
     struct eq *eq;
-    int rc = api_object(eq_handle, HANDLE_EQ, &ni, &eq);
+    int rc = find_queue(eq_handle, event, &ni, &eq);
     if (rc != PTL_OK) {
         return rc;
-    }
-    if (event == NULL) {
-        return PTL_ARG_INVALID;
     }
     struct eq_wait w = {.handles = &eq_handle, .size = 1, .event = event};
     nic_wait(ni->nic, take_one, &w, -1);

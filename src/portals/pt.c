@@ -77,20 +77,28 @@ int PtlPTFree(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
     return rc;
 }
 
+/* Opens or closes an entry to messages. */
+static int set_enabled(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, bool enabled,
+                       struct ni **ni, struct pt **pt)
+{
+    int rc = api_ni_only(ni_handle, ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    nic_lock((*ni)->nic);
+    rc = api_pt(*ni, pt_index, pt);
+    if (rc == PTL_OK) {
+        (*pt)->enabled = enabled;
+    }
+    nic_unlock((*ni)->nic);
+    return rc;
+}
+
 int PtlPTDisable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
 {
     struct ni *ni;
     struct pt *pt;
-    int rc = api_ni_only(ni_handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    nic_lock(ni->nic);
-    rc = api_pt(ni, pt_index, &pt);
-    if (rc == PTL_OK) {
-        pt->enabled = false;
-    }
-    nic_unlock(ni->nic);
+    int rc = set_enabled(ni_handle, pt_index, false, &ni, &pt);
     if (rc == PTL_OK) {
         nic_wait(ni->nic, no_user, pt, -1);
     }
@@ -101,15 +109,5 @@ int PtlPTEnable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
 {
     struct ni *ni;
     struct pt *pt;
-    int rc = api_ni_only(ni_handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    nic_lock(ni->nic);
-    rc = api_pt(ni, pt_index, &pt);
-    if (rc == PTL_OK) {
-        pt->enabled = true;
-    }
-    nic_unlock(ni->nic);
-    return rc;
+    return set_enabled(ni_handle, pt_index, true, &ni, &pt);
 }
