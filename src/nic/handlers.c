@@ -83,9 +83,29 @@ static int own_data(struct request *r)
     return PTL_OK;
 }
 
+/* Looks at one byte of each page. A handler that names memory it does not have ends
+ * before anything is sent. */
+static bool readable(const void *base, uint64_t length)
+{
+    enum { PAGE = 4096 };
+    uint64_t done = 0;
+    char byte;
+    while (done < length) {
+        const char *at = (const char *)base + done;
+        if (nic_copy(&byte, at, 1) != 0) {
+            return false;
+        }
+        done += PAGE - (uintptr_t)at % PAGE;
+    }
+    return true;
+}
+
 /* Sends, now or later; the lock is held. */
 static int send_put(struct ni *ni, const struct hpu_put *put, struct request *r)
 {
+    if (!put->from_host && !readable(r->base, r->length)) {
+        return -EFAULT;
+    }
     if (!put->from_host && nic_request_now(ni, r)) {
         return PTL_OK;
     }

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LABELS_MAX = 64, RUN_MS = 60000, KIB = 1024 };
+enum { LABELS_MAX = 64, RUN_MS = 60000, KIB = 1024, DISCOVERY_US = 600000 };
 
 struct stage *stage;
 const struct scenario *scenario;
@@ -197,8 +197,8 @@ static bool until(bool (*done)(long), long argument, int *victim_status, const c
             fprintf(stderr, "    %s: not within %d s\n", what, RUN_MS / 1000 * kill_slow());
             for (int i = 0; i < ACTORS; i++) {
                 const char *place = atomic_load(&stage->place[i]);
-                fprintf(stderr, "        actor %d (%s) at: %s\n", i, actor[i] > 0 ? "alive" : "gone",
-                        place != NULL ? place : "-");
+                fprintf(stderr, "        actor %d (%s) at: %s\n", i,
+                        actor[i] > 0 ? "alive" : "gone", place != NULL ? place : "-");
             }
             return false;
         }
@@ -264,10 +264,12 @@ static bool nothing_left(void)
     return clean;
 }
 
-/* Another victim or some, before the one that is to be served. */
+/* Another victim or some, before the one that is to be served. Between them
+ * the peer has time to find out. */
 static bool more_deaths(const char *point, int deaths, int *status)
 {
     for (int i = 1; i < deaths; i++) {
+        usleep(DISCOVERY_US);
         start(VICTIM, point, "3");
         if (!until(is_gone, VICTIM, status, "another victim's end")) {
             return false;
@@ -282,8 +284,9 @@ static bool play(const char *point, int deaths, bool *hit)
     int status = 0;
     memset(stage, 0, sizeof(*stage));
     start(PEER, NULL, "3");
+    bool good = until(is_ready, PEER, &status, "the peer");
     start(BYSTANDER, NULL, "3");
-    bool good = until(rounds_reach, 2, &status, "the first rounds");
+    good = good && until(rounds_reach, 2, &status, "the first rounds");
     if (good) {
         start(VICTIM, point, "3");
         good = until(ready_or_gone, VICTIM, &status, "the victim");
@@ -298,8 +301,8 @@ static bool play(const char *point, int deaths, bool *hit)
         start(SECOND, NULL, "3");
         good = until(is_ready, SECOND, &status, "the second victim");
         atomic_store(&stage->phase, PHASE_AGAIN);
-        good = good && until(is_gone, SECOND, &status, "the second victim's end") &&
-               goes_on(&status);
+        good =
+            good && until(is_gone, SECOND, &status, "the second victim's end") && goes_on(&status);
         atomic_store(&stage->phase, PHASE_STOP);
     }
     good = good && until(all_gone, 0, &status, "everybody's end");

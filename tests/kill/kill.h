@@ -28,7 +28,7 @@ struct scenario {
     const char *name;
     bool get;
     size_t length;
-    bool victim_asks; /* the victim initiates, else the peer does */
+    bool victim_asks;  /* the victim initiates, else the peer does */
     const char *large; /* PINWHEEL_SHM_LARGE */
 };
 

@@ -126,9 +126,9 @@ PTEST_KINDS(wait_for_messages, 2)
     ptl_size_t test[2] = {1, 21};
     ptl_handle_md_t md = port_quiet_md(&p, &word, 8, 0, PTL_CT_NONE);
     if (rank == 1) {
-        ptl_me_t me = port_entry(&p, &word, 8, PTL_ME_OP_PUT | PTL_ME_EVENT_CT_COMM |
-                                                   PTL_ME_EVENT_COMM_DISABLE |
-                                                   PTL_ME_EVENT_LINK_DISABLE);
+        ptl_me_t me = port_entry(&p, &word, 8,
+                                 PTL_ME_OP_PUT | PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_COMM_DISABLE |
+                                     PTL_ME_EVENT_LINK_DISABLE);
         me.ct_handle = ct[1];
         port_append(&p, &me, NULL);
     }
@@ -242,8 +242,9 @@ PTEST_KINDS(shared_counter, 2)
     ptl_handle_md_t a = port_quiet_md(&p, &word, 8, PTL_MD_EVENT_CT_SEND, ct);
     ptl_handle_md_t b =
         port_quiet_md(&p, &word, 8, PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY, ct);
-    ptl_me_t me = port_entry(&p, &word, 8, PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_EVENT_CT_COMM |
-                                               PTL_ME_EVENT_LINK_DISABLE);
+    ptl_me_t me = port_entry(&p, &word, 8,
+                             PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_EVENT_CT_COMM |
+                                 PTL_ME_EVENT_LINK_DISABLE);
     me.ct_handle = ct;
     port_append(&p, &me, NULL);
     BARRIER();

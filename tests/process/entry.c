@@ -24,8 +24,8 @@ static ptl_handle_md_t sender(struct port *p)
 PTEST_KINDS(truncation, 2)
 {
     /* offset, length -> what lands in an entry of 1000 bytes */
-    static const size_t shots[][3] = {{0, 1000, 1000}, {0, 1001, 1000}, {1, 1000, 999},
-                                      {999, 10, 1},    {1000, 1, 0},    {1001, 50, 0},
+    static const size_t shots[][3] = {{0, 1000, 1000}, {0, 1001, 1000},  {1, 1000, 999},
+                                      {999, 10, 1},    {1000, 1, 0},     {1001, 50, 0},
                                       {0, 4096, 1000}, {500, 4096, 500}, {1 << 30, 4096, 0}};
     struct port p;
     port_open(&p, kind, rank, size);
@@ -73,8 +73,8 @@ PTEST_MATCHING(no_truncate, 2)
     }
     BARRIER();
     static const size_t shots[][3] = {/* offset, length, entry (3: none) */
-                                      {0, 100, 0}, {0, 101, 1}, {50, 51, 1}, {0, 1000, 1},
-                                      {0, 1001, 2}, {100, 0, 0}, {101, 0, 1}, {3999, 1, 2},
+                                      {0, 100, 0},  {0, 101, 1},  {50, 51, 1}, {0, 1000, 1},
+                                      {0, 1001, 2}, {100, 0, 0},  {101, 0, 1}, {3999, 1, 2},
                                       {3999, 2, 3}, {0, 4096, 3}, {50, 50, 0}};
     for (int i = 0; i < 11; i++) {
         size_t offset = shots[i][0], length = shots[i][1], entry = shots[i][2];
@@ -147,8 +147,8 @@ PTEST_MATCHING(min_free, 2)
     ptl_handle_me_t handle[2];
     if (rank == 1) {
         for (int i = 0; i < 2; i++) {
-            ptl_me_t me = port_entry(&p, to + i * ROOM, ROOM, PTL_ME_OP_PUT | PTL_ME_MANAGE_LOCAL |
-                                                                  PTL_ME_MAY_ALIGN);
+            ptl_me_t me = port_entry(&p, to + i * ROOM, ROOM,
+                                     PTL_ME_OP_PUT | PTL_ME_MANAGE_LOCAL | PTL_ME_MAY_ALIGN);
             me.min_free = MIN;
             handle[i] = port_append(&p, &me, to + i * ROOM);
             EVENT(p.eq, PTL_EVENT_LINK);
@@ -193,8 +193,8 @@ PTEST_MATCHING(min_free_edge, 1)
     ptest_fill(from, sizeof(from), 1);
     ptl_handle_md_t md = port_md(&p, from, sizeof(from), PTL_MD_EVENT_SEND_DISABLE, PTL_CT_NONE);
     for (ptl_size_t free = 0; free < 3; free++) {
-        ptl_me_t me = port_entry(&p, to, 100, PTL_ME_OP_PUT | PTL_ME_MANAGE_LOCAL |
-                                                  PTL_ME_EVENT_LINK_DISABLE);
+        ptl_me_t me = port_entry(&p, to, 100,
+                                 PTL_ME_OP_PUT | PTL_ME_MANAGE_LOCAL | PTL_ME_EVENT_LINK_DISABLE);
         me.min_free = free;
         ptl_handle_me_t handle = port_append(&p, &me, NULL);
         OK(PtlPut(md, 0, 98, PTL_ACK_REQ, p.id[0], p.pt, 0, 0, NULL, 0)); /* 2 are left */
@@ -225,8 +225,8 @@ PTEST_KINDS(use_once, 2)
     ptl_handle_md_t md = sender(&p);
     if (rank == 1) {
         for (int i = 0; i < N; i++) {
-            ptl_me_t me = port_entry(&p, to + i * 100, 100,
-                                     PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_USE_ONCE);
+            ptl_me_t me =
+                port_entry(&p, to + i * 100, 100, PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_USE_ONCE);
             handle[i] = port_append(&p, &me, to + i);
             ptl_event_t event = EVENT(p.eq, PTL_EVENT_LINK);
             CHECK_EQ(event.user_ptr, to + i);
@@ -316,10 +316,9 @@ PTEST_KINDS(few_events, 1)
     ptl_handle_me_t handle;
     port_open(&p, kind, rank, size);
     ptl_handle_md_t md = port_md(&p, from, sizeof(from), PTL_MD_EVENT_SEND_DISABLE, PTL_CT_NONE);
-    ptl_me_t me = port_entry(&p, to, 100, PTL_ME_OP_PUT | PTL_ME_OP_GET |
-                                              PTL_ME_EVENT_COMM_DISABLE |
-                                              PTL_ME_EVENT_UNLINK_DISABLE |
-                                              PTL_ME_EVENT_SUCCESS_DISABLE);
+    ptl_me_t me = port_entry(&p, to, 100,
+                             PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_EVENT_COMM_DISABLE |
+                                 PTL_ME_EVENT_UNLINK_DISABLE | PTL_ME_EVENT_SUCCESS_DISABLE);
     handle = port_append(&p, &me, &me);
     ptl_event_t event = EVENT(p.eq, PTL_EVENT_LINK);
     CHECK_EQ(event.user_ptr, &me);

@@ -121,8 +121,8 @@ PTEST(overflow, 1)
     ptl_handle_ct_t ct = port_ct(&p);
     OK(PtlEQAlloc(p.ni, COUNT, &eq));
     OK(PtlPTAlloc(p.ni, 0, eq, PTL_PT_ANY, &pt));
-    ptl_me_t me = port_entry(&p, &word, 8, PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE |
-                                               PTL_ME_EVENT_CT_COMM);
+    ptl_me_t me =
+        port_entry(&p, &word, 8, PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE | PTL_ME_EVENT_CT_COMM);
     me.ct_handle = ct;
     OK(port_append_code(&p, pt, &me, NULL, &handle));
     for (int round = 0; round < 3; round++) {
@@ -203,8 +203,7 @@ PTEST_KINDS(wait_for_messages, 2)
         int other = 1 - rank;
         if (rank == i % 2) {
             ptest_sleep_ms(i % 5 * 3);
-            OK(PtlPut(md, 0, 8, PTL_NO_ACK_REQ, p.id[other], p.pt, 0, 0, NULL,
-                      (ptl_hdr_data_t)i));
+            OK(PtlPut(md, 0, 8, PTL_NO_ACK_REQ, p.id[other], p.pt, 0, 0, NULL, (ptl_hdr_data_t)i));
             continue;
         }
         if (i % 3 == 0) {

@@ -7,9 +7,8 @@
 
 enum { GUARD = 64, LONGEST = 4 << 20, SLACK = 64, ENTRY = LONGEST + SLACK };
 
-static const size_t sizes[] = {0,    1,    7,    8,    9,             63,            64,     65,
-                               1000, 1024, 1025, 4095, 4096,          4097,          8192,
-                               (64 << 10) + 1,         (1 << 20) + 3, LONGEST};
+static const size_t sizes[] = {0,    1,    7,    8,    9,    63,   64,    65,      1000,
+                               1024, 1025, 4095, 4096, 4097, 8192, 65537, 1048579, 4194304};
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static unsigned char mine[GUARD + ENTRY + GUARD];
@@ -93,9 +92,9 @@ PTEST_KINDS(get_counts_bytes, 2)
     ptl_handle_ct_t ct = port_ct(&p);
     ptest_fill(theirs, ROOM, 6);
     if (rank == 1) {
-        ptl_me_t me = port_entry(&p, theirs, ROOM, PTL_ME_OP_GET | PTL_ME_EVENT_CT_COMM |
-                                                       PTL_ME_EVENT_CT_BYTES |
-                                                       PTL_ME_EVENT_LINK_DISABLE);
+        ptl_me_t me = port_entry(&p, theirs, ROOM,
+                                 PTL_ME_OP_GET | PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_CT_BYTES |
+                                     PTL_ME_EVENT_LINK_DISABLE);
         me.ct_handle = ct;
         port_append(&p, &me, NULL);
     }
@@ -105,8 +104,8 @@ PTEST_KINDS(get_counts_bytes, 2)
         total += moved;
         if (rank == 0) {
             memset(mine, 0xa5, sizeof(mine));
-            ptl_handle_md_t md = port_md(&p, mine, LONGEST,
-                                         PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_BYTES, ct);
+            ptl_handle_md_t md =
+                port_md(&p, mine, LONGEST, PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_BYTES, ct);
             OK(PtlGet(md, 3, lengths[i], p.id[1], p.pt, 0, 0, NULL));
             ptl_event_t event = EVENT(p.mdeq, PTL_EVENT_REPLY);
             CHECK_EQ(event.mlength, moved);
@@ -144,8 +143,8 @@ PTEST_KINDS(gets_and_puts_keep_order, 2)
     size_t waw = p.limits.max_waw_ordered_size < 8192 ? p.limits.max_waw_ordered_size : 8192;
     size_t war = p.limits.max_war_ordered_size < waw ? p.limits.max_war_ordered_size : waw;
     if (rank == 1) {
-        port_target(&p, word, sizeof(word), PTL_ME_OP_GET | PTL_ME_OP_PUT |
-                                                PTL_ME_EVENT_COMM_DISABLE, NULL);
+        port_target(&p, word, sizeof(word),
+                    PTL_ME_OP_GET | PTL_ME_OP_PUT | PTL_ME_EVENT_COMM_DISABLE, NULL);
     }
     BARRIER();
     for (uint64_t i = 1; rank == 0 && i <= 300; i++) {

@@ -231,12 +231,30 @@ static int me_ct(ptl_handle_any_t h)
     return PtlMEAppend(mine.ni, mine.pt, &me, PTL_PRIORITY_LIST, NULL, &handle);
 }
 
-static int ni_fini(ptl_handle_any_t h) { return PtlNIFini(h); }
-static int md_release(ptl_handle_any_t h) { return PtlMDRelease(h); }
-static int me_unlink(ptl_handle_any_t h) { return PtlMEUnlink(h); }
-static int le_unlink(ptl_handle_any_t h) { return PtlLEUnlink(h); }
-static int eq_free(ptl_handle_any_t h) { return PtlEQFree(h); }
-static int ct_free(ptl_handle_any_t h) { return PtlCTFree(h); }
+static int ni_fini(ptl_handle_any_t h)
+{
+    return PtlNIFini(h);
+}
+static int md_release(ptl_handle_any_t h)
+{
+    return PtlMDRelease(h);
+}
+static int me_unlink(ptl_handle_any_t h)
+{
+    return PtlMEUnlink(h);
+}
+static int le_unlink(ptl_handle_any_t h)
+{
+    return PtlLEUnlink(h);
+}
+static int eq_free(ptl_handle_any_t h)
+{
+    return PtlEQFree(h);
+}
+static int ct_free(ptl_handle_any_t h)
+{
+    return PtlCTFree(h);
+}
 
 static const struct probe probes[] = {
     {"PtlNIFini", NI, ni_fini},

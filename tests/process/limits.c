@@ -76,10 +76,17 @@ PTEST(default_limits, 1)
 /* As many objects as the limits say, then a refusal; a freed one leaves room. */
 PTEST(limits_hold, 1)
 {
-    ptl_ni_limits_t desired = {
-        .max_entries = 20, .max_mds = 10, .max_cts = 10, .max_eqs = 10, .max_pt_index = 63,
-        .max_list_size = 20, .max_triggered_ops = 10, .max_msg_size = 1 << 20,
-        .max_waw_ordered_size = 64, .max_war_ordered_size = 8, .max_volatile_size = 64};
+    ptl_ni_limits_t desired = {.max_entries = 20,
+                               .max_mds = 10,
+                               .max_cts = 10,
+                               .max_eqs = 10,
+                               .max_pt_index = 63,
+                               .max_list_size = 20,
+                               .max_triggered_ops = 10,
+                               .max_msg_size = 1 << 20,
+                               .max_waw_ordered_size = 64,
+                               .max_war_ordered_size = 8,
+                               .max_volatile_size = 64};
     ptl_handle_any_t h, first = PTL_INVALID_HANDLE;
     ptl_md_t md = {memory, sizeof(memory), 0, PTL_EQ_NONE, PTL_CT_NONE};
     ptl_pt_index_t pt;

@@ -47,8 +47,8 @@ static void send_all(struct port *p, const struct load *l, ptl_pt_index_t get_pt
                      ptl_handle_ct_t ct)
 {
     ptl_handle_md_t put_md = port_quiet_md(p, outbox, (size_t)l->n * SLOT, PTL_MD_EVENT_CT_ACK, ct);
-    ptl_handle_md_t get_md = port_quiet_md(p, fetched, (size_t)(l->n * p->size) * SLOT,
-                                           PTL_MD_EVENT_CT_REPLY, ct);
+    ptl_handle_md_t get_md =
+        port_quiet_md(p, fetched, (size_t)(l->n * p->size) * SLOT, PTL_MD_EVENT_CT_REPLY, ct);
     for (int i = 0; i < l->n; i++) {
         for (int k = 0; k < p->size; k++) {
             int to = (p->rank + k) % p->size;

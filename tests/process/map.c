@@ -91,8 +91,8 @@ PTEST(reversed_ranks, 4)
     OK(PtlPTAlloc(p.ni, 0, p.eq, PTL_PT_ANY, &p.pt));
     ptl_handle_me_t handle[4];
     for (int r = 0; r < size; r++) {
-        ptl_me_t entry = port_entry(&p, &at[r], sizeof(at[r]),
-                                    PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE);
+        ptl_me_t entry =
+            port_entry(&p, &at[r], sizeof(at[r]), PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE);
         entry.match_id.rank = (ptl_rank_t)r; /* an entry for each rank */
         handle[r] = port_append(&p, &entry, &at[r]);
     }

@@ -9,8 +9,8 @@ static unsigned char to[64];
 
 static ptl_me_t bits_entry(struct port *p, ptl_match_bits_t match, ptl_match_bits_t ignore)
 {
-    ptl_me_t me = port_entry(p, to, sizeof(to), PTL_ME_OP_PUT | PTL_ME_OP_GET |
-                                                    PTL_ME_EVENT_LINK_DISABLE);
+    ptl_me_t me =
+        port_entry(p, to, sizeof(to), PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_EVENT_LINK_DISABLE);
     me.match_bits = match;
     me.ignore_bits = ignore;
     return me;
@@ -143,9 +143,18 @@ static int model_find(ptl_match_bits_t bits, int source)
     return -1;
 }
 
-static const ptl_match_bits_t model_masks[] = {
-    0, ~0ull, 0xf, 0xf0, 0xf00, 0xff, 0xff0, ~0xfull, ~0xf00ull, 0xffffffff00000000,
-    0x0f0f0f0f0f0f0f0f, 1};
+static const ptl_match_bits_t model_masks[] = {0,
+                                               ~0ull,
+                                               0xf,
+                                               0xf0,
+                                               0xf00,
+                                               0xff,
+                                               0xff0,
+                                               ~0xfull,
+                                               ~0xf00ull,
+                                               0xffffffff00000000,
+                                               0x0f0f0f0f0f0f0f0f,
+                                               1};
 enum { MASKS = sizeof(model_masks) / sizeof(model_masks[0]) };
 
 static ptl_match_bits_t model_bits(uint64_t *seed)
@@ -239,8 +248,8 @@ PTEST(plain_list_order, 2)
     ptl_handle_md_t md = port_quiet_md(&p, to, 8, 0, PTL_CT_NONE);
     if (rank == 1) {
         for (int i = 0; i < N; i++) {
-            handle[i] = port_target(&p, to, sizeof(to), PTL_ME_OP_PUT | PTL_ME_USE_ONCE |
-                                                            PTL_ME_EVENT_UNLINK_DISABLE,
+            handle[i] = port_target(&p, to, sizeof(to),
+                                    PTL_ME_OP_PUT | PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE,
                                     &handle[i]);
         }
         for (int i = 0; i < N; i += 3) {

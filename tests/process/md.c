@@ -13,7 +13,8 @@ PTEST_KINDS(md_bind, 1)
     ptl_md_t md = {memory, sizeof(memory), 0, PTL_EQ_NONE, PTL_CT_NONE};
     port_open(&p, kind, rank, size);
     static const unsigned legal[] = {
-        PTL_MD_UNORDERED, PTL_MD_VOLATILE, PTL_MD_UNRELIABLE, PTL_MD_EVENT_SUCCESS_DISABLE,
+        PTL_MD_UNORDERED,          PTL_MD_VOLATILE,
+        PTL_MD_UNRELIABLE,         PTL_MD_EVENT_SUCCESS_DISABLE,
         PTL_MD_EVENT_SEND_DISABLE, PTL_MD_UNORDERED | PTL_MD_VOLATILE | PTL_MD_UNRELIABLE};
     for (size_t i = 0; i < sizeof(legal) / sizeof(legal[0]); i++) {
         md.options = legal[i];
@@ -61,8 +62,16 @@ PTEST_KINDS(put_arguments, 1)
     ptl_handle_md_t empty = port_md(&p, memory, 0, 0, PTL_CT_NONE);
 
     static const ptl_size_t bad[][2] = {/* offset, length */
-        {0, 1001}, {1, 1000}, {1000, 1}, {1001, 0}, {PTL_SIZE_MAX, 1}, {PTL_SIZE_MAX, 2},
-        {2, PTL_SIZE_MAX}, {PTL_SIZE_MAX, PTL_SIZE_MAX}, {PTL_SIZE_MAX - 4, 8}, {500, 501}};
+                                        {0, 1001},
+                                        {1, 1000},
+                                        {1000, 1},
+                                        {1001, 0},
+                                        {PTL_SIZE_MAX, 1},
+                                        {PTL_SIZE_MAX, 2},
+                                        {2, PTL_SIZE_MAX},
+                                        {PTL_SIZE_MAX, PTL_SIZE_MAX},
+                                        {PTL_SIZE_MAX - 4, 8},
+                                        {500, 501}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         INVALID(PtlPut(md, bad[i][0], bad[i][1], PTL_NO_ACK_REQ, to, p.pt, 0, 0, NULL, 0));
         INVALID(PtlGet(md, bad[i][0], bad[i][1], to, p.pt, 0, 0, NULL));
@@ -189,8 +198,8 @@ PTEST_KINDS(volatile_md, 2)
     BARRIER();
     if (rank == 0) {
         ptl_handle_ct_t ct = port_ct(&p);
-        ptl_handle_md_t md = port_quiet_md(&p, from, sizeof(from),
-                                           PTL_MD_VOLATILE | PTL_MD_EVENT_CT_ACK, ct);
+        ptl_handle_md_t md =
+            port_quiet_md(&p, from, sizeof(from), PTL_MD_VOLATILE | PTL_MD_EVENT_CT_ACK, ct);
         for (unsigned i = 0; i < N; i++) {
             ptest_fill(from, length, i);
             OK(PtlPut(md, 0, length, PTL_CT_ACK_REQ, p.id[1], p.pt, 0, i * STRIDE, NULL, 0));

@@ -37,8 +37,8 @@ PTEST(computing_target, 2)
     BARRIER();
     if (rank == 0) {
         ptl_handle_ct_t ct = port_ct(&p);
-        ptl_handle_md_t md = port_quiet_md(&p, mine, BYTES,
-                                           PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY, ct);
+        ptl_handle_md_t md =
+            port_quiet_md(&p, mine, BYTES, PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY, ct);
         for (int i = 0; i < N; i++) {
             size_t length = i % 2 ? BYTES : 64;
             OK(PtlGet(md, 0, length, p.id[1], p.pt, 0, 0, NULL));

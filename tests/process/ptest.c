@@ -38,11 +38,12 @@ static struct shared {
     struct place place[PTEST_RANKS];
     _Atomic uint64_t slot[PTEST_RANKS][PTEST_SLOTS];
     char skip[128];
-} *shared;
+} * shared;
 
 static struct ptest_case *first, **last = &first;
 static const struct ptest_case *current;
 static int my_rank;
+void (*ptest_fence)(void);
 
 void ptest_register(struct ptest_case *c)
 {
@@ -122,11 +123,12 @@ void ptest_check_eq(uint64_t got, uint64_t want, const char *got_text, const cha
 
 static const char *code_name(int code)
 {
-    static const char *const names[] = {
-        "PTL_OK", "PTL_ARG_INVALID", "PTL_CT_NONE_REACHED", "PTL_EQ_DROPPED", "PTL_EQ_EMPTY",
-        "PTL_FAIL", "PTL_IGNORED", "PTL_IN_USE", "PTL_LIST_TOO_LONG", "PTL_NO_INIT",
-        "PTL_NO_SPACE", "PTL_PID_IN_USE", "PTL_PT_FULL", "PTL_PT_EQ_NEEDED", "PTL_PT_IN_USE",
-        "PTL_ABORTED", "PTL_INTERRUPTED"};
+    static const char *const names[] = {"PTL_OK",         "PTL_ARG_INVALID",  "PTL_CT_NONE_REACHED",
+                                        "PTL_EQ_DROPPED", "PTL_EQ_EMPTY",     "PTL_FAIL",
+                                        "PTL_IGNORED",    "PTL_IN_USE",       "PTL_LIST_TOO_LONG",
+                                        "PTL_NO_INIT",    "PTL_NO_SPACE",     "PTL_PID_IN_USE",
+                                        "PTL_PT_FULL",    "PTL_PT_EQ_NEEDED", "PTL_PT_IN_USE",
+                                        "PTL_ABORTED",    "PTL_INTERRUPTED"};
     return code >= 0 && code <= PTL_INTERRUPTED ? names[code] : "no PTL_ code";
 }
 
@@ -138,9 +140,8 @@ void ptest_check_code(int got, int want, const char *text, const char *file, int
     }
 }
 
-void ptest_barrier(const char *file, int line)
+static void wait_for_all(const char *file, int line)
 {
-    ptest_seen(file, line);
     int generation = atomic_load(&shared->generation);
     if (atomic_fetch_add(&shared->arrived, 1) + 1 == current->nprocs) {
         atomic_store(&shared->arrived, 0);
@@ -150,8 +151,7 @@ void ptest_barrier(const char *file, int line)
     for (int spins = 0; atomic_load(&shared->generation) == generation; spins++) {
         for (int r = 0; r < current->nprocs; r++) {
             /* look again: the rank may have passed this barrier and ended */
-            if (atomic_load(&shared->gone[r]) &&
-                atomic_load(&shared->generation) == generation) {
+            if (atomic_load(&shared->gone[r]) && atomic_load(&shared->generation) == generation) {
                 ptest_fail(file, line, "waits at a barrier that rank %d has left out", r);
             }
         }
@@ -161,6 +161,18 @@ void ptest_barrier(const char *file, int line)
             struct timespec t = {0, 200000};
             nanosleep(&t, NULL);
         }
+    }
+}
+
+void ptest_barrier(const char *file, int line)
+{
+    ptest_seen(file, line);
+    if (ptest_fence != NULL) {
+        ptest_fence();
+    }
+    wait_for_all(file, line);
+    if (ptest_fence != NULL) {
+        ptest_fence();
     }
 }
 

@@ -91,6 +91,10 @@ void ptest_check_code(int got, int want, const char *text, const char *file, int
 #define BARRIER() ptest_barrier(__FILE__, __LINE__)
 void ptest_barrier(const char *file, int line);
 
+/* Called on both sides of every barrier, if set: a tool that sees one process
+ * only does not know that a barrier orders this process's threads, too. */
+extern void (*ptest_fence)(void);
+
 /* Words that every process of the case can read and write at any time. */
 void ptest_show(int slot, uint64_t value);
 uint64_t ptest_look(int rank, int slot);

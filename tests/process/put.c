@@ -7,8 +7,8 @@
 
 enum { GUARD = 64, LONGEST = 4 << 20, SLACK = 64, ENTRY = LONGEST + SLACK };
 
-static const size_t sizes[] = {0,    1,    7,    8,     9,           63,      64, 65, 1000, 1024,
-                               1025, 4095, 4096, 4097, (64 << 10) + 1, (1 << 20) + 3, LONGEST};
+static const size_t sizes[] = {0,    1,    7,    8,    9,    63,    64,      65,     1000,
+                               1024, 1025, 4095, 4096, 4097, 65537, 1048579, 4194304};
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
 static unsigned char from[LONGEST + SLACK];
@@ -151,9 +151,10 @@ PTEST_KINDS(count_bytes, 2)
     port_open(&p, kind, rank, size);
     ptl_handle_ct_t ct = port_ct(&p);
     if (rank == 1) {
-        ptl_me_t me = port_entry(&p, to, ROOM, PTL_ME_OP_PUT | PTL_ME_EVENT_COMM_DISABLE |
-                                                   PTL_ME_EVENT_LINK_DISABLE |
-                                                   PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_CT_BYTES);
+        ptl_me_t me =
+            port_entry(&p, to, ROOM,
+                       PTL_ME_OP_PUT | PTL_ME_EVENT_COMM_DISABLE | PTL_ME_EVENT_LINK_DISABLE |
+                           PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_CT_BYTES);
         me.ct_handle = ct;
         port_append(&p, &me, NULL);
     }
@@ -213,12 +214,12 @@ PTEST_KINDS(md_event_masks, 2)
     }
     BARRIER();
     for (int n = 0; rank == 0 && n < 4; n++) {
-        unsigned options = (n & 1 ? PTL_MD_EVENT_SEND_DISABLE : 0) |
-                           (n & 2 ? PTL_MD_EVENT_SUCCESS_DISABLE : 0);
+        unsigned options =
+            (n & 1 ? PTL_MD_EVENT_SEND_DISABLE : 0) | (n & 2 ? PTL_MD_EVENT_SUCCESS_DISABLE : 0);
         ptl_handle_ct_t ct = port_ct(&p);
-        ptl_handle_md_t md =
-            port_md(&p, from, 8192, options | PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_ACK |
-                                        PTL_MD_EVENT_CT_REPLY, ct);
+        ptl_handle_md_t md = port_md(
+            &p, from, 8192,
+            options | PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY, ct);
         OK(PtlPut(md, 0, 8, PTL_ACK_REQ, p.id[1], p.pt, 0, 0, NULL, 0));
         if (options == 0) {
             EVENT(p.mdeq, PTL_EVENT_SEND);
@@ -297,8 +298,8 @@ PTEST_KINDS(put_to_nobody, 2)
     BARRIER();
     ptl_handle_ct_t ct = port_ct(&p);
     ptl_ct_event_t value;
-    ptl_handle_md_t md = port_md(&p, from, 100000, PTL_MD_EVENT_SEND_DISABLE |
-                                                       PTL_MD_EVENT_CT_ACK, ct);
+    ptl_handle_md_t md =
+        port_md(&p, from, 100000, PTL_MD_EVENT_SEND_DISABLE | PTL_MD_EVENT_CT_ACK, ct);
     OK(PtlPut(md, 0, 8, PTL_ACK_REQ, nobody, p.pt, 0, 0, &p, 0));
     OK(PtlPut(md, 0, 100000, PTL_ACK_REQ, nobody, p.pt, 0, 0, &p, 0));
     OK(PtlGet(md, 0, 8, nobody, p.pt, 0, 0, &p));

@@ -31,9 +31,9 @@ static void try_all(struct port *p, bool get, int fail)
     unsigned which;
     for (int i = 0; i < LENGTHS; i++) {
         ptl_handle_ct_t ct = port_ct(p);
-        ptl_handle_md_t md = port_md(p, from, sizeof(from),
-                                     PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY |
-                                         PTL_MD_EVENT_SEND_DISABLE, ct);
+        ptl_handle_md_t md =
+            port_md(p, from, sizeof(from),
+                    PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_SEND_DISABLE, ct);
         if (get) {
             memset(from, 0x33, sizeof(from));
             OK(PtlGet(md, 0, lengths[i], p->id[1], p->pt, 0, 0, from));

@@ -82,9 +82,9 @@ static void one_case(struct port *p, bool get, size_t length, enum place local, 
     }
     BARRIER();
     if (p->rank == 0) {
-        ptl_handle_md_t md = port_md(p, place_start(local, length), length,
-                                     PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY |
-                                         PTL_MD_EVENT_SEND_DISABLE, ct);
+        ptl_handle_md_t md =
+            port_md(p, place_start(local, length), length,
+                    PTL_MD_EVENT_CT_ACK | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_SEND_DISABLE, ct);
         if (get) {
             OK(PtlGet(md, 0, length, p->id[1], p->pt, 0, 0, &half));
         } else {
@@ -96,7 +96,8 @@ static void one_case(struct port *p, bool get, size_t length, enum place local, 
             OK(PtlEQPoll(&p->mdeq, 1, 10000u * (unsigned)ptest_slow(), &event, &which));
             if (event.ni_fail_type != fail) {
                 FAIL("%s of %zu bytes, local memory %s, remote memory %s: ni_fail_type is %d, not "
-                     "%d", get ? "get" : "put", length, place_names[local], place_names[remote],
+                     "%d",
+                     get ? "get" : "put", length, place_names[local], place_names[remote],
                      event.ni_fail_type, fail);
             }
         } while (event.type == PTL_EVENT_SEND);
@@ -120,8 +121,9 @@ static void one_case(struct port *p, bool get, size_t length, enum place local, 
             if (!(get && local != GOOD && event.ni_fail_type == PTL_NI_OK) &&
                 event.ni_fail_type != fail) {
                 FAIL("%s of %zu bytes, local memory %s, remote memory %s: at the target "
-                     "ni_fail_type is %d, not %d", get ? "get" : "put", length, place_names[local],
-                     place_names[remote], event.ni_fail_type, fail);
+                     "ni_fail_type is %d, not %d",
+                     get ? "get" : "put", length, place_names[local], place_names[remote],
+                     event.ni_fail_type, fail);
             }
         } else {
             CHECK_EQ(event.ni_fail_type, PTL_NI_SEGV);
@@ -185,8 +187,8 @@ PTEST_KINDS(segv_of_self, 1)
         }
         ptl_handle_me_t entry = port_target(&p, place_start(remote, length), length,
                                             PTL_ME_OP_PUT | PTL_ME_OP_GET, NULL);
-        ptl_handle_md_t md = port_md(&p, place_start(local, length), length,
-                                     PTL_MD_EVENT_SEND_DISABLE, PTL_CT_NONE);
+        ptl_handle_md_t md =
+            port_md(&p, place_start(local, length), length, PTL_MD_EVENT_SEND_DISABLE, PTL_CT_NONE);
         ptl_event_t event;
         int put_fail = readable(local) && remote == GOOD ? PTL_NI_OK : PTL_NI_SEGV;
         int get_fail = readable(remote) && local == GOOD ? PTL_NI_OK : PTL_NI_SEGV;

@@ -75,9 +75,10 @@ PTEST_MATCHING(whole_space_no_truncate, 2)
     port_open(&p, kind, rank, size);
     ptest_show(SLOT, (uintptr_t)words);
     if (rank == 1) {
-        port_target(&p, NULL, PTL_SIZE_MAX, PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_NO_TRUNCATE |
-                                                PTL_ME_EVENT_SUCCESS_DISABLE |
-                                                PTL_ME_EVENT_UNLINK_DISABLE, NULL);
+        port_target(&p, NULL, PTL_SIZE_MAX,
+                    PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_NO_TRUNCATE |
+                        PTL_ME_EVENT_SUCCESS_DISABLE | PTL_ME_EVENT_UNLINK_DISABLE,
+                    NULL);
     }
     BARRIER();
     if (rank == 0) {

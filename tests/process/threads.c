@@ -66,11 +66,13 @@ static void *run_lane(void *arg)
         OK(PtlPut(l->md, at, lane_length(i), PTL_CT_ACK_REQ, l->to, l->pt, 0, at, NULL,
                   (ptl_hdr_data_t)(l->number * 10000 + i)));
         ptl_event_t event;
-        while (next < MESSAGES && PtlEQGet(l->eq, &event) == PTL_OK) {
+        int code = PTL_EQ_EMPTY;
+        while (next < MESSAGES && (code = PtlEQGet(l->eq, &event)) == PTL_OK) {
             CHECK_EQ(event.hdr_data, l->number * 10000 + next);
             CHECK_FILL((unsigned char *)event.start, event.mlength, (unsigned)next);
             next++;
         }
+        CHECK(next == MESSAGES || code == PTL_EQ_EMPTY);
     }
     for (; next < MESSAGES; next++) {
         ptl_event_t event = EVENT(l->eq, PTL_EVENT_PUT);
@@ -220,8 +222,8 @@ static void *churn(void *arg)
         ptl_handle_ct_t ct = port_ct(p);
         OK(PtlEQAlloc(p->ni, 4, &eq));
         OK(PtlPTAlloc(p->ni, 0, eq, PTL_PT_ANY, &pt));
-        ptl_me_t me = port_entry(p, memory, sizeof(memory), PTL_ME_OP_PUT | PTL_ME_EVENT_CT_COMM |
-                                                                PTL_ME_EVENT_LINK_DISABLE);
+        ptl_me_t me = port_entry(p, memory, sizeof(memory),
+                                 PTL_ME_OP_PUT | PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_LINK_DISABLE);
         me.ct_handle = ct;
         OK(port_append_code(p, pt, &me, &me, &entry));
         ptl_handle_md_t md = port_quiet_md(p, NULL, 0, 0, PTL_CT_NONE);

@@ -269,8 +269,8 @@ PTEST_KINDS(answered_by_the_nic, 2)
                                  PTL_ME_EVENT_COMM_DISABLE);
     me.ct_handle = ct;
     port_append(&p, &me, NULL);
-    ptl_handle_md_t md = port_quiet_md(&p, rank == 0 ? from : (unsigned char *)&there, 8, 0,
-                                       PTL_CT_NONE);
+    ptl_handle_md_t md =
+        port_quiet_md(&p, rank == 0 ? from : (unsigned char *)&there, 8, 0, PTL_CT_NONE);
     for (ptl_size_t i = 1; rank == 1 && i <= N; i++) {
         OK(PtlTriggeredPut(md, 0, 8, PTL_NO_ACK_REQ, p.id[0], p.pt, 0, 0, NULL, 0, ct, i));
     }
@@ -311,9 +311,8 @@ PTEST_KINDS(tree, 7)
                                round * 8, NULL, 0, down, round));
         }
         if (rank != 0) { /* a leaf answers what comes down, a node what comes up */
-            OK(PtlTriggeredPut(md, 0, 8, PTL_NO_ACK_REQ, p.id[(rank - 1) / 2], up_pt, 0, 0, NULL,
-                               0, kids == 0 ? down : up,
-                               kids == 0 ? round : round * (unsigned)kids));
+            OK(PtlTriggeredPut(md, 0, 8, PTL_NO_ACK_REQ, p.id[(rank - 1) / 2], up_pt, 0, 0, NULL, 0,
+                               kids == 0 ? down : up, kids == 0 ? round : round * (unsigned)kids));
         }
     }
     BARRIER();

@@ -30,40 +30,73 @@ static uint64_t address_word(uint32_t nid, uint32_t pid)
     return (uint64_t)nid << 32 | pid;
 }
 
-/* Claims a free slot in the peer's segment and says there who we are. */
+/* Whether a claimed slot is left over from an earlier process with our address,
+ * which died before it was ready. A process has one slot in a segment at most. */
+static bool left_over(struct segment *s, unsigned index)
+{
+    int rc;
+    struct slot *slot = segment_slot(s, index, true, &rc);
+    bool unready = slot != NULL && atomic_load(&slot->ready) == SLOT_UNREADY;
+    if (slot != NULL) {
+        segment_slot_unmap(s, slot);
+    }
+    return unready;
+}
+
+static bool take_slot(struct segment *s, unsigned index, uint64_t mine)
+{
+    uint64_t expected = 0;
+    return atomic_compare_exchange_strong(&s->header->owner[index], &expected, mine) ||
+           (expected == mine && left_over(s, index));
+}
+
+/* Backs a claimed slot with memory and says there who we are. */
+static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned index, char *error,
+                              size_t error_size)
+{
+    const struct segment_info *me = &f->segment->info;
+    KILL_POINT("slot-claimed");
+    int rc = 0;
+    struct slot *slot = segment_slot(s, index, true, &rc);
+    if (slot == NULL) {
+        atomic_store(&s->header->owner[index], 0);
+        snprintf(error, error_size, "no memory for a connection (%llu bytes in %s): %s",
+                 (unsigned long long)s->info.slot_bytes, f->options->text[OPT_SHM_DIR],
+                 strerror(rc));
+        return NULL;
+    }
+    KILL_POINT("slot-backed");
+    slot->nid = me->nid;
+    slot->pid = me->pid;
+    slot->process = me->process;
+    slot->incarnation = f->incarnation;
+    slot->asymmetric = f->asymmetric;
+    atomic_store_explicit(&slot->ready, SLOT_READY, memory_order_release);
+    KILL_POINT("slot-ready");
+    return slot;
+}
+
+/* Claims a free slot in the peer's segment. NULL with an empty `error`: all are
+ * taken, and the peer was asked to see whether some are dead ones'. */
 static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *index, char *error,
                                size_t error_size)
 {
     const struct segment_info *me = &f->segment->info;
     uint64_t mine = address_word(me->nid, me->pid);
+    error[0] = '\0';
     for (unsigned i = 0; i < s->info.slots; i++) {
-        uint64_t expected = 0;
-        if (!atomic_compare_exchange_strong(&s->header->owner[i], &expected, mine)) {
-            continue;
+        if (take_slot(s, i, mine)) {
+            *index = i;
+            return fill_slot(f, s, i, error, error_size);
         }
-        KILL_POINT("slot-claimed");
-        int rc = 0;
-        struct slot *slot = segment_slot(s, i, true, &rc);
-        if (slot == NULL) {
-            atomic_store(&s->header->owner[i], 0);
-            snprintf(error, error_size, "no memory for a connection (%llu bytes in %s): %s",
-                     (unsigned long long)s->info.slot_bytes, f->options->text[OPT_SHM_DIR],
-                     strerror(rc));
-            return NULL;
-        }
-        KILL_POINT("slot-backed");
-        slot->nid = me->nid;
-        slot->pid = me->pid;
-        slot->process = me->process;
-        slot->incarnation = f->incarnation;
-        slot->asymmetric = f->asymmetric;
-        atomic_store_explicit(&slot->ready, SLOT_READY, memory_order_release);
-        KILL_POINT("slot-ready");
-        *index = i;
-        return slot;
     }
-    snprintf(error, error_size, "all %u connections of the process are taken: raise "
-             "PINWHEEL_SHM_PEERS there", s->info.slots);
+    log_line(LOG_INFO, "all %u connections of PID %u are taken; PINWHEEL_SHM_PEERS there is the "
+             "limit", s->info.slots, s->info.pid);
+    atomic_fetch_or(&s->header->flags, SEGMENT_SWEEP);
+    uint32_t bell = atomic_load(&s->header->bell);
+    if (bell_asleep(bell)) {
+        shm_ring(f, s, bell);
+    }
     return NULL;
 }
 
@@ -225,7 +258,7 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
         if (p != NULL && fresh) {
             free_peer(p);
         }
-        return FABRIC_NEVER;
+        return p != NULL && error[0] == '\0' ? FABRIC_LATER : FABRIC_NEVER;
     }
     if (fresh && !introduce(p)) {
         peer_lost(p, "out of memory");
@@ -234,27 +267,39 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
     return FABRIC_UP;
 }
 
-/* Frees the slots of claimants that died before they were ready. */
-static void sweep_claims(struct fabric *f)
+/* Whether the process that claimed a slot still lives. An unready slot does not
+ * say yet which incarnation claimed it. */
+static bool claimant_alive(struct fabric *f, uint64_t owner, const struct slot *slot)
+{
+    char error[512];
+    struct segment *s;
+    if (segment_open(f->options, (uint32_t)(owner >> 32), (uint32_t)owner, &s, error,
+                     sizeof(error)) != 0) {
+        return false;
+    }
+    bool alive = atomic_load(&slot->ready) == SLOT_UNREADY ||
+                 s->info.incarnation == slot->incarnation;
+    segment_release(s, false);
+    return alive;
+}
+
+void sweep_slots(struct fabric *f)
 {
     struct segment_header *h = f->segment->header;
     for (unsigned i = 0; i < f->segment->info.slots; i++) {
         uint64_t owner = atomic_load(&h->owner[i]);
-        if (owner == 0 || f->by_slot[i] != NULL) {
-            continue;
-        }
         int rc;
-        struct slot *slot = segment_slot(f->segment, i, true, &rc);
-        if (slot == NULL || atomic_load(&slot->ready) != SLOT_UNREADY) {
+        struct slot *slot = owner > OWNER_BANNED && f->by_slot[i] == NULL
+                                ? segment_slot(f->segment, i, true, &rc)
+                                : NULL;
+        if (slot == NULL || claimant_alive(f, owner, slot)) {
             continue;
         }
-        char error[256];
-        struct segment *s;
-        if (segment_open(f->options, (uint32_t)(owner >> 32), (uint32_t)owner, &s, error,
-                         sizeof(error)) == 0) {
-            segment_release(s, false);
-        } else {
+        if (atomic_load(&slot->ready) == SLOT_UNREADY) {
             atomic_compare_exchange_strong(&h->owner[i], &owner, 0);
+        } else {
+            /* It may have sent something: it is met, then buried. */
+            atomic_fetch_or(&h->bitmap[i / 64], 1ull << (i % 64));
         }
     }
 }
@@ -288,14 +333,15 @@ static void vacate_slot(struct fabric_peer *p)
     }
 }
 
-/* Connects to a peer that has contacted us. True while that process lives. */
+/* Connects to a peer that has contacted us. False if that process is dead. */
 static bool reach_back(struct fabric_peer *p)
 {
     char error[512] = "";
     struct segment *s;
-    if (segment_open(p->fabric->options, p->address.nid, p->address.pid, &s, error,
-                     sizeof(error)) != 0) {
-        return false;
+    int rc = segment_open(p->fabric->options, p->address.nid, p->address.pid, &s, error,
+                          sizeof(error));
+    if (rc != 0) {
+        return rc != -ENOENT;
     }
     bool alive = s->info.incarnation == p->address.incarnation;
     if (!alive || !attach_out(p, s, error, sizeof(error))) {
@@ -326,13 +372,14 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
         clear_bit(f, index);
         return NULL;
     }
+    bool dead = false;
     if (p == NULL) {
         p = new_peer(f, &a);
         if (p == NULL) {
             return NULL;
         }
         /* The way back first, so that the NIC meets the peer complete. */
-        reach_back(p);
+        dead = !reach_back(p);
         if (!introduce(p)) {
             forget(p);
             clear_bit(f, index);
@@ -344,7 +391,10 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
     rx_attach(p, slot);
     KILL_POINT("slot-accepted");
     atomic_store_explicit(&slot->references, p->references, memory_order_release);
-    sweep_claims(f);
+    if (dead) {
+        peer_lost(p, NULL); /* what it sent is taken, then it is buried */
+    }
+    sweep_slots(f);
     return p;
 }
 
@@ -363,6 +413,7 @@ void peer_lost(struct fabric_peer *p, const char *why)
 
 bool peer_bury(struct fabric_peer *p)
 {
+    tx_cancel(p); /* a get of the dead one waits for its reply to leave */
     while (rx_advance(p)) {
     }
     rx_cut(p);

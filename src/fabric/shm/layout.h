@@ -46,12 +46,15 @@ struct segment_header {
 
     /* The bell line, written by all. */
     _Alignas(64) _Atomic uint32_t bell;
-    _Atomic uint32_t closed; /* the owner has left for good */
+    _Atomic uint32_t flags; /* SEGMENT_... */
     _Atomic uint64_t bitmap[SLOT_WORDS];
 
     /* Who claimed a slot: NID << 32 | PID, 0 when it is free. */
     _Alignas(64) _Atomic uint64_t owner[SLOTS_MAX];
 };
+
+#define SEGMENT_CLOSED 1u /* the owner has left for good */
+#define SEGMENT_SWEEP 2u  /* a sender found no free slot: the dead ones' are wanted */
 
 #define SEGMENT_HEADER_BYTES 4096u
 _Static_assert(sizeof(struct segment_header) <= SEGMENT_HEADER_BYTES, "header fits its page");

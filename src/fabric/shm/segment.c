@@ -271,7 +271,7 @@ static struct segment *find_own(const char *path)
     struct segment *found = NULL;
     for (struct list *l = own_segments.next; l != &own_segments && found == NULL; l = l->next) {
         struct segment *s = container_of(l, struct segment, link);
-        if (strcmp(s->path, path) == 0 && atomic_load(&s->header->closed) == 0) {
+        if (strcmp(s->path, path) == 0 && !segment_closed(s)) {
             s->users++;
             found = s;
         }
@@ -336,7 +336,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
         close(fd);
         return -EPROTO;
     }
-    if (atomic_load(&s->header->closed) != 0) {
+    if (segment_closed(s)) {
         segment_release(s, false);
         return -ENOENT;
     }
@@ -373,7 +373,7 @@ void segment_slot_unmap(struct segment *s, struct slot *slot)
 bool segment_alive(struct segment *s)
 {
     if (s->own) {
-        return atomic_load(&s->header->closed) == 0;
+        return !segment_closed(s);
     }
     /* A descriptor of its own: the answer must not take part in a lock of ours. */
     char self[64];
@@ -393,7 +393,7 @@ void segment_release(struct segment *s, bool owner)
     if (s->own) {
         pthread_mutex_lock(&own_lock);
         if (owner) {
-            atomic_store(&s->header->closed, 1);
+            atomic_fetch_or(&s->header->flags, SEGMENT_CLOSED);
             unlink(s->path);
         }
         last = --s->users == 0;

@@ -37,6 +37,11 @@ int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segm
 struct slot *segment_slot(struct segment *, unsigned index, bool back, int *error);
 void segment_slot_unmap(struct segment *, struct slot *);
 
+static inline bool segment_closed(const struct segment *s)
+{
+    return (atomic_load(&s->header->flags) & SEGMENT_CLOSED) != 0;
+}
+
 /* segment_alive() tells whether the owner still holds its lock. */
 bool segment_alive(struct segment *);
 

@@ -31,13 +31,19 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
     p->out = slot;
 }
 
-/* The name of the socket on which the NIC thread of a segment's owner listens. */
-static void ring_socket(struct fabric_peer *p)
+/* Wakes a sleeper: its thread on the futex, or its NIC thread by its socket. A
+ * full queue has rung already, a missing listener is dead. */
+void shm_ring(struct fabric *f, struct segment *s, uint32_t bell)
 {
+    atomic_fetch_or(&s->header->bell, BELL_RUNG);
+    KILL_POINT("rung");
+    if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
+        futex_wake(&s->header->bell);
+        return;
+    }
     struct sockaddr_un to;
-    socklen_t length = bell_address(&to, &p->remote->info);
-    /* A full queue has rung already, a missing listener is dead. */
-    sendto(p->fabric->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, length);
+    socklen_t length = bell_address(&to, &s->info);
+    sendto(f->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, length);
 }
 
 void shm_signal(struct fabric_peer *p)
@@ -51,16 +57,9 @@ void shm_signal(struct fabric_peer *p)
         KILL_POINT("bit-set");
     }
     uint32_t bell = atomic_load_explicit(&h->bell, memory_order_relaxed);
-    if (!bell_asleep(bell) || (bell | BELL_RUNG) == p->rung) {
-        return;
-    }
-    p->rung = bell | BELL_RUNG;
-    atomic_fetch_or(&h->bell, BELL_RUNG);
-    KILL_POINT("rung");
-    if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
-        futex_wake(&h->bell);
-    } else {
-        ring_socket(p);
+    if (bell_asleep(bell) && (bell | BELL_RUNG) != p->rung) {
+        p->rung = bell | BELL_RUNG;
+        shm_ring(p->fabric, p->remote, bell);
     }
 }
 

@@ -16,6 +16,7 @@
 #include <sys/random.h>
 
 #define PROBE_NS 250000000 /* how often peers without a pidfd are looked after */
+#define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */
 
 socklen_t bell_address(struct sockaddr_un *address, const struct segment_info *owner)
 {
@@ -117,7 +118,7 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
  * closed segment. Called when no other thread is inside any more. */
 static void shm_close(struct fabric *f)
 {
-    atomic_store(&f->segment->header->closed, 1);
+    atomic_fetch_or(&f->segment->header->flags, SEGMENT_CLOSED);
     while (!list_empty(&f->peers)) {
         struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
         if (p->out != NULL) {
@@ -151,11 +152,21 @@ static bool shm_unsent(struct fabric_peer *p)
     return false;
 }
 
+static bool sweep_wanted(struct fabric *f)
+{
+    return (atomic_load_explicit(&f->segment->header->flags, memory_order_relaxed) &
+            SEGMENT_SWEEP) != 0;
+}
+
 /* Serves the connections whose bit is set. A bit stays set, and its ring is
  * looked at directly, until arm() finds the connection quiet. */
 static bool poll_slots(struct fabric *f)
 {
-    bool moved = false;
+    bool moved = sweep_wanted(f);
+    if (moved) {
+        atomic_fetch_and(&f->segment->header->flags, ~SEGMENT_SWEEP);
+        sweep_slots(f);
+    }
     for (unsigned w = 0; w < SLOT_WORDS; w++) {
         uint64_t bits =
             atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_relaxed);
@@ -206,7 +217,7 @@ static bool poll_active(struct fabric *f)
         moved |= tx_advance(p);
         if (!tx_pending(p)) {
             list_remove(&p->active);
-        } else if (atomic_load(&p->remote->header->closed) != 0) {
+        } else if (segment_closed(p->remote)) {
             peer_lost(p, NULL);
         }
     }
@@ -247,20 +258,27 @@ static void shm_fd_event(struct fabric *f)
     }
 }
 
+/* A message that waits may wait for a handler that loses its patience: nobody
+ * rings for that. Peers without a pidfd are looked after from here. */
 static int64_t shm_next_deadline(struct fabric *f)
 {
-    int64_t now = clock_ns();
+    int64_t now = clock_ns(), deadline = -1;
+    bool probe = false;
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);
-        if (p->pidfd < 0 && !p->same_process && !p->dying) {
-            if (f->next_probe <= now) {
-                f->next_probe = now + PROBE_NS;
-                peers_probe(f);
-            }
-            return f->next_probe;
+        if (rx_blocked(p)) {
+            deadline = now + BLOCKED_NS;
         }
+        probe |= p->pidfd < 0 && !p->same_process && !p->dying;
     }
-    return -1;
+    if (probe && f->next_probe <= now) {
+        f->next_probe = now + PROBE_NS;
+        peers_probe(f);
+    }
+    if (probe && (deadline < 0 || f->next_probe < deadline)) {
+        deadline = f->next_probe;
+    }
+    return deadline;
 }
 
 static void set_bell(struct fabric *f, uint32_t state)
@@ -272,6 +290,9 @@ static void set_bell(struct fabric *f, uint32_t state)
 /* The second look of wall 1: is anything there that the first look missed? */
 static bool anything_left(struct fabric *f)
 {
+    if (sweep_wanted(f)) {
+        return true;
+    }
     for (unsigned w = 0; w < SLOT_WORDS; w++) {
         if (atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_acquire) != 0) {
             return true;

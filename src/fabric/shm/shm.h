@@ -123,6 +123,8 @@ bool tx_has_room(struct fabric_peer *p);
 void tx_cancel(struct fabric_peer *p);
 /* shm_signal() tells the peer that something changed in memory it looks at. */
 void shm_signal(struct fabric_peer *p);
+/* shm_ring() wakes the owner of a segment, whose bell was found ASLEEP. */
+void shm_ring(struct fabric *f, struct segment *s, uint32_t bell);
 
 /* ---- receive.c ---- */
 
@@ -153,6 +155,8 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index);
  * ends the connection as far as it can, true when the peer is gone. */
 void peer_lost(struct fabric_peer *p, const char *why);
 bool peer_bury(struct fabric_peer *p);
+/* sweep_slots() sees to slots whose claimants died before anybody met them. */
+void sweep_slots(struct fabric *f);
 /* peers_probe() looks after peers that have no pidfd. */
 void peers_probe(struct fabric *f);
 
