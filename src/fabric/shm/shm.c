@@ -287,28 +287,36 @@ static void set_bell(struct fabric *f, uint32_t state)
     atomic_store_explicit(&f->segment->header->bell, f->generation | state, memory_order_release);
 }
 
-/* The second look of wall 1: is anything there that the first look missed? */
+/* The second look of wall 1: is anything there that the first look missed? The
+ * bits of blocked peers stay set, since they are to be tried again anyway. */
 static bool anything_left(struct fabric *f)
 {
+    uint64_t known[SLOT_WORDS] = {0};
+    bool blocked = false, starved = false;
     if (sweep_wanted(f)) {
         return true;
     }
-    for (unsigned w = 0; w < SLOT_WORDS; w++) {
-        if (atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_acquire) != 0) {
-            return true;
-        }
-    }
-    bool blocked = false, starved = false;
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        bool waits = rx_blocked(p);
         if (p->dying || rx_visible(p) || (tx_pending(p) && tx_has_room(p))) {
             return true;
         }
-        if (p->in != NULL && atomic_load(&p->in->ready) == SLOT_LEFT && !rx_blocked(p)) {
+        if (p->in != NULL && atomic_load(&p->in->ready) == SLOT_LEFT && !waits) {
             return true;
         }
-        blocked |= rx_blocked(p);
+        if (p->in != NULL && waits) {
+            known[p->in_index / 64] |= 1ull << (p->in_index % 64);
+        }
+        blocked |= waits;
         starved |= tx_pending(p);
+    }
+    for (unsigned w = 0; w < SLOT_WORDS; w++) {
+        uint64_t bits =
+            atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_acquire);
+        if ((bits & ~known[w]) != 0) {
+            return true;
+        }
     }
     /* A suspended handler that waits for no peer goes on as soon as it is asked. */
     return blocked && !starved;
@@ -318,7 +326,7 @@ static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
 {
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);
-        if (p->in != NULL) {
+        if (p->in != NULL && !rx_blocked(p)) {
             atomic_fetch_and(&f->segment->header->bitmap[p->in_index / 64],
                              ~(1ull << (p->in_index % 64)));
         }
