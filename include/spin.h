@@ -42,7 +42,7 @@ typedef ptl_handle_any_t ptl_handle_hpu_mem_t;
 #define PTL_HPU_MEM_NONE ((ptl_handle_hpu_mem_t)0xbfffffff)
 
 /* Options of ptl_handlers_t. Neither is accepted in this version. */
-#define PTL_HANDLER_IOVEC    (1u << 0) /* handler_host_mem is an array of ptl_iovec_t */
+#define PTL_HANDLER_IOVEC (1u << 0)    /* handler_host_mem is an array of ptl_iovec_t */
 #define PTL_HANDLER_INACTIVE (1u << 1) /* linked, but no message matches until it is activated */
 
 /* The three handlers of an entry, and the memory they work on. Any handler may
@@ -78,7 +78,7 @@ typedef struct {
 
 /* ni_fail_type of the event of a message whose handler ended in an error: the
  * first error of the message. mlength is what was deposited all the same. */
-#define PTL_NI_HANDLER_FAIL 32 /* returned FAIL, or a code that its kind may not return */
+#define PTL_NI_HANDLER_FAIL 32          /* returned FAIL, or a code that its kind may not return */
 #define PTL_NI_HANDLER_SEGV PTL_NI_SEGV /* left its memory: a fault, or a DMA out of range */
 
 /* PtlHPUAllocMem() allocates `length` zeroed bytes of HPU memory, which start at
@@ -98,14 +98,12 @@ PTL_EXPORT int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem);
  * version does not accept, or HPU memory that is too short or of another NI. */
 PTL_EXPORT int PtlMEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
                                    const ptl_me_t *me, const ptl_handlers_t *handlers,
-                                   ptl_list_t ptl_list, void *user_ptr,
-                                   ptl_handle_me_t *me_handle);
+                                   ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle);
 
 /* PtlLEAppendHandlers() is the same for an NI without matching. */
 PTL_EXPORT int PtlLEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
                                    const ptl_le_t *le, const ptl_handlers_t *handlers,
-                                   ptl_list_t ptl_list, void *user_ptr,
-                                   ptl_handle_le_t *le_handle);
+                                   ptl_list_t ptl_list, void *user_ptr, ptl_handle_le_t *le_handle);
 
 /* PtlSpinLimits() tells what the NI offers to handlers. */
 PTL_EXPORT int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits);

@@ -43,11 +43,11 @@ typedef enum {
 
 typedef struct ptl_header {
     ptl_request_type_t type;
-    ptl_size_t length;          /* of the message, user header included */
-    ptl_process_t target_id;    /* this process, as the initiator named it */
-    ptl_process_t source_id;    /* the initiator */
+    ptl_size_t length;       /* of the message, user header included */
+    ptl_process_t target_id; /* this process, as the initiator named it */
+    ptl_process_t source_id; /* the initiator */
     ptl_match_bits_t match_bits;
-    ptl_size_t offset;          /* in the entry, as requested */
+    ptl_size_t offset; /* in the entry, as requested */
     ptl_hdr_data_t hdr_data;
     const void *user_hdr;       /* the message's first user_hdr_length bytes */
     ptl_size_t user_hdr_length; /* less than the entry says if the message is shorter */
@@ -97,9 +97,9 @@ struct ptl_handler_entry {
 #endif
 
 #define PTL_HANDLER(handler)                                                                       \
-    __attribute__((used, PTL_HANDLER_RETAIN section("pinwheel_handlers"), aligned(8)))             \
-    static struct ptl_handler_entry ptl_handler_entry_##handler = {(void (*)(void))handler,        \
-                                                                   #handler, NULL}
+    __attribute__((used, PTL_HANDLER_RETAIN section("pinwheel_handlers"),                          \
+                   aligned(8))) static struct ptl_handler_entry ptl_handler_entry_##handler = {    \
+        (void (*)(void))handler, #handler, NULL}
 
 /* ---- Host memory ----
  * `offset` counts from the start of the host range that `options` names. B
@@ -107,27 +107,27 @@ struct ptl_handler_entry {
  * until then `local` (`cmpval`, `before`) belongs to the transfer. Handles die
  * with the handler. B returns PTL_OK. */
 
-#define PTL_ME_HOST_MEM      1u /* the entry's own range */
+#define PTL_ME_HOST_MEM 1u      /* the entry's own range */
 #define PTL_HANDLER_HOST_MEM 2u /* handler_host_mem */
 
 typedef uint32_t ptl_dma_h;
 
 PTL_EXPORT int PtlHandlerDMAToHostB(const void *local, ptl_size_t offset, ptl_size_t length,
                                     unsigned int options);
-PTL_EXPORT ptl_dma_h PtlHandlerDMAToHostNB(const void *local, ptl_size_t offset,
-                                           ptl_size_t length, unsigned int options);
+PTL_EXPORT ptl_dma_h PtlHandlerDMAToHostNB(const void *local, ptl_size_t offset, ptl_size_t length,
+                                           unsigned int options);
 PTL_EXPORT int PtlHandlerDMAFromHostB(ptl_size_t offset, void *local, ptl_size_t length,
                                       unsigned int options);
-PTL_EXPORT ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local,
-                                             ptl_size_t length, unsigned int options);
+PTL_EXPORT ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local, ptl_size_t length,
+                                             unsigned int options);
 
 /* PtlHandlerDMACASB() atomically replaces the 8 bytes at `offset`, whose address
  * is a multiple of 8, with `swapval` if they equal *cmpval. If they do not,
  * *cmpval receives what was found. A misaligned address is SEGV. */
 PTL_EXPORT int PtlHandlerDMACASB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapval,
                                  unsigned int options);
-PTL_EXPORT ptl_dma_h PtlHandlerDMACASNB(ptl_size_t offset, uint64_t *cmpval,
-                                        uint64_t swapval, unsigned int options);
+PTL_EXPORT ptl_dma_h PtlHandlerDMACASNB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapval,
+                                        unsigned int options);
 
 /* PtlHandlerDMAFetchAddB() atomically adds `inc` to the naturally aligned integer
  * at `offset`, of a type from PTL_INT8_T to PTL_UINT64_T, and stores what it was
@@ -135,9 +135,8 @@ PTL_EXPORT ptl_dma_h PtlHandlerDMACASNB(ptl_size_t offset, uint64_t *cmpval,
  * NULL. Another type ends the handler with FAIL. */
 PTL_EXPORT int PtlHandlerDMAFetchAddB(ptl_size_t offset, uint64_t inc, uint64_t *before,
                                       ptl_datatype_t type, unsigned int options);
-PTL_EXPORT ptl_dma_h PtlHandlerDMAFetchAddNB(ptl_size_t offset, uint64_t inc,
-                                             uint64_t *before, ptl_datatype_t type,
-                                             unsigned int options);
+PTL_EXPORT ptl_dma_h PtlHandlerDMAFetchAddNB(ptl_size_t offset, uint64_t inc, uint64_t *before,
+                                             ptl_datatype_t type, unsigned int options);
 
 /* PtlHandlerDMATest() tells whether a transfer is done. A handle that this
  * handler was not given ends it with FAIL. */
@@ -162,7 +161,7 @@ PTL_EXPORT int PtlHandlerFAdd(uint64_t *value, uint64_t *before, uint64_t inc);
  * number below PTL_NUM_HPUS that no other active handler of the NI has, and
  * that stays the same until the handler returns. */
 #define PTL_NUM_HPUS 64
-#define PTL_MY_HPU   PtlHandlerMyHPU()
+#define PTL_MY_HPU PtlHandlerMyHPU()
 
 PTL_EXPORT unsigned int PtlHandlerMyHPU(void);
 
@@ -177,10 +176,10 @@ PTL_EXPORT void PtlHandlerYield(void);
 /* PtlHandlerPutFromDevice() sends `length` bytes of the handler's memory, one
  * packet at most (PTL_ARG_INVALID beyond max_payload_size). It may wait for room
  * to send; on return `local` may be reused. */
-PTL_EXPORT int PtlHandlerPutFromDevice(const void *local, ptl_size_t length,
-                                       ptl_ack_req_t ack_req, ptl_process_t target_id,
-                                       ptl_match_bits_t match_bits, ptl_size_t remote_offset,
-                                       void *user_ptr, ptl_hdr_data_t hdr_data);
+PTL_EXPORT int PtlHandlerPutFromDevice(const void *local, ptl_size_t length, ptl_ack_req_t ack_req,
+                                       ptl_process_t target_id, ptl_match_bits_t match_bits,
+                                       ptl_size_t remote_offset, void *user_ptr,
+                                       ptl_hdr_data_t hdr_data);
 PTL_EXPORT int PtlHandlerPutFromDeviceEx(const void *local, ptl_size_t length,
                                          ptl_ack_req_t ack_req, ptl_process_t target_id,
                                          ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
@@ -189,15 +188,14 @@ PTL_EXPORT int PtlHandlerPutFromDeviceEx(const void *local, ptl_size_t length,
 
 /* PtlHandlerPutFromHost() enqueues a put of `length` bytes at `offset` of the
  * entry, as if the host had, and returns at once. */
-PTL_EXPORT int PtlHandlerPutFromHost(ptl_size_t offset, ptl_size_t length,
-                                     ptl_ack_req_t ack_req, ptl_process_t target_id,
-                                     ptl_match_bits_t match_bits, ptl_size_t remote_offset,
-                                     void *user_ptr, ptl_hdr_data_t hdr_data);
-PTL_EXPORT int PtlHandlerPutFromHostEx(ptl_size_t offset, ptl_size_t length,
-                                       ptl_ack_req_t ack_req, ptl_process_t target_id,
-                                       ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
-                                       ptl_size_t remote_offset, void *user_ptr,
-                                       ptl_hdr_data_t hdr_data);
+PTL_EXPORT int PtlHandlerPutFromHost(ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack_req,
+                                     ptl_process_t target_id, ptl_match_bits_t match_bits,
+                                     ptl_size_t remote_offset, void *user_ptr,
+                                     ptl_hdr_data_t hdr_data);
+PTL_EXPORT int PtlHandlerPutFromHostEx(ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack_req,
+                                       ptl_process_t target_id, ptl_pt_index_t pt_index,
+                                       ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                                       void *user_ptr, ptl_hdr_data_t hdr_data);
 
 #ifdef __cplusplus
 }

@@ -55,8 +55,8 @@ static unsigned users;
 static _Thread_local struct fault_guard *thread_guard __attribute__((tls_model("initial-exec")));
 static _Thread_local bool thread_has_stack __attribute__((tls_model("initial-exec")));
 
-#define FLAGS_TRAP        0x100
-#define FLAGS_DIRECTION   0x400
+#define FLAGS_TRAP 0x100
+#define FLAGS_DIRECTION 0x400
 #define FLAGS_NESTED_TASK 0x4000
 #define FLAGS_ALIGN_CHECK 0x40000
 
@@ -145,8 +145,7 @@ static void pass_on(struct fault_slot *slot, siginfo_t *info, ucontext_t *contex
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
-    bool ours = is_synchronous(signal, info) &&
-                (fix_up(context) || divert(signal, info, context));
+    bool ours = is_synchronous(signal, info) && (fix_up(context) || divert(signal, info, context));
     for (size_t i = 0; i < SLOTS && !ours; i++) {
         if (slots[i].signal == signal) {
             pass_on(&slots[i], info, context);
@@ -240,7 +239,7 @@ struct fault_guard *fault_set_guard(struct fault_guard *guard)
 
 /* Room for the handler of a sanitizer or of the program as well as for ours. */
 #define SIGNAL_STACK_SIZE ((size_t)128 << 10)
-#define PAGE              ((size_t)4096)
+#define PAGE ((size_t)4096)
 
 static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
 static pthread_key_t stack_key;

@@ -20,7 +20,7 @@
 
 /* Where a thread continues when the code that it runs is given up. */
 struct fault_guard {
-    volatile sig_atomic_t armed; /* set while in code that may be given up */
+    volatile sig_atomic_t armed;                /* set while in code that may be given up */
     void (*landing)(struct fault_guard *guard); /* called on the stack below; does not return */
     void *stack;                                /* its top, a multiple of 16 */
     int signal;                                 /* written by the fault: which, */

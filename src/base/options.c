@@ -8,16 +8,23 @@
 #include <string.h>
 
 #define NUMBER(env, unit, fallback, min, max, meaning)                                             \
-    { env, OPTION_NUMBER, unit, fallback, min, max, NULL, meaning }
+    {                                                                                              \
+        env, OPTION_NUMBER, unit, fallback, min, max, NULL, meaning                                \
+    }
 #define TEXT(env, fallback, meaning)                                                               \
-    { env, OPTION_TEXT, "", fallback, 0, 0, NULL, meaning }
+    {                                                                                              \
+        env, OPTION_TEXT, "", fallback, 0, 0, NULL, meaning                                        \
+    }
 #define CHOICE(env, fallback, choices, meaning)                                                    \
-    { env, OPTION_CHOICE, "", fallback, 0, 0, choices, meaning }
+    {                                                                                              \
+        env, OPTION_CHOICE, "", fallback, 0, 0, choices, meaning                                   \
+    }
 
 const struct option_desc option_table[OPT_COUNT] = {
-    [OPT_IFACES] = TEXT("PINWHEEL_IFACES", "",
-                        "interfaces or their IPv4 addresses, comma separated; PTL_IFACE_DEFAULT + i "
-                        "is the i-th; empty: the one of the default route, else loopback"),
+    [OPT_IFACES] =
+        TEXT("PINWHEEL_IFACES", "",
+             "interfaces or their IPv4 addresses, comma separated; PTL_IFACE_DEFAULT + i "
+             "is the i-th; empty: the one of the default route, else loopback"),
     [OPT_FABRIC] = CHOICE("PINWHEEL_FABRIC", "auto", "auto|shm", "the path messages must take"),
     [OPT_LOG] = CHOICE("PINWHEEL_LOG", "warn", "none|error|warn|info|debug",
                        "what is written to standard error"),
@@ -27,8 +34,9 @@ const struct option_desc option_table[OPT_COUNT] = {
                            "how long a waiting call polls without giving up the core"),
     [OPT_YIELD_US] = NUMBER("PINWHEEL_YIELD_US", "us", "100", 0, 1000000,
                             "how long it then polls, yielding, before it sleeps"),
-    [OPT_MEMBARRIER] = NUMBER("PINWHEEL_MEMBARRIER", "", "1", 0, 1,
-                              "1: sleepers pay for ordering (membarrier), 0: every send does (fence)"),
+    [OPT_MEMBARRIER] =
+        NUMBER("PINWHEEL_MEMBARRIER", "", "1", 0, 1,
+               "1: sleepers pay for ordering (membarrier), 0: every send does (fence)"),
     [OPT_PACKET_SIZE] = NUMBER("PINWHEEL_PACKET_SIZE", "bytes", "4096", 64, 65536,
                                "payload of one packet, a multiple of 64"),
     [OPT_SHM_DIR] = TEXT("PINWHEEL_SHM_DIR", "/dev/shm", "where shared segments live (a tmpfs)"),
@@ -36,8 +44,8 @@ const struct option_desc option_table[OPT_COUNT] = {
                              "peers that may send to one NIC over shared memory"),
     [OPT_SHM_RING] = NUMBER("PINWHEEL_SHM_RING", "lines", "512", 2, 65536,
                             "64-byte lines of a ring, a power of two"),
-    [OPT_SHM_CELLS] = NUMBER("PINWHEEL_SHM_CELLS", "", "64", 2, 65536,
-                             "packet cells of a ring, a power of two"),
+    [OPT_SHM_CELLS] =
+        NUMBER("PINWHEEL_SHM_CELLS", "", "64", 2, 65536, "packet cells of a ring, a power of two"),
     [OPT_SHM_INLINE] = NUMBER("PINWHEEL_SHM_INLINE", "bytes", "1024", 0, 4096,
                               "largest payload that travels inside the ring"),
     [OPT_SHM_LARGE] = CHOICE("PINWHEEL_SHM_LARGE", "auto", "auto|cells|vm",
@@ -55,10 +63,11 @@ const struct option_desc option_table[OPT_COUNT] = {
                                  "messages of a NIC's handlers that may wait for room"),
     [OPT_OUTSTANDING] = NUMBER("PINWHEEL_OUTSTANDING", "messages", "256", 1, 65535,
                                "requests to one peer that may wait for their response"),
-    [OPT_HPU_PATIENCE_MS] = NUMBER("PINWHEEL_HPU_PATIENCE_MS", "ms", "1000", 1, 3600000,
-                                   "how long a handler waits for room to send before it is refused"),
-    [OPT_HPU_STACK] = NUMBER("PINWHEEL_HPU_STACK", "bytes", "65536", 16384, 16777216,
-                             "stack of a handler"),
+    [OPT_HPU_PATIENCE_MS] =
+        NUMBER("PINWHEEL_HPU_PATIENCE_MS", "ms", "1000", 1, 3600000,
+               "how long a handler waits for room to send before it is refused"),
+    [OPT_HPU_STACK] =
+        NUMBER("PINWHEEL_HPU_STACK", "bytes", "65536", 16384, 16777216, "stack of a handler"),
 };
 
 static int parse_number(const struct option_desc *d, const char *value, int64_t *number)

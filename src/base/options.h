@@ -43,12 +43,12 @@ enum option_id {
 enum option_type { OPTION_NUMBER, OPTION_TEXT, OPTION_CHOICE };
 
 struct option_desc {
-    const char *env;       /* PINWHEEL_..., the variable's name */
+    const char *env; /* PINWHEEL_..., the variable's name */
     enum option_type type;
-    const char *unit;      /* "us", "bytes", ...; "" for none */
-    const char *fallback;  /* the default, as one would write it */
-    int64_t min, max;      /* numbers only, inclusive */
-    const char *choices;   /* choices only: "auto|cells|vm" */
+    const char *unit;     /* "us", "bytes", ...; "" for none */
+    const char *fallback; /* the default, as one would write it */
+    int64_t min, max;     /* numbers only, inclusive */
+    const char *choices;  /* choices only: "auto|cells|vm" */
     const char *meaning;
 };
 

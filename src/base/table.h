@@ -66,8 +66,8 @@ struct table_slot {
 struct table {
     enum handle_kind kind;
     unsigned ni;
-    uint32_t limit;  /* objects at most */
-    uint32_t used;   /* objects in use */
+    uint32_t limit;          /* objects at most */
+    uint32_t used;           /* objects in use */
     _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list */
     uint32_t free_head, free_tail;
     size_t stride;
@@ -91,7 +91,8 @@ void table_drop(struct table *t, void *object);
 
 static inline struct table_slot *table_at(const struct table *t, uint32_t index)
 {
-    return (struct table_slot *)(t->chunks[index / TABLE_CHUNK] + (index % TABLE_CHUNK) * t->stride);
+    return (struct table_slot *)(t->chunks[index / TABLE_CHUNK] +
+                                 (index % TABLE_CHUNK) * t->stride);
 }
 
 /* table_get() returns the object that `handle` names, or NULL. */
@@ -102,7 +103,8 @@ static inline void *table_get(const struct table *t, uint32_t handle)
         return NULL;
     }
     struct table_slot *s = table_at(t, index);
-    return atomic_load_explicit(&s->handle, memory_order_acquire) == handle && handle != 0 ? s : NULL;
+    return atomic_load_explicit(&s->handle, memory_order_acquire) == handle && handle != 0 ? s
+                                                                                           : NULL;
 }
 
 /* table_next() returns the object in use at or after *index and moves *index

@@ -31,14 +31,14 @@
 enum { LINE_SIZE = 4096, ERROR_SIZE = 512 };
 
 struct pinwheel_job {
-    int fd;                /* -1: `alone` answers */
+    int fd; /* -1: `alone` answers */
     struct pmi_job *alone;
     int rank, size;
     size_t key_size, value_size; /* what the launcher takes, counting the NUL */
-    unsigned maps;         /* pinwheel_job_map() calls, equal on all ranks */
+    unsigned maps;               /* pinwheel_job_map() calls, equal on all ranks */
     char kvsname[PMI_NAME_MAX];
-    char *key;             /* NULL: none */
-    size_t received;       /* bytes in `input`, which may begin a later line */
+    char *key;       /* NULL: none */
+    size_t received; /* bytes in `input`, which may begin a later line */
     char input[LINE_SIZE];
     char answer[LINE_SIZE];
     char error[ERROR_SIZE];
@@ -199,8 +199,8 @@ exchange(struct pinwheel_job *job, const char *expected, int *rc, const char *fo
     if (n < 0 || (size_t)n >= sizeof(line)) {
         return fail(job, -ENAMETOOLONG, "a request of %d bytes is too long for PMI-1", n);
     }
-    int result = job->alone != NULL ? ask_alone(job, line, (size_t)n)
-                                    : send_all(job, line, (size_t)n);
+    int result =
+        job->alone != NULL ? ask_alone(job, line, (size_t)n) : send_all(job, line, (size_t)n);
     if (result == 0 && job->alone == NULL) {
         result = receive_line(job);
     }
@@ -240,8 +240,9 @@ static int claim_connection(struct pinwheel_job *job)
     if (state == CONNECTION_IN_USE) {
         return fail(job, -EBUSY, "this process is in a job already; use that one");
     }
-    return fail(job, -EALREADY, "this process left its job with pinwheel_job_finalize(), which "
-                                "closed its connection to the launcher; join once per process");
+    return fail(job, -EALREADY,
+                "this process left its job with pinwheel_job_finalize(), which "
+                "closed its connection to the launcher; join once per process");
 }
 
 static int join(struct pinwheel_job *job)
@@ -290,8 +291,8 @@ static int join(struct pinwheel_job *job)
 
 static int greet(struct pinwheel_job *job)
 {
-    int rc, result = exchange(job, "response_to_init", &rc,
-                              "cmd=init pmi_version=1 pmi_subversion=1\n");
+    int rc, result =
+                exchange(job, "response_to_init", &rc, "cmd=init pmi_version=1 pmi_subversion=1\n");
     if (result == 0 && rc != 0) {
         result = fail(job, -EPROTO, "the launcher does not speak PMI version 1: \"%.200s\"",
                       job->answer);
@@ -311,8 +312,8 @@ static int greet(struct pinwheel_job *job)
         result = exchange(job, "my_kvsname", &rc, "cmd=get_my_kvsname\n");
     }
     if (result == 0 && answer_field(job, "kvsname", job->kvsname, sizeof(job->kvsname)) != 0) {
-        result = fail(job, -EPROTO, "the launcher names no key-value space: \"%.200s\"",
-                      job->answer);
+        result =
+            fail(job, -EPROTO, "the launcher names no key-value space: \"%.200s\"", job->answer);
     }
     return result;
 }

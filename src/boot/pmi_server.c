@@ -168,8 +168,9 @@ static bool right_kvs(struct pmi_job *job, struct rank *r, const struct fields *
 static void do_init(struct pmi_job *job, struct rank *r, const struct fields *f)
 {
     if (field_number(f, "pmi_version", -1) != 1) {
-        reply(job, r, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 "
-                      "msg=this_server_speaks_version_1");
+        reply(job, r,
+              "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 "
+              "msg=this_server_speaks_version_1");
         return;
     }
     if (r->state != PMI_BARRIER) {
@@ -180,8 +181,8 @@ static void do_init(struct pmi_job *job, struct rank *r, const struct fields *f)
 
 static void do_get_maxes(struct pmi_job *job, struct rank *r, const struct fields *f)
 {
-    reply(job, r, "cmd=maxes kvsname_max=%d keylen_max=%d vallen_max=%d", PMI_NAME_MAX,
-          PMI_KEY_MAX, PMI_VALUE_MAX);
+    reply(job, r, "cmd=maxes kvsname_max=%d keylen_max=%d vallen_max=%d", PMI_NAME_MAX, PMI_KEY_MAX,
+          PMI_VALUE_MAX);
 }
 
 static void do_get_universe_size(struct pmi_job *job, struct rank *r, const struct fields *f)
@@ -375,8 +376,9 @@ static void take_spawn_line(struct pmi_job *job, struct rank *r, const char *lin
         if (++r->spawned >= r->spawns) {
             r->spawned = 0;
             r->spawns = 0;
-            reply(job, r, "cmd=spawn_result rc=-1 errcodes=-1 "
-                          "errmsg=spawn_is_not_supported_by_pinwheel_run");
+            reply(job, r,
+                  "cmd=spawn_result rc=-1 errcodes=-1 "
+                  "errmsg=spawn_is_not_supported_by_pinwheel_run");
         }
     }
 }

@@ -40,7 +40,7 @@
 #include <stddef.h>
 
 enum {
-    PMI_NAME_MAX = 256,   /* of a key-value space; these three count the final NUL */
+    PMI_NAME_MAX = 256, /* of a key-value space; these three count the final NUL */
     PMI_KEY_MAX = 64,
     PMI_VALUE_MAX = 1024,
     PMI_LINE_MAX = 2048,

@@ -40,9 +40,9 @@ struct fabric_tx {
     enum fabric_status fault; /* set: the payload is unreadable, send the header alone with it */
     bool at_once;             /* send all of it now, or nothing: FABRIC_QUEUED will not do */
 
-    struct list link;     /* from here the fabric's */
-    uint64_t moved;       /* bytes of payload that have left */
-    uint64_t record;      /* where its record is in the ring */
+    struct list link; /* from here the fabric's */
+    uint64_t moved;   /* bytes of payload that have left */
+    uint64_t record;  /* where its record is in the ring */
     uint64_t record_end;
 };
 
@@ -51,19 +51,19 @@ struct fabric_tx {
 struct fabric_rx {
     uint8_t header[FABRIC_HEADER];
     uint64_t length;
-    const void *first;     /* its first packet, when rx_header asked for it; else NULL */
+    const void *first; /* its first packet, when rx_header asked for it; else NULL */
     size_t first_length;
-    bool torn;             /* its payload will not come: run no handlers for it */
+    bool torn; /* its payload will not come: run no handlers for it */
 
     enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;
-    void *base;            /* RX_DEPOSIT: the first `room` bytes of the payload go here */
+    void *base; /* RX_DEPOSIT: the first `room` bytes of the payload go here */
     uint64_t room;
 };
 
 enum rx_step {
-    RX_GO,    /* done with this step */
-    RX_WAIT,  /* call again later: a handler is suspended, or there is no room for a response */
-    RX_FIRST  /* from rx_header only: call again with the first packet */
+    RX_GO,   /* done with this step */
+    RX_WAIT, /* call again later: a handler is suspended, or there is no room for a response */
+    RX_FIRST /* from rx_header only: call again with the first packet */
 };
 
 struct fabric;
@@ -108,10 +108,10 @@ struct fabric_setup {
     const struct fabric_upcalls *up;
     const struct options *options;
     uint32_t nid;
-    uint32_t pid;       /* wanted; 0: any */
+    uint32_t pid; /* wanted; 0: any */
     uint64_t incarnation;
     size_t packet_size;
-    bool asymmetric;    /* this process answers membarrier */
+    bool asymmetric; /* this process answers membarrier */
 };
 
 enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };
@@ -120,8 +120,8 @@ enum fork_phase { FORK_PREPARE, FORK_PARENT, FORK_CHILD };
 enum bell_kind { BELL_FD, BELL_FUTEX };
 
 struct fabric_info {
-    size_t inline_max;      /* payloads up to here leave at once */
-    size_t peer_memory;     /* bytes of one connection, both directions */
+    size_t inline_max;  /* payloads up to here leave at once */
+    size_t peer_memory; /* bytes of one connection, both directions */
     unsigned max_peers;
 };
 

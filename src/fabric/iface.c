@@ -62,8 +62,10 @@ static int by_name(const struct request *q, const char *name, struct iface *out)
         }
     }
     if (any == NULL) {
-        return refuse(q, -ENODEV, "interface %s: this host has none of that name (`ip addr` lists "
-                                  "names and addresses)", name);
+        return refuse(q, -ENODEV,
+                      "interface %s: this host has none of that name (`ip addr` lists "
+                      "names and addresses)",
+                      name);
     }
     if ((any->ifa_flags & IFF_UP) == 0) {
         return refuse(q, -ENODEV, "interface %s: is down (`ip link set %s up`)", name, name);
@@ -101,8 +103,8 @@ static bool default_route(char name[16])
     while (fgets(line, sizeof(line), f) != NULL) {
         if (sscanf(line, "%63s %x %*x %x %*u %*u %u %x", device, &destination, &flags, &metric,
                    &mask) == 5 &&
-            destination == 0 && mask == 0 && (flags & RTF_UP) != 0 &&
-            (!found || metric < best) && strlen(device) < 16) {
+            destination == 0 && mask == 0 && (flags & RTF_UP) != 0 && (!found || metric < best) &&
+            strlen(device) < 16) {
             memcpy(name, device, strlen(device) + 1);
             best = metric;
             found = true;
@@ -127,17 +129,17 @@ static int one_entry(const struct request *q, const char *entry, size_t length, 
     char text[64];
     struct in_addr address;
     if (length == 0) {
-        return refuse(q, -EINVAL, "the list of interfaces has an empty entry: separate names or "
-                                  "addresses by single commas");
+        return refuse(q, -EINVAL,
+                      "the list of interfaces has an empty entry: separate names or "
+                      "addresses by single commas");
     }
     if (length >= sizeof(text)) {
         return refuse(q, -ENODEV, "interface %.20s...: names have at most 15 characters", entry);
     }
     memcpy(text, entry, length);
     text[length] = '\0';
-    return inet_pton(AF_INET, text, &address) == 1
-               ? by_address(q, text, ntohl(address.s_addr), out)
-               : by_name(q, text, out);
+    return inet_pton(AF_INET, text, &address) == 1 ? by_address(q, text, ntohl(address.s_addr), out)
+                                                   : by_name(q, text, out);
 }
 
 static int parse_list(const struct request *q, const char *ifaces, struct iface *out, int max)
@@ -152,8 +154,9 @@ static int parse_list(const struct request *q, const char *ifaces, struct iface 
         }
         for (int i = 0; i < count; i++) {
             if (out[i].nid == found.nid) {
-                return refuse(q, -EEXIST, "interface %.*s: address %u.%u.%u.%u is listed twice; "
-                                          "each needs one of its own (of 127.0.0.0/8 any will do)",
+                return refuse(q, -EEXIST,
+                              "interface %.*s: address %u.%u.%u.%u is listed twice; "
+                              "each needs one of its own (of 127.0.0.0/8 any will do)",
                               (int)length, at, found.nid >> 24, found.nid >> 16 & 255,
                               found.nid >> 8 & 255, found.nid & 255);
             }

@@ -176,8 +176,8 @@ ptl_dma_h PtlHandlerDMACASNB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapv
 /* Size of an integer type, or 0; *is_signed tells how to widen it. */
 static size_t integer_size(ptl_datatype_t type, bool *is_signed)
 {
-    *is_signed = type == PTL_INT8_T || type == PTL_INT16_T || type == PTL_INT32_T ||
-                 type == PTL_INT64_T;
+    *is_signed =
+        type == PTL_INT8_T || type == PTL_INT16_T || type == PTL_INT32_T || type == PTL_INT64_T;
     switch (type) {
     case PTL_INT8_T:
     case PTL_UINT8_T:
@@ -196,8 +196,8 @@ static size_t integer_size(ptl_datatype_t type, bool *is_signed)
     }
 }
 
-static void host_fetch_add(struct hpu_exec *exec, ptl_size_t offset, uint64_t inc,
-                           uint64_t *before, ptl_datatype_t type, unsigned options)
+static void host_fetch_add(struct hpu_exec *exec, ptl_size_t offset, uint64_t inc, uint64_t *before,
+                           ptl_datatype_t type, unsigned options)
 {
     bool is_signed;
     size_t size = integer_size(type, &is_signed);
@@ -352,8 +352,8 @@ int PtlHandlerPutFromDevice(const void *local, ptl_size_t length, ptl_ack_req_t 
 
 int PtlHandlerPutFromDeviceEx(const void *local, ptl_size_t length, ptl_ack_req_t ack_req,
                               ptl_process_t target_id, ptl_pt_index_t pt_index,
-                              ptl_match_bits_t match_bits, ptl_size_t remote_offset,
-                              void *user_ptr, ptl_hdr_data_t hdr_data)
+                              ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
+                              ptl_hdr_data_t hdr_data)
 {
     struct hpu_exec *exec = enter();
     if (exec == NULL) {

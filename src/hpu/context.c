@@ -82,7 +82,7 @@ struct switch_frame {
 _Static_assert(sizeof(struct switch_frame) == 64, "switch_x86_64.S pushes 64 bytes");
 
 /* The ABI's values at the start of a process. */
-#define MXCSR_DEFAULT       0x1f80
+#define MXCSR_DEFAULT 0x1f80
 #define X87_CONTROL_DEFAULT 0x37f
 
 static _Thread_local struct hpu_ctx *thread_ctx __attribute__((tls_model("initial-exec")));

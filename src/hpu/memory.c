@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#define PAGE  ((size_t)4096)
+#define PAGE ((size_t)4096)
 #define ALIGN ((size_t)64)
 
 struct hpu_mem *hpu_mem_create(size_t length)

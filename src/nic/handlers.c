@@ -38,8 +38,7 @@ static bool put_sound(const struct ni *ni, const struct hpu_put *put, uint32_t p
         (put->ack == PTL_CT_ACK_REQ && le->ct.ct == NULL)) {
         return false;
     }
-    return pt <= UINT16_MAX && put->ack <= PTL_OC_ACK_REQ &&
-           put->length <= ni->limits.max_msg_size;
+    return pt <= UINT16_MAX && put->ack <= PTL_OC_ACK_REQ && put->length <= ni->limits.max_msg_size;
 }
 
 static int request_put(struct handler_run *run, const struct hpu_put *put, struct request *r)

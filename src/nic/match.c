@@ -149,8 +149,7 @@ struct match_entry *match_first(const struct match_list *list, const struct matc
         uint64_t hash = key_hash(g, h->bits, h->nid, h->pid);
         struct match_entry *e = list->table[hash & (list->buckets - 1)].first;
         for (; e != NULL && (best == NULL || e->sequence < best->sequence); e = e->next) {
-            if (key_equal(e, g, h->bits, h->nid, h->pid) &&
-                (h->fits == NULL || h->fits(e, h))) {
+            if (key_equal(e, g, h->bits, h->nid, h->pid) && (h->fits == NULL || h->fits(e, h))) {
                 best = e;
                 break;
             }

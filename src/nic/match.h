@@ -38,7 +38,7 @@ struct match_list {
     uint32_t buckets; /* a power of two, or 0 */
     struct match_bucket {
         struct match_entry *first, *last;
-    } *table;
+    } * table;
     struct match_group *groups;
 };
 

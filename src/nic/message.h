@@ -15,14 +15,14 @@ enum message_type { MESSAGE_PUT = 1, MESSAGE_GET, MESSAGE_ACK, MESSAGE_REPLY };
 
 struct message {
     uint8_t type;
-    uint8_t ni;        /* which of the NIC's four NIs it is for */
-    uint8_t ack;       /* request: ptl_ack_req_t; response: ptl_ni_fail_t */
-    uint8_t silent;    /* response: give no event (PTL_ME_ACK_DISABLE) */
+    uint8_t ni;     /* which of the NIC's four NIs it is for */
+    uint8_t ack;    /* request: ptl_ack_req_t; response: ptl_ni_fail_t */
+    uint8_t silent; /* response: give no event (PTL_ME_ACK_DISABLE) */
     uint16_t pt_index;
     uint16_t reserved;
-    uint32_t cookie;   /* names the initiator's operation, 0: wants no response */
-    uint32_t rank;     /* of the initiator, on a logical NI */
-    uint64_t length;   /* request: requested; response: mlength */
+    uint32_t cookie; /* names the initiator's operation, 0: wants no response */
+    uint32_t rank;   /* of the initiator, on a logical NI */
+    uint64_t length; /* request: requested; response: mlength */
     uint64_t match_bits;
     uint64_t hdr_data;
     uint64_t remote_offset; /* request: requested; response: used at the target */

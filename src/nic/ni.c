@@ -65,10 +65,10 @@ static void set_limits(ptl_ni_limits_t *l, const ptl_ni_limits_t *d)
     l->max_triggered_ops = clamp_int(d->max_triggered_ops, 1, most.max_triggered_ops);
     l->max_msg_size = clamp_size(d->max_msg_size, 1, most.max_msg_size);
     l->max_waw_ordered_size = clamp_size(d->max_waw_ordered_size, MIN_WAW, l->max_msg_size);
-    l->max_waw_ordered_size = clamp_size(l->max_waw_ordered_size, MIN_WAW,
-                                         most.max_waw_ordered_size);
-    l->max_war_ordered_size = clamp_size(d->max_war_ordered_size, MIN_WAR,
-                                         most.max_war_ordered_size);
+    l->max_waw_ordered_size =
+        clamp_size(l->max_waw_ordered_size, MIN_WAW, most.max_waw_ordered_size);
+    l->max_war_ordered_size =
+        clamp_size(d->max_war_ordered_size, MIN_WAR, most.max_war_ordered_size);
     l->max_volatile_size = clamp_size(d->max_volatile_size, 0, most.max_volatile_size);
 }
 
@@ -114,8 +114,7 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
     table_init(&ni->hpu_memories, HANDLE_HPU, number, (uint32_t)l->max_entries,
                sizeof(struct hpu_memory));
     struct process *p = nic->process;
-    p->generations[number] =
-        p->generations[number] % ((1u << HANDLE_GENERATION_BITS) - 1) + 1;
+    p->generations[number] = p->generations[number] % ((1u << HANDLE_GENERATION_BITS) - 1) + 1;
     ni->handle = handle_make(HANDLE_NI, number, p->generations[number], 0);
     nic_lock(nic);
     nic->ni[ni->kind] = ni;

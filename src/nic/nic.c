@@ -98,8 +98,9 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
     if (err != 0) {
         log_line(err == -EADDRINUSE ? LOG_INFO : LOG_ERROR, "%s", error);
         free_nic(nic);
-        return err == -EADDRINUSE ? PTL_PID_IN_USE
-                                  : err == -ENOSPC || err == -ENOMEM ? PTL_NO_SPACE : PTL_FAIL;
+        return err == -EADDRINUSE                 ? PTL_PID_IN_USE
+               : err == -ENOSPC || err == -ENOMEM ? PTL_NO_SPACE
+                                                  : PTL_FAIL;
     }
     err = progress_start(nic);
     if (err != 0) {

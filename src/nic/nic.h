@@ -92,8 +92,8 @@ enum op_origin { FROM_PROGRAM, FROM_TRIGGER, FROM_HANDLER };
 struct request {
     enum op_kind kind;
     enum op_origin origin;
-    struct md *md;        /* NULL: a handler's put */
-    const void *base;     /* local memory */
+    struct md *md;    /* NULL: a handler's put */
+    const void *base; /* local memory */
     uint64_t length;
     ptl_ack_req_t ack;
     ptl_process_t target;
@@ -104,7 +104,7 @@ struct request {
     void *user_ptr;
     /* for a handler's put: what it inherits from its entry */
     struct eq_ref eq;
-    void *owned;          /* freed when the buffer is no longer needed */
+    void *owned; /* freed when the buffer is no longer needed */
 };
 
 /* An operation in flight: queued, or waiting for its response. It keeps the
@@ -113,13 +113,13 @@ struct op {
     struct table_slot slot;
     struct list link; /* of the peer's waiting list */
     struct fabric_tx tx;
-    struct ni *ni;    /* NULL: its NI was closed; it ends without a sound */
+    struct ni *ni; /* NULL: its NI was closed; it ends without a sound */
     struct nic_peer *peer;
     struct request request;
-    bool left;        /* its buffer was given back, SEND was posted */
-    bool fabric_has;  /* tx is the fabric's */
-    bool expects;     /* a response will come */
-    bool counted;     /* in the peer's outstanding */
+    bool left;       /* its buffer was given back, SEND was posted */
+    bool fabric_has; /* tx is the fabric's */
+    bool expects;    /* a response will come */
+    bool counted;    /* in the peer's outstanding */
 };
 
 struct triggered {
@@ -245,20 +245,20 @@ struct nic {
     struct list busy;
     struct table operations; /* struct op */
     unsigned queued_program, queued_handler;
-    struct list fired;       /* struct triggered whose threshold was reached */
+    struct list fired; /* struct triggered whose threshold was reached */
     struct hpu_pool *hpus;
-    uint64_t malformed;      /* messages that made no sense, dropped */
-    int64_t (*now)(void);    /* nanoseconds, for how long peers are sought */
-    unsigned unlocked;       /* threads that run handlers or copy, without the lock */
+    uint64_t malformed;   /* messages that made no sense, dropped */
+    int64_t (*now)(void); /* nanoseconds, for how long peers are sought */
+    unsigned unlocked;    /* threads that run handlers or copy, without the lock */
 
     /* progress.c */
     pthread_mutex_t lock;
     _Atomic bool polled;
-    bool thread_idle;        /* it sleeps without a lease */
-    bool events_due;         /* it was rung or told of a death */
+    bool thread_idle; /* it sleeps without a lease */
+    bool events_due;  /* it was rung or told of a death */
     bool stop;
-    unsigned waiters;        /* program threads asleep on the bell */
-    bool news;               /* an event was posted or a counter changed since they slept */
+    unsigned waiters; /* program threads asleep on the bell */
+    bool news;        /* an event was posted or a counter changed since they slept */
     int wake_fd;
     int thread_epoll;
     pthread_t thread;

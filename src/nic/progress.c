@@ -69,8 +69,7 @@ void nic_take_over(struct nic *nic)
     if (!atomic_load_explicit(&nic->polled, memory_order_relaxed)) {
         atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
     }
-    uint32_t bell =
-        atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
+    uint32_t bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
     if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
         nic_lock(nic);
         bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
@@ -148,9 +147,9 @@ static void sleep_on_bell(struct nic *nic, int64_t timeout_ns)
 
 /* One wait of a program thread. */
 struct patience {
-    int64_t spin, yield;    /* how long to spin, and until when to yield */
-    int64_t start, quiet;   /* when it began, when something last happened */
-    bool gave_way;          /* it has yielded or slept */
+    int64_t spin, yield;  /* how long to spin, and until when to yield */
+    int64_t start, quiet; /* when it began, when something last happened */
+    bool gave_way;        /* it has yielded or slept */
 };
 
 /* Spinning pays only while the peer runs on another core: a wait that had to give
@@ -168,7 +167,7 @@ enum bide { BIDE_GO_ON, BIDE_READY, BIDE_TIME_OVER };
 /* Looks at the clock and gives the core away if it is time for that. ready() may
  * take what it finds, so it is not asked again once it said yes. */
 static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(void *arg),
-                 void *arg, int64_t timeout_ns)
+                      void *arg, int64_t timeout_ns)
 {
     int64_t now = clock_ns();
     p->start = p->start == 0 ? now : p->start;

@@ -52,8 +52,7 @@ struct op *rx_op(struct rx *rx)
     }
     struct op *op = table_get(&nic->operations, rx->cookie);
     bool get = rx->m.type == MESSAGE_REPLY;
-    return op != NULL && op->peer == rx->peer && op->expects &&
-                   (op->request.kind == OP_GET) == get
+    return op != NULL && op->peer == rx->peer && op->expects && (op->request.kind == OP_GET) == get
                ? op
                : NULL;
 }
@@ -168,8 +167,7 @@ static ptl_ni_fail_t decide(struct rx *rx)
         rx->initiator.phys.nid = rx->peer->nid;
         rx->initiator.phys.pid = rx->peer->pid;
     }
-    if (rx->m.pt_index > (unsigned)ni->limits.max_pt_index ||
-        !ni->pts[rx->m.pt_index].allocated) {
+    if (rx->m.pt_index > (unsigned)ni->limits.max_pt_index || !ni->pts[rx->m.pt_index].allocated) {
         return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_DROPPED);
     }
     struct pt *pt = &ni->pts[rx->m.pt_index];

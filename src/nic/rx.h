@@ -18,10 +18,10 @@
 /* A message at the handlers of its entry. */
 struct handler_run {
     struct hpu_exec exec;
-    bool active;        /* a handler was started and has not ended */
-    bool pending;       /* some handler said ..._PENDING */
-    bool finished;      /* no further handler is to be called */
-    bool deposit;       /* no payload handler: the NIC deposits after the user header */
+    bool active;   /* a handler was started and has not ended */
+    bool pending;  /* some handler said ..._PENDING */
+    bool finished; /* no further handler is to be called */
+    bool deposit;  /* no payload handler: the NIC deposits after the user header */
     bool header_done, completion_done;
     ptl_ni_fail_t fail; /* the first error */
     uint64_t kept, dropped;
@@ -48,10 +48,10 @@ struct rx {
     ptl_ni_fail_t fail;
 
     /* a request: */
-    struct ni *ni;  /* NULL: nobody's, or its NI was closed */
-    struct le *le;  /* pinned while not NULL */
+    struct ni *ni;     /* NULL: nobody's, or its NI was closed */
+    struct le *le;     /* pinned while not NULL */
     bool header_begun; /* its handlers were set up */
-    bool reserved;  /* the entry is use-once and held back for this message */
+    bool reserved;     /* the entry is use-once and held back for this message */
     ptl_process_t initiator;
     uint64_t offset; /* used at the entry */
     uint64_t mlength;

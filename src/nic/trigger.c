@@ -48,7 +48,8 @@ static void carry_out(struct triggered *t)
         /* No memory for its state: it ends here, and says so. */
         struct md *md = t->request.md;
         ct_count(md->ct, PTL_NI_DROPPED, false, 0);
-        ptl_event_t event = {.type = PTL_EVENT_SEND, .ni_fail_type = PTL_NI_DROPPED,
+        ptl_event_t event = {.type = PTL_EVENT_SEND,
+                             .ni_fail_type = PTL_NI_DROPPED,
                              .user_ptr = t->request.user_ptr};
         eq_post(md->eq, &event);
     }

@@ -8,8 +8,7 @@ static bool target_sound(const struct ni *ni, ptl_process_t target)
     if (ni_is_logical(ni)) {
         return target.rank < ni->map_size;
     }
-    return target.phys.nid != PTL_NID_ANY && target.phys.pid != 0 &&
-           target.phys.pid <= PTL_PID_MAX;
+    return target.phys.nid != PTL_NID_ANY && target.phys.pid != 0 && target.phys.pid <= PTL_PID_MAX;
 }
 
 int api_request(struct request *r, ptl_handle_md_t md_handle, ptl_size_t local_offset,
@@ -21,8 +20,8 @@ int api_request(struct request *r, ptl_handle_md_t md_handle, ptl_size_t local_o
         return rc;
     }
     if (local_offset > md->length || r->length > md->length - local_offset ||
-        r->length > (*ni)->limits.max_msg_size ||
-        r->pt_index > UINT16_MAX || !target_sound(*ni, r->target)) {
+        r->length > (*ni)->limits.max_msg_size || r->pt_index > UINT16_MAX ||
+        !target_sound(*ni, r->target)) {
         return PTL_ARG_INVALID;
     }
     switch (r->ack) {

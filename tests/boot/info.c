@@ -42,10 +42,17 @@ static void assert_json(void)
 
 static void the_checker_tells_json_from_other_text(void **state)
 {
-    static const char *const good[] = {"{}", "[]", " null ", "-1.5e+3", "[1, {\"a\": \"\\u00ff\"}]",
-                                       "0", "\"\\\\\"", "{\"a\":[],\"b\":false}"};
-    static const char *const bad[] = {"", "{", "[1,]", "{\"a\"}", "{\"a\":1,}", "01", "1 2", "\"",
-                                      "\"\\x\"", "\"\n\"", "nul", "[1 2]", "{a:1}", "-", "1."};
+    static const char *const good[] = {"{}",
+                                       "[]",
+                                       " null ",
+                                       "-1.5e+3",
+                                       "[1, {\"a\": \"\\u00ff\"}]",
+                                       "0",
+                                       "\"\\\\\"",
+                                       "{\"a\":[],\"b\":false}"};
+    static const char *const bad[] = {"",    "{",     "[1,]",  "{\"a\"}", "{\"a\":1,}",
+                                      "01",  "1 2",   "\"",    "\"\\x\"", "\"\n\"",
+                                      "nul", "[1 2]", "{a:1}", "-",       "1."};
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         assert_null(json_check(good[i]));
     }

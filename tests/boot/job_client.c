@@ -92,8 +92,8 @@ static void check_map(void)
     check(pinwheel_job_set_map(job, logical) == 0);
     check(PtlGetMap(logical, (ptl_size_t)size, set, &actual) == PTL_OK);
     check(actual == (ptl_size_t)size && memcmp(set, map, (size_t)size * sizeof(*map)) == 0);
-    check(pinwheel_job_set_map(job, logical) == 0);          /* the same again */
-    check(pinwheel_job_set_map(job, physical) == -EINVAL);   /* takes none */
+    check(pinwheel_job_set_map(job, logical) == 0);        /* the same again */
+    check(pinwheel_job_set_map(job, physical) == -EINVAL); /* takes none */
 
     /* One rank's bad handle is an error in all ranks, not a hang. */
     int rc = pinwheel_job_map(job, rank == size - 1 ? PTL_INVALID_HANDLE : physical, map);

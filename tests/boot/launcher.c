@@ -109,8 +109,7 @@ static void a_stopped_rank_is_ended(void **state)
 
 static void grandchildren_end_with_a_failed_job(void **state)
 {
-    run("-n", "2", "sh", "-c",
-        "sleep 1000 & echo $!; [ $PMI_RANK = 0 ] && wait; sleep .3; exit 4");
+    run("-n", "2", "sh", "-c", "sleep 1000 & echo $!; [ $PMI_RANK = 0 ] && wait; sleep .3; exit 4");
     assert_int_equal(o.status, 4);
     assert_all_ended(2);
 }
@@ -133,8 +132,7 @@ static void programs_that_cannot_start_are_named(void **state)
     assert_contains(o.err, "pinwheel run: ./no-such-file: no such program");
     run("/dev/null");
     assert_int_equal(o.status, 126);
-    assert_string_equal(o.err,
-                        "pinwheel run: /dev/null: cannot be executed: Permission denied\n");
+    assert_string_equal(o.err, "pinwheel run: /dev/null: cannot be executed: Permission denied\n");
 }
 
 static void bad_usage_says_what_would_be_right(void **state)

@@ -53,8 +53,8 @@ static void take(int *fd, char *text, size_t *length)
 {
     char waste[4096];
     bool full = *length + 1 >= OUTCOME_TEXT;
-    ssize_t n = read(*fd, full ? waste : text + *length,
-                     full ? sizeof(waste) : OUTCOME_TEXT - 1 - *length);
+    ssize_t n =
+        read(*fd, full ? waste : text + *length, full ? sizeof(waste) : OUTCOME_TEXT - 1 - *length);
     if (n > 0 && !full) {
         *length += (size_t)n;
         text[*length] = '\0';

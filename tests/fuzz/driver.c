@@ -53,9 +53,9 @@ static size_t below(uint64_t *state, size_t bound)
 static void tell_input(int signal_number)
 {
     char text[256];
-    int n = snprintf(text, sizeof(text),
-                     "%s: signal %d at input %llu; again: %s %llu 1 [FILE]...\n", program,
-                     signal_number, current, program, current);
+    int n =
+        snprintf(text, sizeof(text), "%s: signal %d at input %llu; again: %s %llu 1 [FILE]...\n",
+                 program, signal_number, current, program, current);
     if (write(STDERR_FILENO, text, (size_t)n) < 0) {
         _exit(1);
     }

@@ -95,8 +95,8 @@ static void still_serves(void)
     uint64_t from = ++number * 0x9e3779b97f4a7c15ull, to = 0;
     for (int i = 0; i < 200000 && to != from; i++) {
         if (i % 1000 == 0) {
-            MUST(PtlPut(md, (ptl_size_t)(uintptr_t)&from, 8, PTL_NO_ACK_REQ, self, TARGET_PT, 0,
-                        64, NULL, 0) == PTL_OK);
+            MUST(PtlPut(md, (ptl_size_t)(uintptr_t)&from, 8, PTL_NO_ACK_REQ, self, TARGET_PT, 0, 64,
+                        NULL, 0) == PTL_OK);
         }
         look();
         memcpy(&to, memory + 64, 8);
@@ -114,8 +114,10 @@ static bool find_segment(char *path, size_t size, uint32_t pid)
     bool found = false;
     for (struct dirent *e; !found && (e = readdir(d)) != NULL;) {
         size_t n = strlen(e->d_name), k = strlen(tail);
-        if (n > k && strncmp(e->d_name, "pinwheel-", 9) == 0 && strcmp(e->d_name + n - k, tail) == 0) {
-            snprintf(path, size, "/dev/shm/%.*s-%08x-%u", (int)(n - k), e->d_name, self.phys.nid, pid);
+        if (n > k && strncmp(e->d_name, "pinwheel-", 9) == 0 &&
+            strcmp(e->d_name + n - k, tail) == 0) {
+            snprintf(path, size, "/dev/shm/%.*s-%08x-%u", (int)(n - k), e->d_name, self.phys.nid,
+                     pid);
             found = true;
         }
     }
@@ -300,11 +302,12 @@ size_t fuzz_seed(uint64_t number, uint8_t *data, size_t max)
     data[n++] = (uint8_t)number;
     struct record r = {0};
     bool cells = number % 3 == 1;
-    uint8_t header[FABRIC_HEADER] = {[0] = number % 3 == 2 ? 2 : 1, [1] = 2, [2] = 1, [4] = TARGET_PT,
-                                     [8] = 1, [16] = cells ? 200 : 8};
+    uint8_t header[FABRIC_HEADER] = {
+        [0] = number % 3 == 2 ? 2 : 1, [1] = 2, [2] = 1, [4] = TARGET_PT, [8] = 1,
+        [16] = cells ? 200 : 8};
     memcpy(r.header, header, sizeof(header));
     r.length = cells ? 200 : 0x1122334455667788;
-    uint32_t word = cells ? record_word(RECORD_CELLS, 0, 1)
+    uint32_t word = cells             ? record_word(RECORD_CELLS, 0, 1)
                     : number % 3 == 2 ? record_word(RECORD_INLINE, 0, 1)
                                       : record_word(RECORD_INLINE, 8, 1);
     if (number % 3 == 2) {

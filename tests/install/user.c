@@ -21,9 +21,13 @@ int main(void)
         PtlPTAlloc(ni, 0, PTL_EQ_NONE, PTL_PT_ANY, &pt) != PTL_OK) {
         return 1;
     }
-    ptl_me_t entry = {.start = &to, .length = sizeof(to), .ct_handle = ct, .uid = PTL_UID_ANY,
+    ptl_me_t entry = {.start = &to,
+                      .length = sizeof(to),
+                      .ct_handle = ct,
+                      .uid = PTL_UID_ANY,
                       .options = PTL_ME_OP_PUT | PTL_ME_EVENT_CT_COMM,
-                      .match_id.phys = {PTL_NID_ANY, PTL_PID_ANY}, .match_bits = 1};
+                      .match_id.phys = {PTL_NID_ANY, PTL_PID_ANY},
+                      .match_bits = 1};
     ptl_md_t range = {&from, sizeof(from), 0, PTL_EQ_NONE, PTL_CT_NONE};
     if (PtlMEAppend(ni, pt, &entry, PTL_PRIORITY_LIST, NULL, &me) != PTL_OK ||
         PtlMDBind(ni, &range, &md) != PTL_OK ||

@@ -95,7 +95,8 @@ static size_t region_offset(int of, int n)
 /* One NI with matching and physical ids, one without and with ranks. */
 static void open_interface(int n)
 {
-    unsigned options = n == 0 ? PTL_NI_MATCHING | PTL_NI_PHYSICAL : PTL_NI_NO_MATCHING | PTL_NI_LOGICAL;
+    unsigned options =
+        n == 0 ? PTL_NI_MATCHING | PTL_NI_PHYSICAL : PTL_NI_NO_MATCHING | PTL_NI_LOGICAL;
     NEED(PtlNIInit(PTL_IFACE_DEFAULT, options, PTL_PID_ANY, NULL, NULL, &ni[n]));
     if (n == 0) {
         NEED(PtlGetPhysId(ni[n], &shared->id[rank]));
@@ -127,8 +128,9 @@ static void open_interface(int n)
 static void finish(struct flight *f, const ptl_event_t *e)
 {
     if (e->ni_fail_type != PTL_NI_OK || e->mlength != f->length) {
-        fprintf(stderr, "rank %d: %s of %zu bytes to rank %d ends with fail type %d, mlength %llu\n",
-                rank, f->kind == PUT ? "put" : "get", f->length, f->to, e->ni_fail_type,
+        fprintf(stderr,
+                "rank %d: %s of %zu bytes to rank %d ends with fail type %d, mlength %llu\n", rank,
+                f->kind == PUT ? "put" : "get", f->length, f->to, e->ni_fail_type,
                 (unsigned long long)e->mlength);
         exit(1);
     }
@@ -137,7 +139,8 @@ static void finish(struct flight *f, const ptl_event_t *e)
         while (f->landing[at] == f->expected[at]) {
             at++;
         }
-        fprintf(stderr, "rank %d: get of %zu bytes at %zu of rank %d, NI %d: byte %zu is %02x, not %02x\n",
+        fprintf(stderr,
+                "rank %d: get of %zu bytes at %zu of rank %d, NI %d: byte %zu is %02x, not %02x\n",
                 rank, f->length, f->offset, f->to, f->ni, at, f->landing[at], f->expected[at]);
         exit(1);
     }
@@ -216,8 +219,9 @@ static void fill(unsigned char *at, size_t length)
 static size_t random_length(void)
 {
     unsigned bits = (unsigned)(next_random() % 23); /* 2^22 is the largest */
-    size_t length = bits == 0 ? next_random() % 2
-                              : ((size_t)1 << (bits - 1)) + next_random() % ((size_t)1 << (bits - 1));
+    size_t length = bits == 0
+                        ? next_random() % 2
+                        : ((size_t)1 << (bits - 1)) + next_random() % ((size_t)1 << (bits - 1));
     return bits == 22 && next_random() % 4 == 0 ? LARGEST : length;
 }
 
@@ -347,7 +351,8 @@ int main(int argc, char **argv)
         return 2;
     }
     shared = must_map(sizeof(*shared));
-    printf("soak: seed %llu, %ld operations, %d processes\n", (unsigned long long)seed, count, ranks);
+    printf("soak: seed %llu, %ld operations, %d processes\n", (unsigned long long)seed, count,
+           ranks);
     fflush(stdout);
     for (rank = 0; rank < ranks; rank++) {
         if (fork() == 0) {

@@ -65,16 +65,15 @@ static void copies_what_memcpy_copies(void **state)
 /* Two pages, of which the second does not permit what is tried. */
 static uint8_t *half_mapped(int protection)
 {
-    uint8_t *p =
-        mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    uint8_t *p = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(p, MAP_FAILED);
     memset(p, 0x11, 3 * PAGE);
     assert_int_equal(mprotect(p + PAGE, PAGE, protection), 0);
     return p;
 }
 
-static const size_t sizes[] = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 127, 128,
-                               129, 200, 511, 1023, 1024, 2000, 4000};
+static const size_t sizes[] = {1,  2,  3,  4,   7,   8,   9,   15,  16,   17,   31,   32,  33,
+                               63, 64, 65, 127, 128, 129, 200, 511, 1023, 1024, 2000, 4000};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
 static void bad_source_is_efault(void **state)
@@ -123,8 +122,8 @@ static void bad_destination_is_efault(void **state)
 static void wild_addresses_are_efault(void **state)
 {
     (void)state;
-    static const uintptr_t wild[] = {0, 8, 0x0000800000000000, 0xdeadbeefdeadbeef,
-                                     0xffff800000000000, UINTPTR_MAX - 3};
+    static const uintptr_t wild[] = {
+        0, 8, 0x0000800000000000, 0xdeadbeefdeadbeef, 0xffff800000000000, UINTPTR_MAX - 3};
     assert_int_equal(fault_install(), 0);
     for (size_t i = 0; i < sizeof(wild) / sizeof(wild[0]); i++) {
         for (size_t k = 0; k < SIZES; k++) {

@@ -75,10 +75,11 @@ static void a_session_from_init_to_finalize(void **state)
     begin(job, 0);
     assert_int_equal(pmi_state(job, 0), PMI_READY);
     say(job, 0, "cmd=get_maxes\ncmd=get_universe_size\ncmd=get_appnum\ncmd=get_my_kvsname\n");
-    expect(job, 0, "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n"
-                   "cmd=universe_size size=1\n"
-                   "cmd=appnum appnum=0\n"
-                   "cmd=my_kvsname kvsname=kvs_0\n");
+    expect(job, 0,
+           "cmd=maxes kvsname_max=256 keylen_max=64 vallen_max=1024\n"
+           "cmd=universe_size size=1\n"
+           "cmd=appnum appnum=0\n"
+           "cmd=my_kvsname kvsname=kvs_0\n");
     say(job, 0, "cmd=put kvsname=kvs_0 key=a value=x=y=\ncmd=get kvsname=kvs_0 key=a\n");
     expect(job, 0, "cmd=put_result rc=0 msg=success\ncmd=get_result rc=0 msg=success value=x=y=\n");
     say(job, 0, "cmd=barrier_in\n");
@@ -106,9 +107,10 @@ static void bytes_may_be_cut_anywhere(void **state)
         for (size_t at = 0; at < length; at += cut) {
             pmi_feed(job, 0, text + at, length - at < cut ? length - at : cut);
         }
-        expect(job, 0, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
-                       "cmd=put_result rc=0 msg=success\n"
-                       "cmd=get_result rc=0 msg=success value=v\n");
+        expect(job, 0,
+               "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=0\n"
+               "cmd=put_result rc=0 msg=success\n"
+               "cmd=get_result rc=0 msg=success value=v\n");
         pmi_job_free(job);
     }
 }
@@ -117,12 +119,14 @@ static void only_version_1_is_spoken(void **state)
 {
     struct pmi_job *job = new_job(1);
     say(job, 0, "cmd=init pmi_version=2 pmi_subversion=0\n");
-    expect(job, 0, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 "
-                   "msg=this_server_speaks_version_1\n");
+    expect(job, 0,
+           "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 "
+           "msg=this_server_speaks_version_1\n");
     assert_int_equal(pmi_state(job, 0), PMI_NEW);
     say(job, 0, "cmd=init\n");
-    expect(job, 0, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 "
-                   "msg=this_server_speaks_version_1\n");
+    expect(job, 0,
+           "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1 "
+           "msg=this_server_speaks_version_1\n");
     begin(job, 0);
     pmi_job_free(job);
 }
@@ -131,8 +135,9 @@ static void init_comes_first(void **state)
 {
     struct pmi_job *job = new_job(2);
     say(job, 0, "cmd=barrier_in\ncmd=put kvsname=kvs_0 key=a value=b\n");
-    expect(job, 0, "cmd=barrier_out rc=-1 msg=init_must_come_first\n"
-                   "cmd=put_result rc=-1 msg=init_must_come_first\n");
+    expect(job, 0,
+           "cmd=barrier_out rc=-1 msg=init_must_come_first\n"
+           "cmd=put_result rc=-1 msg=init_must_come_first\n");
     assert_int_equal(pmi_state(job, 0), PMI_NEW);
     pmi_job_free(job);
 }
@@ -155,28 +160,30 @@ static void wrong_requests_are_answered(void **state)
 {
     struct pmi_job *job = new_job(1);
     begin(job, 0);
-    say(job, 0, "cmd=put kvsname=other key=a value=b\n"
-                "cmd=put key=a value=b\n"
-                "cmd=put kvsname=kvs_0 value=b\n"
-                "cmd=put kvsname=kvs_0 key= value=b\n"
-                "cmd=put kvsname=kvs_0 key=a\n"
-                "cmd=get kvsname=kvs_0\n"
-                "cmd=get kvsname=kvs_0 key=a\n"
-                "cmd=frobnicate\n"
-                "cmd=spawn nprocs=2\n"
-                "cmd=publish_name service=a port=b\n"
-                "cmd=getbyidx kvsname=kvs_0 idx=x\n");
-    expect(job, 0, "cmd=put_result rc=-1 msg=unknown_kvsname\n"
-                   "cmd=put_result rc=-1 msg=kvsname_missing\n"
-                   "cmd=put_result rc=-1 msg=key_missing\n"
-                   "cmd=put_result rc=-1 msg=key_missing\n"
-                   "cmd=put_result rc=-1 msg=value_missing\n"
-                   "cmd=get_result rc=-1 msg=key_missing value=unknown\n"
-                   "cmd=get_result rc=-1 msg=key_a_not_found value=unknown\n"
-                   "cmd=error rc=-1 msg=unknown_command\n"
-                   "cmd=spawn_result rc=-1 msg=not_supported_by_pinwheel_run\n"
-                   "cmd=publish_result rc=-1 msg=not_supported_by_pinwheel_run\n"
-                   "cmd=getbyidx_results rc=-1 reason=no_more_keyvals\n");
+    say(job, 0,
+        "cmd=put kvsname=other key=a value=b\n"
+        "cmd=put key=a value=b\n"
+        "cmd=put kvsname=kvs_0 value=b\n"
+        "cmd=put kvsname=kvs_0 key= value=b\n"
+        "cmd=put kvsname=kvs_0 key=a\n"
+        "cmd=get kvsname=kvs_0\n"
+        "cmd=get kvsname=kvs_0 key=a\n"
+        "cmd=frobnicate\n"
+        "cmd=spawn nprocs=2\n"
+        "cmd=publish_name service=a port=b\n"
+        "cmd=getbyidx kvsname=kvs_0 idx=x\n");
+    expect(job, 0,
+           "cmd=put_result rc=-1 msg=unknown_kvsname\n"
+           "cmd=put_result rc=-1 msg=kvsname_missing\n"
+           "cmd=put_result rc=-1 msg=key_missing\n"
+           "cmd=put_result rc=-1 msg=key_missing\n"
+           "cmd=put_result rc=-1 msg=value_missing\n"
+           "cmd=get_result rc=-1 msg=key_missing value=unknown\n"
+           "cmd=get_result rc=-1 msg=key_a_not_found value=unknown\n"
+           "cmd=error rc=-1 msg=unknown_command\n"
+           "cmd=spawn_result rc=-1 msg=not_supported_by_pinwheel_run\n"
+           "cmd=publish_result rc=-1 msg=not_supported_by_pinwheel_run\n"
+           "cmd=getbyidx_results rc=-1 reason=no_more_keyvals\n");
     assert_int_equal(pmi_state(job, 0), PMI_READY);
     pmi_job_free(job);
 }
@@ -353,12 +360,14 @@ static void spawn_is_refused_once_per_request(void **state)
 {
     struct pmi_job *job = new_job(1);
     begin(job, 0);
-    say(job, 0, "mcmd=spawn\nnprocs=2\nexecname=./a.out\ntotspawns=2\nspawnssofar=1\n"
-                "arg1=with blanks\nendcmd\n");
+    say(job, 0,
+        "mcmd=spawn\nnprocs=2\nexecname=./a.out\ntotspawns=2\nspawnssofar=1\n"
+        "arg1=with blanks\nendcmd\n");
     expect(job, 0, "");
     say(job, 0, "mcmd=spawn\nnprocs=1\nexecname=./b.out\ntotspawns=2\nspawnssofar=2\nendcmd\n");
-    expect(job, 0, "cmd=spawn_result rc=-1 errcodes=-1 "
-                   "errmsg=spawn_is_not_supported_by_pinwheel_run\n");
+    expect(job, 0,
+           "cmd=spawn_result rc=-1 errcodes=-1 "
+           "errmsg=spawn_is_not_supported_by_pinwheel_run\n");
     say(job, 0, "cmd=get_appnum\n");
     expect(job, 0, "cmd=appnum appnum=0\n");
     pmi_job_free(job);
@@ -370,8 +379,9 @@ static void pairs_can_be_listed(void **state)
     begin(job, 0);
     say(job, 0, "cmd=put kvsname=kvs_0 key=a value=1\n");
     expect(job, 0, "cmd=put_result rc=0 msg=success\n");
-    say(job, 0, "cmd=getbyidx kvsname=kvs_0 idx=0\ncmd=getbyidx kvsname=kvs_0 idx=1\n"
-                "cmd=getbyidx kvsname=kvs_0 idx=2\n");
+    say(job, 0,
+        "cmd=getbyidx kvsname=kvs_0 idx=0\ncmd=getbyidx kvsname=kvs_0 idx=1\n"
+        "cmd=getbyidx kvsname=kvs_0 idx=2\n");
     expect(job, 0,
            "cmd=getbyidx_results rc=0 nextidx=1 key=PMI_process_mapping val=(vector,(0,1,3))\n"
            "cmd=getbyidx_results rc=0 nextidx=2 key=a val=1\n"

@@ -301,8 +301,7 @@ static void *resume_whatever_comes(void *arg)
 {
     struct relay *relay = arg;
     while (!atomic_load(&relay->stop)) {
-        struct hpu_ctx *ctx =
-            atomic_exchange_explicit(&relay->next, NULL, memory_order_acquire);
+        struct hpu_ctx *ctx = atomic_exchange_explicit(&relay->next, NULL, memory_order_acquire);
         if (ctx != NULL) {
             hpu_ctx_resume(ctx);
         } else {

@@ -19,8 +19,8 @@ static __handler int check_header(const ptl_header_t h, void *state)
 {
     struct notes *n = state;
     n->word = h.type == PTL_REQUEST_GET && h.length == 100 && h.target_id.phys.pid == 7 &&
-              h.source_id.rank == 9 && h.match_bits == 0x1234 && h.offset == 5 &&
-              h.hdr_data == 6 && h.user_hdr == host && h.user_hdr_length == 8;
+              h.source_id.rank == 9 && h.match_bits == 0x1234 && h.offset == 5 && h.hdr_data == 6 &&
+              h.user_hdr == host && h.user_hdr_length == 8;
     return PROCESS_DATA;
 }
 
@@ -55,8 +55,7 @@ static void handlers_get_their_arguments(void **state)
     ptl_payload_t payload = {.length = 128, .offset = 192, .base = host + 64};
     assert_int_equal(hpu_exec_header(pool, &exec, check_header, &header), PROCESS_DATA);
     assert_int_equal(hpu_exec_payload(pool, &exec, check_payload, &payload), DROP);
-    assert_int_equal(hpu_exec_completion(pool, &exec, check_completion, 77, true),
-                     SUCCESS_PENDING);
+    assert_int_equal(hpu_exec_completion(pool, &exec, check_completion, 77, true), SUCCESS_PENDING);
     assert_true(notes->word && notes->other && notes->offset);
     tear_down();
 }
@@ -181,8 +180,8 @@ static unsigned rounding(void)
 /* Leaves the processor as badly as it can. */
 static ERRING int mess(const ptl_payload_t p, void *state)
 {
-    static const uint32_t mxcsr = 0x0000; /* everything traps */
-    static const uint16_t x87_control = 0x0800;   /* so does the x87, and rounds up */
+    static const uint32_t mxcsr = 0x0000;       /* everything traps */
+    static const uint16_t x87_control = 0x0800; /* so does the x87, and rounds up */
     __asm__ volatile("fld1\n\tfldz\n\tfldcw %1\n\tldmxcsr %0\n\tstd\n\t"
                      "xorl %%eax, %%eax\n\tmovl %%eax, (%%rax)"
                      :
@@ -385,11 +384,11 @@ static void handlers_are_registered_by_name(void **state)
     int found = 0;
     for (const struct ptl_handler_entry *e = __start_pinwheel_handlers;
          e < __stop_pinwheel_handlers; e++) {
-        found += (e->address == (void (*)(void))good && strcmp(e->name, "good") == 0) ||
-                 (e->address == (void (*)(void))check_header &&
-                  strcmp(e->name, "check_header") == 0) ||
-                 (e->address == (void (*)(void))check_completion &&
-                  strcmp(e->name, "check_completion") == 0);
+        found +=
+            (e->address == (void (*)(void))good && strcmp(e->name, "good") == 0) ||
+            (e->address == (void (*)(void))check_header && strcmp(e->name, "check_header") == 0) ||
+            (e->address == (void (*)(void))check_completion &&
+             strcmp(e->name, "check_completion") == 0);
     }
     assert_int_equal(__stop_pinwheel_handlers - __start_pinwheel_handlers, 3);
     assert_int_equal(found, 3);

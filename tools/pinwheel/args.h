@@ -14,7 +14,7 @@ struct args_option {
 };
 
 struct args {
-    const char *command; /* "run" */
+    const char *command;  /* "run" */
     const char *operands; /* what follows the options: "PROGRAM [ARGUMENT]..." or "" */
     const char *summary;
     const struct args_option *options;

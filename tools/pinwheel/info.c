@@ -122,11 +122,10 @@ static void print_machine(const struct info *info)
     for (int i = 0; i < info->iface_count; i++) {
         nid_text(info->ifaces[i].nid, nid);
         snprintf(text, sizeof(text), "interface %d", i);
-        printf("    %-18s %s, NID %s (%u)\n", text, info->ifaces[i].name, nid,
-               info->ifaces[i].nid);
+        printf("    %-18s %s, NID %s (%u)\n", text, info->ifaces[i].name, nid, info->ifaces[i].nid);
     }
-    printf("\nfabric shm: %s%s\n", info->folder.usable.works ? "usable" : "not usable: ",
-           info->folder.usable.why_not);
+    printf("\nfabric shm: %s%s\n",
+           info->folder.usable.works ? "usable" : "not usable: ", info->folder.usable.why_not);
     printf("    %-18s %s: %s, %s, %s free\n", "folder", info->options.text[OPT_SHM_DIR],
            info->folder.tmpfs ? "tmpfs" : "no tmpfs",
            info->folder.writable ? "writable" : "not writable",

@@ -39,9 +39,9 @@
 #include <unistd.h>
 
 enum {
-    GRACE_MS = 2000,  /* from SIGTERM to SIGKILL */
-    LEAVE_MS = 100,   /* for what a rank left behind to end by itself */
-    STUCK_MS = 5000,  /* after SIGKILL; then the kernel does not let a process die */
+    GRACE_MS = 2000, /* from SIGTERM to SIGKILL */
+    LEAVE_MS = 100,  /* for what a rank left behind to end by itself */
+    STUCK_MS = 5000, /* after SIGKILL; then the kernel does not let a process die */
     SCAN_MS = 10,
 };
 
@@ -59,15 +59,15 @@ struct job {
     pid_t *groups; /* pid and process group of each rank; 0: never started */
     int started, running;
     enum phase phase;
-    int status;          /* for the launcher to exit with */
-    bool judged;         /* status is final */
-    bool draining;       /* nothing is left but output to write */
-    bool give_up;        /* and nobody wants it any more */
-    int64_t next_step;   /* ms: when the phase goes on by itself; INT64_MAX: not */
-    int64_t time_limit;  /* ms; INT64_MAX: none */
+    int status;         /* for the launcher to exit with */
+    bool judged;        /* status is final */
+    bool draining;      /* nothing is left but output to write */
+    bool give_up;       /* and nobody wants it any more */
+    int64_t next_step;  /* ms: when the phase goes on by itself; INT64_MAX: not */
+    int64_t time_limit; /* ms; INT64_MAX: none */
     struct relay out, err;
-    int signals;         /* signalfd */
-    struct pump pump;    /* from a terminal to rank 0 */
+    int signals;      /* signalfd */
+    struct pump pump; /* from a terminal to rank 0 */
     int keeper_fd;
     pid_t keeper;
     struct pollfd *fds;
@@ -390,8 +390,10 @@ static void end_leftovers(struct job *j)
         } else if (j->phase == ENDING && now_ms() >= j->next_step) {
             kill_all(j);
         } else if (j->phase == KILLING && now_ms() >= j->next_step) {
-            fprintf(stderr, "pinwheel run: a process of rank %d does not end even after SIGKILL, "
-                            "giving up\n", left);
+            fprintf(stderr,
+                    "pinwheel run: a process of rank %d does not end even after SIGKILL, "
+                    "giving up\n",
+                    left);
             return;
         }
     }

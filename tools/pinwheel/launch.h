@@ -10,10 +10,10 @@
 
 struct launch {
     int size;
-    char **argv;          /* the program and its arguments */
-    char **environment;   /* NAME=VALUE for all ranks, on top of our own */
+    char **argv;        /* the program and its arguments */
+    char **environment; /* NAME=VALUE for all ranks, on top of our own */
     int environment_count;
-    bool bind_cores;      /* rank i on the i-th allowed core, modulo their number */
+    bool bind_cores; /* rank i on the i-th allowed core, modulo their number */
     bool label;
     long timeout_seconds; /* 0: none */
 };

@@ -14,8 +14,9 @@ enum { RUN_SIZE, RUN_BIND, RUN_LABEL, RUN_ENV, RUN_TIMEOUT };
 
 static const struct args_option run_options[] = {
     [RUN_SIZE] = {"-n", "N", "number of ranks, 1 to 4096 (default 1)"},
-    [RUN_BIND] = {"--bind", "core|none", "rank i on the i-th allowed core, modulo their number "
-                                         "(default none)"},
+    [RUN_BIND] = {"--bind", "core|none",
+                  "rank i on the i-th allowed core, modulo their number "
+                  "(default none)"},
     [RUN_LABEL] = {"--label", NULL, "begin each line of output with \"[rank] \""},
     [RUN_ENV] = {"--env", "NAME=VALUE", "set a variable in all ranks; may be repeated"},
     [RUN_TIMEOUT] = {"--timeout", "SECONDS", "end the job, with status 124, if it takes longer"},

@@ -32,8 +32,8 @@ static const char *const step_names[] = {
 };
 
 /* Set in every rank. */
-static const char *const given[] = {"PMI_FD",   "PMI_RANK",         "PMI_SIZE",
-                                    "PINWHEEL_JOB_KEY", "PINWHEEL_JOB_ID"};
+static const char *const given[] = {"PMI_FD", "PMI_RANK", "PMI_SIZE", "PINWHEEL_JOB_KEY",
+                                    "PINWHEEL_JOB_ID"};
 
 /* Of another launcher that started this one; a rank must not follow them. */
 static const char *const foreign[] = {"PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMI_CONTROL_PORT"};

@@ -90,8 +90,10 @@ static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *in
             return fill_slot(f, s, i, error, error_size);
         }
     }
-    log_line(LOG_INFO, "all %u connections of PID %u are taken; PINWHEEL_SHM_PEERS there is the "
-             "limit", s->info.slots, s->info.pid);
+    log_line(LOG_INFO,
+             "all %u connections of PID %u are taken; PINWHEEL_SHM_PEERS there is the "
+             "limit",
+             s->info.slots, s->info.pid);
     atomic_fetch_or(&s->header->flags, SEGMENT_SWEEP);
     uint32_t bell = atomic_load(&s->header->bell);
     if (bell_asleep(bell)) {
@@ -277,8 +279,8 @@ static bool claimant_alive(struct fabric *f, uint64_t owner, const struct slot *
                      sizeof(error)) != 0) {
         return false;
     }
-    bool alive = atomic_load(&slot->ready) == SLOT_UNREADY ||
-                 s->info.incarnation == slot->incarnation;
+    bool alive =
+        atomic_load(&slot->ready) == SLOT_UNREADY || s->info.incarnation == slot->incarnation;
     segment_release(s, false);
     return alive;
 }
@@ -338,8 +340,8 @@ static bool reach_back(struct fabric_peer *p)
 {
     char error[512] = "";
     struct segment *s;
-    int rc = segment_open(p->fabric->options, p->address.nid, p->address.pid, &s, error,
-                          sizeof(error));
+    int rc =
+        segment_open(p->fabric->options, p->address.nid, p->address.pid, &s, error, sizeof(error));
     if (rc != 0) {
         return rc != -ENOENT;
     }
@@ -356,10 +358,8 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
     struct segment_header *h = f->segment->header;
     uint64_t owner = atomic_load_explicit(&h->owner[index], memory_order_acquire);
     int rc;
-    struct slot *slot =
-        owner > OWNER_BANNED ? segment_slot(f->segment, index, true, &rc) : NULL;
-    if (slot == NULL ||
-        atomic_load_explicit(&slot->ready, memory_order_acquire) == SLOT_UNREADY) {
+    struct slot *slot = owner > OWNER_BANNED ? segment_slot(f->segment, index, true, &rc) : NULL;
+    if (slot == NULL || atomic_load_explicit(&slot->ready, memory_order_acquire) == SLOT_UNREADY) {
         clear_bit(f, index);
         return NULL;
     }

@@ -31,7 +31,7 @@ struct segment_info {
     uint32_t version;
     uint32_t header_bytes;
     uint64_t incarnation;
-    uint64_t cookie;    /* the value at cookie_at in the owner's memory */
+    uint64_t cookie; /* the value at cookie_at in the owner's memory */
     uint64_t cookie_at;
     uint32_t nid, pid;
     int32_t process;

@@ -21,8 +21,8 @@
 #include <string.h>
 #include <sys/uio.h>
 
-#define BATCH 32 /* messages of one channel before the next has its turn */
-#define CELL_RUN 8 /* cells emptied before the sender is told */
+#define BATCH 32                 /* messages of one channel before the next has its turn */
+#define CELL_RUN 8               /* cells emptied before the sender is told */
 #define REFERENCE_RUN (4u << 20) /* bytes of one process_vm_readv */
 
 void rx_attach(struct fabric_peer *p, struct slot *slot)
@@ -126,8 +126,7 @@ static bool next_record(struct fabric_peer *p, struct rx_channel *r)
     memcpy(r->rx->header, at->header, FABRIC_HEADER);
     r->rx->length = r->mode == RECORD_INLINE ? record_bytes(word) : at->length;
     r->address = r->mode == RECORD_REF ? at->address : 0;
-    if (r->mode == RECORD_INLINE &&
-        atomic_load_explicit(&at->status, memory_order_relaxed) != 0) {
+    if (r->mode == RECORD_INLINE && atomic_load_explicit(&at->status, memory_order_relaxed) != 0) {
         r->status = FABRIC_SEGV;
     }
     r->rx->first = NULL;
@@ -391,8 +390,7 @@ bool rx_advance(struct fabric_peer *p)
     bool moved = advance_channel(p, &p->rx[FABRIC_RESPONSE]);
     moved |= advance_channel(p, &p->rx[FABRIC_REQUEST]);
     if (!moved && p->in != NULL && !p->dying && !rx_blocked(p) &&
-        atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT &&
-        !rx_visible(p)) {
+        atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT && !rx_visible(p)) {
         peer_lost(p, NULL);
         return true;
     }

@@ -192,8 +192,10 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
     s->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     int rc = s->fd < 0 ? -errno : 0;
     if (rc != 0) {
-        snprintf(error, error_size, "cannot make a segment in %s: %s; PINWHEEL_SHM_DIR must name "
-                 "a writable tmpfs", dir, strerror(-rc));
+        snprintf(error, error_size,
+                 "cannot make a segment in %s: %s; PINWHEEL_SHM_DIR must name "
+                 "a writable tmpfs",
+                 dir, strerror(-rc));
         goto fail;
     }
     if (fchmod(s->fd, 0600) != 0 || flock(s->fd, LOCK_EX | LOCK_NB) != 0 ||

@@ -14,8 +14,8 @@ struct segment {
     struct list link; /* of all segments that this process owns */
     struct segment_header *header;
     struct segment_info info; /* checked copy of header->info */
-    uint64_t mapped;  /* bytes mapped at header */
-    bool own;         /* of this process: fully mapped, locked by `fd` */
+    uint64_t mapped;          /* bytes mapped at header */
+    bool own;                 /* of this process: fully mapped, locked by `fd` */
     unsigned users;
     int fd;
     char path[384];

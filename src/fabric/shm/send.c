@@ -211,7 +211,8 @@ static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabri
         uint64_t rest = tx->length - tx->moved;
         size_t n = rest < g->cell_size ? rest : g->cell_size;
         uint8_t *cell = t->cells + (t->cells_tail & (g->cells - 1)) * g->cell_size;
-        if (tx->fault == FABRIC_OK && nic_copy(cell, (void *)((uintptr_t)tx->base + tx->moved), n) != 0) {
+        if (tx->fault == FABRIC_OK &&
+            nic_copy(cell, (void *)((uintptr_t)tx->base + tx->moved), n) != 0) {
             tx->fault = FABRIC_SEGV;
             atomic_store_explicit(&line_at(p, t, tx->record)->status, FABRIC_SEGV,
                                   memory_order_relaxed);

@@ -22,9 +22,9 @@ socklen_t bell_address(struct sockaddr_un *address, const struct segment_info *o
 {
     memset(address, 0, sizeof(*address));
     address->sun_family = AF_UNIX;
-    int n = snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1,
-                     "pinwheel-%08x-%u-%016llx", owner->nid, owner->pid,
-                     (unsigned long long)owner->incarnation);
+    int n =
+        snprintf(address->sun_path + 1, sizeof(address->sun_path) - 1, "pinwheel-%08x-%u-%016llx",
+                 owner->nid, owner->pid, (unsigned long long)owner->incarnation);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
@@ -168,8 +168,7 @@ static bool poll_slots(struct fabric *f)
         sweep_slots(f);
     }
     for (unsigned w = 0; w < SLOT_WORDS; w++) {
-        uint64_t bits =
-            atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_relaxed);
+        uint64_t bits = atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_relaxed);
         while (bits != 0) {
             unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
             bits &= bits - 1;
@@ -312,8 +311,7 @@ static bool anything_left(struct fabric *f)
         starved |= tx_pending(p);
     }
     for (unsigned w = 0; w < SLOT_WORDS; w++) {
-        uint64_t bits =
-            atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_acquire);
+        uint64_t bits = atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_acquire);
         if ((bits & ~known[w]) != 0) {
             return true;
         }

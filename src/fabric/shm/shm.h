@@ -28,7 +28,7 @@ struct tx_channel {
     uint8_t *cells;
     uint64_t tail, head_seen;
     uint64_t cells_tail, cells_head_seen;
-    struct list filling; /* fabric_tx: record written, payload on its way into cells */
+    struct list filling;  /* fabric_tx: record written, payload on its way into cells */
     struct list referred; /* fabric_tx: record written, the peer reads our memory */
     bool starved;         /* the last send found no room */
 };
@@ -59,23 +59,23 @@ struct fabric_peer {
     struct list active; /* fabric->active, while a tx of ours waits for it */
     struct nic_peer *np;
     struct fabric_address address;
-    int pidfd;        /* -1: watched by its lock instead */
+    int pidfd; /* -1: watched by its lock instead */
     bool same_process;
-    bool dying;       /* is no longer sent to */
-    bool broken;      /* broke the rules: nothing it wrote is looked at again */
-    bool references;  /* we can read its memory */
-    bool fences;      /* light barriers towards it must be full fences */
+    bool dying;      /* is no longer sent to */
+    bool broken;     /* broke the rules: nothing it wrote is looked at again */
+    bool references; /* we can read its memory */
+    bool fences;     /* light barriers towards it must be full fences */
 
     struct segment *remote; /* NULL: not connected */
     struct slot *out;
     unsigned out_index;
-    uint32_t rung;    /* generation of its bell in which we rang */
+    uint32_t rung; /* generation of its bell in which we rang */
     struct tx_channel tx[FABRIC_CLASSES];
 
-    struct slot *in;  /* NULL: it has no slot with us */
+    struct slot *in; /* NULL: it has no slot with us */
     unsigned in_index;
     struct rx_channel rx[FABRIC_CLASSES];
-    uint8_t *buffer;  /* packets fetched by reference */
+    uint8_t *buffer; /* packets fetched by reference */
 };
 
 struct fabric {
@@ -89,7 +89,7 @@ struct fabric {
     size_t packet_size;
     struct list peers;
     struct list active;
-    unsigned dying;   /* peers to be buried */
+    unsigned dying; /* peers to be buried */
     struct fabric_peer *by_slot[SLOTS_MAX];
     int epoll_fd, bell_fd, ring_fd;
     uint32_t generation;
