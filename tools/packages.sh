@@ -8,7 +8,10 @@ list=$(dirname "$0")/../packages.txt
 wanted=$(awk -v p="$purpose" '!/^#/ && NF == 2 && index("," $2 ",", "," p ",") { print $1 }' "$list")
 [ -n "$wanted" ] || { echo "packages.sh: no package of packages.txt serves '$purpose'" >&2; exit 2; }
 command -v dpkg-query >/dev/null || {
-    echo "packages.sh: not a Debian system; install these yourself: " $wanted >&2; exit 0; }
+    echo "packages.sh: not a Debian system; install these yourself:" >&2
+    echo "$wanted" >&2
+    exit 0
+}
 missing=
 for p in $wanted; do
     case $(dpkg-query -W -f '${db:Status-Status}' "$p" 2>/dev/null || true) in

@@ -20,7 +20,7 @@ others=$(nm -D --defined-only "$prefix/lib/libportals.so" | awk '{ print $3 }' |
 
 PKG_CONFIG_PATH=$prefix/lib/pkgconfig
 export PKG_CONFIG_PATH
-# shellcheck disable=SC2046  # flags are meant to be split
+# shellcheck disable=SC2046,SC2086  # flags are meant to be split
 $cc ${CFLAGS-} "$source/tests/install/user.c" -o "$work/user" \
     $(pkg-config --cflags --libs portals) -Wl,-rpath,"$prefix/lib"
 "$work/user"

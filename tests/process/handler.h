@@ -73,8 +73,7 @@ static inline void handler_log_completion(ptl_size_t dropped, bool flow_control)
 
 /* handler_set() describes handlers with HPU memory of their own, which begins as
  * the `state_length` bytes at `state` (NULL: zeroed), and results to `host`. */
-static inline ptl_handlers_t handler_set(ptl_header_handler_t header,
-                                         ptl_payload_handler_t payload,
+static inline ptl_handlers_t handler_set(ptl_header_handler_t header, ptl_payload_handler_t payload,
                                          ptl_completion_handler_t completion, const void *state,
                                          size_t state_length, void *host, size_t host_length)
 {
@@ -114,8 +113,8 @@ static inline ptl_handle_me_t handler_target(struct port *p, void *start, size_t
                                              unsigned options, ptl_handle_ct_t ct,
                                              const ptl_handlers_t *handlers)
 {
-    ptl_me_t me = port_entry(p, start, length, options | PTL_ME_OP_PUT | PTL_ME_OP_GET |
-                                                   PTL_ME_EVENT_LINK_DISABLE);
+    ptl_me_t me = port_entry(p, start, length,
+                             options | PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_EVENT_LINK_DISABLE);
     if (ct != PTL_CT_NONE) {
         me.options |= PTL_ME_EVENT_CT_COMM;
         me.ct_handle = ct;

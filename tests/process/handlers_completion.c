@@ -158,8 +158,8 @@ PTEST_KINDS(before_the_ack, 2)
         ptl_handle_me_t result = PTL_INVALID_HANDLE;
         ptl_pt_index_t pt;
         OK(PtlPTAlloc(p.ni, 0, PTL_EQ_NONE, p.pt + 1, &pt));
-        ptl_me_t me = port_entry(&p, &notes, sizeof(notes), PTL_ME_OP_GET |
-                                                                PTL_ME_EVENT_LINK_DISABLE);
+        ptl_me_t me =
+            port_entry(&p, &notes, sizeof(notes), PTL_ME_OP_GET | PTL_ME_EVENT_LINK_DISABLE);
         OK(port_append_code(&p, pt, &me, NULL, &result));
     }
     BARRIER();
@@ -255,8 +255,9 @@ PTEST_KINDS(success_pending, 2)
 
 PTEST_KINDS(fail_and_rubbish, 2)
 {
-    static const int codes[] = {FAIL, DROP, DROP_PENDING, PROCESS_DATA, PROCEED, PROCEED_PENDING,
-                                SEGV, 10, 32, 32 + SUCCESS_PENDING, -1, INT_MAX, INT_MIN};
+    static const int codes[] = {
+        FAIL, DROP, DROP_PENDING,         PROCESS_DATA, PROCEED, PROCEED_PENDING, SEGV,
+        10,   32,   32 + SUCCESS_PENDING, -1,           INT_MAX, INT_MIN};
     struct port p;
     struct state s = {.answer = SUCCESS, .obey = 1};
     port_open(&p, kind, rank, size);

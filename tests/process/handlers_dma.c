@@ -108,8 +108,9 @@ static void edge_round(struct port *p, struct edges e, void *start, size_t lengt
 
 PTEST_KINDS(edges, 2)
 {
-    static const uint64_t outside[][2] = {{93, 8}, {100, 1}, {101, 0}, {0, 101}, {UINT64_MAX, 1},
-                                          {UINT64_MAX, 2}, {1, UINT64_MAX}, {50, UINT64_MAX - 40}};
+    static const uint64_t outside[][2] = {
+        {93, 8},         {100, 1},        {101, 0},        {0, 101},
+        {UINT64_MAX, 1}, {UINT64_MAX, 2}, {1, UINT64_MAX}, {50, UINT64_MAX - 40}};
     struct port p;
     port_open(&p, kind, rank, size);
     for (uint32_t range = PTL_ME_HOST_MEM; range <= PTL_HANDLER_HOST_MEM; range++) {
@@ -159,17 +160,13 @@ PTL_HANDLER(add_header);
 
 static const struct {
     ptl_datatype_t type;
-    uint64_t mask; /* of the bits that change */
+    uint64_t mask;   /* of the bits that change */
     uint64_t before; /* of 0xf1f2f3f4f5f6f7f8 */
 } additions[] = {
-    {PTL_INT8_T, 0xff, 0xfffffffffffffff8},
-    {PTL_UINT8_T, 0xff, 0xf8},
-    {PTL_INT16_T, 0xffff, 0xfffffffffffff7f8},
-    {PTL_UINT16_T, 0xffff, 0xf7f8},
-    {PTL_INT32_T, 0xffffffff, 0xfffffffff5f6f7f8},
-    {PTL_UINT32_T, 0xffffffff, 0xf5f6f7f8},
-    {PTL_INT64_T, UINT64_MAX, 0xf1f2f3f4f5f6f7f8},
-    {PTL_UINT64_T, UINT64_MAX, 0xf1f2f3f4f5f6f7f8},
+    {PTL_INT8_T, 0xff, 0xfffffffffffffff8},        {PTL_UINT8_T, 0xff, 0xf8},
+    {PTL_INT16_T, 0xffff, 0xfffffffffffff7f8},     {PTL_UINT16_T, 0xffff, 0xf7f8},
+    {PTL_INT32_T, 0xffffffff, 0xfffffffff5f6f7f8}, {PTL_UINT32_T, 0xffffffff, 0xf5f6f7f8},
+    {PTL_INT64_T, UINT64_MAX, 0xf1f2f3f4f5f6f7f8}, {PTL_UINT64_T, UINT64_MAX, 0xf1f2f3f4f5f6f7f8},
 };
 
 static void add_round(struct port *p, struct add a, uint64_t mask, uint64_t before, int fail)
@@ -196,7 +193,7 @@ static void add_round(struct port *p, struct add a, uint64_t mask, uint64_t befo
 
 PTEST_KINDS(fetch_add_of_each_type, 2)
 {
-    static const ptl_datatype_t others[] = {PTL_FLOAT, PTL_DOUBLE, PTL_FLOAT_COMPLEX,
+    static const ptl_datatype_t others[] = {PTL_FLOAT,       PTL_DOUBLE,        PTL_FLOAT_COMPLEX,
                                             PTL_LONG_DOUBLE, PTL_DATATYPE_LAST, 255};
     struct port p;
     port_open(&p, kind, rank, size);
@@ -243,8 +240,8 @@ PTEST_KINDS(compare_and_swap, 2)
     struct port p;
     port_open(&p, kind, rank, size);
     if (rank == 1) {
-        ptl_handlers_t h = handler_set(cas_header, NULL, NULL, &start, sizeof(start), words,
-                                       sizeof(words));
+        ptl_handlers_t h =
+            handler_set(cas_header, NULL, NULL, &start, sizeof(start), words, sizeof(words));
         append(&p, &h);
     }
     one_message(&p, 0, PTL_NI_OK);
@@ -293,8 +290,8 @@ PTEST_KINDS(counting_together, 4)
     ptl_spin_limits_t limits;
     OK(PtlSpinLimits(p.ni, &limits));
     if (rank == 0) {
-        ptl_handlers_t h = handler_set(NULL, count_payload, count_completion, NULL, 8, words,
-                                       sizeof(words));
+        ptl_handlers_t h =
+            handler_set(NULL, count_payload, count_completion, NULL, 8, words, sizeof(words));
         append(&p, &h);
     }
     BARRIER();

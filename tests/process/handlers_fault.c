@@ -19,8 +19,7 @@
 #if defined(__clang__)
 #define UNCHECKED __attribute__((no_sanitize("undefined", "address"), noinline))
 #else
-#define UNCHECKED                                                                                  \
-    __attribute__((no_sanitize("undefined"), no_sanitize("address"), noinline))
+#define UNCHECKED __attribute__((no_sanitize("undefined"), no_sanitize("address"), noinline))
 #endif
 
 enum fault {
@@ -272,7 +271,7 @@ static uint64_t kept_before_fault(struct port *p, enum where where)
 {
     ptl_spin_limits_t limits;
     OK(PtlSpinLimits(p->ni, &limits));
-    return where == IN_COMPLETION ? BYTES
+    return where == IN_COMPLETION   ? BYTES
            : where == IN_ONE_PACKET ? 2 * limits.max_payload_size
                                     : 0;
 }

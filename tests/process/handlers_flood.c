@@ -16,7 +16,7 @@ static unsigned char source[LONGEST], memory[LONGEST], landed[LONGEST];
 struct echo {
     ptl_process_t source; /* of the message in hand: entries are per source */
     uint64_t refused;
-    uint32_t tired;       /* gives up when refused, instead of trying again */
+    uint32_t tired; /* gives up when refused, instead of trying again */
     uint32_t landing;
 };
 

@@ -56,10 +56,9 @@ enum { WITHOUT_PAYLOAD, WITH_PAYLOAD };
 static ptl_handlers_t handlers_answering(struct state *state, int with_payload, size_t user_length)
 {
     memset(&notes, 0, sizeof(notes));
-    ptl_handlers_t h = handler_set(header_handler,
-                                   with_payload == WITH_PAYLOAD ? payload_handler : NULL,
-                                   completion_handler, state, sizeof(*state), &notes,
-                                   sizeof(notes));
+    ptl_handlers_t h =
+        handler_set(header_handler, with_payload == WITH_PAYLOAD ? payload_handler : NULL,
+                    completion_handler, state, sizeof(*state), &notes, sizeof(notes));
     h.user_hdr_length = user_length;
     return h;
 }
@@ -254,8 +253,8 @@ PTEST_KINDS(process_data_truncates, 2)
         for (size_t i = 0; i < sizeof(rooms) / sizeof(rooms[0]); i++) {
             size_t user = handler_user_lengths[u];
             ptl_handlers_t h = handlers_answering(&s, WITHOUT_PAYLOAD, user);
-            struct outcome o = {.skip = user, .mlength = at_most(rooms[i], 10000 - user),
-                                .complete = 1};
+            struct outcome o = {
+                .skip = user, .mlength = at_most(rooms[i], 10000 - user), .complete = 1};
             code_round(&p, &h, rooms[i], 10000, &o, i % 2);
         }
     }
@@ -420,8 +419,8 @@ static void fail_round(struct port *p, int code, size_t length, int with_payload
 
 PTEST_KINDS(fail_and_rubbish, 2)
 {
-    static const int codes[] = {FAIL, SUCCESS, SUCCESS_PENDING, SEGV, 10, 31, 32, 33, 64 + DROP, -1,
-                                INT_MAX, INT_MIN};
+    static const int codes[] = {FAIL, SUCCESS, SUCCESS_PENDING, SEGV, 10,      31,
+                                32,   33,      64 + DROP,       -1,   INT_MAX, INT_MIN};
     struct port p;
     port_open(&p, kind, rank, size);
     for (size_t c = 0; c < sizeof(codes) / sizeof(codes[0]); c++) {

@@ -21,7 +21,7 @@ static struct notes {
 /* HPU memory. */
 struct state {
     uint64_t max_payload;
-    uint64_t total; /* payload of the message; set by the header handler */
+    uint64_t total;             /* payload of the message; set by the header handler */
     uint64_t drop_mod, drop_is; /* packets whose number mod drop_mod is drop_is get `answer` */
     uint64_t packets;           /* seen so far */
     int32_t answer;
@@ -48,8 +48,8 @@ static void check_packet(const ptl_payload_t *p, const struct state *s)
     bool last = p->offset + p->length == s->total;
     handler_log_payload(p);
     note(offsetof(struct notes, misaligned), (uintptr_t)p->base % BLOCK != 0);
-    note(offsetof(struct notes, misplaced), p->offset % BLOCK != 0 || p->length == 0 ||
-                                                p->offset + p->length > s->total);
+    note(offsetof(struct notes, misplaced),
+         p->offset % BLOCK != 0 || p->length == 0 || p->offset + p->length > s->total);
     note(offsetof(struct notes, odd_length), p->length % BLOCK != 0 && !last);
     note(offsetof(struct notes, too_long), p->length > s->max_payload);
 }
@@ -397,8 +397,8 @@ PTEST_KINDS(drop_every_third_packet, 2)
  * the completion handler is not told. */
 PTEST_KINDS(fail_in_the_middle, 2)
 {
-    static const int codes[] = {FAIL, PROCESS_DATA, DROP_PENDING, SUCCESS_PENDING, SEGV, 10, -1,
-                                INT_MIN};
+    static const int codes[] = {FAIL, PROCESS_DATA, DROP_PENDING, SUCCESS_PENDING,
+                                SEGV, 10,           -1,           INT_MIN};
     struct port p;
     port_open(&p, kind, rank, size);
     ptest_fill(source, sizeof(source), 4);
@@ -411,8 +411,10 @@ PTEST_KINDS(fail_in_the_middle, 2)
         s.drop_is = i % 4;
         s.completion_answer = i % 2 ? FAIL : SUCCESS;
         uint64_t dropped = bytes_of(&s, length, user, s.drop_is, 1);
-        struct verdict v = {.fail = PTL_NI_HANDLER_FAIL, .kept = length - user - dropped,
-                            .dropped = dropped, .events = 1};
+        struct verdict v = {.fail = PTL_NI_HANDLER_FAIL,
+                            .kept = length - user - dropped,
+                            .dropped = dropped,
+                            .events = 1};
         code_round(&p, &s, length, user, &v, i % 2);
         CHECK_EQ(notes.log.payloads, rank == 1 ? s.drop_is + 1 : 0);
     }

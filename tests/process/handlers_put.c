@@ -27,8 +27,8 @@ static struct landing open_landing(struct port *p)
     OK(PtlEQAlloc(p->ni, PORT_EVENTS, &l.eq));
     OK(PtlPTAlloc(p->ni, 0, l.eq, 20, &l.pt));
     l.ct = port_ct(p);
-    ptl_me_t me = port_entry(p, landed, sizeof(landed), PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE |
-                                                            PTL_ME_EVENT_CT_COMM);
+    ptl_me_t me = port_entry(p, landed, sizeof(landed),
+                             PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE | PTL_ME_EVENT_CT_COMM);
     me.ct_handle = l.ct;
     OK(port_append_code(p, l.pt, &me, NULL, &entry));
     return l;
@@ -142,8 +142,7 @@ static void reach_round(struct port *p, struct landing *l, struct order o, int t
         }
         ptest_fill(source, sizeof(source), 1);
         CHECK(memcmp(landed + GAP, source + o.offset, o.length) == 0);
-        CHECK(memcmp(landed, want, GAP) == 0 &&
-              memcmp(landed + GAP + o.length, want, GAP) == 0);
+        CHECK(memcmp(landed, want, GAP) == 0 && memcmp(landed + GAP + o.length, want, GAP) == 0);
     }
     if (p->rank == 1) {
         CHECK_EQ(notes.calls, 1);
@@ -216,8 +215,14 @@ static ptl_event_t answer_of_put(struct port *p, int fail)
 static void ack_round(struct port *p, uint32_t from_host, uint32_t ack, ptl_pt_index_t pt, int fail)
 {
     int mine = 0;
-    struct order o = {.target = p->id[0], .length = 3000, .from_host = from_host, .ex = 1, .pt = pt,
-                      .ack = ack, .user_ptr = (uintptr_t)&mine, .remote_offset = 7};
+    struct order o = {.target = p->id[0],
+                      .length = 3000,
+                      .from_host = from_host,
+                      .ex = 1,
+                      .pt = pt,
+                      .ack = ack,
+                      .user_ptr = (uintptr_t)&mine,
+                      .remote_offset = 7};
     ptl_handle_me_t entry = PTL_INVALID_HANDLE;
     if (p->rank == 1) {
         entry = give_order(p, &o);
@@ -267,8 +272,9 @@ PTEST(nobody, 2)
     setenv("PINWHEEL_CONNECT_MS", "50", 1);
     port_open(&p, KIND_MP, rank, size);
     struct order o = {.target = p.id[1], .length = 100, .ex = 1, .ack = PTL_ACK_REQ};
-    for (o.target.phys.pid = 1; o.target.phys.pid == p.phys[0].phys.pid ||
-                                o.target.phys.pid == p.phys[1].phys.pid; o.target.phys.pid++) {
+    for (o.target.phys.pid = 1;
+         o.target.phys.pid == p.phys[0].phys.pid || o.target.phys.pid == p.phys[1].phys.pid;
+         o.target.phys.pid++) {
     }
     if (rank == 1) {
         give_order(&p, &o);
@@ -305,8 +311,8 @@ PTEST_KINDS(bad_arguments, 2)
     port_open(&p, kind, rank, size);
     struct landing l = open_landing(&p);
     for (uint32_t form = 0; form < 4; form++) {
-        struct order good = {.target = p.id[0], .length = 8, .from_host = form & 1, .pt = l.pt,
-                             .ex = form >> 1};
+        struct order good = {
+            .target = p.id[0], .length = 8, .from_host = form & 1, .pt = l.pt, .ex = form >> 1};
         struct order o = good;
         if (port_logical(&p)) {
             o.target.rank = (ptl_rank_t)size;
@@ -363,11 +369,11 @@ __handler static int pass_header(const ptl_header_t h, void *state)
     }
     int code;
     if (r->from_host) {
-        code = PtlHandlerPutFromHost(0, h.length, PTL_NO_ACK_REQ, r->next, 0, 0, NULL,
-                                     h.hdr_data + 1);
+        code =
+            PtlHandlerPutFromHost(0, h.length, PTL_NO_ACK_REQ, r->next, 0, 0, NULL, h.hdr_data + 1);
     } else {
-        code = PtlHandlerPutFromDevice(&r->passed, sizeof(r->passed), PTL_NO_ACK_REQ, r->next, 0,
-                                       0, NULL, h.hdr_data + 1);
+        code = PtlHandlerPutFromDevice(&r->passed, sizeof(r->passed), PTL_NO_ACK_REQ, r->next, 0, 0,
+                                       NULL, h.hdr_data + 1);
     }
     return code == PTL_OK ? DROP_PENDING : FAIL;
 }

@@ -242,14 +242,14 @@ PTEST_KINDS(computing_target, 2)
     ptl_handle_ct_t ct = port_ct(&p);
     ptest_fill(source, LENGTH, 3);
     if (rank == 1) {
-        ptl_handlers_t h = handler_set(NULL, answer_payload, NULL, &p.id[0], sizeof(p.id[0]), NULL,
-                                       0);
+        ptl_handlers_t h =
+            handler_set(NULL, answer_payload, NULL, &p.id[0], sizeof(p.id[0]), NULL, 0);
         handler_target(&p, NULL, 0, PTL_ME_EVENT_SUCCESS_DISABLE, PTL_CT_NONE, &h);
     } else {
-        ptl_me_t me = port_entry(&p, memory, LENGTH,
-                                 PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE |
-                                     PTL_ME_EVENT_COMM_DISABLE | PTL_ME_EVENT_CT_COMM |
-                                     PTL_ME_EVENT_CT_BYTES);
+        ptl_me_t me =
+            port_entry(&p, memory, LENGTH,
+                       PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE | PTL_ME_EVENT_COMM_DISABLE |
+                           PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_CT_BYTES);
         me.ct_handle = ct;
         port_append(&p, &me, NULL);
     }
