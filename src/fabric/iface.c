@@ -147,7 +147,7 @@ static int parse_list(const struct request *q, const char *ifaces, struct iface 
     int count = 0;
     for (const char *at = ifaces;; at++) {
         size_t length = strcspn(at, ",");
-        struct iface found;
+        struct iface found = {0};
         int rc = one_entry(q, at, length, &found);
         if (rc != 0) {
             return rc;
