@@ -169,13 +169,16 @@ PTL_EXPORT unsigned int PtlHandlerMyHPU(void);
 PTL_EXPORT void PtlHandlerYield(void);
 
 /* ---- Messages ----
- * The portal index of the entry is used, or with Ex the one given; MD options,
- * event queue and counter are those of the entry. They return PTL_OK or the
- * code that PtlPut() would. */
+ * The portal index of the entry is used, or with Ex the one given. Events go to
+ * the event queue of the entry: ACK with PTL_ACK_REQ, and SEND only if the message
+ * was lost. In this version no counter counts what a handler sends: with
+ * PTL_CT_ACK_REQ and PTL_OC_ACK_REQ the acknowledgement is seen by nobody. When
+ * PINWHEEL_HANDLER_QUEUE messages wait, both calls suspend the handler, for
+ * PINWHEEL_HPU_PATIENCE_MS at most, and then return PTL_NO_SPACE. Otherwise they
+ * return PTL_OK or the code that PtlPut() would. */
 
 /* PtlHandlerPutFromDevice() sends `length` bytes of the handler's memory, one
- * packet at most (PTL_ARG_INVALID beyond max_payload_size). It may wait for room
- * to send; on return `local` may be reused. */
+ * packet at most (PTL_ARG_INVALID beyond max_payload_size). On return `local` may be reused. */
 PTL_EXPORT int PtlHandlerPutFromDevice(const void *local, ptl_size_t length, ptl_ack_req_t ack_req,
                                        ptl_process_t target_id, ptl_match_bits_t match_bits,
                                        ptl_size_t remote_offset, void *user_ptr,
@@ -187,7 +190,7 @@ PTL_EXPORT int PtlHandlerPutFromDeviceEx(const void *local, ptl_size_t length,
                                          ptl_hdr_data_t hdr_data);
 
 /* PtlHandlerPutFromHost() enqueues a put of `length` bytes at `offset` of the
- * entry, as if the host had, and returns at once. */
+ * entry, as if the host had: the data is read when it is sent. */
 PTL_EXPORT int PtlHandlerPutFromHost(ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack_req,
                                      ptl_process_t target_id, ptl_match_bits_t match_bits,
                                      ptl_size_t remote_offset, void *user_ptr,
