@@ -25,30 +25,11 @@
 
 /* ---- what handlers send ---- */
 
-/* What PtlPut() would refuse. */
-static bool put_sound(const struct ni *ni, const struct hpu_put *put, uint32_t pt,
-                      const struct le *le)
-{
-    if (ni_is_logical(ni) ? put->target.rank >= ni->map_size
-                          : put->target.phys.nid == PTL_NID_ANY || put->target.phys.pid == 0 ||
-                                put->target.phys.pid > PTL_PID_MAX) {
-        return false;
-    }
-    if ((put->ack == PTL_ACK_REQ && ni->pts[le->pt_index].eq.eq == NULL) ||
-        (put->ack == PTL_CT_ACK_REQ && le->ct.ct == NULL)) {
-        return false;
-    }
-    return pt <= UINT16_MAX && put->ack <= PTL_OC_ACK_REQ && put->length <= ni->limits.max_msg_size;
-}
-
 static int request_put(struct handler_run *run, const struct hpu_put *put, struct request *r)
 {
     struct le *le = run->le;
     struct ni *ni = le->ni;
     uint32_t pt = put->pt_inherited ? le->pt_index : put->pt_index;
-    if (!put_sound(ni, put, pt, le)) {
-        return PTL_ARG_INVALID;
-    }
     *r = (struct request){
         .kind = OP_PUT,
         .origin = FROM_HANDLER,
@@ -63,7 +44,7 @@ static int request_put(struct handler_run *run, const struct hpu_put *put, struc
         .user_ptr = put->user_ptr,
         .eq = ni->pts[le->pt_index].eq,
     };
-    return PTL_OK;
+    return request_sound(ni, r, r->eq, le->ct) ? PTL_OK : PTL_ARG_INVALID;
 }
 
 /* Device memory is the handler's again when the call returns: what cannot leave

@@ -69,6 +69,24 @@ static void post_answer(const struct request *r, ptl_ni_fail_t fail, uint64_t ml
     }
 }
 
+/* Whether somebody may have this id, in the terms of the NI. */
+static bool target_sound(const struct ni *ni, ptl_process_t target)
+{
+    if (ni_is_logical(ni)) {
+        return target.rank < ni->map_size;
+    }
+    return target.phys.nid != PTL_NID_ANY && target.phys.pid != 0 && target.phys.pid <= PTL_PID_MAX;
+}
+
+bool request_sound(const struct ni *ni, const struct request *r, struct eq_ref eq, struct ct_ref ct)
+{
+    if ((r->ack == PTL_ACK_REQ && eq.eq == NULL) || (r->ack == PTL_CT_ACK_REQ && ct.ct == NULL)) {
+        return false;
+    }
+    return r->ack <= PTL_OC_ACK_REQ && r->length <= ni->limits.max_msg_size &&
+           r->pt_index <= UINT16_MAX && target_sound(ni, r->target);
+}
+
 static bool expects_answer(const struct request *r)
 {
     return r->kind == OP_GET || r->ack != PTL_NO_ACK_REQ;

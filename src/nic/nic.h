@@ -338,6 +338,10 @@ extern const struct fabric_upcalls nic_upcalls;
 
 /* ---- initiate.c ---- */
 
+/* request_sound() makes the checks that every data movement has in common, with
+ * the event queue and the counter that its answer would go to. */
+bool request_sound(const struct ni *ni, const struct request *request, struct eq_ref eq,
+                   struct ct_ref ct);
 /* nic_request() starts an operation; lock held. The request is copied. Gives
  * PTL_OK, or PTL_NO_SPACE when no place for it is left; `owned` then is the
  * caller's still. */

@@ -2,15 +2,6 @@
 /* Portals 4, section 3.15: data movement. */
 #include "portals/api.h"
 
-/* Whether somebody may have this id, in the terms of the NI. */
-static bool target_sound(const struct ni *ni, ptl_process_t target)
-{
-    if (ni_is_logical(ni)) {
-        return target.rank < ni->map_size;
-    }
-    return target.phys.nid != PTL_NID_ANY && target.phys.pid != 0 && target.phys.pid <= PTL_PID_MAX;
-}
-
 int api_request(struct request *r, ptl_handle_md_t md_handle, ptl_size_t local_offset,
                 struct ni **ni)
 {
@@ -20,25 +11,7 @@ int api_request(struct request *r, ptl_handle_md_t md_handle, ptl_size_t local_o
         return rc;
     }
     if (local_offset > md->length || r->length > md->length - local_offset ||
-        r->length > (*ni)->limits.max_msg_size || r->pt_index > UINT16_MAX ||
-        !target_sound(*ni, r->target)) {
-        return PTL_ARG_INVALID;
-    }
-    switch (r->ack) {
-    case PTL_NO_ACK_REQ:
-    case PTL_OC_ACK_REQ:
-        break;
-    case PTL_ACK_REQ:
-        if (md->eq.eq == NULL) {
-            return PTL_ARG_INVALID;
-        }
-        break;
-    case PTL_CT_ACK_REQ:
-        if (md->ct.ct == NULL) {
-            return PTL_ARG_INVALID;
-        }
-        break;
-    default:
+        !request_sound(*ni, r, md->eq, md->ct)) {
         return PTL_ARG_INVALID;
     }
     r->md = md;
