@@ -301,7 +301,7 @@ void sweep_slots(struct fabric *f)
             atomic_compare_exchange_strong(&h->owner[i], &owner, 0);
         } else {
             /* It may have sent something: it is met, then buried. */
-            atomic_fetch_or(&h->bitmap[i / 64], 1ull << (i % 64));
+            set_bit(f, i);
         }
     }
 }
@@ -315,11 +315,6 @@ static void clear_slot(struct fabric *f, struct slot *slot, unsigned index)
     }
     memset(slot, 0, SLOT_HEADER_BYTES);
     atomic_store_explicit(&f->segment->header->owner[index], 0, memory_order_release);
-}
-
-static void clear_bit(struct fabric *f, unsigned index)
-{
-    atomic_fetch_and(&f->segment->header->bitmap[index / 64], ~(1ull << (index % 64)));
 }
 
 /* Gives a slot back, unless its claimant may still write to it. */

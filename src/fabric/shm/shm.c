@@ -173,7 +173,7 @@ static bool poll_slots(struct fabric *f)
             unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
             bits &= bits - 1;
             if (index >= f->segment->info.slots) {
-                atomic_fetch_and(&f->segment->header->bitmap[w], ~(1ull << (index % 64)));
+                clear_bit(f, index);
                 continue;
             }
             struct fabric_peer *p = f->by_slot[index];
@@ -325,8 +325,7 @@ static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);
         if (p->in != NULL && !rx_blocked(p)) {
-            atomic_fetch_and(&f->segment->header->bitmap[p->in_index / 64],
-                             ~(1ull << (p->in_index % 64)));
+            clear_bit(f, p->in_index);
         }
     }
     set_bell(f, kind == BELL_FUTEX ? BELL_ASLEEP_FUTEX : BELL_ASLEEP_FD);
@@ -340,8 +339,7 @@ static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
         for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
             struct fabric_peer *p = container_of(l, struct fabric_peer, link);
             if (p->in != NULL) {
-                atomic_fetch_or(&f->segment->header->bitmap[p->in_index / 64],
-                                1ull << (p->in_index % 64));
+                set_bit(f, p->in_index);
             }
         }
         set_bell(f, BELL_POLLED);

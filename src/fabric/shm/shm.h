@@ -108,6 +108,17 @@ static inline void light_barrier(const struct fabric_peer *p)
     }
 }
 
+/* The bit of a slot in our own bitmap: set while its rings are to be looked at. */
+static inline void set_bit(struct fabric *f, unsigned index)
+{
+    atomic_fetch_or(&f->segment->header->bitmap[index / 64], 1ull << (index % 64));
+}
+
+static inline void clear_bit(struct fabric *f, unsigned index)
+{
+    atomic_fetch_and(&f->segment->header->bitmap[index / 64], ~(1ull << (index % 64)));
+}
+
 /* ---- send.c ---- */
 
 /* tx_attach() makes a channel produce into `slot` of the peer's segment. */
