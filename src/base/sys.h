@@ -39,6 +39,11 @@ static inline void futex_wake(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
+static inline void futex_wake_one(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
 /* A fence that orders stores before later loads. A locked instruction on the
  * own stack does on x86 what mfence does, in a third of the time. */
 static inline void full_fence(void)
@@ -61,6 +66,17 @@ static inline int membarrier_register(void)
 static inline int membarrier_all(void)
 {
     return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+}
+
+/* The same among the threads of this process. */
+static inline int membarrier_own_register(void)
+{
+    return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+}
+
+static inline int membarrier_own(void)
+{
+    return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
 #endif

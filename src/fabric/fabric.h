@@ -34,7 +34,7 @@ enum fabric_status { FABRIC_OK = 0, FABRIC_UNDELIVERABLE = 1, FABRIC_SEGV = 7 };
 /* One outgoing message. The NIC fills the first part; it owns the struct and
  * the buffer until send() says FABRIC_SENT or the upcall `sent` comes. */
 struct fabric_tx {
-    uint8_t header[FABRIC_HEADER];
+    _Alignas(8) uint8_t header[FABRIC_HEADER];
     const void *base;
     uint64_t length;
     enum fabric_status fault; /* set: the payload is unreadable, send the header alone with it */
@@ -49,7 +49,7 @@ struct fabric_tx {
 /* One incoming message. The fabric fills the first part before rx_header, the
  * NIC the second in rx_header. */
 struct fabric_rx {
-    uint8_t header[FABRIC_HEADER];
+    _Alignas(8) uint8_t header[FABRIC_HEADER];
     uint64_t length;
     const void *first; /* its first packet, when rx_header asked for it; else NULL */
     size_t first_length;
@@ -90,6 +90,10 @@ struct fabric_upcalls {
     struct fabric_rx *(*rx_new)(struct nic_peer *, enum fabric_class);
     void (*rx_free)(struct nic_peer *, struct fabric_rx *);
 
+    /* The short cut for a message that is here whole: RX_GO: it is done; RX_WAIT:
+     * its payload is placed, and rx_done wants to be called later; RX_FIRST: it
+     * goes the ordinary way, which begins with rx_header. */
+    enum rx_step (*rx_short)(struct nic_peer *, struct fabric_rx *, const void *payload);
     enum rx_step (*rx_header)(struct nic_peer *, struct fabric_rx *);
     /* `length` bytes of payload that begin at `offset`, in place. The packets
      * of a message come in order; none is longer than the packet size. */
@@ -115,6 +119,7 @@ struct fabric_setup {
 };
 
 enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };
+enum fabric_short { SHORT_SENT, SHORT_FULL, SHORT_UNREADABLE /* sent, and says so */ };
 enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_NEVER };
 enum fork_phase { FORK_PREPARE, FORK_PARENT, FORK_CHILD };
 enum bell_kind { BELL_FD, BELL_FUTEX };
@@ -137,10 +142,16 @@ struct fabric_ops {
     enum fabric_connect (*connect)(struct fabric *, uint32_t nid, uint32_t pid, char *error,
                                    size_t error_size);
     enum fabric_send (*send)(struct fabric_peer *, enum fabric_class, struct fabric_tx *);
+    /* The short cut for payloads of at most info.inline_max bytes: the message
+     * leaves now or not at all. Its header is a multiple of 8 in memory. */
+    enum fabric_short (*send_short)(struct fabric_peer *, enum fabric_class, const void *header,
+                                    const void *payload, size_t length);
     /* True while a message of the peer has not been taken out by it. */
     bool (*unsent)(struct fabric_peer *);
     /* Moves what can be moved; true if anything did. */
     bool (*poll)(struct fabric *);
+    /* A look that needs no lock: false says that poll() would find nothing. */
+    bool (*peek)(struct fabric *);
     /* The descriptor that the NIC thread waits on; it becomes readable when
      * the bell rings for BELL_FD or a peer dies. fd_event() serves it. */
     int (*fd)(struct fabric *);

@@ -23,7 +23,7 @@ static bool is_pending(const struct rx *rx)
 static void post_target_event(struct rx *rx)
 {
     struct le *le = rx->le;
-    bool get = rx->m.type == MESSAGE_GET;
+    bool get = rx->m->type == MESSAGE_GET;
     if ((le->options & PTL_ME_EVENT_CT_COMM) != 0) {
         ct_count(le->ct, rx->fail, (le->options & PTL_ME_EVENT_CT_BYTES) != 0, rx->mlength);
     }
@@ -35,11 +35,11 @@ static void post_target_event(struct rx *rx)
     ptl_event_t event = {
         .start = memory_at(le->start, rx->offset),
         .user_ptr = le->user_ptr,
-        .hdr_data = get ? 0 : rx->m.hdr_data,
-        .match_bits = rx->m.match_bits,
-        .rlength = rx->m.length,
+        .hdr_data = get ? 0 : rx->m->hdr_data,
+        .match_bits = rx->m->match_bits,
+        .rlength = rx->m->length,
         .mlength = rx->mlength,
-        .remote_offset = rx->m.remote_offset,
+        .remote_offset = rx->m->remote_offset,
         .initiator = rx->initiator,
         .uid = rx->peer->uid,
         .pt_index = le->pt_index,
@@ -58,6 +58,7 @@ static void release_entry(struct rx *rx)
     rx->peer->nic->news = true; /* somebody may wait for the last user to leave */
     if (rx->reserved) {
         le->reserved = false;
+        le->match.picky = (le->options & PTL_ME_NO_TRUNCATE) != 0;
         if (!is_pending(rx)) {
             le_take_out(le);
         }
@@ -85,10 +86,10 @@ static void fill_response(const struct rx *rx, uint8_t type, struct fabric_tx *t
 {
     struct message m = {
         .type = type,
-        .ni = rx->m.ni,
+        .ni = rx->m->ni,
         .ack = rx->fail,
         .silent = type == MESSAGE_ACK && rx->response_silent,
-        .cookie = rx->m.cookie,
+        .cookie = rx->m->cookie,
         .length = rx->mlength,
         .remote_offset = rx->offset,
     };
@@ -102,7 +103,7 @@ static enum rx_step send_ack(struct rx *rx)
     struct fabric_tx tx;
     fill_response(rx, MESSAGE_ACK, &tx);
     if (rx->fail != PTL_NI_OK && rx->fail != PTL_NI_SEGV && rx->fail < PTL_NI_HANDLER_FAIL) {
-        ((struct message *)tx.header)->remote_offset = rx->m.remote_offset;
+        ((struct message *)tx.header)->remote_offset = rx->m->remote_offset;
     }
     return nic->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &tx) == FABRIC_FULL ? RX_WAIT : RX_GO;
 }
@@ -155,7 +156,7 @@ static enum rx_step request_done(struct rx *rx)
     if (rx->fail != PTL_NI_OK && rx->fail != PTL_NI_SEGV && rx->le == NULL) {
         rx->mlength = 0;
     }
-    if (rx->m.type == MESSAGE_GET) {
+    if (rx->m->type == MESSAGE_GET) {
         if (send_reply(rx) == RX_WAIT) {
             return RX_WAIT;
         }
@@ -172,24 +173,24 @@ static void response_done(struct rx *rx, enum fabric_status status)
     if (op == NULL) {
         return;
     }
-    ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : rx->m.ack;
+    ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : rx->m->ack;
     uint64_t asked = op->request.length;
-    uint64_t mlength = rx->m.length < asked ? rx->m.length : asked;
-    op_response(op, fail, mlength, rx->m.remote_offset, rx->m.silent != 0);
+    uint64_t mlength = rx->m->length < asked ? rx->m->length : asked;
+    op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0);
 }
 
 enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *f, enum fabric_status status)
 {
     struct rx *rx = (struct rx *)f;
     if (rx->class == FABRIC_RESPONSE) {
-        if (rx->m.type != 0) {
+        if (rx->m->type != 0) {
             response_done(rx, status);
         }
         rx_reset(rx);
         return RX_GO;
     }
-    if (rx->m.type != 0) {
-        bool short_payload = rx->m.type == MESSAGE_PUT && f->length != rx->m.length;
+    if (rx->m->type != 0) {
+        bool short_payload = rx->m->type == MESSAGE_PUT && f->length != rx->m->length;
         if (status == FABRIC_OK && short_payload && rx->fail == PTL_NI_OK) {
             status = FABRIC_SEGV;
         }

@@ -90,6 +90,7 @@ int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, st
     le->uid = me->uid;
     le->list = setup->list;
     le->ct = setup->ct;
+    le->match.picky = (me->options & PTL_ME_NO_TRUNCATE) != 0;
     le->user_ptr = setup->user_ptr;
     if (setup->matching) {
         le->min_free = me->min_free;

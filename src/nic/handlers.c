@@ -160,7 +160,7 @@ static bool start_run(struct rx *rx)
         rx->run->bounce = bounce;
     }
     uint8_t *bounce = rx->run->bounce;
-    uint64_t user = h->user_header < rx->m.length ? h->user_header : rx->m.length;
+    uint64_t user = h->user_header < rx->m->length ? h->user_header : rx->m->length;
     *rx->run = (struct handler_run){
         .bounce = bounce,
         .nic = nic,
@@ -209,19 +209,19 @@ void handlers_torn(struct rx *rx, ptl_ni_fail_t fail)
 {
     if (rx->run->fail == PTL_NI_OK && !rx->run->completion_done) {
         rx->run->fail = fail;
-        rx->run->dropped = rx->m.length - rx->run->user_header - rx->run->kept;
+        rx->run->dropped = rx->m->length - rx->run->user_header - rx->run->kept;
     }
 }
 
 static void discard(struct rx *rx)
 {
     rx->f.sink = RX_DISCARD;
-    rx->run->dropped = rx->m.length - rx->run->user_header;
+    rx->run->dropped = rx->m->length - rx->run->user_header;
 }
 
 static void deposit_all(struct rx *rx)
 {
-    if (rx->m.type == MESSAGE_PUT) {
+    if (rx->m->type == MESSAGE_PUT) {
         rx->f.sink = RX_DEPOSIT;
         rx->f.base = memory_at(rx->le->start, rx->offset);
         rx->f.room = rx->mlength;
@@ -236,7 +236,7 @@ static void header_result(struct rx *rx, int code)
     switch (code) {
     case PROCESS_DATA:
     case PROCESS_DATA_PENDING:
-        rx->f.sink = rx->m.type == MESSAGE_PUT ? RX_PACKETS : RX_DISCARD;
+        rx->f.sink = rx->m->type == MESSAGE_PUT ? RX_PACKETS : RX_DISCARD;
         break;
     case PROCEED:
     case PROCEED_PENDING:
@@ -259,12 +259,12 @@ static int call_header(struct rx *rx)
     struct handler_run *run = rx->run;
     const struct ni *ni = rx->ni;
     ptl_header_t header = {
-        .type = rx->m.type == MESSAGE_GET ? PTL_REQUEST_GET : PTL_REQUEST_PUT,
-        .length = rx->m.length,
+        .type = rx->m->type == MESSAGE_GET ? PTL_REQUEST_GET : PTL_REQUEST_PUT,
+        .length = rx->m->length,
         .source_id = rx->initiator,
-        .match_bits = rx->m.match_bits,
+        .match_bits = rx->m->match_bits,
         .offset = rx->offset,
-        .hdr_data = rx->m.hdr_data,
+        .hdr_data = rx->m->hdr_data,
         .user_hdr = run->user_header != 0 ? rx->f.first : NULL,
         .user_hdr_length = run->user_header,
     };
@@ -288,7 +288,7 @@ enum rx_step handlers_header(struct rx *rx)
         rx->header_begun = true;
     }
     struct handler_run *run = rx->run;
-    if (rx->m.type == MESSAGE_GET) {
+    if (rx->m->type == MESSAGE_GET) {
         run->user_header = 0;
     }
     if (rx->le->handlers->header == NULL) {
@@ -322,7 +322,7 @@ static void payload_result(struct rx *rx, int code)
     run->dropped += run->packet_length;
     if (code != DROP) {
         note_error(rx, code);
-        run->dropped = rx->m.length - run->user_header - run->kept;
+        run->dropped = rx->m->length - run->user_header - run->kept;
         rx->f.sink = RX_DISCARD;
     }
 }
@@ -352,7 +352,7 @@ static bool next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t le
         run->consumed += skip;
         return false;
     }
-    bool last = offset + length == rx->m.length;
+    bool last = offset + length == rx->m->length;
     bool whole = run->filled == 0 && (uintptr_t)at % PACKET_ALIGN == 0 &&
                  (run->user_header % PACKET_ALIGN == 0 || (last && left <= packet));
     if (whole) {
@@ -433,15 +433,15 @@ static void conclude(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     bool proceeded = run->finished && run->fail == PTL_NI_OK;
-    if (rx->m.type == MESSAGE_PUT && !proceeded) {
+    if (rx->m->type == MESSAGE_PUT && !proceeded) {
         rx->mlength = run->kept;
     }
     if (run->fail != PTL_NI_OK) {
         rx->fail = run->fail;
-    } else if (rx->m.type == MESSAGE_GET && run->dropped != 0) {
+    } else if (rx->m->type == MESSAGE_GET && run->dropped != 0) {
         rx->fail = PTL_NI_DROPPED;
     }
-    if (rx->m.type == MESSAGE_GET && rx->fail != PTL_NI_OK) {
+    if (rx->m->type == MESSAGE_GET && rx->fail != PTL_NI_OK) {
         rx->mlength = 0; /* nothing is sent back */
     }
 }

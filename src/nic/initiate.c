@@ -69,44 +69,32 @@ static void post_answer(const struct request *r, ptl_ni_fail_t fail, uint64_t ml
     }
 }
 
-/* Whether somebody may have this id, in the terms of the NI. */
-static bool target_sound(const struct ni *ni, ptl_process_t target)
-{
-    if (ni_is_logical(ni)) {
-        return target.rank < ni->map_size;
-    }
-    return target.phys.nid != PTL_NID_ANY && target.phys.pid != 0 && target.phys.pid <= PTL_PID_MAX;
-}
-
-bool request_sound(const struct ni *ni, const struct request *r, struct eq_ref eq, struct ct_ref ct)
-{
-    if ((r->ack == PTL_ACK_REQ && eq.eq == NULL) || (r->ack == PTL_CT_ACK_REQ && ct.ct == NULL)) {
-        return false;
-    }
-    return r->ack <= PTL_OC_ACK_REQ && r->length <= ni->limits.max_msg_size &&
-           r->pt_index <= UINT16_MAX && target_sound(ni, r->target);
-}
-
 static bool expects_answer(const struct request *r)
 {
     return r->kind == OP_GET || r->ack != PTL_NO_ACK_REQ;
 }
 
-static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, struct fabric_tx *tx)
+static inline void fill_message(const struct ni *ni, const struct request *r, uint32_t cookie,
+                                struct message *m)
 {
-    struct message m = {
+    struct message begin = {
         .type = r->kind == OP_PUT ? MESSAGE_PUT : MESSAGE_GET,
         .ni = (uint8_t)ni->kind,
         .ack = r->ack,
         .pt_index = (uint16_t)r->pt_index,
         .cookie = cookie,
         .rank = ni->rank,
-        .length = r->length,
-        .match_bits = r->match_bits,
-        .hdr_data = r->hdr_data,
-        .remote_offset = r->remote_offset,
     };
-    memcpy(tx->header, &m, sizeof(m));
+    message_begin(m, &begin);
+    m->length = r->length;
+    m->match_bits = r->match_bits;
+    m->hdr_data = r->hdr_data;
+    m->remote_offset = r->remote_offset;
+}
+
+static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, struct fabric_tx *tx)
+{
+    fill_message(ni, r, cookie, (struct message *)tx->header);
     tx->base = r->base;
     tx->length = r->kind == OP_PUT ? r->length : 0;
     tx->fault = FABRIC_OK;
@@ -235,6 +223,7 @@ static void enqueue(struct op *op)
         list_push_back(&nic->busy, &peer->busy);
     }
     list_push_back(&peer->waiting, &op->link);
+    atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
 }
 
 /* What needs no answer and can leave whole, leaves without a trace. */
@@ -244,10 +233,21 @@ static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request 
         request->length > SEND_NOW_MAX) {
         return false;
     }
+    const struct fabric_ops *ops = ni->nic->ops;
+    if (request->length <= ni->nic->inline_max) {
+        struct message m;
+        fill_message(ni, request, 0, &m);
+        enum fabric_short sent =
+            ops->send_short(peer->fabric, FABRIC_REQUEST, &m, request->base, request->length);
+        if (sent != SHORT_FULL) {
+            post_send(request, sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV);
+            return true;
+        }
+    }
     struct fabric_tx tx;
     fill_tx(ni, request, 0, &tx);
     tx.at_once = true;
-    if (ni->nic->ops->send(peer->fabric, FABRIC_REQUEST, &tx) != FABRIC_SENT) {
+    if (ops->send(peer->fabric, FABRIC_REQUEST, &tx) != FABRIC_SENT) {
         return false;
     }
     post_send(request, (ptl_ni_fail_t)tx.fault);

@@ -1,73 +1,78 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Matching by groups of masks and one hash table; see match.h. */
+/*
+ * Matching by groups of masks and one hash table with linear probing; see match.h.
+ * A key that goes leaves no mark: the keys behind it move up (Knuth, volume 3,
+ * section 6.4, algorithm R).
+ */
 #include "nic/match.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
-#define FIRST_BUCKETS 16
+#define FIRST_CELLS 16
 
 struct match_group {
     struct match_group *next;
-    uint64_t ignore;
-    unsigned any;
+    uint64_t keep, keep_source; /* what is compared */
+    uint64_t salt;
     uint32_t entries;
 };
 
-/* A strong mix of 64 bits (the finalizer of MurmurHash3): keys are often
- * consecutive numbers. */
-static uint64_t mix(uint64_t x)
+/* A key and its entries; empty when it has none. */
+struct match_cell {
+    uint64_t bits, source;
+    struct match_group *group;
+    struct match_entry *first;
+};
+
+static uint64_t source_of(uint32_t nid, uint32_t pid)
 {
-    x ^= x >> 33;
-    x *= 0xff51afd7ed558ccdull;
-    x ^= x >> 33;
-    x *= 0xc4ceb9fe1a85ec53ull;
-    return x ^ x >> 33;
+    return (uint64_t)nid << 32 | pid;
 }
 
-/* The hash of what a group compares. */
-static uint64_t key_hash(const struct match_group *g, uint64_t bits, uint32_t nid, uint32_t pid)
+/* Both halves of a 128-bit product: keys are often consecutive numbers. */
+static inline uint32_t home(const struct match_list *list, const struct match_group *g,
+                            uint64_t bits, uint64_t source)
 {
-    uint64_t source = (uint64_t)((g->any & MATCH_ANY_NID) != 0 ? 0 : nid) << 32 |
-                      ((g->any & MATCH_ANY_PID) != 0 ? 0 : pid);
-    return mix(mix(mix(bits & ~g->ignore) + source) + g->ignore + g->any);
+    unsigned __int128 product = (unsigned __int128)(bits ^ 0x9e3779b97f4a7c15ull) *
+                                (source * 0x9fb21c651e98df25ull ^ g->salt);
+    uint64_t mixed = (uint64_t)product ^ (uint64_t)(product >> 64);
+    return (uint32_t)(mixed ^ mixed >> 32) & (list->cells - 1);
 }
 
-static bool key_equal(const struct match_entry *e, const struct match_group *g, uint64_t bits,
-                      uint32_t nid, uint32_t pid)
+/* The cell of a key, or the empty one where it would go. */
+static inline struct match_cell *find_cell(const struct match_list *list,
+                                           const struct match_group *g, uint64_t bits,
+                                           uint64_t source)
 {
-    return e->group == g && ((e->bits ^ bits) & ~g->ignore) == 0 &&
-           ((g->any & MATCH_ANY_NID) != 0 || e->nid == nid) &&
-           ((g->any & MATCH_ANY_PID) != 0 || e->pid == pid);
-}
-
-static void link_last(struct match_list *list, struct match_entry *e)
-{
-    struct match_bucket *b = &list->table[e->hash & (list->buckets - 1)];
-    e->next = NULL;
-    e->prev = b->last;
-    if (b->last != NULL) {
-        b->last->next = e;
-    } else {
-        b->first = e;
+    uint32_t at = home(list, g, bits, source);
+    for (;; at = (at + 1) & (list->cells - 1)) {
+        struct match_cell *c = &list->table[at];
+        if (c->first == NULL || (c->bits == bits && c->source == source && c->group == g)) {
+            return c;
+        }
     }
-    b->last = e;
 }
 
-/* Doubles the table. Entries of one old bucket go to two new ones, in order, so
- * chains stay sorted by age within a key. */
+static struct match_cell *cell_of(const struct match_list *list, const struct match_entry *e)
+{
+    const struct match_group *g = e->group;
+    return find_cell(list, g, e->bits & g->keep, source_of(e->nid, e->pid) & g->keep_source);
+}
+
+/* Doubles the table. */
 static int grow(struct match_list *list)
 {
     struct match_list wider = *list;
-    wider.buckets = list->buckets != 0 ? list->buckets * 2 : FIRST_BUCKETS;
-    wider.table = calloc(wider.buckets, sizeof(*wider.table));
+    wider.cells = list->cells != 0 ? list->cells * 2 : FIRST_CELLS;
+    wider.table = calloc(wider.cells, sizeof(*wider.table));
     if (wider.table == NULL) {
         return -1;
     }
-    for (uint32_t i = 0; i < list->buckets; i++) {
-        for (struct match_entry *e = list->table[i].first, *next; e != NULL; e = next) {
-            next = e->next;
-            link_last(&wider, e);
+    for (uint32_t i = 0; i < list->cells; i++) {
+        const struct match_cell *c = &list->table[i];
+        if (c->first != NULL) {
+            *find_cell(&wider, c->group, c->bits, c->source) = *c;
         }
     }
     free(list->table);
@@ -75,10 +80,17 @@ static int grow(struct match_list *list)
     return 0;
 }
 
+static uint64_t kept_source(unsigned any)
+{
+    return ((any & MATCH_ANY_NID) != 0 ? 0 : 0xffffffffull << 32) |
+           ((any & MATCH_ANY_PID) != 0 ? 0 : 0xffffffffull);
+}
+
 static struct match_group *group_of(struct match_list *list, const struct match_entry *e)
 {
+    uint64_t keep = ~e->ignore, keep_source = kept_source(e->any);
     struct match_group *g = list->groups;
-    while (g != NULL && (g->ignore != e->ignore || g->any != e->any)) {
+    while (g != NULL && (g->keep != keep || g->keep_source != keep_source)) {
         g = g->next;
     }
     if (g == NULL) {
@@ -86,8 +98,10 @@ static struct match_group *group_of(struct match_list *list, const struct match_
         if (g == NULL) {
             return NULL;
         }
-        g->ignore = e->ignore;
-        g->any = e->any;
+        g->keep = keep;
+        g->keep_source = keep_source;
+        /* Odd, so that no source makes the product nothing but zeros. */
+        g->salt = (keep * 0xff51afd7ed558ccdull + keep_source * 0xc4ceb9fe1a85ec53ull) | 1;
         g->next = list->groups;
         list->groups = g;
     }
@@ -104,9 +118,22 @@ static void drop_group(struct match_list *list, struct match_group *g)
     free(g);
 }
 
+static void link_last(struct match_cell *c, struct match_entry *e)
+{
+    e->next = NULL;
+    e->prev = c->first != NULL ? c->first->last : NULL;
+    if (e->prev != NULL) {
+        e->prev->next = e;
+    } else {
+        c->first = e;
+    }
+    c->first->last = e;
+}
+
 int match_append(struct match_list *list, struct match_entry *e)
 {
-    if (list->entries >= list->buckets && grow(list) != 0) {
+    /* At least a quarter of the cells stays empty, for short probes. */
+    if (list->keys + 1 > list->cells / 4 * 3 && grow(list) != 0) {
         return -1;
     }
     struct match_group *g = group_of(list, e);
@@ -116,24 +143,52 @@ int match_append(struct match_list *list, struct match_entry *e)
     g->entries++;
     e->group = g;
     e->sequence = list->sequence++;
-    e->hash = key_hash(g, e->bits, e->nid, e->pid);
-    link_last(list, e);
+    struct match_cell *c = cell_of(list, e);
+    if (c->first == NULL) {
+        c->group = g;
+        c->bits = e->bits & g->keep;
+        c->source = source_of(e->nid, e->pid) & g->keep_source;
+        list->keys++;
+    }
+    link_last(c, e);
     list->entries++;
+    list->below = 0;
     return 0;
+}
+
+/* Empties a cell. A key further on moves here if this cell lies between its home
+ * and where it is, and then its own cell is the one to fill. */
+static void empty_cell(struct match_list *list, struct match_cell *c)
+{
+    uint32_t mask = list->cells - 1;
+    uint32_t hole = (uint32_t)(c - list->table);
+    for (uint32_t at = (hole + 1) & mask; list->table[at].first != NULL; at = (at + 1) & mask) {
+        const struct match_cell *k = &list->table[at];
+        uint32_t from = home(list, k->group, k->bits, k->source);
+        if (((at - from) & mask) >= ((at - hole) & mask)) {
+            list->table[hole] = *k;
+            hole = at;
+        }
+    }
+    list->table[hole] = (struct match_cell){0};
+    list->keys--;
 }
 
 void match_remove(struct match_list *list, struct match_entry *e)
 {
-    struct match_bucket *b = &list->table[e->hash & (list->buckets - 1)];
-    if (e->prev != NULL) {
-        e->prev->next = e->next;
-    } else {
-        b->first = e->next;
-    }
+    struct match_cell *c = cell_of(list, e);
     if (e->next != NULL) {
         e->next->prev = e->prev;
     } else {
-        b->last = e->prev;
+        c->first->last = e->prev;
+    }
+    if (e->prev != NULL) {
+        e->prev->next = e->next;
+    } else if (e->next != NULL) {
+        e->next->last = e->last;
+        c->first = e->next;
+    } else {
+        empty_cell(list, c);
     }
     list->entries--;
     if (--e->group->entries == 0) {
@@ -145,11 +200,12 @@ void match_remove(struct match_list *list, struct match_entry *e)
 struct match_entry *match_first(const struct match_list *list, const struct match_header *h)
 {
     struct match_entry *best = NULL;
+    uint64_t source = source_of(h->nid, h->pid);
     for (const struct match_group *g = list->groups; g != NULL; g = g->next) {
-        uint64_t hash = key_hash(g, h->bits, h->nid, h->pid);
-        struct match_entry *e = list->table[hash & (list->buckets - 1)].first;
+        struct match_entry *e =
+            find_cell(list, g, h->bits & g->keep, source & g->keep_source)->first;
         for (; e != NULL && (best == NULL || e->sequence < best->sequence); e = e->next) {
-            if (key_equal(e, g, h->bits, h->nid, h->pid) && (h->fits == NULL || h->fits(e, h))) {
+            if (!e->picky || h->fits == NULL || h->fits(e, h)) {
                 best = e;
                 break;
             }
@@ -158,11 +214,11 @@ struct match_entry *match_first(const struct match_list *list, const struct matc
     return best;
 }
 
-struct match_entry *match_any(const struct match_list *list)
+struct match_entry *match_any(struct match_list *list)
 {
-    for (uint32_t i = 0; i < list->buckets; i++) {
-        if (list->table[i].first != NULL) {
-            return list->table[i].first;
+    for (; list->below < list->cells; list->below++) {
+        if (list->table[list->below].first != NULL) {
+            return list->table[list->below].first;
         }
     }
     return NULL;
@@ -172,5 +228,5 @@ void match_free(struct match_list *list)
 {
     free(list->table);
     list->table = NULL;
-    list->buckets = 0;
+    list->cells = 0;
 }

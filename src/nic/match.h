@@ -3,12 +3,14 @@
  * Matching: the first entry of a list, in list order, that a header fits.
  *
  *   list ── groups, one for each (ignore bits, source wildcards) in use
- *        └─ hash table of entries, by group and by the bits that the group compares
+ *        └─ table of cells, one a key: group, and the bits and source that it compares
+ *              └─ chain of the entries with that key, oldest first
  *
  * A search probes the table once for each group and takes the oldest of what it
  * finds, so its cost grows with the number of distinct masks, not of entries
- * (docs/architecture.md, decision 10). Entries with one key stand in a chain,
- * oldest first. The lists know nothing of Portals but the match rule.
+ * (docs/architecture.md, decision 10). A cell holds its whole key: a probe touches
+ * the table and, where it hits, the entry. The lists know nothing of Portals but
+ * the match rule.
  */
 #ifndef NIC_MATCH_H
 #define NIC_MATCH_H
@@ -24,26 +26,27 @@ struct match_group;
 struct match_entry {
     uint64_t bits, ignore;
     uint32_t nid, pid;
-    unsigned any; /* MATCH_ANY_... */
+    uint8_t any; /* MATCH_ANY_... */
+    bool picky;  /* the header's fits() is to be asked; may change while linked */
     /* the list's */
     uint64_t sequence;
-    uint64_t hash;
     struct match_group *group;
-    struct match_entry *next, *prev; /* of its bucket, oldest first */
+    struct match_entry *next, *prev; /* of its chain */
+    struct match_entry *last;        /* of the chain; valid in its first */
 };
 
 struct match_list {
     uint64_t sequence; /* of the next entry */
     uint32_t entries;
-    uint32_t buckets; /* a power of two, or 0 */
-    struct match_bucket {
-        struct match_entry *first, *last;
-    } * table;
+    uint32_t keys;
+    uint32_t cells; /* a power of two, or 0 */
+    uint32_t below; /* cells that are known to be empty, for match_any() */
+    struct match_cell *table;
     struct match_group *groups;
 };
 
-/* What a header asks for. fits() has the last word on an entry that matches
- * (PTL_ME_NO_TRUNCATE); NULL: every entry does. */
+/* What a header asks for. fits() has the last word on a picky entry (one that does
+ * not truncate); NULL: it fits. */
 struct match_header {
     uint64_t bits;
     uint32_t nid, pid;
@@ -62,7 +65,7 @@ void match_remove(struct match_list *list, struct match_entry *entry);
 struct match_entry *match_first(const struct match_list *list, const struct match_header *header);
 
 /* match_any() is some entry of the list, or NULL: for emptying it. */
-struct match_entry *match_any(const struct match_list *list);
+struct match_entry *match_any(struct match_list *list);
 
 /* match_free() releases the memory of an empty list. */
 void match_free(struct match_list *list);

@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 enum message_type { MESSAGE_PUT = 1, MESSAGE_GET, MESSAGE_ACK, MESSAGE_REPLY };
 
@@ -28,7 +29,24 @@ struct message {
     uint64_t remote_offset; /* request: requested; response: used at the target */
 };
 
+/* message_begin() sets what comes before `length`, in two stores: the fabric copies
+ * the header word by word right after, and a processor forwards a store only to a
+ * load that lies within it. */
+static inline void message_begin(struct message *m, const struct message *from)
+{
+    uint64_t first = (uint64_t)from->type | (uint64_t)from->ni << 8 | (uint64_t)from->ack << 16 |
+                     (uint64_t)from->silent << 24 | (uint64_t)from->pt_index << 32;
+    uint64_t second = (uint64_t)from->cookie | (uint64_t)from->rank << 32;
+    memcpy(m, &first, sizeof(first));
+    memcpy(&m->cookie, &second, sizeof(second));
+}
+
 _Static_assert(sizeof(struct message) == FABRIC_HEADER, "the header is what fabrics carry");
-_Static_assert(offsetof(struct message, length) == 16, "no padding inside");
+_Static_assert(offsetof(struct message, ni) == 1 && offsetof(struct message, ack) == 2 &&
+                   offsetof(struct message, silent) == 3 &&
+                   offsetof(struct message, pt_index) == 4 &&
+                   offsetof(struct message, cookie) == 8 && offsetof(struct message, rank) == 12 &&
+                   offsetof(struct message, length) == 16,
+               "message_begin() knows the layout");
 
 #endif

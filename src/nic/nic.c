@@ -15,7 +15,6 @@ static void free_nic(struct nic *nic)
 {
     hpu_pool_destroy(nic->hpus);
     table_free(&nic->operations);
-    pthread_mutex_destroy(&nic->lock);
     free(nic);
 }
 
@@ -32,6 +31,9 @@ static struct nic *make_nic(struct process *p, unsigned index)
     nic->now = clock_ns;
     nic->spin_ns = p->options.number[OPT_SPIN_US] * 1000;
     nic->ops = &fabric_shm;
+    struct fabric_info info;
+    nic->ops->info(&p->options, &info);
+    nic->inline_max = info.inline_max;
     nic->wake_fd = nic->thread_epoll = -1;
     list_init(&nic->all_peers);
     list_init(&nic->busy);
@@ -40,11 +42,6 @@ static struct nic *make_nic(struct process *p, unsigned index)
         list_init(&nic->peers[i]);
     }
     table_init(&nic->operations, HANDLE_OP, index, HANDLE_MAX_INDEX, sizeof(struct op));
-    pthread_mutexattr_t attributes;
-    pthread_mutexattr_init(&attributes);
-    pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_ADAPTIVE_NP);
-    pthread_mutex_init(&nic->lock, &attributes);
-    pthread_mutexattr_destroy(&attributes);
     nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)p->options.number[OPT_HPU_STACK]);
     if (nic->hpus == NULL) {
         free_nic(nic);
@@ -102,6 +99,7 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
                : err == -ENOSPC || err == -ENOMEM ? PTL_NO_SPACE
                                                   : PTL_FAIL;
     }
+    nic->bell = nic->ops->bell(nic->fabric);
     err = progress_start(nic);
     if (err != 0) {
         log_line(LOG_ERROR, "cannot start the NIC thread: %s", strerror(-err));
@@ -138,6 +136,6 @@ void nic_close(struct nic *nic)
     nic_lock(nic);
     nic->ops->close(nic->fabric);
     peers_free(nic);
-    pthread_mutex_unlock(&nic->lock);
+    lock_give(&nic->lock);
     free_nic(nic);
 }

@@ -18,6 +18,7 @@
 #define NIC_NIC_H
 
 #include "base/list.h"
+#include "base/lock.h"
 #include "base/options.h"
 #include "base/table.h"
 #include "fabric/fabric.h"
@@ -237,11 +238,14 @@ struct nic {
     uint64_t incarnation;
     ptl_uid_t uid;
     size_t packet_size;
+    size_t inline_max; /* payloads up to here take the fabric's short cut */
     const struct fabric_ops *ops;
     struct fabric *fabric;
+    _Atomic uint32_t *bell; /* the fabric's */
     struct ni *ni[NI_KINDS];
     struct list peers[PEER_BUCKETS];
     struct list all_peers;
+    struct nic_peer *last_peer; /* of a physical target; NULL: none */
     struct list busy;
     struct table operations; /* struct op */
     unsigned queued_program, queued_handler;
@@ -252,10 +256,11 @@ struct nic {
     unsigned unlocked;    /* threads that run handlers or copy, without the lock */
 
     /* progress.c */
-    pthread_mutex_t lock;
+    struct lock lock;
     _Atomic bool polled;
-    bool thread_idle; /* it sleeps without a lease */
-    bool events_due;  /* it was rung or told of a death */
+    _Atomic bool attention; /* operations wait or have fired: only nic_advance() can tell */
+    bool thread_idle;       /* it sleeps without a lease */
+    bool events_due;        /* it was rung or told of a death */
     bool stop;
     unsigned waiters; /* program threads asleep on the bell */
     bool news;        /* an event was posted or a counter changed since they slept */
@@ -280,7 +285,13 @@ struct process {
 
 /* process_current() is the process that the calling thread runs in: the one
  * set for the thread, else the address space's own; NULL before PtlInit. */
-struct process *process_current(void);
+extern struct process *process_space;
+extern __thread struct process *process_thread __attribute__((tls_model("initial-exec")));
+static inline struct process *process_current(void)
+{
+    struct process *p = process_thread;
+    return p != NULL ? p : __atomic_load_n(&process_space, __ATOMIC_ACQUIRE);
+}
 int process_init(void);
 void process_fini(void);
 /* process_enter() makes the calling thread run in another process of this
@@ -305,18 +316,48 @@ int ni_set_map(struct ni *ni, uint64_t size, const ptl_process_t *map);
 
 /* ---- progress.c ---- */
 
-void nic_lock(struct nic *nic);
+static inline void nic_lock(struct nic *nic)
+{
+    lock_take(&nic->lock);
+}
+/* nic_tell_news() wakes the program threads that sleep on the bell. */
+void nic_tell_news(struct nic *nic);
 /* nic_unlock() wakes sleeping program threads if there is news for them. */
-void nic_unlock(struct nic *nic);
+static inline void nic_unlock(struct nic *nic)
+{
+    if (nic->news && nic->waiters != 0) {
+        nic_tell_news(nic);
+    }
+    lock_give(&nic->lock);
+}
 int progress_start(struct nic *nic);
 void progress_stop(struct nic *nic);
+/* nic_quiet() says, without the lock, that nic_advance() would find nothing. */
+static inline bool nic_quiet(struct nic *nic)
+{
+    return !atomic_load_explicit(&nic->attention, memory_order_relaxed) &&
+           !nic->ops->peek(nic->fabric);
+}
 /* nic_advance() does all that can be done now; lock held. True if anything was. */
 bool nic_advance(struct nic *nic);
 /* nic_take_over() says that a program thread looks after the NIC for a while. */
-void nic_take_over(struct nic *nic);
+void nic_take_over_asleep(struct nic *nic);
+static inline void nic_take_over(struct nic *nic)
+{
+    if (!atomic_load_explicit(&nic->polled, memory_order_relaxed)) {
+        atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
+    }
+    uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
+    if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
+        nic_take_over_asleep(nic);
+    }
+}
 /* nic_poll() is nic_advance() for a program thread, without the lock; it keeps the
  * NIC thread away, and gives the core away now and then when nothing happens. */
 void nic_poll(struct nic *nic);
+/* nic_look() is ready(arg), called under the lock, if need be after some progress;
+ * with `idle` only if something moves, since the caller has seen that it is false. */
+bool nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle);
 /* nic_wait() makes progress until ready(arg), called under the lock, is true, or
  * `timeout_ns` have passed (negative: for ever). Returns whether it was. */
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns);
@@ -327,21 +368,53 @@ bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg);
 /* ---- peer.c ---- */
 
 struct nic_peer *peer_get(struct nic *nic, uint32_t nid, uint32_t pid);
-/* peer_resolve() finds the peer of a target in the terms of an NI, or NULL. */
-struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target);
+/* peer_resolve() finds the peer of a target in the terms of an NI, or NULL. The
+ * one of a physical target that was found last is remembered. */
+struct nic_peer *peer_look_up(struct ni *ni, ptl_process_t target);
+static inline struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
+{
+    struct nic_peer *p;
+    if (ni_is_logical(ni)) {
+        p = target.rank < ni->map_size ? ni->map_peers[target.rank] : NULL;
+    } else {
+        p = ni->nic->last_peer;
+        p = p != NULL && p->nid == target.phys.nid && p->pid == target.phys.pid ? p : NULL;
+    }
+    return p != NULL && p->fabric != NULL ? p : peer_look_up(ni, target);
+}
 /* peers_advance() sends what waits; peers_deadline() is when it must be called
  * next, or -1. */
-bool peers_advance(struct nic *nic);
+bool peers_advance_busy(struct nic *nic);
+static inline bool peers_advance(struct nic *nic)
+{
+    return !list_empty(&nic->busy) && peers_advance_busy(nic);
+}
 int64_t peers_deadline(struct nic *nic);
 void peers_free(struct nic *nic);
 extern const struct fabric_upcalls nic_upcalls;
 
 /* ---- initiate.c ---- */
 
+/* Whether somebody may have this id, in the terms of the NI. */
+static inline bool target_sound(const struct ni *ni, ptl_process_t target)
+{
+    if (ni_is_logical(ni)) {
+        return target.rank < ni->map_size;
+    }
+    return target.phys.nid != PTL_NID_ANY && target.phys.pid != 0 && target.phys.pid <= PTL_PID_MAX;
+}
+
 /* request_sound() makes the checks that every data movement has in common, with
  * the event queue and the counter that its answer would go to. */
-bool request_sound(const struct ni *ni, const struct request *request, struct eq_ref eq,
-                   struct ct_ref ct);
+static inline bool request_sound(const struct ni *ni, const struct request *r, struct eq_ref eq,
+                                 struct ct_ref ct)
+{
+    if ((r->ack == PTL_ACK_REQ && eq.eq == NULL) || (r->ack == PTL_CT_ACK_REQ && ct.ct == NULL)) {
+        return false;
+    }
+    return r->ack <= PTL_OC_ACK_REQ && r->length <= ni->limits.max_msg_size &&
+           r->pt_index <= UINT16_MAX && target_sound(ni, r->target);
+}
 /* nic_request() starts an operation; lock held. The request is copied. Gives
  * PTL_OK, or PTL_NO_SPACE when no place for it is left; `owned` then is the
  * caller's still. */
@@ -365,6 +438,11 @@ void op_end(struct op *op);
 /* ---- event.c ---- */
 
 void eq_post(struct eq_ref ref, const ptl_event_t *event);
+static inline bool eq_empty(const struct eq *eq)
+{
+    return atomic_load_explicit(&eq->head, memory_order_relaxed) ==
+           atomic_load_explicit(&eq->tail, memory_order_relaxed);
+}
 /* eq_take() gives PTL_OK, PTL_EQ_DROPPED or PTL_EQ_EMPTY. */
 int eq_take(struct eq *eq, ptl_event_t *event);
 static inline bool eq_ref_alive(struct eq_ref ref)
@@ -391,13 +469,22 @@ void trigger_arm(struct ct *ct, struct triggered *t);
 /* trigger_check() moves what a counter has reached to the fired list. */
 void trigger_check(struct ct *ct);
 /* trigger_run() carries out what has fired; true if anything had. */
-bool trigger_run(struct nic *nic);
+void trigger_run_fired(struct nic *nic);
+static inline bool trigger_run(struct nic *nic)
+{
+    if (list_empty(&nic->fired)) {
+        return false;
+    }
+    trigger_run_fired(nic);
+    return true;
+}
 
 /* ---- receive.c, deliver.c ---- */
 
 struct rx;
 struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class);
 void rx_free(struct nic_peer *peer, struct fabric_rx *rx);
+enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *rx, const void *payload);
 enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *rx);
 enum rx_step rx_packet(struct nic_peer *peer, struct fabric_rx *rx, void *data, uint64_t offset,
                        size_t length);

@@ -79,10 +79,11 @@ struct nic_peer *peer_get(struct nic *nic, uint32_t nid, uint32_t pid)
     return p;
 }
 
-struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
+struct nic_peer *peer_look_up(struct ni *ni, ptl_process_t target)
 {
     if (!ni_is_logical(ni)) {
-        return peer_get(ni->nic, target.phys.nid, target.phys.pid);
+        ni->nic->last_peer = peer_get(ni->nic, target.phys.nid, target.phys.pid);
+        return ni->nic->last_peer;
     }
     if (target.rank >= ni->map_size) {
         return NULL;
@@ -98,6 +99,9 @@ struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
 /* Makes every NI look the peer up again. */
 static void uncache(struct nic_peer *p)
 {
+    if (p->nic->last_peer == p) {
+        p->nic->last_peer = NULL;
+    }
     for (unsigned k = 0; k < NI_KINDS; k++) {
         struct ni *ni = p->nic->ni[k];
         for (uint64_t r = 0; ni != NULL && r < ni->map_size; r++) {
@@ -148,7 +152,7 @@ static bool send_waiting(struct nic_peer *p)
     return sent;
 }
 
-bool peers_advance(struct nic *nic)
+bool peers_advance_busy(struct nic *nic)
 {
     bool moved = false;
     for (struct list *l = nic->busy.next, *next; l != &nic->busy; l = next) {
@@ -263,6 +267,7 @@ const struct fabric_upcalls nic_upcalls = {
     .peer_down = peer_down,
     .rx_new = rx_new,
     .rx_free = rx_free,
+    .rx_short = rx_short,
     .rx_header = rx_header,
     .rx_packet = rx_packet,
     .rx_done = rx_done,

@@ -16,20 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct process *address_space;
+struct process *process_space;
+__thread struct process *process_thread;
 static pthread_mutex_t space_lock = PTHREAD_MUTEX_INITIALIZER;
-static __thread struct process *thread_process __attribute__((tls_model("initial-exec")));
-
-struct process *process_current(void)
-{
-    struct process *p = thread_process;
-    return p != NULL ? p : __atomic_load_n(&address_space, __ATOMIC_ACQUIRE);
-}
 
 struct process *process_enter(struct process *p)
 {
-    struct process *before = thread_process;
-    thread_process = p;
+    struct process *before = process_thread;
+    process_thread = p;
     return before;
 }
 
@@ -52,8 +46,8 @@ void process_free(struct process *p)
  * do not exist here. Descriptors that hold its locks on segments are closed. */
 static void fork_child(void)
 {
-    address_space = NULL;
-    thread_process = NULL;
+    process_space = NULL;
+    process_thread = NULL;
     space_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     fabric_shm.fork(FORK_CHILD);
 }
@@ -81,6 +75,7 @@ static int prepare(struct process *p)
         log_line(LOG_ERROR, "cannot install a handler for SIGSEGV: %s", strerror(-rc));
         return PTL_FAIL;
     }
+    lock_setup();
     p->asymmetric = p->options.number[OPT_MEMBARRIER] != 0 && membarrier_register() == 0 &&
                     membarrier_all() == 0;
     return PTL_OK;
@@ -103,10 +98,10 @@ int process_init(void)
     }
     if (rc == PTL_OK) {
         p->users++;
-        if (thread_process == NULL) {
-            __atomic_store_n(&address_space, p, __ATOMIC_RELEASE);
+        if (process_thread == NULL) {
+            __atomic_store_n(&process_space, p, __ATOMIC_RELEASE);
         }
-    } else if (p != NULL && thread_process == NULL && p != address_space) {
+    } else if (p != NULL && process_thread == NULL && p != process_space) {
         process_free(p);
     }
     pthread_mutex_unlock(&space_lock);

@@ -20,32 +20,18 @@
 #include <sys/eventfd.h>
 
 #define EMPTY_POLLS_YIELD 64 /* polls of nothing before a polling program yields */
+#define GLANCES 16           /* looks without the lock between two with it */
+#define CLOCK_ROUNDS 16      /* looks with the lock between two at the clock */
 #define DRAIN_EMPTY 3        /* looks at nothing before the NIC thread believes it */
 
-void nic_lock(struct nic *nic)
+/* Changes and rings the bell as a peer would. */
+void nic_tell_news(struct nic *nic)
 {
-    pthread_mutex_lock(&nic->lock);
-}
-
-/* Wakes the program threads that sleep on the bell, by changing and ringing it
- * as a peer would. */
-static void wake_waiters(struct nic *nic)
-{
-    _Atomic uint32_t *bell = nic->ops->bell(nic->fabric);
-    if (bell_asleep(atomic_load_explicit(bell, memory_order_relaxed))) {
-        atomic_fetch_or(bell, BELL_RUNG);
+    nic->news = false;
+    if (bell_asleep(atomic_load_explicit(nic->bell, memory_order_relaxed))) {
+        atomic_fetch_or(nic->bell, BELL_RUNG);
     }
-    futex_wake(bell);
-}
-
-void nic_unlock(struct nic *nic)
-{
-    bool wake = nic->news && nic->waiters != 0;
-    if (wake) {
-        nic->news = false;
-        wake_waiters(nic);
-    }
-    pthread_mutex_unlock(&nic->lock);
+    futex_wake(nic->bell);
 }
 
 bool nic_advance(struct nic *nic)
@@ -53,6 +39,10 @@ bool nic_advance(struct nic *nic)
     bool moved = nic->ops->poll(nic->fabric);
     moved |= trigger_run(nic);
     moved |= peers_advance(nic);
+    if (atomic_load_explicit(&nic->attention, memory_order_relaxed) && list_empty(&nic->busy) &&
+        list_empty(&nic->fired)) {
+        atomic_store_explicit(&nic->attention, false, memory_order_relaxed);
+    }
     return moved;
 }
 
@@ -64,46 +54,58 @@ static void wake_thread(struct nic *nic)
     }
 }
 
-void nic_take_over(struct nic *nic)
+void nic_take_over_asleep(struct nic *nic)
 {
-    if (!atomic_load_explicit(&nic->polled, memory_order_relaxed)) {
-        atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
+    nic_lock(nic);
+    if ((atomic_load_explicit(nic->bell, memory_order_relaxed) & BELL_STATE) == BELL_ASLEEP_FD) {
+        nic->ops->disarm(nic->fabric, true);
+        wake_thread(nic);
     }
-    uint32_t bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
-    if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
-        nic_lock(nic);
-        bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
-        if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
-            nic->ops->disarm(nic->fabric, true);
-            wake_thread(nic);
-        }
-        nic_unlock(nic);
-    }
+    nic_unlock(nic);
 }
 
-/* One round of progress, unless another thread is at it. */
-static bool try_advance(struct nic *nic)
+/* With more pollers than cores, somebody else may have the message: give the core
+ * away now and then. */
+static void polled_in_vain(struct nic *nic)
 {
-    if (pthread_mutex_trylock(&nic->lock) != 0) {
-        return false;
+    unsigned n = atomic_load_explicit(&nic->empty_polls, memory_order_relaxed) + 1;
+    atomic_store_explicit(&nic->empty_polls, n, memory_order_relaxed);
+    if (n % EMPTY_POLLS_YIELD == 0) {
+        sched_yield();
     }
-    bool moved = nic_advance(nic);
-    nic_unlock(nic);
-    return moved;
 }
 
 void nic_poll(struct nic *nic)
 {
     nic_take_over(nic);
-    if (try_advance(nic)) {
+    bool moved = false;
+    if (!nic_quiet(nic) && lock_try(&nic->lock)) {
+        moved = nic_advance(nic);
+        nic_unlock(nic);
+    }
+    if (moved) {
         atomic_store_explicit(&nic->empty_polls, 0, memory_order_relaxed);
-        return;
+    } else {
+        polled_in_vain(nic);
     }
-    unsigned n = atomic_load_explicit(&nic->empty_polls, memory_order_relaxed) + 1;
-    atomic_store_explicit(&nic->empty_polls, n, memory_order_relaxed);
-    if (n % EMPTY_POLLS_YIELD == 0) {
-        sched_yield(); /* with more pollers than cores, somebody else has the message */
+}
+
+bool nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle)
+{
+    nic_take_over(nic);
+    if (idle && nic_quiet(nic)) {
+        polled_in_vain(nic);
+        return false;
     }
+    nic_lock(nic);
+    bool done = ready(arg) || (nic_advance(nic) && ready(arg));
+    nic_unlock(nic);
+    if (done) {
+        atomic_store_explicit(&nic->empty_polls, 0, memory_order_relaxed);
+    } else {
+        polled_in_vain(nic);
+    }
+    return done;
 }
 
 /* The time until somebody must look again without being rung, `most_ns` at the
@@ -132,12 +134,12 @@ static void sleep_on_bell(struct nic *nic, int64_t timeout_ns)
     nic->news = false;
     nic->waiters++;
     timeout_ns = until_deadline(nic, timeout_ns);
-    pthread_mutex_unlock(&nic->lock);
-    futex_wait(nic->ops->bell(nic->fabric), word, timeout_ns);
+    lock_give(&nic->lock);
+    futex_wait(nic->bell, word, timeout_ns);
     atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
     nic_lock(nic);
     nic->waiters--;
-    uint32_t bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
+    uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
     if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
         nic->ops->disarm(nic->fabric, true);
     }
@@ -194,12 +196,20 @@ static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*re
     return BIDE_GO_ON;
 }
 
+/* Glances until something comes, for about a tenth of a microsecond. */
+static void glance(struct nic *nic)
+{
+    for (int i = 0; i < GLANCES && nic_quiet(nic); i++) {
+    }
+}
+
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns)
 {
     int64_t spin = atomic_load_explicit(&nic->spin_ns, memory_order_relaxed);
     int64_t yield = nic->process->options.number[OPT_YIELD_US] * 1000;
     struct patience p = {.spin = spin, .yield = spin + yield};
-    for (unsigned round = 0;; round++) {
+    bool patient = spin != 0 && timeout_ns != 0;
+    for (unsigned round = 1;; round++) {
         nic_take_over(nic);
         nic_lock(nic);
         bool moved = nic_advance(nic);
@@ -207,8 +217,8 @@ bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t time
         nic_unlock(nic);
         enum bide next = done ? BIDE_READY : BIDE_GO_ON;
         /* The clock costs more than a look. */
-        if (!done && round % 16 != 15 && !(round == 0 && timeout_ns == 0)) {
-            cpu_pause();
+        if (!done && patient && round % CLOCK_ROUNDS != 0) {
+            glance(nic);
         } else if (!done) {
             next = bide(nic, &p, moved, ready, arg, timeout_ns);
         }
@@ -254,7 +264,7 @@ static int whole_ms(int64_t ns)
 static bool settle(struct nic *nic, int *timeout_ms)
 {
     uint32_t word;
-    uint32_t bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
+    uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
     if (atomic_exchange_explicit(&nic->polled, false, memory_order_relaxed)) {
         int64_t lease = nic->process->options.number[OPT_LEASE_US] * 1000;
         *timeout_ms = whole_ms(until_deadline(nic, lease));
@@ -286,7 +296,7 @@ static void sleep_in_epoll(struct nic *nic, int timeout_ms)
             nic->events_due = true;
         }
     }
-    uint32_t bell = atomic_load_explicit(nic->ops->bell(nic->fabric), memory_order_relaxed);
+    uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
     if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
         nic->ops->disarm(nic->fabric, false);
     }

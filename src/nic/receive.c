@@ -6,6 +6,8 @@
  */
 #include "nic/rx.h"
 
+#include "base/nic_copy.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +19,7 @@ struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class)
     }
     rx->peer = peer;
     rx->class = class;
+    rx->m = (struct message *)rx->f.header;
     peer->rx[class] = rx;
     return &rx->f;
 }
@@ -51,7 +54,7 @@ struct op *rx_op(struct rx *rx)
         return NULL;
     }
     struct op *op = table_get(&nic->operations, rx->cookie);
-    bool get = rx->m.type == MESSAGE_REPLY;
+    bool get = rx->m->type == MESSAGE_REPLY;
     return op != NULL && op->peer == rx->peer && op->expects && (op->request.kind == OP_GET) == get
                ? op
                : NULL;
@@ -74,21 +77,18 @@ static bool entry_fits(const struct match_entry *entry, const struct match_heade
 {
     const struct le *le = container_of(entry, struct le, match);
     const struct fits_context *c = container_of(header, struct fits_context, header);
-    if (le->reserved) {
-        return false;
-    }
-    return (le->options & PTL_ME_NO_TRUNCATE) == 0 ||
-           fits_whole(entry, header->length, c->remote_offset);
+    return !le->reserved && ((le->options & PTL_ME_NO_TRUNCATE) == 0 ||
+                             fits_whole(entry, header->length, c->remote_offset));
 }
 
 static struct le *find_entry(struct rx *rx, struct pt *pt)
 {
     struct fits_context c = {
-        .header = {.bits = rx->m.match_bits, .fits = entry_fits, .length = rx->m.length},
-        .remote_offset = rx->m.remote_offset,
+        .header = {.bits = rx->m->match_bits, .fits = entry_fits, .length = rx->m->length},
+        .remote_offset = rx->m->remote_offset,
     };
     if (ni_is_logical(rx->ni)) {
-        c.header.nid = rx->m.rank;
+        c.header.nid = rx->m->rank;
     } else {
         c.header.nid = rx->peer->nid;
         c.header.pid = rx->peer->pid;
@@ -110,7 +110,7 @@ static ptl_ni_fail_t check_permission(struct rx *rx, const struct le *le)
     if (le->uid != PTL_UID_ANY && le->uid != rx->peer->uid) {
         return drop(rx, PTL_SR_PERMISSION_VIOLATIONS, PTL_NI_PERM_VIOLATION);
     }
-    unsigned needed = rx->m.type == MESSAGE_GET ? PTL_ME_OP_GET : PTL_ME_OP_PUT;
+    unsigned needed = rx->m->type == MESSAGE_GET ? PTL_ME_OP_GET : PTL_ME_OP_PUT;
     if ((le->options & needed) == 0) {
         return drop(rx, PTL_SR_OPERATION_VIOLATIONS, PTL_NI_OP_VIOLATION);
     }
@@ -121,9 +121,9 @@ static ptl_ni_fail_t check_permission(struct rx *rx, const struct le *le)
 static void take_entry(struct rx *rx, struct le *le)
 {
     bool local = (le->options & PTL_ME_MANAGE_LOCAL) != 0;
-    rx->offset = local ? le->offset : rx->m.remote_offset;
+    rx->offset = local ? le->offset : rx->m->remote_offset;
     uint64_t room = rx->offset < le->length ? le->length - rx->offset : 0;
-    rx->mlength = rx->m.length < room ? rx->m.length : room;
+    rx->mlength = rx->m->length < room ? rx->m->length : room;
     rx->le = le;
     le->users++;
     rx->ni->pts[le->pt_index].users++;
@@ -133,6 +133,7 @@ static void take_entry(struct rx *rx, struct le *le)
     if ((le->options & PTL_ME_USE_ONCE) != 0 && le->handlers != NULL) {
         /* A handler may say PENDING, and then the entry stays. */
         le->reserved = true;
+        le->match.picky = true;
         rx->reserved = true;
     } else if ((le->options & PTL_ME_USE_ONCE) != 0 ||
                (local && le->min_free != 0 && le->length - le->offset < le->min_free)) {
@@ -145,14 +146,14 @@ static void take_entry(struct rx *rx, struct le *le)
 static bool rank_is_true(const struct rx *rx)
 {
     const struct ni *ni = rx->ni;
-    return rx->m.rank < ni->map_size && ni->map[rx->m.rank].phys.nid == rx->peer->nid &&
-           ni->map[rx->m.rank].phys.pid == rx->peer->pid;
+    return rx->m->rank < ni->map_size && ni->map[rx->m->rank].phys.nid == rx->peer->nid &&
+           ni->map[rx->m->rank].phys.pid == rx->peer->pid;
 }
 
 static ptl_ni_fail_t decide(struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
-    struct ni *ni = rx->m.ni < NI_KINDS ? nic->ni[rx->m.ni] : NULL;
+    struct ni *ni = rx->m->ni < NI_KINDS ? nic->ni[rx->m->ni] : NULL;
     if (ni == NULL) {
         return PTL_NI_DROPPED;
     }
@@ -162,15 +163,16 @@ static ptl_ni_fail_t decide(struct rx *rx)
         if (!rank_is_true(rx)) {
             return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_DROPPED);
         }
-        rx->initiator.rank = rx->m.rank;
+        rx->initiator.rank = rx->m->rank;
     } else {
         rx->initiator.phys.nid = rx->peer->nid;
         rx->initiator.phys.pid = rx->peer->pid;
     }
-    if (rx->m.pt_index > (unsigned)ni->limits.max_pt_index || !ni->pts[rx->m.pt_index].allocated) {
+    if (rx->m->pt_index > (unsigned)ni->limits.max_pt_index ||
+        !ni->pts[rx->m->pt_index].allocated) {
         return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_DROPPED);
     }
-    struct pt *pt = &ni->pts[rx->m.pt_index];
+    struct pt *pt = &ni->pts[rx->m->pt_index];
     if (!pt->enabled) {
         return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_PT_DISABLED);
     }
@@ -188,14 +190,14 @@ static ptl_ni_fail_t decide(struct rx *rx)
 static enum rx_step request_header(struct rx *rx)
 {
     if (!rx->decided) {
-        rx->response_due = rx->m.cookie != 0;
+        rx->response_due = rx->m->cookie != 0;
         rx->fail = decide(rx);
         rx->decided = true;
     }
     if (rx_has_handlers(rx)) {
         return handlers_header(rx);
     }
-    if (rx->fail == PTL_NI_OK && rx->m.type == MESSAGE_PUT) {
+    if (rx->fail == PTL_NI_OK && rx->m->type == MESSAGE_PUT) {
         rx->f.sink = RX_DEPOSIT;
         rx->f.base = memory_at(rx->le->start, rx->offset);
         rx->f.room = rx->mlength;
@@ -205,11 +207,11 @@ static enum rx_step request_header(struct rx *rx)
 
 static enum rx_step response_header(struct rx *rx)
 {
-    rx->cookie = rx->m.cookie;
+    rx->cookie = rx->m->cookie;
     struct op *op = rx_op(rx);
     if (op == NULL) {
         rx->peer->nic->malformed++;
-    } else if (rx->m.type == MESSAGE_REPLY && op->ni != NULL) {
+    } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
         rx->f.sink = RX_DEPOSIT;
         rx->f.base = (void *)op->request.base;
         rx->f.room = op->request.length;
@@ -218,9 +220,9 @@ static enum rx_step response_header(struct rx *rx)
 }
 
 /* The payload that a request says it has must be the one that came. */
-static bool message_sound(const struct rx *rx)
+static inline bool message_sound(const struct rx *rx)
 {
-    const struct message *m = &rx->m;
+    const struct message *m = rx->m;
     switch (m->type) {
     case MESSAGE_PUT:
         return rx->class == FABRIC_REQUEST && m->ack <= PTL_OC_ACK_REQ &&
@@ -235,18 +237,36 @@ static bool message_sound(const struct rx *rx)
     }
 }
 
+/* What has no handlers is deposited and ended at once, by the same steps that a
+ * longer message takes one at a time. */
+enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)
+{
+    struct rx *rx = (struct rx *)f;
+    if (rx->m->length != f->length || rx->m->type != MESSAGE_PUT || !message_sound(rx)) {
+        return RX_FIRST;
+    }
+    rx->response_due = rx->m->cookie != 0;
+    rx->fail = decide(rx);
+    rx->decided = true;
+    if (rx_has_handlers(rx)) {
+        return RX_FIRST;
+    }
+    if (rx->fail == PTL_NI_OK && rx->mlength != 0 &&
+        nic_copy(memory_at(rx->le->start, rx->offset), payload, rx->mlength) != 0) {
+        rx->fail = PTL_NI_SEGV;
+    }
+    return rx_done(peer, f, FABRIC_OK);
+}
+
 enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
 {
     struct rx *rx = (struct rx *)f;
-    if (!rx->decided) {
-        memcpy(&rx->m, f->header, sizeof(rx->m));
-        if (!message_sound(rx)) {
-            peer->nic->malformed++;
-            rx->m.type = 0;
-            rx->decided = true;
-        }
+    if (!rx->decided && !message_sound(rx)) {
+        peer->nic->malformed++;
+        rx->m->type = 0;
+        rx->decided = true;
     }
-    switch (rx->m.type) {
+    switch (rx->m->type) {
     case MESSAGE_PUT:
     case MESSAGE_GET:
         return request_header(rx);

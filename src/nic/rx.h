@@ -41,8 +41,8 @@ struct rx {
     struct fabric_rx f; /* first: the fabric knows it as this */
     struct nic_peer *peer;
     enum fabric_class class;
-    struct message m; /* the header, copied */
-    bool decided;     /* the header went through match and checks */
+    struct message *m; /* the header, where the fabric copied it */
+    bool decided;      /* the header went through match and checks */
     bool response_due, response_silent;
     bool event_posted;
     ptl_ni_fail_t fail;

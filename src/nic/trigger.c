@@ -29,6 +29,7 @@ void trigger_check(struct ct *ct)
         }
         list_remove(first);
         list_push_back(&ct->ni->nic->fired, first);
+        atomic_store_explicit(&ct->ni->nic->attention, true, memory_order_relaxed);
     }
 }
 
@@ -56,13 +57,11 @@ static void carry_out(struct triggered *t)
     forget(t);
 }
 
-bool trigger_run(struct nic *nic)
+void trigger_run_fired(struct nic *nic)
 {
-    bool ran = false;
-    for (struct list *l; (l = list_pop_front(&nic->fired)) != NULL; ran = true) {
+    for (struct list *l; (l = list_pop_front(&nic->fired)) != NULL;) {
         carry_out(container_of(l, struct triggered, link));
     }
-    return ran;
 }
 
 void ct_drop(struct ct *ct)

@@ -70,6 +70,6 @@ int api_ct_ref(struct ni *ni, ptl_handle_ct_t handle, struct ct_ref *ref);
 int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt);
 
 /* api_request() checks the arguments of a data movement from or to an MD. */
-int api_request(struct request *r, ptl_handle_md_t md, ptl_size_t local_offset, struct ni **ni);
+int api_request(struct ni *ni, struct request *r, ptl_handle_md_t md, ptl_size_t local_offset);
 
 #endif

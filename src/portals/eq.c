@@ -114,19 +114,8 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
     if (rc != PTL_OK) {
         return rc;
     }
-    if (atomic_load_explicit(&eq->head, memory_order_relaxed) ==
-        atomic_load_explicit(&eq->tail, memory_order_relaxed)) {
-        nic_poll(ni->nic);
-        if (atomic_load_explicit(&eq->head, memory_order_relaxed) ==
-            atomic_load_explicit(&eq->tail, memory_order_relaxed)) {
-            return PTL_EQ_EMPTY;
-        }
-    }
     struct eq_wait w = {.handles = &eq_handle, .size = 1, .event = event};
-    nic_lock(ni->nic);
-    take_one(&w);
-    nic_unlock(ni->nic);
-    return w.rc;
+    return nic_look(ni->nic, take_one, &w, eq_empty(eq)) ? w.rc : PTL_EQ_EMPTY;
 }
 
 int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
@@ -160,10 +149,7 @@ int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t t
     struct eq_wait w = {.handles = eq_handles, .size = size, .event = event};
     bool found;
     if (timeout == 0) {
-        nic_poll(ni->nic);
-        nic_lock(ni->nic);
-        found = take_one(&w);
-        nic_unlock(ni->nic);
+        found = nic_look(ni->nic, take_one, &w, false);
     } else {
         int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
         found = nic_wait(ni->nic, take_one, &w, ns);

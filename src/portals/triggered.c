@@ -51,7 +51,7 @@ int PtlTriggeredPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size
                     .user_ptr = user_ptr},
     };
     nic_lock(nic);
-    rc = api_request(&t.request, md_handle, local_offset, &ni);
+    rc = api_request(ni, &t.request, md_handle, local_offset);
     if (rc == PTL_OK) {
         rc = api_object(trig_ct_handle, HANDLE_CT, &ct_ni, &ct);
     }

@@ -44,7 +44,7 @@ static struct match_entry *model_first(const struct match_header *h)
 {
     for (int i = 0; i < count; i++) {
         if (model_matches(&order[i]->entry, h) &&
-            (h->fits == NULL || h->fits(&order[i]->entry, h))) {
+            (!order[i]->entry.picky || h->fits == NULL || h->fits(&order[i]->entry, h))) {
             return &order[i]->entry;
         }
     }
@@ -77,7 +77,8 @@ static void append_random(struct match_list *list)
     m->entry.bits = next_random() % 32 | (next_random() % 4) << 56;
     m->entry.nid = (uint32_t)(next_random() % 3);
     m->entry.pid = (uint32_t)(next_random() % 3);
-    m->entry.any = (unsigned)(next_random() % 4);
+    m->entry.any = (uint8_t)(next_random() % 4);
+    m->entry.picky = next_random() % 2;
     m->number = (int)(next_random() % 1000);
     m->used = 1;
     assert_int_equal(match_append(list, &m->entry), 0);

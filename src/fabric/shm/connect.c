@@ -322,6 +322,7 @@ static void vacate_slot(struct fabric_peer *p)
 {
     struct fabric *f = p->fabric;
     f->by_slot[p->in_index] = NULL;
+    fabric_ignore(f, p);
     clear_bit(f, p->in_index);
     if (p->broken && p->remote != NULL && segment_alive(p->remote)) {
         atomic_store(&f->segment->header->owner[p->in_index], OWNER_BANNED);
@@ -402,6 +403,7 @@ void peer_lost(struct fabric_peer *p, const char *why)
                  inet_ntop(AF_INET, &a, name, sizeof(name)), p->address.pid, why);
         p->broken = true;
     }
+    fabric_attend(p->fabric);
     p->fabric->dying += !p->dying;
     p->dying = true;
 }

@@ -55,6 +55,7 @@ struct segment_header {
 
 #define SEGMENT_CLOSED 1u /* the owner has left for good */
 #define SEGMENT_SWEEP 2u  /* a sender found no free slot: the dead ones' are wanted */
+#define SEGMENT_LEFT 4u   /* a sender has left its slot */
 
 #define SEGMENT_HEADER_BYTES 4096u
 _Static_assert(sizeof(struct segment_header) <= SEGMENT_HEADER_BYTES, "header fits its page");
@@ -100,7 +101,10 @@ enum record_mode {
 struct record {
     _Atomic uint32_t word;
     _Atomic uint32_t status; /* sender: payload unreadable; receiver: how a REF ended */
-    uint8_t header[FABRIC_HEADER];
+    union {
+        uint8_t header[FABRIC_HEADER];
+        _Atomic uint64_t words[FABRIC_HEADER / 8];
+    };
     union {
         uint8_t data[8]; /* RECORD_INLINE: goes on in the lines that follow */
         uint64_t length;

@@ -33,6 +33,7 @@ void rx_attach(struct fabric_peer *p, struct slot *slot)
         r->ring = slot_ring(slot, c, g->ring_lines);
         r->cells = slot_cells(slot, c, g->ring_lines, g->cells, g->cell_size);
         r->index = &slot->channel[c];
+        r->line_mask = g->ring_lines - 1;
         r->head = 0;
         r->cells_head = 0;
         r->phase = RX_IDLE;
@@ -40,10 +41,18 @@ void rx_attach(struct fabric_peer *p, struct slot *slot)
     p->in = slot;
 }
 
-static struct record *current(struct fabric_peer *p, struct rx_channel *r)
+/* The record in hand, or the place where the next one will be. */
+static inline struct record *current(const struct rx_channel *r)
 {
-    uint64_t line = r->head & (p->fabric->segment->info.ring_lines - 1);
-    return (struct record *)(r->ring + line * RECORD_LINE);
+    return (struct record *)(r->ring + (r->head & r->line_mask) * RECORD_LINE);
+}
+
+void rx_next(struct fabric_peer *p, unsigned class)
+{
+    static const _Atomic uint32_t nothing;
+    const struct rx_channel *r = &p->rx[class];
+    atomic_store_explicit(&p->fabric->next[p->listening_at][class],
+                          r->index != NULL ? &current(r)->word : &nothing, memory_order_relaxed);
 }
 
 /* Payload cells that the sender has handed over and we have not taken. */
@@ -76,12 +85,11 @@ static void release_lines(struct rx_channel *r, uint32_t lines)
 }
 
 /* What a published record must satisfy; false ends the connection. */
-static bool record_sound(struct fabric_peer *p, struct rx_channel *r, uint32_t word)
+static inline bool record_sound(const struct rx_channel *r, uint32_t word)
 {
-    uint32_t ring = p->fabric->segment->info.ring_lines;
     size_t lines = record_lines(word), bytes = record_bytes(word);
-    size_t to_end = ring - (r->head & (ring - 1));
-    if (lines == 0 || lines > to_end || lines >= ring) {
+    size_t to_end = r->line_mask + 1 - (r->head & r->line_mask);
+    if (lines == 0 || lines > to_end || lines > r->line_mask) {
         return false;
     }
     switch (record_mode(word)) {
@@ -104,12 +112,12 @@ static bool next_record(struct fabric_peer *p, struct rx_channel *r)
     if (p->broken) {
         return false;
     }
-    struct record *at = current(p, r);
+    struct record *at = current(r);
     uint32_t word = atomic_load_explicit(&at->word, memory_order_acquire);
     if (word == 0) {
         return false;
     }
-    if (!record_sound(p, r, word)) {
+    if (!record_sound(r, word)) {
         peer_lost(p, "it sent a record that makes no sense");
         return false;
     }
@@ -124,10 +132,14 @@ static bool next_record(struct fabric_peer *p, struct rx_channel *r)
     r->fetched = 0;
     r->status = FABRIC_OK;
     memcpy(r->rx->header, at->header, FABRIC_HEADER);
-    r->rx->length = r->mode == RECORD_INLINE ? record_bytes(word) : at->length;
-    r->address = r->mode == RECORD_REF ? at->address : 0;
-    if (r->mode == RECORD_INLINE && atomic_load_explicit(&at->status, memory_order_relaxed) != 0) {
-        r->status = FABRIC_SEGV;
+    if (r->mode == RECORD_INLINE) {
+        r->rx->length = record_bytes(word);
+        if (atomic_load_explicit(&at->status, memory_order_relaxed) != 0) {
+            r->status = FABRIC_SEGV;
+        }
+    } else {
+        r->rx->length = at->length;
+        r->address = r->mode == RECORD_REF ? at->address : 0;
     }
     r->rx->first = NULL;
     r->rx->first_length = 0;
@@ -185,7 +197,7 @@ static size_t packet_length(struct fabric_peer *p, struct rx_channel *r)
 static uint8_t *packet(struct fabric_peer *p, struct rx_channel *r)
 {
     if (r->mode == RECORD_INLINE) {
-        return current(p, r)->data + r->moved;
+        return current(r)->data + r->moved;
     }
     if (r->mode == RECORD_CELLS) {
         return cells_ready(p, r) != 0 ? cell(p, r) : NULL;
@@ -204,7 +216,7 @@ static uint8_t *packet(struct fabric_peer *p, struct rx_channel *r)
 static void check_source(struct fabric_peer *p, struct rx_channel *r)
 {
     if (r->mode == RECORD_CELLS &&
-        atomic_load_explicit(&current(p, r)->status, memory_order_relaxed) != 0) {
+        atomic_load_explicit(&current(r)->status, memory_order_relaxed) != 0) {
         r->status = FABRIC_SEGV;
     }
 }
@@ -311,20 +323,46 @@ static bool step_header(struct fabric_peer *p, struct rx_channel *r)
     return true;
 }
 
-static bool step_done(struct fabric_peer *p, struct rx_channel *r)
+/* Ends the message in hand. */
+static void finish(struct fabric_peer *p, struct rx_channel *r)
 {
-    check_source(p, r);
-    r->waiting = p->fabric->up->rx_done(p->np, r->rx, r->status) == RX_WAIT;
-    if (r->waiting) {
-        return false;
-    }
     if (r->mode == RECORD_REF) {
-        atomic_store_explicit(&current(p, r)->status, r->status == FABRIC_OK ? 0 : 1,
+        atomic_store_explicit(&current(r)->status, r->status == FABRIC_OK ? 0 : 1,
                               memory_order_relaxed);
     }
     r->phase = RX_IDLE;
     release_lines(r, r->lines);
-    return true;
+}
+
+static bool step_done(struct fabric_peer *p, struct rx_channel *r)
+{
+    check_source(p, r);
+    r->waiting = p->fabric->up->rx_done(p->np, r->rx, r->status) == RX_WAIT;
+    if (!r->waiting) {
+        finish(p, r);
+    }
+    return !r->waiting;
+}
+
+/* A message that lies in its record may be over in one step; true if it is. */
+static bool step_short(struct fabric_peer *p, struct rx_channel *r)
+{
+    if (r->mode != RECORD_INLINE || r->status != FABRIC_OK) {
+        return false;
+    }
+    switch (p->fabric->up->rx_short(p->np, r->rx, current(r)->data)) {
+    case RX_GO:
+        finish(p, r);
+        return true;
+    case RX_WAIT:
+        r->moved = r->rx->length;
+        r->phase = RX_DONE;
+        r->waiting = true;
+        return false;
+    case RX_FIRST:
+        break;
+    }
+    return false;
 }
 
 /* Takes the message in hand as far as it goes; true if it went on. */
@@ -349,17 +387,21 @@ static bool step_message(struct fabric_peer *p, struct rx_channel *r)
     return step_done(p, r) || moved;
 }
 
-static bool advance_channel(struct fabric_peer *p, struct rx_channel *r)
+/* Takes what has come and goes on with what is in hand; true if anything moved. */
+static bool take_messages(struct fabric_peer *p, struct rx_channel *r)
 {
     bool moved = false;
-    if (r->index == NULL || r->busy) {
-        return false;
-    }
-    r->busy = true;
     for (unsigned n = 0; n < BATCH; n++) {
-        if (r->phase == RX_IDLE && !next_record(p, r)) {
-            break;
+        if (r->phase == RX_IDLE) {
+            if (!next_record(p, r)) {
+                break;
+            }
+            if (step_short(p, r)) {
+                moved = true;
+                continue;
+            }
         }
+        fabric_attend(p->fabric);
         if (!step_message(p, r)) {
             break;
         }
@@ -368,9 +410,22 @@ static bool advance_channel(struct fabric_peer *p, struct rx_channel *r)
             break;
         }
     }
+    return moved;
+}
+
+static inline bool advance_channel(struct fabric_peer *p, struct rx_channel *r)
+{
+    if (r->index == NULL || r->busy ||
+        (r->phase == RX_IDLE &&
+         atomic_load_explicit(&current(r)->word, memory_order_relaxed) == 0)) {
+        return false;
+    }
+    r->busy = true;
+    bool moved = take_messages(p, r);
     r->busy = false;
     if (moved) {
         tell_room(p, r);
+        rx_next(p, r == &p->rx[FABRIC_REQUEST] ? FABRIC_REQUEST : FABRIC_RESPONSE);
     }
     return moved;
 }
@@ -405,7 +460,7 @@ bool rx_visible(struct fabric_peer *p)
             continue;
         }
         if (r->phase == RX_IDLE
-                ? atomic_load_explicit(&current(p, r)->word, memory_order_acquire) != 0
+                ? atomic_load_explicit(&current(r)->word, memory_order_acquire) != 0
                 : r->mode == RECORD_CELLS && !r->waiting && cells_ready(p, r) != 0) {
             return true;
         }

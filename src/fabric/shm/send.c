@@ -19,6 +19,8 @@
 
 #include <string.h>
 
+#define PREFETCH_LINES 3 /* that a producer fetches before it writes them */
+
 void tx_attach(struct fabric_peer *p, struct slot *slot)
 {
     const struct segment_info *g = &p->remote->info;
@@ -27,8 +29,12 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
         t->ring = slot_ring(slot, c, g->ring_lines);
         t->cells = slot_cells(slot, c, g->ring_lines, g->cells, g->cell_size);
         t->index = &slot->channel[c];
+        t->line_mask = g->ring_lines - 1;
     }
     p->out = slot;
+    size_t most = record_max_lines(g->ring_lines) * RECORD_LINE - offsetof(struct record, data);
+    size_t wanted = (size_t)p->fabric->options->number[OPT_SHM_INLINE];
+    p->inline_max = wanted < most ? wanted : most;
 }
 
 /* Wakes a sleeper: its thread on the futex, or its NIC thread by its socket. A
@@ -63,9 +69,9 @@ void shm_signal(struct fabric_peer *p)
     }
 }
 
-static struct record *line_at(struct fabric_peer *p, struct tx_channel *t, uint64_t line)
+static inline struct record *line_at(const struct tx_channel *t, uint64_t line)
 {
-    return (struct record *)(t->ring + (line & (p->remote->info.ring_lines - 1)) * RECORD_LINE);
+    return (struct record *)(t->ring + (line & t->line_mask) * RECORD_LINE);
 }
 
 /* Reads how far the peer has taken out; a head that cannot be is a broken peer.
@@ -87,7 +93,7 @@ static void refresh_head(struct fabric_peer *p, struct tx_channel *t)
             break;
         }
         if (tx->record_end > t->head_seen &&
-            atomic_load_explicit(&line_at(p, t, tx->record)->status, memory_order_relaxed) != 0) {
+            atomic_load_explicit(&line_at(t, tx->record)->status, memory_order_relaxed) != 0) {
             tx->fault = FABRIC_SEGV;
         }
     }
@@ -104,78 +110,117 @@ static void refresh_cells(struct fabric_peer *p, struct tx_channel *t)
     t->cells_head_seen = head;
 }
 
-static void publish(struct fabric_peer *p, struct tx_channel *t, uint32_t word)
+/* The line behind a record is zeroed one record ahead if it is free by then: the
+ * consumer spins on the line before it, and a store that misses the cache between
+ * the header and the word would let it see the line twice. */
+static inline void publish(struct tx_channel *t, uint32_t word)
 {
-    struct record *r = line_at(p, t, t->tail);
+    struct record *r = line_at(t, t->tail);
     t->tail += record_lines(word);
-    atomic_store_explicit(&line_at(p, t, t->tail)->word, 0, memory_order_relaxed);
+    if (t->zeroed <= t->tail) {
+        atomic_store_explicit(&line_at(t, t->tail)->word, 0, memory_order_relaxed);
+        t->zeroed = t->tail + 1;
+    }
     KILL_POINT("record-written");
     atomic_store_explicit(&r->word, word, memory_order_release);
     KILL_POINT("record-published");
-    /* The next record zeroes the line behind its own first, and the consumer may
-     * still hold that one: fetch it while nobody waits. */
-    __builtin_prefetch(line_at(p, t, t->tail + 1), 1);
+    if (t->tail + 1 - t->head_seen <= t->line_mask) {
+        atomic_store_explicit(&line_at(t, t->tail + 1)->word, 0, memory_order_relaxed);
+        t->zeroed = t->tail + 2;
+        __builtin_prefetch(line_at(t, t->tail + PREFETCH_LINES), 1);
+    }
 }
 
 /* From here on the peer's progress is ours to watch. */
 static void watch(struct fabric_peer *p, struct tx_channel *t)
 {
     atomic_store_explicit(&t->index->want, 1, memory_order_relaxed);
+    fabric_attend(p->fabric);
     if (list_empty(&p->active)) {
         list_push_back(&p->fabric->active, &p->active);
     }
 }
 
-/* Makes room for a record of `lines` at tail and returns it, or NULL. */
-static struct record *reserve(struct fabric_peer *p, struct tx_channel *t, size_t lines)
+/* No room for a record of `lines` at tail, padding included, as far as we know. */
+static inline bool crowded(const struct tx_channel *t, uint64_t lines)
 {
-    uint64_t ring = p->remote->info.ring_lines;
-    uint64_t to_end = ring - (t->tail & (ring - 1));
+    return t->tail - t->head_seen + lines > t->line_mask;
+}
+
+static bool make_room(struct fabric_peer *p, struct tx_channel *t, uint64_t lines)
+{
+    refresh_head(p, t);
+    if (crowded(t, lines)) {
+        watch(p, t);
+        t->starved = true;
+        return false;
+    }
+    return true;
+}
+
+/* Makes room for a record of `lines` at tail and returns it, or NULL. */
+static inline struct record *reserve(struct fabric_peer *p, struct tx_channel *t, uint64_t lines)
+{
+    uint64_t to_end = t->line_mask + 1 - (t->tail & t->line_mask);
     uint64_t pad = lines > to_end ? to_end : 0;
-    if (t->tail - t->head_seen + pad + lines + 1 > ring) {
-        refresh_head(p, t);
-        if (t->tail - t->head_seen + pad + lines + 1 > ring) {
-            watch(p, t);
-            t->starved = true;
-            return NULL;
-        }
+    if (crowded(t, pad + lines) && !make_room(p, t, pad + lines)) {
+        return NULL;
     }
     t->starved = false;
     if (pad != 0) {
-        publish(p, t, record_word(RECORD_PAD, 0, pad));
+        publish(t, record_word(RECORD_PAD, 0, pad));
     }
-    return line_at(p, t, t->tail);
+    return line_at(t, t->tail);
 }
 
-static void set_record(struct record *r, const struct fabric_tx *tx, enum fabric_status status)
+static inline void set_record(struct record *r, const void *header, enum fabric_status status)
 {
-    memcpy(r->header, tx->header, FABRIC_HEADER);
+    /* Word by word, as the NIC wrote it just now: a wider load would wait until those
+     * stores are in the cache, and with them all stores before. */
+    const uint64_t *from = header;
+    for (unsigned i = 0; i < FABRIC_HEADER / 8; i++) {
+        atomic_store_explicit(&r->words[i], from[i], memory_order_relaxed);
+    }
     atomic_store_explicit(&r->status, status, memory_order_relaxed);
 }
 
-/* Whether the payload fits the record itself. */
-static bool fits_inline(const struct fabric_peer *p, uint64_t length)
+/* A message whose payload lies in its record. */
+static inline enum fabric_short send_inline(struct fabric_peer *p, struct tx_channel *t,
+                                            const void *header, const void *payload, size_t bytes,
+                                            enum fabric_status status)
 {
-    return length <= (uint64_t)p->fabric->options->number[OPT_SHM_INLINE] &&
-           inline_lines(length) <= record_max_lines(p->remote->info.ring_lines);
-}
-
-static enum fabric_send send_inline(struct fabric_peer *p, struct tx_channel *t,
-                                    struct fabric_tx *tx)
-{
-    size_t bytes = tx->fault == FABRIC_OK ? tx->length : 0;
     struct record *r = reserve(p, t, inline_lines(bytes));
     if (r == NULL) {
-        return FABRIC_FULL;
+        return SHORT_FULL;
     }
-    if (nic_copy(r->data, tx->base, bytes) != 0) {
-        tx->fault = FABRIC_SEGV;
+    if (bytes != 0 && nic_copy(r->data, payload, bytes) != 0) {
+        status = FABRIC_SEGV;
         bytes = 0;
+        t->zeroed = t->tail; /* some of it may stand in the lines ahead */
     }
-    set_record(r, tx, tx->fault);
-    publish(p, t, record_word(RECORD_INLINE, bytes, inline_lines(bytes)));
+    set_record(r, header, status);
+    publish(t, record_word(RECORD_INLINE, bytes, inline_lines(bytes)));
     shm_signal(p);
-    return FABRIC_SENT;
+    return status == FABRIC_OK ? SHORT_SENT : SHORT_UNREADABLE;
+}
+
+/* A response that has no way to go is dropped with its asker. */
+static inline bool no_way(const struct fabric_peer *p, const struct tx_channel *t)
+{
+    return p->dying || t->index == NULL;
+}
+
+enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
+                                 const void *payload, size_t length)
+{
+    struct tx_channel *t = &p->tx[class];
+    if (no_way(p, t)) {
+        return class == FABRIC_RESPONSE ? SHORT_SENT : SHORT_FULL;
+    }
+    if (length > p->inline_max) {
+        return SHORT_FULL;
+    }
+    return send_inline(p, t, header, payload, length, FABRIC_OK);
 }
 
 static bool by_reference(const struct fabric_peer *p, uint64_t length)
@@ -214,7 +259,7 @@ static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabri
         if (tx->fault == FABRIC_OK &&
             nic_copy(cell, (void *)((uintptr_t)tx->base + tx->moved), n) != 0) {
             tx->fault = FABRIC_SEGV;
-            atomic_store_explicit(&line_at(p, t, tx->record)->status, FABRIC_SEGV,
+            atomic_store_explicit(&line_at(t, tx->record)->status, FABRIC_SEGV,
                                   memory_order_relaxed);
         }
         KILL_POINT("cell-filled");
@@ -244,12 +289,21 @@ static bool fits_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t len
 enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
 {
     struct tx_channel *t = &p->tx[class];
-    if (p->dying || t->index == NULL) {
-        /* A response that has no way to go is dropped with its asker. */
+    if (no_way(p, t)) {
         return class == FABRIC_RESPONSE ? FABRIC_SENT : FABRIC_FULL;
     }
-    if (tx->fault != FABRIC_OK || fits_inline(p, tx->length)) {
-        return send_inline(p, t, tx);
+    if (tx->fault != FABRIC_OK || tx->length <= p->inline_max) {
+        size_t bytes = tx->fault == FABRIC_OK ? tx->length : 0;
+        switch (send_inline(p, t, tx->header, tx->base, bytes, tx->fault)) {
+        case SHORT_FULL:
+            return FABRIC_FULL;
+        case SHORT_UNREADABLE:
+            tx->fault = FABRIC_SEGV;
+            break;
+        case SHORT_SENT:
+            break;
+        }
+        return FABRIC_SENT;
     }
     if (tx->at_once && !fits_cells(p, t, tx->length)) {
         return FABRIC_FULL;
@@ -259,20 +313,20 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
     if (r == NULL) {
         return FABRIC_FULL;
     }
-    set_record(r, tx, FABRIC_OK);
+    set_record(r, tx->header, FABRIC_OK);
     r->length = tx->length;
     tx->moved = 0;
     tx->record = t->tail;
     if (reference) {
         r->address = (uint64_t)(uintptr_t)tx->base;
-        publish(p, t, record_word(RECORD_REF, 0, 2));
+        publish(t, record_word(RECORD_REF, 0, 2));
         tx->record_end = t->tail;
         watch(p, t);
         list_push_back(&t->referred, &tx->link);
         shm_signal(p);
         return FABRIC_QUEUED;
     }
-    publish(p, t, record_word(RECORD_CELLS, 0, 1));
+    publish(t, record_word(RECORD_CELLS, 0, 1));
     shm_signal(p);
     if (list_empty(&t->filling)) {
         fill_cells(p, t, tx);

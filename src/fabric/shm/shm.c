@@ -109,6 +109,7 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
         free(f);
         return rc;
     }
+    f->words = (f->segment->info.slots + 63) / 64;
     *pid = f->segment->info.pid;
     *result = f;
     return 0;
@@ -123,6 +124,7 @@ static void shm_close(struct fabric *f)
         struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
         if (p->out != NULL) {
             atomic_store_explicit(&p->out->ready, SLOT_LEFT, memory_order_release);
+            atomic_fetch_or(&p->remote->header->flags, SEGMENT_LEFT);
             KILL_POINT("slot-left");
             shm_signal(p);
         }
@@ -152,26 +154,68 @@ static bool shm_unsent(struct fabric_peer *p)
     return false;
 }
 
-static bool sweep_wanted(struct fabric *f)
+static bool is_known(const struct fabric *f, const struct fabric_peer *p)
 {
-    return (atomic_load_explicit(&f->segment->header->flags, memory_order_relaxed) &
-            SEGMENT_SWEEP) != 0;
+    return (atomic_load_explicit(&f->known[p->in_index / 64], memory_order_relaxed) &
+            1ull << (p->in_index % 64)) != 0;
 }
 
-/* Serves the connections whose bit is set. A bit stays set, and its ring is
- * looked at directly, until arm() finds the connection quiet. */
-static bool poll_slots(struct fabric *f)
+static void flip_known(struct fabric *f, const struct fabric_peer *p)
 {
-    bool moved = sweep_wanted(f);
-    if (moved) {
-        atomic_fetch_and(&f->segment->header->flags, ~SEGMENT_SWEEP);
+    _Atomic uint64_t *word = &f->known[p->in_index / 64];
+    uint64_t bits = atomic_load_explicit(word, memory_order_relaxed);
+    atomic_store_explicit(word, bits ^ 1ull << (p->in_index % 64), memory_order_relaxed);
+}
+
+static void set_listener(struct fabric *f, struct fabric_peer *p, unsigned at)
+{
+    p->listening_at = at;
+    f->listening[at] = p;
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        rx_next(p, c);
+    }
+}
+
+void fabric_listen(struct fabric *f, struct fabric_peer *p)
+{
+    if (!is_known(f, p)) {
+        unsigned count = atomic_load_explicit(&f->listening_count, memory_order_relaxed);
+        flip_known(f, p);
+        set_listener(f, p, count);
+        atomic_store_explicit(&f->listening_count, count + 1, memory_order_release);
+    }
+}
+
+void fabric_ignore(struct fabric *f, struct fabric_peer *p)
+{
+    if (is_known(f, p)) {
+        unsigned last = atomic_load_explicit(&f->listening_count, memory_order_relaxed) - 1;
+        flip_known(f, p);
+        set_listener(f, f->listening[last], p->listening_at);
+        atomic_store_explicit(&f->listening_count, last, memory_order_relaxed);
+    }
+}
+
+/* Begins to listen to the connections whose bit was set since it was cleared. */
+static bool take_up_news(struct fabric *f)
+{
+    bool moved = false;
+    uint32_t wishes = atomic_load_explicit(&f->segment->header->flags, memory_order_relaxed) &
+                      (SEGMENT_SWEEP | SEGMENT_LEFT);
+    if (wishes != 0) {
+        atomic_fetch_and(&f->segment->header->flags, ~wishes);
+        fabric_attend(f);
+        moved = true;
+    }
+    if ((wishes & SEGMENT_SWEEP) != 0) {
         sweep_slots(f);
     }
-    for (unsigned w = 0; w < SLOT_WORDS; w++) {
-        uint64_t bits = atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_relaxed);
-        while (bits != 0) {
+    for (unsigned w = 0; w < f->words; w++) {
+        uint64_t known = atomic_load_explicit(&f->known[w], memory_order_relaxed);
+        uint64_t bits =
+            atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_relaxed) & ~known;
+        for (; bits != 0; bits &= bits - 1) {
             unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
-            bits &= bits - 1;
             if (index >= f->segment->info.slots) {
                 clear_bit(f, index);
                 continue;
@@ -181,9 +225,37 @@ static bool poll_slots(struct fabric *f)
                 p = accept_slot(f, index);
                 moved |= p != NULL;
             }
-            if (p != NULL && !p->dying) {
-                moved |= rx_advance(p);
+            if (p != NULL) {
+                fabric_listen(f, p);
             }
+        }
+    }
+    return moved;
+}
+
+/* Whether the bell line holds anything that take_up_news() would act on. */
+static inline bool has_news(struct fabric *f)
+{
+    const struct segment_header *h = f->segment->header;
+    uint64_t news =
+        atomic_load_explicit(&h->flags, memory_order_relaxed) & (SEGMENT_SWEEP | SEGMENT_LEFT);
+    for (unsigned w = 0; w < f->words; w++) {
+        news |= atomic_load_explicit(&h->bitmap[w], memory_order_relaxed) &
+                ~atomic_load_explicit(&f->known[w], memory_order_relaxed);
+    }
+    return news != 0;
+}
+
+/* Serves the connections that we listen to: a bit stays set, and its ring is looked
+ * at directly, until arm() finds the connection quiet. Handlers may run without the
+ * lock meanwhile, and the list may change. */
+static bool poll_slots(struct fabric *f)
+{
+    bool moved = has_news(f) && take_up_news(f);
+    for (unsigned i = 0; i < f->listening_count; i++) {
+        struct fabric_peer *p = f->listening[i];
+        if (!p->dying) {
+            moved |= rx_advance(p);
         }
     }
     return moved;
@@ -223,6 +295,18 @@ static bool poll_active(struct fabric *f)
     return moved;
 }
 
+/* Whether a message is in hand, on its way out, or a peer to be buried. */
+static bool in_hand(struct fabric *f)
+{
+    for (unsigned i = 0; i < f->listening_count; i++) {
+        struct fabric_peer *p = f->listening[i];
+        if (!rx_idle(p) || atomic_load_explicit(&p->in->ready, memory_order_relaxed) == SLOT_LEFT) {
+            return true;
+        }
+    }
+    return !list_empty(&f->active) || f->dying != 0;
+}
+
 static bool shm_poll(struct fabric *f)
 {
     bool moved = poll_slots(f);
@@ -232,7 +316,25 @@ static bool shm_poll(struct fabric *f)
     if (f->dying != 0) {
         moved |= bury_one(f);
     }
+    if (atomic_load_explicit(&f->attention, memory_order_relaxed) && !moved) {
+        atomic_store_explicit(&f->attention, in_hand(f), memory_order_relaxed);
+    }
     return moved;
+}
+
+static bool shm_peek(struct fabric *f)
+{
+    unsigned count = atomic_load_explicit(&f->listening_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+            const _Atomic uint32_t *next =
+                atomic_load_explicit(&f->next[i][c], memory_order_relaxed);
+            if (atomic_load_explicit(next, memory_order_relaxed) != 0) {
+                return true;
+            }
+        }
+    }
+    return atomic_load_explicit(&f->attention, memory_order_relaxed) || has_news(f);
 }
 
 static int shm_fd(struct fabric *f)
@@ -292,7 +394,7 @@ static bool anything_left(struct fabric *f)
 {
     uint64_t known[SLOT_WORDS] = {0};
     bool blocked = false, starved = false;
-    if (sweep_wanted(f)) {
+    if ((atomic_load(&f->segment->header->flags) & SEGMENT_SWEEP) != 0) {
         return true;
     }
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
@@ -310,7 +412,7 @@ static bool anything_left(struct fabric *f)
         blocked |= waits;
         starved |= tx_pending(p);
     }
-    for (unsigned w = 0; w < SLOT_WORDS; w++) {
+    for (unsigned w = 0; w < f->words; w++) {
         uint64_t bits = atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_acquire);
         if ((bits & ~known[w]) != 0) {
             return true;
@@ -326,6 +428,7 @@ static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);
         if (p->in != NULL && !rx_blocked(p)) {
             clear_bit(f, p->in_index);
+            fabric_ignore(f, p);
         }
     }
     set_bell(f, kind == BELL_FUTEX ? BELL_ASLEEP_FUTEX : BELL_ASLEEP_FD);
@@ -376,8 +479,10 @@ const struct fabric_ops fabric_shm = {
     .close = shm_close,
     .connect = shm_connect,
     .send = shm_send,
+    .send_short = shm_send_short,
     .unsent = shm_unsent,
     .poll = shm_poll,
+    .peek = shm_peek,
     .fd = shm_fd,
     .fd_event = shm_fd_event,
     .next_deadline = shm_next_deadline,

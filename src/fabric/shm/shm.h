@@ -26,7 +26,9 @@ struct tx_channel {
     struct channel_index *index; /* NULL: not connected */
     uint8_t *ring;
     uint8_t *cells;
+    uint64_t line_mask; /* lines of the ring, less one */
     uint64_t tail, head_seen;
+    uint64_t zeroed; /* free lines before this one hold no word */
     uint64_t cells_tail, cells_head_seen;
     struct list filling;  /* fabric_tx: record written, payload on its way into cells */
     struct list referred; /* fabric_tx: record written, the peer reads our memory */
@@ -41,6 +43,7 @@ struct rx_channel {
     uint8_t *ring;
     uint8_t *cells;
     struct fabric_rx *rx;
+    uint64_t line_mask; /* lines of the ring, less one */
     uint64_t head, cells_head;
     enum rx_phase phase;
     bool busy;    /* a thread runs its handlers or copies, without the lock */
@@ -69,11 +72,13 @@ struct fabric_peer {
     struct segment *remote; /* NULL: not connected */
     struct slot *out;
     unsigned out_index;
-    uint32_t rung; /* generation of its bell in which we rang */
+    size_t inline_max; /* payload that fits a record of its ring */
+    uint32_t rung;     /* generation of its bell in which we rang */
     struct tx_channel tx[FABRIC_CLASSES];
 
     struct slot *in; /* NULL: it has no slot with us */
     unsigned in_index;
+    unsigned listening_at; /* in fabric->listening, if its bit is in `known` */
     struct rx_channel rx[FABRIC_CLASSES];
     uint8_t *buffer; /* packets fetched by reference */
 };
@@ -91,6 +96,16 @@ struct fabric {
     struct list active;
     unsigned dying; /* peers to be buried */
     struct fabric_peer *by_slot[SLOTS_MAX];
+    struct fabric_peer *listening[SLOTS_MAX]; /* whose rings every poll looks at */
+    unsigned words;                           /* of the bitmap that our slots use */
+
+    /* For peek(), which holds no lock. What it points to is in our own segment and
+     * can be read for as long as we live. */
+    _Atomic unsigned listening_count;
+    _Atomic uint64_t known[SLOT_WORDS]; /* the bits of those we listen to */
+    _Atomic(const _Atomic uint32_t *) next[SLOTS_MAX][FABRIC_CLASSES]; /* by listening_at */
+    _Atomic bool attention; /* something is in hand: only poll() can tell */
+
     int epoll_fd, bell_fd, ring_fd;
     uint32_t generation;
     int64_t next_probe;
@@ -119,11 +134,24 @@ static inline void clear_bit(struct fabric *f, unsigned index)
     atomic_fetch_and(&f->segment->header->bitmap[index / 64], ~(1ull << (index % 64)));
 }
 
+/* fabric_attend() makes peek() say that there is work, until a poll finds none. */
+static inline void fabric_attend(struct fabric *f)
+{
+    atomic_store_explicit(&f->attention, true, memory_order_relaxed);
+}
+
+/* fabric_listen() has the rings of a peer looked at by every poll until
+ * fabric_ignore(); `known` holds its bit meanwhile. */
+void fabric_listen(struct fabric *f, struct fabric_peer *p);
+void fabric_ignore(struct fabric *f, struct fabric_peer *p);
+
 /* ---- send.c ---- */
 
 /* tx_attach() makes a channel produce into `slot` of the peer's segment. */
 void tx_attach(struct fabric_peer *p, struct slot *slot);
 enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx);
+enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
+                                 const void *payload, size_t length);
 /* tx_advance() fills cells, gives back what the peer has taken; true if it did. */
 bool tx_advance(struct fabric_peer *p);
 /* tx_pending() is true while a tx of ours waits for the peer. */
@@ -141,6 +169,8 @@ void shm_ring(struct fabric *f, struct segment *s, uint32_t bell);
 
 /* rx_attach() makes a channel consume from `slot` of our segment. */
 void rx_attach(struct fabric_peer *p, struct slot *slot);
+/* rx_next() says where peek() finds the next record of a channel of ours. */
+void rx_next(struct fabric_peer *p, unsigned class);
 /* rx_advance() takes messages of both classes; true if anything moved. */
 bool rx_advance(struct fabric_peer *p);
 /* rx_visible() tells whether the peer has published something for us. */
