@@ -44,8 +44,10 @@ const struct option_desc option_table[OPT_COUNT] = {
                              "peers that may send to one NIC over shared memory"),
     [OPT_SHM_RING] = NUMBER("PINWHEEL_SHM_RING", "lines", "512", 2, 65536,
                             "64-byte lines of a ring, a power of two"),
-    [OPT_SHM_CELLS] =
-        NUMBER("PINWHEEL_SHM_CELLS", "", "64", 2, 65536, "packet cells of a ring, a power of two"),
+    [OPT_SHM_CELLS] = NUMBER("PINWHEEL_SHM_CELLS", "", "512", 2, 65536,
+                             "packet cells of a ring once large messages flow, a power of two"),
+    [OPT_SHM_CELLS_FIRST] = NUMBER("PINWHEEL_SHM_CELLS_FIRST", "", "64", 2, 65536,
+                                   "packet cells of a ring in the beginning, a power of two"),
     [OPT_SHM_INLINE] = NUMBER("PINWHEEL_SHM_INLINE", "bytes", "1024", 0, 4096,
                               "largest payload that travels inside the ring"),
     [OPT_SHM_LARGE] = CHOICE("PINWHEEL_SHM_LARGE", "auto", "auto|cells|vm",
@@ -103,7 +105,8 @@ static int parse_choice(const struct option_desc *d, const char *value, int64_t 
  * of 64 bytes. */
 static const char *shape_error(enum option_id id, int64_t number)
 {
-    if ((id == OPT_SHM_RING || id == OPT_SHM_CELLS) && (number & (number - 1)) != 0) {
+    if ((id == OPT_SHM_RING || id == OPT_SHM_CELLS || id == OPT_SHM_CELLS_FIRST) &&
+        (number & (number - 1)) != 0) {
         return "a power of two";
     }
     if (id == OPT_PACKET_SIZE && number % 64 != 0) {

@@ -27,6 +27,7 @@ enum option_id {
     OPT_SHM_PEERS,
     OPT_SHM_RING,
     OPT_SHM_CELLS,
+    OPT_SHM_CELLS_FIRST,
     OPT_SHM_INLINE,
     OPT_SHM_LARGE,
     OPT_SHM_VM_MIN,

@@ -125,8 +125,9 @@ enum fork_phase { FORK_PREPARE, FORK_PARENT, FORK_CHILD };
 enum bell_kind { BELL_FD, BELL_FUTEX };
 
 struct fabric_info {
-    size_t inline_max;  /* payloads up to here leave at once */
-    size_t peer_memory; /* bytes of one connection, both directions */
+    size_t inline_max;       /* payloads up to here leave at once */
+    size_t peer_memory;      /* bytes of one connection, both directions */
+    size_t peer_memory_most; /* once large messages went both ways, in both classes */
     unsigned max_peers;
 };
 

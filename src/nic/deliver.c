@@ -19,10 +19,8 @@ static bool is_pending(const struct rx *rx)
     return rx->header_begun && rx->run->pending;
 }
 
-/* The full event and the counter of the entry. */
-static void post_target_event(struct rx *rx)
+void post_target_event(struct rx *rx, struct le *le)
 {
-    struct le *le = rx->le;
     bool get = rx->m->type == MESSAGE_GET;
     if ((le->options & PTL_ME_EVENT_CT_COMM) != 0) {
         ct_count(le->ct, rx->fail, (le->options & PTL_ME_EVENT_CT_BYTES) != 0, rx->mlength);
@@ -76,7 +74,7 @@ static void finish_entry(struct rx *rx)
     rx->event_posted = true;
     /* A pending message completes nothing; a handler's error is told all the same. */
     if (!is_pending(rx) || rx->run->fail != PTL_NI_OK) {
-        post_target_event(rx);
+        post_target_event(rx, rx->le);
     }
     rx->response_silent = (rx->le->options & PTL_ME_ACK_DISABLE) != 0;
     release_entry(rx);

@@ -106,6 +106,8 @@ int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, st
         return PTL_NO_SPACE;
     }
     le->handlers = setup->handlers;
+    le->plain =
+        le->handlers == NULL && (le->options & (PTL_ME_USE_ONCE | PTL_ME_MANAGE_LOCAL)) == 0;
     le->linked = true;
     post_entry_event(le, PTL_EVENT_LINK, PTL_ME_EVENT_LINK_DISABLE);
     *result = le;

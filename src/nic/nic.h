@@ -171,6 +171,7 @@ struct le {
     struct ct_ref ct;
     void *user_ptr;
     bool linked;
+    bool plain;         /* no handlers, and not changed by what it receives */
     bool reserved;      /* used up by a message whose handlers have the last word */
     bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
     unsigned users;     /* messages in hand */

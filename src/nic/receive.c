@@ -97,33 +97,38 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
     return e == NULL ? NULL : container_of(e, struct le, match);
 }
 
-static ptl_ni_fail_t drop(struct rx *rx, ptl_sr_index_t reg, ptl_ni_fail_t fail)
+static struct le *drop(struct rx *rx, ptl_sr_index_t reg)
 {
-    if (rx->ni != NULL) {
-        rx->ni->registers[reg]++;
-    }
-    return fail;
+    rx->ni->registers[reg]++;
+    return NULL;
 }
 
-static ptl_ni_fail_t check_permission(struct rx *rx, const struct le *le)
+static inline bool check_permission(struct rx *rx, const struct le *le, ptl_ni_fail_t *fail)
 {
-    if (le->uid != PTL_UID_ANY && le->uid != rx->peer->uid) {
-        return drop(rx, PTL_SR_PERMISSION_VIOLATIONS, PTL_NI_PERM_VIOLATION);
-    }
     unsigned needed = rx->m->type == MESSAGE_GET ? PTL_ME_OP_GET : PTL_ME_OP_PUT;
-    if ((le->options & needed) == 0) {
-        return drop(rx, PTL_SR_OPERATION_VIOLATIONS, PTL_NI_OP_VIOLATION);
+    if (le->uid != PTL_UID_ANY && le->uid != rx->peer->uid) {
+        *fail = PTL_NI_PERM_VIOLATION;
+        drop(rx, PTL_SR_PERMISSION_VIOLATIONS);
+    } else if ((le->options & needed) == 0) {
+        *fail = PTL_NI_OP_VIOLATION;
+        drop(rx, PTL_SR_OPERATION_VIOLATIONS);
     }
-    return PTL_NI_OK;
+    return *fail == PTL_NI_OK;
+}
+
+/* Where in the entry the message goes and how much of it fits. */
+static inline void set_place(struct rx *rx, const struct le *le, uint64_t offset)
+{
+    uint64_t room = offset < le->length ? le->length - offset : 0;
+    rx->offset = offset;
+    rx->mlength = rx->m->length < room ? rx->m->length : room;
 }
 
 /* Takes the entry for the message: length, offset, and what that does to it. */
 static void take_entry(struct rx *rx, struct le *le)
 {
     bool local = (le->options & PTL_ME_MANAGE_LOCAL) != 0;
-    rx->offset = local ? le->offset : rx->m->remote_offset;
-    uint64_t room = rx->offset < le->length ? le->length - rx->offset : 0;
-    rx->mlength = rx->m->length < room ? rx->m->length : room;
+    set_place(rx, le, local ? le->offset : rx->m->remote_offset);
     rx->le = le;
     le->users++;
     rx->ni->pts[le->pt_index].users++;
@@ -150,49 +155,57 @@ static bool rank_is_true(const struct rx *rx)
            ni->map[rx->m->rank].phys.pid == rx->peer->pid;
 }
 
-static ptl_ni_fail_t decide(struct rx *rx)
+/* Finds the entry that a message is for, or says why there is none. */
+static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
 {
     struct nic *nic = rx->peer->nic;
     struct ni *ni = rx->m->ni < NI_KINDS ? nic->ni[rx->m->ni] : NULL;
+    *fail = PTL_NI_DROPPED;
     if (ni == NULL) {
-        return PTL_NI_DROPPED;
+        return NULL;
     }
     rx->ni = ni;
-    ni->in_flight++;
-    if (ni_is_logical(ni)) {
-        if (!rank_is_true(rx)) {
-            return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_DROPPED);
-        }
-        rx->initiator.rank = rx->m->rank;
-    } else {
+    if (!ni_is_logical(ni)) {
         rx->initiator.phys.nid = rx->peer->nid;
         rx->initiator.phys.pid = rx->peer->pid;
+    } else if (rank_is_true(rx)) {
+        rx->initiator.rank = rx->m->rank;
+    } else {
+        return drop(rx, PTL_SR_DROP_COUNT);
     }
-    if (rx->m->pt_index > (unsigned)ni->limits.max_pt_index ||
-        !ni->pts[rx->m->pt_index].allocated) {
-        return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_DROPPED);
+    if (rx->m->pt_index > (unsigned)ni->limits.max_pt_index) {
+        return drop(rx, PTL_SR_DROP_COUNT);
     }
     struct pt *pt = &ni->pts[rx->m->pt_index];
-    if (!pt->enabled) {
-        return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_PT_DISABLED);
+    if (!pt->allocated || !pt->enabled) {
+        *fail = pt->allocated ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED;
+        return drop(rx, PTL_SR_DROP_COUNT);
     }
     struct le *le = find_entry(rx, pt);
     if (le == NULL) {
-        return drop(rx, PTL_SR_DROP_COUNT, PTL_NI_DROPPED);
+        return drop(rx, PTL_SR_DROP_COUNT);
     }
-    ptl_ni_fail_t fail = check_permission(rx, le);
-    if (fail == PTL_NI_OK) {
+    *fail = PTL_NI_OK;
+    return check_permission(rx, le, fail) ? le : NULL;
+}
+
+/* What becomes of a request; the entry, if there is one, is the message's then. */
+static void decide(struct rx *rx, struct le *le)
+{
+    if (rx->ni != NULL) {
+        rx->ni->in_flight++;
+    }
+    if (le != NULL) {
         take_entry(rx, le);
     }
-    return fail;
+    rx->decided = true;
 }
 
 static enum rx_step request_header(struct rx *rx)
 {
     if (!rx->decided) {
         rx->response_due = rx->m->cookie != 0;
-        rx->fail = decide(rx);
-        rx->decided = true;
+        decide(rx, look_up(rx, &rx->fail));
     }
     if (rx_has_handlers(rx)) {
         return handlers_header(rx);
@@ -237,8 +250,31 @@ static inline bool message_sound(const struct rx *rx)
     }
 }
 
-/* What has no handlers is deposited and ended at once, by the same steps that a
- * longer message takes one at a time. */
+static void deposit(struct rx *rx, const struct le *le, const void *payload)
+{
+    if (rx->mlength != 0 && nic_copy(memory_at(le->start, rx->offset), payload, rx->mlength) != 0) {
+        rx->fail = PTL_NI_SEGV;
+    }
+}
+
+/* A put that finds a plain entry: it does not change that entry, nothing can come in
+ * between, and it needs nothing afterwards but an ack, if one is due. */
+static enum rx_step put_plain(struct rx *rx, struct le *le, const void *payload)
+{
+    set_place(rx, le, rx->m->remote_offset);
+    deposit(rx, le, payload);
+    post_target_event(rx, le);
+    if (!rx->response_due) {
+        rx->ni = NULL;
+        return RX_GO;
+    }
+    rx->response_silent = (le->options & PTL_ME_ACK_DISABLE) != 0;
+    rx->event_posted = true;
+    decide(rx, NULL);
+    return rx_done(rx->peer, &rx->f, FABRIC_OK);
+}
+
+/* What has no handlers is deposited and ended at once. */
 enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)
 {
     struct rx *rx = (struct rx *)f;
@@ -246,14 +282,16 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
         return RX_FIRST;
     }
     rx->response_due = rx->m->cookie != 0;
-    rx->fail = decide(rx);
-    rx->decided = true;
+    struct le *le = look_up(rx, &rx->fail);
+    if (le != NULL && le->plain) {
+        return put_plain(rx, le, payload);
+    }
+    decide(rx, le);
     if (rx_has_handlers(rx)) {
         return RX_FIRST;
     }
-    if (rx->fail == PTL_NI_OK && rx->mlength != 0 &&
-        nic_copy(memory_at(rx->le->start, rx->offset), payload, rx->mlength) != 0) {
-        rx->fail = PTL_NI_SEGV;
+    if (le != NULL) {
+        deposit(rx, le, payload);
     }
     return rx_done(peer, f, FABRIC_OK);
 }

@@ -71,6 +71,11 @@ void rx_reset(struct rx *rx);
 /* rx_op() is the operation that a response is for, or NULL. */
 struct op *rx_op(struct rx *rx);
 
+/* ---- deliver.c ---- */
+
+/* post_target_event() posts the full event of the entry and counts. */
+void post_target_event(struct rx *rx, struct le *le);
+
 /* ---- handlers.c ---- */
 
 /* Whether the message's entry has handlers that are to run. */

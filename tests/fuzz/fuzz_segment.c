@@ -233,7 +233,8 @@ static void make_segment(struct mapping *m)
         .process = getpid(),
         .slots = 2,
         .ring_lines = 8,
-        .cells = 2,
+        .cells = 4,
+        .cells_first = 2,
         .cell_size = 64,
     };
     info.slot_bytes = slot_size(info.ring_lines, info.cells, info.cell_size);
@@ -256,7 +257,7 @@ static void hostile_receiver(const uint8_t *data, size_t size)
         m.base[at] ^= data[2];
     }
     ptl_process_t hostile = {.phys = {self.phys.nid, HOSTILE_PID}};
-    size_t slot_bytes = slot_size(8, 2, 64);
+    size_t slot_bytes = slot_size(8, 4, 64);
     static uint8_t payload[4096];
     for (int i = 0; i < 4; i++) {
         MUST(PtlPut(md, (ptl_size_t)(uintptr_t)payload, i % 2 ? 8 : 700, PTL_OC_ACK_REQ, hostile,
@@ -275,6 +276,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     setenv("PINWHEEL_SHM_PEERS", "4", 1);
     setenv("PINWHEEL_SHM_RING", "16", 1);
     setenv("PINWHEEL_SHM_CELLS", "4", 1);
+    setenv("PINWHEEL_SHM_CELLS_FIRST", "2", 1);
     setenv("PINWHEEL_PACKET_SIZE", "256", 1);
     setenv("PINWHEEL_LINGER_MS", "0", 1);
     setenv("PINWHEEL_CONNECT_MS", "0", 1);
@@ -307,9 +309,10 @@ size_t fuzz_seed(uint64_t number, uint8_t *data, size_t max)
         [16] = cells ? 200 : 8};
     memcpy(r.header, header, sizeof(header));
     r.length = cells ? 200 : 0x1122334455667788;
-    uint32_t word = cells             ? record_word(RECORD_CELLS, 0, 1)
-                    : number % 3 == 2 ? record_word(RECORD_INLINE, 0, 1)
-                                      : record_word(RECORD_INLINE, 8, 1);
+    const uint32_t tag = record_tag(0, 1);
+    uint32_t word = cells             ? record_word(RECORD_CELLS, 0, 1, tag)
+                    : number % 3 == 2 ? record_word(RECORD_INLINE, 0, 1, tag)
+                                      : record_word(RECORD_INLINE, 8, 1, tag);
     if (number % 3 == 2) {
         r.header[16] = 100; /* a get of 100 bytes */
     }

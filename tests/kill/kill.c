@@ -127,6 +127,8 @@ static void start(int who, const char *point, const char *peers)
     setenv("PINWHEEL_SHM_PEERS", peers, 1);
     setenv("PINWHEEL_CONNECT_MS", who == PEER ? "50" : "2000", 1);
     setenv("PINWHEEL_LOG", "error", 1);
+    setenv("PINWHEEL_SHM_CELLS", "16", 1); /* a few puts fill the first ones often enough */
+    setenv("PINWHEEL_SHM_CELLS_FIRST", "2", 1);
     /* A peer that sleeps whenever it can has to be woken all the time. */
     setenv("PINWHEEL_SPIN_US", who == PEER ? "0" : "20", 1);
     setenv("PINWHEEL_YIELD_US", who == PEER ? "0" : "100", 1);

@@ -139,8 +139,14 @@ static void watch_process(struct fabric_peer *p)
 static bool attach_out(struct fabric_peer *p, struct segment *s, char *error, size_t error_size)
 {
     struct fabric *f = p->fabric;
+    if (!tx_allocate(p, &s->info)) {
+        tx_free(p);
+        snprintf(error, error_size, "out of memory");
+        return false;
+    }
     struct slot *slot = claim_slot(f, s, &p->out_index, error, error_size);
     if (slot == NULL) {
+        tx_free(p);
         return false;
     }
     p->remote = s;
@@ -168,6 +174,7 @@ static void free_peer(struct fabric_peer *p)
         segment_slot_unmap(p->remote, p->out);
         segment_release(p->remote, false);
     }
+    tx_free(p);
     free(p->buffer);
     f->dying -= p->dying;
     list_remove(&p->active);

@@ -4,13 +4,20 @@
  * and write to it.
  *
  *   segment   | header: constants | bell line | owner words | slot 0 | slot 1 | ...
- *   slot      | who sends | channel REQUEST, RESPONSE: indices | ring | ring | cells | cells
+ *   slot      | who sends | channel REQUEST, RESPONSE: indices | ring | ring |
+ *             | first cells | first cells | more cells | more cells |
  *   ring      64-byte lines; a record is one or more of them
  *   cells     packets of payload, handed over in order
  *
+ * A channel begins with its first cells. A sender that has passed several
+ * times through them waits until they are empty, backs the rest with memory and uses
+ * all from then on: what does not fit the cache of one core passes from core to core
+ * through the shared cache, several times faster than line by line. Cell i is then
+ * at i modulo the number in use, which `cells_used` says.
+ *
  * Only the receiver's own segment holds what it receives. docs/architecture.md,
- * wall 3, has the life cycles. Slots are sparse: the sender that claims one has
- * it backed with memory first.
+ * wall 3, has the life cycles. Slots are sparse: the sender that claims one has it
+ * backed with memory first, up to `slot_first` bytes.
  */
 #ifndef FABRIC_SHM_LAYOUT_H
 #define FABRIC_SHM_LAYOUT_H
@@ -20,7 +27,7 @@
 #include <stdatomic.h>
 
 #define SEGMENT_MAGIC 0x4c4545485750494eull
-#define SEGMENT_VERSION 1u
+#define SEGMENT_VERSION 2u
 #define SLOTS_MAX 448u
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
@@ -36,8 +43,8 @@ struct segment_info {
     uint32_t nid, pid;
     int32_t process;
     uint32_t asymmetric; /* the owner answers membarrier */
-    uint32_t slots, ring_lines, cells, cell_size;
-    uint64_t slot_bytes;
+    uint32_t slots, ring_lines, cells, cells_first, cell_size;
+    uint64_t slot_bytes; /* all of a slot */
     uint64_t file_bytes;
 };
 
@@ -71,7 +78,8 @@ struct channel_index {
     _Atomic uint64_t cells_head;
     /* written by the producer */
     _Alignas(64) _Atomic uint64_t cells_tail;
-    _Atomic uint32_t want; /* the producer waits for head or cells_head to move */
+    _Atomic uint32_t want;       /* the producer waits for head or cells_head to move */
+    _Atomic uint32_t cells_used; /* all cells, or 0: the first ones; changes when all are empty */
 };
 
 struct slot {
@@ -97,7 +105,8 @@ enum record_mode {
     RECORD_REF      /* `length` bytes at `address` in the sender's memory */
 };
 
-/* word = | mode 4 | inline bytes 16 | lines 8 | valid 1 |, published last. */
+/* word = | mode 4 | inline bytes 16 | lines 8 | tag 2 |, published last. The tag is 1
+ * and 2 in turn, lap by lap: a word of the lap before, or 0, is no record. */
 struct record {
     _Atomic uint32_t word;
     _Atomic uint32_t status; /* sender: payload unreadable; receiver: how a REF ended */
@@ -116,24 +125,32 @@ struct record {
 _Static_assert(offsetof(struct record, data) == 56, "eight bytes travel in the first line");
 _Static_assert(offsetof(struct record, address) == 64, "a reference takes two lines");
 
-static inline uint32_t record_word(enum record_mode mode, size_t bytes, size_t lines)
+#define RECORD_TAG 3u
+
+/* The tag of records that begin at this line, counted without wrapping. */
+static inline uint32_t record_tag(uint64_t line, uint64_t line_mask)
 {
-    return 1u | (uint32_t)lines << 1 | (uint32_t)bytes << 9 | (uint32_t)mode << 25;
+    return (line & (line_mask + 1)) != 0 ? 2 : 1;
+}
+
+static inline uint32_t record_word(enum record_mode mode, size_t bytes, size_t lines, uint32_t tag)
+{
+    return tag | (uint32_t)lines << 2 | (uint32_t)bytes << 10 | (uint32_t)mode << 26;
 }
 
 static inline size_t record_lines(uint32_t word)
 {
-    return (word >> 1) & 0xff;
+    return (word >> 2) & 0xff;
 }
 
 static inline size_t record_bytes(uint32_t word)
 {
-    return (word >> 9) & 0xffff;
+    return (word >> 10) & 0xffff;
 }
 
 static inline unsigned record_mode(uint32_t word)
 {
-    return (word >> 25) & 15;
+    return (word >> 26) & 15;
 }
 
 /* Lines of a record with `bytes` of payload inside. */
@@ -156,15 +173,59 @@ static inline uint64_t slot_size(uint64_t ring_lines, uint64_t cells, uint64_t c
     return (bytes + 4095) & ~(uint64_t)4095;
 }
 
+/* What of it is backed from the beginning. */
+static inline uint64_t slot_first(const struct segment_info *g)
+{
+    return slot_size(g->ring_lines, g->cells_first, g->cell_size);
+}
+
 static inline uint8_t *slot_ring(struct slot *s, unsigned class, uint32_t ring_lines)
 {
     return (uint8_t *)s + SLOT_HEADER_BYTES + class * (uint64_t)ring_lines * RECORD_LINE;
 }
 
-static inline uint8_t *slot_cells(struct slot *s, unsigned class, uint32_t ring_lines,
-                                  uint32_t cells, uint32_t cell_size)
+static inline uint8_t *slot_cells(struct slot *s, unsigned class, const struct segment_info *g)
 {
-    return slot_ring(s, FABRIC_CLASSES, ring_lines) + class * (uint64_t)cells * cell_size;
+    return slot_ring(s, FABRIC_CLASSES, g->ring_lines) +
+           class * (uint64_t)g->cells_first * g->cell_size;
+}
+
+/* Where the other cells of a class lie in their slot, and how many bytes they take. */
+static inline uint64_t more_cells_bytes(const struct segment_info *g)
+{
+    return (uint64_t)(g->cells - g->cells_first) * g->cell_size;
+}
+
+static inline uint64_t more_cells_offset(unsigned class, const struct segment_info *g)
+{
+    return SLOT_HEADER_BYTES +
+           FABRIC_CLASSES *
+               ((uint64_t)g->ring_lines * RECORD_LINE + (uint64_t)g->cells_first * g->cell_size) +
+           class * more_cells_bytes(g);
+}
+
+/* The cells of a channel, as each end sees them. */
+struct cells {
+    uint8_t *first, *more; /* more: as if it began with the first cells */
+    uint32_t count;        /* of the first cells */
+    uint32_t mask;         /* number in use, less one */
+    uint32_t size;
+};
+
+static inline void cells_attach(struct cells *c, struct slot *s, unsigned class,
+                                const struct segment_info *g)
+{
+    c->count = g->cells_first;
+    c->mask = c->count - 1;
+    c->size = g->cell_size;
+    c->first = slot_cells(s, class, g);
+    c->more = (uint8_t *)s + more_cells_offset(class, g) - (uint64_t)c->count * c->size;
+}
+
+static inline uint8_t *cell_at(const struct cells *c, uint64_t index)
+{
+    uint64_t at = index & c->mask;
+    return (at < c->count ? c->first : c->more) + at * c->size;
 }
 
 #endif

@@ -31,7 +31,7 @@ void rx_attach(struct fabric_peer *p, struct slot *slot)
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         struct rx_channel *r = &p->rx[c];
         r->ring = slot_ring(slot, c, g->ring_lines);
-        r->cells = slot_cells(slot, c, g->ring_lines, g->cells, g->cell_size);
+        cells_attach(&r->cells, slot, c, g);
         r->index = &slot->channel[c];
         r->line_mask = g->ring_lines - 1;
         r->head = 0;
@@ -49,34 +49,53 @@ static inline struct record *current(const struct rx_channel *r)
 
 void rx_next(struct fabric_peer *p, unsigned class)
 {
-    static const _Atomic uint32_t nothing;
     const struct rx_channel *r = &p->rx[class];
+    uintptr_t word = (uintptr_t)&current(r)->word;
     atomic_store_explicit(&p->fabric->next[p->listening_at][class],
-                          r->index != NULL ? &current(r)->word : &nothing, memory_order_relaxed);
+                          word | record_tag(r->head, r->line_mask), memory_order_relaxed);
+}
+
+/* Whether the next record is there. */
+static inline bool has_record(const struct rx_channel *r)
+{
+    uint32_t word = atomic_load_explicit(&current(r)->word, memory_order_acquire);
+    return (word & RECORD_TAG) == record_tag(r->head, r->line_mask);
+}
+
+/* The sender uses all cells from now on; none of the first ones was left to take. We
+ * back them ourselves as well, since nobody else vouches for it. */
+static bool take_more_cells(struct fabric_peer *p, struct rx_channel *r, uint32_t used)
+{
+    const struct segment_info *g = &p->fabric->segment->info;
+    if (used != g->cells ||
+        segment_back_cells(p->fabric->segment, p->in_index, (unsigned)(r - p->rx)) != 0) {
+        peer_lost(p, "its number of cells is damaged");
+        return false;
+    }
+    r->cells.mask = used - 1;
+    return true;
 }
 
 /* Payload cells that the sender has handed over and we have not taken. */
 static uint64_t cells_ready(struct fabric_peer *p, struct rx_channel *r)
 {
     uint64_t n = atomic_load_explicit(&r->index->cells_tail, memory_order_acquire) - r->cells_head;
-    if (p->broken) {
+    if (p->broken || n == 0) {
         return 0;
     }
-    if (n > p->fabric->segment->info.cells) {
+    uint32_t used = atomic_load_explicit(&r->index->cells_used, memory_order_relaxed);
+    if (used != 0 && used != r->cells.mask + 1 && !take_more_cells(p, r, used)) {
+        return 0;
+    }
+    if (n > r->cells.mask + 1) {
         peer_lost(p, "its cell index is damaged");
         return 0;
     }
     return n;
 }
 
-static uint8_t *cell(struct fabric_peer *p, struct rx_channel *r)
-{
-    const struct segment_info *g = &p->fabric->segment->info;
-    return r->cells + (r->cells_head & (g->cells - 1)) * (uint64_t)g->cell_size;
-}
-
 /* Gives `lines` of the ring back to the sender. */
-static void release_lines(struct rx_channel *r, uint32_t lines)
+static inline void release_lines(struct rx_channel *r, uint32_t lines)
 {
     r->head += lines;
     KILL_POINT("record-done");
@@ -88,6 +107,9 @@ static void release_lines(struct rx_channel *r, uint32_t lines)
 static inline bool record_sound(const struct rx_channel *r, uint32_t word)
 {
     size_t lines = record_lines(word), bytes = record_bytes(word);
+    if (record_mode(word) == RECORD_INLINE && bytes <= 8) {
+        return lines == 1;
+    }
     size_t to_end = r->line_mask + 1 - (r->head & r->line_mask);
     if (lines == 0 || lines > to_end || lines > r->line_mask) {
         return false;
@@ -106,32 +128,35 @@ static inline bool record_sound(const struct rx_channel *r, uint32_t word)
     }
 }
 
-/* Takes the next record in hand; false if there is none. */
-static bool next_record(struct fabric_peer *p, struct rx_channel *r)
+/* The word of the next record that is no padding, checked; 0 if there is none. */
+static inline uint32_t next_word(struct fabric_peer *p, struct rx_channel *r)
 {
-    if (p->broken) {
-        return false;
-    }
-    struct record *at = current(r);
-    uint32_t word = atomic_load_explicit(&at->word, memory_order_acquire);
-    if (word == 0) {
-        return false;
-    }
-    if (!record_sound(r, word)) {
-        peer_lost(p, "it sent a record that makes no sense");
-        return false;
-    }
-    KILL_POINT("record-read");
-    if (record_mode(word) == RECORD_PAD) {
+    for (;;) {
+        uint32_t word = atomic_load_explicit(&current(r)->word, memory_order_acquire);
+        if ((word & RECORD_TAG) != record_tag(r->head, r->line_mask) || p->broken) {
+            return 0;
+        }
+        if (!record_sound(r, word)) {
+            peer_lost(p, "it sent a record that makes no sense");
+            return 0;
+        }
+        KILL_POINT("record-read");
+        if (record_mode(word) != RECORD_PAD) {
+            return word;
+        }
         release_lines(r, (uint32_t)record_lines(word));
-        return next_record(p, r);
     }
+}
+
+/* Takes a record in hand, in a copy that nobody changes. */
+static inline void take_record(struct rx_channel *r, uint32_t word)
+{
+    struct record *at = current(r);
     r->mode = record_mode(word);
     r->lines = (uint32_t)record_lines(word);
-    r->moved = 0;
-    r->fetched = 0;
     r->status = FABRIC_OK;
     memcpy(r->rx->header, at->header, FABRIC_HEADER);
+    r->rx->torn = false;
     if (r->mode == RECORD_INLINE) {
         r->rx->length = record_bytes(word);
         if (atomic_load_explicit(&at->status, memory_order_relaxed) != 0) {
@@ -141,12 +166,17 @@ static bool next_record(struct fabric_peer *p, struct rx_channel *r)
         r->rx->length = at->length;
         r->address = r->mode == RECORD_REF ? at->address : 0;
     }
+}
+
+/* Begins to go through the phases with the record in hand. */
+static void begin_message(struct rx_channel *r)
+{
+    r->moved = 0;
+    r->fetched = 0;
     r->rx->first = NULL;
     r->rx->first_length = 0;
-    r->rx->torn = false;
     r->rx->sink = RX_DISCARD;
     r->phase = RX_HEADER;
-    return true;
 }
 
 /* After each copy by reference: a peer that has died may have had its pid taken
@@ -200,7 +230,7 @@ static uint8_t *packet(struct fabric_peer *p, struct rx_channel *r)
         return current(r)->data + r->moved;
     }
     if (r->mode == RECORD_CELLS) {
-        return cells_ready(p, r) != 0 ? cell(p, r) : NULL;
+        return cells_ready(p, r) != 0 ? cell_at(&r->cells, r->cells_head) : NULL;
     }
     size_t packets = p->fabric->packet_size * FETCH_PACKETS;
     if (r->fetched == r->moved && r->status == FABRIC_OK) {
@@ -323,44 +353,38 @@ static bool step_header(struct fabric_peer *p, struct rx_channel *r)
     return true;
 }
 
-/* Ends the message in hand. */
-static void finish(struct fabric_peer *p, struct rx_channel *r)
+static bool step_done(struct fabric_peer *p, struct rx_channel *r)
 {
+    check_source(p, r);
+    r->waiting = p->fabric->up->rx_done(p->np, r->rx, r->status) == RX_WAIT;
+    if (r->waiting) {
+        return false;
+    }
     if (r->mode == RECORD_REF) {
         atomic_store_explicit(&current(r)->status, r->status == FABRIC_OK ? 0 : 1,
                               memory_order_relaxed);
     }
     r->phase = RX_IDLE;
     release_lines(r, r->lines);
-}
-
-static bool step_done(struct fabric_peer *p, struct rx_channel *r)
-{
-    check_source(p, r);
-    r->waiting = p->fabric->up->rx_done(p->np, r->rx, r->status) == RX_WAIT;
-    if (!r->waiting) {
-        finish(p, r);
-    }
-    return !r->waiting;
+    return true;
 }
 
 /* A message that lies in its record may be over in one step; true if it is. */
-static bool step_short(struct fabric_peer *p, struct rx_channel *r)
+static inline bool step_short(struct fabric_peer *p, struct rx_channel *r)
 {
     if (r->mode != RECORD_INLINE || r->status != FABRIC_OK) {
+        begin_message(r);
         return false;
     }
-    switch (p->fabric->up->rx_short(p->np, r->rx, current(r)->data)) {
-    case RX_GO:
-        finish(p, r);
+    enum rx_step step = p->fabric->up->rx_short(p->np, r->rx, current(r)->data);
+    if (step == RX_GO) {
+        release_lines(r, r->lines);
         return true;
-    case RX_WAIT:
+    }
+    begin_message(r);
+    if (step == RX_WAIT) {
         r->moved = r->rx->length;
         r->phase = RX_DONE;
-        r->waiting = true;
-        return false;
-    case RX_FIRST:
-        break;
     }
     return false;
 }
@@ -393,9 +417,11 @@ static bool take_messages(struct fabric_peer *p, struct rx_channel *r)
     bool moved = false;
     for (unsigned n = 0; n < BATCH; n++) {
         if (r->phase == RX_IDLE) {
-            if (!next_record(p, r)) {
+            uint32_t word = next_word(p, r);
+            if (word == 0) {
                 break;
             }
+            take_record(r, word);
             if (step_short(p, r)) {
                 moved = true;
                 continue;
@@ -415,15 +441,14 @@ static bool take_messages(struct fabric_peer *p, struct rx_channel *r)
 
 static inline bool advance_channel(struct fabric_peer *p, struct rx_channel *r)
 {
-    if (r->index == NULL || r->busy ||
-        (r->phase == RX_IDLE &&
-         atomic_load_explicit(&current(r)->word, memory_order_relaxed) == 0)) {
+    if (r->index == NULL || r->busy || (r->phase == RX_IDLE && !has_record(r))) {
         return false;
     }
+    uint64_t before = r->head;
     r->busy = true;
     bool moved = take_messages(p, r);
     r->busy = false;
-    if (moved) {
+    if (moved || r->head != before) {
         tell_room(p, r);
         rx_next(p, r == &p->rx[FABRIC_REQUEST] ? FABRIC_REQUEST : FABRIC_RESPONSE);
     }
@@ -460,7 +485,7 @@ bool rx_visible(struct fabric_peer *p)
             continue;
         }
         if (r->phase == RX_IDLE
-                ? atomic_load_explicit(&current(r)->word, memory_order_acquire) != 0
+                ? has_record(r)
                 : r->mode == RECORD_CELLS && !r->waiting && cells_ready(p, r) != 0) {
             return true;
         }

@@ -257,8 +257,9 @@ static const char *header_fault(const struct segment_info *h, uint64_t file_byte
     }
     if (h->nid != nid || h->pid != pid || h->slots < 1 || h->slots > SLOTS_MAX ||
         !power_of_two(h->ring_lines) || h->ring_lines < 2 || h->ring_lines > 65536 ||
-        !power_of_two(h->cells) || h->cells < 2 || h->cells > 65536 || h->cell_size == 0 ||
-        h->cell_size % 64 != 0 || h->cell_size > 65536 ||
+        !power_of_two(h->cells) || h->cells < 2 || h->cells > 65536 ||
+        !power_of_two(h->cells_first) || h->cells_first < 2 || h->cells_first > h->cells ||
+        h->cell_size == 0 || h->cell_size % 64 != 0 || h->cell_size > 65536 ||
         h->slot_bytes != slot_size(h->ring_lines, h->cells, h->cell_size) ||
         h->file_bytes != SEGMENT_HEADER_BYTES + h->slots * h->slot_bytes ||
         h->file_bytes > file_bytes) {
@@ -346,12 +347,19 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
     return 0;
 }
 
+int segment_back_cells(struct segment *s, unsigned index, unsigned class)
+{
+    uint64_t offset =
+        SEGMENT_HEADER_BYTES + index * s->info.slot_bytes + more_cells_offset(class, &s->info);
+    return posix_fallocate(s->fd, (off_t)offset, (off_t)more_cells_bytes(&s->info));
+}
+
 struct slot *segment_slot(struct segment *s, unsigned index, bool back, int *error)
 {
     uint64_t bytes = s->info.slot_bytes;
     uint64_t offset = SEGMENT_HEADER_BYTES + index * bytes;
     if (back) {
-        int rc = posix_fallocate(s->fd, (off_t)offset, (off_t)bytes);
+        int rc = posix_fallocate(s->fd, (off_t)offset, (off_t)slot_first(&s->info));
         if (rc != 0) {
             *error = rc;
             return NULL;

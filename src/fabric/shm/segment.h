@@ -33,8 +33,10 @@ int segment_create(const struct options *, const struct segment_info *wanted, st
 int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segment **, char *error,
                  size_t error_size);
 
-/* segment_slot() maps slot `index`, backed with memory if `back` is set. */
+/* segment_slot() maps slot `index`, its first part backed with memory if `back` is set. */
 struct slot *segment_slot(struct segment *, unsigned index, bool back, int *error);
+/* segment_back_cells() backs the other cells of a class of a slot; 0 or an errno. */
+int segment_back_cells(struct segment *, unsigned index, unsigned class);
 void segment_slot_unmap(struct segment *, struct slot *);
 
 static inline bool segment_closed(const struct segment *s)

@@ -5,21 +5,43 @@
  *     head ──► | taken out, free | records ...          | 0 | free ...
  *                                                  tail ──┘
  *
- * A record is published by its first word, stored last; the word of the line
- * behind it was zeroed before, so one line always stays free and a consumer
- * that looks there finds 0 or a published record. A record never wraps: a pad
- * fills the ring's end. Cells are handed over by cells_tail. Invariants:
- * tail - head < lines; cells_tail - cells_head <= cells; payload of `filling`
- * enters the cells in the order of the records.
+ * A record is published by its first word, stored last. The line behind it holds the
+ * word of a record of the lap before, whose tag is another one, or 0: lines that held
+ * something else since are remembered in `stale`, and zeroed when they come next; so
+ * one line always stays free. A stream of short records zeroes nothing, and each of its
+ * lines crosses over once. A record never wraps: a pad fills the ring's end. Cells are handed over
+ * by cells_tail. Invariants: tail - head < lines; cells_tail - cells_head <= cells; payload of
+ * `filling` enters the cells in the order of the records.
  */
 #include "fabric/shm/shm.h"
 
 #include "base/killpoint.h"
+#include "base/log.h"
 #include "base/nic_copy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-#define PREFETCH_LINES 3 /* that a producer fetches before it writes them */
+#define HAND_OVER 4  /* cells handed over at once, in the middle of a payload */
+#define GROW_AFTER 4 /* passes through the first cells before all are used */
+
+bool tx_allocate(struct fabric_peer *p, const struct segment_info *g)
+{
+    bool done = true;
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        p->tx[c].stale = calloc(g->ring_lines, sizeof(*p->tx[c].stale));
+        done &= p->tx[c].stale != NULL;
+    }
+    return done;
+}
+
+void tx_free(struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        free(p->tx[c].stale);
+        p->tx[c].stale = NULL;
+    }
+}
 
 void tx_attach(struct fabric_peer *p, struct slot *slot)
 {
@@ -27,7 +49,8 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         struct tx_channel *t = &p->tx[c];
         t->ring = slot_ring(slot, c, g->ring_lines);
-        t->cells = slot_cells(slot, c, g->ring_lines, g->cells, g->cell_size);
+        cells_attach(&t->cells, slot, c, g);
+        t->all_cells = t->cells.count == g->cells;
         t->index = &slot->channel[c];
         t->line_mask = g->ring_lines - 1;
     }
@@ -110,25 +133,24 @@ static void refresh_cells(struct fabric_peer *p, struct tx_channel *t)
     t->cells_head_seen = head;
 }
 
-/* The line behind a record is zeroed one record ahead if it is free by then: the
- * consumer spins on the line before it, and a store that misses the cache between
- * the header and the word would let it see the line twice. */
-static inline void publish(struct tx_channel *t, uint32_t word)
+/* Makes the record at tail visible. A line that the consumer will look at holds a word
+ * of an earlier lap, 0, or is zeroed now. */
+static inline void publish(struct tx_channel *t, enum record_mode mode, size_t bytes, size_t lines)
 {
     struct record *r = line_at(t, t->tail);
-    t->tail += record_lines(word);
-    if (t->zeroed <= t->tail) {
+    uint32_t tag = record_tag(t->tail, t->line_mask);
+    t->stale[t->tail & t->line_mask] = false;
+    for (size_t i = 1; i < lines; i++) {
+        t->stale[(t->tail + i) & t->line_mask] = true;
+    }
+    t->tail += lines;
+    if (t->stale[t->tail & t->line_mask]) {
+        t->stale[t->tail & t->line_mask] = false;
         atomic_store_explicit(&line_at(t, t->tail)->word, 0, memory_order_relaxed);
-        t->zeroed = t->tail + 1;
     }
     KILL_POINT("record-written");
-    atomic_store_explicit(&r->word, word, memory_order_release);
+    atomic_store_explicit(&r->word, record_word(mode, bytes, lines, tag), memory_order_release);
     KILL_POINT("record-published");
-    if (t->tail + 1 - t->head_seen <= t->line_mask) {
-        atomic_store_explicit(&line_at(t, t->tail + 1)->word, 0, memory_order_relaxed);
-        t->zeroed = t->tail + 2;
-        __builtin_prefetch(line_at(t, t->tail + PREFETCH_LINES), 1);
-    }
 }
 
 /* From here on the peer's progress is ours to watch. */
@@ -168,7 +190,7 @@ static inline struct record *reserve(struct fabric_peer *p, struct tx_channel *t
     }
     t->starved = false;
     if (pad != 0) {
-        publish(t, record_word(RECORD_PAD, 0, pad));
+        publish(t, RECORD_PAD, 0, pad);
     }
     return line_at(t, t->tail);
 }
@@ -196,10 +218,11 @@ static inline enum fabric_short send_inline(struct fabric_peer *p, struct tx_cha
     if (bytes != 0 && nic_copy(r->data, payload, bytes) != 0) {
         status = FABRIC_SEGV;
         bytes = 0;
-        t->zeroed = t->tail; /* some of it may stand in the lines ahead */
+        /* Some of it may stand in the lines ahead. */
+        memset(t->stale, true, t->line_mask + 1);
     }
     set_record(r, header, status);
-    publish(t, record_word(RECORD_INLINE, bytes, inline_lines(bytes)));
+    publish(t, RECORD_INLINE, bytes, inline_lines(bytes));
     shm_signal(p);
     return status == FABRIC_OK ? SHORT_SENT : SHORT_UNREADABLE;
 }
@@ -240,24 +263,57 @@ static bool by_reference(const struct fabric_peer *p, uint64_t length)
     }
 }
 
-/* Copies payload into free cells; true if any moved. A source that turns out
- * unreadable is said in the record; the rest of its cells carry nothing. */
+/* Free cells, as far as we know; none while the first ones must become empty. */
+static uint64_t cells_free(const struct tx_channel *t)
+{
+    return t->draining ? 0 : t->cells.mask + 1 - (t->cells_tail - t->cells_head_seen);
+}
+
+/* Takes the other cells into use, once the first ones are empty. */
+static void use_all_cells(struct fabric_peer *p, struct tx_channel *t)
+{
+    if (!t->draining || t->cells_tail != t->cells_head_seen) {
+        return;
+    }
+    t->draining = false;
+    t->all_cells = true;
+    int rc = segment_back_cells(p->remote, p->out_index, (unsigned)(t - p->tx));
+    if (rc != 0) {
+        log_line(LOG_INFO, "large messages stay slow, no memory for more cells: %s", strerror(rc));
+        return;
+    }
+    t->cells.mask = p->remote->info.cells - 1;
+    atomic_store_explicit(&t->index->cells_used, p->remote->info.cells, memory_order_relaxed);
+    KILL_POINT("cells-used");
+}
+
+/* Room in the cells for a payload of `length`, or for any of it, is looked for. */
+static uint64_t find_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t needed)
+{
+    if (cells_free(t) < needed) {
+        refresh_cells(p, t);
+        use_all_cells(p, t);
+    }
+    return p->dying ? 0 : cells_free(t);
+}
+
+static void hand_over(struct tx_channel *t)
+{
+    atomic_store_explicit(&t->index->cells_tail, t->cells_tail, memory_order_release);
+    KILL_POINT("cell-published");
+}
+
+/* Copies payload into free cells; true if any moved. The first two are handed over one
+ * by one, so that the receiver can begin, the others by HAND_OVER. A source that turns
+ * out unreadable is said in the record; the rest of its cells carry nothing. */
 static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
 {
-    const struct segment_info *g = &p->remote->info;
-    bool moved = false;
-    while (tx->moved < tx->length) {
-        if (t->cells_tail - t->cells_head_seen == g->cells) {
-            refresh_cells(p, t);
-            if (p->dying || t->cells_tail - t->cells_head_seen == g->cells) {
-                break;
-            }
-        }
+    uint64_t filled = 0;
+    while (tx->moved < tx->length && find_cells(p, t, 1) != 0) {
         uint64_t rest = tx->length - tx->moved;
-        size_t n = rest < g->cell_size ? rest : g->cell_size;
-        uint8_t *cell = t->cells + (t->cells_tail & (g->cells - 1)) * g->cell_size;
-        if (tx->fault == FABRIC_OK &&
-            nic_copy(cell, (void *)((uintptr_t)tx->base + tx->moved), n) != 0) {
+        size_t n = rest < t->cells.size ? rest : t->cells.size;
+        if (tx->fault == FABRIC_OK && nic_copy(cell_at(&t->cells, t->cells_tail),
+                                               (void *)((uintptr_t)tx->base + tx->moved), n) != 0) {
             tx->fault = FABRIC_SEGV;
             atomic_store_explicit(&line_at(t, tx->record)->status, FABRIC_SEGV,
                                   memory_order_relaxed);
@@ -265,25 +321,22 @@ static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabri
         KILL_POINT("cell-filled");
         tx->moved += n;
         t->cells_tail++;
-        atomic_store_explicit(&t->index->cells_tail, t->cells_tail, memory_order_release);
-        KILL_POINT("cell-published");
-        moved = true;
+        if (++filled <= 2 || filled % HAND_OVER == 0) {
+            hand_over(t);
+        }
     }
-    return moved;
+    if (filled != 0) {
+        hand_over(t);
+    }
+    return filled != 0;
 }
 
 /* Whether the cells can take all of a payload now. */
 static bool fits_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t length)
 {
-    const struct segment_info *g = &p->remote->info;
-    uint64_t needed = length / g->cell_size + (length % g->cell_size != 0);
-    if (!list_empty(&t->filling) || needed > g->cells) {
-        return false;
-    }
-    if (g->cells - (t->cells_tail - t->cells_head_seen) < needed) {
-        refresh_cells(p, t);
-    }
-    return !p->dying && g->cells - (t->cells_tail - t->cells_head_seen) >= needed;
+    uint64_t needed = length / t->cells.size + (length % t->cells.size != 0);
+    return list_empty(&t->filling) && needed <= t->cells.mask + 1 &&
+           find_cells(p, t, needed) >= needed;
 }
 
 enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
@@ -305,6 +358,8 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
         }
         return FABRIC_SENT;
     }
+    /* Only here: what is to leave at once must not find the cells closed half-way. */
+    t->draining |= !t->all_cells && t->cells_tail >= GROW_AFTER * t->cells.count;
     if (tx->at_once && !fits_cells(p, t, tx->length)) {
         return FABRIC_FULL;
     }
@@ -319,14 +374,14 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
     tx->record = t->tail;
     if (reference) {
         r->address = (uint64_t)(uintptr_t)tx->base;
-        publish(t, record_word(RECORD_REF, 0, 2));
+        publish(t, RECORD_REF, 0, 2);
         tx->record_end = t->tail;
         watch(p, t);
         list_push_back(&t->referred, &tx->link);
         shm_signal(p);
         return FABRIC_QUEUED;
     }
-    publish(t, record_word(RECORD_CELLS, 0, 1));
+    publish(t, RECORD_CELLS, 0, 1);
     shm_signal(p);
     if (list_empty(&t->filling)) {
         fill_cells(p, t, tx);

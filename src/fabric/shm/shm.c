@@ -16,6 +16,7 @@
 #include <sys/random.h>
 
 #define PROBE_NS 250000000 /* how often peers without a pidfd are looked after */
+#define NEWS_POLLS 16      /* busy polls between two looks for new connections */
 #define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */
 
 socklen_t bell_address(struct sockaddr_un *address, const struct segment_info *owner)
@@ -51,6 +52,12 @@ static void close_fd(int fd)
     }
 }
 
+static uint32_t first_cells(const int64_t *options)
+{
+    int64_t first = options[OPT_SHM_CELLS_FIRST];
+    return (uint32_t)(first < options[OPT_SHM_CELLS] ? first : options[OPT_SHM_CELLS]);
+}
+
 static void fill_info(struct fabric *f, const struct fabric_setup *setup, struct segment_info *h)
 {
     const int64_t *o = setup->options->number;
@@ -67,6 +74,7 @@ static void fill_info(struct fabric *f, const struct fabric_setup *setup, struct
     h->slots = (uint32_t)o[OPT_SHM_PEERS];
     h->ring_lines = (uint32_t)o[OPT_SHM_RING];
     h->cells = (uint32_t)o[OPT_SHM_CELLS];
+    h->cells_first = first_cells(o);
     h->cell_size = (uint32_t)setup->packet_size;
     h->slot_bytes = slot_size(h->ring_lines, h->cells, h->cell_size);
     h->file_bytes = SEGMENT_HEADER_BYTES + h->slots * h->slot_bytes;
@@ -196,7 +204,8 @@ void fabric_ignore(struct fabric *f, struct fabric_peer *p)
     }
 }
 
-/* Begins to listen to the connections whose bit was set since it was cleared. */
+/* Serves the connections whose bit was set since it was cleared, and listens to them
+ * from now on. */
 static bool take_up_news(struct fabric *f)
 {
     bool moved = false;
@@ -227,6 +236,7 @@ static bool take_up_news(struct fabric *f)
             }
             if (p != NULL) {
                 fabric_listen(f, p);
+                moved |= !p->dying && rx_advance(p);
             }
         }
     }
@@ -251,12 +261,16 @@ static inline bool has_news(struct fabric *f)
  * lock meanwhile, and the list may change. */
 static bool poll_slots(struct fabric *f)
 {
-    bool moved = has_news(f) && take_up_news(f);
+    bool moved = false;
     for (unsigned i = 0; i < f->listening_count; i++) {
         struct fabric_peer *p = f->listening[i];
         if (!p->dying) {
             moved |= rx_advance(p);
         }
+    }
+    /* News can wait for a few polls while there is other work. */
+    if ((!moved || ++f->busy_polls % NEWS_POLLS == 0) && has_news(f)) {
+        moved |= take_up_news(f);
     }
     return moved;
 }
@@ -327,9 +341,10 @@ static bool shm_peek(struct fabric *f)
     unsigned count = atomic_load_explicit(&f->listening_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
         for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-            const _Atomic uint32_t *next =
-                atomic_load_explicit(&f->next[i][c], memory_order_relaxed);
-            if (atomic_load_explicit(next, memory_order_relaxed) != 0) {
+            uintptr_t next = atomic_load_explicit(&f->next[i][c], memory_order_relaxed);
+            const _Atomic uint32_t *word =
+                (const _Atomic uint32_t *)(next & ~(uintptr_t)RECORD_TAG);
+            if (((atomic_load_explicit(word, memory_order_relaxed) ^ next) & RECORD_TAG) == 0) {
                 return true;
             }
         }
@@ -468,8 +483,14 @@ static void shm_info(const struct options *o, struct fabric_info *info)
     size_t most = record_max_lines(lines) * RECORD_LINE - offsetof(struct record, data);
     size_t wanted = (size_t)o->number[OPT_SHM_INLINE];
     info->inline_max = wanted < most ? wanted : most;
-    info->peer_memory = 2 * slot_size(lines, (uint64_t)o->number[OPT_SHM_CELLS],
-                                      (uint64_t)o->number[OPT_PACKET_SIZE]);
+    struct segment_info g = {
+        .ring_lines = lines,
+        .cells = (uint32_t)o->number[OPT_SHM_CELLS],
+        .cells_first = first_cells(o->number),
+        .cell_size = (uint32_t)o->number[OPT_PACKET_SIZE],
+    };
+    info->peer_memory = 2 * slot_first(&g);
+    info->peer_memory_most = 2 * slot_size(lines, g.cells, g.cell_size);
     info->max_peers = (unsigned)o->number[OPT_SHM_PEERS];
 }
 

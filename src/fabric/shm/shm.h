@@ -25,10 +25,12 @@
 struct tx_channel {
     struct channel_index *index; /* NULL: not connected */
     uint8_t *ring;
-    uint8_t *cells;
+    struct cells cells;
+    bool all_cells;     /* all are in use, or there is no memory for more */
+    bool draining;      /* the first ones must become empty before all are in use */
     uint64_t line_mask; /* lines of the ring, less one */
     uint64_t tail, head_seen;
-    uint64_t zeroed; /* free lines before this one hold no word */
+    bool *stale; /* by line: it may hold what is neither a word nor 0 */
     uint64_t cells_tail, cells_head_seen;
     struct list filling;  /* fabric_tx: record written, payload on its way into cells */
     struct list referred; /* fabric_tx: record written, the peer reads our memory */
@@ -41,7 +43,7 @@ enum rx_phase { RX_IDLE, RX_HEADER, RX_PAYLOAD, RX_DONE };
 struct rx_channel {
     struct channel_index *index; /* NULL: nobody claimed a slot yet */
     uint8_t *ring;
-    uint8_t *cells;
+    struct cells cells;
     struct fabric_rx *rx;
     uint64_t line_mask; /* lines of the ring, less one */
     uint64_t head, cells_head;
@@ -97,13 +99,14 @@ struct fabric {
     unsigned dying; /* peers to be buried */
     struct fabric_peer *by_slot[SLOTS_MAX];
     struct fabric_peer *listening[SLOTS_MAX]; /* whose rings every poll looks at */
-    unsigned words;                           /* of the bitmap that our slots use */
+    unsigned busy_polls;
+    unsigned words; /* of the bitmap that our slots use */
 
     /* For peek(), which holds no lock. What it points to is in our own segment and
      * can be read for as long as we live. */
     _Atomic unsigned listening_count;
-    _Atomic uint64_t known[SLOT_WORDS]; /* the bits of those we listen to */
-    _Atomic(const _Atomic uint32_t *) next[SLOTS_MAX][FABRIC_CLASSES]; /* by listening_at */
+    _Atomic uint64_t known[SLOT_WORDS];                /* the bits of those we listen to */
+    _Atomic uintptr_t next[SLOTS_MAX][FABRIC_CLASSES]; /* by listening_at: word | its tag */
     _Atomic bool attention; /* something is in hand: only poll() can tell */
 
     int epoll_fd, bell_fd, ring_fd;
@@ -147,6 +150,10 @@ void fabric_ignore(struct fabric *f, struct fabric_peer *p);
 
 /* ---- send.c ---- */
 
+/* tx_allocate() takes the memory that channels into such a segment need, false if it
+ * is short; tx_free() gives it back. */
+bool tx_allocate(struct fabric_peer *p, const struct segment_info *g);
+void tx_free(struct fabric_peer *p);
 /* tx_attach() makes a channel produce into `slot` of the peer's segment. */
 void tx_attach(struct fabric_peer *p, struct slot *slot);
 enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx);
