@@ -15,6 +15,7 @@ help:
 	@echo "make test-long  the long suites besides: soaks, a million races"
 	@echo "make asan       the tests under AddressSanitizer and UBSan"
 	@echo "make tsan       the tests of threads under ThreadSanitizer"
+	@echo "make bench      measure against the machine's limits and other libraries (BENCH_OPTIONS)"
 	@echo "make fuzz       the fuzz targets under libFuzzer, FUZZ_SECONDS each"
 	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
 	@echo "make format     clang-format in place"
@@ -57,6 +58,13 @@ tsan:
 	$(call configure,$(BUILD)-tsan,-DPINWHEEL_SANITIZE=thread)
 	cd $(BUILD)-tsan && $(CTEST) -L tsan
 
+# Peers whose packages cannot be had are left out, which the report says.
+BENCH_OPTIONS ?=
+bench:
+	@tools/packages.sh bench || echo "make bench: going on without the packages above"
+	$(call configure,$(BUILD)-bench,-DPINWHEEL_TESTS=OFF -DPINWHEEL_BENCH=ON)
+	$(BUILD)-bench/tools/pinwheel/pinwheel bench $(BENCH_OPTIONS)
+
 FUZZ_SECONDS ?= 60
 fuzz:
 	@tools/packages.sh test
@@ -83,6 +91,6 @@ lint:
 	clang-tidy --quiet -p $(BUILD)-clang $(shell git ls-files 'src/*.c' 'tools/*.c')
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-bench $(BUILD)-fuzz
 
 COMMA = ,

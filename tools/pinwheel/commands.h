@@ -6,6 +6,7 @@
 #ifndef PINWHEEL_COMMANDS_H
 #define PINWHEEL_COMMANDS_H
 
+int command_bench(int argc, char **argv);
 int command_demo(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_run(int argc, char **argv);

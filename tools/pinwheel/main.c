@@ -21,6 +21,7 @@ static const struct subcommand {
     {"run", command_run, "start N processes as the ranks of one job"},
 #ifdef PINWHEEL_WITH_PORTALS
     {"demo", command_demo, "show ping-pong and a text scan by handlers, between two processes"},
+    {"bench", command_bench, "measure Pinwheel beside the machine's limits and other libraries"},
 #endif
 };
 

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The plan: benches, sizes and subjects to measure; see conductor.h. */
+#include "conductor.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HALF 0.5e9 /* a round trip in seconds to half of it in ns */
+#define CALLS (1e9 / 64)
+#define BOTH TURN_TWO_CORES
+
+/* name, title, metric, unit, subject, ours, theirs, cores, sizes, value, scale, seconds, compared
+ */
+const struct bench bench_table[] = {
+    {"put_latency", "put, received by PtlCTWait: half round trip", "half_round_trip", "ns", "ours",
+     BENCH_LATENCY, BENCH_LATENCY, BOTH, SIZE_MESSAGE, VALUE_TIME, HALF, 0, true},
+    {"put_latency_eqget", "put, received by polling PtlEQGet: half round trip", "half_round_trip",
+     "ns", "ours", BENCH_LATENCY_EQGET, BENCH_LATENCY, BOTH, SIZE_SMALL, VALUE_TIME, HALF, 0, true},
+    {"put_latency_eqwait", "put, received by PtlEQWait: half round trip", "half_round_trip", "ns",
+     "ours", BENCH_LATENCY_EQWAIT, BENCH_LATENCY, BOTH, SIZE_SMALL, VALUE_TIME, HALF, 0, true},
+    {"triggered_put", "put answered by a triggered put: half round trip", "half_round_trip", "ns",
+     "ours", BENCH_LATENCY_TRIGGERED, BENCH_LATENCY, BOTH, SIZE_SMALL, VALUE_TIME, HALF, 0, true},
+    {"handler_latency", "put into an entry with a header handler: half round trip",
+     "half_round_trip", "ns", "ours", BENCH_LATENCY_HANDLER, BENCH_LATENCY, BOTH, SIZE_SMALL,
+     VALUE_TIME, HALF, 0, true},
+    {"get_latency", "get, or a one-sided read: until complete", "time", "ns", "ours", BENCH_GET,
+     BENCH_GET, BOTH, SIZE_MESSAGE, VALUE_TIME, 1e9, 0, true},
+    {"message_rate", "messages, windows of 64", "rate", "M/s", "ours", BENCH_RATE, BENCH_RATE, BOTH,
+     SIZE_WINDOW, VALUE_RATE, TURN_WINDOW_RATE / 1e6, 0, true},
+    {"bandwidth", "private memory to private memory, 16 buffers", "bandwidth", "GB/s", "ours",
+     BENCH_BANDWIDTH, BENCH_BANDWIDTH, BOTH, SIZE_LARGE, VALUE_BYTES, TURN_WINDOW_BANDWIDTH, 0,
+     true},
+    {"same_core", "both processes on one core: half round trip", "half_round_trip", "ns", "ours",
+     BENCH_LATENCY, BENCH_LATENCY, TURN_ONE_CORE, SIZE_SMALL, VALUE_TIME, HALF, 0, true},
+    {"wake", "a sleeping target is woken and answers", "time", "us", "ours", BENCH_WAKE, BENCH_WAKE,
+     BOTH, SIZE_SMALL, VALUE_TIME, 1e6, 20e-3, true},
+    {"ct_get", "PtlCTGet, nothing arrives", "time", "ns", "ours", BENCH_CTGET, BENCH_CTGET, BOTH,
+     SIZE_NONE, VALUE_TIME, CALLS, 0, false},
+    {"eq_get", "PtlEQGet, nothing arrives", "time", "ns", "ours", BENCH_EQGET, BENCH_EQGET, BOTH,
+     SIZE_NONE, VALUE_TIME, CALLS, 0, false},
+    {"match", "search alone among posted entries, one mask", "time", "ns", "ours", BENCH_MATCH,
+     BENCH_MATCH, BOTH, SIZE_ENTRIES, VALUE_TIME, CALLS, 0, false},
+    {"match_masks", "search alone among posted entries, 8 masks", "time", "ns", "ours",
+     BENCH_MATCH_MASKS, BENCH_MATCH_MASKS, BOTH, SIZE_ENTRIES, VALUE_TIME, CALLS, 0, false},
+    {"handler_message", "an empty header handler, more a message", "time", "ns", "ours",
+     BENCH_HANDLER_MESSAGE, BENCH_HANDLER_MESSAGE, BOTH, SIZE_SMALL, VALUE_TIME, 1e9, 0, false},
+    {"handler_packet", "an empty payload handler, more a packet of 64 B", "time", "ns",
+     "ours-cells", BENCH_HANDLER_PACKET, BENCH_HANDLER_PACKET, BOTH, SIZE_PACKET, VALUE_TIME, 1e9,
+     0, false},
+    {"handler_packet_full", "the same, a packet of 4 KiB that is not copied then", "time", "ns",
+     "ours", BENCH_HANDLER_PACKET, BENCH_HANDLER_PACKET, BOTH, SIZE_PACKET_FULL, VALUE_TIME, 1e9, 0,
+     false},
+    {"memory", "memory for one more peer", "memory", "KiB", "ours", BENCH_MEMORY, BENCH_MEMORY,
+     BOTH, SIZE_NONE, VALUE_TIME, 1.0 / 1024, 0, false},
+    {"idle", "CPU that an idle target uses", "cpu", "%", "ours", BENCH_IDLE, BENCH_IDLE, BOTH,
+     SIZE_NONE, VALUE_TIME, 100, 50e-3, false},
+    {"computing", "CPU that the library takes from a computing target", "cpu", "us/message", "ours",
+     BENCH_COMPUTING, BENCH_COMPUTING, BOTH, SIZE_SMALL, VALUE_TIME, 1e6, 20e-3, false},
+};
+
+const int bench_table_size = sizeof(bench_table) / sizeof(bench_table[0]);
+
+/* ---- Sizes ---- */
+
+struct sizes {
+    int count;
+    uint64_t size[SIZES_MAX];
+};
+
+#define KIB UINT64_C(1024)
+
+static const struct sizes full[] = {
+    [SIZE_NONE] = {1, {0}},
+    [SIZE_MESSAGE] = {11,
+                      {1, 8, 64, 256, KIB, 4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB,
+                       4096 * KIB}},
+    [SIZE_SMALL] = {1, {8}},
+    [SIZE_WINDOW] = {3, {8, 64, KIB}},
+    [SIZE_LARGE] = {5, {4 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 4096 * KIB}},
+    [SIZE_ENTRIES] = {4, {1, 16, 256, 4096}},
+    [SIZE_PACKET] = {1, {64}},
+    [SIZE_PACKET_FULL] = {1, {4 * KIB}},
+};
+
+static const struct sizes quick[] = {
+    [SIZE_NONE] = {1, {0}},
+    [SIZE_MESSAGE] = {2, {8, 64 * KIB}},
+    [SIZE_SMALL] = {1, {8}},
+    [SIZE_WINDOW] = {1, {8}},
+    [SIZE_LARGE] = {2, {64 * KIB, 1024 * KIB}},
+    [SIZE_ENTRIES] = {2, {1, 4096}},
+    [SIZE_PACKET] = {1, {64}},
+    [SIZE_PACKET_FULL] = {1, {4 * KIB}},
+};
+
+static struct sizes sizes_of(const struct options_bench *o, enum size_kind kind)
+{
+    bool messages = kind == SIZE_MESSAGE || kind == SIZE_WINDOW || kind == SIZE_LARGE;
+    if (messages && o->size_count > 0) {
+        struct sizes s = {.count = o->size_count};
+        memcpy(s.size, o->sizes, sizeof(s.size));
+        return s;
+    }
+    return o->quick ? quick[kind] : full[kind];
+}
+
+/* ---- Lists of names ---- */
+
+bool plan_listed(const char *list, const char *name)
+{
+    size_t length = strlen(name);
+    for (const char *at = list; at != NULL && *at != '\0'; at += *at == ',') {
+        size_t n = strcspn(at, ",");
+        if (n == length && memcmp(at, name, n) == 0) {
+            return true;
+        }
+        at += n;
+    }
+    return false;
+}
+
+/* ---- Subjects ---- */
+
+static int subject_index(const struct run *r, const char *name)
+{
+    for (int i = 0; i < r->subjects; i++) {
+        if (strcmp(r->stages[i].subject->name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* NAME=COMMAND, its words separated by blanks, as a peer that is started twice. */
+static int add_extra(struct run *r, int i)
+{
+    struct subject *s = &r->extra[i];
+    char *text = strdup(r->options->extra[i]), *save = NULL;
+    if (text == NULL) {
+        perror("pinwheel bench");
+        return 1;
+    }
+    char *command = strchr(text, '='); /* the options were checked: there is one */
+    *command++ = '\0';
+    *s = (struct subject){
+        .name = text, .kind = SUBJECT_PEER, .launch = LAUNCH_PAIR, .meaning = "as given"};
+    int words = 0;
+    for (char *word = strtok_r(command, " ", &save); word != NULL && words < SUBJECT_WORDS - 1;
+         word = strtok_r(NULL, " ", &save)) {
+        s->command[words++] = word;
+    }
+    if (words == 0 || subject_index(r, text) >= 0) {
+        fprintf(stderr, "pinwheel bench: --subject %s: %s\n", r->options->extra[i],
+                words == 0 ? "has no command" : "there is a subject of that name already");
+        return 2;
+    }
+    r->stages[r->subjects++].subject = s;
+    return 0;
+}
+
+static int choose_subjects(struct run *r)
+{
+    const char *peers = r->options->peers;
+    for (int i = 0; i < subject_table_size; i++) {
+        const struct subject *s = &subject_table[i];
+        if (s->kind != SUBJECT_PEER || peers == NULL || plan_listed(peers, s->name)) {
+            r->stages[r->subjects++].subject = s;
+        }
+    }
+    for (int i = 0; i < r->options->extra_count; i++) {
+        int rc = add_extra(r, i);
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+/* ---- Works and cases ---- */
+
+static int add_work(struct run *r, const struct turn_work *work, double seconds)
+{
+    for (int i = 0; i < r->work_count; i++) {
+        const struct turn_work *w = &r->works[i].work;
+        if (w->bench == work->bench && w->size == work->size && w->cores == work->cores) {
+            return i;
+        }
+    }
+    if (r->work_count == WORKS_MAX) {
+        return -1;
+    }
+    r->works[r->work_count] = (struct work_item){.work = *work, .seconds = seconds};
+    return r->work_count++;
+}
+
+static int add_samples(struct run *r, int work, int subject)
+{
+    struct work_item *w = &r->works[work];
+    w->wanted[subject] = true;
+    if (w->samples[subject] == NULL) {
+        w->samples[subject] = calloc((size_t)r->options->rounds, sizeof(*w->samples[subject]));
+    }
+    return w->samples[subject] != NULL ? 0 : -1;
+}
+
+static int add_case(struct run *r, const struct bench *b, uint64_t size)
+{
+    struct turn_work work = {.bench = b->ours, .cores = b->cores, .size = size};
+    double seconds = b->seconds > 0 ? b->seconds : r->options->turn_seconds;
+    struct bench_case c = {b, size, add_work(r, &work, seconds), -1, subject_index(r, b->subject)};
+    work.bench = b->theirs;
+    c.theirs = b->compared ? add_work(r, &work, seconds) : -1;
+    if (r->case_count == CASES_MAX || c.ours < 0 || (b->compared && c.theirs < 0) ||
+        add_samples(r, c.ours, c.subject) != 0) {
+        return -1;
+    }
+    for (int s = 0; b->compared && s < r->subjects; s++) {
+        if (r->stages[s].subject->kind != SUBJECT_OURS && add_samples(r, c.theirs, s) != 0) {
+            return -1;
+        }
+    }
+    r->cases[r->case_count++] = c;
+    return 0;
+}
+
+int plan_make(struct run *r)
+{
+    const struct options_bench *o = r->options;
+    int rc = choose_subjects(r);
+    if (rc != 0) {
+        return rc;
+    }
+    for (int i = 0; i < bench_table_size; i++) {
+        const struct bench *b = &bench_table[i];
+        bool possible = r->two_cores || b->cores == TURN_ONE_CORE;
+        if (!possible || (o->benches != NULL && !plan_listed(o->benches, b->name))) {
+            continue;
+        }
+        struct sizes sizes = sizes_of(o, b->sizes);
+        for (int k = 0; k < sizes.count; k++) {
+            if (add_case(r, b, sizes.size[k]) != 0) {
+                fprintf(stderr, "pinwheel bench: no room for so many benches and sizes\n");
+                return 1;
+            }
+        }
+    }
+    return 0;
+}
+
+void plan_free(struct run *r)
+{
+    for (int w = 0; w < r->work_count; w++) {
+        for (int s = 0; s < r->subjects; s++) {
+            free(r->works[w].samples[s]);
+        }
+    }
+    for (int i = 0; i < r->options->extra_count; i++) {
+        free((char *)(uintptr_t)r->extra[i].name);
+    }
+}
+
+/* ---- Names and values ---- */
+
+const char *plan_size_text(enum size_kind kind, uint64_t size, char text[32])
+{
+    static const char *const units[] = {"B", "KiB", "MiB", "GiB"};
+    int unit = 0;
+    if (kind == SIZE_NONE) {
+        snprintf(text, 32, "-");
+        return text;
+    }
+    if (kind == SIZE_ENTRIES) {
+        snprintf(text, 32, "%" PRIu64 " %s", size, size == 1 ? "entry" : "entries");
+        return text;
+    }
+    for (; size != 0 && size % 1024 == 0 && unit < 3; unit++) {
+        size /= 1024;
+    }
+    snprintf(text, 32, "%" PRIu64 " %s", size, units[unit]);
+    return text;
+}
+
+const char *plan_work_name(const struct run *r, int work, char text[80])
+{
+    char size[32];
+    for (int i = 0; i < r->case_count; i++) {
+        const struct bench_case *c = &r->cases[i];
+        if (c->ours == work || c->theirs == work) {
+            snprintf(text, 80, "%s, %s", c->bench->name,
+                     plan_size_text(c->bench->sizes, c->size, size));
+            return text;
+        }
+    }
+    snprintf(text, 80, "work %d", work);
+    return text;
+}
+
+double plan_stored(const struct turn_work *work, const struct turn_result result[2])
+{
+    switch (work->bench) {
+    case BENCH_WAKE:
+    case BENCH_MEMORY:
+        return result[0].extra;
+    case BENCH_HANDLER_MESSAGE:
+    case BENCH_HANDLER_PACKET:
+    case BENCH_IDLE:
+    case BENCH_COMPUTING:
+        return result[1].extra;
+    default:
+        return result[0].seconds / (double)work->count;
+    }
+}
+
+double plan_value(const struct bench *b, uint64_t size, double stored)
+{
+    switch (b->value) {
+    case VALUE_RATE:
+        return stored > 0 ? b->scale / stored : 0;
+    case VALUE_BYTES:
+        return stored > 0 ? b->scale * (double)size / stored / 1e9 : 0;
+    default:
+        return stored * b->scale;
+    }
+}

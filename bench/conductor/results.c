@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the samples say: values, comparisons, and the targets of the project. */
+#include "conductor.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The samples of a work and subject in the unit of a bench. */
+static void convert(const struct run *r, const struct bench *b, uint64_t size, int work,
+                    int subject, struct stats_sample *to)
+{
+    const struct stats_sample *from =
+        work >= 0 && subject >= 0 ? r->works[work].samples[subject] : NULL;
+    for (int i = 0; i < r->rounds_done; i++) {
+        to[i] = from != NULL ? from[i] : (struct stats_sample){.good = false};
+        to[i].value = plan_value(b, size, to[i].value);
+    }
+}
+
+struct stats_summary results_of(const struct run *r, const struct bench_case *c,
+                                enum stats_mode mode)
+{
+    struct stats_sample samples[ROUNDS_MAX];
+    convert(r, c->bench, c->size, c->ours, c->subject, samples);
+    return stats_of(samples, r->rounds_done, mode, r->fastest);
+}
+
+struct stats_pair results_against(const struct run *r, const struct bench_case *c, int subject,
+                                  enum stats_mode mode)
+{
+    struct stats_sample ours[ROUNDS_MAX], theirs[ROUNDS_MAX];
+    convert(r, c->bench, c->size, c->ours, c->subject, ours);
+    convert(r, c->bench, c->size, c->theirs, subject, theirs);
+    return stats_compare(ours, theirs, r->rounds_done, mode, r->fastest);
+}
+
+/* ---- Targets ---- */
+
+/* Ours is the better of two benches (the second may be NULL); it is compared with a
+ * subject, with another case of ours, or with the limit itself. */
+struct target {
+    const char *bench, *or_bench;
+    uint64_t size;
+    const char *subject; /* that it is compared with, or NULL */
+    const char *base;    /* bench of ours that it is compared with, or NULL */
+    uint64_t base_size;
+    bool at_most;
+    double limit;
+    const char *text;
+};
+
+#define KIB UINT64_C(1024)
+#define ROUNDS_ENOUGH 3
+
+static const struct target targets[] = {
+    {"put_latency", "put_latency_eqget", 8, "raw", NULL, 0, true, 2.2,
+     "8 B put, half round trip / raw ping-pong of two cache lines"},
+    {"put_latency", "put_latency_eqget", 8, "ucx-posix", NULL, 0, true, 1.0,
+     "8 B put, half round trip / UCX tag messages"},
+    {"put_latency", "put_latency_eqget", 8, "openmpi", NULL, 0, true, 0.9,
+     "8 B put, half round trip / Open MPI"},
+    {"put_latency", "put_latency_eqget", 8, "openmpi-ucx", NULL, 0, true, 0.9,
+     "8 B put, half round trip / Open MPI over UCX"},
+    {"put_latency", "put_latency_eqget", 8, "mpich", NULL, 0, true, 0.9,
+     "8 B put, half round trip / MPICH"},
+    {"message_rate", NULL, 8, "ucx-posix", NULL, 0, false, 0.7, "8 B message rate / UCX tag"},
+    {"bandwidth", NULL, 1024 * KIB, "ucx-posix", NULL, 0, false, 1.0,
+     "1 MiB bandwidth / UCX tag over posix"},
+    {"bandwidth", NULL, 1024 * KIB, "ucx-cma", NULL, 0, false, 1.0,
+     "1 MiB bandwidth / UCX tag over cma"},
+    {"same_core", NULL, 8, "futex", NULL, 0, true, 1.3,
+     "round trip on one core / futex ping-pong there"},
+    {"wake", NULL, 8, "futex", NULL, 0, true, 1.5, "wake of a sleeping target / futex wake"},
+    {"match", NULL, 4096, NULL, "match", 1, true, 1.5, "search among 4096 entries / one entry"},
+    {"match_masks", NULL, 4096, NULL, "match", 1, true, 3.0,
+     "search among 4096 entries of 8 masks / one entry"},
+    {"handler_message", NULL, 8, NULL, NULL, 0, true, 60, "an empty handler, more a message"},
+    {"handler_packet", NULL, 64, NULL, NULL, 0, true, 30, "an empty handler, more a packet"},
+};
+
+_Static_assert(sizeof(targets) / sizeof(targets[0]) <= TARGETS_MAX, "they fit");
+
+static const struct bench_case *find_case(const struct run *r, const char *bench, uint64_t size)
+{
+    for (int i = 0; bench != NULL && i < r->case_count; i++) {
+        if (strcmp(r->cases[i].bench->name, bench) == 0 && r->cases[i].size == size) {
+            return &r->cases[i];
+        }
+    }
+    return NULL;
+}
+
+static int find_subject(const struct run *r, const char *name)
+{
+    for (int i = 0; i < r->subjects; i++) {
+        if (strcmp(r->stages[i].subject->name, name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static struct stats_pair compare_cases(const struct run *r, const struct bench_case *c,
+                                       const struct bench_case *base, enum stats_mode mode)
+{
+    struct stats_sample ours[ROUNDS_MAX], theirs[ROUNDS_MAX];
+    convert(r, c->bench, c->size, c->ours, c->subject, ours);
+    convert(r, base->bench, base->size, base->ours, base->subject, theirs);
+    return stats_compare(ours, theirs, r->rounds_done, mode, r->fastest);
+}
+
+static void judge(const struct run *r, const struct target *t, const struct bench_case *c,
+                  enum stats_mode mode, struct target_result *result)
+{
+    const struct bench_case *base = find_case(r, t->base, t->base_size);
+    struct stats_pair p = {.ratio = 0};
+    int subject = t->subject != NULL ? find_subject(r, t->subject) : -1;
+    bool absolute = t->subject == NULL && t->base == NULL;
+    if (subject >= 0) {
+        p = results_against(r, c, subject, mode);
+    } else if (base != NULL) {
+        p = compare_cases(r, c, base, mode);
+    } else if (absolute) {
+        p.ours = results_of(r, c, mode);
+    }
+    if (p.ours.count == 0 || (!absolute && p.theirs.count == 0)) {
+        return;
+    }
+    double value = absolute ? p.ours.median : p.ratio;
+    if (!result->known || (t->at_most ? value < result->value : value > result->value)) {
+        result->ours = p.ours.median;
+        result->theirs = p.theirs.median;
+        result->value = value;
+        result->unit = c->bench->unit;
+        result->mode = mode;
+        result->met = t->at_most ? value <= t->limit : value >= t->limit;
+        result->rounds = p.ours.count;
+        result->known = true;
+    }
+}
+
+static struct target_result judge_in(const struct run *r, const struct target *t,
+                                     enum stats_mode mode)
+{
+    const char *benches[] = {t->bench, t->or_bench};
+    struct target_result result = {.limit = t->limit, .at_most = t->at_most};
+    snprintf(result.text, sizeof(result.text), "%s", t->text);
+    for (int b = 0; b < 2; b++) {
+        const struct bench_case *c = find_case(r, benches[b], t->size);
+        if (c != NULL) {
+            judge(r, t, c, mode, &result);
+        }
+    }
+    return result;
+}
+
+/* Near counts, unless it was too rare to say much. */
+int results_targets(const struct run *r, struct target_result results[TARGETS_MAX])
+{
+    int count = (int)(sizeof(targets) / sizeof(targets[0]));
+    for (int i = 0; i < count; i++) {
+        struct target_result near = judge_in(r, &targets[i], MODE_NEAR);
+        struct target_result far = judge_in(r, &targets[i], MODE_FAR);
+        bool rare = near.rounds < ROUNDS_ENOUGH && far.rounds > near.rounds;
+        results[i] = rare ? far : near;
+    }
+    return count;
+}

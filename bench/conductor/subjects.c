@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The table of subjects, and where their programs are; see subjects.h. */
+#include "subjects.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* The ranks bind themselves, and must not yield because mpirun thinks that they have
+ * no core; bench/peers/README.md has the reasons for all other words. */
+#define MPIRUN_OPENMPI                                                                             \
+    "mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2",    \
+        "--mca", "mpi_yield_when_idle", "0", "--mca", "pml"
+#define OPENMPI_OB1                                                                                \
+    MPIRUN_OPENMPI, "ob1", "--mca", "btl", "vader,self", "--mca", "osc", "sm,pt2pt", "@peer_openmpi"
+#define OPENMPI_UCX                                                                                \
+    MPIRUN_OPENMPI, "ucx", "--mca", "osc", "ucx", "--mca", "pml_ucx_tls", "any", "--mca",          \
+        "pml_ucx_devices", "any", "@peer_openmpi"
+#define MPICH "mpirun.mpich", "-launcher", "fork", "-n", "2", "@peer_mpich"
+#define UCX_POSIX "UCX_TLS=posix,self", "UCX_POSIX_SEG_SIZE=65472", "UCX_RNDV_THRESH=inf"
+
+#define PACKAGES_OPENMPI "openmpi-bin libopenmpi-dev"
+#define PACKAGES_MPICH "mpich libmpich-dev"
+#define PACKAGES_UCX "libucx-dev"
+#define PACKAGES_LIBFABRIC "libfabric-dev"
+
+const struct subject subject_table[] = {
+    /* clang-format off */
+    {"ours", SUBJECT_OURS, LAUNCH_PAIR, NULL,
+     {"@bench_ours"}, {NULL},
+     "Pinwheel"},
+    {"ours-cells", SUBJECT_OURS, LAUNCH_PAIR, NULL,
+     {"@bench_ours"},
+     {"PINWHEEL_SHM_LARGE=cells", "PINWHEEL_SHM_INLINE=0", "PINWHEEL_PACKET_SIZE=64"},
+     "Pinwheel with packets of 64 bytes, all through cells"},
+
+    {"raw", SUBJECT_LIMIT, LAUNCH_PAIR, NULL,
+     {"@bench_limits", "raw"}, {NULL},
+     "ping-pong on two cache lines"},
+    {"memcpy", SUBJECT_LIMIT, LAUNCH_PAIR, NULL,
+     {"@bench_limits", "memcpy"}, {NULL},
+     "memcpy by one core"},
+    {"futex", SUBJECT_LIMIT, LAUNCH_PAIR, NULL,
+     {"@bench_limits", "futex"}, {NULL},
+     "sleeping in a futex, woken by the other"},
+    {"process_vm", SUBJECT_LIMIT, LAUNCH_PAIR, NULL,
+     {"@bench_limits", "process_vm"}, {NULL},
+     "process_vm_readv"},
+
+    {"ucx-posix", SUBJECT_PEER, LAUNCH_PAIR, PACKAGES_UCX,
+     {"@peer_ucx", "tag"}, {UCX_POSIX},
+     "UCX, tagged messages through shared memory"},
+    {"ucx-cma", SUBJECT_PEER, LAUNCH_PAIR, PACKAGES_UCX,
+     {"@peer_ucx", "tag"}, {"UCX_TLS=cma,posix,self"},
+     "UCX, tagged messages, large ones by process_vm_readv"},
+    {"ucx-am", SUBJECT_PEER, LAUNCH_PAIR, PACKAGES_UCX,
+     {"@peer_ucx", "am"}, {UCX_POSIX},
+     "UCX, active messages"},
+    {"ucx-put", SUBJECT_PEER, LAUNCH_PAIR, PACKAGES_UCX,
+     {"@peer_ucx", "put"}, {UCX_POSIX},
+     "UCX, puts found by polling memory, which UCX has allocated"},
+    {"openmpi", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
+     {OPENMPI_OB1}, {NULL},
+     "Open MPI, ob1 over vader"},
+    {"openmpi-ucx", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
+     {OPENMPI_UCX}, {NULL},
+     "Open MPI over UCX"},
+    {"openmpi-ucx-posix", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
+     {OPENMPI_UCX}, {UCX_POSIX},
+     "Open MPI over UCX, through shared memory"},
+    {"mpich", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_MPICH,
+     {MPICH}, {NULL},
+     "MPICH"},
+    {"mpich-posix", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_MPICH,
+     {MPICH}, {UCX_POSIX},
+     "MPICH, through shared memory"},
+    {"libfabric-shm", SUBJECT_PEER, LAUNCH_PAIR, PACKAGES_LIBFABRIC,
+     {"@peer_fabric"}, {NULL},
+     "libfabric's provider shm, tagged messages"},
+    {"openmpi-allocated", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
+     {OPENMPI_OB1, "allocated"}, {NULL},
+     "Open MPI, reads from a window that it has allocated"},
+    {"openmpi-ucx-allocated", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
+     {OPENMPI_UCX, "allocated"}, {NULL},
+     "the same over UCX"},
+    {"mpich-allocated", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_MPICH,
+     {MPICH, "allocated"}, {NULL},
+     "MPICH, reads from a window that it has allocated"},
+    /* clang-format on */
+};
+
+const int subject_table_size = sizeof(subject_table) / sizeof(subject_table[0]);
+
+/* From the folder of the command `pinwheel`: the build tree, an installation. */
+static const char *const folders[] = {"../../bench", "../libexec/pinwheel"};
+
+int subject_program(const char *name, char *path, size_t size)
+{
+    char here[4096];
+    ssize_t length = readlink("/proc/self/exe", here, sizeof(here) - 1);
+    if (length < 0) {
+        return -1;
+    }
+    here[length] = '\0';
+    *strrchr(here, '/') = '\0';
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        int n = snprintf(path, size, "%s/%s/%s", here, folders[i], name);
+        if (n > 0 && (size_t)n < size && access(path, X_OK) == 0) {
+            return 0;
+        }
+    }
+    return -1;
+}
+
+static int on_path(const char *program)
+{
+    const char *at = getenv("PATH");
+    char path[4096];
+    if (strchr(program, '/') != NULL) {
+        return access(program, X_OK) == 0;
+    }
+    for (; at != NULL && *at != '\0'; at += *at == ':') {
+        size_t length = strcspn(at, ":");
+        snprintf(path, sizeof(path), "%.*s/%s", (int)length, at, program);
+        if (access(path, X_OK) == 0) {
+            return 1;
+        }
+        at += length;
+    }
+    return 0;
+}
+
+int subject_missing(const struct subject *s, char *why, size_t size)
+{
+    char path[4096];
+    if (s->command[0][0] != '@' && !on_path(s->command[0])) {
+        snprintf(why, size, "%s is not installed%s%s", s->command[0],
+                 s->packages != NULL ? "; Debian packages: " : "",
+                 s->packages != NULL ? s->packages : "");
+        return -1;
+    }
+    for (int i = 0; i < SUBJECT_WORDS && s->command[i] != NULL; i++) {
+        if (s->command[i][0] == '@' && subject_program(s->command[i] + 1, path, sizeof(path))) {
+            snprintf(why, size, "its program %s was not built%s%s%s", s->command[i] + 1,
+                     s->packages != NULL ? "; build with -DPINWHEEL_BENCH=ON and the packages "
+                                         : "",
+                     s->packages != NULL ? s->packages : "", "");
+            return -1;
+        }
+    }
+    return 0;
+}

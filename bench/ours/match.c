@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The search for a matching entry alone, without a message: match_first() on a list
+ * of entries as posted receives of Open MPI make them (bits 63-60 protocol, 59-48
+ * communicator, 47-24 source, 23-0 tag). Every receive ignores the protocol bits;
+ * that of any source ignores the source bits and the process as well, that of any
+ * tag the tag bits. The entries stay in the list; headers come in random order,
+ * each matching exactly one entry. The library's own objects are linked into this
+ * program, so it is the code that messages run.
+ */
+#include "link.h"
+
+#include "nic/match.h"
+#include "nic/nic.h"
+
+#include <stdlib.h>
+
+#define PROTOCOL 0xf000000000000000u
+#define SOURCE 0x0000ffffff000000u
+#define TAG 0x00000000007fffffu
+#define TAG_ALL 0x0000000000ffffffu
+
+enum { ENTRIES_MAX = 4096, SEARCHES = 64, HEADERS = 8192, RANK_PID = 0 };
+
+static const uint64_t masks[] = {
+    PROTOCOL, PROTOCOL | SOURCE, PROTOCOL | TAG,   PROTOCOL | SOURCE | TAG, 0,
+    SOURCE,   TAG_ALL,           SOURCE | TAG_ALL,
+};
+
+enum { MASKS = sizeof(masks) / sizeof(masks[0]) };
+
+static struct {
+    struct match_list list;
+    struct le *entries;
+    uint64_t count, masks;
+    struct match_header headers[HEADERS];
+    struct match_entry *expected[HEADERS];
+    unsigned next;
+} search;
+
+/* As a message's header asks: entries that do not truncate take only what fits. */
+static bool fits(const struct match_entry *entry, const struct match_header *header)
+{
+    const struct le *le = container_of(entry, struct le, match);
+    return (le->options & PTL_ME_NO_TRUNCATE) == 0 || header->length <= le->length;
+}
+
+/* Distinct in communicator, source and tag, so that entries differ under any mask. */
+static uint64_t bits_of(uint64_t entry)
+{
+    return UINT64_C(1) << 60 | entry << 48 | entry << 24 | entry;
+}
+
+static void clear_list(void)
+{
+    for (struct match_entry *e; (e = match_any(&search.list)) != NULL;) {
+        match_remove(&search.list, e);
+    }
+    match_free(&search.list);
+    search.list = (struct match_list){.sequence = 0};
+    free(search.entries);
+    search.entries = NULL;
+    search.count = 0;
+}
+
+static int fill_list(uint64_t count, uint64_t distinct)
+{
+    clear_list();
+    search.entries = calloc(count, sizeof(*search.entries));
+    if (search.entries == NULL) {
+        return turn_fail("no memory for %lu entries", (unsigned long)count);
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        struct le *le = &search.entries[i];
+        le->length = 1 << 20;
+        le->options = PTL_ME_OP_PUT | PTL_ME_USE_ONCE;
+        le->match.bits = bits_of(i);
+        le->match.ignore = masks[i % distinct];
+        le->match.nid = (uint32_t)i;
+        le->match.any =
+            MATCH_ANY_PID | ((le->match.ignore & SOURCE) != 0 ? (unsigned)MATCH_ANY_NID : 0);
+        if (match_append(&search.list, &le->match) != 0) {
+            return turn_fail("match_append: no memory");
+        }
+    }
+    search.count = count;
+    search.masks = distinct;
+    return 0;
+}
+
+static void draw_headers(void)
+{
+    uint64_t x = 88172645463325252u;
+    for (unsigned i = 0; i < HEADERS; i++) {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        uint64_t entry = (x >> 20) % search.count;
+        search.headers[i] = (struct match_header){
+            .bits = bits_of(entry), .nid = (uint32_t)entry, .pid = RANK_PID, .fits = fits};
+        search.expected[i] = &search.entries[entry].match;
+    }
+}
+
+static bool supports(const struct turn_work *work)
+{
+    return work->cores == TURN_TWO_CORES && work->size >= 1 && work->size <= ENTRIES_MAX;
+}
+
+static int begin(const struct turn_work *work)
+{
+    uint64_t distinct = work->bench == BENCH_MATCH_MASKS ? MASKS : 1;
+    if (turn_rank() != 0) {
+        return 0;
+    }
+    if ((search.count != work->size || search.masks != distinct) &&
+        fill_list(work->size, distinct) != 0) {
+        return -1;
+    }
+    draw_headers();
+    search.next = 0;
+    for (unsigned i = 0; work->check && i < HEADERS; i++) {
+        if (match_first(&search.list, &search.headers[i]) != search.expected[i]) {
+            return turn_fail("a header found an entry that is not its own");
+        }
+    }
+    return 0;
+}
+
+static int run(const struct turn_work *work, uint64_t iterations)
+{
+    if (turn_rank() != 0) {
+        return 0;
+    }
+    uint64_t wrong = 0;
+    unsigned next = search.next;
+    for (uint64_t i = 0; i < iterations * SEARCHES; i++, next = (next + 1) % HEADERS) {
+        wrong += match_first(&search.list, &search.headers[next]) != search.expected[next];
+    }
+    search.next = next;
+    return wrong == 0 ? 0
+                      : turn_fail("%lu headers found no or a wrong entry", (unsigned long)wrong);
+}
+
+static const struct turn_duty duties[] = {
+    {BENCH_MATCH, supports, begin, run, NULL},
+    {BENCH_MATCH_MASKS, supports, begin, run, NULL},
+};
+
+const struct family family_match = {NULL, duties, sizeof(duties) / sizeof(duties[0])};

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Taking turns: what the conductor and the two processes of a subject tell each
+ * other, through a shared page of that subject.
+ *
+ *   conductor ── work: bench, size, iterations ──► page ──► rank 0 and rank 1 of one subject
+ *             ◄──────────── seconds, extra ────────  page ◄── rank 0 (and rank 1)
+ *
+ * A subject is a program that runs as two processes, ranks 0 and 1. Either the
+ * conductor starts it twice, with BENCH_RANK, or it starts a launcher (mpirun)
+ * that does. BENCH_PAGE, the path of the page, is in the environment either way.
+ *
+ *     turn_join(rank)          the page is there, the process is on its core
+ *     ... bring the library up; turn_exchange() swaps addresses where no launcher does ...
+ *     turn_serve(duties, n)    takes turns until the plan is done
+ *
+ * Between turns the process sleeps in a futex on the page, outside its library,
+ * so that it costs the others nothing. In a turn both ranks get the same work and
+ * do exactly warm + count iterations of it; rank 0 takes the time of the last
+ * `count`. All messages of a turn are over when it ends.
+ *
+ * Errors are told, not printed: turn_fail() keeps a text, which the conductor
+ * reports with the subject. A subject may also just exit, crash or hang; the
+ * conductor has a time limit for everything and goes on without it.
+ */
+#ifndef BENCH_TURN_H
+#define BENCH_TURN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    TURN_WINDOW_RATE = 64,      /* messages of an iteration of BENCH_RATE */
+    TURN_WINDOW_BANDWIDTH = 16, /* and of BENCH_BANDWIDTH */
+    TURN_EXCHANGE_MAX = 16384,  /* bytes of an address */
+    TURN_SIZE_MAX = 4 << 20     /* bytes of a message, at most */
+};
+
+/* What an iteration does. Peers serve the first four as far as their library has
+ * them; the rest is for Pinwheel's own programs. */
+enum turn_bench {
+    BENCH_LATENCY,   /* a ping-pong of `size` bytes, received by waiting or polling as the
+                        library's users do: a round trip */
+    BENCH_GET,       /* a one-sided read of `size` bytes by rank 0, complete there; rank 1 makes
+                        progress as its library needs it */
+    BENCH_RATE,      /* 64 messages of `size` bytes from rank 0, then one small answer */
+    BENCH_BANDWIDTH, /* 16 messages of `size` bytes, from 16 buffers of private memory (malloc) into
+                        16 others; then one small answer */
+    BENCH_WAKE,      /* rank 1 sleeps; a message wakes it, it answers. extra: seconds, median */
+    BENCH_LATENCY_EQGET,     /* as BENCH_LATENCY, by polling full events, */
+    BENCH_LATENCY_EQWAIT,    /* by waiting for full events, */
+    BENCH_LATENCY_TRIGGERED, /* answered by triggered puts, */
+    BENCH_LATENCY_HANDLER,   /* into an entry with an empty header handler */
+    BENCH_CTGET,             /* 64 calls of PtlCTGet by rank 0, nothing arrives */
+    BENCH_EQGET,             /* likewise PtlEQGet of an empty queue */
+    BENCH_MATCH,             /* 64 searches among `size` entries, one mask; see ours/match.c */
+    BENCH_MATCH_MASKS,       /* likewise with 8 masks */
+    BENCH_HANDLER_MESSAGE,   /* see ours/handler.c. extra: seconds more a message */
+    BENCH_HANDLER_PACKET,    /* likewise. extra: seconds more a packet */
+    BENCH_MEMORY,            /* extra: bytes of memory for one more peer */
+    BENCH_IDLE,              /* 1 ms of waiting for nothing. extra: CPU seconds a second, rank 1 */
+    BENCH_COMPUTING, /* 1 ms of computing by rank 1, a message every 100 us. extra: CPU seconds
+                        that the library took a message */
+    BENCH_COUNT
+};
+
+enum turn_cores {
+    TURN_TWO_CORES, /* each rank on a core of its own */
+    TURN_ONE_CORE   /* both on the first: only for libraries that give the core away */
+};
+
+struct turn_work {
+    uint32_t bench;       /* enum turn_bench */
+    uint32_t cores;       /* enum turn_cores */
+    uint64_t size;        /* bytes, or what the bench counts */
+    uint64_t warm, count; /* iterations */
+    uint32_t check;       /* compare the data received, outside of the timed part */
+};
+
+struct turn_result {
+    double seconds;     /* of `count` iterations, by rank 0 */
+    double cpu_seconds; /* user and system, of this process, in the same time */
+    double extra;       /* what the bench says */
+    int32_t error;      /* the turn failed; then why */
+    char why[160];
+};
+
+/* turn_join() maps the page, binds all threads of the process to the core of
+ * `rank` and arranges that the process dies with its parent. `rank` is -1 for the
+ * one of BENCH_RANK. Gives the rank, or -1 after a line on stderr. */
+int turn_join(int rank);
+
+/* turn_exchange() gives `length` bytes to the other rank and receives its, at
+ * most `room`; blocks until the other has come, or 20 s. Gives their length, or -1.
+ * May be called any number of times, by both. */
+long turn_exchange(const void *mine, size_t length, void *theirs, size_t room);
+
+/* One kind of work that a subject can do. Functions but run() may be NULL; those
+ * that give an int give 0, or -1 after turn_fail(). */
+struct turn_duty {
+    uint32_t bench;
+    bool (*supports)(const struct turn_work *work); /* sizes, cores; NULL: one core not, all else */
+    int (*begin)(const struct turn_work *work);     /* before the turn, not timed */
+    int (*run)(const struct turn_work *work, uint64_t iterations); /* called for warm, then count */
+    /* after the turn, not timed: compare data if work->check; result->extra */
+    int (*end)(const struct turn_work *work, struct turn_result *result);
+};
+
+/* turn_serve() tells the conductor that the rank is ready and takes turns until
+ * the plan is done: 0, or -1 when the conductor is gone. */
+int turn_serve(const struct turn_duty *duties, int count);
+
+/* turn_fail() keeps the reason why this turn, or the start, fails; gives -1. */
+int turn_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* turn_rank() is this process's rank. */
+int turn_rank(void);
+
+/* turn_now() is a time in seconds (CLOCK_MONOTONIC), turn_cpu() the CPU time that
+ * this process has used. */
+double turn_now(void);
+double turn_cpu(void);
+
+/* turn_fill() writes a pattern that depends on `seed`; turn_check() gives 0 if it
+ * is there, or -1 after turn_fail(). */
+void turn_fill(void *memory, size_t length, uint64_t seed);
+int turn_check(const void *memory, size_t length, uint64_t seed);
+
+/* turn_line() is one of 8 cache lines that both ranks share, zero at the start:
+ * for limits and for telling the other rank something beside the library. */
+volatile uint64_t *turn_line(int index);
+
+#endif
