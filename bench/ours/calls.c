@@ -26,7 +26,7 @@ static int queues(const struct turn_work *work, uint64_t iterations)
 {
     ptl_event_t event;
     for (uint64_t i = 0; turn_rank() == 0 && i < iterations * CALLS; i++) {
-        if (PtlEQGet(link.eq, &event) != PTL_EQ_EMPTY) {
+        if (PtlEQGet(self.eq, &event) != PTL_EQ_EMPTY) {
             return turn_fail("PtlEQGet found an event where none was");
         }
     }

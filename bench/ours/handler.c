@@ -49,7 +49,7 @@ static int open_entries(void)
 
 static uint64_t packets(void)
 {
-    return link.packet * PACKETS_MAX <= AT_ONCE ? PACKETS_MAX : AT_ONCE / link.packet;
+    return self.packet * PACKETS_MAX <= AT_ONCE ? PACKETS_MAX : AT_ONCE / self.packet;
 }
 
 static int send_batch(unsigned puts, uint64_t size, ptl_match_bits_t bits)
@@ -103,7 +103,7 @@ static int messages(const struct turn_work *work, uint64_t iterations)
 
 static int payloads(const struct turn_work *work, uint64_t iterations)
 {
-    return compare(iterations, 1, 1, packets() * link.packet, BENCH_HANDLER_PACKET,
+    return compare(iterations, 1, 1, packets() * self.packet, BENCH_HANDLER_PACKET,
                    (double)packets());
 }
 
@@ -114,7 +114,7 @@ static bool small(const struct turn_work *work)
 
 static bool packet_sized(const struct turn_work *work)
 {
-    return work->cores == TURN_TWO_CORES && work->size == link.packet;
+    return work->cores == TURN_TWO_CORES && work->size == self.packet;
 }
 
 static int end(const struct turn_work *work, struct turn_result *result)

@@ -38,7 +38,7 @@ static inline int take_polled(void)
     ptl_event_t event;
     int code;
     do {
-        code = PtlEQGet(link.eq, &event);
+        code = PtlEQGet(self.eq, &event);
     } while (code == PTL_EQ_EMPTY);
     return take_event(code, &event, "PtlEQGet");
 }
@@ -46,7 +46,7 @@ static inline int take_polled(void)
 static inline int take_awaited(void)
 {
     ptl_event_t event;
-    int code = PtlEQWait(link.eq, &event);
+    int code = PtlEQWait(self.eq, &event);
     return take_event(code, &event, "PtlEQWait");
 }
 
@@ -97,7 +97,7 @@ static int answer_ahead(const struct turn_work *work, uint64_t iterations)
     ptl_size_t base = triggered.expected;
     for (uint64_t armed = 0, seen = 0; seen < iterations; seen++) {
         for (; armed < iterations && armed < seen + AHEAD; armed++) {
-            int code = PtlTriggeredPut(link.md, 0, work->size, PTL_NO_ACK_REQ, link.peer,
+            int code = PtlTriggeredPut(self.md, 0, work->size, PTL_NO_ACK_REQ, self.peer,
                                        LINK_COUNTED, BENCH_LATENCY_TRIGGERED, 0, NULL, 0,
                                        triggered.ct, base + armed + 1);
             if (!link_ok(code, "PtlTriggeredPut")) {

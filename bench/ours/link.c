@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The connection between the two ranks of Pinwheel; see link.h. */
+/* The connection between the two ranks of Pinwheel; see self.h. */
 #include "link.h"
 
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct link link;
+struct link self;
 
 enum { EVENTS = 4096, DESCRIPTORS = 256 };
 
@@ -22,7 +22,7 @@ bool link_ok(int code, const char *call)
 int link_counter(struct link_count *count)
 {
     count->expected = 0;
-    return link_ok(PtlCTAlloc(link.ni, &count->ct), "PtlCTAlloc") ? 0 : -1;
+    return link_ok(PtlCTAlloc(self.ni, &count->ct), "PtlCTAlloc") ? 0 : -1;
 }
 
 int link_entry(unsigned index, ptl_match_bits_t bits, unsigned options, struct link_count *count,
@@ -34,7 +34,7 @@ int link_entry(unsigned index, ptl_match_bits_t bits, unsigned options, struct l
         return -1;
     }
     ptl_me_t me = {
-        .start = get ? link.out : link.in,
+        .start = get ? self.out : self.in,
         .length = LINK_BUFFERS,
         .ct_handle = count != NULL ? count->ct : PTL_CT_NONE,
         .uid = PTL_UID_ANY,
@@ -43,7 +43,7 @@ int link_entry(unsigned index, ptl_match_bits_t bits, unsigned options, struct l
         .match_id.phys = {PTL_NID_ANY, PTL_PID_ANY},
         .match_bits = bits,
     };
-    int code = PtlMEAppendHandlers(link.ni, index, &me, handlers, PTL_PRIORITY_LIST, NULL, &handle);
+    int code = PtlMEAppendHandlers(self.ni, index, &me, handlers, PTL_PRIORITY_LIST, NULL, &handle);
     return link_ok(code, "PtlMEAppendHandlers") ? 0 : -1;
 }
 
@@ -51,36 +51,36 @@ static int open_tables(void)
 {
     ptl_pt_index_t index;
     ptl_spin_limits_t limits;
-    ptl_md_t md = {.start = link.out,
+    ptl_md_t md = {.start = self.out,
                    .length = LINK_BUFFERS,
                    .eq_handle = PTL_EQ_NONE,
                    .ct_handle = PTL_CT_NONE};
-    return link_ok(PtlEQAlloc(link.ni, EVENTS, &link.eq), "PtlEQAlloc") &&
-                   link_ok(PtlPTAlloc(link.ni, 0, PTL_EQ_NONE, LINK_COUNTED, &index),
+    return link_ok(PtlEQAlloc(self.ni, EVENTS, &self.eq), "PtlEQAlloc") &&
+                   link_ok(PtlPTAlloc(self.ni, 0, PTL_EQ_NONE, LINK_COUNTED, &index),
                            "PtlPTAlloc") &&
-                   link_ok(PtlPTAlloc(link.ni, 0, link.eq, LINK_EVENTS, &index), "PtlPTAlloc") &&
-                   link_ok(PtlMDBind(link.ni, &md, &link.md), "PtlMDBind") &&
-                   link_ok(PtlSpinLimits(link.ni, &limits), "PtlSpinLimits")
-               ? (link.packet = limits.max_payload_size, 0)
+                   link_ok(PtlPTAlloc(self.ni, 0, self.eq, LINK_EVENTS, &index), "PtlPTAlloc") &&
+                   link_ok(PtlMDBind(self.ni, &md, &self.md), "PtlMDBind") &&
+                   link_ok(PtlSpinLimits(self.ni, &limits), "PtlSpinLimits")
+               ? (self.packet = limits.max_payload_size, 0)
                : -1;
 }
 
 int link_open(void)
 {
     ptl_process_t me;
-    link.out = malloc(LINK_BUFFERS);
-    link.in = malloc(LINK_BUFFERS);
-    if (link.out == NULL || link.in == NULL) {
+    self.out = malloc(LINK_BUFFERS);
+    self.in = malloc(LINK_BUFFERS);
+    if (self.out == NULL || self.in == NULL) {
         return turn_fail("no memory for two times %d bytes", LINK_BUFFERS);
     }
     if (!link_ok(PtlInit(), "PtlInit") ||
         !link_ok(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_PHYSICAL, PTL_PID_ANY, NULL,
-                           NULL, &link.ni),
+                           NULL, &self.ni),
                  "PtlNIInit") ||
-        !link_ok(PtlGetPhysId(link.ni, &me), "PtlGetPhysId")) {
+        !link_ok(PtlGetPhysId(self.ni, &me), "PtlGetPhysId")) {
         return -1;
     }
-    return turn_exchange(&me, sizeof(me), &link.peer, sizeof(link.peer)) == sizeof(me)
+    return turn_exchange(&me, sizeof(me), &self.peer, sizeof(self.peer)) == sizeof(me)
                ? open_tables()
                : -1;
 }
@@ -152,7 +152,7 @@ int link_connect(void)
         return -1;
     }
     measure(&after);
-    link.memory = after.shared - before.shared + after.private - before.private;
+    self.memory = after.shared - before.shared + after.private - before.private;
     return 0;
 }
 
@@ -167,8 +167,8 @@ int link_prepare(const struct turn_work *work, unsigned buffers)
 {
     for (unsigned i = 0; work->check && i < buffers; i++) {
         uint64_t at = i * link_stride(work->size);
-        turn_fill(link.out + at, work->size, seed(work, i, turn_rank()));
-        memset(link.in + at, 0, work->size);
+        turn_fill(self.out + at, work->size, seed(work, i, turn_rank()));
+        memset(self.in + at, 0, work->size);
     }
     /* Nobody sends before the other has wiped its memory. */
     char byte = 0;
@@ -179,7 +179,7 @@ int link_verify(const struct turn_work *work, unsigned buffers)
 {
     for (unsigned i = 0; work->check && i < buffers; i++) {
         uint64_t at = i * link_stride(work->size);
-        if (turn_check(link.in + at, work->size, seed(work, i, 1 - turn_rank())) != 0) {
+        if (turn_check(self.in + at, work->size, seed(work, i, 1 - turn_rank())) != 0) {
             return -1;
         }
     }

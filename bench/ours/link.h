@@ -16,7 +16,7 @@
 
 enum {
     LINK_COUNTED,        /* portal table index without events: counters only */
-    LINK_EVENTS,         /* events go to link.eq */
+    LINK_EVENTS,         /* events go to self.eq */
     LINK_ANSWERS = 1000, /* match bits of answers to BENCH_... : LINK_ANSWERS + bench */
     LINK_HANDLED = 2000, /* of the entry with a handler */
     LINK_BUFFERS = TURN_WINDOW_BANDWIDTH * TURN_SIZE_MAX /* bytes of `out`, of `in` */
@@ -31,7 +31,7 @@ struct link {
     ptl_handle_md_t md; /* all of `out`; no events */
     double memory;      /* bytes that the connection took in this process */
 };
-extern struct link link;
+extern struct link self;
 
 /* A counter at an entry or an MD, and how far it must have come. */
 struct link_count {
@@ -62,13 +62,13 @@ static inline uint64_t link_stride(uint64_t size)
 static inline int link_put(uint64_t size, unsigned i, unsigned index, ptl_match_bits_t bits)
 {
     uint64_t at = i * link_stride(size);
-    return PtlPut(link.md, at, size, PTL_NO_ACK_REQ, link.peer, index, bits, at, NULL, 0);
+    return PtlPut(self.md, at, size, PTL_NO_ACK_REQ, self.peer, index, bits, at, NULL, 0);
 }
 
 /* link_answer() puts nothing but the news. */
 static inline int link_answer(ptl_match_bits_t bits)
 {
-    return PtlPut(link.md, 0, 0, PTL_NO_ACK_REQ, link.peer, LINK_COUNTED, bits, 0, NULL, 0);
+    return PtlPut(self.md, 0, 0, PTL_NO_ACK_REQ, self.peer, LINK_COUNTED, bits, 0, NULL, 0);
 }
 
 /* link_wait() waits until `more` have been counted. */

@@ -78,7 +78,7 @@ static int fill_list(uint64_t count, uint64_t distinct)
         le->match.ignore = masks[i % distinct];
         le->match.nid = (uint32_t)i;
         le->match.any =
-            MATCH_ANY_PID | ((le->match.ignore & SOURCE) != 0 ? (unsigned)MATCH_ANY_NID : 0);
+            (uint8_t)(MATCH_ANY_PID | ((le->match.ignore & SOURCE) != 0 ? MATCH_ANY_NID : 0));
         if (match_append(&search.list, &le->match) != 0) {
             return turn_fail("match_append: no memory");
         }

@@ -27,7 +27,7 @@ int main(void)
     if (link_connect() != 0 || turn_serve(duties, count) != 0) {
         return 1;
     }
-    PtlNIFini(link.ni);
+    PtlNIFini(self.ni);
     PtlFini();
     return 0;
 }

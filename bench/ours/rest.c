@@ -122,7 +122,7 @@ static int nothing(const struct turn_work *work, uint64_t iterations)
 
 static int end_memory(const struct turn_work *work, struct turn_result *result)
 {
-    result->extra = link.memory;
+    result->extra = self.memory;
     return 0;
 }
 

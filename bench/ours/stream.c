@@ -58,7 +58,7 @@ static int run_gets(const struct turn_work *work, uint64_t iterations)
         return link_wait(&gets, iterations);
     }
     for (uint64_t n = 0; n < iterations; n++) {
-        int code = PtlGet(get_md, 0, work->size, link.peer, LINK_COUNTED, BENCH_GET, 0, NULL);
+        int code = PtlGet(get_md, 0, work->size, self.peer, LINK_COUNTED, BENCH_GET, 0, NULL);
         if (!link_ok(code, "PtlGet") || link_wait(&replies, 1) != 0) {
             return -1;
         }
@@ -77,12 +77,12 @@ static int open_entries(void)
         link_counter(&replies) != 0) {
         return -1;
     }
-    ptl_md_t md = {.start = link.in,
+    ptl_md_t md = {.start = self.in,
                    .length = TURN_SIZE_MAX,
                    .options = PTL_MD_EVENT_CT_REPLY,
                    .eq_handle = PTL_EQ_NONE,
                    .ct_handle = replies.ct};
-    return link_ok(PtlMDBind(link.ni, &md, &get_md), "PtlMDBind") ? 0 : -1;
+    return link_ok(PtlMDBind(self.ni, &md, &get_md), "PtlMDBind") ? 0 : -1;
 }
 
 static int begin_one(const struct turn_work *work)

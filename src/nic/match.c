@@ -1,82 +1,145 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Matching by groups of masks and one hash table with linear probing; see match.h.
- * A key that goes leaves no mark: the keys behind it move up (Knuth, volume 3,
- * section 6.4, algorithm R).
+ * Matching by groups of masks and one hash table; see match.h.
+ *
+ *   tags    one byte a cell: 0 empty, 1 a key was removed, else seven bits of its hash
+ *   cells   keys, BLOCK of them side by side
+ *
+ * A probe compares the tags of a whole block at once. With many groups in use most
+ * probes find nothing, and this makes them tell so without a branch that nobody can
+ * predict. A probe ends at the first block that has an empty cell.
  */
 #include "nic/match.h"
 
+#include <emmintrin.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define FIRST_CELLS 16
+#define BLOCK 16u
+#define GROUPS_FIRST 4u
+
+enum { TAG_EMPTY = 0, TAG_REMOVED = 1, TAG_KEY = 0x80 };
 
 struct match_group {
-    struct match_group *next;
     uint64_t keep, keep_source; /* what is compared */
     uint64_t salt;
     uint32_t entries;
+    uint32_t id;
 };
 
-/* A key and its entries; empty when it has none. */
+/* A key and its entries. */
 struct match_cell {
     uint64_t bits, source;
-    struct match_group *group;
     struct match_entry *first;
+    uint32_t group; /* its id */
 };
 
-static uint64_t source_of(uint32_t nid, uint32_t pid)
+static inline uint64_t source_of(uint32_t nid, uint32_t pid)
 {
     return (uint64_t)nid << 32 | pid;
 }
 
-/* Both halves of a 128-bit product: keys are often consecutive numbers. */
-static inline uint32_t home(const struct match_list *list, const struct match_group *g,
-                            uint64_t bits, uint64_t source)
+/* Keys are often consecutive numbers, and masks leave a few bits of them, anywhere: one
+ * product each brings those up, another spreads them. The high half is the good one. */
+static inline uint64_t hash_of(const struct match_group *g, uint64_t bits, uint64_t source)
 {
-    unsigned __int128 product = (unsigned __int128)(bits ^ 0x9e3779b97f4a7c15ull) *
-                                (source * 0x9fb21c651e98df25ull ^ g->salt);
-    uint64_t mixed = (uint64_t)product ^ (uint64_t)(product >> 64);
-    return (uint32_t)(mixed ^ mixed >> 32) & (list->cells - 1);
+    uint64_t mixed = bits * 0x9e3779b97f4a7c15ull + source * 0x9fb21c651e98df25ull + g->salt;
+    return (mixed ^ mixed >> 32) * 0xd6e8feb86659fd93ull;
 }
 
-/* The cell of a key, or the empty one where it would go. */
+static inline uint8_t tag_of(uint64_t hash)
+{
+    return (uint8_t)(TAG_KEY | hash >> 57);
+}
+
+static inline uint32_t block_of(const struct match_list *list, uint64_t hash)
+{
+    return (uint32_t)(hash >> 32) & (list->cells / BLOCK - 1);
+}
+
+/* The tags of a block that equal `tag`, as bits. */
+static inline unsigned equal_tags(const struct match_list *list, uint32_t block, uint8_t tag)
+{
+    __m128i tags = _mm_load_si128((const __m128i *)(list->tags + block * BLOCK));
+    return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag)));
+}
+
+/* The cell of a key, or NULL. */
 static inline struct match_cell *find_cell(const struct match_list *list,
                                            const struct match_group *g, uint64_t bits,
                                            uint64_t source)
 {
-    uint32_t at = home(list, g, bits, source);
-    for (;; at = (at + 1) & (list->cells - 1)) {
-        struct match_cell *c = &list->table[at];
-        if (c->first == NULL || (c->bits == bits && c->source == source && c->group == g)) {
-            return c;
+    uint64_t hash = hash_of(g, bits, source);
+    uint32_t block = block_of(list, hash);
+    for (;;) {
+        for (unsigned m = equal_tags(list, block, tag_of(hash)); m != 0; m &= m - 1) {
+            struct match_cell *c = &list->table[block * BLOCK + (unsigned)__builtin_ctz(m)];
+            if (c->bits == bits && c->source == source && c->group == g->id) {
+                return c;
+            }
         }
+        if (equal_tags(list, block, TAG_EMPTY) != 0) {
+            return NULL;
+        }
+        block = (block + 1) & (list->cells / BLOCK - 1);
     }
 }
 
-static struct match_cell *cell_of(const struct match_list *list, const struct match_entry *e)
+static struct match_cell *cell_of(const struct match_list *list, const struct match_group *g,
+                                  const struct match_entry *e)
 {
-    const struct match_group *g = e->group;
     return find_cell(list, g, e->bits & g->keep, source_of(e->nid, e->pid) & g->keep_source);
 }
 
-/* Doubles the table. */
-static int grow(struct match_list *list)
+/* A free cell for a key that is not in the table, its tag set. */
+static struct match_cell *new_cell(struct match_list *list, uint64_t hash)
 {
-    struct match_list wider = *list;
-    wider.cells = list->cells != 0 ? list->cells * 2 : FIRST_CELLS;
-    wider.table = calloc(wider.cells, sizeof(*wider.table));
-    if (wider.table == NULL) {
+    uint32_t block = block_of(list, hash);
+    unsigned empty;
+    while ((empty = equal_tags(list, block, TAG_EMPTY)) == 0) {
+        block = (block + 1) & (list->cells / BLOCK - 1);
+    }
+    uint32_t at = block * BLOCK + (unsigned)__builtin_ctz(empty);
+    list->tags[at] = tag_of(hash);
+    list->filled++;
+    return &list->table[at];
+}
+
+static struct match_group *group_by_id(const struct match_list *list, uint32_t id)
+{
+    struct match_group *g = list->groups;
+    while (g->id != id) {
+        g++;
+    }
+    return g;
+}
+
+/* Makes a table anew: twice as large, or of the same size if removed keys fill it. */
+static int rebuild(struct match_list *list)
+{
+    struct match_list fresh = *list;
+    fresh.cells = list->cells == 0                ? BLOCK
+                  : list->keys >= list->cells / 2 ? list->cells * 2
+                                                  : list->cells;
+    fresh.filled = 0;
+    fresh.table = malloc(fresh.cells * sizeof(*fresh.table));
+    fresh.tags = aligned_alloc(BLOCK, fresh.cells);
+    if (fresh.table == NULL || fresh.tags == NULL) {
+        free(fresh.table);
+        free(fresh.tags);
         return -1;
     }
+    memset(fresh.tags, TAG_EMPTY, fresh.cells);
     for (uint32_t i = 0; i < list->cells; i++) {
         const struct match_cell *c = &list->table[i];
-        if (c->first != NULL) {
-            *find_cell(&wider, c->group, c->bits, c->source) = *c;
+        if (list->tags[i] >= TAG_KEY) {
+            *new_cell(&fresh, hash_of(group_by_id(list, c->group), c->bits, c->source)) = *c;
         }
     }
     free(list->table);
-    *list = wider;
+    free(list->tags);
+    *list = fresh;
     return 0;
 }
 
@@ -86,36 +149,36 @@ static uint64_t kept_source(unsigned any)
            ((any & MATCH_ANY_PID) != 0 ? 0 : 0xffffffffull);
 }
 
-static struct match_group *group_of(struct match_list *list, const struct match_entry *e)
+static struct match_group *group_of(const struct match_list *list, const struct match_entry *e)
 {
     uint64_t keep = ~e->ignore, keep_source = kept_source(e->any);
-    struct match_group *g = list->groups;
-    while (g != NULL && (g->keep != keep || g->keep_source != keep_source)) {
-        g = g->next;
-    }
-    if (g == NULL) {
-        g = calloc(1, sizeof(*g));
-        if (g == NULL) {
-            return NULL;
+    for (uint32_t i = 0; i < list->group_count; i++) {
+        struct match_group *g = &list->groups[i];
+        if (g->keep == keep && g->keep_source == keep_source) {
+            return g;
         }
-        g->keep = keep;
-        g->keep_source = keep_source;
-        /* Odd, so that no source makes the product nothing but zeros. */
-        g->salt = (keep * 0xff51afd7ed558ccdull + keep_source * 0xc4ceb9fe1a85ec53ull) | 1;
-        g->next = list->groups;
-        list->groups = g;
     }
-    return g;
+    return NULL;
 }
 
-static void drop_group(struct match_list *list, struct match_group *g)
+static struct match_group *new_group(struct match_list *list, const struct match_entry *e)
 {
-    struct match_group **at = &list->groups;
-    while (*at != g) {
-        at = &(*at)->next;
+    if (list->group_count == list->group_room) {
+        uint32_t room = list->group_room == 0 ? GROUPS_FIRST : list->group_room * 2;
+        struct match_group *groups = realloc(list->groups, room * sizeof(*groups));
+        if (groups == NULL) {
+            return NULL;
+        }
+        list->groups = groups;
+        list->group_room = room;
     }
-    *at = g->next;
-    free(g);
+    struct match_group *g = &list->groups[list->group_count++];
+    g->keep = ~e->ignore;
+    g->keep_source = kept_source(e->any);
+    g->salt = g->keep * 0xff51afd7ed558ccdull + g->keep_source * 0xc4ceb9fe1a85ec53ull;
+    g->entries = 0;
+    g->id = list->next_group++;
+    return g;
 }
 
 static void link_last(struct match_cell *c, struct match_entry *e)
@@ -132,22 +195,21 @@ static void link_last(struct match_cell *c, struct match_entry *e)
 
 int match_append(struct match_list *list, struct match_entry *e)
 {
-    /* At least a quarter of the cells stays empty, for short probes. */
-    if (list->keys + 1 > list->cells / 4 * 3 && grow(list) != 0) {
+    /* One cell in eight stays empty, so that probes end. */
+    if (list->filled + 1 > list->cells / 8 * 7 && rebuild(list) != 0) {
         return -1;
     }
     struct match_group *g = group_of(list, e);
-    if (g == NULL) {
+    if (g == NULL && (g = new_group(list, e)) == NULL) {
         return -1;
     }
     g->entries++;
-    e->group = g;
     e->sequence = list->sequence++;
-    struct match_cell *c = cell_of(list, e);
-    if (c->first == NULL) {
-        c->group = g;
-        c->bits = e->bits & g->keep;
-        c->source = source_of(e->nid, e->pid) & g->keep_source;
+    struct match_cell *c = cell_of(list, g, e);
+    if (c == NULL) {
+        uint64_t bits = e->bits & g->keep, source = source_of(e->nid, e->pid) & g->keep_source;
+        c = new_cell(list, hash_of(g, bits, source));
+        *c = (struct match_cell){bits, source, NULL, g->id};
         list->keys++;
     }
     link_last(c, e);
@@ -156,27 +218,23 @@ int match_append(struct match_list *list, struct match_entry *e)
     return 0;
 }
 
-/* Empties a cell. A key further on moves here if this cell lies between its home
- * and where it is, and then its own cell is the one to fill. */
-static void empty_cell(struct match_list *list, struct match_cell *c)
+/* A probe that came by need not go on where the block has an empty cell already. */
+static void remove_cell(struct match_list *list, const struct match_cell *c)
 {
-    uint32_t mask = list->cells - 1;
-    uint32_t hole = (uint32_t)(c - list->table);
-    for (uint32_t at = (hole + 1) & mask; list->table[at].first != NULL; at = (at + 1) & mask) {
-        const struct match_cell *k = &list->table[at];
-        uint32_t from = home(list, k->group, k->bits, k->source);
-        if (((at - from) & mask) >= ((at - hole) & mask)) {
-            list->table[hole] = *k;
-            hole = at;
-        }
+    uint32_t at = (uint32_t)(c - list->table);
+    if (equal_tags(list, at / BLOCK, TAG_EMPTY) != 0) {
+        list->tags[at] = TAG_EMPTY;
+        list->filled--;
+    } else {
+        list->tags[at] = TAG_REMOVED;
     }
-    list->table[hole] = (struct match_cell){0};
     list->keys--;
 }
 
 void match_remove(struct match_list *list, struct match_entry *e)
 {
-    struct match_cell *c = cell_of(list, e);
+    struct match_group *g = group_of(list, e);
+    struct match_cell *c = cell_of(list, g, e);
     if (e->next != NULL) {
         e->next->prev = e->prev;
     } else {
@@ -188,27 +246,35 @@ void match_remove(struct match_list *list, struct match_entry *e)
         e->next->last = e->last;
         c->first = e->next;
     } else {
-        empty_cell(list, c);
+        remove_cell(list, c);
     }
     list->entries--;
-    if (--e->group->entries == 0) {
-        drop_group(list, e->group);
+    if (--g->entries == 0) {
+        *g = list->groups[--list->group_count];
     }
-    e->group = NULL;
+}
+
+/* The oldest entry of a chain that fits and is older than `best`, or that. */
+static inline struct match_entry *older(struct match_entry *e, struct match_entry *best,
+                                        const struct match_header *h)
+{
+    for (; e != NULL && (best == NULL || e->sequence < best->sequence); e = e->next) {
+        if (!e->picky || h->fits == NULL || h->fits(e, h)) {
+            return e;
+        }
+    }
+    return best;
 }
 
 struct match_entry *match_first(const struct match_list *list, const struct match_header *h)
 {
     struct match_entry *best = NULL;
     uint64_t source = source_of(h->nid, h->pid);
-    for (const struct match_group *g = list->groups; g != NULL; g = g->next) {
-        struct match_entry *e =
-            find_cell(list, g, h->bits & g->keep, source & g->keep_source)->first;
-        for (; e != NULL && (best == NULL || e->sequence < best->sequence); e = e->next) {
-            if (!e->picky || h->fits == NULL || h->fits(e, h)) {
-                best = e;
-                break;
-            }
+    const struct match_group *g = list->groups, *end = g + list->group_count;
+    for (; g != end; g++) {
+        const struct match_cell *c = find_cell(list, g, h->bits & g->keep, source & g->keep_source);
+        if (c != NULL) {
+            best = older(c->first, best, h);
         }
     }
     return best;
@@ -217,7 +283,7 @@ struct match_entry *match_first(const struct match_list *list, const struct matc
 struct match_entry *match_any(struct match_list *list)
 {
     for (; list->below < list->cells; list->below++) {
-        if (list->table[list->below].first != NULL) {
+        if (list->tags[list->below] >= TAG_KEY) {
             return list->table[list->below].first;
         }
     }
@@ -227,6 +293,10 @@ struct match_entry *match_any(struct match_list *list)
 void match_free(struct match_list *list)
 {
     free(list->table);
+    free(list->tags);
+    free(list->groups);
     list->table = NULL;
-    list->cells = 0;
+    list->tags = NULL;
+    list->groups = NULL;
+    list->cells = list->filled = list->group_room = 0;
 }

@@ -30,19 +30,22 @@ struct match_entry {
     bool picky;  /* the header's fits() is to be asked; may change while linked */
     /* the list's */
     uint64_t sequence;
-    struct match_group *group;
     struct match_entry *next, *prev; /* of its chain */
     struct match_entry *last;        /* of the chain; valid in its first */
 };
 
 struct match_list {
-    uint64_t sequence; /* of the next entry */
+    struct match_group *groups;
+    uint32_t group_count;
+    uint32_t cells; /* BLOCK times a power of two, or 0 */
+    uint8_t *tags;
+    struct match_cell *table;
     uint32_t entries;
     uint32_t keys;
-    uint32_t cells; /* a power of two, or 0 */
-    uint32_t below; /* cells that are known to be empty, for match_any() */
-    struct match_cell *table;
-    struct match_group *groups;
+    uint32_t filled; /* cells that are not empty: keys, and where some were removed */
+    uint32_t below;  /* cells that are known to hold no key, for match_any() */
+    uint32_t group_room, next_group;
+    uint64_t sequence; /* of the next entry */
 };
 
 /* What a header asks for. fits() has the last word on a picky entry (one that does

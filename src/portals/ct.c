@@ -93,6 +93,21 @@ static bool reached(void *arg)
     return false;
 }
 
+/* The usual case of it: one counter. */
+struct one_wait {
+    struct ct *ct;
+    ptl_handle_ct_t handle;
+    ptl_size_t test;
+};
+
+static bool one_reached(void *arg)
+{
+    const struct one_wait *w = arg;
+    return atomic_load_explicit(&w->ct->success, memory_order_acquire) >= w->test ||
+           atomic_load_explicit(&w->ct->failure, memory_order_relaxed) != 0 ||
+           w->ct->slot.handle != w->handle;
+}
+
 int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event)
 {
     struct ni *ni;
@@ -104,10 +119,10 @@ int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event)
     if (event == NULL) {
         return PTL_ARG_INVALID;
     }
-    struct ct_wait w = {.handles = &ct_handle, .tests = &test, .size = 1};
-    nic_wait(ni->nic, reached, &w, -1);
-    *event = w.value;
-    return w.rc;
+    struct one_wait w = {.ct = ct, .handle = ct_handle, .test = test};
+    nic_wait(ni->nic, one_reached, &w, -1);
+    *event = read_counter(ct); /* its memory stays, even if it was freed meanwhile */
+    return ct->slot.handle == ct_handle ? PTL_OK : PTL_ARG_INVALID;
 }
 
 int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsigned int size,
