@@ -30,6 +30,7 @@ static struct nic *make_nic(struct process *p, unsigned index)
     nic->packet_size = (size_t)p->options.number[OPT_PACKET_SIZE];
     nic->now = clock_ns;
     nic->spin_ns = p->options.number[OPT_SPIN_US] * 1000;
+    nic->yield_ns = p->options.number[OPT_YIELD_US] * 1000;
     nic->ops = &fabric_shm;
     struct fabric_info info;
     nic->ops->info(&p->options, &info);

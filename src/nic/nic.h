@@ -269,7 +269,8 @@ struct nic {
     int thread_epoll;
     pthread_t thread;
     _Atomic unsigned empty_polls;
-    _Atomic int64_t spin_ns; /* how long waiting threads spin; learnt */
+    _Atomic int64_t spin_ns, yield_ns; /* how long waiting threads spin and yield; learnt */
+    _Atomic unsigned waits;
 };
 
 struct process {

@@ -22,6 +22,7 @@
 #define EMPTY_POLLS_YIELD 64 /* polls of nothing before a polling program yields */
 #define GLANCES 16           /* looks without the lock between two with it */
 #define CLOCK_ROUNDS 16      /* looks with the lock between two at the clock */
+#define TRY_ANEW 1024        /* waits between two that forget what was learnt */
 #define DRAIN_EMPTY 3        /* looks at nothing before the NIC thread believes it */
 
 /* Changes and rings the bell as a peer would. */
@@ -147,21 +148,46 @@ static void sleep_on_bell(struct nic *nic, int64_t timeout_ns)
     nic_unlock(nic);
 }
 
-/* One wait of a program thread. */
+/* One wait of a program thread: it spins, then yields, then sleeps. */
 struct patience {
-    int64_t spin, yield;  /* how long to spin, and until when to yield */
+    int64_t spin, yield;  /* how long it may spin, and yield after that */
     int64_t start, quiet; /* when it began, when something last happened */
-    bool gave_way;        /* it has yielded or slept */
+    bool yielded, slept;
 };
 
-/* Spinning pays only while the peer runs on another core: a wait that had to give
- * its core away halves the time that the next one spins, one that did not
- * doubles it, up to PINWHEEL_SPIN_US. */
+/* What pays depends on where the peer runs. On another core, spinning does; on this
+ * one it only keeps the peer away, yielding hands the core over, unless the scheduler
+ * has the two in different groups: then only sleeping does. So each stage that did not
+ * end a wait gets half the time in the next one, and the one that did gets double, up
+ * to PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; now and then all is tried anew. */
+static int64_t learnt(int64_t before, bool failed, int64_t most)
+{
+    int64_t next = failed ? before / 2 : before * 2 + 1000;
+    return next < most ? next : most;
+}
+
 static void learn(struct nic *nic, const struct patience *p)
 {
-    int64_t most = nic->process->options.number[OPT_SPIN_US] * 1000;
-    int64_t spin = p->gave_way ? p->spin / 2 : p->spin * 2 + 1000;
-    atomic_store_explicit(&nic->spin_ns, spin < most ? spin : most, memory_order_relaxed);
+    const int64_t *limit = nic->process->options.number;
+    int64_t spin = learnt(p->spin, p->yielded || p->slept, limit[OPT_SPIN_US] * 1000);
+    atomic_store_explicit(&nic->spin_ns, spin, memory_order_relaxed);
+    if (p->yielded || p->slept) {
+        int64_t yield = learnt(p->yield, p->slept, limit[OPT_YIELD_US] * 1000);
+        atomic_store_explicit(&nic->yield_ns, yield, memory_order_relaxed);
+    }
+}
+
+static struct patience new_patience(struct nic *nic)
+{
+    unsigned waits = atomic_load_explicit(&nic->waits, memory_order_relaxed) + 1;
+    atomic_store_explicit(&nic->waits, waits, memory_order_relaxed);
+    if (waits % TRY_ANEW == 0) {
+        const int64_t *limit = nic->process->options.number;
+        return (struct patience){.spin = limit[OPT_SPIN_US] * 1000,
+                                 .yield = limit[OPT_YIELD_US] * 1000};
+    }
+    return (struct patience){.spin = atomic_load_explicit(&nic->spin_ns, memory_order_relaxed),
+                             .yield = atomic_load_explicit(&nic->yield_ns, memory_order_relaxed)};
 }
 
 enum bide { BIDE_GO_ON, BIDE_READY, BIDE_TIME_OVER };
@@ -181,11 +207,12 @@ static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*re
     if (now - p->quiet < p->spin) {
         return BIDE_GO_ON;
     }
-    p->gave_way = true;
-    if (now - p->quiet < p->yield) {
+    if (now - p->quiet < p->spin + p->yield) {
+        p->yielded = true;
         sched_yield();
         return BIDE_GO_ON;
     }
+    p->slept = true;
     nic_lock(nic);
     if (ready(arg)) {
         nic_unlock(nic);
@@ -205,10 +232,8 @@ static void glance(struct nic *nic)
 
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns)
 {
-    int64_t spin = atomic_load_explicit(&nic->spin_ns, memory_order_relaxed);
-    int64_t yield = nic->process->options.number[OPT_YIELD_US] * 1000;
-    struct patience p = {.spin = spin, .yield = spin + yield};
-    bool patient = spin != 0 && timeout_ns != 0;
+    struct patience p = new_patience(nic);
+    bool patient = p.spin != 0 && timeout_ns != 0;
     for (unsigned round = 1;; round++) {
         nic_take_over(nic);
         nic_lock(nic);
