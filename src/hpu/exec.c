@@ -88,7 +88,9 @@ int hpu_exec_header(struct hpu_pool *pool, struct hpu_exec *exec, ptl_header_han
                     const ptl_header_t *arg)
 {
     exec->handler.header = handler;
-    exec->arg.header = *arg;
+    if (arg != &exec->arg.header) {
+        exec->arg.header = *arg;
+    }
     return prepare(pool, exec, HPU_CALL_HEADER);
 }
 

@@ -120,6 +120,13 @@ int hpu_exec_payload(struct hpu_pool *pool, struct hpu_exec *exec, ptl_payload_h
 int hpu_exec_completion(struct hpu_pool *pool, struct hpu_exec *exec,
                         ptl_completion_handler_t handler, ptl_size_t dropped, bool flow_control);
 
+/* hpu_exec_header_of() is where the header may be built that hpu_exec_header() is then
+ * given, to save the copy. All of its fields are to be set. */
+static inline ptl_header_t *hpu_exec_header_of(struct hpu_exec *exec)
+{
+    return &exec->arg.header;
+}
+
 /* hpu_exec_continue() continues a handler that has not ended, and returns as
  * above. Any thread may call it, from the moment before hpu_suspend() is called. */
 int hpu_exec_continue(struct hpu_exec *exec);

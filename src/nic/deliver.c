@@ -30,7 +30,8 @@ void post_target_event(struct rx *rx, struct le *le)
         (rx->fail == PTL_NI_OK && (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) != 0)) {
         return;
     }
-    ptl_event_t event = {
+    ptl_event_t *event = eq_place(eq.eq);
+    *event = (ptl_event_t){
         .start = memory_at(le->start, rx->offset),
         .user_ptr = le->user_ptr,
         .hdr_data = get ? 0 : rx->m->hdr_data,
@@ -41,11 +42,9 @@ void post_target_event(struct rx *rx, struct le *le)
         .initiator = rx->initiator,
         .uid = rx->peer->uid,
         .pt_index = le->pt_index,
-        .type = get ? PTL_EVENT_GET : PTL_EVENT_PUT,
-        .ptl_list = le->list,
-        .ni_fail_type = rx->fail,
     };
-    eq_post(eq, &event);
+    eq_kinds(event, get ? PTL_EVENT_GET : PTL_EVENT_PUT, le->list, rx->fail);
+    eq_placed(eq.eq);
 }
 
 /* Ends the message's use of its entry, and a use-once entry with it. */

@@ -5,22 +5,52 @@
  */
 #include "nic/nic.h"
 
-void eq_post(struct eq_ref ref, const ptl_event_t *event)
+/* The place behind `at` in the ring: no division. */
+static inline uint64_t next_place(const struct eq *eq, uint64_t at)
 {
-    if (!eq_ref_alive(ref)) {
-        return;
-    }
-    struct eq *eq = ref.eq;
+    return at + 1 == eq->size ? 0 : at + 1;
+}
+
+ptl_event_t *eq_place(struct eq *eq)
+{
     uint64_t tail = atomic_load_explicit(&eq->tail, memory_order_relaxed);
     uint64_t head = atomic_load_explicit(&eq->head, memory_order_relaxed);
     if (tail - head == eq->size) {
         atomic_store_explicit(&eq->head, head + 1, memory_order_relaxed);
+        eq->take_at = next_place(eq, eq->take_at);
         eq->dropped = true;
     }
-    eq->ring[tail % eq->size] = *event;
+    return &eq->ring[eq->put_at];
+}
+
+void eq_placed(struct eq *eq)
+{
+    uint64_t tail = atomic_load_explicit(&eq->tail, memory_order_relaxed);
+    eq->put_at = next_place(eq, eq->put_at);
     atomic_store_explicit(&eq->tail, tail + 1, memory_order_release);
     eq->ni->nic->news = true;
 }
+
+void eq_post(struct eq_ref ref, const ptl_event_t *event)
+{
+    if (eq_ref_alive(ref)) {
+        *eq_place(ref.eq) = *event;
+        eq_placed(ref.eq);
+    }
+}
+
+/* Word by word, as it was stored: a wider load of an event that came just now would
+ * wait for those stores to reach the cache. */
+static inline void copy_event(ptl_event_t *to, const ptl_event_t *from)
+{
+    uint64_t *words = (uint64_t *)to;
+#pragma GCC unroll 10
+    for (size_t i = 0; i < sizeof(*to) / sizeof(*words); i++) {
+        __atomic_store_n(&words[i], ((const uint64_t *)from)[i], __ATOMIC_RELAXED);
+    }
+}
+
+_Static_assert(sizeof(ptl_event_t) % sizeof(uint64_t) == 0, "an event is whole words");
 
 int eq_take(struct eq *eq, ptl_event_t *event)
 {
@@ -28,7 +58,8 @@ int eq_take(struct eq *eq, ptl_event_t *event)
     if (head == atomic_load_explicit(&eq->tail, memory_order_relaxed)) {
         return PTL_EQ_EMPTY;
     }
-    *event = eq->ring[head % eq->size];
+    copy_event(event, &eq->ring[eq->take_at]);
+    eq->take_at = next_place(eq, eq->take_at);
     atomic_store_explicit(&eq->head, head + 1, memory_order_relaxed);
     if (eq->dropped) {
         eq->dropped = false;

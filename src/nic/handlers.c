@@ -159,24 +159,30 @@ static bool start_run(struct rx *rx)
         }
         rx->run->bounce = bounce;
     }
-    uint8_t *bounce = rx->run->bounce;
-    uint64_t user = h->user_header < rx->m->length ? h->user_header : rx->m->length;
-    *rx->run = (struct handler_run){
-        .bounce = bounce,
-        .nic = nic,
-        .le = rx->le,
-        .user_header = user,
-        .deposit = h->payload == NULL,
-        .exec.env = {.me_base = rx->le->start,
-                     .me_length = rx->le->length,
-                     .host_base = h->host_base,
-                     .host_length = h->host_length,
-                     .state = h->memory->mem->base,
-                     .state_length = h->memory->mem->length,
-                     .max_payload = nic->packet_size,
-                     .ops = &handler_ops},
-    };
-    rx->run->exec.env.owner = rx->run;
+    /* Field by field: most of the struct is what a handler call leaves behind, and
+     * clearing all of it would cost as much as the call. */
+    struct handler_run *run = rx->run;
+    run->nic = nic;
+    run->le = rx->le;
+    run->user_header = h->user_header < rx->m->length ? h->user_header : rx->m->length;
+    run->deposit = h->payload == NULL;
+    run->active = run->pending = run->finished = false;
+    run->header_done = run->completion_done = false;
+    run->fail = PTL_NI_OK;
+    run->kept = run->dropped = run->emitted = 0;
+    run->filled = run->consumed = 0;
+    run->exec.ctx = NULL;
+    run->exec.wait = HPU_WAIT_NONE;
+    struct hpu_env *env = &run->exec.env;
+    env->me_base = rx->le->start;
+    env->me_length = rx->le->length;
+    env->host_base = h->host_base;
+    env->host_length = h->host_length;
+    env->state = h->memory->mem->base;
+    env->state_length = h->memory->mem->length;
+    env->max_payload = nic->packet_size;
+    env->ops = &handler_ops;
+    env->owner = run;
     return true;
 }
 
@@ -258,23 +264,22 @@ static int call_header(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     const struct ni *ni = rx->ni;
-    ptl_header_t header = {
-        .type = rx->m->type == MESSAGE_GET ? PTL_REQUEST_GET : PTL_REQUEST_PUT,
-        .length = rx->m->length,
-        .source_id = rx->initiator,
-        .match_bits = rx->m->match_bits,
-        .offset = rx->offset,
-        .hdr_data = rx->m->hdr_data,
-        .user_hdr = run->user_header != 0 ? rx->f.first : NULL,
-        .user_hdr_length = run->user_header,
-    };
+    ptl_header_t *header = hpu_exec_header_of(&run->exec);
+    header->type = rx->m->type == MESSAGE_GET ? PTL_REQUEST_GET : PTL_REQUEST_PUT;
+    header->length = rx->m->length;
+    header->source_id = rx->initiator;
+    header->match_bits = rx->m->match_bits;
+    header->offset = rx->offset;
+    header->hdr_data = rx->m->hdr_data;
+    header->user_hdr = run->user_header != 0 ? rx->f.first : NULL;
+    header->user_hdr_length = run->user_header;
     if (ni_is_logical(ni)) {
-        header.target_id.rank = ni->rank;
+        header->target_id.rank = ni->rank;
     } else {
-        header.target_id.phys.nid = ni->nic->nid;
-        header.target_id.phys.pid = ni->nic->pid;
+        header->target_id.phys.nid = ni->nic->nid;
+        header->target_id.phys.pid = ni->nic->pid;
     }
-    return hpu_exec_header(ni->nic->hpus, &run->exec, rx->le->handlers->header, &header);
+    return hpu_exec_header(ni->nic->hpus, &run->exec, rx->le->handlers->header, header);
 }
 
 enum rx_step handlers_header(struct rx *rx)

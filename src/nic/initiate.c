@@ -49,6 +49,14 @@ static void post_send(const struct request *r, ptl_ni_fail_t fail)
     }
 }
 
+/* Nobody wants to know when the data of a successful put have left. */
+static inline bool is_silent(const struct request *r)
+{
+    unsigned options = md_options(r, PTL_MD_EVENT_SUCCESS_DISABLE);
+    return (options & (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_SUCCESS_DISABLE)) ==
+           PTL_MD_EVENT_SUCCESS_DISABLE;
+}
+
 static void post_answer(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
                         uint64_t remote_offset)
 {
@@ -239,6 +247,9 @@ static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request 
         fill_message(ni, request, 0, &m);
         enum fabric_short sent =
             ops->send_short(peer->fabric, FABRIC_REQUEST, &m, request->base, request->length);
+        if (sent == SHORT_SENT && is_silent(request)) {
+            return true;
+        }
         if (sent != SHORT_FULL) {
             post_send(request, sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV);
             return true;

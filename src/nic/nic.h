@@ -30,6 +30,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <string.h>
 
 #define NICS_MAX 8
 #define NI_KINDS 4 /* matching or not, logical or physical */
@@ -53,6 +54,7 @@ struct eq {
     ptl_event_t *ring;
     uint64_t size;
     _Atomic uint64_t head, tail; /* taken, posted; tail - head <= size */
+    uint64_t put_at, take_at;    /* where in the ring the next one goes and comes from */
     bool dropped;                /* events were overwritten since the last get */
 };
 
@@ -440,6 +442,21 @@ void op_end(struct op *op);
 /* ---- event.c ---- */
 
 void eq_post(struct eq_ref ref, const ptl_event_t *event);
+/* eq_place() is where the next event goes, for who fills it there, all of it, and then
+ * calls eq_placed(). */
+ptl_event_t *eq_place(struct eq *eq);
+/* eq_kinds() sets the last word of an event, its small fields, in one store. */
+static inline void eq_kinds(ptl_event_t *event, ptl_event_kind_t type, ptl_list_t list,
+                            ptl_ni_fail_t fail)
+{
+    _Static_assert(offsetof(ptl_event_t, type) == sizeof(*event) - 8 &&
+                       offsetof(ptl_event_t, ptl_list) == sizeof(*event) - 7 &&
+                       offsetof(ptl_event_t, ni_fail_type) == sizeof(*event) - 6,
+                   "the small fields are the bytes of the last word");
+    uint64_t word = (uint64_t)type | (uint64_t)list << 8 | (uint64_t)fail << 16;
+    memcpy(&event->type, &word, sizeof(word));
+}
+void eq_placed(struct eq *eq);
 static inline bool eq_empty(const struct eq *eq)
 {
     return atomic_load_explicit(&eq->head, memory_order_relaxed) ==

@@ -32,7 +32,6 @@ struct handler_run {
     uint64_t emitted;     /* payload bytes that handlers have been called for */
     const uint8_t *packet;
     size_t packet_length; /* of the running payload handler */
-    int64_t waiting_since;
     struct nic *nic;
     struct le *le;
 };

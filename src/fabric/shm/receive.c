@@ -25,6 +25,13 @@
 #define CELL_RUN 8               /* cells emptied before the sender is told */
 #define REFERENCE_RUN (4u << 20) /* bytes of one process_vm_readv */
 
+static inline void set_head(struct rx_channel *r, uint64_t head)
+{
+    r->head = head;
+    r->at = (struct record *)(r->ring + (head & r->line_mask) * RECORD_LINE);
+    r->tag = record_tag(head, r->line_mask);
+}
+
 void rx_attach(struct fabric_peer *p, struct slot *slot)
 {
     const struct segment_info *g = &p->fabric->segment->info;
@@ -34,32 +41,25 @@ void rx_attach(struct fabric_peer *p, struct slot *slot)
         cells_attach(&r->cells, slot, c, g);
         r->index = &slot->channel[c];
         r->line_mask = g->ring_lines - 1;
-        r->head = 0;
+        set_head(r, 0);
         r->cells_head = 0;
         r->phase = RX_IDLE;
     }
     p->in = slot;
 }
 
-/* The record in hand, or the place where the next one will be. */
-static inline struct record *current(const struct rx_channel *r)
-{
-    return (struct record *)(r->ring + (r->head & r->line_mask) * RECORD_LINE);
-}
-
 void rx_next(struct fabric_peer *p, unsigned class)
 {
     const struct rx_channel *r = &p->rx[class];
-    uintptr_t word = (uintptr_t)&current(r)->word;
     atomic_store_explicit(&p->fabric->next[p->listening_at][class],
-                          word | record_tag(r->head, r->line_mask), memory_order_relaxed);
+                          (uintptr_t)&r->at->word | r->tag, memory_order_relaxed);
 }
 
 /* Whether the next record is there. */
 static inline bool has_record(const struct rx_channel *r)
 {
-    uint32_t word = atomic_load_explicit(&current(r)->word, memory_order_acquire);
-    return (word & RECORD_TAG) == record_tag(r->head, r->line_mask);
+    uint32_t word = atomic_load_explicit(&r->at->word, memory_order_acquire);
+    return ((word ^ r->tag) & RECORD_TAG) == 0;
 }
 
 /* The sender uses all cells from now on; none of the first ones was left to take. We
@@ -97,7 +97,7 @@ static uint64_t cells_ready(struct fabric_peer *p, struct rx_channel *r)
 /* Gives `lines` of the ring back to the sender. */
 static inline void release_lines(struct rx_channel *r, uint32_t lines)
 {
-    r->head += lines;
+    set_head(r, r->head + lines);
     KILL_POINT("record-done");
     atomic_store_explicit(&r->index->head, r->head, memory_order_release);
     KILL_POINT("head-moved");
@@ -132,8 +132,8 @@ static inline bool record_sound(const struct rx_channel *r, uint32_t word)
 static inline uint32_t next_word(struct fabric_peer *p, struct rx_channel *r)
 {
     for (;;) {
-        uint32_t word = atomic_load_explicit(&current(r)->word, memory_order_acquire);
-        if ((word & RECORD_TAG) != record_tag(r->head, r->line_mask) || p->broken) {
+        uint32_t word = atomic_load_explicit(&r->at->word, memory_order_acquire);
+        if (((word ^ r->tag) & RECORD_TAG) != 0 || p->broken) {
             return 0;
         }
         if (!record_sound(r, word)) {
@@ -151,7 +151,7 @@ static inline uint32_t next_word(struct fabric_peer *p, struct rx_channel *r)
 /* Takes a record in hand, in a copy that nobody changes. */
 static inline void take_record(struct rx_channel *r, uint32_t word)
 {
-    struct record *at = current(r);
+    struct record *at = r->at;
     r->mode = record_mode(word);
     r->lines = (uint32_t)record_lines(word);
     r->status = FABRIC_OK;
@@ -227,7 +227,7 @@ static size_t packet_length(struct fabric_peer *p, struct rx_channel *r)
 static uint8_t *packet(struct fabric_peer *p, struct rx_channel *r)
 {
     if (r->mode == RECORD_INLINE) {
-        return current(r)->data + r->moved;
+        return r->at->data + r->moved;
     }
     if (r->mode == RECORD_CELLS) {
         return cells_ready(p, r) != 0 ? cell_at(&r->cells, r->cells_head) : NULL;
@@ -246,7 +246,7 @@ static uint8_t *packet(struct fabric_peer *p, struct rx_channel *r)
 static void check_source(struct fabric_peer *p, struct rx_channel *r)
 {
     if (r->mode == RECORD_CELLS &&
-        atomic_load_explicit(&current(r)->status, memory_order_relaxed) != 0) {
+        atomic_load_explicit(&r->at->status, memory_order_relaxed) != 0) {
         r->status = FABRIC_SEGV;
     }
 }
@@ -361,8 +361,7 @@ static bool step_done(struct fabric_peer *p, struct rx_channel *r)
         return false;
     }
     if (r->mode == RECORD_REF) {
-        atomic_store_explicit(&current(r)->status, r->status == FABRIC_OK ? 0 : 1,
-                              memory_order_relaxed);
+        atomic_store_explicit(&r->at->status, r->status == FABRIC_OK ? 0 : 1, memory_order_relaxed);
     }
     r->phase = RX_IDLE;
     release_lines(r, r->lines);
@@ -376,7 +375,7 @@ static inline bool step_short(struct fabric_peer *p, struct rx_channel *r)
         begin_message(r);
         return false;
     }
-    enum rx_step step = p->fabric->up->rx_short(p->np, r->rx, current(r)->data);
+    enum rx_step step = p->fabric->up->rx_short(p->np, r->rx, r->at->data);
     if (step == RX_GO) {
         release_lines(r, r->lines);
         return true;
@@ -439,20 +438,27 @@ static bool take_messages(struct fabric_peer *p, struct rx_channel *r)
     return moved;
 }
 
-static inline bool advance_channel(struct fabric_peer *p, struct rx_channel *r)
+static bool serve_channel(struct fabric_peer *p, unsigned class)
 {
-    if (r->index == NULL || r->busy || (r->phase == RX_IDLE && !has_record(r))) {
-        return false;
-    }
+    struct rx_channel *r = &p->rx[class];
     uint64_t before = r->head;
     r->busy = true;
     bool moved = take_messages(p, r);
     r->busy = false;
     if (moved || r->head != before) {
         tell_room(p, r);
-        rx_next(p, r == &p->rx[FABRIC_REQUEST] ? FABRIC_REQUEST : FABRIC_RESPONSE);
+        rx_next(p, class);
     }
     return moved;
+}
+
+static inline bool advance_channel(struct fabric_peer *p, unsigned class)
+{
+    const struct rx_channel *r = &p->rx[class];
+    if (r->index == NULL || r->busy || (r->phase == RX_IDLE && !has_record(r))) {
+        return false;
+    }
+    return serve_channel(p, class);
 }
 
 bool rx_blocked(const struct fabric_peer *p)
@@ -467,8 +473,8 @@ bool rx_blocked(const struct fabric_peer *p)
 
 bool rx_advance(struct fabric_peer *p)
 {
-    bool moved = advance_channel(p, &p->rx[FABRIC_RESPONSE]);
-    moved |= advance_channel(p, &p->rx[FABRIC_REQUEST]);
+    bool moved = advance_channel(p, FABRIC_RESPONSE);
+    moved |= advance_channel(p, FABRIC_REQUEST);
     if (!moved && p->in != NULL && !p->dying && !rx_blocked(p) &&
         atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT && !rx_visible(p)) {
         peer_lost(p, NULL);

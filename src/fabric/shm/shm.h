@@ -47,6 +47,8 @@ struct rx_channel {
     struct fabric_rx *rx;
     uint64_t line_mask; /* lines of the ring, less one */
     uint64_t head, cells_head;
+    struct record *at; /* the line at `head`: the record in hand, or where the next will be */
+    uint32_t tag;      /* of a record there */
     enum rx_phase phase;
     bool busy;    /* a thread runs its handlers or copies, without the lock */
     bool waiting; /* the NIC said RX_WAIT */
