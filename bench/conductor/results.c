@@ -22,7 +22,7 @@ struct stats_summary results_of(const struct run *r, const struct bench_case *c,
 {
     struct stats_sample samples[ROUNDS_MAX];
     convert(r, c->bench, c->size, c->ours, c->subject, samples);
-    return stats_of(samples, r->rounds_done, mode, r->fastest);
+    return stats_of(samples, r->rounds_done, mode);
 }
 
 struct stats_pair results_against(const struct run *r, const struct bench_case *c, int subject,
@@ -31,7 +31,7 @@ struct stats_pair results_against(const struct run *r, const struct bench_case *
     struct stats_sample ours[ROUNDS_MAX], theirs[ROUNDS_MAX];
     convert(r, c->bench, c->size, c->ours, c->subject, ours);
     convert(r, c->bench, c->size, c->theirs, subject, theirs);
-    return stats_compare(ours, theirs, r->rounds_done, mode, r->fastest);
+    return stats_compare(ours, theirs, r->rounds_done, mode);
 }
 
 /* ---- Targets ---- */
@@ -106,7 +106,7 @@ static struct stats_pair compare_cases(const struct run *r, const struct bench_c
     struct stats_sample ours[ROUNDS_MAX], theirs[ROUNDS_MAX];
     convert(r, c->bench, c->size, c->ours, c->subject, ours);
     convert(r, base->bench, base->size, base->ours, base->subject, theirs);
-    return stats_compare(ours, theirs, r->rounds_done, mode, r->fastest);
+    return stats_compare(ours, theirs, r->rounds_done, mode);
 }
 
 static void judge(const struct run *r, const struct target *t, const struct bench_case *c,

@@ -133,7 +133,7 @@ static void measure(struct run *r, int work, int subject, int round)
         }
         double after = bracket(r);
         sample->raw = (before + after) / 2;
-        sample->good = !r->two_cores || stats_agree(before, after);
+        sample->good = !r->two_cores || (stats_agree(before, after) && !stats_shared(sample->raw));
         r->repeated += !sample->good;
     }
     r->turns++;

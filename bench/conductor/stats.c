@@ -44,43 +44,46 @@ bool stats_agree(double before, double after)
     return low > 0 && high - low <= STATS_AGREE * low;
 }
 
-enum stats_mode stats_mode(double raw, double fastest)
+enum stats_mode stats_mode(double raw)
 {
-    return raw <= fmin(STATS_NEAR * fastest, STATS_NEAR_NS) ? MODE_NEAR : MODE_FAR;
+    return raw <= STATS_NEAR_NS ? MODE_NEAR : MODE_FAR;
 }
 
-static bool counts(const struct stats_sample *s, enum stats_mode mode, double fastest)
+bool stats_shared(double raw)
 {
-    return s->good && stats_mode(s->raw, fastest) == mode;
+    return raw < STATS_SHARED_NS;
+}
+
+static bool counts(const struct stats_sample *s, enum stats_mode mode)
+{
+    return s->good && stats_mode(s->raw) == mode;
 }
 
 /* The values of the rounds in which both sides count; `also` may be NULL. */
 static struct stats_summary common(const struct stats_sample *samples,
                                    const struct stats_sample *also, int rounds,
-                                   enum stats_mode mode, double fastest)
+                                   enum stats_mode mode)
 {
     double values[rounds > 0 ? rounds : 1];
     int count = 0;
     for (int r = 0; r < rounds; r++) {
-        if (counts(&samples[r], mode, fastest) &&
-            (also == NULL || counts(&also[r], mode, fastest))) {
+        if (counts(&samples[r], mode) && (also == NULL || counts(&also[r], mode))) {
             values[count++] = samples[r].value;
         }
     }
     return stats_summary(values, count);
 }
 
-struct stats_summary stats_of(const struct stats_sample *samples, int rounds, enum stats_mode mode,
-                              double fastest)
+struct stats_summary stats_of(const struct stats_sample *samples, int rounds, enum stats_mode mode)
 {
-    return common(samples, NULL, rounds, mode, fastest);
+    return common(samples, NULL, rounds, mode);
 }
 
 struct stats_pair stats_compare(const struct stats_sample *ours, const struct stats_sample *theirs,
-                                int rounds, enum stats_mode mode, double fastest)
+                                int rounds, enum stats_mode mode)
 {
-    struct stats_pair p = {common(ours, theirs, rounds, mode, fastest),
-                           common(theirs, ours, rounds, mode, fastest), 0};
+    struct stats_pair p = {common(ours, theirs, rounds, mode), common(theirs, ours, rounds, mode),
+                           0};
     p.ratio = p.theirs.median != 0 ? p.ours.median / p.theirs.median : 0;
     return p;
 }

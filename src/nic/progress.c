@@ -22,7 +22,8 @@
 #define EMPTY_POLLS_YIELD 64 /* polls of nothing before a polling program yields */
 #define GLANCES 16           /* looks without the lock between two with it */
 #define CLOCK_ROUNDS 16      /* looks with the lock between two at the clock */
-#define TRY_ANEW 1024        /* waits between two that forget what was learnt */
+#define PROBE_NS 2000000     /* between two waits that forget what was learnt of spinning */
+#define YIELD_PROBES 16      /* of these, one forgets what was learnt of yielding */
 #define DRAIN_EMPTY 3        /* looks at nothing before the NIC thread believes it */
 
 /* Changes and rings the bell as a peer would. */
@@ -153,41 +154,64 @@ struct patience {
     int64_t spin, yield;  /* how long it may spin, and yield after that */
     int64_t start, quiet; /* when it began, when something last happened */
     bool yielded, slept;
+    bool probe; /* it forgets what was learnt */
 };
 
 /* What pays depends on where the peer runs. On another core, spinning does; on this
  * one it only keeps the peer away, yielding hands the core over, unless the scheduler
  * has the two in different groups: then only sleeping does. So each stage that did not
  * end a wait gets half the time in the next one, and the one that did gets double, up
- * to PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; now and then all is tried anew. */
+ * to PINWHEEL_SPIN_US and PINWHEEL_YIELD_US. Peers move and change: every PROBE_NS a
+ * wait may spin as long as ever again, and every YIELD_PROBES-th of these yield, too. */
 static int64_t learnt(int64_t before, bool failed, int64_t most)
 {
     int64_t next = failed ? before / 2 : before * 2 + 1000;
     return next < most ? next : most;
 }
 
+/* Begins a wait with what was learnt; a probe spins, or spins and yields, in full. */
+static struct patience new_patience(struct nic *nic)
+{
+    const int64_t *limit = nic->process->options.number;
+    struct patience p = {
+        .spin = atomic_load_explicit(&nic->spin_ns, memory_order_relaxed),
+        .yield = atomic_load_explicit(&nic->yield_ns, memory_order_relaxed),
+    };
+    if (atomic_load_explicit(&nic->probe_due, memory_order_relaxed)) {
+        unsigned probes = atomic_load_explicit(&nic->probes, memory_order_relaxed) + 1;
+        atomic_store_explicit(&nic->probes, probes, memory_order_relaxed);
+        atomic_store_explicit(&nic->probe_due, false, memory_order_relaxed);
+        p.probe = true;
+        p.spin = limit[OPT_SPIN_US] * 1000;
+        p.yield = probes % YIELD_PROBES == 0 ? limit[OPT_YIELD_US] * 1000 : p.yield;
+    }
+    return p;
+}
+
+/* A probe that failed leaves what was learnt as it was. */
 static void learn(struct nic *nic, const struct patience *p)
 {
     const int64_t *limit = nic->process->options.number;
-    int64_t spin = learnt(p->spin, p->yielded || p->slept, limit[OPT_SPIN_US] * 1000);
-    atomic_store_explicit(&nic->spin_ns, spin, memory_order_relaxed);
-    if (p->yielded || p->slept) {
-        int64_t yield = learnt(p->yield, p->slept, limit[OPT_YIELD_US] * 1000);
-        atomic_store_explicit(&nic->yield_ns, yield, memory_order_relaxed);
+    int64_t most_spin = limit[OPT_SPIN_US] * 1000, most_yield = limit[OPT_YIELD_US] * 1000;
+    bool spun_in_vain = p->yielded || p->slept;
+    if (!spun_in_vain && p->spin >= most_spin && !p->probe) {
+        return;
     }
-}
-
-static struct patience new_patience(struct nic *nic)
-{
-    unsigned waits = atomic_load_explicit(&nic->waits, memory_order_relaxed) + 1;
-    atomic_store_explicit(&nic->waits, waits, memory_order_relaxed);
-    if (waits % TRY_ANEW == 0) {
-        const int64_t *limit = nic->process->options.number;
-        return (struct patience){.spin = limit[OPT_SPIN_US] * 1000,
-                                 .yield = limit[OPT_YIELD_US] * 1000};
+    if (!p->probe || !spun_in_vain) {
+        atomic_store_explicit(&nic->spin_ns, learnt(p->spin, spun_in_vain, most_spin),
+                              memory_order_relaxed);
     }
-    return (struct patience){.spin = atomic_load_explicit(&nic->spin_ns, memory_order_relaxed),
-                             .yield = atomic_load_explicit(&nic->yield_ns, memory_order_relaxed)};
+    if (spun_in_vain && (!p->probe || !p->slept)) {
+        atomic_store_explicit(&nic->yield_ns, learnt(p->yield, p->slept, most_yield),
+                              memory_order_relaxed);
+    }
+    if (spun_in_vain) {
+        int64_t now = clock_ns();
+        if (now >= atomic_load_explicit(&nic->probe_at, memory_order_relaxed)) {
+            atomic_store_explicit(&nic->probe_at, now + PROBE_NS, memory_order_relaxed);
+            atomic_store_explicit(&nic->probe_due, true, memory_order_relaxed);
+        }
+    }
 }
 
 enum bide { BIDE_GO_ON, BIDE_READY, BIDE_TIME_OVER };

@@ -63,16 +63,16 @@ static void brackets_agree_within_15_percent(void **state)
     assert_false(stats_agree(0, 0)); /* no bracket is none that agrees */
 }
 
-static void modes_are_told_from_the_fastest(void **state)
+static void modes_are_bands_of_the_bracket(void **state)
 {
-    assert_int_equal(stats_mode(55, 55), MODE_NEAR);
-    assert_int_equal(stats_mode(109, 55), MODE_NEAR);
-    assert_int_equal(stats_mode(111, 55), MODE_FAR);
-    assert_int_equal(stats_mode(290, 55), MODE_FAR);
-    /* a machine on which the cores are never near */
-    assert_int_equal(stats_mode(250, 250), MODE_FAR);
-    /* one core only: no brackets at all */
-    assert_int_equal(stats_mode(0, 0), MODE_NEAR);
+    assert_int_equal(stats_mode(55), MODE_NEAR);
+    assert_int_equal(stats_mode(119), MODE_NEAR);
+    assert_int_equal(stats_mode(121), MODE_FAR);
+    assert_int_equal(stats_mode(290), MODE_FAR);
+    /* Without two cores there is no bracket. */
+    assert_int_equal(stats_mode(0), MODE_NEAR);
+    assert_true(stats_shared(25));
+    assert_false(stats_shared(47));
 }
 
 static void only_good_samples_of_the_mode_count(void **state)
@@ -80,7 +80,7 @@ static void only_good_samples_of_the_mode_count(void **state)
     const struct stats_sample s[] = {
         {true, 10, 55}, {false, 1000, 55}, {true, 40, 280}, {true, 12, 60}, {true, 44, 280},
     };
-    struct stats_summary near = stats_of(s, 5, MODE_NEAR, 55), far = stats_of(s, 5, MODE_FAR, 55);
+    struct stats_summary near = stats_of(s, 5, MODE_NEAR), far = stats_of(s, 5, MODE_FAR);
     assert_int_equal(near.count, 2);
     assert_near(near.median, 11);
     assert_int_equal(far.count, 2);
@@ -94,13 +94,13 @@ static void comparison_is_over_common_rounds(void **state)
         {true, 10, 55}, {true, 90, 280}, {true, 20, 56}, {true, 1, 55}};
     const struct stats_sample theirs[] = {
         {true, 5, 55}, {true, 7, 55}, {true, 5, 58}, {false, 2, 55}};
-    struct stats_pair p = stats_compare(ours, theirs, 4, MODE_NEAR, 55);
+    struct stats_pair p = stats_compare(ours, theirs, 4, MODE_NEAR);
     assert_int_equal(p.ours.count, 2);
     assert_int_equal(p.theirs.count, 2);
     assert_near(p.ours.median, 15);
     assert_near(p.theirs.median, 5);
     assert_near(p.ratio, 3);
-    p = stats_compare(ours, theirs, 4, MODE_FAR, 55);
+    p = stats_compare(ours, theirs, 4, MODE_FAR);
     assert_int_equal(p.ours.count, 0);
     assert_near(p.ratio, 0);
 }
@@ -120,7 +120,7 @@ int main(void)
         cmocka_unit_test(one_outlier_moves_no_median),
         cmocka_unit_test(spread_of_a_negative_median_is_positive),
         cmocka_unit_test(brackets_agree_within_15_percent),
-        cmocka_unit_test(modes_are_told_from_the_fastest),
+        cmocka_unit_test(modes_are_bands_of_the_bracket),
         cmocka_unit_test(only_good_samples_of_the_mode_count),
         cmocka_unit_test(comparison_is_over_common_rounds),
         cmocka_unit_test(iterations_fill_the_time_and_are_never_none),
