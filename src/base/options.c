@@ -42,7 +42,7 @@ const struct option_desc option_table[OPT_COUNT] = {
     [OPT_SHM_DIR] = TEXT("PINWHEEL_SHM_DIR", "/dev/shm", "where shared segments live (a tmpfs)"),
     [OPT_SHM_PEERS] = NUMBER("PINWHEEL_SHM_PEERS", "", "256", 2, 448,
                              "peers that may send to one NIC over shared memory"),
-    [OPT_SHM_RING] = NUMBER("PINWHEEL_SHM_RING", "lines", "512", 2, 65536,
+    [OPT_SHM_RING] = NUMBER("PINWHEEL_SHM_RING", "lines", "128", 2, 65536,
                             "64-byte lines of a ring, a power of two"),
     [OPT_SHM_CELLS] = NUMBER("PINWHEEL_SHM_CELLS", "", "512", 2, 65536,
                              "packet cells of a ring once large messages flow, a power of two"),

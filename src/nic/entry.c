@@ -34,7 +34,9 @@ void handlers_release(struct handlers *h)
 static void unlink_from_list(struct le *le)
 {
     if (le->linked) {
-        match_remove(&entry_pt(le)->priority, &le->match);
+        struct pt *pt = entry_pt(le);
+        match_remove(&pt->priority, &le->match);
+        pt->recent = pt->recent == le ? NULL : pt->recent;
         le->linked = false;
     }
 }

@@ -16,6 +16,7 @@
 #define NIC_MATCH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Source wildcards of an entry. On a logical NI the rank stands in `nid`. */
@@ -66,6 +67,18 @@ void match_remove(struct match_list *list, struct match_entry *entry);
 
 /* match_first() is the oldest entry that the header matches, or NULL. */
 struct match_entry *match_first(const struct match_list *list, const struct match_header *header);
+
+/* match_is_first() tells, at little cost, that match_first() would give this entry of
+ * the list; false says nothing. Where one entry takes message after message, the
+ * processor then need not wait for a hash to know where the next one goes. */
+static inline bool match_is_first(const struct match_list *list, const struct match_entry *e,
+                                  const struct match_header *h)
+{
+    return list->group_count == 1 && e->prev == NULL && !e->picky &&
+           ((e->bits ^ h->bits) & ~e->ignore) == 0 &&
+           ((e->any & MATCH_ANY_NID) != 0 || e->nid == h->nid) &&
+           ((e->any & MATCH_ANY_PID) != 0 || e->pid == h->pid);
+}
 
 /* match_any() is some entry of the list, or NULL: for emptying it. */
 struct match_entry *match_any(struct match_list *list);

@@ -187,6 +187,7 @@ struct pt {
     unsigned users; /* messages in hand */
     struct eq_ref eq;
     struct match_list priority;
+    struct le *recent; /* the entry that matched last, while it is in the list */
 };
 
 struct ni {

@@ -93,8 +93,12 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
         c.header.nid = rx->peer->nid;
         c.header.pid = rx->peer->pid;
     }
+    if (pt->recent != NULL && match_is_first(&pt->priority, &pt->recent->match, &c.header)) {
+        return pt->recent;
+    }
     struct match_entry *e = match_first(&pt->priority, &c.header);
-    return e == NULL ? NULL : container_of(e, struct le, match);
+    pt->recent = e == NULL ? NULL : container_of(e, struct le, match);
+    return pt->recent;
 }
 
 static struct le *drop(struct rx *rx, ptl_sr_index_t reg)

@@ -81,6 +81,21 @@ static bool take_one(void *arg)
     return false;
 }
 
+/* The usual case of it: one queue. */
+struct one_wait {
+    struct eq *eq;
+    ptl_handle_eq_t handle;
+    ptl_event_t *event;
+    int rc;
+};
+
+static bool take_next(void *arg)
+{
+    struct one_wait *w = arg;
+    w->rc = w->eq->slot.handle == w->handle ? eq_take(w->eq, w->event) : PTL_ARG_INVALID;
+    return w->rc != PTL_EQ_EMPTY;
+}
+
 /* All queues must be of one interface. */
 static int check_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni **ni)
 {
@@ -114,8 +129,8 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
     if (rc != PTL_OK) {
         return rc;
     }
-    struct eq_wait w = {.handles = &eq_handle, .size = 1, .event = event};
-    return nic_look(ni->nic, take_one, &w, eq_empty(eq)) ? w.rc : PTL_EQ_EMPTY;
+    struct one_wait w = {.eq = eq, .handle = eq_handle, .event = event};
+    return nic_look(ni->nic, take_next, &w, eq_empty(eq)) ? w.rc : PTL_EQ_EMPTY;
 }
 
 int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
@@ -126,8 +141,8 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
     if (rc != PTL_OK) {
         return rc;
     }
-    struct eq_wait w = {.handles = &eq_handle, .size = 1, .event = event};
-    nic_wait(ni->nic, take_one, &w, -1);
+    struct one_wait w = {.eq = eq, .handle = eq_handle, .event = event};
+    nic_wait(ni->nic, take_next, &w, -1);
     return w.rc;
 }
 

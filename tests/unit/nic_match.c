@@ -118,6 +118,11 @@ static void agrees_with_a_plain_list(void **state)
                 .length = next_random() % 2,
             };
             assert_ptr_equal(match_first(&list, &h), model_first(&h));
+            for (int i = 0; i < count; i += 7) {
+                if (match_is_first(&list, &order[i]->entry, &h)) {
+                    assert_ptr_equal(&order[i]->entry, model_first(&h));
+                }
+            }
         }
         assert_int_equal(list.entries, count);
     }
@@ -126,6 +131,30 @@ static void agrees_with_a_plain_list(void **state)
         count--;
     }
     assert_int_equal(count, 0);
+    match_free(&list);
+}
+
+/* One mask: then the likely entry is told from all others. */
+static void the_likely_entry_is_told(void **state)
+{
+    struct match_list list = {0};
+    struct match_entry e[3] = {{.bits = 5}, {.bits = 5}, {.bits = 6}};
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(match_append(&list, &e[i]), 0);
+    }
+    struct match_header five = {.bits = 5}, six = {.bits = 6};
+    assert_true(match_is_first(&list, &e[0], &five));
+    assert_false(match_is_first(&list, &e[1], &five));
+    assert_false(match_is_first(&list, &e[0], &six));
+    assert_true(match_is_first(&list, &e[2], &six));
+    match_remove(&list, &e[0]);
+    assert_true(match_is_first(&list, &e[1], &five));
+    struct match_entry any = {.bits = 0, .ignore = ~0ull};
+    assert_int_equal(match_append(&list, &any), 0);
+    assert_false(match_is_first(&list, &e[1], &five)); /* a second mask: it must be searched */
+    match_remove(&list, &e[1]);
+    match_remove(&list, &e[2]);
+    match_remove(&list, &any);
     match_free(&list);
 }
 
@@ -142,6 +171,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_list_has_nothing),
+        cmocka_unit_test(the_likely_entry_is_told),
         cmocka_unit_test(agrees_with_a_plain_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

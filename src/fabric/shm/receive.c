@@ -152,6 +152,7 @@ static inline uint32_t next_word(struct fabric_peer *p, struct rx_channel *r)
 static inline void take_record(struct rx_channel *r, uint32_t word)
 {
     struct record *at = r->at;
+    __builtin_prefetch(at + 1); /* looked at next, and cold since the last lap */
     r->mode = record_mode(word);
     r->lines = (uint32_t)record_lines(word);
     r->status = FABRIC_OK;
