@@ -7,6 +7,7 @@
 #define PINWHEEL_COMMANDS_H
 
 int command_demo(int argc, char **argv);
+int command_goal(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_run(int argc, char **argv);
 
