@@ -118,6 +118,12 @@ void json_real(struct json *j, const char *name, double value)
     fprintf(j->to, "%.6g", value);
 }
 
+void json_verbatim(struct json *j, const char *name, const char *number)
+{
+    begin_value(j, name);
+    fputs(number, j->to);
+}
+
 void json_bool(struct json *j, const char *name, bool value)
 {
     begin_value(j, name);

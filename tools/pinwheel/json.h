@@ -27,6 +27,8 @@ void json_string(struct json *j, const char *name, const char *value);
 void json_number(struct json *j, const char *name, int64_t value);
 void json_unsigned(struct json *j, const char *name, uint64_t value);
 void json_real(struct json *j, const char *name, double value); /* 6 digits; null if not finite */
+/* json_verbatim() writes text that is a number, however long. */
+void json_verbatim(struct json *j, const char *name, const char *number);
 void json_bool(struct json *j, const char *name, bool value);
 void json_null(struct json *j, const char *name);
 

@@ -19,6 +19,7 @@ static const struct subcommand {
 } subcommands[] = {
     {"info", command_info, "what this machine offers, and the options of the library"},
     {"run", command_run, "start N processes as the ranks of one job"},
+    {"goal", command_goal, "schedules of the simulator: compile, show, generate, run"},
 #ifdef PINWHEEL_WITH_PORTALS
     {"demo", command_demo, "show ping-pong and a text scan by handlers, between two processes"},
     {"bench", command_bench, "measure Pinwheel beside the machine's limits and other libraries"},

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The events of a rank in a window; see agenda.h. */
+#include "agenda.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int grow(struct event **events, size_t *capacity)
+{
+    size_t more = *capacity > 0 ? 2 * *capacity : 64;
+    struct event *new = realloc(*events, more * sizeof(*new));
+    if (new == NULL) {
+        return -1;
+    }
+    *events = new;
+    *capacity = more;
+    return 0;
+}
+
+int agenda_grow(struct agenda *a)
+{
+    return grow(&a->heap, &a->heap_capacity);
+}
+
+int agenda_grow_list(struct agenda *a)
+{
+    if (a->begin >= a->end / 2 && a->begin > 0) {
+        memmove(a->list, a->list + a->begin, (a->end - a->begin) * sizeof(*a->list));
+        a->end -= a->begin;
+        a->begin = 0;
+        return 0;
+    }
+    return grow(&a->list, &a->list_capacity);
+}
+
+void agenda_free(struct agenda *a)
+{
+    free(a->list);
+    free(a->heap);
+    *a = (struct agenda){0};
+}
+
+/* The end of the run that begins at `begin`: events in order. */
+static size_t run_end(const struct event *e, size_t begin, size_t count)
+{
+    size_t end = begin + 1;
+    while (end < count && !event_before(&e[end], &e[end - 1])) {
+        end++;
+    }
+    return end;
+}
+
+static void merge(struct event *to, const struct event *a, size_t a_count, const struct event *b,
+                  size_t b_count)
+{
+    while (a_count > 0 && b_count > 0) {
+        if (event_before(b, a)) {
+            *to++ = *b++;
+            b_count--;
+        } else {
+            *to++ = *a++;
+            a_count--;
+        }
+    }
+    memcpy(to, a, a_count * sizeof(*a));
+    memcpy(to + a_count, b, b_count * sizeof(*b));
+}
+
+static void reverse(struct event *e, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct event other = e[i];
+        e[i] = e[count - 1 - i];
+        e[count - 1 - i] = other;
+    }
+}
+
+/* Merges runs two by two until one is left. A chain comes last event first, so
+ * turned round it may be a single run already. */
+int agenda_sort(struct agenda *a)
+{
+    struct event *from = a->list, *to = NULL;
+    reverse(from, a->end);
+    while (run_end(from, 0, a->end) < a->end) {
+        if (to == NULL && (to = malloc(a->list_capacity * sizeof(*to))) == NULL) {
+            return -1;
+        }
+        for (size_t begin = 0, end; begin < a->end; begin = end) {
+            size_t middle = run_end(from, begin, a->end);
+            end = middle < a->end ? run_end(from, middle, a->end) : middle;
+            merge(to + begin, from + begin, middle - begin, from + middle, end - middle);
+        }
+        struct event *other = from;
+        from = to;
+        to = other;
+    }
+    a->list = from;
+    free(to);
+    return 0;
+}

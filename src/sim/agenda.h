@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The events of one rank in one window, in the order of their keys: a sorted list,
+ * to which is added what comes after all in it, as nearly everything does, and a
+ * heap for the others.
+ */
+#ifndef SIM_AGENDA_H
+#define SIM_AGENDA_H
+
+#include "event.h"
+
+#include <stddef.h>
+
+/* All bytes 0: empty. */
+struct agenda {
+    struct event *list; /* sorted, from begin to end; both 0 when it is empty */
+    size_t begin, end, list_capacity;
+    struct event *heap;
+    size_t count, heap_capacity;
+};
+
+void agenda_free(struct agenda *a);
+
+/* agenda_grow() makes room for one more event in the heap, agenda_grow_list() in the
+ * list; -1 if memory is short. */
+int agenda_grow(struct agenda *a);
+int agenda_grow_list(struct agenda *a);
+
+/* agenda_sort() sorts the list after agenda_collect(); -1 if memory is short. */
+int agenda_sort(struct agenda *a);
+
+/* agenda_collect() puts an event into an agenda of which no event was taken yet. If
+ * there are more than AGENDA_INSERT in the end, agenda_sort() follows. */
+enum { AGENDA_INSERT = 8 };
+static inline int agenda_collect(struct agenda *a, const struct event *e)
+{
+    if (a->end == a->list_capacity && agenda_grow_list(a) != 0) {
+        return -1;
+    }
+    size_t i = a->end++;
+    while (i > 0 && i < AGENDA_INSERT && event_before(e, &a->list[i - 1])) {
+        a->list[i] = a->list[i - 1];
+        i--;
+    }
+    a->list[i] = *e;
+    return 0;
+}
+
+static inline int agenda_push(struct agenda *a, const struct event *e)
+{
+    if (a->end == 0 || !event_before(e, &a->list[a->end - 1])) {
+        if (a->end == a->list_capacity && agenda_grow_list(a) != 0) {
+            return -1;
+        }
+        a->list[a->end++] = *e;
+        return 0;
+    }
+    if (a->count == a->heap_capacity && agenda_grow(a) != 0) {
+        return -1;
+    }
+    size_t i = a->count++;
+    while (i > 0 && event_before(e, &a->heap[(i - 1) / 4])) {
+        a->heap[i] = a->heap[(i - 1) / 4];
+        i = (i - 1) / 4;
+    }
+    a->heap[i] = *e;
+    return 0;
+}
+
+static inline void agenda_pop_heap(struct agenda *a)
+{
+    struct event *h = a->heap;
+    const struct event *last = &h[--a->count];
+    size_t i = 0;
+    for (size_t child = 1; child < a->count; child = 4 * i + 1) {
+        size_t end = child + 4 < a->count ? child + 4 : a->count;
+        size_t least = child;
+        for (size_t c = child + 1; c < end; c++) {
+            least = event_before(&h[c], &h[least]) ? c : least;
+        }
+        if (!event_before(&h[least], last)) {
+            break;
+        }
+        h[i] = h[least];
+        i = least;
+    }
+    h[i] = *last;
+}
+
+/* agenda_pop() takes the event with the least key; false if there is none. */
+static inline bool agenda_pop(struct agenda *a, struct event *e)
+{
+    if (a->begin < a->end && (a->count == 0 || event_before(&a->list[a->begin], &a->heap[0]))) {
+        *e = a->list[a->begin++];
+        if (a->begin == a->end) {
+            a->begin = a->end = 0;
+        }
+        return true;
+    }
+    if (a->count == 0) {
+        return false;
+    }
+    *e = a->heap[0];
+    agenda_pop_heap(a);
+    return true;
+}
+
+#endif

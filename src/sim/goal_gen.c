@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What generators share: wishes, operations, the way to a file; see goal_gen.h. */
+#include "sim/goal_gen.h"
+
+#include "sim/goal_print.h"
+#include "sim/goal_random.h"
+
+#include <inttypes.h>
+
+const struct goal_wish goal_wish_default = {
+    .ranks = 16, .size = 8, .iterations = 1, .seed = 1, .segment = 4096};
+
+const struct goal_pattern *goal_pattern_find(const char *name)
+{
+    for (int i = 0; i < goal_pattern_count; i++) {
+        if (strcmp(goal_patterns[i].name, name) == 0) {
+            return &goal_patterns[i];
+        }
+    }
+    return NULL;
+}
+
+/* The largest divisor of n up to its dimensions-th root. */
+static uint32_t divisor_near_root(uint32_t n, int dimensions)
+{
+    uint32_t best = 1;
+    for (uint64_t d = 1; (dimensions == 3 ? d * d * d : d * d) <= n; d++) {
+        best = n % d == 0 ? (uint32_t)d : best;
+    }
+    return best;
+}
+
+static int complete_extent(const struct goal_pattern *p, struct goal_wish *w,
+                           struct goal_error *error)
+{
+    if (w->extent[0] == 0) {
+        w->extent[0] = p->dimensions == 1 ? w->ranks : divisor_near_root(w->ranks, p->dimensions);
+        uint32_t rest = w->ranks / w->extent[0];
+        w->extent[1] = p->dimensions == 3 ? divisor_near_root(rest, 2) : rest;
+        w->extent[2] = rest / w->extent[1];
+        if (p->dimensions == 1) {
+            w->extent[1] = w->extent[2] = 1;
+        }
+        return 0;
+    }
+    unsigned __int128 product = 1;
+    int given = 0;
+    for (int i = 0; i < 3; i++) {
+        given += w->extent[i] != 0;
+        w->extent[i] = w->extent[i] != 0 ? w->extent[i] : 1;
+        product *= w->extent[i];
+    }
+    if (given != p->dimensions || product != w->ranks) {
+        return goal_fail(error,
+                         "%s has %d dimensions whose extents multiply to the %u ranks, "
+                         "not %ux%ux%u",
+                         p->name, p->dimensions, w->ranks, w->extent[0], w->extent[1],
+                         w->extent[2]);
+    }
+    return 0;
+}
+
+int goal_wish_check(const struct goal_pattern *p, struct goal_wish *w, struct goal_error *error)
+{
+    if (w->ranks == 0 || w->ranks == GOAL_ANY) {
+        return goal_fail(error, "%u ranks: there are from 1 to %u", w->ranks, GOAL_ANY - 1);
+    }
+    if (w->root >= w->ranks) {
+        return goal_fail(error, "root %u does not exist: ranks are 0 to %u", w->root, w->ranks - 1);
+    }
+    if ((p->uses & GOAL_USES_SEGMENT) != 0 && w->segment == 0) {
+        return goal_fail(error, "segments of 0 bytes never end");
+    }
+    return p->dimensions > 0 ? complete_extent(p, w, error) : 0;
+}
+
+/* ---- Operations ---- */
+
+static uint32_t wait_for(struct goal_maker *m, uint32_t node, uint32_t after)
+{
+    if (after != GOAL_NONE) {
+        goal_requires(m->builder, node, after);
+    }
+    return node;
+}
+
+struct goal_sent goal_make_send(struct goal_maker *m, uint32_t to, uint64_t size, uint32_t tag,
+                                uint32_t after)
+{
+    const struct goal_wish *w = m->wish;
+    struct goal_sent s = {.first = GOAL_NONE};
+    if (w->random_calc > 0) {
+        uint64_t bits = goal_random(w->seed ^ goal_mix(m->rank), m->draws++);
+        s.first = after = goal_make_calc(m, goal_scale(bits, w->random_calc), after);
+    }
+    s.send = wait_for(m, goal_add(m->builder, GOAL_SEND, size, to, tag, 0, 0), after);
+    s.first = s.first != GOAL_NONE ? s.first : s.send;
+    return s;
+}
+
+uint32_t goal_make_recv(struct goal_maker *m, uint32_t from, uint64_t size, uint32_t tag,
+                        uint32_t after)
+{
+    return wait_for(m, goal_add(m->builder, GOAL_RECV, size, from, tag, 0, 0), after);
+}
+
+uint32_t goal_make_calc(struct goal_maker *m, uint64_t time, uint32_t after)
+{
+    return wait_for(m, goal_add(m->builder, GOAL_CALC, time, 0, 0, 0, 0), after);
+}
+
+/* ---- Files ---- */
+
+static void make_rank(const struct goal_pattern *p, const struct goal_wish *w,
+                      struct goal_builder *b, uint32_t rank)
+{
+    struct goal_maker m = {.wish = w, .builder = b, .rank = rank};
+    p->make(&m);
+}
+
+int goal_generate(const struct goal_pattern *p, const struct goal_wish *w, int fd,
+                  struct goal_error *error)
+{
+    struct goal_writer writer;
+    struct goal_builder builder = {0};
+    struct goal_error ignored;
+    if (goal_writer_open(&writer, fd, w->ranks, error) != 0) {
+        return -1;
+    }
+    int rc = 0;
+    for (uint32_t rank = 0; rank < w->ranks && rc == 0; rank++) {
+        make_rank(p, w, &builder, rank);
+        rc = goal_writer_rank(&writer, &builder, error);
+    }
+    if (goal_writer_close(&writer, rc == 0 ? error : &ignored) != 0) {
+        rc = -1;
+    }
+    goal_builder_free(&builder);
+    return rc;
+}
+
+int goal_generate_text(const struct goal_pattern *p, const struct goal_wish *w,
+                       struct goal_stream *out, struct goal_error *error)
+{
+    struct goal_printer printer = {.out = out};
+    struct goal_builder builder = {0};
+    struct goal_rank r;
+    int rc = 0;
+    goal_print_head(&printer, w->ranks);
+    for (uint32_t rank = 0; rank < w->ranks && rc == 0 && out->failed == 0; rank++) {
+        make_rank(p, w, &builder, rank);
+        if (goal_lay_out(&builder, &r) != 0 ||
+            goal_print_rank(&printer, rank, &r, builder.done.count + builder.start.count) != 0) {
+            rc = goal_fail(error, "rank %u does not fit memory: %" PRIu64 " operations", rank,
+                           builder.count);
+        }
+        goal_builder_clear(&builder);
+    }
+    goal_builder_free(&builder);
+    goal_printer_free(&printer);
+    return rc;
+}

@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The side file of a compiled schedule: labels and lines of its operations.
+ *
+ *     0   "GOALLBL1"
+ *     8   u64 length of the binary, u64 hash of the binary
+ *     24  u32 ranks, u32 length of the source's name, the name
+ *         u64 start[ranks + 1]      where the part of each rank begins, and the last ends
+ *         the part of a rank:
+ *             for each operation { u64 line, u32 end of its label }
+ *             labels, one after the other
+ *
+ * A label begins where the one before it ends; an empty one is none. The hash
+ * makes sure that lines of an older compilation are not taken for this one's.
+ * Nothing here is trusted: each look-up checks what it follows.
+ */
+#include "sim/goal_read.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char magic[8] = "GOALLBL1";
+
+struct head {
+    char magic[8];
+    uint64_t bin_length;
+    uint64_t bin_hash;
+    uint32_t ranks;
+    uint32_t source_length;
+} __attribute__((packed));
+_Static_assert(sizeof(struct head) == 32, "layout of the side file");
+
+struct entry {
+    uint64_t line;
+    uint32_t label_end;
+} __attribute__((packed));
+_Static_assert(sizeof(struct entry) == 12, "layout of the side file");
+
+typedef uint64_t side_u64 __attribute__((aligned(1)));
+
+struct goal_side {
+    void *map;
+    size_t length;
+    const uint8_t *bytes;
+    const side_u64 *starts;
+    uint32_t ranks;
+    char *source;
+};
+
+/* Words are mixed as splitmix64 mixes its state (see goal_random.h). */
+static uint64_t hash_bytes(const uint8_t *bytes, size_t length)
+{
+    uint64_t h = length, word;
+    for (; length >= 8; bytes += 8, length -= 8) {
+        memcpy(&word, bytes, 8);
+        h = (h ^ word) * 0xbf58476d1ce4e5b9u;
+        h ^= h >> 31;
+    }
+    word = 0;
+    memcpy(&word, bytes, length);
+    h = (h ^ word) * 0x94d049bb133111ebu;
+    return h ^ (h >> 31);
+}
+
+/* ---- Writing ---- */
+
+static int side_failed(struct goal_error *error, int code)
+{
+    return goal_fail(error, "cannot write the side file of labels: %s", strerror(code));
+}
+
+int goal_side_open(struct goal_side_writer *w, int fd, const char *source, uint32_t ranks,
+                   struct goal_error *error)
+{
+    uint32_t length = (uint32_t)strnlen(source, 65536);
+    struct head h = {.ranks = ranks, .source_length = length};
+    uint64_t table = sizeof(h) + length;
+    *w = (struct goal_side_writer){.fd = fd, .ranks = ranks};
+    w->end = table + 8 * ((uint64_t)ranks + 1);
+    if (pwrite(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
+        pwrite(fd, source, length, sizeof(h)) != (ssize_t)length) {
+        return side_failed(error, errno);
+    }
+    if (goal_stream_open(&w->table, fd, table) != 0 ||
+        goal_stream_open(&w->data, fd, w->end) != 0) {
+        goal_side_discard(w);
+        return side_failed(error, ENOMEM);
+    }
+    goal_stream_put(&w->table, &w->end, 8);
+    return 0;
+}
+
+int goal_side_rank(struct goal_side_writer *w, const struct goal_origin *origins, uint32_t count,
+                   struct goal_error *error)
+{
+    uint64_t labels = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        labels += origins[i].label_length;
+        struct entry e = {.line = origins[i].line, .label_end = (uint32_t)labels};
+        goal_stream_put(&w->data, &e, sizeof(e));
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        goal_stream_put(&w->data, origins[i].label, origins[i].label_length);
+    }
+    w->end += sizeof(struct entry) * (uint64_t)count + labels;
+    goal_stream_put(&w->table, &w->end, 8);
+    if (labels > UINT32_MAX) {
+        return goal_fail(error,
+                         "the labels of one rank take %llu bytes; the side file has room "
+                         "for 4294967295 of them",
+                         (unsigned long long)labels);
+    }
+    int failed = w->data.failed != 0 ? w->data.failed : w->table.failed;
+    return failed == 0 ? 0 : side_failed(error, failed);
+}
+
+int goal_side_finish(struct goal_side_writer *w, int bin_fd, struct goal_error *error)
+{
+    struct stat st;
+    int table = goal_stream_close(&w->table), data = goal_stream_close(&w->data);
+    if (table != 0 || data != 0) {
+        return side_failed(error, table != 0 ? -table : -data);
+    }
+    if (fstat(bin_fd, &st) != 0) {
+        return side_failed(error, errno);
+    }
+    void *map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, bin_fd, 0);
+    if (map == MAP_FAILED) {
+        return goal_fail(error, "cannot map the schedule for its hash: %s", strerror(errno));
+    }
+    struct head h = {.bin_length = (uint64_t)st.st_size,
+                     .bin_hash = hash_bytes(map, (size_t)st.st_size)};
+    memcpy(h.magic, magic, sizeof(magic));
+    munmap(map, (size_t)st.st_size);
+    if (pwrite(w->fd, &h, offsetof(struct head, ranks), 0) != offsetof(struct head, ranks)) {
+        return side_failed(error, errno);
+    }
+    return 0;
+}
+
+void goal_side_discard(struct goal_side_writer *w)
+{
+    goal_stream_close(&w->table);
+    goal_stream_close(&w->data);
+}
+
+char *goal_side_path(const char *path)
+{
+    char *side;
+    return asprintf(&side, "%s.labels", path) < 0 ? NULL : side;
+}
+
+/* ---- Reading ---- */
+
+static bool check_head(struct goal_side *side, const struct goal *g)
+{
+    struct head h;
+    if (side->length < sizeof(h)) {
+        return false;
+    }
+    memcpy(&h, side->bytes, sizeof(h));
+    uint64_t table = sizeof(h) + (uint64_t)h.source_length;
+    if (memcmp(h.magic, magic, sizeof(magic)) != 0 || h.bin_length != g->map_length ||
+        h.ranks != g->ranks || table + 8 * ((uint64_t)h.ranks + 1) > side->length ||
+        h.bin_hash != hash_bytes(g->base - 8, g->map_length)) {
+        return false;
+    }
+    side->ranks = h.ranks;
+    side->starts = (const side_u64 *)(side->bytes + table);
+    side->source = strndup((const char *)side->bytes + sizeof(h), h.source_length);
+    return side->source != NULL;
+}
+
+struct goal_side *goal_side_load(const struct goal *g, const char *path, int fd)
+{
+    struct stat st;
+    struct goal_side *side = calloc(1, sizeof(*side));
+    int opened = fd < 0 ? open(path, O_RDONLY | O_CLOEXEC) : fd;
+    if (side != NULL && opened >= 0 && fstat(opened, &st) == 0 && S_ISREG(st.st_mode) &&
+        st.st_size > 0) {
+        side->length = (size_t)st.st_size;
+        side->map = mmap(NULL, side->length, PROT_READ, MAP_PRIVATE, opened, 0);
+        side->map = side->map == MAP_FAILED ? NULL : side->map;
+        side->bytes = side->map;
+    }
+    if (opened >= 0 && opened != fd) {
+        close(opened);
+    }
+    if (side == NULL || side->map == NULL || !check_head(side, g)) {
+        goal_side_free(side);
+        return NULL;
+    }
+    return side;
+}
+
+bool goal_side_find(const struct goal_side *side, const struct goal *g, uint32_t rank,
+                    uint32_t node, struct goal_place *place)
+{
+    uint64_t count = rank < g->ranks ? goal_rank(g, rank).node_count : 0;
+    uint64_t begin = side->starts[rank < g->ranks ? rank : 0];
+    uint64_t end = side->starts[rank < g->ranks ? rank + 1 : 0];
+    if (node >= count || end > side->length || begin > end ||
+        sizeof(struct entry) * count > end - begin) {
+        return false;
+    }
+    const struct entry *entries = (const struct entry *)(side->bytes + begin);
+    const char *labels = (const char *)(entries + count);
+    uint64_t room = end - begin - sizeof(struct entry) * count;
+    uint32_t first = node > 0 ? entries[node - 1].label_end : 0;
+    uint32_t last = entries[node].label_end;
+    if (first > last || last > room) {
+        return false;
+    }
+    *place = (struct goal_place){.file = side->source,
+                                 .line = entries[node].line,
+                                 .label = labels + first,
+                                 .label_length = last - first};
+    return true;
+}
+
+void goal_side_free(struct goal_side *side)
+{
+    if (side == NULL) {
+        return;
+    }
+    if (side->map != NULL) {
+        munmap(side->map, side->length);
+    }
+    free(side->source);
+    free(side);
+}

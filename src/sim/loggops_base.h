@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What every event of the pinwheel model does: take clocks, add times, make other
+ * events, park itself, complete operations. Inline, for it is done a few times in
+ * 40 nanoseconds; what is rare is in loggops_base.c.
+ */
+#ifndef SIM_LOGGOPS_BASE_H
+#define SIM_LOGGOPS_BASE_H
+
+#include "loggops.h"
+
+/* loggops_overflow() notes that a time of an operation would be too late, and gives
+ * the latest time. */
+uint64_t loggops_overflow(struct worker *w, uint32_t rank, uint32_t op);
+
+/* loggops_put_out() keeps an event for another worker. */
+void loggops_put_out(struct worker *w, struct outbox *o, const struct event *e);
+
+/* loggops_compute_charges() fills in worker.charges. */
+void loggops_compute_charges(struct worker *w, uint64_t bytes);
+
+/* loggops_resolve() tells the operations in `count` entries of a rank's list of
+ * successors, from `first` on, that one that they wait for happens at `time`. */
+void loggops_resolve(struct worker *w, struct rank *r, uint32_t rank, uint32_t first,
+                     uint32_t count, uint64_t time);
+
+/* loggops_claim() starts a claim, or lets it wait. loggops_free() starts what waits,
+ * as far as it can. */
+void loggops_claim(struct worker *w, struct rank *r, const struct event *e);
+void loggops_free(struct worker *w, struct rank *r, const struct event *e);
+
+static inline uint64_t later(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* A time and a duration of at most 2^63. */
+static inline uint64_t add(struct worker *w, const struct event *e, uint64_t time, uint64_t more)
+{
+    uint64_t sum = time + more;
+    return sum <= LOGGOPS_LAST ? sum : loggops_overflow(w, e->rank, e->op);
+}
+
+static inline void emit(struct worker *w, const struct event *e)
+{
+    uint64_t slot = wheel_slot(&w->wheel, e->time);
+    if (slot <= w->last_slot) {
+        if (agenda_push(&w->agenda, e) != 0) {
+            w->short_of_memory = true;
+        }
+        return;
+    }
+    struct event *to = wheel_place(&w->wheel, slot);
+    if (to == NULL) {
+        w->short_of_memory = true;
+        return;
+    }
+    *to = *e;
+}
+
+/* An event at whatever rank. */
+static inline void send_out(struct worker *w, const struct event *e)
+{
+    uint32_t owner = w->s->workers > 1 ? e->rank / w->s->ranks_per_worker : 0;
+    if (owner == w->number) {
+        emit(w, e);
+    } else {
+        loggops_put_out(w, &w->outbox[owner], e);
+    }
+}
+
+static inline uint32_t park(struct worker *w, const struct event *e)
+{
+    uint32_t i = w->parked_free;
+    if (i != 0) {
+        w->parked_free = w->parked[i - 1].rank;
+    } else {
+        i = ++w->parked_used;
+    }
+    w->parked[i - 1] = *e;
+    return i;
+}
+
+static inline void unpark(struct worker *w, uint32_t i)
+{
+    w->parked[i - 1].rank = w->parked_free;
+    w->parked_free = i;
+}
+
+static inline const struct charges *charges_of(struct worker *w, uint64_t size)
+{
+    if (w->charges.size != size) {
+        loggops_compute_charges(w, size);
+    }
+    return &w->charges;
+}
+
+/* Bytes of a message: 1 where the schedule says 0. */
+static inline uint64_t bytes_of(const struct goal_node *send)
+{
+    return send->size > 0 ? send->size : 1;
+}
+
+static inline uint32_t short_size(uint64_t bytes)
+{
+    return bytes < EVENT_LARGE ? (uint32_t)bytes : EVENT_LARGE;
+}
+
+static inline uint64_t *next_o(struct rank *r, uint32_t cpu)
+{
+    return &r->clocks[cpu];
+}
+
+static inline uint64_t *next_gs(struct worker *w, struct rank *r, uint32_t nic)
+{
+    return &r->clocks[w->s->cpus + nic];
+}
+
+static inline uint64_t *next_gr(struct worker *w, struct rank *r, uint32_t nic)
+{
+    return &r->clocks[w->s->cpus + w->s->nics + nic];
+}
+
+/* What a rank has beside its one line. */
+static inline struct lists *lists_of(struct worker *w, struct rank *r, uint32_t rank)
+{
+    r->has_lists = true;
+    return &w->s->lists[rank];
+}
+
+static inline void start(struct worker *w, struct rank *r, const struct event *e,
+                         const struct goal_node *n)
+{
+    if (n->start_count > 0) {
+        loggops_resolve(w, r, e->rank, n->start_first, n->start_count, e->time);
+    }
+}
+
+/* An operation will complete at `time`. A rank's finish time is found at the end, as
+ * the latest next_o: all completions are one, but those of data. */
+static inline void complete(struct worker *w, struct rank *r, const struct event *e,
+                            const struct goal_node *n, uint64_t time)
+{
+    w->completed++;
+    if (n->done_count > 0) {
+        loggops_resolve(w, r, e->rank, n->done_first, n->done_count, time);
+    }
+}
+
+/* A TAKE has in `number` what it needs to know of its recv: the cpu, and whether
+ * something waits for it. So the node is touched again only then. */
+enum { TAKE_CPU = 255, TAKE_SUCCESSORS = 256 };
+
+#endif

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One window of a worker: its events are chained by rank, then each rank is
+ * simulated alone.
+ *
+ * The ranks of a window are known beforehand, so what each will touch is fetched
+ * while others are simulated, in steps that each need what the one before has
+ * fetched: the rank; where it has its recvs; the one that it is likely to meet; that
+ * operation; what waits for it; that operation. A wrong guess costs a little time and nothing else.
+ */
+#include "loggops.h"
+
+/* GCC 12 takes a function that only fetches for one without effect and drops its
+ * calls, unless it must inline them. */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* Ranks from one step of fetching to the next, and events while they are chained. */
+enum { AHEAD = 6, EVENTS_AHEAD = 4, STEPS = 4, CHAIN_AHEAD = 12, TRIED = 8 };
+
+/* The operations that the ranks to come are likely to be about. */
+struct likely {
+    const struct goal_node *nodes[AHEAD * STEPS];
+};
+
+/* Chains events of the window by rank; `count` ranks have some so far. */
+static uint32_t chain(struct worker *w, uint32_t block, uint32_t count)
+{
+    for (; block != WHEEL_NONE; block = w->wheel.blocks[block].next) {
+        uint32_t begin = block * WHEEL_BLOCK, end = begin + w->wheel.blocks[block].fill;
+        for (uint32_t i = begin; i < end; i++) {
+            struct event *e = &w->wheel.events[i];
+            struct rank *r = loggops_rank(w->s, e->rank);
+            if (i + CHAIN_AHEAD < end) {
+                __builtin_prefetch(loggops_rank(w->s, e[CHAIN_AHEAD].rank), 1);
+            }
+            if (r->chain == 0) {
+                w->active[count++] = e->rank;
+            }
+            e->rank = r->chain;
+            r->chain = i + 1;
+        }
+    }
+    return count;
+}
+
+static ALWAYS_INLINE void fetch_node(const struct goal_node *n)
+{
+    __builtin_prefetch(n);
+    __builtin_prefetch((const char *)n + sizeof(*n) - 1);
+}
+
+static ALWAYS_INLINE const goal_u32 *next_root(const struct rank *r)
+{
+    return (const goal_u32 *)r->nodes - r->roots.count + r->roots.next;
+}
+
+/* ---- Fetching ---- */
+
+/* What a FREE starts is likely to be the first claim of the first queue. */
+static ALWAYS_INLINE uint32_t fetch_claim(const struct worker *w, uint32_t rank,
+                                          enum match_step step)
+{
+    const struct waits *waits = w->s->lists[rank].waits;
+    if (step == MATCH_FETCH_SLOT) {
+        __builtin_prefetch(waits);
+        return MATCH_NONE;
+    }
+    uint32_t head = waits->queue[0].head;
+    if (head == 0) {
+        return MATCH_NONE;
+    }
+    if (step == MATCH_FETCH_ENTRY) {
+        __builtin_prefetch(&w->parked[head - 1]);
+        return MATCH_NONE;
+    }
+    return w->parked[head - 1].op;
+}
+
+/* One step towards the operation that an event is about: its number, at the last
+ * step, or MATCH_NONE. */
+static ALWAYS_INLINE uint32_t fetch_event(const struct worker *w, uint32_t rank,
+                                          const struct event *e, enum match_step step)
+{
+    const struct rank *r = loggops_rank(w->s, rank);
+    if (e->kind == EVENT_FREE) {
+        return fetch_claim(w, rank, step);
+    }
+    if (e->kind != EVENT_ARRIVE || e->arrival != ARRIVE_MESSAGE) {
+        return step < MATCH_FETCH_REF ? MATCH_NONE : e->kind == EVENT_ARRIVE ? e->tag : e->op;
+    }
+    if (r->roots.next < r->roots.count) {
+        return step < MATCH_FETCH_REF ? MATCH_NONE : *next_root(r);
+    }
+    return r->has_lists ? match_fetch(&w->s->lists[rank].posted, &w->pool, e->source, e->tag, step)
+                        : MATCH_NONE;
+}
+
+/* A step for the first events of a rank. The last gives the operation that is
+ * likely to be the first, or NULL. */
+static ALWAYS_INLINE const struct goal_node *fetch_rank(const struct worker *w, uint32_t rank,
+                                                        enum match_step step)
+{
+    const struct rank *r = loggops_rank(w->s, rank);
+    const struct goal_node *first = NULL;
+    uint32_t tried = 0;
+    for (uint32_t i = r->chain; i != 0 && tried < TRIED; tried++) {
+        const struct event *e = &w->wheel.events[i - 1];
+        uint32_t op = fetch_event(w, rank, e, step);
+        if (op != MATCH_NONE) {
+            first = &r->nodes[op];
+            fetch_node(first);
+        }
+        i = e->rank;
+    }
+    return first;
+}
+
+static ALWAYS_INLINE void fetch_lists(const struct worker *w, uint32_t rank)
+{
+    const struct rank *r = loggops_rank(w->s, rank);
+    if (r->roots.next < r->roots.count) {
+        __builtin_prefetch(next_root(r));
+    }
+    if (r->has_lists) {
+        __builtin_prefetch(&w->s->lists[rank]);
+    }
+}
+
+static ALWAYS_INLINE void fetch_successors(const struct rank *r, const struct goal_node *n,
+                                           bool nodes)
+{
+    const goal_u32 *list = (const goal_u32 *)(r->nodes + r->node_count) + n->done_first;
+    if (!nodes) {
+        __builtin_prefetch(list);
+    } else if (n->done_count > 0) {
+        fetch_node(&r->nodes[*list]);
+    }
+}
+
+/* The steps for the ranks that come after the i-th of `count`. */
+static ALWAYS_INLINE void fetch_ahead(const struct worker *w, struct likely *likely, uint32_t i,
+                                      uint32_t count)
+{
+    const struct loggops *s = w->s;
+    const uint32_t *active = w->active + i;
+    uint32_t left = count - i;
+    if (left > 7 * AHEAD) {
+        __builtin_prefetch(loggops_rank(s, active[7 * AHEAD]));
+    }
+    if (left > 6 * AHEAD) {
+        fetch_lists(w, active[6 * AHEAD]);
+    }
+    if (left > 5 * AHEAD) {
+        fetch_rank(w, active[5 * AHEAD], MATCH_FETCH_SLOT);
+    }
+    if (left > 4 * AHEAD) {
+        fetch_rank(w, active[4 * AHEAD], MATCH_FETCH_ENTRY);
+    }
+    if (left > 3 * AHEAD) {
+        likely->nodes[(i + 3 * AHEAD) % (AHEAD * STEPS)] =
+            fetch_rank(w, active[3 * AHEAD], MATCH_FETCH_REF);
+    }
+    if (left > 2 * AHEAD) {
+        const struct goal_node *n = likely->nodes[(i + 2 * AHEAD) % (AHEAD * STEPS)];
+        if (n != NULL) {
+            fetch_successors(loggops_rank(s, active[2 * AHEAD]), n, false);
+        }
+    }
+    if (left > AHEAD) {
+        const struct goal_node *n = likely->nodes[(i + AHEAD) % (AHEAD * STEPS)];
+        if (n != NULL) {
+            fetch_successors(loggops_rank(s, active[AHEAD]), n, true);
+        }
+    }
+}
+
+/* A recv that will be posted looks for a message. */
+static ALWAYS_INLINE void fetch_post(const struct worker *w, const struct event *e,
+                                     enum match_step step)
+{
+    const struct rank *r = loggops_rank(w->s, e->rank);
+    const struct goal_node *n = &r->nodes[e->op];
+    if (r->has_lists) {
+        const struct match_side *arrived = &w->s->lists[e->rank].arrived;
+        uint32_t ref = match_fetch(arrived, &w->pool, n->peer, n->tag, step);
+        __builtin_prefetch(&w->parked[ref != MATCH_NONE ? ref - 1 : 0]);
+    }
+}
+
+/* The same within a rank that has many events. */
+static ALWAYS_INLINE void fetch_within(const struct worker *w)
+{
+    const struct agenda *a = &w->agenda;
+    for (enum match_step step = MATCH_FETCH_SLOT; step <= MATCH_FETCH_REF; step++) {
+        const struct event *e = &a->list[a->begin + (size_t)(3 - step) * EVENTS_AHEAD];
+        if (e->kind == EVENT_POST) {
+            fetch_post(w, e, step);
+            continue;
+        }
+        uint32_t op = fetch_event(w, e->rank, e, step);
+        if (op != MATCH_NONE) {
+            fetch_node(&loggops_rank(w->s, e->rank)->nodes[op]);
+        }
+    }
+}
+
+/* ---- Running ---- */
+
+static void run_agenda(struct worker *w)
+{
+    struct event e;
+    while (agenda_pop(&w->agenda, &e)) {
+        if (w->agenda.end - w->agenda.begin > 3 * EVENTS_AHEAD) {
+            fetch_within(w);
+        }
+        loggops_handle(w, &e);
+    }
+}
+
+/* Puts the events of a rank into the agenda, in order. */
+static void collect(struct worker *w, uint32_t rank)
+{
+    struct rank *r = loggops_rank(w->s, rank);
+    uint32_t next;
+    for (uint32_t i = r->chain; i != 0; i = next) {
+        struct event *e = &w->wheel.events[i - 1];
+        next = e->rank;
+        e->rank = rank;
+        if (agenda_collect(&w->agenda, e) != 0) {
+            w->short_of_memory = true;
+        }
+    }
+    r->chain = 0;
+    if (w->agenda.end > AGENDA_INSERT && agenda_sort(&w->agenda) != 0) {
+        w->short_of_memory = true;
+    }
+}
+
+/* Blocks of events of a window, one chain a slot. */
+struct taken {
+    uint32_t first[LOGGOPS_SLOTS], last[LOGGOPS_SLOTS];
+    int slots;
+};
+
+static void release(struct worker *w, struct taken *t)
+{
+    for (int i = 0; i < t->slots; i++) {
+        wheel_release(&w->wheel, t->first[i], t->last[i]);
+    }
+    t->slots = 0;
+}
+
+void loggops_window(struct worker *w, uint64_t slot)
+{
+    struct taken t = {.slots = 0};
+    uint32_t count = 0;
+    w->last_slot = slot + w->s->slots - 1;
+    for (; wheel_next(&w->wheel, &slot) && slot <= w->last_slot; t.slots++) {
+        if (wheel_advance(&w->wheel, slot, &t.first[t.slots], &t.last[t.slots]) != 0) {
+            w->short_of_memory = true;
+            return;
+        }
+        count = chain(w, t.first[t.slots], count);
+    }
+    struct likely likely = {{NULL}};
+    for (uint32_t i = 0; i < count; i++) {
+        fetch_ahead(w, &likely, i, count);
+        collect(w, w->active[i]);
+        if (i + 1 == count) {
+            release(w, &t); /* new events can use them while they are in the cache */
+        }
+        run_agenda(w);
+    }
+}
+
+void loggops_begin_all(struct worker *w)
+{
+    bool one_window = w->s->o + w->s->L == 0;
+    w->last_slot = w->s->slots - 1;
+    for (uint32_t rank = w->first_rank; rank < w->end_rank; rank++) {
+        loggops_begin(w, rank);
+        if (!one_window) {
+            run_agenda(w);
+        }
+    }
+    run_agenda(w);
+}

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Why a schedule cannot finish; see stuck.h. */
+#include "stuck.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What became of an operation. */
+enum fate {
+    NEVER_READY, /* waits for an operation of its own rank */
+    DONE,
+    LEFT_RECV, /* started: waits for the other end */
+    LEFT_SEND,
+};
+
+enum { LISTED = 8 };
+/* Operations looked at before the search for reasons ends. */
+#define PATIENCE (UINT64_C(1) << 30)
+#define NOWHERE UINT64_MAX
+
+struct stuck {
+    const struct goal *g;
+    struct goal *places; /* the same, to look up labels */
+    const struct sim_output *out;
+    FILE *to;
+    uint64_t *first;  /* by rank: number of its first operation among all */
+    uint8_t *fate;    /* by operation */
+    uint32_t *walked; /* by operation: the walk that came by, or 0 */
+    uint64_t unfinished;
+    uint64_t looked_at;
+};
+
+/* ---- Who is left ---- */
+
+/* An operation that ended, or began, frees what waits for it. */
+static void release(const struct goal_rank *r, uint32_t first, uint32_t count, uint32_t *met,
+                    uint32_t *ready, uint32_t *ready_count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t op = r->successors[first + i];
+        if (++met[op] == r->nodes[op].depends) {
+            ready[(*ready_count)++] = op;
+        }
+    }
+}
+
+/* Replays the dependencies of a rank: what is left stays, all else is done. */
+static void replay(struct stuck *s, uint32_t rank, uint32_t *met, uint32_t *ready)
+{
+    struct goal_rank r = goal_rank(s->g, rank);
+    uint8_t *fate = s->fate + s->first[rank];
+    uint32_t count = r.root_count;
+    memset(met, 0, r.node_count * sizeof(*met));
+    for (uint32_t i = 0; i < count; i++) {
+        ready[i] = r.roots[i];
+    }
+    s->unfinished += r.node_count;
+    while (count > 0) {
+        uint32_t op = ready[--count];
+        const struct goal_node *n = &r.nodes[op];
+        release(&r, n->start_first, n->start_count, met, ready, &count);
+        if (fate[op] == NEVER_READY) {
+            fate[op] = DONE;
+            s->unfinished--;
+            release(&r, n->done_first, n->done_count, met, ready, &count);
+        }
+    }
+}
+
+static int find_fates(struct stuck *s)
+{
+    uint32_t *met = malloc(((size_t)s->g->most_nodes + 1) * sizeof(*met));
+    uint32_t *ready = malloc(((size_t)s->g->most_nodes + 1) * sizeof(*ready));
+    if (met == NULL || ready == NULL) {
+        free(met);
+        free(ready);
+        return -1;
+    }
+    uint64_t first = 0;
+    for (uint32_t rank = 0; rank < s->g->ranks; rank++) {
+        s->first[rank] = first;
+        first += goal_rank(s->g, rank).node_count;
+    }
+    for (size_t i = 0; i < s->out->left_count; i++) {
+        const struct sim_left *l = &s->out->left[i];
+        if (l->kind != SIM_LEFT_MESSAGE) {
+            s->fate[s->first[l->rank] + l->node] = l->kind == SIM_LEFT_RECV ? LEFT_RECV : LEFT_SEND;
+        }
+    }
+    for (uint32_t rank = 0; rank < s->g->ranks; rank++) {
+        replay(s, rank, met, ready);
+    }
+    free(met);
+    free(ready);
+    return 0;
+}
+
+/* ---- Words ---- */
+
+static void print_rank_or_any(FILE *to, const char *word, uint32_t rank)
+{
+    if (rank == GOAL_ANY) {
+        fprintf(to, " %s any rank", word);
+    } else {
+        fprintf(to, " %s rank %" PRIu32, word, rank);
+    }
+}
+
+void stuck_print_operation(struct goal *g, uint32_t rank, uint32_t op, FILE *to)
+{
+    static const char *const names[] = {
+        [GOAL_SEND] = "send", [GOAL_RECV] = "recv", [GOAL_CALC] = "calc"};
+    struct goal_rank r = goal_rank(g, rank);
+    const struct goal_node *n = &r.nodes[op];
+    struct goal_place place;
+    fprintf(to, "rank %" PRIu32 ", operation %" PRIu32, rank, op);
+    if (goal_locate(g, rank, op, &place)) {
+        fprintf(to, " (%.*s%sline %" PRIu64 " of %s)", (int)place.label_length, place.label,
+                place.label_length > 0 ? ", " : "", place.line, place.file);
+    }
+    fprintf(to, ": %s of %" PRIu64, names[n->type], n->size);
+    if (n->type == GOAL_CALC) {
+        return;
+    }
+    fprintf(to, " bytes");
+    print_rank_or_any(to, n->type == GOAL_SEND ? "to" : "from", n->peer);
+    if (n->tag == GOAL_ANY) {
+        fprintf(to, ", any tag");
+    } else {
+        fprintf(to, ", tag %" PRIu32, n->tag);
+    }
+}
+
+static void print_operation(struct stuck *s, uint32_t rank, uint32_t op)
+{
+    stuck_print_operation(s->places, rank, op, s->to);
+}
+
+/* ---- What an operation waits for ---- */
+
+/* The rank of an operation, by its number among all. */
+static uint32_t rank_of(const struct stuck *s, uint64_t number)
+{
+    uint32_t low = 0, high = s->g->ranks - 1;
+    while (low < high) {
+        uint32_t middle = low + (high - low + 1) / 2;
+        if (s->first[middle] <= number) {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    return low;
+}
+
+static bool names(const goal_u32 *list, uint32_t count, uint32_t op)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        if (list[i] == op) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first unfinished operation of its rank that `op` requires. */
+static uint64_t before(struct stuck *s, uint32_t rank, uint32_t op)
+{
+    struct goal_rank r = goal_rank(s->g, rank);
+    s->looked_at += r.node_count;
+    for (uint32_t i = 0; i < r.node_count; i++) {
+        const struct goal_node *n = &r.nodes[i];
+        enum fate fate = s->fate[s->first[rank] + i];
+        if ((fate != DONE && names(goal_done(&r, n), n->done_count, op)) ||
+            (fate == NEVER_READY && names(goal_start(&r, n), n->start_count, op))) {
+            return s->first[rank] + i;
+        }
+    }
+    return NOWHERE;
+}
+
+static bool fit(uint32_t a, uint32_t b)
+{
+    return a == b || a == GOAL_ANY || b == GOAL_ANY;
+}
+
+/* An operation of `at` that would serve as partner and has not become ready. */
+static uint64_t partner_at(struct stuck *s, uint32_t at, uint32_t rank, const struct goal_node *n)
+{
+    struct goal_rank r = goal_rank(s->g, at);
+    s->looked_at += r.node_count;
+    enum goal_type type = n->type == GOAL_RECV ? GOAL_SEND : GOAL_RECV;
+    for (uint32_t i = 0; i < r.node_count; i++) {
+        const struct goal_node *p = &r.nodes[i];
+        if (s->fate[s->first[at] + i] == NEVER_READY && p->type == type && fit(p->peer, rank) &&
+            fit(p->tag, n->tag)) {
+            return s->first[at] + i;
+        }
+    }
+    return NOWHERE;
+}
+
+static uint64_t partner(struct stuck *s, uint32_t rank, const struct goal_node *n)
+{
+    if (n->peer != GOAL_ANY) {
+        return partner_at(s, n->peer, rank, n);
+    }
+    uint64_t found = NOWHERE;
+    for (uint32_t at = 0; at < s->g->ranks && found == NOWHERE; at++) {
+        found = partner_at(s, at, rank, n);
+    }
+    return found;
+}
+
+static uint64_t waits_for(struct stuck *s, uint64_t number)
+{
+    uint32_t rank = rank_of(s, number), op = (uint32_t)(number - s->first[rank]);
+    struct goal_rank r = goal_rank(s->g, rank);
+    return s->fate[number] == NEVER_READY ? before(s, rank, op) : partner(s, rank, &r.nodes[op]);
+}
+
+/* ---- Walks ---- */
+
+static void print_number(struct stuck *s, uint64_t number)
+{
+    uint32_t rank = rank_of(s, number);
+    print_operation(s, rank, (uint32_t)(number - s->first[rank]));
+}
+
+static void print_cycle(struct stuck *s, uint64_t start)
+{
+    uint64_t at = start;
+    int steps = 0;
+    fprintf(s->to, "a cycle: each waits for the next, the last for the first\n");
+    do {
+        if (++steps <= 4 * LISTED) {
+            fprintf(s->to, "  ");
+            print_number(s, at);
+            fprintf(s->to, "%s\n",
+                    s->fate[at] == NEVER_READY ? "" : ", started, waits for its partner");
+        }
+        at = waits_for(s, at);
+    } while (at != start);
+    if (steps > 4 * LISTED) {
+        fprintf(s->to, "  and %d more\n", steps - 4 * LISTED);
+    }
+}
+
+static void print_dead_end(struct stuck *s, uint64_t number)
+{
+    fprintf(s->to, "without a partner: ");
+    print_number(s, number);
+    fprintf(s->to, "; %s that fits is left\n",
+            s->fate[number] == LEFT_RECV ? "no send" : "no recv");
+}
+
+/* Walks from an operation to a place where others have been, a cycle or a dead
+ * end. Tells of the first cycle and of the first dead ends. */
+static void walk(struct stuck *s, uint64_t from, uint32_t number, int *cycles, int *dead_ends)
+{
+    uint64_t at = from;
+    while (at != NOWHERE && s->walked[at] == 0 && s->looked_at < PATIENCE) {
+        s->walked[at] = number;
+        uint64_t next = waits_for(s, at);
+        if (next == NOWHERE && (*dead_ends)++ < LISTED) {
+            print_dead_end(s, at);
+        }
+        at = next;
+    }
+    if (at != NOWHERE && s->walked[at] == number && s->looked_at < PATIENCE && (*cycles)++ == 0) {
+        print_cycle(s, at);
+    }
+}
+
+static void print_messages(struct stuck *s)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->out->left_count; i++) {
+        const struct sim_left *l = &s->out->left[i];
+        if (l->kind == SIM_LEFT_MESSAGE && count++ < LISTED) {
+            fprintf(s->to, "never received: ");
+            print_operation(s, l->rank, l->node);
+            fprintf(s->to, "; no recv that fits took it\n");
+        }
+    }
+    if (count > LISTED) {
+        fprintf(s->to, "and %zu more messages that were never received\n", count - LISTED);
+    }
+}
+
+static void explain(struct stuck *s)
+{
+    uint64_t ops = s->g->nodes;
+    int cycles = 0, dead_ends = 0;
+    uint32_t walks = 0;
+    if (s->unfinished > 0) {
+        fprintf(s->to, "the schedule cannot finish: %" PRIu64 " of %" PRIu64 " operations wait\n",
+                s->unfinished, ops);
+    } else {
+        fprintf(s->to, "all operations end, but messages are left\n");
+    }
+    for (int started = 1; started >= 0; started--) {
+        for (uint64_t i = 0; i < ops && s->looked_at < PATIENCE; i++) {
+            bool is_started = s->fate[i] == LEFT_RECV || s->fate[i] == LEFT_SEND;
+            if (s->fate[i] != DONE && is_started == started && s->walked[i] == 0) {
+                walk(s, i, ++walks, &cycles, &dead_ends);
+            }
+        }
+    }
+    if (s->looked_at >= PATIENCE) {
+        fprintf(s->to, "the schedule is too large to look for all reasons\n");
+    }
+    if (dead_ends > LISTED) {
+        fprintf(s->to, "and %d more without a partner\n", dead_ends - LISTED);
+    }
+    print_messages(s);
+}
+
+static int open_stuck(struct stuck *s)
+{
+    s->first = calloc(s->g->ranks, sizeof(*s->first));
+    s->fate = calloc(s->g->nodes + 1, sizeof(*s->fate));
+    s->walked = calloc(s->g->nodes + 1, sizeof(*s->walked));
+    return s->first != NULL && s->fate != NULL && s->walked != NULL ? find_fates(s) : -1;
+}
+
+static void close_stuck(struct stuck *s)
+{
+    free(s->first);
+    free(s->fate);
+    free(s->walked);
+}
+
+int stuck_explain(struct goal *g, const struct sim_output *out, FILE *to)
+{
+    struct stuck s = {.g = g, .places = g, .out = out, .to = to};
+    int status = open_stuck(&s);
+    if (status == 0) {
+        explain(&s);
+    }
+    close_stuck(&s);
+    return status;
+}
+
+int stuck_cyclic(const struct goal *g)
+{
+    struct sim_output nothing_left = {0};
+    struct stuck s = {.g = g, .out = &nothing_left};
+    int status = open_stuck(&s) == 0 ? s.unfinished > 0 : -1;
+    close_stuck(&s);
+    return status;
+}

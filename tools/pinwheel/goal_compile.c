@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `pinwheel goal compile`: GOAL text to LogGOPSim's binary format. */
+#include "goal_commands.h"
+
+#include "sim/goal_read.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { COMPILE_OUTPUT, COMPILE_SIDE, COMPILE_COMPAT };
+
+static const struct args_option compile_options[] = {
+    [COMPILE_OUTPUT] = {"-o", "FILE", "the binary schedule to write (needed)"},
+    [COMPILE_SIDE] = {"-g", NULL, "also write FILE.labels: labels and lines, for reports of a run"},
+    [COMPILE_COMPAT] = {"--compat", NULL,
+                        "of equal labels keep the first, as LogGOPSim's compiler does"},
+};
+
+struct compile_job {
+    const char *input;
+    const char *output;
+    bool with_side;
+    unsigned flags;
+};
+
+static bool same_file(int fd, const char *path)
+{
+    struct stat a, b;
+    return fstat(fd, &a) == 0 && stat(path, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+static int compile_to(const struct goal_text *t, const struct compile_job *job,
+                      struct goal_output *bin, struct goal_output *side, struct goal_error *error)
+{
+    struct goal_made made;
+    if (goal_compile(t, job->flags, bin->fd, job->with_side ? side->fd : -1, &made, error) != 0) {
+        return -1;
+    }
+    if (goal_output_commit(bin, error) != 0 ||
+        (job->with_side && goal_output_commit(side, error) != 0)) {
+        return -1;
+    }
+    return 0;
+}
+
+static int open_outputs(const struct compile_job *job, struct goal_output *bin,
+                        struct goal_output *side, struct goal_error *error)
+{
+    if (goal_output_open(bin, job->output, error) != 0 || !job->with_side) {
+        return bin->fd >= 0 ? 0 : -1;
+    }
+    char *path = goal_side_path(job->output);
+    int rc = path != NULL ? goal_output_open(side, path, error)
+                          : goal_fail(error, "%s: no memory", job->output);
+    free(path);
+    return rc;
+}
+
+static int compile(const struct compile_job *job, struct goal_error *error)
+{
+    struct goal_text t = {.fd = -1};
+    struct goal_output bin = {.fd = -1}, side = {.fd = -1};
+    if (goal_text_open(&t, job->input, error) != 0) {
+        return -1;
+    }
+    int rc;
+    if (same_file(t.fd, job->output)) {
+        rc = goal_fail(error, "%s: is the input; -o must name another file", job->output);
+    } else {
+        rc = open_outputs(job, &bin, &side, error);
+        rc = rc == 0 ? compile_to(&t, job, &bin, &side, error) : rc;
+    }
+    goal_output_discard(&bin);
+    goal_output_discard(&side);
+    goal_text_close(&t);
+    return rc;
+}
+
+int goal_command_compile(int argc, char **argv)
+{
+    struct args a = {.command = "goal compile",
+                     .operands = "TEXT",
+                     .summary = "Compiles GOAL text (a file, or - for standard input) to "
+                                "LogGOPSim's binary\nformat. docs/goal.md has both.",
+                     .options = compile_options,
+                     .count = sizeof(compile_options) / sizeof(compile_options[0]),
+                     .argc = argc,
+                     .argv = argv,
+                     .next = 1};
+    struct compile_job job = {0};
+    int option;
+    while ((option = goal_args_next(&a, &job.input)) >= 0) {
+        job.output = option == COMPILE_OUTPUT ? a.value : job.output;
+        job.with_side |= option == COMPILE_SIDE;
+        job.flags |= option == COMPILE_COMPAT ? GOAL_COMPAT : 0;
+    }
+    if (option == ARGS_HELP) {
+        return 0;
+    }
+    if (option == ARGS_BAD) {
+        return 2;
+    }
+    if (job.input == NULL || job.output == NULL) {
+        return args_error(&a, "%s",
+                          job.input == NULL ? "which TEXT? a file, or -"
+                                            : "-o FILE is needed: where to write");
+    }
+    struct goal_error error;
+    if (compile(&job, &error) != 0) {
+        fprintf(stderr, "pinwheel goal compile: %s\n", error.text);
+        return 1;
+    }
+    return 0;
+}
