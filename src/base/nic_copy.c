@@ -8,31 +8,24 @@
 #include "base/tsan.h"
 
 /* nic_copy_x86_64.S */
-int nic_copy_raw(void *dst, const void *src, size_t n, size_t rep_min, size_t wide_min);
 int nic_cas64_raw(uint64_t *p, uint64_t *expected, uint64_t desired, bool *swapped);
 int nic_fetch_add_1(void *p, uint64_t inc, uint64_t *before);
 int nic_fetch_add_2(void *p, uint64_t inc, uint64_t *before);
 int nic_fetch_add_4(void *p, uint64_t inc, uint64_t *before);
 int nic_fetch_add_8(void *p, uint64_t inc, uint64_t *before);
 
-/* From how many bytes on the string copy is used. It is not slower in a cache of
- * one's own, but reads what another core has just written at two thirds of the speed
- * of a loop, so it serves where memory is the limit. */
-#define REP_MIN ((size_t)1 << 20)
-
-/* From how many bytes on copies are 32 bytes wide. Set before main(). */
-static size_t wide_min = SIZE_MAX;
+size_t nic_copy_wide_min = SIZE_MAX;
 
 __attribute__((constructor)) static void choose_copy(void)
 {
     if (__builtin_cpu_supports("avx")) {
-        wide_min = 512;
+        nic_copy_wide_min = 512;
     }
 }
 
-int nic_copy(void *dst, const void *src, size_t n)
+int nic_copy_told(void *dst, const void *src, size_t n)
 {
-    int rc = nic_copy_raw(dst, src, n, REP_MIN, wide_min);
+    int rc = nic_copy_raw(dst, src, n, NIC_COPY_REP_MIN, nic_copy_wide_min);
     if (rc == 0) {
         /* Told afterwards: now the memory is known to exist. */
         tsan_read(src, n);

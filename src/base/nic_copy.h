@@ -16,9 +16,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/tsan.h"
+
 /* nic_copy() copies n bytes, which must not overlap, and returns 0; or -EFAULT, and
  * then a part of them may have been copied. */
-int nic_copy(void *dst, const void *src, size_t n);
+static inline int nic_copy(void *dst, const void *src, size_t n);
+
+/* The two ways of nic_copy(): nic_copy_x86_64.S, and the same with TSan told. */
+int nic_copy_raw(void *dst, const void *src, size_t n, size_t rep_min, size_t wide_min);
+int nic_copy_told(void *dst, const void *src, size_t n);
+
+/* From how many bytes on copies are 32 bytes wide. Set before main(). */
+extern size_t nic_copy_wide_min;
+
+/* From how many bytes on the string copy is used. It is not slower in a cache of one's
+ * own, but reads what another core has just written at two thirds of the speed of a
+ * loop, so it serves where memory is the limit. */
+#define NIC_COPY_REP_MIN ((size_t)1 << 20)
+
+static inline int nic_copy(void *dst, const void *src, size_t n)
+{
+    return TSAN ? nic_copy_told(dst, src, n)
+                : nic_copy_raw(dst, src, n, NIC_COPY_REP_MIN, nic_copy_wide_min);
+}
 
 /* nic_cas64() atomically replaces *p with `desired` if it equals *expected, else
  * stores what it found in *expected; *swapped tells which. Returns 0, -EFAULT, or

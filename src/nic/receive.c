@@ -83,10 +83,9 @@ static bool entry_fits(const struct match_entry *entry, const struct match_heade
 
 static struct le *find_entry(struct rx *rx, struct pt *pt)
 {
-    struct fits_context c = {
-        .header = {.bits = rx->m->match_bits, .fits = entry_fits, .length = rx->m->length},
-        .remote_offset = rx->m->remote_offset,
-    };
+    struct fits_context c;
+    c.header.bits = rx->m->match_bits;
+    c.header.pid = 0;
     if (ni_is_logical(rx->ni)) {
         c.header.nid = rx->m->rank;
     } else {
@@ -96,6 +95,9 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
     if (pt->recent != NULL && match_is_first(&pt->priority, &pt->recent->match, &c.header)) {
         return pt->recent;
     }
+    c.header.fits = entry_fits;
+    c.header.length = rx->m->length;
+    c.remote_offset = rx->m->remote_offset;
     struct match_entry *e = match_first(&pt->priority, &c.header);
     pt->recent = e == NULL ? NULL : container_of(e, struct le, match);
     return pt->recent;

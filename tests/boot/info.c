@@ -85,6 +85,12 @@ static void memory_per_peer_follows_the_options(void **state)
     /* either way two channels of 128 lines of 64 bytes and 16 cells of 1024, and the
      * rest of a page */
     assert_contains(o.out, "\"memory_per_peer_bytes\": 106496");
+    assert_contains(o.out, "\"memory_per_peer_most_bytes\": 106496");
+    setenv("PINWHEEL_SHM_CELLS_FIRST", "2", 1);
+    info("--json");
+    assert_contains(o.out, "\"memory_per_peer_bytes\": 49152");
+    assert_contains(o.out, "\"memory_per_peer_most_bytes\": 106496");
+    unsetenv("PINWHEEL_SHM_CELLS_FIRST");
     unsetenv("PINWHEEL_SHM_RING");
     unsetenv("PINWHEEL_SHM_CELLS");
     unsetenv("PINWHEEL_PACKET_SIZE");
@@ -95,7 +101,7 @@ static void a_bad_value_is_reported_and_the_rest_printed(void **state)
     setenv("PINWHEEL_SHM_RING", "100", 1);
     info(NULL);
     assert_contains(o.out, "PtlInit will fail: PINWHEEL_SHM_RING=100: must be a power of two");
-    assert_contains(o.out, "100 (set; default 512)");
+    assert_contains(o.out, "100 (set; default 128)");
     info("--json");
     assert_json();
     assert_contains(o.out, "\"options_error\": \"PINWHEEL_SHM_RING=100: must be a power of two\"");

@@ -16,8 +16,6 @@
 
 #define PAGE ((size_t)4096)
 
-int nic_copy_raw(void *dst, const void *src, size_t n, size_t rep_min);
-
 static uint8_t src[80000], dst[80000], expect[80000];
 
 static void fill(uint8_t *p, size_t n, unsigned seed)
@@ -28,15 +26,17 @@ static void fill(uint8_t *p, size_t n, unsigned seed)
     }
 }
 
-static void copy_and_compare(size_t n, size_t from, size_t to, size_t rep_min)
+/* By the string copy from rep_min on, else 32 bytes wide from wide_min on. */
+static void copy_and_compare(size_t n, size_t from, size_t to, size_t rep_min, size_t wide_min)
 {
     size_t all = n + 128;
     memset(dst, 0xa5, all);
     memset(expect, 0xa5, all);
     memcpy(expect + 32 + to, src + from, n);
-    assert_int_equal(nic_copy_raw(dst + 32 + to, src + from, n, rep_min), 0);
+    assert_int_equal(nic_copy_raw(dst + 32 + to, src + from, n, rep_min, wide_min), 0);
     if (memcmp(dst, expect, all) != 0) {
-        fail_msg("wrong bytes: n=%zu from=%zu to=%zu rep_min=%zu", n, from, to, rep_min);
+        fail_msg("wrong bytes: n=%zu from=%zu to=%zu rep_min=%zu wide_min=%zu", n, from, to,
+                 rep_min, wide_min);
     }
 }
 
@@ -47,15 +47,19 @@ static void copies_what_memcpy_copies(void **state)
     for (size_t n = 0; n <= 300; n++) {
         for (size_t from = 0; from < 16; from++) {
             for (size_t to = 0; to < 16; to++) {
-                copy_and_compare(n, from, to, SIZE_MAX);
+                copy_and_compare(n, from, to, SIZE_MAX, SIZE_MAX);
+                if (__builtin_cpu_supports("avx")) {
+                    copy_and_compare(n, from, to, SIZE_MAX, 0);
+                }
             }
         }
     }
     static const size_t sizes[] = {129, 511, 512, 513, 1000, 1023, 1024, 1025, 4096, 8191, 70001};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (size_t shift = 0; shift < 256; shift += 7) {
-            copy_and_compare(sizes[i], shift % 16, shift / 16, SIZE_MAX);
-            copy_and_compare(sizes[i], shift % 16, shift / 16, 0);
+            copy_and_compare(sizes[i], shift % 16, shift / 16, SIZE_MAX, SIZE_MAX);
+            copy_and_compare(sizes[i], shift % 16, shift / 16, SIZE_MAX, nic_copy_wide_min);
+            copy_and_compare(sizes[i], shift % 16, shift / 16, 0, SIZE_MAX);
         }
     }
     assert_int_equal(nic_copy(dst, src, sizeof(src)), 0);
@@ -87,7 +91,8 @@ static void bad_source_is_efault(void **state)
         size_t starts[] = {PAGE, 2 * PAGE - 1, PAGE + 1 - n, PAGE - n / 2};
         for (size_t k = 0; k < 4; k++) {
             assert_int_equal(nic_copy(dst, p + starts[k], n), -EFAULT);
-            assert_int_equal(nic_copy_raw(dst, p + starts[k], n, 0), -EFAULT);
+            assert_int_equal(nic_copy_raw(dst, p + starts[k], n, 0, SIZE_MAX), -EFAULT);
+            assert_int_equal(nic_copy_raw(dst, p + starts[k], n, SIZE_MAX, SIZE_MAX), -EFAULT);
         }
         assert_int_equal(nic_copy(dst, p + PAGE - n, n), 0);
         assert_int_equal(nic_copy(dst, p + 2 * PAGE, n), 0);
@@ -108,7 +113,8 @@ static void bad_destination_is_efault(void **state)
             size_t starts[] = {PAGE, 2 * PAGE - 1, PAGE + 1 - n, PAGE - n / 2};
             for (size_t k = 0; k < 4; k++) {
                 assert_int_equal(nic_copy(p + starts[k], src, n), -EFAULT);
-                assert_int_equal(nic_copy_raw(p + starts[k], src, n, 0), -EFAULT);
+                assert_int_equal(nic_copy_raw(p + starts[k], src, n, 0, SIZE_MAX), -EFAULT);
+                assert_int_equal(nic_copy_raw(p + starts[k], src, n, SIZE_MAX, SIZE_MAX), -EFAULT);
             }
             assert_int_equal(nic_copy(p + PAGE - n, src, n), 0);
             assert_int_equal(nic_copy(p + 2 * PAGE, src, n), 0);

@@ -75,11 +75,11 @@ static void gather(struct info *info)
 }
 
 /* What a connection costs, both directions: the fabric knows. */
-static int64_t memory_per_peer(const struct options *o)
+static struct fabric_info fabric_costs(const struct options *o)
 {
     struct fabric_info info;
     fabric_shm.info(o, &info);
-    return (int64_t)info.peer_memory;
+    return info;
 }
 
 static void nid_text(uint32_t nid, char text[16])
@@ -133,8 +133,10 @@ static void print_machine(const struct info *info)
     print_probe("membarrier", &info->membarrier, "every send pays for a fence");
     print_probe("process_vm_readv", &info->process_vm, "large payloads go through cells");
     print_probe("pidfd_open", &info->pidfd, "the death of a peer is noticed later");
-    printf("    %-18s %s\n", "memory per peer",
-           bytes_text((uint64_t)memory_per_peer(&info->options), text));
+    char most[32];
+    struct fabric_info costs = fabric_costs(&info->options);
+    printf("    %-18s %s, up to %s once large messages flow\n", "memory per peer",
+           bytes_text(costs.peer_memory, text), bytes_text(costs.peer_memory_most, most));
 }
 
 static void print_limits(const struct ni_limits *limits)
@@ -229,7 +231,9 @@ static void json_machine(struct json *j, const struct info *info)
     json_probe(j, "membarrier", &info->membarrier);
     json_probe(j, "process_vm_readv", &info->process_vm);
     json_probe(j, "pidfd_open", &info->pidfd);
-    json_number(j, "memory_per_peer_bytes", memory_per_peer(&info->options));
+    struct fabric_info costs = fabric_costs(&info->options);
+    json_unsigned(j, "memory_per_peer_bytes", costs.peer_memory);
+    json_unsigned(j, "memory_per_peer_most_bytes", costs.peer_memory_most);
     json_close_object(j);
     json_close_object(j);
 }
