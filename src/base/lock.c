@@ -2,39 +2,88 @@
 /* The slow half of lock.h: taking the bias away, spinning, sleeping, waking. */
 #include "base/lock.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #define SPINS 40      /* pauses before a waiting thread sleeps: about the time of a system call */
 #define BIAS_AFTER 64 /* times in a row that earn the bias */
 
 bool lock_asymmetric;
+__thread uint32_t lock_seat = LOCK_SEATS;
+
+/* Seats that are taken, as bits; 0 is nobody's. */
+static _Atomic uint32_t seats = 1;
+static pthread_key_t seat_key; /* its destructor gives the seat of a thread back */
+static pthread_once_t seat_once = PTHREAD_ONCE_INIT;
+static bool seat_key_works;
+
+_Static_assert(LOCK_SEATS <= 32, "seats are the bits of a word");
+
+static void leave_seat(void *seat)
+{
+    lock_seat = LOCK_SEATS;
+    atomic_fetch_and(&seats, ~(1u << (uintptr_t)seat));
+}
+
+static void make_seat_key(void)
+{
+    seat_key_works = pthread_key_create(&seat_key, leave_seat) == 0;
+}
+
+/* The thread's seat; it gets one if there is one left. */
+static uint32_t sit_down(void)
+{
+    pthread_once(&seat_once, make_seat_key);
+    uint32_t taken = atomic_load(&seats);
+    while (lock_seat == LOCK_SEATS && seat_key_works && taken != (1ull << LOCK_SEATS) - 1) {
+        uint32_t seat = (uint32_t)__builtin_ctz(~taken);
+        if (atomic_compare_exchange_weak(&seats, &taken, taken | 1u << seat)) {
+            if (pthread_setspecific(seat_key, (void *)(uintptr_t)seat) == 0) {
+                lock_seat = seat;
+            } else {
+                atomic_fetch_and(&seats, ~(1u << seat));
+            }
+            break;
+        }
+    }
+    return lock_seat;
+}
 
 void lock_setup(void)
 {
     lock_asymmetric = membarrier_own_register() == 0 && membarrier_own() == 0;
 }
 
-/* The lock is ours, by `held`. Who takes it often enough in a row gets the bias, and
- * has entered by it. */
+/* The lock is ours, by `held`: from now on by the bias, which the thread has earned. */
+static void grant_bias(struct lock *l)
+{
+    uint32_t seat = sit_down();
+    if (seat == LOCK_SEATS) {
+        return;
+    }
+    l->by_bias = true;
+    atomic_store_explicit(&l->inside[seat], 1, memory_order_relaxed);
+    atomic_store_explicit(&l->bias, seat, memory_order_release);
+    compiler_fence();
+    /* Who began to wait just now may have missed the bias, and would not be woken. */
+    if (atomic_load_explicit(&l->waiters, memory_order_relaxed) != 0 &&
+        atomic_exchange(&l->bias, 0) == seat) {
+        l->by_bias = false;
+        atomic_store_explicit(&l->inside[seat], 0, memory_order_release);
+    }
+}
+
 static void taken(struct lock *l)
 {
-    uintptr_t self = lock_self();
+    uintptr_t self = (uintptr_t)&lock_seat;
     l->by_bias = false;
     if (l->last != self) {
         l->last = self;
         l->streak = 0;
-    } else if (++l->streak >= BIAS_AFTER && lock_asymmetric &&
-               atomic_load_explicit(&l->waiters, memory_order_relaxed) == 0) {
+    } else if (++l->streak >= BIAS_AFTER) {
         l->streak = 0;
-        l->by_bias = true;
-        atomic_store_explicit(&l->inside, 1, memory_order_relaxed);
-        atomic_store_explicit(&l->bias, self, memory_order_release);
-        compiler_fence();
-        /* Who began to wait just now may have missed the bias, and would not be woken. */
-        if (atomic_load_explicit(&l->waiters, memory_order_relaxed) != 0 &&
-            atomic_exchange(&l->bias, 0) == self) {
-            l->by_bias = false;
-            atomic_store_explicit(&l->inside, 0, memory_order_relaxed);
+        if (lock_asymmetric && atomic_load_explicit(&l->waiters, memory_order_relaxed) == 0) {
+            grant_bias(l);
         }
     }
 }
@@ -43,12 +92,12 @@ static void taken(struct lock *l)
  * it inside. Sections are short, so we wait for its way out without sleeping. */
 static bool take_bias_away(struct lock *l)
 {
-    if (atomic_load_explicit(&l->bias, memory_order_relaxed) == 0 ||
-        atomic_exchange(&l->bias, 0) == 0) {
+    uint32_t seat = atomic_load_explicit(&l->bias, memory_order_relaxed);
+    if (seat == 0 || (seat = atomic_exchange(&l->bias, 0)) == 0) {
         return false; /* none, or another one was faster */
     }
     membarrier_own();
-    for (int i = 0; atomic_load_explicit(&l->inside, memory_order_acquire) != 0; i++) {
+    for (int i = 0; atomic_load_explicit(&l->inside[seat], memory_order_acquire) != 0; i++) {
         if (i < SPINS) {
             cpu_pause();
         } else {

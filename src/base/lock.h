@@ -6,12 +6,14 @@
  *
  *   FREE        held 0
  *   HELD        held 1
- *   BIASED      held 1, bias = a thread, by_bias; that thread is in if `inside` is 1
+ *   BIASED      held 1, bias = a thread, by_bias; that thread is in if its `inside` is 1
  *
  *   a thread has taken it BIAS_AFTER times in a row             HELD ──► BIASED
  *   its own entry:  inside = 1; (compiler barrier) bias still mine? in : out again
  *   another one:    bias = 0; membarrier; wait for inside == 0  BIASED ──► HELD, its own
  *
+ * Each thread has an `inside` of its own: one that has lost the bias on its way in may
+ * find that out much later, when the next one has had it for long.
  * Likewise unlocking: held = 0; (compiler barrier) waiters? wake one. A thread that
  * goes to sleep does: waiters++; membarrier; held still 1? sleep. A store and a later
  * load of another word may pass each other on x86, so whoever comes seldom pays for
@@ -27,16 +29,23 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#define LOCK_SEATS 16u /* threads of a process that may have a bias, and one more */
+
 struct lock {
     _Atomic uint32_t held;
     _Atomic uint32_t waiters;
-    _Atomic uintptr_t bias;  /* lock_self() of a thread, 0: none */
-    _Atomic uint32_t inside; /* written by that thread only */
+    _Atomic uint32_t bias; /* the seat of a thread, 0: none */
     /* written by who holds it */
-    bool by_bias; /* it is held by entering with the bias */
-    uint32_t streak;
-    uintptr_t last; /* who took it the last `streak` times */
+    bool by_bias;    /* it is held by entering with the bias */
+    uint32_t streak; /* how often it was taken in a row by ... */
+    uintptr_t last;  /* ... this thread */
+    /* by seat, written by that thread only */
+    _Atomic uint8_t inside[LOCK_SEATS];
 };
+
+/* The calling thread's seat, a number that no other living thread has; LOCK_SEATS as
+ * long as it has none. */
+extern __thread uint32_t lock_seat __attribute__((tls_model("initial-exec")));
 
 /* Set by lock_setup() when whoever comes seldom pays for the order. */
 extern bool lock_asymmetric;
@@ -51,26 +60,18 @@ void lock_wait(struct lock *l);
 void lock_wake(struct lock *l);
 bool lock_retake(struct lock *l);
 
-/* lock_self() names the calling thread among the living ones. */
-static inline uintptr_t lock_self(void)
-{
-    uintptr_t self;
-    __asm__("mov %%fs:0, %0" : "=r"(self));
-    return self;
-}
-
 static inline bool lock_enter_biased(struct lock *l)
 {
-    uintptr_t self = lock_self();
-    if (atomic_load_explicit(&l->bias, memory_order_relaxed) != self) {
+    uint32_t seat = lock_seat;
+    if (atomic_load_explicit(&l->bias, memory_order_relaxed) != seat) {
         return false;
     }
-    atomic_store_explicit(&l->inside, 1, memory_order_relaxed);
+    atomic_store_explicit(&l->inside[seat], 1, memory_order_relaxed);
     compiler_fence();
-    if (atomic_load_explicit(&l->bias, memory_order_relaxed) == self) {
+    if (atomic_load_explicit(&l->bias, memory_order_relaxed) == seat) {
         return true;
     }
-    atomic_store_explicit(&l->inside, 0, memory_order_release);
+    atomic_store_explicit(&l->inside[seat], 0, memory_order_release);
     return false;
 }
 
@@ -89,7 +90,7 @@ static inline void lock_take(struct lock *l)
 static inline void lock_give(struct lock *l)
 {
     if (l->by_bias) {
-        atomic_store_explicit(&l->inside, 0, memory_order_release);
+        atomic_store_explicit(&l->inside[lock_seat], 0, memory_order_release);
         return;
     }
     atomic_store_explicit(&l->held, 0, memory_order_release);

@@ -19,6 +19,13 @@
 #define TSAN 0
 #endif
 
+/* For a function that reads, as a hint, what others may write in any way. */
+#if TSAN
+#define TSAN_IGNORES __attribute__((no_sanitize("thread"), noinline))
+#else
+#define TSAN_IGNORES
+#endif
+
 #if TSAN
 void __tsan_read_range(void *address, long size);
 void __tsan_write_range(void *address, long size);

@@ -91,13 +91,23 @@ static void one_after_the_other(void **state)
     }
 }
 
+/* More threads than seats, each long enough alone to earn the bias. */
+static void more_threads_than_seats(void **state)
+{
+    struct visitor v[2 * LOCK_SEATS];
+    for (unsigned i = 0; i < 2 * LOCK_SEATS; i++) {
+        v[i] = (struct visitor){2000, i % 4, false, 0};
+    }
+    all_meet(v, 2 * LOCK_SEATS);
+}
+
 static void earns_the_bias_and_loses_it(void **state)
 {
     count = 0;
     for (int i = 0; i < 1000; i++) {
         visit(false);
     }
-    assert_int_equal(lock.bias, lock_asymmetric ? lock_self() : 0);
+    assert_int_equal(lock.bias, lock_asymmetric ? lock_seat : 0);
     struct visitor v = {1, 0, true, 0};
     all_meet(&v, 1);
     assert_int_equal(lock.bias, 0);
@@ -126,7 +136,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_often_others_seldom), cmocka_unit_test(all_often),
         cmocka_unit_test(one_after_the_other),     cmocka_unit_test(earns_the_bias_and_loses_it),
-        cmocka_unit_test(without_membarrier),
+        cmocka_unit_test(more_threads_than_seats), cmocka_unit_test(without_membarrier),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -6,6 +6,7 @@
 #include "fabric/shm/shm.h"
 
 #include "base/killpoint.h"
+#include "base/tsan.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -336,15 +337,21 @@ static bool shm_poll(struct fabric *f)
     return moved;
 }
 
+/* Between the two loads the record may be taken out by another thread and its line
+ * written anew, payload included: then what this says was true a moment ago. */
+static TSAN_IGNORES bool record_seen(uintptr_t next)
+{
+    const volatile uint32_t *word = (const volatile uint32_t *)(next & ~(uintptr_t)RECORD_TAG);
+    return ((*word ^ next) & RECORD_TAG) == 0;
+}
+
 static bool shm_peek(struct fabric *f)
 {
     unsigned count = atomic_load_explicit(&f->listening_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
         for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
             uintptr_t next = atomic_load_explicit(&f->next[i][c], memory_order_relaxed);
-            const _Atomic uint32_t *word =
-                (const _Atomic uint32_t *)(next & ~(uintptr_t)RECORD_TAG);
-            if (((atomic_load_explicit(word, memory_order_relaxed) ^ next) & RECORD_TAG) == 0) {
+            if (record_seen(next)) {
                 return true;
             }
         }
