@@ -217,7 +217,7 @@ void goal_close(struct goal *g)
  * file does not belong to `g` and is not loaded. */
 static struct goal_side *side_of_text(const struct goal *g)
 {
-    struct goal_error error;
+    struct goal_error error = {.text = ""};
     struct goal_made made;
     struct goal_text t = {.fd = -1};
     struct goal_side *side = NULL;
