@@ -26,6 +26,14 @@ static inline void cpu_pause(void)
     __builtin_ia32_pause();
 }
 
+/* Lets no later load begin before the earlier ones have their values. A loop that
+ * looks at a line which another core is about to write would otherwise have dozens of
+ * looks under way, which only get into the writer's way. */
+static inline void load_fence(void)
+{
+    __builtin_ia32_lfence();
+}
+
 /* futex_wait() sleeps while *word is `value`, `timeout_ns` at most; a negative
  * time-out is none. The word may be shared between processes. */
 static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns)

@@ -251,6 +251,7 @@ static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*re
 static void glance(struct nic *nic)
 {
     for (int i = 0; i < GLANCES && nic_quiet(nic); i++) {
+        load_fence();
     }
 }
 
