@@ -273,6 +273,7 @@ struct nic {
     pthread_t thread;
     _Atomic unsigned empty_polls;
     _Atomic int64_t spin_ns, yield_ns; /* how long waiting threads spin and yield; learnt */
+    _Atomic int64_t slept_ns;          /* how long waits are that end asleep, on average */
     _Atomic int64_t probe_at;          /* when what was learnt is put to the test again */
     _Atomic bool probe_due;
     _Atomic unsigned probes;

@@ -161,7 +161,8 @@ struct patience {
  * one it only keeps the peer away, yielding hands the core over, unless the scheduler
  * has the two in different groups: then only sleeping does. So each stage that did not
  * end a wait gets half the time in the next one, and the one that did gets double, up
- * to PINWHEEL_SPIN_US and PINWHEEL_YIELD_US. Peers move and change: every PROBE_NS a
+ * to PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; but a wait that was longer than those
+ * that slept is no success. Peers move and change: every PROBE_NS a
  * wait may spin as long as ever again, and every YIELD_PROBES-th of these yield, too. */
 static int64_t learnt(int64_t before, bool failed, int64_t most)
 {
@@ -194,23 +195,30 @@ static void learn(struct nic *nic, const struct patience *p)
     const int64_t *limit = nic->process->options.number;
     int64_t most_spin = limit[OPT_SPIN_US] * 1000, most_yield = limit[OPT_YIELD_US] * 1000;
     bool spun_in_vain = p->yielded || p->slept;
-    if (!spun_in_vain && p->spin >= most_spin && !p->probe) {
-        return;
+    if (!spun_in_vain && p->start == 0 && p->spin >= most_spin && !p->probe) {
+        return; /* it was over before anybody looked at the clock */
     }
+    int64_t now = p->start != 0 ? clock_ns() : 0;
+    int64_t slept = atomic_load_explicit(&nic->slept_ns, memory_order_relaxed);
+    if (p->slept) {
+        slept = slept == 0 ? now - p->start : (3 * slept + now - p->start) / 4;
+        atomic_store_explicit(&nic->slept_ns, slept, memory_order_relaxed);
+    }
+    /* A message that came because the scheduler took the core away was not worth it. */
+    bool too_long = p->start != 0 && slept != 0 && now - p->start > slept;
+    bool yielded_in_vain = p->slept || too_long;
+    spun_in_vain |= too_long;
     if (!p->probe || !spun_in_vain) {
         atomic_store_explicit(&nic->spin_ns, learnt(p->spin, spun_in_vain, most_spin),
                               memory_order_relaxed);
     }
-    if (spun_in_vain && (!p->probe || !p->slept)) {
-        atomic_store_explicit(&nic->yield_ns, learnt(p->yield, p->slept, most_yield),
+    if ((p->yielded || p->slept) && (!p->probe || !yielded_in_vain)) {
+        atomic_store_explicit(&nic->yield_ns, learnt(p->yield, yielded_in_vain, most_yield),
                               memory_order_relaxed);
     }
-    if (spun_in_vain) {
-        int64_t now = clock_ns();
-        if (now >= atomic_load_explicit(&nic->probe_at, memory_order_relaxed)) {
-            atomic_store_explicit(&nic->probe_at, now + PROBE_NS, memory_order_relaxed);
-            atomic_store_explicit(&nic->probe_due, true, memory_order_relaxed);
-        }
+    if (now != 0 && now >= atomic_load_explicit(&nic->probe_at, memory_order_relaxed)) {
+        atomic_store_explicit(&nic->probe_at, now + PROBE_NS, memory_order_relaxed);
+        atomic_store_explicit(&nic->probe_due, true, memory_order_relaxed);
     }
 }
 
