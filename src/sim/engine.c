@@ -26,6 +26,10 @@ int sim_check(const struct sim_input *in, char *error, size_t size)
         snprintf(error, size, "--threads %u: --model=loggopsim runs in one thread", in->threads);
         return -1;
     }
+    if (in->record != NULL) {
+        snprintf(error, size, "--model=loggopsim keeps no record of what happened");
+        return -1;
+    }
     if (in->calc_in_ps) {
         snprintf(error, size,
                  "calcs in ps: --model=loggopsim counts in whole nanoseconds; "

@@ -10,6 +10,7 @@
 
 #include "goal.h"
 #include "parameters.h"
+#include "record.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,8 +47,9 @@ struct sim_input {
     const struct goal *goal;
     const struct sim_parameters *parameters;
     enum sim_model model;
-    bool calc_in_ps;  /* the sizes of calcs are picoseconds */
-    unsigned threads; /* at least 1 */
+    bool calc_in_ps;           /* the sizes of calcs are picoseconds */
+    unsigned threads;          /* at least 1 */
+    struct sim_record *record; /* pinwheel: what happened, and why; NULL: not wanted */
     void (*progress)(void *context, uint64_t events);
     void *context;
 };

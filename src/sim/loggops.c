@@ -307,7 +307,7 @@ static enum sim_end finish(struct loggops *s, struct sim_output *out)
 
 enum sim_end loggops_run(const struct sim_input *in, struct sim_output *out)
 {
-    struct loggops s = {.in = in, .goal = in->goal};
+    struct loggops s = {.in = in, .goal = in->goal, .record = in->record};
     enum sim_end end;
     set_parameters(&s);
     if (s.o == 0 && s.goal->most_nodes >= EVENT_NUMBERS / 4) {

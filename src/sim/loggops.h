@@ -25,6 +25,7 @@
 #define SIM_LOGGOPS_H
 
 #include "agenda.h"
+#include "charges.h"
 #include "claims.h"
 #include "engine.h"
 #include "match.h"
@@ -36,9 +37,6 @@
 enum { LOGGOPS_SLOTS = 16 };
 
 #define NO_SLOT UINT64_MAX
-
-/* The highest time. */
-#define LOGGOPS_LAST ((uint64_t)INT64_MAX)
 
 /* The queues of a rank that ever had a claim. */
 struct waits {
@@ -80,13 +78,6 @@ struct lists {
     uint64_t data_end;   /* the latest completion that is in no next_o: of data sent */
 };
 
-/* What the bytes of a message cost. */
-struct charges {
-    uint64_t size;
-    uint64_t cpu, nic; /* cpu(s), nic(s) */
-    uint64_t G, O;     /* (s-1)*G, (s-1)*O */
-};
-
 /* Events for another worker. */
 struct outbox {
     struct event *events;
@@ -98,8 +89,9 @@ struct outbox {
 struct loggops {
     const struct sim_input *in;
     const struct goal *goal;
-    uint64_t L, o, g; /* ps */
-    uint64_t G, O;    /* 1e-6 ps */
+    struct sim_record *record; /* NULL: none */
+    uint64_t L, o, g;          /* ps */
+    uint64_t G, O;             /* 1e-6 ps */
     uint64_t S;
     uint32_t cpus, nics;
     uint32_t slots; /* of the wheel, in a window */
@@ -134,6 +126,8 @@ struct worker {
     bool stop;             /* it cannot go on */
     uint64_t told;         /* events when progress was told last */
     uint64_t completed, messages;
+    uint64_t cause; /* for the record: a step, and how it makes operations ready */
+    int why;        /* enum record_why */
     bool short_of_memory;
     bool overflow;
     uint32_t overflow_rank, overflow_op; /* the least */

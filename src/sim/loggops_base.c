@@ -30,25 +30,7 @@ void loggops_put_out(struct worker *w, struct outbox *o, const struct event *e)
     o->events[o->count++] = *e;
 }
 
-/* (s-1) * rate, rounded once, to the nearest picosecond, half to even. */
-static uint64_t product(uint64_t bytes, uint64_t rate)
-{
-    unsigned __int128 exact = (unsigned __int128)bytes * rate;
-    unsigned __int128 whole = exact / SIM_AS_PER_PS;
-    uint64_t rest = (uint64_t)(exact % SIM_AS_PER_PS);
-    if (rest > SIM_AS_PER_PS / 2 || (rest == SIM_AS_PER_PS / 2 && (whole & 1) != 0)) {
-        whole++;
-    }
-    return whole > LOGGOPS_LAST ? LOGGOPS_LAST + 1 : (uint64_t)whole;
-}
-
 void loggops_compute_charges(struct worker *w, uint64_t size)
 {
-    const struct loggops *s = w->s;
-    struct charges *c = &w->charges;
-    c->size = size;
-    c->G = product(size - 1, s->G);
-    c->O = product(size - 1, s->O);
-    c->cpu = s->o + c->O <= LOGGOPS_LAST ? s->o + c->O : LOGGOPS_LAST + 1;
-    c->nic = s->g + c->G <= LOGGOPS_LAST ? s->g + c->G : LOGGOPS_LAST + 1;
+    charges_compute(&w->charges, w->s->in->parameters, size);
 }

@@ -7,7 +7,7 @@
 #ifndef SIM_LOGGOPS_BASE_H
 #define SIM_LOGGOPS_BASE_H
 
-#include "loggops.h"
+#include "loggops_record.h"
 
 /* loggops_overflow() notes that a time of an operation would be too late, and gives
  * the latest time. */
@@ -132,6 +132,9 @@ static inline void start(struct worker *w, struct rank *r, const struct event *e
                          const struct goal_node *n)
 {
     if (n->start_count > 0) {
+        if (recording(w)) {
+            loggops_record_cause(w, e, RECORD_AFTER_START);
+        }
         loggops_resolve(w, r, e->rank, n->start_first, n->start_count, e->time);
     }
 }
@@ -143,6 +146,9 @@ static inline void complete(struct worker *w, struct rank *r, const struct event
 {
     w->completed++;
     if (n->done_count > 0) {
+        if (recording(w)) {
+            loggops_record_cause(w, e, RECORD_AFTER_END);
+        }
         loggops_resolve(w, r, e->rank, n->done_first, n->done_count, time);
     }
 }

@@ -98,10 +98,13 @@ static void start_take(struct worker *w, struct rank *r, const struct event *e)
     }
 }
 
-/* Starts a claim at e->time, at which all it needs is free. */
-static void start_claim(struct worker *w, struct rank *r, const struct event *e)
+/* Starts a claim at e->time, at which all it needs is free; `waited`: was not before. */
+static void start_claim(struct worker *w, struct rank *r, const struct event *e, bool waited)
 {
     const struct goal_node *n = &r->nodes[e->op];
+    if (recording(w)) {
+        loggops_record_start(w, r, e, waited);
+    }
     switch (e->kind) {
     case EVENT_SEND:
         start_send(w, r, e, n);
@@ -203,7 +206,7 @@ void loggops_claim(struct worker *w, struct rank *r, const struct event *e)
         wait_for(w, r, e, cpu, nic);
         return;
     }
-    start_claim(w, r, e);
+    start_claim(w, r, e, false);
     if (r->waiting > 0) {
         arm_all(w, r, e->rank);
     }
@@ -246,7 +249,7 @@ void loggops_free(struct worker *w, struct rank *r, const struct event *e)
         r->waiting--;
         first.rank = e->rank;
         first.time = e->time; /* its key gave it its place; now it is its start */
-        start_claim(w, r, &first);
+        start_claim(w, r, &first, true);
     }
     arm_all(w, r, e->rank);
 }

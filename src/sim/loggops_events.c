@@ -22,6 +22,9 @@ void loggops_resolve(struct worker *w, struct rank *r, uint32_t rank, uint32_t f
         uint32_t op = successors[i];
         const struct goal_node *n = &r->nodes[op];
         uint64_t at = time;
+        if (recording(w) && (n->depends == 1 || time >= w->s->ready_at[loggops_place(w->s, n)])) {
+            loggops_record_ready(w, rank, op);
+        }
         if (n->depends > 1) {
             size_t place = loggops_place(w->s, n);
             at = w->s->ready_at[place] = later(w->s->ready_at[place], time);
@@ -48,6 +51,9 @@ static void bring_in(struct worker *w, struct rank *r, const struct event *e, ui
     const struct goal_node *n = &r->nodes[recv];
     uint64_t *gr = next_gr(w, r, n->nic);
     uint64_t begin = later(a, *gr);
+    if (recording(w)) {
+        loggops_record_in(w, e, recv, a, begin, begin + c->G, a + c->O);
+    }
     struct event take = {.source = e->rank,
                          .op = recv,
                          .charge = c->cpu,
@@ -65,6 +71,9 @@ static void match(struct worker *w, struct rank *r, const struct event *e, uint3
                   const struct event *message)
 {
     uint64_t bytes = bytes_in(w, message);
+    if (recording(w)) {
+        loggops_record_match(w, e, recv, message);
+    }
     if (bytes <= w->s->S) {
         bring_in(w, r, e, recv, message->time, bytes);
         return;
@@ -185,6 +194,9 @@ static void arrive(struct worker *w, struct rank *r, const struct event *e)
         arrive_message(w, r, e);
         break;
     case ARRIVE_REPLY:
+        if (recording(w)) {
+            loggops_record_reply(w, e);
+        }
         emit(w, &data);
         break;
     default:
@@ -196,6 +208,9 @@ static void post(struct worker *w, struct rank *r, const struct event *e)
 {
     const struct goal_node *n = &r->nodes[e->op];
     struct lists *lists = lists_of(w, r, e->rank);
+    if (recording(w)) {
+        loggops_record_post(w, e);
+    }
     start(w, r, e, n);
     struct match_entry message;
     int found = match_take(&lists->arrived, &w->pool, n->peer, n->tag, &message);

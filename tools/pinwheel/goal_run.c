@@ -3,13 +3,15 @@
  * `pinwheel goal run`: simulates a schedule and says when each rank finishes, as
  * a summary for people or as JSON.
  */
-#include "goal_commands.h"
+#include "goal_run.h"
 
+#include "goal_commands.h"
+#include "goal_sweep.h"
 #include "json.h"
 
-#include "sim/engine.h"
 #include "sim/stuck.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +33,11 @@ enum {
     RUN_RANKS,
     RUN_JSON,
     RUN_COMPAT,
+    RUN_SWEEP,
+    RUN_SVG,
+    RUN_CRITICAL_PATH,
+    RUN_TRACE,
+    RUN_TIMELINE,
     RUN_OPTIONS
 };
 
@@ -49,25 +56,19 @@ static const struct args_option run_options[RUN_OPTIONS] = {
     [RUN_JSON] = {"--json", NULL, "print JSON: finish_ns, and what the summary says"},
     [RUN_COMPAT] = {"--compat", NULL,
                     "of equal labels in a text keep the first, as LogGOPSim's compiler does"},
-};
-
-struct run {
-    struct args args;
-    const char *file;
-    const char *text[SIM_PARAMETERS]; /* of -L ... -S; NULL: not given */
-    const char *set;
-    bool ranks, json;
-    unsigned flags;
-    struct sim_parameters parameters;
-    struct sim_input in;
-    struct sim_output out;
-    struct goal goal;
-    double seconds;
+    [RUN_SWEEP] = {"--sweep", "P=A:B:N",
+                   "run with N values of P (L, o, g, G, O or S) from A to B; a line for each"},
+    [RUN_SVG] = {"--svg", "FILE", "draw what --sweep found"},
+    [RUN_CRITICAL_PATH] = {"--critical-path", NULL,
+                           "what the last finish waited for, step by step, and the parts of it"},
+    [RUN_TRACE] = {"--trace", "FILE",
+                   "write the timeline as JSON, for Perfetto or Chrome's trace viewer"},
+    [RUN_TIMELINE] = {"--timeline", "FILE", "draw the timeline of a small schedule, as SVG"},
 };
 
 /* ---- Options ---- */
 
-static int choose_model(struct run *r, const char *name)
+static int choose_model(struct goal_run *r, const char *name)
 {
     if (strcmp(name, "pinwheel") == 0) {
         r->in.model = SIM_PINWHEEL;
@@ -79,7 +80,7 @@ static int choose_model(struct run *r, const char *name)
     return 0;
 }
 
-static int choose_unit(struct run *r, const char *name)
+static int choose_unit(struct goal_run *r, const char *name)
 {
     if (strcmp(name, "ns") != 0 && strcmp(name, "ps") != 0) {
         return args_error(&r->args, "--calc-unit %s: must be ns or ps", name);
@@ -88,7 +89,7 @@ static int choose_unit(struct run *r, const char *name)
     return 0;
 }
 
-static int take_option(struct run *r, int option)
+static int take_option(struct goal_run *r, int option)
 {
     long number;
     switch (option) {
@@ -114,13 +115,27 @@ static int take_option(struct run *r, int option)
     case RUN_COMPAT:
         r->flags |= GOAL_COMPAT;
         return 0;
+    case RUN_SWEEP:
+        return goal_sweep_parse(&r->args, &r->sweep);
+    case RUN_SVG:
+        r->svg = r->args.value;
+        return 0;
+    case RUN_CRITICAL_PATH:
+        r->critical_path = true;
+        return 0;
+    case RUN_TRACE:
+        r->trace = r->args.value;
+        return 0;
+    case RUN_TIMELINE:
+        r->timeline = r->args.value;
+        return 0;
     default:
         r->text[option - RUN_L] = r->args.value;
         return 0;
     }
 }
 
-static int unknown_set(struct run *r)
+static int unknown_set(struct goal_run *r)
 {
     char names[256] = "";
     for (int i = 0; i < sim_parameter_set_count; i++) {
@@ -133,7 +148,7 @@ static int unknown_set(struct run *r)
 }
 
 /* The named set, and over it what -L to -S say. */
-static int set_parameters(struct run *r)
+static int set_parameters(struct goal_run *r)
 {
     char error[256];
     if (sim_parameters_named(&r->parameters, r->set) != 0) {
@@ -152,8 +167,37 @@ static int set_parameters(struct run *r)
     return 0;
 }
 
+/* The option that needs a record of what happened, or NULL. */
+static const char *recorder(const struct goal_run *r)
+{
+    if (r->critical_path) {
+        return "--critical-path";
+    }
+    return r->trace != NULL ? "--trace" : r->timeline != NULL ? "--timeline" : NULL;
+}
+
+/* Options that say nothing beside, or without, others. */
+static int check_together(struct goal_run *r)
+{
+    if (r->svg != NULL && r->sweep.values == 0) {
+        return args_error(&r->args, "--svg draws what --sweep found: --sweep is missing");
+    }
+    const char *record = recorder(r);
+    if (r->sweep.values > 0 && (r->ranks || record != NULL)) {
+        return args_error(&r->args, "%s: --sweep prints the last finish of each run only",
+                          r->ranks ? "--ranks" : record);
+    }
+    if (r->in.model == SIM_LOGGOPSIM && record != NULL) {
+        return args_error(&r->args,
+                          "%s: --model=loggopsim keeps no record of what happened; "
+                          "--model=pinwheel does",
+                          record);
+    }
+    return 0;
+}
+
 /* 0, 2 for bad usage, -1 after help was printed. */
-static int parse(struct run *r, int argc, char **argv)
+static int parse(struct goal_run *r, int argc, char **argv)
 {
     r->args = (struct args){
         .command = "goal run",
@@ -187,71 +231,28 @@ static int parse(struct run *r, int argc, char **argv)
     if (r->file == NULL) {
         return args_error(&r->args, "which schedule? pinwheel goal run FILE");
     }
-    return set_parameters(r);
+    if (check_together(r) != 0 || set_parameters(r) != 0) {
+        return 2;
+    }
+    return r->sweep.values > 0 ? goal_sweep_check(r) : 0;
 }
 
 /* ---- Results ---- */
 
-static uint64_t events_of(const struct run *r)
+static uint64_t events_of(const struct goal_run *r)
 {
     return r->out.operations + r->out.messages;
 }
 
-/* Ticks as nanoseconds, with the decimals that are needed; returns the length. */
-static int time_text(const struct run *r, uint64_t ticks, char text[32])
-{
-    uint64_t per_ns = r->out.ticks_per_ns;
-    unsigned rest = (unsigned)(ticks % per_ns);
-    int length = snprintf(text, 32, "%" PRIu64, ticks / per_ns);
-    if (rest > 0) {
-        length += snprintf(text + length, (size_t)(32 - length), ".%03u", rest);
-        while (text[length - 1] == '0') {
-            text[--length] = '\0';
-        }
-    }
-    return length;
-}
-
-static void json_time(struct json *j, const struct run *r, const char *name, uint64_t ticks)
-{
-    char text[32];
-    time_text(r, ticks, text);
-    json_verbatim(j, name, text);
-}
-
-/* The largest finish time and who has it. */
-struct summary {
-    uint64_t most, least;
-    uint32_t last;
-    double mean; /* ticks */
-};
-
-static struct summary summarise(const struct run *r)
-{
-    struct summary s = {.least = UINT64_MAX};
-    unsigned __int128 sum = 0;
-    for (uint32_t rank = 0; rank < r->goal.ranks; rank++) {
-        uint64_t t = r->out.finish[rank];
-        sum += t;
-        if (t > s.most) {
-            s.most = t;
-            s.last = rank;
-        }
-        s.least = t < s.least ? t : s.least;
-    }
-    s.mean = (double)sum / r->goal.ranks;
-    return s;
-}
-
-static const char *model_name(const struct run *r)
+static const char *model_name(const struct goal_run *r)
 {
     return r->in.model == SIM_LOGGOPSIM ? "loggopsim" : "pinwheel";
 }
 
-static int print_json(const struct run *r)
+static int print_json(struct goal_run *r)
 {
     struct json j = {.to = stdout};
-    struct summary s = summarise(r);
+    struct goal_summary s = goal_summarise(&r->goal, &r->out);
     json_open_object(&j, NULL);
     json_string(&j, "schedule", r->file);
     json_string(&j, "model", model_name(r));
@@ -267,22 +268,25 @@ static int print_json(const struct run *r)
     json_unsigned(&j, "messages", r->out.messages);
     json_unsigned(&j, "events", events_of(r));
     json_real(&j, "seconds", r->seconds);
-    json_time(&j, r, "max_ns", s.most);
+    goal_json_time(&j, &r->out, "max_ns", s.most);
     json_unsigned(&j, "last_rank", s.last);
-    json_time(&j, r, "min_ns", s.least);
+    goal_json_time(&j, &r->out, "min_ns", s.least);
     json_real(&j, "mean_ns", s.mean / (double)r->out.ticks_per_ns);
     json_open_array(&j, "finish_ns");
     for (uint32_t rank = 0; rank < r->goal.ranks; rank++) {
-        json_time(&j, r, NULL, r->out.finish[rank]);
+        goal_json_time(&j, &r->out, NULL, r->out.finish[rank]);
     }
     json_close_array(&j);
+    if (r->critical_path) {
+        goal_path_json(&j, r);
+    }
     json_close_object(&j);
     return json_end(&j);
 }
 
-static int print_text(const struct run *r)
+static int print_text(struct goal_run *r)
 {
-    struct summary s = summarise(r);
+    struct goal_summary s = goal_summarise(&r->goal, &r->out);
     char text[64];
     printf("schedule    %s: %" PRIu32 " ranks, %" PRIu64 " operations, %" PRIu64 " messages\n",
            r->file, r->goal.ranks, r->out.operations, r->out.messages);
@@ -291,15 +295,18 @@ static int print_text(const struct run *r)
         sim_parameter_format(&r->parameters, (enum sim_parameter)i, text, sizeof(text));
         printf(", %s %s", sim_parameter_name((enum sim_parameter)i), text);
     }
-    time_text(r, s.most, text);
+    goal_time_text(&r->out, s.most, text);
     printf("\nfinish      %s ns, rank %" PRIu32 " is the last\n", text, s.last);
-    time_text(r, s.least, text);
+    goal_time_text(&r->out, s.least, text);
     printf("            first %s ns, mean %.1f ns\n", text, s.mean / (double)r->out.ticks_per_ns);
     printf("simulated   %" PRIu64 " events in %.3f s, %.2f million per second\n", events_of(r),
            r->seconds, r->seconds > 0 ? (double)events_of(r) / r->seconds / 1e6 : 0.0);
     for (uint32_t rank = 0; r->ranks && rank < r->goal.ranks; rank++) {
-        time_text(r, r->out.finish[rank], text);
+        goal_time_text(&r->out, r->out.finish[rank], text);
         printf("rank %-8" PRIu32 " %s\n", rank, text);
+    }
+    if (r->critical_path) {
+        goal_path_text(r);
     }
     return fflush(stdout) != 0 || ferror(stdout) ? -1 : 0;
 }
@@ -336,7 +343,8 @@ static void show_progress(void *context, uint64_t events)
     fflush(stderr);
 }
 
-static int report(struct run *r, enum sim_end end)
+/* Says why a run gave no times; 1 then. */
+static int report_failure(struct goal_run *r, enum sim_end end)
 {
     if (end == SIM_FAILED) {
         fprintf(stderr, "pinwheel goal run: %s: ", r->file);
@@ -360,16 +368,116 @@ static int report(struct run *r, enum sim_end end)
                 "recv disagree about S, and LogGOPSim does not release such a send\n",
                 r->file, r->out.abandoned);
     }
-    if ((r->json ? print_json(r) : print_text(r)) != 0) {
+    return 0;
+}
+
+int goal_run_simulate(struct goal_run *r)
+{
+    struct progress progress = {.begin = now(), .expected = r->goal.nodes + r->goal.sends};
+    progress.next = progress.begin + 1;
+    if (isatty(STDERR_FILENO)) {
+        r->in.progress = show_progress;
+        r->in.context = &progress;
+    }
+    enum sim_end end = sim_run(&r->in, &r->out);
+    r->seconds = now() - progress.begin;
+    if (progress.shown) {
+        fprintf(stderr, "\r\033[K");
+    }
+    return report_failure(r, end);
+}
+
+int goal_run_written(int failed)
+{
+    if (failed != 0) {
         fprintf(stderr, "pinwheel goal run: writing to standard output failed\n");
         return 1;
     }
     return 0;
 }
 
+static int no_memory(void)
+{
+    fprintf(stderr, "pinwheel goal run: not enough memory for the record of what happened\n");
+    return 1;
+}
+
+static int cannot_write(const char *option, const char *path)
+{
+    fprintf(stderr, "pinwheel goal run: %s %s: %s\n", option, path, strerror(errno));
+    return 1;
+}
+
+/* Before a long run, not after it. */
+static int check_size(const struct goal_run *r)
+{
+    if (r->trace != NULL && r->goal.nodes > GOAL_TRACE_MOST) {
+        fprintf(stderr,
+                "pinwheel goal run: --trace: %s has %" PRIu64 " operations; a timeline can have at "
+                "most %d\n",
+                r->file, r->goal.nodes, GOAL_TRACE_MOST);
+        return 1;
+    }
+    if (r->timeline != NULL &&
+        (r->goal.nodes > GOAL_TIMELINE_MOST || r->goal.ranks > GOAL_TIMELINE_RANKS)) {
+        fprintf(stderr,
+                "pinwheel goal run: --timeline: %s has %" PRIu32 " ranks and %" PRIu64
+                " operations; a picture can have at most %d and %d, --trace more\n",
+                r->file, r->goal.ranks, r->goal.nodes, GOAL_TIMELINE_RANKS, GOAL_TIMELINE_MOST);
+        return 1;
+    }
+    return 0;
+}
+
+/* What the record of a run that ended well is for. */
+static int read_record(struct goal_run *r)
+{
+    struct goal_summary s = goal_summarise(&r->goal, &r->out);
+    if (r->critical_path && path_find(&r->path, &r->record, s.last, s.most) != 0) {
+        return no_memory();
+    }
+    if (r->trace != NULL && goal_trace_write(r) != 0) {
+        return cannot_write("--trace", r->trace);
+    }
+    if (r->timeline != NULL && goal_timeline_draw(r) != 0) {
+        return cannot_write("--timeline", r->timeline);
+    }
+    return 0;
+}
+
+static int run_and_print(struct goal_run *r)
+{
+    int status = goal_run_simulate(r);
+    if (status == 0 && r->in.record != NULL) {
+        status = read_record(r);
+    }
+    if (status == 0) {
+        status = goal_run_written(r->json ? print_json(r) : print_text(r));
+    }
+    path_free(&r->path);
+    sim_output_free(&r->out);
+    return status;
+}
+
+static int run_once(struct goal_run *r)
+{
+    if (check_size(r) != 0) {
+        return 1;
+    }
+    if (recorder(r) == NULL) {
+        return run_and_print(r);
+    }
+    r->in.record = &r->record;
+    int status = record_open(&r->record, &r->goal, &r->parameters, r->in.calc_in_ps) == 0
+                     ? run_and_print(r)
+                     : no_memory();
+    record_close(&r->record);
+    return status;
+}
+
 int goal_command_run(int argc, char **argv)
 {
-    struct run r = {.file = NULL};
+    struct goal_run r = {.file = NULL};
     int status = parse(&r, argc, argv);
     if (status != 0) {
         return status > 0 ? status : 0;
@@ -380,19 +488,7 @@ int goal_command_run(int argc, char **argv)
         return 1;
     }
     r.in.goal = &r.goal;
-    struct progress progress = {.begin = now(), .expected = r.goal.nodes + r.goal.sends};
-    progress.next = progress.begin + 1;
-    if (isatty(STDERR_FILENO)) {
-        r.in.progress = show_progress;
-        r.in.context = &progress;
-    }
-    enum sim_end end = sim_run(&r.in, &r.out);
-    r.seconds = now() - progress.begin;
-    if (progress.shown) {
-        fprintf(stderr, "\r\033[K");
-    }
-    status = report(&r, end);
-    sim_output_free(&r.out);
+    status = r.sweep.values > 0 ? goal_sweep_run(&r) : run_once(&r);
     goal_close(&r.goal);
     return status;
 }

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What messages cost; see charges.h. */
+#include "charges.h"
+
+/* (s-1) * rate, rounded once, to the nearest picosecond, half to even. */
+static uint64_t product(uint64_t bytes, uint64_t rate)
+{
+    unsigned __int128 exact = (unsigned __int128)bytes * rate;
+    unsigned __int128 whole = exact / SIM_AS_PER_PS;
+    uint64_t rest = (uint64_t)(exact % SIM_AS_PER_PS);
+    if (rest > SIM_AS_PER_PS / 2 || (rest == SIM_AS_PER_PS / 2 && (whole & 1) != 0)) {
+        whole++;
+    }
+    return whole > LOGGOPS_LAST ? LOGGOPS_LAST + 1 : (uint64_t)whole;
+}
+
+static uint64_t sum(uint64_t a, uint64_t b)
+{
+    return a + b <= LOGGOPS_LAST ? a + b : LOGGOPS_LAST + 1;
+}
+
+void charges_compute(struct charges *c, const struct sim_parameters *p, uint64_t size)
+{
+    c->size = size;
+    c->G = product(size - 1, p->value[SIM_G]);
+    c->O = product(size - 1, p->value[SIM_O]);
+    c->cpu = sum(p->value[SIM_o] / SIM_AS_PER_PS, c->O);
+    c->nic = sum(p->value[SIM_g] / SIM_AS_PER_PS, c->G);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Critical paths; see path.h. */
+#include "path.h"
+
+#include <stdlib.h>
+
+static uint64_t ps(const struct sim_record *r, enum sim_parameter which)
+{
+    return r->parameters->value[which] / SIM_AS_PER_PS;
+}
+
+/* Of `length`, in which a step held its cpu or its operation ended: o, then the rest. */
+static void split_work(struct path_parts *parts, const struct sim_record *r,
+                       const struct path_step *from, uint64_t length, bool to_end)
+{
+    if (record_node(r, from->operation)->type == GOAL_CALC) {
+        parts->calc += length;
+        return;
+    }
+    uint64_t o = ps(r, SIM_o);
+    bool data = from->slot == RECORD_ANSWER && to_end;
+    struct charges c;
+    parts->o += o;
+    /* Data have left when cpu and wire are done. */
+    if (data && record_charges(r, from->operation, &c) && c.G > c.O) {
+        parts->G += length - o;
+    } else {
+        parts->O += length - o;
+    }
+}
+
+/* The parts of the time from a step to what it caused; `why` is of the latter. */
+static void split(struct path_parts *parts, const struct sim_record *r,
+                  const struct path_step *from, enum record_why why, uint64_t length)
+{
+    switch (why) {
+    case RECORD_AFTER_END:
+        split_work(parts, r, from, length, true);
+        break;
+    case RECORD_CPU:
+        split_work(parts, r, from, length, false);
+        parts->wait += length;
+        break;
+    case RECORD_NIC:
+    case RECORD_NIC_IN:
+        parts->g += ps(r, SIM_g);
+        parts->G += length - ps(r, SIM_g);
+        parts->wait += length;
+        break;
+    case RECORD_MESSAGE:
+    case RECORD_HANDED_OVER:
+        parts->o += ps(r, SIM_o);
+        parts->L += ps(r, SIM_L);
+        parts->O += length - ps(r, SIM_o) - ps(r, SIM_L);
+        break;
+    case RECORD_LAST_BYTE:
+        parts->G += length;
+        break;
+    case RECORD_AT_ONCE:
+    case RECORD_AFTER_START:
+    case RECORD_POSTED:
+        break;
+    }
+}
+
+static void add_parts(struct path_parts *sum, const struct path_parts *more)
+{
+    sum->o += more->o;
+    sum->g += more->g;
+    sum->G += more->G;
+    sum->L += more->L;
+    sum->O += more->O;
+    sum->calc += more->calc;
+    sum->wait += more->wait;
+}
+
+static struct path_step *append(struct path *p)
+{
+    size_t n = p->count;
+    if ((n & (n - 1)) == 0) { /* room for a power of two is used up */
+        struct path_step *steps = realloc(p->steps, (n > 0 ? 2 * n : 1) * sizeof(*steps));
+        if (steps == NULL) {
+            return NULL;
+        }
+        p->steps = steps;
+    }
+    p->steps[n] = (struct path_step){0};
+    return &p->steps[p->count++];
+}
+
+/* The last step of the first operation of a rank that ends at `finish`. */
+static uint64_t last_step(const struct sim_record *r, uint32_t rank, uint64_t finish)
+{
+    uint64_t operation = r->first[rank];
+    while (record_end(r, operation) != finish && operation + 1 < r->first[rank + 1]) {
+        operation++;
+    }
+    struct charges c;
+    switch (record_node(r, operation)->type) {
+    case GOAL_RECV:
+        return operation * RECORD_SLOTS + RECORD_TAKE;
+    case GOAL_SEND:
+        return operation * RECORD_SLOTS +
+               (record_charges(r, operation, &c) ? RECORD_ANSWER : RECORD_BEGIN);
+    default:
+        return operation * RECORD_SLOTS + RECORD_BEGIN;
+    }
+}
+
+static void reverse(struct path *p)
+{
+    for (size_t i = 0, k = p->count; i + 1 < k; i++) {
+        struct path_step step = p->steps[--k];
+        p->steps[k] = p->steps[i];
+        p->steps[i] = step;
+    }
+}
+
+int path_find(struct path *p, const struct sim_record *r, uint32_t last, uint64_t finish)
+{
+    *p = (struct path){.end = finish};
+    if (goal_rank(r->goal, last).node_count == 0) {
+        return 0; /* the rank that finishes last finishes at 0 */
+    }
+    uint64_t number = last_step(r, last, finish), until = finish;
+    enum record_why why = RECORD_AFTER_END;
+    for (;;) {
+        struct path_step *step = append(p);
+        if (step == NULL) {
+            return -1;
+        }
+        const struct record_step *from = &r->steps[number];
+        step->time = from->time;
+        step->operation = number / RECORD_SLOTS;
+        step->slot = (enum record_slot)(number % RECORD_SLOTS);
+        step->why = (enum record_why)from->why;
+        split(&step->parts, r, step, why, until - from->time);
+        add_parts(&p->sum, &step->parts);
+        if (step->why == RECORD_AT_ONCE) {
+            break;
+        }
+        why = step->why;
+        until = from->time;
+        number = from->cause;
+    }
+    reverse(p);
+    return 0;
+}
+
+void path_free(struct path *p)
+{
+    free(p->steps);
+}

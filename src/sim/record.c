@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Records of runs; see record.h. */
+#include "record.h"
+
+#include "reserve.h"
+
+#include <stdlib.h>
+
+static size_t holders(const struct goal *g)
+{
+    return (size_t)g->ranks * (g->cpus + 2 * g->nics);
+}
+
+int record_open(struct sim_record *r, const struct goal *goal,
+                const struct sim_parameters *parameters, bool calc_in_ps)
+{
+    *r = (struct sim_record){.goal = goal, .parameters = parameters, .calc_in_ps = calc_in_ps};
+    r->first = calloc(goal->ranks + (size_t)1, sizeof(*r->first));
+    r->steps = sim_reserve(goal->nodes * RECORD_SLOTS * sizeof(*r->steps));
+    r->partner = sim_reserve(goal->nodes * sizeof(*r->partner));
+    r->holder = sim_reserve(holders(goal) * sizeof(*r->holder));
+    if (r->first == NULL || r->steps == NULL || r->partner == NULL || r->holder == NULL) {
+        return -1;
+    }
+    for (uint32_t rank = 0; rank < goal->ranks; rank++) {
+        r->first[rank + 1] = r->first[rank] + goal_rank(goal, rank).node_count;
+    }
+    return 0;
+}
+
+void record_close(struct sim_record *r)
+{
+    free(r->first);
+    sim_unreserve(r->steps, r->goal->nodes * RECORD_SLOTS * sizeof(*r->steps));
+    sim_unreserve(r->partner, r->goal->nodes * sizeof(*r->partner));
+    sim_unreserve(r->holder, holders(r->goal) * sizeof(*r->holder));
+}
+
+void record_find(const struct sim_record *r, uint64_t operation, uint32_t *rank, uint32_t *op)
+{
+    uint32_t low = 0, high = r->goal->ranks; /* first[low] <= operation < first[high] */
+    while (high - low > 1) {
+        uint32_t middle = low + (high - low) / 2;
+        if (r->first[middle] <= operation) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    *rank = low;
+    *op = (uint32_t)(operation - r->first[low]);
+}
+
+const struct goal_node *record_node(const struct sim_record *r, uint64_t operation)
+{
+    uint32_t rank, op;
+    record_find(r, operation, &rank, &op);
+    return &goal_rank(r->goal, rank).nodes[op];
+}
+
+bool record_charges(const struct sim_record *r, uint64_t operation, struct charges *c)
+{
+    const struct goal_node *n = record_node(r, operation);
+    if (n->type == GOAL_RECV) {
+        n = record_node(r, r->partner[operation]);
+    }
+    charges_compute(c, r->parameters, n->size > 0 ? n->size : 1);
+    return c->size > r->parameters->value[SIM_S];
+}
+
+uint64_t record_end(const struct sim_record *r, uint64_t operation)
+{
+    const struct goal_node *n = record_node(r, operation);
+    const struct record_step *step = r->steps + operation * RECORD_SLOTS;
+    struct charges c;
+    if (n->type == GOAL_CALC) {
+        return step[RECORD_BEGIN].time + n->size * (r->calc_in_ps ? 1 : 1000);
+    }
+    bool rendezvous = record_charges(r, operation, &c);
+    if (n->type == GOAL_RECV) {
+        return step[RECORD_TAKE].time + c.cpu;
+    }
+    if (!rendezvous) {
+        return step[RECORD_BEGIN].time + c.cpu;
+    }
+    return step[RECORD_ANSWER].time + c.cpu + (c.G > c.O ? c.G - c.O : 0);
+}

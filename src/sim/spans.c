@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Timelines of records; see spans.h. */
+#include "spans.h"
+
+const char *span_name(enum span_kind kind)
+{
+    static const char *const names[] = {
+        [SPAN_CALC] = "calc",   [SPAN_SEND] = "send", [SPAN_REQUEST] = "request",
+        [SPAN_REPLY] = "reply", [SPAN_DATA] = "data", [SPAN_RECV] = "recv",
+    };
+    return names[kind];
+}
+
+static uint64_t ps(const struct sim_record *r, enum sim_parameter which)
+{
+    return r->parameters->value[which] / SIM_AS_PER_PS;
+}
+
+static int spans_of_send(const struct sim_record *r, const struct goal_node *n, uint64_t operation,
+                         struct span spans[SPANS_MOST])
+{
+    const struct record_step *step = r->steps + operation * RECORD_SLOTS;
+    struct charges c;
+    int count = 0;
+    enum span_kind kind = SPAN_SEND;
+    if (record_charges(r, operation, &c)) {
+        spans[count++] =
+            (struct span){step[RECORD_BEGIN].time, ps(r, SIM_o), SPAN_CPU, n->cpu, SPAN_REQUEST};
+        step += RECORD_ANSWER;
+        kind = SPAN_DATA;
+    }
+    spans[count++] = (struct span){step->time, c.cpu, SPAN_CPU, n->cpu, kind};
+    spans[count++] = (struct span){step->time, c.nic, SPAN_NIC_OUT, n->nic, kind};
+    return count;
+}
+
+static int spans_of_recv(const struct sim_record *r, const struct goal_node *n, uint64_t operation,
+                         struct span spans[SPANS_MOST])
+{
+    const struct record_step *step = r->steps + operation * RECORD_SLOTS;
+    struct charges c;
+    int count = 0;
+    if (record_charges(r, operation, &c)) {
+        spans[count++] =
+            (struct span){step[RECORD_ANSWER].time, ps(r, SIM_o), SPAN_CPU, n->cpu, SPAN_REPLY};
+    }
+    spans[count++] = (struct span){step[RECORD_TAKE].time, c.cpu, SPAN_CPU, n->cpu, SPAN_RECV};
+    spans[count++] = (struct span){step[RECORD_IN].time, c.nic, SPAN_NIC_IN, n->nic, SPAN_RECV};
+    return count;
+}
+
+int spans_of(const struct sim_record *r, uint64_t operation, struct span spans[SPANS_MOST])
+{
+    const struct goal_node *n = record_node(r, operation);
+    uint64_t begin = r->steps[operation * RECORD_SLOTS + RECORD_BEGIN].time;
+    switch (n->type) {
+    case GOAL_SEND:
+        return spans_of_send(r, n, operation, spans);
+    case GOAL_RECV:
+        return spans_of_recv(r, n, operation, spans);
+    default:
+        spans[0] =
+            (struct span){begin, record_end(r, operation) - begin, SPAN_CPU, n->cpu, SPAN_CALC};
+        return 1;
+    }
+}
+
+static struct flight flight(const struct sim_record *r, uint64_t from, uint64_t to,
+                            enum record_slot slot, enum span_kind kind)
+{
+    uint64_t leaves = r->steps[from * RECORD_SLOTS + slot].time + ps(r, SIM_o);
+    return (struct flight){from, to, leaves, leaves + ps(r, SIM_L), kind};
+}
+
+int flights_of(const struct sim_record *r, uint64_t operation, struct flight flights[FLIGHTS_MOST])
+{
+    struct charges c;
+    if (record_node(r, operation)->type != GOAL_RECV) {
+        return 0;
+    }
+    uint64_t send = r->partner[operation];
+    if (!record_charges(r, operation, &c)) {
+        flights[0] = flight(r, send, operation, RECORD_BEGIN, SPAN_SEND);
+        return 1;
+    }
+    flights[0] = flight(r, send, operation, RECORD_BEGIN, SPAN_REQUEST);
+    flights[1] = flight(r, operation, send, RECORD_ANSWER, SPAN_REPLY);
+    flights[2] = flight(r, send, operation, RECORD_ANSWER, SPAN_DATA);
+    return 3;
+}

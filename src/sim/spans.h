@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A record (record.h) as a timeline: which cpu or nic was taken by which operation,
+ * from when on and for how long, and which message went from where to where.
+ */
+#ifndef SIM_SPANS_H
+#define SIM_SPANS_H
+
+#include "record.h"
+
+/* What can be taken at a rank. */
+enum span_lane { SPAN_CPU, SPAN_NIC_OUT, SPAN_NIC_IN, SPAN_LANES };
+
+enum span_kind { SPAN_CALC, SPAN_SEND, SPAN_REQUEST, SPAN_REPLY, SPAN_DATA, SPAN_RECV };
+
+struct span {
+    uint64_t time, length; /* ps */
+    enum span_lane lane;
+    uint8_t number; /* of the cpu or nic */
+    enum span_kind kind;
+};
+
+/* A message under way: its first byte, or a request or reply. */
+struct flight {
+    uint64_t from, to; /* operations */
+    uint64_t leaves, arrives;
+    enum span_kind kind; /* SPAN_SEND, SPAN_DATA; SPAN_REQUEST, SPAN_REPLY */
+};
+
+enum { SPANS_MOST = 3, FLIGHTS_MOST = 3 };
+
+const char *span_name(enum span_kind kind);
+
+/* spans_of() gives what an operation takes, those of cpus first, and returns how many
+ * there are. */
+int spans_of(const struct sim_record *r, uint64_t operation, struct span spans[SPANS_MOST]);
+
+/* flights_of() gives the messages that a recv took part in, the one with its bytes
+ * last; none for other operations. */
+int flights_of(const struct sim_record *r, uint64_t operation, struct flight flights[FLIGHTS_MOST]);
+
+#endif

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Holds what `pinwheel goal run --critical-path` says against the schedule.
+
+    check_path.py PINWHEEL [--seeds N] [--first SEED]
+
+On random schedules: the path begins at time 0 and ends at the last finish; the parts of
+every step fill the time to the next one, so that the sums add up to the finish; a step
+that comes after an operation is one that the schedule makes wait for it; messages come
+from a send to its peer; who waits for a cpu or nic waits for one that the other uses. Two
+threads find the same path.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from decimal import Decimal
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference"))
+
+import fuzz_schedules  # noqa: E402
+import schedule  # noqa: E402
+
+PARTS = ("o_ns", "g_ns", "G_ns", "L_ns", "O_ns", "calc_ns")
+MAY_HOLD = {
+    "after end": {"o_ns", "G_ns", "O_ns", "calc_ns"},
+    "cpu free": {"o_ns", "O_ns", "calc_ns", "wait_ns"},
+    "nic free": {"g_ns", "G_ns", "wait_ns"},
+    "message": {"o_ns", "L_ns"},
+    "last byte": {"o_ns", "L_ns", "O_ns", "G_ns"},
+    "after start": set(),
+    "posted": set(),
+}
+
+
+def length(step):
+    return sum(step.get(part, 0) for part in PARTS)
+
+
+def link_is_true(ranks, before, step):
+    """Whether `before` can be what `step` says it waited for."""
+    why = step["why"]
+    a, b = (ranks[s["rank"]][s["operation"]] for s in (before, step))
+    same_rank = before["rank"] == step["rank"]
+    if why == "after end":
+        return same_rank and step["operation"] in a.after_end
+    if why == "after start":
+        return same_rank and step["operation"] in a.after_start
+    if why == "posted":
+        return same_rank and before["operation"] == step["operation"] and before["step"] == "post"
+    if why == "cpu free":
+        return same_rank and a.cpu == b.cpu
+    if why == "nic free":
+        return same_rank and a.nic == b.nic
+    if why == "message" and step["step"] == "data":
+        return before["step"] == "reply" and b.peer == before["rank"]
+    if why == "last byte" and before["step"] == "in":
+        return same_rank and before["operation"] == step["operation"]
+    return before["step"] in ("send", "request", "data") and a.peer == step["rank"]
+
+
+def check(ranks, result):
+    """What is wrong with a result, or None."""
+    path = result["critical_path"]
+    steps = path["steps"]
+    if path["end_ns"] != result["max_ns"]:
+        return "ends elsewhere"
+    if not steps:
+        return None if result["max_ns"] == 0 and not ranks[result["last_rank"]] else "no steps"
+    if length(path) != path["end_ns"]:
+        return f"parts add up to {length(path)}, not {path['end_ns']}"
+    for part in PARTS + ("wait_ns",):
+        if path[part] != sum(s.get(part, 0) for s in steps):
+            return f"the sum of {part}"
+    if steps[0]["why"] != "at once" or steps[0]["time_ns"] != 0:
+        return "begins elsewhere"
+    if steps[-1]["rank"] != result["last_rank"]:
+        return "ends at another rank"
+    ends = [s["time_ns"] for s in steps[1:]] + [path["end_ns"]]
+    for step, end in zip(steps, ends):
+        if step["time_ns"] + length(step) != end:
+            return f"a gap after {step}"
+    for before, step in zip(steps, steps[1:]):
+        if {key for key in before if key in PARTS + ("wait_ns",)} - MAY_HOLD[step["why"]]:
+            return f"{before} is not what {step} waits for"
+        if not link_is_true(ranks, before, step):
+            return f"{step} does not wait for {before}"
+    return None
+
+
+def run(pinwheel, texts, path, threads):
+    command = [pinwheel, "goal", "run", "--json", "--critical-path", "--threads", str(threads)]
+    for name, text in texts.items():
+        command += [f"-{name}", text]
+    done = subprocess.run(command + [path], capture_output=True, text=True, timeout=60)
+    if done.returncode != 0:
+        return None
+    result = json.loads(done.stdout, parse_float=Decimal, parse_int=Decimal)
+    for step in result["critical_path"]["steps"]:
+        step["rank"], step["operation"] = int(step["rank"]), int(step["operation"])
+    result["last_rank"] = int(result["last_rank"])
+    return result
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("pinwheel")
+    parser.add_argument("--seeds", type=int, default=300)
+    parser.add_argument("--first", type=int, default=1)
+    args = parser.parse_args()
+    checked, reasons = 0, set()
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "schedule.goal")
+        for seed in range(args.first, args.first + args.seeds):
+            ranks, texts, _ = fuzz_schedules.case(seed, "pinwheel")
+            with open(path, "w", encoding="ascii") as file:
+                file.write(schedule.write_text(ranks))
+            result = run(args.pinwheel, texts, path, 1)
+            if result is None:
+                continue  # it cannot finish, or a time is too late: fuzz_schedules.py
+            wrong = check(ranks, result)
+            if wrong is None and run(args.pinwheel, texts, path, 2)["critical_path"] != result["critical_path"]:
+                wrong = "two threads find another path"
+            if wrong is not None:
+                print(f"seed {seed}, {texts}: {wrong}\n{schedule.write_text(ranks)}")
+                return 1
+            checked += 1
+            reasons |= {step["why"] for step in result["critical_path"]["steps"]}
+    missing = set(MAY_HOLD) - reasons
+    print(f"{args.seeds} seeds, {checked} paths")
+    if checked < args.seeds // 4 or missing:
+        print(f"too few to say anything; never seen: {missing}")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of `pinwheel goal run` share: the run that its options ask for,
+ * and how times are written.
+ *
+ *   goal_run.c      options, one run, its results
+ *   goal_sweep.c    many runs, one parameter changing
+ *   goal_path.c     the critical path of a run
+ *   goal_trace.c    its timeline, for a trace viewer
+ *   goal_timeline.c the timeline as a picture
+ */
+#ifndef PINWHEEL_GOAL_RUN_H
+#define PINWHEEL_GOAL_RUN_H
+
+#include "args.h"
+#include "json.h"
+
+#include "sim/engine.h"
+#include "sim/path.h"
+
+/* --sweep: `values` values of one parameter; 0: none. */
+struct goal_sweep {
+    const char *text; /* as the user wrote it */
+    enum sim_parameter which;
+    uint64_t from, to; /* as in sim_parameters.value */
+    uint32_t values;
+};
+
+struct goal_run {
+    struct args args;
+    const char *file;
+    const char *text[SIM_PARAMETERS]; /* of -L ... -S; NULL: not given */
+    const char *set;
+    bool ranks, json;
+    unsigned flags;
+    struct sim_parameters parameters;
+    struct sim_input in;
+    struct sim_output out;
+    struct goal goal;
+    double seconds;
+    struct goal_sweep sweep;
+    const char *svg; /* of the sweep; NULL: none */
+    bool critical_path;
+    const char *trace, *timeline; /* NULL: none */
+    struct sim_record record;     /* open if r->in.record is set */
+    struct path path;
+};
+
+/* goal_run_simulate() runs the schedule, showing a terminal how far it is. It
+ * returns 0, or 1 after it has said why there are no times; r->out is the
+ * caller's to free in any case. */
+int goal_run_simulate(struct goal_run *r);
+
+/* goal_run_written() returns the exit status after results were written, and says
+ * so if that failed. */
+int goal_run_written(int failed);
+
+/* goal_path_json() and goal_path_text() print the critical path. */
+void goal_path_json(struct json *j, struct goal_run *r);
+void goal_path_text(struct goal_run *r);
+
+/* Operations of the largest schedule that goal_trace_write() is for: its file has
+ * about 500 bytes for each. */
+enum { GOAL_TRACE_MOST = 1000000 };
+
+/* goal_trace_write() writes the timeline into r->trace; -1 with errno set. */
+int goal_trace_write(const struct goal_run *r);
+
+/* What people can still make out in a picture. */
+enum { GOAL_TIMELINE_MOST = 2000, GOAL_TIMELINE_RANKS = 64 };
+
+/* goal_timeline_draw() draws the timeline into r->timeline; -1 with errno set. */
+int goal_timeline_draw(const struct goal_run *r);
+
+/* ---- Results (goal_times.c) ---- */
+
+/* goal_run_name() is the schedule's file without its folder. */
+const char *goal_run_name(const struct goal_run *r);
+
+/* The largest finish time and who has it. */
+struct goal_summary {
+    uint64_t most, least;
+    uint32_t last;
+    double mean; /* ticks */
+};
+
+struct goal_summary goal_summarise(const struct goal *g, const struct sim_output *out);
+
+/* goal_time_text() writes ticks as nanoseconds, with the decimals that are needed,
+ * and returns the length. goal_json_time() writes them as a number. */
+int goal_time_text(const struct sim_output *out, uint64_t ticks, char text[32]);
+void goal_json_time(struct json *j, const struct sim_output *out, const char *name, uint64_t ticks);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `pinwheel goal run --sweep`: the last finish as a function of one parameter. */
+#ifndef PINWHEEL_GOAL_SWEEP_H
+#define PINWHEEL_GOAL_SWEEP_H
+
+#include "goal_run.h"
+
+/* What one run of a sweep gave. */
+struct sweep_point {
+    uint64_t value; /* as in sim_parameters.value */
+    uint64_t finish;
+    uint32_t last; /* the rank that has it */
+};
+
+/* goal_sweep_parse() reads the value of --sweep, P=A:B:N. It returns 0, or 2 after
+ * it has said what is wrong. goal_sweep_check() says whether the model takes A and
+ * B, in the same way. */
+int goal_sweep_parse(struct args *args, struct goal_sweep *sweep);
+int goal_sweep_check(struct goal_run *r);
+
+/* goal_sweep_run() runs the open schedule with every value and prints a table, or
+ * JSON, and draws the picture that was asked for. It returns the exit status. */
+int goal_sweep_run(struct goal_run *r);
+
+/* goal_sweep_draw() draws `count` points, at least 1, into r->svg; -1 with errno set. */
+int goal_sweep_draw(const struct goal_run *r, const struct sweep_point *points, uint32_t count);
+
+#endif
