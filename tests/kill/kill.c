@@ -316,7 +316,7 @@ static bool run_one(const struct scenario *s, int label, int pass, int deaths)
 {
     char point[64];
     bool hit;
-    snprintf(point, sizeof(point), "%s:%d", labels[label], pass);
+    snprintf(point, sizeof(point), "%.31s:%d", labels[label], pass);
     scenario = s;
     uint64_t before = kill_now_ms();
     bool good = play(point, deaths, &hit);
