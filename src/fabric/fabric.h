@@ -10,9 +10,9 @@
  * wait for the RESPONSE class, which waits for nothing (wall 2).
  *
  * Every function and every upcall runs under the NIC's lock. A fabric lets go
- * of it only inside rx_header, rx_packet and rx_done (the NIC runs handlers
- * there) and while it copies by reference (up->unlock, up->lock); the channel
- * concerned is busy meanwhile and everything else may change.
+ * of it only inside rx_short, rx_header, rx_packet and rx_done (the NIC runs
+ * handlers there) and while it copies by reference (up->unlock, up->lock); the
+ * channel concerned is busy meanwhile and everything else may change.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
@@ -61,9 +61,10 @@ struct fabric_rx {
 };
 
 enum rx_step {
-    RX_GO,   /* done with this step */
-    RX_WAIT, /* call again later: a handler is suspended, or there is no room for a response */
-    RX_FIRST /* from rx_header only: call again with the first packet */
+    RX_GO,    /* done with this step */
+    RX_WAIT,  /* call again later: a handler is suspended, or there is no room for a response */
+    RX_FIRST, /* from rx_header only: call again with the first packet */
+    RX_HEADED /* from rx_short only: see there */
 };
 
 struct fabric;
@@ -92,7 +93,8 @@ struct fabric_upcalls {
 
     /* The short cut for a message that is here whole: RX_GO: it is done; RX_WAIT:
      * its payload is placed, and rx_done wants to be called later; RX_FIRST: it
-     * goes the ordinary way, which begins with rx_header. */
+     * goes the ordinary way, which begins with rx_header; RX_HEADED: it goes the
+     * rest of that way, the part of rx_header is done. */
     enum rx_step (*rx_short)(struct nic_peer *, struct fabric_rx *, const void *payload);
     enum rx_step (*rx_header)(struct nic_peer *, struct fabric_rx *);
     /* `length` bytes of payload that begin at `offset`, in place. The packets

@@ -27,32 +27,30 @@
 #include "base/list.h"
 #include "base/sys.h"
 #include "hpu/sanitize.h"
+#include "hpu/switch_x86_64.h"
 #include "spin_handler.h"
 
 #define PAGE ((size_t)4096)
 
-/* switch_x86_64.S */
-void hpu_switch_in(void **save, void *to);
-void hpu_switch_out(void **save, void *to);
-void hpu_switch_begin(void);
-_Noreturn void hpu_ctx_main(struct hpu_ctx *ctx);
+_Noreturn void hpu_ctx_main(struct switch_point *point);
 
 struct hpu_ctx {
-    void *sp;        /* where it was switched out; NULL: its stack was given up */
-    void *thread_sp; /* where the thread that runs it was */
-    struct fault_guard guard;
+    struct switch_point point;  /* where it was switched out; sp NULL: its stack was given up */
+    struct switch_point thread; /* where the thread that runs it was */
+    struct switch_modes modes, thread_modes;
     void (*function)(void *);
     void *arg;
+    struct fault_guard guard;
     enum hpu_ctx_exit exit;
     atomic_bool parked;
     bool cancelled;
+    bool visited; /* it has run since its stack was built */
     unsigned slot;
     struct hpu_pool *pool;
     char *stack; /* lowest byte */
     size_t stack_size;
 
     /* For the checking tools. */
-    bool visited; /* it has run since its stack was built */
     void *fake_stack;
     const void *thread_stack;
     size_t thread_stack_size;
@@ -61,7 +59,7 @@ struct hpu_ctx {
 };
 
 struct hpu_pool {
-    atomic_uint_least64_t free; /* a bit for each free context */
+    uint64_t free; /* a bit for each free context */
     unsigned count;
     char *mapping;
     size_t mapping_length;
@@ -69,21 +67,6 @@ struct hpu_pool {
 };
 
 _Static_assert(PTL_NUM_HPUS == 64, "free contexts are the bits of one word");
-
-/* What hpu_switch_...() leaves on a stack. */
-struct switch_frame {
-    uint32_t mxcsr;
-    uint16_t x87_control;
-    uint16_t unused;
-    uint64_t r15, r14, r13, r12, rbx, rbp;
-    void (*rip)(void);
-};
-
-_Static_assert(sizeof(struct switch_frame) == 64, "switch_x86_64.S pushes 64 bytes");
-
-/* The ABI's values at the start of a process. */
-#define MXCSR_DEFAULT 0x1f80
-#define X87_CONTROL_DEFAULT 0x37f
 
 static _Thread_local struct hpu_ctx *thread_ctx __attribute__((tls_model("initial-exec")));
 
@@ -122,9 +105,11 @@ static enum hpu_ctx_exit enter(struct hpu_ctx *ctx)
     struct fault_guard *outer_guard = fault_set_guard(&ctx->guard);
     ctx->visited = true;
     ctx->thread_fiber = fiber_current();
+    modes_save(&ctx->thread_modes);
+    modes_change(&ctx->thread_modes, &ctx->modes);
     asan_leave(&fake_stack, ctx->stack, ctx->stack_size);
     fiber_switch(ctx->fiber);
-    hpu_switch_in(&ctx->thread_sp, ctx->sp);
+    switch_stacks(&ctx->thread, &ctx->point);
     asan_arrive(fake_stack, NULL, NULL);
     fault_set_guard(outer_guard);
     thread_ctx = outer;
@@ -136,21 +121,24 @@ static enum hpu_ctx_exit enter(struct hpu_ctx *ctx)
 }
 
 /* On the context: goes back to the thread. */
-static void leave(struct hpu_ctx *ctx, enum hpu_ctx_exit exit, bool for_good)
+static inline void leave(struct hpu_ctx *ctx, enum hpu_ctx_exit exit, bool for_good)
 {
     ctx->exit = exit;
+    modes_load(&ctx->thread_modes);
     asan_leave(for_good ? NULL : &ctx->fake_stack, ctx->thread_stack, ctx->thread_stack_size);
     fiber_switch(ctx->thread_fiber);
-    hpu_switch_out(&ctx->sp, ctx->thread_sp);
+    switch_stacks(&ctx->point, &ctx->thread);
     asan_arrive(ctx->fake_stack, &ctx->thread_stack, &ctx->thread_stack_size);
 }
 
-void hpu_ctx_main(struct hpu_ctx *ctx)
+void hpu_ctx_main(struct switch_point *point)
 {
+    struct hpu_ctx *ctx = container_of(point, struct hpu_ctx, point);
     asan_arrive(NULL, &ctx->thread_stack, &ctx->thread_stack_size);
     while (ctx->function != NULL) {
         ctx->function(ctx->arg);
         ctx->guard.armed = 0;
+        ctx->modes = switch_modes_default; /* of the next function */
         leave(ctx, HPU_CTX_DONE, false);
     }
     leave(ctx, HPU_CTX_ABANDONED, true);
@@ -168,8 +156,8 @@ void hpu_ctx_abandon(struct hpu_ctx *ctx)
  * of the floating-point unit. */
 static void on_fault(struct fault_guard *guard)
 {
-    static const uint32_t mxcsr = MXCSR_DEFAULT;
-    __asm__ volatile("fninit\n\tldmxcsr %0" : : "m"(mxcsr));
+    __asm__ volatile("fninit");
+    modes_load(&switch_modes_default);
     struct hpu_ctx *ctx = container_of(guard, struct hpu_ctx, guard);
     asan_forget(ctx->stack, ctx->stack_size);
     leave(ctx, HPU_CTX_FAULTED, true);
@@ -178,6 +166,7 @@ static void on_fault(struct fault_guard *guard)
 
 void hpu_ctx_suspend(struct hpu_ctx *ctx)
 {
+    modes_save(&ctx->modes);
     leave(ctx, HPU_CTX_PARKED, false);
     if (ctx->cancelled) {
         hpu_ctx_abandon(ctx);
@@ -223,17 +212,9 @@ void hpu_ctx_cancel(struct hpu_ctx *ctx)
 
 static void build_stack(struct hpu_ctx *ctx)
 {
-    /* Popped, the frame leaves the stack pointer at the top, a multiple of 16, as a
-     * call wants it. */
-    struct switch_frame *frame = (struct switch_frame *)(ctx->stack + ctx->stack_size) - 1;
     asan_forget(ctx->stack, ctx->stack_size);
-    *frame = (struct switch_frame){
-        .mxcsr = MXCSR_DEFAULT,
-        .x87_control = X87_CONTROL_DEFAULT,
-        .r12 = (uint64_t)(uintptr_t)ctx,
-        .rip = hpu_switch_begin,
-    };
-    ctx->sp = frame;
+    ctx->point = (struct switch_point){.sp = ctx->stack + ctx->stack_size, .ip = hpu_switch_begin};
+    ctx->modes = switch_modes_default;
     ctx->fake_stack = NULL;
     ctx->cancelled = false;
     if (ctx->fiber != NULL) {
@@ -275,7 +256,7 @@ struct hpu_pool *hpu_pool_create(unsigned max_contexts, size_t stack_size)
             return NULL;
         }
         ctx->valgrind_id = valgrind_stack_register(ctx->stack, stack_size);
-        atomic_fetch_or(&pool->free, UINT64_C(1) << i);
+        pool->free |= UINT64_C(1) << i;
     }
     return pool;
 }
@@ -285,10 +266,9 @@ void hpu_pool_destroy(struct hpu_pool *pool)
     if (pool == NULL) {
         return;
     }
-    uint64_t free_bits = atomic_load(&pool->free);
     for (unsigned i = 0; i < pool->count; i++) {
         struct hpu_ctx *ctx = &pool->ctx[i];
-        if (!(free_bits >> i & 1)) {
+        if (!(pool->free >> i & 1)) {
             continue;
         }
         if (ctx->visited) {
@@ -309,21 +289,18 @@ void hpu_pool_destroy(struct hpu_pool *pool)
 
 unsigned hpu_pool_in_use(const struct hpu_pool *pool)
 {
-    return pool->count - (unsigned)__builtin_popcountll(atomic_load(&pool->free));
+    return pool->count - (unsigned)__builtin_popcountll(pool->free);
 }
 
 struct hpu_ctx *hpu_ctx_get(struct hpu_pool *pool)
 {
+    if (pool->free == 0) {
+        return NULL;
+    }
     /* The lowest one, whose stack is the warmest. */
-    uint64_t bits = atomic_load_explicit(&pool->free, memory_order_relaxed);
-    do {
-        if (bits == 0) {
-            return NULL;
-        }
-    } while (!atomic_compare_exchange_weak_explicit(&pool->free, &bits, bits & (bits - 1),
-                                                    memory_order_acquire, memory_order_relaxed));
-    struct hpu_ctx *ctx = &pool->ctx[__builtin_ctzll(bits)];
-    if (ctx->sp == NULL) {
+    struct hpu_ctx *ctx = &pool->ctx[__builtin_ctzll(pool->free)];
+    pool->free &= pool->free - 1;
+    if (ctx->point.sp == NULL) {
         build_stack(ctx);
         ctx->fiber = fiber_create();
     }
@@ -333,8 +310,8 @@ struct hpu_ctx *hpu_ctx_get(struct hpu_pool *pool)
 void hpu_ctx_put(struct hpu_ctx *ctx)
 {
     if (ctx->exit != HPU_CTX_DONE) {
-        ctx->sp = NULL;
+        ctx->point.sp = NULL;
         ctx->visited = false;
     }
-    atomic_fetch_or_explicit(&ctx->pool->free, UINT64_C(1) << ctx->slot, memory_order_release);
+    ctx->pool->free |= UINT64_C(1) << ctx->slot;
 }

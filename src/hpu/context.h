@@ -13,8 +13,8 @@
  *
  * A context belongs to whoever got it from the pool, until it is put back; its
  * slot is a number below PTL_NUM_HPUS that no other context in use has. It may be
- * suspended on one thread and resumed on another. The pool's free contexts are
- * bits of one atomic word, so any thread may get and put.
+ * suspended on one thread and resumed on another. A pool has no lock of its own: of
+ * the threads that share one, its owner lets in one at a time to get and put.
  */
 #ifndef HPU_CONTEXT_H
 #define HPU_CONTEXT_H

@@ -44,89 +44,82 @@ static int valid_result(enum hpu_call call, int result)
     return result >= 0 && result < 32 && (valid[call] >> result & 1) ? result : FAIL;
 }
 
-/* The context has come back to this thread. */
-static int came_back(struct hpu_exec *exec, enum hpu_ctx_exit why)
-{
-    int result = SEGV;
-    switch (why) {
-    case HPU_CTX_PARKED:
-        return HPU_WAIT;
-    case HPU_CTX_DONE:
-        result = valid_result(exec->call, exec->result);
-        break;
-    case HPU_CTX_ABANDONED:
-        result = exec->result;
-        break;
-    case HPU_CTX_FAULTED:
-        break;
-    }
-    hpu_ctx_put(exec->ctx);
-    exec->ctx = NULL;
-    exec->wait = HPU_WAIT_NONE;
-    return result;
-}
-
-static int begin(struct hpu_exec *exec)
-{
-    exec->ctx = hpu_ctx_get(exec->pool);
-    if (exec->ctx == NULL) {
-        exec->wait = HPU_WAIT_CONTEXT;
-        return HPU_WAIT;
-    }
-    return came_back(exec, hpu_ctx_start(exec->ctx, run_handler, exec));
-}
-
-static int prepare(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call call)
+static void set_up(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call call)
 {
     exec->pool = pool;
     exec->call = call;
     exec->dma_issued = 0;
-    return begin(exec);
 }
 
-int hpu_exec_header(struct hpu_pool *pool, struct hpu_exec *exec, ptl_header_handler_t handler,
-                    const ptl_header_t *arg)
+void hpu_exec_header(struct hpu_pool *pool, struct hpu_exec *exec, ptl_header_handler_t handler,
+                     const ptl_header_t *arg)
 {
     exec->handler.header = handler;
     if (arg != &exec->arg.header) {
         exec->arg.header = *arg;
     }
-    return prepare(pool, exec, HPU_CALL_HEADER);
+    set_up(pool, exec, HPU_CALL_HEADER);
 }
 
-int hpu_exec_payload(struct hpu_pool *pool, struct hpu_exec *exec, ptl_payload_handler_t handler,
-                     const ptl_payload_t *arg)
+void hpu_exec_payload(struct hpu_pool *pool, struct hpu_exec *exec, ptl_payload_handler_t handler,
+                      const ptl_payload_t *arg)
 {
     exec->handler.payload = handler;
     exec->arg.payload = *arg;
-    return prepare(pool, exec, HPU_CALL_PAYLOAD);
+    set_up(pool, exec, HPU_CALL_PAYLOAD);
 }
 
-int hpu_exec_completion(struct hpu_pool *pool, struct hpu_exec *exec,
-                        ptl_completion_handler_t handler, ptl_size_t dropped, bool flow_control)
+void hpu_exec_completion(struct hpu_pool *pool, struct hpu_exec *exec,
+                         ptl_completion_handler_t handler, ptl_size_t dropped, bool flow_control)
 {
     exec->handler.completion = handler;
     exec->arg.completion.dropped = dropped;
     exec->arg.completion.flow_control = flow_control;
-    return prepare(pool, exec, HPU_CALL_COMPLETION);
+    set_up(pool, exec, HPU_CALL_COMPLETION);
 }
 
-int hpu_exec_continue(struct hpu_exec *exec)
+bool hpu_exec_take(struct hpu_exec *exec)
 {
-    if (exec->ctx == NULL) {
-        return begin(exec);
+    if (exec->ctx != NULL) {
+        return true;
     }
-    return came_back(exec, hpu_ctx_resume(exec->ctx));
+    exec->ctx = hpu_ctx_get(exec->pool);
+    exec->wait = exec->ctx != NULL ? HPU_WAIT_NONE : HPU_WAIT_CONTEXT;
+    return exec->ctx != NULL;
+}
+
+int hpu_exec_run(struct hpu_exec *exec)
+{
+    struct hpu_ctx *ctx = exec->ctx;
+    bool begun = exec->wait != HPU_WAIT_NONE;
+    switch (begun ? hpu_ctx_resume(ctx) : hpu_ctx_start(ctx, run_handler, exec)) {
+    case HPU_CTX_PARKED:
+        return HPU_WAIT;
+    case HPU_CTX_DONE:
+        return valid_result(exec->call, exec->result);
+    case HPU_CTX_ABANDONED:
+        return exec->result;
+    case HPU_CTX_FAULTED:
+        break;
+    }
+    return SEGV;
+}
+
+void hpu_exec_give(struct hpu_exec *exec)
+{
+    if (exec->ctx != NULL) {
+        hpu_ctx_put(exec->ctx);
+        exec->ctx = NULL;
+    }
+    exec->wait = HPU_WAIT_NONE;
 }
 
 void hpu_exec_cancel(struct hpu_exec *exec)
 {
     if (exec->ctx != NULL) {
         hpu_ctx_cancel(exec->ctx);
-        hpu_ctx_put(exec->ctx);
-        exec->ctx = NULL;
     }
-    exec->wait = HPU_WAIT_NONE;
+    hpu_exec_give(exec);
 }
 
 struct hpu_exec *hpu_exec_current(void)

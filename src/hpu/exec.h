@@ -3,13 +3,16 @@
  * Running handlers: the native back end, in which a handler is a function of
  * this process that runs on a context of its own.
  *
- *      NIC (no lock held)                    handler's context
- *      hpu_exec_payload() ── start ────────► payload_handler(p, state)   expendable
+ *      NIC                                   handler's context
+ *      hpu_exec_payload()                    the call is set up
+ *      hpu_exec_take()               locked  it gets a context
+ *      hpu_exec_run() ── start ────────────► payload_handler(p, state)   expendable
  *                                              PtlHandlerDMA...()        not expendable
  *                                              PtlHandlerPut...() ──► ops->put() ── hpu_suspend()
  *      HPU_WAIT ◄──────────────────────────────────────────────────────────┘
- *      hpu_exec_continue() ── resume ──────►    ...
+ *      hpu_exec_run() ── resume ───────────►   ...
  *      SUCCESS, FAIL, ..., SEGV ◄─────────── return, or the end by a fault
+ *      hpu_exec_give()               locked  the context is the pool's again
  *
  * A handler may be given up by a fault only in its own code: the flag is cleared
  * inside every call it makes to us, so that no state of the NIC is torn.
@@ -17,7 +20,8 @@
  * A struct hpu_exec is one handler call. It belongs to the NIC, which sets `env`
  * and must keep the exec, the packet and the user header in place until the call
  * has ended. Several threads may run calls of one pool; one call is run by one
- * thread at a time.
+ * thread at a time. A pool has no lock of its own: what is marked `locked` is done
+ * under the lock of its owner, who holds it at that moment anyway.
  */
 #ifndef HPU_EXEC_H
 #define HPU_EXEC_H
@@ -85,7 +89,7 @@ enum hpu_call { HPU_CALL_HEADER, HPU_CALL_PAYLOAD, HPU_CALL_COMPLETION };
 struct hpu_exec {
     struct hpu_env env; /* set by the NIC before the call */
     struct hpu_ctx *ctx;
-    enum hpu_wait wait; /* why the call returned HPU_WAIT */
+    enum hpu_wait wait; /* what the call waits for */
 
     /* The call; private. */
     struct hpu_pool *pool;
@@ -107,18 +111,14 @@ struct hpu_exec {
     } arg;
 };
 
-/* hpu_exec_header(), _payload() and _completion() run a handler on a context of
- * `pool` with *arg (copied) and env.state. They return the handler's return code,
- * FAIL for a code that its kind may not return, SEGV if it left its memory, or
- * HPU_WAIT if it has not ended. After HPU_WAIT with HPU_WAIT_OPS the exec must
- * not be touched if another thread may have continued it meanwhile. The calling
- * thread must not be on a context with a handler's code beneath it. */
-int hpu_exec_header(struct hpu_pool *pool, struct hpu_exec *exec, ptl_header_handler_t handler,
-                    const ptl_header_t *arg);
-int hpu_exec_payload(struct hpu_pool *pool, struct hpu_exec *exec, ptl_payload_handler_t handler,
-                     const ptl_payload_t *arg);
-int hpu_exec_completion(struct hpu_pool *pool, struct hpu_exec *exec,
-                        ptl_completion_handler_t handler, ptl_size_t dropped, bool flow_control);
+/* hpu_exec_header(), _payload() and _completion() set up the call of a handler on a
+ * context of `pool` with *arg (copied) and env.state. */
+void hpu_exec_header(struct hpu_pool *pool, struct hpu_exec *exec, ptl_header_handler_t handler,
+                     const ptl_header_t *arg);
+void hpu_exec_payload(struct hpu_pool *pool, struct hpu_exec *exec, ptl_payload_handler_t handler,
+                      const ptl_payload_t *arg);
+void hpu_exec_completion(struct hpu_pool *pool, struct hpu_exec *exec,
+                         ptl_completion_handler_t handler, ptl_size_t dropped, bool flow_control);
 
 /* hpu_exec_header_of() is where the header may be built that hpu_exec_header() is then
  * given, to save the copy. All of its fields are to be set. */
@@ -127,18 +127,29 @@ static inline ptl_header_t *hpu_exec_header_of(struct hpu_exec *exec)
     return &exec->arg.header;
 }
 
-/* hpu_exec_continue() continues a handler that has not ended, and returns as
- * above. Any thread may call it, from the moment before hpu_suspend() is called. */
-int hpu_exec_continue(struct hpu_exec *exec);
+/* hpu_exec_take(), locked, gets the call its context; a call that has one keeps it. False:
+ * none is free (HPU_WAIT_CONTEXT), try again later. */
+bool hpu_exec_take(struct hpu_exec *exec);
 
-/* hpu_exec_cancel() gives up a handler that has not ended, and frees its context.
+/* hpu_exec_run() starts the handler of a call that has a context, or continues it, without
+ * the lock. It returns the handler's return code, FAIL for a code that its kind may not
+ * return, SEGV if it left its memory, or HPU_WAIT if it has not ended. After HPU_WAIT
+ * with HPU_WAIT_OPS the exec must not be touched if another thread may have continued it
+ * meanwhile: any may, from the moment before hpu_suspend() is called. The calling thread
+ * must not be on a context with a handler's code beneath it. */
+int hpu_exec_run(struct hpu_exec *exec);
+
+/* hpu_exec_give(), locked, gives back the context of a call that has ended. */
+void hpu_exec_give(struct hpu_exec *exec);
+
+/* hpu_exec_cancel(), locked, gives up a handler that has not ended, and frees its context.
  * What ops->put() had on the stack when it called hpu_suspend() is lost. */
 void hpu_exec_cancel(struct hpu_exec *exec);
 
 /* hpu_exec_current() is the call whose context this code runs on, or NULL. */
 struct hpu_exec *hpu_exec_current(void);
 
-/* hpu_suspend() makes the hpu_exec_ call that runs this context return HPU_WAIT,
+/* hpu_suspend() makes the hpu_exec_run() that runs this context return HPU_WAIT,
  * and returns when it is continued. For ops->put() only. */
 void hpu_suspend(struct hpu_env *env);
 

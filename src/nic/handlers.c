@@ -144,6 +144,24 @@ static void enter(struct nic *nic)
     nic->unlocked--;
 }
 
+/* Goes on with the handler call that is set up. HPU_WAIT: it is to be gone on with later,
+ * if only because no context was free. */
+static int go_on(struct handler_run *run)
+{
+    run->active = true;
+    if (!hpu_exec_take(&run->exec)) {
+        return HPU_WAIT;
+    }
+    leave(run->nic);
+    int code = hpu_exec_run(&run->exec);
+    enter(run->nic);
+    if (code != HPU_WAIT) {
+        hpu_exec_give(&run->exec);
+        run->active = false;
+    }
+    return code;
+}
+
 static bool start_run(struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
@@ -260,7 +278,7 @@ static void header_result(struct rx *rx, int code)
     }
 }
 
-static int call_header(struct rx *rx)
+static void set_up_header(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     const struct ni *ni = rx->ni;
@@ -279,12 +297,11 @@ static int call_header(struct rx *rx)
         header->target_id.phys.nid = ni->nic->nid;
         header->target_id.phys.pid = ni->nic->pid;
     }
-    return hpu_exec_header(ni->nic->hpus, &run->exec, rx->le->handlers->header, header);
+    hpu_exec_header(ni->nic->hpus, &run->exec, rx->le->handlers->header, header);
 }
 
 enum rx_step handlers_header(struct rx *rx)
 {
-    struct nic *nic = rx->peer->nic;
     if (rx->run == NULL || (!rx->run->active && !rx->header_begun)) {
         if (!start_run(rx)) {
             rx->fail = PTL_NI_DROPPED;
@@ -303,15 +320,13 @@ enum rx_step handlers_header(struct rx *rx)
     if (run->user_header != 0 && rx->f.first == NULL) {
         return RX_FIRST;
     }
-    bool active = run->active;
-    run->active = true;
-    leave(nic);
-    int code = active ? hpu_exec_continue(&run->exec) : call_header(rx);
-    enter(nic);
+    if (!run->active) {
+        set_up_header(rx);
+    }
+    int code = go_on(run);
     if (code == HPU_WAIT) {
         return RX_WAIT;
     }
-    run->active = false;
     header_result(rx, code);
     return RX_GO;
 }
@@ -332,7 +347,7 @@ static void payload_result(struct rx *rx, int code)
     }
 }
 
-static int call_payload(struct rx *rx)
+static void set_up_payload(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     ptl_payload_t payload = {
@@ -340,7 +355,7 @@ static int call_payload(struct rx *rx)
         .offset = run->emitted,
         .base = (uint8_t *)run->packet,
     };
-    return hpu_exec_payload(run->nic->hpus, &run->exec, rx->le->handlers->payload, &payload);
+    hpu_exec_payload(run->nic->hpus, &run->exec, rx->le->handlers->payload, &payload);
 }
 
 /* Takes from the wire packet what makes the next packet for the handlers; true
@@ -402,35 +417,32 @@ static void deposit_packet(struct rx *rx, const uint8_t *data, uint64_t offset, 
 enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
 {
     struct handler_run *run = rx->run;
-    struct nic *nic = run->nic;
     if (run->deposit) {
         deposit_packet(rx, data, offset, length);
         return RX_GO;
     }
     while (run->active || (run->consumed < length && rx->f.sink == RX_PACKETS)) {
-        bool active = run->active;
-        if (!active && !next_packet(rx, data, offset, length)) {
-            continue;
+        if (!run->active) {
+            if (!next_packet(rx, data, offset, length)) {
+                continue;
+            }
+            set_up_payload(rx);
         }
-        run->active = true;
-        leave(nic);
-        int code = active ? hpu_exec_continue(&run->exec) : call_payload(rx);
-        enter(nic);
+        int code = go_on(run);
         if (code == HPU_WAIT) {
             return RX_WAIT;
         }
-        run->active = false;
         payload_result(rx, code);
     }
     run->consumed = 0;
     return RX_GO;
 }
 
-static int call_completion(struct rx *rx)
+static void set_up_completion(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    return hpu_exec_completion(run->nic->hpus, &run->exec, rx->le->handlers->completion,
-                               run->dropped, false);
+    hpu_exec_completion(run->nic->hpus, &run->exec, rx->le->handlers->completion, run->dropped,
+                        false);
 }
 
 /* What the handlers leave of the message, as the event will say. */
@@ -454,20 +466,17 @@ static void conclude(struct rx *rx)
 enum rx_step handlers_completion(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    struct nic *nic = rx->peer->nic;
     if (run->completion_done) {
         return RX_GO;
     }
     if (!run->finished && rx->le->handlers->completion != NULL) {
-        bool active = run->active;
-        run->active = true;
-        leave(nic);
-        int code = active ? hpu_exec_continue(&run->exec) : call_completion(rx);
-        enter(nic);
+        if (!run->active) {
+            set_up_completion(rx);
+        }
+        int code = go_on(run);
         if (code == HPU_WAIT) {
             return RX_WAIT;
         }
-        run->active = false;
         if (code == SUCCESS_PENDING) {
             run->pending = true;
         } else if (code != SUCCESS) {

@@ -280,7 +280,26 @@ static enum rx_step put_plain(struct rx *rx, struct le *le, const void *payload)
     return rx_done(rx->peer, &rx->f, FABRIC_OK);
 }
 
-/* What has no handlers is deposited and ended at once. */
+/* A put that finds handlers ends at once as well, if its header handler neither waits nor
+ * asks for payload handlers. */
+static enum rx_step put_to_handlers(struct rx *rx, const void *payload)
+{
+    rx->f.first = payload;
+    rx->f.first_length = rx->f.length;
+    rx->f.sink = RX_DISCARD;
+    if (handlers_header(rx) != RX_GO) {
+        return RX_FIRST;
+    }
+    if (rx->f.sink == RX_PACKETS) {
+        return RX_HEADED;
+    }
+    enum fabric_status status = FABRIC_OK;
+    if (rx->f.sink == RX_DEPOSIT && nic_copy(rx->f.base, payload, rx->f.room) != 0) {
+        status = FABRIC_SEGV;
+    }
+    return rx_done(rx->peer, &rx->f, status);
+}
+
 enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)
 {
     struct rx *rx = (struct rx *)f;
@@ -294,7 +313,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     }
     decide(rx, le);
     if (rx_has_handlers(rx)) {
-        return RX_FIRST;
+        return put_to_handlers(rx, payload);
     }
     if (le != NULL) {
         deposit(rx, le, payload);

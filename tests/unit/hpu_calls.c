@@ -108,17 +108,17 @@ static void dma_to_what_is_not_there_is_segv(void **state)
         notes->length = 8;
         notes->options = PTL_ME_HOST_MEM;
         notes->offset = wild[i];
-        assert_int_equal(hpu_exec_payload(pool, &exec, dma_to, &packet), SEGV);
-        assert_int_equal(hpu_exec_payload(pool, &exec, dma_from_nb, &packet), SEGV);
+        assert_int_equal(call_payload(&exec, dma_to, &packet), SEGV);
+        assert_int_equal(call_payload(&exec, dma_from_nb, &packet), SEGV);
         notes->offset = (uintptr_t)host;
         notes->bytes[0] = (uint8_t)(i + 1);
-        assert_int_equal(hpu_exec_payload(pool, &exec, dma_to, &packet), SUCCESS);
+        assert_int_equal(call_payload(&exec, dma_to, &packet), SUCCESS);
         assert_int_equal(host[0], i + 1);
         /* base + offset must not wrap round to something that is there. */
         exec.env.me_base = host + 1;
         notes->offset = UINT64_MAX;
         notes->length = 0;
-        assert_int_equal(hpu_exec_payload(pool, &exec, dma_to, &packet), SEGV);
+        assert_int_equal(call_payload(&exec, dma_to, &packet), SEGV);
     }
     tear_down();
 }

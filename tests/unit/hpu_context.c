@@ -170,6 +170,42 @@ static void rounding_mode_belongs_to_the_context(void **state)
     hpu_pool_destroy(pool);
 }
 
+static void note_and_round_up(void *arg)
+{
+    *(int *)arg = rounding();
+    set_rounding(UP);
+}
+
+static void suspend_and_round_up(void *arg)
+{
+    hpu_ctx_suspend(hpu_ctx_current());
+    note_and_round_up(arg);
+}
+
+/* Neither the thread nor the next function on the context sees what it leaves behind. */
+static void rounding_mode_is_not_left_behind(void **state)
+{
+    (void)state;
+    struct hpu_pool *pool = hpu_pool_create(1, STACK);
+    struct hpu_ctx *ctx = hpu_ctx_get(pool);
+    for (int mode = TO_NEAREST; mode <= UP; mode++) {
+        int seen = -1;
+        set_rounding(mode);
+        assert_int_equal(hpu_ctx_start(ctx, note_and_round_up, &seen), HPU_CTX_DONE);
+        assert_int_equal(seen, TO_NEAREST);
+        assert_int_equal(rounding(), mode);
+        seen = -1;
+        assert_int_equal(hpu_ctx_start(ctx, suspend_and_round_up, &seen), HPU_CTX_PARKED);
+        assert_int_equal(rounding(), mode);
+        assert_int_equal(hpu_ctx_resume(ctx), HPU_CTX_DONE);
+        assert_int_equal(seen, TO_NEAREST);
+        assert_int_equal(rounding(), mode);
+    }
+    set_rounding(TO_NEAREST);
+    hpu_ctx_put(ctx);
+    hpu_pool_destroy(pool);
+}
+
 /* Misaligned, the compiler's aligned stores to the local would fault. */
 static void use_most_of_the_stack(void *arg)
 {
@@ -421,6 +457,7 @@ static void handed_over(void **state)
 
 struct crowd {
     struct hpu_pool *pool;
+    pthread_mutex_t lock; /* of the pool */
     atomic_int inside[4];
     atomic_int clashes, empty;
 };
@@ -439,13 +476,17 @@ static void *take_and_give(void *arg)
 {
     struct crowd *crowd = arg;
     for (int i = 0; i < 20000; i++) {
+        pthread_mutex_lock(&crowd->lock);
         struct hpu_ctx *ctx = hpu_ctx_get(crowd->pool);
+        pthread_mutex_unlock(&crowd->lock);
         if (ctx == NULL) {
             atomic_fetch_add(&crowd->empty, 1);
             continue;
         }
         hpu_ctx_start(ctx, occupy, crowd);
+        pthread_mutex_lock(&crowd->lock);
         hpu_ctx_put(ctx);
+        pthread_mutex_unlock(&crowd->lock);
     }
     return NULL;
 }
@@ -453,7 +494,7 @@ static void *take_and_give(void *arg)
 static void threads_share_a_pool(void **state)
 {
     (void)state;
-    struct crowd crowd = {.pool = hpu_pool_create(2, STACK)};
+    struct crowd crowd = {.pool = hpu_pool_create(2, STACK), .lock = PTHREAD_MUTEX_INITIALIZER};
     pthread_t threads[3];
     for (int i = 0; i < 3; i++) {
         assert_int_equal(pthread_create(&threads[i], NULL, take_and_give, &crowd), 0);
@@ -473,6 +514,7 @@ int main(void)
         cmocka_unit_test(pool_hands_out_each_slot_once),
         cmocka_unit_test(hundred_thousand_switches),
         cmocka_unit_test(rounding_mode_belongs_to_the_context),
+        cmocka_unit_test(rounding_mode_is_not_left_behind),
         cmocka_unit_test(stack_is_aligned_and_as_large_as_asked),
         cmocka_unit_test(abandoned_and_cancelled_contexts_are_reused),
         cmocka_unit_test(a_context_may_run_another),

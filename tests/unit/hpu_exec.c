@@ -53,9 +53,9 @@ static void handlers_get_their_arguments(void **state)
                            .user_hdr = host,
                            .user_hdr_length = 8};
     ptl_payload_t payload = {.length = 128, .offset = 192, .base = host + 64};
-    assert_int_equal(hpu_exec_header(pool, &exec, check_header, &header), PROCESS_DATA);
-    assert_int_equal(hpu_exec_payload(pool, &exec, check_payload, &payload), DROP);
-    assert_int_equal(hpu_exec_completion(pool, &exec, check_completion, 77, true), SUCCESS_PENDING);
+    assert_int_equal(call_header(&exec, check_header, &header), PROCESS_DATA);
+    assert_int_equal(call_payload(&exec, check_payload, &payload), DROP);
+    assert_int_equal(call_completion(&exec, check_completion, 77, true), SUCCESS_PENDING);
     assert_true(notes->word && notes->other && notes->offset);
     tear_down();
 }
@@ -104,10 +104,9 @@ static void return_codes_of_the_wrong_kind_are_fail(void **state)
     struct hpu_exec exec = {.env = environment()};
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         code = cases[i].code;
-        assert_int_equal(hpu_exec_header(pool, &exec, code_header, &header), cases[i].header);
-        assert_int_equal(hpu_exec_payload(pool, &exec, code_payload, &payload), cases[i].payload);
-        assert_int_equal(hpu_exec_completion(pool, &exec, code_completion, 0, false),
-                         cases[i].completion);
+        assert_int_equal(call_header(&exec, code_header, &header), cases[i].header);
+        assert_int_equal(call_payload(&exec, code_payload, &payload), cases[i].payload);
+        assert_int_equal(call_completion(&exec, code_completion, 0, false), cases[i].completion);
     }
     tear_down();
 }
@@ -218,7 +217,7 @@ static void a_fault_ends_the_handler_and_nothing_else(void **state)
         }
         struct hpu_exec exec;
         assert_int_equal(run_payload(&exec, fault_after_yield), HPU_WAIT);
-        assert_int_equal(hpu_exec_continue(&exec), SEGV);
+        assert_int_equal(go_on(&exec), SEGV);
         tear_down();
     }
 }
@@ -239,8 +238,8 @@ static void any_kind_of_handler_may_fault(void **state)
     ptl_header_t header = {.length = 0};
     set_up();
     struct hpu_exec exec = {.env = environment()};
-    assert_int_equal(hpu_exec_header(pool, &exec, header_fault, &header), SEGV);
-    assert_int_equal(hpu_exec_completion(pool, &exec, completion_fault, 0, false), SEGV);
+    assert_int_equal(call_header(&exec, header_fault, &header), SEGV);
+    assert_int_equal(call_completion(&exec, completion_fault, 0, false), SEGV);
     tear_down();
 }
 
@@ -252,8 +251,8 @@ static void *fault_often(void *arg)
     struct hpu_exec exec = {.env = environment()};
     exec.env.state = own->base;
     for (int i = 0; i < 50; i++) {
-        if (hpu_exec_payload(pool, &exec, faulty[(size_t)i % FAULTY], &packet) != SEGV ||
-            hpu_exec_payload(pool, &exec, good, &packet) != SUCCESS) {
+        if (call_payload(&exec, faulty[(size_t)i % FAULTY], &packet) != SEGV ||
+            call_payload(&exec, good, &packet) != SUCCESS) {
             *(int *)arg += 1;
         }
     }
@@ -283,7 +282,7 @@ static void *continue_to_the_end(void *arg)
 {
     int *result = malloc(sizeof(*result));
     do {
-        *result = hpu_exec_continue(arg);
+        *result = go_on(arg);
     } while (*result == HPU_WAIT);
     return result;
 }
@@ -299,7 +298,7 @@ static void a_put_may_wait_and_go_on_elsewhere(void **state)
     assert_int_equal(run_payload(&exec, put_device), HPU_WAIT);
     assert_int_equal(exec.wait, HPU_WAIT_OPS);
     assert_int_equal(notes->rc[1], 0);
-    assert_int_equal(hpu_exec_continue(&exec), HPU_WAIT);
+    assert_int_equal(go_on(&exec), HPU_WAIT);
     assert_int_equal(run(good), SUCCESS);
     pthread_t thread;
     void *result;
@@ -331,12 +330,12 @@ static void handlers_wait_for_a_context(void **state)
         assert_int_equal(exec[i].wait, i < 4 ? HPU_WAIT_YIELD : HPU_WAIT_CONTEXT);
     }
     assert_int_equal(notes->word, 0xf);
-    assert_int_equal(hpu_exec_continue(&exec[5]), HPU_WAIT);
+    assert_int_equal(go_on(&exec[5]), HPU_WAIT);
     assert_int_equal(exec[5].wait, HPU_WAIT_CONTEXT);
-    assert_int_equal(hpu_exec_continue(&exec[2]), SUCCESS);
-    assert_int_equal(hpu_exec_continue(&exec[5]), HPU_WAIT);
+    assert_int_equal(go_on(&exec[2]), SUCCESS);
+    assert_int_equal(go_on(&exec[5]), HPU_WAIT);
     assert_int_equal(exec[5].wait, HPU_WAIT_YIELD);
-    assert_int_equal(hpu_exec_continue(&exec[5]), SUCCESS);
+    assert_int_equal(go_on(&exec[5]), SUCCESS);
     /* The others are given up, begun or not. */
     hpu_exec_cancel(&exec[0]);
     hpu_exec_cancel(&exec[1]);

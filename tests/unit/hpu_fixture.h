@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <pthread.h>
+
 #include <cmocka.h>
 
 #include "base/fault.h"
@@ -98,12 +100,51 @@ static inline void tear_down(void)
     hpu_mem_destroy(memory);
 }
 
+/* The owner of the pool. */
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Goes on with a call that is set up, as the NIC does. */
+static inline int go_on(struct hpu_exec *exec)
+{
+    pthread_mutex_lock(&pool_lock);
+    bool taken = hpu_exec_take(exec);
+    pthread_mutex_unlock(&pool_lock);
+    int result = taken ? hpu_exec_run(exec) : HPU_WAIT;
+    if (result != HPU_WAIT) {
+        pthread_mutex_lock(&pool_lock);
+        hpu_exec_give(exec);
+        pthread_mutex_unlock(&pool_lock);
+    }
+    return result;
+}
+
+static inline int call_header(struct hpu_exec *exec, ptl_header_handler_t handler,
+                              const ptl_header_t *header)
+{
+    hpu_exec_header(pool, exec, handler, header);
+    return go_on(exec);
+}
+
+static inline int call_payload(struct hpu_exec *exec, ptl_payload_handler_t handler,
+                               const ptl_payload_t *packet)
+{
+    hpu_exec_payload(pool, exec, handler, packet);
+    return go_on(exec);
+}
+
+static inline int call_completion(struct hpu_exec *exec, ptl_completion_handler_t handler,
+                                  ptl_size_t dropped, bool flow_control)
+{
+    hpu_exec_completion(pool, exec, handler, dropped, flow_control);
+    return go_on(exec);
+}
+
 static inline int run_payload(struct hpu_exec *exec, ptl_payload_handler_t handler)
 {
     ptl_payload_t packet = {.base = host2, .length = sizeof(host2)};
     memset(exec, 0, sizeof(*exec));
     exec->env = environment();
-    return hpu_exec_payload(pool, exec, handler, &packet);
+    return call_payload(exec, handler, &packet);
 }
 
 static inline int run(ptl_payload_handler_t handler)

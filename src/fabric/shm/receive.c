@@ -381,6 +381,11 @@ static inline bool step_short(struct fabric_peer *p, struct rx_channel *r)
         release_lines(r, r->lines);
         return true;
     }
+    if (step == RX_HEADED) {
+        r->moved = 0;
+        r->phase = RX_PAYLOAD;
+        return false;
+    }
     begin_message(r);
     if (step == RX_WAIT) {
         r->moved = r->rx->length;
