@@ -22,13 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define HAND_OVER 4           /* cells handed over at once, in the middle of a payload */
-#define LARGE_MIN (32u << 10) /* payloads that may go by reference because cells are slow */
-#define LARGE_PROBE 64        /* of these, one goes through the cells */
-#define FILL_MIN (64u << 10)  /* bytes filled in one go that tell how fast cells are */
-#define FILLS_SEEN 15u        /* fills that are remembered, as a mask, ... */
-#define FILLS_ENOUGH 3        /* ... and how many of them must have been slow */
-#define GROW_AFTER 4          /* passes through the first cells before all are used */
+#define HAND_OVER 4  /* cells handed over at once, in the middle of a payload */
+#define GROW_AFTER 4 /* passes through the first cells before all are used */
 
 bool tx_allocate(struct fabric_peer *p, const struct segment_info *g)
 {
@@ -262,23 +257,7 @@ enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class,
     return send_lines(p, t, header, payload, length, FABRIC_OK);
 }
 
-/* How fast cells fill depends on how far the cores are apart, and that on where the
- * processes run now: within one cache complex two copies beat one by process_vm_readv,
- * beyond it they are several times slower. One large payload in a while takes the way
- * that seems slower, to see whether it still is. */
-static bool cells_seem_slow(struct tx_channel *t)
-{
-    return __builtin_popcount(t->slow_fills & FILLS_SEEN) >= FILLS_ENOUGH &&
-           ++t->large % LARGE_PROBE != 0;
-}
-
-static void note_fill(const struct fabric_peer *p, struct tx_channel *t, uint64_t bytes, int64_t ns)
-{
-    uint64_t slow = (uint64_t)p->fabric->options->number[OPT_SHM_CELLS_SLOW];
-    t->slow_fills = (uint8_t)(t->slow_fills << 1 | (bytes * 1000 < slow * (uint64_t)ns));
-}
-
-static bool by_reference(const struct fabric_peer *p, struct tx_channel *t, uint64_t length)
+static bool by_reference(const struct fabric_peer *p, uint64_t length)
 {
     const struct options *o = p->fabric->options;
     if (atomic_load_explicit(&p->out->references, memory_order_relaxed) == 0 ||
@@ -291,8 +270,7 @@ static bool by_reference(const struct fabric_peer *p, struct tx_channel *t, uint
     case 2:
         return true;
     default:
-        return length >= (uint64_t)o->number[OPT_SHM_VM_MIN] ||
-               (length >= LARGE_MIN && cells_seem_slow(t));
+        return length >= (uint64_t)o->number[OPT_SHM_VM_MIN];
     }
 }
 
@@ -341,8 +319,7 @@ static void hand_over(struct tx_channel *t)
  * out unreadable is said in the record; the rest of its cells carry nothing. */
 static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
 {
-    uint64_t filled = 0, before = tx->moved;
-    int64_t start = tx->length - tx->moved >= FILL_MIN ? clock_ns() : 0;
+    uint64_t filled = 0;
     while (tx->moved < tx->length && find_cells(p, t, 1) != 0) {
         uint64_t rest = tx->length - tx->moved;
         size_t n = rest < t->cells.size ? rest : t->cells.size;
@@ -361,9 +338,6 @@ static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabri
     }
     if (filled != 0) {
         hand_over(t);
-    }
-    if (start != 0 && tx->moved - before >= FILL_MIN) {
-        note_fill(p, t, tx->moved - before, clock_ns() - start);
     }
     return filled != 0;
 }
@@ -397,10 +371,10 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
     }
     /* Only here: what is to leave at once must not find the cells closed half-way. */
     t->draining |= !t->all_cells && t->cells_tail >= GROW_AFTER * t->cells.count;
-    bool reference = by_reference(p, t, tx->length);
-    if (tx->at_once && (reference || !fits_cells(p, t, tx->length))) {
+    if (tx->at_once && !fits_cells(p, t, tx->length)) {
         return FABRIC_FULL;
     }
+    bool reference = !tx->at_once && by_reference(p, tx->length);
     struct record *r = reserve(p, t, reference ? 2 : 1);
     if (r == NULL) {
         return FABRIC_FULL;

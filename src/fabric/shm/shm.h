@@ -26,8 +26,6 @@ struct tx_channel {
     struct channel_index *index; /* NULL: not connected */
     uint8_t *ring;
     struct cells cells;
-    uint8_t slow_fills; /* the last ones, as bits: cells filled slowly */
-    unsigned large;     /* payloads that went by reference because of that */
     bool all_cells;     /* all are in use, or there is no memory for more */
     bool draining;      /* the first ones must become empty before all are in use */
     uint64_t line_mask; /* lines of the ring, less one */
