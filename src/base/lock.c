@@ -73,6 +73,7 @@ static void grant_bias(struct lock *l)
     }
 }
 
+/* The lock is ours, by `held`: counts how often in a row. */
 static void taken(struct lock *l)
 {
     uintptr_t self = (uintptr_t)&lock_seat;

@@ -26,6 +26,42 @@
     .size \name, . - \name
     .endm
 
+/* More than 128 bytes: the first `width`, then four times that a turn to aligned
+ * destinations, then the last four times. */
+    .macro TURNS width, unaligned, aligned, reg
+    \unaligned (%rsi), \reg\()0
+    \unaligned \reg\()0, (%rdi)
+    movq %rdi, %rax
+    negq %rax
+    andl $(\width - 1), %eax
+    addq %rax, %rsi
+    addq %rax, %rdi
+    subq %rax, %rdx
+    .p2align 4
+1:
+    \unaligned (%rsi), \reg\()0
+    \unaligned \width(%rsi), \reg\()1
+    \unaligned (2 * \width)(%rsi), \reg\()2
+    \unaligned (3 * \width)(%rsi), \reg\()3
+    \aligned \reg\()0, (%rdi)
+    \aligned \reg\()1, \width(%rdi)
+    \aligned \reg\()2, (2 * \width)(%rdi)
+    \aligned \reg\()3, (3 * \width)(%rdi)
+    addq $(4 * \width), %rsi
+    addq $(4 * \width), %rdi
+    subq $(4 * \width), %rdx
+    cmpq $(4 * \width), %rdx
+    ja 1b
+    \unaligned (-4 * \width)(%rsi,%rdx), \reg\()0
+    \unaligned (-3 * \width)(%rsi,%rdx), \reg\()1
+    \unaligned (-2 * \width)(%rsi,%rdx), \reg\()2
+    \unaligned (-\width)(%rsi,%rdx), \reg\()3
+    \unaligned \reg\()0, (-4 * \width)(%rdi,%rdx)
+    \unaligned \reg\()1, (-3 * \width)(%rdi,%rdx)
+    \unaligned \reg\()2, (-2 * \width)(%rdi,%rdx)
+    \unaligned \reg\()3, (-\width)(%rdi,%rdx)
+    .endm
+
     .globl nic_text_begin
     .hidden nic_text_begin
 nic_text_begin:
@@ -109,73 +145,11 @@ FUNCTION nic_copy_raw
     jae .Lstring
     cmpq %r8, %rdx
     jae .Lwide
-    /* The first 16 bytes, then 64 a turn to aligned destinations, then the last 64. */
-    movups (%rsi), %xmm0
-    movups %xmm0, (%rdi)
-    movq %rdi, %rax
-    negq %rax
-    andl $15, %eax
-    addq %rax, %rsi
-    addq %rax, %rdi
-    subq %rax, %rdx
-    .p2align 4
-.Lturn:
-    movups (%rsi), %xmm0
-    movups 16(%rsi), %xmm1
-    movups 32(%rsi), %xmm2
-    movups 48(%rsi), %xmm3
-    movaps %xmm0, (%rdi)
-    movaps %xmm1, 16(%rdi)
-    movaps %xmm2, 32(%rdi)
-    movaps %xmm3, 48(%rdi)
-    addq $64, %rsi
-    addq $64, %rdi
-    subq $64, %rdx
-    cmpq $64, %rdx
-    ja .Lturn
-    movups -64(%rsi,%rdx), %xmm0
-    movups -48(%rsi,%rdx), %xmm1
-    movups -32(%rsi,%rdx), %xmm2
-    movups -16(%rsi,%rdx), %xmm3
-    movups %xmm0, -64(%rdi,%rdx)
-    movups %xmm1, -48(%rdi,%rdx)
-    movups %xmm2, -32(%rdi,%rdx)
-    movups %xmm3, -16(%rdi,%rdx)
+    TURNS 16, movups, movaps, %xmm
     xorl %eax, %eax
     ret
 .Lwide:
-    /* The first 32 bytes, then 128 a turn to aligned destinations, then the last 128. */
-    vmovups (%rsi), %ymm0
-    vmovups %ymm0, (%rdi)
-    movq %rdi, %rax
-    negq %rax
-    andl $31, %eax
-    addq %rax, %rsi
-    addq %rax, %rdi
-    subq %rax, %rdx
-    .p2align 4
-.Lwide_turn:
-    vmovups (%rsi), %ymm0
-    vmovups 32(%rsi), %ymm1
-    vmovups 64(%rsi), %ymm2
-    vmovups 96(%rsi), %ymm3
-    vmovaps %ymm0, (%rdi)
-    vmovaps %ymm1, 32(%rdi)
-    vmovaps %ymm2, 64(%rdi)
-    vmovaps %ymm3, 96(%rdi)
-    addq $128, %rsi
-    addq $128, %rdi
-    subq $128, %rdx
-    cmpq $128, %rdx
-    ja .Lwide_turn
-    vmovups -128(%rsi,%rdx), %ymm0
-    vmovups -96(%rsi,%rdx), %ymm1
-    vmovups -64(%rsi,%rdx), %ymm2
-    vmovups -32(%rsi,%rdx), %ymm3
-    vmovups %ymm0, -128(%rdi,%rdx)
-    vmovups %ymm1, -96(%rdi,%rdx)
-    vmovups %ymm2, -64(%rdi,%rdx)
-    vmovups %ymm3, -32(%rdi,%rdx)
+    TURNS 32, vmovups, vmovaps, %ymm
     vzeroupper
     xorl %eax, %eax
     ret

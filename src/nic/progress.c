@@ -68,11 +68,11 @@ void nic_take_over_asleep(struct nic *nic)
 
 /* With more pollers than cores, somebody else may have the message: give the core
  * away now and then. */
-static void polled_in_vain(struct nic *nic)
+static void note_poll(struct nic *nic, bool found)
 {
-    unsigned n = atomic_load_explicit(&nic->empty_polls, memory_order_relaxed) + 1;
+    unsigned n = found ? 0 : atomic_load_explicit(&nic->empty_polls, memory_order_relaxed) + 1;
     atomic_store_explicit(&nic->empty_polls, n, memory_order_relaxed);
-    if (n % EMPTY_POLLS_YIELD == 0) {
+    if (!found && n % EMPTY_POLLS_YIELD == 0) {
         sched_yield();
     }
 }
@@ -85,28 +85,19 @@ void nic_poll(struct nic *nic)
         moved = nic_advance(nic);
         nic_unlock(nic);
     }
-    if (moved) {
-        atomic_store_explicit(&nic->empty_polls, 0, memory_order_relaxed);
-    } else {
-        polled_in_vain(nic);
-    }
+    note_poll(nic, moved);
 }
 
 bool nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle)
 {
     nic_take_over(nic);
-    if (idle && nic_quiet(nic)) {
-        polled_in_vain(nic);
-        return false;
+    bool done = false;
+    if (!idle || !nic_quiet(nic)) {
+        nic_lock(nic);
+        done = ready(arg) || (nic_advance(nic) && ready(arg));
+        nic_unlock(nic);
     }
-    nic_lock(nic);
-    bool done = ready(arg) || (nic_advance(nic) && ready(arg));
-    nic_unlock(nic);
-    if (done) {
-        atomic_store_explicit(&nic->empty_polls, 0, memory_order_relaxed);
-    } else {
-        polled_in_vain(nic);
-    }
+    note_poll(nic, done);
     return done;
 }
 

@@ -55,9 +55,7 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
         t->line_mask = g->ring_lines - 1;
     }
     p->out = slot;
-    size_t most = record_max_lines(g->ring_lines) * RECORD_LINE - offsetof(struct record, data);
-    size_t wanted = (size_t)p->fabric->options->number[OPT_SHM_INLINE];
-    p->inline_max = wanted < most ? wanted : most;
+    p->inline_max = inline_most(p->fabric->options, g->ring_lines);
 }
 
 /* Wakes a sleeper: its thread on the futex, or its NIC thread by its socket. A

@@ -487,9 +487,7 @@ static _Atomic uint32_t *shm_bell(struct fabric *f)
 static void shm_info(const struct options *o, struct fabric_info *info)
 {
     uint32_t lines = (uint32_t)o->number[OPT_SHM_RING];
-    size_t most = record_max_lines(lines) * RECORD_LINE - offsetof(struct record, data);
-    size_t wanted = (size_t)o->number[OPT_SHM_INLINE];
-    info->inline_max = wanted < most ? wanted : most;
+    info->inline_max = inline_most(o, lines);
     struct segment_info g = {
         .ring_lines = lines,
         .cells = (uint32_t)o->number[OPT_SHM_CELLS],

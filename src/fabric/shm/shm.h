@@ -118,6 +118,14 @@ struct fabric {
 
 #define FETCH_PACKETS 16
 
+/* The longest payload that we put into a record of such a ring. */
+static inline size_t inline_most(const struct options *o, uint32_t ring_lines)
+{
+    size_t most = record_max_lines(ring_lines) * RECORD_LINE - offsetof(struct record, data);
+    size_t wanted = (size_t)o->number[OPT_SHM_INLINE];
+    return wanted < most ? wanted : most;
+}
+
 /* Orders what we published before what we look at next; wall 1. */
 static inline void light_barrier(const struct fabric_peer *p)
 {
