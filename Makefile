@@ -83,7 +83,7 @@ format:
 lint:
 	@tools/packages.sh lint
 	clang-format --dry-run --Werror $(SOURCES)
-	shellcheck $(shell git ls-files '*.sh') .ci/run
+	shellcheck -x $(shell git ls-files '*.sh') .ci/run
 	$(call configure,$(BUILD)-clang,-DPINWHEEL_TESTS=ON -DCMAKE_C_COMPILER=clang)
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --std=c11 \
 	    --suppress=nullPointerArithmetic -Iinclude -Isrc -Ibench -Itools/pinwheel -D_GNU_SOURCE -D__x86_64__ \

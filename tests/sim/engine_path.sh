@@ -3,28 +3,8 @@
 # `pinwheel goal run --critical-path`, and what --trace refuses, with the golden times that docs/loggops-model.md
 # derives by hand. check_path.py holds it against random schedules.
 # Usage: engine_path.sh PINWHEEL GOLDEN
-set -eu
-pinwheel=$1
-golden=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-    echo "FAILED: $*"
-    exit 1
-}
-
-# refuse STATUS TEXT ARGUMENT...: `goal run` ends so, prints no result, says TEXT.
-refuse() {
-    status=$1 says=$2
-    shift 2
-    got=0
-    "$pinwheel" goal run "$@" >out 2>err || got=$?
-    [ "$got" -eq "$status" ] || fail "status $got, not $status: $*"
-    [ ! -s out ] || fail "prints a result: $*"
-    grep -qF -e "$says" err || fail "does not say '$says': $(cat err)"
-}
+# shellcheck source=tests/sim/goal_shell.sh
+. "$(dirname "$0")/goal_shell.sh"
 
 # path NAME PARTS STEPS: the sums, and "time:why:step:rank.operation" of each step.
 path() {
@@ -65,24 +45,25 @@ grep -qF "($((steps - 40)) more steps; --json has all)" out || fail "$(cat out)"
 printf 'num_ranks 1\nrank 0 {\n}\n' >empty.goal
 "$pinwheel" goal run --critical-path empty.goal | grep -qx 'critical path of 0 steps, 0 ns' || fail empty
 printf 'num_ranks 2\nrank 0 {\nrecv 8b from 1\n}\nrank 1 {\n}\n' >stuck.goal
-refuse 1 'without a partner' --critical-path stuck.goal
-refuse 2 '--model=pinwheel does' --critical-path --model loggopsim empty.goal
-refuse 2 '--critical-path: --sweep prints' --critical-path --sweep L=0:1:2 empty.goal
+refuse_run 1 'without a partner' --critical-path stuck.goal
+refuse_run 2 '--model=pinwheel does' --critical-path --model loggopsim empty.goal
+refuse_run 2 '--critical-path: --sweep prints' --critical-path --sweep L=0:1:2 empty.goal
 
 # Timelines (check_trace.py) have a limit, which is found before the run.
 "$pinwheel" goal gen binomialtreebcast --ranks 500002 -o large.bin
-refuse 1 '--trace: large.bin has 1000002 operations; a timeline can have at most 1000000' --trace t.json large.bin
+refuse_run 1 '--trace: large.bin has 1000002 operations; a timeline can have at most 1000000' --trace t.json large.bin
 [ ! -e t.json ] || fail "a trace nobody can read"
-refuse 1 '--timeline: large.bin has 500002 ranks and 1000002 operations; a picture can have at most 64 and 2000' --timeline t.svg large.bin
-refuse 1 '--timeline nowhere/t.svg: No such file' --timeline nowhere/t.svg empty.goal
-refuse 2 '--timeline: --model=loggopsim keeps no record' --model loggopsim --timeline t.svg empty.goal
-refuse 1 '--trace nowhere/t.json: No such file' --trace nowhere/t.json empty.goal
-refuse 1 '--trace /dev/full: No space left' --trace /dev/full empty.goal
+refuse_run 1 '--timeline: large.bin has 500002 ranks and 1000002 operations; a picture can have at most 64 and 2000' --timeline t.svg large.bin
+refuse_run 1 '--timeline nowhere/t.svg: No such file' --timeline nowhere/t.svg empty.goal
+refuse_run 2 '--timeline: --model=loggopsim keeps no record' --model loggopsim --timeline t.svg empty.goal
+refuse_run 1 '--trace nowhere/t.json: No such file' --trace nowhere/t.json empty.goal
+refuse_run 1 '--trace /dev/full: No space left' --trace /dev/full empty.goal
 
 # The picture: what was taken and when, an arrow for the request, the reply and the data; also of
 # nothing, and together with the other results of a record.
 "$pinwheel" goal run --timeline t.svg --trace t.json --critical-path "$golden/micro/03_late_recv_rndv.goal" >out
-[ -s t.json ] && grep -q '^critical path of 7 steps' out || fail "three at once"
+[ -s t.json ] || fail "three at once: no trace"
+grep -q '^critical path of 7 steps' out || fail "three at once"
 "$pinwheel" goal run --timeline empty.svg empty.goal >out
 python3 - t.svg empty.svg <<'END' || fail "the picture"
 import sys, xml.dom.minidom

@@ -3,33 +3,8 @@
 # `pinwheel goal run` as its users call it: results, refusals, schedules that cannot
 # finish, threads. Times are held by check_golden.py and fuzz_schedules.py.
 # Usage: engine_run.sh PINWHEEL GOLDEN
-set -eu
-pinwheel=$1
-golden=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-    echo "FAILED: $*"
-    exit 1
-}
-
-# refuse STATUS TEXT ARGUMENT...: `goal run` ends so, prints no result, says TEXT.
-refuse() {
-    status=$1 says=$2
-    shift 2
-    got=0
-    "$pinwheel" goal run "$@" >out 2>err || got=$?
-    [ "$got" -eq "$status" ] || fail "status $got, not $status: $*"
-    [ ! -s out ] || fail "prints a result: $*"
-    grep -qF -e "$says" err || fail "does not say '$says': $(cat err)"
-}
-
-# says TEXT: so did the command before.
-says() {
-    grep -qF -e "$1" err || fail "does not say '$1': $(cat err)"
-}
+# shellcheck source=tests/sim/goal_shell.sh
+. "$(dirname "$0")/goal_shell.sh"
 
 pingpong=$golden/micro/01_pingpong.goal
 
@@ -43,16 +18,16 @@ tr -d ' \n' <out | grep -qF '"finish_ns":[11000.1,7000.05]' || fail "$(cat out)"
 grep -qF 'L 283.6 ns, o 0 ns, g 6.7 ns, G 20 ps/B' out || fail "$(cat out)"
 
 # Bad usage.
-refuse 2 'which schedule?'
-refuse 2 'takes one operand' "$pingpong" "$pingpong"
-refuse 2 'no such set; there are loggopsim, spin' --parameters sping "$pingpong"
-refuse 2 'must be pinwheel or loggopsim' --model lgs "$pingpong"
-refuse 2 'must be ns or ps' --calc-unit us "$pingpong"
-refuse 2 'smallest step is 1 ps' -L 0.0001 "$pingpong"
-refuse 2 'whole nanoseconds' --model loggopsim -G 0.5 "$pingpong"
-refuse 2 'whole nanoseconds' --model loggopsim --calc-unit ps "$pingpong"
-refuse 2 'one thread' --model loggopsim --threads 2 "$pingpong"
-refuse 1 'No such file' nowhere.goal
+refuse_run 2 'which schedule?'
+refuse_run 2 'takes one operand' "$pingpong" "$pingpong"
+refuse_run 2 'no such set; there are loggopsim, spin' --parameters sping "$pingpong"
+refuse_run 2 'must be pinwheel or loggopsim' --model lgs "$pingpong"
+refuse_run 2 'must be ns or ps' --calc-unit us "$pingpong"
+refuse_run 2 'smallest step is 1 ps' -L 0.0001 "$pingpong"
+refuse_run 2 'whole nanoseconds' --model loggopsim -G 0.5 "$pingpong"
+refuse_run 2 'whole nanoseconds' --model loggopsim --calc-unit ps "$pingpong"
+refuse_run 2 'one thread' --model loggopsim --threads 2 "$pingpong"
+refuse_run 1 'No such file' nowhere.goal
 
 # A cycle of messages, with labels and lines, and without.
 cat >cycle.goal <<'END'
@@ -69,7 +44,7 @@ put requires get
 }
 END
 for model in pinwheel loggopsim; do
-    refuse 1 '4 of 4 operations wait' --model $model cycle.goal
+    refuse_run 1 '4 of 4 operations wait' --model $model cycle.goal
     says 'a cycle'
     says 'rank 0, operation 0 (get, line 3 of cycle.goal): recv of 8 bytes from rank 1, tag 1'
     says 'rank 1, operation 1 (put, line 9 of cycle.goal): send of 8 bytes to rank 0, tag 1'
@@ -77,7 +52,7 @@ for model in pinwheel loggopsim; do
     says 'rank 0, operation 1 (put, line 4 of cycle.goal): send of 8 bytes to rank 1, tag 2'
 done
 "$pinwheel" goal compile cycle.goal -o cycle.bin
-refuse 1 'rank 1, operation 1: send of 8 bytes to rank 0, tag 1' cycle.bin
+refuse_run 1 'rank 1, operation 1: send of 8 bytes to rank 0, tag 1' cycle.bin
 
 # Two rendezvous that wait for each other; eager ones do not.
 cat >rendezvous.goal <<'END'
@@ -93,7 +68,7 @@ b: recv 100b from 0
 b requires a
 }
 END
-refuse 1 'a cycle' -S 99 rendezvous.goal
+refuse_run 1 'a cycle' -S 99 rendezvous.goal
 says 'rank 0, operation 0 (a, line 3 of rendezvous.goal): send of 100 bytes to rank 1, tag 0, started'
 says 'rank 1, operation 1 (b, line 9 of rendezvous.goal): recv'
 "$pinwheel" goal run -S 100 rendezvous.goal >out
@@ -118,7 +93,7 @@ x requires y
 y requires x
 }
 END
-refuse 1 '6 of 7 operations wait' alone.goal
+refuse_run 1 '6 of 7 operations wait' alone.goal
 says 'without a partner: rank 0, operation 1 (b, line 4 of alone.goal): recv of 8 bytes from any rank, tag 7; no send'
 says 'without a partner: rank 1, operation 0 (d, line 9 of alone.goal): recv of 8 bytes from rank 0, tag 2; no send'
 says 'without a partner: rank 1, operation 1 (e, line 10 of alone.goal): send of 70000 bytes to rank 2, tag 0; no recv'
@@ -127,16 +102,16 @@ says 'rank 2, operation 1 (y, line 14 of alone.goal): calc'
 
 # Messages that nobody takes, although all operations end.
 printf 'num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\n}\n' >extra.goal
-refuse 1 'all operations end, but messages are left' extra.goal
+refuse_run 1 'all operations end, but messages are left' extra.goal
 says 'never received: rank 0, operation 0 (line 3 of extra.goal)'
 
 # A time too late names its operation.
 printf 'num_ranks 1\nrank 0 {\na: calc 5\nb: calc 9223372036854775\nb requires a\n}\n' >late.goal
-refuse 1 'rank 0, operation 1 (b, line 4 of late.goal)' late.goal
+refuse_run 1 'rank 0, operation 1 (b, line 4 of late.goal)' late.goal
 says '106 days'
 printf 'num_ranks 2\nrank 0 {\nsend 18446744073709551615b to 1\n}\nrank 1 {\nrecv 1b from 0\n}\n' >huge.goal
-refuse 1 'rank 0, operation 0 (line 3 of huge.goal)' -S 18446744073709551615 huge.goal
-refuse 1 'rank 0, operation 0 (line 3 of huge.goal)' huge.goal
+refuse_run 1 'rank 0, operation 0 (line 3 of huge.goal)' -S 18446744073709551615 huge.goal
+refuse_run 1 'rank 0, operation 0 (line 3 of huge.goal)' huge.goal
 
 # Threads change nothing, with long lists of recvs and with times that coincide.
 for pattern in "dissemination --ranks 1000 --random-calc 500" "linear_alltoall --ranks 150 --order shuffled" \

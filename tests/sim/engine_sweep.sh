@@ -3,28 +3,8 @@
 # `pinwheel goal run --sweep`: tables, JSON, pictures, refusals. The times are those of
 # docs/loggops-model.md: an eager message of 100 bytes takes 2o + L + 99 (G + 2 O), and there are two.
 # Usage: engine_sweep.sh PINWHEEL GOLDEN
-set -eu
-pinwheel=$1
-golden=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-    echo "FAILED: $*"
-    exit 1
-}
-
-# refuse STATUS TEXT ARGUMENT...: `goal run` ends so, prints no result, says TEXT.
-refuse() {
-    status=$1 says=$2
-    shift 2
-    got=0
-    "$pinwheel" goal run "$@" >out 2>err || got=$?
-    [ "$got" -eq "$status" ] || fail "status $got, not $status: $*"
-    [ ! -s out ] || fail "prints a result: $*"
-    grep -qF -e "$says" err || fail "does not say '$says': $(cat err)"
-}
+# shellcheck source=tests/sim/goal_shell.sh
+. "$(dirname "$0")/goal_shell.sh"
 
 # sweep EXPECTED ARGUMENT...: "value finish" pairs of the JSON.
 sweep() {
@@ -57,16 +37,16 @@ grep -qx ' *1000  *12188  *0' out || fail "$(cat out)"
 python3 -c 'import xml.dom.minidom as x; d = x.parse("sweep.svg")
 assert len(d.getElementsByTagName("circle")) == 2, "a mark for each value"'
 
-refuse 2 'must be like L=0:10us:11' --sweep L=0:1 "$pingpong"
-refuse 2 'must be like L=0:10us:11' --sweep l=0:1:2 "$pingpong"
-refuse 2 'must be how many values' --sweep L=0:1:1 "$pingpong"
-refuse 2 'must be how many values' --sweep L=0:1:2x "$pingpong"
-refuse 2 '-G x: must be a time per byte' --sweep G=x:1:2 "$pingpong"
-refuse 2 'smallest step is 1 ps' --sweep L=0:0.0001:2 "$pingpong"
-refuse 2 'whole nanoseconds' --model loggopsim --sweep L=0:0.5:2 "$pingpong"
-refuse 2 '--sweep is missing' --svg sweep.svg "$pingpong"
-refuse 2 '--sweep prints the last finish' --ranks --sweep L=0:1:2 "$pingpong"
-refuse 1 '--svg nowhere/sweep.svg: No such file' --sweep L=0:1:2 --svg nowhere/sweep.svg "$pingpong"
+refuse_run 2 'must be like L=0:10us:11' --sweep L=0:1 "$pingpong"
+refuse_run 2 'must be like L=0:10us:11' --sweep l=0:1:2 "$pingpong"
+refuse_run 2 'must be how many values' --sweep L=0:1:1 "$pingpong"
+refuse_run 2 'must be how many values' --sweep L=0:1:2x "$pingpong"
+refuse_run 2 '-G x: must be a time per byte' --sweep G=x:1:2 "$pingpong"
+refuse_run 2 'smallest step is 1 ps' --sweep L=0:0.0001:2 "$pingpong"
+refuse_run 2 'whole nanoseconds' --model loggopsim --sweep L=0:0.5:2 "$pingpong"
+refuse_run 2 '--sweep is missing' --svg sweep.svg "$pingpong"
+refuse_run 2 '--sweep prints the last finish' --ranks --sweep L=0:1:2 "$pingpong"
+refuse_run 1 '--svg nowhere/sweep.svg: No such file' --sweep L=0:1:2 --svg nowhere/sweep.svg "$pingpong"
 
 # A value with which the schedule cannot finish is named.
 cat >rendezvous.goal <<'END'
@@ -82,4 +62,4 @@ b: recv 100b from 0
 b requires a
 }
 END
-refuse 1 'that was the run of --sweep S=100:90:3 with S 95 B' --sweep S=100:90:3 rendezvous.goal
+refuse_run 1 'that was the run of --sweep S=100:90:3 with S 95 B' --sweep S=100:90:3 rendezvous.goal

@@ -2,27 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # `pinwheel goal compile`, `show` and `gen` as their users call them.
 # Usage: goal_command.sh PINWHEEL GOLDEN
-set -eu
-pinwheel=$1
-golden=$2
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-    echo "FAILED: $*"
-    exit 1
-}
-
-# refuse STATUS TEXT COMMAND...: the command ends so, and says that on stderr.
-refuse() {
-    status=$1 says=$2
-    shift 2
-    got=0
-    "$@" >out 2>err || got=$?
-    [ "$got" -eq "$status" ] || fail "status $got, not $status: $*"
-    grep -qF -e "$says" err || fail "does not say '$says': $(cat err)"
-}
+# shellcheck source=tests/sim/goal_shell.sh
+. "$(dirname "$0")/goal_shell.sh"
 
 # Text to binary and back, with the operand before and after the options.
 "$pinwheel" goal compile "$golden/micro/01_pingpong.goal" -o a.bin
