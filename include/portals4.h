@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Portals 4: the interface of a network card to the programs and run times
- * above it, as far as this version of Pinwheel serves it. Numbers such as
- * "3.15" are sections of the Portals 4.3 specification.
+ * Portals 4.3: the interface of a network card to the programs and run times
+ * above it. Numbers such as "3.15" are sections of the specification.
  *
  * The objects, and how a message finds them:
  *
@@ -14,13 +13,16 @@
  *   +-- CT  the same, only counted             ME -> ME -> ME   matching NI
  *                                              LE -> LE         non-matching NI
  *                                               +-- CT of the entry
+ *                                              priority list, then overflow list;
+ *                                              what the latter took: unexpected headers
  *                                              EQ of the portal table entry
- *                                                   PUT, GET, LINK, AUTO_UNLINK
+ *                                                   PUT, GET, ATOMIC, LINK, AUTO_UNLINK, ...
  *
  * Ownership. Structures passed in (ptl_md_t, ptl_me_t, ...) are copied; they may
  *   live on the stack. The memory they describe stays the program's: it must
  *   remain mapped while an MD is bound or an entry linked. If it is not, the
  *   operation ends with PTL_NI_SEGV in its events; the process does not crash.
+ *   Arrays of ptl_iovec_t are copied when the MD is bound or the entry appended.
  * Units. Lengths, offsets and "sizes" are bytes unless said otherwise. Times are
  *   milliseconds.
  * Handles. A handle names its kind, its interface and a generation, so that a
@@ -29,8 +31,8 @@
  *   the same handle values.
  * Threads. Every function may be called by any number of threads at once. The
  *   calls that wait (PtlEQWait, PtlEQPoll, PtlCTWait, PtlCTPoll), PtlPTDisable,
- *   and PtlNIFini may block; so may a PtlPut or PtlGet whose path is full, for
- *   as long as the peer takes to drain it. All others return at once.
+ *   and PtlNIFini may block; so may a data movement whose path is full, for as
+ *   long as the peer takes to drain it. All others return at once.
  * Progress. Calls that wait, poll or read an event or counter move messages
  *   themselves; while a program makes none, a thread of the library does.
  * Fork. A child process owns none of its parent's objects: its calls return
@@ -41,25 +43,6 @@
  *   a null pointer where a result or a structure is due; the comments below
  *   list only what comes on top. Argument errors are found before anything is
  *   done. Nothing aborts.
- *
- * Not served by this version, and what one gets instead:
- *
- *   the overflow list         appending to PTL_OVERFLOW_LIST: PTL_ARG_INVALID;
- *                             a message that matches no entry is dropped, no
- *                             header is kept: max_unexpected_headers is 0
- *   PTL_IOVEC                 PTL_ARG_INVALID in PtlMDBind, PtlMEAppend and
- *                             PtlLEAppend; max_iovecs is 0
- *   flow control              PTL_PT_FLOWCTRL: PTL_ARG_INVALID in PtlPTAlloc; a
- *                             full event queue overwrites (see PtlEQGet)
- *   atomic operations         not declared; max_atomic_size and
- *                             max_fetch_atomic_size are 0
- *   searching, bundles, PtlAbort, cancelling triggered operations, triggered
- *   gets, atomics and counter sets
- *                             not declared
- *
- * Their types and constants are here nevertheless, with the values that other
- * implementations give them, because programs name them in switch statements
- * and tables.
  */
 #ifndef PORTALS4_H
 #define PORTALS4_H
@@ -149,8 +132,8 @@ enum ptl_retvals {
     PTL_PT_FULL = 12,        /* PTL_PT_ANY, but no index is free */
     PTL_PT_EQ_NEEDED = 13,   /* flow control needs an event queue */
     PTL_PT_IN_USE = 14,      /* the index is allocated, or (PtlPTFree) has entries */
-    PTL_ABORTED = 15,
-    PTL_INTERRUPTED = 16,               /* of Portals before 4.3; never returned */
+    PTL_ABORTED = 15,        /* a waiting call was ended by PtlAbort */
+    PTL_INTERRUPTED = 16,    /* of Portals before 4.3; never returned */
     PTL_STATUS_LAST = PTL_PT_IN_USE + 1 /* historic: does not count the two before it */
 };
 
@@ -164,7 +147,9 @@ enum ptl_retvals {
 /* Features, in ptl_ni_limits_t.features. */
 #define PTL_TARGET_BIND_INACCESSIBLE (1U << 0) /* entries may cover unmapped memory */
 #define PTL_TOTAL_DATA_ORDERING (1U << 1)      /* ordered whatever the size */
-#define PTL_COHERENT_ATOMICS (1U << 2)
+#define PTL_COHERENT_ATOMICS                                                                       \
+    (1U << 2) /* atomics of up to 8 bytes an element, aligned, are                                 \
+                 atomic against those of the processor, too */
 
 /* How an operation ended: ptl_event_t.ni_fail_type. */
 enum ptl_ni_fail {
@@ -190,13 +175,14 @@ typedef int ptl_sr_value_t;
 
 /* Portal table entry options. */
 #define PTL_PT_ONLY_USE_ONCE (1U << 0)   /* a promise, not checked: entries are USE_ONCE */
-#define PTL_PT_FLOWCTRL (1U << 1)        /* not served: PTL_ARG_INVALID */
+#define PTL_PT_FLOWCTRL (1U << 1)        /* disable the entry rather than lose a message */
 #define PTL_PT_ONLY_TRUNCATE (1U << 2)   /* a promise, not checked: entries truncate */
 #define PTL_PT_MATCH_UNORDERED (1U << 3) /* permission to match out of order, not used */
 #define PTL_PT_ALLOC_DISABLED (1U << 4)  /* disabled until PtlPTEnable */
 #define PTL_PT_ALLOC_OPTIONS_MASK 0x1fU
 
-/* MD, ME and LE option: start is an array of ptl_iovec_t. Not served. */
+/* MD, ME and LE option: start is an array of `length` ptl_iovec_t. Offsets are
+ * bytes in the ranges laid end to end. */
 #define PTL_IOVEC (1U << 0)
 
 /* MD options. */
@@ -214,15 +200,15 @@ typedef int ptl_sr_value_t;
 #define PTL_ME_OP_PUT (1U << 1)                 /* puts may land here */
 #define PTL_ME_OP_GET (1U << 2)                 /* gets may read here */
 #define PTL_ME_USE_ONCE (1U << 3)               /* unlinked by its first message */
-#define PTL_ME_UNEXPECTED_HDR_DISABLE (1U << 4) /* for overflow lists; no effect */
+#define PTL_ME_UNEXPECTED_HDR_DISABLE (1U << 4) /* overflow list: keep no header */
 #define PTL_ME_IS_ACCESSIBLE (1U << 5)          /* a promise, not needed */
 #define PTL_ME_EVENT_LINK_DISABLE (1U << 6)     /* no LINK event */
-#define PTL_ME_EVENT_COMM_DISABLE (1U << 7)     /* no PUT and GET events */
+#define PTL_ME_EVENT_COMM_DISABLE (1U << 7)     /* no PUT, GET, ATOMIC events */
 #define PTL_ME_EVENT_FLOWCTRL_DISABLE (1U << 8) /* no PT_DISABLED events */
-#define PTL_ME_EVENT_SUCCESS_DISABLE (1U << 9)  /* PUT and GET events only for failures */
+#define PTL_ME_EVENT_SUCCESS_DISABLE (1U << 9)  /* of those only failures */
 #define PTL_ME_EVENT_OVER_DISABLE (1U << 10)    /* no ..._OVERFLOW events */
 #define PTL_ME_EVENT_UNLINK_DISABLE (1U << 11)  /* no AUTO_UNLINK and AUTO_FREE events */
-#define PTL_ME_EVENT_CT_COMM (1U << 12)         /* count PUTs and GETs */
+#define PTL_ME_EVENT_CT_COMM (1U << 12)         /* count what arrives */
 #define PTL_ME_EVENT_CT_OVERFLOW (1U << 13)     /* count ..._OVERFLOWs */
 #define PTL_ME_EVENT_CT_BYTES (1U << 14)        /* count bytes (mlength) instead of successes */
 #define PTL_ME_ACK_DISABLE (1U << 19)           /* no ack of what lands here, even if asked for */
@@ -230,7 +216,7 @@ typedef int ptl_sr_value_t;
 #define PTL_ME_MANAGE_LOCAL (1U << 15)         /* the entry keeps the offset, see ptl_me_t */
 #define PTL_ME_NO_TRUNCATE (1U << 16)          /* too long a message does not match */
 #define PTL_ME_MAY_ALIGN (1U << 17)            /* a permission with MANAGE_LOCAL, not used */
-#define PTL_ME_LOCAL_INC_UH_RLENGTH (1U << 18) /* for unexpected headers; no effect */
+#define PTL_ME_LOCAL_INC_UH_RLENGTH (1U << 18) /* see ptl_me_t */
 
 #define PTL_LE_OP_PUT PTL_ME_OP_PUT
 #define PTL_LE_OP_GET PTL_ME_OP_GET
@@ -259,7 +245,12 @@ enum ptl_ack_req {
     PTL_OC_ACK_REQ = 3  /* counted only, and never in bytes: the target is done with it */
 };
 
-/* Operations and types of atomics. No function of this version takes them. */
+/*
+ * Operations and types of atomics (3.15). Integers: all; FLOAT, DOUBLE,
+ * LONG_DOUBLE: all but logical and bitwise ones and MSWAP; complex types: SUM, PROD,
+ * SWAP, CSWAP, CSWAP_NE. SWAP to MSWAP are for PtlSwap, the others for PtlAtomic
+ * and PtlFetchAtomic. Integers wrap. LOR, LAND and LXOR give 0 or 1.
+ */
 enum ptl_op {
     PTL_MIN = 0,
     PTL_MAX = 1,
@@ -300,7 +291,7 @@ enum ptl_datatype {
     PTL_DATATYPE_LAST = 14
 };
 
-/* Events (3.13). Only GET, PUT, REPLY, SEND, ACK, LINK and AUTO_UNLINK occur. */
+/* Events (3.13). */
 enum ptl_event_kind {
     PTL_EVENT_GET = 0,
     PTL_EVENT_GET_OVERFLOW = 1,
@@ -328,17 +319,17 @@ typedef enum { PTL_CT_OPERATION = 0, PTL_CT_BYTE = 1 } ptl_ct_type_t;
 /* What an interface can hold (3.6.1). Counts unless noted. */
 typedef struct {
     int max_entries;            /* MEs or LEs linked at a time */
-    int max_unexpected_headers; /* 0 */
+    int max_unexpected_headers; /* kept at a time */
     int max_mds;
     int max_cts;
     int max_eqs;
     int max_pt_index;                 /* the last valid index, at least 63 */
-    int max_iovecs;                   /* 0 */
+    int max_iovecs;                   /* of one MD or entry */
     int max_list_size;                /* entries of one list */
     int max_triggered_ops;            /* waiting at a time */
     ptl_size_t max_msg_size;          /* bytes of one put or get */
-    ptl_size_t max_atomic_size;       /* 0 */
-    ptl_size_t max_fetch_atomic_size; /* 0 */
+    ptl_size_t max_atomic_size;       /* bytes of one PtlAtomic */
+    ptl_size_t max_fetch_atomic_size; /* bytes of one PtlFetchAtomic or PtlSwap */
     ptl_size_t max_waw_ordered_size;  /* bytes: a put after a put, a get after a put */
     ptl_size_t max_war_ordered_size;  /* bytes: a put after a get */
     ptl_size_t max_volatile_size; /* bytes: up to here a PTL_MD_VOLATILE put leaves the buffer free
@@ -379,7 +370,9 @@ typedef struct {
  * With PTL_ME_MANAGE_LOCAL messages land one after another: the entry's own
  * offset, advanced by the length of each, replaces the one in the request. When
  * less than min_free bytes (unless 0) remain, the entry is unlinked. Without
- * the option min_free has no effect.
+ * the option min_free has no effect. With PTL_ME_LOCAL_INC_UH_RLENGTH besides,
+ * the unexpected headers that the entry matches when it is appended advance its
+ * offset, too, by the lengths that were requested.
  */
 typedef struct {
     void *start;
@@ -402,13 +395,21 @@ typedef struct {
 /*
  * A full event (3.13). Which fields hold, by type:
  *
- *   PUT, GET            all but atomic_...; start is where the data was put or
- *                       read; remote_offset is the requested offset; match_bits
- *                       only on a matching interface
+ *   PUT, GET, ATOMIC,   all, atomic_... only for the last two; start is where the
+ *   FETCH_ATOMIC        data was put or read (with PTL_IOVEC, where its first byte
+ *                       was); remote_offset is the requested offset; match_bits
+ *                       only on a matching interface. PtlSwap gives FETCH_ATOMIC
+ *   ..._OVERFLOW        the same for a message that the overflow list had taken:
+ *                       user_ptr is of the entry appended now, start where the
+ *                       data lies in the overflow entry
+ *   SEARCH              as ..._OVERFLOW; with PTL_NI_NO_MATCH only type,
+ *                       ni_fail_type, user_ptr, pt_index
  *   ACK, REPLY          type, ni_fail_type, user_ptr, mlength, remote_offset (the
  *                       one used at the target)
  *   SEND                type, ni_fail_type, user_ptr
- *   LINK, AUTO_UNLINK   type, ni_fail_type, user_ptr, pt_index
+ *   LINK, AUTO_UNLINK,  type, ni_fail_type, user_ptr, pt_index
+ *   AUTO_FREE
+ *   PT_DISABLED         type, ni_fail_type (PTL_NI_PT_DISABLED), pt_index
  */
 typedef struct {
     void *start;
@@ -463,6 +464,11 @@ PTL_EXPORT int PtlInit(void);
  * PtlInit it does nothing. */
 PTL_EXPORT void PtlFini(void);
 
+/* PtlAbort ends the calls of this process that wait in PtlEQWait, PtlEQPoll,
+ * PtlCTWait and PtlCTPoll at this moment: they return PTL_ABORTED. Calls made
+ * later work as ever. */
+PTL_EXPORT void PtlAbort(void);
+
 /* ---- Network interfaces (3.6) ---------------------------------------------- */
 
 /*
@@ -512,17 +518,23 @@ PTL_EXPORT int PtlGetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, ptl_pro
 /*
  * PtlPTAlloc takes an index of the portal table: `pt_index_req`, or with
  * PTL_PT_ANY a free one, on a new interface 0 first. Events of its entries go to
- * eq_handle, or nowhere with PTL_EQ_NONE. PTL_ARG_INVALID: an index above
- * limits.max_pt_index, unknown options, PTL_PT_FLOWCTRL, an event queue of
- * another interface. PTL_PT_IN_USE: the index is allocated. PTL_PT_FULL: none is
- * free.
+ * eq_handle, or nowhere with PTL_EQ_NONE.
+ *
+ * With PTL_PT_FLOWCTRL a message that matches no entry, finds no room for its
+ * unexpected header, or would find the event queue full disables the index and
+ * is refused with PTL_NI_PT_DISABLED, as are those after it; once the deliveries
+ * under way are over, a PT_DISABLED event tells. PtlPTEnable goes on.
+ * PTL_ARG_INVALID: an index above limits.max_pt_index, unknown options, an event
+ * queue of another interface. PTL_PT_EQ_NEEDED: flow control without an event
+ * queue. PTL_PT_IN_USE: the index is allocated. PTL_PT_FULL: none is free.
  */
 PTL_EXPORT int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options,
                           ptl_handle_eq_t eq_handle, ptl_pt_index_t pt_index_req,
                           ptl_pt_index_t *pt_index);
 
-/* PtlPTFree gives an index back. PTL_PT_IN_USE: entries are linked to it.
- * PTL_ARG_INVALID (here and below): not allocated. */
+/* PtlPTFree gives an index back; its unexpected headers are forgotten.
+ * PTL_PT_IN_USE: entries are linked to it. PTL_ARG_INVALID (here and below): not
+ * allocated. */
 PTL_EXPORT int PtlPTFree(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index);
 
 /* PtlPTDisable lets the deliveries under way finish, then refuses all messages
@@ -549,8 +561,8 @@ PTL_EXPORT int PtlGetPhysId(ptl_handle_ni_t ni_handle, ptl_process_t *id);
 
 /* PtlMDBind makes an MD. With start null and length PTL_SIZE_MAX it spans the
  * address space and a local offset is an address. PTL_ARG_INVALID: unknown
- * options, PTL_IOVEC, an event queue or a counter of another interface.
- * PTL_NO_SPACE: limit max_mds. */
+ * options, more than limits.max_iovecs parts, an event queue or a counter of
+ * another interface. PTL_NO_SPACE: limit max_mds, or memory. */
 PTL_EXPORT int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md_handle);
 
 /* PtlMDRelease frees an MD. PTL_IN_USE: operations on it are under way, or wait
@@ -560,13 +572,26 @@ PTL_EXPORT int PtlMDRelease(ptl_handle_md_t md_handle);
 /* ---- List entries (3.11) and match list entries (3.12) --------------------- */
 
 /*
- * PtlLEAppend and PtlMEAppend append an entry to the list of a portal table
- * index; a LINK event follows. An arriving message takes the first entry that
- * matches; only then are its uid and its operation checked. user_ptr appears in
- * the entry's events. PTL_ARG_INVALID: an LE on a matching interface or an ME
- * on a non-matching one, an index that is not allocated, a list other than
- * PTL_PRIORITY_LIST, unknown options, PTL_IOVEC, a counter of another interface.
- * PTL_NO_SPACE: limit max_entries. PTL_LIST_TOO_LONG: limit max_list_size.
+ * PtlLEAppend and PtlMEAppend append an entry to a list of a portal table index.
+ * An arriving message takes the first entry that matches, of the priority list
+ * or else of the overflow list; only then are its uid and its operation checked.
+ * user_ptr appears in the entry's events.
+ *
+ * What lands in the overflow list leaves an unexpected header, unless the entry
+ * says PTL_ME_UNEXPECTED_HDR_DISABLE. An entry for the priority list first takes
+ * those that it matches, oldest first: each gives an ..._OVERFLOW event. A
+ * use-once entry takes one and is then not linked (AUTO_UNLINK instead of LINK); any
+ * other takes all and is linked. The message may still be arriving: its
+ * ..._OVERFLOW event then comes when it is complete.
+ *
+ * AUTO_UNLINK tells that a message used an entry up. One of the overflow list
+ * gives AUTO_FREE later: when no unexpected header refers to it any more and no
+ * other event will.
+ *
+ * PTL_ARG_INVALID: an LE on a matching interface or an ME on a non-matching one,
+ * an index that is not allocated, no such list, unknown options, more than
+ * limits.max_iovecs parts, a counter of another interface. PTL_NO_SPACE: limit
+ * max_entries, or memory. PTL_LIST_TOO_LONG: limit max_list_size.
  */
 PTL_EXPORT int PtlLEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_le_t *le,
                            ptl_list_t ptl_list, void *user_ptr, ptl_handle_le_t *le_handle);
@@ -574,10 +599,26 @@ PTL_EXPORT int PtlMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, c
                            ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle);
 
 /* PtlLEUnlink and PtlMEUnlink take an entry off its list; no event is posted.
- * PTL_IN_USE: a message is landing in it; try again. PTL_ARG_INVALID also when
- * the entry was unlinked automatically. */
+ * PTL_IN_USE: a message is landing in it, or an unexpected header refers to it;
+ * try again. PTL_ARG_INVALID also when the entry was unlinked automatically. */
 PTL_EXPORT int PtlLEUnlink(ptl_handle_le_t le_handle);
 PTL_EXPORT int PtlMEUnlink(ptl_handle_me_t me_handle);
+
+/*
+ * PtlLESearch and PtlMESearch look for the unexpected headers that an entry would
+ * take if it were appended; complete messages only. One with ..._USE_ONCE finds
+ * the oldest, another one all. PTL_SEARCH_ONLY gives a SEARCH event for each and
+ * leaves it; PTL_SEARCH_DELETE takes each away and gives its ..._OVERFLOW event.
+ * Nothing found gives one SEARCH event with PTL_NI_NO_MATCH. The entry is never
+ * linked; its start and length are not looked at, but for length with
+ * PTL_ME_NO_TRUNCATE. With PTL_ME_EVENT_CT_OVERFLOW each find counts as a
+ * success, and the end as a failure: of a use-once search that found nothing, and
+ * of every other. Errors as for appending.
+ */
+PTL_EXPORT int PtlLESearch(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_le_t *le,
+                           ptl_search_op_t ptl_search_op, void *user_ptr);
+PTL_EXPORT int PtlMESearch(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me_t *me,
+                           ptl_search_op_t ptl_search_op, void *user_ptr);
 
 /* ---- Event queues (3.13) --------------------------------------------------- */
 
@@ -596,6 +637,7 @@ PTL_EXPORT int PtlEQFree(ptl_handle_eq_t eq_handle);
  * PtlEQPoll waits up to `timeout` (0: not at all, or PTL_TIME_FOREVER) for an
  * event of any of `size` queues of one interface and stores the queue's place
  * in *which. PTL_ARG_INVALID: size is 0, or queues of several interfaces.
+ * PTL_ABORTED (waiting ones): PtlAbort was called.
  */
 PTL_EXPORT int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event);
 PTL_EXPORT int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event);
@@ -611,6 +653,10 @@ PTL_EXPORT int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)
  * it. No thread may be waiting for it. */
 PTL_EXPORT int PtlCTFree(ptl_handle_ct_t ct_handle);
 
+/* PtlCTCancelTriggered forgets the triggered operations that wait for a counter;
+ * nothing else happens to it. */
+PTL_EXPORT int PtlCTCancelTriggered(ptl_handle_ct_t ct_handle);
+
 /* PtlCTGet reads a counter; its two halves are not read at one instant. */
 PTL_EXPORT int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event);
 
@@ -619,6 +665,7 @@ PTL_EXPORT int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event);
  * PtlCTPoll does so for any of `size` counters of one interface, at most
  * `timeout`, and stores the counter's place in *which. PTL_CT_NONE_REACHED: the
  * time is over. PTL_ARG_INVALID: size is 0, or counters of several interfaces.
+ * PTL_ABORTED: PtlAbort was called.
  */
 PTL_EXPORT int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event);
 PTL_EXPORT int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests,
@@ -641,7 +688,8 @@ PTL_EXPORT int PtlCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment);
  * PTL_NI_UNDELIVERABLE in the events. PTL_ARG_INVALID: the range leaves the MD,
  * length above limits.max_msg_size, a rank outside the map or a physical id
  * that nobody can have, PTL_ACK_REQ without an event queue, PTL_CT_ACK_REQ
- * without a counter in the MD, an unknown ack_req. PTL_NO_SPACE: no memory.
+ * without a counter in the MD, an unknown ack_req, PTL_ACK_REQ with
+ * PTL_MD_UNRELIABLE. PTL_NO_SPACE: no memory.
  */
 PTL_EXPORT int PtlPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
                       ptl_ack_req_t ack_req, ptl_process_t target_id, ptl_pt_index_t pt_index,
@@ -654,23 +702,110 @@ PTL_EXPORT int PtlGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_si
                       ptl_process_t target_id, ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
                       ptl_size_t remote_offset, void *user_ptr);
 
+/*
+ * PtlAtomic does `operation` element by element on the target's entry, with the
+ * bytes of the MD as the other operand, and leaves the result there.
+ * PtlFetchAtomic also brings what was there before to get_md, and PtlSwap, too:
+ *
+ *   PTL_SWAP                     target = put
+ *   PTL_CSWAP, _NE, _LE, _LT,    target = put if operand ==, !=, <=, <, >=, >
+ *     _GE, _GT                   target
+ *   PTL_MSWAP                    target = (operand & put) | (~operand & target)
+ *
+ * `operand` is one element; it is read by the call, and only for CSWAP... and MSWAP,
+ * which work on one element. The put side acts as in PtlPut (SEND), the get side
+ * as in PtlGet (REPLY). Each element is atomic against all other operations of
+ * this kind, of any process, on the same memory through the same interface. An
+ * entry that ends within an element is left as it is there: mlength counts whole ones.
+ * PTL_ARG_INVALID: as PtlPut, an illegal pair of operation and type, a length
+ * that is no multiple of the type's size, is above limits.max_atomic_size
+ * (max_fetch_atomic_size), or is not one element where it must be; MDs of two
+ * interfaces; a null operand where one is needed.
+ */
+PTL_EXPORT int PtlAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
+                         ptl_ack_req_t ack_req, ptl_process_t target_id, ptl_pt_index_t pt_index,
+                         ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
+                         ptl_hdr_data_t hdr_data, ptl_op_t operation, ptl_datatype_t datatype);
+PTL_EXPORT int PtlFetchAtomic(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
+                              ptl_handle_md_t put_md_handle, ptl_size_t local_put_offset,
+                              ptl_size_t length, ptl_process_t target_id, ptl_pt_index_t pt_index,
+                              ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
+                              ptl_hdr_data_t hdr_data, ptl_op_t operation, ptl_datatype_t datatype);
+PTL_EXPORT int PtlSwap(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
+                       ptl_handle_md_t put_md_handle, ptl_size_t local_put_offset,
+                       ptl_size_t length, ptl_process_t target_id, ptl_pt_index_t pt_index,
+                       ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
+                       ptl_hdr_data_t hdr_data, const void *operand, ptl_op_t operation,
+                       ptl_datatype_t datatype);
+
+/* PtlAtomicSync makes the results of atomics that were done on this process's
+ * memory visible to its plain loads, and its plain stores to later atomics. */
+PTL_EXPORT int PtlAtomicSync(void);
+
 /* ---- Triggered operations (3.16) ------------------------------------------- */
 
 /*
- * PtlTriggeredPut is a PtlPut, and PtlTriggeredCTInc a PtlCTInc, that happens
- * when success + failure of trig_ct_handle reaches `threshold`; at once if it
- * has. A put reads its buffer then, not before. Operations of one counter with
- * one threshold happen in the order of the calls. Arguments are checked by the
- * call itself. PTL_ARG_INVALID: as PtlPut and PtlCTInc, or counters and MD of
- * different interfaces. PTL_NO_SPACE: limit max_triggered_ops.
+ * Each is the call that its name says, happening when success + failure of
+ * trig_ct_handle reaches `threshold`; at once if it has. Buffers are read then,
+ * not before, but for the operand of PtlTriggeredSwap. Operations of one counter
+ * with one threshold happen in the order of the calls. Arguments are checked by
+ * the call itself. PTL_ARG_INVALID: as the call in the name, or counters and MDs
+ * of different interfaces. PTL_NO_SPACE: limit max_triggered_ops.
  */
 PTL_EXPORT int PtlTriggeredPut(ptl_handle_md_t md_handle, ptl_size_t local_offset,
                                ptl_size_t length, ptl_ack_req_t ack_req, ptl_process_t target_id,
                                ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
                                ptl_size_t remote_offset, void *user_ptr, ptl_hdr_data_t hdr_data,
                                ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold);
+PTL_EXPORT int PtlTriggeredGet(ptl_handle_md_t md_handle, ptl_size_t local_offset,
+                               ptl_size_t length, ptl_process_t target_id, ptl_pt_index_t pt_index,
+                               ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                               void *user_ptr, ptl_handle_ct_t trig_ct_handle,
+                               ptl_size_t threshold);
+PTL_EXPORT int PtlTriggeredAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset,
+                                  ptl_size_t length, ptl_ack_req_t ack_req, ptl_process_t target_id,
+                                  ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                                  ptl_size_t remote_offset, void *user_ptr, ptl_hdr_data_t hdr_data,
+                                  ptl_op_t operation, ptl_datatype_t datatype,
+                                  ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold);
+PTL_EXPORT int PtlTriggeredFetchAtomic(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
+                                       ptl_handle_md_t put_md_handle, ptl_size_t local_put_offset,
+                                       ptl_size_t length, ptl_process_t target_id,
+                                       ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                                       ptl_size_t remote_offset, void *user_ptr,
+                                       ptl_hdr_data_t hdr_data, ptl_op_t operation,
+                                       ptl_datatype_t datatype, ptl_handle_ct_t trig_ct_handle,
+                                       ptl_size_t threshold);
+PTL_EXPORT int PtlTriggeredSwap(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
+                                ptl_handle_md_t put_md_handle, ptl_size_t local_put_offset,
+                                ptl_size_t length, ptl_process_t target_id, ptl_pt_index_t pt_index,
+                                ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                                void *user_ptr, ptl_hdr_data_t hdr_data, const void *operand,
+                                ptl_op_t operation, ptl_datatype_t datatype,
+                                ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold);
 PTL_EXPORT int PtlTriggeredCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment,
                                  ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold);
+PTL_EXPORT int PtlTriggeredCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct,
+                                 ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold);
+
+/* An extension of other implementations: entries that are appended, and unlinked,
+ * by a counter. The handle is good from the call on. What cannot be done at its time
+ * (a limit, an entry in use) is lost; an append that fails posts a LINK event with
+ * PTL_NI_DROPPED. */
+PTL_EXPORT int PtlTriggeredMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
+                                    const ptl_me_t *me, ptl_list_t ptl_list, void *user_ptr,
+                                    ptl_handle_me_t *me_handle, ptl_handle_ct_t trig_ct_handle,
+                                    ptl_size_t threshold);
+PTL_EXPORT int PtlTriggeredMEUnlink(ptl_handle_me_t me_handle, ptl_handle_ct_t trig_ct_handle,
+                                    ptl_size_t threshold);
+
+/* ---- Deferred communication (3.17) ----------------------------------------- */
+
+/* PtlStartBundle announces that many operations follow, PtlEndBundle that those
+ * were all; they nest. This NIC starts each operation at once all the same.
+ * PTL_ARG_INVALID (PtlEndBundle): no bundle was started. */
+PTL_EXPORT int PtlStartBundle(ptl_handle_ni_t ni_handle);
+PTL_EXPORT int PtlEndBundle(ptl_handle_ni_t ni_handle);
 
 /* ---- Handles (3.18) -------------------------------------------------------- */
 

@@ -40,6 +40,29 @@ static inline int nic_copy(void *dst, const void *src, size_t n)
                 : nic_copy_raw(dst, src, n, NIC_COPY_REP_MIN, nic_copy_wide_min);
 }
 
+/*
+ * Atomics on a word: an aligned integer of `size` 1, 2, 4 or 8 bytes, which the caller
+ * has checked. `value` is the other operand, of which the low bytes count; *word gets
+ * what was at p, widened with zeros.
+ *
+ *   nic_add_raw, nic_swap_raw       add `value`; store it
+ *   nic_cas_raw                     store `value` if *word was at p: then *word has not changed
+ *   nic_or_raw, nic_and_raw, nic_xor_raw   the same to bits of p; *word is not written
+ *
+ * nic_word() does one of them, and returns 0 or -EFAULT; *word is then as it was. All
+ * of them write, so that memory that is read-only is refused whatever the values are.
+ */
+typedef int nic_word_raw(void *p, uint64_t value, uint64_t *word, size_t size);
+nic_word_raw nic_add_raw, nic_swap_raw, nic_cas_raw, nic_or_raw, nic_and_raw, nic_xor_raw;
+
+/* The same with TSan told. */
+int nic_word_told(nic_word_raw *raw, void *p, uint64_t value, uint64_t *word, size_t size);
+
+static inline int nic_word(nic_word_raw *raw, void *p, uint64_t value, uint64_t *word, size_t size)
+{
+    return TSAN ? nic_word_told(raw, p, value, word, size) : raw(p, value, word, size);
+}
+
 /* nic_cas64() atomically replaces *p with `desired` if it equals *expected, else
  * stores what it found in *expected; *swapped tells which. Returns 0, -EFAULT, or
  * -EINVAL if p is no multiple of 8. */

@@ -160,47 +160,71 @@ FUNCTION nic_copy_raw
     ret
 END nic_copy_raw
 
-/* int nic_cas64_raw(uint64_t *p, uint64_t *expected, uint64_t desired, bool *swapped) */
-FUNCTION nic_cas64_raw
-    movq (%rsi), %rax
-    lock cmpxchgq %rdx, (%rdi)
-    sete (%rcx)
-    movq %rax, (%rsi)
-    xorl %eax, %eax
-    ret
-END nic_cas64_raw
+/* The instruction at (%rdi) on as much of %rsi as %rcx says; then what is left in one
+ * of the registers b, w, l, widened to 64 bits with zeros. */
+    .macro BY_SIZE instruction, b, w, l
+    cmpl $4, %ecx
+    ja 8f
+    je 4f
+    cmpl $2, %ecx
+    je 2f
+    \instruction\()b %sil, (%rdi)
+    movzbl \b, \l
+    jmp 9f
+2:
+    \instruction\()w %si, (%rdi)
+    movzwl \w, \l
+    jmp 9f
+4:
+    \instruction\()l %esi, (%rdi)
+    movl \l, \l
+    jmp 9f
+8:
+    \instruction\()q %rsi, (%rdi)
+9:
+    .endm
 
-/* int nic_fetch_add_N(void *p, uint64_t inc, uint64_t *before) */
-FUNCTION nic_fetch_add_1
-    lock xaddb %sil, (%rdi)
-    movzbl %sil, %esi
+/* int nic_..._raw(void *p, uint64_t value, uint64_t *word, size_t size) */
+FUNCTION nic_add_raw
+    BY_SIZE "lock xadd", %sil, %si, %esi
     movq %rsi, (%rdx)
     xorl %eax, %eax
     ret
-END nic_fetch_add_1
+END nic_add_raw
 
-FUNCTION nic_fetch_add_2
-    lock xaddw %si, (%rdi)
-    movzwl %si, %esi
+FUNCTION nic_swap_raw
+    BY_SIZE xchg, %sil, %si, %esi
     movq %rsi, (%rdx)
     xorl %eax, %eax
     ret
-END nic_fetch_add_2
+END nic_swap_raw
 
-FUNCTION nic_fetch_add_4
-    lock xaddl %esi, (%rdi)
-    movl %esi, %esi
-    movq %rsi, (%rdx)
+FUNCTION nic_cas_raw
+    movq (%rdx), %rax
+    BY_SIZE "lock cmpxchg", %al, %ax, %eax
+    movq %rax, (%rdx)
     xorl %eax, %eax
     ret
-END nic_fetch_add_4
+END nic_cas_raw
 
-FUNCTION nic_fetch_add_8
-    lock xaddq %rsi, (%rdi)
-    movq %rsi, (%rdx)
+/* These find nothing: *word is left alone. */
+FUNCTION nic_or_raw
+    BY_SIZE "lock or", %sil, %si, %esi
     xorl %eax, %eax
     ret
-END nic_fetch_add_8
+END nic_or_raw
+
+FUNCTION nic_and_raw
+    BY_SIZE "lock and", %sil, %si, %esi
+    xorl %eax, %eax
+    ret
+END nic_and_raw
+
+FUNCTION nic_xor_raw
+    BY_SIZE "lock xor", %sil, %si, %esi
+    xorl %eax, %eax
+    ret
+END nic_xor_raw
 
     .globl nic_text_end
     .hidden nic_text_end

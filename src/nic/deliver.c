@@ -19,22 +19,26 @@ static bool is_pending(const struct rx *rx)
     return rx->header_begun && rx->run->pending;
 }
 
-void post_target_event(struct rx *rx, struct le *le)
+static ptl_event_kind_t event_kind(const struct rx *rx)
 {
-    bool get = rx->m->type == MESSAGE_GET;
-    if ((le->options & PTL_ME_EVENT_CT_COMM) != 0) {
-        ct_count(le->ct, rx->fail, (le->options & PTL_ME_EVENT_CT_BYTES) != 0, rx->mlength);
+    switch (rx->m->type) {
+    case MESSAGE_GET:
+        return PTL_EVENT_GET;
+    case MESSAGE_ATOMIC:
+        return PTL_EVENT_ATOMIC;
+    case MESSAGE_FETCH:
+        return PTL_EVENT_FETCH_ATOMIC;
+    default:
+        return PTL_EVENT_PUT;
     }
-    struct eq_ref eq = rx->ni->pts[le->pt_index].eq;
-    if (!eq_ref_alive(eq) || (le->options & PTL_ME_EVENT_COMM_DISABLE) != 0 ||
-        (rx->fail == PTL_NI_OK && (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) != 0)) {
-        return;
-    }
-    ptl_event_t *event = eq_place(eq.eq);
+}
+
+void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
+{
     *event = (ptl_event_t){
         .start = memory_at(le->start, rx->offset),
         .user_ptr = le->user_ptr,
-        .hdr_data = get ? 0 : rx->m->hdr_data,
+        .hdr_data = rx->m->hdr_data,
         .match_bits = rx->m->match_bits,
         .rlength = rx->m->length,
         .mlength = rx->mlength,
@@ -43,7 +47,20 @@ void post_target_event(struct rx *rx, struct le *le)
         .uid = rx->peer->uid,
         .pt_index = le->pt_index,
     };
-    eq_kinds(event, get ? PTL_EVENT_GET : PTL_EVENT_PUT, le->list, rx->fail);
+    eq_kinds(event, event_kind(rx), le->list, rx->fail, rx->m->op, rx->m->datatype);
+}
+
+void post_target_event(struct rx *rx, struct le *le)
+{
+    if ((le->options & PTL_ME_EVENT_CT_COMM) != 0) {
+        ct_count(le->ct, rx->fail, (le->options & PTL_ME_EVENT_CT_BYTES) != 0, rx->mlength);
+    }
+    struct eq_ref eq = rx->ni->pts[le->pt_index].eq;
+    if (!eq_ref_alive(eq) || (le->options & PTL_ME_EVENT_COMM_DISABLE) != 0 ||
+        (rx->fail == PTL_NI_OK && (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) != 0)) {
+        return;
+    }
+    target_event(rx, le, eq_place(eq.eq));
     eq_placed(eq.eq);
 }
 
@@ -51,8 +68,7 @@ void post_target_event(struct rx *rx, struct le *le)
 static void release_entry(struct rx *rx)
 {
     struct le *le = rx->le;
-    rx->ni->pts[le->pt_index].users--;
-    rx->peer->nic->news = true; /* somebody may wait for the last user to leave */
+    uint32_t pt_index = le->pt_index;
     if (rx->reserved) {
         le->reserved = false;
         le->match.picky = (le->options & PTL_ME_NO_TRUNCATE) != 0;
@@ -62,6 +78,7 @@ static void release_entry(struct rx *rx)
     }
     rx->le = NULL;
     le_release(le);
+    pt_release(rx->ni, pt_index);
 }
 
 /* Event, counter and entry, once. */
@@ -76,6 +93,10 @@ static void finish_entry(struct rx *rx)
         post_target_event(rx, rx->le);
     }
     rx->response_silent = (rx->le->options & PTL_ME_ACK_DISABLE) != 0;
+    if (rx->unexpected != NULL) {
+        unexpected_end(rx->unexpected, rx->fail);
+        rx->unexpected = NULL;
+    }
     release_entry(rx);
 }
 
@@ -116,7 +137,10 @@ static enum rx_step send_reply(struct rx *rx)
         return RX_WAIT;
     }
     fill_response(rx, MESSAGE_REPLY, &rx->reply);
-    if (rx->fail == PTL_NI_OK) {
+    if (rx->fail == PTL_NI_OK && rx->m->type == MESSAGE_FETCH) {
+        rx->reply.base = rx->before;
+        rx->reply.length = rx->mlength;
+    } else if (rx->fail == PTL_NI_OK) {
         rx->reply.base = memory_at(rx->le->start, rx->offset);
         rx->reply.length = rx->mlength;
     }
@@ -153,7 +177,7 @@ static enum rx_step request_done(struct rx *rx)
     if (rx->fail != PTL_NI_OK && rx->fail != PTL_NI_SEGV && rx->le == NULL) {
         rx->mlength = 0;
     }
-    if (rx->m->type == MESSAGE_GET) {
+    if (rx->m->type == MESSAGE_GET || rx->m->type == MESSAGE_FETCH) {
         if (send_reply(rx) == RX_WAIT) {
             return RX_WAIT;
         }
@@ -164,7 +188,7 @@ static enum rx_step request_done(struct rx *rx)
     return rx->response_due ? send_ack(rx) : RX_GO;
 }
 
-static void response_done(struct rx *rx, enum fabric_status status)
+void response_done(struct rx *rx, enum fabric_status status)
 {
     struct op *op = rx_op(rx);
     if (op == NULL) {
@@ -187,7 +211,7 @@ enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *f, enum fabric_sta
         return RX_GO;
     }
     if (rx->m->type != 0) {
-        bool short_payload = rx->m->type == MESSAGE_PUT && f->length != rx->m->length;
+        bool short_payload = rx->m->type != MESSAGE_GET && f->length < rx->m->length;
         if (status == FABRIC_OK && short_payload && rx->fail == PTL_NI_OK) {
             status = FABRIC_SEGV;
         }

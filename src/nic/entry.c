@@ -2,16 +2,19 @@
 /*
  * List entries: linked, used up, freed.
  *
- *   append ──► LINKED ──PtlMEUnlink, no message in hand──► gone
- *                │ USE_ONCE matched, or min_free undercut
- *                ▼
- *             TAKEN OUT ──last message ends──► AUTO_UNLINK posted, gone
+ *   append ──► claims unexpected headers ──► LINKED ──PtlMEUnlink, not in use──► gone
+ *                │ used up by them             │ USE_ONCE matched, or min_free undercut
+ *                ▼                             ▼
+ *             TAKEN OUT ──last message ends──► AUTO_UNLINK posted ──last header goes──►
+ *             AUTO_FREE posted (overflow list), gone
  *
- * A message in hand counts as a user of its entry.
+ * A message in hand counts as a user of its entry; so does an unexpected message
+ * that an entry has claimed and that is not complete yet.
  */
 #include "nic/nic.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static struct pt *entry_pt(struct le *le)
 {
@@ -31,35 +34,6 @@ void handlers_release(struct handlers *h)
     free(h);
 }
 
-static void unlink_from_list(struct le *le)
-{
-    if (le->linked) {
-        struct pt *pt = entry_pt(le);
-        match_remove(&pt->priority, &le->match);
-        pt->recent = pt->recent == le ? NULL : pt->recent;
-        le->linked = false;
-    }
-}
-
-static void drop(struct le *le)
-{
-    unlink_from_list(le);
-    handlers_release(le->handlers);
-    table_drop(&le->ni->les, le);
-}
-
-static void post_entry_event(struct le *le, ptl_event_kind_t type, unsigned disable)
-{
-    if ((le->options & disable) == 0) {
-        ptl_event_t event = {.type = type,
-                             .user_ptr = le->user_ptr,
-                             .pt_index = le->pt_index,
-                             .ptl_list = le->list,
-                             .ni_fail_type = PTL_NI_OK};
-        eq_post(entry_pt(le)->eq, &event);
-    }
-}
-
 /* The source that an entry accepts, in the terms of match.h. */
 static void set_source(struct ni *ni, const ptl_me_t *me, struct match_entry *match)
 {
@@ -74,16 +48,9 @@ static void set_source(struct ni *ni, const ptl_me_t *me, struct match_entry *ma
                  (me->match_id.phys.pid == PTL_PID_ANY ? MATCH_ANY_PID : 0);
 }
 
-int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, struct le **result)
+static void fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct le_setup *setup)
 {
     const ptl_me_t *me = setup->me;
-    if (ni->pts[pt_index].priority.entries >= (unsigned)ni->limits.max_list_size) {
-        return PTL_LIST_TOO_LONG;
-    }
-    struct le *le = table_add(&ni->les);
-    if (le == NULL) {
-        return PTL_NO_SPACE;
-    }
     le->ni = ni;
     le->pt_index = pt_index;
     le->start = me->start;
@@ -103,17 +70,243 @@ int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, st
         le->match.ignore = ~0ull; /* the first entry always matches */
         le->match.any = MATCH_ANY_NID | MATCH_ANY_PID;
     }
-    if (match_append(&ni->pts[pt_index].priority, &le->match) != 0) {
-        table_drop(&ni->les, le);
+    le->handlers = setup->handlers;
+    bool leaves_header =
+        le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
+    le->plain = le->handlers == NULL && !leaves_header &&
+                (le->options & (PTL_ME_USE_ONCE | PTL_ME_MANAGE_LOCAL)) == 0;
+}
+
+static struct match_list *list_of(struct le *le)
+{
+    struct pt *pt = entry_pt(le);
+    return le->list == PTL_PRIORITY_LIST ? &pt->priority : &pt->overflow;
+}
+
+static void unlink_from_list(struct le *le)
+{
+    if (le->linked) {
+        struct pt *pt = entry_pt(le);
+        match_remove(list_of(le), &le->match);
+        pt->recent = pt->recent == le ? NULL : pt->recent;
+        le->linked = false;
+    }
+}
+
+void le_free(struct le *le)
+{
+    unlink_from_list(le);
+    handlers_release(le->handlers);
+    table_drop(&le->ni->les, le);
+}
+
+static void post_entry_event(struct le *le, ptl_event_kind_t type, unsigned disable,
+                             ptl_ni_fail_t fail)
+{
+    if ((le->options & disable) == 0) {
+        ptl_event_t event = {.type = type,
+                             .user_ptr = le->user_ptr,
+                             .pt_index = le->pt_index,
+                             .ptl_list = le->list,
+                             .ni_fail_type = fail};
+        eq_post(entry_pt(le)->eq, &event);
+    }
+}
+
+/* Goes on with an entry that was used up, as far as its users and headers allow. */
+static void settle(struct le *le)
+{
+    if (!le->auto_unlinked || le->users != 0) {
+        return;
+    }
+    if (!le->unlink_told) {
+        le->unlink_told = true;
+        post_entry_event(le, PTL_EVENT_AUTO_UNLINK, PTL_ME_EVENT_UNLINK_DISABLE, PTL_NI_OK);
+    }
+    if (le->headers == 0) {
+        if (le->list == PTL_OVERFLOW_LIST) {
+            post_entry_event(le, PTL_EVENT_AUTO_FREE, PTL_ME_EVENT_UNLINK_DISABLE, PTL_NI_OK);
+        }
+        le_free(le);
+    }
+}
+
+/* ---- unexpected headers ---- */
+
+static void forget(struct unexpected *u)
+{
+    struct le *le = u->le;
+    table_drop(&le->ni->unexpected, u);
+    le->headers--;
+    settle(le);
+}
+
+/* Posts what `le` is to hear of a message that came before it, and counts it. */
+static void tell_overflow(const struct unexpected *u, const struct le *le, struct eq_ref eq,
+                          ptl_event_kind_t type)
+{
+    bool search = type == PTL_EVENT_SEARCH;
+    if ((le->options & PTL_ME_EVENT_CT_OVERFLOW) != 0) {
+        ct_count(le->ct, u->event.ni_fail_type, (le->options & PTL_ME_EVENT_CT_BYTES) != 0,
+                 u->event.mlength);
+    }
+    bool disabled =
+        (le->options & PTL_ME_EVENT_OVER_DISABLE) != 0 ||
+        (u->event.ni_fail_type == PTL_NI_OK && (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) != 0);
+    if (!disabled || search) {
+        ptl_event_t event = u->event;
+        event.type = type;
+        event.user_ptr = le->user_ptr;
+        eq_post(eq, &event);
+    }
+}
+
+void unexpected_end(struct unexpected *u, ptl_ni_fail_t fail)
+{
+    struct le *claimant = u->claimant;
+    u->busy = false;
+    u->event.ni_fail_type = fail;
+    if (claimant != NULL) {
+        tell_overflow(u, claimant, entry_pt(claimant)->eq, u->event.type);
+        forget(u);
+        le_release(claimant);
+    } else if (fail != PTL_NI_OK) {
+        unexpected_remove(&entry_pt(u->le)->unexpected, &u->header);
+        forget(u);
+    }
+}
+
+/* Room for the whole message is in the entry, or it truncates. */
+static bool header_fits(const struct match_entry *entry, const struct unexpected_header *header)
+{
+    const struct le *le = container_of(entry, struct le, match);
+    const struct unexpected *u = container_of(header, struct unexpected, header);
+    uint64_t offset =
+        (le->options & PTL_ME_MANAGE_LOCAL) != 0 ? le->offset : u->event.remote_offset;
+    return (le->options & PTL_ME_NO_TRUNCATE) == 0 ||
+           (offset <= le->length && u->event.rlength <= le->length - offset);
+}
+
+/* A search sees messages when they are complete. */
+static bool header_found(const struct match_entry *entry, const struct unexpected_header *header)
+{
+    return !container_of(header, struct unexpected, header)->busy && header_fits(entry, header);
+}
+
+/* The messages that an entry claims move its offset. */
+static bool counts_headers(const struct le *le)
+{
+    unsigned both = PTL_ME_MANAGE_LOCAL | PTL_ME_LOCAL_INC_UH_RLENGTH;
+    return (le->options & both) == both;
+}
+
+/* The entry has less room left than it must have. */
+static bool is_undercut(const struct le *le)
+{
+    return le->min_free != 0 && le_room(le, le->offset) < le->min_free;
+}
+
+/* Gives the entry the unexpected messages that it matches; true if they use it up. */
+static bool claim(struct le *le)
+{
+    struct pt *pt = entry_pt(le);
+    struct unexpected_header *h;
+    while ((h = unexpected_first(&pt->unexpected, &le->match, NULL, header_fits)) != NULL) {
+        struct unexpected *u = container_of(h, struct unexpected, header);
+        unexpected_remove(&pt->unexpected, h);
+        if (counts_headers(le)) {
+            le->offset += u->event.rlength;
+        }
+        if (u->busy) {
+            u->claimant = le;
+            le->users++;
+        } else {
+            tell_overflow(u, le, pt->eq, u->event.type);
+            forget(u);
+        }
+        if ((le->options & PTL_ME_USE_ONCE) != 0 || (counts_headers(le) && is_undercut(le))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, ptl_search_op_t op)
+{
+    struct pt *pt = &ni->pts[pt_index];
+    struct le wanted;
+    memset(&wanted, 0, sizeof(wanted));
+    fill(&wanted, ni, pt_index, setup);
+    bool once = (wanted.options & PTL_ME_USE_ONCE) != 0, found = false;
+    struct unexpected_header *h = NULL;
+    while ((h = unexpected_first(&pt->unexpected, &wanted.match, h, header_found)) != NULL) {
+        struct unexpected *u = container_of(h, struct unexpected, header);
+        found = true;
+        if (op == PTL_SEARCH_DELETE) {
+            unexpected_remove(&pt->unexpected, h);
+            tell_overflow(u, &wanted, pt->eq, u->event.type);
+            forget(u);
+            h = NULL;
+        } else {
+            tell_overflow(u, &wanted, pt->eq, PTL_EVENT_SEARCH);
+        }
+        if (once) {
+            return;
+        }
+    }
+    if ((wanted.options & PTL_ME_EVENT_CT_OVERFLOW) != 0) {
+        ct_add(wanted.ct, 0, 1);
+    }
+    if (!found) {
+        post_entry_event(&wanted, PTL_EVENT_SEARCH, 0, PTL_NI_NO_MATCH);
+    }
+}
+
+/* ---- append, unlink ---- */
+
+struct le *le_new(struct ni *ni, uint32_t pt_index, const struct le_setup *setup)
+{
+    struct le *le = table_add(&ni->les);
+    if (le != NULL) {
+        fill(le, ni, pt_index, setup);
+    }
+    return le;
+}
+
+int le_link(struct le *le)
+{
+    struct pt *pt = entry_pt(le);
+    struct match_list *list = list_of(le);
+    if (list->entries >= (unsigned)le->ni->limits.max_list_size) {
+        return PTL_LIST_TOO_LONG;
+    }
+    if (match_append(list, &le->match) != 0) {
         return PTL_NO_SPACE;
     }
-    le->handlers = setup->handlers;
-    le->plain =
-        le->handlers == NULL && (le->options & (PTL_ME_USE_ONCE | PTL_ME_MANAGE_LOCAL)) == 0;
     le->linked = true;
-    post_entry_event(le, PTL_EVENT_LINK, PTL_ME_EVENT_LINK_DISABLE);
-    *result = le;
+    if (le->list == PTL_PRIORITY_LIST && pt->unexpected.count != 0 && claim(le)) {
+        le_take_out(le);
+        settle(le);
+        return PTL_OK;
+    }
+    post_entry_event(le, PTL_EVENT_LINK, PTL_ME_EVENT_LINK_DISABLE, PTL_NI_OK);
     return PTL_OK;
+}
+
+int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
+              ptl_handle_le_t *handle)
+{
+    struct le *le = le_new(ni, pt_index, setup);
+    if (le == NULL) {
+        return PTL_NO_SPACE;
+    }
+    *handle = le->slot.handle;
+    int rc = le_link(le);
+    if (rc != PTL_OK) {
+        le->handlers = NULL; /* the caller's still */
+        le_free(le);
+    }
+    return rc;
 }
 
 int le_unlink(struct le *le)
@@ -121,7 +314,13 @@ int le_unlink(struct le *le)
     if (le->users != 0) {
         return PTL_IN_USE;
     }
-    drop(le);
+    if (le->auto_unlinked) {
+        return PTL_ARG_INVALID;
+    }
+    if (le->headers != 0 || le->awaited) {
+        return PTL_IN_USE;
+    }
+    le_free(le);
     return PTL_OK;
 }
 
@@ -133,16 +332,59 @@ void le_take_out(struct le *le)
 
 void le_release(struct le *le)
 {
-    if (--le->users == 0 && le->auto_unlinked) {
-        post_entry_event(le, PTL_EVENT_AUTO_UNLINK, PTL_ME_EVENT_UNLINK_DISABLE);
-        drop(le);
+    le->users--;
+    settle(le);
+}
+
+/* ---- portal table entries ---- */
+
+/* Flow control tells that it has closed the entry when nothing is under way any more. */
+static void tell_refusal(struct ni *ni, uint32_t pt_index)
+{
+    struct pt *pt = &ni->pts[pt_index];
+    if (pt->refusal_due && pt->users == 0) {
+        pt->refusal_due = false;
+        ptl_event_t event = {
+            .type = PTL_EVENT_PT_DISABLED,
+            .pt_index = pt_index,
+            .ni_fail_type = PTL_NI_PT_DISABLED,
+        };
+        eq_post(pt->eq, &event);
     }
 }
 
-void pt_clear(struct ni *ni, struct pt *pt)
+void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le)
 {
-    for (struct match_entry *e; (e = match_any(&pt->priority)) != NULL;) {
-        drop(container_of(e, struct le, match));
+    struct pt *pt = &ni->pts[pt_index];
+    pt->enabled = false;
+    pt->refusal_due = le == NULL || (le->options & PTL_ME_EVENT_FLOWCTRL_DISABLE) == 0;
+    tell_refusal(ni, pt_index);
+}
+
+void pt_release(struct ni *ni, uint32_t pt_index)
+{
+    ni->pts[pt_index].users--;
+    ni->nic->news = true; /* somebody may wait for the last user to leave */
+    tell_refusal(ni, pt_index);
+}
+
+void pt_forget(struct pt *pt)
+{
+    for (struct unexpected_header *h; (h = unexpected_any(&pt->unexpected)) != NULL;) {
+        unexpected_remove(&pt->unexpected, h);
+        forget(container_of(h, struct unexpected, header));
     }
-    match_free(&pt->priority);
+    unexpected_free(&pt->unexpected);
+}
+
+void pt_clear(struct pt *pt)
+{
+    pt_forget(pt);
+    struct match_list *lists[] = {&pt->priority, &pt->overflow};
+    for (unsigned i = 0; i < 2; i++) {
+        for (struct match_entry *e; (e = match_any(lists[i])) != NULL;) {
+            le_free(container_of(e, struct le, match));
+        }
+        match_free(lists[i]);
+    }
 }

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Event queues: rings in the program's memory. A full one overwrites its oldest
- * event and says so at the next get.
+ * event and says so at the next get. With flow control the ring is longer than
+ * what the program asked for: messages are refused when that much is in it, and the
+ * events of what is under way then still find room.
  */
 #include "nic/nic.h"
+
+#include <stdlib.h>
 
 /* The place behind `at` in the ring: no division. */
 static inline uint64_t next_place(const struct eq *eq, uint64_t at)
@@ -51,6 +55,30 @@ static inline void copy_event(ptl_event_t *to, const ptl_event_t *from)
 }
 
 _Static_assert(sizeof(ptl_event_t) % sizeof(uint64_t) == 0, "an event is whole words");
+
+int eq_extend(struct eq *eq, uint64_t more)
+{
+    uint64_t size = eq->count + more;
+    if (size <= eq->size) {
+        return 0;
+    }
+    ptl_event_t *ring = calloc(size, sizeof(*ring));
+    if (ring == NULL) {
+        return -1;
+    }
+    uint64_t used = atomic_load_explicit(&eq->tail, memory_order_relaxed) -
+                    atomic_load_explicit(&eq->head, memory_order_relaxed);
+    for (uint64_t i = 0; i < used; i++) {
+        ring[i] = eq->ring[eq->take_at];
+        eq->take_at = next_place(eq, eq->take_at);
+    }
+    free(eq->ring);
+    eq->ring = ring;
+    eq->size = size;
+    eq->take_at = 0;
+    eq->put_at = used;
+    return 0;
+}
 
 int eq_take(struct eq *eq, ptl_event_t *event)
 {

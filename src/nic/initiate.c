@@ -14,6 +14,7 @@
 #include "nic/nic.h"
 
 #include "base/nic_copy.h"
+#include "nic/atomic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -60,36 +61,41 @@ static inline bool is_silent(const struct request *r)
 static void post_answer(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
                         uint64_t remote_offset)
 {
-    unsigned options = md_options(r, 0);
-    bool get = r->kind == OP_GET;
+    struct md *md = request_reply_md(r);
+    bool get = request_fetches(r);
+    unsigned options = md != NULL ? md->options : 0;
     if ((options & (get ? PTL_MD_EVENT_CT_REPLY : PTL_MD_EVENT_CT_ACK)) != 0) {
         bool bytes = (options & PTL_MD_EVENT_CT_BYTES) != 0 && r->ack != PTL_OC_ACK_REQ;
-        ct_count(r->md->ct, fail, bytes, mlength);
+        ct_count(md->ct, fail, bytes, mlength);
     }
     bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
-    if (wanted && (get || r->ack == PTL_ACK_REQ) && eq_ref_alive(request_eq(r))) {
+    struct eq_ref eq = md != NULL ? md->eq : r->eq;
+    if (wanted && (get || r->ack == PTL_ACK_REQ) && eq_ref_alive(eq)) {
         ptl_event_t event = {.type = get ? PTL_EVENT_REPLY : PTL_EVENT_ACK,
                              .ni_fail_type = fail,
                              .user_ptr = r->user_ptr,
                              .mlength = mlength,
                              .remote_offset = remote_offset};
-        eq_post(request_eq(r), &event);
+        eq_post(eq, &event);
     }
 }
 
 static bool expects_answer(const struct request *r)
 {
-    return r->kind == OP_GET || r->ack != PTL_NO_ACK_REQ;
+    return request_fetches(r) || r->ack != PTL_NO_ACK_REQ;
 }
 
 static inline void fill_message(const struct ni *ni, const struct request *r, uint32_t cookie,
                                 struct message *m)
 {
+    static const uint8_t types[] = {MESSAGE_PUT, MESSAGE_GET, MESSAGE_ATOMIC, MESSAGE_FETCH};
     struct message begin = {
-        .type = r->kind == OP_PUT ? MESSAGE_PUT : MESSAGE_GET,
+        .type = types[r->kind],
         .ni = (uint8_t)ni->kind,
         .ack = r->ack,
         .pt_index = (uint16_t)r->pt_index,
+        .op = r->kind >= OP_ATOMIC ? r->op : 0,
+        .datatype = r->kind >= OP_ATOMIC ? r->datatype : 0,
         .cookie = cookie,
         .rank = ni->rank,
     };
@@ -104,7 +110,7 @@ static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, str
 {
     fill_message(ni, r, cookie, (struct message *)tx->header);
     tx->base = r->base;
-    tx->length = r->kind == OP_PUT ? r->length : 0;
+    tx->length = request_sends(r) ? r->length : 0;
     tx->fault = FABRIC_OK;
     tx->at_once = false;
 }
@@ -116,6 +122,9 @@ void op_end(struct op *op)
         if (op->request.md != NULL) {
             op->request.md->users--;
         }
+        if (op->request.get_md != NULL) {
+            op->request.get_md->users--;
+        }
     }
     op->peer->nic->news = true;
     table_drop(&op->peer->nic->operations, op);
@@ -124,7 +133,7 @@ void op_end(struct op *op)
 void op_left(struct op *op, ptl_ni_fail_t fail)
 {
     op->left = true;
-    if (op->ni != NULL && op->request.kind == OP_PUT) {
+    if (op->ni != NULL && request_sends(&op->request)) {
         post_send(&op->request, fail);
     }
     free(op->request.owned);
@@ -207,7 +216,7 @@ bool nic_has_place(struct nic *nic, enum op_origin origin)
  * cannot be read is left in place, for the fabric to find out. */
 static bool keep_volatile(struct ni *ni, struct request *r)
 {
-    if (r->md == NULL || (r->md->options & PTL_MD_VOLATILE) == 0 || r->kind != OP_PUT ||
+    if (r->md == NULL || (r->md->options & PTL_MD_VOLATILE) == 0 || !request_sends(r) ||
         r->origin != FROM_PROGRAM || r->length > ni->limits.max_volatile_size) {
         return true;
     }
@@ -232,6 +241,25 @@ static void enqueue(struct op *op)
     }
     list_push_back(&peer->waiting, &op->link);
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
+}
+
+static bool has_operand(const struct request *r)
+{
+    return r->kind == OP_FETCH && atomic_operand_size(r->op, r->datatype) != 0;
+}
+
+/* The operand of a swap leads the payload. */
+static void stage_operand(struct op *op)
+{
+    const struct request *r = &op->request;
+    size_t size = atomic_operand_size(r->op, r->datatype);
+    memcpy(op->staged, r->operand, size);
+    op->tx.base = op->staged;
+    op->tx.length = size + r->length;
+    if (nic_copy(op->staged + size, r->base, r->length) != 0) {
+        op->tx.length = 0;
+        op->tx.fault = FABRIC_SEGV;
+    }
 }
 
 /* What needs no answer and can leave whole, leaves without a trace. */
@@ -297,9 +325,17 @@ int nic_request(struct ni *ni, const struct request *request)
     op->expects = expects_answer(request);
     list_init(&op->link);
     fill_tx(ni, &op->request, op->slot.handle, &op->tx);
+    if (has_operand(request)) {
+        stage_operand(op);
+    }
     ni->in_flight++;
     if (request->md != NULL) {
         request->md->users++;
+    }
+    if (request->kind == OP_FETCH) {
+        request->get_md->users++;
+    } else {
+        op->request.get_md = NULL;
     }
     if (!turn || !op_send(op)) {
         enqueue(op);

@@ -12,7 +12,14 @@
 #include <stdint.h>
 #include <string.h>
 
-enum message_type { MESSAGE_PUT = 1, MESSAGE_GET, MESSAGE_ACK, MESSAGE_REPLY };
+enum message_type {
+    MESSAGE_PUT = 1,
+    MESSAGE_GET,
+    MESSAGE_ATOMIC,
+    MESSAGE_FETCH, /* fetch-atomic or swap; CSWAP... and MSWAP: the operand leads the payload */
+    MESSAGE_ACK,
+    MESSAGE_REPLY
+};
 
 struct message {
     uint8_t type;
@@ -20,7 +27,8 @@ struct message {
     uint8_t ack;    /* request: ptl_ack_req_t; response: ptl_ni_fail_t */
     uint8_t silent; /* response: give no event (PTL_ME_ACK_DISABLE) */
     uint16_t pt_index;
-    uint16_t reserved;
+    uint8_t op; /* atomics: ptl_op_t, ptl_datatype_t */
+    uint8_t datatype;
     uint32_t cookie; /* names the initiator's operation, 0: wants no response */
     uint32_t rank;   /* of the initiator, on a logical NI */
     uint64_t length; /* request: requested; response: mlength */
@@ -35,7 +43,8 @@ struct message {
 static inline void message_begin(struct message *m, const struct message *from)
 {
     uint64_t first = (uint64_t)from->type | (uint64_t)from->ni << 8 | (uint64_t)from->ack << 16 |
-                     (uint64_t)from->silent << 24 | (uint64_t)from->pt_index << 32;
+                     (uint64_t)from->silent << 24 | (uint64_t)from->pt_index << 32 |
+                     (uint64_t)from->op << 48 | (uint64_t)from->datatype << 56;
     uint64_t second = (uint64_t)from->cookie | (uint64_t)from->rank << 32;
     memcpy(m, &first, sizeof(first));
     memcpy(&m->cookie, &second, sizeof(second));
@@ -44,7 +53,8 @@ static inline void message_begin(struct message *m, const struct message *from)
 _Static_assert(sizeof(struct message) == FABRIC_HEADER, "the header is what fabrics carry");
 _Static_assert(offsetof(struct message, ni) == 1 && offsetof(struct message, ack) == 2 &&
                    offsetof(struct message, silent) == 3 &&
-                   offsetof(struct message, pt_index) == 4 &&
+                   offsetof(struct message, pt_index) == 4 && offsetof(struct message, op) == 6 &&
+                   offsetof(struct message, datatype) == 7 &&
                    offsetof(struct message, cookie) == 8 && offsetof(struct message, rank) == 12 &&
                    offsetof(struct message, length) == 16,
                "message_begin() knows the layout");

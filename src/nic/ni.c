@@ -15,30 +15,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What this NIC offers at most. Zeros are what it does not have yet. */
+/* What this NIC offers at most; atomics travel in one packet, which may be smaller. */
 static const ptl_ni_limits_t most = {
     .max_entries = 131072,
-    .max_unexpected_headers = 0,
+    .max_unexpected_headers = 131072,
     .max_mds = 131072,
     .max_cts = 131072,
     .max_eqs = 16384,
     .max_pt_index = 255,
-    .max_iovecs = 0,
+    .max_iovecs = 65536,
     .max_list_size = 131072,
     .max_triggered_ops = 131072,
     .max_msg_size = 1ull << 32,
-    .max_atomic_size = 0,
-    .max_fetch_atomic_size = 0,
+    .max_atomic_size = 4096,
+    .max_fetch_atomic_size = 4096,
     .max_waw_ordered_size = 1ull << 32,
     .max_war_ordered_size = 1ull << 32,
     .max_volatile_size = 4096,
-    .features = PTL_TARGET_BIND_INACCESSIBLE | PTL_TOTAL_DATA_ORDERING,
+    .features = PTL_TARGET_BIND_INACCESSIBLE | PTL_TOTAL_DATA_ORDERING | PTL_COHERENT_ATOMICS,
 };
 
 /* The floors of the specification. */
 #define MIN_PT_INDEX 63
 #define MIN_WAW 64
 #define MIN_WAR 8
+#define MIN_ATOMIC 32 /* one element of every type */
 
 static int clamp_int(int desired, int lowest, int highest)
 {
@@ -50,13 +51,21 @@ static ptl_size_t clamp_size(ptl_size_t desired, ptl_size_t lowest, ptl_size_t h
     return desired < lowest ? lowest : desired > highest ? highest : desired;
 }
 
-static void set_limits(ptl_ni_limits_t *l, const ptl_ni_limits_t *d)
+static void set_limits(ptl_ni_limits_t *l, const ptl_ni_limits_t *d, size_t packet_size)
 {
     *l = most;
+    l->max_atomic_size = clamp_size(packet_size, 0, most.max_atomic_size);
+    l->max_fetch_atomic_size = clamp_size(packet_size, 0, most.max_fetch_atomic_size);
     if (d == NULL) {
         return;
     }
+    l->max_atomic_size = clamp_size(d->max_atomic_size, MIN_ATOMIC, l->max_atomic_size);
+    l->max_fetch_atomic_size =
+        clamp_size(d->max_fetch_atomic_size, MIN_ATOMIC, l->max_fetch_atomic_size);
     l->max_entries = clamp_int(d->max_entries, 1, most.max_entries);
+    l->max_unexpected_headers =
+        clamp_int(d->max_unexpected_headers, 0, most.max_unexpected_headers);
+    l->max_iovecs = clamp_int(d->max_iovecs, 0, most.max_iovecs);
     l->max_mds = clamp_int(d->max_mds, 1, most.max_mds);
     l->max_cts = clamp_int(d->max_cts, 1, most.max_cts);
     l->max_eqs = clamp_int(d->max_eqs, 1, most.max_eqs);
@@ -78,6 +87,7 @@ static void free_ni(struct ni *ni)
     table_free(&ni->cts);
     table_free(&ni->mds);
     table_free(&ni->les);
+    table_free(&ni->unexpected);
     table_free(&ni->triggered);
     table_free(&ni->hpu_memories);
     free(ni->pts);
@@ -97,7 +107,7 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
                ((options & PTL_NI_PHYSICAL) != 0 ? 2u : 0);
     ni->options = options;
     ni->rank = PTL_RANK_ANY;
-    set_limits(&ni->limits, desired);
+    set_limits(&ni->limits, desired, nic->packet_size);
     ni->pts = calloc((size_t)ni->limits.max_pt_index + 1, sizeof(*ni->pts));
     if (ni->pts == NULL) {
         free(ni);
@@ -109,6 +119,8 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
     table_init(&ni->cts, HANDLE_CT, number, (uint32_t)l->max_cts, sizeof(struct ct));
     table_init(&ni->mds, HANDLE_MD, number, (uint32_t)l->max_mds, sizeof(struct md));
     table_init(&ni->les, HANDLE_LE, number, (uint32_t)l->max_entries, sizeof(struct le));
+    table_init(&ni->unexpected, HANDLE_NONE, number, (uint32_t)l->max_unexpected_headers,
+               sizeof(struct unexpected));
     table_init(&ni->triggered, HANDLE_NONE, number, (uint32_t)l->max_triggered_ops,
                sizeof(struct triggered));
     table_init(&ni->hpu_memories, HANDLE_HPU, number, (uint32_t)l->max_entries,
@@ -138,7 +150,7 @@ static void cut_off(struct ni *ni)
     for (struct op *op; (op = table_next(&nic->operations, &at)) != NULL;) {
         if (op->ni == ni) {
             op->ni = NULL;
-            op->request.md = NULL;
+            op->request.md = op->request.get_md = NULL;
         }
     }
     for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
@@ -149,6 +161,7 @@ static void cut_off(struct ni *ni)
                 handlers_cancel(rx);
                 rx->f.sink = RX_DISCARD;
                 rx->le = NULL;
+                rx->unexpected = NULL;
                 rx->ni = NULL;
                 rx->fail = PTL_NI_DROPPED;
             } else if (rx != NULL && rx_op(rx) != NULL && rx_op(rx)->ni == NULL) {
@@ -181,9 +194,13 @@ void ni_close(struct ni *ni)
     cut_off(ni);
     nic->ni[ni->kind] = NULL;
     for (int i = 0; i <= ni->limits.max_pt_index; i++) {
-        pt_clear(ni, &ni->pts[i]);
+        pt_clear(&ni->pts[i]);
     }
     uint32_t at = 0;
+    for (struct le *le; (le = table_next(&ni->les, &at)) != NULL;) {
+        handlers_release(le->handlers); /* of an entry that was in use to the last */
+    }
+    at = 0;
     for (struct hpu_memory *m; (m = table_next(&ni->hpu_memories, &at)) != NULL;) {
         hpu_mem_destroy(m->mem);
     }

@@ -25,6 +25,7 @@
 #include "hpu/exec.h"
 #include "hpu/memory.h"
 #include "nic/match.h"
+#include "nic/unexpected.h"
 #include "portals4.h"
 #include "spin.h"
 
@@ -33,7 +34,8 @@
 #include <string.h>
 
 #define NICS_MAX 8
-#define NI_KINDS 4 /* matching or not, logical or physical */
+#define NI_KINDS 4        /* matching or not, logical or physical */
+#define ATOMIC_OPERAND 32 /* bytes of the largest element of an atomic */
 
 struct ni;
 struct nic;
@@ -52,7 +54,8 @@ struct eq {
     struct table_slot slot;
     struct ni *ni;
     ptl_event_t *ring;
-    uint64_t size;
+    uint64_t count;              /* events that the program asked for */
+    uint64_t size;               /* of the ring: flow control needs room for what is under way */
     _Atomic uint64_t head, tail; /* taken, posted; tail - head <= size */
     uint64_t put_at, take_at;    /* where in the ring the next one goes and comes from */
     bool dropped;                /* events were overwritten since the last get */
@@ -88,15 +91,20 @@ struct md {
     unsigned users; /* operations that have not ended */
 };
 
-enum op_kind { OP_PUT, OP_GET };
+enum op_kind { OP_PUT, OP_GET, OP_ATOMIC, OP_FETCH /* PtlFetchAtomic and PtlSwap */ };
 enum op_origin { FROM_PROGRAM, FROM_TRIGGER, FROM_HANDLER };
 
 /* The arguments of a data movement, checked. */
 struct request {
     enum op_kind kind;
     enum op_origin origin;
-    struct md *md;    /* NULL: a handler's put */
-    const void *base; /* local memory */
+    ptl_op_t op; /* of atomics */
+    ptl_datatype_t datatype;
+    struct md *md;     /* what is sent comes from there; of OP_GET: the reply goes there.
+                          NULL: a handler's put */
+    const void *base;  /* its memory */
+    struct md *get_md; /* of OP_FETCH: where the reply goes */
+    void *get_base;
     uint64_t length;
     ptl_ack_req_t ack;
     ptl_process_t target;
@@ -107,8 +115,30 @@ struct request {
     void *user_ptr;
     /* for a handler's put: what it inherits from its entry */
     struct eq_ref eq;
-    void *owned; /* freed when the buffer is no longer needed */
+    void *owned;                     /* freed when the buffer is no longer needed */
+    uint8_t operand[ATOMIC_OPERAND]; /* of CSWAP and its relatives, and MSWAP */
 };
+
+static inline bool request_sends(const struct request *r)
+{
+    return r->kind != OP_GET;
+}
+
+static inline bool request_fetches(const struct request *r)
+{
+    return r->kind == OP_GET || r->kind == OP_FETCH;
+}
+
+/* The MD that a reply goes to. */
+static inline struct md *request_reply_md(const struct request *r)
+{
+    return r->kind == OP_FETCH ? r->get_md : r->md;
+}
+
+static inline void *request_reply_base(const struct request *r)
+{
+    return r->kind == OP_FETCH ? r->get_base : (void *)r->base;
+}
 
 /* An operation in flight: queued, or waiting for its response. It keeps the
  * place for that response (wall 2). */
@@ -119,10 +149,12 @@ struct op {
     struct ni *ni; /* NULL: its NI was closed; it ends without a sound */
     struct nic_peer *peer;
     struct request request;
-    bool left;       /* its buffer was given back, SEND was posted */
-    bool fabric_has; /* tx is the fabric's */
-    bool expects;    /* a response will come */
-    bool counted;    /* in the peer's outstanding */
+    uint8_t
+        staged[2 * ATOMIC_OPERAND]; /* payload of a swap with an operand: that, and one element */
+    bool left;                      /* its buffer was given back, SEND was posted */
+    bool fabric_has;                /* tx is the fabric's */
+    bool expects;                   /* a response will come */
+    bool counted;                   /* in the peer's outstanding */
 };
 
 struct triggered {
@@ -130,10 +162,18 @@ struct triggered {
     struct list link; /* of a counter, or of the NIC's fired list */
     struct ni *ni;
     uint64_t threshold;
-    enum { TRIGGER_REQUEST, TRIGGER_CT_INC } kind;
+    enum trigger_kind {
+        TRIGGER_REQUEST,
+        TRIGGER_CT_INC,
+        TRIGGER_CT_SET,
+        TRIGGER_APPEND,
+        TRIGGER_UNLINK
+    } kind;
     struct request request;
-    struct ct_ref ct;
-    ptl_ct_event_t increment;
+    struct ct_ref ct;     /* CT_INC, CT_SET */
+    ptl_ct_event_t value; /* the same */
+    struct le *le;        /* APPEND; UNLINK, while it has this handle: */
+    uint32_t le_handle;
 };
 
 /* ---- target ---- */
@@ -176,8 +216,22 @@ struct le {
     bool plain;         /* no handlers, and not changed by what it receives */
     bool reserved;      /* used up by a message whose handlers have the last word */
     bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
+    bool unlink_told;   /* AUTO_UNLINK was posted, AUTO_FREE is due with its last header */
+    bool awaited;       /* a triggered operation will link it */
     unsigned users;     /* messages in hand */
+    unsigned headers;   /* unexpected headers that refer to it */
     struct handlers *handlers;
+};
+
+/* An unexpected header: a message that an entry of the overflow list took, until
+ * an entry of the priority list, or a search, claims it. */
+struct unexpected {
+    struct table_slot slot;
+    struct unexpected_header header;
+    struct le *le;       /* that took it */
+    struct le *claimant; /* that waits for it to be complete, or NULL */
+    bool busy;           /* the message is in hand */
+    ptl_event_t event;   /* ..._OVERFLOW, but for user_ptr */
 };
 
 struct pt {
@@ -186,8 +240,10 @@ struct pt {
     unsigned options;
     unsigned users; /* messages in hand */
     struct eq_ref eq;
-    struct match_list priority;
-    struct le *recent; /* the entry that matched last, while it is in the list */
+    struct match_list priority, overflow;
+    struct unexpected_list unexpected;
+    struct le *recent; /* of the priority list: the entry that matched last, while it is in it */
+    bool refusal_due;  /* PT_DISABLED is to be posted when the last message in hand ends */
 };
 
 struct ni {
@@ -197,7 +253,7 @@ struct ni {
     unsigned users; /* PtlNIInit less PtlNIFini */
     ptl_handle_ni_t handle;
     ptl_ni_limits_t limits;
-    struct table eqs, cts, mds, les, triggered, hpu_memories;
+    struct table eqs, cts, mds, les, unexpected, triggered, hpu_memories;
     struct pt *pts;
     ptl_process_t *map;
     uint64_t map_size;
@@ -205,6 +261,7 @@ struct ni {
     ptl_rank_t rank;
     uint64_t registers[PTL_SR_LAST];
     unsigned in_flight; /* ops and messages that refer to it */
+    unsigned bundles;   /* PtlStartBundle less PtlEndBundle */
 };
 
 static inline bool ni_is_matching(const struct ni *ni)
@@ -281,7 +338,8 @@ struct nic {
 
 struct process {
     pthread_mutex_t lock;
-    _Atomic unsigned users; /* PtlInit less PtlFini */
+    _Atomic unsigned users;  /* PtlInit less PtlFini */
+    _Atomic unsigned aborts; /* PtlAbort */
     struct options options;
     bool asymmetric;
     struct nic *nics[NICS_MAX];
@@ -308,6 +366,8 @@ void process_fini(void);
 struct process *process_enter(struct process *p);
 struct process *process_new(void);
 void process_free(struct process *p);
+/* process_abort() ends what waits in the process, nic_wait_abort(). */
+void process_abort(struct process *p);
 
 /* ---- nic.c, ni.c ---- */
 
@@ -367,8 +427,12 @@ void nic_poll(struct nic *nic);
  * with `idle` only if something moves, since the caller has seen that it is false. */
 bool nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle);
 /* nic_wait() makes progress until ready(arg), called under the lock, is true, or
- * `timeout_ns` have passed (negative: for ever). Returns whether it was. */
+ * `timeout_ns` have passed (negative: for ever). Returns whether it was.
+ * nic_wait_abort() does so until PtlAbort() at the most, and gives PTL_OK,
+ * PTL_ABORTED, or `over` when the time is over. */
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns);
+int nic_wait_abort(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns,
+                   int over);
 /* nic_linger() is nic_wait() for closing: PINWHEEL_LINGER_MS at most, for things
  * that nobody announces. */
 bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg);
@@ -451,13 +515,16 @@ void eq_post(struct eq_ref ref, const ptl_event_t *event);
 ptl_event_t *eq_place(struct eq *eq);
 /* eq_kinds() sets the last word of an event, its small fields, in one store. */
 static inline void eq_kinds(ptl_event_t *event, ptl_event_kind_t type, ptl_list_t list,
-                            ptl_ni_fail_t fail)
+                            ptl_ni_fail_t fail, ptl_op_t op, ptl_datatype_t datatype)
 {
     _Static_assert(offsetof(ptl_event_t, type) == sizeof(*event) - 8 &&
                        offsetof(ptl_event_t, ptl_list) == sizeof(*event) - 7 &&
-                       offsetof(ptl_event_t, ni_fail_type) == sizeof(*event) - 6,
+                       offsetof(ptl_event_t, ni_fail_type) == sizeof(*event) - 6 &&
+                       offsetof(ptl_event_t, atomic_operation) == sizeof(*event) - 5 &&
+                       offsetof(ptl_event_t, atomic_type) == sizeof(*event) - 4,
                    "the small fields are the bytes of the last word");
-    uint64_t word = (uint64_t)type | (uint64_t)list << 8 | (uint64_t)fail << 16;
+    uint64_t word = (uint64_t)type | (uint64_t)list << 8 | (uint64_t)fail << 16 |
+                    (uint64_t)op << 24 | (uint64_t)datatype << 32;
     memcpy(&event->type, &word, sizeof(word));
 }
 void eq_placed(struct eq *eq);
@@ -468,6 +535,9 @@ static inline bool eq_empty(const struct eq *eq)
 }
 /* eq_take() gives PTL_OK, PTL_EQ_DROPPED or PTL_EQ_EMPTY. */
 int eq_take(struct eq *eq, ptl_event_t *event);
+/* eq_extend() makes room for `more` events that flow control lets through when
+ * `count` are in the queue. 0, or -1 when memory is short. */
+int eq_extend(struct eq *eq, uint64_t more);
 static inline bool eq_ref_alive(struct eq_ref ref)
 {
     return ref.eq != NULL && ref.eq->slot.handle == ref.handle;
@@ -479,6 +549,8 @@ void ct_add(struct ct_ref ref, uint64_t success, uint64_t failure);
 /* ct_count() counts one operation: `bytes` or 1 on success, one failure else. */
 void ct_count(struct ct_ref ref, ptl_ni_fail_t fail, bool count_bytes, uint64_t bytes);
 void ct_set(struct ct *ct, ptl_ct_event_t value);
+/* ct_cancel() forgets the triggered operations that wait for a counter. */
+void ct_cancel(struct ct *ct);
 void ct_drop(struct ct *ct);
 static inline bool ct_ref_alive(struct ct_ref ref)
 {
@@ -491,6 +563,8 @@ static inline bool ct_ref_alive(struct ct_ref ref)
 void trigger_arm(struct ct *ct, struct triggered *t);
 /* trigger_check() moves what a counter has reached to the fired list. */
 void trigger_check(struct ct *ct);
+/* trigger_forget() drops a triggered operation that is in no list. */
+void trigger_forget(struct triggered *t);
 /* trigger_run() carries out what has fired; true if anything had. */
 void trigger_run_fired(struct nic *nic);
 static inline bool trigger_run(struct nic *nic)
@@ -527,7 +601,16 @@ struct le_setup {
     struct handlers *handlers;
     struct ct_ref ct;
 };
-int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, struct le **le);
+int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
+              ptl_handle_le_t *handle);
+/* The same in two steps: le_new() makes an entry that no message finds, le_link()
+ * takes the unexpected headers that it matches and links it. An entry that
+ * le_link() could not link is the caller's still; le_free() forgets it. */
+struct le *le_new(struct ni *ni, uint32_t pt_index, const struct le_setup *setup);
+int le_link(struct le *le);
+void le_free(struct le *le);
+/* le_search() posts what a search finds. */
+void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, ptl_search_op_t op);
 /* handlers_release() frees what an entry has besides, and HPU memory of its own. */
 void handlers_release(struct handlers *handlers);
 /* le_unlink() gives PTL_IN_USE while a message is in hand. */
@@ -536,6 +619,19 @@ int le_unlink(struct le *le);
 void le_take_out(struct le *le);
 /* le_release() ends a message's use of an entry; the last posts AUTO_UNLINK. */
 void le_release(struct le *le);
-void pt_clear(struct ni *ni, struct pt *pt);
+/* le_room() is what is left in the entry behind `offset`. */
+static inline uint64_t le_room(const struct le *le, uint64_t offset)
+{
+    return offset < le->length ? le->length - offset : 0;
+}
+/* unexpected_end() says that the message of a header is complete, or was lost. */
+void unexpected_end(struct unexpected *u, ptl_ni_fail_t fail);
+/* pt_refuse() closes a portal table entry to messages: `le` (or NULL) found no
+ * room for one. pt_release() ends a message's use of it. */
+void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le);
+void pt_release(struct ni *ni, uint32_t pt_index);
+/* pt_forget() drops unexpected headers, pt_clear() the entries, too. */
+void pt_forget(struct pt *pt);
+void pt_clear(struct pt *pt);
 
 #endif

@@ -42,6 +42,21 @@ void process_free(struct process *p)
     free(p);
 }
 
+void process_abort(struct process *p)
+{
+    atomic_fetch_add(&p->aborts, 1);
+    pthread_mutex_lock(&p->lock); /* NICs come and go under it */
+    for (unsigned i = 0; i < NICS_MAX; i++) {
+        struct nic *nic = p->nics[i];
+        if (nic != NULL) {
+            nic_lock(nic);
+            nic_tell_news(nic);
+            nic_unlock(nic);
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
 /* What the parent had stays allocated: its locks may be held by threads that
  * do not exist here. Descriptors that hold its locks on segments are closed. */
 static void fork_child(void)

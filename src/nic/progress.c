@@ -145,7 +145,8 @@ struct patience {
     int64_t spin, yield;  /* how long it may spin, and yield after that */
     int64_t start, quiet; /* when it began, when something last happened */
     bool yielded, slept;
-    bool probe; /* it forgets what was learnt */
+    bool probe;      /* it forgets what was learnt */
+    unsigned aborts; /* calls of PtlAbort when it began */
 };
 
 /* What pays depends on where the peer runs. On another core, spinning does; on this
@@ -168,6 +169,7 @@ static struct patience new_patience(struct nic *nic)
     struct patience p = {
         .spin = atomic_load_explicit(&nic->spin_ns, memory_order_relaxed),
         .yield = atomic_load_explicit(&nic->yield_ns, memory_order_relaxed),
+        .aborts = atomic_load_explicit(&nic->process->aborts, memory_order_relaxed),
     };
     if (atomic_load_explicit(&nic->probe_due, memory_order_relaxed)) {
         unsigned probes = atomic_load_explicit(&nic->probes, memory_order_relaxed) + 1;
@@ -215,6 +217,11 @@ static void learn(struct nic *nic, const struct patience *p)
 
 enum bide { BIDE_GO_ON, BIDE_READY, BIDE_TIME_OVER };
 
+static bool aborted(const struct nic *nic, const struct patience *p)
+{
+    return atomic_load_explicit(&nic->process->aborts, memory_order_relaxed) != p->aborts;
+}
+
 /* Looks at the clock and gives the core away if it is time for that. ready() may
  * take what it finds, so it is not asked again once it said yes. */
 static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(void *arg),
@@ -241,6 +248,10 @@ static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*re
         nic_unlock(nic);
         return BIDE_READY;
     }
+    if (aborted(nic, p)) {
+        nic_unlock(nic);
+        return BIDE_GO_ON;
+    }
     sleep_on_bell(nic, left);
     p->quiet = clock_ns();
     return BIDE_GO_ON;
@@ -254,7 +265,8 @@ static void glance(struct nic *nic)
     }
 }
 
-bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns)
+int nic_wait_abort(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns,
+                   int over)
 {
     struct patience p = new_patience(nic);
     bool patient = p.spin != 0 && timeout_ns != 0;
@@ -273,12 +285,23 @@ bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t time
         }
         if (next == BIDE_READY) {
             learn(nic, &p);
-            return true;
+            return PTL_OK;
         }
         if (next == BIDE_TIME_OVER) {
-            return false;
+            return over;
+        }
+        if (aborted(nic, &p)) {
+            return PTL_ABORTED;
         }
     }
+}
+
+bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns)
+{
+    int rc;
+    while ((rc = nic_wait_abort(nic, ready, arg, timeout_ns, PTL_FAIL)) == PTL_ABORTED) {
+    }
+    return rc == PTL_OK;
 }
 
 bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg)

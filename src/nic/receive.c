@@ -7,6 +7,7 @@
 #include "nic/rx.h"
 
 #include "base/nic_copy.h"
+#include "nic/atomic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,7 @@ void rx_free(struct nic_peer *peer, struct fabric_rx *f)
     struct rx *rx = (struct rx *)f;
     peer->rx[rx->class] = NULL;
     handlers_free(rx);
+    free(rx->before);
     free(rx);
 }
 
@@ -39,6 +41,8 @@ void rx_reset(struct rx *rx)
     }
     rx->ni = NULL;
     rx->le = NULL;
+    rx->unexpected = NULL;
+    rx->applied = false;
     rx->decided = rx->event_posted = false;
     rx->response_due = rx->response_silent = false;
     rx->reply_started = rx->reply_left = rx->reserved = rx->header_begun = false;
@@ -55,7 +59,7 @@ struct op *rx_op(struct rx *rx)
     }
     struct op *op = table_get(&nic->operations, rx->cookie);
     bool get = rx->m->type == MESSAGE_REPLY;
-    return op != NULL && op->peer == rx->peer && op->expects && (op->request.kind == OP_GET) == get
+    return op != NULL && op->peer == rx->peer && op->expects && request_fetches(&op->request) == get
                ? op
                : NULL;
 }
@@ -81,6 +85,7 @@ static bool entry_fits(const struct match_entry *entry, const struct match_heade
                              fits_whole(entry, header->length, c->remote_offset));
 }
 
+/* The entry that the message matches: of the priority list, or else of the overflow list. */
 static struct le *find_entry(struct rx *rx, struct pt *pt)
 {
     struct fits_context c;
@@ -100,6 +105,10 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
     c.remote_offset = rx->m->remote_offset;
     struct match_entry *e = match_first(&pt->priority, &c.header);
     pt->recent = e == NULL ? NULL : container_of(e, struct le, match);
+    if (e == NULL && pt->overflow.entries != 0) {
+        e = match_first(&pt->overflow, &c.header);
+        return e == NULL ? NULL : container_of(e, struct le, match);
+    }
     return pt->recent;
 }
 
@@ -111,23 +120,50 @@ static struct le *drop(struct rx *rx, ptl_sr_index_t reg)
 
 static inline bool check_permission(struct rx *rx, const struct le *le, ptl_ni_fail_t *fail)
 {
-    unsigned needed = rx->m->type == MESSAGE_GET ? PTL_ME_OP_GET : PTL_ME_OP_PUT;
+    unsigned needed = rx->m->type == MESSAGE_GET     ? PTL_ME_OP_GET
+                      : rx->m->type == MESSAGE_FETCH ? PTL_ME_OP_GET | PTL_ME_OP_PUT
+                                                     : PTL_ME_OP_PUT;
     if (le->uid != PTL_UID_ANY && le->uid != rx->peer->uid) {
         *fail = PTL_NI_PERM_VIOLATION;
         drop(rx, PTL_SR_PERMISSION_VIOLATIONS);
-    } else if ((le->options & needed) == 0) {
+    } else if ((le->options & needed) != needed ||
+               (rx->m->type >= MESSAGE_ATOMIC && le->handlers != NULL)) {
         *fail = PTL_NI_OP_VIOLATION;
         drop(rx, PTL_SR_OPERATION_VIOLATIONS);
     }
     return *fail == PTL_NI_OK;
 }
 
-/* Where in the entry the message goes and how much of it fits. */
+static bool is_atomic(const struct rx *rx)
+{
+    return rx->m->type == MESSAGE_ATOMIC || rx->m->type == MESSAGE_FETCH;
+}
+
+/* Where in the entry the message goes and how much of it fits; of atomics, whole
+ * elements. */
 static inline void set_place(struct rx *rx, const struct le *le, uint64_t offset)
 {
-    uint64_t room = offset < le->length ? le->length - offset : 0;
+    uint64_t room = le_room(le, offset);
     rx->offset = offset;
     rx->mlength = rx->m->length < room ? rx->m->length : room;
+    if (is_atomic(rx)) {
+        rx->mlength -= rx->mlength % atomic_size(rx->m->datatype);
+    }
+}
+
+/* Files the header of a message that the overflow list takes. */
+static void file_header(struct rx *rx, struct le *le)
+{
+    struct unexpected *u = rx->unexpected;
+    u->le = le;
+    u->busy = true;
+    u->header.key.bits = rx->m->match_bits;
+    u->header.key.nid = ni_is_logical(rx->ni) ? rx->initiator.rank : rx->initiator.phys.nid;
+    u->header.key.pid = ni_is_logical(rx->ni) ? 0 : rx->initiator.phys.pid;
+    target_event(rx, le, &u->event);
+    u->event.type++; /* PUT to PUT_OVERFLOW, and so on */
+    le->headers++;
+    unexpected_add(&rx->ni->pts[le->pt_index].unexpected, &u->header);
 }
 
 /* Takes the entry for the message: length, offset, and what that does to it. */
@@ -138,6 +174,9 @@ static void take_entry(struct rx *rx, struct le *le)
     rx->le = le;
     le->users++;
     rx->ni->pts[le->pt_index].users++;
+    if (rx->unexpected != NULL) {
+        file_header(rx, le);
+    }
     if (local) {
         le->offset += rx->mlength;
     }
@@ -159,6 +198,32 @@ static bool rank_is_true(const struct rx *rx)
     const struct ni *ni = rx->ni;
     return rx->m->rank < ni->map_size && ni->map[rx->m->rank].phys.nid == rx->peer->nid &&
            ni->map[rx->m->rank].phys.pid == rx->peer->pid;
+}
+
+/* A message that there is no room for is dropped, or closes the portal table entry. */
+static struct le *no_room(struct rx *rx, struct pt *pt, const struct le *le, ptl_ni_fail_t *fail)
+{
+    *fail = PTL_NI_DROPPED;
+    if ((pt->options & PTL_PT_FLOWCTRL) != 0) {
+        *fail = PTL_NI_PT_DISABLED;
+        pt_refuse(rx->ni, rx->m->pt_index, le);
+    }
+    return drop(rx, PTL_SR_DROP_COUNT);
+}
+
+/* With flow control each message in hand has a place in the event queue. */
+static inline bool queue_has_room(const struct pt *pt)
+{
+    const struct eq *eq = pt->eq.eq;
+    return (pt->options & PTL_PT_FLOWCTRL) == 0 || !eq_ref_alive(pt->eq) ||
+           atomic_load_explicit(&eq->tail, memory_order_relaxed) -
+                   atomic_load_explicit(&eq->head, memory_order_relaxed) + pt->users <
+               eq->count;
+}
+
+static inline bool leaves_header(const struct le *le)
+{
+    return le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
 }
 
 /* Finds the entry that a message is for, or says why there is none. */
@@ -189,10 +254,19 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
     }
     struct le *le = find_entry(rx, pt);
     if (le == NULL) {
-        return drop(rx, PTL_SR_DROP_COUNT);
+        return no_room(rx, pt, NULL, fail);
     }
     *fail = PTL_NI_OK;
-    return check_permission(rx, le, fail) ? le : NULL;
+    if (!check_permission(rx, le, fail)) {
+        return NULL;
+    }
+    if (!queue_has_room(pt)) {
+        return no_room(rx, pt, le, fail);
+    }
+    if (leaves_header(le) && (rx->unexpected = table_add(&ni->unexpected)) == NULL) {
+        return no_room(rx, pt, le, fail);
+    }
+    return le;
 }
 
 /* What becomes of a request; the entry, if there is one, is the message's then. */
@@ -207,6 +281,38 @@ static void decide(struct rx *rx, struct le *le)
     rx->decided = true;
 }
 
+/* Does an atomic with a payload that is here whole. */
+static void apply(struct rx *rx, struct le *le, const uint8_t *payload)
+{
+    struct message *m = rx->m;
+    size_t operand = atomic_operand_size(m->op, m->datatype);
+    rx->applied = true;
+    if (m->type == MESSAGE_FETCH && rx->before == NULL) {
+        rx->before = malloc(rx->ni->nic->packet_size);
+        if (rx->before == NULL) {
+            rx->fail = PTL_NI_DROPPED;
+            return;
+        }
+    }
+    if (nic_atomic(memory_at(le->start, rx->offset), payload + operand,
+                   operand != 0 ? payload : NULL, m->type == MESSAGE_FETCH ? rx->before : NULL,
+                   rx->mlength, m->op, m->datatype) != 0) {
+        rx->fail = PTL_NI_SEGV;
+    }
+}
+
+static enum rx_step atomic_header(struct rx *rx)
+{
+    if (rx->fail != PTL_NI_OK || rx->f.torn || rx->applied || rx->f.length == 0) {
+        return RX_GO;
+    }
+    if (rx->f.first == NULL) {
+        return RX_FIRST;
+    }
+    apply(rx, rx->le, rx->f.first);
+    return RX_GO;
+}
+
 static enum rx_step request_header(struct rx *rx)
 {
     if (!rx->decided) {
@@ -215,6 +321,9 @@ static enum rx_step request_header(struct rx *rx)
     }
     if (rx_has_handlers(rx)) {
         return handlers_header(rx);
+    }
+    if (is_atomic(rx)) {
+        return atomic_header(rx);
     }
     if (rx->fail == PTL_NI_OK && rx->m->type == MESSAGE_PUT) {
         rx->f.sink = RX_DEPOSIT;
@@ -232,10 +341,28 @@ static enum rx_step response_header(struct rx *rx)
         rx->peer->nic->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
         rx->f.sink = RX_DEPOSIT;
-        rx->f.base = (void *)op->request.base;
+        rx->f.base = request_reply_base(&op->request);
         rx->f.room = op->request.length;
     }
     return RX_GO;
+}
+
+/* What an atomic asks for must make sense: legal, whole elements, in one packet. */
+static bool atomic_sound(const struct rx *rx)
+{
+    const struct message *m = rx->m;
+    bool fetch = m->type == MESSAGE_FETCH;
+    bool legal = atomic_is_legal(ATOMIC_PLAIN, m->op, m->datatype) ||
+                 (fetch && atomic_is_legal(ATOMIC_SWAP, m->op, m->datatype));
+    if (rx->class != FABRIC_REQUEST || !legal || m->ack > PTL_OC_ACK_REQ ||
+        fetch != (m->cookie != 0 && m->ack == PTL_NO_ACK_REQ)) {
+        return false;
+    }
+    size_t size = atomic_size(m->datatype), operand = atomic_operand_size(m->op, m->datatype);
+    size_t packet = rx->peer->nic->packet_size;
+    return (operand != 0 ? m->length == size : m->length % size == 0) && m->length <= packet &&
+           m->length + operand <= packet &&
+           (rx->f.length == m->length + operand || rx->f.length == 0);
 }
 
 /* The payload that a request says it has must be the one that came. */
@@ -243,6 +370,9 @@ static inline bool message_sound(const struct rx *rx)
 {
     const struct message *m = rx->m;
     switch (m->type) {
+    case MESSAGE_ATOMIC:
+    case MESSAGE_FETCH:
+        return atomic_sound(rx);
     case MESSAGE_PUT:
         return rx->class == FABRIC_REQUEST && m->ack <= PTL_OC_ACK_REQ &&
                (m->length == rx->f.length || rx->f.length == 0);
@@ -263,15 +393,26 @@ static void deposit(struct rx *rx, const struct le *le, const void *payload)
     }
 }
 
-/* A put that finds a plain entry: it does not change that entry, nothing can come in
- * between, and it needs nothing afterwards but an ack, if one is due. */
+/* Does what the message asks for with a payload that is here whole. */
+static inline void act(struct rx *rx, struct le *le, const void *payload)
+{
+    if (rx->m->type == MESSAGE_PUT) {
+        deposit(rx, le, payload);
+    } else {
+        apply(rx, le, payload);
+    }
+}
+
+/* A put or an atomic that finds a plain entry: it does not change that entry, nothing can
+ * come in between, and it needs nothing afterwards but an ack, if one is due. */
 static enum rx_step put_plain(struct rx *rx, struct le *le, const void *payload)
 {
     set_place(rx, le, rx->m->remote_offset);
-    deposit(rx, le, payload);
+    act(rx, le, payload);
     post_target_event(rx, le);
     if (!rx->response_due) {
         rx->ni = NULL;
+        rx->applied = false;
         return RX_GO;
     }
     rx->response_silent = (le->options & PTL_ME_ACK_DISABLE) != 0;
@@ -300,15 +441,42 @@ static enum rx_step put_to_handlers(struct rx *rx, const void *payload)
     return rx_done(rx->peer, &rx->f, status);
 }
 
+/* A response that is here whole. */
+static enum rx_step response_short(struct rx *rx, const void *payload)
+{
+    if (!message_sound(rx)) {
+        return RX_FIRST;
+    }
+    rx->cookie = rx->m->cookie;
+    struct op *op = rx_op(rx);
+    enum fabric_status status = FABRIC_OK;
+    if (op == NULL) {
+        rx->peer->nic->malformed++;
+    } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
+        uint64_t room = op->request.length < rx->f.length ? op->request.length : rx->f.length;
+        if (nic_copy(request_reply_base(&op->request), payload, room) != 0) {
+            status = FABRIC_SEGV;
+        }
+    }
+    response_done(rx, status);
+    rx->cookie = 0;
+    return RX_GO;
+}
+
 enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)
 {
     struct rx *rx = (struct rx *)f;
-    if (rx->m->length != f->length || rx->m->type != MESSAGE_PUT || !message_sound(rx)) {
+    if (rx->class == FABRIC_RESPONSE) {
+        return response_short(rx, payload);
+    }
+    /* A header without its payload says that the sender could not read it. */
+    if ((rx->m->length != 0 && f->length == 0) || rx->m->type == MESSAGE_GET ||
+        !message_sound(rx)) {
         return RX_FIRST;
     }
     rx->response_due = rx->m->cookie != 0;
     struct le *le = look_up(rx, &rx->fail);
-    if (le != NULL && le->plain) {
+    if (le != NULL && le->plain && rx->m->type != MESSAGE_FETCH) {
         return put_plain(rx, le, payload);
     }
     decide(rx, le);
@@ -316,7 +484,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
         return put_to_handlers(rx, payload);
     }
     if (le != NULL) {
-        deposit(rx, le, payload);
+        act(rx, le, payload);
     }
     return rx_done(peer, f, FABRIC_OK);
 }
@@ -332,6 +500,8 @@ enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
     switch (rx->m->type) {
     case MESSAGE_PUT:
     case MESSAGE_GET:
+    case MESSAGE_ATOMIC:
+    case MESSAGE_FETCH:
         return request_header(rx);
     case MESSAGE_ACK:
     case MESSAGE_REPLY:

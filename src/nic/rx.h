@@ -47,10 +47,13 @@ struct rx {
     ptl_ni_fail_t fail;
 
     /* a request: */
-    struct ni *ni;     /* NULL: nobody's, or its NI was closed */
-    struct le *le;     /* pinned while not NULL */
-    bool header_begun; /* its handlers were set up */
-    bool reserved;     /* the entry is use-once and held back for this message */
+    struct ni *ni;                 /* NULL: nobody's, or its NI was closed */
+    struct le *le;                 /* pinned while not NULL */
+    struct unexpected *unexpected; /* its header, where the overflow list took it */
+    bool applied;                  /* an atomic was done */
+    uint8_t *before;               /* what a fetch found: a packet, kept */
+    bool header_begun;             /* its handlers were set up */
+    bool reserved;                 /* the entry is use-once and held back for this message */
     ptl_process_t initiator;
     uint64_t offset; /* used at the entry */
     uint64_t mlength;
@@ -74,6 +77,10 @@ struct op *rx_op(struct rx *rx);
 
 /* post_target_event() posts the full event of the entry and counts. */
 void post_target_event(struct rx *rx, struct le *le);
+/* target_event() fills the event of a message as the entry's owner is to see it. */
+void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event);
+/* response_done() ends the operation that a response is for. */
+void response_done(struct rx *rx, enum fabric_status status);
 
 /* ---- handlers.c ---- */
 

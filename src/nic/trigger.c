@@ -33,28 +33,84 @@ void trigger_check(struct ct *ct)
     }
 }
 
-static void forget(struct triggered *t)
+/* Lets go of what a triggered operation was to use. */
+static void let_go(struct triggered *t)
 {
-    if (t->kind == TRIGGER_REQUEST) {
+    switch (t->kind) {
+    case TRIGGER_REQUEST:
         t->request.md->users--;
+        if (t->request.kind == OP_FETCH) {
+            t->request.get_md->users--;
+        }
+        break;
+    case TRIGGER_APPEND:
+        if (t->le != NULL) {
+            le_free(t->le);
+        }
+        break;
+    default:
+        break;
     }
+}
+
+void trigger_forget(struct triggered *t)
+{
+    let_go(t);
     table_drop(&t->ni->triggered, t);
+}
+
+/* An operation that finds no memory for its state ends here, and says so. */
+static void request_lost(const struct request *r)
+{
+    struct md *md = request_fetches(r) ? request_reply_md(r) : r->md;
+    ct_count(md->ct, PTL_NI_DROPPED, false, 0);
+    ptl_event_t event = {.type = request_fetches(r) ? PTL_EVENT_REPLY : PTL_EVENT_SEND,
+                         .ni_fail_type = PTL_NI_DROPPED,
+                         .user_ptr = r->user_ptr};
+    eq_post(md->eq, &event);
+}
+
+static void append(struct triggered *t)
+{
+    struct le *le = t->le;
+    t->le = NULL;
+    le->awaited = false;
+    if (!t->ni->pts[le->pt_index].allocated || le_link(le) != PTL_OK) {
+        ptl_event_t event = {.type = PTL_EVENT_LINK,
+                             .ni_fail_type = PTL_NI_DROPPED,
+                             .user_ptr = le->user_ptr,
+                             .pt_index = le->pt_index};
+        eq_post(t->ni->pts[le->pt_index].eq, &event);
+        le_free(le);
+    }
 }
 
 static void carry_out(struct triggered *t)
 {
-    if (t->kind == TRIGGER_CT_INC) {
-        ct_add(t->ct, t->increment.success, t->increment.failure);
-    } else if (nic_request(t->ni, &t->request) != PTL_OK) {
-        /* No memory for its state: it ends here, and says so. */
-        struct md *md = t->request.md;
-        ct_count(md->ct, PTL_NI_DROPPED, false, 0);
-        ptl_event_t event = {.type = PTL_EVENT_SEND,
-                             .ni_fail_type = PTL_NI_DROPPED,
-                             .user_ptr = t->request.user_ptr};
-        eq_post(md->eq, &event);
+    switch (t->kind) {
+    case TRIGGER_REQUEST:
+        if (nic_request(t->ni, &t->request) != PTL_OK) {
+            request_lost(&t->request);
+        }
+        break;
+    case TRIGGER_CT_INC:
+        ct_add(t->ct, t->value.success, t->value.failure);
+        break;
+    case TRIGGER_CT_SET:
+        if (ct_ref_alive(t->ct)) {
+            ct_set(t->ct.ct, t->value);
+        }
+        break;
+    case TRIGGER_APPEND:
+        append(t);
+        break;
+    case TRIGGER_UNLINK:
+        if (t->le->slot.handle == t->le_handle) {
+            le_unlink(t->le);
+        }
+        break;
     }
-    forget(t);
+    trigger_forget(t);
 }
 
 void trigger_run_fired(struct nic *nic)
@@ -64,10 +120,15 @@ void trigger_run_fired(struct nic *nic)
     }
 }
 
-void ct_drop(struct ct *ct)
+void ct_cancel(struct ct *ct)
 {
     for (struct list *l; (l = list_pop_front(&ct->triggers)) != NULL;) {
-        forget(container_of(l, struct triggered, link));
+        trigger_forget(container_of(l, struct triggered, link));
     }
+}
+
+void ct_drop(struct ct *ct)
+{
+    ct_cancel(ct);
     table_drop(&ct->ni->cts, ct);
 }

@@ -69,7 +69,32 @@ int api_ct_ref(struct ni *ni, ptl_handle_ct_t handle, struct ct_ref *ref);
 /* api_pt() checks an index; the entry must be allocated. */
 int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt);
 
-/* api_request() checks the arguments of a data movement from or to an MD. */
-int api_request(struct ni *ni, struct request *r, ptl_handle_md_t md, ptl_size_t local_offset);
+/* Where a data movement leaves from and goes to, as the program names it. */
+struct api_sides {
+    ptl_handle_md_t md; /* or the only one */
+    ptl_size_t offset;
+    ptl_handle_md_t get_md; /* of OP_FETCH */
+    ptl_size_t get_offset;
+};
+
+/* api_request() checks the arguments of a data movement and completes it. */
+int api_request(struct ni *ni, struct request *r, const struct api_sides *sides);
+
+/* api_start() starts a data movement, once there is room for it. */
+int api_start(struct request *r, const struct api_sides *sides);
+
+/* api_fetch() is the request of PtlFetchAtomic and PtlSwap. */
+struct request api_fetch(ptl_size_t length, ptl_process_t target, ptl_pt_index_t pt_index,
+                         ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
+                         ptl_hdr_data_t hdr_data, ptl_op_t op, ptl_datatype_t datatype);
+
+/* api_check_fetch() checks that the operation is one of PtlFetchAtomic's;
+ * api_operand() that it is one of PtlSwap's, and reads its operand into the request. */
+int api_check_fetch(const struct request *r, ptl_handle_md_t put_md);
+int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md);
+
+/* api_check_entry() checks the arguments of an entry to append or to search with; the
+ * lock is held. */
+int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *setup);
 
 #endif

@@ -41,6 +41,24 @@ int PtlCTFree(ptl_handle_ct_t ct_handle)
     return rc;
 }
 
+int PtlCTCancelTriggered(ptl_handle_ct_t ct_handle)
+{
+    struct ni *ni;
+    int rc = api_ni(ct_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct ct *ct;
+    nic_lock(ni->nic);
+    rc = api_object(ct_handle, HANDLE_CT, &ni, &ct);
+    if (rc == PTL_OK) {
+        trigger_run(ni->nic);
+        ct_cancel(ct);
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}
+
 static ptl_ct_event_t read_counter(struct ct *ct)
 {
     return (ptl_ct_event_t){
@@ -120,7 +138,9 @@ int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event)
         return PTL_ARG_INVALID;
     }
     struct one_wait w = {.ct = ct, .handle = ct_handle, .test = test};
-    nic_wait(ni->nic, one_reached, &w, -1);
+    if (nic_wait_abort(ni->nic, one_reached, &w, -1, PTL_FAIL) == PTL_ABORTED) {
+        return PTL_ABORTED;
+    }
     *event = read_counter(ct); /* its memory stays, even if it was freed meanwhile */
     return ct->slot.handle == ct_handle ? PTL_OK : PTL_ARG_INVALID;
 }
@@ -150,8 +170,9 @@ int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsign
     }
     struct ct_wait w = {.handles = ct_handles, .tests = tests, .size = size};
     int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
-    if (!nic_wait(ni->nic, reached, &w, ns)) {
-        return PTL_CT_NONE_REACHED;
+    int rc = nic_wait_abort(ni->nic, reached, &w, ns, PTL_CT_NONE_REACHED);
+    if (rc != PTL_OK) {
+        return rc;
     }
     *event = w.value;
     *which = w.which;

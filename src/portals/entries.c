@@ -28,12 +28,12 @@ static uint64_t max_user_header(const struct nic *nic)
     return nic->packet_size < MAX_USER_HEADER ? nic->packet_size : MAX_USER_HEADER;
 }
 
-static int check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *s)
+int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *s)
 {
     const ptl_me_t *me = s->me;
     struct pt *pt;
     unsigned known = s->matching ? ME_OPTIONS : LE_OPTIONS;
-    if (s->matching != ni_is_matching(ni) || s->list != PTL_PRIORITY_LIST ||
+    if (s->matching != ni_is_matching(ni) || s->list > PTL_OVERFLOW_LIST ||
         (me->options & ~known) != 0 || api_pt(ni, pt_index, &pt) != PTL_OK) {
         return PTL_ARG_INVALID;
     }
@@ -125,20 +125,47 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
         return PTL_ARG_INVALID;
     }
     nic_lock(ni->nic);
-    rc = check_entry(ni, pt_index, setup);
+    rc = api_check_entry(ni, pt_index, setup);
+    if (rc == PTL_OK && handlers != NULL && setup->list != PTL_PRIORITY_LIST) {
+        rc = PTL_ARG_INVALID;
+    }
     if (rc == PTL_OK) {
         rc = make_handlers(ni, handlers, &setup->handlers);
     }
     if (rc == PTL_OK) {
-        struct le *le;
-        rc = le_append(ni, pt_index, setup, &le);
+        ptl_handle_le_t handle;
+        rc = le_append(ni, pt_index, setup, &handle);
         if (rc == PTL_OK) {
-            *le_handle = le->slot.handle;
+            *le_handle = handle;
         } else {
             handlers_release(setup->handlers);
         }
+        trigger_run(ni->nic); /* claimed headers may have counted */
     }
     nic_unlock(ni->nic);
+    return rc;
+}
+
+static int search(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_setup *setup,
+                  ptl_search_op_t op)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (setup->me == NULL || op > PTL_SEARCH_DELETE) {
+        return PTL_ARG_INVALID;
+    }
+    struct nic *nic = ni->nic;
+    nic_poll(nic); /* what has arrived is to be found */
+    nic_lock(nic);
+    rc = api_check_entry(ni, pt_index, setup);
+    if (rc == PTL_OK) {
+        le_search(ni, pt_index, setup, op);
+        trigger_run(nic);
+    }
+    nic_unlock(nic);
     return rc;
 }
 
@@ -192,6 +219,20 @@ int PtlMEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, cons
 {
     struct le_setup setup = {.me = me, .matching = true, .list = ptl_list, .user_ptr = user_ptr};
     return append(ni_handle, pt_index, &setup, handlers, me_handle);
+}
+
+int PtlLESearch(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_le_t *le,
+                ptl_search_op_t ptl_search_op, void *user_ptr)
+{
+    struct le_setup setup = {.me = (const ptl_me_t *)le, .user_ptr = user_ptr};
+    return search(ni_handle, pt_index, &setup, ptl_search_op);
+}
+
+int PtlMESearch(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me_t *me,
+                ptl_search_op_t ptl_search_op, void *user_ptr)
+{
+    struct le_setup setup = {.me = me, .matching = true, .user_ptr = user_ptr};
+    return search(ni_handle, pt_index, &setup, ptl_search_op);
 }
 
 int PtlLEUnlink(ptl_handle_le_t le_handle)

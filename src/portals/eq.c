@@ -25,7 +25,7 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
     if (eq != NULL) {
         eq->ni = ni;
         eq->ring = ring;
-        eq->size = count;
+        eq->count = eq->size = count;
         *eq_handle = eq->slot.handle;
     }
     nic_unlock(ni->nic);
@@ -142,8 +142,8 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
         return rc;
     }
     struct one_wait w = {.eq = eq, .handle = eq_handle, .event = event};
-    nic_wait(ni->nic, take_next, &w, -1);
-    return w.rc;
+    rc = nic_wait_abort(ni->nic, take_next, &w, -1, PTL_EQ_EMPTY);
+    return rc == PTL_OK ? w.rc : rc;
 }
 
 int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t timeout,
@@ -162,15 +162,14 @@ int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t t
         return rc;
     }
     struct eq_wait w = {.handles = eq_handles, .size = size, .event = event};
-    bool found;
     if (timeout == 0) {
-        found = nic_look(ni->nic, take_one, &w, false);
+        rc = nic_look(ni->nic, take_one, &w, false) ? PTL_OK : PTL_EQ_EMPTY;
     } else {
         int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
-        found = nic_wait(ni->nic, take_one, &w, ns);
+        rc = nic_wait_abort(ni->nic, take_one, &w, ns, PTL_EQ_EMPTY);
     }
-    if (!found) {
-        return PTL_EQ_EMPTY;
+    if (rc != PTL_OK) {
+        return rc;
     }
     *which = w.which;
     return w.rc;

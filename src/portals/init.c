@@ -11,3 +11,11 @@ void PtlFini(void)
 {
     process_fini();
 }
+
+void PtlAbort(void)
+{
+    struct process *p = process_current();
+    if (p != NULL && p->users != 0) {
+        process_abort(p);
+    }
+}

@@ -1,17 +1,54 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.15: data movement. */
+#include "nic/atomic.h"
 #include "portals/api.h"
 
-int api_request(struct ni *ni, struct request *r, ptl_handle_md_t md_handle,
-                ptl_size_t local_offset)
+static bool side_sound(const struct request *r, const struct md *md, ptl_size_t offset)
 {
-    struct md *md = handle_kind(md_handle) == HANDLE_MD ? table_get(&ni->mds, md_handle) : NULL;
-    if (md == NULL || local_offset > md->length || r->length > md->length - local_offset ||
-        !request_sound(ni, r, md->eq, md->ct)) {
+    return md != NULL && offset <= md->length && r->length <= md->length - offset;
+}
+
+static struct md *find_md(struct ni *ni, ptl_handle_md_t handle)
+{
+    return handle_kind(handle) == HANDLE_MD ? table_get(&ni->mds, handle) : NULL;
+}
+
+/* What holds for atomics besides. */
+static bool atomic_sound(const struct ni *ni, const struct request *r)
+{
+    bool fetch = r->kind == OP_FETCH;
+    bool swap = fetch && r->op >= PTL_SWAP;
+    if (!atomic_is_legal(swap    ? ATOMIC_SWAP
+                         : fetch ? ATOMIC_FETCH
+                                 : ATOMIC_PLAIN,
+                         r->op, r->datatype)) {
+        return false;
+    }
+    size_t size = atomic_size(r->datatype);
+    bool one = atomic_operand_size(r->op, r->datatype) != 0;
+    return (one ? r->length == size : r->length % size == 0) &&
+           r->length <= (fetch ? ni->limits.max_fetch_atomic_size : ni->limits.max_atomic_size);
+}
+
+int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
+{
+    struct md *md = find_md(ni, sides->md);
+    if (!side_sound(r, md, sides->offset) || !request_sound(ni, r, md->eq, md->ct) ||
+        (r->ack == PTL_ACK_REQ && (md->options & PTL_MD_UNRELIABLE) != 0)) {
         return PTL_ARG_INVALID;
     }
+    if (r->kind >= OP_ATOMIC && !atomic_sound(ni, r)) {
+        return PTL_ARG_INVALID;
+    }
+    if (r->kind == OP_FETCH) {
+        r->get_md = find_md(ni, sides->get_md);
+        if (!side_sound(r, r->get_md, sides->get_offset)) {
+            return PTL_ARG_INVALID;
+        }
+        r->get_base = memory_at(r->get_md->start, sides->get_offset);
+    }
     r->md = md;
-    r->base = memory_at(md->start, local_offset);
+    r->base = memory_at(md->start, sides->offset);
     return PTL_OK;
 }
 
@@ -22,16 +59,15 @@ static bool has_place(void *arg)
 
 /* Starts an operation, after the queue has room for it. The lock is held, but for
  * while it waits: then all may have changed. */
-static int start_later(struct ni *ni, struct request *r, ptl_handle_md_t md_handle,
-                       ptl_size_t local_offset)
+static int start_later(struct ni *ni, struct request *r, const struct api_sides *sides)
 {
     struct nic *nic = ni->nic;
     while (!nic_has_place(nic, FROM_PROGRAM)) {
         nic_unlock(nic);
         nic_wait(nic, has_place, nic, -1);
         nic_lock(nic);
-        int rc = api_ni(md_handle, &ni);
-        rc = rc == PTL_OK ? api_request(ni, r, md_handle, local_offset) : rc;
+        int rc = api_ni(sides->md, &ni);
+        rc = rc == PTL_OK ? api_request(ni, r, sides) : rc;
         if (rc != PTL_OK) {
             return rc;
         }
@@ -39,19 +75,19 @@ static int start_later(struct ni *ni, struct request *r, ptl_handle_md_t md_hand
     return nic_request(ni, r);
 }
 
-static int start(struct request *r, ptl_handle_md_t md_handle, ptl_size_t local_offset)
+int api_start(struct request *r, const struct api_sides *sides)
 {
     struct ni *ni;
-    int rc = api_ni(md_handle, &ni);
+    int rc = api_ni(sides->md, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     struct nic *nic = ni->nic;
     nic_take_over(nic);
     nic_lock(nic);
-    rc = api_request(ni, r, md_handle, local_offset);
+    rc = api_request(ni, r, sides);
     if (rc == PTL_OK && !nic_request_now(ni, r)) {
-        rc = start_later(ni, r, md_handle, local_offset);
+        rc = start_later(ni, r, sides);
     }
     trigger_run(nic); /* SEND may have counted */
     nic_unlock(nic);
@@ -76,7 +112,8 @@ int PtlPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length
     r.user_ptr = user_ptr;
     r.eq = (struct eq_ref){NULL, 0};
     r.owned = NULL;
-    return start(&r, md_handle, local_offset);
+    struct api_sides sides = {.md = md_handle, .offset = local_offset};
+    return api_start(&r, &sides);
 }
 
 int PtlGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
@@ -93,5 +130,6 @@ int PtlGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length
         .remote_offset = remote_offset,
         .user_ptr = user_ptr,
     };
-    return start(&r, md_handle, local_offset);
+    struct api_sides sides = {.md = md_handle, .offset = local_offset};
+    return api_start(&r, &sides);
 }

@@ -2,9 +2,6 @@
 /* Portals 4, section 3.7: the portal table. */
 #include "portals/api.h"
 
-/* Flow control needs what this NIC does not have yet. */
-#define PT_OPTIONS ((unsigned)PTL_PT_ALLOC_OPTIONS_MASK & ~(unsigned)PTL_PT_FLOWCTRL)
-
 static int find_index(struct ni *ni, ptl_pt_index_t wanted, ptl_pt_index_t *index)
 {
     unsigned last = (unsigned)ni->limits.max_pt_index;
@@ -20,6 +17,19 @@ static int find_index(struct ni *ni, ptl_pt_index_t wanted, ptl_pt_index_t *inde
     return PTL_PT_FULL;
 }
 
+/* Room in the event queue for what flow control lets through: PT_DISABLED of each index,
+ * and of each message under way (one a peer) AUTO_UNLINK and AUTO_FREE. */
+static int make_room(struct ni *ni, const struct eq_ref *eq)
+{
+    if (eq->eq == NULL) {
+        return PTL_PT_EQ_NEEDED;
+    }
+    struct fabric_info info;
+    ni->nic->ops->info(&ni->nic->process->options, &info);
+    uint64_t more = (uint64_t)ni->limits.max_pt_index + 1 + 2 * (uint64_t)info.max_peers;
+    return eq_extend(eq->eq, more) == 0 ? PTL_OK : PTL_NO_SPACE;
+}
+
 int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options, ptl_handle_eq_t eq_handle,
                ptl_pt_index_t pt_index_req, ptl_pt_index_t *pt_index)
 {
@@ -28,13 +38,16 @@ int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options, ptl_handle_eq_t 
     if (rc != PTL_OK) {
         return rc;
     }
-    if (pt_index == NULL || (options & ~PT_OPTIONS) != 0) {
+    if (pt_index == NULL || (options & ~(unsigned)PTL_PT_ALLOC_OPTIONS_MASK) != 0) {
         return PTL_ARG_INVALID;
     }
     struct eq_ref eq;
     ptl_pt_index_t index;
     nic_lock(ni->nic);
     rc = api_eq_ref(ni, eq_handle, &eq);
+    if (rc == PTL_OK && (options & PTL_PT_FLOWCTRL) != 0) {
+        rc = make_room(ni, &eq);
+    }
     if (rc == PTL_OK) {
         rc = find_index(ni, pt_index_req, &index);
     }
@@ -66,11 +79,12 @@ int PtlPTFree(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
     }
     nic_lock(ni->nic);
     rc = api_pt(ni, pt_index, &pt);
-    if (rc == PTL_OK && (pt->priority.entries != 0 || pt->users != 0)) {
+    if (rc == PTL_OK &&
+        (pt->priority.entries != 0 || pt->overflow.entries != 0 || pt->users != 0)) {
         rc = PTL_PT_IN_USE;
     }
     if (rc == PTL_OK) {
-        match_free(&pt->priority);
+        pt_clear(pt);
         pt->allocated = false;
     }
     nic_unlock(ni->nic);
@@ -89,6 +103,7 @@ static int set_enabled(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, bool 
     rc = api_pt(*ni, pt_index, pt);
     if (rc == PTL_OK) {
         (*pt)->enabled = enabled;
+        (*pt)->refusal_due = false;
     }
     nic_unlock((*ni)->nic);
     return rc;

@@ -2,8 +2,15 @@
 /* Portals 4, section 3.16: triggered operations. */
 #include "portals/api.h"
 
-/* Makes a triggered operation and queues it; the lock is held and the counter
- * is of `ni`. */
+/* Finds the counter that triggers, which must be of `ni`; the lock is held. */
+static int find_trigger(struct ni *ni, ptl_handle_ct_t handle, struct ct **ct)
+{
+    struct ni *of;
+    int rc = api_object(handle, HANDLE_CT, &of, ct);
+    return rc == PTL_OK && of != ni ? PTL_ARG_INVALID : rc;
+}
+
+/* Makes a triggered operation like `what` and queues it; the lock is held. */
 static int arm(struct ni *ni, struct ct *ct, const struct triggered *what)
 {
     struct triggered *t = table_add(&ni->triggered);
@@ -13,16 +20,55 @@ static int arm(struct ni *ni, struct ct *ct, const struct triggered *what)
     t->ni = ni;
     t->threshold = what->threshold;
     t->kind = what->kind;
-    t->request = what->request;
     t->ct = what->ct;
-    t->increment = what->increment;
-    if (t->kind == TRIGGER_REQUEST) {
-        t->request.origin = FROM_TRIGGER;
-        t->request.md->users++;
+    t->value = what->value;
+    t->le = what->le;
+    t->le_handle = what->le_handle;
+    trigger_arm(ct, t);
+    trigger_run(ni->nic);
+    return PTL_OK;
+}
+
+/* The same for a data movement. */
+static int arm_request(struct ni *ni, struct ct *ct, const struct request *r, ptl_size_t threshold)
+{
+    struct triggered *t = table_add(&ni->triggered);
+    if (t == NULL) {
+        return PTL_NO_SPACE;
+    }
+    t->ni = ni;
+    t->threshold = threshold;
+    t->kind = TRIGGER_REQUEST;
+    t->request = *r;
+    t->request.origin = FROM_TRIGGER;
+    r->md->users++;
+    if (r->kind == OP_FETCH) {
+        r->get_md->users++;
     }
     trigger_arm(ct, t);
     trigger_run(ni->nic);
     return PTL_OK;
+}
+
+static int start(struct request *r, const struct api_sides *sides, ptl_handle_ct_t trigger,
+                 ptl_size_t threshold)
+{
+    struct ni *ni;
+    int rc = api_ni(sides->md, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct ct *ct;
+    nic_lock(ni->nic);
+    rc = api_request(ni, r, sides);
+    if (rc == PTL_OK) {
+        rc = find_trigger(ni, trigger, &ct);
+    }
+    if (rc == PTL_OK) {
+        rc = arm_request(ni, ct, r, threshold);
+    }
+    nic_unlock(ni->nic);
+    return rc;
 }
 
 int PtlTriggeredPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
@@ -30,33 +76,112 @@ int PtlTriggeredPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size
                     ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
                     ptl_hdr_data_t hdr_data, ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
 {
-    struct ni *ni, *ct_ni;
-    int rc = api_ni(md_handle, &ni);
+    struct request r = {
+        .kind = OP_PUT,
+        .length = length,
+        .ack = ack_req,
+        .target = target_id,
+        .pt_index = pt_index,
+        .match_bits = match_bits,
+        .remote_offset = remote_offset,
+        .hdr_data = hdr_data,
+        .user_ptr = user_ptr,
+    };
+    struct api_sides sides = {.md = md_handle, .offset = local_offset};
+    return start(&r, &sides, trig_ct_handle, threshold);
+}
+
+int PtlTriggeredGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
+                    ptl_process_t target_id, ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                    ptl_size_t remote_offset, void *user_ptr, ptl_handle_ct_t trig_ct_handle,
+                    ptl_size_t threshold)
+{
+    struct request r = {
+        .kind = OP_GET,
+        .length = length,
+        .target = target_id,
+        .pt_index = pt_index,
+        .match_bits = match_bits,
+        .remote_offset = remote_offset,
+        .user_ptr = user_ptr,
+    };
+    struct api_sides sides = {.md = md_handle, .offset = local_offset};
+    return start(&r, &sides, trig_ct_handle, threshold);
+}
+
+int PtlTriggeredAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
+                       ptl_ack_req_t ack_req, ptl_process_t target_id, ptl_pt_index_t pt_index,
+                       ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
+                       ptl_hdr_data_t hdr_data, ptl_op_t operation, ptl_datatype_t datatype,
+                       ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
+{
+    struct request r = {
+        .kind = OP_ATOMIC,
+        .length = length,
+        .ack = ack_req,
+        .target = target_id,
+        .pt_index = pt_index,
+        .match_bits = match_bits,
+        .remote_offset = remote_offset,
+        .hdr_data = hdr_data,
+        .user_ptr = user_ptr,
+        .op = operation,
+        .datatype = datatype,
+    };
+    struct api_sides sides = {.md = md_handle, .offset = local_offset};
+    return start(&r, &sides, trig_ct_handle, threshold);
+}
+
+int PtlTriggeredFetchAtomic(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
+                            ptl_handle_md_t put_md_handle, ptl_size_t local_put_offset,
+                            ptl_size_t length, ptl_process_t target_id, ptl_pt_index_t pt_index,
+                            ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
+                            ptl_hdr_data_t hdr_data, ptl_op_t operation, ptl_datatype_t datatype,
+                            ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
+{
+    struct request r = api_fetch(length, target_id, pt_index, match_bits, remote_offset, user_ptr,
+                                 hdr_data, operation, datatype);
+    int rc = api_check_fetch(&r, put_md_handle);
+    struct api_sides sides = {put_md_handle, local_put_offset, get_md_handle, local_get_offset};
+    return rc == PTL_OK ? start(&r, &sides, trig_ct_handle, threshold) : rc;
+}
+
+int PtlTriggeredSwap(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
+                     ptl_handle_md_t put_md_handle, ptl_size_t local_put_offset, ptl_size_t length,
+                     ptl_process_t target_id, ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                     ptl_size_t remote_offset, void *user_ptr, ptl_hdr_data_t hdr_data,
+                     const void *operand, ptl_op_t operation, ptl_datatype_t datatype,
+                     ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
+{
+    struct request r = api_fetch(length, target_id, pt_index, match_bits, remote_offset, user_ptr,
+                                 hdr_data, operation, datatype);
+    int rc = api_operand(&r, operand, put_md_handle);
+    struct api_sides sides = {put_md_handle, local_put_offset, get_md_handle, local_get_offset};
+    return rc == PTL_OK ? start(&r, &sides, trig_ct_handle, threshold) : rc;
+}
+
+static int change(ptl_handle_ct_t ct_handle, enum trigger_kind kind, ptl_ct_event_t value,
+                  ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
+{
+    struct ni *ni;
+    int rc = api_ni(ct_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
-    struct ct *ct;
+    if (kind == TRIGGER_CT_INC && value.success != 0 && value.failure != 0) {
+        return PTL_ARG_INVALID;
+    }
+    struct ct *ct, *trigger;
     struct nic *nic = ni->nic;
-    struct triggered t = {
-        .kind = TRIGGER_REQUEST,
-        .threshold = threshold,
-        .request = {.kind = OP_PUT,
-                    .length = length,
-                    .ack = ack_req,
-                    .target = target_id,
-                    .pt_index = pt_index,
-                    .match_bits = match_bits,
-                    .remote_offset = remote_offset,
-                    .hdr_data = hdr_data,
-                    .user_ptr = user_ptr},
-    };
     nic_lock(nic);
-    rc = api_request(ni, &t.request, md_handle, local_offset);
+    rc = api_object(ct_handle, HANDLE_CT, &ni, &ct);
     if (rc == PTL_OK) {
-        rc = api_object(trig_ct_handle, HANDLE_CT, &ct_ni, &ct);
+        rc = find_trigger(ni, trig_ct_handle, &trigger);
     }
     if (rc == PTL_OK) {
-        rc = ct_ni == ni ? arm(ni, ct, &t) : PTL_ARG_INVALID;
+        struct triggered t = {
+            .threshold = threshold, .kind = kind, .ct = {ct, ct_handle}, .value = value};
+        rc = arm(ni, trigger, &t);
     }
     nic_unlock(nic);
     return rc;
@@ -65,29 +190,73 @@ int PtlTriggeredPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size
 int PtlTriggeredCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment,
                       ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
 {
-    struct ni *ni, *trigger_ni;
-    int rc = api_ni(ct_handle, &ni);
+    return change(ct_handle, TRIGGER_CT_INC, increment, trig_ct_handle, threshold);
+}
+
+int PtlTriggeredCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct,
+                      ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
+{
+    return change(ct_handle, TRIGGER_CT_SET, new_ct, trig_ct_handle, threshold);
+}
+
+int PtlTriggeredMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me_t *me,
+                         ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle,
+                         ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
-    if (increment.success != 0 && increment.failure != 0) {
+    if (me == NULL || me_handle == NULL) {
         return PTL_ARG_INVALID;
     }
-    struct ct *ct, *trigger;
-    struct nic *nic = ni->nic;
-    nic_lock(nic);
-    rc = api_object(ct_handle, HANDLE_CT, &ni, &ct);
+    struct le_setup setup = {.me = me, .matching = true, .list = ptl_list, .user_ptr = user_ptr};
+    struct triggered t = {.threshold = threshold, .kind = TRIGGER_APPEND};
+    struct ct *ct;
+    nic_lock(ni->nic);
+    rc = api_check_entry(ni, pt_index, &setup);
     if (rc == PTL_OK) {
-        rc = api_object(trig_ct_handle, HANDLE_CT, &trigger_ni, &trigger);
+        rc = find_trigger(ni, trig_ct_handle, &ct);
+    }
+    if (rc == PTL_OK && (t.le = le_new(ni, pt_index, &setup)) == NULL) {
+        rc = PTL_NO_SPACE;
     }
     if (rc == PTL_OK) {
-        struct triggered t = {
-            .kind = TRIGGER_CT_INC,
-            .threshold = threshold,
-            .ct = {ct, ct_handle},
-            .increment = increment,
-        };
-        rc = trigger_ni == ni ? arm(ni, trigger, &t) : PTL_ARG_INVALID;
+        ptl_handle_me_t handle = t.le->slot.handle;
+        t.le->awaited = true;
+        rc = arm(ni, ct, &t);
+        if (rc == PTL_OK) {
+            *me_handle = handle;
+        } else {
+            le_free(t.le);
+        }
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+int PtlTriggeredMEUnlink(ptl_handle_me_t me_handle, ptl_handle_ct_t trig_ct_handle,
+                         ptl_size_t threshold)
+{
+    struct ni *ni;
+    int rc = api_ni(me_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct triggered t = {.threshold = threshold, .kind = TRIGGER_UNLINK, .le_handle = me_handle};
+    struct ct *ct;
+    struct nic *nic = ni->nic;
+    nic_lock(nic);
+    rc = api_object(me_handle, HANDLE_LE, &ni, &t.le);
+    if (rc == PTL_OK && !ni_is_matching(ni)) {
+        rc = PTL_ARG_INVALID;
+    }
+    if (rc == PTL_OK) {
+        rc = find_trigger(ni, trig_ct_handle, &ct);
+    }
+    if (rc == PTL_OK) {
+        rc = arm(ni, ct, &t);
     }
     nic_unlock(nic);
     return rc;

@@ -31,7 +31,6 @@ PTEST_KINDS(pt_alloc, 1)
     INVALID(PtlPTAlloc(p.ni, 0, p.eq, PTL_PT_ANY - 1, &pt));
     INVALID(PtlPTAlloc(p.ni, 1u << 5, p.eq, PTL_PT_ANY, &pt));
     INVALID(PtlPTAlloc(p.ni, 1u << 31, p.eq, PTL_PT_ANY, &pt));
-    INVALID(PtlPTAlloc(p.ni, PTL_PT_FLOWCTRL, p.eq, PTL_PT_ANY, &pt)); /* not served */
     OK(PtlPTAlloc(p.ni, PTL_PT_ONLY_USE_ONCE | PTL_PT_ONLY_TRUNCATE | PTL_PT_MATCH_UNORDERED, p.eq,
                   PTL_PT_ANY, &pt));
     OK(PtlPTAlloc(p.ni, 0, PTL_EQ_NONE, PTL_PT_ANY, &pt));

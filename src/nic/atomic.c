@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Design notes; for what it is for, see atomic.h.
+ *
+ *   nic_atomic() ─► words()    each: word()  ─► nic_word()            one instruction
+ *                │                          └► apply(), nic_word()   compare-and-swap
+ *                └► strips()   each: nic_copy(), apply() to all, nic_copy()
+ *
+ * - apply() knows operations and types and works on our own memory; the others know
+ *   how to get at the target. What others named is a uintptr_t here: it may wrap, and
+ *   only nic_word() and nic_copy() follow it.
+ * - An operation that changes nothing writes all the same, or else read-only memory
+ *   would be refused for some values and not for others.
+ */
+#include "nic/atomic.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "base/nic_copy.h"
+
+enum { INTEGER = 1, REAL = 2, COMPLEX = 4, ORDERED = INTEGER | REAL, ANY = ORDERED | COMPLEX };
+
+static const struct kind {
+    uint8_t size;
+    uint8_t class;
+    bool is_signed;
+} kinds[PTL_DATATYPE_LAST] = {
+    [PTL_INT8_T] = {1, INTEGER, true},
+    [PTL_UINT8_T] = {1, INTEGER, false},
+    [PTL_INT16_T] = {2, INTEGER, true},
+    [PTL_UINT16_T] = {2, INTEGER, false},
+    [PTL_INT32_T] = {4, INTEGER, true},
+    [PTL_UINT32_T] = {4, INTEGER, false},
+    [PTL_FLOAT] = {sizeof(float), REAL, true},
+    [PTL_INT64_T] = {8, INTEGER, true},
+    [PTL_UINT64_T] = {8, INTEGER, false},
+    [PTL_DOUBLE] = {sizeof(double), REAL, true},
+    [PTL_FLOAT_COMPLEX] = {sizeof(float _Complex), COMPLEX, true},
+    [PTL_DOUBLE_COMPLEX] = {sizeof(double _Complex), COMPLEX, true},
+    [PTL_LONG_DOUBLE] = {sizeof(long double), REAL, true},
+    [PTL_LONG_DOUBLE_COMPLEX] = {sizeof(long double _Complex), COMPLEX, true},
+};
+
+/* How two numbers compare. */
+enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8 };
+
+static const struct operation {
+    uint8_t classes; /* of types that it is defined for */
+    uint8_t takes;   /* the data replaces the target if the comparison gives one of these */
+} operations[PTL_OP_LAST] = {
+    [PTL_MIN] = {ORDERED, LESS}, /* data against target, */
+    [PTL_MAX] = {ORDERED, GREATER},
+    [PTL_SUM] = {ANY, 0},
+    [PTL_PROD] = {ANY, 0},
+    [PTL_LOR] = {INTEGER, 0},
+    [PTL_LAND] = {INTEGER, 0},
+    [PTL_BOR] = {INTEGER, 0},
+    [PTL_BAND] = {INTEGER, 0},
+    [PTL_LXOR] = {INTEGER, 0},
+    [PTL_BXOR] = {INTEGER, 0},
+    [PTL_SWAP] = {ANY, LESS | EQUAL | GREATER | UNORDERED},
+    [PTL_CSWAP] = {ANY, EQUAL}, /* operand against target */
+    [PTL_CSWAP_NE] = {ANY, LESS | GREATER | UNORDERED},
+    [PTL_CSWAP_LE] = {ORDERED, LESS | EQUAL},
+    [PTL_CSWAP_LT] = {ORDERED, LESS},
+    [PTL_CSWAP_GE] = {ORDERED, GREATER | EQUAL},
+    [PTL_CSWAP_GT] = {ORDERED, GREATER},
+    [PTL_MSWAP] = {INTEGER, 0},
+};
+
+size_t atomic_size(ptl_datatype_t type)
+{
+    return type < PTL_DATATYPE_LAST ? kinds[type].size : 0;
+}
+
+static bool is_defined(ptl_op_t op, ptl_datatype_t type)
+{
+    return op < PTL_OP_LAST && type < PTL_DATATYPE_LAST &&
+           (operations[op].classes & kinds[type].class) != 0;
+}
+
+bool atomic_is_legal(enum atomic_call call, ptl_op_t op, ptl_datatype_t type)
+{
+    return is_defined(op, type) && (op >= PTL_SWAP) == (call == ATOMIC_SWAP);
+}
+
+/* ---- One element, in memory of ours ---- */
+
+union element {
+    uint64_t word; /* all of an element of up to 8 bytes; shorter ones widened with zeros */
+    float f;
+    double d;
+    float _Complex fc;
+    double _Complex dc;
+    long double ld;
+    long double _Complex ldc;
+};
+
+#define ELEMENT_MAX sizeof(union element)
+
+/* Cases, as a size that the compiler knows makes a move of each. */
+static inline void element_copy(void *to, const void *from, size_t size)
+{
+    switch (size) {
+    case 1:
+        memcpy(to, from, 1);
+        break;
+    case 2:
+        memcpy(to, from, 2);
+        break;
+    case 4:
+        memcpy(to, from, 4);
+        break;
+    case 8:
+        memcpy(to, from, 8);
+        break;
+    case 16:
+        memcpy(to, from, 16);
+        break;
+    default:
+        memcpy(to, from, 32);
+        break;
+    }
+}
+
+/* By way of a register: a word that was stored in parts takes long to load. */
+static inline void element_load(union element *e, const void *from, size_t size)
+{
+    uint64_t word = 0;
+    switch (size) {
+    case 1:
+        memcpy(&word, from, 1);
+        break;
+    case 2:
+        memcpy(&word, from, 2);
+        break;
+    case 4:
+        memcpy(&word, from, 4);
+        break;
+    case 8:
+        memcpy(&word, from, 8);
+        break;
+    default:
+        element_copy(e, from, size);
+        return;
+    }
+    e->word = word;
+}
+
+/* So shifted and flipped, unsigned integers compare as the element's type does. */
+static inline uint64_t rank(const struct kind *kind, uint64_t word)
+{
+    uint64_t top = word << (64 - 8 * kind->size);
+    return kind->is_signed ? top ^ (UINT64_C(1) << 63) : top;
+}
+
+static inline unsigned order(uint64_t a, uint64_t b)
+{
+    return a < b ? LESS : a > b ? GREATER : EQUAL;
+}
+
+/* What is carried beyond the element's size does not count. */
+static uint64_t integer_result(ptl_op_t op, const struct kind *kind, uint64_t target, uint64_t data,
+                               uint64_t operand)
+{
+    switch (op) {
+    case PTL_SUM:
+        return target + data;
+    case PTL_PROD:
+        return target * data;
+    case PTL_LOR:
+        return target != 0 || data != 0;
+    case PTL_LAND:
+        return target != 0 && data != 0;
+    case PTL_LXOR:
+        return (target != 0) != (data != 0);
+    case PTL_BOR:
+        return target | data;
+    case PTL_BAND:
+        return target & data;
+    case PTL_BXOR:
+        return target ^ data;
+    case PTL_MSWAP:
+        return (operand & data) | (~operand & target);
+    default: {
+        uint64_t against = op <= PTL_MAX ? data : operand;
+        unsigned found = order(rank(kind, against), rank(kind, target));
+        return (operations[op].takes & found) != 0 ? data : target;
+    }
+    }
+}
+
+#define ORDER_REAL(a, b) ((a) < (b) ? LESS : (a) > (b) ? GREATER : (a) == (b) ? EQUAL : UNORDERED)
+#define ORDER_COMPLEX(a, b) ((a) == (b) ? EQUAL : UNORDERED)
+
+/* A macro, as C has no other way to say "for each of these types". memcpy() takes along
+ * what an assignment of a long double leaves behind. */
+#define APPLY(name, T, ORDER)                                                                      \
+    static void name(ptl_op_t op, T *target, const T *data, const T *operand)                      \
+    {                                                                                              \
+        const T *against = op <= PTL_MAX ? data : operand;                                         \
+        if (op == PTL_SUM) {                                                                       \
+            *target += *data;                                                                      \
+        } else if (op == PTL_PROD) {                                                               \
+            *target *= *data;                                                                      \
+        } else if (op == PTL_SWAP || (operations[op].takes & ORDER(*against, *target)) != 0) {     \
+            memcpy(target, data, sizeof(T));                                                       \
+        }                                                                                          \
+    }
+
+APPLY(apply_float, float, ORDER_REAL)
+APPLY(apply_double, double, ORDER_REAL)
+APPLY(apply_long_double, long double, ORDER_REAL)
+APPLY(apply_float_complex, float _Complex, ORDER_COMPLEX)
+APPLY(apply_double_complex, double _Complex, ORDER_COMPLEX)
+APPLY(apply_long_double_complex, long double _Complex, ORDER_COMPLEX)
+
+static void apply(ptl_op_t op, ptl_datatype_t type, union element *target,
+                  const union element *data, const union element *operand)
+{
+    switch (type) {
+    case PTL_FLOAT:
+        apply_float(op, &target->f, &data->f, &operand->f);
+        break;
+    case PTL_DOUBLE:
+        apply_double(op, &target->d, &data->d, &operand->d);
+        break;
+    case PTL_LONG_DOUBLE:
+        apply_long_double(op, &target->ld, &data->ld, &operand->ld);
+        break;
+    case PTL_FLOAT_COMPLEX:
+        apply_float_complex(op, &target->fc, &data->fc, &operand->fc);
+        break;
+    case PTL_DOUBLE_COMPLEX:
+        apply_double_complex(op, &target->dc, &data->dc, &operand->dc);
+        break;
+    case PTL_LONG_DOUBLE_COMPLEX:
+        apply_long_double_complex(op, &target->ldc, &data->ldc, &operand->ldc);
+        break;
+    default:
+        target->word = integer_result(op, &kinds[type], target->word, data->word, operand->word);
+        break;
+    }
+}
+
+/* ---- The calling thread's floating-point settings ---- */
+
+struct float_settings {
+    uint32_t sse;
+    struct {
+        uint32_t words[7];
+    } x87; /* long double only: it takes longer than most operations */
+};
+
+static void float_settings_enter(struct float_settings *saved, bool x87)
+{
+    static const uint32_t initial = 0x1f80; /* as a process starts with: SysV ABI, 3.4.1 */
+    __asm__ volatile("stmxcsr %0\n\tldmxcsr %1" : "=m"(saved->sse) : "m"(initial) : "memory");
+    if (x87) {
+        __asm__ volatile("fnstenv %0\n\tfninit" : "=m"(saved->x87) : : "memory");
+    }
+}
+
+static void float_settings_leave(const struct float_settings *saved, bool x87)
+{
+    __asm__ volatile("ldmxcsr %0" : : "m"(saved->sse) : "memory");
+    if (x87) {
+        __asm__ volatile("fldenv %0" : : "m"(saved->x87) : "memory");
+    }
+}
+
+/* ---- The elements at the target ---- */
+
+struct job {
+    uintptr_t target;
+    const char *data;
+    char *before; /* or NULL */
+    size_t length;
+    union element operand;
+    ptl_op_t op;
+    ptl_datatype_t type;
+    uint8_t size;
+    bool integer;
+};
+
+static int word_by_loop(const struct job *job, void *at, const union element *data, uint64_t *found)
+{
+    *found = 0;
+    /* A hint, so that TSan need not know: the compare-and-swap will tell. */
+    int rc = nic_copy_raw(found, at, job->size, SIZE_MAX, SIZE_MAX);
+    while (rc == 0) {
+        union element next = {.word = *found};
+        uint64_t expected = *found;
+        apply(job->op, job->type, &next, data, &job->operand);
+        rc = nic_word(nic_cas_raw, at, next.word, found, job->size);
+        if (*found == expected) {
+            break;
+        }
+    }
+    return rc;
+}
+
+static inline int word(const struct job *job, void *at, const union element *data, uint64_t *found)
+{
+    size_t size = job->size;
+    if (job->op == PTL_SWAP) {
+        return nic_word(nic_swap_raw, at, data->word, found, size);
+    }
+    if (job->integer) {
+        switch (job->op) {
+        case PTL_SUM:
+            return nic_word(nic_add_raw, at, data->word, found, size);
+        case PTL_CSWAP:
+            *found = job->operand.word;
+            return nic_word(nic_cas_raw, at, data->word, found, size);
+        case PTL_BOR:
+            if (job->before == NULL) {
+                return nic_word(nic_or_raw, at, data->word, found, size);
+            }
+            break;
+        case PTL_BAND:
+            if (job->before == NULL) {
+                return nic_word(nic_and_raw, at, data->word, found, size);
+            }
+            break;
+        case PTL_BXOR:
+            if (job->before == NULL) {
+                return nic_word(nic_xor_raw, at, data->word, found, size);
+            }
+            break;
+        default:
+            break;
+        }
+    }
+    return word_by_loop(job, at, data, found);
+}
+
+static int words(const struct job *job)
+{
+    for (size_t i = 0; i < job->length; i += job->size) {
+        union element data, found;
+        element_load(&data, job->data + i, job->size);
+        int rc = word(job, (void *)(job->target + i), &data, &found.word);
+        if (rc != 0) {
+            return rc;
+        }
+        if (job->before != NULL) {
+            element_copy(job->before + i, &found, job->size);
+        }
+    }
+    return 0;
+}
+
+/* A strip is the elements that begin in one line of memory; the last one may reach into
+ * the next. */
+#define LINE ((size_t)64)
+#define STRIPES ((size_t)64)
+
+static struct stripe {
+    _Alignas(64) pthread_mutex_t lock;
+} stripes[STRIPES] = {[0 ... STRIPES - 1] = {PTHREAD_MUTEX_INITIALIZER}};
+
+/* In a forked child they may be held by threads that do not exist there. */
+static void free_stripes(void)
+{
+    for (size_t i = 0; i < STRIPES; i++) {
+        stripes[i].lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    }
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, free_stripes);
+}
+
+static int strip(const struct job *job, size_t start, size_t length)
+{
+    void *target = (void *)(job->target + start);
+    char found[LINE + ELEMENT_MAX], result[LINE + ELEMENT_MAX];
+    struct stripe *stripe = &stripes[(job->target + start) / LINE % STRIPES];
+    pthread_mutex_lock(&stripe->lock);
+    int rc = nic_copy(found, target, length);
+    if (rc == 0) {
+        for (size_t i = 0; i < length; i += job->size) {
+            union element element, data;
+            element_load(&element, found + i, job->size);
+            element_load(&data, job->data + start + i, job->size);
+            apply(job->op, job->type, &element, &data, &job->operand);
+            element_copy(result + i, &element, job->size);
+        }
+        rc = nic_copy(target, result, length);
+    }
+    pthread_mutex_unlock(&stripe->lock);
+    if (rc == 0 && job->before != NULL) {
+        memcpy(job->before + start, found, length);
+    }
+    return rc;
+}
+
+static int strips(const struct job *job)
+{
+    for (size_t start = 0; start < job->length;) {
+        size_t room = LINE - (job->target + start) % LINE;
+        size_t length = (room + job->size - 1) / job->size * job->size;
+        if (length > job->length - start) {
+            length = job->length - start;
+        }
+        int rc = strip(job, start, length);
+        if (rc != 0) {
+            return rc;
+        }
+        start += length;
+    }
+    return 0;
+}
+
+int nic_atomic(void *target, const void *data, const void *operand, void *before, size_t length,
+               ptl_op_t op, ptl_datatype_t type)
+{
+    if (!is_defined(op, type) || length % kinds[type].size != 0 ||
+        (op > PTL_SWAP && operand == NULL)) {
+        return -EINVAL;
+    }
+    struct job job = {.target = (uintptr_t)target,
+                      .data = data,
+                      .before = before,
+                      .length = length,
+                      .op = op,
+                      .type = type,
+                      .size = kinds[type].size,
+                      .integer = kinds[type].class == INTEGER};
+    if (op > PTL_SWAP) {
+        element_load(&job.operand, operand, job.size);
+    }
+    bool by_word = job.size <= sizeof(uint64_t) && job.target % job.size == 0;
+    if (job.integer) {
+        return by_word ? words(&job) : strips(&job);
+    }
+    struct float_settings saved;
+    bool x87 = type == PTL_LONG_DOUBLE || type == PTL_LONG_DOUBLE_COMPLEX;
+    float_settings_enter(&saved, x87);
+    int rc = by_word ? words(&job) : strips(&job);
+    float_settings_leave(&saved, x87);
+    return rc;
+}

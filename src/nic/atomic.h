@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The arithmetic of atomics, on memory that others have named.
+ *
+ *   size of an element   at a multiple of it             elsewhere
+ *   1, 2, 4, 8           one locked instruction, or      under a lock, copied
+ *                        a compare-and-swap loop         in and out
+ *   16, 32               under a lock, copied in and out
+ *
+ * What takes a locked instruction is atomic towards all of the machine: the program's
+ * own atomics, NICs of other processes that share the memory. What is done under a lock
+ * is atomic towards the same elements in other calls of this process, and nothing else:
+ * the locks are striped by the address at which an element begins, and to the
+ * processor these are plain loads and stores.
+ *
+ * Arithmetic is that of C, with these choices where C leaves one:
+ *   integers   wrap around; LOR, LAND, LXOR give 0 or 1
+ *   CSWAP...   "operand OP target" decides, compared as numbers: -0 equals 0, and NaN
+ *              is less than, equal to, greater than nothing, so that it is CSWAP_NE only
+ *   MIN, MAX   store the data if it is less (greater) than the target: a NaN on either
+ *              side leaves the target as it is, and so does -0 against 0
+ *   rounding   to nearest, no traps, no flags left behind, whatever the calling thread
+ *              has set: nobody knows which thread will carry out an operation
+ * A long double is 16 bytes, of which SUM and PROD write 10 and all others 16 or none.
+ */
+#ifndef NIC_ATOMIC_H
+#define NIC_ATOMIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "portals4.h"
+
+/* The call that an operation came by: PtlAtomic, PtlFetchAtomic, PtlSwap. */
+enum atomic_call { ATOMIC_PLAIN, ATOMIC_FETCH, ATOMIC_SWAP };
+
+/* atomic_size() is the size of an element in bytes, or 0 if there is no such type. */
+size_t atomic_size(ptl_datatype_t type);
+
+/* atomic_is_legal() tells whether the call takes this operation on this type. Any
+ * value may be asked for, also what came from the network. */
+bool atomic_is_legal(enum atomic_call call, ptl_op_t op, ptl_datatype_t type);
+
+/* atomic_operand_size() is the size of the operand that an operation has besides the
+ * data, or 0 if it has none. */
+static inline size_t atomic_operand_size(ptl_op_t op, ptl_datatype_t type)
+{
+    return op > PTL_SWAP && op < PTL_OP_LAST ? atomic_size(type) : 0;
+}
+
+/*
+ * nic_atomic() does `op` to each element of the `length` bytes at `target`; `data` has
+ * the other operands, element by element, and `before`, unless NULL, gets what was there.
+ * `operand` is the compare value or mask of CSWAP... and MSWAP, one element for all of
+ * `data`; the other operations do not look at it. target is named by others; data,
+ * operand and before are ours, need no alignment, and before may be data itself.
+ *
+ * Returns 0; -EFAULT if a part of target cannot be read and written, and then a part
+ * of the elements may be done; or -EINVAL, and nothing is done, if no call takes `op` on
+ * `type`, length is no multiple of the element, or the operand is missing.
+ */
+int nic_atomic(void *target, const void *data, const void *operand, void *before, size_t length,
+               ptl_op_t op, ptl_datatype_t type);
+
+#endif
