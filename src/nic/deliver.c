@@ -115,14 +115,31 @@ static void fill_response(const struct rx *rx, uint8_t type, struct fabric_tx *t
     memcpy(tx->header, &m, sizeof(m));
 }
 
+/* The offset that the initiator hears of: the one used, if anything was. */
+static uint64_t answer_offset(const struct rx *rx)
+{
+    bool done = rx->fail == PTL_NI_OK || rx->fail == PTL_NI_SEGV || rx->fail >= PTL_NI_HANDLER_FAIL;
+    return done ? rx->offset : rx->m->remote_offset;
+}
+
+static enum rx_step answer_self(struct rx *rx)
+{
+    self_answer(rx);
+    if (!(rx->m->type != MESSAGE_GET && rx->m->type != MESSAGE_FETCH && rx->response_silent)) {
+        request_answered(rx->local, rx->fail, rx->mlength, answer_offset(rx));
+    }
+    return RX_GO;
+}
+
 static enum rx_step send_ack(struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
+    if (rx->local != NULL) {
+        return answer_self(rx);
+    }
     struct fabric_tx tx;
     fill_response(rx, MESSAGE_ACK, &tx);
-    if (rx->fail != PTL_NI_OK && rx->fail != PTL_NI_SEGV && rx->fail < PTL_NI_HANDLER_FAIL) {
-        ((struct message *)tx.header)->remote_offset = rx->m->remote_offset;
-    }
+    ((struct message *)tx.header)->remote_offset = answer_offset(rx);
     return nic->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &tx) == FABRIC_FULL ? RX_WAIT : RX_GO;
 }
 
@@ -132,6 +149,9 @@ static enum rx_step send_reply(struct rx *rx)
     struct nic *nic = rx->peer->nic;
     if (rx->reply_left) {
         return RX_GO;
+    }
+    if (rx->local != NULL) {
+        return answer_self(rx);
     }
     if (rx->reply_started) {
         return RX_WAIT;

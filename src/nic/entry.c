@@ -88,6 +88,7 @@ static void unlink_from_list(struct le *le)
     if (le->linked) {
         struct pt *pt = entry_pt(le);
         match_remove(list_of(le), &le->match);
+        pt->with_handlers -= le->handlers != NULL;
         pt->recent = pt->recent == le ? NULL : pt->recent;
         le->linked = false;
     }
@@ -284,6 +285,7 @@ int le_link(struct le *le)
         return PTL_NO_SPACE;
     }
     le->linked = true;
+    pt->with_handlers += le->handlers != NULL;
     if (le->list == PTL_PRIORITY_LIST && pt->unexpected.count != 0 && claim(le)) {
         le_take_out(le);
         settle(le);

@@ -33,7 +33,7 @@ static struct eq_ref request_eq(const struct request *r)
     return r->md != NULL ? r->md->eq : r->eq;
 }
 
-static void post_send(const struct request *r, ptl_ni_fail_t fail)
+void request_left(const struct request *r, ptl_ni_fail_t fail)
 {
     unsigned options = md_options(r, PTL_MD_EVENT_SUCCESS_DISABLE);
     if ((options & PTL_MD_EVENT_CT_SEND) != 0) {
@@ -58,8 +58,8 @@ static inline bool is_silent(const struct request *r)
            PTL_MD_EVENT_SUCCESS_DISABLE;
 }
 
-static void post_answer(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
-                        uint64_t remote_offset)
+void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
+                      uint64_t remote_offset)
 {
     struct md *md = request_reply_md(r);
     bool get = request_fetches(r);
@@ -78,11 +78,6 @@ static void post_answer(const struct request *r, ptl_ni_fail_t fail, uint64_t ml
                              .remote_offset = remote_offset};
         eq_post(eq, &event);
     }
-}
-
-static bool expects_answer(const struct request *r)
-{
-    return request_fetches(r) || r->ack != PTL_NO_ACK_REQ;
 }
 
 static inline void fill_message(const struct ni *ni, const struct request *r, uint32_t cookie,
@@ -104,6 +99,17 @@ static inline void fill_message(const struct ni *ni, const struct request *r, ui
     m->match_bits = r->match_bits;
     m->hdr_data = r->hdr_data;
     m->remote_offset = r->remote_offset;
+}
+
+void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
+                     struct message *m)
+{
+    fill_message(ni, r, cookie, m);
+}
+
+size_t request_operand_size(const struct request *r)
+{
+    return r->kind == OP_FETCH ? atomic_operand_size(r->op, r->datatype) : 0;
 }
 
 static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, struct fabric_tx *tx)
@@ -134,7 +140,7 @@ void op_left(struct op *op, ptl_ni_fail_t fail)
 {
     op->left = true;
     if (op->ni != NULL && request_sends(&op->request)) {
-        post_send(&op->request, fail);
+        request_left(&op->request, fail);
     }
     free(op->request.owned);
     op->request.owned = NULL;
@@ -152,7 +158,7 @@ void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t r
         op_left(op, fail); /* an answer implies that the data has arrived */
     }
     if (op->ni != NULL && !silent) {
-        post_answer(&op->request, fail, mlength, remote_offset);
+        request_answered(&op->request, fail, mlength, remote_offset);
     }
     op->expects = false;
     if (!op->fabric_has) {
@@ -243,16 +249,11 @@ static void enqueue(struct op *op)
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
 }
 
-static bool has_operand(const struct request *r)
-{
-    return r->kind == OP_FETCH && atomic_operand_size(r->op, r->datatype) != 0;
-}
-
 /* The operand of a swap leads the payload. */
 static void stage_operand(struct op *op)
 {
     const struct request *r = &op->request;
-    size_t size = atomic_operand_size(r->op, r->datatype);
+    size_t size = request_operand_size(r);
     memcpy(op->staged, r->operand, size);
     op->tx.base = op->staged;
     op->tx.length = size + r->length;
@@ -265,7 +266,10 @@ static void stage_operand(struct op *op)
 /* What needs no answer and can leave whole, leaves without a trace. */
 static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request *request)
 {
-    if (peer->fabric == NULL || !list_empty(&peer->waiting) || expects_answer(request) ||
+    if (peer->self && self_request(ni, peer, request)) {
+        return true;
+    }
+    if (peer->fabric == NULL || !list_empty(&peer->waiting) || request_expects(request) ||
         request->length > SEND_NOW_MAX) {
         return false;
     }
@@ -279,7 +283,7 @@ static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request 
             return true;
         }
         if (sent != SHORT_FULL) {
-            post_send(request, sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV);
+            request_left(request, sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV);
             return true;
         }
     }
@@ -289,7 +293,7 @@ static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request 
     if (ops->send(peer->fabric, FABRIC_REQUEST, &tx) != FABRIC_SENT) {
         return false;
     }
-    post_send(request, (ptl_ni_fail_t)tx.fault);
+    request_left(request, (ptl_ni_fail_t)tx.fault);
     return true;
 }
 
@@ -322,10 +326,10 @@ int nic_request(struct ni *ni, const struct request *request)
         table_drop(&nic->operations, op);
         return PTL_NO_SPACE;
     }
-    op->expects = expects_answer(request);
+    op->expects = request_expects(request);
     list_init(&op->link);
-    fill_tx(ni, &op->request, op->slot.handle, &op->tx);
-    if (has_operand(request)) {
+    fill_tx(ni, &op->request, op->expects ? op->slot.handle : 0, &op->tx);
+    if (request_operand_size(request) != 0) {
         stage_operand(op);
     }
     ni->in_flight++;

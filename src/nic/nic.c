@@ -15,6 +15,7 @@ static void free_nic(struct nic *nic)
 {
     hpu_pool_destroy(nic->hpus);
     table_free(&nic->operations);
+    self_free(nic);
     free(nic);
 }
 

@@ -243,7 +243,8 @@ struct pt {
     struct match_list priority, overflow;
     struct unexpected_list unexpected;
     struct le *recent; /* of the priority list: the entry that matched last, while it is in it */
-    bool refusal_due;  /* PT_DISABLED is to be posted when the last message in hand ends */
+    unsigned with_handlers; /* entries that have some */
+    bool refusal_due;       /* PT_DISABLED is to be posted when the last message in hand ends */
 };
 
 struct ni {
@@ -288,6 +289,7 @@ struct nic_peer {
     unsigned outstanding;       /* ops that expect a response */
     int64_t deadline, retry;    /* to be found until then; when to look next */
     struct rx *rx[FABRIC_CLASSES];
+    bool self; /* the NIC's own */
 };
 
 #define PEER_BUCKETS 256
@@ -311,6 +313,7 @@ struct nic {
     struct table operations; /* struct op */
     unsigned queued_program, queued_handler;
     struct list fired; /* struct triggered whose threshold was reached */
+    struct rx *self;   /* self.c */
     struct hpu_pool *hpus;
     uint64_t malformed;   /* messages that made no sense, dropped */
     int64_t (*now)(void); /* nanoseconds, for how long peers are sought */
@@ -487,6 +490,21 @@ static inline bool request_sound(const struct ni *ni, const struct request *r, s
     return r->ack <= PTL_OC_ACK_REQ && r->length <= ni->limits.max_msg_size &&
            r->pt_index <= UINT16_MAX && target_sound(ni, r->target);
 }
+/* Whether a response is due. */
+static inline bool request_expects(const struct request *r)
+{
+    return request_fetches(r) || r->ack != PTL_NO_ACK_REQ;
+}
+/* request_operand_size() is what leads the payload of a swap. */
+size_t request_operand_size(const struct request *r);
+struct message;
+/* request_message() fills the header of its message. */
+void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
+                     struct message *m);
+/* request_left() posts and counts SEND, request_answered() ACK or REPLY. */
+void request_left(const struct request *r, ptl_ni_fail_t fail);
+void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
+                      uint64_t remote_offset);
 /* nic_request() starts an operation; lock held. The request is copied. Gives
  * PTL_OK, or PTL_NO_SPACE when no place for it is left; `owned` then is the
  * caller's still. */
@@ -506,6 +524,13 @@ void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t r
  * left and been answered. */
 void op_fail(struct op *op, ptl_ni_fail_t fail);
 void op_end(struct op *op);
+
+/* ---- self.c ---- */
+
+/* self_request() carries out a request to oneself if it can be done at once, with all that
+ * follows from it; false: nothing was done. */
+bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r);
+void self_free(struct nic *nic);
 
 /* ---- event.c ---- */
 

@@ -43,6 +43,8 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
     p->nic = nic;
     p->nid = nid;
     p->pid = pid;
+    p->self = nid == nic->nid && pid == nic->pid;
+    p->uid = p->self ? nic->uid : 0;
     list_init(&p->waiting);
     list_init(&p->busy);
     list_push_back(bucket(nic, nid, pid), &p->link);

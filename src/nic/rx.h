@@ -54,6 +54,7 @@ struct rx {
     uint8_t *before;               /* what a fetch found: a packet, kept */
     bool header_begun;             /* its handlers were set up */
     bool reserved;                 /* the entry is use-once and held back for this message */
+    const struct request *local;   /* of self.c: whom to answer */
     ptl_process_t initiator;
     uint64_t offset; /* used at the entry */
     uint64_t mlength;
@@ -81,6 +82,11 @@ void post_target_event(struct rx *rx, struct le *le);
 void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event);
 /* response_done() ends the operation that a response is for. */
 void response_done(struct rx *rx, enum fabric_status status);
+
+/* ---- self.c ---- */
+
+/* self_answer() brings what a message to oneself fetched. */
+void self_answer(struct rx *rx);
 
 /* ---- handlers.c ---- */
 

@@ -268,7 +268,7 @@ static void leave_all(struct unexpected_list *list, struct unexpected_header *h)
     }
 }
 
-int unexpected_add(struct unexpected_list *list, struct unexpected_header *h)
+void unexpected_add(struct unexpected_list *list, struct unexpected_header *h)
 {
     h->sequence = list->sequence++;
     h->next = NULL;
@@ -281,7 +281,6 @@ int unexpected_add(struct unexpected_list *list, struct unexpected_header *h)
     list->last = h;
     list->count++;
     enter_all(list, h);
-    return 0;
 }
 
 void unexpected_remove(struct unexpected_list *list, struct unexpected_header *h)

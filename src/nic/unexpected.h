@@ -60,9 +60,9 @@ struct unexpected_list {
     struct unexpected_index *indexes; /* UNEXPECTED_INDEXES of them, or NULL */
 };
 
-/* unexpected_add() puts a header, its key set, at the end of the list. Returns 0: it
- * needs no memory that it cannot do without. */
-int unexpected_add(struct unexpected_list *list, struct unexpected_header *header);
+/* unexpected_add() puts a header, its key set, at the end of the list. It needs no
+ * memory that it cannot do without. */
+void unexpected_add(struct unexpected_list *list, struct unexpected_header *header);
 
 /* unexpected_remove() takes a header out of its list. */
 void unexpected_remove(struct unexpected_list *list, struct unexpected_header *header);

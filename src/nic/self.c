@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations on oneself: a small message from a NIC to itself goes through the stages
+ * of its receipt at once, in the call that sends it, and needs no fabric.
+ *
+ * It must not overtake: it takes this way only while nothing of the NIC's own is on the
+ * other one, queued or in hand. It must end at once: where entries have handlers, which may
+ * wait, it goes the other way, too.
+ */
+#include "nic/rx.h"
+
+#include "base/nic_copy.h"
+#include "nic/atomic.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Its payload lies on the stack meanwhile: both ends may be the same memory. */
+#define SELF_MAX 1024
+
+static struct rx *self_rx(struct nic *nic, struct nic_peer *peer)
+{
+    if (nic->self == NULL) {
+        nic->self = calloc(1, sizeof(*nic->self));
+    }
+    if (nic->self != NULL) {
+        nic->self->peer = peer; /* one that was lost and found is a new one */
+        nic->self->class = FABRIC_REQUEST;
+        nic->self->m = (struct message *)nic->self->f.header;
+    }
+    return nic->self;
+}
+
+static bool may_go(struct ni *ni, struct nic_peer *peer, const struct request *r)
+{
+    return r->length <= SELF_MAX && list_empty(&peer->waiting) &&
+           r->pt_index <= (unsigned)ni->limits.max_pt_index &&
+           ni->pts[r->pt_index].with_handlers == 0 &&
+           (peer->fabric == NULL || !ni->nic->ops->unsent(peer->fabric));
+}
+
+bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)
+{
+    uint8_t payload[ATOMIC_OPERAND + SELF_MAX];
+    size_t operand = request_operand_size(r);
+    struct rx *rx = may_go(ni, peer, r) ? self_rx(ni->nic, peer) : NULL;
+    if (rx == NULL) {
+        return false;
+    }
+    memcpy(payload, r->operand, operand);
+    if (request_sends(r) && nic_copy(payload + operand, r->base, r->length) != 0) {
+        return false; /* the fabric has a way to say so */
+    }
+    request_message(ni, r, request_expects(r), rx->m);
+    rx->local = r;
+    rx->f.length = request_sends(r) ? operand + r->length : 0;
+    rx->f.torn = false;
+    if (rx_short(peer, &rx->f, payload) == RX_FIRST) {
+        rx_header(peer, &rx->f);
+        rx_done(peer, &rx->f, FABRIC_OK);
+    }
+    rx->local = NULL;
+    if (!request_expects(r)) {
+        request_left(r, PTL_NI_OK);
+    }
+    return true;
+}
+
+/* What send_ack() and send_reply() do for others. */
+void self_answer(struct rx *rx)
+{
+    const struct request *r = rx->local;
+    if (request_sends(r)) {
+        request_left(r, PTL_NI_OK);
+    }
+    if (request_fetches(r) && rx->fail == PTL_NI_OK) {
+        uint8_t data[SELF_MAX];
+        const void *from = r->kind == OP_FETCH ? rx->before : memory_at(rx->le->start, rx->offset);
+        if (nic_copy(data, from, rx->mlength) != 0 ||
+            nic_copy(request_reply_base(r), data, rx->mlength) != 0) {
+            rx->fail = PTL_NI_SEGV;
+        }
+    }
+}
+
+void self_free(struct nic *nic)
+{
+    if (nic->self != NULL) {
+        free(nic->self->before);
+        free(nic->self);
+    }
+}
