@@ -610,10 +610,9 @@ PTL_EXPORT int PtlMEUnlink(ptl_handle_me_t me_handle);
  * the oldest, another one all. PTL_SEARCH_ONLY gives a SEARCH event for each and
  * leaves it; PTL_SEARCH_DELETE takes each away and gives its ..._OVERFLOW event.
  * Nothing found gives one SEARCH event with PTL_NI_NO_MATCH. The entry is never
- * linked; its start and length are not looked at, but for length with
- * PTL_ME_NO_TRUNCATE. With PTL_ME_EVENT_CT_OVERFLOW each find counts as a
- * success, and the end as a failure: of a use-once search that found nothing, and
- * of every other. Errors as for appending.
+ * linked; of its memory only the length counts, with PTL_ME_NO_TRUNCATE. With
+ * PTL_ME_EVENT_CT_OVERFLOW each find counts as a success, and the end as a failure: of a use-once
+ * search that found nothing, and of every other. Errors as for appending.
  */
 PTL_EXPORT int PtlLESearch(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_le_t *le,
                            ptl_search_op_t ptl_search_op, void *user_ptr);

@@ -12,13 +12,15 @@
  * Every function and every upcall runs under the NIC's lock. A fabric lets go
  * of it only inside rx_short, rx_header, rx_packet and rx_done (the NIC runs
  * handlers there) and while it copies by reference (up->unlock, up->lock); the
- * channel concerned is busy meanwhile and everything else may change.
+ * channel concerned is busy meanwhile and everything else may change. Such a copy writes
+ * to memory that was lent for a deposit until up->lock is called.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
 
 #include "base/list.h"
 #include "base/options.h"
+#include "base/vector.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -31,23 +33,30 @@ enum fabric_class { FABRIC_REQUEST, FABRIC_RESPONSE, FABRIC_CLASSES };
 /* How a message ended; the values are those of ptl_ni_fail_t. */
 enum fabric_status { FABRIC_OK = 0, FABRIC_UNDELIVERABLE = 1, FABRIC_SEGV = 7 };
 
-/* One outgoing message. The NIC fills the first part; it owns the struct and
- * the buffer until send() says FABRIC_SENT or the upcall `sent` comes. */
+/* One outgoing message. The NIC fills the first part; it lends the struct, the buffer and
+ * the vector to the fabric until send() says FABRIC_SENT or the upcall `sent` comes. It
+ * takes a vector back before that by setting `fault`: no more of it is looked at, and the
+ * peer learns that the payload is unreadable. */
 struct fabric_tx {
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     const void *base;
     uint64_t length;
-    enum fabric_status fault; /* set: the payload is unreadable, send the header alone with it */
-    bool at_once;             /* send all of it now, or nothing: FABRIC_QUEUED will not do */
+    const struct vector *vector; /* NULL: the payload is at base; else in the vector, */
+    uint64_t skip;               /* from this offset on; skip + length does not wrap */
+    enum fabric_status fault;    /* set: the payload is unreadable, send the header alone with it */
+    bool at_once;                /* send all of it now, or nothing: FABRIC_QUEUED will not do */
 
     struct list link; /* from here the fabric's */
-    uint64_t moved;   /* bytes of payload that have left */
-    uint64_t record;  /* where its record is in the ring */
+    struct vector_cursor cursor;
+    uint64_t moved;  /* bytes of payload that have left */
+    uint64_t record; /* where its record is in the ring */
     uint64_t record_end;
 };
 
-/* One incoming message. The fabric fills the first part before rx_header, the
- * NIC the second in rx_header. */
+/* One incoming message. The fabric fills the first part before rx_header, the NIC the
+ * second in rx_header, where it finds RX_DISCARD and no vector at first; in rx_short it
+ * finds what the message before has left. A vector is lent to the fabric until rx_done; the
+ * NIC takes it back before that by making the sink RX_DISCARD: no more of it is looked at. */
 struct fabric_rx {
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     uint64_t length;
@@ -58,6 +67,8 @@ struct fabric_rx {
     enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;
     void *base; /* RX_DEPOSIT: the first `room` bytes of the payload go here */
     uint64_t room;
+    const struct vector *vector; /* not NULL: they go into the vector instead, */
+    uint64_t skip;               /* from this offset on; skip + room does not wrap */
 };
 
 enum rx_step {

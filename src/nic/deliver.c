@@ -35,8 +35,9 @@ static ptl_event_kind_t event_kind(const struct rx *rx)
 
 void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
 {
+    struct memory memory = le_memory(le, rx->offset);
     *event = (ptl_event_t){
-        .start = memory_at(le->start, rx->offset),
+        .start = memory_address(&memory),
         .user_ptr = le->user_ptr,
         .hdr_data = rx->m->hdr_data,
         .match_bits = rx->m->match_bits,
@@ -161,7 +162,10 @@ static enum rx_step send_reply(struct rx *rx)
         rx->reply.base = rx->before;
         rx->reply.length = rx->mlength;
     } else if (rx->fail == PTL_NI_OK) {
-        rx->reply.base = memory_at(rx->le->start, rx->offset);
+        struct memory from = le_memory(rx->le, rx->offset);
+        rx->reply.base = from.base;
+        rx->reply.vector = from.vector;
+        rx->reply.skip = from.skip;
         rx->reply.length = rx->mlength;
     }
     switch (nic->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &rx->reply)) {

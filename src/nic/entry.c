@@ -54,7 +54,8 @@ static void fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct l
     le->ni = ni;
     le->pt_index = pt_index;
     le->start = me->start;
-    le->length = me->length;
+    le->vector = setup->vector;
+    le->length = (me->options & PTL_IOVEC) != 0 ? setup->length : me->length;
     le->options = me->options;
     le->uid = me->uid;
     le->list = setup->list;
@@ -98,6 +99,7 @@ void le_free(struct le *le)
 {
     unlink_from_list(le);
     handlers_release(le->handlers);
+    free((void *)le->vector.parts);
     table_drop(&le->ni->les, le);
 }
 
@@ -306,6 +308,7 @@ int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
     int rc = le_link(le);
     if (rc != PTL_OK) {
         le->handlers = NULL; /* the caller's still */
+        le->vector.parts = NULL;
         le_free(le);
     }
     return rc;

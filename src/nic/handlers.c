@@ -33,7 +33,8 @@ static int request_put(struct handler_run *run, const struct hpu_put *put, struc
     *r = (struct request){
         .kind = OP_PUT,
         .origin = FROM_HANDLER,
-        .base = put->from_host ? memory_at(le->start, put->host_offset) : put->local,
+        .memory = {put->from_host ? memory_at(le->start, put->host_offset) : (void *)put->local,
+                   NULL, 0},
         .length = put->length,
         .ack = put->ack,
         .target = put->target,
@@ -55,11 +56,11 @@ static int own_data(struct request *r)
     if (r->owned == NULL) {
         return PTL_NO_SPACE;
     }
-    if (nic_copy(r->owned, r->base, r->length) != 0) {
+    if (memory_read(r->owned, &r->memory, r->length) != 0) {
         free(r->owned);
         return -EFAULT;
     }
-    r->base = r->owned;
+    r->memory = (struct memory){r->owned, NULL, 0};
     return PTL_OK;
 }
 
@@ -83,7 +84,7 @@ static bool readable(const void *base, uint64_t length)
 /* Sends, now or later; the lock is held. */
 static int send_put(struct ni *ni, const struct hpu_put *put, struct request *r)
 {
-    if (!put->from_host && !readable(r->base, r->length)) {
+    if (!put->from_host && !readable(r->memory.base, r->length)) {
         return -EFAULT;
     }
     if (!put->from_host && nic_request_now(ni, r)) {

@@ -115,7 +115,9 @@ size_t request_operand_size(const struct request *r)
 static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, struct fabric_tx *tx)
 {
     fill_message(ni, r, cookie, (struct message *)tx->header);
-    tx->base = r->base;
+    tx->base = r->memory.base;
+    tx->vector = r->memory.vector;
+    tx->skip = r->memory.skip;
     tx->length = request_sends(r) ? r->length : 0;
     tx->fault = FABRIC_OK;
     tx->at_once = false;
@@ -230,8 +232,8 @@ static bool keep_volatile(struct ni *ni, struct request *r)
     if (r->owned == NULL) {
         return false;
     }
-    if (nic_copy(r->owned, r->base, r->length) == 0) {
-        r->base = r->owned;
+    if (memory_read(r->owned, &r->memory, r->length) == 0) {
+        r->memory = (struct memory){r->owned, NULL, 0};
     }
     return true;
 }
@@ -256,8 +258,9 @@ static void stage_operand(struct op *op)
     size_t size = request_operand_size(r);
     memcpy(op->staged, r->operand, size);
     op->tx.base = op->staged;
+    op->tx.vector = NULL;
     op->tx.length = size + r->length;
-    if (nic_copy(op->staged + size, r->base, r->length) != 0) {
+    if (memory_read(op->staged + size, &r->memory, r->length) != 0) {
         op->tx.length = 0;
         op->tx.fault = FABRIC_SEGV;
     }
@@ -274,11 +277,11 @@ static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request 
         return false;
     }
     const struct fabric_ops *ops = ni->nic->ops;
-    if (request->length <= ni->nic->inline_max) {
+    if (request->memory.vector == NULL && request->length <= ni->nic->inline_max) {
         struct message m;
         fill_message(ni, request, 0, &m);
-        enum fabric_short sent =
-            ops->send_short(peer->fabric, FABRIC_REQUEST, &m, request->base, request->length);
+        enum fabric_short sent = ops->send_short(peer->fabric, FABRIC_REQUEST, &m,
+                                                 request->memory.base, request->length);
         if (sent == SHORT_SENT && is_silent(request)) {
             return true;
         }

@@ -151,6 +151,9 @@ static void cut_off(struct ni *ni)
         if (op->ni == ni) {
             op->ni = NULL;
             op->request.md = op->request.get_md = NULL;
+            if (op->tx.vector != NULL) {
+                op->tx.fault = FABRIC_SEGV; /* the vector goes with its MD */
+            }
         }
     }
     for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
@@ -160,6 +163,9 @@ static void cut_off(struct ni *ni)
             if (rx != NULL && rx->ni == ni) {
                 handlers_cancel(rx);
                 rx->f.sink = RX_DISCARD;
+                if (rx->reply.vector != NULL) {
+                    rx->reply.fault = FABRIC_SEGV;
+                }
                 rx->le = NULL;
                 rx->unexpected = NULL;
                 rx->ni = NULL;
@@ -199,6 +205,11 @@ void ni_close(struct ni *ni)
     uint32_t at = 0;
     for (struct le *le; (le = table_next(&ni->les, &at)) != NULL;) {
         handlers_release(le->handlers); /* of an entry that was in use to the last */
+        free((void *)le->vector.parts);
+    }
+    at = 0;
+    for (struct md *md; (md = table_next(&ni->mds, &at)) != NULL;) {
+        free((void *)md->vector.parts);
     }
     at = 0;
     for (struct hpu_memory *m; (m = table_next(&ni->hpu_memories, &at)) != NULL;) {

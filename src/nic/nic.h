@@ -25,6 +25,7 @@
 #include "hpu/exec.h"
 #include "hpu/memory.h"
 #include "nic/match.h"
+#include "nic/memory.h"
 #include "nic/unexpected.h"
 #include "portals4.h"
 #include "spin.h"
@@ -39,14 +40,6 @@
 
 struct ni;
 struct nic;
-
-/* memory_at() is an address in memory that a program or a peer has named: a
- * range may start at null and span the address space, so this is arithmetic on
- * addresses, not on pointers into an object. */
-static inline void *memory_at(const void *start, uint64_t offset)
-{
-    return (void *)((uintptr_t)start + offset);
-}
 
 /* ---- event queues and counters ---- */
 
@@ -84,6 +77,7 @@ struct md {
     struct table_slot slot;
     struct ni *ni;
     void *start;
+    struct vector vector; /* PTL_IOVEC: a copy of the parts */
     uint64_t length;
     unsigned options;
     struct eq_ref eq;
@@ -100,11 +94,11 @@ struct request {
     enum op_origin origin;
     ptl_op_t op; /* of atomics */
     ptl_datatype_t datatype;
-    struct md *md;     /* what is sent comes from there; of OP_GET: the reply goes there.
-                          NULL: a handler's put */
-    const void *base;  /* its memory */
-    struct md *get_md; /* of OP_FETCH: where the reply goes */
-    void *get_base;
+    struct md *md;        /* what is sent comes from there; of OP_GET: the reply goes there.
+                             NULL: a handler's put */
+    struct memory memory; /* its memory */
+    struct md *get_md;    /* of OP_FETCH: where the reply goes */
+    struct memory get_memory;
     uint64_t length;
     ptl_ack_req_t ack;
     ptl_process_t target;
@@ -135,9 +129,9 @@ static inline struct md *request_reply_md(const struct request *r)
     return r->kind == OP_FETCH ? r->get_md : r->md;
 }
 
-static inline void *request_reply_base(const struct request *r)
+static inline const struct memory *request_reply_memory(const struct request *r)
 {
-    return r->kind == OP_FETCH ? r->get_base : (void *)r->base;
+    return r->kind == OP_FETCH ? &r->get_memory : &r->memory;
 }
 
 /* An operation in flight: queued, or waiting for its response. It keeps the
@@ -204,6 +198,7 @@ struct le {
     struct ni *ni;
     uint32_t pt_index;
     void *start;
+    struct vector vector; /* PTL_IOVEC: a copy of the parts, which are the entry's */
     uint64_t length;
     uint64_t min_free;
     uint64_t offset; /* locally managed */
@@ -624,6 +619,8 @@ struct le_setup {
     ptl_list_t list;
     void *user_ptr;
     struct handlers *handlers;
+    struct vector vector; /* with PTL_IOVEC: a copy of the parts, taken over, */
+    uint64_t length;      /* and their bytes; else that of `me` */
     struct ct_ref ct;
 };
 int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
@@ -644,6 +641,11 @@ int le_unlink(struct le *le);
 void le_take_out(struct le *le);
 /* le_release() ends a message's use of an entry; the last posts AUTO_UNLINK. */
 void le_release(struct le *le);
+/* le_memory() is its memory from an offset on. */
+static inline struct memory le_memory(const struct le *le, uint64_t offset)
+{
+    return memory_of(le->start, &le->vector, offset);
+}
 /* le_room() is what is left in the entry behind `offset`. */
 static inline uint64_t le_room(const struct le *le, uint64_t offset)
 {

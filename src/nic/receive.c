@@ -9,6 +9,7 @@
 #include "base/nic_copy.h"
 #include "nic/atomic.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -281,6 +282,46 @@ static void decide(struct rx *rx, struct le *le)
     rx->decided = true;
 }
 
+/* An atomic on an element that lies across parts. */
+static int atomic_across(const struct memory *m, const uint8_t *data, const void *operand,
+                         uint8_t *before, size_t size, ptl_op_t op, ptl_datatype_t type)
+{
+    uint8_t element[ATOMIC_OPERAND];
+    if (memory_read(element, m, size) != 0 ||
+        nic_atomic(element, data, operand, before, size, op, type) != 0) {
+        return -EFAULT;
+    }
+    return memory_write(m, element, size);
+}
+
+/* nic_atomic() on memory in parts: each is done as far as it holds whole elements. */
+static int memory_atomic(const struct memory *m, const uint8_t *data, const void *operand,
+                         uint8_t *before, size_t length, ptl_op_t op, ptl_datatype_t type)
+{
+    if (m->vector == NULL) {
+        return nic_atomic(m->base, data, operand, before, length, op, type);
+    }
+    size_t size = atomic_size(type);
+    struct vector_cursor cursor = {0, 0};
+    for (size_t done = 0; done < length;) {
+        struct memory at = {NULL, m->vector, m->skip + done};
+        struct iovec piece;
+        uint64_t n;
+        if (vector_pieces(m->vector, &cursor, at.skip, length - done, &piece, 1, &n) != 1) {
+            return -EFAULT;
+        }
+        uint8_t *old = before == NULL ? NULL : before + done;
+        size_t run = n - n % size;
+        int rc = run != 0 ? nic_atomic(piece.iov_base, data + done, operand, old, run, op, type)
+                          : atomic_across(&at, data + done, operand, old, size, op, type);
+        if (rc != 0) {
+            return rc;
+        }
+        done += run != 0 ? run : size;
+    }
+    return 0;
+}
+
 /* Does an atomic with a payload that is here whole. */
 static void apply(struct rx *rx, struct le *le, const uint8_t *payload)
 {
@@ -294,9 +335,10 @@ static void apply(struct rx *rx, struct le *le, const uint8_t *payload)
             return;
         }
     }
-    if (nic_atomic(memory_at(le->start, rx->offset), payload + operand,
-                   operand != 0 ? payload : NULL, m->type == MESSAGE_FETCH ? rx->before : NULL,
-                   rx->mlength, m->op, m->datatype) != 0) {
+    struct memory target = le_memory(le, rx->offset);
+    if (memory_atomic(&target, payload + operand, operand != 0 ? payload : NULL,
+                      m->type == MESSAGE_FETCH ? rx->before : NULL, rx->mlength, m->op,
+                      m->datatype) != 0) {
         rx->fail = PTL_NI_SEGV;
     }
 }
@@ -313,6 +355,16 @@ static enum rx_step atomic_header(struct rx *rx)
     return RX_GO;
 }
 
+/* Says where the fabric is to put the payload. */
+static void lend(struct rx *rx, struct memory to, uint64_t room)
+{
+    rx->f.sink = RX_DEPOSIT;
+    rx->f.base = to.base;
+    rx->f.vector = to.vector;
+    rx->f.skip = to.skip;
+    rx->f.room = room;
+}
+
 static enum rx_step request_header(struct rx *rx)
 {
     if (!rx->decided) {
@@ -326,9 +378,7 @@ static enum rx_step request_header(struct rx *rx)
         return atomic_header(rx);
     }
     if (rx->fail == PTL_NI_OK && rx->m->type == MESSAGE_PUT) {
-        rx->f.sink = RX_DEPOSIT;
-        rx->f.base = memory_at(rx->le->start, rx->offset);
-        rx->f.room = rx->mlength;
+        lend(rx, le_memory(rx->le, rx->offset), rx->mlength);
     }
     return RX_GO;
 }
@@ -340,9 +390,7 @@ static enum rx_step response_header(struct rx *rx)
     if (op == NULL) {
         rx->peer->nic->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
-        rx->f.sink = RX_DEPOSIT;
-        rx->f.base = request_reply_base(&op->request);
-        rx->f.room = op->request.length;
+        lend(rx, *request_reply_memory(&op->request), op->request.length);
     }
     return RX_GO;
 }
@@ -388,7 +436,8 @@ static inline bool message_sound(const struct rx *rx)
 
 static void deposit(struct rx *rx, const struct le *le, const void *payload)
 {
-    if (rx->mlength != 0 && nic_copy(memory_at(le->start, rx->offset), payload, rx->mlength) != 0) {
+    struct memory to = le_memory(le, rx->offset);
+    if (rx->mlength != 0 && memory_write(&to, payload, rx->mlength) != 0) {
         rx->fail = PTL_NI_SEGV;
     }
 }
@@ -454,7 +503,7 @@ static enum rx_step response_short(struct rx *rx, const void *payload)
         rx->peer->nic->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
         uint64_t room = op->request.length < rx->f.length ? op->request.length : rx->f.length;
-        if (nic_copy(request_reply_base(&op->request), payload, room) != 0) {
+        if (memory_write(request_reply_memory(&op->request), payload, room) != 0) {
             status = FABRIC_SEGV;
         }
     }

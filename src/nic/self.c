@@ -9,9 +9,6 @@
  */
 #include "nic/rx.h"
 
-#include "base/nic_copy.h"
-#include "nic/atomic.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -48,7 +45,7 @@ bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)
         return false;
     }
     memcpy(payload, r->operand, operand);
-    if (request_sends(r) && nic_copy(payload + operand, r->base, r->length) != 0) {
+    if (request_sends(r) && memory_read(payload + operand, &r->memory, r->length) != 0) {
         return false; /* the fabric has a way to say so */
     }
     request_message(ni, r, request_expects(r), rx->m);
@@ -75,9 +72,12 @@ void self_answer(struct rx *rx)
     }
     if (request_fetches(r) && rx->fail == PTL_NI_OK) {
         uint8_t data[SELF_MAX];
-        const void *from = r->kind == OP_FETCH ? rx->before : memory_at(rx->le->start, rx->offset);
-        if (nic_copy(data, from, rx->mlength) != 0 ||
-            nic_copy(request_reply_base(r), data, rx->mlength) != 0) {
+        struct memory from = {rx->before, NULL, 0};
+        if (r->kind == OP_GET) {
+            from = le_memory(rx->le, rx->offset);
+        }
+        if (memory_read(data, &from, rx->mlength) != 0 ||
+            memory_write(request_reply_memory(r), data, rx->mlength) != 0) {
             rx->fail = PTL_NI_SEGV;
         }
     }

@@ -66,6 +66,11 @@ static inline int api_object(ptl_handle_any_t handle, enum handle_kind kind, str
 int api_eq_ref(struct ni *ni, ptl_handle_eq_t handle, struct eq_ref *ref);
 int api_ct_ref(struct ni *ni, ptl_handle_ct_t handle, struct ct_ref *ref);
 
+/* api_vector() copies the parts of a PTL_IOVEC descriptor or entry, and adds up their
+ * bytes. */
+int api_vector(struct ni *ni, const void *parts, ptl_size_t count, struct vector *vector,
+               uint64_t *length);
+
 /* api_pt() checks an index; the entry must be allocated. */
 int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt);
 
@@ -93,8 +98,8 @@ struct request api_fetch(ptl_size_t length, ptl_process_t target, ptl_pt_index_t
 int api_check_fetch(const struct request *r, ptl_handle_md_t put_md);
 int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md);
 
-/* api_check_entry() checks the arguments of an entry to append or to search with; the
- * lock is held. */
+/* api_check_entry() checks the arguments of an entry to append or to search with, and
+ * copies its parts if it has some; the lock is held. */
 int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *setup);
 
 #endif

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #define LE_OPTIONS                                                                                 \
-    (PTL_LE_OP_PUT | PTL_LE_OP_GET | PTL_LE_USE_ONCE | PTL_LE_UNEXPECTED_HDR_DISABLE |             \
+    (PTL_IOVEC | PTL_LE_OP_PUT | PTL_LE_OP_GET | PTL_LE_USE_ONCE | PTL_LE_UNEXPECTED_HDR_DISABLE | \
      PTL_LE_IS_ACCESSIBLE | PTL_LE_EVENT_LINK_DISABLE | PTL_LE_EVENT_COMM_DISABLE |                \
      PTL_LE_EVENT_FLOWCTRL_DISABLE | PTL_LE_EVENT_SUCCESS_DISABLE | PTL_LE_EVENT_OVER_DISABLE |    \
      PTL_LE_EVENT_UNLINK_DISABLE | PTL_LE_EVENT_CT_COMM | PTL_LE_EVENT_CT_OVERFLOW |               \
@@ -39,7 +39,12 @@ int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *s)
     }
     /* Programs leave anything in ct_handle where no option refers to it. */
     int rc = api_ct_ref(ni, me->ct_handle, &s->ct);
-    return (me->options & LE_COUNTS) != 0 ? rc : PTL_OK;
+    if (rc != PTL_OK && (me->options & LE_COUNTS) != 0) {
+        return rc;
+    }
+    return (me->options & PTL_IOVEC) != 0
+               ? api_vector(ni, me->start, me->length, &s->vector, &s->length)
+               : PTL_OK;
 }
 
 static int check_handlers(struct ni *ni, const ptl_handlers_t *h, struct hpu_memory **memory)
@@ -126,20 +131,23 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     }
     nic_lock(ni->nic);
     rc = api_check_entry(ni, pt_index, setup);
-    if (rc == PTL_OK && handlers != NULL && setup->list != PTL_PRIORITY_LIST) {
+    /* Handlers work on one range, and on messages that come for them. */
+    if (rc == PTL_OK && handlers != NULL &&
+        (setup->list != PTL_PRIORITY_LIST || (setup->me->options & PTL_IOVEC) != 0)) {
         rc = PTL_ARG_INVALID;
     }
     if (rc == PTL_OK) {
         rc = make_handlers(ni, handlers, &setup->handlers);
     }
+    ptl_handle_le_t handle;
     if (rc == PTL_OK) {
-        ptl_handle_le_t handle;
         rc = le_append(ni, pt_index, setup, &handle);
-        if (rc == PTL_OK) {
-            *le_handle = handle;
-        } else {
-            handlers_release(setup->handlers);
-        }
+    }
+    if (rc != PTL_OK) {
+        handlers_release(setup->handlers);
+        free((void *)setup->vector.parts);
+    } else {
+        *le_handle = handle;
         trigger_run(ni->nic); /* claimed headers may have counted */
     }
     nic_unlock(ni->nic);
@@ -164,6 +172,7 @@ static int search(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     if (rc == PTL_OK) {
         le_search(ni, pt_index, setup, op);
         trigger_run(nic);
+        free((void *)setup->vector.parts);
     }
     nic_unlock(nic);
     return rc;

@@ -2,6 +2,8 @@
 /* Portals 4, section 3.18: handles; and the checks that other files share. */
 #include "portals/api.h"
 
+#include "base/nic_copy.h"
+
 int PtlHandleIsEqual(ptl_handle_any_t handle1, ptl_handle_any_t handle2)
 {
     return handle1 == handle2;
@@ -49,6 +51,27 @@ int api_ct_ref(struct ni *ni, ptl_handle_ct_t handle, struct ct_ref *ref)
     ref->ct = table_get(&ni->cts, handle);
     ref->handle = handle;
     return ref->ct != NULL ? PTL_OK : PTL_ARG_INVALID;
+}
+
+int api_vector(struct ni *ni, const void *parts, ptl_size_t count, struct vector *vector,
+               uint64_t *length)
+{
+    _Static_assert(sizeof(ptl_iovec_t) == sizeof(struct iovec), "one layout");
+    if (count > (unsigned)ni->limits.max_iovecs) {
+        return PTL_ARG_INVALID;
+    }
+    /* One more than needed: a vector without parts would be a range. */
+    struct iovec *copy = malloc((count + 1) * sizeof(*copy));
+    if (copy == NULL) {
+        return PTL_NO_SPACE;
+    }
+    *vector = (struct vector){copy, count};
+    if (nic_copy(copy, parts, count * sizeof(*copy)) != 0 || vector_length(vector, length) != 0) {
+        free(copy);
+        vector->parts = NULL;
+        return PTL_ARG_INVALID;
+    }
+    return PTL_OK;
 }
 
 int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt)

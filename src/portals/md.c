@@ -2,10 +2,12 @@
 /* Portals 4, section 3.10: memory descriptors. */
 #include "portals/api.h"
 
+#include <stdlib.h>
+
 #define MD_OPTIONS                                                                                 \
-    (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_ACK | PTL_MD_UNORDERED |       \
-     PTL_MD_EVENT_SUCCESS_DISABLE | PTL_MD_VOLATILE | PTL_MD_EVENT_SEND_DISABLE |                  \
-     PTL_MD_UNRELIABLE | PTL_MD_EVENT_CT_BYTES)
+    (PTL_IOVEC | PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_ACK |              \
+     PTL_MD_UNORDERED | PTL_MD_EVENT_SUCCESS_DISABLE | PTL_MD_VOLATILE |                           \
+     PTL_MD_EVENT_SEND_DISABLE | PTL_MD_UNRELIABLE | PTL_MD_EVENT_CT_BYTES)
 #define MD_COUNTS (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_ACK)
 
 int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md_handle)
@@ -27,14 +29,21 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md
         (md->options & MD_COUNTS) != 0) {
         rc = PTL_ARG_INVALID;
     }
+    struct vector vector = {NULL, 0};
+    uint64_t length = md->length;
+    if (rc == PTL_OK && (md->options & PTL_IOVEC) != 0) {
+        rc = api_vector(ni, md->start, md->length, &vector, &length);
+    }
     if (rc == PTL_OK) {
         struct md *m = table_add(&ni->mds);
         if (m == NULL) {
+            free((void *)vector.parts);
             rc = PTL_NO_SPACE;
         } else {
             m->ni = ni;
             m->start = md->start;
-            m->length = md->length;
+            m->vector = vector;
+            m->length = length;
             m->options = md->options;
             m->eq = eq;
             m->ct = ct;
@@ -61,6 +70,8 @@ int PtlMDRelease(ptl_handle_md_t md_handle)
         rc = md->users != 0 ? PTL_IN_USE : PTL_OK;
     }
     if (rc == PTL_OK) {
+        free((void *)md->vector.parts);
+        md->vector.parts = NULL;
         table_drop(&ni->mds, md);
     }
     nic_unlock(ni->nic);

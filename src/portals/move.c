@@ -45,10 +45,10 @@ int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
         if (!side_sound(r, r->get_md, sides->get_offset)) {
             return PTL_ARG_INVALID;
         }
-        r->get_base = memory_at(r->get_md->start, sides->get_offset);
+        r->get_memory = memory_of(r->get_md->start, &r->get_md->vector, sides->get_offset);
     }
     r->md = md;
-    r->base = memory_at(md->start, sides->offset);
+    r->memory = memory_of(md->start, &md->vector, sides->offset);
     return PTL_OK;
 }
 

@@ -2,6 +2,8 @@
 /* Portals 4, section 3.16: triggered operations. */
 #include "portals/api.h"
 
+#include <stdlib.h>
+
 /* Finds the counter that triggers, which must be of `ni`; the lock is held. */
 static int find_trigger(struct ni *ni, ptl_handle_ct_t handle, struct ct **ct)
 {
@@ -222,7 +224,9 @@ int PtlTriggeredMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, con
     if (rc == PTL_OK && (t.le = le_new(ni, pt_index, &setup)) == NULL) {
         rc = PTL_NO_SPACE;
     }
-    if (rc == PTL_OK) {
+    if (rc != PTL_OK) {
+        free((void *)setup.vector.parts);
+    } else {
         ptl_handle_me_t handle = t.le->slot.handle;
         t.le->awaited = true;
         rc = arm(ni, ct, &t);

@@ -16,14 +16,10 @@
 #include "base/killpoint.h"
 #include "base/nic_copy.h"
 
-#include <errno.h>
-#include <poll.h>
 #include <string.h>
-#include <sys/uio.h>
 
-#define BATCH 32                 /* messages of one channel before the next has its turn */
-#define CELL_RUN 8               /* cells emptied before the sender is told */
-#define REFERENCE_RUN (4u << 20) /* bytes of one process_vm_readv */
+#define BATCH 32   /* messages of one channel before the next has its turn */
+#define CELL_RUN 8 /* cells emptied before the sender is told */
 
 static inline void set_head(struct rx_channel *r, uint64_t head)
 {
@@ -169,51 +165,23 @@ static inline void take_record(struct rx_channel *r, uint32_t word)
     }
 }
 
+static void begin_payload(struct rx_channel *r)
+{
+    r->moved = 0;
+    r->cursor = (struct vector_cursor){0};
+    r->phase = RX_PAYLOAD;
+}
+
 /* Begins to go through the phases with the record in hand. */
 static void begin_message(struct rx_channel *r)
 {
-    r->moved = 0;
+    begin_payload(r);
     r->fetched = 0;
     r->rx->first = NULL;
     r->rx->first_length = 0;
     r->rx->sink = RX_DISCARD;
+    r->rx->vector = NULL;
     r->phase = RX_HEADER;
-}
-
-/* After each copy by reference: a peer that has died may have had its pid taken
- * over, so what was read counts only while its pidfd is silent. */
-static bool peer_died(const struct fabric_peer *p)
-{
-    struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
-    return p->pidfd >= 0 && poll(&fd, 1, 0) > 0;
-}
-
-/* Copies from the sender's memory, without the lock. */
-static enum fabric_status read_peer(struct fabric_peer *p, void *to, uint64_t from, uint64_t n)
-{
-    struct fabric *f = p->fabric;
-    pid_t process = p->remote == NULL ? -1 : p->remote->info.process;
-    enum fabric_status status = FABRIC_OK;
-    f->up->unlock(f->nic);
-    for (uint64_t done = 0; done < n && status == FABRIC_OK;) {
-        size_t run = n - done < REFERENCE_RUN ? n - done : REFERENCE_RUN;
-        struct iovec local = {(void *)((uintptr_t)to + done), run};
-        struct iovec remote = {(void *)(uintptr_t)(from + done), run};
-        ssize_t got = process_vm_readv(process, &local, 1, &remote, 1, 0);
-        KILL_POINT("reference-read");
-        if (got > 0) {
-            done += (uint64_t)got;
-        } else if (got < 0 && errno == EINTR) {
-            continue;
-        } else {
-            status = got < 0 && errno == ESRCH ? FABRIC_UNDELIVERABLE : FABRIC_SEGV;
-        }
-    }
-    if (peer_died(p)) {
-        status = FABRIC_UNDELIVERABLE;
-    }
-    f->up->lock(f->nic);
-    return status;
 }
 
 /* Bytes of the packet that begins at r->moved. */
@@ -237,7 +205,7 @@ static uint8_t *packet(struct fabric_peer *p, struct rx_channel *r)
     if (r->fetched == r->moved && r->status == FABRIC_OK) {
         uint64_t rest = r->rx->length - r->moved;
         uint64_t n = rest < packets ? rest : packets;
-        r->status = read_peer(p, p->buffer, r->address + r->moved, n);
+        r->status = reference_fetch(p, p->buffer, r->address + r->moved, n);
         r->fetched = r->moved + n;
     }
     return p->buffer + r->moved % packets;
@@ -271,6 +239,16 @@ static void tell_room(struct fabric_peer *p, struct rx_channel *r)
     }
 }
 
+/* Puts n bytes of payload, those that begin at r->moved, where they are to stay. */
+static int deposit(struct rx_channel *r, const uint8_t *data, size_t n)
+{
+    const struct fabric_rx *rx = r->rx;
+    if (rx->vector != NULL) {
+        return vector_scatter(rx->vector, &r->cursor, rx->skip + r->moved, data, n);
+    }
+    return nic_copy((void *)((uintptr_t)rx->base + r->moved), data, n);
+}
+
 /* Brings the bytes of one packet to where the NIC wants them. */
 static enum rx_step place(struct fabric_peer *p, struct rx_channel *r, uint8_t *data, size_t n)
 {
@@ -283,20 +261,20 @@ static enum rx_step place(struct fabric_peer *p, struct rx_channel *r, uint8_t *
     }
     if (r->moved < rx->room) {
         uint64_t fit = rx->room - r->moved < n ? rx->room - r->moved : n;
-        if (nic_copy((void *)((uintptr_t)rx->base + r->moved), data, fit) != 0) {
+        if (deposit(r, data, fit) != 0) {
             r->status = FABRIC_SEGV;
         }
     }
     return RX_GO;
 }
 
-/* A deposit by reference is one copy; its verdict goes into the record. */
+/* A deposit by reference is made at once; its verdict goes into the record. */
 static bool deposit_reference(struct fabric_peer *p, struct rx_channel *r)
 {
     struct fabric_rx *rx = r->rx;
     uint64_t n = rx->sink != RX_DEPOSIT ? 0 : rx->room < rx->length ? rx->room : rx->length;
     if (n != 0) {
-        r->status = read_peer(p, rx->base, r->address, n);
+        r->status = reference_deposit(p, r, n);
     }
     r->moved = rx->length;
     return true;
@@ -382,8 +360,7 @@ static inline bool step_short(struct fabric_peer *p, struct rx_channel *r)
         return true;
     }
     if (step == RX_HEADED) {
-        r->moved = 0;
-        r->phase = RX_PAYLOAD;
+        begin_payload(r);
         return false;
     }
     begin_message(r);

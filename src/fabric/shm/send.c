@@ -205,16 +205,29 @@ static inline void set_record(struct record *r, const void *header, enum fabric_
     atomic_store_explicit(&r->status, status, memory_order_relaxed);
 }
 
-/* A message whose payload lies in its record. */
+/* Copies n bytes of a payload, those from `offset` on. */
+static inline int take_payload(void *to, struct fabric_tx *tx, uint64_t offset, size_t n)
+{
+    if (tx->vector != NULL) {
+        return vector_gather(to, tx->vector, &tx->cursor, tx->skip + offset, n);
+    }
+    return nic_copy(to, (const void *)((uintptr_t)tx->base + offset), n);
+}
+
+/* A message whose payload lies in its record: what is at `payload`, or if tx is not NULL the
+ * one of tx. */
 static inline __attribute__((always_inline)) enum fabric_short
 send_inline(struct fabric_peer *p, struct tx_channel *t, const void *header, const void *payload,
-            size_t bytes, enum fabric_status status)
+            struct fabric_tx *tx, size_t bytes, enum fabric_status status)
 {
     struct record *r = reserve(p, t, inline_lines(bytes));
     if (r == NULL) {
         return SHORT_FULL;
     }
-    if (bytes != 0 && nic_copy(r->data, payload, bytes) != 0) {
+    int rc = bytes == 0   ? 0
+             : tx == NULL ? nic_copy(r->data, payload, bytes)
+                          : take_payload(r->data, tx, 0, bytes);
+    if (rc != 0) {
         status = FABRIC_SEGV;
         bytes = 0;
         /* Some of it may stand in the lines ahead. */
@@ -230,7 +243,14 @@ static __attribute__((noinline)) enum fabric_short
 send_lines(struct fabric_peer *p, struct tx_channel *t, const void *header, const void *payload,
            size_t bytes, enum fabric_status status)
 {
-    return send_inline(p, t, header, payload, bytes, status);
+    return send_inline(p, t, header, payload, NULL, bytes, status);
+}
+
+static __attribute__((noinline)) enum fabric_short
+send_parts(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
+{
+    tx->cursor = (struct vector_cursor){0};
+    return send_inline(p, t, tx->header, NULL, tx, tx->length, FABRIC_OK);
 }
 
 /* A response that has no way to go is dropped with its asker. */
@@ -250,15 +270,16 @@ enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class,
         return SHORT_FULL;
     }
     if (length <= 8) { /* one line: most of the work on longer records falls away */
-        return send_inline(p, t, header, payload, length, FABRIC_OK);
+        return send_inline(p, t, header, payload, NULL, length, FABRIC_OK);
     }
     return send_lines(p, t, header, payload, length, FABRIC_OK);
 }
 
-static bool by_reference(const struct fabric_peer *p, uint64_t length)
+static bool by_reference(const struct fabric_peer *p, const struct fabric_tx *tx)
 {
     const struct options *o = p->fabric->options;
-    if (atomic_load_explicit(&p->out->references, memory_order_relaxed) == 0 ||
+    if (tx->at_once || tx->vector != NULL || /* a reference is one address */
+        atomic_load_explicit(&p->out->references, memory_order_relaxed) == 0 ||
         record_max_lines(p->remote->info.ring_lines) < 2) {
         return false;
     }
@@ -268,7 +289,7 @@ static bool by_reference(const struct fabric_peer *p, uint64_t length)
     case 2:
         return true;
     default:
-        return length >= (uint64_t)o->number[OPT_SHM_VM_MIN];
+        return tx->length >= (uint64_t)o->number[OPT_SHM_VM_MIN];
     }
 }
 
@@ -313,17 +334,19 @@ static void hand_over(struct tx_channel *t)
 }
 
 /* Copies payload into free cells; true if any moved. The first two are handed over one
- * by one, so that the receiver can begin, the others by HAND_OVER. A source that turns
- * out unreadable is said in the record; the rest of its cells carry nothing. */
+ * by one, so that the receiver can begin, the others by HAND_OVER. A source that turns out
+ * unreadable, or is taken back, is said in the record; the rest of its cells carry nothing. */
 static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
 {
     uint64_t filled = 0;
     while (tx->moved < tx->length && find_cells(p, t, 1) != 0) {
         uint64_t rest = tx->length - tx->moved;
         size_t n = rest < t->cells.size ? rest : t->cells.size;
-        if (tx->fault == FABRIC_OK && nic_copy(cell_at(&t->cells, t->cells_tail),
-                                               (void *)((uintptr_t)tx->base + tx->moved), n) != 0) {
+        uint8_t *cell = cell_at(&t->cells, t->cells_tail);
+        if (tx->fault == FABRIC_OK && take_payload(cell, tx, tx->moved, n) != 0) {
             tx->fault = FABRIC_SEGV;
+        }
+        if (tx->fault != FABRIC_OK) {
             atomic_store_explicit(&line_at(t, tx->record)->status, FABRIC_SEGV,
                                   memory_order_relaxed);
         }
@@ -356,7 +379,9 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
     }
     if (tx->fault != FABRIC_OK || tx->length <= p->inline_max) {
         size_t bytes = tx->fault == FABRIC_OK ? tx->length : 0;
-        switch (send_lines(p, t, tx->header, tx->base, bytes, tx->fault)) {
+        switch (bytes != 0 && tx->vector != NULL
+                    ? send_parts(p, t, tx)
+                    : send_lines(p, t, tx->header, tx->base, bytes, tx->fault)) {
         case SHORT_FULL:
             return FABRIC_FULL;
         case SHORT_UNREADABLE:
@@ -372,13 +397,14 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
     if (tx->at_once && !fits_cells(p, t, tx->length)) {
         return FABRIC_FULL;
     }
-    bool reference = !tx->at_once && by_reference(p, tx->length);
+    bool reference = by_reference(p, tx);
     struct record *r = reserve(p, t, reference ? 2 : 1);
     if (r == NULL) {
         return FABRIC_FULL;
     }
     set_record(r, tx->header, FABRIC_OK);
     r->length = tx->length;
+    tx->cursor = (struct vector_cursor){0};
     tx->moved = 0;
     tx->record = t->tail;
     if (reference) {

@@ -6,6 +6,7 @@
  *   connect.c  slots: claim, accept, bury
  *   send.c     the producer's side of a channel, and the signal
  *   receive.c  the consumer's side
+ *   reference.c  payload that the consumer fetches from the sender's memory
  *   shm.c      the operations of fabric.h: open, poll, arm, close
  *
  * A connection is a slot in the peer's segment, which we fill, and a slot in
@@ -56,6 +57,7 @@ struct rx_channel {
     uint32_t lines;
     uint64_t address; /* of a reference */
     uint64_t moved;   /* payload bytes taken */
+    struct vector_cursor cursor;
     uint64_t fetched; /* RECORD_REF: bytes of [moved, fetched) are in the peer's buffer */
     enum fabric_status status;
 };
@@ -197,6 +199,14 @@ bool rx_blocked(const struct fabric_peer *p);
 /* rx_idle() is true between messages; rx_cut() ends a torn one as UNDELIVERABLE. */
 bool rx_idle(const struct fabric_peer *p);
 void rx_cut(struct fabric_peer *p);
+
+/* ---- reference.c ---- */
+
+/* Both let go of the NIC's lock while they copy; n is not 0. reference_fetch() copies n
+ * bytes at `from` in the peer's memory to `to`; reference_deposit() those of the message
+ * in hand to where its RX_DEPOSIT says. They return how that ended. */
+enum fabric_status reference_fetch(struct fabric_peer *p, void *to, uint64_t from, uint64_t n);
+enum fabric_status reference_deposit(struct fabric_peer *p, struct rx_channel *r, uint64_t n);
 
 /* ---- shm.c ---- */
 
