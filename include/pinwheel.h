@@ -21,9 +21,12 @@
  *     PtlNIFini(ni);
  *     pinwheel_job_finalize(job);
  *
- * Launchers. The library speaks PMI-1 over the connection named by PMI_FD, as
- *   `pinwheel run` and MPICH's mpiexec (Hydra) provide it. Without one, a
- *   process is a job of one rank and everything works.
+ * Launchers. The first of these that is in the environment decides:
+ *     PMI_FD          PMI-1: `pinwheel run`, MPICH's mpiexec (Hydra)
+ *     PMIX_NAMESPACE  PMIx: Open MPI's mpirun, prterun, Slurm's --mpi=pmix
+ *     none            a job of one rank, in which everything works
+ *   A launcher that is named but cannot be joined is an error, never a job of
+ *   one rank. docs/boot.md shows each.
  * Errors. Functions that return int return 0 or a negative errno value;
  *   pinwheel_job_error() then has one line of text. After -EPIPE or -EPROTO the
  *   connection is of no further use. Nothing aborts or exits.
@@ -60,20 +63,32 @@ struct pinwheel_job;
 /* pinwheel_job_init() joins the job that this process was started in, or makes
  * a job of one rank if it was started by no launcher. It does not need PtlInit.
  * On failure *job is NULL and pinwheel_job_error(NULL) has the text.
- *   -EINVAL     PMI_FD, PMI_RANK or PMI_SIZE is missing or no such number
+ *   -EINVAL     of PMI_FD, PMI_RANK and PMI_SIZE, or of PMIX_NAMESPACE and
+ *               PMIX_RANK, one is missing or no such number
  *   -EBADF      PMI_FD names no open connection
+ *   -ECONNREFUSED  no PMIx server answers for PMIX_NAMESPACE
  *   -EBUSY      this process has a job already
- *   -EALREADY   this process had a job and finalized it; PMI-1 joins once
- *   -EOPNOTSUPP the launcher offers PMI_PORT instead of PMI_FD
- *   -EPROTO     the launcher does not speak PMI-1
+ *   -EALREADY   this process had a job and finalized it; one joins once
+ *   -EOPNOTSUPP the launcher offers PMI_PORT instead of PMI_FD; or PMIx, but its
+ *               library is not there, or this one was built without it
+ *   -EPROTO     the launcher does not speak PMI-1, or PMIx does not make sense
  *   -EPIPE      the launcher went away
  *   -ENOMEM */
 PINWHEEL_EXPORT int pinwheel_job_init(struct pinwheel_job **job);
 
 /* pinwheel_job_finalize() leaves the job and frees it; NULL is legal. The
  * connection to the launcher is closed, so an MPI library that shares it must be
- * finalized before. -EPIPE or -EPROTO: freed all the same. */
+ * finalized before (PMIx counts its users: there the order is free). -EPIPE or
+ * -EPROTO: freed all the same. */
 PINWHEEL_EXPORT int pinwheel_job_finalize(struct pinwheel_job *job);
+
+/* pinwheel_job_abort() asks the launcher to end all ranks of the job, this one
+ * included, with exit status `code`, 1 to 255. It returns when that is on its
+ * way, so exit(code) next; of the job only pinwheel_job_finalize() may be called
+ * any more. Without a launcher there is nobody to end, and it returns 0.
+ *   -EINVAL  another code
+ *   -EPIPE   the launcher went away */
+PINWHEEL_EXPORT int pinwheel_job_abort(struct pinwheel_job *job, int code);
 
 /* pinwheel_job_rank() returns this process's rank, 0 to size - 1. */
 PINWHEEL_EXPORT int pinwheel_job_rank(const struct pinwheel_job *job);
@@ -92,10 +107,11 @@ PINWHEEL_EXPORT const char *pinwheel_job_key(const struct pinwheel_job *job);
  *                 character or a byte beyond ASCII (PMI-1 cannot carry them;
  *                 the key no '=' either)
  *   -ENAMETOOLONG the key or the value is longer than the launcher takes (63
- *                 and 1023 bytes for `pinwheel run`)
+ *                 and 1023 bytes for `pinwheel run` and PMIx)
  *   -EEXIST       refused, as a rule because the key was put before (Hydra does
- *                 not notice that)
- *   -ENOMEM       (without a launcher) */
+ *                 not notice that, PMIx only within a rank)
+ *   -ENOSPC, -ENOMEM  (PMIx) more than 65536 keys, or no memory for one; other
+ *                 launchers refuse */
 PINWHEEL_EXPORT int pinwheel_job_put(struct pinwheel_job *job, const char *key, const char *value);
 
 /* pinwheel_job_get() copies the value of `key`, with its final NUL, into `buf`

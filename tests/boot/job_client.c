@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A rank of a job that checks every call of libpinwheel. It runs alone, under
- * `pinwheel run` and under another launcher that speaks PMI-1.
+ * A rank of a job that checks every call of libpinwheel, whichever launcher
+ * started it. Usage: job_client [RANKS], the number of ranks that there must be
  */
 #include "pinwheel.h"
 
@@ -52,6 +52,39 @@ static void check_keys(void)
     memset(key, 'k', 64);
     key[64] = '\0';
     check(pinwheel_job_put(job, key, "x") == -ENAMETOOLONG);
+}
+
+/* More than one line, answer or card of any launcher holds; ranks put different
+ * numbers of pairs, some none, between their barriers. */
+static void check_many_keys(void)
+{
+    enum { ROUNDS = 3, KEYS = 24, LONG = 1000 };
+    char key[64], value[LONG + 1], buf[LONG + 1];
+    int rank = pinwheel_job_rank(job), size = pinwheel_job_size(job);
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int r = 0; r < size; r++) {
+            for (int i = 0; i < (r + round) % ROUNDS * KEYS / 2; i++) {
+                snprintf(key, sizeof(key), "many-%d-%d-%d", round, r, i);
+                memset(value, 'a' + (r + i) % 26, LONG);
+                value[LONG - i] = '\0';
+                if (r == rank) {
+                    check(pinwheel_job_put(job, key, value) == 0);
+                }
+            }
+        }
+        check(pinwheel_job_barrier(job) == 0);
+        for (int r = size - 1; r >= 0; r--) {
+            for (int i = 0; i < (r + round) % ROUNDS * KEYS / 2; i++) {
+                snprintf(key, sizeof(key), "many-%d-%d-%d", round, r, i);
+                memset(value, 'a' + (r + i) % 26, LONG);
+                value[LONG - i] = '\0';
+                check(pinwheel_job_get(job, key, buf, sizeof(buf)) == 0);
+                check(strcmp(buf, value) == 0);
+            }
+        }
+        snprintf(key, sizeof(key), "many-%d-0-%d", round, KEYS);
+        check(pinwheel_job_get(job, key, buf, sizeof(buf)) == -ENOENT);
+    }
 }
 
 static void check_key_of_the_job(void)
@@ -140,16 +173,27 @@ static void check_bad_environment(void)
     setenv("PMI_PORT", "host:1", 1);
     check(pinwheel_job_init(&job) == -EOPNOTSUPP);
     unsetenv("PMI_PORT");
+    unsetenv("PMI_RANK");
+    check(pinwheel_job_init(&job) == -EINVAL);
+    check(strstr(pinwheel_job_error(NULL), "PMI_SIZE is set but PMI_FD is not") != NULL);
+    unsetenv("PMI_SIZE");
+    setenv("PMI_RANK", "0", 1);
+    check(pinwheel_job_init(&job) == -EINVAL);
+    check(strstr(pinwheel_job_error(NULL), "PMI_RANK is set but PMI_FD is not") != NULL);
+    unsetenv("PMI_RANK");
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
-    int alone = getenv("PMI_FD") == NULL;
+    int alone = getenv("PMI_FD") == NULL && getenv("PMIX_NAMESPACE") == NULL;
     struct pinwheel_job *second;
     check(pinwheel_job_init(&job) == 0);
     check(pinwheel_job_rank(job) >= 0 && pinwheel_job_rank(job) < pinwheel_job_size(job));
     check(!alone || pinwheel_job_size(job) == 1);
+    check(argc < 2 || pinwheel_job_size(job) == atoi(argv[1]));
     check_keys();
+    check_many_keys();
+    check(pinwheel_job_abort(job, 0) == -EINVAL && pinwheel_job_abort(job, 256) == -EINVAL);
     check_key_of_the_job();
     check_map();
     if (!alone) {

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A rank's side of PMIx; see pmix.h.
+ *
+ * libpmix is loaded when a PMIx launcher started the process and not before: it
+ * brings libevent, hwloc and a thread of its own, which no other process is to
+ * carry. RTLD_LOCAL keeps their names out of the program's; a program that uses
+ * PMIx itself (an MPI) gets the same copy, whose PMIx_Init counts its users.
+ *
+ * PMIx knows no job-wide key: a get names the rank that put. So the pairs that
+ * a rank puts go out as *cards*, strings of lines under keys that only we use:
+ *
+ *     rank r:  pinwheel.card.0 = "pw-map-0-1=7f000001:41\nhost=a\n"
+ *              pinwheel.card.1 = ...         one or more per barrier with puts
+ *
+ * barrier() publishes the card under way and is a fence that collects data,
+ * which brings all cards to each host. The first get() after a barrier that
+ * misses reads from every rank the cards that it has not read yet, until there
+ * is no next one; that is a look into shared memory per card and a question to
+ * the local server per rank (0.1 ms). Everything read stays in `pairs`.
+ */
+#include "boot/pmix.h"
+
+#include "boot/pmi_kvs.h"
+#include "boot/pmi_server.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <pmix.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Its name from PMIx 2 to 5; the tests have 4.2. */
+static const char library[] = "libpmix.so.2";
+
+static struct {
+    __typeof__(PMIx_Init) *init;
+    __typeof__(PMIx_Finalize) *finalize;
+    __typeof__(PMIx_Abort) *abort;
+    __typeof__(PMIx_Put) *put;
+    __typeof__(PMIx_Commit) *commit;
+    __typeof__(PMIx_Fence) *fence;
+    __typeof__(PMIx_Get) *get;
+    __typeof__(PMIx_Error_string) *error_string;
+} pmix;
+
+static const struct {
+    const char *name;
+    void *function; /* a member of `pmix` */
+} symbols[] = {
+    {"PMIx_Init", &pmix.init},     {"PMIx_Finalize", &pmix.finalize},
+    {"PMIx_Abort", &pmix.abort},   {"PMIx_Put", &pmix.put},
+    {"PMIx_Commit", &pmix.commit}, {"PMIx_Fence", &pmix.fence},
+    {"PMIx_Get", &pmix.get},       {"PMIx_Error_string", &pmix.error_string},
+};
+
+/* A card holds some pairs of the longest kind; the server stores it whole. */
+enum { CARD_SIZE = 8192 };
+_Static_assert(PMI_KEY_MAX + PMI_VALUE_MAX < CARD_SIZE, "any pair fits a card");
+
+struct pmix_client {
+    pmix_proc_t me;
+    struct kvs pairs;    /* ours, and those of all cards that were read */
+    bool up_to_date;     /* no barrier since all ranks' cards were read */
+    unsigned cards;      /* published by us */
+    unsigned *read_from; /* by rank: cards read */
+    size_t card_length;
+    char card[CARD_SIZE]; /* under way */
+};
+
+/* ---- Calls of libpmix ---- */
+
+static int load(struct launcher *l, const char *nspace)
+{
+    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (handle == NULL) {
+        return launcher_fail(
+            l, -EOPNOTSUPP,
+            "PMIX_NAMESPACE=%s: a PMIx launcher started this process, but PMIx's library cannot "
+            "be loaded (%s); install it (Debian: libpmix2), or start with `pinwheel run`",
+            nspace, dlerror());
+    }
+    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+        void *function = dlsym(handle, symbols[i].name);
+        if (function == NULL) {
+            return launcher_fail(l, -EOPNOTSUPP,
+                                 "PMIX_NAMESPACE=%s: %s has no %s; install PMIx 2 or later, or "
+                                 "start with `pinwheel run`",
+                                 nspace, library, symbols[i].name);
+        }
+        memcpy(symbols[i].function, &function, sizeof(function));
+    }
+    return 0;
+}
+
+static int refused(struct launcher *l, pmix_status_t status, const char *doing)
+{
+    if (status == PMIX_ERR_UNREACH || status == PMIX_ERR_COMM_FAILURE ||
+        status == PMIX_ERR_LOST_CONNECTION) {
+        return launcher_fail(l, -EPIPE, "the launcher went away: PMIx gave %s (%d) for %s",
+                             pmix.error_string(status), status, doing);
+    }
+    return launcher_fail(l, -EPROTO, "PMIx gave %s (%d) for %s", pmix.error_string(status), status,
+                         doing);
+}
+
+/* A directive that is on. The arrays of PMIx's interface are plain memory. */
+static pmix_info_t directive(const char *name)
+{
+    pmix_info_t info;
+    memset(&info, 0, sizeof(info));
+    snprintf(info.key, sizeof(info.key), "%s", name);
+    info.value.type = PMIX_BOOL;
+    info.value.data.flag = true;
+    return info;
+}
+
+/* PMIx_Get of what is known on this host. The value is malloc()ed, and so is
+ * its string. */
+static pmix_status_t get_value(struct launcher *l, pmix_rank_t rank, const char *key,
+                               pmix_value_t **value)
+{
+    pmix_proc_t whose = ((struct pmix_client *)l->state)->me;
+    pmix_info_t immediate = directive(PMIX_IMMEDIATE);
+    whose.rank = rank;
+    *value = NULL;
+    pmix_status_t status = pmix.get(&whose, key, &immediate, 1, value);
+    return status == PMIX_SUCCESS && *value == NULL ? PMIX_ERR_NOT_FOUND : status;
+}
+
+/* ---- Cards ---- */
+
+static int publish_card(struct launcher *l)
+{
+    struct pmix_client *c = l->state;
+    char key[32];
+    if (c->card_length == 0) {
+        return 0;
+    }
+    snprintf(key, sizeof(key), "pinwheel.card.%u", c->cards);
+    pmix_value_t value;
+    memset(&value, 0, sizeof(value));
+    value.type = PMIX_STRING;
+    value.data.string = c->card;
+    pmix_status_t status = pmix.put(PMIX_GLOBAL, key, &value);
+    if (status != PMIX_SUCCESS) {
+        return refused(l, status, "PMIx_Put");
+    }
+    c->cards++;
+    c->card_length = 0;
+    return 0;
+}
+
+/* Stores the pairs of a card, which it cuts up. A key that is known already is
+ * a program's mistake; the first value stays. */
+static int take_card(struct launcher *l, int rank, char *card)
+{
+    struct pmix_client *c = l->state;
+    char *line;
+    while ((line = strsep(&card, "\n")) != NULL && *line != '\0') {
+        char *value = strchr(line, '=');
+        if (value == NULL) {
+            return launcher_fail(l, -EPROTO, "rank %d published \"%.200s\", no pair", rank, line);
+        }
+        *value++ = '\0';
+        int rc = strlen(value) < LAUNCHER_VALUE_SIZE ? kvs_put(&c->pairs, line, value) : -EPROTO;
+        if (rc != 0 && rc != -EEXIST) {
+            return launcher_fail(l, rc, "key \"%.63s\" of rank %d cannot be stored: %s", line, rank,
+                                 strerror(-rc));
+        }
+    }
+    return 0;
+}
+
+/* Reads the cards of `rank` from the first one that was not read yet. */
+static int read_cards(struct launcher *l, int rank)
+{
+    struct pmix_client *c = l->state;
+    for (;;) {
+        char key[32];
+        pmix_value_t *value;
+        snprintf(key, sizeof(key), "pinwheel.card.%u", c->read_from[rank]);
+        pmix_status_t status = get_value(l, (pmix_rank_t)rank, key, &value);
+        if (status == PMIX_ERR_NOT_FOUND) {
+            return 0;
+        }
+        if (status != PMIX_SUCCESS) {
+            return refused(l, status, "PMIx_Get");
+        }
+        int rc = 0;
+        if (value->type == PMIX_STRING) {
+            rc = take_card(l, rank, value->data.string);
+            free(value->data.string);
+        } else {
+            rc = launcher_fail(l, -EPROTO, "PMIx says that %s of rank %d has type %d, no string",
+                               key, rank, (int)value->type);
+        }
+        free(value);
+        if (rc != 0) {
+            return rc;
+        }
+        c->read_from[rank]++;
+    }
+}
+
+static int read_all_cards(struct launcher *l)
+{
+    struct pmix_client *c = l->state;
+    for (int r = 0; r < l->size; r++) {
+        int rc = r != l->rank ? read_cards(l, r) : 0;
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    /* PMIx calls a card not found as well when the server has gone. A fence
+     * with oneself tells. */
+    pmix_status_t status = pmix.fence(&c->me, 1, NULL, 0);
+    if (status != PMIX_SUCCESS) {
+        return refused(l, status, "PMIx_Get");
+    }
+    c->up_to_date = true;
+    return 0;
+}
+
+/* ---- What a rank may ask ---- */
+
+static int client_put(struct launcher *l, const char *key, const char *value)
+{
+    struct pmix_client *c = l->state;
+    size_t length = strlen(key) + strlen(value) + 2; /* '=' and newline */
+    int rc = c->card_length + length >= sizeof(c->card) ? publish_card(l) : 0;
+    if (rc != 0) {
+        return rc;
+    }
+    rc = kvs_put(&c->pairs, key, value);
+    if (rc != 0) {
+        return launcher_fail(l, rc, "key \"%s\" cannot be put: %s", key,
+                             rc == -EEXIST ? "it was put before" : strerror(-rc));
+    }
+    snprintf(c->card + c->card_length, sizeof(c->card) - c->card_length, "%s=%s\n", key, value);
+    c->card_length += length;
+    return 0;
+}
+
+static int client_get(struct launcher *l, const char *key, char *value)
+{
+    struct pmix_client *c = l->state;
+    const char *found = kvs_get(&c->pairs, key);
+    if (found == NULL && !c->up_to_date) {
+        int rc = read_all_cards(l);
+        if (rc != 0) {
+            return rc;
+        }
+        found = kvs_get(&c->pairs, key);
+    }
+    if (found == NULL) {
+        return launcher_fail(l, -ENOENT, "no rank has put key \"%s\"", key);
+    }
+    memcpy(value, found, strlen(found) + 1);
+    return 0;
+}
+
+static int client_barrier(struct launcher *l)
+{
+    struct pmix_client *c = l->state;
+    int rc = publish_card(l);
+    if (rc != 0) {
+        return rc;
+    }
+    pmix_status_t status = pmix.commit();
+    if (status != PMIX_SUCCESS) {
+        return refused(l, status, "PMIx_Commit");
+    }
+    pmix_info_t collect = directive(PMIX_COLLECT_DATA);
+    status = pmix.fence(NULL, 0, &collect, 1);
+    if (status != PMIX_SUCCESS) {
+        return refused(l, status, "PMIx_Fence");
+    }
+    c->up_to_date = false;
+    return 0;
+}
+
+static int client_abort(struct launcher *l, int code)
+{
+    pmix_status_t status = pmix.abort(code, "pinwheel_job_abort()", NULL, 0);
+    return status != PMIX_SUCCESS ? refused(l, status, "PMIx_Abort") : 0;
+}
+
+/* PMIx_Finalize succeeds without a server as well. */
+static int client_leave(struct launcher *l)
+{
+    struct pmix_client *c = l->state;
+    pmix_status_t gone = pmix.fence(&c->me, 1, NULL, 0);
+    return gone != PMIX_SUCCESS ? refused(l, gone, "PMIx_Finalize") : 0;
+}
+
+static void client_close(struct launcher *l)
+{
+    struct pmix_client *c = l->state;
+    pmix.finalize(NULL, 0);
+    launcher_release(true);
+    kvs_clear(&c->pairs);
+    free(c->read_from);
+    free(c);
+}
+
+static const struct launcher_ops client_ops = {.put = client_put,
+                                               .get = client_get,
+                                               .barrier = client_barrier,
+                                               .abort = client_abort,
+                                               .leave = client_leave,
+                                               .close = client_close};
+
+/* ---- Joining ---- */
+
+static int connect_to_server(struct launcher *l, const char *nspace)
+{
+    struct pmix_client *c = l->state;
+    pmix_status_t status = pmix.init(&c->me, NULL, 0);
+    if (status != PMIX_SUCCESS) {
+        return launcher_fail(
+            l, -ECONNREFUSED,
+            "PMIX_NAMESPACE=%s: no PMIx server answers (PMIx_Init gave %s); the launcher has "
+            "ended, or the PMIX_ variables were inherited from another program (unset "
+            "PMIX_NAMESPACE and PMIX_RANK to run alone)",
+            nspace, pmix.error_string(status));
+    }
+    if (strcmp(c->me.nspace, nspace) != 0) {
+        launcher_fail(l, -EPROTO, "PMIX_NAMESPACE=%s: PMIx_Init joined \"%.200s\" instead", nspace,
+                      c->me.nspace);
+        pmix.finalize(NULL, 0);
+        return -EPROTO;
+    }
+    return 0;
+}
+
+/* How many ranks there are, and which one this is. */
+static int learn_job(struct launcher *l)
+{
+    struct pmix_client *c = l->state;
+    pmix_value_t *value;
+    pmix_status_t status = get_value(l, PMIX_RANK_WILDCARD, PMIX_JOB_SIZE, &value);
+    if (status != PMIX_SUCCESS) {
+        return refused(l, status, "PMIx_Get of " PMIX_JOB_SIZE);
+    }
+    uint32_t size = value->type == PMIX_UINT32 ? value->data.uint32 : 0;
+    free(value);
+    if (size < 1 || size > INT32_MAX || c->me.rank >= size) {
+        return launcher_fail(l, -EPROTO, "PMIx says rank %u of a job of %u ranks",
+                             (unsigned)c->me.rank, (unsigned)size);
+    }
+    l->rank = (int)c->me.rank;
+    l->size = (int)size;
+    /* PMIx has room for more, but what runs here is to run elsewhere too. */
+    l->key_size = PMI_KEY_MAX;
+    l->value_size = PMI_VALUE_MAX;
+    c->read_from = calloc(size, sizeof(*c->read_from));
+    return c->read_from != NULL ? 0 : launcher_fail(l, -ENOMEM, "no memory for %u ranks", size);
+}
+
+int pmix_join(struct launcher *l)
+{
+    const char *nspace = getenv("PMIX_NAMESPACE"), *rank = getenv("PMIX_RANK");
+    int number;
+    if (nspace == NULL || rank == NULL) {
+        return launcher_fail(l, -EINVAL,
+                             "%s is set but %s is not: a PMIx launcher sets both; to run alone, "
+                             "unset both",
+                             nspace != NULL ? "PMIX_NAMESPACE" : "PMIX_RANK",
+                             nspace != NULL ? "PMIX_RANK" : "PMIX_NAMESPACE");
+    }
+    if (launcher_number(rank, 0, &number) != 0) {
+        return launcher_fail(l, -EINVAL, "PMIX_RANK=%s: must be a whole number of at least 0",
+                             rank);
+    }
+    int rc = launcher_claim(l);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = load(l, nspace);
+    if (rc == 0 && (l->state = calloc(1, sizeof(struct pmix_client))) == NULL) {
+        rc = launcher_fail(l, -ENOMEM, "no memory");
+    }
+    if (rc == 0) {
+        rc = connect_to_server(l, nspace);
+    }
+    if (rc != 0) {
+        free(l->state);
+        launcher_release(false);
+        return rc;
+    }
+    rc = learn_job(l);
+    if (rc != 0) {
+        client_close(l);
+        return rc;
+    }
+    l->ops = &client_ops;
+    return 0;
+}
