@@ -42,15 +42,16 @@ static inline int nic_copy(void *dst, const void *src, size_t n)
 
 /*
  * Atomics on a word: an aligned integer of `size` 1, 2, 4 or 8 bytes, which the caller
- * has checked. `value` is the other operand, of which the low bytes count; *word gets
- * what was at p, widened with zeros.
+ * has checked. The low bytes of `value` are the operand; *word gets what was at p,
+ * widened with zeros. All of them write, so that read-only memory is refused whatever
+ * the values are.
  *
- *   nic_add_raw, nic_swap_raw       add `value`; store it
- *   nic_cas_raw                     store `value` if *word was at p: then *word has not changed
- *   nic_or_raw, nic_and_raw, nic_xor_raw   the same to bits of p; *word is not written
+ *   nic_add_raw    adds value
+ *   nic_swap_raw   stores value
+ *   nic_cas_raw    stores value if *word was at p, and only then leaves *word as it is
+ *   nic_or_raw, nic_and_raw, nic_xor_raw   to the bits of p; these never touch *word
  *
- * nic_word() does one of them, and returns 0 or -EFAULT; *word is then as it was. All
- * of them write, so that memory that is read-only is refused whatever the values are.
+ * nic_word() does one of them. Returns 0; or -EFAULT, and then *word has not changed.
  */
 typedef int nic_word_raw(void *p, uint64_t value, uint64_t *word, size_t size);
 nic_word_raw nic_add_raw, nic_swap_raw, nic_cas_raw, nic_or_raw, nic_and_raw, nic_xor_raw;

@@ -98,7 +98,8 @@ union element {
     long double _Complex ldc;
 };
 
-#define ELEMENT_MAX sizeof(union element)
+#define ELEMENT_MAX ((size_t)32)
+_Static_assert(sizeof(union element) == ELEMENT_MAX, "a buffer of an element holds each of them");
 
 /* Cases, as a size that the compiler knows makes a move of each. */
 static inline void element_copy(void *to, const void *from, size_t size)
@@ -120,7 +121,7 @@ static inline void element_copy(void *to, const void *from, size_t size)
         memcpy(to, from, 16);
         break;
     default:
-        memcpy(to, from, 32);
+        memcpy(to, from, ELEMENT_MAX);
         break;
     }
 }
@@ -247,6 +248,9 @@ static void apply(ptl_op_t op, ptl_datatype_t type, union element *target,
 
 /* ---- The calling thread's floating-point settings ---- */
 
+/* A program may have traps enabled, and then what a peer sent must not be its SIGFPE;
+ * nor may its rounding show in results, or our flags in its own computations. */
+
 struct float_settings {
     uint32_t sse;
     struct {
@@ -273,6 +277,7 @@ static void float_settings_leave(const struct float_settings *saved, bool x87)
 
 /* ---- The elements at the target ---- */
 
+/* The arguments of nic_atomic(). */
 struct job {
     uintptr_t target;
     const char *data;

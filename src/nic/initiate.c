@@ -80,17 +80,20 @@ void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlen
     }
 }
 
+_Static_assert(MESSAGE_PUT + OP_GET == MESSAGE_GET && MESSAGE_PUT + OP_ATOMIC == MESSAGE_ATOMIC &&
+                   MESSAGE_PUT + OP_FETCH == MESSAGE_FETCH,
+               "requests and their messages come in one order");
+
 static inline void fill_message(const struct ni *ni, const struct request *r, uint32_t cookie,
                                 struct message *m)
 {
-    static const uint8_t types[] = {MESSAGE_PUT, MESSAGE_GET, MESSAGE_ATOMIC, MESSAGE_FETCH};
     struct message begin = {
-        .type = types[r->kind],
+        .type = (uint8_t)(MESSAGE_PUT + r->kind),
         .ni = (uint8_t)ni->kind,
         .ack = r->ack,
         .pt_index = (uint16_t)r->pt_index,
-        .op = r->kind >= OP_ATOMIC ? r->op : 0,
-        .datatype = r->kind >= OP_ATOMIC ? r->datatype : 0,
+        .op = r->op,
+        .datatype = r->datatype,
         .cookie = cookie,
         .rank = ni->rank,
     };

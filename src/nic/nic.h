@@ -92,7 +92,7 @@ enum op_origin { FROM_PROGRAM, FROM_TRIGGER, FROM_HANDLER };
 struct request {
     enum op_kind kind;
     enum op_origin origin;
-    ptl_op_t op; /* of atomics */
+    ptl_op_t op; /* of atomics, else 0 */
     ptl_datatype_t datatype;
     struct md *md;        /* what is sent comes from there; of OP_GET: the reply goes there.
                              NULL: a handler's put */

@@ -9,7 +9,6 @@
 #include "base/nic_copy.h"
 #include "nic/atomic.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -202,7 +201,8 @@ static bool rank_is_true(const struct rx *rx)
 }
 
 /* A message that there is no room for is dropped, or closes the portal table entry. */
-static struct le *no_room(struct rx *rx, struct pt *pt, const struct le *le, ptl_ni_fail_t *fail)
+__attribute__((noinline)) static struct le *no_room(struct rx *rx, struct pt *pt,
+                                                    const struct le *le, ptl_ni_fail_t *fail)
 {
     *fail = PTL_NI_DROPPED;
     if ((pt->options & PTL_PT_FLOWCTRL) != 0) {
@@ -213,7 +213,7 @@ static struct le *no_room(struct rx *rx, struct pt *pt, const struct le *le, ptl
 }
 
 /* With flow control each message in hand has a place in the event queue. */
-static inline bool queue_has_room(const struct pt *pt)
+static bool queue_has_room(const struct pt *pt)
 {
     const struct eq *eq = pt->eq.eq;
     return (pt->options & PTL_PT_FLOWCTRL) == 0 || !eq_ref_alive(pt->eq) ||
@@ -222,9 +222,17 @@ static inline bool queue_has_room(const struct pt *pt)
                eq->count;
 }
 
-static inline bool leaves_header(const struct le *le)
+/* Finds room for the event and the unexpected header of a message. */
+__attribute__((noinline)) static bool find_room(struct rx *rx, const struct pt *pt,
+                                                const struct le *le)
 {
-    return le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
+    bool header =
+        le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
+    if (!queue_has_room(pt)) {
+        return false;
+    }
+    rx->unexpected = header ? table_add(&rx->ni->unexpected) : NULL;
+    return !header || rx->unexpected != NULL;
 }
 
 /* Finds the entry that a message is for, or says why there is none. */
@@ -261,13 +269,8 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
     if (!check_permission(rx, le, fail)) {
         return NULL;
     }
-    if (!queue_has_room(pt)) {
-        return no_room(rx, pt, le, fail);
-    }
-    if (leaves_header(le) && (rx->unexpected = table_add(&ni->unexpected)) == NULL) {
-        return no_room(rx, pt, le, fail);
-    }
-    return le;
+    bool needs_room = !le->plain || (pt->options & PTL_PT_FLOWCTRL) != 0;
+    return needs_room && !find_room(rx, pt, le) ? no_room(rx, pt, le, fail) : le;
 }
 
 /* What becomes of a request; the entry, if there is one, is the message's then. */
@@ -282,67 +285,6 @@ static void decide(struct rx *rx, struct le *le)
     rx->decided = true;
 }
 
-/* An atomic on an element that lies across parts. */
-static int atomic_across(const struct memory *m, const uint8_t *data, const void *operand,
-                         uint8_t *before, size_t size, ptl_op_t op, ptl_datatype_t type)
-{
-    uint8_t element[ATOMIC_OPERAND];
-    if (memory_read(element, m, size) != 0 ||
-        nic_atomic(element, data, operand, before, size, op, type) != 0) {
-        return -EFAULT;
-    }
-    return memory_write(m, element, size);
-}
-
-/* nic_atomic() on memory in parts: each is done as far as it holds whole elements. */
-static int memory_atomic(const struct memory *m, const uint8_t *data, const void *operand,
-                         uint8_t *before, size_t length, ptl_op_t op, ptl_datatype_t type)
-{
-    if (m->vector == NULL) {
-        return nic_atomic(m->base, data, operand, before, length, op, type);
-    }
-    size_t size = atomic_size(type);
-    struct vector_cursor cursor = {0, 0};
-    for (size_t done = 0; done < length;) {
-        struct memory at = {NULL, m->vector, m->skip + done};
-        struct iovec piece;
-        uint64_t n;
-        if (vector_pieces(m->vector, &cursor, at.skip, length - done, &piece, 1, &n) != 1) {
-            return -EFAULT;
-        }
-        uint8_t *old = before == NULL ? NULL : before + done;
-        size_t run = n - n % size;
-        int rc = run != 0 ? nic_atomic(piece.iov_base, data + done, operand, old, run, op, type)
-                          : atomic_across(&at, data + done, operand, old, size, op, type);
-        if (rc != 0) {
-            return rc;
-        }
-        done += run != 0 ? run : size;
-    }
-    return 0;
-}
-
-/* Does an atomic with a payload that is here whole. */
-static void apply(struct rx *rx, struct le *le, const uint8_t *payload)
-{
-    struct message *m = rx->m;
-    size_t operand = atomic_operand_size(m->op, m->datatype);
-    rx->applied = true;
-    if (m->type == MESSAGE_FETCH && rx->before == NULL) {
-        rx->before = malloc(rx->ni->nic->packet_size);
-        if (rx->before == NULL) {
-            rx->fail = PTL_NI_DROPPED;
-            return;
-        }
-    }
-    struct memory target = le_memory(le, rx->offset);
-    if (memory_atomic(&target, payload + operand, operand != 0 ? payload : NULL,
-                      m->type == MESSAGE_FETCH ? rx->before : NULL, rx->mlength, m->op,
-                      m->datatype) != 0) {
-        rx->fail = PTL_NI_SEGV;
-    }
-}
-
 static enum rx_step atomic_header(struct rx *rx)
 {
     if (rx->fail != PTL_NI_OK || rx->f.torn || rx->applied || rx->f.length == 0) {
@@ -351,7 +293,7 @@ static enum rx_step atomic_header(struct rx *rx)
     if (rx->f.first == NULL) {
         return RX_FIRST;
     }
-    apply(rx, rx->le, rx->f.first);
+    rx_apply(rx, rx->le, rx->f.first);
     return RX_GO;
 }
 
@@ -395,24 +337,6 @@ static enum rx_step response_header(struct rx *rx)
     return RX_GO;
 }
 
-/* What an atomic asks for must make sense: legal, whole elements, in one packet. */
-static bool atomic_sound(const struct rx *rx)
-{
-    const struct message *m = rx->m;
-    bool fetch = m->type == MESSAGE_FETCH;
-    bool legal = atomic_is_legal(ATOMIC_PLAIN, m->op, m->datatype) ||
-                 (fetch && atomic_is_legal(ATOMIC_SWAP, m->op, m->datatype));
-    if (rx->class != FABRIC_REQUEST || !legal || m->ack > PTL_OC_ACK_REQ ||
-        fetch != (m->cookie != 0 && m->ack == PTL_NO_ACK_REQ)) {
-        return false;
-    }
-    size_t size = atomic_size(m->datatype), operand = atomic_operand_size(m->op, m->datatype);
-    size_t packet = rx->peer->nic->packet_size;
-    return (operand != 0 ? m->length == size : m->length % size == 0) && m->length <= packet &&
-           m->length + operand <= packet &&
-           (rx->f.length == m->length + operand || rx->f.length == 0);
-}
-
 /* The payload that a request says it has must be the one that came. */
 static inline bool message_sound(const struct rx *rx)
 {
@@ -420,7 +344,7 @@ static inline bool message_sound(const struct rx *rx)
     switch (m->type) {
     case MESSAGE_ATOMIC:
     case MESSAGE_FETCH:
-        return atomic_sound(rx);
+        return rx_atomic_sound(rx);
     case MESSAGE_PUT:
         return rx->class == FABRIC_REQUEST && m->ack <= PTL_OC_ACK_REQ &&
                (m->length == rx->f.length || rx->f.length == 0);
@@ -434,10 +358,23 @@ static inline bool message_sound(const struct rx *rx)
     }
 }
 
-static void deposit(struct rx *rx, const struct le *le, const void *payload)
+/* Apart: a cursor on the stack would slow down every put. */
+__attribute__((noinline)) static int scatter(const struct rx *rx, const struct le *le,
+                                             const void *payload)
 {
     struct memory to = le_memory(le, rx->offset);
-    if (rx->mlength != 0 && memory_write(&to, payload, rx->mlength) != 0) {
+    return memory_write(&to, payload, rx->mlength);
+}
+
+static inline void deposit(struct rx *rx, const struct le *le, const void *payload)
+{
+    if (rx->mlength == 0) {
+        return;
+    }
+    int rc = le->vector.parts == NULL
+                 ? nic_copy(memory_at(le->start, rx->offset), payload, rx->mlength)
+                 : scatter(rx, le, payload);
+    if (rc != 0) {
         rx->fail = PTL_NI_SEGV;
     }
 }
@@ -448,7 +385,7 @@ static inline void act(struct rx *rx, struct le *le, const void *payload)
     if (rx->m->type == MESSAGE_PUT) {
         deposit(rx, le, payload);
     } else {
-        apply(rx, le, payload);
+        rx_apply(rx, le, payload);
     }
 }
 
@@ -512,16 +449,25 @@ static enum rx_step response_short(struct rx *rx, const void *payload)
     return RX_GO;
 }
 
+/* The usual case of message_sound(). */
+static inline bool is_whole_put(const struct rx *rx)
+{
+    return rx->m->type == MESSAGE_PUT && rx->class == FABRIC_REQUEST &&
+           rx->m->length == rx->f.length && rx->m->ack <= PTL_OC_ACK_REQ;
+}
+
 enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)
 {
     struct rx *rx = (struct rx *)f;
-    if (rx->class == FABRIC_RESPONSE) {
-        return response_short(rx, payload);
-    }
-    /* A header without its payload says that the sender could not read it. */
-    if ((rx->m->length != 0 && f->length == 0) || rx->m->type == MESSAGE_GET ||
-        !message_sound(rx)) {
-        return RX_FIRST;
+    if (!is_whole_put(rx)) {
+        if (rx->class == FABRIC_RESPONSE) {
+            return response_short(rx, payload);
+        }
+        /* A header without its payload says that the sender could not read it. */
+        if ((rx->m->length != 0 && f->length == 0) || rx->m->type == MESSAGE_GET ||
+            !message_sound(rx)) {
+            return RX_FIRST;
+        }
     }
     rx->response_due = rx->m->cookie != 0;
     struct le *le = look_up(rx, &rx->fail);

@@ -74,6 +74,13 @@ void rx_reset(struct rx *rx);
 /* rx_op() is the operation that a response is for, or NULL. */
 struct op *rx_op(struct rx *rx);
 
+/* ---- apply.c ---- */
+
+/* rx_atomic_sound() checks the header of an atomic: legal, whole elements, one packet. */
+bool rx_atomic_sound(const struct rx *rx);
+/* rx_apply() does an atomic whose payload is here whole. */
+void rx_apply(struct rx *rx, struct le *le, const uint8_t *payload);
+
 /* ---- deliver.c ---- */
 
 /* post_target_event() posts the full event of the entry and counts. */

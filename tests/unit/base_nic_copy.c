@@ -210,6 +210,47 @@ static void atomics_check_their_addresses(void **state)
     fault_remove();
 }
 
+/* Each raw operation on each size: its result, what it found, and the bytes beside it. */
+static void words_of_each_size(void **state)
+{
+    (void)state;
+    static const struct {
+        nic_word_raw *raw;
+        uint64_t result, word;
+        bool finds;
+    } cases[] = {
+        {nic_add_raw, UINT64_C(0xf0f0f0f0f0f0f0f0) + UINT64_C(0x1111111111111133), 7, true},
+        {nic_swap_raw, UINT64_C(0x1111111111111133), 7, true},
+        {nic_cas_raw, UINT64_C(0x1111111111111133), UINT64_C(0xf0f0f0f0f0f0f0f0), true},
+        {nic_cas_raw, UINT64_C(0xf0f0f0f0f0f0f0f0), 7, true},
+        {nic_or_raw, UINT64_C(0xf1f1f1f1f1f1f1f3), 7, false},
+        {nic_and_raw, UINT64_C(0x1010101010101030), 7, false},
+        {nic_xor_raw, UINT64_C(0xe1e1e1e1e1e1e1c3), 7, false},
+    };
+    assert_int_equal(fault_install(), 0);
+    uint8_t *p = half_mapped(PROT_READ);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        for (size_t size = 1; size <= 8; size *= 2) {
+            uint64_t mask = size == 8 ? UINT64_MAX : (UINT64_C(1) << (8 * size)) - 1;
+            uint64_t value[3] = {5, UINT64_C(0xf0f0f0f0f0f0f0f0), 5}, word = cases[i].word & mask;
+            assert_int_equal(
+                nic_word(cases[i].raw, &value[1], UINT64_C(0x1111111111111133), &word, size), 0);
+            assert_int_equal(value[1],
+                             (cases[i].result & mask) | (UINT64_C(0xf0f0f0f0f0f0f0f0) & ~mask));
+            assert_int_equal(word, cases[i].finds ? UINT64_C(0xf0f0f0f0f0f0f0f0) & mask : 7);
+            assert_int_equal(value[0], 5);
+            assert_int_equal(value[2], 5);
+
+            word = 9;
+            assert_int_equal(nic_word(cases[i].raw, p + PAGE, 0, &word, size), -EFAULT);
+            assert_int_equal(nic_word(cases[i].raw, NULL, 0, &word, size), -EFAULT);
+            assert_int_equal(word, 9);
+        }
+    }
+    munmap(p, 3 * PAGE);
+    fault_remove();
+}
+
 #define ROUNDS 20000
 static uint64_t sum, product;
 
@@ -279,6 +320,7 @@ int main(void)
         cmocka_unit_test(truncated_file_is_efault),
         cmocka_unit_test(cas_and_fetch_add),
         cmocka_unit_test(atomics_check_their_addresses),
+        cmocka_unit_test(words_of_each_size),
         cmocka_unit_test(atomics_are_atomic),
         cmocka_unit_test(an_atomic_publishes_a_copy),
     };

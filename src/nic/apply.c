@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Atomics at their target: what such a message must look like, and its doing. */
+#include "nic/rx.h"
+
+#include "nic/atomic.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* What an atomic asks for must make sense: legal, whole elements, in one packet. */
+bool rx_atomic_sound(const struct rx *rx)
+{
+    const struct message *m = rx->m;
+    bool fetch = m->type == MESSAGE_FETCH;
+    bool legal = atomic_is_legal(ATOMIC_PLAIN, m->op, m->datatype) ||
+                 (fetch && atomic_is_legal(ATOMIC_SWAP, m->op, m->datatype));
+    if (rx->class != FABRIC_REQUEST || !legal || m->ack > PTL_OC_ACK_REQ ||
+        fetch != (m->cookie != 0 && m->ack == PTL_NO_ACK_REQ)) {
+        return false;
+    }
+    size_t size = atomic_size(m->datatype), operand = atomic_operand_size(m->op, m->datatype);
+    size_t packet = rx->peer->nic->packet_size;
+    return (operand != 0 ? m->length == size : m->length % size == 0) && m->length <= packet &&
+           m->length + operand <= packet &&
+           (rx->f.length == m->length + operand || rx->f.length == 0);
+}
+
+/* An atomic on an element that lies across parts. */
+static int atomic_across(const struct memory *m, const uint8_t *data, const void *operand,
+                         uint8_t *before, size_t size, ptl_op_t op, ptl_datatype_t type)
+{
+    uint8_t element[ATOMIC_OPERAND];
+    if (memory_read(element, m, size) != 0 ||
+        nic_atomic(element, data, operand, before, size, op, type) != 0) {
+        return -EFAULT;
+    }
+    return memory_write(m, element, size);
+}
+
+/* nic_atomic() on memory in parts: each is done as far as it holds whole elements. */
+static int memory_atomic(const struct memory *m, const uint8_t *data, const void *operand,
+                         uint8_t *before, size_t length, ptl_op_t op, ptl_datatype_t type)
+{
+    if (m->vector == NULL) {
+        return nic_atomic(m->base, data, operand, before, length, op, type);
+    }
+    size_t size = atomic_size(type);
+    struct vector_cursor cursor = {0, 0};
+    for (size_t done = 0; done < length;) {
+        struct memory at = {NULL, m->vector, m->skip + done};
+        struct iovec piece;
+        uint64_t n;
+        if (vector_pieces(m->vector, &cursor, at.skip, length - done, &piece, 1, &n) != 1) {
+            return -EFAULT;
+        }
+        uint8_t *old = before == NULL ? NULL : before + done;
+        size_t run = n - n % size;
+        int rc = run != 0 ? nic_atomic(piece.iov_base, data + done, operand, old, run, op, type)
+                          : atomic_across(&at, data + done, operand, old, size, op, type);
+        if (rc != 0) {
+            return rc;
+        }
+        done += run != 0 ? run : size;
+    }
+    return 0;
+}
+
+/* Does an atomic with a payload that is here whole. */
+void rx_apply(struct rx *rx, struct le *le, const uint8_t *payload)
+{
+    struct message *m = rx->m;
+    size_t operand = atomic_operand_size(m->op, m->datatype);
+    rx->applied = true;
+    if (m->type == MESSAGE_FETCH && rx->before == NULL) {
+        rx->before = malloc(rx->ni->nic->packet_size);
+        if (rx->before == NULL) {
+            rx->fail = PTL_NI_DROPPED;
+            return;
+        }
+    }
+    struct memory target = le_memory(le, rx->offset);
+    if (memory_atomic(&target, payload + operand, operand != 0 ? payload : NULL,
+                      m->type == MESSAGE_FETCH ? rx->before : NULL, rx->mlength, m->op,
+                      m->datatype) != 0) {
+        rx->fail = PTL_NI_SEGV;
+    }
+}
