@@ -8,13 +8,13 @@
  *                                         cursor {part 3, begin 8}
  *
  * The ranges are named by others, and so may be the list of them: both are touched
- * through nic_copy() only, and a part is looked at once for each use, so that whatever
- * becomes of the list meanwhile, nothing but memory that it names is touched.
+ * through nic_copy() only. Each use of a part works on one copy of its entry, so that a
+ * list that changes meanwhile misleads nobody but those who named it.
  * A part whose end lies beyond the address space is not accessible; its bytes count.
  *
- * A cursor remembers where the last access ended, so that a walk over a vector looks
- * at each part a few times and not at all those before it again. It belongs to one walk over
- * one vector; a zeroed one stands at the beginning, and an access before it goes back there.
+ * A cursor remembers where the last access ended, so that a walk over a vector does not
+ * look again at the parts that it has left behind. It belongs to one walk over one vector;
+ * a zeroed one stands at the beginning, and an access before it starts from there again.
  */
 #ifndef BASE_VECTOR_H
 #define BASE_VECTOR_H
@@ -38,9 +38,8 @@ struct vector_cursor {
 int vector_length(const struct vector *v, uint64_t *length);
 
 /* vector_gather() copies the n bytes at `offset` to dst, vector_scatter() copies n bytes
- * from src there; dst and src must not overlap the parts. They return 0; or -EFAULT if
- * one of the bytes is not accessible or lies behind the end, and then a part of them may have been
- * copied. */
+ * from src there; dst and src must not overlap the parts. They return 0; or -EFAULT if one
+ * of the bytes is not accessible or lies behind the end, and then some may have been copied. */
 int vector_gather(void *dst, const struct vector *v, struct vector_cursor *c, uint64_t offset,
                   size_t n);
 int vector_scatter(const struct vector *v, struct vector_cursor *c, uint64_t offset,

@@ -249,6 +249,7 @@ static void deposit_all(struct rx *rx)
     if (rx->m->type == MESSAGE_PUT) {
         rx->f.sink = RX_DEPOSIT;
         rx->f.base = memory_at(rx->le->start, rx->offset);
+        rx->f.vector = NULL; /* such entries are never in parts */
         rx->f.room = rx->mlength;
     }
 }
