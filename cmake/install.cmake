@@ -1,5 +1,5 @@
 # What `make install` installs: the library and its headers as the ecosystem
-# expects them, pkg-config and CMake packages, the command.
+# expects them, pkg-config and CMake packages, the command, the manual.
 include(CMakePackageConfigHelpers)
 
 install(TARGETS portals EXPORT pinwheel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
@@ -23,3 +23,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/PinwheelConfigVersion.cma
 install(EXPORT pinwheel NAMESPACE Pinwheel:: FILE PinwheelTargets.cmake DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/PinwheelConfig.cmake
               ${PROJECT_BINARY_DIR}/PinwheelConfigVersion.cmake DESTINATION ${package_dir})
+
+# The manual: `man PtlPut`, `man portals4`, `man pinwheel`.
+install(DIRECTORY man/man1 man/man3 man/man7 DESTINATION ${CMAKE_INSTALL_MANDIR}
+        FILES_MATCHING PATTERN "*.[137]")

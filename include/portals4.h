@@ -527,6 +527,7 @@ PTL_EXPORT int PtlGetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, ptl_pro
  * PTL_ARG_INVALID: an index above limits.max_pt_index, unknown options, an event
  * queue of another interface. PTL_PT_EQ_NEEDED: flow control without an event
  * queue. PTL_PT_IN_USE: the index is allocated. PTL_PT_FULL: none is free.
+ * PTL_NO_SPACE: no memory for the room that flow control needs in the queue.
  */
 PTL_EXPORT int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options,
                           ptl_handle_eq_t eq_handle, ptl_pt_index_t pt_index_req,
@@ -561,8 +562,9 @@ PTL_EXPORT int PtlGetPhysId(ptl_handle_ni_t ni_handle, ptl_process_t *id);
 
 /* PtlMDBind makes an MD. With start null and length PTL_SIZE_MAX it spans the
  * address space and a local offset is an address. PTL_ARG_INVALID: unknown
- * options, more than limits.max_iovecs parts, an event queue or a counter of
- * another interface. PTL_NO_SPACE: limit max_mds, or memory. */
+ * options, more than limits.max_iovecs parts or an array of them that cannot be
+ * read, an event queue or a counter of another interface. PTL_NO_SPACE: limit
+ * max_mds, or memory. */
 PTL_EXPORT int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md_handle);
 
 /* PtlMDRelease frees an MD. PTL_IN_USE: operations on it are under way, or wait
@@ -599,8 +601,10 @@ PTL_EXPORT int PtlMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, c
                            ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle);
 
 /* PtlLEUnlink and PtlMEUnlink take an entry off its list; no event is posted.
- * PTL_IN_USE: a message is landing in it, or an unexpected header refers to it;
- * try again. PTL_ARG_INVALID also when the entry was unlinked automatically. */
+ * PTL_IN_USE: a message is landing in it (try again), an unexpected header refers
+ * to it (append for it or search it away first), or a triggered operation has
+ * not appended it yet. PTL_ARG_INVALID also when the entry was unlinked
+ * automatically. */
 PTL_EXPORT int PtlLEUnlink(ptl_handle_le_t le_handle);
 PTL_EXPORT int PtlMEUnlink(ptl_handle_me_t me_handle);
 
@@ -719,7 +723,7 @@ PTL_EXPORT int PtlGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_si
  * PTL_ARG_INVALID: as PtlPut, an illegal pair of operation and type, a length
  * that is no multiple of the type's size, is above limits.max_atomic_size
  * (max_fetch_atomic_size), or is not one element where it must be; MDs of two
- * interfaces; a null operand where one is needed.
+ * interfaces; an operand that is needed and cannot be read.
  */
 PTL_EXPORT int PtlAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
                          ptl_ack_req_t ack_req, ptl_process_t target_id, ptl_pt_index_t pt_index,

@@ -94,8 +94,10 @@ PTL_EXPORT int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem);
 /* PtlMEAppendHandlers() is PtlMEAppend() for an entry with handlers, which run
  * for every message that arrives for it; never for one that it finds in the
  * unexpected list. `handlers` may be NULL (no handlers) and may be reused after
- * the call. PTL_ARG_INVALID also for a limit exceeded, an option that this
- * version does not accept, or HPU memory that is too short or of another NI. */
+ * the call. An atomic that comes for an entry with handlers is refused with
+ * PTL_NI_OP_VIOLATION. PTL_ARG_INVALID also for a limit exceeded, an option that this
+ * version does not accept, handlers on the overflow list or on PTL_IOVEC, or HPU memory
+ * that is too short or of another NI. */
 PTL_EXPORT int PtlMEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
                                    const ptl_me_t *me, const ptl_handlers_t *handlers,
                                    ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle);
