@@ -405,7 +405,7 @@ typedef struct {
  *   SEARCH              as ..._OVERFLOW; with PTL_NI_NO_MATCH only type,
  *                       ni_fail_type, user_ptr, pt_index
  *   ACK, REPLY          type, ni_fail_type, user_ptr, mlength, remote_offset (the
- *                       one used at the target)
+ *                       one used at the target), ptl_list (that of the entry)
  *   SEND                type, ni_fail_type, user_ptr
  *   LINK, AUTO_UNLINK,  type, ni_fail_type, user_ptr, pt_index
  *   AUTO_FREE
@@ -523,7 +523,8 @@ PTL_EXPORT int PtlGetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, ptl_pro
  * With PTL_PT_FLOWCTRL a message that matches no entry, finds no room for its
  * unexpected header, or would find the event queue full disables the index and
  * is refused with PTL_NI_PT_DISABLED, as are those after it; once the deliveries
- * under way are over, a PT_DISABLED event tells. PtlPTEnable goes on.
+ * under way are over, a PT_DISABLED event tells. PtlPTEnable goes on. The event queue
+ * then holds what the program itself sets off beyond its count, too: it loses nothing.
  * PTL_ARG_INVALID: an index above limits.max_pt_index, unknown options, an event
  * queue of another interface. PTL_PT_EQ_NEEDED: flow control without an event
  * queue. PTL_PT_IN_USE: the index is allocated. PTL_PT_FULL: none is free.

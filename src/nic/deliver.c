@@ -108,6 +108,7 @@ static void fill_response(const struct rx *rx, uint8_t type, struct fabric_tx *t
         .ni = rx->m->ni,
         .ack = rx->fail,
         .silent = type == MESSAGE_ACK && rx->response_silent,
+        .op = rx->response_list,
         .cookie = rx->m->cookie,
         .length = rx->mlength,
         .remote_offset = rx->offset,
@@ -127,7 +128,7 @@ static enum rx_step answer_self(struct rx *rx)
 {
     self_answer(rx);
     if (!(rx->m->type != MESSAGE_GET && rx->m->type != MESSAGE_FETCH && rx->response_silent)) {
-        request_answered(rx->local, rx->fail, rx->mlength, answer_offset(rx));
+        request_answered(rx->local, rx->fail, rx->mlength, answer_offset(rx), rx->response_list);
     }
     return RX_GO;
 }
@@ -221,7 +222,7 @@ void response_done(struct rx *rx, enum fabric_status status)
     ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : rx->m->ack;
     uint64_t asked = op->request.length;
     uint64_t mlength = rx->m->length < asked ? rx->m->length : asked;
-    op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0);
+    op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0, rx->m->op);
 }
 
 enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *f, enum fabric_status status)

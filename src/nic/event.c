@@ -3,7 +3,8 @@
  * Event queues: rings in the program's memory. A full one overwrites its oldest
  * event and says so at the next get. With flow control the ring is longer than
  * what the program asked for: messages are refused when that much is in it, and the
- * events of what is under way then still find room.
+ * events of what is under way then still find room. What the program itself sets off
+ * meanwhile (..._OVERFLOW, LINK, SEND) makes it grow: there nothing is ever lost.
  */
 #include "nic/nic.h"
 
@@ -19,7 +20,11 @@ ptl_event_t *eq_place(struct eq *eq)
 {
     uint64_t tail = atomic_load_explicit(&eq->tail, memory_order_relaxed);
     uint64_t head = atomic_load_explicit(&eq->head, memory_order_relaxed);
-    if (tail - head == eq->size) {
+    bool full = tail - head == eq->size;
+    if (full && eq->size > eq->count) {
+        full = eq_extend(eq, 2 * eq->size - eq->count) != 0;
+    }
+    if (full) {
         atomic_store_explicit(&eq->head, head + 1, memory_order_relaxed);
         eq->take_at = next_place(eq, eq->take_at);
         eq->dropped = true;
@@ -62,7 +67,7 @@ int eq_extend(struct eq *eq, uint64_t more)
     if (size <= eq->size) {
         return 0;
     }
-    ptl_event_t *ring = calloc(size, sizeof(*ring));
+    ptl_event_t *ring = size <= 2 * EQ_MAX_EVENTS ? calloc(size, sizeof(*ring)) : NULL;
     if (ring == NULL) {
         return -1;
     }

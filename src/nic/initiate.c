@@ -59,7 +59,7 @@ static inline bool is_silent(const struct request *r)
 }
 
 void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
-                      uint64_t remote_offset)
+                      uint64_t remote_offset, ptl_list_t list)
 {
     struct md *md = request_reply_md(r);
     bool get = request_fetches(r);
@@ -75,6 +75,7 @@ void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlen
                              .ni_fail_type = fail,
                              .user_ptr = r->user_ptr,
                              .mlength = mlength,
+                             .ptl_list = list,
                              .remote_offset = remote_offset};
         eq_post(eq, &event);
     }
@@ -155,7 +156,7 @@ void op_left(struct op *op, ptl_ni_fail_t fail)
 }
 
 void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t remote_offset,
-                 bool silent)
+                 bool silent, ptl_list_t list)
 {
     op->peer->outstanding -= op->counted;
     op->counted = false;
@@ -163,7 +164,7 @@ void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t r
         op_left(op, fail); /* an answer implies that the data has arrived */
     }
     if (op->ni != NULL && !silent) {
-        request_answered(&op->request, fail, mlength, remote_offset);
+        request_answered(&op->request, fail, mlength, remote_offset, list);
     }
     op->expects = false;
     if (!op->fabric_has) {
@@ -178,7 +179,7 @@ void op_fail(struct op *op, ptl_ni_fail_t fail)
         op_left(op, fail);
     }
     if (expects) {
-        op_response(op, fail, 0, op->request.remote_offset, false);
+        op_response(op, fail, 0, op->request.remote_offset, false, 0);
     }
 }
 

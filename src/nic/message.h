@@ -27,7 +27,7 @@ struct message {
     uint8_t ack;    /* request: ptl_ack_req_t; response: ptl_ni_fail_t */
     uint8_t silent; /* response: give no event (PTL_ME_ACK_DISABLE) */
     uint16_t pt_index;
-    uint8_t op; /* atomics: ptl_op_t, ptl_datatype_t */
+    uint8_t op; /* atomics: ptl_op_t, ptl_datatype_t; response: ptl_list_t of the entry, 0 */
     uint8_t datatype;
     uint32_t cookie; /* names the initiator's operation, 0: wants no response */
     uint32_t rank;   /* of the initiator, on a logical NI */

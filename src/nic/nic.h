@@ -43,12 +43,14 @@ struct nic;
 
 /* ---- event queues and counters ---- */
 
+#define EQ_MAX_EVENTS (1ull << 26)
+
 struct eq {
     struct table_slot slot;
     struct ni *ni;
     ptl_event_t *ring;
     uint64_t count;              /* events that the program asked for */
-    uint64_t size;               /* of the ring: flow control needs room for what is under way */
+    uint64_t size;               /* of the ring; with flow control it is longer, and grows */
     _Atomic uint64_t head, tail; /* taken, posted; tail - head <= size */
     uint64_t put_at, take_at;    /* where in the ring the next one goes and comes from */
     bool dropped;                /* events were overwritten since the last get */
@@ -499,7 +501,7 @@ void request_message(const struct ni *ni, const struct request *r, uint32_t cook
 /* request_left() posts and counts SEND, request_answered() ACK or REPLY. */
 void request_left(const struct request *r, ptl_ni_fail_t fail);
 void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
-                      uint64_t remote_offset);
+                      uint64_t remote_offset, ptl_list_t list);
 /* nic_request() starts an operation; lock held. The request is copied. Gives
  * PTL_OK, or PTL_NO_SPACE when no place for it is left; `owned` then is the
  * caller's still. */
@@ -514,7 +516,7 @@ bool op_send(struct op *op);
 /* op_left() notes that the buffer is free; op_response() ends the op. */
 void op_left(struct op *op, ptl_ni_fail_t fail);
 void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t remote_offset,
-                 bool silent);
+                 bool silent, ptl_list_t list);
 /* op_fail() ends an op that will not be answered; op_end() forgets one that has
  * left and been answered. */
 void op_fail(struct op *op, ptl_ni_fail_t fail);

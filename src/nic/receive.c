@@ -45,6 +45,7 @@ void rx_reset(struct rx *rx)
     rx->applied = false;
     rx->decided = rx->event_posted = false;
     rx->response_due = rx->response_silent = false;
+    rx->response_list = 0;
     rx->reply_started = rx->reply_left = rx->reserved = rx->header_begun = false;
     rx->fail = PTL_NI_OK;
     rx->mlength = 0;
@@ -172,6 +173,7 @@ static void take_entry(struct rx *rx, struct le *le)
     bool local = (le->options & PTL_ME_MANAGE_LOCAL) != 0;
     set_place(rx, le, local ? le->offset : rx->m->remote_offset);
     rx->le = le;
+    rx->response_list = le->list;
     le->users++;
     rx->ni->pts[le->pt_index].users++;
     if (rx->unexpected != NULL) {
@@ -402,6 +404,7 @@ static enum rx_step put_plain(struct rx *rx, struct le *le, const void *payload)
         return RX_GO;
     }
     rx->response_silent = (le->options & PTL_ME_ACK_DISABLE) != 0;
+    rx->response_list = le->list;
     rx->event_posted = true;
     decide(rx, NULL);
     return rx_done(rx->peer, &rx->f, FABRIC_OK);

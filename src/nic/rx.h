@@ -43,6 +43,7 @@ struct rx {
     struct message *m; /* the header, where the fabric copied it */
     bool decided;      /* the header went through match and checks */
     bool response_due, response_silent;
+    ptl_list_t response_list; /* of the entry that matched */
     bool event_posted;
     ptl_ni_fail_t fail;
 

@@ -4,8 +4,6 @@
 
 #include <stdlib.h>
 
-#define EQ_MAX_EVENTS (1ull << 26)
-
 int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_handle)
 {
     struct ni *ni;
