@@ -88,6 +88,7 @@ struct fabric_address {
     uint32_t nid, pid;
     uint64_t incarnation;
     uint32_t uid;
+    bool dead; /* it has sent something, and is no more: nobody is to find it */
 };
 
 struct fabric_upcalls {

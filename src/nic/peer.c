@@ -188,9 +188,27 @@ int64_t peers_deadline(struct nic *nic)
     return first;
 }
 
+/* One that died before it was met is not to be found by its address: that may be a
+ * living one's by now. */
+static struct nic_peer *add_dead(struct nic *nic, const struct fabric_address *a,
+                                 struct fabric_peer *fp)
+{
+    struct nic_peer *p = add(nic, a->nid, a->pid);
+    if (p != NULL) {
+        list_remove(&p->link);
+        list_init(&p->link);
+        p->uid = a->uid;
+        p->fabric = fp;
+    }
+    return p;
+}
+
 static struct nic_peer *peer_up(struct nic *nic, const struct fabric_address *a,
                                 struct fabric_peer *fp)
 {
+    if (a->dead) {
+        return add_dead(nic, a, fp);
+    }
     struct nic_peer *p = find(nic, a->nid, a->pid);
     if (p != NULL && p->fabric != NULL) {
         /* An earlier incarnation that is not buried yet: it keeps its operations

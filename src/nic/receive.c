@@ -339,6 +339,11 @@ static enum rx_step response_header(struct rx *rx)
     return RX_GO;
 }
 
+static inline bool is_fail_type(uint8_t value)
+{
+    return value <= PTL_NI_SEGV || value == PTL_NI_HANDLER_FAIL;
+}
+
 /* The payload that a request says it has must be the one that came. */
 static inline bool message_sound(const struct rx *rx)
 {
@@ -354,7 +359,7 @@ static inline bool message_sound(const struct rx *rx)
         return rx->class == FABRIC_REQUEST && rx->f.length == 0 && m->cookie != 0;
     case MESSAGE_ACK:
     case MESSAGE_REPLY:
-        return rx->class == FABRIC_RESPONSE;
+        return rx->class == FABRIC_RESPONSE && is_fail_type(m->ack) && m->op <= PTL_OVERFLOW_LIST;
     default:
         return false;
     }

@@ -259,7 +259,7 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
     }
     bool fresh = p == NULL;
     if (fresh) {
-        struct fabric_address a = {nid, pid, s->info.incarnation, geteuid()};
+        struct fabric_address a = {nid, pid, s->info.incarnation, geteuid(), false};
         p = new_peer(f, &a);
     }
     if (p == NULL || !attach_out(p, s, error, error_size)) {
@@ -367,7 +367,7 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
         return NULL;
     }
     struct fabric_address a = {(uint32_t)(owner >> 32), (uint32_t)owner, slot->incarnation,
-                               geteuid()};
+                               geteuid(), false};
     struct fabric_peer *p = find_peer(f, a.nid, a.pid, a.incarnation);
     if (p != NULL && p->in != NULL) {
         log_line(LOG_WARN, "a second connection of the same process was refused");
@@ -383,6 +383,7 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
         }
         /* The way back first, so that the NIC meets the peer complete. */
         dead = !reach_back(p);
+        p->address.dead = dead;
         if (!introduce(p)) {
             forget(p);
             clear_bit(f, index);
