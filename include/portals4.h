@@ -640,7 +640,8 @@ PTL_EXPORT int PtlEQFree(ptl_handle_eq_t eq_handle);
  * PtlEQWait waits until there is one. An event goes to exactly one thread.
  * PtlEQPoll waits up to `timeout` (0: not at all, or PTL_TIME_FOREVER) for an
  * event of any of `size` queues of one interface and stores the queue's place
- * in *which. PTL_ARG_INVALID: size is 0, or queues of several interfaces.
+ * in *which; it looks at them in turn. PTL_ARG_INVALID: size is 0, or queues of
+ * several interfaces.
  * PTL_ABORTED (waiting ones): PtlAbort was called.
  */
 PTL_EXPORT int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event);

@@ -328,6 +328,7 @@ struct nic {
     int wake_fd;
     int thread_epoll;
     pthread_t thread;
+    unsigned poll_next; /* place of the queue that PtlEQPoll looks at first */
     _Atomic unsigned empty_polls;
     _Atomic int64_t spin_ns, yield_ns; /* how long waiting threads spin and yield; learnt */
     _Atomic int64_t slept_ns;          /* how long waits are that end asleep, on average */

@@ -54,6 +54,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
 
 /* What a thread waits for: an event of one of some queues. */
 struct eq_wait {
+    struct nic *nic;
     const ptl_handle_eq_t *handles;
     unsigned size;
     unsigned which;
@@ -64,7 +65,10 @@ struct eq_wait {
 static bool take_one(void *arg)
 {
     struct eq_wait *w = arg;
-    for (unsigned i = 0; i < w->size; i++) {
+    /* From behind the queue that had the last event: one that never runs empty must not
+     * starve the others. */
+    unsigned i = w->nic->poll_next < w->size ? w->nic->poll_next : 0;
+    for (unsigned n = 0; n < w->size; n++, i = i + 1 < w->size ? i + 1 : 0) {
         struct ni *ni;
         struct eq *eq;
         w->rc = api_object(w->handles[i], HANDLE_EQ, &ni, &eq);
@@ -73,6 +77,7 @@ static bool take_one(void *arg)
         }
         if (w->rc != PTL_EQ_EMPTY) {
             w->which = i;
+            w->nic->poll_next = i + 1;
             return true; /* an event, or a queue that was freed meanwhile */
         }
     }
@@ -159,7 +164,7 @@ int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t t
     if (rc != PTL_OK) {
         return rc;
     }
-    struct eq_wait w = {.handles = eq_handles, .size = size, .event = event};
+    struct eq_wait w = {.nic = ni->nic, .handles = eq_handles, .size = size, .event = event};
     if (timeout == 0) {
         rc = nic_look(ni->nic, take_one, &w, false) ? PTL_OK : PTL_EQ_EMPTY;
     } else {
