@@ -242,7 +242,8 @@ enum ptl_ack_req {
     PTL_NO_ACK_REQ = 0,
     PTL_ACK_REQ = 1,    /* an ACK event, also counted with PTL_MD_EVENT_CT_ACK */
     PTL_CT_ACK_REQ = 2, /* counted only; bytes with PTL_MD_EVENT_CT_BYTES */
-    PTL_OC_ACK_REQ = 3  /* counted only, and never in bytes: the target is done with it */
+    PTL_OC_ACK_REQ = 3  /* counted only, and never in bytes: the target is done with it;
+                           a message that was refused counts as a failure */
 };
 
 /*
@@ -486,7 +487,8 @@ PTL_EXPORT int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t 
                          ptl_handle_ni_t *ni_handle);
 
 /* PtlNIFini undoes one PtlNIInit. The last one waits a bounded time for messages
- * under way to leave, then frees all objects of the interface. */
+ * under way to leave, then frees all objects of the interface. No other thread may be
+ * inside a call on it. */
 PTL_EXPORT int PtlNIFini(ptl_handle_ni_t ni_handle);
 
 /* PtlNIStatus reads a status register. PTL_ARG_INVALID: no such register. */
@@ -630,8 +632,8 @@ PTL_EXPORT int PtlMESearch(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, c
  * is 0. PTL_NO_SPACE: limit max_eqs, or memory. */
 PTL_EXPORT int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_handle);
 
-/* PtlEQFree frees a queue with the events in it. Later events of MDs and portal
- * table entries that still name it are lost. */
+/* PtlEQFree frees a queue with the events in it; who waits for it gets PTL_ARG_INVALID. Later
+ * events of MDs and portal table entries that still name it are lost. */
 PTL_EXPORT int PtlEQFree(ptl_handle_eq_t eq_handle);
 
 /*
@@ -655,7 +657,7 @@ PTL_EXPORT int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, p
 PTL_EXPORT int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle);
 
 /* PtlCTFree frees a counter and forgets the triggered operations that wait for
- * it. No thread may be waiting for it. */
+ * it; who waits for it gets PTL_ARG_INVALID. */
 PTL_EXPORT int PtlCTFree(ptl_handle_ct_t ct_handle);
 
 /* PtlCTCancelTriggered forgets the triggered operations that wait for a counter;
@@ -692,7 +694,7 @@ PTL_EXPORT int PtlCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment);
  * matched in the order of the calls. A target that does not exist gives
  * PTL_NI_UNDELIVERABLE in the events. PTL_ARG_INVALID: the range leaves the MD,
  * length above limits.max_msg_size, a rank outside the map or a physical id
- * that nobody can have, PTL_ACK_REQ without an event queue, PTL_CT_ACK_REQ
+ * that nobody can have, a pt_index above 65535, PTL_ACK_REQ without an event queue, PTL_CT_ACK_REQ
  * without a counter in the MD, an unknown ack_req, PTL_ACK_REQ with
  * PTL_MD_UNRELIABLE. PTL_NO_SPACE: no memory.
  */

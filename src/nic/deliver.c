@@ -101,9 +101,9 @@ static void finish_entry(struct rx *rx)
     release_entry(rx);
 }
 
-static void fill_response(const struct rx *rx, uint8_t type, struct fabric_tx *tx)
+static void fill_response(const struct rx *rx, uint8_t type, struct message *m)
 {
-    struct message m = {
+    *m = (struct message){
         .type = type,
         .ni = rx->m->ni,
         .ack = rx->fail,
@@ -113,8 +113,6 @@ static void fill_response(const struct rx *rx, uint8_t type, struct fabric_tx *t
         .length = rx->mlength,
         .remote_offset = rx->offset,
     };
-    memset(tx, 0, sizeof(*tx));
-    memcpy(tx->header, &m, sizeof(m));
 }
 
 /* The offset that the initiator hears of: the one used, if anything was. */
@@ -139,10 +137,29 @@ static enum rx_step send_ack(struct rx *rx)
     if (rx->local != NULL) {
         return answer_self(rx);
     }
-    struct fabric_tx tx;
-    fill_response(rx, MESSAGE_ACK, &tx);
-    ((struct message *)tx.header)->remote_offset = answer_offset(rx);
-    return nic->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &tx) == FABRIC_FULL ? RX_WAIT : RX_GO;
+    struct message m;
+    fill_response(rx, MESSAGE_ACK, &m);
+    m.remote_offset = answer_offset(rx);
+    return nic->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &m, NULL, 0) == SHORT_FULL
+               ? RX_WAIT
+               : RX_GO;
+}
+
+static enum rx_step send_reply_short(struct rx *rx, const struct message *m, const void *data,
+                                     uint64_t length)
+{
+    const struct fabric_ops *ops = rx->peer->nic->ops;
+    switch (ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, m, data, length)) {
+    case SHORT_FULL:
+        return RX_WAIT;
+    case SHORT_UNREADABLE:
+        rx->fail = PTL_NI_SEGV;
+        break;
+    case SHORT_SENT:
+        break;
+    }
+    rx->reply_left = true;
+    return RX_GO;
 }
 
 /* Sends the data of a get, in as many calls as it takes. */
@@ -158,17 +175,24 @@ static enum rx_step send_reply(struct rx *rx)
     if (rx->reply_started) {
         return RX_WAIT;
     }
-    fill_response(rx, MESSAGE_REPLY, &rx->reply);
+    struct message m;
+    struct memory from = {NULL, NULL, 0};
+    uint64_t length = rx->fail == PTL_NI_OK ? rx->mlength : 0;
+    fill_response(rx, MESSAGE_REPLY, &m);
     if (rx->fail == PTL_NI_OK && rx->m->type == MESSAGE_FETCH) {
-        rx->reply.base = rx->before;
-        rx->reply.length = rx->mlength;
+        from.base = rx->before;
     } else if (rx->fail == PTL_NI_OK) {
-        struct memory from = le_memory(rx->le, rx->offset);
-        rx->reply.base = from.base;
-        rx->reply.vector = from.vector;
-        rx->reply.skip = from.skip;
-        rx->reply.length = rx->mlength;
+        from = le_memory(rx->le, rx->offset);
     }
+    if (from.vector == NULL && length <= nic->inline_max) {
+        return send_reply_short(rx, &m, from.base, length);
+    }
+    memset(&rx->reply, 0, sizeof(rx->reply));
+    memcpy(rx->reply.header, &m, sizeof(m));
+    rx->reply.base = from.base;
+    rx->reply.vector = from.vector;
+    rx->reply.skip = from.skip;
+    rx->reply.length = length;
     switch (nic->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &rx->reply)) {
     case FABRIC_FULL:
         return RX_WAIT;

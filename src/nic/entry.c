@@ -74,8 +74,7 @@ static void fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct l
     le->handlers = setup->handlers;
     bool leaves_header =
         le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
-    le->plain = le->handlers == NULL && !leaves_header &&
-                (le->options & (PTL_ME_USE_ONCE | PTL_ME_MANAGE_LOCAL)) == 0;
+    le->plain = le->handlers == NULL && !leaves_header && (le->options & PTL_ME_MANAGE_LOCAL) == 0;
 }
 
 static struct match_list *list_of(struct le *le)
@@ -289,8 +288,7 @@ int le_link(struct le *le)
     le->linked = true;
     pt->with_handlers += le->handlers != NULL;
     if (le->list == PTL_PRIORITY_LIST && pt->unexpected.count != 0 && claim(le)) {
-        le_take_out(le);
-        settle(le);
+        le_use_up(le);
         return PTL_OK;
     }
     post_entry_event(le, PTL_EVENT_LINK, PTL_ME_EVENT_LINK_DISABLE, PTL_NI_OK);
@@ -333,6 +331,12 @@ void le_take_out(struct le *le)
 {
     unlink_from_list(le);
     le->auto_unlinked = true;
+}
+
+void le_use_up(struct le *le)
+{
+    le_take_out(le);
+    settle(le);
 }
 
 void le_release(struct le *le)

@@ -33,6 +33,18 @@ static struct eq_ref request_eq(const struct request *r)
     return r->md != NULL ? r->md->eq : r->eq;
 }
 
+/* Made where it is posted: a copy would have to wait for the stores of the original. */
+static void post_event(struct eq *eq, ptl_event_kind_t type, const struct request *r,
+                       ptl_ni_fail_t fail, uint64_t mlength, uint64_t remote_offset,
+                       ptl_list_t list)
+{
+    ptl_event_t *event = eq_place(eq);
+    *event =
+        (ptl_event_t){.user_ptr = r->user_ptr, .mlength = mlength, .remote_offset = remote_offset};
+    eq_kinds(event, type, list, fail, 0, 0);
+    eq_placed(eq);
+}
+
 void request_left(const struct request *r, ptl_ni_fail_t fail)
 {
     unsigned options = md_options(r, PTL_MD_EVENT_SUCCESS_DISABLE);
@@ -41,12 +53,7 @@ void request_left(const struct request *r, ptl_ni_fail_t fail)
     }
     bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
     if (wanted && (options & PTL_MD_EVENT_SEND_DISABLE) == 0 && eq_ref_alive(request_eq(r))) {
-        ptl_event_t event = {.type = PTL_EVENT_SEND,
-                             .ni_fail_type = fail,
-                             .user_ptr = r->user_ptr,
-                             .mlength = r->length,
-                             .remote_offset = r->remote_offset};
-        eq_post(request_eq(r), &event);
+        post_event(request_eq(r).eq, PTL_EVENT_SEND, r, fail, r->length, r->remote_offset, 0);
     }
 }
 
@@ -71,13 +78,8 @@ void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlen
     bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
     struct eq_ref eq = md != NULL ? md->eq : r->eq;
     if (wanted && (get || r->ack == PTL_ACK_REQ) && eq_ref_alive(eq)) {
-        ptl_event_t event = {.type = get ? PTL_EVENT_REPLY : PTL_EVENT_ACK,
-                             .ni_fail_type = fail,
-                             .user_ptr = r->user_ptr,
-                             .mlength = mlength,
-                             .ptl_list = list,
-                             .remote_offset = remote_offset};
-        eq_post(eq, &event);
+        post_event(eq.eq, get ? PTL_EVENT_REPLY : PTL_EVENT_ACK, r, fail, mlength, remote_offset,
+                   list);
     }
 }
 
@@ -161,7 +163,9 @@ void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t r
     op->peer->outstanding -= op->counted;
     op->counted = false;
     if (!op->left) {
-        op_left(op, fail); /* an answer implies that the data has arrived */
+        /* An answer implies that the data has arrived: what became of it there is not SEND's. */
+        bool lost = fail == PTL_NI_SEGV || fail == PTL_NI_UNDELIVERABLE;
+        op_left(op, lost ? fail : PTL_NI_OK);
     }
     if (op->ni != NULL && !silent) {
         request_answered(&op->request, fail, mlength, remote_offset, list);
@@ -183,13 +187,41 @@ void op_fail(struct op *op, ptl_ni_fail_t fail)
     }
 }
 
+/* The peer may be asked for one more response. */
+static bool may_ask(const struct nic_peer *peer)
+{
+    return peer->outstanding < (unsigned)peer->nic->process->options.number[OPT_OUTSTANDING];
+}
+
+/* The fabric's short cut for an op that has just been made; false: it did not leave. */
+static bool op_send_short(struct op *op)
+{
+    const struct request *r = &op->request;
+    struct nic_peer *peer = op->peer;
+    struct nic *nic = peer->nic;
+    uint64_t length = request_sends(r) ? r->length : 0;
+    if (r->memory.vector != NULL || length > nic->inline_max || request_operand_size(r) != 0 ||
+        (op->expects && !may_ask(peer))) {
+        return false;
+    }
+    struct message m;
+    fill_message(op->ni, r, op->expects ? op->slot.handle : 0, &m);
+    enum fabric_short sent =
+        nic->ops->send_short(peer->fabric, FABRIC_REQUEST, &m, r->memory.base, length);
+    if (sent == SHORT_FULL) {
+        return false;
+    }
+    op->counted = op->expects;
+    peer->outstanding += op->counted;
+    op_left(op, sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV);
+    return true;
+}
+
 bool op_send(struct op *op)
 {
     struct nic_peer *peer = op->peer;
     struct nic *nic = peer->nic;
-    if (peer->fabric == NULL ||
-        (op->expects &&
-         peer->outstanding >= (unsigned)nic->process->options.number[OPT_OUTSTANDING])) {
+    if (peer->fabric == NULL || (op->expects && !may_ask(peer))) {
         return false;
     }
     switch (nic->ops->send(peer->fabric, FABRIC_REQUEST, &op->tx)) {
@@ -329,16 +361,8 @@ int nic_request(struct ni *ni, const struct request *request)
     op->ni = ni;
     op->peer = peer;
     op->request = *request;
-    if (!keep_volatile(ni, &op->request)) {
-        table_drop(&nic->operations, op);
-        return PTL_NO_SPACE;
-    }
     op->expects = request_expects(request);
     list_init(&op->link);
-    fill_tx(ni, &op->request, op->expects ? op->slot.handle : 0, &op->tx);
-    if (request_operand_size(request) != 0) {
-        stage_operand(op);
-    }
     ni->in_flight++;
     if (request->md != NULL) {
         request->md->users++;
@@ -347,6 +371,18 @@ int nic_request(struct ni *ni, const struct request *request)
         request->get_md->users++;
     } else {
         op->request.get_md = NULL;
+    }
+    if (turn && op_send_short(op)) {
+        return PTL_OK;
+    }
+    if (!keep_volatile(ni, &op->request)) {
+        op->request.owned = NULL; /* the caller's still */
+        op_end(op);
+        return PTL_NO_SPACE;
+    }
+    fill_tx(ni, &op->request, op->expects ? op->slot.handle : 0, &op->tx);
+    if (request_operand_size(request) != 0) {
+        stage_operand(op);
     }
     if (!turn || !op_send(op)) {
         enqueue(op);

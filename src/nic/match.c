@@ -134,7 +134,10 @@ static int rebuild(struct match_list *list)
     for (uint32_t i = 0; i < list->cells; i++) {
         const struct match_cell *c = &list->table[i];
         if (list->tags[i] >= TAG_KEY) {
-            *new_cell(&fresh, hash_of(group_by_id(list, c->group), c->bits, c->source)) = *c;
+            uint64_t hash = hash_of(group_by_id(list, c->group), c->bits, c->source);
+            struct match_cell *to = new_cell(&fresh, hash);
+            *to = *c;
+            to->first->cell = (uint32_t)(to - fresh.table);
         }
     }
     free(list->table);
@@ -181,7 +184,7 @@ static struct match_group *new_group(struct match_list *list, const struct match
     return g;
 }
 
-static void link_last(struct match_cell *c, struct match_entry *e)
+static void link_last(struct match_list *list, struct match_cell *c, struct match_entry *e)
 {
     e->next = NULL;
     e->prev = c->first != NULL ? c->first->last : NULL;
@@ -189,6 +192,7 @@ static void link_last(struct match_cell *c, struct match_entry *e)
         e->prev->next = e;
     } else {
         c->first = e;
+        e->cell = (uint32_t)(c - list->table);
     }
     c->first->last = e;
 }
@@ -212,7 +216,7 @@ int match_append(struct match_list *list, struct match_entry *e)
         *c = (struct match_cell){bits, source, NULL, g->id};
         list->keys++;
     }
-    link_last(c, e);
+    link_last(list, c, e);
     list->entries++;
     list->below = 0;
     return 0;
@@ -234,7 +238,7 @@ static void remove_cell(struct match_list *list, const struct match_cell *c)
 void match_remove(struct match_list *list, struct match_entry *e)
 {
     struct match_group *g = group_of(list, e);
-    struct match_cell *c = cell_of(list, g, e);
+    struct match_cell *c = e->prev == NULL ? &list->table[e->cell] : cell_of(list, g, e);
     if (e->next != NULL) {
         e->next->prev = e->prev;
     } else {
@@ -244,6 +248,7 @@ void match_remove(struct match_list *list, struct match_entry *e)
         e->prev->next = e->next;
     } else if (e->next != NULL) {
         e->next->last = e->last;
+        e->next->cell = e->cell;
         c->first = e->next;
     } else {
         remove_cell(list, c);
@@ -270,8 +275,8 @@ struct match_entry *match_first(const struct match_list *list, const struct matc
 {
     struct match_entry *best = NULL;
     uint64_t source = source_of(h->nid, h->pid);
-    const struct match_group *g = list->groups, *end = g + list->group_count;
-    for (; g != end; g++) {
+    const struct match_group *g = list->groups;
+    for (uint32_t left = list->group_count; left != 0; left--, g++) {
         const struct match_cell *c = find_cell(list, g, h->bits & g->keep, source & g->keep_source);
         if (c != NULL) {
             best = older(c->first, best, h);

@@ -32,7 +32,8 @@ struct match_entry {
     /* the list's */
     uint64_t sequence;
     struct match_entry *next, *prev; /* of its chain */
-    struct match_entry *last;        /* of the chain; valid in its first */
+    struct match_entry *last;        /* of the chain; valid in its first, as is */
+    uint32_t cell;                   /* where the chain is in the table */
 };
 
 struct match_list {

@@ -193,6 +193,7 @@ void ni_close(struct ni *ni)
     struct nic *nic = ni->nic;
     struct process *p = nic->process;
     __atomic_store_n(&p->nis[nic->index * NI_KINDS + ni->kind], NULL, __ATOMIC_RELEASE);
+    nic->linger_end = 0;
     nic_linger(nic, quiet, ni);
     /* A copy or a handler that is under way holds on to the entries it works on. */
     bool free_to_go = nic_linger(nic, nobody_inside, nic);

@@ -210,7 +210,7 @@ struct le {
     struct ct_ref ct;
     void *user_ptr;
     bool linked;
-    bool plain;         /* no handlers, and not changed by what it receives */
+    bool plain;         /* no handlers, no offset of its own, leaves no header: put_plain() */
     bool reserved;      /* used up by a message whose handlers have the last word */
     bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
     bool unlink_told;   /* AUTO_UNLINK was posted, AUTO_FREE is due with its last header */
@@ -323,8 +323,9 @@ struct nic {
     bool thread_idle;       /* it sleeps without a lease */
     bool events_due;        /* it was rung or told of a death */
     bool stop;
-    unsigned waiters; /* program threads asleep on the bell */
-    bool news;        /* an event was posted or a counter changed since they slept */
+    unsigned waiters;   /* program threads asleep on the bell */
+    bool news;          /* an event was posted or a counter changed since they slept */
+    int64_t linger_end; /* until when closing may take; 0: not closing */
     int wake_fd;
     int thread_epoll;
     pthread_t thread;
@@ -434,8 +435,8 @@ bool nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle);
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns);
 int nic_wait_abort(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns,
                    int over);
-/* nic_linger() is nic_wait() for closing: PINWHEEL_LINGER_MS at most, for things
- * that nobody announces. */
+/* nic_linger() is nic_wait() for closing: PINWHEEL_LINGER_MS at most, all calls since
+ * linger_end was 0 together, for things that nobody announces. */
 bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg);
 
 /* ---- peer.c ---- */
@@ -642,6 +643,8 @@ void handlers_release(struct handlers *handlers);
 int le_unlink(struct le *le);
 /* le_take_out() removes an entry from its list because a message used it up. */
 void le_take_out(struct le *le);
+/* le_use_up() does so, with what follows, for one that has no message in hand. */
+void le_use_up(struct le *le);
 /* le_release() ends a message's use of an entry; the last posts AUTO_UNLINK. */
 void le_release(struct le *le);
 /* le_memory() is its memory from an offset on. */

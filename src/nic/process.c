@@ -61,7 +61,11 @@ void process_abort(struct process *p)
  * do not exist here. Descriptors that hold its locks on segments are closed. */
 static void fork_child(void)
 {
-    process_space = NULL;
+    if (process_space != NULL && process_space->users == 0) {
+        pthread_mutex_init(&process_space->lock, NULL); /* it holds nothing of the parent's */
+    } else {
+        process_space = NULL;
+    }
     process_thread = NULL;
     space_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     fabric_shm.fork(FORK_CHILD);

@@ -306,7 +306,11 @@ bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t time
 
 bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg)
 {
-    int64_t end = clock_ns() + nic->process->options.number[OPT_LINGER_MS] * 1000000;
+    int64_t end = nic->linger_end;
+    if (end == 0) {
+        end = clock_ns() + nic->process->options.number[OPT_LINGER_MS] * 1000000;
+        nic->linger_end = end;
+    }
     do {
         if (nic_wait(nic, ready, arg, 1000000)) {
             return true;

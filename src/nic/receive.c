@@ -396,20 +396,23 @@ static inline void act(struct rx *rx, struct le *le, const void *payload)
     }
 }
 
-/* A put or an atomic that finds a plain entry: it does not change that entry, nothing can
- * come in between, and it needs nothing afterwards but an ack, if one is due. */
+/* A put or an atomic that finds a plain entry: nothing can come in between, so that the entry
+ * needs no note of a message in hand, and but an ack, if one is due, nothing follows. */
 static enum rx_step put_plain(struct rx *rx, struct le *le, const void *payload)
 {
     set_place(rx, le, rx->m->remote_offset);
     act(rx, le, payload);
     post_target_event(rx, le);
-    if (!rx->response_due) {
-        rx->ni = NULL;
-        rx->applied = false;
-        return RX_GO;
-    }
     rx->response_silent = (le->options & PTL_ME_ACK_DISABLE) != 0;
     rx->response_list = le->list;
+    if ((le->options & PTL_ME_USE_ONCE) != 0) {
+        le_use_up(le);
+    }
+    if (!rx->response_due) {
+        rx->ni = NULL;
+        rx->applied = rx->response_silent = false;
+        return RX_GO;
+    }
     rx->event_posted = true;
     decide(rx, NULL);
     return rx_done(rx->peer, &rx->f, FABRIC_OK);
@@ -473,7 +476,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
         }
         /* A header without its payload says that the sender could not read it. */
         if ((rx->m->length != 0 && f->length == 0) || rx->m->type == MESSAGE_GET ||
-            !message_sound(rx)) {
+            (rx->local == NULL && !message_sound(rx))) {
             return RX_FIRST;
         }
     }

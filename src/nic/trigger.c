@@ -131,4 +131,5 @@ void ct_drop(struct ct *ct)
 {
     ct_cancel(ct);
     table_drop(&ct->ni->cts, ct);
+    ct->ni->nic->news = true; /* for who waits for it: it is an invalid handle now */
 }

@@ -47,6 +47,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
     if (rc == PTL_OK) {
         free(eq->ring);
         table_drop(&ni->eqs, eq);
+        ni->nic->news = true; /* for who waits for it: it is an invalid handle now */
     }
     nic_unlock(ni->nic);
     return rc;

@@ -103,7 +103,6 @@ static int set_enabled(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, bool 
     rc = api_pt(*ni, pt_index, pt);
     if (rc == PTL_OK) {
         (*pt)->enabled = enabled;
-        (*pt)->refusal_due = false;
     }
     nic_unlock((*ni)->nic);
     return rc;
