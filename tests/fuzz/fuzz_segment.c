@@ -12,38 +12,13 @@
  */
 #include "fuzz.h"
 
-#include "fabric/shm/layout.h"
-#include "portals4.h"
+#include "hostile.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#define HOSTILE_PID 61000u
 #define TARGET_PT 5
 #define LOOKS 3
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "fuzz_segment: %s does not hold (line %d)\n", #condition, __LINE__);   \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-struct mapping {
-    bool vandalised; /* the bell line or the owners were written over: no promise holds */
-    int fd;
-    uint8_t *base;
-    size_t bytes;
-    char path[512];
-};
 
 static ptl_handle_ni_t ni;
 static ptl_handle_ct_t ct;
@@ -104,42 +79,6 @@ static void still_serves(void)
     MUST(to == from);
 }
 
-/* Finds the segment of the NIC, and from its name that of any other PID. */
-static bool find_segment(char *path, size_t size, uint32_t pid)
-{
-    char tail[64];
-    snprintf(tail, sizeof(tail), "-%08x-%u", self.phys.nid, self.phys.pid);
-    DIR *d = opendir("/dev/shm");
-    MUST(d != NULL);
-    bool found = false;
-    for (struct dirent *e; !found && (e = readdir(d)) != NULL;) {
-        size_t n = strlen(e->d_name), k = strlen(tail);
-        if (n > k && strncmp(e->d_name, "pinwheel-", 9) == 0 &&
-            strcmp(e->d_name + n - k, tail) == 0) {
-            snprintf(path, size, "/dev/shm/%.*s-%08x-%u", (int)(n - k), e->d_name, self.phys.nid,
-                     pid);
-            found = true;
-        }
-    }
-    closedir(d);
-    return found;
-}
-
-static void map_all(struct mapping *m)
-{
-    struct stat st;
-    MUST(fstat(m->fd, &st) == 0);
-    m->bytes = (size_t)st.st_size;
-    m->base = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
-    MUST(m->base != MAP_FAILED);
-}
-
-static void unmap(struct mapping *m)
-{
-    munmap(m->base, m->bytes);
-    close(m->fd);
-}
-
 /* Carries out one write of the input; false at its end. */
 static bool next_write(struct mapping *m, uint8_t *slot, size_t slot_bytes, const uint8_t **data,
                        size_t *size)
@@ -191,73 +130,34 @@ static bool next_write(struct mapping *m, uint8_t *slot, size_t slot_bytes, cons
 static void hostile_sender(const uint8_t *data, size_t size)
 {
     struct mapping m = {.vandalised = false};
-    MUST(find_segment(m.path, sizeof(m.path), self.phys.pid));
-    m.fd = open(m.path, O_RDWR | O_CLOEXEC);
-    MUST(m.fd >= 0);
-    map_all(&m);
-    struct segment_header *h = (struct segment_header *)m.base;
-    unsigned index = h->info.slots - 1;
-    size_t bytes = h->info.slot_bytes, at = SEGMENT_HEADER_BYTES + index * bytes;
-    MUST(posix_fallocate(m.fd, (off_t)at, (off_t)bytes) == 0);
-    struct slot *slot = (struct slot *)(m.base + at);
-    h->owner[index] = (uint64_t)self.phys.nid << 32 | HOSTILE_PID;
-    slot->nid = self.phys.nid;
-    slot->pid = HOSTILE_PID;
-    slot->incarnation = 4711;
+    unsigned index;
+    hostile_open(&m, self);
+    struct slot *slot = hostile_claim(&m, self, &index);
+    size_t bytes = ((struct segment_header *)m.base)->info.slot_bytes;
     atomic_store(&slot->ready, SLOT_READY);
     while (next_write(&m, (uint8_t *)slot, bytes, &data, &size)) {
-        atomic_fetch_or(&h->bitmap[index / 64], 1ull << index % 64);
+        hostile_tell(&m, index);
         look();
     }
     atomic_store(&slot->ready, SLOT_LEFT);
-    atomic_fetch_or(&h->bitmap[index / 64], 1ull << index % 64);
+    hostile_tell(&m, index);
     look();
     if (!m.vandalised) {
         still_serves();
     }
-    unmap(&m);
-}
-
-/* A segment that looks right at first, under the hostile PID. */
-static void make_segment(struct mapping *m)
-{
-    struct segment_info info = {
-        .magic = SEGMENT_MAGIC,
-        .version = SEGMENT_VERSION,
-        .header_bytes = sizeof(struct segment_header),
-        .incarnation = 4712,
-        .cookie = 1,
-        .cookie_at = 8,
-        .nid = self.phys.nid,
-        .pid = HOSTILE_PID,
-        .process = getpid(),
-        .slots = 2,
-        .ring_lines = 8,
-        .cells = 4,
-        .cells_first = 2,
-        .cell_size = 64,
-    };
-    info.slot_bytes = slot_size(info.ring_lines, info.cells, info.cell_size);
-    info.file_bytes = SEGMENT_HEADER_BYTES + info.slots * info.slot_bytes;
-    MUST(find_segment(m->path, sizeof(m->path), HOSTILE_PID));
-    unlink(m->path);
-    m->fd = open(m->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    MUST(m->fd >= 0 && flock(m->fd, LOCK_EX | LOCK_NB) == 0);
-    MUST(posix_fallocate(m->fd, 0, (off_t)info.file_bytes) == 0);
-    map_all(m);
-    memcpy(m->base, &info, sizeof(info));
+    hostile_unmap(&m);
 }
 
 static void hostile_receiver(const uint8_t *data, size_t size)
 {
     struct mapping m = {.vandalised = false};
-    make_segment(&m);
+    hostile_make(&m, self);
     if (size > 2 && data[0] % 2 == 0) { /* else the header stays right */
         size_t at = data[1] % sizeof(struct segment_info);
         m.base[at] ^= data[2];
     }
     ptl_process_t hostile = {.phys = {self.phys.nid, HOSTILE_PID}};
-    size_t slot_bytes = slot_size(8, 4, 64);
+    size_t slot_bytes = ((struct segment_header *)m.base)->info.slot_bytes;
     static uint8_t payload[4096];
     for (int i = 0; i < 4; i++) {
         MUST(PtlPut(md, (ptl_size_t)(uintptr_t)payload, i % 2 ? 8 : 700, PTL_OC_ACK_REQ, hostile,
@@ -268,19 +168,12 @@ static void hostile_receiver(const uint8_t *data, size_t size)
     }
     still_serves();
     unlink(m.path);
-    unmap(&m);
+    hostile_unmap(&m);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    setenv("PINWHEEL_SHM_PEERS", "4", 1);
-    setenv("PINWHEEL_SHM_RING", "16", 1);
-    setenv("PINWHEEL_SHM_CELLS", "4", 1);
-    setenv("PINWHEEL_SHM_CELLS_FIRST", "2", 1);
-    setenv("PINWHEEL_PACKET_SIZE", "256", 1);
-    setenv("PINWHEEL_LINGER_MS", "0", 1);
-    setenv("PINWHEEL_CONNECT_MS", "0", 1);
-    setenv("PINWHEEL_LOG", "none", 1);
+    hostile_options();
     if (size == 0) {
         return 0;
     }

@@ -31,20 +31,48 @@ struct stage *stage;
 const struct scenario *scenario;
 
 static const struct scenario scenarios[] = {
-    {"small put", false, 8, true, "auto"},
-    {"small put", false, 8, false, "auto"},
-    {"inline put", false, KIB, true, "auto"},
-    {"inline put", false, KIB, false, "auto"},
-    {"small get", true, 8, true, "auto"},
-    {"small get", true, 8, false, "auto"},
-    {"put through cells", false, 256 * KIB, true, "cells"},
-    {"put through cells", false, 256 * KIB, false, "cells"},
-    {"get through cells", true, 256 * KIB, true, "cells"},
-    {"get through cells", true, 256 * KIB, false, "cells"},
-    {"put by reference", false, 256 * KIB, true, "vm"},
-    {"put by reference", false, 256 * KIB, false, "vm"},
-    {"get by reference", true, 256 * KIB, true, "vm"},
-    {"get by reference", true, 256 * KIB, false, "vm"},
+    {"small put", KILL_PUT, 8, true, "auto", WAY_PLAIN},
+    {"small put", KILL_PUT, 8, false, "auto", WAY_PLAIN},
+    {"inline put", KILL_PUT, KIB, true, "auto", WAY_PLAIN},
+    {"inline put", KILL_PUT, KIB, false, "auto", WAY_PLAIN},
+    {"small get", KILL_GET, 8, true, "auto", WAY_PLAIN},
+    {"small get", KILL_GET, 8, false, "auto", WAY_PLAIN},
+    {"put through cells", KILL_PUT, 256 * KIB, true, "cells", WAY_PLAIN},
+    {"put through cells", KILL_PUT, 256 * KIB, false, "cells", WAY_PLAIN},
+    {"get through cells", KILL_GET, 256 * KIB, true, "cells", WAY_PLAIN},
+    {"get through cells", KILL_GET, 256 * KIB, false, "cells", WAY_PLAIN},
+    {"put by reference", KILL_PUT, 256 * KIB, true, "vm", WAY_PLAIN},
+    {"put by reference", KILL_PUT, 256 * KIB, false, "vm", WAY_PLAIN},
+    {"get by reference", KILL_GET, 256 * KIB, true, "vm", WAY_PLAIN},
+    {"get by reference", KILL_GET, 256 * KIB, false, "vm", WAY_PLAIN},
+    {"small atomic", KILL_ATOMIC, 8, true, "auto", WAY_PLAIN},
+    {"small atomic", KILL_ATOMIC, 8, false, "auto", WAY_PLAIN},
+    {"small fetch", KILL_FETCH, 8, true, "auto", WAY_PLAIN},
+    {"small fetch", KILL_FETCH, 8, false, "auto", WAY_PLAIN},
+    {"small swap", KILL_SWAP, 8, true, "auto", WAY_PLAIN},
+    {"small swap", KILL_SWAP, 8, false, "auto", WAY_PLAIN},
+    {"atomic through cells", KILL_ATOMIC, 4 * KIB, true, "cells", WAY_PLAIN},
+    {"atomic through cells", KILL_ATOMIC, 4 * KIB, false, "cells", WAY_PLAIN},
+    {"fetch through cells", KILL_FETCH, 4 * KIB, true, "cells", WAY_PLAIN},
+    {"fetch through cells", KILL_FETCH, 4 * KIB, false, "cells", WAY_PLAIN},
+    {"small put to the overflow list", KILL_PUT, 8, true, "auto", WAY_OVERFLOW},
+    {"small put to the overflow list", KILL_PUT, 8, false, "auto", WAY_OVERFLOW},
+    {"fetch from the overflow list", KILL_FETCH, 8, true, "auto", WAY_OVERFLOW},
+    {"put through cells to the overflow list", KILL_PUT, 256 * KIB, true, "cells", WAY_OVERFLOW},
+    {"put through cells to the overflow list", KILL_PUT, 256 * KIB, false, "cells", WAY_OVERFLOW},
+    {"put by reference to the overflow list", KILL_PUT, 256 * KIB, true, "vm", WAY_OVERFLOW},
+    {"put by reference to the overflow list", KILL_PUT, 256 * KIB, false, "vm", WAY_OVERFLOW},
+    {"get through cells from the overflow list", KILL_GET, 256 * KIB, true, "cells", WAY_OVERFLOW},
+    {"put in parts through cells", KILL_PUT, 256 * KIB, true, "cells", WAY_PARTS},
+    {"put in parts through cells", KILL_PUT, 256 * KIB, false, "cells", WAY_PARTS},
+    {"get in parts through cells", KILL_GET, 256 * KIB, true, "cells", WAY_PARTS},
+    {"get in parts through cells", KILL_GET, 256 * KIB, false, "cells", WAY_PARTS},
+    {"put in parts by reference", KILL_PUT, 256 * KIB, true, "vm", WAY_PARTS},
+    {"put in parts by reference", KILL_PUT, 256 * KIB, false, "vm", WAY_PARTS},
+    {"get in parts by reference", KILL_GET, 256 * KIB, true, "vm", WAY_PARTS},
+    {"get in parts by reference", KILL_GET, 256 * KIB, false, "vm", WAY_PARTS},
+    {"fetch in parts", KILL_FETCH, KIB, true, "auto", WAY_PARTS},
+    {"fetch in parts", KILL_FETCH, KIB, false, "auto", WAY_PARTS},
 };
 enum { SCENARIOS = sizeof(scenarios) / sizeof(scenarios[0]) };
 
@@ -52,7 +80,7 @@ static char labels[LABELS_MAX][32];
 static int label_count, hits[LABELS_MAX];
 static char directory[64];
 static bool verbose;
-static int failures, runs;
+static int failures, runs, torn;
 
 int kill_slow(void)
 {
@@ -323,6 +351,7 @@ static bool run_one(const struct scenario *s, int label, int pass, int deaths)
     runs++;
     failures += !good;
     hits[label] += hit;
+    torn += atomic_load(&stage->torn);
     if (!good || verbose) {
         printf("%s %s, victim %s, %s: %s (%d ms)\n", good ? "ok    " : "FAILED", s->name,
                s->victim_asks ? "asks" : "is asked", point, hit ? "died" : "did not pass it",
@@ -417,6 +446,7 @@ int main(int argc, char **argv)
     for (int l = 0; l < label_count; l++) {
         deaths += hits[l];
     }
-    printf("%d labels, %d runs, %d deaths, %d failures\n", label_count, runs, deaths, failures);
+    printf("%d labels, %d runs, %d deaths (%d within a claimed message), %d failures\n",
+           label_count, runs, deaths, torn, failures);
     return failures != 0;
 }

@@ -23,13 +23,23 @@
 /* Portals PIDs of the actors. */
 enum { PID_PEER = 101, PID_BYSTANDER, PID_VICTIM };
 
+enum kill_act { KILL_PUT, KILL_GET, KILL_ATOMIC, KILL_FETCH, KILL_SWAP };
+
+/* Where the target's data goes, besides a plain entry of the priority list. */
+enum kill_way {
+    WAY_PLAIN,
+    WAY_PARTS,   /* MDs and entries are PTL_IOVEC */
+    WAY_OVERFLOW /* the overflow list; entries for the messages are appended as these come in */
+};
+
 /* What victim and peer exchange. */
 struct scenario {
     const char *name;
-    bool get;
+    enum kill_act act;
     size_t length;
     bool victim_asks;  /* the victim initiates, else the peer does */
     const char *large; /* PINWHEEL_SHM_LARGE */
+    enum kill_way way;
 };
 
 enum phase {
@@ -46,6 +56,7 @@ struct stage {
     atomic_int asked[2]; /* the peer has ended its part of an exchange */
     atomic_int settled;  /* the peer is done with the dead */
     atomic_long rounds;  /* of the bystander with the peer */
+    atomic_int torn;     /* claimed messages that the victim's death cut short */
     _Atomic(const char *) place[4];
 };
 
