@@ -37,8 +37,8 @@ enum {
     TURN_SIZE_MAX = 4 << 20     /* bytes of a message, at most */
 };
 
-/* What an iteration does. Peers serve the first four as far as their library has
- * them; the rest is for Pinwheel's own programs. */
+/* What an iteration does. Peers serve those before BENCH_WAKE as far as their library
+ * has them; the rest is for Pinwheel's own programs. */
 enum turn_bench {
     BENCH_LATENCY,   /* a ping-pong of `size` bytes, received by waiting or polling as the
                         library's users do: a round trip */
@@ -47,19 +47,40 @@ enum turn_bench {
     BENCH_RATE,      /* 64 messages of `size` bytes from rank 0, then one small answer */
     BENCH_BANDWIDTH, /* 16 messages of `size` bytes, from 16 buffers of private memory (malloc) into
                         16 others; then one small answer */
+    BENCH_PUT,       /* a one-sided write of `size` bytes by rank 0, complete at rank 1 */
+    BENCH_FETCH_ADD, /* 8 bytes of rank 1 get 1 added, rank 0 has what they were */
+    BENCH_SWAP_IF,   /* likewise 8 bytes are replaced if they are what rank 0 expects */
+    BENCH_ADD,       /* likewise 1 is added, nothing comes back; complete at rank 1 */
     BENCH_WAKE,      /* rank 1 sleeps; a message wakes it, it answers. extra: seconds, median */
     BENCH_LATENCY_EQGET,     /* as BENCH_LATENCY, by polling full events, */
     BENCH_LATENCY_EQWAIT,    /* by waiting for full events, */
     BENCH_LATENCY_TRIGGERED, /* answered by triggered puts, */
     BENCH_LATENCY_HANDLER,   /* into an entry with an empty header handler */
-    BENCH_CTGET,             /* 64 calls of PtlCTGet by rank 0, nothing arrives */
-    BENCH_EQGET,             /* likewise PtlEQGet of an empty queue */
-    BENCH_MATCH,             /* 64 searches among `size` entries, one mask; see ours/match.c */
-    BENCH_MATCH_MASKS,       /* likewise with 8 masks */
-    BENCH_HANDLER_MESSAGE,   /* see ours/handler.c. extra: seconds more a message */
-    BENCH_HANDLER_PACKET,    /* likewise. extra: seconds more a packet */
-    BENCH_MEMORY,            /* extra: bytes of memory for one more peer */
-    BENCH_IDLE,              /* 1 ms of waiting for nothing. extra: CPU seconds a second, rank 1 */
+    BENCH_LATENCY_ACK,       /* with an acknowledgement as a full event, */
+    BENCH_LATENCY_APPEND,    /* with a use-once entry appended for each message, */
+    BENCH_LATENCY_MTL,       /* as Open MPI's mtl/portals4 does it: ours/mtl.c */
+    BENCH_LATENCY_DEPTH,     /* 8 bytes into an entry that `size` - 1 others stand before */
+    BENCH_ATOMIC_LOCAL,      /* 64 atomics by rank 0 on its own memory */
+    BENCH_ATOMIC_RATE,       /* 64 fetching atomics of rank 0, all complete */
+    BENCH_ATOMIC_SHARED,     /* likewise by both ranks, on one word. extra: of rank 1, iterations */
+    BENCH_CHAIN_INC,         /* see ours/chain.c. extra: seconds a link */
+    BENCH_CHAIN_PUT,         /* likewise */
+    BENCH_CHAIN_ATOMIC,      /* likewise */
+    BENCH_EXPECTED,          /* see ours/unexpected.c. extra: of rank 1, seconds a message */
+    BENCH_UNEXPECTED,        /* likewise */
+    BENCH_UNEXPECTED_REVERSE, /* likewise */
+    BENCH_UNEXPECTED_WILD,    /* likewise */
+    BENCH_UNEXPECTED_CLAIM,   /* likewise */
+    BENCH_CTGET,              /* 64 calls of PtlCTGet by rank 0, nothing arrives */
+    BENCH_EQGET,              /* likewise PtlEQGet of an empty queue */
+    BENCH_MATCH,              /* 64 searches among `size` entries, one mask; see ours/match.c */
+    BENCH_MATCH_MASKS,        /* likewise with 8 masks */
+    BENCH_MATCH_WILD,         /* likewise with one, any source */
+    BENCH_MATCH_WILD_2,       /* likewise with two, a known source and any */
+    BENCH_HANDLER_MESSAGE,    /* see ours/handler.c. extra: seconds more a message */
+    BENCH_HANDLER_PACKET,     /* likewise. extra: seconds more a packet */
+    BENCH_MEMORY,             /* extra: bytes of memory for one more peer */
+    BENCH_IDLE,               /* 1 ms of waiting for nothing. extra: CPU seconds a second, rank 1 */
     BENCH_COMPUTING, /* 1 ms of computing by rank 1, a message every 100 us. extra: CPU seconds
                         that the library took a message */
     BENCH_COUNT

@@ -23,8 +23,8 @@
 
 enum {
     SUBJECTS_MAX = 32,
-    WORKS_MAX = 160,
-    CASES_MAX = 160,
+    WORKS_MAX = 256,
+    CASES_MAX = 256,
     SIZES_MAX = 24,
     COMPLAINTS_MAX = 64,
     ROUNDS_MAX = 1000,
@@ -46,6 +46,10 @@ enum size_kind {
     SIZE_WINDOW,
     SIZE_LARGE,
     SIZE_ENTRIES,
+    SIZE_DEPTH,   /* entries */
+    SIZE_WAITING, /* unexpected messages */
+    SIZE_MPI,
+    SIZE_MPI_LARGE,
     SIZE_PACKET,
     SIZE_PACKET_FULL
 };
@@ -53,7 +57,7 @@ enum size_kind {
 struct bench {
     const char *name, *title;
     const char *metric, *unit;
-    const char *subject; /* of ours */
+    const char *subject; /* of ours, or a client */
     enum turn_bench ours, theirs;
     enum turn_cores cores;
     enum size_kind sizes;
@@ -62,6 +66,12 @@ struct bench {
     double seconds; /* that a turn measures; 0: the default */
     bool compared;  /* with limits and peers that can do `theirs` */
 };
+
+/* bench_compares() tells whether a subject stands beside ours in comparisons. */
+static inline bool bench_compares(const struct subject *s)
+{
+    return s->kind == SUBJECT_LIMIT || s->kind == SUBJECT_PEER;
+}
 
 extern const struct bench bench_table[];
 extern const int bench_table_size;
@@ -93,7 +103,7 @@ struct bench_case {
     const struct bench *bench;
     uint64_t size;
     int ours, theirs; /* works; theirs -1: not compared */
-    int subject;      /* of ours */
+    int subject;      /* of ours, or a client */
 };
 
 struct complaint {
@@ -165,9 +175,10 @@ struct target_result {
     bool at_most;        /* else at least */
     bool known, met;
     enum stats_mode mode;
-    int rounds; /* that it rests on */
+    int rounds;      /* that it rests on */
+    const char *why; /* a subject of it was left out, as far as is known; or NULL */
 };
-enum { TARGETS_MAX = 24 };
+enum { TARGETS_MAX = 48 };
 
 /* results_targets() fills `results` and gives their number. */
 int results_targets(const struct run *r, struct target_result results[TARGETS_MAX]);

@@ -43,6 +43,68 @@ const struct bench bench_table[] = {
      BENCH_MATCH, BOTH, SIZE_ENTRIES, VALUE_TIME, CALLS, 0, false},
     {"match_masks", "search alone among posted entries, 8 masks", "time", "ns", "ours",
      BENCH_MATCH_MASKS, BENCH_MATCH_MASKS, BOTH, SIZE_ENTRIES, VALUE_TIME, CALLS, 0, false},
+    {"match_wild", "search alone among posted entries, any source", "time", "ns", "ours",
+     BENCH_MATCH_WILD, BENCH_MATCH_WILD, BOTH, SIZE_DEPTH, VALUE_TIME, CALLS, 0, false},
+    {"match_wild_2", "search alone among posted entries, known source and any", "time", "ns",
+     "ours", BENCH_MATCH_WILD_2, BENCH_MATCH_WILD_2, BOTH, SIZE_DEPTH, VALUE_TIME, CALLS, 0, false},
+    {"put_depth", "put into one of many entries, 8 masks: half round trip", "half_round_trip", "ns",
+     "ours", BENCH_LATENCY_DEPTH, BENCH_LATENCY_DEPTH, BOTH, SIZE_DEPTH, VALUE_TIME, HALF, 0,
+     false},
+    {"fetch_atomic", "PtlFetchAtomic until fetched", "time", "ns", "ours", BENCH_FETCH_ADD,
+     BENCH_FETCH_ADD, BOTH, SIZE_SMALL, VALUE_TIME, 1e9, 0, false},
+    {"cswap", "PtlSwap, if equal, until fetched", "time", "ns", "ours", BENCH_SWAP_IF,
+     BENCH_SWAP_IF, BOTH, SIZE_SMALL, VALUE_TIME, 1e9, 0, false},
+    {"atomic_local", "PtlAtomic on oneself, no acknowledgement", "time", "ns", "ours",
+     BENCH_ATOMIC_LOCAL, BENCH_ATOMIC_LOCAL, BOTH, SIZE_SMALL, VALUE_TIME, CALLS, 0, false},
+    {"atomic_rate", "PtlFetchAtomic by one process, windows of 64", "rate", "M/s", "ours",
+     BENCH_ATOMIC_RATE, BENCH_ATOMIC_RATE, BOTH, SIZE_SMALL, VALUE_RATE, 64 / 1e6, 0, false},
+    {"atomic_shared", "PtlFetchAtomic by both processes on one word, windows of 64", "rate", "M/s",
+     "ours", BENCH_ATOMIC_SHARED, BENCH_ATOMIC_SHARED, BOTH, SIZE_SMALL, VALUE_RATE, 64 / 1e6, 0,
+     false},
+    {"chain_ctinc", "1,000 PtlTriggeredCTInc in a chain, a link", "time", "ns", "ours",
+     BENCH_CHAIN_INC, BENCH_CHAIN_INC, BOTH, SIZE_NONE, VALUE_TIME, 1e9, 0, false},
+    {"chain_put", "1,000 PtlTriggeredPut to oneself in a chain, a link", "time", "ns", "ours",
+     BENCH_CHAIN_PUT, BENCH_CHAIN_PUT, BOTH, SIZE_NONE, VALUE_TIME, 1e9, 0, false},
+    {"chain_atomic", "1,000 PtlTriggeredAtomic on oneself in a chain, a link", "time", "ns", "ours",
+     BENCH_CHAIN_ATOMIC, BENCH_CHAIN_ATOMIC, BOTH, SIZE_NONE, VALUE_TIME, 1e9, 0, false},
+    {"expected", "entries appended, then their messages taken, a message", "time", "ns", "ours",
+     BENCH_EXPECTED, BENCH_EXPECTED, BOTH, SIZE_WAITING, VALUE_TIME, 1e9, 0, false},
+    {"unexpected", "messages come, then entries claim them in order, a message", "time", "ns",
+     "ours", BENCH_UNEXPECTED, BENCH_UNEXPECTED, BOTH, SIZE_WAITING, VALUE_TIME, 1e9, 0, false},
+    {"unexpected_reverse", "the same, claimed in reverse", "time", "ns", "ours",
+     BENCH_UNEXPECTED_REVERSE, BENCH_UNEXPECTED_REVERSE, BOTH, SIZE_WAITING, VALUE_TIME, 1e9, 0,
+     false},
+    {"unexpected_wild", "the same, claimed with wildcards", "time", "ns", "ours",
+     BENCH_UNEXPECTED_WILD, BENCH_UNEXPECTED_WILD, BOTH, SIZE_WAITING, VALUE_TIME, 1e9, 0, false},
+    {"unexpected_claim", "the claims alone, in order", "time", "ns", "ours", BENCH_UNEXPECTED_CLAIM,
+     BENCH_UNEXPECTED_CLAIM, BOTH, SIZE_WAITING, VALUE_TIME, 1e9, 0, false},
+    {"put_latency_ack", "put with SEND and ACK awaited, full events: half round trip",
+     "half_round_trip", "ns", "ours", BENCH_LATENCY_ACK, BENCH_LATENCY, BOTH, SIZE_SMALL,
+     VALUE_TIME, HALF, 0, true},
+    {"put_latency_append", "put, an entry appended for each, full events: half round trip",
+     "half_round_trip", "ns", "ours", BENCH_LATENCY_APPEND, BENCH_LATENCY, BOTH, SIZE_SMALL,
+     VALUE_TIME, HALF, 0, true},
+    {"put_latency_mtl", "put as Open MPI's mtl does it: half round trip", "half_round_trip", "ns",
+     "ours", BENCH_LATENCY_MTL, BENCH_LATENCY, BOTH, SIZE_SMALL, VALUE_TIME, HALF, 0, true},
+    {"mpi_latency", "MPI_Send, MPI_Recv over Pinwheel: half round trip", "half_round_trip", "ns",
+     "openmpi-portals", BENCH_LATENCY, BENCH_LATENCY, BOTH, SIZE_MPI, VALUE_TIME, HALF, 0, true},
+    {"mpi_message_rate", "MPI_Isend, MPI_Irecv over Pinwheel, windows of 64", "rate", "M/s",
+     "openmpi-portals", BENCH_RATE, BENCH_RATE, BOTH, SIZE_SMALL, VALUE_RATE,
+     TURN_WINDOW_RATE / 1e6, 0, true},
+    {"mpi_bandwidth", "MPI_Isend, MPI_Irecv over Pinwheel, 16 buffers", "bandwidth", "GB/s",
+     "openmpi-portals", BENCH_BANDWIDTH, BENCH_BANDWIDTH, BOTH, SIZE_MPI_LARGE, VALUE_BYTES,
+     TURN_WINDOW_BANDWIDTH, 0, true},
+    {"mpi_put", "MPI_Put and flush over Pinwheel", "time", "ns", "openmpi-portals", BENCH_PUT,
+     BENCH_PUT, BOTH, SIZE_MPI, VALUE_TIME, 1e9, 0, true},
+    {"mpi_get", "MPI_Get and flush over Pinwheel", "time", "ns", "openmpi-portals", BENCH_GET,
+     BENCH_GET, BOTH, SIZE_MPI, VALUE_TIME, 1e9, 0, true},
+    {"mpi_fetch_and_op", "MPI_Fetch_and_op and flush over Pinwheel", "time", "ns",
+     "openmpi-portals", BENCH_FETCH_ADD, BENCH_FETCH_ADD, BOTH, SIZE_SMALL, VALUE_TIME, 1e9, 0,
+     true},
+    {"mpi_compare_and_swap", "MPI_Compare_and_swap and flush over Pinwheel", "time", "ns",
+     "openmpi-portals", BENCH_SWAP_IF, BENCH_SWAP_IF, BOTH, SIZE_SMALL, VALUE_TIME, 1e9, 0, true},
+    {"mpi_accumulate", "MPI_Accumulate and flush over Pinwheel", "time", "ns", "openmpi-portals",
+     BENCH_ADD, BENCH_ADD, BOTH, SIZE_SMALL, VALUE_TIME, 1e9, 0, true},
     {"handler_message", "an empty header handler, more a message", "time", "ns", "ours",
      BENCH_HANDLER_MESSAGE, BENCH_HANDLER_MESSAGE, BOTH, SIZE_SMALL, VALUE_TIME, 1e9, 0, false},
     {"handler_packet", "an empty payload handler, more a packet of 64 B", "time", "ns",
@@ -79,6 +141,10 @@ static const struct sizes full[] = {
     [SIZE_WINDOW] = {3, {8, 64, KIB}},
     [SIZE_LARGE] = {5, {4 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 4096 * KIB}},
     [SIZE_ENTRIES] = {4, {1, 16, 256, 4096}},
+    [SIZE_DEPTH] = {3, {1, 64, 4096}},
+    [SIZE_WAITING] = {3, {16, KIB, 16 * KIB}},
+    [SIZE_MPI] = {3, {8, KIB, 64 * KIB}},
+    [SIZE_MPI_LARGE] = {2, {64 * KIB, 1024 * KIB}},
     [SIZE_PACKET] = {1, {64}},
     [SIZE_PACKET_FULL] = {1, {4 * KIB}},
 };
@@ -90,6 +156,10 @@ static const struct sizes quick[] = {
     [SIZE_WINDOW] = {1, {8}},
     [SIZE_LARGE] = {2, {64 * KIB, 1024 * KIB}},
     [SIZE_ENTRIES] = {2, {1, 4096}},
+    [SIZE_DEPTH] = {2, {1, 4096}},
+    [SIZE_WAITING] = {2, {16, KIB}},
+    [SIZE_MPI] = {1, {8}},
+    [SIZE_MPI_LARGE] = {1, {1024 * KIB}},
     [SIZE_PACKET] = {1, {64}},
     [SIZE_PACKET_FULL] = {1, {4 * KIB}},
 };
@@ -164,7 +234,8 @@ static int choose_subjects(struct run *r)
     const char *peers = r->options->peers;
     for (int i = 0; i < subject_table_size; i++) {
         const struct subject *s = &subject_table[i];
-        if (s->kind != SUBJECT_PEER || peers == NULL || plan_listed(peers, s->name)) {
+        bool chosen = s->kind == SUBJECT_PEER || s->kind == SUBJECT_CLIENT;
+        if (!chosen || peers == NULL || plan_listed(peers, s->name)) {
             r->stages[r->subjects++].subject = s;
         }
     }
@@ -204,11 +275,37 @@ static int add_samples(struct run *r, int work, int subject)
     return w->samples[subject] != NULL ? 0 : -1;
 }
 
+/* A client that is not chosen, or not there, has no cases: its peers would be measured
+ * for nobody. */
+static bool measurable(struct run *r, int subject)
+{
+    char why[STAGE_WHY];
+    if (subject < 0) {
+        return false;
+    }
+    const struct subject *s = r->stages[subject].subject;
+    if (s->kind != SUBJECT_CLIENT || subject_missing(s, why, sizeof(why)) == 0) {
+        return true;
+    }
+    bool said = false;
+    for (int i = 0; i < r->complaint_count; i++) {
+        said |= r->complaints[i].subject == s;
+    }
+    if (!said) {
+        run_complain(r, s, "", why);
+    }
+    return false;
+}
+
 static int add_case(struct run *r, const struct bench *b, uint64_t size)
 {
     struct turn_work work = {.bench = b->ours, .cores = b->cores, .size = size};
     double seconds = b->seconds > 0 ? b->seconds : r->options->turn_seconds;
-    struct bench_case c = {b, size, add_work(r, &work, seconds), -1, subject_index(r, b->subject)};
+    int subject = subject_index(r, b->subject);
+    if (!measurable(r, subject)) {
+        return 0;
+    }
+    struct bench_case c = {b, size, add_work(r, &work, seconds), -1, subject};
     work.bench = b->theirs;
     c.theirs = b->compared ? add_work(r, &work, seconds) : -1;
     if (r->case_count == CASES_MAX || c.ours < 0 || (b->compared && c.theirs < 0) ||
@@ -216,7 +313,7 @@ static int add_case(struct run *r, const struct bench *b, uint64_t size)
         return -1;
     }
     for (int s = 0; b->compared && s < r->subjects; s++) {
-        if (r->stages[s].subject->kind != SUBJECT_OURS && add_samples(r, c.theirs, s) != 0) {
+        if (bench_compares(r->stages[s].subject) && add_samples(r, c.theirs, s) != 0) {
             return -1;
         }
     }
@@ -270,7 +367,11 @@ const char *plan_size_text(enum size_kind kind, uint64_t size, char text[32])
         snprintf(text, 32, "-");
         return text;
     }
-    if (kind == SIZE_ENTRIES) {
+    if (kind == SIZE_WAITING) {
+        snprintf(text, 32, "%" PRIu64 " waiting", size);
+        return text;
+    }
+    if (kind == SIZE_ENTRIES || kind == SIZE_DEPTH) {
         snprintf(text, 32, "%" PRIu64 " %s", size, size == 1 ? "entry" : "entries");
         return text;
     }
@@ -301,7 +402,17 @@ double plan_stored(const struct turn_work *work, const struct turn_result result
     switch (work->bench) {
     case BENCH_WAKE:
     case BENCH_MEMORY:
+    case BENCH_CHAIN_INC:
+    case BENCH_CHAIN_PUT:
+    case BENCH_CHAIN_ATOMIC:
         return result[0].extra;
+    case BENCH_ATOMIC_SHARED:
+        return result[0].seconds / ((double)work->count + result[1].extra);
+    case BENCH_EXPECTED:
+    case BENCH_UNEXPECTED:
+    case BENCH_UNEXPECTED_REVERSE:
+    case BENCH_UNEXPECTED_WILD:
+    case BENCH_UNEXPECTED_CLAIM:
     case BENCH_HANDLER_MESSAGE:
     case BENCH_HANDLER_PACKET:
     case BENCH_IDLE:

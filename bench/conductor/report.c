@@ -51,7 +51,8 @@ static void print_ours(const struct table *t)
         printf(" %*s", beside(t) ? 12 : 8, plan_size_text(c->bench->sizes, c->size, text));
         printf("%*s", beside(t) ? 5 : 0, "");
     }
-    printf("\n  %-22s", "ours");
+    const struct subject *who = t->run->stages[t->column[0]->subject].subject;
+    printf("\n  %-22s", who->kind == SUBJECT_CLIENT ? who->name : "ours");
     for (int i = 0; i < t->columns; i++) {
         struct stats_summary s = results_of(t->run, t->column[i], t->mode);
         printf(" %*s", beside(t) ? 12 : 8, value_text(s.median, text));
@@ -117,7 +118,7 @@ static void print_table(const struct table *t)
     print_rounds(t);
     print_ours(t);
     for (int s = 0; b->compared && s < t->run->subjects; s++) {
-        if (t->run->stages[s].subject->kind != SUBJECT_OURS) {
+        if (bench_compares(t->run->stages[s].subject)) {
             print_subject(t, s);
         }
     }
@@ -147,8 +148,9 @@ static void print_targets(const struct run *r)
     for (int i = 0; i < count; i++) {
         const struct target_result *t = &results[i];
         if (!t->known) {
-            printf("%-62s %8s %8s %7s  %s %5.4g  not measured\n", t->text, "-", "-", "-",
-                   t->at_most ? "<=" : ">=", t->limit);
+            printf("%-62s %8s %8s %7s  %s %5.4g  not measured%s%s\n", t->text, "-", "-", "-",
+                   t->at_most ? "<=" : ">=", t->limit, t->why != NULL ? ": " : "",
+                   t->why != NULL ? t->why : "");
             continue;
         }
         bool ratio = t->theirs != 0;

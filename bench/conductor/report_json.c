@@ -36,7 +36,7 @@ static void rows_of(struct json *j, const struct run *r, const struct bench_case
 {
     bool any = false;
     for (int s = 0; c->theirs >= 0 && s < r->subjects; s++) {
-        if (r->stages[s].subject->kind == SUBJECT_OURS) {
+        if (!bench_compares(r->stages[s].subject)) {
             continue;
         }
         struct stats_pair p = results_against(r, c, s, mode);
@@ -70,6 +70,9 @@ static void targets(struct json *j, const struct run *r)
         } else {
             json_null(j, "value");
             json_null(j, "met");
+        }
+        if (!t->known && t->why != NULL) {
+            json_string(j, "why", t->why);
         }
         json_close_object(j);
     }

@@ -76,6 +76,26 @@ static const struct target targets[] = {
      "search among 4096 entries of 8 masks / one entry"},
     {"handler_message", NULL, 8, NULL, NULL, 0, true, 60, "an empty handler, more a message"},
     {"handler_packet", NULL, 64, NULL, NULL, 0, true, 30, "an empty handler, more a packet"},
+    {"fetch_atomic", NULL, 8, NULL, "put_latency", 8, true, 2.4,
+     "8 B PtlFetchAtomic until fetched / 8 B put, half round trip"},
+    {"atomic_local", NULL, 8, NULL, NULL, 0, true, 60, "8 B PtlAtomic on oneself"},
+    {"chain_ctinc", NULL, 0, NULL, NULL, 0, true, 40, "a link of a chain of PtlTriggeredCTInc"},
+    {"chain_put", NULL, 0, NULL, NULL, 0, true, 40, "a link of a chain of PtlTriggeredPut"},
+    {"chain_atomic", NULL, 0, NULL, NULL, 0, true, 40, "a link of a chain of PtlTriggeredAtomic"},
+    {"mpi_latency", NULL, 8, "openmpi", NULL, 0, true, 2.0,
+     "MPI over Pinwheel, 8 B latency / Open MPI"},
+    {"mpi_message_rate", NULL, 8, "openmpi", NULL, 0, false, 0.4,
+     "MPI over Pinwheel, 8 B message rate / Open MPI"},
+    {"mpi_bandwidth", NULL, 1024 * KIB, "openmpi", NULL, 0, false, 1.5,
+     "MPI over Pinwheel, 1 MiB bandwidth / Open MPI"},
+    {"mpi_put", NULL, 8, "mpich", NULL, 0, true, 1.0, "MPI_Put and flush over Pinwheel / MPICH"},
+    {"mpi_get", NULL, 8, "mpich", NULL, 0, true, 1.0, "MPI_Get and flush over Pinwheel / MPICH"},
+    {"mpi_fetch_and_op", NULL, 8, "mpich", NULL, 0, true, 0.8,
+     "MPI_Fetch_and_op over Pinwheel / MPICH"},
+    {"mpi_compare_and_swap", NULL, 8, "mpich", NULL, 0, true, 0.8,
+     "MPI_Compare_and_swap over Pinwheel / MPICH"},
+    {"mpi_accumulate", NULL, 8, "mpich", NULL, 0, true, 0.8,
+     "MPI_Accumulate and flush over Pinwheel / MPICH"},
 };
 
 _Static_assert(sizeof(targets) / sizeof(targets[0]) <= TARGETS_MAX, "they fit");
@@ -139,6 +159,30 @@ static void judge(const struct run *r, const struct target *t, const struct benc
     }
 }
 
+/* What was said when a subject of the target, either side of it, was left out, wholly or
+ * at this bench. */
+static const char *left_out(const struct run *r, const struct target *t)
+{
+    const char *names[] = {t->subject, NULL};
+    for (int i = 0; i < bench_table_size; i++) {
+        if (strcmp(bench_table[i].name, t->bench) == 0) {
+            names[1] = bench_table[i].subject;
+        }
+    }
+    for (int i = r->complaint_count - 1; i >= 0; i--) {
+        const struct complaint *c = &r->complaints[i];
+        size_t length = strlen(t->bench);
+        bool here =
+            *c->work == '\0' || (strncmp(c->work, t->bench, length) == 0 && c->work[length] == ',');
+        for (int n = 0; here && n < 2; n++) {
+            if (names[n] != NULL && strcmp(c->subject->name, names[n]) == 0) {
+                return c->why;
+            }
+        }
+    }
+    return NULL;
+}
+
 static struct target_result judge_in(const struct run *r, const struct target *t,
                                      enum stats_mode mode)
 {
@@ -163,6 +207,7 @@ int results_targets(const struct run *r, struct target_result results[TARGETS_MA
         struct target_result far = judge_in(r, &targets[i], MODE_FAR);
         bool rare = near.rounds < ROUNDS_ENOUGH && far.rounds > near.rounds;
         results[i] = rare ? far : near;
+        results[i].why = results[i].known ? NULL : left_out(r, &targets[i]);
     }
     return count;
 }

@@ -124,9 +124,12 @@ static void set_up_process(const struct stage *s, const struct stage_settings *s
 
 static void set_environment(const struct stage *s, int rank, pid_t conductor)
 {
-    char path[64];
+    char path[64], plugins[8192];
     for (int i = 0; i < SUBJECT_SETTINGS && s->subject->environment[i] != NULL; i++) {
         putenv((char *)(uintptr_t)s->subject->environment[i]);
+    }
+    if (s->subject->kind == SUBJECT_CLIENT && subject_plugins(plugins, sizeof(plugins)) == 0) {
+        setenv("OMPI_MCA_mca_base_component_path", plugins, 1);
     }
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", conductor, s->page_fd);
     setenv("BENCH_PAGE", path, 1);

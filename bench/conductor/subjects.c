@@ -17,6 +17,12 @@
 #define OPENMPI_UCX                                                                                \
     MPIRUN_OPENMPI, "ucx", "--mca", "osc", "ucx", "--mca", "pml_ucx_tls", "any", "--mca",          \
         "pml_ucx_devices", "any", "@peer_openmpi"
+/* Nothing but Portals may carry messages and one-sided operations: what is not there
+ * ends MPI_Init or MPI_Win_create. The collectives that are left out would go through
+ * shared memory of Open MPI's own. */
+#define OPENMPI_PORTALS                                                                            \
+    MPIRUN_OPENMPI, "cm", "--mca", "mtl", "portals4", "--mca", "osc", "portals4", "--mca", "btl",  \
+        "self", "--mca", "coll", "^han,adapt,sm", "@peer_openmpi", "portals4"
 #define MPICH "mpirun.mpich", "-launcher", "fork", "-n", "2", "@peer_mpich"
 #define UCX_POSIX "UCX_TLS=posix,self", "UCX_POSIX_SEG_SIZE=65472", "UCX_RNDV_THRESH=inf"
 
@@ -80,13 +86,17 @@ const struct subject subject_table[] = {
      "libfabric's provider shm, tagged messages"},
     {"openmpi-allocated", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
      {OPENMPI_OB1, "allocated"}, {NULL},
-     "Open MPI, reads from a window that it has allocated"},
+     "Open MPI, one-sided on windows that it has allocated"},
     {"openmpi-ucx-allocated", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
      {OPENMPI_UCX, "allocated"}, {NULL},
      "the same over UCX"},
     {"mpich-allocated", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_MPICH,
      {MPICH, "allocated"}, {NULL},
-     "MPICH, reads from a window that it has allocated"},
+     "MPICH, one-sided on windows that it has allocated"},
+
+    {"openmpi-portals", SUBJECT_CLIENT, LAUNCH_ONCE, PACKAGES_OPENMPI,
+     {OPENMPI_PORTALS}, {NULL},
+     "Open MPI over Pinwheel, by its own components for Portals 4"},
     /* clang-format on */
 };
 
@@ -94,16 +104,26 @@ const int subject_table_size = sizeof(subject_table) / sizeof(subject_table[0]);
 
 /* From the folder of the command `pinwheel`: the build tree, an installation. */
 static const char *const folders[] = {"../../bench", "../libexec/pinwheel"};
+static const char plugin_folder[] = "../../tests/clients/plugins";
 
-int subject_program(const char *name, char *path, size_t size)
+/* The folder of the command `pinwheel`. */
+static int command_folder(char *here, size_t size)
 {
-    char here[4096];
-    ssize_t length = readlink("/proc/self/exe", here, sizeof(here) - 1);
+    ssize_t length = readlink("/proc/self/exe", here, size - 1);
     if (length < 0) {
         return -1;
     }
     here[length] = '\0';
     *strrchr(here, '/') = '\0';
+    return 0;
+}
+
+int subject_program(const char *name, char *path, size_t size)
+{
+    char here[4096];
+    if (command_folder(here, sizeof(here)) != 0) {
+        return -1;
+    }
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
         int n = snprintf(path, size, "%s/%s/%s", here, folders[i], name);
         if (n > 0 && (size_t)n < size && access(path, X_OK) == 0) {
@@ -112,6 +132,39 @@ int subject_program(const char *name, char *path, size_t size)
     }
     return -1;
 }
+
+/* ---- Open MPI's plug-ins ---- */
+
+static const char *plugins_given;
+
+void subject_use_plugins(const char *folder)
+{
+    plugins_given = folder;
+}
+
+int subject_plugins(char *path, size_t size)
+{
+    static const char *const needed[] = {"mca_mtl_portals4.so", "mca_osc_portals4.so"};
+    char here[4096], folder[8192], file[8300];
+    if (plugins_given == NULL && command_folder(here, sizeof(here)) != 0) {
+        return -1;
+    }
+    if (plugins_given != NULL) {
+        snprintf(folder, sizeof(folder), "%s", plugins_given);
+    } else {
+        snprintf(folder, sizeof(folder), "%s/%s", here, plugin_folder);
+    }
+    for (size_t i = 0; i < sizeof(needed) / sizeof(needed[0]); i++) {
+        snprintf(file, sizeof(file), "%s/%s", folder, needed[i]);
+        if (access(file, R_OK) != 0) {
+            return -1;
+        }
+    }
+    int n = snprintf(path, size, "%s:SYS_DEFAULT", folder);
+    return n > 0 && (size_t)n < size ? 0 : -1;
+}
+
+/* ---- What is missing ---- */
 
 static int on_path(const char *program)
 {
@@ -134,6 +187,13 @@ static int on_path(const char *program)
 int subject_missing(const struct subject *s, char *why, size_t size)
 {
     char path[4096];
+    if (s->kind == SUBJECT_CLIENT && subject_plugins(path, sizeof(path)) != 0) {
+        snprintf(why, size,
+                 "no mca_mtl_portals4.so and mca_osc_portals4.so in %s; build them with "
+                 "tests/clients/build_openmpi.sh and name their folder with --openmpi-plugins",
+                 plugins_given != NULL ? plugins_given : "tests/clients/plugins of the build tree");
+        return -1;
+    }
     if (s->command[0][0] != '@' && !on_path(s->command[0])) {
         snprintf(why, size, "%s is not installed%s%s", s->command[0],
                  s->packages != NULL ? "; Debian packages: " : "",

@@ -8,7 +8,13 @@
 
 #include <stddef.h>
 
-enum subject_kind { SUBJECT_OURS, SUBJECT_LIMIT, SUBJECT_PEER };
+enum subject_kind {
+    SUBJECT_OURS,
+    SUBJECT_LIMIT,
+    SUBJECT_PEER,
+    SUBJECT_CLIENT /* Open MPI over Pinwheel, by plug-ins: it has benches of its own, as ours
+                      have, but is chosen, and may be missing, as peers are */
+};
 enum subject_launch {
     LAUNCH_PAIR, /* the command, twice, with BENCH_RANK */
     LAUNCH_ONCE  /* the command starts both ranks */
@@ -33,6 +39,12 @@ extern const int subject_table_size;
  * command `pinwheel` in the build tree, or in libexec once installed. It gives 0,
  * or -1 if it is nowhere. */
 int subject_program(const char *name, char *path, size_t size);
+
+/* The plug-ins of a client: subject_use_plugins() names their folder; without it they
+ * are looked for where the tests of the build tree put them. subject_plugins() writes the
+ * value of Open MPI's component path: 0, or -1 if the plug-ins are not there. */
+void subject_use_plugins(const char *folder);
+int subject_plugins(char *path, size_t size);
 
 /* subject_missing() tells, in `why`, what of a subject is not there: a program that
  * was not built, a launcher that is not installed. 0 if all is. */

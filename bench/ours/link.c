@@ -25,40 +25,57 @@ int link_counter(struct link_count *count)
     return link_ok(PtlCTAlloc(self.ni, &count->ct), "PtlCTAlloc") ? 0 : -1;
 }
 
+static ptl_me_t entry_of(void *start, ptl_size_t length, ptl_match_bits_t bits, unsigned options,
+                         const struct link_count *count)
+{
+    return (ptl_me_t){.start = start,
+                      .length = length,
+                      .ct_handle = count != NULL ? count->ct : PTL_CT_NONE,
+                      .uid = PTL_UID_ANY,
+                      .options = options | (count != NULL ? PTL_ME_EVENT_CT_COMM : 0),
+                      .match_id.phys = {PTL_NID_ANY, PTL_PID_ANY},
+                      .match_bits = bits};
+}
+
 int link_entry(unsigned index, ptl_match_bits_t bits, unsigned options, struct link_count *count,
                const ptl_handlers_t *handlers)
 {
-    ptl_handle_me_t handle;
     bool get = (options & PTL_ME_OP_GET) != 0;
     if (count != NULL && link_counter(count) != 0) {
         return -1;
     }
-    ptl_me_t me = {
-        .start = get ? self.out : self.in,
-        .length = LINK_BUFFERS,
-        .ct_handle = count != NULL ? count->ct : PTL_CT_NONE,
-        .uid = PTL_UID_ANY,
-        .options = (get ? 0 : PTL_ME_OP_PUT) | PTL_ME_EVENT_LINK_DISABLE |
-                   (count != NULL ? PTL_ME_EVENT_CT_COMM : 0) | options,
-        .match_id.phys = {PTL_NID_ANY, PTL_PID_ANY},
-        .match_bits = bits,
-    };
+    ptl_handle_me_t handle;
+    ptl_me_t me = entry_of(get ? self.out : self.in, LINK_BUFFERS, bits,
+                           (get ? 0 : PTL_ME_OP_PUT) | PTL_ME_EVENT_LINK_DISABLE | options, count);
     int code = PtlMEAppendHandlers(self.ni, index, &me, handlers, PTL_PRIORITY_LIST, NULL, &handle);
     return link_ok(code, "PtlMEAppendHandlers") ? 0 : -1;
 }
 
+int link_memory(unsigned index, ptl_match_bits_t bits, unsigned options, void *start,
+                ptl_size_t length, const struct link_count *count)
+{
+    ptl_handle_me_t handle;
+    ptl_me_t me = entry_of(start, length, bits, options, count);
+    int code = PtlMEAppend(self.ni, index, &me, PTL_PRIORITY_LIST, NULL, &handle);
+    return link_ok(code, "PtlMEAppend") ? 0 : -1;
+}
+
+int link_index(unsigned index, ptl_handle_eq_t eq)
+{
+    ptl_pt_index_t got;
+    return link_ok(PtlPTAlloc(self.ni, 0, eq, index, &got), "PtlPTAlloc") ? 0 : -1;
+}
+
 static int open_tables(void)
 {
-    ptl_pt_index_t index;
     ptl_spin_limits_t limits;
     ptl_md_t md = {.start = self.out,
                    .length = LINK_BUFFERS,
                    .eq_handle = PTL_EQ_NONE,
                    .ct_handle = PTL_CT_NONE};
     return link_ok(PtlEQAlloc(self.ni, EVENTS, &self.eq), "PtlEQAlloc") &&
-                   link_ok(PtlPTAlloc(self.ni, 0, PTL_EQ_NONE, LINK_COUNTED, &index),
-                           "PtlPTAlloc") &&
-                   link_ok(PtlPTAlloc(self.ni, 0, self.eq, LINK_EVENTS, &index), "PtlPTAlloc") &&
+                   link_index(LINK_COUNTED, PTL_EQ_NONE) == 0 &&
+                   link_index(LINK_EVENTS, self.eq) == 0 &&
                    link_ok(PtlMDBind(self.ni, &md, &self.md), "PtlMDBind") &&
                    link_ok(PtlSpinLimits(self.ni, &limits), "PtlSpinLimits")
                ? (self.packet = limits.max_payload_size, 0)
@@ -67,7 +84,6 @@ static int open_tables(void)
 
 int link_open(void)
 {
-    ptl_process_t me;
     self.out = malloc(LINK_BUFFERS);
     self.in = malloc(LINK_BUFFERS);
     if (self.out == NULL || self.in == NULL) {
@@ -77,10 +93,11 @@ int link_open(void)
         !link_ok(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_PHYSICAL, PTL_PID_ANY, NULL,
                            NULL, &self.ni),
                  "PtlNIInit") ||
-        !link_ok(PtlGetPhysId(self.ni, &me), "PtlGetPhysId")) {
+        !link_ok(PtlGetPhysId(self.ni, &self.me), "PtlGetPhysId")) {
         return -1;
     }
-    return turn_exchange(&me, sizeof(me), &self.peer, sizeof(self.peer)) == sizeof(me)
+    return turn_exchange(&self.me, sizeof(self.me), &self.peer, sizeof(self.peer)) ==
+                   sizeof(self.peer)
                ? open_tables()
                : -1;
 }

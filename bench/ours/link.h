@@ -15,8 +15,16 @@
 #include "turn.h"
 
 enum {
-    LINK_COUNTED,        /* portal table index without events: counters only */
-    LINK_EVENTS,         /* events go to self.eq */
+    LINK_COUNTED, /* portal table index without events: counters only */
+    LINK_EVENTS,  /* events go to self.eq */
+    LINK_OWN,     /* the first of the indices that a family allocates itself */
+    LINK_DEPTH = LINK_OWN,
+    LINK_ACK,
+    LINK_APPEND,
+    LINK_MTL,
+    LINK_ATOMIC,
+    LINK_CHAIN,
+    LINK_UNEXPECTED,
     LINK_ANSWERS = 1000, /* match bits of answers to BENCH_... : LINK_ANSWERS + bench */
     LINK_HANDLED = 2000, /* of the entry with a handler */
     LINK_BUFFERS = TURN_WINDOW_BANDWIDTH * TURN_SIZE_MAX /* bytes of `out`, of `in` */
@@ -25,7 +33,7 @@ enum {
 struct link {
     ptl_handle_ni_t ni;
     ptl_handle_eq_t eq;
-    ptl_process_t peer;
+    ptl_process_t me, peer;
     ptl_size_t packet; /* payload of one */
     uint8_t *out, *in;
     ptl_handle_md_t md; /* all of `out`; no events */
@@ -47,11 +55,19 @@ int link_connect(void);
 /* link_ok() is true for PTL_OK; else it says which call gave what. */
 bool link_ok(int code, const char *call);
 
-/* link_count() makes a counter; link_entry() appends an entry over all of `in` for
+/* link_counter() makes a counter; link_entry() appends an entry over all of `in` for
  * puts (or gets from `out`) that counts in it. `handlers` may be NULL. */
 int link_counter(struct link_count *count);
 int link_entry(unsigned index, ptl_match_bits_t bits, unsigned options, struct link_count *count,
                const ptl_handlers_t *handlers);
+
+/* link_memory() appends an entry over memory of the family's own, with all options
+ * but the counter's as given, which any process may use. */
+int link_memory(unsigned index, ptl_match_bits_t bits, unsigned options, void *start,
+                ptl_size_t length, const struct link_count *count);
+
+/* link_index() allocates a portal table index; `eq` may be PTL_EQ_NONE. */
+int link_index(unsigned index, ptl_handle_eq_t eq);
 
 static inline uint64_t link_stride(uint64_t size)
 {
@@ -95,6 +111,7 @@ struct family {
     int count;
 };
 extern const struct family family_latency, family_stream, family_calls, family_match,
-    family_handler, family_rest;
+    family_handler, family_rest, family_atomic, family_chain, family_unexpected, family_mtl,
+    family_depth;
 
 #endif

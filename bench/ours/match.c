@@ -1,38 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The search for a matching entry alone, without a message: match_first() on a list
- * of entries as posted receives of Open MPI make them (bits 63-60 protocol, 59-48
- * communicator, 47-24 source, 23-0 tag). Every receive ignores the protocol bits;
- * that of any source ignores the source bits and the process as well, that of any
- * tag the tag bits. The entries stay in the list; headers come in random order,
- * each matching exactly one entry. The library's own objects are linked into this
- * program, so it is the code that messages run.
+ * of entries as posted receives of Open MPI make them (masks.h); those that ignore the
+ * source bits take any process too. The entries stay in the list; headers come in
+ * random order, each matching exactly one entry. The library's own objects are linked
+ * into this program, so it is the code that messages run.
+ *
+ *   match         one mask, a known source each    match_masks   the eight masks
+ *   match_wild    one mask, any source             match_wild_2  both of these, in turns
  */
 #include "link.h"
+#include "masks.h"
 
 #include "nic/match.h"
 #include "nic/nic.h"
 
 #include <stdlib.h>
 
-#define PROTOCOL 0xf000000000000000u
-#define SOURCE 0x0000ffffff000000u
-#define TAG 0x00000000007fffffu
-#define TAG_ALL 0x0000000000ffffffu
-
 enum { ENTRIES_MAX = 4096, SEARCHES = 64, HEADERS = 8192, RANK_PID = 0 };
-
-static const uint64_t masks[] = {
-    PROTOCOL, PROTOCOL | SOURCE, PROTOCOL | TAG,   PROTOCOL | SOURCE | TAG, 0,
-    SOURCE,   TAG_ALL,           SOURCE | TAG_ALL,
-};
-
-enum { MASKS = sizeof(masks) / sizeof(masks[0]) };
 
 static struct {
     struct match_list list;
     struct le *entries;
-    uint64_t count, masks;
+    uint64_t count, bench; /* of the list */
     struct match_header headers[HEADERS];
     struct match_entry *expected[HEADERS];
     unsigned next;
@@ -45,10 +35,19 @@ static bool fits(const struct match_entry *entry, const struct match_header *hea
     return (le->options & PTL_ME_NO_TRUNCATE) == 0 || header->length <= le->length;
 }
 
-/* Distinct in communicator, source and tag, so that entries differ under any mask. */
-static uint64_t bits_of(uint64_t entry)
+/* The bits that an entry ignores. */
+static uint64_t mask_of(uint64_t bench, uint64_t entry)
 {
-    return UINT64_C(1) << 60 | entry << 48 | entry << 24 | entry;
+    switch (bench) {
+    case BENCH_MATCH:
+        return masks_eight[0];
+    case BENCH_MATCH_WILD:
+        return masks_eight[1];
+    case BENCH_MATCH_WILD_2:
+        return masks_eight[entry % 2];
+    default:
+        return masks_eight[entry % MASKS];
+    }
 }
 
 static void clear_list(void)
@@ -63,7 +62,7 @@ static void clear_list(void)
     search.count = 0;
 }
 
-static int fill_list(uint64_t count, uint64_t distinct)
+static int fill_list(uint64_t count, uint64_t bench)
 {
     clear_list();
     search.entries = calloc(count, sizeof(*search.entries));
@@ -74,17 +73,17 @@ static int fill_list(uint64_t count, uint64_t distinct)
         struct le *le = &search.entries[i];
         le->length = 1 << 20;
         le->options = PTL_ME_OP_PUT | PTL_ME_USE_ONCE;
-        le->match.bits = bits_of(i);
-        le->match.ignore = masks[i % distinct];
+        le->match.bits = masks_bits(i);
+        le->match.ignore = mask_of(bench, i);
         le->match.nid = (uint32_t)i;
         le->match.any =
-            (uint8_t)(MATCH_ANY_PID | ((le->match.ignore & SOURCE) != 0 ? MATCH_ANY_NID : 0));
+            (uint8_t)(MATCH_ANY_PID | ((le->match.ignore & MASKS_SOURCE) != 0 ? MATCH_ANY_NID : 0));
         if (match_append(&search.list, &le->match) != 0) {
             return turn_fail("match_append: no memory");
         }
     }
     search.count = count;
-    search.masks = distinct;
+    search.bench = bench;
     return 0;
 }
 
@@ -92,12 +91,9 @@ static void draw_headers(void)
 {
     uint64_t x = 88172645463325252u;
     for (unsigned i = 0; i < HEADERS; i++) {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        uint64_t entry = (x >> 20) % search.count;
+        uint64_t entry = masks_random(&x) % search.count;
         search.headers[i] = (struct match_header){
-            .bits = bits_of(entry), .nid = (uint32_t)entry, .pid = RANK_PID, .fits = fits};
+            .bits = masks_bits(entry), .nid = (uint32_t)entry, .pid = RANK_PID, .fits = fits};
         search.expected[i] = &search.entries[entry].match;
     }
 }
@@ -109,12 +105,11 @@ static bool supports(const struct turn_work *work)
 
 static int begin(const struct turn_work *work)
 {
-    uint64_t distinct = work->bench == BENCH_MATCH_MASKS ? MASKS : 1;
     if (turn_rank() != 0) {
         return 0;
     }
-    if ((search.count != work->size || search.masks != distinct) &&
-        fill_list(work->size, distinct) != 0) {
+    if ((search.count != work->size || search.bench != work->bench) &&
+        fill_list(work->size, work->bench) != 0) {
         return -1;
     }
     draw_headers();
@@ -145,6 +140,8 @@ static int run(const struct turn_work *work, uint64_t iterations)
 static const struct turn_duty duties[] = {
     {BENCH_MATCH, supports, begin, run, NULL},
     {BENCH_MATCH_MASKS, supports, begin, run, NULL},
+    {BENCH_MATCH_WILD, supports, begin, run, NULL},
+    {BENCH_MATCH_WILD_2, supports, begin, run, NULL},
 };
 
 const struct family family_match = {NULL, duties, sizeof(duties) / sizeof(duties[0])};

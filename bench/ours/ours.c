@@ -4,8 +4,10 @@
 
 #include <string.h>
 
-static const struct family *const families[] = {&family_latency, &family_stream,  &family_calls,
-                                                &family_match,   &family_handler, &family_rest};
+static const struct family *const families[] = {
+    &family_latency,    &family_stream, &family_calls,  &family_match,
+    &family_handler,    &family_rest,   &family_atomic, &family_chain,
+    &family_unexpected, &family_mtl,    &family_depth};
 
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };
 

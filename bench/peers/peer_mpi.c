@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * MPI as a subject, in two ways that differ in where one-sided reads go:
+ * MPI as a subject, in ways that differ in whose memory one-sided operations are for,
+ * and in what carries messages:
  *
- *   peer_openmpi            messages; MPI_Get from a window over memory of the program's own
- *   peer_openmpi allocated  only MPI_Get, from a window that MPI_Win_allocate made
+ *   peer_openmpi            messages; windows over memory of the program's own
+ *   peer_openmpi allocated  one-sided only, on windows that MPI_Win_allocate made
+ *   peer_openmpi portals4   as the first, and fails unless Portals carries them
  *
  * and likewise peer_mpich: one source, compiled once for each MPI. Started by the
  * MPI's own mpirun, with two ranks. Errors inside MPI end both ranks, by MPI's own
@@ -11,15 +13,15 @@
  */
 #include <mpi.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "mpi_onesided.h"
+#include "mpi_portals.h"
 #include "slots.h"
 
 enum { TAG = 1, TAG_ANSWER = 2 };
 
 static struct slots slots;
-static MPI_Win window; /* what rank 1 exposes: slots.from, or memory of the library's own */
 
 static int latency(const struct turn_work *work, uint64_t iterations)
 {
@@ -72,22 +74,6 @@ static int windows(const struct turn_work *work, uint64_t iterations)
     return 0;
 }
 
-/* Rank 1 waits inside MPI, which is the progress that some one-sided paths need. */
-static int get(const struct turn_work *work, uint64_t iterations)
-{
-    int size = (int)work->size;
-    if (turn_rank() == 1) {
-        MPI_Recv(NULL, 0, MPI_BYTE, 0, TAG_ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        return 0;
-    }
-    for (uint64_t i = 0; i < iterations; i++) {
-        MPI_Get(slots.to, size, MPI_BYTE, 1, 0, size, MPI_BYTE, window);
-        MPI_Win_flush(1, window);
-    }
-    MPI_Send(NULL, 0, MPI_BYTE, 1, TAG_ANSWER, MPI_COMM_WORLD);
-    return 0;
-}
-
 static int begin(const struct turn_work *work)
 {
     return slots_begin(&slots, work);
@@ -99,44 +85,39 @@ static int end(const struct turn_work *work, struct turn_result *result)
 }
 
 static const struct turn_duty duties[] = {
-    {BENCH_GET, slots_fit, begin, get, end}, /* first: the only one for `allocated` */
+    {BENCH_GET, slots_fit, begin, onesided_get, end},
+    {BENCH_PUT, slots_fit, begin, onesided_put, end},
+    {.bench = BENCH_FETCH_ADD, .supports = onesided_word, .run = onesided_fetch_add},
+    {.bench = BENCH_SWAP_IF, .supports = onesided_word, .run = onesided_swap_if},
+    {BENCH_ADD, onesided_word, NULL, onesided_add, onesided_added},
     {BENCH_LATENCY, slots_fit, begin, latency, end},
     {BENCH_RATE, slots_fit, begin, windows, end},
     {BENCH_BANDWIDTH, slots_fit, begin, windows, end},
 };
 
-/* Makes the window, and for an allocated one lets slots.from be its memory. */
-static void open_window(bool allocated)
-{
-    if (allocated) {
-        free(slots.from);
-        MPI_Win_allocate((MPI_Aint)SLOTS_SPACE, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &slots.from,
-                         &window);
-    } else {
-        MPI_Win_create(slots.from, (MPI_Aint)SLOTS_SPACE, 1, MPI_INFO_NULL, MPI_COMM_WORLD,
-                       &window);
-    }
-    MPI_Win_lock_all(MPI_MODE_NOCHECK, window);
-}
+enum { ONE_SIDED = 5, ALL = sizeof(duties) / sizeof(duties[0]) };
 
 int main(int argc, char **argv)
 {
     MPI_Init(&argc, &argv);
     bool allocated = argc == 2 && strcmp(argv[1], "allocated") == 0;
+    bool portals = argc == 2 && strcmp(argv[1], "portals4") == 0;
     int rank, ranks;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks != 2 || (argc > 1 && !allocated)) {
-        fprintf(stderr, "usage: mpirun -n 2 ... %s [allocated]\n", argv[0]);
+    if (ranks != 2 || (argc > 1 && !allocated && !portals)) {
+        fprintf(stderr, "usage: mpirun -n 2 ... %s [allocated | portals4]\n", argv[0]);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     if (turn_join(rank) < 0 || slots_new(&slots) != 0) {
         MPI_Abort(MPI_COMM_WORLD, 1);
     }
-    open_window(allocated);
-    int served = turn_serve(duties, allocated ? 1 : sizeof(duties) / sizeof(duties[0]));
-    MPI_Win_unlock_all(window);
-    MPI_Win_free(&window);
+    onesided_open(&slots, allocated);
+    if (portals && portals_carries() != 0) {
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    int served = turn_serve(duties, allocated ? ONE_SIDED : ALL);
+    onesided_close();
     MPI_Finalize();
     return served == 0 ? 0 : 1;
 }

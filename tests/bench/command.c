@@ -209,9 +209,19 @@ static bool two_cores(void)
 
 static void a_quick_run_has_all_rows(void **state)
 {
-    static const char *const alone[] = {
-        "ct_get",          "eq_get", "match", "match_masks", "handler_packet",
-        "handler_message", "memory", "idle",  "computing",   "handler_packet_full"};
+    static const char *const alone[] = {"ct_get",          "eq_get",
+                                        "match",           "match_masks",
+                                        "match_wild",      "match_wild_2",
+                                        "put_depth",       "fetch_atomic",
+                                        "cswap",           "atomic_local",
+                                        "atomic_rate",     "atomic_shared",
+                                        "chain_ctinc",     "chain_put",
+                                        "chain_atomic",    "expected",
+                                        "unexpected",      "unexpected_reverse",
+                                        "unexpected_wild", "unexpected_claim",
+                                        "handler_packet",  "handler_message",
+                                        "memory",          "idle",
+                                        "computing",       "handler_packet_full"};
     if (!two_cores()) {
         skip();
     }
@@ -224,6 +234,9 @@ static void a_quick_run_has_all_rows(void **state)
     assert_row("put_latency_eqwait", 8, "raw");
     assert_row("triggered_put", 8, "futex");
     assert_row("handler_latency", 8, "raw");
+    assert_row("put_latency_ack", 8, "raw");
+    assert_row("put_latency_append", 8, "raw");
+    assert_row("put_latency_mtl", 8, "raw");
     assert_row("get_latency", 8, "process_vm");
     assert_row("get_latency", 65536, "process_vm");
     assert_row("message_rate", 8, NULL);
@@ -236,8 +249,8 @@ static void a_quick_run_has_all_rows(void **state)
     }
     assert_null(find_row("put_latency", 65536, "raw")); /* a line is no 64 KiB */
     assert_contains(o.out, "\"left_out\": []");
-    assert_int_equal(count_of("\"met\": "), 14);
-    assert_int_equal(count_of("\"met\": null"), 7); /* those that compare with peers */
+    assert_int_equal(count_of("\"met\": "), 27);
+    assert_int_equal(count_of("\"met\": null"), 15); /* those that compare with peers */
     assert_svg("bench-out/bench.svg");
 }
 
@@ -381,6 +394,23 @@ static void a_peer_that_is_missing_is_named_with_its_package(void **state)
                     "Left out\n  mpich: mpirun.mpich is not installed; Debian packages: mpich");
 }
 
+static void without_plugins_mpi_over_pinwheel_is_not_measured(void **state)
+{
+    char folder_of_none[4096];
+    if (!two_cores()) {
+        skip();
+    }
+    assert_non_null(getcwd(folder_of_none, sizeof(folder_of_none)));
+    BENCH("--quick", "--bench", "ct_get,mpi_latency,mpi_put", "--peers", "openmpi-portals",
+          "--openmpi-plugins", folder_of_none);
+    assert_status(0);
+    assert_contains(o.out, "not measured: no mca_mtl_portals4.so and mca_osc_portals4.so in ");
+    assert_contains(o.out, "build them with tests/clients/build_openmpi.sh");
+    assert_int_equal(count_of("  openmpi-portals: no mca_mtl_portals4.so"), 1);
+    assert_contains(o.out, "ct_get: ");
+    assert_null(strstr(o.out, "mpi_latency: "));
+}
+
 static void a_killed_conductor_leaves_nothing_behind(void **state)
 {
     if (!two_cores()) {
@@ -415,6 +445,8 @@ static void bad_values_are_named_with_what_would_be_right(void **state)
         {"--subject", "=command", "--subject =command: must be NAME=COMMAND"},
         {"--subject", "name= ", "--subject name= : has no command"},
         {"--subject", "raw=true", "--subject raw=true: there is a subject of that name already"},
+        {"--openmpi-plugins", "plugins", "--openmpi-plugins plugins: must begin with /"},
+        {"--openmpi-plugins", "/no/such/folder", "--openmpi-plugins /no/such/folder: is no folder"},
         {"--out", "/dev/null", "--out /dev/null: is no folder"},
         {"--out", "no/such/folder", "--out no/such/folder: No such file"},
         {"--nonsense", "", "unknown option --nonsense"},
@@ -468,6 +500,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(failures_are_reported_and_all_else_goes_on),
         cmocka_unit_test(those_that_do_not_start_are_left_out),
         cmocka_unit_test(a_peer_that_is_missing_is_named_with_its_package),
+        cmocka_unit_test(without_plugins_mpi_over_pinwheel_is_not_measured),
         cmocka_unit_test(a_killed_conductor_leaves_nothing_behind),
         cmocka_unit_test(bad_values_are_named_with_what_would_be_right),
         cmocka_unit_test(a_full_disk_is_told),

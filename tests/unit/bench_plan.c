@@ -78,8 +78,9 @@ static void names_are_unique_and_subjects_exist(void **state)
             assert_string_not_equal(bench_table[i].name, bench_table[k].name);
         }
         for (int s = 0; s < subject_table_size; s++) {
-            found += strcmp(subject_table[s].name, bench_table[i].subject) == 0 &&
-                     subject_table[s].kind == SUBJECT_OURS;
+            found +=
+                strcmp(subject_table[s].name, bench_table[i].subject) == 0 &&
+                (subject_table[s].kind == SUBJECT_OURS || subject_table[s].kind == SUBJECT_CLIENT);
         }
         assert_int_equal(found, 1);
     }
@@ -101,6 +102,7 @@ static void sizes_are_written_as_people_do(void **state)
     assert_string_equal(plan_size_text(SIZE_MESSAGE, 5000, text), "5000 B");
     assert_string_equal(plan_size_text(SIZE_ENTRIES, 1, text), "1 entry");
     assert_string_equal(plan_size_text(SIZE_ENTRIES, 4096, text), "4096 entries");
+    assert_string_equal(plan_size_text(SIZE_WAITING, 16384, text), "16384 waiting");
     assert_string_equal(plan_size_text(SIZE_NONE, 0, text), "-");
 }
 

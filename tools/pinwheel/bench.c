@@ -22,6 +22,7 @@ enum {
     BENCH_QUICK,
     BENCH_SUBJECT,
     BENCH_LIMIT,
+    BENCH_PLUGINS,
     BENCH_LIST
 };
 
@@ -43,6 +44,8 @@ static const struct args_option bench_options[] = {
                        "one more peer: a program that takes turns; may be repeated"},
     [BENCH_LIMIT] = {"--limit", "SECONDS",
                      "that a subject may take to start, a tenth for a turn (default 30)"},
+    [BENCH_PLUGINS] = {"--openmpi-plugins", "DIR",
+                       "Open MPI's portals4 components over Pinwheel (default the build tree's)"},
     [BENCH_LIST] = {"--list", NULL, "list benches and subjects, and what is not there"},
 };
 
@@ -71,8 +74,9 @@ static bool is_peer(const char *name, size_t length)
 {
     for (int i = 0; i < subject_table_size; i++) {
         const char *known = subject_table[i].name;
-        if (subject_table[i].kind == SUBJECT_PEER && strlen(known) == length &&
-            memcmp(known, name, length) == 0) {
+        bool chosen =
+            subject_table[i].kind == SUBJECT_PEER || subject_table[i].kind == SUBJECT_CLIENT;
+        if (chosen && strlen(known) == length && memcmp(known, name, length) == 0) {
             return true;
         }
     }
@@ -131,6 +135,19 @@ static int add_subject(const struct args *a, struct options_bench *o)
     return 0;
 }
 
+/* mpirun starts its ranks elsewhere, so the folder must not depend on ours. */
+static int check_folder(const struct args *a, const char *option)
+{
+    struct stat status;
+    if (a->value[0] != '/') {
+        return args_error(a, "%s %s: must begin with /", option, a->value);
+    }
+    if (stat(a->value, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        return args_error(a, "%s %s: is no folder", option, a->value);
+    }
+    return 0;
+}
+
 static int parse_option(const struct args *a, int option, struct options_bench *o, bool *list)
 {
     switch (option) {
@@ -157,6 +174,9 @@ static int parse_option(const struct args *a, int option, struct options_bench *
         return add_subject(a, o);
     case BENCH_LIMIT:
         return args_number(a, "--limit", 1, 3600, &o->limit) != 0 ? 2 : 0;
+    case BENCH_PLUGINS:
+        subject_use_plugins(a->value);
+        return check_folder(a, "--openmpi-plugins");
     default:
         *list = true;
         return 0;
