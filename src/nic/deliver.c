@@ -19,25 +19,25 @@ static bool is_pending(const struct rx *rx)
     return rx->header_begun && rx->run->pending;
 }
 
-static ptl_event_kind_t event_kind(const struct rx *rx)
+static const uint8_t event_kinds[] = {
+    [MESSAGE_PUT] = PTL_EVENT_PUT,
+    [MESSAGE_GET] = PTL_EVENT_GET,
+    [MESSAGE_ATOMIC] = PTL_EVENT_ATOMIC,
+    [MESSAGE_FETCH] = PTL_EVENT_FETCH_ATOMIC,
+};
+
+/* Apart: only entries in parts need it. */
+__attribute__((noinline)) static void *address_in_parts(const struct le *le, uint64_t offset)
 {
-    switch (rx->m->type) {
-    case MESSAGE_GET:
-        return PTL_EVENT_GET;
-    case MESSAGE_ATOMIC:
-        return PTL_EVENT_ATOMIC;
-    case MESSAGE_FETCH:
-        return PTL_EVENT_FETCH_ATOMIC;
-    default:
-        return PTL_EVENT_PUT;
-    }
+    struct memory memory = le_memory(le, offset);
+    return memory_address(&memory);
 }
 
-void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
+static inline void fill_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
 {
-    struct memory memory = le_memory(le, rx->offset);
     *event = (ptl_event_t){
-        .start = memory_address(&memory),
+        .start = le->vector.parts == NULL ? memory_at(le->start, rx->offset)
+                                          : address_in_parts(le, rx->offset),
         .user_ptr = le->user_ptr,
         .hdr_data = rx->m->hdr_data,
         .match_bits = rx->m->match_bits,
@@ -48,7 +48,12 @@ void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
         .uid = rx->peer->uid,
         .pt_index = le->pt_index,
     };
-    eq_kinds(event, event_kind(rx), le->list, rx->fail, rx->m->op, rx->m->datatype);
+    eq_kinds(event, event_kinds[rx->m->type], le->list, rx->fail, rx->m->op, rx->m->datatype);
+}
+
+void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
+{
+    fill_event(rx, le, event);
 }
 
 void post_target_event(struct rx *rx, struct le *le)
@@ -61,7 +66,7 @@ void post_target_event(struct rx *rx, struct le *le)
         (rx->fail == PTL_NI_OK && (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) != 0)) {
         return;
     }
-    target_event(rx, le, eq_place(eq.eq));
+    fill_event(rx, le, eq_place(eq.eq));
     eq_placed(eq.eq);
 }
 

@@ -210,7 +210,7 @@ struct le {
     struct ct_ref ct;
     void *user_ptr;
     bool linked;
-    bool plain;         /* no handlers, no offset of its own, leaves no header: put_plain() */
+    bool plain;         /* no handlers, no offset of its own, leaves no header: finish_plain() */
     bool reserved;      /* used up by a message whose handlers have the last word */
     bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
     bool unlink_told;   /* AUTO_UNLINK was posted, AUTO_FREE is due with its last header */

@@ -142,12 +142,12 @@ static bool is_atomic(const struct rx *rx)
 
 /* Where in the entry the message goes and how much of it fits; of atomics, whole
  * elements. */
-static inline void set_place(struct rx *rx, const struct le *le, uint64_t offset)
+static inline void set_place(struct rx *rx, const struct le *le, uint64_t offset, bool atomic)
 {
     uint64_t room = le_room(le, offset);
     rx->offset = offset;
     rx->mlength = rx->m->length < room ? rx->m->length : room;
-    if (is_atomic(rx)) {
+    if (atomic) {
         rx->mlength -= rx->mlength % atomic_size(rx->m->datatype);
     }
 }
@@ -171,7 +171,7 @@ static void file_header(struct rx *rx, struct le *le)
 static void take_entry(struct rx *rx, struct le *le)
 {
     bool local = (le->options & PTL_ME_MANAGE_LOCAL) != 0;
-    set_place(rx, le, local ? le->offset : rx->m->remote_offset);
+    set_place(rx, le, local ? le->offset : rx->m->remote_offset, is_atomic(rx));
     rx->le = le;
     rx->response_list = le->list;
     le->users++;
@@ -398,21 +398,28 @@ static inline void act(struct rx *rx, struct le *le, const void *payload)
 
 /* A put or an atomic that finds a plain entry: nothing can come in between, so that the entry
  * needs no note of a message in hand, and but an ack, if one is due, nothing follows. */
-static enum rx_step put_plain(struct rx *rx, struct le *le, const void *payload)
+static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void *payload,
+                                        bool atomic)
 {
-    set_place(rx, le, rx->m->remote_offset);
-    act(rx, le, payload);
+    set_place(rx, le, rx->m->remote_offset, atomic);
+    if (atomic) {
+        rx_apply(rx, le, payload);
+        rx->applied = false; /* it is over below, but for the ack */
+    } else {
+        deposit(rx, le, payload);
+    }
     post_target_event(rx, le);
-    rx->response_silent = (le->options & PTL_ME_ACK_DISABLE) != 0;
-    rx->response_list = le->list;
-    if ((le->options & PTL_ME_USE_ONCE) != 0) {
+    unsigned options = le->options;
+    ptl_list_t list = le->list;
+    if ((options & PTL_ME_USE_ONCE) != 0) {
         le_use_up(le);
     }
     if (!rx->response_due) {
         rx->ni = NULL;
-        rx->applied = rx->response_silent = false;
         return RX_GO;
     }
+    rx->response_silent = (options & PTL_ME_ACK_DISABLE) != 0;
+    rx->response_list = list;
     rx->event_posted = true;
     decide(rx, NULL);
     return rx_done(rx->peer, &rx->f, FABRIC_OK);
@@ -470,7 +477,8 @@ static inline bool is_whole_put(const struct rx *rx)
 enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)
 {
     struct rx *rx = (struct rx *)f;
-    if (!is_whole_put(rx)) {
+    bool put = is_whole_put(rx);
+    if (!put) {
         if (rx->class == FABRIC_RESPONSE) {
             return response_short(rx, payload);
         }
@@ -482,8 +490,11 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     }
     rx->response_due = rx->m->cookie != 0;
     struct le *le = look_up(rx, &rx->fail);
-    if (le != NULL && le->plain && rx->m->type != MESSAGE_FETCH) {
-        return put_plain(rx, le, payload);
+    if (le != NULL && le->plain && put) {
+        return finish_plain(rx, le, payload, false);
+    }
+    if (le != NULL && le->plain && rx->m->type == MESSAGE_ATOMIC) {
+        return finish_plain(rx, le, payload, true);
     }
     decide(rx, le);
     if (rx_has_handlers(rx)) {

@@ -50,8 +50,10 @@ __attribute__((noinline)) static bool complete_atomic(struct ni *ni, struct requ
 int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
 {
     struct md *md = find_md(ni, sides->md);
-    if (!side_sound(r, md, sides->offset) || !request_sound(ni, r, md->eq, md->ct) ||
-        (r->ack == PTL_ACK_REQ && (md->options & PTL_MD_UNRELIABLE) != 0)) {
+    if (!side_sound(r, md, sides->offset) || !request_sound(ni, r, md->eq, md->ct)) {
+        return PTL_ARG_INVALID;
+    }
+    if (r->ack == PTL_ACK_REQ && (md->options & PTL_MD_UNRELIABLE) != 0) {
         return PTL_ARG_INVALID;
     }
     if (r->kind >= OP_ATOMIC && !complete_atomic(ni, r, sides)) {
