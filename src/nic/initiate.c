@@ -129,16 +129,24 @@ static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, str
     tx->at_once = false;
 }
 
+/* The operation needs its MDs no more. */
+static void let_go_of_mds(struct op *op)
+{
+    struct request *r = &op->request;
+    if (op->ni != NULL && r->md != NULL) {
+        r->md->users--;
+    }
+    if (op->ni != NULL && r->get_md != NULL) {
+        r->get_md->users--;
+    }
+    r->md = r->get_md = NULL;
+}
+
 void op_end(struct op *op)
 {
+    let_go_of_mds(op);
     if (op->ni != NULL) {
         op->ni->in_flight--;
-        if (op->request.md != NULL) {
-            op->request.md->users--;
-        }
-        if (op->request.get_md != NULL) {
-            op->request.get_md->users--;
-        }
     }
     op->peer->nic->news = true;
     table_drop(&op->peer->nic->operations, op);
@@ -173,6 +181,8 @@ void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t r
     op->expects = false;
     if (!op->fabric_has) {
         op_end(op);
+    } else if (op->tx.vector == NULL) {
+        let_go_of_mds(op); /* who has seen the last event may release them */
     }
 }
 
