@@ -53,15 +53,33 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
     return rc;
 }
 
+#define POLL_FEW 8
+
 /* What a thread waits for: an event of one of some queues. */
 struct eq_wait {
     struct nic *nic;
+    struct eq *queues[POLL_FEW]; /* of the first handles: looked up once */
     const ptl_handle_eq_t *handles;
     unsigned size;
     unsigned which;
     ptl_event_t *event;
     int rc;
 };
+
+/* Takes an event of the i-th queue. */
+static inline int take_of(struct eq_wait *w, unsigned i)
+{
+    struct ni *ni;
+    struct eq *eq;
+    if (i < POLL_FEW) {
+        eq = w->queues[i]; /* its memory stays, even if it was freed meanwhile */
+        return eq->slot.handle != w->handles[i] ? PTL_ARG_INVALID
+               : eq_empty(eq)                   ? PTL_EQ_EMPTY
+                                                : eq_take(eq, w->event);
+    }
+    int rc = api_object(w->handles[i], HANDLE_EQ, &ni, &eq);
+    return rc == PTL_OK ? eq_take(eq, w->event) : rc;
+}
 
 static bool take_one(void *arg)
 {
@@ -70,12 +88,7 @@ static bool take_one(void *arg)
      * starve the others. */
     unsigned i = w->nic->poll_next < w->size ? w->nic->poll_next : 0;
     for (unsigned n = 0; n < w->size; n++, i = i + 1 < w->size ? i + 1 : 0) {
-        struct ni *ni;
-        struct eq *eq;
-        w->rc = api_object(w->handles[i], HANDLE_EQ, &ni, &eq);
-        if (w->rc == PTL_OK) {
-            w->rc = eq_take(eq, w->event);
-        }
+        w->rc = take_of(w, i);
         if (w->rc != PTL_EQ_EMPTY) {
             w->which = i;
             w->nic->poll_next = i + 1;
@@ -101,12 +114,12 @@ static bool take_next(void *arg)
 }
 
 /* All queues must be of one interface. */
-static int check_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni **ni)
+static int check_queues(struct eq_wait *w, struct ni **ni)
 {
-    for (unsigned i = 0; i < size; i++) {
+    for (unsigned i = 0; i < w->size; i++) {
         struct ni *of;
         struct eq *eq;
-        int rc = api_object(handles[i], HANDLE_EQ, &of, &eq);
+        int rc = api_object(w->handles[i], HANDLE_EQ, &of, &eq);
         if (rc != PTL_OK) {
             return rc;
         }
@@ -114,7 +127,11 @@ static int check_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni
             return PTL_ARG_INVALID;
         }
         *ni = of;
+        if (i < POLL_FEW) {
+            w->queues[i] = eq;
+        }
     }
+    w->nic = (*ni)->nic;
     return PTL_OK;
 }
 
@@ -161,11 +178,14 @@ int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t t
         return PTL_ARG_INVALID;
     }
     struct ni *ni = NULL;
-    int rc = check_queues(eq_handles, size, &ni);
+    struct eq_wait w; /* no initializer: clearing it first costs more than a poll */
+    w.handles = eq_handles;
+    w.size = size;
+    w.event = event;
+    int rc = check_queues(&w, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
-    struct eq_wait w = {.nic = ni->nic, .handles = eq_handles, .size = size, .event = event};
     if (timeout == 0) {
         rc = nic_look(ni->nic, take_one, &w, false) ? PTL_OK : PTL_EQ_EMPTY;
     } else {
