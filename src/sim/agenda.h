@@ -87,6 +87,15 @@ static inline void agenda_pop_heap(struct agenda *a)
     h[i] = *last;
 }
 
+/* agenda_first() is the event that agenda_pop() would take, or NULL. */
+static inline const struct event *agenda_first(const struct agenda *a)
+{
+    if (a->begin < a->end && (a->count == 0 || event_before(&a->list[a->begin], &a->heap[0]))) {
+        return &a->list[a->begin];
+    }
+    return a->count > 0 ? &a->heap[0] : NULL;
+}
+
 /* agenda_pop() takes the event with the least key; false if there is none. */
 static inline bool agenda_pop(struct agenda *a, struct event *e)
 {

@@ -14,6 +14,10 @@ struct charges {
     uint64_t G, O;     /* (s-1)*G, (s-1)*O */
 };
 
+/* charges_product() is the time of so many bytes at a rate in 1e-6 ps: rounded once, to the
+ * nearest picosecond, half to even. */
+uint64_t charges_product(uint64_t bytes, uint64_t rate);
+
 void charges_compute(struct charges *c, const struct sim_parameters *p, uint64_t size);
 
 #endif

@@ -6,10 +6,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+static int check_network(const struct sim_input *in, char *error, size_t size)
+{
+    if (in->threads > 1) {
+        snprintf(error, size, "--threads %u: a packet network is simulated in one thread",
+                 in->threads);
+        return -1;
+    }
+    if (in->record != NULL) {
+        snprintf(error, size, "a packet network keeps no record of what happened");
+        return -1;
+    }
+    if (in->network->config->byte == 0 && in->parameters->value[SIM_G] == 0) {
+        snprintf(error, size, "-G 0 says nothing about the links of --network: give --link-rate");
+        return -1;
+    }
+    return 0;
+}
+
 int sim_check(const struct sim_input *in, char *error, size_t size)
 {
+    if (in->noise != NULL && (in->model == SIM_LOGGOPSIM || in->record != NULL)) {
+        snprintf(error, size, "--noise: %s",
+                 in->record != NULL ? "with it no record of what happened is kept"
+                                    : "--model=loggopsim has none; --model=pinwheel has");
+        return -1;
+    }
     if (in->model != SIM_LOGGOPSIM) {
-        return 0;
+        return in->network != NULL ? check_network(in, error, size) : 0;
+    }
+    if (in->network != NULL) {
+        snprintf(error, size,
+                 "--network: --model=loggopsim knows L alone; --model=pinwheel takes "
+                 "a network");
+        return -1;
     }
     for (int i = 0; i < SIM_S; i++) {
         if (in->parameters->value[i] % SIM_AS_PER_NS != 0) {
@@ -28,6 +58,11 @@ int sim_check(const struct sim_input *in, char *error, size_t size)
     }
     if (in->record != NULL) {
         snprintf(error, size, "--model=loggopsim keeps no record of what happened");
+        return -1;
+    }
+    if (in->count_queues) {
+        snprintf(error, size,
+                 "--queues: --model=loggopsim does not count them; --model=pinwheel does");
         return -1;
     }
     if (in->calc_in_ps) {

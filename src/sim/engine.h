@@ -9,6 +9,8 @@
 #define SIM_ENGINE_H
 
 #include "goal.h"
+#include "net.h"
+#include "noise.h"
 #include "parameters.h"
 #include "record.h"
 
@@ -42,14 +44,44 @@ struct sim_left {
     enum sim_left_kind kind;
 };
 
+/* pinwheel: a packet network in the place of L. Its `byte` may be 0: as long as G. */
+struct sim_network {
+    const struct net_graph *graph;
+    const struct net_config *config;
+    const uint32_t *host; /* by rank; no two the same */
+};
+
+/* What the network carried. */
+struct sim_traffic {
+    struct net_counts counts;
+    uint64_t busy; /* ps that channels were taken, all together */
+    uint64_t busiest_busy;
+    uint32_t busiest;  /* channel */
+    uint32_t channels; /* that were taken at all */
+};
+
+/* One of the two match queues of all ranks together. */
+struct sim_queue_use {
+    uint64_t searches, hits; /* by what arrived or was posted on the other side */
+    uint64_t lengths;        /* of the queue at each search, added up */
+    uint64_t most;           /* the longest that a rank had, */
+    uint32_t rank;           /* the least of those that had it */
+};
+struct sim_queues {
+    struct sim_queue_use posted, unexpected;
+};
+
 /* What to run, and a function that is told how far it is, now and then. */
 struct sim_input {
     const struct goal *goal;
     const struct sim_parameters *parameters;
     enum sim_model model;
-    bool calc_in_ps;           /* the sizes of calcs are picoseconds */
-    unsigned threads;          /* at least 1 */
-    struct sim_record *record; /* pinwheel: what happened, and why; NULL: not wanted */
+    bool calc_in_ps;                   /* the sizes of calcs are picoseconds */
+    unsigned threads;                  /* at least 1 */
+    struct sim_record *record;         /* pinwheel: what happened, and why; NULL: not wanted */
+    const struct sim_network *network; /* NULL: messages take L */
+    const struct sim_noise *noise;     /* pinwheel: of the cpus; NULL: none */
+    bool count_queues;                 /* pinwheel: sim_output.queues is wanted */
     void (*progress)(void *context, uint64_t events);
     void *context;
 };
@@ -61,6 +93,8 @@ struct sim_output {
     uint64_t messages;
     struct sim_left *left;
     size_t left_count;
+    struct sim_traffic traffic; /* if there is a network */
+    struct sim_queues queues;   /* if they are counted */
     uint64_t abandoned; /* loggopsim: operations that LogGOPSim never starts, and does not miss */
     char error[512];
     bool has_culprit; /* the error is about this operation */

@@ -2,6 +2,7 @@
 /* Runs the pinwheel model: workers and their windows; see loggops.h. */
 #include "loggops.h"
 
+#include "loggops_net.h"
 #include "reserve.h"
 
 #include <inttypes.h>
@@ -12,7 +13,7 @@
 static void set_parameters(struct loggops *s)
 {
     const uint64_t *value = s->in->parameters->value;
-    s->L = value[SIM_L] / SIM_AS_PER_PS;
+    s->L = s->in->network == NULL ? value[SIM_L] / SIM_AS_PER_PS : 0; /* the network's */
     s->o = value[SIM_o] / SIM_AS_PER_PS;
     s->g = value[SIM_g] / SIM_AS_PER_PS;
     s->G = value[SIM_G];
@@ -28,6 +29,8 @@ static int set_up_worker(struct worker *w, struct loggops *s, uint32_t number)
     w->first_rank = number * s->ranks_per_worker;
     w->end_rank = w->first_rank + s->ranks_per_worker;
     w->end_rank = w->end_rank < g->ranks ? w->end_rank : g->ranks;
+    w->noise = s->in->noise;
+    w->queues = s->queues != NULL ? &s->queues[number] : NULL;
     w->active = sim_reserve(s->ranks_per_worker * sizeof(*w->active));
     w->parked = sim_reserve((g->nodes + g->sends + 1) * sizeof(*w->parked));
     w->outbox = calloc(s->workers, sizeof(*w->outbox));
@@ -62,6 +65,12 @@ static int set_up(struct loggops *s)
         return -1;
     }
     memset(s->worker, 0, s->workers * sizeof(*s->worker));
+    if (s->in->count_queues) {
+        s->queues = calloc(s->workers, sizeof(*s->queues));
+        if (s->queues == NULL) {
+            return -1;
+        }
+    }
     s->rank_size = sizeof(struct rank) + (s->cpus + 2 * s->nics) * sizeof(uint64_t);
     s->rank_size = (s->rank_size + 63) / 64 * 64;
     s->ranks = sim_reserve(g->ranks * s->rank_size);
@@ -114,6 +123,7 @@ static void tear_down(struct loggops *s)
         tear_down_worker(&s->worker[i], s);
     }
     free(s->worker);
+    free(s->queues);
     sim_unreserve(s->ranks, s->goal->ranks * s->rank_size);
     sim_unreserve(s->lists, s->goal->ranks * sizeof(*s->lists));
     sim_unreserve(s->met, s->node_room * sizeof(*s->met));
@@ -122,7 +132,7 @@ static void tear_down(struct loggops *s)
 
 /* ---- Workers ---- */
 
-static void tell_progress(struct worker *w)
+void loggops_tell_progress(struct worker *w)
 {
     const struct sim_input *in = w->s->in;
     uint64_t events = w->completed + w->messages;
@@ -185,7 +195,7 @@ static void run_together(struct worker *w)
             w->outbox[i].count = 0;
         }
         loggops_window(w, slot);
-        tell_progress(w);
+        loggops_tell_progress(w);
     }
 }
 
@@ -228,7 +238,7 @@ static void run_alone(struct worker *w)
     loggops_begin_all(w);
     while (!failed(w) && wheel_next(&w->wheel, &slot)) {
         loggops_window(w, slot);
-        tell_progress(w);
+        loggops_tell_progress(w);
     }
 }
 
@@ -279,6 +289,17 @@ static void find_left(struct loggops *s, struct worker *w, struct sim_output *ou
     }
 }
 
+static void add_queue(struct sim_queue_use *sum, const struct sim_queue_use *u)
+{
+    sum->searches += u->searches;
+    sum->hits += u->hits;
+    sum->lengths += u->lengths;
+    if (u->most > sum->most) { /* workers come in the order of ranks */
+        sum->most = u->most;
+        sum->rank = u->rank;
+    }
+}
+
 static enum sim_end finish(struct loggops *s, struct sim_output *out)
 {
     for (uint32_t i = 0; i < s->workers; i++) {
@@ -291,6 +312,10 @@ static enum sim_end finish(struct loggops *s, struct sim_output *out)
         }
         out->operations += w->completed;
         out->messages += w->messages;
+        if (w->queues != NULL) {
+            add_queue(&out->queues.posted, &w->queues->posted);
+            add_queue(&out->queues.unexpected, &w->queues->unexpected);
+        }
     }
     for (uint32_t rank = 0; rank < s->goal->ranks; rank++) {
         out->finish[rank] = finish_time(s, rank);
@@ -305,6 +330,31 @@ static enum sim_end finish(struct loggops *s, struct sim_output *out)
     return out->left_count > 0 || !all_done ? SIM_STUCK : SIM_DONE;
 }
 
+/* In the workers' way, or on a network. */
+static enum sim_end run(struct loggops *s, struct sim_output *out)
+{
+    if (s->in->network != NULL) {
+        struct loggops_net n;
+        enum sim_end end;
+        if (loggops_net_open(&n, s) != 0) {
+            end = sim_no_memory(out);
+        } else {
+            loggops_net_run(&n);
+            end = loggops_net_end(&n, out);
+        }
+        loggops_net_close(&n);
+        return end == SIM_DONE ? finish(s, out) : end;
+    }
+    if (s->workers == 1) {
+        run_alone(&s->worker[0]);
+        return finish(s, out);
+    }
+    int error = run_team(s);
+    return error == 0
+               ? finish(s, out)
+               : sim_fail(out, "cannot start %" PRIu32 " threads: %s", s->workers, strerror(error));
+}
+
 enum sim_end loggops_run(const struct sim_input *in, struct sim_output *out)
 {
     struct loggops s = {.in = in, .goal = in->goal, .record = in->record};
@@ -317,19 +367,7 @@ enum sim_end loggops_run(const struct sim_input *in, struct sim_output *out)
                         " can be simulated",
                         s.goal->most_nodes, EVENT_NUMBERS / 4 - 1);
     }
-    if (set_up(&s) != 0) {
-        end = sim_no_memory(out);
-    } else {
-        int error = 0;
-        if (s.workers == 1) {
-            run_alone(&s.worker[0]);
-        } else {
-            error = run_team(&s);
-        }
-        end = error == 0 ? finish(&s, out)
-                         : sim_fail(out, "cannot start %" PRIu32 " threads: %s", s.workers,
-                                    strerror(error));
-    }
+    end = set_up(&s) == 0 ? run(&s, out) : sim_no_memory(out);
     tear_down(&s);
     return end;
 }

@@ -86,10 +86,13 @@ struct outbox {
 
 /* The same for all workers; nothing in it changes while they run, but what belongs
  * to a rank, by the worker that has the rank, and a worker, by itself. */
+struct loggops_net;
+
 struct loggops {
     const struct sim_input *in;
     const struct goal *goal;
     struct sim_record *record; /* NULL: none */
+    struct loggops_net *net;   /* NULL: messages take L */
     uint64_t L, o, g;          /* ps */
     uint64_t G, O;             /* 1e-6 ps */
     uint64_t S;
@@ -104,6 +107,7 @@ struct loggops {
     uint32_t workers;
     uint32_t ranks_per_worker;
     struct worker *worker;
+    struct sim_queues *queues; /* by worker; NULL: not counted */
     struct team team;
     _Atomic int go; /* the threads may begin (1), or must end (-1) */
 };
@@ -126,8 +130,10 @@ struct worker {
     bool stop;             /* it cannot go on */
     uint64_t told;         /* events when progress was told last */
     uint64_t completed, messages;
-    uint64_t cause; /* for the record: a step, and how it makes operations ready */
-    int why;        /* enum record_why */
+    struct sim_queues *queues;     /* NULL: not counted */
+    const struct sim_noise *noise; /* NULL: none */
+    uint64_t cause;                /* for the record: a step, and how it makes operations ready */
+    int why;                       /* enum record_why */
     bool short_of_memory;
     bool overflow;
     uint32_t overflow_rank, overflow_op; /* the least */
@@ -143,6 +149,9 @@ static inline size_t loggops_place(const struct loggops *s, const struct goal_no
 {
     return (size_t)((const uint8_t *)n - s->goal->base) / sizeof(*n);
 }
+
+/* loggops_tell_progress() tells it if it is time. */
+void loggops_tell_progress(struct worker *w);
 
 /* loggops_handle() does what an event does. */
 void loggops_handle(struct worker *w, const struct event *e);

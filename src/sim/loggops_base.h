@@ -41,6 +41,16 @@ static inline uint64_t add(struct worker *w, const struct event *e, uint64_t tim
     return sum <= LOGGOPS_LAST ? sum : loggops_overflow(w, e->rank, e->op);
 }
 
+/* When a cpu has worked for `work` from `begin` on. */
+static inline uint64_t work_until(struct worker *w, const struct event *e, uint64_t begin,
+                                  uint64_t work)
+{
+    if (__builtin_expect(w->noise == NULL, 1) || work == 0 || work > LOGGOPS_LAST) {
+        return add(w, e, begin, work);
+    }
+    return add(w, e, sim_noise_end(w->noise, e->rank, begin, work), 0);
+}
+
 static inline void emit(struct worker *w, const struct event *e)
 {
     uint64_t slot = wheel_slot(&w->wheel, e->time);
@@ -93,6 +103,33 @@ static inline const struct charges *charges_of(struct worker *w, uint64_t size)
         loggops_compute_charges(w, size);
     }
     return &w->charges;
+}
+
+/* On a packet network. */
+static inline bool networked(const struct worker *w)
+{
+    return __builtin_expect(w->s->net != NULL, 0);
+}
+
+/* A match queue of so many entries is searched, or one is added to it. */
+static inline void count_search(struct sim_queue_use *u, uint32_t length, bool hit)
+{
+    u->searches++;
+    u->hits += hit;
+    u->lengths += length;
+}
+
+static inline void count_length(struct sim_queue_use *u, uint32_t length, uint32_t rank)
+{
+    if (length > u->most || (length == u->most && rank < u->rank)) {
+        u->most = length;
+        u->rank = rank;
+    }
+}
+
+static inline bool counting(const struct worker *w)
+{
+    return __builtin_expect(w->queues != NULL, 0);
 }
 
 /* Bytes of a message: 1 where the schedule says 0. */

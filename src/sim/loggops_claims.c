@@ -7,8 +7,20 @@
  * one of them is taken for longer, the queue is armed anew.
  */
 #include "loggops_base.h"
+#include "loggops_net.h"
 
 #include <stdlib.h>
+
+/* What a rank sends to another leaves it: `bytes` of it are on the wire. */
+static inline void leave(struct worker *w, const struct event *arrival, uint64_t bytes,
+                         uint64_t free)
+{
+    if (networked(w)) {
+        loggops_net_send(w, arrival, bytes, free);
+    } else {
+        send_out(w, arrival);
+    }
+}
 
 static void start_send(struct worker *w, struct rank *r, const struct event *e,
                        const struct goal_node *n)
@@ -17,15 +29,15 @@ static void start_send(struct worker *w, struct rank *r, const struct event *e,
     start(w, r, e, n);
     if (bytes <= w->s->S) {
         const struct charges *c = charges_of(w, bytes);
-        uint64_t end = add(w, e, x, c->cpu);
+        uint64_t end = work_until(w, e, x, c->cpu);
         *next_o(r, n->cpu) = end;
         *next_gs(w, r, n->nic) = add(w, e, x, c->nic);
         complete(w, r, e, n, end);
     } else {
-        *next_o(r, n->cpu) = add(w, e, x, w->s->o);
+        *next_o(r, n->cpu) = work_until(w, e, x, w->s->o);
     }
     w->messages++;
-    struct event message = {.time = add(w, e, x, w->s->o + w->s->L),
+    struct event message = {.time = add(w, e, work_until(w, e, x, w->s->o), w->s->L),
                             .source = e->rank,
                             .op = e->op,
                             .tag = n->tag,
@@ -34,14 +46,14 @@ static void start_send(struct worker *w, struct rank *r, const struct event *e,
                             .number = r->sent++ % EVENT_NUMBERS,
                             .kind = EVENT_ARRIVE,
                             .arrival = ARRIVE_MESSAGE};
-    send_out(w, &message);
+    leave(w, &message, bytes <= w->s->S ? bytes : 1, 0);
 }
 
 static void start_reply(struct worker *w, struct rank *r, const struct event *e,
                         const struct goal_node *n)
 {
-    *next_o(r, n->cpu) = add(w, e, e->time, w->s->o);
-    struct event reply = {.time = add(w, e, e->time, w->s->o + w->s->L),
+    uint64_t end = *next_o(r, n->cpu) = work_until(w, e, e->time, w->s->o);
+    struct event reply = {.time = add(w, e, end, w->s->L),
                           .source = e->rank,
                           .op = e->op,
                           .tag = e->tag,
@@ -49,7 +61,7 @@ static void start_reply(struct worker *w, struct rank *r, const struct event *e,
                           .number = r->sent++ % EVENT_NUMBERS,
                           .kind = EVENT_ARRIVE,
                           .arrival = ARRIVE_REPLY};
-    send_out(w, &reply);
+    leave(w, &reply, 1, 0);
 }
 
 static void start_data(struct worker *w, struct rank *r, const struct event *e,
@@ -57,11 +69,12 @@ static void start_data(struct worker *w, struct rank *r, const struct event *e,
 {
     uint64_t x = e->time, bytes = bytes_of(n);
     const struct charges *c = charges_of(w, bytes);
-    uint64_t free = add(w, e, x, c->cpu);
-    uint64_t left = add(w, e, add(w, e, x, w->s->o), later(c->G, c->O));
+    uint64_t free = work_until(w, e, x, c->cpu);
+    uint64_t first = work_until(w, e, x, w->s->o);
+    uint64_t left = add(w, e, first, later(c->G, c->O));
     *next_o(r, n->cpu) = free;
     *next_gs(w, r, n->nic) = add(w, e, x, c->nic);
-    struct event data = {.time = add(w, e, x, w->s->o + w->s->L),
+    struct event data = {.time = add(w, e, first, w->s->L),
                          .source = e->rank,
                          .op = e->op,
                          .tag = e->tag,
@@ -70,7 +83,10 @@ static void start_data(struct worker *w, struct rank *r, const struct event *e,
                          .number = r->sent++ % EVENT_NUMBERS,
                          .kind = EVENT_ARRIVE,
                          .arrival = ARRIVE_DATA};
-    send_out(w, &data);
+    leave(w, &data, bytes, free);
+    if (networked(w)) {
+        return; /* it completes when the network has taken the last byte */
+    }
     struct lists *lists = lists_of(w, r, e->rank);
     lists->data_end = later(lists->data_end, left);
     complete(w, r, e, n, later(free, left));
@@ -81,7 +97,7 @@ static void start_calc(struct worker *w, struct rank *r, const struct event *e,
 {
     uint64_t unit = w->s->in->calc_in_ps ? 1 : 1000;
     uint64_t length = n->size <= LOGGOPS_LAST / unit ? n->size * unit : LOGGOPS_LAST + 1;
-    uint64_t end = add(w, e, e->time, length);
+    uint64_t end = work_until(w, e, e->time, length);
     *next_o(r, n->cpu) = end;
     start(w, r, e, n);
     complete(w, r, e, n, end);
@@ -89,7 +105,7 @@ static void start_calc(struct worker *w, struct rank *r, const struct event *e,
 
 static void start_take(struct worker *w, struct rank *r, const struct event *e)
 {
-    uint64_t end = add(w, e, e->time, e->charge);
+    uint64_t end = work_until(w, e, e->time, e->charge);
     *next_o(r, e->number & TAKE_CPU) = end;
     if (e->number & TAKE_SUCCESSORS) {
         complete(w, r, e, &r->nodes[e->op], end);

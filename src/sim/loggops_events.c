@@ -5,6 +5,7 @@
  * loggops_claims.c.
  */
 #include "loggops_base.h"
+#include "loggops_net.h"
 
 static void become_ready(struct worker *w, uint32_t rank, uint32_t op, uint8_t type, uint64_t time)
 {
@@ -43,12 +44,14 @@ static inline uint64_t bytes_in(struct worker *w, const struct event *arrival)
                : bytes_of(&loggops_rank(w->s, arrival->source)->nodes[arrival->op]);
 }
 
-/* The nic of a recv brings in a message that arrived at `a`; `e` happens now. */
+/* The nic of a recv brings in a message that has arrived; `e` happens now. On a network
+ * a message arrives with its last byte, which its sender handed over long before. */
 static void bring_in(struct worker *w, struct rank *r, const struct event *e, uint32_t recv,
-                     uint64_t a, uint64_t bytes)
+                     const struct event *message, uint64_t bytes)
 {
     const struct charges *c = charges_of(w, bytes);
     const struct goal_node *n = &r->nodes[recv];
+    uint64_t a = networked(w) ? loggops_net_came(w, message) : message->time;
     uint64_t *gr = next_gr(w, r, n->nic);
     uint64_t begin = later(a, *gr);
     if (recording(w)) {
@@ -61,7 +64,8 @@ static void bring_in(struct worker *w, struct rank *r, const struct event *e, ui
                          .number = n->cpu | (n->done_count > 0 ? TAKE_SUCCESSORS : 0),
                          .kind = EVENT_TAKE};
     *gr = add(w, &take, begin, c->nic);
-    uint64_t last = later(add(w, &take, begin, c->G), add(w, &take, a, c->O));
+    uint64_t handed = networked(w) ? message->time : add(w, &take, a, c->O);
+    uint64_t last = later(add(w, &take, begin, c->G), handed);
     take.time = later(e->time, last);
     emit(w, &take);
 }
@@ -75,7 +79,7 @@ static void match(struct worker *w, struct rank *r, const struct event *e, uint3
         loggops_record_match(w, e, recv, message);
     }
     if (bytes <= w->s->S) {
-        bring_in(w, r, e, recv, message->time, bytes);
+        bring_in(w, r, e, recv, message, bytes);
         return;
     }
     struct event reply = {.time = e->time,
@@ -159,11 +163,18 @@ static uint32_t take_posted(struct worker *w, struct rank *r, const struct event
         post_roots(w, r, e->rank);
     }
     if (!r->has_lists) {
+        if (counting(w)) {
+            count_search(&w->queues->posted, 0, false);
+        }
         return MATCH_NONE;
     }
     struct match_entry recv;
     struct match_side *posted = &w->s->lists[e->rank].posted;
+    uint32_t length = posted->count;
     int found = match_take(posted, &w->pool, e->source, e->tag, &recv);
+    if (counting(w)) {
+        count_search(&w->queues->posted, length, found == 1);
+    }
     w->short_of_memory |= found < 0;
     return found == 1 ? recv.ref : MATCH_NONE;
 }
@@ -178,6 +189,9 @@ static void arrive_message(struct worker *w, struct rank *r, const struct event 
     struct match_side *arrived = &lists_of(w, r, e->rank)->arrived;
     if (match_add(arrived, &w->pool, e->source, e->tag, park(w, e)) != 0) {
         w->short_of_memory = true;
+    }
+    if (counting(w)) {
+        count_length(&w->queues->unexpected, arrived->count, e->rank);
     }
 }
 
@@ -200,7 +214,7 @@ static void arrive(struct worker *w, struct rank *r, const struct event *e)
         emit(w, &data);
         break;
     default:
-        bring_in(w, r, e, e->tag, e->time, bytes_in(w, e));
+        bring_in(w, r, e, e->tag, e, bytes_in(w, e));
     }
 }
 
@@ -213,7 +227,11 @@ static void post(struct worker *w, struct rank *r, const struct event *e)
     }
     start(w, r, e, n);
     struct match_entry message;
+    uint32_t length = lists->arrived.count;
     int found = match_take(&lists->arrived, &w->pool, n->peer, n->tag, &message);
+    if (counting(w)) {
+        count_search(&w->queues->unexpected, length, found == 1);
+    }
     if (found == 1) {
         match(w, r, e, e->op, &w->parked[message.ref - 1]);
         unpark(w, message.ref);
@@ -224,6 +242,9 @@ static void post(struct worker *w, struct rank *r, const struct event *e)
     }
     if (found < 0 || match_add(&lists->posted, &w->pool, n->peer, n->tag, e->op) != 0) {
         w->short_of_memory = true;
+    }
+    if (counting(w)) {
+        count_length(&w->queues->posted, lists->posted.count, e->rank);
     }
 }
 
@@ -251,8 +272,9 @@ void loggops_begin(struct worker *w, uint32_t rank)
     struct goal_rank g = goal_rank(w->s->goal, rank);
     r->nodes = g.nodes;
     r->node_count = g.node_count;
-    /* Recvs come first of all, in their order, unless one makes others ready. */
-    bool in_order = true;
+    /* Recvs come first of all, in their order, unless one makes others ready; posted one by one
+     * they can be counted. */
+    bool in_order = !counting(w);
     for (uint32_t i = 0; i < g.root_count && in_order; i++) {
         const struct goal_node *n = &g.nodes[g.roots[i]];
         in_order = n->type != GOAL_RECV || n->start_count == 0;

@@ -140,6 +140,50 @@ int sim_parameter_parse(struct sim_parameters *p, enum sim_parameter which, cons
     return -1;
 }
 
+int sim_time_parse(uint64_t *ps, const char *option, const char *text, char *error, size_t size)
+{
+    size_t length = strspn(text, "0123456789.");
+    uint64_t scale = find_unit(SIM_L, text + length), value = 0;
+    if (scale == 0 || scale_decimal(text, length, scale, &value) != DECIMAL_GOOD ||
+        value % SIM_AS_PER_PS != 0) {
+        snprintf(error, size, "%s %s: must be %s, of whole ps and at most 18 s", option, text,
+                 what_is_right(SIM_L));
+        return -1;
+    }
+    *ps = value / SIM_AS_PER_PS;
+    return 0;
+}
+
+/* Units of rates, in bit/s and B/s. */
+static const struct unit prefixes[] = {
+    {"", 1}, {"k", 1000}, {"M", 1000000}, {"G", 1000000000}, {"T", 1000000000000},
+};
+
+int sim_rate_parse(uint64_t *byte, const char *option, const char *text, char *error, size_t size)
+{
+    size_t length = strspn(text, "0123456789.");
+    uint64_t value = 0;
+    for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++) {
+        size_t prefix = strlen(prefixes[i].name);
+        if (strncmp(text + length, prefixes[i].name, prefix) != 0) {
+            continue;
+        }
+        const char *unit = text + length + prefix;
+        bool bits = strcmp(unit, "bit/s") == 0;
+        if ((bits || strcmp(unit, "B/s") == 0) &&
+            scale_decimal(text, length, prefixes[i].scale, &value) == DECIMAL_GOOD && value > 0) {
+            unsigned __int128 second = (unsigned __int128)SIM_AS_PER_NS * 1000000000;
+            unsigned __int128 time = (second * (bits ? 8 : 1) + value / 2) / value;
+            *byte = (uint64_t)time;
+            if (time > 0 && time <= UINT64_MAX) {
+                return 0;
+            }
+        }
+    }
+    snprintf(error, size, "%s %s: must be a rate, such as 400Gbit/s or 50GB/s", option, text);
+    return -1;
+}
+
 int sim_parameters_named(struct sim_parameters *p, const char *name)
 {
     char error[128];

@@ -43,6 +43,11 @@ const char *sim_parameter_name(enum sim_parameter which);
 int sim_parameter_parse(struct sim_parameters *p, enum sim_parameter which, const char *text,
                         char *error, size_t size);
 
+/* sim_time_parse() reads a time of whole ps for the option `option`, sim_rate_parse() a rate
+ * such as 400Gbit/s or 50GB/s as the time of a byte, in attoseconds. Like the one above. */
+int sim_time_parse(uint64_t *ps, const char *option, const char *text, char *error, size_t size);
+int sim_rate_parse(uint64_t *byte, const char *option, const char *text, char *error, size_t size);
+
 /* sim_parameters_named() fills in the set called `name`; -1 if there is none. */
 int sim_parameters_named(struct sim_parameters *p, const char *name);
 

@@ -38,6 +38,18 @@ enum {
     RUN_CRITICAL_PATH,
     RUN_TRACE,
     RUN_TIMELINE,
+    RUN_QUEUES,
+    RUN_NOISE,
+    RUN_NETWORK, /* and on, in the order of enum goal_net_option */
+    RUN_ROUTING,
+    RUN_SWITCHING,
+    RUN_PACKET,
+    RUN_BUFFER,
+    RUN_LINK_RATE,
+    RUN_HOP_LATENCY,
+    RUN_CABLE_LATENCY,
+    RUN_PLACEMENT,
+    RUN_SEED,
     RUN_OPTIONS
 };
 
@@ -64,6 +76,27 @@ static const struct args_option run_options[RUN_OPTIONS] = {
     [RUN_TRACE] = {"--trace", "FILE",
                    "write the timeline as JSON, for Perfetto or Chrome's trace viewer"},
     [RUN_TIMELINE] = {"--timeline", "FILE", "draw the timeline of a small schedule, as SVG"},
+    [RUN_QUEUES] = {"--queues", NULL,
+                    "count the queues in which recvs and messages wait for each other"},
+    [RUN_NOISE] = {"--noise", "NOISE",
+                   "detours of the cpus: exponential:period=1ms,mean=10us, uniform:, normal: or a "
+                   "trace; docs/loggops-model.md"},
+    [RUN_NETWORK] = {"--network", "NETWORK",
+                     "packets in a network in the place of L: fattree:radix=36, torus:8x8x8, "
+                     "dragonfly:a=4,h=2,p=2 or FILE.dot; docs/network-model.md"},
+    [RUN_ROUTING] = {"--routing", "static|adaptive", "by destination (the default), or by load"},
+    [RUN_SWITCHING] = {"--switching", "cut-through|store-and-forward",
+                       "when a switch passes a packet on (cut-through)"},
+    [RUN_PACKET] = {"--packet", "BYTES", "largest packet (4096)"},
+    [RUN_BUFFER] = {"--buffer", "BYTES",
+                    "of each virtual channel where a cable enters a switch (65536)"},
+    [RUN_LINK_RATE] = {"--link-rate", "RATE", "of a cable, as 400Gbit/s or 50GB/s (that of G)"},
+    [RUN_HOP_LATENCY] = {"--hop-latency", "TIME", "through a switch (50)"},
+    [RUN_CABLE_LATENCY] = {"--cable-latency", "TIME", "along a cable (33.4)"},
+    [RUN_PLACEMENT] = {"--placement", "linear|random|FILE",
+                       "which host has which rank: in order (the default), drawn by lot, or a "
+                       "file of hosts"},
+    [RUN_SEED] = {"--seed", "N", "of what is drawn by lot (1); the same seed, the same results"},
 };
 
 /* ---- Options ---- */
@@ -129,6 +162,14 @@ static int take_option(struct goal_run *r, int option)
     case RUN_TIMELINE:
         r->timeline = r->args.value;
         return 0;
+    case RUN_QUEUES:
+        r->in.count_queues = true;
+        return 0;
+    case RUN_NOISE:
+        r->noise_text = r->args.value;
+        return 0;
+    case RUN_NETWORK ... RUN_SEED:
+        return goal_net_take(r, (enum goal_net_option)(option - RUN_NETWORK));
     default:
         r->text[option - RUN_L] = r->args.value;
         return 0;
@@ -161,6 +202,16 @@ static int set_parameters(struct goal_run *r)
         }
     }
     r->in.parameters = &r->parameters;
+    if (r->noise_text != NULL) {
+        if (sim_noise_open(&r->noise, r->noise_text, r->net.config.seed, error, sizeof(error)) !=
+            0) {
+            return args_error(&r->args, "%s", error);
+        }
+        r->in.noise = &r->noise;
+    }
+    if (goal_net_check(r) != 0) {
+        return 2;
+    }
     if (sim_check(&r->in, error, sizeof(error)) != 0) {
         return args_error(&r->args, "%s", error);
     }
@@ -183,9 +234,18 @@ static int check_together(struct goal_run *r)
         return args_error(&r->args, "--svg draws what --sweep found: --sweep is missing");
     }
     const char *record = recorder(r);
-    if (r->sweep.values > 0 && (r->ranks || record != NULL)) {
-        return args_error(&r->args, "%s: --sweep prints the last finish of each run only",
-                          r->ranks ? "--ranks" : record);
+    const char *detail = r->ranks ? "--ranks" : r->in.count_queues ? "--queues" : record;
+    if (r->sweep.values > 0 && detail != NULL) {
+        return args_error(&r->args, "%s: --sweep prints the last finish of each run only", detail);
+    }
+    if (r->noise_text != NULL && record != NULL) {
+        return args_error(&r->args, "%s: with --noise no record of what happened is kept", record);
+    }
+    if (r->net.text != NULL && record != NULL) {
+        return args_error(&r->args,
+                          "%s: a packet network keeps no record of what happened; without "
+                          "--network there is one",
+                          record);
     }
     if (r->in.model == SIM_LOGGOPSIM && record != NULL) {
         return args_error(&r->args,
@@ -213,6 +273,7 @@ static int parse(struct goal_run *r, int argc, char **argv)
     };
     r->set = "loggopsim";
     r->in.threads = 1;
+    goal_net_begin(r);
     for (;;) {
         int option = goal_args_next(&r->args, &r->file);
         if (option == ARGS_HELP) {
@@ -235,80 +296,6 @@ static int parse(struct goal_run *r, int argc, char **argv)
         return 2;
     }
     return r->sweep.values > 0 ? goal_sweep_check(r) : 0;
-}
-
-/* ---- Results ---- */
-
-static uint64_t events_of(const struct goal_run *r)
-{
-    return r->out.operations + r->out.messages;
-}
-
-static const char *model_name(const struct goal_run *r)
-{
-    return r->in.model == SIM_LOGGOPSIM ? "loggopsim" : "pinwheel";
-}
-
-static int print_json(struct goal_run *r)
-{
-    struct json j = {.to = stdout};
-    struct goal_summary s = goal_summarise(&r->goal, &r->out);
-    json_open_object(&j, NULL);
-    json_string(&j, "schedule", r->file);
-    json_string(&j, "model", model_name(r));
-    json_open_object(&j, "parameters");
-    for (int i = 0; i < SIM_PARAMETERS; i++) {
-        char text[64];
-        sim_parameter_format(&r->parameters, (enum sim_parameter)i, text, sizeof(text));
-        json_string(&j, sim_parameter_name((enum sim_parameter)i), text);
-    }
-    json_close_object(&j);
-    json_unsigned(&j, "ranks", r->goal.ranks);
-    json_unsigned(&j, "operations", r->out.operations);
-    json_unsigned(&j, "messages", r->out.messages);
-    json_unsigned(&j, "events", events_of(r));
-    json_real(&j, "seconds", r->seconds);
-    goal_json_time(&j, &r->out, "max_ns", s.most);
-    json_unsigned(&j, "last_rank", s.last);
-    goal_json_time(&j, &r->out, "min_ns", s.least);
-    json_real(&j, "mean_ns", s.mean / (double)r->out.ticks_per_ns);
-    json_open_array(&j, "finish_ns");
-    for (uint32_t rank = 0; rank < r->goal.ranks; rank++) {
-        goal_json_time(&j, &r->out, NULL, r->out.finish[rank]);
-    }
-    json_close_array(&j);
-    if (r->critical_path) {
-        goal_path_json(&j, r);
-    }
-    json_close_object(&j);
-    return json_end(&j);
-}
-
-static int print_text(struct goal_run *r)
-{
-    struct goal_summary s = goal_summarise(&r->goal, &r->out);
-    char text[64];
-    printf("schedule    %s: %" PRIu32 " ranks, %" PRIu64 " operations, %" PRIu64 " messages\n",
-           r->file, r->goal.ranks, r->out.operations, r->out.messages);
-    printf("model       %s", model_name(r));
-    for (int i = 0; i < SIM_PARAMETERS; i++) {
-        sim_parameter_format(&r->parameters, (enum sim_parameter)i, text, sizeof(text));
-        printf(", %s %s", sim_parameter_name((enum sim_parameter)i), text);
-    }
-    goal_time_text(&r->out, s.most, text);
-    printf("\nfinish      %s ns, rank %" PRIu32 " is the last\n", text, s.last);
-    goal_time_text(&r->out, s.least, text);
-    printf("            first %s ns, mean %.1f ns\n", text, s.mean / (double)r->out.ticks_per_ns);
-    printf("simulated   %" PRIu64 " events in %.3f s, %.2f million per second\n", events_of(r),
-           r->seconds, r->seconds > 0 ? (double)events_of(r) / r->seconds / 1e6 : 0.0);
-    for (uint32_t rank = 0; r->ranks && rank < r->goal.ranks; rank++) {
-        goal_time_text(&r->out, r->out.finish[rank], text);
-        printf("rank %-8" PRIu32 " %s\n", rank, text);
-    }
-    if (r->critical_path) {
-        goal_path_text(r);
-    }
-    return fflush(stdout) != 0 || ferror(stdout) ? -1 : 0;
 }
 
 /* ---- The run ---- */
@@ -452,7 +439,7 @@ static int run_and_print(struct goal_run *r)
         status = read_record(r);
     }
     if (status == 0) {
-        status = goal_run_written(r->json ? print_json(r) : print_text(r));
+        status = goal_run_written(goal_run_print(r));
     }
     path_free(&r->path);
     sim_output_free(&r->out);
@@ -475,20 +462,30 @@ static int run_once(struct goal_run *r)
     return status;
 }
 
+static int open_and_run(struct goal_run *r)
+{
+    struct goal_error error;
+    if (goal_open(&r->goal, r->file, r->flags, &error) != 0) {
+        fprintf(stderr, "pinwheel goal run: %s\n", error.text);
+        return 1;
+    }
+    r->in.goal = &r->goal;
+    int status = goal_net_open(r);
+    if (status == 0) {
+        status = r->sweep.values > 0 ? goal_sweep_run(r) : run_once(r);
+        goal_net_close(r);
+    }
+    goal_close(&r->goal);
+    return status;
+}
+
 int goal_command_run(int argc, char **argv)
 {
     struct goal_run r = {.file = NULL};
     int status = parse(&r, argc, argv);
-    if (status != 0) {
-        return status > 0 ? status : 0;
+    if (status == 0) {
+        status = open_and_run(&r);
     }
-    struct goal_error error;
-    if (goal_open(&r.goal, r.file, r.flags, &error) != 0) {
-        fprintf(stderr, "pinwheel goal run: %s\n", error.text);
-        return 1;
-    }
-    r.in.goal = &r.goal;
-    status = r.sweep.values > 0 ? goal_sweep_run(&r) : run_once(&r);
-    goal_close(&r.goal);
-    return status;
+    sim_noise_close(&r.noise);
+    return status > 0 ? status : 0;
 }

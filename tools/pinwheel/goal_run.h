@@ -3,7 +3,9 @@
  * What the files of `pinwheel goal run` share: the run that its options ask for,
  * and how times are written.
  *
- *   goal_run.c      options, one run, its results
+ *   goal_run.c      options, one run
+ *   goal_results.c  its results
+ *   goal_net.c      the packet network that --network asks for
  *   goal_sweep.c    many runs, one parameter changing
  *   goal_path.c     the critical path of a run
  *   goal_trace.c    its timeline, for a trace viewer
@@ -16,6 +18,7 @@
 #include "json.h"
 
 #include "sim/engine.h"
+#include "sim/net_place.h"
 #include "sim/path.h"
 
 /* --sweep: `values` values of one parameter; 0: none. */
@@ -24,6 +27,19 @@ struct goal_sweep {
     enum sim_parameter which;
     uint64_t from, to; /* as in sim_parameters.value */
     uint32_t values;
+};
+
+/* --network, and what belongs to it. */
+struct goal_net {
+    const char *text; /* NULL: none */
+    bool seeded;
+    const char *option; /* one that says nothing without --network */
+    const char *placement;
+    struct net_spec spec;
+    struct net_config config;
+    struct net_graph graph;
+    uint32_t *host; /* by rank */
+    struct sim_network network;
 };
 
 struct goal_run {
@@ -44,6 +60,9 @@ struct goal_run {
     const char *trace, *timeline; /* NULL: none */
     struct sim_record record;     /* open if r->in.record is set */
     struct path path;
+    struct goal_net net;
+    const char *noise_text; /* NULL: none */
+    struct sim_noise noise; /* open if r->in.noise is set */
 };
 
 /* goal_run_simulate() runs the schedule, showing a terminal how far it is. It
@@ -54,6 +73,41 @@ int goal_run_simulate(struct goal_run *r);
 /* goal_run_written() returns the exit status after results were written, and says
  * so if that failed. */
 int goal_run_written(int failed);
+
+/* goal_run_print() prints the results; -1 if writing failed. */
+int goal_run_print(struct goal_run *r);
+
+/* ---- The network (goal_net.c) ---- */
+
+/* In the order in which the options stand. */
+enum goal_net_option {
+    GOAL_NET_NETWORK,
+    GOAL_NET_ROUTING,
+    GOAL_NET_SWITCHING,
+    GOAL_NET_PACKET,
+    GOAL_NET_BUFFER,
+    GOAL_NET_LINK_RATE,
+    GOAL_NET_HOP_LATENCY,
+    GOAL_NET_CABLE_LATENCY,
+    GOAL_NET_PLACEMENT,
+    GOAL_NET_SEED,
+};
+
+/* goal_net_begin() sets what holds without options, goal_net_take() takes one, and
+ * goal_net_check() says whether they agree; 2 after an error was printed. */
+void goal_net_begin(struct goal_run *r);
+int goal_net_take(struct goal_run *r, enum goal_net_option option);
+int goal_net_check(struct goal_run *r);
+
+/* goal_net_open() builds the network for the schedule that was opened, if there is to be
+ * one, and places the ranks; 1 after an error was printed. */
+int goal_net_open(struct goal_run *r);
+void goal_net_close(struct goal_run *r);
+
+void goal_net_json(struct json *j, struct goal_run *r);
+void goal_net_text(struct goal_run *r);
+
+/* ---- The critical path and the timeline ---- */
 
 /* goal_path_json() and goal_path_text() print the critical path. */
 void goal_path_json(struct json *j, struct goal_run *r);

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A network begins and ends; what it says of itself. See net.h. */
+#include "net_state.h"
+
+#include <stdlib.h>
+
+struct net *net_open(const struct net_graph *g, const struct net_config *c,
+                     const struct net_hooks *hooks)
+{
+    struct net *n = calloc(1, sizeof(*n));
+    if (n == NULL) {
+        return NULL;
+    }
+    n->g = g;
+    n->c = *c;
+    n->hooks = *hooks;
+    n->lanes = net_lanes(g, c->routing);
+    n->full_busy = charges_product(c->packet, c->byte);
+    n->full_tail = charges_product(c->packet - 1, c->byte);
+    n->channels = calloc(g->channels, sizeof(*n->channels));
+    n->lane = calloc((size_t)g->channels * n->lanes, sizeof(*n->lane));
+    uint64_t near =
+        n->full_busy / 2 + c->hop / 2 + c->cable / 2; /* times 4, each halved: no wrap */
+    near = near < LOGGOPS_LAST / 4 ? 4 * near : LOGGOPS_LAST;
+    if (n->channels == NULL || n->lane == NULL ||
+        net_events_init(&n->events, near, g->channels) != 0) {
+        net_close(n);
+        return NULL;
+    }
+    for (uint32_t i = 0; i < g->channels; i++) {
+        n->channels[i].look = NET_NEVER;
+        for (uint32_t k = 0; k < n->lanes; k++) {
+            net_lane(n, i, k)->free = c->buffer;
+        }
+    }
+    return n;
+}
+
+void net_close(struct net *n)
+{
+    if (n == NULL) {
+        return;
+    }
+    for (size_t i = 0; n->lane != NULL && i < (size_t)n->g->channels * n->lanes; i++) {
+        free(n->lane[i].heap);
+    }
+    net_events_free(&n->events);
+    free(n->channels);
+    free(n->lane);
+    free(n->packets);
+    free(n->transfers);
+    free(n->credits);
+    free(n->pairs);
+    free(n);
+}
+
+bool net_overflow(const struct net *n)
+{
+    return n->overflow;
+}
+
+const struct net_counts *net_counts(const struct net *n)
+{
+    return &n->counts;
+}
+
+uint64_t net_busy(const struct net *n, uint32_t channel)
+{
+    return n->channels[channel].busy;
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What waits: for a lane, the oldest first; for an earlier message of the same pair. */
+#include "net_state.h"
+
+#include "goal_random.h"
+
+#include <stdlib.h>
+
+int net_wait_push(struct net_lane *lane, const struct net_wait *w)
+{
+    if (lane->count == lane->capacity) {
+        uint32_t capacity = lane->capacity > 0 ? 2 * lane->capacity : 4;
+        struct net_wait *heap = realloc(lane->heap, capacity * sizeof(*heap));
+        if (heap == NULL) {
+            return -1;
+        }
+        lane->heap = heap;
+        lane->capacity = capacity;
+    }
+    uint32_t i = lane->count++;
+    while (i > 0 && net_wait_before(w, &lane->heap[(i - 1) / 2])) {
+        lane->heap[i] = lane->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    lane->heap[i] = *w;
+    return 0;
+}
+
+void net_wait_sink(struct net_lane *lane)
+{
+    struct net_wait *h = lane->heap, w = h[0];
+    uint32_t i = 0;
+    for (uint32_t child = 1; child < lane->count; child = 2 * i + 1) {
+        if (child + 1 < lane->count && net_wait_before(&h[child + 1], &h[child])) {
+            child++;
+        }
+        if (!net_wait_before(&h[child], &w)) {
+            break;
+        }
+        h[i] = h[child];
+        i = child;
+    }
+    h[i] = w;
+}
+
+void net_wait_drop(struct net_lane *lane)
+{
+    lane->heap[0] = lane->heap[--lane->count];
+    if (lane->count > 1) {
+        net_wait_sink(lane);
+    }
+}
+
+/* ---- Pairs: a chain for each hash of the last ordered transfers of pairs ---- */
+
+static uint32_t *slot_of(struct net *n, const struct net_message *m)
+{
+    uint64_t key = (uint64_t)m->from << 32 | m->to;
+    return &n->pairs[goal_mix(key + 1) & (n->pairs_slots - 1)];
+}
+
+static int grow_pairs(struct net *n)
+{
+    uint32_t slots = n->pairs_slots, *old = n->pairs;
+    uint32_t *new = calloc(slots > 0 ? 2 * (size_t)slots : 64, sizeof(*new));
+    if (new == NULL) {
+        return -1;
+    }
+    n->pairs = new;
+    n->pairs_slots = slots > 0 ? 2 * slots : 64;
+    for (uint32_t i = 0; i < slots; i++) {
+        uint32_t next;
+        for (uint32_t t = old[i]; t != 0; t = next) {
+            struct net_transfer *tr = &n->transfers[t - 1];
+            uint32_t *slot = slot_of(n, &tr->m);
+            next = tr->next;
+            tr->next = *slot;
+            *slot = t;
+        }
+    }
+    free(old);
+    return 0;
+}
+
+int net_pair_join(struct net *n, uint32_t transfer)
+{
+    struct net_transfer *t = &n->transfers[transfer];
+    if (n->pairs_count == n->pairs_slots && grow_pairs(n) != 0) {
+        return -1;
+    }
+    uint32_t *link = slot_of(n, &t->m);
+    for (; *link != 0; link = &n->transfers[*link - 1].next) {
+        struct net_transfer *last = &n->transfers[*link - 1];
+        if (last->m.from == t->m.from && last->m.to == t->m.to) {
+            last->after = transfer + 1; /* and `t` takes its place in the chain */
+            t->behind = true;
+            t->next = last->next;
+            *link = transfer + 1;
+            return 0;
+        }
+    }
+    *link = transfer + 1;
+    t->next = 0;
+    n->pairs_count++;
+    return 0;
+}
+
+uint32_t net_pair_leave(struct net *n, uint32_t transfer)
+{
+    struct net_transfer *t = &n->transfers[transfer];
+    if (t->after != 0) {
+        n->transfers[t->after - 1].behind = false;
+        return t->after;
+    }
+    uint32_t *link = slot_of(n, &t->m);
+    while (*link != transfer + 1) {
+        link = &n->transfers[*link - 1].next;
+    }
+    *link = t->next;
+    n->pairs_count--;
+    return 0;
+}
