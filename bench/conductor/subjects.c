@@ -104,7 +104,7 @@ const int subject_table_size = sizeof(subject_table) / sizeof(subject_table[0]);
 
 /* From the folder of the command `pinwheel`: the build tree, an installation. */
 static const char *const folders[] = {"../../bench", "../libexec/pinwheel"};
-static const char plugin_folder[] = "../../tests/clients/plugins";
+static const char plugin_folder[] = "../../tests/clients/work/plugins";
 
 /* The folder of the command `pinwheel`. */
 static int command_folder(char *here, size_t size)
@@ -191,7 +191,7 @@ int subject_missing(const struct subject *s, char *why, size_t size)
         snprintf(why, size,
                  "no mca_mtl_portals4.so and mca_osc_portals4.so in %s; build them with "
                  "tests/clients/build_openmpi.sh and name their folder with --openmpi-plugins",
-                 plugins_given != NULL ? plugins_given : "tests/clients/plugins of the build tree");
+                 plugins_given != NULL ? plugins_given : "tests/clients/work/plugins of the build tree");
         return -1;
     }
     if (s->command[0][0] != '@' && !on_path(s->command[0])) {
