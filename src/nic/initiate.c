@@ -57,14 +57,6 @@ void request_left(const struct request *r, ptl_ni_fail_t fail)
     }
 }
 
-/* Nobody wants to know when the data of a successful put have left. */
-static inline bool is_silent(const struct request *r)
-{
-    unsigned options = md_options(r, PTL_MD_EVENT_SUCCESS_DISABLE);
-    return (options & (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_SUCCESS_DISABLE)) ==
-           PTL_MD_EVENT_SUCCESS_DISABLE;
-}
-
 void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
                       uint64_t remote_offset, ptl_list_t list)
 {
@@ -328,7 +320,7 @@ static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request 
         fill_message(ni, request, 0, &m);
         enum fabric_short sent = ops->send_short(peer->fabric, FABRIC_REQUEST, &m,
                                                  request->memory.base, request->length);
-        if (sent == SHORT_SENT && is_silent(request)) {
+        if (sent == SHORT_SENT && request_is_silent(request)) {
             return true;
         }
         if (sent != SHORT_FULL) {

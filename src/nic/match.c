@@ -65,12 +65,11 @@ static inline unsigned equal_tags(const struct match_list *list, uint32_t block,
     return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag)));
 }
 
-/* The cell of a key, or NULL. */
-static inline struct match_cell *find_cell(const struct match_list *list,
-                                           const struct match_group *g, uint64_t bits,
-                                           uint64_t source)
+/* The cell of a key with this hash, or NULL. */
+static inline struct match_cell *find_hashed(const struct match_list *list,
+                                             const struct match_group *g, uint64_t bits,
+                                             uint64_t source, uint64_t hash)
 {
-    uint64_t hash = hash_of(g, bits, source);
     uint32_t block = block_of(list, hash);
     for (;;) {
         for (unsigned m = equal_tags(list, block, tag_of(hash)); m != 0; m &= m - 1) {
@@ -84,6 +83,14 @@ static inline struct match_cell *find_cell(const struct match_list *list,
         }
         block = (block + 1) & (list->cells / BLOCK - 1);
     }
+}
+
+/* The cell of a key, or NULL. */
+static inline struct match_cell *find_cell(const struct match_list *list,
+                                           const struct match_group *g, uint64_t bits,
+                                           uint64_t source)
+{
+    return find_hashed(list, g, bits, source, hash_of(g, bits, source));
 }
 
 static struct match_cell *cell_of(const struct match_list *list, const struct match_group *g,
@@ -209,10 +216,11 @@ int match_append(struct match_list *list, struct match_entry *e)
     }
     g->entries++;
     e->sequence = list->sequence++;
-    struct match_cell *c = cell_of(list, g, e);
+    uint64_t bits = e->bits & g->keep, source = source_of(e->nid, e->pid) & g->keep_source;
+    uint64_t hash = hash_of(g, bits, source);
+    struct match_cell *c = find_hashed(list, g, bits, source, hash);
     if (c == NULL) {
-        uint64_t bits = e->bits & g->keep, source = source_of(e->nid, e->pid) & g->keep_source;
-        c = new_cell(list, hash_of(g, bits, source));
+        c = new_cell(list, hash);
         *c = (struct match_cell){bits, source, NULL, g->id};
         list->keys++;
     }

@@ -494,6 +494,13 @@ static inline bool request_expects(const struct request *r)
 {
     return request_fetches(r) || r->ack != PTL_NO_ACK_REQ;
 }
+/* Nobody wants to know when the data of a successful request have left. */
+static inline bool request_is_silent(const struct request *r)
+{
+    unsigned options = r->md != NULL ? r->md->options : PTL_MD_EVENT_SUCCESS_DISABLE;
+    return (options & (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_SUCCESS_DISABLE)) ==
+           PTL_MD_EVENT_SUCCESS_DISABLE;
+}
 /* request_operand_size() is what leads the payload of a swap. */
 size_t request_operand_size(const struct request *r);
 struct message;

@@ -44,7 +44,9 @@ bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)
     if (rx == NULL) {
         return false;
     }
-    memcpy(payload, r->operand, operand);
+    if (operand != 0) {
+        memcpy(payload, r->operand, operand);
+    }
     if (request_sends(r) && memory_read(payload + operand, &r->memory, r->length) != 0) {
         return false; /* the fabric has a way to say so */
     }
@@ -57,7 +59,7 @@ bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)
         rx_done(peer, &rx->f, FABRIC_OK);
     }
     rx->local = NULL;
-    if (!request_expects(r)) {
+    if (!request_expects(r) && !request_is_silent(r)) {
         request_left(r, PTL_NI_OK);
     }
     return true;
