@@ -87,7 +87,7 @@ lint:
 	$(call configure,$(BUILD)-clang,-DPINWHEEL_TESTS=ON -DCMAKE_C_COMPILER=clang)
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --std=c11 \
 	    --suppress=nullPointerArithmetic -Iinclude -Isrc -Ibench -Itools/pinwheel -D_GNU_SOURCE -D__x86_64__ \
-	    -DPINWHEEL_VERSION='""' --suppress=arrayIndexThenCheck src tools include bench
+	    -DPINWHEEL_VERSION='""' -DPINWHEEL_LIBDIR='""' --suppress=arrayIndexThenCheck src tools include bench
 	clang-tidy --quiet -p $(BUILD)-clang $(shell git ls-files 'src/*.c' 'tools/*.c' 'bench/ours/*.c' 'bench/conductor/*.c')
 
 clean:

@@ -84,6 +84,11 @@ static uint32_t wait_for(struct goal_maker *m, uint32_t node, uint32_t after)
     return node;
 }
 
+static uint32_t member(const struct goal_maker *m, uint32_t rank)
+{
+    return m->members != NULL ? m->members[rank] + m->shift : rank;
+}
+
 struct goal_sent goal_make_send(struct goal_maker *m, uint32_t to, uint64_t size, uint32_t tag,
                                 uint32_t after)
 {
@@ -93,7 +98,9 @@ struct goal_sent goal_make_send(struct goal_maker *m, uint32_t to, uint64_t size
         uint64_t bits = goal_random(w->seed ^ goal_mix(m->rank), m->draws++);
         s.first = after = goal_make_calc(m, goal_scale(bits, w->random_calc), after);
     }
-    s.send = wait_for(m, goal_add(m->builder, GOAL_SEND, size, to, tag, 0, 0), after);
+    uint32_t peer = member(m, to);
+    s.send =
+        wait_for(m, goal_add(m->builder, GOAL_SEND, size, peer, m->tag + tag, m->cpu, 0), after);
     s.first = s.first != GOAL_NONE ? s.first : s.send;
     return s;
 }
@@ -101,12 +108,13 @@ struct goal_sent goal_make_send(struct goal_maker *m, uint32_t to, uint64_t size
 uint32_t goal_make_recv(struct goal_maker *m, uint32_t from, uint64_t size, uint32_t tag,
                         uint32_t after)
 {
-    return wait_for(m, goal_add(m->builder, GOAL_RECV, size, from, tag, 0, 0), after);
+    uint32_t peer = from != GOAL_ANY ? member(m, from) : GOAL_ANY;
+    return wait_for(m, goal_add(m->builder, GOAL_RECV, size, peer, m->tag + tag, m->cpu, 0), after);
 }
 
 uint32_t goal_make_calc(struct goal_maker *m, uint64_t time, uint32_t after)
 {
-    return wait_for(m, goal_add(m->builder, GOAL_CALC, time, 0, 0, 0, 0), after);
+    return wait_for(m, goal_add(m->builder, GOAL_CALC, time, 0, 0, m->cpu, 0), after);
 }
 
 /* ---- Files ---- */

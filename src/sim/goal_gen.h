@@ -50,6 +50,12 @@ struct goal_maker {
     struct goal_builder *builder;
     uint32_t rank;
     uint64_t draws; /* random numbers taken */
+    /* A collective inside a schedule: what a pattern takes for rank i is rank
+     * members[i] + shift (NULL: i), its tags begin at `tag`, its cpu is `cpu`. */
+    const uint32_t *members;
+    uint32_t shift;
+    uint32_t tag;
+    uint8_t cpu;
 };
 
 struct goal_pattern {

@@ -13,8 +13,10 @@
 
 int goal_command_compile(int argc, char **argv);
 int goal_command_gen(int argc, char **argv);
+int goal_command_record(int argc, char **argv);
 int goal_command_run(int argc, char **argv);
 int goal_command_show(int argc, char **argv);
+int goal_command_trace(int argc, char **argv);
 
 /* goal_args_next() is args_next() for commands that take one operand, before,
  * between or after the options: it puts the operand in *operand. More than one is

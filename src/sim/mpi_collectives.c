@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives, unrolled into messages: one rank's part at a time, from what that rank
+ * knows. Ranks are those of the communicator; m->rank is the one whose part it is,
+ * m->wish->ranks how many there are. What the generators have is theirs
+ * (goal_patterns.c); the rest is here.
+ *
+ * Vectors are read modulo their length, so that a communicator that was extrapolated
+ * repeats what its first members said.
+ */
+#include "sim/mpi_goal.h"
+
+enum { SIGNAL = 1, SEGMENT = 65536 }; /* bytes of a message of a barrier; of a pipeline's piece */
+
+static void pattern(struct goal_maker *m, const char *name, const struct mpi_shape *s,
+                    uint64_t size)
+{
+    struct goal_wish w = goal_wish_default;
+    const struct goal_wish *before = m->wish;
+    w.ranks = before->ranks;
+    w.size = size;
+    w.root = s->root >= 0 ? (uint32_t)s->root : 0;
+    w.segment = SEGMENT;
+    m->wish = &w;
+    goal_pattern_find(name)->make(m);
+    m->wish = before;
+}
+
+static uint32_t after_both(struct goal_maker *m, uint32_t node, uint32_t a, uint32_t b)
+{
+    if (a != GOAL_NONE) {
+        goal_requires(m->builder, node, a);
+    }
+    if (b != GOAL_NONE) {
+        goal_requires(m->builder, node, b);
+    }
+    return node;
+}
+
+/* ---- To all and from all, through a root ---- */
+
+static void barrier_dissemination(struct goal_maker *m, const struct mpi_shape *s)
+{
+    pattern(m, "dissemination", s, SIGNAL);
+}
+
+static void bcast_binomial(struct goal_maker *m, const struct mpi_shape *s)
+{
+    pattern(m, "binomialtreebcast", s, (uint64_t)s->bytes);
+}
+
+static void bcast_ring(struct goal_maker *m, const struct mpi_shape *s)
+{
+    pattern(m, "pipelinedring", s, (uint64_t)s->bytes);
+}
+
+static void reduce_binomial(struct goal_maker *m, const struct mpi_shape *s)
+{
+    pattern(m, "binomialtreereduce", s, (uint64_t)s->bytes);
+}
+
+/* Bytes of rank i, or to it: the same of all, or a vector. */
+static uint64_t part(const struct mpi_shape *s, uint64_t i)
+{
+    return s->out != NULL ? (uint64_t)s->out[i % s->members] : (uint64_t)s->bytes;
+}
+
+static void from_root(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint32_t root = (uint32_t)s->root;
+    if (m->rank != root) {
+        goal_make_recv(m, root, (uint64_t)s->bytes, 0, GOAL_NONE);
+        return;
+    }
+    uint32_t before = GOAL_NONE;
+    for (uint32_t i = 0; i < m->wish->ranks && !m->builder->failed; i++) {
+        if (i != root) {
+            before = goal_make_send(m, i, part(s, i), 0, before).send;
+        }
+    }
+}
+
+static void to_root(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint32_t root = (uint32_t)s->root;
+    if (m->rank != root) {
+        goal_make_send(m, root, (uint64_t)s->bytes, 0, GOAL_NONE);
+        return;
+    }
+    for (uint32_t i = 0; i < m->wish->ranks && !m->builder->failed; i++) {
+        if (i != root) {
+            goal_make_recv(m, i, part(s, i), 0, GOAL_NONE);
+        }
+    }
+}
+
+/* Data of a subtree of `mask` ranks, of which the last may be missing. */
+static uint64_t subtree(uint64_t ranks, uint64_t first, uint64_t mask)
+{
+    return ranks - first < mask ? ranks - first : mask;
+}
+
+/* Ranks count from the root; a parent's subtree is that of consecutive ranks. */
+static void gather_binomial(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint64_t n = m->wish->ranks, root = (uint64_t)s->root, self = (m->rank + n - root) % n;
+    uint64_t bytes = (uint64_t)s->bytes, mask = 1;
+    uint32_t first = (uint32_t)m->builder->count;
+    for (; mask < n && (self & mask) == 0; mask *= 2) {
+        if (self + mask < n) {
+            goal_make_recv(m, (uint32_t)((self + mask + root) % n),
+                           subtree(n, self + mask, mask) * bytes, 0, GOAL_NONE);
+        }
+    }
+    uint32_t last = (uint32_t)m->builder->count;
+    if (self != 0) {
+        uint32_t up = goal_make_send(m, (uint32_t)((self - mask + root) % n),
+                                     subtree(n, self, mask) * bytes, 0, GOAL_NONE)
+                          .send;
+        for (uint32_t i = first; i < last && !m->builder->failed; i++) {
+            goal_requires(m->builder, up, i);
+        }
+    }
+}
+
+static void scatter_binomial(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint64_t n = m->wish->ranks, root = (uint64_t)s->root, self = (m->rank + n - root) % n;
+    uint64_t bytes = (uint64_t)s->bytes, mask = 1;
+    while (mask < n && (self & mask) == 0) {
+        mask *= 2;
+    }
+    uint32_t before = GOAL_NONE;
+    if (self != 0) {
+        before = goal_make_recv(m, (uint32_t)((self - mask + root) % n),
+                                subtree(n, self, mask) * bytes, 0, GOAL_NONE);
+    }
+    for (mask /= 2; mask > 0; mask /= 2) {
+        if (self + mask < n) {
+            goal_make_send(m, (uint32_t)((self + mask + root) % n),
+                           subtree(n, self + mask, mask) * bytes, 0, before);
+        }
+    }
+}
+
+/* ---- Reductions of all ---- */
+
+static void allreduce_doubling(struct goal_maker *m, const struct mpi_shape *s)
+{
+    pattern(m, "allreduce_recdoub", s, (uint64_t)s->bytes);
+}
+
+static void allreduce_ring(struct goal_maker *m, const struct mpi_shape *s)
+{
+    pattern(m, "allreduce_ring", s, (uint64_t)s->bytes);
+}
+
+/* What ends the operations from `first` on: those that none of them waits for. */
+static void join_all(struct goal_maker *m, uint32_t first, uint32_t join)
+{
+    for (uint32_t i = first; i < join && !m->builder->failed; i++) {
+        if (m->builder->nodes[i].done_count == 0) {
+            goal_requires(m->builder, join, i);
+        }
+    }
+}
+
+/* Up a tree to rank 0 and down again. */
+static void allreduce_tree(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint32_t first = (uint32_t)m->builder->count;
+    reduce_binomial(m, s);
+    uint32_t join = goal_make_calc(m, 0, GOAL_NONE);
+    if (m->builder->failed) {
+        return;
+    }
+    join_all(m, first, join);
+    uint32_t second = (uint32_t)m->builder->count;
+    bcast_binomial(m, s);
+    for (uint32_t i = second; i < m->builder->count && !m->builder->failed; i++) {
+        if (m->builder->nodes[i].depends == 0) {
+            goal_requires(m->builder, i, join);
+        }
+    }
+}
+
+static void scan_doubling(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint64_t n = m->wish->ranks;
+    uint32_t before = GOAL_NONE;
+    for (uint64_t distance = 1; distance < n; distance *= 2) {
+        if (m->rank + distance < n) {
+            goal_make_send(m, (uint32_t)(m->rank + distance), (uint64_t)s->bytes, 0, before);
+        }
+        if (m->rank >= distance) {
+            before =
+                goal_make_recv(m, (uint32_t)(m->rank - distance), (uint64_t)s->bytes, 0, before);
+        }
+    }
+}
+
+static void scan_chain(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint32_t before = GOAL_NONE;
+    if (m->rank > 0) {
+        before = goal_make_recv(m, m->rank - 1, (uint64_t)s->bytes, 0, GOAL_NONE);
+    }
+    if (m->rank + 1 < m->wish->ranks) {
+        goal_make_send(m, m->rank + 1, (uint64_t)s->bytes, 0, before);
+    }
+}
+
+/* ---- Rings ---- */
+
+/* n - 1 steps: pass on the block that came last, beginning with number `first`. */
+static void ring(struct goal_maker *m, const struct mpi_shape *s, uint64_t first)
+{
+    uint64_t n = m->wish->ranks;
+    uint32_t before = GOAL_NONE;
+    for (uint64_t step = 0; step + 1 < n && !m->builder->failed; step++) {
+        uint64_t block = (first + n - step) % n;
+        goal_make_send(m, (uint32_t)((m->rank + 1) % n), part(s, block), 0, before);
+        before = goal_make_recv(m, (uint32_t)((m->rank + n - 1) % n), part(s, (block + n - 1) % n),
+                                0, before);
+    }
+}
+
+static void allgather_ring(struct goal_maker *m, const struct mpi_shape *s)
+{
+    ring(m, s, m->rank);
+}
+
+/* The block of a rank goes once round and ends there. */
+static void reduce_scatter_ring(struct goal_maker *m, const struct mpi_shape *s)
+{
+    ring(m, s, (uint64_t)m->rank + m->wish->ranks - 1);
+}
+
+/* What a rank has doubles with each message. */
+static void allgather_bruck(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint64_t n = m->wish->ranks;
+    uint32_t before = GOAL_NONE;
+    for (uint64_t distance = 1; distance < n; distance *= 2) {
+        uint64_t size = (n - distance < distance ? n - distance : distance) * (uint64_t)s->bytes;
+        goal_make_send(m, (uint32_t)((m->rank + n - distance) % n), size, 0, before);
+        before = goal_make_recv(m, (uint32_t)((m->rank + distance) % n), size, 0, before);
+    }
+}
+
+/* ---- Each to each ---- */
+
+static uint64_t from(const struct mpi_shape *s, uint32_t peer)
+{
+    return s->in != NULL ? (uint64_t)s->in[peer % s->members] : (uint64_t)s->bytes;
+}
+
+/* With vectors nothing goes where there is nothing to send. */
+static bool silent(const struct mpi_shape *s, uint64_t size)
+{
+    return s->out != NULL && size == 0;
+}
+
+static void alltoall_linear(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint64_t n = m->wish->ranks;
+    for (uint64_t i = 1; i < n && !m->builder->failed; i++) {
+        uint32_t source = (uint32_t)((m->rank + n - i) % n);
+        if (!silent(s, from(s, source))) {
+            goal_make_recv(m, source, from(s, source), 0, GOAL_NONE);
+        }
+    }
+    for (uint64_t i = 1; i < n && !m->builder->failed; i++) {
+        uint32_t target = (uint32_t)((m->rank + i) % n);
+        if (!silent(s, part(s, target))) {
+            goal_make_send(m, target, part(s, target), 0, GOAL_NONE);
+        }
+    }
+}
+
+static void alltoall_pairwise(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint64_t n = m->wish->ranks;
+    uint32_t sent = GOAL_NONE, received = GOAL_NONE;
+    for (uint64_t i = 1; i < n && !m->builder->failed; i++) {
+        uint32_t target = (uint32_t)((m->rank + i) % n), source = (uint32_t)((m->rank + n - i) % n);
+        uint32_t send = sent, receive = received;
+        if (!silent(s, part(s, target))) {
+            send = goal_make_send(m, target, part(s, target), 0, GOAL_NONE).send;
+            after_both(m, send, sent, received);
+        }
+        if (!silent(s, from(s, source))) {
+            receive = goal_make_recv(m, source, from(s, source), 0, GOAL_NONE);
+            after_both(m, receive, sent, received);
+        }
+        sent = send;
+        received = receive;
+    }
+}
+
+/* In round k all blocks whose distance to go has bit k travel 2^k ranks on. */
+static void alltoall_bruck(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint64_t n = m->wish->ranks;
+    uint32_t before = GOAL_NONE;
+    for (uint64_t distance = 1; distance < n; distance *= 2) {
+        uint64_t full = n / (2 * distance) * distance, rest = n % (2 * distance);
+        uint64_t blocks = full + (rest > distance ? rest - distance : 0);
+        goal_make_send(m, (uint32_t)((m->rank + distance) % n), blocks * (uint64_t)s->bytes, 0,
+                       before);
+        before = goal_make_recv(m, (uint32_t)((m->rank + n - distance) % n),
+                                blocks * (uint64_t)s->bytes, 0, before);
+    }
+}
+
+/* Everybody sends its part to everybody. */
+static void allgather_linear(struct goal_maker *m, const struct mpi_shape *s)
+{
+    uint64_t n = m->wish->ranks;
+    for (uint64_t i = 1; i < n && !m->builder->failed; i++) {
+        uint32_t source = (uint32_t)((m->rank + n - i) % n);
+        goal_make_recv(m, source, part(s, source), 0, GOAL_NONE);
+    }
+    for (uint64_t i = 1; i < n && !m->builder->failed; i++) {
+        goal_make_send(m, (uint32_t)((m->rank + i) % n), part(s, m->rank), 0, GOAL_NONE);
+    }
+}
+
+const struct mpi_algorithm mpi_algorithms[MPI_COLLECTIVES][MPI_ALGORITHMS_MOST] = {
+    [MPI_BARRIER] = {{"dissemination", barrier_dissemination}},
+    [MPI_BCAST] = {{"binomial", bcast_binomial}, {"ring", bcast_ring}, {"linear", from_root}},
+    [MPI_REDUCE] = {{"binomial", reduce_binomial}, {"linear", to_root}},
+    [MPI_ALLREDUCE] = {{"recursive-doubling", allreduce_doubling},
+                       {"ring", allreduce_ring},
+                       {"tree", allreduce_tree}},
+    [MPI_SCAN] = {{"doubling", scan_doubling}, {"chain", scan_chain}},
+    [MPI_EXSCAN] = {{"doubling", scan_doubling}, {"chain", scan_chain}},
+    [MPI_REDUCE_SCATTER_BLOCK] = {{"ring", reduce_scatter_ring}},
+    [MPI_GATHER] = {{"binomial", gather_binomial}, {"linear", to_root}},
+    [MPI_SCATTER] = {{"binomial", scatter_binomial}, {"linear", from_root}},
+    [MPI_ALLGATHER] = {{"bruck", allgather_bruck},
+                       {"ring", allgather_ring},
+                       {"linear", allgather_linear}},
+    [MPI_ALLTOALL] = {{"pairwise", alltoall_pairwise},
+                      {"linear", alltoall_linear},
+                      {"bruck", alltoall_bruck}},
+    [MPI_GATHERV] = {{"linear", to_root}},
+    [MPI_SCATTERV] = {{"linear", from_root}},
+    [MPI_ALLGATHERV] = {{"ring", allgather_ring}, {"linear", allgather_linear}},
+    [MPI_REDUCE_SCATTER] = {{"ring", reduce_scatter_ring}},
+    [MPI_ALLTOALLV] = {{"pairwise", alltoall_pairwise}, {"linear", alltoall_linear}},
+};
+
+/* ---- Choosing ---- */
+
+static int fail_choice(const char *text, size_t length, struct goal_error *error)
+{
+    return goal_fail(error,
+                     "\"%.*s\": must be COLLECTIVE=ALGORITHM, or ALGORITHM for all that have it; "
+                     "--list prints both",
+                     (int)length, text);
+}
+
+static bool same(const char *a, const char *b, size_t length)
+{
+    return strlen(a) == length && strncasecmp(a, b, length) == 0;
+}
+
+/* One item of the list: `split` is its "=", or NULL. */
+static int choose(struct mpi_wish *w, const char *text, size_t length, struct goal_error *error)
+{
+    const char *split = memchr(text, '=', length);
+    const char *name = split != NULL ? split + 1 : text;
+    size_t name_length = length - (size_t)(name - text);
+    bool found = false;
+    for (int i = 0; i < MPI_COLLECTIVES; i++) {
+        if (split != NULL && !same(mpi_collective_forms[i].name, text, (size_t)(split - text))) {
+            continue;
+        }
+        for (int k = 0; k < MPI_ALGORITHMS_MOST && mpi_algorithms[i][k].name != NULL; k++) {
+            if (same(mpi_algorithms[i][k].name, name, name_length)) {
+                w->algorithm[i] = k;
+                found = true;
+            }
+        }
+    }
+    return found ? 0 : fail_choice(text, length, error);
+}
+
+int mpi_choose(struct mpi_wish *w, const char *text, struct goal_error *error)
+{
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        if (choose(w, text, length, error) != 0) {
+            return -1;
+        }
+        if (text[length] == '\0') {
+            return 0;
+        }
+        text += length + 1;
+    }
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The operations of a rank. Each thread is a chain on a cpu of its own: what comes
+ * next in it waits for the `after` of the chain, which a blocking call replaces by the
+ * end of its operation, a nonblocking one by its start; a completion adds the
+ * ends of what it completed.
+ *
+ *     gap          calc            after = { end of it }
+ *     MPI_Isend    send            after = { start of it }, and the request is the send
+ *     MPI_Waitall  (nothing)       after += { ends of the requests' operations }
+ *     MPI_Bcast    its messages    after = { end of a calc 0 that waits for all of them }
+ */
+#include "sim/mpi_goal.h"
+
+#include <stdlib.h>
+
+struct wait {
+    uint32_t node;
+    bool start; /* for its start, else its end */
+};
+
+struct chain {
+    struct wait *after;
+    uint64_t count, room;
+    uint64_t ended; /* the last call, ns */
+    uint64_t idle;  /* of the time since then, spent in calls that are no operations */
+    bool begun;
+};
+
+struct turning {
+    struct mpi_trace *t;
+    const struct mpi_wish *w;
+    const struct mpi_rank *r;
+    struct goal_builder *b;
+    uint32_t block;
+    uint32_t *requests; /* their operation, or GOAL_NONE */
+    bool failed;        /* no memory */
+    struct chain chains[256];
+};
+
+static uint32_t rank_of(const struct turning *d, int64_t rank)
+{
+    return rank == MPI_ANY ? GOAL_ANY : (uint32_t)rank + d->block * d->t->ranks;
+}
+
+/* ---- Chains ---- */
+
+static void depend(struct goal_builder *b, uint32_t node, const struct wait *w)
+{
+    if (w->start) {
+        goal_irequires(b, node, w->node);
+    } else {
+        goal_requires(b, node, w->node);
+    }
+}
+
+static void follow(const struct turning *d, const struct chain *c, uint32_t node)
+{
+    for (uint64_t i = 0; i < c->count && !d->b->failed; i++) {
+        depend(d->b, node, &c->after[i]);
+    }
+}
+
+static void add_after(struct turning *d, struct chain *c, uint32_t node, bool start)
+{
+    if (!mpi_grow(&c->after, &c->room, c->count + 1, sizeof(*c->after))) {
+        d->failed = true;
+        return;
+    }
+    c->after[c->count++] = (struct wait){node, start};
+}
+
+static void set_after(struct turning *d, struct chain *c, uint32_t node, bool start)
+{
+    c->count = 0;
+    add_after(d, c, node, start);
+}
+
+static void add_calc(struct turning *d, struct chain *c, const struct mpi_call *call, uint64_t time)
+{
+    uint32_t node = goal_add(d->b, GOAL_CALC, time, 0, 0, call->thread, 0);
+    follow(d, c, node);
+    set_after(d, c, node, false);
+}
+
+/* The program's own time before a call. Whoever needs one thing to wait for asks
+ * for `single`. */
+static void gap(struct turning *d, struct chain *c, const struct mpi_call *call, bool single)
+{
+    uint64_t time = c->begun ? call->start - c->ended : 0;
+    time -= c->idle < time ? c->idle : time;
+    if (d->w->gaps) {
+        time = (uint64_t)((unsigned __int128)time * d->w->scale[0] / d->w->scale[1]);
+    }
+    if ((d->w->gaps && time > 0) || (single && c->count > 1)) {
+        add_calc(d, c, call, d->w->gaps ? time : 0);
+    }
+    c->ended = call->start + call->took;
+    c->idle = 0;
+    c->begun = true;
+}
+
+/* ---- Messages ---- */
+
+/* The tag of a message to world rank `to`. */
+static uint32_t tag_of(const struct turning *d, int64_t comm, int64_t tag, int64_t to)
+{
+    const struct mpi_comm *c = &d->t->comms[comm];
+    bool alike = d->t->allprof && d->t->any_tag[to];
+    return (uint32_t)(c->base + (alike || tag < 0 ? 0 : (uint64_t)tag));
+}
+
+/* n: peer, tag, bytes */
+static uint32_t send(struct turning *d, const struct chain *c, const struct mpi_call *call,
+                     const int64_t *n, int64_t comm)
+{
+    uint32_t node = goal_add(d->b, GOAL_SEND, (uint64_t)n[2], rank_of(d, n[0]),
+                             tag_of(d, comm, n[1], n[0]), call->thread, 0);
+    follow(d, c, node);
+    return node;
+}
+
+static uint32_t receive(struct turning *d, const struct chain *c, const struct mpi_call *call,
+                        const int64_t *n, int64_t comm)
+{
+    uint32_t node = goal_add(d->b, GOAL_RECV, (uint64_t)n[2], rank_of(d, n[0]),
+                             tag_of(d, comm, n[1], d->r->rank), call->thread, 0);
+    follow(d, c, node);
+    return node;
+}
+
+static void exchange(struct turning *d, struct chain *c, const struct mpi_call *call,
+                     const int64_t *n)
+{
+    uint32_t out = n[0] != MPI_NONE ? send(d, c, call, n, n[6]) : GOAL_NONE;
+    uint32_t in = n[3] != MPI_NONE ? receive(d, c, call, n + 3, n[6]) : GOAL_NONE;
+    c->count = out != GOAL_NONE || in != GOAL_NONE ? 0 : c->count;
+    if (out != GOAL_NONE) {
+        add_after(d, c, out, false);
+    }
+    if (in != GOAL_NONE) {
+        add_after(d, c, in, false);
+    }
+}
+
+/* The end of an operation; its start need not be waited for any more. */
+static void add_end(struct turning *d, struct chain *c, uint32_t node)
+{
+    if (c->count > 0 && c->after[0].node == node) { /* a start is always the first */
+        c->after[0].start = false;
+        return;
+    }
+    add_after(d, c, node, false);
+}
+
+static void complete(struct turning *d, struct chain *c, const int64_t *n, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i += 4) {
+        if (d->requests[n[i]] != GOAL_NONE) {
+            add_end(d, c, d->requests[n[i]]);
+            d->requests[n[i]] = GOAL_NONE;
+        }
+    }
+}
+
+/* ---- Collectives ---- */
+
+/* Members of a communicator that was extrapolated: block after block. */
+static const uint32_t *grown(struct turning *d, struct mpi_comm *comm)
+{
+    const struct mpi_group *g = comm->group;
+    uint64_t size = (uint64_t)g->size * d->w->blocks;
+    if (comm->grown == NULL) {
+        comm->grown = malloc(sizeof(*comm->grown) * size);
+        for (uint64_t i = 0; i < size && comm->grown != NULL; i++) {
+            comm->grown[i] = g->members[i % g->size] + (uint32_t)(i / g->size) * d->t->ranks;
+        }
+    }
+    d->failed |= comm->grown == NULL;
+    return comm->grown;
+}
+
+static uint32_t index_of(const struct mpi_group *g, uint32_t rank)
+{
+    uint32_t i = 0;
+    while (i < g->size && g->members[i] != rank) {
+        i++;
+    }
+    return i;
+}
+
+/* Its messages: the first wait for the chain, and a calc 0 waits for the last. */
+static uint32_t unroll(struct turning *d, const struct chain *c, const struct mpi_call *call)
+{
+    struct mpi_shape s;
+    mpi_shape(d->r, call, 0, &s);
+    struct mpi_comm *comm = &d->t->comms[s.comm];
+    const struct mpi_group *g = comm->group;
+    mpi_shape(d->r, call, g->size, &s);
+    bool grows = d->w->blocks > 1 && g->size == d->t->ranks;
+    struct goal_wish w = goal_wish_default;
+    w.ranks = grows ? g->size * d->w->blocks : g->size;
+    struct goal_maker m = {.wish = &w, .builder = d->b, .cpu = call->thread};
+    m.rank = index_of(g, d->r->rank) + (grows ? d->block * g->size : 0);
+    m.members = grows ? grown(d, comm) : g->members;
+    m.shift = grows ? 0 : d->block * d->t->ranks;
+    m.tag = (uint32_t)(comm->base + (uint64_t)(comm->highest_tag + 1) + comm->at++);
+    if (m.members == NULL) {
+        return GOAL_NONE;
+    }
+    uint32_t first = (uint32_t)d->b->count;
+    mpi_algorithms[call->collective][d->w->algorithm[call->collective]].make(&m, &s);
+    uint32_t last = goal_add(d->b, GOAL_CALC, 0, 0, 0, call->thread, 0);
+    for (uint32_t i = first; i < last && !d->b->failed; i++) {
+        if (d->b->nodes[i].depends == 0) {
+            follow(d, c, i);
+        }
+        if (d->b->nodes[i].done_count == 0) {
+            goal_requires(d->b, last, i);
+        }
+    }
+    if (first == last) {
+        follow(d, c, last);
+    }
+    return last;
+}
+
+static void collective(struct turning *d, struct chain *c, const struct mpi_call *call)
+{
+    const int64_t *n = d->r->numbers + call->first;
+    uint32_t end = unroll(d, c, call);
+    if (call->nonblocking) {
+        d->requests[n[0]] = end;
+    } else {
+        set_after(d, c, end, false);
+    }
+}
+
+/* ---- A rank ---- */
+
+static void turn(struct turning *d, const struct mpi_call *call)
+{
+    const int64_t *n = d->r->numbers + call->first;
+    struct chain *c = &d->chains[call->thread];
+    uint32_t node;
+    switch (call->kind) {
+    case MPI_K_INIT: /* other threads have been the program's since then, too */
+        for (int i = 0; i < 256; i++) {
+            d->chains[i].ended = call->start + call->took;
+            d->chains[i].begun = true;
+        }
+        return;
+    case MPI_K_FINALIZE:
+        gap(d, c, call, false);
+        return;
+    case MPI_K_SEND:
+    case MPI_K_BSEND:
+        gap(d, c, call, false);
+        set_after(d, c, send(d, c, call, n, n[3]), call->kind == MPI_K_BSEND);
+        return;
+    case MPI_K_RECV:
+        gap(d, c, call, false);
+        set_after(d, c, receive(d, c, call, n, n[3]), false);
+        return;
+    case MPI_K_ISEND:
+    case MPI_K_IRECV:
+        gap(d, c, call, false);
+        node = call->kind == MPI_K_ISEND ? send(d, c, call, n + 1, n[4])
+                                         : receive(d, c, call, n + 1, n[4]);
+        d->requests[n[0]] = node;
+        set_after(d, c, node, true);
+        return;
+    case MPI_K_COMPLETE:
+        gap(d, c, call, false);
+        complete(d, c, n, call->count);
+        return;
+    case MPI_K_SENDRECV:
+        gap(d, c, call, true);
+        exchange(d, c, call, n);
+        return;
+    case MPI_K_COLLECTIVE:
+        gap(d, c, call, true);
+        collective(d, c, call);
+        return;
+    default: /* time that is not the program's */
+        c->idle += c->begun ? call->took : 0;
+        return;
+    }
+}
+
+int mpi_make_rank(struct mpi_trace *t, const struct mpi_wish *w, const struct mpi_rank *r,
+                  uint32_t block, struct goal_builder *b, struct goal_error *error)
+{
+    struct turning *d = calloc(1, sizeof(*d));
+    int rc = -1;
+    if (d != NULL) {
+        *d = (struct turning){.t = t, .w = w, .r = r, .b = b, .block = block};
+        d->requests = malloc(sizeof(*d->requests) * (r->requests + 1));
+    }
+    if (d != NULL && d->requests != NULL) {
+        memset(d->requests, 0xff, sizeof(*d->requests) * (r->requests + 1));
+        for (uint64_t i = 0; i < r->count && !b->failed && !d->failed; i++) {
+            turn(d, &r->calls[i]);
+        }
+        rc = b->failed || d->failed ? -1 : 0;
+    }
+    for (int i = 0; i < 256 && d != NULL; i++) {
+        free(d->chains[i].after);
+    }
+    if (d != NULL) {
+        free(d->requests);
+    }
+    free(d);
+    return rc == 0 ? 0
+                   : goal_fail(error,
+                               "rank %u does not fit memory, or has more than 4294967295 "
+                               "operations",
+                               r->rank);
+}

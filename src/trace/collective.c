@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Collectives. A line names the communicator, the root if there is one, and bytes:
+ * what one rank contributes or gets; of vector collectives of each rank. Sizes are
+ * taken from the side that MPI looks at when the other one is MPI_IN_PLACE.
+ * The nonblocking ones have a request before all that.
+ */
+#include "collective.h"
+
+bool trace_is_root(MPI_Comm comm, int root)
+{
+    return root == MPI_ROOT || root == trace_comm_rank(comm);
+}
+
+/* Begins the line; trace_end() ends it. */
+static void collective_begin(const struct trace_call *c, const char *line,
+                             const MPI_Request *request, MPI_Comm comm, int root)
+{
+    int64_t number = 0, known = trace_comm(comm);
+    if (request != NULL) {
+        trace_lock();
+        number = trace_add_request(*request, false)->number;
+        trace_unlock();
+    }
+    trace_begin(c, line);
+    if (request != NULL) {
+        trace_number(number);
+    }
+    trace_number(known);
+    if (root != TRACE_NO_ROOT) {
+        trace_number(root == MPI_PROC_NULL || root == MPI_ROOT ? TRACE_NULL : root);
+    }
+}
+
+void trace_collective(const struct trace_call *c, const char *line, const MPI_Request *request,
+                      MPI_Comm comm, int root, int64_t bytes)
+{
+    collective_begin(c, line, request, comm, root);
+    if (bytes != TRACE_NO_BYTES) {
+        trace_number(bytes);
+    }
+    trace_end();
+}
+
+/* Bytes for each rank; `step` is 1 if each has a type of its own, else 0. */
+static void put_counts(int ranks, const int *counts, const MPI_Datatype *types, int step)
+{
+    for (int i = 0; i < ranks; i++) {
+        trace_number(trace_bytes(counts[i], types[i * step]));
+    }
+}
+
+/* One count for each rank, at the root, or at all. */
+void trace_one_vector(const struct trace_call *c, const char *line, const MPI_Request *request,
+                      MPI_Comm comm, int root, int64_t own, const int *counts, MPI_Datatype type)
+{
+    int ranks = counts != NULL ? trace_comm_size(comm) : 0;
+    collective_begin(c, line, request, comm, root);
+    if (root != TRACE_NO_ROOT) {
+        trace_number(own);
+    }
+    put_counts(ranks, counts, &type, 0);
+    trace_end();
+}
+
+void trace_two_vectors(const struct trace_call *c, const char *line, const MPI_Request *request,
+                       MPI_Comm comm, const struct trace_vectors *v)
+{
+    int ranks = trace_comm_size(comm);
+    collective_begin(c, line, request, comm, TRACE_NO_ROOT);
+    put_counts(ranks, v->in_place ? v->in_counts : v->out_counts,
+               v->in_place ? v->in_types : v->out_types, v->step);
+    put_counts(ranks, v->in_counts, v->in_types, v->step);
+    trace_end();
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Lines of collectives, blocking (`request` NULL) and nonblocking. */
+#ifndef TRACE_COLLECTIVE_H
+#define TRACE_COLLECTIVE_H
+
+#include "trace.h"
+
+enum { TRACE_NO_ROOT = -1, TRACE_NO_BYTES = -1 };
+
+bool trace_is_root(MPI_Comm comm, int root);
+
+void trace_collective(const struct trace_call *c, const char *line, const MPI_Request *request,
+                      MPI_Comm comm, int root, int64_t bytes);
+
+/* One count for each rank, at the root (elsewhere NULL, and `own` bytes), or at all. */
+void trace_one_vector(const struct trace_call *c, const char *line, const MPI_Request *request,
+                      MPI_Comm comm, int root, int64_t own, const int *counts, MPI_Datatype type);
+
+/* What a rank sends to each, and what it gets from each. */
+struct trace_vectors {
+    bool in_place;
+    const int *out_counts, *in_counts;
+    const MPI_Datatype *out_types, *in_types;
+    int step;
+};
+
+void trace_two_vectors(const struct trace_call *c, const char *line, const MPI_Request *request,
+                       MPI_Comm comm, const struct trace_vectors *v);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `pinwheel goal trace`: the recording of an MPI program, turned into a schedule. */
+#include "goal_commands.h"
+#include "json.h"
+
+#include "sim/mpi_goal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    TRACE_OUTPUT,
+    TRACE_TEXT,
+    TRACE_COLLECTIVES,
+    TRACE_RANKS,
+    TRACE_NO_GAPS,
+    TRACE_GAP_SCALE,
+    TRACE_PARTIAL,
+    TRACE_JSON,
+    TRACE_LIST,
+};
+
+static const struct args_option trace_options[] = {
+    [TRACE_OUTPUT] = {"-o", "FILE",
+                      "where to write (needed; with --text default: standard output)"},
+    [TRACE_TEXT] = {"--text", NULL, "write text, not the binary format"},
+    [TRACE_COLLECTIVES] = {"--collectives", "C=ALG,...",
+                           "how to unroll collectives; ALG alone: all that have it"},
+    [TRACE_RANKS] = {"--ranks", "N", "extrapolate to N ranks, a multiple of those recorded"},
+    [TRACE_NO_GAPS] = {"--no-gaps", NULL, "leave out the time between calls"},
+    [TRACE_GAP_SCALE] = {"--gap-scale", "X", "multiply it by X, like 0.5 or 2"},
+    [TRACE_PARTIAL] = {"--partial", NULL, "take a recording that ends early as far as it goes"},
+    [TRACE_JSON] = {"--json", NULL, "print the summary as JSON"},
+    [TRACE_LIST] = {"--list", NULL, "print the collectives and their algorithms"},
+};
+
+struct trace_job {
+    struct mpi_wish wish;
+    struct mpi_summary summary;
+    uint32_t recorded; /* ranks */
+    uint32_t ranks;    /* 0: as recorded */
+    const char *input;
+    const char *output;
+    bool as_text;
+    bool as_json;
+    bool scaled;
+};
+
+static void list_algorithms(void)
+{
+    for (int i = 0; i < MPI_COLLECTIVES; i++) {
+        printf("%-21s", mpi_collective_forms[i].name);
+        for (int k = 0; k < MPI_ALGORITHMS_MOST && mpi_algorithms[i][k].name != NULL; k++) {
+            printf("%s %s", k > 0 ? "," : "", mpi_algorithms[i][k].name);
+        }
+        putchar('\n');
+    }
+    printf("The first of each is the default.\n");
+}
+
+/* ---- Options ---- */
+
+/* A decimal as a fraction: at most 9 digits before the point and 9 behind it. */
+static int read_scale(const struct args *a, uint64_t scale[2])
+{
+    const char *p = a->value;
+    int digits = 0, places = -1;
+    scale[0] = 0;
+    scale[1] = 1;
+    for (; (*p >= '0' && *p <= '9') || (*p == '.' && places < 0); p++) {
+        if (*p == '.') {
+            places = 0;
+            continue;
+        }
+        digits += places < 0;
+        places += places >= 0;
+        scale[0] = scale[0] * 10 + (uint64_t)(*p - '0');
+        scale[1] *= places >= 0 ? 10 : 1;
+        if (digits > 9 || places > 9) {
+            break;
+        }
+    }
+    if (*p != '\0' || p == a->value || (digits == 0 && places <= 0)) {
+        args_error(a, "--gap-scale %s: must be like 2 or 0.25, at most 9 digits on each side",
+                   a->value);
+        return -1;
+    }
+    return 0;
+}
+
+static int take_option(const struct args *a, int option, struct trace_job *job)
+{
+    struct goal_error error;
+    uint64_t n;
+    switch (option) {
+    case TRACE_OUTPUT:
+        job->output = a->value;
+        return 0;
+    case TRACE_COLLECTIVES:
+        if (mpi_choose(&job->wish, a->value, &error) != 0) {
+            args_error(a, "--collectives %s", error.text);
+            return -1;
+        }
+        return 0;
+    case TRACE_RANKS:
+        if (goal_args_u64(a, "--ranks", GOAL_ANY - 1, &n) != 0) {
+            return -1;
+        }
+        if (n == 0) {
+            args_error(a, "--ranks 0: a schedule has at least 1");
+            return -1;
+        }
+        job->ranks = (uint32_t)n;
+        return 0;
+    case TRACE_GAP_SCALE:
+        job->scaled = true;
+        return read_scale(a, job->wish.scale);
+    default:
+        job->wish.gaps &= option != TRACE_NO_GAPS;
+        job->wish.partial |= option == TRACE_PARTIAL;
+        job->as_text |= option == TRACE_TEXT;
+        job->as_json |= option == TRACE_JSON;
+        return 0;
+    }
+}
+
+static int check_job(const struct args *a, const struct trace_job *job)
+{
+    if (job->input == NULL) {
+        return args_error(a, "which FOLDER? one that `pinwheel goal record` has filled");
+    }
+    if (job->output == NULL && !job->as_text) {
+        return args_error(a, "-o FILE is needed: where to write");
+    }
+    if (job->scaled && !job->wish.gaps) {
+        return args_error(a, "--gap-scale and --no-gaps exclude each other");
+    }
+    if (job->ranks != 0 && job->wish.partial) {
+        return args_error(a, "--ranks and --partial exclude each other: what is cut off in one "
+                             "block would be missing in all");
+    }
+    return 0;
+}
+
+/* ---- The work ---- */
+
+static int write_text(struct trace_job *job, struct mpi_trace *t, struct mpi_channels *channels,
+                      int fd, struct goal_error *error)
+{
+    struct goal_stream out;
+    if (goal_stream_append(&out, fd) != 0) {
+        return goal_fail(error, "no memory");
+    }
+    int rc = mpi_schedule(t, &job->wish, channels, &job->summary, -1, &out, error);
+    int closed = goal_stream_close(&out);
+    return rc == 0 && closed != 0 ? goal_fail(error, "cannot write: %s", strerror(-closed)) : rc;
+}
+
+static int write_schedule(struct trace_job *job, struct mpi_trace *t, struct mpi_channels *channels,
+                          struct goal_error *error)
+{
+    struct goal_output o;
+    if (job->as_text && (job->output == NULL || strcmp(job->output, "-") == 0)) {
+        return write_text(job, t, channels, STDOUT_FILENO, error);
+    }
+    if (goal_output_open(&o, job->output, error) != 0) {
+        return -1;
+    }
+    int rc = job->as_text ? write_text(job, t, channels, o.fd, error)
+                          : mpi_schedule(t, &job->wish, channels, &job->summary, o.fd, NULL, error);
+    if (rc == 0) {
+        return goal_output_commit(&o, error);
+    }
+    goal_output_discard(&o);
+    return -1;
+}
+
+static int choose_blocks(struct trace_job *job, const struct mpi_trace *t, struct goal_error *error)
+{
+    job->recorded = t->ranks;
+    job->ranks = job->ranks == 0 ? t->ranks : job->ranks;
+    if (job->ranks % t->ranks != 0) {
+        return goal_fail(error,
+                         "--ranks %u: must be a multiple of the %u ranks recorded, as these are "
+                         "repeated block by block",
+                         job->ranks, t->ranks);
+    }
+    job->wish.blocks = job->ranks / t->ranks;
+    return 0;
+}
+
+static int turn(struct trace_job *job, struct goal_error *error)
+{
+    struct mpi_trace t;
+    struct mpi_channels *channels = NULL;
+    if (mpi_open(&t, job->input, error) != 0) {
+        return -1;
+    }
+    int rc = choose_blocks(job, &t, error);
+    rc = rc == 0 ? mpi_survey(&t, &job->wish, &job->summary, error) : rc;
+    rc = rc == 0 ? mpi_balance(&t, &job->wish, &channels, error) : rc;
+    rc = rc == 0 ? write_schedule(job, &t, channels, error) : rc;
+    mpi_channels_free(channels);
+    mpi_close(&t);
+    return rc;
+}
+
+/* ---- The summary ---- */
+
+static void warn(const struct mpi_summary *s)
+{
+    for (int i = 0; i < s->name_count; i++) {
+        const struct mpi_name *n = &s->names[i];
+        fprintf(stderr,
+                "pinwheel goal trace: calls of %s that %s, not in the schedule: %" PRIu64 "\n",
+                n->name, n->failed ? "failed" : "are not understood", n->count);
+    }
+    if (s->incomplete > 0) {
+        fprintf(
+            stderr,
+            "pinwheel goal trace: receives with a wildcard that never completed, so that nobody "
+            "knows what they match, not in the schedule: %" PRIu64 "\n",
+            s->incomplete);
+    }
+    if (s->cut > 0) {
+        fprintf(stderr,
+                "pinwheel goal trace: sends and receives without their other half, not in the "
+                "schedule: %" PRIu64 "\n",
+                s->cut);
+    }
+}
+
+static void print_text(const struct trace_job *job, FILE *to)
+{
+    const struct mpi_summary *s = &job->summary;
+    fprintf(to, "recorded      %u ranks, %" PRIu64 " calls", job->recorded, s->calls);
+    fprintf(to, s->threads > 1 ? ", up to %" PRIu64 " threads a rank\n" : "\n", s->threads);
+    fprintf(to, "messages      %" PRIu64 ", %" PRIu64 " bytes in all\n", s->messages, s->bytes);
+    fprintf(to, "collectives  ");
+    const char *comma = " ";
+    for (int i = 0; i < MPI_COLLECTIVES; i++) {
+        if (s->collectives[i] > 0) {
+            fprintf(to, "%s%" PRIu64 " %s (%s)", comma, s->collectives[i],
+                    mpi_collective_forms[i].name, mpi_algorithms[i][job->wish.algorithm[i]].name);
+            comma = ", ";
+        }
+    }
+    fprintf(to, "%s\ncommunicators %" PRIu64 "\n", *comma == ' ' ? " none" : "", s->communicators);
+    fprintf(to, "schedule      %u ranks, %" PRIu64 " operations, %" PRIu64 " ns computed\n",
+            job->ranks, s->operations, s->gaps_ns);
+}
+
+static int print_json(const struct trace_job *job)
+{
+    struct json j = {.to = stdout};
+    const struct mpi_summary *s = &job->summary;
+    json_open_object(&j, NULL);
+    json_unsigned(&j, "recorded_ranks", job->recorded);
+    json_unsigned(&j, "calls", s->calls);
+    json_unsigned(&j, "threads", s->threads);
+    json_unsigned(&j, "messages", s->messages);
+    json_unsigned(&j, "bytes", s->bytes);
+    json_open_object(&j, "collectives");
+    for (int i = 0; i < MPI_COLLECTIVES; i++) {
+        if (s->collectives[i] > 0) {
+            json_unsigned(&j, mpi_collective_forms[i].name, s->collectives[i]);
+        }
+    }
+    json_close_object(&j);
+    json_unsigned(&j, "communicators", s->communicators);
+    json_unsigned(&j, "ranks", job->ranks);
+    json_unsigned(&j, "operations", s->operations);
+    json_unsigned(&j, "computed_ns", s->gaps_ns);
+    json_open_object(&j, "not_understood");
+    for (int i = 0; i < s->name_count; i++) {
+        if (!s->names[i].failed) {
+            json_unsigned(&j, s->names[i].name, s->names[i].count);
+        }
+    }
+    json_close_object(&j);
+    json_open_object(&j, "failed");
+    for (int i = 0; i < s->name_count; i++) {
+        if (s->names[i].failed) {
+            json_unsigned(&j, s->names[i].name, s->names[i].count);
+        }
+    }
+    json_close_object(&j);
+    json_unsigned(&j, "incomplete_receives", s->incomplete);
+    json_unsigned(&j, "unfinished_ranks", s->unfinished);
+    json_unsigned(&j, "cut", s->cut);
+    json_close_object(&j);
+    return json_end(&j);
+}
+
+int goal_command_trace(int argc, char **argv)
+{
+    struct args a = {.command = "goal trace",
+                     .operands = "FOLDER",
+                     .summary = "Turns the recording of an MPI program, or a trace of liballprof, "
+                                "into a schedule.\ndocs/goal-trace.md says how.",
+                     .options = trace_options,
+                     .count = sizeof(trace_options) / sizeof(trace_options[0]),
+                     .argc = argc,
+                     .argv = argv,
+                     .next = 1};
+    struct trace_job job = {.wish = {.gaps = true, .scale = {1, 1}}};
+    struct goal_error error;
+    int option;
+    while ((option = goal_args_next(&a, &job.input)) >= 0) {
+        if (option == TRACE_LIST) {
+            list_algorithms();
+            return 0;
+        }
+        if (take_option(&a, option, &job) != 0) {
+            return 2;
+        }
+    }
+    if (option == ARGS_HELP) {
+        return 0;
+    }
+    if (option == ARGS_BAD || check_job(&a, &job) != 0) {
+        return 2;
+    }
+    if (turn(&job, &error) != 0) {
+        fprintf(stderr, "pinwheel goal trace: %s\n", error.text);
+        return 1;
+    }
+    warn(&job.summary);
+    bool text_on_stdout = job.as_text && (job.output == NULL || strcmp(job.output, "-") == 0);
+    if (job.as_json && !text_on_stdout) {
+        return print_json(&job) == 0 ? 0 : 1;
+    }
+    print_text(&job, text_on_stdout ? stderr : stdout);
+    return 0;
+}

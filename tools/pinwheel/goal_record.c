@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `pinwheel goal record`: runs a command that starts an MPI program, with the recorder
+ * in the program but not in what starts it:
+ *
+ *     mpirun -n 4 ./program      becomes
+ *     mpirun -n 4 env LD_PRELOAD=.../libpinwheel-trace-openmpi.so PINWHEEL_TRACE=FOLDER ./program
+ *
+ * The program is a word of the command that names an executable which the dynamic
+ * linker, asked as ldd asks it, finds to need an MPI; that says which recorder.
+ */
+#include "goal_commands.h"
+
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { RECORD_OUTPUT };
+
+static const struct args_option record_options[] = {
+    [RECORD_OUTPUT] = {"-o", "FOLDER", "where to record; must be empty or new (needed)"},
+};
+
+static const struct recorder {
+    const char *library; /* what a program of that MPI needs */
+    const char *file;
+    const char *package;
+} recorders[] = {
+    {"libmpi.so.", "libpinwheel-trace-openmpi.so", "libopenmpi-dev"},
+    {"libmpich.so.", "libpinwheel-trace-mpich.so", "libmpich-dev"},
+};
+
+/* ---- Which word is the program ---- */
+
+/* An executable with a dynamic linker: others would run, not list what they need. */
+static bool is_dynamic(const char *path)
+{
+    Elf64_Ehdr head;
+    bool found = false;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return false;
+    }
+    if (pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+        memcmp(head.e_ident, ELFMAG, SELFMAG) == 0 && head.e_ident[EI_CLASS] == ELFCLASS64 &&
+        head.e_phentsize == sizeof(Elf64_Phdr)) {
+        for (int i = 0; i < head.e_phnum && !found; i++) {
+            Elf64_Phdr part;
+            ssize_t n =
+                pread(fd, &part, sizeof(part), (off_t)(head.e_phoff + (size_t)i * sizeof(part)));
+            found = n == (ssize_t)sizeof(part) && part.p_type == PT_INTERP;
+        }
+    }
+    close(fd);
+    return found;
+}
+
+static bool executable(const char *path)
+{
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
+}
+
+/* A word as a launcher finds it: with a slash as it is, else in the folder or on PATH. */
+static bool find_program(const char *word, char *path, size_t size)
+{
+    snprintf(path, size, "%s", word);
+    if (strchr(word, '/') != NULL || executable(path)) {
+        return executable(path);
+    }
+    const char *at = getenv("PATH");
+    for (; at != NULL && *at != '\0'; at += *at == ':') {
+        size_t length = strcspn(at, ":");
+        snprintf(path, size, "%.*s/%s", (int)length, at, word);
+        at += length;
+        if (executable(path)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void list_libraries(const char *path, int to)
+{
+    dup2(to, STDOUT_FILENO);
+    dup2(to, STDERR_FILENO);
+    setenv("LD_TRACE_LOADED_OBJECTS", "1", 1);
+    execl(path, path, (char *)NULL);
+    _exit(127);
+}
+
+/* The recorder for what a program needs; NULL: it needs no MPI. */
+static const struct recorder *recorder_of(const char *path)
+{
+    const struct recorder *found = NULL;
+    char line[4096];
+    int ends[2];
+    if (!is_dynamic(path) || pipe(ends) != 0) {
+        return NULL;
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        list_libraries(path, ends[1]);
+    }
+    close(ends[1]);
+    FILE *lines = fdopen(ends[0], "r");
+    while (lines != NULL && fgets(line, sizeof(line), lines) != NULL) {
+        const char *name = line + strspn(line, " \t");
+        for (size_t i = 0; i < sizeof(recorders) / sizeof(recorders[0]); i++) {
+            if (strncmp(name, recorders[i].library, strlen(recorders[i].library)) == 0) {
+                found = &recorders[i];
+            }
+        }
+    }
+    if (lines != NULL) {
+        fclose(lines);
+    } else {
+        close(ends[0]);
+    }
+    if (child > 0) {
+        waitpid(child, NULL, 0);
+    }
+    return found;
+}
+
+/* ---- Where the recorder is ---- */
+
+/* From the folder of the command `pinwheel`: the build tree, an installation. */
+static const char *const folders[] = {"../../src/trace", "../" PINWHEEL_LIBDIR "/pinwheel"};
+
+static bool find_recorder(const struct recorder *r, char *path, size_t size)
+{
+    char here[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", here, sizeof(here) - 1);
+    if (length < 0) {
+        return false;
+    }
+    here[length] = '\0';
+    *strrchr(here, '/') = '\0';
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+        char name[2 * PATH_MAX];
+        snprintf(name, sizeof(name), "%s/%s/%s", here, folders[i], r->file);
+        char *real = realpath(name, NULL);
+        if (real != NULL) {
+            snprintf(path, size, "%s", real);
+            free(real);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- The command ---- */
+
+/* Files of an older recording would be taken for ranks of this one. */
+static bool is_empty(const char *folder)
+{
+    DIR *d = opendir(folder);
+    int entries = 0;
+    while (d != NULL && readdir(d) != NULL) {
+        entries++;
+    }
+    if (d != NULL) {
+        closedir(d);
+    }
+    return entries <= 2; /* itself and its parent */
+}
+
+static int make_folder(const struct args *a, const char *folder, char *path)
+{
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        args_error(a, "-o %s: %s", folder, strerror(errno));
+        return -1;
+    }
+    if (realpath(folder, path) == NULL || access(path, R_OK | W_OK | X_OK) != 0) {
+        args_error(a, "-o %s: %s", folder, strerror(errno));
+        return -1;
+    }
+    if (!is_empty(path)) {
+        args_error(a, "-o %s: is not empty; a recording needs a folder of its own", folder);
+        return -1;
+    }
+    return 0;
+}
+
+/* Words of the new command, with room for four more for each that is a program. */
+struct command {
+    char **words;
+    int count;
+    int programs;
+};
+
+static int add_program(const struct args *a, struct command *c, const struct recorder *r,
+                       const char *folder)
+{
+    char library[PATH_MAX], *preload, *where;
+    const char *before = getenv("LD_PRELOAD");
+    if (!find_recorder(r, library, sizeof(library))) {
+        args_error(a, "%s: is not there; Pinwheel was built without the Debian package %s", r->file,
+                   r->package);
+        return -1;
+    }
+    bool others = before != NULL && *before != '\0';
+    if (asprintf(&preload, "LD_PRELOAD=%s%s%s", library, others ? ":" : "", others ? before : "") <
+            0 ||
+        asprintf(&where, "PINWHEEL_TRACE=%s", folder) < 0) {
+        args_error(a, "no memory");
+        return -1;
+    }
+    c->words[c->count++] = "env";
+    c->words[c->count++] = preload;
+    c->words[c->count++] = where;
+    c->programs++;
+    return 0;
+}
+
+/* One program for each ":" of the command, the first that needs an MPI. */
+static int build(const struct args *a, struct command *c, const char *folder)
+{
+    bool sought = true;
+    c->words = calloc((size_t)(a->argc - a->next) * 4 + 1, sizeof(*c->words));
+    if (c->words == NULL) {
+        args_error(a, "no memory");
+        return -1;
+    }
+    for (int i = a->next; i < a->argc; i++) {
+        char path[PATH_MAX];
+        sought |= strcmp(a->argv[i], ":") == 0;
+        const struct recorder *r =
+            sought && find_program(a->argv[i], path, sizeof(path)) ? recorder_of(path) : NULL;
+        if (r != NULL && add_program(a, c, r, folder) != 0) {
+            return -1;
+        }
+        sought &= r == NULL;
+        c->words[c->count++] = a->argv[i];
+    }
+    if (c->programs == 0) {
+        args_error(a,
+                   "no word of the command is a program that needs Open MPI (libmpi.so) or MPICH "
+                   "(libmpich.so); a script's program must be named itself");
+        return -1;
+    }
+    return 0;
+}
+
+int goal_command_record(int argc, char **argv)
+{
+    struct args a = {.command = "goal record",
+                     .operands = "COMMAND [ARGUMENT]...",
+                     .summary = "Runs a command that starts an MPI program, and records what the "
+                                "program calls.\n`pinwheel goal trace` makes a schedule of it.",
+                     .options = record_options,
+                     .count = sizeof(record_options) / sizeof(record_options[0]),
+                     .argc = argc,
+                     .argv = argv,
+                     .next = 1};
+    const char *folder = NULL;
+    char path[PATH_MAX];
+    struct command c = {0};
+    int option;
+    while ((option = args_next(&a)) >= 0) {
+        folder = a.value;
+    }
+    if (option == ARGS_HELP || option == ARGS_BAD) {
+        return option == ARGS_HELP ? 0 : 2;
+    }
+    if (folder == NULL || a.next >= argc) {
+        return args_error(&a, "%s",
+                          folder == NULL ? "-o FOLDER is needed: where to record"
+                                         : "which COMMAND? like mpirun -n 4 ./program");
+    }
+    if (make_folder(&a, folder, path) != 0 || build(&a, &c, path) != 0) {
+        return 2;
+    }
+    execvp(c.words[0], c.words);
+    fprintf(stderr, "pinwheel goal record: %s: %s\n", c.words[0], strerror(errno));
+    return errno == ENOENT ? 127 : 126;
+}
