@@ -88,10 +88,29 @@ int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
 /* api_start() starts a data movement, once there is room for it. */
 int api_start(struct request *r, const struct api_sides *sides);
 
-/* api_fetch() is the request of PtlFetchAtomic and PtlSwap. */
-struct request api_fetch(ptl_size_t length, ptl_process_t target, ptl_pt_index_t pt_index,
-                         ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
-                         ptl_hdr_data_t hdr_data, ptl_op_t op, ptl_datatype_t datatype);
+/* api_fill() makes the request of a call from its arguments, in the order in which the
+ * calls have them. It leaves alone what only some kinds have: clearing all of a request costs
+ * a small put more than the rest. */
+static inline void api_fill(struct request *r, enum op_kind kind, ptl_size_t length,
+                            ptl_ack_req_t ack, ptl_process_t target, ptl_pt_index_t pt_index,
+                            ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
+                            ptl_hdr_data_t hdr_data, ptl_op_t op, ptl_datatype_t datatype)
+{
+    r->kind = kind;
+    r->origin = FROM_PROGRAM;
+    r->length = length;
+    r->ack = ack;
+    r->target = target;
+    r->pt_index = pt_index;
+    r->match_bits = match_bits;
+    r->remote_offset = remote_offset;
+    r->hdr_data = hdr_data;
+    r->user_ptr = user_ptr;
+    r->op = op;
+    r->datatype = datatype;
+    r->eq = (struct eq_ref){NULL, 0};
+    r->owned = NULL;
+}
 
 /* api_check_fetch() checks that the operation is one of PtlFetchAtomic's;
  * api_operand() that it is one of PtlSwap's, and reads its operand into the request. */

@@ -9,42 +9,11 @@ int PtlAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t len
               ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
               ptl_hdr_data_t hdr_data, ptl_op_t operation, ptl_datatype_t datatype)
 {
-    struct request r; /* no initializer: clearing all of it first costs more than the rest */
-    r.kind = OP_ATOMIC;
-    r.origin = FROM_PROGRAM;
-    r.length = length;
-    r.ack = ack_req;
-    r.target = target_id;
-    r.pt_index = pt_index;
-    r.match_bits = match_bits;
-    r.remote_offset = remote_offset;
-    r.hdr_data = hdr_data;
-    r.user_ptr = user_ptr;
-    r.op = operation;
-    r.datatype = datatype;
-    r.eq = (struct eq_ref){NULL, 0};
-    r.owned = NULL;
+    struct request r;
+    api_fill(&r, OP_ATOMIC, length, ack_req, target_id, pt_index, match_bits, remote_offset,
+             user_ptr, hdr_data, operation, datatype);
     struct api_sides sides = {.md = md_handle, .offset = local_offset};
     return api_start(&r, &sides);
-}
-
-struct request api_fetch(ptl_size_t length, ptl_process_t target, ptl_pt_index_t pt_index,
-                         ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
-                         ptl_hdr_data_t hdr_data, ptl_op_t op, ptl_datatype_t datatype)
-{
-    return (struct request){
-        .kind = OP_FETCH,
-        .origin = FROM_PROGRAM,
-        .length = length,
-        .target = target,
-        .pt_index = pt_index,
-        .match_bits = match_bits,
-        .remote_offset = remote_offset,
-        .hdr_data = hdr_data,
-        .user_ptr = user_ptr,
-        .op = op,
-        .datatype = datatype,
-    };
 }
 
 int api_check_fetch(const struct request *r, ptl_handle_md_t put_md)
@@ -80,8 +49,9 @@ int PtlFetchAtomic(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
                    ptl_size_t remote_offset, void *user_ptr, ptl_hdr_data_t hdr_data,
                    ptl_op_t operation, ptl_datatype_t datatype)
 {
-    struct request r = api_fetch(length, target_id, pt_index, match_bits, remote_offset, user_ptr,
-                                 hdr_data, operation, datatype);
+    struct request r;
+    api_fill(&r, OP_FETCH, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
+             user_ptr, hdr_data, operation, datatype);
     int rc = api_check_fetch(&r, put_md_handle);
     struct api_sides sides = {put_md_handle, local_put_offset, get_md_handle, local_get_offset};
     return rc == PTL_OK ? api_start(&r, &sides) : rc;
@@ -93,8 +63,9 @@ int PtlSwap(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
             ptl_size_t remote_offset, void *user_ptr, ptl_hdr_data_t hdr_data, const void *operand,
             ptl_op_t operation, ptl_datatype_t datatype)
 {
-    struct request r = api_fetch(length, target_id, pt_index, match_bits, remote_offset, user_ptr,
-                                 hdr_data, operation, datatype);
+    struct request r;
+    api_fill(&r, OP_FETCH, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
+             user_ptr, hdr_data, operation, datatype);
     int rc = api_operand(&r, operand, put_md_handle);
     struct api_sides sides = {put_md_handle, local_put_offset, get_md_handle, local_get_offset};
     return rc == PTL_OK ? api_start(&r, &sides) : rc;

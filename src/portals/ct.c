@@ -23,7 +23,8 @@ int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)
     return ct != NULL ? PTL_OK : PTL_NO_SPACE;
 }
 
-int PtlCTFree(ptl_handle_ct_t ct_handle)
+/* What frees a counter, or what waits for it; what has fired is no longer the counter's. */
+static int forget(ptl_handle_ct_t ct_handle, void (*how)(struct ct *ct))
 {
     struct ni *ni;
     int rc = api_ni(ct_handle, &ni);
@@ -31,32 +32,25 @@ int PtlCTFree(ptl_handle_ct_t ct_handle)
         return rc;
     }
     struct ct *ct;
-    nic_lock(ni->nic);
+    struct nic *nic = ni->nic;
+    nic_lock(nic);
     rc = api_object(ct_handle, HANDLE_CT, &ni, &ct);
     if (rc == PTL_OK) {
-        trigger_run(ni->nic); /* what has fired is no longer the counter's */
-        ct_drop(ct);
+        trigger_run(nic);
+        how(ct);
     }
-    nic_unlock(ni->nic);
+    nic_unlock(nic);
     return rc;
+}
+
+int PtlCTFree(ptl_handle_ct_t ct_handle)
+{
+    return forget(ct_handle, ct_drop);
 }
 
 int PtlCTCancelTriggered(ptl_handle_ct_t ct_handle)
 {
-    struct ni *ni;
-    int rc = api_ni(ct_handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    struct ct *ct;
-    nic_lock(ni->nic);
-    rc = api_object(ct_handle, HANDLE_CT, &ni, &ct);
-    if (rc == PTL_OK) {
-        trigger_run(ni->nic);
-        ct_cancel(ct);
-    }
-    nic_unlock(ni->nic);
-    return rc;
+    return forget(ct_handle, ct_cancel);
 }
 
 static ptl_ct_event_t read_counter(struct ct *ct)

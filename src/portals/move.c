@@ -111,20 +111,9 @@ int PtlPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length
            ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
            ptl_hdr_data_t hdr_data)
 {
-    struct request r; /* no initializer: clearing all of it first costs more than the rest */
-    r.kind = OP_PUT;
-    r.op = r.datatype = 0;
-    r.origin = FROM_PROGRAM;
-    r.length = length;
-    r.ack = ack_req;
-    r.target = target_id;
-    r.pt_index = pt_index;
-    r.match_bits = match_bits;
-    r.remote_offset = remote_offset;
-    r.hdr_data = hdr_data;
-    r.user_ptr = user_ptr;
-    r.eq = (struct eq_ref){NULL, 0};
-    r.owned = NULL;
+    struct request r;
+    api_fill(&r, OP_PUT, length, ack_req, target_id, pt_index, match_bits, remote_offset, user_ptr,
+             hdr_data, 0, 0);
     struct api_sides sides = {.md = md_handle, .offset = local_offset};
     return api_start(&r, &sides);
 }
@@ -133,16 +122,9 @@ int PtlGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length
            ptl_process_t target_id, ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
            ptl_size_t remote_offset, void *user_ptr)
 {
-    struct request r = {
-        .kind = OP_GET,
-        .origin = FROM_PROGRAM,
-        .length = length,
-        .target = target_id,
-        .pt_index = pt_index,
-        .match_bits = match_bits,
-        .remote_offset = remote_offset,
-        .user_ptr = user_ptr,
-    };
+    struct request r;
+    api_fill(&r, OP_GET, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
+             user_ptr, 0, 0, 0);
     struct api_sides sides = {.md = md_handle, .offset = local_offset};
     return api_start(&r, &sides);
 }

@@ -78,17 +78,9 @@ int PtlTriggeredPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size
                     ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
                     ptl_hdr_data_t hdr_data, ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
 {
-    struct request r = {
-        .kind = OP_PUT,
-        .length = length,
-        .ack = ack_req,
-        .target = target_id,
-        .pt_index = pt_index,
-        .match_bits = match_bits,
-        .remote_offset = remote_offset,
-        .hdr_data = hdr_data,
-        .user_ptr = user_ptr,
-    };
+    struct request r;
+    api_fill(&r, OP_PUT, length, ack_req, target_id, pt_index, match_bits, remote_offset, user_ptr,
+             hdr_data, 0, 0);
     struct api_sides sides = {.md = md_handle, .offset = local_offset};
     return start(&r, &sides, trig_ct_handle, threshold);
 }
@@ -98,15 +90,9 @@ int PtlTriggeredGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size
                     ptl_size_t remote_offset, void *user_ptr, ptl_handle_ct_t trig_ct_handle,
                     ptl_size_t threshold)
 {
-    struct request r = {
-        .kind = OP_GET,
-        .length = length,
-        .target = target_id,
-        .pt_index = pt_index,
-        .match_bits = match_bits,
-        .remote_offset = remote_offset,
-        .user_ptr = user_ptr,
-    };
+    struct request r;
+    api_fill(&r, OP_GET, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
+             user_ptr, 0, 0, 0);
     struct api_sides sides = {.md = md_handle, .offset = local_offset};
     return start(&r, &sides, trig_ct_handle, threshold);
 }
@@ -117,19 +103,9 @@ int PtlTriggeredAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_s
                        ptl_hdr_data_t hdr_data, ptl_op_t operation, ptl_datatype_t datatype,
                        ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
 {
-    struct request r = {
-        .kind = OP_ATOMIC,
-        .length = length,
-        .ack = ack_req,
-        .target = target_id,
-        .pt_index = pt_index,
-        .match_bits = match_bits,
-        .remote_offset = remote_offset,
-        .hdr_data = hdr_data,
-        .user_ptr = user_ptr,
-        .op = operation,
-        .datatype = datatype,
-    };
+    struct request r;
+    api_fill(&r, OP_ATOMIC, length, ack_req, target_id, pt_index, match_bits, remote_offset,
+             user_ptr, hdr_data, operation, datatype);
     struct api_sides sides = {.md = md_handle, .offset = local_offset};
     return start(&r, &sides, trig_ct_handle, threshold);
 }
@@ -141,8 +117,9 @@ int PtlTriggeredFetchAtomic(ptl_handle_md_t get_md_handle, ptl_size_t local_get_
                             ptl_hdr_data_t hdr_data, ptl_op_t operation, ptl_datatype_t datatype,
                             ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
 {
-    struct request r = api_fetch(length, target_id, pt_index, match_bits, remote_offset, user_ptr,
-                                 hdr_data, operation, datatype);
+    struct request r;
+    api_fill(&r, OP_FETCH, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
+             user_ptr, hdr_data, operation, datatype);
     int rc = api_check_fetch(&r, put_md_handle);
     struct api_sides sides = {put_md_handle, local_put_offset, get_md_handle, local_get_offset};
     return rc == PTL_OK ? start(&r, &sides, trig_ct_handle, threshold) : rc;
@@ -155,8 +132,9 @@ int PtlTriggeredSwap(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
                      const void *operand, ptl_op_t operation, ptl_datatype_t datatype,
                      ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
 {
-    struct request r = api_fetch(length, target_id, pt_index, match_bits, remote_offset, user_ptr,
-                                 hdr_data, operation, datatype);
+    struct request r;
+    api_fill(&r, OP_FETCH, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
+             user_ptr, hdr_data, operation, datatype);
     int rc = api_operand(&r, operand, put_md_handle);
     struct api_sides sides = {put_md_handle, local_put_offset, get_md_handle, local_get_offset};
     return rc == PTL_OK ? start(&r, &sides, trig_ct_handle, threshold) : rc;
