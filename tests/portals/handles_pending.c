@@ -79,6 +79,11 @@ static void prepare(struct scene *s)
         EXPECT(s->mdeq, PTL_EVENT_ACK);
         suite_release(s, md);
     }
+    STEP();
+    if (s->target) { /* waits for the NIC's lock: the message is out of the ring altogether */
+        suite_release(s, suite_md(s, to, 8, 0));
+    }
+    STEP();
 }
 
 /* ---- What is under way ----------------------------------------------------- */
