@@ -524,7 +524,8 @@ PTL_EXPORT int PtlGetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, ptl_pro
  *
  * With PTL_PT_FLOWCTRL a message that matches no entry, finds no room for its
  * unexpected header, or would find the event queue full disables the index and
- * is refused with PTL_NI_PT_DISABLED, as are those after it; once the deliveries
+ * is refused with PTL_NI_PT_DISABLED, as are those after it, unless there is room within
+ * PINWHEEL_FLOWCTRL_MS: so long it waits and holds its sender back. Once the deliveries
  * under way are over, a PT_DISABLED event tells. PtlPTEnable goes on. The event queue
  * then holds what the program itself sets off beyond its count, too: it loses nothing.
  * PTL_ARG_INVALID: an index above limits.max_pt_index, unknown options, an event

@@ -65,6 +65,9 @@ const struct option_desc option_table[OPT_COUNT] = {
                                  "messages of a NIC's handlers that may wait for room"),
     [OPT_OUTSTANDING] = NUMBER("PINWHEEL_OUTSTANDING", "messages", "256", 1, 65535,
                                "requests to one peer that may wait for their response"),
+    [OPT_FLOWCTRL_MS] = NUMBER("PINWHEEL_FLOWCTRL_MS", "ms", "50", 0, 3600000,
+                               "how long a message that flow control has no room for waits for "
+                               "some before it is refused"),
     [OPT_HPU_PATIENCE_MS] =
         NUMBER("PINWHEEL_HPU_PATIENCE_MS", "ms", "1000", 1, 3600000,
                "how long a handler waits for room to send before it is refused"),

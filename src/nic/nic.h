@@ -241,6 +241,7 @@ struct pt {
     struct unexpected_list unexpected;
     struct le *recent; /* of the priority list: the entry that matched last, while it is in it */
     unsigned with_handlers; /* entries that have some */
+    bool refusing;          /* flow control has closed it: not enabled */
     bool refusal_due;       /* PT_DISABLED is to be posted when the last message in hand ends */
 };
 

@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Between two messages of a flood there is less than this. */
+#define FLOOD_GAP_NS 50000
+
 struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class)
 {
     struct rx *rx = calloc(1, sizeof(*rx));
@@ -44,6 +47,7 @@ void rx_reset(struct rx *rx)
     rx->unexpected = NULL;
     rx->applied = false;
     rx->decided = rx->event_posted = false;
+    rx->wait_end = 0;
     rx->response_due = rx->response_silent = false;
     rx->response_list = 0;
     rx->reply_started = rx->reply_left = rx->reserved = rx->header_begun = false;
@@ -202,12 +206,40 @@ static bool rank_is_true(const struct rx *rx)
            ni->map[rx->m->rank].phys.pid == rx->peer->pid;
 }
 
-/* A message that there is no room for is dropped, or closes the portal table entry. */
+/*
+ * Whether a message that flow control has no room for is to wait: its channel stands still
+ * then, and the sender is held back. A program that is at work takes its events meanwhile or
+ * opens the portal table entry again, and nobody has to recover. Those that come behind one that
+ * waited in vain are of the same flood: they are refused at once.
+ */
+__attribute__((noinline)) static bool may_wait(struct rx *rx)
+{
+    const struct nic *nic = rx->peer->nic;
+    int64_t patience = nic->process->options.number[OPT_FLOWCTRL_MS] * 1000000;
+    if (patience == 0 || rx->local != NULL) {
+        return false;
+    }
+    int64_t now = nic->now();
+    bool same_flood = rx->refused_at != 0 && now - rx->refused_at < FLOOD_GAP_NS;
+    if (rx->wait_end == 0 && !same_flood) {
+        rx->wait_end = now + patience;
+    }
+    rx->held = now < rx->wait_end;
+    if (!rx->held) {
+        rx->refused_at = now;
+    }
+    return rx->held;
+}
+
+/* A message that there is no room for waits, is dropped, or closes the portal table entry. */
 __attribute__((noinline)) static struct le *no_room(struct rx *rx, struct pt *pt,
                                                     const struct le *le, ptl_ni_fail_t *fail)
 {
     *fail = PTL_NI_DROPPED;
     if ((pt->options & PTL_PT_FLOWCTRL) != 0) {
+        if (may_wait(rx)) {
+            return NULL;
+        }
         *fail = PTL_NI_PT_DISABLED;
         pt_refuse(rx->ni, rx->m->pt_index, le);
     }
@@ -260,6 +292,9 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
     }
     struct pt *pt = &ni->pts[rx->m->pt_index];
     if (!pt->allocated || !pt->enabled) {
+        if (pt->refusing && may_wait(rx)) {
+            return NULL;
+        }
         *fail = pt->allocated ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED;
         return drop(rx, PTL_SR_DROP_COUNT);
     }
@@ -273,6 +308,18 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
     }
     bool needs_room = !le->plain || (pt->options & PTL_PT_FLOWCTRL) != 0;
     return needs_room && !find_room(rx, pt, le) ? no_room(rx, pt, le, fail) : le;
+}
+
+/* Whether the message is to come again when there may be room. */
+static inline bool let_wait(struct rx *rx)
+{
+    if (!rx->held) {
+        return false;
+    }
+    rx->held = false;
+    rx->ni = NULL;
+    rx->fail = PTL_NI_OK;
+    return true;
 }
 
 /* What becomes of a request; the entry, if there is one, is the message's then. */
@@ -313,7 +360,11 @@ static enum rx_step request_header(struct rx *rx)
 {
     if (!rx->decided) {
         rx->response_due = rx->m->cookie != 0;
-        decide(rx, look_up(rx, &rx->fail));
+        struct le *le = look_up(rx, &rx->fail);
+        if (let_wait(rx)) {
+            return RX_WAIT;
+        }
+        decide(rx, le);
     }
     if (rx_has_handlers(rx)) {
         return handlers_header(rx);
@@ -495,6 +546,9 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     }
     if (le != NULL && le->plain && rx->m->type == MESSAGE_ATOMIC) {
         return finish_plain(rx, le, payload, true);
+    }
+    if (let_wait(rx)) {
+        return RX_FIRST;
     }
     decide(rx, le);
     if (rx_has_handlers(rx)) {

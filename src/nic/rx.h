@@ -42,6 +42,7 @@ struct rx {
     enum fabric_class class;
     struct message *m; /* the header, where the fabric copied it */
     bool decided;      /* the header went through match and checks */
+    bool held;         /* it is to wait for room, and be decided then */
     bool response_due, response_silent;
     ptl_list_t response_list; /* of the entry that matched */
     bool event_posted;
@@ -59,6 +60,8 @@ struct rx {
     ptl_process_t initiator;
     uint64_t offset; /* used at the entry */
     uint64_t mlength;
+    int64_t wait_end;   /* of a message that waits for room; 0: it does not */
+    int64_t refused_at; /* the last one of this peer that waited in vain */
     struct fabric_tx reply;
     bool reply_started, reply_left;
     struct handler_run *run; /* kept from message to message */

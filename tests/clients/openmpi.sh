@@ -43,10 +43,8 @@ btl='-u mca_btl_portals4:PtlPut -u mca_btl_portals4:PtlGet'
 run=0
 while [ $run -lt $times ]; do
     for n in $sizes; do
-        # Floods of many senders are refused again and again, and a send that is refused
-        # twice is lost in the mtl (README.md), so they come from one only.
         over portals "$n" "$mtl -u mca_mtl_portals4:PtlMESearch" messages
-        [ "$n" -gt 2 ] || over portals "$n" '-a mca_mtl_portals4:PtlPut' flood
+        over portals "$n" '-a mca_mtl_portals4:PtlPTEnable' flood
         over portals "$n" "$osc" onesided
         over portals "$n" "$atomics" accumulate
         over collectives "$n" "$coll" collectives
