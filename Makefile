@@ -7,7 +7,7 @@ DESTDIR ?=
 JOBS    ?= $(shell nproc)
 CTEST   = ctest --output-on-failure --no-tests=error -j $(JOBS)
 
-.PHONY: help all demo test test-long asan tsan bench fuzz install format lint clean
+.PHONY: help all demo test test-long asan tsan bench fuzz install deb format lint clean
 
 help:
 	@echo "make demo       install what is missing, build, run the demo (results in demo-out/)"
@@ -18,6 +18,7 @@ help:
 	@echo "make bench      measure against the machine's limits and other libraries (BENCH_OPTIONS)"
 	@echo "make fuzz       the fuzz targets under libFuzzer, FUZZ_SECONDS each"
 	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
+	@echo "make deb        the Debian packages, in $(BUILD)-deb/"
 	@echo "make format     clang-format in place"
 	@echo "make lint       clang-format, cppcheck, clang-tidy, shellcheck"
 	@echo "make clean      remove the build folders"
@@ -44,6 +45,7 @@ test:
 	cd $(BUILD) && $(CTEST) -LE long
 
 test-long: test
+	@tools/packages.sh deb
 	cd $(BUILD) && $(CTEST) -L long
 
 asan:
@@ -73,6 +75,10 @@ fuzz:
 
 install: all
 	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+
+deb:
+	@tools/packages.sh deb
+	@tools/deb.sh $(BUILD)-deb $(JOBS)
 
 SOURCES = $(shell git ls-files '*.c' '*.h')
 
