@@ -72,9 +72,8 @@ static void fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct l
         le->match.any = MATCH_ANY_NID | MATCH_ANY_PID;
     }
     le->handlers = setup->handlers;
-    bool leaves_header =
-        le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
-    le->plain = le->handlers == NULL && !leaves_header && (le->options & PTL_ME_MANAGE_LOCAL) == 0;
+    le->plain =
+        le->handlers == NULL && !le_leaves_header(le) && (le->options & PTL_ME_MANAGE_LOCAL) == 0;
 }
 
 static struct match_list *list_of(struct le *le)
@@ -378,7 +377,7 @@ void pt_release(struct ni *ni, uint32_t pt_index)
     tell_refusal(ni, pt_index);
 }
 
-void pt_forget(struct pt *pt)
+static void forget_headers(struct pt *pt)
 {
     for (struct unexpected_header *h; (h = unexpected_any(&pt->unexpected)) != NULL;) {
         unexpected_remove(&pt->unexpected, h);
@@ -389,7 +388,7 @@ void pt_forget(struct pt *pt)
 
 void pt_clear(struct pt *pt)
 {
-    pt_forget(pt);
+    forget_headers(pt);
     struct match_list *lists[] = {&pt->priority, &pt->overflow};
     for (unsigned i = 0; i < 2; i++) {
         for (struct match_entry *e; (e = match_any(lists[i])) != NULL;) {

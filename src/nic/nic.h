@@ -655,6 +655,11 @@ void le_take_out(struct le *le);
 void le_use_up(struct le *le);
 /* le_release() ends a message's use of an entry; the last posts AUTO_UNLINK. */
 void le_release(struct le *le);
+/* Whether a message that it takes leaves an unexpected header. */
+static inline bool le_leaves_header(const struct le *le)
+{
+    return le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
+}
 /* le_memory() is its memory from an offset on. */
 static inline struct memory le_memory(const struct le *le, uint64_t offset)
 {
@@ -671,8 +676,7 @@ void unexpected_end(struct unexpected *u, ptl_ni_fail_t fail);
  * room for one. pt_release() ends a message's use of it. */
 void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le);
 void pt_release(struct ni *ni, uint32_t pt_index);
-/* pt_forget() drops unexpected headers, pt_clear() the entries, too. */
-void pt_forget(struct pt *pt);
+/* pt_clear() drops its unexpected headers and its entries. */
 void pt_clear(struct pt *pt);
 
 #endif

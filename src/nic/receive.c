@@ -260,8 +260,7 @@ static bool queue_has_room(const struct pt *pt)
 __attribute__((noinline)) static bool find_room(struct rx *rx, const struct pt *pt,
                                                 const struct le *le)
 {
-    bool header =
-        le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
+    bool header = le_leaves_header(le);
     if (!queue_has_room(pt)) {
         return false;
     }
