@@ -135,6 +135,17 @@ static int check_queues(struct eq_wait *w, struct ni **ni)
     return PTL_OK;
 }
 
+/* Whether all are empty, as far as can be told without the lock. */
+static inline bool all_empty(const struct eq_wait *w)
+{
+    for (unsigned i = 0; i < w->size; i++) {
+        if (i >= POLL_FEW || !eq_empty(w->queues[i])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static int find_queue(ptl_handle_eq_t handle, const ptl_event_t *event, struct ni **ni,
                       struct eq **eq)
 {
@@ -187,7 +198,7 @@ int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t t
         return rc;
     }
     if (timeout == 0) {
-        rc = nic_look(ni->nic, take_one, &w, false) ? PTL_OK : PTL_EQ_EMPTY;
+        rc = nic_look(ni->nic, take_one, &w, all_empty(&w)) ? PTL_OK : PTL_EQ_EMPTY;
     } else {
         int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
         rc = nic_wait_abort(ni->nic, take_one, &w, ns, PTL_EQ_EMPTY);
