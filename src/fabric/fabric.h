@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #define FABRIC_HEADER 48
+#define FABRIC_BOARD 16384u
 
 enum fabric_class { FABRIC_REQUEST, FABRIC_RESPONSE, FABRIC_CLASSES };
 
@@ -176,6 +177,9 @@ struct fabric_ops {
     bool (*arm)(struct fabric *, enum bell_kind, uint32_t *word);
     void (*disarm)(struct fabric *, bool polled);
     _Atomic uint32_t *(*bell)(struct fabric *);
+    /* FABRIC_BOARD zeroed bytes, the NIC's to write, that other processes of the user can
+     * read as long as the NIC is open. */
+    void *(*board)(struct fabric *);
     /* When the NIC thread must look again without being rung, on clock_ns();
      * -1: never. */
     int64_t (*next_deadline)(struct fabric *);

@@ -28,6 +28,7 @@ ptl_event_t *eq_place(struct eq *eq)
         atomic_store_explicit(&eq->head, head + 1, memory_order_relaxed);
         eq->take_at = next_place(eq, eq->take_at);
         eq->dropped = true;
+        eq->ni->nic->board->events_lost++;
     }
     return &eq->ring[eq->put_at];
 }

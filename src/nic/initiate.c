@@ -338,10 +338,19 @@ static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request 
     return true;
 }
 
+static inline void count_request(struct nic *nic, const struct request *r)
+{
+    board_count(nic->board->sent, &nic->board->sent_bytes, (enum board_movement)r->kind, r->length);
+}
+
 bool nic_request_now(struct ni *ni, const struct request *request)
 {
     struct nic_peer *peer = peer_resolve(ni, request->target);
-    return peer != NULL && send_now(ni, peer, request);
+    if (peer == NULL || !send_now(ni, peer, request)) {
+        return false;
+    }
+    count_request(ni->nic, request);
+    return true;
 }
 
 int nic_request(struct ni *ni, const struct request *request)
@@ -352,6 +361,7 @@ int nic_request(struct ni *ni, const struct request *request)
         return PTL_NO_SPACE;
     }
     if (send_now(ni, peer, request)) {
+        count_request(nic, request);
         free(request->owned);
         return PTL_OK;
     }
@@ -375,6 +385,7 @@ int nic_request(struct ni *ni, const struct request *request)
         op->request.get_md = NULL;
     }
     if (turn && op_send_short(op)) {
+        count_request(nic, request);
         return PTL_OK;
     }
     if (!keep_volatile(ni, &op->request)) {
@@ -382,6 +393,7 @@ int nic_request(struct ni *ni, const struct request *request)
         op_end(op);
         return PTL_NO_SPACE;
     }
+    count_request(nic, request);
     fill_tx(ni, &op->request, op->expects ? op->slot.handle : 0, &op->tx);
     if (request_operand_size(request) != 0) {
         stage_operand(op);

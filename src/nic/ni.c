@@ -128,8 +128,11 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
     struct process *p = nic->process;
     p->generations[number] = p->generations[number] % ((1u << HANDLE_GENERATION_BITS) - 1) + 1;
     ni->handle = handle_make(HANDLE_NI, number, p->generations[number], 0);
+    ni->registers = nic->board->registers[ni->kind];
+    memset(ni->registers, 0, sizeof(nic->board->registers[ni->kind]));
     nic_lock(nic);
     nic->ni[ni->kind] = ni;
+    nic->board->open |= 1u << ni->kind;
     nic_unlock(nic);
     __atomic_store_n(&p->nis[number], ni, __ATOMIC_RELEASE);
     *result = ni;
@@ -200,6 +203,7 @@ void ni_close(struct ni *ni)
     nic_lock(nic);
     cut_off(ni);
     nic->ni[ni->kind] = NULL;
+    nic->board->open &= ~(1u << ni->kind);
     for (int i = 0; i <= ni->limits.max_pt_index; i++) {
         pt_clear(&ni->pts[i]);
     }

@@ -7,9 +7,11 @@
 #include "fabric/iface.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 static void free_nic(struct nic *nic)
 {
@@ -67,6 +69,16 @@ static int find_interface(struct process *p, unsigned index, uint32_t *nid)
     return PTL_OK;
 }
 
+static struct nic_board *begin_board(const struct nic *nic)
+{
+    struct nic_board *board = nic->ops->board(nic->fabric);
+    board->index = nic->index;
+    board->opened = time(NULL);
+    snprintf(board->program, sizeof(board->program), "%s", program_invocation_short_name);
+    __atomic_store_n(&board->version, BOARD_VERSION, __ATOMIC_RELEASE);
+    return board;
+}
+
 int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **result)
 {
     uint32_t nid;
@@ -102,6 +114,7 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
                                                   : PTL_FAIL;
     }
     nic->bell = nic->ops->bell(nic->fabric);
+    nic->board = begin_board(nic);
     err = progress_start(nic);
     if (err != 0) {
         log_line(LOG_ERROR, "cannot start the NIC thread: %s", strerror(-err));

@@ -24,6 +24,7 @@
 #include "fabric/fabric.h"
 #include "hpu/exec.h"
 #include "hpu/memory.h"
+#include "nic/board.h"
 #include "nic/match.h"
 #include "nic/memory.h"
 #include "nic/unexpected.h"
@@ -35,8 +36,8 @@
 #include <string.h>
 
 #define NICS_MAX 8
-#define NI_KINDS 4        /* matching or not, logical or physical */
-#define ATOMIC_OPERAND 32 /* bytes of the largest element of an atomic */
+#define NI_KINDS BOARD_KINDS /* matching or not, logical or physical */
+#define ATOMIC_OPERAND 32    /* bytes of the largest element of an atomic */
 
 struct ni;
 struct nic;
@@ -258,9 +259,9 @@ struct ni {
     uint64_t map_size;
     struct nic_peer **map_peers; /* by rank, NULL: to be looked up */
     ptl_rank_t rank;
-    uint64_t registers[PTL_SR_LAST];
-    unsigned in_flight; /* ops and messages that refer to it */
-    unsigned bundles;   /* PtlStartBundle less PtlEndBundle */
+    uint64_t *registers; /* by ptl_sr_index_t, on the board */
+    unsigned in_flight;  /* ops and messages that refer to it */
+    unsigned bundles;    /* PtlStartBundle less PtlEndBundle */
 };
 
 static inline bool ni_is_matching(const struct ni *ni)
@@ -313,9 +314,9 @@ struct nic {
     struct list fired; /* struct triggered whose threshold was reached */
     struct rx *self;   /* self.c */
     struct hpu_pool *hpus;
-    uint64_t malformed;   /* messages that made no sense, dropped */
-    int64_t (*now)(void); /* nanoseconds, for how long peers are sought */
-    unsigned unlocked;    /* threads that run handlers or copy, without the lock */
+    struct nic_board *board; /* the fabric's: what others may know */
+    int64_t (*now)(void);    /* nanoseconds, for how long peers are sought */
+    unsigned unlocked;       /* threads that run handlers or copy, without the lock */
 
     /* progress.c */
     struct lock lock;

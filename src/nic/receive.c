@@ -223,6 +223,7 @@ __attribute__((noinline)) static bool may_wait(struct rx *rx)
     bool same_flood = rx->refused_at != 0 && now - rx->refused_at < FLOOD_GAP_NS;
     if (rx->wait_end == 0 && !same_flood) {
         rx->wait_end = now + patience;
+        nic->board->waited++;
     }
     rx->held = now < rx->wait_end;
     if (!rx->held) {
@@ -321,9 +322,18 @@ static inline bool let_wait(struct rx *rx)
     return true;
 }
 
+/* Every request is counted once, here or where it ends before this. */
+static inline void count_request(const struct rx *rx)
+{
+    struct nic_board *board = rx->peer->nic->board;
+    board_count(board->received, &board->received_bytes,
+                (enum board_movement)(rx->m->type - MESSAGE_PUT), rx->m->length);
+}
+
 /* What becomes of a request; the entry, if there is one, is the message's then. */
 static void decide(struct rx *rx, struct le *le)
 {
+    count_request(rx);
     if (rx->ni != NULL) {
         rx->ni->in_flight++;
     }
@@ -382,7 +392,7 @@ static enum rx_step response_header(struct rx *rx)
     rx->cookie = rx->m->cookie;
     struct op *op = rx_op(rx);
     if (op == NULL) {
-        rx->peer->nic->malformed++;
+        rx->peer->nic->board->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
         lend(rx, *request_reply_memory(&op->request), op->request.length);
     }
@@ -465,6 +475,7 @@ static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void
         le_use_up(le);
     }
     if (!rx->response_due) {
+        count_request(rx);
         rx->ni = NULL;
         return RX_GO;
     }
@@ -505,7 +516,7 @@ static enum rx_step response_short(struct rx *rx, const void *payload)
     struct op *op = rx_op(rx);
     enum fabric_status status = FABRIC_OK;
     if (op == NULL) {
-        rx->peer->nic->malformed++;
+        rx->peer->nic->board->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
         uint64_t room = op->request.length < rx->f.length ? op->request.length : rx->f.length;
         if (memory_write(request_reply_memory(&op->request), payload, room) != 0) {
@@ -563,7 +574,7 @@ enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
 {
     struct rx *rx = (struct rx *)f;
     if (!rx->decided && !message_sound(rx)) {
-        peer->nic->malformed++;
+        peer->nic->board->malformed++;
         rx->m->type = 0;
         rx->decided = true;
     }

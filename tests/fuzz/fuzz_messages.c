@@ -386,7 +386,7 @@ static struct slot *nic_slot(void)
     struct segment_header *h = (struct segment_header *)own.base;
     for (unsigned i = 0; i < 2; i++) {
         if (atomic_load(&h->owner[i]) == ((uint64_t)self.phys.nid << 32 | self.phys.pid)) {
-            return (struct slot *)(own.base + SEGMENT_HEADER_BYTES + i * h->info.slot_bytes);
+            return (struct slot *)(own.base + SEGMENT_SLOTS_AT + i * h->info.slot_bytes);
         }
     }
     return NULL;

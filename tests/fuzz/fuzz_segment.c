@@ -163,7 +163,7 @@ static void hostile_receiver(const uint8_t *data, size_t size)
         MUST(PtlPut(md, (ptl_size_t)(uintptr_t)payload, i % 2 ? 8 : 700, PTL_OC_ACK_REQ, hostile,
                     TARGET_PT, 0, 0, NULL, 0) == PTL_OK);
         look();
-        next_write(&m, m.base + SEGMENT_HEADER_BYTES, slot_bytes, &data, &size);
+        next_write(&m, m.base + SEGMENT_SLOTS_AT, slot_bytes, &data, &size);
         look();
     }
     still_serves();

@@ -95,7 +95,7 @@ void hostile_make(struct mapping *m, ptl_process_t self)
         .cell_size = 256,
     };
     info.slot_bytes = slot_size(info.ring_lines, info.cells, info.cell_size);
-    info.file_bytes = SEGMENT_HEADER_BYTES + info.slots * info.slot_bytes;
+    info.file_bytes = SEGMENT_SLOTS_AT + info.slots * info.slot_bytes;
     MUST(find_segment(m->path, sizeof(m->path), self, HOSTILE_PID));
     unlink(m->path);
     m->fd = open(m->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -109,7 +109,7 @@ struct slot *hostile_claim(struct mapping *m, ptl_process_t self, unsigned *inde
 {
     struct segment_header *h = (struct segment_header *)m->base;
     *index = h->info.slots - 1;
-    size_t bytes = h->info.slot_bytes, at = SEGMENT_HEADER_BYTES + *index * bytes;
+    size_t bytes = h->info.slot_bytes, at = SEGMENT_SLOTS_AT + *index * bytes;
     MUST(posix_fallocate(m->fd, (off_t)at, (off_t)bytes) == 0);
     struct slot *slot = (struct slot *)(m->base + at);
     h->owner[*index] = (uint64_t)self.phys.nid << 32 | HOSTILE_PID;

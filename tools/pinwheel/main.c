@@ -18,6 +18,7 @@ static const struct subcommand {
     const char *summary;
 } subcommands[] = {
     {"info", command_info, "what this machine offers, and the options of the library"},
+    {"nic", command_nic, "look into the NICs of running processes"},
     {"run", command_run, "start N processes as the ranks of one job"},
     {"goal", command_goal, "schedules of the simulator: compile, show, generate, run"},
 #ifdef PINWHEEL_WITH_PORTALS

@@ -3,7 +3,8 @@
  * What lies in a shared-memory segment. Every NIC has one; its peers map it
  * and write to it.
  *
- *   segment   | header: constants | bell line | owner words | slot 0 | slot 1 | ...
+ *   segment   | header: constants | bell line | owner words | board | slot 0 | slot 1 | ...
+ *   board     what the NIC tells of itself to whoever looks; peers do not
  *   slot      | who sends | channel REQUEST, RESPONSE: indices | ring | ring |
  *             | first cells | first cells | more cells | more cells |
  *   ring      64-byte lines; a record is one or more of them
@@ -27,7 +28,7 @@
 #include <stdatomic.h>
 
 #define SEGMENT_MAGIC 0x4c4545485750494eull
-#define SEGMENT_VERSION 2u
+#define SEGMENT_VERSION 3u
 #define SLOTS_MAX 448u
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
@@ -65,6 +66,7 @@ struct segment_header {
 #define SEGMENT_LEFT 4u   /* a sender has left its slot */
 
 #define SEGMENT_HEADER_BYTES 4096u
+#define SEGMENT_SLOTS_AT (SEGMENT_HEADER_BYTES + FABRIC_BOARD)
 _Static_assert(sizeof(struct segment_header) <= SEGMENT_HEADER_BYTES, "header fits its page");
 _Static_assert(offsetof(struct segment_header, owner) - offsetof(struct segment_header, bell) == 64,
                "bell and bitmap share one line");

@@ -14,6 +14,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,26 +89,32 @@ static bool remove_dead(const char *path, int patience)
     return freed;
 }
 
-/* Removes what dead processes of this host left behind; nobody else may ever ask
- * for their addresses again. What belongs to others cannot be opened. */
-static void sweep_dead(const char *directory)
+int segment_each(const char *directory,
+                 void (*see)(void *arg, const char *path, uint32_t nid, uint32_t pid), void *arg)
 {
     char host[64], path[384];
     DIR *d = opendir(directory);
-    if (d == NULL || host_name(host, sizeof(host)) != 0) {
-        if (d != NULL) {
-            closedir(d);
-        }
-        return;
-    }
-    size_t length = strlen(host);
-    for (struct dirent *e; (e = readdir(d)) != NULL;) {
-        if (strncmp(e->d_name, host, length) == 0 && e->d_name[length] == '-' &&
+    int rc = d == NULL ? -errno : host_name(host, sizeof(host));
+    size_t length = rc == 0 ? strlen(host) : 0;
+    for (struct dirent *e; rc == 0 && (e = readdir(d)) != NULL;) {
+        uint32_t nid, pid;
+        if (strncmp(e->d_name, host, length) == 0 &&
+            sscanf(e->d_name + length, "-%8" SCNx32 "-%5" SCNu32, &nid, &pid) == 2 &&
             snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) < (int)sizeof(path)) {
-            remove_dead(path, 0);
+            see(arg, path, nid, pid);
         }
     }
-    closedir(d);
+    if (d != NULL) {
+        closedir(d);
+    }
+    return rc;
+}
+
+/* Removes what dead processes of this host left behind; nobody else may ever ask
+ * for their addresses again. What belongs to others cannot be opened. */
+static void sweep_one(void *arg, const char *path, uint32_t nid, uint32_t pid)
+{
+    remove_dead(path, 0);
 }
 
 /* A program that exits without PtlFini leaves no name behind. */
@@ -186,7 +193,7 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
         snprintf(error, error_size, "out of memory");
         return -ENOMEM;
     }
-    sweep_dead(dir);
+    segment_each(dir, sweep_one, NULL);
     s->own = true;
     s->users = 1;
     s->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -204,10 +211,10 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
         snprintf(error, error_size, "cannot prepare a segment in %s: %s", dir, strerror(-rc));
         goto fail;
     }
-    rc = -posix_fallocate(s->fd, 0, SEGMENT_HEADER_BYTES);
+    rc = -posix_fallocate(s->fd, 0, SEGMENT_SLOTS_AT);
     if (rc != 0) {
         snprintf(error, error_size, "%s: no room for a segment (%u bytes): %s", dir,
-                 SEGMENT_HEADER_BYTES, strerror(-rc));
+                 SEGMENT_SLOTS_AT, strerror(-rc));
         goto fail;
     }
     s->mapped = wanted->file_bytes;
@@ -261,7 +268,7 @@ static const char *header_fault(const struct segment_info *h, uint64_t file_byte
         !power_of_two(h->cells_first) || h->cells_first < 2 || h->cells_first > h->cells ||
         h->cell_size == 0 || h->cell_size % 64 != 0 || h->cell_size > 65536 ||
         h->slot_bytes != slot_size(h->ring_lines, h->cells, h->cell_size) ||
-        h->file_bytes != SEGMENT_HEADER_BYTES + h->slots * h->slot_bytes ||
+        h->file_bytes != SEGMENT_SLOTS_AT + h->slots * h->slot_bytes ||
         h->file_bytes > file_bytes) {
         return "its header is damaged";
     }
@@ -350,14 +357,14 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
 int segment_back_cells(struct segment *s, unsigned index, unsigned class)
 {
     uint64_t offset =
-        SEGMENT_HEADER_BYTES + index * s->info.slot_bytes + more_cells_offset(class, &s->info);
+        SEGMENT_SLOTS_AT + index * s->info.slot_bytes + more_cells_offset(class, &s->info);
     return posix_fallocate(s->fd, (off_t)offset, (off_t)more_cells_bytes(&s->info));
 }
 
 struct slot *segment_slot(struct segment *s, unsigned index, bool back, int *error)
 {
     uint64_t bytes = s->info.slot_bytes;
-    uint64_t offset = SEGMENT_HEADER_BYTES + index * bytes;
+    uint64_t offset = SEGMENT_SLOTS_AT + index * bytes;
     if (back) {
         int rc = posix_fallocate(s->fd, (off_t)offset, (off_t)slot_first(&s->info));
         if (rc != 0) {

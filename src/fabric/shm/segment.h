@@ -33,6 +33,11 @@ int segment_create(const struct options *, const struct segment_info *wanted, st
 int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segment **, char *error,
                  size_t error_size);
 
+/* segment_each() shows the names of all segments of this host, those of the dead as well.
+ * 0, or -errno of the folder. */
+int segment_each(const char *directory,
+                 void (*see)(void *arg, const char *path, uint32_t nid, uint32_t pid), void *arg);
+
 /* segment_slot() maps slot `index`, its first part backed with memory if `back` is set. */
 struct slot *segment_slot(struct segment *, unsigned index, bool back, int *error);
 /* segment_back_cells() backs the other cells of a class of a slot; 0 or an errno. */

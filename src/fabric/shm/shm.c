@@ -78,7 +78,7 @@ static void fill_info(struct fabric *f, const struct fabric_setup *setup, struct
     h->cells_first = first_cells(o);
     h->cell_size = (uint32_t)setup->packet_size;
     h->slot_bytes = slot_size(h->ring_lines, h->cells, h->cell_size);
-    h->file_bytes = SEGMENT_HEADER_BYTES + h->slots * h->slot_bytes;
+    h->file_bytes = SEGMENT_SLOTS_AT + h->slots * h->slot_bytes;
 }
 
 static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result, uint32_t *pid,
@@ -479,6 +479,11 @@ static void shm_disarm(struct fabric *f, bool polled)
     set_bell(f, polled ? BELL_POLLED : BELL_AWAKE);
 }
 
+static void *shm_board(struct fabric *f)
+{
+    return (char *)f->segment->header + SEGMENT_HEADER_BYTES;
+}
+
 static _Atomic uint32_t *shm_bell(struct fabric *f)
 {
     return &f->segment->header->bell;
@@ -515,6 +520,7 @@ const struct fabric_ops fabric_shm = {
     .arm = shm_arm,
     .disarm = shm_disarm,
     .bell = shm_bell,
+    .board = shm_board,
     .info = shm_info,
     .fork = segment_fork,
 };
