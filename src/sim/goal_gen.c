@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What generators share: wishes, operations, the way to a file; see goal_gen.h. */
+/* What generators share: operations, the way to a file; see goal_gen.h. */
 #include "sim/goal_gen.h"
 
 #include "sim/goal_print.h"
 #include "sim/goal_random.h"
 
 #include <inttypes.h>
-
-const struct goal_wish goal_wish_default = {
-    .ranks = 16, .size = 8, .iterations = 1, .seed = 1, .segment = 4096};
 
 const struct goal_pattern *goal_pattern_find(const char *name)
 {
@@ -18,60 +15,6 @@ const struct goal_pattern *goal_pattern_find(const char *name)
         }
     }
     return NULL;
-}
-
-/* The largest divisor of n up to its dimensions-th root. */
-static uint32_t divisor_near_root(uint32_t n, int dimensions)
-{
-    uint32_t best = 1;
-    for (uint64_t d = 1; (dimensions == 3 ? d * d * d : d * d) <= n; d++) {
-        best = n % d == 0 ? (uint32_t)d : best;
-    }
-    return best;
-}
-
-static int complete_extent(const struct goal_pattern *p, struct goal_wish *w,
-                           struct goal_error *error)
-{
-    if (w->extent[0] == 0) {
-        w->extent[0] = p->dimensions == 1 ? w->ranks : divisor_near_root(w->ranks, p->dimensions);
-        uint32_t rest = w->ranks / w->extent[0];
-        w->extent[1] = p->dimensions == 3 ? divisor_near_root(rest, 2) : rest;
-        w->extent[2] = rest / w->extent[1];
-        if (p->dimensions == 1) {
-            w->extent[1] = w->extent[2] = 1;
-        }
-        return 0;
-    }
-    unsigned __int128 product = 1;
-    int given = 0;
-    for (int i = 0; i < 3; i++) {
-        given += w->extent[i] != 0;
-        w->extent[i] = w->extent[i] != 0 ? w->extent[i] : 1;
-        product *= w->extent[i];
-    }
-    if (given != p->dimensions || product != w->ranks) {
-        return goal_fail(error,
-                         "%s has %d dimensions whose extents multiply to the %u ranks, "
-                         "not %ux%ux%u",
-                         p->name, p->dimensions, w->ranks, w->extent[0], w->extent[1],
-                         w->extent[2]);
-    }
-    return 0;
-}
-
-int goal_wish_check(const struct goal_pattern *p, struct goal_wish *w, struct goal_error *error)
-{
-    if (w->ranks == 0 || w->ranks == GOAL_ANY) {
-        return goal_fail(error, "%u ranks: there are from 1 to %u", w->ranks, GOAL_ANY - 1);
-    }
-    if (w->root >= w->ranks) {
-        return goal_fail(error, "root %u does not exist: ranks are 0 to %u", w->root, w->ranks - 1);
-    }
-    if ((p->uses & GOAL_USES_SEGMENT) != 0 && w->segment == 0) {
-        return goal_fail(error, "segments of 0 bytes never end");
-    }
-    return p->dimensions > 0 ? complete_extent(p, w, error) : 0;
 }
 
 /* ---- Operations ---- */
@@ -86,7 +29,10 @@ static uint32_t wait_for(struct goal_maker *m, uint32_t node, uint32_t after)
 
 static uint32_t member(const struct goal_maker *m, uint32_t rank)
 {
-    return m->members != NULL ? m->members[rank] + m->shift : rank;
+    if (m->members != NULL) {
+        return m->members[rank] + m->shift;
+    }
+    return rank * (m->stride != 0 ? m->stride : 1) + m->shift;
 }
 
 struct goal_sent goal_make_send(struct goal_maker *m, uint32_t to, uint64_t size, uint32_t tag,
@@ -95,7 +41,7 @@ struct goal_sent goal_make_send(struct goal_maker *m, uint32_t to, uint64_t size
     const struct goal_wish *w = m->wish;
     struct goal_sent s = {.first = GOAL_NONE};
     if (w->random_calc > 0) {
-        uint64_t bits = goal_random(w->seed ^ goal_mix(m->rank), m->draws++);
+        uint64_t bits = goal_random(w->seed ^ goal_mix(member(m, m->rank)), m->draws++);
         s.first = after = goal_make_calc(m, goal_scale(bits, w->random_calc), after);
     }
     uint32_t peer = member(m, to);

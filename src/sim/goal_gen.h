@@ -9,39 +9,71 @@
 
 #include "sim/goal_write.h"
 
+enum { GOAL_SPACE = 4 }; /* dimensions of stencils and tori, at most */
+
 /* In which order a rank posts its receives, relative to the order of arrival. */
 enum goal_order { GOAL_FORWARD, GOAL_REVERSE, GOAL_SHUFFLED };
+
+struct goal_pattern;
+
+/* In which order a stage of a pipeline works on microbatches. */
+enum goal_pipeline { GOAL_GPIPE, GOAL_1F1B };
+
+#define GOAL_DERIVED UINT64_MAX /* bytes that follow from hidden, sequence and batch */
+
+/* A step of training a network; docs/goal.md says what it consists of. */
+struct goal_training {
+    uint32_t data, tensor, pipeline, expert; /* ranks along each; data 0: all that are left */
+    uint32_t layers, microbatches;
+    uint64_t hidden, sequence, batch, element; /* of a transformer; element: bytes of a number */
+    uint64_t gradients;                 /* bytes of a layer's gradients at a rank, experts apart */
+    uint64_t expert_gradients;          /* those of its experts */
+    uint64_t activations;               /* bytes of a microbatch between two layers */
+    uint64_t experts_chosen;            /* experts that see each token */
+    uint64_t forward, backward, update; /* times: of a layer, of the end of the step */
+    uint64_t bucket;                    /* bytes of gradients reduced together */
+    const struct goal_pattern *allreduce;
+    enum goal_pipeline order;
+    bool no_overlap; /* gradients wait for the end of the backward computation */
+};
 
 /* What a pattern is asked for. Members a pattern does not use keep their default. */
 struct goal_wish {
     uint32_t ranks;
-    uint64_t size;        /* bytes of a message; for allreduce_ring and pipelinedring of all data */
-    uint32_t root;        /* of trees, rings and incast */
-    uint32_t iterations;  /* of exchanges, incast and permutations */
+    uint64_t size;        /* bytes; docs/goal.md says of what */
+    uint32_t root;        /* of trees, rings, incast and outcast */
+    uint32_t radix;       /* 0: the pattern's own */
+    uint32_t iterations;  /* of exchanges, incast, outcast, permutations and training */
     uint64_t calc;        /* time computed after each iteration of an exchange */
     uint64_t random_calc; /* highest of the random calc before each send; 0: none */
+    uint64_t reduce_rate; /* millionths of time computed for each byte that is reduced */
     uint64_t seed;
-    uint64_t segment;   /* bytes of a piece in pipelinedring */
-    uint64_t late;      /* incast: time the root computes before it posts receives */
-    uint32_t extent[3]; /* of stencils; 0: chosen, as near to a cube as the ranks allow */
-    bool open;          /* exchanges end at the border rather than wrap around */
-    bool any_source;    /* incast: receives name no source */
+    uint64_t segment;            /* bytes of a piece of what is pipelined; 0: the pattern's own */
+    uint64_t late;               /* incast: time the root computes before it posts receives */
+    uint32_t extent[GOAL_SPACE]; /* of stencils and tori; 0: chosen by goal_wish_check() */
+    bool open;                   /* exchanges end at the border rather than wrap around */
+    bool any_source;             /* incast: receives name no source */
     enum goal_order order;
+    struct goal_training training;
 };
 
 extern const struct goal_wish goal_wish_default;
 
-/* The members that a pattern uses, besides ranks, size, random_calc and seed. */
+/* The members that a pattern uses, besides ranks, random_calc and seed. */
 enum {
-    GOAL_USES_ROOT = 1,
-    GOAL_USES_ITERATIONS = 2,
-    GOAL_USES_CALC = 4,
-    GOAL_USES_SEGMENT = 8,
-    GOAL_USES_LATE = 16,
-    GOAL_USES_EXTENT = 32,
-    GOAL_USES_OPEN = 64,
-    GOAL_USES_SOURCE = 128,
-    GOAL_USES_ORDER = 256,
+    GOAL_USES_SIZE = 1,
+    GOAL_USES_ROOT = 2,
+    GOAL_USES_ITERATIONS = 4,
+    GOAL_USES_CALC = 8,
+    GOAL_USES_SEGMENT = 16,
+    GOAL_USES_LATE = 32,
+    GOAL_USES_EXTENT = 64,
+    GOAL_USES_OPEN = 128,
+    GOAL_USES_SOURCE = 256,
+    GOAL_USES_ORDER = 512,
+    GOAL_USES_RADIX = 1024,
+    GOAL_USES_REDUCE = 2048,
+    GOAL_USES_TRAINING = 4096,
 };
 
 /* One rank on its way. */
@@ -51,9 +83,11 @@ struct goal_maker {
     uint32_t rank;
     uint64_t draws; /* random numbers taken */
     /* A collective inside a schedule: what a pattern takes for rank i is rank
-     * members[i] + shift (NULL: i), its tags begin at `tag`, its cpu is `cpu`. */
+     * members[i] + shift, or i * stride + shift without members (stride 0 is 1);
+     * its tags begin at `tag`, its cpu is `cpu`. */
     const uint32_t *members;
     uint32_t shift;
+    uint32_t stride;
     uint32_t tag;
     uint8_t cpu;
 };
@@ -64,6 +98,9 @@ struct goal_pattern {
     unsigned uses;
     int dimensions; /* of exchanges, else 0 */
     void (*make)(struct goal_maker *m);
+    uint32_t radix;   /* own radix, of those that use one */
+    uint64_t segment; /* own segment; 0: all in one piece */
+    bool grows;       /* a message may be `ranks` times as large as `size` */
 };
 
 extern const struct goal_pattern goal_patterns[];
@@ -72,8 +109,10 @@ extern const int goal_pattern_count;
 /* goal_pattern_find() returns NULL if there is none of that name. */
 const struct goal_pattern *goal_pattern_find(const char *name);
 
-/* goal_wish_check() checks and completes a wish. Returns 0, or -1 with `error` set. */
+/* goal_wish_check() checks and completes a wish. Returns 0, or -1 with `error` set.
+ * goal_training_check() is its part for training. */
 int goal_wish_check(const struct goal_pattern *p, struct goal_wish *w, struct goal_error *error);
+int goal_training_check(struct goal_wish *w, struct goal_error *error);
 
 /* goal_generate() writes the schedule to the file `fd`, goal_generate_text() prints
  * it to `out`. The wish was checked. Returns 0, or -1 with `error` set. */

@@ -3,7 +3,7 @@
  * Collectives, unrolled into messages: one rank's part at a time, from what that rank
  * knows. Ranks are those of the communicator; m->rank is the one whose part it is,
  * m->wish->ranks how many there are. What the generators have is theirs
- * (goal_patterns.c); the rest is here.
+ * (docs/goal-gen.md); the rest is here.
  *
  * Vectors are read modulo their length, so that a communicator that was extrapolated
  * repeats what its first members said.
@@ -21,8 +21,10 @@ static void pattern(struct goal_maker *m, const char *name, const struct mpi_sha
     w.size = size;
     w.root = s->root >= 0 ? (uint32_t)s->root : 0;
     w.segment = SEGMENT;
+    const struct goal_pattern *p = goal_pattern_find(name);
+    w.radix = p->radix;
     m->wish = &w;
-    goal_pattern_find(name)->make(m);
+    p->make(m);
     m->wish = before;
 }
 
@@ -41,7 +43,7 @@ static uint32_t after_both(struct goal_maker *m, uint32_t node, uint32_t a, uint
 
 static void barrier_dissemination(struct goal_maker *m, const struct mpi_shape *s)
 {
-    pattern(m, "dissemination", s, SIGNAL);
+    pattern(m, "barrier_dissemination", s, SIGNAL);
 }
 
 static void bcast_binomial(struct goal_maker *m, const struct mpi_shape *s)
@@ -94,53 +96,14 @@ static void to_root(struct goal_maker *m, const struct mpi_shape *s)
     }
 }
 
-/* Data of a subtree of `mask` ranks, of which the last may be missing. */
-static uint64_t subtree(uint64_t ranks, uint64_t first, uint64_t mask)
-{
-    return ranks - first < mask ? ranks - first : mask;
-}
-
-/* Ranks count from the root; a parent's subtree is that of consecutive ranks. */
 static void gather_binomial(struct goal_maker *m, const struct mpi_shape *s)
 {
-    uint64_t n = m->wish->ranks, root = (uint64_t)s->root, self = (m->rank + n - root) % n;
-    uint64_t bytes = (uint64_t)s->bytes, mask = 1;
-    uint32_t first = (uint32_t)m->builder->count;
-    for (; mask < n && (self & mask) == 0; mask *= 2) {
-        if (self + mask < n) {
-            goal_make_recv(m, (uint32_t)((self + mask + root) % n),
-                           subtree(n, self + mask, mask) * bytes, 0, GOAL_NONE);
-        }
-    }
-    uint32_t last = (uint32_t)m->builder->count;
-    if (self != 0) {
-        uint32_t up = goal_make_send(m, (uint32_t)((self - mask + root) % n),
-                                     subtree(n, self, mask) * bytes, 0, GOAL_NONE)
-                          .send;
-        for (uint32_t i = first; i < last && !m->builder->failed; i++) {
-            goal_requires(m->builder, up, i);
-        }
-    }
+    pattern(m, "gather_binomial", s, (uint64_t)s->bytes);
 }
 
 static void scatter_binomial(struct goal_maker *m, const struct mpi_shape *s)
 {
-    uint64_t n = m->wish->ranks, root = (uint64_t)s->root, self = (m->rank + n - root) % n;
-    uint64_t bytes = (uint64_t)s->bytes, mask = 1;
-    while (mask < n && (self & mask) == 0) {
-        mask *= 2;
-    }
-    uint32_t before = GOAL_NONE;
-    if (self != 0) {
-        before = goal_make_recv(m, (uint32_t)((self - mask + root) % n),
-                                subtree(n, self, mask) * bytes, 0, GOAL_NONE);
-    }
-    for (mask /= 2; mask > 0; mask /= 2) {
-        if (self + mask < n) {
-            goal_make_send(m, (uint32_t)((self + mask + root) % n),
-                           subtree(n, self + mask, mask) * bytes, 0, before);
-        }
-    }
+    pattern(m, "scatter_binomial", s, (uint64_t)s->bytes);
 }
 
 /* ---- Reductions of all ---- */
@@ -236,16 +199,9 @@ static void reduce_scatter_ring(struct goal_maker *m, const struct mpi_shape *s)
     ring(m, s, (uint64_t)m->rank + m->wish->ranks - 1);
 }
 
-/* What a rank has doubles with each message. */
 static void allgather_bruck(struct goal_maker *m, const struct mpi_shape *s)
 {
-    uint64_t n = m->wish->ranks;
-    uint32_t before = GOAL_NONE;
-    for (uint64_t distance = 1; distance < n; distance *= 2) {
-        uint64_t size = (n - distance < distance ? n - distance : distance) * (uint64_t)s->bytes;
-        goal_make_send(m, (uint32_t)((m->rank + n - distance) % n), size, 0, before);
-        before = goal_make_recv(m, (uint32_t)((m->rank + distance) % n), size, 0, before);
-    }
+    pattern(m, "allgather_bruck", s, (uint64_t)s->bytes);
 }
 
 /* ---- Each to each ---- */
@@ -298,19 +254,9 @@ static void alltoall_pairwise(struct goal_maker *m, const struct mpi_shape *s)
     }
 }
 
-/* In round k all blocks whose distance to go has bit k travel 2^k ranks on. */
 static void alltoall_bruck(struct goal_maker *m, const struct mpi_shape *s)
 {
-    uint64_t n = m->wish->ranks;
-    uint32_t before = GOAL_NONE;
-    for (uint64_t distance = 1; distance < n; distance *= 2) {
-        uint64_t full = n / (2 * distance) * distance, rest = n % (2 * distance);
-        uint64_t blocks = full + (rest > distance ? rest - distance : 0);
-        goal_make_send(m, (uint32_t)((m->rank + distance) % n), blocks * (uint64_t)s->bytes, 0,
-                       before);
-        before = goal_make_recv(m, (uint32_t)((m->rank + n - distance) % n),
-                                blocks * (uint64_t)s->bytes, 0, before);
-    }
+    pattern(m, "alltoall_bruck", s, (uint64_t)s->bytes);
 }
 
 /* Everybody sends its part to everybody. */

@@ -51,6 +51,14 @@ refuse 2 'does not take --extent' "$pinwheel" goal gen incast --extent 4x4 -o x
 refuse 2 'must be like 8x4' "$pinwheel" goal gen stencil_2d --extent 4x -o x
 refuse 2 'root 16 does not exist' "$pinwheel" goal gen incast --root 16 -o x
 refuse 2 'must be a whole number' "$pinwheel" goal gen incast --size -1 -o x
+refuse 2 '--segment 0: must be 1 or more' "$pinwheel" goal gen bcast_binary --segment 0 -o x
+refuse 2 '--reduce-rate 1.2345678: must be a number' "$pinwheel" goal gen allreduce_ring --reduce-rate 1.2345678 -o x
+refuse 2 'radix 1: alltoall_bruck needs 2 or more' "$pinwheel" goal gen alltoall_bruck --radix 1 -o x
+refuse 2 'must be ring, recdoub' "$pinwheel" goal gen training --allreduce best -o x
+refuse 2 'must be gpipe or 1f1b' "$pinwheel" goal gen training --schedule zero -o x
+refuse 2 'training does not take --size' "$pinwheel" goal gen training --size 8 -o x
+refuse 2 'incast does not take --dp' "$pinwheel" goal gen incast --dp 8 -o x
+refuse 2 'dp x tp x pp = 3 x 2 x 2: must be the 16 ranks' "$pinwheel" goal gen training --dp 3 --tp 2 --pp 2 -o x
 
 # Generators: text on standard output is the same schedule as the binary.
 for pattern in $("$pinwheel" goal gen --list | sed -n 's/^\([a-z][a-z_0-9]*\) .*/\1/p'); do

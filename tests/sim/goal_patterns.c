@@ -268,14 +268,88 @@ static void bad_wishes_are_refused(void **state)
     w.extent[0] = 3;
     w.extent[1] = 5;
     assert_int_equal(goal_wish_check(goal_pattern_find("stencil_2d"), &w, &error), -1);
-    assert_non_null(strstr(error.text, "not 3x5x1"));
+    assert_string_equal(error.text, "extent 3x5: must multiply to the 16 ranks");
     w = goal_wish_default;
     w.extent[0] = w.extent[1] = 4;
     assert_int_equal(goal_wish_check(goal_pattern_find("stencil_3d"), &w, &error), -1);
+    assert_string_equal(error.text, "stencil_3d has 3 dimensions, extent 4x4 has 2");
     w = goal_wish_default;
-    w.segment = 0;
-    assert_int_equal(goal_wish_check(goal_pattern_find("pipelinedring"), &w, &error), -1);
+    w.ranks = 18;
+    w.extent[0] = 3;
+    w.extent[1] = 6;
+    assert_int_equal(goal_wish_check(goal_pattern_find("allreduce_swing_latency"), &w, &error), -1);
+    assert_non_null(strstr(error.text, "needs powers of two"));
+    w = goal_wish_default;
+    w.radix = 1;
+    assert_int_equal(goal_wish_check(goal_pattern_find("bcast_knomial"), &w, &error), -1);
+    assert_int_equal(goal_wish_check(goal_pattern_find("bcast_chains"), &w, &error), 0);
     assert_null(goal_pattern_find("nonsense"));
+}
+
+static void sizes_that_do_not_fit_are_refused(void **state)
+{
+    struct goal_error error;
+    struct goal_wish w = goal_wish_default;
+    w.size = UINT64_MAX / 16;
+    assert_int_equal(goal_wish_check(goal_pattern_find("gather_binomial"), &w, &error), 0);
+    w.size++;
+    assert_int_equal(goal_wish_check(goal_pattern_find("gather_binomial"), &w, &error), -1);
+    assert_non_null(strstr(error.text, "size can be 1152921504606846975"));
+    assert_int_equal(goal_wish_check(goal_pattern_find("gather_linear"), &w, &error), 0);
+    w.reduce_rate = 16000000;
+    assert_int_equal(goal_wish_check(goal_pattern_find("allreduce_ring"), &w, &error), -1);
+    w.reduce_rate = 15000000;
+    assert_int_equal(goal_wish_check(goal_pattern_find("allreduce_ring"), &w, &error), 0);
+    w.segment = 1;
+    assert_int_equal(goal_wish_check(goal_pattern_find("pipelinedring"), &w, &error), -1);
+    assert_non_null(strstr(error.text, "in segments of 1 are"));
+}
+
+static void check_training(struct goal_wish w, const char *text)
+{
+    struct goal_error error = {.text = ""};
+    int rc = goal_wish_check(goal_pattern_find("training"), &w, &error);
+    assert_int_equal(rc, text != NULL ? -1 : 0);
+    if (text != NULL && strstr(error.text, text) == NULL) {
+        fail_msg("\"%s\" is not in \"%s\"", text, error.text);
+    }
+}
+
+static void training_that_does_not_fit_is_refused(void **state)
+{
+    struct goal_wish w = goal_wish_default;
+    check_training(w, NULL);
+    w.training.tensor = 3;
+    check_training(w, "16 ranks: must be a multiple of tp x pp = 3 x 1 = 3");
+    w.training.tensor = 2;
+    w.training.data = 4;
+    check_training(w, "dp x tp x pp = 4 x 2 x 1: must be the 16 ranks");
+    w.training.data = 8;
+    w.training.expert = 3;
+    check_training(w, "--ep 3: must divide dp = 8");
+    w.training.expert = 1;
+    w.training.expert_gradients = 5;
+    check_training(w, "no experts without --ep");
+    w.training.expert_gradients = GOAL_DERIVED;
+    w.training.layers = 0;
+    check_training(w, "--layers 0");
+    w.training.layers = 9;
+    check_training(w, NULL);
+    w.training.pipeline = 2;
+    w.training.data = 4;
+    check_training(w, "--layers 9: must be a multiple of --pp 2");
+    w.training.layers = 8;
+    w.training.hidden = UINT64_MAX / 2;
+    check_training(w, "gradients of 8 layers are 2^64 bytes or more");
+    w.training.gradients = 1;
+    check_training(w, "activations of a microbatch are 2^64 bytes or more");
+    w.training.activations = UINT64_MAX - 1;
+    check_training(w, NULL);
+    w.reduce_rate = 2000000;
+    check_training(w, "--reduce-rate or --bucket must be less");
+    w.reduce_rate = 0;
+    w.training.microbatches = UINT32_MAX - 1;
+    check_training(w, "2^31 collectives");
 }
 
 int main(void)
@@ -287,6 +361,8 @@ int main(void)
         cmocka_unit_test(random_calcs_depend_on_the_seed_and_reach_both_ends),
         cmocka_unit_test(permutations_have_inverses),
         cmocka_unit_test(bad_wishes_are_refused),
+        cmocka_unit_test(sizes_that_do_not_fit_are_refused),
+        cmocka_unit_test(training_that_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rounds over distances 1, 2, 4, ...: barriers, allgathers and allreduces; gen.h. */
+#include "sim/gen.h"
+
+/* LogGOPSim's: a message waits only for the one that came last before it. */
+void gen_dissemination(struct goal_maker *m)
+{
+    const struct goal_wish *w = m->wish;
+    uint32_t recv = GOAL_NONE;
+    for (uint64_t distance = 1; distance < w->ranks; distance *= 2) {
+        goal_make_send(m, (uint32_t)((m->rank + distance) % w->ranks), w->size, 0, recv);
+        recv = goal_make_recv(m, (uint32_t)((m->rank + w->ranks - distance) % w->ranks), w->size, 0,
+                              GOAL_NONE);
+    }
+}
+
+static uint64_t same_size(const struct goal_wish *w, uint64_t weight, uint64_t digit)
+{
+    (void)weight;
+    (void)digit;
+    return w->size;
+}
+
+/* Nobody leaves the last round before all have come to the first. */
+void gen_barrier_dissemination(struct goal_maker *m)
+{
+    struct gen_round r = GEN_ROUND_FIRST;
+    for (uint64_t weight = 1; weight < m->wish->ranks; weight *= m->wish->radix) {
+        gen_fan(m, &r, weight, same_size);
+    }
+}
+
+/* A rank has the blocks of those that follow it; their number doubles. */
+void gen_allgather_bruck(struct goal_maker *m)
+{
+    uint64_t n = m->wish->ranks;
+    struct gen_round r = GEN_ROUND_FIRST;
+    for (uint64_t distance = 1; distance < n; distance *= 2) {
+        uint64_t size = (n - distance < distance ? n - distance : distance) * m->wish->size;
+        gen_exchange(m, &r, (uint32_t)((m->rank + n - distance) % n), size,
+                     (uint32_t)((m->rank + distance) % n), size, GEN_KEEP);
+    }
+}
+
+/* Bytes of the blocks of numbers first .. first + count - 1, of which those below
+ * `extra` have two. */
+static uint64_t blocks(const struct goal_maker *m, const struct gen_fold *f, uint64_t first,
+                       uint64_t count)
+{
+    uint64_t doubled = first >= f->extra ? 0 : f->extra - first < count ? f->extra - first : count;
+    return (count + doubled) * m->wish->size;
+}
+
+void gen_allgather_recdoub(struct goal_maker *m)
+{
+    struct gen_fold f = gen_fold(m);
+    struct gen_round r = GEN_ROUND_FIRST;
+    uint64_t size = m->wish->size, others = (m->wish->ranks - 1) * size;
+    if (f.hands_over) {
+        goal_make_send(m, m->rank + 1, size, 0, GOAL_NONE);
+        goal_make_recv(m, m->rank + 1, others, 0, GOAL_NONE);
+        return;
+    }
+    if (f.self < f.extra) {
+        r.received = goal_make_recv(m, m->rank - 1, size, 0, GOAL_NONE);
+    }
+    for (uint64_t distance = 1; distance < f.power; distance *= 2) {
+        uint64_t other = f.self ^ distance, low = distance - 1; /* bits that are gathered */
+        uint32_t peer = gen_unfold(&f, other);
+        gen_exchange(m, &r, peer, blocks(m, &f, f.self & ~low, distance), peer,
+                     blocks(m, &f, other & ~low, distance), GEN_KEEP);
+    }
+    if (f.self < f.extra) {
+        gen_wait(m, goal_make_send(m, m->rank - 1, others, 0, r.received).first, r.sent);
+    }
+}
+
+void gen_allreduce_recdoub(struct goal_maker *m)
+{
+    struct gen_fold f = gen_fold(m);
+    struct gen_round r = GEN_ROUND_FIRST;
+    if (!gen_fold_in(m, &f, &r)) {
+        return;
+    }
+    for (uint64_t distance = 1; distance < f.power; distance *= 2) {
+        uint32_t peer = gen_unfold(&f, f.self ^ distance);
+        gen_exchange(m, &r, peer, m->wish->size, peer, m->wish->size, GEN_REDUCE);
+    }
+    gen_fold_out(m, &f, &r);
+}
+
+/* Chunks first .. first + count - 1 of those dealt to the numbers below 2^k. */
+static uint64_t part(const struct goal_maker *m, const struct gen_fold *f, uint64_t first,
+                     uint64_t count)
+{
+    return gen_chunks(m->wish->size, f->power, first, first + count);
+}
+
+/* Recursive halving: of the chunks that a pair has in common the one with the lower
+ * number keeps the lower half and gets the other's share of it. Then the same back. */
+void gen_allreduce_rabenseifner(struct goal_maker *m)
+{
+    struct gen_fold f = gen_fold(m);
+    struct gen_round r = GEN_ROUND_FIRST;
+    uint64_t first = 0, distance = 1;
+    if (!gen_fold_in(m, &f, &r)) {
+        return;
+    }
+    for (uint64_t count = f.power / 2; count > 0; count /= 2, distance *= 2) {
+        uint32_t peer = gen_unfold(&f, f.self ^ distance);
+        uint64_t kept = (f.self & distance) == 0 ? first : first + count;
+        uint64_t given = first + first + count - kept;
+        gen_exchange(m, &r, peer, part(m, &f, given, count), peer, part(m, &f, kept, count),
+                     GEN_REDUCE);
+        first = kept;
+    }
+    for (uint64_t count = 1; count < f.power; count *= 2) {
+        distance /= 2;
+        uint32_t peer = gen_unfold(&f, f.self ^ distance);
+        uint64_t other = first ^ count;
+        gen_exchange(m, &r, peer, part(m, &f, first, count), peer, part(m, &f, other, count),
+                     GEN_KEEP);
+        first = first < other ? first : other;
+    }
+    gen_fold_out(m, &f, &r);
+}

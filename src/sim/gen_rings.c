@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Rings: ranks pass data on to their neighbour.
+ *
+ *   pipelinedring            a chain from the root to the last rank, in segments
+ *   bcast_ring               a half of the data each way round
+ *   bcast_scatter_allgather  each rank gets a chunk along a binomial tree, then all
+ *                            chunks go round
+ *   allgather, reduce-scatter, allreduce: a chunk for each rank goes round
+ */
+#include "sim/gen.h"
+
+/* Segments travel from the root to the last rank, each passed on as it comes. */
+void gen_pipelinedring(struct goal_maker *m)
+{
+    const struct goal_wish *w = m->wish;
+    uint32_t self = gen_swapped(m->rank, w->root);
+    struct gen_pieces p = {.left = w->size, .segment = w->segment};
+    for (uint64_t size; gen_next_piece(&p, &size) && !m->builder->failed;) {
+        uint32_t recv = GOAL_NONE;
+        if (self > 0) {
+            recv = goal_make_recv(m, gen_swapped(self - 1, w->root), size, 0, GOAL_NONE);
+        }
+        if (self + 1 < w->ranks) {
+            goal_make_send(m, gen_swapped(self + 1, w->root), size, 0, recv);
+        }
+    }
+}
+
+/* A piece from place v - 1 to v + 1, or, backwards, from v + 1 to v - 1. */
+static void pass_on(struct goal_maker *m, uint64_t v, uint64_t size, bool backwards)
+{
+    uint64_t n = m->wish->ranks, step = backwards ? n - 1 : 1;
+    uint32_t recv = GOAL_NONE;
+    if (v != 0) {
+        uint32_t from = gen_rank_at(m, (v + n - step) % n);
+        recv = goal_make_recv(m, from, size, backwards, GOAL_NONE);
+    }
+    if ((v + step) % n != 0) {
+        goal_make_send(m, gen_rank_at(m, (v + step) % n), size, backwards, recv);
+    }
+}
+
+/* Of two ranks both halves go the same way: tags tell them apart. */
+void gen_bcast_ring(struct goal_maker *m)
+{
+    const struct goal_wish *w = m->wish;
+    uint64_t v = gen_place(m), size;
+    struct gen_pieces up = {.left = w->size - w->size / 2, .segment = w->segment};
+    struct gen_pieces down = {.left = w->size / 2, .segment = w->segment};
+    for (bool more = w->ranks > 1; more && !m->builder->failed;) {
+        more = false;
+        if (gen_next_piece(&up, &size)) {
+            pass_on(m, v, size, false);
+            more = true;
+        }
+        if (gen_next_piece(&down, &size)) {
+            pass_on(m, v, size, true);
+            more = true;
+        }
+    }
+}
+
+/* `steps` times pass on the chunk that came last, the first time number `first`. What
+ * comes in the first `reduced` steps is reduced. `size` bytes are one chunk, or are
+ * dealt to chunks. */
+struct ring {
+    uint64_t first, steps, reduced;
+    uint32_t next, previous, tag;
+    bool whole;
+    uint32_t after;
+};
+
+static uint64_t chunk_bytes(const struct goal_maker *m, const struct ring *r, uint64_t chunk)
+{
+    uint64_t n = m->wish->ranks;
+    return r->whole ? m->wish->size : gen_chunks(m->wish->size, n, chunk % n, chunk % n + 1);
+}
+
+static void go_round(struct goal_maker *m, struct ring r)
+{
+    uint64_t n = m->wish->ranks;
+    for (uint64_t step = 0; step < r.steps && !m->builder->failed; step++) {
+        uint64_t chunk = r.first + 2 * n - step;
+        goal_make_send(m, r.next, chunk_bytes(m, &r, chunk), r.tag, r.after);
+        uint64_t in = chunk_bytes(m, &r, chunk - 1);
+        r.after = goal_make_recv(m, r.previous, in, r.tag, GOAL_NONE);
+        if (step < r.reduced) {
+            r.after = gen_reduce(m, in, r.after);
+        }
+    }
+}
+
+static struct ring ring(const struct goal_maker *m)
+{
+    uint64_t n = m->wish->ranks;
+    return (struct ring){.first = m->rank,
+                         .steps = n - 1,
+                         .next = (uint32_t)((m->rank + 1) % n),
+                         .previous = (uint32_t)((m->rank + n - 1) % n),
+                         .after = GOAL_NONE};
+}
+
+void gen_allgather_ring(struct goal_maker *m)
+{
+    struct ring r = ring(m);
+    r.whole = true;
+    go_round(m, r);
+}
+
+/* A rank's chunk begins behind it and ends there. */
+void gen_reduce_scatter_ring(struct goal_maker *m)
+{
+    struct ring r = ring(m);
+    r.first += m->wish->ranks - 1;
+    r.reduced = r.steps;
+    go_round(m, r);
+}
+
+/* Reduce-scatter, then allgather. */
+void gen_allreduce_ring(struct goal_maker *m)
+{
+    struct ring r = ring(m);
+    r.reduced = r.steps;
+    r.steps *= 2;
+    go_round(m, r);
+}
+
+/* Chunk v belongs to place v; a subtree of the scatter is that of consecutive places. */
+void gen_bcast_scatter_allgather(struct goal_maker *m)
+{
+    const struct goal_wish *w = m->wish;
+    uint64_t n = w->ranks, v = gen_place(m), mask = 1, end;
+    uint32_t recv = GOAL_NONE;
+    while (mask < n && (v & mask) == 0) {
+        mask *= 2;
+    }
+    if (v > 0) {
+        end = v + mask < n ? v + mask : n;
+        recv = goal_make_recv(m, gen_rank_at(m, v - mask), gen_chunks(w->size, n, v, end), 0,
+                              GOAL_NONE);
+    }
+    for (mask /= 2; mask > 0; mask /= 2) {
+        if (v + mask < n) {
+            end = v + 2 * mask < n ? v + 2 * mask : n;
+            goal_make_send(m, gen_rank_at(m, v + mask), gen_chunks(w->size, n, v + mask, end), 0,
+                           recv);
+        }
+    }
+    struct ring r = ring(m);
+    r.first = v;
+    r.tag = 1;
+    r.after = recv;
+    go_round(m, r);
+}

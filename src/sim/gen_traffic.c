@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Patterns of traffic that are no collectives: all to one, one to all, permutations,
+ * exchanges with the neighbours in a line, a plane, space, or four dimensions. */
+#include "sim/gen.h"
+#include "sim/gen_order.h"
+
+void gen_incast(struct goal_maker *m)
+{
+    const struct goal_wish *w = m->wish;
+    if (m->rank != w->root) {
+        for (uint32_t i = 0; i < w->iterations && !m->builder->failed; i++) {
+            goal_make_send(m, w->root, w->size, 0, GOAL_NONE);
+        }
+        return;
+    }
+    uint64_t count = (uint64_t)w->iterations * (w->ranks - 1);
+    struct goal_permutation shuffle = goal_permutation(count, goal_random(w->seed, m->rank));
+    uint32_t late = w->late > 0 ? goal_make_calc(m, w->late, GOAL_NONE) : GOAL_NONE;
+    for (uint64_t i = 0; i < count && !m->builder->failed; i++) {
+        uint32_t from = (uint32_t)(gen_in_order(w, &shuffle, i, count) % (w->ranks - 1));
+        from += from >= w->root;
+        goal_make_recv(m, w->any_source ? GOAL_ANY : from, w->size, 0, late);
+    }
+}
+
+void gen_outcast(struct goal_maker *m)
+{
+    const struct goal_wish *w = m->wish;
+    for (uint32_t i = 0; i < w->iterations && !m->builder->failed; i++) {
+        if (m->rank != w->root) {
+            goal_make_recv(m, w->root, w->size, 0, GOAL_NONE);
+        }
+        for (uint32_t to = 0; m->rank == w->root && to < w->ranks && !m->builder->failed; to++) {
+            if (to != w->root) {
+                goal_make_send(m, to, w->size, 0, GOAL_NONE);
+            }
+        }
+    }
+}
+
+/* Who would send to itself keeps silent in that iteration. */
+void gen_random_permutation(struct goal_maker *m)
+{
+    const struct goal_wish *w = m->wish;
+    uint32_t recv = GOAL_NONE;
+    for (uint32_t i = 0; i < w->iterations && !m->builder->failed; i++) {
+        struct goal_permutation p = goal_permutation(w->ranks, goal_random(w->seed, i));
+        uint32_t to = (uint32_t)goal_permute(&p, m->rank);
+        if (to != m->rank) {
+            goal_make_send(m, to, w->size, i, recv);
+            recv =
+                goal_make_recv(m, (uint32_t)goal_permute_back(&p, m->rank), w->size, i, GOAL_NONE);
+        }
+    }
+}
+
+/* ---- Exchanges with neighbours ---- */
+
+/* The neighbour one step up or down dimension `d`; GOAL_NONE beyond an open border. */
+static uint32_t neighbour(const struct goal_maker *m, int d, bool up)
+{
+    const struct goal_wish *w = m->wish;
+    uint64_t stride = 1;
+    for (int i = 0; i < d; i++) {
+        stride *= w->extent[i];
+    }
+    uint64_t extent = w->extent[d], at = m->rank / stride % extent;
+    if (extent == 1 || (w->open && at == (up ? extent - 1 : 0))) {
+        return GOAL_NONE;
+    }
+    uint64_t next = (at + (up ? 1 : extent - 1)) % extent;
+    return (uint32_t)(m->rank - at * stride + next * stride);
+}
+
+/* An iteration: a message to each neighbour and one from each, then a calc that
+ * waits for all of them and on which the next iteration waits. A message's tag is
+ * its direction, so that two from the same neighbour are told apart. */
+void gen_exchange_neighbours(struct goal_maker *m)
+{
+    uint32_t step = GOAL_NONE;
+    for (uint32_t i = 0; i < m->wish->iterations && !m->builder->failed; i++) {
+        uint32_t waited[4 * GOAL_SPACE], count = 0;
+        for (uint32_t tag = 0; tag < 2 * GOAL_SPACE; tag++) {
+            uint32_t to = neighbour(m, (int)tag / 2, tag % 2 == 0);
+            if (to != GOAL_NONE) {
+                waited[count++] = goal_make_send(m, to, m->wish->size, tag, step).send;
+            }
+            uint32_t from = neighbour(m, (int)tag / 2, tag % 2 != 0);
+            if (from != GOAL_NONE) {
+                waited[count++] = goal_make_recv(m, from, m->wish->size, tag, step);
+            }
+        }
+        step = goal_make_calc(m, m->wish->calc, count == 0 ? step : GOAL_NONE);
+        for (uint32_t k = 0; k < count; k++) {
+            goal_requires(m->builder, step, waited[k]);
+        }
+    }
+}
