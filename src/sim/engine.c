@@ -13,10 +13,6 @@ static int check_network(const struct sim_input *in, char *error, size_t size)
                  in->threads);
         return -1;
     }
-    if (in->record != NULL) {
-        snprintf(error, size, "a packet network keeps no record of what happened");
-        return -1;
-    }
     if (in->network->config->byte == 0 && in->parameters->value[SIM_G] == 0) {
         snprintf(error, size, "-G 0 says nothing about the links of --network: give --link-rate");
         return -1;

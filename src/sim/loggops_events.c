@@ -54,9 +54,6 @@ static void bring_in(struct worker *w, struct rank *r, const struct event *e, ui
     uint64_t a = networked(w) ? loggops_net_came(w, message) : message->time;
     uint64_t *gr = next_gr(w, r, n->nic);
     uint64_t begin = later(a, *gr);
-    if (recording(w)) {
-        loggops_record_in(w, e, recv, a, begin, begin + c->G, a + c->O);
-    }
     struct event take = {.source = e->rank,
                          .op = recv,
                          .charge = c->cpu,
@@ -66,6 +63,9 @@ static void bring_in(struct worker *w, struct rank *r, const struct event *e, ui
     *gr = add(w, &take, begin, c->nic);
     uint64_t handed = networked(w) ? message->time : add(w, &take, a, c->O);
     uint64_t last = later(add(w, &take, begin, c->G), handed);
+    if (recording(w)) {
+        loggops_record_in(w, e, recv, a, begin, begin + c->G, handed);
+    }
     take.time = later(e->time, last);
     emit(w, &take);
 }

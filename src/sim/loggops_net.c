@@ -23,7 +23,7 @@ uint64_t loggops_net_came(const struct worker *w, const struct event *message)
 
 /* ---- What the network tells ---- */
 
-static void left(void *context, uint32_t ref, uint64_t time)
+static void left(void *context, uint32_t ref, uint64_t time, uint64_t waited)
 {
     struct loggops_net *n = context;
     struct worker *w = n->w;
@@ -36,10 +36,13 @@ static void left(void *context, uint32_t ref, uint64_t time)
     struct rank *r = loggops_rank(w->s, data.rank);
     struct lists *lists = lists_of(w, r, data.rank);
     lists->data_end = later(lists->data_end, time);
+    if (recording(w)) {
+        loggops_record_left(w, &f->arrival, time, waited);
+    }
     complete(w, r, &data, &r->nodes[data.op], later(f->free, time));
 }
 
-static void deliver(void *context, uint32_t ref, uint64_t first, uint64_t now)
+static void deliver(void *context, uint32_t ref, const struct net_arrival *a, uint64_t now)
 {
     struct loggops_net *n = context;
     struct worker *w = n->w;
@@ -47,10 +50,19 @@ static void deliver(void *context, uint32_t ref, uint64_t first, uint64_t now)
     n->flights[ref].next = n->free;
     n->free = ref + 1;
     if (e.arrival != ARRIVE_REPLY) {
-        n->came[loggops_place(w->s, send_of(w, &e))] = first;
+        n->came[loggops_place(w->s, send_of(w, &e))] = a->first;
+    }
+    if (recording(w)) {
+        loggops_record_way(w, &e, a, now);
     }
     e.time = now;
     emit(w, &e);
+}
+
+static void taken(void *context, uint32_t ref, uint32_t channel, uint64_t now, uint64_t length)
+{
+    struct loggops_net *n = context;
+    loggops_record_taken(n->w, &n->flights[ref].arrival, channel, now, length);
 }
 
 /* ---- Sending ---- */
@@ -107,7 +119,8 @@ int loggops_net_open(struct loggops_net *n, struct loggops *s)
     if (n->config.byte == 0) {
         n->config.byte = s->G;
     }
-    struct net_hooks hooks = {left, deliver, n};
+    bool channels = s->record != NULL && s->record->taken_most > 0;
+    struct net_hooks hooks = {left, deliver, channels ? taken : NULL, n};
     n->came = sim_reserve(s->node_room * sizeof(*n->came));
     n->net = net_open(network->graph, &n->config, &hooks);
     s->net = n;
@@ -160,7 +173,12 @@ enum sim_end loggops_net_end(const struct loggops_net *n, struct sim_output *out
     const struct net_counts *c = net_counts(n->net);
     const struct net_graph *g = n->w->s->in->network->graph;
     if (net_overflow(n->net)) {
-        return sim_fail(out, "the time of a packet would pass 2^63 - 1 ps, which is 106 days");
+        const struct event *e = &n->flights[net_culprit(n->net)].arrival;
+        out->has_culprit = true;
+        out->culprit_rank = e->source;
+        out->culprit_node = e->op;
+        return sim_fail(out, "the time of a packet of its message would pass 2^63 - 1 ps, which is "
+                             "106 days");
     }
     if (!n->w->short_of_memory && !n->w->overflow && c->delivered != c->packets) {
         return sim_fail(out, "the network stands still with %" PRIu64 " packets in it",

@@ -118,3 +118,40 @@ void loggops_record_in(struct worker *w, const struct event *e, uint32_t recv, u
         note(rec, first + RECORD_TAKE, RECORD_HANDED_OVER, sent);
     }
 }
+
+/* Of what will arrive: an answer is a reply or data. */
+static uint64_t way_of(const struct sim_record *r, const struct event *arrival)
+{
+    return record_way(record_operation(r, arrival->source, arrival->op),
+                      arrival->arrival == ARRIVE_MESSAGE ? RECORD_BEGIN : RECORD_ANSWER);
+}
+
+void loggops_record_way(struct worker *w, const struct event *arrival, const struct net_arrival *a,
+                        uint64_t now)
+{
+    struct sim_record *rec = w->s->record;
+    struct record_way *way = &rec->ways[way_of(rec, arrival)];
+    way->arrival = *a;
+    way->last = now;
+}
+
+void loggops_record_left(struct worker *w, const struct event *arrival, uint64_t time,
+                         uint64_t waited)
+{
+    struct sim_record *rec = w->s->record;
+    struct record_way *way = &rec->ways[way_of(rec, arrival)];
+    way->left = time;
+    way->left_waited = waited;
+}
+
+void loggops_record_taken(struct worker *w, const struct event *arrival, uint32_t channel,
+                          uint64_t now, uint64_t length)
+{
+    struct sim_record *rec = w->s->record;
+    if (rec->taken_count == rec->taken_most) {
+        rec->taken_missed++;
+        return;
+    }
+    rec->taken[rec->taken_count++] = (struct record_taken){
+        .time = now, .length = length, .way = way_of(rec, arrival), .channel = channel};
+}

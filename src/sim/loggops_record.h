@@ -36,8 +36,18 @@ void loggops_record_reply(struct worker *w, const struct event *e);
 
 /* loggops_record_in() notes when a nic begins to bring in a message, before the nic
  * is taken. It arrived at `arrived`; by its nic it is there at `by_nic`, by its
- * sender's cpu at `by_cpu`. */
+ * sender's cpu, or by the network, at `by_cpu`. */
 void loggops_record_in(struct worker *w, const struct event *e, uint32_t recv, uint64_t arrived,
                        uint64_t begin, uint64_t by_nic, uint64_t by_cpu);
+
+/* loggops_record_way() notes what became of a message on a network, which is delivered
+ * now, and loggops_record_left() that the last byte of data left its host.
+ * loggops_record_taken(): a packet takes a channel. */
+void loggops_record_way(struct worker *w, const struct event *arrival, const struct net_arrival *a,
+                        uint64_t now);
+void loggops_record_left(struct worker *w, const struct event *arrival, uint64_t time,
+                         uint64_t waited);
+void loggops_record_taken(struct worker *w, const struct event *arrival, uint32_t channel,
+                          uint64_t now, uint64_t length);
 
 #endif

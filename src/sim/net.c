@@ -119,11 +119,11 @@ static void deliver(struct net *n, uint32_t transfer)
         }
         next = t->m.ordered ? net_pair_leave(n, i - 1) : 0;
         uint32_t ref = t->m.ref;
-        uint64_t first = t->first;
+        struct net_arrival arrival = t->arrival;
         t->m.bytes = 0;
         t->next = n->transfers_free;
         n->transfers_free = i;
-        n->hooks.deliver(n->hooks.context, ref, first, n->now);
+        n->hooks.deliver(n->hooks.context, ref, &arrival, n->now);
         next = next != 0 && n->transfers[next - 1].here ? next : 0;
     }
 }
@@ -153,10 +153,11 @@ static void send_to_itself(struct net *n, uint32_t transfer)
 {
     struct net_transfer *t = &n->transfers[transfer];
     t->sent = t->came = t->m.bytes;
-    t->first = t->m.time;
-    t->last = net_add(n, t->m.time, charges_product(t->m.bytes - 1, t->m.pace));
-    add_event(n, t->last, NET_DELIVER, transfer, transfer);
-    n->hooks.left(n->hooks.context, t->m.ref, t->last);
+    uint64_t serial = charges_product(t->m.bytes - 1, t->m.pace);
+    t->arrival = (struct net_arrival){
+        .first = t->m.time, .last = net_add(n, t->m.time, serial), .last_way = {.serial = serial}};
+    add_event(n, t->arrival.last, NET_DELIVER, transfer, transfer);
+    n->hooks.left(n->hooks.context, t->m.ref, t->arrival.last, 0);
 }
 
 int net_send(struct net *n, const struct net_message *m)
@@ -166,7 +167,8 @@ int net_send(struct net *n, const struct net_message *m)
         return -1;
     }
     struct net_transfer *t = &n->transfers[i];
-    *t = (struct net_transfer){.m = *m, .first = NET_NEVER, .serial = n->serial++};
+    *t = (struct net_transfer){.m = *m, .arrival = {.first = NET_NEVER}, .serial = n->serial++};
+    n->at = i;
     n->counts.messages++;
     if (m->ordered && net_pair_join(n, i) != 0) {
         n->short_of_memory = true;
@@ -217,6 +219,25 @@ static uint32_t new_packet(struct net *n)
     return i - 1;
 }
 
+/* How long after its message's time a packet could leave if there were no others: the bytes
+ * before it are handed over and carried, its own last one must not come too late. */
+static uint64_t handed_after(const struct net *n, const struct net_transfer *t,
+                             const struct net_packet *p)
+{
+    uint64_t pace = t->m.pace, byte = n->c.byte, before = p->number * (uint64_t)n->c.packet;
+    return pace > byte ? charges_product(before, pace) + charges_product(p->bytes - 1, pace - byte)
+                       : charges_product(before, byte);
+}
+
+/* How long a packet that leaves now waited at its host. Rounding may have it leave before
+ * its time. */
+static uint64_t waited_at_host(const struct net *n, const struct net_transfer *t,
+                               const struct net_packet *p)
+{
+    uint64_t handed = handed_after(n, t, p), since = n->now - t->m.time;
+    return since > handed ? since - handed : 0;
+}
+
 /* Cuts the next packet off the message that is first at a host's channel. */
 static uint32_t cut_packet(struct net *n, struct net_lane *l, struct net_channel *ch)
 {
@@ -226,6 +247,7 @@ static uint32_t cut_packet(struct net *n, struct net_lane *l, struct net_channel
     }
     struct net_transfer *t = &n->transfers[transfer];
     uint32_t bytes = next_bytes(n, t);
+    n->at = transfer;
     n->packets[i] = (struct net_packet){
         .age = l->heap[0].age,
         .ready = l->heap[0].age,
@@ -234,6 +256,7 @@ static uint32_t cut_packet(struct net *n, struct net_lane *l, struct net_channel
         .from = t->m.from,
         .to = t->m.to,
         .bytes = bytes,
+        .number = (uint32_t)(t->sent / n->c.packet),
         .dimension = UINT8_MAX,
         .via = NET_NONE,
     };
@@ -246,7 +269,8 @@ static uint32_t cut_packet(struct net *n, struct net_lane *l, struct net_channel
     } else {
         net_wait_drop(l);
         ch->waiting--;
-        n->hooks.left(n->hooks.context, t->m.ref, net_add(n, n->now, net_tail_of(n, bytes)));
+        n->hooks.left(n->hooks.context, t->m.ref, net_add(n, n->now, net_tail_of(n, bytes)),
+                      waited_at_host(n, t, &n->packets[i]));
     }
     return i;
 }
@@ -263,14 +287,27 @@ static void eject(struct net *n, uint32_t packet, uint64_t head)
 {
     struct net_packet *p = &n->packets[packet];
     struct net_transfer *t = &n->transfers[p->message];
-    uint64_t tail = net_add(n, head, net_tail_of(n, p->bytes));
+    struct net_arrival *a = &t->arrival;
+    uint64_t length = net_tail_of(n, p->bytes), tail = net_add(n, head, length);
+    uint64_t switches = p->channels - UINT64_C(1);
+    uint64_t path = switches * n->c.hop + p->channels * n->c.cable;
+    uint64_t serial = handed_after(n, t, p) + (n->c.store_and_forward ? switches * length : 0);
+    uint64_t most = head - t->m.time - path; /* less, if products were rounded so */
+    struct net_way way = {.path = path, .serial = serial < most ? serial : most};
     t->came += p->bytes;
-    t->first = head < t->first ? head : t->first;
-    t->last = tail > t->last ? tail : t->last;
+    if (head < a->first) {
+        a->first = head;
+        a->first_way = way;
+    }
+    if (tail > a->last) {
+        a->last = tail;
+        way.serial += length;
+        a->last_way = way;
+    }
     n->counts.delivered++;
     n->counts.bytes += p->bytes;
     if (t->came == t->m.bytes) {
-        add_event(n, t->last, NET_DELIVER, p->message, p->message);
+        add_event(n, a->last, NET_DELIVER, p->message, p->message);
     }
     p->channel = NET_NONE;
     p->to = n->packets_free;
@@ -292,6 +329,7 @@ static void transmit(struct net *n, uint32_t channel, uint32_t lane)
     } else {
         i = l->heap[0].ref;
         struct net_packet *p = &n->packets[i];
+        n->at = p->message;
         net_wait_drop(l);
         ch->waiting--;
         uint64_t busy = net_busy_of(n, p->bytes);
@@ -305,6 +343,10 @@ static void transmit(struct net *n, uint32_t channel, uint32_t lane)
     uint64_t busy = net_busy_of(n, p->bytes);
     ch->busy += busy;
     ch->busy_until = net_add(n, n->now, busy);
+    p->channels++;
+    if (n->hooks.taken != NULL) {
+        n->hooks.taken(n->hooks.context, n->transfers[p->message].m.ref, channel, n->now, busy);
+    }
     uint64_t head = net_add(n, n->now, n->c.cable);
     if (net_to_host(n, channel)) {
         eject(n, i, head);

@@ -18,12 +18,27 @@
 
 #include "net_graph.h"
 
+/* What the time of a byte went to, from when its message could leave on, ps: cables and
+ * switches, and bytes before it that were handed over or carried. The rest it waited. */
+struct net_way {
+    uint64_t path, serial;
+};
+
+/* When the first byte of a message came, and the last. */
+struct net_arrival {
+    uint64_t first, last;
+    struct net_way first_way, last_way;
+};
+
 /* Who is told what becomes of messages. */
 struct net_hooks {
-    /* The last byte of a message has left, or will have at `time`, its host. */
-    void (*left)(void *context, uint32_t ref, uint64_t time);
-    /* It is all there, now; its first byte came at `first`. */
-    void (*deliver)(void *context, uint32_t ref, uint64_t first, uint64_t now);
+    /* The last byte of a message has left, or will have at `time`, its host, for `waited`
+     * of which it waited there. */
+    void (*left)(void *context, uint32_t ref, uint64_t time, uint64_t waited);
+    /* It is all there, now, or was earlier, and one before it is now. */
+    void (*deliver)(void *context, uint32_t ref, const struct net_arrival *a, uint64_t now);
+    /* A packet of it takes a channel from now on; NULL: nobody asks. */
+    void (*taken)(void *context, uint32_t ref, uint32_t channel, uint64_t now, uint64_t length);
     void *context;
 };
 
@@ -74,6 +89,9 @@ void net_close(struct net *n);
 int net_send(struct net *n, const struct net_message *m);
 int net_step(struct net *n);
 bool net_overflow(const struct net *n);
+
+/* net_culprit() says whose time it was: net_message.ref. */
+uint32_t net_culprit(const struct net *n);
 
 /* net_next() gives the time of the next event; false: all is quiet. */
 bool net_next(struct net *n, uint64_t *time);

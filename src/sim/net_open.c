@@ -59,6 +59,11 @@ bool net_overflow(const struct net *n)
     return n->overflow;
 }
 
+uint32_t net_culprit(const struct net *n)
+{
+    return n->transfers[n->at].m.ref;
+}
+
 const struct net_counts *net_counts(const struct net *n)
 {
     return &n->counts;

@@ -65,13 +65,15 @@ struct net_packet {
     uint8_t hops;       /* file: channels between switches; dragonfly: between groups */
     uint8_t dimension;  /* torus: in which it moves, */
     bool up, crossed;   /* which way, and whether it has passed the dateline */
+    uint32_t channels;  /* by which it went */
+    uint32_t number;    /* of its message's packets */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct net_packet) == 64, "a cache line");
 
 struct net_transfer {
     struct net_message m;
     uint64_t sent, came; /* bytes */
-    uint64_t first, last;
+    struct net_arrival arrival;
     uint64_t serial;
     uint32_t next;  /* index + 1: free, or of the last of other pairs with the same hash */
     uint32_t after; /* index + 1: the next one of its pair */
@@ -100,6 +102,7 @@ struct net {
     uint64_t serial;               /* of the next packet or message */
     uint64_t full_busy, full_tail; /* of a packet of the largest size */
     struct net_counts counts;
+    uint32_t at; /* transfer that is dealt with */
     bool short_of_memory, overflow;
 };
 

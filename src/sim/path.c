@@ -9,6 +9,29 @@ static uint64_t ps(const struct sim_record *r, enum sim_parameter which)
     return r->parameters->value[which] / SIM_AS_PER_PS;
 }
 
+/* What a message spent in the network: what is neither its way nor its bytes, it waited. */
+static void split_way(struct path_parts *parts, const struct net_way *way, uint64_t length)
+{
+    parts->path += way->path;
+    parts->serial += way->serial;
+    parts->queue += length - way->path - way->serial;
+}
+
+/* The time from a step to when its message, or the first byte of it, came. */
+static void split_message(struct path_parts *parts, const struct sim_record *r,
+                          const struct path_step *from, bool first, uint64_t length)
+{
+    uint64_t rest = length - ps(r, SIM_o);
+    parts->o += ps(r, SIM_o);
+    if (r->ways == NULL) {
+        parts->L += ps(r, SIM_L);
+        parts->O += rest - ps(r, SIM_L);
+        return;
+    }
+    const struct net_arrival *a = &r->ways[record_way(from->operation, from->slot)].arrival;
+    split_way(parts, first ? &a->first_way : &a->last_way, rest);
+}
+
 /* Of `length`, in which a step held its cpu or its operation ended: o, then the rest. */
 static void split_work(struct path_parts *parts, const struct sim_record *r,
                        const struct path_step *from, uint64_t length, bool to_end)
@@ -21,17 +44,27 @@ static void split_work(struct path_parts *parts, const struct sim_record *r,
     bool data = from->slot == RECORD_ANSWER && to_end;
     struct charges c;
     parts->o += o;
-    /* Data have left when cpu and wire are done. */
-    if (data && record_charges(r, from->operation, &c) && c.G > c.O) {
+    /* Data have left when cpu and wire, or network, are done. */
+    if (data && r->ways != NULL) {
+        record_charges(r, from->operation, &c);
+        if (length > c.cpu) {
+            uint64_t waited = r->ways[record_way(from->operation, from->slot)].left_waited;
+            parts->queue += waited;
+            parts->serial += length - o - waited;
+            return;
+        }
+    }
+    if (data && r->ways == NULL && record_charges(r, from->operation, &c) && c.G > c.O) {
         parts->G += length - o;
     } else {
         parts->O += length - o;
     }
 }
 
-/* The parts of the time from a step to what it caused; `why` is of the latter. */
+/* The parts of the time from a step to what it caused; `why` and `slot` are of the latter. */
 static void split(struct path_parts *parts, const struct sim_record *r,
-                  const struct path_step *from, enum record_why why, uint64_t length)
+                  const struct path_step *from, enum record_why why, enum record_slot slot,
+                  uint64_t length)
 {
     switch (why) {
     case RECORD_AFTER_END:
@@ -49,9 +82,7 @@ static void split(struct path_parts *parts, const struct sim_record *r,
         break;
     case RECORD_MESSAGE:
     case RECORD_HANDED_OVER:
-        parts->o += ps(r, SIM_o);
-        parts->L += ps(r, SIM_L);
-        parts->O += length - ps(r, SIM_o) - ps(r, SIM_L);
+        split_message(parts, r, from, slot == RECORD_IN, length);
         break;
     case RECORD_LAST_BYTE:
         parts->G += length;
@@ -71,6 +102,9 @@ static void add_parts(struct path_parts *sum, const struct path_parts *more)
     sum->L += more->L;
     sum->O += more->O;
     sum->calc += more->calc;
+    sum->path += more->path;
+    sum->serial += more->serial;
+    sum->queue += more->queue;
     sum->wait += more->wait;
 }
 
@@ -124,6 +158,7 @@ int path_find(struct path *p, const struct sim_record *r, uint32_t last, uint64_
     }
     uint64_t number = last_step(r, last, finish), until = finish;
     enum record_why why = RECORD_AFTER_END;
+    enum record_slot slot = RECORD_BEGIN; /* of the step after */
     for (;;) {
         struct path_step *step = append(p);
         if (step == NULL) {
@@ -134,12 +169,13 @@ int path_find(struct path *p, const struct sim_record *r, uint32_t last, uint64_
         step->operation = number / RECORD_SLOTS;
         step->slot = (enum record_slot)(number % RECORD_SLOTS);
         step->why = (enum record_why)from->why;
-        split(&step->parts, r, step, why, until - from->time);
+        split(&step->parts, r, step, why, slot, until - from->time);
         add_parts(&p->sum, &step->parts);
         if (step->why == RECORD_AT_ONCE) {
             break;
         }
         why = step->why;
+        slot = step->slot;
         until = from->time;
         number = from->cause;
     }

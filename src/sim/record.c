@@ -28,8 +28,18 @@ int record_open(struct sim_record *r, const struct goal *goal,
     return 0;
 }
 
+int record_add_network(struct sim_record *r, uint64_t most)
+{
+    r->ways = sim_reserve(2 * r->goal->nodes * sizeof(*r->ways));
+    r->taken = most > 0 ? sim_reserve(most * sizeof(*r->taken)) : NULL;
+    r->taken_most = most;
+    return r->ways != NULL && (most == 0 || r->taken != NULL) ? 0 : -1;
+}
+
 void record_close(struct sim_record *r)
 {
+    sim_unreserve(r->ways, 2 * r->goal->nodes * sizeof(*r->ways));
+    sim_unreserve(r->taken, r->taken_most * sizeof(*r->taken));
     free(r->first);
     sim_unreserve(r->steps, r->goal->nodes * RECORD_SLOTS * sizeof(*r->steps));
     sim_unreserve(r->partner, r->goal->nodes * sizeof(*r->partner));
@@ -82,6 +92,11 @@ uint64_t record_end(const struct sim_record *r, uint64_t operation)
     }
     if (!rendezvous) {
         return step[RECORD_BEGIN].time + c.cpu;
+    }
+    if (r->ways != NULL) {
+        uint64_t left = r->ways[record_way(operation, RECORD_ANSWER)].left;
+        uint64_t free = step[RECORD_ANSWER].time + c.cpu;
+        return left > free ? left : free;
     }
     return step[RECORD_ANSWER].time + c.cpu + (c.G > c.O ? c.G - c.O : 0);
 }

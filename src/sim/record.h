@@ -25,6 +25,7 @@
 
 #include "charges.h"
 #include "goal.h"
+#include "net.h"
 
 enum record_slot { RECORD_BEGIN, RECORD_ANSWER, RECORD_IN, RECORD_TAKE, RECORD_SLOTS };
 
@@ -34,9 +35,10 @@ enum record_why {
     RECORD_AFTER_START, /* an operation started: 0 */
     RECORD_AFTER_END,   /* an operation completed: all that it takes */
     RECORD_POSTED,      /* a recv was posted: 0 */
-    RECORD_MESSAGE,     /* something arrived: o + L */
+    RECORD_MESSAGE,     /* something arrived: o + L, or o and its way through the network */
     RECORD_LAST_BYTE,   /* the nic has brought the last byte in: (s-1)*G */
-    RECORD_HANDED_OVER, /* the last byte came as late as its sender's cpu let it: o + L + (s-1)*O */
+    RECORD_HANDED_OVER, /* the last byte came as late as its sender's cpu let it: o + L + (s-1)*O,
+                           or as the network did: o and its way */
     RECORD_CPU,         /* another step held the cpu: its charge */
     RECORD_NIC,         /* another message held the nic's sending side: g + (s-1)*G */
     RECORD_NIC_IN,      /* another message held the nic's receiving side: the same */
@@ -49,14 +51,31 @@ struct record_step {
 };
 _Static_assert(sizeof(struct record_step) == 16, "four to a cache line");
 
+/* On a packet network: what became of that which left in a BEGIN or an ANSWER. */
+struct record_way {
+    uint64_t last;              /* when it counted as there */
+    uint64_t left, left_waited; /* of data: when the last byte was out of its host */
+    struct net_arrival arrival; /* of its bytes */
+};
+
+/* A packet took a channel. */
+struct record_taken {
+    uint64_t time, length; /* ps */
+    uint64_t way;          /* of which message */
+    uint32_t channel;
+};
+
 struct sim_record {
     const struct goal *goal;
     const struct sim_parameters *parameters;
     bool calc_in_ps;
-    uint64_t *first;           /* by rank: number of its first operation; and their count */
-    struct record_step *steps; /* by step */
-    uint64_t *partner;         /* by operation: of a recv, the send that it met */
-    uint64_t *holder;          /* by rank and clock (struct rank): the step that took it last */
+    uint64_t *first;            /* by rank: number of its first operation; and their count */
+    struct record_step *steps;  /* by step */
+    uint64_t *partner;          /* by operation: of a recv, the send that it met */
+    uint64_t *holder;           /* by rank and clock (struct rank): the step that took it last */
+    struct record_way *ways;    /* by record_way(); NULL: no network */
+    struct record_taken *taken; /* as packets took channels, up to `taken_most` of them */
+    uint64_t taken_most, taken_count, taken_missed;
 };
 
 /* record_open() prepares the record of one run of a schedule; goal and parameters
@@ -64,6 +83,16 @@ struct sim_record {
 int record_open(struct sim_record *r, const struct goal *goal,
                 const struct sim_parameters *parameters, bool calc_in_ps);
 void record_close(struct sim_record *r);
+
+/* record_add_network() makes room, before the run, for what a packet network adds: ways,
+ * and which packets take channels, of which the first `most` are kept. -1 if memory is short. */
+int record_add_network(struct sim_record *r, uint64_t most);
+
+/* record_way() is the number of the way of what leaves in a step. */
+static inline uint64_t record_way(uint64_t operation, enum record_slot slot)
+{
+    return 2 * operation + (slot == RECORD_ANSWER);
+}
 
 static inline uint64_t record_operation(const struct sim_record *r, uint32_t rank, uint32_t op)
 {

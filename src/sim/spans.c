@@ -69,7 +69,13 @@ static struct flight flight(const struct sim_record *r, uint64_t from, uint64_t 
                             enum record_slot slot, enum span_kind kind)
 {
     uint64_t leaves = r->steps[from * RECORD_SLOTS + slot].time + ps(r, SIM_o);
-    return (struct flight){from, to, leaves, leaves + ps(r, SIM_L), kind};
+    uint64_t arrives = leaves + ps(r, SIM_L);
+    if (r->ways != NULL) {
+        const struct record_way *way = &r->ways[record_way(from, slot)];
+        bool bytes = kind == SPAN_SEND || kind == SPAN_DATA;
+        arrives = bytes ? way->arrival.first : way->last;
+    }
+    return (struct flight){from, to, leaves, arrives, kind};
 }
 
 int flights_of(const struct sim_record *r, uint64_t operation, struct flight flights[FLIGHTS_MOST])

@@ -20,16 +20,18 @@
         }                                                                                          \
     } while (0)
 
-static void left(void *context, uint32_t ref, uint64_t time)
+static void left(void *context, uint32_t ref, uint64_t time, uint64_t waited)
 {
     (void)context;
     (void)ref;
     (void)time;
+    (void)waited;
 }
 
-static void deliver(void *context, uint32_t ref, uint64_t first, uint64_t now)
+static void deliver(void *context, uint32_t ref, const struct net_arrival *a, uint64_t now)
 {
-    MUST(first <= now && ref < 64);
+    MUST(a->first <= a->last && a->last <= now && ref < 64);
+    MUST(a->last_way.path + a->last_way.serial <= a->last);
     (*(uint64_t *)context)++;
 }
 
@@ -37,7 +39,7 @@ static void try_network(const struct net_graph *g)
 {
     uint64_t came = 0, sent = 0, time, hops = 0;
     char error[NET_ERROR];
-    struct net_hooks hooks = {left, deliver, &came};
+    struct net_hooks hooks = {left, deliver, NULL, &came};
     struct net_config c = {
         .packet = 100, .buffer = 100, .byte = 1000000, .hop = 10, .cable = 1, .seed = 1};
     struct net *n = net_open(g, &c, &hooks);

@@ -1,18 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Holds what `pinwheel goal run --critical-path` says against the schedule.
 
-    check_path.py PINWHEEL [--seeds N] [--first SEED]
+    check_path.py PINWHEEL [--seeds N] [--first SEED] [--network]
 
 On random schedules: the path begins at time 0 and ends at the last finish; the parts of
 every step fill the time to the next one, so that the sums add up to the finish; a step
 that comes after an operation is one that the schedule makes wait for it; messages come
 from a send to its peer; who waits for a cpu or nic waits for one that the other uses. Two
-threads find the same path.
+threads find the same path. With --network the schedules run on packet networks, where
+the finish times are those of a run without a record.
 """
 
 import argparse
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,7 @@ import fuzz_schedules  # noqa: E402
 import schedule  # noqa: E402
 
 PARTS = ("o_ns", "g_ns", "G_ns", "L_ns", "O_ns", "calc_ns")
+WAY = {"path_ns", "serialisation_ns", "queueing_ns"}
 MAY_HOLD = {
     "after end": {"o_ns", "G_ns", "O_ns", "calc_ns"},
     "cpu free": {"o_ns", "O_ns", "calc_ns", "wait_ns"},
@@ -36,8 +39,12 @@ MAY_HOLD = {
 }
 
 
+MAY_HOLD_ON_NETWORK = {**MAY_HOLD, "after end": MAY_HOLD["after end"] | WAY - {"path_ns"},
+                       "message": {"o_ns"} | WAY, "last byte": {"o_ns", "G_ns"} | WAY}
+
+
 def length(step):
-    return sum(step.get(part, 0) for part in PARTS)
+    return sum(step.get(part, 0) for part in PARTS) + sum(step.get(part, 0) for part in WAY)
 
 
 def link_is_true(ranks, before, step):
@@ -62,7 +69,7 @@ def link_is_true(ranks, before, step):
     return before["step"] in ("send", "request", "data") and a.peer == step["rank"]
 
 
-def check(ranks, result):
+def check(ranks, result, may_hold):
     """What is wrong with a result, or None."""
     path = result["critical_path"]
     steps = path["steps"]
@@ -72,7 +79,7 @@ def check(ranks, result):
         return None if result["max_ns"] == 0 and not ranks[result["last_rank"]] else "no steps"
     if length(path) != path["end_ns"]:
         return f"parts add up to {length(path)}, not {path['end_ns']}"
-    for part in PARTS + ("wait_ns",):
+    for part in {*PARTS, *WAY, "wait_ns"} & set(path):
         if path[part] != sum(s.get(part, 0) for s in steps):
             return f"the sum of {part}"
     if steps[0]["why"] != "at once" or steps[0]["time_ns"] != 0:
@@ -84,21 +91,40 @@ def check(ranks, result):
         if step["time_ns"] + length(step) != end:
             return f"a gap after {step}"
     for before, step in zip(steps, steps[1:]):
-        if {key for key in before if key in PARTS + ("wait_ns",)} - MAY_HOLD[step["why"]]:
+        if {key for key in before if key in {*PARTS, *WAY, "wait_ns"}} - may_hold[step["why"]]:
             return f"{before} is not what {step} waits for"
         if not link_is_true(ranks, before, step):
             return f"{step} does not wait for {before}"
     return None
 
 
-def run(pinwheel, texts, path, threads):
-    command = [pinwheel, "goal", "run", "--json", "--critical-path", "--threads", str(threads)]
+def pick_network(rng, texts):
+    """A network for up to 50 ranks, as options; texts lose what it has no use for."""
+    texts.pop("L", None)
+    return ["--network", rng.choice(("torus:8x8", "torus:4x4x4", "fattree:radix=12,levels=2",
+                                     "fattree:radix=8,levels=3", "dragonfly:a=4,h=2,p=2")),
+            "--routing", rng.choice(("static", "adaptive")),
+            "--switching", rng.choice(("cut-through", "store-and-forward")),
+            "--packet", rng.choice(("64", "1000", "4096")), "--buffer", rng.choice(("4096", "65536")),
+            "--link-rate", rng.choice(("400Gbit/s", "1Gbit/s", "3GB/s")),
+            "--placement", rng.choice(("linear", "random")), "--hop-latency", rng.choice("05")]
+
+
+def call(pinwheel, texts, path, *words):
+    command = [pinwheel, "goal", "run", "--json", *words]
     for name, text in texts.items():
         command += [f"-{name}", text]
     done = subprocess.run(command + [path], capture_output=True, text=True, timeout=60)
+    assert done.returncode in (0, 1), done.stderr
     if done.returncode != 0:
         return None
-    result = json.loads(done.stdout, parse_float=Decimal, parse_int=Decimal)
+    return json.loads(done.stdout, parse_float=Decimal, parse_int=Decimal)
+
+
+def run(pinwheel, texts, path, *words):
+    result = call(pinwheel, texts, path, "--critical-path", *words)
+    if result is None:
+        return None
     for step in result["critical_path"]["steps"]:
         step["rank"], step["operation"] = int(step["rank"]), int(step["operation"])
     result["last_rank"] = int(result["last_rank"])
@@ -110,6 +136,7 @@ def main():
     parser.add_argument("pinwheel")
     parser.add_argument("--seeds", type=int, default=300)
     parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--network", action="store_true")
     args = parser.parse_args()
     checked, reasons = 0, set()
     with tempfile.TemporaryDirectory() as folder:
@@ -118,12 +145,19 @@ def main():
             ranks, texts, _ = fuzz_schedules.case(seed, "pinwheel")
             with open(path, "w", encoding="ascii") as file:
                 file.write(schedule.write_text(ranks))
-            result = run(args.pinwheel, texts, path, 1)
+            network = pick_network(random.Random(seed), texts) if args.network else []
+            if args.network and seed % 8 == 0:
+                continue  # sizes of which there would be too many packets
+            result = run(args.pinwheel, texts, path, *network)
             if result is None:
                 continue  # it cannot finish, or a time is too late: fuzz_schedules.py
-            wrong = check(ranks, result)
-            if wrong is None and run(args.pinwheel, texts, path, 2)["critical_path"] != result["critical_path"]:
+            wrong = check(ranks, result, MAY_HOLD_ON_NETWORK if args.network else MAY_HOLD)
+            if wrong is None and not args.network and run(
+                    args.pinwheel, texts, path, "--threads=2")["critical_path"] != result["critical_path"]:
                 wrong = "two threads find another path"
+            if wrong is None and args.network and call(
+                    args.pinwheel, texts, path, *network)["finish_ns"] != result["finish_ns"]:
+                wrong = "with a record the times are others"
             if wrong is not None:
                 print(f"seed {seed}, {texts}: {wrong}\n{schedule.write_text(ranks)}")
                 return 1

@@ -76,9 +76,9 @@ class Watched(pinwheel.Simulation):
     def note(self, now, dest, source):
         self.tie |= self.seen.setdefault((now, dest), source) != source
 
-    def arrives(self, now, message):
+    def arrives(self, now, first, message):
         self.note(now, message.op.peer, message.source)
-        super().arrives(now, message)
+        super().arrives(now, first, message)
 
     def reply_arrives(self, now, message):
         self.note(now, message.source, message.dest)

@@ -6,6 +6,7 @@
 The golden times are those of docs/loggops-model.md. For every schedule: what takes one cpu,
 or one side of a nic, never overlaps; an arrow leads from a send to a later receive and both
 ends lie in a span; the last end on a cpu is the rank's finish time, where nothing else is later.
+On a packet network, each packet takes each channel of its way once, one at a time.
 """
 
 import glob
@@ -82,6 +83,25 @@ def check_rules(name, result, events):
         sys.exit(f"{name}: an arrow leads back in time")
 
 
+def check_channels(name, result, events):
+    """The network is one more process; its threads are channels."""
+    network = result["ranks"]
+    channels = [event for event in events if event["pid"] == network and event["ph"] == "X"]
+    if len(channels) != result["network"]["channel_hops"]:
+        sys.exit(f"{name}: {len(channels)} times on channels, {result['network']['channel_hops']} hops")
+    sent = {(event["pid"], event["args"]["operation"], event["name"]): event["ts"]
+            for event in events if event["ph"] == "X" and event["pid"] != network}
+    for event in channels:
+        kind = event["name"].split()[0]
+        began = sent[event["args"]["rank"], event["args"]["operation"], kind]
+        if event["ts"] < began:
+            sys.exit(f"{name}: {event} is on its way before {began}")
+    names = {span[1] for span in spans_of(events) if span[0] == network}
+    busiest = result["network"].get("busiest_channel")
+    if channels and busiest not in names:
+        sys.exit(f"{name}: {busiest} is none of {names}")
+
+
 def main():
     pinwheel, golden = sys.argv[1:]
     schedules = glob.glob(os.path.join(golden, "micro", "*.goal"))
@@ -93,6 +113,12 @@ def main():
             check_rules(name, result, events)
             if name in GOLDEN and not options:
                 check_golden(name, spans_of(events))
+        for options in (["--network", "torus:4x4"],
+                        ["--network", "fattree:radix=8", "--packet", "50", "-S", "0"],
+                        ["--network", "dragonfly:a=4,h=2,p=2", "--routing", "adaptive"]):
+            result, events = run(pinwheel, schedule, *options)
+            check_rules(name, result, events)
+            check_channels(name, result, events)
     print(f"{len(schedules)} schedules")
     return 0 if len(schedules) == 19 else 1
 

@@ -2,9 +2,11 @@
 """Compares `pinwheel goal run` with the reference on random schedules.
 
     fuzz_schedules.py PINWHEEL [--seeds N] [--first SEED] [--model M] [--threads N] [--keep-going]
+                      [--with noise|network|both]
 
 Both models run on every seed; finish times and exit statuses must agree. A disagreement
-is printed with its seed and the smallest schedule found that still shows it.
+is printed with its seed and the smallest schedule found that still shows it. Noise and
+packet networks are those of the default model.
 """
 
 import argparse
@@ -24,14 +26,24 @@ import simulate  # noqa: E402
 MODELS = ("pinwheel", "loggopsim")
 
 
-def case(seed, model):
-    """The schedule, parameters and file format of a seed."""
+def case(seed, model, more=None, folder=None):
+    """The schedule, parameters and file format of a seed, with noise or on a network if `more`
+    says so, in files of `folder`: then not of sizes and lengths that take a detour, or a packet,
+    for ever."""
     rng = random.Random(seed)
     style = rng.choice(("ties", "ties", "plain", "plain", "extreme" if seed % 8 == 0 else "mixed"))
+    if more is not None and style not in ("ties", "plain"):
+        style = "plain"
     ranks = generate.random_schedule(rng, style, large=seed % 50 == 0)
     # The default model takes whole numbers too; loggopsim must refuse fractions.
     whole = rng.random() < (0.98 if model == "loggopsim" else 0.3)
-    return ranks, generate.pick_parameters(rng, style, whole), rng.random() < 0.5
+    texts, binary = generate.pick_parameters(rng, style, whole), rng.random() < 0.5
+    if more in ("noise", "both"):
+        texts.update(generate.pick_noise(rng, style, os.path.join(folder, "noise.txt")))
+    if more in ("network", "both"):
+        del texts["L"]
+        texts.update(generate.pick_network(rng, style, len(ranks), os.path.join(folder, "net.dot")))
+    return ranks, texts, binary
 
 
 def differ(reference, tool, ranks, model, texts, binary):
@@ -135,7 +147,8 @@ def minimise(reference, tool, ranks, model, texts, binary, seconds=60):
 
 
 def show(seed, model, texts, ranks, difference):
-    options = " ".join(f"-{name} {text}" for name, text in texts.items())
+    options = " ".join(f"{'-' if len(name) == 1 else '--'}{name} {text}"
+                       for name, text in texts.items())
     print(f"seed {seed}: goal run --model={model} {options}")
     for side, outcome in zip(("reference", "pinwheel "), difference):
         times = "" if outcome.times is None else [simulate.nanoseconds(ps) for ps in outcome.times]
@@ -150,13 +163,16 @@ def main():
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--model", choices=MODELS)
     parser.add_argument("--threads", help="of the tool")
+    parser.add_argument("--with", dest="more", choices=("noise", "network", "both"))
     parser.add_argument("--keep-going", action="store_true", help="report every seed that fails")
     args = parser.parse_args()
     reference, tool = backend.Reference(), backend.Tool(args.pinwheel, args.threads)
     statuses, failures = {}, 0
+    with open(os.path.join(tool.folder.name, "noise.txt"), "w", encoding="ascii") as file:
+        file.write(generate.NOISE_TRACE)
     for seed in range(args.first, args.first + args.seeds):
-        for model in (args.model,) if args.model else MODELS:
-            ranks, texts, binary = case(seed, model)
+        for model in ("pinwheel",) if args.more else (args.model,) if args.model else MODELS:
+            ranks, texts, binary = case(seed, model, args.more, tool.folder.name)
             expected = reference.run(ranks, model, texts)
             seen = tool.run(ranks, model, texts, binary)
             statuses[expected.status] = statuses.get(expected.status, 0) + 1

@@ -95,6 +95,33 @@ grep -Eq 'most, .*(left to H0|right to left)' out || fail "$(cat out)"
 "$pinwheel" goal run --network net.dot --sweep G=1:3:3 two.goal >out
 test "$(wc -l <out)" -eq 4 || fail "$(cat out)"
 
+# What the last finish waited for, by hand: 2 o, 9 switches and 10 cables, the bytes; no contention.
+"$pinwheel" goal run --critical-path --parameters spin --network torus:8x8 --placement far pair.goal >out
+grep -qx '  way  *784 ns  *72.7 %' out || fail "$(cat out)"
+grep -qx '  bytes  *0 ns  *0.0 %' out || fail "$(cat out)"
+grep -qx '  G  *163.82 ns  *15.2 %' out || fail "$(cat out)"
+grep -qx '  contention  *0 ns  *0.0 %' out || fail "$(cat out)"
+! grep -q '^  L ' out || fail "$(cat out)"
+"$pinwheel" goal run --json --critical-path --parameters spin --network torus:8x8 --placement far \
+    --switching store-and-forward --hop-latency 0 --cable-latency 1ns --link-rate 200Gbit/s pair.goal >out
+# 10 cables, 8191 bytes of 40 ps and 9 times 4095
+grep -q '"path_ns": 10,' out || fail "$(cat out)"
+grep -q '"serialisation_ns": 1801.84,' out || fail "$(cat out)"
+grep -q '"queueing_ns": 0,' out || fail "$(cat out)"
+# Two messages over the last cable (above): a packet of the one waits for each of the other, and
+# besides that the cpu takes the other one first.
+"$pinwheel" goal run --json --critical-path --parameters spin -g 0 -S 1000000 --network fattree:radix=36,levels=1 two.goal >out
+python3 - out <<'END' || fail "$(cat out)"
+import json, sys
+path = json.load(open(sys.argv[1]))["critical_path"]
+parts = {key[:-3]: value for key, value in path.items() if key != "steps" and value}
+assert abs(sum(parts.values()) - parts["wait"] - 2 * 40300.26) < 1e-6, parts
+assert parts["path"] == 116.8 and parts["o"] == 3 * 65 and parts["queueing"] > 19000, parts
+END
+"$pinwheel" goal run --network torus:3 --timeline two.svg --trace two.json two.goal >out
+grep -q 'rank 1, operation 0: ' two.svg || fail "no picture"
+grep -q '"process_name","args":{"name":"network"}' two.json || fail "no network"
+
 # Bad usage, and what cannot be.
 refuse_run 2 'must be fattree:' --network cube two.goal
 refuse_run 2 '"radix=x" must be radix=2 to 4096' --network fattree:radix=x two.goal
@@ -110,7 +137,6 @@ refuse_run 2 'takes its place' --network torus:4 --sweep L=1:2:2 two.goal
 refuse_run 2 'give --link-rate' --network torus:4 -G 0 two.goal
 refuse_run 2 'knows L alone' --network torus:4 --model loggopsim two.goal
 refuse_run 2 'one thread' --network torus:4 --threads 2 two.goal
-refuse_run 2 'keeps no record' --network torus:4 --critical-path two.goal
 refuse_run 1 '2 hosts, too few for 3 ranks' --network torus:2 two.goal
 refuse_run 1 'No such file' --network nowhere.dot two.goal
 refuse_run 1 'has hosts for 2 ranks; there are 3' --network torus:8x8 --placement far two.goal
@@ -121,3 +147,6 @@ printf 'num_ranks 2\nrank 0 {\nsend 8b to 1\n}\nrank 1 {\n}\n' >extra.goal
 refuse_run 1 'never received: rank 0, operation 0' --network torus:2 extra.goal
 printf 'num_ranks 2\nrank 0 {\nsend 900000000000000000b to 1\n}\nrank 1 {\nrecv 1b from 0\n}\n' >huge.goal
 refuse_run 1 '106 days' --network torus:2 -G 18s -S 18446744073709551615 huge.goal
+printf 'num_ranks 2\nrank 0 {\na: calc 9223372036000000\nb: send 8b to 1\nb requires a\n}\nrank 1 {\nrecv 8b from 0\n}\n' >late.goal
+refuse_run 1 'rank 0, operation 1 (b, line 4 of late.goal): send of 8 bytes to rank 1, tag 0: the time of a packet of its message would pass' \
+    --network torus:2 --hop-latency 18s late.goal

@@ -36,17 +36,19 @@ uint64_t try_draw(struct try_net *t)
     return z ^ (z >> 31);
 }
 
-static void left(void *context, uint32_t ref, uint64_t time)
+static void left(void *context, uint32_t ref, uint64_t time, uint64_t waited)
 {
     (void)context;
     (void)ref;
     (void)time;
+    (void)waited;
 }
 
-static void deliver(void *context, uint32_t ref, uint64_t first, uint64_t now)
+static void deliver(void *context, uint32_t ref, const struct net_arrival *a, uint64_t now)
 {
     struct try_net *t = context;
-    t->first = first;
+    t->first = a->first;
+    t->way = a->last_way;
     t->last = now;
     t->came++;
     if (now >= t->begin && now < t->end) {
@@ -62,7 +64,7 @@ void try_open(struct try_net *t, const char *text, const struct net_config *c)
     if (net_spec_parse(&spec, text, error) != 0 || net_graph_open(&t->g, &spec, 2, error) != 0) {
         stop(error);
     }
-    struct net_hooks hooks = {left, deliver, t};
+    struct net_hooks hooks = {left, deliver, NULL, t};
     t->n = need(net_open(&t->g, &t->c, &hooks));
     t->next = need(calloc(t->g.hosts, sizeof(*t->next)));
     t->delivered = need(calloc(t->g.hosts, sizeof(*t->delivered)));

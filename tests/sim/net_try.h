@@ -24,7 +24,8 @@ struct try_net {
     uint32_t *source;    /* by ref: from where, */
     uint32_t refs;
     uint64_t begin, end;  /* the window, ps */
-    uint64_t first, last; /* of the message that came last */
+    uint64_t first, last; /* of the message that came last, */
+    struct net_way way;   /* and what the time of its last byte went to */
     uint64_t came;        /* messages */
     bool failed;
 };

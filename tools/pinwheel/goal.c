@@ -23,6 +23,7 @@ static const struct subcommand {
     {"run", goal_command_run, "simulate a schedule: when each rank finishes"},
     {"show", goal_command_show, "a schedule as text, its statistics, or JSON"},
     {"gen", goal_command_gen, "make a schedule: collectives, exchanges, incast, ..."},
+    {"merge", goal_command_merge, "one schedule of those of several jobs on one network"},
     {"record", goal_command_record, "record what an MPI program calls"},
     {"trace", goal_command_trace, "make a schedule of such a recording"},
 };

@@ -13,6 +13,7 @@
 
 int goal_command_compile(int argc, char **argv);
 int goal_command_gen(int argc, char **argv);
+int goal_command_merge(int argc, char **argv);
 int goal_command_record(int argc, char **argv);
 int goal_command_run(int argc, char **argv);
 int goal_command_show(int argc, char **argv);

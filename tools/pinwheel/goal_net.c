@@ -183,7 +183,7 @@ static struct use find_use(const struct goal_run *r)
     return (struct use){(double)t->busiest_busy / all, (double)t->busy / all / t->channels};
 }
 
-static void channel_name(const struct goal_run *r, uint32_t channel, char *text, size_t size)
+void goal_net_channel(const struct goal_run *r, uint32_t channel, char *text, size_t size)
 {
     char from[128], to[128];
     const struct net_graph *g = &r->net.graph;
@@ -232,7 +232,7 @@ void goal_net_json(struct json *j, struct goal_run *r)
     json_real(j, "max_utilisation", use.most);
     json_real(j, "mean_utilisation", use.mean);
     if (t->channels > 0) {
-        channel_name(r, t->busiest, text, sizeof(text));
+        goal_net_channel(r, t->busiest, text, sizeof(text));
         json_string(j, "busiest_channel", text);
     }
     json_unsigned(j, "waits", t->counts.waits);
@@ -256,7 +256,7 @@ void goal_net_text(struct goal_run *r)
     printf("            %" PRIu64 " packets, %.2f hops each, at most %" PRIu64 " at a time\n",
            t->counts.packets, mean_hops(&t->counts), t->counts.most_packets);
     if (t->channels > 0) {
-        channel_name(r, t->busiest, text, sizeof(text));
+        goal_net_channel(r, t->busiest, text, sizeof(text));
         printf("            %" PRIu32 " channels used, %.1f %% of the time; most, %.1f %%, %s\n",
                t->channels, 100 * use.mean, 100 * use.most, text);
     }

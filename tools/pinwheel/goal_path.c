@@ -9,23 +9,37 @@
 /* Of a long path people see the first and the last steps. */
 enum { SHOWN_AT_ENDS = 20 };
 
+/* L stands for what a network says in detail. */
+enum where { ANYWHERE, ON_LATENCY, ON_NETWORK };
+
 static const struct {
     const char *name, *json;
     size_t at;
+    enum where where;
 } parts[] = {
-    {"o", "o_ns", offsetof(struct path_parts, o)},
-    {"g", "g_ns", offsetof(struct path_parts, g)},
-    {"G", "G_ns", offsetof(struct path_parts, G)},
-    {"L", "L_ns", offsetof(struct path_parts, L)},
-    {"O", "O_ns", offsetof(struct path_parts, O)},
-    {"computation", "calc_ns", offsetof(struct path_parts, calc)},
-    {"wait", "wait_ns", offsetof(struct path_parts, wait)},
+    {"o", "o_ns", offsetof(struct path_parts, o), ANYWHERE},
+    {"g", "g_ns", offsetof(struct path_parts, g), ANYWHERE},
+    {"G", "G_ns", offsetof(struct path_parts, G), ANYWHERE},
+    {"L", "L_ns", offsetof(struct path_parts, L), ON_LATENCY},
+    {"way", "path_ns", offsetof(struct path_parts, path), ON_NETWORK},
+    {"bytes", "serialisation_ns", offsetof(struct path_parts, serial), ON_NETWORK},
+    {"contention", "queueing_ns", offsetof(struct path_parts, queue), ON_NETWORK},
+    {"O", "O_ns", offsetof(struct path_parts, O), ANYWHERE},
+    {"computation", "calc_ns", offsetof(struct path_parts, calc), ANYWHERE},
+    {"wait", "wait_ns", offsetof(struct path_parts, wait), ANYWHERE},
 };
 enum { PARTS = sizeof(parts) / sizeof(parts[0]), SUMMED = PARTS - 1 };
 
 static uint64_t part(const struct path_parts *p, int i)
 {
     return *(const uint64_t *)((const char *)p + parts[i].at);
+}
+
+/* Whether a part is one of this run's. */
+static bool has_part(const struct goal_run *r, int i)
+{
+    return parts[i].where == ANYWHERE ||
+           parts[i].where == (r->in.network != NULL ? ON_NETWORK : ON_LATENCY);
 }
 
 /* What an operation does in a step. */
@@ -67,7 +81,7 @@ static void json_parts(struct json *j, const struct goal_run *r, const struct pa
                        bool zeros)
 {
     for (int i = 0; i < PARTS; i++) {
-        if (zeros || part(p, i) > 0) {
+        if (has_part(r, i) && (zeros || part(p, i) > 0)) {
             goal_json_time(j, &r->out, parts[i].json, part(p, i));
         }
     }
@@ -116,6 +130,9 @@ void goal_path_text(struct goal_run *r)
     printf("critical path of %zu steps, %s ns\n", p->count, text);
     for (int i = 0; i < PARTS; i++) {
         uint64_t time = part(&p->sum, i);
+        if (!has_part(r, i)) {
+            continue;
+        }
         goal_time_text(&r->out, time, text);
         if (i == SUMMED) {
             printf("of these, time that others spent on a cpu or nic that was needed\n");

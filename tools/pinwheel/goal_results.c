@@ -70,6 +70,9 @@ static int print_json(struct goal_run *r)
         goal_json_time(&j, &r->out, NULL, r->out.finish[rank]);
     }
     json_close_array(&j);
+    if (r->jobs_file != NULL) {
+        goal_jobs_json(&j, r);
+    }
     if (r->critical_path) {
         goal_path_json(&j, r);
     }
@@ -109,6 +112,9 @@ static int print_text(struct goal_run *r)
     for (uint32_t rank = 0; r->ranks && rank < r->goal.ranks; rank++) {
         goal_time_text(&r->out, r->out.finish[rank], text);
         printf("rank %-8" PRIu32 " %s\n", rank, text);
+    }
+    if (r->jobs_file != NULL) {
+        goal_jobs_text(r);
     }
     if (r->in.count_queues) {
         queue_text("queues", "posted", &r->out.queues.posted);

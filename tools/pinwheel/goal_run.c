@@ -40,6 +40,7 @@ enum {
     RUN_TIMELINE,
     RUN_QUEUES,
     RUN_NOISE,
+    RUN_JOBS,
     RUN_NETWORK, /* and on, in the order of enum goal_net_option */
     RUN_ROUTING,
     RUN_SWITCHING,
@@ -81,6 +82,8 @@ static const struct args_option run_options[RUN_OPTIONS] = {
     [RUN_NOISE] = {"--noise", "NOISE",
                    "detours of the cpus: exponential:period=1ms,mean=10us, uniform:, normal: or a "
                    "trace; docs/loggops-model.md"},
+    [RUN_JOBS] = {"--jobs", "FILE",
+                  "when each job of a merged schedule ends; FILE is what goal merge --jobs wrote"},
     [RUN_NETWORK] = {"--network", "NETWORK",
                      "packets in a network in the place of L: fattree:radix=36, torus:8x8x8, "
                      "dragonfly:a=4,h=2,p=2 or FILE.dot; docs/network-model.md"},
@@ -168,6 +171,9 @@ static int take_option(struct goal_run *r, int option)
     case RUN_NOISE:
         r->noise_text = r->args.value;
         return 0;
+    case RUN_JOBS:
+        r->jobs_file = r->args.value;
+        return 0;
     case RUN_NETWORK ... RUN_SEED:
         return goal_net_take(r, (enum goal_net_option)(option - RUN_NETWORK));
     default:
@@ -234,18 +240,15 @@ static int check_together(struct goal_run *r)
         return args_error(&r->args, "--svg draws what --sweep found: --sweep is missing");
     }
     const char *record = recorder(r);
-    const char *detail = r->ranks ? "--ranks" : r->in.count_queues ? "--queues" : record;
+    const char *detail = r->ranks               ? "--ranks"
+                         : r->in.count_queues   ? "--queues"
+                         : r->jobs_file != NULL ? "--jobs"
+                                                : record;
     if (r->sweep.values > 0 && detail != NULL) {
         return args_error(&r->args, "%s: --sweep prints the last finish of each run only", detail);
     }
     if (r->noise_text != NULL && record != NULL) {
         return args_error(&r->args, "%s: with --noise no record of what happened is kept", record);
-    }
-    if (r->net.text != NULL && record != NULL) {
-        return args_error(&r->args,
-                          "%s: a packet network keeps no record of what happened; without "
-                          "--network there is one",
-                          record);
     }
     if (r->in.model == SIM_LOGGOPSIM && record != NULL) {
         return args_error(&r->args,
@@ -451,13 +454,15 @@ static int run_once(struct goal_run *r)
     if (check_size(r) != 0) {
         return 1;
     }
-    if (recorder(r) == NULL) {
+    if (recorder(r) == NULL && !goal_jobs_need_record(r)) {
         return run_and_print(r);
     }
     r->in.record = &r->record;
-    int status = record_open(&r->record, &r->goal, &r->parameters, r->in.calc_in_ps) == 0
-                     ? run_and_print(r)
-                     : no_memory();
+    bool open = record_open(&r->record, &r->goal, &r->parameters, r->in.calc_in_ps) == 0;
+    if (open && r->in.network != NULL) {
+        open = record_add_network(&r->record, r->trace != NULL ? GOAL_TRACE_CHANNELS : 0) == 0;
+    }
+    int status = open ? run_and_print(r) : no_memory();
     record_close(&r->record);
     return status;
 }
@@ -470,11 +475,13 @@ static int open_and_run(struct goal_run *r)
         return 1;
     }
     r->in.goal = &r->goal;
-    int status = goal_net_open(r);
+    int status = goal_jobs_open(r);
+    status = status == 0 ? goal_net_open(r) : status;
     if (status == 0) {
         status = r->sweep.values > 0 ? goal_sweep_run(r) : run_once(r);
         goal_net_close(r);
     }
+    goal_jobs_free(&r->jobs);
     goal_close(&r->goal);
     return status;
 }

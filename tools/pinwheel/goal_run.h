@@ -5,6 +5,7 @@
  *
  *   goal_run.c      options, one run
  *   goal_results.c  its results
+ *   goal_jobs.c     finish times of the jobs of a merged schedule
  *   goal_net.c      the packet network that --network asks for
  *   goal_sweep.c    many runs, one parameter changing
  *   goal_path.c     the critical path of a run
@@ -18,6 +19,7 @@
 #include "json.h"
 
 #include "sim/engine.h"
+#include "sim/goal_jobs.h"
 #include "sim/net_place.h"
 #include "sim/path.h"
 
@@ -63,6 +65,8 @@ struct goal_run {
     struct goal_net net;
     const char *noise_text; /* NULL: none */
     struct sim_noise noise; /* open if r->in.noise is set */
+    const char *jobs_file;  /* NULL: none */
+    struct goal_jobs jobs;
 };
 
 /* goal_run_simulate() runs the schedule, showing a terminal how far it is. It
@@ -104,8 +108,22 @@ int goal_net_check(struct goal_run *r);
 int goal_net_open(struct goal_run *r);
 void goal_net_close(struct goal_run *r);
 
+/* goal_net_channel() names a channel. */
+void goal_net_channel(const struct goal_run *r, uint32_t channel, char *text, size_t size);
+
 void goal_net_json(struct json *j, struct goal_run *r);
 void goal_net_text(struct goal_run *r);
+
+/* ---- Jobs (goal_jobs.c) ---- */
+
+/* goal_jobs_open() reads the file of --jobs, if there is one, once the schedule was
+ * opened; 1 after an error was printed. goal_jobs_need_record(): jobs share nodes, so that
+ * finish times of nodes do not say when they end. */
+int goal_jobs_open(struct goal_run *r);
+bool goal_jobs_need_record(const struct goal_run *r);
+
+void goal_jobs_json(struct json *j, struct goal_run *r);
+void goal_jobs_text(struct goal_run *r);
 
 /* ---- The critical path and the timeline ---- */
 
@@ -116,6 +134,9 @@ void goal_path_text(struct goal_run *r);
 /* Operations of the largest schedule that goal_trace_write() is for: its file has
  * about 500 bytes for each. */
 enum { GOAL_TRACE_MOST = 1000000 };
+
+/* On a network, the most times that packets take a channel of which a trace tells. */
+enum { GOAL_TRACE_CHANNELS = 1000000 };
 
 /* goal_trace_write() writes the timeline into r->trace; -1 with errno set. */
 int goal_trace_write(const struct goal_run *r);

@@ -2,7 +2,8 @@
 /*
  * `pinwheel goal run --trace`: the timeline in the format of Chrome's trace viewer,
  * which Perfetto reads as well. A rank is a process; its threads are its cpus, and
- * the two sides of its nics. Times are microseconds, exact to the picosecond.
+ * the two sides of its nics. A packet network is one more process, whose threads are the
+ * channels that packets took. Times are microseconds, exact to the picosecond.
  */
 #include "goal_run.h"
 
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 
 /* Threads of a rank: cpus, then sending sides, then receiving sides. */
 enum { NUMBERS = 256 };
@@ -102,16 +104,97 @@ static void write_names(FILE *to, const struct goal_run *r, uint32_t rank)
     }
 }
 
+/* ---- Channels of a network ---- */
+
+static void write_taken(FILE *to, const struct goal_run *r, const struct record_taken *t)
+{
+    uint64_t operation = t->way / 2;
+    const struct goal_node *n = record_node(&r->record, operation);
+    struct charges c;
+    uint32_t rank, op, peer = n->peer, other;
+    bool rendezvous = record_charges(&r->record, operation, &c), answer = t->way % 2 != 0;
+    enum span_kind kind = n->type == GOAL_RECV ? SPAN_REPLY
+                          : answer             ? SPAN_DATA
+                          : rendezvous         ? SPAN_REQUEST
+                                               : SPAN_SEND;
+    record_find(&r->record, operation, &rank, &op);
+    if (kind == SPAN_REPLY) {
+        record_find(&r->record, r->record.partner[operation], &peer, &other);
+    }
+    begin_event(to, 'X', r->goal.ranks, t->channel);
+    write_time(to, "ts", t->time);
+    write_time(to, "dur", t->length);
+    fprintf(to,
+            ",\"name\":\"%s %" PRIu32 " to %" PRIu32 "\",\"args\":{\"rank\":%" PRIu32
+            ",\"operation\":%" PRIu32 "}}",
+            span_name(kind), rank, peer, rank, op);
+}
+
+/* Channels have the names of their ends, which a Graphviz file may have chosen. */
+static void write_channel_name(FILE *to, const struct goal_run *r, uint32_t channel)
+{
+    char text[300];
+    goal_net_channel(r, channel, text, sizeof(text));
+    begin_event(to, 'M', r->goal.ranks, channel);
+    fputs(",\"name\":\"thread_name\",\"args\":{\"name\":", to);
+    json_string(&(struct json){.to = to}, NULL, text);
+    fputs("}}", to);
+}
+
+static int write_channels(FILE *to, const struct goal_run *r)
+{
+    const struct sim_record *rec = &r->record;
+    bool *named = calloc(r->net.graph.channels, sizeof(*named));
+    if (named == NULL) {
+        return -1;
+    }
+    begin_event(to, 'M', r->goal.ranks, 0);
+    fputs(",\"name\":\"process_name\",\"args\":{\"name\":\"network\"}}", to);
+    begin_event(to, 'M', r->goal.ranks, 0);
+    fprintf(to, ",\"name\":\"process_sort_index\",\"args\":{\"sort_index\":%" PRIu32 "}}",
+            r->goal.ranks);
+    for (uint64_t i = 0; i < rec->taken_count; i++) {
+        if (!named[rec->taken[i].channel]) {
+            named[rec->taken[i].channel] = true;
+            write_channel_name(to, r, rec->taken[i].channel);
+        }
+        write_taken(to, r, &rec->taken[i]);
+    }
+    free(named);
+    return 0;
+}
+
+/* ---- The file ---- */
+
+/* The end says how much of the channels is told. */
+static void write_end(FILE *to, const struct goal_run *r)
+{
+    fputs("\n]", to);
+    if (r->in.network != NULL) {
+        fprintf(to, ",\"otherData\":{\"channel_spans\":%" PRIu64 ",\"left_out\":%" PRIu64 "}",
+                r->record.taken_count, r->record.taken_missed);
+    }
+    if (r->record.taken_missed > 0) {
+        fprintf(stderr,
+                "pinwheel goal run: --trace: of %" PRIu64 " times that a packet took a channel "
+                "the first %" PRIu64 " are shown\n",
+                r->record.taken_count + r->record.taken_missed, r->record.taken_count);
+    }
+    fputs("}\n", to);
+}
+
 /* The first event is one of its own: the parameters. */
 static void write_head(FILE *to, const struct goal_run *r)
 {
     fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"
           "{\"ph\":\"M\",\"pid\":0,\"tid\":0,\"name\":\"process_labels\",\"args\":{\"labels\":\"",
           to);
-    for (int i = 0; i < SIM_PARAMETERS; i++) {
+    int first = r->in.network != NULL ? SIM_o : SIM_L;
+    for (int i = first; i < SIM_PARAMETERS; i++) {
         char text[64];
         sim_parameter_format(&r->parameters, (enum sim_parameter)i, text, sizeof(text));
-        fprintf(to, "%s%s %s", i > 0 ? ", " : "", sim_parameter_name((enum sim_parameter)i), text);
+        fprintf(to, "%s%s %s", i > first ? ", " : "", sim_parameter_name((enum sim_parameter)i),
+                text);
     }
     fputs("\"}}", to);
 }
@@ -136,13 +219,14 @@ int goal_trace_write(const struct goal_run *r)
         }
         write_arrow(to, r, i);
     }
-    fputs("\n]}\n", to);
+    int no_memory = r->in.network != NULL ? write_channels(to, r) : 0;
+    write_end(to, r);
     int failed = ferror(to);
     if (fclose(to) != 0) {
         return -1;
     }
-    if (failed) {
-        errno = EIO;
+    if (failed || no_memory) {
+        errno = failed ? EIO : ENOMEM;
     }
-    return failed ? -1 : 0;
+    return failed || no_memory ? -1 : 0;
 }

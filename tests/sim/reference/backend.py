@@ -40,7 +40,8 @@ class Tool:
         self.folder = tempfile.TemporaryDirectory(prefix="pinwheel-sim-")
 
     def command(self, file, model, texts):
-        options = [word for name, text in texts.items() for word in ("-" + name, text)]
+        options = [word for name, text in texts.items()
+                   for word in ("-" * (1 + (len(name) > 1)) + name, text)]
         return [self.path, "goal", "run", file, "--json", "--model=" + model] + self.more + options
 
     def run_file(self, file, model, texts):

@@ -8,6 +8,7 @@ that many things happen at the same time and the order of ties matters.
 """
 
 import schedule
+import topology
 from schedule import ANY, CALC, RECV, SEND, Operation
 
 
@@ -58,6 +59,60 @@ def pick_parameters(rng, style, whole):
     if style == "extreme" and rng.random() < 0.3:
         texts[rng.choice("GO")] = "18.4s"
     return texts
+
+
+NOISE_TRACE = "0 3\n7 2.5 # late\n\n11.001 0\n20 12345ps\n5us 10us\n"
+
+
+def pick_noise(rng, style, trace):
+    """Detours about as long as what goes on in a schedule of that style; `trace` is a file with
+    NOISE_TRACE."""
+    unit = 1 if style == "ties" else 1000
+    period = rng.randrange(10, 60) * unit
+    high = max(1, period * rng.randrange(1, 18) // 10 - 1)
+    if rng.random() < 0.25:
+        return {"noise": trace, "seed": str(rng.randrange(2**63))}
+    return {"noise": rng.choice((
+        f"uniform:period={period}ns,low={rng.choice((0, 1))}ns,high={high}ns",
+        f"normal:period={period}ns,mean={period // 8}ns,deviation={period // rng.choice((4, 16))}ns",
+        f"exponential:period={period}ns,mean={period * rng.randrange(1, 9) // 10}ns")),
+        "seed": str(rng.randrange(2**63))}
+
+
+def write_graph(rng, path, hosts):
+    """A connected graph of switches, with cables twice now and then, and hosts."""
+    switches = rng.randrange(1, 8)
+    edges = [(f"s{i}", f"s{rng.randrange(i)}") for i in range(1, switches)]
+    for _ in range(rng.randrange(switches) if switches > 1 else 0):
+        edges.append(tuple(f"s{i}" for i in rng.sample(range(switches), 2)))
+    edges += [(f"H{i}", f"s{rng.randrange(switches)}") for i in range(hosts)]
+    rng.shuffle(edges)
+    with open(path, "w", encoding="ascii") as file:
+        file.write("graph {\n" + "".join(f"{a} -- {b};\n" for a, b in edges) + "}\n")
+
+
+def pick_network(rng, style, ranks, graph):
+    """A network for up to 8, or 50 ranks; links about as fast as nics, small buffers too.
+    `graph` is where a file of one may be written."""
+    names = (("torus:7x8", "torus:4x4x4", "torus:4x2x7", "fattree:radix=8,levels=3",
+              "fattree:radix=12,levels=2", "dragonfly:a=4,h=2,p=2") if ranks > 8 else
+             ("torus:8", "torus:3x4", "torus:2x2x2", "torus:2x5", "fattree:radix=8,levels=1",
+              "fattree:radix=4,levels=2", "fattree:radix=4,levels=3",
+              "fattree:radix=8,levels=2,oversubscription=3", "dragonfly:a=2,h=1,p=2",
+              "dragonfly:a=4,h=1,p=1,groups=3", "dragonfly:a=2,h=2,p=1,groups=2"))
+    names = [name for name in names if topology.build(name).hosts >= ranks]
+    packet = rng.choice((1, 2, 5, 100)) if style == "ties" else rng.choice((1000, 1500, 4096))
+    name, routing = rng.choice(names), rng.choice(("static", "adaptive"))
+    if rng.random() < 0.25:
+        write_graph(rng, graph, ranks + rng.randrange(3))
+        name, routing = graph, "static"
+    return {"network": name, "packet": str(packet),
+            "buffer": str(packet * rng.choice((1, 1, 2, 3, 16)) + rng.choice((0, 0, 1))),
+            "link-rate": rng.choice(("400Gbit/s", "100Gbit/s", "50GB/s", "1Gbit/s", "8Gbit/s")),
+            "hop-latency": rng.choice(("50", "0", "7ps", "1us")),
+            "cable-latency": rng.choice(("33.4", "1ps", "5", "300")),
+            "switching": rng.choice(("cut-through", "store-and-forward")),
+            "routing": routing, "seed": str(rng.randrange(2**63))}
 
 
 class Builder:

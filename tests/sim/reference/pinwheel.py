@@ -2,12 +2,14 @@
 """The model `pinwheel`, from docs/loggops-model.md, rule by rule and without haste.
 
 Events lie in one heap by (time, kind, rank, number). Claims that wait are looked
-through from end to end whenever something is freed.
+through from end to end whenever something is freed. On a packet network (network.py)
+messages are its own until they arrive, and its events come before those of ranks.
 """
 
 import heapq
 
-from parameters import PS, SimulationError, TIME_LIMIT
+import network
+from parameters import PS, SimulationError, TIME_LIMIT, parse_time
 from schedule import CALC, RECV, matches
 
 COMPLETE, ARRIVE, FREE, POST, SEND_CLAIM, REPLY, DATA, TAKE, CALC_CLAIM = range(9)
@@ -48,12 +50,17 @@ class Message:
     def __init__(self, source, number, op, size, eager):
         self.source, self.number, self.op, self.size, self.eager = source, number, op, size, eager
         self.arrival = self.dest = self.recv = None
+        self.handed = None  # when its last byte is there, for all its sender can do
 
 
 class Simulation:
-    def __init__(self, schedule, p):
-        self.p = p
+    def __init__(self, schedule, p, noise=None, net=None):
+        """`noise` is a noise.Noise; `net` are options of a packet network, by name."""
+        self.p, self.noise = p, noise
         self.L, self.o, self.g = (p[name] // PS for name in "Log")
+        self.net = None
+        if net is not None:
+            self.net = network.Network(net, max(p["G"], p["O"]), p["G"], network_time)
         self.ranks = [Rank(operations) for operations in schedule]
         self.events, self.added = [], 0
 
@@ -64,6 +71,10 @@ class Simulation:
 
     def cpu_bytes(self, size):
         return picoseconds(size - 1, self.p["O"])
+
+    def worked(self, r, begin, work):
+        """When a cpu that works for `work` from `begin` on is done."""
+        return begin + work if self.noise is None else self.noise.end(r, begin, work)
 
     # --- events ---
 
@@ -79,7 +90,11 @@ class Simulation:
             for i, waits in enumerate(rank.waits):
                 if waits == 0:
                     self.ready(0, r, i)
-        while self.events:
+        while self.events or (self.net and self.net.events):
+            time = self.net.next_time() if self.net else None
+            if time is not None and (not self.events or time <= self.events[0][0][0]):
+                self.net.step()
+                continue
             key, _, action = heapq.heappop(self.events)
             action(key[0])
 
@@ -133,8 +148,8 @@ class Simulation:
 
     def start(self, now, r, claim):
         rank, culprit = self.ranks[r], (r, claim.key[3])
-        rank.cpu[claim.cpu] = now + claim.cpu_time
-        self.add(now + claim.cpu_time, FREE, r, 0, lambda t: self.free(t, r), culprit)
+        rank.cpu[claim.cpu] = self.worked(r, now, claim.cpu_time)
+        self.add(rank.cpu[claim.cpu], FREE, r, 0, lambda t: self.free(t, r), culprit)
         if claim.nic is not None:
             rank.nic_out[claim.nic] = now + claim.nic_time
             self.add(now + claim.nic_time, FREE, r, 0, lambda t: self.free(t, r), culprit)
@@ -155,13 +170,29 @@ class Simulation:
 
     def calc_starts(self, x, r, i):
         self.started(x, r, i)
-        self.complete_at(x + self.ranks[r].ops[i].size * 1000, r, i)
+        self.complete_at(self.worked(r, x, self.ranks[r].ops[i].size * 1000), r, i)
 
-    def arrive_at(self, time, sender, number, action):
-        """Sends something off: `action` happens at `time` at another rank."""
+    def send_off(self, x, sender, number, dest, size, ordered, action, left=None):
+        """Something leaves `sender`, whose cpu began with it at x: `action` happens when it
+        arrives, and is told when its first byte did. `left`: on a network, its last byte has
+        left."""
         sequence = self.ranks[sender].sent
         self.ranks[sender].sent += 1
-        self.add(time, ARRIVE, sender, sequence, action, (sender, number))
+        time = self.worked(sender, x, self.o)
+        if self.net is None:
+            self.add(time + self.L, ARRIVE, sender, sequence, lambda t: action(t, t),
+                     (sender, number))
+            return
+
+        def delivered(now, first):
+            self.add(now, ARRIVE, sender, sequence, lambda t: action(t, first), (sender, number))
+        self.net.send(network.Transfer(sender, dest, size, time, ordered, left or (lambda t: None),
+                                       delivered))
+
+    def has_come(self, now, first, message):
+        """The bytes of a message: the nic counts from the first one on."""
+        message.arrival = first
+        message.handed = now if self.net else first + self.cpu_bytes(message.size)
 
     def send_ready(self, now, r, i):
         op = self.ranks[r].ops[i]
@@ -174,13 +205,15 @@ class Simulation:
 
         def starts(x):
             self.started(x, r, i)
-            self.arrive_at(x + self.o + self.L, r, i, lambda t: self.arrives(t, message))
+            self.send_off(x, r, i, op.peer, size if message.eager else 1, True,
+                          lambda t, first: self.arrives(t, first, message))
             if message.eager:
-                self.complete_at(x + cpu_time, r, i)
+                self.complete_at(self.worked(r, x, cpu_time), r, i)
         self.claim(now, SEND_CLAIM, r, i, cpu_time, nic_time, starts)
 
-    def arrives(self, now, message):
-        message.arrival, message.dest = now, message.op.peer
+    def arrives(self, now, first, message):
+        self.has_come(now, first, message)
+        message.dest = message.op.peer
         dest = self.ranks[message.dest]
         for i in dest.posted:
             if matches(dest.ops[i], message.source, message.op.tag):
@@ -208,8 +241,8 @@ class Simulation:
                        lambda x: self.reply_starts(x, message))
 
     def reply_starts(self, x, message):
-        self.arrive_at(x + self.o + self.L, message.dest, message.recv,
-                       lambda t: self.reply_arrives(t, message))
+        self.send_off(x, message.dest, message.recv, message.source, 1, False,
+                      lambda t, first: self.reply_arrives(t, message))
 
     def reply_arrives(self, now, message):
         size, r, i = message.size, message.source, message.number
@@ -217,11 +250,14 @@ class Simulation:
         wire = max(self.gap_bytes(size), self.cpu_bytes(size))
 
         def starts(x):
-            self.arrive_at(x + self.o + self.L, r, i, data_arrive)
-            self.complete_at(max(x + cpu_time, x + self.o + wire), r, i)
+            free = self.worked(r, x, cpu_time)
+            self.send_off(x, r, i, message.dest, size, False, data_arrive,
+                          lambda left: self.complete_at(max(free, left), r, i))
+            if self.net is None:
+                self.complete_at(max(free, self.worked(r, x, self.o) + wire), r, i)
 
-        def data_arrive(now):
-            message.arrival = now
+        def data_arrive(now, first):
+            self.has_come(now, first, message)
             self.bring_in(now, message)
         self.claim(now, DATA, r, i, cpu_time, self.g + self.gap_bytes(size), starts)
 
@@ -231,17 +267,21 @@ class Simulation:
         nic = rank.ops[i].nic
         begin = max(message.arrival, rank.nic_in[nic])
         rank.nic_in[nic] = begin + self.g + self.gap_bytes(size)
-        last = max(begin + self.gap_bytes(size), message.arrival + self.cpu_bytes(size))
+        last = max(begin + self.gap_bytes(size), message.handed)
         if max(last, rank.nic_in[nic]) > TIME_LIMIT:
             raise SimulationError(f"rank {r} operation {i}: time overflow")
         cpu_time = self.o + self.cpu_bytes(size)
         self.claim(max(now, last), TAKE, r, i, cpu_time, False,
-                   lambda x: self.complete_at(x + cpu_time, r, i))
+                   lambda x: self.complete_at(self.worked(r, x, cpu_time), r, i))
 
 
-def finish_times(schedule, p):
+def network_time(text):
+    return parse_time("L", text) // PS
+
+
+def finish_times(schedule, p, noise=None, net=None):
     """The finish time of each rank, in ps. `p` comes from parameters.parse()."""
-    simulation = Simulation(schedule, p)
+    simulation = Simulation(schedule, p, noise, net)
     simulation.run()
     for r, rank in enumerate(simulation.ranks):
         left = rank.completed.count(False)

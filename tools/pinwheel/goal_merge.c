@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `pinwheel goal merge`: schedules of several jobs become one, of all their nodes. */
+#include "goal_commands.h"
+
+#include "sim/goal_merge.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum {
+    MERGE_OUTPUT,
+    MERGE_JOBS,
+    MERGE_PLACEMENT,
+    MERGE_SEED,
+    MERGE_NODES,
+    MERGE_START,
+    MERGE_SHARE,
+    MERGE_TEXT,
+    MERGE_COMPAT,
+};
+
+static const struct args_option merge_options[] = {
+    [MERGE_OUTPUT] = {"-o", "FILE",
+                      "where to write (needed; with --text default: standard output)"},
+    [MERGE_JOBS] = {"--jobs", "FILE", "also write which nodes each job has, for goal run --jobs"},
+    [MERGE_PLACEMENT] = {"--placement", "packed|interleaved|random|FILE",
+                         "nodes of the jobs: one job after the other (the default), in turn, by "
+                         "lot, or a line for each job, such as 0-7,12"},
+    [MERGE_SEED] = {"--seed", "N", "of the random placement (1)"},
+    [MERGE_NODES] = {"--nodes", "N", "nodes there are (as many as needed); the others are idle"},
+    [MERGE_START] = {"--start", "T[,T]...",
+                     "when each job begins, as a calc counts time (0); a job not named: 0"},
+    [MERGE_SHARE] = {"--share", NULL,
+                     "jobs of a placement FILE may share nodes: each has cpus and tags of its own"},
+    [MERGE_TEXT] = {"--text", NULL, "write text, not the binary format"},
+    [MERGE_COMPAT] = {"--compat", NULL,
+                      "of equal labels in a text keep the first, as LogGOPSim's compiler does"},
+};
+
+struct merge_job {
+    struct args args;
+    const char **paths;
+    struct goal *parts; /* those that were opened */
+    uint32_t count, opened;
+    const char *output, *jobs_file, *placement, *start;
+    bool as_text, seeded;
+    uint64_t seed, nodes;
+    unsigned flags;
+    struct goal_merge merge;
+};
+
+/* ---- Options ---- */
+
+static int take_option(struct merge_job *job, int option)
+{
+    const struct args *a = &job->args;
+    switch (option) {
+    case MERGE_OUTPUT:
+        job->output = a->value;
+        return 0;
+    case MERGE_JOBS:
+        job->jobs_file = a->value;
+        return 0;
+    case MERGE_PLACEMENT:
+        job->placement = a->value;
+        return 0;
+    case MERGE_SEED:
+        job->seeded = true;
+        return goal_args_u64(a, "--seed", UINT64_MAX, &job->seed);
+    case MERGE_NODES:
+        return goal_args_u64(a, "--nodes", GOAL_ANY - 1, &job->nodes);
+    case MERGE_START:
+        job->start = a->value;
+        return 0;
+    case MERGE_SHARE:
+        job->merge.share = true;
+        return 0;
+    case MERGE_TEXT:
+        job->as_text = true;
+        return 0;
+    default:
+        job->flags |= GOAL_COMPAT;
+        return 0;
+    }
+}
+
+static bool placed_by_file(const struct merge_job *job)
+{
+    return strcmp(job->placement, "packed") != 0 && strcmp(job->placement, "interleaved") != 0 &&
+           strcmp(job->placement, "random") != 0;
+}
+
+static int check_options(struct merge_job *job)
+{
+    const struct args *a = &job->args;
+    if (job->count == 0) {
+        return args_error(a, "which schedules? pinwheel goal merge -o FILE SCHEDULE SCHEDULE...");
+    }
+    if (job->output == NULL && !job->as_text) {
+        return args_error(a, "-o FILE is needed: where to write");
+    }
+    if (job->output != NULL && job->jobs_file != NULL && strcmp(job->output, job->jobs_file) == 0) {
+        return args_error(a, "--jobs %s: is the file of the schedule", job->jobs_file);
+    }
+    if (job->seeded && strcmp(job->placement, "random") != 0) {
+        return args_error(a, "--seed: nothing is drawn by lot without --placement random");
+    }
+    if (job->merge.share && !placed_by_file(job)) {
+        return args_error(a,
+                          "--share: --placement %s gives each job nodes of its own; a FILE may "
+                          "name some twice",
+                          job->placement);
+    }
+    return 0;
+}
+
+static int parse(struct merge_job *job, int argc, char **argv)
+{
+    job->args = (struct args){
+        .command = "goal merge",
+        .operands = "SCHEDULE...",
+        .summary = "Makes one schedule of those of several jobs, text or binary, that run on one "
+                   "machine.\nRanks of the new one are nodes; jobs never match each other.",
+        .options = merge_options,
+        .count = sizeof(merge_options) / sizeof(merge_options[0]),
+        .argc = argc,
+        .argv = argv,
+        .next = 1,
+    };
+    job->placement = "packed";
+    job->seed = 1;
+    job->paths = calloc((size_t)argc, sizeof(*job->paths));
+    if (job->paths == NULL) {
+        return args_error(&job->args, "no memory");
+    }
+    for (;;) {
+        int option = args_next(&job->args);
+        if (option == ARGS_END && job->args.next < argc) {
+            job->paths[job->count++] = argv[job->args.next++];
+        } else if (option == ARGS_END) {
+            return check_options(job);
+        } else if (option == ARGS_HELP) {
+            return -1;
+        } else if (option == ARGS_BAD || take_option(job, option) != 0) {
+            return 2;
+        }
+    }
+}
+
+/* ---- The jobs ---- */
+
+static int open_parts(struct merge_job *job, struct goal_error *error)
+{
+    job->parts = calloc(job->count, sizeof(*job->parts));
+    if (job->parts == NULL) {
+        return goal_fail(error, "no memory");
+    }
+    for (; job->opened < job->count; job->opened++) {
+        if (goal_open(&job->parts[job->opened], job->paths[job->opened], job->flags, error) != 0) {
+            return -1;
+        }
+    }
+    job->merge.parts = job->parts;
+    return 0;
+}
+
+/* A job is called by its file, unless its line says how. */
+static int name_jobs(struct merge_job *job, struct goal_error *error)
+{
+    for (uint32_t i = 0; i < job->count; i++) {
+        struct goal_job *j = &job->merge.jobs.job[i];
+        if (j->name == NULL && (j->name = strdup(job->paths[i])) == NULL) {
+            return goal_fail(error, "no memory");
+        }
+        for (char *c = j->name; *c != '\0'; c++) {
+            *c = (unsigned char)*c < ' ' ? '?' : *c; /* a name is part of a line */
+        }
+    }
+    return 0;
+}
+
+static int read_starts(struct merge_job *job, struct goal_error *error)
+{
+    const char *p = job->start;
+    for (uint32_t i = 0; p != NULL; i++) {
+        char *end;
+        errno = 0;
+        uint64_t start = *p >= '0' && *p <= '9' ? strtoull(p, &end, 10) : 0;
+        if (*p < '0' || *p > '9' || errno != 0 || (*end != ',' && *end != '\0')) {
+            return goal_fail(error, "--start %s: must be whole numbers, such as 0,5000",
+                             job->start);
+        }
+        if (i >= job->count) {
+            return goal_fail(error, "--start %s: there are only %u jobs", job->start, job->count);
+        }
+        job->merge.jobs.job[i].start = start;
+        p = *end == ',' ? end + 1 : NULL;
+    }
+    return 0;
+}
+
+static int read_placement(struct merge_job *job, struct goal_error *error)
+{
+    struct goal_merge *m = &job->merge;
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < job->count; i++) {
+        most = job->parts[i].ranks > most ? job->parts[i].ranks : most;
+    }
+    if (goal_jobs_read(&m->jobs, job->placement, most, error) != 0) {
+        return -1;
+    }
+    if (m->jobs.count != job->count) {
+        return goal_fail(error, "%s: has nodes for %u jobs; there are %u", job->placement,
+                         m->jobs.count, job->count);
+    }
+    for (uint32_t i = 0; i < job->count; i++) {
+        m->jobs.job[i].has_cpus = false; /* they are given anew */
+    }
+    m->nodes = job->nodes > 0 ? m->nodes : goal_jobs_highest(&m->jobs) + 1;
+    return 0;
+}
+
+static int place(struct merge_job *job, struct goal_error *error)
+{
+    struct goal_merge *m = &job->merge;
+    m->nodes = (uint32_t)job->nodes;
+    int rc;
+    if (placed_by_file(job)) {
+        rc = read_placement(job, error);
+    } else {
+        enum goal_spread how = strcmp(job->placement, "packed") == 0        ? GOAL_PACKED
+                               : strcmp(job->placement, "interleaved") == 0 ? GOAL_INTERLEAVED
+                                                                            : GOAL_SCATTERED;
+        rc = goal_merge_spread(m, job->count, how, job->seed, error);
+    }
+    rc = rc == 0 ? read_starts(job, error) : rc;
+    rc = rc == 0 ? name_jobs(job, error) : rc;
+    return rc == 0 ? goal_merge_check(m, error) : rc;
+}
+
+/* ---- Files ---- */
+
+static int close_stream(struct goal_stream *out, int rc, struct goal_error *error)
+{
+    int closed = goal_stream_close(out);
+    return rc == 0 && closed != 0 ? goal_fail(error, "cannot write: %s", strerror(-closed)) : rc;
+}
+
+static int write_text(struct merge_job *job, int fd, struct goal_error *error)
+{
+    struct goal_stream out;
+    if (goal_stream_append(&out, fd) != 0) {
+        return goal_fail(error, "no memory");
+    }
+    return close_stream(&out, goal_merge_write(&job->merge, -1, &out, error), error);
+}
+
+static int write_jobs(const struct merge_job *job, struct goal_output *o, struct goal_error *error)
+{
+    struct goal_stream out;
+    if (goal_stream_append(&out, o->fd) != 0) {
+        return goal_fail(error, "no memory");
+    }
+    goal_jobs_write(&job->merge.jobs, &out);
+    return close_stream(&out, 0, error);
+}
+
+/* Both files appear, or none. */
+static int write_files(struct merge_job *job, struct goal_error *error)
+{
+    struct goal_output o = {.fd = -1}, side = {.fd = -1};
+    bool standard = job->as_text && (job->output == NULL || strcmp(job->output, "-") == 0);
+    int rc = standard ? 0 : goal_output_open(&o, job->output, error);
+    if (rc == 0 && job->jobs_file != NULL) {
+        rc = goal_output_open(&side, job->jobs_file, error);
+        rc = rc == 0 ? write_jobs(job, &side, error) : rc;
+    }
+    if (rc == 0) {
+        rc = job->as_text ? write_text(job, standard ? STDOUT_FILENO : o.fd, error)
+                          : goal_merge_write(&job->merge, o.fd, NULL, error);
+    }
+    rc = rc == 0 && !standard ? goal_output_commit(&o, error) : rc;
+    rc = rc == 0 && job->jobs_file != NULL ? goal_output_commit(&side, error) : rc;
+    goal_output_discard(&o);
+    goal_output_discard(&side);
+    return rc;
+}
+
+int goal_command_merge(int argc, char **argv)
+{
+    struct merge_job job = {.paths = NULL};
+    struct goal_error error = {.text = ""};
+    int status = parse(&job, argc, argv);
+    if (status == 0 && (open_parts(&job, &error) != 0 || place(&job, &error) != 0 ||
+                        write_files(&job, &error) != 0)) {
+        fprintf(stderr, "pinwheel goal merge: %s\n", error.text);
+        status = 1;
+    }
+    goal_merge_free(&job.merge);
+    while (job.opened > 0) {
+        goal_close(&job.parts[--job.opened]);
+    }
+    free(job.parts);
+    free(job.paths);
+    return status > 0 ? status : 0;
+}
