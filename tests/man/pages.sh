@@ -188,7 +188,7 @@ check_subcommand() { # SUBCOMMAND [SUBCOMMAND]
     "$pinwheel" "$@" --help | sed -nE 's/^  (-[-a-zA-Z]+).*/\1/p' | sort > "$work/help"
     subsection "$man/man1/pinwheel.1" "pinwheel $*" > "$work/on_page"
     [ -s "$work/on_page" ] || fail "pinwheel.1: nothing on 'pinwheel $*'"
-    sed -nE 's/^\.It Fl ([^ ]+).*/-\1/p' "$work/on_page" | sort > "$work/described"
+    grep '^\.It Fl ' "$work/on_page" | grep -oE 'Fl [^ ]+' | sed 's/^Fl /-/' | sort > "$work/described"
     [ -s "$work/help" ] || fail "pinwheel $* --help lists no options"
     for option in $(comm -23 "$work/help" "$work/described"); do
         fail "pinwheel.1: 'pinwheel $*' lacks $option"
