@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bytes without libc, for handlers and for the host's functions beside them. */
+#ifndef HANDLERS_BYTES_H
+#define HANDLERS_BYTES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+static inline void bytes_copy(void *restrict to, const void *restrict from, uint64_t length)
+{
+    uint8_t *t = to;
+    const uint8_t *f = from;
+    for (uint64_t i = 0; i < length; i++) {
+        t[i] = f[i];
+    }
+}
+
+static inline void bytes_zero(void *to, uint64_t length)
+{
+    uint8_t *t = to;
+    for (uint64_t i = 0; i < length; i++) {
+        t[i] = 0;
+    }
+}
+
+static inline bool bytes_equal(const void *a, const void *b, uint64_t length)
+{
+    const uint8_t *x = a, *y = b;
+    for (uint64_t i = 0; i < length; i++) {
+        if (x[i] != y[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static inline uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Whether `length` bytes at `offset` lie in `size` bytes; no sum wraps. */
+static inline bool range_fits(uint64_t offset, uint64_t length, uint64_t size)
+{
+    return offset <= size && length <= size - offset;
+}
+
+#endif

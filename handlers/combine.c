@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Operations on arrays; see combine.h. One function a type, with one loop an
+ * operation, so that the compiler may make vectors of what is asked for most. They are
+ * made by macros, as C has no other way to say "for each of these types".
+ *
+ * Integers are added and multiplied as uint64_t, where nothing overflows. A minimum
+ * keeps the target when the two do not compare (NaN), as the NIC's does.
+ */
+#include "combine.h"
+
+#include <complex.h>
+
+enum { INTEGER = 1, REAL = 2, COMPLEX = 4, ORDERED = INTEGER | REAL, ANY = ORDERED | COMPLEX };
+
+static const uint8_t classes[PTL_DATATYPE_LAST] = {
+    [PTL_INT8_T] = INTEGER,
+    [PTL_UINT8_T] = INTEGER,
+    [PTL_INT16_T] = INTEGER,
+    [PTL_UINT16_T] = INTEGER,
+    [PTL_INT32_T] = INTEGER,
+    [PTL_UINT32_T] = INTEGER,
+    [PTL_INT64_T] = INTEGER,
+    [PTL_UINT64_T] = INTEGER,
+    [PTL_FLOAT] = REAL,
+    [PTL_DOUBLE] = REAL,
+    [PTL_LONG_DOUBLE] = REAL,
+    [PTL_FLOAT_COMPLEX] = COMPLEX,
+    [PTL_DOUBLE_COMPLEX] = COMPLEX,
+    [PTL_LONG_DOUBLE_COMPLEX] = COMPLEX,
+};
+
+static const uint8_t sizes[PTL_DATATYPE_LAST] = {
+    [PTL_INT8_T] = 1,
+    [PTL_UINT8_T] = 1,
+    [PTL_INT16_T] = 2,
+    [PTL_UINT16_T] = 2,
+    [PTL_INT32_T] = 4,
+    [PTL_UINT32_T] = 4,
+    [PTL_INT64_T] = 8,
+    [PTL_UINT64_T] = 8,
+    [PTL_FLOAT] = sizeof(float),
+    [PTL_DOUBLE] = sizeof(double),
+    [PTL_LONG_DOUBLE] = sizeof(long double),
+    [PTL_FLOAT_COMPLEX] = sizeof(float _Complex),
+    [PTL_DOUBLE_COMPLEX] = sizeof(double _Complex),
+    [PTL_LONG_DOUBLE_COMPLEX] = sizeof(long double _Complex),
+};
+
+/* Types that each operation is defined for (3.15.4). */
+static const uint8_t defined_for[PTL_OP_LAST] = {
+    [PTL_MIN] = ORDERED,      [PTL_MAX] = ORDERED,      [PTL_SUM] = ANY,
+    [PTL_PROD] = ANY,         [PTL_LOR] = INTEGER,      [PTL_LAND] = INTEGER,
+    [PTL_BOR] = INTEGER,      [PTL_BAND] = INTEGER,     [PTL_LXOR] = INTEGER,
+    [PTL_BXOR] = INTEGER,     [PTL_SWAP] = ANY,         [PTL_CSWAP] = ANY,
+    [PTL_CSWAP_NE] = ANY,     [PTL_CSWAP_LE] = ORDERED, [PTL_CSWAP_LT] = ORDERED,
+    [PTL_CSWAP_GE] = ORDERED, [PTL_CSWAP_GT] = ORDERED, [PTL_MSWAP] = INTEGER,
+};
+
+uint32_t combine_size(ptl_datatype_t type)
+{
+    return type < PTL_DATATYPE_LAST ? sizes[type] : 0;
+}
+
+bool combine_defined(ptl_op_t op, ptl_datatype_t type)
+{
+    return op < PTL_OP_LAST && type < PTL_DATATYPE_LAST && (defined_for[op] & classes[type]) != 0;
+}
+
+/* t: an element of the target, d: of the data, o: the operand. */
+#define EACH(T, expression)                                                                        \
+    for (uint64_t i = 0; i < count; i++) {                                                         \
+        const T t = target[i], d = data[i];                                                        \
+        (void)t, (void)d;                                                                          \
+        target[i] = (T)(expression);                                                               \
+    }                                                                                              \
+    break
+
+#define HEAD(name, T)                                                                              \
+    static void name(ptl_op_t op, T *target, const T *data, const T *operand, uint64_t count)      \
+    {                                                                                              \
+        const T o = op > PTL_SWAP ? *operand : 0;                                                  \
+        switch (op) {
+
+#define TAIL                                                                                       \
+    default:                                                                                       \
+        break;                                                                                     \
+        }                                                                                          \
+        }
+
+/* What all types have; swaps compare the operand with the target. */
+#define ANY_TYPE(T)                                                                                \
+    case PTL_SWAP:                                                                                 \
+        EACH(T, d);                                                                                \
+    case PTL_CSWAP:                                                                                \
+        EACH(T, o == t ? d : t);                                                                   \
+    case PTL_CSWAP_NE:                                                                             \
+        EACH(T, o != t ? d : t);
+
+#define ORDERED_TYPE(T)                                                                            \
+    ANY_TYPE(T)                                                                                    \
+    case PTL_MIN:                                                                                  \
+        EACH(T, d < t ? d : t);                                                                    \
+    case PTL_MAX:                                                                                  \
+        EACH(T, d > t ? d : t);                                                                    \
+    case PTL_CSWAP_LE:                                                                             \
+        EACH(T, o <= t ? d : t);                                                                   \
+    case PTL_CSWAP_LT:                                                                             \
+        EACH(T, o < t ? d : t);                                                                    \
+    case PTL_CSWAP_GE:                                                                             \
+        EACH(T, o >= t ? d : t);                                                                   \
+    case PTL_CSWAP_GT:                                                                             \
+        EACH(T, o > t ? d : t);
+
+#define SUMS(T, wide)                                                                              \
+    case PTL_SUM:                                                                                  \
+        EACH(T, (wide)t + (wide)d);                                                                \
+    case PTL_PROD:                                                                                 \
+        EACH(T, (wide)t *(wide)d);
+
+#define INTEGERS(name, T)                                                                          \
+    HEAD(name, T)                                                                                  \
+    ORDERED_TYPE(T)                                                                                \
+    SUMS(T, uint64_t)                                                                              \
+    case PTL_LOR:                                                                                  \
+        EACH(T, t != 0 || d != 0);                                                                 \
+    case PTL_LAND:                                                                                 \
+        EACH(T, t != 0 && d != 0);                                                                 \
+    case PTL_LXOR:                                                                                 \
+        EACH(T, (t != 0) != (d != 0));                                                             \
+    case PTL_BOR:                                                                                  \
+        EACH(T, t | d);                                                                            \
+    case PTL_BAND:                                                                                 \
+        EACH(T, t &d);                                                                             \
+    case PTL_BXOR:                                                                                 \
+        EACH(T, t ^ d);                                                                            \
+    case PTL_MSWAP:                                                                                \
+        EACH(T, (o & d) | (~o & t));                                                               \
+        TAIL
+
+#define REALS(name, T) HEAD(name, T) ORDERED_TYPE(T) SUMS(T, T) TAIL
+#define COMPLEXES(name, T) HEAD(name, T) ANY_TYPE(T) SUMS(T, T) TAIL
+
+INTEGERS(int8s, int8_t)
+INTEGERS(uint8s, uint8_t)
+INTEGERS(int16s, int16_t)
+INTEGERS(uint16s, uint16_t)
+INTEGERS(int32s, int32_t)
+INTEGERS(uint32s, uint32_t)
+INTEGERS(int64s, int64_t)
+INTEGERS(uint64s, uint64_t)
+REALS(floats, float)
+REALS(doubles, double)
+REALS(long_doubles, long double)
+COMPLEXES(float_complexes, float _Complex)
+COMPLEXES(double_complexes, double _Complex)
+COMPLEXES(long_double_complexes, long double _Complex)
+
+void combine(ptl_op_t op, ptl_datatype_t type, void *target, const void *data, const void *operand,
+             uint64_t count)
+{
+    switch (type) {
+    case PTL_INT8_T:
+        int8s(op, target, data, operand, count);
+        break;
+    case PTL_UINT8_T:
+        uint8s(op, target, data, operand, count);
+        break;
+    case PTL_INT16_T:
+        int16s(op, target, data, operand, count);
+        break;
+    case PTL_UINT16_T:
+        uint16s(op, target, data, operand, count);
+        break;
+    case PTL_INT32_T:
+        int32s(op, target, data, operand, count);
+        break;
+    case PTL_UINT32_T:
+        uint32s(op, target, data, operand, count);
+        break;
+    case PTL_INT64_T:
+        int64s(op, target, data, operand, count);
+        break;
+    case PTL_UINT64_T:
+        uint64s(op, target, data, operand, count);
+        break;
+    case PTL_FLOAT:
+        floats(op, target, data, operand, count);
+        break;
+    case PTL_DOUBLE:
+        doubles(op, target, data, operand, count);
+        break;
+    case PTL_LONG_DOUBLE:
+        long_doubles(op, target, data, operand, count);
+        break;
+    case PTL_FLOAT_COMPLEX:
+        float_complexes(op, target, data, operand, count);
+        break;
+    case PTL_DOUBLE_COMPLEX:
+        double_complexes(op, target, data, operand, count);
+        break;
+    case PTL_LONG_DOUBLE_COMPLEX:
+        long_double_complexes(op, target, data, operand, count);
+        break;
+    default:
+        break;
+    }
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Relaxations of distributed graph traversals: breadth-first search, where every edge has
+ * weight 1, and shortest paths from one source.
+ *
+ *      message   | record | record | record | ...        any number, many packets
+ *                     │ distance shorter than the vertex has?
+ *                     ├─► memory: its distance and parent, by compare-and-swap
+ *                     └─► frontier: the vertex, once a round
+ *
+ *      handler host memory   | taken | a bit a vertex | vertices of the frontier |
+ *
+ * A record says: `vertex` can be reached over `parent` at `distance`. The handlers update
+ * at once, so the host never sees a record that gains nothing. Of several shortest ways
+ * the parent with the lowest number wins, whatever the order: results are the same in
+ * every run.
+ *
+ * The program goes in rounds: it relaxes the edges of its frontier's vertices (puts of
+ * records to the owners of their ends), waits until all are acknowledged everywhere, and
+ * takes the new frontier. When nobody has one, the distances are final.
+ */
+#ifndef HANDLERS_GRAPH_H
+#define HANDLERS_GRAPH_H
+
+#include "portals4.h"
+#include "spin.h"
+
+struct graph_record {
+    uint64_t vertex; /* in the whole graph */
+    uint32_t parent;
+    uint32_t distance;
+};
+
+/* The entry's memory is a word a vertex, at first GRAPH_FAR: distance above, parent below. */
+#define GRAPH_FAR UINT64_MAX
+
+static inline uint32_t graph_distance(uint64_t word)
+{
+    return (uint32_t)(word >> 32);
+}
+
+static inline uint32_t graph_parent(uint64_t word)
+{
+    return (uint32_t)word;
+}
+
+/* HPU memory of the entry: set by the host, constant. */
+struct graph_state {
+    uint64_t first, vertices; /* those that are here: first, first + 1, ... */
+};
+
+/* graph_frontier_size() is the size of the handler host memory: zeros, at a multiple of 8. */
+uint64_t graph_frontier_size(uint64_t vertices);
+
+/* graph_handlers() fills in the handlers of a persistent entry over `vertices` words, the
+ * first for vertex `first`. A message that is no whole number of records, or has one for a
+ * vertex that is elsewhere or at a distance of UINT32_MAX, ends with PTL_NI_HANDLER_FAIL; other
+ * records of it may have been applied. PTL_ARG_INVALID: there are 2^32 vertices or more. *state
+ * must last until the entry is appended. */
+int graph_handlers(uint64_t first, uint64_t vertices, void *frontier, struct graph_state *state,
+                   ptl_handlers_t *handlers);
+
+/* graph_take() empties the frontier, between two rounds: stores its vertices, counted from
+ * `first`, and returns their number, at most `vertices`. */
+uint64_t graph_take(void *frontier, uint64_t vertices, uint32_t *taken);
+
+#endif
