@@ -41,8 +41,10 @@ typedef int (*ptl_completion_handler_t)(ptl_size_t dropped_bytes, bool flow_cont
 typedef ptl_handle_any_t ptl_handle_hpu_mem_t;
 #define PTL_HPU_MEM_NONE ((ptl_handle_hpu_mem_t)0xbfffffff)
 
-/* Options of ptl_handlers_t. Neither is accepted in this version. */
-#define PTL_HANDLER_IOVEC (1u << 0)    /* handler_host_mem is an array of ptl_iovec_t */
+/* Options of ptl_handlers_t. */
+#define PTL_HANDLER_IOVEC                                                                          \
+    (1u << 0)                          /* handler_host_mem is an array of ptl_iovec_t: not         \
+                                          accepted in this version */
 #define PTL_HANDLER_INACTIVE (1u << 1) /* linked, but no message matches until it is activated */
 
 /* The three handlers of an entry, and the memory they work on. Any handler may
@@ -60,9 +62,10 @@ typedef struct {
     ptl_size_t handler_host_length; /* its bytes */
     ptl_size_t user_hdr_length;     /* first bytes of a message that are its user header,
                                        <= max_user_hdr_size */
-    unsigned int options;           /* PTL_HANDLER_...; must be 0, else PTL_ARG_INVALID */
-    uint64_t hpu_mask;              /* HPUs that may run the handlers; must be 0, which is
-                                       all of them, else PTL_ARG_INVALID */
+    unsigned int options;           /* PTL_HANDLER_INACTIVE or 0, else PTL_ARG_INVALID */
+    uint64_t hpu_mask;              /* HPUs that may run the handlers, bit i for the i-th, all
+                                       below num_hpus; 0: any. No more of them run at once than
+                                       it has bits, so one bit makes an entry's handlers serial */
 } ptl_handlers_t;
 
 /* What an NI offers to handlers. Sizes are in bytes. */
@@ -73,23 +76,45 @@ typedef struct {
     ptl_size_t max_initial_state;       /* hpu_initial_length */
     ptl_size_t min_fragmentation_limit; /* packets start at multiples of this in the payload */
     ptl_size_t max_cycles_per_byte;     /* budget of a handler; PTL_SIZE_MAX: none */
-    unsigned int num_hpus;              /* handlers that may be active at once */
+    unsigned int num_hpus;              /* HPUs: threads that run handlers (PINWHEEL_HPUS), or,
+                                           with none, handlers that may be active at once */
 } ptl_spin_limits_t;
 
+/* What handlers have counted with PtlHandlerCounterAdd(). */
+typedef struct {
+    uint64_t sum;   /* of the values, */
+    uint64_t count; /* and how many there were */
+} ptl_spin_counter_t;
+
+#define PTL_SPIN_COUNTERS 64 /* of an NI */
+
 /* ni_fail_type of the event of a message whose handler ended in an error: the
- * first error of the message. mlength is what was deposited all the same. */
+ * first error of the message. mlength is what was deposited all the same. A message
+ * whose next handler finds no room for PINWHEEL_HPU_PATIENCE_MS ends with PTL_NI_DROPPED
+ * or, where the portal table entry has flow control and is disabled by it, with
+ * PTL_NI_PT_DISABLED; then its completion handler, if it was to run, is told. */
 #define PTL_NI_HANDLER_FAIL 32          /* returned FAIL, or a code that its kind may not return */
+#define PTL_NI_HANDLER_TIMEOUT 33       /* ran for longer than PINWHEEL_HANDLER_BUDGET_US */
 #define PTL_NI_HANDLER_SEGV PTL_NI_SEGV /* left its memory: a fault, or a DMA out of range */
 
 /* PtlHPUAllocMem() allocates `length` zeroed bytes of HPU memory, which start at
  * a multiple of 64. Entries may share it; it outlives them until it is freed.
  * PTL_ARG_INVALID: no such NI, or a length of 0 or over max_handler_mem.
- * PTL_NO_SPACE: no memory or no handle is left. */
+ * PTL_NO_SPACE: no memory or no handle is left, or PINWHEEL_HPU_MEMORY is reached. */
 PTL_EXPORT int PtlHPUAllocMem(ptl_handle_ni_t ni_handle, ptl_size_t length,
                               ptl_handle_hpu_mem_t *hpu_mem);
 
 /* PtlHPUFreeMem() frees HPU memory. PTL_IN_USE while an entry refers to it. */
 PTL_EXPORT int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem);
+
+/* PtlHPURead() and PtlHPUWrite() copy `length` bytes at `offset` of HPU memory to `dst` or from
+ * `src`, with handlers running on it or not: what they see of each other then is up to them.
+ * PTL_ARG_INVALID: no such HPU memory, a range outside of it, or memory of the program that
+ * cannot be accessed. (Beyond the paper: RED-SEA D4.7, 4.4.6.) */
+PTL_EXPORT int PtlHPURead(ptl_handle_hpu_mem_t hpu_mem, ptl_size_t offset, void *dst,
+                          ptl_size_t length);
+PTL_EXPORT int PtlHPUWrite(ptl_handle_hpu_mem_t hpu_mem, ptl_size_t offset, const void *src,
+                           ptl_size_t length);
 
 /* PtlMEAppendHandlers() is PtlMEAppend() for an entry with handlers, which run
  * for every message that arrives for it; never for one that it finds in the
@@ -107,8 +132,29 @@ PTL_EXPORT int PtlLEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_
                                    const ptl_le_t *le, const ptl_handlers_t *handlers,
                                    ptl_list_t ptl_list, void *user_ptr, ptl_handle_le_t *le_handle);
 
+/* PtlHandlersActivate() lets messages find an entry that was appended with
+ * PTL_HANDLER_INACTIVE: until then it is linked, at its place in the list, and passed over.
+ * `me_handle` is of either kind of entry. PTL_ARG_INVALID: it is none, or not inactive.
+ * (Beyond the paper: D4.7, 4.4.6.) */
+PTL_EXPORT int PtlHandlersActivate(ptl_handle_me_t me_handle);
+
+/* PtlHandlersInvoke() has the handlers of an entry run as if a put of the `length` bytes at
+ * `msg` had come from this process: header, payload and completion handler, event and
+ * counter, a use-once entry used up; permissions and matching are not asked. The bytes are
+ * copied, and the call does not wait for the handlers. PTL_ARG_INVALID: no entry with
+ * handlers, an inactive one, too long a message, or memory that cannot be read. PTL_IN_USE: a
+ * message has a use-once entry in hand. PTL_NO_SPACE: no memory, or PINWHEEL_HPU_QUEUE of
+ * them are under way. (Beyond the paper: D4.7, 4.4.7.) */
+PTL_EXPORT int PtlHandlersInvoke(ptl_handle_me_t me_handle, const void *msg, ptl_size_t length);
+
 /* PtlSpinLimits() tells what the NI offers to handlers. */
 PTL_EXPORT int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits);
+
+/* PtlSpinCounter() reads counter `index` of an NI, below PTL_SPIN_COUNTERS: what handlers of
+ * all its entries have added since it was opened. Sum and count may be read in the middle of an
+ * addition. (Beyond the paper: D4.7, 4.4.3.) */
+PTL_EXPORT int PtlSpinCounter(ptl_handle_ni_t ni_handle, unsigned int index,
+                              ptl_spin_counter_t *counter);
 
 #ifdef __cplusplus
 }

@@ -13,7 +13,9 @@
  * its stack, its HPU memory (`state`), its packet, constant static data and, by
  * DMA, the two host ranges of its entry. Whatever leaves these (a fault, a DMA
  * outside the range) ends the handler with SEGV: the call that did it does not
- * return, and what the handler did before stays done.
+ * return, and what the handler did before stays done. A handler that runs for longer
+ * than PINWHEEL_HANDLER_BUDGET_US, in processor time without a PtlHandlerYield(), is
+ * ended in the same way with TIMEOUT.
  *
  * The functions below are for handlers. Elsewhere PtlHandlerCAS() and
  * PtlHandlerFAdd() work, the others do nothing and give PTL_FAIL, false or 0.
@@ -71,7 +73,8 @@ enum ptl_handler_return {
     PROCEED_PENDING = 6,      /* header */
     SUCCESS_PENDING = 7,      /* completion */
     FAIL = 8,                 /* all: the handler met an error */
-    SEGV = 9                  /* raised by the run time; returned, it counts as FAIL */
+    SEGV = 9,                 /* raised by the run time; returned, it counts as FAIL */
+    TIMEOUT = 10              /* the same: it ran for longer than its budget */
 };
 
 /* ---- Declaring handlers ---- */
@@ -104,8 +107,12 @@ struct ptl_handler_entry {
 /* ---- Host memory ----
  * `offset` counts from the start of the host range that `options` names. B
  * returns when the transfer is done, NB at once with a handle for Test or Wait;
- * until then `local` (`cmpval`, `before`) belongs to the transfer. Handles die
- * with the handler. B returns PTL_OK. */
+ * until then `local` (`cmpval`, `before`) belongs to the transfer. Atomics and
+ * transfers below 64 KiB are done at once; larger ones by HPUs without work (with
+ * PINWHEEL_HPUS), by Test, a part with each call, and by Wait. What is not done when
+ * the handler returns is done then; when it is ended by an error, it stops. Handles
+ * die with the handler. B returns PTL_OK. Atomics are atomic with those of Portals
+ * operations of the same size on that memory. */
 
 #define PTL_ME_HOST_MEM 1u      /* the entry's own range */
 #define PTL_HANDLER_HOST_MEM 2u /* handler_host_mem */
@@ -139,7 +146,7 @@ PTL_EXPORT ptl_dma_h PtlHandlerDMAFetchAddNB(ptl_size_t offset, uint64_t inc, ui
                                              ptl_datatype_t type, unsigned int options);
 
 /* PtlHandlerDMATest() tells whether a transfer is done. A handle that this
- * handler was not given ends it with FAIL. */
+ * handler was not given ends it with FAIL, memory that is not there with SEGV. */
 PTL_EXPORT bool PtlHandlerDMATest(ptl_dma_h handle);
 
 /* PtlHandlerDMAWait() returns when it is. */
@@ -168,17 +175,27 @@ PTL_EXPORT unsigned int PtlHandlerMyHPU(void);
 /* PtlHandlerYield() lets other handlers run. */
 PTL_EXPORT void PtlHandlerYield(void);
 
+/* ---- Telemetry (beyond the paper) ---- */
+
+/* PtlHandlerCycles() is the time stamp counter of the processor; differences within one
+ * handler that has not yielded are its cycles at the nominal clock. */
+PTL_EXPORT uint64_t PtlHandlerCycles(void);
+
+/* PtlHandlerCounterAdd() adds a value to counter `index` of the NI, which the host reads with
+ * PtlSpinCounter(). PTL_ARG_INVALID: there is no such counter. */
+PTL_EXPORT int PtlHandlerCounterAdd(unsigned int index, uint64_t value);
+
 /* ---- Messages ----
  * The portal index of the entry is used, or with Ex the one given. Events go to
  * the event queue of the entry: ACK with PTL_ACK_REQ, and SEND only if the message
- * was lost. In this version no counter counts what a handler sends: with
- * PTL_CT_ACK_REQ and PTL_OC_ACK_REQ the acknowledgement is seen by nobody. When
- * PINWHEEL_HANDLER_QUEUE messages wait, both calls suspend the handler, for
- * PINWHEEL_HPU_PATIENCE_MS at most, and then return PTL_NO_SPACE. Otherwise they
- * return PTL_OK or the code that PtlPut() would. */
+ * was lost. With PTL_CT_ACK_REQ and PTL_OC_ACK_REQ the acknowledgement is counted,
+ * as one, by the counter of the entry (its ct_handle). They return PTL_OK or the code
+ * that PtlPut() would. */
 
 /* PtlHandlerPutFromDevice() sends `length` bytes of the handler's memory, one
- * packet at most (PTL_ARG_INVALID beyond max_payload_size). On return `local` may be reused. */
+ * packet at most (PTL_ARG_INVALID beyond max_payload_size). On return `local` may be reused.
+ * When PINWHEEL_HANDLER_QUEUE messages wait, the handler is suspended, for
+ * PINWHEEL_HPU_PATIENCE_MS at most, and then gets PTL_NO_SPACE. */
 PTL_EXPORT int PtlHandlerPutFromDevice(const void *local, ptl_size_t length, ptl_ack_req_t ack_req,
                                        ptl_process_t target_id, ptl_match_bits_t match_bits,
                                        ptl_size_t remote_offset, void *user_ptr,
@@ -190,7 +207,8 @@ PTL_EXPORT int PtlHandlerPutFromDeviceEx(const void *local, ptl_size_t length,
                                          ptl_hdr_data_t hdr_data);
 
 /* PtlHandlerPutFromHost() enqueues a put of `length` bytes at `offset` of the
- * entry, as if the host had: the data is read when it is sent. */
+ * entry, as if the host had: the data is read when it is sent. It never waits;
+ * PTL_NO_SPACE when the NIC has no operation left. */
 PTL_EXPORT int PtlHandlerPutFromHost(ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack_req,
                                      ptl_process_t target_id, ptl_match_bits_t match_bits,
                                      ptl_size_t remote_offset, void *user_ptr,

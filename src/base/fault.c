@@ -10,7 +10,12 @@
  * - When the program has installed a handler above ours, the chain cannot be cut:
  *   theirs may call ours at any time. Then ours stays where it is for good, with its
  *   `before`; installing again must not put it above theirs as well, or the two
- *   would call each other in a circle.
+ *   would call each other in a circle. fault_refresh() may, since what it puts there is
+ *   another function, on_fault_again(), which passes on to theirs; and on_fault(), which
+ *   theirs may call, passes on to what was first. A program that takes its own handler away
+ *   again puts on_fault() back, and all is as before.
+ * - Signals of fault_end() carry the address of `mark`: others of the same number are the
+ *   program's.
  */
 #include "fault.h"
 
@@ -37,14 +42,14 @@ static const struct {
 struct fault_slot {
     int signal;
     bool buried;             /* ours is installed below one of the program */
+    bool again;              /* on_fault_again() was installed, and may have been found */
     struct sigaction before; /* what was there before ours */
+    struct sigaction later;  /* what was put above it, and is below on_fault_again() */
 };
 
 static struct fault_slot slots[] = {
-    {.signal = SIGSEGV},
-    {.signal = SIGBUS},
-    {.signal = SIGFPE},
-    {.signal = SIGILL},
+    {.signal = SIGSEGV}, {.signal = SIGBUS},        {.signal = SIGFPE},
+    {.signal = SIGILL},  {.signal = FAULT_OVERDUE},
 };
 #define SLOTS (sizeof(slots) / sizeof(slots[0]))
 
@@ -55,6 +60,11 @@ static unsigned users;
 static _Thread_local struct fault_guard *thread_guard __attribute__((tls_model("initial-exec")));
 static _Thread_local bool thread_has_stack __attribute__((tls_model("initial-exec")));
 
+__thread pid_t fault_thread;
+
+/* In the value of our own signals. */
+static char mark;
+
 #define FLAGS_TRAP 0x100
 #define FLAGS_DIRECTION 0x400
 #define FLAGS_NESTED_TASK 0x4000
@@ -64,7 +74,8 @@ static _Thread_local bool thread_has_stack __attribute__((tls_model("initial-exe
  * news of a broken memory page that nobody has touched yet. */
 static bool is_synchronous(int signal, const siginfo_t *info)
 {
-    return info->si_code > 0 && !(signal == SIGBUS && info->si_code == BUS_MCEERR_AO);
+    return info->si_code > 0 && signal != FAULT_OVERDUE &&
+           !(signal == SIGBUS && info->si_code == BUS_MCEERR_AO);
 }
 
 static bool fix_up(ucontext_t *context)
@@ -77,6 +88,13 @@ static bool fix_up(ucontext_t *context)
         }
     }
     return false;
+}
+
+/* One of fault_end(); a late one is for a turn that has ended. */
+static bool is_end(int signal, const siginfo_t *info)
+{
+    return signal == FAULT_OVERDUE && info->si_code == SI_QUEUE &&
+           info->si_value.sival_ptr == &mark;
 }
 
 static bool divert(int signal, const siginfo_t *info, ucontext_t *context)
@@ -102,6 +120,9 @@ static bool divert(int signal, const siginfo_t *info, ucontext_t *context)
  * taken when this handler returns. */
 static void die_by_default(int signal, siginfo_t *info)
 {
+    if (signal == FAULT_OVERDUE) {
+        return; /* of this one it is to ignore it */
+    }
     struct sigaction by_default = {.sa_handler = SIG_DFL};
     sigaction(signal, &by_default, NULL);
     if (!is_synchronous(signal, info)) {
@@ -112,9 +133,10 @@ static void die_by_default(int signal, siginfo_t *info)
     }
 }
 
-static void pass_on(struct fault_slot *slot, siginfo_t *info, ucontext_t *context)
+static void pass_on(struct fault_slot *slot, struct sigaction *to, siginfo_t *info,
+                    ucontext_t *context)
 {
-    struct sigaction before = slot->before;
+    struct sigaction before = *to;
     if (!(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_IGN) {
         /* The kernel does not let a fault be ignored. */
         if (is_synchronous(slot->signal, info)) {
@@ -132,7 +154,7 @@ static void pass_on(struct fault_slot *slot, siginfo_t *info, ucontext_t *contex
         sigaddset(&mask, slot->signal);
     }
     if (before.sa_flags & (int)SA_RESETHAND) {
-        slot->before = (struct sigaction){.sa_handler = SIG_DFL};
+        *to = (struct sigaction){.sa_handler = SIG_DFL};
     }
     pthread_sigmask(SIG_SETMASK, &mask, NULL);
     if (before.sa_flags & SA_SIGINFO) {
@@ -142,27 +164,75 @@ static void pass_on(struct fault_slot *slot, siginfo_t *info, ucontext_t *contex
     }
 }
 
+/* Does what is ours to do; true if that was it. */
+static bool serve(int signal, siginfo_t *info, ucontext_t *context)
+{
+    if (is_end(signal, info)) {
+        struct fault_guard *guard = thread_guard;
+        if (guard != NULL && fault_guard_overdue(guard)) {
+            divert(signal, info, context);
+        }
+        return true;
+    }
+    return is_synchronous(signal, info) && (fix_up(context) || divert(signal, info, context));
+}
+
+static struct fault_slot *slot_of(int signal)
+{
+    size_t i = 0;
+    while (i < SLOTS - 1 && slots[i].signal != signal) {
+        i++;
+    }
+    return &slots[i];
+}
+
 static void on_fault(int signal, siginfo_t *info, void *context)
 {
     int saved_errno = errno;
-    bool ours = is_synchronous(signal, info) && (fix_up(context) || divert(signal, info, context));
-    for (size_t i = 0; i < SLOTS && !ours; i++) {
-        if (slots[i].signal == signal) {
-            pass_on(&slots[i], info, context);
-        }
+    if (!serve(signal, info, context)) {
+        struct fault_slot *slot = slot_of(signal);
+        pass_on(slot, &slot->before, info, context);
     }
     errno = saved_errno;
 }
 
+static void on_fault_again(int signal, siginfo_t *info, void *context)
+{
+    int saved_errno = errno;
+    if (!serve(signal, info, context)) {
+        struct fault_slot *slot = slot_of(signal);
+        pass_on(slot, &slot->later, info, context);
+    }
+    errno = saved_errno;
+}
+
+static bool runs(const struct sigaction *action, void (*handler)(int, siginfo_t *, void *))
+{
+    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == handler;
+}
+
 static bool is_ours(const struct sigaction *action)
 {
-    return (action->sa_flags & SA_SIGINFO) && action->sa_sigaction == on_fault;
+    return runs(action, on_fault) || runs(action, on_fault_again);
 }
 
 static bool is_handler(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) ||
            (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
+}
+
+/* Installs one of ours above `below`. */
+static int put_above(int signal, const struct sigaction *below,
+                     void (*handler)(int, siginfo_t *, void *))
+{
+    struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    /* A signal that was sent must interrupt system calls as it would have. */
+    if (!is_handler(below) || (below->sa_flags & SA_RESTART)) {
+        action.sa_flags |= SA_RESTART;
+    }
+    sigemptyset(&action.sa_mask);
+    return sigaction(signal, &action, NULL) == 0 ? 0 : -errno;
 }
 
 static int install(struct fault_slot *slot)
@@ -176,13 +246,7 @@ static int install(struct fault_slot *slot)
     }
     slot->buried = false;
     slot->before = current;
-    struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    /* A signal that was sent must interrupt system calls as it would have. */
-    if (!is_handler(&current) || (current.sa_flags & SA_RESTART)) {
-        action.sa_flags |= SA_RESTART;
-    }
-    sigemptyset(&action.sa_mask);
-    return sigaction(slot->signal, &action, NULL) == 0 ? 0 : -errno;
+    return put_above(slot->signal, &current, on_fault);
 }
 
 static void uninstall(struct fault_slot *slot)
@@ -191,8 +255,11 @@ static void uninstall(struct fault_slot *slot)
     if (sigaction(slot->signal, NULL, &current) != 0) {
         return;
     }
-    if (is_ours(&current)) {
+    if (runs(&current, on_fault)) {
         sigaction(slot->signal, &slot->before, NULL);
+    } else if (runs(&current, on_fault_again)) {
+        sigaction(slot->signal, &slot->later, NULL);
+        slot->buried = is_handler(&slot->later);
     } else {
         slot->buried = true;
     }
@@ -226,6 +293,62 @@ void fault_remove(void)
         }
     }
     pthread_mutex_unlock(&lock);
+}
+
+/* Whoever has found on_fault_again() may call it, so it is put above one handler only. */
+static void refresh(struct fault_slot *slot)
+{
+    struct sigaction current;
+    if (sigaction(slot->signal, NULL, &current) != 0 || runs(&current, on_fault_again)) {
+        return;
+    }
+    if (runs(&current, on_fault)) {
+        slot->again = false;
+    } else if (!is_handler(&current)) {
+        slot->before = current;
+        slot->buried = slot->again = false;
+        put_above(slot->signal, &current, on_fault);
+    } else if (!slot->again) {
+        slot->again = true;
+        slot->later = current;
+        put_above(slot->signal, &current, on_fault_again);
+    }
+}
+
+void fault_refresh(void)
+{
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < SLOTS && users > 0; i++) {
+        refresh(&slots[i]);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+void fault_keep(sigset_t *blocked)
+{
+    for (size_t i = 0; i < SLOTS; i++) {
+        sigdelset(blocked, slots[i].signal);
+    }
+}
+
+pid_t fault_ask_thread_id(void)
+{
+    fault_thread = (pid_t)syscall(SYS_gettid);
+    return fault_thread;
+}
+
+void fault_end(struct fault_guard *guard, uint64_t turn)
+{
+    siginfo_t info;
+    memset(&info, 0, sizeof(info));
+    info.si_signo = FAULT_OVERDUE;
+    info.si_code = SI_QUEUE;
+    info.si_pid = getpid();
+    info.si_uid = getuid();
+    info.si_value.sival_ptr = &mark;
+    atomic_store_explicit(&guard->overdue, turn, memory_order_relaxed);
+    pid_t thread = __atomic_load_n(&guard->thread, __ATOMIC_RELAXED);
+    syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, FAULT_OVERDUE, &info);
 }
 
 struct fault_guard *fault_set_guard(struct fault_guard *guard)

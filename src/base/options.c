@@ -70,7 +70,18 @@ const struct option_desc option_table[OPT_COUNT] = {
                                "some before it is refused"),
     [OPT_HPU_PATIENCE_MS] =
         NUMBER("PINWHEEL_HPU_PATIENCE_MS", "ms", "1000", 1, 3600000,
-               "how long a handler waits for room to send before it is refused"),
+               "how long a handler waits for room to send before it is refused, and a message for "
+               "its handlers before it is dropped"),
+    [OPT_HPUS] = NUMBER("PINWHEEL_HPUS", "threads", "0", 0, 64,
+                        "threads that run handlers; 0: whoever makes progress does"),
+    [OPT_HPU_PIN] = TEXT("PINWHEEL_HPU_PIN", "",
+                         "processors of these threads, in turn, as \"2,3,6-7\"; empty: any"),
+    [OPT_HPU_QUEUE] = NUMBER("PINWHEEL_HPU_QUEUE", "calls", "128", 1, 65536,
+                             "handler calls of one entry that may wait for such a thread"),
+    [OPT_HPU_MEMORY] = NUMBER("PINWHEEL_HPU_MEMORY", "bytes", "1073741824", 0, INT64_MAX,
+                              "HPU memory of a NIC, all pieces together"),
+    [OPT_HANDLER_BUDGET_US] = NUMBER("PINWHEEL_HANDLER_BUDGET_US", "us", "1000000", 0, 3600000000,
+                                     "processor time after which a handler is ended; 0: never"),
     [OPT_HPU_STACK] =
         NUMBER("PINWHEEL_HPU_STACK", "bytes", "65536", 16384, 16777216, "stack of a handler"),
 };

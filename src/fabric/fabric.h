@@ -28,6 +28,7 @@
 
 #define FABRIC_HEADER 48
 #define FABRIC_BOARD 16384u
+#define FABRIC_HELD_NOTHING UINT64_MAX
 
 enum fabric_class { FABRIC_REQUEST, FABRIC_RESPONSE, FABRIC_CLASSES };
 
@@ -65,6 +66,14 @@ struct fabric_rx {
     size_t first_length;
     bool torn; /* its payload will not come: run no handlers for it */
 
+    /* Kept packets: payload from the byte `held` on is in use by the NIC, or nothing is
+     * (FABRIC_HELD_NOTHING). The NIC sets it when it says RX_KEPT, and raises it as its
+     * handlers end; what comes before is the fabric's again, which looks when it polls. */
+    uint64_t held;
+    /* With RX_WAIT: threads of the NIC's own have it in hand, and will poll; nobody else
+     * needs to. */
+    bool elsewhere;
+
     enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;
     void *base; /* RX_DEPOSIT: the first `room` bytes of the payload go here */
     uint64_t room;
@@ -76,6 +85,7 @@ enum rx_step {
     RX_GO,    /* done with this step */
     RX_WAIT,  /* call again later: a handler is suspended, or there is no room for a response */
     RX_FIRST, /* from rx_header only: call again with the first packet */
+    RX_KEPT,  /* from rx_packet only: go on with the next one, but leave it in place, see `held` */
     RX_HEADED /* from rx_short only: see there */
 };
 

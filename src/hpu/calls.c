@@ -2,17 +2,18 @@
 /*
  * The functions that handlers call: spin_handler.h.
  *
- * Each begins with enter() and ends with leave() or, for the good of a handler that
- * left its memory, with end_handler(), which does not return. In between, a fault
+ * Each begins with enter() and ends with leave() or, when the handler left its memory,
+ * with end_handler(), which does not return. In between, a fault
  * would be ours and is not contained: so every pointer that came from the handler is
  * followed by nic_copy() and its atomics only.
  *
- * Host memory is in this process, hence a transfer is done when the call returns, and
- * the handle of a non-blocking one is a number that Test() finds to be done.
+ * Host memory is in this process, hence a blocking transfer is a copy. Of non-blocking ones
+ * the small ones are, too, and atomics; large ones go on beside the handler (dma.h).
  */
 #include <errno.h>
 
 #include "base/nic_copy.h"
+#include "hpu/dma.h"
 #include "hpu/exec.h"
 
 static struct hpu_exec *enter(void)
@@ -24,15 +25,19 @@ static struct hpu_exec *enter(void)
     return exec;
 }
 
-static void leave(struct hpu_exec *exec)
-{
-    hpu_ctx_set_expendable(exec->ctx, 1);
-}
-
 static _Noreturn void end_handler(struct hpu_exec *exec, int result)
 {
     exec->result = result;
     hpu_ctx_abandon(exec->ctx);
+}
+
+/* A handler whose time ran out in here ends here. */
+static void leave(struct hpu_exec *exec)
+{
+    hpu_ctx_set_expendable(exec->ctx, 1);
+    if (hpu_ctx_overdue(exec->ctx)) {
+        end_handler(exec, TIMEOUT);
+    }
 }
 
 /* The address of `length` bytes at `offset` of a host range. A range may be the
@@ -71,6 +76,17 @@ static ptl_dma_h new_handle(struct hpu_exec *exec)
     return ++exec->dma_issued;
 }
 
+/* Copies now what is small, and else says that it is to be done. */
+static ptl_dma_h begin_copy(struct hpu_exec *exec, void *to, const void *from, size_t length)
+{
+    ptl_dma_h handle = new_handle(exec);
+    if (length < HPU_DMA_LATER ||
+        !hpu_dma_begin(&exec->dmas, exec->sched, handle, to, from, length)) {
+        copy(exec, to, from, length);
+    }
+    return handle;
+}
+
 /* ---- Host memory ---- */
 
 static void to_host(struct hpu_exec *exec, const void *local, ptl_size_t offset, ptl_size_t length,
@@ -98,8 +114,8 @@ ptl_dma_h PtlHandlerDMAToHostNB(const void *local, ptl_size_t offset, ptl_size_t
     if (exec == NULL) {
         return 0;
     }
-    to_host(exec, local, offset, length, options);
-    ptl_dma_h handle = new_handle(exec);
+    void *to = host_address(exec, offset, length, options);
+    ptl_dma_h handle = begin_copy(exec, to, local, length);
     leave(exec);
     return handle;
 }
@@ -128,8 +144,8 @@ ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local, ptl_size_t len
     if (exec == NULL) {
         return 0;
     }
-    from_host(exec, offset, local, length, options);
-    ptl_dma_h handle = new_handle(exec);
+    const void *from = host_address(exec, offset, length, options);
+    ptl_dma_h handle = begin_copy(exec, local, from, length);
     leave(exec);
     return handle;
 }
@@ -243,22 +259,31 @@ ptl_dma_h PtlHandlerDMAFetchAddNB(ptl_size_t offset, uint64_t inc, uint64_t *bef
     return handle;
 }
 
-bool PtlHandlerDMATest(ptl_dma_h handle)
+/* Asks about a transfer, one way or the other. */
+static bool ask(struct hpu_exec *exec, ptl_dma_h handle, int (*how)(struct hpu_dmas *, ptl_dma_h))
 {
-    struct hpu_exec *exec = enter();
     if (exec == NULL) {
         return false;
     }
     if (handle == 0 || handle > exec->dma_issued) {
         end_handler(exec, FAIL);
     }
+    int done = how(exec->dmas, handle);
+    if (done < 0) {
+        end_handler(exec, SEGV);
+    }
     leave(exec);
-    return true;
+    return done > 0;
+}
+
+bool PtlHandlerDMATest(ptl_dma_h handle)
+{
+    return ask(enter(), handle, hpu_dma_test);
 }
 
 void PtlHandlerDMAWait(ptl_dma_h handle)
 {
-    (void)PtlHandlerDMATest(handle);
+    (void)ask(enter(), handle, hpu_dma_wait);
 }
 
 /* ---- HPU memory ---- */
@@ -311,6 +336,30 @@ void PtlHandlerYield(void)
         hpu_ctx_suspend(exec->ctx);
         leave(exec);
     }
+}
+
+/* ---- Telemetry ---- */
+
+uint64_t PtlHandlerCycles(void)
+{
+    return __builtin_ia32_rdtsc();
+}
+
+int PtlHandlerCounterAdd(unsigned int index, uint64_t value)
+{
+    struct hpu_exec *exec = enter();
+    if (exec == NULL) {
+        return PTL_FAIL;
+    }
+    int rc = PTL_ARG_INVALID;
+    if (index < exec->env.counter_count) {
+        struct hpu_counter *c = &exec->env.counters[index];
+        atomic_fetch_add_explicit(&c->sum, value, memory_order_relaxed);
+        atomic_fetch_add_explicit(&c->count, 1, memory_order_relaxed);
+        rc = PTL_OK;
+    }
+    leave(exec);
+    return rc;
 }
 
 /* ---- Messages ---- */

@@ -28,6 +28,7 @@
 #include "base/sys.h"
 #include "hpu/sanitize.h"
 #include "hpu/switch_x86_64.h"
+#include "hpu/watch.h"
 #include "spin_handler.h"
 
 #define PAGE ((size_t)4096)
@@ -60,6 +61,7 @@ struct hpu_ctx {
 
 struct hpu_pool {
     uint64_t free; /* a bit for each free context */
+    struct hpu_watch *_Atomic watch;
     unsigned count;
     char *mapping;
     size_t mapping_length;
@@ -94,6 +96,26 @@ void hpu_ctx_set_expendable(struct hpu_ctx *ctx, int expendable)
     atomic_signal_fence(memory_order_seq_cst);
 }
 
+bool hpu_ctx_overdue(const struct hpu_ctx *ctx)
+{
+    return fault_guard_overdue(&ctx->guard);
+}
+
+unsigned hpu_pool_contexts(const struct hpu_pool *pool)
+{
+    return pool->count;
+}
+
+struct fault_guard *hpu_pool_guard(struct hpu_pool *pool, unsigned i)
+{
+    return &pool->ctx[i].guard;
+}
+
+void hpu_pool_set_watch(struct hpu_pool *pool, struct hpu_watch *watch)
+{
+    atomic_store(&pool->watch, watch);
+}
+
 /* ---- Switching ---- */
 
 /* On the thread: runs the context until it leaves. */
@@ -104,6 +126,9 @@ static enum hpu_ctx_exit enter(struct hpu_ctx *ctx)
     thread_ctx = ctx;
     struct fault_guard *outer_guard = fault_set_guard(&ctx->guard);
     ctx->visited = true;
+    __atomic_store_n(&ctx->guard.thread, fault_thread_id(), __ATOMIC_RELAXED);
+    fault_guard_turn(&ctx->guard);
+    hpu_watch_note(atomic_load_explicit(&ctx->pool->watch, memory_order_relaxed));
     ctx->thread_fiber = fiber_current();
     modes_save(&ctx->thread_modes);
     modes_change(&ctx->thread_modes, &ctx->modes);
@@ -111,6 +136,7 @@ static enum hpu_ctx_exit enter(struct hpu_ctx *ctx)
     fiber_switch(ctx->fiber);
     switch_stacks(&ctx->thread, &ctx->point);
     asan_arrive(fake_stack, NULL, NULL);
+    fault_guard_turn(&ctx->guard);
     fault_set_guard(outer_guard);
     thread_ctx = outer;
     enum hpu_ctx_exit exit = ctx->exit;
@@ -160,7 +186,7 @@ static void on_fault(struct fault_guard *guard)
     modes_load(&switch_modes_default);
     struct hpu_ctx *ctx = container_of(guard, struct hpu_ctx, guard);
     asan_forget(ctx->stack, ctx->stack_size);
-    leave(ctx, HPU_CTX_FAULTED, true);
+    leave(ctx, guard->signal == FAULT_OVERDUE ? HPU_CTX_OVERDUE : HPU_CTX_FAULTED, true);
     __builtin_unreachable();
 }
 
@@ -294,12 +320,18 @@ unsigned hpu_pool_in_use(const struct hpu_pool *pool)
 
 struct hpu_ctx *hpu_ctx_get(struct hpu_pool *pool)
 {
-    if (pool->free == 0) {
+    return hpu_ctx_get_of(pool, ~UINT64_C(0));
+}
+
+struct hpu_ctx *hpu_ctx_get_of(struct hpu_pool *pool, uint64_t slots)
+{
+    uint64_t free = pool->free & slots;
+    if (free == 0) {
         return NULL;
     }
     /* The lowest one, whose stack is the warmest. */
-    struct hpu_ctx *ctx = &pool->ctx[__builtin_ctzll(pool->free)];
-    pool->free &= pool->free - 1;
+    struct hpu_ctx *ctx = &pool->ctx[__builtin_ctzll(free)];
+    pool->free &= ~(free & -free);
     if (ctx->point.sp == NULL) {
         build_stack(ctx);
         ctx->fiber = fiber_create();

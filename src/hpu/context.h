@@ -19,7 +19,9 @@
 #ifndef HPU_CONTEXT_H
 #define HPU_CONTEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct hpu_pool;
 struct hpu_ctx;
@@ -29,7 +31,8 @@ enum hpu_ctx_exit {
     HPU_CTX_DONE,      /* the function returned */
     HPU_CTX_PARKED,    /* it suspended itself; touch nothing that its new owner may have freed */
     HPU_CTX_ABANDONED, /* it was given up by hpu_ctx_abandon() */
-    HPU_CTX_FAULTED    /* it was given up by a fault in code that may be given up */
+    HPU_CTX_FAULTED,   /* it was given up by a fault in code that may be given up */
+    HPU_CTX_OVERDUE    /* it was given up there because its time was over (watch.h) */
 };
 
 /* hpu_pool_create() maps `max_contexts` (1 to PTL_NUM_HPUS) stacks of at least
@@ -43,8 +46,10 @@ void hpu_pool_destroy(struct hpu_pool *pool);
 /* hpu_pool_in_use() counts the contexts in use. */
 unsigned hpu_pool_in_use(const struct hpu_pool *pool);
 
-/* hpu_ctx_get() takes a free context, or returns NULL. */
+/* hpu_ctx_get() takes a free context, or returns NULL; hpu_ctx_get_of() one whose slot is a
+ * bit of `slots`. */
 struct hpu_ctx *hpu_ctx_get(struct hpu_pool *pool);
+struct hpu_ctx *hpu_ctx_get_of(struct hpu_pool *pool, uint64_t slots);
 
 /* hpu_ctx_put() gives back a context that is not suspended. */
 void hpu_ctx_put(struct hpu_ctx *ctx);
@@ -81,5 +86,22 @@ _Noreturn void hpu_ctx_abandon(struct hpu_ctx *ctx);
 /* hpu_ctx_set_expendable() says whether a fault from here on gives up the
  * context (1) or is passed to the handler that the program installed (0). */
 void hpu_ctx_set_expendable(struct hpu_ctx *ctx, int expendable);
+
+/* hpu_ctx_overdue() says whether the time of what runs on the context is over. */
+bool hpu_ctx_overdue(const struct hpu_ctx *ctx);
+
+/* ---- For watch.c ---- */
+
+struct fault_guard;
+struct hpu_watch;
+
+/* hpu_pool_contexts() counts the contexts, hpu_pool_guard() is what the i-th one's thread is
+ * watched by; its `turn` is odd while the context runs. */
+unsigned hpu_pool_contexts(const struct hpu_pool *pool);
+struct fault_guard *hpu_pool_guard(struct hpu_pool *pool, unsigned i);
+
+/* hpu_pool_set_watch() says who is to be told when a context starts or is resumed while it
+ * sleeps; NULL: nobody. No context may be running. */
+void hpu_pool_set_watch(struct hpu_pool *pool, struct hpu_watch *watch);
 
 #endif

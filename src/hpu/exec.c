@@ -8,6 +8,10 @@
 #include "hpu/exec.h"
 
 #include "base/list.h"
+#include "hpu/dma.h"
+
+/* A handler that has returned, and whose last transfers left its memory; no return code. */
+#define END_SEGV (-2)
 
 /* On the context: the handler, between "may be given up" and "may not". */
 static void run_handler(void *arg)
@@ -29,7 +33,7 @@ static void run_handler(void *arg)
         break;
     }
     hpu_ctx_set_expendable(exec->ctx, 0);
-    exec->result = result;
+    exec->result = hpu_dma_end(&exec->dmas, true) < 0 ? END_SEGV : result;
 }
 
 /* The return codes that each kind of handler may use, as bits. */
@@ -49,6 +53,7 @@ static void set_up(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call c
     exec->pool = pool;
     exec->call = call;
     exec->dma_issued = 0;
+    exec->dmas = NULL;
 }
 
 void hpu_exec_header(struct hpu_pool *pool, struct hpu_exec *exec, ptl_header_handler_t handler,
@@ -83,7 +88,7 @@ bool hpu_exec_take(struct hpu_exec *exec)
     if (exec->ctx != NULL) {
         return true;
     }
-    exec->ctx = hpu_ctx_get(exec->pool);
+    exec->ctx = hpu_ctx_get_of(exec->pool, exec->slots != 0 ? exec->slots : ~UINT64_C(0));
     exec->wait = exec->ctx != NULL ? HPU_WAIT_NONE : HPU_WAIT_CONTEXT;
     return exec->ctx != NULL;
 }
@@ -92,17 +97,23 @@ int hpu_exec_run(struct hpu_exec *exec)
 {
     struct hpu_ctx *ctx = exec->ctx;
     bool begun = exec->wait != HPU_WAIT_NONE;
+    int result = SEGV;
     switch (begun ? hpu_ctx_resume(ctx) : hpu_ctx_start(ctx, run_handler, exec)) {
     case HPU_CTX_PARKED:
         return HPU_WAIT;
     case HPU_CTX_DONE:
-        return valid_result(exec->call, exec->result);
+        return exec->result == END_SEGV ? SEGV : valid_result(exec->call, exec->result);
     case HPU_CTX_ABANDONED:
-        return exec->result;
+        result = exec->result;
+        break;
+    case HPU_CTX_OVERDUE:
+        result = TIMEOUT;
+        break;
     case HPU_CTX_FAULTED:
         break;
     }
-    return SEGV;
+    hpu_dma_end(&exec->dmas, false);
+    return result;
 }
 
 void hpu_exec_give(struct hpu_exec *exec)
@@ -118,6 +129,7 @@ void hpu_exec_cancel(struct hpu_exec *exec)
 {
     if (exec->ctx != NULL) {
         hpu_ctx_cancel(exec->ctx);
+        hpu_dma_end(&exec->dmas, false);
     }
     hpu_exec_give(exec);
 }

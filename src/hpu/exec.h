@@ -21,21 +21,27 @@
  * and must keep the exec, the packet and the user header in place until the call
  * has ended. Several threads may run calls of one pool; one call is run by one
  * thread at a time. A pool has no lock of its own: what is marked `locked` is done
- * under the lock of its owner, who holds it at that moment anyway.
+ * under the lock of its owner, who holds it at that moment anyway: the NIC, or the
+ * scheduler of HPUs that are threads (sched.h).
  */
 #ifndef HPU_EXEC_H
 #define HPU_EXEC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/list.h"
 #include "hpu/context.h"
 #include "portals4.h"
 #include "spin.h"
 #include "spin_handler.h"
 
+struct hpu_dmas;
 struct hpu_env;
+struct hpu_queue;
+struct hpu_sched;
 
 /* A put by a handler. Ranges of host memory have been checked; `local` has not,
  * and is read with nic_copy(). */
@@ -62,6 +68,11 @@ struct hpu_ops {
     int (*put)(struct hpu_env *env, const struct hpu_put *put);
 };
 
+/* What handlers count for the host. */
+struct hpu_counter {
+    _Atomic uint64_t sum, count;
+};
+
 struct hpu_env {
     void *me_base; /* host memory of the entry; may span the whole address space */
     size_t me_length;
@@ -70,6 +81,8 @@ struct hpu_env {
     void *state; /* HPU memory */
     size_t state_length;
     size_t max_payload; /* of PutFromDevice */
+    struct hpu_counter *counters;
+    unsigned counter_count;
     const struct hpu_ops *ops;
     void *owner; /* the NIC's */
 };
@@ -84,6 +97,8 @@ enum hpu_wait {
     HPU_WAIT_OPS      /* ops->put() called hpu_suspend() */
 };
 
+enum hpu_place { HPU_PLACE_NOWHERE, HPU_PLACE_QUEUED, HPU_PLACE_RUNNING, HPU_PLACE_SUSPENDED };
+
 enum hpu_call { HPU_CALL_HEADER, HPU_CALL_PAYLOAD, HPU_CALL_COMPLETION };
 
 struct hpu_exec {
@@ -91,11 +106,22 @@ struct hpu_exec {
     struct hpu_ctx *ctx;
     enum hpu_wait wait; /* what the call waits for */
 
+    uint64_t slots; /* of the pool that may be taken, 0: any; set before hpu_exec_take() */
+
+    /* The scheduler's (sched.h), while the call is with it. */
+    struct list link;
+    struct hpu_queue *queue;
+    struct hpu_sched *sched; /* NULL: it never was */
+    enum hpu_place place;
+    unsigned hpu;    /* that has begun it */
+    int64_t charged; /* to its queue in advance, ns */
+
     /* The call; private. */
     struct hpu_pool *pool;
     enum hpu_call call;
     int result;
-    uint32_t dma_issued; /* DMA handles 1 to dma_issued were given out */
+    uint32_t dma_issued;   /* DMA handles 1 to dma_issued were given out */
+    struct hpu_dmas *dmas; /* those that are not done, dma.h */
     union {
         ptl_header_handler_t header;
         ptl_payload_handler_t payload;
@@ -133,7 +159,8 @@ bool hpu_exec_take(struct hpu_exec *exec);
 
 /* hpu_exec_run() starts the handler of a call that has a context, or continues it, without
  * the lock. It returns the handler's return code, FAIL for a code that its kind may not
- * return, SEGV if it left its memory, or HPU_WAIT if it has not ended. After HPU_WAIT
+ * return, SEGV if it left its memory, TIMEOUT if it ran for longer than its budget, or
+ * HPU_WAIT if it has not ended. After HPU_WAIT
  * with HPU_WAIT_OPS the exec must not be touched if another thread may have continued it
  * meanwhile: any may, from the moment before hpu_suspend() is called. The calling thread
  * must not be on a context with a handler's code beneath it. */

@@ -26,10 +26,12 @@ void handlers_release(struct handlers *h)
     if (h == NULL) {
         return;
     }
+    if (h->orphaned) {
+        return;
+    }
     h->memory->users--;
     if (h->own_memory) {
-        hpu_mem_destroy(h->memory->mem);
-        table_drop(&h->memory->ni->hpu_memories, h->memory);
+        hpu_memory_free(h->memory);
     }
     free(h);
 }
@@ -286,7 +288,9 @@ int le_link(struct le *le)
     }
     le->linked = true;
     pt->with_handlers += le->handlers != NULL;
-    if (le->list == PTL_PRIORITY_LIST && pt->unexpected.count != 0 && claim(le)) {
+    if (le->handlers != NULL && le->handlers->inactive) {
+        le->reserved = le->match.picky = true; /* until le_activate() */
+    } else if (le->list == PTL_PRIORITY_LIST && pt->unexpected.count != 0 && claim(le)) {
         le_use_up(le);
         return PTL_OK;
     }
@@ -309,6 +313,19 @@ int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
         le_free(le);
     }
     return rc;
+}
+
+int le_activate(struct le *le)
+{
+    if (le->handlers == NULL || !le->handlers->inactive) {
+        return PTL_ARG_INVALID;
+    }
+    le->handlers->inactive = le->reserved = false;
+    le->match.picky = (le->options & PTL_ME_NO_TRUNCATE) != 0;
+    if (entry_pt(le)->unexpected.count != 0 && claim(le)) {
+        le_use_up(le);
+    }
+    return PTL_OK;
 }
 
 int le_unlink(struct le *le)

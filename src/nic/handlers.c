@@ -9,12 +9,17 @@
  *
  * Wire packets are cut by message offset, handlers' packets by offset behind the
  * user header; where the two differ, or a packet does not begin at a multiple
- * of 64 in memory, it is put together in a bounce buffer. The NIC's lock is
- * dropped while a handler runs; the channel is busy meanwhile, so no other
- * thread touches this message.
+ * of 64 in memory, it is put together in a bounce buffer.
+ *
+ * Without HPUs of its own (PINWHEEL_HPUS=0) whoever makes progress runs the handlers of a
+ * message one after the other: the NIC's lock is dropped while one runs, and the channel is
+ * busy meanwhile, so no other thread touches this message. With them a call is queued, and the
+ * message waits, `elsewhere`, until nic_sched_ops.done() says that it has ended; payload
+ * handlers do not wait for each other (packets.c).
  */
 #include "nic/rx.h"
 
+#include "base/fault.h"
 #include "base/nic_copy.h"
 
 #include <errno.h>
@@ -22,113 +27,6 @@
 #include <string.h>
 
 #define PACKET_ALIGN 64
-
-/* ---- what handlers send ---- */
-
-static int request_put(struct handler_run *run, const struct hpu_put *put, struct request *r)
-{
-    struct le *le = run->le;
-    struct ni *ni = le->ni;
-    uint32_t pt = put->pt_inherited ? le->pt_index : put->pt_index;
-    *r = (struct request){
-        .kind = OP_PUT,
-        .origin = FROM_HANDLER,
-        .memory = {put->from_host ? memory_at(le->start, put->host_offset) : (void *)put->local,
-                   NULL, 0},
-        .length = put->length,
-        .ack = put->ack,
-        .target = put->target,
-        .pt_index = pt,
-        .match_bits = put->match_bits,
-        .remote_offset = put->remote_offset,
-        .hdr_data = put->hdr_data,
-        .user_ptr = put->user_ptr,
-        .eq = ni->pts[le->pt_index].eq,
-    };
-    return request_sound(ni, r, r->eq, le->ct) ? PTL_OK : PTL_ARG_INVALID;
-}
-
-/* Device memory is the handler's again when the call returns: what cannot leave
- * at once is copied. */
-static int own_data(struct request *r)
-{
-    r->owned = malloc(r->length != 0 ? r->length : 1);
-    if (r->owned == NULL) {
-        return PTL_NO_SPACE;
-    }
-    if (memory_read(r->owned, &r->memory, r->length) != 0) {
-        free(r->owned);
-        return -EFAULT;
-    }
-    r->memory = (struct memory){r->owned, NULL, 0};
-    return PTL_OK;
-}
-
-/* Looks at one byte of each page. A handler that names memory it does not have ends
- * before anything is sent. */
-static bool readable(const void *base, uint64_t length)
-{
-    enum { PAGE = 4096 };
-    uint64_t done = 0;
-    char byte;
-    while (done < length) {
-        const char *at = (const char *)base + done;
-        if (nic_copy(&byte, at, 1) != 0) {
-            return false;
-        }
-        done += PAGE - (uintptr_t)at % PAGE;
-    }
-    return true;
-}
-
-/* Sends, now or later; the lock is held. */
-static int send_put(struct ni *ni, const struct hpu_put *put, struct request *r)
-{
-    if (!put->from_host && !readable(r->memory.base, r->length)) {
-        return -EFAULT;
-    }
-    if (!put->from_host && nic_request_now(ni, r)) {
-        return PTL_OK;
-    }
-    int rc = put->from_host ? PTL_OK : own_data(r);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    rc = nic_request(ni, r);
-    if (rc != PTL_OK) {
-        free(r->owned);
-    }
-    return rc;
-}
-
-/* Runs on the handler's context, without the lock. A full queue suspends the
- * handler, and with it the channel of its message. */
-static int handler_put(struct hpu_env *env, const struct hpu_put *put)
-{
-    struct handler_run *run = env->owner;
-    struct nic *nic = run->nic;
-    struct request r;
-    int64_t patience = nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
-    nic_lock(nic);
-    int64_t since = nic->now();
-    while (!nic_has_place(nic, FROM_HANDLER)) {
-        bool patient = nic->now() - since < patience;
-        nic_unlock(nic);
-        if (!patient) {
-            return PTL_NO_SPACE;
-        }
-        hpu_suspend(env);
-        nic_lock(nic);
-    }
-    int rc = request_put(run, put, &r);
-    if (rc == PTL_OK) {
-        rc = send_put(run->le->ni, put, &r);
-    }
-    nic_unlock(nic);
-    return rc;
-}
-
-static const struct hpu_ops handler_ops = {.put = handler_put};
 
 /* ---- running them ---- */
 
@@ -145,14 +43,37 @@ static void enter(struct nic *nic)
     nic->unlocked--;
 }
 
+/* go_on() where HPUs are threads. A completion handler need not find room: it makes some. */
+static int go_on_elsewhere(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    if (!run->active) {
+        if (!run->header_done && !packets_room(rx)) {
+            rx->f.elsewhere = true;
+            return HPU_WAIT;
+        }
+        run->active = true;
+        run->ended = false;
+        hpu_sched_submit(run->nic->sched, &rx->le->handlers->queue, &run->exec);
+    }
+    rx->f.elsewhere = !run->ended;
+    run->active = !run->ended;
+    return run->ended ? run->code : HPU_WAIT;
+}
+
 /* Goes on with the handler call that is set up. HPU_WAIT: it is to be gone on with later,
  * if only because no context was free. */
-static int go_on(struct handler_run *run)
+static int go_on(struct rx *rx)
 {
+    struct handler_run *run = rx->run;
+    if (run->nic->sched != NULL) {
+        return go_on_elsewhere(rx);
+    }
     run->active = true;
     if (!hpu_exec_take(&run->exec)) {
         return HPU_WAIT;
     }
+    run->stalled = 0;
     leave(run->nic);
     int code = hpu_exec_run(&run->exec);
     enter(run->nic);
@@ -161,6 +82,59 @@ static int go_on(struct handler_run *run)
         run->active = false;
     }
     return code;
+}
+
+static void sched_begin(void *arg)
+{
+    process_enter(((struct nic *)arg)->process);
+}
+
+/* The message goes on with what comes after, here and now. */
+static void sched_done(void *arg, struct hpu_exec *exec, int code)
+{
+    struct nic *nic = arg;
+    nic_lock(nic);
+    if (exec->call == HPU_CALL_PAYLOAD) {
+        packet_ended(exec, code);
+    } else {
+        struct handler_run *run = container_of(exec, struct handler_run, exec);
+        run->ended = true;
+        run->code = code;
+        if (run->orphan) {
+            free(run->bounce);
+            free(run);
+        } else if (run->rx->invoked) {
+            invoke_stir(run->rx);
+        }
+    }
+    nic_follow_up(nic);
+    nic_unlock(nic);
+}
+
+static void sched_idle(void *arg)
+{
+    struct nic *nic = arg;
+    if (lock_try(&nic->lock)) {
+        nic_advance(nic);
+        nic_unlock(nic);
+    }
+}
+
+const struct hpu_sched_ops nic_sched_ops = {
+    .begin = sched_begin,
+    .done = sched_done,
+    .idle = sched_idle,
+};
+
+int handlers_prepare(struct nic *nic)
+{
+    int64_t budget = nic->process->options.number[OPT_HANDLER_BUDGET_US] * 1000;
+    fault_refresh();
+    if (nic->watch == NULL && budget != 0) {
+        nic->watch = hpu_watch_start(nic->hpus, budget);
+        return nic->watch != NULL ? 0 : -errno;
+    }
+    return 0;
 }
 
 static bool start_run(struct rx *rx)
@@ -182,16 +156,23 @@ static bool start_run(struct rx *rx)
      * clearing all of it would cost as much as the call. */
     struct handler_run *run = rx->run;
     run->nic = nic;
+    run->rx = rx;
     run->le = rx->le;
     run->user_header = h->user_header < rx->m->length ? h->user_header : rx->m->length;
     run->deposit = h->payload == NULL;
     run->active = run->pending = run->finished = false;
     run->header_done = run->completion_done = false;
+    run->lost = run->flow_control = false;
+    run->stalled = 0;
+    run->outstanding = 0;
+    list_init(&run->packets);
     run->fail = PTL_NI_OK;
     run->kept = run->dropped = run->emitted = 0;
     run->filled = run->consumed = 0;
     run->exec.ctx = NULL;
     run->exec.wait = HPU_WAIT_NONE;
+    run->exec.slots = h->hpu_mask;
+    run->exec.place = HPU_PLACE_NOWHERE;
     struct hpu_env *env = &run->exec.env;
     env->me_base = rx->le->start;
     env->me_length = rx->le->length;
@@ -200,6 +181,8 @@ static bool start_run(struct rx *rx)
     env->state = h->memory->mem->base;
     env->state_length = h->memory->mem->length;
     env->max_payload = nic->packet_size;
+    env->counters = rx->ni->counters;
+    env->counter_count = PTL_SPIN_COUNTERS;
     env->ops = &handler_ops;
     env->owner = run;
     return true;
@@ -207,16 +190,27 @@ static bool start_run(struct rx *rx)
 
 void handlers_cancel(struct rx *rx)
 {
-    if (rx->run != NULL && rx->run->active) {
-        hpu_exec_cancel(&rx->run->exec);
-        rx->run->active = false;
+    struct handler_run *run = rx->run;
+    if (run == NULL) {
+        return;
     }
+    if (run->nic->sched != NULL) {
+        packets_cancel(rx);
+        if (run->active && !run->ended && !hpu_sched_cancel(run->nic->sched, &run->exec)) {
+            rx->le->handlers->orphaned = true;
+            run->orphan = true;
+            rx->run = NULL;
+        }
+    } else if (run->active) {
+        hpu_exec_cancel(&run->exec);
+    }
+    run->active = false;
 }
 
 void handlers_free(struct rx *rx)
 {
+    handlers_cancel(rx);
     if (rx->run != NULL) {
-        handlers_cancel(rx);
         free(rx->run->bounce);
         free(rx->run);
     }
@@ -226,15 +220,59 @@ void handlers_free(struct rx *rx)
 static void note_error(struct rx *rx, int code)
 {
     if (rx->run->fail == PTL_NI_OK) {
-        rx->run->fail = code == SEGV ? PTL_NI_HANDLER_SEGV : PTL_NI_HANDLER_FAIL;
+        rx->run->fail = code == SEGV      ? PTL_NI_HANDLER_SEGV
+                        : code == TIMEOUT ? PTL_NI_HANDLER_TIMEOUT
+                                          : PTL_NI_HANDLER_FAIL;
     }
+}
+
+/* After a header handler the message ends early and its completion handler hears of it. One
+ * that no handler has seen is as if it had not come: with flow control nobody hears of it,
+ * since its sender is told, and it uses no entry up. */
+bool handlers_no_room(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    struct pt *pt = &rx->ni->pts[rx->le->pt_index];
+    int64_t now = run->nic->now();
+    int64_t patience = run->nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
+    if (run->stalled == 0) {
+        run->stalled = now;
+    }
+    if (now - run->stalled < patience) {
+        run->nic->stalled = true;
+        return false;
+    }
+    bool refuses = (pt->options & PTL_PT_FLOWCTRL) != 0;
+    ptl_ni_fail_t fail = refuses ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED;
+    run->flow_control = run->lost = true;
+    rx->f.sink = RX_DISCARD;
+    rx->ni->registers[PTL_SR_DROP_COUNT]++;
+    if (!run->header_done) {
+        rx->fail = fail;
+        rx->mlength = 0;
+        run->pending = true;
+    }
+    if ((run->header_done || !refuses) && run->fail == PTL_NI_OK) {
+        run->fail = fail;
+    }
+    if (refuses) {
+        pt_refuse(rx->ni, rx->le->pt_index, rx->le);
+    }
+    return true;
+}
+
+/* A call that waits for room, as opposed to one that has begun. */
+static bool has_no_room(const struct handler_run *run)
+{
+    return run->nic->sched != NULL ? !run->active
+                                   : run->active && run->exec.wait == HPU_WAIT_CONTEXT;
 }
 
 void handlers_torn(struct rx *rx, ptl_ni_fail_t fail)
 {
     if (rx->run->fail == PTL_NI_OK && !rx->run->completion_done) {
         rx->run->fail = fail;
-        rx->run->dropped = rx->m->length - rx->run->user_header - rx->run->kept;
+        rx->run->lost = true;
     }
 }
 
@@ -258,6 +296,7 @@ static void header_result(struct rx *rx, int code)
 {
     struct handler_run *run = rx->run;
     run->header_done = true;
+    run->stalled = 0;
     run->pending = code == DROP_PENDING || code == PROCESS_DATA_PENDING || code == PROCEED_PENDING;
     switch (code) {
     case PROCESS_DATA:
@@ -325,7 +364,11 @@ enum rx_step handlers_header(struct rx *rx)
     if (!run->active) {
         set_up_header(rx);
     }
-    int code = go_on(run);
+    int code = go_on(rx);
+    if (code == HPU_WAIT && has_no_room(run) && handlers_no_room(rx)) {
+        run->active = false;
+        return RX_GO;
+    }
     if (code == HPU_WAIT) {
         return RX_WAIT;
     }
@@ -333,18 +376,17 @@ enum rx_step handlers_header(struct rx *rx)
     return RX_GO;
 }
 
-static void payload_result(struct rx *rx, int code)
+void handlers_payload_result(struct rx *rx, int code, size_t length)
 {
     struct handler_run *run = rx->run;
-    run->emitted += run->packet_length;
     if (code == SUCCESS) {
-        run->kept += run->packet_length;
+        run->kept += length;
         return;
     }
-    run->dropped += run->packet_length;
+    run->dropped += length;
     if (code != DROP) {
         note_error(rx, code);
-        run->dropped = rx->m->length - run->user_header - run->kept;
+        run->lost = true;
         rx->f.sink = RX_DISCARD;
     }
 }
@@ -362,7 +404,7 @@ static void set_up_payload(struct rx *rx)
 
 /* Takes from the wire packet what makes the next packet for the handlers; true
  * when that is complete. */
-static bool next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
+bool handlers_next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
 {
     struct handler_run *run = rx->run;
     size_t packet = run->nic->packet_size;
@@ -423,18 +465,26 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
         deposit_packet(rx, data, offset, length);
         return RX_GO;
     }
+    if (run->nic->sched != NULL) {
+        return packets_take(rx, data, offset, length);
+    }
     while (run->active || (run->consumed < length && rx->f.sink == RX_PACKETS)) {
         if (!run->active) {
-            if (!next_packet(rx, data, offset, length)) {
+            if (!handlers_next_packet(rx, data, offset, length)) {
                 continue;
             }
             set_up_payload(rx);
         }
-        int code = go_on(run);
+        int code = go_on(rx);
+        if (code == HPU_WAIT && has_no_room(run) && handlers_no_room(rx)) {
+            run->active = false;
+            break;
+        }
         if (code == HPU_WAIT) {
             return RX_WAIT;
         }
-        payload_result(rx, code);
+        run->emitted += run->packet_length;
+        handlers_payload_result(rx, code, run->packet_length);
     }
     run->consumed = 0;
     return RX_GO;
@@ -444,7 +494,7 @@ static void set_up_completion(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     hpu_exec_completion(run->nic->hpus, &run->exec, rx->le->handlers->completion, run->dropped,
-                        false);
+                        run->flow_control);
 }
 
 /* What the handlers leave of the message, as the event will say. */
@@ -471,11 +521,18 @@ enum rx_step handlers_completion(struct rx *rx)
     if (run->completion_done) {
         return RX_GO;
     }
+    if (run->outstanding != 0) {
+        rx->f.elsewhere = true;
+        return RX_WAIT;
+    }
+    if (run->lost && !run->active) {
+        run->dropped = rx->m->length - run->user_header - run->kept;
+    }
     if (!run->finished && rx->le->handlers->completion != NULL) {
         if (!run->active) {
             set_up_completion(rx);
         }
-        int code = go_on(run);
+        int code = go_on(rx);
         if (code == HPU_WAIT) {
             return RX_WAIT;
         }
@@ -485,6 +542,7 @@ enum rx_step handlers_completion(struct rx *rx)
             note_error(rx, code);
         }
     }
+    rx->f.elsewhere = false;
     run->completion_done = true;
     conclude(rx);
     return RX_GO;

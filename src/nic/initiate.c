@@ -67,6 +67,9 @@ void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlen
         bool bytes = (options & PTL_MD_EVENT_CT_BYTES) != 0 && r->ack != PTL_OC_ACK_REQ;
         ct_count(md->ct, fail, bytes, mlength);
     }
+    if (md == NULL && r->ack >= PTL_CT_ACK_REQ) {
+        ct_count(r->ct, fail, false, 0); /* a handler's put: of its entry */
+    }
     bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
     struct eq_ref eq = md != NULL ? md->eq : r->eq;
     if (wanted && (get || r->ack == PTL_ACK_REQ) && eq_ref_alive(eq)) {

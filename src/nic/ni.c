@@ -178,6 +178,7 @@ static void cut_off(struct ni *ni)
             }
         }
     }
+    invoke_cut(ni);
     for (struct list *l = nic->fired.next, *next; l != &nic->fired; l = next) {
         next = l->next;
         if (container_of(l, struct triggered, link)->ni == ni) {
@@ -188,7 +189,21 @@ static void cut_off(struct ni *ni)
 
 static bool nobody_inside(void *arg)
 {
-    return ((struct nic *)arg)->unlocked == 0;
+    struct nic *nic = arg;
+    return nic->unlocked == 0 && (!nic->sched_paused || hpu_sched_still(nic->sched));
+}
+
+/* Keeps HPUs that are threads from beginning or resuming handlers. */
+static void pause_hpus(struct nic *nic, bool pause)
+{
+    if (nic->sched != NULL && pause != nic->sched_paused) {
+        nic->sched_paused = pause;
+        if (pause) {
+            hpu_sched_pause(nic->sched);
+        } else {
+            hpu_sched_resume(nic->sched);
+        }
+    }
 }
 
 void ni_close(struct ni *ni)
@@ -197,7 +212,10 @@ void ni_close(struct ni *ni)
     struct process *p = nic->process;
     __atomic_store_n(&p->nis[nic->index * NI_KINDS + ni->kind], NULL, __ATOMIC_RELEASE);
     nic->linger_end = 0;
-    nic_linger(nic, quiet, ni);
+    bool idle = nic_linger(nic, quiet, ni);
+    nic_lock(nic);
+    pause_hpus(nic, !idle);
+    nic_unlock(nic);
     /* A copy or a handler that is under way holds on to the entries it works on. */
     bool free_to_go = nic_linger(nic, nobody_inside, nic);
     nic_lock(nic);
@@ -218,12 +236,13 @@ void ni_close(struct ni *ni)
     }
     at = 0;
     for (struct hpu_memory *m; (m = table_next(&ni->hpu_memories, &at)) != NULL;) {
-        hpu_mem_destroy(m->mem);
+        hpu_memory_free(m);
     }
     at = 0;
     for (struct eq *eq; (eq = table_next(&ni->eqs, &at)) != NULL;) {
         free(eq->ring);
     }
+    pause_hpus(nic, false);
     nic_unlock(nic);
     if (free_to_go) {
         free_ni(ni);

@@ -15,6 +15,8 @@
 
 static void free_nic(struct nic *nic)
 {
+    hpu_sched_destroy(nic->sched);
+    hpu_watch_stop(nic->watch);
     hpu_pool_destroy(nic->hpus);
     table_free(&nic->operations);
     self_free(nic);
@@ -42,6 +44,8 @@ static struct nic *make_nic(struct process *p, unsigned index)
     list_init(&nic->all_peers);
     list_init(&nic->busy);
     list_init(&nic->fired);
+    list_init(&nic->invoked);
+    list_init(&nic->invoked_away);
     for (unsigned i = 0; i < PEER_BUCKETS; i++) {
         list_init(&nic->peers[i]);
     }
@@ -77,6 +81,24 @@ static struct nic_board *begin_board(const struct nic *nic)
     snprintf(board->program, sizeof(board->program), "%s", program_invocation_short_name);
     __atomic_store_n(&board->version, BOARD_VERSION, __ATOMIC_RELEASE);
     return board;
+}
+
+/* Starts HPUs that are threads, if they are asked for. */
+static bool start_hpus(struct nic *nic)
+{
+    unsigned hpus = (unsigned)nic->process->options.number[OPT_HPUS];
+    const char *cpus = nic->process->options.text[OPT_HPU_PIN];
+    if (hpus == 0) {
+        return true;
+    }
+    nic->sched = hpu_sched_create(nic->hpus, hpus, cpus, &nic_sched_ops, nic);
+    if (nic->sched == NULL) {
+        log_line(LOG_ERROR, "cannot start PINWHEEL_HPUS=%u threads with PINWHEEL_HPU_PIN=%s: %s",
+                 hpus, cpus,
+                 errno == EINVAL ? "not a list of processors that we may use, as 2,3,6-7"
+                                 : strerror(errno));
+    }
+    return nic->sched != NULL;
 }
 
 int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **result)
@@ -115,9 +137,15 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
     }
     nic->bell = nic->ops->bell(nic->fabric);
     nic->board = begin_board(nic);
+    if (!start_hpus(nic)) {
+        nic->ops->close(nic->fabric);
+        free_nic(nic);
+        return PTL_FAIL;
+    }
     err = progress_start(nic);
     if (err != 0) {
         log_line(LOG_ERROR, "cannot start the NIC thread: %s", strerror(-err));
+        hpu_sched_stop(nic->sched);
         nic->ops->close(nic->fabric);
         free_nic(nic);
         return PTL_FAIL;
@@ -146,6 +174,7 @@ static bool all_sent(void *arg)
 void nic_close(struct nic *nic)
 {
     nic_linger(nic, all_sent, nic);
+    hpu_sched_stop(nic->sched);
     progress_stop(nic);
     nic->process->nics[nic->index] = NULL;
     nic_lock(nic);

@@ -24,6 +24,8 @@
 #include "fabric/fabric.h"
 #include "hpu/exec.h"
 #include "hpu/memory.h"
+#include "hpu/sched.h"
+#include "hpu/watch.h"
 #include "nic/board.h"
 #include "nic/match.h"
 #include "nic/memory.h"
@@ -112,6 +114,7 @@ struct request {
     void *user_ptr;
     /* for a handler's put: what it inherits from its entry */
     struct eq_ref eq;
+    struct ct_ref ct;                /* with PTL_CT_ACK_REQ and PTL_OC_ACK_REQ */
     void *owned;                     /* freed when the buffer is no longer needed */
     uint8_t operand[ATOMIC_OPERAND]; /* of CSWAP and its relatives, and MSWAP */
 };
@@ -185,6 +188,10 @@ struct handlers {
     void *host_base;
     uint64_t host_length;
     uint64_t user_header;
+    uint64_t hpu_mask;      /* HPUs that may run them, 0: all */
+    struct hpu_queue queue; /* with nic->sched */
+    bool inactive;          /* no message finds the entry before PtlHandlersActivate() */
+    bool orphaned;          /* one runs on, and its NI is closed: what it uses is kept */
 };
 
 struct hpu_memory {
@@ -260,8 +267,9 @@ struct ni {
     struct nic_peer **map_peers; /* by rank, NULL: to be looked up */
     ptl_rank_t rank;
     uint64_t *registers; /* by ptl_sr_index_t, on the board */
-    unsigned in_flight;  /* ops and messages that refer to it */
-    unsigned bundles;    /* PtlStartBundle less PtlEndBundle */
+    struct hpu_counter counters[PTL_SPIN_COUNTERS];
+    unsigned in_flight; /* ops and messages that refer to it */
+    unsigned bundles;   /* PtlStartBundle less PtlEndBundle */
 };
 
 static inline bool ni_is_matching(const struct ni *ni)
@@ -314,9 +322,15 @@ struct nic {
     struct list fired; /* struct triggered whose threshold was reached */
     struct rx *self;   /* self.c */
     struct hpu_pool *hpus;
-    struct nic_board *board; /* the fabric's: what others may know */
-    int64_t (*now)(void);    /* nanoseconds, for how long peers are sought */
-    unsigned unlocked;       /* threads that run handlers or copy, without the lock */
+    struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
+    struct hpu_watch *watch; /* over the handlers' time; NULL: not yet, or there is no budget */
+    bool sched_paused;       /* an NI is being closed */
+    uint64_t hpu_memory_used;
+    struct list invoked, invoked_away; /* struct invocation (invoke.c) */
+    unsigned invocations;              /* in both */
+    struct nic_board *board;           /* the fabric's: what others may know */
+    int64_t (*now)(void);              /* nanoseconds, for how long peers are sought */
+    unsigned unlocked;                 /* threads that run handlers or copy, without the lock */
 
     /* progress.c */
     struct lock lock;
@@ -324,6 +338,7 @@ struct nic {
     _Atomic bool attention; /* operations wait or have fired: only nic_advance() can tell */
     bool thread_idle;       /* it sleeps without a lease */
     bool events_due;        /* it was rung or told of a death */
+    bool stalled;           /* a message with handlers finds no room: its patience has an end */
     bool stop;
     unsigned waiters;   /* program threads asleep on the bell */
     bool news;          /* an event was posted or a counter changed since they slept */
@@ -410,6 +425,9 @@ static inline bool nic_quiet(struct nic *nic)
     return !atomic_load_explicit(&nic->attention, memory_order_relaxed) &&
            !nic->ops->peek(nic->fabric);
 }
+/* nic_follow_up() goes on with what the end of a handler has let go on; lock held. For HPUs
+ * that are threads: the others need not look after what is with them. */
+void nic_follow_up(struct nic *nic);
 /* nic_advance() does all that can be done now; lock held. True if anything was. */
 bool nic_advance(struct nic *nic);
 /* nic_take_over() says that a program thread looks after the NIC for a while. */
@@ -648,6 +666,38 @@ void le_free(struct le *le);
 void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, ptl_search_op_t op);
 /* handlers_release() frees what an entry has besides, and HPU memory of its own. */
 void handlers_release(struct handlers *handlers);
+/* handlers_prepare() makes the NIC ready to run handlers: the first ones' need of a watch. 0
+ * or -errno. */
+int handlers_prepare(struct nic *nic);
+extern const struct hpu_sched_ops nic_sched_ops;
+/* hpu_memory_new() makes a piece of HPU memory, NULL when there is no room for it or its
+ * handle; hpu_memory_free() ends it. The lock is held. */
+struct hpu_memory *hpu_memory_new(struct ni *ni, uint64_t length);
+void hpu_memory_free(struct hpu_memory *m);
+
+/* ---- invoke.c ---- */
+
+/* invoke() has the handlers of an entry run on a copy of `length` bytes; lock held. Gives a
+ * PTL_ code. */
+int invoke(struct le *le, const void *data, uint64_t length);
+/* invoke_advance() goes on with what was invoked; true if anything moved. invoke_waits() is
+ * true while somebody must do so without being told. */
+bool invoke_advance_all(struct nic *nic);
+static inline bool invoke_advance(struct nic *nic)
+{
+    return !list_empty(&nic->invoked) && invoke_advance_all(nic);
+}
+bool invoke_waits(const struct nic *nic);
+/* invoke_stir() says that a handler of one that waits has ended. */
+struct rx;
+void invoke_stir(struct rx *rx);
+/* invoke_cut() gives up what refers to an NI that is being closed. */
+void invoke_cut(struct ni *ni);
+/* rx_adopt() takes an entry for a message that has not come through a fabric. */
+void rx_adopt(struct rx *rx, struct le *le);
+/* le_activate() lets messages find an entry whose handlers were inactive; PTL_ARG_INVALID if
+ * they were not. */
+int le_activate(struct le *le);
 /* le_unlink() gives PTL_IN_USE while a message is in hand. */
 int le_unlink(struct le *le);
 /* le_take_out() removes an entry from its list because a message used it up. */

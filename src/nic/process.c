@@ -67,6 +67,7 @@ static void fork_child(void)
         process_space = NULL;
     }
     process_thread = NULL;
+    fault_thread = 0;
     space_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     fabric_shm.fork(FORK_CHILD);
 }

@@ -24,6 +24,8 @@
 #define CLOCK_ROUNDS 16      /* looks with the lock between two at the clock */
 #define PROBE_NS 2000000     /* between two waits that forget what was learnt of spinning */
 #define YIELD_PROBES 16      /* of these, one forgets what was learnt of yielding */
+#define INVOKED_NS 5000000   /* between two looks of sleepers at what was invoked and waits */
+#define FOLLOW_UPS 16        /* rounds of progress by an HPU between two handlers */
 #define DRAIN_EMPTY 3        /* looks at nothing before the NIC thread believes it */
 
 /* Changes and rings the bell as a peer would. */
@@ -40,9 +42,10 @@ bool nic_advance(struct nic *nic)
 {
     bool moved = nic->ops->poll(nic->fabric);
     moved |= trigger_run(nic);
+    moved |= invoke_advance(nic);
     moved |= peers_advance(nic);
     if (atomic_load_explicit(&nic->attention, memory_order_relaxed) && list_empty(&nic->busy) &&
-        list_empty(&nic->fired)) {
+        list_empty(&nic->fired) && !invoke_waits(nic)) {
         atomic_store_explicit(&nic->attention, false, memory_order_relaxed);
     }
     return moved;
@@ -112,6 +115,9 @@ static int64_t until_deadline(struct nic *nic, int64_t most_ns)
             left = left < 0 ? 0 : left;
             most_ns = most_ns < 0 || left < most_ns ? left : most_ns;
         }
+    }
+    if (!list_empty(&nic->invoked) && (most_ns < 0 || most_ns > INVOKED_NS)) {
+        most_ns = INVOKED_NS;
     }
     return most_ns;
 }
@@ -331,6 +337,22 @@ static void drain(struct nic *nic)
     }
 }
 
+void nic_follow_up(struct nic *nic)
+{
+    for (int round = 0; round < FOLLOW_UPS; round++) {
+        if (!nic_advance(nic)) {
+            return;
+        }
+        nic_unlock(nic);
+        nic_lock(nic);
+    }
+    /* There is more, and handlers wait: somebody else is to go on. */
+    atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
+    nic->news = true;
+    nic->events_due = true;
+    eventfd_write(nic->wake_fd, 1);
+}
+
 static int whole_ms(int64_t ns)
 {
     return ns < 0 ? -1 : (int)((ns + 999999) / 1000000);
@@ -386,8 +408,9 @@ static void *nic_thread(void *arg)
     nic_lock(nic);
     while (!nic->stop) {
         int timeout_ms;
-        if (!atomic_load_explicit(&nic->polled, memory_order_relaxed) || nic->events_due) {
-            nic->events_due = false;
+        if (!atomic_load_explicit(&nic->polled, memory_order_relaxed) || nic->events_due ||
+            nic->stalled) {
+            nic->events_due = nic->stalled = false;
             drain(nic);
         }
         if (!nic->stop && settle(nic, &timeout_ms)) {
@@ -415,10 +438,7 @@ int progress_start(struct nic *nic)
     /* Signals are the program's; faults of the thread's own must reach it. */
     sigset_t all, before;
     sigfillset(&all);
-    sigdelset(&all, SIGSEGV);
-    sigdelset(&all, SIGBUS);
-    sigdelset(&all, SIGFPE);
-    sigdelset(&all, SIGILL);
+    fault_keep(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int rc = pthread_create(&nic->thread, NULL, nic_thread, nic);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -343,6 +343,12 @@ static void decide(struct rx *rx, struct le *le)
     rx->decided = true;
 }
 
+void rx_adopt(struct rx *rx, struct le *le)
+{
+    rx->ni = le->ni;
+    decide(rx, le);
+}
+
 static enum rx_step atomic_header(struct rx *rx)
 {
     if (rx->fail != PTL_NI_OK || rx->f.torn || rx->applied || rx->f.length == 0) {
@@ -401,7 +407,7 @@ static enum rx_step response_header(struct rx *rx)
 
 static inline bool is_fail_type(uint8_t value)
 {
-    return value <= PTL_NI_SEGV || value == PTL_NI_HANDLER_FAIL;
+    return value <= PTL_NI_SEGV || value == PTL_NI_HANDLER_FAIL || value == PTL_NI_HANDLER_TIMEOUT;
 }
 
 /* The payload that a request says it has must be the one that came. */

@@ -4,6 +4,8 @@
  *
  *   receive.c   header: whose is it, does it match, may it, where to
  *   handlers.c  with handlers: header, payload, completion
+ *   handler_put.c  what these send
+ *   packets.c   their payload handlers on HPUs that are threads
  *   deliver.c   the end: reply, event, counter, ack
  *
  * Each stage may say RX_WAIT and is then called again; what it has done is
@@ -24,6 +26,9 @@ struct handler_run {
     bool deposit;  /* no payload handler: the NIC deposits after the user header */
     bool header_done, completion_done;
     ptl_ni_fail_t fail; /* the first error */
+    bool lost;          /* what is not kept is dropped: after an error, or half a message */
+    bool flow_control;  /* there was no room for too long */
+    int64_t stalled;    /* since when its next call finds no room; 0: it does not */
     uint64_t kept, dropped;
     uint64_t user_header; /* of this message: not longer than it */
     uint8_t *bounce;      /* one packet, where packets must be cut anew */
@@ -34,6 +39,15 @@ struct handler_run {
     size_t packet_length; /* of the running payload handler */
     struct nic *nic;
     struct le *le;
+
+    /* With HPUs that are threads (nic->sched). The exec above is for header and completion
+     * handlers then. */
+    struct rx *rx;
+    bool ended;           /* the active handler has ended, */
+    int code;             /* with this */
+    bool orphan;          /* it runs on, and its NI is closed: whoever ends it frees this */
+    struct list packets;  /* struct packet (packets.c), in order: not all that has ended yet */
+    unsigned outstanding; /* of these, not ended */
 };
 
 struct rx {
@@ -55,6 +69,7 @@ struct rx {
     bool applied;                  /* an atomic was done */
     uint8_t *before;               /* what a fetch found: a packet, kept */
     bool header_begun;             /* its handlers were set up */
+    bool invoked;                  /* it came from no fabric: invoke.c */
     bool reserved;                 /* the entry is use-once and held back for this message */
     const struct request *local;   /* of self.c: whom to answer */
     ptl_process_t initiator;
@@ -116,10 +131,41 @@ static inline bool rx_handlers_ran(const struct rx *rx)
 enum rx_step handlers_header(struct rx *rx);
 enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
 enum rx_step handlers_completion(struct rx *rx);
+/* Whether a handler of the message is with an HPU that is a thread. */
+static inline bool handlers_away(const struct rx *rx)
+{
+    return rx->f.elsewhere && rx->run != NULL && (rx->run->active || rx->run->outstanding != 0);
+}
 /* handlers_torn() notes that the payload did not come whole. */
 void handlers_torn(struct rx *rx, ptl_ni_fail_t fail);
 /* handlers_cancel() gives up a handler that is suspended. */
 void handlers_cancel(struct rx *rx);
 void handlers_free(struct rx *rx);
+
+/* For packets.c: handlers_next_packet() takes from a wire packet what makes the next one for
+ * handlers; true when that is complete, in run->packet, which is the bounce buffer or part of
+ * the wire packet. handlers_payload_result() notes how a payload handler of `length` bytes
+ * ended. handlers_no_room() says whether a message has found no room for its next call for
+ * too long; then it goes no further, and the sink says so. */
+bool handlers_next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
+void handlers_payload_result(struct rx *rx, int code, size_t length);
+bool handlers_no_room(struct rx *rx);
+
+/* ---- handler_put.c ---- */
+
+extern const struct hpu_ops handler_ops;
+
+/* ---- packets.c ---- */
+
+/* Whether one more call of the message's handlers may be queued. */
+bool packets_room(const struct rx *rx);
+/* packets_take() has payload handlers called for a wire packet. */
+enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
+/* packets_drop() takes back what has not begun. */
+void packets_drop(struct rx *rx);
+/* packets_cancel() gives up what has not ended. */
+void packets_cancel(struct rx *rx);
+/* packet_ended() notes the end of a payload handler; lock held. */
+void packet_ended(struct hpu_exec *exec, int code);
 
 #endif

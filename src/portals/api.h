@@ -121,4 +121,8 @@ int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md);
  * copies its parts if it has some; the lock is held. */
 int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *setup);
 
+/* api_make_handlers() checks handlers (NULL: none) and sets them up for an entry; the lock is
+ * held. */
+int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **result);
+
 #endif

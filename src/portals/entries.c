@@ -19,15 +19,6 @@
      PTL_ME_LOCAL_INC_UH_RLENGTH)
 #define LE_COUNTS (PTL_LE_EVENT_CT_COMM | PTL_LE_EVENT_CT_OVERFLOW)
 
-#define MAX_USER_HEADER 1024u
-#define MAX_HANDLER_MEMORY (16u << 20)
-#define MAX_INITIAL_STATE (1u << 20)
-
-static uint64_t max_user_header(const struct nic *nic)
-{
-    return nic->packet_size < MAX_USER_HEADER ? nic->packet_size : MAX_USER_HEADER;
-}
-
 int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *s)
 {
     const ptl_me_t *me = s->me;
@@ -45,77 +36,6 @@ int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *s)
     return (me->options & PTL_IOVEC) != 0
                ? api_vector(ni, me->start, me->length, &s->vector, &s->length)
                : PTL_OK;
-}
-
-static int check_handlers(struct ni *ni, const ptl_handlers_t *h, struct hpu_memory **memory)
-{
-    *memory = NULL;
-    if (h->options != 0 || h->hpu_mask != 0 || h->user_hdr_length > max_user_header(ni->nic) ||
-        h->hpu_initial_length > MAX_INITIAL_STATE ||
-        (h->handler_host_mem == NULL && h->handler_host_length != 0)) {
-        return PTL_ARG_INVALID;
-    }
-    if (h->hpu_mem == PTL_HPU_MEM_NONE) {
-        return PTL_OK;
-    }
-    struct ni *of;
-    int rc = api_object(h->hpu_mem, HANDLE_HPU, &of, memory);
-    if (rc == PTL_OK && (of != ni || h->hpu_initial_length > (*memory)->mem->length)) {
-        return PTL_ARG_INVALID;
-    }
-    return rc;
-}
-
-static struct hpu_memory *new_memory(struct ni *ni, uint64_t length)
-{
-    struct hpu_mem *mem = hpu_mem_create(length);
-    struct hpu_memory *m = mem != NULL ? table_add(&ni->hpu_memories) : NULL;
-    if (m == NULL) {
-        hpu_mem_destroy(mem);
-        return NULL;
-    }
-    m->ni = ni;
-    m->mem = mem;
-    return m;
-}
-
-/* Sets up the handlers of an entry; the lock is held. */
-static int make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **result)
-{
-    *result = NULL;
-    if (h == NULL) {
-        return PTL_OK;
-    }
-    struct hpu_memory *memory;
-    int rc = check_handlers(ni, h, &memory);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    struct handlers *made = calloc(1, sizeof(*made));
-    bool own = memory == NULL;
-    if (made != NULL && own) {
-        memory = new_memory(ni, h->hpu_initial_length);
-    }
-    if (made == NULL || memory == NULL) {
-        free(made);
-        return PTL_NO_SPACE;
-    }
-    *made = (struct handlers){
-        .header = h->header_handler,
-        .payload = h->payload_handler,
-        .completion = h->completion_handler,
-        .memory = memory,
-        .own_memory = own,
-        .host_base = h->handler_host_mem,
-        .host_length = h->handler_host_length,
-        .user_header = h->user_hdr_length,
-    };
-    memory->users++;
-    if (h->hpu_initial_state != NULL && h->hpu_initial_length != 0) {
-        memcpy(memory->mem->base, h->hpu_initial_state, h->hpu_initial_length);
-    }
-    *result = made;
-    return PTL_OK;
 }
 
 static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_setup *setup,
@@ -137,7 +57,7 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
         rc = PTL_ARG_INVALID;
     }
     if (rc == PTL_OK) {
-        rc = make_handlers(ni, handlers, &setup->handlers);
+        rc = api_make_handlers(ni, handlers, &setup->handlers);
     }
     ptl_handle_le_t handle;
     if (rc == PTL_OK) {
@@ -252,66 +172,4 @@ int PtlLEUnlink(ptl_handle_le_t le_handle)
 int PtlMEUnlink(ptl_handle_me_t me_handle)
 {
     return unlink_entry(me_handle, true);
-}
-
-int PtlHPUAllocMem(ptl_handle_ni_t ni_handle, ptl_size_t length, ptl_handle_hpu_mem_t *hpu_mem)
-{
-    struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    if (hpu_mem == NULL || length == 0 || length > MAX_HANDLER_MEMORY) {
-        return PTL_ARG_INVALID;
-    }
-    nic_lock(ni->nic);
-    struct hpu_memory *m = new_memory(ni, length);
-    if (m != NULL) {
-        *hpu_mem = m->slot.handle;
-    }
-    nic_unlock(ni->nic);
-    return m != NULL ? PTL_OK : PTL_NO_SPACE;
-}
-
-int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem)
-{
-    struct ni *ni;
-    int rc = api_ni(hpu_mem, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    struct hpu_memory *m;
-    nic_lock(ni->nic);
-    rc = api_object(hpu_mem, HANDLE_HPU, &ni, &m);
-    if (rc == PTL_OK && m->users != 0) {
-        rc = PTL_IN_USE;
-    }
-    if (rc == PTL_OK) {
-        hpu_mem_destroy(m->mem);
-        table_drop(&ni->hpu_memories, m);
-    }
-    nic_unlock(ni->nic);
-    return rc;
-}
-
-int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits)
-{
-    struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    if (limits == NULL) {
-        return PTL_ARG_INVALID;
-    }
-    *limits = (ptl_spin_limits_t){
-        .max_user_hdr_size = max_user_header(ni->nic),
-        .max_payload_size = ni->nic->packet_size,
-        .max_handler_mem = MAX_HANDLER_MEMORY,
-        .max_initial_state = MAX_INITIAL_STATE,
-        .min_fragmentation_limit = 64,
-        .max_cycles_per_byte = PTL_SIZE_MAX,
-        .num_hpus = PTL_NUM_HPUS,
-    };
-    return PTL_OK;
 }

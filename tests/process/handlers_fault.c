@@ -262,6 +262,7 @@ static void open_faulty(struct port *p, unsigned kind, int rank, int size, ptl_h
         make_host();
         ptl_handlers_t h = handler_set(header_handler, payload_handler, completion_handler, &s,
                                        sizeof(s), host, 3 * PAGE);
+        h.hpu_mask = 1; /* one packet after the other, so that what was kept is known */
         handler_target(p, memory, BYTES, 0, *ct, &h);
     }
     BARRIER();

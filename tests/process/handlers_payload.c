@@ -94,12 +94,16 @@ static struct state new_state(struct port *p)
     return (struct state){.max_payload = limits.max_payload_size, .header_answer = PROCESS_DATA};
 }
 
+/* Packets have an order only on one HPU. */
+enum pace { ONE_BY_ONE, SIDE_BY_SIDE };
+
 static ptl_handle_me_t append(struct port *p, struct state *s, size_t user_length, unsigned options,
-                              ptl_handle_ct_t ct)
+                              ptl_handle_ct_t ct, enum pace pace)
 {
     ptl_handlers_t h = handler_set(header_handler, payload_handler, completion_handler, s,
                                    sizeof(*s), &notes, sizeof(notes));
     h.user_hdr_length = user_length;
+    h.hpu_mask = pace == ONE_BY_ONE ? 1 : 0;
     memset(&notes, 0, sizeof(notes));
     return handler_target(p, memory, sizeof(memory), options, ct, &h);
 }
@@ -122,7 +126,7 @@ static void whole_round(struct port *p, size_t length, size_t user_length, bool 
     ptl_handle_me_t entry = PTL_INVALID_HANDLE;
     ptest_fill(source, length, 1);
     if (p->rank == 1) {
-        entry = append(p, &s, user_length, 0, PTL_CT_NONE);
+        entry = append(p, &s, user_length, 0, PTL_CT_NONE, SIDE_BY_SIDE);
         memset(memory, 0, payload);
     }
     BARRIER();
@@ -207,7 +211,7 @@ PTEST_KINDS(stream_of_messages, 2)
     struct state s = new_state(&p);
     ptest_fill(source, ROOM, 2);
     if (rank == 1) {
-        append(&p, &s, 8, 0, PTL_CT_NONE);
+        append(&p, &s, 8, 0, PTL_CT_NONE, SIDE_BY_SIDE);
     }
     BARRIER();
     ptl_handle_md_t md = port_quiet_md(&p, source, ROOM, 0, PTL_CT_NONE);
@@ -282,7 +286,7 @@ static void code_round(struct port *p, struct state *s, size_t length, size_t us
     ptl_handle_ct_t ct = port_ct(p);
     ptl_handle_me_t entry = PTL_INVALID_HANDLE;
     if (p->rank == 1) {
-        entry = append(p, s, user, PTL_ME_USE_ONCE, ct);
+        entry = append(p, s, user, PTL_ME_USE_ONCE, ct, ONE_BY_ONE);
     }
     BARRIER();
     if (handler_sends(p, self)) {
@@ -357,7 +361,7 @@ static void drop_some(struct port *p, size_t length, bool self)
     ptest_fill(source, length, 3);
     memset(memory, 0, length);
     if (p->rank == 1) {
-        entry = append(p, &s, 0, 0, PTL_CT_NONE);
+        entry = append(p, &s, 0, 0, PTL_CT_NONE, ONE_BY_ONE);
     }
     BARRIER();
     if (handler_sends(p, self)) {

@@ -87,8 +87,9 @@ __handler static int order_header(const ptl_header_t h, void *state)
 }
 PTL_HANDLER(order_header);
 
-/* The entry of rank 1 with that order; only errors and acks make events. */
-static ptl_handle_me_t give_order(struct port *p, const struct order *o)
+/* The entry of rank 1 with that order and a counter, which counts no messages of its own; only
+ * errors and acks make events. */
+static ptl_handle_me_t give_counted_order(struct port *p, const struct order *o, ptl_handle_ct_t ct)
 {
     static struct device d;
     d.order = *o;
@@ -96,7 +97,16 @@ static ptl_handle_me_t give_order(struct port *p, const struct order *o)
     ptest_fill(memory, sizeof(memory), 1);
     ptl_handlers_t h = handler_set(order_header, NULL, NULL, &d, sizeof(d), &notes, sizeof(notes));
     memset(&notes, 0, sizeof(notes));
-    return handler_target(p, memory, sizeof(memory), PTL_ME_EVENT_SUCCESS_DISABLE, PTL_CT_NONE, &h);
+    ptl_me_t me =
+        port_entry(p, memory, sizeof(memory),
+                   PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE | PTL_ME_EVENT_SUCCESS_DISABLE);
+    me.ct_handle = ct;
+    return handler_append(p, &me, &h);
+}
+
+static ptl_handle_me_t give_order(struct port *p, const struct order *o)
+{
+    return give_counted_order(p, o, PTL_CT_NONE);
 }
 
 /* Rank 0 triggers the order of rank 1, which ends well. */
@@ -261,6 +271,47 @@ PTEST_KINDS(acks, 2)
         ack_round(&p, from_host, PTL_NO_ACK_REQ, l.pt, PTL_NI_OK);
         ack_round(&p, from_host, PTL_NO_ACK_REQ, l.pt + 1, PTL_NI_DROPPED);
         ack_round(&p, from_host, PTL_OC_ACK_REQ, l.pt, PTL_NI_OK);
+    }
+    port_close(&p);
+}
+
+/* With PTL_CT_ACK_REQ and PTL_OC_ACK_REQ it is counted by the counter of the entry instead. */
+PTEST_KINDS(counted_acks, 2)
+{
+    static const uint32_t acks[] = {PTL_NO_ACK_REQ, PTL_ACK_REQ, PTL_CT_ACK_REQ, PTL_OC_ACK_REQ};
+    struct port p;
+    port_open(&p, kind, rank, size);
+    struct landing l = open_landing(&p);
+    for (uint32_t i = 0; i < 16; i++) {
+        uint32_t ack = acks[i / 4], bad = i & 1;
+        struct order o = {.target = p.id[0],
+                          .length = 1000,
+                          .from_host = i >> 1 & 1,
+                          .ex = 1,
+                          .pt = l.pt + bad,
+                          .ack = ack};
+        ptl_handle_ct_t ct = port_ct(&p);
+        ptl_handle_me_t entry = PTL_INVALID_HANDLE;
+        bool counted = ack == PTL_CT_ACK_REQ || ack == PTL_OC_ACK_REQ;
+        if (rank == 1) {
+            entry = give_counted_order(&p, &o, ct);
+        }
+        trigger(&p);
+        if (rank == 1 && ack == PTL_ACK_REQ) {
+            answer_of_put(&p, bad ? PTL_NI_DROPPED : PTL_NI_OK);
+        }
+        if (rank == 1) {
+            ptl_ct_event_t value = {0, 0};
+            while (counted && value.success + value.failure == 0) {
+                OK(PtlCTGet(ct, &value));
+            }
+            CHECK_EQ(notes.code, PTL_OK);
+            handler_check_ct(ct, counted && !bad, counted && bad);
+            NO_EVENT(p.eq);
+            port_unlink(&p, entry);
+        }
+        BARRIER();
+        OK(PtlCTFree(ct));
     }
     port_close(&p);
 }

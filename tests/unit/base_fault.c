@@ -349,6 +349,109 @@ static void install_and_remove(void **state)
     assert_exits(handler_above_ours, IN_HANDLER);
 }
 
+/* ---- Handlers that the program installs later ---- */
+
+/* One that does not call what it found keeps our faults from us, until the refresh. */
+static void later_handler_without_chain(void)
+{
+    struct sigaction action;
+    CHECK(fault_install() == 0);
+    set_action(SIGSEGV, check_and_exit, SA_NODEFER);
+    for (int i = 0; i < 3; i++) {
+        fault_refresh();
+        copy_faults();
+    }
+    fault_remove();
+    sigaction(SIGSEGV, NULL, &action);
+    CHECK(action.sa_sigaction == check_and_exit && (action.sa_flags & SA_NODEFER));
+    CHECK(fault_install() == 0);
+    fault_refresh();
+    copy_faults();
+    touch(); /* the program's own: check_and_exit() */
+}
+
+/* One that does call it is called first, and then the one before ours, once each. */
+static void later_handler_with_chain(void)
+{
+    set_action(SIGSEGV, check_and_exit, 0);
+    CHECK(fault_install() == 0);
+    sigaction(SIGSEGV, NULL, &below);
+    set_action(SIGSEGV, chain, 0);
+    fault_refresh();
+    fault_refresh();
+    copy_faults();
+    CHECK(handled == 0);
+    touch();
+}
+
+/* A third one that calls what it found, ours: no circle. */
+static struct sigaction second_below;
+
+static void chain_again(int signal, siginfo_t *info, void *context)
+{
+    handled += 10;
+    second_below.sa_sigaction(signal, info, context);
+}
+
+static void count_and_exit(int signal, siginfo_t *info, void *context)
+{
+    _exit(handled == 11 ? IN_HANDLER : BAD);
+}
+
+static void later_handlers_twice(void)
+{
+    set_action(SIGSEGV, count_and_exit, 0);
+    CHECK(fault_install() == 0);
+    sigaction(SIGSEGV, NULL, &below);
+    set_action(SIGSEGV, chain, 0);
+    fault_refresh();
+    sigaction(SIGSEGV, NULL, &second_below);
+    set_action(SIGSEGV, chain_again, 0);
+    fault_refresh();
+    touch();
+}
+
+/* A handler for a while, as of a library that probes memory: all is as before. */
+static void later_handler_taken_away(void)
+{
+    struct sigaction before;
+    set_action(SIGSEGV, check_and_exit, 0);
+    CHECK(fault_install() == 0);
+    sigaction(SIGSEGV, NULL, &before);
+    set_action(SIGSEGV, check_sender, 0);
+    fault_refresh();
+    sigaction(SIGSEGV, &before, NULL);
+    for (int i = 0; i < 3; i++) {
+        fault_refresh();
+        copy_faults();
+    }
+    fault_remove();
+    sigaction(SIGSEGV, NULL, &before);
+    CHECK(before.sa_sigaction == check_and_exit);
+    CHECK(fault_install() == 0);
+    touch();
+}
+
+static void default_later(void)
+{
+    set_action(SIGSEGV, check_and_exit, 0);
+    CHECK(fault_install() == 0);
+    signal(SIGSEGV, SIG_DFL);
+    fault_refresh();
+    copy_faults();
+    touch();
+}
+
+static void later_handlers(void **state)
+{
+    (void)state;
+    assert_exits(later_handler_without_chain, IN_HANDLER);
+    assert_exits(later_handler_with_chain, IN_HANDLER);
+    assert_exits(later_handlers_twice, IN_HANDLER);
+    assert_exits(later_handler_taken_away, IN_HANDLER);
+    assert_killed(default_later, SIGSEGV);
+}
+
 /* ---- The guard ---- */
 
 static struct fault_guard guard;
@@ -444,6 +547,7 @@ int main(void)
         cmocka_unit_test(ignored_stays_ignored),
         cmocka_unit_test(handlers_of_the_program_work),
         cmocka_unit_test(install_and_remove),
+        cmocka_unit_test(later_handlers),
         cmocka_unit_test(guard_is_for_faults_of_its_code),
         cmocka_unit_test(signal_stack_lives_as_long_as_its_thread),
     };

@@ -38,7 +38,8 @@ void rx_attach(struct fabric_peer *p, struct slot *slot)
         r->index = &slot->channel[c];
         r->line_mask = g->ring_lines - 1;
         set_head(r, 0);
-        r->cells_head = 0;
+        r->cells_head = r->cells_taken = 0;
+        r->rx->held = FABRIC_HELD_NOTHING;
         r->phase = RX_IDLE;
     }
     p->in = slot;
@@ -75,7 +76,8 @@ static bool take_more_cells(struct fabric_peer *p, struct rx_channel *r, uint32_
 /* Payload cells that the sender has handed over and we have not taken. */
 static uint64_t cells_ready(struct fabric_peer *p, struct rx_channel *r)
 {
-    uint64_t n = atomic_load_explicit(&r->index->cells_tail, memory_order_acquire) - r->cells_head;
+    uint64_t tail = atomic_load_explicit(&r->index->cells_tail, memory_order_acquire);
+    uint64_t n = tail - r->cells_taken;
     if (p->broken || n == 0) {
         return 0;
     }
@@ -83,7 +85,7 @@ static uint64_t cells_ready(struct fabric_peer *p, struct rx_channel *r)
     if (used != 0 && used != r->cells.mask + 1 && !take_more_cells(p, r, used)) {
         return 0;
     }
-    if (n > r->cells.mask + 1) {
+    if (tail - r->cells_head > r->cells.mask + 1 || n > r->cells.mask + 1) {
         peer_lost(p, "its cell index is damaged");
         return 0;
     }
@@ -168,6 +170,9 @@ static inline void take_record(struct rx_channel *r, uint32_t word)
 static void begin_payload(struct rx_channel *r)
 {
     r->moved = 0;
+    r->first_cell = r->cells_taken;
+    r->rx->held = FABRIC_HELD_NOTHING;
+    r->rx->elsewhere = false;
     r->cursor = (struct vector_cursor){0};
     r->phase = RX_PAYLOAD;
 }
@@ -199,10 +204,13 @@ static uint8_t *packet(struct fabric_peer *p, struct rx_channel *r)
         return r->at->data + r->moved;
     }
     if (r->mode == RECORD_CELLS) {
-        return cells_ready(p, r) != 0 ? cell_at(&r->cells, r->cells_head) : NULL;
+        return cells_ready(p, r) != 0 ? cell_at(&r->cells, r->cells_taken) : NULL;
     }
     size_t packets = p->fabric->packet_size * FETCH_PACKETS;
     if (r->fetched == r->moved && r->status == FABRIC_OK) {
+        if (r->rx->held < r->moved) {
+            return NULL; /* the buffer has packets that are in use */
+        }
         uint64_t rest = r->rx->length - r->moved;
         uint64_t n = rest < packets ? rest : packets;
         r->status = reference_fetch(p, p->buffer, r->address + r->moved, n);
@@ -220,11 +228,21 @@ static void check_source(struct fabric_peer *p, struct rx_channel *r)
     }
 }
 
-static void take_cell(struct rx_channel *r)
+/* Gives the cells that nobody needs any more back to the sender, in order; true if there
+ * were any. */
+static bool give_cells(struct fabric_peer *p, struct rx_channel *r)
 {
-    r->cells_head++;
+    uint64_t head = r->cells_taken;
+    if (r->rx->held < r->moved) {
+        head = r->first_cell + r->rx->held / p->fabric->packet_size;
+    }
+    if (head == r->cells_head) {
+        return false;
+    }
+    r->cells_head = head;
     KILL_POINT("cell-taken");
-    atomic_store_explicit(&r->index->cells_head, r->cells_head, memory_order_release);
+    atomic_store_explicit(&r->index->cells_head, head, memory_order_release);
+    return true;
 }
 
 /* Tells the sender that there is room, if it waits for some. */
@@ -286,7 +304,7 @@ static bool move_payload(struct fabric_peer *p, struct rx_channel *r)
     if (r->mode == RECORD_REF && r->rx->sink != RX_PACKETS) {
         return deposit_reference(p, r);
     }
-    bool moved = false;
+    bool moved = false, told = false;
     for (unsigned run = 0; r->moved < r->rx->length && run < CELL_RUN; run++) {
         uint8_t *data = packet(p, r);
         if (data == NULL) {
@@ -300,11 +318,12 @@ static bool move_payload(struct fabric_peer *p, struct rx_channel *r)
         }
         r->moved += n;
         if (r->mode == RECORD_CELLS) {
-            take_cell(r);
+            r->cells_taken++;
+            told |= give_cells(p, r);
         }
         moved = true;
     }
-    if (moved && r->mode == RECORD_CELLS) {
+    if (told) {
         tell_room(p, r);
     }
     return moved;
@@ -338,6 +357,10 @@ static bool step_done(struct fabric_peer *p, struct rx_channel *r)
     r->waiting = p->fabric->up->rx_done(p->np, r->rx, r->status) == RX_WAIT;
     if (r->waiting) {
         return false;
+    }
+    r->rx->held = FABRIC_HELD_NOTHING;
+    if (give_cells(p, r)) {
+        tell_room(p, r);
     }
     if (r->mode == RECORD_REF) {
         atomic_store_explicit(&r->at->status, r->status == FABRIC_OK ? 0 : 1, memory_order_relaxed);
@@ -375,6 +398,10 @@ static inline bool step_short(struct fabric_peer *p, struct rx_channel *r)
 static bool step_message(struct fabric_peer *p, struct rx_channel *r)
 {
     bool moved = false;
+    if (r->cells_head != r->cells_taken && give_cells(p, r)) {
+        tell_room(p, r);
+        moved = true;
+    }
     if (r->phase == RX_HEADER) {
         if (!step_header(p, r)) {
             return false;
@@ -444,10 +471,39 @@ static inline bool advance_channel(struct fabric_peer *p, unsigned class)
     return serve_channel(p, class);
 }
 
+/* The NIC has packets of the message in hand. */
+static bool is_kept(const struct rx_channel *r)
+{
+    return r->phase != RX_IDLE && r->rx->held != FABRIC_HELD_NOTHING;
+}
+
 bool rx_blocked(const struct fabric_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        if (p->rx[c].busy || p->rx[c].waiting) {
+        if (p->rx[c].busy || p->rx[c].waiting || is_kept(&p->rx[c])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool rx_elsewhere(const struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        const struct rx_channel *r = &p->rx[c];
+        bool alone = r->waiting ? r->rx->elsewhere : is_kept(r);
+        if (r->busy || (r->phase != RX_IDLE && !alone)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool rx_expects(const struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        const struct rx_channel *r = &p->rx[c];
+        if (r->phase == RX_PAYLOAD && r->mode == RECORD_CELLS && !r->waiting) {
             return true;
         }
     }

@@ -315,7 +315,8 @@ static bool in_hand(struct fabric *f)
 {
     for (unsigned i = 0; i < f->listening_count; i++) {
         struct fabric_peer *p = f->listening[i];
-        if (!rx_idle(p) || atomic_load_explicit(&p->in->ready, memory_order_relaxed) == SLOT_LEFT) {
+        bool left = atomic_load_explicit(&p->in->ready, memory_order_relaxed) == SLOT_LEFT;
+        if (!rx_elsewhere(p) || rx_expects(p) || left) {
             return true;
         }
     }
@@ -431,7 +432,7 @@ static bool anything_left(struct fabric *f)
         if (p->in != NULL && waits) {
             known[p->in_index / 64] |= 1ull << (p->in_index % 64);
         }
-        blocked |= waits;
+        blocked |= waits && !rx_elsewhere(p);
         starved |= tx_pending(p);
     }
     for (unsigned w = 0; w < f->words; w++) {

@@ -47,7 +47,9 @@ struct rx_channel {
     struct cells cells;
     struct fabric_rx *rx;
     uint64_t line_mask; /* lines of the ring, less one */
-    uint64_t head, cells_head;
+    uint64_t head;
+    uint64_t cells_head, cells_taken; /* given back; looked at. Between them: kept by the NIC */
+    uint64_t first_cell;              /* of the message in hand */
     struct record *at; /* the line at `head`: the record in hand, or where the next will be */
     uint32_t tag;      /* of a record there */
     enum rx_phase phase;
@@ -194,8 +196,13 @@ void rx_next(struct fabric_peer *p, unsigned class);
 bool rx_advance(struct fabric_peer *p);
 /* rx_visible() tells whether the peer has published something for us. */
 bool rx_visible(struct fabric_peer *p);
-/* rx_blocked() is true while a message waits for our own side. */
+/* rx_blocked() is true while a message waits for our own side, or packets are kept;
+ * rx_elsewhere() while that is all that is in hand, and up to threads which will poll. */
 bool rx_blocked(const struct fabric_peer *p);
+bool rx_elsewhere(const struct fabric_peer *p);
+/* rx_expects() is true while a message could go on as soon as its sender fills a cell, of which
+ * nobody is told while we poll. */
+bool rx_expects(const struct fabric_peer *p);
 /* rx_idle() is true between messages; rx_cut() ends a torn one as UNDELIVERABLE. */
 bool rx_idle(const struct fabric_peer *p);
 void rx_cut(struct fabric_peer *p);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Non-blocking transfers between a handler and its host: those from HPU_DMA_LATER bytes on
+ * are noted when the handler asks for them, and done part by part
+ *
+ *      by HPUs that have nothing to run, while the handler goes on (with threads only),
+ *      by the handler itself, a part with each test that finds them not done, the rest when it
+ * waits, and when it has returned, for what nobody asked about again.
+ *
+ * Smaller ones are done at once: they take less time than telling somebody. A handler that is
+ * ended leaves its transfers as far as they have come; nobody touches its memory afterwards.
+ */
+#ifndef HPU_DMA_H
+#define HPU_DMA_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/list.h"
+#include "spin_handler.h"
+
+/* What one HPU copies in the time that it takes another one to wake up (bench: 64 KiB at some
+ * 10 GB/s). */
+#define HPU_DMA_LATER ((size_t)65536)
+
+#define HPU_DMA_PENDING 8 /* of a handler, not done; the next one is done at once */
+
+struct hpu_sched;
+
+struct hpu_dma {
+    struct list link; /* of the scheduler, while others may take parts */
+    ptl_dma_h handle; /* 0: none */
+    unsigned helpers; /* others that copy a part of it; the scheduler's lock guards it */
+    void *to;
+    const void *from;
+    size_t length;
+    _Atomic size_t taken; /* where the next part begins, if below length */
+    _Atomic size_t done;  /* bytes */
+    _Atomic bool failed;  /* some of its memory is not there */
+};
+
+/* The transfers of a handler that are not known to be done; NULL: it has none. */
+struct hpu_dmas {
+    struct hpu_sched *sched; /* NULL: nobody helps */
+    struct hpu_dma dma[HPU_DMA_PENDING];
+};
+
+/* hpu_dma_begin() notes a transfer. False: there is no place, or no memory; do it at once. */
+bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_sched *sched, ptl_dma_h handle, void *to,
+                   const void *from, size_t length);
+
+/* hpu_dma_test() says whether a transfer is done, having done a part of it if not;
+ * hpu_dma_wait() returns when it is. Both give -EFAULT when it failed, else 1 or 0. One that
+ * is not noted is done. */
+int hpu_dma_test(struct hpu_dmas *dmas, ptl_dma_h handle);
+int hpu_dma_wait(struct hpu_dmas *dmas, ptl_dma_h handle);
+
+/* hpu_dma_end() finishes all of them, or without `finish` stops them where they are, and
+ * forgets them. -EFAULT if one has failed. */
+int hpu_dma_end(struct hpu_dmas **dmas, bool finish);
+
+/* hpu_dma_part() copies the next part; false: all are taken. */
+bool hpu_dma_part(struct hpu_dma *dma);
+
+#endif

@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Design notes; for what it is for, see sched.h.
+ *
+ * - `turn` holds the queues that have calls ready; who has no credit left goes to its end.
+ *   When nobody whose call could begin has credit, all of those get as many rounds as the
+ *   first one of them needs, at once.
+ * - A suspended handler is resumed by the HPU that began it, which takes suspended and new
+ *   ones in turn. So the mask holds to the end of a call, and its slot tells its HPU.
+ * - An HPU without work spins for SPIN_NS and then sleeps on a condition of its own, so that
+ *   a call wakes one that may run it, and no more.
+ */
+#include "hpu/sched.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "base/sys.h"
+#include "hpu/dma.h"
+
+#define QUANTUM_NS 20000 /* of a context, a round */
+#define SPIN_NS 5000     /* about what waking a thread costs */
+#define LONE_ROUNDS 64   /* resumptions of nothing but suspended handlers before an HPU naps, */
+#define NAP_NS 50000     /* this long */
+
+struct hpu {
+    struct hpu_sched *sched;
+    unsigned number;
+    pthread_t thread;
+    pthread_cond_t work;
+    bool asleep, spinning;
+    bool running;            /* a handler, or done() */
+    bool was_suspended;      /* what it ran last, so that others have their turn */
+    struct list suspended;   /* struct hpu_exec */
+    unsigned lone;           /* times in a row that nothing but suspended ones were there */
+    uint64_t slots;          /* of the pool */
+    int64_t sample;          /* of its CPU clock, */
+    int64_t since_sample;    /* and what it has been charged for since */
+    _Atomic unsigned called; /* bumped when there is work: what a spinning HPU looks at */
+};
+
+struct hpu_sched {
+    pthread_mutex_t lock;
+    struct hpu_pool *pool;
+    const struct hpu_sched_ops *ops;
+    void *arg;
+    struct list turn; /* struct hpu_queue */
+    struct list dmas; /* struct hpu_dma, with parts to be taken */
+    unsigned paused;
+    bool stop;
+    unsigned hpus, started;
+    struct hpu hpu[];
+};
+
+/* ---- queues ---- */
+
+void hpu_queue_init(struct hpu_queue *q, uint64_t mask)
+{
+    *q = (struct hpu_queue){.mask = mask, .credit = QUANTUM_NS};
+    list_init(&q->ready);
+    list_init(&q->turn);
+}
+
+static bool may_run(const struct hpu_queue *q, unsigned hpu)
+{
+    return q->mask == 0 ||
+           ((q->mask >> hpu & 1) != 0 && q->active < (unsigned)__builtin_popcountll(q->mask));
+}
+
+static void dequeue(struct hpu_exec *exec)
+{
+    struct hpu_queue *q = exec->queue;
+    list_remove(&exec->link);
+    if (--q->waiting == 0) {
+        list_remove(&q->turn);
+    }
+}
+
+/* Rounds that a queue needs until it has credit. */
+static int64_t rounds_short(const struct hpu_queue *q)
+{
+    return q->credit > 0 ? 0 : -q->credit / QUANTUM_NS + 1;
+}
+
+/* The queue whose call HPU `hpu` is to begin, or NULL. */
+static struct hpu_queue *whose_turn(struct hpu_sched *s, unsigned hpu)
+{
+    struct hpu_queue *first = NULL;
+    int64_t rounds = INT64_MAX;
+    for (struct list *l = s->turn.next; l != &s->turn; l = l->next) {
+        struct hpu_queue *q = container_of(l, struct hpu_queue, turn);
+        if (may_run(q, hpu) && rounds_short(q) < rounds) {
+            first = q;
+            rounds = rounds_short(q);
+            if (rounds == 0) {
+                return q;
+            }
+        }
+    }
+    for (struct list *l = s->turn.next; first != NULL && l != &s->turn; l = l->next) {
+        struct hpu_queue *q = container_of(l, struct hpu_queue, turn);
+        if (may_run(q, hpu)) {
+            q->credit += rounds * QUANTUM_NS;
+            q->credit = q->credit < QUANTUM_NS ? q->credit : QUANTUM_NS;
+        }
+    }
+    return first;
+}
+
+static void charge(struct hpu_sched *s, struct hpu_queue *q, int64_t ns)
+{
+    q->credit -= ns;
+    if (q->credit <= 0 && q->waiting != 0) {
+        list_remove(&q->turn);
+        list_push_back(&s->turn, &q->turn);
+    }
+}
+
+/* ---- one HPU ---- */
+
+static struct hpu_exec *begin_one(struct hpu *h)
+{
+    struct hpu_queue *q = whose_turn(h->sched, h->number);
+    if (q == NULL) {
+        return NULL;
+    }
+    struct hpu_exec *exec = container_of(q->ready.next, struct hpu_exec, link);
+    exec->slots = h->slots;
+    if (!hpu_exec_take(exec)) {
+        return NULL; /* as many are suspended as there are slots */
+    }
+    dequeue(exec);
+    q->active++;
+    exec->hpu = h->number;
+    exec->charged = q->expected;
+    charge(h->sched, q, exec->charged);
+    return exec;
+}
+
+static struct hpu_exec *resume_one(struct hpu *h)
+{
+    if (list_empty(&h->suspended)) {
+        return NULL;
+    }
+    struct hpu_exec *exec = container_of(h->suspended.next, struct hpu_exec, link);
+    list_remove(&exec->link);
+    exec->charged = 0;
+    return exec;
+}
+
+/* What the HPU does next, or NULL; suspended handlers and new ones have their turns. */
+static struct hpu_exec *next_exec(struct hpu *h)
+{
+    struct hpu_exec *exec = NULL;
+    if (h->sched->paused != 0) {
+        h->lone = 0;
+        return NULL;
+    }
+    if (h->was_suspended) {
+        exec = begin_one(h);
+    }
+    if (exec == NULL && (exec = resume_one(h)) != NULL) {
+        h->lone = h->was_suspended ? h->lone + 1 : 0;
+        h->was_suspended = true;
+        return exec;
+    }
+    if (exec == NULL) {
+        exec = begin_one(h);
+    }
+    h->was_suspended = false;
+    h->lone = 0;
+    return exec;
+}
+
+/* Nothing but suspended handlers is to be done: lets the next one find something new. */
+static void push(struct hpu *h)
+{
+    struct hpu_sched *s = h->sched;
+    pthread_mutex_unlock(&s->lock);
+    s->ops->idle(s->arg);
+    if (h->lone % LONE_ROUNDS == 0) {
+        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+    } else {
+        sched_yield();
+    }
+    pthread_mutex_lock(&s->lock);
+}
+
+/* What of a time that has passed the HPU has run for. Asking the kernel costs as much as a
+ * short handler, so that is done only when it may matter. */
+static int64_t own_time(struct hpu *h, int64_t passed)
+{
+    if (passed < QUANTUM_NS) {
+        h->since_sample += passed;
+        return passed;
+    }
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    int64_t used = now - h->sample - h->since_sample;
+    h->sample = now;
+    h->since_sample = 0;
+    return used < 0 ? 0 : used < passed ? used : passed;
+}
+
+/* Runs a call until it ends or is suspended. */
+static void run_one(struct hpu *h, struct hpu_exec *exec)
+{
+    struct hpu_sched *s = h->sched;
+    struct hpu_queue *q = exec->queue;
+    exec->place = HPU_PLACE_RUNNING;
+    h->running = true;
+    pthread_mutex_unlock(&s->lock);
+    int64_t before = clock_ns();
+    int code = hpu_exec_run(exec);
+    int64_t took = own_time(h, clock_ns() - before);
+    pthread_mutex_lock(&s->lock);
+    charge(s, q, took - exec->charged);
+    if (code == HPU_WAIT) {
+        exec->place = HPU_PLACE_SUSPENDED;
+        list_push_back(&h->suspended, &exec->link);
+    } else {
+        q->expected += (took - q->expected) / 8;
+        q->active--;
+        hpu_exec_give(exec);
+        exec->place = HPU_PLACE_NOWHERE;
+        pthread_mutex_unlock(&s->lock);
+        s->ops->done(s->arg, exec, code);
+        pthread_mutex_lock(&s->lock);
+    }
+    h->running = false;
+}
+
+/* Copies a part of somebody's transfer; true if there was one. */
+static bool help(struct hpu *h)
+{
+    struct hpu_sched *s = h->sched;
+    if (list_empty(&s->dmas)) {
+        return false;
+    }
+    struct hpu_dma *dma = container_of(s->dmas.next, struct hpu_dma, link);
+    dma->helpers++;
+    pthread_mutex_unlock(&s->lock);
+    bool more = hpu_dma_part(dma);
+    pthread_mutex_lock(&s->lock);
+    dma->helpers--;
+    if (!more) {
+        list_remove(&dma->link);
+    }
+    return true;
+}
+
+static void spin(struct hpu *h)
+{
+    struct hpu_sched *s = h->sched;
+    unsigned called = atomic_load_explicit(&h->called, memory_order_relaxed);
+    h->spinning = true;
+    pthread_mutex_unlock(&s->lock);
+    int64_t end = clock_ns() + SPIN_NS;
+    while (atomic_load_explicit(&h->called, memory_order_relaxed) == called && clock_ns() < end) {
+        cpu_pause();
+    }
+    pthread_mutex_lock(&s->lock);
+    h->spinning = false;
+}
+
+/* Waits for work; it has looked and found none. */
+static void wait_for_work(struct hpu *h)
+{
+    h->asleep = true;
+    while (h->asleep) {
+        pthread_cond_wait(&h->work, &h->sched->lock);
+    }
+}
+
+static void *hpu_thread(void *arg)
+{
+    struct hpu *h = arg;
+    struct hpu_sched *s = h->sched;
+    s->ops->begin(s->arg);
+    pthread_mutex_lock(&s->lock);
+    bool spun = false;
+    while (!s->stop) {
+        if (h->lone != 0) {
+            push(h);
+        }
+        struct hpu_exec *exec = next_exec(h);
+        if (exec != NULL) {
+            run_one(h, exec);
+        } else if (help(h)) {
+            continue;
+        } else if (!spun && s->paused == 0) {
+            spin(h);
+        } else {
+            wait_for_work(h);
+        }
+        spun = exec == NULL && !spun;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+/* ---- calls ---- */
+
+/* Wakes an HPU that may begin a call of `q`; `q` NULL: all of them. */
+static void wake(struct hpu_sched *s, const struct hpu_queue *q)
+{
+    bool woken = false;
+    for (unsigned i = 0; i < s->hpus && !(woken && q != NULL); i++) {
+        struct hpu *h = &s->hpu[i];
+        if ((!h->asleep && !h->spinning) || (q != NULL && !may_run(q, i))) {
+            continue;
+        }
+        woken = true;
+        if (h->spinning) {
+            h->spinning = false;
+            atomic_fetch_add_explicit(&h->called, 1, memory_order_relaxed);
+        } else {
+            h->asleep = false;
+            pthread_cond_signal(&h->work);
+        }
+    }
+}
+
+void hpu_sched_submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *exec)
+{
+    pthread_mutex_lock(&s->lock);
+    exec->queue = q;
+    exec->sched = s;
+    exec->place = HPU_PLACE_QUEUED;
+    list_push_back(&q->ready, &exec->link);
+    if (q->waiting++ == 0) {
+        list_push_back(&s->turn, &q->turn);
+    }
+    wake(s, q);
+    pthread_mutex_unlock(&s->lock);
+}
+
+static bool withdraw(struct hpu_exec *exec)
+{
+    if (exec->place != HPU_PLACE_QUEUED) {
+        return false;
+    }
+    dequeue(exec);
+    exec->place = HPU_PLACE_NOWHERE;
+    return true;
+}
+
+bool hpu_sched_withdraw(struct hpu_sched *s, struct hpu_exec *exec)
+{
+    pthread_mutex_lock(&s->lock);
+    bool taken = withdraw(exec);
+    pthread_mutex_unlock(&s->lock);
+    return taken;
+}
+
+bool hpu_sched_cancel(struct hpu_sched *s, struct hpu_exec *exec)
+{
+    pthread_mutex_lock(&s->lock);
+    bool taken = withdraw(exec);
+    if (exec->place == HPU_PLACE_SUSPENDED) {
+        list_remove(&exec->link);
+        exec->queue->active--;
+        exec->place = HPU_PLACE_NOWHERE;
+        pthread_mutex_unlock(&s->lock);
+        hpu_dma_end(&exec->dmas, false);
+        pthread_mutex_lock(&s->lock);
+        hpu_exec_cancel(exec);
+        taken = true;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return taken;
+}
+
+unsigned hpu_queue_waiting(struct hpu_sched *s, const struct hpu_queue *q)
+{
+    pthread_mutex_lock(&s->lock);
+    unsigned waiting = q->waiting;
+    pthread_mutex_unlock(&s->lock);
+    return waiting;
+}
+
+void hpu_sched_offer(struct hpu_sched *s, struct hpu_dma *dma)
+{
+    pthread_mutex_lock(&s->lock);
+    list_push_back(&s->dmas, &dma->link);
+    wake(s, NULL);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void hpu_sched_retract(struct hpu_sched *s, struct hpu_dma *dma)
+{
+    pthread_mutex_lock(&s->lock);
+    list_remove(&dma->link);
+    while (dma->helpers != 0) { /* for the time of one copy */
+        pthread_mutex_unlock(&s->lock);
+        sched_yield();
+        pthread_mutex_lock(&s->lock);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
+void hpu_sched_pause(struct hpu_sched *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->paused++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void hpu_sched_resume(struct hpu_sched *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->paused--;
+    wake(s, NULL);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool hpu_sched_still(struct hpu_sched *s)
+{
+    bool still = true;
+    pthread_mutex_lock(&s->lock);
+    for (unsigned i = 0; i < s->hpus; i++) {
+        still &= !s->hpu[i].running;
+    }
+    pthread_mutex_unlock(&s->lock);
+    return still;
+}
+
+/* ---- the threads ---- */
+
+/* The processors of a list, in its order; 0 if it makes no sense. */
+static unsigned parse_cpus(const char *list, unsigned *cpus, unsigned max)
+{
+    unsigned n = 0;
+    for (const char *at = list; *at != '\0' && n < max;) {
+        char *end;
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        if (end == at) {
+            return 0;
+        }
+        if (*end == '-') {
+            at = end + 1;
+            last = strtoul(at, &end, 10);
+        }
+        if (end == at || (*end != ',' && *end != '\0') || last < first || last >= CPU_SETSIZE) {
+            return 0;
+        }
+        for (unsigned long cpu = first; cpu <= last && n < max; cpu++) {
+            cpus[n++] = (unsigned)cpu;
+        }
+        if (end[0] == ',' && end[1] == '\0') {
+            return 0;
+        }
+        at = *end == ',' ? end + 1 : end;
+    }
+    return n;
+}
+
+static int start_hpu(struct hpu *h, const unsigned *cpus, unsigned count)
+{
+    pthread_attr_t attributes;
+    int rc = pthread_attr_init(&attributes);
+    if (rc != 0) {
+        return rc;
+    }
+    if (count != 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(cpus[h->number % count], &set);
+        rc = pthread_attr_setaffinity_np(&attributes, sizeof(set), &set);
+    }
+    /* Signals are the program's; faults of handlers must reach us. */
+    sigset_t others, before;
+    sigfillset(&others);
+    fault_keep(&others);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
+    rc = rc != 0 ? rc : pthread_create(&h->thread, &attributes, hpu_thread, h);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return rc;
+}
+
+static void init_hpu(struct hpu_sched *s, unsigned i)
+{
+    struct hpu *h = &s->hpu[i];
+    h->sched = s;
+    h->number = i;
+    list_init(&h->suspended);
+    for (unsigned slot = i; slot < PTL_NUM_HPUS; slot += s->hpus) {
+        h->slots |= UINT64_C(1) << slot;
+    }
+    pthread_cond_init(&h->work, NULL);
+}
+
+void hpu_sched_stop(struct hpu_sched *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    wake(s, NULL);
+    pthread_mutex_unlock(&s->lock);
+    for (; s->started != 0; s->started--) {
+        pthread_join(s->hpu[s->started - 1].thread, NULL);
+    }
+}
+
+void hpu_sched_destroy(struct hpu_sched *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    hpu_sched_stop(s);
+    for (unsigned i = 0; i < s->hpus; i++) {
+        pthread_cond_destroy(&s->hpu[i].work);
+    }
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+struct hpu_sched *hpu_sched_create(struct hpu_pool *pool, unsigned hpus, const char *cpus,
+                                   const struct hpu_sched_ops *ops, void *arg)
+{
+    unsigned list[PTL_NUM_HPUS], count = 0;
+    if (cpus != NULL && *cpus != '\0') {
+        count = parse_cpus(cpus, list, PTL_NUM_HPUS);
+        if (count == 0) {
+            hpus = 0;
+        }
+    }
+    if (hpus < 1 || hpus > PTL_NUM_HPUS) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct hpu_sched *s = calloc(1, sizeof(*s) + hpus * sizeof(struct hpu));
+    if (s == NULL) {
+        return NULL;
+    }
+    pthread_mutex_init(&s->lock, NULL);
+    s->pool = pool;
+    s->ops = ops;
+    s->arg = arg;
+    s->hpus = hpus;
+    list_init(&s->turn);
+    list_init(&s->dmas);
+    for (unsigned i = 0; i < hpus; i++) {
+        init_hpu(s, i);
+    }
+    for (unsigned i = 0; i < hpus; i++) {
+        int rc = start_hpu(&s->hpu[i], list, count);
+        if (rc != 0) {
+            hpu_sched_destroy(s);
+            errno = rc;
+            return NULL;
+        }
+        s->started++;
+    }
+    return s;
+}
+
+unsigned hpu_sched_hpus(const struct hpu_sched *s)
+{
+    return s->hpus;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Design notes; for what it is for, see watch.h.
+ *
+ * - A context that starts says so in its guard's turn and then looks whether we sleep; we
+ *   say that we sleep and then look at all turns. membarrier (or a fence on both sides)
+ *   makes one of the two see the other.
+ * - The first handler after a silence, and each look, see to it that our signal handlers
+ *   are the ones that run: the program may have installed others meanwhile.
+ * - What a turn has used is the CPU clock of its thread since we first saw it. A thread that
+ *   has ended has no clock; then its turn is over as well.
+ */
+#include "hpu/watch.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+#include "spin_handler.h"
+
+#define LOOKS 4 /* in a budget */
+#define LOOK_LEAST_NS 1000000
+#define LOOK_MOST_NS 250000000
+#define QUIET_LOOKS 2 /* that found nothing running, before it sleeps */
+
+struct seen {
+    uint64_t turn;
+    int64_t since; /* CPU clock of the thread then */
+};
+
+struct watcher {
+    struct hpu_watch watch; /* first */
+    struct hpu_pool *pool;
+    int64_t budget, period;
+    _Atomic uint32_t stop; /* 1: end */
+    pthread_t thread;
+    struct seen seen[PTL_NUM_HPUS];
+};
+
+void hpu_watch_wake(struct hpu_watch *watch)
+{
+    if (atomic_exchange(&watch->asleep, 0) != 0) {
+        fault_refresh(); /* for the handler that is about to run */
+        futex_wake(&watch->asleep);
+    }
+}
+
+/* The kernel's name of another thread's CPU clock: its number inverted, and 6 for "of a
+ * thread, as the scheduler counts". Negative: the thread is gone. */
+static int64_t cpu_time(pid_t thread)
+{
+    struct timespec t;
+    clockid_t clock = (clockid_t)(~(unsigned)thread << 3 | 6);
+    if (clock_gettime(clock, &t) != 0) {
+        return -1;
+    }
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Looks at one context; true if it runs. */
+static bool look_at(struct watcher *w, unsigned i)
+{
+    struct fault_guard *guard = hpu_pool_guard(w->pool, i);
+    struct seen *seen = &w->seen[i];
+    uint64_t turn = atomic_load_explicit(&guard->turn, memory_order_acquire);
+    if ((turn & 1) == 0) {
+        return false;
+    }
+    int64_t now = cpu_time(__atomic_load_n(&guard->thread, __ATOMIC_RELAXED));
+    if (turn != seen->turn) {
+        seen->turn = turn;
+        seen->since = now;
+    } else if (now >= 0 && now - seen->since >= w->budget) {
+        fault_end(guard, turn);
+    }
+    return true;
+}
+
+static bool look(struct watcher *w)
+{
+    bool running = false;
+    for (unsigned i = 0; i < hpu_pool_contexts(w->pool); i++) {
+        running |= look_at(w, i);
+    }
+    return running;
+}
+
+/* Sleeps until a context starts, or not at all if one did just now. */
+static void sleep_well(struct watcher *w)
+{
+    atomic_store(&w->watch.asleep, 1);
+    if (lock_asymmetric) {
+        membarrier_own();
+    } else {
+        full_fence();
+    }
+    if (!look(w) && atomic_load(&w->stop) == 0) {
+        while (atomic_load(&w->watch.asleep) != 0) {
+            futex_wait(&w->watch.asleep, 1, -1);
+        }
+    }
+    atomic_store(&w->watch.asleep, 0);
+}
+
+static void *watch_thread(void *arg)
+{
+    struct watcher *w = arg;
+    unsigned quiet = 0;
+    while (atomic_load(&w->stop) == 0) {
+        quiet = look(w) ? 0 : quiet + 1;
+        fault_refresh();
+        if (quiet >= QUIET_LOOKS) {
+            sleep_well(w);
+            quiet = 0;
+        } else {
+            futex_wait(&w->stop, 0, w->period);
+        }
+    }
+    return NULL;
+}
+
+struct hpu_watch *hpu_watch_start(struct hpu_pool *pool, int64_t budget_ns)
+{
+    struct watcher *w = calloc(1, sizeof(*w));
+    if (w == NULL) {
+        return NULL;
+    }
+    w->pool = pool;
+    w->budget = budget_ns;
+    w->period = budget_ns / LOOKS;
+    w->period = w->period < LOOK_LEAST_NS ? LOOK_LEAST_NS : w->period;
+    w->period = w->period > LOOK_MOST_NS ? LOOK_MOST_NS : w->period;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_create(&w->thread, NULL, watch_thread, w);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (rc != 0) {
+        free(w);
+        errno = rc;
+        return NULL;
+    }
+    hpu_pool_set_watch(pool, &w->watch);
+    return &w->watch;
+}
+
+void hpu_watch_stop(struct hpu_watch *watch)
+{
+    if (watch == NULL) {
+        return;
+    }
+    struct watcher *w = (struct watcher *)watch;
+    hpu_pool_set_watch(w->pool, NULL);
+    atomic_store(&w->stop, 1);
+    futex_wake(&w->stop);
+    hpu_watch_wake(watch);
+    pthread_join(w->thread, NULL);
+    free(w);
+}

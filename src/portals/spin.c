@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * sPIN, appendix B: HPU memory, limits, and what a program does with the handlers of an entry
+ * (RED-SEA D4.7, section 4.4). Entries are appended in entries.c.
+ */
+#include "portals/api.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_USER_HEADER 1024u
+#define MAX_HANDLER_MEMORY (16u << 20)
+#define MAX_INITIAL_STATE (1u << 20)
+
+static uint64_t max_user_header(const struct nic *nic)
+{
+    return nic->packet_size < MAX_USER_HEADER ? nic->packet_size : MAX_USER_HEADER;
+}
+
+static unsigned num_hpus(const struct nic *nic)
+{
+    return nic->sched != NULL ? hpu_sched_hpus(nic->sched) : PTL_NUM_HPUS;
+}
+
+static int check_handlers(struct ni *ni, const ptl_handlers_t *h, struct hpu_memory **memory)
+{
+    *memory = NULL;
+    uint64_t hpus = UINT64_MAX >> (64 - num_hpus(ni->nic));
+    if ((h->options & ~PTL_HANDLER_INACTIVE) != 0 || (h->hpu_mask & ~hpus) != 0 ||
+        h->user_hdr_length > max_user_header(ni->nic) ||
+        h->hpu_initial_length > MAX_INITIAL_STATE ||
+        (h->handler_host_mem == NULL && h->handler_host_length != 0)) {
+        return PTL_ARG_INVALID;
+    }
+    if (h->hpu_mem == PTL_HPU_MEM_NONE) {
+        return PTL_OK;
+    }
+    struct ni *of;
+    int rc = api_object(h->hpu_mem, HANDLE_HPU, &of, memory);
+    if (rc == PTL_OK && (of != ni || h->hpu_initial_length > (*memory)->mem->length)) {
+        return PTL_ARG_INVALID;
+    }
+    return rc;
+}
+
+int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **result)
+{
+    *result = NULL;
+    if (h == NULL) {
+        return PTL_OK;
+    }
+    struct hpu_memory *memory;
+    int rc = check_handlers(ni, h, &memory);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct handlers *made = calloc(1, sizeof(*made));
+    bool own = memory == NULL;
+    if (made != NULL && own) {
+        memory = hpu_memory_new(ni, h->hpu_initial_length);
+    }
+    if (made == NULL || memory == NULL || handlers_prepare(ni->nic) != 0) {
+        if (own && memory != NULL) {
+            hpu_memory_free(memory);
+        }
+        free(made);
+        return PTL_NO_SPACE;
+    }
+    *made = (struct handlers){
+        .header = h->header_handler,
+        .payload = h->payload_handler,
+        .completion = h->completion_handler,
+        .memory = memory,
+        .own_memory = own,
+        .host_base = h->handler_host_mem,
+        .host_length = h->handler_host_length,
+        .user_header = h->user_hdr_length,
+        .hpu_mask = h->hpu_mask,
+        .inactive = (h->options & PTL_HANDLER_INACTIVE) != 0,
+    };
+    hpu_queue_init(&made->queue, h->hpu_mask);
+    memory->users++;
+    if (h->hpu_initial_state != NULL && h->hpu_initial_length != 0) {
+        memcpy(memory->mem->base, h->hpu_initial_state, h->hpu_initial_length);
+    }
+    *result = made;
+    return PTL_OK;
+}
+
+int PtlHPUAllocMem(ptl_handle_ni_t ni_handle, ptl_size_t length, ptl_handle_hpu_mem_t *hpu_mem)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (hpu_mem == NULL || length == 0 || length > MAX_HANDLER_MEMORY) {
+        return PTL_ARG_INVALID;
+    }
+    nic_lock(ni->nic);
+    struct hpu_memory *m = hpu_memory_new(ni, length);
+    if (m != NULL) {
+        *hpu_mem = m->slot.handle;
+    }
+    nic_unlock(ni->nic);
+    return m != NULL ? PTL_OK : PTL_NO_SPACE;
+}
+
+int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem)
+{
+    struct ni *ni;
+    int rc = api_ni(hpu_mem, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct hpu_memory *m;
+    nic_lock(ni->nic);
+    rc = api_object(hpu_mem, HANDLE_HPU, &ni, &m);
+    if (rc == PTL_OK && m->users != 0) {
+        rc = PTL_IN_USE;
+    }
+    if (rc == PTL_OK) {
+        hpu_memory_free(m);
+    }
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (limits == NULL) {
+        return PTL_ARG_INVALID;
+    }
+    *limits = (ptl_spin_limits_t){
+        .max_user_hdr_size = max_user_header(ni->nic),
+        .max_payload_size = ni->nic->packet_size,
+        .max_handler_mem = MAX_HANDLER_MEMORY,
+        .max_initial_state = MAX_INITIAL_STATE,
+        .min_fragmentation_limit = 64,
+        .max_cycles_per_byte = PTL_SIZE_MAX,
+        .num_hpus = num_hpus(ni->nic),
+    };
+    return PTL_OK;
+}
+
+int PtlSpinCounter(ptl_handle_ni_t ni_handle, unsigned int index, ptl_spin_counter_t *counter)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (counter == NULL || index >= PTL_SPIN_COUNTERS) {
+        return PTL_ARG_INVALID;
+    }
+    const struct hpu_counter *c = &ni->counters[index];
+    counter->sum = atomic_load_explicit(&c->sum, memory_order_relaxed);
+    counter->count = atomic_load_explicit(&c->count, memory_order_relaxed);
+    return PTL_OK;
+}
+
+/* Copies between HPU memory and the program's, without the lock: a user keeps the piece. */
+static int copy_hpu_memory(ptl_handle_hpu_mem_t handle, ptl_size_t offset, ptl_size_t length,
+                           void *to, const void *from)
+{
+    struct ni *ni;
+    int rc = api_ni(handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct hpu_memory *m = NULL;
+    nic_lock(ni->nic);
+    rc = api_object(handle, HANDLE_HPU, &ni, &m);
+    if (rc == PTL_OK && (offset > m->mem->length || length > m->mem->length - offset)) {
+        rc = PTL_ARG_INVALID;
+    }
+    if (rc == PTL_OK) {
+        m->users++;
+    }
+    nic_unlock(ni->nic);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    void *at = (char *)m->mem->base + offset;
+    rc = nic_copy(to != NULL ? to : at, from != NULL ? from : at, length) == 0 ? PTL_OK
+                                                                               : PTL_ARG_INVALID;
+    nic_lock(ni->nic);
+    m->users--;
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+int PtlHPURead(ptl_handle_hpu_mem_t hpu_mem, ptl_size_t offset, void *dst, ptl_size_t length)
+{
+    return dst == NULL ? PTL_ARG_INVALID : copy_hpu_memory(hpu_mem, offset, length, dst, NULL);
+}
+
+int PtlHPUWrite(ptl_handle_hpu_mem_t hpu_mem, ptl_size_t offset, const void *src, ptl_size_t length)
+{
+    return src == NULL ? PTL_ARG_INVALID : copy_hpu_memory(hpu_mem, offset, length, NULL, src);
+}
+
+/* An entry by its handle, of either kind of NI; the lock is held if it is found. */
+static int lock_entry(ptl_handle_me_t handle, struct ni **ni, struct le **le)
+{
+    int rc = api_ni(handle, ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    struct nic *nic = (*ni)->nic;
+    nic_lock(nic);
+    rc = api_object(handle, HANDLE_LE, ni, le);
+    if (rc == PTL_OK && (!(*le)->linked || (*le)->handlers == NULL)) {
+        rc = PTL_ARG_INVALID;
+    }
+    if (rc != PTL_OK) {
+        nic_unlock(nic);
+    }
+    return rc;
+}
+
+int PtlHandlersActivate(ptl_handle_me_t me_handle)
+{
+    struct ni *ni;
+    struct le *le;
+    int rc = lock_entry(me_handle, &ni, &le);
+    if (rc == PTL_OK) {
+        rc = le_activate(le);
+        trigger_run(ni->nic); /* claimed headers may have counted */
+        nic_unlock(ni->nic);
+    }
+    return rc;
+}
+
+int PtlHandlersInvoke(ptl_handle_me_t me_handle, const void *msg, ptl_size_t length)
+{
+    struct ni *ni;
+    struct le *le;
+    if (msg == NULL && length != 0) {
+        return PTL_ARG_INVALID;
+    }
+    int rc = lock_entry(me_handle, &ni, &le);
+    if (rc == PTL_OK) {
+        rc = invoke(le, msg, length);
+        nic_advance(ni->nic);
+        nic_unlock(ni->nic);
+    }
+    return rc;
+}
