@@ -5,6 +5,17 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Aborts, having said where, if what must hold does not. */
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
+            abort();                                                                               \
+        }                                                                                          \
+    } while (0)
 
 /* LLVMFuzzerTestOneInput() runs one input; it returns 0, and crashes or calls
  * abort() when something that must hold does not. */

@@ -20,14 +20,6 @@
 /* Texts ask for few ranks: a large number of empty ones is slow, and nothing new. */
 enum { TEXT_MAX = 20000 };
 
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 /* Touches all that a schedule claims to have. */
 static uint64_t walk(const struct goal *g)
 {

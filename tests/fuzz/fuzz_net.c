@@ -12,14 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 static void left(void *context, uint32_t ref, uint64_t time, uint64_t waited)
 {
     (void)context;

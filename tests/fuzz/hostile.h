@@ -7,6 +7,7 @@
 #define HOSTILE_H
 
 #include "fabric/shm/layout.h"
+#include "fuzz.h"
 #include "portals4.h"
 
 #include <stdbool.h>
@@ -15,14 +16,6 @@
 
 #define HOSTILE_PID 61000u
 #define HOSTILE_INCARNATION 4712u
-
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s: %s does not hold (line %d)\n", __FILE__, #condition, __LINE__);   \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
 
 /* A segment, mapped whole. */
 struct mapping {

@@ -9,6 +9,7 @@
 int command_bench(int argc, char **argv);
 int command_demo(int argc, char **argv);
 int command_goal(int argc, char **argv);
+int command_hpu(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_nic(int argc, char **argv);
 int command_run(int argc, char **argv);

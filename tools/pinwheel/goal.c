@@ -1,24 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel goal`: schedules of the simulator. Finds the subcommand in one table
- * and runs it. A new one is a file, a line of goal_commands.h and a line of the table.
+ * `pinwheel goal`: schedules of the simulator. A new subcommand is a file, a line of
+ * goal_commands.h and a line of the table.
  */
 #include "goal_commands.h"
 
 #include "commands.h"
+#include "family.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const struct subcommand {
-    const char *name;
-    int (*run)(int argc, char **argv);
-    const char *summary;
-} subcommands[] = {
+static const struct family_member members[] = {
     {"compile", goal_command_compile, "GOAL text to LogGOPSim's binary format"},
     {"run", goal_command_run, "simulate a schedule: when each rank finishes"},
     {"show", goal_command_show, "a schedule as text, its statistics, or JSON"},
@@ -28,40 +24,16 @@ static const struct subcommand {
     {"trace", goal_command_trace, "make a schedule of such a recording"},
 };
 
-enum { SUBCOMMANDS = sizeof(subcommands) / sizeof(subcommands[0]) };
-
-static void print_usage(FILE *to)
-{
-    fprintf(to, "usage: pinwheel goal SUBCOMMAND [ARGUMENT]...\n\n"
-                "Schedules in GOAL: what each rank sends, receives and computes, and what waits "
-                "for what.\n\nsubcommands:\n");
-    for (int i = 0; i < SUBCOMMANDS; i++) {
-        fprintf(to, "  %-8s %s\n", subcommands[i].name, subcommands[i].summary);
-    }
-    fprintf(to, "\n`pinwheel goal SUBCOMMAND --help` says more of one.\n");
-}
-
 int command_goal(int argc, char **argv)
 {
-    if (argc < 2) {
-        print_usage(stderr);
-        return 2;
-    }
-    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
-        print_usage(stdout);
-        return 0;
-    }
-    for (int i = 0; i < SUBCOMMANDS; i++) {
-        if (strcmp(argv[1], subcommands[i].name) == 0) {
-            return subcommands[i].run(argc - 1, argv + 1);
-        }
-    }
-    fprintf(stderr, "pinwheel goal: unknown subcommand %s; it is one of", argv[1]);
-    for (int i = 0; i < SUBCOMMANDS; i++) {
-        fprintf(stderr, "%s %s", i > 0 ? "," : "", subcommands[i].name);
-    }
-    fputc('\n', stderr);
-    return 2;
+    static const struct family family = {
+        .name = "goal",
+        .summary = "Schedules in GOAL: what each rank sends, receives and computes, and what waits "
+                   "for what.",
+        .members = members,
+        .count = sizeof(members) / sizeof(members[0]),
+    };
+    return family_run(&family, argc, argv);
 }
 
 int goal_args_next(struct args *a, const char **operand)

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Running programs (core.h): what is rare in the loop, and the loops (core_run.h). */
+#include "core.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static inline uint32_t rotate_right(uint32_t value, unsigned by)
+{
+    return by == 0 ? value : value >> by | value << (32 - by);
+}
+
+/* ---- Memory ---- */
+
+static struct rv32_region *find_region(struct rv32_core *core, uint32_t address, uint32_t bytes,
+                                       unsigned access)
+{
+    for (int i = 1; i <= core->region_count; i++) {
+        struct rv32_region *r = &core->region[i];
+        uint32_t offset = address - r->base;
+        if (offset < r->size && bytes <= r->size - offset) {
+            return (r->rights & access) == access ? r : NULL;
+        }
+    }
+    return NULL;
+}
+
+/* The same for a word, by way of the hint of its base register. */
+static struct rv32_region *find_word(struct rv32_core *core, unsigned base, uint32_t address,
+                                     unsigned rights)
+{
+    struct rv32_region *r = core->hint[base];
+    uint32_t word = rotate_right(address - r->base, 2);
+    if (word < r->read[2] && ((rights & RV32_WRITE) == 0 || word < r->write[2])) {
+        return r;
+    }
+    r = find_region(core, address, 4, rights);
+    if (r != NULL) {
+        core->hint[base] = r;
+    }
+    return r;
+}
+
+void *rv32_core_reach(struct rv32_core *core, uint32_t address, uint32_t bytes,
+                      enum rv32_access access)
+{
+    const struct rv32_region *r = find_region(core, address, bytes, access);
+    return r != NULL ? r->host + (address - r->base) : NULL;
+}
+
+/* The instruction behind this one. */
+static const struct rv32_cell *behind(const struct rv32_cell *ip)
+{
+    for (ip++;;) {
+        if (ip->op == RV32_CELL_LINE) {
+            ip++;
+        } else if (ip->op == RV32_CELL_GOTO) {
+            ip += ip->imm;
+        } else {
+            return ip;
+        }
+    }
+}
+
+static void *deny(struct rv32_core *core, const struct rv32_cell *ip, enum rv32_end end,
+                  uint32_t address, uint32_t bytes)
+{
+    enum { SP = 2 };
+    core->result.end = ip->rs1 == SP ? RV32_FAULT_STACK : end;
+    core->result.address = address;
+    core->result.bytes = bytes;
+    return NULL;
+}
+
+static const void *reach_load(struct rv32_core *core, const struct rv32_cell *ip, uint32_t bytes)
+{
+    uint32_t address = core->x[ip->rs1] + (uint32_t)ip->imm;
+    struct rv32_region *r = find_region(core, address, bytes, RV32_READ);
+    if (r == NULL) {
+        return deny(core, ip, RV32_FAULT_LOAD, address, bytes);
+    }
+    core->hint[ip->rs1] = r;
+    core->waited =
+        rv32_cost_access(core->program->timing, RV32_CLASS_LOAD, r->area, address, bytes);
+    return r->host + (address - r->base);
+}
+
+static void *reach_store(struct rv32_core *core, const struct rv32_cell *ip, uint32_t bytes)
+{
+    const struct rv32_timing *t = core->program->timing;
+    uint32_t address = core->x[ip->rs1] + (uint32_t)ip->imm;
+    struct rv32_region *r = find_region(core, address, bytes, RV32_WRITE);
+    if (r == NULL) {
+        return deny(core, ip, RV32_FAULT_STORE, address, bytes);
+    }
+    core->hint[ip->rs1] = r;
+    unsigned more = rv32_cost_access(t, RV32_CLASS_STORE, r->area, address, bytes);
+    if (more > 0 && behind(ip)->op == RV32_JALR) {
+        more -= t->waited_jalr;
+    }
+    core->waited = more;
+    return r->host + (address - r->base);
+}
+
+/* ---- Atomics ---- */
+
+/* What an atomic in L1 makes the next instruction wait: charged here, since it is rare. */
+static unsigned bank_wait(struct rv32_core *core, const struct rv32_cell *ip, uint32_t address)
+{
+    const struct rv32_timing *t = core->program->timing;
+    const struct rv32_cell *next = behind(ip);
+    const struct rv32_traits *traits = next->op < RV32_OPS ? &rv32_traits[next->op] : NULL;
+    if (traits == NULL || traits->bytes == 0) {
+        return 0;
+    }
+    bool uses = (traits->reads1 && next->rs1 == ip->rd) || (traits->reads2 && next->rs2 == ip->rd);
+    uint32_t follows =
+        core->x[next->rs1] + (traits->class == RV32_CLASS_AMO ? 0 : (uint32_t)next->imm);
+    if (uses || !rv32_same_bank(t, address, follows)) {
+        return 0;
+    }
+    const struct rv32_region *r = find_region(core, follows, traits->bytes, RV32_READ);
+    if (r == NULL || r->area != RV32_AREA_L1) {
+        return 0;
+    }
+    /* A JALR behind it has its target by then. */
+    bool hidden = traits->class != RV32_CLASS_LOAD && behind(next)->op == RV32_JALR &&
+                  rv32_cost_access(t, traits->class, r->area, follows, traits->bytes) == 0;
+    return t->amo_busy - (hidden ? t->waited_jalr : 0);
+}
+
+static bool store_conditional(struct rv32_core *core, uint32_t *word, uint32_t address,
+                              uint32_t value)
+{
+    uint32_t expected = core->reserved_value;
+    bool mine = core->reserved && core->reservation == address;
+    core->reserved = false;
+    return mine && __atomic_compare_exchange_n(word, &expected, value, false, __ATOMIC_SEQ_CST,
+                                               __ATOMIC_SEQ_CST);
+}
+
+static uint32_t extreme(uint8_t op, uint32_t a, uint32_t b)
+{
+    switch (op) {
+    case RV32_AMOMIN:
+        return (int32_t)a < (int32_t)b ? a : b;
+    case RV32_AMOMAX:
+        return (int32_t)a > (int32_t)b ? a : b;
+    case RV32_AMOMINU:
+        return a < b ? a : b;
+    default:
+        return a > b ? a : b;
+    }
+}
+
+static uint32_t do_atomic(struct rv32_core *core, uint8_t op, uint32_t *word, uint32_t address,
+                          uint32_t operand)
+{
+    uint32_t old;
+    switch (op) {
+    case RV32_LR:
+        old = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+        core->reserved = true;
+        core->reservation = address;
+        core->reserved_value = old;
+        return old;
+    case RV32_SC:
+        return !store_conditional(core, word, address, operand);
+    case RV32_AMOSWAP:
+        return __atomic_exchange_n(word, operand, __ATOMIC_SEQ_CST);
+    case RV32_AMOADD:
+        return __atomic_fetch_add(word, operand, __ATOMIC_SEQ_CST);
+    case RV32_AMOXOR:
+        return __atomic_fetch_xor(word, operand, __ATOMIC_SEQ_CST);
+    case RV32_AMOAND:
+        return __atomic_fetch_and(word, operand, __ATOMIC_SEQ_CST);
+    case RV32_AMOOR:
+        return __atomic_fetch_or(word, operand, __ATOMIC_SEQ_CST);
+    default:
+        old = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+        while (!__atomic_compare_exchange_n(word, &old, extreme(op, old, operand), false,
+                                            __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+        }
+        return old;
+    }
+}
+
+static bool run_atomic(struct rv32_core *core, const struct rv32_cell *ip)
+{
+    const struct rv32_timing *t = core->program->timing;
+    uint32_t address = core->x[ip->rs1], operand = core->x[ip->rs2];
+    unsigned rights = ip->op == RV32_LR ? RV32_READ : RV32_READ | RV32_WRITE;
+    struct rv32_region *r = find_word(core, ip->rs1, address, rights);
+    if (r == NULL || address % 4 != 0) {
+        deny(core, ip, RV32_FAULT_ATOMIC, address, 4);
+        return false;
+    }
+    unsigned more = rv32_cost_access(t, RV32_CLASS_AMO, r->area, address, 4);
+    if (more > 0 && behind(ip)->op == RV32_JALR) {
+        more -= t->waited_jalr;
+    }
+    void *word = r->host + (address - r->base);
+    core->x[ip->rd] = do_atomic(core, ip->op, word, address, operand);
+    if (r->area == RV32_AREA_L1) {
+        more += bank_wait(core, ip, address);
+    }
+    core->waited = more;
+    return true;
+}
+
+/* ---- The rest of what is rare ---- */
+
+static uint32_t divide(uint32_t a, uint32_t b)
+{
+    if (b == 0) {
+        return UINT32_MAX;
+    }
+    /* The one quotient that 32 bits do not hold is what wraps around to it. */
+    return b == UINT32_MAX ? -a : (uint32_t)((int32_t)a / (int32_t)b);
+}
+
+static uint32_t remainder_of(uint32_t a, uint32_t b)
+{
+    if (b == 0) {
+        return a;
+    }
+    return b == UINT32_MAX ? 0 : (uint32_t)((int32_t)a % (int32_t)b);
+}
+
+static uint32_t counter(const struct rv32_core *core, const struct rv32_cell *ip, int64_t left,
+                        int64_t instructions)
+{
+    const struct rv32_sum *rest = &core->program->rest[ip - core->program->cells];
+    uint64_t cycles = (uint64_t)(core->budget - left - rest->cycles);
+    uint64_t retired = (uint64_t)(instructions - rest->instructions);
+    switch (ip->imm) {
+    case RV32_CSR_INSTRET:
+        return (uint32_t)retired;
+    case RV32_CSR_INSTRETH:
+        return (uint32_t)(retired >> 32);
+    case RV32_CSR_CYCLEH:
+    case RV32_CSR_TIMEH:
+        return (uint32_t)(cycles >> 32);
+    default:
+        return (uint32_t)cycles;
+    }
+}
+
+/* Tells whether the host ends the program. */
+static bool call_host(struct rv32_core *core, const struct rv32_cell *ip)
+{
+    int stop = core->ecall(core, core->ecall_context);
+    if (stop == 0) {
+        return false;
+    }
+    const struct rv32_sum *after = &core->program->rest[ip + 1 - core->program->cells];
+    core->result.end = RV32_STOPPED;
+    core->result.value = (uint32_t)stop;
+    core->result.pc = core->program->pcs[ip - core->program->cells];
+    core->left += after->cycles;
+    core->instructions -= after->instructions;
+    return true;
+}
+
+static unsigned fetch(struct rv32_core *core, uint32_t line)
+{
+    const struct rv32_timing *t = core->program->timing;
+    uint32_t mask = t->cache_lines - 1u;
+    if (core->cached[line & mask] == line + 1) {
+        return 0;
+    }
+    core->cached[line & mask] = line + 1;
+    core->cached[(line + 1) & mask] = line + 2;
+    return t->miss;
+}
+
+/* ---- The loops ---- */
+
+#define RUN_NAME run_warm
+#define RUN_CHECKED 1
+#define RUN_CACHED 0
+#define RUN_WATCHED 0
+#include "core_run.h"
+
+#define RUN_NAME run_cached
+#define RUN_CHECKED 1
+#define RUN_CACHED 1
+#define RUN_WATCHED 0
+#include "core_run.h"
+
+#define RUN_NAME run_watched
+#define RUN_CHECKED 1
+#define RUN_CACHED 1
+#define RUN_WATCHED 1
+#include "core_run.h"
+
+#define RUN_NAME run_unchecked
+#define RUN_CHECKED 0
+#define RUN_CACHED 0
+#define RUN_WATCHED 0
+#include "core_run.h"
+
+/* ---- Setting up ---- */
+
+void rv32_core_init(struct rv32_core *core, const struct rv32_program *program)
+{
+    core->program = program;
+    core->ecall = NULL;
+    core->region_count = 0;
+    core->region[0] = (struct rv32_region){.name = ""};
+    for (int i = 0; i <= RV32_SINK; i++) {
+        core->hint[i] = &core->region[0];
+    }
+    rv32_core_cool(core);
+}
+
+void rv32_core_cool(struct rv32_core *core)
+{
+    memset(core->cached, 0, sizeof(core->cached));
+}
+
+int rv32_core_map(struct rv32_core *core, const char *name, uint32_t base, uint32_t size,
+                  void *host, unsigned rights, enum rv32_area area, struct rv32_error *error)
+{
+    if (core->region_count == RV32_REGIONS) {
+        return rv32_fail(error, "region %s: a core has at most %d", name, RV32_REGIONS);
+    }
+    if (base % 4 != 0 || (uintptr_t)host % 4 != 0 || (uint64_t)base + size > RV32_RETURN) {
+        return rv32_fail(error,
+                         "region %s: %08x with %u bytes must be a multiple of 4 and end below %08x",
+                         name, base, size, RV32_RETURN);
+    }
+    for (int i = 1; i <= core->region_count; i++) {
+        const struct rv32_region *r = &core->region[i];
+        if (base < (uint64_t)r->base + r->size && r->base < (uint64_t)base + size) {
+            return rv32_fail(error, "region %s: %08x with %u bytes lies over region %s at %08x",
+                             name, base, size, r->name, r->base);
+        }
+    }
+    struct rv32_region *r = &core->region[++core->region_count];
+    *r = (struct rv32_region){name, host, base, size, rights, area, {0}, {0}};
+    for (int log2 = 0; log2 < 3 && area == RV32_AREA_L1; log2++) {
+        r->read[log2] = (rights & RV32_READ) != 0 ? size >> log2 : 0;
+        r->write[log2] = (rights & RV32_WRITE) != 0 ? size >> log2 : 0;
+    }
+    return 0;
+}
+
+int rv32_core_map_image(struct rv32_core *core, const struct rv32_image *image,
+                        struct rv32_error *error)
+{
+    int rc = rv32_core_map(core, "code", image->code.base, image->code.size, image->code.bytes,
+                           RV32_READ, RV32_AREA_PROGRAM, error);
+    for (int i = 0; rc == 0 && i < image->data_count; i++) {
+        const struct rv32_segment *s = &image->data[i];
+        rc = rv32_core_map(core, "data", s->base, s->size, s->bytes,
+                           s->writable ? RV32_READ | RV32_WRITE : RV32_READ,
+                           rv32_pspin_area(s->base), error);
+    }
+    return rc;
+}
+
+/* Gives the first cell, or NULL if the call cannot begin. */
+static const struct rv32_cell *begin(struct rv32_core *core, const struct rv32_call *call)
+{
+    enum { RA = 1, SP = 2, A0 = 10 };
+    const struct rv32_program *p = core->program;
+    memset(core->x, 0, sizeof(core->x));
+    memcpy(&core->x[A0], call->arguments, sizeof(call->arguments));
+    core->x[RA] = RV32_RETURN;
+    core->x[SP] = call->stack;
+    core->reserved = false;
+    core->budget = call->budget;
+    core->left = call->budget;
+    core->instructions = 0;
+    core->result = (struct rv32_result){.pc = call->pc};
+    uint32_t offset = call->pc - p->base;
+    if (offset >= p->size - 1 || offset % 2 != 0) {
+        core->result.end = RV32_FAULT_JUMP;
+        return NULL;
+    }
+    uint32_t cell = p->at[offset / 2];
+    core->left -= p->rest[cell].cycles;
+    core->instructions = p->rest[cell].instructions;
+    return &p->cells[cell];
+}
+
+static const struct rv32_result *finish(struct rv32_core *core)
+{
+    core->result.cycles = (uint64_t)(core->budget - core->left);
+    core->result.instructions = (uint64_t)core->instructions;
+    if (core->result.end == RV32_RETURNED) {
+        core->result.value = core->x[10];
+    }
+    return &core->result;
+}
+
+const struct rv32_result *rv32_core_call(struct rv32_core *core, const struct rv32_call *call)
+{
+    const struct rv32_cell *ip = begin(core, call);
+    if (ip != NULL && core->program->lines) {
+        core->left -= fetch(core, call->pc >> core->program->timing->line_shift);
+        run_cached(core, ip, NULL, NULL, NULL);
+    } else if (ip != NULL) {
+        run_warm(core, ip, NULL, NULL, NULL);
+    }
+    return finish(core);
+}
+
+const struct rv32_result *rv32_core_trace(struct rv32_core *core, const struct rv32_call *call,
+                                          rv32_watch *watch, void *context)
+{
+    const struct rv32_cell *ip = begin(core, call);
+    if (ip != NULL) {
+        run_watched(core, ip, watch, context, NULL);
+    }
+    return finish(core);
+}
+
+const struct rv32_result *rv32_core_call_unchecked(struct rv32_core *core,
+                                                   const struct rv32_call *call, uint8_t *arena)
+{
+    const struct rv32_cell *ip = begin(core, call);
+    if (ip != NULL) {
+        run_unchecked(core, ip, NULL, NULL, arena);
+    }
+    return finish(core);
+}

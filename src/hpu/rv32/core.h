@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The core: runs a program of decoded cells on memory that it has been given, counts
+ * its cycles, and ends it when it does what it may not.
+ *
+ *   rv32_core_init() ─► rv32_core_map()... ─► rv32_core_call() ─► struct rv32_result
+ *
+ * A core sees its regions and nothing else; each access is held against the bounds and
+ * rights of one region, whole. Which region a base register pointed to last is kept by
+ * register, so that the check of an access is one subtraction and one comparison; all
+ * that is not plain (another region, memory that is not local, a misaligned word) is
+ * decided in rv32_core_reach().
+ *
+ * A core belongs to one thread at a time. Programs are not written to, so that many
+ * cores share one; memory may be shared between cores, whose atomics then are atomic.
+ */
+#ifndef HPU_RV32_CORE_H
+#define HPU_RV32_CORE_H
+
+#include "hpu/rv32/program.h"
+
+enum { RV32_REGIONS = 12, RV32_ARGUMENTS = 8, RV32_CACHE_LINES_MAX = 1024 };
+
+/* Where a function returns to that was called by rv32_core_call(). */
+#define RV32_RETURN 0xfffffff0u
+
+enum rv32_access { RV32_READ = 1, RV32_WRITE = 2 };
+
+struct rv32_region {
+    const char *name;
+    uint8_t *host;
+    uint32_t base, size;
+    unsigned rights; /* enum rv32_access */
+    enum rv32_area area;
+    /* How many bytes, half-words, words may be read or written without more ado. */
+    uint32_t read[3], write[3];
+};
+
+enum rv32_end {
+    RV32_RETURNED,
+    RV32_STOPPED, /* by the host, in an ecall */
+    RV32_TIMEOUT, /* more cycles than allowed */
+    RV32_FAULT_LOAD,
+    RV32_FAULT_STORE,
+    RV32_FAULT_ATOMIC,
+    RV32_FAULT_STACK, /* an access by sp to nothing */
+    RV32_FAULT_ILLEGAL,
+    RV32_FAULT_JUMP,  /* control left the code */
+    RV32_FAULT_ECALL, /* nobody serves it */
+    RV32_FAULT_EBREAK,
+};
+
+struct rv32_result {
+    enum rv32_end end;
+    uint32_t value;          /* a0, or what the host stopped it with */
+    uint32_t pc;             /* of a fault; of a jump, where it led */
+    uint32_t address, bytes; /* of an access that failed */
+    uint64_t cycles, instructions;
+};
+
+struct rv32_core;
+
+/* What an ecall does: it may read and change registers and charge cycles. Giving anything
+ * but 0 stops the program with that value. */
+typedef int rv32_ecall(struct rv32_core *core, void *context);
+
+/* Called in front of each instruction by rv32_core_trace(). */
+typedef void rv32_watch(void *context, const struct rv32_core *core, uint32_t pc, uint64_t cycles);
+
+struct rv32_core {
+    uint32_t x[RV32_SINK + 1];
+    struct rv32_region *hint[RV32_SINK + 1]; /* by base register, never NULL; kept between calls */
+    const struct rv32_program *program;
+    int64_t budget, left; /* cycles; left: less what is charged (program.h) */
+    int64_t instructions; /* charged */
+    uint32_t waited;      /* what the access in hand costs besides */
+    struct rv32_result result;
+    rv32_ecall *ecall;
+    void *ecall_context;
+    bool reserved; /* by LR */
+    uint32_t reservation, reserved_value;
+    int region_count;
+    struct rv32_region region[RV32_REGIONS + 1]; /* [0] is empty: hints begin there */
+    uint32_t cached[RV32_CACHE_LINES_MAX];       /* lines in the cache, plus 1 */
+};
+
+/* rv32_core_init() makes a core without memory, its instruction cache empty. */
+void rv32_core_init(struct rv32_core *core, const struct rv32_program *program);
+
+/* rv32_core_map() gives the core a region; base and host must be multiples of 4. Bytes stay the
+ * caller's. It fails if the region is misaligned, beyond 32 bits, over another, or one too many. */
+int rv32_core_map(struct rv32_core *core, const char *name, uint32_t base, uint32_t size,
+                  void *host, unsigned rights, enum rv32_area area, struct rv32_error *error);
+
+/* rv32_core_map_image() gives the core the segments of the image: its code to read, its data. */
+int rv32_core_map_image(struct rv32_core *core, const struct rv32_image *image,
+                        struct rv32_error *error);
+
+/* rv32_core_cool() empties the instruction cache. */
+void rv32_core_cool(struct rv32_core *core);
+
+struct rv32_call {
+    uint32_t pc; /* of a function */
+    uint32_t arguments[RV32_ARGUMENTS];
+    uint32_t stack; /* the stack pointer */
+    int64_t budget; /* cycles */
+};
+
+/* rv32_core_call() runs a function until it returns or is ended, and gives core->result. */
+const struct rv32_result *rv32_core_call(struct rv32_core *core, const struct rv32_call *call);
+
+/* rv32_core_trace() does the same slowly, and tells of each instruction. */
+const struct rv32_result *rv32_core_trace(struct rv32_core *core, const struct rv32_call *call,
+                                          rv32_watch *watch, void *context);
+
+/* rv32_core_call_unchecked() is for measuring what checks cost: addresses are offsets into
+ * `arena`, 4 GiB of address space of which the caller has made what is needed accessible.
+ * A program that strays takes the process with it. */
+const struct rv32_result *rv32_core_call_unchecked(struct rv32_core *core,
+                                                   const struct rv32_call *call, uint8_t *arena);
+
+/* rv32_core_charge() adds cycles from within an ecall. */
+static inline void rv32_core_charge(struct rv32_core *core, uint32_t cycles)
+{
+    core->left -= cycles;
+}
+
+/* rv32_core_reach() gives where in the host `bytes` bytes at an address are, NULL if the core
+ * may not access them so. Handler calls check pointers with it. */
+void *rv32_core_reach(struct rv32_core *core, uint32_t address, uint32_t bytes,
+                      enum rv32_access access);
+
+/* rv32_result_text() says in words how a call ended, and where in the source. `image` and
+ * `lines` may be NULL. */
+void rv32_result_text(const struct rv32_result *r, const struct rv32_image *image,
+                      const struct rv32_lines *lines, struct rv32_error *text);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Making programs (program.h), in three passes: lay out cells for every even address,
+ * sum up costs from the back, link branches. Until it is linked, the imm of a jump is the
+ * number of bytes that the instruction says.
+ */
+#include "program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOWHERE = 0xffffffff };
+
+struct maker {
+    struct rv32_program *p;
+    const struct rv32_segment *code;
+    struct rv32_insn *insns; /* by cell; op RV32_ILLEGAL for GOTO, LINE, OUTSIDE */
+};
+
+struct rv32_insn rv32_program_insn(const struct rv32_segment *code, uint32_t pc)
+{
+    uint32_t word = 0, offset = pc - code->base, left = code->size - offset;
+    memcpy(&word, code->bytes + offset, left < 4 ? left : 4);
+    struct rv32_insn i = rv32_decode(word);
+    if (i.length > left) {
+        i = (struct rv32_insn){.op = RV32_ILLEGAL, .length = (uint8_t)left, .bits = word};
+    }
+    return i;
+}
+
+/* ---- First pass: layout ---- */
+
+static struct rv32_cell *add_cell(struct maker *m, uint32_t pc, uint8_t op)
+{
+    struct rv32_program *p = m->p;
+    struct rv32_cell *c = &p->cells[p->count];
+    *c = (struct rv32_cell){.op = op};
+    p->pcs[p->count] = pc;
+    m->insns[p->count++] = (struct rv32_insn){.op = RV32_ILLEGAL};
+    return c;
+}
+
+static bool reads_counter(const struct rv32_insn *i)
+{
+    /* These set or clear bits, none of them if rs1 is zero; a write is illegal. */
+    bool reads = (i->op == RV32_CSRRS || i->op == RV32_CSRRC || i->op == RV32_CSRRSI ||
+                  i->op == RV32_CSRRCI) &&
+                 i->rs1 == 0;
+    bool low = i->imm >= RV32_CSR_CYCLE && i->imm <= RV32_CSR_INSTRET;
+    bool high = i->imm >= RV32_CSR_CYCLEH && i->imm <= RV32_CSR_INSTRETH;
+    return reads && (low || high);
+}
+
+static void add_insn(struct maker *m, uint32_t pc, const struct rv32_insn *i)
+{
+    struct rv32_cell *c = add_cell(m, pc, i->op);
+    m->insns[m->p->count - 1] = *i;
+    c->rd = i->rd != 0 ? i->rd : RV32_SINK;
+    c->rs1 = i->rs1;
+    c->rs2 = i->rs2;
+    c->imm = i->imm;
+    switch (rv32_traits[i->op].class) {
+    case RV32_CLASS_ALU:
+        if (i->op == RV32_LUI || (i->op == RV32_ADDI && i->rs1 == 0)) {
+            c->op = RV32_CELL_LI;
+        } else if (i->op == RV32_AUIPC) {
+            c->op = RV32_CELL_LI;
+            c->imm = (int32_t)(pc + (uint32_t)i->imm);
+        } else if (i->op == RV32_ADDI && i->imm == 0) {
+            c->op = RV32_CELL_MV;
+        } else if (i->op == RV32_ADD && i->rs1 == 0) {
+            c->op = RV32_CELL_MV;
+            c->rs1 = i->rs2;
+        }
+        break;
+    case RV32_CLASS_JAL:
+    case RV32_CLASS_JALR:
+        c->rs2 = i->length;
+        break;
+    case RV32_CLASS_CSR:
+        c->op = reads_counter(i) ? RV32_CELL_CSR : RV32_ILLEGAL;
+        break;
+    default:
+        break;
+    }
+}
+
+static uint32_t line_of(const struct maker *m, uint32_t pc)
+{
+    return pc >> m->p->timing->line_shift;
+}
+
+/* Lays out instructions from `offset` on until one that is there already, or the end. */
+static void lay_out(struct maker *m, uint32_t offset)
+{
+    struct rv32_program *p = m->p;
+    uint32_t line = NOWHERE;
+    while (offset + 1 < p->size && p->at[offset / 2] == NOWHERE) {
+        uint32_t pc = p->base + offset;
+        struct rv32_insn i = rv32_program_insn(m->code, pc);
+        uint32_t last = line_of(m, pc + i.length - 1);
+        p->at[offset / 2] = p->count;
+        if (p->lines && last != line) {
+            struct rv32_cell *c = add_cell(m, pc, RV32_CELL_LINE);
+            c->imm = (int32_t)line_of(m, pc);
+            c->cycles = (int32_t)last;
+        }
+        line = last;
+        add_insn(m, pc, &i);
+        offset += i.length;
+    }
+    if (offset + 1 < p->size) {
+        struct rv32_cell *c = add_cell(m, p->base + offset, RV32_CELL_GOTO);
+        c->imm = (int32_t)(p->at[offset / 2] - (uint32_t)(c - p->cells));
+    } else {
+        add_cell(m, p->base + p->size, RV32_CELL_OUTSIDE);
+    }
+}
+
+/* ---- Second pass: costs ---- */
+
+static const struct rv32_insn *next_insn(const struct maker *m, uint32_t cell)
+{
+    const struct rv32_program *p = m->p;
+    for (cell++;;) {
+        if (p->cells[cell].op == RV32_CELL_LINE) {
+            cell++;
+        } else if (p->cells[cell].op == RV32_CELL_GOTO) {
+            cell += (uint32_t)p->cells[cell].imm;
+        } else {
+            return &m->insns[cell];
+        }
+    }
+}
+
+/* From the back, except that what GOTO leads to is always in front: its sum is there when
+ * the sweep, which ends without GOTO, is summed up first. */
+static void sum_up(struct maker *m, uint32_t first, uint32_t end)
+{
+    struct rv32_program *p = m->p;
+    for (uint32_t c = end; c-- > first;) {
+        struct rv32_sum *rest = &p->rest[c];
+        uint8_t op = p->cells[c].op;
+        unsigned class = rv32_traits[m->insns[c].op].class;
+        if (op == RV32_CELL_GOTO) {
+            *rest = p->rest[c + (uint32_t)p->cells[c].imm];
+        } else if (op == RV32_CELL_LINE) {
+            *rest = p->rest[c + 1];
+        } else if (op != RV32_CELL_OUTSIDE && op != RV32_ILLEGAL) {
+            rest->cycles = (int32_t)rv32_cost_fixed(p->timing, &m->insns[c], next_insn(m, c));
+            rest->instructions = 1;
+            if (class != RV32_CLASS_JAL && class != RV32_CLASS_JALR) {
+                rest->cycles += p->rest[c + 1].cycles;
+                rest->instructions += p->rest[c + 1].instructions;
+            }
+        }
+    }
+}
+
+static void sum_entries(struct maker *m)
+{
+    struct rv32_program *p = m->p;
+    for (uint32_t c = 0; c < p->count; c++) {
+        uint32_t insn = p->cells[c].op == RV32_CELL_LINE ? c + 1 : c;
+        p->enter[c] = p->rest[c];
+        if (m->insns[insn].length != 0) {
+            p->enter[c].cycles +=
+                (int32_t)rv32_cost_straddle(p->timing, p->pcs[c], m->insns[insn].length);
+        }
+    }
+}
+
+/* ---- Third pass: branches ---- */
+
+static void link_jump(struct maker *m, uint32_t c)
+{
+    struct rv32_program *p = m->p;
+    struct rv32_cell *cell = &p->cells[c];
+    uint32_t target = p->pcs[c] + (uint32_t)cell->imm, offset = target - p->base, to;
+    if (offset < p->size && offset + 1 < p->size) {
+        to = p->at[offset / 2];
+    } else {
+        to = p->count;
+        add_cell(m, target, RV32_CELL_OUTSIDE);
+    }
+    struct rv32_sum not_taken = {0, 0};
+    int32_t taken = 0;
+    if (rv32_traits[cell->op].class == RV32_CLASS_BRANCH) {
+        not_taken = p->rest[c + 1];
+        taken = p->timing->taken;
+    }
+    cell->imm = (int32_t)(to - c);
+    cell->cycles = taken + p->enter[to].cycles - not_taken.cycles;
+    cell->instructions = p->enter[to].instructions - not_taken.instructions;
+}
+
+static void make(struct maker *m)
+{
+    struct rv32_program *p = m->p;
+    lay_out(m, 0);
+    uint32_t sweep = p->count;
+    sum_up(m, 0, sweep);
+    for (uint32_t offset = 0; offset + 1 < p->size; offset += 2) {
+        if (p->at[offset / 2] == NOWHERE) {
+            uint32_t first = p->count;
+            lay_out(m, offset);
+            sum_up(m, first, p->count);
+        }
+    }
+    sum_entries(m);
+    uint32_t count = p->count;
+    for (uint32_t c = 0; c < count; c++) {
+        unsigned class = rv32_traits[m->insns[c].op].class;
+        if (class == RV32_CLASS_BRANCH || class == RV32_CLASS_JAL) {
+            link_jump(m, c);
+        }
+    }
+}
+
+int rv32_program_make(struct rv32_program *p, const struct rv32_image *image,
+                      const struct rv32_timing *timing, enum rv32_program_kind kind,
+                      struct rv32_error *error)
+{
+    *p = (struct rv32_program){.timing = timing,
+                               .base = image->code.base,
+                               .size = image->code.size,
+                               .lines = kind == RV32_CACHE};
+    struct maker m = {.p = p, .code = &image->code};
+    /* For a half-word: its instruction, a line, an end of a run, a jump out of the code. */
+    size_t halves = p->size / 2 + 1, room = 4 * halves + 1;
+    p->cells = calloc(room, sizeof(*p->cells));
+    p->pcs = calloc(room, sizeof(*p->pcs));
+    p->rest = calloc(room, sizeof(*p->rest));
+    p->enter = calloc(room, sizeof(*p->enter));
+    p->at = malloc(halves * sizeof(*p->at));
+    m.insns = calloc(room, sizeof(*m.insns));
+    int rc = 0;
+    if (p->cells == NULL || p->pcs == NULL || p->rest == NULL || p->enter == NULL ||
+        p->at == NULL || m.insns == NULL) {
+        rv32_program_free(p);
+        rc = rv32_fail(error, "%s: no memory for %u bytes of code", image->name, image->code.size);
+    } else {
+        memset(p->at, 0xff, halves * sizeof(*p->at));
+        make(&m);
+    }
+    free(m.insns);
+    return rc;
+}
+
+void rv32_program_free(struct rv32_program *p)
+{
+    free(p->cells);
+    free(p->pcs);
+    free(p->rest);
+    free(p->enter);
+    free(p->at);
+    *p = (struct rv32_program){0};
+}

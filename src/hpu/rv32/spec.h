@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The instruction set RV32IMAC with Zicsr as data: one row an encoding, with its
+ * name, the bits that tell it from others, how its operands lie in the word, and
+ * the operation that it is. The 16-bit encodings are rows of their own that name
+ * the operation that they are short for. Decoder, disassembler, timing and
+ * interpreter take what they need from here.
+ *
+ *   word ──rv32_decode()──► struct rv32_insn { operation, registers, immediate, row }
+ *
+ * A row matches when (word & mask) == match; the first match wins, so special cases
+ * stand before what they are cases of. A word without a row is illegal.
+ */
+#ifndef HPU_RV32_SPEC_H
+#define HPU_RV32_SPEC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum rv32_op {
+    RV32_ILLEGAL,
+    RV32_LUI,
+    RV32_AUIPC,
+    RV32_JAL,
+    RV32_JALR,
+    RV32_BEQ,
+    RV32_BNE,
+    RV32_BLT,
+    RV32_BGE,
+    RV32_BLTU,
+    RV32_BGEU,
+    RV32_LB,
+    RV32_LH,
+    RV32_LW,
+    RV32_LBU,
+    RV32_LHU,
+    RV32_SB,
+    RV32_SH,
+    RV32_SW,
+    RV32_ADDI,
+    RV32_SLTI,
+    RV32_SLTIU,
+    RV32_XORI,
+    RV32_ORI,
+    RV32_ANDI,
+    RV32_SLLI,
+    RV32_SRLI,
+    RV32_SRAI,
+    RV32_ADD,
+    RV32_SUB,
+    RV32_SLL,
+    RV32_SLT,
+    RV32_SLTU,
+    RV32_XOR,
+    RV32_SRL,
+    RV32_SRA,
+    RV32_OR,
+    RV32_AND,
+    RV32_FENCE,
+    RV32_ECALL,
+    RV32_EBREAK,
+    RV32_MUL,
+    RV32_MULH,
+    RV32_MULHSU,
+    RV32_MULHU,
+    RV32_DIV,
+    RV32_DIVU,
+    RV32_REM,
+    RV32_REMU,
+    RV32_LR,
+    RV32_SC,
+    RV32_AMOSWAP,
+    RV32_AMOADD,
+    RV32_AMOXOR,
+    RV32_AMOAND,
+    RV32_AMOOR,
+    RV32_AMOMIN,
+    RV32_AMOMAX,
+    RV32_AMOMINU,
+    RV32_AMOMAXU,
+    RV32_CSRRW,
+    RV32_CSRRS,
+    RV32_CSRRC,
+    RV32_CSRRWI,
+    RV32_CSRRSI,
+    RV32_CSRRCI,
+    RV32_OPS
+};
+
+/* What an operation costs and does is told by its class (timing.h). */
+enum rv32_class {
+    RV32_CLASS_NONE, /* never executed */
+    RV32_CLASS_ALU,
+    RV32_CLASS_MUL,
+    RV32_CLASS_MULH,
+    RV32_CLASS_DIV,
+    RV32_CLASS_BRANCH,
+    RV32_CLASS_JAL,
+    RV32_CLASS_JALR,
+    RV32_CLASS_LOAD,
+    RV32_CLASS_STORE,
+    RV32_CLASS_AMO,
+    RV32_CLASS_CSR,
+    RV32_CLASS_FENCE,
+    RV32_CLASS_SYSTEM,
+    RV32_CLASSES
+};
+
+/* How operands lie in a word, and so how they are written. */
+enum rv32_format {
+    RV32_FORMAT_NONE,
+    RV32_FORMAT_R,      /* rd,rs1,rs2 */
+    RV32_FORMAT_I,      /* rd,rs1,imm */
+    RV32_FORMAT_SHIFT,  /* rd,rs1,0xshamt */
+    RV32_FORMAT_LOAD,   /* rd,imm(rs1) */
+    RV32_FORMAT_STORE,  /* rs2,imm(rs1) */
+    RV32_FORMAT_BRANCH, /* rs1,rs2,target */
+    RV32_FORMAT_U,      /* rd,0xupper */
+    RV32_FORMAT_J,      /* rd,target */
+    RV32_FORMAT_AMO,    /* rd,rs2,(rs1), with .aq and .rl in the name */
+    RV32_FORMAT_LR,     /* rd,(rs1) */
+    RV32_FORMAT_CSR,    /* rd,csr,rs1 */
+    RV32_FORMAT_CSRI,   /* rd,csr,uimm, which stands in rs1 */
+    RV32_FORMAT_FENCE,  /* predecessors,successors */
+    RV32_FORMAT_CIW,    /* 16 bits from here on: rd',sp,imm */
+    RV32_FORMAT_CL,     /* rd',imm(rs1') */
+    RV32_FORMAT_CS,     /* rs2',imm(rs1') */
+    RV32_FORMAT_CI,     /* rd,imm with rs1 = rd */
+    RV32_FORMAT_CLI,    /* rd,imm with rs1 = zero */
+    RV32_FORMAT_C16SP,  /* sp,imm in steps of 16 */
+    RV32_FORMAT_CLUI,   /* rd,0xupper */
+    RV32_FORMAT_CSLLI,  /* rd,0xshamt; rd alone if that is 0 */
+    RV32_FORMAT_CSHIFT, /* the same of rd' */
+    RV32_FORMAT_CANDI,  /* rd',imm */
+    RV32_FORMAT_CA,     /* rd',rs2' */
+    RV32_FORMAT_CJ,     /* target, linking to zero */
+    RV32_FORMAT_CJAL,   /* target, linking to ra */
+    RV32_FORMAT_CB,     /* rs1',target */
+    RV32_FORMAT_CLWSP,  /* rd,imm(sp) */
+    RV32_FORMAT_CSWSP,  /* rs2,imm(sp) */
+    RV32_FORMAT_CJR,    /* rs1, linking to zero */
+    RV32_FORMAT_CJALR,  /* rs1, linking to ra */
+    RV32_FORMAT_CMV,    /* rd,rs2 with rs1 = zero */
+    RV32_FORMAT_CADD,   /* rd,rs2 with rs1 = rd */
+};
+
+struct rv32_spec {
+    const char *name;
+    uint32_t mask, match;
+    uint8_t op;     /* enum rv32_op */
+    uint8_t format; /* enum rv32_format */
+};
+
+/* What is true of an operation, however it is encoded. */
+struct rv32_traits {
+    uint8_t class;       /* enum rv32_class */
+    uint8_t bytes;       /* of memory that it touches; 0: none */
+    bool reads1, reads2; /* rs1 and rs2 are registers that it reads */
+    bool writes;         /* rd is a register that it writes */
+};
+
+struct rv32_insn {
+    uint8_t op;     /* enum rv32_op */
+    uint8_t length; /* 2 or 4 */
+    uint8_t rd, rs1, rs2;
+    int32_t imm; /* sign-extended; LUI and AUIPC: shifted; jumps: from this instruction; CSR: its
+                    number */
+    uint32_t bits;
+    const struct rv32_spec *spec; /* NULL: illegal */
+};
+
+/* The rows, in the order in which they are tried: 32-bit encodings, 16-bit ones. */
+extern const struct rv32_spec rv32_specs[];
+extern const size_t rv32_spec_count;
+
+extern const struct rv32_traits rv32_traits[RV32_OPS];
+
+/* rv32_length() tells from its first 16 bits how many bytes an instruction has. */
+static inline unsigned rv32_length(uint16_t low)
+{
+    return (low & 3) == 3 ? 4 : 2;
+}
+
+/* rv32_decode() decodes the instruction at the start of `word`; of a 16-bit one the
+ * upper half does not count. What has no row comes out as RV32_ILLEGAL, with the
+ * length that its lowest bits tell. */
+struct rv32_insn rv32_decode(uint32_t word);
+
+/* rv32_reads() tells whether the instruction reads register `r`, never so for r = 0. */
+static inline bool rv32_reads(const struct rv32_insn *i, unsigned r)
+{
+    const struct rv32_traits *t = &rv32_traits[i->op];
+    return r != 0 && ((t->reads1 && i->rs1 == r) || (t->reads2 && i->rs2 == r));
+}
+
+/* rv32_writes() gives the register that the instruction writes; 0: none. */
+static inline unsigned rv32_writes(const struct rv32_insn *i)
+{
+    return rv32_traits[i->op].writes ? i->rd : 0;
+}
+
+enum { RV32_TEXT = 64 }; /* enough for any instruction as text */
+
+/* rv32_disassemble() writes the instruction as text, with the names of the encoding
+ * itself ("c.lw a5,0(a0)"), a tab between name and operands, and targets of jumps as
+ * addresses; `pc` is where it stands. */
+void rv32_disassemble(const struct rv32_insn *i, uint32_t pc, char text[RV32_TEXT]);
+
+extern const char *const rv32_register_names[32];
+
+/* The CSRs that handlers may read. */
+enum rv32_csr {
+    RV32_CSR_CYCLE = 0xc00,
+    RV32_CSR_TIME = 0xc01,
+    RV32_CSR_INSTRET = 0xc02,
+    RV32_CSR_CYCLEH = 0xc80,
+    RV32_CSR_TIMEH = 0xc81,
+    RV32_CSR_INSTRETH = 0xc82,
+};
+
+#endif

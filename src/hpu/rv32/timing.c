@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The tables of timing.h, and the rules by which they are read. */
+#include "timing.h"
+
+#include <string.h>
+
+#define RI5CY                                                                                      \
+    .class = {[RV32_CLASS_ALU] = 1,   [RV32_CLASS_MUL] = 1,    [RV32_CLASS_MULH] = 5,              \
+              [RV32_CLASS_DIV] = 3,   [RV32_CLASS_BRANCH] = 1, [RV32_CLASS_JAL] = 2,               \
+              [RV32_CLASS_JALR] = 2,  [RV32_CLASS_LOAD] = 1,   [RV32_CLASS_STORE] = 1,             \
+              [RV32_CLASS_AMO] = 1,   [RV32_CLASS_CSR] = 1,    [RV32_CLASS_FENCE] = 1,             \
+              [RV32_CLASS_SYSTEM] = 1},                                                            \
+    .divide_zero = 1, .taken = 2, .straddle = 1, .load_use = 1, .load_jalr = 2, .amo_use = 1,      \
+    .alu_jalr = 1, .amo_busy = 1, .waited_jalr = 1, .load = {1, 22, 21, 20, 21},                   \
+    .store = {1, 23, 21, 21, 21}, .amo = {1, 24, 27, 27, 27}, .banks = 64, .line_shift = 4,        \
+    .cache_lines = 256, .miss = 8
+
+const struct rv32_timing rv32_timings[] = {
+    {.name = "pspin", .clock_mhz = 1000, RI5CY},
+    {.name = "fpspin",
+     .label = "L2 latencies of PsPIN, whose interconnect has fewer stages",
+     .clock_mhz = 40,
+     RI5CY},
+    /* A core that predicts branches, at the clock of the sPIN paper's simulations. */
+    {.name = "arm",
+     .label = "uncalibrated",
+     .clock_mhz = 2500,
+     .class = {[RV32_CLASS_ALU] = 1,
+               [RV32_CLASS_MUL] = 3,
+               [RV32_CLASS_MULH] = 4,
+               [RV32_CLASS_DIV] = 4,
+               [RV32_CLASS_BRANCH] = 1,
+               [RV32_CLASS_JAL] = 1,
+               [RV32_CLASS_JALR] = 1,
+               [RV32_CLASS_LOAD] = 1,
+               [RV32_CLASS_STORE] = 1,
+               [RV32_CLASS_AMO] = 8,
+               [RV32_CLASS_CSR] = 1,
+               [RV32_CLASS_FENCE] = 1,
+               [RV32_CLASS_SYSTEM] = 1},
+     .taken = 0,
+     .load_use = 2,
+     .load_jalr = 3,
+     .amo_use = 2,
+     .load = {1, 50, 50, 50, 50},
+     .store = {1, 50, 50, 50, 50},
+     .amo = {8, 60, 60, 60, 60},
+     .banks = 64,
+     .line_shift = 6,
+     .cache_lines = 512,
+     .miss = 20},
+};
+
+const int rv32_timing_count = sizeof(rv32_timings) / sizeof(rv32_timings[0]);
+
+const struct rv32_timing *rv32_timing_find(const char *name)
+{
+    for (int i = 0; i < rv32_timing_count; i++) {
+        if (strcmp(rv32_timings[i].name, name) == 0) {
+            return &rv32_timings[i];
+        }
+    }
+    return NULL;
+}
+
+unsigned rv32_cost_fixed(const struct rv32_timing *t, const struct rv32_insn *i,
+                         const struct rv32_insn *next)
+{
+    unsigned class = rv32_traits[i->op].class, cycles = t->class[class];
+    bool used = rv32_reads(next, rv32_writes(i)), jalr = next->op == RV32_JALR;
+    if (used && class == RV32_CLASS_LOAD) {
+        cycles += jalr ? t->load_jalr : t->load_use;
+    } else if (used && class == RV32_CLASS_AMO) {
+        cycles += t->amo_use;
+    } else if (used && jalr && class >= RV32_CLASS_ALU && class <= RV32_CLASS_DIV) {
+        cycles += t->alu_jalr;
+    }
+    return cycles;
+}
+
+unsigned rv32_cost_straddle(const struct rv32_timing *t, uint32_t pc, unsigned length)
+{
+    uint32_t line = 1u << t->line_shift;
+    return pc % line + length > line ? t->straddle : 0;
+}
+
+unsigned rv32_cost_access(const struct rv32_timing *t, enum rv32_class class, enum rv32_area area,
+                          uint32_t address, unsigned bytes)
+{
+    const uint8_t *cycles = class == RV32_CLASS_LOAD    ? t->load
+                            : class == RV32_CLASS_STORE ? t->store
+                                                        : t->amo;
+    unsigned crossing = address % 4 + bytes > 4 ? cycles[area] : 0; /* a second access */
+    return cycles[area] - cycles[RV32_AREA_L1] + crossing;
+}
+
+static bool accesses(const struct rv32_insn *i)
+{
+    return rv32_traits[i->op].bytes > 0;
+}
+
+/* What the instruction before leaves for this one to wait for. */
+static unsigned bank_wait(const struct rv32_replay *r, const struct rv32_timing *t,
+                          const struct rv32_retired *now)
+{
+    bool busy = r->begun && rv32_traits[r->before.insn.op].class == RV32_CLASS_AMO &&
+                r->before.area == RV32_AREA_L1 && accesses(&now->insn) &&
+                now->area == RV32_AREA_L1 && rv32_same_bank(t, r->before.address, now->address);
+    /* If it used the result it has waited for that already, and for the bank with it. */
+    return busy && !rv32_reads(&now->insn, rv32_writes(&r->before.insn)) ? t->amo_busy : 0;
+}
+
+unsigned rv32_replay_step(struct rv32_replay *r, const struct rv32_timing *t,
+                          const struct rv32_retired *now, const struct rv32_retired *next)
+{
+    static const struct rv32_insn nothing = {.op = RV32_ILLEGAL};
+    unsigned class = rv32_traits[now->insn.op].class;
+    unsigned cycles = rv32_cost_fixed(t, &now->insn, next != NULL ? &next->insn : &nothing);
+    bool waited = false;
+    if (accesses(&now->insn)) {
+        unsigned more =
+            rv32_cost_access(t, class, now->area, now->address, rv32_traits[now->insn.op].bytes) +
+            bank_wait(r, t, now);
+        waited = more > 0 && class != RV32_CLASS_LOAD;
+        cycles += more;
+    } else if (class == RV32_CLASS_DIV) {
+        cycles += rv32_cost_divide(t, now->divisor);
+    }
+    bool jumped = next != NULL && next->pc != now->pc + now->insn.length;
+    if (class == RV32_CLASS_BRANCH && jumped) {
+        cycles += t->taken;
+    }
+    if (next != NULL && (jumped || class == RV32_CLASS_JAL || class == RV32_CLASS_JALR)) {
+        cycles += rv32_cost_straddle(t, next->pc, next->insn.length);
+    }
+    if (class == RV32_CLASS_JALR && r->waited) {
+        cycles -= t->waited_jalr;
+    }
+    *r = (struct rv32_replay){.before = *now, .begun = true, .waited = waited};
+    return cycles;
+}
+
+enum rv32_area rv32_pspin_area(uint32_t address)
+{
+    if (address >> 28 == 1 && address < 0x1b000000u) {
+        return address < 0x10400000u ? RV32_AREA_L1 : RV32_AREA_REMOTE;
+    }
+    if (address >> 22 == 0x1b000000u >> 22) {
+        return RV32_AREA_L1; /* the alias of the own cluster */
+    }
+    if (address >> 22 == 0x1c000000u >> 22) {
+        return RV32_AREA_HANDLER;
+    }
+    return address >> 22 == 0x1c400000u >> 22 ? RV32_AREA_PACKET : RV32_AREA_PROGRAM;
+}

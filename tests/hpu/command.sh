@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# `pinwheel hpu` as its users call it. Usage: command.sh PINWHEEL FOLDER, which is tests/hpu.
+set -eu
+export LC_ALL=C
+pinwheel=$1 folder=$2 kernels=$2/golden/kernels.elf
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+    echo "$*"
+    exit 1
+}
+
+# has FILE LINE...: the file has these lines
+has() {
+    file=$1
+    shift
+    for line; do
+        grep -qxF -- "$line" "$file" || { cat "$file"; fail "$file misses: $line"; }
+    done
+}
+
+# refuse STATUS TEXT COMMAND...: the command fails so and says so on stderr
+refuse() {
+    status=$1 text=$2 got=0
+    shift 2
+    "$@" >out 2>err || got=$?
+    [ "$got" -eq "$status" ] || fail "status $got, not $status: $*"
+    grep -qF -- "$text" err out || { cat err out; fail "no word of \"$text\": $*"; }
+}
+
+gcc=riscv64-unknown-elf-gcc
+command -v $gcc >/dev/null || fail "no $gcc: tools/packages.sh test installs it"
+$gcc -march=rv32imac_zicsr -mabi=ilp32 -mno-strict-align -O1 -g -ffreestanding -nostdlib \
+    -Wl,-Ttext=0x1d000000 -Wl,--build-id=none -Wl,-e,handler "$folder/handler.c" -o handler.elf
+
+# A run: 16 words of 6, each a third, all and the first half; into HPU memory.
+for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16; do printf '\006\000\000\000'; done >packet
+printf '\001\000\000\000' >state
+"$pinwheel" hpu run handler.elf --function handler --packet packet --state state --state-out after >out
+has out 'result        returned 0x00000031' 'core          pspin, 1000 MHz: 1010.0 ns'
+printf '1\000\000\000' | cmp - after
+"$pinwheel" hpu run --function k_sum32 --arg packet --arg 16 --packet packet "$kernels" >out
+has out 'result        returned 0x00000060' 'instructions  70' 'cycles        101, warm instruction cache'
+"$pinwheel" hpu run --function k_empty --cold --json "$kernels" >out
+has out '  "cycles": 10,' '  "instructions": 1,' '  "cold": true,'
+"$pinwheel" hpu run --function k_empty --timing arm "$kernels" >out
+has out 'core          arm, 2500 MHz: 0.4 ns (uncalibrated)'
+
+# Faults, with the source line.
+refuse 1 'SEGV: may not load 4 bytes at 0x10014000; pc 0x' \
+    "$pinwheel" hpu run --function stray handler.elf
+grep -q 'in stray+0x[0-9a-f]*, .*handler.c:39$' out || { cat out; fail 'no source line'; }
+refuse 1 'SEGV: stack overflow' "$pinwheel" hpu run --function deep handler.elf
+refuse 1 'TIMEOUT: used 10' "$pinwheel" hpu run --function spin --budget 1000 handler.elf
+
+# A profile adds up to the run, by function and by line.
+"$pinwheel" hpu profile --function handler --packet packet --json handler.elf --flame flame.svg >out
+python3 - out flame.svg <<'PYTHON'
+import json
+import sys
+import xml.etree.ElementTree
+with open(sys.argv[1], encoding="ascii") as file:
+    p = json.load(file)
+for part in ("functions", "lines"):
+    assert sum(row["cycles"] for row in p[part]) == p["cycles"], part
+    assert sum(row["instructions"] for row in p[part]) == p["instructions"], part
+assert [row["name"] for row in p["functions"]] == ["sum", "both", "handler"], p["functions"]
+hints = [e.text for e in xml.etree.ElementTree.parse(sys.argv[2]).iter() if e.tag.endswith("title")]
+widths = [h for h in hints if h.startswith(("sum:", "both:", "handler:"))]
+assert len(widths) == 4, hints
+assert f"handler: {p['cycles']} cycles" in hints[0], hints
+PYTHON
+
+# A trace: one line an instruction, then the result.
+"$pinwheel" hpu trace --function k_sum32 --arg packet --arg 1 "$kernels" >out
+[ "$(grep -c 'k_sum32+' out)" -eq 10 ] || { cat out; fail 'not ten instructions'; }
+grep -q '^       5  1d0002ca  4398  *c.lw	a4,0(a5)  *k_sum32+0xc  \[10004000\]$' out || { cat out; fail 'no load'; }
+"$pinwheel" hpu trace --count 2 --json --function k_sum32 --arg packet --arg 1 "$kernels" >out
+[ "$(grep -c '"cycle"' out)" -eq 2 ] || fail 'more than two'
+
+"$pinwheel" hpu disas --function k_empty "$kernels" >out
+printf '\n1d0002bc <k_empty>:\n1d0002bc:\t8082    \tc.jr\tra\n' | cmp - out
+"$pinwheel" hpu size "$kernels" >out
+has out 'code     1840 of   32768 bytes, at 1d000000' '           50 k_fnv'
+"$pinwheel" hpu size --json handler.elf | grep -q '"code_limit": 32768' || fail 'size as JSON'
+
+# The sPIN paper's figures: 8 HPUs, 400 Gbit/s, 150 million packets a second.
+"$pinwheel" hpu budget --hpus 8 --bytes 64 >out
+has out 'may take      53.0 cycles on each of 8 HPUs at 1000 MHz: 53.6 ns'
+"$pinwheel" hpu budget --hpus 8 --bytes 4096 --timing arm >out
+has out 'may take      1638.0 cycles on each of 8 HPUs at 2500 MHz: 655.4 ns'
+"$pinwheel" hpu budget --hpus 8 --bytes 64 --function k_sum32 --arg packet --arg 4 "$kernels" >out
+has out 'fits          yes, needs 4.33 HPUs'
+refuse 1 'fits          no, needs' \
+    "$pinwheel" hpu budget --hpus 8 --bytes 64 --function k_sum32 --arg packet --arg 16 "$kernels"
+
+# What is wrong is named.
+refuse 2 'it is one of run' "$pinwheel" hpu fly
+refuse 2 '--timing z80: must be one of pspin' "$pinwheel" hpu run --timing z80 "$kernels"
+refuse 2 '--hpus none: must be a number' "$pinwheel" hpu budget --hpus none
+refuse 2 '--budget -1: must be a whole number' "$pinwheel" hpu run --budget -1 "$kernels"
+refuse 1 'which IMAGE?' "$pinwheel" hpu size
+refuse 1 'is not an ELF file' "$pinwheel" hpu size packet
+refuse 1 'is a 64-bit image' "$pinwheel" hpu size "$pinwheel"
+refuse 1 '--function NAME is needed' "$pinwheel" hpu run "$kernels"
+refuse 1 'has no function k_absent; it has k_empty' "$pinwheel" hpu run --function k_absent "$kernels"
+refuse 1 'has no function k_absent' "$pinwheel" hpu disas --function k_absent "$kernels"
+refuse 1 '--arg pocket: must be' "$pinwheel" hpu run --function k_sum32 --arg pocket "$kernels"
+refuse 1 'No such file' "$pinwheel" hpu run --function k_sum32 --packet nowhere "$kernels"
+refuse 1 'is longer than 16384 bytes' "$pinwheel" hpu run --function k_sum32 --packet /dev/zero "$kernels"
+refuse 1 'No space left' "$pinwheel" hpu profile --function k_empty --flame /dev/full "$kernels"
+$gcc -march=rv32imafc -mabi=ilp32f -ffreestanding -nostdlib -Wl,-Ttext=0x1d000000 -Wl,-e,handler \
+    "$folder/handler.c" -o float.elf
+refuse 1 'passes floating-point values in registers' "$pinwheel" hpu size float.elf

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A handler for command.sh, compiled for RV32 with debug information: it adds up a packet
+ * in a function of a function, into HPU memory; others do what is not allowed.
+ */
+#include <stdint.h>
+
+#define APART __attribute__((noinline))
+
+APART uint32_t sum(const uint32_t *words, uint32_t count);
+APART uint32_t both(const uint32_t *words, uint32_t count);
+uint32_t handler(const uint32_t *packet, uint32_t bytes, uint32_t *state);
+uint32_t stray(const volatile uint32_t *packet);
+uint32_t deep(uint32_t n);
+void spin(void);
+
+uint32_t sum(const uint32_t *words, uint32_t count)
+{
+    uint32_t s = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        s += words[i] / 3;
+    }
+    return s;
+}
+
+uint32_t both(const uint32_t *words, uint32_t count)
+{
+    return sum(words, count) + sum(words, count / 2);
+}
+
+uint32_t handler(const uint32_t *packet, uint32_t bytes, uint32_t *state)
+{
+    state[0] += both(packet, bytes / 4);
+    return state[0];
+}
+
+uint32_t stray(const volatile uint32_t *packet)
+{
+    return packet[16384]; /* beyond any packet */
+}
+
+uint32_t deep(uint32_t n)
+{
+    volatile uint32_t room[64];
+    room[0] = n;
+    return deep(n + 1) + room[0];
+}
+
+void spin(void)
+{
+    for (;;) {
+        __asm__ volatile("");
+    }
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Images that are refused, each by name: a good one, spoilt in one place. */
+#include <elf.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "hpu/rv32/image.h"
+
+enum { ROOM = 65536 };
+
+static uint8_t good[ROOM], bytes[ROOM];
+static size_t good_size, size;
+
+static Elf32_Ehdr *header(void)
+{
+    return (Elf32_Ehdr *)(void *)bytes;
+}
+
+/* The program header of the one PT_LOAD segment; [-1] is that of the attributes. */
+static Elf32_Phdr *segment(void)
+{
+    return (Elf32_Phdr *)(void *)(bytes + header()->e_phoff) + 1;
+}
+
+static Elf32_Shdr *section(int n)
+{
+    return (Elf32_Shdr *)(void *)(bytes + header()->e_shoff) + n;
+}
+
+enum { TEXT = 1, ATTRIBUTES = 4, SYMTAB = 5 };
+
+static Elf32_Sym *symbol(const char *name)
+{
+    Elf32_Sym *s = (Elf32_Sym *)(void *)(bytes + section(SYMTAB)->sh_offset);
+    const char *names = (const char *)bytes + section(SYMTAB + 1)->sh_offset;
+    while (strcmp(names + s->st_name, name) != 0) {
+        s++;
+    }
+    return s;
+}
+
+static void begin(void)
+{
+    memcpy(bytes, good, sizeof(bytes));
+    size = good_size;
+}
+
+static void refused(const char *why)
+{
+    struct rv32_error error = {""};
+    struct rv32_image image;
+    int rc = rv32_image_parse(&image, "bad.elf", bytes, size, &error);
+    if (rc == 0 || strstr(error.text, why) == NULL || strncmp(error.text, "bad.elf: ", 9) != 0) {
+        print_message("wanted \"%s\", got \"%s\"\n", why, rc == 0 ? "accepted" : error.text);
+    }
+    assert_int_equal(rc, -1);
+    assert_non_null(strstr(error.text, why));
+    assert_null(image.code.bytes);
+    begin();
+}
+
+static void test_good(void **state)
+{
+    struct rv32_error error;
+    struct rv32_image image;
+    begin();
+    assert_int_equal(rv32_image_parse(&image, "good", bytes, size, &error), 0);
+    assert_int_equal(image.code.base, 0x1d000000);
+    assert_int_equal(image.function_count, 22);
+    const struct rv32_symbol *s = rv32_image_find(&image, "k_fnv");
+    assert_int_equal(s->address, 0x1d000442);
+    assert_ptr_equal(rv32_image_function(&image, 0x1d000442), s);
+    assert_ptr_equal(rv32_image_function(&image, 0x1d000473), s);
+    assert_string_equal(rv32_image_function(&image, 0x1d000474)->name, "k_divchain");
+    assert_null(rv32_image_function(&image, 0x1d0002ba));
+    assert_null(rv32_image_function(&image, 0x1d000714));
+    assert_null(rv32_image_find(&image, "k_absent"));
+    rv32_image_close(&image);
+}
+
+static void test_machine(void **state)
+{
+    begin();
+    size = 0;
+    refused("not an ELF file");
+    bytes[0] = 'X';
+    refused("not an ELF file");
+    bytes[EI_CLASS] = ELFCLASS64;
+    refused("64-bit");
+    bytes[EI_DATA] = ELFDATA2MSB;
+    refused("little-endian");
+    header()->e_machine = EM_X86_64;
+    refused("machine 62");
+    header()->e_type = ET_REL;
+    refused("relocations");
+    header()->e_type = ET_DYN;
+    refused("ELF type 3");
+    header()->e_flags |= 0x2;
+    refused("ilp32f");
+    header()->e_flags |= 0x8;
+    refused("ilp32e");
+    header()->e_flags |= 0x10;
+    refused("TSO");
+}
+
+static void test_isa(void **state)
+{
+    struct rv32_error error;
+    assert_int_equal(rv32_image_isa("x", "rv32i2p1_m2p0_a2p1_c2p0_zicsr2p0_zmmul1p0", &error), 0);
+    assert_int_equal(rv32_image_isa("x", "rv32imac", &error), 0);
+    assert_int_equal(rv32_image_isa("x", "rv32i2p1_f2p2", &error), -1);
+    assert_non_null(strstr(error.text, "extension f"));
+    assert_int_equal(rv32_image_isa("x", "rv32i2p1_zba1p0", &error), -1);
+    assert_non_null(strstr(error.text, "extension zba"));
+    assert_int_equal(rv32_image_isa("x", "rv32e1p9", &error), -1);
+    assert_non_null(strstr(error.text, "extension e"));
+    assert_int_equal(rv32_image_isa("x", "rv32i2p1_xpulpv2", &error), -1);
+    assert_non_null(strstr(error.text, "extension xpulpv"));
+    assert_int_equal(rv32_image_isa("x", "rv64i2p1", &error), -1);
+    begin();
+    char *arch = memmem(bytes, size, "_a2p", 4);
+    assert_non_null(arch);
+    arch[1] = 'd';
+    refused("extension d");
+    bytes[section(ATTRIBUTES)->sh_offset + 1] = 0xff; /* a length */
+    refused("attributes are damaged");
+    bytes[section(ATTRIBUTES)->sh_offset] = 'B';
+    refused("attributes are damaged");
+}
+
+static void test_segments(void **state)
+{
+    begin();
+    segment()->p_filesz = 0x10000;
+    segment()->p_memsz = 0x8000;
+    refused("more bytes in the file");
+    size = 0x500;
+    refused("truncated");
+    segment()->p_offset = 0xfffffff0;
+    refused("truncated");
+    segment()->p_vaddr = 0xfffffffc;
+    refused("beyond 32 bits");
+    segment()->p_flags |= PF_W;
+    refused("can be written");
+    segment()->p_memsz = RV32_CODE_MAX + 1;
+    refused("program memory holds 32768");
+    segment()->p_vaddr++;
+    refused("multiple of 4");
+    segment()->p_flags = PF_R;
+    refused("no segment of code");
+    segment()->p_type = PT_DYNAMIC;
+    refused("dynamic linker");
+    segment()[-1] = *segment();
+    refused("two segments of code");
+    segment()[-1] = *segment();
+    segment()[-1].p_flags = PF_R | PF_W;
+    refused("overlap");
+    segment()[-1] = *segment();
+    segment()[-1].p_flags = PF_R | PF_W;
+    segment()[-1].p_memsz = RV32_DATA_MAX + 1;
+    refused("bytes of data");
+    header()->e_phoff = 0xfffffff0;
+    refused("program headers");
+    header()->e_phnum = 0xfff0;
+    refused("");
+}
+
+static void test_symbols(void **state)
+{
+    begin();
+    symbol("k_fnv")->st_value = 0x1d000730;
+    refused("function k_fnv at 1d000730");
+    symbol("k_fnv")->st_value++;
+    refused("k_fnv");
+    symbol("k_fnv")->st_size = 0xffffff00;
+    refused("k_fnv");
+    symbol("_edata")->st_shndx = SHN_UNDEF;
+    refused("misses the symbol _edata");
+    section(SYMTAB)->sh_type = SHT_PROGBITS;
+    refused("no symbols of functions");
+    section(TEXT)->sh_type = SHT_RELA;
+    refused("relocations");
+    symbol("k_fnv")->st_name = 0xffffff;
+    refused("has no name");
+    header()->e_entry = 0x1d000730;
+    refused("entry point 1d000730");
+    header()->e_entry = 0x1d000443;
+    refused("entry point");
+    header()->e_entry = 4;
+    refused("entry point 00000004");
+}
+
+static void test_file(void **state)
+{
+    struct rv32_error error;
+    struct rv32_image image;
+    assert_int_equal(rv32_image_open(&image, "/nonexistent/image", &error), -1);
+    assert_string_equal(error.text, "/nonexistent/image: No such file or directory");
+    assert_int_equal(rv32_image_open(&image, "/dev/zero", &error), -1);
+    assert_non_null(strstr(error.text, "is larger than"));
+    assert_int_equal(rv32_image_open(&image, "/", &error), -1);
+}
+
+/* Cut anywhere, it is refused or whole; never more. */
+static void test_every_length(void **state)
+{
+    struct rv32_error error;
+    struct rv32_image image;
+    begin();
+    for (size_t n = 0; n < good_size; n++) {
+        uint8_t *cut = malloc(n + 1);
+        memcpy(cut, good, n);
+        if (rv32_image_parse(&image, "cut", cut, n, &error) == 0) {
+            assert_int_equal(image.code.size, 0x730);
+            rv32_image_close(&image);
+        }
+        free(cut);
+    }
+}
+
+int main(void)
+{
+    FILE *f = fopen(GOLDEN "/kernels.elf", "rb");
+    good_size = f != NULL ? fread(good, 1, sizeof(good), f) : 0;
+    if (good_size == 0 || good_size == sizeof(good)) {
+        fprintf(stderr, GOLDEN "/kernels.elf cannot be read\n");
+        return 1;
+    }
+    fclose(f);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_good),        cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_isa),         cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_symbols),     cmocka_unit_test(test_file),
+        cmocka_unit_test(test_every_length)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The subcommands of `pinwheel hpu`, one file each, and what they share: a handler's
+ * function out of an image, with memory to run on, as the options ask for. Each is
+ * called as a subcommand of `pinwheel` is (commands.h), with its own name as argv[0].
+ *
+ *   10000000  stack, 4 KiB below 10001000        10010000  state (HPU memory), up to 64 KiB
+ *   10004000  packet, up to 16 KiB               and the segments of the image where it says
+ */
+#ifndef PINWHEEL_HPU_COMMANDS_H
+#define PINWHEEL_HPU_COMMANDS_H
+
+#include "args.h"
+#include "json.h"
+
+#include "hpu/rv32/core.h"
+
+int hpu_command_budget(int argc, char **argv);
+int hpu_command_disas(int argc, char **argv);
+int hpu_command_profile(int argc, char **argv);
+int hpu_command_run(int argc, char **argv);
+int hpu_command_size(int argc, char **argv);
+int hpu_command_trace(int argc, char **argv);
+
+enum {
+    HPU_STACK_BASE = 0x10000000,
+    HPU_STACK_BYTES = 4096,
+    HPU_PACKET_BASE = 0x10004000,
+    HPU_PACKET_MAX = 16384,
+    HPU_STATE_BASE = 0x10010000,
+    HPU_STATE_MAX = 65536,
+    HPU_ARGUMENTS_TEXT = RV32_ARGUMENTS
+};
+
+/* Options that set up a run; a command's own come behind them. */
+enum hpu_option {
+    HPU_FUNCTION,
+    HPU_ARG,
+    HPU_PACKET,
+    HPU_STATE,
+    HPU_TIMING,
+    HPU_BUDGET,
+    HPU_COLD,
+    HPU_JSON,
+    HPU_RUN_OPTIONS
+};
+
+#define HPU_RUN_OPTION_ROWS                                                                        \
+    [HPU_FUNCTION] = {"--function", "NAME", "the function to run (needed)"},                       \
+    [HPU_ARG] = {"--arg", "VALUE",                                                                 \
+                 "one argument after another: a number, packet, packet-size, state, state-size; "  \
+                 "without any, these four"},                                                       \
+    [HPU_PACKET] = {"--packet", "FILE", "what the packet holds; default: 64 zeros"},               \
+    [HPU_STATE] = {"--state", "FILE", "what HPU memory holds; default: 4096 zeros"},               \
+    [HPU_TIMING] = {"--timing", "NAME", "the core: pspin (default), fpspin or arm"},               \
+    [HPU_BUDGET] = {"--budget", "CYCLES", "end it after so many; default 100000000"},              \
+    [HPU_COLD] = {"--cold", NULL, "begin with an empty instruction cache"},                        \
+    [HPU_JSON] = {"--json", NULL, "print JSON"}
+
+struct hpu_job {
+    const char *path, *function, *packet_path, *state_path;
+    const char *arguments[HPU_ARGUMENTS_TEXT];
+    int argument_count;
+    const struct rv32_timing *timing;
+    bool cold, json;
+    uint32_t packet_size, state_size;
+    struct rv32_image image;
+    struct rv32_lines lines;
+    struct rv32_program program;
+    struct rv32_core core;
+    struct rv32_call call;
+    uint8_t stack[HPU_STACK_BYTES], packet[HPU_PACKET_MAX], state[HPU_STATE_MAX];
+};
+
+/* hpu_job_new() allocates a job with the defaults; NULL: no memory, which it has said. */
+struct hpu_job *hpu_job_new(void);
+void hpu_job_free(struct hpu_job *j);
+
+/* hpu_job_parse() parses the command line: the image; options up to `first` as enum
+ * hpu_option; the values of the command's own ones, from `first` on, into own[] ("" for
+ * those that take none). It gives -1 if there is something to do, else the exit status. */
+int hpu_job_parse(struct hpu_job *j, struct args *a, int first, const char **own);
+
+/* hpu_job_open() loads the image and makes it ready to run; on failure it says why on
+ * stderr and gives -1. */
+int hpu_job_open(struct hpu_job *j, const char *command);
+
+/* hpu_image_open() loads the image and its lines only. */
+int hpu_image_open(struct hpu_job *j, const char *command);
+
+/* hpu_result_print() says how the run ended and what it took, in lines; _json() puts it into an
+ * open object. Both give the exit status: 0 if it returned. */
+int hpu_result_print(const struct hpu_job *j, const struct rv32_result *r);
+int hpu_result_json(const struct hpu_job *j, const struct rv32_result *r, struct json *to);
+
+/* hpu_where() writes "function+0x10 file:12" for an address of the code. */
+void hpu_where(const struct hpu_job *j, uint32_t pc, char *text, size_t size);
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A handler's function with memory to run on; see hpu_commands.h. */
+#include "hpu_commands.h"
+
+#include "goal_commands.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hpu_job *hpu_job_new(void)
+{
+    struct hpu_job *j = calloc(1, sizeof(*j));
+    if (j == NULL) {
+        fprintf(stderr, "pinwheel hpu: no memory\n");
+        return NULL;
+    }
+    j->timing = &rv32_timings[0];
+    j->packet_size = 64;
+    j->state_size = 4096;
+    j->call.budget = 100000000;
+    return j;
+}
+
+void hpu_job_free(struct hpu_job *j)
+{
+    rv32_program_free(&j->program);
+    rv32_lines_close(&j->lines);
+    rv32_image_close(&j->image);
+    free(j);
+}
+
+static int choose_timing(struct hpu_job *j, const struct args *a)
+{
+    j->timing = rv32_timing_find(a->value);
+    if (j->timing != NULL) {
+        return 0;
+    }
+    char known[128] = "";
+    for (int i = 0; i < rv32_timing_count; i++) {
+        size_t n = strlen(known);
+        snprintf(known + n, sizeof(known) - n, "%s%s", i > 0 ? ", " : "", rv32_timings[i].name);
+    }
+    args_error(a, "--timing %s: must be one of %s", a->value, known);
+    return -1;
+}
+
+static int take_option(struct hpu_job *j, const struct args *a, int option)
+{
+    uint64_t number;
+    switch (option) {
+    case HPU_FUNCTION:
+        j->function = a->value;
+        return 0;
+    case HPU_ARG:
+        if (j->argument_count == RV32_ARGUMENTS) {
+            args_error(a, "--arg %s: a function takes at most %d here", a->value, RV32_ARGUMENTS);
+            return -1;
+        }
+        j->arguments[j->argument_count++] = a->value;
+        return 0;
+    case HPU_PACKET:
+        j->packet_path = a->value;
+        return 0;
+    case HPU_STATE:
+        j->state_path = a->value;
+        return 0;
+    case HPU_TIMING:
+        return choose_timing(j, a);
+    case HPU_BUDGET:
+        if (goal_args_u64(a, "--budget", 1000000000000u, &number) != 0) {
+            return -1;
+        }
+        j->call.budget = (int64_t)number;
+        return 0;
+    case HPU_COLD:
+        j->cold = true;
+        return 0;
+    default:
+        j->json = true;
+        return 0;
+    }
+}
+
+int hpu_job_parse(struct hpu_job *j, struct args *a, int first, const char **own)
+{
+    int option;
+    while ((option = goal_args_next(a, &j->path)) >= 0) {
+        if (option >= first) {
+            own[option - first] = a->value != NULL ? a->value : "";
+        } else if (take_option(j, a, option) != 0) {
+            return 2;
+        }
+    }
+    return option == ARGS_HELP ? 0 : option == ARGS_BAD ? 2 : -1;
+}
+
+static int fail(const char *command, const char *text)
+{
+    fprintf(stderr, "pinwheel hpu %s: %s\n", command, text);
+    return -1;
+}
+
+static int read_memory(const char *command, const char *path, uint8_t *bytes, uint32_t most,
+                       uint32_t *size)
+{
+    struct rv32_error error = {""};
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) {
+        rv32_fail(&error, "%s: %s", path, strerror(errno));
+        return fail(command, error.text);
+    }
+    size_t n = fread(bytes, 1, most, f);
+    bool more = n == most && fgetc(f) != EOF, bad = ferror(f) != 0;
+    fclose(f);
+    if (bad || more) {
+        rv32_fail(&error, more ? "%s: is longer than %u bytes" : "%s: cannot be read", path, most);
+        return fail(command, error.text);
+    }
+    *size = (uint32_t)n;
+    return 0;
+}
+
+static bool read_argument(const struct hpu_job *j, const char *text, uint32_t *value)
+{
+    const struct {
+        const char *name;
+        uint32_t value;
+    } names[] = {{"packet", HPU_PACKET_BASE},
+                 {"packet-size", j->packet_size},
+                 {"state", HPU_STATE_BASE},
+                 {"state-size", j->state_size}};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(text, names[i].name) == 0) {
+            *value = names[i].value;
+            return true;
+        }
+    }
+    char *end;
+    errno = 0;
+    long long number = strtoll(text, &end, 0);
+    *value = (uint32_t)number;
+    return end != text && *end == '\0' && errno == 0 && number >= INT32_MIN && number <= UINT32_MAX;
+}
+
+static int set_arguments(struct hpu_job *j, const char *command)
+{
+    static const char *const usual[] = {"packet", "packet-size", "state", "state-size"};
+    struct rv32_error error = {""};
+    int count = j->argument_count;
+    for (int i = 0; i < (count > 0 ? count : 4); i++) {
+        const char *text = count > 0 ? j->arguments[i] : usual[i];
+        if (!read_argument(j, text, &j->call.arguments[i])) {
+            rv32_fail(&error,
+                      "--arg %s: must be a number of 32 bits, packet, packet-size, state or "
+                      "state-size",
+                      text);
+            return fail(command, error.text);
+        }
+    }
+    return 0;
+}
+
+int hpu_image_open(struct hpu_job *j, const char *command)
+{
+    struct rv32_error error = {""};
+    if (j->path == NULL) {
+        return fail(command, "which IMAGE? an ELF file for rv32imac");
+    }
+    if (rv32_image_open(&j->image, j->path, &error) != 0 ||
+        rv32_lines_open(&j->lines, &j->image, &error) != 0) {
+        return fail(command, error.text);
+    }
+    return 0;
+}
+
+static int find_function(struct hpu_job *j, const char *command)
+{
+    struct rv32_error error = {""};
+    if (j->function == NULL) {
+        return fail(command, "--function NAME is needed: what to run");
+    }
+    const struct rv32_symbol *s = rv32_image_find(&j->image, j->function);
+    if (s != NULL) {
+        j->call.pc = s->address;
+        return 0;
+    }
+    rv32_fail(&error, "%s: has no function %s; it has", j->path, j->function);
+    for (size_t i = 0; i < j->image.function_count; i++) {
+        size_t n = strlen(error.text);
+        snprintf(error.text + n, sizeof(error.text) - n, " %s", j->image.functions[i].name);
+    }
+    return fail(command, error.text);
+}
+
+static int map_memory(struct hpu_job *j, struct rv32_error *error)
+{
+    struct rv32_core *c = &j->core;
+    unsigned both = RV32_READ | RV32_WRITE;
+    if (rv32_core_map_image(c, &j->image, error) != 0 ||
+        rv32_core_map(c, "stack", HPU_STACK_BASE, HPU_STACK_BYTES, j->stack, both, RV32_AREA_L1,
+                      error) != 0 ||
+        rv32_core_map(c, "packet", HPU_PACKET_BASE, j->packet_size, j->packet, both, RV32_AREA_L1,
+                      error) != 0) {
+        return -1;
+    }
+    return rv32_core_map(c, "state", HPU_STATE_BASE, j->state_size, j->state, both, RV32_AREA_L1,
+                         error);
+}
+
+int hpu_job_open(struct hpu_job *j, const char *command)
+{
+    struct rv32_error error = {""};
+    if (hpu_image_open(j, command) != 0 || find_function(j, command) != 0) {
+        return -1;
+    }
+    if ((j->packet_path != NULL &&
+         read_memory(command, j->packet_path, j->packet, HPU_PACKET_MAX, &j->packet_size) != 0) ||
+        (j->state_path != NULL &&
+         read_memory(command, j->state_path, j->state, HPU_STATE_MAX, &j->state_size) != 0) ||
+        set_arguments(j, command) != 0) {
+        return -1;
+    }
+    if (rv32_program_make(&j->program, &j->image, j->timing, j->cold ? RV32_CACHE : RV32_WARM,
+                          &error) != 0) {
+        return fail(command, error.text);
+    }
+    rv32_core_init(&j->core, &j->program);
+    j->call.stack = HPU_STACK_BASE + HPU_STACK_BYTES;
+    return map_memory(j, &error) == 0 ? 0 : fail(command, error.text);
+}
+
+/* ---- Results ---- */
+
+static double nanoseconds(const struct hpu_job *j, uint64_t cycles)
+{
+    return 1000.0 * (double)cycles / j->timing->clock_mhz;
+}
+
+int hpu_result_print(const struct hpu_job *j, const struct rv32_result *r)
+{
+    struct rv32_error text;
+    rv32_result_text(r, &j->image, &j->lines, &text);
+    printf("result        %s\n", text.text);
+    printf("instructions  %" PRIu64 "\n", r->instructions);
+    printf("cycles        %" PRIu64 ", %s instruction cache\n", r->cycles,
+           j->cold ? "cold" : "warm");
+    printf("core          %s, %u MHz: %.1f ns%s%s%s\n", j->timing->name, j->timing->clock_mhz,
+           nanoseconds(j, r->cycles), j->timing->label != NULL ? " (" : "",
+           j->timing->label != NULL ? j->timing->label : "", j->timing->label != NULL ? ")" : "");
+    return r->end == RV32_RETURNED ? 0 : 1;
+}
+
+int hpu_result_json(const struct hpu_job *j, const struct rv32_result *r, struct json *to)
+{
+    struct rv32_error text;
+    rv32_result_text(r, &j->image, &j->lines, &text);
+    json_string(to, "function", j->function);
+    json_bool(to, "returned", r->end == RV32_RETURNED);
+    if (r->end == RV32_RETURNED) {
+        json_unsigned(to, "value", r->value);
+    }
+    json_string(to, "result", text.text);
+    json_unsigned(to, "instructions", r->instructions);
+    json_unsigned(to, "cycles", r->cycles);
+    json_bool(to, "cold", j->cold);
+    json_string(to, "timing", j->timing->name);
+    if (j->timing->label != NULL) {
+        json_string(to, "label", j->timing->label);
+    }
+    json_unsigned(to, "clock_mhz", j->timing->clock_mhz);
+    json_real(to, "nanoseconds", nanoseconds(j, r->cycles));
+    return r->end == RV32_RETURNED ? 0 : 1;
+}
+
+void hpu_where(const struct hpu_job *j, uint32_t pc, char *text, size_t size)
+{
+    const struct rv32_symbol *s = rv32_image_function(&j->image, pc);
+    const struct rv32_line *l = rv32_lines_at(&j->lines, pc);
+    int n = s != NULL ? snprintf(text, size, "%s+0x%x", s->name, pc - s->address)
+                      : snprintf(text, size, "?");
+    if (l != NULL && n >= 0 && (size_t)n < size) {
+        const char *slash = strrchr(l->file, '/');
+        snprintf(text + n, size - (size_t)n, " %s:%d", slash != NULL ? slash + 1 : l->file,
+                 l->line);
+    }
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `pinwheel hpu size`: code and data of an image against the limits. */
+#include "hpu_commands.h"
+
+#include <stdio.h>
+
+static const struct args_option size_options[] = {
+    {"--json", NULL, "print JSON"},
+};
+
+static uint32_t data_bytes(const struct rv32_image *image)
+{
+    uint32_t sum = 0;
+    for (int i = 0; i < image->data_count; i++) {
+        sum += image->data[i].size;
+    }
+    return sum;
+}
+
+static void print_lines(const struct rv32_image *image)
+{
+    printf("code  %7u of %7d bytes, at %08x\n", image->code.size, RV32_CODE_MAX, image->code.base);
+    printf("data  %7u of %7d bytes\n", data_bytes(image), RV32_DATA_MAX);
+    for (int i = 0; i < image->data_count; i++) {
+        printf("      %7u at %08x, %s\n", image->data[i].size, image->data[i].base,
+               image->data[i].writable ? "writable" : "read only");
+    }
+    printf("functions\n");
+    for (size_t i = 0; i < image->function_count; i++) {
+        printf("      %7u %s\n", image->functions[i].size, image->functions[i].name);
+    }
+}
+
+static int print_json(const struct rv32_image *image)
+{
+    struct json to = {.to = stdout};
+    json_open_object(&to, NULL);
+    json_unsigned(&to, "code", image->code.size);
+    json_unsigned(&to, "code_limit", RV32_CODE_MAX);
+    json_unsigned(&to, "data", data_bytes(image));
+    json_unsigned(&to, "data_limit", RV32_DATA_MAX);
+    json_open_array(&to, "segments");
+    for (int i = 0; i < image->data_count; i++) {
+        json_open_object(&to, NULL);
+        json_unsigned(&to, "address", image->data[i].base);
+        json_unsigned(&to, "bytes", image->data[i].size);
+        json_bool(&to, "writable", image->data[i].writable);
+        json_close_object(&to);
+    }
+    json_close_array(&to);
+    json_open_array(&to, "functions");
+    for (size_t i = 0; i < image->function_count; i++) {
+        json_open_object(&to, NULL);
+        json_string(&to, "name", image->functions[i].name);
+        json_unsigned(&to, "address", image->functions[i].address);
+        json_unsigned(&to, "bytes", image->functions[i].size);
+        json_close_object(&to);
+    }
+    json_close_array(&to);
+    json_close_object(&to);
+    return json_end(&to) != 0 ? 1 : 0;
+}
+
+static int tell(struct hpu_job *j, bool json)
+{
+    if (hpu_image_open(j, "size") != 0) {
+        return 1;
+    }
+    if (json) {
+        return print_json(&j->image);
+    }
+    print_lines(&j->image);
+    return 0;
+}
+
+int hpu_command_size(int argc, char **argv)
+{
+    struct args a = {.command = "hpu size",
+                     .operands = "IMAGE",
+                     .summary =
+                         "Says how much of the memory of the HPU cores an image for RV32 takes.",
+                     .options = size_options,
+                     .count = sizeof(size_options) / sizeof(size_options[0]),
+                     .argc = argc,
+                     .argv = argv,
+                     .next = 1};
+    const char *json = NULL;
+    struct hpu_job *j = hpu_job_new();
+    if (j == NULL) {
+        return 1;
+    }
+    int rc = hpu_job_parse(j, &a, 0, &json);
+    rc = rc < 0 ? tell(j, json != NULL) : rc;
+    hpu_job_free(j);
+    return rc;
+}

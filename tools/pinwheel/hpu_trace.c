@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* `pinwheel hpu trace`: each instruction that a handler executes. */
+#include "hpu_commands.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { TRACE_COUNT = HPU_RUN_OPTIONS };
+
+static const struct args_option trace_options[] = {
+    HPU_RUN_OPTION_ROWS,
+    [TRACE_COUNT] = {"--count", "N", "print the first N instructions only"},
+};
+
+struct tracer {
+    const struct hpu_job *job;
+    struct json *json; /* NULL: lines */
+    uint64_t seen, most;
+};
+
+static void tell(void *context, const struct rv32_core *core, uint32_t pc, uint64_t cycles)
+{
+    struct tracer *t = context;
+    if (t->seen++ >= t->most) {
+        return;
+    }
+    char text[RV32_TEXT], where[160];
+    struct rv32_insn i = rv32_program_insn(&t->job->image.code, pc);
+    rv32_disassemble(&i, pc, text);
+    hpu_where(t->job, pc, where, sizeof(where));
+    const struct rv32_traits *traits = &rv32_traits[i.op];
+    uint32_t offset = traits->class == RV32_CLASS_AMO ? 0 : (uint32_t)i.imm;
+    uint32_t address = core->x[i.rs1] + offset;
+    if (t->json != NULL) {
+        json_open_object(t->json, NULL);
+        json_unsigned(t->json, "cycle", cycles);
+        json_unsigned(t->json, "pc", pc);
+        json_string(t->json, "instruction", text);
+        json_string(t->json, "where", where);
+        if (traits->bytes > 0) {
+            json_unsigned(t->json, "address", address);
+        }
+        json_close_object(t->json);
+        return;
+    }
+    printf("%8" PRIu64 "  %08x  %0*x%*s  %-28s  %s", cycles, pc, 2 * i.length, i.bits,
+           8 - 2 * i.length, "", text, where);
+    if (traits->bytes > 0) {
+        printf("  [%08x]", address);
+    }
+    putchar('\n');
+}
+
+static int trace(struct hpu_job *j, uint64_t most)
+{
+    struct json to = {.to = stdout};
+    struct tracer t = {.job = j, .json = j->json ? &to : NULL, .most = most};
+    if (hpu_job_open(j, "trace") != 0) {
+        return 1;
+    }
+    if (!j->json) {
+        return hpu_result_print(j, rv32_core_trace(&j->core, &j->call, tell, &t));
+    }
+    json_open_object(&to, NULL);
+    json_open_array(&to, "trace");
+    const struct rv32_result *r = rv32_core_trace(&j->core, &j->call, tell, &t);
+    json_close_array(&to);
+    int rc = hpu_result_json(j, r, &to);
+    json_close_object(&to);
+    return json_end(&to) != 0 ? 1 : rc;
+}
+
+int hpu_command_trace(int argc, char **argv)
+{
+    struct args a = {.command = "hpu trace",
+                     .operands = "IMAGE",
+                     .summary =
+                         "Runs one function of an image for RV32 and prints each instruction: the "
+                         "cycle in\nwhich it begins, where it stands, what it is, what memory it "
+                         "accesses.",
+                     .options = trace_options,
+                     .count = sizeof(trace_options) / sizeof(trace_options[0]),
+                     .argc = argc,
+                     .argv = argv,
+                     .next = 1};
+    const char *count = NULL;
+    struct hpu_job *j = hpu_job_new();
+    if (j == NULL) {
+        return 1;
+    }
+    int rc = hpu_job_parse(j, &a, HPU_RUN_OPTIONS, &count);
+    long most = INT64_MAX;
+    if (rc < 0 && count != NULL) {
+        a.value = count;
+        rc = args_number(&a, "--count", 0, INT64_MAX, &most) != 0 ? 2 : rc;
+    }
+    rc = rc < 0 ? trace(j, (uint64_t)most) : rc;
+    hpu_job_free(j);
+    return rc;
+}
