@@ -22,6 +22,7 @@ static const struct subcommand {
     {"run", command_run, "start N processes as the ranks of one job"},
     {"goal", command_goal, "schedules of the simulator: compile, show, generate, run"},
     {"hpu", command_hpu, "handlers on a model of RISC-V cores: run, profile, trace, budget"},
+    {"slmp", command_slmp, "send and receive files over UDP"},
 #ifdef PINWHEEL_WITH_PORTALS
     {"demo", command_demo, "show ping-pong and a text scan by handlers, between two processes"},
     {"bench", command_bench, "measure Pinwheel beside the machine's limits and other libraries"},

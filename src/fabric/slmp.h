@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * SLMP: messages over datagrams, as an engine that does nothing by itself.
+ *
+ *      slmp_send ──►┌────────┐──► slmp_output     packets for the network
+ *     slmp_input ──►│ engine │──► upcalls         messages that come, messages that are done
+ *   slmp_advance ──►└────────┘──► slmp_deadline   when it wants to be called next
+ *
+ * The engine has no socket, no clock, no thread and no random numbers of its own:
+ * equal calls give equal packets. Times are nanoseconds of one clock of the caller's;
+ * one that goes back is taken for standing still.
+ *
+ * docs/slmp.md has the packets. Towards any SLMP peer a message is sent as the paper
+ * says; two engines of this project agree in their first exchange on a session, in which
+ *
+ *  - a message arrives exactly once while both live; `sent` says SLMP_UNDELIVERABLE when
+ *    that is not known ("at most once"). Death is noticed by who waits for an answer;
+ *    between idle peers nothing is sent;
+ *  - messages of one channel begin in the order in which they were sent; their packets
+ *    come in any order, or, with config.ordered, in that of their offsets;
+ *  - a channel waits for no other: each has a window and buffers of its own;
+ *  - buffers are bounded: by config.window packets of each channel and direction, and
+ *    config.held_max bytes altogether.
+ *
+ * Whatever arrives may be hostile: what is not understood costs a counter, no more. That a
+ * packet comes from whom it says is not looked into (a fabric does that below).
+ *
+ * Threads: calls of one engine exclude each other; engines know nothing of each other.
+ * Upcalls come out of slmp_input, slmp_advance, slmp_resume and slmp_close.
+ * They may call slmp_send and nothing else, and not even that from slmp_close.
+ */
+#ifndef FABRIC_SLMP_H
+#define FABRIC_SLMP_H
+
+#include "base/list.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+enum {
+    SLMP_PORT = 9330,       /* that of the FPsPIN prototype */
+    SLMP_CHANNELS = 2,      /* of one session */
+    SLMP_HEADER = 10,       /* bytes of the header of the paper */
+    SLMP_OVERHEAD = 44,     /* bytes before the payload in a session, without ranges */
+    SLMP_HEADER_ROOM = 192, /* the longest packet without payload */
+    SLMP_PACKET_MIN = 128,
+    SLMP_PACKET_MAX = 65507, /* of a UDP payload */
+    SLMP_WINDOW_MAX = 32768
+};
+
+#define SLMP_LENGTH_MAX UINT32_MAX /* of a message, as the offset's 32 bits have it */
+#define SLMP_UNKNOWN UINT64_MAX    /* length of a message that a plain peer has begun */
+#define SLMP_NEVER INT64_MAX
+
+struct slmp;
+struct slmp_peer;
+
+/* An address is two numbers to the engine, which compares them. */
+struct slmp_address {
+    uint32_t ip; /* host byte order, as port */
+    uint16_t port;
+};
+
+enum slmp_mode {
+    SLMP_AUTO,  /* sessions with our own, plain SLMP with others */
+    SLMP_PLAIN, /* nothing but plain SLMP */
+    SLMP_OWN    /* nothing but sessions: packets of plain peers are refused */
+};
+
+struct slmp_config {
+    enum slmp_mode mode;
+    uint64_t incarnation;  /* random; another for each start of a process */
+    uint64_t secret;       /* random; from it come the nonces and tokens */
+    uint32_t packet_size;  /* longest packet, SLMP_PACKET_MIN to SLMP_PACKET_MAX */
+    uint32_t window;       /* packets of a channel under way; a power of two from 16 */
+    uint32_t plain_window; /* the same towards a plain peer, fixed; 1 to window */
+    uint32_t peers_max;    /* peers known at once */
+    size_t held_max;       /* bytes of packets kept because they cannot be delivered yet */
+    int64_t rto_initial, rto_min, rto_max;
+    int64_t silence;   /* so long nothing from a peer that should answer: it is dead */
+    int64_t ack_delay; /* longest wait of an acknowledgement for data to ride on */
+    int64_t target;    /* queueing delay that congestion control allows, see slmp_cc.c */
+    bool cover;        /* checksums of a session cover the payload as well */
+    bool ordered;      /* packets of a message are delivered in order, in sessions */
+};
+
+/* slmp_defaults() gives a configuration for ordinary Ethernet; `incarnation` and
+ * `secret` are still the caller's to set. */
+struct slmp_config slmp_defaults(void);
+
+enum slmp_status {
+    SLMP_OK,            /* sent: all is in the peer's memory; done: delivered */
+    SLMP_UNDELIVERABLE, /* sent: may or may not have arrived; done: the rest will not come */
+};
+
+/* How a message is sent. */
+enum slmp_way {
+    SLMP_RELIABLE, /* every packet is acknowledged */
+    SLMP_ENDS,     /* plain peers: the first and the last; the others keep the gap */
+    SLMP_UNACKED   /* none, whoever the peer is: `sent` says that all have left */
+};
+
+/* One message to send. The caller fills the first part and lends the struct and the
+ * bytes to the engine until the upcall `sent`. */
+struct slmp_message {
+    struct slmp_address to;
+    uint8_t channel; /* below SLMP_CHANNELS; plain SLMP has no channels and forgets it */
+    enum slmp_way way;
+    int64_t gap;             /* SLMP_ENDS, SLMP_UNACKED: nanoseconds from packet to packet */
+    const void *head, *body; /* the message is the head and then the body, */
+    uint64_t head_length, body_length; /* SLMP_LENGTH_MAX together */
+
+    struct list link; /* from here the engine's */
+    uint64_t number;
+    uint64_t cut;     /* bytes made into packets */
+    uint32_t segment; /* bytes of each packet but the last */
+    uint32_t pending; /* packets that are not acknowledged */
+    bool whole;       /* all of it was cut */
+    bool begun;       /* its first packet was acknowledged */
+};
+
+/* One message on its way in, the engine's; valid from `begin` to the end of `done`. */
+struct slmp_incoming {
+    struct slmp_address from;
+    struct slmp_peer *peer;
+    uint64_t number; /* 0, 1, 2 ... in a channel of a session; plain: its id */
+    uint64_t length; /* SLMP_UNKNOWN until `done` if the peer is plain */
+    uint8_t channel;
+    bool plain;
+    void *user; /* the caller's */
+
+    bool active, waiting; /* from here the engine's */
+    uint64_t received;
+};
+
+enum slmp_step {
+    SLMP_GO,   /* taken */
+    SLMP_LATER /* not now: the engine keeps the packet, slmp_resume() offers it again */
+};
+
+/* All are called with `context`; none may be NULL. */
+struct slmp_upcalls {
+    void *context;
+    /* A session with the peer began, or ended. Each incarnation of a process is another
+     * peer: `closed` comes between them, after all its messages were given back. */
+    void (*opened)(void *context, struct slmp_peer *, const struct slmp_address *,
+                   uint64_t incarnation);
+    void (*closed)(void *context, struct slmp_peer *, const struct slmp_address *);
+    /* A message begins; `first` is its first packet, which is delivered by `data` as
+     * well. Of a plain peer it is the packet that came first, whatever its offset. */
+    enum slmp_step (*begin)(void *context, struct slmp_incoming *, const void *first,
+                            size_t length);
+    /* Bytes of a message, each byte once, in the memory that slmp_input was given or the
+     * engine's; not to be used after the call. */
+    enum slmp_step (*data)(void *context, struct slmp_incoming *, uint64_t offset,
+                           const void *bytes, size_t length);
+    /* All its bytes have been delivered; or no more will be. */
+    void (*done)(void *context, struct slmp_incoming *, enum slmp_status);
+    /* A message is the caller's again. */
+    void (*sent)(void *context, struct slmp_message *, enum slmp_status);
+};
+
+/* slmp_open() makes an engine; NULL without memory or with a configuration that cannot be
+ * (errno is EINVAL then). The upcalls are copied. */
+struct slmp *slmp_open(const struct slmp_config *, const struct slmp_upcalls *);
+
+/* slmp_close() gives back and ends all messages as SLMP_UNDELIVERABLE, tells peers nothing
+ * and frees the engine. */
+void slmp_close(struct slmp *);
+
+/* slmp_send() takes a message. 0, or without taking it -EMSGSIZE (longer than
+ * SLMP_LENGTH_MAX), -EINVAL (channel), -ENOMEM or -ENOBUFS (config.peers_max are known and
+ * busy). */
+int slmp_send(struct slmp *, int64_t now, struct slmp_message *);
+
+/* slmp_input() takes one packet. */
+void slmp_input(struct slmp *, int64_t now, const struct slmp_address *from, const void *packet,
+                size_t length);
+
+/* One packet to send: its header and up to two pieces of lent memory, valid until the
+ * next call of the engine other than slmp_output. */
+struct slmp_packet {
+    struct slmp_address to;
+    uint16_t header_length;
+    uint8_t parts;
+    struct iovec part[2];
+    uint32_t length; /* of all */
+    uint8_t header[SLMP_HEADER_ROOM];
+};
+
+/* slmp_output() gives the next packet to send; false if none is due. */
+bool slmp_output(struct slmp *, int64_t now, struct slmp_packet *);
+
+/* slmp_advance() does what is due by the clock; slmp_output() should follow. */
+void slmp_advance(struct slmp *, int64_t now);
+
+/* slmp_deadline() says when slmp_advance() or slmp_output() has something to do unless
+ * something happens before; a time in the past means now, SLMP_NEVER never. */
+int64_t slmp_deadline(const struct slmp *);
+
+/* slmp_resume() offers again what a peer's channel was answered SLMP_LATER for. */
+void slmp_resume(struct slmp *, int64_t now, struct slmp_peer *, unsigned channel);
+
+/* slmp_known() gives the peer at an address, NULL if there is none. It is good until its
+ * `closed`, or, without a session, until the next call. */
+struct slmp_peer *slmp_known(const struct slmp *, const struct slmp_address *);
+
+/* slmp_flush() makes acknowledgements that wait for data to ride on due at once. */
+void slmp_flush(struct slmp *);
+
+/* What happened so far. */
+struct slmp_counters {
+    uint64_t packets_in, packets_out;
+    uint64_t messages_in, messages_out; /* complete, or acknowledged */
+    uint64_t bytes_in, bytes_out;       /* payload, each byte once */
+    uint64_t retransmitted, timeouts;
+    uint64_t duplicates;
+    /* packets that were dropped, by reason */
+    uint64_t malformed; /* too short or long, impossible fields */
+    uint64_t corrupt;   /* wrong checksum */
+    uint64_t version;   /* a version that is not spoken here */
+    uint64_t stale;     /* of a session that is no more, or of none */
+    uint64_t beyond;    /* beyond the window */
+    uint64_t refused;   /* plain, where sessions are wanted, or the other way round */
+    uint64_t no_room;   /* no place to keep it, or for its peer or message */
+    uint64_t unsent;    /* answers for which the queue was full */
+};
+const struct slmp_counters *slmp_counters(const struct slmp *);
+
+/* slmp_held() says how many bytes are kept for SLMP_LATER or because something is missing. */
+size_t slmp_held(const struct slmp *);
+
+/* How one peer does. */
+struct slmp_peer_info {
+    bool known, session, plain;
+    uint64_t incarnation;
+    int64_t rtt, rtt_min; /* smoothed; smallest of late; 0: not measured */
+    int64_t rto;
+    uint32_t window;  /* congestion window, packets, of channel 0 */
+    uint32_t flight;  /* packets under way */
+    uint32_t segment; /* bytes of payload in a full packet */
+};
+struct slmp_peer_info slmp_peer_info(const struct slmp *, const struct slmp_address *);
+
+#endif

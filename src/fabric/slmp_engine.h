@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The inside of the SLMP engine, shared by its files:
+ *
+ *   slmp.c          peers, the calls of slmp.h, which packet leaves next
+ *   slmp_session.c  how two peers come to a session, and how it ends
+ *   slmp_tx.c       a channel's sending side: packets under way, loss, timeouts
+ *   slmp_rx.c       a channel's receiving side: order, duplicates, acknowledgements
+ *   slmp_plain.c    messages of plain peers, in both directions
+ *   slmp_cc.c       round trips, congestion window, pacing
+ *   slmp_wire.c     packets as bytes
+ *
+ * A channel (struct slmp_flow) numbers its packets, not its bytes: a packet keeps its
+ * number and its bytes when it is sent again. una and next bound what is under way:
+ *
+ *          una            next        edge         (of the peer)
+ *   ─acked──┼──in the ring──┼──allowed──┼──not yet──      next - una <= window
+ *
+ * On the receiving side base <= cumulative <= top; slot i holds what is known of packet
+ * number i modulo window:
+ *
+ *          base       cumulative        top     base + window
+ *   ─taken──┼──all have come──┼──some have──┼──none────┼──refused──
+ *                (some are held)
+ *
+ * A message of which a byte is missing has a packet in [base, base + window), so `window`
+ * places are enough for messages that have begun.
+ */
+#ifndef FABRIC_SLMP_ENGINE_H
+#define FABRIC_SLMP_ENGINE_H
+
+#include "slmp.h"
+#include "slmp_wire.h"
+
+/* Round trips and how fast to send (slmp_cc.c). Windows are in packets. */
+struct slmp_cc {
+    int64_t srtt, rttvar, rto; /* RFC 6298 */
+    unsigned backoff;
+    int64_t min_now, min_before; /* smallest round trip of this and the last period */
+    int64_t period_end;
+    double window, threshold, most;
+    int64_t round_end, backed_off;
+    uint32_t round_acked, round_lost;
+    int64_t next; /* when the next packet may leave */
+    int64_t burst_begun;
+    unsigned burst; /* packets of this burst that have left */
+};
+
+/* A packet under way: in the list of the flow that its state says. */
+struct slmp_segment {
+    struct list link;
+    struct slmp_message *message;
+    uint64_t offset;
+    uint64_t order; /* of its last transmission among all of the flow */
+    int64_t sent_at;
+    uint32_t length;
+    uint8_t state;
+    bool again; /* was sent more than once */
+};
+enum { SEGMENT_ACKED, SEGMENT_FLIGHT, SEGMENT_LOST };
+
+/* A packet that has come. */
+struct slmp_held {
+    uint64_t number; /* of its message */
+    uint32_t offset, length, total;
+    uint8_t bytes[];
+};
+struct slmp_slot {
+    bool filled;
+    struct slmp_held *held; /* it waits; NULL: it was taken */
+};
+
+struct slmp_flow {
+    struct slmp_peer *peer;
+    uint8_t channel;
+
+    struct list queue;                  /* messages, the first of which is being cut */
+    struct list flying;                 /* messages that are cut and not all acknowledged */
+    struct slmp_segment *segments;      /* packet i is at i modulo window */
+    uint64_t una, next, edge, messages; /* `messages`: the next one's number */
+    struct list flight, lost;           /* segments, in order of transmission */
+    uint32_t in_flight;
+    uint64_t order, acked_order;
+    int64_t progress;    /* when something was acknowledged, or the timeout struck */
+    int64_t probe_at;    /* the peer's window is closed: when to ask; SLMP_NEVER */
+    bool probe;          /* the next acknowledgement wants an answer */
+    unsigned unanswered; /* timeouts and probes since the peer was heard, */
+    int64_t silent;      /* since then */
+    struct slmp_cc cc;
+
+    struct slmp_slot *slots;
+    struct slmp_incoming *incoming;        /* by message number modulo window */
+    uint64_t base, cumulative, top, begin; /* `begin`: the message that begins next */
+    uint32_t held;
+    bool begin_waits;
+    uint32_t unacked; /* packets since the last acknowledgement */
+    bool ack_now;
+    int64_t ack_at;
+    uint32_t stamp; /* to echo; 0: none */
+    uint64_t told;  /* end of the window last told */
+};
+
+/* What has come of one message of a plain peer: sorted, disjoint pieces. */
+enum { SLMP_PLAIN_MESSAGES = 8, SLMP_PLAIN_PIECES = 64, SLMP_PLAIN_DONE = 64 };
+struct slmp_pieces {
+    struct slmp_incoming in;
+    uint64_t end; /* SLMP_UNKNOWN until EOM has come */
+    int64_t heard;
+    unsigned count;
+    struct {
+        uint64_t first, end;
+    } piece[SLMP_PLAIN_PIECES];
+};
+struct slmp_plain {
+    struct slmp_pieces message[SLMP_PLAIN_MESSAGES];
+    uint32_t done[SLMP_PLAIN_DONE]; /* ids of the last messages that are complete */
+    unsigned done_count;
+};
+
+enum slmp_state {
+    PEER_IDLE,    /* nothing agreed */
+    PEER_HELLO,   /* asked whether it is one of us */
+    PEER_OPENING, /* it is, and was sent OPEN */
+    PEER_SESSION,
+    PEER_PLAIN
+};
+
+struct slmp_peer {
+    struct slmp *engine;
+    struct list bucket, all;
+    struct slmp_address address;
+    enum slmp_state state;
+    uint64_t generation; /* what nonces for it are made from: another for each session */
+    uint64_t incarnation, nonce;
+    uint32_t token_in, token_out; /* what its packets bear, and ours */
+    uint32_t opening;             /* our token of the OPEN under way */
+    uint64_t opened_by;           /* the nonce of its OPEN that made the session; 0: ours did */
+    uint32_t segment, window;     /* longest payload; packets it takes at first */
+    int64_t greet_at, greet_since;
+    unsigned greetings;
+    struct slmp_flow *flow[SLMP_CHANNELS];
+    struct slmp_plain *plain;
+    struct list unacked; /* messages sent without acknowledgement */
+    int64_t unacked_at;
+    uint32_t plain_id;
+};
+
+enum { SLMP_BUCKETS = 256, SLMP_REPLIES = 1024, SLMP_REPLY_ROOM = 48 };
+
+struct slmp_reply {
+    struct slmp_address to;
+    uint8_t length;
+    uint8_t bytes[SLMP_REPLY_ROOM];
+};
+
+struct slmp {
+    struct slmp_config config;
+    struct slmp_upcalls up;
+    struct slmp_counters counters;
+    bool inside; /* a call that holds peers is under way: none may be forgotten by upcalls */
+    int64_t now;
+    struct list bucket[SLMP_BUCKETS];
+    struct list all;           /* peers, the one to look at for output first */
+    uint32_t peers, burst;     /* `burst`: packets that the first one gave */
+    uint64_t forgotten, drawn; /* peers that were; secrets drawn */
+    size_t held;
+    struct slmp_reply *reply; /* a ring of SLMP_REPLIES */
+    unsigned reply_first, reply_count;
+};
+
+/* slmp.c */
+struct slmp_peer *slmp_peer_make(struct slmp *, const struct slmp_address *);
+void slmp_peer_end(struct slmp_peer *, enum slmp_status);
+struct slmp_flow *slmp_peer_flow(struct slmp_peer *, unsigned channel);
+void slmp_reply(struct slmp *, const struct slmp_address *, const struct slmp_wire *);
+uint64_t slmp_draw(struct slmp *); /* a number that nobody can guess, and not 0 */
+uint64_t slmp_mix(const struct slmp *, uint64_t a, uint64_t b); /* a keyed hash */
+
+/* slmp_session.c */
+void slmp_session_begin(struct slmp_peer *);
+void slmp_session_input(struct slmp *, const struct slmp_address *, const struct slmp_wire *);
+void slmp_session_hello(struct slmp *, const struct slmp_address *, const struct slmp_wire *);
+void slmp_session_plain(struct slmp_peer *);
+bool slmp_session_output(struct slmp_peer *, struct slmp_packet *);
+int64_t slmp_session_deadline(const struct slmp_peer *);
+void slmp_session_advance(struct slmp_peer *);
+
+/* slmp_tx.c */
+void slmp_tx_start(struct slmp_flow *);
+void slmp_tx_end(struct slmp_flow *, enum slmp_status);
+void slmp_tx_ack(struct slmp_flow *, const struct slmp_wire *);
+void slmp_tx_acked(struct slmp_flow *, struct slmp_segment *);
+void slmp_tx_settle(struct slmp_flow *, uint32_t acked, int64_t rtt); /* rtt 0: none */
+bool slmp_tx_output(struct slmp_flow *, struct slmp_packet *);
+int64_t slmp_tx_deadline(const struct slmp_flow *);
+bool slmp_tx_advance(struct slmp_flow *); /* false: the peer is dead */
+void slmp_message_parts(const struct slmp_message *, uint64_t offset, uint32_t length,
+                        struct slmp_packet *);
+
+/* slmp_rx.c */
+void slmp_rx_end(struct slmp_flow *, enum slmp_status); /* and ready for the next session */
+void slmp_rx_data(struct slmp_flow *, const struct slmp_wire *);
+void slmp_rx_resume(struct slmp_flow *);
+void slmp_rx_fill(struct slmp_flow *, struct slmp_wire *);
+bool slmp_rx_output(struct slmp_flow *, struct slmp_packet *);
+int64_t slmp_rx_deadline(const struct slmp_flow *);
+
+/* slmp_plain.c */
+void slmp_plain_input(struct slmp *, const struct slmp_address *, const struct slmp_wire *);
+void slmp_plain_end(struct slmp_peer *, enum slmp_status);
+void slmp_plain_advance(struct slmp_peer *);
+int64_t slmp_plain_deadline(const struct slmp_peer *);
+bool slmp_plain_unacked(struct slmp_peer *, struct slmp_packet *);
+
+/* slmp_cc.c */
+void slmp_cc_reset(struct slmp_cc *, const struct slmp_config *, bool plain);
+void slmp_cc_sample(struct slmp_cc *, const struct slmp_config *, int64_t rtt, int64_t now);
+void slmp_cc_acked(struct slmp_cc *, const struct slmp_config *, uint32_t packets, int64_t rtt,
+                   uint32_t in_flight, int64_t now);
+void slmp_cc_lost(struct slmp_cc *, uint32_t packets);
+void slmp_cc_timeout(struct slmp_cc *, const struct slmp_config *);
+int64_t slmp_cc_rto(const struct slmp_cc *, const struct slmp_config *);
+void slmp_cc_sent(struct slmp_cc *, int64_t now);
+int64_t slmp_cc_min(const struct slmp_cc *);
+
+static inline bool slmp_address_equal(const struct slmp_address *a, const struct slmp_address *b)
+{
+    return a->ip == b->ip && a->port == b->port;
+}
+
+static inline int64_t slmp_earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The number near `near` that ends in `low`. */
+static inline uint64_t slmp_widen(uint64_t near, uint32_t low)
+{
+    return near + (uint64_t)(int64_t)(int32_t)(low - (uint32_t)near);
+}
+
+#endif

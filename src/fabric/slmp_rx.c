@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The receiving side of a channel: each packet is taken once, in the order that the rules
+ * of slmp.h ask for; what cannot be taken yet is held, in memory that is counted.
+ *
+ * An acknowledgement leaves at once for what is out of order or came twice, after
+ * ACK_EVERY packets, and otherwise with the next data or after config.ack_delay.
+ */
+#include "slmp_engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { ACK_EVERY = 8 };
+
+enum taken { TAKEN, WAITS, BAD };
+
+static struct slmp_slot *slot_at(const struct slmp_flow *f, uint64_t sequence)
+{
+    return &f->slots[sequence & (f->peer->engine->config.window - 1)];
+}
+
+static void release(struct slmp_flow *f, struct slmp_slot *s)
+{
+    f->peer->engine->held -= sizeof(*s->held) + s->held->length;
+    f->held--;
+    free(s->held);
+    s->held = NULL;
+}
+
+void slmp_rx_end(struct slmp_flow *f, enum slmp_status status)
+{
+    struct slmp *e = f->peer->engine;
+    for (uint64_t i = f->base; i < f->top; i++) {
+        struct slmp_slot *s = slot_at(f, i);
+        if (s->held != NULL) {
+            release(f, s);
+        }
+        s->filled = false;
+    }
+    f->base = f->cumulative = f->top = f->begin = 0;
+    f->begin_waits = f->ack_now = false;
+    f->unacked = f->stamp = 0;
+    f->ack_at = SLMP_NEVER;
+    f->told = e->config.window;
+    for (uint32_t i = 0; i < e->config.window; i++) {
+        if (f->incoming[i].active) {
+            f->incoming[i].active = false;
+            e->up.done(e->up.context, &f->incoming[i], status);
+        }
+    }
+}
+
+/* ---- Messages ---- */
+
+static enum taken begin(struct slmp_flow *f, const struct slmp_held *h, const uint8_t *bytes,
+                        struct slmp_incoming *in)
+{
+    struct slmp *e = f->peer->engine;
+    if (h->number > f->begin || h->offset != 0 || f->begin_waits) {
+        return WAITS;
+    }
+    if (in->active) {
+        return BAD; /* more messages under way than packets: not a peer that keeps the rules */
+    }
+    *in = (struct slmp_incoming){.from = f->peer->address,
+                                 .peer = f->peer,
+                                 .number = h->number,
+                                 .length = h->total,
+                                 .channel = f->channel};
+    if (e->up.begin(e->up.context, in, bytes, h->length) == SLMP_LATER) {
+        f->begin_waits = true;
+        return WAITS;
+    }
+    in->active = true;
+    f->begin++;
+    return TAKEN;
+}
+
+static enum taken take(struct slmp_flow *f, const struct slmp_held *h, const uint8_t *bytes)
+{
+    struct slmp *e = f->peer->engine;
+    struct slmp_incoming *in = &f->incoming[h->number & (e->config.window - 1)];
+    if (h->number >= f->begin) {
+        enum taken t = begin(f, h, bytes, in);
+        if (t != TAKEN) {
+            return t;
+        }
+    }
+    if (!in->active || in->number != h->number || in->length != h->total) {
+        return BAD;
+    }
+    if (in->waiting || (e->config.ordered && h->offset > in->received)) {
+        return WAITS;
+    }
+    if (h->length > in->length - in->received || (e->config.ordered && h->offset < in->received)) {
+        return BAD;
+    }
+    if (h->length > 0 && e->up.data(e->up.context, in, h->offset, bytes, h->length) == SLMP_LATER) {
+        in->waiting = true;
+        return WAITS;
+    }
+    in->received += h->length;
+    e->counters.bytes_in += h->length;
+    if (in->received == in->length) {
+        in->active = false;
+        e->counters.messages_in++;
+        e->up.done(e->up.context, in, SLMP_OK);
+    }
+    return TAKEN;
+}
+
+/* Takes what is held and can be taken now. */
+static void drain(struct slmp_flow *f)
+{
+    bool again = f->held > 0;
+    while (again) {
+        again = false;
+        for (uint64_t i = f->base; i < f->top && f->held > 0; i++) {
+            struct slmp_slot *s = slot_at(f, i);
+            enum taken t = s->held != NULL ? take(f, s->held, s->held->bytes) : WAITS;
+            if (t != WAITS) {
+                f->peer->engine->counters.malformed += t == BAD;
+                release(f, s);
+                again = true;
+            }
+        }
+    }
+}
+
+/* ---- Packets ---- */
+
+static bool hold(struct slmp_flow *f, struct slmp_slot *s, const struct slmp_held *h,
+                 const uint8_t *bytes)
+{
+    struct slmp *e = f->peer->engine;
+    size_t size = sizeof(*h) + h->length;
+    if (size > e->config.held_max - e->held || (s->held = malloc(size)) == NULL) {
+        return false;
+    }
+    *s->held = *h;
+    memcpy(s->held->bytes, bytes, h->length);
+    e->held += size;
+    f->held++;
+    return true;
+}
+
+static void slide(struct slmp_flow *f)
+{
+    uint32_t window = f->peer->engine->config.window;
+    while (f->cumulative < f->top && slot_at(f, f->cumulative)->filled) {
+        f->cumulative++;
+    }
+    while (f->base < f->cumulative && slot_at(f, f->base)->held == NULL) {
+        slot_at(f, f->base++)->filled = false;
+    }
+    /* A sender that was told of little room waits to hear that there is more. */
+    if (f->base + window - f->told >= window / 2) {
+        f->ack_now = true;
+    }
+}
+
+static void want_ack(struct slmp_flow *f, const struct slmp_wire *w, bool at_once)
+{
+    struct slmp *e = f->peer->engine;
+    if (f->unacked++ == 0) {
+        f->ack_at = e->now + e->config.ack_delay;
+    }
+    f->stamp = f->stamp == 0 ? w->stamp : f->stamp;
+    f->ack_now = f->ack_now || at_once || f->unacked >= ACK_EVERY;
+}
+
+/* Takes or holds a packet that is new; false if it must come again. */
+static bool accept_packet(struct slmp_flow *f, struct slmp_slot *s, const struct slmp_wire *w)
+{
+    struct slmp *e = f->peer->engine;
+    struct slmp_held h = {.number = slmp_widen(f->begin, w->id),
+                          .offset = w->offset,
+                          .length = (uint32_t)w->payload_length,
+                          .total = w->length};
+    bool last = h.offset + (uint64_t)h.length == h.total;
+    enum taken t = last == ((w->flags & SLMP_EOM) != 0) ? take(f, &h, w->payload) : BAD;
+    if (t == BAD || (t == WAITS && h.number >= f->begin + e->config.window)) {
+        e->counters.malformed++;
+        return false;
+    }
+    if (t == WAITS && !hold(f, s, &h, w->payload)) {
+        e->counters.no_room++;
+        return false;
+    }
+    return true;
+}
+
+void slmp_rx_data(struct slmp_flow *f, const struct slmp_wire *w)
+{
+    struct slmp *e = f->peer->engine;
+    uint64_t sequence = slmp_widen(f->cumulative, w->sequence);
+    if ((int64_t)(sequence - f->base) >= (int64_t)e->config.window) {
+        e->counters.beyond++;
+        return;
+    }
+    struct slmp_slot *s = slot_at(f, sequence);
+    if ((int64_t)(sequence - f->base) < 0 || s->filled) {
+        e->counters.duplicates++;
+        want_ack(f, w, true);
+        return;
+    }
+    if (!accept_packet(f, s, w)) {
+        return;
+    }
+    bool in_order = sequence == f->cumulative && f->top <= sequence;
+    s->filled = true;
+    f->top = f->top > sequence ? f->top : sequence + 1;
+    want_ack(f, w, !in_order);
+    if (s->held == NULL) {
+        drain(f);
+    }
+    slide(f);
+}
+
+void slmp_rx_resume(struct slmp_flow *f)
+{
+    f->begin_waits = false;
+    for (uint32_t i = 0; i < f->peer->engine->config.window; i++) {
+        f->incoming[i].waiting = false;
+    }
+    drain(f);
+    slide(f);
+}
+
+/* ---- Acknowledgements ---- */
+
+/* The packets beyond the first missing one that have come, as ranges; false if there
+ * are more than `most`. */
+static bool fill_ranges(const struct slmp_flow *f, struct slmp_wire *w, unsigned most)
+{
+    uint64_t i = f->cumulative;
+    w->ranges = 0;
+    for (;;) {
+        while (i < f->top && !slot_at(f, i)->filled) {
+            i++;
+        }
+        if (i >= f->top || w->ranges == most) {
+            return i >= f->top;
+        }
+        w->range[w->ranges].first = (uint16_t)(i - f->cumulative);
+        while (i < f->top && slot_at(f, i)->filled) {
+            i++;
+        }
+        w->range[w->ranges++].end = (uint16_t)(i - f->cumulative);
+    }
+}
+
+/* Puts the acknowledgement into a packet of the same channel. */
+void slmp_rx_fill(struct slmp_flow *f, struct slmp_wire *w)
+{
+    struct slmp *e = f->peer->engine;
+    uint32_t stamp = (uint32_t)(e->now / 1000);
+    bool data = w->kind == SLMP_KIND_DATA;
+    bool all = fill_ranges(f, w, data ? SLMP_RANGES_DATA : SLMP_RANGES_ACK);
+    w->cumulative = (uint32_t)f->cumulative;
+    f->told = f->base + e->config.window;
+    w->window = (uint16_t)(f->told - f->cumulative);
+    w->stamp = stamp != 0 ? stamp : 1;
+    w->echo = f->stamp;
+    if (!data || (all && !f->probe)) {
+        f->ack_now = false;
+        f->unacked = 0;
+        f->ack_at = SLMP_NEVER;
+    }
+    f->stamp = 0;
+}
+
+bool slmp_rx_output(struct slmp_flow *f, struct slmp_packet *p)
+{
+    struct slmp *e = f->peer->engine;
+    if (!f->ack_now && f->ack_at > e->now) {
+        return false;
+    }
+    struct slmp_wire w = {.flags = SLMP_VER | SLMP_ACK,
+                          .kind = SLMP_KIND_ACK,
+                          .channel = f->channel,
+                          .token = f->peer->token_out,
+                          .sequence = (uint32_t)f->next};
+    if (f->probe) {
+        w.flags |= SLMP_SYN;
+        f->probe = false;
+    }
+    slmp_rx_fill(f, &w);
+    p->to = f->peer->address;
+    p->parts = 0;
+    p->header_length = (uint16_t)slmp_wire_write(&w, p->header);
+    p->length = p->header_length;
+    return true;
+}
+
+int64_t slmp_rx_deadline(const struct slmp_flow *f)
+{
+    return f->ack_now ? f->peer->engine->now : f->ack_at;
+}

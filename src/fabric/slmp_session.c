@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How two peers come to a session.
+ *
+ *   initiator                              responder
+ *   IDLE      ── hello ──────────────────►            keeps nothing
+ *   HELLO     ◄── WELCOME nonce ──────────
+ *   OPENING   ── OPEN nonce, token a ────►            nonce right: SESSION
+ *             ◄── OPENED nonce, token b ──
+ *   SESSION   ── DATA token b ───────────►
+ *             ◄── DATA token a ───────────
+ *
+ * An OPEN with another nonce than the right one is answered with WELCOME, which repeats
+ * the first half of the wrong one where it repeats the hello's message id otherwise.
+ *
+ * The hello is an empty first packet of plain SLMP with the version bit. A plain peer
+ * answers it with ten bytes: HELLO becomes PLAIN.
+ *
+ * A nonce is a keyed hash of the peer's address and of a generation that changes with each
+ * session, so an OPEN opens one session at most, however late its copies come, and only
+ * for who can receive at its address. When both open at once the one with the greater
+ * incarnation wins; the other's OPEN is ignored there, and here ours is dropped for it.
+ *
+ * A token is what each side wants to see on packets of the session. A packet with another
+ * is of a session that is no more: it is answered with RESET, which repeats that token and
+ * so ends that session at its sender and no other.
+ */
+#include "slmp_engine.h"
+
+#include <string.h>
+
+enum { GREETINGS_LEAST = 3 };
+
+static uint64_t nonce_for(const struct slmp *e, const struct slmp_address *a,
+                          const struct slmp_peer *p)
+{
+    uint64_t generation = p != NULL ? p->generation : e->forgotten;
+    return slmp_mix(e, (uint64_t)a->ip << 16 | a->port, generation);
+}
+
+static bool greeting(const struct slmp_peer *p)
+{
+    return p->state == PEER_HELLO || p->state == PEER_OPENING;
+}
+
+/* ---- Beginning ---- */
+
+void slmp_session_plain(struct slmp_peer *p)
+{
+    if (p->engine->config.mode == SLMP_OWN) {
+        p->engine->counters.refused++;
+        return;
+    }
+    p->state = PEER_PLAIN;
+    p->segment = p->engine->config.packet_size - SLMP_HEADER;
+    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+        if (p->flow[i] != NULL) {
+            slmp_tx_start(p->flow[i]);
+        }
+    }
+}
+
+void slmp_session_begin(struct slmp_peer *p)
+{
+    struct slmp *e = p->engine;
+    if (e->config.mode == SLMP_PLAIN) {
+        slmp_session_plain(p);
+        return;
+    }
+    p->state = PEER_HELLO;
+    p->greet_at = p->greet_since = e->now;
+    p->greetings = 0;
+    p->opening = 0;
+}
+
+/* The session stands: both tokens and the peer's limits are known. */
+static void start(struct slmp_peer *p, const struct slmp_wire *w)
+{
+    struct slmp *e = p->engine;
+    uint32_t packet =
+        w->packet_size < e->config.packet_size ? w->packet_size : e->config.packet_size;
+    p->state = PEER_SESSION;
+    p->incarnation = w->incarnation;
+    p->generation = slmp_draw(e);
+    /* Ranges may stand before the payload, four bytes each. */
+    p->segment = packet - SLMP_OVERHEAD - 4 * SLMP_RANGES_DATA;
+    p->window = w->window;
+    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+        if (p->flow[i] != NULL) {
+            slmp_tx_start(p->flow[i]);
+        }
+    }
+    e->up.opened(e->up.context, p, &p->address, p->incarnation);
+}
+
+static struct slmp_wire opening(const struct slmp *e, enum slmp_kind kind, uint64_t nonce,
+                                uint32_t token)
+{
+    return (struct slmp_wire){
+        .flags = (uint16_t)(SLMP_VER | (kind == SLMP_KIND_OPEN ? SLMP_SYN : SLMP_ACK)),
+        .id = (uint32_t)nonce,
+        .kind = kind,
+        .version = SLMP_VERSION,
+        .nonce = nonce,
+        .incarnation = e->config.incarnation,
+        .token = token,
+        .packet_size = (uint16_t)e->config.packet_size,
+        .window = (uint16_t)e->config.window};
+}
+
+/* ---- What comes ---- */
+
+void slmp_session_hello(struct slmp *e, const struct slmp_address *from, const struct slmp_wire *w)
+{
+    struct slmp_wire welcome = {.flags = SLMP_VER | SLMP_ACK,
+                                .id = w->id,
+                                .offset = w->offset,
+                                .kind = SLMP_KIND_WELCOME,
+                                .version = SLMP_VERSION,
+                                .version_max = SLMP_VERSION,
+                                .nonce = nonce_for(e, from, slmp_known(e, from)),
+                                .incarnation = e->config.incarnation};
+    slmp_reply(e, from, &welcome);
+}
+
+static void welcome(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *w)
+{
+    if (p == NULL || !greeting(p)) {
+        e->counters.stale++;
+        return;
+    }
+    /* It answers our hello, or refuses the OPEN that we are sending; a copy of an older one
+     * must not make us open the session twice. */
+    if (w->id != (p->state == PEER_HELLO ? p->plain_id : (uint32_t)p->nonce)) {
+        e->counters.stale++;
+        return;
+    }
+    if (w->version > SLMP_VERSION || w->version_max < SLMP_VERSION) {
+        e->counters.version++;
+        slmp_session_plain(p);
+        return;
+    }
+    p->greetings = p->state == PEER_HELLO ? 0 : p->greetings;
+    p->state = PEER_OPENING;
+    p->nonce = w->nonce;
+    p->incarnation = w->incarnation;
+    p->opening = p->opening != 0 ? p->opening : (uint32_t)slmp_draw(e) | 1;
+    p->greet_at = e->now;
+}
+
+/* A peer's OPEN with the right nonce: a new session, whatever was before. */
+static void open_session(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
+                         const struct slmp_wire *w)
+{
+    if (p != NULL && p->state == PEER_OPENING && e->config.incarnation > w->incarnation) {
+        return; /* ours wins, and is on its way */
+    }
+    if (p != NULL && (p->state == PEER_SESSION || p->state == PEER_PLAIN)) {
+        slmp_peer_end(p, SLMP_UNDELIVERABLE);
+    }
+    if (p == NULL && (p = slmp_peer_make(e, from)) == NULL) {
+        e->counters.no_room++;
+        return;
+    }
+    slmp_plain_end(p, SLMP_UNDELIVERABLE);
+    p->token_out = w->token;
+    p->token_in = (uint32_t)slmp_draw(e) | 1;
+    p->opened_by = w->nonce;
+    struct slmp_wire opened = opening(e, SLMP_KIND_OPENED, w->nonce, p->token_in);
+    slmp_reply(e, from, &opened);
+    start(p, w);
+}
+
+static void open_asked(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
+                       const struct slmp_wire *w)
+{
+    if (p != NULL && p->state == PEER_SESSION && p->opened_by == w->nonce &&
+        p->token_out == w->token) {
+        struct slmp_wire opened = opening(e, SLMP_KIND_OPENED, w->nonce, p->token_in);
+        slmp_reply(e, from, &opened);
+    } else if (w->nonce != nonce_for(e, from, p)) {
+        e->counters.stale++;
+        slmp_session_hello(e, from, w);
+    } else {
+        open_session(e, from, p, w);
+    }
+}
+
+static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *w)
+{
+    if (p == NULL || p->state != PEER_OPENING || w->nonce != p->nonce) {
+        e->counters.stale++;
+        return;
+    }
+    slmp_plain_end(p, SLMP_UNDELIVERABLE);
+    p->token_in = p->opening;
+    p->token_out = w->token;
+    p->opened_by = 0;
+    start(p, w);
+}
+
+static void in_session(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
+                       const struct slmp_wire *w)
+{
+    if (p == NULL || p->state != PEER_SESSION || p->token_in != w->token) {
+        e->counters.stale++;
+        /* Data may overtake OPENED; it will come again. */
+        if (p == NULL || p->state != PEER_OPENING || p->opening != w->token) {
+            struct slmp_wire reset = {.flags = SLMP_VER | SLMP_ACK,
+                                      .kind = SLMP_KIND_RESET,
+                                      .token = w->token,
+                                      .incarnation = e->config.incarnation};
+            slmp_reply(e, from, &reset);
+        }
+        return;
+    }
+    struct slmp_flow *f = slmp_peer_flow(p, w->channel);
+    if (f == NULL) {
+        e->counters.no_room++;
+        return;
+    }
+    slmp_tx_ack(f, w);
+    /* An upcall may have sent, but none can have ended the session. */
+    if (w->kind == SLMP_KIND_DATA) {
+        slmp_rx_data(f, w);
+    } else if ((w->flags & SLMP_SYN) != 0) {
+        f->ack_now = true;
+    }
+}
+
+void slmp_session_input(struct slmp *e, const struct slmp_address *from, const struct slmp_wire *w)
+{
+    struct slmp_peer *p = slmp_known(e, from);
+    if (e->config.mode == SLMP_PLAIN) {
+        e->counters.refused++;
+        return;
+    }
+    switch (w->kind) {
+    case SLMP_KIND_WELCOME:
+        welcome(e, p, w);
+        break;
+    case SLMP_KIND_OPEN:
+        open_asked(e, from, p, w);
+        break;
+    case SLMP_KIND_OPENED:
+        opened(e, p, w);
+        break;
+    case SLMP_KIND_RESET:
+        if (p != NULL && p->state == PEER_SESSION && p->token_out == w->token) {
+            slmp_peer_end(p, SLMP_UNDELIVERABLE);
+        } else {
+            e->counters.stale++;
+        }
+        break;
+    default:
+        in_session(e, from, p, w);
+    }
+}
+
+/* ---- What leaves, and when ---- */
+
+bool slmp_session_output(struct slmp_peer *p, struct slmp_packet *packet)
+{
+    struct slmp *e = p->engine;
+    if (!greeting(p) || p->greet_at > e->now) {
+        return false;
+    }
+    struct slmp_wire w = {.flags = SLMP_SYN | SLMP_VER, .id = p->plain_id};
+    if (p->state == PEER_OPENING) {
+        w = opening(e, SLMP_KIND_OPEN, p->nonce, p->opening);
+    }
+    int64_t wait = e->config.rto_initial;
+    for (unsigned i = 0; i < p->greetings && wait < e->config.rto_max; i++) {
+        wait *= 2;
+    }
+    p->greetings++;
+    p->greet_at = e->now + slmp_earlier(wait, e->config.rto_max);
+    packet->to = p->address;
+    packet->parts = 0;
+    packet->header_length = (uint16_t)slmp_wire_write(&w, packet->header);
+    packet->length = packet->header_length;
+    return true;
+}
+
+int64_t slmp_session_deadline(const struct slmp_peer *p)
+{
+    return greeting(p) ? p->greet_at : SLMP_NEVER;
+}
+
+void slmp_session_advance(struct slmp_peer *p)
+{
+    struct slmp *e = p->engine;
+    if (greeting(p) && p->greetings >= GREETINGS_LEAST && p->greet_at <= e->now &&
+        e->now - p->greet_since >= e->config.silence) {
+        slmp_peer_end(p, SLMP_UNDELIVERABLE);
+    }
+}

@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The sending side of a channel. A packet is FLIGHT, LOST or ACKED; it is lost
+ *
+ *  - when three packets that were sent after it have been acknowledged (each transmission
+ *    has a number of its own, so that this holds for one that was sent again as well), or
+ *  - when nothing was acknowledged for a timeout; at the first, only the oldest one is.
+ *
+ * Lost packets leave before new ones. The same code serves plain peers, whose
+ * acknowledgements name one packet each and whose window is fixed.
+ */
+#include "slmp_engine.h"
+
+#include <string.h>
+
+enum { REORDER = 3, UNANSWERED_LEAST = 3 };
+
+static const struct slmp_config *config_of(const struct slmp_flow *f)
+{
+    return &f->peer->engine->config;
+}
+
+static struct slmp_segment *segment_at(const struct slmp_flow *f, uint64_t sequence)
+{
+    return &f->segments[sequence & (config_of(f)->window - 1)];
+}
+
+static bool plain(const struct slmp_flow *f)
+{
+    return f->peer->state == PEER_PLAIN;
+}
+
+static uint64_t total(const struct slmp_message *m)
+{
+    return m->head_length + m->body_length;
+}
+
+/* ---- A channel's life ---- */
+
+void slmp_tx_start(struct slmp_flow *f)
+{
+    f->una = f->next = f->messages = 0;
+    f->edge = plain(f) ? UINT64_MAX : f->peer->window;
+    f->in_flight = 0;
+    f->order = f->acked_order = 0;
+    f->progress = f->peer->engine->now;
+    f->probe_at = SLMP_NEVER;
+    f->probe = false;
+    f->unanswered = 0;
+    list_init(&f->flight);
+    list_init(&f->lost);
+    slmp_cc_reset(&f->cc, config_of(f), plain(f));
+}
+
+static void give_back(struct slmp_flow *f, struct list *messages, enum slmp_status status)
+{
+    const struct slmp_upcalls *up = &f->peer->engine->up;
+    struct list *link;
+    while ((link = list_pop_front(messages)) != NULL) {
+        up->sent(up->context, container_of(link, struct slmp_message, link), status);
+    }
+}
+
+static void move_all(struct list *from, struct list *to)
+{
+    struct list *link;
+    while ((link = list_pop_front(from)) != NULL) {
+        list_push_back(to, link);
+    }
+}
+
+/* The peer's state is IDLE already: what an upcall sends waits for the next session. */
+void slmp_tx_end(struct slmp_flow *f, enum slmp_status status)
+{
+    struct list messages;
+    list_init(&messages);
+    move_all(&f->flying, &messages);
+    move_all(&f->queue, &messages);
+    slmp_tx_start(f);
+    give_back(f, &messages, status);
+}
+
+/* ---- What was acknowledged ---- */
+
+void slmp_tx_acked(struct slmp_flow *f, struct slmp_segment *s)
+{
+    struct slmp *e = f->peer->engine;
+    struct slmp_message *m = s->message;
+    if (s->state == SEGMENT_FLIGHT) {
+        f->in_flight--;
+    }
+    list_remove(&s->link);
+    s->state = SEGMENT_ACKED;
+    f->acked_order = s->order > f->acked_order ? s->order : f->acked_order;
+    m->begun = m->begun || s->offset == 0;
+    m->pending--;
+    e->counters.bytes_out += s->length;
+    if (m->whole && m->pending == 0) {
+        list_remove(&m->link);
+        e->counters.messages_out++;
+        e->up.sent(e->up.context, m, SLMP_OK);
+    }
+}
+
+static void lose(struct slmp_flow *f, struct slmp_segment *s)
+{
+    s->state = SEGMENT_LOST;
+    f->in_flight--;
+    list_remove(&s->link);
+    list_push_back(&f->lost, &s->link);
+}
+
+static struct slmp_segment *first_of(const struct list *l)
+{
+    return list_empty(l) ? NULL : container_of(l->next, struct slmp_segment, link);
+}
+
+void slmp_tx_settle(struct slmp_flow *f, uint32_t acked, int64_t rtt)
+{
+    struct slmp *e = f->peer->engine;
+    struct slmp_segment *s;
+    uint32_t lost = 0;
+    while (f->una < f->next && segment_at(f, f->una)->state == SEGMENT_ACKED) {
+        f->una++;
+    }
+    while ((s = first_of(&f->flight)) != NULL && s->order + REORDER <= f->acked_order) {
+        lose(f, s);
+        lost++;
+    }
+    if (rtt > 0) {
+        slmp_cc_sample(&f->cc, &e->config, rtt, e->now);
+    }
+    if (acked > 0) {
+        f->progress = e->now;
+    }
+    if (!plain(f)) {
+        slmp_cc_lost(&f->cc, lost);
+        if (acked > 0) {
+            slmp_cc_acked(&f->cc, &e->config, acked, rtt, f->in_flight, e->now);
+        }
+    }
+}
+
+static uint32_t ack_between(struct slmp_flow *f, uint64_t first, uint64_t end)
+{
+    uint32_t acked = 0;
+    for (uint64_t i = first; i < end; i++) {
+        struct slmp_segment *s = segment_at(f, i);
+        if (s->state != SEGMENT_ACKED) {
+            slmp_tx_acked(f, s);
+            acked++;
+        }
+    }
+    return acked;
+}
+
+void slmp_tx_ack(struct slmp_flow *f, const struct slmp_wire *w)
+{
+    struct slmp *e = f->peer->engine;
+    uint64_t cumulative = slmp_widen(f->una, w->cumulative);
+    f->unanswered = 0;
+    if (cumulative > f->next) {
+        e->counters.malformed++;
+        return;
+    }
+    if (cumulative + e->config.window < f->una) {
+        return; /* so late that it says nothing new */
+    }
+    uint64_t una = f->una;
+    uint32_t acked = ack_between(f, una, cumulative);
+    for (unsigned i = 0; i < w->ranges; i++) {
+        uint64_t first = cumulative + w->range[i].first, end = cumulative + w->range[i].end;
+        if (first >= end || end > f->next) {
+            e->counters.malformed++;
+            break;
+        }
+        acked += ack_between(f, first < una ? una : first, end);
+    }
+    int64_t rtt = 0;
+    if (w->echo != 0) {
+        int32_t us = (int32_t)((uint32_t)(e->now / 1000) - w->echo);
+        rtt = us > 0 ? us * 1000LL : us > -2 ? 1000 : 0;
+    }
+    slmp_tx_settle(f, acked, rtt);
+    if (cumulative + w->window > f->edge) {
+        f->edge = cumulative + w->window;
+        f->probe_at = SLMP_NEVER;
+    }
+}
+
+/* ---- What leaves ---- */
+
+void slmp_message_parts(const struct slmp_message *m, uint64_t offset, uint32_t length,
+                        struct slmp_packet *p)
+{
+    p->parts = 0;
+    if (offset < m->head_length && length > 0) {
+        uint64_t n = m->head_length - offset;
+        n = n < length ? n : length;
+        p->part[p->parts++] = (struct iovec){(char *)(uintptr_t)m->head + offset, n};
+        offset += n;
+        length -= (uint32_t)n;
+    }
+    if (length > 0) {
+        const char *from = (const char *)m->body + (offset - m->head_length);
+        p->part[p->parts++] = (struct iovec){(char *)(uintptr_t)from, length};
+    }
+}
+
+static void seal(struct slmp_packet *p)
+{
+    const struct iovec *a = p->parts > 0 ? &p->part[0] : NULL;
+    const struct iovec *b = p->parts > 1 ? &p->part[1] : NULL;
+    slmp_wire_seal(p->header, p->header_length, a != NULL ? a->iov_base : NULL,
+                   a != NULL ? a->iov_len : 0, b != NULL ? b->iov_base : NULL,
+                   b != NULL ? b->iov_len : 0);
+}
+
+static void emit(struct slmp_flow *f, const struct slmp_message *m, uint64_t offset,
+                 uint32_t length, uint64_t sequence, bool syn, struct slmp_packet *p)
+{
+    struct slmp *e = f->peer->engine;
+    struct slmp_wire w = {.id = (uint32_t)m->number, .offset = (uint32_t)offset};
+    w.flags = (uint16_t)((syn ? SLMP_SYN : 0) | (offset + length == total(m) ? SLMP_EOM : 0));
+    if (!plain(f)) {
+        w.flags |= SLMP_VER | SLMP_ACK;
+        w.kind = SLMP_KIND_DATA;
+        w.channel = f->channel;
+        w.token = f->peer->token_out;
+        w.sequence = (uint32_t)sequence;
+        w.length = (uint32_t)total(m);
+        w.cover = e->config.cover;
+        slmp_rx_fill(f, &w);
+    }
+    slmp_message_parts(m, offset, length, p);
+    p->to = f->peer->address;
+    p->header_length = (uint16_t)slmp_wire_write(&w, p->header);
+    p->length = p->header_length + length;
+    if (w.cover) {
+        seal(p);
+    }
+}
+
+static void emit_segment(struct slmp_flow *f, uint64_t sequence, struct slmp_packet *p)
+{
+    struct slmp *e = f->peer->engine;
+    struct slmp_segment *s = segment_at(f, sequence);
+    s->state = SEGMENT_FLIGHT;
+    s->order = ++f->order;
+    s->sent_at = e->now;
+    list_push_back(&f->flight, &s->link);
+    if (f->in_flight++ == 0) {
+        f->progress = e->now;
+    }
+    if (!plain(f)) {
+        slmp_cc_sent(&f->cc, e->now);
+    }
+    emit(f, s->message, s->offset, s->length, sequence, true, p);
+}
+
+/* The packet number of a segment: the ring says its low bits, una the rest. */
+static uint64_t sequence_of(const struct slmp_flow *f, const struct slmp_segment *s)
+{
+    uint64_t mask = config_of(f)->window - 1;
+    return f->una + (((uint64_t)(s - f->segments) - f->una) & mask);
+}
+
+/* The message to cut next, NULL if nothing may be cut now. */
+static struct slmp_message *next_message(const struct slmp_flow *f)
+{
+    if (list_empty(&f->queue) || f->next - f->una >= config_of(f)->window || f->next >= f->edge) {
+        return NULL;
+    }
+    struct slmp_message *m = container_of(f->queue.next, struct slmp_message, link);
+    return plain(f) && m->way == SLMP_ENDS && m->cut > 0 && !m->begun ? NULL : m;
+}
+
+static void begin_message(struct slmp_flow *f, struct slmp_message *m)
+{
+    m->number = plain(f) ? f->peer->plain_id++ : f->messages++;
+    m->segment = f->peer->segment;
+}
+
+static void cut(struct slmp_flow *f, struct slmp_message *m, struct slmp_packet *p)
+{
+    if (m->cut == 0) {
+        begin_message(f, m);
+    }
+    uint64_t left = total(m) - m->cut, offset = m->cut;
+    uint32_t length = left < m->segment ? (uint32_t)left : m->segment;
+    bool ends = plain(f) && m->way == SLMP_ENDS;
+    m->cut += length;
+    if (m->cut == total(m)) {
+        m->whole = true;
+        list_remove(&m->link);
+        list_push_back(&f->flying, &m->link);
+    }
+    if (ends) {
+        f->cc.next = f->peer->engine->now + m->gap;
+    }
+    if (ends && offset > 0 && !m->whole) {
+        emit(f, m, offset, length, 0, false, p);
+        return;
+    }
+    struct slmp_segment *s = segment_at(f, f->next);
+    *s = (struct slmp_segment){.message = m, .offset = offset, .length = length};
+    m->pending++;
+    emit_segment(f, f->next++, p);
+}
+
+static bool may_send(const struct slmp_flow *f)
+{
+    return f->in_flight < f->cc.window && f->cc.next <= f->peer->engine->now;
+}
+
+bool slmp_tx_output(struct slmp_flow *f, struct slmp_packet *p)
+{
+    struct slmp *e = f->peer->engine;
+    struct slmp_segment *s = first_of(&f->lost);
+    if (!may_send(f)) {
+        return false;
+    }
+    if (s != NULL) {
+        list_remove(&s->link);
+        s->again = true;
+        e->counters.retransmitted++;
+        emit_segment(f, sequence_of(f, s), p);
+        return true;
+    }
+    struct slmp_message *m = next_message(f);
+    if (m != NULL) {
+        cut(f, m, p);
+        return true;
+    }
+    if (!list_empty(&f->queue) && f->next >= f->edge && f->in_flight == 0 &&
+        f->probe_at == SLMP_NEVER) {
+        f->probe_at = e->now + slmp_cc_rto(&f->cc, &e->config);
+    }
+    return false;
+}
+
+/* ---- Time ---- */
+
+/* When the oldest packet under way counts as lost. */
+static int64_t timeout_at(const struct slmp_flow *f)
+{
+    const struct slmp_segment *s = first_of(&f->flight);
+    if (s == NULL) {
+        return SLMP_NEVER;
+    }
+    int64_t from = s->sent_at > f->progress ? s->sent_at : f->progress;
+    return from + slmp_cc_rto(&f->cc, config_of(f));
+}
+
+int64_t slmp_tx_deadline(const struct slmp_flow *f)
+{
+    int64_t at = slmp_earlier(timeout_at(f), f->probe_at);
+    if (f->in_flight < f->cc.window && (!list_empty(&f->lost) || next_message(f) != NULL)) {
+        at = slmp_earlier(at, f->cc.next);
+    }
+    return at;
+}
+
+/* False when the peer has been silent for too long. A clock that jumped is not silence:
+ * it takes several questions without an answer. */
+static bool ask_again(struct slmp_flow *f)
+{
+    struct slmp *e = f->peer->engine;
+    if (f->unanswered++ == 0) {
+        f->silent = e->now;
+    }
+    return f->unanswered < UNANSWERED_LEAST || e->now - f->silent < e->config.silence;
+}
+
+/* The first timeout asks with the oldest packet only: a receiver that was not given a
+ * processor for a while has lost nothing, and its answer tells what else is missing (RFC
+ * 8985 has the same thought). The next one takes all that is old for lost. */
+static void time_out(struct slmp_flow *f)
+{
+    struct slmp *e = f->peer->engine;
+    int64_t old = e->now - slmp_cc_rto(&f->cc, &e->config);
+    bool ask = f->cc.backoff == 0 && f->in_flight <= f->cc.window;
+    struct slmp_segment *s;
+    while ((s = first_of(&f->flight)) != NULL && s->sent_at <= old) {
+        lose(f, s);
+        if (ask) {
+            break;
+        }
+    }
+    e->counters.timeouts++;
+    f->progress = e->now;
+    f->cc.next = f->cc.next < e->now ? f->cc.next : e->now;
+    if (ask || plain(f)) {
+        f->cc.backoff += slmp_cc_rto(&f->cc, &e->config) < e->config.rto_max;
+    } else {
+        slmp_cc_timeout(&f->cc, &e->config);
+    }
+}
+
+bool slmp_tx_advance(struct slmp_flow *f)
+{
+    struct slmp *e = f->peer->engine;
+    bool alive = true;
+    if (timeout_at(f) <= e->now) {
+        time_out(f);
+        alive = ask_again(f);
+    }
+    if (f->probe_at <= e->now) {
+        f->probe_at = e->now + slmp_cc_rto(&f->cc, &e->config);
+        f->cc.backoff += slmp_cc_rto(&f->cc, &e->config) < e->config.rto_max;
+        f->probe = true;
+        f->ack_now = true;
+        alive = ask_again(f) && alive;
+    }
+    return alive;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Packets of SLMP as bytes and as structs; docs/slmp.md pictures them. Parsing checks all
+ * that one packet alone can say: lengths, kinds, reserved bits, the checksum. Numbers stay
+ * 32 bits wide here; who knows their neighbours makes 64 of them.
+ */
+#ifndef FABRIC_SLMP_WIRE_H
+#define FABRIC_SLMP_WIRE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SLMP_EOM = 0x8000, /* the three flags of the paper, where the prototype has them */
+    SLMP_SYN = 0x4000,
+    SLMP_ACK = 0x2000,
+    SLMP_VER = 0x1000, /* the version bit: a packet of, or towards, a session */
+    SLMP_FLAGS = 0xf000
+};
+
+enum slmp_kind {
+    SLMP_KIND_PLAIN, /* not on the wire: no version bit, or nothing behind the header */
+    SLMP_KIND_WELCOME,
+    SLMP_KIND_OPEN,
+    SLMP_KIND_OPENED,
+    SLMP_KIND_DATA,
+    SLMP_KIND_ACK,
+    SLMP_KIND_RESET
+};
+
+enum {
+    SLMP_VERSION = 1,
+    SLMP_COVER = 1, /* a bit of byte 13: the checksum covers the payload */
+    SLMP_RANGES_DATA = 4,
+    SLMP_RANGES_ACK = 32
+};
+
+/* Packets [cum + first, cum + end) have arrived. */
+struct slmp_range {
+    uint16_t first, end;
+};
+
+struct slmp_wire {
+    uint16_t flags;
+    uint32_t id, offset;
+    enum slmp_kind kind;
+
+    uint8_t version, version_max; /* WELCOME, OPEN, OPENED */
+    uint64_t nonce, incarnation;  /* those, and RESET the second */
+    uint32_t token;               /* all but WELCOME */
+    uint16_t packet_size;         /* OPEN, OPENED */
+    uint16_t window;              /* those, and DATA and ACK, as all that follows */
+    uint8_t channel, ranges;
+    bool cover;
+    uint32_t sequence, cumulative, stamp, echo, length;
+    struct slmp_range range[SLMP_RANGES_ACK];
+
+    const uint8_t *payload; /* PLAIN, DATA */
+    size_t payload_length;
+};
+
+enum slmp_parse { SLMP_PARSED, SLMP_MALFORMED, SLMP_CORRUPT, SLMP_OTHER_VERSION };
+
+enum slmp_parse slmp_wire_parse(struct slmp_wire *, const uint8_t *packet, size_t length);
+
+/* slmp_wire_write() writes all but the payload to `to`, SLMP_HEADER_ROOM bytes, and
+ * returns how many. A packet with `cover` wants slmp_wire_seal() then. */
+size_t slmp_wire_write(const struct slmp_wire *, uint8_t *to);
+
+/* CRC-32C (Castagnoli), with `crc` 0 for the first piece. */
+uint32_t slmp_crc(uint32_t crc, const void *bytes, size_t length);
+
+/* slmp_wire_seal() stores the checksum of a packet whose header is at `header` and whose
+ * payload is in two pieces. */
+void slmp_wire_seal(uint8_t *header, size_t header_length, const void *a, size_t a_length,
+                    const void *b, size_t b_length);
+
+#endif

@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`pinwheel slmp send` and `recv` with each other, with the plain peer of plain_peer.py as
+sender and as receiver, over a relay that loses, repeats and mixes packets, and when things
+go wrong. Usage: transfers.py PINWHEEL"""
+import json
+import os
+import random
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+import plain_peer
+
+PINWHEEL = sys.argv[1]
+LIMIT = 60
+
+
+def must(condition, *what):
+    if not condition:
+        raise AssertionError(" ".join(str(w) for w in what))
+
+
+class Receiving:
+    """A `pinwheel slmp recv` at a port of its own."""
+
+    def __init__(self, path, *options):
+        self.path = path
+        self.process = subprocess.Popen(
+            [PINWHEEL, "slmp", "recv", "--port", "0", "--json", *options, path],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        line = self.process.stderr.readline()
+        found = re.match(r"listening at port (\d+)$", line)
+        must(found, "recv says", line)
+        self.port = int(found.group(1))
+
+    def end(self, status=0):
+        out, err = self.process.communicate(timeout=LIMIT)
+        must(self.process.returncode == status, "recv ended with", self.process.returncode, err)
+        return (json.loads(out) if status == 0 else None), err
+
+
+def sending(port, path, *options, status=0):
+    p = subprocess.run([PINWHEEL, "slmp", "send", "--json", "--port", str(port), *options,
+                        "127.0.0.1", path], capture_output=True, text=True, timeout=LIMIT)
+    must(p.returncode == status, "send ended with", p.returncode, p.stderr)
+    return (json.loads(p.stdout) if status == 0 else None), p.stderr
+
+
+def some_bytes(count, seed=1):
+    return random.Random(seed).randbytes(count)
+
+
+def write(path, data):
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def same(path, data):
+    with open(path, "rb") as f:
+        must(f.read() == data, path, "has other bytes")
+
+
+class Relay(threading.Thread):
+    """Passes packets between one sender and a port, badly."""
+
+    def __init__(self, port, loss, twice, late, seed):
+        super().__init__(daemon=True)
+        self.to = ("127.0.0.1", port)
+        self.front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.back = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.front.bind(("127.0.0.1", 0))
+        self.back.bind(("127.0.0.1", 0))
+        self.port = self.front.getsockname()[1]
+        self.chances, self.random = (loss, twice, late), random.Random(seed)
+        self.sender, self.kept, self.going, self.lost = None, [], True, 0
+
+    def run(self):
+        while self.going:
+            for s in select.select([self.front, self.back], [], [], 0.005)[0]:
+                packet, where = s.recvfrom(65536)
+                self.sender = where if s is self.front else self.sender
+                self.pass_on(s is self.front, packet)
+            kept, self.kept = self.kept, []
+            for forward, packet in kept:
+                self.put(forward, packet)
+
+    def pass_on(self, forward, packet):
+        loss, twice, late = self.chances
+        draw = self.random.randrange(100)
+        if draw < loss:
+            self.lost += 1
+            return
+        for _ in range(2 if self.random.randrange(100) < twice else 1):
+            if self.random.randrange(100) < late:
+                self.kept.append((forward, packet))
+            else:
+                self.put(forward, packet)
+
+    def put(self, forward, packet):
+        if forward:
+            self.back.sendto(packet, self.to)
+        elif self.sender:
+            self.front.sendto(packet, self.sender)
+
+    def stop(self):
+        self.going = False
+        self.join()
+        self.front.close()
+        self.back.close()
+
+
+def test_session():
+    for size in (0, 1, 5000, 9000000):
+        data = some_bytes(size)
+        write("in", data)
+        r = Receiving("out")
+        sent, _ = sending(r.port, "in", *(["--packet", "4000"] if size == 5000 else []))
+        received, _ = r.end()
+        same("out", data)
+        must(sent["verified"] and received["verified"] and not sent["plain"], sent)
+        must(sent["crc32c"] == received["crc32c"] and sent["bytes"] == size, sent, received)
+
+
+def test_crc_is_castagnoli():
+    write("in", b"123456789")
+    r = Receiving("out")
+    sent, _ = sending(r.port, "in")
+    r.end()
+    must(sent["crc32c"] == "e3069283", sent)
+
+
+def test_bad_network():
+    data = some_bytes(3000000, 2)
+    write("in", data)
+    for seed, chances in enumerate(((1, 0, 0), (10, 0, 0), (5, 5, 10))):
+        r = Receiving("out")
+        relay = Relay(r.port, *chances, seed)
+        relay.start()
+        sent, _ = sending(relay.port, "in")
+        r.end()
+        relay.stop()
+        same("out", data)
+        must(relay.lost > 0 and sent["retransmitted"] > 0, sent)
+
+
+def test_we_send_plain():
+    data = some_bytes(700000, 3)
+    write("in", data)
+    for lose, options in ((0, ()), (10, ()), (5, ("--window", "1")), (0, ("--packet", "200"))):
+        peer = plain_peer.Receiver(lose)
+        result = {}
+        thread = threading.Thread(target=lambda: result.update(data=peer.receive()))
+        thread.start()
+        if options == ("--window", "1"):
+            write("in", data[:100000])
+        sent, _ = sending(peer.port, "in", "--plain", *options)
+        write("in", data)
+        thread.join(LIMIT)
+        must(result.get("data") == data[:sent["bytes"]], "other bytes")
+        must(peer.flags == {plain_peer.SYN, plain_peer.SYN | plain_peer.EOM}, peer.flags)
+        must(len(peer.ids) == 1 and sent["plain"] and not sent["verified"], sent)
+        peer.close()
+
+
+def test_we_send_unacknowledged():
+    data = some_bytes(300000, 4)
+    write("in", data)
+    peer = plain_peer.Receiver()
+    result = {}
+    thread = threading.Thread(target=lambda: result.update(data=peer.receive()))
+    thread.start()
+    sent, _ = sending(peer.port, "in", "--plain", "--gap", "500")
+    thread.join(LIMIT)
+    must(result.get("data") == data, "other bytes")
+    must(peer.flags == {0, plain_peer.EOM}, peer.flags)
+    packets = (len(data) + 1461) // 1462
+    must(sent["seconds"] >= (packets - 1) * 500e-6, sent)
+    peer.close()
+
+
+def test_we_receive_plain():
+    data = some_bytes(500000, 5)
+    for i, options in enumerate(({}, {"window": 1}, {"shuffle": 30}, {"syn": "ends"},
+                                 {"lose": 10}, {"twice": 30, "lose": 5, "shuffle": 8})):
+        for mode in ((), ("--plain",)):
+            r = Receiving("out", *mode)
+            flags = plain_peer.send(r.port, data, message=i + 1, **options)
+            received, _ = r.end()
+            same("out", data)
+            must(received["plain"] and received["bytes"] == len(data), received)
+            must(all(f & plain_peer.ACK for f in flags), flags)
+
+
+def test_we_receive_unacknowledged():
+    data = some_bytes(20000, 6)
+    r = Receiving("out")
+    plain_peer.send(r.port, data, syn="none")
+    r.end()
+    same("out", data)
+
+
+def test_plain_peer_needs_plain():
+    write("in", some_bytes(1000))
+    peer = plain_peer.Receiver()
+    thread = threading.Thread(target=lambda: _ignore(peer.receive))
+    peer.socket.settimeout(5)
+    thread.start()
+    _, err = sending(peer.port, "in", status=1)
+    must("plain SLMP only; use --plain" in err, err)
+    thread.join()
+    must(not peer.data, "a plain peer got bytes of a session")
+    peer.close()
+
+
+def _ignore(call):
+    try:
+        call()
+    except socket.timeout:
+        pass
+
+
+def test_garbage_costs_a_counter():
+    data = some_bytes(200000, 7)
+    write("in", data)
+    r = Receiving("out")
+    noise = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    chance = random.Random(8)
+    for i in range(2000):
+        packet = chance.randbytes(chance.choice((0, 1, 9, 10, 11, 34, 42, 44, 60, 1472)))
+        if len(packet) > 2: # neither data nor the beginning of a plain message
+            packet = bytes((packet[0] | 0x20, packet[1])) + packet[2:]
+        noise.sendto(packet, ("127.0.0.1", r.port))
+        if i == 1000:
+            time.sleep(0.05)
+    sending(r.port, "in")
+    r.end()
+    same("out", data)
+    noise.close()
+
+
+def test_errors():
+    write("in", b"x")
+    r = Receiving("out", "--wait", "3")
+    taken = subprocess.run([PINWHEEL, "slmp", "recv", "--port", str(r.port), "x"],
+                           capture_output=True, text=True, timeout=LIMIT)
+    must(taken.returncode == 1 and "another process has the port" in taken.stderr, taken.stderr)
+    _, err = r.end(1)
+    must("no sender came within 3 s" in err, err)
+    must(not os.path.exists("out") and not os.path.exists("x"), os.listdir())
+    _, err = sending(r.port, "in", status=1)
+    must("nobody listens at 127.0.0.1:%d" % r.port in err, err)
+    silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    silent.bind(("127.0.0.1", 0))
+    _, err = sending(silent.getsockname()[1], "in", "--silence", "0.5", status=1)
+    must("no answer from" in err and "within 0.5 s" in err, err)
+    silent.close()
+    _, err = sending(9, "nothing", status=1)
+    must("nothing: No such file" in err, err)
+    for command, status, text in (
+            (("recv", "/proc/x"), 1, "/proc/x: cannot be written"),
+            (("recv", "."), 1, "cannot be written: exists and is no regular file"),
+            (("recv", "--address", "192.0.2.1", "x"), 1, "no interface of this machine has it"),
+            (("send", "127.0.0.1", "/dev"), 1, "no regular file"),
+            (("send", "no.such.host.invalid", "in"), 1, "needed is a host name"),
+            (("send", "--gap", "5", "127.0.0.1", "in"), 2, "--plain"),
+            (("send", "127.0.0.1"), 2, "takes a host and a file"),
+            (("send", "--packet", "10", "127.0.0.1", "in"), 2, "from 128 to 65507"),
+            (("recv", "--silence", "x", "y"), 2, "must be seconds"),
+            (("recv",), 2, "takes one file"),
+            (("push",), 2, "send or recv")):
+        p = subprocess.run([PINWHEEL, "slmp", *command], capture_output=True, text=True,
+                           timeout=LIMIT)
+        must(p.returncode == status and text in p.stderr, command, p.returncode, p.stderr)
+
+
+def test_who_dies_is_noticed():
+    write("in", b"")
+    os.truncate("in", 1 << 30) # longer than the relay takes for it while we look
+    write("out", b"what was there")
+    for victim in ("sender", "receiver"):
+        r = Receiving("out", "--silence", "3")
+        relay = Relay(r.port, 0, 0, 0, 1)
+        relay.start()
+        s = subprocess.Popen([PINWHEEL, "slmp", "send", "--silence", "3", "--port",
+                              str(relay.port), "127.0.0.1", "in"], stderr=subprocess.PIPE,
+                             stdout=subprocess.DEVNULL, text=True)
+        until = time.monotonic() + LIMIT
+        while not any(os.path.getsize(f) > 0 for f in os.listdir() if f.startswith("out.")):
+            must(time.monotonic() < until, "nothing was written")
+            time.sleep(0.02)
+        if victim == "sender":
+            s.kill()
+            s.communicate()
+            _, err = r.end(1)
+            must("went away or gave up after" in err, err)
+        else:
+            r.process.send_signal(signal.SIGKILL)
+            r.process.communicate()
+            _, err = s.communicate(timeout=LIMIT)
+            must(s.returncode == 1 and "went away or gave up" in err, s.returncode, err)
+        relay.stop()
+        same("out", b"what was there")
+    left = [f for f in os.listdir() if f.startswith("out.")]
+    must(len(left) <= 1, left) # of the receiver that was killed
+
+
+def main():
+    tests = [(n, f) for n, f in sorted(globals().items()) if n.startswith("test_")]
+    chosen = sys.argv[2:]
+    for name, test in tests:
+        if chosen and name not in chosen:
+            continue
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            test()
+            os.chdir("/")
+        print("%s: %.1f s" % (name, time.monotonic() - begun), flush=True)
+
+
+main()

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Packets of SLMP, byte by byte as docs/slmp.md has them. */
+#include "fabric/slmp_wire.h"
+
+#include "fabric/slmp.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static void the_checksum_is_crc32c(void **state)
+{
+    char zeros[32] = {0};
+    assert_int_equal(slmp_crc(0, "123456789", 9), 0xe3069283);
+    assert_int_equal(slmp_crc(0, zeros, 32), 0x8a9136aa); /* RFC 3720, B.4 */
+    assert_int_equal(slmp_crc(slmp_crc(0, "1234", 4), "56789", 5), 0xe3069283);
+}
+
+/* Writes `w`, compares it with `expected` but for the checksum, and parses it again. */
+static struct slmp_wire round_trip(const struct slmp_wire *w, const uint8_t *expected,
+                                   size_t length)
+{
+    uint8_t bytes[SLMP_HEADER_ROOM];
+    static struct slmp_wire again;
+    assert_int_equal(slmp_wire_write(w, bytes), length);
+    assert_memory_equal(bytes, expected, 14);
+    assert_memory_equal(bytes + 18, expected + 18, length - 18);
+    uint8_t zeroed[SLMP_HEADER_ROOM];
+    memcpy(zeroed, bytes, length);
+    memset(zeroed + 14, 0, 4);
+    uint32_t crc = slmp_crc(0, zeroed, length);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(bytes[14 + i], crc >> (24 - 8 * i) & 255);
+    }
+    assert_int_equal(slmp_wire_parse(&again, bytes, length), SLMP_PARSED);
+    assert_int_equal(again.kind, w->kind);
+    for (unsigned bit = 0; bit < 8 * length; bit++) { /* no changed bit passes */
+        struct slmp_wire spoiled;
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        enum slmp_parse result = slmp_wire_parse(&spoiled, bytes, length);
+        bool plain = result == SLMP_PARSED && spoiled.kind == SLMP_KIND_PLAIN;
+        assert_true(result != SLMP_PARSED || (plain && bit == 4)); /* the version bit itself */
+        bytes[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    return again;
+}
+
+static void greetings(void **state)
+{
+    struct slmp_wire w = {.flags = SLMP_ACK | SLMP_VER,
+                          .id = 0x01020304,
+                          .kind = SLMP_KIND_WELCOME,
+                          .version = 1,
+                          .version_max = 1,
+                          .nonce = 0x1112131415161718,
+                          .incarnation = 0x2122232425262728};
+    static const uint8_t welcome[34] = {0x30, 0,    1,    2,    3,    4,    0,    0,    0,
+                                        0,    1,    1,    1,    0,    0,    0,    0,    0,
+                                        0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21,
+                                        0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28};
+    round_trip(&w, welcome, sizeof(welcome));
+    w.flags = SLMP_SYN | SLMP_VER;
+    w.kind = SLMP_KIND_OPEN;
+    w.token = 0x31323334;
+    w.packet_size = 1472;
+    w.window = 256;
+    static const uint8_t open[42] = {
+        0x50, 0,    1,    2,    3,    4,    0,    0,    0,    0,    2,    1,    0,    0,
+        0,    0,    0,    0,    0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22,
+        0x23, 0x24, 0x25, 0x26, 0x27, 0x28, 0x31, 0x32, 0x33, 0x34, 0x05, 0xc0, 0x01, 0x00};
+    struct slmp_wire again = round_trip(&w, open, sizeof(open));
+    assert_true(again.token == w.token && again.packet_size == 1472 && again.window == 256);
+    struct slmp_wire r = {.flags = SLMP_ACK | SLMP_VER,
+                          .kind = SLMP_KIND_RESET,
+                          .token = 0x31323334,
+                          .incarnation = 0x2122232425262728};
+    static const uint8_t reset[30] = {0x30, 0,    0,    0,    0,    0,    0,    0,    0,    0,
+                                      6,    0,    0,    0,    0,    0,    0,    0,    0x31, 0x32,
+                                      0x33, 0x34, 0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28};
+    round_trip(&r, reset, sizeof(reset));
+}
+
+static void acknowledgements(void **state)
+{
+    struct slmp_wire w = {.flags = SLMP_ACK | SLMP_VER,
+                          .kind = SLMP_KIND_ACK,
+                          .channel = 1,
+                          .ranges = 2,
+                          .token = 0x01020304,
+                          .sequence = 0x11121314,
+                          .cumulative = 0x21222324,
+                          .window = 0x3132,
+                          .stamp = 0x41424344,
+                          .echo = 0x51525354,
+                          .range = {{1, 3}, {5, 0x102}}};
+    static const uint8_t ack[52] = {
+        0x30, 0,    0,    0,    0,    0,    0,    0,    0,    0,    5,    1,    2,
+        0,    0,    0,    0,    0,    1,    2,    3,    4,    0x11, 0x12, 0x13, 0x14,
+        0x21, 0x22, 0x23, 0x24, 0x31, 0x32, 0x41, 0x42, 0x43, 0x44, 0x51, 0x52, 0x53,
+        0x54, 0,    0,    0,    0,    0,    1,    0,    3,    0,    5,    1,    2};
+    struct slmp_wire again = round_trip(&w, ack, sizeof(ack));
+    assert_true(again.range[1].first == 5 && again.range[1].end == 0x102 && again.channel == 1);
+}
+
+static void data_covers_its_payload_or_not(void **state)
+{
+    struct slmp_wire w = {.flags = SLMP_SYN | SLMP_ACK | SLMP_EOM | SLMP_VER,
+                          .id = 7,
+                          .offset = 4,
+                          .kind = SLMP_KIND_DATA,
+                          .token = 9,
+                          .length = 9};
+    struct slmp_wire again;
+    uint8_t p[64];
+    for (int cover = 0; cover <= 1; cover++) {
+        w.cover = cover;
+        assert_int_equal(slmp_wire_write(&w, p), SLMP_OVERHEAD);
+        memcpy(p + SLMP_OVERHEAD, "hello", 5);
+        if (cover) {
+            slmp_wire_seal(p, SLMP_OVERHEAD, "hel", 3, "lo", 2);
+        }
+        assert_int_equal(slmp_wire_parse(&again, p, SLMP_OVERHEAD + 5), SLMP_PARSED);
+        assert_int_equal(again.payload_length, 5);
+        assert_memory_equal(again.payload, "hello", 5);
+        p[SLMP_OVERHEAD + 2] ^= 1;
+        assert_int_equal(slmp_wire_parse(&again, p, SLMP_OVERHEAD + 5),
+                         cover ? SLMP_CORRUPT : SLMP_PARSED);
+    }
+    w.cover = false;
+    w.length = 8; /* shorter than where its payload ends */
+    slmp_wire_write(&w, p);
+    assert_int_equal(slmp_wire_parse(&again, p, SLMP_OVERHEAD + 5), SLMP_MALFORMED);
+    w.length = 3; /* than where it begins */
+    slmp_wire_write(&w, p);
+    assert_int_equal(slmp_wire_parse(&again, p, SLMP_OVERHEAD + 5), SLMP_MALFORMED);
+    w.length = 9;
+    w.channel = SLMP_CHANNELS;
+    slmp_wire_write(&w, p);
+    assert_int_equal(slmp_wire_parse(&again, p, SLMP_OVERHEAD + 5), SLMP_MALFORMED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_checksum_is_crc32c),
+        cmocka_unit_test(greetings),
+        cmocka_unit_test(acknowledgements),
+        cmocka_unit_test(data_covers_its_payload_or_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

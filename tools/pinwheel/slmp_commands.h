@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `pinwheel slmp send` and `pinwheel slmp recv`, and what both share.
+ *
+ * A file travels in a session as messages of one channel:
+ *
+ *     FILE_BEGIN  size                the first
+ *     FILE_PART   offset  bytes       PART bytes, the last one fewer
+ *     FILE_END    size, checksum      CRC-32C of all bytes
+ *     FILE_ANSWER right, checksum     from the receiver, of what is in its file
+ *
+ * each with a struct file_head, in network byte order. Towards plain peers it is one
+ * message, as in the demo of the FPsPIN prototype, and nothing else.
+ */
+#ifndef PINWHEEL_SLMP_COMMANDS_H
+#define PINWHEEL_SLMP_COMMANDS_H
+
+#include "args.h"
+#include "slmp_udp.h"
+
+#include <stdint.h>
+#include <sys/types.h>
+
+int slmp_command_send(int argc, char **argv);
+int slmp_command_recv(int argc, char **argv);
+
+enum file_kind { FILE_BEGIN = 0x70770001, FILE_PART, FILE_END, FILE_ANSWER };
+enum { FILE_HEAD = 16, PART = 4 << 20 };
+
+struct file_head {
+    uint32_t kind, checksum;
+    uint64_t number; /* size, offset, or 1 for right */
+};
+void file_head_write(const struct file_head *, uint8_t to[FILE_HEAD]);
+void file_head_read(struct file_head *, const uint8_t from[FILE_HEAD]);
+
+/* slmp_seconds() parses the value of option `name`, seconds with a fraction, to
+ * nanoseconds. -1 after it has said what would be right. */
+int slmp_seconds(const struct args *, const char *name, int64_t *ns);
+
+/* A bar on a terminal's standard error, a few times a second. */
+struct slmp_progress {
+    int64_t begun, next;
+    bool shown;
+};
+void slmp_progress(struct slmp_progress *, const char *what, uint64_t done, uint64_t of);
+void slmp_progress_end(struct slmp_progress *);
+
+/* What a transfer was, printed at its end. */
+struct slmp_report {
+    const char *verb; /* "sent", "received" */
+    const char *file;
+    char peer[32];
+    uint64_t bytes;
+    double seconds;
+    uint32_t checksum;
+    bool plain;
+    bool verified; /* the receiver has read back the same bytes */
+};
+int slmp_report(const struct slmp_report *, const struct slmp *, const struct slmp_udp *,
+                bool as_json);
+void slmp_peer_text(const struct slmp_address *, char text[32]);
+
+#endif

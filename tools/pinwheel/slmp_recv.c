@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `pinwheel slmp recv`: waits for one file and writes it. Bytes go to a temporary file
+ * beside the one that is wanted, packet by packet as they come; at the end it is read
+ * again, its checksum compared, and it takes its name. Who comes second is not listened to.
+ */
+#include "slmp_commands.h"
+
+#include "base/sys.h"
+#include "fabric/slmp_wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { RECV_PORT, RECV_ADDRESS, RECV_PLAIN, RECV_WAIT, RECV_SILENCE, RECV_JSON };
+
+static const struct args_option recv_options[] = {
+    [RECV_PORT] = {"--port", "N", "UDP port to listen at, 0: any (default 9330)"},
+    [RECV_ADDRESS] = {"--address", "ADDRESS",
+                      "listen at this interface only (default: 127.0.0.1); 0.0.0.0: all"},
+    [RECV_PLAIN] = {"--plain", NULL, "be a plain SLMP peer, also towards our own kind"},
+    [RECV_WAIT] = {"--wait", "SECONDS", "give up if no file has begun by then (default: never)"},
+    [RECV_SILENCE] = {"--silence", "SECONDS", "give up a sender silent for so long (default 10)"},
+    [RECV_JSON] = {"--json", NULL, "print the result as JSON"},
+};
+
+enum { GATHER = 1 << 20, ANSWER_LONGEST = 2000000000, PLAIN_LINGER = 300000000 };
+
+/* A message of the file; `base` is where its bytes belong, its head taken off. */
+struct message {
+    uint32_t kind;
+    int64_t base;
+};
+
+struct receiving {
+    struct args args;
+    const char *path;
+    struct slmp_config config;
+    uint32_t address;
+    uint16_t port;
+    int64_t wait;
+    bool as_json;
+
+    char temporary[PATH_MAX];
+    int fd;
+    struct slmp *engine;
+    struct slmp_udp udp;
+
+    bool begun, plain, ended, torn, lost, answer_sent;
+    struct slmp_address from;
+    int64_t begun_at, ended_at;
+    uint64_t size, got;
+    uint32_t checksum; /* what the sender says */
+    const char *wrong; /* the sender broke the rules of the transfer */
+    int write_error;
+
+    uint8_t *gather; /* bytes that follow each other, not yet written */
+    uint64_t gather_at;
+    size_t gathered;
+    struct slmp_message answer;
+    uint8_t answer_bytes[FILE_HEAD];
+    struct slmp_progress progress;
+};
+
+static int complain(const struct receiving *r, const char *what)
+{
+    fprintf(stderr, "pinwheel slmp recv: %s: %s\n", r->path, what);
+    return -1;
+}
+
+/* ---- The file ---- */
+
+static void flush_gathered(struct receiving *r)
+{
+    for (size_t at = 0; at < r->gathered && r->write_error == 0;) {
+        ssize_t n = pwrite(r->fd, r->gather + at, r->gathered - at, (off_t)(r->gather_at + at));
+        if (n < 0 && errno != EINTR) {
+            r->write_error = errno;
+        }
+        at += n > 0 ? (size_t)n : 0;
+    }
+    r->gathered = 0;
+}
+
+static void write_bytes(struct receiving *r, uint64_t at, const uint8_t *bytes, size_t length)
+{
+    if (at != r->gather_at + r->gathered || length > GATHER - r->gathered) {
+        flush_gathered(r);
+        r->gather_at = at;
+    }
+    memcpy(r->gather + r->gathered, bytes, length);
+    r->gathered += length;
+    r->got += length;
+}
+
+/* The checksum of what is in the file now. */
+static int read_back(struct receiving *r, uint32_t *checksum)
+{
+    *checksum = 0;
+    flush_gathered(r);
+    for (uint64_t at = 0; at < r->size && r->write_error == 0;) {
+        ssize_t n = pread(r->fd, r->gather, GATHER, (off_t)at);
+        if (n <= 0 && errno != EINTR) {
+            r->write_error = n == 0 ? EIO : errno;
+        } else if (n > 0) {
+            *checksum = slmp_crc(*checksum, r->gather, (size_t)n);
+            at += (uint64_t)n;
+        }
+    }
+    return r->write_error == 0 ? 0 : complain(r, strerror(r->write_error));
+}
+
+static int create(struct receiving *r)
+{
+    mode_t mask = umask(0);
+    umask(mask);
+    int n = snprintf(r->temporary, sizeof(r->temporary), "%s.XXXXXX", r->path);
+    if (n < 0 || (size_t)n >= sizeof(r->temporary)) {
+        r->temporary[0] = '\0';
+        return complain(r, "cannot be written: the name is too long");
+    }
+    struct stat st;
+    if (stat(r->path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        r->temporary[0] = '\0';
+        return complain(r, "cannot be written: exists and is no regular file");
+    }
+    r->fd = mkostemp(r->temporary, O_CLOEXEC);
+    if (r->fd < 0) {
+        char text[160];
+        snprintf(text, sizeof(text), "cannot be written: %s; its folder must exist and be writable",
+                 strerror(errno));
+        r->temporary[0] = '\0';
+        return complain(r, text);
+    }
+    fchmod(r->fd, 0666 & ~mask);
+    return 0;
+}
+
+/* ---- Upcalls ---- */
+
+static void on_opened(void *context, struct slmp_peer *p, const struct slmp_address *a,
+                      uint64_t incarnation)
+{
+}
+
+static void on_closed(void *context, struct slmp_peer *p, const struct slmp_address *a)
+{
+    struct receiving *r = context;
+    bool ours = r->begun && r->from.ip == a->ip && r->from.port == a->port;
+    r->lost = r->lost || ours;
+}
+
+/* The first message of a transfer decides whose it is. */
+static bool accept_first(struct receiving *r, const struct slmp_incoming *in,
+                         const struct file_head *h)
+{
+    if (!in->plain && h->kind != FILE_BEGIN) {
+        return false;
+    }
+    r->begun = true;
+    r->plain = in->plain;
+    r->from = in->from;
+    r->size = in->plain ? SLMP_UNKNOWN : h->number;
+    r->begun_at = clock_ns();
+    if (!in->plain && h->number > INT64_MAX) {
+        r->wrong = "the sender says it has more bytes than a file can have";
+    }
+    return true;
+}
+
+static enum slmp_step on_begin(void *context, struct slmp_incoming *in, const void *first,
+                               size_t length)
+{
+    struct receiving *r = context;
+    struct file_head h = {0};
+    if (!in->plain && length >= FILE_HEAD) {
+        file_head_read(&h, first);
+    }
+    bool ours = r->begun && !r->ended && in->from.ip == r->from.ip &&
+                in->from.port == r->from.port && in->plain == r->plain && !in->plain;
+    bool new = !r->begun &&accept_first(r, in, &h);
+    if (!ours && !new) {
+        return SLMP_GO; /* not of this transfer: its bytes go nowhere */
+    }
+    struct message *m = calloc(1, sizeof(*m));
+    if (m == NULL) {
+        return SLMP_LATER;
+    }
+    m->kind = in->plain ? FILE_PART : h.kind;
+    m->base = in->plain ? 0 : (int64_t)h.number - FILE_HEAD;
+    if (h.kind == FILE_END) {
+        r->checksum = h.checksum;
+    } else if (h.kind == FILE_PART && (h.number > r->size || in->length < FILE_HEAD ||
+                                       in->length - FILE_HEAD > r->size - h.number)) {
+        r->wrong = "the sender sends bytes beyond the end that it has announced";
+        m->kind = 0;
+    }
+    in->user = m;
+    return SLMP_GO;
+}
+
+static enum slmp_step on_data(void *context, struct slmp_incoming *in, uint64_t offset,
+                              const void *bytes, size_t length)
+{
+    struct receiving *r = context;
+    const struct message *m = in->user;
+    const uint8_t *from = bytes;
+    if (m == NULL || m->kind != FILE_PART || r->wrong != NULL) {
+        return SLMP_GO;
+    }
+    if (!in->plain && offset < FILE_HEAD) {
+        size_t skip = FILE_HEAD - (size_t)offset < length ? FILE_HEAD - (size_t)offset : length;
+        offset += skip;
+        from += skip;
+        length -= skip;
+    }
+    write_bytes(r, (uint64_t)(m->base + (int64_t)offset), from, length);
+    return SLMP_GO;
+}
+
+static void on_done(void *context, struct slmp_incoming *in, enum slmp_status status)
+{
+    struct receiving *r = context;
+    struct message *m = in->user;
+    if (m == NULL) {
+        return;
+    }
+    r->torn = r->torn || status != SLMP_OK;
+    if (in->plain && status == SLMP_OK) {
+        r->size = in->length;
+    }
+    r->ended = r->ended || m->kind == FILE_END || in->plain;
+    free(m);
+}
+
+static void on_sent(void *context, struct slmp_message *m, enum slmp_status status)
+{
+    ((struct receiving *)context)->answer_sent = true;
+}
+
+/* ---- The transfer ---- */
+
+static int turn(struct receiving *r)
+{
+    char error[256];
+    if (slmp_udp_turn(&r->udp, r->engine, 100000000, error, sizeof(error)) != 0) {
+        return complain(r, error);
+    }
+    return 0;
+}
+
+/* A sender that is gone before all has come leaves nothing to wait for by itself: the
+ * engine speaks up only when it waits for an answer. */
+static bool silent(struct receiving *r, uint64_t *packets, int64_t *since)
+{
+    uint64_t now_in = slmp_counters(r->engine)->packets_in;
+    if (now_in != *packets) {
+        *packets = now_in;
+        *since = clock_ns();
+    }
+    return r->begun && clock_ns() - *since > r->config.silence;
+}
+
+static int transfer(struct receiving *r)
+{
+    int64_t begin = clock_ns(), since = begin;
+    uint64_t packets = 0;
+    char peer[32], text[160];
+    while (!(r->ended && r->got == r->size)) {
+        if (turn(r) != 0) {
+            return -1;
+        }
+        if (!r->begun && r->wait > 0 && clock_ns() - begin > r->wait) {
+            snprintf(text, sizeof(text), "no sender came within %.3g s", (double)r->wait / 1e9);
+            return complain(r, text);
+        }
+        if (r->wrong != NULL || r->write_error != 0) {
+            slmp_progress_end(&r->progress);
+            return complain(r, r->wrong != NULL ? r->wrong : strerror(r->write_error));
+        }
+        if (r->torn || r->lost || silent(r, &packets, &since)) {
+            slmp_peer_text(&r->from, peer);
+            slmp_progress_end(&r->progress);
+            snprintf(text, sizeof(text), "%s went away or gave up after %" PRIu64 " bytes", peer,
+                     r->got);
+            return complain(r, text);
+        }
+        if (r->begun) {
+            slmp_progress(&r->progress, "receiving", r->got, r->size);
+        }
+    }
+    r->ended_at = clock_ns();
+    slmp_progress_end(&r->progress);
+    return 0;
+}
+
+/* Tells the sender what is in the file and waits until it knows; a plain one may want its
+ * last acknowledgements again. */
+static int answer(struct receiving *r, bool right, uint32_t checksum)
+{
+    struct file_head h = {.kind = FILE_ANSWER, .checksum = checksum, .number = right};
+    int64_t longest = r->config.silence < ANSWER_LONGEST ? r->config.silence : ANSWER_LONGEST;
+    int64_t until = clock_ns() + (r->plain ? PLAIN_LINGER : longest);
+    if (!r->plain) {
+        file_head_write(&h, r->answer_bytes);
+        r->answer =
+            (struct slmp_message){.to = r->from, .head = r->answer_bytes, .head_length = FILE_HEAD};
+        if (slmp_send(r->engine, clock_ns(), &r->answer) != 0) {
+            return complain(r, "no memory to answer the sender");
+        }
+    }
+    while (!r->answer_sent && clock_ns() < until) {
+        if (turn(r) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+static int finish(struct receiving *r)
+{
+    struct slmp_report report = {.verb = "received",
+                                 .file = r->path,
+                                 .bytes = r->size,
+                                 .seconds = (double)(r->ended_at - r->begun_at) / 1e9,
+                                 .plain = r->plain};
+    char text[160];
+    if (read_back(r, &report.checksum) != 0) {
+        return -1;
+    }
+    bool right = r->plain || report.checksum == r->checksum;
+    if (right && rename(r->temporary, r->path) != 0) {
+        return complain(r, strerror(errno));
+    }
+    r->temporary[0] = right ? '\0' : r->temporary[0];
+    if (answer(r, right, report.checksum) != 0) {
+        return -1;
+    }
+    if (!right) {
+        snprintf(text, sizeof(text), "the bytes differ from the sender's: CRC-32C %08x, not %08x",
+                 report.checksum, r->checksum);
+        return complain(r, text);
+    }
+    report.verified = !r->plain;
+    slmp_peer_text(&r->from, report.peer);
+    return slmp_report(&report, r->engine, &r->udp, r->as_json) == 0 ? 0 : -1;
+}
+
+/* ---- Set-up ---- */
+
+/* As many packets as the kernel keeps for us while we write: 4 KiB each, as most are. */
+static uint32_t window_of(int receive)
+{
+    uint32_t window = 16;
+    while (window < 1024 && window * 2 * 4096 <= (uint32_t)receive) {
+        window *= 2;
+    }
+    return window;
+}
+
+static int start(struct receiving *r)
+{
+    struct slmp_upcalls up = {r, on_opened, on_closed, on_begin, on_data, on_done, on_sent};
+    char error[256];
+    if ((r->gather = malloc(GATHER)) == NULL) {
+        return complain(r, "not enough memory to receive it");
+    }
+    if (create(r) != 0) {
+        return -1;
+    }
+    if (slmp_udp_open(&r->udp, r->address, r->port, NULL, error, sizeof(error)) != 0) {
+        return complain(r, error);
+    }
+    r->config.packet_size = SLMP_PACKET_MAX;
+    r->config.window = window_of(r->udp.receive);
+    r->config.plain_window = 16;
+    r->config.ordered = true;
+    slmp_udp_secrets(&r->config);
+    r->engine = slmp_open(&r->config, &up);
+    if (r->engine == NULL) {
+        return complain(r, "cannot start SLMP: not enough memory");
+    }
+    fprintf(stderr, "listening at port %u\n", slmp_udp_port(&r->udp));
+    return 0;
+}
+
+static int parse_option(struct receiving *r, int option)
+{
+    char error[256];
+    long n;
+    switch (option) {
+    case RECV_PORT:
+        if (args_number(&r->args, "--port", 0, 65535, &n) != 0) {
+            return -1;
+        }
+        r->port = (uint16_t)n;
+        return 0;
+    case RECV_ADDRESS:
+        if (slmp_udp_find(r->args.value, &r->address, error, sizeof(error)) != 0) {
+            args_error(&r->args, "--address %s", error);
+            return -1;
+        }
+        return 0;
+    case RECV_PLAIN:
+        r->config.mode = SLMP_PLAIN;
+        return 0;
+    case RECV_WAIT:
+        return slmp_seconds(&r->args, "--wait", &r->wait);
+    case RECV_SILENCE:
+        return slmp_seconds(&r->args, "--silence", &r->config.silence);
+    default:
+        r->as_json = true;
+        return 0;
+    }
+}
+
+/* 0 to go on, else the exit status plus one. */
+static int parse(struct receiving *r)
+{
+    int option;
+    while ((option = args_next(&r->args)) >= 0) {
+        if (parse_option(r, option) != 0) {
+            return 3;
+        }
+    }
+    if (option != ARGS_END) {
+        return option == ARGS_HELP ? 1 : 3;
+    }
+    if (r->args.argc - r->args.next != 1) {
+        return 1 + args_error(&r->args, "takes one file to write, after the options");
+    }
+    r->path = r->args.argv[r->args.next];
+    return 0;
+}
+
+int slmp_command_recv(int argc, char **argv)
+{
+    static struct receiving r;
+    r.args = (struct args){.command = "slmp recv",
+                           .operands = "FILE",
+                           .summary = "Waits for `pinwheel slmp send`, or a plain SLMP peer, and "
+                                      "writes\nthe file that it sends.",
+                           .options = recv_options,
+                           .count = sizeof(recv_options) / sizeof(recv_options[0]),
+                           .argc = argc,
+                           .argv = argv,
+                           .next = 1};
+    r.config = slmp_defaults();
+    r.address = 0x7f000001;
+    r.port = SLMP_PORT;
+    r.fd = r.udp.fd = -1;
+    int status = parse(&r);
+    if (status != 0) {
+        return status - 1;
+    }
+    bool good = start(&r) == 0 && transfer(&r) == 0 && finish(&r) == 0;
+    if (r.engine != NULL) {
+        slmp_close(r.engine);
+    }
+    slmp_udp_close(&r.udp);
+    if (r.temporary[0] != '\0') {
+        unlink(r.temporary);
+    }
+    if (r.fd >= 0) {
+        close(r.fd);
+    }
+    free(r.gather);
+    return good ? 0 : 1;
+}

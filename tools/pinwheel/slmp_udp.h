@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The socket under the SLMP engine of a command: it moves packets between the engine and
+ * UDP, many in one system call where the kernel segments and joins them (UDP_SEGMENT,
+ * UDP_GRO), and sleeps until the engine's deadline.
+ */
+#ifndef PINWHEEL_SLMP_UDP_H
+#define PINWHEEL_SLMP_UDP_H
+
+#include "fabric/slmp.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct slmp_udp {
+    int fd;
+    bool segments;    /* the kernel cuts (UDP_SEGMENT) */
+    bool joins;       /* the kernel joins (UDP_GRO) */
+    int receive;      /* bytes of its receive buffer */
+    uint32_t longest; /* packet that the route to the peer carries whole; 0: no peer given */
+    uint64_t calls_out, calls_in;
+    uint64_t refused; /* times that the peer's host said that nobody listens */
+    uint8_t *buffer;
+};
+
+/* slmp_udp_open() binds to `address` (0: all) and `port` (0: any) or, with a peer, talks to
+ * that one only. 0, or -1 with a line in `error` that says what is wrong. */
+int slmp_udp_open(struct slmp_udp *, uint32_t address, uint16_t port,
+                  const struct slmp_address *peer, char *error, size_t error_size);
+void slmp_udp_close(struct slmp_udp *);
+uint16_t slmp_udp_port(const struct slmp_udp *);
+
+/* slmp_udp_turn() gives the engine what has come and the network what is to leave. With
+ * nothing to do it sleeps until the engine's deadline, `longest` nanoseconds at most. 0,
+ * or -1 with `error` when the socket cannot be used. */
+int slmp_udp_turn(struct slmp_udp *, struct slmp *, int64_t longest, char *error,
+                  size_t error_size);
+
+/* slmp_udp_find() resolves a host name or address; -1 with `error` if there is none. */
+int slmp_udp_find(const char *host, uint32_t *address, char *error, size_t error_size);
+
+/* slmp_udp_secrets() draws the random numbers of a configuration. */
+void slmp_udp_secrets(struct slmp_config *);
+
+#endif
