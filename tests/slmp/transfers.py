@@ -273,7 +273,7 @@ def test_errors():
             (("send", "--packet", "10", "127.0.0.1", "in"), 2, "from 128 to 65507"),
             (("recv", "--silence", "x", "y"), 2, "must be seconds"),
             (("recv",), 2, "takes one file"),
-            (("push",), 2, "send or recv")):
+            (("push",), 2, "send, recv")):
         p = subprocess.run([PINWHEEL, "slmp", *command], capture_output=True, text=True,
                            timeout=LIMIT)
         must(p.returncode == status and text in p.stderr, command, p.returncode, p.stderr)
