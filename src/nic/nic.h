@@ -336,13 +336,14 @@ struct nic {
     struct lock lock;
     _Atomic bool polled;
     _Atomic bool attention; /* operations wait or have fired: only nic_advance() can tell */
-    bool thread_idle;       /* it sleeps without a lease */
-    bool events_due;        /* it was rung or told of a death */
-    bool stalled;           /* a message with handlers finds no room: its patience has an end */
+    int64_t linger_end;     /* until when closing may take; 0: not closing */
+    /* Under the lock, in a word of their own: compilers load several at once. */
+    bool thread_idle; /* it sleeps without a lease */
+    bool events_due;  /* it was rung or told of a death */
+    bool stalled;     /* a message with handlers finds no room: its patience has an end */
     bool stop;
-    unsigned waiters;   /* program threads asleep on the bell */
-    bool news;          /* an event was posted or a counter changed since they slept */
-    int64_t linger_end; /* until when closing may take; 0: not closing */
+    bool news;        /* an event was posted or a counter changed since they slept */
+    unsigned waiters; /* program threads asleep on the bell */
     int wake_fd;
     int thread_epoll;
     pthread_t thread;
