@@ -76,13 +76,14 @@ static void wait_for_entry(struct scene *s)
 /* Sends `count` puts whose hdr_data count from 0, and awaits their acks. */
 static void put_many(struct scene *s, int count)
 {
-    ptl_handle_md_t md = rule_md(s, from, SIZE);
+    ptl_handle_eq_t acks = suite_eq(s, (ptl_size_t)count);
+    ptl_handle_md_t md = suite_md_with(s, from, SIZE, PTL_MD_EVENT_SEND_DISABLE, acks, PTL_CT_NONE);
     for (int i = 0; i < count; i++) {
         OK(PtlPut(md, 0, i % 5 == 4 ? SIZE : 8, PTL_ACK_REQ, s->to, SUITE_PT, 0, 0, NULL,
                   (ptl_hdr_data_t)i));
     }
     for (int i = 0; i < count; i++) {
-        EXPECT(s->mdeq, PTL_EVENT_ACK);
+        EXPECT(acks, PTL_EVENT_ACK);
     }
 }
 
