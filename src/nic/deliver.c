@@ -33,7 +33,7 @@ __attribute__((noinline)) static void *address_in_parts(const struct le *le, uin
     return memory_address(&memory);
 }
 
-static inline void fill_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
+inline void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
 {
     *event = (ptl_event_t){
         .start = le->vector.parts == NULL ? memory_at(le->start, rx->offset)
@@ -51,11 +51,6 @@ static inline void fill_event(const struct rx *rx, const struct le *le, ptl_even
     eq_kinds(event, event_kinds[rx->m->type], le->list, rx->fail, rx->m->op, rx->m->datatype);
 }
 
-void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
-{
-    fill_event(rx, le, event);
-}
-
 void post_target_event(struct rx *rx, struct le *le)
 {
     if ((le->options & PTL_ME_EVENT_CT_COMM) != 0) {
@@ -66,7 +61,7 @@ void post_target_event(struct rx *rx, struct le *le)
         (rx->fail == PTL_NI_OK && (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) != 0)) {
         return;
     }
-    fill_event(rx, le, eq_place(eq.eq));
+    target_event(rx, le, eq_place(eq.eq));
     eq_placed(eq.eq);
 }
 

@@ -21,13 +21,6 @@
 
 #define SEND_NOW_MAX 65536 /* longer ones go packet by packet, so that both sides work at once */
 
-/* A handler's put has no MD: it gets the ACK it asked for, and SEND only when
- * its message was lost. */
-static unsigned md_options(const struct request *r, unsigned without)
-{
-    return r->md != NULL ? r->md->options : without;
-}
-
 static struct eq_ref request_eq(const struct request *r)
 {
     return r->md != NULL ? r->md->eq : r->eq;
@@ -47,7 +40,7 @@ static void post_event(struct eq *eq, ptl_event_kind_t type, const struct reques
 
 void request_left(const struct request *r, ptl_ni_fail_t fail)
 {
-    unsigned options = md_options(r, PTL_MD_EVENT_SUCCESS_DISABLE);
+    unsigned options = request_send_options(r);
     if ((options & PTL_MD_EVENT_CT_SEND) != 0) {
         ct_count(r->md->ct, fail, (options & PTL_MD_EVENT_CT_BYTES) != 0, r->length);
     }
@@ -82,8 +75,8 @@ _Static_assert(MESSAGE_PUT + OP_GET == MESSAGE_GET && MESSAGE_PUT + OP_ATOMIC ==
                    MESSAGE_PUT + OP_FETCH == MESSAGE_FETCH,
                "requests and their messages come in one order");
 
-static inline void fill_message(const struct ni *ni, const struct request *r, uint32_t cookie,
-                                struct message *m)
+inline void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
+                            struct message *m)
 {
     struct message begin = {
         .type = (uint8_t)(MESSAGE_PUT + r->kind),
@@ -102,12 +95,6 @@ static inline void fill_message(const struct ni *ni, const struct request *r, ui
     m->remote_offset = r->remote_offset;
 }
 
-void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
-                     struct message *m)
-{
-    fill_message(ni, r, cookie, m);
-}
-
 size_t request_operand_size(const struct request *r)
 {
     return r->kind == OP_FETCH ? atomic_operand_size(r->op, r->datatype) : 0;
@@ -115,7 +102,7 @@ size_t request_operand_size(const struct request *r)
 
 static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, struct fabric_tx *tx)
 {
-    fill_message(ni, r, cookie, (struct message *)tx->header);
+    request_message(ni, r, cookie, (struct message *)tx->header);
     tx->base = r->memory.base;
     tx->vector = r->memory.vector;
     tx->skip = r->memory.skip;
@@ -210,7 +197,7 @@ static bool op_send_short(struct op *op)
         return false;
     }
     struct message m;
-    fill_message(op->ni, r, op->expects ? op->slot.handle : 0, &m);
+    request_message(op->ni, r, op->expects ? op->slot.handle : 0, &m);
     enum fabric_short sent =
         nic->ops->send_short(peer->fabric, FABRIC_REQUEST, &m, r->memory.base, length);
     if (sent == SHORT_FULL) {
@@ -320,7 +307,7 @@ static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request 
     const struct fabric_ops *ops = ni->nic->ops;
     if (request->memory.vector == NULL && request->length <= ni->nic->inline_max) {
         struct message m;
-        fill_message(ni, request, 0, &m);
+        request_message(ni, request, 0, &m);
         enum fabric_short sent = ops->send_short(peer->fabric, FABRIC_REQUEST, &m,
                                                  request->memory.base, request->length);
         if (sent == SHORT_SENT && request_is_silent(request)) {

@@ -515,11 +515,16 @@ static inline bool request_expects(const struct request *r)
 {
     return request_fetches(r) || r->ack != PTL_NO_ACK_REQ;
 }
+/* Options that say what SEND does. A handler's put has no MD: it gets the ACK it asked for,
+ * and SEND only when its message was lost. */
+static inline unsigned request_send_options(const struct request *r)
+{
+    return r->md != NULL ? r->md->options : PTL_MD_EVENT_SUCCESS_DISABLE;
+}
 /* Nobody wants to know when the data of a successful request have left. */
 static inline bool request_is_silent(const struct request *r)
 {
-    unsigned options = r->md != NULL ? r->md->options : PTL_MD_EVENT_SUCCESS_DISABLE;
-    return (options & (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_SUCCESS_DISABLE)) ==
+    return (request_send_options(r) & (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_SUCCESS_DISABLE)) ==
            PTL_MD_EVENT_SUCCESS_DISABLE;
 }
 /* request_operand_size() is what leads the payload of a swap. */

@@ -195,41 +195,36 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
 
 /* ---- Some ---- */
 
-static int some(struct trace_call *c, const char *name, int rc, const struct waited *w, bool kept,
-                int count, const int *indices)
+typedef int some_call(int count, MPI_Request requests[], int *done, int indices[],
+                      MPI_Status statuses[]);
+
+static int some(const char *name, some_call *call, int count, MPI_Request *requests, int *done,
+                int *indices, MPI_Status *statuses)
 {
-    if (trace_leave(c, name, rc) && kept) {
-        if (count > 0) {
-            completions(c, name + 4, w, count, indices);
+    struct trace_call c;
+    struct waited w = {0};
+    trace_enter(&c);
+    bool kept = remember(&w, count, requests, statuses);
+    int rc = call(count, requests, done, indices, kept ? w.statuses : statuses);
+    if (trace_leave(&c, name, rc) && kept) {
+        if (*done != MPI_UNDEFINED && *done > 0) {
+            completions(&c, name + 4, &w, *done, indices);
         } else {
-            trace_poll(c);
+            trace_poll(&c);
         }
     }
+    forget(&w, statuses);
     return rc;
 }
 
 int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
 {
-    struct trace_call c;
-    struct waited w = {0};
-    trace_enter(&c);
-    bool kept = remember(&w, count, requests, statuses);
-    int rc = PMPI_Waitsome(count, requests, done, indices, kept ? w.statuses : statuses);
-    some(&c, "MPI_Waitsome", rc, &w, kept, *done != MPI_UNDEFINED ? *done : 0, indices);
-    forget(&w, statuses);
-    return rc;
+    return some("MPI_Waitsome", PMPI_Waitsome, count, requests, done, indices, statuses);
 }
 
 int MPI_Testsome(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
 {
-    struct trace_call c;
-    struct waited w = {0};
-    trace_enter(&c);
-    bool kept = remember(&w, count, requests, statuses);
-    int rc = PMPI_Testsome(count, requests, done, indices, kept ? w.statuses : statuses);
-    some(&c, "MPI_Testsome", rc, &w, kept, *done != MPI_UNDEFINED ? *done : 0, indices);
-    forget(&w, statuses);
-    return rc;
+    return some("MPI_Testsome", PMPI_Testsome, count, requests, done, indices, statuses);
 }
 
 /* ---- Persistent, cancelled, given up ---- */
