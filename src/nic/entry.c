@@ -41,6 +41,7 @@ static void set_source(struct ni *ni, const ptl_me_t *me, struct match_entry *ma
 {
     if (ni_is_logical(ni)) {
         match->nid = me->match_id.rank;
+        match->pid = 0;
         match->any = MATCH_ANY_PID | (me->match_id.rank == PTL_RANK_ANY ? MATCH_ANY_NID : 0);
         return;
     }
@@ -70,7 +71,10 @@ static void fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct l
         le->match.ignore = me->ignore_bits;
         set_source(ni, me, &le->match);
     } else {
+        le->min_free = 0;
+        le->match.bits = 0;
         le->match.ignore = ~0ull; /* the first entry always matches */
+        le->match.nid = le->match.pid = 0;
         le->match.any = MATCH_ANY_NID | MATCH_ANY_PID;
     }
     le->handlers = setup->handlers;
@@ -283,9 +287,7 @@ int le_link(struct le *le)
     if (list->entries >= (unsigned)le->ni->limits.max_list_size) {
         return PTL_LIST_TOO_LONG;
     }
-    if (match_append(list, &le->match) != 0) {
-        return PTL_NO_SPACE;
-    }
+    match_append(list, &le->match);
     le->linked = true;
     pt->with_handlers += le->handlers != NULL;
     if (le->handlers != NULL && le->handlers->inactive) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Matching by groups of masks and one hash table; see match.h.
+ * Matching by groups of masks and one hash table, and by a walk through what is not in
+ * it; see match.h.
  *
  *   tags    one byte a cell: 0 empty, 1 a key was removed, else seven bits of its hash
  *   cells   keys, BLOCK of them side by side
@@ -18,6 +19,7 @@
 
 #define BLOCK 16u
 #define GROUPS_FIRST 4u
+#define WALK 8 /* fresh entries that a search may look at in vain */
 
 enum { TAG_EMPTY = 0, TAG_REMOVED = 1, TAG_KEY = 0x80 };
 
@@ -204,8 +206,28 @@ static void link_last(struct match_list *list, struct match_cell *c, struct matc
     c->first->last = e;
 }
 
-int match_append(struct match_list *list, struct match_entry *e)
+void match_append(struct match_list *list, struct match_entry *e)
 {
+    e->sequence = list->sequence++;
+    e->fresh = true;
+    e->next = NULL;
+    e->prev = list->fresh_last;
+    *(e->prev != NULL ? &e->prev->next : &list->fresh) = e;
+    list->fresh_last = e;
+    list->entries++;
+}
+
+/* Takes a fresh entry off its list. */
+static inline void remove_fresh(struct match_list *list, struct match_entry *e)
+{
+    *(e->prev != NULL ? &e->prev->next : &list->fresh) = e->next;
+    *(e->next != NULL ? &e->next->prev : &list->fresh_last) = e->prev;
+}
+
+/* Puts the oldest fresh entry into the table. Returns 0, or -1 when memory is short. */
+static int file_eldest(struct match_list *list)
+{
+    struct match_entry *e = list->fresh;
     /* One cell in eight stays empty, so that probes end. */
     if (list->filled + 1 > list->cells / 8 * 7 && rebuild(list) != 0) {
         return -1;
@@ -214,8 +236,9 @@ int match_append(struct match_list *list, struct match_entry *e)
     if (g == NULL && (g = new_group(list, e)) == NULL) {
         return -1;
     }
+    remove_fresh(list, e);
+    e->fresh = false;
     g->entries++;
-    e->sequence = list->sequence++;
     uint64_t bits = e->bits & g->keep, source = source_of(e->nid, e->pid) & g->keep_source;
     uint64_t hash = hash_of(g, bits, source);
     struct match_cell *c = find_hashed(list, g, bits, source, hash);
@@ -225,7 +248,6 @@ int match_append(struct match_list *list, struct match_entry *e)
         list->keys++;
     }
     link_last(list, c, e);
-    list->entries++;
     list->below = 0;
     return 0;
 }
@@ -243,7 +265,8 @@ static void remove_cell(struct match_list *list, const struct match_cell *c)
     list->keys--;
 }
 
-void match_remove(struct match_list *list, struct match_entry *e)
+/* Takes an entry out of the table. */
+__attribute__((noinline)) static void remove_filed(struct match_list *list, struct match_entry *e)
 {
     struct match_group *g = group_of(list, e);
     struct match_cell *c = e->prev == NULL ? &list->table[e->cell] : cell_of(list, g, e);
@@ -261,10 +284,24 @@ void match_remove(struct match_list *list, struct match_entry *e)
     } else {
         remove_cell(list, c);
     }
-    list->entries--;
     if (--g->entries == 0) {
         *g = list->groups[--list->group_count];
     }
+}
+
+void match_remove(struct match_list *list, struct match_entry *e)
+{
+    if (e->fresh) {
+        remove_fresh(list, e);
+    } else {
+        remove_filed(list, e);
+    }
+    list->entries--;
+}
+
+static inline bool accepts(const struct match_entry *e, const struct match_header *h)
+{
+    return !e->picky || h->fits == NULL || h->fits(e, h);
 }
 
 /* The oldest entry of a chain that fits and is older than `best`, or that. */
@@ -272,14 +309,16 @@ static inline struct match_entry *older(struct match_entry *e, struct match_entr
                                         const struct match_header *h)
 {
     for (; e != NULL && (best == NULL || e->sequence < best->sequence); e = e->next) {
-        if (!e->picky || h->fits == NULL || h->fits(e, h)) {
+        if (accepts(e, h)) {
             return e;
         }
     }
     return best;
 }
 
-struct match_entry *match_first(const struct match_list *list, const struct match_header *h)
+/* The oldest entry of the table that the header matches, or NULL. */
+static inline struct match_entry *first_filed(const struct match_list *list,
+                                              const struct match_header *h)
 {
     struct match_entry *best = NULL;
     uint64_t source = source_of(h->nid, h->pid);
@@ -293,8 +332,46 @@ struct match_entry *match_first(const struct match_list *list, const struct matc
     return best;
 }
 
+/* Of the fresh entries from `e` on; *walk of them, at the most, are looked at. */
+static inline struct match_entry *first_fresh(struct match_entry *e, const struct match_header *h,
+                                              uint32_t *walk)
+{
+    for (; e != NULL && *walk != 0; e = e->next, --*walk) {
+        if (match_key(e, h) && accepts(e, h)) {
+            return e;
+        }
+    }
+    return NULL;
+}
+
+/* The walk was long: the fresh entries move to the table, as many as memory allows, and the
+ * search goes on there and with what is left. */
+__attribute__((noinline)) static struct match_entry *file_and_search(struct match_list *list,
+                                                                     const struct match_header *h)
+{
+    while (list->fresh != NULL && file_eldest(list) == 0) {
+    }
+    struct match_entry *e = first_filed(list, h);
+    uint32_t all = list->entries;
+    return e != NULL ? e : first_fresh(list->fresh, h, &all);
+}
+
+struct match_entry *match_first(struct match_list *list, const struct match_header *h)
+{
+    struct match_entry *e = first_filed(list, h);
+    if (e != NULL) {
+        return e;
+    }
+    uint32_t walk = WALK;
+    e = first_fresh(list->fresh, h, &walk);
+    return e != NULL || walk != 0 ? e : file_and_search(list, h);
+}
+
 struct match_entry *match_any(struct match_list *list)
 {
+    if (list->fresh != NULL) {
+        return list->fresh;
+    }
     for (; list->below < list->cells; list->below++) {
         if (list->tags[list->below] >= TAG_KEY) {
             return list->table[list->below].first;

@@ -3,14 +3,17 @@
  * Matching: the first entry of a list, in list order, that a header fits.
  *
  *   list ── groups, one for each (ignore bits, source wildcards) in use
- *        └─ table of cells, one a key: group, and the bits and source that it compares
- *              └─ chain of the entries with that key, oldest first
+ *        ├─ table of cells, one a key: group, and the bits and source that it compares
+ *        │     └─ chain of the entries with that key, oldest first
+ *        └─ fresh entries, in order: newer than all in the table
  *
  * A search probes the table once for each group and takes the oldest of what it
  * finds, so its cost grows with the number of distinct masks, not of entries
  * (docs/architecture.md, decision 10). A cell holds its whole key: a probe touches
- * the table and, where it hits, the entry. The lists know nothing of Portals but
- * the match rule.
+ * the table and, where it hits, the entry. What the table does not have is looked for
+ * among the fresh ones: they are walked, and put into the table once a walk has become
+ * long. So who takes messages in the order of his entries, or has few, pays for no table.
+ * The lists know nothing of Portals but the match rule.
  */
 #ifndef NIC_MATCH_H
 #define NIC_MATCH_H
@@ -31,14 +34,16 @@ struct match_entry {
     bool picky;  /* the header's fits() is to be asked; may change while linked */
     /* the list's */
     uint64_t sequence;
-    struct match_entry *next, *prev; /* of its chain */
+    struct match_entry *next, *prev; /* of its chain, or of the fresh ones */
     struct match_entry *last;        /* of the chain; valid in its first, as is */
     uint32_t cell;                   /* where the chain is in the table */
+    bool fresh;                      /* not in the table */
 };
 
 struct match_list {
+    struct match_entry *fresh, *fresh_last; /* oldest, newest */
     struct match_group *groups;
-    uint32_t group_count;
+    uint32_t group_count; /* of those that have entries in the table */
     uint32_t cells; /* BLOCK times a power of two, or 0 */
     uint8_t *tags;
     struct match_cell *table;
@@ -59,26 +64,31 @@ struct match_header {
     uint64_t length;
 };
 
-/* match_append() puts an entry at the end of the list. Returns 0, or -1 when
- * memory is short. */
-int match_append(struct match_list *list, struct match_entry *entry);
+/* match_append() puts an entry at the end of the list. */
+void match_append(struct match_list *list, struct match_entry *entry);
 
 /* match_remove() takes an entry out of its list. */
 void match_remove(struct match_list *list, struct match_entry *entry);
 
 /* match_first() is the oldest entry that the header matches, or NULL. */
-struct match_entry *match_first(const struct match_list *list, const struct match_header *header);
+struct match_entry *match_first(struct match_list *list, const struct match_header *header);
+
+/* match_key() is the match rule: bits and source, without fits(). */
+static inline bool match_key(const struct match_entry *e, const struct match_header *h)
+{
+    return ((e->bits ^ h->bits) & ~e->ignore) == 0 &&
+           ((e->any & MATCH_ANY_NID) != 0 || e->nid == h->nid) &&
+           ((e->any & MATCH_ANY_PID) != 0 || e->pid == h->pid);
+}
 
 /* match_is_first() tells, at little cost, that match_first() would give this entry of
  * the list; false says nothing. Where one entry takes message after message, the
- * processor then need not wait for a hash to know where the next one goes. */
+ * processor then need not wait for a search to know where the next one goes. */
 static inline bool match_is_first(const struct match_list *list, const struct match_entry *e,
                                   const struct match_header *h)
 {
-    return list->group_count == 1 && e->prev == NULL && !e->picky &&
-           ((e->bits ^ h->bits) & ~e->ignore) == 0 &&
-           ((e->any & MATCH_ANY_NID) != 0 || e->nid == h->nid) &&
-           ((e->any & MATCH_ANY_PID) != 0 || e->pid == h->pid);
+    bool eldest = e->fresh ? list->group_count == 0 : list->group_count == 1;
+    return eldest && e->prev == NULL && !e->picky && match_key(e, h);
 }
 
 /* match_any() is some entry of the list, or NULL: for emptying it. */

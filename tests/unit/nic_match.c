@@ -81,7 +81,7 @@ static void append_random(struct match_list *list)
     m->entry.picky = next_random() % 2;
     m->number = (int)(next_random() % 1000);
     m->used = 1;
-    assert_int_equal(match_append(list, &m->entry), 0);
+    match_append(list, &m->entry);
     order[count++] = m;
 }
 
@@ -134,14 +134,45 @@ static void agrees_with_a_plain_list(void **state)
     match_free(&list);
 }
 
-/* One mask: then the likely entry is told from all others. */
-static void the_likely_entry_is_told(void **state)
+/* Searches of what is not there move all entries from the fresh ones to the table. */
+static void file_all(struct match_list *list, struct match_entry *more, int n)
+{
+    for (int i = 0; i < n; i++) {
+        match_append(list, &more[i]);
+    }
+    assert_null(match_first(list, &(struct match_header){.bits = 999}));
+    assert_null(list->fresh);
+}
+
+/* Of the fresh entries the eldest is told from all others. */
+static void the_likely_fresh_entry_is_told(void **state)
 {
     struct match_list list = {0};
     struct match_entry e[3] = {{.bits = 5}, {.bits = 5}, {.bits = 6}};
     for (int i = 0; i < 3; i++) {
-        assert_int_equal(match_append(&list, &e[i]), 0);
+        match_append(&list, &e[i]);
     }
+    struct match_header five = {.bits = 5}, six = {.bits = 6};
+    assert_true(match_is_first(&list, &e[0], &five));
+    assert_false(match_is_first(&list, &e[1], &five));
+    assert_false(match_is_first(&list, &e[0], &six));
+    assert_false(match_is_first(&list, &e[2], &six)); /* it is, but that takes a walk */
+    match_remove(&list, &e[0]);
+    assert_true(match_is_first(&list, &e[1], &five));
+    match_remove(&list, &e[1]);
+    match_remove(&list, &e[2]);
+    match_free(&list);
+}
+
+/* Of those in the table, with one mask, the first of each key is. */
+static void the_likely_entry_is_told(void **state)
+{
+    struct match_list list = {0};
+    struct match_entry e[3] = {{.bits = 5}, {.bits = 5}, {.bits = 6}}, others[20] = {{.bits = 0}};
+    for (int i = 0; i < 3; i++) {
+        match_append(&list, &e[i]);
+    }
+    file_all(&list, others, 20);
     struct match_header five = {.bits = 5}, six = {.bits = 6};
     assert_true(match_is_first(&list, &e[0], &five));
     assert_false(match_is_first(&list, &e[1], &five));
@@ -149,12 +180,42 @@ static void the_likely_entry_is_told(void **state)
     assert_true(match_is_first(&list, &e[2], &six));
     match_remove(&list, &e[0]);
     assert_true(match_is_first(&list, &e[1], &five));
-    struct match_entry any = {.bits = 0, .ignore = ~0ull};
-    assert_int_equal(match_append(&list, &any), 0);
+    struct match_entry any[20];
+    for (int i = 0; i < 20; i++) {
+        any[i] = (struct match_entry){.bits = 0, .ignore = ~0ull};
+    }
+    match_append(&list, &any[0]);
+    assert_ptr_equal(match_first(&list, &six), &e[2]); /* older than what is fresh */
+    assert_ptr_equal(match_first(&list, &(struct match_header){.bits = 999}), &any[0]);
+    match_remove(&list, &any[0]);
+    for (int i = 1; i < 20; i++) {
+        any[i].bits = (uint64_t)i;
+        any[i].ignore = ~63ull; /* 999 has other low bits */
+    }
+    file_all(&list, any + 1, 19);
     assert_false(match_is_first(&list, &e[1], &five)); /* a second mask: it must be searched */
-    match_remove(&list, &e[1]);
-    match_remove(&list, &e[2]);
-    match_remove(&list, &any);
+    while (match_any(&list) != NULL) {
+        match_remove(&list, match_any(&list));
+    }
+    match_free(&list);
+}
+
+/* Who has few entries, or takes them in order, never pays for the table. */
+static void in_order_nothing_is_filed(void **state)
+{
+    struct match_list list = {0};
+    struct match_entry e[64];
+    for (uint64_t round = 0; round < 4; round++) {
+        for (uint64_t i = 0; i < 64; i++) {
+            e[i] = (struct match_entry){.bits = i};
+            match_append(&list, &e[i]);
+        }
+        for (uint64_t i = 0; i < 64; i++) {
+            assert_ptr_equal(match_first(&list, &(struct match_header){.bits = i}), &e[i]);
+            match_remove(&list, &e[i]);
+        }
+    }
+    assert_int_equal(list.cells, 0);
     match_free(&list);
 }
 
@@ -171,7 +232,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty_list_has_nothing),
+        cmocka_unit_test(the_likely_fresh_entry_is_told),
         cmocka_unit_test(the_likely_entry_is_told),
+        cmocka_unit_test(in_order_nothing_is_filed),
         cmocka_unit_test(agrees_with_a_plain_list),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
