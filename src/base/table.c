@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define NO_SLOT UINT32_MAX
+#define LINE 64u /* objects are whole cache lines */
 
 _Static_assert(3 + HANDLE_NI_BITS + HANDLE_GENERATION_BITS + HANDLE_INDEX_BITS == 32,
                "a handle is 32 bits");
@@ -15,9 +16,15 @@ void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t li
     t->kind = kind;
     t->ni = ni;
     t->limit = limit < HANDLE_MAX_INDEX ? limit : HANDLE_MAX_INDEX;
-    t->stride = (stride + 63) & ~(size_t)63;
+    t->stride = (stride + LINE - 1) & ~(size_t)(LINE - 1);
+    t->zeroed = t->stride;
     t->free_head = NO_SLOT;
     t->free_tail = NO_SLOT;
+}
+
+void table_zero_only(struct table *t, size_t bytes)
+{
+    t->zeroed = bytes;
 }
 
 void table_free(struct table *t)
@@ -44,7 +51,7 @@ static int open_chunk(struct table *t)
     if (count > TABLE_CHUNK) {
         count = TABLE_CHUNK;
     }
-    char *chunk = aligned_alloc(64, TABLE_CHUNK * t->stride);
+    char *chunk = aligned_alloc(LINE, TABLE_CHUNK * t->stride);
     if (chunk == NULL) {
         return -1;
     }
@@ -71,8 +78,12 @@ void *table_add(struct table *t)
     if (t->free_head == NO_SLOT) {
         t->free_tail = NO_SLOT;
     }
-    uint32_t generation = s->generation % ((1u << HANDLE_GENERATION_BITS) - 1) + 1;
-    memset((char *)s + sizeof(*s), 0, t->stride - sizeof(*s));
+    uint32_t last = (1u << HANDLE_GENERATION_BITS) - 1;
+    uint32_t generation = s->generation == last ? 1 : s->generation + 1;
+    memset((char *)s + sizeof(*s), 0, LINE - sizeof(*s));
+    if (t->zeroed > LINE) {
+        memset((char *)s + LINE, 0, t->zeroed - LINE);
+    }
     s->generation = generation;
     t->used++;
     atomic_store_explicit(&s->handle, handle_make(t->kind, t->ni, generation, index),

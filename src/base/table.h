@@ -71,6 +71,7 @@ struct table {
     _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list */
     uint32_t free_head, free_tail;
     size_t stride;
+    size_t zeroed; /* bytes of an object that table_add() clears */
     char *chunks[(HANDLE_MAX_INDEX + 1) / TABLE_CHUNK];
 };
 
@@ -78,10 +79,14 @@ struct table {
  * bytes, each of which begins with a struct table_slot. */
 void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t limit, size_t stride);
 
+/* table_zero_only() has table_add() clear no more than the first `bytes` of an object: who
+ * adds one sets the rest. */
+void table_zero_only(struct table *t, size_t bytes);
+
 /* table_free() releases the memory of all objects. */
 void table_free(struct table *t);
 
-/* table_add() returns a zeroed object with a new handle, or NULL when the
+/* table_add() returns an object, zeroed but for its slot, with a new handle, or NULL when the
  * limit is reached or memory is short. */
 void *table_add(struct table *t);
 

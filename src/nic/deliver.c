@@ -131,7 +131,7 @@ static enum rx_step answer_self(struct rx *rx)
     return RX_GO;
 }
 
-static enum rx_step send_ack(struct rx *rx)
+enum rx_step rx_send_ack(struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
     if (rx->local != NULL) {
@@ -234,7 +234,7 @@ static enum rx_step request_done(struct rx *rx)
         return RX_GO;
     }
     finish_entry(rx);
-    return rx->response_due ? send_ack(rx) : RX_GO;
+    return rx->response_due ? rx_send_ack(rx) : RX_GO;
 }
 
 void response_done(struct rx *rx, enum fabric_status status)

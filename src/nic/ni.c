@@ -119,6 +119,7 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
     table_init(&ni->cts, HANDLE_CT, number, (uint32_t)l->max_cts, sizeof(struct ct));
     table_init(&ni->mds, HANDLE_MD, number, (uint32_t)l->max_mds, sizeof(struct md));
     table_init(&ni->les, HANDLE_LE, number, (uint32_t)l->max_entries, sizeof(struct le));
+    table_zero_only(&ni->les, offsetof(struct le, ni));
     table_init(&ni->unexpected, HANDLE_NONE, number, (uint32_t)l->max_unexpected_headers,
                sizeof(struct unexpected));
     table_init(&ni->triggered, HANDLE_NONE, number, (uint32_t)l->max_triggered_ops,
@@ -211,6 +212,7 @@ void ni_close(struct ni *ni)
     struct nic *nic = ni->nic;
     struct process *p = nic->process;
     __atomic_store_n(&p->nis[nic->index * NI_KINDS + ni->kind], NULL, __ATOMIC_RELEASE);
+    process_renew(p);
     nic->linger_end = 0;
     bool idle = nic_linger(nic, quiet, ni);
     nic_lock(nic);

@@ -27,6 +27,7 @@
 #include "hpu/sched.h"
 #include "hpu/watch.h"
 #include "nic/board.h"
+#include "nic/event.h"
 #include "nic/match.h"
 #include "nic/memory.h"
 #include "nic/unexpected.h"
@@ -34,6 +35,7 @@
 #include "spin.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -44,31 +46,13 @@
 struct ni;
 struct nic;
 
-/* ---- event queues and counters ---- */
-
-#define EQ_MAX_EVENTS (1ull << 26)
-
-struct eq {
-    struct table_slot slot;
-    struct ni *ni;
-    ptl_event_t *ring;
-    uint64_t count;              /* events that the program asked for */
-    uint64_t size;               /* of the ring; with flow control it is longer, and grows */
-    _Atomic uint64_t head, tail; /* taken, posted; tail - head <= size */
-    uint64_t put_at, take_at;    /* where in the ring the next one goes and comes from */
-    bool dropped;                /* events were overwritten since the last get */
-};
+/* ---- counters; event queues are in event.h ---- */
 
 struct ct {
     struct table_slot slot;
     struct ni *ni;
     _Atomic uint64_t success, failure;
     struct list triggers; /* struct triggered, by threshold, then by age */
-};
-
-struct eq_ref {
-    struct eq *eq; /* NULL: none */
-    uint32_t handle;
 };
 
 struct ct_ref {
@@ -145,16 +129,17 @@ static inline const struct memory *request_reply_memory(const struct request *r)
 struct op {
     struct table_slot slot;
     struct list link; /* of the peer's waiting list */
-    struct fabric_tx tx;
-    struct ni *ni; /* NULL: its NI was closed; it ends without a sound */
+    struct ni *ni;    /* NULL: its NI was closed; it ends without a sound */
     struct nic_peer *peer;
-    struct request request;
+    bool left;       /* its buffer was given back, SEND was posted */
+    bool fabric_has; /* tx is the fabric's */
+    bool expects;    /* a response will come */
+    bool counted;    /* in the peer's outstanding */
+
+    struct request request; /* from here on not zeroed */
+    struct fabric_tx tx;
     uint8_t
         staged[2 * ATOMIC_OPERAND]; /* payload of a swap with an operand: that, and one element */
-    bool left;                      /* its buffer was given back, SEND was posted */
-    bool fabric_has;                /* tx is the fabric's */
-    bool expects;                   /* a response will come */
-    bool counted;                   /* in the peer's outstanding */
 };
 
 struct triggered {
@@ -204,19 +189,6 @@ struct hpu_memory {
 /* A list entry or a match list entry. */
 struct le {
     struct table_slot slot;
-    struct match_entry match;
-    struct ni *ni;
-    uint32_t pt_index;
-    void *start;
-    struct vector vector; /* PTL_IOVEC: a copy of the parts, which are the entry's */
-    uint64_t length;
-    uint64_t min_free;
-    uint64_t offset; /* locally managed */
-    unsigned options;
-    ptl_uid_t uid;
-    ptl_list_t list;
-    struct ct_ref ct;
-    void *user_ptr;
     bool linked;
     bool plain;         /* no handlers, no offset of its own, leaves no header: finish_plain() */
     bool reserved;      /* used up by a message whose handlers have the last word */
@@ -225,7 +197,21 @@ struct le {
     bool awaited;       /* a triggered operation will link it */
     unsigned users;     /* messages in hand */
     unsigned headers;   /* unexpected headers that refer to it */
+    uint64_t offset;    /* locally managed */
+
+    struct ni *ni; /* from here on not zeroed: le_new() sets it */
+    uint32_t pt_index;
+    void *start;
+    struct vector vector; /* PTL_IOVEC: a copy of the parts, which are the entry's */
+    uint64_t length;
+    uint64_t min_free;
+    unsigned options;
+    ptl_uid_t uid;
+    ptl_list_t list;
+    struct ct_ref ct;
+    void *user_ptr;
     struct handlers *handlers;
+    struct match_entry match;
 };
 
 /* An unexpected header: a message that an entry of the overflow list took, until
@@ -364,6 +350,7 @@ struct process {
     bool asymmetric;
     struct nic *nics[NICS_MAX];
     struct ni *nis[NICS_MAX * NI_KINDS];
+    _Atomic uint64_t epoch; /* no other process had it; another one once an NI is gone */
     unsigned generations[NICS_MAX * NI_KINDS];
 };
 
@@ -386,6 +373,8 @@ void process_fini(void);
 struct process *process_enter(struct process *p);
 struct process *process_new(void);
 void process_free(struct process *p);
+/* process_renew() begins another epoch: what was found by handles before may be gone. */
+void process_renew(struct process *p);
 /* process_abort() ends what waits in the process, nic_wait_abort(). */
 void process_abort(struct process *p);
 
@@ -446,9 +435,33 @@ static inline void nic_take_over(struct nic *nic)
 /* nic_poll() is nic_advance() for a program thread, without the lock; it keeps the
  * NIC thread away, and gives the core away now and then when nothing happens. */
 void nic_poll(struct nic *nic);
-/* nic_look() is ready(arg), called under the lock, if need be after some progress;
- * with `idle` only if something moves, since the caller has seen that it is false. */
-bool nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle);
+/* nic_note_poll() notes whether a poll found anything. With more pollers than cores,
+ * somebody else may have the message: give the core away now and then. */
+#define EMPTY_POLLS_YIELD 64 /* polls of nothing before a polling program yields */
+static inline void nic_note_poll(struct nic *nic, bool found)
+{
+    unsigned n = found ? 0 : atomic_load_explicit(&nic->empty_polls, memory_order_relaxed) + 1;
+    atomic_store_explicit(&nic->empty_polls, n, memory_order_relaxed);
+    if (!found && n % EMPTY_POLLS_YIELD == 0) {
+        sched_yield();
+    }
+}
+/* nic_look() is ready(arg), called under the lock; with `idle` after some progress and only
+ * if something moved, since the caller has seen that it is false. Inlined, ready() and all:
+ * most looks are at nothing, and a program that polls makes many for each message. */
+static inline __attribute__((always_inline)) bool
+nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle)
+{
+    nic_take_over(nic);
+    bool done = false;
+    if (!idle || !nic_quiet(nic)) {
+        nic_lock(nic);
+        done = (!idle || nic_advance(nic)) && ready(arg);
+        nic_unlock(nic);
+    }
+    nic_note_poll(nic, done);
+    return done;
+}
 /* nic_wait() makes progress until ready(arg), called under the lock, is true, or
  * `timeout_ns` have passed (negative: for ever). Returns whether it was.
  * nic_wait_abort() does so until PtlAbort() at the most, and gives PTL_OK,
@@ -563,42 +576,6 @@ void op_end(struct op *op);
  * follows from it; false: nothing was done. */
 bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r);
 void self_free(struct nic *nic);
-
-/* ---- event.c ---- */
-
-void eq_post(struct eq_ref ref, const ptl_event_t *event);
-/* eq_place() is where the next event goes, for who fills it there, all of it, and then
- * calls eq_placed(). */
-ptl_event_t *eq_place(struct eq *eq);
-/* eq_kinds() sets the last word of an event, its small fields, in one store. */
-static inline void eq_kinds(ptl_event_t *event, ptl_event_kind_t type, ptl_list_t list,
-                            ptl_ni_fail_t fail, ptl_op_t op, ptl_datatype_t datatype)
-{
-    _Static_assert(offsetof(ptl_event_t, type) == sizeof(*event) - 8 &&
-                       offsetof(ptl_event_t, ptl_list) == sizeof(*event) - 7 &&
-                       offsetof(ptl_event_t, ni_fail_type) == sizeof(*event) - 6 &&
-                       offsetof(ptl_event_t, atomic_operation) == sizeof(*event) - 5 &&
-                       offsetof(ptl_event_t, atomic_type) == sizeof(*event) - 4,
-                   "the small fields are the bytes of the last word");
-    uint64_t word = (uint64_t)type | (uint64_t)list << 8 | (uint64_t)fail << 16 |
-                    (uint64_t)op << 24 | (uint64_t)datatype << 32;
-    memcpy(&event->type, &word, sizeof(word));
-}
-void eq_placed(struct eq *eq);
-static inline bool eq_empty(const struct eq *eq)
-{
-    return atomic_load_explicit(&eq->head, memory_order_relaxed) ==
-           atomic_load_explicit(&eq->tail, memory_order_relaxed);
-}
-/* eq_take() gives PTL_OK, PTL_EQ_DROPPED or PTL_EQ_EMPTY. */
-int eq_take(struct eq *eq, ptl_event_t *event);
-/* eq_extend() makes room for `more` events that flow control lets through when
- * `count` are in the queue. 0, or -1 when memory is short. */
-int eq_extend(struct eq *eq, uint64_t more);
-static inline bool eq_ref_alive(struct eq_ref ref)
-{
-    return ref.eq != NULL && ref.eq->slot.handle == ref.handle;
-}
 
 /* ---- counter.c ---- */
 

@@ -32,8 +32,15 @@ struct process *process_new(void)
     struct process *p = calloc(1, sizeof(*p));
     if (p != NULL) {
         pthread_mutex_init(&p->lock, NULL);
+        process_renew(p);
     }
     return p;
+}
+
+void process_renew(struct process *p)
+{
+    static _Atomic uint64_t epochs;
+    atomic_store(&p->epoch, atomic_fetch_add(&epochs, 1) + 1);
 }
 
 void process_free(struct process *p)

@@ -19,7 +19,6 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#define EMPTY_POLLS_YIELD 64 /* polls of nothing before a polling program yields */
 #define GLANCES 16           /* looks without the lock between two with it */
 #define CLOCK_ROUNDS 16      /* looks with the lock between two at the clock */
 #define PROBE_NS 2000000     /* between two waits that forget what was learnt of spinning */
@@ -69,17 +68,6 @@ void nic_take_over_asleep(struct nic *nic)
     nic_unlock(nic);
 }
 
-/* With more pollers than cores, somebody else may have the message: give the core
- * away now and then. */
-static void note_poll(struct nic *nic, bool found)
-{
-    unsigned n = found ? 0 : atomic_load_explicit(&nic->empty_polls, memory_order_relaxed) + 1;
-    atomic_store_explicit(&nic->empty_polls, n, memory_order_relaxed);
-    if (!found && n % EMPTY_POLLS_YIELD == 0) {
-        sched_yield();
-    }
-}
-
 void nic_poll(struct nic *nic)
 {
     nic_take_over(nic);
@@ -88,20 +76,7 @@ void nic_poll(struct nic *nic)
         moved = nic_advance(nic);
         nic_unlock(nic);
     }
-    note_poll(nic, moved);
-}
-
-bool nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle)
-{
-    nic_take_over(nic);
-    bool done = false;
-    if (!idle || !nic_quiet(nic)) {
-        nic_lock(nic);
-        done = ready(arg) || (nic_advance(nic) && ready(arg));
-        nic_unlock(nic);
-    }
-    note_poll(nic, done);
-    return done;
+    nic_note_poll(nic, moved);
 }
 
 /* The time until somebody must look again without being rung, `most_ns` at the

@@ -487,9 +487,16 @@ static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void
     }
     rx->response_silent = (options & PTL_ME_ACK_DISABLE) != 0;
     rx->response_list = list;
-    rx->event_posted = true;
-    decide(rx, NULL);
-    return rx_done(rx->peer, &rx->f, FABRIC_OK);
+    if (rx_send_ack(rx) == RX_WAIT) {
+        rx->event_posted = true;
+        decide(rx, NULL);
+        return RX_WAIT; /* rx_done() sends it later */
+    }
+    count_request(rx);
+    rx->ni = NULL;
+    rx->response_silent = false;
+    rx->response_list = 0;
+    return RX_GO;
 }
 
 /* A put that finds handlers ends at once as well, if its header handler neither waits nor

@@ -106,6 +106,8 @@ void rx_apply(struct rx *rx, struct le *le, const uint8_t *payload);
 void post_target_event(struct rx *rx, struct le *le);
 /* target_event() fills the event of a message as the entry's owner is to see it. */
 void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event);
+/* rx_send_ack() sends the ack of a put or an atomic; RX_WAIT: there is no room for it. */
+enum rx_step rx_send_ack(struct rx *rx);
 /* response_done() ends the operation that a response is for. */
 void response_done(struct rx *rx, enum fabric_status status);
 

@@ -3,6 +3,7 @@
 #include "portals/api.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_handle)
 {
@@ -22,6 +23,7 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
     struct eq *eq = table_add(&ni->eqs);
     if (eq != NULL) {
         eq->ni = ni;
+        eq->news = &ni->nic->news;
         eq->ring = ring;
         eq->count = eq->size = count;
         *eq_handle = eq->slot.handle;
@@ -58,7 +60,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
 /* What a thread waits for: an event of one of some queues. */
 struct eq_wait {
     struct nic *nic;
-    struct eq *queues[POLL_FEW]; /* of the first handles: looked up once */
+    struct eq **queues; /* of the first POLL_FEW handles: looked up once */
     const ptl_handle_eq_t *handles;
     unsigned size;
     unsigned which;
@@ -81,7 +83,7 @@ static inline int take_of(struct eq_wait *w, unsigned i)
     return rc == PTL_OK ? eq_take(eq, w->event) : rc;
 }
 
-static bool take_one(void *arg)
+static inline bool take_one(void *arg)
 {
     struct eq_wait *w = arg;
     /* From behind the queue that had the last event: one that never runs empty must not
@@ -106,16 +108,56 @@ struct one_wait {
     int rc;
 };
 
-static bool take_next(void *arg)
+static inline bool take_next(void *arg)
 {
     struct one_wait *w = arg;
     w->rc = w->eq->slot.handle == w->handle ? eq_take(w->eq, w->event) : PTL_ARG_INVALID;
     return w->rc != PTL_EQ_EMPTY;
 }
 
-/* All queues must be of one interface. */
-static int check_queues(struct eq_wait *w, struct ni **ni)
+/* The queues that this thread polled last, if they were few: most polls find nothing, and
+ * to look handles up is then most of the work. Their memory stays as long as the epoch. */
+#define REMEMBERED 2
+static __thread struct {
+    uint64_t epoch; /* 0: none */
+    unsigned size;
+    ptl_handle_eq_t handles[REMEMBERED];
+    struct eq *queues[REMEMBERED];
+} last_polled __attribute__((tls_model("initial-exec")));
+
+/* Whether the queues are those, and none was freed since. */
+static inline bool recall_queues(struct eq_wait *w, uint64_t epoch)
 {
+    if (last_polled.size != w->size || last_polled.epoch != epoch) {
+        return false;
+    }
+    for (unsigned i = 0; i < w->size; i++) {
+        struct eq *eq = last_polled.queues[i];
+        if (last_polled.handles[i] != w->handles[i] || eq->slot.handle != w->handles[i]) {
+            return false;
+        }
+    }
+    w->queues = last_polled.queues;
+    w->nic = w->queues[0]->ni->nic;
+    return true;
+}
+
+/* `epoch` is that before they were found. */
+static void remember_queues(const struct eq_wait *w, uint64_t epoch)
+{
+    last_polled.epoch = 0;
+    if (w->size <= REMEMBERED) {
+        last_polled.size = w->size;
+        memcpy(last_polled.handles, w->handles, w->size * sizeof(*w->handles));
+        memcpy(last_polled.queues, w->queues, w->size * sizeof(*w->queues));
+        last_polled.epoch = epoch;
+    }
+}
+
+/* Finds the queues. All must be of one interface. */
+static int find_queues(struct eq_wait *w)
+{
+    struct ni *ni = NULL;
     for (unsigned i = 0; i < w->size; i++) {
         struct ni *of;
         struct eq *eq;
@@ -123,15 +165,15 @@ static int check_queues(struct eq_wait *w, struct ni **ni)
         if (rc != PTL_OK) {
             return rc;
         }
-        if (i > 0 && of != *ni) {
+        if (i > 0 && of != ni) {
             return PTL_ARG_INVALID;
         }
-        *ni = of;
+        ni = of;
         if (i < POLL_FEW) {
             w->queues[i] = eq;
         }
     }
-    w->nic = (*ni)->nic;
+    w->nic = ni->nic;
     return PTL_OK;
 }
 
@@ -188,20 +230,26 @@ int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t t
     if (eq_handles == NULL || size == 0 || event == NULL || which == NULL) {
         return PTL_ARG_INVALID;
     }
-    struct ni *ni = NULL;
-    struct eq_wait w; /* no initializer: clearing it first costs more than a poll */
+    struct eq *queues[POLL_FEW];
+    struct eq_wait w; /* no initializers: clearing them first costs more than a poll */
     w.handles = eq_handles;
     w.size = size;
     w.event = event;
-    int rc = check_queues(&w, &ni);
-    if (rc != PTL_OK) {
-        return rc;
+    w.queues = queues;
+    uint64_t epoch = atomic_load_explicit(&p->epoch, memory_order_acquire);
+    int rc = PTL_OK;
+    if (!recall_queues(&w, epoch)) {
+        rc = find_queues(&w);
+        if (rc != PTL_OK) {
+            return rc;
+        }
+        remember_queues(&w, epoch);
     }
     if (timeout == 0) {
-        rc = nic_look(ni->nic, take_one, &w, all_empty(&w)) ? PTL_OK : PTL_EQ_EMPTY;
+        rc = nic_look(w.nic, take_one, &w, all_empty(&w)) ? PTL_OK : PTL_EQ_EMPTY;
     } else {
         int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
-        rc = nic_wait_abort(ni->nic, take_one, &w, ns, PTL_EQ_EMPTY);
+        rc = nic_wait_abort(w.nic, take_one, &w, ns, PTL_EQ_EMPTY);
     }
     if (rc != PTL_OK) {
         return rc;

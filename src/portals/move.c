@@ -98,7 +98,9 @@ int api_start(struct request *r, const struct api_sides *sides)
     nic_take_over(nic);
     nic_lock(nic);
     rc = api_request(ni, r, sides);
-    if (rc == PTL_OK && !nic_request_now(ni, r)) {
+    if (rc == PTL_OK && request_expects(r) && nic_has_place(nic, FROM_PROGRAM)) {
+        rc = nic_request(ni, r); /* the usual case: only one to oneself could end at once */
+    } else if (rc == PTL_OK && !nic_request_now(ni, r)) {
         rc = start_later(ni, r, sides);
     }
     trigger_run(nic); /* SEND may have counted */
