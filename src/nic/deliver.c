@@ -131,11 +131,54 @@ static enum rx_step answer_self(struct rx *rx)
     return RX_GO;
 }
 
+bool rx_send_acks(struct rx *rx)
+{
+    struct nic *nic = rx->peer->nic;
+    if (rx->ack_count != 0) {
+        rx->acks.head = acks_head(rx->ack_count, rx->ack_overflow);
+        if (nic->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &rx->acks, NULL, 0) ==
+            SHORT_FULL) {
+            return false;
+        }
+        rx->ack_count = rx->ack_overflow = 0;
+        list_remove(&rx->acks_due);
+    }
+    return true;
+}
+
+void acks_advance_all(struct nic *nic)
+{
+    for (struct list *l = nic->acks_due.next, *next; l != &nic->acks_due; l = next) {
+        next = l->next;
+        if (!rx_send_acks(container_of(l, struct rx, acks_due))) {
+            atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
+        }
+    }
+}
+
+bool rx_gather_ack(struct rx *rx, ptl_list_t list)
+{
+    if (rx->ack_count == ACKS_MOST && !rx_send_acks(rx)) {
+        return false;
+    }
+    if (rx->ack_count == 0) {
+        list_push_back(&rx->peer->nic->acks_due, &rx->acks_due);
+    }
+    acks_set_cookie(&rx->acks, rx->ack_count, rx->m->cookie);
+    rx->ack_overflow |= (unsigned)(list == PTL_OVERFLOW_LIST) << rx->ack_count;
+    rx->ack_count++;
+    return true;
+}
+
+/* Responses leave in the order of their requests: the gathered acks go first. */
 enum rx_step rx_send_ack(struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
     if (rx->local != NULL) {
         return answer_self(rx);
+    }
+    if (!rx_send_acks(rx)) {
+        return RX_WAIT;
     }
     struct message m;
     fill_response(rx, MESSAGE_ACK, &m);
@@ -172,7 +215,7 @@ static enum rx_step send_reply(struct rx *rx)
     if (rx->local != NULL) {
         return answer_self(rx);
     }
-    if (rx->reply_started) {
+    if (rx->reply_started || !rx_send_acks(rx)) {
         return RX_WAIT;
     }
     struct message m;
@@ -237,8 +280,27 @@ static enum rx_step request_done(struct rx *rx)
     return rx->response_due ? rx_send_ack(rx) : RX_GO;
 }
 
+/* Each went as it was asked. */
+static void acks_done(struct rx *rx)
+{
+    const struct message_acks *a = (const struct message_acks *)rx->m;
+    for (unsigned i = 0; i < acks_count(a); i++) {
+        struct op *op = rx_acked_op(rx, acks_cookie(a, i));
+        if (op == NULL) {
+            rx->peer->nic->board->malformed++;
+            continue;
+        }
+        ptl_list_t list = acks_overflow(a, i) ? PTL_OVERFLOW_LIST : PTL_PRIORITY_LIST;
+        op_response(op, PTL_NI_OK, op->request.length, op->request.remote_offset, false, list);
+    }
+}
+
 void response_done(struct rx *rx, enum fabric_status status)
 {
+    if (rx->m->type == MESSAGE_ACKS) {
+        acks_done(rx);
+        return;
+    }
     struct op *op = rx_op(rx);
     if (op == NULL) {
         return;

@@ -363,6 +363,7 @@ int nic_request(struct ni *ni, const struct request *request)
     op->ni = ni;
     op->peer = peer;
     op->request = *request;
+    op->tx.vector = NULL; /* cut_off() looks at it */
     op->expects = request_expects(request);
     list_init(&op->link);
     ni->in_flight++;

@@ -44,7 +44,7 @@ struct match_list {
     struct match_entry *fresh, *fresh_last; /* oldest, newest */
     struct match_group *groups;
     uint32_t group_count; /* of those that have entries in the table */
-    uint32_t cells; /* BLOCK times a power of two, or 0 */
+    uint32_t cells;       /* BLOCK times a power of two, or 0 */
     uint8_t *tags;
     struct match_cell *table;
     uint32_t entries;

@@ -8,6 +8,7 @@
 
 #include "fabric/fabric.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -18,7 +19,8 @@ enum message_type {
     MESSAGE_ATOMIC,
     MESSAGE_FETCH, /* fetch-atomic or swap; CSWAP... and MSWAP: the operand leads the payload */
     MESSAGE_ACK,
-    MESSAGE_REPLY
+    MESSAGE_REPLY,
+    MESSAGE_ACKS /* of several puts and atomics that went as asked: struct message_acks */
 };
 
 struct message {
@@ -50,6 +52,40 @@ static inline void message_begin(struct message *m, const struct message *from)
     memcpy(&m->cookie, &second, sizeof(second));
 }
 
+/* Acks that have nothing to tell but that: all data are where they were to go. Whole words,
+ * for the reason of message_begin(). */
+#define ACKS_MOST 10u
+struct message_acks {
+    uint64_t head; /* type, number, and from bit 16 on: which entries were in the overflow list */
+    uint64_t cookies[ACKS_MOST / 2]; /* two in each, the low half first */
+};
+
+static inline uint64_t acks_head(unsigned count, unsigned overflow)
+{
+    return (uint64_t)MESSAGE_ACKS | (uint64_t)count << 8 | (uint64_t)overflow << 16;
+}
+
+static inline unsigned acks_count(const struct message_acks *a)
+{
+    return (unsigned)(a->head >> 8) & 0xff;
+}
+
+static inline bool acks_overflow(const struct message_acks *a, unsigned i)
+{
+    return (a->head >> (16 + i) & 1) != 0;
+}
+
+static inline uint32_t acks_cookie(const struct message_acks *a, unsigned i)
+{
+    return (uint32_t)(a->cookies[i / 2] >> (i % 2 * 32));
+}
+
+static inline void acks_set_cookie(struct message_acks *a, unsigned i, uint32_t cookie)
+{
+    a->cookies[i / 2] = i % 2 == 0 ? cookie : a->cookies[i / 2] | (uint64_t)cookie << 32;
+}
+
+_Static_assert(sizeof(struct message_acks) == FABRIC_HEADER, "they fill a header");
 _Static_assert(sizeof(struct message) == FABRIC_HEADER, "the header is what fabrics carry");
 _Static_assert(offsetof(struct message, ni) == 1 && offsetof(struct message, ack) == 2 &&
                    offsetof(struct message, silent) == 3 &&

@@ -43,6 +43,7 @@ static struct nic *make_nic(struct process *p, unsigned index)
     nic->wake_fd = nic->thread_epoll = -1;
     list_init(&nic->all_peers);
     list_init(&nic->busy);
+    list_init(&nic->acks_due);
     list_init(&nic->fired);
     list_init(&nic->invoked);
     list_init(&nic->invoked_away);
@@ -160,7 +161,7 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
 static bool all_sent(void *arg)
 {
     struct nic *nic = arg;
-    if (!list_empty(&nic->busy) || !list_empty(&nic->fired)) {
+    if (!list_empty(&nic->busy) || !list_empty(&nic->acks_due) || !list_empty(&nic->fired)) {
         return false;
     }
     for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {

@@ -305,8 +305,9 @@ struct nic {
     struct list busy;
     struct table operations; /* struct op */
     unsigned queued_program, queued_handler;
-    struct list fired; /* struct triggered whose threshold was reached */
-    struct rx *self;   /* self.c */
+    struct list acks_due; /* struct rx with gathered acks */
+    struct list fired;    /* struct triggered whose threshold was reached */
+    struct rx *self;      /* self.c */
     struct hpu_pool *hpus;
     struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
     struct hpu_watch *watch; /* over the handlers' time; NULL: not yet, or there is no budget */
@@ -620,6 +621,15 @@ enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *rx);
 enum rx_step rx_packet(struct nic_peer *peer, struct fabric_rx *rx, void *data, uint64_t offset,
                        size_t length);
 enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *rx, enum fabric_status status);
+/* acks_advance() sends the acks that were gathered while messages were taken, but
+ * leaves those for which there is no room. */
+void acks_advance_all(struct nic *nic);
+static inline void acks_advance(struct nic *nic)
+{
+    if (!list_empty(&nic->acks_due)) {
+        acks_advance_all(nic);
+    }
+}
 /* rx_reply_sent() notes that the last byte of a get's data has left. */
 void rx_reply_sent(struct fabric_tx *tx, enum fabric_status status);
 

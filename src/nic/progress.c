@@ -19,13 +19,13 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-#define GLANCES 16           /* looks without the lock between two with it */
-#define CLOCK_ROUNDS 16      /* looks with the lock between two at the clock */
-#define PROBE_NS 2000000     /* between two waits that forget what was learnt of spinning */
-#define YIELD_PROBES 16      /* of these, one forgets what was learnt of yielding */
-#define INVOKED_NS 5000000   /* between two looks of sleepers at what was invoked and waits */
-#define FOLLOW_UPS 16        /* rounds of progress by an HPU between two handlers */
-#define DRAIN_EMPTY 3        /* looks at nothing before the NIC thread believes it */
+#define GLANCES 16         /* looks without the lock between two with it */
+#define CLOCK_ROUNDS 16    /* looks with the lock between two at the clock */
+#define PROBE_NS 2000000   /* between two waits that forget what was learnt of spinning */
+#define YIELD_PROBES 16    /* of these, one forgets what was learnt of yielding */
+#define INVOKED_NS 5000000 /* between two looks of sleepers at what was invoked and waits */
+#define FOLLOW_UPS 16      /* rounds of progress by an HPU between two handlers */
+#define DRAIN_EMPTY 3      /* looks at nothing before the NIC thread believes it */
 
 /* Changes and rings the bell as a peer would. */
 void nic_tell_news(struct nic *nic)
@@ -40,11 +40,12 @@ void nic_tell_news(struct nic *nic)
 bool nic_advance(struct nic *nic)
 {
     bool moved = nic->ops->poll(nic->fabric);
+    acks_advance(nic);
     moved |= trigger_run(nic);
     moved |= invoke_advance(nic);
     moved |= peers_advance(nic);
     if (atomic_load_explicit(&nic->attention, memory_order_relaxed) && list_empty(&nic->busy) &&
-        list_empty(&nic->fired) && !invoke_waits(nic)) {
+        list_empty(&nic->acks_due) && list_empty(&nic->fired) && !invoke_waits(nic)) {
         atomic_store_explicit(&nic->attention, false, memory_order_relaxed);
     }
     return moved;

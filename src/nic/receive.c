@@ -24,6 +24,7 @@ struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class)
     rx->peer = peer;
     rx->class = class;
     rx->m = (struct message *)rx->f.header;
+    list_init(&rx->acks_due);
     peer->rx[class] = rx;
     return &rx->f;
 }
@@ -32,6 +33,7 @@ void rx_free(struct nic_peer *peer, struct fabric_rx *f)
 {
     struct rx *rx = (struct rx *)f;
     peer->rx[rx->class] = NULL;
+    list_remove(&rx->acks_due);
     handlers_free(rx);
     free(rx->before);
     free(rx);
@@ -56,17 +58,27 @@ void rx_reset(struct rx *rx)
     rx->cookie = 0;
 }
 
-struct op *rx_op(struct rx *rx)
+/* The operation of the peer with this cookie that waits for a reply, or for an ack. */
+static struct op *find_op(struct rx *rx, uint32_t cookie, bool reply)
 {
-    struct nic *nic = rx->peer->nic;
-    if (rx->cookie == 0 || handle_kind(rx->cookie) != HANDLE_OP) {
+    if (cookie == 0 || handle_kind(cookie) != HANDLE_OP) {
         return NULL;
     }
-    struct op *op = table_get(&nic->operations, rx->cookie);
-    bool get = rx->m->type == MESSAGE_REPLY;
-    return op != NULL && op->peer == rx->peer && op->expects && request_fetches(&op->request) == get
+    struct op *op = table_get(&rx->peer->nic->operations, cookie);
+    return op != NULL && op->peer == rx->peer && op->expects &&
+                   request_fetches(&op->request) == reply
                ? op
                : NULL;
+}
+
+struct op *rx_op(struct rx *rx)
+{
+    return find_op(rx, rx->cookie, rx->m->type == MESSAGE_REPLY);
+}
+
+struct op *rx_acked_op(struct rx *rx, uint32_t cookie)
+{
+    return find_op(rx, cookie, false);
 }
 
 /* Room for `length` bytes is left in the entry at the offset it would use. */
@@ -395,6 +407,9 @@ static enum rx_step request_header(struct rx *rx)
 
 static enum rx_step response_header(struct rx *rx)
 {
+    if (rx->m->type == MESSAGE_ACKS) {
+        return RX_GO;
+    }
     rx->cookie = rx->m->cookie;
     struct op *op = rx_op(rx);
     if (op == NULL) {
@@ -426,6 +441,9 @@ static inline bool message_sound(const struct rx *rx)
     case MESSAGE_ACK:
     case MESSAGE_REPLY:
         return rx->class == FABRIC_RESPONSE && is_fail_type(m->ack) && m->op <= PTL_OVERFLOW_LIST;
+    case MESSAGE_ACKS:
+        return rx->class == FABRIC_RESPONSE && rx->f.length == 0 &&
+               acks_count((const struct message_acks *)m) <= ACKS_MOST;
     default:
         return false;
     }
@@ -485,6 +503,13 @@ static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void
         rx->ni = NULL;
         return RX_GO;
     }
+    bool simple = rx->local == NULL && rx->fail == PTL_NI_OK && rx->mlength == rx->m->length &&
+                  (options & PTL_ME_ACK_DISABLE) == 0;
+    if (simple && rx_gather_ack(rx, list)) {
+        count_request(rx);
+        rx->ni = NULL;
+        return RX_GO;
+    }
     rx->response_silent = (options & PTL_ME_ACK_DISABLE) != 0;
     rx->response_list = list;
     if (rx_send_ack(rx) == RX_WAIT) {
@@ -524,6 +549,10 @@ static enum rx_step response_short(struct rx *rx, const void *payload)
 {
     if (!message_sound(rx)) {
         return RX_FIRST;
+    }
+    if (rx->m->type == MESSAGE_ACKS) {
+        response_done(rx, FABRIC_OK);
+        return RX_GO;
     }
     rx->cookie = rx->m->cookie;
     struct op *op = rx_op(rx);
@@ -599,6 +628,7 @@ enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
         return request_header(rx);
     case MESSAGE_ACK:
     case MESSAGE_REPLY:
+    case MESSAGE_ACKS:
         return response_header(rx);
     default:
         return RX_GO; /* discarded; rx_done() forgets it */

@@ -75,8 +75,11 @@ struct rx {
     ptl_process_t initiator;
     uint64_t offset; /* used at the entry */
     uint64_t mlength;
-    int64_t wait_end;   /* of a message that waits for room; 0: it does not */
-    int64_t refused_at; /* the last one of this peer that waited in vain */
+    int64_t wait_end;         /* of a message that waits for room; 0: it does not */
+    int64_t refused_at;       /* the last one of this peer that waited in vain */
+    struct message_acks acks; /* gathered, not sent yet, but for its head: */
+    unsigned ack_count, ack_overflow;
+    struct list acks_due; /* in the NIC's list while there are some */
     struct fabric_tx reply;
     bool reply_started, reply_left;
     struct handler_run *run; /* kept from message to message */
@@ -90,8 +93,10 @@ struct rx {
 
 /* rx_reset() makes the object ready for the next message. */
 void rx_reset(struct rx *rx);
-/* rx_op() is the operation that a response is for, or NULL. */
+/* rx_op() is the operation that a response is for, or NULL; rx_acked_op() that of one of
+ * gathered acks. */
 struct op *rx_op(struct rx *rx);
+struct op *rx_acked_op(struct rx *rx, uint32_t cookie);
 
 /* ---- apply.c ---- */
 
@@ -106,6 +111,11 @@ void rx_apply(struct rx *rx, struct le *le, const uint8_t *payload);
 void post_target_event(struct rx *rx, struct le *le);
 /* target_event() fills the event of a message as the entry's owner is to see it. */
 void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event);
+/* rx_gather_ack() notes the ack of a message that went as it was asked, to be sent with
+ * others when the NIC has taken what is there; false: there is no room for it. */
+bool rx_gather_ack(struct rx *rx, ptl_list_t list);
+/* rx_send_acks() sends what was gathered; false: there is no room. */
+bool rx_send_acks(struct rx *rx);
 /* rx_send_ack() sends the ack of a put or an atomic; RX_WAIT: there is no room for it. */
 enum rx_step rx_send_ack(struct rx *rx);
 /* response_done() ends the operation that a response is for. */

@@ -354,7 +354,8 @@ static void send_message(struct input *in)
     unsigned class = m.type >= MESSAGE_ACK ? FABRIC_RESPONSE : FABRIC_REQUEST;
     class = how >= 250 ? 1 - class : class;
     struct record r = {0};
-    uint64_t n = m.type == MESSAGE_GET || m.type == MESSAGE_ACK ? 0 : m.length;
+    bool bare = m.type == MESSAGE_GET || m.type == MESSAGE_ACK || m.type == MESSAGE_ACKS;
+    uint64_t n = bare ? 0 : m.length;
     if (legal) {
         n += operand_size(&m);
     } else if (how % 8 == 7) {
