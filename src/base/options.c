@@ -55,6 +55,8 @@ const struct option_desc option_table[OPT_COUNT] = {
                              "whichever measured faster"),
     [OPT_SHM_VM_MIN] = NUMBER("PINWHEEL_SHM_VM_MIN", "bytes", "67108864", 1, INT64_MAX,
                               "payload from which `auto` takes process_vm_readv"),
+    [OPT_SHM_VM_FAR] = NUMBER("PINWHEEL_SHM_VM_FAR", "bytes", "32768", 1, INT64_MAX,
+                              "the same, between cores that are far apart"),
     [OPT_CONNECT_MS] = NUMBER("PINWHEEL_CONNECT_MS", "ms", "500", 0, 3600000,
                               "how long a message waits for its target process to appear"),
     [OPT_LINGER_MS] = NUMBER("PINWHEEL_LINGER_MS", "ms", "2000", 0, 3600000,

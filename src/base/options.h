@@ -31,6 +31,7 @@ enum option_id {
     OPT_SHM_INLINE,
     OPT_SHM_LARGE,
     OPT_SHM_VM_MIN,
+    OPT_SHM_VM_FAR,
     OPT_CONNECT_MS,
     OPT_LINGER_MS,
     OPT_SEND_QUEUE,

@@ -36,6 +36,9 @@ struct tx_channel {
     struct list filling;  /* fabric_tx: record written, payload on its way into cells */
     struct list referred; /* fabric_tx: record written, the peer reads our memory */
     bool starved;         /* the last send found no room */
+    bool far;             /* cells are slow: the peer's core is far */
+    uint32_t slow;        /* a bit for each of the last cells that were timed */
+    unsigned large;       /* large messages since it is far */
 };
 
 enum rx_phase { RX_IDLE, RX_HEADER, RX_PAYLOAD, RX_DONE };
