@@ -114,6 +114,12 @@ static bool bystander_known(int unused)
     return echoes >= 2;
 }
 
+/* It may be in the middle of a ping when all are told to go. */
+static bool bystander_through(int unused)
+{
+    return atomic_load(&stage->through) != 0;
+}
+
 void run_peer(void)
 {
     open_end(0, PID_PEER);
@@ -136,6 +142,7 @@ void run_peer(void)
     }
     atomic_store(&stage->asked[1], 1);
     await(phase_is, PHASE_STOP, "the end");
+    await(bystander_through, 0, "the bystander's last ping");
     close_end();
 }
 
@@ -186,6 +193,7 @@ void run_bystander(void)
         atomic_store(&stage->rounds, pings);
         usleep(500);
     }
+    atomic_store(&stage->through, 1);
     if (echoes != pings || ping_acks != pings) {
         fail("%ld pings, %ld echoes, %ld acks", pings, echoes, ping_acks);
     }

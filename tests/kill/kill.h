@@ -56,6 +56,7 @@ struct stage {
     atomic_int asked[2]; /* the peer has ended its part of an exchange */
     atomic_int settled;  /* the peer is done with the dead */
     atomic_long rounds;  /* of the bystander with the peer */
+    atomic_int through;  /* the bystander wants no more answers of the peer */
     atomic_int torn;     /* claimed messages that the victim's death cut short */
     _Atomic(const char *) place[4];
 };
