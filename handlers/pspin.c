@@ -3,6 +3,8 @@
 #include "pspin.h"
 
 #include "bytes.h"
+#include "chunk.h"
+#include "host_lock.h"
 #include "spin_handler.h"
 
 static ptl_handlers_t handlers_of(ptl_payload_handler_t payload, void *host, uint64_t length)
@@ -57,6 +59,21 @@ void pspin_aggregate_handlers(struct pspin_sum *sum, ptl_handlers_t *handlers)
 /* ---- histogram ---- */
 
 /* Counts on the stack first: of a word that comes often the host hears once a packet. */
+/* Adds to the host's bins, some at a time: two transfers cost less than an atomic a bin. */
+static void add_counts(const uint32_t count[PSPIN_BINS + 1])
+{
+    enum { BINS = PSPIN_BINS + 1, PART = 128 };
+    uint64_t bin[PART];
+    for (uint64_t at = 0; at < BINS; at += PART) {
+        uint64_t n = smaller(PART, BINS - at);
+        PtlHandlerDMAFromHostB(at * sizeof(bin[0]), bin, n * sizeof(bin[0]), PTL_HANDLER_HOST_MEM);
+        for (uint64_t i = 0; i < n; i++) {
+            bin[i] += count[at + i];
+        }
+        PtlHandlerDMAToHostB(bin, at * sizeof(bin[0]), n * sizeof(bin[0]), PTL_HANDLER_HOST_MEM);
+    }
+}
+
 __handler static int pspin_histogram(const ptl_payload_t p, void *state)
 {
     const uint32_t *word = (const uint32_t *)p.base;
@@ -68,9 +85,11 @@ __handler static int pspin_histogram(const ptl_payload_t p, void *state)
     for (uint64_t i = 0; i < words; i++) {
         count[smaller(word[i], PSPIN_BINS)]++;
     }
-    for (unsigned i = 0; i <= PSPIN_BINS; i++) {
-        host_add(i * sizeof(uint64_t), count[i]);
+    if (!host_lock(offsetof(struct pspin_histogram, lock), PTL_HANDLER_HOST_MEM, HOST_LOCK_TRIES)) {
+        return FAIL;
     }
+    add_counts(count);
+    host_unlock(offsetof(struct pspin_histogram, lock), PTL_HANDLER_HOST_MEM);
     return p.length % sizeof(*word) == 0 ? SUCCESS : FAIL;
 }
 PTL_HANDLER(pspin_histogram);
@@ -97,14 +116,24 @@ __handler static int pspin_reduce_header(const ptl_header_t h, void *state)
 }
 PTL_HANDLER(pspin_reduce_header);
 
+/* A packet has its place in the vector, where the same packet of another message may just be
+ * added: they have one lock, all packets a few. */
 __handler static int pspin_reduce_payload(const ptl_payload_t p, void *state)
 {
     struct pspin_reduce_state *s = state;
     const uint64_t *element = (const uint64_t *)p.base;
     uint64_t *sum = vector_of(s) + p.offset / sizeof(*sum);
-    for (uint64_t i = 0; i < p.length / sizeof(*sum); i++) {
-        PtlHandlerFAdd(&sum[i], NULL, element[i]);
+    uint64_t *lock = &s->lock[p.offset / CHUNK_PACKET % PSPIN_REDUCE_LOCKS];
+    for (unsigned i = 0; !PtlHandlerCAS(lock, 0, 1); i++) {
+        if (i == HOST_LOCK_TRIES) {
+            return FAIL;
+        }
+        PtlHandlerYield();
     }
+    for (uint64_t i = 0; i < p.length / sizeof(*sum); i++) {
+        sum[i] += element[i];
+    }
+    PtlHandlerCAS(lock, 1, 0);
     return SUCCESS;
 }
 PTL_HANDLER(pspin_reduce_payload);

@@ -12,7 +12,7 @@
  *                            that other packets have left in host memory
  *
  * All but copy serve any number of messages of any senders at once: what handlers share
- * they add to atomically, packet by packet.
+ * they add to atomically or under a lock, packet by packet.
  */
 #ifndef HANDLERS_PSPIN_H
 #define HANDLERS_PSPIN_H
@@ -46,18 +46,22 @@ enum { PSPIN_BINS = 1024 };
 struct pspin_histogram {
     uint64_t bin[PSPIN_BINS]; /* of the words 0 to PSPIN_BINS - 1 */
     uint64_t beyond;          /* larger words */
+    uint64_t lock;            /* of handlers that add to them: host_lock.h */
 };
 
 void pspin_histogram_handlers(struct pspin_histogram *histogram, ptl_handlers_t *handlers);
 
 /* ---- reduce ---- */
 
+enum { PSPIN_REDUCE_LOCKS = 4 };
+
 /* HPU memory; the vector follows, 8 bytes an element. */
 struct pspin_reduce_state {
-    uint64_t elements; /* set by the host */
-    uint64_t messages; /* that make a result, set by the host */
-    uint64_t complete; /* by the completion handlers */
-    uint64_t unused[5];
+    uint64_t elements;                 /* set by the host */
+    uint64_t messages;                 /* that make a result, set by the host */
+    uint64_t complete;                 /* by the completion handlers */
+    uint64_t lock[PSPIN_REDUCE_LOCKS]; /* of parts of the vector: 1 while a packet is added there */
+    uint64_t unused;
 };
 
 /* pspin_reduce_memory() is the size of the HPU memory, which begins as zeros. */

@@ -12,7 +12,7 @@ size_t nic_copy_wide_min = SIZE_MAX;
 __attribute__((constructor)) static void choose_copy(void)
 {
     if (__builtin_cpu_supports("avx")) {
-        nic_copy_wide_min = 512;
+        nic_copy_wide_min = 160;
     }
 }
 

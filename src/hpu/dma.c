@@ -114,7 +114,10 @@ int hpu_dma_wait(struct hpu_dmas *dmas, ptl_dma_h handle)
 int hpu_dma_end(struct hpu_dmas **dmas, bool finish)
 {
     int rc = 1;
-    for (unsigned i = 0; *dmas != NULL && i < HPU_DMA_PENDING; i++) {
+    if (*dmas == NULL) {
+        return rc; /* most handlers; nothing here is worth a call of free() to them */
+    }
+    for (unsigned i = 0; i < HPU_DMA_PENDING; i++) {
         struct hpu_dma *d = &(*dmas)->dma[i];
         if (d->handle != 0) {
             int one = finish ? hpu_dma_wait(*dmas, d->handle) : forget(*dmas, d);

@@ -10,6 +10,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#define ROOM_NS 200000 /* that a handler waits for a peer to take something, before it copies */
+
 static int request_put(struct handler_run *run, const struct hpu_put *put, struct request *r)
 {
     struct le *le = run->le;
@@ -67,13 +69,46 @@ static bool readable(const void *base, uint64_t length)
     return true;
 }
 
+/* Suspends the handler, with the lock let go meanwhile. */
+static void rest(struct hpu_env *env, struct nic *nic)
+{
+    nic_unlock(nic);
+    hpu_suspend(env);
+    nic_lock(nic);
+}
+
+/* Whether the peer takes what is sent, though it has no room just now. */
+static bool takes(struct ni *ni, const struct request *r)
+{
+    const struct nic_peer *peer = peer_resolve(ni, r->target);
+    return peer != NULL && peer->fabric != NULL && list_empty(&peer->waiting);
+}
+
+/* Sends from the handler's memory where it lies. A stream of packets is faster held up for a
+ * moment, and its sender with it, than copied into a queue. False: it is to be copied. */
+static bool send_from_there(struct hpu_env *env, struct ni *ni, const struct request *r)
+{
+    struct nic *nic = ni->nic;
+    int64_t since = 0;
+    while (!nic_request_now(ni, r)) {
+        int64_t now = nic->now();
+        since = since == 0 ? now : since;
+        if (!takes(ni, r) || now - since >= ROOM_NS) {
+            return false;
+        }
+        rest(env, nic);
+    }
+    return true;
+}
+
 /* Sends, now or later; the lock is held. */
-static int send_put(struct ni *ni, const struct hpu_put *put, struct request *r)
+static int send_put(struct hpu_env *env, struct ni *ni, const struct hpu_put *put,
+                    struct request *r)
 {
     if (!put->from_host && !readable(r->memory.base, r->length)) {
         return -EFAULT;
     }
-    if (!put->from_host && nic_request_now(ni, r)) {
+    if (!put->from_host && send_from_there(env, ni, r)) {
         return PTL_OK;
     }
     int rc = put->from_host ? PTL_OK : own_data(r);
@@ -87,6 +122,21 @@ static int send_put(struct ni *ni, const struct hpu_put *put, struct request *r)
     return rc;
 }
 
+/* Waits for a place in the queue; false: in vain. */
+static bool find_place(struct hpu_env *env, struct nic *nic)
+{
+    int64_t patience = nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000, since = 0;
+    while (!nic_has_place(nic, FROM_HANDLER)) {
+        int64_t now = nic->now();
+        since = since == 0 ? now : since;
+        if (now - since >= patience) {
+            return false;
+        }
+        rest(env, nic);
+    }
+    return true;
+}
+
 /* Runs on the handler's context, without the lock. A full queue suspends a handler that puts
  * from its own memory, and with it the channel of its message. What it puts from the host is
  * enqueued all the same: that takes no memory but the operation's, of which there is a
@@ -96,21 +146,11 @@ static int handler_put(struct hpu_env *env, const struct hpu_put *put)
     struct handler_run *run = env->owner;
     struct nic *nic = run->nic;
     struct request r;
-    int64_t patience = nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
     nic_lock(nic);
-    int64_t since = nic->now();
-    while (!put->from_host && !nic_has_place(nic, FROM_HANDLER)) {
-        bool patient = nic->now() - since < patience;
-        nic_unlock(nic);
-        if (!patient) {
-            return PTL_NO_SPACE;
-        }
-        hpu_suspend(env);
-        nic_lock(nic);
-    }
-    int rc = request_put(run, put, &r);
-    if (rc == PTL_OK) {
-        rc = send_put(run->le->ni, put, &r);
+    int rc = PTL_NO_SPACE;
+    if (put->from_host || find_place(env, nic)) {
+        rc = request_put(run, put, &r);
+        rc = rc == PTL_OK ? send_put(env, run->le->ni, put, &r) : rc;
     }
     nic_unlock(nic);
     return rc;

@@ -339,7 +339,9 @@ static bool settle(struct nic *nic, int *timeout_ms)
 {
     uint32_t word;
     uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
-    if (atomic_exchange_explicit(&nic->polled, false, memory_order_relaxed)) {
+    /* A thread in a handler comes back to what it works on, which nobody else can take; to try
+     * to sleep over that again and again would cost it its core. */
+    if (atomic_exchange_explicit(&nic->polled, false, memory_order_relaxed) || nic->unlocked != 0) {
         int64_t lease = nic->process->options.number[OPT_LEASE_US] * 1000;
         *timeout_ms = whole_ms(until_deadline(nic, lease));
         return true;
