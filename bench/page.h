@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The page that the conductor shares with the two ranks of one subject; only the
+ * The page that the conductor shares with the ranks of one subject; only the
  * conductor and turn.c look inside.
  *
  *   command ── what, for whom ──► number++, futex_wake ──►  ranks sleep on `number`
@@ -35,18 +35,21 @@ struct page_rank {
     pid_t pid;
     struct turn_result result;
     _Alignas(64) _Atomic uint32_t posted, taken; /* turn_exchange(): its calls so far */
+    _Atomic uint32_t shown, seen;                /* turn_gather(): likewise */
     uint64_t length;
     uint8_t bytes[TURN_EXCHANGE_MAX];
+    uint8_t gathered[TURN_EXCHANGE_MAX];
 };
 
 struct page {
     uint64_t magic;
     pid_t conductor;
-    int core[2];                          /* of each rank */
+    uint32_t ranks;                       /* of the subject, 2 to TURN_RANKS */
+    int core[2];                          /* of the even ranks, of the odd ones */
     _Alignas(64) _Atomic uint32_t number; /* of the turn; futex */
     uint32_t what;                        /* enum page_command */
     struct turn_work work;
-    struct page_rank rank[2];
+    struct page_rank rank[TURN_RANKS];
     _Alignas(64) struct {
         _Alignas(64) volatile uint64_t word;
     } line[8];

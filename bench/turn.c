@@ -62,6 +62,16 @@ int turn_rank(void)
     return turn.rank;
 }
 
+int turn_ranks(void)
+{
+    return (int)turn.page->ranks;
+}
+
+int turn_core(int index)
+{
+    return turn.page->core[index];
+}
+
 static double clock_seconds(clockid_t clock)
 {
     struct timespec t;
@@ -169,16 +179,16 @@ int turn_join(int rank)
         return say("BENCH_RANK", "is not set; this program is started by `pinwheel bench`");
     }
     rank = rank < 0 ? atoi(given) : rank;
-    if (rank != 0 && rank != 1) {
-        return say("rank", "must be 0 or 1: a subject is two processes");
-    }
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (map_page() != 0) {
         return -1;
     }
+    if (rank < 0 || rank >= turn_ranks()) {
+        return say("rank", "must be below the number of the subject's processes");
+    }
     turn.rank = rank;
     mine()->pid = getpid();
-    if (bind_threads(turn.page->core[rank]) != 0) {
+    if (bind_threads(turn.page->core[rank % 2]) != 0) {
         return say("binding to a core", strerror(errno));
     }
     return rank;
@@ -227,6 +237,40 @@ long turn_exchange(const void *bytes, size_t length, void *theirs, size_t room)
     return (long)got;
 }
 
+static int await_all(size_t word, uint32_t wanted)
+{
+    int rc = 0;
+    for (int r = 0; rc == 0 && r < turn_ranks(); r++) {
+        rc = await((_Atomic uint32_t *)((char *)&turn.page->rank[r] + word), wanted);
+    }
+    return rc;
+}
+
+/* What is shown stays until all have seen it. */
+int turn_gather(const void *bytes, size_t length, void *theirs)
+{
+    struct page_rank *me = mine();
+    uint32_t call = atomic_load(&me->shown) + 1;
+    if (length > TURN_EXCHANGE_MAX) {
+        return turn_fail("an address of %zu bytes; at most %d are possible", length,
+                         TURN_EXCHANGE_MAX);
+    }
+    if (length > 0) {
+        memcpy(me->gathered, bytes, length);
+    }
+    atomic_store(&me->shown, call);
+    page_wake(&me->shown);
+    if (await_all(offsetof(struct page_rank, shown), call) != 0) {
+        return -1;
+    }
+    for (int r = 0; r < turn_ranks() && length > 0; r++) {
+        memcpy((char *)theirs + (size_t)r * length, turn.page->rank[r].gathered, length);
+    }
+    atomic_store(&me->seen, call);
+    page_wake(&me->seen);
+    return length > 0 ? await_all(offsetof(struct page_rank, seen), call) : 0;
+}
+
 /* ---- Turns ---- */
 
 static const struct turn_duty *duty_for(const struct turn_work *work,
@@ -247,7 +291,7 @@ static const struct turn_duty *duty_for(const struct turn_work *work,
 
 static int do_work(const struct turn_duty *d, const struct turn_work *work, struct turn_result *r)
 {
-    int core = turn.page->core[work->cores == TURN_ONE_CORE ? 0 : turn.rank];
+    int core = turn.page->core[work->cores == TURN_ONE_CORE ? 0 : turn.rank % 2];
     if (core != turn.core && bind_threads(core) != 0) {
         return turn_fail("binding to core %d: %s", core, strerror(errno));
     }

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Taking turns: what the conductor and the two processes of a subject tell each
+ * Taking turns: what the conductor and the processes of a subject tell each
  * other, through a shared page of that subject.
  *
  *   conductor ── work: bench, size, iterations ──► page ──► rank 0 and rank 1 of one subject
  *             ◄──────────── seconds, extra ────────  page ◄── rank 0 (and rank 1)
  *
- * A subject is a program that runs as two processes, ranks 0 and 1. Either the
- * conductor starts it twice, with BENCH_RANK, or it starts a launcher (mpirun)
- * that does. BENCH_PAGE, the path of the page, is in the environment either way.
+ * A subject is a program that runs as two processes, ranks 0 and 1, or as up to
+ * TURN_RANKS. Either the conductor starts it as often, with BENCH_RANK, or it starts a
+ * launcher (mpirun) that does. BENCH_PAGE, the path of the page, is in the environment either way.
  *
  *     turn_join(rank)          the page is there, the process is on its core
  *     ... bring the library up; turn_exchange() swaps addresses where no launcher does ...
  *     turn_serve(duties, n)    takes turns until the plan is done
  *
  * Between turns the process sleeps in a futex on the page, outside its library,
- * so that it costs the others nothing. In a turn both ranks get the same work and
+ * so that it costs the others nothing. In a turn all ranks get the same work and
  * do exactly warm + count iterations of it; rank 0 takes the time of the last
  * `count`. All messages of a turn are over when it ends.
  *
@@ -34,6 +34,7 @@ enum {
     TURN_WINDOW_RATE = 64,      /* messages of an iteration of BENCH_RATE */
     TURN_WINDOW_BANDWIDTH = 16, /* and of BENCH_BANDWIDTH */
     TURN_EXCHANGE_MAX = 16384,  /* bytes of an address */
+    TURN_RANKS = 8,             /* processes of a subject, at most */
     TURN_SIZE_MAX = 4 << 20     /* bytes of a message, at most */
 };
 
@@ -83,6 +84,31 @@ enum turn_bench {
     BENCH_IDLE,               /* 1 ms of waiting for nothing. extra: CPU seconds a second, rank 1 */
     BENCH_COMPUTING, /* 1 ms of computing by rank 1, a message every 100 us. extra: CPU seconds
                         that the library took a message */
+    /* The handler library's: bench/spin. MPIs serve those that say how. */
+    BENCH_SPIN_STRIDED,  /* 4 MiB into blocks of `size` bytes, gaps as long: MPI_Type_vector */
+    BENCH_SPIN_PINGPONG, /* streamed; a ping-pong of `size` bytes, a round trip */
+    BENCH_SPIN_PINGPONG_STORED, /* likewise, stored */
+    BENCH_SPIN_ACCUMULATE,      /* `size` bytes of doubles are added: MPI_Accumulate and flush */
+    BENCH_SPIN_COPY,            /* see spin/words.c: messages of `size` bytes */
+    BENCH_SPIN_AGGREGATE,       /* likewise */
+    BENCH_SPIN_HISTOGRAM,       /* likewise */
+    BENCH_SPIN_REDUCE,          /* likewise */
+    BENCH_SPIN_FILTER,          /* likewise */
+    BENCH_SPIN_RENDEZVOUS,   /* a message of `size` bytes into a posted receive, then an answer */
+    BENCH_SPIN_KV_GET,       /* see spin/requests.c: 16 gets */
+    BENCH_SPIN_CONDREAD,     /* likewise: one request */
+    BENCH_SPIN_TXLOG,        /* likewise: 64 puts */
+    BENCH_SPIN_GRAPH,        /* likewise: 4,096 relaxations */
+    BENCH_SPIN_INVOKE,       /* see spin/hpus.c: 128 handlers of `size` microseconds */
+    BENCH_SPIN_FAIR,         /* likewise. extra: seconds until the answer, the median */
+    BENCH_SPIN_FAIR_WORST,   /* likewise, the 95th percentile */
+    BENCH_SPIN_BROADCAST,    /* see spin/crew.c: `size` bytes; MPI_Bcast. extra: seconds */
+    BENCH_SPIN_ALLREDUCE,    /* likewise; MPI_Allreduce */
+    BENCH_SPIN_RAID5,        /* likewise: a write */
+    BENCH_SPIN_REED_SOLOMON, /* likewise */
+    BENCH_SPIN_OVERLAP,      /* see spin/overlap.c. extra, of rank 1 */
+    BENCH_SPIN_OVERLAP_COST, /* likewise */
+    BENCH_SPIN_OVERLAP_GEMM, /* likewise */
     BENCH_COUNT
 };
 
@@ -108,14 +134,18 @@ struct turn_result {
 };
 
 /* turn_join() maps the page, binds all threads of the process to the core of
- * `rank` and arranges that the process dies with its parent. `rank` is -1 for the
- * one of BENCH_RANK. Gives the rank, or -1 after a line on stderr. */
+ * `rank` (even ranks have one, odd ones the other) and arranges that the process dies with its
+ * parent. `rank` is -1 for the one of BENCH_RANK. Gives the rank, or -1 after a line on stderr. */
 int turn_join(int rank);
 
-/* turn_exchange() gives `length` bytes to the other rank and receives its, at
+/* turn_exchange() gives `length` bytes to the other rank of 0 and 1 and receives its, at
  * most `room`; blocks until the other has come, or 20 s. Gives their length, or -1.
  * May be called any number of times, by both. */
 long turn_exchange(const void *mine, size_t length, void *theirs, size_t room);
+
+/* turn_gather() does so among all ranks: `theirs` has `length` bytes of each. With a length
+ * of 0 it is a barrier. 0, or -1. */
+int turn_gather(const void *mine, size_t length, void *theirs);
 
 /* One kind of work that a subject can do. Functions but run() may be NULL; those
  * that give an int give 0, or -1 after turn_fail(). */
@@ -135,8 +165,10 @@ int turn_serve(const struct turn_duty *duties, int count);
 /* turn_fail() keeps the reason why this turn, or the start, fails; gives -1. */
 int turn_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* turn_rank() is this process's rank. */
+/* turn_rank() is this process's rank, of turn_ranks(); turn_core() is one of the two cores. */
 int turn_rank(void);
+int turn_ranks(void);
+int turn_core(int index);
 
 /* turn_now() is a time in seconds (CLOCK_MONOTONIC), turn_cpu() the CPU time that
  * this process has used. */

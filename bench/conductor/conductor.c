@@ -57,8 +57,11 @@ static void describe_machine(struct run *r)
 
 static bool ours_failed(const struct run *r)
 {
+    char why[STAGE_WHY];
     for (int i = 0; i < r->complaint_count; i++) {
-        if (r->complaints[i].subject->kind == SUBJECT_OURS) {
+        const struct subject *s = r->complaints[i].subject;
+        bool missing = s->packages != NULL && subject_missing(s, why, sizeof(why)) != 0;
+        if ((s->kind == SUBJECT_OURS || s->kind == SUBJECT_BASE) && !missing) {
             return true;
         }
     }

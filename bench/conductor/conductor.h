@@ -22,7 +22,7 @@
 #include "turn.h"
 
 enum {
-    SUBJECTS_MAX = 32,
+    SUBJECTS_MAX = 48,
     WORKS_MAX = 256,
     CASES_MAX = 256,
     SIZES_MAX = 24,
@@ -51,7 +51,15 @@ enum size_kind {
     SIZE_MPI,
     SIZE_MPI_LARGE,
     SIZE_PACKET,
-    SIZE_PACKET_FULL
+    SIZE_PACKET_FULL,
+    SIZE_BLOCK,  /* bytes of a block of a strided layout */
+    SIZE_STREAM, /* bytes of a message, above one packet */
+    SIZE_TEXT,   /* bytes of a message that is worked on */
+    SIZE_VECTOR,
+    SIZE_UNIT, /* bytes of a write */
+    SIZE_OVERLAP,
+    SIZE_HANDLER, /* microseconds of a handler */
+    SIZE_SLOW     /* likewise, 0: there is none */
 };
 
 struct bench {
@@ -70,7 +78,7 @@ struct bench {
 /* bench_compares() tells whether a subject stands beside ours in comparisons. */
 static inline bool bench_compares(const struct subject *s)
 {
-    return s->kind == SUBJECT_LIMIT || s->kind == SUBJECT_PEER;
+    return s->kind == SUBJECT_LIMIT || s->kind == SUBJECT_BASE || s->kind == SUBJECT_PEER;
 }
 
 extern const struct bench bench_table[];
@@ -140,7 +148,8 @@ struct run {
 int plan_make(struct run *r);
 void plan_free(struct run *r);
 
-/* plan_listed() tells whether a name is in a list with commas. */
+/* plan_listed() tells whether a name is in a list with commas, or its folder is: "spin" stands
+ * for "spin/strided" and all other benches of that. */
 bool plan_listed(const char *list, const char *name);
 const char *plan_size_text(enum size_kind kind, uint64_t size, char text[32]);
 const char *plan_work_name(const struct run *r, int work, char text[80]);

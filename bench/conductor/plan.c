@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define HALF 0.5e9 /* a round trip in seconds to half of it in ns */
+#define HALF_US 0.5e6
 #define CALLS (1e9 / 64)
 #define BOTH TURN_TWO_CORES
 
@@ -119,6 +120,61 @@ const struct bench bench_table[] = {
      SIZE_NONE, VALUE_TIME, 100, 50e-3, false},
     {"computing", "CPU that the library takes from a computing target", "cpu", "us/message", "ours",
      BENCH_COMPUTING, BENCH_COMPUTING, BOTH, SIZE_SMALL, VALUE_TIME, 1e6, 20e-3, false},
+    {"spin/strided", "4 MiB unpacked into blocks with gaps as long, by block", "bandwidth", "GB/s",
+     "spin", BENCH_SPIN_STRIDED, BENCH_SPIN_STRIDED, BOTH, SIZE_BLOCK, VALUE_RATE, 4194304 / 1e9, 0,
+     true},
+    {"spin/pingpong", "answered packet by packet: half round trip", "half_round_trip", "us", "spin",
+     BENCH_SPIN_PINGPONG, BENCH_SPIN_PINGPONG, BOTH, SIZE_STREAM, VALUE_TIME, HALF_US, 0, true},
+    {"spin/pingpong_stored", "answered by one put when all is there: half round trip",
+     "half_round_trip", "us", "spin", BENCH_SPIN_PINGPONG_STORED, BENCH_SPIN_PINGPONG_STORED, BOTH,
+     SIZE_STREAM, VALUE_TIME, HALF_US, 0, true},
+    {"spin/accumulate", "doubles added to memory at the target", "bandwidth", "GB/s", "spin",
+     BENCH_SPIN_ACCUMULATE, BENCH_SPIN_ACCUMULATE, BOTH, SIZE_TEXT, VALUE_BYTES, 1, 0, true},
+    {"spin/copy", "message copied to memory by handlers, packet by packet", "bandwidth", "GB/s",
+     "spin", BENCH_SPIN_COPY, BENCH_SPIN_COPY, BOTH, SIZE_TEXT, VALUE_BYTES, 1, 0, true},
+    {"spin/aggregate", "32-bit words added up", "bandwidth", "GB/s", "spin", BENCH_SPIN_AGGREGATE,
+     BENCH_SPIN_AGGREGATE, BOTH, SIZE_TEXT, VALUE_BYTES, 1, 0, true},
+    {"spin/histogram", "32-bit words counted in bins", "bandwidth", "GB/s", "spin",
+     BENCH_SPIN_HISTOGRAM, BENCH_SPIN_HISTOGRAM, BOTH, SIZE_TEXT, VALUE_BYTES, 1, 0, true},
+    {"spin/reduce", "64-bit words added to a vector", "bandwidth", "GB/s", "spin",
+     BENCH_SPIN_REDUCE, BENCH_SPIN_REDUCE, BOTH, SIZE_TEXT, VALUE_BYTES, 1, 0, true},
+    {"spin/filter", "records of 16 B with one of 64 keys kept", "bandwidth", "GB/s", "spin",
+     BENCH_SPIN_FILTER, BENCH_SPIN_FILTER, BOTH, SIZE_TEXT, VALUE_BYTES, 1, 0, true},
+    {"spin/rendezvous", "matched by the receiver, until it is there and answered", "time", "us",
+     "spin", BENCH_SPIN_RENDEZVOUS, BENCH_SPIN_RENDEZVOUS, BOTH, SIZE_TEXT, VALUE_TIME, 1e6, 0,
+     true},
+    {"spin/kv_get", "gets from a key-value store, windows of 16", "rate", "M/s", "spin",
+     BENCH_SPIN_KV_GET, BENCH_SPIN_KV_GET, BOTH, SIZE_NONE, VALUE_RATE, 16 / 1e6, 0, true},
+    {"spin/condread", "256 of 16,384 rows selected and read", "time", "us", "spin",
+     BENCH_SPIN_CONDREAD, BENCH_SPIN_CONDREAD, BOTH, SIZE_NONE, VALUE_TIME, 1e6, 0, true},
+    {"spin/txlog", "puts of 64 B with a log of accesses, windows of 64", "rate", "M/s", "spin",
+     BENCH_SPIN_TXLOG, BENCH_SPIN_TXLOG, BOTH, SIZE_NONE, VALUE_RATE, 64 / 1e6, 0, true},
+    {"spin/graph", "relaxations of a graph, messages of 256", "rate", "M/s", "spin",
+     BENCH_SPIN_GRAPH, BENCH_SPIN_GRAPH, BOTH, SIZE_NONE, VALUE_RATE, 4096 / 1e6, 0, true},
+    {"spin/broadcast", "broadcast to 7 ranks that compute, until the last has it", "time", "us",
+     "crew", BENCH_SPIN_BROADCAST, BENCH_SPIN_BROADCAST, BOTH, SIZE_TEXT, VALUE_TIME, 1e6, 20e-3,
+     true},
+    {"spin/allreduce", "sum of doubles of 8 ranks, until the last has it", "time", "us", "crew",
+     BENCH_SPIN_ALLREDUCE, BENCH_SPIN_ALLREDUCE, BOTH, SIZE_VECTOR, VALUE_TIME, 1e6, 20e-3, true},
+    {"spin/raid5", "write to two servers, parity at a third, until done", "time", "us", "crew",
+     BENCH_SPIN_RAID5, BENCH_SPIN_RAID5, BOTH, SIZE_UNIT, VALUE_TIME, 1e6, 20e-3, true},
+    {"spin/reed_solomon", "write to two servers, two with parities, until done", "time", "us",
+     "crew", BENCH_SPIN_REED_SOLOMON, BENCH_SPIN_REED_SOLOMON, BOTH, SIZE_UNIT, VALUE_TIME, 1e6,
+     20e-3, true},
+    {"spin/invoke", "handlers started by the host, two contexts, two HPUs", "rate", "k/s", "hpus",
+     BENCH_SPIN_INVOKE, BENCH_SPIN_INVOKE, BOTH, SIZE_HANDLER, VALUE_RATE, 128 / 1e3, 20e-3, true},
+    {"spin/fair", "answer of a fast context beside a slow one, median", "time", "us", "hpu",
+     BENCH_SPIN_FAIR, BENCH_SPIN_FAIR, BOTH, SIZE_SLOW, VALUE_TIME, 1e6, 50e-3, true},
+    {"spin/fair_worst", "the same, 95 % of them", "time", "us", "hpu", BENCH_SPIN_FAIR_WORST,
+     BENCH_SPIN_FAIR_WORST, BOTH, SIZE_SLOW, VALUE_TIME, 1e6, 50e-3, true},
+    {"spin/overlap", "dgemm's part of the time while a message is unpacked", "ratio", "", "overlap",
+     BENCH_SPIN_OVERLAP, BENCH_SPIN_OVERLAP, BOTH, SIZE_OVERLAP, VALUE_TIME, 1, 50e-3, false},
+    {"spin/overlap_cost", "dgemm and unpacking together / the sum of both alone, CPU time", "ratio",
+     "", "overlap", BENCH_SPIN_OVERLAP_COST, BENCH_SPIN_OVERLAP_COST, BOTH, SIZE_OVERLAP,
+     VALUE_TIME, 1, 50e-3, false},
+    {"spin/overlap_gemm", "dgemm while messages are unpacked / alone, time", "ratio", "", "overlap",
+     BENCH_SPIN_OVERLAP_GEMM, BENCH_SPIN_OVERLAP_GEMM, BOTH, SIZE_OVERLAP, VALUE_TIME, 1, 50e-3,
+     false},
 };
 
 const int bench_table_size = sizeof(bench_table) / sizeof(bench_table[0]);
@@ -147,6 +203,14 @@ static const struct sizes full[] = {
     [SIZE_MPI_LARGE] = {2, {64 * KIB, 1024 * KIB}},
     [SIZE_PACKET] = {1, {64}},
     [SIZE_PACKET_FULL] = {1, {4 * KIB}},
+    [SIZE_BLOCK] = {6, {64, 256, KIB, 4 * KIB, 16 * KIB, 64 * KIB}},
+    [SIZE_STREAM] = {6, {8 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1024 * KIB, 4096 * KIB}},
+    [SIZE_TEXT] = {3, {4 * KIB, 64 * KIB, 1024 * KIB}},
+    [SIZE_VECTOR] = {3, {8, KIB, 64 * KIB}},
+    [SIZE_UNIT] = {2, {4 * KIB, 64 * KIB}},
+    [SIZE_HANDLER] = {4, {1, 5, 20, 100}},
+    [SIZE_SLOW] = {5, {0, 25, 50, 100, 200}},
+    [SIZE_OVERLAP] = {5, {64 * KIB, 256 * KIB, 512 * KIB, 1024 * KIB, 4096 * KIB}},
 };
 
 static const struct sizes quick[] = {
@@ -162,11 +226,20 @@ static const struct sizes quick[] = {
     [SIZE_MPI_LARGE] = {1, {1024 * KIB}},
     [SIZE_PACKET] = {1, {64}},
     [SIZE_PACKET_FULL] = {1, {4 * KIB}},
+    [SIZE_BLOCK] = {1, {256}},
+    [SIZE_STREAM] = {1, {64 * KIB}},
+    [SIZE_TEXT] = {1, {64 * KIB}},
+    [SIZE_VECTOR] = {1, {KIB}},
+    [SIZE_UNIT] = {1, {4 * KIB}},
+    [SIZE_HANDLER] = {1, {20}},
+    [SIZE_SLOW] = {2, {0, 100}},
+    [SIZE_OVERLAP] = {1, {512 * KIB}},
 };
 
 static struct sizes sizes_of(const struct options_bench *o, enum size_kind kind)
 {
-    bool messages = kind == SIZE_MESSAGE || kind == SIZE_WINDOW || kind == SIZE_LARGE;
+    bool messages = kind == SIZE_MESSAGE || kind == SIZE_WINDOW || kind == SIZE_LARGE ||
+                    kind == SIZE_BLOCK || kind == SIZE_STREAM || kind == SIZE_TEXT;
     if (messages && o->size_count > 0) {
         struct sizes s = {.count = o->size_count};
         memcpy(s.size, o->sizes, sizeof(s.size));
@@ -182,7 +255,8 @@ bool plan_listed(const char *list, const char *name)
     size_t length = strlen(name);
     for (const char *at = list; at != NULL && *at != '\0'; at += *at == ',') {
         size_t n = strcspn(at, ",");
-        if (n == length && memcmp(at, name, n) == 0) {
+        if (n != 0 && n <= length && memcmp(at, name, n) == 0 &&
+            (name[n] == '\0' || name[n] == '/')) {
             return true;
         }
         at += n;
@@ -213,8 +287,11 @@ static int add_extra(struct run *r, int i)
     }
     char *command = strchr(text, '='); /* the options were checked: there is one */
     *command++ = '\0';
-    *s = (struct subject){
-        .name = text, .kind = SUBJECT_PEER, .launch = LAUNCH_PAIR, .meaning = "as given"};
+    *s = (struct subject){.name = text,
+                          .kind = SUBJECT_PEER,
+                          .launch = LAUNCH_PAIR,
+                          .ranks = 2,
+                          .meaning = "as given"};
     int words = 0;
     for (char *word = strtok_r(command, " ", &save); word != NULL && words < SUBJECT_WORDS - 1;
          word = strtok_r(NULL, " ", &save)) {
@@ -276,7 +353,7 @@ static int add_samples(struct run *r, int work, int subject)
 }
 
 /* A client that is not chosen, or not there, has no cases: its peers would be measured
- * for nobody. */
+ * for nobody. Nor has one of ours that needs packages and was not built. */
 static bool measurable(struct run *r, int subject)
 {
     char why[STAGE_WHY];
@@ -284,7 +361,8 @@ static bool measurable(struct run *r, int subject)
         return false;
     }
     const struct subject *s = r->stages[subject].subject;
-    if (s->kind != SUBJECT_CLIENT || subject_missing(s, why, sizeof(why)) == 0) {
+    bool optional = s->kind == SUBJECT_CLIENT || s->packages != NULL;
+    if (!optional || subject_missing(s, why, sizeof(why)) == 0) {
         return true;
     }
     bool said = false;
@@ -375,6 +453,10 @@ const char *plan_size_text(enum size_kind kind, uint64_t size, char text[32])
         snprintf(text, 32, "%" PRIu64 " %s", size, size == 1 ? "entry" : "entries");
         return text;
     }
+    if (kind == SIZE_HANDLER || kind == SIZE_SLOW) {
+        snprintf(text, 32, "%" PRIu64 " us", size);
+        return text;
+    }
     for (; size != 0 && size % 1024 == 0 && unit < 3; unit++) {
         size /= 1024;
     }
@@ -405,6 +487,12 @@ double plan_stored(const struct turn_work *work, const struct turn_result result
     case BENCH_CHAIN_INC:
     case BENCH_CHAIN_PUT:
     case BENCH_CHAIN_ATOMIC:
+    case BENCH_SPIN_BROADCAST:
+    case BENCH_SPIN_ALLREDUCE:
+    case BENCH_SPIN_RAID5:
+    case BENCH_SPIN_REED_SOLOMON:
+    case BENCH_SPIN_FAIR:
+    case BENCH_SPIN_FAIR_WORST:
         return result[0].extra;
     case BENCH_ATOMIC_SHARED:
         return result[0].seconds / ((double)work->count + result[1].extra);
@@ -417,6 +505,9 @@ double plan_stored(const struct turn_work *work, const struct turn_result result
     case BENCH_HANDLER_PACKET:
     case BENCH_IDLE:
     case BENCH_COMPUTING:
+    case BENCH_SPIN_OVERLAP:
+    case BENCH_SPIN_OVERLAP_COST:
+    case BENCH_SPIN_OVERLAP_GEMM:
         return result[1].extra;
     default:
         return result[0].seconds / (double)work->count;

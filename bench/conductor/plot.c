@@ -3,6 +3,7 @@
  * The picture of a run:
  *
  *   latency by size | bandwidth by size     a line a subject, both axes logarithmic
+ *   the handler library's, two a row        likewise, if one of the two was measured
  *   key: the subjects
  *   targets: how far from the limit each is, left of the line is met
  *
@@ -19,8 +20,9 @@
 enum {
     WIDTH = 1120,
     PANEL_TOP = 96,
-    PANEL_BOTTOM = 420,
-    KEY_TOP = 484,
+    PANEL_HEIGHT = 324,
+    ROW_HEIGHT = 400, /* of two panels, with what is written round them */
+    PANELS = 6,
     KEY_COLUMNS = 4,
     KEY_LINE = 20,
     TARGET_LINE = 22,
@@ -42,6 +44,7 @@ static const char style[] =
     ".panel { fill: #fbfbfc; stroke: #c9ccd1; stroke-width: 1 }\n"
     ".grid { stroke: #e3e6ea; stroke-width: 1 }\n"
     ".limit { stroke: #333; stroke-width: 1.5 }\n"
+    ".bound { fill: none; stroke: #333; stroke-width: 1.2; stroke-dasharray: 2 4 }\n"
     ".met { fill: #009e73 }\n"
     ".missed { fill: #d55e00 }\n"
     ".line { fill: none; stroke-width: 1.6; stroke-linejoin: round }\n"
@@ -67,16 +70,32 @@ struct curve {
 
 struct panel {
     const char *bench, *title, *unit;
-    double left, right;
+    bool linear; /* the axis of sizes, which may be 0; `bound` is drawn */
+    const char *bound;
+    enum size_kind kind;
+    double left, right, top, bottom;
     double x_low, x_high, y_low, y_high;
     struct curve curve[SUBJECTS_MAX];
     int curves;
 };
 
-static void add_point(struct curve *curve, uint64_t size, double value)
+static const struct panel panel_table[PANELS] = {
+    {.bench = "put_latency", .title = "half round trip by message size", .unit = "ns"},
+    {.bench = "bandwidth", .title = "bandwidth by message size", .unit = "GB/s"},
+    {.bench = "spin/strided", .title = "4 MiB unpacked, by size of a block", .unit = "GB/s"},
+    {.bench = "spin/pingpong", .title = "streamed ping-pong, half round trip", .unit = "us"},
+    {.bench = "spin/fair",
+     .title = "answer of a fast context beside a slow one",
+     .unit = "us",
+     .linear = true,
+     .bound = "one slow handler more than without"},
+    {.bench = "spin/overlap", .title = "dgemm's part of the time of a message", .unit = "1"},
+};
+
+static void add_point(struct curve *curve, const struct panel *p, uint64_t size, double value)
 {
-    if (value > 0 && curve->count < SIZES_MAX) {
-        curve->x[curve->count] = log2((double)size);
+    if (value > 0 && curve->count < SIZES_MAX && (size > 0 || p->linear)) {
+        curve->x[curve->count] = p->linear ? (double)size : log2((double)size);
         curve->y[curve->count++] = log10(value);
     }
 }
@@ -96,9 +115,9 @@ static struct curve make_curve(const struct run *r, const struct panel *p, int s
             continue;
         }
         if (c->subject == subject) {
-            add_point(&curve, c->size, results_of(r, c, mode).median);
+            add_point(&curve, p, c->size, results_of(r, c, mode).median);
         } else if (!is_ours(r, subject)) {
-            add_point(&curve, c->size, results_against(r, c, subject, mode).theirs.median);
+            add_point(&curve, p, c->size, results_against(r, c, subject, mode).theirs.median);
         }
     }
     return curve;
@@ -116,14 +135,20 @@ static void fit_axes(struct panel *p)
             p->y_high = fmax(p->y_high, p->curve[k].y[i]);
         }
     }
-    p->x_low -= 0.5;
-    p->x_high += 0.5;
+    double margin = p->linear ? 0.05 * (p->x_high - p->x_low) + 1 : 0.5;
+    p->x_low -= margin;
+    p->x_high += margin;
     p->y_low -= 0.1;
     p->y_high += 0.1;
 }
 
 static void fill_panel(const struct run *r, struct panel *p, enum stats_mode mode)
 {
+    for (int i = 0; i < r->case_count; i++) {
+        if (strcmp(r->cases[i].bench->name, p->bench) == 0) {
+            p->kind = r->cases[i].bench->sizes;
+        }
+    }
     for (int s = 0; s < r->subjects; s++) {
         struct curve curve = make_curve(r, p, s, mode);
         if (curve.count > 0) {
@@ -142,20 +167,27 @@ static double x_of(const struct panel *p, double x)
 
 static double y_of(const struct panel *p, double y)
 {
-    return PANEL_BOTTOM - (y - p->y_low) / (p->y_high - p->y_low) * (PANEL_BOTTOM - PANEL_TOP);
+    return p->bottom - (y - p->y_low) / (p->y_high - p->y_low) * (p->bottom - p->top);
+}
+
+static void draw_size(struct svg *s, const struct panel *p, double at, uint64_t size)
+{
+    char text[32];
+    double x = x_of(p, at);
+    svg_line(s, "grid", (struct svg_point){x, p->top}, (struct svg_point){x, p->bottom});
+    svg_text(s, "tick middle", (struct svg_point){x, p->bottom + 18}, "%s",
+             plan_size_text(p->kind, size, text));
 }
 
 static void draw_sizes(struct svg *s, const struct panel *p)
 {
     int step = (int)ceil((p->x_high - p->x_low) / 8);
-    char text[32];
-    for (int e = (int)ceil(p->x_low); e <= p->x_high; e++) {
+    for (int i = 0; p->linear && i < p->curve[0].count; i++) {
+        draw_size(s, p, p->curve[0].x[i], (uint64_t)p->curve[0].x[i]);
+    }
+    for (int e = (int)ceil(p->x_low); !p->linear && e <= p->x_high; e++) {
         if (e % step == 0) {
-            double x = x_of(p, e);
-            svg_line(s, "grid", (struct svg_point){x, PANEL_TOP},
-                     (struct svg_point){x, PANEL_BOTTOM});
-            svg_text(s, "tick middle", (struct svg_point){x, PANEL_BOTTOM + 18}, "%s",
-                     plan_size_text(SIZE_MESSAGE, UINT64_C(1) << e, text));
+            draw_size(s, p, e, UINT64_C(1) << e);
         }
     }
 }
@@ -166,7 +198,7 @@ static void draw_values(struct svg *s, const struct panel *p)
     for (int decade = (int)floor(p->y_low); decade <= p->y_high; decade++) {
         for (int i = 0; i < 3; i++) {
             double value = digits[i] * pow(10, decade), y = y_of(p, log10(value));
-            if (y >= PANEL_TOP && y <= PANEL_BOTTOM && (p->y_high - p->y_low < 3 || i == 0)) {
+            if (y >= p->top && y <= p->bottom && (p->y_high - p->y_low < 3 || i == 0)) {
                 svg_line(s, "grid", (struct svg_point){p->left, y},
                          (struct svg_point){p->right, y});
                 svg_text(s, "tick end", (struct svg_point){p->left - 6, y + 4}, "%g", value);
@@ -203,45 +235,84 @@ static void draw_curve(struct svg *s, const struct run *r, const struct panel *p
     svg_polyline(s, line, points, (size_t)curve->count);
 }
 
+/* What a waiting time may be if one handler of the other context is in the way: ours without
+ * that context, and its time more. */
+static void draw_bound(struct svg *s, const struct panel *p)
+{
+    enum { STEPS = 40 };
+    struct svg_point points[STEPS];
+    const struct curve *ours = &p->curve[0];
+    size_t count = 0;
+    for (int i = 0; i < STEPS; i++) {
+        double x = ours->x[ours->count - 1] * i / (STEPS - 1);
+        double y = y_of(p, log10(pow(10, ours->y[0]) + x));
+        if (y >= p->top) {
+            points[count++] = (struct svg_point){x_of(p, x), y};
+        }
+    }
+    svg_polyline(s, "bound", points, count);
+    svg_text(s, "sub end", (struct svg_point){p->right - 8, p->bottom - 8}, "dotted: %s", p->bound);
+}
+
 static void draw_panel(struct svg *s, const struct run *r, const struct panel *p)
 {
-    svg_rect(s, "panel", p->left, PANEL_TOP, p->right - p->left, PANEL_BOTTOM - PANEL_TOP);
-    svg_text(s, "name", (struct svg_point){p->left, PANEL_TOP - 10}, "%s (%s)", p->title, p->unit);
+    svg_rect(s, "panel", p->left, p->top, p->right - p->left, p->bottom - p->top);
+    svg_text(s, "name", (struct svg_point){p->left, p->top - 10}, "%s (%s)", p->title, p->unit);
     if (p->curves == 0) {
         svg_text(s, "sub middle",
-                 (struct svg_point){(p->left + p->right) / 2, (PANEL_TOP + PANEL_BOTTOM) / 2.0},
+                 (struct svg_point){(p->left + p->right) / 2, (p->top + p->bottom) / 2},
                  "not measured in this run");
         return;
     }
     draw_sizes(s, p);
     draw_values(s, p);
+    if (p->bound != NULL && p->curve[0].x[0] == 0) {
+        draw_bound(s, p);
+    }
     for (int k = p->curves - 1; k >= 0; k--) { /* ours comes first in the table: on top */
         draw_curve(s, r, p, &p->curve[k]);
     }
 }
 
-static int draw_key(struct svg *s, const struct run *r, const struct panel *panels)
+/* The panels of a run, filled in and in their places. */
+struct picture {
+    struct panel panel[PANELS];
+    int panels;
+};
+
+static bool is_drawn(const struct picture *picture, int subject)
 {
-    int shown = 0;
+    for (int i = 0; i < picture->panels; i++) {
+        for (int k = 0; k < picture->panel[i].curves; k++) {
+            if (picture->panel[i].curve[k].subject == subject) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static int key_top(const struct picture *picture)
+{
+    return PANEL_TOP + picture->panels / 2 * ROW_HEIGHT - 12;
+}
+
+static int draw_key(struct svg *s, const struct run *r, const struct picture *picture)
+{
+    int shown = 0, top = key_top(picture);
     char class[48], line[64];
     for (int i = 0; i < r->subjects; i++) {
-        bool any = false;
-        for (int k = 0; k < panels[0].curves + panels[1].curves; k++) {
-            any |=
-                (k < panels[0].curves ? panels[0].curve[k] : panels[1].curve[k - panels[0].curves])
-                    .subject == i;
-        }
-        if (!any) {
+        if (!is_drawn(picture, i)) {
             continue;
         }
         int line_number = shown / KEY_COLUMNS;
-        double x = 70 + shown % KEY_COLUMNS * 260, y = KEY_TOP + line_number * KEY_LINE;
+        double x = 70 + shown % KEY_COLUMNS * 260, y = top + line_number * KEY_LINE;
         snprintf(line, sizeof(line), "line %s", class_of(r, i, "", class));
         svg_line(s, line, (struct svg_point){x, y - 4}, (struct svg_point){x + 32, y - 4});
         svg_text(s, "key", (struct svg_point){x + 40, y}, "%s", r->stages[i].subject->name);
         shown++;
     }
-    return KEY_TOP + (shown + KEY_COLUMNS - 1) / KEY_COLUMNS * KEY_LINE;
+    return top + (shown + KEY_COLUMNS - 1) / KEY_COLUMNS * KEY_LINE;
 }
 
 /* ---- Targets ---- */
@@ -299,16 +370,35 @@ static enum stats_mode choose_mode(const struct run *r)
     return rounds[MODE_FAR] > rounds[MODE_NEAR] ? MODE_FAR : MODE_NEAR;
 }
 
-static void draw_all(struct svg *s, const struct run *r, const struct panel *panels,
+/* Two panels a row: those of which one was measured, else the first. */
+static void make_picture(const struct run *r, struct picture *picture, enum stats_mode mode)
+{
+    for (int row = 0; row < PANELS; row += 2) {
+        struct panel *pair = &picture->panel[picture->panels];
+        for (int i = 0; i < 2; i++) {
+            pair[i] = panel_table[row + i];
+            pair[i].left = i == 0 ? 70 : 630;
+            pair[i].right = i == 0 ? 530 : 1090;
+            pair[i].top = PANEL_TOP + picture->panels / 2 * ROW_HEIGHT;
+            pair[i].bottom = pair[i].top + PANEL_HEIGHT;
+            fill_panel(r, &pair[i], mode);
+        }
+        bool measured = pair[0].curves + pair[1].curves > 0;
+        picture->panels += measured || (row == PANELS - 2 && picture->panels == 0) ? 2 : 0;
+    }
+}
+
+static void draw_all(struct svg *s, const struct run *r, const struct picture *picture,
                      const struct target_result *results, int count)
 {
-    svg_rect(s, "paper", 0, 0, WIDTH, 2000);
+    svg_rect(s, "paper", 0, 0, WIDTH, 4000);
     svg_text(s, "title", (struct svg_point){70, 36}, "Pinwheel beside the machine and its peers");
     svg_text(s, "sub", (struct svg_point){70, 56}, "%s; medians of %d rounds", r->machine,
              r->rounds_done);
-    draw_panel(s, r, &panels[0]);
-    draw_panel(s, r, &panels[1]);
-    draw_targets(s, results, count, draw_key(s, r, panels) + 30);
+    for (int i = 0; i < picture->panels; i++) {
+        draw_panel(s, r, &picture->panel[i]);
+    }
+    draw_targets(s, results, count, draw_key(s, r, picture) + 30);
 }
 
 int report_svg(const struct run *r)
@@ -318,35 +408,24 @@ int report_svg(const struct run *r)
     struct target_result results[TARGETS_MAX];
     enum stats_mode mode = choose_mode(r);
     int count = results_targets(r, results);
-    struct panel *panels = calloc(2, sizeof(*panels));
-    if (panels == NULL) {
+    struct picture *picture = calloc(1, sizeof(*picture));
+    if (picture == NULL) {
         perror("pinwheel bench");
         return -1;
     }
-    panels[0] = (struct panel){.bench = "put_latency",
-                               .title = "half round trip by message size",
-                               .unit = "ns",
-                               .left = 70,
-                               .right = 530};
-    panels[1] = (struct panel){.bench = "bandwidth",
-                               .title = "bandwidth by message size",
-                               .unit = "GB/s",
-                               .left = 630,
-                               .right = 1090};
-    fill_panel(r, &panels[0], mode);
-    fill_panel(r, &panels[1], mode);
+    make_picture(r, picture, mode);
     int lines = (r->subjects + KEY_COLUMNS - 1) / KEY_COLUMNS;
-    int height = KEY_TOP + lines * KEY_LINE + 90 + count * TARGET_LINE;
+    int height = key_top(picture) + lines * KEY_LINE + 90 + count * TARGET_LINE;
     snprintf(path, sizeof(path), "%s/bench.svg", r->options->out);
     int rc = svg_open(&s, path, WIDTH, height, "Pinwheel beside the machine and its peers",
                       r->machine, style);
     if (rc == 0) {
-        draw_all(&s, r, panels, results, count);
+        draw_all(&s, r, picture, results, count);
         rc = svg_close(&s);
     }
     if (rc != 0) {
         fprintf(stderr, "pinwheel bench: --out: %s: %s\n", path, strerror(errno));
     }
-    free(panels);
+    free(picture);
     return rc;
 }

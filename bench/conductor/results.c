@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* The samples of a work and subject in the unit of a bench. */
 static void convert(const struct run *r, const struct bench *b, uint64_t size, int work,
@@ -47,6 +48,7 @@ struct target {
     bool at_most;
     double limit;
     const char *text;
+    bool rise; /* the value is ours less theirs, else the ratio */
 };
 
 #define KIB UINT64_C(1024)
@@ -54,48 +56,83 @@ struct target {
 
 static const struct target targets[] = {
     {"put_latency", "put_latency_eqget", 8, "raw", NULL, 0, true, 2.2,
-     "8 B put, half round trip / raw ping-pong of two cache lines"},
+     "8 B put, half round trip / raw ping-pong of two cache lines", false},
     {"put_latency", "put_latency_eqget", 8, "ucx-posix", NULL, 0, true, 1.0,
-     "8 B put, half round trip / UCX tag messages"},
+     "8 B put, half round trip / UCX tag messages", false},
     {"put_latency", "put_latency_eqget", 8, "openmpi", NULL, 0, true, 0.9,
-     "8 B put, half round trip / Open MPI"},
+     "8 B put, half round trip / Open MPI", false},
     {"put_latency", "put_latency_eqget", 8, "openmpi-ucx", NULL, 0, true, 0.9,
-     "8 B put, half round trip / Open MPI over UCX"},
+     "8 B put, half round trip / Open MPI over UCX", false},
     {"put_latency", "put_latency_eqget", 8, "mpich", NULL, 0, true, 0.9,
-     "8 B put, half round trip / MPICH"},
-    {"message_rate", NULL, 8, "ucx-posix", NULL, 0, false, 0.7, "8 B message rate / UCX tag"},
+     "8 B put, half round trip / MPICH", false},
+    {"message_rate", NULL, 8, "ucx-posix", NULL, 0, false, 0.7, "8 B message rate / UCX tag",
+     false},
     {"bandwidth", NULL, 1024 * KIB, "ucx-posix", NULL, 0, false, 1.0,
-     "1 MiB bandwidth / UCX tag over posix"},
+     "1 MiB bandwidth / UCX tag over posix", false},
     {"bandwidth", NULL, 1024 * KIB, "ucx-cma", NULL, 0, false, 1.0,
-     "1 MiB bandwidth / UCX tag over cma"},
+     "1 MiB bandwidth / UCX tag over cma", false},
     {"same_core", NULL, 8, "futex", NULL, 0, true, 1.3,
-     "round trip on one core / futex ping-pong there"},
-    {"wake", NULL, 8, "futex", NULL, 0, true, 1.5, "wake of a sleeping target / futex wake"},
-    {"match", NULL, 4096, NULL, "match", 1, true, 1.5, "search among 4096 entries / one entry"},
+     "round trip on one core / futex ping-pong there", false},
+    {"wake", NULL, 8, "futex", NULL, 0, true, 1.5, "wake of a sleeping target / futex wake", false},
+    {"match", NULL, 4096, NULL, "match", 1, true, 1.5, "search among 4096 entries / one entry",
+     false},
     {"match_masks", NULL, 4096, NULL, "match", 1, true, 3.0,
-     "search among 4096 entries of 8 masks / one entry"},
-    {"handler_message", NULL, 8, NULL, NULL, 0, true, 60, "an empty handler, more a message"},
-    {"handler_packet", NULL, 64, NULL, NULL, 0, true, 30, "an empty handler, more a packet"},
+     "search among 4096 entries of 8 masks / one entry", false},
+    {"handler_message", NULL, 8, NULL, NULL, 0, true, 60, "an empty handler, more a message",
+     false},
+    {"handler_packet", NULL, 64, NULL, NULL, 0, true, 30, "an empty handler, more a packet", false},
     {"fetch_atomic", NULL, 8, NULL, "put_latency", 8, true, 2.4,
-     "8 B PtlFetchAtomic until fetched / 8 B put, half round trip"},
-    {"atomic_local", NULL, 8, NULL, NULL, 0, true, 60, "8 B PtlAtomic on oneself"},
-    {"chain_ctinc", NULL, 0, NULL, NULL, 0, true, 40, "a link of a chain of PtlTriggeredCTInc"},
-    {"chain_put", NULL, 0, NULL, NULL, 0, true, 40, "a link of a chain of PtlTriggeredPut"},
-    {"chain_atomic", NULL, 0, NULL, NULL, 0, true, 40, "a link of a chain of PtlTriggeredAtomic"},
+     "8 B PtlFetchAtomic until fetched / 8 B put, half round trip", false},
+    {"atomic_local", NULL, 8, NULL, NULL, 0, true, 60, "8 B PtlAtomic on oneself", false},
+    {"chain_ctinc", NULL, 0, NULL, NULL, 0, true, 40, "a link of a chain of PtlTriggeredCTInc",
+     false},
+    {"chain_put", NULL, 0, NULL, NULL, 0, true, 40, "a link of a chain of PtlTriggeredPut", false},
+    {"chain_atomic", NULL, 0, NULL, NULL, 0, true, 40, "a link of a chain of PtlTriggeredAtomic",
+     false},
     {"mpi_latency", NULL, 8, "openmpi", NULL, 0, true, 2.0,
-     "MPI over Pinwheel, 8 B latency / Open MPI"},
+     "MPI over Pinwheel, 8 B latency / Open MPI", false},
     {"mpi_message_rate", NULL, 8, "openmpi", NULL, 0, false, 0.4,
-     "MPI over Pinwheel, 8 B message rate / Open MPI"},
+     "MPI over Pinwheel, 8 B message rate / Open MPI", false},
     {"mpi_bandwidth", NULL, 1024 * KIB, "openmpi", NULL, 0, false, 1.5,
-     "MPI over Pinwheel, 1 MiB bandwidth / Open MPI"},
-    {"mpi_put", NULL, 8, "mpich", NULL, 0, true, 1.0, "MPI_Put and flush over Pinwheel / MPICH"},
-    {"mpi_get", NULL, 8, "mpich", NULL, 0, true, 1.0, "MPI_Get and flush over Pinwheel / MPICH"},
+     "MPI over Pinwheel, 1 MiB bandwidth / Open MPI", false},
+    {"mpi_put", NULL, 8, "mpich", NULL, 0, true, 1.0, "MPI_Put and flush over Pinwheel / MPICH",
+     false},
+    {"mpi_get", NULL, 8, "mpich", NULL, 0, true, 1.0, "MPI_Get and flush over Pinwheel / MPICH",
+     false},
     {"mpi_fetch_and_op", NULL, 8, "mpich", NULL, 0, true, 0.8,
-     "MPI_Fetch_and_op over Pinwheel / MPICH"},
+     "MPI_Fetch_and_op over Pinwheel / MPICH", false},
     {"mpi_compare_and_swap", NULL, 8, "mpich", NULL, 0, true, 0.8,
-     "MPI_Compare_and_swap over Pinwheel / MPICH"},
+     "MPI_Compare_and_swap over Pinwheel / MPICH", false},
     {"mpi_accumulate", NULL, 8, "mpich", NULL, 0, true, 0.8,
-     "MPI_Accumulate and flush over Pinwheel / MPICH"},
+     "MPI_Accumulate and flush over Pinwheel / MPICH", false},
+    {"spin/strided", NULL, 256, "openmpi", NULL, 0, false, 1.0,
+     "4 MiB into blocks of 256 B / Open MPI's vector datatype", false},
+    {"spin/strided", NULL, 256, "mpich", NULL, 0, false, 1.0,
+     "4 MiB into blocks of 256 B / MPICH's vector datatype", false},
+    {"spin/strided", NULL, 4 * KIB, "contiguous", NULL, 0, false, 0.8,
+     "4 MiB into blocks of 4 KiB / a contiguous put", false},
+    {"spin/pingpong", NULL, 8 * KIB, "cpu", NULL, 0, true, 1.0,
+     "8 KiB ping-pong, streamed by handlers / answered by the CPU", false},
+    {"spin/pingpong", NULL, 16 * KIB, "cpu", NULL, 0, true, 1.0, "the same, 16 KiB", false},
+    {"spin/pingpong", NULL, 64 * KIB, "cpu", NULL, 0, true, 1.0, "the same, 64 KiB", false},
+    {"spin/pingpong", NULL, 256 * KIB, "cpu", NULL, 0, true, 1.0, "the same, 256 KiB", false},
+    {"spin/pingpong", NULL, 1024 * KIB, "cpu", NULL, 0, true, 1.0, "the same, 1 MiB", false},
+    {"spin/pingpong", NULL, 4096 * KIB, "cpu", NULL, 0, true, 1.0, "the same, 4 MiB", false},
+    {"spin/broadcast", NULL, 64 * KIB, "openmpi-crew", NULL, 0, true, 1.0,
+     "64 KiB broadcast to 7 ranks that compute / Open MPI", false},
+    {"spin/broadcast", NULL, 64 * KIB, "mpich-crew", NULL, 0, true, 1.0, "the same / MPICH", false},
+    {"spin/invoke", NULL, 20, "one-hpu", NULL, 0, false, 1.7,
+     "two HPUs, two contexts, 20 us a handler / one HPU", false},
+    {"spin/fair", NULL, 100, NULL, "spin/fair", 0, true, 100,
+     "a message beside handlers of 100 us / without, us more", true},
+    {"spin/overlap", NULL, 512 * KIB, NULL, NULL, 0, false, 0.9,
+     "overlap ratio (RED-SEA), messages of 512 KiB", false},
+    {"spin/overlap", NULL, 1024 * KIB, NULL, NULL, 0, false, 0.9, "the same, 1 MiB", false},
+    {"spin/overlap", NULL, 4096 * KIB, NULL, NULL, 0, false, 0.9, "the same, 4 MiB", false},
+    {"spin/overlap_cost", NULL, 512 * KIB, NULL, NULL, 0, true, 1.1,
+     "dgemm and unpacking of 512 KiB together / each alone, CPU time", false},
+    {"spin/overlap_cost", NULL, 1024 * KIB, NULL, NULL, 0, true, 1.1, "the same, 1 MiB", false},
+    {"spin/overlap_cost", NULL, 4096 * KIB, NULL, NULL, 0, true, 1.1, "the same, 4 MiB", false},
 };
 
 _Static_assert(sizeof(targets) / sizeof(targets[0]) <= TARGETS_MAX, "they fit");
@@ -146,7 +183,7 @@ static void judge(const struct run *r, const struct target *t, const struct benc
     if (p.ours.count == 0 || (!absolute && p.theirs.count == 0)) {
         return;
     }
-    double value = absolute ? p.ours.median : p.ratio;
+    double value = absolute ? p.ours.median : t->rise ? p.ours.median - p.theirs.median : p.ratio;
     if (!result->known || (t->at_most ? value < result->value : value > result->value)) {
         result->ours = p.ours.median;
         result->theirs = p.theirs.median;
@@ -198,6 +235,12 @@ static struct target_result judge_in(const struct run *r, const struct target *t
     return result;
 }
 
+/* More than two ranks need cores for a target to be one; two have them, or are not measured. */
+static bool crowded(const struct subject *s)
+{
+    return s->ranks > 2 && sysconf(_SC_NPROCESSORS_ONLN) < s->ranks;
+}
+
 /* Near counts, unless it was too rare to say much. */
 int results_targets(const struct run *r, struct target_result results[TARGETS_MAX])
 {
@@ -208,6 +251,11 @@ int results_targets(const struct run *r, struct target_result results[TARGETS_MA
         bool rare = near.rounds < ROUNDS_ENOUGH && far.rounds > near.rounds;
         results[i] = rare ? far : near;
         results[i].why = results[i].known ? NULL : left_out(r, &targets[i]);
+        const struct bench_case *c = find_case(r, targets[i].bench, targets[i].size);
+        if (c != NULL && crowded(r->stages[c->subject].subject)) {
+            results[i].known = false;
+            results[i].why = "this machine has fewer cores than it has ranks";
+        }
     }
     return count;
 }

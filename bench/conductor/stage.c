@@ -33,12 +33,12 @@ static int fail(struct stage *s, const char *format, ...)
 
 static int leaders(const struct stage *s)
 {
-    return s->subject->launch == LAUNCH_PAIR ? 2 : 1;
+    return s->subject->launch == LAUNCH_PAIR ? s->subject->ranks : 1;
 }
 
 static void reap(struct stage *s)
 {
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < TURN_RANKS; i++) {
         if (s->leader[i] > 0) {
             waitpid(s->leader[i], NULL, 0);
         }
@@ -48,7 +48,7 @@ static void reap(struct stage *s)
 
 static void leave(struct stage *s)
 {
-    for (int i = 0; i < 100 && sessions_signal(s->leader, 2, SIGKILL) > 0; i++) {
+    for (int i = 0; i < 100 && sessions_signal(s->leader, TURN_RANKS, SIGKILL) > 0; i++) {
         usleep(10000);
     }
     reap(s);
@@ -124,7 +124,7 @@ static void set_up_process(const struct stage *s, const struct stage_settings *s
 
 static void set_environment(const struct stage *s, int rank, pid_t conductor)
 {
-    char path[64], plugins[8192];
+    char path[64], plugins[8192], number[16];
     for (int i = 0; i < SUBJECT_SETTINGS && s->subject->environment[i] != NULL; i++) {
         putenv((char *)(uintptr_t)s->subject->environment[i]);
     }
@@ -136,7 +136,8 @@ static void set_environment(const struct stage *s, int rank, pid_t conductor)
     setenv("BENCH_SUBJECT", s->subject->name, 1);
     unsetenv("BENCH_RANK");
     if (s->subject->launch == LAUNCH_PAIR) {
-        setenv("BENCH_RANK", rank == 0 ? "0" : "1", 1);
+        snprintf(number, sizeof(number), "%d", rank);
+        setenv("BENCH_RANK", number, 1);
     }
 }
 
@@ -184,6 +185,7 @@ static int open_page(struct stage *s, const struct stage_settings *settings)
     }
     s->page->magic = PAGE_MAGIC;
     s->page->conductor = getpid();
+    s->page->ranks = (uint32_t)s->subject->ranks;
     memcpy(s->page->core, settings->core, sizeof(s->page->core));
     return 0;
 }
@@ -191,7 +193,7 @@ static int open_page(struct stage *s, const struct stage_settings *settings)
 /* A rank that met an error leaves the other waiting. */
 static bool tell_error(struct stage *s)
 {
-    for (int r = 0; r < 2; r++) {
+    for (int r = 0; r < s->subject->ranks; r++) {
         struct page_rank *rank = &s->page->rank[r];
         bool over = atomic_load(&rank->ready) == 0 || atomic_load(&rank->done) == s->number;
         if (over && rank->result.error) {
@@ -203,11 +205,11 @@ static bool tell_error(struct stage *s)
     return false;
 }
 
-/* Waits until *word of both ranks is `wanted`. */
+/* Waits until *word of all ranks is `wanted`. */
 static int await(struct stage *s, size_t word, uint32_t wanted, double limit)
 {
     double until = turn_now() + limit;
-    for (int r = 0; r < 2; r++) {
+    for (int r = 0; r < s->subject->ranks; r++) {
         _Atomic uint32_t *at = (_Atomic uint32_t *)((char *)&s->page->rank[r] + word);
         for (uint32_t seen; (seen = atomic_load(at)) != wanted;) {
             if (gone(s) && atomic_load(at) != wanted) {
@@ -281,7 +283,11 @@ int stage_ask(struct stage *s, const struct stage_settings *settings, const stru
     if (command(s, PAGE_ASK, work, settings->turn_limit) != 0) {
         return -1;
     }
-    return s->page->rank[0].result.extra != 0 && s->page->rank[1].result.extra != 0;
+    bool able = true;
+    for (int r = 0; r < s->subject->ranks; r++) {
+        able &= s->page->rank[r].result.extra != 0;
+    }
+    return able;
 }
 
 int stage_turn(struct stage *s, const struct stage_settings *settings, const struct turn_work *work,
@@ -308,7 +314,7 @@ void stage_end(struct stage *s)
     s->page->what = PAGE_END;
     atomic_store(&s->page->number, ++s->number);
     page_wake(&s->page->number);
-    for (int ms = 0; ms < GOODBYE_MS && sessions_signal(s->leader, 2, 0) > 0; ms += 10) {
+    for (int ms = 0; ms < GOODBYE_MS && sessions_signal(s->leader, TURN_RANKS, 0) > 0; ms += 10) {
         usleep(10000);
     }
     leave(s);

@@ -23,8 +23,8 @@ enum { STAGE_WHY = 400 };
 struct stage {
     const struct subject *subject;
     struct page *page;
-    int page_fd, output_fd; /* memfds: the page; what the processes print */
-    pid_t leader[2];        /* of the session; 0: none */
+    int page_fd, output_fd;   /* memfds: the page; what the processes print */
+    pid_t leader[TURN_RANKS]; /* of the sessions; 0: none */
     bool on;
     uint32_t number;     /* of the last turn */
     char why[STAGE_WHY]; /* the last failure, one line */
@@ -38,14 +38,14 @@ struct stage_settings {
     bool prefer;                    /* put the sessions before all other work */
 };
 
-/* stage_start() starts the processes and waits until both ranks are ready; 0, or -1
+/* stage_start() starts the processes and waits until all ranks are ready; 0, or -1
  * with `why`. */
 int stage_start(struct stage *s, const struct stage_settings *settings);
 
-/* stage_ask() tells whether both ranks can do a work: 1 or 0, or -1 with `why`. */
+/* stage_ask() tells whether all ranks can do a work: 1 or 0, or -1 with `why`. */
 int stage_ask(struct stage *s, const struct stage_settings *settings, const struct turn_work *work);
 
-/* stage_turn() gives the turn to the subject; 0 with the ranks' results, or -1 with
+/* stage_turn() gives the turn to the subject; 0 with the results of ranks 0 and 1, or -1 with
  * `why`; the subject is then off the stage. `limit` in seconds comes on top of the
  * setting. */
 int stage_turn(struct stage *s, const struct stage_settings *settings, const struct turn_work *work,

@@ -8,10 +8,13 @@
 #include <unistd.h>
 
 /* The ranks bind themselves, and must not yield because mpirun thinks that they have
- * no core; bench/peers/README.md has the reasons for all other words. */
-#define MPIRUN_OPENMPI                                                                             \
-    "mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", "2",    \
-        "--mca", "mpi_yield_when_idle", "0", "--mca", "pml"
+ * no core, unless they are more than there are; bench/peers/README.md has the reasons for all
+ * other words. */
+#define MPIRUN_OPENMPI_OF(ranks, yield)                                                            \
+    "mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", ranks,  \
+        "--mca", "mpi_yield_when_idle", yield, "--mca", "pml"
+#define MPIRUN_OPENMPI MPIRUN_OPENMPI_OF("2", "0")
+#define OPENMPI_CREW MPIRUN_OPENMPI_OF("8", "1"), "ob1", "--mca", "btl", "vader,self"
 #define OPENMPI_OB1                                                                                \
     MPIRUN_OPENMPI, "ob1", "--mca", "btl", "vader,self", "--mca", "osc", "sm,pt2pt", "@peer_openmpi"
 #define OPENMPI_UCX                                                                                \
@@ -23,7 +26,8 @@
 #define OPENMPI_PORTALS                                                                            \
     MPIRUN_OPENMPI, "cm", "--mca", "mtl", "portals4", "--mca", "osc", "portals4", "--mca", "btl",  \
         "self", "--mca", "coll", "^han,adapt,sm", "@peer_openmpi", "portals4"
-#define MPICH "mpirun.mpich", "-launcher", "fork", "-n", "2", "@peer_mpich"
+#define MPICH_OF(ranks) "mpirun.mpich", "-launcher", "fork", "-n", ranks, "@peer_mpich"
+#define MPICH MPICH_OF("2")
 #define UCX_POSIX "UCX_TLS=posix,self", "UCX_POSIX_SEG_SIZE=65472", "UCX_RNDV_THRESH=inf"
 
 #define PACKAGES_OPENMPI "openmpi-bin libopenmpi-dev"
@@ -33,68 +37,106 @@
 
 const struct subject subject_table[] = {
     /* clang-format off */
-    {"ours", SUBJECT_OURS, LAUNCH_PAIR, NULL,
+    {"ours", SUBJECT_OURS, LAUNCH_PAIR, 2, NULL,
      {"@bench_ours"}, {NULL},
      "Pinwheel"},
-    {"ours-cells", SUBJECT_OURS, LAUNCH_PAIR, NULL,
+    {"ours-cells", SUBJECT_OURS, LAUNCH_PAIR, 2, NULL,
      {"@bench_ours"},
      {"PINWHEEL_SHM_LARGE=cells", "PINWHEEL_SHM_INLINE=0", "PINWHEEL_PACKET_SIZE=64"},
      "Pinwheel with packets of 64 bytes, all through cells"},
+    {"spin", SUBJECT_OURS, LAUNCH_PAIR, 2, NULL,
+     {"@bench_spin", "handlers"}, {"PINWHEEL_SHM_LARGE=cells"},
+     "Pinwheel, the handler library"},
+    {"cpu", SUBJECT_BASE, LAUNCH_PAIR, 2, NULL,
+     {"@bench_spin", "cpu"}, {NULL},
+     "the same jobs by the target's program over plain Portals"},
+    {"hpus", SUBJECT_OURS, LAUNCH_PAIR, 2, NULL,
+     {"@bench_spin", "hpus"}, {NULL},
+     "Pinwheel with two HPUs, a core each"},
+    {"hpu", SUBJECT_OURS, LAUNCH_PAIR, 2, NULL,
+     {"@bench_spin", "hpu"}, {NULL},
+     "Pinwheel with one HPU"},
+    {"one-hpu", SUBJECT_BASE, LAUNCH_PAIR, 2, NULL,
+     {"@bench_spin", "one"}, {NULL},
+     "one HPU in the place of two"},
+    {"overlap", SUBJECT_OURS, LAUNCH_PAIR, 2, "libopenblas-dev",
+     {"@bench_overlap"},
+     {"OPENBLAS_NUM_THREADS=1"},
+     "Pinwheel with one HPU on the core of a program that computes"},
+    {"crew", SUBJECT_OURS, LAUNCH_PAIR, 8, NULL,
+     {"@bench_crew", "handlers"}, {NULL},
+     "Pinwheel, eight ranks, the handler library"},
+    {"crew-cpu", SUBJECT_BASE, LAUNCH_PAIR, 8, NULL,
+     {"@bench_crew", "cpu"}, {NULL},
+     "the same jobs by the ranks' programs over plain Portals"},
+    {"fifo", SUBJECT_BASE, LAUNCH_PAIR, 2, NULL,
+     {"@bench_spin", "fifo"}, {NULL},
+     "one HPU, all messages in one queue"},
+    {"contiguous", SUBJECT_BASE, LAUNCH_PAIR, 2, NULL,
+     {"@bench_spin", "plain"}, {"PINWHEEL_SHM_LARGE=cells"},
+     "a contiguous put in the place of the job, through cells"},
 
-    {"raw", SUBJECT_LIMIT, LAUNCH_PAIR, NULL,
+    {"raw", SUBJECT_LIMIT, LAUNCH_PAIR, 2, NULL,
      {"@bench_limits", "raw"}, {NULL},
      "ping-pong on two cache lines"},
-    {"memcpy", SUBJECT_LIMIT, LAUNCH_PAIR, NULL,
+    {"memcpy", SUBJECT_LIMIT, LAUNCH_PAIR, 2, NULL,
      {"@bench_limits", "memcpy"}, {NULL},
      "memcpy by one core"},
-    {"futex", SUBJECT_LIMIT, LAUNCH_PAIR, NULL,
+    {"futex", SUBJECT_LIMIT, LAUNCH_PAIR, 2, NULL,
      {"@bench_limits", "futex"}, {NULL},
      "sleeping in a futex, woken by the other"},
-    {"process_vm", SUBJECT_LIMIT, LAUNCH_PAIR, NULL,
+    {"process_vm", SUBJECT_LIMIT, LAUNCH_PAIR, 2, NULL,
      {"@bench_limits", "process_vm"}, {NULL},
      "process_vm_readv"},
 
-    {"ucx-posix", SUBJECT_PEER, LAUNCH_PAIR, PACKAGES_UCX,
+    {"ucx-posix", SUBJECT_PEER, LAUNCH_PAIR, 2, PACKAGES_UCX,
      {"@peer_ucx", "tag"}, {UCX_POSIX},
      "UCX, tagged messages through shared memory"},
-    {"ucx-cma", SUBJECT_PEER, LAUNCH_PAIR, PACKAGES_UCX,
+    {"ucx-cma", SUBJECT_PEER, LAUNCH_PAIR, 2, PACKAGES_UCX,
      {"@peer_ucx", "tag"}, {"UCX_TLS=cma,posix,self"},
      "UCX, tagged messages, large ones by process_vm_readv"},
-    {"ucx-am", SUBJECT_PEER, LAUNCH_PAIR, PACKAGES_UCX,
+    {"ucx-am", SUBJECT_PEER, LAUNCH_PAIR, 2, PACKAGES_UCX,
      {"@peer_ucx", "am"}, {UCX_POSIX},
      "UCX, active messages"},
-    {"ucx-put", SUBJECT_PEER, LAUNCH_PAIR, PACKAGES_UCX,
+    {"ucx-put", SUBJECT_PEER, LAUNCH_PAIR, 2, PACKAGES_UCX,
      {"@peer_ucx", "put"}, {UCX_POSIX},
      "UCX, puts found by polling memory, which UCX has allocated"},
-    {"openmpi", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
+    {"openmpi", SUBJECT_PEER, LAUNCH_ONCE, 2, PACKAGES_OPENMPI,
      {OPENMPI_OB1}, {NULL},
      "Open MPI, ob1 over vader"},
-    {"openmpi-ucx", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
+    {"openmpi-ucx", SUBJECT_PEER, LAUNCH_ONCE, 2, PACKAGES_OPENMPI,
      {OPENMPI_UCX}, {NULL},
      "Open MPI over UCX"},
-    {"openmpi-ucx-posix", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
+    {"openmpi-ucx-posix", SUBJECT_PEER, LAUNCH_ONCE, 2, PACKAGES_OPENMPI,
      {OPENMPI_UCX}, {UCX_POSIX},
      "Open MPI over UCX, through shared memory"},
-    {"mpich", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_MPICH,
+    {"mpich", SUBJECT_PEER, LAUNCH_ONCE, 2, PACKAGES_MPICH,
      {MPICH}, {NULL},
      "MPICH"},
-    {"mpich-posix", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_MPICH,
+    {"mpich-posix", SUBJECT_PEER, LAUNCH_ONCE, 2, PACKAGES_MPICH,
      {MPICH}, {UCX_POSIX},
      "MPICH, through shared memory"},
-    {"libfabric-shm", SUBJECT_PEER, LAUNCH_PAIR, PACKAGES_LIBFABRIC,
+    {"libfabric-shm", SUBJECT_PEER, LAUNCH_PAIR, 2, PACKAGES_LIBFABRIC,
      {"@peer_fabric"}, {NULL},
      "libfabric's provider shm, tagged messages"},
-    {"openmpi-allocated", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
+    {"openmpi-allocated", SUBJECT_PEER, LAUNCH_ONCE, 2, PACKAGES_OPENMPI,
      {OPENMPI_OB1, "allocated"}, {NULL},
      "Open MPI, one-sided on windows that it has allocated"},
-    {"openmpi-ucx-allocated", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_OPENMPI,
+    {"openmpi-ucx-allocated", SUBJECT_PEER, LAUNCH_ONCE, 2, PACKAGES_OPENMPI,
      {OPENMPI_UCX, "allocated"}, {NULL},
      "the same over UCX"},
-    {"mpich-allocated", SUBJECT_PEER, LAUNCH_ONCE, PACKAGES_MPICH,
+    {"mpich-allocated", SUBJECT_PEER, LAUNCH_ONCE, 2, PACKAGES_MPICH,
      {MPICH, "allocated"}, {NULL},
      "MPICH, one-sided on windows that it has allocated"},
 
-    {"openmpi-portals", SUBJECT_CLIENT, LAUNCH_ONCE, PACKAGES_OPENMPI,
+    {"openmpi-crew", SUBJECT_PEER, LAUNCH_ONCE, 8, PACKAGES_OPENMPI,
+     {OPENMPI_CREW, "@peer_openmpi", "crew"}, {NULL},
+     "Open MPI, ob1 over vader, eight ranks"},
+    {"mpich-crew", SUBJECT_PEER, LAUNCH_ONCE, 8, PACKAGES_MPICH,
+     {MPICH_OF("8"), "crew"}, {NULL},
+     "MPICH, eight ranks"},
+
+    {"openmpi-portals", SUBJECT_CLIENT, LAUNCH_ONCE, 2, PACKAGES_OPENMPI,
      {OPENMPI_PORTALS}, {NULL},
      "Open MPI over Pinwheel, by its own components for Portals 4"},
     /* clang-format on */
@@ -191,7 +233,8 @@ int subject_missing(const struct subject *s, char *why, size_t size)
         snprintf(why, size,
                  "no mca_mtl_portals4.so and mca_osc_portals4.so in %s; build them with "
                  "tests/clients/build_openmpi.sh and name their folder with --openmpi-plugins",
-                 plugins_given != NULL ? plugins_given : "tests/clients/work/plugins of the build tree");
+                 plugins_given != NULL ? plugins_given
+                                       : "tests/clients/work/plugins of the build tree");
         return -1;
     }
     if (s->command[0][0] != '@' && !on_path(s->command[0])) {

@@ -9,15 +9,16 @@
 #include <stddef.h>
 
 enum subject_kind {
-    SUBJECT_OURS,
+    SUBJECT_OURS, /* with `packages`: not measured where it was not built */
     SUBJECT_LIMIT,
+    SUBJECT_BASE, /* Pinwheel doing the same in another way: compared with as limits are */
     SUBJECT_PEER,
     SUBJECT_CLIENT /* Open MPI over Pinwheel, by plug-ins: it has benches of its own, as ours
                       have, but is chosen, and may be missing, as peers are */
 };
 enum subject_launch {
-    LAUNCH_PAIR, /* the command, twice, with BENCH_RANK */
-    LAUNCH_ONCE  /* the command starts both ranks */
+    LAUNCH_PAIR, /* the command, once a rank, with BENCH_RANK */
+    LAUNCH_ONCE  /* the command starts all ranks */
 };
 
 enum { SUBJECT_WORDS = 32, SUBJECT_SETTINGS = 4 };
@@ -26,6 +27,7 @@ struct subject {
     const char *name;
     enum subject_kind kind;
     enum subject_launch launch;
+    int ranks;
     const char *packages;                      /* Debian's, that it needs; NULL: none */
     const char *command[SUBJECT_WORDS];        /* "@NAME" is a program of the benchmark */
     const char *environment[SUBJECT_SETTINGS]; /* NAME=VALUE */

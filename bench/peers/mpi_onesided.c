@@ -4,6 +4,7 @@
 
 #include <mpi.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { TAG_OVER = 3, FETCHED = 0, SWAPPED = 8, ADDED = 16, WORDS = 64 /* bytes */ };
 
@@ -90,6 +91,58 @@ int onesided_put(const struct turn_work *work, uint64_t iterations)
         MPI_Win_flush(1, writes);
     }
     return say_over();
+}
+
+bool onesided_doubles(const struct turn_work *work)
+{
+    return work->cores == TURN_TWO_CORES && work->size > 0 && work->size <= TURN_SIZE_MAX &&
+           work->size % sizeof(double) == 0;
+}
+
+static uint64_t accumulated; /* of this turn */
+
+static double addend(uint64_t i)
+{
+    return (double)(i % 16);
+}
+
+int onesided_accumulate_begin(const struct turn_work *work)
+{
+    double *from = (double *)(void *)memory->from;
+    char nothing;
+    for (uint64_t i = 0; i < work->size / sizeof(*from); i++) {
+        from[i] = addend(i);
+    }
+    memset(memory->to, 0, work->size);
+    MPI_Win_sync(writes);
+    accumulated = 0;
+    return turn_exchange("", 0, &nothing, sizeof(nothing)) < 0 ? -1 : 0;
+}
+
+int onesided_accumulate(const struct turn_work *work, uint64_t iterations)
+{
+    int count = (int)(work->size / sizeof(double));
+    accumulated += iterations;
+    if (turn_rank() == 1) {
+        return stand_by();
+    }
+    for (uint64_t i = 0; i < iterations; i++) {
+        MPI_Accumulate(memory->from, count, MPI_DOUBLE, 1, 0, count, MPI_DOUBLE, MPI_SUM, writes);
+        MPI_Win_flush(1, writes);
+    }
+    return say_over();
+}
+
+int onesided_accumulate_end(const struct turn_work *work, struct turn_result *result)
+{
+    const double *to = (const double *)(void *)memory->to;
+    MPI_Win_sync(writes);
+    for (uint64_t i = 0; turn_rank() == 1 && i < work->size / sizeof(*to); i++) {
+        if (to[i] != addend(i) * (double)accumulated) {
+            return turn_fail("MPI_Accumulate's target has %g at %lu", to[i], (unsigned long)i);
+        }
+    }
+    return 0;
 }
 
 /* ---- Atomics ---- */

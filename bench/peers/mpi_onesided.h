@@ -25,10 +25,16 @@ int onesided_get(const struct turn_work *work, uint64_t iterations);
 int onesided_put(const struct turn_work *work, uint64_t iterations);
 int onesided_fetch_add(const struct turn_work *work, uint64_t iterations);
 int onesided_swap_if(const struct turn_work *work, uint64_t iterations);
+int onesided_accumulate_begin(const struct turn_work *work);
+int onesided_accumulate(const struct turn_work *work, uint64_t iterations);
+int onesided_accumulate_end(const struct turn_work *work, struct turn_result *result);
 int onesided_add(const struct turn_work *work, uint64_t iterations);
 
 /* onesided_added() compares what the turns of onesided_add() have added up to. */
 int onesided_added(const struct turn_work *work, struct turn_result *result);
+
+/* onesided_doubles() tells whether a work is a vector of doubles that fits. */
+bool onesided_doubles(const struct turn_work *work);
 
 /* onesided_word() tells whether a work is one of the atomics, of 8 bytes. */
 bool onesided_word(const struct turn_work *work);

@@ -222,6 +222,13 @@ static void a_quick_run_has_all_rows(void **state)
                                         "handler_packet",  "handler_message",
                                         "memory",          "idle",
                                         "computing",       "handler_packet_full"};
+    static const char *const by_cpu[] = {
+        "spin/strided",  "spin/pingpong",  "spin/pingpong_stored", "spin/accumulate", "spin/copy",
+        "spin/filter",   "spin/aggregate", "spin/histogram",       "spin/reduce",     "spin/kv_get",
+        "spin/condread", "spin/txlog",     "spin/graph",           "spin/rendezvous",
+    };
+    static const char *const by_crew[] = {"spin/broadcast", "spin/allreduce", "spin/raid5",
+                                          "spin/reed_solomon"};
     if (!two_cores()) {
         skip();
     }
@@ -247,10 +254,27 @@ static void a_quick_run_has_all_rows(void **state)
     for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
         assert_row(alone[i], -1, NULL);
     }
+    for (size_t i = 0; i < sizeof(by_cpu) / sizeof(by_cpu[0]); i++) {
+        assert_row(by_cpu[i], -1, "cpu");
+    }
+    for (size_t i = 0; i < sizeof(by_crew) / sizeof(by_crew[0]); i++) {
+        assert_row(by_crew[i], -1, "crew-cpu");
+    }
+    assert_row("spin/strided", 256, "contiguous");
+    assert_row("spin/invoke", 20, "one-hpu");
+    assert_row("spin/fair", 0, "fifo");
+    assert_row("spin/fair_worst", 100, "fifo");
     assert_null(find_row("put_latency", 65536, "raw")); /* a line is no 64 KiB */
-    assert_contains(o.out, "\"left_out\": []");
-    assert_int_equal(count_of("\"met\": "), 27);
-    assert_int_equal(count_of("\"met\": null"), 15); /* those that compare with peers */
+    bool overlap = find_row("spin/overlap", 524288, NULL) != NULL;
+    assert_int_equal(count_of("\"subject\": "), overlap ? 0 : 1);
+    if (!overlap) {
+        assert_contains(o.out, "\"subject\": \"overlap\"");
+        assert_contains(o.out, "its program bench_overlap was not built; build with "
+                               "-DPINWHEEL_BENCH=ON and the packages libopenblas-dev");
+    }
+    assert_int_equal(count_of("\"met\": "), 46);
+    /* Those that compare with peers, and of sizes that a quick run leaves out. */
+    assert_int_equal(count_of("\"met\": null"), overlap ? 29 : 31);
     assert_svg("bench-out/bench.svg");
 }
 
@@ -269,6 +293,20 @@ static void tables_name_targets_and_what_is_not_measured(void **state)
     assert_contains(o.out, "Drawn: tables/bench.svg");
     assert_null(strstr(o.out, "message_rate:"));
     assert_svg("tables/bench.svg");
+}
+
+static void a_folder_of_benches_is_all_of_them(void **state)
+{
+    if (!two_cores()) {
+        skip();
+    }
+    BENCH("--quick", "--rounds", "1", "--peers", "none", "--bench", "spin,ct_get", "--out", "spin");
+    assert_status(0);
+    assert_contains(o.out, "spin/strided: ");
+    assert_contains(o.out, "spin/raid5: ");
+    assert_contains(o.out, "ct_get: ");
+    assert_null(strstr(o.out, "put_latency: "));
+    assert_svg("spin/bench.svg");
 }
 
 static void sizes_and_rounds_are_those_asked_for(void **state)
@@ -434,6 +472,7 @@ static void bad_values_are_named_with_what_would_be_right(void **state)
         {"--rounds", "0", "--rounds 0: must be a whole number from 1 to 1000"},
         {"--bench", "put_latency,nonsense",
          "--bench put_latency,nonsense: there is no \"nonsense\""},
+        {"--bench", "spin/", "--bench spin/: there is no \"spin/\""},
         {"--bench", "", "--bench : there is no \"\""},
         {"--peers", "ours", "--peers ours: there is no \"ours\""},
         {"--sizes", "8,", "--sizes 8,: must be whole numbers from 1 to 4194304"},
@@ -494,6 +533,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quick_run_has_all_rows),
         cmocka_unit_test(tables_name_targets_and_what_is_not_measured),
+        cmocka_unit_test(a_folder_of_benches_is_all_of_them),
         cmocka_unit_test(sizes_and_rounds_are_those_asked_for),
         cmocka_unit_test(one_core_leaves_out_what_needs_two),
         cmocka_unit_test(a_subject_of_the_command_line_is_a_peer),

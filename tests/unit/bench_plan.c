@@ -47,6 +47,10 @@ static void turns_become_values_in_their_units(void **state)
     assert_near(value("bandwidth", 1 << 20, 1, 16 * 1048576e-9), 1); /* GB/s */
     assert_near(value("ct_get", 0, 100, 64e-6), 10);                 /* ns: 6400 calls */
     assert_near(value("match", 16, 100, 64e-6), 10);
+    assert_near(value("spin/strided", 256, 1000, 4.194304), 1);   /* GB/s: 4 MiB in 4.2 ms */
+    assert_near(value("spin/pingpong", 8192, 1000, 200e-6), 0.1); /* us, half of 0.2 */
+    assert_near(value("spin/kv_get", 0, 10, 160e-6), 1);          /* M/s: 160 in 160 us */
+    assert_near(value("spin/invoke", 20, 1, 1.28e-3), 100);       /* thousands a second */
 }
 
 static void some_benches_say_their_value_themselves(void **state)
@@ -55,8 +59,11 @@ static void some_benches_say_their_value_themselves(void **state)
     assert_near(value("memory", 0, 7, 1), 3.0 / 1024);   /* KiB, of rank 0 */
     assert_near(value("handler_message", 8, 7, 1), 5e9); /* ns, of rank 1 */
     assert_near(value("handler_packet", 64, 7, 1), 5e9);
-    assert_near(value("idle", 0, 7, 1), 500);      /* percent, of rank 1 */
-    assert_near(value("computing", 8, 7, 1), 5e6); /* us, of rank 1 */
+    assert_near(value("spin/fair", 100, 7, 1), 3e6);   /* us, of rank 0 */
+    assert_near(value("spin/raid5", 4096, 7, 1), 3e6); /* likewise */
+    assert_near(value("spin/overlap", 4096, 7, 1), 5); /* of rank 1 */
+    assert_near(value("idle", 0, 7, 1), 500);          /* percent, of rank 1 */
+    assert_near(value("computing", 8, 7, 1), 5e6);     /* us, of rank 1 */
 }
 
 static void lists_are_of_whole_names(void **state)
@@ -67,6 +74,10 @@ static void lists_are_of_whole_names(void **state)
     assert_false(plan_listed("a,bc,d", "b"));
     assert_false(plan_listed("a,bc,d", "bcd"));
     assert_false(plan_listed("", "a"));
+    assert_true(plan_listed("a,bc", "bc/d")); /* a folder is all in it */
+    assert_true(plan_listed("bc/d", "bc/d"));
+    assert_false(plan_listed("bc/d", "bc/de"));
+    assert_false(plan_listed("b,/d,bc/", "bc/d"));
     assert_false(plan_listed(NULL, "a"));
 }
 
@@ -103,6 +114,8 @@ static void sizes_are_written_as_people_do(void **state)
     assert_string_equal(plan_size_text(SIZE_ENTRIES, 1, text), "1 entry");
     assert_string_equal(plan_size_text(SIZE_ENTRIES, 4096, text), "4096 entries");
     assert_string_equal(plan_size_text(SIZE_WAITING, 16384, text), "16384 waiting");
+    assert_string_equal(plan_size_text(SIZE_SLOW, 0, text), "0 us");
+    assert_string_equal(plan_size_text(SIZE_HANDLER, 1024, text), "1024 us");
     assert_string_equal(plan_size_text(SIZE_NONE, 0, text), "-");
 }
 

@@ -63,7 +63,8 @@ static bool is_bench(const char *name, size_t length)
 {
     for (int i = 0; i < bench_table_size; i++) {
         const char *known = bench_table[i].name;
-        if (strlen(known) == length && memcmp(known, name, length) == 0) {
+        if (length != 0 && strncmp(known, name, length) == 0 &&
+            (known[length] == '\0' || known[length] == '/')) {
             return true;
         }
     }
