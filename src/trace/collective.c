@@ -43,18 +43,21 @@ void trace_collective(const struct trace_call *c, const char *line, const MPI_Re
 }
 
 /* Bytes for each rank; `step` is 1 if each has a type of its own, else 0. */
-static void put_counts(int ranks, const int *counts, const MPI_Datatype *types, int step)
+static void put_counts(int ranks, struct trace_counts counts, const MPI_Datatype *types, int step)
 {
     for (int i = 0; i < ranks; i++) {
-        trace_number(trace_bytes(counts[i], types[i * step]));
+        int64_t count =
+            counts.large ? ((const MPI_Count *)counts.list)[i] : ((const int *)counts.list)[i];
+        trace_number(trace_bytes(count, types[i * step]));
     }
 }
 
 /* One count for each rank, at the root, or at all. */
 void trace_one_vector(const struct trace_call *c, const char *line, const MPI_Request *request,
-                      MPI_Comm comm, int root, int64_t own, const int *counts, MPI_Datatype type)
+                      MPI_Comm comm, int root, int64_t own, struct trace_counts counts,
+                      MPI_Datatype type)
 {
-    int ranks = counts != NULL ? trace_comm_size(comm) : 0;
+    int ranks = counts.list != NULL ? trace_comm_size(comm) : 0;
     collective_begin(c, line, request, comm, root);
     if (root != TRACE_NO_ROOT) {
         trace_number(own);

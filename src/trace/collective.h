@@ -3,7 +3,7 @@
 #ifndef TRACE_COLLECTIVE_H
 #define TRACE_COLLECTIVE_H
 
-#include "trace.h"
+#include "large.h"
 
 enum { TRACE_NO_ROOT = -1, TRACE_NO_BYTES = -1 };
 
@@ -12,14 +12,28 @@ bool trace_is_root(MPI_Comm comm, int root);
 void trace_collective(const struct trace_call *c, const char *line, const MPI_Request *request,
                       MPI_Comm comm, int root, int64_t bytes);
 
-/* One count for each rank, at the root (elsewhere NULL, and `own` bytes), or at all. */
+/* Counts of ranks, which calls of MPI 4 may have as MPI_Count; NULL: none. */
+struct trace_counts {
+    const void *list;
+    bool large;
+};
+
+#define TRACE_NO_COUNTS ((struct trace_counts){NULL, false})
+
+static inline struct trace_counts trace_counts(const trace_count *list)
+{
+    return (struct trace_counts){list, sizeof(*list) > sizeof(int)};
+}
+
+/* One count for each rank, at the root (elsewhere none, and `own` bytes), or at all. */
 void trace_one_vector(const struct trace_call *c, const char *line, const MPI_Request *request,
-                      MPI_Comm comm, int root, int64_t own, const int *counts, MPI_Datatype type);
+                      MPI_Comm comm, int root, int64_t own, struct trace_counts counts,
+                      MPI_Datatype type);
 
 /* What a rank sends to each, and what it gets from each. */
 struct trace_vectors {
     bool in_place;
-    const int *out_counts, *in_counts;
+    struct trace_counts out_counts, in_counts;
     const MPI_Datatype *out_types, *in_types;
     int step;
 };

@@ -28,11 +28,14 @@ struct trace_request *trace_add_request(MPI_Request handle, bool receives)
     struct bucket *b = bucket_of(handle);
     static struct trace_request none; /* without memory: numbered, but never found */
     if (r == NULL) {
-        none = (struct trace_request){.number = numbers++};
+        none = (struct trace_request){.number = numbers++, .comm = MPI_COMM_NULL};
         return &none;
     }
-    *r = (struct trace_request){
-        .handle = handle, .number = numbers++, .receives = receives, .active = true};
+    *r = (struct trace_request){.handle = handle,
+                                .number = numbers++,
+                                .receives = receives,
+                                .active = true,
+                                .comm = MPI_COMM_NULL};
     if (b->first == NULL) {
         b->first = r;
     } else {

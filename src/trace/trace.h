@@ -57,6 +57,9 @@ void trace_open(const struct trace_call *c, int level); /* after MPI_Init */
 void trace_close(void);                                 /* before MPI_Finalize */
 void trace_flush(void);
 
+/* trace_fortran() makes the MPI's bindings of Fortran call MPI_X where they call PMPI_X. */
+void trace_fortran(void);
+
 static inline int64_t trace_rank(int rank)
 {
     return rank == MPI_ANY_SOURCE ? TRACE_ANY : rank == MPI_PROC_NULL ? TRACE_NULL : rank;
@@ -97,7 +100,7 @@ struct trace_request {
     bool receives;
     bool persistent;
     bool active;
-    MPI_Comm *comm; /* of MPI_Comm_idup: what completes with it */
+    MPI_Comm comm; /* of MPI_Comm_idup: what completes with it */
     int64_t comm_number;
 };
 

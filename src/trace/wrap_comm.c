@@ -25,6 +25,8 @@ int MPI_Comm_dup_with_info(MPI_Comm comm, MPI_Info info, MPI_Comm *new)
     return made(&c, "MPI_Comm_dup_with_info", PMPI_Comm_dup_with_info(comm, info, new), new);
 }
 
+/* The handle is taken at once, when both MPIs know it: Fortran's bindings hand in a variable
+ * of their own that is gone when the request completes. */
 int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *new, MPI_Request *request)
 {
     struct trace_call c;
@@ -34,7 +36,7 @@ int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *new, MPI_Request *request)
         int64_t number = trace_promise_comm(&c, comm);
         trace_lock();
         struct trace_request *r = trace_add_request(*request, false);
-        r->comm = new;
+        r->comm = *new;
         r->comm_number = number;
         trace_unlock();
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages from one rank to another: blocking, nonblocking, persistent, probed. */
-#include "trace.h"
+/* Messages from one rank to another: blocking, nonblocking, persistent. */
+#include "large.h"
 
 /* ---- Sends ---- */
 
-static int sent(struct trace_call *c, const char *name, int rc, int count, MPI_Datatype type,
+static int sent(struct trace_call *c, const char *name, int rc, int64_t count, MPI_Datatype type,
                 int to, int tag, MPI_Comm comm)
 {
     bool buffered = name[4] == 'B' || name[5] == 'b'; /* MPI_Bsend, MPI_Ibsend */
@@ -15,36 +15,40 @@ static int sent(struct trace_call *c, const char *name, int rc, int count, MPI_D
     return rc;
 }
 
-int MPI_Send(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+int MPI_(Send)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+               MPI_Comm comm)
 {
     struct trace_call c;
     trace_enter(&c);
-    return sent(&c, "MPI_Send", PMPI_Send(buf, count, type, to, tag, comm), count, type, to, tag,
-                comm);
+    return sent(&c, NAME_OF(Send), PMPI_(Send)(buf, count, type, to, tag, comm), count, type, to,
+                tag, comm);
 }
 
-int MPI_Bsend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+int MPI_(Bsend)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                MPI_Comm comm)
 {
     struct trace_call c;
     trace_enter(&c);
-    return sent(&c, "MPI_Bsend", PMPI_Bsend(buf, count, type, to, tag, comm), count, type, to, tag,
-                comm);
+    return sent(&c, NAME_OF(Bsend), PMPI_(Bsend)(buf, count, type, to, tag, comm), count, type, to,
+                tag, comm);
 }
 
-int MPI_Ssend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+int MPI_(Ssend)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                MPI_Comm comm)
 {
     struct trace_call c;
     trace_enter(&c);
-    return sent(&c, "MPI_Ssend", PMPI_Ssend(buf, count, type, to, tag, comm), count, type, to, tag,
-                comm);
+    return sent(&c, NAME_OF(Ssend), PMPI_(Ssend)(buf, count, type, to, tag, comm), count, type, to,
+                tag, comm);
 }
 
-int MPI_Rsend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm)
+int MPI_(Rsend)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                MPI_Comm comm)
 {
     struct trace_call c;
     trace_enter(&c);
-    return sent(&c, "MPI_Rsend", PMPI_Rsend(buf, count, type, to, tag, comm), count, type, to, tag,
-                comm);
+    return sent(&c, NAME_OF(Rsend), PMPI_(Rsend)(buf, count, type, to, tag, comm), count, type, to,
+                tag, comm);
 }
 
 /* What a request was made of; `line` names the line. */
@@ -53,7 +57,7 @@ struct started {
     const char *line;
     bool receives;
     bool persistent;
-    int count;
+    int64_t count;
     MPI_Datatype type;
     int peer;
     int tag;
@@ -77,116 +81,116 @@ static int started(struct trace_call *c, int rc, const MPI_Request *request,
     return rc;
 }
 
-int MPI_Isend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-              MPI_Request *request)
+int MPI_(Isend)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                MPI_Comm comm, MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
     return started(
-        &c, PMPI_Isend(buf, count, type, to, tag, comm, request), request,
-        &(struct started){"MPI_Isend", "Isend", false, false, count, type, to, tag, comm});
+        &c, PMPI_(Isend)(buf, count, type, to, tag, comm, request), request,
+        &(struct started){NAME_OF(Isend), "Isend", false, false, count, type, to, tag, comm});
 }
 
 /* Like MPI_Bsend it is complete at once, whatever its request says. */
-int MPI_Ibsend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-               MPI_Request *request)
+int MPI_(Ibsend)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                 MPI_Comm comm, MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
-    return sent(&c, "MPI_Ibsend", PMPI_Ibsend(buf, count, type, to, tag, comm, request), count,
+    return sent(&c, NAME_OF(Ibsend), PMPI_(Ibsend)(buf, count, type, to, tag, comm, request), count,
                 type, to, tag, comm);
 }
 
-int MPI_Issend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-               MPI_Request *request)
+int MPI_(Issend)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                 MPI_Comm comm, MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
     return started(
-        &c, PMPI_Issend(buf, count, type, to, tag, comm, request), request,
-        &(struct started){"MPI_Issend", "Isend", false, false, count, type, to, tag, comm});
+        &c, PMPI_(Issend)(buf, count, type, to, tag, comm, request), request,
+        &(struct started){NAME_OF(Issend), "Isend", false, false, count, type, to, tag, comm});
 }
 
-int MPI_Irsend(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-               MPI_Request *request)
+int MPI_(Irsend)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                 MPI_Comm comm, MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
     return started(
-        &c, PMPI_Irsend(buf, count, type, to, tag, comm, request), request,
-        &(struct started){"MPI_Irsend", "Isend", false, false, count, type, to, tag, comm});
+        &c, PMPI_(Irsend)(buf, count, type, to, tag, comm, request), request,
+        &(struct started){NAME_OF(Irsend), "Isend", false, false, count, type, to, tag, comm});
 }
 
-int MPI_Send_init(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-                  MPI_Request *request)
+int MPI_(Send_init)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                    MPI_Comm comm, MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
-    return started(
-        &c, PMPI_Send_init(buf, count, type, to, tag, comm, request), request,
-        &(struct started){"MPI_Send_init", "Send_init", false, true, count, type, to, tag, comm});
+    return started(&c, PMPI_(Send_init)(buf, count, type, to, tag, comm, request), request,
+                   &(struct started){NAME_OF(Send_init), "Send_init", false, true, count, type, to,
+                                     tag, comm});
 }
 
-int MPI_Bsend_init(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-                   MPI_Request *request)
+int MPI_(Bsend_init)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                     MPI_Comm comm, MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
-    return started(
-        &c, PMPI_Bsend_init(buf, count, type, to, tag, comm, request), request,
-        &(struct started){"MPI_Bsend_init", "Send_init", false, true, count, type, to, tag, comm});
+    return started(&c, PMPI_(Bsend_init)(buf, count, type, to, tag, comm, request), request,
+                   &(struct started){NAME_OF(Bsend_init), "Send_init", false, true, count, type, to,
+                                     tag, comm});
 }
 
-int MPI_Ssend_init(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-                   MPI_Request *request)
+int MPI_(Ssend_init)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                     MPI_Comm comm, MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
-    return started(
-        &c, PMPI_Ssend_init(buf, count, type, to, tag, comm, request), request,
-        &(struct started){"MPI_Ssend_init", "Send_init", false, true, count, type, to, tag, comm});
+    return started(&c, PMPI_(Ssend_init)(buf, count, type, to, tag, comm, request), request,
+                   &(struct started){NAME_OF(Ssend_init), "Send_init", false, true, count, type, to,
+                                     tag, comm});
 }
 
-int MPI_Rsend_init(const void *buf, int count, MPI_Datatype type, int to, int tag, MPI_Comm comm,
-                   MPI_Request *request)
+int MPI_(Rsend_init)(const void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                     MPI_Comm comm, MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
-    return started(
-        &c, PMPI_Rsend_init(buf, count, type, to, tag, comm, request), request,
-        &(struct started){"MPI_Rsend_init", "Send_init", false, true, count, type, to, tag, comm});
+    return started(&c, PMPI_(Rsend_init)(buf, count, type, to, tag, comm, request), request,
+                   &(struct started){NAME_OF(Rsend_init), "Send_init", false, true, count, type, to,
+                                     tag, comm});
 }
 
 /* ---- Receives ---- */
 
-int MPI_Irecv(void *buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-              MPI_Request *request)
+int MPI_(Irecv)(void *buf, trace_count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+                MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
     return started(
-        &c, PMPI_Irecv(buf, count, type, from, tag, comm, request), request,
-        &(struct started){"MPI_Irecv", "Irecv", true, false, count, type, from, tag, comm});
+        &c, PMPI_(Irecv)(buf, count, type, from, tag, comm, request), request,
+        &(struct started){NAME_OF(Irecv), "Irecv", true, false, count, type, from, tag, comm});
 }
 
-int MPI_Recv_init(void *buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-                  MPI_Request *request)
+int MPI_(Recv_init)(void *buf, trace_count count, MPI_Datatype type, int from, int tag,
+                    MPI_Comm comm, MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
-    return started(
-        &c, PMPI_Recv_init(buf, count, type, from, tag, comm, request), request,
-        &(struct started){"MPI_Recv_init", "Recv_init", true, true, count, type, from, tag, comm});
+    return started(&c, PMPI_(Recv_init)(buf, count, type, from, tag, comm, request), request,
+                   &(struct started){NAME_OF(Recv_init), "Recv_init", true, true, count, type, from,
+                                     tag, comm});
 }
 
-int MPI_Recv(void *buf, int count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
-             MPI_Status *status)
+int MPI_(Recv)(void *buf, trace_count count, MPI_Datatype type, int from, int tag, MPI_Comm comm,
+               MPI_Status *status)
 {
     struct trace_call c;
     MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
     trace_enter(&c);
-    int rc = PMPI_Recv(buf, count, type, from, tag, comm, s);
-    if (trace_leave(&c, "MPI_Recv", rc)) {
+    int rc = PMPI_(Recv)(buf, count, type, from, tag, comm, s);
+    if (trace_leave(&c, NAME_OF(Recv), rc)) {
         trace_line(&c, "Recv", 7,
                    (int64_t[]){trace_rank(from), trace_tag(tag), trace_bytes(count, type),
                                trace_comm(comm), trace_rank(s->MPI_SOURCE), s->MPI_TAG,
@@ -206,121 +210,57 @@ static void exchanged(const struct trace_call *c, int to, int tag, int64_t bytes
                            trace_received(s)});
 }
 
-int MPI_Sendrecv(const void *out, int out_count, MPI_Datatype out_type, int to, int tag, void *in,
-                 int in_count, MPI_Datatype in_type, int from, int from_tag, MPI_Comm comm,
-                 MPI_Status *status)
+int MPI_(Sendrecv)(const void *out, trace_count out_count, MPI_Datatype out_type, int to, int tag,
+                   void *in, trace_count in_count, MPI_Datatype in_type, int from, int from_tag,
+                   MPI_Comm comm, MPI_Status *status)
 {
     struct trace_call c;
     MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
     trace_enter(&c);
-    int rc = PMPI_Sendrecv(out, out_count, out_type, to, tag, in, in_count, in_type, from, from_tag,
-                           comm, s);
-    if (trace_leave(&c, "MPI_Sendrecv", rc)) {
+    int rc = PMPI_(Sendrecv)(out, out_count, out_type, to, tag, in, in_count, in_type, from,
+                             from_tag, comm, s);
+    if (trace_leave(&c, NAME_OF(Sendrecv), rc)) {
         exchanged(&c, to, tag, trace_bytes(out_count, out_type), from, from_tag,
                   trace_bytes(in_count, in_type), comm, s);
     }
     return rc;
 }
 
-int MPI_Sendrecv_replace(void *buf, int count, MPI_Datatype type, int to, int tag, int from,
-                         int from_tag, MPI_Comm comm, MPI_Status *status)
+int MPI_(Sendrecv_replace)(void *buf, trace_count count, MPI_Datatype type, int to, int tag,
+                           int from, int from_tag, MPI_Comm comm, MPI_Status *status)
 {
     struct trace_call c;
     MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
     trace_enter(&c);
-    int rc = PMPI_Sendrecv_replace(buf, count, type, to, tag, from, from_tag, comm, s);
-    if (trace_leave(&c, "MPI_Sendrecv_replace", rc)) {
+    int rc = PMPI_(Sendrecv_replace)(buf, count, type, to, tag, from, from_tag, comm, s);
+    if (trace_leave(&c, NAME_OF(Sendrecv_replace), rc)) {
         int64_t bytes = trace_bytes(count, type);
         exchanged(&c, to, tag, bytes, from, from_tag, bytes, comm, s);
     }
     return rc;
 }
 
-/* ---- Probes ---- */
+/* ---- What a probe has matched ---- */
 
-static void probed(const struct trace_call *c, const char *line, int from, int tag, MPI_Comm comm,
-                   const MPI_Status *s)
-{
-    trace_line(c, line, 6,
-               (int64_t[]){trace_rank(from), trace_tag(tag), trace_comm(comm),
-                           trace_rank(s->MPI_SOURCE), s->MPI_TAG, trace_received(s)});
-}
-
-int MPI_Probe(int from, int tag, MPI_Comm comm, MPI_Status *status)
-{
-    struct trace_call c;
-    MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
-    trace_enter(&c);
-    int rc = PMPI_Probe(from, tag, comm, s);
-    if (trace_leave(&c, "MPI_Probe", rc)) {
-        probed(&c, "Probe", from, tag, comm, s);
-    }
-    return rc;
-}
-
-int MPI_Iprobe(int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status)
-{
-    struct trace_call c;
-    MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
-    trace_enter(&c);
-    int rc = PMPI_Iprobe(from, tag, comm, flag, s);
-    if (trace_leave(&c, "MPI_Iprobe", rc)) {
-        if (*flag) {
-            probed(&c, "Probe", from, tag, comm, s);
-        } else {
-            trace_poll(&c);
-        }
-    }
-    return rc;
-}
-
-/* A matched probe takes the message out of matching: it is written as the receive. */
-int MPI_Mprobe(int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status)
-{
-    struct trace_call c;
-    MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
-    trace_enter(&c);
-    int rc = PMPI_Mprobe(from, tag, comm, message, s);
-    if (trace_leave(&c, "MPI_Mprobe", rc)) {
-        probed(&c, "Mprobe", from, tag, comm, s);
-    }
-    return rc;
-}
-
-int MPI_Improbe(int from, int tag, MPI_Comm comm, int *flag, MPI_Message *message,
+int MPI_(Mrecv)(void *buf, trace_count count, MPI_Datatype type, MPI_Message *message,
                 MPI_Status *status)
 {
     struct trace_call c;
-    MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
     trace_enter(&c);
-    int rc = PMPI_Improbe(from, tag, comm, flag, message, s);
-    if (trace_leave(&c, "MPI_Improbe", rc)) {
-        if (*flag) {
-            probed(&c, "Mprobe", from, tag, comm, s);
-        } else {
-            trace_poll(&c);
-        }
-    }
-    return rc;
-}
-
-int MPI_Mrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Status *status)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_Mrecv(buf, count, type, message, status);
-    if (trace_leave(&c, "MPI_Mrecv", rc)) {
+    int rc = PMPI_(Mrecv)(buf, count, type, message, status);
+    if (trace_leave(&c, NAME_OF(Mrecv), rc)) {
         trace_line(&c, "Mrecv", 0, NULL);
     }
     return rc;
 }
 
-int MPI_Imrecv(void *buf, int count, MPI_Datatype type, MPI_Message *message, MPI_Request *request)
+int MPI_(Imrecv)(void *buf, trace_count count, MPI_Datatype type, MPI_Message *message,
+                 MPI_Request *request)
 {
     struct trace_call c;
     trace_enter(&c);
-    int rc = PMPI_Imrecv(buf, count, type, message, request);
-    if (trace_leave(&c, "MPI_Imrecv", rc)) {
+    int rc = PMPI_(Imrecv)(buf, count, type, message, request);
+    if (trace_leave(&c, NAME_OF(Imrecv), rc)) {
         trace_line(&c, "Mrecv", 0, NULL); /* its request is of no message any more */
     }
     return rc;

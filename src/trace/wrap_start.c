@@ -7,6 +7,7 @@ static int begun(struct trace_call *c, int rc)
     int level = MPI_THREAD_SINGLE;
     trace_leave(c, "MPI_Init", rc); /* nothing is written before trace_open() */
     if (rc == MPI_SUCCESS && c->outermost) {
+        trace_fortran();
         PMPI_Query_thread(&level);
         int known = level == MPI_THREAD_MULTIPLE     ? 3
                     : level == MPI_THREAD_SERIALIZED ? 2

@@ -57,8 +57,8 @@ static void completed(MPI_Request handle, const MPI_Status *s)
     if (r == NULL) {
         return; /* of something that is not recorded, or nothing */
     }
-    if (r->comm != NULL) { /* no operation: what it took is in no line */
-        trace_promised_comm(*r->comm, r->comm_number);
+    if (r->comm != MPI_COMM_NULL) { /* no operation: what it took is in no line */
+        trace_promised_comm(r->comm, r->comm_number);
         trace_drop_request(r);
         return;
     }

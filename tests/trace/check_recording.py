@@ -21,7 +21,9 @@ import sys
 import tempfile
 
 ALGORITHMS = ["", "linear", "ring", "allreduce=tree,scan=chain,exscan=chain,alltoall=bruck",
-              "allgather=ring,allgatherv=linear,reduce=linear,gather=linear,bcast=ring"]
+              "allgather=ring,allgatherv=linear,reduce=linear,gather=linear,bcast=ring",
+              "k-nomial,swing-bandwidth,alltoall=bruck", "binary,swing-latency",
+              "pipelined-binary,rabenseifner,allgather=recursive-doubling"]
 FREE = ["-L", "0", "-o", "0", "-g", "0", "-G", "0", "-O", "0", "-S", "1000000000"]
 
 

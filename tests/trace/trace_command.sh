@@ -42,6 +42,22 @@ trace --collectives allreduce=ring,linear --json "$golden/communicators" -o x.bi
 "$pinwheel" goal run x.bin >out || fail "ring and linear do not end"
 trace --list >out
 grep -q '^Alltoall  *pairwise, linear, bruck$' out || fail "$(cat out)"
+grep -q '^Allreduce .* swing-bandwidth, tree$' out || fail "$(cat out)"
+# Each of them ends, on grown communicators too.
+mv out list
+: >tried
+sed -n 's/^\([A-Z][a-z_]*\)  *\([a-z, -]*\)$/\1 \2/p' list | tr -d , | while read -r collective algorithms; do
+    for algorithm in $algorithms; do
+        for ranks in 3 12; do
+            trace --collectives "$collective=$algorithm" --ranks "$ranks" "$golden/communicators" -o x.bin >out
+            for model in pinwheel loggopsim; do
+                "$pinwheel" goal run --model "$model" x.bin >out || fail "$collective=$algorithm does not end"
+            done
+        done
+        echo "$collective=$algorithm" >>tried
+    done
+done || exit 1
+[ "$(wc -l <tried)" -ge 40 ] || fail "$(cat tried)"
 refuse 2 'must be COLLECTIVE=ALGORITHM' "$pinwheel" goal trace --collectives bcast=bruck . -o x
 refuse 2 'must be COLLECTIVE=ALGORITHM' "$pinwheel" goal trace --collectives '' . -o x
 
