@@ -2,16 +2,33 @@
 /* The events of a rank in a window; see agenda.h. */
 #include "agenda.h"
 
+#include "reserve.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-static int grow(struct event **events, size_t *capacity)
+static void release(struct event *events, size_t capacity)
+{
+    if (capacity > AGENDA_SMALL) {
+        sim_unreserve(events, capacity * sizeof(*events));
+    } else {
+        free(events);
+    }
+}
+
+static int grow(const struct agenda *a, struct event **events, size_t *capacity)
 {
     size_t more = *capacity > 0 ? 2 * *capacity : 64;
-    struct event *new = realloc(*events, more * sizeof(*new));
+    more = more > AGENDA_SMALL && more < a->room ? a->room : more;
+    size_t bytes = more * sizeof(**events);
+    struct event *new = more > AGENDA_SMALL ? sim_reserve(bytes) : malloc(bytes);
     if (new == NULL) {
         return -1;
     }
+    if (*capacity > 0) {
+        memcpy(new, *events, *capacity * sizeof(*new));
+    }
+    release(*events, *capacity);
     *events = new;
     *capacity = more;
     return 0;
@@ -19,7 +36,7 @@ static int grow(struct event **events, size_t *capacity)
 
 int agenda_grow(struct agenda *a)
 {
-    return grow(&a->heap, &a->heap_capacity);
+    return grow(a, &a->heap, &a->heap_capacity);
 }
 
 int agenda_grow_list(struct agenda *a)
@@ -30,13 +47,14 @@ int agenda_grow_list(struct agenda *a)
         a->begin = 0;
         return 0;
     }
-    return grow(&a->list, &a->list_capacity);
+    return grow(a, &a->list, &a->list_capacity);
 }
 
 void agenda_free(struct agenda *a)
 {
-    free(a->list);
-    free(a->heap);
+    release(a->list, a->list_capacity);
+    release(a->heap, a->heap_capacity);
+    release(a->spare, a->spare_capacity);
     *a = (struct agenda){0};
 }
 
@@ -75,26 +93,35 @@ static void reverse(struct event *e, size_t count)
     }
 }
 
+static void swap_lists(struct agenda *a)
+{
+    struct event *list = a->list;
+    size_t capacity = a->list_capacity;
+    a->list = a->spare;
+    a->list_capacity = a->spare_capacity;
+    a->spare = list;
+    a->spare_capacity = capacity;
+}
+
 /* Merges runs two by two until one is left. A chain comes last event first, so
  * turned round it may be a single run already. */
 int agenda_sort(struct agenda *a)
 {
-    struct event *from = a->list, *to = NULL;
-    reverse(from, a->end);
-    while (run_end(from, 0, a->end) < a->end) {
-        if (to == NULL && (to = malloc(a->list_capacity * sizeof(*to))) == NULL) {
-            return -1;
+    reverse(a->list, a->end);
+    while (run_end(a->list, 0, a->end) < a->end) {
+        while (a->spare_capacity < a->end) {
+            if (grow(a, &a->spare, &a->spare_capacity) != 0) {
+                return -1;
+            }
         }
+        const struct event *from = a->list;
+        struct event *to = a->spare;
         for (size_t begin = 0, end; begin < a->end; begin = end) {
             size_t middle = run_end(from, begin, a->end);
             end = middle < a->end ? run_end(from, middle, a->end) : middle;
             merge(to + begin, from + begin, middle - begin, from + middle, end - middle);
         }
-        struct event *other = from;
-        from = to;
-        to = other;
+        swap_lists(a);
     }
-    a->list = from;
-    free(to);
     return 0;
 }

@@ -17,7 +17,12 @@ struct agenda {
     size_t begin, end, list_capacity;
     struct event *heap;
     size_t count, heap_capacity;
+    struct event *spare; /* for agenda_sort() */
+    size_t spare_capacity;
+    size_t room; /* as many events as there are likely to be at most; what grows beyond
+                  * AGENDA_SMALL is reserved for that many at once */
 };
+enum { AGENDA_SMALL = 4096 };
 
 void agenda_free(struct agenda *a);
 

@@ -2,16 +2,34 @@
 /* Chains by source and tag; see chains.h. */
 #include "chains.h"
 
+#include "reserve.h"
+
 #include <stdlib.h>
+
+static bool is_large(uint32_t slots)
+{
+    return slots * sizeof(struct chain) >= SIM_LARGE;
+}
 
 int chains_init(struct chains *c, uint32_t slots)
 {
-    struct chain *empty = calloc(slots, sizeof(*empty));
+    size_t bytes = slots * sizeof(struct chain);
+    struct chain *empty = is_large(slots) ? sim_reserve(bytes) : calloc(1, bytes);
     if (empty == NULL) {
         return -1;
     }
     *c = (struct chains){.slots = empty, .mask = slots - 1};
     return 0;
+}
+
+void chains_free(struct chains *c)
+{
+    if (c->slots != NULL && is_large(c->mask + 1)) {
+        sim_unreserve(c->slots, (c->mask + (size_t)1) * sizeof(*c->slots));
+    } else {
+        free(c->slots);
+    }
+    *c = (struct chains){0};
 }
 
 static int chains_grow(struct chains *c)
@@ -34,7 +52,7 @@ static int chains_grow(struct chains *c)
         }
     }
     new.used = live;
-    free(c->slots);
+    chains_free(c);
     *c = new;
     return 0;
 }

@@ -24,6 +24,7 @@ struct chains {
 
 /* chains_init() makes an empty table; `slots` is a power of two. -1 if memory is short. */
 int chains_init(struct chains *c, uint32_t slots);
+void chains_free(struct chains *c);
 
 /* chains_make() gives the chain of a key, which the caller adds to at once; NULL if
  * memory is short. */

@@ -106,7 +106,7 @@ struct goal_error {
 /* Where an operation was written. `label` is not terminated; length 0: it has none. */
 struct goal_place {
     const char *file;
-    uint64_t line;
+    uint64_t line; /* 0: it is in no text, but has a label */
     const char *label;
     uint32_t label_length;
 };

@@ -303,16 +303,24 @@ static void add_rank(const struct goal_merge *m, uint32_t i, uint32_t rank, stru
     }
 }
 
+void goal_merge_at(const struct goal_merge *m, uint32_t at, uint32_t *job, uint32_t *rank)
+{
+    *job = job_of(m, at - (uint64_t)1);
+    *rank = (uint32_t)(at - 1 - m->first[*job]);
+}
+
 static void make_node(const struct goal_merge *m, uint32_t node, struct goal_builder *b)
 {
     for (uint32_t at = m->head[node]; at != 0; at = m->next[at - 1]) {
-        uint32_t i = job_of(m, at - (uint64_t)1);
-        add_rank(m, i, (uint32_t)(at - 1 - m->first[i]), b);
+        uint32_t job, rank;
+        goal_merge_at(m, at, &job, &rank);
+        add_rank(m, job, rank, b);
     }
 }
 
-static int write_binary(struct goal_merge *m, int fd, struct goal_builder *b,
-                        struct goal_error *error)
+/* `side` NULL: without labels. */
+static int write_binary(struct goal_merge *m, int fd, struct goal_merge_side *side,
+                        struct goal_builder *b, struct goal_error *error)
 {
     struct goal_writer writer;
     struct goal_error ignored;
@@ -323,8 +331,29 @@ static int write_binary(struct goal_merge *m, int fd, struct goal_builder *b,
     for (uint32_t node = 0; node < m->nodes && rc == 0; node++) {
         make_node(m, node, b);
         rc = goal_writer_rank(&writer, b, error);
+        rc = rc == 0 && side != NULL ? goal_merge_label_node(side, m, node, error) : rc;
     }
     return goal_writer_close(&writer, rc == 0 ? error : &ignored) != 0 ? -1 : rc;
+}
+
+static int write_labelled(struct goal_merge *m, int fd, int side_fd, struct goal_builder *b,
+                          struct goal_error *error)
+{
+    struct goal_merge_side side = {.origins = NULL};
+    uint32_t source;
+    if (goal_side_open(&side.writer, side_fd, m->nodes, error) != 0) {
+        return -1;
+    }
+    /* What has no line has a source all the same: the first job's schedule. */
+    int rc = goal_side_source(&side.writer, name_of(m, 0), &source, error);
+    rc = rc == 0 ? write_binary(m, fd, &side, b, error) : rc;
+    if (rc == 0) {
+        rc = goal_side_finish(&side.writer, fd, error);
+    } else {
+        goal_side_discard(&side.writer);
+    }
+    goal_merge_side_free(&side);
+    return rc;
 }
 
 static int write_text(struct goal_merge *m, struct goal_stream *out, struct goal_builder *b,
@@ -347,11 +376,13 @@ static int write_text(struct goal_merge *m, struct goal_stream *out, struct goal
     return rc;
 }
 
-int goal_merge_write(struct goal_merge *m, int fd, struct goal_stream *text,
+int goal_merge_write(struct goal_merge *m, int fd, int side_fd, struct goal_stream *text,
                      struct goal_error *error)
 {
     struct goal_builder b = {0};
-    int rc = text != NULL ? write_text(m, text, &b, error) : write_binary(m, fd, &b, error);
+    int rc = text != NULL   ? write_text(m, text, &b, error)
+             : side_fd >= 0 ? write_labelled(m, fd, side_fd, &b, error)
+                            : write_binary(m, fd, NULL, &b, error);
     goal_builder_free(&b);
     return rc;
 }

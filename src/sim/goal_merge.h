@@ -13,6 +13,7 @@
 #define SIM_GOAL_MERGE_H
 
 #include "sim/goal_jobs.h"
+#include "sim/goal_read.h"
 
 enum goal_spread {
     GOAL_PACKED,      /* one job after the other */
@@ -21,7 +22,7 @@ enum goal_spread {
 };
 
 struct goal_merge {
-    const struct goal *parts; /* by job */
+    struct goal *parts; /* by job */
     struct goal_jobs jobs;
     uint32_t nodes;
     bool share; /* jobs may share nodes */
@@ -39,11 +40,34 @@ int goal_merge_spread(struct goal_merge *m, uint32_t count, enum goal_spread how
 
 /* goal_merge_check() checks that jobs fit their nodes, as a file may have it, and gives
  * cpus and tags to those that share some. goal_merge_write() writes the schedule, binary
- * to `fd` or, if `text` is set, as text to that. They return 0, or -1 with `error` set;
+ * to `fd` (and labels and lines to `side_fd`, unless that is -1) or, if `text` is set, as
+ * text to that. They return 0, or -1 with `error` set;
  * goal_merge_free() in any case. The parts stay the caller's. */
 int goal_merge_check(struct goal_merge *m, struct goal_error *error);
-int goal_merge_write(struct goal_merge *m, int fd, struct goal_stream *text,
+int goal_merge_write(struct goal_merge *m, int fd, int side_fd, struct goal_stream *text,
                      struct goal_error *error);
 void goal_merge_free(struct goal_merge *m);
+
+/* goal_merge_at() says which rank of which job an entry of `head` or `next` is. */
+void goal_merge_at(const struct goal_merge *m, uint32_t at, uint32_t *job, uint32_t *rank);
+
+/* ---- Labels and lines (goal_merge_side.c) ---- */
+
+enum { GOAL_MERGE_PREFIX = 16 }; /* "job4294967295_", at most */
+
+/* Zeroed, with an open writer, is ready for the first node. */
+struct goal_merge_side {
+    struct goal_side_writer writer;
+    struct goal_origin *origins; /* of a node's operations */
+    uint64_t count, room;
+    char *text; /* labels that were made for it */
+    uint64_t text_used, text_room;
+};
+
+/* goal_merge_label_node() adds a node, as goal_merge_write() puts it together. Returns 0,
+ * or -1 with `error` set. */
+int goal_merge_label_node(struct goal_merge_side *s, struct goal_merge *m, uint32_t node,
+                          struct goal_error *error);
+void goal_merge_side_free(struct goal_merge_side *s);
 
 #endif

@@ -51,8 +51,9 @@ int goal_compile(const struct goal_text *t, unsigned flags, int bin_fd, int side
 /* Where an operation stands in the text; `label` points into it. */
 struct goal_origin {
     const char *label;
-    uint64_t line;
+    uint64_t line;         /* 0: none */
     uint32_t label_length; /* 0: none */
+    uint32_t source;       /* goal_side_source(); 0: the first */
 };
 
 struct goal_side_writer {
@@ -61,14 +62,18 @@ struct goal_side_writer {
     uint64_t end; /* of the last rank's part */
     struct goal_stream table;
     struct goal_stream data;
+    char *names; /* of the sources, one after the other */
+    size_t names_length;
 };
 
-/* goal_side_open() begins a side file that says the schedule came from `source`;
+/* goal_side_open() begins a side file; goal_side_source() names a text that operations
+ * came from and gives what stands for it, as often as one likes;
  * goal_side_rank() adds the next rank; goal_side_finish() completes it once
  * `bin_fd` is complete, and frees what the writer holds. Each returns 0 or -1
  * with `error` set; goal_side_discard() only frees. */
-int goal_side_open(struct goal_side_writer *w, int fd, const char *source, uint32_t ranks,
-                   struct goal_error *error);
+int goal_side_open(struct goal_side_writer *w, int fd, uint32_t ranks, struct goal_error *error);
+int goal_side_source(struct goal_side_writer *w, const char *name, uint32_t *source,
+                     struct goal_error *error);
 int goal_side_rank(struct goal_side_writer *w, const struct goal_origin *origins, uint32_t count,
                    struct goal_error *error);
 int goal_side_finish(struct goal_side_writer *w, int bin_fd, struct goal_error *error);

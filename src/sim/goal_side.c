@@ -2,15 +2,18 @@
 /*
  * The side file of a compiled schedule: labels and lines of its operations.
  *
- *     0   "GOALLBL1"
+ *     0   "GOALLBL2"
  *     8   u64 length of the binary, u64 hash of the binary
- *     24  u32 ranks, u32 length of the source's name, the name
- *         u64 start[ranks + 1]      where the part of each rank begins, and the last ends
+ *     24  u64 where the names of the sources begin
+ *     32  u64 ranks
+ *     40  u64 start[ranks + 1]      where the part of each rank begins, and the last ends
  *         the part of a rank:
- *             for each operation { u64 line, u32 end of its label }
+ *             for each operation { u64 line, u32 source, u32 end of its label }
  *             labels, one after the other
+ *         the names, each with a 0 at its end
  *
- * A label begins where the one before it ends; an empty one is none. The hash
+ * A source is where its name begins among the names. A label begins where the one before
+ * it ends; an empty one is none, and line 0 is none. The hash
  * makes sure that lines of an older compilation are not taken for this one's.
  * Nothing here is trusted: each look-up checks what it follows.
  */
@@ -24,22 +27,23 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const char magic[8] = "GOALLBL1";
+static const char magic[8] = "GOALLBL2";
 
 struct head {
     char magic[8];
     uint64_t bin_length;
     uint64_t bin_hash;
-    uint32_t ranks;
-    uint32_t source_length;
+    uint64_t names;
+    uint64_t ranks;
 } __attribute__((packed));
-_Static_assert(sizeof(struct head) == 32, "layout of the side file");
+_Static_assert(sizeof(struct head) == 40, "layout of the side file");
 
 struct entry {
     uint64_t line;
+    uint32_t source;
     uint32_t label_end;
 } __attribute__((packed));
-_Static_assert(sizeof(struct entry) == 12, "layout of the side file");
+_Static_assert(sizeof(struct entry) == 16, "layout of the side file");
 
 typedef uint64_t side_u64 __attribute__((aligned(1)));
 
@@ -49,7 +53,7 @@ struct goal_side {
     const uint8_t *bytes;
     const side_u64 *starts;
     uint32_t ranks;
-    char *source;
+    uint64_t names; /* to the end of the file, whose last byte is 0 */
 };
 
 /* Words are mixed as splitmix64 mixes its state (see goal_random.h). */
@@ -74,24 +78,36 @@ static int side_failed(struct goal_error *error, int code)
     return goal_fail(error, "cannot write the side file of labels: %s", strerror(code));
 }
 
-int goal_side_open(struct goal_side_writer *w, int fd, const char *source, uint32_t ranks,
-                   struct goal_error *error)
+int goal_side_open(struct goal_side_writer *w, int fd, uint32_t ranks, struct goal_error *error)
 {
-    uint32_t length = (uint32_t)strnlen(source, 65536);
-    struct head h = {.ranks = ranks, .source_length = length};
-    uint64_t table = sizeof(h) + length;
     *w = (struct goal_side_writer){.fd = fd, .ranks = ranks};
-    w->end = table + 8 * ((uint64_t)ranks + 1);
-    if (pwrite(fd, &h, sizeof(h), 0) != (ssize_t)sizeof(h) ||
-        pwrite(fd, source, length, sizeof(h)) != (ssize_t)length) {
-        return side_failed(error, errno);
-    }
-    if (goal_stream_open(&w->table, fd, table) != 0 ||
+    w->end = sizeof(struct head) + 8 * ((uint64_t)ranks + 1);
+    if (goal_stream_open(&w->table, fd, sizeof(struct head)) != 0 ||
         goal_stream_open(&w->data, fd, w->end) != 0) {
         goal_side_discard(w);
         return side_failed(error, ENOMEM);
     }
     goal_stream_put(&w->table, &w->end, 8);
+    return 0;
+}
+
+int goal_side_source(struct goal_side_writer *w, const char *name, uint32_t *source,
+                     struct goal_error *error)
+{
+    size_t at = 0, length = strlen(name) + 1;
+    while (at < w->names_length && strcmp(w->names + at, name) != 0) {
+        at += strlen(w->names + at) + 1;
+    }
+    if (at == w->names_length) {
+        char *names = at + length <= UINT32_MAX ? realloc(w->names, at + length) : NULL;
+        if (names == NULL) {
+            return side_failed(error, ENOMEM);
+        }
+        memcpy(names + at, name, length);
+        w->names = names;
+        w->names_length = at + length;
+    }
+    *source = (uint32_t)at;
     return 0;
 }
 
@@ -101,7 +117,8 @@ int goal_side_rank(struct goal_side_writer *w, const struct goal_origin *origins
     uint64_t labels = 0;
     for (uint32_t i = 0; i < count; i++) {
         labels += origins[i].label_length;
-        struct entry e = {.line = origins[i].line, .label_end = (uint32_t)labels};
+        struct entry e = {
+            .line = origins[i].line, .source = origins[i].source, .label_end = (uint32_t)labels};
         goal_stream_put(&w->data, &e, sizeof(e));
     }
     for (uint32_t i = 0; i < count; i++) {
@@ -122,6 +139,9 @@ int goal_side_rank(struct goal_side_writer *w, const struct goal_origin *origins
 int goal_side_finish(struct goal_side_writer *w, int bin_fd, struct goal_error *error)
 {
     struct stat st;
+    goal_stream_put(&w->data, w->names, w->names_length);
+    free(w->names);
+    w->names = NULL;
     int table = goal_stream_close(&w->table), data = goal_stream_close(&w->data);
     if (table != 0 || data != 0) {
         return side_failed(error, table != 0 ? -table : -data);
@@ -134,10 +154,12 @@ int goal_side_finish(struct goal_side_writer *w, int bin_fd, struct goal_error *
         return goal_fail(error, "cannot map the schedule for its hash: %s", strerror(errno));
     }
     struct head h = {.bin_length = (uint64_t)st.st_size,
-                     .bin_hash = hash_bytes(map, (size_t)st.st_size)};
+                     .bin_hash = hash_bytes(map, (size_t)st.st_size),
+                     .names = w->end,
+                     .ranks = w->ranks};
     memcpy(h.magic, magic, sizeof(magic));
     munmap(map, (size_t)st.st_size);
-    if (pwrite(w->fd, &h, offsetof(struct head, ranks), 0) != offsetof(struct head, ranks)) {
+    if (pwrite(w->fd, &h, sizeof(h), 0) != sizeof(h)) {
         return side_failed(error, errno);
     }
     return 0;
@@ -147,6 +169,8 @@ void goal_side_discard(struct goal_side_writer *w)
 {
     goal_stream_close(&w->table);
     goal_stream_close(&w->data);
+    free(w->names);
+    w->names = NULL;
 }
 
 char *goal_side_path(const char *path)
@@ -164,16 +188,16 @@ static bool check_head(struct goal_side *side, const struct goal *g)
         return false;
     }
     memcpy(&h, side->bytes, sizeof(h));
-    uint64_t table = sizeof(h) + (uint64_t)h.source_length;
     if (memcmp(h.magic, magic, sizeof(magic)) != 0 || h.bin_length != g->map_length ||
-        h.ranks != g->ranks || table + 8 * ((uint64_t)h.ranks + 1) > side->length ||
+        h.ranks != g->ranks || sizeof(h) + 8 * (h.ranks + 1) > side->length ||
+        h.names >= side->length || side->bytes[side->length - 1] != '\0' ||
         h.bin_hash != hash_bytes(g->base - 8, g->map_length)) {
         return false;
     }
-    side->ranks = h.ranks;
-    side->starts = (const side_u64 *)(side->bytes + table);
-    side->source = strndup((const char *)side->bytes + sizeof(h), h.source_length);
-    return side->source != NULL;
+    side->ranks = g->ranks;
+    side->starts = (const side_u64 *)(side->bytes + sizeof(h));
+    side->names = h.names;
+    return true;
 }
 
 struct goal_side *goal_side_load(const struct goal *g, const char *path, int fd)
@@ -212,11 +236,12 @@ bool goal_side_find(const struct goal_side *side, const struct goal *g, uint32_t
     const char *labels = (const char *)(entries + count);
     uint64_t room = end - begin - sizeof(struct entry) * count;
     uint32_t first = node > 0 ? entries[node - 1].label_end : 0;
-    uint32_t last = entries[node].label_end;
-    if (first > last || last > room) {
+    uint32_t last = entries[node].label_end, source = entries[node].source;
+    if (first > last || last > room || source >= side->length - side->names ||
+        (entries[node].line == 0 && first == last)) {
         return false;
     }
-    *place = (struct goal_place){.file = side->source,
+    *place = (struct goal_place){.file = (const char *)side->bytes + side->names + source,
                                  .line = entries[node].line,
                                  .label = labels + first,
                                  .label_length = last - first};
@@ -231,6 +256,5 @@ void goal_side_free(struct goal_side *side)
     if (side->map != NULL) {
         munmap(side->map, side->length);
     }
-    free(side->source);
     free(side);
 }

@@ -411,8 +411,10 @@ int goal_compile(const struct goal_text *t, unsigned flags, int bin_fd, int side
     }
     int rc = 0;
     if (side_fd >= 0) {
-        rc = goal_side_open(&c.side, side_fd, t->name, c.ranks, error);
+        uint32_t first;
+        rc = goal_side_open(&c.side, side_fd, c.ranks, error);
         c.with_side = rc == 0;
+        rc = rc == 0 ? goal_side_source(&c.side, t->name, &first, error) : rc;
     }
     rc = rc == 0 ? read_ranks(&c) : rc;
     if (goal_writer_close(&c.writer, rc == 0 ? error : &ignored) != 0) {

@@ -41,6 +41,7 @@ static int set_up_worker(struct worker *w, struct loggops *s, uint32_t number)
     /* Slots of less than a picosecond make no sense. */
     uint64_t ahead = s->o + s->L;
     s->slots = ahead >= LOGGOPS_SLOTS ? LOGGOPS_SLOTS : 1;
+    w->agenda.room = 2 * g->nodes + g->sends;
     return wheel_init(&w->wheel, 2 * g->nodes + g->sends, ahead / s->slots);
 }
 

@@ -124,7 +124,7 @@ struct worker {
     uint32_t *active; /* ranks that have events in this window */
     struct match_pool pool;
     struct event *parked; /* claims that wait, messages that arrived */
-    uint32_t parked_free, parked_used;
+    uint32_t parked_free, parked_used, parked_count;
     struct outbox *outbox; /* by worker */
     uint64_t next;         /* slot of its first event; NO_SLOT: none */
     bool stop;             /* it cannot go on */

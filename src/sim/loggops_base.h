@@ -82,6 +82,7 @@ static inline void send_out(struct worker *w, const struct event *e)
 static inline uint32_t park(struct worker *w, const struct event *e)
 {
     uint32_t i = w->parked_free;
+    w->parked_count++;
     if (i != 0) {
         w->parked_free = w->parked[i - 1].rank;
     } else {
@@ -91,8 +92,14 @@ static inline uint32_t park(struct worker *w, const struct event *e)
     return i;
 }
 
+/* The chain of free places is as shuffled as what was unparked; when all are free, they
+ * are in order again. */
 static inline void unpark(struct worker *w, uint32_t i)
 {
+    if (--w->parked_count == 0) {
+        w->parked_free = w->parked_used = 0;
+        return;
+    }
     w->parked[i - 1].rank = w->parked_free;
     w->parked_free = i;
 }

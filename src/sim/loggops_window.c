@@ -5,7 +5,7 @@
  *
  * The ranks of a window are known beforehand, so what each will touch is fetched
  * while others are simulated, in steps that each need what the one before has
- * fetched: the rank; where it has its recvs; the one that it is likely to meet; that
+ * fetched: the rank; where it has its recvs; their table; the one that it is likely to meet; that
  * operation; what waits for it; that operation. A wrong guess costs a little time and nothing else.
  */
 #include "loggops.h"
@@ -126,6 +126,13 @@ static ALWAYS_INLINE void fetch_lists(const struct worker *w, uint32_t rank)
     }
 }
 
+static ALWAYS_INLINE void fetch_table(const struct worker *w, uint32_t rank)
+{
+    if (loggops_rank(w->s, rank)->has_lists) {
+        __builtin_prefetch(w->s->lists[rank].posted.table);
+    }
+}
+
 static ALWAYS_INLINE void fetch_successors(const struct rank *r, const struct goal_node *n,
                                            bool nodes)
 {
@@ -144,11 +151,14 @@ static ALWAYS_INLINE void fetch_ahead(const struct worker *w, struct likely *lik
     const struct loggops *s = w->s;
     const uint32_t *active = w->active + i;
     uint32_t left = count - i;
+    if (left > 8 * AHEAD) {
+        __builtin_prefetch(loggops_rank(s, active[8 * AHEAD]));
+    }
     if (left > 7 * AHEAD) {
-        __builtin_prefetch(loggops_rank(s, active[7 * AHEAD]));
+        fetch_lists(w, active[7 * AHEAD]);
     }
     if (left > 6 * AHEAD) {
-        fetch_lists(w, active[6 * AHEAD]);
+        fetch_table(w, active[6 * AHEAD]);
     }
     if (left > 5 * AHEAD) {
         fetch_rank(w, active[5 * AHEAD], MATCH_FETCH_SLOT);

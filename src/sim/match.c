@@ -69,7 +69,7 @@ static inline unsigned kind_of(uint32_t source, uint32_t tag)
 
 static void view_drop(struct view *v)
 {
-    free(v->chains.slots);
+    chains_free(&v->chains);
     free(v->notes);
     memset(v, 0, sizeof(*v));
 }
@@ -82,7 +82,7 @@ static void table_free(struct match_table *t)
     for (int k = 0; k < VIEWS; k++) {
         view_drop(&t->views[k]);
     }
-    free(t->exact.slots);
+    chains_free(&t->exact);
     free(t);
 }
 

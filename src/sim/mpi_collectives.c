@@ -13,15 +13,15 @@
 enum { SIGNAL = 1, SEGMENT = 65536 }; /* bytes of a message of a barrier; of a pipeline's piece */
 
 static void pattern(struct goal_maker *m, const char *name, const struct mpi_shape *s,
-                    uint64_t size)
+                    uint64_t size, bool pieces)
 {
     struct goal_wish w = goal_wish_default;
     const struct goal_wish *before = m->wish;
+    const struct goal_pattern *p = goal_pattern_find(name);
     w.ranks = before->ranks;
     w.size = size;
     w.root = s->root >= 0 ? (uint32_t)s->root : 0;
-    w.segment = SEGMENT;
-    const struct goal_pattern *p = goal_pattern_find(name);
+    w.segment = pieces || p->segment != 0 ? SEGMENT : UINT64_MAX;
     w.radix = p->radix;
     m->wish = &w;
     p->make(m);
@@ -40,26 +40,6 @@ static uint32_t after_both(struct goal_maker *m, uint32_t node, uint32_t a, uint
 }
 
 /* ---- To all and from all, through a root ---- */
-
-static void barrier_dissemination(struct goal_maker *m, const struct mpi_shape *s)
-{
-    pattern(m, "barrier_dissemination", s, SIGNAL);
-}
-
-static void bcast_binomial(struct goal_maker *m, const struct mpi_shape *s)
-{
-    pattern(m, "binomialtreebcast", s, (uint64_t)s->bytes);
-}
-
-static void bcast_ring(struct goal_maker *m, const struct mpi_shape *s)
-{
-    pattern(m, "pipelinedring", s, (uint64_t)s->bytes);
-}
-
-static void reduce_binomial(struct goal_maker *m, const struct mpi_shape *s)
-{
-    pattern(m, "binomialtreereduce", s, (uint64_t)s->bytes);
-}
 
 /* Bytes of rank i, or to it: the same of all, or a vector. */
 static uint64_t part(const struct mpi_shape *s, uint64_t i)
@@ -96,27 +76,7 @@ static void to_root(struct goal_maker *m, const struct mpi_shape *s)
     }
 }
 
-static void gather_binomial(struct goal_maker *m, const struct mpi_shape *s)
-{
-    pattern(m, "gather_binomial", s, (uint64_t)s->bytes);
-}
-
-static void scatter_binomial(struct goal_maker *m, const struct mpi_shape *s)
-{
-    pattern(m, "scatter_binomial", s, (uint64_t)s->bytes);
-}
-
 /* ---- Reductions of all ---- */
-
-static void allreduce_doubling(struct goal_maker *m, const struct mpi_shape *s)
-{
-    pattern(m, "allreduce_recdoub", s, (uint64_t)s->bytes);
-}
-
-static void allreduce_ring(struct goal_maker *m, const struct mpi_shape *s)
-{
-    pattern(m, "allreduce_ring", s, (uint64_t)s->bytes);
-}
 
 /* What ends the operations from `first` on: those that none of them waits for. */
 static void join_all(struct goal_maker *m, uint32_t first, uint32_t join)
@@ -132,14 +92,14 @@ static void join_all(struct goal_maker *m, uint32_t first, uint32_t join)
 static void allreduce_tree(struct goal_maker *m, const struct mpi_shape *s)
 {
     uint32_t first = (uint32_t)m->builder->count;
-    reduce_binomial(m, s);
+    pattern(m, "binomialtreereduce", s, (uint64_t)s->bytes, false);
     uint32_t join = goal_make_calc(m, 0, GOAL_NONE);
     if (m->builder->failed) {
         return;
     }
     join_all(m, first, join);
     uint32_t second = (uint32_t)m->builder->count;
-    bcast_binomial(m, s);
+    pattern(m, "binomialtreebcast", s, (uint64_t)s->bytes, false);
     for (uint32_t i = second; i < m->builder->count && !m->builder->failed; i++) {
         if (m->builder->nodes[i].depends == 0) {
             goal_requires(m->builder, i, join);
@@ -199,11 +159,6 @@ static void reduce_scatter_ring(struct goal_maker *m, const struct mpi_shape *s)
     ring(m, s, (uint64_t)m->rank + m->wish->ranks - 1);
 }
 
-static void allgather_bruck(struct goal_maker *m, const struct mpi_shape *s)
-{
-    pattern(m, "allgather_bruck", s, (uint64_t)s->bytes);
-}
-
 /* ---- Each to each ---- */
 
 static uint64_t from(const struct mpi_shape *s, uint32_t peer)
@@ -254,11 +209,6 @@ static void alltoall_pairwise(struct goal_maker *m, const struct mpi_shape *s)
     }
 }
 
-static void alltoall_bruck(struct goal_maker *m, const struct mpi_shape *s)
-{
-    pattern(m, "alltoall_bruck", s, (uint64_t)s->bytes);
-}
-
 /* Everybody sends its part to everybody. */
 static void allgather_linear(struct goal_maker *m, const struct mpi_shape *s)
 {
@@ -273,29 +223,61 @@ static void allgather_linear(struct goal_maker *m, const struct mpi_shape *s)
 }
 
 const struct mpi_algorithm mpi_algorithms[MPI_COLLECTIVES][MPI_ALGORITHMS_MOST] = {
-    [MPI_BARRIER] = {{"dissemination", barrier_dissemination}},
-    [MPI_BCAST] = {{"binomial", bcast_binomial}, {"ring", bcast_ring}, {"linear", from_root}},
-    [MPI_REDUCE] = {{"binomial", reduce_binomial}, {"linear", to_root}},
-    [MPI_ALLREDUCE] = {{"recursive-doubling", allreduce_doubling},
-                       {"ring", allreduce_ring},
-                       {"tree", allreduce_tree}},
-    [MPI_SCAN] = {{"doubling", scan_doubling}, {"chain", scan_chain}},
-    [MPI_EXSCAN] = {{"doubling", scan_doubling}, {"chain", scan_chain}},
-    [MPI_REDUCE_SCATTER_BLOCK] = {{"ring", reduce_scatter_ring}},
-    [MPI_GATHER] = {{"binomial", gather_binomial}, {"linear", to_root}},
-    [MPI_SCATTER] = {{"binomial", scatter_binomial}, {"linear", from_root}},
-    [MPI_ALLGATHER] = {{"bruck", allgather_bruck},
-                       {"ring", allgather_ring},
-                       {"linear", allgather_linear}},
-    [MPI_ALLTOALL] = {{"pairwise", alltoall_pairwise},
-                      {"linear", alltoall_linear},
-                      {"bruck", alltoall_bruck}},
-    [MPI_GATHERV] = {{"linear", to_root}},
-    [MPI_SCATTERV] = {{"linear", from_root}},
-    [MPI_ALLGATHERV] = {{"ring", allgather_ring}, {"linear", allgather_linear}},
-    [MPI_REDUCE_SCATTER] = {{"ring", reduce_scatter_ring}},
-    [MPI_ALLTOALLV] = {{"pairwise", alltoall_pairwise}, {"linear", alltoall_linear}},
+    [MPI_BARRIER] = {{"dissemination", .pattern = "barrier_dissemination"}},
+    [MPI_BCAST] = {{"binomial", .pattern = "binomialtreebcast"},
+                   {"k-nomial", .pattern = "bcast_knomial"},
+                   {"binary", .pattern = "bcast_binary"},
+                   {"pipelined-binary", .pattern = "bcast_binary", .pieces = true},
+                   {"ring", .pattern = "pipelinedring"},
+                   {"linear", .make = from_root}},
+    [MPI_REDUCE] = {{"binomial", .pattern = "binomialtreereduce"},
+                    {"k-nomial", .pattern = "reduce_knomial"},
+                    {"binary", .pattern = "reduce_binary"},
+                    {"pipelined-binary", .pattern = "reduce_binary", .pieces = true},
+                    {"ring", .pattern = "reduce_chains"},
+                    {"linear", .make = to_root}},
+    [MPI_ALLREDUCE] = {{"recursive-doubling", .pattern = "allreduce_recdoub"},
+                       {"ring", .pattern = "allreduce_ring"},
+                       {"rabenseifner", .pattern = "allreduce_rabenseifner"},
+                       {"swing-latency", .pattern = "allreduce_swing_latency"},
+                       {"swing-bandwidth", .pattern = "allreduce_swing_bandwidth"},
+                       {"tree", .make = allreduce_tree}},
+    [MPI_SCAN] = {{"doubling", .make = scan_doubling}, {"chain", .make = scan_chain}},
+    [MPI_EXSCAN] = {{"doubling", .make = scan_doubling}, {"chain", .make = scan_chain}},
+    [MPI_REDUCE_SCATTER_BLOCK] = {{"ring", .make = reduce_scatter_ring}},
+    [MPI_GATHER] = {{"binomial", .pattern = "gather_binomial"},
+                    {"k-nomial", .pattern = "gather_knomial"},
+                    {"binary", .pattern = "gather_binary"},
+                    {"linear", .make = to_root}},
+    [MPI_SCATTER] = {{"binomial", .pattern = "scatter_binomial"},
+                     {"k-nomial", .pattern = "scatter_knomial"},
+                     {"binary", .pattern = "scatter_binary"},
+                     {"linear", .make = from_root}},
+    [MPI_ALLGATHER] = {{"bruck", .pattern = "allgather_bruck"},
+                       {"ring", .make = allgather_ring},
+                       {"recursive-doubling", .pattern = "allgather_recdoub"},
+                       {"linear", .make = allgather_linear}},
+    [MPI_ALLTOALL] = {{"pairwise", .make = alltoall_pairwise},
+                      {"linear", .make = alltoall_linear},
+                      {"bruck", .pattern = "alltoall_bruck"}},
+    [MPI_GATHERV] = {{"linear", .make = to_root}},
+    [MPI_SCATTERV] = {{"linear", .make = from_root}},
+    [MPI_ALLGATHERV] = {{"ring", .make = allgather_ring}, {"linear", .make = allgather_linear}},
+    [MPI_REDUCE_SCATTER] = {{"ring", .make = reduce_scatter_ring}},
+    [MPI_ALLTOALLV] = {{"pairwise", .make = alltoall_pairwise},
+                       {"linear", .make = alltoall_linear}},
 };
+
+void mpi_unroll(struct goal_maker *m, int collective, int algorithm, const struct mpi_shape *s)
+{
+    const struct mpi_algorithm *a = &mpi_algorithms[collective][algorithm];
+    if (a->make != NULL) {
+        a->make(m, s);
+    } else {
+        pattern(m, a->pattern, s, collective == MPI_BARRIER ? SIGNAL : (uint64_t)s->bytes,
+                a->pieces);
+    }
+}
 
 /* ---- Choosing ---- */
 

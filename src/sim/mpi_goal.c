@@ -209,7 +209,7 @@ static uint32_t unroll(struct turning *d, const struct chain *c, const struct mp
         return GOAL_NONE;
     }
     uint32_t first = (uint32_t)d->b->count;
-    mpi_algorithms[call->collective][d->w->algorithm[call->collective]].make(&m, &s);
+    mpi_unroll(&m, call->collective, d->w->algorithm[call->collective], &s);
     uint32_t last = goal_add(d->b, GOAL_CALC, 0, 0, 0, call->thread, 0);
     for (uint32_t i = first; i < last && !d->b->failed; i++) {
         if (d->b->nodes[i].depends == 0) {

@@ -12,7 +12,7 @@
 #include "sim/goal_gen.h"
 #include "sim/mpi_trace.h"
 
-enum { MPI_ALGORITHMS_MOST = 4, MPI_NAMES_MOST = 64 };
+enum { MPI_ALGORITHMS_MOST = 8, MPI_NAMES_MOST = 64 };
 
 /* What to make of a recording. */
 struct mpi_wish {
@@ -27,10 +27,15 @@ struct mpi_wish {
 struct mpi_algorithm {
     const char *name;
     void (*make)(struct goal_maker *m, const struct mpi_shape *s);
+    const char *pattern; /* of the generators, without `make` */
+    bool pieces;         /* that sends all at once unless told: it is told */
 };
 
 /* Of each collective, the first the default; ends with a NULL name. */
 extern const struct mpi_algorithm mpi_algorithms[MPI_COLLECTIVES][MPI_ALGORITHMS_MOST];
+
+/* mpi_unroll() makes a rank's part of a collective. */
+void mpi_unroll(struct goal_maker *m, int collective, int algorithm, const struct mpi_shape *s);
 
 /* mpi_choose() takes "COLLECTIVE=ALGORITHM" or "ALGORITHM" (for all that have it), as
  * many as a comma parts. Returns 0, or -1 with `error` set. */

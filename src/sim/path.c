@@ -17,12 +17,21 @@ static void split_way(struct path_parts *parts, const struct net_way *way, uint6
     parts->queue += length - way->path - way->serial;
 }
 
+/* o, and what noise added to it: what a step sends is handed over after both. Returns their sum. */
+static uint64_t split_handing(struct path_parts *parts, const struct sim_record *r,
+                              const struct path_step *from)
+{
+    uint64_t o = ps(r, SIM_o), all = record_handed(r, from->operation, from->slot) - from->time;
+    parts->o += o;
+    parts->noise += all - o;
+    return all;
+}
+
 /* The time from a step to when its message, or the first byte of it, came. */
 static void split_message(struct path_parts *parts, const struct sim_record *r,
                           const struct path_step *from, bool first, uint64_t length)
 {
-    uint64_t rest = length - ps(r, SIM_o);
-    parts->o += ps(r, SIM_o);
+    uint64_t rest = length - split_handing(parts, r, from);
     if (r->ways == NULL) {
         parts->L += ps(r, SIM_L);
         parts->O += rest - ps(r, SIM_L);
@@ -32,33 +41,40 @@ static void split_message(struct path_parts *parts, const struct sim_record *r,
     split_way(parts, first ? &a->first_way : &a->last_way, rest);
 }
 
-/* Of `length`, in which a step held its cpu or its operation ended: o, then the rest. */
+/* Of `length`, in which a step held its cpu: o, then the rest. */
 static void split_work(struct path_parts *parts, const struct sim_record *r,
-                       const struct path_step *from, uint64_t length, bool to_end)
+                       const struct path_step *from, uint64_t length)
 {
+    uint64_t work = record_work(r, from->operation, from->slot);
+    parts->noise += length - work;
     if (record_node(r, from->operation)->type == GOAL_CALC) {
-        parts->calc += length;
+        parts->calc += work;
         return;
     }
-    uint64_t o = ps(r, SIM_o);
-    bool data = from->slot == RECORD_ANSWER && to_end;
+    parts->o += ps(r, SIM_o);
+    parts->O += work - ps(r, SIM_o);
+}
+
+/* Of `length`, in which an operation ended: data have left when cpu and wire, or network,
+ * are done. */
+static void split_end(struct path_parts *parts, const struct sim_record *r,
+                      const struct path_step *from, uint64_t length)
+{
+    uint64_t free = record_free(r, from->operation, from->slot);
     struct charges c;
-    parts->o += o;
-    /* Data have left when cpu and wire, or network, are done. */
-    if (data && r->ways != NULL) {
-        record_charges(r, from->operation, &c);
-        if (length > c.cpu) {
-            uint64_t waited = r->ways[record_way(from->operation, from->slot)].left_waited;
-            parts->queue += waited;
-            parts->serial += length - o - waited;
-            return;
-        }
+    if (from->slot != RECORD_ANSWER || record_data_left(r, from->operation) <= free) {
+        split_work(parts, r, from, length);
+        return;
     }
-    if (data && r->ways == NULL && record_charges(r, from->operation, &c) && c.G > c.O) {
-        parts->G += length - o;
-    } else {
-        parts->O += length - o;
+    uint64_t rest = length - split_handing(parts, r, from);
+    if (r->ways != NULL) {
+        uint64_t waited = r->ways[record_way(from->operation, from->slot)].left_waited;
+        parts->queue += waited;
+        parts->serial += rest - waited;
+        return;
     }
+    record_charges(r, from->operation, &c);
+    *(c.G > c.O ? &parts->G : &parts->O) += rest;
 }
 
 /* The parts of the time from a step to what it caused; `why` and `slot` are of the latter. */
@@ -68,10 +84,10 @@ static void split(struct path_parts *parts, const struct sim_record *r,
 {
     switch (why) {
     case RECORD_AFTER_END:
-        split_work(parts, r, from, length, true);
+        split_end(parts, r, from, length);
         break;
     case RECORD_CPU:
-        split_work(parts, r, from, length, false);
+        split_work(parts, r, from, length);
         parts->wait += length;
         break;
     case RECORD_NIC:
@@ -102,6 +118,7 @@ static void add_parts(struct path_parts *sum, const struct path_parts *more)
     sum->L += more->L;
     sum->O += more->O;
     sum->calc += more->calc;
+    sum->noise += more->noise;
     sum->path += more->path;
     sum->serial += more->serial;
     sum->queue += more->queue;

@@ -16,6 +16,7 @@ struct path_parts {
     uint64_t o, g, G, L, O, calc;
     /* On a packet network, in the place of L: cables and switches, bytes before, contention. */
     uint64_t path, serial, queue;
+    uint64_t noise; /* what detours added to o, O and calc */
     uint64_t wait; /* how much of these another operation spent on the cpu or nic that was needed */
 };
 

@@ -12,9 +12,11 @@ static size_t holders(const struct goal *g)
 }
 
 int record_open(struct sim_record *r, const struct goal *goal,
-                const struct sim_parameters *parameters, bool calc_in_ps)
+                const struct sim_parameters *parameters, const struct sim_noise *noise,
+                bool calc_in_ps)
 {
-    *r = (struct sim_record){.goal = goal, .parameters = parameters, .calc_in_ps = calc_in_ps};
+    *r = (struct sim_record){
+        .goal = goal, .parameters = parameters, .noise = noise, .calc_in_ps = calc_in_ps};
     r->first = calloc(goal->ranks + (size_t)1, sizeof(*r->first));
     r->steps = sim_reserve(goal->nodes * RECORD_SLOTS * sizeof(*r->steps));
     r->partner = sim_reserve(goal->nodes * sizeof(*r->partner));
@@ -65,7 +67,8 @@ const struct goal_node *record_node(const struct sim_record *r, uint64_t operati
 {
     uint32_t rank, op;
     record_find(r, operation, &rank, &op);
-    return &goal_rank(r->goal, rank).nodes[op];
+    const struct goal_node *nodes = goal_rank(r->goal, rank).nodes;
+    return nodes + op;
 }
 
 bool record_charges(const struct sim_record *r, uint64_t operation, struct charges *c)
@@ -78,25 +81,63 @@ bool record_charges(const struct sim_record *r, uint64_t operation, struct charg
     return c->size > r->parameters->value[SIM_S];
 }
 
+uint64_t record_work(const struct sim_record *r, uint64_t operation, enum record_slot slot)
+{
+    const struct goal_node *n = record_node(r, operation);
+    struct charges c;
+    if (n->type == GOAL_CALC) {
+        return n->size * (r->calc_in_ps ? 1 : 1000);
+    }
+    bool rendezvous = record_charges(r, operation, &c);
+    bool reply = n->type == GOAL_RECV && slot == RECORD_ANSWER;
+    bool request = n->type == GOAL_SEND && slot == RECORD_BEGIN && rendezvous;
+    return reply || request ? r->parameters->value[SIM_o] / SIM_AS_PER_PS : c.cpu;
+}
+
+uint64_t record_work_until(const struct sim_record *r, uint64_t operation, uint64_t begin,
+                           uint64_t work)
+{
+    uint32_t rank, op;
+    if (r->noise == NULL || work == 0) {
+        return begin + work;
+    }
+    record_find(r, operation, &rank, &op);
+    return sim_noise_end(r->noise, rank, begin, work);
+}
+
+uint64_t record_handed(const struct sim_record *r, uint64_t operation, enum record_slot slot)
+{
+    return record_work_until(r, operation, r->steps[operation * RECORD_SLOTS + slot].time,
+                             r->parameters->value[SIM_o] / SIM_AS_PER_PS);
+}
+
+uint64_t record_data_left(const struct sim_record *r, uint64_t operation)
+{
+    struct charges c;
+    if (r->ways != NULL) {
+        return r->ways[record_way(operation, RECORD_ANSWER)].left;
+    }
+    record_charges(r, operation, &c);
+    return record_handed(r, operation, RECORD_ANSWER) + (c.G > c.O ? c.G : c.O);
+}
+
+uint64_t record_free(const struct sim_record *r, uint64_t operation, enum record_slot slot)
+{
+    return record_work_until(r, operation, r->steps[operation * RECORD_SLOTS + slot].time,
+                             record_work(r, operation, slot));
+}
+
 uint64_t record_end(const struct sim_record *r, uint64_t operation)
 {
     const struct goal_node *n = record_node(r, operation);
-    const struct record_step *step = r->steps + operation * RECORD_SLOTS;
     struct charges c;
-    if (n->type == GOAL_CALC) {
-        return step[RECORD_BEGIN].time + n->size * (r->calc_in_ps ? 1 : 1000);
-    }
-    bool rendezvous = record_charges(r, operation, &c);
     if (n->type == GOAL_RECV) {
-        return step[RECORD_TAKE].time + c.cpu;
+        return record_free(r, operation, RECORD_TAKE);
     }
-    if (!rendezvous) {
-        return step[RECORD_BEGIN].time + c.cpu;
+    if (n->type == GOAL_CALC || !record_charges(r, operation, &c)) {
+        return record_free(r, operation, RECORD_BEGIN);
     }
-    if (r->ways != NULL) {
-        uint64_t left = r->ways[record_way(operation, RECORD_ANSWER)].left;
-        uint64_t free = step[RECORD_ANSWER].time + c.cpu;
-        return left > free ? left : free;
-    }
-    return step[RECORD_ANSWER].time + c.cpu + (c.G > c.O ? c.G - c.O : 0);
+    uint64_t free = record_free(r, operation, RECORD_ANSWER);
+    uint64_t left = record_data_left(r, operation);
+    return left > free ? left : free;
 }

@@ -16,6 +16,9 @@
  * Only a rendezvous has ANSWERs. Operations of all ranks are numbered together, in
  * the order of ranks; steps are numbered 4 * operation + slot.
  *
+ * What noise added to the time that a cpu was taken is not kept: it is a function of
+ * when that began, and found again.
+ *
  * Invariant, after a run that ended well: the time between a step and its cause is
  * what `why` says, so a chain of causes leads to time 0 and the intervals add up.
  * A rank's steps are written by the thread that simulates the rank.
@@ -26,6 +29,7 @@
 #include "charges.h"
 #include "goal.h"
 #include "net.h"
+#include "noise.h"
 
 enum record_slot { RECORD_BEGIN, RECORD_ANSWER, RECORD_IN, RECORD_TAKE, RECORD_SLOTS };
 
@@ -68,6 +72,7 @@ struct record_taken {
 struct sim_record {
     const struct goal *goal;
     const struct sim_parameters *parameters;
+    const struct sim_noise *noise; /* NULL: none */
     bool calc_in_ps;
     uint64_t *first;            /* by rank: number of its first operation; and their count */
     struct record_step *steps;  /* by step */
@@ -78,10 +83,11 @@ struct sim_record {
     uint64_t taken_most, taken_count, taken_missed;
 };
 
-/* record_open() prepares the record of one run of a schedule; goal and parameters
+/* record_open() prepares the record of one run of a schedule; goal, parameters and noise
  * must outlive it. It returns 0, or -1 if memory is short; record_close() in any case. */
 int record_open(struct sim_record *r, const struct goal *goal,
-                const struct sim_parameters *parameters, bool calc_in_ps);
+                const struct sim_parameters *parameters, const struct sim_noise *noise,
+                bool calc_in_ps);
 void record_close(struct sim_record *r);
 
 /* record_add_network() makes room, before the run, for what a packet network adds: ways,
@@ -113,6 +119,18 @@ const struct goal_node *record_node(const struct sim_record *r, uint64_t operati
 /* record_charges() gives what the message of a send or recv costs, and returns whether
  * it is a rendezvous. */
 bool record_charges(const struct sim_record *r, uint64_t operation, struct charges *c);
+
+/* record_work() is how long a step that takes a cpu takes it, without noise, and
+ * record_work_until() when its rank's cpu, taken at `begin`, has worked for `work`. */
+uint64_t record_work(const struct sim_record *r, uint64_t operation, enum record_slot slot);
+uint64_t record_work_until(const struct sim_record *r, uint64_t operation, uint64_t begin,
+                           uint64_t work);
+
+/* record_handed() is when what a step sends has left the cpu: after o. record_data_left() is
+ * when the last byte of data has left, and record_free() when a step gives its cpu back. */
+uint64_t record_handed(const struct sim_record *r, uint64_t operation, enum record_slot slot);
+uint64_t record_data_left(const struct sim_record *r, uint64_t operation);
+uint64_t record_free(const struct sim_record *r, uint64_t operation, enum record_slot slot);
 
 /* record_end() is when an operation completed. */
 uint64_t record_end(const struct sim_record *r, uint64_t operation);

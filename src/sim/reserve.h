@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <sys/mman.h>
 
-#define SIM_LARGE ((size_t)4 << 20)
+#define SIM_LARGE ((size_t)2 << 20)
 
 /* sim_reserve() gives zeroed memory for sim_unreserve(), or NULL with errno set. */
 static inline void *sim_reserve(size_t size)

@@ -16,51 +16,55 @@ static uint64_t ps(const struct sim_record *r, enum sim_parameter which)
     return r->parameters->value[which] / SIM_AS_PER_PS;
 }
 
+/* What a step takes of a cpu. */
+static struct span on_cpu(const struct sim_record *r, const struct goal_node *n, uint64_t operation,
+                          enum record_slot slot, enum span_kind kind)
+{
+    uint64_t begin = r->steps[operation * RECORD_SLOTS + slot].time;
+    return (struct span){begin, record_free(r, operation, slot) - begin, SPAN_CPU, n->cpu, kind};
+}
+
 static int spans_of_send(const struct sim_record *r, const struct goal_node *n, uint64_t operation,
                          struct span spans[SPANS_MOST])
 {
-    const struct record_step *step = r->steps + operation * RECORD_SLOTS;
     struct charges c;
     int count = 0;
+    enum record_slot slot = RECORD_BEGIN;
     enum span_kind kind = SPAN_SEND;
     if (record_charges(r, operation, &c)) {
-        spans[count++] =
-            (struct span){step[RECORD_BEGIN].time, ps(r, SIM_o), SPAN_CPU, n->cpu, SPAN_REQUEST};
-        step += RECORD_ANSWER;
+        spans[count++] = on_cpu(r, n, operation, RECORD_BEGIN, SPAN_REQUEST);
+        slot = RECORD_ANSWER;
         kind = SPAN_DATA;
     }
-    spans[count++] = (struct span){step->time, c.cpu, SPAN_CPU, n->cpu, kind};
-    spans[count++] = (struct span){step->time, c.nic, SPAN_NIC_OUT, n->nic, kind};
-    return count;
+    spans[count++] = on_cpu(r, n, operation, slot, kind);
+    spans[count] = (struct span){spans[count - 1].time, c.nic, SPAN_NIC_OUT, n->nic, kind};
+    return count + 1;
 }
 
 static int spans_of_recv(const struct sim_record *r, const struct goal_node *n, uint64_t operation,
                          struct span spans[SPANS_MOST])
 {
-    const struct record_step *step = r->steps + operation * RECORD_SLOTS;
     struct charges c;
     int count = 0;
     if (record_charges(r, operation, &c)) {
-        spans[count++] =
-            (struct span){step[RECORD_ANSWER].time, ps(r, SIM_o), SPAN_CPU, n->cpu, SPAN_REPLY};
+        spans[count++] = on_cpu(r, n, operation, RECORD_ANSWER, SPAN_REPLY);
     }
-    spans[count++] = (struct span){step[RECORD_TAKE].time, c.cpu, SPAN_CPU, n->cpu, SPAN_RECV};
-    spans[count++] = (struct span){step[RECORD_IN].time, c.nic, SPAN_NIC_IN, n->nic, SPAN_RECV};
+    spans[count++] = on_cpu(r, n, operation, RECORD_TAKE, SPAN_RECV);
+    spans[count++] = (struct span){r->steps[operation * RECORD_SLOTS + RECORD_IN].time, c.nic,
+                                   SPAN_NIC_IN, n->nic, SPAN_RECV};
     return count;
 }
 
 int spans_of(const struct sim_record *r, uint64_t operation, struct span spans[SPANS_MOST])
 {
     const struct goal_node *n = record_node(r, operation);
-    uint64_t begin = r->steps[operation * RECORD_SLOTS + RECORD_BEGIN].time;
     switch (n->type) {
     case GOAL_SEND:
         return spans_of_send(r, n, operation, spans);
     case GOAL_RECV:
         return spans_of_recv(r, n, operation, spans);
     default:
-        spans[0] =
-            (struct span){begin, record_end(r, operation) - begin, SPAN_CPU, n->cpu, SPAN_CALC};
+        spans[0] = on_cpu(r, n, operation, RECORD_BEGIN, SPAN_CALC);
         return 1;
     }
 }
@@ -68,7 +72,7 @@ int spans_of(const struct sim_record *r, uint64_t operation, struct span spans[S
 static struct flight flight(const struct sim_record *r, uint64_t from, uint64_t to,
                             enum record_slot slot, enum span_kind kind)
 {
-    uint64_t leaves = r->steps[from * RECORD_SLOTS + slot].time + ps(r, SIM_o);
+    uint64_t leaves = record_handed(r, from, slot);
     uint64_t arrives = leaves + ps(r, SIM_L);
     if (r->ways != NULL) {
         const struct record_way *way = &r->ways[record_way(from, slot)];

@@ -116,8 +116,12 @@ void stuck_print_operation(struct goal *g, uint32_t rank, uint32_t op, FILE *to)
     struct goal_place place;
     fprintf(to, "rank %" PRIu32 ", operation %" PRIu32, rank, op);
     if (goal_locate(g, rank, op, &place)) {
-        fprintf(to, " (%.*s%sline %" PRIu64 " of %s)", (int)place.label_length, place.label,
-                place.label_length > 0 ? ", " : "", place.line, place.file);
+        fprintf(to, " (%.*s", (int)place.label_length, place.label);
+        if (place.line > 0) {
+            fprintf(to, "%sline %" PRIu64 " of %s", place.label_length > 0 ? ", " : "", place.line,
+                    place.file);
+        }
+        fputc(')', to);
     }
     fprintf(to, ": %s of %" PRIu64, names[n->type], n->size);
     if (n->type == GOAL_CALC) {

@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Holds what `pinwheel goal run --critical-path` says against the schedule.
 
-    check_path.py PINWHEEL [--seeds N] [--first SEED] [--network]
+    check_path.py PINWHEEL [--seeds N] [--first SEED] [--network] [--noise]
 
 On random schedules: the path begins at time 0 and ends at the last finish; the parts of
 every step fill the time to the next one, so that the sums add up to the finish; a step
 that comes after an operation is one that the schedule makes wait for it; messages come
 from a send to its peer; who waits for a cpu or nic waits for one that the other uses. Two
 threads find the same path. With --network the schedules run on packet networks, where
-the finish times are those of a run without a record.
+the finish times are those of a run without a record. With --noise the detours are those
+of the reference, which each step holds as long as its cpu was taken.
 """
 
 import argparse
@@ -24,23 +25,26 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "reference"))
 
 import fuzz_schedules  # noqa: E402
+import generate  # noqa: E402
+import noise  # noqa: E402
 import schedule  # noqa: E402
 
-PARTS = ("o_ns", "g_ns", "G_ns", "L_ns", "O_ns", "calc_ns")
+PARTS = ("o_ns", "g_ns", "G_ns", "L_ns", "O_ns", "calc_ns", "noise_ns")
 WAY = {"path_ns", "serialisation_ns", "queueing_ns"}
 MAY_HOLD = {
-    "after end": {"o_ns", "G_ns", "O_ns", "calc_ns"},
-    "cpu free": {"o_ns", "O_ns", "calc_ns", "wait_ns"},
+    "after end": {"o_ns", "G_ns", "O_ns", "calc_ns", "noise_ns"},
+    "cpu free": {"o_ns", "O_ns", "calc_ns", "noise_ns", "wait_ns"},
     "nic free": {"g_ns", "G_ns", "wait_ns"},
-    "message": {"o_ns", "L_ns"},
-    "last byte": {"o_ns", "L_ns", "O_ns", "G_ns"},
+    "message": {"o_ns", "L_ns", "noise_ns"},
+    "last byte": {"o_ns", "L_ns", "O_ns", "G_ns", "noise_ns"},
     "after start": set(),
     "posted": set(),
 }
 
 
 MAY_HOLD_ON_NETWORK = {**MAY_HOLD, "after end": MAY_HOLD["after end"] | WAY - {"path_ns"},
-                       "message": {"o_ns"} | WAY, "last byte": {"o_ns", "G_ns"} | WAY}
+                       "message": {"o_ns", "noise_ns"} | WAY,
+                       "last byte": {"o_ns", "G_ns", "noise_ns"} | WAY}
 
 
 def length(step):
@@ -69,7 +73,17 @@ def link_is_true(ranks, before, step):
     return before["step"] in ("send", "request", "data") and a.peer == step["rank"]
 
 
-def check(ranks, result, may_hold):
+def noise_is_true(detours, step, why):
+    """Whether a step is longer by what the reference says; `why` is of the one after it."""
+    work = step.get("o_ns", 0)
+    if why in ("after end", "cpu free") and not {"G_ns", "serialisation_ns"} & set(step):
+        work += step.get("O_ns", 0) + step.get("calc_ns", 0)
+    begin, work = int(step["time_ns"] * 1000), int(work * 1000)
+    added = detours.end(step["rank"], begin, work) - begin - work if detours else 0
+    return step.get("noise_ns", 0) * 1000 == added
+
+
+def check(ranks, result, may_hold, detours):
     """What is wrong with a result, or None."""
     path = result["critical_path"]
     steps = path["steps"]
@@ -90,6 +104,9 @@ def check(ranks, result, may_hold):
     for step, end in zip(steps, ends):
         if step["time_ns"] + length(step) != end:
             return f"a gap after {step}"
+    for step, why in zip(steps, [s["why"] for s in steps[1:]] + ["after end"]):
+        if not noise_is_true(detours, step, why):
+            return f"the noise of {step}"
     for before, step in zip(steps, steps[1:]):
         if {key for key in before if key in {*PARTS, *WAY, "wait_ns"}} - may_hold[step["why"]]:
             return f"{before} is not what {step} waits for"
@@ -113,7 +130,7 @@ def pick_network(rng, texts):
 def call(pinwheel, texts, path, *words):
     command = [pinwheel, "goal", "run", "--json", *words]
     for name, text in texts.items():
-        command += [f"-{name}", text]
+        command += [f"-{name}" if len(name) == 1 else f"--{name}", text]
     done = subprocess.run(command + [path], capture_output=True, text=True, timeout=60)
     assert done.returncode in (0, 1), done.stderr
     if done.returncode != 0:
@@ -137,35 +154,46 @@ def main():
     parser.add_argument("--seeds", type=int, default=300)
     parser.add_argument("--first", type=int, default=1)
     parser.add_argument("--network", action="store_true")
+    parser.add_argument("--noise", action="store_true")
     args = parser.parse_args()
-    checked, reasons = 0, set()
+    checked, noisy, reasons = 0, 0, set()
     with tempfile.TemporaryDirectory() as folder:
         path = os.path.join(folder, "schedule.goal")
+        trace = os.path.join(folder, "noise.txt")
+        with open(trace, "w", encoding="ascii") as file:
+            file.write(generate.NOISE_TRACE)
         for seed in range(args.first, args.first + args.seeds):
             ranks, texts, _ = fuzz_schedules.case(seed, "pinwheel")
             with open(path, "w", encoding="ascii") as file:
                 file.write(schedule.write_text(ranks))
             network = pick_network(random.Random(seed), texts) if args.network else []
-            if args.network and seed % 8 == 0:
-                continue  # sizes of which there would be too many packets
+            detours = None
+            if args.noise:
+                rng = random.Random(seed)
+                texts.update(generate.pick_noise(rng, rng.choice(("ties", "plain")), trace))
+                detours = noise.Noise(texts["noise"], int(texts["seed"]))
+            if (args.network or args.noise) and seed % 8 == 0:
+                continue  # sizes of which there would be too many packets, lengths of too many detours
             result = run(args.pinwheel, texts, path, *network)
             if result is None:
                 continue  # it cannot finish, or a time is too late: fuzz_schedules.py
-            wrong = check(ranks, result, MAY_HOLD_ON_NETWORK if args.network else MAY_HOLD)
+            wrong = check(ranks, result, MAY_HOLD_ON_NETWORK if args.network else MAY_HOLD,
+                          detours)
             if wrong is None and not args.network and run(
                     args.pinwheel, texts, path, "--threads=2")["critical_path"] != result["critical_path"]:
                 wrong = "two threads find another path"
-            if wrong is None and args.network and call(
+            if wrong is None and (args.network or args.noise) and call(
                     args.pinwheel, texts, path, *network)["finish_ns"] != result["finish_ns"]:
                 wrong = "with a record the times are others"
             if wrong is not None:
                 print(f"seed {seed}, {texts}: {wrong}\n{schedule.write_text(ranks)}")
                 return 1
             checked += 1
+            noisy += result["critical_path"].get("noise_ns", 0) > 0
             reasons |= {step["why"] for step in result["critical_path"]["steps"]}
     missing = set(MAY_HOLD) - reasons
-    print(f"{args.seeds} seeds, {checked} paths")
-    if checked < args.seeds // 4 or missing:
+    print(f"{args.seeds} seeds, {checked} paths, {noisy} with noise")
+    if checked < args.seeds // 4 or missing or (args.noise and noisy < checked // 2):
         print(f"too few to say anything; never seen: {missing}")
         return 1
     return 0

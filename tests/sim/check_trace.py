@@ -108,14 +108,16 @@ def main():
     schedules += [os.path.join(golden, "bin", "dissemination_16_1.bin")]
     for schedule in schedules:
         name = os.path.basename(schedule).split(".")[0]
-        for options in ([], ["-S", "0"], ["-O", "3", "-G", "0.5", "--threads", "2"]):
+        for options in ([], ["-S", "0"], ["-O", "3", "-G", "0.5", "--threads", "2"],
+                        ["-O", "3", "--noise", "exponential:period=3us,mean=1us"]):
             result, events = run(pinwheel, schedule, *options)
             check_rules(name, result, events)
             if name in GOLDEN and not options:
                 check_golden(name, spans_of(events))
         for options in (["--network", "torus:4x4"],
                         ["--network", "fattree:radix=8", "--packet", "50", "-S", "0"],
-                        ["--network", "dragonfly:a=4,h=2,p=2", "--routing", "adaptive"]):
+                        ["--network", "dragonfly:a=4,h=2,p=2", "--routing", "adaptive"],
+                        ["--network", "torus:4x4", "--noise", "uniform:period=3us,low=0,high=2us"]):
             result, events = run(pinwheel, schedule, *options)
             check_rules(name, result, events)
             check_channels(name, result, events)

@@ -58,5 +58,4 @@ refuse_run 2 '--sweep prints the last finish' --queues --sweep L=1:2:2 d.bin
 refuse_run 2 'does not count them' --queues --model loggopsim d.bin
 refuse_run 2 'must be uniform:' --noise uniform:period=3 d.bin
 refuse_run 2 'has none' --noise $noise --model loggopsim d.bin
-refuse_run 2 'no record' --noise $noise --critical-path d.bin
 refuse_run 2 'nothing is drawn by lot' --seed 3 d.bin

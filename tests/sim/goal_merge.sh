@@ -91,6 +91,7 @@ printf '0-1 cpus 0-0 name pair.goal\n0-1 cpus 1-1 name pair.goal\n' | cmp - jobs
 grep -q 'recv 8b from -1 tag 15 cpu 1' out || fail "$(cat out)"
 "$pinwheel" goal run --json --jobs jobs.txt m.bin >out
 grep -c '"finish_ns": ' out | grep -qx 3 || fail "$(cat out)"
+"$pinwheel" goal run --noise uniform:period=3us,low=0,high=2us --jobs jobs.txt m.bin | grep -q '^job 2 ' || fail "noise"
 refuse 1 'only with --share' "$pinwheel" goal merge pair.goal pair.goal --placement same -o x
 refuse_run 1 'told apart by a record' --jobs jobs.txt --model loggopsim m.bin
 printf 'num_ranks 2\nrank 0 {\na: send 8b to 1\n}\nrank 1 {\na: recv 8b from 0 tag -1\n}\n' >open.goal
@@ -100,6 +101,27 @@ sed 's/8b to 1/8b to 1 tag 4294967290/; s/tag -1/tag 4294967290/' open.goal >hig
 refuse 1 'do not fit behind those' "$pinwheel" goal merge pair.goal high.goal --placement same --share -o x
 sed 's/tag 7/tag 7 cpu 128/' pair.goal >wide.goal
 refuse 1 'a node can have 256' "$pinwheel" goal merge wide.goal wide.goal --placement same --share -o x
+
+# Labels and lines of the jobs survive, so that what waits for ever is named as it was written:
+# on nodes of their own, on shared ones, behind a start, of a schedule that was compiled or merged before.
+printf 'num_ranks 2\nrank 0 {\nmine: send 8b to 1\n}\nrank 1 {\nmine: recv 8b from 0\nnever: recv 8b from 0 tag 4\nlast: calc 5\nlast requires never\n}\n' >stuck.goal
+"$pinwheel" goal compile -g stuck.goal -o stuck.bin
+"$pinwheel" goal merge -g pair.goal stuck.goal stuck.bin -o m.bin
+refuse_run 1 'rank 3, operation 1 (never, line 7 of stuck.goal)' m.bin
+grep -qF 'rank 5, operation 1 (never, line 7 of stuck.goal)' err || fail "$(cat err)"
+"$pinwheel" goal merge -g all.bin m.bin -o n.bin
+ranks=$("$pinwheel" goal show --stats --json all.bin | sed -n 's/^ *"ranks": \([0-9]*\),*/\1/p')
+refuse_run 1 "rank $((ranks + 3)), operation 1 (never, line 7 of stuck.goal)" n.bin
+printf '0-1\n0-1 start 100\n' >late
+"$pinwheel" goal merge -g stuck.goal pair.goal --placement late --share -o m.bin
+refuse_run 1 'rank 1, operation 1 (job1_never, line 7 of stuck.goal)' m.bin
+"$pinwheel" goal show m.bin >out
+grep -q '^job2: calc 100 cpu 1$' out || fail "$(cat out)"
+"$pinwheel" goal compile out -o again.bin
+cmp m.bin again.bin
+"$pinwheel" goal merge stuck.goal stuck.goal -o plain.bin
+[ ! -e plain.bin.labels ] || fail "labels nobody asked for"
+refuse 2 '--text has none' "$pinwheel" goal merge -g --text stuck.goal -o x
 
 # What cannot be, and files that lie.
 refuse 1 'have 13 ranks together and do not fit 12 nodes' "$pinwheel" goal merge all.bin barrier.bin --nodes 12 -o x

@@ -46,9 +46,6 @@ static int check_job(const struct goal_run *r, uint32_t i, struct goal_error *er
 int goal_jobs_open(struct goal_run *r)
 {
     struct goal_error error;
-    const char *without = r->in.model == SIM_LOGGOPSIM ? "--model=loggopsim"
-                          : r->noise_text != NULL      ? "--noise"
-                                                       : NULL;
     int rc = 0;
     if (r->jobs_file == NULL) {
         return 0;
@@ -57,11 +54,11 @@ int goal_jobs_open(struct goal_run *r)
     for (uint32_t i = 0; i < r->jobs.count && rc == 0; i++) {
         rc = check_job(r, i, &error);
     }
-    if (rc == 0 && without != NULL && goal_jobs_need_record(r)) {
+    if (rc == 0 && r->in.model == SIM_LOGGOPSIM && goal_jobs_need_record(r)) {
         rc = goal_fail(&error,
                        "%s: jobs that share nodes are told apart by a record of what "
-                       "happened, which %s does not keep",
-                       r->jobs_file, without);
+                       "happened, which --model=loggopsim does not keep",
+                       r->jobs_file);
     }
     if (rc != 0) {
         fprintf(stderr, "pinwheel goal run: --jobs %s\n", error.text);

@@ -19,6 +19,7 @@ enum {
     MERGE_START,
     MERGE_SHARE,
     MERGE_TEXT,
+    MERGE_SIDE,
     MERGE_COMPAT,
 };
 
@@ -36,6 +37,8 @@ static const struct args_option merge_options[] = {
     [MERGE_SHARE] = {"--share", NULL,
                      "jobs of a placement FILE may share nodes: each has cpus and tags of its own"},
     [MERGE_TEXT] = {"--text", NULL, "write text, not the binary format"},
+    [MERGE_SIDE] = {"-g", NULL,
+                    "also write FILE.labels: labels and lines of the jobs, for reports of a run"},
     [MERGE_COMPAT] = {"--compat", NULL,
                       "of equal labels in a text keep the first, as LogGOPSim's compiler does"},
 };
@@ -46,7 +49,7 @@ struct merge_job {
     struct goal *parts; /* those that were opened */
     uint32_t count, opened;
     const char *output, *jobs_file, *placement, *start;
-    bool as_text, seeded;
+    bool as_text, with_side, seeded;
     uint64_t seed, nodes;
     unsigned flags;
     struct goal_merge merge;
@@ -81,6 +84,9 @@ static int take_option(struct merge_job *job, int option)
     case MERGE_TEXT:
         job->as_text = true;
         return 0;
+    case MERGE_SIDE:
+        job->with_side = true;
+        return 0;
     default:
         job->flags |= GOAL_COMPAT;
         return 0;
@@ -104,6 +110,10 @@ static int check_options(struct merge_job *job)
     }
     if (job->output != NULL && job->jobs_file != NULL && strcmp(job->output, job->jobs_file) == 0) {
         return args_error(a, "--jobs %s: is the file of the schedule", job->jobs_file);
+    }
+    if (job->with_side && job->as_text) {
+        return args_error(a,
+                          "-g: labels and lines stand beside a binary schedule; --text has none");
     }
     if (job->seeded && strcmp(job->placement, "random") != 0) {
         return args_error(a, "--seed: nothing is drawn by lot without --placement random");
@@ -255,7 +265,7 @@ static int write_text(struct merge_job *job, int fd, struct goal_error *error)
     if (goal_stream_append(&out, fd) != 0) {
         return goal_fail(error, "no memory");
     }
-    return close_stream(&out, goal_merge_write(&job->merge, -1, &out, error), error);
+    return close_stream(&out, goal_merge_write(&job->merge, -1, -1, &out, error), error);
 }
 
 static int write_jobs(const struct merge_job *job, struct goal_output *o, struct goal_error *error)
@@ -268,24 +278,36 @@ static int write_jobs(const struct merge_job *job, struct goal_output *o, struct
     return close_stream(&out, 0, error);
 }
 
-/* Both files appear, or none. */
+static int open_labels(const struct merge_job *job, struct goal_output *labels,
+                       struct goal_error *error)
+{
+    char *path = goal_side_path(job->output);
+    int rc = path != NULL ? goal_output_open(labels, path, error) : goal_fail(error, "no memory");
+    free(path);
+    return rc;
+}
+
+/* All files appear, or none. */
 static int write_files(struct merge_job *job, struct goal_error *error)
 {
-    struct goal_output o = {.fd = -1}, side = {.fd = -1};
+    struct goal_output o = {.fd = -1}, side = {.fd = -1}, labels = {.fd = -1};
     bool standard = job->as_text && (job->output == NULL || strcmp(job->output, "-") == 0);
     int rc = standard ? 0 : goal_output_open(&o, job->output, error);
     if (rc == 0 && job->jobs_file != NULL) {
         rc = goal_output_open(&side, job->jobs_file, error);
         rc = rc == 0 ? write_jobs(job, &side, error) : rc;
     }
+    rc = rc == 0 && job->with_side ? open_labels(job, &labels, error) : rc;
     if (rc == 0) {
         rc = job->as_text ? write_text(job, standard ? STDOUT_FILENO : o.fd, error)
-                          : goal_merge_write(&job->merge, o.fd, NULL, error);
+                          : goal_merge_write(&job->merge, o.fd, labels.fd, NULL, error);
     }
     rc = rc == 0 && !standard ? goal_output_commit(&o, error) : rc;
     rc = rc == 0 && job->jobs_file != NULL ? goal_output_commit(&side, error) : rc;
+    rc = rc == 0 && job->with_side ? goal_output_commit(&labels, error) : rc;
     goal_output_discard(&o);
     goal_output_discard(&side);
+    goal_output_discard(&labels);
     return rc;
 }
 

@@ -10,7 +10,7 @@
 enum { SHOWN_AT_ENDS = 20 };
 
 /* L stands for what a network says in detail. */
-enum where { ANYWHERE, ON_LATENCY, ON_NETWORK };
+enum where { ANYWHERE, ON_LATENCY, ON_NETWORK, WITH_NOISE };
 
 static const struct {
     const char *name, *json;
@@ -26,6 +26,7 @@ static const struct {
     {"contention", "queueing_ns", offsetof(struct path_parts, queue), ON_NETWORK},
     {"O", "O_ns", offsetof(struct path_parts, O), ANYWHERE},
     {"computation", "calc_ns", offsetof(struct path_parts, calc), ANYWHERE},
+    {"noise", "noise_ns", offsetof(struct path_parts, noise), WITH_NOISE},
     {"wait", "wait_ns", offsetof(struct path_parts, wait), ANYWHERE},
 };
 enum { PARTS = sizeof(parts) / sizeof(parts[0]), SUMMED = PARTS - 1 };
@@ -38,8 +39,16 @@ static uint64_t part(const struct path_parts *p, int i)
 /* Whether a part is one of this run's. */
 static bool has_part(const struct goal_run *r, int i)
 {
-    return parts[i].where == ANYWHERE ||
-           parts[i].where == (r->in.network != NULL ? ON_NETWORK : ON_LATENCY);
+    switch (parts[i].where) {
+    case ON_LATENCY:
+        return r->in.network == NULL;
+    case ON_NETWORK:
+        return r->in.network != NULL;
+    case WITH_NOISE:
+        return r->in.noise != NULL;
+    default:
+        return true;
+    }
 }
 
 /* What an operation does in a step. */

@@ -279,6 +279,7 @@ int goal_command_record(int argc, char **argv)
                                          : "which COMMAND? like mpirun -n 4 ./program");
     }
     if (make_folder(&a, folder, path) != 0 || build(&a, &c, path) != 0) {
+        free(c.words);
         return 2;
     }
     execvp(c.words[0], c.words);

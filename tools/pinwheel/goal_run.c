@@ -247,9 +247,6 @@ static int check_together(struct goal_run *r)
     if (r->sweep.values > 0 && detail != NULL) {
         return args_error(&r->args, "%s: --sweep prints the last finish of each run only", detail);
     }
-    if (r->noise_text != NULL && record != NULL) {
-        return args_error(&r->args, "%s: with --noise no record of what happened is kept", record);
-    }
     if (r->in.model == SIM_LOGGOPSIM && record != NULL) {
         return args_error(&r->args,
                           "%s: --model=loggopsim keeps no record of what happened; "
@@ -458,7 +455,8 @@ static int run_once(struct goal_run *r)
         return run_and_print(r);
     }
     r->in.record = &r->record;
-    bool open = record_open(&r->record, &r->goal, &r->parameters, r->in.calc_in_ps) == 0;
+    bool open =
+        record_open(&r->record, &r->goal, &r->parameters, r->in.noise, r->in.calc_in_ps) == 0;
     if (open && r->in.network != NULL) {
         open = record_add_network(&r->record, r->trace != NULL ? GOAL_TRACE_CHANNELS : 0) == 0;
     }

@@ -191,7 +191,9 @@ static void json_node(struct json *j, struct goal *g, uint32_t rank, uint32_t no
     json_list(j, "irequired_by", goal_start(&r, n), n->start_count);
     if (goal_locate(g, rank, node, &place)) {
         char *label = strndup(place.label, place.label_length);
-        json_unsigned(j, "line", place.line);
+        if (place.line > 0) {
+            json_unsigned(j, "line", place.line);
+        }
         if (label != NULL && place.label_length > 0) {
             json_string(j, "label", label);
         }
