@@ -52,7 +52,7 @@ has out 'core          arm, 2500 MHz: 0.4 ns (uncalibrated)'
 # Faults, with the source line.
 refuse 1 'SEGV: may not load 4 bytes at 0x10014000; pc 0x' \
     "$pinwheel" hpu run --function stray handler.elf
-grep -q 'in stray+0x[0-9a-f]*, .*handler.c:39$' out || { cat out; fail 'no source line'; }
+grep -q "in stray+0x[0-9a-f]*, .*handler.c:$(awk '/beyond any packet/ { print NR }' "$folder/handler.c")\$" out || { cat out; fail 'no source line'; }
 refuse 1 'SEGV: stack overflow' "$pinwheel" hpu run --function deep handler.elf
 refuse 1 'TIMEOUT: used 10' "$pinwheel" hpu run --function spin --budget 1000 handler.elf
 
@@ -97,6 +97,19 @@ has out 'fits          yes, needs 4.33 HPUs'
 refuse 1 'fits          no, needs' \
     "$pinwheel" hpu budget --hpus 8 --bytes 64 --function k_sum32 --arg packet --arg 16 "$kernels"
 
+# Its figure 4: HPUs needed by packet size and time; a function is run for each size.
+"$pinwheel" hpu budget --table --hpus 8 >out
+has out '    64     6.70         53       2       8      15      30      75     150' \
+    '  4096    81.92        655       1       1       2       3       7      13'
+"$pinwheel" hpu budget --table --hpus 8 --function k_sum32 --arg packet --arg 4 --timing arm --json "$kernels" >out
+has out '  "label": "uncalibrated",' '      "bytes": 16384,'
+"$pinwheel" hpu run --function handler --packet packet --state state handler.elf >once
+cycles=$(awk '$1 == "cycles" { sub(",", "", $2); print $2 }' once)
+"$pinwheel" hpu budget --table --function handler --packet packet --state state handler.elf >out
+awk -v cycles="$cycles" '$1 == 64 && $(NF - 1) == cycles { found = 1 } END { exit !found }' out ||
+    { cat out; fail "a packet of 64 bytes does not take $cycles cycles in the table"; }
+refuse 1 'stray, packet of 16 bytes: SEGV' "$pinwheel" hpu budget --table --function stray handler.elf
+
 # What is wrong is named.
 refuse 2 'it is one of run' "$pinwheel" hpu fly
 refuse 2 '--timing z80: must be one of pspin' "$pinwheel" hpu run --timing z80 "$kernels"
@@ -115,3 +128,24 @@ refuse 1 'No space left' "$pinwheel" hpu profile --function k_empty --flame /dev
 $gcc -march=rv32imafc -mabi=ilp32f -ffreestanding -nostdlib -Wl,-Ttext=0x1d000000 -Wl,-e,handler \
     "$folder/handler.c" -o float.elf
 refuse 1 'passes floating-point values in registers' "$pinwheel" hpu size float.elf
+
+# What a linker makes when it is asked for the wrong thing.
+rv32="$gcc -march=rv32imac_zicsr -mabi=ilp32 -ffreestanding -nostdlib"
+$rv32 -c "$folder/handler.c" -o bad.elf
+refuse 1 'is an object file with relocations; link it first' "$pinwheel" hpu size bad.elf
+# $1...: options of the linker
+link() { $rv32 -Wl,-Ttext=0x1d000000 -Wl,-e,handler "$@" "$folder/handler.c" -o bad.elf 2>link.err || { cat link.err; fail "cannot link: $*"; }; }
+link -Wl,-q
+refuse 1 'has relocations that nobody would apply' "$pinwheel" hpu size bad.elf
+link -Wl,--omagic
+refuse 1 'is code that can be written' "$pinwheel" hpu size bad.elf
+link -s
+refuse 1 'has no symbols of functions; do not strip it' "$pinwheel" hpu size bad.elf
+link -Wl,-e,0x1e000000
+refuse 1 'its entry point 1e000000 is not in the code' "$pinwheel" hpu size bad.elf
+echo '.text; .space 40000' >large.s
+link large.s
+refuse 1 'bytes of code; the program memory holds 32768' "$pinwheel" hpu size bad.elf
+link
+head -c 5000 bad.elf >cut.elf
+refuse 1 'is truncated' "$pinwheel" hpu size cut.elf

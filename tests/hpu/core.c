@@ -232,6 +232,127 @@ static void test_map(void **state)
     snippet_free(&s);
 }
 
+/* ---- Devices ---- */
+
+struct device {
+    uint32_t words[2];
+    uint64_t cycle; /* of the last access */
+    int64_t waits;
+};
+
+static int64_t access_device(void *context, enum rv32_access access, uint32_t offset,
+                             uint64_t cycle, uint32_t *word)
+{
+    struct device *d = context;
+    d->cycle = cycle;
+    if (access == RV32_READ) {
+        *word = d->words[offset / 4];
+    } else {
+        d->words[offset / 4] = *word;
+    }
+    return d->waits;
+}
+
+enum { DEVICE = 0x40000 };
+
+static const struct rv32_result *run_device(struct device *d, const uint32_t *words, uint32_t count,
+                                            uint32_t a0, uint32_t a1)
+{
+    struct rv32_error error;
+    struct rv32_device device = {access_device, d};
+    snippet_make(&s, words, count);
+    assert_int_equal(rv32_core_map_device(&s.core, "device", DEVICE, 8, &device, &error), 0);
+    assert_null(rv32_core_reach(&s.core, DEVICE, 4, RV32_READ));
+    const struct rv32_result *r = snippet_run(&s, a0, a1, 0);
+    snippet_free(&s);
+    return r;
+}
+
+static void test_device(void **state)
+{
+    /* nop; sw a0,4(a1); nop; lw a0,0(a1); ret, whose last but one waits for the word */
+    uint32_t words[] = {NOP, 0x00a5a223, NOP, 0x0005a503, NOP, RET};
+    struct device d = {.words = {7, 0}};
+    const struct rv32_result *r = run_device(&d, words, 6, 5, DEVICE);
+    assert_int_equal(r->end, RV32_RETURNED);
+    assert_int_equal(r->value, 7);
+    assert_int_equal(d.words[1], 5);
+    assert_int_equal(d.cycle, 3);
+    assert_int_equal(r->cycles, 7);
+    d.waits = 10; /* each of the two */
+    r = run_device(&d, words, 6, 5, DEVICE);
+    assert_int_equal(d.cycle, 13);
+    assert_int_equal(r->cycles, 27);
+    d.waits = -1;
+    r = run_device(&d, words, 6, 5, DEVICE);
+    assert_int_equal(r->end, RV32_FAULT_STORE);
+    assert_int_equal(r->address, DEVICE + 4);
+    assert_int_equal(r->cycles, 1);
+    d.waits = 0;
+    assert_int_equal(run_device(&d, words, 6, 5, DEVICE + 4)->end, RV32_FAULT_STORE);
+    assert_int_equal(run_device(&d, words, 6, 5, DEVICE - 4)->end, RV32_FAULT_LOAD);
+    /* lh, misaligned lw, amoadd.w: a device has words, and these are not in memory. */
+    static const uint32_t odd[] = {0x00059503, 0x0015a503, 0x00a5a52f};
+    for (int i = 0; i < 3; i++) {
+        uint32_t one[] = {odd[i], RET};
+        assert_int_equal(run_device(&d, one, 2, 5, DEVICE)->end,
+                         i < 2 ? RV32_FAULT_LOAD : RV32_FAULT_ATOMIC);
+    }
+}
+
+/* ---- Watching ---- */
+
+struct turns {
+    uint32_t at; /* an address, and what is to be done there */
+    enum rv32_turn turn;
+    uint32_t pcs[8];
+    int count;
+};
+
+static enum rv32_turn decide(void *context, struct rv32_core *core, uint32_t pc, uint64_t cycles)
+{
+    struct turns *t = context;
+    t->pcs[t->count++ % 8] = pc;
+    return pc == t->at ? t->turn : RV32_GO_ON;
+}
+
+static void test_turns(void **state)
+{
+    /* addi a0,a0,1; addi a0,a0,2; addi a0,a0,4; ret */
+    uint32_t words[] = {0x00150513, 0x00250513, 0x00450513, RET};
+    struct rv32_call call = {
+        .pc = SNIPPET_CODE, .stack = SNIPPET_STACK + SNIPPET_BYTES, .budget = 100};
+    struct turns t = {.at = SNIPPET_CODE + 4, .turn = RV32_GO_TO};
+    snippet_make(&s, words, 4);
+    s.core.go_to = SNIPPET_CODE + 8;
+    const struct rv32_result *r = rv32_core_trace(&s.core, &call, decide, &t);
+    assert_int_equal(r->end, RV32_RETURNED);
+    assert_int_equal(r->value, 5);
+    assert_int_equal(r->cycles, 4);
+    assert_int_equal(r->instructions, 3);
+    assert_int_equal(t.count, 4); /* it sees both, where it was and where it went */
+    assert_int_equal(t.pcs[2], SNIPPET_CODE + 8);
+    s.core.go_to = SNIPPET_MEMORY;
+    r = rv32_core_trace(&s.core, &call, decide, &t);
+    assert_int_equal(r->end, RV32_FAULT_JUMP);
+    assert_int_equal(r->pc, SNIPPET_MEMORY);
+    assert_int_equal(r->cycles, 1);
+    t.turn = RV32_HALT;
+    r = rv32_core_trace(&s.core, &call, decide, &t);
+    assert_int_equal(r->end, RV32_STOPPED);
+    assert_int_equal(r->pc, SNIPPET_CODE + 4);
+    assert_int_equal(r->instructions, 1);
+    /* Where it was halted it goes on; registers and budget are what they were. */
+    t.turn = RV32_GO_ON;
+    r = rv32_core_resume(&s.core, SNIPPET_CODE + 4, decide, &t);
+    assert_int_equal(r->end, RV32_RETURNED);
+    assert_int_equal(r->value, 7);
+    assert_int_equal(r->cycles, 5);
+    assert_int_equal(r->instructions, 4);
+    assert_int_equal(rv32_core_resume(&s.core, 0, decide, &t)->end, RV32_FAULT_JUMP);
+    snippet_free(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +361,7 @@ int main(void)
         cmocka_unit_test(test_jumps),       cmocka_unit_test(test_cut),
         cmocka_unit_test(test_entry),       cmocka_unit_test(test_budget),
         cmocka_unit_test(test_counters),    cmocka_unit_test(test_ecall),
-        cmocka_unit_test(test_fault_costs), cmocka_unit_test(test_map)};
+        cmocka_unit_test(test_fault_costs), cmocka_unit_test(test_map),
+        cmocka_unit_test(test_device),      cmocka_unit_test(test_turns)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A handler for command.sh, compiled for RV32 with debug information: it adds up a packet
- * in a function of a function, into HPU memory; others do what is not allowed.
+ * in a function of a function, into HPU memory; others do what is not allowed. check_gdb.py
+ * takes it, too.
  */
 #include <stdint.h>
 
@@ -13,6 +14,9 @@ uint32_t handler(const uint32_t *packet, uint32_t bytes, uint32_t *state);
 uint32_t stray(const volatile uint32_t *packet);
 uint32_t deep(uint32_t n);
 void spin(void);
+void illegal(void);
+void trap(void);
+void call(void);
 
 uint32_t sum(const uint32_t *words, uint32_t count)
 {
@@ -51,4 +55,19 @@ void spin(void)
     for (;;) {
         __asm__ volatile("");
     }
+}
+
+void illegal(void)
+{
+    __asm__ volatile(".word 0");
+}
+
+void trap(void)
+{
+    __asm__ volatile("ebreak");
+}
+
+void call(void)
+{
+    __asm__ volatile("ecall");
 }

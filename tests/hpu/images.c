@@ -170,6 +170,56 @@ static void test_segments(void **state)
     refused("program headers");
     header()->e_phnum = 0xfff0;
     refused("");
+    size -= 4;
+    refused("truncated: its section headers");
+    header()->e_shoff = 0xfffffff0;
+    refused("truncated: its section headers");
+}
+
+/* Program headers of our own, at the end of the file: the code's and `count` copies of it as data
+ * of 4 bytes, one behind the other. */
+static Elf32_Phdr *add_data(int count)
+{
+    Elf32_Phdr code = *segment();
+    size_t at = (good_size + 3) & ~(size_t)3;
+    Elf32_Phdr *table = (Elf32_Phdr *)(void *)(bytes + at);
+    header()->e_phoff = (Elf32_Off)at;
+    header()->e_phnum = (Elf32_Half)(1 + count);
+    table[0] = code;
+    for (int i = 1; i <= count; i++) {
+        table[i] = code;
+        table[i].p_vaddr = 0x1c000000 + 4 * (Elf32_Addr)i;
+        table[i].p_filesz = table[i].p_memsz = 4;
+        table[i].p_flags = PF_R;
+    }
+    size = at + (size_t)(1 + count) * sizeof(code);
+    return table;
+}
+
+static void test_data(void **state)
+{
+    struct rv32_error error;
+    struct rv32_image image;
+    begin();
+    add_data(RV32_DATA_SEGMENTS);
+    assert_int_equal(rv32_image_parse(&image, "good", bytes, size, &error), 0);
+    assert_int_equal(image.data_count, RV32_DATA_SEGMENTS);
+    rv32_image_close(&image);
+    begin();
+    add_data(RV32_DATA_SEGMENTS + 1);
+    refused("more than 4 segments of data");
+    add_data(1)[1].p_vaddr++;
+    refused("does not begin at a multiple of 4");
+    add_data(2)[2].p_vaddr -= 4;
+    refused("1c000004 and 1c000004 overlap");
+    add_data(2)[2].p_vaddr = 0x1d000000 + 0x700;
+    refused("overlap");
+    add_data(2)[2].p_memsz = 3;
+    refused("more bytes in the file");
+    add_data(1)[0].p_memsz = 0;
+    refused("no segment of code");
+    add_data(1)[0].p_type = PT_INTERP;
+    refused("dynamic linker");
 }
 
 static void test_symbols(void **state)
@@ -235,9 +285,9 @@ int main(void)
     }
     fclose(f);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good),        cmocka_unit_test(test_machine),
-        cmocka_unit_test(test_isa),         cmocka_unit_test(test_segments),
-        cmocka_unit_test(test_symbols),     cmocka_unit_test(test_file),
-        cmocka_unit_test(test_every_length)};
+        cmocka_unit_test(test_good), cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_isa),  cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_data), cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_file), cmocka_unit_test(test_every_length)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
  * some jump into the middle of an instruction. A counter that is read is overwritten.
  * Program n depends on n alone: `hpu_random QEMU n 1` makes it again.
  */
+#include "chance.h"
 #include "hpu/rv32/core.h"
 
 #include <elf.h>
@@ -49,22 +50,6 @@ struct batch {
     uint32_t starts[BATCH + 1]; /* where each program's steps begin */
     int count;
 };
-
-static uint64_t random_state;
-
-static uint32_t next_random(void)
-{
-    random_state += 0x9e3779b97f4a7c15u;
-    uint64_t z = random_state;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return (uint32_t)(z >> 32 ^ z);
-}
-
-static uint32_t below(uint32_t bound)
-{
-    return next_random() % bound;
-}
 
 /* Numbers at the edges are met more often than chance would. */
 static uint32_t random_value(void)

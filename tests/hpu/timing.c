@@ -139,7 +139,7 @@ struct recorder {
     int count;
 };
 
-static void record(void *context, const struct rv32_core *core, uint32_t pc, uint64_t cycles)
+static enum rv32_turn record(void *context, struct rv32_core *core, uint32_t pc, uint64_t cycles)
 {
     struct recorder *r = context;
     assert_true(r->count < 4096);
@@ -149,6 +149,7 @@ static void record(void *context, const struct rv32_core *core, uint32_t pc, uin
     row->address = core->x[row->insn.rs1] + (offset ? (uint32_t)row->insn.imm : 0);
     row->area = rv32_pspin_area(row->address);
     row->divisor = core->x[row->insn.rs2];
+    return RV32_GO_ON;
 }
 
 /* What the kernels find, the same for each run: some of them sort. */

@@ -10,6 +10,7 @@
 static const struct family_member members[] = {
     {"run", hpu_command_run, "run a handler on a packet: result, instructions, cycles"},
     {"profile", hpu_command_profile, "cycles by function and by source line; flame graph"},
+    {"gdb", hpu_command_gdb, "a handler under GDB, step by step"},
     {"trace", hpu_command_trace, "each instruction that a handler executes"},
     {"disas", hpu_command_disas, "the instructions of an image"},
     {"size", hpu_command_size, "what an image takes of the limits"},

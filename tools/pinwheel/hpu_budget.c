@@ -3,7 +3,8 @@
  * `pinwheel hpu budget`: at a packet size, rate and number of HPUs, how many cycles a
  * handler may take, by Little's law (the sPIN paper, section 4.4.2): packets come every
  * max(gap, size / rate); as long as each takes an HPU no longer than that times the
- * number of HPUs, they keep up.
+ * number of HPUs, they keep up. --table is its figure 4: how many HPUs are needed, by packet
+ * size and by the time that a handler takes.
  */
 #include "hpu_commands.h"
 
@@ -13,7 +14,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUDGET_BYTES = HPU_RUN_OPTIONS, BUDGET_RATE, BUDGET_HPUS, BUDGET_GAP, BUDGET_END };
+enum {
+    BUDGET_BYTES = HPU_RUN_OPTIONS,
+    BUDGET_RATE,
+    BUDGET_HPUS,
+    BUDGET_GAP,
+    BUDGET_NUMBERS,
+    BUDGET_TABLE = BUDGET_NUMBERS,
+    BUDGET_END
+};
 
 static const struct args_option budget_options[] = {
     HPU_RUN_OPTION_ROWS,
@@ -21,6 +30,7 @@ static const struct args_option budget_options[] = {
     [BUDGET_RATE] = {"--rate", "GBITS", "of the network, in Gbit/s; default 400"},
     [BUDGET_HPUS] = {"--hpus", "N", "cores; default 32, the clusters of PsPIN"},
     [BUDGET_GAP] = {"--gap", "NS", "least time between packets; default 6.7"},
+    [BUDGET_TABLE] = {"--table", NULL, "HPUs needed, by packet size and the handler's time"},
 };
 
 struct budget {
@@ -84,6 +94,140 @@ static int print_json(const struct hpu_job *j, const struct budget *b, const str
     return json_end(&to) != 0 ? 1 : rc;
 }
 
+/* ---- The table ---- */
+
+enum { TABLE_LEAST = 16, TABLE_MOST = HPU_PACKET_MAX, TABLE_TIMES = 6 };
+
+static const double table_times[TABLE_TIMES] = {10, 50, 100, 200, 500, 1000}; /* ns */
+
+static void set_size(const struct hpu_job *j, struct budget *b, double bytes)
+{
+    b->bytes = bytes;
+    b->interval = fmax(b->gap, b->bytes * 8 / b->rate);
+    b->cycles = b->interval * b->hpus * j->timing->clock_mhz / 1000;
+}
+
+static double hpus_for(const struct budget *b, double nanoseconds)
+{
+    return fmax(1, ceil(nanoseconds / b->interval - 1e-9));
+}
+
+/* What the function of the image takes for a packet of that size, on memory as at first; NULL,
+ * having said why, if it does not return. */
+static const struct rv32_result *run_sized(struct hpu_job *j, const struct hpu_job *first,
+                                           uint32_t bytes)
+{
+    struct rv32_error text;
+    memcpy(j->packet, first->packet, sizeof(j->packet));
+    memcpy(j->state, first->state, sizeof(j->state));
+    memset(j->stack, 0, sizeof(j->stack));
+    if (hpu_job_resize(j, "budget", bytes) != 0) {
+        return NULL;
+    }
+    const struct rv32_result *r = rv32_core_call(&j->core, &j->call);
+    if (r->end == RV32_RETURNED) {
+        return r;
+    }
+    rv32_result_text(r, &j->image, &j->lines, &text);
+    fprintf(stderr, "pinwheel hpu budget: %s, packet of %u bytes: %s\n", j->function, bytes,
+            text.text);
+    return NULL;
+}
+
+static void print_row(const struct hpu_job *j, const struct budget *b, const struct rv32_result *r)
+{
+    printf("%6g %8.2f %10.0f", b->bytes, b->interval, floor(b->cycles));
+    for (int i = 0; i < TABLE_TIMES; i++) {
+        printf(" %7.0f", hpus_for(b, table_times[i]));
+    }
+    if (r != NULL) {
+        printf(" %8" PRIu64 " %6.0f", r->cycles,
+               hpus_for(b, (double)r->cycles * 1000 / j->timing->clock_mhz));
+    }
+    putchar('\n');
+}
+
+static void json_row(const struct hpu_job *j, const struct budget *b, const struct rv32_result *r,
+                     struct json *to)
+{
+    json_open_object(to, NULL);
+    json_real(to, "bytes", b->bytes);
+    json_real(to, "interval_ns", b->interval);
+    json_real(to, "cycles_allowed", floor(b->cycles));
+    json_open_array(to, "needed");
+    for (int i = 0; i < TABLE_TIMES; i++) {
+        json_open_object(to, NULL);
+        json_real(to, "handler_ns", table_times[i]);
+        json_real(to, "hpus", hpus_for(b, table_times[i]));
+        json_close_object(to);
+    }
+    json_close_array(to);
+    if (r != NULL) {
+        json_unsigned(to, "cycles", r->cycles);
+        json_real(to, "hpus", hpus_for(b, (double)r->cycles * 1000 / j->timing->clock_mhz));
+    }
+    json_close_object(to);
+}
+
+static void print_head(const struct hpu_job *j, const struct budget *b)
+{
+    const char *label = j->timing->label;
+    printf("HPUs needed at %g Gbit/s, packets at least %g ns apart, by the time that a handler "
+           "takes\n",
+           b->rate, b->gap);
+    printf("may take: cycles, on each of %g HPUs of %s, %u MHz%s%s%s\n", b->hpus, j->timing->name,
+           j->timing->clock_mhz, label != NULL ? " (" : "", label != NULL ? label : "",
+           label != NULL ? ")" : "");
+    printf(" bytes every ns   may take");
+    for (int i = 0; i < TABLE_TIMES; i++) {
+        printf(" %4.0f ns", table_times[i]);
+    }
+    printf("%s\n", j->path != NULL ? "   cycles   HPUs, of the function" : "");
+}
+
+static int table(struct hpu_job *j, struct budget *b)
+{
+    struct json to = {.to = stdout};
+    struct hpu_job *first = NULL;
+    int rc = 0;
+    if (j->path != NULL) {
+        if (hpu_job_open(j, "budget") != 0 || (first = hpu_job_new()) == NULL) {
+            return 1;
+        }
+        memcpy(first->packet, j->packet, sizeof(j->packet));
+        memcpy(first->state, j->state, sizeof(j->state));
+    }
+    if (j->json) {
+        json_open_object(&to, NULL);
+        json_string(&to, "timing", j->timing->name);
+        if (j->timing->label != NULL) {
+            json_string(&to, "label", j->timing->label);
+        }
+        json_open_array(&to, "table");
+    } else {
+        print_head(j, b);
+    }
+    for (uint32_t bytes = TABLE_LEAST; bytes <= TABLE_MOST && rc == 0; bytes *= 2) {
+        const struct rv32_result *r = first != NULL ? run_sized(j, first, bytes) : NULL;
+        set_size(j, b, bytes);
+        rc = first != NULL && r == NULL;
+        if (rc == 0 && j->json) {
+            json_row(j, b, r, &to);
+        } else if (rc == 0) {
+            print_row(j, b, r);
+        }
+    }
+    if (j->json) {
+        json_close_array(&to);
+        json_close_object(&to);
+        rc = json_end(&to) != 0 ? 1 : rc;
+    }
+    if (first != NULL) {
+        hpu_job_free(first);
+    }
+    return rc;
+}
+
 static int answer(struct hpu_job *j, struct budget *b, bool sized)
 {
     const struct rv32_result *r = NULL;
@@ -94,8 +238,7 @@ static int answer(struct hpu_job *j, struct budget *b, bool sized)
         r = rv32_core_call(&j->core, &j->call);
         b->bytes = sized || j->packet_path == NULL ? b->bytes : j->packet_size;
     }
-    b->interval = fmax(b->gap, b->bytes * 8 / b->rate);
-    b->cycles = b->interval * b->hpus * j->timing->clock_mhz / 1000;
+    set_size(j, b, b->bytes);
     return j->json ? print_json(j, b, r) : print_lines(j, b, r);
 }
 
@@ -121,11 +264,14 @@ int hpu_command_budget(int argc, char **argv)
         return 1;
     }
     int rc = hpu_job_parse(j, &a, HPU_RUN_OPTIONS, own);
-    for (int i = 0; rc < 0 && i < BUDGET_END - HPU_RUN_OPTIONS; i++) {
+    for (int i = 0; rc < 0 && i < BUDGET_NUMBERS - HPU_RUN_OPTIONS; i++) {
         const char *name = budget_options[HPU_RUN_OPTIONS + i].name;
         rc = read_number(&a, name, own[i], least[i], numbers[i]) != 0 ? 2 : rc;
     }
-    rc = rc < 0 ? answer(j, &b, own[0] != NULL) : rc;
+    if (rc < 0) {
+        rc = own[BUDGET_TABLE - HPU_RUN_OPTIONS] != NULL ? table(j, &b)
+                                                         : answer(j, &b, own[0] != NULL);
+    }
     hpu_job_free(j);
     return rc;
 }

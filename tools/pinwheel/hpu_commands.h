@@ -17,6 +17,7 @@
 
 int hpu_command_budget(int argc, char **argv);
 int hpu_command_disas(int argc, char **argv);
+int hpu_command_gdb(int argc, char **argv);
 int hpu_command_profile(int argc, char **argv);
 int hpu_command_run(int argc, char **argv);
 int hpu_command_size(int argc, char **argv);
@@ -41,11 +42,11 @@ enum hpu_option {
     HPU_TIMING,
     HPU_BUDGET,
     HPU_COLD,
-    HPU_JSON,
+    HPU_JSON, /* behind those that a command without JSON has */
     HPU_RUN_OPTIONS
 };
 
-#define HPU_RUN_OPTION_ROWS                                                                        \
+#define HPU_SETUP_OPTION_ROWS                                                                      \
     [HPU_FUNCTION] = {"--function", "NAME", "the function to run (needed)"},                       \
     [HPU_ARG] = {"--arg", "VALUE",                                                                 \
                  "one argument after another: a number, packet, packet-size, state, state-size; "  \
@@ -54,8 +55,9 @@ enum hpu_option {
     [HPU_STATE] = {"--state", "FILE", "what HPU memory holds; default: 4096 zeros"},               \
     [HPU_TIMING] = {"--timing", "NAME", "the core: pspin (default), fpspin or arm"},               \
     [HPU_BUDGET] = {"--budget", "CYCLES", "end it after so many; default 100000000"},              \
-    [HPU_COLD] = {"--cold", NULL, "begin with an empty instruction cache"},                        \
-    [HPU_JSON] = {"--json", NULL, "print JSON"}
+    [HPU_COLD] = {"--cold", NULL, "begin with an empty instruction cache"}
+
+#define HPU_RUN_OPTION_ROWS HPU_SETUP_OPTION_ROWS, [HPU_JSON] = {"--json", NULL, "print JSON"}
 
 struct hpu_job {
     const char *path, *function, *packet_path, *state_path;
@@ -84,6 +86,9 @@ int hpu_job_parse(struct hpu_job *j, struct args *a, int first, const char **own
 /* hpu_job_open() loads the image and makes it ready to run; on failure it says why on
  * stderr and gives -1. */
 int hpu_job_open(struct hpu_job *j, const char *command);
+
+/* hpu_job_resize() gives it a packet of another size, with the bytes that are there. */
+int hpu_job_resize(struct hpu_job *j, const char *command, uint32_t packet_size);
 
 /* hpu_image_open() loads the image and its lines only. */
 int hpu_image_open(struct hpu_job *j, const char *command);

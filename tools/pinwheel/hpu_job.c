@@ -218,16 +218,25 @@ int hpu_job_open(struct hpu_job *j, const char *command)
     if ((j->packet_path != NULL &&
          read_memory(command, j->packet_path, j->packet, HPU_PACKET_MAX, &j->packet_size) != 0) ||
         (j->state_path != NULL &&
-         read_memory(command, j->state_path, j->state, HPU_STATE_MAX, &j->state_size) != 0) ||
-        set_arguments(j, command) != 0) {
+         read_memory(command, j->state_path, j->state, HPU_STATE_MAX, &j->state_size) != 0)) {
         return -1;
     }
     if (rv32_program_make(&j->program, &j->image, j->timing, j->cold ? RV32_CACHE : RV32_WARM,
                           &error) != 0) {
         return fail(command, error.text);
     }
-    rv32_core_init(&j->core, &j->program);
     j->call.stack = HPU_STACK_BASE + HPU_STACK_BYTES;
+    return hpu_job_resize(j, command, j->packet_size);
+}
+
+int hpu_job_resize(struct hpu_job *j, const char *command, uint32_t packet_size)
+{
+    struct rv32_error error = {""};
+    j->packet_size = packet_size;
+    rv32_core_init(&j->core, &j->program);
+    if (set_arguments(j, command) != 0) {
+        return -1;
+    }
     return map_memory(j, &error) == 0 ? 0 : fail(command, error.text);
 }
 

@@ -84,7 +84,7 @@ static void charge(struct profile *p, uint64_t now)
     p->runs[half]++;
 }
 
-static void step(void *context, const struct rv32_core *core, uint32_t pc, uint64_t cycles)
+static enum rv32_turn step(void *context, struct rv32_core *core, uint32_t pc, uint64_t cycles)
 {
     struct profile *p = context;
     if (p->before == 0) {
@@ -95,6 +95,7 @@ static void step(void *context, const struct rv32_core *core, uint32_t pc, uint6
     }
     p->before = pc;
     p->since = cycles;
+    return RV32_GO_ON;
 }
 
 static int by_cycles(const void *a, const void *b)

@@ -18,11 +18,11 @@ struct tracer {
     uint64_t seen, most;
 };
 
-static void tell(void *context, const struct rv32_core *core, uint32_t pc, uint64_t cycles)
+static enum rv32_turn tell(void *context, struct rv32_core *core, uint32_t pc, uint64_t cycles)
 {
     struct tracer *t = context;
     if (t->seen++ >= t->most) {
-        return;
+        return RV32_GO_ON;
     }
     char text[RV32_TEXT], where[160];
     struct rv32_insn i = rv32_program_insn(&t->job->image.code, pc);
@@ -41,7 +41,7 @@ static void tell(void *context, const struct rv32_core *core, uint32_t pc, uint6
             json_unsigned(t->json, "address", address);
         }
         json_close_object(t->json);
-        return;
+        return RV32_GO_ON;
     }
     printf("%8" PRIu64 "  %08x  %0*x%*s  %-28s  %s", cycles, pc, 2 * i.length, i.bits,
            8 - 2 * i.length, "", text, where);
@@ -49,6 +49,7 @@ static void tell(void *context, const struct rv32_core *core, uint32_t pc, uint6
         printf("  [%08x]", address);
     }
     putchar('\n');
+    return RV32_GO_ON;
 }
 
 static int trace(struct hpu_job *j, uint64_t most)

@@ -25,6 +25,14 @@ static struct rv32_region *find_region(struct rv32_core *core, uint32_t address,
     return NULL;
 }
 
+/* The same without devices. */
+static struct rv32_region *find_memory(struct rv32_core *core, uint32_t address, uint32_t bytes,
+                                       unsigned access)
+{
+    struct rv32_region *r = find_region(core, address, bytes, access);
+    return r != NULL && r->device == NULL ? r : NULL;
+}
+
 /* The same for a word, by way of the hint of its base register. */
 static struct rv32_region *find_word(struct rv32_core *core, unsigned base, uint32_t address,
                                      unsigned rights)
@@ -34,7 +42,7 @@ static struct rv32_region *find_word(struct rv32_core *core, unsigned base, uint
     if (word < r->read[2] && ((rights & RV32_WRITE) == 0 || word < r->write[2])) {
         return r;
     }
-    r = find_region(core, address, 4, rights);
+    r = find_memory(core, address, 4, rights);
     if (r != NULL) {
         core->hint[base] = r;
     }
@@ -44,7 +52,7 @@ static struct rv32_region *find_word(struct rv32_core *core, unsigned base, uint
 void *rv32_core_reach(struct rv32_core *core, uint32_t address, uint32_t bytes,
                       enum rv32_access access)
 {
-    const struct rv32_region *r = find_region(core, address, bytes, access);
+    const struct rv32_region *r = find_memory(core, address, bytes, access);
     return r != NULL ? r->host + (address - r->base) : NULL;
 }
 
@@ -72,12 +80,39 @@ static void *deny(struct rv32_core *core, const struct rv32_cell *ip, enum rv32_
     return NULL;
 }
 
+/* Cycles used when control is at `ip`, as core->left stands. */
+static uint64_t cycles_at(const struct rv32_core *core, const struct rv32_cell *ip)
+{
+    return (uint64_t)(core->budget - core->left -
+                      core->program->rest[ip - core->program->cells].cycles);
+}
+
+/* An access to a device; what it reads or writes is in core->device_word. */
+static void *visit(struct rv32_core *core, const struct rv32_cell *ip, const struct rv32_region *r,
+                   enum rv32_access access, uint32_t address, uint32_t bytes)
+{
+    const struct rv32_device *d = r->device;
+    bool whole = bytes == 4 && address % 4 == 0;
+    int64_t waits = whole ? d->access(d->context, access, address - r->base, cycles_at(core, ip),
+                                      &core->device_word)
+                          : -1;
+    if (waits < 0) {
+        return deny(core, ip, access == RV32_READ ? RV32_FAULT_LOAD : RV32_FAULT_STORE, address,
+                    bytes);
+    }
+    core->waited = (uint32_t)waits;
+    return &core->device_word;
+}
+
 static const void *reach_load(struct rv32_core *core, const struct rv32_cell *ip, uint32_t bytes)
 {
     uint32_t address = core->x[ip->rs1] + (uint32_t)ip->imm;
     struct rv32_region *r = find_region(core, address, bytes, RV32_READ);
     if (r == NULL) {
         return deny(core, ip, RV32_FAULT_LOAD, address, bytes);
+    }
+    if (r->device != NULL) {
+        return visit(core, ip, r, RV32_READ, address, bytes);
     }
     core->hint[ip->rs1] = r;
     core->waited =
@@ -92,6 +127,10 @@ static void *reach_store(struct rv32_core *core, const struct rv32_cell *ip, uin
     struct rv32_region *r = find_region(core, address, bytes, RV32_WRITE);
     if (r == NULL) {
         return deny(core, ip, RV32_FAULT_STORE, address, bytes);
+    }
+    if (r->device != NULL) {
+        core->device_word = core->x[ip->rs2];
+        return visit(core, ip, r, RV32_WRITE, address, bytes);
     }
     core->hint[ip->rs1] = r;
     unsigned more = rv32_cost_access(t, RV32_CLASS_STORE, r->area, address, bytes);
@@ -119,7 +158,7 @@ static unsigned bank_wait(struct rv32_core *core, const struct rv32_cell *ip, ui
     if (uses || !rv32_same_bank(t, address, follows)) {
         return 0;
     }
-    const struct rv32_region *r = find_region(core, follows, traits->bytes, RV32_READ);
+    const struct rv32_region *r = find_memory(core, follows, traits->bytes, RV32_READ);
     if (r == NULL || r->area != RV32_AREA_L1) {
         return 0;
     }
@@ -274,6 +313,47 @@ static unsigned fetch(struct rv32_core *core, uint32_t line)
     return t->miss;
 }
 
+/* Leads control elsewhere; gives the cell there, NULL if that is not in the code. */
+static const struct rv32_cell *redirect(struct rv32_core *core, uint32_t pc)
+{
+    const struct rv32_program *p = core->program;
+    uint32_t offset = pc - p->base;
+    if (offset >= p->size - 1 || offset % 2 != 0) {
+        core->result.end = RV32_FAULT_JUMP;
+        core->result.pc = pc;
+        return NULL;
+    }
+    uint32_t cell = p->at[offset / 2];
+    core->left -= p->rest[cell].cycles;
+    core->instructions += p->rest[cell].instructions;
+    return &p->cells[cell];
+}
+
+/* Shows the instruction at `ip` to who watches; gives where control goes on, NULL if the program
+ * has ended. An instruction that it was led to is shown, too. */
+static const struct rv32_cell *show(struct rv32_core *core, const struct rv32_cell *ip,
+                                    rv32_watch *watch, void *context)
+{
+    const struct rv32_program *p = core->program;
+    enum rv32_turn turn = RV32_GO_TO;
+    while (ip != NULL && ip->op < RV32_CELL_GOTO && turn == RV32_GO_TO) {
+        uint32_t cell = (uint32_t)(ip - p->cells);
+        turn = watch(context, core, p->pcs[cell], cycles_at(core, ip));
+        if (turn == RV32_GO_ON) {
+            break;
+        }
+        core->left += p->rest[cell].cycles;
+        core->instructions -= p->rest[cell].instructions;
+        if (turn == RV32_HALT) {
+            core->result.end = RV32_STOPPED;
+            core->result.pc = p->pcs[cell];
+            return NULL;
+        }
+        ip = redirect(core, core->go_to);
+    }
+    return ip;
+}
+
 /* ---- The loops ---- */
 
 #define RUN_NAME run_warm
@@ -307,7 +387,8 @@ void rv32_core_init(struct rv32_core *core, const struct rv32_program *program)
     core->program = program;
     core->ecall = NULL;
     core->region_count = 0;
-    core->region[0] = (struct rv32_region){.name = ""};
+    memset(core->region, 0, sizeof(core->region));
+    core->region[0].name = "";
     for (int i = 0; i <= RV32_SINK; i++) {
         core->hint[i] = &core->region[0];
     }
@@ -337,13 +418,26 @@ int rv32_core_map(struct rv32_core *core, const char *name, uint32_t base, uint3
                              name, base, size, r->name, r->base);
         }
     }
-    struct rv32_region *r = &core->region[++core->region_count];
-    *r = (struct rv32_region){name, host, base, size, rights, area, {0}, {0}};
-    for (int log2 = 0; log2 < 3 && area == RV32_AREA_L1; log2++) {
-        r->read[log2] = (rights & RV32_READ) != 0 ? size >> log2 : 0;
-        r->write[log2] = (rights & RV32_WRITE) != 0 ? size >> log2 : 0;
-    }
+    core->region[++core->region_count].name = name;
+    rv32_core_move(core, core->region_count, base, size, host, rights, area);
     return 0;
+}
+
+void rv32_core_move(struct rv32_core *core, int index, uint32_t base, uint32_t size, void *host,
+                    unsigned rights, enum rv32_area area)
+{
+    struct rv32_region *r = &core->region[index];
+    uint32_t read = area == RV32_AREA_L1 && (rights & RV32_READ) != 0 ? size : 0;
+    uint32_t write = area == RV32_AREA_L1 && (rights & RV32_WRITE) != 0 ? size : 0;
+    r->host = host;
+    r->base = base;
+    r->size = size;
+    r->rights = rights;
+    r->area = area;
+    for (int log2 = 0; log2 < 3; log2++) {
+        r->read[log2] = read >> log2;
+        r->write[log2] = write >> log2;
+    }
 }
 
 int rv32_core_map_image(struct rv32_core *core, const struct rv32_image *image,
@@ -360,11 +454,22 @@ int rv32_core_map_image(struct rv32_core *core, const struct rv32_image *image,
     return rc;
 }
 
+int rv32_core_map_device(struct rv32_core *core, const char *name, uint32_t base, uint32_t size,
+                         const struct rv32_device *device, struct rv32_error *error)
+{
+    /* An area that has no plain accesses. */
+    if (rv32_core_map(core, name, base, size, NULL, RV32_READ | RV32_WRITE, RV32_AREA_PROGRAM,
+                      error) != 0) {
+        return -1;
+    }
+    core->region[core->region_count].device = device;
+    return 0;
+}
+
 /* Gives the first cell, or NULL if the call cannot begin. */
 static const struct rv32_cell *begin(struct rv32_core *core, const struct rv32_call *call)
 {
     enum { RA = 1, SP = 2, A0 = 10 };
-    const struct rv32_program *p = core->program;
     memset(core->x, 0, sizeof(core->x));
     memcpy(&core->x[A0], call->arguments, sizeof(call->arguments));
     core->x[RA] = RV32_RETURN;
@@ -374,15 +479,7 @@ static const struct rv32_cell *begin(struct rv32_core *core, const struct rv32_c
     core->left = call->budget;
     core->instructions = 0;
     core->result = (struct rv32_result){.pc = call->pc};
-    uint32_t offset = call->pc - p->base;
-    if (offset >= p->size - 1 || offset % 2 != 0) {
-        core->result.end = RV32_FAULT_JUMP;
-        return NULL;
-    }
-    uint32_t cell = p->at[offset / 2];
-    core->left -= p->rest[cell].cycles;
-    core->instructions = p->rest[cell].instructions;
-    return &p->cells[cell];
+    return redirect(core, call->pc);
 }
 
 static const struct rv32_result *finish(struct rv32_core *core)
@@ -411,6 +508,17 @@ const struct rv32_result *rv32_core_trace(struct rv32_core *core, const struct r
                                           rv32_watch *watch, void *context)
 {
     const struct rv32_cell *ip = begin(core, call);
+    if (ip != NULL) {
+        run_watched(core, ip, watch, context, NULL);
+    }
+    return finish(core);
+}
+
+const struct rv32_result *rv32_core_resume(struct rv32_core *core, uint32_t pc, rv32_watch *watch,
+                                           void *context)
+{
+    core->result = (struct rv32_result){.pc = pc};
+    const struct rv32_cell *ip = redirect(core, pc);
     if (ip != NULL) {
         run_watched(core, ip, watch, context, NULL);
     }

@@ -11,6 +11,10 @@
  * that is not plain (another region, memory that is not local, a misaligned word) is
  * decided in rv32_core_reach().
  *
+ * A region may be a device: each access to it is a call to the host, which may make the core
+ * wait. Devices lie beyond the bounds that plain accesses are held against, so they cost
+ * other memory nothing.
+ *
  * A core belongs to one thread at a time. Programs are not written to, so that many
  * cores share one; memory may be shared between cores, whose atomics then are atomic.
  */
@@ -26,6 +30,15 @@ enum { RV32_REGIONS = 12, RV32_ARGUMENTS = 8, RV32_CACHE_LINES_MAX = 1024 };
 
 enum rv32_access { RV32_READ = 1, RV32_WRITE = 2 };
 
+/* Registers of a word each. access() gets the offset of one, the cycle in which the access begins,
+ * and the word to read into or to write; it gives how many cycles longer than in L1 the access
+ * takes, or -1 if there is no such register to read or to write. */
+struct rv32_device {
+    int64_t (*access)(void *context, enum rv32_access access, uint32_t offset, uint64_t cycle,
+                      uint32_t *word);
+    void *context;
+};
+
 struct rv32_region {
     const char *name;
     uint8_t *host;
@@ -34,6 +47,7 @@ struct rv32_region {
     enum rv32_area area;
     /* How many bytes, half-words, words may be read or written without more ado. */
     uint32_t read[3], write[3];
+    const struct rv32_device *device; /* NULL: memory, at `host` */
 };
 
 enum rv32_end {
@@ -64,8 +78,16 @@ struct rv32_core;
  * but 0 stops the program with that value. */
 typedef int rv32_ecall(struct rv32_core *core, void *context);
 
-/* Called in front of each instruction by rv32_core_trace(). */
-typedef void rv32_watch(void *context, const struct rv32_core *core, uint32_t pc, uint64_t cycles);
+/* What is to become of a program that is watched. */
+enum rv32_turn {
+    RV32_GO_ON,
+    RV32_GO_TO, /* core->go_to, an address of the code */
+    RV32_HALT,  /* ends it as RV32_STOPPED, with the value 0 */
+};
+
+/* Called in front of each instruction by rv32_core_trace(). It may change registers and memory. */
+typedef enum rv32_turn rv32_watch(void *context, struct rv32_core *core, uint32_t pc,
+                                  uint64_t cycles);
 
 struct rv32_core {
     uint32_t x[RV32_SINK + 1];
@@ -74,6 +96,8 @@ struct rv32_core {
     int64_t budget, left; /* cycles; left: less what is charged (program.h) */
     int64_t instructions; /* charged */
     uint32_t waited;      /* what the access in hand costs besides */
+    uint32_t device_word; /* what it reads from a device, or writes */
+    uint32_t go_to;       /* where RV32_GO_TO leads */
     struct rv32_result result;
     rv32_ecall *ecall;
     void *ecall_context;
@@ -92,9 +116,20 @@ void rv32_core_init(struct rv32_core *core, const struct rv32_program *program);
 int rv32_core_map(struct rv32_core *core, const char *name, uint32_t base, uint32_t size,
                   void *host, unsigned rights, enum rv32_area area, struct rv32_error *error);
 
+/* rv32_core_move() says where region `index` lies from now on (the first
+ * that was mapped is 1). The rules of rv32_core_map() hold, and are not checked. A size of 0
+ * takes it away. */
+void rv32_core_move(struct rv32_core *core, int index, uint32_t base, uint32_t size, void *host,
+                    unsigned rights, enum rv32_area area);
+
 /* rv32_core_map_image() gives the core the segments of the image: its code to read, its data. */
 int rv32_core_map_image(struct rv32_core *core, const struct rv32_image *image,
                         struct rv32_error *error);
+
+/* rv32_core_map_device() gives the core a device, which stays the caller's. Accesses other than of
+ * aligned words, and atomics, are refused. */
+int rv32_core_map_device(struct rv32_core *core, const char *name, uint32_t base, uint32_t size,
+                         const struct rv32_device *device, struct rv32_error *error);
 
 /* rv32_core_cool() empties the instruction cache. */
 void rv32_core_cool(struct rv32_core *core);
@@ -113,6 +148,11 @@ const struct rv32_result *rv32_core_call(struct rv32_core *core, const struct rv
 const struct rv32_result *rv32_core_trace(struct rv32_core *core, const struct rv32_call *call,
                                           rv32_watch *watch, void *context);
 
+/* rv32_core_resume() goes on after a traced call has ended, at `pc`, with the registers and the
+ * rest of the budget as they are. */
+const struct rv32_result *rv32_core_resume(struct rv32_core *core, uint32_t pc, rv32_watch *watch,
+                                           void *context);
+
 /* rv32_core_call_unchecked() is for measuring what checks cost: addresses are offsets into
  * `arena`, 4 GiB of address space of which the caller has made what is needed accessible.
  * A program that strays takes the process with it. */
@@ -126,7 +166,7 @@ static inline void rv32_core_charge(struct rv32_core *core, uint32_t cycles)
 }
 
 /* rv32_core_reach() gives where in the host `bytes` bytes at an address are, NULL if the core
- * may not access them so. Handler calls check pointers with it. */
+ * may not access them so or they are a device's. Handler calls check pointers with it. */
 void *rv32_core_reach(struct rv32_core *core, uint32_t address, uint32_t bytes,
                       enum rv32_access access);
 

@@ -19,8 +19,14 @@
 #if RUN_WATCHED
 #define WATCH()                                                                                    \
     if (ip->op < RV32_CELL_GOTO) {                                                                 \
-        watch(context, core, p->pcs[ip - p->cells],                                                \
-              (uint64_t)(core->budget - left - p->rest[ip - p->cells].cycles));                    \
+        core->left = left;                                                                         \
+        core->instructions = instructions;                                                         \
+        ip = show(core, ip, watch, context);                                                       \
+        if (ip == NULL) {                                                                          \
+            return;                                                                                \
+        }                                                                                          \
+        left = core->left;                                                                         \
+        instructions = core->instructions;                                                         \
     }
 #else
 #define WATCH()
@@ -75,6 +81,7 @@
         uint32_t offset = A + (uint32_t)ip->imm - r->base;                                         \
         type value;                                                                                \
         if (__builtin_expect(rotate_right(offset, size_log2) >= r->read[size_log2], 0)) {          \
+            core->left = left;                                                                     \
             const void *from = reach_load(core, ip, sizeof(type));                                 \
             if (from == NULL) {                                                                    \
                 goto fault;                                                                        \
@@ -93,6 +100,7 @@
         uint32_t offset = A + (uint32_t)ip->imm - r->base;                                         \
         type value = (type)B;                                                                      \
         if (__builtin_expect(rotate_right(offset, size_log2) >= r->write[size_log2], 0)) {         \
+            core->left = left;                                                                     \
             void *to = reach_store(core, ip, sizeof(type));                                        \
             if (to == NULL) {                                                                      \
                 goto fault;                                                                        \

@@ -269,6 +269,12 @@ static int load_symbols(struct rv32_image *image, Elf *elf, Elf_Scn *section,
 static int load_sections(struct rv32_image *image, Elf *elf, struct rv32_error *error)
 {
     Elf_Scn *section = NULL;
+    const Elf32_Ehdr *e = elf32_getehdr(elf);
+    uint64_t end = e->e_shoff + (uint64_t)e->e_shnum * e->e_shentsize;
+    if (end > image->file_size) {
+        return rv32_fail(error, "%s: is truncated: its section headers end at byte %llu of %zu",
+                         image->name, (unsigned long long)end, image->file_size);
+    }
     while ((section = elf_nextscn(elf, section)) != NULL) {
         const Elf32_Shdr *h = elf32_getshdr(section);
         if (h == NULL) {

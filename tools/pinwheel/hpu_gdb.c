@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * `pinwheel hpu gdb`: a handler under GDB (src/hpu/rv32/gdb.h), over standard input and
+ * output, which is what `target remote | pinwheel hpu gdb ...` connects to, or over a socket:
+ * of this machine only, since who can reach it can do with the handler what he likes. What
+ * is not the protocol goes to stderr.
+ */
+#include "hpu_commands.h"
+
+#include "hpu/rv32/gdb.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { GDB_LISTEN = HPU_JSON };
+
+static const struct args_option gdb_options[] = {
+    HPU_SETUP_OPTION_ROWS,
+    [GDB_LISTEN] = {"--listen", "WHERE",
+                    "wait for GDB on a port of 127.0.0.1 (0: any) or, if there is a / in it, on a "
+                    "socket of that name; default: standard input and output"},
+};
+
+struct ends {
+    int in, out;
+};
+
+static long read_link(void *context, void *bytes, size_t room, bool wait)
+{
+    const struct ends *e = context;
+    struct pollfd p = {.fd = e->in, .events = POLLIN};
+    int ready;
+    do {
+        ready = poll(&p, 1, wait ? -1 : 0);
+    } while (ready < 0 && errno == EINTR);
+    if (ready <= 0) {
+        return -1;
+    }
+    ssize_t n = read(e->in, bytes, room);
+    return n < 0 ? 0 : n;
+}
+
+static bool write_link(void *context, const void *bytes, size_t size)
+{
+    const struct ends *e = context;
+    const char *at = bytes;
+    while (size > 0) {
+        ssize_t n = write(e->out, at, size);
+        if (n < 0 && errno != EINTR) {
+            return false;
+        }
+        at += n > 0 ? n : 0;
+        size -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+/* ---- Sockets ---- */
+
+static int fail(const char *where, const char *why)
+{
+    fprintf(stderr, "pinwheel hpu gdb: --listen %s: %s\n", where, why);
+    return -1;
+}
+
+static int listen_port(const char *where)
+{
+    char *end;
+    errno = 0;
+    unsigned long port = strtoul(where, &end, 10);
+    if (end == where || *end != '\0' || errno != 0 || port > 65535) {
+        return fail(where, "must be a port from 0 to 65535, or a path with a / in it");
+    }
+    struct sockaddr_in at = {.sin_family = AF_INET,
+                             .sin_port = htons((uint16_t)port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(at);
+    int one = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) != 0 ||
+        bind(fd, (struct sockaddr *)&at, size) != 0 || listen(fd, 1) != 0 ||
+        getsockname(fd, (struct sockaddr *)&at, &size) != 0) {
+        fail(where, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+        return -1;
+    }
+    fprintf(stderr, "in GDB: target remote 127.0.0.1:%u\n", ntohs(at.sin_port));
+    return fd;
+}
+
+/* The name must be free; the socket is its owner's alone. */
+static int listen_path(const char *where)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    if (strlen(where) >= sizeof(at.sun_path)) {
+        return fail(where, "is too long for the name of a socket");
+    }
+    strcpy(at.sun_path, where);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || fchmod(fd, 0600) != 0 || bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 ||
+        listen(fd, 1) != 0) {
+        fail(where, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+        return -1;
+    }
+    fprintf(stderr, "in GDB: target remote %s\n", where);
+    return fd;
+}
+
+/* Waits for GDB; gives its connection. */
+static int await(const char *where)
+{
+    bool path = strchr(where, '/') != NULL;
+    int listener = path ? listen_path(where) : listen_port(where);
+    if (listener < 0) {
+        return -1;
+    }
+    int fd;
+    do {
+        fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+    } while (fd < 0 && errno == EINTR);
+    if (fd < 0) {
+        fail(where, strerror(errno));
+    }
+    close(listener);
+    if (path) {
+        unlink(where);
+    }
+    return fd;
+}
+
+/* ---- The command ---- */
+
+static int debug(struct hpu_job *j, const char *where)
+{
+    struct ends ends = {STDIN_FILENO, STDOUT_FILENO};
+    if (hpu_job_open(j, "gdb") != 0) {
+        return 1;
+    }
+    if (where != NULL && (ends.in = ends.out = await(where)) < 0) {
+        return 1;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    struct gdb_link link = {.read = read_link, .write = write_link, .context = &ends};
+    struct rv32_gdb g = {.core = &j->core, .image = &j->image, .lines = &j->lines, .link = &link};
+    enum rv32_gdb_end end = rv32_gdb_call(&g, &j->call);
+    if (where != NULL) {
+        close(ends.in);
+    }
+    if (end == RV32_GDB_FAILED) {
+        fprintf(stderr, "pinwheel hpu gdb: no memory\n");
+        return 1;
+    }
+    if (end == RV32_GDB_KILLED) {
+        return 0;
+    }
+    if (end == RV32_GDB_DETACHED || where != NULL) { /* else GDB has said it */
+        struct rv32_error text;
+        rv32_result_text(&j->core.result, &j->image, &j->lines, &text);
+        fprintf(stderr, "%s\n", text.text);
+    }
+    return j->core.result.end == RV32_RETURNED ? 0 : 1;
+}
+
+int hpu_command_gdb(int argc, char **argv)
+{
+    struct args a = {.command = "hpu gdb",
+                     .operands = "IMAGE",
+                     .summary = "Runs one function of an image for RV32 under GDB, which finds it "
+                                "at its first\ninstruction:\n\n"
+                                "    gdb-multiarch -ex 'target remote | pinwheel hpu gdb "
+                                "--function NAME IMAGE' IMAGE",
+                     .options = gdb_options,
+                     .count = sizeof(gdb_options) / sizeof(gdb_options[0]),
+                     .argc = argc,
+                     .argv = argv,
+                     .next = 1};
+    const char *where = NULL;
+    struct hpu_job *j = hpu_job_new();
+    if (j == NULL) {
+        return 1;
+    }
+    int rc = hpu_job_parse(j, &a, GDB_LISTEN, &where);
+    rc = rc < 0 ? debug(j, where) : rc;
+    hpu_job_free(j);
+    return rc;
+}
