@@ -17,12 +17,18 @@ install(FILES ${PROJECT_BINARY_DIR}/portals.pc DESTINATION ${CMAKE_INSTALL_LIBDI
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Pinwheel)
 configure_package_config_file(cmake/PinwheelConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/PinwheelConfig.cmake
-                              INSTALL_DESTINATION ${package_dir})
+                              INSTALL_DESTINATION ${package_dir}
+                              PATH_VARS CMAKE_INSTALL_BINDIR)
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/PinwheelConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(EXPORT pinwheel NAMESPACE Pinwheel:: FILE PinwheelTargets.cmake DESTINATION ${package_dir})
 install(FILES ${PROJECT_BINARY_DIR}/PinwheelConfig.cmake
-              ${PROJECT_BINARY_DIR}/PinwheelConfigVersion.cmake DESTINATION ${package_dir})
+              ${PROJECT_BINARY_DIR}/PinwheelConfigVersion.cmake
+              ${PROJECT_SOURCE_DIR}/cmake/PinwheelHandlers.cmake DESTINATION ${package_dir})
+
+# What `pinwheel cc` links into images.
+install(DIRECTORY src/hpu/rv32/runtime/ DESTINATION ${CMAKE_INSTALL_DATADIR}/pinwheel/rv32
+        FILES_MATCHING PATTERN "*.[chS]" PATTERN "*.ld")
 
 # The manual: `man PtlPut`, `man portals4`, `man pinwheel`.
 install(DIRECTORY man/man1 man/man3 man/man7 DESTINATION ${CMAKE_INSTALL_MANDIR}

@@ -9,8 +9,6 @@
  */
 #include "combine.h"
 
-#include <complex.h>
-
 enum { INTEGER = 1, REAL = 2, COMPLEX = 4, ORDERED = INTEGER | REAL, ANY = ORDERED | COMPLEX };
 
 static const uint8_t classes[PTL_DATATYPE_LAST] = {
@@ -151,10 +149,71 @@ INTEGERS(int64s, int64_t)
 INTEGERS(uint64s, uint64_t)
 REALS(floats, float)
 REALS(doubles, double)
-REALS(long_doubles, long double)
 COMPLEXES(float_complexes, float _Complex)
 COMPLEXES(double_complexes, double _Complex)
+#ifndef __riscv
+REALS(long_doubles, long double)
 COMPLEXES(long_double_complexes, long double _Complex)
+#else
+
+#include "x87.h"
+
+/* Whether a swap, a minimum or a maximum takes the data. */
+static bool takes(ptl_op_t op, const struct x87 *t, const struct x87 *d, const struct x87 *o,
+                  uint32_t parts)
+{
+    static const uint8_t for_which[PTL_OP_LAST] = {
+        [PTL_MIN] = X87_LESS,         [PTL_MAX] = X87_GREATER,
+        [PTL_CSWAP_LT] = X87_LESS,    [PTL_CSWAP_LE] = X87_LESS | X87_EQUAL,
+        [PTL_CSWAP_GT] = X87_GREATER, [PTL_CSWAP_GE] = X87_GREATER | X87_EQUAL};
+    bool equal = true;
+    switch (op) {
+    case PTL_SWAP:
+        return true;
+    case PTL_CSWAP:
+    case PTL_CSWAP_NE:
+        for (uint32_t i = 0; i < parts; i++) {
+            equal &= x87_compare(&o[i], &t[i]) == X87_EQUAL;
+        }
+        return equal == (op == PTL_CSWAP);
+    default:
+        return (x87_compare(op > PTL_SWAP ? o : d, t) & for_which[op]) != 0;
+    }
+}
+
+static void x87_numbers(ptl_op_t op, struct x87 *target, const struct x87 *data,
+                        const struct x87 *operand, uint64_t count, uint32_t parts)
+{
+    for (uint64_t i = 0; i < count; i++, target += parts, data += parts) {
+        if (op == PTL_PROD && parts == 2) {
+            x87_complex_multiply(target, data);
+            continue;
+        }
+        bool take = op != PTL_SUM && op != PTL_PROD && takes(op, target, data, operand, parts);
+        for (uint32_t k = 0; k < parts; k++) {
+            if (op == PTL_SUM) {
+                x87_add(&target[k], &target[k], &data[k]);
+            } else if (op == PTL_PROD) {
+                x87_multiply(&target[k], &target[k], &data[k]);
+            } else if (take) {
+                x87_set(&target[k], data[k].mantissa, data[k].top);
+            }
+        }
+    }
+}
+
+static void long_doubles(ptl_op_t op, void *target, const void *data, const void *operand,
+                         uint64_t count)
+{
+    x87_numbers(op, target, data, operand, count, 1);
+}
+
+static void long_double_complexes(ptl_op_t op, void *target, const void *data, const void *operand,
+                                  uint64_t count)
+{
+    x87_numbers(op, target, data, operand, count, 2);
+}
+#endif
 
 void combine(ptl_op_t op, ptl_datatype_t type, void *target, const void *data, const void *operand,
              uint64_t count)

@@ -52,7 +52,7 @@ __handler static int rendezvous_source(const ptl_header_t h, void *state)
     }
     bytes_copy(&room, h.user_hdr, sizeof(room));
     int rc = PtlHandlerPutFromHost(0, smaller(s->length, room), PTL_ACK_REQ, h.source_id,
-                                   h.hdr_data, 0, (void *)(uintptr_t)s->user, KIND_DATA);
+                                   h.hdr_data, 0, PtlHandlerUserPtr(s->user), KIND_DATA);
     return rc == PTL_OK ? DROP : FAIL;
 }
 PTL_HANDLER(rendezvous_source);

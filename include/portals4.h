@@ -430,8 +430,10 @@ typedef struct {
     ptl_datatype_t atomic_type;
 } ptl_event_t;
 
-/* Compiled programs depend on these sizes. */
-#if defined(__cplusplus)
+/* Compiled programs depend on these sizes. Handlers compiled for another HPU, where pointers
+ * are shorter, see none of these structs but ptl_process_t. */
+#if UINTPTR_MAX == UINT32_MAX
+#elif defined(__cplusplus)
 #if __cplusplus >= 201103L
 #define PTL_ABI_(type, size) static_assert(sizeof(type) == (size), "size of " #type)
 #endif

@@ -122,7 +122,8 @@ PTL_EXPORT int PtlHPUWrite(ptl_handle_hpu_mem_t hpu_mem, ptl_size_t offset, cons
  * the call. An atomic that comes for an entry with handlers is refused with
  * PTL_NI_OP_VIOLATION. PTL_ARG_INVALID also for a limit exceeded, an option that this
  * version does not accept, handlers on the overflow list or on PTL_IOVEC, or HPU memory
- * that is too short or of another NI. */
+ * that is too short or of another NI, and, with PINWHEEL_HPU=rv32, for a handler without
+ * RV32 code (docs/rv32-handlers.md), which is named on standard error. */
 PTL_EXPORT int PtlMEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
                                    const ptl_me_t *me, const ptl_handlers_t *handlers,
                                    ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle);

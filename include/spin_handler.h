@@ -99,10 +99,58 @@ struct ptl_handler_entry {
 #define PTL_HANDLER_RETAIN
 #endif
 
+/* The image is a file that `pinwheel cc --image` has made of this source; it becomes a part of
+ * the program. */
+#ifdef PTL_HANDLER_IMAGE_FILE
+__asm__(".pushsection .rodata.ptl_handler_image,\"a\",@progbits\n\t"
+        ".balign 16\n"
+        "ptl_handler_image: .ascii \"PTLRV32\\1\"\n\t"
+        ".quad 2f - 1f\n"
+        "1:\t.incbin \"" PTL_HANDLER_IMAGE_FILE "\"\n"
+        "2:\t.popsection");
+extern const char ptl_handler_image[] __attribute__((visibility("hidden")));
+#define PTL_HANDLER_IMAGE ptl_handler_image
+#else
+#define PTL_HANDLER_IMAGE NULL
+#endif
+
+/* A note of the program says where its handlers are: so they are found in memory. On an HPU
+ * they are a table of the image. */
+#ifdef __riscv
+#define PTL_HANDLER_CONST const
+#define PTL_HANDLER_NOTE
+#else
+#define PTL_HANDLER_CONST
+#define PTL_HANDLER_NOTE                                                                           \
+    __asm__(".pushsection .note.pinwheel,\"a\",@note\n\t"                                          \
+            ".balign 4\n\t"                                                                        \
+            ".long 9, 8, 1\n\t"                                                                    \
+            ".asciz \"Pinwheel\"\n\t"                                                              \
+            ".balign 4\n\t"                                                                        \
+            ".hidden __start_pinwheel_handlers, __stop_pinwheel_handlers\n\t"                      \
+            ".long __start_pinwheel_handlers - .\n\t"                                              \
+            ".long __stop_pinwheel_handlers - .\n\t"                                               \
+            ".popsection");
+#endif
+
 #define PTL_HANDLER(handler)                                                                       \
+    PTL_HANDLER_NOTE                                                                               \
     __attribute__((used, PTL_HANDLER_RETAIN section("pinwheel_handlers"),                          \
-                   aligned(8))) static struct ptl_handler_entry ptl_handler_entry_##handler = {    \
-        (void (*)(void))handler, #handler, NULL}
+                   aligned(sizeof(void *)))) static PTL_HANDLER_CONST struct ptl_handler_entry     \
+        ptl_handler_entry_##handler = {(void (*)(void))handler, #handler, PTL_HANDLER_IMAGE}
+
+/* PTL_HANDLER_STATE(struct NAME) says that a struct is handler state, or otherwise shared by
+ * handlers and host: `pinwheel cc` sees to it that both have the same layout. Without any, it
+ * looks at every struct that a variable of a handler points to. */
+#define PTL_HANDLER_JOIN_(a, b) a##b
+#define PTL_HANDLER_JOIN(a, b) PTL_HANDLER_JOIN_(a, b)
+#ifdef PTL_HANDLER_CHECK
+#define PTL_HANDLER_STATE(type)                                                                    \
+    __attribute__((used, section("pinwheel_states"))) static type *const PTL_HANDLER_JOIN(         \
+        ptl_handler_state_, __COUNTER__) = NULL
+#else
+#define PTL_HANDLER_STATE(type) typedef type *PTL_HANDLER_JOIN(ptl_handler_state_, __COUNTER__)
+#endif
 
 /* ---- Host memory ----
  * `offset` counts from the start of the host range that `options` names. B
@@ -191,6 +239,18 @@ PTL_EXPORT int PtlHandlerCounterAdd(unsigned int index, uint64_t value);
  * was lost. With PTL_CT_ACK_REQ and PTL_OC_ACK_REQ the acknowledgement is counted,
  * as one, by the counter of the entry (its ct_handle). They return PTL_OK or the code
  * that PtlPut() would. */
+
+/* PtlHandlerUserPtr() makes a user_ptr of a number of 64 bits, as a pointer of the host's that
+ * the state holds: on an HPU whose pointers are shorter, one that stands for it in this call of
+ * the handler. There are 16 of them a call, one more ends the handler with FAIL. */
+#ifdef __riscv
+void *PtlHandlerUserPtr(uint64_t value);
+#else
+static inline void *PtlHandlerUserPtr(uint64_t value)
+{
+    return (void *)(uintptr_t)value;
+}
+#endif
 
 /* PtlHandlerPutFromDevice() sends `length` bytes of the handler's memory, one
  * packet at most (PTL_ARG_INVALID beyond max_payload_size). On return `local` may be reused.

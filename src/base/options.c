@@ -74,6 +74,9 @@ const struct option_desc option_table[OPT_COUNT] = {
         NUMBER("PINWHEEL_HPU_PATIENCE_MS", "ms", "1000", 1, 3600000,
                "how long a handler waits for room to send before it is refused, and a message for "
                "its handlers before it is dropped"),
+    [OPT_HPU] = CHOICE("PINWHEEL_HPU", "native", "native|rv32",
+                       "what runs handlers: this processor, or a model of the RV32 cores of "
+                       "PsPIN (handlers compiled by `pinwheel cc`)"),
     [OPT_HPUS] = NUMBER("PINWHEEL_HPUS", "threads", "0", 0, 64,
                         "threads that run handlers; 0: whoever makes progress does"),
     [OPT_HPU_PIN] = TEXT("PINWHEEL_HPU_PIN", "",

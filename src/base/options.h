@@ -39,6 +39,7 @@ enum option_id {
     OPT_OUTSTANDING,
     OPT_FLOWCTRL_MS,
     OPT_HPU_PATIENCE_MS,
+    OPT_HPU,
     OPT_HPUS,
     OPT_HPU_PIN,
     OPT_HPU_QUEUE,

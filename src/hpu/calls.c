@@ -15,6 +15,7 @@
 #include "base/nic_copy.h"
 #include "hpu/dma.h"
 #include "hpu/exec.h"
+#include "hpu/twin.h"
 
 static struct hpu_exec *enter(void)
 {
@@ -28,12 +29,16 @@ static struct hpu_exec *enter(void)
 static _Noreturn void end_handler(struct hpu_exec *exec, int result)
 {
     exec->result = result;
+    hpu_twin_ended(exec, result, NULL);
     hpu_ctx_abandon(exec->ctx);
 }
 
-/* A handler whose time ran out in here ends here. */
+/* A handler whose time ran out in here ends here. A twin's time is its core's. */
 static void leave(struct hpu_exec *exec)
 {
+    if (exec->core != NULL) {
+        return;
+    }
     hpu_ctx_set_expendable(exec->ctx, 1);
     if (hpu_ctx_overdue(exec->ctx)) {
         end_handler(exec, TIMEOUT);
@@ -334,6 +339,7 @@ void PtlHandlerYield(void)
     if (exec != NULL) {
         exec->wait = HPU_WAIT_YIELD;
         hpu_ctx_suspend(exec->ctx);
+        hpu_twin_resumed(exec);
         leave(exec);
     }
 }

@@ -9,14 +9,14 @@
 
 #include "base/list.h"
 #include "hpu/dma.h"
+#include "hpu/twin.h"
 
 /* A handler that has returned, and whose last transfers left its memory; no return code. */
 #define END_SEGV (-2)
 
-/* On the context: the handler, between "may be given up" and "may not". */
-static void run_handler(void *arg)
+/* Between "may be given up" and "may not". */
+static int run_native(struct hpu_exec *exec)
 {
-    struct hpu_exec *exec = arg;
     void *state = exec->env.state;
     int result = FAIL;
     hpu_ctx_set_expendable(exec->ctx, 1);
@@ -33,6 +33,15 @@ static void run_handler(void *arg)
         break;
     }
     hpu_ctx_set_expendable(exec->ctx, 0);
+    return result;
+}
+
+/* On the context. A twin is never given up: its core ends what strays. */
+static void run_handler(void *arg)
+{
+    struct hpu_exec *exec = arg;
+    int result = exec->env.twins != NULL ? hpu_twin_run(exec, &exec->env.twins[exec->call])
+                                         : run_native(exec);
     exec->result = hpu_dma_end(&exec->dmas, true) < 0 ? END_SEGV : result;
 }
 
@@ -54,6 +63,7 @@ static void set_up(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call c
     exec->call = call;
     exec->dma_issued = 0;
     exec->dmas = NULL;
+    exec->core = NULL;
 }
 
 void hpu_exec_header(struct hpu_pool *pool, struct hpu_exec *exec, ptl_header_handler_t handler,
@@ -144,4 +154,5 @@ void hpu_suspend(struct hpu_env *env)
     struct hpu_exec *exec = container_of(env, struct hpu_exec, env);
     exec->wait = HPU_WAIT_OPS;
     hpu_ctx_suspend(exec->ctx);
+    hpu_twin_resumed(exec);
 }

@@ -38,10 +38,12 @@
 #include "spin.h"
 #include "spin_handler.h"
 
+struct hpu_core;
 struct hpu_dmas;
 struct hpu_env;
 struct hpu_queue;
 struct hpu_sched;
+struct hpu_twin;
 
 /* A put by a handler. Ranges of host memory have been checked; `local` has not,
  * and is read with nic_copy(). */
@@ -83,6 +85,8 @@ struct hpu_env {
     size_t max_payload; /* of PutFromDevice */
     struct hpu_counter *counters;
     unsigned counter_count;
+    const struct hpu_twin
+        *twins; /* of the entry's handlers, by enum hpu_call (twin.h); NULL: native */
     const struct hpu_ops *ops;
     void *owner; /* the NIC's */
 };
@@ -122,6 +126,7 @@ struct hpu_exec {
     int result;
     uint32_t dma_issued;   /* DMA handles 1 to dma_issued were given out */
     struct hpu_dmas *dmas; /* those that are not done, dma.h */
+    struct hpu_core *core; /* that runs the handler's twin; NULL: native code */
     union {
         ptl_header_handler_t header;
         ptl_payload_handler_t payload;

@@ -183,6 +183,7 @@ static bool start_run(struct rx *rx)
     env->max_payload = nic->packet_size;
     env->counters = rx->ni->counters;
     env->counter_count = PTL_SPIN_COUNTERS;
+    env->twins = nic->twins != NULL ? h->twin : NULL;
     env->ops = &handler_ops;
     env->owner = run;
     return true;

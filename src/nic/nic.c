@@ -18,6 +18,7 @@ static void free_nic(struct nic *nic)
     hpu_sched_destroy(nic->sched);
     hpu_watch_stop(nic->watch);
     hpu_pool_destroy(nic->hpus);
+    hpu_twins_destroy(nic->twins);
     table_free(&nic->operations);
     self_free(nic);
     free(nic);
@@ -53,7 +54,11 @@ static struct nic *make_nic(struct process *p, unsigned index)
     table_init(&nic->operations, HANDLE_OP, index, HANDLE_MAX_INDEX, sizeof(struct op));
     table_zero_only(&nic->operations, offsetof(struct op, request));
     nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)p->options.number[OPT_HPU_STACK]);
-    if (nic->hpus == NULL) {
+    if (p->options.number[OPT_HPU] != 0) {
+        nic->twins = hpu_twins_create((size_t)p->options.number[OPT_HPU_STACK],
+                                      p->options.number[OPT_HANDLER_BUDGET_US]);
+    }
+    if (nic->hpus == NULL || (p->options.number[OPT_HPU] != 0 && nic->twins == NULL)) {
         free_nic(nic);
         return NULL;
     }

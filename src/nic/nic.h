@@ -25,6 +25,7 @@
 #include "hpu/exec.h"
 #include "hpu/memory.h"
 #include "hpu/sched.h"
+#include "hpu/twin.h"
 #include "hpu/watch.h"
 #include "nic/board.h"
 #include "nic/event.h"
@@ -173,10 +174,11 @@ struct handlers {
     void *host_base;
     uint64_t host_length;
     uint64_t user_header;
-    uint64_t hpu_mask;      /* HPUs that may run them, 0: all */
-    struct hpu_queue queue; /* with nic->sched */
-    bool inactive;          /* no message finds the entry before PtlHandlersActivate() */
-    bool orphaned;          /* one runs on, and its NI is closed: what it uses is kept */
+    uint64_t hpu_mask;       /* HPUs that may run them, 0: all */
+    struct hpu_queue queue;  /* with nic->sched */
+    bool inactive;           /* no message finds the entry before PtlHandlersActivate() */
+    struct hpu_twin twin[3]; /* by enum hpu_call, with nic->twins */
+    bool orphaned;           /* one runs on, and its NI is closed: what it uses is kept */
 };
 
 struct hpu_memory {
@@ -310,6 +312,7 @@ struct nic {
     struct rx *self;      /* self.c */
     struct hpu_pool *hpus;
     struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
+    struct hpu_twins *twins; /* PINWHEEL_HPU=rv32: what runs handlers; NULL: native code */
     struct hpu_watch *watch; /* over the handlers' time; NULL: not yet, or there is no budget */
     bool sched_paused;       /* an NI is being closed */
     uint64_t hpu_memory_used;

@@ -5,6 +5,8 @@
  */
 #include "portals/api.h"
 
+#include "base/log.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +45,25 @@ static int check_handlers(struct ni *ni, const ptl_handlers_t *h, struct hpu_mem
     return rc;
 }
 
+/* Finds what the cores run in place of the handlers. There is no native run instead. */
+static int find_twins(struct nic *nic, struct handlers *made)
+{
+    void (*const handlers[])(void) = {
+        [HPU_CALL_HEADER] = (void (*)(void))made->header,
+        [HPU_CALL_PAYLOAD] = (void (*)(void))made->payload,
+        [HPU_CALL_COMPLETION] = (void (*)(void))made->completion,
+    };
+    for (int i = 0; nic->twins != NULL && i < 3; i++) {
+        struct rv32_error error = {""};
+        if (handlers[i] != NULL &&
+            hpu_twin_find(nic->twins, handlers[i], &made->twin[i], &error) != 0) {
+            log_line(LOG_ERROR, "%s", error.text);
+            return PTL_ARG_INVALID;
+        }
+    }
+    return PTL_OK;
+}
+
 int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **result)
 {
     *result = NULL;
@@ -56,6 +77,24 @@ int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **
     }
     struct handlers *made = calloc(1, sizeof(*made));
     bool own = memory == NULL;
+    if (made != NULL) {
+        *made = (struct handlers){
+            .header = h->header_handler,
+            .payload = h->payload_handler,
+            .completion = h->completion_handler,
+            .own_memory = own,
+            .host_base = h->handler_host_mem,
+            .host_length = h->handler_host_length,
+            .user_header = h->user_hdr_length,
+            .hpu_mask = h->hpu_mask,
+            .inactive = (h->options & PTL_HANDLER_INACTIVE) != 0,
+        };
+        rc = find_twins(ni->nic, made);
+        if (rc != PTL_OK) {
+            free(made);
+            return rc;
+        }
+    }
     if (made != NULL && own) {
         memory = hpu_memory_new(ni, h->hpu_initial_length);
     }
@@ -66,18 +105,7 @@ int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **
         free(made);
         return PTL_NO_SPACE;
     }
-    *made = (struct handlers){
-        .header = h->header_handler,
-        .payload = h->payload_handler,
-        .completion = h->completion_handler,
-        .memory = memory,
-        .own_memory = own,
-        .host_base = h->handler_host_mem,
-        .host_length = h->handler_host_length,
-        .user_header = h->user_hdr_length,
-        .hpu_mask = h->hpu_mask,
-        .inactive = (h->options & PTL_HANDLER_INACTIVE) != 0,
-    };
+    made->memory = memory;
     hpu_queue_init(&made->queue, h->hpu_mask);
     memory->users++;
     if (h->hpu_initial_state != NULL && h->hpu_initial_length != 0) {

@@ -11,6 +11,7 @@
 #include "fuzz.h"
 
 #include "hpu/rv32/core.h"
+#include "hpu/rv32/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,8 +120,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct rv32_image image;
     if (rv32_image_parse(&image, "input", data, size, &error) == 0) {
         struct rv32_lines lines;
+        struct rv32_table table;
         check_image(&image);
         run_all(&image, true);
+        if (rv32_table_open(&table, &image, &error) == 0) {
+            for (size_t i = 0; i < table.count; i++) {
+                MUST(rv32_table_find(&table, table.handlers[i].name) == &table.handlers[i]);
+                MUST(table.handlers[i].address - image.code.base < image.code.size);
+            }
+            rv32_table_close(&table);
+        }
         if (rv32_lines_open(&lines, &image, &error) == 0) {
             (void)rv32_lines_at(&lines, image.code.base);
             rv32_lines_close(&lines);

@@ -38,4 +38,21 @@ cmake -S "$work" -B "$work/b" -DSOURCE="$source" -DCMAKE_PREFIX_PATH="$prefix" \
 cmake --build "$work/b" >/dev/null
 "$work/b/user"
 "$prefix/bin/pinwheel" run -n 2 "$work/b/user"
+
+# Handlers, for this machine and for the RV32 cores.
+if command -v riscv64-unknown-elf-gcc >/dev/null; then
+    cat > "$work/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.22)
+project(shout C)
+find_package(Pinwheel 0.1 REQUIRED)
+add_executable(shout ${SOURCE}/tests/hpu/cc/shout_main.c)
+target_link_libraries(shout Pinwheel::portals)
+pinwheel_add_handlers(shout ${SOURCE}/tests/hpu/cc/shout.c)
+EOF
+    cmake -S "$work" -B "$work/c" -DSOURCE="$source" -DCMAKE_PREFIX_PATH="$prefix" \
+          -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="${CFLAGS-}" >/dev/null
+    cmake --build "$work/c" >/dev/null
+    "$work/c/shout" | grep -q '64-bit pointers'
+    PINWHEEL_HPU=rv32 "$work/c/shout" | grep -q '32-bit pointers'
+fi
 echo "installed, compiled with pkg-config and CMake, ran"

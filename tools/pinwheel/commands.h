@@ -7,6 +7,7 @@
 #define PINWHEEL_COMMANDS_H
 
 int command_bench(int argc, char **argv);
+int command_cc(int argc, char **argv);
 int command_demo(int argc, char **argv);
 int command_goal(int argc, char **argv);
 int command_hpu(int argc, char **argv);

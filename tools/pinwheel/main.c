@@ -21,6 +21,7 @@ static const struct subcommand {
     {"nic", command_nic, "look into the NICs of running processes"},
     {"run", command_run, "start N processes as the ranks of one job"},
     {"goal", command_goal, "schedules of the simulator: compile, show, generate, run"},
+    {"cc", command_cc, "compile handlers for this machine and for the RV32 cores"},
     {"hpu", command_hpu, "handlers on a model of RISC-V cores: run, profile, trace, budget"},
     {"slmp", command_slmp, "send and receive files over UDP"},
 #ifdef PINWHEEL_WITH_PORTALS

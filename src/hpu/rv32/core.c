@@ -288,6 +288,7 @@ static uint32_t counter(const struct rv32_core *core, const struct rv32_cell *ip
 /* Tells whether the host ends the program. */
 static bool call_host(struct rv32_core *core, const struct rv32_cell *ip)
 {
+    core->result.pc = core->program->pcs[ip - core->program->cells];
     int stop = core->ecall(core, core->ecall_context);
     if (stop == 0) {
         return false;
@@ -295,7 +296,6 @@ static bool call_host(struct rv32_core *core, const struct rv32_cell *ip)
     const struct rv32_sum *after = &core->program->rest[ip + 1 - core->program->cells];
     core->result.end = RV32_STOPPED;
     core->result.value = (uint32_t)stop;
-    core->result.pc = core->program->pcs[ip - core->program->cells];
     core->left += after->cycles;
     core->instructions -= after->instructions;
     return true;

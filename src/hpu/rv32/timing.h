@@ -30,6 +30,28 @@ enum rv32_area {
     RV32_AREAS
 };
 
+/* What a handler call makes the core wait for, besides its stub (runtime/calls.h): so many
+ * cycles, and more for each beat of 64 bytes that it moves. */
+enum rv32_call_cost {
+    RV32_COST_SEND,         /* NIC send */
+    RV32_COST_TO_HOST,      /* host DMA: begun */
+    RV32_COST_TO_HOST_WAIT, /* ... and done */
+    RV32_COST_FROM_HOST,    /* the same, the other way */
+    RV32_COST_FROM_HOST_WAIT,
+    RV32_COST_HOST_ATOMIC,
+    RV32_COST_HOST_ATOMIC_WAIT,
+    RV32_COST_TEST,
+    RV32_COST_WAIT,         /* for what is done */
+    RV32_COST_LOCAL_ATOMIC, /* 64 bits of L1 */
+    RV32_COST_REGISTER,     /* one access to the HPU's registers */
+    RV32_COST_COUNTER,      /* two sums in L2 */
+    RV32_COSTS
+};
+
+struct rv32_call_cycles {
+    uint16_t fixed, beat;
+};
+
 struct rv32_timing {
     const char *name;
     const char *label; /* how far to trust it, for every output; NULL: measured */
@@ -50,6 +72,7 @@ struct rv32_timing {
     uint8_t line_shift;   /* a line of instructions has 1 << line_shift bytes */
     uint16_t cache_lines; /* of the instruction cache: a power of two */
     uint8_t miss;         /* a line that is not there; the next one comes with it */
+    struct rv32_call_cycles call[RV32_COSTS];
 };
 
 extern const struct rv32_timing rv32_timings[];
@@ -74,6 +97,14 @@ static inline unsigned rv32_cost_divide(const struct rv32_timing *t, uint32_t di
 /* rv32_cost_access() gives what an access costs more than one to aligned L1. */
 unsigned rv32_cost_access(const struct rv32_timing *t, enum rv32_class class, enum rv32_area area,
                           uint32_t address, unsigned bytes);
+
+/* rv32_cost_call() gives the cycles of a handler call that moves so many bytes. */
+static inline uint32_t rv32_cost_call(const struct rv32_timing *t, enum rv32_call_cost cost,
+                                      uint64_t bytes)
+{
+    uint64_t beats = (bytes + 63) / 64;
+    return t->call[cost].fixed + t->call[cost].beat * (uint32_t)beats;
+}
 
 /* rv32_same_bank() tells whether two accesses go to the same bank of L1. */
 static inline bool rv32_same_bank(const struct rv32_timing *t, uint32_t a, uint32_t b)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The calls of spin_handler.h as RV32 handlers make them: one row a call, for the handler's
+ * side (calls.S makes a stub of each) and for the host's (hpu/twin_calls.c).
+ *
+ *      stub: li t0, number; ecall; ret         arguments and result as ABI ilp32 has them
+ *
+ *      RV32_CALL(number, name, cost, result, argument...)
+ *
+ * A number belongs to its name for ever: images are built into programs. The result is NONE,
+ * FLAG (bool), WORD or DOUBLE. An argument is
+ *
+ *      BYTE, WORD, DOUBLE     8, 32 or 64 bits
+ *      PAIR                   64 bits that are aligned as 32: ptl_process_t
+ *      OPAQUE                 a pointer that nobody follows: a number, or of PtlHandlerUserPtr()
+ *      READS(i)               a pointer to as many bytes as argument i says, which are read
+ *      WRITES(i)              ... written
+ *      CHANGES(n), FILLS(n)   a pointer to n bytes; that of FILLS may be NULL
+ *      STRUCT_16              a struct of two words of 64 bits by value, which ilp32 has in memory
+ *
+ * and the cost a row of `struct rv32_timing`.call (timing.h).
+ */
+#ifndef RV32_CALLS_H
+#define RV32_CALLS_H
+
+/* clang-format off */
+#define RV32_CALLS \
+RV32_CALL(1,  PtlHandlerDMAToHostB,       TO_HOST_WAIT,   WORD, READS(2), DOUBLE, DOUBLE, WORD) \
+RV32_CALL(2,  PtlHandlerDMAToHostNB,      TO_HOST,        WORD, READS(2), DOUBLE, DOUBLE, WORD) \
+RV32_CALL(3,  PtlHandlerDMAFromHostB,     FROM_HOST_WAIT, WORD, DOUBLE, WRITES(2), DOUBLE, WORD) \
+RV32_CALL(4,  PtlHandlerDMAFromHostNB,    FROM_HOST,      WORD, DOUBLE, WRITES(2), DOUBLE, WORD) \
+RV32_CALL(5,  PtlHandlerDMACASB,          HOST_ATOMIC_WAIT, WORD, DOUBLE, CHANGES(8), DOUBLE, WORD) \
+RV32_CALL(6,  PtlHandlerDMACASNB,         HOST_ATOMIC,    WORD, DOUBLE, CHANGES(8), DOUBLE, WORD) \
+RV32_CALL(7,  PtlHandlerDMAFetchAddB,     HOST_ATOMIC_WAIT, WORD, DOUBLE, DOUBLE, FILLS(8), BYTE, WORD) \
+RV32_CALL(8,  PtlHandlerDMAFetchAddNB,    HOST_ATOMIC,    WORD, DOUBLE, DOUBLE, FILLS(8), BYTE, WORD) \
+RV32_CALL(9,  PtlHandlerDMATest,          TEST,           FLAG, WORD) \
+RV32_CALL(10, PtlHandlerDMAWait,          WAIT,           NONE, WORD) \
+RV32_CALL(11, PtlHandlerCAS,              LOCAL_ATOMIC,   FLAG, CHANGES(8), DOUBLE, DOUBLE) \
+RV32_CALL(12, PtlHandlerFAdd,             LOCAL_ATOMIC,   WORD, CHANGES(8), FILLS(8), DOUBLE) \
+RV32_CALL(13, PtlHandlerMyHPU,            REGISTER,       WORD) \
+RV32_CALL(14, PtlHandlerYield,            REGISTER,       NONE) \
+RV32_CALL(15, PtlHandlerCounterAdd,       COUNTER,        WORD, WORD, DOUBLE) \
+RV32_CALL(16, PtlHandlerPutFromDevice,    SEND,           WORD, READS(1), DOUBLE, BYTE, PAIR, DOUBLE, DOUBLE, OPAQUE, DOUBLE) \
+RV32_CALL(17, PtlHandlerPutFromDeviceEx,  SEND,           WORD, READS(1), DOUBLE, BYTE, PAIR, WORD, DOUBLE, DOUBLE, OPAQUE, DOUBLE) \
+RV32_CALL(18, PtlHandlerPutFromHost,      SEND,           WORD, DOUBLE, DOUBLE, BYTE, PAIR, DOUBLE, DOUBLE, OPAQUE, DOUBLE) \
+RV32_CALL(19, PtlHandlerPutFromHostEx,    SEND,           WORD, DOUBLE, DOUBLE, BYTE, PAIR, WORD, DOUBLE, DOUBLE, OPAQUE, DOUBLE) \
+RV32_CALL(20, PtlHandlerUserPtr,          REGISTER,       WORD, DOUBLE)
+/* clang-format on */
+
+#endif

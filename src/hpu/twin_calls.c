@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The ecalls of twins: what rv32/runtime/calls.h says of each call, as a table, and one
+ * function that follows it.
+ *
+ *   a0...a7, stack ──► words ──► arguments ──pointers checked──► PtlHandler...() ──► a0, a1
+ *
+ * The functions are those of native handlers: numbers, and addresses in this process, in
+ * integer registers and on the stack. So all of them can be called as one type with more
+ * arguments than any has, which those that have fewer do not look at (System V ABI, x86-64).
+ */
+#include "hpu/rv32/runtime/calls.h"
+#include "hpu/twin.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ARGUMENTS = 12, A0 = 10, SP = 2, T0 = 5, REGISTERS = 8 };
+
+enum kind {
+    ARGUMENT_END,
+    ARGUMENT_BYTE,
+    ARGUMENT_WORD,
+    ARGUMENT_DOUBLE,
+    ARGUMENT_PAIR,
+    ARGUMENT_OPAQUE,
+    ARGUMENT_READS,
+    ARGUMENT_WRITES,
+    ARGUMENT_CHANGES,
+    ARGUMENT_FILLS,
+    ARGUMENT_STRUCT_16
+};
+
+enum result { RESULT_NONE, RESULT_FLAG, RESULT_WORD, RESULT_DOUBLE };
+
+struct call {
+    const char *name;
+    void (*function)(void);
+    enum rv32_call_cost cost;
+    enum result result;
+    uint16_t argument[ARGUMENTS]; /* kind; above it which argument has the length, or bytes */
+};
+
+#define KIND 0xff
+#define WITH(n) ((n) << 8)
+
+#define BYTE ARGUMENT_BYTE
+#define WORD ARGUMENT_WORD
+#define DOUBLE ARGUMENT_DOUBLE
+#define PAIR ARGUMENT_PAIR
+#define OPAQUE ARGUMENT_OPAQUE
+#define READS(i) (ARGUMENT_READS | WITH(i))
+#define WRITES(i) (ARGUMENT_WRITES | WITH(i))
+#define CHANGES(n) (ARGUMENT_CHANGES | WITH(n))
+#define FILLS(n) (ARGUMENT_FILLS | WITH(n))
+#define STRUCT_16 ARGUMENT_STRUCT_16
+
+/* ---- Pointers that stand for numbers ---- */
+
+/* Numbers below are their own pointers. */
+#define USER_BASE 0xfffff000u
+
+/* A twin's PtlHandlerUserPtr(); spin_handler.h has the native one. */
+static uint64_t user_pointer(uint64_t value)
+{
+    struct hpu_exec *exec = hpu_exec_current();
+    struct hpu_core *c = exec->core;
+    if (value < USER_BASE) {
+        return value;
+    }
+    if (c->users == TWIN_USERS) {
+        hpu_twin_ended(exec, FAIL, "too many pointers in one call");
+        exec->result = FAIL;
+        hpu_ctx_abandon(exec->ctx);
+    }
+    c->user[c->users] = value;
+    return USER_BASE + c->users++;
+}
+
+static uint64_t user_value(const struct hpu_core *c, uint32_t pointer)
+{
+    uint32_t i = pointer - USER_BASE;
+    return i < c->users ? c->user[i] : pointer;
+}
+
+/* ---- The table ---- */
+
+#define PtlHandlerUserPtr user_pointer
+#define RV32_CALL(number, name, cost, result, ...)                                                 \
+    [number] = {#name, (void (*)(void))name, RV32_COST_##cost, RESULT_##result, {__VA_ARGS__}},
+
+static const struct call calls[] = {RV32_CALLS};
+
+enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+/* ---- Arguments ---- */
+
+/* The words of a call, one after another: registers, then the stack. */
+struct words {
+    struct rv32_core *core;
+    unsigned next;
+    bool missing; /* the stack has not so many */
+};
+
+static uint32_t next_word(struct words *w)
+{
+    unsigned i = w->next++;
+    uint32_t value = 0;
+    if (i < REGISTERS) {
+        return w->core->x[A0 + i];
+    }
+    const void *at =
+        rv32_core_reach(w->core, w->core->x[SP] + (i - REGISTERS) * 4, sizeof(value), RV32_READ);
+    if (at == NULL) {
+        w->missing = true;
+        return 0;
+    }
+    memcpy(&value, at, sizeof(value));
+    return value;
+}
+
+/* What is aligned to 8 bytes is so on the stack; registers are taken as they come. */
+static uint64_t next_double(struct words *w, bool aligned)
+{
+    if (aligned && w->next > REGISTERS) {
+        w->next += w->next % 2;
+    }
+    uint64_t low = next_word(w);
+    return low | (uint64_t)next_word(w) << 32;
+}
+
+static void read_arguments(const struct hpu_core *c, const struct call *call, struct words *w,
+                           uint64_t *value)
+{
+    for (int i = 0; i < ARGUMENTS && call->argument[i] != ARGUMENT_END; i++) {
+        switch (call->argument[i] & KIND) {
+        case ARGUMENT_BYTE:
+            value[i] = (uint8_t)next_word(w);
+            break;
+        case ARGUMENT_DOUBLE:
+            value[i] = next_double(w, true);
+            break;
+        case ARGUMENT_PAIR:
+            value[i] = next_double(w, false);
+            break;
+        case ARGUMENT_OPAQUE:
+            value[i] = user_value(c, next_word(w));
+            break;
+        default:
+            value[i] = next_word(w);
+        }
+    }
+}
+
+/* ---- Pointers ---- */
+
+/* Puts the address in this process in place of that of the twin; false: it has no such memory. */
+static bool follow(struct rv32_core *core, uint64_t *value, uint64_t bytes, unsigned access)
+{
+    if (bytes == 0) {
+        return true; /* nobody looks there */
+    }
+    void *at = bytes <= UINT32_MAX
+                   ? rv32_core_reach(core, (uint32_t)*value, (uint32_t)bytes, access)
+                   : NULL;
+    *value = (uintptr_t)at;
+    return at != NULL;
+}
+
+/* Gives the number of the argument that is wrong, from 1, or 0; *bytes: what is moved. */
+static int follow_pointers(struct rv32_core *core, const struct call *call, uint64_t *value,
+                           uint64_t *bytes)
+{
+    for (int i = 0; i < ARGUMENTS && call->argument[i] != ARGUMENT_END; i++) {
+        unsigned with = call->argument[i] >> 8;
+        bool ok = true;
+        switch (call->argument[i] & KIND) {
+        case ARGUMENT_READS:
+            *bytes = value[with];
+            ok = follow(core, &value[i], *bytes, RV32_READ);
+            break;
+        case ARGUMENT_WRITES:
+            *bytes = value[with];
+            ok = follow(core, &value[i], *bytes, RV32_WRITE);
+            break;
+        case ARGUMENT_CHANGES:
+            ok = follow(core, &value[i], with, RV32_READ | RV32_WRITE);
+            break;
+        case ARGUMENT_FILLS:
+            ok = value[i] == 0 || follow(core, &value[i], with, RV32_WRITE);
+            break;
+        case ARGUMENT_STRUCT_16:
+            ok = follow(core, &value[i], 16, RV32_READ);
+            break;
+        default:
+            break;
+        }
+        if (!ok) {
+            return i + 1;
+        }
+    }
+    return 0;
+}
+
+/* ---- Cycles ---- */
+
+static uint64_t now(const struct rv32_core *core)
+{
+    return (uint64_t)(core->budget - core->left);
+}
+
+/* A transfer that was begun goes on beside the handler; to wait for it takes what is left. */
+static void note_transfer(struct hpu_core *c, const struct call *call, uint32_t handle,
+                          uint64_t bytes)
+{
+    const struct rv32_timing *t = c->rv32.program->timing;
+    if (call->cost == RV32_COST_TO_HOST || call->cost == RV32_COST_FROM_HOST ||
+        call->cost == RV32_COST_HOST_ATOMIC) {
+        uint32_t whole = rv32_cost_call(t, call->cost + 1, bytes);
+        c->done[handle % TWIN_TRANSFERS] =
+            now(&c->rv32) + whole - rv32_cost_call(t, call->cost, bytes);
+    }
+}
+
+_Static_assert(RV32_COST_TO_HOST_WAIT == RV32_COST_TO_HOST + 1 &&
+                   RV32_COST_FROM_HOST_WAIT == RV32_COST_FROM_HOST + 1 &&
+                   RV32_COST_HOST_ATOMIC_WAIT == RV32_COST_HOST_ATOMIC + 1,
+               "note_transfer");
+
+static void charge(struct hpu_core *c, const struct call *call, const uint64_t *value,
+                   uint64_t bytes)
+{
+    struct rv32_core *core = &c->rv32;
+    rv32_core_charge(core, rv32_cost_call(core->program->timing, call->cost, bytes));
+    if (call->cost == RV32_COST_WAIT) {
+        uint64_t done = c->done[value[0] % TWIN_TRANSFERS];
+        if (done > now(core)) {
+            rv32_core_charge(core, (uint32_t)(done - now(core)));
+        }
+    }
+}
+
+/* ---- Calling ---- */
+
+typedef uint64_t any_call(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
+                          uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
+
+/* A struct of 16 bytes takes two places here: x86-64 passes it in two registers. */
+static uint64_t make_call(const struct call *call, const uint64_t *value)
+{
+    any_call *f = (any_call *)call->function;
+    uint64_t v[ARGUMENTS + 1] = {0};
+    for (int i = 0, n = 0; i < ARGUMENTS && n < ARGUMENTS && call->argument[i] != ARGUMENT_END;
+         i++, n++) {
+        if (call->argument[i] == ARGUMENT_STRUCT_16) {
+            memcpy(&v[n++], (const void *)(uintptr_t)value[i], 16);
+        } else {
+            v[n] = value[i];
+        }
+    }
+    return f(v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7], v[8], v[9], v[10], v[11]);
+}
+
+static void give_result(struct rv32_core *core, enum result kind, uint64_t value)
+{
+    if (kind == RESULT_NONE) {
+        return;
+    }
+    core->x[A0] = kind == RESULT_FLAG ? (uint8_t)value : (uint32_t)value;
+    if (kind == RESULT_DOUBLE) {
+        core->x[A0 + 1] = (uint32_t)(value >> 32);
+    }
+}
+
+int hpu_twin_serve(struct rv32_core *core, void *context)
+{
+    struct hpu_exec *exec = context;
+    struct hpu_core *c = exec->core;
+    uint32_t number = core->x[T0];
+    const struct call *call = number < CALLS ? &calls[number] : &calls[0];
+    struct words w = {.core = core};
+    uint64_t value[ARGUMENTS] = {0}, bytes = 0;
+    char why[96];
+    if (call->name == NULL) {
+        c->call = NULL;
+        snprintf(why, sizeof(why), "there is no handler call %u", number);
+        hpu_twin_ended(exec, SEGV, why);
+        return SEGV;
+    }
+    c->call = call->name;
+    read_arguments(c, call, &w, value);
+    uint64_t twins[ARGUMENTS];
+    memcpy(twins, value, sizeof(twins));
+    int wrong = follow_pointers(core, call, value, &bytes);
+    if (w.missing || wrong != 0) {
+        if (w.missing) {
+            snprintf(why, sizeof(why), "its arguments are not on the stack");
+        } else {
+            snprintf(why, sizeof(why), "argument %d, 0x%08x, is no pointer into its memory", wrong,
+                     (uint32_t)twins[wrong - 1]);
+        }
+        hpu_twin_ended(exec, SEGV, why);
+        return SEGV;
+    }
+    charge(c, call, value, bytes);
+    uint64_t result = make_call(call, value);
+    note_transfer(c, call, (uint32_t)result, bytes);
+    give_result(core, call->result, result);
+    return 0;
+}

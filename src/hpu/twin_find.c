@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finding the twin of a handler (twin.h): from its address to the entry that PTL_HANDLER()
+ * made, by the notes that lead to the table of each program and library in memory; from there
+ * to the image, which is read and decoded when the first of its handlers is asked for.
+ */
+#include "hpu/twin.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What spin_handler.h puts in front of an image. */
+#define IMAGE_MAGIC "PTLRV32\1"
+struct image_head {
+    char magic[8];
+    uint64_t size;
+};
+
+/* ---- Images ---- */
+
+static void free_image(struct hpu_image *i)
+{
+    rv32_table_close(&i->table);
+    rv32_lines_close(&i->lines);
+    rv32_program_free(&i->program);
+    rv32_image_close(&i->image);
+    free(i);
+}
+
+/* What handlers may not have is found out before one runs. */
+static int read_image(struct hpu_image *i, const struct rv32_timing *timing,
+                      const struct image_head *head, struct rv32_error *error)
+{
+    if (rv32_image_parse(&i->image, "RV32 image", head + 1, head->size, error) != 0 ||
+        rv32_table_open(&i->table, &i->image, error) != 0 ||
+        rv32_lines_open(&i->lines, &i->image, error) != 0) {
+        return -1;
+    }
+    for (int k = 0; k < i->image.data_count; k++) {
+        if (i->image.data[k].writable) {
+            return rv32_fail(error,
+                             "RV32 image: has variables at %08x; static data of handlers is const, "
+                             "what they share is in HPU memory",
+                             i->image.data[k].base);
+        }
+    }
+    return rv32_program_make(&i->program, &i->image, timing, RV32_WARM, error);
+}
+
+/* A library may have been replaced by another one at its address: so bytes are compared. */
+static struct hpu_image *load_image(struct hpu_twins *t, const struct image_head *head,
+                                    struct rv32_error *error)
+{
+    if (memcmp(head->magic, IMAGE_MAGIC, sizeof(head->magic)) != 0) {
+        rv32_fail(error, "RV32 image: does not begin as one; was it compiled with another "
+                         "spin_handler.h?");
+        return NULL;
+    }
+    for (struct list *l = t->images.next; l != &t->images; l = l->next) {
+        struct hpu_image *i = container_of(l, struct hpu_image, link);
+        if (i->image.file_size == head->size && memcmp(i->image.file, head + 1, head->size) == 0) {
+            return i;
+        }
+    }
+    struct hpu_image *i = calloc(1, sizeof(*i));
+    if (i == NULL) {
+        rv32_fail(error, "no memory for an RV32 image");
+        return NULL;
+    }
+    if (read_image(i, t->timing, head, error) != 0) {
+        free_image(i);
+        return NULL;
+    }
+    list_push_back(&t->images, &i->link);
+    return i;
+}
+
+/* ---- Registered handlers ---- */
+
+struct search {
+    void (*handler)(void);
+    const struct ptl_handler_entry *found;
+};
+
+/* Two distances from their own place to the table's start and end. */
+static void search_table(struct search *s, const int32_t *note)
+{
+    const struct ptl_handler_entry *e = (const void *)((const char *)&note[0] + note[0]);
+    const struct ptl_handler_entry *end = (const void *)((const char *)&note[1] + note[1]);
+    for (; e < end && s->found == NULL; e++) {
+        s->found = e->address == s->handler ? e : NULL;
+    }
+}
+
+static void search_notes(struct search *s, const char *at, size_t size)
+{
+    while (size >= sizeof(ElfW(Nhdr)) && s->found == NULL) {
+        const ElfW(Nhdr) *n = (const void *)at;
+        size_t name = (n->n_namesz + 3u) & ~(size_t)3, text = (n->n_descsz + 3u) & ~(size_t)3;
+        size_t whole = sizeof(*n) + name + text;
+        if (whole > size) {
+            return;
+        }
+        if (n->n_type == 1 && n->n_namesz == 9 && n->n_descsz == 8 &&
+            memcmp(n + 1, "Pinwheel", 9) == 0) {
+            search_table(s, (const void *)(at + sizeof(*n) + name));
+        }
+        at += whole;
+        size -= whole;
+    }
+}
+
+static int search_object(struct dl_phdr_info *info, size_t size, void *context)
+{
+    struct search *s = context;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *p = &info->dlpi_phdr[i];
+        if (p->p_type == PT_NOTE && p->p_align <= 4) {
+            search_notes(s, (const char *)info->dlpi_addr + p->p_vaddr, p->p_memsz);
+        }
+    }
+    return s->found != NULL;
+}
+
+static int no_entry(void (*handler)(void), struct rv32_error *error)
+{
+    Dl_info info = {0};
+    const void *address = (const void *)(uintptr_t)handler;
+    (void)dladdr(address, &info);
+    return rv32_fail(error,
+                     "PINWHEEL_HPU=rv32: the handler %s at %p of %s is not registered; put "
+                     "PTL_HANDLER(its name); behind it and compile its file with `pinwheel cc`",
+                     info.dli_sname != NULL ? info.dli_sname : "function", address,
+                     info.dli_fname != NULL ? info.dli_fname : "this program");
+}
+
+int hpu_twin_find(struct hpu_twins *t, void (*handler)(void), struct hpu_twin *twin,
+                  struct rv32_error *error)
+{
+    struct search s = {.handler = handler};
+    struct rv32_error why = {""};
+    dl_iterate_phdr(search_object, &s);
+    if (s.found == NULL) {
+        return no_entry(handler, error);
+    }
+    if (s.found->image == NULL) {
+        return rv32_fail(error,
+                         "PINWHEEL_HPU=rv32: the handler %s has no RV32 code; compile its file "
+                         "with `pinwheel cc` (CMake: pinwheel_add_handlers), or set "
+                         "PINWHEEL_HPU=native",
+                         s.found->name);
+    }
+    struct hpu_image *i = load_image(t, s.found->image, &why);
+    if (i == NULL) {
+        return rv32_fail(error, "PINWHEEL_HPU=rv32: the handler %s cannot be run: %s",
+                         s.found->name, why.text);
+    }
+    const struct rv32_symbol *symbol = rv32_table_find(&i->table, s.found->name);
+    if (symbol == NULL) {
+        return rv32_fail(error,
+                         "PINWHEEL_HPU=rv32: the handler %s is not in the RV32 image of its file; "
+                         "is PTL_HANDLER(%s) there for native code only?",
+                         s.found->name, s.found->name);
+    }
+    *twin = (struct hpu_twin){t, i, symbol->name, symbol->address};
+    return 0;
+}
+
+/* ---- All of them ---- */
+
+struct hpu_twins *hpu_twins_create(size_t stack_size, int64_t budget_us)
+{
+    struct hpu_twins *t = calloc(1, sizeof(*t));
+    if (t != NULL) {
+        list_init(&t->images);
+        t->timing = &rv32_timings[0];
+        t->stack_size = (uint32_t)stack_size & ~15u;
+        t->budget = budget_us != 0 ? budget_us * t->timing->clock_mhz : INT64_MAX / 2;
+    }
+    return t;
+}
+
+void hpu_twins_destroy(struct hpu_twins *t)
+{
+    if (t == NULL) {
+        return;
+    }
+    while (!list_empty(&t->images)) {
+        struct hpu_image *i = container_of(t->images.next, struct hpu_image, link);
+        list_remove(&i->link);
+        free_image(i);
+    }
+    for (int i = 0; i < PTL_NUM_HPUS; i++) {
+        free(t->cores[i]);
+    }
+    free(t);
+}

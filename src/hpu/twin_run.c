@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One call of a twin (twin.h). A core is set up for an image once; from call to call only the
+ * three regions move that are a call's own, so that starting one costs little.
+ */
+#include "hpu/twin.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    PACKET_BASE = 0x10004400,
+    STATE_BASE = 0x10014400, /* as in PsPIN: the scratchpad of L1, ... */
+    STATE_MAX = 0x10100000 - STATE_BASE,
+    LARGE_STATE_BASE = 0x30000000, /* ... and what does not fit in there */
+    STACK_BASE = 0x1b000000,       /* the alias of L1 */
+    FRAME = 96,                    /* room for what a handler is called with */
+};
+
+/* What a handler is called with, as RV32 lays it out; runtime/bytes.c asserts it. */
+struct twin_header {
+    uint32_t type, gap;
+    uint64_t length;
+    ptl_process_t target_id, source_id;
+    uint64_t match_bits, offset, hdr_data;
+    uint32_t user_hdr, gap2;
+    uint64_t user_hdr_length;
+};
+
+struct twin_payload {
+    uint64_t length, offset;
+    uint32_t base, gap;
+};
+
+_Static_assert(sizeof(struct twin_header) == 72 && sizeof(struct twin_header) <= FRAME,
+               "runtime/bytes.c");
+_Static_assert(sizeof(struct twin_payload) == 24, "runtime/bytes.c");
+
+/* ---- Cores ---- */
+
+static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32_error *error)
+{
+    struct rv32_core *core = &c->rv32;
+    unsigned both = RV32_READ | RV32_WRITE;
+    uint32_t stack = c->twin->twins->stack_size;
+    rv32_core_init(core, &image->program);
+    c->image = NULL;
+    if (rv32_core_map_image(core, &image->image, error) != 0 ||
+        rv32_core_map(core, "stack", STACK_BASE, stack, c->stack_bytes, both, RV32_AREA_L1,
+                      error) != 0) {
+        return -1;
+    }
+    c->stack = core->region_count;
+    if (rv32_core_map(core, "packet", PACKET_BASE, 0, NULL, both, RV32_AREA_L1, error) != 0) {
+        return -1;
+    }
+    c->packet = core->region_count;
+    if (rv32_core_map(core, "HPU memory", STATE_BASE, 0, NULL, both, RV32_AREA_L1, error) != 0) {
+        return -1;
+    }
+    c->state = core->region_count;
+    core->ecall = hpu_twin_serve;
+    c->image = image;
+    return 0;
+}
+
+static struct hpu_core *new_core(const struct hpu_twins *t)
+{
+    size_t size = (sizeof(struct hpu_core) + t->stack_size + 63) & ~(size_t)63;
+    struct hpu_core *c = aligned_alloc(64, size);
+    if (c != NULL) {
+        c->image = NULL;
+        memset(c->stack_bytes, 0, t->stack_size);
+    }
+    return c;
+}
+
+/* The core of the context's slot, with the code of the twin. NULL: it has said why. */
+static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_twin *twin)
+{
+    struct hpu_core **slot = &twin->twins->cores[hpu_ctx_slot(exec->ctx)];
+    if (*slot == NULL) {
+        *slot = new_core(twin->twins);
+    }
+    if (*slot == NULL) {
+        log_line(LOG_ERROR, "handler %s cannot be run: no memory for a core", twin->name);
+        return NULL;
+    }
+    (*slot)->twin = twin;
+    if ((*slot)->image != twin->image) {
+        struct rv32_error error = {""};
+        if (set_up(*slot, twin->image, &error) != 0) {
+            log_line(LOG_ERROR, "handler %s cannot be run: %s", twin->name, error.text);
+            return NULL;
+        }
+    }
+    return *slot;
+}
+
+/* ---- What a call has ---- */
+
+/* Gives where it is. */
+static uint32_t move_state(struct hpu_core *c, const struct hpu_env *env)
+{
+    bool large = env->state_length > STATE_MAX;
+    uint32_t base = large ? LARGE_STATE_BASE : STATE_BASE;
+    rv32_core_move(&c->rv32, c->state, base, (uint32_t)env->state_length, env->state,
+                   RV32_READ | RV32_WRITE, large ? RV32_AREA_HANDLER : RV32_AREA_L1);
+    return base;
+}
+
+static uint32_t user_header(struct hpu_core *c, const ptl_header_t *h)
+{
+    uint32_t size = h->user_hdr != NULL ? (uint32_t)h->user_hdr_length : 0;
+    uint8_t *bytes = (uint8_t *)(uintptr_t)h->user_hdr;
+    if ((uintptr_t)bytes % 4 != 0 && size <= TWIN_USER_HEADER_MAX) {
+        bytes = memcpy(c->user_header, bytes, size);
+    }
+    rv32_core_move(&c->rv32, c->packet, PACKET_BASE, size, bytes, RV32_READ, RV32_AREA_L1);
+    return size != 0 ? PACKET_BASE : 0;
+}
+
+/* Arguments of more than 8 bytes lie in the frame, and a0 points to them. */
+static void *frame(struct hpu_core *c, struct rv32_call *call)
+{
+    uint32_t at = c->twin->twins->stack_size - FRAME;
+    call->stack = STACK_BASE + at;
+    call->arguments[0] = STACK_BASE + at;
+    return c->stack_bytes + at;
+}
+
+static void set_arguments(struct hpu_core *c, const struct hpu_exec *exec, struct rv32_call *call)
+{
+    if (exec->call == HPU_CALL_HEADER) {
+        const ptl_header_t *h = &exec->arg.header;
+        *(struct twin_header *)frame(c, call) =
+            (struct twin_header){.type = h->type,
+                                 .length = h->length,
+                                 .target_id = h->target_id,
+                                 .source_id = h->source_id,
+                                 .match_bits = h->match_bits,
+                                 .offset = h->offset,
+                                 .hdr_data = h->hdr_data,
+                                 .user_hdr = user_header(c, h),
+                                 .user_hdr_length = h->user_hdr_length};
+        call->arguments[1] = move_state(c, &exec->env);
+    } else if (exec->call == HPU_CALL_PAYLOAD) {
+        const ptl_payload_t *p = &exec->arg.payload;
+        rv32_core_move(&c->rv32, c->packet, PACKET_BASE, (uint32_t)p->length, p->base,
+                       RV32_READ | RV32_WRITE, RV32_AREA_L1);
+        *(struct twin_payload *)frame(c, call) =
+            (struct twin_payload){p->length, p->offset, PACKET_BASE, 0};
+        call->arguments[1] = move_state(c, &exec->env);
+    } else {
+        call->arguments[0] = (uint32_t)exec->arg.completion.dropped;
+        call->arguments[1] = (uint32_t)(exec->arg.completion.dropped >> 32);
+        call->arguments[2] = exec->arg.completion.flow_control;
+        rv32_core_move(&c->rv32, c->packet, PACKET_BASE, 0, NULL, RV32_READ, RV32_AREA_L1);
+        call->arguments[3] = move_state(c, &exec->env);
+        call->stack = STACK_BASE + c->twin->twins->stack_size;
+    }
+}
+
+/* ---- Running ---- */
+
+static void tell(const struct hpu_exec *exec, int result, const char *text)
+{
+    log_line(LOG_WARN, "handler %s on RV32 ended with %s: %s", exec->core->twin->name,
+             result == SEGV      ? "SEGV"
+             : result == TIMEOUT ? "TIMEOUT"
+                                 : "FAIL",
+             text);
+}
+
+/* Gives up a handler that has not returned, as native ones are by a fault. */
+static _Noreturn void end_run(struct hpu_exec *exec, const struct rv32_result *r)
+{
+    const struct hpu_image *image = exec->core->image;
+    exec->result = r->end == RV32_STOPPED   ? (int)r->value /* twin_calls.c has told */
+                   : r->end == RV32_TIMEOUT ? TIMEOUT
+                                            : SEGV;
+    if (r->end != RV32_STOPPED) {
+        struct rv32_error text = {""};
+        rv32_result_text(r, &image->image, &image->lines, &text);
+        const char *what = strstr(text.text, ": "); /* behind the word that is told anyway */
+        tell(exec, exec->result, what != NULL ? what + 2 : text.text);
+    }
+    hpu_ctx_abandon(exec->ctx);
+}
+
+int hpu_twin_run(struct hpu_exec *exec, const struct hpu_twin *twin)
+{
+    struct hpu_core *c = core_for(exec, twin);
+    if (c == NULL) {
+        return FAIL;
+    }
+    struct rv32_call call = {.pc = twin->pc, .budget = twin->twins->budget};
+    set_arguments(c, exec, &call);
+    exec->core = c;
+    c->call = NULL;
+    c->rearmed = 0;
+    c->users = 0;
+    c->rv32.ecall_context = exec;
+    const struct rv32_result *r = rv32_core_call(&c->rv32, &call);
+    if (r->end != RV32_RETURNED) {
+        end_run(exec, r);
+    }
+    exec->core = NULL;
+    return (int)r->value;
+}
+
+/* The stub of the call is nobody's source: what counts is who called it. */
+void hpu_twin_ended(struct hpu_exec *exec, int result, const char *why)
+{
+    enum { RA = 1 };
+    char text[384], source[128] = "";
+    const struct hpu_core *c = exec->core;
+    if (c == NULL) {
+        return;
+    }
+    uint32_t pc = c->call != NULL ? c->rv32.x[RA] - 2 : c->rv32.result.pc;
+    const struct rv32_symbol *s = rv32_image_function(&c->image->image, pc);
+    const struct rv32_line *l = rv32_lines_at(&c->image->lines, pc);
+    if (l != NULL) {
+        snprintf(source, sizeof(source), ", %.100s:%d", l->file, l->line);
+    }
+    snprintf(text, sizeof(text), "in %s%s%.100s; pc 0x%08x in %.60s%s",
+             c->call != NULL ? c->call : "ecall", why != NULL ? ": " : "", why != NULL ? why : "",
+             pc, s != NULL ? s->name : "?", source);
+    tell(exec, result, text);
+}
+
+void hpu_twin_resumed(struct hpu_exec *exec)
+{
+    struct hpu_core *c = exec->core;
+    if (c != NULL) {
+        int64_t used = c->rv32.budget - c->rv32.left - c->rearmed;
+        c->rearmed += used;
+        c->rv32.budget += used;
+        c->rv32.left += used;
+    }
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Handlers on the RV32 cores, on live traffic: what ends one and what is said about it, what
+ * they are called with, what calls cost, which handlers are refused. The settings all have
+ * PINWHEEL_HPU=rv32 and a budget of BUDGET microseconds.
+ */
+#include "kit.h"
+
+#include "twins_handlers.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { BITS = 5, BUDGET = 2000, CYCLES = BUDGET * 1000, PACKET = 1024 };
+
+/* ---- What the library writes on standard error ---- */
+
+static int old_stderr, capture;
+
+static void begin_capture(void)
+{
+    capture = memfd_create("stderr", 0);
+    old_stderr = dup(STDERR_FILENO);
+    CHECK(capture >= 0 && old_stderr >= 0 && dup2(capture, STDERR_FILENO) >= 0);
+}
+
+static void end_capture(char *text, size_t size)
+{
+    dup2(old_stderr, STDERR_FILENO);
+    close(old_stderr);
+    ssize_t n = pread(capture, text, size - 1, 0);
+    close(capture);
+    CHECK(n >= 0);
+    text[n] = '\0';
+}
+
+#define CHECK_SAYS(text, what)                                                                     \
+    do {                                                                                           \
+        if (strstr(text, what) == NULL) {                                                          \
+            ptest_fail(__FILE__, __LINE__, "\"%s\" is not in: %s", what, text);                    \
+        }                                                                                          \
+    } while (0)
+
+/* ---- Cases ---- */
+
+static ptl_handle_me_t append(struct kit *k, void *memory, const ptl_handlers_t *what,
+                              struct twins_state *state, uint64_t user_header,
+                              ptl_handle_hpu_mem_t hpu_mem)
+{
+    ptl_handlers_t h = *what;
+    h.hpu_initial_state = state;
+    h.user_hdr_length = user_header;
+    h.hpu_mem = hpu_mem;
+    return kit_entry(k, memory, PACKET, BITS, 0, PTL_CT_NONE, &h);
+}
+
+/* Each way to stray ends the handler, says where it was, and harms nobody. */
+PTEST_LIMIT(faults, 2, 120)
+{
+    static const struct {
+        const char *says;
+        int fail;
+    } expected[TWINS_FAULTS] = {
+        [TWINS_LOAD] = {"SEGV: may not load 4 bytes at 0x00000", PTL_NI_HANDLER_SEGV},
+        [TWINS_STORE_CODE] = {"SEGV: may not store 2 bytes at 0x1d0", PTL_NI_HANDLER_SEGV},
+        [TWINS_STORE_CONSTANT] = {"SEGV: may not store 4 bytes at 0x1c0", PTL_NI_HANDLER_SEGV},
+        [TWINS_BEYOND_STATE] = {"SEGV: may not load 1 bytes at 0x10014", PTL_NI_HANDLER_SEGV},
+        [TWINS_BEYOND_PACKET] = {"SEGV: may not store 1 bytes at 0x10004", PTL_NI_HANDLER_SEGV},
+        [TWINS_STACK] = {"SEGV: stack overflow", PTL_NI_HANDLER_SEGV},
+        [TWINS_ILLEGAL] = {"SEGV: illegal instruction 0x0000", PTL_NI_HANDLER_SEGV},
+        [TWINS_JUMP] = {"SEGV: control left the code", PTL_NI_HANDLER_SEGV},
+        [TWINS_SPIN] = {"TIMEOUT: used 20", PTL_NI_HANDLER_TIMEOUT},
+        [TWINS_CALL_POINTER] = {"SEGV: in PtlHandlerDMAToHostB: argument 1, 0x00000020, is no "
+                                "pointer into its memory",
+                                PTL_NI_HANDLER_SEGV},
+        [TWINS_CALL_LENGTH] = {"SEGV: in PtlHandlerDMAFromHostB: argument 2", PTL_NI_HANDLER_SEGV},
+        [TWINS_CALL_HOST] = {"SEGV: in PtlHandlerDMAToHostB", PTL_NI_HANDLER_SEGV},
+        [TWINS_CALL_NUMBER] = {"SEGV: in ecall: there is no handler call 4000",
+                               PTL_NI_HANDLER_SEGV},
+    };
+    static _Alignas(64) uint8_t memory[PACKET], data[64];
+    struct kit k;
+    char text[4096];
+    kit_open(&k, rank, size);
+    for (uint32_t i = 0; i < TWINS_FAULTS; i++) {
+        struct twins_state state = {.what = i, .length = sizeof(state)};
+        if (rank == 1) {
+            begin_capture();
+            ptl_handle_me_t entry = append(&k, memory, &twins_faulty, &state, 0, PTL_HPU_MEM_NONE);
+            BARRIER();
+            EVENT_FAIL(k.p.eq, PTL_EVENT_PUT, expected[i].fail);
+            end_capture(text, sizeof(text));
+            port_unlink(&k.p, entry);
+            CHECK_SAYS(text, "warning: handler faulty_payload on RV32 ended with ");
+            CHECK_SAYS(text, expected[i].says);
+            if (i != TWINS_JUMP) { /* which leads out of all functions */
+                CHECK_SAYS(text, i == TWINS_STACK          ? " in deep"
+                                 : i >= TWINS_CALL_POINTER ? " in stray_in_call"
+                                                           : " in stray");
+                CHECK_SAYS(text, "twins_handlers.c:");
+            }
+        } else {
+            BARRIER();
+            kit_put_once(&k, data, sizeof(data), 1, BITS, 0, 0, expected[i].fail);
+        }
+        BARRIER();
+    }
+    kit_close(&k);
+}
+
+PTEST(arguments, 2)
+{
+    static _Alignas(64) uint8_t memory[PACKET], data[3 * 65536];
+    struct kit k;
+    kit_open(&k, rank, size);
+    ptest_fill(data, sizeof(data), 1);
+    const struct {
+        size_t length, user_header;
+    } cases[] = {{0, 0}, {1, 0}, {16, 16}, {5, 16}, {100, 7}, {2 * k.packet + 16, 16}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        size_t length = cases[i].length, user = cases[i].user_header;
+        user = user < length ? user : length;
+        if (rank == 1) {
+            struct twins_state state = {.what = 0}, got;
+            ptl_handle_hpu_mem_t mem;
+            OK(PtlHPUAllocMem(k.p.ni, sizeof(state), &mem));
+            ptl_handle_me_t entry =
+                append(&k, memory, &twins_telling, &state, cases[i].user_header, mem);
+            BARRIER();
+            BARRIER();
+            OK(PtlHPURead(mem, 0, &got, sizeof(got)));
+            size_t rest = length - user, first = rest < k.packet ? rest : k.packet;
+            uint64_t sum = 0;
+            for (size_t j = 0; j < rest; j++) {
+                sum += j * data[user + j] % 251;
+            }
+            const uint64_t want[] = {
+                length, BITS,         3, 0xfedcba9876543210u, user, 1, PTL_REQUEST_PUT,
+                sum,    rest - first, 0};
+            for (int j = 0; j < 10; j++) {
+                CHECK_EQ(got.result[j], want[j]);
+            }
+            CHECK_SAME(got.header, data, user);
+            port_unlink(&k.p, entry);
+            OK(PtlHPUFreeMem(mem));
+        } else {
+            BARRIER();
+            kit_put_once(&k, data, length, 1, BITS, 3, 0xfedcba9876543210u, PTL_NI_OK);
+            BARRIER();
+        }
+    }
+    kit_close(&k);
+}
+
+/* What a handler sees of its time is the core's, the same each time; beats of 64 bytes cost
+ * one cycle each, and a transfer that is waited for at once costs about what a blocking one
+ * does. */
+PTEST(clock, 2)
+{
+    static _Alignas(64) uint8_t memory[PACKET], data[640];
+    struct kit k;
+    uint64_t first[5];
+    kit_open(&k, rank, size);
+    for (int i = 0; i < 5; i++) {
+        if (rank == 1) {
+            struct twins_state state = {.what = 0};
+            ptl_handle_hpu_mem_t mem;
+            OK(PtlHPUAllocMem(k.p.ni, sizeof(state), &mem));
+            ptl_handle_me_t entry = append(&k, memory, &twins_timing, &state, 0, mem);
+            BARRIER();
+            BARRIER();
+            OK(PtlHPURead(mem, 0, &state, sizeof(state)));
+            for (int j = 0; j < 5 && i > 0; j++) {
+                CHECK_EQ(state.result[j], first[j]);
+            }
+            memcpy(first, state.result, sizeof(first));
+            CHECK(first[0] >= 5000 && first[0] <= 12000);
+            CHECK_EQ(first[2] - first[1], 9);
+            CHECK(first[3] < 40 && first[4] + 20 > first[2] && first[4] < first[2] + 20);
+            port_unlink(&k.p, entry);
+            OK(PtlHPUFreeMem(mem));
+        } else {
+            BARRIER();
+            kit_put_once(&k, data, sizeof(data), 1, BITS, 0, 0, PTL_NI_OK);
+            BARRIER();
+        }
+    }
+    kit_close(&k);
+}
+
+/* The budget is that from one suspension to the next. */
+PTEST(yielding, 2)
+{
+    static _Alignas(64) uint8_t memory[PACKET], data[8];
+    struct kit k;
+    char text[1024];
+    kit_open(&k, rank, size);
+    for (int i = 0; i < 2; i++) {
+        int fail = i == 0 ? PTL_NI_OK : PTL_NI_HANDLER_TIMEOUT;
+        if (rank == 1) {
+            struct twins_state state = {.length = i == 0 ? CYCLES * 3 / 4 : CYCLES * 5 / 4};
+            begin_capture();
+            ptl_handle_me_t entry =
+                append(&k, memory, &twins_yielding, &state, 0, PTL_HPU_MEM_NONE);
+            BARRIER();
+            BARRIER();
+            end_capture(text, sizeof(text));
+            CHECK(i == 1 || text[0] == '\0');
+            if (i == 1) {
+                EVENT_FAIL(k.p.eq, PTL_EVENT_PUT, PTL_NI_HANDLER_TIMEOUT);
+            }
+            port_unlink(&k.p, entry);
+        } else {
+            BARRIER();
+            kit_put_once(&k, data, sizeof(data), 1, BITS, 0, 0, fail);
+            BARRIER();
+        }
+    }
+    kit_close(&k);
+}
+
+/* ---- Handlers without twins ---- */
+
+__handler static int native_only(const ptl_payload_t p, void *state)
+{
+    return SUCCESS;
+}
+PTL_HANDLER(native_only);
+
+PTEST(refused, 1)
+{
+    static _Alignas(64) uint8_t memory[PACKET];
+    struct kit k;
+    char text[1024];
+    const struct {
+        ptl_payload_handler_t handler;
+        const char *says;
+    } cases[] = {
+        {native_only, "the handler native_only has no RV32 code; compile its file with "
+                      "`pinwheel cc`"},
+        {twins_unregistered, "is not registered; put PTL_HANDLER("},
+    };
+    kit_open(&k, rank, size);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        ptl_handlers_t h = twins_faulty;
+        ptl_me_t me = port_entry(&k.p, memory, sizeof(memory), PTL_ME_OP_PUT);
+        ptl_handle_me_t entry;
+        h.payload_handler = cases[i].handler;
+        begin_capture();
+        int rc = PtlMEAppendHandlers(k.p.ni, k.p.pt, &me, &h, PTL_PRIORITY_LIST, NULL, &entry);
+        end_capture(text, sizeof(text));
+        CHECK_EQ(rc, PTL_ARG_INVALID);
+        CHECK_SAYS(text, cases[i].says);
+    }
+    kit_close(&k);
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Handlers that stray, tell what they were called with, and look at their clock (twins.c). */
+#include "twins_handlers.h"
+
+#define APART __attribute__((noinline))
+
+static const uint32_t constant = 7;
+
+/* ---- What may not be done ---- */
+
+APART static uint32_t deep(uint32_t n)
+{
+    volatile uint32_t room[256];
+    room[n % 256] = n;
+    return n == UINT32_MAX ? 0 : deep(n + 1) + room[0];
+}
+
+APART static void stray(const ptl_payload_t *p, const struct twins_state *s)
+{
+    volatile uint32_t *nowhere = (volatile uint32_t *)(uintptr_t)(s->length & 12);
+    switch (s->what) {
+    case TWINS_LOAD:
+        (void)*nowhere;
+        break;
+    case TWINS_STORE_CODE:
+        *(volatile uint16_t *)(uintptr_t)stray = 0;
+        break;
+    case TWINS_STORE_CONSTANT:
+        *(volatile uint32_t *)(uintptr_t)&constant = s->what;
+        break;
+    case TWINS_BEYOND_STATE:
+        (void)((const volatile uint8_t *)s)[s->length];
+        break;
+    case TWINS_BEYOND_PACKET:
+        p->base[p->length] = 1;
+        break;
+    case TWINS_STACK:
+        (void)deep(s->what);
+        break;
+    case TWINS_ILLEGAL:
+#ifdef __riscv
+        __asm__ volatile(".half 0");
+#endif
+        break;
+    case TWINS_JUMP:
+        ((void (*)(void))(uintptr_t)nowhere)();
+        break;
+    default:
+        for (;;) {
+            __asm__ volatile("");
+        }
+    }
+}
+
+APART static void stray_in_call(void *state)
+{
+    const struct twins_state *s = state;
+    switch (s->what) {
+    case TWINS_CALL_POINTER:
+        PtlHandlerDMAToHostB((const void *)(uintptr_t)0x20, 0, 8, PTL_ME_HOST_MEM);
+        break;
+    case TWINS_CALL_LENGTH:
+        PtlHandlerDMAFromHostB(0, state, s->length + 1, PTL_ME_HOST_MEM);
+        break;
+    case TWINS_CALL_HOST:
+        PtlHandlerDMAToHostB(state, UINT64_C(1) << 40, 8, PTL_ME_HOST_MEM);
+        break;
+    default:
+#ifdef __riscv
+        __asm__ volatile("li t0, 4000; ecall" ::: "t0", "memory");
+#endif
+        break;
+    }
+    __asm__ volatile(""); /* so that the calls return to here */
+}
+
+__handler static int faulty_payload(const ptl_payload_t p, void *state)
+{
+    const struct twins_state *s = state;
+    if (s->what >= TWINS_CALL_POINTER) {
+        stray_in_call(state);
+    } else {
+        stray(&p, s);
+    }
+    return SUCCESS;
+}
+PTL_HANDLER(faulty_payload);
+
+/* ---- What handlers are called with ---- */
+
+__handler static int telling_header(const ptl_header_t h, void *state)
+{
+    struct twins_state *s = state;
+    const uint8_t *user = h.user_hdr;
+    s->result[0] = h.length;
+    s->result[1] = h.match_bits;
+    s->result[2] = h.offset;
+    s->result[3] = h.hdr_data;
+    s->result[4] = h.user_hdr_length;
+    s->result[5] = (uint64_t)h.source_id.rank << 32 | h.target_id.rank;
+    s->result[6] = h.type;
+    for (uint32_t i = 0; i < h.user_hdr_length && i < sizeof(s->header); i++) {
+        s->header[i] = user[i];
+    }
+    return PROCESS_DATA;
+}
+PTL_HANDLER(telling_header);
+
+__handler static int telling_payload(const ptl_payload_t p, void *state)
+{
+    struct twins_state *s = state;
+    uint64_t sum = 0;
+    for (uint64_t i = 0; i < p.length; i++) {
+        sum += (p.offset + i) * p.base[i] % 251;
+    }
+    PtlHandlerFAdd(&s->result[7], NULL, sum);
+    return p.offset == 0 ? SUCCESS : DROP;
+}
+PTL_HANDLER(telling_payload);
+
+__handler static int telling_completion(ptl_size_t dropped_bytes, bool flow_control_triggered,
+                                        void *state)
+{
+    struct twins_state *s = state;
+    s->result[8] = dropped_bytes;
+    s->result[9] = flow_control_triggered;
+    return SUCCESS;
+}
+PTL_HANDLER(telling_completion);
+
+/* ---- The clock ---- */
+
+static uint64_t from_host(struct twins_state *s, void *to, uint64_t length)
+{
+    uint64_t start = PtlHandlerCycles();
+    PtlHandlerDMAFromHostB(0, to, length, PTL_ME_HOST_MEM);
+    s->what++;
+    return PtlHandlerCycles() - start;
+}
+
+__handler static int timing_payload(const ptl_payload_t p, void *state)
+{
+    struct twins_state *s = state;
+    uint64_t start = PtlHandlerCycles();
+    for (volatile uint32_t i = 0; i < 1000; i++) {
+    }
+    s->result[0] = PtlHandlerCycles() - start;
+    s->result[1] = from_host(s, p.base, 64);
+    s->result[2] = from_host(s, p.base, 640);
+    start = PtlHandlerCycles();
+    ptl_dma_h h = PtlHandlerDMAFromHostNB(0, p.base, 640, PTL_ME_HOST_MEM);
+    s->result[3] = PtlHandlerCycles() - start;
+    PtlHandlerDMAWait(h);
+    s->result[4] = PtlHandlerCycles() - start;
+    return SUCCESS;
+}
+PTL_HANDLER(timing_payload);
+
+/* Works twice for most of its budget, and lets others run in between. */
+__handler static int yielding_payload(const ptl_payload_t p, void *state)
+{
+    const struct twins_state *s = state;
+    for (int i = 0; i < 3; i++) {
+        uint64_t start = PtlHandlerCycles();
+        while (PtlHandlerCycles() - start < s->length) {
+            __asm__ volatile("");
+        }
+        PtlHandlerYield();
+    }
+    return SUCCESS;
+}
+PTL_HANDLER(yielding_payload);
+
+int twins_unregistered(const ptl_payload_t p, void *state)
+{
+    return SUCCESS;
+}
+
+#define COMMON                                                                                     \
+    .hpu_mem = PTL_HPU_MEM_NONE, .hpu_initial_length = sizeof(struct twins_state),                 \
+    .user_hdr_length = 0
+
+const ptl_handlers_t twins_faulty = {.payload_handler = faulty_payload, COMMON};
+const ptl_handlers_t twins_telling = {.header_handler = telling_header,
+                                      .payload_handler = telling_payload,
+                                      .completion_handler = telling_completion,
+                                      COMMON};
+const ptl_handlers_t twins_timing = {.payload_handler = timing_payload, COMMON};
+const ptl_handlers_t twins_yielding = {.payload_handler = yielding_payload, COMMON};

@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# `pinwheel cc` as its users call it. Usage: cc.sh PINWHEEL FOLDER CC LIBPORTALS; FOLDER is tests/hpu.
+set -eu
+export LC_ALL=C
+pinwheel=$1 folder=$2/cc cc=$3 portals=$4
+include=$2/../../include
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work"
+
+fail() {
+    echo "$*"
+    exit 1
+}
+
+# refuse TEXT FILE...: it is not compiled, nothing is left behind, and the text says why
+refuse() {
+    text=$1
+    shift
+    if "$pinwheel" cc --cc "$cc" "$@" -o out.o >out 2>err; then
+        fail "was compiled: $*"
+    fi
+    grep -qF -- "$text" err || { cat err; fail "no word of \"$text\": $*"; }
+    [ ! -e out.o ] || fail "out.o is there: $*"
+}
+
+command -v riscv64-unknown-elf-gcc >/dev/null ||
+    fail "no riscv64-unknown-elf-gcc: tools/packages.sh test installs it"
+
+# One source, two targets, one program, which its user switches from one to the other.
+"$pinwheel" cc --cc "$cc" -O3 -DUNUSED=1 "$folder/shout.c" --depfile shout.d
+grep -q 'spin_handler.h' shout.d || fail "shout.d misses a header"
+# shellcheck disable=SC2086  # flags are meant to be split
+$cc ${CFLAGS-} -I"$include" "$folder/shout_main.c" shout.o -o shout "$portals" -Wl,-rpath,"$(dirname "$portals")"
+export PINWHEEL_FABRIC=shm
+[ "$(./shout)" = "A HANDLER IS PLAIN CODE: 19 letters, 64-bit pointers" ] || fail "natively: $(./shout)"
+[ "$(PINWHEEL_HPU=rv32 ./shout)" = "A HANDLER IS PLAIN CODE: 19 letters, 32-bit pointers" ] ||
+    fail "on RV32: $(PINWHEEL_HPU=rv32 ./shout)"
+if PINWHEEL_HPU=arm ./shout >/dev/null 2>err; then
+    fail "PINWHEEL_HPU=arm was taken"
+fi
+grep -qF 'native|rv32' err || { cat err; fail "PINWHEEL_HPU=arm is not explained"; }
+
+# Stripped, in a library, with unused sections left out: the handlers are found all the same.
+strip -o stripped shout
+[ "$(PINWHEEL_HPU=rv32 ./stripped)" = "$(PINWHEEL_HPU=rv32 ./shout)" ] || fail "stripped"
+"$pinwheel" cc --cc "$cc" -fPIC -fvisibility=hidden "$folder/shout.c" -o pic.o
+cat >visible.c <<'EOF'
+#include "shout.h"
+int (*shout_handler(void))(const ptl_payload_t, void *);
+__attribute__((visibility("default"))) int (*shout_handler(void))(const ptl_payload_t, void *)
+{
+    return shout_payload;
+}
+EOF
+sed 's/= shout_payload,/= shout_handler(),/; s/#include "shout.h"/&\nint (*shout_handler(void))(const ptl_payload_t, void *);/' \
+    "$folder/shout_main.c" >library_main.c
+# shellcheck disable=SC2086
+$cc ${CFLAGS-} -fPIC -shared -fvisibility=hidden -Wl,--gc-sections -I"$include" -I"$folder" visible.c pic.o -o libshout.so
+# shellcheck disable=SC2086
+$cc ${CFLAGS-} -I"$include" -I"$folder" library_main.c -o library ./libshout.so "$portals" \
+    -Wl,-rpath,"$(dirname "$portals")"
+[ "$(PINWHEEL_HPU=rv32 ./library)" = "$(PINWHEEL_HPU=rv32 ./shout)" ] || fail "in a library"
+
+# A handler without twin is not run natively instead.
+# shellcheck disable=SC2086
+$cc ${CFLAGS-} -I"$include" "$folder/shout_main.c" "$folder/shout.c" -o plain "$portals" \
+    -Wl,-rpath,"$(dirname "$portals")"
+[ "$(./plain)" = "$(./shout)" ] || fail "plain: $(./plain)"
+PINWHEEL_HPU=rv32 ./plain >out 2>err && fail "ran natively"
+grep -qF 'the handler shout_payload has no RV32 code; compile its file with' err ||
+    { cat err; fail "no word of the missing twin"; }
+
+# The image alone, for the tools; several files.
+"$pinwheel" cc --image "$folder/shout.c"
+"$pinwheel" hpu size shout.elf | grep -q shout_payload || fail "shout.elf has no shout_payload"
+"$pinwheel" cc --cc "$cc" "$folder/shout.c" "$folder/bad_size.c" -o two.o 2>err && fail "two.o: not refused"
+grep -qF 'two.o: has ' err || { cat err; fail "two.o"; }
+
+# What is refused.
+refuse "struct bad_state.length: is of type size_t" "$folder/bad_state.c"
+refuse "struct bad_state.inner.deep: is of type long" "$folder/bad_state.c"
+refuse "struct bad_state.text: is of type pointer" "$folder/bad_state.c"
+refuse "struct bad_state.bits: is of type unsigned long" "$folder/bad_state.c"
+refuse "struct bad_state.real: is of type long double" "$folder/bad_state.c"
+refuse "struct bad_state.call: is of type pointer" "$folder/bad_state.c"
+grep -qF 'bad_state.c:12: ' err || fail "no line of a field"
+grep -qF 'also_fine' err && fail "also_fine is complained about"
+refuse "struct packed_here: has other members on RV32" "$folder/bad_layout.c"
+refuse "struct other_here.words: has 32 bytes here and 16 on RV32" "$folder/bad_layout.c"
+grep -qF 'struct cursor' err && fail "struct cursor is no state"
+refuse "static variable seen: can be written" "$folder/bad_static.c"
+refuse "undefined reference to \`PtlEQFree'" "$folder/bad_call.c"
+refuse "registers no handler" "$folder/bad_table.c"
+refuse "bytes of code; the program memory holds 32768" "$folder/bad_size.c"
+printf '#include "spin_handler.h"\n__handler static int again(const ptl_payload_t p, void *s)\n{\n    return p.length != 0;\n}\nPTL_HANDLER(again);\n' >one.c
+cp one.c two.c
+refuse "handler again is registered twice" one.c two.c
+refuse "cannot be read" missing.c
+refuse "ends with .c" shout.o
+refuse "unknown option --fast" --fast "$folder/shout.c"
+refuse "riscv-none: No such file" --cross-cc riscv-none "$folder/shout.c"
+refuse "which FILE.c" -O2
+echo "compiled, linked, ran on both; refused what is wrong"

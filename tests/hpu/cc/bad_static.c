@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Static data that handlers could write, which they may not have. */
+#include "spin_handler.h"
+
+static uint32_t seen;
+
+__handler static int static_payload(const ptl_payload_t p, void *state)
+{
+    static uint64_t bytes;
+    bytes += p.length;
+    seen++;
+    return bytes > seen ? SUCCESS : DROP;
+}
+PTL_HANDLER(static_payload);

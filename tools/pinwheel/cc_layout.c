@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Handler state has one layout for the host, which fills it in, and for the cores: compared
+ * here by the debug information (DWARF) of two objects from one source (cc.h).
+ *
+ *   PTL_HANDLER_STATE(struct x)   ptl_handler_state_0: const pointer ─► struct x   these, or
+ *   PTL_HANDLER(f)                ptl_handler_entry_f ─► f ─► variables ─► structs  without any,
+ * these
+ *
+ * Both sides are walked side by side, by name. What may not be in a state is told from the
+ * RV32 side, where uint32_t is a long: fixed-width names end the walk.
+ */
+#include "cc.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+#include <elfutils/libdwfl.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { DEPTH = 16, PATH = 256 };
+
+struct comparison {
+    const char *source;
+    int found;       /* differences */
+    int handlers;    /* registered */
+    bool named;      /* there are PTL_HANDLER_STATE() */
+    char said[PATH]; /* the field that was complained about last: structs come up often */
+};
+
+/* ---- Objects ---- */
+
+static const Dwfl_Callbacks callbacks = {.find_debuginfo = dwfl_standard_find_debuginfo,
+                                         .section_address = dwfl_offline_section_address};
+
+/* Relocations of the object are applied; NULL if it cannot be read. */
+static Dwarf *open_object(Dwfl **session, const char *path)
+{
+    Dwarf_Addr bias;
+    *session = dwfl_begin(&callbacks);
+    Dwfl_Module *m = *session != NULL ? dwfl_report_offline(*session, "", path, -1) : NULL;
+    if (m != NULL) {
+        dwfl_report_end(*session, NULL, NULL);
+    }
+    return m != NULL ? dwfl_module_getdwarf(m, &bias) : NULL;
+}
+
+static bool unit_of(Dwarf *dwarf, Dwarf_Die *unit)
+{
+    Dwarf_Off next;
+    size_t header;
+    return dwarf != NULL && dwarf_nextcu(dwarf, 0, &next, &header, NULL, NULL, NULL) == 0 &&
+           dwarf_offdie(dwarf, header, unit) != NULL;
+}
+
+/* ---- Entries of the debug information ---- */
+
+static const char *name_of(Dwarf_Die *die)
+{
+    const char *name = dwarf_diename(die);
+    return name != NULL ? name : "";
+}
+
+static bool child_named(Dwarf_Die *parent, int tag, const char *name, Dwarf_Die *found)
+{
+    if (dwarf_child(parent, found) != 0) {
+        return false;
+    }
+    do {
+        if (dwarf_tag(found) == tag && strcmp(name_of(found), name) == 0) {
+            return true;
+        }
+    } while (dwarf_siblingof(found, found) == 0);
+    return false;
+}
+
+static bool type_of(Dwarf_Die *die, Dwarf_Die *type)
+{
+    Dwarf_Attribute a;
+    return dwarf_attr_integrate(die, DW_AT_type, &a) != NULL && dwarf_formref_die(&a, type) != NULL;
+}
+
+static Dwarf_Word number_of(Dwarf_Die *die, unsigned attribute, Dwarf_Word otherwise)
+{
+    Dwarf_Attribute a;
+    Dwarf_Word value;
+    return dwarf_attr(die, attribute, &a) != NULL && dwarf_formudata(&a, &value) == 0 ? value
+                                                                                      : otherwise;
+}
+
+static Dwarf_Word size_of(Dwarf_Die *type)
+{
+    Dwarf_Word size;
+    return dwarf_aggregate_size(type, &size) == 0 ? size : 0;
+}
+
+static bool fixed_width(const char *name)
+{
+    int bits = 0;
+    char end = 0;
+    const char *at = name + (name[0] == 'u');
+    return sscanf(at, "int%d_t%c", &bits, &end) == 1 &&
+           (bits == 8 || bits == 16 || bits == 32 || bits == 64);
+}
+
+static bool of_the_machine(const char *name)
+{
+    static const char *const names[] = {"size_t", "ssize_t", "ptrdiff_t", "intptr_t", "uintptr_t"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Leaves out const, volatile and names, up to one that decides: true, and `name` is it. */
+static bool peel(Dwarf_Die *type, const char **name)
+{
+    for (;;) {
+        int tag = dwarf_tag(type);
+        *name = name_of(type);
+        if (tag == DW_TAG_typedef && (fixed_width(*name) || of_the_machine(*name))) {
+            return true;
+        }
+        if ((tag != DW_TAG_typedef && tag != DW_TAG_const_type && tag != DW_TAG_volatile_type &&
+             tag != DW_TAG_atomic_type) ||
+            !type_of(type, type)) {
+            return false;
+        }
+    }
+}
+
+static bool is_aggregate(Dwarf_Die *type)
+{
+    int tag = dwarf_tag(type);
+    return tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
+}
+
+/* ---- Comparing ---- */
+
+static void complain(struct comparison *c, Dwarf_Die *at, const char *path, const char *what)
+{
+    int line = 0;
+    if (strcmp(c->said, path) != 0) {
+        const char *file = at != NULL ? dwarf_decl_file(at) : NULL;
+        (void)(at != NULL && dwarf_decl_line(at, &line) == 0);
+        fprintf(stderr, "%s:%d: %s: %s\n", file != NULL ? file : c->source, line, path, what);
+        snprintf(c->said, sizeof(c->said), "%s", path);
+    }
+    c->found++;
+}
+
+static void compare_types(struct comparison *c, Dwarf_Die *at, const char *path, Dwarf_Die native,
+                          Dwarf_Die rv32, int depth);
+
+static void compare_member(struct comparison *c, const char *path, Dwarf_Die *native,
+                           Dwarf_Die *rv32, int depth)
+{
+    static const unsigned places[] = {DW_AT_data_member_location, DW_AT_data_bit_offset,
+                                      DW_AT_bit_offset, DW_AT_bit_size};
+    char here[PATH], what[PATH];
+    Dwarf_Die type[2];
+    snprintf(here, sizeof(here), "%s.%s", path, name_of(native));
+    if (type_of(native, &type[0]) && type_of(rv32, &type[1])) {
+        compare_types(c, native, here, type[0], type[1], depth + 1);
+    }
+    /* Behind a field that was complained about, offsets follow from that. */
+    for (size_t i = 0; c->found == 0 && i < sizeof(places) / sizeof(places[0]); i++) {
+        Dwarf_Word a = number_of(native, places[i], 0), b = number_of(rv32, places[i], 0);
+        if (a != b) {
+            snprintf(what, sizeof(what), "is at offset %llu here and %llu on RV32",
+                     (unsigned long long)a, (unsigned long long)b);
+            complain(c, native, here, what);
+        }
+    }
+}
+
+/* Goes on to the next member, which `die` is then; compilers have other things in between. */
+static bool next_member(Dwarf_Die *die, bool more)
+{
+    while (more && dwarf_tag(die) != DW_TAG_member) {
+        more = dwarf_siblingof(die, die) == 0;
+    }
+    return more;
+}
+
+static void compare_members(struct comparison *c, Dwarf_Die *at, const char *path,
+                            Dwarf_Die *native, Dwarf_Die *rv32, int depth)
+{
+    Dwarf_Die a, b;
+    bool more = next_member(&a, dwarf_child(native, &a) == 0);
+    bool other = next_member(&b, dwarf_child(rv32, &b) == 0);
+    while (more && other && strcmp(name_of(&a), name_of(&b)) == 0) {
+        compare_member(c, path, &a, &b, depth);
+        more = next_member(&a, dwarf_siblingof(&a, &a) == 0);
+        other = next_member(&b, dwarf_siblingof(&b, &b) == 0);
+    }
+    if (more || other) {
+        complain(c, at, path, "has other members on RV32");
+    }
+}
+
+static void refuse(struct comparison *c, Dwarf_Die *at, const char *path, const char *type)
+{
+    char what[PATH];
+    snprintf(what, sizeof(what),
+             "is of type %s; handler state has types of fixed width only, as uint32_t and uint64_t",
+             type);
+    complain(c, at, path, what);
+}
+
+/* Types that are refused whatever their sizes are; true: it is one. */
+static bool refused(struct comparison *c, Dwarf_Die *at, const char *path, Dwarf_Die *type,
+                    const char *name)
+{
+    int tag = dwarf_tag(type);
+    if (tag == DW_TAG_typedef && of_the_machine(name)) {
+        refuse(c, at, path, name);
+    } else if (tag == DW_TAG_pointer_type) {
+        refuse(c, at, path, "pointer");
+    } else if (tag == DW_TAG_base_type &&
+               (strcmp(name, "long int") == 0 || strcmp(name, "long unsigned int") == 0)) {
+        refuse(c, at, path, name[5] == 'u' ? "unsigned long" : "long");
+    } else if (tag == DW_TAG_base_type && strcmp(name, "long double") == 0) {
+        refuse(c, at, path, "long double");
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static void compare_types(struct comparison *c, Dwarf_Die *at, const char *path, Dwarf_Die native,
+                          Dwarf_Die rv32, int depth)
+{
+    const char *name, *ignored;
+    char what[PATH];
+    bool decided = peel(&rv32, &name);
+    (void)peel(&native, &ignored);
+    if (depth > DEPTH || refused(c, at, path, &rv32, name)) {
+        return;
+    }
+    int found = c->found;
+    if (!decided && dwarf_tag(&rv32) == DW_TAG_array_type &&
+        dwarf_tag(&native) == DW_TAG_array_type) {
+        Dwarf_Die of[2];
+        if (type_of(&native, &of[0]) && type_of(&rv32, &of[1])) {
+            compare_types(c, at, path, of[0], of[1], depth + 1);
+        }
+    } else if (!decided && is_aggregate(&rv32) && is_aggregate(&native)) {
+        compare_members(c, at, path, &native, &rv32, depth);
+    }
+    Dwarf_Word a = size_of(&native), b = size_of(&rv32);
+    if (c->found == found && a != b) {
+        snprintf(what, sizeof(what), "has %llu bytes here and %llu on RV32", (unsigned long long)a,
+                 (unsigned long long)b);
+        complain(c, at, path, what);
+    }
+}
+
+/* Compares what two pointers point to, if these are structs that are defined. */
+static void compare_pointees(struct comparison *c, Dwarf_Die *native, Dwarf_Die *rv32)
+{
+    Dwarf_Die type[2];
+    const char *names[2];
+    char path[PATH];
+    Dwarf_Die *side[2] = {native, rv32};
+    for (int i = 0; i < 2; i++) {
+        if (!type_of(side[i], &type[i]) || peel(&type[i], &names[i]) ||
+            dwarf_tag(&type[i]) != DW_TAG_pointer_type || !type_of(&type[i], &type[i])) {
+            return;
+        }
+        names[i] = name_of(&type[i]);
+        const char *unused;
+        if (peel(&type[i], &unused) || !is_aggregate(&type[i]) ||
+            dwarf_hasattr(&type[i], DW_AT_declaration)) {
+            return;
+        }
+    }
+    const char *tag = name_of(&type[0]);
+    bool is_union = dwarf_tag(&type[0]) == DW_TAG_union_type;
+    if (strcmp(tag, "ptl_header") == 0 || strcmp(tag, "ptl_payload") == 0) {
+        return; /* the host makes them as the cores want them */
+    }
+    snprintf(path, sizeof(path), "%s%s",
+             tag[0] == '\0' ? ""
+             : is_union     ? "union "
+                            : "struct ",
+             tag[0] != '\0' ? tag : names[0]);
+    compare_types(c, &type[0], path, type[0], type[1], 0);
+}
+
+/* ---- Which structs ---- */
+
+static bool is_variable(Dwarf_Die *die)
+{
+    int tag = dwarf_tag(die);
+    return tag == DW_TAG_variable || tag == DW_TAG_formal_parameter;
+}
+
+/* The variable of that name which is declared in that line, in whatever block. */
+static bool find_variable(Dwarf_Die *block, const char *name, int line, Dwarf_Die *found, int depth)
+{
+    Dwarf_Die die;
+    if (depth > DEPTH || dwarf_child(block, &die) != 0) {
+        return false;
+    }
+    do {
+        int at = 0;
+        if (is_variable(&die) && strcmp(name_of(&die), name) == 0 &&
+            dwarf_decl_line(&die, &at) == 0 && at == line) {
+            *found = die;
+            return true;
+        }
+        if (dwarf_tag(&die) == DW_TAG_lexical_block &&
+            find_variable(&die, name, line, found, depth + 1)) {
+            return true;
+        }
+    } while (dwarf_siblingof(&die, &die) == 0);
+    return false;
+}
+
+/* Every variable of a function, in whatever block. */
+static void compare_variables(struct comparison *c, Dwarf_Die *native, Dwarf_Die *rv32, int depth)
+{
+    Dwarf_Die die, other;
+    int line;
+    if (depth > DEPTH || dwarf_child(native, &die) != 0) {
+        return;
+    }
+    do {
+        if (is_variable(&die) && dwarf_decl_line(&die, &line) == 0 &&
+            find_variable(rv32, name_of(&die), line, &other, 0)) {
+            compare_pointees(c, &die, &other);
+        } else if (dwarf_tag(&die) == DW_TAG_lexical_block) {
+            compare_variables(c, &die, rv32, depth + 1);
+        }
+    } while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static const char *behind(const char *name, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return strncmp(name, prefix, n) == 0 ? name + n : NULL;
+}
+
+static void compare_entry(struct comparison *c, Dwarf_Die *units, Dwarf_Die *variable)
+{
+    Dwarf_Die other, function[2];
+    const char *name = name_of(variable), *handler = behind(name, "ptl_handler_entry_");
+    if (behind(name, "ptl_handler_state_") != NULL) {
+        if (child_named(&units[1], DW_TAG_variable, name, &other)) {
+            compare_pointees(c, variable, &other);
+        }
+    } else if (!c->named && handler != NULL &&
+               child_named(&units[0], DW_TAG_subprogram, handler, &function[0]) &&
+               child_named(&units[1], DW_TAG_subprogram, handler, &function[1])) {
+        compare_variables(c, &function[0], &function[1], 0);
+    }
+}
+
+static void compare_units(struct comparison *c, Dwarf_Die *units)
+{
+    Dwarf_Die first, die;
+    if (dwarf_child(&units[0], &first) != 0) {
+        return;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        die = first;
+        do {
+            if (dwarf_tag(&die) != DW_TAG_variable) {
+                continue;
+            }
+            if (pass == 0) {
+                c->named |= behind(name_of(&die), "ptl_handler_state_") != NULL;
+                c->handlers += behind(name_of(&die), "ptl_handler_entry_") != NULL;
+            } else {
+                compare_entry(c, units, &die);
+            }
+        } while (dwarf_siblingof(&die, &die) == 0);
+    }
+}
+
+int cc_compare(const char *source, const char *native, const char *rv32, int *handlers)
+{
+    struct comparison c = {.source = source};
+    Dwfl *session[2];
+    Dwarf_Die units[2];
+    Dwarf *dwarf[2] = {open_object(&session[0], native), open_object(&session[1], rv32)};
+    int rc = 0;
+    if (unit_of(dwarf[0], &units[0]) && unit_of(dwarf[1], &units[1])) {
+        compare_units(&c, units);
+        rc = c.found;
+        *handlers += c.handlers;
+    } else {
+        rc = cc_say("%s: the compilers' debug information cannot be read: %s", source,
+                    dwfl_errmsg(-1));
+    }
+    dwfl_end(session[0]);
+    dwfl_end(session[1]);
+    return rc;
+}
