@@ -3,7 +3,7 @@
 include(CMakePackageConfigHelpers)
 
 install(TARGETS portals EXPORT pinwheel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES include/portals4.h include/spin.h include/spin_handler.h
+install(FILES include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
 # The prefix may be chosen at install time, so the file is made then.

@@ -43,8 +43,8 @@ typedef ptl_handle_any_t ptl_handle_hpu_mem_t;
 
 /* Options of ptl_handlers_t. */
 #define PTL_HANDLER_IOVEC                                                                          \
-    (1u << 0)                          /* handler_host_mem is an array of ptl_iovec_t: not         \
-                                          accepted in this version */
+    (1u << 0)                          /* handler_host_mem is an array of ptl_iovec_t, and         \
+                                          handler_host_length their number */
 #define PTL_HANDLER_INACTIVE (1u << 1) /* linked, but no message matches until it is activated */
 
 /* The three handlers of an entry, and the memory they work on. Any handler may
@@ -59,10 +59,10 @@ typedef struct {
                                        NULL: its contents stay as they are */
     ptl_size_t hpu_initial_length;  /* bytes of the state, <= max_initial_state */
     void *handler_host_mem;         /* a second range of the host, for results */
-    ptl_size_t handler_host_length; /* its bytes */
+    ptl_size_t handler_host_length; /* its bytes, or with PTL_HANDLER_IOVEC its parts */
     ptl_size_t user_hdr_length;     /* first bytes of a message that are its user header,
                                        <= max_user_hdr_size */
-    unsigned int options;           /* PTL_HANDLER_INACTIVE or 0, else PTL_ARG_INVALID */
+    unsigned int options;           /* of the two above; else PTL_ARG_INVALID */
     uint64_t hpu_mask;              /* HPUs that may run the handlers, bit i for the i-th, all
                                        below num_hpus; 0: any. No more of them run at once than
                                        it has bits, so one bit makes an entry's handlers serial */
@@ -87,6 +87,7 @@ typedef struct {
 } ptl_spin_counter_t;
 
 #define PTL_SPIN_COUNTERS 64 /* of an NI */
+#define PTL_SPIN_OUTPUT 496  /* bytes kept of what an HPU has printed */
 
 /* ni_fail_type of the event of a message whose handler ended in an error: the
  * first error of the message. mlength is what was deposited all the same. A message
@@ -119,11 +120,10 @@ PTL_EXPORT int PtlHPUWrite(ptl_handle_hpu_mem_t hpu_mem, ptl_size_t offset, cons
 /* PtlMEAppendHandlers() is PtlMEAppend() for an entry with handlers, which run
  * for every message that arrives for it; never for one that it finds in the
  * unexpected list. `handlers` may be NULL (no handlers) and may be reused after
- * the call. An atomic that comes for an entry with handlers is refused with
- * PTL_NI_OP_VIOLATION. PTL_ARG_INVALID also for a limit exceeded, an option that this
- * version does not accept, handlers on the overflow list or on PTL_IOVEC, or HPU memory
- * that is too short or of another NI, and, with PINWHEEL_HPU=rv32, for a handler without
- * RV32 code (docs/rv32-handlers.md), which is named on standard error. */
+ * the call. PTL_ARG_INVALID also for a limit exceeded, an unknown option, handlers on the
+ * overflow list, a second range that cannot be read, or HPU memory that is too short or of
+ * another NI, and, with PINWHEEL_HPU=rv32, for a handler without RV32 code
+ * (docs/rv32-handlers.md), which is named on standard error. */
 PTL_EXPORT int PtlMEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
                                    const ptl_me_t *me, const ptl_handlers_t *handlers,
                                    ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle);
@@ -156,6 +156,13 @@ PTL_EXPORT int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limit
  * addition. (Beyond the paper: D4.7, 4.4.3.) */
 PTL_EXPORT int PtlSpinCounter(ptl_handle_ni_t ni_handle, unsigned int index,
                               ptl_spin_counter_t *counter);
+
+/* PtlSpinOutput() copies the newest of what handlers have printed on an HPU of the NI's NIC:
+ * `size` bytes at most, of at most PTL_SPIN_OUTPUT that are kept, and ends it with a null
+ * character. `*printed` counts all bytes that were. PTL_ARG_INVALID: there is no such HPU, or
+ * size is 0. (Beyond the paper.) */
+PTL_EXPORT int PtlSpinOutput(ptl_handle_ni_t ni_handle, unsigned int hpu, char *text,
+                             ptl_size_t size, ptl_size_t *printed);
 
 #ifdef __cplusplus
 }

@@ -159,8 +159,9 @@ extern const char ptl_handler_image[] __attribute__((visibility("hidden")));
  * transfers below 64 KiB are done at once; larger ones by HPUs without work (with
  * PINWHEEL_HPUS), by Test, a part with each call, and by Wait. What is not done when
  * the handler returns is done then; when it is ended by an error, it stops. Handles
- * die with the handler. B returns PTL_OK. Atomics are atomic with those of Portals
- * operations of the same size on that memory. */
+ * die with the handler. Of a range in parts (PTL_IOVEC) all transfers are done at once, and an
+ * element of an atomic lies in one part, else SEGV. B returns PTL_OK. Atomics are atomic with
+ * those of Portals operations of the same size on that memory. */
 
 #define PTL_ME_HOST_MEM 1u      /* the entry's own range */
 #define PTL_HANDLER_HOST_MEM 2u /* handler_host_mem */
@@ -233,12 +234,35 @@ PTL_EXPORT uint64_t PtlHandlerCycles(void);
  * PtlSpinCounter(). PTL_ARG_INVALID: there is no such counter. */
 PTL_EXPORT int PtlHandlerCounterAdd(unsigned int index, uint64_t value);
 
+/* PtlHandlerPrintf() prints as printf() does: conversions d i u x X o c s p f e g and %%, with
+ * their flags, width, precision and length. Of each HPU the newest bytes are kept; PtlSpinOutput()
+ * and the command `pinwheel nic` show them. One call prints 256 bytes at most. PTL_ARG_INVALID:
+ * another conversion, or a width or precision over 64; what stands before it is not printed either.
+ * A string that is not there is SEGV. */
+PTL_EXPORT int PtlHandlerPrintf(const char *format, ...);
+int PtlHandlerPrintf(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- Counters of the host ----
+ * `ct_handle` is of the same NI as the entry, else PTL_ARG_INVALID. What a change triggers happens
+ * before the call returns. They are otherwise as PtlCTGet(), PtlCTSet() and PtlCTInc(). */
+
+PTL_EXPORT int PtlHandlerCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event);
+PTL_EXPORT int PtlHandlerCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct);
+PTL_EXPORT int PtlHandlerCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment);
+
 /* ---- Messages ----
- * The portal index of the entry is used, or with Ex the one given. Events go to
- * the event queue of the entry: ACK with PTL_ACK_REQ, and SEND only if the message
- * was lost. With PTL_CT_ACK_REQ and PTL_OC_ACK_REQ the acknowledgement is counted,
+ * The portal index of the entry is used, or with Ex the one given. Calls that name memory as
+ * Host use the memory of the entry, at an offset: they enqueue the operation, as if the host had,
+ * never wait (PTL_NO_SPACE when the NIC has no operation left), and keep the entry until the
+ * operation has ended: it is not unlinked before. Calls that name it as Device use the handler's:
+ * one packet at most (PTL_ARG_INVALID beyond max_payload_size), which may be reused on return.
+ * When PINWHEEL_HANDLER_QUEUE messages wait, these suspend the handler, for
+ * PINWHEEL_HPU_PATIENCE_MS at most, and then give PTL_NO_SPACE.
+ *
+ * Events go to the event queue of the entry: ACK with PTL_ACK_REQ, and SEND only if the
+ * message was lost. With PTL_CT_ACK_REQ and PTL_OC_ACK_REQ the acknowledgement is counted,
  * as one, by the counter of the entry (its ct_handle). They return PTL_OK or the code
- * that PtlPut() would. */
+ * that PtlPut(), or its like, would. */
 
 /* PtlHandlerUserPtr() makes a user_ptr of a number of 64 bits, as a pointer of the host's that
  * the state holds: on an HPU whose pointers are shorter, one that stands for it in this call of
@@ -252,10 +276,6 @@ static inline void *PtlHandlerUserPtr(uint64_t value)
 }
 #endif
 
-/* PtlHandlerPutFromDevice() sends `length` bytes of the handler's memory, one
- * packet at most (PTL_ARG_INVALID beyond max_payload_size). On return `local` may be reused.
- * When PINWHEEL_HANDLER_QUEUE messages wait, the handler is suspended, for
- * PINWHEEL_HPU_PATIENCE_MS at most, and then gets PTL_NO_SPACE. */
 PTL_EXPORT int PtlHandlerPutFromDevice(const void *local, ptl_size_t length, ptl_ack_req_t ack_req,
                                        ptl_process_t target_id, ptl_match_bits_t match_bits,
                                        ptl_size_t remote_offset, void *user_ptr,
@@ -266,9 +286,7 @@ PTL_EXPORT int PtlHandlerPutFromDeviceEx(const void *local, ptl_size_t length,
                                          ptl_size_t remote_offset, void *user_ptr,
                                          ptl_hdr_data_t hdr_data);
 
-/* PtlHandlerPutFromHost() enqueues a put of `length` bytes at `offset` of the
- * entry, as if the host had: the data is read when it is sent. It never waits;
- * PTL_NO_SPACE when the NIC has no operation left. */
+/* The data is read when it is sent. */
 PTL_EXPORT int PtlHandlerPutFromHost(ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack_req,
                                      ptl_process_t target_id, ptl_match_bits_t match_bits,
                                      ptl_size_t remote_offset, void *user_ptr,
@@ -277,6 +295,94 @@ PTL_EXPORT int PtlHandlerPutFromHostEx(ptl_size_t offset, ptl_size_t length, ptl
                                        ptl_process_t target_id, ptl_pt_index_t pt_index,
                                        ptl_match_bits_t match_bits, ptl_size_t remote_offset,
                                        void *user_ptr, ptl_hdr_data_t hdr_data);
+
+/* PtlHandlerGetToDevice() suspends the handler until the data is there. PTL_FAIL: it was
+ * refused, or lost. PTL_ABORTED: no answer has come for PINWHEEL_HPU_PATIENCE_MS, as when a
+ * handler at the target waits for us in the same way. */
+PTL_EXPORT int PtlHandlerGetToDevice(void *local, ptl_size_t length, ptl_process_t target_id,
+                                     ptl_match_bits_t match_bits, ptl_size_t remote_offset);
+PTL_EXPORT int PtlHandlerGetToDeviceEx(void *local, ptl_size_t length, ptl_process_t target_id,
+                                       ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                                       ptl_size_t remote_offset);
+
+/* PtlHandlerGetToHost() gets into the entry. The REPLY is to the entry as a message that has
+ * come: its options say whether there is an event and what is counted. So a header handler that
+ * gets, and returns DROP_PENDING, has its entry complete when the data is there. */
+PTL_EXPORT int PtlHandlerGetToHost(ptl_size_t offset, ptl_size_t length, ptl_process_t target_id,
+                                   ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                                   void *user_ptr);
+PTL_EXPORT int PtlHandlerGetToHostEx(ptl_size_t offset, ptl_size_t length, ptl_process_t target_id,
+                                     ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                                     ptl_size_t remote_offset, void *user_ptr);
+
+PTL_EXPORT int PtlHandlerAtomicFromDevice(const void *local, ptl_size_t length,
+                                          ptl_ack_req_t ack_req, ptl_process_t target_id,
+                                          ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                                          void *user_ptr, ptl_hdr_data_t hdr_data,
+                                          ptl_op_t operation, ptl_datatype_t datatype);
+PTL_EXPORT int PtlHandlerAtomicFromDeviceEx(const void *local, ptl_size_t length,
+                                            ptl_ack_req_t ack_req, ptl_process_t target_id,
+                                            ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                                            ptl_size_t remote_offset, void *user_ptr,
+                                            ptl_hdr_data_t hdr_data, ptl_op_t operation,
+                                            ptl_datatype_t datatype);
+PTL_EXPORT int PtlHandlerAtomicFromHost(ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack_req,
+                                        ptl_process_t target_id, ptl_match_bits_t match_bits,
+                                        ptl_size_t remote_offset, void *user_ptr,
+                                        ptl_hdr_data_t hdr_data, ptl_op_t operation,
+                                        ptl_datatype_t datatype);
+PTL_EXPORT int PtlHandlerAtomicFromHostEx(ptl_size_t offset, ptl_size_t length,
+                                          ptl_ack_req_t ack_req, ptl_process_t target_id,
+                                          ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                                          ptl_size_t remote_offset, void *user_ptr,
+                                          ptl_hdr_data_t hdr_data, ptl_op_t operation,
+                                          ptl_datatype_t datatype);
+
+/* What was found goes to `before`, for which the handler waits as for GetToDevice, or to
+ * `get_offset` of the entry, with a REPLY as for GetToHost. */
+PTL_EXPORT int PtlHandlerFetchAtomicFromDevice(void *before, const void *local, ptl_size_t length,
+                                               ptl_process_t target_id, ptl_match_bits_t match_bits,
+                                               ptl_size_t remote_offset, ptl_hdr_data_t hdr_data,
+                                               ptl_op_t operation, ptl_datatype_t datatype);
+PTL_EXPORT int PtlHandlerFetchAtomicFromDeviceEx(void *before, const void *local, ptl_size_t length,
+                                                 ptl_process_t target_id, ptl_pt_index_t pt_index,
+                                                 ptl_match_bits_t match_bits,
+                                                 ptl_size_t remote_offset, ptl_hdr_data_t hdr_data,
+                                                 ptl_op_t operation, ptl_datatype_t datatype);
+PTL_EXPORT int PtlHandlerFetchAtomicFromHost(ptl_size_t get_offset, ptl_size_t put_offset,
+                                             ptl_size_t length, ptl_process_t target_id,
+                                             ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                                             void *user_ptr, ptl_hdr_data_t hdr_data,
+                                             ptl_op_t operation, ptl_datatype_t datatype);
+PTL_EXPORT int PtlHandlerFetchAtomicFromHostEx(ptl_size_t get_offset, ptl_size_t put_offset,
+                                               ptl_size_t length, ptl_process_t target_id,
+                                               ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                                               ptl_size_t remote_offset, void *user_ptr,
+                                               ptl_hdr_data_t hdr_data, ptl_op_t operation,
+                                               ptl_datatype_t datatype);
+
+/* The same for PTL_SWAP and its relatives, which have an operand besides. */
+PTL_EXPORT int PtlHandlerSwapFromDevice(void *before, const void *local, ptl_size_t length,
+                                        ptl_process_t target_id, ptl_match_bits_t match_bits,
+                                        ptl_size_t remote_offset, ptl_hdr_data_t hdr_data,
+                                        const void *operand, ptl_op_t operation,
+                                        ptl_datatype_t datatype);
+PTL_EXPORT int PtlHandlerSwapFromDeviceEx(void *before, const void *local, ptl_size_t length,
+                                          ptl_process_t target_id, ptl_pt_index_t pt_index,
+                                          ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                                          ptl_hdr_data_t hdr_data, const void *operand,
+                                          ptl_op_t operation, ptl_datatype_t datatype);
+PTL_EXPORT int PtlHandlerSwapFromHost(ptl_size_t get_offset, ptl_size_t put_offset,
+                                      ptl_size_t length, ptl_process_t target_id,
+                                      ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                                      void *user_ptr, ptl_hdr_data_t hdr_data, const void *operand,
+                                      ptl_op_t operation, ptl_datatype_t datatype);
+PTL_EXPORT int PtlHandlerSwapFromHostEx(ptl_size_t get_offset, ptl_size_t put_offset,
+                                        ptl_size_t length, ptl_process_t target_id,
+                                        ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
+                                        ptl_size_t remote_offset, void *user_ptr,
+                                        ptl_hdr_data_t hdr_data, const void *operand,
+                                        ptl_op_t operation, ptl_datatype_t datatype);
 
 #ifdef __cplusplus
 }

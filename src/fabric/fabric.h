@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #define FABRIC_HEADER 48
-#define FABRIC_BOARD 16384u
+#define FABRIC_BOARD 65536u
 #define FABRIC_HELD_NOTHING UINT64_MAX
 
 enum fabric_class { FABRIC_REQUEST, FABRIC_RESPONSE, FABRIC_CLASSES };

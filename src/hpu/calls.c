@@ -1,95 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The functions that handlers call: spin_handler.h.
- *
- * Each begins with enter() and ends with leave() or, when the handler left its memory,
- * with end_handler(), which does not return. In between, a fault
- * would be ours and is not contained: so every pointer that came from the handler is
- * followed by nic_copy() and its atomics only.
+ * The functions that handlers call (spin_handler.h), but for those that send, count on the
+ * host or print: memory, HPUs, telemetry.
  *
  * Host memory is in this process, hence a blocking transfer is a copy. Of non-blocking ones
  * the small ones are, too, and atomics; large ones go on beside the handler (dma.h).
  */
-#include <errno.h>
+#include "hpu/calls.h"
 
 #include "base/nic_copy.h"
 #include "hpu/dma.h"
-#include "hpu/exec.h"
-#include "hpu/twin.h"
-
-static struct hpu_exec *enter(void)
-{
-    struct hpu_exec *exec = hpu_exec_current();
-    if (exec != NULL) {
-        hpu_ctx_set_expendable(exec->ctx, 0);
-    }
-    return exec;
-}
-
-static _Noreturn void end_handler(struct hpu_exec *exec, int result)
-{
-    exec->result = result;
-    hpu_twin_ended(exec, result, NULL);
-    hpu_ctx_abandon(exec->ctx);
-}
-
-/* A handler whose time ran out in here ends here. A twin's time is its core's. */
-static void leave(struct hpu_exec *exec)
-{
-    if (exec->core != NULL) {
-        return;
-    }
-    hpu_ctx_set_expendable(exec->ctx, 1);
-    if (hpu_ctx_overdue(exec->ctx)) {
-        end_handler(exec, TIMEOUT);
-    }
-}
-
-/* The address of `length` bytes at `offset` of a host range. A range may be the
- * whole address space, so neither sum may wrap. */
-static void *host_address(struct hpu_exec *exec, ptl_size_t offset, ptl_size_t length,
-                          unsigned options)
-{
-    uintptr_t base = 0;
-    size_t size = 0;
-    if (options == PTL_ME_HOST_MEM) {
-        base = (uintptr_t)exec->env.me_base;
-        size = exec->env.me_length;
-    } else if (options == PTL_HANDLER_HOST_MEM) {
-        base = (uintptr_t)exec->env.host_base;
-        size = exec->env.host_length;
-    } else {
-        end_handler(exec, SEGV);
-    }
-    uintptr_t start, end;
-    if (offset > size || length > size - offset || __builtin_add_overflow(base, offset, &start) ||
-        __builtin_add_overflow(start, length, &end)) {
-        end_handler(exec, SEGV);
-    }
-    return (void *)start;
-}
-
-static void copy(struct hpu_exec *exec, void *dst, const void *src, size_t length)
-{
-    if (nic_copy(dst, src, length) != 0) {
-        end_handler(exec, SEGV);
-    }
-}
 
 static ptl_dma_h new_handle(struct hpu_exec *exec)
 {
     return ++exec->dma_issued;
 }
 
-/* Copies now what is small, and else says that it is to be done. */
-static ptl_dma_h begin_copy(struct hpu_exec *exec, void *to, const void *from, size_t length)
+/* A transfer that may go on beside the handler: what is large, and in one piece. */
+static bool may_linger(const struct call_place *host, size_t length)
 {
-    ptl_dma_h handle = new_handle(exec);
-    if (length < HPU_DMA_LATER ||
-        !hpu_dma_begin(&exec->dmas, exec->sched, handle, to, from, length)) {
-        copy(exec, to, from, length);
-    }
-    return handle;
+    return length >= HPU_DMA_LATER && host->vector == NULL;
 }
 
 /* ---- Host memory ---- */
@@ -97,100 +27,110 @@ static ptl_dma_h begin_copy(struct hpu_exec *exec, void *to, const void *from, s
 static void to_host(struct hpu_exec *exec, const void *local, ptl_size_t offset, ptl_size_t length,
                     unsigned options)
 {
-    copy(exec, host_address(exec, offset, length, options), local, length);
+    struct call_place to = call_place(exec, offset, length, options);
+    call_write_host(exec, &to, local, length);
 }
 
 int PtlHandlerDMAToHostB(const void *local, ptl_size_t offset, ptl_size_t length,
                          unsigned int options)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return PTL_FAIL;
     }
     to_host(exec, local, offset, length, options);
-    leave(exec);
+    call_leave(exec);
     return PTL_OK;
 }
 
 ptl_dma_h PtlHandlerDMAToHostNB(const void *local, ptl_size_t offset, ptl_size_t length,
                                 unsigned int options)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return 0;
     }
-    void *to = host_address(exec, offset, length, options);
-    ptl_dma_h handle = begin_copy(exec, to, local, length);
-    leave(exec);
+    struct call_place to = call_place(exec, offset, length, options);
+    ptl_dma_h handle = new_handle(exec);
+    if (!may_linger(&to, length) ||
+        !hpu_dma_begin(&exec->dmas, exec->sched, handle, to.base, local, length)) {
+        call_write_host(exec, &to, local, length);
+    }
+    call_leave(exec);
     return handle;
 }
 
 static void from_host(struct hpu_exec *exec, ptl_size_t offset, void *local, ptl_size_t length,
                       unsigned options)
 {
-    copy(exec, local, host_address(exec, offset, length, options), length);
+    struct call_place from = call_place(exec, offset, length, options);
+    call_read_host(exec, local, &from, length);
 }
 
 int PtlHandlerDMAFromHostB(ptl_size_t offset, void *local, ptl_size_t length, unsigned int options)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return PTL_FAIL;
     }
     from_host(exec, offset, local, length, options);
-    leave(exec);
+    call_leave(exec);
     return PTL_OK;
 }
 
 ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local, ptl_size_t length,
                                   unsigned int options)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return 0;
     }
-    const void *from = host_address(exec, offset, length, options);
-    ptl_dma_h handle = begin_copy(exec, local, from, length);
-    leave(exec);
+    struct call_place from = call_place(exec, offset, length, options);
+    ptl_dma_h handle = new_handle(exec);
+    if (!may_linger(&from, length) ||
+        !hpu_dma_begin(&exec->dmas, exec->sched, handle, local, from.base, length)) {
+        call_read_host(exec, local, &from, length);
+    }
+    call_leave(exec);
     return handle;
 }
 
 static void host_cas(struct hpu_exec *exec, ptl_size_t offset, uint64_t *cmpval, uint64_t swapval,
                      unsigned options)
 {
-    uint64_t *p = host_address(exec, offset, sizeof(*p), options);
+    uint64_t *p = call_element(exec, offset, sizeof(*p), options);
     uint64_t expected;
     bool swapped;
-    copy(exec, &expected, cmpval, sizeof(expected));
+    call_copy(exec, &expected, cmpval, sizeof(expected));
     if (nic_cas64(p, &expected, swapval, &swapped) != 0) {
-        end_handler(exec, SEGV);
+        call_end_handler(exec, SEGV);
     }
     if (!swapped) {
-        copy(exec, cmpval, &expected, sizeof(expected));
+        call_copy(exec, cmpval, &expected, sizeof(expected));
     }
 }
 
 int PtlHandlerDMACASB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapval, unsigned int options)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return PTL_FAIL;
     }
     host_cas(exec, offset, cmpval, swapval, options);
-    leave(exec);
+    call_leave(exec);
     return PTL_OK;
 }
 
 ptl_dma_h PtlHandlerDMACASNB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapval,
                              unsigned int options)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return 0;
     }
     host_cas(exec, offset, cmpval, swapval, options);
     ptl_dma_h handle = new_handle(exec);
-    leave(exec);
+    call_leave(exec);
     return handle;
 }
 
@@ -223,44 +163,44 @@ static void host_fetch_add(struct hpu_exec *exec, ptl_size_t offset, uint64_t in
     bool is_signed;
     size_t size = integer_size(type, &is_signed);
     if (size == 0) {
-        end_handler(exec, FAIL);
+        call_end_handler(exec, FAIL);
     }
     uint64_t found = 0;
-    void *p = host_address(exec, offset, size, options);
+    void *p = call_element(exec, offset, size, options);
     if (nic_fetch_add(p, &inc, &found, size) != 0) {
-        end_handler(exec, SEGV);
+        call_end_handler(exec, SEGV);
     }
     uint64_t sign = UINT64_C(1) << (8 * size - 1);
     if (is_signed && (found & sign)) {
         found |= ~(sign - 1);
     }
     if (before != NULL) {
-        copy(exec, before, &found, sizeof(found));
+        call_copy(exec, before, &found, sizeof(found));
     }
 }
 
 int PtlHandlerDMAFetchAddB(ptl_size_t offset, uint64_t inc, uint64_t *before, ptl_datatype_t type,
                            unsigned int options)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return PTL_FAIL;
     }
     host_fetch_add(exec, offset, inc, before, type, options);
-    leave(exec);
+    call_leave(exec);
     return PTL_OK;
 }
 
 ptl_dma_h PtlHandlerDMAFetchAddNB(ptl_size_t offset, uint64_t inc, uint64_t *before,
                                   ptl_datatype_t type, unsigned int options)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return 0;
     }
     host_fetch_add(exec, offset, inc, before, type, options);
     ptl_dma_h handle = new_handle(exec);
-    leave(exec);
+    call_leave(exec);
     return handle;
 }
 
@@ -271,24 +211,24 @@ static bool ask(struct hpu_exec *exec, ptl_dma_h handle, int (*how)(struct hpu_d
         return false;
     }
     if (handle == 0 || handle > exec->dma_issued) {
-        end_handler(exec, FAIL);
+        call_end_handler(exec, FAIL);
     }
     int done = how(exec->dmas, handle);
     if (done < 0) {
-        end_handler(exec, SEGV);
+        call_end_handler(exec, SEGV);
     }
-    leave(exec);
+    call_leave(exec);
     return done > 0;
 }
 
 bool PtlHandlerDMATest(ptl_dma_h handle)
 {
-    return ask(enter(), handle, hpu_dma_test);
+    return ask(call_enter(), handle, hpu_dma_test);
 }
 
 void PtlHandlerDMAWait(ptl_dma_h handle)
 {
-    (void)ask(enter(), handle, hpu_dma_wait);
+    (void)ask(call_enter(), handle, hpu_dma_wait);
 }
 
 /* ---- HPU memory ---- */
@@ -296,21 +236,21 @@ void PtlHandlerDMAWait(ptl_dma_h handle)
 /* Outside a handler these work as well; then a bad address is just refused. */
 bool PtlHandlerCAS(uint64_t *value, uint64_t cmpval, uint64_t swapval)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     bool swapped = false;
     int rc = nic_cas64(value, &cmpval, swapval, &swapped);
     if (exec != NULL) {
         if (rc != 0) {
-            end_handler(exec, SEGV);
+            call_end_handler(exec, SEGV);
         }
-        leave(exec);
+        call_leave(exec);
     }
     return swapped;
 }
 
 int PtlHandlerFAdd(uint64_t *value, uint64_t *before, uint64_t inc)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     uint64_t found;
     int rc = nic_fetch_add(value, &inc, &found, sizeof(found));
     if (rc == 0 && before != NULL) {
@@ -318,9 +258,9 @@ int PtlHandlerFAdd(uint64_t *value, uint64_t *before, uint64_t inc)
     }
     if (exec != NULL) {
         if (rc != 0) {
-            end_handler(exec, SEGV);
+            call_end_handler(exec, SEGV);
         }
-        leave(exec);
+        call_leave(exec);
     }
     return rc == 0 ? PTL_OK : PTL_FAIL;
 }
@@ -335,12 +275,10 @@ unsigned int PtlHandlerMyHPU(void)
 
 void PtlHandlerYield(void)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     if (exec != NULL) {
-        exec->wait = HPU_WAIT_YIELD;
-        hpu_ctx_suspend(exec->ctx);
-        hpu_twin_resumed(exec);
-        leave(exec);
+        hpu_exec_park(exec, HPU_WAIT_YIELD);
+        call_leave(exec);
     }
 }
 
@@ -353,7 +291,7 @@ uint64_t PtlHandlerCycles(void)
 
 int PtlHandlerCounterAdd(unsigned int index, uint64_t value)
 {
-    struct hpu_exec *exec = enter();
+    struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return PTL_FAIL;
     }
@@ -364,110 +302,6 @@ int PtlHandlerCounterAdd(unsigned int index, uint64_t value)
         atomic_fetch_add_explicit(&c->count, 1, memory_order_relaxed);
         rc = PTL_OK;
     }
-    leave(exec);
-    return rc;
-}
-
-/* ---- Messages ---- */
-
-static int put(struct hpu_exec *exec, const struct hpu_put *p)
-{
-    if (p->from_host) {
-        (void)host_address(exec, p->host_offset, p->length, PTL_ME_HOST_MEM);
-    } else if (p->length > exec->env.max_payload) {
-        return PTL_ARG_INVALID;
-    }
-    int rc = exec->env.ops->put(&exec->env, p);
-    if (rc == -EFAULT) {
-        end_handler(exec, SEGV);
-    }
-    return rc;
-}
-
-int PtlHandlerPutFromDevice(const void *local, ptl_size_t length, ptl_ack_req_t ack_req,
-                            ptl_process_t target_id, ptl_match_bits_t match_bits,
-                            ptl_size_t remote_offset, void *user_ptr, ptl_hdr_data_t hdr_data)
-{
-    struct hpu_exec *exec = enter();
-    if (exec == NULL) {
-        return PTL_FAIL;
-    }
-    int rc = put(exec, &(struct hpu_put){.local = local,
-                                         .length = length,
-                                         .ack = ack_req,
-                                         .target = target_id,
-                                         .pt_inherited = 1,
-                                         .match_bits = match_bits,
-                                         .remote_offset = remote_offset,
-                                         .user_ptr = user_ptr,
-                                         .hdr_data = hdr_data});
-    leave(exec);
-    return rc;
-}
-
-int PtlHandlerPutFromDeviceEx(const void *local, ptl_size_t length, ptl_ack_req_t ack_req,
-                              ptl_process_t target_id, ptl_pt_index_t pt_index,
-                              ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
-                              ptl_hdr_data_t hdr_data)
-{
-    struct hpu_exec *exec = enter();
-    if (exec == NULL) {
-        return PTL_FAIL;
-    }
-    int rc = put(exec, &(struct hpu_put){.local = local,
-                                         .length = length,
-                                         .ack = ack_req,
-                                         .target = target_id,
-                                         .pt_index = pt_index,
-                                         .match_bits = match_bits,
-                                         .remote_offset = remote_offset,
-                                         .user_ptr = user_ptr,
-                                         .hdr_data = hdr_data});
-    leave(exec);
-    return rc;
-}
-
-int PtlHandlerPutFromHost(ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack_req,
-                          ptl_process_t target_id, ptl_match_bits_t match_bits,
-                          ptl_size_t remote_offset, void *user_ptr, ptl_hdr_data_t hdr_data)
-{
-    struct hpu_exec *exec = enter();
-    if (exec == NULL) {
-        return PTL_FAIL;
-    }
-    int rc = put(exec, &(struct hpu_put){.from_host = 1,
-                                         .host_offset = offset,
-                                         .length = length,
-                                         .ack = ack_req,
-                                         .target = target_id,
-                                         .pt_inherited = 1,
-                                         .match_bits = match_bits,
-                                         .remote_offset = remote_offset,
-                                         .user_ptr = user_ptr,
-                                         .hdr_data = hdr_data});
-    leave(exec);
-    return rc;
-}
-
-int PtlHandlerPutFromHostEx(ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack_req,
-                            ptl_process_t target_id, ptl_pt_index_t pt_index,
-                            ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
-                            ptl_hdr_data_t hdr_data)
-{
-    struct hpu_exec *exec = enter();
-    if (exec == NULL) {
-        return PTL_FAIL;
-    }
-    int rc = put(exec, &(struct hpu_put){.from_host = 1,
-                                         .host_offset = offset,
-                                         .length = length,
-                                         .ack = ack_req,
-                                         .target = target_id,
-                                         .pt_index = pt_index,
-                                         .match_bits = match_bits,
-                                         .remote_offset = remote_offset,
-                                         .user_ptr = user_ptr,
-                                         .hdr_data = hdr_data});
-    leave(exec);
+    call_leave(exec);
     return rc;
 }

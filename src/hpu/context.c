@@ -101,6 +101,14 @@ bool hpu_ctx_overdue(const struct hpu_ctx *ctx)
     return fault_guard_overdue(&ctx->guard);
 }
 
+void hpu_ctx_end(struct hpu_ctx *ctx)
+{
+    uint64_t turn = atomic_load_explicit(&ctx->guard.turn, memory_order_acquire);
+    if ((turn & 1) != 0) {
+        fault_end(&ctx->guard, turn);
+    }
+}
+
 unsigned hpu_pool_contexts(const struct hpu_pool *pool)
 {
     return pool->count;

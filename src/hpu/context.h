@@ -90,6 +90,10 @@ void hpu_ctx_set_expendable(struct hpu_ctx *ctx, int expendable);
 /* hpu_ctx_overdue() says whether the time of what runs on the context is over. */
 bool hpu_ctx_overdue(const struct hpu_ctx *ctx);
 
+/* hpu_ctx_end() says that the time of what runs on the context is over, if anything does. It may
+ * be called by any thread while the context cannot be put back. */
+void hpu_ctx_end(struct hpu_ctx *ctx);
+
 /* ---- For watch.c ---- */
 
 struct fault_guard;

@@ -61,6 +61,7 @@ static void set_up(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call c
 {
     exec->pool = pool;
     exec->call = call;
+    exec->cycles = 0;
     exec->dma_issued = 0;
     exec->dmas = NULL;
     exec->core = NULL;
@@ -100,6 +101,7 @@ bool hpu_exec_take(struct hpu_exec *exec)
     }
     exec->ctx = hpu_ctx_get_of(exec->pool, exec->slots != 0 ? exec->slots : ~UINT64_C(0));
     exec->wait = exec->ctx != NULL ? HPU_WAIT_NONE : HPU_WAIT_CONTEXT;
+    exec->hpu = exec->ctx != NULL ? hpu_ctx_slot(exec->ctx) : 0;
     return exec->ctx != NULL;
 }
 
@@ -108,9 +110,13 @@ int hpu_exec_run(struct hpu_exec *exec)
     struct hpu_ctx *ctx = exec->ctx;
     bool begun = exec->wait != HPU_WAIT_NONE;
     int result = SEGV;
-    switch (begun ? hpu_ctx_resume(ctx) : hpu_ctx_start(ctx, run_handler, exec)) {
-    case HPU_CTX_PARKED:
+    exec->since = __builtin_ia32_rdtsc();
+    enum hpu_ctx_exit exit = begun ? hpu_ctx_resume(ctx) : hpu_ctx_start(ctx, run_handler, exec);
+    if (exit == HPU_CTX_PARKED) {
         return HPU_WAIT;
+    }
+    exec->cycles += __builtin_ia32_rdtsc() - exec->since;
+    switch (exit) {
     case HPU_CTX_DONE:
         return exec->result == END_SEGV ? SEGV : valid_result(exec->call, exec->result);
     case HPU_CTX_ABANDONED:
@@ -119,7 +125,7 @@ int hpu_exec_run(struct hpu_exec *exec)
     case HPU_CTX_OVERDUE:
         result = TIMEOUT;
         break;
-    case HPU_CTX_FAULTED:
+    default:
         break;
     }
     hpu_dma_end(&exec->dmas, false);
@@ -140,6 +146,9 @@ void hpu_exec_cancel(struct hpu_exec *exec)
     if (exec->ctx != NULL) {
         hpu_ctx_cancel(exec->ctx);
         hpu_dma_end(&exec->dmas, false);
+        if (exec->env.awaited != NULL) {
+            exec->env.ops->forget(&exec->env);
+        }
     }
     hpu_exec_give(exec);
 }
@@ -149,10 +158,15 @@ struct hpu_exec *hpu_exec_current(void)
     return hpu_ctx_arg(run_handler);
 }
 
-void hpu_suspend(struct hpu_env *env)
+void hpu_exec_park(struct hpu_exec *exec, enum hpu_wait wait)
 {
-    struct hpu_exec *exec = container_of(env, struct hpu_exec, env);
-    exec->wait = HPU_WAIT_OPS;
+    exec->wait = wait;
+    exec->cycles += __builtin_ia32_rdtsc() - exec->since;
     hpu_ctx_suspend(exec->ctx);
     hpu_twin_resumed(exec);
+}
+
+void hpu_suspend(struct hpu_env *env)
+{
+    hpu_exec_park(container_of(env, struct hpu_exec, env), HPU_WAIT_OPS);
 }

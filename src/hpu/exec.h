@@ -8,7 +8,7 @@
  *      hpu_exec_take()               locked  it gets a context
  *      hpu_exec_run() ── start ────────────► payload_handler(p, state)   expendable
  *                                              PtlHandlerDMA...()        not expendable
- *                                              PtlHandlerPut...() ──► ops->put() ── hpu_suspend()
+ *                                              PtlHandlerPut...() ──► ops->send() ─ hpu_suspend()
  *      HPU_WAIT ◄──────────────────────────────────────────────────────────┘
  *      hpu_exec_run() ── resume ───────────►   ...
  *      SUCCESS, FAIL, ..., SEGV ◄─────────── return, or the end by a fault
@@ -41,16 +41,23 @@
 struct hpu_core;
 struct hpu_dmas;
 struct hpu_env;
+struct hpu_output;
 struct hpu_queue;
 struct hpu_sched;
 struct hpu_twin;
+struct vector;
 
-/* A put by a handler. Ranges of host memory have been checked; `local` has not,
- * and is read with nic_copy(). */
-struct hpu_put {
-    const void *local;    /* the data, unless from_host */
-    uint64_t host_offset; /* in the entry's memory, if from_host */
-    int from_host;
+enum hpu_message_kind { HPU_PUT, HPU_GET, HPU_ATOMIC, HPU_FETCH /* and swap */ };
+
+/* What a handler sends, and where the answer goes. Ranges of host memory have been checked;
+ * `local`, `before` and `operand` have not, and are followed with nic_copy() only. */
+struct hpu_message {
+    enum hpu_message_kind kind;
+    int from_host;          /* all of the message's memory is the entry's; else the handler's */
+    const void *local;      /* the data that it sends, unless from_host; not of HPU_GET */
+    uint64_t host_offset;   /* the same, if from_host */
+    void *before;           /* where what comes back goes: of HPU_GET and HPU_FETCH, */
+    uint64_t before_offset; /* the same, if from_host */
     size_t length;
     ptl_ack_req_t ack;
     ptl_process_t target;
@@ -60,14 +67,26 @@ struct hpu_put {
     ptl_size_t remote_offset;
     void *user_ptr;
     ptl_hdr_data_t hdr_data;
+    ptl_op_t op; /* of HPU_ATOMIC and HPU_FETCH */
+    ptl_datatype_t datatype;
+    bool swap;           /* it is a swap, */
+    const void *operand; /* which has this besides, or does not look at it */
 };
+
+enum hpu_count { HPU_COUNT_GET, HPU_COUNT_SET, HPU_COUNT_ADD };
 
 /* What the NIC hands down. Called on the handler's context, outside its code. */
 struct hpu_ops {
-    /* put() sends. It returns a PTL_ code, which the handler gets, or -EFAULT if
-     * the data cannot be read, which ends the handler with SEGV. It may call
+    /* send() sends. It returns a PTL_ code, which the handler gets, or -EFAULT if the
+     * handler's memory cannot be read or written, which ends it with SEGV. It may call
      * hpu_suspend(). */
-    int (*put)(struct hpu_env *env, const struct hpu_put *put);
+    int (*send)(struct hpu_env *env, const struct hpu_message *m);
+    /* forget() says that the answer that the handler waited for, env->awaited, is nobody's:
+     * it was cancelled. Called by who cancels. */
+    void (*forget)(struct hpu_env *env);
+    /* count() reads or changes a counter of the host. Gives a PTL_ code. */
+    int (*count)(struct hpu_env *env, enum hpu_count how, ptl_handle_ct_t ct,
+                 ptl_ct_event_t *value);
 };
 
 /* What handlers count for the host. */
@@ -80,15 +99,19 @@ struct hpu_env {
     size_t me_length;
     void *host_base; /* handler_host_mem */
     size_t host_length;
-    void *state; /* HPU memory */
+    const struct vector *me_vector, *host_vector; /* not NULL: it is in parts, not at `base` */
+    void *state;                                  /* HPU memory */
     size_t state_length;
     size_t max_payload; /* of PutFromDevice */
     struct hpu_counter *counters;
     unsigned counter_count;
     const struct hpu_twin
         *twins; /* of the entry's handlers, by enum hpu_call (twin.h); NULL: native */
+    struct hpu_output *outputs; /* an HPU each (output.h); NULL: what is printed is lost */
+    unsigned output_count;
     const struct hpu_ops *ops;
-    void *owner; /* the NIC's */
+    void *owner;   /* the NIC's */
+    void *awaited; /* the NIC's, while the handler is suspended in ops->send() */
 };
 
 /* The handler has not ended: continue it later. */
@@ -98,7 +121,7 @@ enum hpu_wait {
     HPU_WAIT_NONE,    /* it has ended */
     HPU_WAIT_CONTEXT, /* it has not begun: no context was free */
     HPU_WAIT_YIELD,   /* it called PtlHandlerYield() */
-    HPU_WAIT_OPS      /* ops->put() called hpu_suspend() */
+    HPU_WAIT_OPS      /* ops->send() called hpu_suspend() */
 };
 
 enum hpu_place { HPU_PLACE_NOWHERE, HPU_PLACE_QUEUED, HPU_PLACE_RUNNING, HPU_PLACE_SUSPENDED };
@@ -117,16 +140,17 @@ struct hpu_exec {
     struct hpu_queue *queue;
     struct hpu_sched *sched; /* NULL: it never was */
     enum hpu_place place;
-    unsigned hpu;    /* that has begun it */
+    unsigned hpu;    /* that has begun it; without the scheduler its slot */
     int64_t charged; /* to its queue in advance, ns */
 
     /* The call; private. */
     struct hpu_pool *pool;
     enum hpu_call call;
     int result;
-    uint32_t dma_issued;   /* DMA handles 1 to dma_issued were given out */
-    struct hpu_dmas *dmas; /* those that are not done, dma.h */
-    struct hpu_core *core; /* that runs the handler's twin; NULL: native code */
+    uint64_t cycles, since; /* in the handler, until it last began or went on; and that moment */
+    uint32_t dma_issued;    /* DMA handles 1 to dma_issued were given out */
+    struct hpu_dmas *dmas;  /* those that are not done, dma.h */
+    struct hpu_core *core;  /* that runs the handler's twin; NULL: native code */
     union {
         ptl_header_handler_t header;
         ptl_payload_handler_t payload;
@@ -175,14 +199,17 @@ int hpu_exec_run(struct hpu_exec *exec);
 void hpu_exec_give(struct hpu_exec *exec);
 
 /* hpu_exec_cancel(), locked, gives up a handler that has not ended, and frees its context.
- * What ops->put() had on the stack when it called hpu_suspend() is lost. */
+ * What ops->send() had on the stack when it called hpu_suspend() is lost. */
 void hpu_exec_cancel(struct hpu_exec *exec);
+
+/* hpu_exec_park() suspends the handler that this code runs for. */
+void hpu_exec_park(struct hpu_exec *exec, enum hpu_wait wait);
 
 /* hpu_exec_current() is the call whose context this code runs on, or NULL. */
 struct hpu_exec *hpu_exec_current(void);
 
 /* hpu_suspend() makes the hpu_exec_run() that runs this context return HPU_WAIT,
- * and returns when it is continued. For ops->put() only. */
+ * and returns when it is continued. For ops->send() only. */
 void hpu_suspend(struct hpu_env *env);
 
 #endif

@@ -377,6 +377,15 @@ bool hpu_sched_cancel(struct hpu_sched *s, struct hpu_exec *exec)
     return taken;
 }
 
+void hpu_sched_end(struct hpu_sched *s, struct hpu_exec *exec)
+{
+    pthread_mutex_lock(&s->lock);
+    if (exec->place == HPU_PLACE_RUNNING) {
+        hpu_ctx_end(exec->ctx);
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
 unsigned hpu_queue_waiting(struct hpu_sched *s, const struct hpu_queue *q)
 {
     pthread_mutex_lock(&s->lock);
@@ -542,7 +551,12 @@ struct hpu_sched *hpu_sched_create(struct hpu_pool *pool, unsigned hpus, const c
     if (s == NULL) {
         return NULL;
     }
-    pthread_mutex_init(&s->lock, NULL);
+    /* It is held for less than a system call takes: who finds it taken spins first. */
+    pthread_mutexattr_t adaptive;
+    pthread_mutexattr_init(&adaptive);
+    pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&s->lock, &adaptive);
+    pthread_mutexattr_destroy(&adaptive);
     s->pool = pool;
     s->ops = ops;
     s->arg = arg;

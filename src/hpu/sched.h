@@ -79,6 +79,9 @@ bool hpu_sched_withdraw(struct hpu_sched *s, struct hpu_exec *exec);
  * suspended; done() is not called. False: it runs. */
 bool hpu_sched_cancel(struct hpu_sched *s, struct hpu_exec *exec);
 
+/* hpu_sched_end() ends a handler that runs, with TIMEOUT; done() is called as ever. */
+void hpu_sched_end(struct hpu_sched *s, struct hpu_exec *exec);
+
 /* hpu_sched_pause() keeps HPUs from beginning or resuming calls until the matching
  * hpu_sched_resume(); hpu_sched_still() says whether those under way, and their done(), have
  * ended meanwhile. */

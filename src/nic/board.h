@@ -11,15 +11,44 @@
 #define NIC_BOARD_H
 
 #include "fabric/fabric.h"
+#include "hpu/output.h"
 #include "portals4.h"
+#include "spin_handler.h"
 
 #include <stdint.h>
 
-#define BOARD_VERSION 1u /* another layout is another version */
+#define BOARD_VERSION 2u /* another layout is another version */
 #define BOARD_KINDS 4    /* of interfaces, by struct ni's kind */
+#define BOARD_CONTEXTS 64
 
 /* Data movements: puts, gets, atomics, fetches (PtlFetchAtomic and PtlSwap). */
 enum board_movement { BOARD_PUT, BOARD_GET, BOARD_ATOMIC, BOARD_FETCH, BOARD_MOVEMENTS };
+
+/* Handler calls that have ended, by kind: header, payload, completion. */
+enum board_call { BOARD_HEADER, BOARD_PAYLOAD, BOARD_COMPLETION, BOARD_CALLS };
+
+struct board_work {
+    uint64_t calls[BOARD_CALLS];
+    uint64_t cycles; /* of the time stamp counter, in their code and their calls */
+    uint64_t faults; /* of these calls: SEGV or TIMEOUT, */
+    uint64_t failed; /* or FAIL */
+};
+
+/* An execution context: what the handlers of one entry have in common. */
+struct board_context {
+    uint64_t number; /* of all that were ever appended, from 1; 0: the place is free */
+    uint32_t handle; /* of the entry */
+    uint32_t pt_index;
+    uint32_t kind; /* of its interface */
+    uint32_t inactive;
+    uint64_t match_bits, ignore_bits;
+    uint64_t hpu_mask;
+    uint64_t memory, memory_length; /* HPU memory: its address in the process */
+    uint64_t messages;              /* that came to their end */
+    uint64_t dropped_bytes;         /* payload that nobody kept */
+    uint64_t refused;               /* messages that found no room for too long */
+    struct board_work work;
+};
 
 struct nic_board {
     uint32_t version; /* written last: 0 as long as the rest is not there */
@@ -36,6 +65,15 @@ struct nic_board {
     uint64_t waited;                                    /* messages that waited for flow control */
     uint64_t closed;                                    /* entries that flow control closed */
     uint64_t events_lost;                               /* overwritten in full queues */
+
+    /* Handlers. An HPU is a thread, or with none of these (hpus 0) one of the handlers that may
+     * be active at once. */
+    uint32_t hpus, unused_too;
+    uint64_t contexts;         /* appended in all */
+    struct board_context rest; /* sums: of those that have ended, or found no place below */
+    struct board_context context[BOARD_CONTEXTS];
+    struct board_work hpu[PTL_NUM_HPUS];
+    struct hpu_output outputs[PTL_NUM_HPUS];
 };
 
 _Static_assert(sizeof(struct nic_board) <= FABRIC_BOARD, "the board fits");

@@ -5,9 +5,25 @@
  */
 #include "nic/nic.h"
 
+/* Whether a thread that sleeps is to look at the counter. */
+__attribute__((noinline)) static bool is_news(const struct nic *nic, const struct ct *ct)
+{
+    bool news = nic->curious != 0;
+    for (struct list *l = nic->counting.next; l != &nic->counting && !news; l = l->next) {
+        const struct ct_mark *mark = container_of(l, struct ct_mark, link);
+        news = mark->ct == ct &&
+               (atomic_load_explicit(&ct->success, memory_order_relaxed) >= mark->success ||
+                atomic_load_explicit(&ct->failure, memory_order_relaxed) != 0);
+    }
+    return news;
+}
+
 static void changed(struct ct *ct)
 {
-    ct->ni->nic->news = true;
+    struct nic *nic = ct->ni->nic;
+    if (nic->waiters != 0 && is_news(nic, ct)) {
+        nic->news = true;
+    }
     if (!list_empty(&ct->triggers)) {
         trigger_check(ct);
     }

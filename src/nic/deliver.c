@@ -131,10 +131,17 @@ static enum rx_step answer_self(struct rx *rx)
     return RX_GO;
 }
 
+/* An answer waits for those of the messages before it. */
+static inline bool must_wait(const struct rx *rx)
+{
+    return (rx->away || !list_empty(&rx->peer->detached)) && invoke_behind_ack(rx);
+}
+
 bool rx_send_acks(struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
-    if (rx->ack_count != 0) {
+    rx = rx->peer->rx[FABRIC_REQUEST]; /* of a message that has left its channel: the channel's */
+    if (rx != NULL && rx->ack_count != 0) {
         rx->acks.head = acks_head(rx->ack_count, rx->ack_overflow);
         if (nic->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &rx->acks, NULL, 0) ==
             SHORT_FULL) {
@@ -158,7 +165,7 @@ void acks_advance_all(struct nic *nic)
 
 bool rx_gather_ack(struct rx *rx, ptl_list_t list)
 {
-    if (rx->ack_count == ACKS_MOST && !rx_send_acks(rx)) {
+    if (must_wait(rx) || (rx->ack_count == ACKS_MOST && !rx_send_acks(rx))) {
         return false;
     }
     if (rx->ack_count == 0) {
@@ -177,7 +184,7 @@ enum rx_step rx_send_ack(struct rx *rx)
     if (rx->local != NULL) {
         return answer_self(rx);
     }
-    if (!rx_send_acks(rx)) {
+    if (must_wait(rx) || !rx_send_acks(rx)) {
         return RX_WAIT;
     }
     struct message m;
@@ -215,7 +222,7 @@ static enum rx_step send_reply(struct rx *rx)
     if (rx->local != NULL) {
         return answer_self(rx);
     }
-    if (rx->reply_started || !rx_send_acks(rx)) {
+    if (rx->reply_started || must_wait(rx) || !rx_send_acks(rx)) {
         return RX_WAIT;
     }
     struct message m;

@@ -26,9 +26,11 @@ void handlers_release(struct handlers *h)
     if (h == NULL) {
         return;
     }
+    telemetry_end(h->memory->ni->nic, h);
     if (h->orphaned) {
         return;
     }
+    free((void *)h->host_vector.parts);
     h->memory->users--;
     if (h->own_memory) {
         hpu_memory_free(h->memory);
@@ -277,6 +279,9 @@ struct le *le_new(struct ni *ni, uint32_t pt_index, const struct le_setup *setup
     if (le != NULL) {
         fill(le, ni, pt_index, setup);
     }
+    if (le != NULL && le->handlers != NULL) {
+        telemetry_begin(le);
+    }
     return le;
 }
 
@@ -323,6 +328,7 @@ int le_activate(struct le *le)
         return PTL_ARG_INVALID;
     }
     le->handlers->inactive = le->reserved = false;
+    le->handlers->board->inactive = 0;
     le->match.picky = (le->options & PTL_ME_NO_TRUNCATE) != 0;
     if (entry_pt(le)->unexpected.count != 0 && claim(le)) {
         le_use_up(le);
@@ -393,7 +399,7 @@ void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le)
 void pt_release(struct ni *ni, uint32_t pt_index)
 {
     ni->pts[pt_index].users--;
-    ni->nic->news = true; /* somebody may wait for the last user to leave */
+    nic_news(ni->nic); /* somebody may wait for the last user to leave */
     tell_refusal(ni, pt_index);
 }
 

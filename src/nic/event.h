@@ -28,7 +28,9 @@ struct ni;
 struct eq {
     struct table_slot slot;
     bool dropped; /* events were overwritten since the last get */
-    bool *news;   /* the NIC's */
+    /* The NIC's: how many threads sleep to whom whatever changes is news, and that it did. */
+    const unsigned *curious;
+    bool *news;
     struct ni *ni;
     ptl_event_t *ring;
     uint64_t count;              /* events that the program asked for */
@@ -79,7 +81,7 @@ static inline void eq_placed(struct eq *eq)
     uint64_t tail = atomic_load_explicit(&eq->tail, memory_order_relaxed);
     eq->put_at = eq_next_place(eq, eq->put_at);
     atomic_store_explicit(&eq->tail, tail + 1, memory_order_release);
-    *eq->news = true;
+    *eq->news |= *eq->curious != 0;
 }
 
 /* eq_kinds() sets the last word of an event, its small fields, in one store. */

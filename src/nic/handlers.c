@@ -11,211 +11,16 @@
  * user header; where the two differ, or a packet does not begin at a multiple
  * of 64 in memory, it is put together in a bounce buffer.
  *
- * Without HPUs of its own (PINWHEEL_HPUS=0) whoever makes progress runs the handlers of a
- * message one after the other: the NIC's lock is dropped while one runs, and the channel is
- * busy meanwhile, so no other thread touches this message. With them a call is queued, and the
- * message waits, `elsewhere`, until nic_sched_ops.done() says that it has ended; payload
- * handlers do not wait for each other (packets.c).
+ * An atomic is one packet. With PROCESS_DATA its payload handler, if there is one, takes the
+ * place of the operation; the bytes that it leaves in the packet are what a fetch brings back.
+ * The operand of a swap leads the payload and is to handlers the user header.
+ *
+ * handler_run.c has the calls run, packets.c those of payload handlers on HPUs that are threads.
  */
 #include "nic/rx.h"
 
-#include "base/fault.h"
-#include "base/nic_copy.h"
-
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-
-#define PACKET_ALIGN 64
-
-/* ---- running them ---- */
-
-/* Lets go of the lock while user code runs. */
-static void leave(struct nic *nic)
-{
-    nic->unlocked++;
-    nic_unlock(nic);
-}
-
-static void enter(struct nic *nic)
-{
-    nic_lock(nic);
-    nic->unlocked--;
-}
-
-/* go_on() where HPUs are threads. A completion handler need not find room: it makes some. */
-static int go_on_elsewhere(struct rx *rx)
-{
-    struct handler_run *run = rx->run;
-    if (!run->active) {
-        if (!run->header_done && !packets_room(rx)) {
-            rx->f.elsewhere = true;
-            return HPU_WAIT;
-        }
-        run->active = true;
-        run->ended = false;
-        hpu_sched_submit(run->nic->sched, &rx->le->handlers->queue, &run->exec);
-    }
-    rx->f.elsewhere = !run->ended;
-    run->active = !run->ended;
-    return run->ended ? run->code : HPU_WAIT;
-}
-
-/* Goes on with the handler call that is set up. HPU_WAIT: it is to be gone on with later,
- * if only because no context was free. */
-static int go_on(struct rx *rx)
-{
-    struct handler_run *run = rx->run;
-    if (run->nic->sched != NULL) {
-        return go_on_elsewhere(rx);
-    }
-    run->active = true;
-    if (!hpu_exec_take(&run->exec)) {
-        return HPU_WAIT;
-    }
-    run->stalled = 0;
-    leave(run->nic);
-    int code = hpu_exec_run(&run->exec);
-    enter(run->nic);
-    if (code != HPU_WAIT) {
-        hpu_exec_give(&run->exec);
-        run->active = false;
-    }
-    return code;
-}
-
-static void sched_begin(void *arg)
-{
-    process_enter(((struct nic *)arg)->process);
-}
-
-/* The message goes on with what comes after, here and now. */
-static void sched_done(void *arg, struct hpu_exec *exec, int code)
-{
-    struct nic *nic = arg;
-    nic_lock(nic);
-    if (exec->call == HPU_CALL_PAYLOAD) {
-        packet_ended(exec, code);
-    } else {
-        struct handler_run *run = container_of(exec, struct handler_run, exec);
-        run->ended = true;
-        run->code = code;
-        if (run->orphan) {
-            free(run->bounce);
-            free(run);
-        } else if (run->rx->invoked) {
-            invoke_stir(run->rx);
-        }
-    }
-    nic_follow_up(nic);
-    nic_unlock(nic);
-}
-
-static void sched_idle(void *arg)
-{
-    struct nic *nic = arg;
-    if (lock_try(&nic->lock)) {
-        nic_advance(nic);
-        nic_unlock(nic);
-    }
-}
-
-const struct hpu_sched_ops nic_sched_ops = {
-    .begin = sched_begin,
-    .done = sched_done,
-    .idle = sched_idle,
-};
-
-int handlers_prepare(struct nic *nic)
-{
-    int64_t budget = nic->process->options.number[OPT_HANDLER_BUDGET_US] * 1000;
-    fault_refresh();
-    if (nic->watch == NULL && budget != 0) {
-        nic->watch = hpu_watch_start(nic->hpus, budget);
-        return nic->watch != NULL ? 0 : -errno;
-    }
-    return 0;
-}
-
-static bool start_run(struct rx *rx)
-{
-    struct nic *nic = rx->peer->nic;
-    struct handlers *h = rx->le->handlers;
-    if (rx->run == NULL) {
-        rx->run = calloc(1, sizeof(*rx->run));
-        uint8_t *bounce = aligned_alloc(PACKET_ALIGN, nic->packet_size);
-        if (rx->run == NULL || bounce == NULL) {
-            free(rx->run);
-            free(bounce);
-            rx->run = NULL; /* the next message tries again */
-            return false;
-        }
-        rx->run->bounce = bounce;
-    }
-    /* Field by field: most of the struct is what a handler call leaves behind, and
-     * clearing all of it would cost as much as the call. */
-    struct handler_run *run = rx->run;
-    run->nic = nic;
-    run->rx = rx;
-    run->le = rx->le;
-    run->user_header = h->user_header < rx->m->length ? h->user_header : rx->m->length;
-    run->deposit = h->payload == NULL;
-    run->active = run->pending = run->finished = false;
-    run->header_done = run->completion_done = false;
-    run->lost = run->flow_control = false;
-    run->stalled = 0;
-    run->outstanding = 0;
-    list_init(&run->packets);
-    run->fail = PTL_NI_OK;
-    run->kept = run->dropped = run->emitted = 0;
-    run->filled = run->consumed = 0;
-    run->exec.ctx = NULL;
-    run->exec.wait = HPU_WAIT_NONE;
-    run->exec.slots = h->hpu_mask;
-    run->exec.place = HPU_PLACE_NOWHERE;
-    struct hpu_env *env = &run->exec.env;
-    env->me_base = rx->le->start;
-    env->me_length = rx->le->length;
-    env->host_base = h->host_base;
-    env->host_length = h->host_length;
-    env->state = h->memory->mem->base;
-    env->state_length = h->memory->mem->length;
-    env->max_payload = nic->packet_size;
-    env->counters = rx->ni->counters;
-    env->counter_count = PTL_SPIN_COUNTERS;
-    env->twins = nic->twins != NULL ? h->twin : NULL;
-    env->ops = &handler_ops;
-    env->owner = run;
-    return true;
-}
-
-void handlers_cancel(struct rx *rx)
-{
-    struct handler_run *run = rx->run;
-    if (run == NULL) {
-        return;
-    }
-    if (run->nic->sched != NULL) {
-        packets_cancel(rx);
-        if (run->active && !run->ended && !hpu_sched_cancel(run->nic->sched, &run->exec)) {
-            rx->le->handlers->orphaned = true;
-            run->orphan = true;
-            rx->run = NULL;
-        }
-    } else if (run->active) {
-        hpu_exec_cancel(&run->exec);
-    }
-    run->active = false;
-}
-
-void handlers_free(struct rx *rx)
-{
-    handlers_cancel(rx);
-    if (rx->run != NULL) {
-        free(rx->run->bounce);
-        free(rx->run);
-    }
-}
 
 /* Notes the first error of the message; what follows of it is not looked at. */
 static void note_error(struct rx *rx, int code)
@@ -246,6 +51,7 @@ bool handlers_no_room(struct rx *rx)
     bool refuses = (pt->options & PTL_PT_FLOWCTRL) != 0;
     ptl_ni_fail_t fail = refuses ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED;
     run->flow_control = run->lost = true;
+    rx->le->handlers->board->refused++;
     rx->f.sink = RX_DISCARD;
     rx->ni->registers[PTL_SR_DROP_COUNT]++;
     if (!run->header_done) {
@@ -280,16 +86,29 @@ void handlers_torn(struct rx *rx, ptl_ni_fail_t fail)
 static void discard(struct rx *rx)
 {
     rx->f.sink = RX_DISCARD;
-    rx->run->dropped = rx->m->length - rx->run->user_header;
+    rx->run->dropped = rx->run->length - rx->run->user_header;
 }
 
-static void deposit_all(struct rx *rx)
+/* Does what the request says. */
+static void proceed(struct rx *rx)
 {
     if (rx->m->type == MESSAGE_PUT) {
-        rx->f.sink = RX_DEPOSIT;
-        rx->f.base = memory_at(rx->le->start, rx->offset);
-        rx->f.vector = NULL; /* such entries are never in parts */
-        rx->f.room = rx->mlength;
+        rx_lend(rx, le_memory(rx->le, rx->offset), rx->mlength);
+    } else if (rx_is_atomic(rx) && rx->f.first != NULL) {
+        rx_apply(rx, rx->le, rx->f.first);
+    }
+}
+
+/* Goes on with payload handlers, or where there are none does what the request says, less the
+ * user header of a put. */
+static void process_data(struct rx *rx)
+{
+    bool put = rx->m->type == MESSAGE_PUT;
+    rx->f.sink = RX_DISCARD;
+    if (put || (rx_is_atomic(rx) && !rx->run->deposit)) {
+        rx->f.sink = RX_PACKETS;
+    } else {
+        proceed(rx);
     }
 }
 
@@ -302,12 +121,12 @@ static void header_result(struct rx *rx, int code)
     switch (code) {
     case PROCESS_DATA:
     case PROCESS_DATA_PENDING:
-        rx->f.sink = rx->m->type == MESSAGE_PUT ? RX_PACKETS : RX_DISCARD;
+        process_data(rx);
         break;
     case PROCEED:
     case PROCEED_PENDING:
         run->finished = true;
-        deposit_all(rx);
+        proceed(rx);
         break;
     case DROP:
     case DROP_PENDING:
@@ -320,13 +139,31 @@ static void header_result(struct rx *rx, int code)
     }
 }
 
+static ptl_request_type_t request_type(const struct message *m)
+{
+    static const ptl_request_type_t types[] = {
+        [MESSAGE_PUT] = PTL_REQUEST_PUT,
+        [MESSAGE_GET] = PTL_REQUEST_GET,
+        [MESSAGE_ATOMIC] = PTL_REQUEST_ATOMIC,
+        [MESSAGE_FETCH] = PTL_REQUEST_FETCH_ATOMIC,
+    };
+    return m->type == MESSAGE_FETCH && m->op >= PTL_SWAP ? PTL_REQUEST_SWAP : types[m->type];
+}
+
+/* Whether the first packet is wanted before the header handler, or instead of it. */
+static bool needs_first(const struct rx *rx)
+{
+    return rx_is_atomic(rx) ? rx->run->length != 0
+                            : rx->run->user_header != 0 && rx->le->handlers->header != NULL;
+}
+
 static void set_up_header(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     const struct ni *ni = rx->ni;
     ptl_header_t *header = hpu_exec_header_of(&run->exec);
-    header->type = rx->m->type == MESSAGE_GET ? PTL_REQUEST_GET : PTL_REQUEST_PUT;
-    header->length = rx->m->length;
+    header->type = request_type(rx->m);
+    header->length = run->length;
     header->source_id = rx->initiator;
     header->match_bits = rx->m->match_bits;
     header->offset = rx->offset;
@@ -342,30 +179,38 @@ static void set_up_header(struct rx *rx)
     hpu_exec_header(ni->nic->hpus, &run->exec, rx->le->handlers->header, header);
 }
 
+/* A message of its sender that has left the channel before is at its entry. */
+static bool waits_for_entry(const struct rx *rx)
+{
+    return !rx->away && !rx->run->header_done && !rx->run->active && rx->run->nic->sched != NULL &&
+           invoke_behind_entry(rx);
+}
+
 enum rx_step handlers_header(struct rx *rx)
 {
     if (rx->run == NULL || (!rx->run->active && !rx->header_begun)) {
-        if (!start_run(rx)) {
+        if (!handlers_start(rx)) {
             rx->fail = PTL_NI_DROPPED;
             return RX_GO;
         }
         rx->header_begun = true;
     }
     struct handler_run *run = rx->run;
-    if (rx->m->type == MESSAGE_GET) {
-        run->user_header = 0;
+    if (waits_for_entry(rx)) {
+        rx->f.elsewhere = true;
+        return RX_WAIT;
+    }
+    if (needs_first(rx) && rx->f.first == NULL) {
+        return RX_FIRST;
     }
     if (rx->le->handlers->header == NULL) {
         header_result(rx, PROCESS_DATA);
         return RX_GO;
     }
-    if (run->user_header != 0 && rx->f.first == NULL) {
-        return RX_FIRST;
-    }
     if (!run->active) {
         set_up_header(rx);
     }
-    int code = go_on(rx);
+    int code = handlers_go_on(rx);
     if (code == HPU_WAIT && has_no_room(run) && handlers_no_room(rx)) {
         run->active = false;
         return RX_GO;
@@ -377,9 +222,24 @@ enum rx_step handlers_header(struct rx *rx)
     return RX_GO;
 }
 
-void handlers_payload_result(struct rx *rx, int code, size_t length)
+/* What a fetch brings back is what its payload handler has left. */
+static bool keep_before(struct rx *rx, const uint8_t *base, size_t length)
+{
+    if (rx->before == NULL) {
+        rx->before = malloc(rx->run->nic->packet_size);
+    }
+    if (rx->before != NULL) {
+        memcpy(rx->before, base, length);
+    }
+    return rx->before != NULL;
+}
+
+void handlers_payload_result(struct rx *rx, int code, const uint8_t *base, size_t length)
 {
     struct handler_run *run = rx->run;
+    if (code == SUCCESS && rx->m->type == MESSAGE_FETCH && !keep_before(rx, base, length)) {
+        code = FAIL;
+    }
     if (code == SUCCESS) {
         run->kept += length;
         return;
@@ -417,7 +277,7 @@ bool handlers_next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t 
         run->consumed += skip;
         return false;
     }
-    bool last = offset + length == rx->m->length;
+    bool last = offset + length == run->length;
     bool whole = run->filled == 0 && (uintptr_t)at % PACKET_ALIGN == 0 &&
                  (run->user_header % PACKET_ALIGN == 0 || (last && left <= packet));
     if (whole) {
@@ -452,7 +312,8 @@ static void deposit_packet(struct rx *rx, const uint8_t *data, uint64_t offset, 
     uint64_t n = length - skip;
     uint64_t room = to < rx->mlength ? rx->mlength - to : 0;
     n = n < room ? n : room;
-    if (nic_copy(memory_at(rx->le->start, rx->offset + to), data + skip, n) != 0) {
+    struct memory at = le_memory(rx->le, rx->offset + to);
+    if (memory_write(&at, data + skip, n) != 0) {
         run->fail = PTL_NI_SEGV;
         rx->f.sink = RX_DISCARD;
     }
@@ -476,7 +337,7 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
             }
             set_up_payload(rx);
         }
-        int code = go_on(rx);
+        int code = handlers_go_on(rx);
         if (code == HPU_WAIT && has_no_room(run) && handlers_no_room(rx)) {
             run->active = false;
             break;
@@ -485,7 +346,7 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
             return RX_WAIT;
         }
         run->emitted += run->packet_length;
-        handlers_payload_result(rx, code, run->packet_length);
+        handlers_payload_result(rx, code, run->packet, run->packet_length);
     }
     run->consumed = 0;
     return RX_GO;
@@ -502,16 +363,20 @@ static void set_up_completion(struct rx *rx)
 static void conclude(struct rx *rx)
 {
     struct handler_run *run = rx->run;
+    struct board_context *board = rx->le->handlers->board;
     bool proceeded = run->finished && run->fail == PTL_NI_OK;
-    if (rx->m->type == MESSAGE_PUT && !proceeded) {
+    board->messages++;
+    board->dropped_bytes += run->dropped;
+    bool answered = rx->m->type == MESSAGE_GET || rx->m->type == MESSAGE_FETCH;
+    if (rx->m->type == MESSAGE_PUT ? !proceeded : rx_is_atomic(rx) && !rx->applied) {
         rx->mlength = run->kept;
     }
     if (run->fail != PTL_NI_OK) {
         rx->fail = run->fail;
-    } else if (rx->m->type == MESSAGE_GET && run->dropped != 0) {
+    } else if (answered && run->dropped != 0) {
         rx->fail = PTL_NI_DROPPED;
     }
-    if (rx->m->type == MESSAGE_GET && rx->fail != PTL_NI_OK) {
+    if (answered && rx->fail != PTL_NI_OK) {
         rx->mlength = 0; /* nothing is sent back */
     }
 }
@@ -527,13 +392,13 @@ enum rx_step handlers_completion(struct rx *rx)
         return RX_WAIT;
     }
     if (run->lost && !run->active) {
-        run->dropped = rx->m->length - run->user_header - run->kept;
+        run->dropped = run->length - run->user_header - run->kept;
     }
     if (!run->finished && rx->le->handlers->completion != NULL) {
         if (!run->active) {
             set_up_completion(rx);
         }
-        int code = go_on(rx);
+        int code = handlers_go_on(rx);
         if (code == HPU_WAIT) {
             return RX_WAIT;
         }

@@ -60,12 +60,12 @@ void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlen
         bool bytes = (options & PTL_MD_EVENT_CT_BYTES) != 0 && r->ack != PTL_OC_ACK_REQ;
         ct_count(md->ct, fail, bytes, mlength);
     }
-    if (md == NULL && r->ack >= PTL_CT_ACK_REQ) {
-        ct_count(r->ct, fail, false, 0); /* a handler's put: of its entry */
-    }
-    bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
+    bool wanted = md == NULL
+                      ? handler_request_answered(r, fail, mlength)
+                      : (get || r->ack == PTL_ACK_REQ) &&
+                            (fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0);
     struct eq_ref eq = md != NULL ? md->eq : r->eq;
-    if (wanted && (get || r->ack == PTL_ACK_REQ) && eq_ref_alive(eq)) {
+    if (wanted && eq_ref_alive(eq)) {
         post_event(eq.eq, get ? PTL_EVENT_REPLY : PTL_EVENT_ACK, r, fail, mlength, remote_offset,
                    list);
     }
@@ -93,6 +93,21 @@ inline void request_message(const struct ni *ni, const struct request *r, uint32
     m->match_bits = r->match_bits;
     m->hdr_data = r->hdr_data;
     m->remote_offset = r->remote_offset;
+}
+
+bool request_atomic_sound(const struct ni *ni, const struct request *r, bool swap)
+{
+    bool fetch = r->kind == OP_FETCH;
+    if (!atomic_is_legal(swap    ? ATOMIC_SWAP
+                         : fetch ? ATOMIC_FETCH
+                                 : ATOMIC_PLAIN,
+                         r->op, r->datatype)) {
+        return false;
+    }
+    size_t size = atomic_size(r->datatype);
+    bool one = atomic_operand_size(r->op, r->datatype) != 0;
+    return (one ? r->length == size : r->length % size == 0) &&
+           r->length <= (fetch ? ni->limits.max_fetch_atomic_size : ni->limits.max_atomic_size);
 }
 
 size_t request_operand_size(const struct request *r)
@@ -127,10 +142,13 @@ static void let_go_of_mds(struct op *op)
 void op_end(struct op *op)
 {
     let_go_of_mds(op);
+    if (op->request.origin == FROM_HANDLER) {
+        handler_request_end(&op->request, op->ni == NULL);
+    }
     if (op->ni != NULL) {
         op->ni->in_flight--;
     }
-    op->peer->nic->news = true;
+    nic_news(op->peer->nic);
     table_drop(&op->peer->nic->operations, op);
 }
 
@@ -370,7 +388,9 @@ int nic_request(struct ni *ni, const struct request *request)
     if (request->md != NULL) {
         request->md->users++;
     }
-    if (request->kind == OP_FETCH) {
+    if (request->origin == FROM_HANDLER) {
+        handler_request_begin(request);
+    } else if (request->kind == OP_FETCH) {
         request->get_md->users++;
     } else {
         op->request.get_md = NULL;

@@ -194,6 +194,35 @@ static bool nobody_inside(void *arg)
     return nic->unlocked == 0 && (!nic->sched_paused || hpu_sched_still(nic->sched));
 }
 
+static void end_handlers(struct ni *ni)
+{
+    struct nic *nic = ni->nic;
+    for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
+        struct rx *rx = container_of(l, struct nic_peer, all)->rx[FABRIC_REQUEST];
+        if (rx != NULL && rx->ni == ni) {
+            handlers_end(rx);
+        }
+    }
+    invoke_end(ni);
+}
+
+/* Whether nobody is left inside, after what runs on has been ended: a handler may have no
+ * budget, or a long one. */
+static bool end_who_is_inside(struct ni *ni)
+{
+    struct nic *nic = ni->nic;
+    int64_t end = clock_ns() + nic->process->options.number[OPT_LINGER_MS] * 1000000;
+    do {
+        nic_lock(nic);
+        end_handlers(ni);
+        nic_unlock(nic);
+        if (nic_wait(nic, nobody_inside, nic, 1000000)) {
+            return true;
+        }
+    } while (clock_ns() < end);
+    return false;
+}
+
 /* Keeps HPUs that are threads from beginning or resuming handlers. */
 static void pause_hpus(struct nic *nic, bool pause)
 {
@@ -219,7 +248,7 @@ void ni_close(struct ni *ni)
     pause_hpus(nic, !idle);
     nic_unlock(nic);
     /* A copy or a handler that is under way holds on to the entries it works on. */
-    bool free_to_go = nic_linger(nic, nobody_inside, nic);
+    bool free_to_go = nic_linger(nic, nobody_inside, nic) || end_who_is_inside(ni);
     nic_lock(nic);
     cut_off(ni);
     nic->ni[ni->kind] = NULL;
@@ -229,8 +258,10 @@ void ni_close(struct ni *ni)
     }
     uint32_t at = 0;
     for (struct le *le; (le = table_next(&ni->les, &at)) != NULL;) {
+        if (le->handlers == NULL || !le->handlers->orphaned) {
+            free((void *)le->vector.parts);
+        }
         handlers_release(le->handlers); /* of an entry that was in use to the last */
-        free((void *)le->vector.parts);
     }
     at = 0;
     for (struct md *md; (md = table_next(&ni->mds, &at)) != NULL;) {

@@ -46,6 +46,7 @@ static struct nic *make_nic(struct process *p, unsigned index)
     list_init(&nic->busy);
     list_init(&nic->acks_due);
     list_init(&nic->fired);
+    list_init(&nic->counting);
     list_init(&nic->invoked);
     list_init(&nic->invoked_away);
     for (unsigned i = 0; i < PEER_BUCKETS; i++) {
@@ -95,6 +96,7 @@ static bool start_hpus(struct nic *nic)
 {
     unsigned hpus = (unsigned)nic->process->options.number[OPT_HPUS];
     const char *cpus = nic->process->options.text[OPT_HPU_PIN];
+    nic->board->hpus = hpus;
     if (hpus == 0) {
         return true;
     }
@@ -166,7 +168,8 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
 static bool all_sent(void *arg)
 {
     struct nic *nic = arg;
-    if (!list_empty(&nic->busy) || !list_empty(&nic->acks_due) || !list_empty(&nic->fired)) {
+    if (!list_empty(&nic->busy) || !list_empty(&nic->acks_due) || !list_empty(&nic->fired) ||
+        !list_empty(&nic->invoked)) {
         return false;
     }
     for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
@@ -185,6 +188,7 @@ void nic_close(struct nic *nic)
     progress_stop(nic);
     nic->process->nics[nic->index] = NULL;
     nic_lock(nic);
+    invoke_free(nic);
     nic->ops->close(nic->fabric);
     peers_free(nic);
     lock_give(&nic->lock);

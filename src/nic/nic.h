@@ -44,6 +44,8 @@
 #define NI_KINDS BOARD_KINDS /* matching or not, logical or physical */
 #define ATOMIC_OPERAND 32    /* bytes of the largest element of an atomic */
 
+struct answer;
+struct le;
 struct ni;
 struct nic;
 
@@ -85,7 +87,7 @@ struct request {
     ptl_op_t op; /* of atomics, else 0 */
     ptl_datatype_t datatype;
     struct md *md;        /* what is sent comes from there; of OP_GET: the reply goes there.
-                             NULL: a handler's put */
+                             NULL: a handler's */
     struct memory memory; /* its memory */
     struct md *get_md;    /* of OP_FETCH: where the reply goes */
     struct memory get_memory;
@@ -97,9 +99,11 @@ struct request {
     uint64_t remote_offset;
     uint64_t hdr_data;
     void *user_ptr;
-    /* for a handler's put: what it inherits from its entry */
+    /* of a handler (FROM_HANDLER): what it inherits from its entry */
     struct eq_ref eq;
     struct ct_ref ct;                /* with PTL_CT_ACK_REQ and PTL_OC_ACK_REQ */
+    struct le *le;                   /* whose memory it uses; NULL: the handler's own */
+    struct answer *answer;           /* what the handler waits for, handler_send.c; or NULL */
     void *owned;                     /* freed when the buffer is no longer needed */
     uint8_t operand[ATOMIC_OPERAND]; /* of CSWAP and its relatives, and MSWAP */
 };
@@ -174,11 +178,13 @@ struct handlers {
     void *host_base;
     uint64_t host_length;
     uint64_t user_header;
-    uint64_t hpu_mask;       /* HPUs that may run them, 0: all */
-    struct hpu_queue queue;  /* with nic->sched */
-    bool inactive;           /* no message finds the entry before PtlHandlersActivate() */
-    struct hpu_twin twin[3]; /* by enum hpu_call, with nic->twins */
-    bool orphaned;           /* one runs on, and its NI is closed: what it uses is kept */
+    uint64_t hpu_mask;           /* HPUs that may run them, 0: all */
+    struct vector host_vector;   /* PTL_HANDLER_IOVEC: a copy of the parts */
+    struct board_context *board; /* what it has done */
+    struct hpu_queue queue;      /* with nic->sched */
+    bool inactive;               /* no message finds the entry before PtlHandlersActivate() */
+    struct hpu_twin twin[3];     /* by enum hpu_call, with nic->twins */
+    bool orphaned;               /* one runs on, and its NI is closed: what it uses is kept */
 };
 
 struct hpu_memory {
@@ -284,6 +290,8 @@ struct nic_peer {
     unsigned outstanding;       /* ops that expect a response */
     int64_t deadline, retry;    /* to be found until then; when to look next */
     struct rx *rx[FABRIC_CLASSES];
+    struct list detached; /* struct invocation (invoke.c), in order */
+    uint64_t detached_count;
     bool self; /* the NIC's own */
 };
 
@@ -332,8 +340,10 @@ struct nic {
     bool events_due;  /* it was rung or told of a death */
     bool stalled;     /* a message with handlers finds no room: its patience has an end */
     bool stop;
-    bool news;        /* an event was posted or a counter changed since they slept */
-    unsigned waiters; /* program threads asleep on the bell */
+    bool news;            /* what somebody below waits for has happened since */
+    unsigned waiters;     /* program threads asleep on the bell: */
+    unsigned curious;     /* to whom whatever changes is news, */
+    struct list counting; /* and struct ct_mark of the others */
     int wake_fd;
     int thread_epoll;
     pthread_t thread;
@@ -403,6 +413,11 @@ static inline void nic_lock(struct nic *nic)
 }
 /* nic_tell_news() wakes the program threads that sleep on the bell. */
 void nic_tell_news(struct nic *nic);
+/* nic_news() says that an event was posted, or that something else but a counter changed. */
+static inline void nic_news(struct nic *nic)
+{
+    nic->news |= nic->curious != 0;
+}
 /* nic_unlock() wakes sleeping program threads if there is news for them. */
 static inline void nic_unlock(struct nic *nic)
 {
@@ -473,6 +488,14 @@ nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle)
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns);
 int nic_wait_abort(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns,
                    int over);
+/* nic_wait_mark() is the same without time limit for a thread that waits for one counter to
+ * get somewhere: counts that do not get it there leave it asleep. */
+struct ct_mark {
+    struct list link; /* of nic->counting, while it sleeps */
+    const struct ct *ct;
+    uint64_t success; /* or any failure */
+};
+int nic_wait_mark(struct nic *nic, bool (*ready)(void *arg), void *arg, struct ct_mark *mark);
 /* nic_linger() is nic_wait() for closing: PINWHEEL_LINGER_MS at most, all calls since
  * linger_end was 0 together, for things that nobody announces. */
 bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg);
@@ -532,7 +555,9 @@ static inline bool request_expects(const struct request *r)
 {
     return request_fetches(r) || r->ack != PTL_NO_ACK_REQ;
 }
-/* Options that say what SEND does. A handler's put has no MD: it gets the ACK it asked for,
+/* request_atomic_sound() makes those that atomics have besides. */
+bool request_atomic_sound(const struct ni *ni, const struct request *r, bool swap);
+/* Options that say what SEND does. A handler's request has no MD: it gets the ACK it asked for,
  * and SEND only when its message was lost. */
 static inline unsigned request_send_options(const struct request *r)
 {
@@ -573,6 +598,14 @@ void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t r
  * left and been answered. */
 void op_fail(struct op *op, ptl_ni_fail_t fail);
 void op_end(struct op *op);
+
+/* ---- handler_send.c ---- */
+
+/* A request of a handler becomes an operation, is answered (true: with an event), and ends;
+ * `closed`: its NI was. */
+void handler_request_begin(const struct request *r);
+bool handler_request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength);
+void handler_request_end(struct request *r, bool closed);
 
 /* ---- self.c ---- */
 
@@ -662,6 +695,14 @@ void le_free(struct le *le);
 void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, ptl_search_op_t op);
 /* handlers_release() frees what an entry has besides, and HPU memory of its own. */
 void handlers_release(struct handlers *handlers);
+/* ---- telemetry.c: what handlers do, on the board ---- */
+
+/* telemetry_begin() finds an execution context its place there, telemetry_end() gives it back. */
+void telemetry_begin(struct le *le);
+void telemetry_end(struct nic *nic, struct handlers *h);
+/* telemetry_call() counts a call that has ended; `h` NULL: its context is no more. */
+void telemetry_call(struct nic *nic, struct handlers *h, const struct hpu_exec *exec, int code);
+
 /* handlers_prepare() makes the NIC ready to run handlers: the first ones' need of a watch. 0
  * or -errno. */
 int handlers_prepare(struct nic *nic);
@@ -687,8 +728,20 @@ bool invoke_waits(const struct nic *nic);
 /* invoke_stir() says that a handler of one that waits has ended. */
 struct rx;
 void invoke_stir(struct rx *rx);
+/* invoke_detach() lets a message of a channel that is here whole go on without it; false: it
+ * stays. invoke_behind_entry() and invoke_behind_ack() say whether a message, in a channel or not,
+ * must wait for one that has left the channel before it: for its entry, or with its ack. */
+bool invoke_detach(struct rx *rx, const void *data);
+bool invoke_behind_entry(const struct rx *rx);
+bool invoke_behind_ack(const struct rx *rx);
+/* invoke_peer_down() forgets a peer, whose messages go on. */
+void invoke_peer_down(struct nic_peer *peer);
+/* invoke_end() ends the handlers that run for messages of an NI. */
+void invoke_end(struct ni *ni);
 /* invoke_cut() gives up what refers to an NI that is being closed. */
 void invoke_cut(struct ni *ni);
+/* invoke_free() forgets the rest, when no NI is left. */
+void invoke_free(struct nic *nic);
 /* rx_adopt() takes an entry for a message that has not come through a fabric. */
 void rx_adopt(struct rx *rx, struct le *le);
 /* le_activate() lets messages find an entry whose handlers were inactive; PTL_ARG_INVALID if

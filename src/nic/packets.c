@@ -66,21 +66,22 @@ static void settle(struct rx *rx)
     rx->f.held = list_empty(packets) ? FABRIC_HELD_NOTHING : packet_at(packets->next)->held;
 }
 
-void packet_ended(struct hpu_exec *exec, int code)
+void packet_ended(struct nic *nic, struct hpu_exec *exec, int code)
 {
     struct packet *p = container_of(exec, struct packet, exec);
     struct rx *rx = p->rx;
+    telemetry_call(nic, rx != NULL ? rx->le->handlers : NULL, exec, code);
     if (rx == NULL) {
         free_packet(p);
         return;
     }
     note_end(p);
-    handlers_payload_result(rx, code, p->length);
+    handlers_payload_result(rx, code, exec->arg.payload.base, p->length);
     if (code != SUCCESS && code != DROP) {
         packets_drop(rx);
     }
     settle(rx);
-    if (rx->invoked) {
+    if (rx->away) {
         invoke_stir(rx);
     }
 }
@@ -93,6 +94,14 @@ void packets_drop(struct rx *rx)
         if (!p->ended && hpu_sched_withdraw(run->nic->sched, &p->exec)) {
             note_end(p);
         }
+    }
+}
+
+void packets_end(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    for (struct list *l = run->packets.next; l != &run->packets; l = l->next) {
+        hpu_sched_end(run->nic->sched, &packet_at(l)->exec);
     }
 }
 
@@ -165,7 +174,7 @@ enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t 
         run->stalled = 0;
         if (!has_bounce(run) ||
             (handlers_next_packet(rx, data, offset, length) && !queue_packet(rx, offset))) {
-            handlers_payload_result(rx, FAIL, 0); /* memory is short */
+            handlers_payload_result(rx, FAIL, NULL, 0); /* memory is short */
         }
     }
     run->consumed = 0;

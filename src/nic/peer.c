@@ -46,6 +46,7 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
     p->self = nid == nic->nid && pid == nic->pid;
     p->uid = p->self ? nic->uid : 0;
     list_init(&p->waiting);
+    list_init(&p->detached);
     list_init(&p->busy);
     list_push_back(bucket(nic, nid, pid), &p->link);
     list_push_back(&nic->all_peers, &p->all);
@@ -147,7 +148,7 @@ static bool send_waiting(struct nic_peer *p)
         }
         nic->queued_program -= origin == FROM_PROGRAM;
         nic->queued_handler -= origin == FROM_HANDLER;
-        nic->news = true; /* a program thread may wait for a place */
+        nic_news(nic); /* a program thread may wait for a place */
         sent = true;
     }
     list_remove(&p->busy);
@@ -232,6 +233,7 @@ static void peer_down(struct nic *nic, struct nic_peer *p)
     p->fabric = NULL;
     uncache(p);
     fail_waiting(p);
+    invoke_peer_down(p);
     uint32_t at = 0;
     for (struct op *op; (op = table_next(&nic->operations, &at)) != NULL;) {
         if (op->peer == p) {

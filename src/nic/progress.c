@@ -99,7 +99,7 @@ static int64_t until_deadline(struct nic *nic, int64_t most_ns)
 }
 
 /* Sleeps until the bell rings, there is news or the time is over. */
-static void sleep_on_bell(struct nic *nic, int64_t timeout_ns)
+static void sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark)
 {
     uint32_t word;
     if (!nic->ops->arm(nic->fabric, BELL_FUTEX, &word)) {
@@ -108,12 +108,22 @@ static void sleep_on_bell(struct nic *nic, int64_t timeout_ns)
     }
     nic->news = false;
     nic->waiters++;
+    if (mark != NULL) {
+        list_push_back(&nic->counting, &mark->link);
+    } else {
+        nic->curious++;
+    }
     timeout_ns = until_deadline(nic, timeout_ns);
     lock_give(&nic->lock);
     futex_wait(nic->bell, word, timeout_ns);
     atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
     nic_lock(nic);
     nic->waiters--;
+    if (mark != NULL) {
+        list_remove(&mark->link);
+    } else {
+        nic->curious--;
+    }
     uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
     if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
         nic->ops->disarm(nic->fabric, true);
@@ -129,6 +139,7 @@ struct patience {
     bool yielded, slept;
     bool probe;      /* it forgets what was learnt */
     unsigned aborts; /* calls of PtlAbort when it began */
+    struct ct_mark *mark;
 };
 
 /* What pays depends on where the peer runs. On another core, spinning does; on this
@@ -234,7 +245,7 @@ static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*re
         nic_unlock(nic);
         return BIDE_GO_ON;
     }
-    sleep_on_bell(nic, left);
+    sleep_on_bell(nic, left, p->mark);
     p->quiet = clock_ns();
     return BIDE_GO_ON;
 }
@@ -247,10 +258,11 @@ static void glance(struct nic *nic)
     }
 }
 
-int nic_wait_abort(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns,
-                   int over)
+static int wait_for(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns,
+                    int over, struct ct_mark *mark)
 {
     struct patience p = new_patience(nic);
+    p.mark = mark;
     bool patient = p.spin != 0 && timeout_ns != 0;
     for (unsigned round = 1;; round++) {
         nic_take_over(nic);
@@ -276,6 +288,17 @@ int nic_wait_abort(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t
             return PTL_ABORTED;
         }
     }
+}
+
+int nic_wait_abort(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns,
+                   int over)
+{
+    return wait_for(nic, ready, arg, timeout_ns, over, NULL);
+}
+
+int nic_wait_mark(struct nic *nic, bool (*ready)(void *arg), void *arg, struct ct_mark *mark)
+{
+    return wait_for(nic, ready, arg, -1, PTL_FAIL, mark);
 }
 
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns)

@@ -143,17 +143,11 @@ static inline bool check_permission(struct rx *rx, const struct le *le, ptl_ni_f
     if (le->uid != PTL_UID_ANY && le->uid != rx->peer->uid) {
         *fail = PTL_NI_PERM_VIOLATION;
         drop(rx, PTL_SR_PERMISSION_VIOLATIONS);
-    } else if ((le->options & needed) != needed ||
-               (rx->m->type >= MESSAGE_ATOMIC && le->handlers != NULL)) {
+    } else if ((le->options & needed) != needed) {
         *fail = PTL_NI_OP_VIOLATION;
         drop(rx, PTL_SR_OPERATION_VIOLATIONS);
     }
     return *fail == PTL_NI_OK;
-}
-
-static bool is_atomic(const struct rx *rx)
-{
-    return rx->m->type == MESSAGE_ATOMIC || rx->m->type == MESSAGE_FETCH;
 }
 
 /* Where in the entry the message goes and how much of it fits; of atomics, whole
@@ -187,7 +181,7 @@ static void file_header(struct rx *rx, struct le *le)
 static void take_entry(struct rx *rx, struct le *le)
 {
     bool local = (le->options & PTL_ME_MANAGE_LOCAL) != 0;
-    set_place(rx, le, local ? le->offset : rx->m->remote_offset, is_atomic(rx));
+    set_place(rx, le, local ? le->offset : rx->m->remote_offset, rx_is_atomic(rx));
     rx->le = le;
     rx->response_list = le->list;
     le->users++;
@@ -334,6 +328,21 @@ static inline bool let_wait(struct rx *rx)
     return true;
 }
 
+/* A message for an entry without handlers does not pass one of its sender that is at handlers. */
+__attribute__((noinline)) static void wait_behind(struct rx *rx)
+{
+    if (rx->unexpected != NULL) {
+        table_drop(&rx->ni->unexpected, rx->unexpected);
+        rx->unexpected = NULL;
+    }
+    rx->held = true;
+}
+
+static inline bool must_wait_behind(const struct rx *rx, const struct le *le)
+{
+    return !list_empty(&rx->peer->detached) && le != NULL && le->handlers == NULL;
+}
+
 /* Every request is counted once, here or where it ends before this. */
 static inline void count_request(const struct rx *rx)
 {
@@ -373,21 +382,14 @@ static enum rx_step atomic_header(struct rx *rx)
     return RX_GO;
 }
 
-/* Says where the fabric is to put the payload. */
-static void lend(struct rx *rx, struct memory to, uint64_t room)
-{
-    rx->f.sink = RX_DEPOSIT;
-    rx->f.base = to.base;
-    rx->f.vector = to.vector;
-    rx->f.skip = to.skip;
-    rx->f.room = room;
-}
-
 static enum rx_step request_header(struct rx *rx)
 {
     if (!rx->decided) {
         rx->response_due = rx->m->cookie != 0;
         struct le *le = look_up(rx, &rx->fail);
+        if (must_wait_behind(rx, le)) {
+            wait_behind(rx);
+        }
         if (let_wait(rx)) {
             return RX_WAIT;
         }
@@ -396,11 +398,11 @@ static enum rx_step request_header(struct rx *rx)
     if (rx_has_handlers(rx)) {
         return handlers_header(rx);
     }
-    if (is_atomic(rx)) {
+    if (rx_is_atomic(rx)) {
         return atomic_header(rx);
     }
     if (rx->fail == PTL_NI_OK && rx->m->type == MESSAGE_PUT) {
-        lend(rx, le_memory(rx->le, rx->offset), rx->mlength);
+        rx_lend(rx, le_memory(rx->le, rx->offset), rx->mlength);
     }
     return RX_GO;
 }
@@ -415,7 +417,7 @@ static enum rx_step response_header(struct rx *rx)
     if (op == NULL) {
         rx->peer->nic->board->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
-        lend(rx, *request_reply_memory(&op->request), op->request.length);
+        rx_lend(rx, *request_reply_memory(&op->request), op->request.length);
     }
     return RX_GO;
 }
@@ -524,9 +526,9 @@ static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void
     return RX_GO;
 }
 
-/* A put that finds handlers ends at once as well, if its header handler neither waits nor
+/* A message that finds handlers ends at once as well, if its header handler neither waits nor
  * asks for payload handlers. */
-static enum rx_step put_to_handlers(struct rx *rx, const void *payload)
+static enum rx_step short_to_handlers(struct rx *rx, const void *payload)
 {
     rx->f.first = payload;
     rx->f.first_length = rx->f.length;
@@ -538,7 +540,7 @@ static enum rx_step put_to_handlers(struct rx *rx, const void *payload)
         return RX_HEADED;
     }
     enum fabric_status status = FABRIC_OK;
-    if (rx->f.sink == RX_DEPOSIT && nic_copy(rx->f.base, payload, rx->f.room) != 0) {
+    if (rx->f.sink == RX_DEPOSIT && rx_deposit(&rx->f, payload) != 0) {
         status = FABRIC_SEGV;
     }
     return rx_done(rx->peer, &rx->f, status);
@@ -593,6 +595,11 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     }
     rx->response_due = rx->m->cookie != 0;
     struct le *le = look_up(rx, &rx->fail);
+    if (must_wait_behind(rx, le)) {
+        wait_behind(rx);
+        let_wait(rx);
+        return RX_FIRST;
+    }
     if (le != NULL && le->plain && put) {
         return finish_plain(rx, le, payload, false);
     }
@@ -604,7 +611,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     }
     decide(rx, le);
     if (rx_has_handlers(rx)) {
-        return put_to_handlers(rx, payload);
+        return invoke_detach(rx, payload) ? RX_GO : short_to_handlers(rx, payload);
     }
     if (le != NULL) {
         act(rx, le, payload);

@@ -4,7 +4,8 @@
  *
  *   receive.c   header: whose is it, does it match, may it, where to
  *   handlers.c  with handlers: header, payload, completion
- *   handler_put.c  what these send
+ *   handler_run.c  how their calls are run
+ *   handler_send.c  what these send
  *   packets.c   their payload handlers on HPUs that are threads
  *   deliver.c   the end: reply, event, counter, ack
  *
@@ -30,7 +31,8 @@ struct handler_run {
     bool flow_control;  /* there was no room for too long */
     int64_t stalled;    /* since when its next call finds no room; 0: it does not */
     uint64_t kept, dropped;
-    uint64_t user_header; /* of this message: not longer than it */
+    uint64_t length;      /* of the message; of a swap, its operand included */
+    uint64_t user_header; /* of this message: not longer than it; of a swap, its operand */
     uint8_t *bounce;      /* one packet, where packets must be cut anew */
     size_t filled;        /* bytes in it */
     size_t consumed;      /* of the packet in hand */
@@ -69,7 +71,8 @@ struct rx {
     bool applied;                  /* an atomic was done */
     uint8_t *before;               /* what a fetch found: a packet, kept */
     bool header_begun;             /* its handlers were set up */
-    bool invoked;                  /* it came from no fabric: invoke.c */
+    bool away;                     /* it is in no channel: invoke.c */
+    bool detached;                 /* it was in one */
     bool reserved;                 /* the entry is use-once and held back for this message */
     const struct request *local;   /* of self.c: whom to answer */
     ptl_process_t initiator;
@@ -89,10 +92,30 @@ struct rx {
     uint32_t cookie;
 };
 
+static inline bool rx_is_atomic(const struct rx *rx)
+{
+    return rx->m->type == MESSAGE_ATOMIC || rx->m->type == MESSAGE_FETCH;
+}
+
 /* ---- receive.c ---- */
 
 /* rx_reset() makes the object ready for the next message. */
 void rx_reset(struct rx *rx);
+/* rx_lend() says where the fabric is to put the payload; rx_deposit() puts it there when all of it
+ * is here: 0 or -EFAULT. */
+static inline void rx_lend(struct rx *rx, struct memory to, uint64_t room)
+{
+    rx->f.sink = RX_DEPOSIT;
+    rx->f.base = to.base;
+    rx->f.vector = to.vector;
+    rx->f.skip = to.skip;
+    rx->f.room = room;
+}
+static inline int rx_deposit(const struct fabric_rx *f, const void *payload)
+{
+    struct memory to = {f->base, f->vector, f->skip};
+    return memory_write(&to, payload, f->room);
+}
 /* rx_op() is the operation that a response is for, or NULL; rx_acked_op() that of one of
  * gathered acks. */
 struct op *rx_op(struct rx *rx);
@@ -126,6 +149,21 @@ void response_done(struct rx *rx, enum fabric_status status);
 /* self_answer() brings what a message to oneself fetched. */
 void self_answer(struct rx *rx);
 
+/* ---- handler_run.c ---- */
+
+#define PACKET_ALIGN 64 /* of the packets of handlers, in memory */
+
+/* handlers_start() makes the message ready for its handlers; false: memory is short. */
+bool handlers_start(struct rx *rx);
+/* handlers_go_on() goes on with the call that is set up: its return code, or HPU_WAIT: it is to be
+ * gone on with later, if only because no context was free. */
+int handlers_go_on(struct rx *rx);
+/* handlers_end() ends those of a message that run, for good. */
+void handlers_end(struct rx *rx);
+/* handlers_cancel() gives up a handler that is suspended. */
+void handlers_cancel(struct rx *rx);
+void handlers_free(struct rx *rx);
+
 /* ---- handlers.c ---- */
 
 /* Whether the message's entry has handlers that are to run. */
@@ -150,20 +188,16 @@ static inline bool handlers_away(const struct rx *rx)
 }
 /* handlers_torn() notes that the payload did not come whole. */
 void handlers_torn(struct rx *rx, ptl_ni_fail_t fail);
-/* handlers_cancel() gives up a handler that is suspended. */
-void handlers_cancel(struct rx *rx);
-void handlers_free(struct rx *rx);
-
 /* For packets.c: handlers_next_packet() takes from a wire packet what makes the next one for
  * handlers; true when that is complete, in run->packet, which is the bounce buffer or part of
  * the wire packet. handlers_payload_result() notes how a payload handler of `length` bytes
- * ended. handlers_no_room() says whether a message has found no room for its next call for
- * too long; then it goes no further, and the sink says so. */
+ * at `base` ended. handlers_no_room() says whether a message has found no room for its next call
+ * for too long; then it goes no further, and the sink says so. */
 bool handlers_next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
-void handlers_payload_result(struct rx *rx, int code, size_t length);
+void handlers_payload_result(struct rx *rx, int code, const uint8_t *base, size_t length);
 bool handlers_no_room(struct rx *rx);
 
-/* ---- handler_put.c ---- */
+/* ---- handler_send.c ---- */
 
 extern const struct hpu_ops handler_ops;
 
@@ -175,9 +209,11 @@ bool packets_room(const struct rx *rx);
 enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
 /* packets_drop() takes back what has not begun. */
 void packets_drop(struct rx *rx);
+/* packets_end() ends what runs. */
+void packets_end(struct rx *rx);
 /* packets_cancel() gives up what has not ended. */
 void packets_cancel(struct rx *rx);
 /* packet_ended() notes the end of a payload handler; lock held. */
-void packet_ended(struct hpu_exec *exec, int code);
+void packet_ended(struct nic *nic, struct hpu_exec *exec, int code);
 
 #endif

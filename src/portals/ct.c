@@ -132,7 +132,8 @@ int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event)
         return PTL_ARG_INVALID;
     }
     struct one_wait w = {.ct = ct, .handle = ct_handle, .test = test};
-    if (nic_wait_abort(ni->nic, one_reached, &w, -1, PTL_FAIL) == PTL_ABORTED) {
+    struct ct_mark mark = {.ct = ct, .success = test};
+    if (nic_wait_mark(ni->nic, one_reached, &w, &mark) == PTL_ABORTED) {
         return PTL_ABORTED;
     }
     *event = read_counter(ct); /* its memory stays, even if it was freed meanwhile */

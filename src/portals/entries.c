@@ -51,9 +51,8 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     }
     nic_lock(ni->nic);
     rc = api_check_entry(ni, pt_index, setup);
-    /* Handlers work on one range, and on messages that come for them. */
-    if (rc == PTL_OK && handlers != NULL &&
-        (setup->list != PTL_PRIORITY_LIST || (setup->me->options & PTL_IOVEC) != 0)) {
+    /* Handlers work on messages that come for them. */
+    if (rc == PTL_OK && handlers != NULL && setup->list != PTL_PRIORITY_LIST) {
         rc = PTL_ARG_INVALID;
     }
     if (rc == PTL_OK) {

@@ -24,6 +24,7 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
     if (eq != NULL) {
         eq->ni = ni;
         eq->news = &ni->nic->news;
+        eq->curious = &ni->nic->curious;
         eq->ring = ring;
         eq->count = eq->size = count;
         *eq_handle = eq->slot.handle;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.15: data movement. */
-#include "nic/atomic.h"
 #include "portals/api.h"
 
 static bool side_sound(const struct request *r, const struct md *md, ptl_size_t offset)
@@ -13,28 +12,11 @@ static struct md *find_md(struct ni *ni, ptl_handle_md_t handle)
     return handle_kind(handle) == HANDLE_MD ? table_get(&ni->mds, handle) : NULL;
 }
 
-/* What holds for atomics besides. */
-static bool atomic_sound(const struct ni *ni, const struct request *r)
-{
-    bool fetch = r->kind == OP_FETCH;
-    bool swap = fetch && r->op >= PTL_SWAP;
-    if (!atomic_is_legal(swap    ? ATOMIC_SWAP
-                         : fetch ? ATOMIC_FETCH
-                                 : ATOMIC_PLAIN,
-                         r->op, r->datatype)) {
-        return false;
-    }
-    size_t size = atomic_size(r->datatype);
-    bool one = atomic_operand_size(r->op, r->datatype) != 0;
-    return (one ? r->length == size : r->length % size == 0) &&
-           r->length <= (fetch ? ni->limits.max_fetch_atomic_size : ni->limits.max_atomic_size);
-}
-
 /* Apart from api_request(): what only atomics need would slow down every put. */
 __attribute__((noinline)) static bool complete_atomic(struct ni *ni, struct request *r,
                                                       const struct api_sides *sides)
 {
-    if (!atomic_sound(ni, r)) {
+    if (!request_atomic_sound(ni, r, r->kind == OP_FETCH && r->op >= PTL_SWAP)) {
         return false;
     }
     if (r->kind == OP_FETCH) {

@@ -28,8 +28,8 @@ static int check_handlers(struct ni *ni, const ptl_handlers_t *h, struct hpu_mem
 {
     *memory = NULL;
     uint64_t hpus = UINT64_MAX >> (64 - num_hpus(ni->nic));
-    if ((h->options & ~PTL_HANDLER_INACTIVE) != 0 || (h->hpu_mask & ~hpus) != 0 ||
-        h->user_hdr_length > max_user_header(ni->nic) ||
+    if ((h->options & ~(PTL_HANDLER_INACTIVE | PTL_HANDLER_IOVEC)) != 0 ||
+        (h->hpu_mask & ~hpus) != 0 || h->user_hdr_length > max_user_header(ni->nic) ||
         h->hpu_initial_length > MAX_INITIAL_STATE ||
         (h->handler_host_mem == NULL && h->handler_host_length != 0)) {
         return PTL_ARG_INVALID;
@@ -75,6 +75,14 @@ int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **
     if (rc != PTL_OK) {
         return rc;
     }
+    struct vector vector = {NULL, 0};
+    uint64_t host_length = h->handler_host_length;
+    if ((h->options & PTL_HANDLER_IOVEC) != 0) {
+        rc = api_vector(ni, h->handler_host_mem, h->handler_host_length, &vector, &host_length);
+        if (rc != PTL_OK) {
+            return rc;
+        }
+    }
     struct handlers *made = calloc(1, sizeof(*made));
     bool own = memory == NULL;
     if (made != NULL) {
@@ -84,7 +92,8 @@ int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **
             .completion = h->completion_handler,
             .own_memory = own,
             .host_base = h->handler_host_mem,
-            .host_length = h->handler_host_length,
+            .host_length = host_length,
+            .host_vector = vector,
             .user_header = h->user_hdr_length,
             .hpu_mask = h->hpu_mask,
             .inactive = (h->options & PTL_HANDLER_INACTIVE) != 0,
@@ -92,6 +101,7 @@ int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **
         rc = find_twins(ni->nic, made);
         if (rc != PTL_OK) {
             free(made);
+            free((void *)vector.parts);
             return rc;
         }
     }
@@ -103,6 +113,7 @@ int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **
             hpu_memory_free(memory);
         }
         free(made);
+        free((void *)vector.parts);
         return PTL_NO_SPACE;
     }
     made->memory = memory;
@@ -189,6 +200,22 @@ int PtlSpinCounter(ptl_handle_ni_t ni_handle, unsigned int index, ptl_spin_count
     const struct hpu_counter *c = &ni->counters[index];
     counter->sum = atomic_load_explicit(&c->sum, memory_order_relaxed);
     counter->count = atomic_load_explicit(&c->count, memory_order_relaxed);
+    return PTL_OK;
+}
+
+int PtlSpinOutput(ptl_handle_ni_t ni_handle, unsigned int hpu, char *text, ptl_size_t size,
+                  ptl_size_t *printed)
+{
+    struct ni *ni;
+    int rc = api_ni_only(ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (text == NULL || size == 0 || printed == NULL || hpu >= num_hpus(ni->nic)) {
+        return PTL_ARG_INVALID;
+    }
+    size_t length = hpu_output_read(&ni->nic->board->outputs[hpu], text, size - 1, printed);
+    text[length] = '\0';
     return PTL_OK;
 }
 

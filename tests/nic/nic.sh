@@ -6,25 +6,8 @@
 # Usage: nic.sh PINWHEEL SUBJECT
 set -eu
 pinwheel=$1 subject=$2
-work=$(mktemp -d /dev/shm/pinwheel-test-XXXXXX)
-pid=''
-trap '[ -z "$pid" ] || kill -9 $pid 2>/dev/null; rm -rf "$work"' EXIT
-export PINWHEEL_SHM_DIR="$work"
-fail() { echo "nic.sh: $*" >&2; exit 1; }
-
-begin() { # starts the subject; its input is descriptor 3
-    rm -f "$work/in" "$work/out"
-    mkfifo "$work/in"
-    "$subject" < "$work/in" > "$work/out" &
-    pid=$!
-    exec 3> "$work/in"
-    n=0
-    until grep -q ready "$work/out"; do
-        n=$((n + 1))
-        [ $n -lt 1000 ] || fail "the subject does not come up"
-        sleep 0.01
-    done
-}
+# shellcheck source=tests/nic/subject.sh
+. "$(dirname "$0")/subject.sh"
 
 "$pinwheel" nic | grep -q '^no NIC' || fail "a NIC where there is none"
 begin

@@ -4,17 +4,7 @@
  * atomic of 8 and a put that matches nothing, says "ready", and stays until its input ends;
  * a line of input makes it send one more put of 1000.
  */
-#include "portals4.h"
-
-#include <stdio.h>
-
-#define MUST(call)                                                                                 \
-    do {                                                                                           \
-        if ((call) != PTL_OK) {                                                                    \
-            fprintf(stderr, "subject: %s failed\n", #call);                                        \
-            return 1;                                                                              \
-        }                                                                                          \
-    } while (0)
+#include "subject.h"
 
 int main(void)
 {

@@ -199,3 +199,51 @@ PTEST(one_after_the_other, 1)
     handler_check_ct(ct, N - N / 4, N / 4);
     port_close(&p);
 }
+
+/* ---- Without a budget ---- */
+
+/* Nobody ends a handler that has no budget, but the end of its interface does. */
+static void close_under(int rank, int size, unsigned kind, enum loop loop, enum where where)
+{
+    struct port p;
+    if (PTEST_TSAN) {
+        return;
+    }
+    setenv("PINWHEEL_HANDLER_BUDGET_US", "0", 1);
+    setenv("PINWHEEL_LINGER_MS", "100", 1);
+    port_open(&p, kind, rank, size);
+    memset(&results, 0, sizeof(results));
+    if (rank == 1) {
+        ptl_handlers_t h = handler_set(header_handler, payload_handler, completion_handler, NULL,
+                                       sizeof(struct state), &results, sizeof(results));
+        handler_target(&p, memory, BYTES, 0, PTL_CT_NONE, &h);
+    }
+    BARRIER();
+    ptl_handle_md_t md = port_quiet_md(&p, source, BYTES, 0, PTL_CT_NONE);
+    if (rank == 0) {
+        OK(PtlPut(md, 0, BYTES, PTL_NO_ACK_REQ, p.id[1], p.pt, HANDLER_BITS, 0, NULL,
+                  where * LOOPS + loop));
+    }
+    uint64_t *begun = where == IN_HEADER         ? &results.headers
+                      : where == IN_FIRST_PACKET ? &results.payloads
+                                                 : &results.completions;
+    while (rank == 1 && __atomic_load_n(begun, __ATOMIC_ACQUIRE) == 0) {
+        ptest_sleep_ms(1); /* the library's threads run it */
+    }
+    port_close(&p);
+}
+
+PTEST_KINDS(closed_under_a_header_handler, 2)
+{
+    close_under(rank, size, kind, PLAIN, IN_HEADER);
+}
+
+PTEST_KINDS(closed_under_a_payload_handler, 2)
+{
+    close_under(rank, size, kind, OF_DMAS, IN_FIRST_PACKET);
+}
+
+PTEST_KINDS(closed_under_a_completion_handler, 2)
+{
+    close_under(rank, size, kind, OF_ATOMICS, IN_COMPLETION);
+}

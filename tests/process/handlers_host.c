@@ -67,6 +67,51 @@ static ptl_handle_hpu_mem_t state_memory(struct port *p, uint64_t answer)
     return mem;
 }
 
+/* ---- An entry that is in use ---- */
+
+/* Runs until the host says so. */
+__handler static int until_told(const ptl_header_t h, void *state)
+{
+    uint64_t go = 0;
+    LOG(headers, 1);
+    while (go == 0) {
+        PtlHandlerYield();
+        go = LOG(flow_control, 0);
+    }
+    return DROP;
+}
+PTL_HANDLER(until_told);
+
+/* Neither the entry nor its HPU memory can be taken away under a handler. */
+PTEST_KINDS(freed_while_it_runs, 2)
+{
+    struct port p;
+    ptl_handle_hpu_mem_t mem;
+    port_open(&p, kind, rank, size);
+    if (rank == 1) {
+        OK(PtlHPUAllocMem(p.ni, 64, &mem));
+        ptl_handlers_t h = handler_set(until_told, NULL, NULL, NULL, 8, &results, sizeof(results));
+        h.hpu_mem = mem;
+        ptl_handle_me_t entry = handler_target(&p, memory, LENGTH, 0, PTL_CT_NONE, &h);
+        BARRIER();
+        while (__atomic_load_n(&results.headers, __ATOMIC_ACQUIRE) == 0) {
+            PtlEQGet(p.eq, &(ptl_event_t){0});
+        }
+        for (int i = 0; i < 100; i++) {
+            CHECK_CODE(port_unlink_code(&p, entry), PTL_IN_USE);
+            CHECK_CODE(PtlHPUFreeMem(mem), PTL_IN_USE);
+        }
+        __atomic_store_n(&results.flow_control, 1, __ATOMIC_RELEASE);
+        EVENT(p.eq, PTL_EVENT_PUT);
+        port_unlink(&p, entry);
+        OK(PtlHPUFreeMem(mem));
+    } else {
+        BARRIER();
+        handler_put(&p, source, 100, 0, 0, PTL_NI_OK);
+    }
+    port_close(&p);
+}
+
 /* ---- PtlHandlersInvoke ---- */
 
 static void invoke_round(struct port *p, size_t length, size_t user, uint64_t answer)

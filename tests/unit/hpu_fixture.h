@@ -39,11 +39,11 @@ static struct notes *notes;
 static uint8_t host[256], host2[64];
 
 /* The NIC that the handlers send to. */
-static struct hpu_put last_put;
+static struct hpu_message last_put;
 static void *put_owner;
 static int put_result, put_suspends, put_crashes;
 
-static inline int fake_put(struct hpu_env *env, const struct hpu_put *put)
+static inline int fake_send(struct hpu_env *env, const struct hpu_message *put)
 {
     last_put = *put;
     put_owner = env->owner;
@@ -56,7 +56,7 @@ static inline int fake_put(struct hpu_env *env, const struct hpu_put *put)
     return put_result;
 }
 
-static const struct hpu_ops ops = {.put = fake_put};
+static const struct hpu_ops ops = {.send = fake_send};
 
 static inline struct hpu_env environment(void)
 {

@@ -11,6 +11,7 @@
 #include "fabric/shm/inspect.h"
 #include "json.h"
 #include "nic/board.h"
+#include "nic_handlers.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -21,10 +22,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NIC_JSON, NIC_INTERVAL, NIC_COUNT };
+enum { NIC_JSON, NIC_TEXT, NIC_MEMORY, NIC_INTERVAL, NIC_COUNT };
 
 static const struct args_option nic_options[] = {
     [NIC_JSON] = {"--json", NULL, "print JSON"},
+    [NIC_TEXT] = {"--text", NULL, "of a process: what its handlers have printed, HPU by HPU"},
+    [NIC_MEMORY] = {"--memory", "CONTEXT", "of a process: dump the HPU memory of that context"},
     [NIC_INTERVAL] = {"--interval", "MS", "top: time between two looks (default 1000)"},
     [NIC_COUNT] = {"--count", "N", "top: end after so many (default: go on)"},
 };
@@ -47,7 +50,8 @@ struct seen {
 struct look {
     struct seen *of;
     size_t count, room;
-    int64_t at;      /* clock_ns() */
+    int64_t at;      /* clock_ns(), */
+    uint64_t cycles; /* and the time stamp counter */
     int32_t process; /* only this one's; 0: all */
     bool failed;     /* memory is short */
     bool quiet;      /* nobody is told again why one was left out */
@@ -93,6 +97,7 @@ static int look(const struct options *o, struct look *l)
 {
     l->count = 0;
     l->at = clock_ns();
+    l->cycles = __builtin_ia32_rdtsc();
     int rc = inspect_segments(o, see, skipped, l);
     if (rc != 0 || l->failed) {
         fprintf(stderr, "pinwheel nic: cannot look into PINWHEEL_SHM_DIR=%s: %s\n",
@@ -211,6 +216,7 @@ static void print_full(const struct seen *s)
             putchar('\n');
         }
     }
+    nic_handlers_print(b);
 }
 
 /* ---- JSON ---- */
@@ -256,6 +262,7 @@ static void json_seen(struct json *j, const struct seen *s)
         }
     }
     json_close_array(j);
+    nic_handlers_json(j, b);
     json_close_object(j);
 }
 
@@ -301,7 +308,8 @@ static void print_rates(const struct look *before, const struct look *now, bool 
     printf("%-22s %8s  %-16s %10s %10s %12s %12s %9s %8s\n", "NIC", "process", "program", "sent/s",
            "received/s", "bytes out/s", "bytes in/s", "dropped", "waited");
     for (size_t i = 0; i < now->count; i++) {
-        const struct nic_board none = {0}, *b = &now->of[i].board;
+        static const struct nic_board none;
+        const struct nic_board *b = &now->of[i].board;
         const struct seen *old = find(before, &now->of[i].view);
         const struct nic_board *a = old != NULL ? &old->board : &none;
         double sends =
@@ -315,6 +323,7 @@ static void print_rates(const struct look *before, const struct look *now, bool 
                short_number((double)(b->sent_bytes - a->sent_bytes) / seconds, out),
                short_number((double)(b->received_bytes - a->received_bytes) / seconds, in),
                dropped(b), b->waited);
+        nic_handlers_rates(a, b, seconds, now->cycles - before->cycles);
     }
     if (now->count == 0) {
         printf("no NIC of yours is open on this host\n");
@@ -349,7 +358,28 @@ static int top(const struct options *o, long interval_ms, long count)
 
 /* ---- The command ---- */
 
-static int show(const struct options *o, int32_t process, bool json)
+/* How a process is to be shown. */
+struct manner {
+    bool json, text;
+    long memory; /* of this context; 0: of none */
+};
+
+static int show_process(const struct look *l, const struct manner *m)
+{
+    int rc = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        if (m->memory != 0) {
+            rc |= nic_handlers_memory(l->process, &l->of[i].board, (uint64_t)m->memory);
+        } else if (m->text) {
+            nic_handlers_text(&l->of[i].board);
+        } else {
+            print_full(&l->of[i]);
+        }
+    }
+    return rc;
+}
+
+static int show(const struct options *o, int32_t process, const struct manner *m)
 {
     struct look l = {.process = process};
     int rc = look(o, &l);
@@ -359,12 +389,10 @@ static int show(const struct options *o, int32_t process, bool json)
                 "lists those that have\n",
                 process);
         rc = 1;
-    } else if (rc == 0 && json) {
+    } else if (rc == 0 && m->json) {
         rc = print_json(&l);
     } else if (rc == 0 && process != 0) {
-        for (size_t i = 0; i < l.count; i++) {
-            print_full(&l.of[i]);
-        }
+        rc = show_process(&l, m);
     } else if (rc == 0) {
         print_table(&l);
     }
@@ -384,7 +412,8 @@ int command_nic(int argc, char **argv)
                      .argc = argc,
                      .argv = argv,
                      .next = 1};
-    bool json = false, timed = false;
+    struct manner manner = {0};
+    bool timed = false;
     long interval = 1000, count = 0, process = 0;
     const char *what = NULL;
     for (int option; (option = args_next(&a)) != ARGS_END || a.next < argc;) {
@@ -397,7 +426,15 @@ int command_nic(int argc, char **argv)
             what = argv[a.next++];
             break;
         case NIC_JSON:
-            json = true;
+            manner.json = true;
+            break;
+        case NIC_TEXT:
+            manner.text = true;
+            break;
+        case NIC_MEMORY:
+            if (args_number(&a, "--memory", 1, INT32_MAX, &manner.memory) != 0) {
+                return 2;
+            }
             break;
         case NIC_INTERVAL:
             timed = true;
@@ -424,7 +461,13 @@ int command_nic(int argc, char **argv)
             return args_error(&a, "\"%s\" is neither the number of a process nor top", what);
         }
     }
-    if (is_top && json) {
+    if ((manner.text || manner.memory != 0) && process == 0) {
+        return args_error(&a, "--text and --memory go with the number of a process");
+    }
+    if (manner.json + manner.text + (manner.memory != 0) > 1) {
+        return args_error(&a, "one of --json, --text and --memory at a time");
+    }
+    if (is_top && manner.json) {
         return args_error(&a, "top is for people; --json goes without it");
     }
     if (timed && !is_top) {
@@ -436,5 +479,5 @@ int command_nic(int argc, char **argv)
         fprintf(stderr, "pinwheel nic: %s\n", error);
         return 1;
     }
-    return is_top ? top(&o, interval, count) : show(&o, (int32_t)process, json);
+    return is_top ? top(&o, interval, count) : show(&o, (int32_t)process, &manner);
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the functions that handlers call have in common.
+ *
+ * Each begins with call_enter() and ends with call_leave() or, when the handler left its
+ * memory, with call_end_handler(), which does not return. In between, a fault would be ours
+ * and is not contained: so every pointer that came from the handler is followed by nic_copy()
+ * and its atomics only.
+ */
+#ifndef HPU_CALLS_H
+#define HPU_CALLS_H
+
+#include "base/nic_copy.h"
+#include "base/vector.h"
+#include "hpu/exec.h"
+#include "hpu/twin.h"
+
+/* call_enter() is the call whose handler calls us, or NULL outside of handlers. */
+static inline struct hpu_exec *call_enter(void)
+{
+    struct hpu_exec *exec = hpu_exec_current();
+    if (exec != NULL) {
+        hpu_ctx_set_expendable(exec->ctx, 0);
+    }
+    return exec;
+}
+
+static inline _Noreturn void call_end_handler(struct hpu_exec *exec, int result)
+{
+    exec->result = result;
+    hpu_twin_ended(exec, result, NULL);
+    hpu_ctx_abandon(exec->ctx);
+}
+
+/* call_leave(): a handler whose time ran out in here ends here. A twin's time is its core's. */
+static inline void call_leave(struct hpu_exec *exec)
+{
+    if (exec->core != NULL) {
+        return;
+    }
+    hpu_ctx_set_expendable(exec->ctx, 1);
+    if (hpu_ctx_overdue(exec->ctx)) {
+        call_end_handler(exec, TIMEOUT);
+    }
+}
+
+/* call_copy() copies to or from the handler's memory. */
+static inline void call_copy(struct hpu_exec *exec, void *dst, const void *src, size_t length)
+{
+    if (nic_copy(dst, src, length) != 0) {
+        call_end_handler(exec, SEGV);
+    }
+}
+
+/* A place in one of the two host ranges: at `base`, or in `vector` behind `skip` bytes. */
+struct call_place {
+    void *base;
+    const struct vector *vector;
+    uint64_t skip;
+};
+
+/* call_place() is where `length` bytes at `offset` of a host range are, which may be nowhere:
+ * what leaves the range ends the handler. A range may be the whole address space, so neither sum
+ * may wrap. */
+static inline struct call_place call_place(struct hpu_exec *exec, ptl_size_t offset,
+                                           ptl_size_t length, unsigned options)
+{
+    const struct hpu_env *env = &exec->env;
+    bool me = options == PTL_ME_HOST_MEM;
+    if (!me && options != PTL_HANDLER_HOST_MEM) {
+        call_end_handler(exec, SEGV);
+    }
+    uintptr_t base = (uintptr_t)(me ? env->me_base : env->host_base);
+    size_t size = me ? env->me_length : env->host_length;
+    const struct vector *vector = me ? env->me_vector : env->host_vector;
+    uintptr_t start, end;
+    if (offset > size || length > size - offset ||
+        (vector == NULL && (__builtin_add_overflow(base, offset, &start) ||
+                            __builtin_add_overflow(start, length, &end)))) {
+        call_end_handler(exec, SEGV);
+    }
+    return vector != NULL ? (struct call_place){NULL, vector, offset}
+                          : (struct call_place){(void *)start, NULL, 0};
+}
+
+/* call_read_host() copies from there, call_write_host() to there. */
+static inline void call_read_host(struct hpu_exec *exec, void *to, const struct call_place *from,
+                                  size_t length)
+{
+    struct vector_cursor cursor = {0, 0};
+    if (from->vector == NULL) {
+        call_copy(exec, to, from->base, length);
+    } else if (vector_gather(to, from->vector, &cursor, from->skip, length) != 0) {
+        call_end_handler(exec, SEGV);
+    }
+}
+
+static inline void call_write_host(struct hpu_exec *exec, const struct call_place *to,
+                                   const void *from, size_t length)
+{
+    struct vector_cursor cursor = {0, 0};
+    if (to->vector == NULL) {
+        call_copy(exec, to->base, from, length);
+    } else if (vector_scatter(to->vector, &cursor, to->skip, from, length) != 0) {
+        call_end_handler(exec, SEGV);
+    }
+}
+
+/* call_element() is the address of one element for an atomic; in a range of parts it must lie
+ * in one of them. */
+static inline void *call_element(struct hpu_exec *exec, ptl_size_t offset, size_t size,
+                                 unsigned options)
+{
+    struct call_place place = call_place(exec, offset, size, options);
+    struct vector_cursor cursor = {0, 0};
+    struct iovec piece;
+    uint64_t found;
+    if (place.vector == NULL) {
+        return place.base;
+    }
+    if (vector_pieces(place.vector, &cursor, place.skip, size, &piece, 1, &found) != 1 ||
+        found != size) {
+        call_end_handler(exec, SEGV);
+    }
+    return piece.iov_base;
+}
+
+#endif

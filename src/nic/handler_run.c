@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Running the handlers of a message: struct handler_run begins with the message, and each call of
+ * it that handlers.c sets up is run here.
+ *
+ * Without HPUs of its own (PINWHEEL_HPUS=0) whoever makes progress runs the handlers of a
+ * message one after the other: the NIC's lock is dropped while one runs, and the channel is
+ * busy meanwhile, so no other thread touches this message. With them a call is queued, and the
+ * message waits, `elsewhere`, until nic_sched_ops.done() says that it has ended; payload
+ * handlers do not wait for each other (packets.c).
+ */
+#include "nic/rx.h"
+
+#include "base/fault.h"
+#include "nic/atomic.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+/* Lets go of the lock while user code runs. */
+static void leave(struct nic *nic)
+{
+    nic->unlocked++;
+    nic_unlock(nic);
+}
+
+static void enter(struct nic *nic)
+{
+    nic_lock(nic);
+    nic->unlocked--;
+}
+
+/* handlers_go_on() where HPUs are threads. A completion handler need not find room: it makes some.
+ */
+static int go_on_elsewhere(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    if (!run->active) {
+        if (!run->header_done && !packets_room(rx)) {
+            rx->f.elsewhere = true;
+            return HPU_WAIT;
+        }
+        run->active = true;
+        run->ended = false;
+        hpu_sched_submit(run->nic->sched, &rx->le->handlers->queue, &run->exec);
+    }
+    rx->f.elsewhere = !run->ended;
+    run->active = !run->ended;
+    return run->ended ? run->code : HPU_WAIT;
+}
+
+int handlers_go_on(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    if (run->nic->sched != NULL) {
+        return go_on_elsewhere(rx);
+    }
+    run->active = true;
+    if (!hpu_exec_take(&run->exec)) {
+        return HPU_WAIT;
+    }
+    run->stalled = 0;
+    leave(run->nic);
+    int code = hpu_exec_run(&run->exec);
+    enter(run->nic);
+    if (code != HPU_WAIT) {
+        telemetry_call(run->nic, rx->le != NULL ? rx->le->handlers : NULL, &run->exec, code);
+        hpu_exec_give(&run->exec);
+        run->active = false;
+    }
+    return code;
+}
+
+static void sched_begin(void *arg)
+{
+    process_enter(((struct nic *)arg)->process);
+}
+
+/* The message goes on with what comes after, here and now. */
+static void sched_done(void *arg, struct hpu_exec *exec, int code)
+{
+    struct nic *nic = arg;
+    nic_lock(nic);
+    if (exec->call == HPU_CALL_PAYLOAD) {
+        packet_ended(nic, exec, code);
+    } else {
+        struct handler_run *run = container_of(exec, struct handler_run, exec);
+        telemetry_call(nic, run->orphan ? NULL : run->le->handlers, exec, code);
+        run->ended = true;
+        run->code = code;
+        if (run->orphan) {
+            free(run->bounce);
+            free(run);
+        } else if (run->rx->away) {
+            invoke_stir(run->rx);
+        }
+    }
+    nic_follow_up(nic);
+    nic_unlock(nic);
+}
+
+static void sched_idle(void *arg)
+{
+    struct nic *nic = arg;
+    if (lock_try(&nic->lock)) {
+        nic_advance(nic);
+        nic_unlock(nic);
+    }
+}
+
+const struct hpu_sched_ops nic_sched_ops = {
+    .begin = sched_begin,
+    .done = sched_done,
+    .idle = sched_idle,
+};
+
+int handlers_prepare(struct nic *nic)
+{
+    int64_t budget = nic->process->options.number[OPT_HANDLER_BUDGET_US] * 1000;
+    fault_refresh();
+    if (nic->watch == NULL && budget != 0) {
+        nic->watch = hpu_watch_start(nic->hpus, budget);
+        return nic->watch != NULL ? 0 : -errno;
+    }
+    return 0;
+}
+
+/* What of the message is payload, and what stands in front of it. */
+static void set_lengths(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    const struct message *m = rx->m;
+    uint64_t wanted = 0;
+    run->length = m->length;
+    if (m->type == MESSAGE_PUT) {
+        wanted = rx->le->handlers->user_header;
+    } else if (m->type == MESSAGE_FETCH) {
+        wanted = atomic_operand_size(m->op, m->datatype);
+        run->length += wanted;
+    }
+    run->user_header = wanted < run->length ? wanted : run->length;
+}
+
+bool handlers_start(struct rx *rx)
+{
+    struct nic *nic = rx->peer->nic;
+    struct handlers *h = rx->le->handlers;
+    if (rx->run == NULL) {
+        rx->run = calloc(1, sizeof(*rx->run));
+        uint8_t *bounce = aligned_alloc(PACKET_ALIGN, nic->packet_size);
+        if (rx->run == NULL || bounce == NULL) {
+            free(rx->run);
+            free(bounce);
+            rx->run = NULL; /* the next message tries again */
+            return false;
+        }
+        rx->run->bounce = bounce;
+    }
+    /* Field by field: most of the struct is what a handler call leaves behind, and
+     * clearing all of it would cost as much as the call. */
+    struct handler_run *run = rx->run;
+    run->nic = nic;
+    run->rx = rx;
+    run->le = rx->le;
+    set_lengths(rx);
+    run->deposit = h->payload == NULL;
+    run->active = run->pending = run->finished = false;
+    run->header_done = run->completion_done = false;
+    run->lost = run->flow_control = false;
+    run->stalled = 0;
+    run->outstanding = 0;
+    list_init(&run->packets);
+    run->fail = PTL_NI_OK;
+    run->kept = run->dropped = run->emitted = 0;
+    run->filled = run->consumed = 0;
+    run->exec.ctx = NULL;
+    run->exec.wait = HPU_WAIT_NONE;
+    run->exec.slots = h->hpu_mask;
+    run->exec.place = HPU_PLACE_NOWHERE;
+    struct hpu_env *env = &run->exec.env;
+    env->me_base = rx->le->start;
+    env->me_length = rx->le->length;
+    env->host_base = h->host_base;
+    env->host_length = h->host_length;
+    env->state = h->memory->mem->base;
+    env->state_length = h->memory->mem->length;
+    env->max_payload = nic->packet_size;
+    env->counters = rx->ni->counters;
+    env->counter_count = PTL_SPIN_COUNTERS;
+    env->twins = nic->twins != NULL ? h->twin : NULL;
+    env->me_vector = rx->le->vector.parts != NULL ? &rx->le->vector : NULL;
+    env->host_vector = h->host_vector.parts != NULL ? &h->host_vector : NULL;
+    env->outputs = nic->board->outputs;
+    env->output_count = PTL_NUM_HPUS;
+    env->ops = &handler_ops;
+    env->owner = run;
+    env->awaited = NULL;
+    return true;
+}
+
+void handlers_end(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    if (run == NULL || !rx->header_begun) {
+        return;
+    }
+    if (run->nic->sched != NULL) {
+        packets_end(rx);
+        hpu_sched_end(run->nic->sched, &run->exec);
+    } else if (run->active && run->exec.ctx != NULL) {
+        hpu_ctx_end(run->exec.ctx);
+    }
+}
+
+void handlers_cancel(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    if (run == NULL) {
+        return;
+    }
+    if (run->nic->sched != NULL) {
+        packets_cancel(rx);
+        if (run->active && !run->ended && !hpu_sched_cancel(run->nic->sched, &run->exec)) {
+            rx->le->handlers->orphaned = true;
+            run->orphan = true;
+            rx->run = NULL;
+        }
+    } else if (run->active) {
+        hpu_exec_cancel(&run->exec);
+    }
+    run->active = false;
+}
+
+void handlers_free(struct rx *rx)
+{
+    handlers_cancel(rx);
+    if (rx->run != NULL) {
+        free(rx->run->bounce);
+        free(rx->run);
+    }
+}

@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What handlers send, and how they count.
+ *
+ *   from the entry's memory   queued, as if the host had sent it: the entry is kept until the
+ *                             operation has ended, its event queue and counter hear of it
+ *   from the handler's own    copied, unless it leaves at once; where something comes back, the
+ *                             handler is suspended, and `answer` is what it waits for:
+ *
+ *      handler ──► struct answer ◄── struct op            who lets go of it last frees it, so
+ *                      ▲ its data: the reply goes there    a handler may be cancelled, and an
+ *                      └─ copied by the handler, resumed   operation end, in any order
+ */
+#include "nic/rx.h"
+
+#include "base/nic_copy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#define ROOM_NS 200000 /* that a handler waits for a peer to take something, before it copies */
+
+struct answer {
+    unsigned users; /* the handler, the operation */
+    bool done;
+    ptl_ni_fail_t fail;
+    uint64_t mlength;
+    uint8_t data[];
+};
+
+/* ---- Answers ---- */
+
+static void drop_answer(struct answer *a)
+{
+    if (a != NULL && --a->users == 0) {
+        free(a);
+    }
+}
+
+void handler_request_begin(const struct request *r)
+{
+    if (r->le != NULL) {
+        r->le->users++;
+    }
+    if (r->answer != NULL) {
+        r->answer->users++;
+    }
+}
+
+void handler_request_end(struct request *r, bool closed)
+{
+    if (r->le != NULL && !closed) {
+        le_release(r->le);
+    }
+    if (r->answer != NULL && !r->answer->done) {
+        r->answer->done = true; /* nobody will tell any more */
+        r->answer->fail = PTL_NI_UNDELIVERABLE;
+    }
+    drop_answer(r->answer);
+    r->le = NULL;
+    r->answer = NULL;
+}
+
+bool handler_request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength)
+{
+    if (r->answer != NULL) {
+        r->answer->done = true;
+        r->answer->fail = fail;
+        r->answer->mlength = mlength;
+        return false;
+    }
+    if (!request_fetches(r)) {
+        if (r->ack >= PTL_CT_ACK_REQ) {
+            ct_count(r->ct, fail, false, 0);
+        }
+        return r->ack == PTL_ACK_REQ;
+    }
+    /* What it has fetched is to the entry as a message that has come. */
+    unsigned options = r->le->options;
+    if ((options & PTL_ME_EVENT_CT_COMM) != 0) {
+        ct_count(r->ct, fail, (options & PTL_ME_EVENT_CT_BYTES) != 0, mlength);
+    }
+    return (options & PTL_ME_EVENT_COMM_DISABLE) == 0 &&
+           (fail != PTL_NI_OK || (options & PTL_ME_EVENT_SUCCESS_DISABLE) == 0);
+}
+
+/* ---- Requests ---- */
+
+static const enum op_kind kinds[] = {
+    [HPU_PUT] = OP_PUT, [HPU_GET] = OP_GET, [HPU_ATOMIC] = OP_ATOMIC, [HPU_FETCH] = OP_FETCH};
+
+/* Where what comes back goes: to the entry, or to be copied by the handler. */
+static int receive_at(struct request *r, const struct hpu_message *m, const struct le *le)
+{
+    struct memory *to = r->kind == OP_GET ? &r->memory : &r->get_memory;
+    if (m->from_host) {
+        *to = le_memory(le, m->before_offset);
+        return PTL_OK;
+    }
+    r->answer = malloc(sizeof(*r->answer) + m->length);
+    if (r->answer == NULL) {
+        return PTL_NO_SPACE;
+    }
+    *r->answer = (struct answer){.users = 1};
+    *to = (struct memory){r->answer->data, NULL, 0};
+    r->eq = (struct eq_ref){NULL, 0}; /* the handler hears of it */
+    return PTL_OK;
+}
+
+static int read_operand(struct request *r, const struct hpu_message *m)
+{
+    size_t size = request_operand_size(r);
+    return size != 0 && nic_copy(r->operand, m->operand, size) != 0 ? -EFAULT : PTL_OK;
+}
+
+static bool is_sound(const struct ni *ni, const struct request *r, const struct hpu_message *m)
+{
+    if (!request_sound(ni, r, r->eq, r->ct)) {
+        return false;
+    }
+    bool atomic = m->kind == HPU_ATOMIC || m->kind == HPU_FETCH;
+    return !atomic || request_atomic_sound(ni, r, m->swap);
+}
+
+static int make_request(struct handler_run *run, const struct hpu_message *m, struct request *r)
+{
+    struct le *le = run->le;
+    struct ni *ni = le->ni;
+    *r = (struct request){
+        .kind = kinds[m->kind],
+        .origin = FROM_HANDLER,
+        .op = m->op,
+        .datatype = m->datatype,
+        .length = m->length,
+        .ack = m->ack,
+        .target = m->target,
+        .pt_index = m->pt_inherited ? le->pt_index : m->pt_index,
+        .match_bits = m->match_bits,
+        .remote_offset = m->remote_offset,
+        .hdr_data = m->hdr_data,
+        .user_ptr = m->user_ptr,
+        .eq = ni->pts[le->pt_index].eq,
+        .ct = le->ct,
+        .le = m->from_host ? le : NULL,
+    };
+    if (!is_sound(ni, r, m)) {
+        return PTL_ARG_INVALID;
+    }
+    if (request_sends(r)) {
+        r->memory = m->from_host ? le_memory(le, m->host_offset)
+                                 : (struct memory){(void *)m->local, NULL, 0};
+    }
+    int rc = read_operand(r, m);
+    return rc == PTL_OK && request_fetches(r) ? receive_at(r, m, le) : rc;
+}
+
+/* ---- Sending ---- */
+
+/* The handler's memory is its own again when the call returns: what cannot leave at once is
+ * copied. */
+static int own_data(struct request *r)
+{
+    r->owned = malloc(r->length != 0 ? r->length : 1);
+    if (r->owned == NULL) {
+        return PTL_NO_SPACE;
+    }
+    if (memory_read(r->owned, &r->memory, r->length) != 0) {
+        free(r->owned);
+        r->owned = NULL;
+        return -EFAULT;
+    }
+    r->memory = (struct memory){r->owned, NULL, 0};
+    return PTL_OK;
+}
+
+/* Looks at one byte of each page. A handler that names memory it does not have ends
+ * before anything is sent. */
+static bool readable(const void *base, uint64_t length)
+{
+    enum { PAGE = 4096 };
+    uint64_t done = 0;
+    char byte;
+    while (done < length) {
+        const char *at = (const char *)base + done;
+        if (nic_copy(&byte, at, 1) != 0) {
+            return false;
+        }
+        done += PAGE - (uintptr_t)at % PAGE;
+    }
+    return true;
+}
+
+/* Suspends the handler, with the lock let go meanwhile. */
+static void rest(struct hpu_env *env, struct nic *nic)
+{
+    nic_unlock(nic);
+    hpu_suspend(env);
+    nic_lock(nic);
+}
+
+/* Suspends the handler unless it has waited for as long as it may. */
+static bool be_patient(struct hpu_env *env, struct nic *nic, int64_t since)
+{
+    int64_t patience = nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
+    if (nic->now() - since >= patience) {
+        return false;
+    }
+    rest(env, nic);
+    return true;
+}
+
+/* Whether the peer takes what is sent, though it has no room just now. */
+static bool takes(struct ni *ni, const struct request *r)
+{
+    const struct nic_peer *peer = peer_resolve(ni, r->target);
+    return peer != NULL && peer->fabric != NULL && list_empty(&peer->waiting);
+}
+
+/* Sends from the handler's memory where it lies. A stream of packets is faster held up for a
+ * moment, and its sender with it, than copied into a queue. False: it is to be copied. */
+static bool send_from_there(struct hpu_env *env, struct ni *ni, const struct request *r)
+{
+    struct nic *nic = ni->nic;
+    int64_t since = 0;
+    while (!nic_request_now(ni, r)) {
+        int64_t now = nic->now();
+        since = since == 0 ? now : since;
+        if (!takes(ni, r) || request_expects(r) || now - since >= ROOM_NS) {
+            return false;
+        }
+        rest(env, nic);
+    }
+    return true;
+}
+
+/* Sends, now or later; the lock is held. */
+static int start(struct hpu_env *env, struct ni *ni, struct request *r, bool from_host)
+{
+    bool owns = !from_host && request_sends(r);
+    if (owns && !readable(r->memory.base, r->length)) {
+        return -EFAULT;
+    }
+    if (owns && send_from_there(env, ni, r)) {
+        return PTL_OK;
+    }
+    int rc = owns ? own_data(r) : PTL_OK;
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    rc = nic_request(ni, r);
+    if (rc != PTL_OK) {
+        free(r->owned);
+    }
+    return rc;
+}
+
+/* Waits for the answer and hands it over; the lock is held. */
+static int await(struct hpu_env *env, struct nic *nic, struct answer *a, void *to)
+{
+    int rc = PTL_ABORTED;
+    int64_t since = nic->now();
+    env->awaited = a;
+    while (!a->done && be_patient(env, nic, since)) {
+    }
+    env->awaited = NULL;
+    if (a->done && a->fail != PTL_NI_OK) {
+        rc = PTL_FAIL;
+    } else if (a->done) {
+        rc = nic_copy(to, a->data, a->mlength) == 0 ? PTL_OK : -EFAULT;
+    }
+    return rc;
+}
+
+/* Runs on the handler's context, without the lock. A full queue suspends a handler that sends
+ * from its own memory, and with it the channel of its message. What it sends from the host is
+ * enqueued all the same: that takes no memory but the operation's, of which there is a
+ * limited number, so it need not wait. */
+static int handler_send(struct hpu_env *env, const struct hpu_message *m)
+{
+    struct handler_run *run = env->owner;
+    struct nic *nic = run->nic;
+    struct request r;
+    nic_lock(nic);
+    int64_t since = 0;
+    while (!m->from_host && !nic_has_place(nic, FROM_HANDLER)) {
+        since = since == 0 ? nic->now() : since;
+        if (!be_patient(env, nic, since)) {
+            nic_unlock(nic);
+            return PTL_NO_SPACE;
+        }
+    }
+    int rc = make_request(run, m, &r);
+    if (rc == PTL_OK) {
+        rc = start(env, run->le->ni, &r, m->from_host);
+    }
+    if (rc == PTL_OK && r.answer != NULL) {
+        rc = await(env, nic, r.answer, m->before);
+    }
+    drop_answer(r.answer);
+    nic_unlock(nic);
+    return rc;
+}
+
+static void handler_forget(struct hpu_env *env)
+{
+    drop_answer(env->awaited);
+    env->awaited = NULL;
+}
+
+/* ---- Counting ---- */
+
+static int handler_count(struct hpu_env *env, enum hpu_count how, ptl_handle_ct_t handle,
+                         ptl_ct_event_t *value)
+{
+    struct handler_run *run = env->owner;
+    struct nic *nic = run->nic;
+    nic_lock(nic);
+    struct ni *ni = run->le->ni;
+    bool named = handle_kind(handle) == HANDLE_CT && handle_ni(handle) == handle_ni(ni->handle);
+    struct ct *ct = named ? table_get(&ni->cts, handle) : NULL;
+    switch (ct == NULL ? -1 : (int)how) {
+    case HPU_COUNT_GET:
+        value->success = atomic_load_explicit(&ct->success, memory_order_relaxed);
+        value->failure = atomic_load_explicit(&ct->failure, memory_order_relaxed);
+        break;
+    case HPU_COUNT_SET:
+        ct_set(ct, *value);
+        break;
+    case HPU_COUNT_ADD:
+        ct_add((struct ct_ref){ct, handle}, value->success, value->failure);
+        break;
+    default:
+        break;
+    }
+    trigger_run(nic);
+    nic_unlock(nic);
+    return ct != NULL ? PTL_OK : PTL_ARG_INVALID;
+}
+
+const struct hpu_ops handler_ops = {
+    .send = handler_send, .forget = handler_forget, .count = handler_count};
