@@ -30,6 +30,9 @@ install(FILES ${PROJECT_BINARY_DIR}/PinwheelConfig.cmake
 install(DIRECTORY src/hpu/rv32/runtime/ DESTINATION ${CMAKE_INSTALL_DATADIR}/pinwheel/rv32
         FILES_MATCHING PATTERN "*.[chS]" PATTERN "*.ld")
 
+# The packets of SLMP, for Wireshark's plugin folder or `tshark -X lua_script:`.
+install(FILES tools/wireshark/slmp.lua DESTINATION ${CMAKE_INSTALL_DATADIR}/pinwheel/wireshark)
+
 # The manual: `man PtlPut`, `man portals4`, `man pinwheel`.
 install(DIRECTORY man/man1 man/man3 man/man7 DESTINATION ${CMAKE_INSTALL_MANDIR}
         FILES_MATCHING PATTERN "*.[137]")

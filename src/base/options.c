@@ -26,6 +26,10 @@ const struct option_desc option_table[OPT_COUNT] = {
              "interfaces or their IPv4 addresses, comma separated; PTL_IFACE_DEFAULT + i "
              "is the i-th; empty: the one of the default route, else loopback"),
     [OPT_FABRIC] = CHOICE("PINWHEEL_FABRIC", "auto", "auto|shm", "the path messages must take"),
+    [OPT_JOB_KEY_FILE] =
+        TEXT("PINWHEEL_JOB_KEY_FILE", "",
+             "file with the job's key, mode 0600, 32 to 1024 bytes: over UDP only who "
+             "has it is spoken to"),
     [OPT_LOG] = CHOICE("PINWHEEL_LOG", "warn", "none|error|warn|info|debug",
                        "what is written to standard error"),
     [OPT_LEASE_US] = NUMBER("PINWHEEL_LEASE_US", "us", "1000", 50, 1000000,

@@ -17,6 +17,7 @@
 enum option_id {
     OPT_IFACES,
     OPT_FABRIC,
+    OPT_JOB_KEY_FILE,
     OPT_LOG,
     OPT_LEASE_US,
     OPT_SPIN_US,

@@ -22,8 +22,9 @@
  *  - buffers are bounded: by config.window packets of each channel and direction, and
  *    config.held_max bytes altogether.
  *
- * Whatever arrives may be hostile: what is not understood costs a counter, no more. That a
- * packet comes from whom it says is not looked into (a fabric does that below).
+ * Whatever arrives may be hostile: what is not understood costs a counter, no more. With
+ * config.key every packet bears a tag that only who has the key can make, and is taken
+ * once; without, who can see packets can forge them.
  *
  * Threads: calls of one engine exclude each other; engines know nothing of each other.
  * Upcalls come out of slmp_input, slmp_advance, slmp_resume and slmp_close.
@@ -33,6 +34,7 @@
 #define FABRIC_SLMP_H
 
 #include "base/list.h"
+#include "slmp_key.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -44,7 +46,7 @@ enum {
     SLMP_CHANNELS = 2,      /* of one session */
     SLMP_HEADER = 10,       /* bytes of the header of the paper */
     SLMP_OVERHEAD = 44,     /* bytes before the payload in a session, without ranges */
-    SLMP_HEADER_ROOM = 192, /* the longest packet without payload */
+    SLMP_HEADER_ROOM = 208, /* the longest packet without payload */
     SLMP_PACKET_MIN = 128,
     SLMP_PACKET_MAX = 65507, /* of a UDP payload */
     SLMP_WINDOW_MAX = 32768
@@ -84,6 +86,11 @@ struct slmp_config {
     int64_t target;    /* queueing delay that congestion control allows, see slmp_cc.c */
     bool cover;        /* checksums of a session cover the payload as well */
     bool ordered;      /* packets of a message are delivered in order, in sessions */
+    /* NULL, or the key of the job, which is copied: nobody else is spoken to, so `mode` is
+     * SLMP_OWN. `self` is the address that others reach this engine at, as far as it is
+     * known (the rest 0): with it, packets for others are not taken for ours. */
+    const struct slmp_key *key;
+    struct slmp_address self;
 };
 
 /* slmp_defaults() gives a configuration for ordinary Ethernet; `incarnation` and
@@ -162,8 +169,8 @@ struct slmp_upcalls {
     void (*sent)(void *context, struct slmp_message *, enum slmp_status);
 };
 
-/* slmp_open() makes an engine; NULL without memory or with a configuration that cannot be
- * (errno is EINVAL then). The upcalls are copied. */
+/* slmp_open() makes an engine; NULL with errno ENOMEM, EINVAL (a configuration that cannot
+ * be), or ELIBACC (a key, but no libcrypto.so.3). The upcalls are copied. */
 struct slmp *slmp_open(const struct slmp_config *, const struct slmp_upcalls *);
 
 /* slmp_close() gives back and ends all messages as SLMP_UNDELIVERABLE, tells peers nothing
@@ -171,16 +178,17 @@ struct slmp *slmp_open(const struct slmp_config *, const struct slmp_upcalls *);
 void slmp_close(struct slmp *);
 
 /* slmp_send() takes a message. 0, or without taking it -EMSGSIZE (longer than
- * SLMP_LENGTH_MAX), -EINVAL (channel), -ENOMEM or -ENOBUFS (config.peers_max are known and
- * busy). */
+ * SLMP_LENGTH_MAX), -EINVAL (channel), -EPERM (without acknowledgements it goes plain,
+ * which a key forbids), -ENOMEM or -ENOBUFS (config.peers_max are known and busy). */
 int slmp_send(struct slmp *, int64_t now, struct slmp_message *);
 
 /* slmp_input() takes one packet. */
 void slmp_input(struct slmp *, int64_t now, const struct slmp_address *from, const void *packet,
                 size_t length);
 
-/* One packet to send: its header and up to two pieces of lent memory, valid until the
- * next call of the engine other than slmp_output. */
+/* One packet to send: its header, with a short payload behind it, and up to two pieces of
+ * lent memory, valid until the next call of the engine other than slmp_output
+ * and slmp_path. */
 struct slmp_packet {
     struct slmp_address to;
     uint16_t header_length;
@@ -207,6 +215,12 @@ void slmp_resume(struct slmp *, int64_t now, struct slmp_peer *, unsigned channe
  * `closed`, or, without a session, until the next call. */
 struct slmp_peer *slmp_known(const struct slmp *, const struct slmp_address *);
 
+/* slmp_path() says how long a packet to an address may be, as the system knows: packets
+ * are at most so long from now on, and those that are under way go in pieces if they are
+ * sent again; a minute later longer ones are tried. That long ones vanish without a word is
+ * found out without it. */
+void slmp_path(struct slmp *, int64_t now, const struct slmp_address *, uint32_t longest);
+
 /* slmp_flush() makes acknowledgements that wait for data to ride on due at once. */
 void slmp_flush(struct slmp *);
 
@@ -226,6 +240,9 @@ struct slmp_counters {
     uint64_t refused;   /* plain, where sessions are wanted, or the other way round */
     uint64_t no_room;   /* no place to keep it, or for its peer or message */
     uint64_t unsent;    /* answers for which the queue was full */
+    uint64_t forged;    /* with a key: no tag, a wrong one, or sent to somebody else */
+    uint64_t replayed;  /* with a key: came already, or before too many others */
+    uint64_t shortened; /* times that long packets seemed to vanish on a path */
 };
 const struct slmp_counters *slmp_counters(const struct slmp *);
 

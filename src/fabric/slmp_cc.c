@@ -18,16 +18,18 @@
  *
  * The smallest round trip is that of the last 5 to 10 seconds, so that a route that became
  * longer is not taken for a queue for ever. Packets are spaced over the round trip (twice
- * as dense in slow start), in bursts of up to 16, which one system call sends.
+ * as dense in slow start), in bursts of 16 to 64, which one system call sends; a short
+ * packet counts for less.
  */
 #include "slmp_engine.h"
 
-enum { WINDOW_FIRST = 16, WINDOW_LEAST = 4, BURST = 16, ROUND_LEAST = 200 };
+enum { WINDOW_FIRST = 16, WINDOW_LEAST = 4, BURST = 16, BURST_MOST = 64, ROUND_LEAST = 200 };
 
 #define PERIOD 5000000000LL
 #define LOSS_TOLERATED 0.02
 #define LOSS_FACTOR 0.7
 #define DELAY_GAIN 0.8
+#define BURST_TIME 100000.0
 
 void slmp_cc_reset(struct slmp_cc *c, const struct slmp_config *config, bool plain)
 {
@@ -133,17 +135,27 @@ void slmp_cc_timeout(struct slmp_cc *c, const struct slmp_config *config)
     }
 }
 
+/* How many packets leave at once: what the rate gives in BURST_TIME, so that few bursts a
+ * second are enough for a fast network and a slow one sees no long ones. */
+static double burst_of(const struct slmp_cc *c, double rate)
+{
+    double size = rate * BURST_TIME;
+    size = size < BURST ? BURST : size > BURST_MOST ? BURST_MOST : size;
+    return size < c->window / 4 ? size : c->window / 4;
+}
+
 /* A whole burst leaves, then nothing until its share of the round trip is over: packet by
- * packet, each would take a system call of its own. */
-void slmp_cc_sent(struct slmp_cc *c, int64_t now)
+ * packet, each would take a system call of its own. `part` of a full packet has left. */
+void slmp_cc_sent(struct slmp_cc *c, double part, int64_t now)
 {
     double dense = c->window < c->threshold ? 2 : 1.25;
-    unsigned size = c->window < 4 * BURST ? (unsigned)(c->window / 4) : BURST;
-    if (c->burst++ == 0) {
+    double rate = c->srtt > 0 ? c->window * dense / (double)c->srtt : 1;
+    if (c->burst == 0) {
         c->burst_begun = now > c->next ? now : c->next;
     }
-    if (c->burst >= size) {
-        c->next = c->burst_begun + (int64_t)(c->burst * (double)c->srtt / (c->window * dense));
+    c->burst += part;
+    if (c->burst >= burst_of(c, rate)) {
+        c->next = c->burst_begun + (int64_t)(c->burst / rate);
         c->burst = 0;
     }
 }

@@ -2,11 +2,13 @@
 /*
  * The inside of the SLMP engine, shared by its files:
  *
- *   slmp.c          peers, the calls of slmp.h, which packet leaves next
+ *   slmp.c          the calls of slmp.h
+ *   slmp_peer.c     peers, which of them have something to do, which packet leaves next
  *   slmp_session.c  how two peers come to a session, and how it ends
  *   slmp_tx.c       a channel's sending side: packets under way, loss, timeouts
  *   slmp_rx.c       a channel's receiving side: order, duplicates, acknowledgements
  *   slmp_plain.c    messages of plain peers, in both directions
+ *   slmp_shield.c   with a job key: whose packets are taken, and once only
  *   slmp_cc.c       round trips, congestion window, pacing
  *   slmp_wire.c     packets as bytes
  *
@@ -30,6 +32,7 @@
 #define FABRIC_SLMP_ENGINE_H
 
 #include "slmp.h"
+#include "slmp_guard.h"
 #include "slmp_wire.h"
 
 /* Round trips and how fast to send (slmp_cc.c). Windows are in packets. */
@@ -43,7 +46,7 @@ struct slmp_cc {
     uint32_t round_acked, round_lost;
     int64_t next; /* when the next packet may leave */
     int64_t burst_begun;
-    unsigned burst; /* packets of this burst that have left */
+    double burst; /* full packets of this burst that have left */
 };
 
 /* A packet under way: in the list of the flow that its state says. */
@@ -53,9 +56,10 @@ struct slmp_segment {
     uint64_t offset;
     uint64_t order; /* of its last transmission among all of the flow */
     int64_t sent_at;
-    uint32_t length;
+    uint32_t length, cut; /* `cut`: bytes of it that have left in pieces, this time */
     uint8_t state;
-    bool again; /* was sent more than once */
+    uint32_t most; /* payload of the longest packet that it last left in */
+    bool again;    /* was sent more than once */
 };
 enum { SEGMENT_ACKED, SEGMENT_FLIGHT, SEGMENT_LOST };
 
@@ -63,11 +67,13 @@ enum { SEGMENT_ACKED, SEGMENT_FLIGHT, SEGMENT_LOST };
 struct slmp_held {
     uint64_t number; /* of its message */
     uint32_t offset, length, total;
-    uint8_t bytes[];
+    uint32_t missing; /* units of it that have not come; only while its slot is not filled */
+    size_t size;      /* of all this */
+    uint8_t bytes[];  /* `length`; and while some are missing, a bit for each unit that is not */
 };
 struct slmp_slot {
     bool filled;
-    struct slmp_held *held; /* it waits; NULL: it was taken */
+    struct slmp_held *held; /* it waits, or is not whole; NULL: it was taken */
 };
 
 struct slmp_flow {
@@ -84,12 +90,14 @@ struct slmp_flow {
     int64_t progress;    /* when something was acknowledged, or the timeout struck */
     int64_t probe_at;    /* the peer's window is closed: when to ask; SLMP_NEVER */
     bool probe;          /* the next acknowledgement wants an answer */
+    unsigned in_vain;    /* timeouts since a packet as long as may be was acknowledged */
     unsigned unanswered; /* timeouts and probes since the peer was heard, */
     int64_t silent;      /* since then */
     struct slmp_cc cc;
 
     struct slmp_slot *slots;
-    struct slmp_incoming *incoming;        /* by message number modulo window */
+    struct slmp_incoming *incoming; /* by message number modulo window */
+    uint32_t incoming_active;
     uint64_t base, cumulative, top, begin; /* `begin`: the message that begins next */
     uint32_t held;
     bool begin_waits;
@@ -125,17 +133,34 @@ enum slmp_state {
     PEER_PLAIN
 };
 
+/* A session's keys, and which of its packets have come: of the last SLMP_REPLAY numbers
+ * below `top`, a bit each. One that is older is not taken. */
+enum { SLMP_REPLAY = 4096 };
+struct slmp_shield {
+    struct slmp_lock *out, *in;
+    uint64_t number; /* of the next packet that leaves */
+    uint64_t top;    /* above all that have come */
+    uint64_t seen[SLMP_REPLAY / 64];
+};
+
 struct slmp_peer {
     struct slmp *engine;
-    struct list bucket, all;
+    struct list bucket, all, work;
+    bool active; /* it is in the engine's list of those, by `work` */
+    int64_t due; /* when to look at it again; see slmp_peer.c */
+    int64_t touched;
     struct slmp_address address;
     enum slmp_state state;
     uint64_t generation; /* what nonces for it are made from: another for each session */
     uint64_t incarnation, nonce;
     uint32_t token_in, token_out; /* what its packets bear, and ours */
     uint32_t opening;             /* our token of the OPEN under way */
+    uint64_t drawn;               /* with a key: what we drew for this exchange */
+    struct slmp_shield *shield;   /* with a key: of the session */
     uint64_t opened_by;           /* the nonce of its OPEN that made the session; 0: ours did */
+    uint32_t packet, path;        /* longest packet agreed on; that the path takes */
     uint32_t segment, window;     /* longest payload; packets it takes at first */
+    int64_t raise_at;             /* when to try longer packets again; SLMP_NEVER */
     int64_t greet_at, greet_since;
     unsigned greetings;
     struct slmp_flow *flow[SLMP_CHANNELS];
@@ -145,7 +170,10 @@ struct slmp_peer {
     uint32_t plain_id;
 };
 
-enum { SLMP_BUCKETS = 256, SLMP_REPLIES = 1024, SLMP_REPLY_ROOM = 48 };
+/* When a path that took short packets only is tried with longer ones again. */
+#define SLMP_RAISE_AFTER 60000000000LL
+
+enum { SLMP_BUCKETS = 256, SLMP_REPLIES = 1024, SLMP_REPLY_ROOM = 80 };
 
 struct slmp_reply {
     struct slmp_address to;
@@ -157,10 +185,12 @@ struct slmp {
     struct slmp_config config;
     struct slmp_upcalls up;
     struct slmp_counters counters;
+    struct slmp_guard *guard; /* NULL without a key */
     bool inside; /* a call that holds peers is under way: none may be forgotten by upcalls */
     int64_t now;
     struct list bucket[SLMP_BUCKETS];
-    struct list all;           /* peers, the one to look at for output first */
+    struct list all, active;   /* peers; those who have something to do, in turn */
+    int64_t due;               /* nothing is before */
     uint32_t peers, burst;     /* `burst`: packets that the first one gave */
     uint64_t forgotten, drawn; /* peers that were; secrets drawn */
     size_t held;
@@ -168,22 +198,42 @@ struct slmp {
     unsigned reply_first, reply_count;
 };
 
-/* slmp.c */
+/* slmp_peer.c. Whatever may give a peer something to do says slmp_touch(). */
+void slmp_touch(struct slmp_peer *);
+void slmp_active_advance(struct slmp *);
+bool slmp_active_output(struct slmp *, struct slmp_packet *);
+int64_t slmp_active_due(const struct slmp *);
+void slmp_peer_free(struct slmp_peer *);
+void slmp_peer_path(struct slmp_peer *, uint32_t longest);
 struct slmp_peer *slmp_peer_make(struct slmp *, const struct slmp_address *);
 void slmp_peer_end(struct slmp_peer *, enum slmp_status);
 struct slmp_flow *slmp_peer_flow(struct slmp_peer *, unsigned channel);
-void slmp_reply(struct slmp *, const struct slmp_address *, const struct slmp_wire *);
 uint64_t slmp_draw(struct slmp *); /* a number that nobody can guess, and not 0 */
 uint64_t slmp_mix(const struct slmp *, uint64_t a, uint64_t b); /* a keyed hash */
 
+/* slmp.c */
+void slmp_reply(struct slmp *, const struct slmp_address *, struct slmp_wire *);
+
 /* slmp_session.c */
 void slmp_session_begin(struct slmp_peer *);
-void slmp_session_input(struct slmp *, const struct slmp_address *, const struct slmp_wire *);
+void slmp_session_input(struct slmp *, const struct slmp_address *, const struct slmp_wire *,
+                        const uint8_t *packet);
 void slmp_session_hello(struct slmp *, const struct slmp_address *, const struct slmp_wire *);
 void slmp_session_plain(struct slmp_peer *);
 bool slmp_session_output(struct slmp_peer *, struct slmp_packet *);
 int64_t slmp_session_deadline(const struct slmp_peer *);
 void slmp_session_advance(struct slmp_peer *);
+
+/* slmp_shield.c: all true, or nothing to do, in an engine without a key */
+bool slmp_shield_greeting(struct slmp *, const struct slmp_wire *, const uint8_t *packet);
+size_t slmp_shield_greet(struct slmp *, const struct slmp_address *to, struct slmp_wire *,
+                         uint8_t *packet);
+bool slmp_shield_start(struct slmp_peer *, bool initiator, uint64_t drawn, uint64_t nonce,
+                       uint64_t initiated_by);
+void slmp_shield_end(struct slmp_peer *);
+bool slmp_shield_admit(struct slmp_peer *, const struct slmp_wire *, const uint8_t *packet);
+void slmp_shield_number(struct slmp_peer *, struct slmp_wire *);
+void slmp_shield_seal(struct slmp_peer *, struct slmp_packet *, const struct slmp_wire *);
 
 /* slmp_tx.c */
 void slmp_tx_start(struct slmp_flow *);
@@ -220,7 +270,7 @@ void slmp_cc_acked(struct slmp_cc *, const struct slmp_config *, uint32_t packet
 void slmp_cc_lost(struct slmp_cc *, uint32_t packets);
 void slmp_cc_timeout(struct slmp_cc *, const struct slmp_config *);
 int64_t slmp_cc_rto(const struct slmp_cc *, const struct slmp_config *);
-void slmp_cc_sent(struct slmp_cc *, int64_t now);
+void slmp_cc_sent(struct slmp_cc *, double part, int64_t now);
 int64_t slmp_cc_min(const struct slmp_cc *);
 
 static inline bool slmp_address_equal(const struct slmp_address *a, const struct slmp_address *b)

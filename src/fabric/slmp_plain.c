@@ -43,6 +43,9 @@ static bool acknowledged(struct slmp_flow *f, const struct slmp_wire *w)
 static void plain_ack(struct slmp *e, const struct slmp_address *from, const struct slmp_wire *w)
 {
     struct slmp_peer *p = slmp_known(e, from);
+    if (p != NULL) {
+        slmp_touch(p);
+    }
     if (p != NULL && p->state == PEER_HELLO && w->id == p->plain_id && w->offset == 0) {
         slmp_session_plain(p);
         return;
@@ -229,6 +232,7 @@ void slmp_plain_input(struct slmp *e, const struct slmp_address *from, const str
         e->counters.no_room++;
         return;
     }
+    slmp_touch(p);
     plain_data(p, w);
 }
 

@@ -22,7 +22,7 @@ static struct slmp_slot *slot_at(const struct slmp_flow *f, uint64_t sequence)
 
 static void release(struct slmp_flow *f, struct slmp_slot *s)
 {
-    f->peer->engine->held -= sizeof(*s->held) + s->held->length;
+    f->peer->engine->held -= s->held->size;
     f->held--;
     free(s->held);
     s->held = NULL;
@@ -43,9 +43,10 @@ void slmp_rx_end(struct slmp_flow *f, enum slmp_status status)
     f->unacked = f->stamp = 0;
     f->ack_at = SLMP_NEVER;
     f->told = e->config.window;
-    for (uint32_t i = 0; i < e->config.window; i++) {
+    for (uint32_t i = 0; i < e->config.window && f->incoming_active > 0; i++) {
         if (f->incoming[i].active) {
             f->incoming[i].active = false;
+            f->incoming_active--;
             e->up.done(e->up.context, &f->incoming[i], status);
         }
     }
@@ -73,6 +74,7 @@ static enum taken begin(struct slmp_flow *f, const struct slmp_held *h, const ui
         return WAITS;
     }
     in->active = true;
+    f->incoming_active++;
     f->begin++;
     return TAKEN;
 }
@@ -104,6 +106,7 @@ static enum taken take(struct slmp_flow *f, const struct slmp_held *h, const uin
     e->counters.bytes_in += h->length;
     if (in->received == in->length) {
         in->active = false;
+        f->incoming_active--;
         e->counters.messages_in++;
         e->up.done(e->up.context, in, SLMP_OK);
     }
@@ -118,7 +121,7 @@ static void drain(struct slmp_flow *f)
         again = false;
         for (uint64_t i = f->base; i < f->top && f->held > 0; i++) {
             struct slmp_slot *s = slot_at(f, i);
-            enum taken t = s->held != NULL ? take(f, s->held, s->held->bytes) : WAITS;
+            enum taken t = s->held != NULL && s->filled ? take(f, s->held, s->held->bytes) : WAITS;
             if (t != WAITS) {
                 f->peer->engine->counters.malformed += t == BAD;
                 release(f, s);
@@ -130,19 +133,61 @@ static void drain(struct slmp_flow *f)
 
 /* ---- Packets ---- */
 
-static bool hold(struct slmp_flow *f, struct slmp_slot *s, const struct slmp_held *h,
-                 const uint8_t *bytes)
+static bool make_held(struct slmp_flow *f, struct slmp_slot *s, const struct slmp_held *h,
+                      size_t more)
 {
     struct slmp *e = f->peer->engine;
-    size_t size = sizeof(*h) + h->length;
+    size_t size = sizeof(*h) + h->length + more;
     if (size > e->config.held_max - e->held || (s->held = malloc(size)) == NULL) {
         return false;
     }
     *s->held = *h;
-    memcpy(s->held->bytes, bytes, h->length);
+    s->held->size = size;
     e->held += size;
     f->held++;
     return true;
+}
+
+static bool hold(struct slmp_flow *f, struct slmp_slot *s, const struct slmp_held *h,
+                 const uint8_t *bytes)
+{
+    if (!make_held(f, s, h, 0)) {
+        return false;
+    }
+    memcpy(s->held->bytes, bytes, h->length);
+    return true;
+}
+
+/* ---- Packets in pieces ---- */
+
+static uint32_t units(uint32_t bytes)
+{
+    return (bytes + SLMP_PIECE_UNIT - 1) / SLMP_PIECE_UNIT;
+}
+
+static bool begin_pieces(struct slmp_flow *f, struct slmp_slot *s, const struct slmp_wire *w)
+{
+    struct slmp_held h = {.length = w->piece_of, .missing = units(w->piece_of)};
+    size_t bits = (h.missing + 7) / 8;
+    if (!make_held(f, s, &h, bits)) {
+        f->peer->engine->counters.no_room++;
+        return false;
+    }
+    memset(s->held->bytes + h.length, 0, bits);
+    return true;
+}
+
+/* Puts a piece where it belongs; true when it was the last that was missing. */
+static bool add_piece(struct slmp_held *h, const struct slmp_wire *w)
+{
+    uint8_t *have = h->bytes + h->length;
+    uint32_t end = w->piece_at + (uint32_t)w->payload_length;
+    memcpy(h->bytes + w->piece_at, w->payload, w->payload_length);
+    for (uint32_t i = w->piece_at / SLMP_PIECE_UNIT; i < units(end); i++) {
+        h->missing -= (have[i / 8] >> i % 8 & 1) == 0;
+        have[i / 8] |= (uint8_t)(1u << i % 8);
+    }
+    return h->missing == 0;
 }
 
 static void slide(struct slmp_flow *f)
@@ -170,6 +215,31 @@ static void want_ack(struct slmp_flow *f, const struct slmp_wire *w, bool at_onc
     f->ack_now = f->ack_now || at_once || f->unacked >= ACK_EVERY;
 }
 
+/* A piece has come. True when its packet is whole: `w` is that packet then, and `whole`
+ * its memory. */
+static bool gather(struct slmp_flow *f, struct slmp_slot *s, uint64_t sequence, struct slmp_wire *w,
+                   struct slmp_slot *whole)
+{
+    if (s->held != NULL && s->held->length != w->piece_of) {
+        f->peer->engine->counters.malformed++;
+        return false;
+    }
+    if (s->held == NULL && !begin_pieces(f, s, w)) {
+        want_ack(f, w, true);
+        return false;
+    }
+    f->top = f->top > sequence ? f->top : sequence + 1;
+    if (!add_piece(s->held, w)) {
+        want_ack(f, w, true); /* so that the sender hears that we live */
+        return false;
+    }
+    whole->held = s->held;
+    s->held = NULL;
+    w->payload = whole->held->bytes;
+    w->payload_length = whole->held->length;
+    return true;
+}
+
 /* Takes or holds a packet that is new; false if it must come again. */
 static bool accept_packet(struct slmp_flow *f, struct slmp_slot *s, const struct slmp_wire *w)
 {
@@ -186,9 +256,24 @@ static bool accept_packet(struct slmp_flow *f, struct slmp_slot *s, const struct
     }
     if (t == WAITS && !hold(f, s, &h, w->payload)) {
         e->counters.no_room++;
+        want_ack(f, w, true); /* we live, and something else is missing */
         return false;
     }
     return true;
+}
+
+/* True when with this piece its packet was accepted. */
+static bool take_piece(struct slmp_flow *f, struct slmp_slot *s, uint64_t sequence,
+                       const struct slmp_wire *w)
+{
+    struct slmp_wire packet = *w;
+    struct slmp_slot whole = {0};
+    if (!gather(f, s, sequence, &packet, &whole)) {
+        return false;
+    }
+    bool good = accept_packet(f, s, &packet);
+    release(f, &whole);
+    return good;
 }
 
 void slmp_rx_data(struct slmp_flow *f, const struct slmp_wire *w)
@@ -205,10 +290,13 @@ void slmp_rx_data(struct slmp_flow *f, const struct slmp_wire *w)
         want_ack(f, w, true);
         return;
     }
-    if (!accept_packet(f, s, w)) {
-        return;
+    if (s->held != NULL && !w->piece) {
+        release(f, s); /* the path takes it whole again */
     }
     bool in_order = sequence == f->cumulative && f->top <= sequence;
+    if (!(w->piece ? take_piece(f, s, sequence, w) : accept_packet(f, s, w))) {
+        return;
+    }
     s->filled = true;
     f->top = f->top > sequence ? f->top : sequence + 1;
     want_ack(f, w, !in_order);
@@ -221,7 +309,7 @@ void slmp_rx_data(struct slmp_flow *f, const struct slmp_wire *w)
 void slmp_rx_resume(struct slmp_flow *f)
 {
     f->begin_waits = false;
-    for (uint32_t i = 0; i < f->peer->engine->config.window; i++) {
+    for (uint32_t i = 0; i < f->peer->engine->config.window && f->incoming_active > 0; i++) {
         f->incoming[i].waiting = false;
     }
     drain(f);
@@ -286,11 +374,13 @@ bool slmp_rx_output(struct slmp_flow *f, struct slmp_packet *p)
         w.flags |= SLMP_SYN;
         f->probe = false;
     }
+    slmp_shield_number(f->peer, &w);
     slmp_rx_fill(f, &w);
     p->to = f->peer->address;
     p->parts = 0;
     p->header_length = (uint16_t)slmp_wire_write(&w, p->header);
     p->length = p->header_length;
+    slmp_shield_seal(f->peer, p, &w);
     return true;
 }
 

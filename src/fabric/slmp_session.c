@@ -13,8 +13,8 @@
  * An OPEN with another nonce than the right one is answered with WELCOME, which repeats
  * the first half of the wrong one where it repeats the hello's message id otherwise.
  *
- * The hello is an empty first packet of plain SLMP with the version bit. A plain peer
- * answers it with ten bytes: HELLO becomes PLAIN.
+ * The hello, without a job key, is an empty first packet of plain SLMP with the version bit. A
+ * plain peer answers it with ten bytes: HELLO becomes PLAIN.
  *
  * A nonce is a keyed hash of the peer's address and of a generation that changes with each
  * session, so an OPEN opens one session at most, however late its copies come, and only
@@ -52,7 +52,8 @@ void slmp_session_plain(struct slmp_peer *p)
         return;
     }
     p->state = PEER_PLAIN;
-    p->segment = p->engine->config.packet_size - SLMP_HEADER;
+    p->packet = p->engine->config.packet_size;
+    slmp_peer_path(p, p->path);
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
         if (p->flow[i] != NULL) {
             slmp_tx_start(p->flow[i]);
@@ -71,6 +72,7 @@ void slmp_session_begin(struct slmp_peer *p)
     p->greet_at = p->greet_since = e->now;
     p->greetings = 0;
     p->opening = 0;
+    p->drawn = e->guard != NULL ? slmp_draw(e) : 0;
 }
 
 /* The session stands: both tokens and the peer's limits are known. */
@@ -82,8 +84,8 @@ static void start(struct slmp_peer *p, const struct slmp_wire *w)
     p->state = PEER_SESSION;
     p->incarnation = w->incarnation;
     p->generation = slmp_draw(e);
-    /* Ranges may stand before the payload, four bytes each. */
-    p->segment = packet - SLMP_OVERHEAD - 4 * SLMP_RANGES_DATA;
+    p->packet = packet;
+    slmp_peer_path(p, p->path); /* ranges may stand before the payload, four bytes each */
     p->window = w->window;
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
         if (p->flow[i] != NULL) {
@@ -94,7 +96,7 @@ static void start(struct slmp_peer *p, const struct slmp_wire *w)
 }
 
 static struct slmp_wire opening(const struct slmp *e, enum slmp_kind kind, uint64_t nonce,
-                                uint32_t token)
+                                uint64_t drawn, uint32_t token)
 {
     return (struct slmp_wire){
         .flags = (uint16_t)(SLMP_VER | (kind == SLMP_KIND_OPEN ? SLMP_SYN : SLMP_ACK)),
@@ -102,6 +104,7 @@ static struct slmp_wire opening(const struct slmp *e, enum slmp_kind kind, uint6
         .kind = kind,
         .version = SLMP_VERSION,
         .nonce = nonce,
+        .number = drawn,
         .incarnation = e->config.incarnation,
         .token = token,
         .packet_size = (uint16_t)e->config.packet_size,
@@ -119,6 +122,7 @@ void slmp_session_hello(struct slmp *e, const struct slmp_address *from, const s
                                 .version = SLMP_VERSION,
                                 .version_max = SLMP_VERSION,
                                 .nonce = nonce_for(e, from, slmp_known(e, from)),
+                                .number = w->number,
                                 .incarnation = e->config.incarnation};
     slmp_reply(e, from, &welcome);
 }
@@ -131,7 +135,8 @@ static void welcome(struct slmp *e, struct slmp_peer *p, const struct slmp_wire 
     }
     /* It answers our hello, or refuses the OPEN that we are sending; a copy of an older one
      * must not make us open the session twice. */
-    if (w->id != (p->state == PEER_HELLO ? p->plain_id : (uint32_t)p->nonce)) {
+    if (w->id != (p->state == PEER_HELLO ? p->plain_id : (uint32_t)p->nonce) ||
+        (e->guard != NULL && w->number != p->drawn)) {
         e->counters.stale++;
         return;
     }
@@ -166,7 +171,11 @@ static void open_session(struct slmp *e, const struct slmp_address *from, struct
     p->token_out = w->token;
     p->token_in = (uint32_t)slmp_draw(e) | 1;
     p->opened_by = w->nonce;
-    struct slmp_wire opened = opening(e, SLMP_KIND_OPENED, w->nonce, p->token_in);
+    if (!slmp_shield_start(p, false, w->number, w->nonce, w->incarnation)) {
+        e->counters.no_room++;
+        return;
+    }
+    struct slmp_wire opened = opening(e, SLMP_KIND_OPENED, w->nonce, w->number, p->token_in);
     slmp_reply(e, from, &opened);
     start(p, w);
 }
@@ -176,7 +185,7 @@ static void open_asked(struct slmp *e, const struct slmp_address *from, struct s
 {
     if (p != NULL && p->state == PEER_SESSION && p->opened_by == w->nonce &&
         p->token_out == w->token) {
-        struct slmp_wire opened = opening(e, SLMP_KIND_OPENED, w->nonce, p->token_in);
+        struct slmp_wire opened = opening(e, SLMP_KIND_OPENED, w->nonce, w->number, p->token_in);
         slmp_reply(e, from, &opened);
     } else if (w->nonce != nonce_for(e, from, p)) {
         e->counters.stale++;
@@ -188,7 +197,8 @@ static void open_asked(struct slmp *e, const struct slmp_address *from, struct s
 
 static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *w)
 {
-    if (p == NULL || p->state != PEER_OPENING || w->nonce != p->nonce) {
+    if (p == NULL || p->state != PEER_OPENING || w->nonce != p->nonce ||
+        (e->guard != NULL && w->number != p->drawn)) {
         e->counters.stale++;
         return;
     }
@@ -196,22 +206,44 @@ static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *
     p->token_in = p->opening;
     p->token_out = w->token;
     p->opened_by = 0;
+    if (!slmp_shield_start(p, true, p->drawn, w->nonce, w->incarnation)) {
+        e->counters.no_room++;
+        return;
+    }
     start(p, w);
 }
 
+/* With a key, a RESET is proof: nobody gets one for a session that lives, from whatever
+ * address he asks. Few sessions are looked through, for packets that few can send. */
+static bool lives(const struct slmp *e, uint32_t token)
+{
+    for (const struct list *l = e->all.next; e->guard != NULL && l != &e->all; l = l->next) {
+        const struct slmp_peer *p = container_of(l, struct slmp_peer, all);
+        if ((p->state == PEER_SESSION && p->token_in == token) ||
+            (p->state == PEER_OPENING && p->opening == token)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void in_session(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
-                       const struct slmp_wire *w)
+                       const struct slmp_wire *w, const uint8_t *packet)
 {
     if (p == NULL || p->state != PEER_SESSION || p->token_in != w->token) {
         e->counters.stale++;
         /* Data may overtake OPENED; it will come again. */
-        if (p == NULL || p->state != PEER_OPENING || p->opening != w->token) {
+        bool early = p != NULL && p->state == PEER_OPENING && p->opening == w->token;
+        if (!early && w->tagged == (e->guard != NULL) && !lives(e, w->token)) {
             struct slmp_wire reset = {.flags = SLMP_VER | SLMP_ACK,
                                       .kind = SLMP_KIND_RESET,
                                       .token = w->token,
                                       .incarnation = e->config.incarnation};
             slmp_reply(e, from, &reset);
         }
+        return;
+    }
+    if (!slmp_shield_admit(p, w, packet)) {
         return;
     }
     struct slmp_flow *f = slmp_peer_flow(p, w->channel);
@@ -228,14 +260,25 @@ static void in_session(struct slmp *e, const struct slmp_address *from, struct s
     }
 }
 
-void slmp_session_input(struct slmp *e, const struct slmp_address *from, const struct slmp_wire *w)
+void slmp_session_input(struct slmp *e, const struct slmp_address *from, const struct slmp_wire *w,
+                        const uint8_t *packet)
 {
     struct slmp_peer *p = slmp_known(e, from);
+    bool inside = w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK;
     if (e->config.mode == SLMP_PLAIN) {
         e->counters.refused++;
         return;
     }
+    if (!inside && !slmp_shield_greeting(e, w, packet)) {
+        return;
+    }
+    if (p != NULL) {
+        slmp_touch(p);
+    }
     switch (w->kind) {
+    case SLMP_KIND_HELLO:
+        slmp_session_hello(e, from, w);
+        break;
     case SLMP_KIND_WELCOME:
         welcome(e, p, w);
         break;
@@ -253,7 +296,7 @@ void slmp_session_input(struct slmp *e, const struct slmp_address *from, const s
         }
         break;
     default:
-        in_session(e, from, p, w);
+        in_session(e, from, p, w, packet);
     }
 }
 
@@ -265,9 +308,12 @@ bool slmp_session_output(struct slmp_peer *p, struct slmp_packet *packet)
     if (!greeting(p) || p->greet_at > e->now) {
         return false;
     }
-    struct slmp_wire w = {.flags = SLMP_SYN | SLMP_VER, .id = p->plain_id};
+    struct slmp_wire w = {.flags = SLMP_SYN | SLMP_VER,
+                          .id = p->plain_id,
+                          .kind = e->guard != NULL ? SLMP_KIND_HELLO : SLMP_KIND_PLAIN,
+                          .number = p->drawn};
     if (p->state == PEER_OPENING) {
-        w = opening(e, SLMP_KIND_OPEN, p->nonce, p->opening);
+        w = opening(e, SLMP_KIND_OPEN, p->nonce, p->drawn, p->opening);
     }
     int64_t wait = e->config.rto_initial;
     for (unsigned i = 0; i < p->greetings && wait < e->config.rto_max; i++) {
@@ -277,7 +323,7 @@ bool slmp_session_output(struct slmp_peer *p, struct slmp_packet *packet)
     p->greet_at = e->now + slmp_earlier(wait, e->config.rto_max);
     packet->to = p->address;
     packet->parts = 0;
-    packet->header_length = (uint16_t)slmp_wire_write(&w, packet->header);
+    packet->header_length = (uint16_t)slmp_shield_greet(e, &p->address, &w, packet->header);
     packet->length = packet->header_length;
     return true;
 }

@@ -47,6 +47,7 @@ void slmp_tx_start(struct slmp_flow *f)
     f->probe_at = SLMP_NEVER;
     f->probe = false;
     f->unanswered = 0;
+    f->in_vain = 0;
     list_init(&f->flight);
     list_init(&f->lost);
     slmp_cc_reset(&f->cc, config_of(f), plain(f));
@@ -82,6 +83,12 @@ void slmp_tx_end(struct slmp_flow *f, enum slmp_status status)
 
 /* ---- What was acknowledged ---- */
 
+/* Whether it left in packets about as long as they may be now. */
+static bool is_full(const struct slmp_flow *f, const struct slmp_segment *s)
+{
+    return s->most <= f->peer->segment && s->most + SLMP_OVERHEAD >= f->peer->segment;
+}
+
 void slmp_tx_acked(struct slmp_flow *f, struct slmp_segment *s)
 {
     struct slmp *e = f->peer->engine;
@@ -89,6 +96,7 @@ void slmp_tx_acked(struct slmp_flow *f, struct slmp_segment *s)
     if (s->state == SEGMENT_FLIGHT) {
         f->in_flight--;
     }
+    f->in_vain = is_full(f, s) ? 0 : f->in_vain;
     list_remove(&s->link);
     s->state = SEGMENT_ACKED;
     f->acked_order = s->order > f->acked_order ? s->order : f->acked_order;
@@ -216,8 +224,26 @@ static void seal(struct slmp_packet *p)
                    b != NULL ? b->iov_len : 0);
 }
 
+/* A short payload goes with the header: one piece costs the system less than two. */
+static void fold(struct slmp_packet *p)
+{
+    if (p->length <= SLMP_HEADER_ROOM) {
+        for (unsigned i = 0; i < p->parts; i++) {
+            memcpy(p->header + p->header_length, p->part[i].iov_base, p->part[i].iov_len);
+            p->header_length += (uint16_t)p->part[i].iov_len;
+        }
+        p->parts = 0;
+    }
+}
+
+/* The part [at, end) of a packet's payload: all of it, or a piece. */
+struct part {
+    uint32_t at, end;
+};
+
 static void emit(struct slmp_flow *f, const struct slmp_message *m, uint64_t offset,
-                 uint32_t length, uint64_t sequence, bool syn, struct slmp_packet *p)
+                 uint32_t length, struct part part, uint64_t sequence, bool syn,
+                 struct slmp_packet *p)
 {
     struct slmp *e = f->peer->engine;
     struct slmp_wire w = {.id = (uint32_t)m->number, .offset = (uint32_t)offset};
@@ -230,21 +256,29 @@ static void emit(struct slmp_flow *f, const struct slmp_message *m, uint64_t off
         w.sequence = (uint32_t)sequence;
         w.length = (uint32_t)total(m);
         w.cover = e->config.cover;
+        w.piece = part.end - part.at < length;
+        w.piece_at = (uint16_t)part.at;
+        w.piece_of = (uint16_t)length;
+        slmp_shield_number(f->peer, &w);
         slmp_rx_fill(f, &w);
     }
-    slmp_message_parts(m, offset, length, p);
+    slmp_message_parts(m, offset + part.at, part.end - part.at, p);
     p->to = f->peer->address;
     p->header_length = (uint16_t)slmp_wire_write(&w, p->header);
-    p->length = p->header_length + length;
-    if (w.cover) {
+    p->length = p->header_length + part.end - part.at;
+    if (w.tagged) {
+        slmp_shield_seal(f->peer, p, &w);
+    } else if (w.cover) {
         seal(p);
     }
+    fold(p);
 }
 
-static void emit_segment(struct slmp_flow *f, uint64_t sequence, struct slmp_packet *p)
+/* A packet is under way, the whole of it. */
+static void depart(struct slmp_flow *f, struct slmp_segment *s)
 {
     struct slmp *e = f->peer->engine;
-    struct slmp_segment *s = segment_at(f, sequence);
+    s->most = s->length < f->peer->segment ? s->length : f->peer->segment;
     s->state = SEGMENT_FLIGHT;
     s->order = ++f->order;
     s->sent_at = e->now;
@@ -253,9 +287,9 @@ static void emit_segment(struct slmp_flow *f, uint64_t sequence, struct slmp_pac
         f->progress = e->now;
     }
     if (!plain(f)) {
-        slmp_cc_sent(&f->cc, e->now);
+        slmp_cc_sent(&f->cc, (double)(SLMP_OVERHEAD + s->length) / (double)e->config.packet_size,
+                     e->now);
     }
-    emit(f, s->message, s->offset, s->length, sequence, true, p);
 }
 
 /* The packet number of a segment: the ring says its low bits, una the rest. */
@@ -299,13 +333,14 @@ static void cut(struct slmp_flow *f, struct slmp_message *m, struct slmp_packet 
         f->cc.next = f->peer->engine->now + m->gap;
     }
     if (ends && offset > 0 && !m->whole) {
-        emit(f, m, offset, length, 0, false, p);
+        emit(f, m, offset, length, (struct part){0, length}, 0, false, p);
         return;
     }
     struct slmp_segment *s = segment_at(f, f->next);
     *s = (struct slmp_segment){.message = m, .offset = offset, .length = length};
     m->pending++;
-    emit_segment(f, f->next++, p);
+    depart(f, s);
+    emit(f, m, offset, length, (struct part){0, length}, f->next++, true, p);
 }
 
 static bool may_send(const struct slmp_flow *f)
@@ -313,30 +348,58 @@ static bool may_send(const struct slmp_flow *f)
     return f->in_flight < f->cc.window && f->cc.next <= f->peer->engine->now;
 }
 
+/* The path takes shorter packets than when this one was cut: it goes in pieces, the last
+ * of which is its transmission. */
+static bool emit_piece(struct slmp_flow *f, struct slmp_segment *s, struct slmp_packet *p)
+{
+    uint32_t most = (f->peer->segment - SLMP_PIECE_MORE) / SLMP_PIECE_UNIT * SLMP_PIECE_UNIT;
+    if (plain(f) || s->length <= f->peer->segment || s->length - s->cut <= most) {
+        return false;
+    }
+    emit(f, s->message, s->offset, s->length, (struct part){s->cut, s->cut + most},
+         sequence_of(f, s), true, p);
+    s->cut += most;
+    return true;
+}
+
+static void send_again(struct slmp_flow *f, struct slmp_segment *s, struct slmp_packet *p)
+{
+    uint64_t sequence = sequence_of(f, s);
+    if (!emit_piece(f, s, p)) {
+        uint32_t from = s->cut;
+        s->cut = 0;
+        list_remove(&s->link);
+        s->again = true;
+        f->peer->engine->counters.retransmitted++;
+        depart(f, s);
+        emit(f, s->message, s->offset, s->length, (struct part){from, s->length}, sequence, true,
+             p);
+    }
+}
+
+/* Nothing is under way, and the peer's window lets nothing leave: it will be asked. */
+static void await_window(struct slmp_flow *f)
+{
+    if (!list_empty(&f->queue) && list_empty(&f->lost) && f->next >= f->edge && f->in_flight == 0 &&
+        f->probe_at == SLMP_NEVER) {
+        f->probe_at = f->peer->engine->now + slmp_cc_rto(&f->cc, config_of(f));
+    }
+}
+
 bool slmp_tx_output(struct slmp_flow *f, struct slmp_packet *p)
 {
-    struct slmp *e = f->peer->engine;
     struct slmp_segment *s = first_of(&f->lost);
+    struct slmp_message *m = next_message(f);
+    await_window(f);
     if (!may_send(f)) {
         return false;
     }
     if (s != NULL) {
-        list_remove(&s->link);
-        s->again = true;
-        e->counters.retransmitted++;
-        emit_segment(f, sequence_of(f, s), p);
-        return true;
-    }
-    struct slmp_message *m = next_message(f);
-    if (m != NULL) {
+        send_again(f, s, p);
+    } else if (m != NULL) {
         cut(f, m, p);
-        return true;
     }
-    if (!list_empty(&f->queue) && f->next >= f->edge && f->in_flight == 0 &&
-        f->probe_at == SLMP_NEVER) {
-        f->probe_at = e->now + slmp_cc_rto(&f->cc, &e->config);
-    }
-    return false;
+    return s != NULL || m != NULL;
 }
 
 /* ---- Time ---- */
@@ -372,6 +435,29 @@ static bool ask_again(struct slmp_flow *f)
     return f->unanswered < UNANSWERED_LEAST || e->now - f->silent < e->config.silence;
 }
 
+/* Long packets were waited for in vain again and again, from a peer that may be there:
+ * perhaps a place on the path drops what is long and does not say so. Shorter ones are
+ * tried, of lengths that paths have, and after a while longer ones again. */
+static void suspect(struct slmp_flow *f)
+{
+    static const uint32_t usual[] = {1472, 1232, 548, 0};
+    enum { IN_VAIN = 3 };
+    struct slmp_peer *p = f->peer;
+    unsigned i = 0;
+    if (plain(f) || ++f->in_vain < IN_VAIN) {
+        return;
+    }
+    f->in_vain = 0;
+    while (usual[i] >= p->segment + SLMP_OVERHEAD) {
+        i++;
+    }
+    if (usual[i] > 0) {
+        slmp_peer_path(p, usual[i]);
+        p->raise_at = p->engine->now + SLMP_RAISE_AFTER;
+        p->engine->counters.shortened++;
+    }
+}
+
 /* The first timeout asks with the oldest packet only: a receiver that was not given a
  * processor for a while has lost nothing, and its answer tells what else is missing (RFC
  * 8985 has the same thought). The next one takes all that is old for lost. */
@@ -380,12 +466,17 @@ static void time_out(struct slmp_flow *f)
     struct slmp *e = f->peer->engine;
     int64_t old = e->now - slmp_cc_rto(&f->cc, &e->config);
     bool ask = f->cc.backoff == 0 && f->in_flight <= f->cc.window;
+    bool full = false;
     struct slmp_segment *s;
     while ((s = first_of(&f->flight)) != NULL && s->sent_at <= old) {
         lose(f, s);
+        full = full || is_full(f, s);
         if (ask) {
             break;
         }
+    }
+    if (full) {
+        suspect(f);
     }
     e->counters.timeouts++;
     f->progress = e->now;
@@ -401,6 +492,10 @@ bool slmp_tx_advance(struct slmp_flow *f)
 {
     struct slmp *e = f->peer->engine;
     bool alive = true;
+    if (f->peer->raise_at <= e->now) {
+        f->peer->raise_at = SLMP_NEVER;
+        slmp_peer_path(f->peer, SLMP_PACKET_MAX);
+    }
     if (timeout_at(f) <= e->now) {
         time_out(f);
         alive = ask_again(f);

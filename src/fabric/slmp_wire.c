@@ -8,9 +8,10 @@
 
 /* Where the fields behind the header of the paper are. */
 enum { AT_KIND = 10, AT_A = 11, AT_B = 12, AT_BITS = 13, AT_SUM = 14, AT_REST = 18 };
-enum { WELCOME_LENGTH = 34, OPEN_LENGTH = 42, RESET_LENGTH = 30 };
+enum { WELCOME_LENGTH = 34, OPEN_LENGTH = 42, RESET_LENGTH = 30, HELLO_LENGTH = 18 };
 
-_Static_assert(SLMP_OVERHEAD + 4 * SLMP_RANGES_ACK <= SLMP_HEADER_ROOM, "an ACK fits");
+_Static_assert(SLMP_OVERHEAD + 4 * SLMP_RANGES_ACK + SLMP_TAGGED_MORE <= SLMP_HEADER_ROOM,
+               "an ACK fits");
 
 static uint16_t get16(const uint8_t *p)
 {
@@ -106,19 +107,37 @@ void slmp_wire_seal(uint8_t *header, size_t header_length, const void *a, size_t
 /* The length of what stands before the payload; 0 if the kind does not exist. */
 static size_t fixed_length(const uint8_t *p)
 {
+    bool tagged = p[AT_BITS] & SLMP_TAGGED;
+    size_t more = tagged ? SLMP_GREETING_MORE : 0;
     switch (p[AT_KIND]) {
+    case SLMP_KIND_HELLO:
+        return tagged ? HELLO_LENGTH + more : 0;
     case SLMP_KIND_WELCOME:
-        return WELCOME_LENGTH;
+        return WELCOME_LENGTH + more;
     case SLMP_KIND_OPEN:
     case SLMP_KIND_OPENED:
-        return OPEN_LENGTH;
+        return OPEN_LENGTH + more;
     case SLMP_KIND_RESET:
-        return RESET_LENGTH;
+        return RESET_LENGTH + more;
     case SLMP_KIND_DATA:
     case SLMP_KIND_ACK:
-        return SLMP_OVERHEAD + 4u * p[AT_B];
+        return SLMP_OVERHEAD + 4u * p[AT_B] + (tagged ? SLMP_TAGGED_MORE : 0) +
+               ((p[AT_BITS] & SLMP_PIECE) != 0 ? SLMP_PIECE_MORE : 0);
     default:
         return 0;
+    }
+}
+
+/* What a tag brings, at the end of what stands before the payload. */
+static void read_tag(struct slmp_wire *w, const uint8_t *end)
+{
+    bool session = w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK;
+    const uint8_t *p = end - (session ? SLMP_TAGGED_MORE : SLMP_GREETING_MORE);
+    w->number = get64(p);
+    w->tag = end - SLMP_TAG_LENGTH;
+    if (!session) {
+        w->to_ip = get32(p + 8);
+        w->to_port = get16(p + 12);
     }
 }
 
@@ -138,6 +157,20 @@ static void read_session(struct slmp_wire *w, const uint8_t *p)
         w->range[i].first = get16(p + SLMP_OVERHEAD + 4 * i);
         w->range[i].end = get16(p + SLMP_OVERHEAD + 4 * i + 2);
     }
+    w->piece = p[AT_BITS] & SLMP_PIECE;
+    if (w->piece) {
+        w->piece_at = get16(p + SLMP_OVERHEAD + 4u * w->ranges);
+        w->piece_of = get16(p + SLMP_OVERHEAD + 4u * w->ranges + 2);
+    }
+}
+
+/* Pieces are cut at multiples of a unit, so that few bits say which have come. */
+static bool sensible_piece(const struct slmp_wire *w)
+{
+    uint64_t end = w->piece_at + (uint64_t)w->payload_length;
+    return w->piece_at % SLMP_PIECE_UNIT == 0 && end <= w->piece_of &&
+           (end == w->piece_of || end % SLMP_PIECE_UNIT == 0) &&
+           w->piece_of <= w->length - (uint64_t)w->offset;
 }
 
 static void read_greeting(struct slmp_wire *w, const uint8_t *p)
@@ -161,7 +194,8 @@ static bool sensible(const struct slmp_wire *w)
         if (w->payload_length > w->length - (uint64_t)w->offset && w->length >= w->offset) {
             return false;
         }
-        return w->offset <= w->length && w->channel < SLMP_CHANNELS && (w->flags & SLMP_SYN) != 0 &&
+        return w->offset <= w->length && (!w->piece || sensible_piece(w)) &&
+               w->channel < SLMP_CHANNELS && (w->flags & SLMP_SYN) != 0 &&
                (w->payload_length > 0 || w->length == 0);
     case SLMP_KIND_ACK:
         return w->payload_length == 0 && w->channel < SLMP_CHANNELS && (w->flags & SLMP_ACK) != 0;
@@ -174,6 +208,15 @@ static bool sensible(const struct slmp_wire *w)
     }
 }
 
+static bool sum_is_right(const uint8_t *p, size_t fixed, const struct slmp_wire *w)
+{
+    uint32_t crc = header_sum(p, fixed);
+    if ((p[AT_BITS] & SLMP_COVER) != 0) {
+        crc = slmp_crc(crc, w->payload, w->payload_length);
+    }
+    return crc == get32(p + AT_SUM);
+}
+
 enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t length)
 {
     if (length < SLMP_HEADER || length > SLMP_PACKET_MAX) {
@@ -183,6 +226,7 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
     w->id = get32(p + 2);
     w->offset = get32(p + 6);
     w->kind = SLMP_KIND_PLAIN;
+    w->tagged = false;
     w->payload = p + SLMP_HEADER;
     w->payload_length = length - SLMP_HEADER;
     if ((w->flags & SLMP_VER) == 0 || length == SLMP_HEADER) {
@@ -194,8 +238,11 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
     }
     size_t fixed = fixed_length(p);
     bool data = p[AT_KIND] == SLMP_KIND_DATA;
+    w->tagged = p[AT_BITS] & SLMP_TAGGED;
+    uint8_t bits = w->tagged ? SLMP_TAGGED : data ? SLMP_COVER : 0;
+    bits |= data ? SLMP_PIECE : 0;
     if (fixed == 0 || length < fixed || (w->flags & ~SLMP_FLAGS) != 0 ||
-        (p[AT_BITS] & ~(data ? SLMP_COVER : 0)) != 0 ||
+        (p[AT_BITS] & ~bits) != 0 || (w->tagged && get32(p + AT_SUM) != 0) ||
         (p[AT_KIND] == SLMP_KIND_DATA && p[AT_B] > SLMP_RANGES_DATA) ||
         (p[AT_KIND] == SLMP_KIND_ACK && p[AT_B] > SLMP_RANGES_ACK)) {
         return SLMP_MALFORMED;
@@ -203,15 +250,15 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
     w->kind = p[AT_KIND];
     w->payload = p + fixed;
     w->payload_length = length - fixed;
-    uint32_t crc = header_sum(p, fixed);
-    if (data && (p[AT_BITS] & SLMP_COVER) != 0) {
-        crc = slmp_crc(crc, w->payload, w->payload_length);
-    }
-    if (crc != get32(p + AT_SUM)) {
+    if (w->tagged) {
+        read_tag(w, p + fixed); /* whether it is right, who has the key can say */
+    } else if (!sum_is_right(p, fixed, w)) {
         return SLMP_CORRUPT;
     }
     if (w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK) {
         read_session(w, p);
+    } else if (w->kind == SLMP_KIND_HELLO) {
+        w->cover = false;
     } else if (w->kind == SLMP_KIND_RESET) {
         w->token = get32(p + 18);
         w->incarnation = get64(p + 22);
@@ -242,7 +289,14 @@ static size_t write_session(const struct slmp_wire *w, uint8_t *p)
         put16(p + SLMP_OVERHEAD + 4 * i, w->range[i].first);
         put16(p + SLMP_OVERHEAD + 4 * i + 2, w->range[i].end);
     }
-    return SLMP_OVERHEAD + 4u * w->ranges;
+    size_t length = SLMP_OVERHEAD + 4u * w->ranges;
+    if (w->piece) {
+        p[AT_BITS] |= SLMP_PIECE;
+        put16(p + length, w->piece_at);
+        put16(p + length + 2, w->piece_of);
+        length += SLMP_PIECE_MORE;
+    }
+    return length;
 }
 
 static size_t write_greeting(const struct slmp_wire *w, uint8_t *p)
@@ -260,6 +314,22 @@ static size_t write_greeting(const struct slmp_wire *w, uint8_t *p)
     return OPEN_LENGTH;
 }
 
+/* All of it but the tag itself. */
+static size_t write_tagged(const struct slmp_wire *w, uint8_t *p, size_t length)
+{
+    p[AT_BITS] |= SLMP_TAGGED;
+    put64(p + length, w->number);
+    length += 8;
+    if (w->kind != SLMP_KIND_DATA && w->kind != SLMP_KIND_ACK) {
+        put32(p + length, w->to_ip);
+        put16(p + length + 4, w->to_port);
+        put16(p + length + 6, 0);
+        length += 8;
+    }
+    memset(p + length, 0, SLMP_TAG_LENGTH);
+    return length + SLMP_TAG_LENGTH;
+}
+
 size_t slmp_wire_write(const struct slmp_wire *w, uint8_t *p)
 {
     size_t length;
@@ -271,7 +341,9 @@ size_t slmp_wire_write(const struct slmp_wire *w, uint8_t *p)
     }
     memset(p + AT_KIND, 0, AT_REST - AT_KIND);
     p[AT_KIND] = (uint8_t)w->kind;
-    if (w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK) {
+    if (w->kind == SLMP_KIND_HELLO) {
+        length = HELLO_LENGTH;
+    } else if (w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK) {
         length = write_session(w, p);
     } else if (w->kind == SLMP_KIND_RESET) {
         put32(p + 18, w->token);
@@ -279,6 +351,9 @@ size_t slmp_wire_write(const struct slmp_wire *w, uint8_t *p)
         length = RESET_LENGTH;
     } else {
         length = write_greeting(w, p);
+    }
+    if (w->tagged) {
+        return write_tagged(w, p, length);
     }
     if (!w->cover) {
         slmp_wire_seal(p, length, NULL, 0, NULL, 0);

@@ -26,12 +26,20 @@ enum slmp_kind {
     SLMP_KIND_OPENED,
     SLMP_KIND_DATA,
     SLMP_KIND_ACK,
-    SLMP_KIND_RESET
+    SLMP_KIND_RESET,
+    SLMP_KIND_HELLO /* with a tag only: without, an empty packet of the paper is the hello */
 };
 
 enum {
     SLMP_VERSION = 1,
-    SLMP_COVER = 1, /* a bit of byte 13: the checksum covers the payload */
+    SLMP_COVER = 1,       /* bits of byte 13: the checksum covers the payload; */
+    SLMP_PIECE = 8,       /* a piece of a packet that is too long for the path now */
+    SLMP_PIECE_UNIT = 32, /* pieces begin at multiples of it */
+    SLMP_PIECE_MORE = 4,  /* bytes that it adds: where in the packet, bytes of all */
+    SLMP_TAGGED = 4,      /* a tag, made with the job key, is in place of the checksum */
+    SLMP_TAG_LENGTH = 16,
+    SLMP_TAGGED_MORE = 24,   /* bytes that a tag adds to DATA and ACK: number, tag */
+    SLMP_GREETING_MORE = 32, /* and to the others: number, address, tag */
     SLMP_RANGES_DATA = 4,
     SLMP_RANGES_ACK = 32
 };
@@ -52,7 +60,12 @@ struct slmp_wire {
     uint16_t packet_size;         /* OPEN, OPENED */
     uint16_t window;              /* those, and DATA and ACK, as all that follows */
     uint8_t channel, ranges;
-    bool cover;
+    bool cover, tagged, piece;
+    uint16_t piece_at, piece_of; /* piece: where its payload is in the packet's */
+    uint64_t number;             /* tagged: of the packet; of an exchange, what one side drew */
+    uint32_t to_ip;              /* tagged, outside of a session: where it was sent to */
+    uint16_t to_port;
+    const uint8_t *tag; /* tagged: of all from the packet's first byte that are not it */
     uint32_t sequence, cumulative, stamp, echo, length;
     struct slmp_range range[SLMP_RANGES_ACK];
 
@@ -65,7 +78,8 @@ enum slmp_parse { SLMP_PARSED, SLMP_MALFORMED, SLMP_CORRUPT, SLMP_OTHER_VERSION 
 enum slmp_parse slmp_wire_parse(struct slmp_wire *, const uint8_t *packet, size_t length);
 
 /* slmp_wire_write() writes all but the payload to `to`, SLMP_HEADER_ROOM bytes, and
- * returns how many. A packet with `cover` wants slmp_wire_seal() then. */
+ * returns how many. A packet with `cover` wants slmp_wire_seal() then; one with `tagged`
+ * a tag in its last SLMP_TAG_LENGTH bytes. */
 size_t slmp_wire_write(const struct slmp_wire *, uint8_t *to);
 
 /* CRC-32C (Castagnoli), with `crc` 0 for the first piece. */

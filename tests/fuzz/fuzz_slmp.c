@@ -4,7 +4,9 @@
  * the input is the network, and a hostile one. Each step is a byte that says what happens
  * and one or two that say to what: a message is sent, a packet is delivered, lost, repeated,
  * changed, or changed with its checksum made right again, so that wrong fields come as far
- * as they can; time passes; applications say later.
+ * as they can; time passes; applications say later. With a job key the network has it, too:
+ * it makes tags right again, with the keys of sessions that it makes from their first
+ * packets as docs/slmp.md says.
  *
  * Whatever happens, a message is delivered within its length, ends once and is given back
  * once, and what an engine holds stays within its bound.
@@ -12,6 +14,7 @@
 #include "fuzz.h"
 
 #include "fabric/slmp.h"
+#include "fabric/slmp_guard.h"
 #include "fabric/slmp_wire.h"
 
 #include <stdbool.h>
@@ -127,6 +130,51 @@ static void sent(void *c, struct slmp_message *m, enum slmp_status status)
     s->back++;
 }
 
+/* ---- What the network knows of the job key ---- */
+
+static const struct slmp_key key = {.length = SLMP_KEY_MIN};
+static struct slmp_guard *guard;   /* NULL: no key */
+static struct slmp_lock *locks[2]; /* of the last session, by the side that receives */
+static struct slmp_wire last_open;
+
+static void put64(uint8_t *to, uint64_t v)
+{
+    for (int i = 0; i < 8; i++) {
+        to[i] = (uint8_t)(v >> (56 - 8 * i));
+    }
+}
+
+static void forget_session(void)
+{
+    slmp_lock_free(locks[0]);
+    slmp_lock_free(locks[1]);
+    locks[0] = locks[1] = NULL;
+}
+
+/* Sees the first packets of sessions; `from` sends this one. */
+static void learn(unsigned from, const uint8_t *bytes, size_t length)
+{
+    struct slmp_wire w;
+    if (guard == NULL || slmp_wire_parse(&w, bytes, length) != SLMP_PARSED || !w.tagged) {
+        return;
+    }
+    if (w.kind == SLMP_KIND_OPEN) {
+        last_open = w;
+    } else if (w.kind == SLMP_KIND_OPENED && w.number == last_open.number) {
+        uint8_t names[56];
+        const uint64_t v[] = {w.number,      w.nonce,         last_open.incarnation,
+                              w.incarnation, last_open.token, w.token};
+        forget_session();
+        for (unsigned i = 0; i < 6; i++) {
+            put64(names + (size_t)8 * i, v[i]);
+        }
+        for (unsigned k = 0; k < 2; k++) { /* 0: what the initiator sends, to `from` */
+            put64(names + 48, k);
+            locks[k == 0 ? from : !from] = slmp_guard_lock(guard, names, sizeof(names));
+        }
+    }
+}
+
 /* ---- The network ---- */
 
 static void collect(unsigned from)
@@ -143,6 +191,7 @@ static void collect(unsigned from)
             q->length += p.part[k].iov_len;
         }
         MUST(q->length == p.length);
+        learn(from, q->bytes, q->length);
     }
 }
 
@@ -162,15 +211,41 @@ static void deliver(const struct packet *p)
     free(exact);
 }
 
-/* Makes the checksum right for what the packet says that it is. */
+static void seal_tag(struct packet *p, size_t header, bool session)
+{
+    uint8_t *tag = p->bytes + header - SLMP_TAG;
+    const struct iovec part[2] = {{p->bytes, header - SLMP_TAG},
+                                  {p->bytes + header, p->length - header}};
+    struct slmp_lock *lock = locks[p->to];
+    uint64_t number = 0;
+    memset(p->bytes + 14, 0, 4);
+    if (!session) {
+        MUST(guard == NULL || slmp_guard_greeting(guard, p->bytes, header - SLMP_TAG, tag));
+    } else if (lock != NULL) {
+        for (int i = 0; i < 8; i++) {
+            number = number << 8 | tag[i - 8];
+        }
+        MUST(slmp_guard_tag(guard, lock, number, part, 2, tag));
+    }
+}
+
+/* Makes the checksum, or tag, right for what the packet says that it is. */
 static void seal(struct packet *p)
 {
-    static const uint8_t lengths[] = {0, 34, 42, 42, 44, 44, 30};
-    unsigned kind = p->length > SLMP_HEADER ? p->bytes[10] : 0;
+    static const uint8_t lengths[] = {0, 34, 42, 42, 44, 44, 30, 18};
+    unsigned kind = p->length >= 18 ? p->bytes[10] : 0;
+    bool session = kind == SLMP_KIND_DATA || kind == SLMP_KIND_ACK;
+    bool tagged = p->bytes[13] & SLMP_TAGGED;
     size_t header = kind < sizeof(lengths) ? lengths[kind] : 0;
-    header += kind == SLMP_KIND_DATA || kind == SLMP_KIND_ACK ? 4u * p->bytes[12] : 0;
-    if (kind > 0 && header >= 18 && header <= p->length) {
-        slmp_wire_seal(p->bytes, header, p->bytes + header, p->length - header, NULL, 0);
+    header += session ? 4u * p->bytes[12] : 0;
+    header += (p->bytes[13] & SLMP_PIECE) != 0 ? SLMP_PIECE_MORE : 0;
+    header += !tagged ? 0 : session ? SLMP_TAGGED_MORE : SLMP_GREETING_MORE;
+    if (kind > 0 && kind < sizeof(lengths) && header <= p->length) {
+        if (tagged) {
+            seal_tag(p, header, session);
+        } else {
+            slmp_wire_seal(p->bytes, header, p->bytes + header, p->length - header, NULL, 0);
+        }
     }
 }
 
@@ -244,6 +319,11 @@ static void step(uint8_t what)
         }
         deliver(&copy);
         break;
+    case 11: {
+        struct slmp_address peer = {2 + !at, 5};
+        slmp_path(side[at].engine, now, &peer, 64u + next());
+        break;
+    }
     case 9:
         if ((p = chosen()) != NULL) {
             p->length = 0; /* lost, or rather: arrives empty */
@@ -282,12 +362,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     packet_count = 0;
     now = 1;
     uint8_t how = next();
+    guard = (how & 0x80) != 0 ? slmp_guard_open(&key) : NULL;
+    MUST((how & 0x80) == 0 || guard != NULL);
     for (unsigned i = 0; i < 2; i++) {
         struct slmp_upcalls up = {&side[i], opened, closed, begin, data, done, sent};
         struct slmp_config c = slmp_defaults();
         c.incarnation = i + 1;
         c.secret = 77 + i;
-        c.mode = (how >> (2 * i) & 3) % 3;
+        c.mode = guard != NULL ? SLMP_OWN : (how >> (2 * i) & 3) % 3;
+        c.key = guard != NULL ? &key : NULL;
+        c.self = (struct slmp_address){2 + i, 5};
         c.ordered = how >> (4 + i) & 1;
         c.cover = how >> 6 & 1;
         c.packet_size = 200;
@@ -307,6 +391,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         slmp_close(side[i].engine);
         MUST(side[i].begun == side[i].done && side[i].given == side[i].back);
     }
+    forget_session();
+    slmp_guard_close(guard);
     return 0;
 }
 
@@ -324,7 +410,9 @@ size_t fuzz_seed(uint64_t number, uint8_t *to, size_t max)
     uint64_t state = number * 0x9e3779b97f4a7c15u + 1;
     size_t length = 0, most = 20 + draw(&state) % 600;
     most = most < max - 4 ? most : max - 4;
-    to[length++] = number % 4 == 0 ? (uint8_t)draw(&state) : 0x4a; /* sessions */
+    to[length++] = number % 4 == 0  ? (uint8_t)draw(&state)
+                   : number % 4 < 3 ? 0x4a
+                                    : 0x8a; /* sessions, without and with a key */
     to[length++] = 0;
     to[length++] = 0xf0;
     to[length++] = (uint8_t)draw(&state);

@@ -2,11 +2,8 @@
 """`pinwheel slmp send` and `recv` with each other, with the plain peer of plain_peer.py as
 sender and as receiver, over a relay that loses, repeats and mixes packets, and when things
 go wrong. Usage: transfers.py PINWHEEL"""
-import json
 import os
 import random
-import re
-import select
 import signal
 import socket
 import subprocess
@@ -16,103 +13,8 @@ import threading
 import time
 
 import plain_peer
-
-PINWHEEL = sys.argv[1]
-LIMIT = 60
-
-
-def must(condition, *what):
-    if not condition:
-        raise AssertionError(" ".join(str(w) for w in what))
-
-
-class Receiving:
-    """A `pinwheel slmp recv` at a port of its own."""
-
-    def __init__(self, path, *options):
-        self.path = path
-        self.process = subprocess.Popen(
-            [PINWHEEL, "slmp", "recv", "--port", "0", "--json", *options, path],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        found = re.match(r"listening at port (\d+)$", line)
-        must(found, "recv says", line)
-        self.port = int(found.group(1))
-
-    def end(self, status=0):
-        out, err = self.process.communicate(timeout=LIMIT)
-        must(self.process.returncode == status, "recv ended with", self.process.returncode, err)
-        return (json.loads(out) if status == 0 else None), err
-
-
-def sending(port, path, *options, status=0):
-    p = subprocess.run([PINWHEEL, "slmp", "send", "--json", "--port", str(port), *options,
-                        "127.0.0.1", path], capture_output=True, text=True, timeout=LIMIT)
-    must(p.returncode == status, "send ended with", p.returncode, p.stderr)
-    return (json.loads(p.stdout) if status == 0 else None), p.stderr
-
-
-def some_bytes(count, seed=1):
-    return random.Random(seed).randbytes(count)
-
-
-def write(path, data):
-    with open(path, "wb") as f:
-        f.write(data)
-
-
-def same(path, data):
-    with open(path, "rb") as f:
-        must(f.read() == data, path, "has other bytes")
-
-
-class Relay(threading.Thread):
-    """Passes packets between one sender and a port, badly."""
-
-    def __init__(self, port, loss, twice, late, seed):
-        super().__init__(daemon=True)
-        self.to = ("127.0.0.1", port)
-        self.front = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.back = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.front.bind(("127.0.0.1", 0))
-        self.back.bind(("127.0.0.1", 0))
-        self.port = self.front.getsockname()[1]
-        self.chances, self.random = (loss, twice, late), random.Random(seed)
-        self.sender, self.kept, self.going, self.lost = None, [], True, 0
-
-    def run(self):
-        while self.going:
-            for s in select.select([self.front, self.back], [], [], 0.005)[0]:
-                packet, where = s.recvfrom(65536)
-                self.sender = where if s is self.front else self.sender
-                self.pass_on(s is self.front, packet)
-            kept, self.kept = self.kept, []
-            for forward, packet in kept:
-                self.put(forward, packet)
-
-    def pass_on(self, forward, packet):
-        loss, twice, late = self.chances
-        draw = self.random.randrange(100)
-        if draw < loss:
-            self.lost += 1
-            return
-        for _ in range(2 if self.random.randrange(100) < twice else 1):
-            if self.random.randrange(100) < late:
-                self.kept.append((forward, packet))
-            else:
-                self.put(forward, packet)
-
-    def put(self, forward, packet):
-        if forward:
-            self.back.sendto(packet, self.to)
-        elif self.sender:
-            self.front.sendto(packet, self.sender)
-
-    def stop(self):
-        self.going = False
-        self.join()
-        self.front.close()
-        self.back.close()
+from commands import LIMIT, PINWHEEL, Receiving, must, same, sending, some_bytes, write
+from relay import Relay
 
 
 def test_session():
@@ -147,6 +49,45 @@ def test_bad_network():
         relay.stop()
         same("out", data)
         must(relay.lost > 0 and sent["retransmitted"] > 0, sent)
+
+
+def write_key(path, seed, mode=0o600):
+    write(path, some_bytes(32, seed))
+    os.chmod(path, mode)
+
+
+def test_job_key():
+    data = some_bytes(2000000, 9)
+    write("in", data)
+    write_key("key", 1)
+    write_key("other", 2)
+    write_key("open", 3, 0o644)
+    r = Receiving("out", "--key-file", "key")
+    sent, _ = sending(r.port, "in", "--key-file", "key")
+    received, _ = r.end()
+    same("out", data)
+    must(sent["verified"] and received["forged"] + received["replayed"] == 0, received)
+    r = Receiving("again", "--key-file", "key")
+    relay = Relay(r.port, 0, 0, 0, 4) # who forwards it is not whom it was sent to
+    relay.start()
+    sending(relay.port, "in", "--key-file", "key", "--silence", "0.5", status=1)
+    relay.stop()
+    for options, text in ((("--key-file", "other"), "another job key, or none"),
+                          ((), "no answer"),
+                          (("--key-file", "open"), "open: has mode 0644"),
+                          (("--key-file", "nokey"), "nokey: the job key cannot be read"),
+                          (("--key-file", "in"), "in: has mode"),
+                          (("--key-file", "key", "--plain"), "plain SLMP knows no job key")):
+        _, err = sending(r.port, "in", "--silence", "0.5", *options, status=1)
+        must(text in err, err)
+    must(not os.path.exists("again"), "something was written")
+    os.environ["PINWHEEL_JOB_KEY_FILE"] = "key"
+    try:
+        sent, _ = sending(r.port, "in")
+        r.end()
+        same("again", data)
+    finally:
+        del os.environ["PINWHEEL_JOB_KEY_FILE"]
 
 
 def test_we_send_plain():

@@ -142,6 +142,79 @@ static void data_covers_its_payload_or_not(void **state)
     assert_int_equal(slmp_wire_parse(&again, p, SLMP_OVERHEAD + 5), SLMP_MALFORMED);
 }
 
+/* Number, address and tag stand at the end of a greeting, number and tag at that of other
+ * headers; the checksum is 0 then. */
+static void tags(void **state)
+{
+    struct slmp_wire hello = {.flags = SLMP_SYN | SLMP_VER,
+                              .id = 5,
+                              .kind = SLMP_KIND_HELLO,
+                              .tagged = true,
+                              .number = 0x1112131415161718,
+                              .to_ip = 0x0a630101,
+                              .to_port = 0x2472};
+    static const uint8_t right[50] = {0x50, 0,    0,    0,    0,    5,    0,    0,
+                                      0,    0,    7,    0,    0,    4,    0,    0,
+                                      0,    0,    0x11, 0x12, 0x13, 0x14, 0x15, 0x16,
+                                      0x17, 0x18, 0x0a, 0x63, 0x01, 0x01, 0x24, 0x72};
+    struct slmp_wire again;
+    uint8_t p[SLMP_HEADER_ROOM + 8];
+    assert_int_equal(slmp_wire_write(&hello, p), sizeof(right));
+    assert_memory_equal(p, right, sizeof(right));
+    assert_int_equal(slmp_wire_parse(&again, p, sizeof(right)), SLMP_PARSED);
+    assert_true(again.tagged && again.number == hello.number && again.to_ip == hello.to_ip &&
+                again.to_port == hello.to_port && again.tag == p + 34);
+    assert_int_equal(slmp_wire_parse(&again, p, sizeof(right) - 1), SLMP_MALFORMED);
+    p[17] = 1; /* a checksum beside a tag */
+    assert_int_equal(slmp_wire_parse(&again, p, sizeof(right)), SLMP_MALFORMED);
+    p[17] = p[13] = 0; /* a hello without */
+    assert_int_equal(slmp_wire_parse(&again, p, sizeof(right)), SLMP_MALFORMED);
+    struct slmp_wire data = {.flags = SLMP_SYN | SLMP_ACK | SLMP_VER,
+                             .kind = SLMP_KIND_DATA,
+                             .ranges = 1,
+                             .token = 9,
+                             .length = 100,
+                             .tagged = true,
+                             .number = 6};
+    assert_int_equal(slmp_wire_write(&data, p), SLMP_OVERHEAD + 4 + SLMP_TAGGED_MORE);
+    memset(p + SLMP_OVERHEAD + 4 + SLMP_TAGGED_MORE, 'x', 3);
+    assert_int_equal(slmp_wire_parse(&again, p, SLMP_OVERHEAD + 4 + SLMP_TAGGED_MORE + 3),
+                     SLMP_PARSED);
+    assert_true(again.number == 6 && again.tag == p + SLMP_OVERHEAD + 4 + 8);
+    assert_true(again.payload == again.tag + SLMP_TAG_LENGTH && again.payload_length == 3);
+}
+
+static void pieces(void **state)
+{
+    static const struct {
+        uint16_t at, of;
+        size_t length;
+        enum slmp_parse right;
+    } piece[] = {{0, 100, 32, SLMP_PARSED},     {64, 100, 36, SLMP_PARSED},
+                 {64, 100, 32, SLMP_PARSED},    {32, 64, 32, SLMP_PARSED},
+                 {16, 100, 32, SLMP_MALFORMED}, /* not where one may begin */
+                 {32, 100, 33, SLMP_MALFORMED}, /* nor end */
+                 {64, 100, 37, SLMP_MALFORMED}, /* beyond its packet */
+                 {96, 64, 32, SLMP_MALFORMED},  {0, 201, 32, SLMP_MALFORMED}};
+    for (unsigned i = 0; i < sizeof(piece) / sizeof(piece[0]); i++) {
+        struct slmp_wire w = {.flags = SLMP_SYN | SLMP_ACK | SLMP_VER,
+                              .kind = SLMP_KIND_DATA,
+                              .offset = 50,
+                              .length = 250, /* 200 from there on */
+                              .token = 9,
+                              .piece = true,
+                              .piece_at = piece[i].at,
+                              .piece_of = piece[i].of};
+        struct slmp_wire again;
+        uint8_t p[SLMP_HEADER_ROOM] = {0};
+        assert_int_equal(slmp_wire_write(&w, p), SLMP_OVERHEAD + SLMP_PIECE_MORE);
+        assert_int_equal(
+            slmp_wire_parse(&again, p, SLMP_OVERHEAD + SLMP_PIECE_MORE + piece[i].length),
+            piece[i].right);
+        assert_true(again.piece && again.piece_at == w.piece_at && again.piece_of == w.piece_of);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -149,6 +222,8 @@ int main(void)
         cmocka_unit_test(greetings),
         cmocka_unit_test(acknowledgements),
         cmocka_unit_test(data_covers_its_payload_or_not),
+        cmocka_unit_test(tags),
+        cmocka_unit_test(pieces),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,11 +5,13 @@
  */
 #include "slmp_commands.h"
 
+#include "base/options.h"
 #include "base/sys.h"
 #include "commands.h"
 #include "family.h"
 #include "json.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,6 +70,45 @@ int slmp_seconds(const struct args *a, const char *name, int64_t *ns)
     }
     *ns = (int64_t)(s * 1e9);
     return 0;
+}
+
+/* ---- The engine ---- */
+
+int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_key *key,
+                 struct slmp_config *config)
+{
+    const char *variable = option_table[OPT_JOB_KEY_FILE].env, *named = getenv(variable);
+    bool from_environment = path == NULL && named != NULL && *named != '\0';
+    char error[512];
+    path = from_environment ? named : path;
+    if (path == NULL) {
+        return 0;
+    }
+    if (plain) {
+        fprintf(stderr, "pinwheel %s: --plain: plain SLMP knows no job key; leave out %s\n",
+                command, from_environment ? variable : "--key-file");
+        return -1;
+    }
+    if (slmp_key_read(key, path, error, sizeof(error)) != 0) {
+        fprintf(stderr, "pinwheel %s: %s%s%s\n", command, from_environment ? variable : "",
+                from_environment ? "=" : "", error);
+        return -1;
+    }
+    config->mode = SLMP_OWN;
+    config->key = key;
+    return 0;
+}
+
+struct slmp *slmp_start(const char *command, const struct slmp_config *config,
+                        const struct slmp_upcalls *up)
+{
+    struct slmp *e = slmp_open(config, up);
+    if (e == NULL) {
+        fprintf(stderr, "pinwheel %s: cannot start SLMP: %s\n", command,
+                errno == ELIBACC ? "a job key needs libcrypto.so.3; install it (Debian: libssl3)"
+                                 : strerror(errno));
+    }
+    return e;
 }
 
 /* ---- Progress ---- */
@@ -143,6 +184,12 @@ static int report_json(const struct slmp_report *r, const struct slmp_counters *
     json_unsigned(&j, "retransmitted", c->retransmitted);
     json_unsigned(&j, "timeouts", c->timeouts);
     json_unsigned(&j, "duplicates", c->duplicates);
+    json_unsigned(&j, "corrupt", c->corrupt);
+    json_unsigned(&j, "forged", c->forged);
+    json_unsigned(&j, "replayed", c->replayed);
+    json_unsigned(&j, "shortened", c->shortened);
+    json_unsigned(&j, "narrowed", u->narrowed);
+    json_unsigned(&j, "unsent", u->unsent);
     json_unsigned(&j, "send_calls", u->calls_out);
     json_unsigned(&j, "receive_calls", u->calls_in);
     json_bool(&j, "udp_segment", u->segments);

@@ -16,6 +16,7 @@
 #define PINWHEEL_SLMP_COMMANDS_H
 
 #include "args.h"
+#include "fabric/slmp_key.h"
 #include "slmp_udp.h"
 
 #include <stdint.h>
@@ -37,6 +38,16 @@ void file_head_read(struct file_head *, const uint8_t from[FILE_HEAD]);
 /* slmp_seconds() parses the value of option `name`, seconds with a fraction, to
  * nanoseconds. -1 after it has said what would be right. */
 int slmp_seconds(const struct args *, const char *name, int64_t *ns);
+
+/* slmp_job_key() reads the job key from `path`, or without one from the file that the
+ * environment names, and lets the configuration use it. `plain` is refused then. 0 with a
+ * key or without, or -1 after it has said what is wrong. */
+int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_key *,
+                 struct slmp_config *);
+
+/* slmp_start() opens the engine; NULL after it has said why not. */
+struct slmp *slmp_start(const char *command, const struct slmp_config *,
+                        const struct slmp_upcalls *);
 
 /* A bar on a terminal's standard error, a few times a second. */
 struct slmp_progress {

@@ -19,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECV_PORT, RECV_ADDRESS, RECV_PLAIN, RECV_WAIT, RECV_SILENCE, RECV_JSON };
+enum { RECV_PORT, RECV_ADDRESS, RECV_PLAIN, RECV_WAIT, RECV_SILENCE, RECV_KEY, RECV_JSON };
 
 static const struct args_option recv_options[] = {
     [RECV_PORT] = {"--port", "N", "UDP port to listen at, 0: any (default 9330)"},
@@ -28,6 +28,9 @@ static const struct args_option recv_options[] = {
     [RECV_PLAIN] = {"--plain", NULL, "be a plain SLMP peer, also towards our own kind"},
     [RECV_WAIT] = {"--wait", "SECONDS", "give up if no file has begun by then (default: never)"},
     [RECV_SILENCE] = {"--silence", "SECONDS", "give up a sender silent for so long (default 10)"},
+    [RECV_KEY] = {"--key-file", "FILE",
+                  "job key, mode 0600: who has not got it is not listened to (default: "
+                  "$PINWHEEL_JOB_KEY_FILE)"},
     [RECV_JSON] = {"--json", NULL, "print the result as JSON"},
 };
 
@@ -41,8 +44,9 @@ struct message {
 
 struct receiving {
     struct args args;
-    const char *path;
+    const char *path, *key_file;
     struct slmp_config config;
+    struct slmp_key key;
     uint32_t address;
     uint16_t port;
     int64_t wait;
@@ -369,6 +373,10 @@ static int start(struct receiving *r)
 {
     struct slmp_upcalls up = {r, on_opened, on_closed, on_begin, on_data, on_done, on_sent};
     char error[256];
+    if (slmp_job_key("slmp recv", r->key_file, r->config.mode == SLMP_PLAIN, &r->key, &r->config) !=
+        0) {
+        return -1;
+    }
     if ((r->gather = malloc(GATHER)) == NULL) {
         return complain(r, "not enough memory to receive it");
     }
@@ -383,9 +391,10 @@ static int start(struct receiving *r)
     r->config.plain_window = 16;
     r->config.ordered = true;
     slmp_udp_secrets(&r->config);
-    r->engine = slmp_open(&r->config, &up);
+    r->config.self = (struct slmp_address){r->address, slmp_udp_port(&r->udp)};
+    r->engine = slmp_start("slmp recv", &r->config, &up);
     if (r->engine == NULL) {
-        return complain(r, "cannot start SLMP: not enough memory");
+        return -1;
     }
     fprintf(stderr, "listening at port %u\n", slmp_udp_port(&r->udp));
     return 0;
@@ -415,6 +424,9 @@ static int parse_option(struct receiving *r, int option)
         return slmp_seconds(&r->args, "--wait", &r->wait);
     case RECV_SILENCE:
         return slmp_seconds(&r->args, "--silence", &r->config.silence);
+    case RECV_KEY:
+        r->key_file = r->args.value;
+        return 0;
     default:
         r->as_json = true;
         return 0;

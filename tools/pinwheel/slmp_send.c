@@ -17,7 +17,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { SEND_PORT, SEND_PLAIN, SEND_WINDOW, SEND_GAP, SEND_PACKET, SEND_SILENCE, SEND_JSON };
+enum {
+    SEND_PORT,
+    SEND_PLAIN,
+    SEND_WINDOW,
+    SEND_GAP,
+    SEND_PACKET,
+    SEND_SILENCE,
+    SEND_KEY,
+    SEND_JSON
+};
 
 static const struct args_option send_options[] = {
     [SEND_PORT] = {"--port", "N", "UDP port of the receiver (default 9330)"},
@@ -27,6 +36,9 @@ static const struct args_option send_options[] = {
     [SEND_PACKET] = {"--packet", "BYTES",
                      "longest UDP payload (default: what the route carries, 1472 at most)"},
     [SEND_SILENCE] = {"--silence", "SECONDS", "give up after so long without answer (default 10)"},
+    [SEND_KEY] = {"--key-file", "FILE",
+                  "job key, mode 0600: who has not got it is not spoken to (default: "
+                  "$PINWHEEL_JOB_KEY_FILE)"},
     [SEND_JSON] = {"--json", NULL, "print the result as JSON"},
 };
 
@@ -43,8 +55,10 @@ struct part {
 struct sending {
     struct args args;
     const char *path;
+    const char *key_file;
     struct slmp_address to;
     struct slmp_config config;
+    struct slmp_key key;
     bool plain, as_json, unacked;
     int64_t gap;
 
@@ -192,12 +206,18 @@ static int no_answer(struct sending *s)
     if (s->udp.refused > 0) {
         snprintf(text, sizeof(text),
                  "nobody listens at %s (its host says so); start `pinwheel slmp recv` there", peer);
+    } else if (c->forged > 0) {
+        snprintf(text, sizeof(text), "%s has another job key, or none", peer);
     } else if (c->refused > 0 || c->version > 0) {
         snprintf(text, sizeof(text), "%s speaks %s; use --plain", peer,
                  c->version > 0 ? "another version of our SLMP" : "plain SLMP only");
+    } else if (s->udp.error != 0 && c->packets_in == 0) {
+        snprintf(text, sizeof(text), "packets to %s cannot leave: %s", peer,
+                 strerror(s->udp.error));
     } else if (c->packets_in == 0) {
-        snprintf(text, sizeof(text), "no answer from %s within %.3g s", peer,
-                 (double)s->config.silence / 1e9);
+        snprintf(text, sizeof(text), "no answer from %s within %.3g s%s", peer,
+                 (double)s->config.silence / 1e9,
+                 s->config.key != NULL ? "; who has another job key, or none, gives none" : "");
     } else {
         snprintf(text, sizeof(text), "%s went away or gave up; the file has not arrived", peer);
     }
@@ -307,7 +327,8 @@ static int start(struct sending *s)
 {
     struct slmp_upcalls up = {s, on_opened, on_closed, on_begin, on_data, on_done, on_sent};
     char error[256];
-    if (open_file(s) != 0 || allocate(s) != 0) {
+    if (slmp_job_key("slmp send", s->key_file, s->plain, &s->key, &s->config) != 0 ||
+        open_file(s) != 0 || allocate(s) != 0) {
         return -1;
     }
     if (slmp_udp_open(&s->udp, 0, 0, &s->to, error, sizeof(error)) != 0) {
@@ -321,8 +342,8 @@ static int start(struct sending *s)
     /* Here the network is often this machine, whose queue is its scheduler. */
     s->config.target = 10000000;
     slmp_udp_secrets(&s->config);
-    s->engine = slmp_open(&s->config, &up);
-    return s->engine != NULL ? 0 : complain(s, "cannot start SLMP: not enough memory");
+    s->engine = slmp_start("slmp send", &s->config, &up);
+    return s->engine != NULL ? 0 : -1;
 }
 
 static int parse_option(struct sending *s, int option)
@@ -359,6 +380,9 @@ static int parse_option(struct sending *s, int option)
         return 0;
     case SEND_SILENCE:
         return slmp_seconds(&s->args, "--silence", &s->config.silence);
+    case SEND_KEY:
+        s->key_file = s->args.value;
+        return 0;
     default:
         s->as_json = true;
         return 0;

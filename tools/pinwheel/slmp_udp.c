@@ -28,7 +28,7 @@ enum { UDP_IP_HEADERS = 28 };
 /* Packets to one address that leave in one system call: all of one length, but the last,
  * which may be shorter. */
 struct batch {
-    struct slmp_packet packet[BATCH];
+    struct slmp_packet packet[BATCH + 1];
     struct iovec part[3 * BATCH];
     unsigned count, parts;
     size_t bytes;
@@ -146,8 +146,16 @@ void slmp_udp_secrets(struct slmp_config *c)
 
 /* ---- In ---- */
 
-/* One datagram, or several of one length that the kernel has joined. True if one came. */
-static bool receive(struct slmp_udp *u, struct slmp *e)
+/* Whether a packet is lost on purpose: each wire packet by itself, however many of them the
+ * kernel has joined. */
+static bool dropped(struct slmp_udp *u)
+{
+    u->draw = u->draw * 6364136223846793005u + 1442695040888963407u;
+    return u->drop > 0 && (u->draw >> 33) % 10000 < u->drop;
+}
+
+/* One datagram, or several of one length that the kernel has joined: how many. */
+static unsigned receive(struct slmp_udp *u, struct slmp *e)
 {
     union {
         struct cmsghdr align;
@@ -178,12 +186,16 @@ static bool receive(struct slmp_udp *u, struct slmp *e)
     struct slmp_address a = {ntohl(from.sin_addr.s_addr), ntohs(from.sin_port)};
     int64_t now = clock_ns();
     size_t at = 0;
+    unsigned count = 0;
     do {
+        count++;
         size_t n = (size_t)length - at < each ? (size_t)length - at : each;
-        slmp_input(e, now, &a, u->buffer + at, n);
+        if (!dropped(u)) {
+            slmp_input(e, now, &a, u->buffer + at, n);
+        }
         at += n;
     } while (at < (size_t)length);
-    return true;
+    return count;
 }
 
 /* ---- Out ---- */
@@ -232,9 +244,44 @@ static ssize_t send_once(struct slmp_udp *u, struct batch *b)
     return sendmsg(u->fd, &m, 0);
 }
 
+/* The longest packet that the system sends to an address in one piece; 0: not known. */
+static uint32_t path_to(const struct slmp_address *a)
+{
+    struct sockaddr_in to = socket_address(a->ip, a->port);
+    int mtu = 0, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t size = sizeof(mtu);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0 ||
+        getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) != 0) {
+        mtu = 0;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return mtu > UDP_IP_HEADERS ? (uint32_t)(mtu - UDP_IP_HEADERS) : 0;
+}
+
+/* The path has become shorter than the packets of the batch: each goes by itself, for IP to
+ * cut, and the engine makes the next ones shorter. */
+static void send_apart(struct slmp_udp *u, struct slmp *e, int64_t now, const struct batch *b)
+{
+    static struct batch one;
+    uint32_t longest = path_to(&b->packet[0].to);
+    for (unsigned i = 0; i < b->count; i++) {
+        one.packet[0] = b->packet[i];
+        one.count = one.parts = 0;
+        add(&one);
+        u->unsent += send_once(u, &one) < 0;
+    }
+    if (longest > 0) {
+        u->narrowed++;
+        slmp_path(e, now, &b->packet[0].to, longest);
+    }
+}
+
 /* A packet that the kernel would not take is one that was lost on the way; only what can
  * never work is an error. */
-static int send_batch(struct slmp_udp *u, struct batch *b, char *error, size_t error_size)
+static int send_batch(struct slmp_udp *u, struct slmp *e, int64_t now, struct batch *b, char *error,
+                      size_t error_size)
 {
     char text[32];
     while (b->count > 0 && send_once(u, b) < 0) {
@@ -246,13 +293,22 @@ static int send_batch(struct slmp_udp *u, struct batch *b, char *error, size_t e
         if (errno == EINTR) {
             continue;
         }
-        u->refused += errno == ECONNREFUSED;
-        if (errno == EMSGSIZE || errno == EINVAL || errno == EACCES || errno == EPERM) {
+        if ((errno == EMSGSIZE || errno == EINVAL) && b->count > 1) {
+            send_apart(u, e, now, b);
+            break;
+        }
+        if (errno == EMSGSIZE || errno == EINVAL || errno == EACCES) {
             address_text(b->packet[0].to.ip, b->packet[0].to.port, text);
             snprintf(error, error_size, "cannot send packets of %u bytes to %s: %s%s",
                      b->packet[0].length, text, strerror(errno),
                      errno == EMSGSIZE ? "; shorter ones may pass, see --packet" : "");
             return -1;
+        }
+        if (errno == ECONNREFUSED) {
+            u->refused++;
+        } else {
+            u->unsent++;
+            u->error = errno;
         }
         break;
     }
@@ -261,20 +317,24 @@ static int send_batch(struct slmp_udp *u, struct batch *b, char *error, size_t e
     return 0;
 }
 
-static int send_all(struct slmp_udp *u, struct slmp *e, bool *any, char *error, size_t error_size)
+/* The engine writes each packet where it belongs in the batch; the first one that does not
+ * belong there begins the next. */
+static int send_all(struct slmp_udp *u, struct slmp *e, int64_t now, bool *any, char *error,
+                    size_t error_size)
 {
     static struct batch b;
-    static struct slmp_packet next;
-    int64_t now = clock_ns();
-    while (slmp_output(e, now, &next)) {
+    while (slmp_output(e, now, &b.packet[b.count])) {
         *any = true;
-        if (!fits(&b, &next, u->segments) && send_batch(u, &b, error, error_size) != 0) {
-            return -1;
+        if (!fits(&b, &b.packet[b.count], u->segments)) {
+            const struct slmp_packet *next = &b.packet[b.count];
+            if (send_batch(u, e, now, &b, error, error_size) != 0) {
+                return -1;
+            }
+            b.packet[0] = *next;
         }
-        b.packet[b.count] = next;
         add(&b);
     }
-    return send_batch(u, &b, error, error_size);
+    return send_batch(u, e, now, &b, error, error_size);
 }
 
 /* ---- A turn ---- */
@@ -293,15 +353,20 @@ int slmp_udp_turn(struct slmp_udp *u, struct slmp *e, int64_t longest, char *err
                   size_t error_size)
 {
     bool any = false;
-    for (int i = 0; i < RECEIVES && receive(u, e); i++) {
-        any = true;
+    unsigned joined = 2;
+    /* Joined ones mean that more may wait, which one acknowledgement answers; one alone is
+     * answered before the kernel is asked for another. */
+    for (int i = 0; i < RECEIVES && joined > 1; i++) {
+        joined = receive(u, e);
+        any = any || joined > 0;
     }
-    slmp_advance(e, clock_ns());
-    if (send_all(u, e, &any, error, error_size) != 0) {
+    int64_t now = clock_ns();
+    slmp_advance(e, now);
+    if (send_all(u, e, now, &any, error, error_size) != 0) {
         return -1;
     }
-    if (!any) {
-        int64_t at = slmp_deadline(e), most = clock_ns() + longest;
+    if (!any && longest > 0) {
+        int64_t at = slmp_deadline(e), most = now + longest;
         sleep_until(u, at < most ? at : most);
     }
     return 0;

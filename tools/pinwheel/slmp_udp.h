@@ -19,7 +19,12 @@ struct slmp_udp {
     int receive;      /* bytes of its receive buffer */
     uint32_t longest; /* packet that the route to the peer carries whole; 0: no peer given */
     uint64_t calls_out, calls_in;
-    uint64_t refused; /* times that the peer's host said that nobody listens */
+    uint64_t refused;  /* times that the peer's host said that nobody listens */
+    uint64_t narrowed; /* times that the system said that a path takes shorter packets */
+    uint64_t unsent;   /* calls that the system could not send: no route, no interface, no memory */
+    int error;         /* the last reason of those */
+    unsigned drop;     /* a test's: of 10,000 packets that come so many are lost, */
+    uint64_t draw;     /* by this */
     uint8_t *buffer;
 };
 

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tags of packets, by libcrypto; see slmp_guard.h. */
+#include "slmp_guard.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <openssl/core_names.h>
+#include <openssl/evp.h>
+#include <openssl/params.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers whose Poly1305 keys are made in one call, which costs little more than one. */
+enum { GROUP = 8, POLY_KEY = 32, DIGEST = 32, NO_GROUP = -1 };
+
+/* What is used of libcrypto. */
+static struct {
+    __typeof__(EVP_MAC_fetch) *mac_fetch;
+    __typeof__(EVP_MAC_free) *mac_free;
+    __typeof__(EVP_MAC_CTX_new) *mac_new;
+    __typeof__(EVP_MAC_CTX_free) *mac_drop;
+    __typeof__(EVP_MAC_init) *mac_init;
+    __typeof__(EVP_MAC_update) *mac_update;
+    __typeof__(EVP_MAC_final) *mac_final;
+    __typeof__(EVP_CIPHER_CTX_new) *cipher_new;
+    __typeof__(EVP_CIPHER_CTX_free) *cipher_drop;
+    __typeof__(EVP_EncryptInit_ex) *encrypt_init;
+    __typeof__(EVP_EncryptUpdate) *encrypt;
+    __typeof__(EVP_CIPHER_CTX_set_padding) *no_padding;
+    __typeof__(EVP_aes_256_ecb) *aes;
+    __typeof__(OSSL_PARAM_construct_utf8_string) *text_parameter;
+    __typeof__(OSSL_PARAM_construct_end) *last_parameter;
+} crypto;
+static bool crypto_loaded;
+
+static const struct {
+    const char *name;
+    void *to;
+} symbols[] = {
+    {"EVP_MAC_fetch", &crypto.mac_fetch},
+    {"EVP_MAC_free", &crypto.mac_free},
+    {"EVP_MAC_CTX_new", &crypto.mac_new},
+    {"EVP_MAC_CTX_free", &crypto.mac_drop},
+    {"EVP_MAC_init", &crypto.mac_init},
+    {"EVP_MAC_update", &crypto.mac_update},
+    {"EVP_MAC_final", &crypto.mac_final},
+    {"EVP_CIPHER_CTX_new", &crypto.cipher_new},
+    {"EVP_CIPHER_CTX_free", &crypto.cipher_drop},
+    {"EVP_EncryptInit_ex", &crypto.encrypt_init},
+    {"EVP_EncryptUpdate", &crypto.encrypt},
+    {"EVP_CIPHER_CTX_set_padding", &crypto.no_padding},
+    {"EVP_aes_256_ecb", &crypto.aes},
+    {"OSSL_PARAM_construct_utf8_string", &crypto.text_parameter},
+    {"OSSL_PARAM_construct_end", &crypto.last_parameter},
+};
+
+static void load(void)
+{
+    /* libcrypto has threads' data and exit handlers: it stays. */
+    void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    bool good = library != NULL;
+    for (size_t i = 0; good && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
+        void *found = dlsym(library, symbols[i].name);
+        memcpy(symbols[i].to, &found, sizeof(found));
+        good = found != NULL;
+    }
+    crypto_loaded = good;
+}
+
+static bool crypto_there(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load);
+    return crypto_loaded;
+}
+
+struct slmp_guard {
+    EVP_MAC_CTX *hash, *poly;
+    uint8_t greetings[DIGEST], sessions[DIGEST];
+};
+
+struct slmp_lock {
+    EVP_CIPHER_CTX *cipher;
+    int64_t group; /* whose keys are these; NO_GROUP: none */
+    uint8_t keys[GROUP][POLY_KEY];
+};
+
+static EVP_MAC_CTX *fetch(const char *name)
+{
+    EVP_MAC *mac = crypto.mac_fetch(NULL, name, NULL);
+    EVP_MAC_CTX *c = mac != NULL ? crypto.mac_new(mac) : NULL;
+    crypto.mac_free(mac);
+    return c;
+}
+
+static bool hash(struct slmp_guard *g, const uint8_t *key, size_t key_length, const void *bytes,
+                 size_t length, uint8_t digest[DIGEST])
+{
+    char sha[] = "SHA256";
+    size_t made;
+    const OSSL_PARAM p[] = {crypto.text_parameter(OSSL_MAC_PARAM_DIGEST, sha, 0),
+                            crypto.last_parameter()};
+    return crypto.mac_init(g->hash, key, key_length, p) == 1 &&
+           crypto.mac_update(g->hash, bytes, length) == 1 &&
+           crypto.mac_final(g->hash, digest, &made, DIGEST) == 1 && made == DIGEST;
+}
+
+struct slmp_guard *slmp_guard_open(const struct slmp_key *key)
+{
+    static const char greetings[] = "SLMP 1 greetings", sessions[] = "SLMP 1 sessions";
+    if (!crypto_there()) {
+        errno = ELIBACC;
+        return NULL;
+    }
+    struct slmp_guard *g = calloc(1, sizeof(*g));
+    if (g == NULL) {
+        return NULL;
+    }
+    g->hash = fetch("HMAC");
+    g->poly = fetch("POLY1305");
+    if (g->hash == NULL || g->poly == NULL ||
+        !hash(g, key->bytes, key->length, greetings, sizeof(greetings) - 1, g->greetings) ||
+        !hash(g, key->bytes, key->length, sessions, sizeof(sessions) - 1, g->sessions)) {
+        slmp_guard_close(g);
+        errno = ELIBACC;
+        return NULL;
+    }
+    return g;
+}
+
+void slmp_guard_close(struct slmp_guard *g)
+{
+    if (g != NULL) {
+        crypto.mac_drop(g->hash);
+        crypto.mac_drop(g->poly);
+        explicit_bzero(g, sizeof(*g));
+        free(g);
+    }
+}
+
+bool slmp_guard_greeting(struct slmp_guard *g, const void *bytes, size_t length,
+                         uint8_t tag[SLMP_TAG])
+{
+    uint8_t digest[DIGEST];
+    bool good = hash(g, g->greetings, sizeof(g->greetings), bytes, length, digest);
+    memcpy(tag, digest, SLMP_TAG);
+    return good;
+}
+
+struct slmp_lock *slmp_guard_lock(struct slmp_guard *g, const void *names, size_t length)
+{
+    uint8_t key[DIGEST];
+    struct slmp_lock *l = calloc(1, sizeof(*l));
+    if (l == NULL) {
+        return NULL;
+    }
+    l->group = NO_GROUP;
+    l->cipher = crypto.cipher_new();
+    if (l->cipher == NULL || !hash(g, g->sessions, sizeof(g->sessions), names, length, key) ||
+        crypto.encrypt_init(l->cipher, crypto.aes(), NULL, key, NULL) != 1) {
+        slmp_lock_free(l);
+        l = NULL;
+    } else {
+        crypto.no_padding(l->cipher, 0);
+    }
+    explicit_bzero(key, sizeof(key));
+    return l;
+}
+
+void slmp_lock_free(struct slmp_lock *l)
+{
+    if (l != NULL) {
+        crypto.cipher_drop(l->cipher);
+        explicit_bzero(l, sizeof(*l));
+        free(l);
+    }
+}
+
+static bool make_keys(struct slmp_lock *l, int64_t group)
+{
+    uint8_t plain[GROUP][POLY_KEY] = {0};
+    int made;
+    for (unsigned i = 0; i < GROUP; i++) {
+        uint64_t number = __builtin_bswap64((uint64_t)group * GROUP + i);
+        memcpy(plain[i], &number, sizeof(number));
+        memcpy(plain[i] + 16, &number, sizeof(number));
+        plain[i][31] = 1;
+    }
+    l->group = NO_GROUP;
+    if (crypto.encrypt(l->cipher, l->keys[0], &made, plain[0], sizeof(plain)) != 1 ||
+        made != (int)sizeof(plain)) {
+        return false;
+    }
+    l->group = group;
+    return true;
+}
+
+bool slmp_guard_tag(struct slmp_guard *g, struct slmp_lock *l, uint64_t number,
+                    const struct iovec *part, unsigned count, uint8_t tag[SLMP_TAG])
+{
+    int64_t group = (int64_t)(number / GROUP);
+    size_t made;
+    if (l->group != group && !make_keys(l, group)) {
+        return false;
+    }
+    bool good = crypto.mac_init(g->poly, l->keys[number % GROUP], POLY_KEY, NULL) == 1;
+    for (unsigned i = 0; good && i < count; i++) {
+        good = crypto.mac_update(g->poly, part[i].iov_base, part[i].iov_len) == 1;
+    }
+    return good && crypto.mac_final(g->poly, tag, &made, SLMP_TAG) == 1 && made == SLMP_TAG;
+}
+
+bool slmp_tag_equal(const uint8_t a[SLMP_TAG], const uint8_t b[SLMP_TAG])
+{
+    uint64_t x[2], y[2];
+    memcpy(x, a, sizeof(x));
+    memcpy(y, b, sizeof(y));
+    return ((x[0] ^ y[0]) | (x[1] ^ y[1])) == 0;
+}

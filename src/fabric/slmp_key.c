@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The file of a job key; see slmp_key.h. */
+#include "slmp_key.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Whether nobody else can have read or written it; says why not. */
+static int check(const struct stat *st, const char *path, char *error, size_t size)
+{
+    if (!S_ISREG(st->st_mode)) {
+        snprintf(error, size, "%s: is no regular file; a job key is one", path);
+    } else if (st->st_uid != geteuid() && st->st_uid != 0) {
+        snprintf(error, size, "%s: belongs to uid %u, which knows the key; it must be yours", path,
+                 st->st_uid);
+    } else if ((st->st_mode & 077) != 0) {
+        snprintf(error, size,
+                 "%s: has mode %04o, so that others know the key; make another, with "
+                 "mode 0600",
+                 path, st->st_mode & 07777);
+    } else if (st->st_size < SLMP_KEY_MIN || st->st_size > SLMP_KEY_MAX) {
+        snprintf(error, size,
+                 "%s: has %lld bytes; a job key has %d to %d, as `head -c 32 /dev/urandom` gives",
+                 path, (long long)st->st_size, SLMP_KEY_MIN, SLMP_KEY_MAX);
+    } else {
+        return 0;
+    }
+    return -1;
+}
+
+int slmp_key_take(struct slmp_key *key, const void *bytes, size_t length)
+{
+    if (length < SLMP_KEY_MIN || length > SLMP_KEY_MAX) {
+        return -1;
+    }
+    memcpy(key->bytes, bytes, length);
+    key->length = length;
+    return 0;
+}
+
+int slmp_key_read(struct slmp_key *key, const char *path, char *error, size_t size)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0 || fstat(fd, &st) != 0) {
+        snprintf(error, size, "%s: the job key cannot be read: %s", path, strerror(errno));
+        if (fd >= 0) {
+            close(fd);
+        }
+        return -1;
+    }
+    int r = check(&st, path, error, size);
+    ssize_t length = r == 0 ? read(fd, key->bytes, sizeof(key->bytes)) : 0;
+    if (r == 0 && length != st.st_size) {
+        snprintf(error, size, "%s: the job key cannot be read: %s", path,
+                 length < 0 ? strerror(errno) : "it changes meanwhile");
+        r = -1;
+    }
+    key->length = r == 0 ? (size_t)length : 0;
+    close(fd);
+    return r;
+}

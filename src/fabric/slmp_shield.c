@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * With a job key: only packets of who has it are taken, each once.
+ *
+ * In a greeting (all but DATA and ACK) `number` is what the initiator drew for this
+ * exchange: HELLO and OPEN say it, WELCOME and OPENED repeat it, so that no old answer
+ * passes for one to this exchange, as no old OPEN passes for its nonce. A greeting also
+ * says to which address it was sent: who forwards it to somebody else is found out there.
+ *
+ * In a session each side numbers what it sends, also what it sends again, with 64 bits,
+ * and its key is made from all that both drew:
+ *
+ *      numbers     ──┬───────────────────┬─────────►
+ *       too old: no  │  seen? a bit each │ top: new, and moves top
+ */
+#include "slmp_engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Whether an address that a greeting was sent to can be ours; 0 is not known. */
+static bool ours(const struct slmp_address *self, const struct slmp_wire *w)
+{
+    return (self->ip == 0 || self->ip == w->to_ip) && (self->port == 0 || self->port == w->to_port);
+}
+
+bool slmp_shield_greeting(struct slmp *e, const struct slmp_wire *w, const uint8_t *packet)
+{
+    uint8_t tag[SLMP_TAG];
+    if (e->guard == NULL) {
+        return true;
+    }
+    bool good = w->tagged && ours(&e->config.self, w) &&
+                slmp_guard_greeting(e->guard, packet, (size_t)(w->tag - packet), tag) &&
+                slmp_tag_equal(tag, w->tag);
+    e->counters.forged += !good;
+    return good;
+}
+
+size_t slmp_shield_greet(struct slmp *e, const struct slmp_address *to, struct slmp_wire *w,
+                         uint8_t *packet)
+{
+    if (e->guard == NULL) {
+        return slmp_wire_write(w, packet);
+    }
+    w->tagged = true;
+    w->to_ip = to->ip;
+    w->to_port = to->port;
+    size_t length = slmp_wire_write(w, packet);
+    /* Without a right tag, if libcrypto fails, it is a packet that is lost. */
+    slmp_guard_greeting(e->guard, packet, length - SLMP_TAG, packet + length - SLMP_TAG);
+    return length;
+}
+
+/* ---- Sessions ---- */
+
+void slmp_shield_end(struct slmp_peer *p)
+{
+    if (p->shield != NULL) {
+        slmp_lock_free(p->shield->out);
+        slmp_lock_free(p->shield->in);
+        free(p->shield);
+        p->shield = NULL;
+    }
+}
+
+bool slmp_shield_start(struct slmp_peer *p, bool initiator, uint64_t drawn, uint64_t nonce,
+                       uint64_t other)
+{
+    struct slmp *e = p->engine;
+    uint64_t own = e->config.incarnation;
+    if (e->guard == NULL) {
+        return true;
+    }
+    uint64_t value[] = {drawn,
+                        nonce,
+                        initiator ? own : other,
+                        initiator ? other : own,
+                        initiator ? p->token_in : p->token_out,
+                        initiator ? p->token_out : p->token_in,
+                        0};
+    enum { VALUES = sizeof(value) / sizeof(value[0]) };
+    struct slmp_lock *lock[2];
+    for (unsigned k = 0; k < 2; k++) { /* 0: what the initiator sends */
+        uint8_t names[8 * VALUES];
+        value[VALUES - 1] = k;
+        for (unsigned i = 0; i < sizeof(names); i++) {
+            names[i] = (uint8_t)(value[i / 8] >> (56 - 8 * (i % 8)));
+        }
+        lock[k] = slmp_guard_lock(e->guard, names, sizeof(names));
+    }
+    slmp_shield_end(p);
+    p->shield = calloc(1, sizeof(*p->shield));
+    if (lock[0] == NULL || lock[1] == NULL || p->shield == NULL) {
+        slmp_lock_free(lock[0]);
+        slmp_lock_free(lock[1]);
+        free(p->shield);
+        p->shield = NULL;
+        return false;
+    }
+    p->shield->out = lock[!initiator];
+    p->shield->in = lock[initiator];
+    return true;
+}
+
+/* ---- Packets of a session ---- */
+
+static bool fresh(const struct slmp_shield *s, uint64_t number)
+{
+    return number >= s->top ||
+           (s->top - number <= SLMP_REPLAY &&
+            (s->seen[number / 64 % (SLMP_REPLAY / 64)] >> number % 64 & 1) == 0);
+}
+
+static void mark(struct slmp_shield *s, uint64_t number)
+{
+    if (number >= s->top) {
+        if (number - s->top >= SLMP_REPLAY) {
+            memset(s->seen, 0, sizeof(s->seen));
+        } else {
+            for (uint64_t i = s->top; i <= number; i++) {
+                s->seen[i / 64 % (SLMP_REPLAY / 64)] &= ~(1ULL << i % 64);
+            }
+        }
+        s->top = number + 1;
+    }
+    s->seen[number / 64 % (SLMP_REPLAY / 64)] |= 1ULL << number % 64;
+}
+
+bool slmp_shield_admit(struct slmp_peer *p, const struct slmp_wire *w, const uint8_t *packet)
+{
+    struct slmp *e = p->engine;
+    uint8_t tag[SLMP_TAG];
+    if (e->guard == NULL) {
+        return true;
+    }
+    if (!w->tagged || w->number == UINT64_MAX) {
+        e->counters.forged++;
+        return false;
+    }
+    if (!fresh(p->shield, w->number)) {
+        e->counters.replayed++;
+        return false;
+    }
+    const struct iovec part[2] = {{(void *)(uintptr_t)packet, (size_t)(w->tag - packet)},
+                                  {(void *)(uintptr_t)w->payload, w->payload_length}};
+    if (!slmp_guard_tag(e->guard, p->shield->in, w->number, part, w->payload_length > 0 ? 2 : 1,
+                        tag) ||
+        !slmp_tag_equal(tag, w->tag)) {
+        e->counters.forged++;
+        return false;
+    }
+    mark(p->shield, w->number);
+    return true;
+}
+
+void slmp_shield_number(struct slmp_peer *p, struct slmp_wire *w)
+{
+    if (p->shield != NULL) {
+        w->tagged = true;
+        w->cover = false;
+        w->number = p->shield->number++;
+    }
+}
+
+void slmp_shield_seal(struct slmp_peer *p, struct slmp_packet *packet, const struct slmp_wire *w)
+{
+    struct iovec part[1 + sizeof(packet->part) / sizeof(packet->part[0])] = {
+        {packet->header, packet->header_length - (size_t)SLMP_TAG}};
+    if (w->tagged) {
+        for (unsigned i = 0; i < packet->parts; i++) {
+            part[1 + i] = packet->part[i];
+        }
+        slmp_guard_tag(p->engine->guard, p->shield->out, w->number, part, 1u + packet->parts,
+                       packet->header + packet->header_length - SLMP_TAG);
+    }
+}
