@@ -25,7 +25,9 @@ const struct option_desc option_table[OPT_COUNT] = {
         TEXT("PINWHEEL_IFACES", "",
              "interfaces or their IPv4 addresses, comma separated; PTL_IFACE_DEFAULT + i "
              "is the i-th; empty: the one of the default route, else loopback"),
-    [OPT_FABRIC] = CHOICE("PINWHEEL_FABRIC", "auto", "auto|shm", "the path messages must take"),
+    [OPT_FABRIC] = CHOICE("PINWHEEL_FABRIC", "auto", "auto|shm|udp",
+                          "the path messages must take; auto: shared memory within the host, and "
+                          "UDP to others if PINWHEEL_UDP_OPEN says so"),
     [OPT_JOB_KEY_FILE] =
         TEXT("PINWHEEL_JOB_KEY_FILE", "",
              "file with the job's key, mode 0600, 32 to 1024 bytes: over UDP only who "
@@ -61,6 +63,23 @@ const struct option_desc option_table[OPT_COUNT] = {
                               "payload from which `auto` takes process_vm_readv"),
     [OPT_SHM_VM_FAR] = NUMBER("PINWHEEL_SHM_VM_FAR", "bytes", "32768", 1, INT64_MAX,
                               "the same, between cores that are far apart"),
+    [OPT_UDP_PORT_BASE] =
+        NUMBER("PINWHEEL_UDP_PORT_BASE", "", "10000", 1023, 64511,
+               "the UDP port of a PID below 1024 is this one and the PID; others are ports "
+               "themselves"),
+    [OPT_UDP_OPEN] = NUMBER("PINWHEEL_UDP_OPEN", "", "0", 0, 1,
+                            "1: peers beyond this host are let in, whoever they are"),
+    [OPT_UDP_SILENCE_MS] = NUMBER("PINWHEEL_UDP_SILENCE_MS", "ms", "10000", 10, 3600000,
+                                  "how long a peer that should answer over UDP may be silent "
+                                  "before it counts as dead"),
+    [OPT_UDP_BUFFER] = NUMBER("PINWHEEL_UDP_BUFFER", "bytes", "4194304", 65536, 1073741824,
+                              "receive and send buffer of a UDP socket, as far as the system "
+                              "allows it"),
+    [OPT_UDP_PACKET] = NUMBER("PINWHEEL_UDP_PACKET", "bytes", "0", 0, 65507,
+                              "longest UDP payload; 0: what the interface carries"),
+    [OPT_UDP_CHECKSUM] = CHOICE("PINWHEEL_UDP_CHECKSUM", "auto", "auto|header|all",
+                                "what the checksum of a packet covers; auto: on loopback the "
+                                "header, elsewhere all"),
     [OPT_CONNECT_MS] = NUMBER("PINWHEEL_CONNECT_MS", "ms", "500", 0, 3600000,
                               "how long a message waits for its target process to appear"),
     [OPT_LINGER_MS] = NUMBER("PINWHEEL_LINGER_MS", "ms", "2000", 0, 3600000,

@@ -14,6 +14,10 @@
  * handlers there) and while it copies by reference (up->unlock, up->lock); the
  * channel concerned is busy meanwhile and everything else may change. Such a copy writes
  * to memory that was lent for a deposit until up->lock is called.
+ *
+ * A NIC has one fabric that is its home: shared memory, with the bell and the board. It may
+ * have a second one, for peers that the first does not reach; that one has no `bell` and no
+ * `board`, and arm() leaves the word alone.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
@@ -94,12 +98,15 @@ struct fabric_peer;
 struct nic;
 struct nic_peer;
 
+#define FABRIC_NOBODY UINT32_MAX /* the uid of who cannot prove to have one */
+
 /* Who a peer is, as its fabric knows. */
 struct fabric_address {
     uint32_t nid, pid;
     uint64_t incarnation;
     uint32_t uid;
-    bool dead; /* it has sent something, and is no more: nobody is to find it */
+    bool dead;                    /* it has sent something, and is no more: nobody is to find it */
+    const struct fabric_ops *ops; /* the fabric's */
 };
 
 struct fabric_upcalls {
@@ -127,6 +134,9 @@ struct fabric_upcalls {
     enum rx_step (*rx_done)(struct nic_peer *, struct fabric_rx *, enum fabric_status);
     /* The buffer of a tx that send() kept is the NIC's again. */
     void (*sent)(struct nic_peer *, struct fabric_tx *, enum fabric_status);
+    /* Whether the NIC expects a response from the peer: a fabric that does not see a peer die
+     * asks then whether it lives. */
+    bool (*expects)(struct nic_peer *);
 
     void (*lock)(struct nic *);
     void (*unlock)(struct nic *);
@@ -141,11 +151,13 @@ struct fabric_setup {
     uint64_t incarnation;
     size_t packet_size;
     bool asymmetric; /* this process answers membarrier */
+    bool own_only;   /* no peer but oneself comes through this fabric */
+    bool alone;      /* no peer comes through another one */
 };
 
 enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };
 enum fabric_short { SHORT_SENT, SHORT_FULL, SHORT_UNREADABLE /* sent, and says so */ };
-enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_NEVER };
+enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_ELSEWHERE, FABRIC_NEVER };
 enum fork_phase { FORK_PREPARE, FORK_PARENT, FORK_CHILD };
 enum bell_kind { BELL_FD, BELL_FUTEX };
 
@@ -156,6 +168,22 @@ struct fabric_info {
     unsigned max_peers;
 };
 
+/* What a fabric over a network tells of itself and its peers, for the board. Counts begin
+ * with the fabric. */
+#define FABRIC_REPORT_PEERS 64
+struct fabric_report {
+    uint64_t packets_in, packets_out;
+    uint64_t resent, timeouts, duplicates;
+    uint64_t dropped; /* not understood, not welcome, or no room for them */
+    uint64_t peers;   /* now; the first of them: */
+    struct fabric_peer_report {
+        uint32_t nid, pid;
+        int64_t rtt;             /* smoothed, in nanoseconds; 0: not measured */
+        uint32_t window, flight; /* packets of the REQUEST class that may be, and are, under way */
+        uint64_t resent;
+    } peer[FABRIC_REPORT_PEERS];
+};
+
 struct fabric_ops {
     const char *name;
     /* Opens a NIC's end. 0, or -errno: -EADDRINUSE when the pid is taken;
@@ -164,7 +192,8 @@ struct fabric_ops {
                 size_t error_size);
     void (*close)(struct fabric *);
     /* Looks for the process at an address. FABRIC_UP: `peer_up` was called.
-     * FABRIC_LATER: nobody is there (yet). FABRIC_NEVER: `error` says why. */
+     * FABRIC_LATER: nobody is there (yet). FABRIC_ELSEWHERE: it is there and takes
+     * messages through another fabric only. FABRIC_NEVER: `error` says why. */
     enum fabric_connect (*connect)(struct fabric *, uint32_t nid, uint32_t pid, char *error,
                                    size_t error_size);
     enum fabric_send (*send)(struct fabric_peer *, enum fabric_class, struct fabric_tx *);
@@ -194,6 +223,8 @@ struct fabric_ops {
      * -1: never. */
     int64_t (*next_deadline)(struct fabric *);
     void (*info)(const struct options *, struct fabric_info *);
+    /* NULL: it has nothing to tell. */
+    void (*report)(struct fabric *, struct fabric_report *);
     /* For the atfork handlers; the child lets go of what must not outlive its
      * parent. */
     void (*fork)(enum fork_phase);
@@ -213,6 +244,6 @@ static inline bool bell_asleep(uint32_t word)
     return (word & BELL_STATE) >= BELL_ASLEEP_FD;
 }
 
-extern const struct fabric_ops fabric_shm;
+extern const struct fabric_ops fabric_shm, fabric_udp;
 
 #endif

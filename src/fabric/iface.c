@@ -197,3 +197,20 @@ int iface_list(const char *ifaces, struct iface *out, int max)
     }
     return rc;
 }
+
+bool iface_is_local(uint32_t nid)
+{
+    char text[INET_ADDRSTRLEN], error[256];
+    struct in_addr a = {htonl(nid)};
+    struct iface found;
+    return inet_ntop(AF_INET, &a, text, sizeof(text)) != NULL &&
+           iface_parse(text, &found, 1, error, sizeof(error)) == 1;
+}
+
+void iface_refuse_beyond(uint32_t nid, char *error, size_t error_size)
+{
+    snprintf(error, error_size,
+             "NID %u.%u.%u.%u is beyond this host: messages go there, and come from there, with "
+             "PINWHEEL_FABRIC=auto or udp and PINWHEEL_UDP_OPEN=1 only",
+             nid >> 24, nid >> 16 & 255, nid >> 8 & 255, nid & 255);
+}

@@ -6,6 +6,7 @@
 #ifndef FABRIC_IFACE_H
 #define FABRIC_IFACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,5 +27,11 @@ int iface_parse(const char *ifaces, struct iface *out, int max, char *error, siz
 
 /* iface_list() is iface_parse() that logs the line. */
 int iface_list(const char *ifaces, struct iface *out, int max);
+
+/* iface_is_local() says whether an address is of this host. */
+bool iface_is_local(uint32_t nid);
+
+/* iface_refuse_beyond() writes why an address of another host is not reached. */
+void iface_refuse_beyond(uint32_t nid, char *error, size_t error_size);
 
 #endif

@@ -130,7 +130,64 @@ int slmp_send(struct slmp *e, int64_t now, struct slmp_message *m)
     if (p->state == PEER_IDLE) {
         slmp_session_begin(p);
     }
+    slmp_touch(p);
+    p->greet_at = slmp_earlier(p->greet_at, e->now + e->config.rto_initial);
     return 0;
+}
+
+int slmp_contact(struct slmp *e, int64_t now, const struct slmp_address *a)
+{
+    set_now(e, now);
+    struct slmp_peer *p = slmp_known(e, a);
+    if (p == NULL && (p = slmp_peer_make(e, a)) == NULL) {
+        return e->peers >= e->config.peers_max ? -ENOBUFS : -ENOMEM;
+    }
+    if (p->state == PEER_IDLE) {
+        slmp_session_begin(p);
+    }
+    slmp_touch(p);
+    return 0;
+}
+
+void slmp_leave(struct slmp *e, struct slmp_peer *p)
+{
+    if (p->state == PEER_SESSION) {
+        slmp_session_reset(e, &p->address, p->token_in);
+    }
+}
+
+void slmp_lost(struct slmp *e, int64_t now, struct slmp_peer *p)
+{
+    set_now(e, now);
+    if (p->state == PEER_SESSION) {
+        e->inside = true;
+        slmp_peer_end(p, SLMP_UNDELIVERABLE);
+        e->inside = false;
+    }
+}
+
+void slmp_ask(struct slmp *e, int64_t now, struct slmp_peer *p)
+{
+    set_now(e, now);
+    if (p->state == PEER_SESSION && p->flow[0] != NULL) {
+        slmp_touch(p);
+        slmp_tx_ask(p->flow[0]);
+    }
+}
+
+void slmp_peer_set_user(struct slmp_peer *p, void *user)
+{
+    p->user = user;
+}
+
+void *slmp_peer_user(const struct slmp_peer *p)
+{
+    return p->user;
+}
+
+bool slmp_ending(const struct slmp_peer *p)
+{
+    return p->ending;
 }
 
 void slmp_input(struct slmp *e, int64_t now, const struct slmp_address *from, const void *packet,
@@ -284,6 +341,9 @@ struct slmp_peer_info slmp_peer_info(const struct slmp *e, const struct slmp_add
         info.rto = slmp_cc_rto(&f->cc, &e->config);
         info.window = (uint32_t)f->cc.window;
         info.flight = f->in_flight;
+    }
+    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+        info.retransmitted += p->flow[i] != NULL ? p->flow[i]->retransmitted : 0;
     }
     return info;
 }

@@ -57,6 +57,7 @@ enum {
 #define SLMP_NEVER INT64_MAX
 
 struct slmp;
+struct slmp_packet;
 struct slmp_peer;
 
 /* An address is two numbers to the engine, which compares them. */
@@ -118,6 +119,10 @@ struct slmp_message {
     int64_t gap;             /* SLMP_ENDS, SLMP_UNACKED: nanoseconds from packet to packet */
     const void *head, *body; /* the message is the head and then the body, */
     uint64_t head_length, body_length; /* SLMP_LENGTH_MAX together */
+    /* Not NULL: it says instead where the bytes of a packet are, in the parts, which are
+     * lent until the packet has left. False: they cannot be read; towards a session zeros
+     * leave in their place, and the packet says so. */
+    bool (*fill)(struct slmp_message *, uint64_t offset, uint32_t length, struct slmp_packet *);
 
     struct list link; /* from here the engine's */
     uint64_t number;
@@ -136,6 +141,7 @@ struct slmp_incoming {
     uint64_t length; /* SLMP_UNKNOWN until `done` if the peer is plain */
     uint8_t channel;
     bool plain;
+    bool blank; /* its sender could not read what comes now, nor what comes after */
     void *user; /* the caller's */
 
     bool active, waiting; /* from here the engine's */
@@ -182,6 +188,22 @@ void slmp_close(struct slmp *);
  * which a key forbids), -ENOMEM or -ENOBUFS (config.peers_max are known and busy). */
 int slmp_send(struct slmp *, int64_t now, struct slmp_message *);
 
+/* slmp_contact() begins a session without a message, if there is none; one that is on its
+ * way is asked for again within config.rto_initial, however long nobody has answered. Gives
+ * what slmp_send() gives. */
+int slmp_contact(struct slmp *, int64_t now, const struct slmp_address *);
+
+/* slmp_leave() tells a peer that its session is over here. The caller closes the engine
+ * next, after slmp_output(). */
+void slmp_leave(struct slmp *, struct slmp_peer *);
+
+/* slmp_lost() ends the session with a peer that the caller knows to be no more. */
+void slmp_lost(struct slmp *, int64_t now, struct slmp_peer *);
+
+/* slmp_ask() makes a peer show that it lives, for who waits for more than acknowledgements:
+ * one that stays silent for too long is dead. */
+void slmp_ask(struct slmp *, int64_t now, struct slmp_peer *);
+
 /* slmp_input() takes one packet. */
 void slmp_input(struct slmp *, int64_t now, const struct slmp_address *from, const void *packet,
                 size_t length);
@@ -221,6 +243,12 @@ struct slmp_peer *slmp_known(const struct slmp *, const struct slmp_address *);
  * found out without it. */
 void slmp_path(struct slmp *, int64_t now, const struct slmp_address *, uint32_t longest);
 
+/* Something of the caller's that goes with a peer; NULL at first. slmp_ending() is true while
+ * a session that is over offers for the last time what it holds. */
+void slmp_peer_set_user(struct slmp_peer *, void *user);
+void *slmp_peer_user(const struct slmp_peer *);
+bool slmp_ending(const struct slmp_peer *);
+
 /* slmp_flush() makes acknowledgements that wait for data to ride on due at once. */
 void slmp_flush(struct slmp *);
 
@@ -258,6 +286,7 @@ struct slmp_peer_info {
     uint32_t window;  /* congestion window, packets, of channel 0 */
     uint32_t flight;  /* packets under way */
     uint32_t segment; /* bytes of payload in a full packet */
+    uint64_t retransmitted;
 };
 struct slmp_peer_info slmp_peer_info(const struct slmp *, const struct slmp_address *);
 

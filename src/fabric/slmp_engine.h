@@ -67,6 +67,7 @@ enum { SEGMENT_ACKED, SEGMENT_FLIGHT, SEGMENT_LOST };
 struct slmp_held {
     uint64_t number; /* of its message */
     uint32_t offset, length, total;
+    bool blank;
     uint32_t missing; /* units of it that have not come; only while its slot is not filled */
     size_t size;      /* of all this */
     uint8_t bytes[];  /* `length`; and while some are missing, a bit for each unit that is not */
@@ -93,6 +94,7 @@ struct slmp_flow {
     unsigned in_vain;    /* timeouts since a packet as long as may be was acknowledged */
     unsigned unanswered; /* timeouts and probes since the peer was heard, */
     int64_t silent;      /* since then */
+    uint64_t retransmitted;
     struct slmp_cc cc;
 
     struct slmp_slot *slots;
@@ -151,6 +153,8 @@ struct slmp_peer {
     int64_t touched;
     struct slmp_address address;
     enum slmp_state state;
+    bool ending; /* its session is over: what is held is offered once more */
+    void *user;
     uint64_t generation; /* what nonces for it are made from: another for each session */
     uint64_t incarnation, nonce;
     uint32_t token_in, token_out; /* what its packets bear, and ours */
@@ -220,6 +224,7 @@ void slmp_session_input(struct slmp *, const struct slmp_address *, const struct
                         const uint8_t *packet);
 void slmp_session_hello(struct slmp *, const struct slmp_address *, const struct slmp_wire *);
 void slmp_session_plain(struct slmp_peer *);
+void slmp_session_reset(struct slmp *, const struct slmp_address *to, uint32_t token);
 bool slmp_session_output(struct slmp_peer *, struct slmp_packet *);
 int64_t slmp_session_deadline(const struct slmp_peer *);
 void slmp_session_advance(struct slmp_peer *);
@@ -241,6 +246,7 @@ void slmp_tx_end(struct slmp_flow *, enum slmp_status);
 void slmp_tx_ack(struct slmp_flow *, const struct slmp_wire *);
 void slmp_tx_acked(struct slmp_flow *, struct slmp_segment *);
 void slmp_tx_settle(struct slmp_flow *, uint32_t acked, int64_t rtt); /* rtt 0: none */
+void slmp_tx_ask(struct slmp_flow *);
 bool slmp_tx_output(struct slmp_flow *, struct slmp_packet *);
 int64_t slmp_tx_deadline(const struct slmp_flow *);
 bool slmp_tx_advance(struct slmp_flow *); /* false: the peer is dead */

@@ -229,6 +229,13 @@ void slmp_peer_end(struct slmp_peer *p, enum slmp_status status)
     p->generation = slmp_draw(e);
     slmp_shield_end(p);
     slmp_touch(p);
+    p->ending = session;
+    for (unsigned i = 0; session && i < SLMP_CHANNELS; i++) {
+        if (p->flow[i] != NULL) {
+            slmp_rx_resume(p->flow[i]); /* what was acknowledged and can be taken, is */
+        }
+    }
+    p->ending = false;
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
         if (p->flow[i] != NULL) {
             slmp_rx_end(p->flow[i], status);

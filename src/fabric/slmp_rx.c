@@ -98,6 +98,7 @@ static enum taken take(struct slmp_flow *f, const struct slmp_held *h, const uin
     if (h->length > in->length - in->received || (e->config.ordered && h->offset < in->received)) {
         return BAD;
     }
+    in->blank = in->blank || h->blank;
     if (h->length > 0 && e->up.data(e->up.context, in, h->offset, bytes, h->length) == SLMP_LATER) {
         in->waiting = true;
         return WAITS;
@@ -229,10 +230,12 @@ static bool gather(struct slmp_flow *f, struct slmp_slot *s, uint64_t sequence, 
         return false;
     }
     f->top = f->top > sequence ? f->top : sequence + 1;
+    s->held->blank = s->held->blank || w->blank;
     if (!add_piece(s->held, w)) {
         want_ack(f, w, true); /* so that the sender hears that we live */
         return false;
     }
+    w->blank = w->blank || s->held->blank;
     whole->held = s->held;
     s->held = NULL;
     w->payload = whole->held->bytes;
@@ -247,7 +250,8 @@ static bool accept_packet(struct slmp_flow *f, struct slmp_slot *s, const struct
     struct slmp_held h = {.number = slmp_widen(f->begin, w->id),
                           .offset = w->offset,
                           .length = (uint32_t)w->payload_length,
-                          .total = w->length};
+                          .total = w->length,
+                          .blank = w->blank};
     bool last = h.offset + (uint64_t)h.length == h.total;
     enum taken t = last == ((w->flags & SLMP_EOM) != 0) ? take(f, &h, w->payload) : BAD;
     if (t == BAD || (t == WAITS && h.number >= f->begin + e->config.window)) {

@@ -227,6 +227,15 @@ static bool lives(const struct slmp *e, uint32_t token)
     return false;
 }
 
+void slmp_session_reset(struct slmp *e, const struct slmp_address *to, uint32_t token)
+{
+    struct slmp_wire reset = {.flags = SLMP_VER | SLMP_ACK,
+                              .kind = SLMP_KIND_RESET,
+                              .token = token,
+                              .incarnation = e->config.incarnation};
+    slmp_reply(e, to, &reset);
+}
+
 static void in_session(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
                        const struct slmp_wire *w, const uint8_t *packet)
 {
@@ -235,11 +244,7 @@ static void in_session(struct slmp *e, const struct slmp_address *from, struct s
         /* Data may overtake OPENED; it will come again. */
         bool early = p != NULL && p->state == PEER_OPENING && p->opening == w->token;
         if (!early && w->tagged == (e->guard != NULL) && !lives(e, w->token)) {
-            struct slmp_wire reset = {.flags = SLMP_VER | SLMP_ACK,
-                                      .kind = SLMP_KIND_RESET,
-                                      .token = w->token,
-                                      .incarnation = e->config.incarnation};
-            slmp_reply(e, from, &reset);
+            slmp_session_reset(e, from, w->token);
         }
         return;
     }

@@ -194,6 +194,9 @@ void slmp_tx_ack(struct slmp_flow *f, const struct slmp_wire *w)
         f->edge = cumulative + w->window;
         f->probe_at = SLMP_NEVER;
     }
+    if (list_empty(&f->queue)) {
+        f->probe_at = SLMP_NEVER; /* it lives, and no window is waited for */
+    }
 }
 
 /* ---- What leaves ---- */
@@ -241,11 +244,28 @@ struct part {
     uint32_t at, end;
 };
 
-static void emit(struct slmp_flow *f, const struct slmp_message *m, uint64_t offset,
-                 uint32_t length, struct part part, uint64_t sequence, bool syn,
-                 struct slmp_packet *p)
+/* Finds the bytes of a packet; false: zeros stand for them. */
+static bool find_bytes(struct slmp_message *m, uint64_t offset, uint32_t length,
+                       struct slmp_packet *p)
+{
+    static const uint8_t zeros[SLMP_PACKET_MAX];
+    if (m->fill == NULL) {
+        slmp_message_parts(m, offset, length, p);
+        return true;
+    }
+    if (m->fill(m, offset, length, p)) {
+        return true;
+    }
+    p->parts = 1;
+    p->part[0] = (struct iovec){(void *)(uintptr_t)zeros, length};
+    return false;
+}
+
+static void emit(struct slmp_flow *f, struct slmp_message *m, uint64_t offset, uint32_t length,
+                 struct part part, uint64_t sequence, bool syn, struct slmp_packet *p)
 {
     struct slmp *e = f->peer->engine;
+    bool blank = !find_bytes(m, offset + part.at, part.end - part.at, p);
     struct slmp_wire w = {.id = (uint32_t)m->number, .offset = (uint32_t)offset};
     w.flags = (uint16_t)((syn ? SLMP_SYN : 0) | (offset + length == total(m) ? SLMP_EOM : 0));
     if (!plain(f)) {
@@ -260,9 +280,9 @@ static void emit(struct slmp_flow *f, const struct slmp_message *m, uint64_t off
         w.piece_at = (uint16_t)part.at;
         w.piece_of = (uint16_t)length;
         slmp_shield_number(f->peer, &w);
+        w.blank = blank;
         slmp_rx_fill(f, &w);
     }
-    slmp_message_parts(m, offset + part.at, part.end - part.at, p);
     p->to = f->peer->address;
     p->header_length = (uint16_t)slmp_wire_write(&w, p->header);
     p->length = p->header_length + part.end - part.at;
@@ -271,7 +291,9 @@ static void emit(struct slmp_flow *f, const struct slmp_message *m, uint64_t off
     } else if (w.cover) {
         seal(p);
     }
-    fold(p);
+    if (m->fill == NULL) {
+        fold(p); /* what a caller finds himself only the system may read */
+    }
 }
 
 /* A packet is under way, the whole of it. */
@@ -343,9 +365,16 @@ static void cut(struct slmp_flow *f, struct slmp_message *m, struct slmp_packet 
     emit(f, m, offset, length, (struct part){0, length}, f->next++, true, p);
 }
 
+/* When the next packet may leave. With nothing under way there is nothing to space it from:
+ * the first packet of a message does not wait because of those that were acknowledged. */
+static int64_t next_at(const struct slmp_flow *f)
+{
+    return f->in_flight == 0 && !plain(f) ? f->peer->engine->now : f->cc.next;
+}
+
 static bool may_send(const struct slmp_flow *f)
 {
-    return f->in_flight < f->cc.window && f->cc.next <= f->peer->engine->now;
+    return f->in_flight < f->cc.window && next_at(f) <= f->peer->engine->now;
 }
 
 /* The path takes shorter packets than when this one was cut: it goes in pieces, the last
@@ -371,6 +400,7 @@ static void send_again(struct slmp_flow *f, struct slmp_segment *s, struct slmp_
         list_remove(&s->link);
         s->again = true;
         f->peer->engine->counters.retransmitted++;
+        f->retransmitted++;
         depart(f, s);
         emit(f, s->message, s->offset, s->length, (struct part){from, s->length}, sequence, true,
              p);
@@ -419,7 +449,7 @@ int64_t slmp_tx_deadline(const struct slmp_flow *f)
 {
     int64_t at = slmp_earlier(timeout_at(f), f->probe_at);
     if (f->in_flight < f->cc.window && (!list_empty(&f->lost) || next_message(f) != NULL)) {
-        at = slmp_earlier(at, f->cc.next);
+        at = slmp_earlier(at, next_at(f));
     }
     return at;
 }
@@ -485,6 +515,17 @@ static void time_out(struct slmp_flow *f)
         f->cc.backoff += slmp_cc_rto(&f->cc, &e->config) < e->config.rto_max;
     } else {
         slmp_cc_timeout(&f->cc, &e->config);
+    }
+}
+
+void slmp_tx_ask(struct slmp_flow *f)
+{
+    struct slmp *e = f->peer->engine;
+    if (f->in_flight == 0 && f->probe_at == SLMP_NEVER) {
+        f->probe_at = e->now + slmp_cc_rto(&f->cc, &e->config);
+        f->probe = true;
+        f->ack_now = true;
+        ask_again(f);
     }
 }
 

@@ -145,7 +145,8 @@ static void read_session(struct slmp_wire *w, const uint8_t *p)
 {
     w->channel = p[AT_A];
     w->ranges = p[AT_B];
-    w->cover = p[AT_BITS] & SLMP_COVER;
+    w->cover = (p[AT_BITS] & SLMP_COVER) != 0;
+    w->blank = (p[AT_BITS] & SLMP_BLANK) != 0;
     w->token = get32(p + 18);
     w->sequence = get32(p + 22);
     w->cumulative = get32(p + 26);
@@ -240,7 +241,7 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
     bool data = p[AT_KIND] == SLMP_KIND_DATA;
     w->tagged = p[AT_BITS] & SLMP_TAGGED;
     uint8_t bits = w->tagged ? SLMP_TAGGED : data ? SLMP_COVER : 0;
-    bits |= data ? SLMP_PIECE : 0;
+    bits |= data ? SLMP_PIECE | SLMP_BLANK : 0;
     if (fixed == 0 || length < fixed || (w->flags & ~SLMP_FLAGS) != 0 ||
         (p[AT_BITS] & ~bits) != 0 || (w->tagged && get32(p + AT_SUM) != 0) ||
         (p[AT_KIND] == SLMP_KIND_DATA && p[AT_B] > SLMP_RANGES_DATA) ||
@@ -277,7 +278,7 @@ static size_t write_session(const struct slmp_wire *w, uint8_t *p)
 {
     p[AT_A] = w->channel;
     p[AT_B] = w->ranges;
-    p[AT_BITS] = w->cover ? SLMP_COVER : 0;
+    p[AT_BITS] = (uint8_t)((w->cover ? SLMP_COVER : 0) | (w->blank ? SLMP_BLANK : 0));
     put32(p + 18, w->token);
     put32(p + 22, w->sequence);
     put32(p + 26, w->cumulative);

@@ -33,6 +33,7 @@ enum slmp_kind {
 enum {
     SLMP_VERSION = 1,
     SLMP_COVER = 1,       /* bits of byte 13: the checksum covers the payload; */
+    SLMP_BLANK = 2,       /* zeros stand for bytes that the sender could not read */
     SLMP_PIECE = 8,       /* a piece of a packet that is too long for the path now */
     SLMP_PIECE_UNIT = 32, /* pieces begin at multiples of it */
     SLMP_PIECE_MORE = 4,  /* bytes that it adds: where in the packet, bytes of all */
@@ -60,7 +61,7 @@ struct slmp_wire {
     uint16_t packet_size;         /* OPEN, OPENED */
     uint16_t window;              /* those, and DATA and ACK, as all that follows */
     uint8_t channel, ranges;
-    bool cover, tagged, piece;
+    bool cover, blank, tagged, piece;
     uint16_t piece_at, piece_of; /* piece: where its payload is in the packet's */
     uint64_t number;             /* tagged: of the packet; of an exchange, what one side drew */
     uint32_t to_ip;              /* tagged, outside of a session: where it was sent to */

@@ -65,6 +65,7 @@ struct nic_board {
     uint64_t waited;                                    /* messages that waited for flow control */
     uint64_t closed;                                    /* entries that flow control closed */
     uint64_t events_lost;                               /* overwritten in full queues */
+    struct fabric_report net; /* written now and then; zeros without a network */
 
     /* Handlers. An HPU is a thread, or with none of these (hpus 0) one of the handlers that may
      * be active at once. */

@@ -139,11 +139,10 @@ static inline bool must_wait(const struct rx *rx)
 
 bool rx_send_acks(struct rx *rx)
 {
-    struct nic *nic = rx->peer->nic;
     rx = rx->peer->rx[FABRIC_REQUEST]; /* of a message that has left its channel: the channel's */
     if (rx != NULL && rx->ack_count != 0) {
         rx->acks.head = acks_head(rx->ack_count, rx->ack_overflow);
-        if (nic->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &rx->acks, NULL, 0) ==
+        if (rx->peer->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &rx->acks, NULL, 0) ==
             SHORT_FULL) {
             return false;
         }
@@ -180,7 +179,6 @@ bool rx_gather_ack(struct rx *rx, ptl_list_t list)
 /* Responses leave in the order of their requests: the gathered acks go first. */
 enum rx_step rx_send_ack(struct rx *rx)
 {
-    struct nic *nic = rx->peer->nic;
     if (rx->local != NULL) {
         return answer_self(rx);
     }
@@ -190,7 +188,7 @@ enum rx_step rx_send_ack(struct rx *rx)
     struct message m;
     fill_response(rx, MESSAGE_ACK, &m);
     m.remote_offset = answer_offset(rx);
-    return nic->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &m, NULL, 0) == SHORT_FULL
+    return rx->peer->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &m, NULL, 0) == SHORT_FULL
                ? RX_WAIT
                : RX_GO;
 }
@@ -198,7 +196,7 @@ enum rx_step rx_send_ack(struct rx *rx)
 static enum rx_step send_reply_short(struct rx *rx, const struct message *m, const void *data,
                                      uint64_t length)
 {
-    const struct fabric_ops *ops = rx->peer->nic->ops;
+    const struct fabric_ops *ops = rx->peer->ops;
     switch (ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, m, data, length)) {
     case SHORT_FULL:
         return RX_WAIT;
@@ -243,7 +241,7 @@ static enum rx_step send_reply(struct rx *rx)
     rx->reply.vector = from.vector;
     rx->reply.skip = from.skip;
     rx->reply.length = length;
-    switch (nic->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &rx->reply)) {
+    switch (rx->peer->ops->send(rx->peer->fabric, FABRIC_RESPONSE, &rx->reply)) {
     case FABRIC_FULL:
         return RX_WAIT;
     case FABRIC_QUEUED:

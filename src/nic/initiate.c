@@ -217,7 +217,7 @@ static bool op_send_short(struct op *op)
     struct message m;
     request_message(op->ni, r, op->expects ? op->slot.handle : 0, &m);
     enum fabric_short sent =
-        nic->ops->send_short(peer->fabric, FABRIC_REQUEST, &m, r->memory.base, length);
+        peer->ops->send_short(peer->fabric, FABRIC_REQUEST, &m, r->memory.base, length);
     if (sent == SHORT_FULL) {
         return false;
     }
@@ -230,11 +230,10 @@ static bool op_send_short(struct op *op)
 bool op_send(struct op *op)
 {
     struct nic_peer *peer = op->peer;
-    struct nic *nic = peer->nic;
     if (peer->fabric == NULL || (op->expects && !may_ask(peer))) {
         return false;
     }
-    switch (nic->ops->send(peer->fabric, FABRIC_REQUEST, &op->tx)) {
+    switch (peer->ops->send(peer->fabric, FABRIC_REQUEST, &op->tx)) {
     case FABRIC_FULL:
         return false;
     case FABRIC_QUEUED:
@@ -322,7 +321,7 @@ static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request 
         request->length > SEND_NOW_MAX) {
         return false;
     }
-    const struct fabric_ops *ops = ni->nic->ops;
+    const struct fabric_ops *ops = peer->ops;
     if (request->memory.vector == NULL && request->length <= ni->nic->inline_max) {
         struct message m;
         request_message(ni, request, 0, &m);

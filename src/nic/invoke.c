@@ -159,8 +159,12 @@ bool invoke_detach(struct rx *rx, const void *data)
     }
     memcpy(v->data, data, rx->f.length);
     memcpy(v->rx.f.header, rx->f.header, sizeof(rx->f.header));
-    v->from = (struct nic_peer){
-        .nic = nic, .nid = peer->nid, .pid = peer->pid, .uid = peer->uid, .fabric = peer->fabric};
+    v->from = (struct nic_peer){.nic = nic,
+                                .nid = peer->nid,
+                                .pid = peer->pid,
+                                .uid = peer->uid,
+                                .fabric = peer->fabric,
+                                .ops = peer->ops};
     v->from.rx[FABRIC_REQUEST] = peer->rx[FABRIC_REQUEST]; /* for its gathered acks */
     v->peer = peer;
     v->rx.detached = v->rx.decided = true;

@@ -13,6 +13,9 @@
 #include <sys/random.h>
 #include <time.h>
 
+/* PINWHEEL_FABRIC. */
+enum path { PATH_AUTO, PATH_SHM, PATH_UDP };
+
 static void free_nic(struct nic *nic)
 {
     hpu_sched_destroy(nic->sched);
@@ -38,6 +41,8 @@ static struct nic *make_nic(struct process *p, unsigned index)
     nic->spin_ns = p->options.number[OPT_SPIN_US] * 1000;
     nic->yield_ns = p->options.number[OPT_YIELD_US] * 1000;
     nic->ops = &fabric_shm;
+    nic->net_ops = &fabric_udp;
+    nic->net_only = p->options.number[OPT_FABRIC] == PATH_UDP;
     struct fabric_info info;
     nic->ops->info(&p->options, &info);
     nic->inline_max = info.inline_max;
@@ -110,6 +115,81 @@ static bool start_hpus(struct nic *nic)
     return nic->sched != NULL;
 }
 
+unsigned nic_peers_most(const struct nic *nic)
+{
+    struct fabric_info home, net = {0};
+    nic->ops->info(&nic->process->options, &home);
+    if (nic->net != NULL) {
+        nic->net_ops->info(&nic->process->options, &net);
+    }
+    return home.max_peers + net.max_peers;
+}
+
+/* A second fabric is opened where it is of use. */
+static bool wants_net(const struct options *o)
+{
+    return o->number[OPT_FABRIC] == PATH_UDP ||
+           (o->number[OPT_FABRIC] == PATH_AUTO && o->number[OPT_UDP_OPEN] != 0);
+}
+
+static void close_fabrics(struct nic *nic)
+{
+    if (nic->net != NULL) {
+        nic->net_ops->close(nic->net);
+        nic->net = NULL;
+    }
+    if (nic->fabric != NULL) {
+        nic->ops->close(nic->fabric);
+        nic->fabric = NULL;
+    }
+}
+
+/* Opens both fabrics with one PID: the socket decides it, since what ports are free is not
+ * ours to say. */
+static int open_both(struct nic *nic, uint32_t pid, char *error, size_t size)
+{
+    const struct options *o = &nic->process->options;
+    struct fabric_setup setup = {
+        .nic = nic,
+        .up = &nic_upcalls,
+        .options = o,
+        .nid = nic->nid,
+        .pid = pid,
+        .incarnation = nic->incarnation,
+        .packet_size = nic->packet_size,
+        .asymmetric = nic->process->asymmetric,
+        .own_only = nic->net_only,
+        .alone = nic->net_only,
+    };
+    nic->pid = pid;
+    int rc = wants_net(o) ? nic->net_ops->open(&setup, &nic->net, &nic->pid, error, size) : 0;
+    if (rc == 0) {
+        setup.pid = nic->pid;
+        rc = nic->ops->open(&setup, &nic->fabric, &nic->pid, error, size);
+    }
+    if (rc != 0) {
+        close_fabrics(nic);
+    }
+    return rc;
+}
+
+static int open_fabrics(struct nic *nic, uint32_t pid)
+{
+    enum { TRIES = 16 }; /* any PID will do: another process may have the one we got */
+    char error[512] = "";
+    int rc = -EADDRINUSE;
+    for (int i = 0; i < (pid == 0 ? TRIES : 1) && rc == -EADDRINUSE; i++) {
+        rc = open_both(nic, pid, error, sizeof(error));
+    }
+    if (rc == 0) {
+        return PTL_OK;
+    }
+    log_line(rc == -EADDRINUSE ? LOG_INFO : LOG_ERROR, "%s", error);
+    return rc == -EADDRINUSE                ? PTL_PID_IN_USE
+           : rc == -ENOSPC || rc == -ENOMEM ? PTL_NO_SPACE
+                                            : PTL_FAIL;
+}
+
 int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **result)
 {
     uint32_t nid;
@@ -125,37 +205,23 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
     if (getrandom(&nic->incarnation, sizeof(nic->incarnation), 0) != sizeof(nic->incarnation)) {
         nic->incarnation = (uint64_t)clock_ns() << 20 | (uint32_t)getpid();
     }
-    struct fabric_setup setup = {
-        .nic = nic,
-        .up = &nic_upcalls,
-        .options = &p->options,
-        .nid = nid,
-        .pid = pid == PTL_PID_ANY ? 0 : pid,
-        .incarnation = nic->incarnation,
-        .packet_size = nic->packet_size,
-        .asymmetric = p->asymmetric,
-    };
-    char error[512] = "";
-    int err = nic->ops->open(&setup, &nic->fabric, &nic->pid, error, sizeof(error));
-    if (err != 0) {
-        log_line(err == -EADDRINUSE ? LOG_INFO : LOG_ERROR, "%s", error);
+    rc = open_fabrics(nic, pid == PTL_PID_ANY ? 0 : pid);
+    if (rc != PTL_OK) {
         free_nic(nic);
-        return err == -EADDRINUSE                 ? PTL_PID_IN_USE
-               : err == -ENOSPC || err == -ENOMEM ? PTL_NO_SPACE
-                                                  : PTL_FAIL;
+        return rc;
     }
     nic->bell = nic->ops->bell(nic->fabric);
     nic->board = begin_board(nic);
     if (!start_hpus(nic)) {
-        nic->ops->close(nic->fabric);
+        close_fabrics(nic);
         free_nic(nic);
         return PTL_FAIL;
     }
-    err = progress_start(nic);
+    int err = progress_start(nic);
     if (err != 0) {
         log_line(LOG_ERROR, "cannot start the NIC thread: %s", strerror(-err));
         hpu_sched_stop(nic->sched);
-        nic->ops->close(nic->fabric);
+        close_fabrics(nic);
         free_nic(nic);
         return PTL_FAIL;
     }
@@ -174,7 +240,7 @@ static bool all_sent(void *arg)
     }
     for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
         struct nic_peer *p = container_of(l, struct nic_peer, all);
-        if (p->fabric != NULL && nic->ops->unsent(p->fabric)) {
+        if (p->fabric != NULL && p->ops->unsent(p->fabric)) {
             return false;
         }
     }
@@ -189,7 +255,7 @@ void nic_close(struct nic *nic)
     nic->process->nics[nic->index] = NULL;
     nic_lock(nic);
     invoke_free(nic);
-    nic->ops->close(nic->fabric);
+    close_fabrics(nic);
     peers_free(nic);
     lock_give(&nic->lock);
     free_nic(nic);

@@ -285,14 +285,16 @@ struct nic_peer {
     struct nic *nic;
     uint32_t nid, pid;
     ptl_uid_t uid;
-    struct fabric_peer *fabric; /* NULL: not found yet */
-    struct list waiting;        /* struct op, in order */
-    unsigned outstanding;       /* ops that expect a response */
-    int64_t deadline, retry;    /* to be found until then; when to look next */
+    struct fabric_peer *fabric;   /* NULL: not found yet */
+    const struct fabric_ops *ops; /* of its fabric */
+    struct list waiting;          /* struct op, in order */
+    unsigned outstanding;         /* ops that expect a response */
+    int64_t deadline, retry;      /* to be found until then; when to look next */
     struct rx *rx[FABRIC_CLASSES];
     struct list detached; /* struct invocation (invoke.c), in order */
     uint64_t detached_count;
     bool self; /* the NIC's own */
+    bool told; /* the log says why it cannot be reached */
 };
 
 #define PEER_BUCKETS 256
@@ -304,10 +306,13 @@ struct nic {
     uint64_t incarnation;
     ptl_uid_t uid;
     size_t packet_size;
-    size_t inline_max; /* payloads up to here take the fabric's short cut */
-    const struct fabric_ops *ops;
+    size_t inline_max;            /* payloads up to here take the fabric's short cut */
+    const struct fabric_ops *ops; /* of its home, */
     struct fabric *fabric;
-    _Atomic uint32_t *bell; /* the fabric's */
+    const struct fabric_ops *net_ops; /* and of the fabric for peers that it does not reach */
+    struct fabric *net;               /* NULL: there is none */
+    bool net_only;                    /* home is for messages to oneself */
+    _Atomic uint32_t *bell;           /* of its home */
     struct ni *ni[NI_KINDS];
     struct list peers[PEER_BUCKETS];
     struct list all_peers;
@@ -327,6 +332,7 @@ struct nic {
     struct list invoked, invoked_away; /* struct invocation (invoke.c) */
     unsigned invocations;              /* in both */
     struct nic_board *board;           /* the fabric's: what others may know */
+    int64_t reported;                  /* when the other fabric told it last of its peers */
     int64_t (*now)(void);              /* nanoseconds, for how long peers are sought */
     unsigned unlocked;                 /* threads that run handlers or copy, without the lock */
 
@@ -396,6 +402,8 @@ void process_abort(struct process *p);
 
 /* nic_open() opens the NIC of an interface; process lock held. Gives a PTL_ code. */
 int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **nic);
+/* nic_peers_most() is how many peers it may have at once. */
+unsigned nic_peers_most(const struct nic *nic);
 /* nic_close() sends what is queued, then closes; no NI is open. */
 void nic_close(struct nic *nic);
 
@@ -432,7 +440,7 @@ void progress_stop(struct nic *nic);
 static inline bool nic_quiet(struct nic *nic)
 {
     return !atomic_load_explicit(&nic->attention, memory_order_relaxed) &&
-           !nic->ops->peek(nic->fabric);
+           !nic->ops->peek(nic->fabric) && (nic->net == NULL || !nic->net_ops->peek(nic->net));
 }
 /* nic_follow_up() goes on with what the end of a handler has let go on; lock held. For HPUs
  * that are threads: the others need not look after what is with them. */

@@ -12,7 +12,9 @@
 
 #include "base/log.h"
 
-#include <arpa/inet.h>
+#include "fabric/iface.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 
 #define RETRY_NS 2000000 /* between two looks for a peer that is not there */
@@ -53,6 +55,33 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
     return p;
 }
 
+/* Looks for a peer where it may be: oneself is at home, others as well unless that is
+ * forbidden; beyond the host there is only the other fabric. */
+static enum fabric_connect reach(struct nic_peer *p, char *error, size_t size)
+{
+    struct nic *nic = p->nic;
+    enum fabric_connect found = FABRIC_ELSEWHERE;
+    if (p->self || !nic->net_only) {
+        found = nic->ops->connect(nic->fabric, p->nid, p->pid, error, size);
+    }
+    bool beyond = found == FABRIC_LATER && !iface_is_local(p->nid);
+    if (nic->net != NULL && !p->self && (found == FABRIC_ELSEWHERE || beyond)) {
+        return nic->net_ops->connect(nic->net, p->nid, p->pid, error, size);
+    }
+    if (found == FABRIC_ELSEWHERE) {
+        snprintf(error, size,
+                 "PID %u takes messages over UDP only, and this process none: start "
+                 "both with the same PINWHEEL_FABRIC, or this one with PINWHEEL_UDP_OPEN=1",
+                 p->pid);
+        return FABRIC_NEVER;
+    }
+    if (beyond) {
+        iface_refuse_beyond(p->nid, error, size);
+        return FABRIC_NEVER;
+    }
+    return found;
+}
+
 /* One look for a sought peer. What makes it hopeless is logged, since the event
  * that the program gets cannot say it. */
 static void seek(struct nic_peer *p)
@@ -60,8 +89,9 @@ static void seek(struct nic_peer *p)
     struct nic *nic = p->nic;
     char error[512] = "";
     p->retry = nic->now() + RETRY_NS;
-    if (nic->ops->connect(nic->fabric, p->nid, p->pid, error, sizeof(error)) == FABRIC_NEVER) {
-        log_line(LOG_WARN, "%s", error);
+    if (reach(p, error, sizeof(error)) == FABRIC_NEVER) {
+        log_line(p->told ? LOG_INFO : LOG_WARN, "%s", error);
+        p->told = true;
         p->deadline = 0;
     }
 }
@@ -200,6 +230,7 @@ static struct nic_peer *add_dead(struct nic *nic, const struct fabric_address *a
         list_init(&p->link);
         p->uid = a->uid;
         p->fabric = fp;
+        p->ops = a->ops;
     }
     return p;
 }
@@ -224,6 +255,7 @@ static struct nic_peer *peer_up(struct nic *nic, const struct fabric_address *a,
     if (p != NULL) {
         p->uid = a->uid;
         p->fabric = fp;
+        p->ops = a->ops;
     }
     return p;
 }
@@ -272,6 +304,11 @@ void peers_free(struct nic *nic)
     }
 }
 
+static bool expects(struct nic_peer *p)
+{
+    return p->outstanding != 0;
+}
+
 static void upcall_unlock(struct nic *nic)
 {
     nic->unlocked++;
@@ -294,6 +331,7 @@ const struct fabric_upcalls nic_upcalls = {
     .rx_packet = rx_packet,
     .rx_done = rx_done,
     .sent = sent,
+    .expects = expects,
     .lock = upcall_lock,
     .unlock = upcall_unlock,
 };

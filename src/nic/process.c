@@ -77,16 +77,19 @@ static void fork_child(void)
     fault_thread = 0;
     space_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     fabric_shm.fork(FORK_CHILD);
+    fabric_udp.fork(FORK_CHILD);
 }
 
 static void fork_prepare(void)
 {
     fabric_shm.fork(FORK_PREPARE);
+    fabric_udp.fork(FORK_PREPARE);
 }
 
 static void fork_parent(void)
 {
     fabric_shm.fork(FORK_PARENT);
+    fabric_udp.fork(FORK_PARENT);
 }
 
 static int prepare(struct process *p)

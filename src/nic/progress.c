@@ -25,6 +25,7 @@
 #define YIELD_PROBES 16    /* of these, one forgets what was learnt of yielding */
 #define INVOKED_NS 5000000 /* between two looks of sleepers at what was invoked and waits */
 #define FOLLOW_UPS 16      /* rounds of progress by an HPU between two handlers */
+#define REPORT_NS 50000000 /* between two reports of a network on the board */
 #define DRAIN_EMPTY 3      /* looks at nothing before the NIC thread believes it */
 
 /* Changes and rings the bell as a peer would. */
@@ -40,6 +41,9 @@ void nic_tell_news(struct nic *nic)
 bool nic_advance(struct nic *nic)
 {
     bool moved = nic->ops->poll(nic->fabric);
+    if (nic->net != NULL) {
+        moved |= nic->net_ops->poll(nic->net);
+    }
     acks_advance(nic);
     moved |= trigger_run(nic);
     moved |= invoke_advance(nic);
@@ -59,11 +63,34 @@ static void wake_thread(struct nic *nic)
     }
 }
 
+/* Both fabrics are ready for sleep, or none is. */
+static bool arm(struct nic *nic, enum bell_kind kind, uint32_t *word)
+{
+    if (nic->net != NULL && !nic->net_ops->arm(nic->net, kind, word)) {
+        return false;
+    }
+    if (nic->ops->arm(nic->fabric, kind, word)) {
+        return true;
+    }
+    if (nic->net != NULL) {
+        nic->net_ops->disarm(nic->net, true);
+    }
+    return false;
+}
+
+static void disarm(struct nic *nic, bool polled)
+{
+    nic->ops->disarm(nic->fabric, polled);
+    if (nic->net != NULL) {
+        nic->net_ops->disarm(nic->net, polled);
+    }
+}
+
 void nic_take_over_asleep(struct nic *nic)
 {
     nic_lock(nic);
     if ((atomic_load_explicit(nic->bell, memory_order_relaxed) & BELL_STATE) == BELL_ASLEEP_FD) {
-        nic->ops->disarm(nic->fabric, true);
+        disarm(nic, true);
         wake_thread(nic);
     }
     nic_unlock(nic);
@@ -84,8 +111,9 @@ void nic_poll(struct nic *nic)
  * most; negative: there is no need. */
 static int64_t until_deadline(struct nic *nic, int64_t most_ns)
 {
-    int64_t deadlines[] = {nic->ops->next_deadline(nic->fabric), peers_deadline(nic)};
-    for (unsigned i = 0; i < 2; i++) {
+    int64_t deadlines[] = {nic->ops->next_deadline(nic->fabric), peers_deadline(nic),
+                           nic->net != NULL ? nic->net_ops->next_deadline(nic->net) : -1};
+    for (unsigned i = 0; i < 3; i++) {
         if (deadlines[i] >= 0) {
             int64_t left = deadlines[i] - clock_ns();
             left = left < 0 ? 0 : left;
@@ -102,7 +130,7 @@ static int64_t until_deadline(struct nic *nic, int64_t most_ns)
 static void sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark)
 {
     uint32_t word;
-    if (!nic->ops->arm(nic->fabric, BELL_FUTEX, &word)) {
+    if (!arm(nic, BELL_FUTEX, &word)) {
         nic_unlock(nic);
         return;
     }
@@ -126,7 +154,7 @@ static void sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *m
     }
     uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
     if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
-        nic->ops->disarm(nic->fabric, true);
+        disarm(nic, true);
     }
     wake_thread(nic);
     nic_unlock(nic);
@@ -357,11 +385,29 @@ static int whole_ms(int64_t ns)
     return ns < 0 ? -1 : (int)((ns + 999999) / 1000000);
 }
 
+/* Has the network's figures put on the board, now and then. */
+static void report_net(struct nic *nic)
+{
+    int64_t now = clock_ns();
+    if (nic->net != NULL && now - nic->reported >= REPORT_NS) {
+        nic->reported = now;
+        nic->net_ops->report(nic->net, &nic->board->net);
+    }
+}
+
 /* Decides how the NIC thread sleeps next; false: not at all. Lock held. */
 static bool settle(struct nic *nic, int *timeout_ms)
 {
     uint32_t word;
     uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
+    report_net(nic);
+    /* A program thread sleeps on the bell: it will be there when it rings. But no packet
+     * rings it: the socket is for this thread to watch. */
+    bool guarded = (bell & BELL_STATE) == BELL_ASLEEP_FUTEX;
+    if (guarded && nic->net != NULL && !nic->net_ops->arm(nic->net, BELL_FUTEX, &word)) {
+        nic->events_due = true;
+        return false;
+    }
     /* A thread in a handler comes back to what it works on, which nobody else can take; to try
      * to sleep over that again and again would cost it its core. */
     if (atomic_exchange_explicit(&nic->polled, false, memory_order_relaxed) || nic->unlocked != 0) {
@@ -369,9 +415,7 @@ static bool settle(struct nic *nic, int *timeout_ms)
         *timeout_ms = whole_ms(until_deadline(nic, lease));
         return true;
     }
-    /* A program thread sleeps on the bell: it will be there when it rings. */
-    bool guarded = (bell & BELL_STATE) == BELL_ASLEEP_FUTEX;
-    if (!guarded && !nic->ops->arm(nic->fabric, BELL_FD, &word)) {
+    if (!guarded && !arm(nic, BELL_FD, &word)) {
         return false;
     }
     nic->thread_idle = true;
@@ -381,23 +425,27 @@ static bool settle(struct nic *nic, int *timeout_ms)
 
 static void sleep_in_epoll(struct nic *nic, int timeout_ms)
 {
-    struct epoll_event events[2];
+    struct epoll_event events[3];
     nic_unlock(nic);
-    int n = epoll_wait(nic->thread_epoll, events, 2, timeout_ms);
+    int n = epoll_wait(nic->thread_epoll, events, 3, timeout_ms);
     nic_lock(nic);
     nic->thread_idle = false;
     for (int i = 0; i < n; i++) {
         if (events[i].data.fd == nic->wake_fd) {
             eventfd_t value;
             eventfd_read(nic->wake_fd, &value);
+            continue;
+        }
+        nic->events_due = true;
+        if (nic->net != NULL && events[i].data.fd == nic->net_ops->fd(nic->net)) {
+            nic->net_ops->fd_event(nic->net);
         } else {
             nic->ops->fd_event(nic->fabric);
-            nic->events_due = true;
         }
     }
     uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
     if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
-        nic->ops->disarm(nic->fabric, false);
+        disarm(nic, false);
     }
 }
 
@@ -433,7 +481,8 @@ int progress_start(struct nic *nic)
     nic->thread_epoll = epoll_create1(EPOLL_CLOEXEC);
     nic->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (nic->thread_epoll < 0 || nic->wake_fd < 0 || add_fd(nic, nic->wake_fd) != 0 ||
-        add_fd(nic, nic->ops->fd(nic->fabric)) != 0) {
+        add_fd(nic, nic->ops->fd(nic->fabric)) != 0 ||
+        (nic->net != NULL && add_fd(nic, nic->net_ops->fd(nic->net)) != 0)) {
         return -errno;
     }
     /* Signals are the program's; faults of the thread's own must reach it. */

@@ -33,7 +33,7 @@ static bool may_go(struct ni *ni, struct nic_peer *peer, const struct request *r
     return r->length <= SELF_MAX && list_empty(&peer->waiting) && list_empty(&peer->detached) &&
            r->pt_index <= (unsigned)ni->limits.max_pt_index &&
            ni->pts[r->pt_index].with_handlers == 0 &&
-           (peer->fabric == NULL || !ni->nic->ops->unsent(peer->fabric));
+           (peer->fabric == NULL || !peer->ops->unsent(peer->fabric));
 }
 
 bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)

@@ -24,9 +24,7 @@ static int make_room(struct ni *ni, const struct eq_ref *eq)
     if (eq->eq == NULL) {
         return PTL_PT_EQ_NEEDED;
     }
-    struct fabric_info info;
-    ni->nic->ops->info(&ni->nic->process->options, &info);
-    uint64_t more = (uint64_t)ni->limits.max_pt_index + 1 + 2 * (uint64_t)info.max_peers;
+    uint64_t more = (uint64_t)ni->limits.max_pt_index + 1 + 2 * (uint64_t)nic_peers_most(ni->nic);
     return eq_extend(eq->eq, more) == 0 ? PTL_OK : PTL_NO_SPACE;
 }
 

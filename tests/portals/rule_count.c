@@ -90,6 +90,8 @@ CASE(count_wait_for_peer, ALL_KINDS, PAIR,
 {
     if (s->target) {
         suite_target(s, PTL_PRIORITY_LIST, NULL, 0, PTL_ME_OP_PUT | PTL_ME_EVENT_CT_COMM, NULL);
+    } else {
+        rule_meet(s, s->to);
     }
     STEP();
     for (ptl_size_t i = 1; i <= 4; i++) {
@@ -104,7 +106,7 @@ CASE(count_wait_for_peer, ALL_KINDS, PAIR,
             } else {
                 OK(PtlCTPoll(&s->ct, &i, 1, PTL_TIME_FOREVER, &v, &which));
             }
-            CHECK_EQ(v.success, i);
+            CHECK(v.success >= i && v.success <= 4);
         }
     }
 }

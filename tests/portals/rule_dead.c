@@ -33,6 +33,8 @@ static bool begin_crowd(struct scene *s, ptl_list_t list, unsigned options, ptl_
     if (s->target) {
         memset(to, 0, LONG);
         *handle = suite_target(s, list, to, LONG, PTL_ME_OP_PUT | options, (void *)9);
+    } else {
+        rule_meet(s, s->to);
     }
     crowd_step(s);
     if (crowd.rank == 1) {
@@ -46,6 +48,7 @@ static bool begin_crowd(struct scene *s, ptl_list_t list, unsigned options, ptl_
         crowd_show(0, 1);
     } else {
         rule_await_stop(s, crowd.pid[1]);
+        rule_await_begin(s, crowd.pid[1], to, 1);
     }
     return s->target;
 }
@@ -195,6 +198,8 @@ static void close_under_message(struct scene *s)
     if (s->target) {
         memset(to, 0, LONG);
         suite_target(s, PTL_OVERFLOW_LIST, to, LONG, PTL_ME_OP_PUT | PTL_ME_USE_ONCE, NULL);
+    } else {
+        rule_meet(s, s->to);
     }
     crowd_step(s);
     if (s->target) {
@@ -229,6 +234,8 @@ static void die_getting(struct scene *s)
     ptl_handle_me_t entry = 0;
     if (s->target) {
         entry = suite_target(s, PTL_PRIORITY_LIST, to, LONG, PTL_ME_OP_GET, (void *)9);
+    } else {
+        rule_meet(s, s->to);
     }
     crowd_step(s);
     if (crowd.rank == 1) {
@@ -257,6 +264,8 @@ static void die_as_target(struct scene *s)
 {
     if (crowd.rank == 1) {
         suite_target(s, PTL_PRIORITY_LIST, to, LONG, PTL_ME_OP_GET | PTL_ME_OP_PUT, (void *)9);
+    } else {
+        rule_meet(s, crowd.id[1]);
     }
     crowd_step(s);
     if (crowd.rank == 1) {

@@ -27,6 +27,17 @@ void rule_put(struct scene *s, ptl_handle_md_t md, ptl_size_t length, ptl_match_
     EXPECT(s->mdeq, PTL_EVENT_ACK, .fail = fail);
 }
 
+enum { NOBODYS_PT = 60 }; /* no index that cases allocate */
+
+void rule_meet(struct scene *s, ptl_process_t peer)
+{
+    static char nothing;
+    ptl_handle_md_t md = rule_md(s, &nothing, 0);
+    OK(PtlPut(md, 0, 0, PTL_ACK_REQ, peer, NOBODYS_PT, 0, 0, NULL, 0));
+    EXPECT(s->mdeq, PTL_EVENT_ACK, .fail = PTL_NI_DROPPED);
+    OK(PtlMDRelease(md));
+}
+
 void rule_nudge(struct scene *s, int ms)
 {
     ptl_ct_event_t ignored;
@@ -59,6 +70,19 @@ void rule_await_stop(struct scene *s, int pid)
         CHECK(suite_now_ms() < end);
     }
     rule_nudge(s, 30);
+}
+
+void rule_await_begin(struct scene *s, int pid, const unsigned char *memory, unsigned seed)
+{
+    unsigned char first[64];
+    suite_fill(first, sizeof(first), seed);
+    for (uint64_t end = suite_deadline(); memcmp(memory, first, sizeof(first)) != 0;) {
+        CHECK(kill(pid, SIGCONT) == 0);
+        rule_nudge(s, 2);
+        CHECK(kill(pid, SIGSTOP) == 0);
+        rule_await_stop(s, pid);
+        CHECK(suite_now_ms() < end);
+    }
 }
 
 bool rule_ends_as(const unsigned char *memory, size_t length, unsigned seed)

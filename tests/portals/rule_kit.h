@@ -56,6 +56,13 @@ struct crowd {
 };
 extern struct crowd crowd;
 
+/* rule_await_begin() lets a stopped process go on, little by little, until the first bytes of
+ * its message from suite_fill() have come: a network may be slow to take them. */
+void rule_await_begin(struct scene *s, int pid, const unsigned char *memory, unsigned seed);
+
+/* rule_meet() makes contact with a process, so that the next message to it leaves at once. */
+void rule_meet(struct scene *s, ptl_process_t peer);
+
 /* crowd_run() runs `member` in `size` processes that open an interface with these limits
  * (or null), and fails the case if one of them fails or dies that nobody killed. */
 void crowd_run(struct scene *s, int size, unsigned pt_options, ptl_size_t events,

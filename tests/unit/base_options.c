@@ -45,7 +45,7 @@ static void bad_values_are_named(void **state)
     refused("PINWHEEL_SHM_RING", "64x", "a whole number");
     refused("PINWHEEL_SHM_RING", "99999999999999999999", "a whole number");
     refused("PINWHEEL_PACKET_SIZE", "100", "a multiple of 64");
-    refused("PINWHEEL_FABRIC", "ib", "auto|shm");
+    refused("PINWHEEL_FABRIC", "ib", "auto|shm|udp");
     refused("PINWHEEL_LOG", "war", "none|error|warn|info|debug");
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Two ends of the shared-memory fabric in one process, above them the least that stands
+ * Two ends of a fabric in one process, above them the least that stands
  * for a NIC, and payloads in one part of memory or many.
  *
  *      from ──► ends[OUT] ── record, cells, or by reference ──► ends[IN] ──► to
@@ -29,6 +29,11 @@
 #define PIPELINE 8
 
 enum { OUT, IN };
+
+/* The fabric, how often nothing may happen in a row, and what passes between two looks. */
+static const struct fabric_ops *fabric = &fabric_shm;
+static unsigned idle_most = 1000;
+static void (*between_polls)(void);
 
 static uint64_t number = 88172645463325252u;
 
@@ -309,6 +314,11 @@ static void unlock(struct nic *nic)
     }
 }
 
+static bool expects(struct nic_peer *p)
+{
+    return false;
+}
+
 static const struct fabric_upcalls upcalls = {.peer_up = peer_up,
                                               .peer_down = peer_down,
                                               .rx_new = rx_new,
@@ -318,6 +328,7 @@ static const struct fabric_upcalls upcalls = {.peer_up = peer_up,
                                               .rx_packet = rx_packet,
                                               .rx_done = rx_done,
                                               .sent = sent,
+                                              .expects = expects,
                                               .lock = lock,
                                               .unlock = unlock};
 
@@ -329,16 +340,20 @@ static void open_end(struct end *e)
                                  .options = &options,
                                  .nid = 0x7f000001,
                                  .incarnation = (uint64_t)(e - ends) + 1,
-                                 .packet_size = PACKET};
-    if (fabric_shm.open(&setup, &e->fabric, &e->pid, error, sizeof(error)) != 0) {
+                                 .packet_size = PACKET,
+                                 .alone = true};
+    if (fabric->open(&setup, &e->fabric, &e->pid, error, sizeof(error)) != 0) {
         fail_msg("%s", error);
     }
 }
 
 static bool poll_both(void)
 {
-    bool moved = fabric_shm.poll(ends[OUT].fabric);
-    return fabric_shm.poll(ends[IN].fabric) || moved;
+    if (between_polls != NULL) {
+        between_polls();
+    }
+    bool moved = fabric->poll(ends[OUT].fabric);
+    return fabric->poll(ends[IN].fabric) || moved;
 }
 
 /* ---- one message ---- */
@@ -373,7 +388,7 @@ static bool send_plan(enum fabric_class class, uint64_t index, uint64_t turn)
     struct plan *plan = plans[index];
     memcpy(plan->tx.header, &index, sizeof(index));
     memcpy(plan->tx.header + 8, &turn, sizeof(turn));
-    switch (fabric_shm.send(ends[OUT].peer, class, &plan->tx)) {
+    switch (fabric->send(ends[OUT].peer, class, &plan->tx)) {
     case FABRIC_FULL:
         return false;
     case FABRIC_SENT:
@@ -418,7 +433,7 @@ static void finish(struct plan *plan)
 {
     for (unsigned idle = 0; !plan->is_sent || !plan->is_done; idle++) {
         idle = poll_both() ? 0 : idle;
-        assert_true(idle < 1000);
+        assert_true(idle < idle_most);
     }
 }
 
@@ -450,11 +465,14 @@ static void carry_sound_ones(void)
     }
 }
 
-/* Two ends, connected; large payloads go by `way`, through few cells. */
+/* Two ends, connected; large payloads go by `way`: "udp", or a way through shared memory,
+ * with few cells. */
 static void open_both(const char *way)
 {
     char error[512] = "";
-    setenv("PINWHEEL_SHM_LARGE", way, 1);
+    bool udp = strcmp(way, "udp") == 0;
+    fabric = udp ? &fabric_udp : &fabric_shm;
+    setenv("PINWHEEL_SHM_LARGE", udp ? "auto" : way, 1);
     setenv("PINWHEEL_SHM_CELLS", "16", 1);
     setenv("PINWHEEL_SHM_CELLS_FIRST", "4", 1);
     setenv("PINWHEEL_LOG", "none", 1);
@@ -464,8 +482,12 @@ static void open_both(const char *way)
     open_end(&ends[OUT]);
     open_end(&ends[IN]);
     memset(arrived, 0, sizeof(arrived));
-    if (fabric_shm.connect(ends[OUT].fabric, 0x7f000001, ends[IN].pid, error, sizeof(error)) !=
-        FABRIC_UP) {
+    enum fabric_connect found = FABRIC_LATER;
+    for (unsigned idle = 0; found == FABRIC_LATER && idle < idle_most; idle++) {
+        found = fabric->connect(ends[OUT].fabric, 0x7f000001, ends[IN].pid, error, sizeof(error));
+        poll_both();
+    }
+    if (found != FABRIC_UP) {
         fail_msg("no connection: %s", error);
     }
     carry_sound_one(0); /* now they have met, and IN has said that it can read memory */
@@ -473,9 +495,83 @@ static void open_both(const char *way)
 
 static void close_both(void)
 {
-    fabric_shm.close(ends[OUT].fabric);
-    fabric_shm.close(ends[IN].fabric);
+    fabric->close(ends[OUT].fabric);
+    fabric->close(ends[IN].fabric);
     fault_remove();
+}
+
+/* What can be wrong with memory in parts. */
+enum damage { NO_ACCESS, WRAPS, TOO_SHORT, NO_LIST, NO_WRITE, DAMAGES };
+
+static void spoil(struct memory *m, enum damage damage, size_t length)
+{
+    struct iovec *part = part_of(m, below(length));
+    switch (damage) {
+    case NO_ACCESS:
+        part->iov_base = forbidden + below(4096);
+        break;
+    case WRAPS:
+        part->iov_base = (void *)(UINTPTR_MAX - part->iov_len / 2);
+        break;
+    case TOO_SHORT:
+        m->vector.count = (size_t)(part - m->vector.parts);
+        break;
+    case NO_LIST:
+        free((struct iovec *)m->vector.parts);
+        m->vector.parts = NULL;
+        break;
+    default:
+        part->iov_base = read_only;
+    }
+}
+
+/* Several messages at once, up to PIPELINE, of all lengths and shapes, some bad: each ends in
+ * its turn, as it must. */
+static void stream(unsigned messages, size_t longest)
+{
+    struct plan in_flight[PIPELINE];
+    uint64_t turn = 0, ended = 0;
+    arrived[FABRIC_REQUEST] = 0;
+    while (ended < messages) {
+        while (turn < messages && turn - ended < PIPELINE) {
+            struct plan *plan = plans[turn % PIPELINE] = &in_flight[turn % PIPELINE];
+            size_t length = 1 + below(below(2) == 0 ? 100 : longest);
+            bool bad = below(5) == 0, source = below(2) == 0;
+            make_plan(plan, length, bad ? SMALL_PARTS : (enum shape)below(SHAPES),
+                      bad ? SMALL_PARTS : (enum shape)below(SHAPES));
+            plan->headed = below(3) == 0;
+            plan->by_packets = !bad && below(3) == 0;
+            plan->bad_source = bad && source;
+            plan->bad_target = bad && !source;
+            if (bad) {
+                spoil(source ? &plan->from : &plan->to, (enum damage)below(NO_WRITE), length);
+            }
+            if (!send_plan(FABRIC_REQUEST, turn % PIPELINE, turn)) {
+                free_plan(plan);
+                break;
+            }
+            turn++;
+        }
+        poll_both();
+        for (struct plan *p; ended < turn && (p = plans[ended % PIPELINE])->is_sent && p->is_done;
+             ended++) {
+            check_plan(p);
+            free_plan(p);
+        }
+    }
+}
+
+/* Memory that is bad in one way and another; for the tests' main(). */
+static int set_up(void **state)
+{
+    forbidden = mmap(NULL, BAD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    read_only = mmap(NULL, BAD_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return forbidden == MAP_FAILED || read_only == MAP_FAILED ? -1 : 0;
+}
+
+static int tear_down(void **state)
+{
+    return munmap(forbidden, BAD_BYTES) | munmap(read_only, BAD_BYTES);
 }
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scatter and gather of the shared-memory fabric: payloads of all sizes, from memory in
+ * Scatter and gather of the fabrics: payloads of all sizes, from memory in
  * parts to memory in parts, by each way that a payload can take; bad parts, and vectors
  * that are taken back while they are in use.
  */
@@ -62,29 +62,9 @@ static void all_sizes_by_reference(void **state)
     all_sizes("vm");
 }
 
-/* What can be wrong with memory in parts. */
-enum damage { NO_ACCESS, WRAPS, TOO_SHORT, NO_LIST, NO_WRITE, DAMAGES };
-
-static void spoil(struct memory *m, enum damage damage, size_t length)
+static void all_sizes_over_udp(void **state)
 {
-    struct iovec *part = part_of(m, below(length));
-    switch (damage) {
-    case NO_ACCESS:
-        part->iov_base = forbidden + below(4096);
-        break;
-    case WRAPS:
-        part->iov_base = (void *)(UINTPTR_MAX - part->iov_len / 2);
-        break;
-    case TOO_SHORT:
-        m->vector.count = (size_t)(part - m->vector.parts);
-        break;
-    case NO_LIST:
-        free((struct iovec *)m->vector.parts);
-        m->vector.parts = NULL;
-        break;
-    default:
-        part->iov_base = read_only;
-    }
+    all_sizes("udp");
 }
 
 /* The ends are told of a bad part as of a bad contiguous buffer. */
@@ -136,38 +116,15 @@ static void bad_parts_by_reference(void **state)
     all_damages("vm");
 }
 
-/* Several messages at once, some bad: each ends in its turn, as it must. */
+static void bad_parts_over_udp(void **state)
+{
+    all_damages("udp");
+}
+
 static void pipeline(const char *way)
 {
-    struct plan in_flight[PIPELINE];
-    uint64_t turn = 0, ended = 0;
     open_both(way);
-    arrived[FABRIC_REQUEST] = 0;
-    while (ended < 600) {
-        while (turn < 600 && turn - ended < PIPELINE) {
-            struct plan *plan = plans[turn % PIPELINE] = &in_flight[turn % PIPELINE];
-            size_t length = 1 + below(sizes[below(SIZES - 1)] + 1);
-            bool bad = below(5) == 0, source = below(2) == 0;
-            make_plan(plan, length, bad ? SMALL_PARTS : (enum shape)below(SHAPES),
-                      bad ? SMALL_PARTS : (enum shape)below(SHAPES));
-            plan->bad_source = bad && source;
-            plan->bad_target = bad && !source;
-            if (bad) {
-                spoil(source ? &plan->from : &plan->to, (enum damage)below(NO_WRITE), length);
-            }
-            if (!send_plan(FABRIC_REQUEST, turn % PIPELINE, turn)) {
-                free_plan(plan);
-                break;
-            }
-            turn++;
-        }
-        poll_both();
-        for (struct plan *p; ended < turn && (p = plans[ended % PIPELINE])->is_sent && p->is_done;
-             ended++) {
-            check_plan(p);
-            free_plan(p);
-        }
-    }
+    stream(600, sizes[SIZES - 2]);
     close_both();
 }
 
@@ -179,6 +136,11 @@ static void pipeline_through_cells(void **state)
 static void pipeline_by_reference(void **state)
 {
     pipeline("vm");
+}
+
+static void pipeline_over_udp(void **state)
+{
+    pipeline("udp");
 }
 
 /* At once is all of it or nothing. */
@@ -203,11 +165,11 @@ static void at_once_gathers_all_or_nothing(void **state)
 
 /* A vector that is taken back while its payload leaves is not looked at again, and the
  * receiver learns that the payload is none. */
-static void source_can_be_taken_back(void **state)
+static void take_source_back(const char *way, size_t length)
 {
-    open_both("cells");
+    open_both(way);
     struct plan plan;
-    make_plan(&plan, 1 << 20, SMALL_PARTS, SMALL_PARTS);
+    make_plan(&plan, length, SMALL_PARTS, SMALL_PARTS);
     plan.bad_source = true;
     plans[0] = &plan;
     assert_true(send_plan(FABRIC_REQUEST, 0, arrived[FABRIC_REQUEST]));
@@ -226,6 +188,16 @@ static void source_can_be_taken_back(void **state)
     carry_sound_ones();
     free_plan(&plan);
     close_both();
+}
+
+static void source_can_be_taken_back(void **state)
+{
+    take_source_back("cells", 1 << 20);
+}
+
+static void source_can_be_taken_back_over_udp(void **state)
+{
+    take_source_back("udp", 16 << 20);
 }
 
 /* The same for a deposit by reference, between two of its copies: the first has filled as
@@ -254,20 +226,9 @@ static void target_can_be_taken_back(void **state)
     close_both();
 }
 
-static int set_up(void **state)
-{
-    forbidden = mmap(NULL, BAD_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    read_only = mmap(NULL, BAD_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return forbidden == MAP_FAILED || read_only == MAP_FAILED ? -1 : 0;
-}
-
-static int tear_down(void **state)
-{
-    return munmap(forbidden, BAD_BYTES) | munmap(read_only, BAD_BYTES);
-}
-
 int main(void)
 {
+    idle_most = UINT_MAX; /* packets take time; a test that hangs has a time-out */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_sizes_through_cells),
         cmocka_unit_test(all_sizes_by_reference),
@@ -275,6 +236,10 @@ int main(void)
         cmocka_unit_test(bad_parts_by_reference),
         cmocka_unit_test(pipeline_through_cells),
         cmocka_unit_test(pipeline_by_reference),
+        cmocka_unit_test(all_sizes_over_udp),
+        cmocka_unit_test(bad_parts_over_udp),
+        cmocka_unit_test(pipeline_over_udp),
+        cmocka_unit_test(source_can_be_taken_back_over_udp),
         cmocka_unit_test(at_once_gathers_all_or_nothing),
         cmocka_unit_test(source_can_be_taken_back),
         cmocka_unit_test(target_can_be_taken_back),

@@ -127,11 +127,16 @@ static uint64_t dropped(const struct nic_board *b)
 
 /* ---- For people ---- */
 
+static const char *id_text(uint32_t nid, uint32_t pid, char text[32])
+{
+    snprintf(text, 32, "%u.%u.%u.%u:%u", nid >> 24, nid >> 16 & 255, nid >> 8 & 255, nid & 255,
+             pid);
+    return text;
+}
+
 static const char *address_text(const struct segment_view *v, char text[32])
 {
-    snprintf(text, 32, "%u.%u.%u.%u:%u", v->nid >> 24 & 255, v->nid >> 16 & 255, v->nid >> 8 & 255,
-             v->nid & 255, v->pid);
-    return text;
+    return id_text(v->nid, v->pid, text);
 }
 
 static const char *kinds_text(uint32_t open, char text[16])
@@ -189,6 +194,33 @@ static void print_movements(const char *title, const uint64_t *movements, uint64
     printf("%" PRIu64 " bytes\n", bytes);
 }
 
+/* Peers of which there are figures. */
+static uint64_t listed_peers(const struct fabric_report *net)
+{
+    return net->peers < FABRIC_REPORT_PEERS ? net->peers : FABRIC_REPORT_PEERS;
+}
+
+static void print_net(const struct fabric_report *net)
+{
+    char address[32];
+    if (net->packets_in == 0 && net->packets_out == 0) {
+        return;
+    }
+    printf("    %-24s%" PRIu64 " packets sent, %" PRIu64 " again, %" PRIu64 " timeouts\n", "UDP",
+           net->packets_out, net->resent, net->timeouts);
+    printf("    %-24s%" PRIu64 " packets received, %" PRIu64 " twice, %" PRIu64 " dropped\n", "",
+           net->packets_in, net->duplicates, net->dropped);
+    for (uint64_t i = 0; i < listed_peers(net); i++) {
+        const struct fabric_peer_report *p = &net->peer[i];
+        printf("    %-24sround trip %.1f us, window %u packets, %u under way, %" PRIu64 " again\n",
+               id_text(p->nid, p->pid, address), (double)p->rtt / 1e3, p->window, p->flight,
+               p->resent);
+    }
+    if (net->peers > listed_peers(net)) {
+        printf("    %-24s%" PRIu64 "\n", "more peers", net->peers - listed_peers(net));
+    }
+}
+
 static void print_full(const struct seen *s)
 {
     const struct nic_board *b = &s->board;
@@ -207,6 +239,7 @@ static void print_full(const struct seen *s)
            b->waited, b->closed);
     printf("    %-24s%" PRIu64 "\n", "events lost", b->events_lost);
     printf("    %-24s%" PRIu64 "\n", "malformed messages", b->malformed);
+    print_net(&b->net);
     for (unsigned k = 0; k < BOARD_KINDS; k++) {
         if ((b->open >> k & 1) != 0) {
             printf("    %-24s", kind_names[k]);
@@ -232,6 +265,32 @@ static void json_movements(struct json *j, const char *name, const uint64_t *mov
     json_close_object(j);
 }
 
+static void json_net(struct json *j, const struct fabric_report *net)
+{
+    json_open_object(j, "udp");
+    json_unsigned(j, "packets_sent", net->packets_out);
+    json_unsigned(j, "packets_received", net->packets_in);
+    json_unsigned(j, "resent", net->resent);
+    json_unsigned(j, "timeouts", net->timeouts);
+    json_unsigned(j, "duplicates", net->duplicates);
+    json_unsigned(j, "dropped", net->dropped);
+    json_unsigned(j, "peer_count", net->peers);
+    json_open_array(j, "peers");
+    for (uint64_t i = 0; i < listed_peers(net); i++) {
+        const struct fabric_peer_report *p = &net->peer[i];
+        json_open_object(j, NULL);
+        json_unsigned(j, "nid", p->nid);
+        json_unsigned(j, "pid", p->pid);
+        json_number(j, "rtt_ns", p->rtt);
+        json_unsigned(j, "window", p->window);
+        json_unsigned(j, "flight", p->flight);
+        json_unsigned(j, "resent", p->resent);
+        json_close_object(j);
+    }
+    json_close_array(j);
+    json_close_object(j);
+}
+
 static void json_seen(struct json *j, const struct seen *s)
 {
     const struct nic_board *b = &s->board;
@@ -250,6 +309,7 @@ static void json_seen(struct json *j, const struct seen *s)
     json_unsigned(j, "closed", b->closed);
     json_unsigned(j, "events_lost", b->events_lost);
     json_unsigned(j, "malformed", b->malformed);
+    json_net(j, &b->net);
     json_open_array(j, "interfaces");
     for (unsigned k = 0; k < BOARD_KINDS; k++) {
         if ((b->open >> k & 1) != 0) {

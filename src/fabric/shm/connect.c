@@ -252,6 +252,10 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
     if (rc != 0) {
         return rc == -ENOENT ? FABRIC_LATER : FABRIC_NEVER;
     }
+    if (s->info.own_only != 0 && !s->own) {
+        segment_release(s, false);
+        return FABRIC_ELSEWHERE;
+    }
     struct fabric_peer *p = find_peer(f, nid, pid, s->info.incarnation);
     if (p != NULL && p->remote != NULL) {
         segment_release(s, false);
@@ -259,7 +263,7 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
     }
     bool fresh = p == NULL;
     if (fresh) {
-        struct fabric_address a = {nid, pid, s->info.incarnation, geteuid(), false};
+        struct fabric_address a = {nid, pid, s->info.incarnation, geteuid(), false, &fabric_shm};
         p = new_peer(f, &a);
     }
     if (p == NULL || !attach_out(p, s, error, error_size)) {
@@ -366,8 +370,8 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
         clear_bit(f, index);
         return NULL;
     }
-    struct fabric_address a = {(uint32_t)(owner >> 32), (uint32_t)owner, slot->incarnation,
-                               geteuid(), false};
+    struct fabric_address a = {
+        (uint32_t)(owner >> 32), (uint32_t)owner, slot->incarnation, geteuid(), false, &fabric_shm};
     struct fabric_peer *p = find_peer(f, a.nid, a.pid, a.incarnation);
     if (p != NULL && p->in != NULL) {
         log_line(LOG_WARN, "a second connection of the same process was refused");

@@ -28,7 +28,7 @@
 #include <stdatomic.h>
 
 #define SEGMENT_MAGIC 0x4c4545485750494eull
-#define SEGMENT_VERSION 3u
+#define SEGMENT_VERSION 4u
 #define SLOTS_MAX 448u
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
@@ -45,6 +45,7 @@ struct segment_info {
     int32_t process;
     uint32_t asymmetric; /* the owner answers membarrier */
     uint32_t slots, ring_lines, cells, cells_first, cell_size;
+    uint32_t own_only; /* the owner's peers come through another fabric */
     uint64_t slot_bytes; /* all of a slot */
     uint64_t file_bytes;
 };

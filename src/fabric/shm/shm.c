@@ -72,6 +72,7 @@ static void fill_info(struct fabric *f, const struct fabric_setup *setup, struct
     h->pid = setup->pid;
     h->process = getpid();
     h->asymmetric = setup->asymmetric;
+    h->own_only = setup->own_only;
     h->slots = (uint32_t)o[OPT_SHM_PEERS];
     h->ring_lines = (uint32_t)o[OPT_SHM_RING];
     h->cells = (uint32_t)o[OPT_SHM_CELLS];

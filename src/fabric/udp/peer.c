@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Sessions and peers. The engine's session with an address is a peer of the NIC's; when it
+ * ends, what has come whole is taken, the rest ends as UNDELIVERABLE, and the peer is
+ * buried: udp_bury(). The next session with that address is another peer.
+ */
+#include "fabric/udp/udp.h"
+
+#include "base/log.h"
+#include "fabric/iface.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define ASK_NS 100000000
+#define LOW_PIDS 1024u /* whose ports are the system's */
+
+uint16_t udp_port_of(const struct options *o, uint32_t pid)
+{
+    uint32_t base = (uint32_t)o->number[OPT_UDP_PORT_BASE];
+    return (uint16_t)(pid != 0 && pid < LOW_PIDS ? base + pid : pid);
+}
+
+uint32_t udp_pid_of(const struct options *o, uint16_t port)
+{
+    uint32_t base = (uint32_t)o->number[OPT_UDP_PORT_BASE];
+    return port > base && port < base + LOW_PIDS ? port - base : port;
+}
+
+/* What it is believed to be: of this host the kernel knows; beyond it nobody does, as long as
+ * packets are not proved by a key. */
+static uint32_t uid_of(struct fabric *f, const struct slmp_address *a)
+{
+    return udp_is_local(f, a->ip) ? udp_owner(a) : FABRIC_NOBODY;
+}
+
+static void free_peer(struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        udp_channel_free(p->fabric, &p->channel[c]);
+    }
+    list_remove(&p->ready);
+    list_remove(&p->link);
+    p->fabric->dying -= p->dying;
+    free(p);
+}
+
+static void forget(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    for (unsigned c = 0; p->np != NULL && c < FABRIC_CLASSES; c++) {
+        if (p->channel[c].rx != NULL) {
+            f->up->rx_free(p->np, p->channel[c].rx);
+        }
+    }
+    if (p->np != NULL) {
+        f->up->peer_down(f->nic, p->np);
+    }
+    free_peer(p);
+}
+
+static bool introduce(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    p->np = f->up->peer_up(f->nic, &p->address, p);
+    for (unsigned c = 0; p->np != NULL && c < FABRIC_CLASSES; c++) {
+        p->channel[c].rx = f->up->rx_new(p->np, (enum fabric_class)c);
+        if (p->channel[c].rx == NULL) {
+            return false;
+        }
+        p->channel[c].rx->held = FABRIC_HELD_NOTHING;
+    }
+    return p->np != NULL;
+}
+
+static struct fabric_peer *new_peer(struct fabric *f, const struct slmp_address *a,
+                                    uint64_t incarnation)
+{
+    struct fabric_peer *p = calloc(1, sizeof(*p));
+    if (p == NULL) {
+        return NULL;
+    }
+    p->fabric = f;
+    p->at = *a;
+    p->address = (struct fabric_address){.nid = a->ip,
+                                         .pid = udp_pid_of(f->options, a->port),
+                                         .incarnation = incarnation,
+                                         .uid = uid_of(f, a),
+                                         .ops = &fabric_udp};
+    list_init(&p->ready);
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        udp_channel_init(&p->channel[c]);
+    }
+    list_push_back(&f->peers, &p->link);
+    return p;
+}
+
+void udp_opened(void *fabric, struct slmp_peer *session, const struct slmp_address *a,
+                uint64_t incarnation)
+{
+    struct fabric *f = fabric;
+    struct fabric_peer *p = new_peer(f, a, incarnation);
+    if (p != NULL && !introduce(p)) {
+        forget(p);
+        p = NULL;
+    }
+    slmp_peer_set_user(session, p);
+    if (p == NULL) {
+        log_line(LOG_WARN, "out of memory for a new peer");
+        slmp_leave(f->engine, session);
+        return;
+    }
+    p->session = session;
+    p->heard = udp_socket_now(&f->socket);
+    f->ask_at = p->heard; /* the next poll finds out how soon it must be */
+    f->moved = true;
+}
+
+void udp_closed(void *fabric, struct slmp_peer *session, const struct slmp_address *a)
+{
+    struct fabric *f = fabric;
+    struct fabric_peer *p = slmp_peer_user(session);
+    slmp_peer_set_user(session, NULL);
+    if (p != NULL) {
+        p->session = NULL;
+        p->dying = true;
+        f->dying++;
+        udp_attend(p);
+    }
+}
+
+bool udp_bury(struct fabric_peer *p)
+{
+    while (udp_take(p)) {
+    }
+    udp_cut(p);
+    if (!udp_idle(p)) {
+        return false; /* its last message is with our handlers */
+    }
+    forget(p);
+    return true;
+}
+
+enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, char *error,
+                                size_t error_size)
+{
+    struct slmp_address to = {nid, udp_port_of(f->options, pid)};
+    struct slmp_peer *session = slmp_known(f->engine, &to);
+    if (session != NULL && slmp_peer_user(session) != NULL) {
+        return FABRIC_UP;
+    }
+    if (!f->open_to_all && !udp_is_local(f, nid)) {
+        iface_refuse_beyond(nid, error, error_size);
+        return FABRIC_NEVER;
+    }
+    int rc = slmp_contact(f->engine, udp_socket_now(&f->socket), &to);
+    if (rc != 0) {
+        snprintf(error, error_size, "no room for one more peer: %s", strerror(-rc));
+        return FABRIC_NEVER;
+    }
+    udp_flush(f);
+    return FABRIC_LATER;
+}
+
+void udp_bury_refused(struct fabric *f)
+{
+    struct slmp_address who;
+    while (udp_socket_refusal(&f->socket, &who)) {
+        struct slmp_peer *session = udp_is_local(f, who.ip) ? slmp_known(f->engine, &who) : NULL;
+        if (session != NULL) {
+            slmp_lost(f->engine, udp_socket_now(&f->socket), session);
+        }
+    }
+}
+
+/* How long a peer is waited for before it is asked: of this host an answer costs little, and
+ * the kernel gives it where a process is no more. */
+static int64_t patience(struct fabric *f, const struct fabric_peer *p)
+{
+    return udp_is_local(f, p->at.ip) && f->config.silence > 4 * ASK_NS ? ASK_NS
+                                                                       : f->config.silence / 4;
+}
+
+bool udp_expects(const struct fabric_peer *p)
+{
+    return !p->dying && (udp_awaits(p) || p->fabric->up->expects(p->np));
+}
+
+void udp_ask_silent(struct fabric *f, int64_t now)
+{
+    f->ask_at = now + f->config.silence / 4;
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        int64_t wait = patience(f, p);
+        if (now - p->heard >= wait && udp_expects(p)) {
+            slmp_ask(f->engine, now, p->session);
+            p->heard = now;
+        }
+        f->ask_at = now + wait < f->ask_at ? now + wait : f->ask_at;
+    }
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The socket under an SLMP engine; see socket.h. */
+#include "fabric/udp/socket.h"
+
+#include "base/sys.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#define UDP_GRO 104
+#endif
+
+enum { UDP_IP_HEADERS = 28, PATIENCE_MS = 1 };
+
+static struct sockaddr_in socket_address(uint32_t ip, uint16_t port)
+{
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
+}
+
+static void address_text(uint32_t ip, uint16_t port, char text[32])
+{
+    snprintf(text, 32, "%u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255, port);
+}
+
+/* As much as an administrator may have, or as anybody may. */
+static int grow(int fd, int wanted, int forced, int ordinary, int which)
+{
+    int have = 0;
+    socklen_t size = sizeof(have);
+    if (setsockopt(fd, SOL_SOCKET, forced, &wanted, sizeof(wanted)) != 0) {
+        setsockopt(fd, SOL_SOCKET, ordinary, &wanted, sizeof(wanted));
+    }
+    getsockopt(fd, SOL_SOCKET, which, &have, &size);
+    return have;
+}
+
+static int fail(struct udp_socket *u, char *error, size_t size, const char *what, const char *where,
+                const char *remedy)
+{
+    int rc = -errno;
+    snprintf(error, size, "%s %s: %s%s", what, where, strerror(-rc), remedy);
+    udp_socket_close(u);
+    return rc;
+}
+
+int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffers, char *error,
+                    size_t error_size)
+{
+    struct sockaddr_in own = socket_address(ip, port);
+    char text[32];
+    int on = 1;
+    *u = (struct udp_socket){.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    address_text(ip, port, text);
+    if (u->fd < 0 || (u->batch = calloc(1, sizeof(*u->batch))) == NULL) {
+        return fail(u, error, error_size, "cannot make a UDP socket for", text, "");
+    }
+    if (bind(u->fd, (struct sockaddr *)&own, sizeof(own)) != 0) {
+        const char *remedy = errno == EADDRINUSE      ? "; another process has the port"
+                             : errno == EADDRNOTAVAIL ? "; no interface of this machine has it"
+                                                      : "";
+        return fail(u, error, error_size, "cannot listen at", text, remedy);
+    }
+    u->receive = grow(u->fd, buffers, SO_RCVBUFFORCE, SO_RCVBUF, SO_RCVBUF);
+    grow(u->fd, buffers, SO_SNDBUFFORCE, SO_SNDBUF, SO_SNDBUF);
+    u->joins = setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
+    setsockopt(u->fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
+    on = 0; /* asks whether the option exists; each call says the length itself */
+    u->segments = setsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &on, sizeof(on)) == 0;
+    return 0;
+}
+
+int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, char *error,
+                       size_t error_size)
+{
+    struct sockaddr_in to = socket_address(peer->ip, peer->port);
+    int mtu;
+    socklen_t size = sizeof(mtu);
+    char text[32];
+    address_text(peer->ip, peer->port, text);
+    if (connect(u->fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+        return fail(u, error, error_size, "no way to", text, "");
+    }
+    if (getsockopt(u->fd, IPPROTO_IP, IP_MTU, &mtu, &size) == 0 && mtu > UDP_IP_HEADERS) {
+        u->longest = (uint32_t)(mtu - UDP_IP_HEADERS);
+    }
+    return 0;
+}
+
+void udp_socket_close(struct udp_socket *u)
+{
+    if (u->fd >= 0) {
+        close(u->fd);
+    }
+    free(u->batch);
+    *u = (struct udp_socket){.fd = -1};
+}
+
+uint16_t udp_socket_port(const struct udp_socket *u)
+{
+    struct sockaddr_in own = {0};
+    socklen_t size = sizeof(own);
+    getsockname(u->fd, (struct sockaddr *)&own, &size);
+    return ntohs(own.sin_port);
+}
+
+int64_t udp_socket_now(const struct udp_socket *u)
+{
+    return clock_ns();
+}
+
+void udp_socket_secrets(struct slmp_config *c)
+{
+    uint64_t random[2];
+    if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
+        random[0] = (uint64_t)clock_ns(); /* no kernel since 3.17 comes here */
+        random[1] = (uint64_t)getpid();
+    }
+    c->incarnation = c->incarnation != 0 ? c->incarnation : random[0];
+    c->secret = random[1];
+}
+
+/* ---- In ---- */
+
+ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_address *address,
+                           size_t *each)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } control;
+    struct sockaddr_in from;
+    struct iovec part = {buffer, UDP_BUFFER};
+    struct msghdr m = {.msg_name = &from,
+                       .msg_namelen = sizeof(from),
+                       .msg_iov = &part,
+                       .msg_iovlen = 1,
+                       .msg_control = &control,
+                       .msg_controllen = sizeof(control)};
+    ssize_t length;
+    while ((length = recvmsg(u->fd, &m, 0)) < 0) {
+        if (errno != ECONNREFUSED) {
+            return -1;
+        }
+        u->refused++; /* of something sent before: the next one may be there */
+        u->tells = true;
+    }
+    u->calls_in++;
+    *each = (size_t)length;
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c)) {
+        if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
+            int joined;
+            memcpy(&joined, CMSG_DATA(c), sizeof(joined));
+            *each = joined > 0 ? (size_t)joined : *each;
+        }
+    }
+    *address = (struct slmp_address){ntohl(from.sin_addr.s_addr), ntohs(from.sin_port)};
+    return length;
+}
+
+bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[512];
+    } control;
+    struct sockaddr_in to;
+    struct msghdr m = {.msg_name = &to, .msg_namelen = sizeof(to)};
+    do {
+        m.msg_control = &control;
+        m.msg_controllen = sizeof(control);
+        if (recvmsg(u->fd, &m, MSG_ERRQUEUE) < 0) {
+            u->tells = false;
+            return false;
+        }
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c)) {
+            struct sock_extended_err error;
+            if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) {
+                memcpy(&error, CMSG_DATA(c), sizeof(error));
+                if (error.ee_errno == ECONNREFUSED) {
+                    *who = (struct slmp_address){ntohl(to.sin_addr.s_addr), ntohs(to.sin_port)};
+                    return true;
+                }
+            }
+        }
+    } while (true);
+}
+
+/* ---- Out ---- */
+
+/* Whether the packet behind the batch belongs to it. */
+static bool fits(const struct udp_batch *b, bool segments)
+{
+    if (b->count == 0) {
+        return true;
+    }
+    const struct slmp_packet *first = &b->packet[0], *last = &b->packet[b->count - 1];
+    const struct slmp_packet *p = &b->packet[b->count];
+    return segments && b->count < UDP_BATCH && p->to.ip == first->to.ip &&
+           p->to.port == first->to.port && last->length == first->length &&
+           p->length <= first->length && b->bytes + p->length <= UDP_BATCH_BYTES;
+}
+
+static ssize_t send_once(struct udp_socket *u, const struct udp_batch *b)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[CMSG_SPACE(sizeof(uint16_t))];
+    } control = {0};
+    struct iovec part[3 * UDP_BATCH];
+    unsigned parts = 0;
+    for (unsigned i = 0; i < b->count; i++) {
+        const struct slmp_packet *p = &b->packet[i];
+        part[parts++] = (struct iovec){(void *)(uintptr_t)p->header, p->header_length};
+        for (unsigned k = 0; k < p->parts; k++) {
+            part[parts++] = p->part[k];
+        }
+    }
+    struct sockaddr_in to = socket_address(b->packet[0].to.ip, b->packet[0].to.port);
+    struct msghdr m = {
+        .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = part, .msg_iovlen = parts};
+    uint16_t each = (uint16_t)b->packet[0].length;
+    if (b->count > 1) {
+        m.msg_control = &control;
+        m.msg_controllen = sizeof(control);
+        struct cmsghdr *c = CMSG_FIRSTHDR(&m);
+        c->cmsg_level = IPPROTO_UDP;
+        c->cmsg_type = UDP_SEGMENT;
+        c->cmsg_len = CMSG_LEN(sizeof(each));
+        memcpy(CMSG_DATA(c), &each, sizeof(each));
+    }
+    u->calls_out++;
+    return sendmsg(u->fd, &m, 0);
+}
+
+/* Whether a batch that was not taken may be tried again. */
+static bool may_try(struct udp_socket *u, int error, unsigned attempt)
+{
+    struct pollfd p = {.fd = u->fd, .events = POLLOUT};
+    switch (error) {
+    case EINTR:
+        return true;
+    case ECONNREFUSED: /* of something sent before */
+        u->refused++;
+        u->tells = true;
+        return attempt == 0;
+    case EAGAIN:
+        return attempt == 0 && poll(&p, 1, PATIENCE_MS) == 1;
+    default:
+        return false;
+    }
+}
+
+static bool hopeless(int error)
+{
+    return error == EMSGSIZE || error == EINVAL || error == EACCES || error == EPERM ||
+           error == EFAULT;
+}
+
+static int send_batch(struct udp_socket *u, struct udp_batch *b, struct udp_failure *failure)
+{
+    int rc = 0;
+    unsigned count = b->count;
+    for (unsigned attempt = 0; count > 0 && send_once(u, b) < 0; attempt++) {
+        int error = errno;
+        if (may_try(u, error, attempt)) {
+            continue;
+        }
+        u->dropped += count;
+        if (hopeless(error)) {
+            *failure = (struct udp_failure){b->packet[0].to, b->packet[0].length};
+            rc = -error;
+        }
+        break;
+    }
+    b->count = 0;
+    b->bytes = 0;
+    return rc;
+}
+
+int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, bool *any,
+                      struct udp_failure *failure)
+{
+    struct udp_batch *b = u->batch;
+    int rc = 0;
+    while (rc == 0 && slmp_output(e, now, &b->packet[b->count])) {
+        *any = true;
+        if (!fits(b, u->segments)) {
+            unsigned next = b->count;
+            rc = send_batch(u, b, failure);
+            b->packet[0] = b->packet[next];
+        }
+        b->bytes += b->packet[b->count++].length;
+    }
+    int last = send_batch(u, b, failure);
+    return rc != 0 ? rc : last;
+}

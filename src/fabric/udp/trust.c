@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who is of this host, and whose socket it is (decision 13). An address of one's own is not
+ * taken for granted by the network: the kernel drops packets that come from outside and
+ * bear one. So such a packet is of this host, and the kernel knows who owns the port that it
+ * comes from.
+ */
+#include "fabric/udp/udp.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <stdio.h>
+
+static uint32_t address_of(const struct ifaddrs *a)
+{
+    return ntohl(((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr.s_addr);
+}
+
+void udp_learn_locals(struct fabric *f)
+{
+    struct ifaddrs *present;
+    f->locals = 0;
+    if (getifaddrs(&present) != 0) {
+        return; /* loopback and our own address are local all the same */
+    }
+    for (const struct ifaddrs *a = present; a != NULL && f->locals < LOCAL_MOST; a = a->ifa_next) {
+        if (a->ifa_addr != NULL && a->ifa_addr->sa_family == AF_INET) {
+            f->local[f->locals++] = address_of(a);
+        }
+    }
+    freeifaddrs(present);
+}
+
+bool udp_is_local(struct fabric *f, uint32_t ip)
+{
+    if (ip >> 24 == 127 || ip == f->nid) {
+        return true;
+    }
+    for (unsigned i = 0; i < f->locals; i++) {
+        if (f->local[i] == ip) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t udp_owner(const struct slmp_address *a)
+{
+    FILE *file = fopen("/proc/self/net/udp", "re");
+    char line[512];
+    uint32_t owner = FABRIC_NOBODY;
+    while (file != NULL && fgets(line, sizeof(line), file) != NULL) {
+        unsigned ip, port, uid;
+        /* "sl: local:port remote:port state queues timer retransmissions uid ..." */
+        if (sscanf(line, "%*d: %x:%x %*x:%*x %*x %*x:%*x %*x:%*x %*x %u", &ip, &port, &uid) == 3 &&
+            port == a->port && ntohl(ip) == a->ip) {
+            owner = uid;
+            break;
+        }
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return owner;
+}

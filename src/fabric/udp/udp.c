@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The UDP fabric: its operations.
+ *
+ * The socket is either `hot`, and then every poll looks at it, or armed in the epoll that
+ * the NIC thread waits on. Who polls for shared memory need not pay for a look at a socket
+ * where nothing happens; who sleeps is woken by it. Between the two:
+ *
+ *      armed ──packet: fd_event()──► hot ──COOL_NS without a packet, or arm()──► armed
+ */
+#include "fabric/udp/udp.h"
+
+#include "base/sys.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fabric/iface.h"
+
+#define RECEIVES 32        /* looks at the socket of one poll */
+#define COOL_NS 10000000   /* so long nothing comes: other fabrics are not held up by looks */
+#define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */
+#define NEAR_NS 200000     /* too short for a sleep */
+#define UDP_IP_HEADERS 28  /* bytes of a datagram before the payload */
+#define PORT_TRIES 64      /* ports that the system may give us and we cannot use */
+#define RTO_FIRST_NS 10000000
+
+enum checksum { CHECKSUM_AUTO, CHECKSUM_HEADER, CHECKSUM_ALL };
+
+static struct list own_fabrics = {&own_fabrics, &own_fabrics};
+static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- opening ---- */
+
+/* The longest packet that the interface of an address carries whole. */
+static uint32_t longest_packet(uint32_t nid, int fd)
+{
+    struct iface face;
+    char address[32], error[256];
+    struct ifreq request = {0};
+    snprintf(address, sizeof(address), "%u.%u.%u.%u", nid >> 24, nid >> 16 & 255, nid >> 8 & 255,
+             nid & 255);
+    if (iface_parse(address, &face, 1, error, sizeof(error)) != 1) {
+        return SLMP_PACKET_MIN;
+    }
+    memcpy(request.ifr_name, face.name, sizeof(face.name));
+    if (ioctl(fd, SIOCGIFMTU, &request) != 0 || request.ifr_mtu <= UDP_IP_HEADERS) {
+        return 1472; /* Ethernet's */
+    }
+    uint32_t most = (uint32_t)request.ifr_mtu - UDP_IP_HEADERS;
+    return most < SLMP_PACKET_MAX ? most : SLMP_PACKET_MAX;
+}
+
+/* The packets of a full window of one peer fit into the socket's buffer, of which the kernel
+ * takes twice a packet's length for each. */
+static void set_sizes(struct fabric *f)
+{
+    const int64_t *o = f->options->number;
+    struct slmp_config *c = &f->config;
+    uint32_t most = longest_packet(f->nid, f->socket.fd);
+    uint32_t wanted = (uint32_t)o[OPT_UDP_PACKET];
+    uint32_t fair = (uint32_t)f->socket.receive / 64;
+    fair = fair < 1472 ? 1472 : fair;
+    c->packet_size = wanted != 0 && wanted < most ? wanted : most < fair ? most : fair;
+    c->packet_size = c->packet_size < SLMP_PACKET_MIN ? SLMP_PACKET_MIN : c->packet_size;
+    c->window = 16;
+    while (c->window < 256 &&
+           4 * (uint64_t)c->window * c->packet_size <= (uint64_t)f->socket.receive) {
+        c->window *= 2;
+    }
+    c->plain_window = 16;
+}
+
+static void set_config(struct fabric *f, uint64_t incarnation)
+{
+    struct slmp_config *c = &f->config;
+    *c = slmp_defaults();
+    c->mode = SLMP_OWN;
+    c->ordered = true;
+    c->incarnation = incarnation;
+    udp_socket_secrets(c);
+    c->rto_initial = RTO_FIRST_NS;
+    c->silence = f->options->number[OPT_UDP_SILENCE_MS] * 1000000;
+    /* What does not leave the host is as safe as memory. */
+    int64_t checksum = f->options->number[OPT_UDP_CHECKSUM];
+    c->cover = checksum == CHECKSUM_ALL || (checksum == CHECKSUM_AUTO && f->nid >> 24 != 127);
+    set_sizes(f);
+}
+
+/* Binds to the port of a PID, or to one that the system picks and that is a PID. */
+static int open_socket(struct fabric *f, uint32_t wanted, char *error, size_t error_size)
+{
+    int buffers = (int)f->options->number[OPT_UDP_BUFFER];
+    uint32_t base = (uint32_t)f->options->number[OPT_UDP_PORT_BASE];
+    if (wanted > base && wanted < base + 1024) {
+        snprintf(error, error_size,
+                 "PID %u is not free over UDP: its port is that of PID %u, see "
+                 "PINWHEEL_UDP_PORT_BASE=%u",
+                 wanted, wanted - base, base);
+        return -EADDRINUSE;
+    }
+    for (int i = 0; i < PORT_TRIES; i++) {
+        int rc = udp_socket_open(&f->socket, f->nid, udp_port_of(f->options, wanted), buffers,
+                                 error, error_size);
+        if (rc != 0) {
+            return rc;
+        }
+        uint16_t port = udp_socket_port(&f->socket);
+        f->pid = udp_pid_of(f->options, port);
+        if (f->pid >= 1024 || wanted != 0) {
+            return 0;
+        }
+        udp_socket_close(&f->socket);
+    }
+    snprintf(error, error_size,
+             "the system gives UDP ports that are those of PIDs below 1024: change "
+             "PINWHEEL_UDP_PORT_BASE=%u",
+             base);
+    return -EADDRINUSE;
+}
+
+static int open_epoll(struct fabric *f)
+{
+    struct epoll_event event = {.events = EPOLLONESHOT};
+    f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (f->epoll_fd < 0 || epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->socket.fd, &event) != 0) {
+        return -errno;
+    }
+    return 0;
+}
+
+static void free_fabric(struct fabric *f)
+{
+    udp_socket_close(&f->socket);
+    if (f->epoll_fd >= 0) {
+        close(f->epoll_fd);
+    }
+    udp_spare_free(f);
+    udp_memories_free(f);
+    free(f);
+}
+
+static struct fabric *new_fabric(const struct fabric_setup *setup)
+{
+    struct fabric *f = calloc(1, sizeof(*f));
+    if (f == NULL) {
+        return NULL;
+    }
+    f->nic = setup->nic;
+    f->up = setup->up;
+    f->options = setup->options;
+    f->nid = setup->nid;
+    f->packet_size = setup->packet_size;
+    f->inline_max = (size_t)setup->options->number[OPT_SHM_INLINE];
+    f->alone = setup->alone;
+    f->epoll_fd = f->socket.fd = -1;
+    f->open_to_all = setup->options->number[OPT_UDP_OPEN] != 0;
+    list_init(&f->own);
+    list_init(&f->peers);
+    list_init(&f->ready);
+    list_init(&f->spare);
+    list_init(&f->free_buffers);
+    return f;
+}
+
+static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result, uint32_t *pid,
+                        char *error, size_t error_size)
+{
+    struct fabric *f = new_fabric(setup);
+    if (f == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return -ENOMEM;
+    }
+    int rc = open_socket(f, setup->pid, error, error_size);
+    if (rc == 0 && (rc = open_epoll(f)) != 0) {
+        snprintf(error, error_size, "cannot watch the UDP socket: %s", strerror(-rc));
+    }
+    if (rc != 0) {
+        free_fabric(f);
+        return rc;
+    }
+    set_config(f, setup->incarnation);
+    udp_learn_locals(f);
+    f->careful = f->config.cover || UDP_ALWAYS_CAREFUL;
+    struct slmp_upcalls up = {f, udp_opened, udp_closed, udp_begin, udp_data, udp_done, udp_sent};
+    f->engine = slmp_open(&f->config, &up);
+    if (f->engine == NULL) {
+        rc = -errno;
+        snprintf(error, error_size, "cannot begin with UDP: %s", strerror(-rc));
+        free_fabric(f);
+        return rc;
+    }
+    f->deadline = SLMP_NEVER;
+    atomic_store_explicit(&f->hot, true, memory_order_relaxed);
+    pthread_mutex_lock(&own_lock);
+    list_push_back(&own_fabrics, &f->own);
+    pthread_mutex_unlock(&own_lock);
+    *pid = f->pid;
+    *result = f;
+    return 0;
+}
+
+/* Peers learn it from a packet that ends their session; who does not get it finds nobody. */
+static void udp_close(struct fabric *f)
+{
+    slmp_flush(f->engine);
+    udp_flush(f);
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (p->session != NULL) {
+            slmp_leave(f->engine, p->session);
+        }
+    }
+    udp_flush(f);
+    slmp_close(f->engine);
+    while (!list_empty(&f->peers)) {
+        struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
+        if (!udp_bury(p)) {
+            list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
+            list_remove(&p->ready);
+        }
+    }
+    pthread_mutex_lock(&own_lock);
+    list_remove(&f->own);
+    pthread_mutex_unlock(&own_lock);
+    free_fabric(f);
+}
+
+static void udp_fork(enum fork_phase phase)
+{
+    if (phase == FORK_PREPARE) {
+        pthread_mutex_lock(&own_lock); /* the child gets the list whole */
+        return;
+    }
+    if (phase == FORK_CHILD) {
+        for (struct list *l = own_fabrics.next; l != &own_fabrics; l = l->next) {
+            struct fabric *f = container_of(l, struct fabric, own);
+            close(f->socket.fd);
+            close(f->epoll_fd);
+        }
+        list_init(&own_fabrics);
+    }
+    pthread_mutex_unlock(&own_lock);
+}
+
+/* ---- polling ---- */
+
+/* Goes on with the peers that have something, each once. Handlers may run without the lock
+ * meanwhile, and peers come and go. */
+static bool take_ready(struct fabric *f)
+{
+    bool moved = false;
+    struct list now;
+    list_init(&now);
+    for (struct list *l; (l = list_pop_front(&f->ready)) != NULL;) {
+        list_push_back(&now, l);
+    }
+    for (struct list *l; (l = list_pop_front(&now)) != NULL;) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, ready);
+        moved |= udp_take(p);
+        if (udp_wants_poll(p)) {
+            udp_attend(p);
+        }
+    }
+    return moved;
+}
+
+static bool bury_one(struct fabric *f)
+{
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (p->dying) {
+            list_remove(&p->link); /* to the end, so that each has its turn */
+            list_push_back(&f->peers, &p->link);
+            return udp_bury(p);
+        }
+    }
+    return false;
+}
+
+static void arm_socket(struct fabric *f, bool armed)
+{
+    struct epoll_event event = {.events = EPOLLONESHOT | (armed ? EPOLLIN : 0)};
+    epoll_ctl(f->epoll_fd, EPOLL_CTL_MOD, f->socket.fd, &event);
+    f->armed = armed;
+    atomic_store_explicit(&f->hot, !armed, memory_order_relaxed);
+}
+
+/* One message alone is served, and perhaps answered, before the kernel is asked for more. */
+static bool receive_all(struct fabric *f, bool *moved)
+{
+    bool any = false, more = true;
+    for (int i = 0; i < RECEIVES && (more || !*moved) && udp_receive(f, &more); i++) {
+        any = true;
+        *moved |= !list_empty(&f->ready) && take_ready(f);
+    }
+    return any;
+}
+
+/* Whether nothing has come for long, and others are to be served. */
+static bool may_cool(struct fabric *f, bool any, int64_t now)
+{
+    if (any || f->hot_until == 0) {
+        f->hot_until = now + COOL_NS;
+    }
+    return !f->alone && now >= f->hot_until && f->deadline == SLMP_NEVER;
+}
+
+static bool udp_poll(struct fabric *f)
+{
+    bool moved = false;
+    bool hot = atomic_load_explicit(&f->hot, memory_order_relaxed);
+    bool any = hot && receive_all(f, &moved);
+    int64_t now = udp_socket_now(&f->socket);
+    if (now >= f->ask_at) {
+        udp_ask_silent(f, now);
+        any = true;
+    }
+    if (f->socket.tells) {
+        udp_bury_refused(f);
+    }
+    if (any || f->deadline <= now) {
+        slmp_advance(f->engine, now);
+        udp_flush(f);
+    }
+    if (!list_empty(&f->ready)) {
+        moved |= take_ready(f);
+    }
+    if (f->dying != 0) {
+        moved |= bury_one(f);
+    }
+    moved |= f->moved;
+    f->moved = false;
+    bool attend = !list_empty(&f->ready) || f->dying != 0;
+    atomic_store_explicit(&f->attention, attend, memory_order_relaxed);
+    if (hot && may_cool(f, any, now)) {
+        arm_socket(f, true);
+    }
+    return moved;
+}
+
+static bool udp_peek(struct fabric *f)
+{
+    return atomic_load_explicit(&f->hot, memory_order_relaxed) ||
+           atomic_load_explicit(&f->attention, memory_order_relaxed);
+}
+
+static int udp_fd(struct fabric *f)
+{
+    return f->epoll_fd;
+}
+
+static void udp_fd_event(struct fabric *f)
+{
+    struct epoll_event event;
+    epoll_wait(f->epoll_fd, &event, 1, 0);
+    arm_socket(f, false);
+}
+
+/* ---- sleeping ---- */
+
+static bool anybody_expected(struct fabric *f)
+{
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        if (udp_expects(container_of(l, struct fabric_peer, link))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int64_t udp_next_deadline(struct fabric *f)
+{
+    int64_t at = f->deadline;
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        if (udp_blocked(container_of(l, struct fabric_peer, link))) {
+            int64_t soon = udp_socket_now(&f->socket) + BLOCKED_NS;
+            at = soon < at ? soon : at;
+            break;
+        }
+    }
+    if (f->ask_at < at && anybody_expected(f)) {
+        at = f->ask_at;
+    }
+    return at == SLMP_NEVER ? -1 : at;
+}
+
+/* Whether something can be done without anybody else. */
+static bool anything_left(struct fabric *f)
+{
+    bool blocked = false, waits = false;
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        bool stuck = udp_blocked(p);
+        if (p->dying || (!stuck && udp_wants_poll(p))) {
+            return true;
+        }
+        blocked |= stuck && !udp_elsewhere(p);
+        waits |= udp_unsent(p);
+    }
+    /* A suspended handler that waits for no peer goes on as soon as it is asked. */
+    return blocked && !waits;
+}
+
+static bool udp_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
+{
+    slmp_flush(f->engine);
+    udp_flush(f);
+    if (f->deadline < udp_socket_now(&f->socket) + NEAR_NS || anything_left(f)) {
+        return false;
+    }
+    arm_socket(f, true);
+    return true;
+}
+
+static void udp_disarm(struct fabric *f, bool polled)
+{
+    if (f->armed) {
+        arm_socket(f, false);
+    }
+}
+
+static void udp_info(const struct options *o, struct fabric_info *info)
+{
+    struct slmp_config c = slmp_defaults();
+    info->inline_max = (size_t)o->number[OPT_SHM_INLINE];
+    info->peer_memory = 0;
+    info->peer_memory_most = 0;
+    info->max_peers = c.peers_max;
+}
+
+static void udp_report(struct fabric *f, struct fabric_report *r)
+{
+    const struct slmp_counters *c = slmp_counters(f->engine);
+    uint64_t peers = 0;
+    r->packets_in = c->packets_in;
+    r->packets_out = c->packets_out;
+    r->resent = c->retransmitted;
+    r->timeouts = c->timeouts;
+    r->duplicates = c->duplicates;
+    r->dropped = c->malformed + c->corrupt + c->version + c->stale + c->beyond + c->refused +
+                 c->no_room + f->foreign + f->misshapen;
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        const struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        struct slmp_peer_info info = slmp_peer_info(f->engine, &p->at);
+        if (peers < FABRIC_REPORT_PEERS) {
+            r->peer[peers] = (struct fabric_peer_report){.nid = p->address.nid,
+                                                         .pid = p->address.pid,
+                                                         .rtt = info.rtt,
+                                                         .window = info.window,
+                                                         .flight = info.flight,
+                                                         .resent = info.retransmitted};
+        }
+        peers++;
+    }
+    r->peers = peers;
+}
+
+const struct fabric_ops fabric_udp = {
+    .name = "udp",
+    .open = udp_open_nic,
+    .close = udp_close,
+    .connect = udp_connect,
+    .send = udp_send,
+    .send_short = udp_send_short,
+    .unsent = udp_unsent,
+    .poll = udp_poll,
+    .peek = udp_peek,
+    .fd = udp_fd,
+    .fd_event = udp_fd_event,
+    .next_deadline = udp_next_deadline,
+    .arm = udp_arm,
+    .disarm = udp_disarm,
+    .info = udp_info,
+    .report = udp_report,
+    .fork = udp_fork,
+};

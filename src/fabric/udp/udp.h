@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The UDP fabric, as its own files see it: Portals messages as messages of SLMP.
+ *
+ *   send.c     messages on their way out
+ *   stage.c    what comes, as the engine hands it over: pieces, in order
+ *   receive.c  the consumer's side of a channel: pieces to the NIC
+ *   peer.c     sessions and peers: contact, refusal, death
+ *   trust.c    who is of this host, and whose socket it is
+ *   socket.c   datagrams in and out
+ *   udp.c      the operations of fabric.h: open, poll, arm, close
+ *
+ * A fabric has one socket and one engine (slmp.h); a class is a channel of a session. On
+ * the wire a message is a prefix, the NIC's header and the payload:
+ *
+ *      | version 1 | status 1 | 0 ... 6 | header FABRIC_HEADER | payload ... |
+ *
+ * `status` is that of fabric.h for the payload: a sender that finds it unreadable at once
+ * says so there and sends nothing else; one that finds it later, in blank packets (slmp.h).
+ *
+ * The engine is called under the NIC's lock and never lets go of it: what it hands over is
+ * put aside as pieces, which point into the buffer that the datagrams came in. Pieces go to
+ * the NIC after that, channel by channel, and there the lock may be let go of. A channel
+ * that has STAGED_MOST of them takes no more; the engine keeps what comes then, within its
+ * own bounds, and tells the sender to wait.
+ */
+#ifndef FABRIC_UDP_UDP_H
+#define FABRIC_UDP_UDP_H
+
+#include "base/vector.h"
+#include "fabric/fabric.h"
+#include "fabric/slmp.h"
+#include "fabric/udp/socket.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    UDP_PREFIX = 8,
+    UDP_HEAD = UDP_PREFIX + FABRIC_HEADER,
+    UDP_ALIGN = 64,        /* of packets for the NIC, in memory */
+    UDP_FORMAT = 1,        /* the version in the prefix */
+    STAGED_MOST = 128,     /* pieces of a channel */
+    BUFFERS_MOST = 64,     /* of UDP_BUFFER bytes, in use at once */
+    QUEUED_MOST = 512,     /* messages of a channel that are not acknowledged, */
+    COPIED_MOST = 1 << 20, /* and bytes of those that were copied */
+    LOCAL_MOST = 64        /* addresses of this host that are known */
+};
+
+/* The kernel's own look at memory that may not be there is something that sanitizers take for
+ * ours: then payload is always copied through nic_copy(). */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UDP_ALWAYS_CAREFUL true
+#elif defined(__has_feature)
+#define UDP_ALWAYS_CAREFUL (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define UDP_ALWAYS_CAREFUL false
+#endif
+
+/* Memory that packets lie in; whoever points into it has a reference. */
+struct udp_memory {
+    unsigned users;
+    bool pooled; /* one of UDP_BUFFER bytes */
+    struct list link;
+    uint8_t *bytes;
+};
+
+/* Bytes of a channel, in order. The first piece of a message begins with its prefix. */
+struct udp_piece {
+    struct list link;
+    struct udp_memory *memory;
+    const uint8_t *bytes;
+    uint32_t length;
+    bool first; /* of a message of `total` bytes */
+    bool blank; /* the sender could not read them */
+    bool torn;  /* no bytes: the rest of the message will not come */
+    uint64_t total;
+};
+
+/* Packets that the NIC keeps: they end at this byte of the payload. */
+struct udp_kept {
+    struct list link;
+    struct udp_memory *memory;
+    uint64_t end;
+};
+
+enum udp_phase { UDP_IDLE, UDP_HEADER, UDP_PAYLOAD, UDP_DONE };
+
+struct udp_channel {
+    struct fabric_rx *rx;
+    /* as the engine hands over */
+    struct list pieces;
+    unsigned count;
+    struct slmp_incoming *open; /* the message whose pieces come */
+    bool fresh;                 /* its first piece has not come */
+    bool refused;               /* the engine was told to wait */
+    /* as the NIC takes */
+    enum udp_phase phase;
+    bool busy;      /* a thread is with the NIC, perhaps without the lock */
+    bool waiting;   /* the NIC said RX_WAIT */
+    uint64_t moved; /* bytes of payload that were taken */
+    uint32_t used;  /* bytes of the first piece that were taken */
+    struct vector_cursor cursor;
+    enum fabric_status status;
+    struct udp_memory *gather; /* a packet that came in several pieces, */
+    size_t gathered;           /* so far */
+    struct list kept;
+    struct udp_kept *keeper; /* for the next one */
+    /* out */
+    unsigned queued;
+    size_t copied;
+    bool starved; /* a message found no room */
+};
+
+struct fabric_peer {
+    struct fabric *fabric;
+    struct list link;  /* fabric->peers */
+    struct list ready; /* fabric->ready, while there is something to take */
+    struct nic_peer *np;
+    struct fabric_address address;
+    struct slmp_address at;
+    struct slmp_peer *session; /* NULL: it is over */
+    bool dying;
+    int64_t heard; /* when it last sent something, or was asked to */
+    struct udp_channel channel[FABRIC_CLASSES];
+};
+
+/* A message on its way out. */
+struct udp_message {
+    struct slmp_message m;
+    struct list link; /* fabric->spare */
+    struct fabric_peer *peer;
+    struct fabric_tx *tx; /* NULL: its payload is in `copy` */
+    size_t room;          /* of `copy` */
+    uint8_t head[UDP_HEAD];
+    uint8_t copy[];
+};
+
+struct fabric {
+    struct nic *nic;
+    const struct fabric_upcalls *up;
+    const struct options *options;
+    uint32_t nid, pid;
+    size_t packet_size, inline_max;
+    struct udp_socket socket;
+    struct slmp *engine;
+    struct slmp_config config;
+    struct list own; /* of all in the process, for fork() */
+    int epoll_fd;
+
+    struct list peers, ready;
+    unsigned dying;            /* peers to be buried */
+    struct list spare;         /* struct udp_message with room for inline_max bytes */
+    struct udp_memory *buffer; /* where the next datagrams go */
+    struct list free_buffers;
+    unsigned buffers;  /* made, free ones included */
+    uint8_t *outgoing; /* copies of payload, until their packets have left */
+    size_t outgoing_at;
+    bool careful; /* payload is copied on its way out: somebody's was unreadable */
+
+    int64_t deadline; /* the engine's, as of its last call */
+    bool moved;       /* an upcall of the engine did something for the NIC */
+    int64_t ask_at;   /* when silent peers are asked next */
+    int64_t hot_until;
+    _Atomic bool hot;       /* the socket is polled */
+    _Atomic bool attention; /* something is in hand: only poll() can tell */
+    bool armed;             /* the socket is in the epoll */
+
+    bool alone;       /* the NIC has its peers from here only */
+    bool open_to_all; /* packets from beyond this host are taken */
+    bool told;        /* that some are not */
+    uint32_t local[LOCAL_MOST];
+    unsigned locals;
+    uint64_t foreign, misshapen; /* packets, messages that were dropped */
+};
+
+/* ---- send.c ---- */
+
+enum fabric_send udp_send(struct fabric_peer *, enum fabric_class, struct fabric_tx *);
+enum fabric_short udp_send_short(struct fabric_peer *, enum fabric_class, const void *header,
+                                 const void *payload, size_t length);
+bool udp_unsent(struct fabric_peer *);
+/* udp_sent() is the engine's upcall. */
+void udp_sent(void *fabric, struct slmp_message *, enum slmp_status);
+/* udp_flush() sends what the engine has to send. */
+void udp_flush(struct fabric *);
+void udp_spare_free(struct fabric *);
+
+/* ---- stage.c ---- */
+
+/* The engine's upcalls. */
+enum slmp_step udp_begin(void *fabric, struct slmp_incoming *, const void *first, size_t length);
+enum slmp_step udp_data(void *fabric, struct slmp_incoming *, uint64_t offset, const void *bytes,
+                        size_t length);
+void udp_done(void *fabric, struct slmp_incoming *, enum slmp_status);
+/* udp_receive() gives the engine what one look at the socket brings; false: nothing. `more`:
+ * several datagrams were joined, and others may wait. */
+bool udp_receive(struct fabric *, bool *more);
+struct udp_memory *udp_memory_new(struct fabric *, size_t bytes);
+void udp_memory_drop(struct fabric *, struct udp_memory *);
+void udp_piece_drop(struct fabric *, struct udp_channel *);
+void udp_channel_init(struct udp_channel *);
+void udp_channel_free(struct fabric *, struct udp_channel *);
+void udp_memories_free(struct fabric *);
+
+/* ---- receive.c ---- */
+
+/* udp_take() goes on with what a peer has sent; true if anything moved. */
+bool udp_take(struct fabric_peer *);
+/* Whether messages of the peer wait for our own side; whether all that do are with threads
+ * of the NIC's own. */
+bool udp_blocked(const struct fabric_peer *);
+bool udp_elsewhere(const struct fabric_peer *);
+bool udp_idle(const struct fabric_peer *);
+/* Whether a message is in hand of which more is to come. */
+bool udp_awaits(const struct fabric_peer *);
+/* Whether the next poll should look at it though nothing comes. */
+bool udp_wants_poll(const struct fabric_peer *);
+/* udp_cut() ends messages in hand of which no more will come. */
+void udp_cut(struct fabric_peer *);
+
+/* ---- peer.c ---- */
+
+void udp_opened(void *fabric, struct slmp_peer *, const struct slmp_address *,
+                uint64_t incarnation);
+void udp_closed(void *fabric, struct slmp_peer *, const struct slmp_address *);
+enum fabric_connect udp_connect(struct fabric *, uint32_t nid, uint32_t pid, char *error,
+                                size_t error_size);
+/* udp_bury() ends a peer whose session is over, if it can be ended. */
+bool udp_bury(struct fabric_peer *);
+/* udp_bury_refused() ends peers of this host whose port nobody listens at any more. */
+void udp_bury_refused(struct fabric *);
+/* udp_ask_silent() makes peers that we wait for show that they live. */
+void udp_ask_silent(struct fabric *, int64_t now);
+bool udp_expects(const struct fabric_peer *);
+/* A PID is a port, but for those below 1024, which begin at PINWHEEL_UDP_PORT_BASE + 1. */
+uint16_t udp_port_of(const struct options *, uint32_t pid);
+uint32_t udp_pid_of(const struct options *, uint16_t port);
+
+/* ---- trust.c ---- */
+
+bool udp_is_local(struct fabric *, uint32_t ip);
+void udp_learn_locals(struct fabric *);
+/* udp_owner() is the uid that the kernel says a socket of this host has; FABRIC_NOBODY if it
+ * does not say. */
+uint32_t udp_owner(const struct slmp_address *);
+
+/* udp_attend() has a peer looked at by the next poll. */
+static inline void udp_attend(struct fabric_peer *p)
+{
+    if (list_empty(&p->ready)) {
+        list_push_back(&p->fabric->ready, &p->ready);
+    }
+    atomic_store_explicit(&p->fabric->attention, true, memory_order_relaxed);
+}
+
+#endif

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One process of several, on one host or many, that know each other's addresses and nothing
+ * else: hosts.sh starts them.
+ *
+ *   udp_hosts MODE INDEX ADDRESS:PID ADDRESS:PID ...
+ *
+ *   all     everybody puts BYTES to everybody and gets them back
+ *   watched the same, and puts of nothing for some seconds, so that somebody can look on
+ *   alone   the others cannot be reached: a put to each is UNDELIVERABLE
+ *   victim  the last process is killed while the others talk to it: they hear of it
+ */
+#include "portals4.h"
+
+#include <arpa/inet.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 16, BYTES = 1 << 20, INDEX = 3, TRIES = 2000, END_BITS = 1, DATA_BITS = 2 };
+
+static unsigned char mine[BYTES], theirs[MOST][BYTES], back[BYTES];
+static ptl_process_t peer[MOST];
+static int self, size;
+static ptl_handle_ni_t ni;
+static ptl_handle_eq_t eq, md_eq;
+static ptl_handle_ct_t ended;
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fprintf(stderr, "process %d, line %d: %s\n", self, __LINE__, #condition);              \
+            exit(1);                                                                               \
+        }                                                                                          \
+    } while (0)
+#define OK(call) CHECK((call) == PTL_OK)
+
+static void fill(unsigned char *p, int from, int to)
+{
+    for (size_t i = 0; i < BYTES; i++) {
+        p[i] = (unsigned char)(i * 7 + i / 251 + (size_t)from * 31 + (size_t)to * 101);
+    }
+}
+
+static void read_peers(char **names)
+{
+    for (int i = 0; i < size; i++) {
+        char address[32];
+        unsigned pid;
+        struct in_addr in;
+        CHECK(sscanf(names[i], "%31[^:]:%u", address, &pid) == 2);
+        CHECK(inet_pton(AF_INET, address, &in) == 1);
+        peer[i].phys.nid = ntohl(in.s_addr);
+        peer[i].phys.pid = (ptl_pid_t)pid;
+    }
+}
+
+static void add_entry(void *start, ptl_size_t length, ptl_match_bits_t bits)
+{
+    ptl_handle_me_t handle;
+    ptl_event_t event;
+    ptl_me_t me = {.start = start,
+                   .length = length,
+                   .ct_handle = bits == END_BITS ? ended : PTL_CT_NONE,
+                   .uid = PTL_UID_ANY,
+                   .options = PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_EVENT_COMM_DISABLE |
+                              (bits == END_BITS ? PTL_ME_EVENT_CT_COMM : 0),
+                   .match_id = {.phys = {PTL_NID_ANY, PTL_PID_ANY}},
+                   .match_bits = bits};
+    OK(PtlMEAppend(ni, INDEX, &me, PTL_PRIORITY_LIST, NULL, &handle));
+    OK(PtlEQWait(eq, &event));
+    CHECK(event.type == PTL_EVENT_LINK);
+}
+
+static void open_all(void)
+{
+    ptl_pt_index_t index;
+    ptl_process_t id;
+    OK(PtlInit());
+    OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_PHYSICAL, peer[self].phys.pid, NULL,
+                 NULL, &ni));
+    OK(PtlGetPhysId(ni, &id));
+    CHECK(id.phys.nid == peer[self].phys.nid && id.phys.pid == peer[self].phys.pid);
+    OK(PtlEQAlloc(ni, 64, &eq));
+    OK(PtlEQAlloc(ni, 64, &md_eq));
+    OK(PtlCTAlloc(ni, &ended));
+    OK(PtlPTAlloc(ni, 0, eq, INDEX, &index));
+    add_entry(theirs, sizeof(theirs), DATA_BITS);
+    add_entry(NULL, 0, END_BITS);
+}
+
+static ptl_handle_md_t bind_memory(void *start, ptl_size_t length)
+{
+    ptl_handle_md_t md;
+    ptl_md_t m = {.start = start,
+                  .length = length,
+                  .options = PTL_MD_EVENT_SEND_DISABLE,
+                  .eq_handle = md_eq,
+                  .ct_handle = PTL_CT_NONE};
+    OK(PtlMDBind(ni, &m, &md));
+    return md;
+}
+
+static ptl_ni_fail_t await(ptl_event_kind_t type)
+{
+    ptl_event_t event;
+    OK(PtlEQWait(md_eq, &event));
+    CHECK(event.type == type);
+    return event.ni_fail_type;
+}
+
+static ptl_ni_fail_t put(ptl_handle_md_t md, ptl_size_t length, int to, ptl_match_bits_t bits)
+{
+    ptl_size_t offset = bits == DATA_BITS ? (ptl_size_t)self * BYTES : 0;
+    OK(PtlPut(md, 0, length, PTL_ACK_REQ, peer[to], INDEX, bits, offset, NULL, 0));
+    return await(PTL_EVENT_ACK);
+}
+
+/* The others start when they like: a peer that is not there yet, or has no entry yet, is asked
+ * again. */
+static void meet(int to)
+{
+    ptl_handle_md_t md = bind_memory(mine, 0);
+    ptl_ni_fail_t fail = PTL_NI_UNDELIVERABLE;
+    for (int i = 0; i < TRIES && fail != PTL_NI_OK; i++) {
+        struct timespec pause = {0, i == 0 ? 0 : 10000000};
+        nanosleep(&pause, NULL);
+        fail = put(md, 0, to, DATA_BITS);
+        CHECK(fail == PTL_NI_OK || fail == PTL_NI_UNDELIVERABLE || fail == PTL_NI_DROPPED);
+    }
+    CHECK(fail == PTL_NI_OK);
+    OK(PtlMDRelease(md));
+}
+
+static void talk_to_all(void)
+{
+    ptl_handle_md_t out = bind_memory(mine, BYTES), in = bind_memory(back, BYTES);
+    ptl_ct_event_t count;
+    for (int to = 0; to < size; to++) {
+        meet(to);
+        fill(mine, self, to);
+        CHECK(put(out, BYTES, to, DATA_BITS) == PTL_NI_OK);
+        memset(back, 0, sizeof(back));
+        OK(PtlGet(in, 0, BYTES, peer[to], INDEX, DATA_BITS, (ptl_size_t)self * BYTES, NULL));
+        CHECK(await(PTL_EVENT_REPLY) == PTL_NI_OK);
+        CHECK(memcmp(back, mine, BYTES) == 0);
+    }
+    for (int to = 0; to < size; to++) {
+        CHECK(put(out, 0, to, END_BITS) == PTL_NI_OK);
+    }
+    OK(PtlCTWait(ended, (ptl_size_t)size, &count));
+    CHECK(count.success >= (ptl_size_t)size && count.failure == 0);
+    for (int from = 0; from < size; from++) {
+        fill(mine, from, self);
+        CHECK(memcmp(theirs[from], mine, BYTES) == 0);
+    }
+}
+
+static void talk_on(void)
+{
+    enum { SECONDS = 3 };
+    ptl_handle_md_t md = bind_memory(mine, 0); /* nothing: others still check what they have */
+    ptl_ct_event_t count;
+    for (time_t end = time(NULL) + SECONDS; time(NULL) < end;) {
+        for (int to = 0; to < size; to++) {
+            CHECK(put(md, 0, to, DATA_BITS) == PTL_NI_OK);
+        }
+    }
+    for (int to = 0; to < size; to++) {
+        CHECK(put(md, 0, to, END_BITS) == PTL_NI_OK);
+    }
+    OK(PtlCTWait(ended, 2 * (ptl_size_t)size, &count));
+}
+
+static void be_alone(void)
+{
+    ptl_handle_md_t md = bind_memory(mine, 8);
+    for (int to = 0; to < size; to++) {
+        if (peer[to].phys.nid != peer[self].phys.nid) {
+            CHECK(put(md, 8, to, DATA_BITS) == PTL_NI_UNDELIVERABLE);
+        }
+    }
+}
+
+/* The victim dies of its own hand once everybody has met it. */
+static void lose_victim(void)
+{
+    ptl_handle_md_t md = bind_memory(mine, BYTES);
+    ptl_ct_event_t count;
+    ptl_ni_fail_t fail = PTL_NI_OK;
+    int victim = size - 1;
+    if (self == victim) {
+        OK(PtlCTWait(ended, (ptl_size_t)size - 1, &count));
+        raise(SIGKILL);
+    }
+    meet(victim);
+    CHECK(put(md, 0, victim, END_BITS) == PTL_NI_OK);
+    time_t end = time(NULL) + 60;
+    while (fail == PTL_NI_OK && time(NULL) < end) {
+        fail = put(md, BYTES, victim, DATA_BITS);
+    }
+    CHECK(fail == PTL_NI_UNDELIVERABLE);
+}
+
+int main(int argc, char **argv)
+{
+    size = argc - 3;
+    CHECK(size > 0 && size <= MOST);
+    self = atoi(argv[2]);
+    CHECK(self >= 0 && self < size);
+    read_peers(argv + 3);
+    open_all();
+    if (strcmp(argv[1], "all") == 0) {
+        talk_to_all();
+    } else if (strcmp(argv[1], "watched") == 0) {
+        talk_to_all();
+        talk_on();
+    } else if (strcmp(argv[1], "alone") == 0) {
+        be_alone();
+    } else {
+        CHECK(strcmp(argv[1], "victim") == 0);
+        lose_victim();
+    }
+    PtlFini();
+    return 0;
+}
