@@ -27,7 +27,7 @@ const struct option_desc option_table[OPT_COUNT] = {
              "is the i-th; empty: the one of the default route, else loopback"),
     [OPT_FABRIC] = CHOICE("PINWHEEL_FABRIC", "auto", "auto|shm|udp",
                           "the path messages must take; auto: shared memory within the host, and "
-                          "UDP to others if PINWHEEL_UDP_OPEN says so"),
+                          "UDP to others with a job key or PINWHEEL_UDP_OPEN=1"),
     [OPT_JOB_KEY_FILE] =
         TEXT("PINWHEEL_JOB_KEY_FILE", "",
              "file with the job's key, mode 0600, 32 to 1024 bytes: over UDP only who "

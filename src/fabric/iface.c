@@ -211,6 +211,6 @@ void iface_refuse_beyond(uint32_t nid, char *error, size_t error_size)
 {
     snprintf(error, error_size,
              "NID %u.%u.%u.%u is beyond this host: messages go there, and come from there, with "
-             "PINWHEEL_FABRIC=auto or udp and PINWHEEL_UDP_OPEN=1 only",
+             "PINWHEEL_FABRIC=auto or udp and PINWHEEL_JOB_KEY_FILE or PINWHEEL_UDP_OPEN=1 only",
              nid >> 24, nid >> 16 & 255, nid >> 8 & 255, nid & 255);
 }

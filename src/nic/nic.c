@@ -129,7 +129,8 @@ unsigned nic_peers_most(const struct nic *nic)
 static bool wants_net(const struct options *o)
 {
     return o->number[OPT_FABRIC] == PATH_UDP ||
-           (o->number[OPT_FABRIC] == PATH_AUTO && o->number[OPT_UDP_OPEN] != 0);
+           (o->number[OPT_FABRIC] == PATH_AUTO &&
+            (o->number[OPT_UDP_OPEN] != 0 || o->text[OPT_JOB_KEY_FILE][0] != '\0'));
 }
 
 static void close_fabrics(struct nic *nic)

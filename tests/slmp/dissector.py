@@ -13,7 +13,7 @@ import tempfile
 from commands import must
 
 EOM, SYN, ACK, VER = 0x8000, 0x4000, 0x2000, 0x1000
-COVER, TAGGED, PIECE = 1, 4, 8
+COVER, BLANK, TAGGED, PIECE = 1, 2, 4, 8
 
 
 def crc32c(data):
@@ -68,7 +68,9 @@ PACKETS = [
       "range.first": "72", "range.end": "74", "checksum.status": "1",
       "payload": "70:61:79:6c:6f:61:64", "info": "DATA #77 message 5 offset 1400"}),
     (session(4, VER | SYN | ACK, 0, (), b"payload", length=5000),
-     {"bits.cover": "0", "checksum.status": "1"}),
+     {"bits.cover": "0", "bits.blank": "0", "checksum.status": "1"}),
+    (session(4, VER | SYN | ACK, BLANK, (), b"\0" * 7, length=5000),
+     {"bits.blank": "1", "checksum.status": "1"}),
     (session(4, VER | SYN | ACK, PIECE, (), b"p" * 32, struct.pack("!HH", 64, 1000),
              length=5000),
      {"bits.piece": "1", "piece.at": "64", "piece.of": "1000", "checksum.status": "1"}),

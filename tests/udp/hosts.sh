@@ -56,6 +56,7 @@ for h in $(seq "$hosts"); do
     peers="$peers 10.77.0.$h:201 10.77.0.$h:2202"
 done
 
+strange='' # set: the keys of the hosts, which differ
 # run MODE [VARIABLE=VALUE...]: all processes; prints their numbers and codes.
 run()
 {
@@ -66,7 +67,8 @@ run()
         for _ in 1 2; do
             # shellcheck disable=SC2086
             (
-                ip netns exec "$tag-$h" env PINWHEEL_IFACES=eth0 "$@" "$program" "$mode" "$index" $peers
+                ip netns exec "$tag-$h" env PINWHEEL_IFACES=eth0 "$@" \
+                    ${strange:+PINWHEEL_JOB_KEY_FILE="$strange.$h"} "$program" "$mode" "$index" $peers
                 echo $? >"$scratch/$mode.$index"
             ) &
             index=$((index + 1))
@@ -123,6 +125,23 @@ while read -r index code; do
         [ "$code" = 0 ] || fail "process $index did not hear of the death: it ended with $code"
     fi
 done <"$scratch/victim"
+
+# With the job's key packets prove where they are from, and nothing else need be opened.
+for name in key $(seq -f other.%g "$hosts"); do
+    (umask 077; head -c 32 /dev/urandom >"$scratch/$name")
+done
+run all PINWHEEL_JOB_KEY_FILE="$scratch/key" | while read -r index code; do
+    [ "$code" = 0 ] || echo "with a key process $index ended with $code"
+done >"$scratch/all"
+[ -s "$scratch/all" ] && fail "$(cat "$scratch/all")"
+
+# Whoever has another key is nobody: each host has its own.
+strange="$scratch/other"
+run alone >"$scratch/keys" 2>"$scratch/keys.log"
+strange=''
+while read -r index code; do
+    [ "$code" = 0 ] || fail "process $index, with keys of two kinds, ended with $code: $(cat "$scratch/keys.log")"
+done <"$scratch/keys"
 
 # Closed to others, as by default: nobody is reached, and the remedy is named.
 run alone >"$scratch/alone" 2>"$scratch/alone.log"

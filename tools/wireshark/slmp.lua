@@ -11,7 +11,7 @@ local KINDS = {
     [1] = "WELCOME", [2] = "OPEN", [3] = "OPENED", [4] = "DATA", [5] = "ACK", [6] = "RESET",
     [7] = "HELLO"
 }
-local HEADER, COVER, TAGGED, PIECE = 10, 1, 4, 8
+local HEADER, COVER, BLANK, TAGGED, PIECE = 10, 1, 2, 4, 8
 -- Bytes before the payload, without ranges, piece and what a tag adds.
 local LENGTH = {[1] = 34, [2] = 42, [3] = 42, [4] = 44, [5] = 44, [6] = 30, [7] = 18}
 local STATUS = {[0] = "bad", [1] = "good", [2] = "a tag is in its place"}
@@ -31,6 +31,7 @@ local f = {
     ranges = ProtoField.uint8("slmp.ranges", "Ranges"),
     bits = ProtoField.uint8("slmp.bits", "Bits", base.HEX),
     cover = ProtoField.bool("slmp.bits.cover", "Checksum covers the payload", 8, nil, COVER),
+    blank = ProtoField.bool("slmp.bits.blank", "Zeros for bytes that could not be read", 8, nil, BLANK),
     tagged = ProtoField.bool("slmp.bits.tagged", "Tag of a job key", 8, nil, TAGGED),
     piece = ProtoField.bool("slmp.bits.piece", "Piece of a packet", 8, nil, PIECE),
     checksum = ProtoField.uint32("slmp.checksum", "Checksum", base.HEX),
@@ -197,6 +198,7 @@ local function add_rest(buffer, tree, info)
     tree:add(f.kind, buffer(HEADER, 1))
     local flags = tree:add(f.bits, buffer(13, 1))
     flags:add(f.cover, buffer(13, 1))
+    flags:add(f.blank, buffer(13, 1))
     flags:add(f.tagged, buffer(13, 1))
     flags:add(f.piece, buffer(13, 1))
     add_checksum(buffer, tree, length)

@@ -30,11 +30,11 @@ uint32_t udp_pid_of(const struct options *o, uint16_t port)
     return port > base && port < base + LOW_PIDS ? port - base : port;
 }
 
-/* What it is believed to be: of this host the kernel knows; beyond it nobody does, as long as
- * packets are not proved by a key. */
+/* What it is believed to be: of this host the kernel knows; beyond it who has the job's key is
+ * of our own user, and of nobody else anything is known. */
 static uint32_t uid_of(struct fabric *f, const struct slmp_address *a)
 {
-    return udp_is_local(f, a->ip) ? udp_owner(a) : FABRIC_NOBODY;
+    return udp_is_local(f, a->ip) ? udp_owner(a) : f->keyed ? getuid() : FABRIC_NOBODY;
 }
 
 static void free_peer(struct fabric_peer *p)

@@ -249,7 +249,7 @@ static bool welcome(struct fabric *f, const struct slmp_address *from)
         char name[INET_ADDRSTRLEN];
         log_line(LOG_WARN,
                  "packets from %s are dropped: peers beyond this host are let in with "
-                 "PINWHEEL_UDP_OPEN=1 only",
+                 "PINWHEEL_JOB_KEY_FILE or PINWHEEL_UDP_OPEN=1 only",
                  inet_ntop(AF_INET, &a, name, sizeof(name)));
     }
     return false;

@@ -94,6 +94,41 @@ static void set_config(struct fabric *f, uint64_t incarnation)
     set_sizes(f);
 }
 
+/* With a key every packet is proved, and holders of the key are one principal. */
+static int take_key(struct fabric *f, struct slmp_key *key, char *error, size_t error_size)
+{
+    const char *path = f->options->text[OPT_JOB_KEY_FILE];
+    if (path[0] == '\0') {
+        return 0;
+    }
+    if (slmp_key_read(key, path, error, error_size) != 0) {
+        return -EACCES;
+    }
+    f->config.key = key;
+    f->config.self = (struct slmp_address){f->nid, udp_socket_port(&f->socket)};
+    f->keyed = f->open_to_all = true;
+    return 0;
+}
+
+static int start_engine(struct fabric *f, char *error, size_t error_size)
+{
+    struct slmp_upcalls up = {f, udp_opened, udp_closed, udp_begin, udp_data, udp_done, udp_sent};
+    struct slmp_key key;
+    int rc = take_key(f, &key, error, error_size);
+    if (rc == 0) {
+        f->careful = f->config.cover || f->keyed || UDP_ALWAYS_CAREFUL;
+        f->engine = slmp_open(&f->config, &up);
+        f->config.key = NULL; /* the engine has a copy */
+        if (f->engine == NULL) {
+            rc = -errno;
+            snprintf(error, error_size, "cannot begin with UDP: %s%s", strerror(-rc),
+                     rc == -ELIBACC ? "; a job key needs libcrypto.so.3 (package libssl3)" : "");
+        }
+    }
+    explicit_bzero(&key, sizeof(key));
+    return rc;
+}
+
 /* Binds to the port of a PID, or to one that the system picks and that is a PID. */
 static int open_socket(struct fabric *f, uint32_t wanted, char *error, size_t error_size)
 {
@@ -188,12 +223,8 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
     }
     set_config(f, setup->incarnation);
     udp_learn_locals(f);
-    f->careful = f->config.cover || UDP_ALWAYS_CAREFUL;
-    struct slmp_upcalls up = {f, udp_opened, udp_closed, udp_begin, udp_data, udp_done, udp_sent};
-    f->engine = slmp_open(&f->config, &up);
-    if (f->engine == NULL) {
-        rc = -errno;
-        snprintf(error, error_size, "cannot begin with UDP: %s", strerror(-rc));
+    rc = start_engine(f, error, error_size);
+    if (rc != 0) {
         free_fabric(f);
         return rc;
     }

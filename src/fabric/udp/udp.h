@@ -168,6 +168,7 @@ struct fabric {
 
     bool alone;       /* the NIC has its peers from here only */
     bool open_to_all; /* packets from beyond this host are taken */
+    bool keyed;       /* and all of them are proved by the job's key */
     bool told;        /* that some are not */
     uint32_t local[LOCAL_MOST];
     unsigned locals;
