@@ -95,6 +95,13 @@ least=$((2 * 2 * (hosts - 1) * 2 * 1048576))
 [ "$(bytes eth0)" -ge "$least" ] || fail "only $(bytes eth0) bytes left through eth0, not $least"
 [ "$(bytes lo)" -lt 1000000 ] || fail "$(bytes lo) bytes went through lo: shared memory was not used"
 
+# A link becomes narrow under way, and stays so.
+(sleep 0.1; ip -n "$tag-1" link set eth0 mtu 1280) &
+run all PINWHEEL_UDP_OPEN=1 | while read -r index code; do
+    [ "$code" = 0 ] || echo "with a narrow link process $index ended with $code"
+done >"$scratch/all"
+[ -s "$scratch/all" ] && fail "$(cat "$scratch/all")"
+
 # Who looks on at host 1 sees the peers of other hosts, with their round trips, and no others.
 run watched PINWHEEL_UDP_OPEN=1 >"$scratch/watched" &
 seen=0

@@ -268,7 +268,43 @@ static bool hopeless(int error)
            error == EFAULT;
 }
 
-static int send_batch(struct udp_socket *u, struct udp_batch *b, struct udp_failure *failure)
+/* The longest packet that the system sends to an address in one piece; 0: not known. */
+static uint32_t path_to(const struct slmp_address *a)
+{
+    struct sockaddr_in to = socket_address(a->ip, a->port);
+    int mtu = 0, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    socklen_t size = sizeof(mtu);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0 ||
+        getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) != 0) {
+        mtu = 0;
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    return mtu > UDP_IP_HEADERS ? (uint32_t)(mtu - UDP_IP_HEADERS) : 0;
+}
+
+/* The path has become shorter than the packets of the batch: each goes by itself, for IP to
+ * cut, and the engine makes the next ones shorter. False: that is not what is wrong. */
+static bool send_apart(struct udp_socket *u, struct slmp *e, int64_t now, struct udp_batch *b)
+{
+    uint32_t longest = path_to(&b->packet[0].to);
+    if (longest == 0 || (b->count == 1 && longest >= b->packet[0].length)) {
+        return false;
+    }
+    struct slmp_address to = b->packet[0].to;
+    unsigned count = b->count;
+    b->count = 1;
+    for (unsigned i = 0; i < count; i++) {
+        b->packet[0] = b->packet[i];
+        u->dropped += send_once(u, b) < 0;
+    }
+    slmp_path(e, now, &to, longest);
+    return true;
+}
+
+static int send_batch(struct udp_socket *u, struct slmp *e, int64_t now, struct udp_batch *b,
+                      struct udp_failure *failure)
 {
     int rc = 0;
     unsigned count = b->count;
@@ -276,6 +312,9 @@ static int send_batch(struct udp_socket *u, struct udp_batch *b, struct udp_fail
         int error = errno;
         if (may_try(u, error, attempt)) {
             continue;
+        }
+        if ((error == EMSGSIZE || error == EINVAL) && send_apart(u, e, now, b)) {
+            break;
         }
         u->dropped += count;
         if (hopeless(error)) {
@@ -298,11 +337,11 @@ int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, bool *a
         *any = true;
         if (!fits(b, u->segments)) {
             unsigned next = b->count;
-            rc = send_batch(u, b, failure);
+            rc = send_batch(u, e, now, b, failure);
             b->packet[0] = b->packet[next];
         }
         b->bytes += b->packet[b->count++].length;
     }
-    int last = send_batch(u, b, failure);
+    int last = send_batch(u, e, now, b, failure);
     return rc != 0 ? rc : last;
 }
