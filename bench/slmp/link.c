@@ -82,7 +82,7 @@ struct link *link_open(const struct link_options *o)
     c.key = o->key;
     c.cover = o->cover;
     c.target = 10000000;
-    slmp_udp_secrets(&c);
+    udp_socket_secrets(&c);
     if (l == NULL || (l->from = calloc(1, LINK_LARGE)) == NULL ||
         (l->to = calloc(1, LINK_LARGE)) == NULL) {
         fputs("slmp_bench: no memory\n", stderr);
@@ -103,7 +103,7 @@ struct link *link_open(const struct link_options *o)
 
 uint16_t link_port(const struct link *l)
 {
-    return slmp_udp_port(&l->udp);
+    return udp_socket_port(&l->udp.socket);
 }
 
 void link_send(struct link *l, uint16_t port, size_t length)

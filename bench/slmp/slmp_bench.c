@@ -174,7 +174,7 @@ static void turn_many(unsigned peers)
 {
     struct pollfd p[MANY];
     for (unsigned i = 0; i < peers; i++) {
-        p[i] = (struct pollfd){.fd = many[i]->udp.fd, .events = POLLIN};
+        p[i] = (struct pollfd){.fd = many[i]->udp.socket.fd, .events = POLLIN};
     }
     poll(p, peers, 0);
     int64_t now = clock_ns();

@@ -188,12 +188,12 @@ static int report_json(const struct slmp_report *r, const struct slmp_counters *
     json_unsigned(&j, "forged", c->forged);
     json_unsigned(&j, "replayed", c->replayed);
     json_unsigned(&j, "shortened", c->shortened);
-    json_unsigned(&j, "narrowed", u->narrowed);
-    json_unsigned(&j, "unsent", u->unsent);
-    json_unsigned(&j, "send_calls", u->calls_out);
-    json_unsigned(&j, "receive_calls", u->calls_in);
-    json_bool(&j, "udp_segment", u->segments);
-    json_bool(&j, "udp_gro", u->joins);
+    json_unsigned(&j, "narrowed", u->socket.narrowed);
+    json_unsigned(&j, "unsent", u->socket.dropped);
+    json_unsigned(&j, "send_calls", u->socket.calls_out);
+    json_unsigned(&j, "receive_calls", u->socket.calls_in);
+    json_bool(&j, "udp_segment", u->socket.segments);
+    json_bool(&j, "udp_gro", u->socket.joins);
     json_close_object(&j);
     return json_end(&j);
 }

@@ -387,16 +387,16 @@ static int start(struct receiving *r)
         return complain(r, error);
     }
     r->config.packet_size = SLMP_PACKET_MAX;
-    r->config.window = window_of(r->udp.receive);
+    r->config.window = window_of(r->udp.socket.receive);
     r->config.plain_window = 16;
     r->config.ordered = true;
-    slmp_udp_secrets(&r->config);
-    r->config.self = (struct slmp_address){r->address, slmp_udp_port(&r->udp)};
+    udp_socket_secrets(&r->config);
+    r->config.self = (struct slmp_address){r->address, udp_socket_port(&r->udp.socket)};
     r->engine = slmp_start("slmp recv", &r->config, &up);
     if (r->engine == NULL) {
         return -1;
     }
-    fprintf(stderr, "listening at port %u\n", slmp_udp_port(&r->udp));
+    fprintf(stderr, "listening at port %u\n", udp_socket_port(&r->udp.socket));
     return 0;
 }
 
@@ -467,7 +467,7 @@ int slmp_command_recv(int argc, char **argv)
     r.config = slmp_defaults();
     r.address = 0x7f000001;
     r.port = SLMP_PORT;
-    r.fd = r.udp.fd = -1;
+    r.fd = r.udp.socket.fd = -1;
     int status = parse(&r);
     if (status != 0) {
         return status - 1;

@@ -203,7 +203,7 @@ static int no_answer(struct sending *s)
     const struct slmp_counters *c = slmp_counters(s->engine);
     slmp_peer_text(&s->to, peer);
     slmp_progress_end(&s->progress);
-    if (s->udp.refused > 0) {
+    if (s->udp.socket.refused > 0) {
         snprintf(text, sizeof(text),
                  "nobody listens at %s (its host says so); start `pinwheel slmp recv` there", peer);
     } else if (c->forged > 0) {
@@ -211,9 +211,9 @@ static int no_answer(struct sending *s)
     } else if (c->refused > 0 || c->version > 0) {
         snprintf(text, sizeof(text), "%s speaks %s; use --plain", peer,
                  c->version > 0 ? "another version of our SLMP" : "plain SLMP only");
-    } else if (s->udp.error != 0 && c->packets_in == 0) {
+    } else if (s->udp.socket.error != 0 && c->packets_in == 0) {
         snprintf(text, sizeof(text), "packets to %s cannot leave: %s", peer,
-                 strerror(s->udp.error));
+                 strerror(s->udp.socket.error));
     } else if (c->packets_in == 0) {
         snprintf(text, sizeof(text), "no answer from %s within %.3g s%s", peer,
                  (double)s->config.silence / 1e9,
@@ -234,7 +234,7 @@ static int transfer(struct sending *s)
     char error[256];
     int64_t heard = clock_ns();
     while (waits(s)) {
-        bool refused = s->udp.refused > 0 && slmp_counters(s->engine)->packets_in == 0;
+        bool refused = s->udp.socket.refused > 0 && slmp_counters(s->engine)->packets_in == 0;
         bool other = !s->plain && slmp_counters(s->engine)->refused > 0 && s->acked == 0;
         if (s->failed || (refused && !s->unacked) || other) {
             return no_answer(s);
@@ -335,13 +335,14 @@ static int start(struct sending *s)
         return complain(s, error);
     }
     if (s->config.packet_size == 0) {
-        s->config.packet_size = s->udp.longest < PACKET_MOST ? s->udp.longest : PACKET_MOST;
+        s->config.packet_size =
+            s->udp.socket.longest < PACKET_MOST ? s->udp.socket.longest : PACKET_MOST;
     }
     s->config.mode = s->plain ? SLMP_PLAIN : SLMP_OWN;
     s->config.window = 1024;
     /* Here the network is often this machine, whose queue is its scheduler. */
     s->config.target = 10000000;
-    slmp_udp_secrets(&s->config);
+    udp_socket_secrets(&s->config);
     s->engine = slmp_start("slmp send", &s->config, &up);
     return s->engine != NULL ? 0 : -1;
 }
@@ -431,7 +432,7 @@ int slmp_command_send(int argc, char **argv)
     s.config = slmp_defaults();
     s.config.packet_size = 0;
     s.to.port = SLMP_PORT;
-    s.fd = s.udp.fd = -1;
+    s.fd = s.udp.socket.fd = -1;
     int r = parse(&s);
     if (r != 0) {
         return r - 1;

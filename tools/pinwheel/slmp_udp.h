@@ -1,30 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The socket under the SLMP engine of a command: it moves packets between the engine and
- * UDP, many in one system call where the kernel segments and joins them (UDP_SEGMENT,
- * UDP_GRO), and sleeps until the engine's deadline.
+ * UDP under the SLMP engine of a command: the socket of fabric/udp/socket.h, and a turn that
+ * moves packets between the two and sleeps until the engine's deadline.
  */
 #ifndef PINWHEEL_SLMP_UDP_H
 #define PINWHEEL_SLMP_UDP_H
 
 #include "fabric/slmp.h"
+#include "fabric/udp/socket.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 struct slmp_udp {
-    int fd;
-    bool segments;    /* the kernel cuts (UDP_SEGMENT) */
-    bool joins;       /* the kernel joins (UDP_GRO) */
-    int receive;      /* bytes of its receive buffer */
-    uint32_t longest; /* packet that the route to the peer carries whole; 0: no peer given */
-    uint64_t calls_out, calls_in;
-    uint64_t refused;  /* times that the peer's host said that nobody listens */
-    uint64_t narrowed; /* times that the system said that a path takes shorter packets */
-    uint64_t unsent;   /* calls that the system could not send: no route, no interface, no memory */
-    int error;         /* the last reason of those */
-    unsigned drop;     /* a test's: of 10,000 packets that come so many are lost, */
-    uint64_t draw;     /* by this */
+    struct udp_socket socket;
+    unsigned drop; /* a test's: of 10,000 packets that come so many are lost, */
+    uint64_t draw; /* by this */
     uint8_t *buffer;
 };
 
@@ -33,7 +24,6 @@ struct slmp_udp {
 int slmp_udp_open(struct slmp_udp *, uint32_t address, uint16_t port,
                   const struct slmp_address *peer, char *error, size_t error_size);
 void slmp_udp_close(struct slmp_udp *);
-uint16_t slmp_udp_port(const struct slmp_udp *);
 
 /* slmp_udp_turn() gives the engine what has come and the network what is to leave. With
  * nothing to do it sleeps until the engine's deadline, `longest` nanoseconds at most. 0,
@@ -43,8 +33,5 @@ int slmp_udp_turn(struct slmp_udp *, struct slmp *, int64_t longest, char *error
 
 /* slmp_udp_find() resolves a host name or address; -1 with `error` if there is none. */
 int slmp_udp_find(const char *host, uint32_t *address, char *error, size_t error_size);
-
-/* slmp_udp_secrets() draws the random numbers of a configuration. */
-void slmp_udp_secrets(struct slmp_config *);
 
 #endif

@@ -299,6 +299,7 @@ static bool send_apart(struct udp_socket *u, struct slmp *e, int64_t now, struct
         b->packet[0] = b->packet[i];
         u->dropped += send_once(u, b) < 0;
     }
+    u->narrowed++;
     slmp_path(e, now, &to, longest);
     return true;
 }
@@ -317,6 +318,7 @@ static int send_batch(struct udp_socket *u, struct slmp *e, int64_t now, struct 
             break;
         }
         u->dropped += count;
+        u->error = error;
         if (hopeless(error)) {
             *failure = (struct udp_failure){b->packet[0].to, b->packet[0].length};
             rc = -error;

@@ -34,9 +34,11 @@ struct udp_socket {
     int receive;      /* bytes of its receive buffer */
     uint32_t longest; /* packet that the way to the peer carries whole; 0: not known */
     uint64_t calls_out, calls_in;
-    uint64_t refused; /* times that a peer's host said that nobody listens */
-    uint64_t dropped; /* packets that the kernel did not take */
-    bool tells;       /* udp_socket_refusal() has something to say */
+    uint64_t refused;  /* times that a peer's host said that nobody listens */
+    uint64_t dropped;  /* packets that the kernel did not take, */
+    int error;         /* and why it was last */
+    uint64_t narrowed; /* times that the system said that a path takes shorter packets */
+    bool tells;        /* udp_socket_refusal() has something to say */
     struct udp_batch *batch;
 };
 
