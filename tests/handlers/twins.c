@@ -219,6 +219,52 @@ PTEST(yielding, 2)
     kit_close(&k);
 }
 
+/* Counters of the host, structs by value; and the handler suspended until an answer is there. */
+PTEST(asking, 2)
+{
+    static _Alignas(64) uint8_t memory[PACKET], data[8];
+    static _Alignas(16) uint64_t pair[2] = {100, 1000};
+    struct kit k;
+    kit_open(&k, rank, size);
+    if (rank == 1) {
+        ptl_handle_ct_t ct;
+        ptl_ct_event_t value;
+        ptl_handle_hpu_mem_t mem;
+        OK(PtlCTAlloc(k.p.ni, &ct));
+        struct twins_state state = {.what = ct, .length = BITS + 1, .header = {(uint8_t)k.p.pt}},
+                           got;
+        OK(PtlHPUAllocMem(k.p.ni, sizeof(state), &mem));
+        ptl_handle_me_t entry = append(&k, memory, &twins_asking, &state, 0, mem);
+        BARRIER();
+        BARRIER();
+        OK(PtlHPURead(mem, 0, &got, sizeof(got)));
+        const uint64_t want[] = {
+            PTL_OK, PTL_OK, UINT64_C(3) << 32, PTL_OK, PTL_OK, 100, PTL_OK, 105, 1000, PTL_OK};
+        for (int j = 0; j < 10; j++) {
+            CHECK_EQ(got.result[j], want[j]);
+        }
+        OK(PtlCTGet(ct, &value));
+        CHECK_EQ(value.success, 7);
+        CHECK_EQ(value.failure, 1);
+        port_unlink(&k.p, entry);
+        OK(PtlHPUFreeMem(mem));
+        OK(PtlCTFree(ct));
+    } else {
+        ptl_handle_ct_t counted;
+        OK(PtlCTAlloc(k.p.ni, &counted));
+        ptl_handle_me_t entry = kit_entry(&k, pair, sizeof(pair), BITS + 1, 0, counted, NULL);
+        BARRIER();
+        kit_put_once(&k, data, sizeof(data), 1, BITS, 0, 0, PTL_NI_OK);
+        kit_wait(counted, 3); /* the fetch, the get, the atomic */
+        CHECK_EQ(pair[0], 105);
+        CHECK_EQ(pair[1], 1005);
+        BARRIER();
+        port_unlink(&k.p, entry);
+        OK(PtlCTFree(counted));
+    }
+    kit_close(&k);
+}
+
 /* ---- Handlers without twins ---- */
 
 __handler static int native_only(const ptl_payload_t p, void *state)

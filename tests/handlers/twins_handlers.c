@@ -171,6 +171,30 @@ __handler static int yielding_payload(const ptl_payload_t p, void *state)
 }
 PTL_HANDLER(yielding_payload);
 
+/* ---- Counters, and what others hold ---- */
+
+/* `what` is a counter, `length` match bits of an entry of rank 0 with two numbers. */
+__handler static int asking_payload(const ptl_payload_t p, void *state)
+{
+    struct twins_state *s = state;
+    ptl_process_t to = {.rank = 0};
+    ptl_ct_event_t value;
+    uint64_t five = 5, pair[2];
+    s->result[0] = (uint64_t)PtlHandlerCTInc(s->what, (ptl_ct_event_t){.success = 3});
+    s->result[1] = (uint64_t)PtlHandlerCTGet(s->what, &value);
+    s->result[2] = value.success << 32 | value.failure;
+    s->result[3] = (uint64_t)PtlHandlerCTSet(s->what, (ptl_ct_event_t){.success = 7, .failure = 1});
+    s->result[4] = (uint64_t)PtlHandlerFetchAtomicFromDevice(&s->result[5], &five, 8, to, s->length,
+                                                             0, 0, PTL_SUM, PTL_UINT64_T);
+    s->result[6] = (uint64_t)PtlHandlerGetToDeviceEx(pair, 16, to, s->header[0], s->length, 0);
+    s->result[7] = pair[0];
+    s->result[8] = pair[1];
+    s->result[9] = (uint64_t)PtlHandlerAtomicFromDevice(&five, 8, PTL_NO_ACK_REQ, to, s->length, 8,
+                                                        NULL, 0, PTL_SUM, PTL_UINT64_T);
+    return SUCCESS;
+}
+PTL_HANDLER(asking_payload);
+
 int twins_unregistered(const ptl_payload_t p, void *state)
 {
     return SUCCESS;
@@ -187,3 +211,4 @@ const ptl_handlers_t twins_telling = {.header_handler = telling_header,
                                       COMMON};
 const ptl_handlers_t twins_timing = {.payload_handler = timing_payload, COMMON};
 const ptl_handlers_t twins_yielding = {.payload_handler = yielding_payload, COMMON};
+const ptl_handlers_t twins_asking = {.payload_handler = asking_payload, COMMON};
