@@ -45,7 +45,7 @@ struct segment_info {
     int32_t process;
     uint32_t asymmetric; /* the owner answers membarrier */
     uint32_t slots, ring_lines, cells, cells_first, cell_size;
-    uint32_t own_only; /* the owner's peers come through another fabric */
+    uint32_t own_only;   /* the owner's peers come through another fabric */
     uint64_t slot_bytes; /* all of a slot */
     uint64_t file_bytes;
 };
