@@ -61,7 +61,8 @@ static bool ours_failed(const struct run *r)
     for (int i = 0; i < r->complaint_count; i++) {
         const struct subject *s = r->complaints[i].subject;
         bool missing = s->packages != NULL && subject_missing(s, why, sizeof(why)) != 0;
-        if ((s->kind == SUBJECT_OURS || s->kind == SUBJECT_BASE) && !missing) {
+        if ((s->kind == SUBJECT_OURS || s->kind == SUBJECT_BASE) && !missing &&
+            !r->complaints[i].unsettled) {
             return true;
         }
     }

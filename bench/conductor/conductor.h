@@ -26,7 +26,7 @@ enum {
     WORKS_MAX = 256,
     CASES_MAX = 256,
     SIZES_MAX = 24,
-    COMPLAINTS_MAX = 64,
+    COMPLAINTS_MAX = 320,
     ROUNDS_MAX = 1000,
     EXTRA_MAX = 8 /* subjects of the command line */
 };
@@ -116,7 +116,8 @@ struct bench_case {
 
 struct complaint {
     const struct subject *subject;
-    char work[80]; /* "" : the subject as a whole */
+    bool unsettled; /* the machine's doing, not the subject's */
+    char work[80];  /* "" : the subject as a whole */
     char why[STAGE_WHY];
 };
 

@@ -23,14 +23,18 @@ enum { ATTEMPTS = 5, RESTARTS = 2, CALIBRATIONS = 24 };
 
 /* ---- Failures ---- */
 
-void run_complain(struct run *r, const struct subject *subject, const char *work, const char *why)
+static void note(struct run *r, struct complaint c, const char *work, const char *why)
 {
     if (r->complaint_count < COMPLAINTS_MAX) {
-        struct complaint *c = &r->complaints[r->complaint_count++];
-        c->subject = subject;
-        snprintf(c->work, sizeof(c->work), "%s", work);
-        memcpy(c->why, why, strnlen(why, sizeof(c->why) - 1)); /* zeroed before */
+        snprintf(c.work, sizeof(c.work), "%s", work);
+        memcpy(c.why, why, strnlen(why, sizeof(c.why) - 1)); /* zeroed before */
+        r->complaints[r->complaint_count++] = c;
     }
+}
+
+void run_complain(struct run *r, const struct subject *subject, const char *work, const char *why)
+{
+    note(r, (struct complaint){.subject = subject}, work, why);
 }
 
 static void leave_out(struct run *r, int subject)
@@ -132,12 +136,40 @@ static void measure(struct run *r, int work, int subject, int round)
             return;
         }
         double after = bracket(r);
-        sample->raw = (before + after) / 2;
-        sample->good = !r->two_cores || (stats_agree(before, after) && !stats_shared(sample->raw));
+        bool settled = stats_agree(before, after) && !stats_shared((before + after) / 2);
+        /* A check has no modes: each of its turns counts, and as if in one. */
+        sample->raw = r->options->quick ? 0 : (before + after) / 2;
+        sample->good = !r->two_cores || r->options->quick || settled;
         r->repeated += !sample->good;
     }
     r->turns++;
     r->unsettled += !sample->good;
+}
+
+static bool any_counts(const struct run *r, int work, int subject)
+{
+    for (int i = 0; i < r->rounds_done; i++) {
+        if (r->works[work].samples[subject][i].good) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What was measured and has no turn that counts is in no table: it is named. */
+static void tell_unsettled(struct run *r)
+{
+    char name[80];
+    for (int w = 0; w < r->work_count; w++) {
+        for (int s = 0; s < r->subjects; s++) {
+            if (r->works[w].wanted[s] && !any_counts(r, w, s)) {
+                note(r, (struct complaint){.subject = r->stages[s].subject, .unsettled = true},
+                     plan_work_name(r, w, name),
+                     "no turn counts: the latency between the cores changed during each, or they "
+                     "were threads of one core; run it again");
+            }
+        }
+    }
 }
 
 /* ---- Progress ---- */
@@ -243,6 +275,7 @@ void rounds_run(struct run *r)
     for (int s = 0; s < r->subjects; s++) {
         stage_end(&r->stages[s]);
     }
+    tell_unsettled(r);
     if (p.shown) {
         fprintf(stderr, "\r\033[K");
     }
