@@ -3,7 +3,9 @@
 #include "args.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,5 +97,35 @@ int args_number(const struct args *a, const char *name, long min, long max, long
         return -1;
     }
     *number = v;
+    return 0;
+}
+
+int args_next_operand(struct args *a, const char **operand)
+{
+    for (;;) {
+        int option = args_next(a);
+        if (option != ARGS_END || a->next >= a->argc) {
+            return option;
+        }
+        if (*operand != NULL) {
+            args_error(a, "%s: takes one operand, %s, and has %s already", a->argv[a->next],
+                       a->operands, *operand);
+            return ARGS_BAD;
+        }
+        *operand = a->argv[a->next++];
+    }
+}
+
+int args_u64(const struct args *a, const char *name, uint64_t max, uint64_t *number)
+{
+    char *end;
+    errno = 0;
+    unsigned long long n = strtoull(a->value, &end, 10);
+    bool digit = *a->value >= '0' && *a->value <= '9';
+    if (!digit || *end != '\0' || errno != 0 || n > max) {
+        args_error(a, "%s %s: must be a whole number from 0 to %" PRIu64, name, a->value, max);
+        return -1;
+    }
+    *number = n;
     return 0;
 }

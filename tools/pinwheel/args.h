@@ -7,6 +7,8 @@
 #ifndef PINWHEEL_ARGS_H
 #define PINWHEEL_ARGS_H
 
+#include <stdint.h>
+
 struct args_option {
     const char *name;     /* "-n", "--bind" */
     const char *argument; /* "core|none", "N"; NULL: takes none */
@@ -42,5 +44,14 @@ int args_error(const struct args *a, const char *format, ...) __attribute__((for
 /* args_number() parses the value of option `name` as a whole number from min to
  * max. On failure it says what would be right and returns -1. */
 int args_number(const struct args *a, const char *name, long min, long max, long *number);
+
+/* args_next_operand() is args_next() for commands that take one operand, before,
+ * between or after the options: it puts the operand in *operand. More than one is
+ * an error. */
+int args_next_operand(struct args *a, const char **operand);
+
+/* args_u64() parses the value of option `name` as a whole number of at most
+ * `max`. On failure it says what would be right and returns -1. */
+int args_u64(const struct args *a, const char *name, uint64_t max, uint64_t *number);
 
 #endif

@@ -35,33 +35,3 @@ int command_goal(int argc, char **argv)
     };
     return family_run(&family, argc, argv);
 }
-
-int goal_args_next(struct args *a, const char **operand)
-{
-    for (;;) {
-        int option = args_next(a);
-        if (option != ARGS_END || a->next >= a->argc) {
-            return option;
-        }
-        if (*operand != NULL) {
-            args_error(a, "%s: takes one operand, %s, and has %s already", a->argv[a->next],
-                       a->operands, *operand);
-            return ARGS_BAD;
-        }
-        *operand = a->argv[a->next++];
-    }
-}
-
-int goal_args_u64(const struct args *a, const char *name, uint64_t max, uint64_t *number)
-{
-    char *end;
-    errno = 0;
-    unsigned long long n = strtoull(a->value, &end, 10);
-    bool digit = *a->value >= '0' && *a->value <= '9';
-    if (!digit || *end != '\0' || errno != 0 || n > max) {
-        args_error(a, "%s %s: must be a whole number from 0 to %" PRIu64, name, a->value, max);
-        return -1;
-    }
-    *number = n;
-    return 0;
-}

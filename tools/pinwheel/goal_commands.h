@@ -19,13 +19,4 @@ int goal_command_run(int argc, char **argv);
 int goal_command_show(int argc, char **argv);
 int goal_command_trace(int argc, char **argv);
 
-/* goal_args_next() is args_next() for commands that take one operand, before,
- * between or after the options: it puts the operand in *operand. More than one is
- * an error. */
-int goal_args_next(struct args *a, const char **operand);
-
-/* goal_args_u64() parses the value of option `name` as a whole number of at most
- * `max`. On failure it says what would be right and returns -1. */
-int goal_args_u64(const struct args *a, const char *name, uint64_t max, uint64_t *number);
-
 #endif

@@ -93,7 +93,7 @@ int goal_command_compile(int argc, char **argv)
                      .next = 1};
     struct compile_job job = {0};
     int option;
-    while ((option = goal_args_next(&a, &job.input)) >= 0) {
+    while ((option = args_next_operand(&a, &job.input)) >= 0) {
         job.output = option == COMPILE_OUTPUT ? a.value : job.output;
         job.with_side |= option == COMPILE_SIDE;
         job.flags |= option == COMPILE_COMPAT ? GOAL_COMPAT : 0;

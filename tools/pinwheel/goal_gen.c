@@ -71,7 +71,7 @@ int goal_command_gen(int argc, char **argv)
     struct gen_job job = {.wish = goal_wish_default};
     const char *name = NULL;
     int option;
-    while ((option = goal_args_next(&a, &name)) >= 0) {
+    while ((option = args_next_operand(&a, &name)) >= 0) {
         if (gen_take_option(&a, option, &job) != 0) {
             return 2;
         }

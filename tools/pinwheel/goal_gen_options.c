@@ -304,7 +304,7 @@ int gen_take_option(const struct args *a, int option, struct gen_job *job)
     bool narrow = members[option].kind == U32;
     bool derivable = members[option].use == GOAL_USES_TRAINING; /* GOAL_DERIVED is not a number */
     uint64_t most = narrow ? GOAL_ANY - 1 : derivable ? GOAL_DERIVED - 1 : UINT64_MAX;
-    if (goal_args_u64(a, name, most, &number) != 0) {
+    if (args_u64(a, name, most, &number) != 0) {
         return -1;
     }
     if (number < members[option].least) {

@@ -72,9 +72,9 @@ static int take_option(struct merge_job *job, int option)
         return 0;
     case MERGE_SEED:
         job->seeded = true;
-        return goal_args_u64(a, "--seed", UINT64_MAX, &job->seed);
+        return args_u64(a, "--seed", UINT64_MAX, &job->seed);
     case MERGE_NODES:
-        return goal_args_u64(a, "--nodes", GOAL_ANY - 1, &job->nodes);
+        return args_u64(a, "--nodes", GOAL_ANY - 1, &job->nodes);
     case MERGE_START:
         job->start = a->value;
         return 0;

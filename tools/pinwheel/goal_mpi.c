@@ -107,7 +107,7 @@ static int take_option(const struct args *a, int option, struct trace_job *job)
         }
         return 0;
     case TRACE_RANKS:
-        if (goal_args_u64(a, "--ranks", GOAL_ANY - 1, &n) != 0) {
+        if (args_u64(a, "--ranks", GOAL_ANY - 1, &n) != 0) {
             return -1;
         }
         if (n == 0) {
@@ -310,7 +310,7 @@ int goal_command_trace(int argc, char **argv)
     struct trace_job job = {.wish = {.gaps = true, .scale = {1, 1}}};
     struct goal_error error;
     int option;
-    while ((option = goal_args_next(&a, &job.input)) >= 0) {
+    while ((option = args_next_operand(&a, &job.input)) >= 0) {
         if (option == TRACE_LIST) {
             list_algorithms();
             return 0;

@@ -275,7 +275,7 @@ static int parse(struct goal_run *r, int argc, char **argv)
     r->in.threads = 1;
     goal_net_begin(r);
     for (;;) {
-        int option = goal_args_next(&r->args, &r->file);
+        int option = args_next_operand(&r->args, &r->file);
         if (option == ARGS_HELP) {
             return -1;
         }

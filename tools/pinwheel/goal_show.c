@@ -262,7 +262,7 @@ int goal_command_show(int argc, char **argv)
     bool stats = false, as_json = false;
     unsigned flags = 0;
     int option;
-    while ((option = goal_args_next(&a, &path)) >= 0) {
+    while ((option = args_next_operand(&a, &path)) >= 0) {
         stats |= option == SHOW_STATS;
         as_json |= option == SHOW_JSON;
         flags |= option == SHOW_COMPAT ? GOAL_COMPAT : 0;

@@ -242,6 +242,21 @@ static int answer(struct hpu_job *j, struct budget *b, bool sized)
     return j->json ? print_json(j, b, r) : print_lines(j, b, r);
 }
 
+static int budget(struct hpu_job *j, struct args *a, const char **own)
+{
+    struct budget b = {.bytes = 4096, .rate = 400, .hpus = 32, .gap = 6.7};
+    double *numbers[] = {&b.bytes, &b.rate, &b.hpus, &b.gap};
+    static const double least[] = {1, 0.001, 1, 0};
+    for (int i = 0; i < BUDGET_NUMBERS - HPU_RUN_OPTIONS; i++) {
+        const char *name = budget_options[HPU_RUN_OPTIONS + i].name;
+        if (read_number(a, name, own[i], least[i], numbers[i]) != 0) {
+            return 2;
+        }
+    }
+    return own[BUDGET_TABLE - HPU_RUN_OPTIONS] != NULL ? table(j, &b)
+                                                       : answer(j, &b, own[0] != NULL);
+}
+
 int hpu_command_budget(int argc, char **argv)
 {
     struct args a = {.command = "hpu budget",
@@ -256,22 +271,5 @@ int hpu_command_budget(int argc, char **argv)
                      .argv = argv,
                      .next = 1};
     const char *own[BUDGET_END - HPU_RUN_OPTIONS] = {NULL};
-    struct budget b = {.bytes = 4096, .rate = 400, .hpus = 32, .gap = 6.7};
-    double *numbers[] = {&b.bytes, &b.rate, &b.hpus, &b.gap};
-    static const double least[] = {1, 0.001, 1, 0};
-    struct hpu_job *j = hpu_job_new();
-    if (j == NULL) {
-        return 1;
-    }
-    int rc = hpu_job_parse(j, &a, HPU_RUN_OPTIONS, own);
-    for (int i = 0; rc < 0 && i < BUDGET_NUMBERS - HPU_RUN_OPTIONS; i++) {
-        const char *name = budget_options[HPU_RUN_OPTIONS + i].name;
-        rc = read_number(&a, name, own[i], least[i], numbers[i]) != 0 ? 2 : rc;
-    }
-    if (rc < 0) {
-        rc = own[BUDGET_TABLE - HPU_RUN_OPTIONS] != NULL ? table(j, &b)
-                                                         : answer(j, &b, own[0] != NULL);
-    }
-    hpu_job_free(j);
-    return rc;
+    return hpu_job_command(&a, HPU_RUN_OPTIONS, own, budget);
 }

@@ -78,10 +78,12 @@ struct hpu_job {
 struct hpu_job *hpu_job_new(void);
 void hpu_job_free(struct hpu_job *j);
 
-/* hpu_job_parse() parses the command line: the image; options up to `first` as enum
- * hpu_option; the values of the command's own ones, from `first` on, into own[] ("" for
- * those that take none). It gives -1 if there is something to do, else the exit status. */
-int hpu_job_parse(struct hpu_job *j, struct args *a, int first, const char **own);
+/* hpu_job_command() is a whole command: it makes a job and parses the command line (the image;
+ * options up to `first` as enum hpu_option; the values of the command's own ones, from `first`
+ * on, into own[], "" for those that take none), and if there is something to do, does it. Gives
+ * the exit status. */
+typedef int hpu_work(struct hpu_job *j, struct args *a, const char **own);
+int hpu_job_command(struct args *a, int first, const char **own, hpu_work *work);
 
 /* hpu_job_open() loads the image and makes it ready to run; on failure it says why on
  * stderr and gives -1. */

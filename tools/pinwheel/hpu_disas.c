@@ -27,8 +27,9 @@ static void print_function(const struct hpu_job *j, const struct rv32_symbol *s,
     }
 }
 
-static int disassemble(struct hpu_job *j, const char *only)
+static int disassemble(struct hpu_job *j, struct args *a, const char **own)
 {
+    const char *only = own[0];
     if (hpu_image_open(j, "disas") != 0) {
         return 1;
     }
@@ -66,12 +67,5 @@ int hpu_command_disas(int argc, char **argv)
         .argv = argv,
         .next = 1};
     const char *only = NULL;
-    struct hpu_job *j = hpu_job_new();
-    if (j == NULL) {
-        return 1;
-    }
-    int rc = hpu_job_parse(j, &a, 0, &only);
-    rc = rc < 0 ? disassemble(j, only) : rc;
-    hpu_job_free(j);
-    return rc;
+    return hpu_job_command(&a, 0, &only, disassemble);
 }

@@ -142,8 +142,9 @@ static int await(const char *where)
 
 /* ---- The command ---- */
 
-static int debug(struct hpu_job *j, const char *where)
+static int debug(struct hpu_job *j, struct args *a, const char **own)
 {
+    const char *where = own[0];
     struct ends ends = {STDIN_FILENO, STDOUT_FILENO};
     if (hpu_job_open(j, "gdb") != 0) {
         return 1;
@@ -187,12 +188,5 @@ int hpu_command_gdb(int argc, char **argv)
                      .argv = argv,
                      .next = 1};
     const char *where = NULL;
-    struct hpu_job *j = hpu_job_new();
-    if (j == NULL) {
-        return 1;
-    }
-    int rc = hpu_job_parse(j, &a, GDB_LISTEN, &where);
-    rc = rc < 0 ? debug(j, where) : rc;
-    hpu_job_free(j);
-    return rc;
+    return hpu_job_command(&a, GDB_LISTEN, &where, debug);
 }

@@ -2,8 +2,6 @@
 /* A handler's function with memory to run on; see hpu_commands.h. */
 #include "hpu_commands.h"
 
-#include "goal_commands.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -69,7 +67,7 @@ static int take_option(struct hpu_job *j, const struct args *a, int option)
     case HPU_TIMING:
         return choose_timing(j, a);
     case HPU_BUDGET:
-        if (goal_args_u64(a, "--budget", 1000000000000u, &number) != 0) {
+        if (args_u64(a, "--budget", 1000000000000u, &number) != 0) {
             return -1;
         }
         j->call.budget = (int64_t)number;
@@ -83,10 +81,11 @@ static int take_option(struct hpu_job *j, const struct args *a, int option)
     }
 }
 
-int hpu_job_parse(struct hpu_job *j, struct args *a, int first, const char **own)
+/* Gives -1 if there is something to do, else the exit status. */
+static int parse(struct hpu_job *j, struct args *a, int first, const char **own)
 {
     int option;
-    while ((option = goal_args_next(a, &j->path)) >= 0) {
+    while ((option = args_next_operand(a, &j->path)) >= 0) {
         if (option >= first) {
             own[option - first] = a->value != NULL ? a->value : "";
         } else if (take_option(j, a, option) != 0) {
@@ -94,6 +93,18 @@ int hpu_job_parse(struct hpu_job *j, struct args *a, int first, const char **own
         }
     }
     return option == ARGS_HELP ? 0 : option == ARGS_BAD ? 2 : -1;
+}
+
+int hpu_job_command(struct args *a, int first, const char **own, hpu_work *work)
+{
+    struct hpu_job *j = hpu_job_new();
+    if (j == NULL) {
+        return 1;
+    }
+    int rc = parse(j, a, first, own);
+    rc = rc < 0 ? work(j, a, own) : rc;
+    hpu_job_free(j);
+    return rc;
 }
 
 static int fail(const char *command, const char *text)

@@ -200,8 +200,9 @@ static void free_frames(struct hpu_frame *f)
     }
 }
 
-static int profile(struct hpu_job *j, const char *flame)
+static int profile(struct hpu_job *j, struct args *a, const char **own)
 {
+    const char *flame = own[0];
     if (hpu_job_open(j, "profile") != 0) {
         return 1;
     }
@@ -246,12 +247,5 @@ int hpu_command_profile(int argc, char **argv)
                      .argv = argv,
                      .next = 1};
     const char *flame = NULL;
-    struct hpu_job *j = hpu_job_new();
-    if (j == NULL) {
-        return 1;
-    }
-    int rc = hpu_job_parse(j, &a, HPU_RUN_OPTIONS, &flame);
-    rc = rc < 0 ? profile(j, flame) : rc;
-    hpu_job_free(j);
-    return rc;
+    return hpu_job_command(&a, HPU_RUN_OPTIONS, &flame, profile);
 }

@@ -25,8 +25,9 @@ static int write_memory(const char *path, const uint8_t *bytes, size_t size)
     return 0;
 }
 
-static int run(struct hpu_job *j, const char *packet_out, const char *state_out)
+static int run(struct hpu_job *j, struct args *a, const char **own)
 {
+    const char *packet_out = own[0], *state_out = own[1];
     if (hpu_job_open(j, "run") != 0) {
         return 1;
     }
@@ -63,12 +64,5 @@ int hpu_command_run(int argc, char **argv)
                      .argv = argv,
                      .next = 1};
     const char *out[2] = {NULL, NULL};
-    struct hpu_job *j = hpu_job_new();
-    if (j == NULL) {
-        return 1;
-    }
-    int rc = hpu_job_parse(j, &a, HPU_RUN_OPTIONS, out);
-    rc = rc < 0 ? run(j, out[0], out[1]) : rc;
-    hpu_job_free(j);
-    return rc;
+    return hpu_job_command(&a, HPU_RUN_OPTIONS, out, run);
 }

@@ -61,12 +61,12 @@ static int print_json(const struct rv32_image *image)
     return json_end(&to) != 0 ? 1 : 0;
 }
 
-static int tell(struct hpu_job *j, bool json)
+static int tell(struct hpu_job *j, struct args *a, const char **own)
 {
     if (hpu_image_open(j, "size") != 0) {
         return 1;
     }
-    if (json) {
+    if (own[0] != NULL) { /* --json */
         return print_json(&j->image);
     }
     print_lines(&j->image);
@@ -85,12 +85,5 @@ int hpu_command_size(int argc, char **argv)
                      .argv = argv,
                      .next = 1};
     const char *json = NULL;
-    struct hpu_job *j = hpu_job_new();
-    if (j == NULL) {
-        return 1;
-    }
-    int rc = hpu_job_parse(j, &a, 0, &json);
-    rc = rc < 0 ? tell(j, json != NULL) : rc;
-    hpu_job_free(j);
-    return rc;
+    return hpu_job_command(&a, 0, &json, tell);
 }

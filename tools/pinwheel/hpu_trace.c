@@ -52,10 +52,17 @@ static enum rv32_turn tell(void *context, struct rv32_core *core, uint32_t pc, u
     return RV32_GO_ON;
 }
 
-static int trace(struct hpu_job *j, uint64_t most)
+static int trace(struct hpu_job *j, struct args *a, const char **own)
 {
     struct json to = {.to = stdout};
-    struct tracer t = {.job = j, .json = j->json ? &to : NULL, .most = most};
+    long most = INT64_MAX;
+    if (own[0] != NULL) {
+        a->value = own[0];
+        if (args_number(a, "--count", 0, INT64_MAX, &most) != 0) {
+            return 2;
+        }
+    }
+    struct tracer t = {.job = j, .json = j->json ? &to : NULL, .most = (uint64_t)most};
     if (hpu_job_open(j, "trace") != 0) {
         return 1;
     }
@@ -85,17 +92,5 @@ int hpu_command_trace(int argc, char **argv)
                      .argv = argv,
                      .next = 1};
     const char *count = NULL;
-    struct hpu_job *j = hpu_job_new();
-    if (j == NULL) {
-        return 1;
-    }
-    int rc = hpu_job_parse(j, &a, HPU_RUN_OPTIONS, &count);
-    long most = INT64_MAX;
-    if (rc < 0 && count != NULL) {
-        a.value = count;
-        rc = args_number(&a, "--count", 0, INT64_MAX, &most) != 0 ? 2 : rc;
-    }
-    rc = rc < 0 ? trace(j, (uint64_t)most) : rc;
-    hpu_job_free(j);
-    return rc;
+    return hpu_job_command(&a, HPU_RUN_OPTIONS, &count, trace);
 }
