@@ -21,7 +21,7 @@
 #define UDP_GRO 104
 #endif
 
-enum { UDP_IP_HEADERS = 28, PATIENCE_MS = 1 };
+enum { PATIENCE_MS = 1 };
 
 static struct sockaddr_in socket_address(uint32_t ip, uint16_t port)
 {
@@ -81,20 +81,30 @@ int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffer
     return 0;
 }
 
-int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, char *error,
-                       size_t error_size)
+/* Connects a socket; the longest packet that the system sends there in one piece, 0: not
+ * known, -1: there is no way. */
+static int connect_to(int fd, const struct slmp_address *peer)
 {
     struct sockaddr_in to = socket_address(peer->ip, peer->port);
     int mtu;
     socklen_t size = sizeof(mtu);
+    if (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+        return -1;
+    }
+    bool known = getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) == 0 && mtu > UDP_IP_HEADERS;
+    return known ? mtu - UDP_IP_HEADERS : 0;
+}
+
+int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, char *error,
+                       size_t error_size)
+{
     char text[32];
     address_text(peer->ip, peer->port, text);
-    if (connect(u->fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+    int longest = connect_to(u->fd, peer);
+    if (longest < 0) {
         return fail(u, error, error_size, "no way to", text, "");
     }
-    if (getsockopt(u->fd, IPPROTO_IP, IP_MTU, &mtu, &size) == 0 && mtu > UDP_IP_HEADERS) {
-        u->longest = (uint32_t)(mtu - UDP_IP_HEADERS);
-    }
+    u->longest = (uint32_t)longest;
     return 0;
 }
 
@@ -268,20 +278,15 @@ static bool hopeless(int error)
            error == EFAULT;
 }
 
-/* The longest packet that the system sends to an address in one piece; 0: not known. */
+/* The longest packet that goes to an address in one piece; 0: not known. */
 static uint32_t path_to(const struct slmp_address *a)
 {
-    struct sockaddr_in to = socket_address(a->ip, a->port);
-    int mtu = 0, fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    socklen_t size = sizeof(mtu);
-    if (fd < 0 || connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0 ||
-        getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) != 0) {
-        mtu = 0;
-    }
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int longest = fd < 0 ? -1 : connect_to(fd, a);
     if (fd >= 0) {
         close(fd);
     }
-    return mtu > UDP_IP_HEADERS ? (uint32_t)(mtu - UDP_IP_HEADERS) : 0;
+    return longest > 0 ? (uint32_t)longest : 0;
 }
 
 /* The path has become shorter than the packets of the batch: each goes by itself, for IP to

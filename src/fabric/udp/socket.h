@@ -17,6 +17,7 @@
 #include <sys/types.h>
 
 enum { UDP_BUFFER = 1 << 16 }; /* room for what one udp_socket_receive() can bring */
+enum { UDP_IP_HEADERS = 28 };  /* bytes of a datagram before the payload */
 
 /* Packets to one address that leave in one system call: all of one length, but the last,
  * which may be shorter. One more has room that belongs to the next batch. */

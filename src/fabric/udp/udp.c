@@ -28,7 +28,6 @@
 #define COOL_NS 10000000   /* so long nothing comes: other fabrics are not held up by looks */
 #define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */
 #define NEAR_NS 200000     /* too short for a sleep */
-#define UDP_IP_HEADERS 28  /* bytes of a datagram before the payload */
 #define PORT_TRIES 64      /* ports that the system may give us and we cannot use */
 #define RTO_FIRST_NS 10000000
 
