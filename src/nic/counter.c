@@ -8,7 +8,7 @@
 /* Whether a thread that sleeps is to look at the counter. */
 __attribute__((noinline)) static bool is_news(const struct nic *nic, const struct ct *ct)
 {
-    bool news = nic->curious != 0;
+    bool news = nic->news.curious != 0;
     for (struct list *l = nic->counting.next; l != &nic->counting && !news; l = l->next) {
         const struct ct_mark *mark = container_of(l, struct ct_mark, link);
         news = mark->ct == ct &&
@@ -22,7 +22,7 @@ static void changed(struct ct *ct)
 {
     struct nic *nic = ct->ni->nic;
     if (nic->waiters != 0 && is_news(nic, ct)) {
-        nic->news = true;
+        nic->news.due = true;
     }
     if (!list_empty(&ct->triggers)) {
         trigger_check(ct);

@@ -137,7 +137,8 @@ static inline bool must_wait(const struct rx *rx)
     return (rx->away || !list_empty(&rx->peer->detached)) && invoke_behind_ack(rx);
 }
 
-bool rx_send_acks(struct rx *rx)
+/* Sends what was gathered; false: there is no room. */
+static bool send_acks(struct rx *rx)
 {
     rx = rx->peer->rx[FABRIC_REQUEST]; /* of a message that has left its channel: the channel's */
     if (rx != NULL && rx->ack_count != 0) {
@@ -156,7 +157,7 @@ void acks_advance_all(struct nic *nic)
 {
     for (struct list *l = nic->acks_due.next, *next; l != &nic->acks_due; l = next) {
         next = l->next;
-        if (!rx_send_acks(container_of(l, struct rx, acks_due))) {
+        if (!send_acks(container_of(l, struct rx, acks_due))) {
             atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
         }
     }
@@ -164,7 +165,7 @@ void acks_advance_all(struct nic *nic)
 
 bool rx_gather_ack(struct rx *rx, ptl_list_t list)
 {
-    if (must_wait(rx) || (rx->ack_count == ACKS_MOST && !rx_send_acks(rx))) {
+    if (must_wait(rx) || (rx->ack_count == ACKS_MOST && !send_acks(rx))) {
         return false;
     }
     if (rx->ack_count == 0) {
@@ -177,12 +178,12 @@ bool rx_gather_ack(struct rx *rx, ptl_list_t list)
 }
 
 /* Responses leave in the order of their requests: the gathered acks go first. */
-enum rx_step rx_send_ack(struct rx *rx)
+static enum rx_step send_ack(struct rx *rx)
 {
     if (rx->local != NULL) {
         return answer_self(rx);
     }
-    if (must_wait(rx) || !rx_send_acks(rx)) {
+    if (must_wait(rx) || !send_acks(rx)) {
         return RX_WAIT;
     }
     struct message m;
@@ -220,7 +221,7 @@ static enum rx_step send_reply(struct rx *rx)
     if (rx->local != NULL) {
         return answer_self(rx);
     }
-    if (rx->reply_started || must_wait(rx) || !rx_send_acks(rx)) {
+    if (rx->reply_started || must_wait(rx) || !send_acks(rx)) {
         return RX_WAIT;
     }
     struct message m;
@@ -282,7 +283,7 @@ static enum rx_step request_done(struct rx *rx)
         return RX_GO;
     }
     finish_entry(rx);
-    return rx->response_due ? rx_send_ack(rx) : RX_GO;
+    return rx->response_due ? send_ack(rx) : RX_GO;
 }
 
 /* Each went as it was asked. */

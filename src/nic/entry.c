@@ -399,7 +399,7 @@ void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le)
 void pt_release(struct ni *ni, uint32_t pt_index)
 {
     ni->pts[pt_index].users--;
-    nic_news(ni->nic); /* somebody may wait for the last user to leave */
+    news_tell(&ni->nic->news); /* somebody may wait for the last user to leave */
     tell_refusal(ni, pt_index);
 }
 

@@ -25,12 +25,22 @@
 
 struct ni;
 
+/* What wakes the program threads that sleep on a NIC. */
+struct news {
+    bool due;         /* what one of them waits for has happened since */
+    unsigned curious; /* of them: to whom whatever changes is news */
+};
+
+/* news_tell() says that an event was posted, or that something else but a counter changed. */
+static inline void news_tell(struct news *n)
+{
+    n->due |= n->curious != 0;
+}
+
 struct eq {
     struct table_slot slot;
-    bool dropped; /* events were overwritten since the last get */
-    /* The NIC's: how many threads sleep to whom whatever changes is news, and that it did. */
-    const unsigned *curious;
-    bool *news;
+    bool dropped;      /* events were overwritten since the last get */
+    struct news *news; /* the NIC's */
     struct ni *ni;
     ptl_event_t *ring;
     uint64_t count;              /* events that the program asked for */
@@ -81,7 +91,7 @@ static inline void eq_placed(struct eq *eq)
     uint64_t tail = atomic_load_explicit(&eq->tail, memory_order_relaxed);
     eq->put_at = eq_next_place(eq, eq->put_at);
     atomic_store_explicit(&eq->tail, tail + 1, memory_order_release);
-    *eq->news |= *eq->curious != 0;
+    news_tell(eq->news);
 }
 
 /* eq_kinds() sets the last word of an event, its small fields, in one store. */

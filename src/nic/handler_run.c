@@ -17,19 +17,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* Lets go of the lock while user code runs. */
-static void leave(struct nic *nic)
-{
-    nic->unlocked++;
-    nic_unlock(nic);
-}
-
-static void enter(struct nic *nic)
-{
-    nic_lock(nic);
-    nic->unlocked--;
-}
-
 /* handlers_go_on() where HPUs are threads. A completion handler need not find room: it makes some.
  */
 static int go_on_elsewhere(struct rx *rx)
@@ -60,9 +47,9 @@ int handlers_go_on(struct rx *rx)
         return HPU_WAIT;
     }
     run->stalled = 0;
-    leave(run->nic);
+    nic_step_out(run->nic);
     int code = hpu_exec_run(&run->exec);
-    enter(run->nic);
+    nic_step_in(run->nic);
     if (code != HPU_WAIT) {
         telemetry_call(run->nic, rx->le != NULL ? rx->le->handlers : NULL, &run->exec, code);
         hpu_exec_give(&run->exec);

@@ -148,7 +148,7 @@ void op_end(struct op *op)
     if (op->ni != NULL) {
         op->ni->in_flight--;
     }
-    nic_news(op->peer->nic);
+    news_tell(&op->peer->nic->news);
     table_drop(&op->peer->nic->operations, op);
 }
 

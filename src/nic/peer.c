@@ -178,7 +178,7 @@ static bool send_waiting(struct nic_peer *p)
         }
         nic->queued_program -= origin == FROM_PROGRAM;
         nic->queued_handler -= origin == FROM_HANDLER;
-        nic_news(nic); /* a program thread may wait for a place */
+        news_tell(&nic->news); /* a program thread may wait for a place */
         sent = true;
     }
     list_remove(&p->busy);
@@ -309,18 +309,6 @@ static bool expects(struct nic_peer *p)
     return p->outstanding != 0;
 }
 
-static void upcall_unlock(struct nic *nic)
-{
-    nic->unlocked++;
-    nic_unlock(nic);
-}
-
-static void upcall_lock(struct nic *nic)
-{
-    nic_lock(nic);
-    nic->unlocked--;
-}
-
 const struct fabric_upcalls nic_upcalls = {
     .peer_up = peer_up,
     .peer_down = peer_down,
@@ -332,6 +320,6 @@ const struct fabric_upcalls nic_upcalls = {
     .rx_done = rx_done,
     .sent = sent,
     .expects = expects,
-    .lock = upcall_lock,
-    .unlock = upcall_unlock,
+    .lock = nic_step_in,
+    .unlock = nic_step_out,
 };

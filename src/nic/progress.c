@@ -31,7 +31,7 @@
 /* Changes and rings the bell as a peer would. */
 void nic_tell_news(struct nic *nic)
 {
-    nic->news = false;
+    nic->news.due = false;
     if (bell_asleep(atomic_load_explicit(nic->bell, memory_order_relaxed))) {
         atomic_fetch_or(nic->bell, BELL_RUNG);
     }
@@ -134,12 +134,12 @@ static void sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *m
         nic_unlock(nic);
         return;
     }
-    nic->news = false;
+    nic->news.due = false;
     nic->waiters++;
     if (mark != NULL) {
         list_push_back(&nic->counting, &mark->link);
     } else {
-        nic->curious++;
+        nic->news.curious++;
     }
     timeout_ns = until_deadline(nic, timeout_ns);
     lock_give(&nic->lock);
@@ -150,7 +150,7 @@ static void sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *m
     if (mark != NULL) {
         list_remove(&mark->link);
     } else {
-        nic->curious--;
+        nic->news.curious--;
     }
     uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
     if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
@@ -375,7 +375,7 @@ void nic_follow_up(struct nic *nic)
     }
     /* There is more, and handlers wait: somebody else is to go on. */
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
-    nic->news = true;
+    nic->news.due = true;
     nic->events_due = true;
     eventfd_write(nic->wake_fd, 1);
 }

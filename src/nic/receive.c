@@ -500,30 +500,18 @@ static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void
     if ((options & PTL_ME_USE_ONCE) != 0) {
         le_use_up(le);
     }
-    if (!rx->response_due) {
-        count_request(rx);
-        rx->ni = NULL;
-        return RX_GO;
-    }
-    bool simple = rx->local == NULL && rx->fail == PTL_NI_OK && rx->mlength == rx->m->length &&
-                  (options & PTL_ME_ACK_DISABLE) == 0;
-    if (simple && rx_gather_ack(rx, list)) {
+    bool as_asked = rx->local == NULL && rx->fail == PTL_NI_OK && rx->mlength == rx->m->length &&
+                    (options & PTL_ME_ACK_DISABLE) == 0;
+    if (!rx->response_due || (as_asked && rx_gather_ack(rx, list))) {
         count_request(rx);
         rx->ni = NULL;
         return RX_GO;
     }
     rx->response_silent = (options & PTL_ME_ACK_DISABLE) != 0;
     rx->response_list = list;
-    if (rx_send_ack(rx) == RX_WAIT) {
-        rx->event_posted = true;
-        decide(rx, NULL);
-        return RX_WAIT; /* rx_done() sends it later */
-    }
-    count_request(rx);
-    rx->ni = NULL;
-    rx->response_silent = false;
-    rx->response_list = 0;
-    return RX_GO;
+    rx->event_posted = true;
+    decide(rx, NULL);
+    return rx_done(rx->peer, &rx->f, FABRIC_OK);
 }
 
 /* A message that finds handlers ends at once as well, if its header handler neither waits nor

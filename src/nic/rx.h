@@ -137,10 +137,6 @@ void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event);
 /* rx_gather_ack() notes the ack of a message that went as it was asked, to be sent with
  * others when the NIC has taken what is there; false: there is no room for it. */
 bool rx_gather_ack(struct rx *rx, ptl_list_t list);
-/* rx_send_acks() sends what was gathered; false: there is no room. */
-bool rx_send_acks(struct rx *rx);
-/* rx_send_ack() sends the ack of a put or an atomic; RX_WAIT: there is no room for it. */
-enum rx_step rx_send_ack(struct rx *rx);
 /* response_done() ends the operation that a response is for. */
 void response_done(struct rx *rx, enum fabric_status status);
 

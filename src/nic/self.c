@@ -65,7 +65,7 @@ bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)
     return true;
 }
 
-/* What rx_send_ack() and send_reply() do for others. */
+/* What send_ack() and send_reply() do for others. */
 void self_answer(struct rx *rx)
 {
     const struct request *r = rx->local;

@@ -24,7 +24,6 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
     if (eq != NULL) {
         eq->ni = ni;
         eq->news = &ni->nic->news;
-        eq->curious = &ni->nic->curious;
         eq->ring = ring;
         eq->count = eq->size = count;
         *eq_handle = eq->slot.handle;
@@ -50,7 +49,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
     if (rc == PTL_OK) {
         free(eq->ring);
         table_drop(&ni->eqs, eq);
-        ni->nic->news = true; /* for who waits for it: it is an invalid handle now */
+        ni->nic->news.due = true; /* for who waits for it: it is an invalid handle now */
     }
     nic_unlock(ni->nic);
     return rc;

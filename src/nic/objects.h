@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The NIC's objects. Stages are plain functions on them; none knows a clock or
+ * a transport.
+ *
+ *   process ── nics ── nic ── ni[4] ── tables: EQ, CT, MD, LE/ME, triggered, HPU memory
+ *                       │              └─ portal table ── lists of entries
+ *                       ├─ peers ── waiting operations
+ *                       └─ fabric
+ *
+ * One lock a NIC guards all of it, its fabric included. It is never held while
+ * a handler's own code runs. An object that others refer to is reached by
+ * pointer and handle (struct eq_ref, ct_ref): objects of a table never move
+ * and their memory stays until the NI is closed, so that a freed one is
+ * noticed by its handle.
+ */
+#ifndef NIC_OBJECTS_H
+#define NIC_OBJECTS_H
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/options.h"
+#include "base/table.h"
+#include "fabric/fabric.h"
+#include "hpu/exec.h"
+#include "hpu/memory.h"
+#include "hpu/sched.h"
+#include "hpu/twin.h"
+#include "hpu/watch.h"
+#include "nic/board.h"
+#include "nic/event.h"
+#include "nic/match.h"
+#include "nic/memory.h"
+#include "nic/unexpected.h"
+#include "portals4.h"
+#include "spin.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#define NICS_MAX 8
+#define NI_KINDS BOARD_KINDS /* matching or not, logical or physical */
+#define ATOMIC_OPERAND 32    /* bytes of the largest element of an atomic */
+
+struct answer;
+struct le;
+struct ni;
+struct nic;
+
+/* ---- counters; event queues are in event.h ---- */
+
+struct ct {
+    struct table_slot slot;
+    struct ni *ni;
+    _Atomic uint64_t success, failure;
+    struct list triggers; /* struct triggered, by threshold, then by age */
+};
+
+struct ct_ref {
+    struct ct *ct;
+    uint32_t handle;
+};
+
+/* ---- initiator ---- */
+
+struct md {
+    struct table_slot slot;
+    struct ni *ni;
+    void *start;
+    struct vector vector; /* PTL_IOVEC: a copy of the parts */
+    uint64_t length;
+    unsigned options;
+    struct eq_ref eq;
+    struct ct_ref ct;
+    unsigned users; /* operations that have not ended */
+};
+
+enum op_kind { OP_PUT, OP_GET, OP_ATOMIC, OP_FETCH /* PtlFetchAtomic and PtlSwap */ };
+enum op_origin { FROM_PROGRAM, FROM_TRIGGER, FROM_HANDLER };
+
+/* The arguments of a data movement, checked. */
+struct request {
+    enum op_kind kind;
+    enum op_origin origin;
+    ptl_op_t op; /* of atomics, else 0 */
+    ptl_datatype_t datatype;
+    struct md *md;        /* what is sent comes from there; of OP_GET: the reply goes there.
+                             NULL: a handler's */
+    struct memory memory; /* its memory */
+    struct md *get_md;    /* of OP_FETCH: where the reply goes */
+    struct memory get_memory;
+    uint64_t length;
+    ptl_ack_req_t ack;
+    ptl_process_t target;
+    uint32_t pt_index;
+    uint64_t match_bits;
+    uint64_t remote_offset;
+    uint64_t hdr_data;
+    void *user_ptr;
+    /* of a handler (FROM_HANDLER): what it inherits from its entry */
+    struct eq_ref eq;
+    struct ct_ref ct;                /* with PTL_CT_ACK_REQ and PTL_OC_ACK_REQ */
+    struct le *le;                   /* whose memory it uses; NULL: the handler's own */
+    struct answer *answer;           /* what the handler waits for, handler_send.c; or NULL */
+    void *owned;                     /* freed when the buffer is no longer needed */
+    uint8_t operand[ATOMIC_OPERAND]; /* of CSWAP and its relatives, and MSWAP */
+};
+
+static inline bool request_sends(const struct request *r)
+{
+    return r->kind != OP_GET;
+}
+
+static inline bool request_fetches(const struct request *r)
+{
+    return r->kind == OP_GET || r->kind == OP_FETCH;
+}
+
+/* The MD that a reply goes to. */
+static inline struct md *request_reply_md(const struct request *r)
+{
+    return r->kind == OP_FETCH ? r->get_md : r->md;
+}
+
+static inline const struct memory *request_reply_memory(const struct request *r)
+{
+    return r->kind == OP_FETCH ? &r->get_memory : &r->memory;
+}
+
+/* An operation in flight: queued, or waiting for its response. It keeps the
+ * place for that response (wall 2). */
+struct op {
+    struct table_slot slot;
+    struct list link; /* of the peer's waiting list */
+    struct ni *ni;    /* NULL: its NI was closed; it ends without a sound */
+    struct nic_peer *peer;
+    bool left;       /* its buffer was given back, SEND was posted */
+    bool fabric_has; /* tx is the fabric's */
+    bool expects;    /* a response will come */
+    bool counted;    /* in the peer's outstanding */
+
+    struct request request; /* from here on not zeroed */
+    struct fabric_tx tx;
+    uint8_t
+        staged[2 * ATOMIC_OPERAND]; /* payload of a swap with an operand: that, and one element */
+};
+
+struct triggered {
+    struct table_slot slot;
+    struct list link; /* of a counter, or of the NIC's fired list */
+    struct ni *ni;
+    uint64_t threshold;
+    enum trigger_kind {
+        TRIGGER_REQUEST,
+        TRIGGER_CT_INC,
+        TRIGGER_CT_SET,
+        TRIGGER_APPEND,
+        TRIGGER_UNLINK
+    } kind;
+    struct request request;
+    struct ct_ref ct;     /* CT_INC, CT_SET */
+    ptl_ct_event_t value; /* the same */
+    struct le *le;        /* APPEND; UNLINK, while it has this handle: */
+    uint32_t le_handle;
+};
+
+/* ---- target ---- */
+
+/* What an entry with handlers has besides. */
+struct handlers {
+    ptl_header_handler_t header;
+    ptl_payload_handler_t payload;
+    ptl_completion_handler_t completion;
+    struct hpu_memory *memory;
+    bool own_memory;
+    void *host_base;
+    uint64_t host_length;
+    uint64_t user_header;
+    uint64_t hpu_mask;           /* HPUs that may run them, 0: all */
+    struct vector host_vector;   /* PTL_HANDLER_IOVEC: a copy of the parts */
+    struct board_context *board; /* what it has done */
+    struct hpu_queue queue;      /* with nic->sched */
+    bool inactive;               /* no message finds the entry before PtlHandlersActivate() */
+    struct hpu_twin twin[3];     /* by enum hpu_call, with nic->twins */
+    bool orphaned;               /* one runs on, and its NI is closed: what it uses is kept */
+};
+
+struct hpu_memory {
+    struct table_slot slot;
+    struct ni *ni;
+    struct hpu_mem *mem;
+    unsigned users; /* entries */
+};
+
+/* A list entry or a match list entry. */
+struct le {
+    struct table_slot slot;
+    bool linked;
+    bool plain;         /* no handlers, no offset of its own, leaves no header: finish_plain() */
+    bool reserved;      /* used up by a message whose handlers have the last word */
+    bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
+    bool unlink_told;   /* AUTO_UNLINK was posted, AUTO_FREE is due with its last header */
+    bool awaited;       /* a triggered operation will link it */
+    unsigned users;     /* messages in hand */
+    unsigned headers;   /* unexpected headers that refer to it */
+    uint64_t offset;    /* locally managed */
+
+    struct ni *ni; /* from here on not zeroed: le_new() sets it */
+    uint32_t pt_index;
+    void *start;
+    struct vector vector; /* PTL_IOVEC: a copy of the parts, which are the entry's */
+    uint64_t length;
+    uint64_t min_free;
+    unsigned options;
+    ptl_uid_t uid;
+    ptl_list_t list;
+    struct ct_ref ct;
+    void *user_ptr;
+    struct handlers *handlers;
+    struct match_entry match;
+};
+
+/* An unexpected header: a message that an entry of the overflow list took, until
+ * an entry of the priority list, or a search, claims it. */
+struct unexpected {
+    struct table_slot slot;
+    struct unexpected_header header;
+    struct le *le;       /* that took it */
+    struct le *claimant; /* that waits for it to be complete, or NULL */
+    bool busy;           /* the message is in hand */
+    ptl_event_t event;   /* ..._OVERFLOW, but for user_ptr */
+};
+
+struct pt {
+    bool allocated;
+    bool enabled;
+    unsigned options;
+    unsigned users; /* messages in hand */
+    struct eq_ref eq;
+    struct match_list priority, overflow;
+    struct unexpected_list unexpected;
+    struct le *recent; /* of the priority list: the entry that matched last, while it is in it */
+    unsigned with_handlers; /* entries that have some */
+    bool refusing;          /* flow control has closed it: not enabled */
+    bool refusal_due;       /* PT_DISABLED is to be posted when the last message in hand ends */
+};
+
+struct ni {
+    struct nic *nic;
+    unsigned kind; /* index in nic->ni: 1 not matching, 2 physical */
+    unsigned options;
+    unsigned users; /* PtlNIInit less PtlNIFini */
+    ptl_handle_ni_t handle;
+    ptl_ni_limits_t limits;
+    struct table eqs, cts, mds, les, unexpected, triggered, hpu_memories;
+    struct pt *pts;
+    ptl_process_t *map;
+    uint64_t map_size;
+    struct nic_peer **map_peers; /* by rank, NULL: to be looked up */
+    ptl_rank_t rank;
+    uint64_t *registers; /* by ptl_sr_index_t, on the board */
+    struct hpu_counter counters[PTL_SPIN_COUNTERS];
+    unsigned in_flight; /* ops and messages that refer to it */
+    unsigned bundles;   /* PtlStartBundle less PtlEndBundle */
+};
+
+static inline bool ni_is_matching(const struct ni *ni)
+{
+    return (ni->kind & 1) == 0;
+}
+
+static inline bool ni_is_logical(const struct ni *ni)
+{
+    return (ni->kind & 2) == 0;
+}
+
+/* ---- NIC and process ---- */
+
+struct nic_peer {
+    struct list link; /* of its hash chain */
+    struct list all;  /* of nic->all_peers */
+    struct list busy; /* of nic->busy, while it has waiting operations */
+    struct nic *nic;
+    uint32_t nid, pid;
+    ptl_uid_t uid;
+    struct fabric_peer *fabric;   /* NULL: not found yet */
+    const struct fabric_ops *ops; /* of its fabric */
+    struct list waiting;          /* struct op, in order */
+    unsigned outstanding;         /* ops that expect a response */
+    int64_t deadline, retry;      /* to be found until then; when to look next */
+    struct rx *rx[FABRIC_CLASSES];
+    struct list detached; /* struct invocation (invoke.c), in order */
+    uint64_t detached_count;
+    bool self; /* the NIC's own */
+    bool told; /* the log says why it cannot be reached */
+};
+
+#define PEER_BUCKETS 256
+
+struct nic {
+    struct process *process;
+    unsigned index;
+    uint32_t nid, pid;
+    uint64_t incarnation;
+    ptl_uid_t uid;
+    size_t packet_size;
+    size_t inline_max;            /* payloads up to here take the fabric's short cut */
+    const struct fabric_ops *ops; /* of its home, */
+    struct fabric *fabric;
+    const struct fabric_ops *net_ops; /* and of the fabric for peers that it does not reach */
+    struct fabric *net;               /* NULL: there is none */
+    bool net_only;                    /* home is for messages to oneself */
+    _Atomic uint32_t *bell;           /* of its home */
+    struct ni *ni[NI_KINDS];
+    struct list peers[PEER_BUCKETS];
+    struct list all_peers;
+    struct nic_peer *last_peer; /* of a physical target; NULL: none */
+    struct list busy;
+    struct table operations; /* struct op */
+    unsigned queued_program, queued_handler;
+    struct list acks_due; /* struct rx with gathered acks */
+    struct list fired;    /* struct triggered whose threshold was reached */
+    struct rx *self;      /* self.c */
+    struct hpu_pool *hpus;
+    struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
+    struct hpu_twins *twins; /* PINWHEEL_HPU=rv32: what runs handlers; NULL: native code */
+    struct hpu_watch *watch; /* over the handlers' time; NULL: not yet, or there is no budget */
+    bool sched_paused;       /* an NI is being closed */
+    uint64_t hpu_memory_used;
+    struct list invoked, invoked_away; /* struct invocation (invoke.c) */
+    unsigned invocations;              /* in both */
+    struct nic_board *board;           /* the fabric's: what others may know */
+    int64_t reported;                  /* when the other fabric told it last of its peers */
+    int64_t (*now)(void);              /* nanoseconds, for how long peers are sought */
+    unsigned unlocked;                 /* threads that run handlers or copy, without the lock */
+
+    /* progress.c */
+    struct lock lock;
+    _Atomic bool polled;
+    _Atomic bool attention; /* operations wait or have fired: only nic_advance() can tell */
+    int64_t linger_end;     /* until when closing may take; 0: not closing */
+    /* Under the lock, in a word of their own: compilers load several at once. */
+    bool thread_idle; /* it sleeps without a lease */
+    bool events_due;  /* it was rung or told of a death */
+    bool stalled;     /* a message with handlers finds no room: its patience has an end */
+    bool stop;
+    struct news news;
+    unsigned waiters;     /* program threads asleep on the bell: the curious, */
+    struct list counting; /* and struct ct_mark of the others */
+    int wake_fd;
+    int thread_epoll;
+    pthread_t thread;
+    unsigned poll_next; /* place of the queue that PtlEQPoll looks at first */
+    _Atomic unsigned empty_polls;
+    _Atomic int64_t spin_ns, yield_ns; /* how long waiting threads spin and yield; learnt */
+    _Atomic int64_t slept_ns;          /* how long waits are that end asleep, on average */
+    _Atomic int64_t probe_at;          /* when what was learnt is put to the test again */
+    _Atomic bool probe_due;
+    _Atomic unsigned probes;
+};
+
+struct process {
+    pthread_mutex_t lock;
+    _Atomic unsigned users;  /* PtlInit less PtlFini */
+    _Atomic unsigned aborts; /* PtlAbort */
+    struct options options;
+    bool asymmetric;
+    struct nic *nics[NICS_MAX];
+    struct ni *nis[NICS_MAX * NI_KINDS];
+    _Atomic uint64_t epoch; /* no other process had it; another one once an NI is gone */
+    unsigned generations[NICS_MAX * NI_KINDS];
+};
+
+#endif
