@@ -2,7 +2,8 @@
 /* Tags of packets, by libcrypto; see slmp_guard.h. */
 #include "slmp_guard.h"
 
-#include <dlfcn.h>
+#include "base/library.h"
+
 #include <errno.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
@@ -34,10 +35,7 @@ static struct {
 } crypto;
 static bool crypto_loaded;
 
-static const struct {
-    const char *name;
-    void *to;
-} symbols[] = {
+static const struct library_symbol symbols[] = {
     {"EVP_MAC_fetch", &crypto.mac_fetch},
     {"EVP_MAC_free", &crypto.mac_free},
     {"EVP_MAC_CTX_new", &crypto.mac_new},
@@ -57,15 +55,8 @@ static const struct {
 
 static void load(void)
 {
-    /* libcrypto has threads' data and exit handlers: it stays. */
-    void *library = dlopen("libcrypto.so.3", RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    bool good = library != NULL;
-    for (size_t i = 0; good && i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-        void *found = dlsym(library, symbols[i].name);
-        memcpy(symbols[i].to, &found, sizeof(found));
-        good = found != NULL;
-    }
-    crypto_loaded = good;
+    crypto_loaded =
+        library_load("libcrypto.so.3", symbols, sizeof(symbols) / sizeof(symbols[0])) == NULL;
 }
 
 static bool crypto_there(void)

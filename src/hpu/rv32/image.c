@@ -3,11 +3,10 @@
  * Reading images, with libelf for what is structure. Segments are taken from the bytes
  * themselves, after the bounds that the file claims have been held against its size.
  */
-#include "image.h"
+#include "elfutils.h"
 
 #include <elf.h>
 #include <errno.h>
-#include <libelf.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,8 +36,8 @@ static int check_header(const struct rv32_image *image, Elf *elf, struct rv32_er
 {
     const char *name = image->name;
     size_t size;
-    const char *ident = elf_getident(elf, &size);
-    if (elf_kind(elf) != ELF_K_ELF || ident == NULL || size < EI_NIDENT) {
+    const char *ident = elfutils.elf_getident(elf, &size);
+    if (elfutils.elf_kind(elf) != ELF_K_ELF || ident == NULL || size < EI_NIDENT) {
         return rv32_fail(error, "%s: is not an ELF file", name);
     }
     if (ident[EI_DATA] != ELFDATA2LSB) {
@@ -48,9 +47,10 @@ static int check_header(const struct rv32_image *image, Elf *elf, struct rv32_er
         return rv32_fail(
             error, "%s: is a 64-bit image; handlers are compiled with -march=rv32imac_zicsr", name);
     }
-    const Elf32_Ehdr *h = elf32_getehdr(elf);
+    const Elf32_Ehdr *h = elfutils.elf32_getehdr(elf);
     if (h == NULL) {
-        return rv32_fail(error, "%s: its ELF header cannot be read: %s", name, elf_errmsg(-1));
+        return rv32_fail(error, "%s: its ELF header cannot be read: %s", name,
+                         elfutils.elf_errmsg(-1));
     }
     if (h->e_machine != EM_RISCV) {
         return rv32_fail(error, "%s: is for machine %u; the HPU cores are RISC-V (%u)", name,
@@ -168,8 +168,8 @@ static int add_data(struct rv32_image *image, const Elf32_Phdr *p, struct rv32_e
 static int load_segments(struct rv32_image *image, Elf *elf, struct rv32_error *error)
 {
     size_t count;
-    const Elf32_Phdr *p = elf32_getphdr(elf);
-    if (elf_getphdrnum(elf, &count) != 0 || (p == NULL && count > 0)) {
+    const Elf32_Phdr *p = elfutils.elf32_getphdr(elf);
+    if (elfutils.elf_getphdrnum(elf, &count) != 0 || (p == NULL && count > 0)) {
         return rv32_fail(error, "%s: is truncated: its program headers cannot be read",
                          image->name);
     }
@@ -236,7 +236,7 @@ static int by_address(const void *a, const void *b)
 static int load_symbols(struct rv32_image *image, Elf *elf, Elf_Scn *section,
                         const Elf32_Shdr *header, struct rv32_error *error)
 {
-    const Elf_Data *data = elf_getdata(section, NULL);
+    const Elf_Data *data = elfutils.elf_getdata(section, NULL);
     size_t count = data != NULL ? data->d_size / sizeof(Elf32_Sym) : 0;
     const Elf32_Sym *s = count > 0 ? data->d_buf : NULL;
     if (image->functions != NULL) {
@@ -247,7 +247,7 @@ static int load_symbols(struct rv32_image *image, Elf *elf, Elf_Scn *section,
         return no_memory(image, error);
     }
     for (size_t i = 1; s != NULL && i < count; i++) {
-        const char *symbol = elf_strptr(elf, header->sh_link, s[i].st_name);
+        const char *symbol = elfutils.elf_strptr(elf, header->sh_link, s[i].st_name);
         if (symbol == NULL) {
             return rv32_fail(error, "%s: symbol %zu has no name in the string table", image->name,
                              i);
@@ -269,14 +269,14 @@ static int load_symbols(struct rv32_image *image, Elf *elf, Elf_Scn *section,
 static int load_sections(struct rv32_image *image, Elf *elf, struct rv32_error *error)
 {
     Elf_Scn *section = NULL;
-    const Elf32_Ehdr *e = elf32_getehdr(elf);
+    const Elf32_Ehdr *e = elfutils.elf32_getehdr(elf);
     uint64_t end = e->e_shoff + (uint64_t)e->e_shnum * e->e_shentsize;
     if (end > image->file_size) {
         return rv32_fail(error, "%s: is truncated: its section headers end at byte %llu of %zu",
                          image->name, (unsigned long long)end, image->file_size);
     }
-    while ((section = elf_nextscn(elf, section)) != NULL) {
-        const Elf32_Shdr *h = elf32_getshdr(section);
+    while ((section = elfutils.elf_nextscn(elf, section)) != NULL) {
+        const Elf32_Shdr *h = elfutils.elf32_getshdr(section);
         if (h == NULL) {
             return rv32_fail(error, "%s: its section headers cannot be read", image->name);
         }
@@ -289,7 +289,7 @@ static int load_sections(struct rv32_image *image, Elf *elf, struct rv32_error *
             return -1;
         }
         if (h->sh_type == SECTION_ATTRIBUTES) {
-            const Elf_Data *data = elf_rawdata(section, NULL);
+            const Elf_Data *data = elfutils.elf_rawdata(section, NULL);
             if (data == NULL || data->d_buf == NULL) {
                 return rv32_fail(error, "%s: its RISC-V attributes cannot be read", image->name);
             }
@@ -310,7 +310,7 @@ static int load(struct rv32_image *image, Elf *elf, struct rv32_error *error)
         load_sections(image, elf, error) != 0) {
         return -1;
     }
-    image->entry = elf32_getehdr(elf)->e_entry;
+    image->entry = elfutils.elf32_getehdr(elf)->e_entry;
     if (image->entry != 0 && (!in_code(image, image->entry) || image->entry % 2 != 0)) {
         return rv32_fail(error, "%s: its entry point %08x is not in the code (%08x, %u bytes)",
                          image->name, image->entry, image->code.base, image->code.size);
@@ -322,6 +322,9 @@ int rv32_image_parse(struct rv32_image *image, const char *name, const void *byt
                      struct rv32_error *error)
 {
     *image = (struct rv32_image){.file_size = size};
+    if (elfutils_load(error) != 0) {
+        return -1;
+    }
     image->name = strdup(name);
     image->file = malloc(size > 0 ? size : 1);
     if (image->name == NULL || image->file == NULL) {
@@ -330,12 +333,11 @@ int rv32_image_parse(struct rv32_image *image, const char *name, const void *byt
         return -1;
     }
     memcpy(image->file, bytes, size);
-    elf_version(EV_CURRENT);
-    Elf *elf = elf_memory((char *)image->file, size);
+    Elf *elf = elfutils.elf_memory((char *)image->file, size);
     int rc =
         elf == NULL ? rv32_fail(error, "%s: is not an ELF file", name) : load(image, elf, error);
     if (elf != NULL) {
-        elf_end(elf);
+        elfutils.elf_end(elf);
     }
     if (rc != 0) {
         rv32_image_close(image);

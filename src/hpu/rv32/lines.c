@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Source lines of an image, with libdw: every row of every unit's line program. */
-#include "image.h"
+#include "elfutils.h"
 
-#include <elfutils/libdw.h>
-#include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,9 +30,9 @@ static int add_row(struct rv32_lines *lines, Dwarf_Line *row)
     Dwarf_Addr address;
     int line = 0;
     bool end = false;
-    const char *name = dwarf_linesrc(row, NULL, NULL);
-    if (dwarf_lineaddr(row, &address) != 0 || dwarf_lineno(row, &line) != 0 ||
-        dwarf_lineendsequence(row, &end) != 0) {
+    const char *name = elfutils.dwarf_linesrc(row, NULL, NULL);
+    if (elfutils.dwarf_lineaddr(row, &address) != 0 || elfutils.dwarf_lineno(row, &line) != 0 ||
+        elfutils.dwarf_lineendsequence(row, &end) != 0) {
         return 0; /* a row that says nothing */
     }
     const char *kept = keep_name(lines, name != NULL ? name : "?");
@@ -49,7 +47,7 @@ static int add_unit(struct rv32_lines *lines, Dwarf_Die *unit)
 {
     Dwarf_Lines *table;
     size_t count;
-    if (dwarf_getsrclines(unit, &table, &count) != 0) {
+    if (elfutils.dwarf_getsrclines(unit, &table, &count) != 0) {
         return 0; /* a unit without lines */
     }
     struct rv32_line *rows = realloc(lines->rows, (lines->count + count + 1) * sizeof(*rows));
@@ -58,7 +56,7 @@ static int add_unit(struct rv32_lines *lines, Dwarf_Die *unit)
     }
     lines->rows = rows;
     for (size_t i = 0; i < count; i++) {
-        Dwarf_Line *row = dwarf_onesrcline(table, i);
+        Dwarf_Line *row = elfutils.dwarf_onesrcline(table, i);
         if (row != NULL && add_row(lines, row) != 0) {
             return -1;
         }
@@ -80,9 +78,10 @@ static int read_lines(struct rv32_lines *lines, Dwarf *dwarf)
 {
     Dwarf_Off offset = 0, next;
     size_t header;
-    while (dwarf_nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL) == 0) {
+    while (elfutils.dwarf_nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL) == 0) {
         Dwarf_Die unit;
-        if (dwarf_offdie(dwarf, offset + header, &unit) != NULL && add_unit(lines, &unit) != 0) {
+        if (elfutils.dwarf_offdie(dwarf, offset + header, &unit) != NULL &&
+            add_unit(lines, &unit) != 0) {
             return -1;
         }
         offset = next;
@@ -98,15 +97,14 @@ int rv32_lines_open(struct rv32_lines *lines, const struct rv32_image *image,
 {
     *lines = (struct rv32_lines){0};
     int rc = 0;
-    elf_version(EV_CURRENT);
-    Elf *elf = elf_memory((char *)image->file, image->file_size);
-    Dwarf *dwarf = elf != NULL ? dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
+    Elf *elf = elfutils.elf_memory((char *)image->file, image->file_size);
+    Dwarf *dwarf = elf != NULL ? elfutils.dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
     if (dwarf != NULL) {
         rc = read_lines(lines, dwarf);
-        dwarf_end(dwarf);
+        elfutils.dwarf_end(dwarf);
     }
     if (elf != NULL) {
-        elf_end(elf);
+        elfutils.elf_end(elf);
     }
     if (rc != 0) {
         rv32_lines_close(lines);

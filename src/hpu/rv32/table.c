@@ -2,7 +2,8 @@
 /* The handlers of an image (table.h). */
 #include "table.h"
 
-#include <libelf.h>
+#include "elfutils.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,12 +26,12 @@ static const Elf32_Shdr *find_section(Elf *elf)
 {
     size_t names;
     Elf_Scn *section = NULL;
-    if (elf_getshdrstrndx(elf, &names) != 0) {
+    if (elfutils.elf_getshdrstrndx(elf, &names) != 0) {
         return NULL;
     }
-    while ((section = elf_nextscn(elf, section)) != NULL) {
-        const Elf32_Shdr *h = elf32_getshdr(section);
-        const char *name = h != NULL ? elf_strptr(elf, names, h->sh_name) : NULL;
+    while ((section = elfutils.elf_nextscn(elf, section)) != NULL) {
+        const Elf32_Shdr *h = elfutils.elf32_getshdr(section);
+        const char *name = h != NULL ? elfutils.elf_strptr(elf, names, h->sh_name) : NULL;
         if (name != NULL && strcmp(name, "pinwheel_handlers") == 0) {
             return h;
         }
@@ -90,11 +91,10 @@ int rv32_table_open(struct rv32_table *table, const struct rv32_image *image,
                     struct rv32_error *error)
 {
     *table = (struct rv32_table){0};
-    elf_version(EV_CURRENT);
-    Elf *elf = elf_memory((char *)image->file, image->file_size);
+    Elf *elf = elfutils.elf_memory((char *)image->file, image->file_size);
     int rc = read_table(table, image, elf, error);
     if (elf != NULL) {
-        elf_end(elf);
+        elfutils.elf_end(elf);
     }
     if (rc != 0) {
         rv32_table_close(table);
