@@ -22,14 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MUST(condition)                                                                            \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #condition);                        \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
 enum { PACKETS = 256, PACKET = 256, MESSAGES = 512, BODY = 4000, STEPS = 3000 };
 
 static uint8_t body[BODY];

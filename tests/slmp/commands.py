@@ -2,10 +2,13 @@
 """`pinwheel slmp send` and `recv` as the tests start them; the first argument of the test
 is the command."""
 import json
+import os
 import random
 import re
 import subprocess
 import sys
+import tempfile
+import time
 
 PINWHEEL = sys.argv[1]
 LIMIT = 120
@@ -54,3 +57,17 @@ def write(path, data):
 def same(path, data):
     with open(path, "rb") as f:
         must(f.read() == data, path, "has other bytes")
+
+
+def run_tests(names, chosen=()):
+    """Runs the functions test_* of a module's globals(), each in an empty folder of its own, or
+    only those that are chosen."""
+    for name, test in sorted(names.items()):
+        if not name.startswith("test_") or (chosen and name not in chosen):
+            continue
+        begun = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            os.chdir(folder)
+            test()
+            os.chdir("/")
+        print("%s: %.1f s" % (name, time.monotonic() - begun), flush=True)

@@ -9,11 +9,11 @@ Usage: network.py PINWHEEL [long]. Ends with 77 where namespaces cannot be made.
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
-from commands import LIMIT, PINWHEEL, Receiving, must, same, sending, some_bytes, write
+from commands import (LIMIT, PINWHEEL, Receiving, must, run_tests, same, sending, some_bytes,
+                      write)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 LONG = sys.argv[2:] == ["long"]
@@ -250,14 +250,7 @@ def main():
         print("skipped: network namespaces cannot be made here (root and iproute2 are "
               "needed): %s" % (getattr(e, "stderr", None) or e))
         return 77
-    for name, test in sorted(globals().items()):
-        if name.startswith("test_"):
-            begun = time.monotonic()
-            with tempfile.TemporaryDirectory() as folder:
-                os.chdir(folder)
-                test()
-                os.chdir("/")
-            print("%s: %.1f s" % (name, time.monotonic() - begun), flush=True)
+    run_tests(globals())
     return 0
 
 

@@ -8,12 +8,12 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 import plain_peer
-from commands import LIMIT, PINWHEEL, Receiving, must, same, sending, some_bytes, write
+from commands import (LIMIT, PINWHEEL, Receiving, must, run_tests, same, sending, some_bytes,
+                      write)
 from relay import Relay
 
 
@@ -251,18 +251,4 @@ def test_who_dies_is_noticed():
     must(len(left) <= 1, left) # of the receiver that was killed
 
 
-def main():
-    tests = [(n, f) for n, f in sorted(globals().items()) if n.startswith("test_")]
-    chosen = sys.argv[2:]
-    for name, test in tests:
-        if chosen and name not in chosen:
-            continue
-        begun = time.monotonic()
-        with tempfile.TemporaryDirectory() as folder:
-            os.chdir(folder)
-            test()
-            os.chdir("/")
-        print("%s: %.1f s" % (name, time.monotonic() - begun), flush=True)
-
-
-main()
+run_tests(globals(), sys.argv[2:])

@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #define MS 1000000LL
-#define SECOND 1000000000LL
 
 enum { MESSAGES = 600 };
 
@@ -33,14 +32,7 @@ static void exchange(uint64_t seed, const struct net_faults *faults, const struc
     struct net_node *a = net_add(n, c), *b = net_add(n, c);
     a->later_begin = b->later_data = later;
     a->later_data = b->later_begin = later;
-    for (unsigned i = 0; i < MESSAGES; i++) {
-        size_t length = 16 + (i % 7 == 0 ? net_random(n) % 100000 : net_random(n) % 3000);
-        assert_int_equal(net_send(a, b, i % 2, length, SLMP_RELIABLE, 0), 0);
-        assert_int_equal(net_send(b, a, i % 3 == 0, 16 + length / 2, SLMP_RELIABLE, 0), 0);
-    }
-    assert_true(net_settle(n, b, MESSAGES, 600 * SECOND));
-    assert_true(net_settle(n, a, MESSAGES, 600 * SECOND));
-    net_run(n, net_now(n) + 5 * SECOND);
+    net_talk(a, b, MESSAGES);
     assert_int_equal(a->received, MESSAGES);
     assert_int_equal(b->received, MESSAGES);
     assert_int_equal(a->sent, MESSAGES);

@@ -22,7 +22,6 @@
 
 #define US 1000LL
 #define MS 1000000LL
-#define SECOND 1000000000LL
 
 static const struct net_faults clean = {.delay = 100 * US};
 static struct slmp_key the_key = {.length = 32}, other_key = {.length = 32};
@@ -141,14 +140,7 @@ static void exchange(uint64_t seed, const struct net_faults *f, const struct slm
     enum { MESSAGES = 400 };
     struct net *n = net_open(seed, f);
     struct net_node *a = net_add(n, c), *b = net_add(n, c);
-    for (unsigned i = 0; i < MESSAGES; i++) {
-        size_t length = 16 + (i % 7 == 0 ? net_random(n) % 100000 : net_random(n) % 3000);
-        assert_int_equal(net_send(a, b, i % 2, length, SLMP_RELIABLE, 0), 0);
-        assert_int_equal(net_send(b, a, i % 3 == 0, 16 + length / 2, SLMP_RELIABLE, 0), 0);
-    }
-    assert_true(net_settle(n, b, MESSAGES, 600 * SECOND));
-    assert_true(net_settle(n, a, MESSAGES, 600 * SECOND));
-    net_run(n, net_now(n) + 5 * SECOND);
+    net_talk(a, b, MESSAGES);
     assert_int_equal(a->received + b->received, 2 * MESSAGES);
     assert_int_equal(a->sent + b->sent, 2 * MESSAGES);
     assert_int_equal(a->torn + b->torn + a->undeliverable + b->undeliverable, 0);

@@ -17,7 +17,6 @@
 
 #define US 1000LL
 #define MS 1000000LL
-#define SECOND 1000000000LL
 
 static const struct net_faults clean = {.delay = 100 * US};
 static const struct net_faults cut_off = {.loss = 10000, .delay = 100 * US};

@@ -13,7 +13,6 @@
 #include <cmocka.h>
 
 #define MS 1000000LL
-#define SECOND 1000000000LL
 
 static void a_million(const struct slmp_key *key, uint64_t seed)
 {

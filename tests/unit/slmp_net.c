@@ -469,3 +469,16 @@ uint64_t net_trace(const struct net *n)
 {
     return n->trace;
 }
+
+void net_talk(struct net_node *a, struct net_node *b, unsigned messages)
+{
+    struct net *n = a->net;
+    for (unsigned i = 0; i < messages; i++) {
+        size_t length = 16 + (i % 7 == 0 ? net_random(n) % 100000 : net_random(n) % 3000);
+        assert_int_equal(net_send(a, b, i % 2, length, SLMP_RELIABLE, 0), 0);
+        assert_int_equal(net_send(b, a, i % 3 == 0, 16 + length / 2, SLMP_RELIABLE, 0), 0);
+    }
+    assert_true(net_settle(n, b, messages, 600 * SECOND));
+    assert_true(net_settle(n, a, messages, 600 * SECOND));
+    net_run(n, net_now(n) + 5 * SECOND);
+}

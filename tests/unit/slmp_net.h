@@ -24,6 +24,8 @@ enum { NET_NODES = 8 };
 
 struct net;
 
+#define SECOND 1000000000LL /* in nanoseconds */
+
 struct net_node {
     struct net *net;
     struct slmp *engine;
@@ -54,6 +56,10 @@ int net_send(struct net_node *from, const struct net_node *to, unsigned channel,
 /* net_run() lets time pass until `until`, or until nothing is left to happen. */
 void net_run(struct net *, int64_t until);
 int64_t net_now(const struct net *);
+
+/* net_talk() has two nodes send each other `messages` reliable messages, short and long, over both
+ * channels, and lets time pass until all have come and nothing is on its way. */
+void net_talk(struct net_node *a, struct net_node *b, unsigned messages);
 
 /* net_settle() runs until `messages` have been received by `to`, or the time is over. */
 bool net_settle(struct net *, const struct net_node *to, uint64_t messages, int64_t longest);

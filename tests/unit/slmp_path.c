@@ -16,7 +16,6 @@
 
 #define US 1000LL
 #define MS 1000000LL
-#define SECOND 1000000000LL
 
 static struct slmp_key key = {.length = SLMP_KEY_MIN};
 

@@ -14,7 +14,6 @@
 
 #define US 1000LL
 #define MS 1000000LL
-#define SECOND 1000000000LL
 
 static struct slmp_config plain(void)
 {
