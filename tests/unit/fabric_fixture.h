@@ -457,7 +457,7 @@ static void carry_sound_one(size_t length)
 }
 
 /* The stream goes on: a sound message of each kind after whatever came before. */
-static void carry_sound_ones(void)
+static inline void carry_sound_ones(void)
 {
     static const size_t lengths[] = {0, 5, 700, 3 * PACKET};
     for (unsigned i = 0; i < 4; i++) {
@@ -465,9 +465,9 @@ static void carry_sound_ones(void)
     }
 }
 
-/* Two ends, connected; large payloads go by `way`: "udp", or a way through shared memory,
- * with few cells. */
-static void open_both(const char *way)
+/* Two ends; large payloads will go by `way`: "udp", or a way through shared memory, with few
+ * cells. */
+static void open_ends(const char *way)
 {
     char error[512] = "";
     bool udp = strcmp(way, "udp") == 0;
@@ -482,6 +482,13 @@ static void open_both(const char *way)
     open_end(&ends[OUT]);
     open_end(&ends[IN]);
     memset(arrived, 0, sizeof(arrived));
+}
+
+/* Two ends, connected. */
+static inline void open_both(const char *way)
+{
+    char error[512] = "";
+    open_ends(way);
     enum fabric_connect found = FABRIC_LATER;
     for (unsigned idle = 0; found == FABRIC_LATER && idle < idle_most; idle++) {
         found = fabric->connect(ends[OUT].fabric, 0x7f000001, ends[IN].pid, error, sizeof(error));
@@ -493,7 +500,7 @@ static void open_both(const char *way)
     carry_sound_one(0); /* now they have met, and IN has said that it can read memory */
 }
 
-static void close_both(void)
+static inline void close_both(void)
 {
     fabric->close(ends[OUT].fabric);
     fabric->close(ends[IN].fabric);
@@ -527,7 +534,7 @@ static void spoil(struct memory *m, enum damage damage, size_t length)
 
 /* Several messages at once, up to PIPELINE, of all lengths and shapes, some bad: each ends in
  * its turn, as it must. */
-static void stream(unsigned messages, size_t longest)
+static inline void stream(unsigned messages, size_t longest)
 {
     struct plan in_flight[PIPELINE];
     uint64_t turn = 0, ended = 0;

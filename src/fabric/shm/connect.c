@@ -73,11 +73,17 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
     slot->asymmetric = f->asymmetric;
     atomic_store_explicit(&slot->ready, SLOT_READY, memory_order_release);
     KILL_POINT("slot-ready");
+    full_fence();
+    if (segment_closed(s)) {
+        /* The owner may have looked for new slots for the last time: see accept_rest(). */
+        segment_slot_unmap(s, slot);
+        return NULL;
+    }
     return slot;
 }
 
 /* Claims a free slot in the peer's segment. NULL with an empty `error`: all are
- * taken, and the peer was asked to see whether some are dead ones'. */
+ * taken, and the peer was asked to see whether some are dead ones', or it is leaving. */
 static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *index, char *error,
                                size_t error_size)
 {
@@ -404,6 +410,15 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
     }
     sweep_slots(f);
     return p;
+}
+
+void accept_rest(struct fabric *f)
+{
+    for (unsigned i = 0; i < f->segment->info.slots; i++) {
+        if (f->by_slot[i] == NULL && atomic_load(&f->segment->header->owner[i]) != 0) {
+            accept_slot(f, i);
+        }
+    }
 }
 
 void peer_lost(struct fabric_peer *p, const char *why)

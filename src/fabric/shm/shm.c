@@ -125,11 +125,13 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     return 0;
 }
 
-/* Every connection ends; peers learn it by SLOT_LEFT, at the latest by the
- * closed segment. Called when no other thread is inside any more. */
+/* Every connection ends, those too that nobody has noticed yet; peers learn it by
+ * SLOT_LEFT, at the latest by the closed segment. Called when no other thread is
+ * inside any more. */
 static void shm_close(struct fabric *f)
 {
     atomic_fetch_or(&f->segment->header->flags, SEGMENT_CLOSED);
+    accept_rest(f);
     while (!list_empty(&f->peers)) {
         struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
         if (p->out != NULL) {

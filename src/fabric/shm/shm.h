@@ -229,6 +229,9 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
                                 size_t error_size);
 /* accept_slot() serves the first bit of a slot; NULL if nobody usable is there. */
 struct fabric_peer *accept_slot(struct fabric *f, unsigned index);
+/* accept_rest() serves, once the segment is closed, all slots that were claimed before and whose
+ * bit nobody has seen: who claims one later sees that the segment is closed. */
+void accept_rest(struct fabric *f);
 /* peer_lost() notes that a peer died, left or broke the rules; peer_bury() then
  * ends the connection as far as it can, true when the peer is gone. */
 void peer_lost(struct fabric_peer *p, const char *why);
