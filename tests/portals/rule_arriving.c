@@ -29,12 +29,9 @@ static void send_and_stop(struct scene *s, bool get, int small)
 {
     ptl_handle_md_t md = rule_md(s, from, LONG);
     if (get) {
-        ptl_ct_event_t ignored;
         unsigned char before = from[0];
         OK(PtlGet(md, 0, LONG, s->to, SUITE_PT, 1, 0, NULL));
-        for (uint64_t end = suite_deadline(); from[0] == before && suite_now_ms() < end;) {
-            OK(PtlCTGet(s->mdct, &ignored)); /* until the first bytes have come */
-        }
+        rule_await_change(s, from, before);
     } else {
         OK(PtlPut(md, 0, LONG, PTL_ACK_REQ, s->to, SUITE_PT, 1, 0, NULL, 1));
     }

@@ -233,13 +233,16 @@ static void die_getting(struct scene *s)
 {
     ptl_handle_me_t entry = 0;
     if (s->target) {
+        memset(to, 0xa5, LONG);
         entry = suite_target(s, PTL_PRIORITY_LIST, to, LONG, PTL_ME_OP_GET, (void *)9);
     } else {
+        memset(from, 0, 1);
         rule_meet(s, s->to);
     }
     crowd_step(s);
     if (crowd.rank == 1) {
         OK(PtlGet(rule_md(s, from, LONG), 0, LONG, s->to, SUITE_PT, 0, 0, NULL));
+        rule_await_change(s, from, 0);
         raise(SIGSTOP);
     } else {
         rule_await_stop(s, crowd.pid[1]);

@@ -85,6 +85,15 @@ void rule_await_begin(struct scene *s, int pid, const unsigned char *memory, uns
     }
 }
 
+void rule_await_change(struct scene *s, const unsigned char *byte, unsigned char from)
+{
+    ptl_ct_event_t ignored;
+    for (uint64_t end = suite_deadline(); *(const volatile unsigned char *)byte == from;) {
+        OK(PtlCTGet(s->ct, &ignored));
+        CHECK(suite_now_ms() < end);
+    }
+}
+
 bool rule_ends_as(const unsigned char *memory, size_t length, unsigned seed)
 {
     static unsigned char *whole;

@@ -60,6 +60,9 @@ extern struct crowd crowd;
  * its message from suite_fill() have come: a network may be slow to take them. */
 void rule_await_begin(struct scene *s, int pid, const unsigned char *memory, unsigned seed);
 
+/* rule_await_change() makes progress until a byte that a reply brings is no more what it was. */
+void rule_await_change(struct scene *s, const unsigned char *byte, unsigned char from);
+
 /* rule_meet() makes contact with a process, so that the next message to it leaves at once. */
 void rule_meet(struct scene *s, ptl_process_t peer);
 
