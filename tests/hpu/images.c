@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "hpu/rv32/image.h"
+#include "hpu/rv32/table.h"
+#include "strays.h"
 
 enum { ROOM = 65536 };
 
@@ -108,6 +110,10 @@ static void test_machine(void **state)
     refused("ilp32e");
     header()->e_flags |= 0x10;
     refused("TSO");
+    header()->e_phoff++;
+    refused("program headers begins at byte 53,");
+    header()->e_shoff += 2;
+    refused("section headers begins at byte");
 }
 
 static void test_isa(void **state)
@@ -237,6 +243,8 @@ static void test_symbols(void **state)
     refused("no symbols of functions");
     section(TEXT)->sh_type = SHT_RELA;
     refused("relocations");
+    section(SYMTAB)->sh_offset++;
+    refused("symbol table begins at byte");
     symbol("k_fnv")->st_name = 0xffffff;
     refused("has no name");
     header()->e_entry = 0x1d000730;
@@ -245,6 +253,74 @@ static void test_symbols(void **state)
     refused("entry point");
     header()->e_entry = 4;
     refused("entry point 00000004");
+}
+
+/* ---- The table of handlers ---- */
+
+static struct stray_file handlers;
+
+static uint32_t *entry(int i)
+{
+    return (uint32_t *)(void *)(handlers.data[0] + 12 * i);
+}
+
+static int open_table(struct rv32_error *error, size_t *count)
+{
+    struct rv32_image image;
+    struct rv32_table table;
+    int rc = rv32_image_parse(&image, "bad.elf", &handlers, sizeof(handlers), error);
+    if (rc != 0) {
+        return rc;
+    }
+    rc = rv32_table_open(&table, &image, error);
+    *count = table.count;
+    rv32_table_close(&table);
+    rv32_image_close(&image);
+    return rc;
+}
+
+static void table_refused(const char *why)
+{
+    size_t count = 0;
+    struct rv32_error error = {""};
+    assert_int_equal(open_table(&error, &count), -1);
+    if (strstr(error.text, why) == NULL) {
+        print_message("wanted \"%s\", got \"%s\"\n", why, error.text);
+    }
+    assert_non_null(strstr(error.text, why));
+    stray_make_handlers(&handlers, 2);
+}
+
+static void test_table(void **state)
+{
+    enum { TABLE = 3 };
+    size_t count = 0;
+    struct rv32_error error = {""};
+    stray_make_handlers(&handlers, 2);
+    assert_int_equal(open_table(&error, &count), 0);
+    assert_int_equal(count, 3);
+    entry(0)[0] = 0x1e000000;
+    table_refused("handler head at 1e000000 is not in the code");
+    entry(1)[0]++;
+    table_refused("handler load at 1d0");
+    entry(1)[1] = 0;
+    table_refused("handler 1 has no name at 00000000");
+    handlers.segments[1].p_filesz = handlers.segments[1].p_memsz = 38; /* ends in a name */
+    table_refused("handler 0 has no name at 1c000024");
+    entry(2)[1] = entry(0)[1];
+    table_refused("handler head is registered twice");
+    handlers.sections[TABLE].sh_size = 13;
+    table_refused("has 13 bytes, not a multiple of 12");
+    handlers.sections[TABLE].sh_size = 1200;
+    table_refused("at 1c000000 with 1200 bytes is not in its data");
+    handlers.sections[TABLE].sh_addr = 0x1d000000;
+    table_refused("registers no handler");
+    handlers.sections[TABLE].sh_name = 0;
+    table_refused("registers no handler");
+    handlers.header.e_shstrndx = 0;
+    table_refused("registers no handler");
+    handlers.sections[TABLE] = handlers.sections[1];
+    table_refused("has two symbol tables");
 }
 
 static void test_file(void **state)
@@ -285,9 +361,10 @@ int main(void)
     }
     fclose(f);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_good), cmocka_unit_test(test_machine),
-        cmocka_unit_test(test_isa),  cmocka_unit_test(test_segments),
-        cmocka_unit_test(test_data), cmocka_unit_test(test_symbols),
-        cmocka_unit_test(test_file), cmocka_unit_test(test_every_length)};
+        cmocka_unit_test(test_good),        cmocka_unit_test(test_machine),
+        cmocka_unit_test(test_isa),         cmocka_unit_test(test_segments),
+        cmocka_unit_test(test_data),        cmocka_unit_test(test_symbols),
+        cmocka_unit_test(test_table),       cmocka_unit_test(test_file),
+        cmocka_unit_test(test_every_length)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

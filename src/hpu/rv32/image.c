@@ -32,6 +32,16 @@ static int no_memory(const struct rv32_image *image, struct rv32_error *error)
 
 /* ---- Is it for this core? ---- */
 
+/* libelf gives tables as they lie in the file; structs are read where they are aligned. */
+static int check_place(const struct rv32_image *image, const char *what, uint32_t offset,
+                       struct rv32_error *error)
+{
+    return offset % 4 == 0
+               ? 0
+               : rv32_fail(error, "%s: its %s begins at byte %u, not at a multiple of 4",
+                           image->name, what, offset);
+}
+
 static int check_header(const struct rv32_image *image, Elf *elf, struct rv32_error *error)
 {
     const char *name = image->name;
@@ -76,7 +86,9 @@ static int check_header(const struct rv32_image *image, Elf *elf, struct rv32_er
         return rv32_fail(error, "%s: needs the memory order TSO, which the HPU cores do not keep",
                          name);
     }
-    return 0;
+    return check_place(image, "table of program headers", h->e_phoff, error) != 0
+               ? -1
+               : check_place(image, "table of section headers", h->e_shoff, error);
 }
 
 /* ---- Segments ---- */
@@ -239,6 +251,9 @@ static int load_symbols(struct rv32_image *image, Elf *elf, Elf_Scn *section,
     const Elf_Data *data = elfutils.elf_getdata(section, NULL);
     size_t count = data != NULL ? data->d_size / sizeof(Elf32_Sym) : 0;
     const Elf32_Sym *s = count > 0 ? data->d_buf : NULL;
+    if (check_place(image, "symbol table", header->sh_offset, error) != 0) {
+        return -1;
+    }
     if (image->functions != NULL) {
         return rv32_fail(error, "%s: has two symbol tables", image->name);
     }

@@ -71,7 +71,12 @@ static int read_table(struct rv32_table *table, const struct rv32_image *image, 
         return rv32_fail(error, "%s: registers no handler; PTL_HANDLER(name) does, after it",
                          image->name);
     }
-    if (size > left || size % ENTRY != 0) {
+    if (size > left) {
+        return rv32_fail(error,
+                         "%s: its table of handlers at %08x with %u bytes is not in its data",
+                         image->name, h->sh_addr, size);
+    }
+    if (size % ENTRY != 0) {
         return rv32_fail(error, "%s: its table of handlers has %u bytes, not a multiple of %d",
                          image->name, size, ENTRY);
     }
