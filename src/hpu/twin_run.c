@@ -212,6 +212,13 @@ int hpu_twin_run(struct hpu_exec *exec, const struct hpu_twin *twin)
     return (int)r->value;
 }
 
+/* Whether the call in hand was made by its stub, which is called as the call is. */
+static bool in_stub(const struct hpu_core *c)
+{
+    const struct rv32_symbol *s = rv32_image_function(&c->image->image, c->rv32.result.pc);
+    return s != NULL && c->call != NULL && strcmp(s->name, c->call) == 0;
+}
+
 /* The stub of the call is nobody's source: what counts is who called it. */
 void hpu_twin_ended(struct hpu_exec *exec, int result, const char *why)
 {
@@ -221,7 +228,7 @@ void hpu_twin_ended(struct hpu_exec *exec, int result, const char *why)
     if (c == NULL) {
         return;
     }
-    uint32_t pc = c->call != NULL ? c->rv32.x[RA] - 2 : c->rv32.result.pc;
+    uint32_t pc = in_stub(c) ? c->rv32.x[RA] - 2 : c->rv32.result.pc;
     const struct rv32_symbol *s = rv32_image_function(&c->image->image, pc);
     const struct rv32_line *l = rv32_lines_at(&c->image->lines, pc);
     if (l != NULL) {

@@ -427,9 +427,13 @@ void rv32_core_move(struct rv32_core *core, int index, uint32_t base, uint32_t s
                     unsigned rights, enum rv32_area area)
 {
     struct rv32_region *r = &core->region[index];
+    r->host = host;
+    /* From one call of a handler to the next, only where it lies in the host changes. */
+    if (r->base == base && r->size == size && r->rights == rights && r->area == area) {
+        return;
+    }
     uint32_t read = area == RV32_AREA_L1 && (rights & RV32_READ) != 0 ? size : 0;
     uint32_t write = area == RV32_AREA_L1 && (rights & RV32_WRITE) != 0 ? size : 0;
-    r->host = host;
     r->base = base;
     r->size = size;
     r->rights = rights;

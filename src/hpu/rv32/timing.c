@@ -9,7 +9,7 @@
 #define PSPIN_CALLS                                                                                \
     .call = {[RV32_COST_SEND] = {17, 0},                                                           \
              [RV32_COST_TO_HOST] = {7, 0},                                                         \
-             [RV32_COST_TO_HOST_WAIT] = {24, 1},                                                   \
+             [RV32_COST_TO_HOST_WAIT] = {26, 1},                                                   \
              [RV32_COST_FROM_HOST] = {7, 0},                                                       \
              [RV32_COST_FROM_HOST_WAIT] = {48, 1},                                                 \
              [RV32_COST_HOST_ATOMIC] = {7, 0},                                                     \

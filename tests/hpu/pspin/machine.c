@@ -27,15 +27,27 @@ enum {
     DRIVER_BYTES = 0x100,
 };
 
-/* What takes how long, besides a cycle for each beat of data; from the issue on. */
+/* Measured stages, each besides a cycle for each beat of data. */
 enum {
     ARRIVAL = 4,        /* to the request, and a beat */
     SCHEDULING = 16,    /* to the handler, and a beat */
     AROUND_HANDLER = 3, /* from reading the function to the doorbell, without the handler */
-    SEND = 7,
-    TO_HOST = 21,
-    FROM_HOST = 42,
-    DIRECT = 9,
+    /* From the doorbell to the feedback, with a command that was issued last. */
+    SEND_FEEDBACK = 2,
+    TO_HOST_FEEDBACK = 16,
+    DIRECT_FEEDBACK = 4,
+    FROM_HOST_HANDLER = 61, /* a handler that does nothing but wait for that command */
+};
+
+/* What commands take, from their issue to the feedback. Between the issue of the last one and the
+ * doorbell are the load of ISSUE, the return, which leads to the end of a fetch line, and a nop. A
+ * handler that waits does 19 cycles of its own before the issue and after the wait. */
+enum {
+    ISSUE_TO_DOORBELL = 1 + 3 + 1,
+    SEND = ISSUE_TO_DOORBELL + SEND_FEEDBACK,
+    TO_HOST = ISSUE_TO_DOORBELL + TO_HOST_FEEDBACK,
+    DIRECT = ISSUE_TO_DOORBELL + DIRECT_FEEDBACK,
+    FROM_HOST = FROM_HOST_HANDLER - 19,
 };
 
 enum { COMMAND_HOST_DMA, COMMAND_NIC_SEND, COMMAND_HOST_DIRECT };

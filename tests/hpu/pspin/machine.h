@@ -7,8 +7,7 @@
  *
  * B is the packet's length in beats of 64 bytes. Feedback comes a cycle after the doorbell, or
  * when the last command is done. What stages take was measured on the same machine as
- * golden/pspin_handlers.csv; what a command takes is told from where the handlers there
- * started theirs.
+ * golden/pspin_handlers.csv; machine.c derives from it what a command takes.
  *
  *   10000000  L1: the stack, 1 KiB      1c300000  handler memory      1b205000  the driver
  *   10004400      the packet            1d000000  code
