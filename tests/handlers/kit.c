@@ -2,6 +2,10 @@
 /* Helpers of the handler library's tests; see kit.h. */
 #include "kit.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
 static const unsigned wait_ms = 20000;
 
 void kit_open_kind(struct kit *k, unsigned kind, int rank, int size)
@@ -148,4 +152,36 @@ void kit_same(const void *got, const void *want, size_t length, const char *text
                        g[i], w[i]);
         }
     }
+}
+
+/* ---- What the library writes on standard error ---- */
+
+void __sanitizer_set_report_fd(void *fd) __attribute__((weak));
+
+static int old_stderr, capture;
+
+static void show_reports(int fd)
+{
+    if (__sanitizer_set_report_fd != NULL) {
+        __sanitizer_set_report_fd((void *)(intptr_t)fd);
+    }
+}
+
+void begin_capture(void)
+{
+    capture = memfd_create("stderr", MFD_CLOEXEC);
+    old_stderr = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+    CHECK(capture >= 0 && old_stderr >= 0 && dup2(capture, STDERR_FILENO) >= 0);
+    show_reports(old_stderr);
+}
+
+void end_capture(char *text, size_t size)
+{
+    dup2(old_stderr, STDERR_FILENO);
+    show_reports(STDERR_FILENO);
+    close(old_stderr);
+    ssize_t n = pread(capture, text, size - 1, 0);
+    close(capture);
+    CHECK(n >= 0);
+    text[n] = '\0';
 }

@@ -64,6 +64,11 @@ size_t kit_largest(const struct kit *k);
  * the case's own. */
 void *kit_memory(size_t length);
 
+/* Between begin_capture() and end_capture() what this process writes on standard error is
+ * kept; the end gives its first bytes. What a sanitizer reports is shown all the same. */
+void begin_capture(void);
+void end_capture(char *text, size_t size);
+
 #define CHECK_SAME(got, want, length)                                                              \
     (ptest_seen(__FILE__, __LINE__), kit_same(got, want, length, #got, __FILE__, __LINE__))
 void kit_same(const void *got, const void *want, size_t length, const char *text, const char *file,

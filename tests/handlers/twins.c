@@ -8,31 +8,7 @@
 
 #include "twins_handlers.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 enum { BITS = 5, BUDGET = 2000, CYCLES = BUDGET * 1000, PACKET = 1024 };
-
-/* ---- What the library writes on standard error ---- */
-
-static int old_stderr, capture;
-
-static void begin_capture(void)
-{
-    capture = memfd_create("stderr", 0);
-    old_stderr = dup(STDERR_FILENO);
-    CHECK(capture >= 0 && old_stderr >= 0 && dup2(capture, STDERR_FILENO) >= 0);
-}
-
-static void end_capture(char *text, size_t size)
-{
-    dup2(old_stderr, STDERR_FILENO);
-    close(old_stderr);
-    ssize_t n = pread(capture, text, size - 1, 0);
-    close(capture);
-    CHECK(n >= 0);
-    text[n] = '\0';
-}
 
 #define CHECK_SAYS(text, what)                                                                     \
     do {                                                                                           \

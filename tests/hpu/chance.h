@@ -3,6 +3,7 @@
 #ifndef TESTS_HPU_CHANCE_H
 #define TESTS_HPU_CHANCE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 static uint64_t random_state;
@@ -19,6 +20,13 @@ static inline uint32_t next_random(void)
 static inline uint32_t below(uint32_t bound)
 {
     return next_random() % bound;
+}
+
+static inline void fill_random(void *bytes, size_t size)
+{
+    for (size_t i = 0; i < size; i++) {
+        ((uint8_t *)bytes)[i] = (uint8_t)next_random();
+    }
 }
 
 #endif

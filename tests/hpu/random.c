@@ -182,8 +182,8 @@ static void put_access(struct batch *b, unsigned class)
             put_insn(b, &i);
             if (i.op == RV32_LR && i.rd != i.rs1 && below(2) == 0) {
                 /* sc.w of a random register to a random one */
-                put(b, 0x1800202f | below(COUNTER) << 7 | below(32) << 20 | (uint32_t)i.rs1 << 15,
-                    4);
+                uint32_t rd = below(COUNTER), rs2 = below(32);
+                put(b, 0x1800202f | rd << 7 | rs2 << 20 | (uint32_t)i.rs1 << 15, 4);
             }
             return;
         }
