@@ -81,6 +81,8 @@ static const struct target targets[] = {
     {"handler_message", NULL, 8, NULL, NULL, 0, true, 60, "an empty handler, more a message",
      false},
     {"handler_packet", NULL, 64, NULL, NULL, 0, true, 30, "an empty handler, more a packet", false},
+    {"rv32_message", NULL, 8, NULL, NULL, 0, true, 80,
+     "an empty handler on an RV32 core, more a message", false},
     {"fetch_atomic", NULL, 8, NULL, "put_latency", 8, true, 2.4,
      "8 B PtlFetchAtomic until fetched / 8 B put, half round trip", false},
     {"atomic_local", NULL, 8, NULL, NULL, 0, true, 60, "8 B PtlAtomic on oneself", false},

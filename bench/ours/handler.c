@@ -12,8 +12,8 @@
  * The second says what handlers cost only where the copy of the deposit is small
  * beside them: the subject `ours-cells` has packets of 64 bytes.
  */
+#include "empty.h"
 #include "link.h"
-#include "spin_handler.h"
 
 enum { BATCH = 64, PACKETS_MAX = 16, AT_ONCE = 65536 /* bytes that a put sends in one go */ };
 
@@ -21,22 +21,12 @@ static struct link_count plain[2], handled[2]; /* of messages, of packets */
 static uint64_t batches;                       /* sent or taken so far, by both ranks */
 static double extra;
 
-static int proceed(const ptl_header_t header, void *state)
-{
-    return PROCEED;
-}
-
-static int ignore(const ptl_payload_t payload, void *state)
-{
-    return SUCCESS;
-}
-
 static int open_entries(void)
 {
     const ptl_handlers_t on_message = {
-        .header_handler = proceed, .hpu_mem = PTL_HPU_MEM_NONE, .hpu_initial_length = 64};
+        .header_handler = empty_header, .hpu_mem = PTL_HPU_MEM_NONE, .hpu_initial_length = 64};
     const ptl_handlers_t on_packet = {
-        .payload_handler = ignore, .hpu_mem = PTL_HPU_MEM_NONE, .hpu_initial_length = 64};
+        .payload_handler = empty_payload, .hpu_mem = PTL_HPU_MEM_NONE, .hpu_initial_length = 64};
     return link_entry(LINK_COUNTED, BENCH_HANDLER_MESSAGE, 0, &plain[0], NULL) != 0 ||
                    link_entry(LINK_COUNTED, LINK_HANDLED + BENCH_HANDLER_MESSAGE, 0, &handled[0],
                               &on_message) != 0 ||

@@ -4,8 +4,8 @@
  * has no events and asks for no ack, as a message library would send small
  * messages; the next message is sent when the last has been answered.
  */
+#include "empty.h"
 #include "link.h"
-#include "spin_handler.h"
 
 enum { AHEAD = 16 /* triggered answers that are set up before their pings */ };
 
@@ -127,15 +127,10 @@ static int by_trigger(const struct turn_work *work, uint64_t iterations)
 
 /* ---- Family ---- */
 
-static int proceed(const ptl_header_t header, void *state)
-{
-    return PROCEED;
-}
-
 static int open_entries(void)
 {
     const ptl_handlers_t handlers = {
-        .header_handler = proceed, .hpu_mem = PTL_HPU_MEM_NONE, .hpu_initial_length = 64};
+        .header_handler = empty_header, .hpu_mem = PTL_HPU_MEM_NONE, .hpu_initial_length = 64};
     return link_entry(LINK_COUNTED, BENCH_LATENCY, 0, &counted, NULL) != 0 ||
                    link_entry(LINK_COUNTED, BENCH_LATENCY_TRIGGERED, 0, &triggered, NULL) != 0 ||
                    link_entry(LINK_COUNTED, BENCH_LATENCY_HANDLER, 0, &handled, &handlers) != 0 ||
