@@ -96,6 +96,7 @@ PTEST(copy, 2)
         CHECK_FILL(memory, length, (unsigned)m);
         CHECK_BYTES(memory + length, most - length, 0x77);
     }
+    BARRIER(); /* what comes now writes where rank 1 has looked */
     if (rank == 0) {
         kit_put_once(&k, memory, most + 1, 1, BITS, 0, 0, PTL_NI_HANDLER_SEGV);
     } else {
