@@ -36,51 +36,28 @@ static void send(struct result *out, uint64_t hdr_data)
 
 /* ---- Comparing ---- */
 
-/* -1, 0, 1; 2: they do not compare (NaN). */
-#define COMPARE(T)                                                                                 \
-    do {                                                                                           \
-        T a, b;                                                                                    \
-        bytes_copy(&a, x, sizeof(T));                                                              \
-        bytes_copy(&b, y, sizeof(T));                                                              \
-        return a < b ? -1 : a > b ? 1 : a == b ? 0 : 2;                                            \
-    } while (0)
+/* What a comparison says, as bits. NaN is none of the first three. */
+enum { LESS = 1, SAME = 2, MORE = 4, NEITHER = 8 };
 
-static int compare_bytes(const uint8_t *x, const uint8_t *y, uint64_t width)
+/* What the operation of a request asks for. */
+static unsigned wanted(uint32_t op)
+{
+    static const uint8_t bits[CONDREAD_OPS] = {
+        [CONDREAD_EQ] = SAME, [CONDREAD_NE] = LESS | MORE | NEITHER,
+        [CONDREAD_LT] = LESS, [CONDREAD_LE] = LESS | SAME,
+        [CONDREAD_GT] = MORE, [CONDREAD_GE] = MORE | SAME,
+    };
+    return bits[op];
+}
+
+static unsigned compare_bytes(const uint8_t *x, const uint8_t *y, uint64_t width)
 {
     for (uint64_t i = 0; i < width; i++) {
         if (x[i] != y[i]) {
-            return x[i] < y[i] ? -1 : 1;
+            return x[i] < y[i] ? LESS : MORE;
         }
     }
-    return 0;
-}
-
-static int compare(uint32_t type, const uint8_t *x, const uint8_t *y, uint64_t width)
-{
-    switch (type) {
-    case PTL_INT8_T:
-        COMPARE(int8_t);
-    case PTL_UINT8_T:
-        COMPARE(uint8_t);
-    case PTL_INT16_T:
-        COMPARE(int16_t);
-    case PTL_UINT16_T:
-        COMPARE(uint16_t);
-    case PTL_INT32_T:
-        COMPARE(int32_t);
-    case PTL_UINT32_T:
-        COMPARE(uint32_t);
-    case PTL_INT64_T:
-        COMPARE(int64_t);
-    case PTL_UINT64_T:
-        COMPARE(uint64_t);
-    case PTL_FLOAT:
-        COMPARE(float);
-    case PTL_DOUBLE:
-        COMPARE(double);
-    default:
-        return compare_bytes(x, y, width);
-    }
+    return SAME;
 }
 
 static uint32_t width_of(uint32_t type)
@@ -93,22 +70,54 @@ static uint32_t width_of(uint32_t type)
     return type < sizeof(widths) ? widths[type] : 0;
 }
 
-static bool matches(const struct condread_request *r, const uint8_t *row)
+/* Without a branch but the last: what rows hold, nobody can predict. */
+#define NEXT_OF(T)                                                                                 \
+    do {                                                                                           \
+        T a, b;                                                                                    \
+        bytes_copy(&b, r->value, sizeof(T));                                                       \
+        for (; i < n; i++, at += size) {                                                           \
+            bytes_copy(&a, at, sizeof(T));                                                         \
+            unsigned is = (unsigned)(a < b) | (unsigned)(a == b) << 1 | (unsigned)(a > b) << 2;    \
+            if (((is | (unsigned)(is == 0) << 3) & want) != 0) {                                   \
+                break;                                                                             \
+            }                                                                                      \
+        }                                                                                          \
+        return i;                                                                                  \
+    } while (0)
+
+/* The first of rows i to n - 1, of `size` bytes, that the request selects; n: none. */
+static uint64_t next_match(const struct condread_request *r, const uint8_t *rows, uint64_t size,
+                           uint64_t i, uint64_t n)
 {
-    int c = compare(r->type, row + r->column, r->value, r->width);
-    switch (r->op) {
-    case CONDREAD_EQ:
-        return c == 0;
-    case CONDREAD_NE:
-        return c != 0;
-    case CONDREAD_LT:
-        return c == -1;
-    case CONDREAD_LE:
-        return c == -1 || c == 0;
-    case CONDREAD_GT:
-        return c == 1;
+    const uint8_t *at = rows + i * size + r->column;
+    unsigned want = wanted(r->op);
+    switch (r->type) {
+    case PTL_INT8_T:
+        NEXT_OF(int8_t);
+    case PTL_UINT8_T:
+        NEXT_OF(uint8_t);
+    case PTL_INT16_T:
+        NEXT_OF(int16_t);
+    case PTL_UINT16_T:
+        NEXT_OF(uint16_t);
+    case PTL_INT32_T:
+        NEXT_OF(int32_t);
+    case PTL_UINT32_T:
+        NEXT_OF(uint32_t);
+    case PTL_INT64_T:
+        NEXT_OF(int64_t);
+    case PTL_UINT64_T:
+        NEXT_OF(uint64_t);
+    case PTL_FLOAT:
+        NEXT_OF(float);
+    case PTL_DOUBLE:
+        NEXT_OF(double);
     default:
-        return c == 1 || c == 0;
+        while (i < n && (compare_bytes(at, r->value, r->width) & want) == 0) {
+            i++;
+            at += size;
+        }
+        return i;
     }
 }
 
@@ -136,10 +145,8 @@ static void scan(struct result *out, uint64_t rows)
     for (uint64_t done = 0; done < rows;) {
         uint64_t n = smaller(BLOCK / s->row, rows - done);
         PtlHandlerDMAFromHostB((out->r->first + done) * s->row, block, n * s->row, PTL_ME_HOST_MEM);
-        for (uint64_t i = 0; i < n; i++) {
-            if (matches(out->r, block + i * s->row)) {
-                select_row(out, block + i * s->row);
-            }
+        for (uint64_t i = 0; (i = next_match(out->r, block, s->row, i, n)) < n; i++) {
+            select_row(out, block + i * s->row);
         }
         done += n;
     }

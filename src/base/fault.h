@@ -54,12 +54,18 @@ void fault_remove(void);
  * returns the one it replaces. A fault disarms the guard and calls its landing. */
 struct fault_guard *fault_set_guard(struct fault_guard *guard);
 
-/* fault_guard_turn() begins a turn on the calling thread, or ends it. fault_guard_overdue()
+/* fault_guard_turn() begins a turn on the calling thread, or ends it; fault_guard_next() ends
+ * one and begins another. fault_guard_overdue()
  * says, in one, that its time is over. */
 static inline void fault_guard_turn(struct fault_guard *guard)
 {
     uint64_t turn = atomic_load_explicit(&guard->turn, memory_order_relaxed);
     atomic_store_explicit(&guard->turn, turn + 1, memory_order_release);
+}
+static inline void fault_guard_next(struct fault_guard *guard)
+{
+    uint64_t turn = atomic_load_explicit(&guard->turn, memory_order_relaxed);
+    atomic_store_explicit(&guard->turn, turn + 2, memory_order_release);
 }
 static inline bool fault_guard_overdue(const struct fault_guard *guard)
 {

@@ -26,6 +26,12 @@ static inline void cpu_pause(void)
     __builtin_ia32_pause();
 }
 
+/* Asks for a line that is to be written; at an address that is not there nothing happens. */
+static inline void prefetch_to_write(const void *at)
+{
+    __asm__ volatile("prefetchw (%0)" : : "r"(at));
+}
+
 /* Lets no later load begin before the earlier ones have their values. A loop that
  * looks at a line which another core is about to write would otherwise have dozens of
  * looks under way, which only get into the writer's way. */

@@ -74,6 +74,7 @@ struct fabric_rx {
      * (FABRIC_HELD_NOTHING). The NIC sets it when it says RX_KEPT, and raises it as its
      * handlers end; what comes before is the fabric's again, which looks when it polls. */
     uint64_t held;
+    uint64_t taken; /* with RX_WAIT from rx_packet: bytes of the packets that are done */
     /* With RX_WAIT: threads of the NIC's own have it in hand, and will poll; nobody else
      * needs to. */
     bool elsewhere;
@@ -89,7 +90,7 @@ enum rx_step {
     RX_GO,    /* done with this step */
     RX_WAIT,  /* call again later: a handler is suspended, or there is no room for a response */
     RX_FIRST, /* from rx_header only: call again with the first packet */
-    RX_KEPT,  /* from rx_packet only: go on with the next one, but leave it in place, see `held` */
+    RX_KEPT, /* from rx_packet only: go on with what follows, but leave this in place, see `held` */
     RX_HEADED /* from rx_short only: see there */
 };
 
@@ -127,8 +128,10 @@ struct fabric_upcalls {
      * rest of that way, the part of rx_header is done. */
     enum rx_step (*rx_short)(struct nic_peer *, struct fabric_rx *, const void *payload);
     enum rx_step (*rx_header)(struct nic_peer *, struct fabric_rx *);
-    /* `length` bytes of payload that begin at `offset`, in place. The packets
-     * of a message come in order; none is longer than the packet size. */
+    /* `length` bytes of payload that begin at `offset`, in place: a packet, or several, one
+     * behind the other in memory, too. The packets of a message come in order; all but the last
+     * have the packet size. After RX_WAIT they come again, less the first rx->taken bytes,
+     * and perhaps more behind them. */
     enum rx_step (*rx_packet)(struct nic_peer *, struct fabric_rx *, void *data, uint64_t offset,
                               size_t length);
     enum rx_step (*rx_done)(struct nic_peer *, struct fabric_rx *, enum fabric_status);

@@ -9,6 +9,7 @@
 #include "hpu/calls.h"
 
 #include "base/nic_copy.h"
+#include "base/sys.h"
 #include "hpu/dma.h"
 
 static ptl_dma_h new_handle(struct hpu_exec *exec)
@@ -24,10 +25,38 @@ static bool may_linger(const struct call_place *host, size_t length)
 
 /* ---- Host memory ---- */
 
+#define LINE 64
+#define STRIDE_LEAST 128 /* shorter transfers gain nothing by a look ahead, */
+#define STRIDE_MOST 2048 /* within longer ones the processor sees by itself what comes */
+#define AHEAD_BYTES 4096 /* of transfers, so far ahead */
+
+/* Transfers that go on in equal strides, as those of a vector datatype: the lines of one that is
+ * due some time later are asked for now, since a processor does not see what comes behind a
+ * gap. A guess may be wrong, and no address is: nothing happens at one that is not there. */
+static void look_ahead(struct hpu_exec *exec, const void *to, size_t length)
+{
+    struct hpu_stride *s = &exec->stride;
+    uintptr_t step = (uintptr_t)to - s->last; /* down: it wraps */
+    s->last = (uintptr_t)to;
+    if (step != s->step || length != s->length) {
+        s->step = step;
+        s->length = length;
+        s->ahead = step * (AHEAD_BYTES / length);
+        return;
+    }
+    uintptr_t first = s->last + s->ahead;
+    for (uintptr_t at = first; at - first < length; at += LINE) {
+        prefetch_to_write((const void *)at);
+    }
+}
+
 static void to_host(struct hpu_exec *exec, const void *local, ptl_size_t offset, ptl_size_t length,
                     unsigned options)
 {
     struct call_place to = call_place(exec, offset, length, options);
+    if (length >= STRIDE_LEAST && length <= STRIDE_MOST && to.vector == NULL) {
+        look_ahead(exec, to.base, length);
+    }
     call_write_host(exec, &to, local, length);
 }
 

@@ -10,8 +10,8 @@
  *   B before A has left the stack. `parked` is the last thing that A writes after
  *   leaving, and B waits for it.
  * - On a context, thread-local variables are read only in functions that do not
- *   switch: a compiler may keep their address across a switch, after which it can be
- *   another thread's.
+ *   switch, or as hpu_ctx_current() does: a compiler may keep their address across a switch,
+ *   after which it can be another thread's.
  */
 #include "hpu/context.h"
 
@@ -36,12 +36,10 @@
 _Noreturn void hpu_ctx_main(struct switch_point *point);
 
 struct hpu_ctx {
+    struct hpu_ctx_head head;   /* first */
     struct switch_point point;  /* where it was switched out; sp NULL: its stack was given up */
     struct switch_point thread; /* where the thread that runs it was */
     struct switch_modes modes, thread_modes;
-    void (*function)(void *);
-    void *arg;
-    struct fault_guard guard;
     enum hpu_ctx_exit exit;
     atomic_bool parked;
     bool cancelled;
@@ -70,42 +68,18 @@ struct hpu_pool {
 
 _Static_assert(PTL_NUM_HPUS == 64, "free contexts are the bits of one word");
 
-static _Thread_local struct hpu_ctx *thread_ctx __attribute__((tls_model("initial-exec")));
-
-__attribute__((noinline)) struct hpu_ctx *hpu_ctx_current(void)
-{
-    __asm__ volatile("");
-    return thread_ctx;
-}
-
-void *hpu_ctx_arg(void (*function)(void *))
-{
-    struct hpu_ctx *ctx = hpu_ctx_current();
-    return ctx != NULL && ctx->function == function ? ctx->arg : NULL;
-}
+_Thread_local struct hpu_ctx *hpu_thread_ctx __attribute__((tls_model("initial-exec")));
 
 unsigned hpu_ctx_slot(const struct hpu_ctx *ctx)
 {
     return ctx->slot;
 }
 
-void hpu_ctx_set_expendable(struct hpu_ctx *ctx, int expendable)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-    ctx->guard.armed = expendable;
-    atomic_signal_fence(memory_order_seq_cst);
-}
-
-bool hpu_ctx_overdue(const struct hpu_ctx *ctx)
-{
-    return fault_guard_overdue(&ctx->guard);
-}
-
 void hpu_ctx_end(struct hpu_ctx *ctx)
 {
-    uint64_t turn = atomic_load_explicit(&ctx->guard.turn, memory_order_acquire);
+    uint64_t turn = atomic_load_explicit(&ctx->head.guard.turn, memory_order_acquire);
     if ((turn & 1) != 0) {
-        fault_end(&ctx->guard, turn);
+        fault_end(&ctx->head.guard, turn);
     }
 }
 
@@ -116,7 +90,7 @@ unsigned hpu_pool_contexts(const struct hpu_pool *pool)
 
 struct fault_guard *hpu_pool_guard(struct hpu_pool *pool, unsigned i)
 {
-    return &pool->ctx[i].guard;
+    return &pool->ctx[i].head.guard;
 }
 
 void hpu_pool_set_watch(struct hpu_pool *pool, struct hpu_watch *watch)
@@ -130,12 +104,12 @@ void hpu_pool_set_watch(struct hpu_pool *pool, struct hpu_watch *watch)
 static enum hpu_ctx_exit enter(struct hpu_ctx *ctx)
 {
     void *fake_stack = NULL;
-    struct hpu_ctx *outer = thread_ctx;
-    thread_ctx = ctx;
-    struct fault_guard *outer_guard = fault_set_guard(&ctx->guard);
+    struct hpu_ctx *outer = hpu_thread_ctx;
+    hpu_thread_ctx = ctx;
+    struct fault_guard *outer_guard = fault_set_guard(&ctx->head.guard);
     ctx->visited = true;
-    __atomic_store_n(&ctx->guard.thread, fault_thread_id(), __ATOMIC_RELAXED);
-    fault_guard_turn(&ctx->guard);
+    __atomic_store_n(&ctx->head.guard.thread, fault_thread_id(), __ATOMIC_RELAXED);
+    fault_guard_turn(&ctx->head.guard);
     hpu_watch_note(atomic_load_explicit(&ctx->pool->watch, memory_order_relaxed));
     ctx->thread_fiber = fiber_current();
     modes_save(&ctx->thread_modes);
@@ -144,9 +118,9 @@ static enum hpu_ctx_exit enter(struct hpu_ctx *ctx)
     fiber_switch(ctx->fiber);
     switch_stacks(&ctx->thread, &ctx->point);
     asan_arrive(fake_stack, NULL, NULL);
-    fault_guard_turn(&ctx->guard);
+    fault_guard_turn(&ctx->head.guard);
     fault_set_guard(outer_guard);
-    thread_ctx = outer;
+    hpu_thread_ctx = outer;
     enum hpu_ctx_exit exit = ctx->exit;
     if (exit == HPU_CTX_PARKED) {
         atomic_store_explicit(&ctx->parked, true, memory_order_release);
@@ -169,9 +143,9 @@ void hpu_ctx_main(struct switch_point *point)
 {
     struct hpu_ctx *ctx = container_of(point, struct hpu_ctx, point);
     asan_arrive(NULL, &ctx->thread_stack, &ctx->thread_stack_size);
-    while (ctx->function != NULL) {
-        ctx->function(ctx->arg);
-        ctx->guard.armed = 0;
+    while (ctx->head.function != NULL) {
+        ctx->head.function(ctx->head.arg);
+        ctx->head.guard.armed = 0;
         ctx->modes = switch_modes_default; /* of the next function */
         leave(ctx, HPU_CTX_DONE, false);
     }
@@ -181,7 +155,7 @@ void hpu_ctx_main(struct switch_point *point)
 
 void hpu_ctx_abandon(struct hpu_ctx *ctx)
 {
-    ctx->guard.armed = 0;
+    ctx->head.guard.armed = 0;
     leave(ctx, HPU_CTX_ABANDONED, true);
     __builtin_unreachable();
 }
@@ -192,7 +166,7 @@ static void on_fault(struct fault_guard *guard)
 {
     __asm__ volatile("fninit");
     modes_load(&switch_modes_default);
-    struct hpu_ctx *ctx = container_of(guard, struct hpu_ctx, guard);
+    struct hpu_ctx *ctx = container_of(guard, struct hpu_ctx, head.guard);
     asan_forget(ctx->stack, ctx->stack_size);
     leave(ctx, guard->signal == FAULT_OVERDUE ? HPU_CTX_OVERDUE : HPU_CTX_FAULTED, true);
     __builtin_unreachable();
@@ -209,8 +183,8 @@ void hpu_ctx_suspend(struct hpu_ctx *ctx)
 
 enum hpu_ctx_exit hpu_ctx_start(struct hpu_ctx *ctx, void (*function)(void *), void *arg)
 {
-    ctx->function = function;
-    ctx->arg = arg;
+    ctx->head.function = function;
+    ctx->head.arg = arg;
     /* Without a signal stack a stack overflow kills the process, all else works. */
     (void)fault_thread_stack();
     return enter(ctx);
@@ -283,8 +257,8 @@ struct hpu_pool *hpu_pool_create(unsigned max_contexts, size_t stack_size)
         ctx->pool = pool;
         ctx->stack = pool->mapping + i * stride + PAGE;
         ctx->stack_size = stack_size;
-        ctx->guard.landing = on_fault;
-        ctx->guard.stack = ctx->stack + stack_size;
+        ctx->head.guard.landing = on_fault;
+        ctx->head.guard.stack = ctx->stack + stack_size;
         if (mprotect(ctx->stack, stack_size, PROT_READ | PROT_WRITE) != 0) {
             hpu_pool_destroy(pool);
             return NULL;
@@ -307,7 +281,7 @@ void hpu_pool_destroy(struct hpu_pool *pool)
         }
         if (ctx->visited) {
             /* Its loop ends, which gives ASan the chance to free what it keeps of it. */
-            ctx->function = NULL;
+            ctx->head.function = NULL;
             enter(ctx);
         }
         if (ctx->fiber != NULL) {

@@ -19,9 +19,12 @@
 #ifndef HPU_CONTEXT_H
 #define HPU_CONTEXT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/fault.h"
 
 struct hpu_pool;
 struct hpu_ctx;
@@ -70,12 +73,35 @@ void hpu_ctx_cancel(struct hpu_ctx *ctx);
 
 /* ---- On a context ---- */
 
+/* Handlers ask for these in every call that they make: hence inline. What they look at is the
+ * first part of a context. */
+struct hpu_ctx_head {
+    struct fault_guard guard;
+    void (*function)(void *);
+    void *arg;
+};
+
+/* hpu_ctx_current() is the context this code runs on, or NULL. It is read here and now, through
+ * the thread that this is now: a compiler would keep the address of a thread's variable across a
+ * switch that leads to another one. */
+extern _Thread_local struct hpu_ctx *hpu_thread_ctx __attribute__((tls_model("initial-exec")));
+static inline struct hpu_ctx *hpu_ctx_current(void)
+{
+    struct hpu_ctx *ctx;
+    __asm__ volatile("movq hpu_thread_ctx@gottpoff(%%rip), %0\n\tmovq %%fs:(%0), %0"
+                     : "=r"(ctx)
+                     :
+                     : "memory");
+    return ctx;
+}
+
 /* hpu_ctx_arg() is the `arg` of the context this code runs on if it was started
  * with `function`, else NULL. */
-void *hpu_ctx_arg(void (*function)(void *));
-
-/* hpu_ctx_current() is the context this code runs on, or NULL. */
-struct hpu_ctx *hpu_ctx_current(void);
+static inline void *hpu_ctx_arg(void (*function)(void *))
+{
+    const struct hpu_ctx_head *head = (const struct hpu_ctx_head *)hpu_ctx_current();
+    return head != NULL && head->function == function ? head->arg : NULL;
+}
 
 /* hpu_ctx_suspend() leaves the thread and returns when the context is resumed. */
 void hpu_ctx_suspend(struct hpu_ctx *ctx);
@@ -85,10 +111,24 @@ _Noreturn void hpu_ctx_abandon(struct hpu_ctx *ctx);
 
 /* hpu_ctx_set_expendable() says whether a fault from here on gives up the
  * context (1) or is passed to the handler that the program installed (0). */
-void hpu_ctx_set_expendable(struct hpu_ctx *ctx, int expendable);
+static inline void hpu_ctx_set_expendable(struct hpu_ctx *ctx, int expendable)
+{
+    atomic_signal_fence(memory_order_seq_cst);
+    ((struct hpu_ctx_head *)ctx)->guard.armed = expendable;
+    atomic_signal_fence(memory_order_seq_cst);
+}
 
 /* hpu_ctx_overdue() says whether the time of what runs on the context is over. */
-bool hpu_ctx_overdue(const struct hpu_ctx *ctx);
+static inline bool hpu_ctx_overdue(const struct hpu_ctx *ctx)
+{
+    return fault_guard_overdue(&((const struct hpu_ctx_head *)ctx)->guard);
+}
+
+/* hpu_ctx_new_turn() says that what runs on the context has its whole time again. */
+static inline void hpu_ctx_new_turn(struct hpu_ctx *ctx)
+{
+    fault_guard_next(&((struct hpu_ctx_head *)ctx)->guard);
+}
 
 /* hpu_ctx_end() says that the time of what runs on the context is over, if anything does. It may
  * be called by any thread while the context cannot be put back. */
@@ -96,7 +136,6 @@ void hpu_ctx_end(struct hpu_ctx *ctx);
 
 /* ---- For watch.c ---- */
 
-struct fault_guard;
 struct hpu_watch;
 
 /* hpu_pool_contexts() counts the contexts, hpu_pool_guard() is what the i-th one's thread is

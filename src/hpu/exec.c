@@ -36,13 +36,32 @@ static int run_native(struct hpu_exec *exec)
     return result;
 }
 
+/* Goes on to the packet behind the one in hand; false: there is none, or the time is over. */
+static bool next_packet(struct hpu_exec *exec)
+{
+    ptl_payload_t *p = &exec->arg.payload;
+    if (exec->behind == 0 || hpu_ctx_overdue(exec->ctx)) {
+        return false;
+    }
+    p->base += p->length;
+    p->offset += p->length;
+    p->length = exec->behind < exec->packet ? exec->behind : exec->packet;
+    exec->behind -= p->length;
+    exec->calls++;
+    exec->dma_issued = 0;
+    hpu_ctx_new_turn(exec->ctx);
+    return true;
+}
+
 /* On the context. A twin is never given up: its core ends what strays. */
-static void run_handler(void *arg)
+void hpu_exec_handler(void *arg)
 {
     struct hpu_exec *exec = arg;
-    int result = exec->env.twins != NULL ? hpu_twin_run(exec, &exec->env.twins[exec->call])
-                                         : run_native(exec);
-    exec->result = hpu_dma_end(&exec->dmas, true) < 0 ? END_SEGV : result;
+    do {
+        int result = exec->env.twins != NULL ? hpu_twin_run(exec, &exec->env.twins[exec->call])
+                                             : run_native(exec);
+        exec->result = hpu_dma_end(&exec->dmas, true) < 0 ? END_SEGV : result;
+    } while (exec->result == SUCCESS && next_packet(exec));
 }
 
 /* The return codes that each kind of handler may use, as bits. */
@@ -61,6 +80,8 @@ static void set_up(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call c
 {
     exec->pool = pool;
     exec->call = call;
+    exec->behind = 0;
+    exec->calls = 1;
     exec->cycles = 0;
     exec->dma_issued = 0;
     exec->dmas = NULL;
@@ -111,7 +132,8 @@ int hpu_exec_run(struct hpu_exec *exec)
     bool begun = exec->wait != HPU_WAIT_NONE;
     int result = SEGV;
     exec->since = __builtin_ia32_rdtsc();
-    enum hpu_ctx_exit exit = begun ? hpu_ctx_resume(ctx) : hpu_ctx_start(ctx, run_handler, exec);
+    enum hpu_ctx_exit exit =
+        begun ? hpu_ctx_resume(ctx) : hpu_ctx_start(ctx, hpu_exec_handler, exec);
     if (exit == HPU_CTX_PARKED) {
         return HPU_WAIT;
     }
@@ -151,11 +173,6 @@ void hpu_exec_cancel(struct hpu_exec *exec)
         }
     }
     hpu_exec_give(exec);
-}
-
-struct hpu_exec *hpu_exec_current(void)
-{
-    return hpu_ctx_arg(run_handler);
 }
 
 void hpu_exec_park(struct hpu_exec *exec, enum hpu_wait wait)

@@ -128,6 +128,14 @@ enum hpu_place { HPU_PLACE_NOWHERE, HPU_PLACE_QUEUED, HPU_PLACE_RUNNING, HPU_PLA
 
 enum hpu_call { HPU_CALL_HEADER, HPU_CALL_PAYLOAD, HPU_CALL_COMPLETION };
 
+/* Where a handler's transfers to the host go, calls.c. A guess from call to call, no more: it is
+ * never set up. */
+struct hpu_stride {
+    uintptr_t last;        /* where the last one went, */
+    uintptr_t step, ahead; /* how far from the one before, how far from one to be guessed */
+    size_t length;         /* of each */
+};
+
 struct hpu_exec {
     struct hpu_env env; /* set by the NIC before the call */
     struct hpu_ctx *ctx;
@@ -147,10 +155,14 @@ struct hpu_exec {
     struct hpu_pool *pool;
     enum hpu_call call;
     int result;
+    size_t behind, packet;  /* bytes that lie behind the packet in hand, for the same call; of each
+                               packet there but the last */
+    unsigned calls;         /* of handlers, which this call has begun */
     uint64_t cycles, since; /* in the handler, until it last began or went on; and that moment */
     uint32_t dma_issued;    /* DMA handles 1 to dma_issued were given out */
     struct hpu_dmas *dmas;  /* those that are not done, dma.h */
-    struct hpu_core *core;  /* that runs the handler's twin; NULL: native code */
+    struct hpu_stride stride;
+    struct hpu_core *core; /* that runs the handler's twin; NULL: native code */
     union {
         ptl_header_handler_t header;
         ptl_payload_handler_t payload;
@@ -174,6 +186,16 @@ void hpu_exec_payload(struct hpu_pool *pool, struct hpu_exec *exec, ptl_payload_
                       const ptl_payload_t *arg);
 void hpu_exec_completion(struct hpu_pool *pool, struct hpu_exec *exec,
                          ptl_completion_handler_t handler, ptl_size_t dropped, bool flow_control);
+
+/* hpu_exec_behind() gives a payload handler's call more packets than one: `bytes` more, in packets
+ * of `packet`, lie behind the first. The handler is called for one after the other, each with a
+ * budget of its own, until one call does not end with SUCCESS; arg.payload is the packet that
+ * the result is for. */
+static inline void hpu_exec_behind(struct hpu_exec *exec, size_t bytes, size_t packet)
+{
+    exec->behind = bytes;
+    exec->packet = packet;
+}
 
 /* hpu_exec_header_of() is where the header may be built that hpu_exec_header() is then
  * given, to save the copy. All of its fields are to be set. */
@@ -205,8 +227,13 @@ void hpu_exec_cancel(struct hpu_exec *exec);
 /* hpu_exec_park() suspends the handler that this code runs for. */
 void hpu_exec_park(struct hpu_exec *exec, enum hpu_wait wait);
 
-/* hpu_exec_current() is the call whose context this code runs on, or NULL. */
-struct hpu_exec *hpu_exec_current(void);
+/* hpu_exec_current() is the call whose context this code runs on, or NULL; hpu_exec_handler() is
+ * what contexts of calls run. */
+void hpu_exec_handler(void *exec);
+static inline struct hpu_exec *hpu_exec_current(void)
+{
+    return hpu_ctx_arg(hpu_exec_handler);
+}
 
 /* hpu_suspend() makes the hpu_exec_run() that runs this context return HPU_WAIT,
  * and returns when it is continued. For ops->send() only. */

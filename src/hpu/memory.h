@@ -12,6 +12,7 @@
 #ifndef HPU_MEMORY_H
 #define HPU_MEMORY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 struct hpu_mem {
@@ -24,6 +25,10 @@ struct hpu_mem {
 /* hpu_mem_create() maps `length` bytes, or returns NULL with errno set. A length
  * of 0 gives memory of which every byte faults. */
 struct hpu_mem *hpu_mem_create(size_t length);
+
+/* hpu_mem_renew() makes a piece that nobody uses any more one of `length`, zeroed again, if that
+ * takes as many pages; else false. */
+bool hpu_mem_renew(struct hpu_mem *mem, size_t length);
 
 /* hpu_mem_destroy() unmaps it. NULL is legal. */
 void hpu_mem_destroy(struct hpu_mem *mem);

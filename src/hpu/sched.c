@@ -10,16 +10,11 @@
  * - An HPU without work spins for SPIN_NS and then sleeps on a condition of its own, so that
  *   a call wakes one that may run it, and no more.
  */
-#include "hpu/sched.h"
+#include "hpu/sched_own.h"
 
-#include <errno.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
-#include <stdatomic.h>
-#include <stdlib.h>
+#include <time.h>
 
-#include "base/fault.h"
 #include "base/sys.h"
 #include "hpu/dma.h"
 
@@ -27,35 +22,6 @@
 #define SPIN_NS 5000     /* about what waking a thread costs */
 #define LONE_ROUNDS 64   /* resumptions of nothing but suspended handlers before an HPU naps, */
 #define NAP_NS 50000     /* this long */
-
-struct hpu {
-    struct hpu_sched *sched;
-    unsigned number;
-    pthread_t thread;
-    pthread_cond_t work;
-    bool asleep, spinning;
-    bool running;            /* a handler, or done() */
-    bool was_suspended;      /* what it ran last, so that others have their turn */
-    struct list suspended;   /* struct hpu_exec */
-    unsigned lone;           /* times in a row that nothing but suspended ones were there */
-    uint64_t slots;          /* of the pool */
-    int64_t sample;          /* of its CPU clock, */
-    int64_t since_sample;    /* and what it has been charged for since */
-    _Atomic unsigned called; /* bumped when there is work: what a spinning HPU looks at */
-};
-
-struct hpu_sched {
-    pthread_mutex_t lock;
-    struct hpu_pool *pool;
-    const struct hpu_sched_ops *ops;
-    void *arg;
-    struct list turn; /* struct hpu_queue */
-    struct list dmas; /* struct hpu_dma, with parts to be taken */
-    unsigned paused;
-    bool stop;
-    unsigned hpus, started;
-    struct hpu hpu[];
-};
 
 /* ---- queues ---- */
 
@@ -278,7 +244,7 @@ static void wait_for_work(struct hpu *h)
     }
 }
 
-static void *hpu_thread(void *arg)
+void *sched_thread(void *arg)
 {
     struct hpu *h = arg;
     struct hpu_sched *s = h->sched;
@@ -307,8 +273,7 @@ static void *hpu_thread(void *arg)
 
 /* ---- calls ---- */
 
-/* Wakes an HPU that may begin a call of `q`; `q` NULL: all of them. */
-static void wake(struct hpu_sched *s, const struct hpu_queue *q)
+void sched_wake(struct hpu_sched *s, const struct hpu_queue *q)
 {
     bool woken = false;
     for (unsigned i = 0; i < s->hpus && !(woken && q != NULL); i++) {
@@ -337,7 +302,7 @@ void hpu_sched_submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec 
     if (q->waiting++ == 0) {
         list_push_back(&s->turn, &q->turn);
     }
-    wake(s, q);
+    sched_wake(s, q);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -398,7 +363,7 @@ void hpu_sched_offer(struct hpu_sched *s, struct hpu_dma *dma)
 {
     pthread_mutex_lock(&s->lock);
     list_push_back(&s->dmas, &dma->link);
-    wake(s, NULL);
+    sched_wake(s, NULL);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -425,7 +390,7 @@ void hpu_sched_resume(struct hpu_sched *s)
 {
     pthread_mutex_lock(&s->lock);
     s->paused--;
-    wake(s, NULL);
+    sched_wake(s, NULL);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -438,147 +403,4 @@ bool hpu_sched_still(struct hpu_sched *s)
     }
     pthread_mutex_unlock(&s->lock);
     return still;
-}
-
-/* ---- the threads ---- */
-
-/* The processors of a list, in its order; 0 if it makes no sense. */
-static unsigned parse_cpus(const char *list, unsigned *cpus, unsigned max)
-{
-    unsigned n = 0;
-    for (const char *at = list; *at != '\0' && n < max;) {
-        char *end;
-        unsigned long first = strtoul(at, &end, 10), last = first;
-        if (end == at) {
-            return 0;
-        }
-        if (*end == '-') {
-            at = end + 1;
-            last = strtoul(at, &end, 10);
-        }
-        if (end == at || (*end != ',' && *end != '\0') || last < first || last >= CPU_SETSIZE) {
-            return 0;
-        }
-        for (unsigned long cpu = first; cpu <= last && n < max; cpu++) {
-            cpus[n++] = (unsigned)cpu;
-        }
-        if (end[0] == ',' && end[1] == '\0') {
-            return 0;
-        }
-        at = *end == ',' ? end + 1 : end;
-    }
-    return n;
-}
-
-static int start_hpu(struct hpu *h, const unsigned *cpus, unsigned count)
-{
-    pthread_attr_t attributes;
-    int rc = pthread_attr_init(&attributes);
-    if (rc != 0) {
-        return rc;
-    }
-    if (count != 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        CPU_SET(cpus[h->number % count], &set);
-        rc = pthread_attr_setaffinity_np(&attributes, sizeof(set), &set);
-    }
-    /* Signals are the program's; faults of handlers must reach us. */
-    sigset_t others, before;
-    sigfillset(&others);
-    fault_keep(&others);
-    pthread_sigmask(SIG_SETMASK, &others, &before);
-    rc = rc != 0 ? rc : pthread_create(&h->thread, &attributes, hpu_thread, h);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return rc;
-}
-
-static void init_hpu(struct hpu_sched *s, unsigned i)
-{
-    struct hpu *h = &s->hpu[i];
-    h->sched = s;
-    h->number = i;
-    list_init(&h->suspended);
-    for (unsigned slot = i; slot < PTL_NUM_HPUS; slot += s->hpus) {
-        h->slots |= UINT64_C(1) << slot;
-    }
-    pthread_cond_init(&h->work, NULL);
-}
-
-void hpu_sched_stop(struct hpu_sched *s)
-{
-    if (s == NULL) {
-        return;
-    }
-    pthread_mutex_lock(&s->lock);
-    s->stop = true;
-    wake(s, NULL);
-    pthread_mutex_unlock(&s->lock);
-    for (; s->started != 0; s->started--) {
-        pthread_join(s->hpu[s->started - 1].thread, NULL);
-    }
-}
-
-void hpu_sched_destroy(struct hpu_sched *s)
-{
-    if (s == NULL) {
-        return;
-    }
-    hpu_sched_stop(s);
-    for (unsigned i = 0; i < s->hpus; i++) {
-        pthread_cond_destroy(&s->hpu[i].work);
-    }
-    pthread_mutex_destroy(&s->lock);
-    free(s);
-}
-
-struct hpu_sched *hpu_sched_create(struct hpu_pool *pool, unsigned hpus, const char *cpus,
-                                   const struct hpu_sched_ops *ops, void *arg)
-{
-    unsigned list[PTL_NUM_HPUS], count = 0;
-    if (cpus != NULL && *cpus != '\0') {
-        count = parse_cpus(cpus, list, PTL_NUM_HPUS);
-        if (count == 0) {
-            hpus = 0;
-        }
-    }
-    if (hpus < 1 || hpus > PTL_NUM_HPUS) {
-        errno = EINVAL;
-        return NULL;
-    }
-    struct hpu_sched *s = calloc(1, sizeof(*s) + hpus * sizeof(struct hpu));
-    if (s == NULL) {
-        return NULL;
-    }
-    /* It is held for less than a system call takes: who finds it taken spins first. */
-    pthread_mutexattr_t adaptive;
-    pthread_mutexattr_init(&adaptive);
-    pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
-    pthread_mutex_init(&s->lock, &adaptive);
-    pthread_mutexattr_destroy(&adaptive);
-    s->pool = pool;
-    s->ops = ops;
-    s->arg = arg;
-    s->hpus = hpus;
-    list_init(&s->turn);
-    list_init(&s->dmas);
-    for (unsigned i = 0; i < hpus; i++) {
-        init_hpu(s, i);
-    }
-    for (unsigned i = 0; i < hpus; i++) {
-        int rc = start_hpu(&s->hpu[i], list, count);
-        if (rc != 0) {
-            hpu_sched_destroy(s);
-            errno = rc;
-            return NULL;
-        }
-        s->started++;
-    }
-    return s;
-}
-
-unsigned hpu_sched_hpus(const struct hpu_sched *s)
-{
-    return s->hpus;
 }

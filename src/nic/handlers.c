@@ -22,6 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define TOGETHER_MOST 7   /* packets that one call takes besides the first */
+#define CALL_CYCLES 16384 /* that it is to take at most */
+
 /* Notes the first error of the message; what follows of it is not looked at. */
 static void note_error(struct rx *rx, int code)
 {
@@ -252,15 +255,46 @@ void handlers_payload_result(struct rx *rx, int code, const uint8_t *base, size_
     }
 }
 
-static void set_up_payload(struct rx *rx)
+/* Sets up the handler's call for the packet in hand, and for as many of the `behind` bytes that lie
+ * behind its wire packet as one call is to take. */
+static void set_up_payload(struct rx *rx, size_t behind)
 {
     struct handler_run *run = rx->run;
+    size_t most = rx->le->handlers->together * run->nic->packet_size;
     ptl_payload_t payload = {
         .length = run->packet_length,
         .offset = run->emitted,
         .base = (uint8_t *)run->packet,
     };
     hpu_exec_payload(run->nic->hpus, &run->exec, rx->le->handlers->payload, &payload);
+    if (run->packet != run->bounce) {
+        hpu_exec_behind(&run->exec, behind < most ? behind : most, run->nic->packet_size);
+    }
+}
+
+/* Notes the packets that the call has done before the one that it is at now. */
+static void note_passed(struct handler_run *run)
+{
+    const ptl_payload_t *at = &run->exec.arg.payload;
+    uint64_t passed = at->offset - run->emitted;
+    if (passed != 0) {
+        run->kept += passed;
+        run->emitted += passed;
+        run->consumed += passed - run->packet_length + at->length;
+        run->packet = at->base;
+        run->packet_length = at->length;
+    }
+}
+
+/* Between two calls the thread looks after others, so a call is to take some microseconds: the
+ * next one takes more packets than this one, or fewer. */
+static void set_pace(struct handlers *h, const struct hpu_exec *exec)
+{
+    uint64_t over = exec->cycles / CALL_CYCLES;
+    unsigned more = 2 * h->together + 1;
+    h->together = over == 0   ? (more < TOGETHER_MOST ? more : TOGETHER_MOST)
+                  : over <= 2 ? h->together >> over
+                              : 0;
 }
 
 /* Takes from the wire packet what makes the next packet for the handlers; true
@@ -320,24 +354,21 @@ static void deposit_packet(struct rx *rx, const uint8_t *data, uint64_t offset, 
     run->kept += n;
 }
 
-enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
+/* Runs handlers for a wire packet. run->consumed says how far they have come: beyond it where
+ * they have taken what lies behind it, too. */
+static enum rx_step run_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length,
+                               size_t behind)
 {
     struct handler_run *run = rx->run;
-    if (run->deposit) {
-        deposit_packet(rx, data, offset, length);
-        return RX_GO;
-    }
-    if (run->nic->sched != NULL) {
-        return packets_take(rx, data, offset, length);
-    }
     while (run->active || (run->consumed < length && rx->f.sink == RX_PACKETS)) {
         if (!run->active) {
             if (!handlers_next_packet(rx, data, offset, length)) {
                 continue;
             }
-            set_up_payload(rx);
+            set_up_payload(rx, behind);
         }
         int code = handlers_go_on(rx);
+        note_passed(run);
         if (code == HPU_WAIT && has_no_room(run) && handlers_no_room(rx)) {
             run->active = false;
             break;
@@ -345,11 +376,40 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
         if (code == HPU_WAIT) {
             return RX_WAIT;
         }
+        if (rx->le != NULL) {
+            set_pace(rx->le->handlers, &run->exec);
+        }
         run->emitted += run->packet_length;
         handlers_payload_result(rx, code, run->packet, run->packet_length);
     }
-    run->consumed = 0;
     return RX_GO;
+}
+
+enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
+{
+    struct handler_run *run = rx->run;
+    if (run->deposit) {
+        deposit_packet(rx, data, offset, length);
+        return RX_GO;
+    }
+    bool queue = run->nic->sched != NULL;
+    size_t packet = run->nic->packet_size;
+    for (size_t done = 0; done < length;) {
+        size_t n = packet < length - done ? packet : length - done;
+        enum rx_step step = queue
+                                ? packets_take(rx, data + done, offset + done, n)
+                                : run_packet(rx, data + done, offset + done, n, length - done - n);
+        bool beyond = run->consumed > n;
+        if (step == RX_WAIT) {
+            size_t before = beyond ? run->consumed - run->packet_length : 0;
+            run->consumed -= before;
+            rx->f.taken = done + before;
+            return RX_WAIT;
+        }
+        done += beyond ? run->consumed : n;
+        run->consumed = 0;
+    }
+    return queue ? RX_KEPT : RX_GO;
 }
 
 static void set_up_completion(struct rx *rx)

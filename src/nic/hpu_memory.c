@@ -1,6 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* HPU memory of a NIC: pieces with handles, together no more than PINWHEEL_HPU_MEMORY. */
+/*
+ * HPU memory of a NIC: pieces with handles, together no more than PINWHEEL_HPU_MEMORY. A few small
+ * ones that were given back are kept, since to map one anew takes longer than all else that an
+ * entry with handlers needs.
+ */
 #include "nic/nic.h"
+
+#define SPARE_BYTES 65536 /* of a piece that is kept, with its guards */
+
+static struct hpu_mem *find_piece(struct nic *nic, uint64_t length)
+{
+    for (unsigned i = 0; i < nic->spare_pieces; i++) {
+        struct hpu_mem *mem = nic->spare_piece[i];
+        if (hpu_mem_renew(mem, length)) {
+            nic->spare_piece[i] = nic->spare_piece[--nic->spare_pieces];
+            return mem;
+        }
+    }
+    return hpu_mem_create(length);
+}
+
+static void drop_piece(struct nic *nic, struct hpu_mem *mem)
+{
+    if (mem != NULL && mem->mapping_length <= SPARE_BYTES && nic->spare_pieces < SPARE_PIECES) {
+        nic->spare_piece[nic->spare_pieces++] = mem;
+    } else {
+        hpu_mem_destroy(mem);
+    }
+}
+
+void hpu_memory_forget(struct nic *nic)
+{
+    while (nic->spare_pieces != 0) {
+        hpu_mem_destroy(nic->spare_piece[--nic->spare_pieces]);
+    }
+}
 
 struct hpu_memory *hpu_memory_new(struct ni *ni, uint64_t length)
 {
@@ -9,10 +43,10 @@ struct hpu_memory *hpu_memory_new(struct ni *ni, uint64_t length)
     if (length > most - nic->hpu_memory_used) {
         return NULL;
     }
-    struct hpu_mem *mem = hpu_mem_create(length);
+    struct hpu_mem *mem = find_piece(nic, length);
     struct hpu_memory *m = mem != NULL ? table_add(&ni->hpu_memories) : NULL;
     if (m == NULL) {
-        hpu_mem_destroy(mem);
+        drop_piece(nic, mem);
         return NULL;
     }
     m->ni = ni;
@@ -24,6 +58,6 @@ struct hpu_memory *hpu_memory_new(struct ni *ni, uint64_t length)
 void hpu_memory_free(struct hpu_memory *m)
 {
     m->ni->nic->hpu_memory_used -= m->mem->length;
-    hpu_mem_destroy(m->mem);
+    drop_piece(m->ni->nic, m->mem);
     table_drop(&m->ni->hpu_memories, m);
 }

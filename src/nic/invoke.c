@@ -17,10 +17,10 @@
  *   - a message for an entry without handlers waits, in its channel, until none is left: who sends
  *     to such an entry last may rely on all that he has sent before.
  *
- * The data is a copy, so that handlers may overwrite it. Several of them may be under way;
- * `busy` keeps other threads off one whose handler runs without the lock. One whose handlers
- * are with HPUs that are threads is in nic->invoked_away, and not looked at, until invoke_stir()
- * says that one of them has ended.
+ * The data is a copy, so that handlers may overwrite it. The memory of those that have ended is
+ * kept for the next ones. Several of them may be under way; `busy` keeps other threads off one
+ * whose handler runs without the lock. One whose handlers are with HPUs that are threads is in
+ * nic->invoked_away, and not looked at, until invoke_stir() says that one of them has ended.
  */
 #include "nic/rx.h"
 
@@ -28,6 +28,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+#define SPARES 64        /* kept of those that have ended, with their memory, */
+#define SPARE_ROOM 65536 /* for as much data */
 
 enum phase { INVOKED_HEADER, INVOKED_PAYLOAD, INVOKED_DONE };
 
@@ -38,6 +41,7 @@ struct invocation {
     struct list turn;      /* of the peer that has sent it, if it is detached */
     struct nic_peer *peer; /* that one, while it lives; NULL: the host has */
     uint8_t *data;
+    size_t room;    /* for it */
     uint64_t moved; /* bytes of it that handlers were called for, or are not to be */
     enum phase phase;
     enum fabric_status status;
@@ -50,7 +54,27 @@ static struct invocation *invocation_at(struct list *l)
     return container_of(l, struct invocation, link);
 }
 
-static void free_invocation(struct invocation *v)
+static void free_parts(struct invocation *v)
+{
+    handlers_free(&v->rx);
+    free(v->data);
+    free(v);
+}
+
+/* Is done with one that is in no list: the next one has its memory again. */
+static void spare(struct invocation *v)
+{
+    struct nic *nic = v->from.nic;
+    if (nic->spares == SPARES || v->room > SPARE_ROOM) {
+        free_parts(v);
+        return;
+    }
+    handlers_cancel(&v->rx);
+    list_push_back(&nic->spare_invocations, &v->link);
+    nic->spares++;
+}
+
+static void end_invocation(struct invocation *v)
 {
     v->from.nic->invocations -= !v->rx.detached;
     if (v->peer != NULL) {
@@ -58,9 +82,7 @@ static void free_invocation(struct invocation *v)
         v->peer->detached_count--;
     }
     list_remove(&v->link);
-    handlers_free(&v->rx);
-    free(v->data);
-    free(v);
+    spare(v);
 }
 
 /* The message, as a sender would have described it. */
@@ -86,16 +108,40 @@ static void describe(struct invocation *v, struct le *le, uint64_t length)
     }
 }
 
-/* A message with room for its data, in no list yet; NULL: memory is short. */
-static struct invocation *new_invocation(uint64_t length)
+/* Memory for one, with room for its data: of one that has ended, as it was left, or zeroed. */
+static struct invocation *find_memory(struct nic *nic, size_t room)
 {
-    struct invocation *v = calloc(1, sizeof(*v));
-    uint8_t *data = v != NULL ? aligned_alloc(64, (length / 64 + 1) * 64) : NULL;
-    if (data == NULL) {
-        free(v);
+    struct list *l = list_pop_front(&nic->spare_invocations);
+    nic->spares -= l != NULL;
+    struct invocation *v = l != NULL ? invocation_at(l) : calloc(1, sizeof(*v));
+    if (v == NULL || v->room >= room) {
+        return v;
+    }
+    free(v->data);
+    v->data = aligned_alloc(64, room);
+    v->room = room;
+    if (v->data == NULL) {
+        free_parts(v);
         return NULL;
     }
+    return v;
+}
+
+/* A message with room for its data, in no list yet; NULL: memory is short. */
+static struct invocation *new_invocation(struct nic *nic, uint64_t length)
+{
+    struct invocation *v = find_memory(nic, (length / 64 + 1) * 64);
+    if (v == NULL) {
+        return NULL;
+    }
+    uint8_t *data = v->data;
+    size_t room = v->room;
+    struct handler_run *run = v->rx.run;
+    memset(v, 0, sizeof(*v));
     v->data = data;
+    v->room = room;
+    v->rx.run = run;
+    v->from.nic = nic;
     v->rx.peer = &v->from;
     v->rx.away = true;
     v->rx.class = FABRIC_REQUEST;
@@ -121,13 +167,12 @@ int invoke(struct le *le, const void *data, uint64_t length)
         return PTL_IN_USE;
     }
     bool place = nic->invocations < (uint64_t)nic->process->options.number[OPT_HPU_QUEUE];
-    struct invocation *v = place ? new_invocation(length) : NULL;
+    struct invocation *v = place ? new_invocation(nic, length) : NULL;
     if (v == NULL) {
         return PTL_NO_SPACE;
     }
     if (nic_copy(v->data, data, length) != 0) {
-        free(v->data);
-        free(v);
+        spare(v);
         return PTL_ARG_INVALID;
     }
     nic->invocations++;
@@ -151,8 +196,9 @@ bool invoke_detach(struct rx *rx, const void *data)
     bool fits = rx->m->type == MESSAGE_PUT || rx->m->type == MESSAGE_ATOMIC;
     uint64_t most = (uint64_t)nic->process->options.number[OPT_HPU_QUEUE];
     struct invocation *v = NULL;
-    if (nic->sched != NULL && fits && !rx->reserved && peer->detached_count < most) {
-        v = new_invocation(rx->f.length);
+    if (nic->sched != NULL && fits && rx->f.length <= nic->inline_max && !rx->reserved &&
+        peer->detached_count < most) {
+        v = new_invocation(nic, rx->f.length);
     }
     if (v == NULL) {
         return false;
@@ -246,20 +292,14 @@ void invoke_peer_down(struct nic_peer *peer)
     }
 }
 
-static size_t packet_length(const struct invocation *v, uint64_t at)
-{
-    uint64_t rest = v->rx.f.length - at;
-    size_t packet = v->from.nic->packet_size;
-    return rest < packet ? rest : packet;
-}
-
 static bool step_header(struct invocation *v)
 {
     struct fabric_rx *f = &v->rx.f;
+    size_t packet = v->from.nic->packet_size;
     enum rx_step step = rx_header(&v->from, f);
     if (step == RX_FIRST) {
         f->first = v->data;
-        f->first_length = packet_length(v, 0);
+        f->first_length = f->length < packet ? f->length : packet;
         step = rx_header(&v->from, f);
     }
     v->waiting = step == RX_WAIT;
@@ -272,15 +312,13 @@ static bool step_payload(struct invocation *v)
     if (f->sink == RX_DEPOSIT && rx_deposit(f, v->data) != 0) {
         v->status = FABRIC_SEGV;
     }
-    while (f->sink == RX_PACKETS && v->moved < f->length) {
-        size_t n = packet_length(v, v->moved);
-        v->waiting = rx_packet(&v->from, f, v->data + v->moved, v->moved, n) == RX_WAIT;
-        if (v->waiting) {
-            return false;
-        }
-        v->moved += n;
+    if (f->sink != RX_PACKETS || v->moved == f->length) {
+        return true;
     }
-    return true;
+    uint64_t rest = f->length - v->moved;
+    v->waiting = rx_packet(&v->from, f, v->data + v->moved, v->moved, rest) == RX_WAIT;
+    v->moved += v->waiting ? f->taken : rest;
+    return !v->waiting;
 }
 
 /* Takes it as far as it goes; true if that is its end. */
@@ -331,7 +369,7 @@ bool invoke_advance_all(struct nic *nic)
             stir_behind(peer, le);
         }
         if (ended) {
-            free_invocation(v);
+            end_invocation(v);
         } else if (v->waiting && (v->behind || handlers_away(&v->rx))) {
             list_remove(&v->link);
             list_push_back(&nic->invoked_away, &v->link);
@@ -397,7 +435,7 @@ static void cut(struct ni *ni, struct list *all)
         if (!v->busy && v->rx.response_due) {
             refuse(v);
         } else if (!v->busy) {
-            free_invocation(v);
+            end_invocation(v);
         }
     }
 }
@@ -411,6 +449,10 @@ void invoke_cut(struct ni *ni)
 void invoke_free(struct nic *nic)
 {
     while (!list_empty(&nic->invoked)) {
-        free_invocation(invocation_at(nic->invoked.next));
+        end_invocation(invocation_at(nic->invoked.next));
     }
+    for (struct list *l; (l = list_pop_front(&nic->spare_invocations)) != NULL;) {
+        free_parts(invocation_at(l));
+    }
+    nic->spares = 0;
 }

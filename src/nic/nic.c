@@ -24,6 +24,7 @@ static void free_nic(struct nic *nic)
     hpu_twins_destroy(nic->twins);
     table_free(&nic->operations);
     self_free(nic);
+    hpu_memory_forget(nic);
     free(nic);
 }
 
@@ -54,6 +55,7 @@ static struct nic *make_nic(struct process *p, unsigned index)
     list_init(&nic->counting);
     list_init(&nic->invoked);
     list_init(&nic->invoked_away);
+    list_init(&nic->spare_invocations);
     for (unsigned i = 0; i < PEER_BUCKETS; i++) {
         list_init(&nic->peers[i]);
     }

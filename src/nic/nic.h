@@ -362,6 +362,8 @@ extern const struct hpu_sched_ops nic_sched_ops;
  * handle; hpu_memory_free() ends it. The lock is held. */
 struct hpu_memory *hpu_memory_new(struct ni *ni, uint64_t length);
 void hpu_memory_free(struct hpu_memory *m);
+/* hpu_memory_forget() unmaps what is kept for the next ones. */
+void hpu_memory_forget(struct nic *nic);
 
 /* ---- invoke.c ---- */
 

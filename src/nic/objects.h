@@ -181,6 +181,7 @@ struct handlers {
     struct vector host_vector;   /* PTL_HANDLER_IOVEC: a copy of the parts */
     struct board_context *board; /* what it has done */
     struct hpu_queue queue;      /* with nic->sched */
+    unsigned together;           /* packets that a payload call takes besides its first */
     bool inactive;               /* no message finds the entry before PtlHandlersActivate() */
     struct hpu_twin twin[3];     /* by enum hpu_call, with nic->twins */
     bool orphaned;               /* one runs on, and its NI is closed: what it uses is kept */
@@ -297,6 +298,7 @@ struct nic_peer {
 };
 
 #define PEER_BUCKETS 256
+#define SPARE_PIECES 16 /* of HPU memory */
 
 struct nic {
     struct process *process;
@@ -328,12 +330,16 @@ struct nic {
     struct hpu_watch *watch; /* over the handlers' time; NULL: not yet, or there is no budget */
     bool sched_paused;       /* an NI is being closed */
     uint64_t hpu_memory_used;
+    struct hpu_mem *spare_piece[SPARE_PIECES];
+    unsigned spare_pieces;
     struct list invoked, invoked_away; /* struct invocation (invoke.c) */
-    unsigned invocations;              /* in both */
-    struct nic_board *board;           /* the fabric's: what others may know */
-    int64_t reported;                  /* when the other fabric told it last of its peers */
-    int64_t (*now)(void);              /* nanoseconds, for how long peers are sought */
-    unsigned unlocked;                 /* threads that run handlers or copy, without the lock */
+    struct list spare_invocations;     /* those that are kept for the next ones */
+    unsigned spares;
+    unsigned invocations;    /* in both */
+    struct nic_board *board; /* the fabric's: what others may know */
+    int64_t reported;        /* when the other fabric told it last of its peers */
+    int64_t (*now)(void);    /* nanoseconds, for how long peers are sought */
+    unsigned unlocked;       /* threads that run handlers or copy, without the lock */
 
     /* progress.c */
     struct lock lock;

@@ -177,7 +177,6 @@ enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t 
             handlers_payload_result(rx, FAIL, NULL, 0); /* memory is short */
         }
     }
-    run->consumed = 0;
     settle(rx);
-    return RX_KEPT;
+    return RX_GO;
 }

@@ -35,7 +35,7 @@ struct handler_run {
     uint64_t user_header; /* of this message: not longer than it; of a swap, its operand */
     uint8_t *bounce;      /* one packet, where packets must be cut anew */
     size_t filled;        /* bytes in it */
-    size_t consumed;      /* of the packet in hand */
+    size_t consumed;      /* of the wire packet in hand, and of those behind it */
     uint64_t emitted;     /* payload bytes that handlers have been called for */
     const uint8_t *packet;
     size_t packet_length; /* of the running payload handler */
@@ -201,7 +201,7 @@ extern const struct hpu_ops handler_ops;
 
 /* Whether one more call of the message's handlers may be queued. */
 bool packets_room(const struct rx *rx);
-/* packets_take() has payload handlers called for a wire packet. */
+/* packets_take() has payload handlers called for a wire packet, which is then to be kept. */
 enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
 /* packets_drop() takes back what has not begun. */
 void packets_drop(struct rx *rx);

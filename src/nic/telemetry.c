@@ -72,7 +72,7 @@ void telemetry_call(struct nic *nic, struct handlers *h, const struct hpu_exec *
         .faults = code == SEGV || code == TIMEOUT,
         .failed = code == FAIL,
     };
-    one.calls[exec->call] = 1;
+    one.calls[exec->call] = exec->calls;
     add_work(&nic->board->hpu[exec->hpu], &one);
     if (h != NULL && h->board != NULL) {
         add_work(&h->board->work, &one);

@@ -393,6 +393,94 @@ static void handlers_are_registered_by_name(void **state)
     assert_int_equal(found, 3);
 }
 
+/* ---- Several packets in one call ---- */
+
+enum { PACKET = 40, PACKETS = 6, LAST = 10 };
+static uint64_t odd_offset;
+static int odd_code; /* SEGV: by a fault; HPU_WAIT: it yields, and all is well */
+
+static __handler int walk(const ptl_payload_t p, void *state)
+{
+    struct notes *n = state;
+    n->other += p.base != host + p.offset || p.offset != n->word * PACKET;
+    n->word++;
+    n->length += p.length;
+    if (p.offset != odd_offset) {
+        return SUCCESS;
+    }
+    if (odd_code == SEGV) {
+        return null_write(p, state);
+    }
+    if (odd_code == HPU_WAIT) {
+        PtlHandlerYield();
+        return SUCCESS;
+    }
+    return odd_code;
+}
+
+static struct hpu_exec walk_packets(void)
+{
+    struct hpu_exec exec = {.env = environment()};
+    ptl_payload_t first = {.length = PACKET, .base = host};
+    memset(notes, 0, sizeof(*notes));
+    hpu_exec_payload(pool, &exec, walk, &first);
+    hpu_exec_behind(&exec, (PACKETS - 2) * PACKET + LAST, PACKET);
+    return exec;
+}
+
+static void one_call_takes_packets_that_follow(void **state)
+{
+    (void)state;
+    set_up();
+    odd_offset = UINT64_MAX;
+    struct hpu_exec exec = walk_packets();
+    assert_int_equal(go_on(&exec), SUCCESS);
+    assert_int_equal(exec.calls, PACKETS);
+    assert_int_equal(exec.arg.payload.offset, (PACKETS - 1) * PACKET);
+    assert_int_equal(exec.arg.payload.length, LAST);
+    assert_int_equal(notes->word, PACKETS);
+    assert_int_equal(notes->length, (PACKETS - 1) * PACKET + LAST);
+    assert_int_equal(notes->other, 0);
+    tear_down();
+}
+
+/* Whatever is not SUCCESS is of the packet that the call is at. */
+static void a_call_ends_at_the_packet_that_ends_otherwise(void **state)
+{
+    static const int codes[] = {DROP, FAIL, SEGV};
+    (void)state;
+    set_up();
+    for (unsigned i = 0; i < PACKETS * 3; i++) {
+        unsigned packet = i / 3;
+        odd_offset = packet * PACKET;
+        odd_code = codes[i % 3];
+        struct hpu_exec exec = walk_packets();
+        assert_int_equal(go_on(&exec), odd_code);
+        assert_int_equal(exec.calls, packet + 1);
+        assert_int_equal(exec.arg.payload.offset, odd_offset);
+        assert_int_equal(notes->word, packet + 1);
+    }
+    tear_down();
+}
+
+static void a_call_waits_at_a_packet(void **state)
+{
+    (void)state;
+    set_up();
+    odd_code = HPU_WAIT;
+    for (unsigned packet = 0; packet < PACKETS; packet++) {
+        odd_offset = packet * PACKET;
+        struct hpu_exec exec = walk_packets();
+        assert_int_equal(go_on(&exec), HPU_WAIT);
+        assert_int_equal(exec.arg.payload.offset, odd_offset);
+        assert_int_equal(notes->word, packet + 1);
+        assert_int_equal(go_on(&exec), SUCCESS);
+        assert_int_equal(notes->word, PACKETS);
+        assert_int_equal(notes->other, 0);
+    }
+    tear_down();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -405,6 +493,9 @@ int main(void)
         cmocka_unit_test(handlers_wait_for_a_context),
         cmocka_unit_test(a_fault_inside_a_call_is_not_contained),
         cmocka_unit_test(handlers_are_registered_by_name),
+        cmocka_unit_test(one_call_takes_packets_that_follow),
+        cmocka_unit_test(a_call_ends_at_the_packet_that_ends_otherwise),
+        cmocka_unit_test(a_call_waits_at_a_packet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

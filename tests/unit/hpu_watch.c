@@ -78,6 +78,31 @@ static void leaves_others_alone(void **state)
     tear_down();
 }
 
+/* Uses more than half of its time. */
+static __handler int busy(const ptl_payload_t p, void *state)
+{
+    int64_t end = own_cpu_time() + BUDGET_NS * 6 / 10;
+    while (own_cpu_time() < end) {
+    }
+    return SUCCESS;
+}
+
+/* Of packets that share a call each has its whole time. */
+static void each_packet_has_its_time(void **state)
+{
+    enum { PACKET = 16, PACKETS = 6 };
+    set_up();
+    struct hpu_watch *watch = hpu_watch_start(pool, BUDGET_NS);
+    struct hpu_exec exec = {.env = environment()};
+    ptl_payload_t first = {.length = PACKET, .base = host};
+    hpu_exec_payload(pool, &exec, busy, &first);
+    hpu_exec_behind(&exec, (PACKETS - 1) * PACKET, PACKET);
+    assert_int_equal(go_on(&exec), SUCCESS);
+    assert_int_equal(exec.calls, PACKETS);
+    hpu_watch_stop(watch);
+    tear_down();
+}
+
 static void sleeps_when_nothing_runs(void **state)
 {
     skip_with_tsan();
@@ -151,7 +176,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(leaves_others_alone),    cmocka_unit_test(other_signals_do_nothing),
         cmocka_unit_test(ends_what_does_not_end), cmocka_unit_test(sleeps_when_nothing_runs),
-        cmocka_unit_test(finds_later_handlers),
+        cmocka_unit_test(finds_later_handlers),   cmocka_unit_test(each_packet_has_its_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

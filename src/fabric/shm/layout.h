@@ -8,7 +8,7 @@
  *   slot      | who sends | channel REQUEST, RESPONSE: indices | ring | ring |
  *             | first cells | first cells | more cells | more cells |
  *   ring      64-byte lines; a record is one or more of them
- *   cells     packets of payload, handed over in order
+ *   cells     packets of payload, handed over in order; a payload of one before its record
  *
  * A channel begins with its first cells. A sender that has passed several
  * times through them waits until they are empty, backs the rest with memory and uses
@@ -28,7 +28,7 @@
 #include <stdatomic.h>
 
 #define SEGMENT_MAGIC 0x4c4545485750494eull
-#define SEGMENT_VERSION 4u
+#define SEGMENT_VERSION 5u
 #define SLOTS_MAX 448u
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
@@ -129,6 +129,7 @@ _Static_assert(offsetof(struct record, data) == 56, "eight bytes travel in the f
 _Static_assert(offsetof(struct record, address) == 64, "a reference takes two lines");
 
 #define RECORD_TAG 3u
+#define RECORD_WHOLE 1u /* as `bytes` of RECORD_CELLS: its only cell was filled before it */
 
 /* The tag of records that begin at this line, counted without wrapping. */
 static inline uint32_t record_tag(uint64_t line, uint64_t line_mask)
@@ -229,6 +230,13 @@ static inline uint8_t *cell_at(const struct cells *c, uint64_t index)
 {
     uint64_t at = index & c->mask;
     return (at < c->count ? c->first : c->more) + at * c->size;
+}
+
+/* How many cells lie one behind the other from that one on. */
+static inline uint64_t cells_in_row(const struct cells *c, uint64_t index)
+{
+    uint64_t at = index & c->mask;
+    return (at < c->count ? c->count : c->mask + 1) - at;
 }
 
 #endif

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define BATCH 32   /* messages of one channel before the next has its turn */
-#define CELL_RUN 8 /* cells emptied before the sender is told */
+#define CELL_RUN 8 /* cells emptied before the sender is told, or handed to the NIC at once */
 
 static inline void set_head(struct rx_channel *r, uint64_t head)
 {
@@ -164,6 +164,7 @@ static inline void take_record(struct rx_channel *r, uint32_t word)
     } else {
         r->rx->length = at->length;
         r->address = r->mode == RECORD_REF ? at->address : 0;
+        r->whole = r->mode == RECORD_CELLS && record_bytes(word) == RECORD_WHOLE;
     }
 }
 
@@ -219,6 +220,21 @@ static uint8_t *packet(struct fabric_peer *p, struct rx_channel *r)
     return p->buffer + r->moved % packets;
 }
 
+/* Bytes of payload that lie in place behind the packet at r->moved, which does, and with it. */
+static uint64_t bytes_in_place(struct fabric_peer *p, struct rx_channel *r)
+{
+    uint64_t rest = r->rx->length - r->moved;
+    uint64_t here = rest;
+    if (r->mode == RECORD_CELLS) {
+        uint64_t cells = cells_ready(p, r), row = cells_in_row(&r->cells, r->cells_taken);
+        cells = cells < row ? cells : row;
+        here = (cells < CELL_RUN ? cells : CELL_RUN) * p->fabric->packet_size;
+    } else if (r->mode == RECORD_REF) {
+        here = r->fetched - r->moved;
+    }
+    return here < rest ? here : rest;
+}
+
 /* The verdict of the sender on its own payload. */
 static void check_source(struct fabric_peer *p, struct rx_channel *r)
 {
@@ -268,22 +284,48 @@ static int deposit(struct rx_channel *r, const uint8_t *data, size_t n)
 }
 
 /* Brings the bytes of one packet to where the NIC wants them. */
-static enum rx_step place(struct fabric_peer *p, struct rx_channel *r, uint8_t *data, size_t n)
+static void place(struct rx_channel *r, const uint8_t *data, size_t n)
 {
-    struct fabric_rx *rx = r->rx;
-    if (r->status != FABRIC_OK || rx->sink == RX_DISCARD) {
-        return RX_GO;
+    const struct fabric_rx *rx = r->rx;
+    if (r->status != FABRIC_OK || rx->sink != RX_DEPOSIT || r->moved >= rx->room) {
+        return;
     }
-    if (rx->sink == RX_PACKETS) {
-        return p->fabric->up->rx_packet(p->np, rx, data, r->moved, n);
+    uint64_t fit = rx->room - r->moved < n ? rx->room - r->moved : n;
+    if (deposit(r, data, fit) != 0) {
+        r->status = FABRIC_SEGV;
     }
-    if (r->moved < rx->room) {
-        uint64_t fit = rx->room - r->moved < n ? rx->room - r->moved : n;
-        if (deposit(r, data, fit) != 0) {
-            r->status = FABRIC_SEGV;
-        }
+}
+
+/* The next n bytes are the NIC's, or done with; true if cells could be given back. */
+static bool pass(struct fabric_peer *p, struct rx_channel *r, uint64_t n)
+{
+    size_t packet = p->fabric->packet_size;
+    r->moved += n;
+    if (r->mode != RECORD_CELLS) {
+        return false;
     }
-    return RX_GO;
+    r->cells_taken += (n + packet - 1) / packet;
+    return give_cells(p, r);
+}
+
+/* Hands the NIC the packets that are here; true if it goes on with what comes next. */
+static bool hand_packets(struct fabric_peer *p, struct rx_channel *r)
+{
+    uint8_t *data = packet(p, r);
+    if (data == NULL) {
+        return false;
+    }
+    uint64_t n = bytes_in_place(p, r);
+    check_source(p, r);
+    enum rx_step step = RX_GO;
+    if (r->status == FABRIC_OK) {
+        step = p->fabric->up->rx_packet(p->np, r->rx, data, r->moved, n);
+    }
+    r->waiting = step == RX_WAIT;
+    if (pass(p, r, r->waiting ? r->rx->taken : n)) {
+        tell_room(p, r);
+    }
+    return !r->waiting;
 }
 
 /* A deposit by reference is made at once; its verdict goes into the record. */
@@ -304,7 +346,11 @@ static bool move_payload(struct fabric_peer *p, struct rx_channel *r)
     if (r->mode == RECORD_REF && r->rx->sink != RX_PACKETS) {
         return deposit_reference(p, r);
     }
+    if (r->rx->sink == RX_PACKETS) {
+        return hand_packets(p, r);
+    }
     bool moved = false, told = false;
+    r->waiting = false;
     for (unsigned run = 0; r->moved < r->rx->length && run < CELL_RUN; run++) {
         uint8_t *data = packet(p, r);
         if (data == NULL) {
@@ -312,15 +358,8 @@ static bool move_payload(struct fabric_peer *p, struct rx_channel *r)
         }
         check_source(p, r);
         size_t n = packet_length(p, r);
-        r->waiting = place(p, r, data, n) == RX_WAIT;
-        if (r->waiting) {
-            break;
-        }
-        r->moved += n;
-        if (r->mode == RECORD_CELLS) {
-            r->cells_taken++;
-            told |= give_cells(p, r);
-        }
+        place(r, data, n);
+        told |= pass(p, r, n);
         moved = true;
     }
     if (told) {
@@ -370,15 +409,37 @@ static bool step_done(struct fabric_peer *p, struct rx_channel *r)
     return true;
 }
 
-/* A message that lies in its record may be over in one step; true if it is. */
+/* A payload that is here whole, in its record or in one cell; NULL: it is not, or its sender could
+ * not read it. The record vouches for its cell; but which cell that is must be known. */
+static inline const uint8_t *whole_payload(struct fabric_peer *p, struct rx_channel *r)
+{
+    const uint8_t *data = r->at->data;
+    if (r->mode != RECORD_INLINE) {
+        if (!r->whole || r->rx->length > p->fabric->packet_size ||
+            r->cells_head != r->cells_taken ||
+            (r->cells.mask + 1 != p->fabric->segment->info.cells && cells_ready(p, r) == 0)) {
+            return NULL;
+        }
+        data = cell_at(&r->cells, r->cells_taken);
+        check_source(p, r);
+    }
+    return r->status == FABRIC_OK ? data : NULL;
+}
+
+/* A message that is here whole may be over in one step; true if it is. */
 static inline bool step_short(struct fabric_peer *p, struct rx_channel *r)
 {
-    if (r->mode != RECORD_INLINE || r->status != FABRIC_OK) {
+    const uint8_t *data = whole_payload(p, r);
+    if (data == NULL) {
         begin_message(r);
         return false;
     }
-    enum rx_step step = p->fabric->up->rx_short(p->np, r->rx, r->at->data);
+    enum rx_step step = p->fabric->up->rx_short(p->np, r->rx, data);
     if (step == RX_GO) {
+        r->moved = 0;
+        if (pass(p, r, r->rx->length)) {
+            tell_room(p, r);
+        }
         release_lines(r, r->lines);
         return true;
     }
@@ -388,7 +449,7 @@ static inline bool step_short(struct fabric_peer *p, struct rx_channel *r)
     }
     begin_message(r);
     if (step == RX_WAIT) {
-        r->moved = r->rx->length;
+        (void)pass(p, r, r->rx->length);
         r->phase = RX_DONE;
     }
     return false;

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #define HAND_OVER 4 /* cells handed over at once, in the middle of a payload */
+#define FILL_RUN 32 /* cells filled before what comes in has its turn */
 #define TIMED 8     /* of so many cells one is timed */
 #define SLOW_BYTES_NS 4
 #define SAMPLES 0xffffu /* timed cells that count: */
@@ -364,13 +365,14 @@ static int fill_timed(struct tx_channel *t, uint8_t *cell, struct fabric_tx *tx,
     return rc;
 }
 
-/* Copies payload into free cells; true if any moved. The first two are handed over one
- * by one, so that the receiver can begin, the others by HAND_OVER. A source that turns out
+/* Copies payload into free cells, `most` of them; true if any moved. The first two are handed over
+ * one by one, so that the receiver can begin, the others by HAND_OVER. A source that turns out
  * unreadable, or is taken back, is said in the record; the rest of its cells carry nothing. */
-static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
+static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx,
+                       uint64_t most)
 {
     uint64_t filled = 0;
-    while (tx->moved < tx->length && find_cells(p, t, 1) != 0) {
+    while (filled < most && tx->moved < tx->length && find_cells(p, t, 1) != 0) {
         uint64_t rest = tx->length - tx->moved;
         size_t n = rest < t->cells.size ? rest : t->cells.size;
         uint8_t *cell = cell_at(&t->cells, t->cells_tail);
@@ -402,6 +404,28 @@ static bool fits_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t len
            find_cells(p, t, needed) >= needed;
 }
 
+/* A payload of one cell goes ahead of its record: whoever finds that has all of the message. */
+static enum fabric_send send_cell(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
+{
+    struct record *r = reserve(p, t, 1);
+    if (r == NULL) {
+        return FABRIC_FULL;
+    }
+    tx->cursor = (struct vector_cursor){0};
+    tx->moved = 0;
+    if (fill_timed(t, cell_at(&t->cells, t->cells_tail), tx, tx->length) != 0) {
+        tx->fault = FABRIC_SEGV;
+    }
+    KILL_POINT("cell-filled");
+    t->cells_tail++;
+    hand_over(t);
+    set_record(r, tx->header, tx->fault);
+    r->length = tx->length;
+    publish(t, RECORD_CELLS, RECORD_WHOLE, 1);
+    shm_signal(p);
+    return FABRIC_SENT;
+}
+
 enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
 {
     struct tx_channel *t = &p->tx[class];
@@ -429,6 +453,9 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
         return FABRIC_FULL;
     }
     bool reference = by_reference(p, t, tx);
+    if (!reference && tx->length <= t->cells.size && fits_cells(p, t, tx->length)) {
+        return send_cell(p, t, tx);
+    }
     struct record *r = reserve(p, t, reference ? 2 : 1);
     if (r == NULL) {
         return FABRIC_FULL;
@@ -450,7 +477,7 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
     publish(t, RECORD_CELLS, 0, 1);
     shm_signal(p);
     if (list_empty(&t->filling)) {
-        fill_cells(p, t, tx);
+        fill_cells(p, t, tx, t->cells.mask + 1);
         shm_signal(p);
         if (tx->moved == tx->length) {
             return FABRIC_SENT;
@@ -463,22 +490,19 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
 
 static bool advance_filling(struct fabric_peer *p, struct tx_channel *t)
 {
-    bool moved = false;
-    while (!list_empty(&t->filling) && !p->dying) {
-        struct fabric_tx *tx = container_of(t->filling.next, struct fabric_tx, link);
-        if (!fill_cells(p, t, tx)) {
-            break;
-        }
-        moved = true;
-        if (tx->moved == tx->length) {
-            list_remove(&tx->link);
-            p->fabric->up->sent(p->np, tx, tx->fault);
-        }
+    if (list_empty(&t->filling) || p->dying) {
+        return false;
     }
-    if (moved) {
-        shm_signal(p);
+    struct fabric_tx *tx = container_of(t->filling.next, struct fabric_tx, link);
+    if (!fill_cells(p, t, tx, FILL_RUN)) {
+        return false;
     }
-    return moved;
+    if (tx->moved == tx->length) {
+        list_remove(&tx->link);
+        p->fabric->up->sent(p->np, tx, tx->fault);
+    }
+    shm_signal(p);
+    return true;
 }
 
 static bool advance_referred(struct fabric_peer *p, struct tx_channel *t)

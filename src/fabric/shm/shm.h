@@ -58,6 +58,7 @@ struct rx_channel {
     enum rx_phase phase;
     bool busy;    /* a thread runs its handlers or copies, without the lock */
     bool waiting; /* the NIC said RX_WAIT */
+    bool whole;   /* RECORD_CELLS: its only cell was filled before the record */
     enum record_mode mode;
     uint32_t lines;
     uint64_t address; /* of a reference */

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the files of the scheduler share: sched.c has queues, turns and what an HPU does,
+ * sched_threads.c the threads. All of it is under the scheduler's lock, but for what an HPU has of
+ * its own.
+ */
+#ifndef HPU_SCHED_OWN_H
+#define HPU_SCHED_OWN_H
+
+#include "hpu/sched.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct hpu {
+    struct hpu_sched *sched;
+    unsigned number;
+    pthread_t thread;
+    pthread_cond_t work;
+    bool asleep, spinning;
+    bool running;            /* a handler, or done() */
+    bool was_suspended;      /* what it ran last, so that others have their turn */
+    struct list suspended;   /* struct hpu_exec */
+    unsigned lone;           /* times in a row that nothing but suspended ones were there */
+    uint64_t slots;          /* of the pool */
+    int64_t sample;          /* of its CPU clock, */
+    int64_t since_sample;    /* and what it has been charged for since */
+    _Atomic unsigned called; /* bumped when there is work: what a spinning HPU looks at */
+};
+
+struct hpu_sched {
+    pthread_mutex_t lock;
+    struct hpu_pool *pool;
+    const struct hpu_sched_ops *ops;
+    void *arg;
+    struct list turn; /* struct hpu_queue */
+    struct list dmas; /* struct hpu_dma, with parts to be taken */
+    unsigned paused;
+    bool stop;
+    unsigned hpus, started;
+    struct hpu hpu[];
+};
+
+/* sched_thread() is an HPU: `arg` is its struct hpu. */
+void *sched_thread(void *arg);
+/* sched_wake() wakes an HPU that may begin a call of `q`; `q` NULL: all of them. Lock held. */
+void sched_wake(struct hpu_sched *s, const struct hpu_queue *q);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The threads of HPUs: where they run, their start and their end. Signals are the program's, so
+ * that they block all but faults.
+ */
+#include "hpu/sched_own.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "base/fault.h"
+
+/* The processors of a list, in its order; 0 if it makes no sense. */
+static unsigned parse_cpus(const char *list, unsigned *cpus, unsigned max)
+{
+    unsigned n = 0;
+    for (const char *at = list; *at != '\0' && n < max;) {
+        char *end;
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        if (end == at) {
+            return 0;
+        }
+        if (*end == '-') {
+            at = end + 1;
+            last = strtoul(at, &end, 10);
+        }
+        if (end == at || (*end != ',' && *end != '\0') || last < first || last >= CPU_SETSIZE) {
+            return 0;
+        }
+        for (unsigned long cpu = first; cpu <= last && n < max; cpu++) {
+            cpus[n++] = (unsigned)cpu;
+        }
+        if (end[0] == ',' && end[1] == '\0') {
+            return 0;
+        }
+        at = *end == ',' ? end + 1 : end;
+    }
+    return n;
+}
+
+static int start_hpu(struct hpu *h, const unsigned *cpus, unsigned count)
+{
+    pthread_attr_t attributes;
+    int rc = pthread_attr_init(&attributes);
+    if (rc != 0) {
+        return rc;
+    }
+    if (count != 0) {
+        cpu_set_t set;
+        CPU_ZERO(&set);
+        CPU_SET(cpus[h->number % count], &set);
+        rc = pthread_attr_setaffinity_np(&attributes, sizeof(set), &set);
+    }
+    /* Signals are the program's; faults of handlers must reach us. */
+    sigset_t others, before;
+    sigfillset(&others);
+    fault_keep(&others);
+    pthread_sigmask(SIG_SETMASK, &others, &before);
+    rc = rc != 0 ? rc : pthread_create(&h->thread, &attributes, sched_thread, h);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+    return rc;
+}
+
+static void init_hpu(struct hpu_sched *s, unsigned i)
+{
+    struct hpu *h = &s->hpu[i];
+    h->sched = s;
+    h->number = i;
+    list_init(&h->suspended);
+    for (unsigned slot = i; slot < PTL_NUM_HPUS; slot += s->hpus) {
+        h->slots |= UINT64_C(1) << slot;
+    }
+    pthread_cond_init(&h->work, NULL);
+}
+
+void hpu_sched_stop(struct hpu_sched *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    sched_wake(s, NULL);
+    pthread_mutex_unlock(&s->lock);
+    for (; s->started != 0; s->started--) {
+        pthread_join(s->hpu[s->started - 1].thread, NULL);
+    }
+}
+
+void hpu_sched_destroy(struct hpu_sched *s)
+{
+    if (s == NULL) {
+        return;
+    }
+    hpu_sched_stop(s);
+    for (unsigned i = 0; i < s->hpus; i++) {
+        pthread_cond_destroy(&s->hpu[i].work);
+    }
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+struct hpu_sched *hpu_sched_create(struct hpu_pool *pool, unsigned hpus, const char *cpus,
+                                   const struct hpu_sched_ops *ops, void *arg)
+{
+    unsigned list[PTL_NUM_HPUS], count = 0;
+    if (cpus != NULL && *cpus != '\0') {
+        count = parse_cpus(cpus, list, PTL_NUM_HPUS);
+        if (count == 0) {
+            hpus = 0;
+        }
+    }
+    if (hpus < 1 || hpus > PTL_NUM_HPUS) {
+        errno = EINVAL;
+        return NULL;
+    }
+    struct hpu_sched *s = calloc(1, sizeof(*s) + hpus * sizeof(struct hpu));
+    if (s == NULL) {
+        return NULL;
+    }
+    /* It is held for less than a system call takes: who finds it taken spins first. */
+    pthread_mutexattr_t adaptive;
+    pthread_mutexattr_init(&adaptive);
+    pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&s->lock, &adaptive);
+    pthread_mutexattr_destroy(&adaptive);
+    s->pool = pool;
+    s->ops = ops;
+    s->arg = arg;
+    s->hpus = hpus;
+    list_init(&s->turn);
+    list_init(&s->dmas);
+    for (unsigned i = 0; i < hpus; i++) {
+        init_hpu(s, i);
+    }
+    for (unsigned i = 0; i < hpus; i++) {
+        int rc = start_hpu(&s->hpu[i], list, count);
+        if (rc != 0) {
+            hpu_sched_destroy(s);
+            errno = rc;
+            return NULL;
+        }
+        s->started++;
+    }
+    return s;
+}
+
+unsigned hpu_sched_hpus(const struct hpu_sched *s)
+{
+    return s->hpus;
+}
