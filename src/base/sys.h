@@ -26,10 +26,11 @@ static inline void cpu_pause(void)
     __builtin_ia32_pause();
 }
 
-/* Asks for a line that is to be written; at an address that is not there nothing happens. */
-static inline void prefetch_to_write(const void *at)
+/* Asks for a line that is to be written, sooner than a store would, which waits for the stores
+ * before it; at an address that is not there nothing happens. */
+static inline void prefetch_write(const void *line)
 {
-    __asm__ volatile("prefetchw (%0)" : : "r"(at));
+    __asm__ volatile("prefetchw (%0)" : : "r"(line));
 }
 
 /* Lets no later load begin before the earlier ones have their values. A loop that

@@ -19,7 +19,6 @@ void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t li
     t->stride = (stride + LINE - 1) & ~(size_t)(LINE - 1);
     t->zeroed = t->stride;
     t->free_head = NO_SLOT;
-    t->free_tail = NO_SLOT;
 }
 
 void table_zero_only(struct table *t, size_t bytes)
@@ -36,29 +35,31 @@ void table_free(struct table *t)
     t->opened = 0;
     t->used = 0;
     t->free_head = NO_SLOT;
-    t->free_tail = NO_SLOT;
 }
 
-/* The chunk's slots join the free list in order, once, when it is made; so the
- * table grows only when every slot is in use. */
-static int open_chunk(struct table *t)
+/* The next slots join the free list in order, so the table grows only when every slot
+ * is in use. */
+__attribute__((noinline, cold)) static int open_slots(struct table *t)
 {
     uint32_t first = t->opened;
     uint32_t count = t->limit - first;
     if (count == 0) {
         return -1;
     }
-    if (count > TABLE_CHUNK) {
-        count = TABLE_CHUNK;
+    if (first % TABLE_CHUNK == 0) {
+        char *chunk = aligned_alloc(LINE, TABLE_CHUNK * t->stride);
+        if (chunk == NULL) {
+            return -1;
+        }
+        memset(chunk, 0, TABLE_CHUNK * t->stride);
+        t->chunks[first / TABLE_CHUNK] = chunk;
     }
-    char *chunk = aligned_alloc(LINE, TABLE_CHUNK * t->stride);
-    if (chunk == NULL) {
-        return -1;
+    if (count > TABLE_STEP) {
+        count = TABLE_STEP;
     }
-    memset(chunk, 0, TABLE_CHUNK * t->stride);
-    t->chunks[first / TABLE_CHUNK] = chunk;
     for (uint32_t i = first; i < first + count; i++) {
         struct table_slot *s = table_at(t, i);
+        s->last = handle_make(t->kind, t->ni, 0, i);
         s->next_free = i + 1 < first + count ? i + 1 : NO_SLOT;
     }
     t->free_head = first;
@@ -67,37 +68,38 @@ static int open_chunk(struct table *t)
     return 0;
 }
 
+/* The handle that comes after this one: the next generation, 1 after the last. */
+static inline uint32_t next_handle(uint32_t handle)
+{
+    uint32_t one = 1u << HANDLE_INDEX_BITS;
+    uint32_t all = ((1u << HANDLE_GENERATION_BITS) - 1) * one;
+    return (handle & all) == all ? handle - all + one : handle + one;
+}
+
 void *table_add(struct table *t)
 {
-    if (t->free_head == NO_SLOT && open_chunk(t) != 0) {
+    if (t->free_head == NO_SLOT && open_slots(t) != 0) {
         return NULL;
     }
-    uint32_t index = t->free_head;
-    struct table_slot *s = table_at(t, index);
+    struct table_slot *s = table_at(t, t->free_head);
     t->free_head = s->next_free;
-    if (t->free_head == NO_SLOT) {
-        t->free_tail = NO_SLOT;
-    }
-    uint32_t last = (1u << HANDLE_GENERATION_BITS) - 1;
-    uint32_t generation = s->generation == last ? 1 : s->generation + 1;
     memset((char *)s + sizeof(*s), 0, LINE - sizeof(*s));
     if (t->zeroed > LINE) {
         memset((char *)s + LINE, 0, t->zeroed - LINE);
     }
-    s->generation = generation;
     t->used++;
-    atomic_store_explicit(&s->handle, handle_make(t->kind, t->ni, generation, index),
-                          memory_order_release);
+    s->last = next_handle(s->last);
+    atomic_store_explicit(&s->handle, s->last, memory_order_release);
     return s;
 }
 
 void table_drop(struct table *t, void *object)
 {
     struct table_slot *s = object;
-    uint32_t index = handle_index(s->handle);
+    uint32_t index = handle_index(s->last);
     atomic_store_explicit(&s->handle, 0, memory_order_release);
     s->next_free = NO_SLOT;
-    if (t->free_tail == NO_SLOT) {
+    if (t->free_head == NO_SLOT) {
         t->free_head = index;
     } else {
         table_at(t, t->free_tail)->next_free = index;

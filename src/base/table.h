@@ -8,8 +8,9 @@
  * the table grows. Each begins with a struct table_slot that holds its own
  * handle, or 0 when it is free: one compare tells a good handle from a stale
  * or foreign one. Free slots are taken in the order in which they were freed,
- * which makes a stale handle's generation last as long as it can, and equal
- * sequences of calls give equal handles. The owner's lock guards all but
+ * which makes a stale handle's generation last long, and equal sequences of calls
+ * give equal handles; but a table opens few slots at a time, so that one with few
+ * objects in use stays in the first-level cache. The owner's lock guards all but
  * table_get().
  */
 #ifndef BASE_TABLE_H
@@ -35,6 +36,7 @@ enum handle_kind {
 #define HANDLE_NI_BITS 5
 #define HANDLE_MAX_INDEX ((1u << HANDLE_INDEX_BITS) - 1) /* itself never given out */
 #define TABLE_CHUNK 256u
+#define TABLE_STEP 32u /* slots that join the free list at once; divides a chunk */
 
 static inline uint32_t handle_make(enum handle_kind kind, unsigned ni, unsigned generation,
                                    uint32_t index)
@@ -60,16 +62,16 @@ static inline uint32_t handle_index(uint32_t handle)
 struct table_slot {
     _Atomic uint32_t handle; /* 0: free */
     uint32_t next_free;
-    uint32_t generation;
+    uint32_t last; /* the handle that it had last, or one of generation 0 */
 };
 
 struct table {
     enum handle_kind kind;
     unsigned ni;
-    uint32_t limit;          /* objects at most */
-    uint32_t used;           /* objects in use */
-    _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list */
-    uint32_t free_head, free_tail;
+    uint32_t limit;                /* objects at most */
+    uint32_t used;                 /* objects in use */
+    _Atomic uint32_t opened;       /* slots that were ever in use or wait in the free list */
+    uint32_t free_head, free_tail; /* the tail counts only while there is a head */
     size_t stride;
     size_t zeroed; /* bytes of an object that table_add() clears */
     char *chunks[(HANDLE_MAX_INDEX + 1) / TABLE_CHUNK];

@@ -46,7 +46,7 @@ static void look_ahead(struct hpu_exec *exec, const void *to, size_t length)
     }
     uintptr_t first = s->last + s->ahead;
     for (uintptr_t at = first; at - first < length; at += LINE) {
-        prefetch_to_write((const void *)at);
+        prefetch_write((const void *)at);
     }
 }
 

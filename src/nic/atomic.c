@@ -22,11 +22,7 @@
 
 enum { INTEGER = 1, REAL = 2, COMPLEX = 4, ORDERED = INTEGER | REAL, ANY = ORDERED | COMPLEX };
 
-static const struct kind {
-    uint8_t size;
-    uint8_t class;
-    bool is_signed;
-} kinds[PTL_DATATYPE_LAST] = {
+const struct atomic_kind atomic_kinds[PTL_DATATYPE_LAST] = {
     [PTL_INT8_T] = {1, INTEGER, true},
     [PTL_UINT8_T] = {1, INTEGER, false},
     [PTL_INT16_T] = {2, INTEGER, true},
@@ -70,15 +66,10 @@ static const struct operation {
     [PTL_MSWAP] = {INTEGER, 0},
 };
 
-size_t atomic_size(ptl_datatype_t type)
-{
-    return type < PTL_DATATYPE_LAST ? kinds[type].size : 0;
-}
-
 static bool is_defined(ptl_op_t op, ptl_datatype_t type)
 {
     return op < PTL_OP_LAST && type < PTL_DATATYPE_LAST &&
-           (operations[op].classes & kinds[type].class) != 0;
+           (operations[op].classes & atomic_kinds[type].class) != 0;
 }
 
 bool atomic_is_legal(enum atomic_call call, ptl_op_t op, ptl_datatype_t type)
@@ -151,7 +142,7 @@ static inline void element_load(union element *e, const void *from, size_t size)
 }
 
 /* So shifted and flipped, unsigned integers compare as the element's type does. */
-static inline uint64_t rank(const struct kind *kind, uint64_t word)
+static inline uint64_t rank(const struct atomic_kind *kind, uint64_t word)
 {
     uint64_t top = word << (64 - 8 * kind->size);
     return kind->is_signed ? top ^ (UINT64_C(1) << 63) : top;
@@ -163,8 +154,8 @@ static inline unsigned order(uint64_t a, uint64_t b)
 }
 
 /* What is carried beyond the element's size does not count. */
-static uint64_t integer_result(ptl_op_t op, const struct kind *kind, uint64_t target, uint64_t data,
-                               uint64_t operand)
+static uint64_t integer_result(ptl_op_t op, const struct atomic_kind *kind, uint64_t target,
+                               uint64_t data, uint64_t operand)
 {
     switch (op) {
     case PTL_SUM:
@@ -241,7 +232,8 @@ static void apply(ptl_op_t op, ptl_datatype_t type, union element *target,
         apply_long_double_complex(op, &target->ldc, &data->ldc, &operand->ldc);
         break;
     default:
-        target->word = integer_result(op, &kinds[type], target->word, data->word, operand->word);
+        target->word =
+            integer_result(op, &atomic_kinds[type], target->word, data->word, operand->word);
         break;
     }
 }
@@ -307,39 +299,38 @@ static int word_by_loop(const struct job *job, void *at, const union element *da
     return rc;
 }
 
+/* The instruction that does the operation to an integer, if one does. Only that of PTL_SUM tells
+ * what was there. */
+static inline nic_word_raw *by_instruction(ptl_op_t op)
+{
+    switch (op) {
+    case PTL_SUM:
+        return nic_add_raw;
+    case PTL_BOR:
+        return nic_or_raw;
+    case PTL_BAND:
+        return nic_and_raw;
+    case PTL_BXOR:
+        return nic_xor_raw;
+    default:
+        return NULL;
+    }
+}
+
 static inline int word(const struct job *job, void *at, const union element *data, uint64_t *found)
 {
     size_t size = job->size;
     if (job->op == PTL_SWAP) {
         return nic_word(nic_swap_raw, at, data->word, found, size);
     }
-    if (job->integer) {
-        switch (job->op) {
-        case PTL_SUM:
-            return nic_word(nic_add_raw, at, data->word, found, size);
-        case PTL_CSWAP:
-            *found = job->operand.word;
-            return nic_word(nic_cas_raw, at, data->word, found, size);
-        case PTL_BOR:
-            if (job->before == NULL) {
-                return nic_word(nic_or_raw, at, data->word, found, size);
-            }
-            break;
-        case PTL_BAND:
-            if (job->before == NULL) {
-                return nic_word(nic_and_raw, at, data->word, found, size);
-            }
-            break;
-        case PTL_BXOR:
-            if (job->before == NULL) {
-                return nic_word(nic_xor_raw, at, data->word, found, size);
-            }
-            break;
-        default:
-            break;
-        }
+    if (job->integer && job->op == PTL_CSWAP) {
+        *found = job->operand.word;
+        return nic_word(nic_cas_raw, at, data->word, found, size);
     }
-    return word_by_loop(job, at, data, found);
+    nic_word_raw *raw = job->integer ? by_instruction(job->op) : NULL;
+    return raw != NULL && (job->before == NULL || job->op == PTL_SUM)
+               ? nic_word(raw, at, data->word, found, size)
+               : word_by_loop(job, at, data, found);
 }
 
 static int words(const struct job *job)
@@ -424,9 +415,18 @@ static int strips(const struct job *job)
 int nic_atomic(void *target, const void *data, const void *operand, void *before, size_t length,
                ptl_op_t op, ptl_datatype_t type)
 {
-    if (!is_defined(op, type) || length % kinds[type].size != 0 ||
+    if (!is_defined(op, type) || atomic_rest(length, type) != 0 ||
         (op > PTL_SWAP && operand == NULL)) {
         return -EINVAL;
+    }
+    size_t size = atomic_size(type);
+    nic_word_raw *raw = by_instruction(op);
+    if (length == size && raw != NULL && before == NULL && atomic_kinds[type].class == INTEGER &&
+        ((uintptr_t)target & (size - 1)) == 0) { /* the usual case, without the ceremony */
+        union element one;
+        uint64_t found;
+        element_load(&one, data, size);
+        return nic_word(raw, target, one.word, &found, size);
     }
     struct job job = {.target = (uintptr_t)target,
                       .data = data,
@@ -434,12 +434,12 @@ int nic_atomic(void *target, const void *data, const void *operand, void *before
                       .length = length,
                       .op = op,
                       .type = type,
-                      .size = kinds[type].size,
-                      .integer = kinds[type].class == INTEGER};
+                      .size = (uint8_t)size,
+                      .integer = atomic_kinds[type].class == INTEGER};
     if (op > PTL_SWAP) {
         element_load(&job.operand, operand, job.size);
     }
-    bool by_word = job.size <= sizeof(uint64_t) && job.target % job.size == 0;
+    bool by_word = size <= sizeof(uint64_t) && (job.target & (size - 1)) == 0;
     if (job.integer) {
         return by_word ? words(&job) : strips(&job);
     }

@@ -28,6 +28,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "portals4.h"
 
@@ -35,7 +36,22 @@
 enum atomic_call { ATOMIC_PLAIN, ATOMIC_FETCH, ATOMIC_SWAP };
 
 /* atomic_size() is the size of an element in bytes, or 0 if there is no such type. */
-size_t atomic_size(ptl_datatype_t type);
+struct atomic_kind {
+    uint8_t size;
+    uint8_t class; /* integer, real, complex: atomic.c */
+    bool is_signed;
+};
+extern const struct atomic_kind atomic_kinds[PTL_DATATYPE_LAST];
+static inline size_t atomic_size(ptl_datatype_t type)
+{
+    return type < PTL_DATATYPE_LAST ? atomic_kinds[type].size : 0;
+}
+
+/* atomic_rest() is how many of so many bytes are no whole element. Sizes are powers of two. */
+static inline size_t atomic_rest(size_t length, ptl_datatype_t type)
+{
+    return length & (atomic_size(type) - 1);
+}
 
 /* atomic_is_legal() tells whether the call takes this operation on this type. Any
  * value may be asked for, also what came from the network. */

@@ -59,12 +59,14 @@ static void fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct l
     le->ni = ni;
     le->pt_index = pt_index;
     le->start = me->start;
-    le->vector = setup->vector;
+    le->vector.parts = setup->vector.parts; /* a struct as one load would wait for its stores */
+    le->vector.count = setup->vector.count;
     le->length = (me->options & PTL_IOVEC) != 0 ? setup->length : me->length;
     le->options = me->options;
     le->uid = me->uid;
     le->list = setup->list;
-    le->ct = setup->ct;
+    le->ct.ct = setup->ct.ct;
+    le->ct.handle = setup->ct.handle;
     le->match.picky = (me->options & PTL_ME_NO_TRUNCATE) != 0;
     le->user_ptr = setup->user_ptr;
     if (setup->matching) {
@@ -90,13 +92,20 @@ static struct match_list *list_of(struct le *le)
     return le->list == PTL_PRIORITY_LIST ? &pt->priority : &pt->overflow;
 }
 
-static void unlink_from_list(struct le *le)
+/* Who takes messages in the order of his entries has the next one found without a search. */
+static inline struct le *next_fresh(const struct le *le)
+{
+    const struct match_entry *e = &le->match;
+    return e->fresh && e->next != NULL ? container_of(e->next, struct le, match) : NULL;
+}
+
+static inline void unlink_from_list(struct le *le)
 {
     if (le->linked) {
         struct pt *pt = entry_pt(le);
+        pt->recent = pt->recent == le ? next_fresh(le) : pt->recent;
         match_remove(list_of(le), &le->match);
         pt->with_handlers -= le->handlers != NULL;
-        pt->recent = pt->recent == le ? NULL : pt->recent;
         le->linked = false;
     }
 }
@@ -294,6 +303,9 @@ int le_link(struct le *le)
     }
     match_append(list, &le->match);
     le->linked = true;
+    if (list->entries == 1 && le->list == PTL_PRIORITY_LIST) {
+        pt->recent = le;
+    }
     pt->with_handlers += le->handlers != NULL;
     if (le->handlers != NULL && le->handlers->inactive) {
         le->reserved = le->match.picky = true; /* until le_activate() */
@@ -312,9 +324,11 @@ int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
     if (le == NULL) {
         return PTL_NO_SPACE;
     }
-    *handle = le->slot.handle;
-    int rc = le_link(le);
-    if (rc != PTL_OK) {
+    ptl_handle_le_t new = le->slot.handle;
+    int rc = le_link(le); /* and then it may be gone */
+    if (rc == PTL_OK) {
+        *handle = new;
+    } else {
         le->handlers = NULL; /* the caller's still */
         le->vector.parts = NULL;
         le_free(le);
@@ -360,7 +374,13 @@ void le_take_out(struct le *le)
 void le_use_up(struct le *le)
 {
     le_take_out(le);
-    settle(le);
+    if (le->plain && le->users == 0 && le->headers == 0 && le->vector.parts == NULL &&
+        le->list == PTL_PRIORITY_LIST) { /* the usual case of settle() */
+        post_entry_event(le, PTL_EVENT_AUTO_UNLINK, PTL_ME_EVENT_UNLINK_DISABLE, PTL_NI_OK);
+        table_drop(&le->ni->les, le);
+    } else {
+        settle(le);
+    }
 }
 
 void le_release(struct le *le)

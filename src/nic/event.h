@@ -115,7 +115,9 @@ void eq_post(struct eq_ref ref, const ptl_event_t *event);
 /* eq_take() gives PTL_OK, PTL_EQ_DROPPED or PTL_EQ_EMPTY. */
 static inline int eq_take(struct eq *eq, ptl_event_t *event)
 {
-    if (eq_empty(eq)) {
+    uint64_t head = atomic_load_explicit(&eq->head, memory_order_relaxed);
+    uint64_t left = atomic_load_explicit(&eq->tail, memory_order_relaxed) - head;
+    if (left == 0) {
         return PTL_EQ_EMPTY;
     }
     /* Word by word, as it was stored: a wider load of an event that came just now would
@@ -127,8 +129,11 @@ static inline int eq_take(struct eq *eq, ptl_event_t *event)
     for (size_t i = 0; i < sizeof(*event) / sizeof(*to); i++) {
         __atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
     }
-    uint64_t head = atomic_load_explicit(&eq->head, memory_order_relaxed);
-    eq->take_at = eq_next_place(eq, eq->take_at);
+    if (left == 1) {
+        eq->put_at = eq->take_at = 0; /* a queue that runs empty stays in the first-level cache */
+    } else {
+        eq->take_at = eq_next_place(eq, eq->take_at);
+    }
     atomic_store_explicit(&eq->head, head + 1, memory_order_relaxed);
     if (eq->dropped) {
         eq->dropped = false;

@@ -27,9 +27,9 @@ static struct eq_ref request_eq(const struct request *r)
 }
 
 /* Made where it is posted: a copy would have to wait for the stores of the original. */
-static void post_event(struct eq *eq, ptl_event_kind_t type, const struct request *r,
-                       ptl_ni_fail_t fail, uint64_t mlength, uint64_t remote_offset,
-                       ptl_list_t list)
+static inline __attribute__((always_inline)) void
+post_event(struct eq *eq, ptl_event_kind_t type, const struct request *r, ptl_ni_fail_t fail,
+           uint64_t mlength, uint64_t remote_offset, ptl_list_t list)
 {
     ptl_event_t *event = eq_place(eq);
     *event =
@@ -106,7 +106,7 @@ bool request_atomic_sound(const struct ni *ni, const struct request *r, bool swa
     }
     size_t size = atomic_size(r->datatype);
     bool one = atomic_operand_size(r->op, r->datatype) != 0;
-    return (one ? r->length == size : r->length % size == 0) &&
+    return (one ? r->length == size : atomic_rest(r->length, r->datatype) == 0) &&
            r->length <= (fetch ? ni->limits.max_fetch_atomic_size : ni->limits.max_atomic_size);
 }
 
@@ -158,8 +158,10 @@ void op_left(struct op *op, ptl_ni_fail_t fail)
     if (op->ni != NULL && request_sends(&op->request)) {
         request_left(&op->request, fail);
     }
-    free(op->request.owned);
-    op->request.owned = NULL;
+    if (op->request.owned != NULL) {
+        free(op->request.owned);
+        op->request.owned = NULL;
+    }
     if (!op->expects) {
         op_end(op);
     }
@@ -203,15 +205,14 @@ static bool may_ask(const struct nic_peer *peer)
     return peer->outstanding < (unsigned)peer->nic->process->options.number[OPT_OUTSTANDING];
 }
 
-/* The fabric's short cut for an op that has just been made; false: it did not leave. */
-static bool op_send_short(struct op *op)
+/* The fabric's short cut for the request of an op that has just been made and does not hold it
+ * yet; false: it did not leave. */
+static inline bool send_short(struct op *op, const struct request *r, ptl_ni_fail_t *fail)
 {
-    const struct request *r = &op->request;
     struct nic_peer *peer = op->peer;
-    struct nic *nic = peer->nic;
     uint64_t length = request_sends(r) ? r->length : 0;
-    if (r->memory.vector != NULL || length > nic->inline_max || request_operand_size(r) != 0 ||
-        (op->expects && !may_ask(peer))) {
+    if (r->memory.vector != NULL || length > peer->nic->inline_max ||
+        request_operand_size(r) != 0 || (op->expects && !may_ask(peer))) {
         return false;
     }
     struct message m;
@@ -223,7 +224,7 @@ static bool op_send_short(struct op *op)
     }
     op->counted = op->expects;
     peer->outstanding += op->counted;
-    op_left(op, sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV);
+    *fail = sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV;
     return true;
 }
 
@@ -249,19 +250,6 @@ bool op_send(struct op *op)
     }
     op_left(op, (ptl_ni_fail_t)op->tx.fault);
     return true;
-}
-
-bool nic_has_place(struct nic *nic, enum op_origin origin)
-{
-    const int64_t *limit = nic->process->options.number;
-    switch (origin) {
-    case FROM_PROGRAM:
-        return nic->queued_program < (unsigned)limit[OPT_SEND_QUEUE];
-    case FROM_HANDLER:
-        return nic->queued_handler < (unsigned)limit[OPT_HANDLER_QUEUE];
-    default:
-        return true; /* its place is the one it had while it waited for its counter */
-    }
 }
 
 /* The program may write to the buffer of a volatile MD as soon as the call
@@ -360,6 +348,42 @@ bool nic_request_now(struct ni *ni, const struct request *request)
     return true;
 }
 
+/* Copies a request into its op: of most, only what they have; of a put that has left, only what
+ * its events tell. */
+static inline void hold_request(struct op *op, const struct request *r, bool left)
+{
+    struct request *to = &op->request;
+    op->tx.vector = NULL; /* cut_off() looks at it */
+    if (r->kind > OP_GET || r->origin == FROM_HANDLER) {
+        *to = *r;
+        if (r->kind != OP_FETCH && r->origin != FROM_HANDLER) {
+            to->get_md = NULL;
+        }
+        return;
+    }
+    to->kind = r->kind;
+    to->origin = r->origin;
+    to->md = r->md;
+    to->get_md = NULL;
+    to->length = r->length;
+    to->ack = r->ack;
+    to->remote_offset = r->remote_offset;
+    to->user_ptr = r->user_ptr;
+    to->eq.eq = r->eq.eq; /* not as one word that was stored as two */
+    to->eq.handle = r->eq.handle;
+    to->owned = r->owned;
+    if (left && r->kind == OP_PUT) {
+        return;
+    }
+    to->memory = r->memory;
+    to->target = r->target;
+    to->pt_index = r->pt_index;
+    to->match_bits = r->match_bits;
+    to->hdr_data = r->hdr_data;
+    to->op = r->op;
+    to->datatype = r->datatype;
+}
+
 int nic_request(struct ni *ni, const struct request *request)
 {
     struct nic *nic = ni->nic;
@@ -367,7 +391,7 @@ int nic_request(struct ni *ni, const struct request *request)
     if (peer == NULL) {
         return PTL_NO_SPACE;
     }
-    if (send_now(ni, peer, request)) {
+    if ((peer->self || !request_expects(request)) && send_now(ni, peer, request)) {
         count_request(nic, request);
         free(request->owned);
         return PTL_OK;
@@ -379,8 +403,6 @@ int nic_request(struct ni *ni, const struct request *request)
     }
     op->ni = ni;
     op->peer = peer;
-    op->request = *request;
-    op->tx.vector = NULL; /* cut_off() looks at it */
     op->expects = request_expects(request);
     list_init(&op->link);
     ni->in_flight++;
@@ -391,11 +413,14 @@ int nic_request(struct ni *ni, const struct request *request)
         handler_request_begin(request);
     } else if (request->kind == OP_FETCH) {
         request->get_md->users++;
-    } else {
-        op->request.get_md = NULL;
     }
-    if (turn && op_send_short(op)) {
+    /* The copy is made behind the message's back: who waits for it need not wait for that. */
+    ptl_ni_fail_t fail;
+    bool left = turn && send_short(op, request, &fail);
+    hold_request(op, request, left);
+    if (left) {
         count_request(nic, request);
+        op_left(op, fail);
         return PTL_OK;
     }
     if (!keep_volatile(ni, &op->request)) {

@@ -124,7 +124,9 @@ nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle)
 {
     nic_take_over(nic);
     bool done = false;
-    if (!idle || !nic_quiet(nic)) {
+    if (idle && nic_quiet(nic)) {
+        load_fence(); /* looks that overlap get into the way of who writes there */
+    } else {
         nic_lock(nic);
         done = (!idle || nic_advance(nic)) && ready(arg);
         nic_unlock(nic);
@@ -238,7 +240,18 @@ int nic_request(struct ni *ni, const struct request *request);
  * returns: its buffer is the caller's at once. True if it did. */
 bool nic_request_now(struct ni *ni, const struct request *request);
 /* nic_has_place() is true while the queue of that origin has room. */
-bool nic_has_place(struct nic *nic, enum op_origin origin);
+static inline bool nic_has_place(const struct nic *nic, enum op_origin origin)
+{
+    const int64_t *limit = nic->process->options.number;
+    switch (origin) {
+    case FROM_PROGRAM:
+        return nic->queued_program < (unsigned)limit[OPT_SEND_QUEUE];
+    case FROM_HANDLER:
+        return nic->queued_handler < (unsigned)limit[OPT_HANDLER_QUEUE];
+    default:
+        return true; /* its place is the one it had while it waited for its counter */
+    }
+}
 /* op_send() tries to hand an op to the fabric; false if there is no room. */
 bool op_send(struct op *op);
 /* op_left() notes that the buffer is free; op_response() ends the op. */

@@ -158,7 +158,7 @@ static inline void set_place(struct rx *rx, const struct le *le, uint64_t offset
     rx->offset = offset;
     rx->mlength = rx->m->length < room ? rx->m->length : room;
     if (atomic) {
-        rx->mlength -= rx->mlength % atomic_size(rx->m->datatype);
+        rx->mlength -= atomic_rest(rx->mlength, rx->m->datatype);
     }
 }
 
@@ -254,7 +254,7 @@ __attribute__((noinline)) static struct le *no_room(struct rx *rx, struct pt *pt
 }
 
 /* With flow control each message in hand has a place in the event queue. */
-static bool queue_has_room(const struct pt *pt)
+static inline bool queue_has_room(const struct pt *pt)
 {
     const struct eq *eq = pt->eq.eq;
     return (pt->options & PTL_PT_FLOWCTRL) == 0 || !eq_ref_alive(pt->eq) ||
@@ -286,8 +286,12 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
     }
     rx->ni = ni;
     if (!ni_is_logical(ni)) {
-        rx->initiator.phys.nid = rx->peer->nid;
-        rx->initiator.phys.pid = rx->peer->pid;
+        /* One store: an event's reader loads it as one word. */
+        _Static_assert(offsetof(struct nic_peer, pid) == offsetof(struct nic_peer, nid) + 4 &&
+                           offsetof(ptl_process_t, phys.pid) == 4,
+                       "a physical id is two words side by side");
+        memcpy(&rx->initiator, (const char *)rx->peer + offsetof(struct nic_peer, nid),
+               sizeof(rx->initiator));
     } else if (rank_is_true(rx)) {
         rx->initiator.rank = rx->m->rank;
     } else {
@@ -312,8 +316,8 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
     if (!check_permission(rx, le, fail)) {
         return NULL;
     }
-    bool needs_room = !le->plain || (pt->options & PTL_PT_FLOWCTRL) != 0;
-    return needs_room && !find_room(rx, pt, le) ? no_room(rx, pt, le, fail) : le;
+    bool room = le->plain ? queue_has_room(pt) : find_room(rx, pt, le);
+    return room ? le : no_room(rx, pt, le, fail);
 }
 
 /* Whether the message is to come again when there may be room. */
@@ -482,6 +486,18 @@ static inline void act(struct rx *rx, struct le *le, const void *payload)
     }
 }
 
+/* An atomic that fetches nothing, at an entry in one part or in several. */
+static inline void apply(struct rx *rx, struct le *le, const void *payload)
+{
+    if (le->vector.parts != NULL) {
+        rx_apply(rx, le, payload);
+        rx->applied = false; /* it is over, but for the ack */
+    } else if (nic_atomic(memory_at(le->start, rx->offset), payload, NULL, NULL, rx->mlength,
+                          rx->m->op, rx->m->datatype) != 0) {
+        rx->fail = PTL_NI_SEGV;
+    }
+}
+
 /* A put or an atomic that finds a plain entry: nothing can come in between, so that the entry
  * needs no note of a message in hand, and but an ack, if one is due, nothing follows. */
 static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void *payload,
@@ -489,8 +505,7 @@ static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void
 {
     set_place(rx, le, rx->m->remote_offset, atomic);
     if (atomic) {
-        rx_apply(rx, le, payload);
-        rx->applied = false; /* it is over below, but for the ack */
+        apply(rx, le, payload);
     } else {
         deposit(rx, le, payload);
     }

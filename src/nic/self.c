@@ -20,12 +20,13 @@ static struct rx *self_rx(struct nic *nic, struct nic_peer *peer)
     if (nic->self == NULL) {
         nic->self = calloc(1, sizeof(*nic->self));
     }
-    if (nic->self != NULL) {
-        nic->self->peer = peer; /* one that was lost and found is a new one */
-        nic->self->class = FABRIC_REQUEST;
-        nic->self->m = (struct message *)nic->self->f.header;
+    struct rx *rx = nic->self;
+    if (rx != NULL && rx->peer != peer) { /* one that was lost and found is a new one */
+        rx->peer = peer;
+        rx->class = FABRIC_REQUEST;
+        rx->m = (struct message *)rx->f.header;
     }
-    return nic->self;
+    return rx;
 }
 
 static bool may_go(struct ni *ni, struct nic_peer *peer, const struct request *r)

@@ -55,18 +55,16 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     if (rc == PTL_OK && handlers != NULL && setup->list != PTL_PRIORITY_LIST) {
         rc = PTL_ARG_INVALID;
     }
-    if (rc == PTL_OK) {
+    if (rc == PTL_OK && handlers != NULL) {
         rc = api_make_handlers(ni, handlers, &setup->handlers);
     }
-    ptl_handle_le_t handle;
     if (rc == PTL_OK) {
-        rc = le_append(ni, pt_index, setup, &handle);
+        rc = le_append(ni, pt_index, setup, le_handle);
     }
     if (rc != PTL_OK) {
         handlers_release(setup->handlers);
         free((void *)setup->vector.parts);
     } else {
-        *le_handle = handle;
         trigger_run(ni->nic); /* claimed headers may have counted */
     }
     nic_unlock(ni->nic);
@@ -85,7 +83,8 @@ static int search(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
         return PTL_ARG_INVALID;
     }
     struct nic *nic = ni->nic;
-    nic_poll(nic); /* what has arrived is to be found */
+    nic_poll(nic); /* what has arrived is to be found: */
+    nic_poll(nic); /* requests may wait for the second look, behind responses */
     nic_lock(nic);
     rc = api_check_entry(ni, pt_index, setup);
     if (rc == PTL_OK) {

@@ -50,17 +50,15 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
         free(eq->ring);
         table_drop(&ni->eqs, eq);
         ni->nic->news.due = true; /* for who waits for it: it is an invalid handle now */
+        process_renew(ni->nic->process);
     }
     nic_unlock(ni->nic);
     return rc;
 }
 
-#define POLL_FEW 8
-
 /* What a thread waits for: an event of one of some queues. */
 struct eq_wait {
     struct nic *nic;
-    struct eq **queues; /* of the first POLL_FEW handles: looked up once */
     const ptl_handle_eq_t *handles;
     unsigned size;
     unsigned which;
@@ -68,33 +66,21 @@ struct eq_wait {
     int rc;
 };
 
-/* Takes an event of the i-th queue. */
-static inline int take_of(struct eq_wait *w, unsigned i)
-{
-    struct ni *ni;
-    struct eq *eq;
-    if (i < POLL_FEW) {
-        eq = w->queues[i]; /* its memory stays, even if it was freed meanwhile */
-        return eq->slot.handle != w->handles[i] ? PTL_ARG_INVALID
-               : eq_empty(eq)                   ? PTL_EQ_EMPTY
-                                                : eq_take(eq, w->event);
-    }
-    int rc = api_object(w->handles[i], HANDLE_EQ, &ni, &eq);
-    return rc == PTL_OK ? eq_take(eq, w->event) : rc;
-}
-
-static inline bool take_one(void *arg)
+/* Takes an event of the first queue that has one, or notices one that was freed. From behind
+ * the queue that had the last event: one that never runs empty must not starve the others. */
+static bool take_one(void *arg)
 {
     struct eq_wait *w = arg;
-    /* From behind the queue that had the last event: one that never runs empty must not
-     * starve the others. */
     unsigned i = w->nic->poll_next < w->size ? w->nic->poll_next : 0;
     for (unsigned n = 0; n < w->size; n++, i = i + 1 < w->size ? i + 1 : 0) {
-        w->rc = take_of(w, i);
+        struct ni *ni;
+        struct eq *eq;
+        int rc = api_object(w->handles[i], HANDLE_EQ, &ni, &eq);
+        w->rc = rc == PTL_OK ? eq_take(eq, w->event) : rc;
         if (w->rc != PTL_EQ_EMPTY) {
             w->which = i;
             w->nic->poll_next = i + 1;
-            return true; /* an event, or a queue that was freed meanwhile */
+            return true;
         }
     }
     return false;
@@ -115,53 +101,16 @@ static inline bool take_next(void *arg)
     return w->rc != PTL_EQ_EMPTY;
 }
 
-/* The queues that this thread polled last, if they were few: most polls find nothing, and
- * to look handles up is then most of the work. Their memory stays as long as the epoch. */
-#define REMEMBERED 2
-static __thread struct {
-    uint64_t epoch; /* 0: none */
-    unsigned size;
-    ptl_handle_eq_t handles[REMEMBERED];
-    struct eq *queues[REMEMBERED];
-} last_polled __attribute__((tls_model("initial-exec")));
-
-/* Whether the queues are those, and none was freed since. */
-static inline bool recall_queues(struct eq_wait *w, uint64_t epoch)
+/* Finds the NIC of the queues, all of which must be of one interface, and whether they are all
+ * empty, as far as can be told without the lock. */
+static int find_queues(const ptl_handle_eq_t *handles, unsigned size, struct nic **nic, bool *empty)
 {
-    if (last_polled.size != w->size || last_polled.epoch != epoch) {
-        return false;
-    }
-    for (unsigned i = 0; i < w->size; i++) {
-        struct eq *eq = last_polled.queues[i];
-        if (last_polled.handles[i] != w->handles[i] || eq->slot.handle != w->handles[i]) {
-            return false;
-        }
-    }
-    w->queues = last_polled.queues;
-    w->nic = w->queues[0]->ni->nic;
-    return true;
-}
-
-/* `epoch` is that before they were found. */
-static void remember_queues(const struct eq_wait *w, uint64_t epoch)
-{
-    last_polled.epoch = 0;
-    if (w->size <= REMEMBERED) {
-        last_polled.size = w->size;
-        memcpy(last_polled.handles, w->handles, w->size * sizeof(*w->handles));
-        memcpy(last_polled.queues, w->queues, w->size * sizeof(*w->queues));
-        last_polled.epoch = epoch;
-    }
-}
-
-/* Finds the queues. All must be of one interface. */
-static int find_queues(struct eq_wait *w)
-{
+    *empty = true;
     struct ni *ni = NULL;
-    for (unsigned i = 0; i < w->size; i++) {
+    for (unsigned i = 0; i < size; i++) {
         struct ni *of;
         struct eq *eq;
-        int rc = api_object(w->handles[i], HANDLE_EQ, &of, &eq);
+        int rc = api_object(handles[i], HANDLE_EQ, &of, &eq);
         if (rc != PTL_OK) {
             return rc;
         }
@@ -169,23 +118,10 @@ static int find_queues(struct eq_wait *w)
             return PTL_ARG_INVALID;
         }
         ni = of;
-        if (i < POLL_FEW) {
-            w->queues[i] = eq;
-        }
+        *empty &= eq_empty(eq);
     }
-    w->nic = ni->nic;
+    *nic = ni->nic;
     return PTL_OK;
-}
-
-/* Whether all are empty, as far as can be told without the lock. */
-static inline bool all_empty(const struct eq_wait *w)
-{
-    for (unsigned i = 0; i < w->size; i++) {
-        if (i >= POLL_FEW || !eq_empty(w->queues[i])) {
-            return false;
-        }
-    }
-    return true;
 }
 
 static int find_queue(ptl_handle_eq_t handle, const ptl_event_t *event, struct ni **ni,
@@ -220,40 +156,144 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
     return rc == PTL_OK ? w.rc : rc;
 }
 
-int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t timeout,
-              ptl_event_t *event, unsigned int *which)
+/* A poll that may wait, or of more queues than are remembered. */
+static int poll_any(struct eq_wait *w, ptl_time_t timeout)
 {
-    struct process *p = process_current();
-    if (p == NULL || p->users == 0) {
+    bool empty;
+    int rc = find_queues(w->handles, w->size, &w->nic, &empty);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (timeout == 0) {
+        return nic_look(w->nic, take_one, w, empty) ? w->rc : PTL_EQ_EMPTY;
+    }
+    int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
+    rc = nic_wait_abort(w->nic, take_one, w, ns, PTL_EQ_EMPTY);
+    return rc == PTL_OK ? w->rc : rc;
+}
+
+/* The queues that this thread polled last without waiting, if they were one or two: most polls
+ * find nothing or one event, and to look handles up is then most of the work. Of one queue both
+ * places have it. */
+struct polled {
+    uint64_t epoch; /* 0: none. PtlEQFree() begins another one, as the end of an NI does. */
+    ptl_handle_eq_t handles[2];
+    unsigned size;
+    bool next; /* which one is looked at first: not the one that had the last event */
+    bool last; /* that event left them empty */
+    struct nic *nic;
+    struct eq *queues[2];
+};
+static __thread struct polled last_polled __attribute__((tls_model("initial-exec")));
+
+/* Whether that was these, and nothing has gone since. */
+static inline bool is_polled(const struct polled *p, const ptl_handle_eq_t *handles, unsigned size)
+{
+    const struct process *process = process_current();
+    return process != NULL &&
+           atomic_load_explicit(&process->epoch, memory_order_acquire) == p->epoch &&
+           p->size == size && handles != NULL && p->handles[0] == handles[0] &&
+           p->handles[1] == handles[size - 1];
+}
+
+static void remember(struct polled *p, const ptl_handle_eq_t *handles, unsigned size)
+{
+    uint64_t epoch = atomic_load(&process_current()->epoch); /* that before they are found */
+    bool empty;
+    p->epoch = 0;
+    int rc = size <= 2 ? find_queues(handles, size, &p->nic, &empty) : PTL_ARG_INVALID;
+    for (unsigned i = 0; rc == PTL_OK && i < 2; i++) {
+        struct ni *ni;
+        p->handles[i] = handles[i == 0 ? 0 : size - 1];
+        rc = api_object(p->handles[i], HANDLE_EQ, &ni, &p->queues[i]);
+    }
+    if (rc == PTL_OK) {
+        p->size = size;
+        p->next = p->last = false;
+        p->epoch = epoch;
+    }
+}
+
+static inline bool all_empty(const struct polled *p)
+{
+    return eq_empty(p->queues[0]) && eq_empty(p->queues[1]);
+}
+
+/* Takes an event of them; lock held. One that was freed meanwhile has its memory still. */
+static inline int take_polled(struct polled *p, ptl_event_t *event, unsigned int *which)
+{
+    unsigned i = eq_empty(p->queues[p->next]) ? !p->next : p->next;
+    struct eq *eq = p->queues[i];
+    if (eq->slot.handle != p->handles[i]) {
+        return PTL_ARG_INVALID;
+    }
+    int rc = eq_take(eq, event);
+    if (rc != PTL_EQ_EMPTY) {
+        *which = i & (p->size - 1);
+        p->next = !i;
+        p->last = all_empty(p);
+    }
+    return rc;
+}
+
+static inline int poll_again(struct polled *p, ptl_event_t *event, unsigned int *which)
+{
+    struct nic *nic = p->nic;
+    bool look = all_empty(p), moved = true;
+    if (look) {
+        /* Programs take events until there is none, and then act on what they have. So after
+         * the last one there is none, without a look: what comes meanwhile would find the
+         * entries missing that they are about to append. */
+        if (p->last) {
+            p->last = false;
+            return PTL_EQ_EMPTY;
+        }
+        nic_take_over(nic);
+        if (nic_quiet(nic)) {
+            load_fence(); /* looks that overlap get into the way of who writes there */
+            nic_note_poll(nic, false);
+            return PTL_EQ_EMPTY;
+        }
+    }
+    nic_lock(nic);
+    if (look) {
+        moved = nic_advance(nic);
+    }
+    int rc = moved ? take_polled(p, event, which) : PTL_EQ_EMPTY;
+    nic_unlock(nic);
+    nic_note_poll(nic, rc != PTL_EQ_EMPTY);
+    return rc;
+}
+
+/* Any poll, and the first one of queues that are to be remembered. */
+__attribute__((noinline)) static int poll_first(struct polled *p, const ptl_handle_eq_t *eq_handles,
+                                                unsigned int size, ptl_time_t timeout,
+                                                ptl_event_t *event, unsigned int *which)
+{
+    const struct process *process = process_current();
+    if (process == NULL || process->users == 0) {
         return PTL_NO_INIT;
     }
     if (eq_handles == NULL || size == 0 || event == NULL || which == NULL) {
         return PTL_ARG_INVALID;
     }
-    struct eq *queues[POLL_FEW];
-    struct eq_wait w; /* no initializers: clearing them first costs more than a poll */
-    w.handles = eq_handles;
-    w.size = size;
-    w.event = event;
-    w.queues = queues;
-    uint64_t epoch = atomic_load_explicit(&p->epoch, memory_order_acquire);
-    int rc = PTL_OK;
-    if (!recall_queues(&w, epoch)) {
-        rc = find_queues(&w);
-        if (rc != PTL_OK) {
-            return rc;
-        }
-        remember_queues(&w, epoch);
+    struct eq_wait w = {.handles = eq_handles, .size = size, .event = event};
+    int rc = poll_any(&w, timeout);
+    if (rc == PTL_OK || rc == PTL_EQ_DROPPED) {
+        *which = w.which;
     }
-    if (timeout == 0) {
-        rc = nic_look(w.nic, take_one, &w, all_empty(&w)) ? PTL_OK : PTL_EQ_EMPTY;
-    } else {
-        int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
-        rc = nic_wait_abort(w.nic, take_one, &w, ns, PTL_EQ_EMPTY);
+    if (timeout == 0 && rc != PTL_ARG_INVALID) {
+        remember(p, eq_handles, size);
     }
-    if (rc != PTL_OK) {
-        return rc;
+    return rc;
+}
+
+int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t timeout,
+              ptl_event_t *event, unsigned int *which)
+{
+    struct polled *p = &last_polled;
+    if (timeout == 0 && is_polled(p, eq_handles, size) && event != NULL && which != NULL) {
+        return poll_again(p, event, which);
     }
-    *which = w.which;
-    return w.rc;
+    return poll_first(p, eq_handles, size, timeout, event, which);
 }

@@ -29,7 +29,8 @@ __attribute__((noinline)) static bool complete_atomic(struct ni *ni, struct requ
     return true;
 }
 
-int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
+static inline __attribute__((always_inline)) int request_of(struct ni *ni, struct request *r,
+                                                            const struct api_sides *sides)
 {
     struct md *md = find_md(ni, sides->md);
     if (!side_sound(r, md, sides->offset) || !request_sound(ni, r, md->eq, md->ct)) {
@@ -44,6 +45,11 @@ int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
     r->md = md;
     r->memory = memory_of(md->start, &md->vector, sides->offset);
     return PTL_OK;
+}
+
+int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
+{
+    return request_of(ni, r, sides);
 }
 
 static bool has_place(void *arg)
@@ -79,7 +85,7 @@ int api_start(struct request *r, const struct api_sides *sides)
     struct nic *nic = ni->nic;
     nic_take_over(nic);
     nic_lock(nic);
-    rc = api_request(ni, r, sides);
+    rc = request_of(ni, r, sides);
     if (rc == PTL_OK && request_expects(r) && nic_has_place(nic, FROM_PROGRAM)) {
         rc = nic_request(ni, r); /* the usual case: only one to oneself could end at once */
     } else if (rc == PTL_OK && !nic_request_now(ni, r)) {

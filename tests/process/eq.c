@@ -191,6 +191,71 @@ PTEST_KINDS(poll_several, 1)
     port_close(&p);
 }
 
+/* Looks without waiting move messages, however many the queues: nobody else does while they go on.
+ */
+PTEST_KINDS(poll_without_waiting, 2)
+{
+    enum { MOST = 12, ROUNDS = 20 };
+    struct port p;
+    ptl_handle_eq_t eq[MOST];
+    ptl_event_t event;
+    unsigned which = 99;
+    ptl_handle_md_t md = open_self(&p, kind, rank, size);
+    eq[0] = p.eq;
+    for (int i = 1; i < MOST; i++) {
+        OK(PtlEQAlloc(p.ni, 8, &eq[i]));
+    }
+    BARRIER();
+    for (unsigned n = 1; n <= MOST; n++) {
+        for (int i = 0; i < ROUNDS; i++) {
+            if (rank == 0) {
+                OK(PtlPut(md, 0, 8, PTL_NO_ACK_REQ, p.id[1], p.pt, 0, 0, NULL, (ptl_hdr_data_t)i));
+                continue;
+            }
+            int code;
+            uint64_t start = ptest_now_ms();
+            while ((code = PtlEQPoll(eq, n, 0, &event, &which)) == PTL_EQ_EMPTY) {
+                CHECK(ptest_now_ms() - start < 10000u * (unsigned)ptest_slow());
+            }
+            OK(code);
+            CHECK_EQ(which, 0);
+            CHECK_EQ(event.hdr_data, i);
+        }
+        if (rank == 1) {
+            CHECK_CODE(PtlEQPoll(eq, n, 0, &event, &which), PTL_EQ_EMPTY);
+            CHECK_EQ(which, 0);
+        }
+        BARRIER();
+    }
+    port_close(&p);
+}
+
+/* A queue that was polled a moment ago is not taken for one that is still there. */
+PTEST(poll_freed, 1)
+{
+    struct port p;
+    ptl_event_t event;
+    unsigned which;
+    ptl_handle_md_t md = open_self(&p, KIND_MP, rank, size);
+    for (int i = 0; i < 200; i++) {
+        ptl_handle_eq_t eqs[2] = {p.eq, PTL_EQ_NONE};
+        OK(PtlEQAlloc(p.ni, 8, &eqs[1]));
+        for (int k = 0; k < 3; k++) {
+            CHECK_CODE(PtlEQPoll(eqs, 2, 0, &event, &which), PTL_EQ_EMPTY);
+        }
+        put_self(&p, md, p.pt, 7);
+        OK(PtlEQPoll(eqs, 2, 0, &event, &which));
+        CHECK_EQ(event.hdr_data, 7);
+        CHECK_CODE(PtlEQPoll(eqs, 2, 0, &event, &which), PTL_EQ_EMPTY);
+        OK(PtlEQFree(eqs[1]));
+        for (int k = 0; k < 3; k++) {
+            INVALID(PtlEQPoll(eqs, 2, 0, &event, &which));
+        }
+        CHECK_CODE(PtlEQPoll(eqs, 1, 0, &event, &which), PTL_EQ_EMPTY);
+    }
+    port_close(&p);
+}
+
 /* Waits that end when another process sends, after a while. */
 PTEST_KINDS(wait_for_messages, 2)
 {

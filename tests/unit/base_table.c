@@ -98,6 +98,30 @@ static void equal_sequences_give_equal_handles(void **state)
     assert_int_equal(last[0], last[1]);
 }
 
+/* A table with few objects in use goes round in few slots, and stale handles stay stale for long.
+ */
+static void few_objects_take_few_slots(void **state)
+{
+    enum { USES = TABLE_STEP * 60 };
+    struct table t;
+    start(&t, 1000);
+    static uint32_t seen[USES];
+    for (int i = 0; i < USES; i++) {
+        struct thing *a = table_add(&t);
+        seen[i] = a->slot.handle;
+        assert_true(handle_index(seen[i]) < TABLE_STEP);
+        table_drop(&t, a);
+    }
+    for (int i = 0; i < USES; i++) {
+        assert_null(table_get(&t, seen[i]));
+    }
+    struct thing *a = table_add(&t);
+    for (int i = 0; i < USES; i++) {
+        assert_int_not_equal(seen[i], a->slot.handle);
+    }
+    table_free(&t);
+}
+
 static void walking_finds_what_is_in_use(void **state)
 {
     struct table t;
@@ -123,6 +147,7 @@ int main(void)
         cmocka_unit_test(dropped_handles_are_stale),
         cmocka_unit_test(limit_holds_and_objects_stay),
         cmocka_unit_test(equal_sequences_give_equal_handles),
+        cmocka_unit_test(few_objects_take_few_slots),
         cmocka_unit_test(walking_finds_what_is_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

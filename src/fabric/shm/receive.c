@@ -8,6 +8,8 @@
  *
  * A record is copied out of the ring once and checked in the copy. Its lines
  * stay ours until it is done, since packets and references are used in place.
+ * Of what has come, responses are taken first, and requests that a response came before wait
+ * for the next look (rx_advance()).
  * The NIC's lock may be let go of inside the upcalls and during copies by
  * reference; `busy` keeps other threads off the channel meanwhile.
  */
@@ -143,28 +145,6 @@ static inline uint32_t next_word(struct fabric_peer *p, struct rx_channel *r)
             return word;
         }
         release_lines(r, (uint32_t)record_lines(word));
-    }
-}
-
-/* Takes a record in hand, in a copy that nobody changes. */
-static inline void take_record(struct rx_channel *r, uint32_t word)
-{
-    struct record *at = r->at;
-    __builtin_prefetch(at + 1); /* looked at next, and cold since the last lap */
-    r->mode = record_mode(word);
-    r->lines = (uint32_t)record_lines(word);
-    r->status = FABRIC_OK;
-    memcpy(r->rx->header, at->header, FABRIC_HEADER);
-    r->rx->torn = false;
-    if (r->mode == RECORD_INLINE) {
-        r->rx->length = record_bytes(word);
-        if (atomic_load_explicit(&at->status, memory_order_relaxed) != 0) {
-            r->status = FABRIC_SEGV;
-        }
-    } else {
-        r->rx->length = at->length;
-        r->address = r->mode == RECORD_REF ? at->address : 0;
-        r->whole = r->mode == RECORD_CELLS && record_bytes(word) == RECORD_WHOLE;
     }
 }
 
@@ -409,38 +389,58 @@ static bool step_done(struct fabric_peer *p, struct rx_channel *r)
     return true;
 }
 
-/* A payload that is here whole, in its record or in one cell; NULL: it is not, or its sender could
- * not read it. The record vouches for its cell; but which cell that is must be known. */
-static inline const uint8_t *whole_payload(struct fabric_peer *p, struct rx_channel *r)
+/* A payload that came in one cell before its record, which vouches for it; but which cell that is
+ * must be known. NULL: it is not, or its sender could not read the payload. */
+static inline const uint8_t *whole_cell(struct fabric_peer *p, struct rx_channel *r)
 {
-    const uint8_t *data = r->at->data;
-    if (r->mode != RECORD_INLINE) {
-        if (!r->whole || r->rx->length > p->fabric->packet_size ||
-            r->cells_head != r->cells_taken ||
-            (r->cells.mask + 1 != p->fabric->segment->info.cells && cells_ready(p, r) == 0)) {
-            return NULL;
-        }
-        data = cell_at(&r->cells, r->cells_taken);
-        check_source(p, r);
+    if (r->rx->length > p->fabric->packet_size || r->cells_head != r->cells_taken ||
+        (r->cells.mask + 1 != p->fabric->segment->info.cells && cells_ready(p, r) == 0)) {
+        return NULL;
     }
-    return r->status == FABRIC_OK ? data : NULL;
+    check_source(p, r);
+    return r->status == FABRIC_OK ? cell_at(&r->cells, r->cells_taken) : NULL;
 }
 
-/* A message that is here whole may be over in one step; true if it is. */
-static inline bool step_short(struct fabric_peer *p, struct rx_channel *r)
+/* Takes a record in hand, in a copy that nobody changes. A message that is here whole may be over
+ * in one step; true if it is. */
+static inline bool take_record(struct fabric_peer *p, struct rx_channel *r, uint32_t word)
 {
-    const uint8_t *data = whole_payload(p, r);
+    struct record *at = r->at;
+    struct fabric_rx *rx = r->rx;
+    const enum record_mode mode = record_mode(word);
+    const uint8_t *data = at->data;
+    __builtin_prefetch(at + 1); /* looked at next, and cold since the last lap */
+    r->mode = mode;
+    r->lines = (uint32_t)record_lines(word);
+    r->status = FABRIC_OK;
+    /* Word by word, which the NIC's loads of them need not wait for. */
+    uint64_t *header = (uint64_t *)rx->header;
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < FABRIC_HEADER / 8; i++) {
+        header[i] = atomic_load_explicit(&at->words[i], memory_order_relaxed);
+    }
+    rx->torn = false;
+    if (mode == RECORD_INLINE) {
+        rx->length = record_bytes(word);
+        data = atomic_load_explicit(&at->status, memory_order_relaxed) == 0 ? data : NULL;
+        r->status = data != NULL ? FABRIC_OK : FABRIC_SEGV;
+    } else {
+        bool whole = mode == RECORD_CELLS && record_bytes(word) == RECORD_WHOLE;
+        rx->length = at->length;
+        r->address = mode == RECORD_REF ? at->address : 0;
+        data = whole ? whole_cell(p, r) : NULL;
+    }
     if (data == NULL) {
         begin_message(r);
         return false;
     }
-    enum rx_step step = p->fabric->up->rx_short(p->np, r->rx, data);
+    enum rx_step step = p->fabric->up->rx_short(p->np, rx, data);
     if (step == RX_GO) {
         r->moved = 0;
-        if (pass(p, r, r->rx->length)) {
+        if (mode != RECORD_INLINE && pass(p, r, rx->length)) {
             tell_room(p, r);
         }
-        release_lines(r, r->lines);
+        release_lines(r, (uint32_t)record_lines(word));
         return true;
     }
     if (step == RX_HEADED) {
@@ -449,7 +449,7 @@ static inline bool step_short(struct fabric_peer *p, struct rx_channel *r)
     }
     begin_message(r);
     if (step == RX_WAIT) {
-        (void)pass(p, r, r->rx->length);
+        (void)pass(p, r, rx->length);
         r->phase = RX_DONE;
     }
     return false;
@@ -491,8 +491,7 @@ static bool take_messages(struct fabric_peer *p, struct rx_channel *r)
             if (word == 0) {
                 break;
             }
-            take_record(r, word);
-            if (step_short(p, r)) {
+            if (take_record(p, r, word)) {
                 moved = true;
                 continue;
             }
@@ -517,19 +516,21 @@ static bool serve_channel(struct fabric_peer *p, unsigned class)
     bool moved = take_messages(p, r);
     r->busy = false;
     if (moved || r->head != before) {
+        p->sent_on = 0;
         tell_room(p, r);
         rx_next(p, class);
     }
     return moved;
 }
 
+static inline bool may_advance(const struct rx_channel *r)
+{
+    return r->index != NULL && !r->busy && (r->phase != RX_IDLE || has_record(r));
+}
+
 static inline bool advance_channel(struct fabric_peer *p, unsigned class)
 {
-    const struct rx_channel *r = &p->rx[class];
-    if (r->index == NULL || r->busy || (r->phase == RX_IDLE && !has_record(r))) {
-        return false;
-    }
-    return serve_channel(p, class);
+    return may_advance(&p->rx[class]) && serve_channel(p, class);
 }
 
 /* The NIC has packets of the message in hand. */
@@ -573,8 +574,15 @@ bool rx_expects(const struct fabric_peer *p)
 
 bool rx_advance(struct fabric_peer *p)
 {
+    /* Looked at first: responses that were sent before this request are visible then. */
+    bool request = may_advance(&p->rx[FABRIC_REQUEST]);
     bool moved = advance_channel(p, FABRIC_RESPONSE);
-    moved |= advance_channel(p, FABRIC_REQUEST);
+    /* Who waited for a response often makes an entry for the request behind it next, which had
+     * better not find the entry missing: it stays where it is, once. */
+    p->requests_wait = moved && !p->requests_wait && p->rx[FABRIC_RESPONSE].phase == RX_IDLE;
+    if (request && !p->requests_wait) {
+        moved |= advance_channel(p, FABRIC_REQUEST);
+    }
     if (!moved && p->in != NULL && !p->dying && !rx_blocked(p) &&
         atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT && !rx_visible(p)) {
         peer_lost(p, NULL);

@@ -30,6 +30,8 @@
 #define FAR_FROM 12     /* so many slow ones, and the peer is far, */
 #define NEAR_FROM 4     /* so few, and it is near */
 #define FAR_PROBE 32    /* of so many large messages to a far peer one goes through cells */
+#define SENT_ON 3       /* who sends so many records without an answer sends more: the line */
+#define AHEAD 2         /* that comes so many later is fetched. The peer is not there yet. */
 #define GROW_AFTER 4    /* passes through the first cells before all are used */
 
 bool tx_allocate(struct fabric_peer *p, const struct segment_info *g)
@@ -80,7 +82,7 @@ void shm_ring(struct fabric *f, struct segment *s, uint32_t bell)
     sendto(f->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, length);
 }
 
-void shm_signal(struct fabric_peer *p)
+static inline void signal_peer(struct fabric_peer *p)
 {
     struct segment_header *h = p->remote->header;
     light_barrier(p);
@@ -95,6 +97,11 @@ void shm_signal(struct fabric_peer *p)
         p->rung = bell | BELL_RUNG;
         shm_ring(p->fabric, p->remote, bell);
     }
+}
+
+void shm_signal(struct fabric_peer *p)
+{
+    signal_peer(p);
 }
 
 static inline struct record *line_at(const struct tx_channel *t, uint64_t line)
@@ -242,7 +249,10 @@ send_inline(struct fabric_peer *p, struct tx_channel *t, const void *header, con
     }
     set_record(r, header, status);
     publish(t, RECORD_INLINE, bytes, inline_lines(bytes));
-    shm_signal(p);
+    if (++p->sent_on >= SENT_ON) {
+        prefetch_write(line_at(t, t->tail + AHEAD));
+    }
+    signal_peer(p);
     return status == FABRIC_OK ? SHORT_SENT : SHORT_UNREADABLE;
 }
 
@@ -251,6 +261,15 @@ send_lines(struct fabric_peer *p, struct tx_channel *t, const void *header, cons
            size_t bytes, enum fabric_status status)
 {
     return send_inline(p, t, header, payload, NULL, bytes, status);
+}
+
+/* The same for what fits one line: most of the work on longer records falls away. */
+static __attribute__((noinline)) enum fabric_short send_line(struct fabric_peer *p,
+                                                             struct tx_channel *t,
+                                                             const void *header,
+                                                             const void *payload, size_t bytes)
+{
+    return send_inline(p, t, header, payload, NULL, bytes, FABRIC_OK);
 }
 
 static __attribute__((noinline)) enum fabric_short
@@ -276,8 +295,8 @@ enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class,
     if (length > p->inline_max) {
         return SHORT_FULL;
     }
-    if (length <= 8) { /* one line: most of the work on longer records falls away */
-        return send_inline(p, t, header, payload, NULL, length, FABRIC_OK);
+    if (length <= 8) {
+        return send_line(p, t, header, payload, length);
     }
     return send_lines(p, t, header, payload, length, FABRIC_OK);
 }

@@ -58,7 +58,6 @@ struct rx_channel {
     enum rx_phase phase;
     bool busy;    /* a thread runs its handlers or copies, without the lock */
     bool waiting; /* the NIC said RX_WAIT */
-    bool whole;   /* RECORD_CELLS: its only cell was filled before the record */
     enum record_mode mode;
     uint32_t lines;
     uint64_t address; /* of a reference */
@@ -92,7 +91,9 @@ struct fabric_peer {
     unsigned in_index;
     unsigned listening_at; /* in fabric->listening, if its bit is in `known` */
     struct rx_channel rx[FABRIC_CLASSES];
-    uint8_t *buffer; /* packets fetched by reference */
+    unsigned sent_on;   /* records that left since one came */
+    bool requests_wait; /* the last look took responses, and left requests to the next one */
+    uint8_t *buffer;    /* packets fetched by reference */
 };
 
 struct fabric {
