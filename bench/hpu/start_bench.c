@@ -48,7 +48,7 @@ int main(void)
     static struct bench b;
     struct rv32_error error = {""};
     double native[ROUNDS], rv32[ROUNDS];
-    struct hpu_twins *t = hpu_twins_create(65536, 1000000);
+    struct hpu_twins *t = hpu_twins_create(65536, &rv32_timings[0], 1000000);
     b.pool = hpu_pool_create(1, 65536);
     if (b.pool == NULL || t == NULL) {
         fprintf(stderr, "start_bench: no memory\n");

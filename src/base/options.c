@@ -100,6 +100,12 @@ const struct option_desc option_table[OPT_COUNT] = {
     [OPT_HPU] = CHOICE("PINWHEEL_HPU", "native", "native|rv32",
                        "what runs handlers: this processor, or a model of the RV32 cores of "
                        "PsPIN (handlers compiled by `pinwheel cc`)"),
+    [OPT_HPU_TIMING] = CHOICE("PINWHEEL_HPU_TIMING", "pspin", "pspin|fpspin|arm",
+                              "which core the cycles of handlers are those of, with "
+                              "PINWHEEL_HPU=rv32 (docs/rv32.md)"),
+    [OPT_HPU_IMAGES] =
+        TEXT("PINWHEEL_HPU_IMAGES", "",
+             "files of images, colon separated, for handlers whose program carries none"),
     [OPT_HPUS] = NUMBER("PINWHEEL_HPUS", "threads", "0", 0, 64,
                         "threads that run handlers; 0: whoever makes progress does"),
     [OPT_HPU_PIN] = TEXT("PINWHEEL_HPU_PIN", "",

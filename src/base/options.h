@@ -47,6 +47,8 @@ enum option_id {
     OPT_FLOWCTRL_MS,
     OPT_HPU_PATIENCE_MS,
     OPT_HPU,
+    OPT_HPU_TIMING,
+    OPT_HPU_IMAGES,
     OPT_HPUS,
     OPT_HPU_PIN,
     OPT_HPU_QUEUE,

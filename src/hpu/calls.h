@@ -27,8 +27,10 @@ static inline struct hpu_exec *call_enter(void)
 
 static inline _Noreturn void call_end_handler(struct hpu_exec *exec, int result)
 {
+    if (exec->core != NULL) {
+        hpu_twin_end(exec, result, NULL);
+    }
     exec->result = result;
-    hpu_twin_ended(exec, result, NULL);
     hpu_ctx_abandon(exec->ctx);
 }
 
@@ -124,5 +126,11 @@ static inline void *call_element(struct hpu_exec *exec, ptl_size_t offset, size_
     }
     return piece.iov_base;
 }
+
+struct hpu_text;
+
+/* call_print() prints what the handler says (output.h): PTL_OK, PTL_ARG_INVALID, or -EFAULT, which
+ * ends it. *length is that of the line. */
+int call_print(struct hpu_exec *exec, struct hpu_text *from, uint64_t format, size_t *length);
 
 #endif

@@ -2,9 +2,12 @@
 /* What handlers say to their host besides messages: counts, and text. */
 #include "hpu/calls.h"
 
-#include <errno.h>
-
+#include "base/list.h"
 #include "hpu/output.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
 
 /* ---- Counters of the host ---- */
 
@@ -48,24 +51,61 @@ int PtlHandlerCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment)
 
 /* ---- Text ---- */
 
-int PtlHandlerPrintf(const char *format, ...)
+int call_print(struct hpu_exec *exec, struct hpu_text *from, uint64_t format, size_t *length)
 {
     char line[HPU_LINE_MOST];
-    size_t length;
+    int rc = hpu_format(line, sizeof(line), length, from, format);
+    if (rc == 0 && exec->hpu < exec->env.output_count) {
+        hpu_output_add(&exec->env.outputs[exec->hpu], line, *length);
+    }
+    return rc == -EINVAL ? PTL_ARG_INVALID : rc;
+}
+
+struct native_text {
+    struct hpu_text text;
+    va_list arguments;
+};
+
+static int native_byte(struct hpu_text *t, uint64_t address, char *c)
+{
+    return nic_copy(c, (const void *)(uintptr_t)address, 1);
+}
+
+static int native_argument(struct hpu_text *t, enum hpu_text_kind kind, uint64_t *value)
+{
+    struct native_text *n = container_of(t, struct native_text, text);
+    double real;
+    switch (kind) {
+    case HPU_TEXT_INT:
+        *value = (uint64_t)va_arg(n->arguments, int);
+        break;
+    case HPU_TEXT_DOUBLE:
+        real = va_arg(n->arguments, double);
+        memcpy(value, &real, sizeof(real));
+        break;
+    case HPU_TEXT_POINTER:
+        *value = (uintptr_t)va_arg(n->arguments, void *);
+        break;
+    default:
+        *value = (uint64_t)va_arg(n->arguments, long);
+    }
+    return 0;
+}
+
+int PtlHandlerPrintf(const char *format, ...)
+{
     struct hpu_exec *exec = call_enter();
+    struct native_text n = {.text = {native_byte, native_argument}};
+    size_t length;
     if (exec == NULL) {
         return PTL_FAIL;
     }
-    va_list args;
-    va_start(args, format);
-    int rc = hpu_format(line, sizeof(line), &length, format, args);
-    va_end(args);
+    va_start(n.arguments, format);
+    int rc = call_print(exec, &n.text, (uintptr_t)format, &length);
+    va_end(n.arguments);
     if (rc == -EFAULT) {
         call_end_handler(exec, SEGV);
     }
-    if (rc == 0 && exec->hpu < exec->env.output_count) {
-        hpu_output_add(&exec->env.outputs[exec->hpu], line, length);
-    }
     call_leave(exec);
-    return rc == 0 ? PTL_OK : PTL_ARG_INVALID;
+    return rc;
 }

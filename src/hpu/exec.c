@@ -83,6 +83,7 @@ static void set_up(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call c
     exec->behind = 0;
     exec->calls = 1;
     exec->cycles = 0;
+    exec->core_cycles = 0;
     exec->dma_issued = 0;
     exec->dmas = NULL;
     exec->core = NULL;

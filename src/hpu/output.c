@@ -7,8 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/nic_copy.h"
-
 /* ---- The ring ---- */
 
 void hpu_output_add(struct hpu_output *o, const char *text, size_t length)
@@ -65,11 +63,15 @@ static void append(struct line *l, const char *text, size_t n)
     l->length += n;
 }
 
-static int next(const char **format, char *c)
+/* What a line is made of. */
+struct reader {
+    struct hpu_text *from;
+    uint64_t format; /* the next character of it */
+};
+
+static int next(struct reader *r, char *c)
 {
-    int rc = nic_copy(c, *format, 1);
-    *format = (const char *)((uintptr_t)*format + 1);
-    return rc;
+    return r->from->byte(r->from, r->format++, c);
 }
 
 static bool keep(struct spec *s, char c)
@@ -83,19 +85,20 @@ static bool keep(struct spec *s, char c)
 }
 
 /* A number or `*`: no more than DIGITS_MOST, so that no conversion is long. */
-static int read_number(const char **format, char *c, struct spec *s, va_list *args, int *number)
+static int read_number(struct reader *r, char *c, struct spec *s, int *number)
 {
     char digits[16];
     *number = 0;
     if (*c == '*') {
-        *number = va_arg(*args, int);
-        if (next(format, c) != 0) {
+        uint64_t value;
+        if (r->from->argument(r->from, HPU_TEXT_INT, &value) != 0 || next(r, c) != 0) {
             return -EFAULT;
         }
+        *number = (int)value;
     } else {
         while (*c >= '0' && *c <= '9') {
             *number = *number < DIGITS_MOST ? *number * 10 + (*c - '0') : *number;
-            if (next(format, c) != 0) {
+            if (next(r, c) != 0) {
                 return -EFAULT;
             }
         }
@@ -112,7 +115,7 @@ static int read_number(const char **format, char *c, struct spec *s, va_list *ar
     return 0;
 }
 
-static int read_size(const char **format, char *c, struct spec *s)
+static int read_size(struct reader *r, char *c, struct spec *s)
 {
     while (*c != '\0' && strchr("hlzjt", *c) != NULL) {
         bool twice = (*c == 'h' || *c == 'l') && s->size == *c;
@@ -120,7 +123,7 @@ static int read_size(const char **format, char *c, struct spec *s)
             return -EINVAL;
         }
         s->size = twice ? (*c == 'h' ? 'H' : 'L') : *c;
-        if (next(format, c) != 0) {
+        if (next(r, c) != 0) {
             return -EFAULT;
         }
     }
@@ -128,127 +131,155 @@ static int read_size(const char **format, char *c, struct spec *s)
 }
 
 /* Reads what follows a `%`. */
-static int read_spec(const char **format, struct spec *s, va_list *args)
+static int read_spec(struct reader *r, struct spec *s)
 {
     char c;
-    int width, rc = next(format, &c);
+    int width, rc = next(r, &c);
     *s = (struct spec){.precision = -1};
     keep(s, '%');
     while (rc == 0 && c != '\0' && strchr("-+ #0", c) != NULL) {
-        rc = keep(s, c) ? next(format, &c) : -EINVAL;
+        rc = keep(s, c) ? next(r, &c) : -EINVAL;
     }
     if (rc == 0 && (c == '*' || (c >= '1' && c <= '9'))) {
-        rc = read_number(format, &c, s, args, &width);
+        rc = read_number(r, &c, s, &width);
     }
     if (rc == 0 && c == '.') {
-        rc = keep(s, c) ? next(format, &c) : -EINVAL;
-        rc = rc == 0 ? read_number(format, &c, s, args, &s->precision) : rc;
+        rc = keep(s, c) ? next(r, &c) : -EINVAL;
+        rc = rc == 0 ? read_number(r, &c, s, &s->precision) : rc;
     }
-    rc = rc == 0 ? read_size(format, &c, s) : rc;
+    rc = rc == 0 ? read_size(r, &c, s) : rc;
     s->conversion = c;
     return rc != 0 ? rc : keep(s, c) ? 0 : -EINVAL;
 }
 
-/* The length of a handler's string up to `most`; -EFAULT if it leaves its memory before. */
-static int string_length(const char *string, size_t most, size_t *length)
-{
-    char c;
-    for (*length = 0; *length < most; (*length)++) {
-        if (next(&string, &c) != 0) {
-            return -EFAULT;
-        }
-        if (c == '\0') {
-            break;
-        }
-    }
-    return 0;
-}
-
-static int print_string(struct line *l, struct spec *s, const char *string)
+/* A string ends with its last byte, or where the precision or the line does. */
+static int print_string(struct line *l, struct reader *r, const struct spec *s)
 {
     char copy[HPU_LINE_MOST + 1], text[HPU_LINE_MOST + DIGITS_MOST + 1];
-    size_t most = s->precision >= 0 ? (size_t)s->precision : HPU_LINE_MOST, length;
-    int rc = s->size != 0 ? -EINVAL : string_length(string, most, &length);
-    if (rc != 0 || nic_copy(copy, string, length) != 0) {
-        return rc != 0 ? rc : -EFAULT;
+    size_t most = s->precision >= 0 ? (size_t)s->precision : HPU_LINE_MOST, length = 0;
+    uint64_t at;
+    if (s->size != 0) {
+        return -EINVAL;
+    }
+    if (r->from->argument(r->from, HPU_TEXT_POINTER, &at) != 0) {
+        return -EFAULT;
+    }
+    while (length < most) {
+        if (r->from->byte(r->from, at + length, &copy[length]) != 0) {
+            return -EFAULT;
+        }
+        if (copy[length] == '\0') {
+            break;
+        }
+        length++;
     }
     copy[length] = '\0';
     append(l, text, (size_t)snprintf(text, sizeof(text), s->text, copy));
     return 0;
 }
 
-static size_t print_signed(char *text, size_t size, const struct spec *s, va_list *args)
+/* What the handler's compiler takes a number to be. */
+static enum hpu_text_kind kind_of(const struct spec *s)
 {
+    bool sign = s->conversion == 'd' || s->conversion == 'i';
     switch (s->size) {
-    case 'l':
     case 'L':
     case 'j':
+        return HPU_TEXT_LONG_LONG;
+    case 'l':
     case 'z':
-    case 't': /* all of 64 bits here */
-        return (size_t)snprintf(text, size, s->text, va_arg(*args, long));
+    case 't':
+        return sign ? HPU_TEXT_LONG : HPU_TEXT_UNSIGNED_LONG;
     default:
-        return (size_t)snprintf(text, size, s->text, va_arg(*args, int));
+        return HPU_TEXT_INT;
     }
 }
 
-static int print(struct line *l, struct spec *s, va_list *args)
+static int print_integer(struct line *l, struct reader *r, const struct spec *s)
+{
+    char text[128];
+    uint64_t value;
+    enum hpu_text_kind kind = kind_of(s);
+    if (r->from->argument(r->from, kind, &value) != 0) {
+        return -EFAULT;
+    }
+    int n = kind == HPU_TEXT_INT ? snprintf(text, sizeof(text), s->text, (int)value)
+                                 : snprintf(text, sizeof(text), s->text, (long)value);
+    append(l, text, (size_t)n);
+    return 0;
+}
+
+static int print_other(struct line *l, struct reader *r, const struct spec *s)
 {
     char text[512]; /* %f of the largest number has 309 digits and its precision */
-    size_t length;
+    uint64_t value;
+    double real;
+    int n;
+    if (s->size != 0 && s->size != 'l') {
+        return -EINVAL;
+    }
+    if (r->from->argument(r->from,
+                          s->conversion == 'p'   ? HPU_TEXT_POINTER
+                          : s->conversion == 'c' ? HPU_TEXT_INT
+                                                 : HPU_TEXT_DOUBLE,
+                          &value) != 0) {
+        return -EFAULT;
+    }
+    memcpy(&real, &value, sizeof(real));
+    if (s->conversion == 'p') {
+        n = snprintf(text, sizeof(text), s->text, (void *)(uintptr_t)value);
+    } else if (s->conversion == 'c') {
+        n = snprintf(text, sizeof(text), s->text, (int)value);
+    } else {
+        n = snprintf(text, sizeof(text), s->text, real);
+    }
+    append(l, text, (size_t)n < sizeof(text) ? (size_t)n : sizeof(text) - 1);
+    return 0;
+}
+
+static int print(struct line *l, struct reader *r, const struct spec *s)
+{
     switch (s->conversion) {
     case '%':
         append(l, "%", 1);
         return 0;
     case 's':
-        return print_string(l, s, va_arg(*args, const char *));
+        return print_string(l, r, s);
     case 'd':
     case 'i':
     case 'u':
     case 'x':
     case 'X':
     case 'o':
-        length = print_signed(text, sizeof(text), s, args);
-        break;
+        return print_integer(l, r, s);
     case 'c':
     case 'p':
     case 'f':
     case 'e':
     case 'g':
-        if (s->size != 0 && s->size != 'l') {
-            return -EINVAL;
-        }
-        length = s->conversion == 'p'
-                     ? (size_t)snprintf(text, sizeof(text), s->text, va_arg(*args, void *))
-                 : s->conversion == 'c'
-                     ? (size_t)snprintf(text, sizeof(text), s->text, va_arg(*args, int))
-                     : (size_t)snprintf(text, sizeof(text), s->text, va_arg(*args, double));
-        break;
+        return print_other(l, r, s);
     default:
         return -EINVAL;
     }
-    append(l, text, length < sizeof(text) ? length : sizeof(text) - 1);
-    return 0;
 }
 
-int hpu_format(char *text, size_t size, size_t *length, const char *format, va_list args)
+int hpu_format(char *text, size_t size, size_t *length, struct hpu_text *from, uint64_t format)
 {
     struct line l = {.text = text, .size = size};
-    va_list rest;
-    va_copy(rest, args);
+    struct reader r = {from, format};
     int rc;
-    for (char c; (rc = next(&format, &c)) == 0 && c != '\0';) {
+    for (char c; (rc = next(&r, &c)) == 0 && c != '\0';) {
         struct spec s;
         if (c != '%') {
             append(&l, &c, 1);
             continue;
         }
-        rc = read_spec(&format, &s, &rest);
-        rc = rc == 0 ? print(&l, &s, &rest) : rc;
+        rc = read_spec(&r, &s);
+        rc = rc == 0 ? print(&l, &r, &s) : rc;
         if (rc != 0) {
             break;
         }
     }
-    va_end(rest);
     *length = l.length;
     return rc;
 }

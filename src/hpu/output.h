@@ -13,7 +13,6 @@
 #ifndef HPU_OUTPUT_H
 #define HPU_OUTPUT_H
 
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -36,10 +35,26 @@ void hpu_output_add(struct hpu_output *o, const char *text, size_t length);
  * counts all that were printed. */
 size_t hpu_output_read(const struct hpu_output *o, char *text, size_t size, uint64_t *written);
 
-/* hpu_format() makes a line as snprintf() does, from a format and strings that the handler
- * names: 0; -EFAULT if one of them cannot be read, or -EINVAL for a conversion other than
- * d i u x X o c s p f e g (with their flags, width, precision and length) and %%. *length is
- * what was stored, `size` at most. */
-int hpu_format(char *line, size_t size, size_t *length, const char *format, va_list args);
+/* What a handler says to print, as its processor has it: bytes at its addresses, arguments one
+ * after another. Both give 0, or -EFAULT if they are not there. */
+enum hpu_text_kind {
+    HPU_TEXT_INT,
+    HPU_TEXT_LONG, /* z and t as well; extended to 64 bits */
+    HPU_TEXT_UNSIGNED_LONG,
+    HPU_TEXT_LONG_LONG, /* j as well */
+    HPU_TEXT_POINTER,
+    HPU_TEXT_DOUBLE /* its bits */
+};
+
+struct hpu_text {
+    int (*byte)(struct hpu_text *t, uint64_t address, char *c);
+    int (*argument)(struct hpu_text *t, enum hpu_text_kind kind, uint64_t *value);
+};
+
+/* hpu_format() makes a line as snprintf() does, from the format at an address of the handler's
+ * and what follows it: 0; -EFAULT if some of that cannot be read, or -EINVAL for a conversion
+ * other than d i u x X o c s p f e g (with their flags, width, precision and length) and %%.
+ * *length is what was stored, `size` at most. */
+int hpu_format(char *line, size_t size, size_t *length, struct hpu_text *from, uint64_t format);
 
 #endif

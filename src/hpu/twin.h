@@ -28,6 +28,11 @@
 #include "hpu/rv32/core.h"
 #include "hpu/rv32/table.h"
 
+enum { TWIN_USER_HEADER_MAX = 1024, TWIN_TRANSFERS = 64, TWIN_USERS = 16, TWIN_ARGUMENTS = 12 };
+
+/* HPU memory lies in the scratchpad of L1 as in PsPIN, if it fits in there. */
+enum { TWIN_STATE_BASE = 0x10014400, TWIN_STATE_MAX = 0x10100000 - TWIN_STATE_BASE };
+
 struct hpu_image {
     struct list link;
     struct rv32_image image;
@@ -43,23 +48,53 @@ struct hpu_twin {
     uint32_t pc;
 };
 
+/* A handler call that a twin makes. Values are the twin's: pointers are not followed. */
+enum hpu_twin_kind { HPU_TWIN_NUMBER, HPU_TWIN_PROCESS, HPU_TWIN_POINTER };
+
+struct hpu_twin_call {
+    const char *name;
+    uint64_t cycle, cycles; /* when it began, and what it took besides its stub */
+    uint32_t pc;            /* of the jump to its stub; of another one's, if that was the last thing
+                               that a function did */
+    int count;
+    enum hpu_twin_kind kind[TWIN_ARGUMENTS];
+    uint64_t argument[TWIN_ARGUMENTS];
+    bool gives;      /* something: */
+    uint32_t result; /* when it has returned */
+};
+
+/* Who looks on while twins run (`pinwheel hpu`). */
+struct hpu_twin_watch {
+    /* run() runs the core in place of rv32_core_call(). */
+    const struct rv32_result *(*run)(void *context, struct rv32_core *core,
+                                     const struct rv32_call *call);
+    /* called() is told of each handler call before it is made, returned() after it. */
+    void (*called)(void *context, const struct hpu_twin_call *call);
+    void (*returned)(void *context, const struct hpu_twin_call *call);
+    /* ended() is told why a twin has not returned, in place of the log. */
+    void (*ended)(void *context, int result, const char *text);
+    void *context;
+};
+
 struct hpu_twins {
     struct list images;
     const struct rv32_timing *timing;
+    const char *beside; /* files of images for handlers that carry none, by ":"; NULL: none */
+    const struct hpu_twin_watch *watch;   /* NULL: nobody */
     uint32_t stack_size;                  /* of a twin */
     int64_t budget;                       /* cycles between two suspensions */
     struct hpu_core *cores[PTL_NUM_HPUS]; /* by slot, made when first needed */
 };
 
 /* A core, and what a call on it has. */
-enum { TWIN_USER_HEADER_MAX = 1024, TWIN_TRANSFERS = 64, TWIN_USERS = 16 };
-
 struct hpu_core {
     struct rv32_core rv32;
     const struct hpu_image *image; /* that it is set up for */
     const struct hpu_twin *twin;   /* that runs */
     int stack, packet, state;      /* regions */
     const char *call;              /* the handler call made last; NULL: none, or an unknown one */
+    void *end[5];                  /* leads out of the handler call that is being served, ... */
+    int ended;                     /* ... with this result */
     int64_t rearmed;               /* cycles used when the budget began anew */
     uint64_t user[TWIN_USERS];     /* of PtlHandlerUserPtr() */
     unsigned users;
@@ -68,13 +103,22 @@ struct hpu_core {
     _Alignas(64) uint8_t stack_bytes[];
 };
 
+/* hpu_image_ready() makes an image with its lines ready to run: its handlers, its program. */
+int hpu_image_ready(struct hpu_image *i, const struct rv32_timing *timing,
+                    enum rv32_program_kind kind, struct rv32_error *error);
+
+/* hpu_image_close() frees what it holds; zeros hold nothing. */
+void hpu_image_close(struct hpu_image *i);
+
 /* hpu_twins_create() makes an empty one, NULL: no memory. budget_us 0 is no budget. */
-struct hpu_twins *hpu_twins_create(size_t stack_size, int64_t budget_us);
+struct hpu_twins *hpu_twins_create(size_t stack_size, const struct rv32_timing *timing,
+                                   int64_t budget_us);
 
 /* hpu_twins_destroy() frees images and cores; no twin may be running. NULL is legal. */
 void hpu_twins_destroy(struct hpu_twins *t);
 
-/* hpu_twin_find(), locked, finds the twin of a handler of this program. It gives -1, and says
+/* hpu_twin_find(), locked, finds the twin of a handler of this program, in the image that it
+ * carries, else in one beside it. It gives -1, and says
  * what to do, when there is none. */
 int hpu_twin_find(struct hpu_twins *t, void (*handler)(void), struct hpu_twin *twin,
                   struct rv32_error *error);
@@ -88,9 +132,12 @@ int hpu_twin_run(struct hpu_exec *exec, const struct hpu_twin *twin);
 /* hpu_twin_serve() serves the ecall of a twin; `context` is the exec. */
 int hpu_twin_serve(struct rv32_core *core, void *context);
 
-/* hpu_twin_ended() writes into the log that a handler call ends the twin that called it, and
- * where; `why` may be NULL. Nothing happens for native handlers. */
-void hpu_twin_ended(struct hpu_exec *exec, int result, const char *why);
+/* hpu_twin_end() ends the twin out of the handler call that it has made, and says so; `why` may be
+ * NULL. */
+_Noreturn void hpu_twin_end(struct hpu_exec *exec, int result, const char *why);
+
+/* hpu_twin_ended() says that a handler call ends the twin that made it, and where. */
+void hpu_twin_ended(const struct hpu_exec *exec, int result, const char *why);
 
 /* hpu_twin_resumed() begins the budget anew, after a suspension. */
 void hpu_twin_resumed(struct hpu_exec *exec);

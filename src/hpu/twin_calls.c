@@ -9,13 +9,18 @@
  * integer registers and on the stack. So all of them can be called as one type with more
  * arguments than any has, which those that have fewer do not look at (System V ABI, x86-64).
  */
+#include "hpu/calls.h"
+#include "hpu/output.h"
 #include "hpu/rv32/runtime/calls.h"
 #include "hpu/twin.h"
 
+#include "base/list.h"
+
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { ARGUMENTS = 12, A0 = 10, SP = 2, T0 = 5, REGISTERS = 8 };
+enum { ARGUMENTS = TWIN_ARGUMENTS, RA = 1, SP = 2, T0 = 5, A0 = 10, REGISTERS = 8 };
 
 enum kind {
     ARGUMENT_END,
@@ -28,6 +33,8 @@ enum kind {
     ARGUMENT_WRITES,
     ARGUMENT_CHANGES,
     ARGUMENT_FILLS,
+    ARGUMENT_OPERAND,
+    ARGUMENT_TEXT,
     ARGUMENT_STRUCT_16
 };
 
@@ -53,6 +60,8 @@ struct call {
 #define WRITES(i) (ARGUMENT_WRITES | WITH(i))
 #define CHANGES(n) (ARGUMENT_CHANGES | WITH(n))
 #define FILLS(n) (ARGUMENT_FILLS | WITH(n))
+#define OPERAND(i) (ARGUMENT_OPERAND | WITH(i))
+#define TEXT ARGUMENT_TEXT
 #define STRUCT_16 ARGUMENT_STRUCT_16
 
 /* ---- Pointers that stand for numbers ---- */
@@ -69,9 +78,7 @@ static uint64_t user_pointer(uint64_t value)
         return value;
     }
     if (c->users == TWIN_USERS) {
-        hpu_twin_ended(exec, FAIL, "too many pointers in one call");
-        exec->result = FAIL;
-        hpu_ctx_abandon(exec->ctx);
+        hpu_twin_end(exec, FAIL, "too many pointers in one call");
     }
     c->user[c->users] = value;
     return USER_BASE + c->users++;
@@ -83,17 +90,7 @@ static uint64_t user_value(const struct hpu_core *c, uint32_t pointer)
     return i < c->users ? c->user[i] : pointer;
 }
 
-/* ---- The table ---- */
-
-#define PtlHandlerUserPtr user_pointer
-#define RV32_CALL(number, name, cost, result, ...)                                                 \
-    [number] = {#name, (void (*)(void))name, RV32_COST_##cost, RESULT_##result, {__VA_ARGS__}},
-
-static const struct call calls[] = {RV32_CALLS};
-
-enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
-
-/* ---- Arguments ---- */
+/* ---- Words ---- */
 
 /* The words of a call, one after another: registers, then the stack. */
 struct words {
@@ -128,6 +125,85 @@ static uint64_t next_double(struct words *w, bool aligned)
     uint64_t low = next_word(w);
     return low | (uint64_t)next_word(w) << 32;
 }
+
+/* ---- Text ---- */
+
+/* The arguments of PtlHandlerPrintf() as ilp32 has them: 64 bits begin at an even word. */
+struct twin_text {
+    struct hpu_text text;
+    struct words words;
+    uint64_t wrong; /* address of what is not there */
+};
+
+static int text_byte(struct hpu_text *t, uint64_t address, char *c)
+{
+    struct twin_text *w = container_of(t, struct twin_text, text);
+    const char *at = address <= UINT32_MAX
+                         ? rv32_core_reach(w->words.core, (uint32_t)address, 1, RV32_READ)
+                         : NULL;
+    if (at == NULL) {
+        w->wrong = address;
+        return -EFAULT;
+    }
+    *c = *at;
+    return 0;
+}
+
+static int text_argument(struct hpu_text *t, enum hpu_text_kind kind, uint64_t *value)
+{
+    struct words *w = &container_of(t, struct twin_text, text)->words;
+    switch (kind) {
+    case HPU_TEXT_LONG_LONG:
+    case HPU_TEXT_DOUBLE:
+        w->next += w->next % 2;
+        *value = next_word(w);
+        *value |= (uint64_t)next_word(w) << 32;
+        break;
+    case HPU_TEXT_INT:
+    case HPU_TEXT_LONG:
+        *value = (uint64_t)(int32_t)next_word(w);
+        break;
+    default:
+        *value = next_word(w);
+    }
+    return w->missing ? -EFAULT : 0;
+}
+
+/* A twin's PtlHandlerPrintf(). Bytes go to PsPIN's output one by one. */
+static int print_text(uint64_t format)
+{
+    struct hpu_exec *exec = hpu_exec_current();
+    struct rv32_core *core = &exec->core->rv32;
+    struct twin_text t = {.text = {text_byte, text_argument}, .words = {.core = core, .next = 1}};
+    size_t length;
+    int rc = call_print(exec, &t.text, format, &length);
+    if (rc == -EFAULT) {
+        char why[96];
+        snprintf(why, sizeof(why),
+                 t.words.missing ? "its arguments are not on the stack"
+                                 : "its text at 0x%08x is not in its memory",
+                 (uint32_t)t.wrong);
+        hpu_twin_end(exec, SEGV, why);
+    }
+    if (rc == PTL_OK) {
+        rv32_core_charge(core, (uint32_t)length *
+                                   rv32_cost_call(core->program->timing, RV32_COST_PRINT, 0));
+    }
+    return rc;
+}
+
+/* ---- The table ---- */
+
+#define PtlHandlerUserPtr user_pointer
+#define PtlHandlerPrintf print_text
+#define RV32_CALL(number, name, cost, result, ...)                                                 \
+    [number] = {#name, (void (*)(void))name, RV32_COST_##cost, RESULT_##result, {__VA_ARGS__}},
+
+static const struct call calls[] = {RV32_CALLS};
+
+enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+/* ---- Arguments ---- */
 
 static void read_arguments(const struct hpu_core *c, const struct call *call, struct words *w,
                            uint64_t *value)
@@ -167,27 +243,51 @@ static bool follow(struct rv32_core *core, uint64_t *value, uint64_t bytes, unsi
     return at != NULL;
 }
 
-/* Gives the number of the argument that is wrong, from 1, or 0; *bytes: what is moved. */
+/* How long the operand of a swap is; 0: nobody looks at one. */
+static uint32_t operand_bytes(uint64_t op, uint64_t type)
+{
+    static const uint8_t element[PTL_DATATYPE_LAST] = {
+        [PTL_INT8_T] = 1,        [PTL_UINT8_T] = 1,
+        [PTL_INT16_T] = 2,       [PTL_UINT16_T] = 2,
+        [PTL_INT32_T] = 4,       [PTL_UINT32_T] = 4,
+        [PTL_FLOAT] = 4,         [PTL_INT64_T] = 8,
+        [PTL_UINT64_T] = 8,      [PTL_DOUBLE] = 8,
+        [PTL_FLOAT_COMPLEX] = 8, [PTL_DOUBLE_COMPLEX] = 16,
+        [PTL_LONG_DOUBLE] = 16,  [PTL_LONG_DOUBLE_COMPLEX] = 32};
+    return op > PTL_SWAP && op < PTL_OP_LAST && type < PTL_DATATYPE_LAST ? element[type] : 0;
+}
+
+/* What a call moves. */
+struct moved {
+    uint64_t bytes;
+    uint32_t operand;
+};
+
+/* Gives the number of the argument that is wrong, from 1, or 0. */
 static int follow_pointers(struct rv32_core *core, const struct call *call, uint64_t *value,
-                           uint64_t *bytes)
+                           struct moved *moved)
 {
     for (int i = 0; i < ARGUMENTS && call->argument[i] != ARGUMENT_END; i++) {
         unsigned with = call->argument[i] >> 8;
         bool ok = true;
         switch (call->argument[i] & KIND) {
         case ARGUMENT_READS:
-            *bytes = value[with];
-            ok = follow(core, &value[i], *bytes, RV32_READ);
+            moved->bytes = value[with];
+            ok = follow(core, &value[i], moved->bytes, RV32_READ);
             break;
         case ARGUMENT_WRITES:
-            *bytes = value[with];
-            ok = follow(core, &value[i], *bytes, RV32_WRITE);
+            moved->bytes = value[with];
+            ok = follow(core, &value[i], moved->bytes, RV32_WRITE);
             break;
         case ARGUMENT_CHANGES:
             ok = follow(core, &value[i], with, RV32_READ | RV32_WRITE);
             break;
         case ARGUMENT_FILLS:
             ok = value[i] == 0 || follow(core, &value[i], with, RV32_WRITE);
+            break;
+        case ARGUMENT_OPERAND:
+            moved->operand = operand_bytes(value[with], value[with + 1]);
+            ok = follow(core, &value[i], moved->operand, RV32_READ);
             break;
         case ARGUMENT_STRUCT_16:
             ok = follow(core, &value[i], 16, RV32_READ);
@@ -227,16 +327,50 @@ _Static_assert(RV32_COST_TO_HOST_WAIT == RV32_COST_TO_HOST + 1 &&
                    RV32_COST_HOST_ATOMIC_WAIT == RV32_COST_HOST_ATOMIC + 1,
                "note_transfer");
 
+/* What is printed is charged when its length is known. The operand of a swap is written besides,
+ * word by word. */
 static void charge(struct hpu_core *c, const struct call *call, const uint64_t *value,
-                   uint64_t bytes)
+                   const struct moved *moved)
 {
     struct rv32_core *core = &c->rv32;
-    rv32_core_charge(core, rv32_cost_call(core->program->timing, call->cost, bytes));
+    const struct rv32_timing *t = core->program->timing;
+    if (call->cost == RV32_COST_PRINT) {
+        return;
+    }
+    rv32_core_charge(core, rv32_cost_call(t, call->cost, moved->bytes) +
+                               (moved->operand + 3) / 4 * t->class[RV32_CLASS_STORE]);
     if (call->cost == RV32_COST_WAIT) {
         uint64_t done = c->done[value[0] % TWIN_TRANSFERS];
         if (done > now(core)) {
             rv32_core_charge(core, (uint32_t)(done - now(core)));
         }
+    }
+}
+
+/* ---- Who looks on ---- */
+
+/* What follows the ecall, up to a jump, is charged already (program.h). */
+static uint64_t begun(const struct rv32_core *core)
+{
+    const struct rv32_program *p = core->program;
+    uint32_t next = core->result.pc + 4 - p->base;
+    return now(core) - (next < p->size ? (uint64_t)p->rest[p->at[next / 2]].cycles : 0);
+}
+
+static void describe(const struct rv32_core *core, const struct call *call, const uint64_t *value,
+                     struct hpu_twin_call *made)
+{
+    *made = (struct hpu_twin_call){.name = call->name,
+                                   .cycle = begun(core),
+                                   .pc = core->x[RA] - 2,
+                                   .gives = call->result != RESULT_NONE};
+    for (int i = 0; i < ARGUMENTS && call->argument[i] != ARGUMENT_END; i++) {
+        unsigned kind = call->argument[i] & KIND;
+        made->argument[made->count] = value[i];
+        made->kind[made->count++] = kind == ARGUMENT_PAIR ? HPU_TWIN_PROCESS
+                                    : kind <= ARGUMENT_DOUBLE || kind == ARGUMENT_OPAQUE
+                                        ? HPU_TWIN_NUMBER
+                                        : HPU_TWIN_POINTER;
     }
 }
 
@@ -272,39 +406,68 @@ static void give_result(struct rv32_core *core, enum result kind, uint64_t value
     }
 }
 
+static int refuse(const struct hpu_exec *exec, const char *why)
+{
+    hpu_twin_ended(exec, SEGV, why);
+    return SEGV;
+}
+
+static int serve(struct hpu_exec *exec, const struct call *call)
+{
+    struct hpu_core *c = exec->core;
+    struct rv32_core *core = &c->rv32;
+    const struct hpu_twin_watch *watch = c->twin->twins->watch;
+    struct words w = {.core = core};
+    uint64_t value[ARGUMENTS] = {0}, twins[ARGUMENTS];
+    struct hpu_twin_call made;
+    struct moved moved = {0};
+    read_arguments(c, call, &w, value);
+    if (w.missing) {
+        return refuse(exec, "its arguments are not on the stack");
+    }
+    memcpy(twins, value, sizeof(twins));
+    if (watch != NULL) {
+        describe(core, call, twins, &made);
+        watch->called(watch->context, &made);
+    }
+    int wrong = follow_pointers(core, call, value, &moved);
+    if (wrong != 0) {
+        char why[96];
+        snprintf(why, sizeof(why), "argument %d, 0x%08x, is no pointer into its memory", wrong,
+                 (uint32_t)twins[wrong - 1]);
+        return refuse(exec, why);
+    }
+    uint64_t before = now(core);
+    charge(c, call, value, &moved);
+    uint64_t result = make_call(call, value);
+    note_transfer(c, call, (uint32_t)result, moved.bytes);
+    give_result(core, call->result, result);
+    if (watch != NULL) {
+        made.cycles = now(core) - before;
+        made.result = core->x[A0];
+        watch->returned(watch->context, &made);
+    }
+    return 0;
+}
+
+_Noreturn void hpu_twin_end(struct hpu_exec *exec, int result, const char *why)
+{
+    hpu_twin_ended(exec, result, why);
+    exec->core->ended = result;
+    __builtin_longjmp(exec->core->end, 1);
+}
+
 int hpu_twin_serve(struct rv32_core *core, void *context)
 {
     struct hpu_exec *exec = context;
     struct hpu_core *c = exec->core;
     uint32_t number = core->x[T0];
     const struct call *call = number < CALLS ? &calls[number] : &calls[0];
-    struct words w = {.core = core};
-    uint64_t value[ARGUMENTS] = {0}, bytes = 0;
-    char why[96];
-    if (call->name == NULL) {
-        c->call = NULL;
-        snprintf(why, sizeof(why), "there is no handler call %u", number);
-        hpu_twin_ended(exec, SEGV, why);
-        return SEGV;
-    }
     c->call = call->name;
-    read_arguments(c, call, &w, value);
-    uint64_t twins[ARGUMENTS];
-    memcpy(twins, value, sizeof(twins));
-    int wrong = follow_pointers(core, call, value, &bytes);
-    if (w.missing || wrong != 0) {
-        if (w.missing) {
-            snprintf(why, sizeof(why), "its arguments are not on the stack");
-        } else {
-            snprintf(why, sizeof(why), "argument %d, 0x%08x, is no pointer into its memory", wrong,
-                     (uint32_t)twins[wrong - 1]);
-        }
-        hpu_twin_ended(exec, SEGV, why);
-        return SEGV;
+    if (call->name == NULL) {
+        char why[96];
+        snprintf(why, sizeof(why), "there is no handler call %u", number);
+        return refuse(exec, why);
     }
-    charge(c, call, value, bytes);
-    uint64_t result = make_call(call, value);
-    note_transfer(c, call, (uint32_t)result, bytes);
-    give_result(core, call->result, result);
-    return 0;
+    return __builtin_setjmp(c->end) == 0 ? serve(exec, call) : c->ended;
 }

@@ -21,33 +21,45 @@ struct image_head {
 
 /* ---- Images ---- */
 
-static void free_image(struct hpu_image *i)
+void hpu_image_close(struct hpu_image *i)
 {
     rv32_table_close(&i->table);
     rv32_lines_close(&i->lines);
     rv32_program_free(&i->program);
     rv32_image_close(&i->image);
+}
+
+static void free_image(struct hpu_image *i)
+{
+    hpu_image_close(i);
     free(i);
+}
+
+int hpu_image_ready(struct hpu_image *i, const struct rv32_timing *timing,
+                    enum rv32_program_kind kind, struct rv32_error *error)
+{
+    if (rv32_table_open(&i->table, &i->image, error) != 0) {
+        return -1;
+    }
+    for (int k = 0; k < i->image.data_count; k++) {
+        if (i->image.data[k].writable) {
+            return rv32_fail(error,
+                             "%s: has variables at %08x; static data of handlers is const, "
+                             "what they share is in HPU memory",
+                             i->image.name, i->image.data[k].base);
+        }
+    }
+    return rv32_program_make(&i->program, &i->image, timing, kind, error);
 }
 
 /* What handlers may not have is found out before one runs. */
 static int read_image(struct hpu_image *i, const struct rv32_timing *timing,
                       const struct image_head *head, struct rv32_error *error)
 {
-    if (rv32_image_parse(&i->image, "RV32 image", head + 1, head->size, error) != 0 ||
-        rv32_table_open(&i->table, &i->image, error) != 0 ||
-        rv32_lines_open(&i->lines, &i->image, error) != 0) {
-        return -1;
-    }
-    for (int k = 0; k < i->image.data_count; k++) {
-        if (i->image.data[k].writable) {
-            return rv32_fail(error,
-                             "RV32 image: has variables at %08x; static data of handlers is const, "
-                             "what they share is in HPU memory",
-                             i->image.data[k].base);
-        }
-    }
-    return rv32_program_make(&i->program, &i->image, timing, RV32_WARM, error);
+    return rv32_image_parse(&i->image, "RV32 image", head + 1, head->size, error) == 0 &&
+                   rv32_lines_open(&i->lines, &i->image, error) == 0
+               ? hpu_image_ready(i, timing, RV32_WARM, error)
+               : -1;
 }
 
 /* A library may have been replaced by another one at its address: so bytes are compared. */
@@ -76,6 +88,50 @@ static struct hpu_image *load_image(struct hpu_twins *t, const struct image_head
     }
     list_push_back(&t->images, &i->link);
     return i;
+}
+
+/* ---- Beside the program ---- */
+
+static struct hpu_image *open_image(struct hpu_twins *t, const char *path, struct rv32_error *error)
+{
+    for (struct list *l = t->images.next; l != &t->images; l = l->next) {
+        struct hpu_image *i = container_of(l, struct hpu_image, link);
+        if (strcmp(i->image.name, path) == 0) {
+            return i;
+        }
+    }
+    struct hpu_image *i = calloc(1, sizeof(*i));
+    if (i == NULL) {
+        rv32_fail(error, "no memory for an RV32 image");
+        return NULL;
+    }
+    if (rv32_image_open(&i->image, path, error) != 0 ||
+        rv32_lines_open(&i->lines, &i->image, error) != 0 ||
+        hpu_image_ready(i, t->timing, RV32_WARM, error) != 0) {
+        free_image(i);
+        return NULL;
+    }
+    list_push_back(&t->images, &i->link);
+    return i;
+}
+
+/* The first image beside the program that has a handler of that name. NULL: none, and if one of
+ * them cannot be read, the error says so. */
+static struct hpu_image *find_beside(struct hpu_twins *t, const char *name,
+                                     struct rv32_error *error)
+{
+    const char *at = t->beside != NULL ? t->beside : "";
+    while (*at != '\0') {
+        const char *end = strchrnul(at, ':');
+        char *path = strndup(at, (size_t)(end - at));
+        struct hpu_image *i = path != NULL ? open_image(t, path, error) : NULL;
+        free(path);
+        if (i == NULL || rv32_table_find(&i->table, name) != NULL) {
+            return i;
+        }
+        at = *end == ':' ? end + 1 : end;
+    }
+    return NULL;
 }
 
 /* ---- Registered handlers ---- */
@@ -146,14 +202,15 @@ int hpu_twin_find(struct hpu_twins *t, void (*handler)(void), struct hpu_twin *t
     if (s.found == NULL) {
         return no_entry(handler, error);
     }
-    if (s.found->image == NULL) {
+    struct hpu_image *i = s.found->image != NULL ? load_image(t, s.found->image, &why)
+                                                 : find_beside(t, s.found->name, &why);
+    if (i == NULL && why.text[0] == '\0') {
         return rv32_fail(error,
                          "PINWHEEL_HPU=rv32: the handler %s has no RV32 code; compile its file "
-                         "with `pinwheel cc` (CMake: pinwheel_add_handlers), or set "
-                         "PINWHEEL_HPU=native",
+                         "with `pinwheel cc` (CMake: pinwheel_add_handlers), name an image in "
+                         "PINWHEEL_HPU_IMAGES, or set PINWHEEL_HPU=native",
                          s.found->name);
     }
-    struct hpu_image *i = load_image(t, s.found->image, &why);
     if (i == NULL) {
         return rv32_fail(error, "PINWHEEL_HPU=rv32: the handler %s cannot be run: %s",
                          s.found->name, why.text);
@@ -171,12 +228,13 @@ int hpu_twin_find(struct hpu_twins *t, void (*handler)(void), struct hpu_twin *t
 
 /* ---- All of them ---- */
 
-struct hpu_twins *hpu_twins_create(size_t stack_size, int64_t budget_us)
+struct hpu_twins *hpu_twins_create(size_t stack_size, const struct rv32_timing *timing,
+                                   int64_t budget_us)
 {
     struct hpu_twins *t = calloc(1, sizeof(*t));
     if (t != NULL) {
         list_init(&t->images);
-        t->timing = &rv32_timings[0];
+        t->timing = timing;
         t->stack_size = (uint32_t)stack_size & ~15u;
         t->budget = budget_us != 0 ? budget_us * t->timing->clock_mhz : INT64_MAX / 2;
     }

@@ -13,9 +13,7 @@
 
 enum {
     PACKET_BASE = 0x10004400,
-    STATE_BASE = 0x10014400, /* as in PsPIN: the scratchpad of L1, ... */
-    STATE_MAX = 0x10100000 - STATE_BASE,
-    LARGE_STATE_BASE = 0x30000000, /* ... and what does not fit in there */
+    LARGE_STATE_BASE = 0x30000000, /* HPU memory that is too large for L1 */
     STACK_BASE = 0x1b000000,       /* the alias of L1 */
     FRAME = 96,                    /* room for what a handler is called with */
 };
@@ -58,7 +56,7 @@ static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32
         return -1;
     }
     c->packet = core->region_count;
-    if (rv32_core_map(core, "HPU memory", STATE_BASE, 0, NULL, both, RV32_AREA_L1, error) != 0) {
+    if (rv32_core_map(core, "state", TWIN_STATE_BASE, 0, NULL, both, RV32_AREA_L1, error) != 0) {
         return -1;
     }
     c->state = core->region_count;
@@ -105,8 +103,8 @@ static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_twin *t
 /* Gives where it is. */
 static uint32_t move_state(struct hpu_core *c, const struct hpu_env *env)
 {
-    bool large = env->state_length > STATE_MAX;
-    uint32_t base = large ? LARGE_STATE_BASE : STATE_BASE;
+    bool large = env->state_length > TWIN_STATE_MAX;
+    uint32_t base = large ? LARGE_STATE_BASE : TWIN_STATE_BASE;
     rv32_core_move(&c->rv32, c->state, base, (uint32_t)env->state_length, env->state,
                    RV32_READ | RV32_WRITE, large ? RV32_AREA_HANDLER : RV32_AREA_L1);
     return base;
@@ -168,11 +166,18 @@ static void set_arguments(struct hpu_core *c, const struct hpu_exec *exec, struc
 
 static void tell(const struct hpu_exec *exec, int result, const char *text)
 {
-    log_line(LOG_WARN, "handler %s on RV32 ended with %s: %s", exec->core->twin->name,
+    const struct hpu_twins *t = exec->core->twin->twins;
+    if (t->watch != NULL) {
+        t->watch->ended(t->watch->context, result, text);
+        return;
+    }
+    const char *label = t->timing->label;
+    log_line(LOG_WARN, "handler %s on RV32 ended with %s: %s%s%s%s%s%s", exec->core->twin->name,
              result == SEGV      ? "SEGV"
              : result == TIMEOUT ? "TIMEOUT"
                                  : "FAIL",
-             text);
+             text, label != NULL ? " (cycles of " : "", label != NULL ? t->timing->name : "",
+             label != NULL ? ": " : "", label != NULL ? label : "", label != NULL ? ")" : "");
 }
 
 /* Gives up a handler that has not returned, as native ones are by a fault. */
@@ -204,7 +209,10 @@ int hpu_twin_run(struct hpu_exec *exec, const struct hpu_twin *twin)
     c->rearmed = 0;
     c->users = 0;
     c->rv32.ecall_context = exec;
-    const struct rv32_result *r = rv32_core_call(&c->rv32, &call);
+    const struct hpu_twin_watch *watch = twin->twins->watch;
+    const struct rv32_result *r = watch != NULL ? watch->run(watch->context, &c->rv32, &call)
+                                                : rv32_core_call(&c->rv32, &call);
+    exec->core_cycles = r->cycles;
     if (r->end != RV32_RETURNED) {
         end_run(exec, r);
     }
@@ -220,14 +228,11 @@ static bool in_stub(const struct hpu_core *c)
 }
 
 /* The stub of the call is nobody's source: what counts is who called it. */
-void hpu_twin_ended(struct hpu_exec *exec, int result, const char *why)
+void hpu_twin_ended(const struct hpu_exec *exec, int result, const char *why)
 {
     enum { RA = 1 };
     char text[384], source[128] = "";
     const struct hpu_core *c = exec->core;
-    if (c == NULL) {
-        return;
-    }
     uint32_t pc = in_stub(c) ? c->rv32.x[RA] - 2 : c->rv32.result.pc;
     const struct rv32_symbol *s = rv32_image_function(&c->image->image, pc);
     const struct rv32_line *l = rv32_lines_at(&c->image->lines, pc);

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#define BOARD_VERSION 2u /* another layout is another version */
+#define BOARD_VERSION 3u /* another layout is another version */
 #define BOARD_KINDS 4    /* of interfaces, by struct ni's kind */
 #define BOARD_CONTEXTS 64
 
@@ -29,9 +29,10 @@ enum board_call { BOARD_HEADER, BOARD_PAYLOAD, BOARD_COMPLETION, BOARD_CALLS };
 
 struct board_work {
     uint64_t calls[BOARD_CALLS];
-    uint64_t cycles; /* of the time stamp counter, in their code and their calls */
-    uint64_t faults; /* of these calls: SEGV or TIMEOUT, */
-    uint64_t failed; /* or FAIL */
+    uint64_t cycles;      /* of the time stamp counter, in their code and their calls */
+    uint64_t core_cycles; /* of the RV32 cores, contention not counted; native ones have none */
+    uint64_t faults;      /* of these calls: SEGV or TIMEOUT, */
+    uint64_t failed;      /* or FAIL */
 };
 
 /* An execution context: what the handlers of one entry have in common. */
@@ -69,7 +70,9 @@ struct nic_board {
 
     /* Handlers. An HPU is a thread, or with none of these (hpus 0) one of the handlers that may
      * be active at once. */
-    uint32_t hpus, unused_too;
+    uint32_t hpus;
+    uint32_t core_mhz;         /* of the RV32 cores that run them; 0: they are native */
+    char core[96];             /* the table of these, and how far to trust it */
     uint64_t contexts;         /* appended in all */
     struct board_context rest; /* sums: of those that have ended, or found no place below */
     struct board_context context[BOARD_CONTEXTS];

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "fabric/iface.h"
+#include "hpu/twin.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +65,11 @@ static struct nic *make_nic(struct process *p, unsigned index)
     nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)p->options.number[OPT_HPU_STACK]);
     if (p->options.number[OPT_HPU] != 0) {
         nic->twins = hpu_twins_create((size_t)p->options.number[OPT_HPU_STACK],
+                                      &rv32_timings[p->options.number[OPT_HPU_TIMING]],
                                       p->options.number[OPT_HANDLER_BUDGET_US]);
+        if (nic->twins != NULL) {
+            nic->twins->beside = p->options.text[OPT_HPU_IMAGES];
+        }
     }
     if (nic->hpus == NULL || (p->options.number[OPT_HPU] != 0 && nic->twins == NULL)) {
         free_nic(nic);
@@ -94,6 +99,12 @@ static struct nic_board *begin_board(const struct nic *nic)
     board->index = nic->index;
     board->opened = time(NULL);
     snprintf(board->program, sizeof(board->program), "%s", program_invocation_short_name);
+    if (nic->twins != NULL) {
+        const struct rv32_timing *t = nic->twins->timing;
+        board->core_mhz = t->clock_mhz;
+        snprintf(board->core, sizeof(board->core), "%s%s%s", t->name, t->label != NULL ? ", " : "",
+                 t->label != NULL ? t->label : "");
+    }
     __atomic_store_n(&board->version, BOARD_VERSION, __ATOMIC_RELEASE);
     return board;
 }

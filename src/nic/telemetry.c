@@ -43,6 +43,7 @@ static void add_work(struct board_work *to, const struct board_work *more)
         to->calls[i] += more->calls[i];
     }
     to->cycles += more->cycles;
+    to->core_cycles += more->core_cycles;
     to->faults += more->faults;
     to->failed += more->failed;
 }
@@ -69,6 +70,7 @@ void telemetry_call(struct nic *nic, struct handlers *h, const struct hpu_exec *
 {
     struct board_work one = {
         .cycles = exec->cycles,
+        .core_cycles = exec->core_cycles,
         .faults = code == SEGV || code == TIMEOUT,
         .failed = code == FAIL,
     };

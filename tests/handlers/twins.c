@@ -30,6 +30,26 @@ static ptl_handle_me_t append(struct kit *k, void *memory, const ptl_handlers_t 
     return kit_entry(k, memory, PACKET, BITS, 0, PTL_CT_NONE, &h);
 }
 
+/* A message whose handler strays in that way: it ends with `fail`; rank 1 has what was said. */
+static void go_astray(struct kit *k, int rank, uint32_t what, int fail, char *text, size_t room)
+{
+    static _Alignas(64) uint8_t memory[PACKET], data[64];
+    struct twins_state state = {.what = what, .length = sizeof(state)};
+    memset(state.header, '.', sizeof(state.header)); /* no text ends there */
+    if (rank == 1) {
+        begin_capture();
+        ptl_handle_me_t entry = append(k, memory, &twins_faulty, &state, 0, PTL_HPU_MEM_NONE);
+        BARRIER();
+        EVENT_FAIL(k->p.eq, PTL_EVENT_PUT, fail);
+        end_capture(text, room);
+        port_unlink(&k->p, entry);
+    } else {
+        BARRIER();
+        kit_put_once(k, data, sizeof(data), 1, BITS, 0, 0, fail);
+    }
+    BARRIER();
+}
+
 /* Each way to stray ends the handler, says where it was, and harms nobody. */
 PTEST_LIMIT(faults, 2, 120)
 {
@@ -51,35 +71,47 @@ PTEST_LIMIT(faults, 2, 120)
                                 PTL_NI_HANDLER_SEGV},
         [TWINS_CALL_LENGTH] = {"SEGV: in PtlHandlerDMAFromHostB: argument 2", PTL_NI_HANDLER_SEGV},
         [TWINS_CALL_HOST] = {"SEGV: in PtlHandlerDMAToHostB", PTL_NI_HANDLER_SEGV},
+        [TWINS_CALL_FORMAT] = {"SEGV: in PtlHandlerPrintf: its text at 0x10014",
+                               PTL_NI_HANDLER_SEGV},
+        [TWINS_CALL_STRING] = {"SEGV: in PtlHandlerPrintf: its text at 0x00000020 is not in its "
+                               "memory",
+                               PTL_NI_HANDLER_SEGV},
+        [TWINS_CALL_OPERAND] = {"SEGV: in PtlHandlerSwapFromDevice: argument 8, 0x10014",
+                                PTL_NI_HANDLER_SEGV},
         [TWINS_CALL_NUMBER] = {"SEGV: in ecall: there is no handler call 4000",
                                PTL_NI_HANDLER_SEGV},
     };
-    static _Alignas(64) uint8_t memory[PACKET], data[64];
     struct kit k;
     char text[4096];
     kit_open(&k, rank, size);
     for (uint32_t i = 0; i < TWINS_FAULTS; i++) {
-        struct twins_state state = {.what = i, .length = sizeof(state)};
-        if (rank == 1) {
-            begin_capture();
-            ptl_handle_me_t entry = append(&k, memory, &twins_faulty, &state, 0, PTL_HPU_MEM_NONE);
-            BARRIER();
-            EVENT_FAIL(k.p.eq, PTL_EVENT_PUT, expected[i].fail);
-            end_capture(text, sizeof(text));
-            port_unlink(&k.p, entry);
-            CHECK_SAYS(text, "warning: handler faulty_payload on RV32 ended with ");
-            CHECK_SAYS(text, expected[i].says);
-            if (i != TWINS_JUMP) { /* which leads out of all functions */
-                CHECK_SAYS(text, i == TWINS_STACK          ? " in deep"
-                                 : i >= TWINS_CALL_POINTER ? " in stray_in_call"
-                                                           : " in stray");
-                CHECK_SAYS(text, "twins_handlers.c:");
-            }
-        } else {
-            BARRIER();
-            kit_put_once(&k, data, sizeof(data), 1, BITS, 0, 0, expected[i].fail);
+        go_astray(&k, rank, i, expected[i].fail, text, sizeof(text));
+        if (rank == 0) {
+            continue;
         }
-        BARRIER();
+        CHECK_SAYS(text, "warning: handler faulty_payload on RV32 ended with ");
+        CHECK_SAYS(text, expected[i].says);
+        if (i != TWINS_JUMP) { /* which leads out of all functions */
+            CHECK_SAYS(text, i == TWINS_STACK          ? " in deep"
+                             : i >= TWINS_CALL_POINTER ? " in stray_in_call"
+                                                       : " in stray");
+            CHECK_SAYS(text, "twins_handlers.c:");
+        }
+    }
+    kit_close(&k);
+}
+
+/* The cycles of another core, which nothing that speaks of them hides. */
+PTEST(timing, 2)
+{
+    struct kit k;
+    char text[4096];
+    setenv("PINWHEEL_HPU_TIMING", "arm", 1);
+    kit_open(&k, rank, size);
+    go_astray(&k, rank, TWINS_SPIN, PTL_NI_HANDLER_TIMEOUT, text, sizeof(text));
+    if (rank == 1) {
+        CHECK_SAYS(text, "TIMEOUT: used 5000"); /* at 2.5 GHz */
+        CHECK_SAYS(text, "(cycles of arm: uncalibrated)");
     }
     kit_close(&k);
 }

@@ -45,6 +45,7 @@ enum rv32_call_cost {
     RV32_COST_LOCAL_ATOMIC, /* 64 bits of L1 */
     RV32_COST_REGISTER,     /* one access to the HPU's registers */
     RV32_COST_COUNTER,      /* two sums in L2 */
+    RV32_COST_PRINT,        /* one byte of text */
     RV32_COSTS
 };
 

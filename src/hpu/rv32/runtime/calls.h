@@ -16,6 +16,9 @@
  *      READS(i)               a pointer to as many bytes as argument i says, which are read
  *      WRITES(i)              ... written
  *      CHANGES(n), FILLS(n)   a pointer to n bytes; that of FILLS may be NULL
+ *      OPERAND(i)             a pointer to what the swap of argument i compares with or masks: an
+ *                             element of the type that comes next; of PTL_SWAP nobody looks there
+ *      TEXT                   a pointer to a format, what it asks for follows as ilp32 has it
  *      STRUCT_16              a struct of two words of 64 bits by value, which ilp32 has in memory
  *
  * and the cost a row of `struct rv32_timing`.call (timing.h).
@@ -59,7 +62,12 @@ RV32_CALL(31, PtlHandlerAtomicFromHostEx, SEND,           WORD, DOUBLE, DOUBLE, 
 RV32_CALL(32, PtlHandlerFetchAtomicFromDevice, SEND,      WORD, WRITES(2), READS(2), DOUBLE, PAIR, DOUBLE, DOUBLE, DOUBLE, BYTE, BYTE) \
 RV32_CALL(33, PtlHandlerFetchAtomicFromDeviceEx, SEND,    WORD, WRITES(2), READS(2), DOUBLE, PAIR, WORD, DOUBLE, DOUBLE, DOUBLE, BYTE, BYTE) \
 RV32_CALL(34, PtlHandlerFetchAtomicFromHost, SEND,        WORD, DOUBLE, DOUBLE, DOUBLE, PAIR, DOUBLE, DOUBLE, OPAQUE, DOUBLE, BYTE, BYTE) \
-RV32_CALL(35, PtlHandlerFetchAtomicFromHostEx, SEND,      WORD, DOUBLE, DOUBLE, DOUBLE, PAIR, WORD, DOUBLE, DOUBLE, OPAQUE, DOUBLE, BYTE, BYTE)
+RV32_CALL(35, PtlHandlerFetchAtomicFromHostEx, SEND,      WORD, DOUBLE, DOUBLE, DOUBLE, PAIR, WORD, DOUBLE, DOUBLE, OPAQUE, DOUBLE, BYTE, BYTE) \
+RV32_CALL(36, PtlHandlerSwapFromDevice,   SEND,           WORD, WRITES(2), READS(2), DOUBLE, PAIR, DOUBLE, DOUBLE, DOUBLE, OPERAND(8), BYTE, BYTE) \
+RV32_CALL(37, PtlHandlerSwapFromDeviceEx, SEND,           WORD, WRITES(2), READS(2), DOUBLE, PAIR, WORD, DOUBLE, DOUBLE, DOUBLE, OPERAND(9), BYTE, BYTE) \
+RV32_CALL(38, PtlHandlerSwapFromHost,     SEND,           WORD, DOUBLE, DOUBLE, DOUBLE, PAIR, DOUBLE, DOUBLE, OPAQUE, DOUBLE, OPERAND(9), BYTE, BYTE) \
+RV32_CALL(39, PtlHandlerSwapFromHostEx,   SEND,           WORD, DOUBLE, DOUBLE, DOUBLE, PAIR, WORD, DOUBLE, DOUBLE, OPAQUE, DOUBLE, OPERAND(10), BYTE, BYTE) \
+RV32_CALL(40, PtlHandlerPrintf,           PRINT,          WORD, TEXT)
 /* clang-format on */
 
 #endif
