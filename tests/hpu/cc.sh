@@ -42,6 +42,21 @@ if PINWHEEL_HPU=arm ./shout >/dev/null 2>err; then
 fi
 grep -qF 'native|rv32' err || { cat err; fail "PINWHEEL_HPU=arm is not explained"; }
 
+if PINWHEEL_HPU=rv32 PINWHEEL_HPU_TIMING=m4 ./shout >/dev/null 2>err; then
+    fail "PINWHEEL_HPU_TIMING=m4 was taken"
+fi
+grep -qF 'PINWHEEL_HPU_TIMING=m4: must be one of pspin|fpspin|arm' err ||
+    { cat err; fail "PINWHEEL_HPU_TIMING=m4 is not explained"; }
+for timing in pspin fpspin arm; do
+    PINWHEEL_HPU=rv32 PINWHEEL_HPU_TIMING=$timing ./shout >/dev/null || fail "on $timing"
+done
+
+# Each call of spin_handler.h is one on RV32.
+for call in $(grep -o 'PtlHandler[A-Za-z]*(' "$include/spin_handler.h" | tr -d '(' | sort -u); do
+    grep -q "[, :]$call\b" "$include/../src/hpu/rv32/runtime/calls.h" "$include/../src/hpu/rv32/runtime/calls.S" ||
+        fail "$call has no stub"
+done
+
 # Stripped, in a library, with unused sections left out: the handlers are found all the same.
 strip -o stripped shout
 [ "$(PINWHEEL_HPU=rv32 ./stripped)" = "$(PINWHEEL_HPU=rv32 ./shout)" ] || fail "stripped"
@@ -72,11 +87,28 @@ PINWHEEL_HPU=rv32 ./plain >out 2>err && fail "ran natively"
 grep -qF 'the handler shout_payload has no RV32 code; compile its file with' err ||
     { cat err; fail "no word of the missing twin"; }
 
-# The image alone, for the tools; several files.
+# The image alone, for the tools, and beside the program; several files.
 "$pinwheel" cc --image "$folder/shout.c"
+"$pinwheel" cc --image --cc "$cc" "$folder/bad_state.c" -o none.elf 2>/dev/null && fail "bad_state.c"
+printf '#include "spin_handler.h"\n__handler static int other(const ptl_payload_t p, void *s)\n{\n    return p.length != 0;\n}\nPTL_HANDLER(other);\n' >other.c
+"$pinwheel" cc --image other.c
+for images in shout.elf other.elf:shout.elf "$work/shout.elf:"; do
+    [ "$(PINWHEEL_HPU=rv32 PINWHEEL_HPU_IMAGES=$images ./plain)" = "$(PINWHEEL_HPU=rv32 ./shout)" ] ||
+        fail "beside the program: $images"
+done
+PINWHEEL_HPU=rv32 PINWHEEL_HPU_IMAGES=other.elf ./plain 2>err && fail "ran with other.elf"
+grep -qF 'the handler shout_payload has no RV32 code' err || { cat err; fail "other.elf"; }
+PINWHEEL_HPU=rv32 PINWHEEL_HPU_IMAGES=other.elf:none.elf ./plain 2>err && fail "ran without an image"
+grep -qF 'the handler shout_payload cannot be run: none.elf: No such file' err || { cat err; fail "none.elf"; }
 "$pinwheel" hpu size shout.elf | grep -q shout_payload || fail "shout.elf has no shout_payload"
 "$pinwheel" cc --cc "$cc" "$folder/shout.c" "$folder/bad_size.c" -o two.o 2>err && fail "two.o: not refused"
 grep -qF 'two.o: has ' err || { cat err; fail "two.o"; }
+
+# Copies of unknown alignment go by words.
+printf '#include "spin_handler.h"\n__handler static int copying(const ptl_payload_t p, void *s)\n{\n    __builtin_memcpy(s, p.base + 1, 16);\n    return SUCCESS;\n}\nPTL_HANDLER(copying);\n' >copying.c
+"$pinwheel" cc --image --cc "$cc" copying.c
+"$pinwheel" hpu disas --function copying copying.elf >out
+grep -q 'lbu' out && { cat out; fail "copies byte by byte"; }
 
 # What is refused.
 refuse "struct bad_state.length: is of type size_t" "$folder/bad_state.c"

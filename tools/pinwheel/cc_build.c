@@ -18,10 +18,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What every compilation for the cores has in common. */
+/* What every compilation for the cores has in common. The tuning is that of a core which loads
+ * misaligned words at once, as these do: with the others, -mno-strict-align alone leaves copies
+ * of unknown alignment byte by byte (docs/rv32-handlers.md has the figures). */
 static const char *const rv32_options[] = {
-    "-march=rv32imac_zicsr", "-mabi=ilp32", "-mno-strict-align",   "-ffreestanding", "-g",
-    "-ffunction-sections",   "-w",          "-msmall-data-limit=0"};
+    "-march=rv32imac_zicsr", "-mabi=ilp32", "-mno-strict-align",   "-mtune=thead-c906",
+    "-ffreestanding",        "-g",          "-ffunction-sections", "-w",
+    "-msmall-data-limit=0"};
 
 static bool add_all(struct cc_words *to, const char *const *from, size_t count)
 {
@@ -105,7 +108,8 @@ static int rv32_runtime(struct cc_job *job, const char *name, const char *object
     return begin_rv32(job, &w) && add_includes(job, &w) && add_all(&w, making, 5) ? run(&w) : -1;
 }
 
-/* The linker finds libgcc by the name of the instruction set, and knows none with zicsr. */
+/* The linker finds libgcc by the name of the instruction set, and knows none with zicsr. An image
+ * has no entry point: a debugger would take the function there for the outermost one. */
 static int link_image(struct cc_job *job, const char *image)
 {
     struct cc_words w = {0};
@@ -113,7 +117,7 @@ static int link_image(struct cc_job *job, const char *image)
     char(*objects)[PATH_MAX] = calloc(job->sources.count, sizeof(*objects));
     snprintf(script, sizeof(script), "-Wl,-T,%s/image.ld", job->runtime);
     const char *linking[] = {"-march=rv32imac", "-nostdlib", "-static",
-                             "-Wl,--gc-sections,--build-id=none", script};
+                             "-Wl,--gc-sections,--build-id=none,-e,0", script};
     const char *making[] = {scratch(job, calls, 0, "calls.rv32.o"),
                             scratch(job, bytes, 0, "bytes.rv32.o"), "-lgcc", "-o", image};
     if (rv32_runtime(job, "calls.S", calls) != 0 || rv32_runtime(job, "bytes.c", bytes) != 0) {

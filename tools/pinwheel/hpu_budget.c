@@ -118,18 +118,18 @@ static const struct rv32_result *run_sized(struct hpu_job *j, const struct hpu_j
                                            uint32_t bytes)
 {
     struct rv32_error text;
-    memcpy(j->packet, first->packet, sizeof(j->packet));
-    memcpy(j->state, first->state, sizeof(j->state));
+    memcpy(j->packet, first->packet, HPU_PACKET_MAX);
+    memcpy(j->state, first->state, j->state_size);
     memset(j->stack, 0, sizeof(j->stack));
     if (hpu_job_resize(j, "budget", bytes) != 0) {
         return NULL;
     }
-    const struct rv32_result *r = rv32_core_call(&j->core, &j->call);
-    if (r->end == RV32_RETURNED) {
+    const struct rv32_result *r = hpu_job_run(j, "budget", hpu_run_core, NULL);
+    if (r == NULL || r->end == RV32_RETURNED) {
         return r;
     }
-    rv32_result_text(r, &j->image, &j->lines, &text);
-    fprintf(stderr, "pinwheel hpu budget: %s, packet of %u bytes: %s\n", j->function, bytes,
+    hpu_job_text(j, r, &text);
+    fprintf(stderr, "pinwheel hpu budget: %s, packet of %u bytes: %s\n", hpu_job_name(j), bytes,
             text.text);
     return NULL;
 }
@@ -194,8 +194,8 @@ static int table(struct hpu_job *j, struct budget *b)
         if (hpu_job_open(j, "budget") != 0 || (first = hpu_job_new()) == NULL) {
             return 1;
         }
-        memcpy(first->packet, j->packet, sizeof(j->packet));
-        memcpy(first->state, j->state, sizeof(j->state));
+        memcpy(first->packet, j->packet, HPU_PACKET_MAX);
+        memcpy(first->state, j->state, j->state_size);
     }
     if (j->json) {
         json_open_object(&to, NULL);
@@ -235,7 +235,10 @@ static int answer(struct hpu_job *j, struct budget *b, bool sized)
         return 1;
     }
     if (j->path != NULL) {
-        r = rv32_core_call(&j->core, &j->call);
+        r = hpu_job_run(j, "budget", hpu_run_core, NULL);
+        if (r == NULL) {
+            return 1;
+        }
         b->bytes = sized || j->packet_path == NULL ? b->bytes : j->packet_size;
     }
     set_size(j, b, b->bytes);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subcommands of `pinwheel hpu`, one file each, and what they share: a handler's
- * function out of an image, with memory to run on, as the options ask for. Each is
- * called as a subcommand of `pinwheel` is (commands.h), with its own name as argv[0].
+ * The subcommands of `pinwheel hpu`, one file each, and what they share: a registered handler
+ * of an image (hpu_handler.h), or any function of it, with memory to run on, as the options ask
+ * for. Each is called as a subcommand of `pinwheel` is (commands.h), with its own name as argv[0].
+ * A function has this memory, a handler what a NIC gives it (hpu/twin.h):
  *
  *   10000000  stack, 4 KiB below 10001000        10010000  state (HPU memory), up to 64 KiB
  *   10004000  packet, up to 16 KiB               and the segments of the image where it says
@@ -11,9 +12,8 @@
 #define PINWHEEL_HPU_COMMANDS_H
 
 #include "args.h"
+#include "hpu_handler.h"
 #include "json.h"
-
-#include "hpu/rv32/core.h"
 
 int hpu_command_budget(int argc, char **argv);
 int hpu_command_disas(int argc, char **argv);
@@ -30,11 +30,18 @@ enum {
     HPU_PACKET_MAX = 16384,
     HPU_STATE_BASE = 0x10010000,
     HPU_STATE_MAX = 65536,
+    HPU_PACKET_ROOM = 65536,   /* of a handler */
+    HPU_STATE_ROOM = 16777216, /* of a handler */
     HPU_ARGUMENTS_TEXT = RV32_ARGUMENTS
 };
 
 /* Options that set up a run; a command's own come behind them. */
 enum hpu_option {
+    HPU_HANDLER,
+    HPU_SET,
+    HPU_HOST,
+    HPU_HANDLER_HOST_MEMORY,
+    HPU_PEERS,
     HPU_FUNCTION,
     HPU_ARG,
     HPU_PACKET,
@@ -47,11 +54,23 @@ enum hpu_option {
 };
 
 #define HPU_SETUP_OPTION_ROWS                                                                      \
-    [HPU_FUNCTION] = {"--function", "NAME", "the function to run (needed)"},                       \
+    [HPU_HANDLER] = {"--handler", "NAME", "the handler to run, as PTL_HANDLER() registers it"},    \
+    [HPU_SET] = {"--set", "FIELD=VALUE",                                                           \
+                 "what a handler is called with: of a header type, length, target_id, source_id, " \
+                 "match_bits, offset, hdr_data; of a payload offset; of a completion "             \
+                 "dropped_bytes, flow_control_triggered"},                                         \
+    [HPU_HOST] = {"--host", "FILE", "what the entry's memory holds; default: 65536 zeros"},        \
+    [HPU_HANDLER_HOST_MEMORY] = {"--handler-host", "FILE",                                         \
+                                 "what handler_host_mem holds; default: 65536 zeros"},             \
+    [HPU_PEERS] = {"--peers", "FILE",                                                              \
+                   "what those hold to whom the handler sends, by remote offset; default: "        \
+                   "nothing"},                                                                     \
+    [HPU_FUNCTION] = {"--function", "NAME", "a function to run instead, which makes no calls"},    \
     [HPU_ARG] = {"--arg", "VALUE",                                                                 \
-                 "one argument after another: a number, packet, packet-size, state, state-size; "  \
-                 "without any, these four"},                                                       \
-    [HPU_PACKET] = {"--packet", "FILE", "what the packet holds; default: 64 zeros"},               \
+                 "one argument of the function after another: a number, packet, packet-size, "     \
+                 "state, state-size; without any, these four"},                                    \
+    [HPU_PACKET] = {"--packet", "FILE",                                                            \
+                    "what the packet, or the user header, holds; default: 64 zeros, or none"},     \
     [HPU_STATE] = {"--state", "FILE", "what HPU memory holds; default: 4096 zeros"},               \
     [HPU_TIMING] = {"--timing", "NAME", "the core: pspin (default), fpspin or arm"},               \
     [HPU_BUDGET] = {"--budget", "CYCLES", "end it after so many; default 100000000"},              \
@@ -66,12 +85,12 @@ struct hpu_job {
     const struct rv32_timing *timing;
     bool cold, json;
     uint32_t packet_size, state_size;
-    struct rv32_image image;
-    struct rv32_lines lines;
-    struct rv32_program program;
-    struct rv32_core core;
+    struct hpu_image code;
+    struct hpu_handler handler; /* with a name: this is run; else the function, ... */
+    struct rv32_core core;      /* ... on this core */
     struct rv32_call call;
-    uint8_t stack[HPU_STACK_BYTES], packet[HPU_PACKET_MAX], state[HPU_STATE_MAX];
+    uint8_t stack[HPU_STACK_BYTES];
+    uint8_t *packet, *state; /* as much as there is room for */
 };
 
 /* hpu_job_new() allocates a job with the defaults; NULL: no memory, which it has said. */
@@ -89,14 +108,28 @@ int hpu_job_command(struct args *a, int first, const char **own, hpu_work *work)
  * stderr and gives -1. */
 int hpu_job_open(struct hpu_job *j, const char *command);
 
+/* hpu_job_run() runs it; NULL: it could not, and has said why on stderr. */
+const struct rv32_result *hpu_job_run(struct hpu_job *j, const char *command, hpu_runner *runner,
+                                      void *context);
+
+/* hpu_run_core() is the runner that just runs. */
+const struct rv32_result *hpu_run_core(void *context, struct rv32_core *core,
+                                       const struct rv32_call *call);
+
+/* hpu_job_name() is the name of what is run. */
+const char *hpu_job_name(const struct hpu_job *j);
+
+/* hpu_job_text() says how the run ended, in a line. */
+void hpu_job_text(const struct hpu_job *j, const struct rv32_result *r, struct rv32_error *text);
+
 /* hpu_job_resize() gives it a packet of another size, with the bytes that are there. */
 int hpu_job_resize(struct hpu_job *j, const char *command, uint32_t packet_size);
 
 /* hpu_image_open() loads the image and its lines only. */
 int hpu_image_open(struct hpu_job *j, const char *command);
 
-/* hpu_result_print() says how the run ended and what it took, in lines; _json() puts it into an
- * open object. Both give the exit status: 0 if it returned. */
+/* hpu_result_print() says how the run ended, what it took and which calls it made, in lines;
+ * _json() puts it into an open object. Both give the exit status: 0 if it returned. */
 int hpu_result_print(const struct hpu_job *j, const struct rv32_result *r);
 int hpu_result_json(const struct hpu_job *j, const struct rv32_result *r, struct json *to);
 

@@ -15,8 +15,8 @@ static void print_function(const struct hpu_job *j, const struct rv32_symbol *s,
     printf("\n%08x <%s>:\n", s->address, s->name);
     for (uint32_t pc = s->address; pc + 1 < end;) {
         char text[RV32_TEXT];
-        struct rv32_insn i = rv32_program_insn(&j->image.code, pc);
-        const struct rv32_line *l = rv32_lines_at(&j->lines, pc);
+        struct rv32_insn i = rv32_program_insn(&j->code.image.code, pc);
+        const struct rv32_line *l = rv32_lines_at(&j->code.lines, pc);
         if (l != NULL && (before == NULL || l->line != before->line || l->file != before->file)) {
             printf("%s:%d\n", l->file, l->line);
         }
@@ -33,7 +33,7 @@ static int disassemble(struct hpu_job *j, struct args *a, const char **own)
     if (hpu_image_open(j, "disas") != 0) {
         return 1;
     }
-    const struct rv32_image *image = &j->image;
+    const struct rv32_image *image = &j->code.image;
     bool found = false;
     for (size_t n = 0; n < image->function_count; n++) {
         const struct rv32_symbol *s = &image->functions[n];

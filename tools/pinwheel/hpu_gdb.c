@@ -142,6 +142,20 @@ static int await(const char *where)
 
 /* ---- The command ---- */
 
+struct session {
+    struct rv32_gdb gdb;
+    enum rv32_gdb_end end;
+};
+
+static const struct rv32_result *run_core(void *context, struct rv32_core *core,
+                                          const struct rv32_call *call)
+{
+    struct session *s = context;
+    s->gdb.core = core;
+    s->end = rv32_gdb_call(&s->gdb, call);
+    return &core->result;
+}
+
 static int debug(struct hpu_job *j, struct args *a, const char **own)
 {
     const char *where = own[0];
@@ -153,11 +167,18 @@ static int debug(struct hpu_job *j, struct args *a, const char **own)
         return 1;
     }
     signal(SIGPIPE, SIG_IGN);
+    j->handler.aloud = true;
     struct gdb_link link = {.read = read_link, .write = write_link, .context = &ends};
-    struct rv32_gdb g = {.core = &j->core, .image = &j->image, .lines = &j->lines, .link = &link};
-    enum rv32_gdb_end end = rv32_gdb_call(&g, &j->call);
+    struct session session = {
+        .gdb = {.image = &j->code.image, .lines = &j->code.lines, .link = &link},
+        .end = RV32_GDB_FAILED};
+    const struct rv32_result *r = hpu_job_run(j, "gdb", run_core, &session);
+    enum rv32_gdb_end end = session.end;
     if (where != NULL) {
         close(ends.in);
+    }
+    if (r == NULL) {
+        return 1;
     }
     if (end == RV32_GDB_FAILED) {
         fprintf(stderr, "pinwheel hpu gdb: no memory\n");
@@ -168,25 +189,26 @@ static int debug(struct hpu_job *j, struct args *a, const char **own)
     }
     if (end == RV32_GDB_DETACHED || where != NULL) { /* else GDB has said it */
         struct rv32_error text;
-        rv32_result_text(&j->core.result, &j->image, &j->lines, &text);
+        hpu_job_text(j, r, &text);
         fprintf(stderr, "%s\n", text.text);
     }
-    return j->core.result.end == RV32_RETURNED ? 0 : 1;
+    return r->end == RV32_RETURNED ? 0 : 1;
 }
 
 int hpu_command_gdb(int argc, char **argv)
 {
-    struct args a = {.command = "hpu gdb",
-                     .operands = "IMAGE",
-                     .summary = "Runs one function of an image for RV32 under GDB, which finds it "
-                                "at its first\ninstruction:\n\n"
-                                "    gdb-multiarch -ex 'target remote | pinwheel hpu gdb "
-                                "--function NAME IMAGE' IMAGE",
-                     .options = gdb_options,
-                     .count = sizeof(gdb_options) / sizeof(gdb_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
+    struct args a = {
+        .command = "hpu gdb",
+        .operands = "IMAGE",
+        .summary = "Runs one handler, or function, of an image for RV32 under GDB, which finds it "
+                   "at its first\ninstruction:\n\n"
+                   "    gdb-multiarch -ex 'target remote | pinwheel hpu gdb "
+                   "--handler NAME IMAGE' IMAGE",
+        .options = gdb_options,
+        .count = sizeof(gdb_options) / sizeof(gdb_options[0]),
+        .argc = argc,
+        .argv = argv,
+        .next = 1};
     const char *where = NULL;
     return hpu_job_command(&a, GDB_LISTEN, &where, debug);
 }

@@ -3,15 +3,19 @@
 #include "hpu_commands.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct hpu_job *hpu_job_new(void)
 {
     struct hpu_job *j = calloc(1, sizeof(*j));
-    if (j == NULL) {
+    if (j != NULL) {
+        j->packet = calloc(1, HPU_PACKET_ROOM);
+        j->state = calloc(1, HPU_STATE_ROOM);
+    }
+    if (j == NULL || j->packet == NULL || j->state == NULL) {
         fprintf(stderr, "pinwheel hpu: no memory\n");
+        hpu_job_free(j);
         return NULL;
     }
     j->timing = &rv32_timings[0];
@@ -23,10 +27,13 @@ struct hpu_job *hpu_job_new(void)
 
 void hpu_job_free(struct hpu_job *j)
 {
-    rv32_program_free(&j->program);
-    rv32_lines_close(&j->lines);
-    rv32_image_close(&j->image);
-    free(j);
+    if (j != NULL) {
+        hpu_handler_close(&j->handler);
+        hpu_image_close(&j->code);
+        free(j->packet);
+        free(j->state);
+        free(j);
+    }
 }
 
 static int choose_timing(struct hpu_job *j, const struct args *a)
@@ -44,10 +51,34 @@ static int choose_timing(struct hpu_job *j, const struct args *a)
     return -1;
 }
 
+static int add_field(struct hpu_handler *h, const struct args *a)
+{
+    if (h->field_count == HPU_HANDLER_FIELDS) {
+        args_error(a, "--set %s: at most %d of them", a->value, HPU_HANDLER_FIELDS);
+        return -1;
+    }
+    h->field[h->field_count++] = a->value;
+    return 0;
+}
+
 static int take_option(struct hpu_job *j, const struct args *a, int option)
 {
     uint64_t number;
     switch (option) {
+    case HPU_HANDLER:
+        j->handler.name = a->value;
+        return 0;
+    case HPU_SET:
+        return add_field(&j->handler, a);
+    case HPU_HOST:
+        j->handler.path[HPU_FILE_ENTRY] = a->value;
+        return 0;
+    case HPU_HANDLER_HOST_MEMORY:
+        j->handler.path[HPU_FILE_HANDLER] = a->value;
+        return 0;
+    case HPU_PEERS:
+        j->handler.path[HPU_FILE_PEERS] = a->value;
+        return 0;
     case HPU_FUNCTION:
         j->function = a->value;
         return 0;
@@ -179,8 +210,8 @@ int hpu_image_open(struct hpu_job *j, const char *command)
     if (j->path == NULL) {
         return fail(command, "which IMAGE? an ELF file for rv32imac");
     }
-    if (rv32_image_open(&j->image, j->path, &error) != 0 ||
-        rv32_lines_open(&j->lines, &j->image, &error) != 0) {
+    if (rv32_image_open(&j->code.image, j->path, &error) != 0 ||
+        rv32_lines_open(&j->code.lines, &j->code.image, &error) != 0) {
         return fail(command, error.text);
     }
     return 0;
@@ -190,17 +221,17 @@ static int find_function(struct hpu_job *j, const char *command)
 {
     struct rv32_error error = {""};
     if (j->function == NULL) {
-        return fail(command, "--function NAME is needed: what to run");
+        return fail(command, "--handler NAME or --function NAME is needed: what to run");
     }
-    const struct rv32_symbol *s = rv32_image_find(&j->image, j->function);
+    const struct rv32_symbol *s = rv32_image_find(&j->code.image, j->function);
     if (s != NULL) {
         j->call.pc = s->address;
         return 0;
     }
     rv32_fail(&error, "%s: has no function %s; it has", j->path, j->function);
-    for (size_t i = 0; i < j->image.function_count; i++) {
+    for (size_t i = 0; i < j->code.image.function_count; i++) {
         size_t n = strlen(error.text);
-        snprintf(error.text + n, sizeof(error.text) - n, " %s", j->image.functions[i].name);
+        snprintf(error.text + n, sizeof(error.text) - n, " %s", j->code.image.functions[i].name);
     }
     return fail(command, error.text);
 }
@@ -209,7 +240,7 @@ static int map_memory(struct hpu_job *j, struct rv32_error *error)
 {
     struct rv32_core *c = &j->core;
     unsigned both = RV32_READ | RV32_WRITE;
-    if (rv32_core_map_image(c, &j->image, error) != 0 ||
+    if (rv32_core_map_image(c, &j->code.image, error) != 0 ||
         rv32_core_map(c, "stack", HPU_STACK_BASE, HPU_STACK_BYTES, j->stack, both, RV32_AREA_L1,
                       error) != 0 ||
         rv32_core_map(c, "packet", HPU_PACKET_BASE, j->packet_size, j->packet, both, RV32_AREA_L1,
@@ -220,89 +251,113 @@ static int map_memory(struct hpu_job *j, struct rv32_error *error)
                          error);
 }
 
-int hpu_job_open(struct hpu_job *j, const char *command)
+static int read_memories(struct hpu_job *j, const char *command)
+{
+    bool handler = j->handler.name != NULL;
+    uint32_t packet = handler ? HPU_PACKET_ROOM : HPU_PACKET_MAX;
+    uint32_t state = handler ? HPU_STATE_ROOM : HPU_STATE_MAX;
+    return (j->packet_path == NULL ||
+            read_memory(command, j->packet_path, j->packet, packet, &j->packet_size) == 0) &&
+                   (j->state_path == NULL ||
+                    read_memory(command, j->state_path, j->state, state, &j->state_size) == 0)
+               ? 0
+               : -1;
+}
+
+static int open_function(struct hpu_job *j, const char *command)
 {
     struct rv32_error error = {""};
-    if (hpu_image_open(j, command) != 0 || find_function(j, command) != 0) {
+    if (find_function(j, command) != 0) {
         return -1;
     }
-    if ((j->packet_path != NULL &&
-         read_memory(command, j->packet_path, j->packet, HPU_PACKET_MAX, &j->packet_size) != 0) ||
-        (j->state_path != NULL &&
-         read_memory(command, j->state_path, j->state, HPU_STATE_MAX, &j->state_size) != 0)) {
-        return -1;
-    }
-    if (rv32_program_make(&j->program, &j->image, j->timing, j->cold ? RV32_CACHE : RV32_WARM,
-                          &error) != 0) {
+    if (rv32_program_make(&j->code.program, &j->code.image, j->timing,
+                          j->cold ? RV32_CACHE : RV32_WARM, &error) != 0) {
         return fail(command, error.text);
     }
     j->call.stack = HPU_STACK_BASE + HPU_STACK_BYTES;
+    return 0;
+}
+
+static int open_handler(struct hpu_job *j, const char *command)
+{
+    struct rv32_error error = {""};
+    if (j->function != NULL || j->argument_count > 0) {
+        return fail(command, "--handler NAME: --function and --arg are for functions; --set says "
+                             "what a handler is called with");
+    }
+    return hpu_image_ready(&j->code, j->timing, j->cold ? RV32_CACHE : RV32_WARM, &error) == 0
+               ? 0
+               : fail(command, error.text);
+}
+
+static int check_options(const struct hpu_job *j, const char *command)
+{
+    const struct hpu_handler *h = &j->handler;
+    bool host = h->field_count > 0;
+    for (int i = 0; i < HPU_FILES; i++) {
+        host |= h->path[i] != NULL;
+    }
+    return h->name != NULL || !host
+               ? 0
+               : fail(command, "--set, --host, --handler-host and --peers are for --handler NAME");
+}
+
+int hpu_job_open(struct hpu_job *j, const char *command)
+{
+    if (check_options(j, command) != 0 || hpu_image_open(j, command) != 0 ||
+        (j->handler.name != NULL ? open_handler(j, command) : open_function(j, command)) != 0 ||
+        read_memories(j, command) != 0) {
+        return -1;
+    }
     return hpu_job_resize(j, command, j->packet_size);
+}
+
+/* A handler finds its host as it was at first. */
+static int resize_handler(struct hpu_job *j, const char *command)
+{
+    struct rv32_error error = {""};
+    if (hpu_handler_open(&j->handler, &j->code, j->timing, j->call.budget, &error) != 0) {
+        return fail(command, error.text);
+    }
+    if (j->packet_path == NULL && j->handler.kind == HPU_CALL_HEADER) {
+        j->packet_size = 0;
+    }
+    return 0;
 }
 
 int hpu_job_resize(struct hpu_job *j, const char *command, uint32_t packet_size)
 {
     struct rv32_error error = {""};
     j->packet_size = packet_size;
-    rv32_core_init(&j->core, &j->program);
+    if (j->handler.name != NULL) {
+        return resize_handler(j, command);
+    }
+    rv32_core_init(&j->core, &j->code.program);
     if (set_arguments(j, command) != 0) {
         return -1;
     }
     return map_memory(j, &error) == 0 ? 0 : fail(command, error.text);
 }
 
-/* ---- Results ---- */
+/* ---- Running ---- */
 
-static double nanoseconds(const struct hpu_job *j, uint64_t cycles)
+const struct rv32_result *hpu_run_core(void *context, struct rv32_core *core,
+                                       const struct rv32_call *call)
 {
-    return 1000.0 * (double)cycles / j->timing->clock_mhz;
+    return rv32_core_call(core, call);
 }
 
-int hpu_result_print(const struct hpu_job *j, const struct rv32_result *r)
+const struct rv32_result *hpu_job_run(struct hpu_job *j, const char *command, hpu_runner *runner,
+                                      void *context)
 {
-    struct rv32_error text;
-    rv32_result_text(r, &j->image, &j->lines, &text);
-    printf("result        %s\n", text.text);
-    printf("instructions  %" PRIu64 "\n", r->instructions);
-    printf("cycles        %" PRIu64 ", %s instruction cache\n", r->cycles,
-           j->cold ? "cold" : "warm");
-    printf("core          %s, %u MHz: %.1f ns%s%s%s\n", j->timing->name, j->timing->clock_mhz,
-           nanoseconds(j, r->cycles), j->timing->label != NULL ? " (" : "",
-           j->timing->label != NULL ? j->timing->label : "", j->timing->label != NULL ? ")" : "");
-    return r->end == RV32_RETURNED ? 0 : 1;
-}
-
-int hpu_result_json(const struct hpu_job *j, const struct rv32_result *r, struct json *to)
-{
-    struct rv32_error text;
-    rv32_result_text(r, &j->image, &j->lines, &text);
-    json_string(to, "function", j->function);
-    json_bool(to, "returned", r->end == RV32_RETURNED);
-    if (r->end == RV32_RETURNED) {
-        json_unsigned(to, "value", r->value);
+    struct rv32_error error = {""};
+    struct hpu_handler_memory m = {j->packet, j->state, j->packet_size, j->state_size};
+    if (j->handler.name == NULL) {
+        return runner(context, &j->core, &j->call);
     }
-    json_string(to, "result", text.text);
-    json_unsigned(to, "instructions", r->instructions);
-    json_unsigned(to, "cycles", r->cycles);
-    json_bool(to, "cold", j->cold);
-    json_string(to, "timing", j->timing->name);
-    if (j->timing->label != NULL) {
-        json_string(to, "label", j->timing->label);
+    if (hpu_handler_run(&j->handler, &m, runner, context, &error) != 0) {
+        fail(command, error.text);
+        return NULL;
     }
-    json_unsigned(to, "clock_mhz", j->timing->clock_mhz);
-    json_real(to, "nanoseconds", nanoseconds(j, r->cycles));
-    return r->end == RV32_RETURNED ? 0 : 1;
-}
-
-void hpu_where(const struct hpu_job *j, uint32_t pc, char *text, size_t size)
-{
-    const struct rv32_symbol *s = rv32_image_function(&j->image, pc);
-    const struct rv32_line *l = rv32_lines_at(&j->lines, pc);
-    int n = s != NULL ? snprintf(text, size, "%s+0x%x", s->name, pc - s->address)
-                      : snprintf(text, size, "?");
-    if (l != NULL && n >= 0 && (size_t)n < size) {
-        const char *slash = strrchr(l->file, '/');
-        snprintf(text + n, size - (size_t)n, " %s:%d", slash != NULL ? slash + 1 : l->file,
-                 l->line);
-    }
+    return &j->handler.result;
 }

@@ -37,7 +37,7 @@ struct profile {
 
 static const char *function_name(const struct hpu_job *j, uint32_t pc)
 {
-    const struct rv32_symbol *s = rv32_image_function(&j->image, pc);
+    const struct rv32_symbol *s = rv32_image_function(&j->code.image, pc);
     return s != NULL ? s->name : "?";
 }
 
@@ -63,7 +63,7 @@ static void follow(struct profile *p, uint32_t pc)
 {
     enum { RA = 1 };
     const struct hpu_job *j = p->job;
-    struct rv32_insn i = rv32_program_insn(&j->image.code, p->before);
+    struct rv32_insn i = rv32_program_insn(&j->code.image.code, p->before);
     unsigned class = rv32_traits[i.op].class;
     const char *name = function_name(j, pc);
     bool jumps = class == RV32_CLASS_JAL || class == RV32_CLASS_JALR;
@@ -78,7 +78,7 @@ static void follow(struct profile *p, uint32_t pc)
 
 static void charge(struct profile *p, uint64_t now)
 {
-    uint32_t half = (p->before - p->job->image.code.base) / 2;
+    uint32_t half = (p->before - p->job->code.image.code.base) / 2;
     p->top->cycles += now - p->since;
     p->by_half[half] += now - p->since;
     p->runs[half]++;
@@ -98,6 +98,12 @@ static enum rv32_turn step(void *context, struct rv32_core *core, uint32_t pc, u
     return RV32_GO_ON;
 }
 
+static const struct rv32_result *run_core(void *context, struct rv32_core *core,
+                                          const struct rv32_call *call)
+{
+    return rv32_core_trace(core, call, step, context);
+}
+
 static int by_cycles(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
@@ -106,7 +112,7 @@ static int by_cycles(const void *a, const void *b)
 
 static void line_name(const struct hpu_job *j, uint32_t pc, char *text, size_t size)
 {
-    const struct rv32_line *l = rv32_lines_at(&j->lines, pc);
+    const struct rv32_line *l = rv32_lines_at(&j->code.lines, pc);
     if (l == NULL) {
         snprintf(text, size, "?");
     } else {
@@ -117,7 +123,7 @@ static void line_name(const struct hpu_job *j, uint32_t pc, char *text, size_t s
 /* Sums up by function or by line; gives how many rows there are, the costliest first. */
 static size_t sum_rows(const struct profile *p, bool lines, struct row *rows)
 {
-    const struct rv32_segment *code = &p->job->image.code;
+    const struct rv32_segment *code = &p->job->code.image.code;
     size_t count = 0;
     for (uint32_t half = 0; half < code->size / 2; half++) {
         struct row row = {.cycles = p->by_half[half], .instructions = p->runs[half]};
@@ -174,7 +180,7 @@ static int print(const struct profile *p, const struct rv32_result *r, struct ro
     if (!j->json) {
         int rc = hpu_result_print(j, r);
         print_rows("function", rows, sum_rows(p, false, rows), r->cycles);
-        if (j->lines.count > 0) {
+        if (j->code.lines.count > 0) {
             print_rows("line", rows, sum_rows(p, true, rows), r->cycles);
         }
         return rc;
@@ -183,7 +189,7 @@ static int print(const struct profile *p, const struct rv32_result *r, struct ro
     json_open_object(&to, NULL);
     int rc = hpu_result_json(j, r, &to);
     json_rows(&to, "functions", rows, sum_rows(p, false, rows));
-    if (j->lines.count > 0) {
+    if (j->code.lines.count > 0) {
         json_rows(&to, "lines", rows, sum_rows(p, true, rows));
     }
     json_close_object(&to);
@@ -207,19 +213,19 @@ static int profile(struct hpu_job *j, struct args *a, const char **own)
         return 1;
     }
     struct hpu_frame root = {.name = "all"};
-    size_t halves = j->image.code.size / 2 + 1;
+    size_t halves = j->code.image.code.size / 2 + 1;
     struct profile p = {.job = j, .root = &root, .top = &root};
     p.by_half = calloc(halves, sizeof(*p.by_half));
     p.runs = calloc(halves, sizeof(*p.runs));
     struct row *rows = calloc(halves, sizeof(*rows));
     int rc = 1;
     if (p.by_half != NULL && p.runs != NULL && rows != NULL) {
-        const struct rv32_result *r = rv32_core_trace(&j->core, &j->call, step, &p);
-        if (p.before != 0 && r->cycles > p.since) {
+        const struct rv32_result *r = hpu_job_run(j, "profile", run_core, &p);
+        if (r != NULL && p.before != 0 && r->cycles > p.since) {
             charge(&p, r->cycles);
         }
-        rc = print(&p, r, rows);
-        if (flame != NULL && hpu_flame_draw(&root, flame, j->function) != 0) {
+        rc = r != NULL ? print(&p, r, rows) : 1;
+        if (flame != NULL && hpu_flame_draw(&root, flame, hpu_job_name(j)) != 0) {
             rc = 1;
         }
     }
@@ -236,16 +242,17 @@ static int profile(struct hpu_job *j, struct args *a, const char **own)
 
 int hpu_command_profile(int argc, char **argv)
 {
-    struct args a = {.command = "hpu profile",
-                     .operands = "IMAGE",
-                     .summary =
-                         "Runs one function of an image for RV32 and says where its cycles went, "
-                         "by function\nand, if the image has debug information, by source line.",
-                     .options = profile_options,
-                     .count = sizeof(profile_options) / sizeof(profile_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
+    struct args a = {
+        .command = "hpu profile",
+        .operands = "IMAGE",
+        .summary =
+            "Runs one handler, or function, of an image for RV32 and says where its cycles went, "
+            "by function\nand, if the image has debug information, by source line.",
+        .options = profile_options,
+        .count = sizeof(profile_options) / sizeof(profile_options[0]),
+        .argc = argc,
+        .argv = argv,
+        .next = 1};
     const char *flame = NULL;
     return hpu_job_command(&a, HPU_RUN_OPTIONS, &flame, profile);
 }

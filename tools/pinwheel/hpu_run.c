@@ -6,12 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN_PACKET_OUT = HPU_RUN_OPTIONS, RUN_STATE_OUT };
+enum {
+    RUN_PACKET_OUT = HPU_RUN_OPTIONS,
+    RUN_STATE_OUT,
+    RUN_HOST_OUT,
+    RUN_HANDLER_HOST_OUT,
+    RUN_PEERS_OUT,
+    RUN_OPTIONS
+};
 
 static const struct args_option run_options[] = {
     HPU_RUN_OPTION_ROWS,
     [RUN_PACKET_OUT] = {"--packet-out", "FILE", "write there what the packet holds afterwards"},
     [RUN_STATE_OUT] = {"--state-out", "FILE", "write there what HPU memory holds afterwards"},
+    [RUN_HOST_OUT] = {"--host-out", "FILE", "write there what the entry's memory holds afterwards"},
+    [RUN_HANDLER_HOST_OUT] = {"--handler-host-out", "FILE",
+                              "write there what handler_host_mem holds afterwards"},
+    [RUN_PEERS_OUT] = {"--peers-out", "FILE", "write there what the peers hold afterwards"},
 };
 
 static int write_memory(const char *path, const uint8_t *bytes, size_t size)
@@ -25,13 +36,41 @@ static int write_memory(const char *path, const uint8_t *bytes, size_t size)
     return 0;
 }
 
+/* Writes what was asked for; 0 or 1. */
+static int write_memories(const struct hpu_job *j, const char **own)
+{
+    const struct hpu_host *host = &j->handler.host;
+    const struct {
+        const uint8_t *bytes;
+        size_t size;
+    } memory[] = {{j->packet, j->packet_size},
+                  {j->state, j->state_size},
+                  {host->entry.bytes, host->entry.size},
+                  {host->handler.bytes, host->handler.size},
+                  {host->peers.bytes, host->peers.size}};
+    int rc = 0;
+    for (int i = 0; i < RUN_OPTIONS - RUN_PACKET_OUT; i++) {
+        if (own[i] != NULL && write_memory(own[i], memory[i].bytes, memory[i].size) != 0) {
+            rc = 1;
+        }
+    }
+    return rc;
+}
+
 static int run(struct hpu_job *j, struct args *a, const char **own)
 {
-    const char *packet_out = own[0], *state_out = own[1];
+    for (int i = RUN_HOST_OUT; i < RUN_OPTIONS && j->handler.name == NULL; i++) {
+        if (own[i - RUN_PACKET_OUT] != NULL) {
+            return args_error(a, "%s: is for --handler NAME", run_options[i].name);
+        }
+    }
     if (hpu_job_open(j, "run") != 0) {
         return 1;
     }
-    const struct rv32_result *r = rv32_core_call(&j->core, &j->call);
+    const struct rv32_result *r = hpu_job_run(j, "run", hpu_run_core, NULL);
+    if (r == NULL) {
+        return 1;
+    }
     int rc;
     if (j->json) {
         struct json to = {.to = stdout};
@@ -42,13 +81,7 @@ static int run(struct hpu_job *j, struct args *a, const char **own)
     } else {
         rc = hpu_result_print(j, r);
     }
-    if (packet_out != NULL && write_memory(packet_out, j->packet, j->packet_size) != 0) {
-        rc = 1;
-    }
-    if (state_out != NULL && write_memory(state_out, j->state, j->state_size) != 0) {
-        rc = 1;
-    }
-    return rc;
+    return write_memories(j, own) != 0 ? 1 : rc;
 }
 
 int hpu_command_run(int argc, char **argv)
@@ -56,13 +89,14 @@ int hpu_command_run(int argc, char **argv)
     struct args a = {.command = "hpu run",
                      .operands = "IMAGE",
                      .summary =
-                         "Runs one function of an image for RV32 and says what it returned, how "
-                         "many\ninstructions and how many cycles it took.",
+                         "Runs one handler, or function, of an image for RV32 and says what it "
+                         "returned, how many\ninstructions and cycles it took, and which calls it "
+                         "made.",
                      .options = run_options,
                      .count = sizeof(run_options) / sizeof(run_options[0]),
                      .argc = argc,
                      .argv = argv,
                      .next = 1};
-    const char *out[2] = {NULL, NULL};
+    const char *out[RUN_OPTIONS - RUN_PACKET_OUT] = {NULL};
     return hpu_job_command(&a, HPU_RUN_OPTIONS, out, run);
 }

@@ -25,7 +25,7 @@ static enum rv32_turn tell(void *context, struct rv32_core *core, uint32_t pc, u
         return RV32_GO_ON;
     }
     char text[RV32_TEXT], where[160];
-    struct rv32_insn i = rv32_program_insn(&t->job->image.code, pc);
+    struct rv32_insn i = rv32_program_insn(&t->job->code.image.code, pc);
     rv32_disassemble(&i, pc, text);
     hpu_where(t->job, pc, where, sizeof(where));
     const struct rv32_traits *traits = &rv32_traits[i.op];
@@ -52,6 +52,12 @@ static enum rv32_turn tell(void *context, struct rv32_core *core, uint32_t pc, u
     return RV32_GO_ON;
 }
 
+static const struct rv32_result *run_core(void *context, struct rv32_core *core,
+                                          const struct rv32_call *call)
+{
+    return rv32_core_trace(core, call, tell, context);
+}
+
 static int trace(struct hpu_job *j, struct args *a, const char **own)
 {
     struct json to = {.to = stdout};
@@ -67,13 +73,14 @@ static int trace(struct hpu_job *j, struct args *a, const char **own)
         return 1;
     }
     if (!j->json) {
-        return hpu_result_print(j, rv32_core_trace(&j->core, &j->call, tell, &t));
+        const struct rv32_result *r = hpu_job_run(j, "trace", run_core, &t);
+        return r != NULL ? hpu_result_print(j, r) : 1;
     }
     json_open_object(&to, NULL);
     json_open_array(&to, "trace");
-    const struct rv32_result *r = rv32_core_trace(&j->core, &j->call, tell, &t);
+    const struct rv32_result *r = hpu_job_run(j, "trace", run_core, &t);
     json_close_array(&to);
-    int rc = hpu_result_json(j, r, &to);
+    int rc = r != NULL ? hpu_result_json(j, r, &to) : 1;
     json_close_object(&to);
     return json_end(&to) != 0 ? 1 : rc;
 }
@@ -83,8 +90,9 @@ int hpu_command_trace(int argc, char **argv)
     struct args a = {.command = "hpu trace",
                      .operands = "IMAGE",
                      .summary =
-                         "Runs one function of an image for RV32 and prints each instruction: the "
-                         "cycle in\nwhich it begins, where it stands, what it is, what memory it "
+                         "Runs one handler, or function, of an image for RV32 and prints each "
+                         "instruction: the cycle in\nwhich it begins, where it stands, what it is, "
+                         "what memory it "
                          "accesses.",
                      .options = trace_options,
                      .count = sizeof(trace_options) / sizeof(trace_options[0]),

@@ -30,10 +30,16 @@ static unsigned hpus(const struct nic_board *b)
 
 /* ---- For people ---- */
 
-static void print_work(const struct board_work *w)
+/* What its handlers took: on RV32 the core's cycles, else those of this processor. */
+static uint64_t took(const struct nic_board *b, const struct board_work *w)
+{
+    return b->core_mhz != 0 ? w->core_cycles : w->cycles;
+}
+
+static void print_work(const struct nic_board *b, const struct board_work *w)
 {
     printf("%10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %14" PRIu64 " %8" PRIu64 " %8" PRIu64,
-           w->calls[BOARD_HEADER], w->calls[BOARD_PAYLOAD], w->calls[BOARD_COMPLETION], w->cycles,
+           w->calls[BOARD_HEADER], w->calls[BOARD_PAYLOAD], w->calls[BOARD_COMPLETION], took(b, w),
            w->faults, w->failed);
 }
 
@@ -43,11 +49,11 @@ static void print_titles(const char *first)
            "faults", "failed");
 }
 
-static void print_context(const struct board_context *c)
+static void print_context(const struct nic_board *b, const struct board_context *c)
 {
     printf("    %7" PRIu64 " %3s %3u %16" PRIx64 " %8" PRIu64, c->number,
            kinds[c->kind % BOARD_KINDS], c->pt_index, c->match_bits, c->messages);
-    print_work(&c->work);
+    print_work(b, &c->work);
     printf(" %10" PRIu64 " %8" PRIu64 "%s\n", c->dropped_bytes, c->refused,
            c->inactive != 0 ? "  inactive" : "");
 }
@@ -59,12 +65,16 @@ void nic_handlers_print(const struct nic_board *b)
     }
     printf("    %-24s%s\n", "handlers run on",
            b->hpus == 0 ? "whoever makes progress" : "threads of their own");
+    if (b->core_mhz != 0) {
+        printf("    %-24s%.*s, %u MHz\n", "as on RV32 cores", (int)sizeof(b->core), b->core,
+               b->core_mhz);
+    }
     print_titles("HPU");
     printf("\n");
     for (unsigned i = 0; i < hpus(b); i++) {
         if (b->hpus != 0 || calls(&b->hpu[i]) != 0) {
             printf("    %3u ", i);
-            print_work(&b->hpu[i]);
+            print_work(b, &b->hpu[i]);
             printf("\n");
         }
     }
@@ -72,24 +82,26 @@ void nic_handlers_print(const struct nic_board *b)
     printf(" %10s %8s\n", "dropped B", "refused");
     for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
         if (b->context[i].number != 0) {
-            print_context(&b->context[i]);
+            print_context(b, &b->context[i]);
         }
     }
     printf("    %7s %3s %3s %16s %8" PRIu64, "others", "", "", "", b->rest.messages);
-    print_work(&b->rest.work);
+    print_work(b, &b->rest.work);
     printf(" %10" PRIu64 " %8" PRIu64 "\n", b->rest.dropped_bytes, b->rest.refused);
 }
 
-static void print_rate(const char *what, uint64_t number, const struct board_work *a,
-                       const struct board_work *b, double seconds, uint64_t cycles)
+static void print_rate(const struct nic_board *board, const char *what, uint64_t number,
+                       const struct board_work *a, const struct board_work *b, double seconds,
+                       uint64_t cycles)
 {
     uint64_t more = calls(b) - calls(a), used = b->cycles - a->cycles;
+    uint64_t each = took(board, b) - took(board, a);
     if (more == 0 && used == 0) {
         return;
     }
     printf("    %-8s %6" PRIu64 " %12.0f calls/s %10.0f cycles each %6.1f %% busy %8" PRIu64
            " faults\n",
-           what, number, (double)more / seconds, more != 0 ? (double)used / (double)more : 0,
+           what, number, (double)more / seconds, more != 0 ? (double)each / (double)more : 0,
            cycles != 0 ? 100.0 * (double)used / (double)cycles : 0, b->faults);
 }
 
@@ -97,13 +109,13 @@ void nic_handlers_rates(const struct nic_board *before, const struct nic_board *
                         uint64_t cycles)
 {
     for (unsigned i = 0; i < hpus(now); i++) {
-        print_rate("HPU", i, &before->hpu[i], &now->hpu[i], seconds, cycles);
+        print_rate(now, "HPU", i, &before->hpu[i], &now->hpu[i], seconds, cycles);
     }
     for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
         const struct board_context *c = &now->context[i], *old = &before->context[i];
         static const struct board_work nothing;
         if (c->number != 0) {
-            print_rate("context", c->number, old->number == c->number ? &old->work : &nothing,
+            print_rate(now, "context", c->number, old->number == c->number ? &old->work : &nothing,
                        &c->work, seconds, cycles);
         }
     }
@@ -142,6 +154,7 @@ static void json_work(struct json *j, const struct board_work *w)
     json_unsigned(j, "packets", w->calls[BOARD_PAYLOAD]);
     json_unsigned(j, "completions", w->calls[BOARD_COMPLETION]);
     json_unsigned(j, "cycles", w->cycles);
+    json_unsigned(j, "core_cycles", w->core_cycles);
     json_unsigned(j, "faults", w->faults);
     json_unsigned(j, "failed", w->failed);
 }
@@ -167,6 +180,12 @@ static void json_context(struct json *j, const struct board_context *c)
 void nic_handlers_json(struct json *j, const struct nic_board *b)
 {
     json_unsigned(j, "hpu_threads", b->hpus);
+    if (b->core_mhz != 0) {
+        char core[sizeof(b->core) + 1] = "";
+        memcpy(core, b->core, sizeof(b->core));
+        json_string(j, "core", core);
+        json_unsigned(j, "core_mhz", b->core_mhz);
+    }
     json_open_array(j, "hpus");
     for (unsigned i = 0; i < hpus(b); i++) {
         uint64_t printed;

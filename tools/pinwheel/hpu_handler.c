@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Running one handler; see hpu_handler.h. */
+#include "hpu_handler.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTEXT_STACK = 1 << 18, MOST_HOST = 1 << 30, RETURNS = TIMEOUT + 1 };
+
+static const char *const codes[RETURNS] = {
+    [SUCCESS] = "SUCCESS",
+    [DROP] = "DROP",
+    [DROP_PENDING] = "DROP_PENDING",
+    [PROCESS_DATA] = "PROCESS_DATA",
+    [PROCESS_DATA_PENDING] = "PROCESS_DATA_PENDING",
+    [PROCEED] = "PROCEED",
+    [PROCEED_PENDING] = "PROCEED_PENDING",
+    [SUCCESS_PENDING] = "SUCCESS_PENDING",
+    [FAIL] = "FAIL",
+    [SEGV] = "SEGV",
+    [TIMEOUT] = "TIMEOUT",
+};
+
+const char *hpu_handler_code(int code)
+{
+    return code >= 0 && code < RETURNS ? codes[code] : "?";
+}
+
+/* ---- The host's memory ---- */
+
+/* At least one line, so that an empty range has an address. */
+static int make_range(struct hpu_range *r, size_t size, struct rv32_error *error)
+{
+    size_t room = (size + 64) & ~(size_t)63;
+    r->bytes = aligned_alloc(64, room);
+    r->size = size;
+    if (r->bytes == NULL) {
+        return rv32_fail(error, "no memory for %zu bytes of the host", size);
+    }
+    memset(r->bytes, 0, room);
+    return 0;
+}
+
+static int read_file(struct hpu_range *r, const char *path, struct rv32_error *error)
+{
+    FILE *f = fopen(path, "rb");
+    long size = -1;
+    if (f == NULL || fseek(f, 0, SEEK_END) != 0 || (size = ftell(f)) < 0 ||
+        fseek(f, 0, SEEK_SET) != 0) {
+        rv32_fail(error, "%s: %s", path, strerror(errno));
+    } else if (size > MOST_HOST) {
+        rv32_fail(error, "%s: is longer than %d bytes", path, MOST_HOST);
+        size = -1;
+    } else if (make_range(r, (size_t)size, error) != 0) {
+        size = -1;
+    } else if (fread(r->bytes, 1, (size_t)size, f) != (size_t)size) {
+        rv32_fail(error, "%s: cannot be read", path);
+        size = -1;
+    }
+    if (f != NULL) {
+        fclose(f);
+    }
+    return size < 0 ? -1 : 0;
+}
+
+/* What no file says is zeros; the peers have nothing then. */
+static int read_host(struct hpu_handler *h, struct rv32_error *error)
+{
+    struct hpu_range *ranges[HPU_FILES] = {[HPU_FILE_ENTRY] = &h->host.entry,
+                                           [HPU_FILE_HANDLER] = &h->host.handler,
+                                           [HPU_FILE_PEERS] = &h->host.peers};
+    for (int i = 0; i < HPU_FILES; i++) {
+        size_t size = i == HPU_FILE_PEERS ? 0 : HPU_HANDLER_HOST;
+        int rc = h->path[i] != NULL ? read_file(ranges[i], h->path[i], error)
+                                    : make_range(ranges[i], size, error);
+        if (rc != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- What it is called with ---- */
+
+enum field_type { FIELD_NUMBER, FIELD_PROCESS, FIELD_REQUEST, FIELD_FLAG };
+
+struct field {
+    const char *name;
+    enum hpu_call kind;
+    enum field_type type;
+    size_t at; /* in struct hpu_exec */
+};
+
+#define HEADER_FIELD(name, type)                                                                   \
+    {                                                                                              \
+#name, HPU_CALL_HEADER, type, offsetof(struct hpu_exec, arg.header.name)                   \
+    }
+
+static const struct field fields[] = {
+    HEADER_FIELD(type, FIELD_REQUEST),
+    HEADER_FIELD(length, FIELD_NUMBER),
+    HEADER_FIELD(target_id, FIELD_PROCESS),
+    HEADER_FIELD(source_id, FIELD_PROCESS),
+    HEADER_FIELD(match_bits, FIELD_NUMBER),
+    HEADER_FIELD(offset, FIELD_NUMBER),
+    HEADER_FIELD(hdr_data, FIELD_NUMBER),
+    {"offset", HPU_CALL_PAYLOAD, FIELD_NUMBER, offsetof(struct hpu_exec, arg.payload.offset)},
+    {"dropped_bytes", HPU_CALL_COMPLETION, FIELD_NUMBER,
+     offsetof(struct hpu_exec, arg.completion.dropped)},
+    {"flow_control_triggered", HPU_CALL_COMPLETION, FIELD_FLAG,
+     offsetof(struct hpu_exec, arg.completion.flow_control)},
+};
+
+enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
+
+static bool read_number(const char *text, uint64_t most, char end, uint64_t *number, char **rest)
+{
+    errno = 0;
+    *number = strtoull(text, rest, 0);
+    return *rest != text && text[0] != '-' && errno == 0 && *number <= most && **rest == end;
+}
+
+static bool read_request(const char *text, uint64_t *value)
+{
+    static const char *const names[] = {"put", "get", "atomic", "fetch_atomic", "swap"};
+    for (uint64_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(text, names[i]) == 0) {
+            *value = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool set_value(void *to, enum field_type type, const char *text)
+{
+    uint64_t value, pid = 0;
+    char *rest;
+    ptl_process_t p = {.phys = {0, 0}};
+    switch (type) {
+    case FIELD_REQUEST:
+        if (!read_request(text, &value)) {
+            return false;
+        }
+        *(ptl_request_type_t *)to = (ptl_request_type_t)value;
+        return true;
+    case FIELD_PROCESS:
+        if (!read_number(text, UINT32_MAX, '\0', &value, &rest) &&
+            (*rest != ':' || !read_number(text, UINT32_MAX, ':', &value, &rest) ||
+             !read_number(rest + 1, UINT32_MAX, '\0', &pid, &rest))) {
+            return false;
+        }
+        p.phys.nid = (ptl_nid_t)value;
+        p.phys.pid = (ptl_pid_t)pid;
+        *(ptl_process_t *)to = p;
+        return true;
+    case FIELD_FLAG:
+        if (!read_number(text, 1, '\0', &value, &rest)) {
+            return false;
+        }
+        *(bool *)to = value != 0;
+        return true;
+    default:
+        if (!read_number(text, UINT64_MAX, '\0', &value, &rest)) {
+            return false;
+        }
+        *(uint64_t *)to = value;
+        return true;
+    }
+}
+
+static int bad_field(const struct hpu_handler *h, const char *text, struct rv32_error *error)
+{
+    static const char *const kinds[] = {"header", "payload", "completion"};
+    static const char *const values[] = {"a number", "RANK or NID:PID",
+                                         "put, get, atomic, fetch_atomic or swap", "0 or 1"};
+    rv32_fail(error, "--set %s: a %s handler is called with", text, kinds[h->kind]);
+    for (int i = 0; i < FIELDS; i++) {
+        size_t n = strlen(error->text);
+        if (fields[i].kind == h->kind) {
+            snprintf(error->text + n, sizeof(error->text) - n, " %s=(%s)", fields[i].name,
+                     values[fields[i].type]);
+        }
+    }
+    return -1;
+}
+
+static int set_field(struct hpu_handler *h, const char *text, struct rv32_error *error)
+{
+    const char *equals = strchrnul(text, '=');
+    size_t length = (size_t)(equals - text);
+    for (int i = 0; i < FIELDS && *equals == '='; i++) {
+        const struct field *f = &fields[i];
+        if (f->kind == h->kind && strlen(f->name) == length && memcmp(f->name, text, length) == 0 &&
+            set_value((char *)&h->exec + f->at, f->type, equals + 1)) {
+            return 0;
+        }
+    }
+    return bad_field(h, text, error);
+}
+
+/* Fields that nobody sets: a put of the user header, of rank 1 to rank 0; the first packet; all is
+ * well. */
+static int set_up(struct hpu_handler *h, const struct hpu_handler_memory *m,
+                  struct rv32_error *error)
+{
+    const ptl_header_t header = {.length = m->packet_size,
+                                 .source_id = {.rank = 1},
+                                 .user_hdr = m->packet_size != 0 ? m->packet : NULL,
+                                 .user_hdr_length = m->packet_size};
+    const ptl_payload_t payload = {.length = m->packet_size, .base = m->packet};
+    uint32_t packet = m->packet_size > HPU_HANDLER_PACKET ? m->packet_size : HPU_HANDLER_PACKET;
+    h->exec = (struct hpu_exec){0};
+    hpu_host_serve(&h->host, &h->exec.env, packet);
+    h->exec.env.state = m->state;
+    h->exec.env.state_length = m->state_size;
+    h->exec.env.twins = h->twin;
+    switch (h->kind) {
+    case HPU_CALL_HEADER:
+        hpu_exec_header(h->pool, &h->exec, NULL, &header);
+        break;
+    case HPU_CALL_PAYLOAD:
+        hpu_exec_payload(h->pool, &h->exec, NULL, &payload);
+        break;
+    default:
+        hpu_exec_completion(h->pool, &h->exec, NULL, 0, false);
+    }
+    for (int i = 0; i < h->field_count; i++) {
+        if (set_field(h, h->field[i], error) != 0) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- Running ---- */
+
+struct run {
+    struct hpu_handler *handler;
+    hpu_runner *runner;
+    void *context;
+    bool running; /* the core is */
+};
+
+static const struct rv32_result *run_core(void *context, struct rv32_core *core,
+                                          const struct rv32_call *call)
+{
+    struct run *r = context;
+    r->handler->core = core;
+    r->running = true;
+    const struct rv32_result *result = r->runner(r->context, core, call);
+    r->running = false;
+    return result;
+}
+
+static void called(void *context, const struct hpu_twin_call *call)
+{
+    struct run *r = context;
+    hpu_calls_begin(&r->handler->calls, call);
+}
+
+static void returned(void *context, const struct hpu_twin_call *call)
+{
+    struct run *r = context;
+    hpu_calls_end(&r->handler->calls, call);
+}
+
+static void ended(void *context, int result, const char *text)
+{
+    struct run *r = context;
+    snprintf(r->handler->why, sizeof(r->handler->why), "%s: %s", hpu_handler_code(result), text);
+    if (r->running && r->handler->aloud) {
+        fprintf(stderr, "%s\n", r->handler->why);
+    }
+}
+
+static int find(struct hpu_handler *h, const struct hpu_image *image, struct rv32_error *error)
+{
+    const struct rv32_symbol *s = rv32_table_find(&image->table, h->name);
+    if (s == NULL) {
+        rv32_fail(error, "%s: registers no handler %s; it has", image->image.name, h->name);
+        for (size_t i = 0; i < image->table.count; i++) {
+            size_t n = strlen(error->text);
+            snprintf(error->text + n, sizeof(error->text) - n, " %s",
+                     image->table.handlers[i].name);
+        }
+        return -1;
+    }
+    int kind = hpu_handler_kind(&image->image, s->address);
+    if (kind < 0) {
+        return rv32_fail(error,
+                         "%s: does not tell what kind of handler %s is, for want of debug "
+                         "information; `pinwheel cc --image` leaves it in",
+                         image->image.name, h->name);
+    }
+    h->kind = (enum hpu_call)kind;
+    h->twin[kind] = (struct hpu_twin){h->twins, image, s->name, s->address};
+    return 0;
+}
+
+int hpu_handler_open(struct hpu_handler *h, const struct hpu_image *image,
+                     const struct rv32_timing *timing, int64_t budget, struct rv32_error *error)
+{
+    hpu_handler_close(h);
+    h->twins = hpu_twins_create(HPU_HANDLER_STACK, timing, 0);
+    h->pool = hpu_pool_create(1, CONTEXT_STACK);
+    if (h->twins == NULL || h->pool == NULL) {
+        return rv32_fail(error, "no memory for a core");
+    }
+    h->twins->budget = budget;
+    h->twins->watch = &h->watch;
+    h->calls.output = &h->host.output;
+    return find(h, image, error) == 0 ? read_host(h, error) : -1;
+}
+
+int hpu_handler_run(struct hpu_handler *h, const struct hpu_handler_memory *m, hpu_runner *runner,
+                    void *context, struct rv32_error *error)
+{
+    struct run r = {.handler = h, .runner = runner, .context = context};
+    h->watch = (struct hpu_twin_watch){run_core, called, returned, ended, &r};
+    h->why[0] = '\0';
+    if (set_up(h, m, error) != 0) {
+        return -1;
+    }
+    hpu_exec_take(&h->exec);
+    do {
+        h->returned = hpu_exec_run(&h->exec);
+    } while (h->returned == HPU_WAIT);
+    hpu_exec_give(&h->exec);
+    if (h->core == NULL) {
+        return rv32_fail(error, "no memory for a core");
+    }
+    h->result = h->core->result;
+    return 0;
+}
+
+void hpu_handler_close(struct hpu_handler *h)
+{
+    hpu_calls_free(&h->calls);
+    hpu_twins_destroy(h->twins);
+    hpu_pool_destroy(h->pool);
+    free(h->host.entry.bytes);
+    free(h->host.handler.bytes);
+    free(h->host.peers.bytes);
+    h->host = (struct hpu_host){0};
+    h->twins = NULL;
+    h->pool = NULL;
+    h->core = NULL;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The host of a handler that runs alone, as `pinwheel hpu` has it: what handler calls reach.
+ *
+ *      entry    the entry's memory, PTL_ME_HOST_MEM       peers    what all peers hold, in one
+ *      handler  handler_host_mem, PTL_HANDLER_HOST_MEM             piece, by remote offset
+ *      counts   counters of the host, by handle, made when they are first named
+ *
+ * A put, an atomic and what they bring are done at once, whoever the target is and whatever the
+ * match bits; a get or fetch from beyond `peers` is refused (PTL_FAIL), a put there is lost, of
+ * which its handler hears nothing. Nothing is triggered, no event is posted.
+ */
+#ifndef PINWHEEL_HPU_HOST_H
+#define PINWHEEL_HPU_HOST_H
+
+#include "hpu/exec.h"
+#include "hpu/output.h"
+
+struct hpu_range {
+    uint8_t *bytes; /* at a multiple of 64 */
+    size_t size;
+};
+
+enum { HPU_HOST_COUNTS = 16 };
+
+struct hpu_host_count {
+    ptl_handle_ct_t ct;
+    ptl_ct_event_t value;
+};
+
+struct hpu_host {
+    struct hpu_range entry, handler, peers;
+    struct hpu_host_count counts[HPU_HOST_COUNTS];
+    int count_count;
+    uint64_t lost; /* puts and atomics that led beyond `peers` */
+    struct hpu_counter counters[PTL_SPIN_COUNTERS];
+    struct hpu_output output;
+};
+
+/* hpu_host_serve() makes the calls of a handler reach the host, which must be there for as
+ * long. HPU memory is the caller's to set. */
+void hpu_host_serve(struct hpu_host *host, struct hpu_env *env, size_t max_payload);
+
+#endif
