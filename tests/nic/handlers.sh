@@ -10,7 +10,7 @@ pinwheel=$1 subject=$2
 
 begin
 "$pinwheel" nic --json > "$work/json"
-python3 - "$work/json" "${PINWHEEL_HPUS:-0}" <<'EOF2' || fail "wrong JSON: $(cat "$work/json")"
+python3 - "$work/json" "${PINWHEEL_HPUS:-0}" "${PINWHEEL_HPU:-native}" <<'EOF2' || fail "wrong JSON: $(cat "$work/json")"
 import json, sys
 n = json.load(open(sys.argv[1]))["nics"][0]
 threads = int(sys.argv[2])
@@ -25,9 +25,14 @@ has(c[1], messages=5, headers=5, packets=15, completions=5, dropped_bytes=5 * 40
 has(c[2], messages=1, headers=1, packets=0, completions=0, faults=1, match_bits=8)
 has(c[3], messages=0, headers=0, inactive=1, match_bits=9)
 has(c[0], messages=1, headers=0, completions=1)
-for k in ("headers", "packets", "completions", "faults", "failed", "cycles"):
+for k in ("headers", "packets", "completions", "faults", "failed", "cycles", "core_cycles"):
     assert sum(x[k] for x in c.values()) == sum(h[k] for h in n["hpus"]), k
 assert c[1]["cycles"] > 0
+if sys.argv[3] == "rv32": # five messages, the same cycles each time
+    assert n["core"] == "arm, uncalibrated" and n["core_mhz"] == 2500, n
+    assert c[1]["core_cycles"] > 500 and c[1]["core_cycles"] % 5 == 0, c[1]
+else:
+    assert "core" not in n and c[1]["core_cycles"] == 0, c[1]
 assert n["hpus"][0]["output"] == 5 * "message of 12288\n", n["hpus"][0]
 assert n["hpus"][0]["printed"] == 5 * 17
 EOF2
@@ -35,6 +40,8 @@ EOF2
 "$pinwheel" nic "$pid" > "$work/full"
 grep -Eq '^ +1 +mp +0 +7 +5 +5 +15 +5 +[0-9]+ +0 +0 +20480 +0$' "$work/full" ||
     fail "the full text misses context 1: $(cat "$work/full")"
+[ "${PINWHEEL_HPU:-native}" = native ] || grep -q 'as on RV32 cores *arm, uncalibrated, 2500 MHz$' "$work/full" ||
+    fail "the full text misses the cores: $(cat "$work/full")"
 grep -Eq '^ +3 +mp .* inactive$' "$work/full" || fail "context 3 is inactive: $(cat "$work/full")"
 "$pinwheel" nic "$pid" --text > "$work/text"
 [ "$(grep -c '^HPU 0: message of 12288$' "$work/text")" -eq 5 ] || fail "text: $(cat "$work/text")"

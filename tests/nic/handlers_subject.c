@@ -5,38 +5,9 @@
  * faults once, one that is inactive; a fourth one takes one message and is gone. Then it says
  * "ready" and stays until its input ends; a line of input starts 100 more messages.
  */
-#include "spin.h"
-#include "spin_handler.h"
+#include "handlers_subject.h"
+
 #include "subject.h"
-
-__handler static int header(const ptl_header_t h, void *state)
-{
-    PtlHandlerFAdd(state, NULL, 1);
-    PtlHandlerPrintf("message of %lu\n", (unsigned long)h.length);
-    return PROCESS_DATA;
-}
-
-__handler static int payload(const ptl_payload_t p, void *state)
-{
-    return p.offset == 4096 ? DROP : SUCCESS;
-}
-
-__handler static int completion(ptl_size_t dropped, bool flow_control, void *state)
-{
-    return SUCCESS;
-}
-
-/* What it does on purpose is not for a sanitizer to end the program over. */
-__attribute__((no_sanitize("undefined"), no_sanitize("address"))) __handler static int
-fault(const ptl_header_t h, void *state)
-{
-    volatile int *volatile nowhere = NULL;
-    return *nowhere;
-}
-PTL_HANDLER(header);
-PTL_HANDLER(payload);
-PTL_HANDLER(completion);
-PTL_HANDLER(fault);
 
 static ptl_handle_ni_t ni;
 static ptl_pt_index_t pt;
@@ -70,20 +41,14 @@ int main(void)
                    &ni));
     MUST(PtlPTAlloc(ni, 0, PTL_EQ_NONE, PTL_PT_ANY, &pt));
     MUST(PtlCTAlloc(ni, &ct));
-    ptl_handlers_t h = {.header_handler = header,
-                        .payload_handler = payload,
-                        .completion_handler = completion,
-                        .hpu_mem = PTL_HPU_MEM_NONE,
-                        .hpu_initial_state = &state,
-                        .hpu_initial_length = sizeof(state),
-                        .hpu_mask = 1};
+    ptl_handlers_t h = subject_normal;
+    h.hpu_initial_state = &state;
+    h.hpu_initial_length = sizeof(state);
     MUST(append(&h, 7, 0, &normal));
-    MUST(append(&(ptl_handlers_t){.header_handler = fault, .hpu_mem = PTL_HPU_MEM_NONE}, 8, 0,
-                &faulty));
+    MUST(append(&subject_faulty, 8, 0, &faulty));
     h.options = PTL_HANDLER_INACTIVE;
     MUST(append(&h, 9, 0, &inactive));
-    MUST(append(&(ptl_handlers_t){.completion_handler = completion, .hpu_mem = PTL_HPU_MEM_NONE},
-                10, PTL_ME_USE_ONCE, &once));
+    MUST(append(&subject_once, 10, PTL_ME_USE_ONCE, &once));
     for (int i = 0; i < 5; i++) {
         MUST(PtlHandlersInvoke(normal, message, sizeof(message)));
     }
