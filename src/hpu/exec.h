@@ -159,7 +159,7 @@ struct hpu_exec {
                                packet there but the last */
     unsigned calls;         /* of handlers, which this call has begun */
     uint64_t cycles, since; /* in the handler, until it last began or went on; and that moment */
-    uint64_t core_cycles;   /* that the core of its twin took, when it has ended */
+    uint64_t core_cycles;   /* that the core of its twin took, in calls that have ended */
     uint32_t dma_issued;    /* DMA handles 1 to dma_issued were given out */
     struct hpu_dmas *dmas;  /* those that are not done, dma.h */
     struct hpu_stride stride;

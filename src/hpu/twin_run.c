@@ -212,7 +212,7 @@ int hpu_twin_run(struct hpu_exec *exec, const struct hpu_twin *twin)
     const struct hpu_twin_watch *watch = twin->twins->watch;
     const struct rv32_result *r = watch != NULL ? watch->run(watch->context, &c->rv32, &call)
                                                 : rv32_core_call(&c->rv32, &call);
-    exec->core_cycles = r->cycles;
+    exec->core_cycles += r->cycles;
     if (r->end != RV32_RETURNED) {
         end_run(exec, r);
     }
