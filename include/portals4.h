@@ -472,6 +472,12 @@ PTL_EXPORT void PtlFini(void);
  * later work as ever. */
 PTL_EXPORT void PtlAbort(void);
 
+/* PtlSetJobKey, Pinwheel's own, gives the secret of the job, 32 to 1024 bytes, to the
+ * interfaces that PtlNIInit opens from now on: they speak UDP to other hosts, to those alone
+ * who have it as well (docs/slmp.md). PINWHEEL_JOB_KEY_FILE, if set, goes first. The bytes
+ * are copied; length 0 takes a key back. PTL_ARG_INVALID: another length. */
+PTL_EXPORT int PtlSetJobKey(const void *key, ptl_size_t length);
+
 /* ---- Network interfaces (3.6) ---------------------------------------------- */
 
 /*

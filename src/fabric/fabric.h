@@ -145,6 +145,13 @@ struct fabric_upcalls {
     void (*unlock)(struct nic *);
 };
 
+/* The secret of a job: who has it is one principal (docs/slmp.md). */
+enum { FABRIC_KEY_MIN = 32, FABRIC_KEY_MAX = 1024 };
+struct fabric_key {
+    size_t length;
+    uint8_t bytes[FABRIC_KEY_MAX];
+};
+
 struct fabric_setup {
     struct nic *nic;
     const struct fabric_upcalls *up;
@@ -153,9 +160,10 @@ struct fabric_setup {
     uint32_t pid; /* wanted; 0: any */
     uint64_t incarnation;
     size_t packet_size;
-    bool asymmetric; /* this process answers membarrier */
-    bool own_only;   /* no peer but oneself comes through this fabric */
-    bool alone;      /* no peer comes through another one */
+    const struct fabric_key *key; /* of the job, unless an option names another; NULL: none */
+    bool asymmetric;              /* this process answers membarrier */
+    bool own_only;                /* no peer but oneself comes through this fabric */
+    bool alone;                   /* no peer comes through another one */
 };
 
 enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };
@@ -177,13 +185,16 @@ struct fabric_info {
 struct fabric_report {
     uint64_t packets_in, packets_out;
     uint64_t resent, timeouts, duplicates;
-    uint64_t dropped; /* not understood, not welcome, or no room for them */
-    uint64_t peers;   /* now; the first of them: */
+    uint64_t dropped;   /* not understood, not welcome, or no room for them; of these */
+    uint64_t forged;    /* proved nothing, */
+    uint64_t replayed;  /* or were copies of what had come; only with a job's key */
+    uint64_t shortened; /* times that packets became shorter for a path */
+    uint64_t peers;     /* now; the first of them: */
     struct fabric_peer_report {
         uint32_t nid, pid;
         int64_t rtt;             /* smoothed, in nanoseconds; 0: not measured */
         uint32_t window, flight; /* packets of the REQUEST class that may be, and are, under way */
-        uint64_t resent;
+        uint64_t resent, dropped;
     } peer[FABRIC_REPORT_PEERS];
 };
 

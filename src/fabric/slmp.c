@@ -334,6 +334,7 @@ struct slmp_peer_info slmp_peer_info(const struct slmp *e, const struct slmp_add
     info.plain = p->state == PEER_PLAIN;
     info.incarnation = p->incarnation;
     info.segment = p->segment;
+    info.dropped = p->dropped;
     const struct slmp_flow *f = p->flow[0];
     if (f != NULL) {
         info.rtt = f->cc.srtt;

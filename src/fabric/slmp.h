@@ -287,6 +287,7 @@ struct slmp_peer_info {
     uint32_t flight;  /* packets under way */
     uint32_t segment; /* bytes of payload in a full packet */
     uint64_t retransmitted;
+    uint64_t dropped; /* packets of its sessions that were not taken, for whatever reason */
 };
 struct slmp_peer_info slmp_peer_info(const struct slmp *, const struct slmp_address *);
 

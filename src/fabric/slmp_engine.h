@@ -172,7 +172,15 @@ struct slmp_peer {
     struct list unacked; /* messages sent without acknowledgement */
     int64_t unacked_at;
     uint32_t plain_id;
+    uint64_t dropped; /* packets of its sessions */
 };
+
+/* slmp_drop() counts a packet of a session that is not taken, by reason and peer. */
+static inline void slmp_drop(struct slmp_peer *p, uint64_t *reason)
+{
+    ++*reason;
+    p->dropped++;
+}
 
 /* When a path that took short packets only is tried with longer ones again. */
 #define SLMP_RAISE_AFTER 60000000000LL

@@ -171,7 +171,7 @@ static bool begin_pieces(struct slmp_flow *f, struct slmp_slot *s, const struct 
     struct slmp_held h = {.length = w->piece_of, .missing = units(w->piece_of)};
     size_t bits = (h.missing + 7) / 8;
     if (!make_held(f, s, &h, bits)) {
-        f->peer->engine->counters.no_room++;
+        slmp_drop(f->peer, &f->peer->engine->counters.no_room);
         return false;
     }
     memset(s->held->bytes + h.length, 0, bits);
@@ -222,7 +222,7 @@ static bool gather(struct slmp_flow *f, struct slmp_slot *s, uint64_t sequence, 
                    struct slmp_slot *whole)
 {
     if (s->held != NULL && s->held->length != w->piece_of) {
-        f->peer->engine->counters.malformed++;
+        slmp_drop(f->peer, &f->peer->engine->counters.malformed);
         return false;
     }
     if (s->held == NULL && !begin_pieces(f, s, w)) {
@@ -255,11 +255,11 @@ static bool accept_packet(struct slmp_flow *f, struct slmp_slot *s, const struct
     bool last = h.offset + (uint64_t)h.length == h.total;
     enum taken t = last == ((w->flags & SLMP_EOM) != 0) ? take(f, &h, w->payload) : BAD;
     if (t == BAD || (t == WAITS && h.number >= f->begin + e->config.window)) {
-        e->counters.malformed++;
+        slmp_drop(f->peer, &e->counters.malformed);
         return false;
     }
     if (t == WAITS && !hold(f, s, &h, w->payload)) {
-        e->counters.no_room++;
+        slmp_drop(f->peer, &e->counters.no_room);
         want_ack(f, w, true); /* we live, and something else is missing */
         return false;
     }
@@ -285,7 +285,7 @@ void slmp_rx_data(struct slmp_flow *f, const struct slmp_wire *w)
     struct slmp *e = f->peer->engine;
     uint64_t sequence = slmp_widen(f->cumulative, w->sequence);
     if ((int64_t)(sequence - f->base) >= (int64_t)e->config.window) {
-        e->counters.beyond++;
+        slmp_drop(f->peer, &e->counters.beyond);
         return;
     }
     struct slmp_slot *s = slot_at(f, sequence);

@@ -135,11 +135,11 @@ bool slmp_shield_admit(struct slmp_peer *p, const struct slmp_wire *w, const uin
         return true;
     }
     if (!w->tagged || w->number == UINT64_MAX) {
-        e->counters.forged++;
+        slmp_drop(p, &e->counters.forged);
         return false;
     }
     if (!fresh(p->shield, w->number)) {
-        e->counters.replayed++;
+        slmp_drop(p, &e->counters.replayed);
         return false;
     }
     const struct iovec part[2] = {{(void *)(uintptr_t)packet, (size_t)(w->tag - packet)},
@@ -147,7 +147,7 @@ bool slmp_shield_admit(struct slmp_peer *p, const struct slmp_wire *w, const uin
     if (!slmp_guard_tag(e->guard, p->shield->in, w->number, part, w->payload_length > 0 ? 2 : 1,
                         tag) ||
         !slmp_tag_equal(tag, w->tag)) {
-        e->counters.forged++;
+        slmp_drop(p, &e->counters.forged);
         return false;
     }
     mark(p->shield, w->number);

@@ -139,11 +139,13 @@ unsigned nic_peers_most(const struct nic *nic)
 }
 
 /* A second fabric is opened where it is of use. */
-static bool wants_net(const struct options *o)
+static bool wants_net(const struct process *p)
 {
+    const struct options *o = &p->options;
     return o->number[OPT_FABRIC] == PATH_UDP ||
            (o->number[OPT_FABRIC] == PATH_AUTO &&
-            (o->number[OPT_UDP_OPEN] != 0 || o->text[OPT_JOB_KEY_FILE][0] != '\0'));
+            (o->number[OPT_UDP_OPEN] != 0 || o->text[OPT_JOB_KEY_FILE][0] != '\0' ||
+             p->key.length != 0));
 }
 
 static void close_fabrics(struct nic *nic)
@@ -171,12 +173,14 @@ static int open_both(struct nic *nic, uint32_t pid, char *error, size_t size)
         .pid = pid,
         .incarnation = nic->incarnation,
         .packet_size = nic->packet_size,
+        .key = nic->process->key.length != 0 ? &nic->process->key : NULL,
         .asymmetric = nic->process->asymmetric,
         .own_only = nic->net_only,
         .alone = nic->net_only,
     };
     nic->pid = pid;
-    int rc = wants_net(o) ? nic->net_ops->open(&setup, &nic->net, &nic->pid, error, size) : 0;
+    int rc =
+        wants_net(nic->process) ? nic->net_ops->open(&setup, &nic->net, &nic->pid, error, size) : 0;
     if (rc == 0) {
         setup.pid = nic->pid;
         rc = nic->ops->open(&setup, &nic->fabric, &nic->pid, error, size);

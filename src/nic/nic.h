@@ -23,6 +23,7 @@ static inline struct process *process_current(void)
 }
 int process_init(void);
 void process_fini(void);
+int process_set_key(struct process *, const void *key, size_t length);
 /* process_enter() makes the calling thread run in another process of this
  * address space (NULL: the address space's own) and returns the one before.
  * process_new() makes one that PtlInit can then be called in. */

@@ -46,7 +46,23 @@ void process_renew(struct process *p)
 void process_free(struct process *p)
 {
     pthread_mutex_destroy(&p->lock);
+    explicit_bzero(&p->key, sizeof(p->key));
     free(p);
+}
+
+int process_set_key(struct process *p, const void *key, size_t length)
+{
+    if (length != 0 && (length < FABRIC_KEY_MIN || length > FABRIC_KEY_MAX)) {
+        return PTL_ARG_INVALID;
+    }
+    pthread_mutex_lock(&p->lock);
+    explicit_bzero(&p->key, sizeof(p->key));
+    if (length != 0) {
+        memcpy(p->key.bytes, key, length);
+        p->key.length = length;
+    }
+    pthread_mutex_unlock(&p->lock);
+    return PTL_OK;
 }
 
 void process_abort(struct process *p)

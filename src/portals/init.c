@@ -12,6 +12,15 @@ void PtlFini(void)
     process_fini();
 }
 
+int PtlSetJobKey(const void *key, ptl_size_t length)
+{
+    struct process *p = process_current();
+    if (p == NULL || p->users == 0) {
+        return PTL_NO_INIT;
+    }
+    return length != 0 && key == NULL ? PTL_ARG_INVALID : process_set_key(p, key, length);
+}
+
 void PtlAbort(void)
 {
     struct process *p = process_current();

@@ -361,6 +361,10 @@ __handler static int counting_completion(ptl_size_t dropped, bool flow_control, 
 PTL_HANDLER(holding_payload);
 PTL_HANDLER(counting_completion);
 
+/* More than all contexts, each with a packet, and a network's buffers hold. */
+enum { LONG = 600000 };
+static unsigned char long_source[LONG], long_memory[LONG];
+
 /* Slots of ptest_show(): the target's address, then that it holds packets. */
 enum { SHOW_NID, SHOW_PID, SHOW_PT, SHOW_HELD };
 
@@ -374,12 +378,12 @@ static _Noreturn void send_and_wait_for_death(void)
     ptl_process_t target = {.phys = {.nid = (ptl_nid_t)ptest_look(1, SHOW_NID),
                                      .pid = (ptl_pid_t)ptest_look(1, SHOW_PID)}};
     ptl_md_t md = {
-        .start = source, .length = LENGTH, .eq_handle = PTL_EQ_NONE, .ct_handle = PTL_CT_NONE};
+        .start = long_source, .length = LONG, .eq_handle = PTL_EQ_NONE, .ct_handle = PTL_CT_NONE};
     if (PtlInit() != PTL_OK ||
         PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_PHYSICAL, PTL_PID_ANY, NULL, NULL,
                   &ni) != PTL_OK ||
         PtlMDBind(ni, &md, &md_handle) != PTL_OK ||
-        PtlPut(md_handle, 0, LENGTH, PTL_NO_ACK_REQ, target,
+        PtlPut(md_handle, 0, LONG, PTL_NO_ACK_REQ, target,
                (ptl_pt_index_t)(ptest_look(1, SHOW_PT) - 1), HANDLER_BITS, 0, NULL, 0) != PTL_OK) {
         _exit(1);
     }
@@ -393,10 +397,12 @@ PTEST(sender_dies, 2)
     struct port p;
     pid_t victim = -1;
     use_hpus("2");
-    setenv("PINWHEEL_FABRIC", "shm", 1); /* a network would hold all of the message */
+    setenv("PINWHEEL_UDP_BUFFER", "65536", 1); /* else a network holds all of the message */
+    setenv("PINWHEEL_UDP_PACKET", "548", 1);
+    setenv("PINWHEEL_HPU_QUEUE", "4", 1);
     setenv("PINWHEEL_SHM_CELLS", "4", 1);
     setenv("PINWHEEL_SHM_LARGE", "cells", 1);
-    ptest_fill(source, LENGTH, 1);
+    ptest_fill(long_source, LONG, 1);
     if (rank == 0) {
         victim = fork();
         if (victim == 0) {
@@ -407,7 +413,7 @@ PTEST(sender_dies, 2)
     if (rank == 1) {
         ptl_handlers_t h = handler_set(NULL, holding_payload, counting_completion, NULL, 0,
                                        (void *)&mortal, sizeof(mortal));
-        handler_target(&p, memory[0], LENGTH, 0, PTL_CT_NONE, &h);
+        handler_target(&p, long_memory, LONG, 0, PTL_CT_NONE, &h);
         ptest_show(SHOW_NID, p.id[1].phys.nid);
         ptest_show(SHOW_PID, p.id[1].phys.pid);
         ptest_show(SHOW_PT, p.pt + 1);
@@ -427,16 +433,16 @@ PTEST(sender_dies, 2)
         ptest_sleep_ms(20); /* for the news of the death */
         __atomic_store_n(&mortal.go, 1, __ATOMIC_SEQ_CST);
         ptl_event_t event = EVENT_FAIL(p.eq, PTL_EVENT_PUT, PTL_NI_UNDELIVERABLE);
-        CHECK(event.mlength < LENGTH);
-        CHECK_FILL(memory[0], event.mlength, 1);
+        CHECK(event.mlength < LONG);
+        CHECK_FILL(long_memory, event.mlength, 1);
         CHECK_EQ(mortal.completions, 1);
-        CHECK_EQ(mortal.dropped, LENGTH - event.mlength);
+        CHECK_EQ(mortal.dropped, LONG - event.mlength);
     }
     BARRIER();
     if (rank == 0) {
-        handler_put(&p, source, LENGTH, 0, 0, PTL_NI_OK);
+        handler_put(&p, long_source, LONG, 0, 0, PTL_NI_OK);
     } else {
-        CHECK_EQ(EVENT(p.eq, PTL_EVENT_PUT).mlength, LENGTH);
+        CHECK_EQ(EVENT(p.eq, PTL_EVENT_PUT).mlength, LONG);
         CHECK_EQ(mortal.completions, 2);
     }
     port_close(&p);

@@ -197,6 +197,50 @@ static void check_same_limits(const ptl_ni_limits_t *a, const ptl_ni_limits_t *b
     CHECK_EQ(a->features, b->features);
 }
 
+/* Puts to the other process with this key; what comes of it. */
+static void put_with_key(int rank, int size, const void *key, ptl_ni_fail_t fail)
+{
+    struct port p;
+    unsigned char from[100], to[100] = {0};
+    OK(PtlSetJobKey(key, 32));
+    port_open(&p, KIND_MP, rank, size);
+    ptest_fill(from, sizeof(from), 1 - rank);
+    ptl_handle_me_t me = port_target(&p, to, sizeof(to), PTL_ME_OP_PUT, NULL);
+    ptl_handle_md_t md = port_md(&p, from, sizeof(from), PTL_MD_EVENT_SEND_DISABLE, PTL_CT_NONE);
+    BARRIER();
+    OK(PtlPut(md, 0, sizeof(from), PTL_ACK_REQ, p.id[1 - rank], p.pt, 0, 0, NULL, 0));
+    if (fail == PTL_NI_OK) {
+        EVENT(p.mdeq, PTL_EVENT_ACK);
+        EVENT(p.eq, PTL_EVENT_PUT);
+        CHECK_FILL(to, sizeof(to), rank);
+    } else {
+        EVENT_FAIL(p.mdeq, PTL_EVENT_ACK, fail);
+    }
+    BARRIER();
+    port_unlink(&p, me);
+    port_release(md);
+    port_close(&p);
+}
+
+PTEST(job_key, 2)
+{
+    unsigned char key[1025] = {1};
+    setenv("PINWHEEL_FABRIC", "udp", 1);
+    setenv("PINWHEEL_IFACES", "lo", 1);
+    setenv("PINWHEEL_UDP_SILENCE_MS", "500", 1);
+    CHECK_CODE(PtlSetJobKey(key, 32), PTL_NO_INIT);
+    OK(PtlInit());
+    CHECK_CODE(PtlSetJobKey(key, 31), PTL_ARG_INVALID);
+    CHECK_CODE(PtlSetJobKey(key, 1025), PTL_ARG_INVALID);
+    CHECK_CODE(PtlSetJobKey(NULL, 32), PTL_ARG_INVALID);
+    OK(PtlSetJobKey(key, 1024));
+    OK(PtlSetJobKey(NULL, 0));
+    put_with_key(rank, size, key, PTL_NI_OK);
+    key[31] = (unsigned char)rank;
+    put_with_key(rank, size, key, PTL_NI_UNDELIVERABLE);
+    PtlFini();
+}
+
 PTEST(interface_is_counted, 1)
 {
     ptl_handle_ni_t first, second;

@@ -94,14 +94,20 @@ static void set_config(struct fabric *f, uint64_t incarnation)
 }
 
 /* With a key every packet is proved, and holders of the key are one principal. */
-static int take_key(struct fabric *f, struct slmp_key *key, char *error, size_t error_size)
+static int take_key(struct fabric *f, const struct fabric_key *given, struct slmp_key *key,
+                    char *error, size_t error_size)
 {
     const char *path = f->options->text[OPT_JOB_KEY_FILE];
-    if (path[0] == '\0') {
+    if (path[0] != '\0') {
+        if (slmp_key_read(key, path, error, error_size) != 0) {
+            return -EACCES;
+        }
+    } else if (given == NULL) {
         return 0;
-    }
-    if (slmp_key_read(key, path, error, error_size) != 0) {
-        return -EACCES;
+    } else if (slmp_key_take(key, given->bytes, given->length) != 0) {
+        snprintf(error, error_size, "the job key has %zu bytes; it needs %d to %d", given->length,
+                 SLMP_KEY_MIN, SLMP_KEY_MAX);
+        return -EINVAL;
     }
     f->config.key = key;
     f->config.self = (struct slmp_address){f->nid, udp_socket_port(&f->socket)};
@@ -109,11 +115,12 @@ static int take_key(struct fabric *f, struct slmp_key *key, char *error, size_t 
     return 0;
 }
 
-static int start_engine(struct fabric *f, char *error, size_t error_size)
+static int start_engine(struct fabric *f, const struct fabric_key *given, char *error,
+                        size_t error_size)
 {
     struct slmp_upcalls up = {f, udp_opened, udp_closed, udp_begin, udp_data, udp_done, udp_sent};
     struct slmp_key key;
-    int rc = take_key(f, &key, error, error_size);
+    int rc = take_key(f, given, &key, error, error_size);
     if (rc == 0) {
         f->careful = f->config.cover || f->keyed || UDP_ALWAYS_CAREFUL;
         f->engine = slmp_open(&f->config, &up);
@@ -222,7 +229,7 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
     }
     set_config(f, setup->incarnation);
     udp_learn_locals(f);
-    rc = start_engine(f, error, error_size);
+    rc = start_engine(f, setup->key, error, error_size);
     if (rc != 0) {
         free_fabric(f);
         return rc;
@@ -475,8 +482,11 @@ static void udp_report(struct fabric *f, struct fabric_report *r)
     r->resent = c->retransmitted;
     r->timeouts = c->timeouts;
     r->duplicates = c->duplicates;
+    r->forged = c->forged;
+    r->replayed = c->replayed;
+    r->shortened = c->shortened + f->socket.narrowed;
     r->dropped = c->malformed + c->corrupt + c->version + c->stale + c->beyond + c->refused +
-                 c->no_room + f->foreign + f->misshapen;
+                 c->no_room + c->forged + c->replayed + f->foreign + f->misshapen;
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         const struct fabric_peer *p = container_of(l, struct fabric_peer, link);
         struct slmp_peer_info info = slmp_peer_info(f->engine, &p->at);
@@ -486,7 +496,8 @@ static void udp_report(struct fabric *f, struct fabric_report *r)
                                                          .rtt = info.rtt,
                                                          .window = info.window,
                                                          .flight = info.flight,
-                                                         .resent = info.retransmitted};
+                                                         .resent = info.retransmitted,
+                                                         .dropped = info.dropped};
         }
         peers++;
     }
