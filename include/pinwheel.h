@@ -62,6 +62,8 @@ struct pinwheel_job;
 
 /* pinwheel_job_init() joins the job that this process was started in, or makes
  * a job of one rank if it was started by no launcher. It does not need PtlInit.
+ * If the launcher has ranks on several hosts the call is collective: they agree on
+ * the job's key, and PtlSetJobKey gets it, so call this before PtlNIInit.
  * On failure *job is NULL and pinwheel_job_error(NULL) has the text.
  *   -EINVAL     of PMI_FD, PMI_RANK and PMI_SIZE, or of PMIX_NAMESPACE and
  *               PMIX_RANK, one is missing or no such number
@@ -71,7 +73,8 @@ struct pinwheel_job;
  *   -EALREADY   this process had a job and finalized it; one joins once
  *   -EOPNOTSUPP the launcher offers PMI_PORT instead of PMI_FD; or PMIx, but its
  *               library is not there, or this one was built without it
- *   -EPROTO     the launcher does not speak PMI-1, or PMIx does not make sense
+ *   -EPROTO     PINWHEEL_JOB_KEY differs between ranks;
+ *               the launcher does not speak PMI-1, or PMIx does not make sense
  *   -EPIPE      the launcher went away
  *   -ENOMEM */
 PINWHEEL_EXPORT int pinwheel_job_init(struct pinwheel_job **job);
@@ -96,8 +99,9 @@ PINWHEEL_EXPORT int pinwheel_job_rank(const struct pinwheel_job *job);
 /* pinwheel_job_size() returns the number of ranks. */
 PINWHEEL_EXPORT int pinwheel_job_size(const struct pinwheel_job *job);
 
-/* pinwheel_job_key() returns the secret that the job's processes share, 32 hex
- * digits of PINWHEEL_JOB_KEY, or NULL if the launcher gave none. */
+/* pinwheel_job_key() returns the secret that the job's processes share: 32 hex
+ * digits of PINWHEEL_JOB_KEY, or, with ranks on several hosts, what they agreed
+ * on. NULL if there is none. */
 PINWHEEL_EXPORT const char *pinwheel_job_key(const struct pinwheel_job *job);
 
 /* pinwheel_job_put() publishes `value` under `key`. Other ranks see it after the
@@ -129,7 +133,8 @@ PINWHEEL_EXPORT int pinwheel_job_barrier(struct pinwheel_job *job);
  * interface of this process: map[r] is rank r's, and `map` has room for
  * pinwheel_job_size() entries. May be called for several interfaces. Collective.
  *   -EINVAL  PtlGetPhysId refused `ni`
- *   -ENXIO   it did so in another rank, which the text names */
+ *   -ENXIO   it did so in another rank, which the text names
+ *   -EADDRNOTAVAIL  ranks are on several hosts, and one is at a loopback address */
 PINWHEEL_EXPORT int pinwheel_job_map(struct pinwheel_job *job, ptl_handle_ni_t ni,
                                      ptl_process_t *map);
 

@@ -11,12 +11,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 struct pinwheel_job {
     struct launcher launcher; /* all errors are in its text */
     unsigned maps;            /* pinwheel_job_map() calls, equal on all ranks */
     char *key;                /* NULL: none */
 };
+
+enum { LOOPBACK = 127 };
 
 /* What pinwheel_job_error(NULL) gives. */
 static _Thread_local char last_error[LAUNCHER_ERROR_SIZE];
@@ -38,6 +41,62 @@ static void destroy(struct pinwheel_job *job, int rc)
     free(job);
 }
 
+/* What libportals is told before the program opens an interface. */
+static int give_key(struct pinwheel_job *job)
+{
+    int rc = PtlInit();
+    if (rc == PTL_OK) {
+        rc = PtlSetJobKey(job->key, strlen(job->key));
+        PtlFini();
+    }
+    return rc == PTL_OK ? 0
+           : rc == PTL_ARG_INVALID
+               ? launcher_fail(&job->launcher, -EINVAL,
+                               "PINWHEEL_JOB_KEY has %zu characters; a key of ranks on several "
+                               "hosts has 32 to 1024, as `openssl rand -hex 16` gives",
+                               strlen(job->key))
+               : launcher_fail(&job->launcher, -EINVAL, "PtlInit gave %d", rc);
+}
+
+/* Ranks on several hosts talk over UDP, and prove with a key that they belong together: the
+ * one that the launcher gave them, or one that rank 0 draws. */
+static int agree_on_key(struct pinwheel_job *job)
+{
+    struct launcher *l = &job->launcher;
+    char value[LAUNCHER_VALUE_SIZE];
+    unsigned char random[16];
+    if (l->rank == 0 && job->key == NULL) {
+        if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
+            return launcher_fail(l, -errno, "no random bytes for a key: %s", strerror(errno));
+        }
+        for (size_t i = 0; i < sizeof(random); i++) {
+            snprintf(value + 2 * i, 3, "%02x", random[i]);
+        }
+        job->key = strdup(value);
+    }
+    if (l->rank == 0 && job->key == NULL) {
+        return launcher_fail(l, -ENOMEM, "no memory");
+    }
+    int rc = l->rank == 0 ? pinwheel_job_put(job, "pw-key", job->key) : 0;
+    if (rc == 0) {
+        rc = l->ops->barrier(l);
+    }
+    if (rc == 0) {
+        rc = l->ops->get(l, "pw-key", value);
+    }
+    if (rc == 0 && job->key != NULL && strcmp(job->key, value) != 0) {
+        rc = launcher_fail(l, -EPROTO,
+                           "PINWHEEL_JOB_KEY of rank %d is not that of rank 0: give all ranks "
+                           "the same, or none to any",
+                           l->rank);
+    }
+    if (rc == 0 && job->key == NULL && (job->key = strdup(value)) == NULL) {
+        rc = launcher_fail(l, -ENOMEM, "no memory");
+    }
+    explicit_bzero(value, sizeof(value));
+    return rc;
+}
+
 int pinwheel_job_init(struct pinwheel_job **out)
 {
     *out = NULL;
@@ -53,6 +112,13 @@ int pinwheel_job_init(struct pinwheel_job **out)
     }
     if (rc == 0) {
         rc = launcher_join(&job->launcher);
+    }
+    if (rc == 0 && job->launcher.spread) {
+        rc = agree_on_key(job);
+        rc = rc == 0 ? give_key(job) : rc;
+        if (rc != 0) {
+            job->launcher.ops->close(&job->launcher);
+        }
     }
     if (rc != 0) {
         destroy(job, rc);
@@ -191,6 +257,11 @@ int pinwheel_job_map(struct pinwheel_job *job, ptl_handle_ni_t ni, ptl_process_t
         } else if (rc == 0 && sscanf(value, "%x:%x", &nid, &pid) != 2) {
             rc = launcher_fail(&job->launcher, -EPROTO, "rank %d published \"%s\", no physical id",
                                r, value);
+        } else if (rc == 0 && job->launcher.spread && nid >> 24 == LOOPBACK) {
+            rc = launcher_fail(&job->launcher, -EADDRNOTAVAIL,
+                               "rank %d is at a loopback address, which other hosts do not reach; "
+                               "name an interface with PINWHEEL_IFACES",
+                               r);
         } else if (rc == 0) {
             map[r].phys.nid = nid;
             map[r].phys.pid = pid;

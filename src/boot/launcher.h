@@ -50,6 +50,7 @@ struct launcher {
     const struct launcher_ops *ops; /* NULL: not joined */
     void *state;                    /* the protocol's own */
     int rank, size;
+    bool spread;                 /* the ranks are on several hosts */
     size_t key_size, value_size; /* what it takes, counting the NUL */
     char error[LAUNCHER_ERROR_SIZE];
 };

@@ -294,6 +294,26 @@ static int greet(struct launcher *l)
     return result;
 }
 
+/* Whether ranks are on several hosts: of the blocks (first host, hosts, ranks of each) one
+ * has a host that is not the first. A launcher that does not say has one host. */
+static int learn_hosts(struct launcher *l)
+{
+    struct pmi_client *c = l->state;
+    char text[LAUNCHER_VALUE_SIZE];
+    int rc, result = exchange(l, "get_result", &rc, "cmd=get kvsname=%s key=PMI_process_mapping\n",
+                              c->kvsname);
+    if (result != 0 || rc != 0 || answer_field(c, "value", text, sizeof(text)) != 0) {
+        return result;
+    }
+    for (const char *at = strchr(text + 1, '('); at != NULL; at = strchr(at + 1, '(')) {
+        int first, hosts, ranks;
+        if (sscanf(at, "(%d,%d,%d)", &first, &hosts, &ranks) == 3 && first + hosts > 1) {
+            l->spread = true;
+        }
+    }
+    return 0;
+}
+
 /* Greets over `fd` or, if that is -1, the server `alone`; both are the client's
  * from here on. */
 static int start(struct launcher *l, int fd, struct pmi_job *alone)
@@ -310,6 +330,9 @@ static int start(struct launcher *l, int fd, struct pmi_job *alone)
     c->alone = alone;
     l->state = c;
     int rc = greet(l);
+    if (rc == 0 && alone == NULL && l->size > 1) {
+        rc = learn_hosts(l);
+    }
     if (rc != 0) {
         client_close(l);
         return rc;
@@ -321,7 +344,7 @@ static int start(struct launcher *l, int fd, struct pmi_job *alone)
 int pmi_client_alone(struct launcher *l)
 {
     struct pmi_job *alone;
-    if (pmi_job_create(&alone, 1, "alone") != 0) {
+    if (pmi_job_create(&alone, 1, "alone", NULL) != 0) {
         return launcher_fail(l, -ENOMEM, "no memory");
     }
     l->rank = 0;

@@ -430,15 +430,15 @@ static void take_line(struct pmi_job *job, struct rank *r)
 /* ---- What the owner calls ---- */
 
 /* What a rank may ask before any rank has put it: how the ranks are laid out,
- * all on one node, in the notation of MPICH's process managers. */
-static int put_presets(struct pmi_job *job)
+ * in the notation of MPICH's process managers; as a rule all on one node. */
+static int put_presets(struct pmi_job *job, const char *hosts)
 {
     char mapping[64];
     snprintf(mapping, sizeof(mapping), "(vector,(0,1,%d))", job->size);
-    return kvs_put(&job->kvs, "PMI_process_mapping", mapping);
+    return kvs_put(&job->kvs, "PMI_process_mapping", hosts != NULL ? hosts : mapping);
 }
 
-int pmi_job_create(struct pmi_job **job, int size, const char *kvsname)
+int pmi_job_create(struct pmi_job **job, int size, const char *kvsname, const char *hosts)
 {
     *job = NULL;
     size_t length = strlen(kvsname);
@@ -454,7 +454,7 @@ int pmi_job_create(struct pmi_job **job, int size, const char *kvsname)
     j->first_gone = -1;
     j->abort_rank = -1;
     memcpy(j->kvsname, kvsname, length + 1);
-    if (put_presets(j) != 0) {
+    if (put_presets(j, hosts) != 0) {
         pmi_job_free(j);
         return -ENOMEM;
     }

@@ -53,9 +53,11 @@ enum pmi_state { PMI_NEW, PMI_READY, PMI_BARRIER, PMI_FINALIZED, PMI_CLOSED };
 struct pmi_job;
 
 /* pmi_job_create() makes a job of `size` ranks whose key-value space is called
- * `kvsname`. It returns 0, -EINVAL for a size outside 1..PMI_RANKS_MAX or a
- * name that does not fit a field, or -ENOMEM. */
-int pmi_job_create(struct pmi_job **job, int size, const char *kvsname);
+ * `kvsname`. `hosts` says which ranks share a host, as PMI_process_mapping does:
+ * "(vector,(first host,hosts,ranks of each),...)"; NULL: all are on one. It
+ * returns 0, -EINVAL for a size outside 1..PMI_RANKS_MAX or a name that does not
+ * fit a field, or -ENOMEM. */
+int pmi_job_create(struct pmi_job **job, int size, const char *kvsname, const char *hosts);
 
 /* pmi_job_free() frees a job; NULL is legal. */
 void pmi_job_free(struct pmi_job *job);

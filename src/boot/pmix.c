@@ -352,6 +352,9 @@ static int learn_job(struct launcher *l)
     }
     l->rank = (int)c->me.rank;
     l->size = (int)size;
+    status = get_value(l, PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE, &value);
+    l->spread = status == PMIX_SUCCESS && value->type == PMIX_UINT32 && value->data.uint32 < size;
+    free(value);
     /* PMIx has room for more, but what runs here is to run elsewhere too. */
     l->key_size = PMI_KEY_MAX;
     l->value_size = PMI_VALUE_MAX;

@@ -68,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct pmi_job *job;
     int rank = 0, at_line_start[RANKS] = {1, 1, 1};
-    if (pmi_job_create(&job, RANKS, "kvs") != 0) {
+    if (pmi_job_create(&job, RANKS, "kvs", NULL) != 0) {
         return 0;
     }
     for (size_t at = 0; at < size;) {

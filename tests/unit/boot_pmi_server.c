@@ -18,7 +18,7 @@
 static struct pmi_job *new_job(int size)
 {
     struct pmi_job *job;
-    assert_int_equal(pmi_job_create(&job, size, "kvs_0"), 0);
+    assert_int_equal(pmi_job_create(&job, size, "kvs_0", NULL), 0);
     return job;
 }
 
@@ -54,16 +54,16 @@ static void creation_checks_its_arguments(void **state)
 {
     struct pmi_job *job;
     char name[PMI_NAME_MAX + 1];
-    assert_int_equal(pmi_job_create(&job, 0, "k"), -EINVAL);
+    assert_int_equal(pmi_job_create(&job, 0, "k", NULL), -EINVAL);
     assert_null(job);
-    assert_int_equal(pmi_job_create(&job, -1, "k"), -EINVAL);
-    assert_int_equal(pmi_job_create(&job, PMI_RANKS_MAX + 1, "k"), -EINVAL);
-    assert_int_equal(pmi_job_create(&job, 1, ""), -EINVAL);
-    assert_int_equal(pmi_job_create(&job, 1, "a b"), -EINVAL);
+    assert_int_equal(pmi_job_create(&job, -1, "k", NULL), -EINVAL);
+    assert_int_equal(pmi_job_create(&job, PMI_RANKS_MAX + 1, "k", NULL), -EINVAL);
+    assert_int_equal(pmi_job_create(&job, 1, "", NULL), -EINVAL);
+    assert_int_equal(pmi_job_create(&job, 1, "a b", NULL), -EINVAL);
     repeat(name, 'k', PMI_NAME_MAX);
-    assert_int_equal(pmi_job_create(&job, 1, name), -EINVAL);
+    assert_int_equal(pmi_job_create(&job, 1, name, NULL), -EINVAL);
     name[PMI_NAME_MAX - 1] = '\0';
-    assert_int_equal(pmi_job_create(&job, PMI_RANKS_MAX, name), 0);
+    assert_int_equal(pmi_job_create(&job, PMI_RANKS_MAX, name, NULL), 0);
     pmi_job_free(job);
     pmi_job_free(NULL);
 }
