@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+struct host_list;
+
 struct launch {
     int size;
     char **argv;        /* the program and its arguments */
@@ -15,7 +17,10 @@ struct launch {
     int environment_count;
     bool bind_cores; /* rank i on the i-th allowed core, modulo their number */
     bool label;
-    long timeout_seconds; /* 0: none */
+    long timeout_seconds;          /* 0: none */
+    const struct host_list *hosts; /* NULL: this one; else `size` is the ranks of all */
+    const char *shell;             /* the command that reaches a host; NULL: ssh */
+    const char *remote;            /* pinwheel on the other hosts; NULL: where it is here */
 };
 
 enum {

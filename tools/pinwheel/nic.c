@@ -210,11 +210,15 @@ static void print_net(const struct fabric_report *net)
            net->packets_out, net->resent, net->timeouts);
     printf("    %-24s%" PRIu64 " packets received, %" PRIu64 " twice, %" PRIu64 " dropped\n", "",
            net->packets_in, net->duplicates, net->dropped);
+    printf("    %-24s%" PRIu64 " of these forged, %" PRIu64 " replayed; %" PRIu64
+           " times packets were made shorter\n",
+           "", net->forged, net->replayed, net->shortened);
     for (uint64_t i = 0; i < listed_peers(net); i++) {
         const struct fabric_peer_report *p = &net->peer[i];
-        printf("    %-24sround trip %.1f us, window %u packets, %u under way, %" PRIu64 " again\n",
+        printf("    %-24sround trip %.1f us, window %u packets, %u under way, %" PRIu64
+               " again, %" PRIu64 " dropped\n",
                id_text(p->nid, p->pid, address), (double)p->rtt / 1e3, p->window, p->flight,
-               p->resent);
+               p->resent, p->dropped);
     }
     if (net->peers > listed_peers(net)) {
         printf("    %-24s%" PRIu64 "\n", "more peers", net->peers - listed_peers(net));
@@ -274,6 +278,9 @@ static void json_net(struct json *j, const struct fabric_report *net)
     json_unsigned(j, "timeouts", net->timeouts);
     json_unsigned(j, "duplicates", net->duplicates);
     json_unsigned(j, "dropped", net->dropped);
+    json_unsigned(j, "forged", net->forged);
+    json_unsigned(j, "replayed", net->replayed);
+    json_unsigned(j, "shortened", net->shortened);
     json_unsigned(j, "peer_count", net->peers);
     json_open_array(j, "peers");
     for (uint64_t i = 0; i < listed_peers(net); i++) {
@@ -285,6 +292,7 @@ static void json_net(struct json *j, const struct fabric_report *net)
         json_unsigned(j, "window", p->window);
         json_unsigned(j, "flight", p->flight);
         json_unsigned(j, "resent", p->resent);
+        json_unsigned(j, "dropped", p->dropped);
         json_close_object(j);
     }
     json_close_array(j);

@@ -36,8 +36,8 @@ static void drop_queue(struct relay *relay)
 
 static void queue_line(struct relay *relay, int rank, const char *line, size_t length)
 {
-    char label[16];
-    size_t n = (size_t)snprintf(label, sizeof(label), "[%d] ", rank);
+    char label[16] = "";
+    size_t n = relay->plain ? 0 : (size_t)snprintf(label, sizeof(label), "[%d] ", rank);
     if (relay->start > 0 && relay->start == relay->end) {
         relay->start = 0;
         relay->end = 0;
@@ -78,7 +78,7 @@ static void extend_line(struct relay *relay, struct relay_source *s, const char 
     s->length += n;
 }
 
-static void take(struct relay *relay, struct relay_source *s, const char *bytes, size_t length)
+void relay_take(struct relay *relay, struct relay_source *s, const char *bytes, size_t length)
 {
     const char *end = bytes + length;
     while (bytes < end) {
@@ -107,7 +107,7 @@ bool relay_read(struct relay *relay, struct relay_source *source)
     }
     ssize_t n = relay->broken ? 0 : read(source->fd, bytes, sizeof(bytes));
     if (n > 0) {
-        take(relay, source, bytes, (size_t)n);
+        relay_take(relay, source, bytes, (size_t)n);
         return true;
     }
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {

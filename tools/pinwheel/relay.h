@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Output of many processes on one descriptor, line by line, each line labelled
- * "[rank] ".
+ * "[rank] " unless the relay is plain.
  *
  *     source (pipe of rank 0) -- unfinished line --+
  *     source (pipe of rank 1) -- unfinished line --+--> queue --> out
@@ -22,6 +22,7 @@ enum { RELAY_LINE_MAX = 1 << 20, RELAY_QUEUE_MAX = 1 << 20 };
 
 struct relay {
     int out;
+    bool plain;  /* no labels */
     bool broken; /* out takes no more; what comes is dropped */
     char *queue;
     size_t start, end, capacity;
@@ -38,6 +39,9 @@ struct relay_source {
  * returns false when there is nothing to read now, the source ended or out is
  * broken (in both latter cases the source is closed). */
 bool relay_read(struct relay *relay, struct relay_source *source);
+
+/* relay_take() does the same with bytes that came another way; the source has no descriptor. */
+void relay_take(struct relay *relay, struct relay_source *source, const char *bytes, size_t length);
 
 /* relay_close() queues the unfinished line of a source and closes it. */
 void relay_close(struct relay *relay, struct relay_source *source);

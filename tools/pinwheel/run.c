@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel run`: what it is told on the command line; launch.c does it. */
+#include "agent.h"
 #include "args.h"
 #include "boot/pmi_server.h"
 #include "commands.h"
+#include "host_list.h"
 #include "launch.h"
 #include "spawn.h"
 
@@ -10,30 +12,66 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUN_SIZE, RUN_BIND, RUN_LABEL, RUN_ENV, RUN_TIMEOUT };
+enum {
+    RUN_SIZE,
+    RUN_BIND,
+    RUN_LABEL,
+    RUN_ENV,
+    RUN_TIMEOUT,
+    RUN_HOSTS,
+    RUN_HOSTFILE,
+    RUN_SSH,
+    RUN_REMOTE,
+    RUN_AGENT
+};
 
 static const struct args_option run_options[] = {
-    [RUN_SIZE] = {"-n", "N", "number of ranks, 1 to 4096 (default 1)"},
+    [RUN_SIZE] = {"-n", "N", "number of ranks, 1 to 4096 (default 1, or what the hosts hold)"},
     [RUN_BIND] = {"--bind", "core|none",
                   "rank i on the i-th allowed core, modulo their number "
                   "(default none)"},
     [RUN_LABEL] = {"--label", NULL, "begin each line of output with \"[rank] \""},
     [RUN_ENV] = {"--env", "NAME=VALUE", "set a variable in all ranks; may be repeated"},
     [RUN_TIMEOUT] = {"--timeout", "SECONDS", "end the job, with status 124, if it takes longer"},
+    [RUN_HOSTS] = {"--hosts", "A,B:2,...", "start them there, on B two; may be repeated"},
+    [RUN_HOSTFILE] = {"--hostfile", "FILE", "a host a line: B, B:2 or B slots=2; # a comment"},
+    [RUN_SSH] = {"--ssh", "COMMAND",
+                 "what reaches a host, called with its name and a command line (default "
+                 "PINWHEEL_SSH, or ssh without questions)"},
+    [RUN_REMOTE] = {"--remote", "PATH",
+                    "this command on the other hosts (default: where it is here)"},
+    [RUN_AGENT] = {"--agent", NULL, "what --hosts starts on each host; not for people"},
+};
+
+/* What the options say, until the launcher has it. */
+struct run {
+    struct launch launch;
+    struct host_list hosts;
+    bool sized, agent; /* -n, --agent were given */
 };
 
 static const char run_summary[] =
     "Starts N processes of PROGRAM as the ranks of one job and stays until all have\n"
     "ended. They find each other through PMI-1 (PMI_FD, PMI_RANK, PMI_SIZE), and share\n"
     "the secret PINWHEEL_JOB_KEY and the name PINWHEEL_JOB_ID. Rank 0 reads this\n"
-    "command's standard input, the others nothing.\n\n"
+    "command's standard input, the others nothing. Other hosts are reached through ssh;\n"
+    "ranks there have our variables PINWHEEL_* and LD_LIBRARY_PATH, and our folder.\n\n"
     "When a rank fails, all others are ended: SIGTERM, after 2 s SIGKILL. The exit\n"
     "status is that of the first failure: the rank's own, 128 + N if signal N ended it,\n"
     "the code of a PMI abort; 124 for the time-out, 126 and 127 if PROGRAM cannot be\n"
     "executed or found, 1 if a rank leaves while others wait for it.";
 
-static int parse_option(const struct args *a, int option, struct launch *l)
+static int parse_hosts(const struct args *a, int option, struct host_list *hosts)
 {
+    char error[512];
+    int rc = option == RUN_HOSTS ? host_list_add(hosts, a->value, error, sizeof(error))
+                                 : host_list_read(hosts, a->value, error, sizeof(error));
+    return rc == 0 ? 0 : args_error(a, "%s %s: %s", run_options[option].name, a->value, error);
+}
+
+static int parse_option(const struct args *a, int option, struct run *r)
+{
+    struct launch *l = &r->launch;
     long number;
     switch (option) {
     case RUN_SIZE:
@@ -41,6 +79,16 @@ static int parse_option(const struct args *a, int option, struct launch *l)
             return 2;
         }
         l->size = (int)number;
+        r->sized = true;
+        return 0;
+    case RUN_HOSTS:
+    case RUN_HOSTFILE:
+        return parse_hosts(a, option, &r->hosts);
+    case RUN_SSH:
+        l->shell = a->value;
+        return 0;
+    case RUN_REMOTE:
+        l->remote = a->value;
         return 0;
     case RUN_BIND:
         if (strcmp(a->value, "core") != 0 && strcmp(a->value, "none") != 0) {
@@ -61,16 +109,38 @@ static int parse_option(const struct args *a, int option, struct launch *l)
         }
         l->environment[l->environment_count++] = (char *)(uintptr_t)a->value;
         return 0;
+    case RUN_AGENT:
+        r->agent = true;
+        return 0;
     default:
         return args_number(a, "--timeout", 1, 1000000, &l->timeout_seconds) != 0 ? 2 : 0;
     }
 }
 
-static int run(struct args *a, struct launch *l)
+/* Ranks in the places that the hosts have. */
+static int place(struct args *a, struct run *r)
+{
+    char error[256];
+    struct launch *l = &r->launch;
+    if (r->hosts.count == 0) {
+        return l->shell == NULL && l->remote == NULL
+                   ? 0
+                   : args_error(a, "--ssh and --remote belong to --hosts");
+    }
+    l->size = r->sized ? l->size : r->hosts.ranks;
+    if (host_list_fit(&r->hosts, l->size, error, sizeof(error)) != 0) {
+        return args_error(a, "-n %d: %s", l->size, error);
+    }
+    l->hosts = &r->hosts;
+    l->shell = l->shell != NULL ? l->shell : getenv("PINWHEEL_SSH");
+    return 0;
+}
+
+static int run(struct args *a, struct run *r)
 {
     int option;
     while ((option = args_next(a)) >= 0) {
-        int rc = parse_option(a, option, l);
+        int rc = parse_option(a, option, r);
         if (rc != 0) {
             return rc;
         }
@@ -81,12 +151,16 @@ static int run(struct args *a, struct launch *l)
     if (option == ARGS_BAD) {
         return 2;
     }
+    if (r->agent) {
+        return agent_run();
+    }
     if (a->next >= a->argc) {
         return args_error(a, "no PROGRAM given; it follows the options: "
                              "pinwheel run -n 2 PROGRAM [ARGUMENT]...");
     }
-    l->argv = &a->argv[a->next];
-    return launch_run(l);
+    int rc = place(a, r);
+    r->launch.argv = &a->argv[a->next];
+    return rc != 0 ? rc : launch_run(&r->launch);
 }
 
 int command_run(int argc, char **argv)
@@ -99,11 +173,12 @@ int command_run(int argc, char **argv)
                      .argc = argc,
                      .argv = argv,
                      .next = 1};
-    struct launch l = {.size = 1, .environment = calloc((size_t)argc, sizeof(char *))};
-    if (l.environment == NULL) {
+    struct run r = {.launch = {.size = 1, .environment = calloc((size_t)argc, sizeof(char *))}};
+    if (r.launch.environment == NULL) {
         return args_error(&a, "no memory");
     }
-    int status = run(&a, &l);
-    free(l.environment);
+    int status = run(&a, &r);
+    free(r.launch.environment);
+    host_list_free(&r.hosts);
     return status;
 }

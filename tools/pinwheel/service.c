@@ -17,7 +17,7 @@
 enum { REQUEST_BYTES = 1024, QUEUE_BYTES = PMI_OUTPUT_MAX / 2 };
 _Static_assert(REQUEST_BYTES / 34 * PMI_LINE_MAX < PMI_OUTPUT_MAX - QUEUE_BYTES, "replies fit");
 
-int service_open(struct service *s, int size, const char *job_id)
+int service_open(struct service *s, int size, const char *job_id, const char *hosts)
 {
     s->size = size;
     s->fds = malloc((size_t)size * sizeof(*s->fds));
@@ -27,7 +27,7 @@ int service_open(struct service *s, int size, const char *job_id)
     for (int r = 0; r < size; r++) {
         s->fds[r] = -1;
     }
-    return pmi_job_create(&s->server, size, job_id);
+    return pmi_job_create(&s->server, size, job_id, hosts);
 }
 
 void service_free(struct service *s)
@@ -48,6 +48,17 @@ void service_close(struct service *s, int rank)
     pmi_rank_gone(s->server, rank);
 }
 
+bool service_feed(struct service *s, int rank, const void *bytes, size_t length)
+{
+    pmi_feed(s->server, rank, bytes, length);
+    const char *error = pmi_error(s->server, rank);
+    if (error != NULL) {
+        fprintf(stderr, "pinwheel run: closed the PMI connection of rank %d: %s\n", rank, error);
+        service_close(s, rank);
+    }
+    return error == NULL;
+}
+
 bool service_read(struct service *s, int rank)
 {
     char bytes[REQUEST_BYTES];
@@ -56,14 +67,7 @@ bool service_read(struct service *s, int rank)
     }
     ssize_t n = recv(s->fds[rank], bytes, sizeof(bytes), MSG_DONTWAIT);
     if (n > 0) {
-        pmi_feed(s->server, rank, bytes, (size_t)n);
-        const char *error = pmi_error(s->server, rank);
-        if (error != NULL) {
-            fprintf(stderr, "pinwheel run: closed the PMI connection of rank %d: %s\n", rank,
-                    error);
-            service_close(s, rank);
-        }
-        return s->fds[rank] >= 0;
+        return service_feed(s, rank, bytes, (size_t)n);
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         service_close(s, rank);

@@ -66,6 +66,9 @@ static int set_environment(const struct spawn *s, int rank, int pmi)
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++) {
         unsetenv(foreign[i]);
     }
+    if (pmi < 0) {
+        return 0;
+    }
     return set_number("PMI_FD", pmi) != 0 || set_number("PMI_RANK", rank) != 0 ||
                    set_number("PMI_SIZE", s->size) != 0 ||
                    setenv("PINWHEEL_JOB_KEY", s->job_key, 1) != 0 ||
@@ -82,13 +85,13 @@ static int set_descriptors(const struct spawn_ends *ends)
             return -1;
         }
     }
-    return fcntl(ends->pmi, F_SETFD, 0);
+    return ends->pmi >= 0 ? fcntl(ends->pmi, F_SETFD, 0) : 0;
 }
 
-static int bind_core(const cpu_set_t *cores, int rank)
+static int bind_core(const cpu_set_t *cores, int index)
 {
     cpu_set_t one;
-    int wanted = rank % CPU_COUNT(cores), core = 0;
+    int wanted = index % CPU_COUNT(cores), core = 0;
     for (;; core++) {
         if (CPU_ISSET(core, cores) && wanted-- == 0) {
             break;
@@ -112,7 +115,7 @@ run_child(const struct spawn *s, int rank, const struct spawn_ends *ends, pid_t 
     groups_keep(s->keeper, getpid()); /* before the program can start others */
     if (set_descriptors(ends) != 0) {
         f.step = STEP_DESCRIPTORS;
-    } else if (s->cores != NULL && bind_core(s->cores, rank) != 0) {
+    } else if (s->cores != NULL && bind_core(s->cores, rank - s->first) != 0) {
         f.step = STEP_CORE;
     } else if (set_environment(s, rank, ends->pmi) != 0) {
         f.step = STEP_ENVIRONMENT;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starting one rank: fork, a process group of its own, descriptors, core,
+ * Starting one rank, or a remote shell: fork, a process group of its own, descriptors, core,
  * environment, exec. The rank gets SIGKILL from the kernel when the launcher
  * dies before it.
  */
@@ -17,7 +17,7 @@ struct spawn {
     char **argv;
     char **environment; /* NAME=VALUE */
     int environment_count;
-    int size;
+    int size, first; /* ranks of the job; the first of this host */
     const char *job_key, *job_id;
     sigset_t signal_mask;      /* as the launcher found it */
     struct rlimit descriptors; /* likewise */
@@ -25,7 +25,8 @@ struct spawn {
     int keeper;                /* groups.h */
 };
 
-/* The ends that one rank gets; -1: it inherits the launcher's. */
+/* The ends that one rank gets; -1: it inherits the launcher's. Without `pmi` it is no rank:
+ * its environment is the launcher's. */
 struct spawn_ends {
     int in, out, err, pmi;
 };
