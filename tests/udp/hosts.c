@@ -9,6 +9,9 @@
  *   watched the same, and puts of nothing for some seconds, so that somebody can look on
  *   alone   the others cannot be reached: a put to each is UNDELIVERABLE
  *   victim  the last process is killed while the others talk to it: they hear of it
+ *   outage  puts go well, then those to other hosts do not, then all do again; files in the
+ *           folder UDP_HOSTS_MARKS say so: met.INDEX, cut.INDEX from here, back from there
+ *   taken   somebody else has the port of the process: PtlNIInit says so
  */
 #include "portals4.h"
 
@@ -175,6 +178,58 @@ static void talk_on(void)
     OK(PtlCTWait(ended, 2 * (ptl_size_t)size, &count));
 }
 
+static void mark(const char *what)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "%s/%s.%d", getenv("UDP_HOSTS_MARKS"), what, self);
+    FILE *f = fopen(path, "we");
+    CHECK(f != NULL && fclose(f) == 0);
+}
+
+static void await_mark(const char *what)
+{
+    char path[512];
+    snprintf(path, sizeof(path), "%s/%s", getenv("UDP_HOSTS_MARKS"), what);
+    while (access(path, F_OK) != 0) {
+        struct timespec pause = {0, 10000000};
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* Whoever is on this host stays in reach all the time. */
+static void live_through_outage(void)
+{
+    ptl_handle_md_t md = bind_memory(mine, BYTES);
+    for (int to = 0; to < size; to++) {
+        meet(to);
+    }
+    mark("met");
+    for (int to = 0; to < size; to++) {
+        ptl_ni_fail_t fail = PTL_NI_OK;
+        if (peer[to].phys.nid == peer[self].phys.nid) {
+            CHECK(put(md, 0, to, DATA_BITS) == PTL_NI_OK);
+            continue;
+        }
+        while (fail == PTL_NI_OK) {
+            fail = put(md, BYTES, to, DATA_BITS);
+        }
+        CHECK(fail == PTL_NI_UNDELIVERABLE);
+    }
+    mark("cut");
+    await_mark("back");
+    OK(PtlMDRelease(md));
+    talk_to_all();
+}
+
+static void find_port_taken(void)
+{
+    OK(PtlInit());
+    CHECK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_PHYSICAL, peer[self].phys.pid, NULL,
+                    NULL, &ni) == PTL_PID_IN_USE);
+    OK(PtlNIInit(PTL_IFACE_DEFAULT, PTL_NI_MATCHING | PTL_NI_PHYSICAL, PTL_PID_ANY, NULL, NULL,
+                 &ni));
+}
+
 static void be_alone(void)
 {
     ptl_handle_md_t md = bind_memory(mine, 8);
@@ -212,12 +267,19 @@ int main(int argc, char **argv)
     self = atoi(argv[2]);
     CHECK(self >= 0 && self < size);
     read_peers(argv + 3);
+    if (strcmp(argv[1], "taken") == 0) {
+        find_port_taken();
+        PtlFini();
+        return 0;
+    }
     open_all();
     if (strcmp(argv[1], "all") == 0) {
         talk_to_all();
     } else if (strcmp(argv[1], "watched") == 0) {
         talk_to_all();
         talk_on();
+    } else if (strcmp(argv[1], "outage") == 0) {
+        live_through_outage();
     } else if (strcmp(argv[1], "alone") == 0) {
         be_alone();
     } else {
