@@ -49,7 +49,7 @@ void mpi_shape(const struct mpi_rank *r, const struct mpi_call *c, uint32_t memb
                struct mpi_shape *shape)
 {
     const struct mpi_collective_form *f = &mpi_collective_forms[c->collective];
-    const int64_t *n = r->numbers + c->first, *end = n + c->count;
+    const int64_t *n = r->numbers + c->first, *end = n + c->count - c->persistent;
     *shape = (struct mpi_shape){.request = MPI_NONE, .root = MPI_NONE, .members = members};
     if (c->nonblocking) {
         shape->request = *n++;
@@ -77,7 +77,11 @@ void mpi_forget_seen(struct mpi_trace *t)
         }
     }
     for (uint64_t i = 0; i < t->comm_count; i++) {
-        t->comms[i].at = 0;
+        struct mpi_comm *c = &t->comms[i];
+        c->at = c->persistents_seen = 0;
+        for (uint64_t k = 0; k < c->persistent_count; k++) {
+            c->persistents[k].at = 0;
+        }
     }
 }
 

@@ -279,6 +279,7 @@ void mpi_close(struct mpi_trace *t)
     }
     for (uint64_t i = 0; i < t->comm_count; i++) {
         free(t->comms[i].steps);
+        free(t->comms[i].persistents);
         free(t->comms[i].grown);
     }
     free(t->paths);

@@ -189,6 +189,12 @@ static uint32_t index_of(const struct mpi_group *g, uint32_t rank)
     return i;
 }
 
+/* Which of its communicator's persistent collectives a call makes or starts. */
+static const int64_t *persistent_number(const struct turning *d, const struct mpi_call *call)
+{
+    return d->r->numbers + call->first + call->count - 1;
+}
+
 /* Its messages: the first wait for the chain, and a calc 0 waits for the last. */
 static uint32_t unroll(struct turning *d, const struct chain *c, const struct mpi_call *call)
 {
@@ -204,7 +210,9 @@ static uint32_t unroll(struct turning *d, const struct chain *c, const struct mp
     m.rank = index_of(g, d->r->rank) + (grows ? d->block * g->size : 0);
     m.members = grows ? grown(d, comm) : g->members;
     m.shift = grows ? 0 : d->block * d->t->ranks;
-    m.tag = (uint32_t)(comm->base + (uint64_t)(comm->highest_tag + 1) + comm->at++);
+    uint64_t step =
+        call->persistent ? comm->persistents[*persistent_number(d, call)].step : comm->at++;
+    m.tag = (uint32_t)(comm->base + (uint64_t)(comm->highest_tag + 1) + step);
     if (m.members == NULL) {
         return GOAL_NONE;
     }
@@ -281,6 +289,10 @@ static void turn(struct turning *d, const struct mpi_call *call)
     case MPI_K_COLLECTIVE:
         gap(d, c, call, true);
         collective(d, c, call);
+        return;
+    case MPI_K_COLLECTIVE_INIT: /* a step, whose tag its starts have */
+        d->t->comms[n[1]].at++;
+        c->idle += c->begun ? call->took : 0;
         return;
     default: /* time that is not the program's */
         c->idle += c->begun ? call->took : 0;

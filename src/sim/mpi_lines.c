@@ -113,13 +113,17 @@ static int find_form(struct reader *d, const char *text, size_t length, struct m
             return 0;
         }
     }
-    if (!mpi_collective_named(text, length, &call->collective, &call->nonblocking)) {
+    call->persistent = length > 5 && memcmp(text + length - 5, "_init", 5) == 0;
+    size_t name = length - (call->persistent ? 5 : 0);
+    if (!mpi_collective_named(text, name, &call->collective, &call->nonblocking) ||
+        (call->persistent && call->nonblocking)) {
         return bad(d, "must be the name of a call", text, length);
     }
+    call->nonblocking |= call->persistent;
     const struct mpi_collective_form *f = &mpi_collective_forms[call->collective];
     uint32_t fixed = (uint32_t)(call->nonblocking + 1 + f->root + f->bytes);
     *form = (struct form){f->name, MPI_K_COLLECTIVE, fixed, f->vectors > 0 ? UINT32_MAX : fixed, 1};
-    call->kind = MPI_K_COLLECTIVE;
+    call->kind = call->persistent ? MPI_K_COLLECTIVE_INIT : MPI_K_COLLECTIVE;
     return 0;
 }
 

@@ -210,17 +210,46 @@ static int resolve_nonblocking(struct resolver *d, int64_t *n, uint32_t count)
     return begin_request(d, n[0]);
 }
 
+/* The call put last makes a persistent request. */
+static int make_persistent(struct resolver *d, int64_t request)
+{
+    if (request < 0 || (uint64_t)request >= d->r->requests || d->persistent[request] != 0) {
+        return bad_request(d, request);
+    }
+    d->persistent[request] = d->out.count;
+    return 0;
+}
+
 static int resolve_persistent(struct resolver *d, int64_t *n, uint32_t count)
 {
-    if (n[0] < 0 || (uint64_t)n[0] >= d->r->requests || d->persistent[n[0]] != 0) {
-        return bad_request(d, n[0]);
-    }
     if (take_message(d, n + 1, d->call->kind == MPI_K_RECV_INIT) != 0 ||
         put(d, d->call->kind, n, count) != 0) {
         return -1;
     }
-    d->persistent[n[0]] = d->out.count;
-    return 0;
+    return make_persistent(d, n[0]);
+}
+
+static int start_message(struct resolver *d, const struct mpi_call *made)
+{
+    int64_t numbers[5];
+    memcpy(numbers, d->out.numbers + made->first, sizeof(numbers));
+    enum mpi_kind kind = numbers[1] == MPI_NONE          ? MPI_K_NOTHING
+                         : made->kind == MPI_K_SEND_INIT ? MPI_K_ISEND
+                                                         : MPI_K_IRECV;
+    return put(d, kind, numbers, 5);
+}
+
+static int start_collective(struct resolver *d, struct mpi_call made)
+{
+    struct mpi_call c = *d->call;
+    c.kind = MPI_K_COLLECTIVE;
+    c.collective = made.collective;
+    c.nonblocking = c.persistent = true;
+    bool ok = mpi_add_call(&d->out, &c);
+    for (uint32_t i = 0; i < made.count && ok; i++) {
+        ok = mpi_add_number(&d->out, d->out.numbers[made.first + i]);
+    }
+    return ok ? 0 : FAIL(d, "no memory");
 }
 
 static int resolve_start(struct resolver *d, const int64_t *n, uint32_t count)
@@ -230,12 +259,9 @@ static int resolve_start(struct resolver *d, const int64_t *n, uint32_t count)
             return FAIL(d, "request %" PRId64 " begins, and is not persistent", n[i]);
         }
         const struct mpi_call *made = &d->out.calls[d->persistent[n[i]] - 1];
-        int64_t numbers[5];
-        memcpy(numbers, d->out.numbers + made->first, sizeof(numbers));
-        enum mpi_kind kind = numbers[1] == MPI_NONE          ? MPI_K_NOTHING
-                             : made->kind == MPI_K_SEND_INIT ? MPI_K_ISEND
-                                                             : MPI_K_IRECV;
-        if (put(d, kind, numbers, 5) != 0 || begin_request(d, n[i]) != 0) {
+        int rc = made->kind == MPI_K_COLLECTIVE_INIT ? start_collective(d, *made)
+                                                     : start_message(d, made);
+        if (rc != 0 || begin_request(d, n[i]) != 0) {
             return -1;
         }
         /* They begin one after the other, in no time. */
@@ -319,8 +345,13 @@ static int resolve_collective(struct resolver *d, int64_t *n, uint32_t count)
             return -1;
         }
     }
-    if (put(d, MPI_K_COLLECTIVE, n, count) != 0) {
+    if (put(d, d->call->kind, n, count) != 0) {
         return -1;
+    }
+    if (d->call->persistent) {
+        uint64_t number = d->t->comms[*comm].persistents_seen++;
+        return mpi_add_number(&d->out, (int64_t)number) ? make_persistent(d, n[0])
+                                                        : FAIL(d, "no memory");
     }
     return d->call->nonblocking ? begin_request(d, n[0]) : 0;
 }
@@ -359,6 +390,7 @@ static int resolve_call(struct resolver *d, int64_t *n)
     case MPI_K_SENDRECV:
         return resolve_exchange(d, n);
     case MPI_K_COLLECTIVE:
+    case MPI_K_COLLECTIVE_INIT:
         return resolve_collective(d, n, count);
     default:
         d->r->finished |= d->call->kind == MPI_K_FINALIZE;

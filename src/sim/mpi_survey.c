@@ -61,24 +61,65 @@ static int same_step(struct mpi_trace *t, const struct mpi_rank *r, const struct
     mpi_shape(r, call, 0, &s);
     struct mpi_comm *c = &t->comms[s.comm];
     const struct mpi_collective_form *f = &mpi_collective_forms[call->collective];
-    struct mpi_step step = {(uint8_t)call->collective, s.root, f->vectors > 0 ? 0 : s.bytes,
-                            r->rank};
+    struct mpi_step step = {(uint8_t)call->collective, call->persistent, s.root,
+                            f->vectors > 0 ? 0 : s.bytes, r->rank};
     if (c->at == c->step_count) {
         if (!mpi_grow(&c->steps, &c->step_room, c->step_count + 1, sizeof(*c->steps))) {
             return goal_fail(error, "no memory");
         }
         c->steps[c->step_count++] = step;
-        sum->collectives[call->collective]++;
+        sum->collectives[call->collective] += !call->persistent;
     }
     const struct mpi_step *first = &c->steps[c->at++];
-    if (first->kind == step.kind && first->root == step.root && first->bytes == step.bytes) {
+    if (first->kind == step.kind && first->persistent == step.persistent &&
+        first->root == step.root && first->bytes == step.bytes) {
         return 0;
     }
     return mpi_fail(r, call->line, error,
-                    "collective %" PRIu64 " of its communicator is %s, root %" PRId64 ", %" PRId64
-                    " bytes; rank %u has %s, root %" PRId64 ", %" PRId64 " bytes",
-                    c->at, f->name, step.root, step.bytes, first->first_rank,
-                    mpi_collective_forms[first->kind].name, first->root, first->bytes);
+                    "collective %" PRIu64 " of its communicator is %s%s, root %" PRId64 ", %" PRId64
+                    " bytes; rank %u has %s%s, root %" PRId64 ", %" PRId64 " bytes",
+                    c->at, f->name, step.persistent ? "_init" : "", step.root, step.bytes,
+                    first->first_rank, mpi_collective_forms[first->kind].name,
+                    first->persistent ? "_init" : "", first->root, first->bytes);
+}
+
+/* The persistent collective that a call makes or starts. */
+static uint64_t persistent_of(const struct mpi_rank *r, const struct mpi_call *c)
+{
+    return (uint64_t)r->numbers[c->first + c->count - 1];
+}
+
+/* The k-th persistent collective of a communicator is the same for all its members. */
+static int made(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_call *call,
+                struct mpi_summary *sum, struct goal_error *error)
+{
+    struct mpi_comm *c = &t->comms[r->numbers[call->first + 1]];
+    if (same_step(t, r, call, sum, error) != 0) {
+        return -1;
+    }
+    if (persistent_of(r, call) < c->persistent_count) {
+        return 0;
+    }
+    if (!mpi_grow(&c->persistents, &c->persistent_room, c->persistent_count + 1,
+                  sizeof(*c->persistents))) {
+        return goal_fail(error, "no memory");
+    }
+    c->persistents[c->persistent_count++] =
+        (struct mpi_persistent){.step = c->at - 1, .least = UINT64_MAX, .first_rank = r->rank};
+    return 0;
+}
+
+/* They may be started in any order, but each equally often. */
+static void started(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_call *call,
+                    struct mpi_summary *sum)
+{
+    struct mpi_comm *c = &t->comms[r->numbers[call->first + 1]];
+    struct mpi_persistent *p = &c->persistents[persistent_of(r, call)];
+    if (++p->at > p->starts) {
+        p->starts++;
+        p->first_rank = r->rank;
+        sum->collectives[call->collective]++;
+    }
 }
 
 static int survey_call(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_call *c,
@@ -112,7 +153,13 @@ static int survey_call(struct mpi_trace *t, const struct mpi_rank *r, const stru
         count_name(s, c);
         return 0;
     case MPI_K_COLLECTIVE:
+        if (c->persistent) {
+            started(t, r, c, s);
+            return 0;
+        }
         return same_step(t, r, c, s, error);
+    case MPI_K_COLLECTIVE_INIT:
+        return made(t, r, c, s, error);
     default:
         return 0;
     }
@@ -127,6 +174,10 @@ static void end_of_rank(struct mpi_trace *t)
                 struct mpi_comm *c = &t->comms[g->comms[k]];
                 c->least = c->members_seen == 0 || c->at < c->least ? c->at : c->least;
                 c->members_seen++;
+                for (uint64_t n = 0; n < c->persistent_count; n++) {
+                    struct mpi_persistent *p = &c->persistents[n];
+                    p->least = p->at < p->least ? p->at : p->least;
+                }
             }
         }
     }
@@ -172,12 +223,24 @@ static int check_comm(const struct mpi_trace *t, const struct mpi_comm *c, struc
                          "a communicator of %u ranks, from rank %u on, was made by %u of them",
                          g->size, g->members[0], c->members_seen);
     }
-    return c->least == c->step_count
-               ? 0
-               : goal_fail(error,
-                           "a communicator of %u ranks, from rank %u on: one has %" PRIu64
-                           " collectives, one %" PRIu64,
-                           g->size, g->members[0], c->step_count, c->least);
+    if (c->least != c->step_count) {
+        return goal_fail(error,
+                         "a communicator of %u ranks, from rank %u on: one has %" PRIu64
+                         " collectives, one %" PRIu64,
+                         g->size, g->members[0], c->step_count, c->least);
+    }
+    for (uint64_t i = 0; i < c->persistent_count; i++) {
+        const struct mpi_persistent *p = &c->persistents[i];
+        if (p->least != p->starts) {
+            return goal_fail(
+                error,
+                "a communicator of %u ranks, from rank %u on: rank %u starts its %s_init "
+                "(persistent collective %" PRIu64 ") %" PRIu64 " times, one %" PRIu64,
+                g->size, g->members[0], p->first_rank,
+                mpi_collective_forms[c->steps[p->step].kind].name, i + 1, p->starts, p->least);
+        }
+    }
+    return 0;
 }
 
 static int deal_tags(struct mpi_trace *t, const struct mpi_wish *w, struct goal_error *error)

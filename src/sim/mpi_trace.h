@@ -44,7 +44,8 @@ enum mpi_kind {
     MPI_K_NOTHING,  /* time that is not the program's own */
     MPI_K_OTHER,    /* not understood: only its name is known */
     MPI_K_FAILED,
-    MPI_K_COLLECTIVE, /* request (if MPI_NONBLOCKING), comm, root (if any), bytes... */
+    MPI_K_COLLECTIVE,      /* request (if it is nonblocking), comm, root (if any), bytes... */
+    MPI_K_COLLECTIVE_INIT, /* the same: one that can be started again and again */
 };
 
 enum mpi_collective {
@@ -81,6 +82,8 @@ struct mpi_call {
     enum mpi_kind kind;
     enum mpi_collective collective;
     bool nonblocking; /* a collective with a request */
+    bool persistent;  /* what makes such a one, or starts it; when resolved its last number says the
+                       * how-manieth of its communicator it is */
     uint8_t thread;
     uint32_t count; /* of its numbers */
     uint64_t first; /* of them */
@@ -121,9 +124,20 @@ struct mpi_group {
 /* What every member of a communicator must say of its k-th collective. */
 struct mpi_step {
     uint8_t kind;
+    bool persistent;
     int64_t root;
     int64_t bytes;
     uint32_t first_rank; /* who said so */
+};
+
+/* A step that makes a persistent collective. Each of its starts is one for all members,
+ * whatever other steps come between. */
+struct mpi_persistent {
+    uint64_t step;
+    uint64_t starts;     /* of the member that started it most often */
+    uint64_t at;         /* of the rank that is being read */
+    uint64_t least;      /* of the member that started it least often */
+    uint32_t first_rank; /* who was the first to start it that often */
 };
 
 struct mpi_comm {
@@ -133,6 +147,9 @@ struct mpi_comm {
     uint64_t step_count, step_room;
     uint64_t at;    /* the next step of the rank that is being read */
     uint64_t least; /* steps of the member that has the fewest */
+    struct mpi_persistent *persistents;
+    uint64_t persistent_count, persistent_room;
+    uint64_t persistents_seen; /* of the rank that is being read */
     uint32_t members_seen;
     uint64_t base;   /* its first tag in the schedule: messages', then collectives' */
     uint32_t *grown; /* members when extrapolated, if it has all ranks */

@@ -3,7 +3,7 @@
  * Collectives. A line names the communicator, the root if there is one, and bytes:
  * what one rank contributes or gets; of vector collectives of each rank. Sizes are
  * taken from the side that MPI looks at when the other one is MPI_IN_PLACE.
- * The nonblocking ones have a request before all that.
+ * The nonblocking and the persistent ones have a request before all that.
  */
 #include "collective.h"
 
@@ -19,7 +19,10 @@ static void collective_begin(const struct trace_call *c, const char *line,
     int64_t number = 0, known = trace_comm(comm);
     if (request != NULL) {
         trace_lock();
-        number = trace_add_request(*request, false)->number;
+        struct trace_request *r = trace_add_request(*request, false);
+        r->persistent = c->persistent;
+        r->active = !c->persistent;
+        number = r->number;
         trace_unlock();
     }
     trace_begin(c, line);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls that communicate and are not understood: one-sided ones, collectives of
- * neighbours, persistent collectives, processes that join. Each leaves a line with
+ * neighbours, processes that join. Each leaves a line with
  * its name, so that who uses the recording learns what it lacks. A macro, because
  * each needs a function of its own name and parameters, and they differ in nothing else.
  */

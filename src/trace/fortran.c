@@ -100,7 +100,8 @@ static void redirect(const struct library *l, const Elf64_Rela *r)
         return;
     }
     const char *name = l->strings + l->symbols[ELF64_R_SYM(r->r_info)].st_name;
-    void *function = strncmp(name, "PMPI_", 5) == 0 ? dlsym(RTLD_DEFAULT, name + 1) : NULL;
+    bool profiled = strncmp(name, "PMPI_", 5) == 0 || strncmp(name, "PMPIX_", 6) == 0;
+    void *function = profiled ? dlsym(RTLD_DEFAULT, name + 1) : NULL;
     if (function != NULL) {
         set_entry(l, l->base + r->r_offset, function);
     }

@@ -29,7 +29,8 @@ enum { TRACE_ANY = -1, TRACE_NULL = -2, TRACE_SENT = -3, TRACE_CANCELLED = -4 };
 /* A call on its way. */
 struct trace_call {
     uint64_t start;
-    bool outermost; /* not made by another MPI call */
+    bool outermost;  /* not made by another MPI call */
+    bool persistent; /* its request does nothing until it is started */
 };
 
 void trace_enter(struct trace_call *c);

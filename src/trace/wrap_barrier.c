@@ -12,14 +12,3 @@ int MPI_Barrier(MPI_Comm comm)
     }
     return rc;
 }
-
-int MPI_Ibarrier(MPI_Comm comm, MPI_Request *request)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_Ibarrier(comm, request);
-    if (trace_leave(&c, "MPI_Ibarrier", rc)) {
-        trace_collective(&c, "Ibarrier", request, comm, TRACE_NO_ROOT, TRACE_NO_BYTES);
-    }
-    return rc;
-}

@@ -1,229 +1,328 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Nonblocking collectives; their lines have a request. */
+/*
+ * Collectives with a request, which their lines begin with: nonblocking ones and, when this file
+ * is compiled again with TRACE_PERSISTENT, those that are made once and started many times.
+ * They differ in names and in an info.
+ */
 #include "collective.h"
+#include "counted.h"
 
-int MPI_(Ibcast)(void *buf, trace_count count, MPI_Datatype type, int root, MPI_Comm comm,
-                 MPI_Request *request)
+#ifdef TRACE_PERSISTENT
+#define CALL(nonblocking, persistent) MPI_(persistent)
+#define PCALL(nonblocking, persistent) PMPI_(persistent)
+#define NAME(nonblocking, persistent) NAME_OF(persistent)
+#define LINE(nonblocking, persistent) #persistent
+#define INFO_PARAMETER , MPI_Info info
+#define INFO , info
+enum { PERSISTENT = true };
+#else
+#define CALL(nonblocking, persistent) MPI_(nonblocking)
+#define PCALL(nonblocking, persistent) PMPI_(nonblocking)
+#define NAME(nonblocking, persistent) NAME_OF(nonblocking)
+#define LINE(nonblocking, persistent) #nonblocking
+#define INFO_PARAMETER
+#define INFO
+enum { PERSISTENT = false };
+#endif
+
+static void enter(struct trace_call *c)
+{
+    trace_enter(c);
+    c->persistent = PERSISTENT;
+}
+
+#ifndef TRACE_LARGE /* counts nothing */
+int CALL(Ibarrier, Barrier_init)(MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Ibcast)(buf, count, type, root, comm, request);
-    if (trace_leave(&c, NAME_OF(Ibcast), rc)) {
-        trace_collective(&c, "Ibcast", request, comm, root, trace_bytes(count, type));
+    enter(&c);
+    int rc = PCALL(Ibarrier, Barrier_init)(comm INFO, request);
+    if (trace_leave(&c, NAME(Ibarrier, Barrier_init), rc)) {
+        trace_collective(&c, LINE(Ibarrier, Barrier_init), request, comm, TRACE_NO_ROOT,
+                         TRACE_NO_BYTES);
     }
     return rc;
 }
+#endif
 
-int MPI_(Ireduce)(const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op,
-                  int root, MPI_Comm comm, MPI_Request *request)
+int CALL(Ibcast, Bcast_init)(void *buf, trace_count count, MPI_Datatype type, int root,
+                             MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Ireduce)(out, in, count, type, op, root, comm, request);
-    if (trace_leave(&c, NAME_OF(Ireduce), rc)) {
-        trace_collective(&c, "Ireduce", request, comm, root, trace_bytes(count, type));
-    }
-    return rc;
-}
-
-int MPI_(Iallreduce)(const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op,
-                     MPI_Comm comm, MPI_Request *request)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Iallreduce)(out, in, count, type, op, comm, request);
-    if (trace_leave(&c, NAME_OF(Iallreduce), rc)) {
-        trace_collective(&c, "Iallreduce", request, comm, TRACE_NO_ROOT, trace_bytes(count, type));
-    }
-    return rc;
-}
-
-int MPI_(Iscan)(const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op,
-                MPI_Comm comm, MPI_Request *request)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Iscan)(out, in, count, type, op, comm, request);
-    if (trace_leave(&c, NAME_OF(Iscan), rc)) {
-        trace_collective(&c, "Iscan", request, comm, TRACE_NO_ROOT, trace_bytes(count, type));
-    }
-    return rc;
-}
-
-int MPI_(Iexscan)(const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op,
-                  MPI_Comm comm, MPI_Request *request)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Iexscan)(out, in, count, type, op, comm, request);
-    if (trace_leave(&c, NAME_OF(Iexscan), rc)) {
-        trace_collective(&c, "Iexscan", request, comm, TRACE_NO_ROOT, trace_bytes(count, type));
-    }
-    return rc;
-}
-
-int MPI_(Ireduce_scatter_block)(const void *out, void *in, trace_count count, MPI_Datatype type,
-                                MPI_Op op, MPI_Comm comm, MPI_Request *request)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Ireduce_scatter_block)(out, in, count, type, op, comm, request);
-    if (trace_leave(&c, NAME_OF(Ireduce_scatter_block), rc)) {
-        trace_collective(&c, "Ireduce_scatter_block", request, comm, TRACE_NO_ROOT,
+    enter(&c);
+    int rc = PCALL(Ibcast, Bcast_init)(buf, count, type, root, comm INFO, request);
+    if (trace_leave(&c, NAME(Ibcast, Bcast_init), rc)) {
+        trace_collective(&c, LINE(Ibcast, Bcast_init), request, comm, root,
                          trace_bytes(count, type));
     }
     return rc;
 }
 
-int MPI_(Igather)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                  trace_count in_count, MPI_Datatype in_type, int root, MPI_Comm comm,
-                  MPI_Request *request)
+int CALL(Ireduce, Reduce_init)(const void *out, void *in, trace_count count, MPI_Datatype type,
+                               MPI_Op op, int root, MPI_Comm comm INFO_PARAMETER,
+                               MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Igather)(out, out_count, out_type, in, in_count, in_type, root, comm, request);
-    if (trace_leave(&c, NAME_OF(Igather), rc)) {
-        trace_collective(&c, "Igather", request, comm, root,
+    enter(&c);
+    int rc = PCALL(Ireduce, Reduce_init)(out, in, count, type, op, root, comm INFO, request);
+    if (trace_leave(&c, NAME(Ireduce, Reduce_init), rc)) {
+        trace_collective(&c, LINE(Ireduce, Reduce_init), request, comm, root,
+                         trace_bytes(count, type));
+    }
+    return rc;
+}
+
+int CALL(Iallreduce, Allreduce_init)(const void *out, void *in, trace_count count,
+                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm INFO_PARAMETER,
+                                     MPI_Request *request)
+{
+    struct trace_call c;
+    enter(&c);
+    int rc = PCALL(Iallreduce, Allreduce_init)(out, in, count, type, op, comm INFO, request);
+    if (trace_leave(&c, NAME(Iallreduce, Allreduce_init), rc)) {
+        trace_collective(&c, LINE(Iallreduce, Allreduce_init), request, comm, TRACE_NO_ROOT,
+                         trace_bytes(count, type));
+    }
+    return rc;
+}
+
+int CALL(Iscan, Scan_init)(const void *out, void *in, trace_count count, MPI_Datatype type,
+                           MPI_Op op, MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
+{
+    struct trace_call c;
+    enter(&c);
+    int rc = PCALL(Iscan, Scan_init)(out, in, count, type, op, comm INFO, request);
+    if (trace_leave(&c, NAME(Iscan, Scan_init), rc)) {
+        trace_collective(&c, LINE(Iscan, Scan_init), request, comm, TRACE_NO_ROOT,
+                         trace_bytes(count, type));
+    }
+    return rc;
+}
+
+int CALL(Iexscan, Exscan_init)(const void *out, void *in, trace_count count, MPI_Datatype type,
+                               MPI_Op op, MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
+{
+    struct trace_call c;
+    enter(&c);
+    int rc = PCALL(Iexscan, Exscan_init)(out, in, count, type, op, comm INFO, request);
+    if (trace_leave(&c, NAME(Iexscan, Exscan_init), rc)) {
+        trace_collective(&c, LINE(Iexscan, Exscan_init), request, comm, TRACE_NO_ROOT,
+                         trace_bytes(count, type));
+    }
+    return rc;
+}
+
+int CALL(Ireduce_scatter_block,
+         Reduce_scatter_block_init)(const void *out, void *in, trace_count count, MPI_Datatype type,
+                                    MPI_Op op, MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
+{
+    struct trace_call c;
+    enter(&c);
+    int rc = PCALL(Ireduce_scatter_block, Reduce_scatter_block_init)(out, in, count, type, op,
+                                                                     comm INFO, request);
+    if (trace_leave(&c, NAME(Ireduce_scatter_block, Reduce_scatter_block_init), rc)) {
+        trace_collective(&c, LINE(Ireduce_scatter_block, Reduce_scatter_block_init), request, comm,
+                         TRACE_NO_ROOT, trace_bytes(count, type));
+    }
+    return rc;
+}
+
+int CALL(Igather, Gather_init)(const void *out, trace_count out_count, MPI_Datatype out_type,
+                               void *in, trace_count in_count, MPI_Datatype in_type, int root,
+                               MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
+{
+    struct trace_call c;
+    enter(&c);
+    int rc = PCALL(Igather, Gather_init)(out, out_count, out_type, in, in_count, in_type, root,
+                                         comm INFO, request);
+    if (trace_leave(&c, NAME(Igather, Gather_init), rc)) {
+        trace_collective(&c, LINE(Igather, Gather_init), request, comm, root,
                          trace_is_root(comm, root) ? trace_bytes(in_count, in_type)
                                                    : trace_bytes(out_count, out_type));
     }
     return rc;
 }
 
-int MPI_(Iscatter)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                   trace_count in_count, MPI_Datatype in_type, int root, MPI_Comm comm,
-                   MPI_Request *request)
+int CALL(Iscatter, Scatter_init)(const void *out, trace_count out_count, MPI_Datatype out_type,
+                                 void *in, trace_count in_count, MPI_Datatype in_type, int root,
+                                 MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Iscatter)(out, out_count, out_type, in, in_count, in_type, root, comm, request);
-    if (trace_leave(&c, NAME_OF(Iscatter), rc)) {
-        trace_collective(&c, "Iscatter", request, comm, root,
+    enter(&c);
+    int rc = PCALL(Iscatter, Scatter_init)(out, out_count, out_type, in, in_count, in_type, root,
+                                           comm INFO, request);
+    if (trace_leave(&c, NAME(Iscatter, Scatter_init), rc)) {
+        trace_collective(&c, LINE(Iscatter, Scatter_init), request, comm, root,
                          trace_is_root(comm, root) ? trace_bytes(out_count, out_type)
                                                    : trace_bytes(in_count, in_type));
     }
     return rc;
 }
 
-int MPI_(Iallgather)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                     trace_count in_count, MPI_Datatype in_type, MPI_Comm comm,
-                     MPI_Request *request)
+int CALL(Iallgather, Allgather_init)(const void *out, trace_count out_count, MPI_Datatype out_type,
+                                     void *in, trace_count in_count, MPI_Datatype in_type,
+                                     MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Iallgather)(out, out_count, out_type, in, in_count, in_type, comm, request);
-    if (trace_leave(&c, NAME_OF(Iallgather), rc)) {
-        trace_collective(&c, "Iallgather", request, comm, TRACE_NO_ROOT,
+    enter(&c);
+    int rc = PCALL(Iallgather, Allgather_init)(out, out_count, out_type, in, in_count, in_type,
+                                               comm INFO, request);
+    if (trace_leave(&c, NAME(Iallgather, Allgather_init), rc)) {
+        trace_collective(&c, LINE(Iallgather, Allgather_init), request, comm, TRACE_NO_ROOT,
                          trace_bytes(in_count, in_type));
     }
     return rc;
 }
 
-int MPI_(Ialltoall)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                    trace_count in_count, MPI_Datatype in_type, MPI_Comm comm, MPI_Request *request)
+int CALL(Ialltoall, Alltoall_init)(const void *out, trace_count out_count, MPI_Datatype out_type,
+                                   void *in, trace_count in_count, MPI_Datatype in_type,
+                                   MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Ialltoall)(out, out_count, out_type, in, in_count, in_type, comm, request);
-    if (trace_leave(&c, NAME_OF(Ialltoall), rc)) {
-        trace_collective(&c, "Ialltoall", request, comm, TRACE_NO_ROOT,
+    enter(&c);
+    int rc = PCALL(Ialltoall, Alltoall_init)(out, out_count, out_type, in, in_count, in_type,
+                                             comm INFO, request);
+    if (trace_leave(&c, NAME(Ialltoall, Alltoall_init), rc)) {
+        trace_collective(&c, LINE(Ialltoall, Alltoall_init), request, comm, TRACE_NO_ROOT,
                          trace_bytes(in_count, in_type));
     }
     return rc;
 }
 
-int MPI_(Igatherv)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                   const trace_count in_counts[], const trace_at at[], MPI_Datatype in_type,
-                   int root, MPI_Comm comm, MPI_Request *request)
+int CALL(Igatherv, Gatherv_init)(const void *out, trace_count out_count, MPI_Datatype out_type,
+                                 void *in, const trace_count in_counts[], const trace_at at[],
+                                 MPI_Datatype in_type, int root, MPI_Comm comm INFO_PARAMETER,
+                                 MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc =
-        PMPI_(Igatherv)(out, out_count, out_type, in, in_counts, at, in_type, root, comm, request);
-    if (trace_leave(&c, NAME_OF(Igatherv), rc)) {
+    enter(&c);
+    int rc = PCALL(Igatherv, Gatherv_init)(out, out_count, out_type, in, in_counts, at, in_type,
+                                           root, comm INFO, request);
+    if (trace_leave(&c, NAME(Igatherv, Gatherv_init), rc)) {
         bool here = trace_is_root(comm, root);
-        trace_one_vector(&c, "Igatherv", request, comm, root,
+        trace_one_vector(&c, LINE(Igatherv, Gatherv_init), request, comm, root,
                          here ? 0 : trace_bytes(out_count, out_type),
                          here ? trace_counts(in_counts) : TRACE_NO_COUNTS, in_type);
     }
     return rc;
 }
 
-int MPI_(Iscatterv)(const void *out, const trace_count out_counts[], const trace_at at[],
-                    MPI_Datatype out_type, void *in, trace_count in_count, MPI_Datatype in_type,
-                    int root, MPI_Comm comm, MPI_Request *request)
+int CALL(Iscatterv, Scatterv_init)(const void *out, const trace_count out_counts[],
+                                   const trace_at at[], MPI_Datatype out_type, void *in,
+                                   trace_count in_count, MPI_Datatype in_type, int root,
+                                   MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc =
-        PMPI_(Iscatterv)(out, out_counts, at, out_type, in, in_count, in_type, root, comm, request);
-    if (trace_leave(&c, NAME_OF(Iscatterv), rc)) {
+    enter(&c);
+    int rc = PCALL(Iscatterv, Scatterv_init)(out, out_counts, at, out_type, in, in_count, in_type,
+                                             root, comm INFO, request);
+    if (trace_leave(&c, NAME(Iscatterv, Scatterv_init), rc)) {
         bool here = trace_is_root(comm, root);
-        trace_one_vector(&c, "Iscatterv", request, comm, root,
+        trace_one_vector(&c, LINE(Iscatterv, Scatterv_init), request, comm, root,
                          here ? 0 : trace_bytes(in_count, in_type),
                          here ? trace_counts(out_counts) : TRACE_NO_COUNTS, out_type);
     }
     return rc;
 }
 
-int MPI_(Iallgatherv)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                      const trace_count in_counts[], const trace_at at[], MPI_Datatype in_type,
-                      MPI_Comm comm, MPI_Request *request)
+int CALL(Iallgatherv,
+         Allgatherv_init)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
+                          const trace_count in_counts[], const trace_at at[], MPI_Datatype in_type,
+                          MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc =
-        PMPI_(Iallgatherv)(out, out_count, out_type, in, in_counts, at, in_type, comm, request);
-    if (trace_leave(&c, NAME_OF(Iallgatherv), rc)) {
-        trace_one_vector(&c, "Iallgatherv", request, comm, TRACE_NO_ROOT, 0,
+    enter(&c);
+    int rc = PCALL(Iallgatherv, Allgatherv_init)(out, out_count, out_type, in, in_counts, at,
+                                                 in_type, comm INFO, request);
+    if (trace_leave(&c, NAME(Iallgatherv, Allgatherv_init), rc)) {
+        trace_one_vector(&c, LINE(Iallgatherv, Allgatherv_init), request, comm, TRACE_NO_ROOT, 0,
                          trace_counts(in_counts), in_type);
     }
     return rc;
 }
 
-int MPI_(Ireduce_scatter)(const void *out, void *in, const trace_count counts[], MPI_Datatype type,
-                          MPI_Op op, MPI_Comm comm, MPI_Request *request)
+int CALL(Ireduce_scatter, Reduce_scatter_init)(const void *out, void *in,
+                                               const trace_count counts[], MPI_Datatype type,
+                                               MPI_Op op, MPI_Comm comm INFO_PARAMETER,
+                                               MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Ireduce_scatter)(out, in, counts, type, op, comm, request);
-    if (trace_leave(&c, NAME_OF(Ireduce_scatter), rc)) {
-        trace_one_vector(&c, "Ireduce_scatter", request, comm, TRACE_NO_ROOT, 0,
-                         trace_counts(counts), type);
+    enter(&c);
+    int rc =
+        PCALL(Ireduce_scatter, Reduce_scatter_init)(out, in, counts, type, op, comm INFO, request);
+    if (trace_leave(&c, NAME(Ireduce_scatter, Reduce_scatter_init), rc)) {
+        trace_one_vector(&c, LINE(Ireduce_scatter, Reduce_scatter_init), request, comm,
+                         TRACE_NO_ROOT, 0, trace_counts(counts), type);
     }
     return rc;
 }
 
-int MPI_(Ialltoallv)(const void *out, const trace_count out_counts[], const trace_at out_at[],
-                     MPI_Datatype out_type, void *in, const trace_count in_counts[],
-                     const trace_at in_at[], MPI_Datatype in_type, MPI_Comm comm,
-                     MPI_Request *request)
+int CALL(Ialltoallv, Alltoallv_init)(const void *out, const trace_count out_counts[],
+                                     const trace_at out_at[], MPI_Datatype out_type, void *in,
+                                     const trace_count in_counts[], const trace_at in_at[],
+                                     MPI_Datatype in_type, MPI_Comm comm INFO_PARAMETER,
+                                     MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Ialltoallv)(out, out_counts, out_at, out_type, in, in_counts, in_at, in_type,
-                               comm, request);
-    if (trace_leave(&c, NAME_OF(Ialltoallv), rc)) {
-        trace_two_vectors(&c, "Ialltoallv", request, comm,
+    enter(&c);
+    int rc = PCALL(Ialltoallv, Alltoallv_init)(out, out_counts, out_at, out_type, in, in_counts,
+                                               in_at, in_type, comm INFO, request);
+    if (trace_leave(&c, NAME(Ialltoallv, Alltoallv_init), rc)) {
+        trace_two_vectors(&c, LINE(Ialltoallv, Alltoallv_init), request, comm,
                           &(struct trace_vectors){out == MPI_IN_PLACE, trace_counts(out_counts),
                                                   trace_counts(in_counts), &out_type, &in_type, 0});
     }
     return rc;
 }
 
-int MPI_(Ialltoallw)(const void *out, const trace_count out_counts[], const trace_at out_at[],
-                     const MPI_Datatype out_types[], void *in, const trace_count in_counts[],
-                     const trace_at in_at[], const MPI_Datatype in_types[], MPI_Comm comm,
-                     MPI_Request *request)
+int CALL(Ialltoallw, Alltoallw_init)(const void *out, const trace_count out_counts[],
+                                     const trace_at out_at[], const MPI_Datatype out_types[],
+                                     void *in, const trace_count in_counts[],
+                                     const trace_at in_at[], const MPI_Datatype in_types[],
+                                     MPI_Comm comm INFO_PARAMETER, MPI_Request *request)
 {
     struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Ialltoallw)(out, out_counts, out_at, out_types, in, in_counts, in_at, in_types,
-                               comm, request);
-    if (trace_leave(&c, NAME_OF(Ialltoallw), rc)) {
-        trace_two_vectors(&c, "Ialltoallv", request, comm,
+    enter(&c);
+    int rc = PCALL(Ialltoallw, Alltoallw_init)(out, out_counts, out_at, out_types, in, in_counts,
+                                               in_at, in_types, comm INFO, request);
+    if (trace_leave(&c, NAME(Ialltoallw, Alltoallw_init), rc)) {
+        trace_two_vectors(&c, LINE(Ialltoallv, Alltoallv_init), request, comm,
                           &(struct trace_vectors){out == MPI_IN_PLACE, trace_counts(out_counts),
                                                   trace_counts(in_counts), out_types, in_types, 1});
     }
     return rc;
 }
+
+#ifdef TRACE_PERSISTENT
+/* ---- Of neighbours: only named ---- */
+
+COUNTED(Neighbor_allgather_init,
+        (const void *sendbuf, trace_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+         trace_count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+         MPI_Request *request),
+        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
+COUNTED(Neighbor_allgatherv_init,
+        (const void *sendbuf, trace_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+         const trace_count recvcounts[], const trace_at displs[], MPI_Datatype recvtype,
+         MPI_Comm comm, MPI_Info info, MPI_Request *request),
+        (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm, info, request))
+COUNTED(Neighbor_alltoall_init,
+        (const void *sendbuf, trace_count sendcount, MPI_Datatype sendtype, void *recvbuf,
+         trace_count recvcount, MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+         MPI_Request *request),
+        (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, info, request))
+COUNTED(Neighbor_alltoallv_init,
+        (const void *sendbuf, const trace_count sendcounts[], const trace_at sdispls[],
+         MPI_Datatype sendtype, void *recvbuf, const trace_count recvcounts[],
+         const trace_at rdispls[], MPI_Datatype recvtype, MPI_Comm comm, MPI_Info info,
+         MPI_Request *request),
+        (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm, info,
+         request))
+COUNTED(Neighbor_alltoallw_init,
+        (const void *sendbuf, const trace_count sendcounts[], const MPI_Aint sdispls[],
+         const MPI_Datatype sendtypes[], void *recvbuf, const trace_count recvcounts[],
+         const MPI_Aint rdispls[], const MPI_Datatype recvtypes[], MPI_Comm comm, MPI_Info info,
+         MPI_Request *request),
+        (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm,
+         info, request))
+#endif

@@ -48,7 +48,6 @@ COUNTED(Grequest_start,
         (query_fn, free_fn, cancel_fn, extra_state, request))
 
 #if MPI_VERSION >= 4
-COUNTED(Barrier_init, (MPI_Comm comm, MPI_Info info, MPI_Request *request), (comm, info, request))
 COUNTED(Psend_init,
         (const void *buf, int partitions, MPI_Count count, MPI_Datatype datatype, int dest, int tag,
          MPI_Comm comm, MPI_Info info, MPI_Request *request),

@@ -209,6 +209,7 @@ void trace_poll(const struct trace_call *c)
 void trace_enter(struct trace_call *c)
 {
     c->outermost = depth++ == 0;
+    c->persistent = false;
     c->start = file >= 0 || origin == 0 ? now() : 0;
 }
 

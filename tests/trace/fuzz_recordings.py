@@ -78,7 +78,7 @@ def main():
     parser.add_argument("--seeds", type=int, default=300)
     parser.add_argument("--first", type=int, default=1)
     args = parser.parse_args()
-    names = ["messages", "communicators", "allprof"]
+    names = ["messages", "communicators", "persistent", "allprof"]
     taken = 0
     with tempfile.TemporaryDirectory() as work:
         folder, bin = os.path.join(work, "d"), os.path.join(work, "x.bin")

@@ -12,7 +12,7 @@ trace() {
 
 # ---- Schedules that are known ----
 
-for name in messages communicators allprof; do
+for name in messages communicators persistent allprof; do
     trace --text "$golden/$name" >text 2>err
     diff "$golden/$name.goal" text || fail "$name: another schedule"
     trace "$golden/$name" -o x.bin >out 2>err
@@ -148,6 +148,24 @@ collective 's/Comm 120 10 3 2 1 0/Comm 120 10 3 2 1 0 3 4/' '5 members of 3 rank
 collective 's/Comm 120 10 3 2 1 0/Comm 120 10 3 0 2/' 'rank 1 is no member'
 collective 's/Comm 110 10 2 0 1/Comm 110 10 0 0 1/' 'communicator 0 is made a second time'
 collective 's/Gatherv 300 10 0 1 0 1 2 3/Gatherv 300 10 0 1 0 1 2/' 'Gatherv has 5 numbers, not 6'
+
+# Persistent collectives: the k-th that a rank makes is the k-th of all; each is started equally often.
+persistent() {
+    rm -rf d
+    cp -r "$golden/persistent" d
+    chmod -R u+w d
+    sed -i "$1" d/rank-1.trace
+    rm -f x
+    refuse 1 "$2" "$pinwheel" goal trace d -o x
+}
+persistent '/^Start 200/,/^Waitall 210/d' 'rank 0 starts its Alltoallv_init (persistent collective 2) 2 times, one 1'
+persistent 's/Bcast_init/Ibcast_init/' 'rank-1.trace:3: must be the name of a call, not "Ibcast_init"'
+persistent 's/Allreduce 110 10 0 8/Allreduce_init 110 10 9 0 8/' 'is Allreduce_init, root -2, 8 bytes; rank 0 has Allreduce, root -2, 8'
+persistent 's/Bcast_init 100 5 2 0 0 40/Bcast_init 100 5 2 0 0 41/' 'is Bcast_init, root 0, 41 bytes; rank 0 has'
+persistent 's/Bcast_init 100 5 2/Bcast_init 100 5 99/' 'request 99'
+persistent 's/Bcast_init 100 5 2/Bcast_init 100 5 3/' 'request 3'
+persistent 's/^Start 220 5 3/Start 220 5 3 3/' 'request 3 begins, but has not ended'
+persistent 's/^Start 220 5 3/Start 220 5 6/' 'request 6 begins, and is not persistent'
 
 # A last line that was being written is no error of its own.
 damage 0 '/Finalize/d'
