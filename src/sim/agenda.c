@@ -104,9 +104,11 @@ static void swap_lists(struct agenda *a)
 }
 
 /* Merges runs two by two until one is left. A chain comes last event first, so
- * turned round it may be a single run already. */
+ * turned round it may be a single run already, once those that agenda_collect() put in order
+ * are turned as well. */
 int agenda_sort(struct agenda *a)
 {
+    reverse(a->list, a->end < AGENDA_INSERT ? a->end : AGENDA_INSERT);
     reverse(a->list, a->end);
     while (run_end(a->list, 0, a->end) < a->end) {
         while (a->spare_capacity < a->end) {

@@ -2,75 +2,83 @@
 /* Chains by source and tag; see chains.h. */
 #include "chains.h"
 
-#include "reserve.h"
+enum { CHAINS_LEAST = 64 };
+#define CHAINS_MOST (UINT32_C(1) << 31)
 
-#include <stdlib.h>
-
-static bool is_large(uint32_t slots)
+/* At most three quarters of the slots are in use. */
+static uint32_t most_used(uint32_t slots)
 {
-    return slots * sizeof(struct chain) >= SIM_LARGE;
+    return slots - slots / 4;
 }
 
-int chains_init(struct chains *c, uint32_t slots)
+static int init_slots(struct chains *c, struct slab *slab, uint32_t slots)
 {
-    size_t bytes = slots * sizeof(struct chain);
-    struct chain *empty = is_large(slots) ? sim_reserve(bytes) : calloc(1, bytes);
+    struct chain *empty = slab_take(slab, slots * sizeof(*empty));
     if (empty == NULL) {
         return -1;
     }
-    *c = (struct chains){.slots = empty, .mask = slots - 1};
+    uint32_t groups = slots / 8;
+    *c = (struct chains){
+        .slots = empty, .mask = slots - 1, .shift = 64 - (uint32_t)__builtin_ctz(groups)};
     return 0;
 }
 
-void chains_free(struct chains *c)
+int chains_init(struct chains *c, struct slab *slab, uint32_t keys)
 {
-    if (c->slots != NULL && is_large(c->mask + 1)) {
-        sim_unreserve(c->slots, (c->mask + (size_t)1) * sizeof(*c->slots));
-    } else {
-        free(c->slots);
+    uint32_t slots = CHAINS_LEAST;
+    while (most_used(slots) <= keys && slots < CHAINS_MOST) {
+        slots *= 2;
     }
+    return init_slots(c, slab, slots);
+}
+
+void chains_free(struct chains *c, struct slab *slab)
+{
+    slab_give(slab, c->slots, (c->mask + (size_t)1) * sizeof(*c->slots));
     *c = (struct chains){0};
 }
 
-static int chains_grow(struct chains *c)
+/* What grows is likely to go on: four times as many slots as chains, so that all that is moved
+ * is half of what there is in the end. */
+static int chains_grow(struct chains *c, struct slab *slab)
 {
     uint32_t live = 0;
     for (uint32_t i = 0; i <= c->mask; i++) {
         live += c->slots[i].head != 0;
     }
     struct chains new;
-    uint32_t slots = 64;
-    while (slots < 2 * live && slots < UINT32_C(1) << 31) {
+    uint32_t slots = CHAINS_LEAST;
+    while (slots / 4 < live && slots < CHAINS_MOST) {
         slots *= 2;
     }
-    if (chains_init(&new, slots) != 0) {
+    if (init_slots(&new, slab, slots) != 0) {
         return -1;
     }
     for (uint32_t i = 0; i <= c->mask; i++) {
-        if (c->slots[i].head != 0) {
-            *chains_find(&new, c->slots[i].source, c->slots[i].tag) = c->slots[i];
+        const struct chain *s = &c->slots[i];
+        if (s->head != 0) {
+            *chains_find(&new, (uint32_t)(s->key >> 32), (uint32_t)s->key) = *s;
         }
     }
     new.used = live;
-    chains_free(c);
+    chains_free(c, slab);
     *c = new;
     return 0;
 }
 
-struct chain *chains_make(struct chains *c, uint32_t source, uint32_t tag)
+struct chain *chains_make(struct chains *c, struct slab *slab, uint32_t source, uint32_t tag)
 {
     struct chain *s = chains_find(c, source, tag);
     if (!never_used(s)) {
         return s;
     }
-    if (c->used >= c->mask - c->mask / 4) {
-        if (chains_grow(c) != 0) {
+    if (c->used >= most_used(c->mask + 1)) {
+        if (chains_grow(c, slab) != 0) {
             return NULL;
         }
         s = chains_find(c, source, tag);
     }
     c->used++;
-    s->source = source;
-    s->tag = tag;
+    s->key = chains_key(source, tag);
     return s;
 }

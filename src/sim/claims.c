@@ -9,7 +9,7 @@ static bool before(const struct event *events, uint32_t a, uint32_t b)
     return event_before(&events[a - 1], &events[b - 1]);
 }
 
-static int add_early(struct claims *q, const struct event *events, uint32_t new)
+int claims_add_early(struct claims *q, const struct event *events, uint32_t new)
 {
     if (q->early_count == q->early_capacity) {
         uint32_t capacity = q->early_capacity > 0 ? 2 * q->early_capacity : 16;
@@ -29,27 +29,8 @@ static int add_early(struct claims *q, const struct event *events, uint32_t new)
     return 0;
 }
 
-int claims_add(struct claims *q, struct event *events, uint32_t i)
+void claims_drop_early(struct claims *q, const struct event *events)
 {
-    events[i - 1].rank = 0;
-    if (q->head == 0) {
-        q->head = q->tail = i;
-        return 0;
-    }
-    if (before(events, i, q->tail)) {
-        return add_early(q, events, i);
-    }
-    events[q->tail - 1].rank = i;
-    q->tail = i;
-    return 0;
-}
-
-void claims_drop(struct claims *q, const struct event *events)
-{
-    if (claims_first(q, events) == q->head) {
-        q->head = events[q->head - 1].rank;
-        return;
-    }
     uint32_t last = q->early[--q->early_count], i = 0;
     for (uint32_t child = 1; child < q->early_count; child = 2 * i + 1) {
         if (child + 1 < q->early_count && before(events, q->early[child + 1], q->early[child])) {

@@ -27,8 +27,25 @@ struct claims {
     uint64_t armed;  /* time of the last FREE for this queue */
 };
 
+/* claims_add_early() and claims_drop_early() are the parts that concern the heap. */
+int claims_add_early(struct claims *q, const struct event *events, uint32_t i);
+void claims_drop_early(struct claims *q, const struct event *events);
+
 /* claims_add() adds claim `i`; -1 if memory is short. */
-int claims_add(struct claims *q, struct event *events, uint32_t i);
+static inline int claims_add(struct claims *q, struct event *events, uint32_t i)
+{
+    events[i - 1].rank = 0;
+    if (q->head == 0) {
+        q->head = q->tail = i;
+        return 0;
+    }
+    if (event_before(&events[i - 1], &events[q->tail - 1])) {
+        return claims_add_early(q, events, i);
+    }
+    events[q->tail - 1].rank = i;
+    q->tail = i;
+    return 0;
+}
 
 /* claims_first() gives the claim with the least key, or 0. */
 static inline uint32_t claims_first(const struct claims *q, const struct event *events)
@@ -43,6 +60,13 @@ static inline uint32_t claims_first(const struct claims *q, const struct event *
 }
 
 /* claims_drop() removes the one that claims_first() gave. */
-void claims_drop(struct claims *q, const struct event *events);
+static inline void claims_drop(struct claims *q, const struct event *events)
+{
+    if (claims_first(q, events) == q->head) {
+        q->head = events[q->head - 1].rank;
+    } else {
+        claims_drop_early(q, events);
+    }
+}
 
 #endif

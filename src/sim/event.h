@@ -41,6 +41,10 @@ enum { ARRIVE_MESSAGE, ARRIVE_REPLY, ARRIVE_DATA };
 enum { EVENT_NUMBER_BITS = 26 };
 #define EVENT_NUMBERS (UINT32_C(1) << EVENT_NUMBER_BITS)
 
+/* A TAKE has in `number` what it needs to know of its recv: the cpu, and whether
+ * something waits for it. So the node is touched again only then. */
+enum { TAKE_CPU = 255, TAKE_SUCCESSORS = 256 };
+
 /* Sizes from here on are looked up in the schedule. */
 #define EVENT_LARGE UINT32_MAX
 

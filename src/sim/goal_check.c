@@ -134,16 +134,17 @@ static inline bool check_links(const struct goal_node *n, uint64_t next, uint32_
 
 static int count_names(struct check *c, const struct goal_rank *r, uint64_t successors)
 {
-    if (r->node_count >= c->room) {
+    if (r->node_count < c->room) {
+        memset(c->named, 0, sizeof(*c->named) * (size_t)r->node_count);
+    } else { /* zeroed as it is touched: a rank that lies about its size is found out before */
         free(c->named);
         c->room = r->node_count + (uint64_t)1;
-        c->named = malloc(sizeof(*c->named) * c->room);
+        c->named = calloc(c->room, sizeof(*c->named));
         if (c->named == NULL) {
             return goal_fail(c->error, "%s: rank %u: no memory to check its %u operations", c->name,
                              c->rank, r->node_count);
         }
     }
-    memset(c->named, 0, sizeof(*c->named) * (size_t)r->node_count);
     for (uint64_t i = 0; i < successors; i++) {
         if (r->successors[i] >= r->node_count) {
             char what[64];

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-enum argument { NO_NUMBER, NUMBER, NUMBER_BYTES, NUMBER_OR_ANY, RANK_OR_SELF };
+enum argument { NO_NUMBER, NUMBER, PERHAPS_NUMBER, NUMBER_BYTES, NUMBER_OR_ANY, RANK_OR_SELF };
 
 enum { ADDRESSED = 1, APPENDED = 2, TRIGGERED = 4, COUNTED = 8, PLACED = 16 };
 
@@ -21,6 +21,7 @@ static const struct part {
 } parts[] = {
     {"to", RANK_OR_SELF, ADDRESSED},
     {"from", RANK_OR_SELF, ADDRESSED},
+    {"to", NO_NUMBER, APPENDED}, /* a list */
     {"priority_list", NO_NUMBER, APPENDED},
     {"overflow_list", NO_NUMBER, APPENDED},
     {"hh", NUMBER, APPENDED},
@@ -35,7 +36,7 @@ static const struct part {
     {"arg4", NUMBER, ADDRESSED | APPENDED},
     {"ct", NUMBER, ADDRESSED | APPENDED},
     {"tag", NUMBER_OR_ANY, ADDRESSED | APPENDED},
-    {"when", NO_NUMBER, TRIGGERED},
+    {"when", PERHAPS_NUMBER, TRIGGERED}, /* "when 3 reaches 1", "when ct 3 reaches 1" */
     {"reaches", NUMBER, TRIGGERED},
     {"for", NUMBER, COUNTED},
     {"cpu", NUMBER, ADDRESSED | APPENDED | COUNTED | PLACED},
@@ -76,8 +77,10 @@ bool goal_extension_is(const struct goal_word *word)
 static int read_argument(struct goal_scan *s, enum argument a)
 {
     uint64_t n;
+    goal_scan_blanks(s);
     if (a == NO_NUMBER || (a == NUMBER_OR_ANY && goal_scan_take(s, "-1")) ||
-        (a == RANK_OR_SELF && goal_scan_take(s, "self"))) {
+        (a == RANK_OR_SELF && goal_scan_take(s, "self")) ||
+        (a == PERHAPS_NUMBER && (s->at == s->end || !goal_is_digit(*s->at)))) {
         return 0;
     }
     if (goal_scan_number(s, UINT64_MAX, "a number", &n) != 0) {

@@ -103,10 +103,10 @@ static void tear_down_worker(struct worker *w, const struct loggops *s)
     wheel_free(&w->wheel);
 }
 
-static void free_lists(struct lists *l)
+static void free_lists(struct lists *l, struct match_pool *pool)
 {
-    match_release(&l->posted);
-    match_release(&l->arrived);
+    match_release(&l->posted, pool);
+    match_release(&l->arrived, pool);
     for (uint32_t i = 0; l->waits != NULL && i < l->waits->queues; i++) {
         free(l->waits->queue[i].early);
     }
@@ -117,7 +117,7 @@ static void tear_down(struct loggops *s)
 {
     for (uint32_t i = 0; s->ranks != NULL && s->lists != NULL && i < s->goal->ranks; i++) {
         if (loggops_rank(s, i)->has_lists) {
-            free_lists(&s->lists[i]);
+            free_lists(&s->lists[i], &s->worker[i / s->ranks_per_worker].pool);
         }
     }
     for (uint32_t i = 0; s->worker != NULL && i < s->workers; i++) {

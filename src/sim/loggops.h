@@ -37,6 +37,7 @@
 enum { LOGGOPS_SLOTS = 16 };
 
 #define NO_SLOT UINT64_MAX
+#define NO_FREE UINT64_MAX
 
 /* The queues of a rank that ever had a claim. */
 struct waits {
@@ -117,7 +118,9 @@ struct worker {
     _Alignas(128) struct loggops *s;
     uint32_t number;
     uint32_t first_rank, end_rank;
-    uint64_t last_slot; /* of the current window */
+    uint64_t end;     /* of the current window: what is earlier goes to the agenda */
+    uint64_t free_at; /* the next FREE of the rank that is being run; NO_FREE */
+    bool apart;       /* ranks are run one by one, so that free_at stands for those events */
     struct agenda agenda;
     struct charges charges; /* of the size that was asked for last */
     struct wheel wheel;
@@ -155,6 +158,12 @@ void loggops_tell_progress(struct worker *w);
 
 /* loggops_handle() does what an event does. */
 void loggops_handle(struct worker *w, const struct event *e);
+
+/* loggops_free() starts what waits at a rank, as far as it can. */
+void loggops_free(struct worker *w, struct rank *r, const struct event *e);
+
+/* loggops_emit_free() makes a FREE of what has become w->free_at. */
+void loggops_emit_free(struct worker *w, uint32_t rank);
 
 /* loggops_begin_all() begins the worker's ranks and runs the first window.
  * loggops_window() runs the window that begins with `slot`. */

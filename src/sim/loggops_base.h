@@ -24,10 +24,8 @@ void loggops_compute_charges(struct worker *w, uint64_t bytes);
 void loggops_resolve(struct worker *w, struct rank *r, uint32_t rank, uint32_t first,
                      uint32_t count, uint64_t time);
 
-/* loggops_claim() starts a claim, or lets it wait. loggops_free() starts what waits,
- * as far as it can. */
+/* loggops_claim() starts a claim, or lets it wait. */
 void loggops_claim(struct worker *w, struct rank *r, const struct event *e);
-void loggops_free(struct worker *w, struct rank *r, const struct event *e);
 
 static inline uint64_t later(uint64_t a, uint64_t b)
 {
@@ -53,14 +51,13 @@ static inline uint64_t work_until(struct worker *w, const struct event *e, uint6
 
 static inline void emit(struct worker *w, const struct event *e)
 {
-    uint64_t slot = wheel_slot(&w->wheel, e->time);
-    if (slot <= w->last_slot) {
+    if (e->time < w->end) {
         if (agenda_push(&w->agenda, e) != 0) {
             w->short_of_memory = true;
         }
         return;
     }
-    struct event *to = wheel_place(&w->wheel, slot);
+    struct event *to = wheel_place(&w->wheel, wheel_slot(&w->wheel, e->time));
     if (to == NULL) {
         w->short_of_memory = true;
         return;
@@ -196,9 +193,5 @@ static inline void complete(struct worker *w, struct rank *r, const struct event
         loggops_resolve(w, r, e->rank, n->done_first, n->done_count, time);
     }
 }
-
-/* A TAKE has in `number` what it needs to know of its recv: the cpu, and whether
- * something waits for it. So the node is touched again only then. */
-enum { TAKE_CPU = 255, TAKE_SUCCESSORS = 256 };
 
 #endif

@@ -2,9 +2,13 @@
 /*
  * Claims of the pinwheel model: what starts, and what waits for a cpu or a nic.
  *
- * FREE events exist only where a claim waits. A queue of claims is armed: there is
+ * FREE exists only where a claim waits. A queue of claims is armed: there is
  * a FREE at the time when its cpu and its nic are free, as far as is known. When
  * one of them is taken for longer, the queue is armed anew.
+ *
+ * While ranks are run one by one, the first FREE of the one that is run is no event but a
+ * time, w->free_at: it is the earliest of its queues whenever one was armed. What is left
+ * of it at the end of the window becomes an event.
  */
 #include "loggops_base.h"
 #include "loggops_net.h"
@@ -152,6 +156,10 @@ static void arm(struct worker *w, struct rank *r, uint32_t rank, struct waits *w
     if (q->nic != CLAIMS_NO_NIC) {
         at = later(at, *next_gs(w, r, q->nic));
     }
+    if (w->apart) {
+        w->free_at = at < w->free_at ? at : w->free_at;
+        return;
+    }
     if (q->armed != at && waits->armed != at) {
         struct event e = {.time = at, .source = rank, .rank = rank, .kind = EVENT_FREE};
         emit(w, &e);
@@ -159,10 +167,21 @@ static void arm(struct worker *w, struct rank *r, uint32_t rank, struct waits *w
     q->armed = waits->armed = at;
 }
 
+void loggops_emit_free(struct worker *w, uint32_t rank)
+{
+    struct waits *waits = w->s->lists[rank].waits;
+    if (w->free_at != waits->armed) {
+        struct event e = {.time = w->free_at, .source = rank, .rank = rank, .kind = EVENT_FREE};
+        emit(w, &e);
+    }
+    waits->armed = w->free_at;
+}
+
 /* A claim took a cpu or a nic: what waits for them waits until later. */
 static void arm_all(struct worker *w, struct rank *r, uint32_t rank)
 {
     struct waits *waits = w->s->lists[rank].waits;
+    w->free_at = NO_FREE;
     for (uint32_t i = 0; i < waits->queues; i++) {
         if (claims_first(&waits->queue[i], w->parked) != 0) {
             arm(w, r, rank, waits, &waits->queue[i]);
@@ -230,11 +249,9 @@ void loggops_claim(struct worker *w, struct rank *r, const struct event *e)
 
 /* Of the queues whose first claim can start, the one in which it has the least key;
  * the claim is in *least. */
-static struct claims *next_claims(struct worker *w, struct rank *r, const struct event *e,
-                                  uint32_t *least)
+static struct claims *next_claims(struct worker *w, struct rank *r, struct waits *waits,
+                                  uint64_t now, uint32_t *least)
 {
-    struct waits *waits = w->s->lists[e->rank].waits;
-    uint64_t now = e->time;
     struct claims *best = NULL;
     for (uint32_t i = 0; i < waits->queues; i++) {
         struct claims *q = &waits->queue[i];
@@ -253,9 +270,12 @@ static struct claims *next_claims(struct worker *w, struct rank *r, const struct
 
 void loggops_free(struct worker *w, struct rank *r, const struct event *e)
 {
+    struct waits *waits = w->s->lists[e->rank].waits;
+    bool one_cpu = w->s->cpus == 1;
     struct claims *q;
     uint32_t i;
-    while (r->waiting > 0 && (q = next_claims(w, r, e, &i)) != NULL) {
+    while (r->waiting > 0 && !(one_cpu && *next_o(r, 0) > e->time) &&
+           (q = next_claims(w, r, waits, e->time, &i)) != NULL) {
         struct event first = w->parked[i - 1];
         claims_drop(q, w->parked);
         if (q->head != 0) {

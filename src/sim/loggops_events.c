@@ -137,10 +137,26 @@ static uint32_t take_root(struct rank *r, uint32_t source, uint32_t tag)
     return MATCH_NONE;
 }
 
+/* How many roots are recvs that are not done with. */
+static uint32_t count_roots(const struct rank *r)
+{
+    const goal_u32 *roots = roots_of(r);
+    const struct roots *o = &r->roots;
+    uint32_t count = 0;
+    for (uint32_t i = o->next, taken = o->taken; i < o->count; i++, taken >>= 1) {
+        count += (taken & 1) == 0 && r->nodes[roots[i]].type == GOAL_RECV;
+    }
+    return count;
+}
+
 static void post_roots(struct worker *w, struct rank *r, uint32_t rank)
 {
     const goal_u32 *roots = roots_of(r);
     struct roots *o = &r->roots;
+    if (match_expect(&lists_of(w, r, rank)->posted, &w->pool, count_roots(r)) != 0) {
+        w->short_of_memory = true;
+        return;
+    }
     for (; o->next < o->count; o->next++, o->taken >>= 1) {
         uint32_t op = roots[o->next];
         const struct goal_node *n = &r->nodes[op];
@@ -195,7 +211,9 @@ static void arrive_message(struct worker *w, struct rank *r, const struct event 
     }
 }
 
-static void arrive(struct worker *w, struct rank *r, const struct event *e)
+/* Out of line, like post(), so that other events do not pay for the registers that these need. */
+static __attribute__((noinline)) void arrive(struct worker *w, struct rank *r,
+                                             const struct event *e)
 {
     struct event data = {.time = e->time,
                          .source = e->rank,
@@ -218,7 +236,7 @@ static void arrive(struct worker *w, struct rank *r, const struct event *e)
     }
 }
 
-static void post(struct worker *w, struct rank *r, const struct event *e)
+static __attribute__((noinline)) void post(struct worker *w, struct rank *r, const struct event *e)
 {
     const struct goal_node *n = &r->nodes[e->op];
     struct lists *lists = lists_of(w, r, e->rank);

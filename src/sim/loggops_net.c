@@ -159,7 +159,7 @@ static bool run_next(struct loggops_net *n)
 void loggops_net_run(struct loggops_net *n)
 {
     struct worker *w = n->w;
-    w->last_slot = UINT64_MAX; /* all events stand in one agenda */
+    w->end = UINT64_MAX; /* all events stand in one agenda */
     for (uint32_t rank = 0; rank < w->s->goal->ranks; rank++) {
         loggops_begin(w, rank);
     }

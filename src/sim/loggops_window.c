@@ -85,6 +85,9 @@ static ALWAYS_INLINE uint32_t fetch_event(const struct worker *w, uint32_t rank,
     if (e->kind == EVENT_FREE) {
         return fetch_claim(w, rank, step);
     }
+    if (e->kind == EVENT_TAKE && (e->number & TAKE_SUCCESSORS) == 0) {
+        return MATCH_NONE;
+    }
     if (e->kind != EVENT_ARRIVE || e->arrival != ARRIVE_MESSAGE) {
         return step < MATCH_FETCH_REF ? MATCH_NONE : e->kind == EVENT_ARRIVE ? e->tag : e->op;
     }
@@ -216,14 +219,43 @@ static ALWAYS_INLINE void fetch_within(const struct worker *w)
 
 /* ---- Running ---- */
 
-static void run_agenda(struct worker *w)
+/* Whether the FREE that w->free_at stands for comes before all in the agenda. */
+static inline bool free_is_next(const struct worker *w)
+{
+    if (w->free_at >= w->end) {
+        return false;
+    }
+    const struct event *first = agenda_first(&w->agenda);
+    return first == NULL || w->free_at < first->time ||
+           (w->free_at == first->time && first->kind > EVENT_FREE);
+}
+
+static inline void run_free(struct worker *w, uint32_t rank)
+{
+    struct event e = {.time = w->free_at, .source = rank, .rank = rank, .kind = EVENT_FREE};
+    loggops_free(w, loggops_rank(w->s, rank), &e);
+}
+
+/* Runs a rank as far as the window goes; or all ranks, if they are not apart. */
+static void run_agenda(struct worker *w, uint32_t rank)
 {
     struct event e;
-    while (agenda_pop(&w->agenda, &e)) {
+    w->free_at = NO_FREE;
+    for (;;) {
+        if (free_is_next(w)) {
+            run_free(w, rank);
+            continue;
+        }
+        if (!agenda_pop(&w->agenda, &e)) {
+            break;
+        }
         if (w->agenda.end - w->agenda.begin > 3 * EVENTS_AHEAD) {
             fetch_within(w);
         }
         loggops_handle(w, &e);
+    }
+    if (w->free_at != NO_FREE) {
+        loggops_emit_free(w, rank);
     }
 }
 
@@ -264,8 +296,9 @@ void loggops_window(struct worker *w, uint64_t slot)
 {
     struct taken t = {.slots = 0};
     uint32_t count = 0;
-    w->last_slot = slot + w->s->slots - 1;
-    for (; wheel_next(&w->wheel, &slot) && slot <= w->last_slot; t.slots++) {
+    uint64_t last = slot + w->s->slots - 1;
+    w->end = wheel_end(&w->wheel, last);
+    for (; wheel_next(&w->wheel, &slot) && slot <= last; t.slots++) {
         if (wheel_advance(&w->wheel, slot, &t.first[t.slots], &t.last[t.slots]) != 0) {
             w->short_of_memory = true;
             return;
@@ -279,19 +312,19 @@ void loggops_window(struct worker *w, uint64_t slot)
         if (i + 1 == count) {
             release(w, &t); /* new events can use them while they are in the cache */
         }
-        run_agenda(w);
+        run_agenda(w, w->active[i]);
     }
 }
 
 void loggops_begin_all(struct worker *w)
 {
-    bool one_window = w->s->o + w->s->L == 0;
-    w->last_slot = w->s->slots - 1;
+    w->apart = w->s->o + w->s->L > 0;
+    w->end = wheel_end(&w->wheel, w->s->slots - 1);
     for (uint32_t rank = w->first_rank; rank < w->end_rank; rank++) {
         loggops_begin(w, rank);
-        if (!one_window) {
-            run_agenda(w);
+        if (w->apart) {
+            run_agenda(w, rank);
         }
     }
-    run_agenda(w);
+    run_agenda(w, 0);
 }

@@ -449,8 +449,8 @@ static void tear_down(struct loggopsim *s)
 {
     for (uint32_t rank = 0; s->hosts != NULL && rank < s->goal->ranks; rank++) {
         struct host *h = &s->hosts[rank];
-        match_release(&h->posted);
-        match_release(&h->unexpected);
+        match_release(&h->posted, &s->pool);
+        match_release(&h->unexpected, &s->pool);
         classes_free(&h->classes);
     }
     free(s->hosts);

@@ -35,6 +35,7 @@ int match_pool_init(struct match_pool *p, uint64_t capacity)
     p->free = MATCH_NONE;
     p->used = 0;
     p->sequence = 0;
+    p->slab = (struct slab){0};
     p->entries = sim_reserve((size_t)p->capacity * sizeof(*p->entries));
     return p->entries != NULL ? 0 : -1;
 }
@@ -43,6 +44,7 @@ void match_pool_free(struct match_pool *p)
 {
     sim_unreserve(p->entries, (size_t)p->capacity * sizeof(*p->entries));
     p->entries = NULL;
+    slab_free(&p->slab);
 }
 
 static inline uint32_t entry_new(struct match_pool *p)
@@ -67,29 +69,31 @@ static inline unsigned kind_of(uint32_t source, uint32_t tag)
     return (source == MATCH_ANY ? 1u : 0u) | (tag == MATCH_ANY ? 2u : 0u);
 }
 
-static void view_drop(struct view *v)
+static void view_drop(struct view *v, struct match_pool *p)
 {
-    chains_free(&v->chains);
-    free(v->notes);
-    memset(v, 0, sizeof(*v));
+    if (v->chains.slots != NULL) {
+        chains_free(&v->chains, &p->slab);
+    }
+    slab_give(&p->slab, v->notes, v->capacity * sizeof(*v->notes));
+    *v = (struct view){0};
 }
 
-static void table_free(struct match_table *t)
+static void table_free(struct match_table *t, struct match_pool *p)
 {
     if (t == NULL) {
         return;
     }
     for (int k = 0; k < VIEWS; k++) {
-        view_drop(&t->views[k]);
+        view_drop(&t->views[k], p);
     }
-    chains_free(&t->exact);
-    free(t);
+    chains_free(&t->exact, &p->slab);
+    slab_give(&p->slab, t, sizeof(*t));
 }
 
 static int table_add(struct match_table *t, struct match_pool *p, uint32_t i)
 {
     struct match_entry *e = &p->entries[i];
-    struct chain *s = chains_make(&t->exact, e->source, e->tag);
+    struct chain *s = chains_make(&t->exact, &p->slab, e->source, e->tag);
     if (s == NULL) {
         return -1;
     }
@@ -104,25 +108,31 @@ static int table_add(struct match_table *t, struct match_pool *p, uint32_t i)
     return 0;
 }
 
-static int view_add(struct view *v, enum view_kind kind, const struct match_pool *p, uint32_t i)
+/* Makes room for so many notes. */
+static int view_grow(struct view *v, struct match_pool *p, uint32_t capacity)
 {
-    if (v->used == v->capacity) {
-        uint32_t capacity = v->capacity > 0 ? 2 * v->capacity : 64;
-        struct note *notes = realloc(v->notes, capacity * sizeof(*notes));
-        if (notes == NULL) {
-            return -1;
-        }
-        v->notes = notes;
-        v->capacity = capacity;
+    struct note *notes = slab_take(&p->slab, capacity * sizeof(*notes));
+    if (notes == NULL) {
+        return -1;
     }
-    const struct match_entry *e = &p->entries[i];
-    struct chain *s =
-        chains_make(&v->chains, kind == VIEW_SOURCE ? e->source : 0, kind == VIEW_TAG ? e->tag : 0);
+    if (v->used > 0) {
+        memcpy(notes, v->notes, v->used * sizeof(*notes));
+    }
+    slab_give(&p->slab, v->notes, v->capacity * sizeof(*v->notes));
+    v->notes = notes;
+    v->capacity = capacity;
+    return 0;
+}
+
+/* Adds note number `note`, which names its entry, to its chain. */
+static int view_link(struct view *v, enum view_kind kind, struct match_pool *p, uint32_t note)
+{
+    const struct match_entry *e = &p->entries[v->notes[note].entry];
+    struct chain *s = chains_make(&v->chains, &p->slab, kind == VIEW_SOURCE ? e->source : 0,
+                                  kind == VIEW_TAG ? e->tag : 0);
     if (s == NULL) {
         return -1;
     }
-    uint32_t note = v->used++;
-    v->notes[note] = (struct note){.entry = i, .sequence = e->sequence};
     if (s->head == 0) {
         s->head = note + 1;
     } else {
@@ -132,19 +142,29 @@ static int view_add(struct view *v, enum view_kind kind, const struct match_pool
     return 0;
 }
 
-/* Turns the one chain of a side into a table. */
-static int make_long(struct match_side *s, struct match_pool *p)
+static int view_add(struct view *v, enum view_kind kind, struct match_pool *p, uint32_t i)
 {
-    struct match_table *t = calloc(1, sizeof(*t));
-    if (t == NULL || chains_init(&t->exact, 4 * MATCH_SHORT) != 0) {
-        free(t);
+    if (v->used == v->capacity && view_grow(v, p, 2 * v->capacity) != 0) {
+        return -1;
+    }
+    uint32_t note = v->used++;
+    v->notes[note] = (struct note){.entry = i, .sequence = p->entries[i].sequence};
+    return view_link(v, kind, p, note);
+}
+
+/* Turns the one chain of a side into a table, with room for so many. */
+static int make_long(struct match_side *s, struct match_pool *p, uint32_t entries)
+{
+    struct match_table *t = slab_take(&p->slab, sizeof(*t));
+    if (t == NULL || chains_init(&t->exact, &p->slab, entries) != 0) {
+        slab_give(&p->slab, t, sizeof(*t));
         return -1;
     }
     uint32_t next;
     for (uint32_t i = s->head - 1; i != MATCH_NONE; i = next) {
         next = p->entries[i].next;
         if (table_add(t, p, i) != 0) {
-            table_free(t);
+            table_free(t, p);
             return -1;
         }
     }
@@ -164,12 +184,18 @@ static int add_long(struct match_side *s, struct match_pool *p, uint32_t i)
             continue;
         }
         if (v->used > 2 * s->count + 64) {
-            view_drop(v);
+            view_drop(v, p);
         } else if (view_add(v, (enum view_kind)k, p, i) != 0) {
             return -1;
         }
     }
     return 0;
+}
+
+int match_expect(struct match_side *s, struct match_pool *p, uint32_t more)
+{
+    bool becomes_long = s->table == NULL && more > MATCH_SHORT;
+    return becomes_long ? make_long(s, p, s->count + more) : 0;
 }
 
 int match_add(struct match_side *s, struct match_pool *p, uint32_t source, uint32_t tag,
@@ -181,7 +207,7 @@ int match_add(struct match_side *s, struct match_pool *p, uint32_t source, uint3
     }
     p->entries[i] = (struct match_entry){
         .next = MATCH_NONE, .source = source, .tag = tag, .ref = ref, .sequence = p->sequence++};
-    if (s->table == NULL && s->count == MATCH_SHORT && make_long(s, p) != 0) {
+    if (s->table == NULL && s->count == MATCH_SHORT && make_long(s, p, 4 * MATCH_SHORT) != 0) {
         return -1;
     }
     s->count++;
@@ -266,7 +292,7 @@ static int by_sequence(const void *a, const void *b)
 
 /* Sorts notes. Their sequence numbers lie close together where one rank is busy:
  * then each goes to its place at once. */
-static int sort_notes(struct note *notes, uint32_t n)
+static int sort_notes(struct note *notes, uint32_t n, struct slab *slab)
 {
     uint64_t least = UINT64_MAX, most = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -278,7 +304,7 @@ static int sort_notes(struct note *notes, uint32_t n)
         qsort(notes, n, sizeof(*notes), by_sequence);
         return 0;
     }
-    uint32_t *at = calloc(range, sizeof(*at)); /* entry + 1 by sequence */
+    uint32_t *at = slab_take(slab, range * sizeof(*at)); /* entry + 1 by sequence */
     if (at == NULL) {
         return -1;
     }
@@ -291,38 +317,40 @@ static int sort_notes(struct note *notes, uint32_t n)
             notes[next++] = (struct note){.sequence = least + i, .entry = at[i] - 1};
         }
     }
-    free(at);
+    slab_give(slab, at, range * sizeof(*at));
     return 0;
 }
 
-static int view_build(const struct match_side *s, struct view *v, enum view_kind kind,
-                      const struct match_pool *p)
+/* Notes of all entries of a side, in order. */
+static int note_all(const struct match_side *s, struct view *v, struct match_pool *p)
 {
     const struct chains *exact = &s->table->exact;
-    struct note *all = malloc((size_t)s->count * sizeof(*all));
-    if (all == NULL || chains_init(&v->chains, 64) != 0) {
-        free(all);
+    if (view_grow(v, p, s->count > 32 ? 2 * s->count : 64) != 0) {
         return -1;
     }
-    uint32_t n = 0;
     for (uint32_t k = 0; k <= exact->mask; k++) {
         for (uint32_t i = exact->slots[k].head - 1; i != MATCH_NONE; i = p->entries[i].next) {
-            all[n++] = (struct note){.entry = i, .sequence = p->entries[i].sequence};
+            v->notes[v->used++] = (struct note){.entry = i, .sequence = p->entries[i].sequence};
         }
     }
-    int status = sort_notes(all, n);
-    for (uint32_t i = 0; i < n && status == 0; i++) {
-        status = view_add(v, kind, p, all[i].entry);
+    return sort_notes(v->notes, v->used, &p->slab);
+}
+
+static int view_build(const struct match_side *s, struct view *v, enum view_kind kind,
+                      struct match_pool *p)
+{
+    int status = note_all(s, v, p) == 0 ? chains_init(&v->chains, &p->slab, 40) : -1;
+    for (uint32_t i = 0; i < v->used && status == 0; i++) {
+        status = view_link(v, kind, p, i);
     }
-    free(all);
     if (status != 0) {
-        view_drop(v);
+        view_drop(v, p);
     }
     return status;
 }
 
 /* The view of a kind, which is built if need be; NULL if memory is short. */
-static struct view *view_of(struct match_side *s, enum view_kind kind, const struct match_pool *p)
+static struct view *view_of(struct match_side *s, enum view_kind kind, struct match_pool *p)
 {
     struct view *v = &s->table->views[kind];
     return v->chains.slots != NULL || view_build(s, v, kind, p) == 0 ? v : NULL;
@@ -345,8 +373,8 @@ static const struct note *first_note(struct view *v, const struct match_pool *p,
 }
 
 /* The first entry that fits a search with wildcards, as the slot of its chain. */
-static int first_wild(struct match_side *s, const struct match_pool *p, uint32_t source,
-                      uint32_t tag, struct chain **found)
+static int first_wild(struct match_side *s, struct match_pool *p, uint32_t source, uint32_t tag,
+                      struct chain **found)
 {
     enum view_kind kind = source != MATCH_ANY ? VIEW_SOURCE
                           : tag != MATCH_ANY  ? VIEW_TAG
@@ -389,7 +417,7 @@ static int take_long(struct match_side *s, struct match_pool *p, uint32_t source
     *taken = *e;
     entry_free(p, i);
     if (--s->count == 0) {
-        table_free(s->table);
+        table_free(s->table, p);
         *s = (struct match_side){0};
     }
     return 1;
@@ -411,12 +439,12 @@ uint32_t match_fetch(const struct match_side *s, const struct match_pool *p, uin
     uint32_t head = s->head;
     if (s->table != NULL) {
         const struct chains *c = &s->table->exact;
-        const struct chain *slot = &c->slots[chains_hash(source, tag) & c->mask];
+        const struct chain *slot = &c->slots[chains_place(c, source, tag)];
         if (step == MATCH_FETCH_SLOT) {
             __builtin_prefetch(slot);
             return MATCH_NONE;
         }
-        head = slot->source == source && slot->tag == tag ? slot->head : 0;
+        head = slot->key == chains_key(source, tag) ? slot->head : 0;
     }
     if (head == 0) {
         return MATCH_NONE;
@@ -440,8 +468,8 @@ void match_each(const struct match_side *s, const struct match_pool *p,
     }
 }
 
-void match_release(struct match_side *s)
+void match_release(struct match_side *s, struct match_pool *p)
 {
-    table_free(s->table);
+    table_free(s->table, p);
     *s = (struct match_side){0};
 }

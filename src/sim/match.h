@@ -22,6 +22,8 @@
 #ifndef SIM_MATCH_H
 #define SIM_MATCH_H
 
+#include "slab.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -41,6 +43,7 @@ struct match_entry {
 
 struct match_pool {
     struct match_entry *entries; /* reserved address space, touched as used */
+    struct slab slab;            /* of tables and views */
     uint32_t free;               /* chain of free entries */
     uint32_t used;               /* entries ever used */
     uint32_t capacity;
@@ -66,6 +69,10 @@ void match_pool_free(struct match_pool *p);
 int match_add(struct match_side *s, struct match_pool *p, uint32_t source, uint32_t tag,
               uint32_t ref);
 
+/* match_expect() makes room for so many more entries, which are about to be added; -1 if memory
+ * is short. */
+int match_expect(struct match_side *s, struct match_pool *p, uint32_t more);
+
 /* match_take() removes the first entry that fits and copies it to *taken. It
  * returns 1, 0 if none fits, or -1 if memory is short. */
 int match_take(struct match_side *s, struct match_pool *p, uint32_t source, uint32_t tag,
@@ -79,7 +86,7 @@ uint32_t match_fetch(const struct match_side *s, const struct match_pool *p, uin
                      uint32_t tag, enum match_step step);
 
 /* match_release() frees what a side holds besides its entries. */
-void match_release(struct match_side *s);
+void match_release(struct match_side *s, struct match_pool *p);
 
 /* match_each() calls `visit` with each entry of a side, in no order. */
 void match_each(const struct match_side *s, const struct match_pool *p,

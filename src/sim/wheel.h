@@ -77,6 +77,17 @@ static inline uint64_t wheel_slot(const struct wheel *w, uint64_t time)
     return (uint64_t)((unsigned __int128)time * w->scale >> 63);
 }
 
+/* wheel_end() gives the least time of the slots after `slot`; UINT64_MAX: there are none. */
+static inline uint64_t wheel_end(const struct wheel *w, uint64_t slot)
+{
+    if (w->scale == 0) {
+        return UINT64_MAX;
+    }
+    unsigned __int128 end = (((unsigned __int128)slot + 1) << 63) + w->scale - 1;
+    end /= w->scale;
+    return end < UINT64_MAX ? (uint64_t)end : UINT64_MAX;
+}
+
 /* wheel_place() makes room for an event of `slot`, which is later than the current
  * one; NULL if there is none. */
 static inline struct event *wheel_place(struct wheel *w, uint64_t slot)

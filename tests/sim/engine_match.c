@@ -80,7 +80,7 @@ static void walk(uint32_t sources, uint32_t tags, uint32_t wild, uint32_t grow)
         assert_int_equal(sides[k].count, l->count);
     }
     for (uint32_t k = 0; k < SIDES; k++) {
-        match_release(&sides[k]);
+        match_release(&sides[k], &pool);
     }
     match_pool_free(&pool);
 }
@@ -116,7 +116,7 @@ static void strides(void **state)
         }
         assert_int_equal(match_take(&side, &pool, 0, 0, &e), 0);
     }
-    match_release(&side);
+    match_release(&side, &pool);
     match_pool_free(&pool);
 }
 
@@ -133,7 +133,7 @@ static void full_pool(void **state)
     assert_int_equal(match_add(&side, &pool, 1, 3, 3), -1);
     assert_int_equal(match_take(&side, &pool, 1, 1, &e), 1);
     assert_int_equal(match_add(&side, &pool, 1, 3, 3), 0);
-    match_release(&side);
+    match_release(&side, &pool);
     match_pool_free(&pool);
 }
 

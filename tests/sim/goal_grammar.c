@@ -241,6 +241,8 @@ static void mistakes_are_named(void **state)
         {RANK "get 5b from 1 ct 1 tag 2\n}\n", "3:1", "\"get\""},
         {RANK "append 5b priority_list hh 0 ph 1 ch 2 mem 64 arg1 7 allowed -1 ct 1 use_once\n}\n",
          "3:1", "\"append\""},
+        {RANK "append 5b to overflow_list hh 0 allowed 1\n}\n", "3:1", "\"append\""},
+        {RANK "tput 1b to 1 when 1 reaches 2\n}\n", "3:1", "\"tput\""},
         {RANK "tput 1b to self when ct 1 reaches 2 ct 3 tag -1\n}\n", "3:1", "\"tput\""},
         {RANK "tget 1b from 1 when ct 1 reaches 2\n}\n", "3:1", "\"tget\""},
         {RANK "tappend 1b overflow_list allowed 1 when ct 1 reaches 2\n}\n", "3:1", "\"tappend\""},
