@@ -17,9 +17,10 @@
  *   second timeout in a row                          two packets; slow start to a half
  *
  * The smallest round trip is that of the last 5 to 10 seconds, so that a route that became
- * longer is not taken for a queue for ever. Packets are spaced over the round trip (twice
- * as dense in slow start), in bursts of 16 to 64, which one system call sends; a short
- * packet counts for less.
+ * longer is not taken for a queue for ever. Packets are spaced over it as well (twice as
+ * dense in slow start), in bursts of 16 to 64, which one system call sends; a short packet
+ * counts for less. (Over the smoothed one they would be too far apart for good where a
+ * peer that sleeps between our bursts is why it is long.)
  */
 #include "slmp_engine.h"
 
@@ -149,7 +150,8 @@ static double burst_of(const struct slmp_cc *c, double rate)
 void slmp_cc_sent(struct slmp_cc *c, double part, int64_t now)
 {
     double dense = c->window < c->threshold ? 2 : 1.25;
-    double rate = c->srtt > 0 ? c->window * dense / (double)c->srtt : 1;
+    int64_t trip = slmp_cc_min(c);
+    double rate = trip > 0 ? c->window * dense / (double)trip : 1;
     if (c->burst == 0) {
         c->burst_begun = now > c->next ? now : c->next;
     }

@@ -3,15 +3,15 @@
  * The receiving side of a channel: each packet is taken once, in the order that the rules
  * of slmp.h ask for; what cannot be taken yet is held, in memory that is counted.
  *
- * An acknowledgement leaves at once for what is out of order or came twice, after
- * ACK_EVERY packets, and otherwise with the next data or after config.ack_delay.
+ * An acknowledgement leaves at once for what is out of order or came twice, and otherwise
+ * with the next data or after config.ack_delay; after ACK_EVERY packets, a tenth of that.
  */
 #include "slmp_engine.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum { ACK_EVERY = 8 };
+enum { ACK_EVERY = 8, SOON = 10 };
 
 enum taken { TAKEN, WAITS, BAD };
 
@@ -191,6 +191,13 @@ static bool add_piece(struct slmp_held *h, const struct slmp_wire *w)
     return h->missing == 0;
 }
 
+/* Not at once: who was waiting for these packets may be about to send something. */
+static void ack_soon(struct slmp_flow *f)
+{
+    struct slmp *e = f->peer->engine;
+    f->ack_at = slmp_earlier(f->ack_at, e->now + e->config.ack_delay / SOON);
+}
+
 static void slide(struct slmp_flow *f)
 {
     uint32_t window = f->peer->engine->config.window;
@@ -202,7 +209,7 @@ static void slide(struct slmp_flow *f)
     }
     /* A sender that was told of little room waits to hear that there is more. */
     if (f->base + window - f->told >= window / 2) {
-        f->ack_now = true;
+        ack_soon(f);
     }
 }
 
@@ -213,7 +220,10 @@ static void want_ack(struct slmp_flow *f, const struct slmp_wire *w, bool at_onc
         f->ack_at = e->now + e->config.ack_delay;
     }
     f->stamp = f->stamp == 0 ? w->stamp : f->stamp;
-    f->ack_now = f->ack_now || at_once || f->unacked >= ACK_EVERY;
+    f->ack_now = f->ack_now || at_once;
+    if (f->unacked >= ACK_EVERY) {
+        ack_soon(f);
+    }
 }
 
 /* A piece has come. True when its packet is whole: `w` is that packet then, and `whole`

@@ -26,6 +26,7 @@
 #define INVOKED_NS 5000000 /* between two looks of sleepers at what was invoked and waits */
 #define FOLLOW_UPS 16      /* rounds of progress by an HPU between two handlers */
 #define REPORT_NS 50000000 /* between two reports of a network on the board */
+#define NET_SPIN 10        /* times PINWHEEL_SPIN_US: a wait while packets come from a network */
 #define DRAIN_EMPTY 3      /* looks at nothing before the NIC thread believes it */
 
 /* Changes and rings the bell as a peer would. */
@@ -183,6 +184,14 @@ static int64_t learnt(int64_t before, bool failed, int64_t most)
     return next < most ? next : most;
 }
 
+/* How long a wait may spin. An answer from a network takes longer, and so does it to be woken
+ * by one. */
+static int64_t most_spin(const struct nic *nic)
+{
+    int64_t most = nic->process->options.number[OPT_SPIN_US] * 1000;
+    return nic->net != NULL && nic->net_ops->peek(nic->net) ? most * NET_SPIN : most;
+}
+
 /* Begins a wait with what was learnt; a probe spins, or spins and yields, in full. */
 static struct patience new_patience(struct nic *nic)
 {
@@ -197,7 +206,7 @@ static struct patience new_patience(struct nic *nic)
         atomic_store_explicit(&nic->probes, probes, memory_order_relaxed);
         atomic_store_explicit(&nic->probe_due, false, memory_order_relaxed);
         p.probe = true;
-        p.spin = limit[OPT_SPIN_US] * 1000;
+        p.spin = most_spin(nic);
         p.yield = probes % YIELD_PROBES == 0 ? limit[OPT_YIELD_US] * 1000 : p.yield;
     }
     return p;
@@ -207,9 +216,9 @@ static struct patience new_patience(struct nic *nic)
 static void learn(struct nic *nic, const struct patience *p)
 {
     const int64_t *limit = nic->process->options.number;
-    int64_t most_spin = limit[OPT_SPIN_US] * 1000, most_yield = limit[OPT_YIELD_US] * 1000;
+    int64_t spin_most = most_spin(nic), yield_most = limit[OPT_YIELD_US] * 1000;
     bool spun_in_vain = p->yielded || p->slept;
-    if (!spun_in_vain && p->start == 0 && p->spin >= most_spin && !p->probe) {
+    if (!spun_in_vain && p->start == 0 && p->spin >= spin_most && !p->probe) {
         return; /* it was over before anybody looked at the clock */
     }
     int64_t now = p->start != 0 ? clock_ns() : 0;
@@ -223,11 +232,11 @@ static void learn(struct nic *nic, const struct patience *p)
     bool yielded_in_vain = p->slept || too_long;
     spun_in_vain |= too_long;
     if (!p->probe || !spun_in_vain) {
-        atomic_store_explicit(&nic->spin_ns, learnt(p->spin, spun_in_vain, most_spin),
+        atomic_store_explicit(&nic->spin_ns, learnt(p->spin, spun_in_vain, spin_most),
                               memory_order_relaxed);
     }
     if ((p->yielded || p->slept) && (!p->probe || !yielded_in_vain)) {
-        atomic_store_explicit(&nic->yield_ns, learnt(p->yield, yielded_in_vain, most_yield),
+        atomic_store_explicit(&nic->yield_ns, learnt(p->yield, yielded_in_vain, yield_most),
                               memory_order_relaxed);
     }
     if (now != 0 && now >= atomic_load_explicit(&nic->probe_at, memory_order_relaxed)) {

@@ -20,36 +20,50 @@
  * packet behind it, what alignment takes, and what is left unused where the area begins anew. */
 #define OUTGOING (5 * (size_t)UDP_BUFFER)
 
+#define SPARE_MOST 512 /* messages kept for the next ones, of either size */
+#define SPARE_LARGE_MOST 64
+
+#define BATCH_MOST 32   /* messages: the receiver works on one batch while the next is made */
+#define AHEAD_NS 8000   /* two calls of the system */
+#define TOOK_MOST 50000 /* whoever was not running meanwhile */
+
 /* ---- the messages ---- */
 
+/* With room for so many bytes: those that are copied come in two sizes. */
 static struct udp_message *new_message(struct fabric *f, size_t length)
 {
-    struct udp_message *m;
-    if (length <= f->inline_max && !list_empty(&f->spare)) {
-        return container_of(list_pop_front(&f->spare), struct udp_message, link);
+    bool large = length > f->inline_max;
+    size_t room = large ? UDP_COPY_MOST : f->inline_max;
+    struct list *l = list_pop_front(&f->spare[large]);
+    if (l != NULL) {
+        f->spares[large]--;
+        return container_of(l, struct udp_message, link);
     }
-    size_t room = length <= f->inline_max ? f->inline_max : length;
-    m = malloc(sizeof(*m) + room);
+    struct udp_message *m = malloc(sizeof(*m) + room);
     if (m != NULL) {
         list_init(&m->link);
-        m->room = room;
+        m->large = large;
     }
     return m;
 }
 
 static void free_message(struct fabric *f, struct udp_message *m)
 {
-    if (m->room == f->inline_max) {
-        list_insert_after(&f->spare, &m->link); /* the one that is still in a cache */
-    } else {
+    static const unsigned most[2] = {SPARE_MOST, SPARE_LARGE_MOST};
+    if (f->spares[m->large] == most[m->large]) {
         free(m);
+        return;
     }
+    f->spares[m->large]++;
+    list_insert_after(&f->spare[m->large], &m->link); /* the one that is still in a cache */
 }
 
 void udp_spare_free(struct fabric *f)
 {
-    for (struct list *l; (l = list_pop_front(&f->spare)) != NULL;) {
-        free(container_of(l, struct udp_message, link));
+    for (unsigned i = 0; i < 2; i++) {
+        for (struct list *l; (l = list_pop_front(&f->spare[i])) != NULL;) {
+            free(container_of(l, struct udp_message, link));
+        }
     }
     free(f->outgoing);
 }
@@ -60,30 +74,6 @@ static void set_head(struct udp_message *m, const void *header, enum fabric_stat
     m->head[0] = UDP_FORMAT;
     m->head[1] = (uint8_t)status;
     memcpy(m->head + UDP_PREFIX, header, FABRIC_HEADER);
-}
-
-/* Gives a message to the engine; false if that has no memory. */
-static bool post(struct fabric_peer *p, enum fabric_class class, struct udp_message *m,
-                 struct fabric_tx *tx, uint64_t length)
-{
-    struct fabric *f = p->fabric;
-    struct udp_channel *c = &p->channel[class];
-    m->peer = p;
-    m->tx = tx;
-    m->m = (struct slmp_message){.to = p->at,
-                                 .channel = (uint8_t) class,
-                                 .head = m->head,
-                                 .head_length = UDP_HEAD,
-                                 .body = m->copy,
-                                 .body_length = length};
-    if (slmp_send(f->engine, udp_socket_now(&f->socket), &m->m) != 0) {
-        free_message(f, m);
-        c->starved = true;
-        return false;
-    }
-    c->queued++;
-    c->copied += tx == NULL ? length : 0;
-    return true;
 }
 
 static bool has_room(struct udp_channel *c, uint64_t copied)
@@ -154,6 +144,70 @@ static bool fill(struct slmp_message *message, uint64_t offset, uint32_t length,
     return true;
 }
 
+/* ---- batches ----
+ * One system call for each message would give 0.3 million a second. So messages wait for each
+ * other, but only where waiting costs their receiver nothing: while one that left just now is
+ * on its way to the same peer, and only until enough are there, the time of another call is
+ * over, or the program asks the NIC for news, as it has done soon after each of the last ones. A
+ * program that stops doing so has its last messages sent by the NIC thread, and then no more
+ * of them wait. */
+
+void udp_habit_begin(struct udp_habit *h, int64_t now)
+{
+    h->since = now;
+}
+
+void udp_habit_end(struct udp_habit *h, int64_t now)
+{
+    if (h->since != 0) {
+        h->times = now - h->since < UDP_BACK_NS ? h->times + 1 : 0;
+        h->since = 0;
+    }
+}
+
+/* Whether the channel's sender is faster than calls of the system. */
+static bool is_ahead(const struct fabric *f, const struct udp_channel *c, int64_t now)
+{
+    return udp_is_habit(&f->returns) && c->queued > 1 &&
+           now - f->flushed < AHEAD_NS + f->flush_took && f->posted < BATCH_MOST &&
+           f->posted_bytes < UDP_BATCH_BYTES;
+}
+
+/* Gives a message to the engine; false if that has no memory. */
+static bool post(struct fabric_peer *p, enum fabric_class class, struct udp_message *m,
+                 struct fabric_tx *tx, uint64_t length)
+{
+    struct fabric *f = p->fabric;
+    struct udp_channel *c = &p->channel[class];
+    m->peer = p;
+    m->tx = tx;
+    m->m = (struct slmp_message){.to = p->at,
+                                 .channel = (uint8_t) class,
+                                 .head = m->head,
+                                 .head_length = UDP_HEAD,
+                                 .body = m->copy,
+                                 .body_length = length,
+                                 .fill = tx != NULL ? fill : NULL};
+    int64_t now = udp_socket_now(&f->socket);
+    if (slmp_send(f->engine, now, &m->m) != 0) {
+        free_message(f, m);
+        c->starved = true;
+        return false;
+    }
+    c->queued++;
+    c->copied += tx == NULL ? length : 0;
+    f->posted++;
+    f->posted_bytes += UDP_HEAD + length;
+    udp_habit_begin(&f->returns, now);
+    udp_habit_end(&f->answers, now);
+    if (is_ahead(f, c, now)) {
+        atomic_store_explicit(&f->attention, true, memory_order_relaxed);
+    } else {
+        udp_flush(f);
+    }
+    return true;
+}
+
 /* ---- the operations ---- */
 
 static enum fabric_short send_copy(struct fabric_peer *p, enum fabric_class class,
@@ -177,7 +231,6 @@ static enum fabric_short send_copy(struct fabric_peer *p, enum fabric_class clas
     if (!post(p, class, m, NULL, length)) {
         return SHORT_FULL;
     }
-    udp_flush(f);
     return status == FABRIC_OK ? SHORT_SENT : SHORT_UNREADABLE;
 }
 
@@ -205,8 +258,6 @@ static enum fabric_send send_lent(struct fabric_peer *p, enum fabric_class class
     if (!post(p, class, m, tx, tx->length)) {
         return FABRIC_FULL;
     }
-    m->m.fill = fill;
-    udp_flush(f);
     return FABRIC_QUEUED;
 }
 
@@ -220,8 +271,8 @@ enum fabric_send udp_send(struct fabric_peer *p, enum fabric_class class, struct
     if (length > p->fabric->inline_max && !tx->at_once) {
         return send_lent(p, class, tx);
     }
-    if (length > COPIED_MOST) {
-        return FABRIC_FULL;
+    if (length > UDP_COPY_MOST) {
+        return FABRIC_FULL; /* a copy would cost more than to wait for an acknowledgement */
     }
     switch (send_copy(p, class, tx->header, tx->base, tx, length, tx->fault)) {
     case SHORT_FULL:
@@ -274,10 +325,18 @@ static void note_failure(struct fabric *f, int rc, const struct udp_failure *fai
 void udp_flush(struct fabric *f)
 {
     struct udp_failure failure;
-    bool any;
-    int rc = udp_socket_output(&f->socket, f->engine, udp_socket_now(&f->socket), &any, &failure);
+    bool any = false;
+    int64_t now = udp_socket_now(&f->socket);
+    int rc = udp_socket_output(&f->socket, f->engine, now, &any, &failure);
     if (rc != 0) {
         note_failure(f, rc, &failure);
     }
     f->deadline = slmp_deadline(f->engine);
+    if (any) {
+        f->flushed = udp_socket_now(&f->socket);
+        f->flush_took = f->flushed - now < TOOK_MOST ? f->flushed - now : TOOK_MOST;
+    }
+    f->posted = 0;
+    f->posted_bytes = 0;
+    f->owes = false;
 }

@@ -21,7 +21,11 @@
 #define UDP_GRO 104
 #endif
 
-enum { PATIENCE_MS = 1 };
+enum {
+    PATIENCE_MS = 1,
+    EXPRESS_AFTER = 64, /* calls in a row to one peer */
+    LOOKS_MOST = 4      /* at the express before the other socket has its turn */
+};
 
 static struct sockaddr_in socket_address(uint32_t ip, uint16_t port)
 {
@@ -55,13 +59,34 @@ static int fail(struct udp_socket *u, char *error, size_t size, const char *what
     return rc;
 }
 
+static int new_socket(void)
+{
+    return socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+static void set_switch(int fd, int level, int what, int to)
+{
+    setsockopt(fd, level, what, &to, sizeof(to));
+}
+
+/* Large buffers; joined datagrams, if the system does that; refusals with their addresses. */
+static void set_up(struct udp_socket *u, int fd, int buffers)
+{
+    int on = 1;
+    u->receive = grow(fd, buffers, SO_RCVBUFFORCE, SO_RCVBUF, SO_RCVBUF);
+    grow(fd, buffers, SO_SNDBUFFORCE, SO_SNDBUF, SO_SNDBUF);
+    u->joins = setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
+    set_switch(fd, IPPROTO_IP, IP_RECVERR, 1);
+    u->buffers = buffers;
+}
+
 int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffers, char *error,
                     size_t error_size)
 {
     struct sockaddr_in own = socket_address(ip, port);
     char text[32];
-    int on = 1;
-    *u = (struct udp_socket){.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    int off = 0; /* asks whether the option exists; each call says the length itself */
+    *u = (struct udp_socket){.fd = new_socket(), .express.fd = -1};
     address_text(ip, port, text);
     if (u->fd < 0 || (u->batch = calloc(1, sizeof(*u->batch))) == NULL) {
         return fail(u, error, error_size, "cannot make a UDP socket for", text, "");
@@ -72,12 +97,8 @@ int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffer
                                                       : "";
         return fail(u, error, error_size, "cannot listen at", text, remedy);
     }
-    u->receive = grow(u->fd, buffers, SO_RCVBUFFORCE, SO_RCVBUF, SO_RCVBUF);
-    grow(u->fd, buffers, SO_SNDBUFFORCE, SO_SNDBUF, SO_SNDBUF);
-    u->joins = setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
-    setsockopt(u->fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
-    on = 0; /* asks whether the option exists; each call says the length itself */
-    u->segments = setsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &on, sizeof(on)) == 0;
+    set_up(u, u->fd, buffers);
+    u->segments = setsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &off, sizeof(off)) == 0;
     return 0;
 }
 
@@ -108,13 +129,21 @@ int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, ch
     return 0;
 }
 
-void udp_socket_close(struct udp_socket *u)
+void udp_socket_close_fds(struct udp_socket *u)
 {
     if (u->fd >= 0) {
         close(u->fd);
     }
+    if (u->express.fd >= 0) {
+        close(u->express.fd);
+    }
+}
+
+void udp_socket_close(struct udp_socket *u)
+{
+    udp_socket_close_fds(u);
     free(u->batch);
-    *u = (struct udp_socket){.fd = -1};
+    *u = (struct udp_socket){.fd = -1, .express.fd = -1};
 }
 
 uint16_t udp_socket_port(const struct udp_socket *u)
@@ -141,10 +170,70 @@ void udp_socket_secrets(struct slmp_config *c)
     c->secret = random[1];
 }
 
+/* ---- The express ---- */
+
+/* The port is shared for the moment in which the second socket takes it, and by processes of
+ * this user only. */
+static int open_express(struct udp_socket *u)
+{
+    struct sockaddr_in own;
+    socklen_t size = sizeof(own);
+    int fd = new_socket();
+    if (fd < 0) {
+        return -1;
+    }
+    set_up(u, fd, u->buffers);
+    set_switch(fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    set_switch(u->fd, SOL_SOCKET, SO_REUSEPORT, 1);
+    getsockname(u->fd, (struct sockaddr *)&own, &size);
+    int rc = bind(fd, (struct sockaddr *)&own, sizeof(own));
+    set_switch(u->fd, SOL_SOCKET, SO_REUSEPORT, 0);
+    if (rc != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static bool same(const struct slmp_address *a, const struct slmp_address *b)
+{
+    return a->ip == b->ip && a->port == b->port;
+}
+
+static void turn_express(struct udp_socket *u, const struct slmp_address *to)
+{
+    struct udp_express *x = &u->express;
+    x->fd = x->fd < 0 ? open_express(u) : x->fd;
+    if (x->fd < 0) {
+        x->barred = true; /* all goes through the first one, as before */
+    } else if (connect_to(x->fd, to) >= 0) {
+        x->peer = *to;
+    } else {
+        close(x->fd); /* unconnected, it would take what is for the other */
+        x->fd = -1;
+        x->streak = 0;
+    }
+}
+
+/* The socket that packets to an address leave by. */
+static int way_to(struct udp_socket *u, const struct slmp_address *to)
+{
+    struct udp_express *x = &u->express;
+    if (!x->wanted || x->barred) {
+        return u->fd;
+    }
+    x->streak = same(&x->last, to) ? x->streak + 1 : 0;
+    x->last = *to;
+    if (x->streak >= EXPRESS_AFTER && (x->fd < 0 || !same(&x->peer, to))) {
+        turn_express(u, to);
+    }
+    return x->fd >= 0 && same(&x->peer, to) ? x->fd : u->fd;
+}
+
 /* ---- In ---- */
 
-ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_address *address,
-                           size_t *each)
+static ssize_t receive_from(struct udp_socket *u, int fd, void *buffer,
+                            struct slmp_address *address, size_t *each)
 {
     union {
         struct cmsghdr align;
@@ -159,7 +248,7 @@ ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_addre
                        .msg_control = &control,
                        .msg_controllen = sizeof(control)};
     ssize_t length;
-    while ((length = recvmsg(u->fd, &m, 0)) < 0) {
+    while ((length = recvmsg(fd, &m, 0)) < 0) {
         if (errno != ECONNREFUSED) {
             return -1;
         }
@@ -179,7 +268,22 @@ ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_addre
     return length;
 }
 
-bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
+ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_address *address,
+                           size_t *each)
+{
+    struct udp_express *x = &u->express;
+    if (x->fd >= 0) {
+        ssize_t length = receive_from(u, x->fd, buffer, address, each);
+        if (length >= 0 || ++x->looks < LOOKS_MOST) {
+            return length;
+        }
+        x->looks = 0;
+    }
+    return receive_from(u, u->fd, buffer, address, each);
+}
+
+/* What the system has kept of refusals at one socket; false: nothing. */
+static bool refusal_at(int fd, struct slmp_address *who)
 {
     union {
         struct cmsghdr align;
@@ -190,8 +294,7 @@ bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
     do {
         m.msg_control = &control;
         m.msg_controllen = sizeof(control);
-        if (recvmsg(u->fd, &m, MSG_ERRQUEUE) < 0) {
-            u->tells = false;
+        if (recvmsg(fd, &m, MSG_ERRQUEUE) < 0) {
             return false;
         }
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c)) {
@@ -205,6 +308,12 @@ bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
             }
         }
     } while (true);
+}
+
+bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
+{
+    u->tells = refusal_at(u->fd, who) || (u->express.fd >= 0 && refusal_at(u->express.fd, who));
+    return u->tells;
 }
 
 /* ---- Out ---- */
@@ -222,21 +331,45 @@ static bool fits(const struct udp_batch *b, bool segments)
            p->length <= first->length && b->bytes + p->length <= UDP_BATCH_BYTES;
 }
 
-static ssize_t send_once(struct udp_socket *u, const struct udp_batch *b)
+static unsigned add_part(struct iovec *part, unsigned parts, const void *bytes, size_t length)
+{
+    struct iovec *last = parts > 0 ? &part[parts - 1] : NULL;
+    if (last != NULL && (const uint8_t *)last->iov_base + last->iov_len == bytes) {
+        last->iov_len += length;
+        return parts;
+    }
+    part[parts] = (struct iovec){(void *)(uintptr_t)bytes, length};
+    return parts + 1;
+}
+
+/* Short packets are put in a row: that costs less than the system's look at each. */
+static unsigned list_parts(struct udp_batch *b, struct iovec *part)
+{
+    unsigned parts = 0;
+    uint8_t *row = b->row;
+    for (unsigned i = 0; i < b->count; i++) {
+        const struct slmp_packet *p = &b->packet[i];
+        const uint8_t *header = p->header;
+        if (b->count > 1 && p->parts == 0) {
+            header = memcpy(row, p->header, p->header_length);
+            row += p->header_length;
+        }
+        parts = add_part(part, parts, header, p->header_length);
+        for (unsigned k = 0; k < p->parts; k++) {
+            parts = add_part(part, parts, p->part[k].iov_base, p->part[k].iov_len);
+        }
+    }
+    return parts;
+}
+
+static ssize_t send_once(struct udp_socket *u, struct udp_batch *b)
 {
     union {
         struct cmsghdr align;
         char bytes[CMSG_SPACE(sizeof(uint16_t))];
     } control = {0};
     struct iovec part[3 * UDP_BATCH];
-    unsigned parts = 0;
-    for (unsigned i = 0; i < b->count; i++) {
-        const struct slmp_packet *p = &b->packet[i];
-        part[parts++] = (struct iovec){(void *)(uintptr_t)p->header, p->header_length};
-        for (unsigned k = 0; k < p->parts; k++) {
-            part[parts++] = p->part[k];
-        }
-    }
+    unsigned parts = list_parts(b, part);
     struct sockaddr_in to = socket_address(b->packet[0].to.ip, b->packet[0].to.port);
     struct msghdr m = {
         .msg_name = &to, .msg_namelen = sizeof(to), .msg_iov = part, .msg_iovlen = parts};
@@ -251,13 +384,18 @@ static ssize_t send_once(struct udp_socket *u, const struct udp_batch *b)
         memcpy(CMSG_DATA(c), &each, sizeof(each));
     }
     u->calls_out++;
-    return sendmsg(u->fd, &m, 0);
+    u->out = way_to(u, &b->packet[0].to);
+    if (u->out != u->fd) {
+        m.msg_name = NULL;
+        m.msg_namelen = 0;
+    }
+    return sendmsg(u->out, &m, 0);
 }
 
 /* Whether a batch that was not taken may be tried again. */
 static bool may_try(struct udp_socket *u, int error, unsigned attempt)
 {
-    struct pollfd p = {.fd = u->fd, .events = POLLOUT};
+    struct pollfd p = {.fd = u->out, .events = POLLOUT};
     switch (error) {
     case EINTR:
         return true;

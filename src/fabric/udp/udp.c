@@ -201,12 +201,13 @@ static struct fabric *new_fabric(const struct fabric_setup *setup)
     f->packet_size = setup->packet_size;
     f->inline_max = (size_t)setup->options->number[OPT_SHM_INLINE];
     f->alone = setup->alone;
-    f->epoll_fd = f->socket.fd = -1;
+    f->epoll_fd = f->socket.fd = f->socket.express.fd = -1;
     f->open_to_all = setup->options->number[OPT_UDP_OPEN] != 0;
     list_init(&f->own);
     list_init(&f->peers);
     list_init(&f->ready);
-    list_init(&f->spare);
+    list_init(&f->spare[0]);
+    list_init(&f->spare[1]);
     list_init(&f->free_buffers);
     return f;
 }
@@ -235,6 +236,7 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
         return rc;
     }
     f->deadline = SLMP_NEVER;
+    f->socket.express.wanted = true;
     atomic_store_explicit(&f->hot, true, memory_order_relaxed);
     pthread_mutex_lock(&own_lock);
     list_push_back(&own_fabrics, &f->own);
@@ -279,7 +281,7 @@ static void udp_fork(enum fork_phase phase)
     if (phase == FORK_CHILD) {
         for (struct list *l = own_fabrics.next; l != &own_fabrics; l = l->next) {
             struct fabric *f = container_of(l, struct fabric, own);
-            close(f->socket.fd);
+            udp_socket_close_fds(&f->socket);
             close(f->epoll_fd);
         }
         list_init(&own_fabrics);
@@ -325,8 +327,13 @@ static bool bury_one(struct fabric *f)
 static void arm_socket(struct fabric *f, bool armed)
 {
     struct epoll_event event = {.events = EPOLLONESHOT | (armed ? EPOLLIN : 0)};
+    int express = f->socket.express.fd;
     epoll_ctl(f->epoll_fd, EPOLL_CTL_MOD, f->socket.fd, &event);
+    if (express >= 0 && epoll_ctl(f->epoll_fd, EPOLL_CTL_MOD, express, &event) != 0) {
+        epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, express, &event);
+    }
     f->armed = armed;
+    f->socket.express.wanted = !armed; /* a new one would not be watched */
     atomic_store_explicit(&f->hot, !armed, memory_order_relaxed);
 }
 
@@ -350,10 +357,34 @@ static bool may_cool(struct fabric *f, bool any, int64_t now)
     return !f->alone && now >= f->hot_until && f->deadline == SLMP_NEVER;
 }
 
+/* What is due leaves, but for acknowledgements of what the program has just got: it may
+ * answer, and they ride on that. Else the next poll sends them. */
+static void send_due(struct fabric *f, int64_t now, bool news)
+{
+    f->deadline = slmp_deadline(f->engine);
+    bool due = f->deadline <= now;
+    if (news && due) {
+        udp_habit_begin(&f->answers, now);
+    }
+    if (f->posted == 0 && news && due && udp_is_habit(&f->answers)) {
+        f->owes = true;
+    } else if (f->posted != 0 || due) {
+        udp_flush(f);
+    }
+}
+
 static bool udp_poll(struct fabric *f)
 {
     bool moved = false;
     bool hot = atomic_load_explicit(&f->hot, memory_order_relaxed);
+    if (f->returns.since != 0 || f->answers.since != 0) {
+        int64_t back = udp_socket_now(&f->socket);
+        udp_habit_end(&f->returns, back);
+        udp_habit_end(&f->answers, back);
+    }
+    if (f->posted != 0 || f->owes) {
+        udp_flush(f);
+    }
     bool any = hot && receive_all(f, &moved);
     int64_t now = udp_socket_now(&f->socket);
     if (now >= f->ask_at) {
@@ -363,19 +394,19 @@ static bool udp_poll(struct fabric *f)
     if (f->socket.tells) {
         udp_bury_refused(f);
     }
-    if (any || f->deadline <= now) {
-        slmp_advance(f->engine, now);
-        udp_flush(f);
-    }
     if (!list_empty(&f->ready)) {
         moved |= take_ready(f);
     }
     if (f->dying != 0) {
         moved |= bury_one(f);
     }
+    if (any || f->posted != 0 || f->deadline <= now) {
+        slmp_advance(f->engine, now);
+        send_due(f, now, moved);
+    }
     moved |= f->moved;
     f->moved = false;
-    bool attend = !list_empty(&f->ready) || f->dying != 0;
+    bool attend = !list_empty(&f->ready) || f->dying != 0 || f->owes;
     atomic_store_explicit(&f->attention, attend, memory_order_relaxed);
     if (hot && may_cool(f, any, now)) {
         arm_socket(f, true);
@@ -415,7 +446,7 @@ static bool anybody_expected(struct fabric *f)
 
 static int64_t udp_next_deadline(struct fabric *f)
 {
-    int64_t at = f->deadline;
+    int64_t at = f->posted != 0 || f->owes ? udp_socket_now(&f->socket) : f->deadline;
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         if (udp_blocked(container_of(l, struct fabric_peer, link))) {
             int64_t soon = udp_socket_now(&f->socket) + BLOCKED_NS;

@@ -43,8 +43,11 @@ enum {
     STAGED_MOST = 128,     /* pieces of a channel */
     BUFFERS_MOST = 64,     /* of UDP_BUFFER bytes, in use at once */
     QUEUED_MOST = 512,     /* messages of a channel that are not acknowledged, */
-    COPIED_MOST = 1 << 20, /* and bytes of those that were copied */
-    LOCAL_MOST = 64        /* addresses of this host that are known */
+    COPIED_MOST = 1 << 20, /* and bytes of those that were copied, */
+    UDP_COPY_MOST = 16384, /* each at most so many: not less than PINWHEEL_SHM_INLINE can be */
+    LOCAL_MOST = 64,       /* addresses of this host that are known */
+    UDP_BACK_NS = 20000,   /* soon, */
+    UDP_HABIT = 4          /* and a habit: see send.c */
 };
 
 /* The kernel's own look at memory that may not be there is something that sanitizers take for
@@ -128,12 +131,18 @@ struct fabric_peer {
 /* A message on its way out. */
 struct udp_message {
     struct slmp_message m;
-    struct list link; /* fabric->spare */
+    struct list link; /* fabric->spare[large] */
     struct fabric_peer *peer;
     struct fabric_tx *tx; /* NULL: its payload is in `copy` */
-    size_t room;          /* of `copy` */
+    bool large;           /* `copy` has UDP_COPY_MOST bytes, else inline_max */
     uint8_t head[UDP_HEAD];
     uint8_t copy[];
+};
+
+/* How often in a row one thing was soon followed by another. */
+struct udp_habit {
+    int64_t since; /* the first has happened, and not yet the second; 0: no */
+    unsigned times;
 };
 
 struct fabric {
@@ -150,7 +159,8 @@ struct fabric {
 
     struct list peers, ready;
     unsigned dying;            /* peers to be buried */
-    struct list spare;         /* struct udp_message with room for inline_max bytes */
+    struct list spare[2];      /* struct udp_message of either size, */
+    unsigned spares[2];        /* so many */
     struct udp_memory *buffer; /* where the next datagrams go */
     struct list free_buffers;
     unsigned buffers;  /* made, free ones included */
@@ -158,9 +168,15 @@ struct fabric {
     size_t outgoing_at;
     bool careful; /* payload is copied on its way out: somebody's was unreadable */
 
-    int64_t deadline; /* the engine's, as of its last call */
-    bool moved;       /* an upcall of the engine did something for the NIC */
-    int64_t ask_at;   /* when silent peers are asked next */
+    int64_t deadline;      /* the engine's, as of its last call */
+    int64_t flushed;       /* when it was last asked for packets */
+    int64_t flush_took;    /* what that took */
+    unsigned posted;       /* messages that it got since then, */
+    uint64_t posted_bytes; /* and their bytes */
+    bool owes;             /* acknowledgements that are due wait for an answer to ride on */
+    struct udp_habit returns, answers; /* the next poll after a post; that or a post after news */
+    bool moved;                        /* an upcall of the engine did something for the NIC */
+    int64_t ask_at;                    /* when silent peers are asked next */
     int64_t hot_until;
     _Atomic bool hot;       /* the socket is polled */
     _Atomic bool attention; /* something is in hand: only poll() can tell */
@@ -185,6 +201,12 @@ bool udp_unsent(struct fabric_peer *);
 void udp_sent(void *fabric, struct slmp_message *, enum slmp_status);
 /* udp_flush() sends what the engine has to send. */
 void udp_flush(struct fabric *);
+void udp_habit_begin(struct udp_habit *, int64_t now);
+void udp_habit_end(struct udp_habit *, int64_t now);
+static inline bool udp_is_habit(const struct udp_habit *h)
+{
+    return h->times >= UDP_HABIT;
+}
 void udp_spare_free(struct fabric *);
 
 /* ---- stage.c ---- */
