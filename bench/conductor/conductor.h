@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "stage.h"
 #include "stats.h"
@@ -75,10 +76,19 @@ struct bench {
     bool compared;  /* with limits and peers that can do `theirs` */
 };
 
-/* bench_compares() tells whether a subject stands beside ours in comparisons. */
-static inline bool bench_compares(const struct subject *s)
+/* Benches and subjects of this folder are of the network: they have no comparison with others. */
+#define BENCH_NETWORK "udp/"
+
+static inline bool bench_networks(const char *name)
 {
-    return s->kind == SUBJECT_LIMIT || s->kind == SUBJECT_BASE || s->kind == SUBJECT_PEER;
+    return strncmp(name, BENCH_NETWORK, sizeof(BENCH_NETWORK) - 1) == 0;
+}
+
+/* bench_compares() tells whether a subject stands beside ours in a bench. */
+static inline bool bench_compares(const struct bench *b, const struct subject *s)
+{
+    return bench_networks(b->name) == bench_networks(s->name) &&
+           (s->kind == SUBJECT_LIMIT || s->kind == SUBJECT_BASE || s->kind == SUBJECT_PEER);
 }
 
 extern const struct bench bench_table[];
@@ -188,7 +198,7 @@ struct target_result {
     int rounds;      /* that it rests on */
     const char *why; /* a subject of it was left out, as far as is known; or NULL */
 };
-enum { TARGETS_MAX = 48 };
+enum { TARGETS_MAX = 64 };
 
 /* results_targets() fills `results` and gives their number. */
 int results_targets(const struct run *r, struct target_result results[TARGETS_MAX]);

@@ -117,6 +117,13 @@ const struct bench bench_table[] = {
     {"rv32_message", "an empty header handler on an RV32 core, more a message", "time", "ns",
      "rv32", BENCH_HANDLER_MESSAGE, BENCH_HANDLER_MESSAGE, BOTH, SIZE_SMALL, VALUE_TIME, 1e9, 0,
      false},
+    {"udp/latency", "put over UDP, received by PtlCTWait: half round trip", "half_round_trip", "us",
+     "udp", BENCH_LATENCY, BENCH_LATENCY, BOTH, SIZE_SMALL, VALUE_TIME, HALF_US, 0, true},
+    {"udp/rate", "messages over UDP, windows of 64", "rate", "M/s", "udp", BENCH_RATE, BENCH_RATE,
+     BOTH, SIZE_SMALL, VALUE_RATE, TURN_WINDOW_RATE / 1e6, 0, true},
+    {"udp/bandwidth", "private memory to private memory over UDP, 16 buffers", "bandwidth", "GB/s",
+     "udp", BENCH_BANDWIDTH, BENCH_BANDWIDTH, BOTH, SIZE_MPI_LARGE, VALUE_BYTES,
+     TURN_WINDOW_BANDWIDTH, 50e-3, true},
     {"memory", "memory for one more peer", "memory", "KiB", "ours", BENCH_MEMORY, BENCH_MEMORY,
      BOTH, SIZE_NONE, VALUE_TIME, 1.0 / 1024, 0, false},
     {"idle", "CPU that an idle target uses", "cpu", "%", "ours", BENCH_IDLE, BENCH_IDLE, BOTH,
@@ -394,7 +401,7 @@ static int add_case(struct run *r, const struct bench *b, uint64_t size)
         return -1;
     }
     for (int s = 0; b->compared && s < r->subjects; s++) {
-        if (bench_compares(r->stages[s].subject) && add_samples(r, c.theirs, s) != 0) {
+        if (bench_compares(b, r->stages[s].subject) && add_samples(r, c.theirs, s) != 0) {
             return -1;
         }
     }

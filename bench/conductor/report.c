@@ -118,7 +118,7 @@ static void print_table(const struct table *t)
     print_rounds(t);
     print_ours(t);
     for (int s = 0; b->compared && s < t->run->subjects; s++) {
-        if (bench_compares(t->run->stages[s].subject)) {
+        if (bench_compares(b, t->run->stages[s].subject)) {
             print_subject(t, s);
         }
     }

@@ -36,7 +36,7 @@ static void rows_of(struct json *j, const struct run *r, const struct bench_case
 {
     bool any = false;
     for (int s = 0; c->theirs >= 0 && s < r->subjects; s++) {
-        if (!bench_compares(r->stages[s].subject)) {
+        if (!bench_compares(c->bench, r->stages[s].subject)) {
             continue;
         }
         struct stats_pair p = results_against(r, c, s, mode);

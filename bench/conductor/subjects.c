@@ -17,6 +17,9 @@
 #define OPENMPI_CREW MPIRUN_OPENMPI_OF("8", "1"), "ob1", "--mca", "btl", "vader,self"
 #define OPENMPI_OB1                                                                                \
     MPIRUN_OPENMPI, "ob1", "--mca", "btl", "vader,self", "--mca", "osc", "sm,pt2pt", "@peer_openmpi"
+#define OPENMPI_TCP                                                                                \
+    MPIRUN_OPENMPI, "ob1", "--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", "lo",        \
+        "--mca", "osc", "pt2pt", "@peer_openmpi"
 #define OPENMPI_UCX                                                                                \
     MPIRUN_OPENMPI, "ucx", "--mca", "osc", "ucx", "--mca", "pml_ucx_tls", "any", "--mca",          \
         "pml_ucx_devices", "any", "@peer_openmpi"
@@ -138,6 +141,22 @@ const struct subject subject_table[] = {
     {"mpich-crew", SUBJECT_PEER, LAUNCH_ONCE, 8, PACKAGES_MPICH,
      {MPICH_OF("8"), "crew"}, {NULL},
      "MPICH, eight ranks"},
+
+    {"udp", SUBJECT_OURS, LAUNCH_PAIR, 2, NULL,
+     {"@bench_ours"}, {"PINWHEEL_FABRIC=udp", "PINWHEEL_IFACES=lo"},
+     "Pinwheel over UDP, on loopback"},
+    {"udp/raw", SUBJECT_LIMIT, LAUNCH_PAIR, 2, NULL,
+     {"@bench_limits", "udp"}, {NULL},
+     "UDP sockets without a protocol: ping-pong; segments of 1472 bytes, cut and joined"},
+    {"udp/openmpi-tcp", SUBJECT_PEER, LAUNCH_ONCE, 2, PACKAGES_OPENMPI,
+     {OPENMPI_TCP}, {NULL},
+     "Open MPI, ob1 over tcp"},
+    {"udp/ucx-tcp", SUBJECT_PEER, LAUNCH_PAIR, 2, PACKAGES_UCX,
+     {"@peer_ucx", "tag"}, {"UCX_TLS=tcp,self", "UCX_NET_DEVICES=lo"},
+     "UCX, tagged messages over tcp"},
+    {"udp/tcp-rxm", SUBJECT_PEER, LAUNCH_PAIR, 2, PACKAGES_LIBFABRIC,
+     {"@peer_fabric", "tcp;ofi_rxm"}, {"FI_TCP_IFACE=lo"},
+     "libfabric's providers tcp;ofi_rxm, tagged messages"},
 
     {"openmpi-portals", SUBJECT_CLIENT, LAUNCH_ONCE, 2, PACKAGES_OPENMPI,
      {OPENMPI_PORTALS}, {NULL},

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct limit *const limits[] = {&limit_raw, &limit_memcpy, &limit_futex, &limit_vm};
+static const struct limit *const limits[] = {&limit_raw, &limit_memcpy, &limit_futex, &limit_vm,
+                                             &limit_udp};
 
 int main(int argc, char **argv)
 {
@@ -14,7 +15,8 @@ int main(int argc, char **argv)
         limit = strcmp(limits[i]->name, argv[1]) == 0 ? limits[i] : limit;
     }
     if (limit == NULL) {
-        fprintf(stderr, "usage: %s raw|memcpy|futex|process_vm, under `pinwheel bench`\n", argv[0]);
+        fprintf(stderr, "usage: %s raw|memcpy|futex|process_vm|udp, under `pinwheel bench`\n",
+                argv[0]);
         return 2;
     }
     if (turn_join(-1) < 0 || (limit->open != NULL && limit->open() != 0)) {

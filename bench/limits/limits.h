@@ -15,6 +15,6 @@ struct limit {
     int count;
 };
 
-extern const struct limit limit_raw, limit_memcpy, limit_futex, limit_vm;
+extern const struct limit limit_raw, limit_memcpy, limit_futex, limit_vm, limit_udp;
 
 #endif

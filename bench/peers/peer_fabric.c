@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libfabric's shared-memory provider as a subject: tagged messages, and RMA reads of
- * memory of the program's own; completions are polled from two queues.
+ * A provider of libfabric as a subject, shm or the one that the argument names: tagged
+ * messages, and RMA reads of memory of the program's own; completions are polled from two queues.
  *
  * Messages that the provider takes by copy (fi_tinject) have no completion; the
  * others have one each, and `sends` counts those still to come. Receives complete in
@@ -21,7 +21,7 @@
 
 enum { TAG = 1, TAG_ANSWER = 2, QUEUE = 1024, KEY = 1, LINE_READS = 0 };
 
-static const char provider[] = "shm";
+static const char *provider = "shm";
 
 /* What a rank tells the other of the memory that may be read. */
 struct ticket {
@@ -65,7 +65,7 @@ static int find_provider(void)
     int code = fi_getinfo(FI_VERSION(1, 17), NULL, NULL, 0, hints, &net.info);
     fi_freeinfo(hints);
     if (code != 0) {
-        return failed("fi_getinfo for provider shm", code);
+        return turn_fail("fi_getinfo for provider %s: %s", provider, fi_strerror(-code));
     }
     net.inject = net.info->tx_attr->inject_size;
     return 0;
@@ -86,7 +86,8 @@ static int open_endpoint(void)
         (code = fi_ep_bind(net.endpoint, &net.sent->fid, FI_TRANSMIT)) != 0 ||
         (code = fi_ep_bind(net.endpoint, &net.received->fid, FI_RECV)) != 0 ||
         (code = fi_enable(net.endpoint)) != 0) {
-        return failed("bringing up an endpoint of provider shm", code);
+        return turn_fail("bringing up an endpoint of provider %s: %s", provider,
+                         fi_strerror(-code));
     }
     return 0;
 }
@@ -340,10 +341,11 @@ static const struct turn_duty duties[] = {
 
 int main(int argc, char **argv)
 {
-    if (argc > 1) {
-        fprintf(stderr, "usage: %s\n", argv[0]);
+    if (argc > 2) {
+        fprintf(stderr, "usage: %s [PROVIDER]\n", argv[0]);
         return 2;
     }
+    provider = argc == 2 ? argv[1] : provider;
     if (turn_join(-1) < 0 || open_net() != 0) {
         return 1;
     }

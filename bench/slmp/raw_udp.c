@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* UDP without a protocol; see raw.h. */
-#include "raw.h"
+/* UDP without a protocol; see raw_udp.h. */
+#include "raw_udp.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
  * stream of segments that the kernel cuts and joins, 32 batches ahead at most, so that
  * nothing is lost.
  */
-#ifndef BENCH_SLMP_RAW_H
-#define BENCH_SLMP_RAW_H
+#ifndef BENCH_SLMP_RAW_UDP_H
+#define BENCH_SLMP_RAW_UDP_H
 
 #include <stdbool.h>
 #include <stddef.h>

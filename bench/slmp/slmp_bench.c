@@ -10,7 +10,7 @@
  */
 #include "base/sys.h"
 #include "link.h"
-#include "raw.h"
+#include "raw_udp.h"
 
 #include <getopt.h>
 #include <malloc.h>

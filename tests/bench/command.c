@@ -260,6 +260,11 @@ static void a_quick_run_has_all_rows(void **state)
     for (size_t i = 0; i < sizeof(by_crew) / sizeof(by_crew[0]); i++) {
         assert_row(by_crew[i], -1, "crew-cpu");
     }
+    assert_row("udp/latency", 8, "udp/raw");
+    assert_row("udp/rate", 8, NULL);
+    assert_row("udp/bandwidth", 1048576, "udp/raw");
+    assert_null(find_row("put_latency", 8, "udp/raw")); /* of the network, of the host: apart */
+    assert_null(find_row("udp/latency", 8, "raw"));
     assert_row("spin/strided", 256, "contiguous");
     assert_row("spin/invoke", 20, "one-hpu");
     assert_row("spin/fair", 0, "fifo");
@@ -274,9 +279,9 @@ static void a_quick_run_has_all_rows(void **state)
         assert_contains(o.out, "its program bench_overlap was not built; build with "
                                "-DPINWHEEL_BENCH=ON and the packages libopenblas-dev");
     }
-    assert_int_equal(count_of("\"met\": "), 47);
+    assert_int_equal(count_of("\"met\": "), 56);
     /* Those that compare with peers, and of sizes that a quick run leaves out. */
-    assert_int_equal(count_of("\"met\": null"), 31 - 2 * overlap + !rv32);
+    assert_int_equal(count_of("\"met\": null"), 37 - 2 * overlap + !rv32);
     assert_svg("bench-out/bench.svg");
 }
 
