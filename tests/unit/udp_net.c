@@ -80,7 +80,7 @@ int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffer
     if (i == PORTS || net.owner[i] != NULL) {
         return -EADDRINUSE;
     }
-    *u = (struct udp_socket){.fd = eventfd(0, EFD_CLOEXEC), .express.fd = -1, .receive = buffers};
+    *u = (struct udp_socket){.fd = eventfd(0, EFD_CLOEXEC), .receive = buffers};
     net.owner[i] = u;
     list_init(&net.inbox[i]);
     return 0;
@@ -106,11 +106,6 @@ void udp_socket_close(struct udp_socket *u)
         close(u->fd);
     }
     u->fd = -1;
-}
-
-void udp_socket_close_fds(struct udp_socket *u)
-{
-    close(u->fd);
 }
 
 uint16_t udp_socket_port(const struct udp_socket *u)

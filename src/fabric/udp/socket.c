@@ -21,11 +21,7 @@
 #define UDP_GRO 104
 #endif
 
-enum {
-    PATIENCE_MS = 1,
-    EXPRESS_AFTER = 64, /* calls in a row to one peer */
-    LOOKS_MOST = 4      /* at the express before the other socket has its turn */
-};
+enum { PATIENCE_MS = 1 };
 
 static struct sockaddr_in socket_address(uint32_t ip, uint16_t port)
 {
@@ -59,34 +55,13 @@ static int fail(struct udp_socket *u, char *error, size_t size, const char *what
     return rc;
 }
 
-static int new_socket(void)
-{
-    return socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-}
-
-static void set_switch(int fd, int level, int what, int to)
-{
-    setsockopt(fd, level, what, &to, sizeof(to));
-}
-
-/* Large buffers; joined datagrams, if the system does that; refusals with their addresses. */
-static void set_up(struct udp_socket *u, int fd, int buffers)
-{
-    int on = 1;
-    u->receive = grow(fd, buffers, SO_RCVBUFFORCE, SO_RCVBUF, SO_RCVBUF);
-    grow(fd, buffers, SO_SNDBUFFORCE, SO_SNDBUF, SO_SNDBUF);
-    u->joins = setsockopt(fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
-    set_switch(fd, IPPROTO_IP, IP_RECVERR, 1);
-    u->buffers = buffers;
-}
-
 int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffers, char *error,
                     size_t error_size)
 {
     struct sockaddr_in own = socket_address(ip, port);
     char text[32];
-    int off = 0; /* asks whether the option exists; each call says the length itself */
-    *u = (struct udp_socket){.fd = new_socket(), .express.fd = -1};
+    int on = 1;
+    *u = (struct udp_socket){.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     address_text(ip, port, text);
     if (u->fd < 0 || (u->batch = calloc(1, sizeof(*u->batch))) == NULL) {
         return fail(u, error, error_size, "cannot make a UDP socket for", text, "");
@@ -97,8 +72,12 @@ int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffer
                                                       : "";
         return fail(u, error, error_size, "cannot listen at", text, remedy);
     }
-    set_up(u, u->fd, buffers);
-    u->segments = setsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &off, sizeof(off)) == 0;
+    u->receive = grow(u->fd, buffers, SO_RCVBUFFORCE, SO_RCVBUF, SO_RCVBUF);
+    grow(u->fd, buffers, SO_SNDBUFFORCE, SO_SNDBUF, SO_SNDBUF);
+    u->joins = setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
+    setsockopt(u->fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
+    on = 0; /* asks whether the option exists; each call says the length itself */
+    u->segments = setsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &on, sizeof(on)) == 0;
     return 0;
 }
 
@@ -129,21 +108,13 @@ int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, ch
     return 0;
 }
 
-void udp_socket_close_fds(struct udp_socket *u)
+void udp_socket_close(struct udp_socket *u)
 {
     if (u->fd >= 0) {
         close(u->fd);
     }
-    if (u->express.fd >= 0) {
-        close(u->express.fd);
-    }
-}
-
-void udp_socket_close(struct udp_socket *u)
-{
-    udp_socket_close_fds(u);
     free(u->batch);
-    *u = (struct udp_socket){.fd = -1, .express.fd = -1};
+    *u = (struct udp_socket){.fd = -1};
 }
 
 uint16_t udp_socket_port(const struct udp_socket *u)
@@ -170,70 +141,10 @@ void udp_socket_secrets(struct slmp_config *c)
     c->secret = random[1];
 }
 
-/* ---- The express ---- */
-
-/* The port is shared for the moment in which the second socket takes it, and by processes of
- * this user only. */
-static int open_express(struct udp_socket *u)
-{
-    struct sockaddr_in own;
-    socklen_t size = sizeof(own);
-    int fd = new_socket();
-    if (fd < 0) {
-        return -1;
-    }
-    set_up(u, fd, u->buffers);
-    set_switch(fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    set_switch(u->fd, SOL_SOCKET, SO_REUSEPORT, 1);
-    getsockname(u->fd, (struct sockaddr *)&own, &size);
-    int rc = bind(fd, (struct sockaddr *)&own, sizeof(own));
-    set_switch(u->fd, SOL_SOCKET, SO_REUSEPORT, 0);
-    if (rc != 0) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
-static bool same(const struct slmp_address *a, const struct slmp_address *b)
-{
-    return a->ip == b->ip && a->port == b->port;
-}
-
-static void turn_express(struct udp_socket *u, const struct slmp_address *to)
-{
-    struct udp_express *x = &u->express;
-    x->fd = x->fd < 0 ? open_express(u) : x->fd;
-    if (x->fd < 0) {
-        x->barred = true; /* all goes through the first one, as before */
-    } else if (connect_to(x->fd, to) >= 0) {
-        x->peer = *to;
-    } else {
-        close(x->fd); /* unconnected, it would take what is for the other */
-        x->fd = -1;
-        x->streak = 0;
-    }
-}
-
-/* The socket that packets to an address leave by. */
-static int way_to(struct udp_socket *u, const struct slmp_address *to)
-{
-    struct udp_express *x = &u->express;
-    if (!x->wanted || x->barred) {
-        return u->fd;
-    }
-    x->streak = same(&x->last, to) ? x->streak + 1 : 0;
-    x->last = *to;
-    if (x->streak >= EXPRESS_AFTER && (x->fd < 0 || !same(&x->peer, to))) {
-        turn_express(u, to);
-    }
-    return x->fd >= 0 && same(&x->peer, to) ? x->fd : u->fd;
-}
-
 /* ---- In ---- */
 
-static ssize_t receive_from(struct udp_socket *u, int fd, void *buffer,
-                            struct slmp_address *address, size_t *each)
+ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_address *address,
+                           size_t *each)
 {
     union {
         struct cmsghdr align;
@@ -248,7 +159,7 @@ static ssize_t receive_from(struct udp_socket *u, int fd, void *buffer,
                        .msg_control = &control,
                        .msg_controllen = sizeof(control)};
     ssize_t length;
-    while ((length = recvmsg(fd, &m, 0)) < 0) {
+    while ((length = recvmsg(u->fd, &m, 0)) < 0) {
         if (errno != ECONNREFUSED) {
             return -1;
         }
@@ -268,22 +179,7 @@ static ssize_t receive_from(struct udp_socket *u, int fd, void *buffer,
     return length;
 }
 
-ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_address *address,
-                           size_t *each)
-{
-    struct udp_express *x = &u->express;
-    if (x->fd >= 0) {
-        ssize_t length = receive_from(u, x->fd, buffer, address, each);
-        if (length >= 0 || ++x->looks < LOOKS_MOST) {
-            return length;
-        }
-        x->looks = 0;
-    }
-    return receive_from(u, u->fd, buffer, address, each);
-}
-
-/* What the system has kept of refusals at one socket; false: nothing. */
-static bool refusal_at(int fd, struct slmp_address *who)
+bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
 {
     union {
         struct cmsghdr align;
@@ -294,7 +190,8 @@ static bool refusal_at(int fd, struct slmp_address *who)
     do {
         m.msg_control = &control;
         m.msg_controllen = sizeof(control);
-        if (recvmsg(fd, &m, MSG_ERRQUEUE) < 0) {
+        if (recvmsg(u->fd, &m, MSG_ERRQUEUE) < 0) {
+            u->tells = false;
             return false;
         }
         for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c)) {
@@ -308,12 +205,6 @@ static bool refusal_at(int fd, struct slmp_address *who)
             }
         }
     } while (true);
-}
-
-bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
-{
-    u->tells = refusal_at(u->fd, who) || (u->express.fd >= 0 && refusal_at(u->express.fd, who));
-    return u->tells;
 }
 
 /* ---- Out ---- */
@@ -384,18 +275,13 @@ static ssize_t send_once(struct udp_socket *u, struct udp_batch *b)
         memcpy(CMSG_DATA(c), &each, sizeof(each));
     }
     u->calls_out++;
-    u->out = way_to(u, &b->packet[0].to);
-    if (u->out != u->fd) {
-        m.msg_name = NULL;
-        m.msg_namelen = 0;
-    }
-    return sendmsg(u->out, &m, 0);
+    return sendmsg(u->fd, &m, 0);
 }
 
 /* Whether a batch that was not taken may be tried again. */
 static bool may_try(struct udp_socket *u, int error, unsigned attempt)
 {
-    struct pollfd p = {.fd = u->out, .events = POLLOUT};
+    struct pollfd p = {.fd = u->fd, .events = POLLOUT};
     switch (error) {
     case EINTR:
         return true;

@@ -29,24 +29,10 @@ struct udp_batch {
     uint8_t row[UDP_BATCH * SLMP_HEADER_ROOM]; /* packets that are all header, in a row */
 };
 
-/* A second socket at the same port for the one peer that most of the packets go to: connected,
- * the system need not look for the way of each. What that peer sends comes there. */
-struct udp_express {
-    bool wanted;                    /* the caller looks at it beside the other */
-    bool barred;                    /* the system does not let us have it */
-    int fd;                         /* -1: there is none */
-    struct slmp_address peer, last; /* connected to; of the last packet that left */
-    unsigned streak;                /* so many in a row to `last` */
-    unsigned looks;                 /* in vain, since the other one was looked at */
-};
-
 struct udp_socket {
     int fd;
-    struct udp_express express;
-    int out;          /* the one that packets left by last */
     bool segments;    /* the kernel cuts (UDP_SEGMENT) */
     bool joins;       /* the kernel joins (UDP_GRO) */
-    int buffers;      /* bytes of buffers that were asked for */
     int receive;      /* bytes of its receive buffer */
     uint32_t longest; /* packet that the way to the peer carries whole; 0: not known */
     uint64_t calls_out, calls_in;
@@ -66,8 +52,6 @@ int udp_socket_open(struct udp_socket *, uint32_t ip, uint16_t port, int buffers
 int udp_socket_connect(struct udp_socket *, const struct slmp_address *, char *error,
                        size_t error_size);
 void udp_socket_close(struct udp_socket *);
-/* udp_socket_close_fds() is for a forked child, which has descriptors that are its parent's. */
-void udp_socket_close_fds(struct udp_socket *);
 uint16_t udp_socket_port(const struct udp_socket *);
 
 /* udp_socket_receive() brings one datagram, or several of `each` bytes from one peer that

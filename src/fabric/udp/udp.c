@@ -201,7 +201,7 @@ static struct fabric *new_fabric(const struct fabric_setup *setup)
     f->packet_size = setup->packet_size;
     f->inline_max = (size_t)setup->options->number[OPT_SHM_INLINE];
     f->alone = setup->alone;
-    f->epoll_fd = f->socket.fd = f->socket.express.fd = -1;
+    f->epoll_fd = f->socket.fd = -1;
     f->open_to_all = setup->options->number[OPT_UDP_OPEN] != 0;
     list_init(&f->own);
     list_init(&f->peers);
@@ -236,7 +236,6 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
         return rc;
     }
     f->deadline = SLMP_NEVER;
-    f->socket.express.wanted = true;
     atomic_store_explicit(&f->hot, true, memory_order_relaxed);
     pthread_mutex_lock(&own_lock);
     list_push_back(&own_fabrics, &f->own);
@@ -281,7 +280,7 @@ static void udp_fork(enum fork_phase phase)
     if (phase == FORK_CHILD) {
         for (struct list *l = own_fabrics.next; l != &own_fabrics; l = l->next) {
             struct fabric *f = container_of(l, struct fabric, own);
-            udp_socket_close_fds(&f->socket);
+            close(f->socket.fd);
             close(f->epoll_fd);
         }
         list_init(&own_fabrics);
@@ -327,13 +326,8 @@ static bool bury_one(struct fabric *f)
 static void arm_socket(struct fabric *f, bool armed)
 {
     struct epoll_event event = {.events = EPOLLONESHOT | (armed ? EPOLLIN : 0)};
-    int express = f->socket.express.fd;
     epoll_ctl(f->epoll_fd, EPOLL_CTL_MOD, f->socket.fd, &event);
-    if (express >= 0 && epoll_ctl(f->epoll_fd, EPOLL_CTL_MOD, express, &event) != 0) {
-        epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, express, &event);
-    }
     f->armed = armed;
-    f->socket.express.wanted = !armed; /* a new one would not be watched */
     atomic_store_explicit(&f->hot, !armed, memory_order_relaxed);
 }
 
