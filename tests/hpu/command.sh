@@ -117,7 +117,7 @@ refuse 2 '--hpus none: must be a number' "$pinwheel" hpu budget --hpus none
 refuse 2 '--budget -1: must be a whole number' "$pinwheel" hpu run --budget -1 "$kernels"
 refuse 1 'which IMAGE?' "$pinwheel" hpu size
 refuse 1 'is not an ELF file' "$pinwheel" hpu size packet
-refuse 1 'is a 64-bit image' "$pinwheel" hpu size "$pinwheel"
+refuse 1 'is a 64-bit image' "$pinwheel" hpu size /bin/sh
 refuse 1 '--function NAME is needed' "$pinwheel" hpu run "$kernels"
 refuse 1 'has no function k_absent; it has k_empty' "$pinwheel" hpu run --function k_absent "$kernels"
 refuse 1 'has no function k_absent' "$pinwheel" hpu disas --function k_absent "$kernels"
