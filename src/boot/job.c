@@ -5,13 +5,13 @@
  */
 #include "pinwheel.h"
 
+#include "base/random.h"
 #include "boot/launcher.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 struct pinwheel_job {
     struct launcher launcher; /* all errors are in its text */
@@ -64,14 +64,8 @@ static int agree_on_key(struct pinwheel_job *job)
 {
     struct launcher *l = &job->launcher;
     char value[LAUNCHER_VALUE_SIZE];
-    unsigned char random[16];
     if (l->rank == 0 && job->key == NULL) {
-        if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
-            return launcher_fail(l, -errno, "no random bytes for a key: %s", strerror(errno));
-        }
-        for (size_t i = 0; i < sizeof(random); i++) {
-            snprintf(value + 2 * i, 3, "%02x", random[i]);
-        }
+        random_hex(value, 16);
         job->key = strdup(value);
     }
     if (l->rank == 0 && job->key == NULL) {

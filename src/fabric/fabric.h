@@ -25,6 +25,7 @@
 #include "base/list.h"
 #include "base/options.h"
 #include "base/vector.h"
+#include "fabric/slmp_key.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -145,13 +146,6 @@ struct fabric_upcalls {
     void (*unlock)(struct nic *);
 };
 
-/* The secret of a job: who has it is one principal (docs/slmp.md). */
-enum { FABRIC_KEY_MIN = 32, FABRIC_KEY_MAX = 1024 };
-struct fabric_key {
-    size_t length;
-    uint8_t bytes[FABRIC_KEY_MAX];
-};
-
 struct fabric_setup {
     struct nic *nic;
     const struct fabric_upcalls *up;
@@ -160,10 +154,10 @@ struct fabric_setup {
     uint32_t pid; /* wanted; 0: any */
     uint64_t incarnation;
     size_t packet_size;
-    const struct fabric_key *key; /* of the job, unless an option names another; NULL: none */
-    bool asymmetric;              /* this process answers membarrier */
-    bool own_only;                /* no peer but oneself comes through this fabric */
-    bool alone;                   /* no peer comes through another one */
+    const struct slmp_key *key; /* of the job, unless an option names another; NULL: none */
+    bool asymmetric;            /* this process answers membarrier */
+    bool own_only;              /* no peer but oneself comes through this fabric */
+    bool alone;                 /* no peer comes through another one */
 };
 
 enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };

@@ -87,6 +87,8 @@ struct hpu_ops {
     /* count() reads or changes a counter of the host. Gives a PTL_ code. */
     int (*count)(struct hpu_env *env, enum hpu_count how, ptl_handle_ct_t ct,
                  ptl_ct_event_t *value);
+    /* operand_size() is how long the operand of a swap is; 0: nobody looks at one. */
+    size_t (*operand_size)(ptl_op_t op, ptl_datatype_t type);
 };
 
 /* What handlers count for the host. */

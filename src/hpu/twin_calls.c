@@ -243,20 +243,6 @@ static bool follow(struct rv32_core *core, uint64_t *value, uint64_t bytes, unsi
     return at != NULL;
 }
 
-/* How long the operand of a swap is; 0: nobody looks at one. */
-static uint32_t operand_bytes(uint64_t op, uint64_t type)
-{
-    static const uint8_t element[PTL_DATATYPE_LAST] = {
-        [PTL_INT8_T] = 1,        [PTL_UINT8_T] = 1,
-        [PTL_INT16_T] = 2,       [PTL_UINT16_T] = 2,
-        [PTL_INT32_T] = 4,       [PTL_UINT32_T] = 4,
-        [PTL_FLOAT] = 4,         [PTL_INT64_T] = 8,
-        [PTL_UINT64_T] = 8,      [PTL_DOUBLE] = 8,
-        [PTL_FLOAT_COMPLEX] = 8, [PTL_DOUBLE_COMPLEX] = 16,
-        [PTL_LONG_DOUBLE] = 16,  [PTL_LONG_DOUBLE_COMPLEX] = 32};
-    return op > PTL_SWAP && op < PTL_OP_LAST && type < PTL_DATATYPE_LAST ? element[type] : 0;
-}
-
 /* What a call moves. */
 struct moved {
     uint64_t bytes;
@@ -264,9 +250,10 @@ struct moved {
 };
 
 /* Gives the number of the argument that is wrong, from 1, or 0. */
-static int follow_pointers(struct rv32_core *core, const struct call *call, uint64_t *value,
+static int follow_pointers(const struct hpu_exec *exec, const struct call *call, uint64_t *value,
                            struct moved *moved)
 {
+    struct rv32_core *core = &exec->core->rv32;
     for (int i = 0; i < ARGUMENTS && call->argument[i] != ARGUMENT_END; i++) {
         unsigned with = call->argument[i] >> 8;
         bool ok = true;
@@ -286,7 +273,8 @@ static int follow_pointers(struct rv32_core *core, const struct call *call, uint
             ok = value[i] == 0 || follow(core, &value[i], with, RV32_WRITE);
             break;
         case ARGUMENT_OPERAND:
-            moved->operand = operand_bytes(value[with], value[with + 1]);
+            moved->operand = (uint32_t)exec->env.ops->operand_size((ptl_op_t)value[with],
+                                                                   (ptl_datatype_t)value[with + 1]);
             ok = follow(core, &value[i], moved->operand, RV32_READ);
             break;
         case ARGUMENT_STRUCT_16:
@@ -430,7 +418,7 @@ static int serve(struct hpu_exec *exec, const struct call *call)
         describe(core, call, twins, &made);
         watch->called(watch->context, &made);
     }
-    int wrong = follow_pointers(core, call, value, &moved);
+    int wrong = follow_pointers(exec, call, value, &moved);
     if (wrong != 0) {
         char why[96];
         snprintf(why, sizeof(why), "argument %d, 0x%08x, is no pointer into its memory", wrong,

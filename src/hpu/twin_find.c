@@ -52,14 +52,25 @@ int hpu_image_ready(struct hpu_image *i, const struct rv32_timing *timing,
     return rv32_program_make(&i->program, &i->image, timing, kind, error);
 }
 
-/* What handlers may not have is found out before one runs. */
-static int read_image(struct hpu_image *i, const struct rv32_timing *timing,
-                      const struct image_head *head, struct rv32_error *error)
+/* Adds the image that a program carries or, if `head` is NULL, one in a file. What handlers may not
+ * have is found out before one runs. */
+static struct hpu_image *add_image(struct hpu_twins *t, const struct image_head *head,
+                                   const char *path, struct rv32_error *error)
 {
-    return rv32_image_parse(&i->image, "RV32 image", head + 1, head->size, error) == 0 &&
-                   rv32_lines_open(&i->lines, &i->image, error) == 0
-               ? hpu_image_ready(i, timing, RV32_WARM, error)
-               : -1;
+    struct hpu_image *i = calloc(1, sizeof(*i));
+    if (i == NULL) {
+        rv32_fail(error, "no memory for an RV32 image");
+        return NULL;
+    }
+    int rc = head != NULL ? rv32_image_parse(&i->image, "RV32 image", head + 1, head->size, error)
+                          : rv32_image_open(&i->image, path, error);
+    if (rc != 0 || rv32_lines_open(&i->lines, &i->image, error) != 0 ||
+        hpu_image_ready(i, t->timing, RV32_WARM, error) != 0) {
+        free_image(i);
+        return NULL;
+    }
+    list_push_back(&t->images, &i->link);
+    return i;
 }
 
 /* A library may have been replaced by another one at its address: so bytes are compared. */
@@ -77,17 +88,7 @@ static struct hpu_image *load_image(struct hpu_twins *t, const struct image_head
             return i;
         }
     }
-    struct hpu_image *i = calloc(1, sizeof(*i));
-    if (i == NULL) {
-        rv32_fail(error, "no memory for an RV32 image");
-        return NULL;
-    }
-    if (read_image(i, t->timing, head, error) != 0) {
-        free_image(i);
-        return NULL;
-    }
-    list_push_back(&t->images, &i->link);
-    return i;
+    return add_image(t, head, NULL, error);
 }
 
 /* ---- Beside the program ---- */
@@ -100,19 +101,7 @@ static struct hpu_image *open_image(struct hpu_twins *t, const char *path, struc
             return i;
         }
     }
-    struct hpu_image *i = calloc(1, sizeof(*i));
-    if (i == NULL) {
-        rv32_fail(error, "no memory for an RV32 image");
-        return NULL;
-    }
-    if (rv32_image_open(&i->image, path, error) != 0 ||
-        rv32_lines_open(&i->lines, &i->image, error) != 0 ||
-        hpu_image_ready(i, t->timing, RV32_WARM, error) != 0) {
-        free_image(i);
-        return NULL;
-    }
-    list_push_back(&t->images, &i->link);
-    return i;
+    return add_image(t, NULL, path, error);
 }
 
 /* The first image beside the program that has a handler of that name. NULL: none, and if one of

@@ -18,10 +18,10 @@ bool rx_atomic_sound(const struct rx *rx)
         fetch != (m->cookie != 0 && m->ack == PTL_NO_ACK_REQ)) {
         return false;
     }
-    size_t size = atomic_size(m->datatype), operand = atomic_operand_size(m->op, m->datatype);
+    size_t operand = atomic_operand_size(m->op, m->datatype);
     size_t packet = rx->peer->nic->packet_size;
-    return (operand != 0 ? m->length == size : atomic_rest(m->length, m->datatype) == 0) &&
-           m->length <= packet && m->length + operand <= packet &&
+    return atomic_fits(m->length, m->op, m->datatype) && m->length <= packet &&
+           m->length + operand <= packet &&
            (rx->f.length == m->length + operand || rx->f.length == 0);
 }
 

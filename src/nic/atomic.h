@@ -64,6 +64,14 @@ static inline size_t atomic_operand_size(ptl_op_t op, ptl_datatype_t type)
     return op > PTL_SWAP && op < PTL_OP_LAST ? atomic_size(type) : 0;
 }
 
+/* atomic_fits() tells whether a legal operation takes so many bytes: whole elements, or one where
+ * there is an operand. */
+static inline bool atomic_fits(size_t length, ptl_op_t op, ptl_datatype_t type)
+{
+    return atomic_operand_size(op, type) != 0 ? length == atomic_size(type)
+                                              : atomic_rest(length, type) == 0;
+}
+
 /*
  * nic_atomic() does `op` to each element of the `length` bytes at `target`; `data` has
  * the other operands, element by element, and `before`, unless NULL, gets what was there.

@@ -11,6 +11,7 @@
  *                      ▲ its data: the reply goes there    a handler may be cancelled, and an
  *                      └─ copied by the handler, resumed   operation end, in any order
  */
+#include "nic/atomic.h"
 #include "nic/rx.h"
 
 #include "base/nic_copy.h"
@@ -338,4 +339,8 @@ static int handler_count(struct hpu_env *env, enum hpu_count how, ptl_handle_ct_
 }
 
 const struct hpu_ops handler_ops = {
-    .send = handler_send, .forget = handler_forget, .count = handler_count};
+    .send = handler_send,
+    .forget = handler_forget,
+    .count = handler_count,
+    .operand_size = atomic_operand_size,
+};

@@ -104,9 +104,7 @@ bool request_atomic_sound(const struct ni *ni, const struct request *r, bool swa
                          r->op, r->datatype)) {
         return false;
     }
-    size_t size = atomic_size(r->datatype);
-    bool one = atomic_operand_size(r->op, r->datatype) != 0;
-    return (one ? r->length == size : atomic_rest(r->length, r->datatype) == 0) &&
+    return atomic_fits(r->length, r->op, r->datatype) &&
            r->length <= (fetch ? ni->limits.max_fetch_atomic_size : ni->limits.max_atomic_size);
 }
 

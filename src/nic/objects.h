@@ -371,7 +371,7 @@ struct process {
     _Atomic unsigned users;  /* PtlInit less PtlFini */
     _Atomic unsigned aborts; /* PtlAbort */
     struct options options;
-    struct fabric_key key; /* of the job, from PtlSetJobKey; length 0: none */
+    struct slmp_key key; /* of the job, from PtlSetJobKey; length 0: none */
     bool asymmetric;
     struct nic *nics[NICS_MAX];
     struct ni *nis[NICS_MAX * NI_KINDS];

@@ -52,16 +52,14 @@ void process_free(struct process *p)
 
 int process_set_key(struct process *p, const void *key, size_t length)
 {
-    if (length != 0 && (length < FABRIC_KEY_MIN || length > FABRIC_KEY_MAX)) {
+    struct slmp_key new = {.length = 0};
+    if (length != 0 && slmp_key_take(&new, key, length) != 0) {
         return PTL_ARG_INVALID;
     }
     pthread_mutex_lock(&p->lock);
-    explicit_bzero(&p->key, sizeof(p->key));
-    if (length != 0) {
-        memcpy(p->key.bytes, key, length);
-        p->key.length = length;
-    }
+    p->key = new;
     pthread_mutex_unlock(&p->lock);
+    explicit_bzero(&new, sizeof(new));
     return PTL_OK;
 }
 

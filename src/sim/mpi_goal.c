@@ -189,12 +189,6 @@ static uint32_t index_of(const struct mpi_group *g, uint32_t rank)
     return i;
 }
 
-/* Which of its communicator's persistent collectives a call makes or starts. */
-static const int64_t *persistent_number(const struct turning *d, const struct mpi_call *call)
-{
-    return d->r->numbers + call->first + call->count - 1;
-}
-
 /* Its messages: the first wait for the chain, and a calc 0 waits for the last. */
 static uint32_t unroll(struct turning *d, const struct chain *c, const struct mpi_call *call)
 {
@@ -211,7 +205,7 @@ static uint32_t unroll(struct turning *d, const struct chain *c, const struct mp
     m.members = grows ? grown(d, comm) : g->members;
     m.shift = grows ? 0 : d->block * d->t->ranks;
     uint64_t step =
-        call->persistent ? comm->persistents[*persistent_number(d, call)].step : comm->at++;
+        call->persistent ? comm->persistents[mpi_persistent(d->r, call)].step : comm->at++;
     m.tag = (uint32_t)(comm->base + (uint64_t)(comm->highest_tag + 1) + step);
     if (m.members == NULL) {
         return GOAL_NONE;

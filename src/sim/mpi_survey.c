@@ -83,12 +83,6 @@ static int same_step(struct mpi_trace *t, const struct mpi_rank *r, const struct
                     first->persistent ? "_init" : "", first->root, first->bytes);
 }
 
-/* The persistent collective that a call makes or starts. */
-static uint64_t persistent_of(const struct mpi_rank *r, const struct mpi_call *c)
-{
-    return (uint64_t)r->numbers[c->first + c->count - 1];
-}
-
 /* The k-th persistent collective of a communicator is the same for all its members. */
 static int made(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_call *call,
                 struct mpi_summary *sum, struct goal_error *error)
@@ -97,7 +91,7 @@ static int made(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_
     if (same_step(t, r, call, sum, error) != 0) {
         return -1;
     }
-    if (persistent_of(r, call) < c->persistent_count) {
+    if (mpi_persistent(r, call) < c->persistent_count) {
         return 0;
     }
     if (!mpi_grow(&c->persistents, &c->persistent_room, c->persistent_count + 1,
@@ -114,7 +108,7 @@ static void started(struct mpi_trace *t, const struct mpi_rank *r, const struct 
                     struct mpi_summary *sum)
 {
     struct mpi_comm *c = &t->comms[r->numbers[call->first + 1]];
-    struct mpi_persistent *p = &c->persistents[persistent_of(r, call)];
+    struct mpi_persistent *p = &c->persistents[mpi_persistent(r, call)];
     if (++p->at > p->starts) {
         p->starts++;
         p->first_rank = r->rank;

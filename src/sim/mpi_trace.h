@@ -109,6 +109,12 @@ struct mpi_rank {
     size_t map_length;
 };
 
+/* mpi_persistent() is which of its communicator's persistent collectives a call makes or starts. */
+static inline uint64_t mpi_persistent(const struct mpi_rank *r, const struct mpi_call *c)
+{
+    return (uint64_t)r->numbers[c->first + c->count - 1];
+}
+
 /* A list of members, and the communicators that have it: in each rank they are told
  * apart by the order in which they were made. */
 struct mpi_group {

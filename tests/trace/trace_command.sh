@@ -79,17 +79,17 @@ refuse 2 '--ranks and --partial exclude' "$pinwheel" goal trace --ranks 6 --part
 
 # ---- Recordings that are damaged ----
 
-# damage RANK SCRIPT: the messages' recording, one file changed by sed
+# damage RANK SCRIPT [RECORDING]: a recording, that of messages unless named, one file changed by sed
 damage() {
     rm -rf d
-    cp -r "$golden/messages" d
+    cp -r "$golden/${3:-messages}" d
     chmod -R u+w d
     sed -i "$2" "d/rank-$1.trace"
 }
 
-# wrong RANK SCRIPT TEXT: is refused, saying that, and leaves no file
+# wrong RANK SCRIPT TEXT [RECORDING]: is refused, saying that, and leaves no file
 wrong() {
-    damage "$1" "$2"
+    damage "$1" "$2" "${4-}"
     rm -f x
     refuse 1 "$3" "$pinwheel" goal trace d -o x
     [ ! -e x ] || fail "a file although: $3"
@@ -130,42 +130,26 @@ refuse 1 'empty: has no recording. Did the program' "$pinwheel" goal trace empty
 refuse 1 'missing: No such file' "$pinwheel" goal trace missing -o x
 
 # Collectives that do not agree, communicators that lie.
-collective() {
-    rm -rf d
-    cp -r "$golden/communicators" d
-    chmod -R u+w d
-    sed -i "$1" d/rank-1.trace
-    rm -f x
-    refuse 1 "$2" "$pinwheel" goal trace d -o x
-}
-collective 's/Allreduce 200 10 2 16/Scan 200 10 2 16/' 'of its communicator is Scan, root -2, 16 bytes; rank 0 has Allreduce'
-collective 's/Allreduce 200 10 2 16/Allreduce 200 10 2 17/' 'is Allreduce, root -2, 17 bytes; rank 0 has'
-collective 's/Bcast 230 10 3 1/Bcast 230 10 3 3/' 'root 3 of a communicator of 3'
-collective '/Bcast/d' 'one has 2 collectives, one 1'
-collective 's/Comm 120 10 3 2 1 0/Comm 120 10 3 2 1 1/' 'member 1: must be one of the 3 ranks, once'
-collective 's/Comm 120 10 3 2 1 0/Comm 120 10 3 2 1 9/' 'member 9: must be one of the 3 ranks'
-collective 's/Comm 120 10 3 2 1 0/Comm 120 10 3 2 1 0 3 4/' '5 members of 3 ranks'
-collective 's/Comm 120 10 3 2 1 0/Comm 120 10 3 0 2/' 'rank 1 is no member'
-collective 's/Comm 110 10 2 0 1/Comm 110 10 0 0 1/' 'communicator 0 is made a second time'
-collective 's/Gatherv 300 10 0 1 0 1 2 3/Gatherv 300 10 0 1 0 1 2/' 'Gatherv has 5 numbers, not 6'
+wrong 1 's/Allreduce 200 10 2 16/Scan 200 10 2 16/' 'of its communicator is Scan, root -2, 16 bytes; rank 0 has Allreduce' communicators
+wrong 1 's/Allreduce 200 10 2 16/Allreduce 200 10 2 17/' 'is Allreduce, root -2, 17 bytes; rank 0 has' communicators
+wrong 1 's/Bcast 230 10 3 1/Bcast 230 10 3 3/' 'root 3 of a communicator of 3' communicators
+wrong 1 '/Bcast/d' 'one has 2 collectives, one 1' communicators
+wrong 1 's/Comm 120 10 3 2 1 0/Comm 120 10 3 2 1 1/' 'member 1: must be one of the 3 ranks, once' communicators
+wrong 1 's/Comm 120 10 3 2 1 0/Comm 120 10 3 2 1 9/' 'member 9: must be one of the 3 ranks' communicators
+wrong 1 's/Comm 120 10 3 2 1 0/Comm 120 10 3 2 1 0 3 4/' '5 members of 3 ranks' communicators
+wrong 1 's/Comm 120 10 3 2 1 0/Comm 120 10 3 0 2/' 'rank 1 is no member' communicators
+wrong 1 's/Comm 110 10 2 0 1/Comm 110 10 0 0 1/' 'communicator 0 is made a second time' communicators
+wrong 1 's/Gatherv 300 10 0 1 0 1 2 3/Gatherv 300 10 0 1 0 1 2/' 'Gatherv has 5 numbers, not 6' communicators
 
 # Persistent collectives: the k-th that a rank makes is the k-th of all; each is started equally often.
-persistent() {
-    rm -rf d
-    cp -r "$golden/persistent" d
-    chmod -R u+w d
-    sed -i "$1" d/rank-1.trace
-    rm -f x
-    refuse 1 "$2" "$pinwheel" goal trace d -o x
-}
-persistent '/^Start 200/,/^Waitall 210/d' 'rank 0 starts its Alltoallv_init (persistent collective 2) 2 times, one 1'
-persistent 's/Bcast_init/Ibcast_init/' 'rank-1.trace:3: must be the name of a call, not "Ibcast_init"'
-persistent 's/Allreduce 110 10 0 8/Allreduce_init 110 10 9 0 8/' 'is Allreduce_init, root -2, 8 bytes; rank 0 has Allreduce, root -2, 8'
-persistent 's/Bcast_init 100 5 2 0 0 40/Bcast_init 100 5 2 0 0 41/' 'is Bcast_init, root 0, 41 bytes; rank 0 has'
-persistent 's/Bcast_init 100 5 2/Bcast_init 100 5 99/' 'request 99'
-persistent 's/Bcast_init 100 5 2/Bcast_init 100 5 3/' 'request 3'
-persistent 's/^Start 220 5 3/Start 220 5 3 3/' 'request 3 begins, but has not ended'
-persistent 's/^Start 220 5 3/Start 220 5 6/' 'request 6 begins, and is not persistent'
+wrong 1 '/^Start 200/,/^Waitall 210/d' 'rank 0 starts its Alltoallv_init (persistent collective 2) 2 times, one 1' persistent
+wrong 1 's/Bcast_init/Ibcast_init/' 'rank-1.trace:3: must be the name of a call, not "Ibcast_init"' persistent
+wrong 1 's/Allreduce 110 10 0 8/Allreduce_init 110 10 9 0 8/' 'is Allreduce_init, root -2, 8 bytes; rank 0 has Allreduce, root -2, 8' persistent
+wrong 1 's/Bcast_init 100 5 2 0 0 40/Bcast_init 100 5 2 0 0 41/' 'is Bcast_init, root 0, 41 bytes; rank 0 has' persistent
+wrong 1 's/Bcast_init 100 5 2/Bcast_init 100 5 99/' 'request 99' persistent
+wrong 1 's/Bcast_init 100 5 2/Bcast_init 100 5 3/' 'request 3' persistent
+wrong 1 's/^Start 220 5 3/Start 220 5 3 3/' 'request 3 begins, but has not ended' persistent
+wrong 1 's/^Start 220 5 3/Start 220 5 6/' 'request 6 begins, and is not persistent' persistent
 
 # A last line that was being written is no error of its own.
 damage 0 '/Finalize/d'

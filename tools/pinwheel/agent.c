@@ -18,6 +18,7 @@
 #include "groups.h"
 #include "launch.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -85,6 +86,17 @@ static void say_numbers(struct agent *a, enum frame_type type, int rank, int fir
                                         (uint32_t)second, count)) {
         a->gone = true;
     }
+}
+
+/* The step of its start that failed, and errno. */
+static void say_failed(struct agent *a, int rank, int error, const char *what)
+{
+    uint8_t bytes[68];
+    uint32_t number = htonl((uint32_t)error);
+    size_t length = strnlen(what, sizeof(bytes) - sizeof(number));
+    memcpy(bytes, &number, sizeof(number));
+    memcpy(bytes + sizeof(number), what, length);
+    say(a, FRAME_FAILED, rank, bytes, sizeof(number) + length);
 }
 
 static void end(struct agent *a, int64_t wait)
@@ -168,11 +180,7 @@ static void start_rank(struct agent *a, int i, int null)
     if (rc == 0) {
         say(a, FRAME_STARTED, i, NULL, 0);
     } else {
-        uint8_t bytes[68] = {(uint8_t)(-rc >> 24), (uint8_t)(-rc >> 16), (uint8_t)(-rc >> 8),
-                             (uint8_t)-rc};
-        size_t length = strnlen(what, sizeof(bytes) - 4);
-        memcpy(bytes + 4, what, length);
-        say(a, FRAME_FAILED, i, bytes, 4 + length);
+        say_failed(a, i, -rc, what);
     }
 }
 
@@ -193,9 +201,8 @@ static void start_ranks(struct agent *a)
 
 static void fail_folder(struct agent *a, int error)
 {
-    uint8_t bytes[4 + 5] = {0, 0, (uint8_t)(error >> 8), (uint8_t)error, 'c', 'h', 'd', 'i', 'r'};
     for (int i = 0; i < a->count; i++) {
-        say(a, FRAME_FAILED, i, bytes, sizeof(bytes));
+        say_failed(a, i, error, "chdir");
     }
     a->count = 0;
 }

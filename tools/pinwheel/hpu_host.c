@@ -25,10 +25,7 @@ static bool is_sound(const struct hpu_message *m)
     if (m->kind != HPU_ATOMIC && m->kind != HPU_FETCH) {
         return true;
     }
-    size_t size = atomic_size(m->datatype);
-    bool one = m->swap && atomic_operand_size(m->op, m->datatype) != 0;
-    return atomic_is_legal(call, m->op, m->datatype) &&
-           (one ? m->length == size : m->length % size == 0);
+    return atomic_is_legal(call, m->op, m->datatype) && atomic_fits(m->length, m->op, m->datatype);
 }
 
 /* An atomic is done on the peers' memory; what it found comes to `before`, unless that is NULL. */
@@ -107,7 +104,8 @@ static int count(struct hpu_env *env, enum hpu_count how, ptl_handle_ct_t ct, pt
     return PTL_OK;
 }
 
-static const struct hpu_ops ops = {.send = send, .forget = forget, .count = count};
+static const struct hpu_ops ops = {
+    .send = send, .forget = forget, .count = count, .operand_size = atomic_operand_size};
 
 void hpu_host_serve(struct hpu_host *host, struct hpu_env *env, size_t max_payload)
 {

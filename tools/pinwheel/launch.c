@@ -14,6 +14,7 @@
  */
 #include "job.h"
 
+#include "base/random.h"
 #include "boot/pmi_server.h"
 #include "groups.h"
 #include "spawn.h"
@@ -25,7 +26,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -328,16 +328,6 @@ static void drain_output(struct job *j)
 }
 
 /* ---- Set-up ---- */
-
-static void random_hex(char *text, size_t bytes)
-{
-    unsigned char raw[16];
-    while (getrandom(raw, bytes, 0) != (ssize_t)bytes) {
-    }
-    for (size_t i = 0; i < bytes; i++) {
-        snprintf(text + 2 * i, 3, "%02x", raw[i]);
-    }
-}
 
 static void start_ranks(struct job *j, struct spawn *spawn)
 {

@@ -436,7 +436,6 @@ static inline bool take_record(struct fabric_peer *p, struct rx_channel *r, uint
     }
     enum rx_step step = p->fabric->up->rx_short(p->np, rx, data);
     if (step == RX_GO) {
-        r->moved = 0;
         if (mode != RECORD_INLINE && pass(p, r, rx->length)) {
             tell_room(p, r);
         }

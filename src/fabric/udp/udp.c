@@ -94,7 +94,7 @@ static void set_config(struct fabric *f, uint64_t incarnation)
 }
 
 /* With a key every packet is proved, and holders of the key are one principal. */
-static int take_key(struct fabric *f, const struct fabric_key *given, struct slmp_key *key,
+static int take_key(struct fabric *f, const struct slmp_key *given, struct slmp_key *key,
                     char *error, size_t error_size)
 {
     const char *path = f->options->text[OPT_JOB_KEY_FILE];
@@ -104,10 +104,8 @@ static int take_key(struct fabric *f, const struct fabric_key *given, struct slm
         }
     } else if (given == NULL) {
         return 0;
-    } else if (slmp_key_take(key, given->bytes, given->length) != 0) {
-        snprintf(error, error_size, "the job key has %zu bytes; it needs %d to %d", given->length,
-                 SLMP_KEY_MIN, SLMP_KEY_MAX);
-        return -EINVAL;
+    } else {
+        *key = *given;
     }
     f->config.key = key;
     f->config.self = (struct slmp_address){f->nid, udp_socket_port(&f->socket)};
@@ -115,7 +113,7 @@ static int take_key(struct fabric *f, const struct fabric_key *given, struct slm
     return 0;
 }
 
-static int start_engine(struct fabric *f, const struct fabric_key *given, char *error,
+static int start_engine(struct fabric *f, const struct slmp_key *given, char *error,
                         size_t error_size)
 {
     struct slmp_upcalls up = {f, udp_opened, udp_closed, udp_begin, udp_data, udp_done, udp_sent};

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bytes that nobody can guess, as text. */
+#ifndef BASE_RANDOM_H
+#define BASE_RANDOM_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <sys/random.h>
+
+enum { RANDOM_HEX_MOST = 16 };
+
+/* random_hex() writes the digits of `bytes` random bytes, RANDOM_HEX_MOST at most, and a NUL. */
+static inline void random_hex(char *text, size_t bytes)
+{
+    uint8_t raw[RANDOM_HEX_MOST];
+    while (getrandom(raw, bytes, 0) != (ssize_t)bytes) { /* a signal came before there were any */
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        snprintf(text + 2 * i, 3, "%02x", raw[i]);
+    }
+}
+
+#endif
