@@ -495,8 +495,8 @@ PTL_EXPORT int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t 
                          ptl_handle_ni_t *ni_handle);
 
 /* PtlNIFini undoes one PtlNIInit. The last one waits a bounded time for messages
- * under way to leave, then frees all objects of the interface. No other thread may be
- * inside a call on it. */
+ * under way to leave, then frees all objects of the interface. Threads that wait for one of
+ * them get PTL_ARG_INVALID; no other thread may be inside another call on it. */
 PTL_EXPORT int PtlNIFini(ptl_handle_ni_t ni_handle);
 
 /* PtlNIStatus reads a status register. PTL_ARG_INVALID: no such register. */

@@ -243,12 +243,13 @@ void ni_close(struct ni *ni)
     __atomic_store_n(&p->nis[nic->index * NI_KINDS + ni->kind], NULL, __ATOMIC_RELEASE);
     process_renew(p);
     nic->linger_end = 0;
+    bool left = ni_end_waits(ni);
     bool idle = nic_linger(nic, quiet, ni);
     nic_lock(nic);
     pause_hpus(nic, !idle);
     nic_unlock(nic);
     /* A copy or a handler that is under way holds on to the entries it works on. */
-    bool free_to_go = nic_linger(nic, nobody_inside, nic) || end_who_is_inside(ni);
+    bool free_to_go = (nic_linger(nic, nobody_inside, nic) || end_who_is_inside(ni)) && left;
     nic_lock(nic);
     cut_off(ni);
     nic->ni[ni->kind] = NULL;
@@ -280,8 +281,8 @@ void ni_close(struct ni *ni)
     if (free_to_go) {
         free_ni(ni);
     } else {
-        log_line(LOG_ERROR, "a handler did not return within PINWHEEL_LINGER_MS; the memory of "
-                            "its interface is kept");
+        log_line(LOG_ERROR, "a handler did not return within PINWHEEL_LINGER_MS, or a thread did "
+                            "not leave its wait; the memory of its interface is kept");
     }
 }
 

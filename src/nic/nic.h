@@ -32,7 +32,7 @@ struct process *process_new(void);
 void process_free(struct process *p);
 /* process_renew() begins another epoch: what was found by handles before may be gone. */
 void process_renew(struct process *p);
-/* process_abort() ends what waits in the process, nic_wait_abort(). */
+/* process_abort() ends what waits in the process, ni_wait_abort(). */
 void process_abort(struct process *p);
 
 /* ---- nic.c, ni.c ---- */
@@ -137,19 +137,22 @@ nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle)
 }
 /* nic_wait() makes progress until ready(arg), called under the lock, is true, or
  * `timeout_ns` have passed (negative: for ever). Returns whether it was.
- * nic_wait_abort() does so until PtlAbort() at the most, and gives PTL_OK,
- * PTL_ABORTED, or `over` when the time is over. */
+ * ni_wait_abort() waits for something of an NI, until PtlAbort() or the NI's end at the most,
+ * and gives PTL_OK, PTL_ABORTED, PTL_ARG_INVALID, or `over` when the time is over. The NI
+ * may be gone then: of what ready() saw, only what it has kept is good. */
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns);
-int nic_wait_abort(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns,
-                   int over);
-/* nic_wait_mark() is the same without time limit for a thread that waits for one counter to
+int ni_wait_abort(struct ni *ni, bool (*ready)(void *arg), void *arg, int64_t timeout_ns, int over);
+/* ni_wait_mark() is the same without time limit for a thread that waits for one counter to
  * get somewhere: counts that do not get it there leave it asleep. */
 struct ct_mark {
     struct list link; /* of nic->counting, while it sleeps */
     const struct ct *ct;
     uint64_t success; /* or any failure */
 };
-int nic_wait_mark(struct nic *nic, bool (*ready)(void *arg), void *arg, struct ct_mark *mark);
+int ni_wait_mark(struct ni *ni, bool (*ready)(void *arg), void *arg, struct ct_mark *mark);
+/* ni_end_waits() has all program threads that wait for something of an NI leave it; false: one
+ * did not, as if it had jumped out of its call. */
+bool ni_end_waits(struct ni *ni);
 /* nic_linger() is nic_wait() for closing: PINWHEEL_LINGER_MS at most, all calls since
  * linger_end was 0 together, for things that nobody announces. */
 bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg);

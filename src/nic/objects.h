@@ -264,6 +264,8 @@ struct ni {
     struct hpu_counter counters[PTL_SPIN_COUNTERS];
     unsigned in_flight; /* ops and messages that refer to it */
     unsigned bundles;   /* PtlStartBundle less PtlEndBundle */
+    unsigned waiting;   /* program threads in a wait for something of it */
+    bool closing;       /* they are to leave */
 };
 
 static inline bool ni_is_matching(const struct ni *ni)

@@ -27,6 +27,7 @@
 #define FOLLOW_UPS 16      /* rounds of progress by an HPU between two handlers */
 #define REPORT_NS 50000000 /* between two reports of a network on the board */
 #define NET_SPIN 10        /* times PINWHEEL_SPIN_US: a wait while packets come from a network */
+#define LEAVE_S 10         /* a thread that is to leave its wait does so within that */
 #define DRAIN_EMPTY 3      /* looks at nothing before the NIC thread believes it */
 
 /* Changes and rings the bell as a peer would. */
@@ -168,6 +169,8 @@ struct patience {
     bool yielded, slept;
     bool probe;      /* it forgets what was learnt */
     unsigned aborts; /* calls of PtlAbort when it began */
+    struct ni *ni;   /* whose it is, NULL: the NIC's own */
+    bool counted;    /* in ni->waiting */
     struct ct_mark *mark;
 };
 
@@ -245,11 +248,16 @@ static void learn(struct nic *nic, const struct patience *p)
     }
 }
 
-enum bide { BIDE_GO_ON, BIDE_READY, BIDE_TIME_OVER };
+enum bide { BIDE_GO_ON, BIDE_READY, BIDE_TIME_OVER, BIDE_CLOSED };
 
 static bool aborted(const struct nic *nic, const struct patience *p)
 {
     return atomic_load_explicit(&nic->process->aborts, memory_order_relaxed) != p->aborts;
+}
+
+static bool is_closing(const struct patience *p)
+{
+    return p->ni != NULL && p->ni->closing;
 }
 
 /* Looks at the clock and gives the core away if it is time for that. ready() may
@@ -274,13 +282,10 @@ static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*re
     }
     p->slept = true;
     nic_lock(nic);
-    if (ready(arg)) {
+    bool done = ready(arg), closing = is_closing(p);
+    if (done || closing || aborted(nic, p)) {
         nic_unlock(nic);
-        return BIDE_READY;
-    }
-    if (aborted(nic, p)) {
-        nic_unlock(nic);
-        return BIDE_GO_ON;
+        return done ? BIDE_READY : closing ? BIDE_CLOSED : BIDE_GO_ON;
     }
     sleep_on_bell(nic, left, p->mark);
     p->quiet = clock_ns();
@@ -295,55 +300,110 @@ static void glance(struct nic *nic)
     }
 }
 
-static int wait_for(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns,
-                    int over, struct ct_mark *mark)
+/* A wait that looked once in vain counts in its NI, which stays for it; the last that it touches
+ * of either is the lock. Lock held. */
+static void count_in(struct patience *p)
+{
+    if (p->ni != NULL && !p->counted) {
+        p->ni->waiting++;
+        p->counted = true;
+    }
+}
+
+static void count_out(struct nic *nic, struct patience *p)
+{
+    if (p->counted) {
+        p->ni->waiting--;
+        p->counted = false;
+        nic->news.due |= p->ni->closing; /* for who closes it */
+    }
+}
+
+static int leave(struct nic *nic, struct patience *p, int rc)
+{
+    if (p->counted) {
+        nic_lock(nic);
+        count_out(nic, p);
+        nic_unlock(nic);
+    }
+    return rc;
+}
+
+static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), void *arg,
+                    int64_t timeout_ns, int over, struct ct_mark *mark)
 {
     struct patience p = new_patience(nic);
     p.mark = mark;
+    p.ni = ni;
     bool patient = p.spin != 0 && timeout_ns != 0;
     for (unsigned round = 1;; round++) {
         nic_take_over(nic);
         nic_lock(nic);
         bool moved = nic_advance(nic);
-        bool done = ready(arg);
+        bool done = ready(arg), closing = is_closing(&p);
+        if (done) {
+            learn(nic, &p);
+            count_out(nic, &p);
+            nic_unlock(nic);
+            return PTL_OK;
+        }
+        count_in(&p);
         nic_unlock(nic);
-        enum bide next = done ? BIDE_READY : BIDE_GO_ON;
+        enum bide next = closing ? BIDE_CLOSED : BIDE_GO_ON;
         /* The clock costs more than a look. */
-        if (!done && patient && round % CLOCK_ROUNDS != 0) {
+        if (!closing && patient && round % CLOCK_ROUNDS != 0) {
             glance(nic);
-        } else if (!done) {
+        } else if (!closing) {
             next = bide(nic, &p, moved, ready, arg, timeout_ns);
         }
         if (next == BIDE_READY) {
             learn(nic, &p);
-            return PTL_OK;
+            return leave(nic, &p, PTL_OK);
         }
         if (next == BIDE_TIME_OVER) {
-            return over;
+            return leave(nic, &p, over);
+        }
+        if (next == BIDE_CLOSED) {
+            return leave(nic, &p, PTL_ARG_INVALID);
         }
         if (aborted(nic, &p)) {
-            return PTL_ABORTED;
+            return leave(nic, &p, PTL_ABORTED);
         }
     }
 }
 
-int nic_wait_abort(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns,
-                   int over)
+int ni_wait_abort(struct ni *ni, bool (*ready)(void *arg), void *arg, int64_t timeout_ns, int over)
 {
-    return wait_for(nic, ready, arg, timeout_ns, over, NULL);
+    return wait_for(ni->nic, ni, ready, arg, timeout_ns, over, NULL);
 }
 
-int nic_wait_mark(struct nic *nic, bool (*ready)(void *arg), void *arg, struct ct_mark *mark)
+int ni_wait_mark(struct ni *ni, bool (*ready)(void *arg), void *arg, struct ct_mark *mark)
 {
-    return wait_for(nic, ready, arg, -1, PTL_FAIL, mark);
+    return wait_for(ni->nic, ni, ready, arg, -1, PTL_FAIL, mark);
 }
 
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns)
 {
     int rc;
-    while ((rc = nic_wait_abort(nic, ready, arg, timeout_ns, PTL_FAIL)) == PTL_ABORTED) {
-    }
+    do {
+        rc = wait_for(nic, NULL, ready, arg, timeout_ns, PTL_FAIL, NULL);
+    } while (rc == PTL_ABORTED);
     return rc == PTL_OK;
+}
+
+static bool nobody_waits(void *arg)
+{
+    return ((struct ni *)arg)->waiting == 0;
+}
+
+bool ni_end_waits(struct ni *ni)
+{
+    struct nic *nic = ni->nic;
+    nic_lock(nic);
+    ni->closing = true;
+    nic->news.due = true;
+    nic_unlock(nic);
+    return nic_wait(nic, nobody_waits, ni, LEAVE_S * 1000000000ll);
 }
 
 bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg)

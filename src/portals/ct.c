@@ -110,14 +110,16 @@ struct one_wait {
     struct ct *ct;
     ptl_handle_ct_t handle;
     ptl_size_t test;
+    ptl_ct_event_t value;
+    int rc;
 };
 
 static bool one_reached(void *arg)
 {
-    const struct one_wait *w = arg;
-    return atomic_load_explicit(&w->ct->success, memory_order_acquire) >= w->test ||
-           atomic_load_explicit(&w->ct->failure, memory_order_relaxed) != 0 ||
-           w->ct->slot.handle != w->handle;
+    struct one_wait *w = arg;
+    w->value = read_counter(w->ct); /* its memory stays, even if it was freed meanwhile */
+    w->rc = w->ct->slot.handle == w->handle ? PTL_OK : PTL_ARG_INVALID;
+    return w->value.success >= w->test || w->value.failure != 0 || w->rc != PTL_OK;
 }
 
 int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event)
@@ -133,11 +135,12 @@ int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event)
     }
     struct one_wait w = {.ct = ct, .handle = ct_handle, .test = test};
     struct ct_mark mark = {.ct = ct, .success = test};
-    if (nic_wait_mark(ni->nic, one_reached, &w, &mark) == PTL_ABORTED) {
-        return PTL_ABORTED;
+    rc = ni_wait_mark(ni, one_reached, &w, &mark);
+    if (rc == PTL_OK) {
+        *event = w.value;
+        rc = w.rc;
     }
-    *event = read_counter(ct); /* its memory stays, even if it was freed meanwhile */
-    return ct->slot.handle == ct_handle ? PTL_OK : PTL_ARG_INVALID;
+    return rc;
 }
 
 int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsigned int size,
@@ -165,7 +168,7 @@ int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsign
     }
     struct ct_wait w = {.handles = ct_handles, .tests = tests, .size = size};
     int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
-    int rc = nic_wait_abort(ni->nic, reached, &w, ns, PTL_CT_NONE_REACHED);
+    int rc = ni_wait_abort(ni, reached, &w, ns, PTL_CT_NONE_REACHED);
     if (rc != PTL_OK) {
         return rc;
     }

@@ -101,9 +101,10 @@ static inline bool take_next(void *arg)
     return w->rc != PTL_EQ_EMPTY;
 }
 
-/* Finds the NIC of the queues, all of which must be of one interface, and whether they are all
+/* Finds the NI of the queues, all of which must be of one, and whether they are all
  * empty, as far as can be told without the lock. */
-static int find_queues(const ptl_handle_eq_t *handles, unsigned size, struct nic **nic, bool *empty)
+static int find_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni **result,
+                       bool *empty)
 {
     *empty = true;
     struct ni *ni = NULL;
@@ -120,7 +121,7 @@ static int find_queues(const ptl_handle_eq_t *handles, unsigned size, struct nic
         ni = of;
         *empty &= eq_empty(eq);
     }
-    *nic = ni->nic;
+    *result = ni;
     return PTL_OK;
 }
 
@@ -152,7 +153,7 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
         return rc;
     }
     struct one_wait w = {.eq = eq, .handle = eq_handle, .event = event};
-    rc = nic_wait_abort(ni->nic, take_next, &w, -1, PTL_EQ_EMPTY);
+    rc = ni_wait_abort(ni, take_next, &w, -1, PTL_EQ_EMPTY);
     return rc == PTL_OK ? w.rc : rc;
 }
 
@@ -160,15 +161,17 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 static int poll_any(struct eq_wait *w, ptl_time_t timeout)
 {
     bool empty;
-    int rc = find_queues(w->handles, w->size, &w->nic, &empty);
+    struct ni *ni;
+    int rc = find_queues(w->handles, w->size, &ni, &empty);
     if (rc != PTL_OK) {
         return rc;
     }
+    w->nic = ni->nic;
     if (timeout == 0) {
         return nic_look(w->nic, take_one, w, empty) ? w->rc : PTL_EQ_EMPTY;
     }
     int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
-    rc = nic_wait_abort(w->nic, take_one, w, ns, PTL_EQ_EMPTY);
+    rc = ni_wait_abort(ni, take_one, w, ns, PTL_EQ_EMPTY);
     return rc == PTL_OK ? w->rc : rc;
 }
 
@@ -201,7 +204,9 @@ static void remember(struct polled *p, const ptl_handle_eq_t *handles, unsigned 
     uint64_t epoch = atomic_load(&process_current()->epoch); /* that before they are found */
     bool empty;
     p->epoch = 0;
-    int rc = size <= 2 ? find_queues(handles, size, &p->nic, &empty) : PTL_ARG_INVALID;
+    struct ni *of;
+    int rc = size <= 2 ? find_queues(handles, size, &of, &empty) : PTL_ARG_INVALID;
+    p->nic = rc == PTL_OK ? of->nic : NULL;
     for (unsigned i = 0; rc == PTL_OK && i < 2; i++) {
         struct ni *ni;
         p->handles[i] = handles[i == 0 ? 0 : size - 1];

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Threads: many of one process on one interface, on interfaces of their own, on
- * two NICs of one process, and making and freeing objects at the same time. */
+ * two NICs of one process, making and freeing objects at the same time, and waiting for what
+ * is closed. */
 #include "port.h"
 
+#include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { THREADS = 8, MESSAGES = 300, LONGEST = 6000 };
 
@@ -278,5 +282,110 @@ PTEST(opening, 1)
     }
     for (int i = 0; i < THREADS; i++) {
         CHECK_EQ(pthread_join(thread[i], NULL), 0);
+    }
+}
+
+/* A thread in one of the calls that wait, for what never comes. */
+struct waiter {
+    struct port *port;
+    ptl_handle_ct_t ct;
+    unsigned call;
+    _Atomic pid_t tid;
+    int code;
+    pthread_t thread;
+};
+
+enum { WAITING_CALLS = 4 };
+
+static void *wait_in_vain(void *arg)
+{
+    struct waiter *w = arg;
+    ptl_handle_eq_t eqs[2] = {w->port->eq, w->port->mdeq};
+    ptl_event_t event;
+    ptl_ct_event_t value;
+    ptl_size_t test = 1;
+    unsigned which;
+    w->tid = gettid();
+    switch (w->call) {
+    case 0:
+        w->code = PtlEQWait(eqs[0], &event);
+        break;
+    case 1:
+        w->code = PtlEQPoll(eqs, 2, PTL_TIME_FOREVER, &event, &which);
+        break;
+    case 2:
+        w->code = PtlCTWait(w->ct, test, &value);
+        break;
+    default:
+        w->code = PtlCTPoll(&w->ct, &test, 1, PTL_TIME_FOREVER, &value, &which);
+    }
+    return NULL;
+}
+
+/* Whether a thread sleeps: then it is inside its call. */
+static bool sleeps(pid_t tid)
+{
+    char path[64], line[512] = "";
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
+    FILE *f = fopen(path, "r");
+    CHECK(f != NULL);
+    size_t got = fread(line, 1, sizeof(line) - 1, f);
+    fclose(f);
+    line[got] = '\0';
+    const char *name_end = strrchr(line, ')');
+    return name_end != NULL && strncmp(name_end, ") S", 3) == 0;
+}
+
+static void start_waiters(struct port *p, struct waiter waiters[WAITING_CALLS])
+{
+    for (unsigned i = 0; i < WAITING_CALLS; i++) {
+        struct waiter *w = &waiters[i];
+        *w = (struct waiter){.port = p, .ct = port_ct(p), .call = i};
+        CHECK_EQ(pthread_create(&w->thread, NULL, wait_in_vain, w), 0);
+    }
+    for (unsigned i = 0; i < WAITING_CALLS; i++) {
+        while (waiters[i].tid == 0 || !sleeps(waiters[i].tid)) {
+            ptest_sleep_ms(1);
+        }
+    }
+}
+
+/* 3.6: PtlNIFini ends the waits for what it frees, and none of another interface. */
+PTEST_KINDS(closing, 1)
+{
+    struct port p, other;
+    struct waiter ended[WAITING_CALLS], untouched[WAITING_CALLS];
+    port_open(&p, kind, rank, size);
+    port_open(&other, kind == KIND_ML ? KIND_NP : KIND_ML, rank, size);
+    start_waiters(&other, untouched);
+    start_waiters(&p, ended);
+    port_close(&p);
+    for (unsigned i = 0; i < WAITING_CALLS; i++) {
+        CHECK_EQ(pthread_join(ended[i].thread, NULL), 0);
+        CHECK_EQ(ended[i].code, PTL_ARG_INVALID);
+    }
+    for (unsigned i = 0; i < WAITING_CALLS; i++) {
+        CHECK_EQ(pthread_tryjoin_np(untouched[i].thread, NULL), EBUSY);
+    }
+    PtlAbort();
+    for (unsigned i = 0; i < WAITING_CALLS; i++) {
+        CHECK_EQ(pthread_join(untouched[i].thread, NULL), 0);
+        CHECK_EQ(untouched[i].code, PTL_ABORTED);
+    }
+    port_close(&other);
+}
+
+/* 3.5: the last PtlFini closes the interfaces: waits end as with PtlNIFini, or for want of the
+ * library. */
+PTEST_KINDS(finishing, 1)
+{
+    struct port p;
+    struct waiter waiters[WAITING_CALLS];
+    port_open(&p, kind, rank, size);
+    start_waiters(&p, waiters);
+    PtlFini();
+    for (unsigned i = 0; i < WAITING_CALLS; i++) {
+        CHECK_EQ(pthread_join(waiters[i].thread, NULL), 0);
+        CHECK(waiters[i].code == PTL_ARG_INVALID || waiters[i].code == PTL_NO_INIT);
     }
 }
