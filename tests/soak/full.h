@@ -21,6 +21,8 @@
 #ifndef SOAK_FULL_H
 #define SOAK_FULL_H
 
+#include "atomics.h"
+
 #include "portals4.h"
 
 #include <stdatomic.h>
@@ -34,9 +36,7 @@ enum {
     MESSAGES_MAX = 512,
     PARTS_MAX = 6,
     HOPS_MAX = 12,
-    TYPES = PTL_DATATYPE_LAST,
-    ELEMENTS = 4, /* of each type, that one process alone changes in another's window */
-    ELEMENT_MAX = 32
+    ELEMENTS = 4 /* of each type, that one process alone changes in another's window */
 };
 
 /* The window of a face. */
@@ -54,7 +54,6 @@ enum {
 #define ATOMIC_MAX ((size_t)1024) /* bytes of one atomic outside the owned elements */
 
 enum lane { LANE_WINDOW, LANE_MATCH, LANE_FLOW, LANE_FORBIDDEN, LANE_NOBODY, LANE_CHAIN };
-enum act { ACT_PUT, ACT_GET, ACT_ATOMIC, ACT_FETCH, ACT_SWAP };
 enum sub { SUB_NONE, SUB_OWNED, SUB_SUM, SUB_TICKET, SUB_VERIFY }; /* of LANE_WINDOW */
 enum arrival { EARLY, LATE, SEARCHED };                            /* of LANE_MATCH */
 enum md_kind { MD_EVENTS, MD_COUNTED, MD_BYTES, MD_VOLATILE, MD_PARTS, MD_KINDS };
@@ -192,14 +191,6 @@ void parts_write(const struct parts *p, size_t offset, const void *from, size_t 
 /* parts_start() and parts_count() are `start` and `length` of an MD or an entry. */
 void *parts_start(struct parts *p);
 size_t parts_count(const struct parts *p);
-size_t type_size(unsigned type);
-bool op_is_legal(unsigned act, unsigned op, unsigned type);
-bool op_has_operand(unsigned op);
-/* model_apply() does an atomic on one element, as the standard says. */
-void model_apply(void *target, const void *put, const void *operand, unsigned op, unsigned type);
-bool model_equal(const void *a, const void *b, unsigned type);
-/* model_value() makes a small number; `careful`: one whose powers stay small, too. */
-void model_value(void *to, unsigned type, int number, bool careful);
 
 /* ---- full_origin.c ---- */
 
