@@ -408,7 +408,8 @@ static bool take_channel(struct fabric_peer *p, unsigned class)
     c->busy = false;
     if (c->refused && c->count < STAGED_MOST / 2 && p->session != NULL) {
         c->refused = false;
-        slmp_resume(p->fabric->engine, udp_socket_now(&p->fabric->socket), p->session, class);
+        /* The engine's clock stands still: what is due then is due for the poll that we are in. */
+        slmp_resume(p->fabric->engine, 0, p->session, class);
         moved = true;
     }
     return moved;

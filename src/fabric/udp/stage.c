@@ -177,7 +177,7 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
         return SLMP_GO;
     }
     if (c->open != NULL) {
-        c->refused = true;
+        c->next_refused = true;
         return SLMP_LATER;
     }
     c->open = in;
@@ -233,7 +233,9 @@ void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
             piece->torn = true;
         } /* else the burial of the peer ends the message */
     }
-    udp_attend(p); /* the next one may have been refused */
+    c->refused |= c->next_refused;
+    c->next_refused = false;
+    udp_attend(p);
 }
 
 /* ---- the socket ---- */

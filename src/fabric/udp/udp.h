@@ -96,7 +96,8 @@ struct udp_channel {
     unsigned count;
     struct slmp_incoming *open; /* the message whose pieces come */
     bool fresh;                 /* its first piece has not come */
-    bool refused;               /* the engine was told to wait */
+    bool refused;               /* the engine was told to wait, */
+    bool next_refused;          /* for the end of `open`: the next message has begun to come */
     /* as the NIC takes */
     enum udp_phase phase;
     bool busy;      /* a thread is with the NIC, perhaps without the lock */
