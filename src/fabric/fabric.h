@@ -162,7 +162,7 @@ struct fabric_setup {
 
 enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };
 enum fabric_short { SHORT_SENT, SHORT_FULL, SHORT_UNREADABLE /* sent, and says so */ };
-enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_ELSEWHERE, FABRIC_NEVER };
+enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_SOON, FABRIC_ELSEWHERE, FABRIC_NEVER };
 enum fork_phase { FORK_PREPARE, FORK_PARENT, FORK_CHILD };
 enum bell_kind { BELL_FD, BELL_FUTEX };
 
@@ -200,7 +200,8 @@ struct fabric_ops {
                 size_t error_size);
     void (*close)(struct fabric *);
     /* Looks for the process at an address. FABRIC_UP: `peer_up` was called.
-     * FABRIC_LATER: nobody is there (yet). FABRIC_ELSEWHERE: it is there and takes
+     * FABRIC_LATER: nobody is there (yet). FABRIC_SOON: it has answered, and contact will come
+     * or be given up. FABRIC_ELSEWHERE: it is there and takes
      * messages through another fabric only. FABRIC_NEVER: `error` says why. */
     enum fabric_connect (*connect)(struct fabric *, uint32_t nid, uint32_t pid, char *error,
                                    size_t error_size);

@@ -332,6 +332,7 @@ struct slmp_peer_info slmp_peer_info(const struct slmp *e, const struct slmp_add
     }
     info.session = p->state == PEER_SESSION;
     info.plain = p->state == PEER_PLAIN;
+    info.answered = p->state == PEER_OPENING;
     info.incarnation = p->incarnation;
     info.segment = p->segment;
     info.dropped = p->dropped;

@@ -280,6 +280,7 @@ size_t slmp_held(const struct slmp *);
 /* How one peer does. */
 struct slmp_peer_info {
     bool known, session, plain;
+    bool answered; /* a session is being agreed on, and it has answered */
     uint64_t incarnation;
     int64_t rtt, rtt_min; /* smoothed; smallest of late; 0: not measured */
     int64_t rto;

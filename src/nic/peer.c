@@ -82,14 +82,24 @@ static enum fabric_connect reach(struct nic_peer *p, char *error, size_t size)
     return found;
 }
 
+static int64_t patience(const struct nic *nic)
+{
+    return nic->process->options.number[OPT_CONNECT_MS] * 1000000;
+}
+
 /* One look for a sought peer. What makes it hopeless is logged, since the event
- * that the program gets cannot say it. */
+ * that the program gets cannot say it. One that has answered is there, however slow: the
+ * fabric gives it up. */
 static void seek(struct nic_peer *p)
 {
     struct nic *nic = p->nic;
     char error[512] = "";
     p->retry = nic->now() + RETRY_NS;
-    if (reach(p, error, sizeof(error)) == FABRIC_NEVER) {
+    enum fabric_connect found = reach(p, error, sizeof(error));
+    if (found == FABRIC_SOON && p->deadline < nic->now() + patience(nic)) {
+        p->deadline = nic->now() + patience(nic);
+    }
+    if (found == FABRIC_NEVER) {
         log_line(p->told ? LOG_INFO : LOG_WARN, "%s", error);
         p->told = true;
         p->deadline = 0;
@@ -106,7 +116,7 @@ struct nic_peer *peer_get(struct nic *nic, uint32_t nid, uint32_t pid)
         }
     }
     if (p->fabric == NULL && list_empty(&p->waiting)) {
-        p->deadline = nic->now() + nic->process->options.number[OPT_CONNECT_MS] * 1000000;
+        p->deadline = nic->now() + patience(nic);
         seek(p);
     }
     return p;
@@ -193,6 +203,9 @@ bool peers_advance_busy(struct nic *nic)
         struct nic_peer *p = container_of(l, struct nic_peer, busy);
         if (p->fabric == NULL) {
             int64_t now = nic->now();
+            if (now - p->retry > patience(nic) / 4) {
+                p->deadline += now - p->retry; /* nobody has looked meanwhile: we were stopped */
+            }
             if (now < p->deadline && now >= p->retry) {
                 seek(p);
             }

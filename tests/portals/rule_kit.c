@@ -41,7 +41,8 @@ void rule_meet(struct scene *s, ptl_process_t peer)
 void rule_nudge(struct scene *s, int ms)
 {
     ptl_ct_event_t ignored;
-    for (uint64_t end = suite_now_ms() + (uint64_t)ms; suite_now_ms() < end;) {
+    uint64_t end = suite_now_ms() + (uint64_t)ms;
+    for (int looks = 0; looks < ms || suite_now_ms() < end; looks++) { /* not of time alone */
         OK(PtlCTGet(s->ct, &ignored));
         sched_yield();
     }

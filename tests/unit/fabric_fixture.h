@@ -491,7 +491,8 @@ static inline void open_both(const char *way)
     char error[512] = "";
     open_ends(way);
     enum fabric_connect found = FABRIC_LATER;
-    for (unsigned idle = 0; found == FABRIC_LATER && idle < idle_most; idle++) {
+    for (unsigned idle = 0; (found == FABRIC_LATER || found == FABRIC_SOON) && idle < idle_most;
+         idle++) {
         found = fabric->connect(ends[OUT].fabric, 0x7f000001, ends[IN].pid, error, sizeof(error));
         poll_both();
     }

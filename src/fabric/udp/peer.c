@@ -162,7 +162,7 @@ enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
         return FABRIC_NEVER;
     }
     udp_flush(f);
-    return FABRIC_LATER;
+    return slmp_peer_info(f->engine, &to).answered ? FABRIC_SOON : FABRIC_LATER;
 }
 
 void udp_bury_refused(struct fabric *f)
