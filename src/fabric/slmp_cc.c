@@ -12,9 +12,21 @@
  *
  *   delay <= smallest round trip * 1.25 + target     one packet more; before the first
  *                                                    congestion, twice as many
- *   delay above                                      less in proportion, at most by half
- *   more than 2 % of the packets lost                0.7 of it (the threshold of BBRv2)
+ *   delay above                                      less in proportion, at most by half;
+ *                                                    never below WINDOW_FIRST
+ *   the line's loss + 2 % of the packets lost        0.7 of it (the 2 % are BBRv2's)
  *   second timeout in a row                          two packets; slow start to a half
+ *
+ * Loss that load is not the reason of does not end when the window shrinks. So each time
+ * that a loss has made it smaller, the next WATCH packets are an experiment: if about as many
+ * of them are lost as before, and no more than LINE_MOST, that is the line's loss: the window goes
+ * back as fast as at the beginning, and so much does not count against it any more. Where a queue
+ * overflows, a cut helps. Rounds that lose less bring the line's loss down; nothing but the
+ * experiment brings it up: what grows with the window by and by is not taken for the line's.
+ *
+ * Delay alone never makes the window smaller than what a beginner may send: a long round trip
+ * is as often a peer that is not given a processor as a queue, and such a window would need
+ * hundreds of those round trips for a megabyte. A queue that such windows overflow loses packets.
  *
  * The smallest round trip is that of the last 5 to 10 seconds, so that a route that became
  * longer is not taken for a queue for ever. Packets are spaced over it as well (twice as
@@ -24,11 +36,21 @@
  */
 #include "slmp_engine.h"
 
-enum { WINDOW_FIRST = 16, WINDOW_LEAST = 4, BURST = 16, BURST_MOST = 64, ROUND_LEAST = 200 };
+enum {
+    WINDOW_FIRST = 16,
+    WINDOW_LEAST = 4,
+    BURST = 16,
+    BURST_MOST = 64,
+    ROUND_LEAST = 200,
+    WATCH = 500,
+    FEW = 3
+};
 
 #define PERIOD 5000000000LL
 #define LOSS_TOLERATED 0.02
 #define LOSS_FACTOR 0.7
+#define LINE_MOST 0.2
+#define HELPED 0.75
 #define DELAY_GAIN 0.8
 #define BURST_TIME 100000.0
 
@@ -80,40 +102,90 @@ int64_t slmp_cc_rto(const struct slmp_cc *c, const struct slmp_config *config)
     return rto < config->rto_max ? rto : config->rto_max;
 }
 
-static void shrink(struct slmp_cc *c, double factor)
+static void shrink(struct slmp_cc *c, double factor, double least)
 {
+    least = c->window < least ? c->window : least;
     c->window *= factor;
-    c->window = c->window < WINDOW_LEAST ? WINDOW_LEAST : c->window;
+    c->window = c->window < least ? least : c->window;
     c->threshold = c->window;
+}
+
+/* Whether a round lost more than the line does. The loss of so few packets is its mean give
+ * or take twice the root of the mean; the square saves the root. */
+static bool lost_too_much(const struct slmp_cc *c, uint32_t lost, uint32_t all)
+{
+    double over = lost - all * (c->line + LOSS_TOLERATED) - 1;
+    return over > 0 && over * over > 4 * c->line * all;
+}
+
+/* The experiment is over. If the smaller window has lost as much as the one before, it need
+ * not have been made smaller. */
+static void end_watch(struct slmp_cc *c)
+{
+    double lost = (double)c->watch_lost / (c->watch_acked + c->watch_lost);
+    c->watching = false;
+    if (lost > c->lost_before * HELPED && lost <= LINE_MOST) {
+        c->line = lost;
+        c->threshold = c->window_before > c->threshold ? c->window_before : c->threshold;
+    }
 }
 
 /* A round ends: too much was lost in it? Few packets say nothing, so rounds are joined. */
 static void end_round(struct slmp_cc *c, int64_t now)
 {
     uint32_t all = c->round_acked + c->round_lost;
+    double lost = (double)c->round_lost / (all > 0 ? all : 1);
     c->round_end = now + c->srtt;
     if (all < ROUND_LEAST) {
         return;
     }
-    if (c->round_lost > all * LOSS_TOLERATED + 1) {
-        shrink(c, LOSS_FACTOR);
+    if (lost < c->line) {
+        c->line += (lost - c->line) / 8;
+    } else if (lost_too_much(c, c->round_lost, all) && (!c->watching || lost > 2 * LINE_MOST)) {
+        c->window_before = c->window;
+        c->lost_before = lost;
+        shrink(c, LOSS_FACTOR, WINDOW_LEAST);
+        c->watching = true;
+        c->watch_acked = c->watch_lost = 0;
     }
     c->round_acked = 0;
     c->round_lost = 0;
+}
+
+/* The first acknowledgement after a timeout says which packet it is for. If that had left
+ * before, the timeout came too early (RFC 4015), and nothing follows from it. */
+static void end_collapse(struct slmp_cc *c, int64_t rtt, int64_t now)
+{
+    if (rtt > 0 && now - rtt < c->collapsed_at) {
+        c->window = c->threshold = c->window_collapsed;
+    }
+    c->collapsed_at = 0;
+}
+
+static void count_acked(struct slmp_cc *c, uint32_t packets, int64_t now)
+{
+    c->round_acked += packets;
+    c->watch_acked += packets;
+    if (c->watching && c->watch_acked + c->watch_lost >= WATCH) {
+        end_watch(c);
+    }
+    if (now >= c->round_end) {
+        end_round(c, now);
+    }
 }
 
 void slmp_cc_acked(struct slmp_cc *c, const struct slmp_config *config, uint32_t packets,
                    int64_t rtt, uint32_t in_flight, int64_t now)
 {
     int64_t allowed = slmp_cc_min(c) * 5 / 4 + config->target;
-    c->round_acked += packets;
-    if (now >= c->round_end) {
-        end_round(c, now);
+    if (c->collapsed_at != 0) {
+        end_collapse(c, rtt, now);
     }
+    count_acked(c, packets, now);
     if (rtt > allowed) {
         if (now >= c->backed_off + c->srtt) {
             double over = (double)(rtt - allowed) / (double)rtt;
-            shrink(c, 1 - (DELAY_GAIN * over < 0.5 ? DELAY_GAIN * over : 0.5));
+            shrink(c, 1 - (DELAY_GAIN * over < 0.5 ? DELAY_GAIN * over : 0.5), WINDOW_FIRST);
             c->backed_off = now;
         }
     } else if (in_flight + packets >= c->window / 2) {
@@ -125,12 +197,20 @@ void slmp_cc_acked(struct slmp_cc *c, const struct slmp_config *config, uint32_t
 void slmp_cc_lost(struct slmp_cc *c, uint32_t packets)
 {
     c->round_lost += packets;
+    c->watch_lost += packets;
 }
 
-void slmp_cc_timeout(struct slmp_cc *c, const struct slmp_config *config)
+/* A few packets at the end of a message are lost together now and then where many are lost;
+ * of how many more may be under way that says nothing. */
+void slmp_cc_timeout(struct slmp_cc *c, const struct slmp_config *config, uint32_t lost,
+                     int64_t now)
 {
-    c->threshold = c->window / 2 > WINDOW_LEAST ? c->window / 2 : WINDOW_LEAST;
-    c->window = c->most < 2 ? 1 : 2;
+    if (lost > FEW) {
+        c->collapsed_at = now;
+        c->window_collapsed = c->window;
+        c->threshold = c->window / 2 > WINDOW_LEAST ? c->window / 2 : WINDOW_LEAST;
+        c->window = c->most < 2 ? 1 : 2;
+    }
     if (slmp_cc_rto(c, config) < config->rto_max) {
         c->backoff++;
     }

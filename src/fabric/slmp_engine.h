@@ -44,6 +44,12 @@ struct slmp_cc {
     double window, threshold, most;
     int64_t round_end, backed_off;
     uint32_t round_acked, round_lost;
+    bool watching; /* what is lost since a loss made the window smaller, */
+    uint32_t watch_acked, watch_lost;
+    double window_before, lost_before; /* and what they were before that */
+    int64_t collapsed_at; /* a timeout made it two packets; 0: not since the last acknowledgement */
+    double window_collapsed;
+    double line;  /* share of the packets that is lost whatever the window */
     int64_t next; /* when the next packet may leave */
     int64_t burst_begun;
     double burst; /* full packets of this burst that have left */
@@ -93,7 +99,9 @@ struct slmp_flow {
     bool probe;          /* the next acknowledgement wants an answer */
     unsigned in_vain;    /* timeouts since a packet as long as may be was acknowledged */
     unsigned unanswered; /* timeouts and probes since the peer was heard, */
-    int64_t silent;      /* since then */
+    int64_t asked_at;    /* the last of them, */
+    int64_t asked_for;   /* when the next one was due after that, */
+    int64_t waited;      /* and how long was waited after all of them */
     uint64_t retransmitted;
     struct slmp_cc cc;
 
@@ -282,7 +290,7 @@ void slmp_cc_sample(struct slmp_cc *, const struct slmp_config *, int64_t rtt, i
 void slmp_cc_acked(struct slmp_cc *, const struct slmp_config *, uint32_t packets, int64_t rtt,
                    uint32_t in_flight, int64_t now);
 void slmp_cc_lost(struct slmp_cc *, uint32_t packets);
-void slmp_cc_timeout(struct slmp_cc *, const struct slmp_config *);
+void slmp_cc_timeout(struct slmp_cc *, const struct slmp_config *, uint32_t lost, int64_t now);
 int64_t slmp_cc_rto(const struct slmp_cc *, const struct slmp_config *);
 void slmp_cc_sent(struct slmp_cc *, double part, int64_t now);
 int64_t slmp_cc_min(const struct slmp_cc *);

@@ -454,15 +454,18 @@ int64_t slmp_tx_deadline(const struct slmp_flow *f)
     return at;
 }
 
-/* False when the peer has been silent for too long. A clock that jumped is not silence:
- * it takes several questions without an answer. */
+/* False when the peer has been silent for too long. That is the time for which we have waited
+ * for it, not what the clock says: where a process is stopped, or its clock jumps, nobody was
+ * listening, and the answer may be there. And it takes several questions. */
 static bool ask_again(struct slmp_flow *f)
 {
     struct slmp *e = f->peer->engine;
-    if (f->unanswered++ == 0) {
-        f->silent = e->now;
-    }
-    return f->unanswered < UNANSWERED_LEAST || e->now - f->silent < e->config.silence;
+    int64_t gap = e->now - f->asked_at;
+    f->waited = f->unanswered == 0 ? 0 : f->waited + (gap > 2 * f->asked_for ? f->asked_for : gap);
+    f->unanswered++;
+    f->asked_at = e->now;
+    f->asked_for = slmp_cc_rto(&f->cc, &e->config);
+    return f->unanswered < UNANSWERED_LEAST || f->waited < e->config.silence;
 }
 
 /* Long packets were waited for in vain again and again, from a peer that may be there:
@@ -497,10 +500,12 @@ static void time_out(struct slmp_flow *f)
     int64_t old = e->now - slmp_cc_rto(&f->cc, &e->config);
     bool ask = f->cc.backoff == 0 && f->in_flight <= f->cc.window;
     bool full = false;
+    uint32_t lost = 0;
     struct slmp_segment *s;
     while ((s = first_of(&f->flight)) != NULL && s->sent_at <= old) {
         lose(f, s);
         full = full || is_full(f, s);
+        lost++;
         if (ask) {
             break;
         }
@@ -514,7 +519,7 @@ static void time_out(struct slmp_flow *f)
     if (ask || plain(f)) {
         f->cc.backoff += slmp_cc_rto(&f->cc, &e->config) < e->config.rto_max;
     } else {
-        slmp_cc_timeout(&f->cc, &e->config);
+        slmp_cc_timeout(&f->cc, &e->config, lost, e->now);
     }
 }
 
@@ -542,8 +547,8 @@ bool slmp_tx_advance(struct slmp_flow *f)
         alive = ask_again(f);
     }
     if (f->probe_at <= e->now) {
-        f->probe_at = e->now + slmp_cc_rto(&f->cc, &e->config);
         f->cc.backoff += slmp_cc_rto(&f->cc, &e->config) < e->config.rto_max;
+        f->probe_at = e->now + slmp_cc_rto(&f->cc, &e->config);
         f->probe = true;
         f->ack_now = true;
         alive = ask_again(f) && alive;

@@ -185,6 +185,29 @@ static void a_clock_that_jumps_is_no_silence(void **state)
     net_close(n);
 }
 
+/* A process that is stopped again and again has not waited for its peer meanwhile. */
+static void who_was_stopped_has_not_waited(void **state)
+{
+    struct slmp_config c = slmp_defaults();
+    struct net *n = net_open(3, &clean);
+    struct net_node *a = net_add(n, &c), *b = net_add(n, &c);
+    send_one(a, b, 100);
+    assert_true(net_settle(n, b, 1, SECOND));
+    send_one(a, b, 5000);
+    for (int64_t i = 0; i < 6; i++) {
+        struct slmp_packet p;
+        int64_t now = net_now(n) + i * 2 * c.silence;
+        slmp_advance(a->engine, now);
+        while (slmp_output(a->engine, now, &p)) { /* lost */
+        }
+    }
+    assert_int_equal(a->undeliverable, 0);
+    net_run(n, net_now(n) + 13 * 2 * c.silence);
+    assert_int_equal(a->undeliverable, 0);
+    assert_int_equal(b->received, 2);
+    net_close(n);
+}
+
 /* A process is gone and another is at its address: the old one's peer learns it with its
  * next packet, and what was under way is undeliverable. */
 static void a_restarted_peer_is_another(void **state)
@@ -457,6 +480,7 @@ int main(void)
         cmocka_unit_test(nobody_is_there),
         cmocka_unit_test(silence_means_undeliverable),
         cmocka_unit_test(a_clock_that_jumps_is_no_silence),
+        cmocka_unit_test(who_was_stopped_has_not_waited),
         cmocka_unit_test(a_restarted_peer_is_another),
         cmocka_unit_test(old_packets_do_nothing),
         cmocka_unit_test(what_no_peer_would_send),
