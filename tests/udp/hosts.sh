@@ -28,8 +28,9 @@ expect_all "with a narrow link" <"$scratch/all"
 
 # Who looks on at host 1 sees the peers of other hosts, with their round trips, and no others.
 processes watched PINWHEEL_UDP_OPEN=1 >"$scratch/watched" &
+watched=$!
 seen=0
-for _ in $(seq 100); do
+while kill -0 "$watched" 2>/dev/null; do
     net_in 1 "$pinwheel" nic --json >"$scratch/json"
     python3 - "$scratch/json" $((2 * hosts)) <<'EOF' && seen=1 && break
 import json, sys
@@ -40,6 +41,7 @@ sys.exit(not (all_seen and all(p["rtt_ns"] > 0 and p["nid"] != nid for nid, p in
 EOF
     sleep 0.1
 done
+touch "$scratch/seen"
 wait
 [ "$seen" = 1 ] || fail "pinwheel nic shows no peers over UDP, or wrong ones: $(cat "$scratch/json")"
 expect_all "watched" <"$scratch/watched"

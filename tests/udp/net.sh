@@ -17,6 +17,7 @@ hosts=0
 scratch=$(mktemp -d /dev/shm/pinwheel-test-XXXXXX)
 export PINWHEEL_SHM_DIR="$scratch"
 export PINWHEEL_TEST_TAG="$tag"
+export UDP_HOSTS_MARKS="$scratch"
 
 skip()
 {
@@ -115,7 +116,7 @@ processes()
             (
                 net_in "$h" env PINWHEEL_IFACES=eth0 "$@" \
                     ${strange:+PINWHEEL_JOB_KEY_FILE="$strange.$h"} \
-                    timeout 60 "$program" "$mode" "$index" $peers
+                    timeout 120 "$program" "$mode" "$index" $peers
                 echo $? >"$scratch/$mode.$index"
             ) &
             index=$((index + 1))

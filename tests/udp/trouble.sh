@@ -27,13 +27,13 @@ grep -q "10.77.0.1:10201.*another process has the port" "$scratch/taken" ||
 kill "$holder"
 
 # A neighbour who sends again what it sees, changes it, and sends garbage under the name of
-# others: with the job's key that costs a counter. Meanwhile a link becomes narrow.
+# others: with the job's key that costs a counter. Then a link becomes narrow.
 (umask 077; head -c 32 /dev/urandom >"$scratch/key")
 processes watched PINWHEEL_JOB_KEY_FILE="$scratch/key" >"$scratch/watched" &
+watched=$!
 ip netns exec "$tag-b" python3 "$here/replay.py" v1 3 >"$scratch/sent" &
-(sleep 1; ip -n "$tag-1" link set eth0 mtu 1280) &
 most=0
-for _ in $(seq 40); do
+while [ "$most" = 0 ] && kill -0 "$watched" 2>/dev/null; do
     net_in 1 "$pinwheel" nic --json >"$scratch/json" && most=$(python3 - "$scratch/json" "$most" <<'END'
 import json, sys
 udp = [n["udp"] for n in json.load(open(sys.argv[1]))["nics"] if n["nid"] >> 16 == 0x0a4d]
@@ -44,7 +44,11 @@ END
     )
     sleep 0.1
 done
+ip -n "$tag-1" link set eth0 mtu 1280
+sleep 1
+touch "$scratch/seen"
 wait
+rm "$scratch/seen"
 expect_all "a hostile neighbour" <"$scratch/watched"
 [ "$most" -gt 0 ] || fail "pinwheel nic shows no forged and replayed packets; $(cat "$scratch/sent") were sent"
 ip -n "$tag-1" link set eth0 mtu 1500
@@ -56,13 +60,12 @@ expect_all "a path that becomes narrow" <"$scratch/all"
 ip -n "$tag-b" link set v2 mtu 1500
 
 # Clocks jump; nobody is taken for dead.
-(sleep 1; touch "$scratch/jump") &
+(sleep 1; touch "$scratch/jump"; sleep 2; touch "$scratch/seen") &
 processes watched PINWHEEL_UDP_OPEN=1 LD_PRELOAD="$clock" CLOCK_JUMP="$scratch/jump" >"$scratch/watched"
 expect_all "clocks that jump" <"$scratch/watched"
 [ -e "$scratch/jump" ] || fail "no clock jumped"
 
 # An interface vanishes, and comes back.
-export UDP_HOSTS_MARKS="$scratch"
 rm -f "$scratch"/met.* "$scratch"/cut.*
 processes outage PINWHEEL_UDP_OPEN=1 PINWHEEL_UDP_SILENCE_MS=1000 >"$scratch/outage" &
 marks()
