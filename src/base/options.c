@@ -110,8 +110,10 @@ const struct option_desc option_table[OPT_COUNT] = {
                         "threads that run handlers; 0: whoever makes progress does"),
     [OPT_HPU_PIN] = TEXT("PINWHEEL_HPU_PIN", "",
                          "processors of these threads, in turn, as \"2,3,6-7\"; empty: any"),
-    [OPT_HPU_QUEUE] = NUMBER("PINWHEEL_HPU_QUEUE", "calls", "128", 1, 65536,
-                             "handler calls of one entry that may wait for such a thread"),
+    [OPT_HPU_QUEUE] =
+        NUMBER("PINWHEEL_HPU_QUEUE", "calls", "128", 1, 65536,
+               "handler calls of one entry that may wait for such a thread, and packets "
+               "that a sender may have there beside its other messages"),
     [OPT_HPU_MEMORY] = NUMBER("PINWHEEL_HPU_MEMORY", "bytes", "1073741824", 0, INT64_MAX,
                               "HPU memory of a NIC, all pieces together"),
     [OPT_HANDLER_BUDGET_US] = NUMBER("PINWHEEL_HANDLER_BUDGET_US", "us", "1000000", 0, 3600000000,

@@ -134,7 +134,7 @@ static enum rx_step answer_self(struct rx *rx)
 /* An answer waits for those of the messages before it. */
 static inline bool must_wait(const struct rx *rx)
 {
-    return (rx->away || !list_empty(&rx->peer->detached)) && invoke_behind_ack(rx);
+    return (rx->away || !list_empty(&rx->peer->detached)) && detach_behind_answer(rx);
 }
 
 /* Sends what was gathered; false: there is no room. */
@@ -221,6 +221,10 @@ static enum rx_step send_reply(struct rx *rx)
     if (rx->local != NULL) {
         return answer_self(rx);
     }
+    if (rx->peer->fabric == NULL) { /* it has gone, and its message had left the channel */
+        rx->fail = rx->fail == PTL_NI_OK ? PTL_NI_UNDELIVERABLE : rx->fail;
+        return RX_GO;
+    }
     if (rx->reply_started || must_wait(rx) || !send_acks(rx)) {
         return RX_WAIT;
     }
@@ -264,6 +268,9 @@ void rx_reply_sent(struct fabric_tx *tx, enum fabric_status status)
     rx->reply_left = true;
     if (status != FABRIC_OK) {
         rx->fail = (ptl_ni_fail_t)status;
+    }
+    if (rx->away) {
+        invoke_stir(rx);
     }
 }
 
@@ -320,6 +327,9 @@ void response_done(struct rx *rx, enum fabric_status status)
 enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *f, enum fabric_status status)
 {
     struct rx *rx = (struct rx *)f;
+    if (rx->stored != NULL && detach_stored(rx, status)) {
+        return RX_GO;
+    }
     if (rx->class == FABRIC_RESPONSE) {
         if (rx->m->type != 0) {
             response_done(rx, status);

@@ -155,6 +155,7 @@ bool handlers_start(struct rx *rx)
     run->header_done = run->completion_done = false;
     run->lost = run->flow_control = false;
     run->stalled = 0;
+    run->begun = nic->sched != NULL ? nic->now() : 0;
     run->outstanding = 0;
     list_init(&run->packets);
     run->fail = PTL_NI_OK;

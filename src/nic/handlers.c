@@ -186,7 +186,7 @@ static void set_up_header(struct rx *rx)
 static bool waits_for_entry(const struct rx *rx)
 {
     return !rx->away && !rx->run->header_done && !rx->run->active && rx->run->nic->sched != NULL &&
-           invoke_behind_entry(rx);
+           detach_behind_entry(rx);
 }
 
 enum rx_step handlers_header(struct rx *rx)
@@ -427,6 +427,9 @@ static void conclude(struct rx *rx)
     bool proceeded = run->finished && run->fail == PTL_NI_OK;
     board->messages++;
     board->dropped_bytes += run->dropped;
+    if (run->nic->sched != NULL) {
+        detach_note(rx->le->handlers, run->length, run->nic->now() - run->begun);
+    }
     bool answered = rx->m->type == MESSAGE_GET || rx->m->type == MESSAGE_FETCH;
     if (rx->m->type == MESSAGE_PUT ? !proceeded : rx_is_atomic(rx) && !rx->applied) {
         rx->mlength = run->kept;

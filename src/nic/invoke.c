@@ -1,28 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Messages with handlers that are in no channel: those that the host starts, for an entry that it
- * names, and small ones that have left their channel to let the next one pass (HPUs that are
- * threads only). They go through the same stages as others, and this file does for them what a
- * fabric does:
+ * names, and those that have left their channel to let the next one pass (detach.c). They go
+ * through the same stages as others, and this file does for them what a fabric does:
  *
  *   HEADER ──rx_header──► PAYLOAD ──all packets taken──► DONE ──rx_done──► gone
  *      └── RX_WAIT           └── RX_WAIT                   └── RX_WAIT      all: later, again
  *
- * Of one that has left its channel, "detached", its header has been matched, in its turn. Those of
- * a peer are in order in its list `detached`, and this order holds:
- *
- *   - handlers of one entry have one message of a peer at a time: each waits for the ones before
- *     it, as one in the channel does;
- *   - acks leave in the order of the messages, also that of the one in the channel;
- *   - a message for an entry without handlers waits, in its channel, until none is left: who sends
- *     to such an entry last may rely on all that he has sent before.
- *
  * The data is a copy, so that handlers may overwrite it. The memory of those that have ended is
  * kept for the next ones. Several of them may be under way; `busy` keeps other threads off one
- * whose handler runs without the lock. One whose handlers are with HPUs that are threads is in
- * nic->invoked_away, and not looked at, until invoke_stir() says that one of them has ended.
+ * whose handler runs without the lock. One that waits for an HPU that is a thread, for one before
+ * it, or for its reply to leave, is in nic->invoked_away, and not looked at, until invoke_stir()
+ * says that this has come.
  */
-#include "nic/rx.h"
+#include "nic/invocation.h"
 
 #include "base/nic_copy.h"
 
@@ -32,23 +23,6 @@
 #define SPARES 64        /* kept of those that have ended, with their memory, */
 #define SPARE_ROOM 65536 /* for as much data */
 
-enum phase { INVOKED_HEADER, INVOKED_PAYLOAD, INVOKED_DONE };
-
-struct invocation {
-    struct rx rx;
-    struct list link;      /* nic->invoked or nic->invoked_away */
-    struct nic_peer from;  /* who has sent it, as far as the stages ask */
-    struct list turn;      /* of the peer that has sent it, if it is detached */
-    struct nic_peer *peer; /* that one, while it lives; NULL: the host has */
-    uint8_t *data;
-    size_t room;    /* for it */
-    uint64_t moved; /* bytes of it that handlers were called for, or are not to be */
-    enum phase phase;
-    enum fabric_status status;
-    bool busy, waiting;
-    bool behind; /* it waits for another one to leave its entry */
-};
-
 static struct invocation *invocation_at(struct list *l)
 {
     return container_of(l, struct invocation, link);
@@ -57,12 +31,12 @@ static struct invocation *invocation_at(struct list *l)
 static void free_parts(struct invocation *v)
 {
     handlers_free(&v->rx);
+    free(v->rx.before);
     free(v->data);
     free(v);
 }
 
-/* Is done with one that is in no list: the next one has its memory again. */
-static void spare(struct invocation *v)
+void invocation_drop(struct invocation *v)
 {
     struct nic *nic = v->from.nic;
     if (nic->spares == SPARES || v->room > SPARE_ROOM) {
@@ -78,11 +52,10 @@ static void end_invocation(struct invocation *v)
 {
     v->from.nic->invocations -= !v->rx.detached;
     if (v->peer != NULL) {
-        list_remove(&v->turn);
-        v->peer->detached_count--;
+        detach_end(v);
     }
     list_remove(&v->link);
-    spare(v);
+    invocation_drop(v);
 }
 
 /* The message, as a sender would have described it. */
@@ -127,8 +100,7 @@ static struct invocation *find_memory(struct nic *nic, size_t room)
     return v;
 }
 
-/* A message with room for its data, in no list yet; NULL: memory is short. */
-static struct invocation *new_invocation(struct nic *nic, uint64_t length)
+struct invocation *invocation_new(struct nic *nic, uint64_t length)
 {
     struct invocation *v = find_memory(nic, (length / 64 + 1) * 64);
     if (v == NULL) {
@@ -137,10 +109,12 @@ static struct invocation *new_invocation(struct nic *nic, uint64_t length)
     uint8_t *data = v->data;
     size_t room = v->room;
     struct handler_run *run = v->rx.run;
+    uint8_t *before = v->rx.before;
     memset(v, 0, sizeof(*v));
     v->data = data;
     v->room = room;
     v->rx.run = run;
+    v->rx.before = before;
     v->from.nic = nic;
     v->rx.peer = &v->from;
     v->rx.away = true;
@@ -151,8 +125,9 @@ static struct invocation *new_invocation(struct nic *nic, uint64_t length)
     return v;
 }
 
-static void begin(struct nic *nic, struct invocation *v)
+void invocation_begin(struct invocation *v)
 {
+    struct nic *nic = v->from.nic;
     list_push_back(&nic->invoked, &v->link);
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
 }
@@ -167,129 +142,19 @@ int invoke(struct le *le, const void *data, uint64_t length)
         return PTL_IN_USE;
     }
     bool place = nic->invocations < (uint64_t)nic->process->options.number[OPT_HPU_QUEUE];
-    struct invocation *v = place ? new_invocation(nic, length) : NULL;
+    struct invocation *v = place ? invocation_new(nic, length) : NULL;
     if (v == NULL) {
         return PTL_NO_SPACE;
     }
     if (nic_copy(v->data, data, length) != 0) {
-        spare(v);
+        invocation_drop(v);
         return PTL_ARG_INVALID;
     }
     nic->invocations++;
     describe(v, le, length);
     rx_adopt(&v->rx, le);
-    begin(nic, v);
+    invocation_begin(v);
     return PTL_OK;
-}
-
-/* ---- Messages that leave their channel ---- */
-
-static struct invocation *detached_at(struct list *l)
-{
-    return container_of(l, struct invocation, turn);
-}
-
-bool invoke_detach(struct rx *rx, const void *data)
-{
-    struct nic_peer *peer = rx->peer;
-    struct nic *nic = peer->nic;
-    bool fits = rx->m->type == MESSAGE_PUT || rx->m->type == MESSAGE_ATOMIC;
-    uint64_t most = (uint64_t)nic->process->options.number[OPT_HPU_QUEUE];
-    struct invocation *v = NULL;
-    if (nic->sched != NULL && fits && rx->f.length <= nic->inline_max && !rx->reserved &&
-        peer->detached_count < most) {
-        v = new_invocation(nic, rx->f.length);
-    }
-    if (v == NULL) {
-        return false;
-    }
-    memcpy(v->data, data, rx->f.length);
-    memcpy(v->rx.f.header, rx->f.header, sizeof(rx->f.header));
-    v->from = (struct nic_peer){.nic = nic,
-                                .nid = peer->nid,
-                                .pid = peer->pid,
-                                .uid = peer->uid,
-                                .fabric = peer->fabric,
-                                .ops = peer->ops};
-    v->from.rx[FABRIC_REQUEST] = peer->rx[FABRIC_REQUEST]; /* for its gathered acks */
-    v->peer = peer;
-    v->rx.detached = v->rx.decided = true;
-    v->rx.response_due = rx->response_due;
-    v->rx.response_list = rx->response_list;
-    v->rx.ni = rx->ni;
-    v->rx.le = rx->le;
-    v->rx.initiator = rx->initiator;
-    v->rx.offset = rx->offset;
-    v->rx.mlength = rx->mlength;
-    rx->ni = NULL; /* it is that one's now */
-    rx_reset(rx);
-    list_push_back(&peer->detached, &v->turn);
-    peer->detached_count++;
-    begin(nic, v);
-    return true;
-}
-
-/* The peer that a message has come from, in which those before it are looked for. */
-static struct list *before(const struct rx *rx)
-{
-    const struct invocation *v = container_of(rx, struct invocation, rx);
-    struct nic_peer *peer = !rx->away ? rx->peer : v->peer;
-    return peer != NULL ? &peer->detached : NULL;
-}
-
-bool invoke_behind_entry(const struct rx *rx)
-{
-    struct list *all = before(rx);
-    for (struct list *l = all != NULL ? all->next : NULL; l != all; l = l->next) {
-        const struct rx *other = &detached_at(l)->rx;
-        if (other == rx) {
-            return false;
-        }
-        if (other->le == rx->le) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool invoke_behind_ack(const struct rx *rx)
-{
-    struct list *all = before(rx);
-    for (struct list *l = all != NULL ? all->next : NULL; l != all; l = l->next) {
-        const struct rx *other = &detached_at(l)->rx;
-        if (other == rx) {
-            return false;
-        }
-        if (other->response_due) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Lets those of the peer go on that may have waited for a message to leave the entry. */
-static void stir_behind(struct nic_peer *peer, const struct le *le)
-{
-    for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
-        struct invocation *v = detached_at(l);
-        if (v->rx.le == le && !v->rx.header_begun) {
-            invoke_stir(&v->rx);
-            return;
-        }
-    }
-}
-
-void invoke_peer_down(struct nic_peer *peer)
-{
-    while (!list_empty(&peer->detached)) {
-        struct invocation *v = detached_at(peer->detached.next);
-        list_remove(&v->turn);
-        v->peer = NULL;
-        v->from.fabric = NULL;
-        v->from.rx[FABRIC_REQUEST] = NULL;
-        v->rx.response_due = false;
-        invoke_stir(&v->rx); /* it may have waited for one before it */
-    }
 }
 
 static bool step_header(struct invocation *v)
@@ -324,7 +189,7 @@ static bool step_payload(struct invocation *v)
 /* Takes it as far as it goes; true if that is its end. */
 static bool step(struct invocation *v)
 {
-    v->behind = v->phase == INVOKED_HEADER && !v->rx.header_begun && invoke_behind_entry(&v->rx);
+    v->behind = v->phase == INVOKED_HEADER && !v->rx.header_begun && detach_behind_entry(&v->rx);
     if (v->behind) {
         v->waiting = true;
         return false;
@@ -339,7 +204,14 @@ static bool step(struct invocation *v)
         return false;
     }
     v->waiting = rx_done(&v->from, &v->rx.f, v->status) == RX_WAIT;
+    v->behind = v->waiting && !handlers_away(&v->rx) && detach_behind_answer(&v->rx);
     return !v->waiting;
+}
+
+/* Its reply is leaving. */
+static bool replies(const struct invocation *v)
+{
+    return v->rx.reply_started && !v->rx.reply_left;
 }
 
 bool invoke_advance_all(struct nic *nic)
@@ -358,19 +230,18 @@ bool invoke_advance_all(struct nic *nic)
             continue;
         }
         enum phase phase = v->phase;
-        struct nic_peer *peer = v->peer;
         const struct le *le = v->rx.le;
         v->busy = true;
         bool ended = step(v);
         v->busy = false;
         bool left = le != NULL && v->rx.le == NULL;
         moved |= ended || left || v->phase != phase;
-        if (left && peer != NULL && v->peer != NULL) {
-            stir_behind(peer, le);
+        if (left && v->peer != NULL) {
+            detach_left(v, le);
         }
         if (ended) {
             end_invocation(v);
-        } else if (v->waiting && (v->behind || handlers_away(&v->rx))) {
+        } else if (v->waiting && (v->behind || handlers_away(&v->rx) || replies(v))) {
             list_remove(&v->link);
             list_push_back(&nic->invoked_away, &v->link);
         }
@@ -421,33 +292,46 @@ static void refuse(struct invocation *v)
     atomic_store_explicit(&v->from.nic->attention, true, memory_order_relaxed);
 }
 
-static void cut(struct ni *ni, struct list *all)
+static void cut(struct invocation *v)
 {
-    for (struct list *l = all->next, *next; l != all; l = next) {
-        next = l->next;
-        struct invocation *v = invocation_at(l);
-        if (v->rx.ni != ni) {
-            continue;
-        }
-        handlers_cancel(&v->rx);
-        v->rx.le = NULL;
-        v->rx.ni = NULL;
-        if (!v->busy && v->rx.response_due) {
-            refuse(v);
-        } else if (!v->busy) {
-            end_invocation(v);
-        }
+    handlers_cancel(&v->rx);
+    v->rx.le = NULL;
+    v->rx.unexpected = NULL;
+    v->rx.ni = NULL;
+    if (v->rx.reply.vector != NULL) {
+        v->rx.reply.fault = FABRIC_SEGV; /* the vector goes with its entry */
+    }
+    if (!v->busy && v->rx.response_due) {
+        refuse(v);
+    } else if (!v->busy) {
+        end_invocation(v);
+    }
+}
+
+/* Lets all that wait look again. */
+static void stir_all(struct nic *nic)
+{
+    for (struct list *l; (l = list_pop_front(&nic->invoked_away)) != NULL;) {
+        list_push_back(&nic->invoked, l);
     }
 }
 
 void invoke_cut(struct ni *ni)
 {
-    cut(ni, &ni->nic->invoked);
-    cut(ni, &ni->nic->invoked_away);
+    struct list *all = &ni->nic->invoked;
+    stir_all(ni->nic);
+    for (struct list *l = all->next, *next; l != all; l = next) {
+        next = l->next;
+        struct invocation *v = invocation_at(l);
+        if (v->rx.ni == ni) {
+            cut(v);
+        }
+    }
 }
 
 void invoke_free(struct nic *nic)
 {
+    stir_all(nic);
     while (!list_empty(&nic->invoked)) {
         end_invocation(invocation_at(nic->invoked.next));
     }

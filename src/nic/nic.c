@@ -54,6 +54,7 @@ static struct nic *make_nic(struct process *p, unsigned index)
     list_init(&nic->acks_due);
     list_init(&nic->fired);
     list_init(&nic->counting);
+    list_init(&nic->gone.detached);
     list_init(&nic->invoked);
     list_init(&nic->invoked_away);
     list_init(&nic->spare_invocations);
@@ -272,8 +273,8 @@ void nic_close(struct nic *nic)
     progress_stop(nic);
     nic->process->nics[nic->index] = NULL;
     nic_lock(nic);
-    invoke_free(nic);
     close_fabrics(nic);
+    invoke_free(nic);
     peers_free(nic);
     lock_give(&nic->lock);
     free_nic(nic);

@@ -398,14 +398,8 @@ bool invoke_waits(const struct nic *nic);
 /* invoke_stir() says that a handler of one that waits has ended. */
 struct rx;
 void invoke_stir(struct rx *rx);
-/* invoke_detach() lets a message of a channel that is here whole go on without it; false: it
- * stays. invoke_behind_entry() and invoke_behind_ack() say whether a message, in a channel or not,
- * must wait for one that has left the channel before it: for its entry, or with its ack. */
-bool invoke_detach(struct rx *rx, const void *data);
-bool invoke_behind_entry(const struct rx *rx);
-bool invoke_behind_ack(const struct rx *rx);
-/* invoke_peer_down() forgets a peer, whose messages go on. */
-void invoke_peer_down(struct nic_peer *peer);
+/* detach_peer_down() forgets a peer, whose messages that have left its channel go on (detach.c). */
+void detach_peer_down(struct nic_peer *peer);
 /* invoke_end() ends the handlers that run for messages of an NI. */
 void invoke_end(struct ni *ni);
 /* invoke_cut() gives up what refers to an NI that is being closed. */

@@ -182,6 +182,7 @@ struct handlers {
     struct board_context *board; /* what it has done */
     struct hpu_queue queue;      /* with nic->sched */
     unsigned together;           /* packets that a payload call takes besides its first */
+    unsigned slow;               /* messages until it may be taken for quick, with nic->sched */
     bool inactive;               /* no message finds the entry before PtlHandlersActivate() */
     struct hpu_twin twin[3];     /* by enum hpu_call, with nic->twins */
     bool orphaned;               /* one runs on, and its NI is closed: what it uses is kept */
@@ -293,8 +294,8 @@ struct nic_peer {
     unsigned outstanding;         /* ops that expect a response */
     int64_t deadline, retry;      /* to be found until then; when to look next */
     struct rx *rx[FABRIC_CLASSES];
-    struct list detached; /* struct invocation (invoke.c), in order */
-    uint64_t detached_count;
+    struct list detached; /* struct invocation, in order (detach.c), */
+    uint64_t detached_packets;
     bool self; /* the NIC's own */
     bool told; /* the log says why it cannot be reached */
 };
@@ -319,6 +320,7 @@ struct nic {
     struct ni *ni[NI_KINDS];
     struct list peers[PEER_BUCKETS];
     struct list all_peers;
+    struct nic_peer gone;       /* has what is in hand of those that are no more (detach.c) */
     struct nic_peer *last_peer; /* of a physical target; NULL: none */
     struct list busy;
     struct table operations; /* struct op */

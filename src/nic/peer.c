@@ -278,7 +278,7 @@ static void peer_down(struct nic *nic, struct nic_peer *p)
     p->fabric = NULL;
     uncache(p);
     fail_waiting(p);
-    invoke_peer_down(p);
+    detach_peer_down(p);
     uint32_t at = 0;
     for (struct op *op; (op = table_next(&nic->operations, &at)) != NULL;) {
         if (op->peer == p) {

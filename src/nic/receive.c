@@ -35,6 +35,9 @@ void rx_free(struct nic_peer *peer, struct fabric_rx *f)
     peer->rx[rx->class] = NULL;
     list_remove(&rx->acks_due);
     handlers_free(rx);
+    if (rx->stored != NULL) {
+        detach_stored(rx, FABRIC_UNDELIVERABLE);
+    }
     free(rx->before);
     free(rx);
 }
@@ -92,14 +95,35 @@ static bool fits_whole(const struct match_entry *entry, uint64_t length, uint64_
 struct fits_context {
     struct match_header header;
     uint64_t remote_offset;
+    const struct nic_peer *peer;
+    const struct match_entry **kept; /* the first that fits but for a message of this peer */
 };
 
 static bool entry_fits(const struct match_entry *entry, const struct match_header *header)
 {
     const struct le *le = container_of(entry, struct le, match);
     const struct fits_context *c = container_of(header, struct fits_context, header);
-    return !le->reserved && ((le->options & PTL_ME_NO_TRUNCATE) == 0 ||
-                             fits_whole(entry, header->length, c->remote_offset));
+    bool fits = (le->options & PTL_ME_NO_TRUNCATE) == 0 ||
+                fits_whole(entry, header->length, c->remote_offset);
+    if (fits && le->reserved && detach_keeps(c->peer, le) &&
+        (*c->kept == NULL || entry->sequence < (*c->kept)->sequence)) {
+        *c->kept = entry;
+    }
+    return fits && !le->reserved;
+}
+
+/* The first entry of a list that the message matches. It waits where that is one that a message
+ * before it may yet leave there. */
+static struct le *first_of(struct rx *rx, struct match_list *list, struct fits_context *c)
+{
+    const struct match_entry *kept = NULL;
+    c->kept = &kept;
+    struct match_entry *e = match_first(list, &c->header);
+    if (kept != NULL && (e == NULL || kept->sequence < e->sequence)) {
+        rx->held = true;
+        return NULL;
+    }
+    return e == NULL ? NULL : container_of(e, struct le, match);
 }
 
 /* The entry that the message matches: of the priority list, or else of the overflow list. */
@@ -120,13 +144,10 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
     c.header.fits = entry_fits;
     c.header.length = rx->m->length;
     c.remote_offset = rx->m->remote_offset;
-    struct match_entry *e = match_first(&pt->priority, &c.header);
-    pt->recent = e == NULL ? NULL : container_of(e, struct le, match);
-    if (e == NULL && pt->overflow.entries != 0) {
-        e = match_first(&pt->overflow, &c.header);
-        return e == NULL ? NULL : container_of(e, struct le, match);
-    }
-    return pt->recent;
+    c.peer = rx->peer;
+    pt->recent = first_of(rx, &pt->priority, &c);
+    bool over = pt->recent == NULL && !rx->held && pt->overflow.entries != 0;
+    return over ? first_of(rx, &pt->overflow, &c) : pt->recent;
 }
 
 static struct le *drop(struct rx *rx, ptl_sr_index_t reg)
@@ -310,7 +331,7 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
     }
     struct le *le = find_entry(rx, pt);
     if (le == NULL) {
-        return no_room(rx, pt, NULL, fail);
+        return rx->held ? NULL : no_room(rx, pt, NULL, fail);
     }
     *fail = PTL_NI_OK;
     if (!check_permission(rx, le, fail)) {
@@ -400,7 +421,7 @@ static enum rx_step request_header(struct rx *rx)
         decide(rx, le);
     }
     if (rx_has_handlers(rx)) {
-        return handlers_header(rx);
+        return !rx->header_begun && detach(rx) ? RX_GO : handlers_header(rx);
     }
     if (rx_is_atomic(rx)) {
         return atomic_header(rx);
@@ -614,7 +635,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     }
     decide(rx, le);
     if (rx_has_handlers(rx)) {
-        return invoke_detach(rx, payload) ? RX_GO : short_to_handlers(rx, payload);
+        return detach_short(rx, payload) ? RX_GO : short_to_handlers(rx, payload);
     }
     if (le != NULL) {
         act(rx, le, payload);

@@ -30,6 +30,7 @@ struct handler_run {
     bool lost;          /* what is not kept is dropped: after an error, or half a message */
     bool flow_control;  /* there was no room for too long */
     int64_t stalled;    /* since when its next call finds no room; 0: it does not */
+    int64_t begun;      /* with nic->sched: when it was made ready */
     uint64_t kept, dropped;
     uint64_t length;      /* of the message; of a swap, its operand included */
     uint64_t user_header; /* of this message: not longer than it; of a swap, its operand */
@@ -74,6 +75,7 @@ struct rx {
     bool away;                     /* it is in no channel: invoke.c */
     bool detached;                 /* it was in one */
     bool reserved;                 /* the entry is use-once and held back for this message */
+    struct invocation *stored;     /* to which its payload goes, to leave the channel (detach.c) */
     const struct request *local;   /* of self.c: whom to answer */
     ptl_process_t initiator;
     uint64_t offset; /* used at the entry */
@@ -192,6 +194,23 @@ void handlers_torn(struct rx *rx, ptl_ni_fail_t fail);
 bool handlers_next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
 void handlers_payload_result(struct rx *rx, int code, const uint8_t *base, size_t length);
 bool handlers_no_room(struct rx *rx);
+
+/* ---- detach.c ---- */
+
+/* detach_short() lets a message at handlers that is here whole leave its channel; detach() one
+ * whose payload, if it has any, is to come: when that is here, detach_stored() says whether it has
+ * left. False: it stays. */
+bool detach_short(struct rx *rx, const void *data);
+bool detach(struct rx *rx);
+bool detach_stored(struct rx *rx, enum fabric_status status);
+/* detach_note() learns how long the handlers of an entry took for a message. */
+void detach_note(struct handlers *h, uint64_t length, int64_t took);
+/* Whether a message, in a channel or not, must wait for one that has left the channel before it:
+ * for its entry, or with its answer. */
+bool detach_behind_entry(const struct rx *rx);
+bool detach_behind_answer(const struct rx *rx);
+/* Whether a message of the peer that has left its channel is at an entry. */
+bool detach_keeps(const struct nic_peer *peer, const struct le *le);
 
 /* ---- handler_send.c ---- */
 

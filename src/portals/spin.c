@@ -118,6 +118,7 @@ int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **
     }
     made->memory = memory;
     hpu_queue_init(&made->queue, h->hpu_mask);
+    made->slow = 1; /* nobody knows yet */
     memory->users++;
     if (h->hpu_initial_state != NULL && h->hpu_initial_length != 0) {
         memcpy(memory->mem->base, h->hpu_initial_state, h->hpu_initial_length);

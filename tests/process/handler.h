@@ -71,6 +71,14 @@ static inline void handler_log_completion(ptl_size_t dropped, bool flow_control)
     LOG(flow_control, flow_control);
 }
 
+/* Whether HPUs are threads: else whoever makes progress runs handlers. */
+static inline bool handler_threads(struct port *p)
+{
+    ptl_spin_limits_t limits;
+    OK(PtlSpinLimits(p->ni, &limits));
+    return limits.num_hpus < PTL_NUM_HPUS;
+}
+
 /* handler_set() describes handlers with HPU memory of their own, which begins as
  * the `state_length` bytes at `state` (NULL: zeroed), and results to `host`. */
 static inline ptl_handlers_t handler_set(ptl_header_handler_t header, ptl_payload_handler_t payload,

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages with handlers that leave their channel, so that a slow handler holds up its own entry
+ * and not what its senders have for others. Only with HPUs that are threads: else whoever makes
+ * progress runs the handlers, one after the other.
+ *
+ *   channel ──header matched──► detach()  ── no payload, or all of it here ────────► invocation
+ *                                  └─ a copy takes it ──► fabric ──► detach_stored() ──► begins
+ *
+ * Which ones: gets, and what lies in its record whole, always. A longer one is copied only where
+ * that spares others time: if it waits for one before it at its entry, or if handlers of this entry
+ * took long of late. Else its packets are used in place, in its channel.
+ *
+ * How many: of a sender, as many packets at an entry as its context may have in its queue
+ * (PINWHEEL_HPU_QUEUE), and at all entries SHARE times as many. What finds no place stays in its
+ * channel, and holds its sender back.
+ *
+ * Of one that has left its channel, "detached", its header has been matched, in its turn. Those of
+ * a peer are in order in its list `detached`, and this order holds:
+ *
+ *   - handlers of one entry have one message of a peer at a time: each waits for the ones before
+ *     it, as one in the channel does;
+ *   - answers leave in the order of the messages, also that of the one in the channel;
+ *   - a message for an entry without handlers waits, in its channel, until none is left: who sends
+ *     to such an entry last may rely on all that he has sent before;
+ *   - so does one that would match a use-once entry that one of them has in hand: its handlers may
+ *     yet leave the entry where it is (detach_keeps()).
+ */
+#include "nic/invocation.h"
+
+#include <string.h>
+
+#define SHARE 8
+#define LONG_NS 50000     /* that handlers of a message take, and one for */
+#define LONG_BYTES_A_NS 2 /* as many bytes of it; longer is long, */
+#define REMEMBERED 8      /* and noted for this many messages */
+
+static struct invocation *detached_at(struct list *l)
+{
+    return container_of(l, struct invocation, turn);
+}
+
+/* ---- Leaving ---- */
+
+static uint64_t packets_of(const struct rx *rx)
+{
+    uint64_t packet = rx->peer->nic->packet_size;
+    return rx->f.length <= packet ? 1 : (rx->f.length + packet - 1) / packet;
+}
+
+/* Whether there is a place for it; a message longer than all places never finds one. */
+static bool has_place(const struct rx *rx, uint64_t packets)
+{
+    const struct nic_peer *peer = rx->peer;
+    uint64_t most = (uint64_t)peer->nic->process->options.number[OPT_HPU_QUEUE];
+    if (packets > most || peer->detached_packets + packets > SHARE * most) {
+        return false;
+    }
+    for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
+        const struct invocation *v = detached_at(l);
+        packets += v->rx.le == rx->le ? v->packets : 0;
+    }
+    return packets <= most;
+}
+
+/* Whether the payload is worth a copy. */
+static bool is_due(const struct rx *rx)
+{
+    return rx->f.length <= rx->peer->nic->inline_max || rx->le->handlers->slow != 0 ||
+           detach_behind_entry(rx);
+}
+
+/* An invocation for the message, if it may leave. */
+static struct invocation *place_for(const struct rx *rx)
+{
+    struct nic *nic = rx->peer->nic;
+    bool unreadable = rx->m->type != MESSAGE_GET && rx->m->length != 0 && rx->f.length == 0;
+    if (nic->sched == NULL || rx->away || rx->local != NULL || unreadable) {
+        return NULL;
+    }
+    uint64_t packets = packets_of(rx);
+    if (!is_due(rx) || !has_place(rx, packets)) {
+        return NULL;
+    }
+    struct invocation *v = invocation_new(nic, rx->f.length);
+    if (v != NULL) {
+        v->packets = (unsigned)packets;
+    }
+    return v;
+}
+
+/* The message is the invocation's from now on, and the channel's no more. */
+static void hand_over(struct rx *rx, struct invocation *v)
+{
+    struct nic_peer *peer = rx->peer;
+    memcpy(v->rx.f.header, rx->f.header, sizeof(rx->f.header));
+    v->from = (struct nic_peer){.nic = peer->nic,
+                                .nid = peer->nid,
+                                .pid = peer->pid,
+                                .uid = peer->uid,
+                                .fabric = peer->fabric,
+                                .ops = peer->ops};
+    v->from.rx[FABRIC_REQUEST] = peer->rx[FABRIC_REQUEST]; /* for its gathered acks */
+    v->peer = peer;
+    v->rx.detached = v->rx.decided = true;
+    v->rx.response_due = rx->response_due;
+    v->rx.response_list = rx->response_list;
+    v->rx.ni = rx->ni;
+    v->rx.le = rx->le;
+    v->rx.unexpected = rx->unexpected;
+    v->rx.reserved = rx->reserved;
+    v->rx.initiator = rx->initiator;
+    v->rx.offset = rx->offset;
+    v->rx.mlength = rx->mlength;
+    rx->ni = NULL; /* it is that one's now */
+    rx_reset(rx);
+    list_push_back(&peer->detached, &v->turn);
+    peer->detached_packets += v->packets;
+    invocation_begin(v);
+}
+
+bool detach_short(struct rx *rx, const void *data)
+{
+    struct invocation *v = place_for(rx);
+    if (v == NULL) {
+        return false;
+    }
+    memcpy(v->data, data, rx->f.length);
+    hand_over(rx, v);
+    return true;
+}
+
+bool detach(struct rx *rx)
+{
+    struct invocation *v = place_for(rx);
+    if (v == NULL) {
+        return false;
+    }
+    if (rx->f.length == 0) {
+        hand_over(rx, v);
+        rx->m->type = 0; /* nothing is left of it here */
+        return true;
+    }
+    rx->stored = v;
+    rx_lend(rx, (struct memory){v->data, NULL, 0}, rx->f.length);
+    return true;
+}
+
+bool detach_stored(struct rx *rx, enum fabric_status status)
+{
+    struct invocation *v = rx->stored;
+    rx->stored = NULL;
+    if (status == FABRIC_OK && rx->fail == PTL_NI_OK) {
+        hand_over(rx, v);
+        return true;
+    }
+    invocation_drop(v);
+    return false;
+}
+
+void detach_note(struct handlers *h, uint64_t length, int64_t took)
+{
+    if (took > LONG_NS + (int64_t)(length / LONG_BYTES_A_NS)) {
+        h->slow = REMEMBERED;
+    } else if (h->slow != 0) {
+        h->slow--;
+    }
+}
+
+/* ---- Order ---- */
+
+/* The list of the peer that a message has come from, in which those before it are looked for. */
+static struct list *before(const struct rx *rx)
+{
+    const struct invocation *v = container_of(rx, struct invocation, rx);
+    struct nic_peer *peer = !rx->away ? rx->peer : v->peer;
+    return peer != NULL ? &peer->detached : NULL;
+}
+
+bool detach_behind_entry(const struct rx *rx)
+{
+    struct list *all = before(rx);
+    for (struct list *l = all != NULL ? all->next : NULL; l != all; l = l->next) {
+        const struct rx *other = &detached_at(l)->rx;
+        if (other == rx) {
+            return false;
+        }
+        if (other->le == rx->le) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool detach_behind_answer(const struct rx *rx)
+{
+    struct list *all = before(rx);
+    for (struct list *l = all != NULL ? all->next : NULL; l != all; l = l->next) {
+        const struct rx *other = &detached_at(l)->rx;
+        if (other == rx) {
+            return false;
+        }
+        if (other->response_due) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool detach_keeps(const struct nic_peer *peer, const struct le *le)
+{
+    for (const struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
+        if (container_of(l, struct invocation, turn)->rx.le == le) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void detach_left(struct invocation *v, const struct le *le)
+{
+    struct nic_peer *peer = v->peer;
+    for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
+        struct invocation *next = detached_at(l);
+        if (next->rx.le == le && !next->rx.header_begun) {
+            invoke_stir(&next->rx);
+            return;
+        }
+    }
+}
+
+/* Lets the one go on that is the next to answer. */
+static void stir_answer(struct nic_peer *peer)
+{
+    for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
+        struct invocation *next = detached_at(l);
+        if (next->rx.response_due) {
+            if (next->behind && next->phase == INVOKED_DONE) {
+                invoke_stir(&next->rx);
+            }
+            return;
+        }
+    }
+}
+
+void detach_end(struct invocation *v)
+{
+    struct nic_peer *peer = v->peer;
+    list_remove(&v->turn);
+    peer->detached_packets -= v->packets;
+    stir_answer(peer);
+}
+
+void detach_peer_down(struct nic_peer *peer)
+{
+    struct nic_peer *gone = &peer->nic->gone;
+    gone->detached_packets += peer->detached_packets;
+    while (!list_empty(&peer->detached)) {
+        struct invocation *v = detached_at(peer->detached.next);
+        list_remove(&v->turn);
+        list_push_back(&gone->detached, &v->turn);
+        v->peer = gone;
+        v->from.fabric = NULL;
+        v->from.rx[FABRIC_REQUEST] = NULL;
+        v->rx.response_due = false;
+        invoke_stir(&v->rx); /* it may have waited to answer */
+    }
+}
