@@ -137,9 +137,28 @@ static void let_go_of_mds(struct op *op)
     r->md = r->get_md = NULL;
 }
 
+/* The fabric may read on from the parts of an MD that is let go of: it gets a list of its own. */
+static bool keep_parts(struct op *op)
+{
+    const struct vector *from = op->tx.vector;
+    struct {
+        struct vector vector;
+        struct iovec parts[];
+    } *own = malloc(sizeof(*own) + from->count * sizeof(own->parts[0]));
+    if (own == NULL) {
+        return false;
+    }
+    memcpy(own->parts, from->parts, from->count * sizeof(own->parts[0]));
+    own->vector = (struct vector){own->parts, from->count};
+    op->request.owned = own;
+    op->tx.vector = &own->vector;
+    return true;
+}
+
 void op_end(struct op *op)
 {
     let_go_of_mds(op);
+    free(op->request.owned);
     if (op->request.origin == FROM_HANDLER) {
         handler_request_end(&op->request, op->ni == NULL);
     }
@@ -181,7 +200,7 @@ void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t r
     op->expects = false;
     if (!op->fabric_has) {
         op_end(op);
-    } else if (op->tx.vector == NULL) {
+    } else if (op->ni != NULL && (op->tx.vector == NULL || keep_parts(op))) {
         let_go_of_mds(op); /* who has seen the last event may release them */
     }
 }

@@ -42,6 +42,9 @@ static inline __attribute__((always_inline)) int request_of(struct ni *ni, struc
     if (r->kind >= OP_ATOMIC && !complete_atomic(ni, r, sides)) {
         return PTL_ARG_INVALID;
     }
+    if (r->ack >= PTL_CT_ACK_REQ && (md->options & PTL_MD_EVENT_CT_ACK) == 0) {
+        r->ack = PTL_NO_ACK_REQ; /* nobody would see it, and the MD need not wait for it */
+    }
     r->md = md;
     r->memory = memory_of(md->start, &md->vector, sides->offset);
     return PTL_OK;

@@ -149,6 +149,45 @@ CASE(ack_not_counted, ALL_KINDS, SELF | PAIR,
     }
 }
 
+CASE(ack_unseen, ALL_KINDS, SELF | PAIR,
+     "3.10: an MD that does not count acks is free behind SEND when only counted acks were asked "
+     "for: nothing would ever tell the program that they have come")
+{
+    open_target(s, SIZE, 0);
+    for (int i = 0; i < 50 && s->initiator; i++) {
+        ptl_handle_md_t md;
+        ptl_md_t bind = {from, SIZE, PTL_MD_EVENT_CT_SEND, s->mdeq, s->mdct};
+        OK(PtlMDBind(s->ni, &bind, &md));
+        OK(PtlPut(md, 0, i % 3 == 2 ? SIZE : 8, i % 2 == 0 ? PTL_CT_ACK_REQ : PTL_OC_ACK_REQ, s->to,
+                  SUITE_PT, 0, 0, NULL, 0));
+        EXPECT(s->mdeq, PTL_EVENT_SEND);
+        OK(PtlMDRelease(md));
+        EXPECT_CT(s->mdct, (ptl_size_t)i + 1, 0);
+    }
+}
+
+CASE(ack_frees, ALL_KINDS, SELF | PAIR,
+     "3.13: ACK implies that the buffer is free, without SEND as well: the MD can be released, one "
+     "that lists parts of memory, too")
+{
+    open_target(s, SIZE, 0);
+    for (int i = 0; i < 60 && s->initiator; i++) {
+        ptl_iovec_t parts[3] = {{from, 1}, {from + 1, 1400}, {from + 1401, SIZE - 1401}};
+        ptl_md_t bind = {from, SIZE, PTL_MD_EVENT_SEND_DISABLE, s->mdeq, PTL_CT_NONE};
+        if (i % 2 == 0) {
+            bind.start = parts;
+            bind.length = 3;
+            bind.options |= PTL_IOVEC;
+        }
+        ptl_handle_md_t md;
+        OK(PtlMDBind(s->ni, &bind, &md));
+        static const ptl_size_t length[3] = {8, 2000, SIZE};
+        OK(PtlPut(md, 0, length[i % 3], PTL_ACK_REQ, s->to, SUITE_PT, 0, 0, NULL, 0));
+        EXPECT(s->mdeq, PTL_EVENT_ACK, .mlength = IS(length[i % 3]));
+        OK(PtlMDRelease(md));
+    }
+}
+
 CASE(ack_withheld, ALL_KINDS, SELF | PAIR,
      "3.12: what lands in an entry with ACK_DISABLE is not acknowledged, in no form; the operation "
      "ends all the same and the MD is free")
