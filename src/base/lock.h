@@ -24,6 +24,7 @@
 #ifndef BASE_LOCK_H
 #define BASE_LOCK_H
 
+#include "base/branch.h"
 #include "base/sys.h"
 
 #include <stdatomic.h>
@@ -63,12 +64,12 @@ bool lock_retake(struct lock *l);
 static inline bool lock_enter_biased(struct lock *l)
 {
     uint32_t seat = lock_seat;
-    if (atomic_load_explicit(&l->bias, memory_order_relaxed) != seat) {
+    if (rare(atomic_load_explicit(&l->bias, memory_order_relaxed) != seat)) {
         return false;
     }
     atomic_store_explicit(&l->inside[seat], 1, memory_order_relaxed);
     compiler_fence();
-    if (atomic_load_explicit(&l->bias, memory_order_relaxed) == seat) {
+    if (usual(atomic_load_explicit(&l->bias, memory_order_relaxed) == seat)) {
         return true;
     }
     atomic_store_explicit(&l->inside[seat], 0, memory_order_release);
@@ -82,14 +83,14 @@ static inline bool lock_try(struct lock *l)
 
 static inline void lock_take(struct lock *l)
 {
-    if (!lock_enter_biased(l)) {
+    if (rare(!lock_enter_biased(l))) {
         lock_wait(l);
     }
 }
 
 static inline void lock_give(struct lock *l)
 {
-    if (l->by_bias) {
+    if (usual(l->by_bias)) {
         atomic_store_explicit(&l->inside[lock_seat], 0, memory_order_release);
         return;
     }

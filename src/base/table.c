@@ -2,6 +2,8 @@
 /* Tables of objects named by handles; see table.h. */
 #include "base/table.h"
 
+#include "base/branch.h"
+
 #include <string.h>
 
 #define NO_SLOT UINT32_MAX
@@ -78,7 +80,7 @@ static inline uint32_t next_handle(uint32_t handle)
 
 void *table_add(struct table *t)
 {
-    if (t->free_head == NO_SLOT && open_slots(t) != 0) {
+    if (rare(t->free_head == NO_SLOT) && open_slots(t) != 0) {
         return NULL;
     }
     struct table_slot *s = table_at(t, t->free_head);
@@ -99,7 +101,7 @@ void table_drop(struct table *t, void *object)
     uint32_t index = handle_index(s->last);
     atomic_store_explicit(&s->handle, 0, memory_order_release);
     s->next_free = NO_SLOT;
-    if (t->free_head == NO_SLOT) {
+    if (rare(t->free_head == NO_SLOT)) {
         t->free_head = index;
     } else {
         table_at(t, t->free_tail)->next_free = index;

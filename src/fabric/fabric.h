@@ -70,6 +70,7 @@ struct fabric_rx {
     const void *first; /* its first packet, when rx_header asked for it; else NULL */
     size_t first_length;
     bool torn; /* its payload will not come: run no handlers for it */
+    bool last; /* nothing is behind it yet: who sent it may wait for its answer */
 
     /* Kept packets: payload from the byte `held` on is in use by the NIC, or nothing is
      * (FABRIC_HELD_NOTHING). The NIC sets it when it says RX_KEPT, and raises it as its
@@ -216,6 +217,11 @@ struct fabric_ops {
     bool (*poll)(struct fabric *);
     /* A look that needs no lock: false says that poll() would find nothing. */
     bool (*peek)(struct fabric *);
+    /* Fetches, without the lock, what the next look for requests will look at; and for writing,
+     * what the next request to a peer is written to. NULL: there is nothing to fetch, which
+     * cannot be said of a NIC's home. */
+    void (*foresee)(struct fabric *);
+    void (*foresend)(struct fabric_peer *);
     /* The descriptor that the NIC thread waits on; it becomes readable when
      * the bell rings for BELL_FD or a peer dies. fd_event() serves it. */
     int (*fd)(struct fabric *);

@@ -36,8 +36,8 @@ __attribute__((noinline)) static void *address_in_parts(const struct le *le, uin
 inline void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
 {
     *event = (ptl_event_t){
-        .start = le->vector.parts == NULL ? memory_at(le->start, rx->offset)
-                                          : address_in_parts(le, rx->offset),
+        .start = usual(le->vector.parts == NULL) ? memory_at(le->start, rx->offset)
+                                                 : address_in_parts(le, rx->offset),
         .user_ptr = le->user_ptr,
         .hdr_data = rx->m->hdr_data,
         .match_bits = rx->m->match_bits,
@@ -134,7 +134,7 @@ static enum rx_step answer_self(struct rx *rx)
 /* An answer waits for those of the messages before it. */
 static inline bool must_wait(const struct rx *rx)
 {
-    return (rx->away || !list_empty(&rx->peer->detached)) && detach_behind_answer(rx);
+    return rare(rx->away || !list_empty(&rx->peer->detached)) && detach_behind_answer(rx);
 }
 
 /* Sends what was gathered; false: there is no room. */
@@ -148,6 +148,7 @@ static bool send_acks(struct rx *rx)
             return false;
         }
         rx->ack_count = rx->ack_overflow = 0;
+        rx->peer->acked = true;
         list_remove(&rx->acks_due);
     }
     return true;
@@ -163,10 +164,23 @@ void acks_advance_all(struct nic *nic)
     }
 }
 
+/* The ack of a message that nothing is behind: its sender may wait for it. */
+static bool send_single_ack(struct rx *rx, ptl_list_t list)
+{
+    rx->acks.head = acks_head(1, list == PTL_OVERFLOW_LIST);
+    acks_set_cookie(&rx->acks, 0, rx->m->cookie);
+    rx->peer->acked = true;
+    return rx->peer->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &rx->acks, NULL, 0) !=
+           SHORT_FULL;
+}
+
 bool rx_gather_ack(struct rx *rx, ptl_list_t list)
 {
     if (must_wait(rx) || (rx->ack_count == ACKS_MOST && !send_acks(rx))) {
         return false;
+    }
+    if (rx->f.last && rx->ack_count == 0 && send_single_ack(rx, list)) {
+        return true;
     }
     if (rx->ack_count == 0) {
         list_push_back(&rx->peer->nic->acks_due, &rx->acks_due);
@@ -174,6 +188,9 @@ bool rx_gather_ack(struct rx *rx, ptl_list_t list)
     acks_set_cookie(&rx->acks, rx->ack_count, rx->m->cookie);
     rx->ack_overflow |= (unsigned)(list == PTL_OVERFLOW_LIST) << rx->ack_count;
     rx->ack_count++;
+    if (rx->f.last) {
+        send_acks(rx); /* the peer may wait for it; what cannot leave stays gathered */
+    }
     return true;
 }
 

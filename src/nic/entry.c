@@ -69,7 +69,7 @@ static void fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct l
     le->ct.handle = setup->ct.handle;
     le->match.picky = (me->options & PTL_ME_NO_TRUNCATE) != 0;
     le->user_ptr = setup->user_ptr;
-    if (setup->matching) {
+    if (usual(setup->matching)) {
         le->min_free = me->min_free;
         le->match.bits = me->match_bits;
         le->match.ignore = me->ignore_bits;
@@ -298,7 +298,7 @@ int le_link(struct le *le)
 {
     struct pt *pt = entry_pt(le);
     struct match_list *list = list_of(le);
-    if (list->entries >= (unsigned)le->ni->limits.max_list_size) {
+    if (rare(list->entries >= (unsigned)le->ni->limits.max_list_size)) {
         return PTL_LIST_TOO_LONG;
     }
     match_append(list, &le->match);
@@ -307,9 +307,9 @@ int le_link(struct le *le)
         pt->recent = le;
     }
     pt->with_handlers += le->handlers != NULL;
-    if (le->handlers != NULL && le->handlers->inactive) {
+    if (rare(le->handlers != NULL && le->handlers->inactive)) {
         le->reserved = le->match.picky = true; /* until le_activate() */
-    } else if (le->list == PTL_PRIORITY_LIST && pt->unexpected.count != 0 && claim(le)) {
+    } else if (rare(pt->unexpected.count != 0) && le->list == PTL_PRIORITY_LIST && claim(le)) {
         le_use_up(le);
         return PTL_OK;
     }
@@ -326,7 +326,7 @@ int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
     }
     ptl_handle_le_t new = le->slot.handle;
     int rc = le_link(le); /* and then it may be gone */
-    if (rc == PTL_OK) {
+    if (usual(rc == PTL_OK)) {
         *handle = new;
     } else {
         le->handlers = NULL; /* the caller's still */
@@ -374,8 +374,8 @@ void le_take_out(struct le *le)
 void le_use_up(struct le *le)
 {
     le_take_out(le);
-    if (le->plain && le->users == 0 && le->headers == 0 && le->vector.parts == NULL &&
-        le->list == PTL_PRIORITY_LIST) { /* the usual case of settle() */
+    if (usual(le->plain && le->users == 0 && le->headers == 0 && le->vector.parts == NULL &&
+              le->list == PTL_PRIORITY_LIST)) { /* the usual case of settle() */
         post_entry_event(le, PTL_EVENT_AUTO_UNLINK, PTL_ME_EVENT_UNLINK_DISABLE, PTL_NI_OK);
         table_drop(&le->ni->les, le);
     } else {

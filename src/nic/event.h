@@ -13,6 +13,7 @@
 #ifndef NIC_EVENT_H
 #define NIC_EVENT_H
 
+#include "base/branch.h"
 #include "base/table.h"
 #include "portals4.h"
 
@@ -78,9 +79,9 @@ void eq_make_room(struct eq *eq);
  * calls eq_placed(). */
 static inline ptl_event_t *eq_place(struct eq *eq)
 {
-    if (atomic_load_explicit(&eq->tail, memory_order_relaxed) -
-            atomic_load_explicit(&eq->head, memory_order_relaxed) ==
-        eq->size) {
+    if (rare(atomic_load_explicit(&eq->tail, memory_order_relaxed) -
+                 atomic_load_explicit(&eq->head, memory_order_relaxed) ==
+             eq->size)) {
         eq_make_room(eq);
     }
     return &eq->ring[eq->put_at];
@@ -117,7 +118,7 @@ static inline int eq_take(struct eq *eq, ptl_event_t *event)
 {
     uint64_t head = atomic_load_explicit(&eq->head, memory_order_relaxed);
     uint64_t left = atomic_load_explicit(&eq->tail, memory_order_relaxed) - head;
-    if (left == 0) {
+    if (rare(left == 0)) {
         return PTL_EQ_EMPTY;
     }
     /* Word by word, as it was stored: a wider load of an event that came just now would
@@ -135,7 +136,7 @@ static inline int eq_take(struct eq *eq, ptl_event_t *event)
         eq->take_at = eq_next_place(eq, eq->take_at);
     }
     atomic_store_explicit(&eq->head, head + 1, memory_order_relaxed);
-    if (eq->dropped) {
+    if (rare(eq->dropped)) {
         eq->dropped = false;
         return PTL_EQ_DROPPED;
     }

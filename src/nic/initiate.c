@@ -45,7 +45,8 @@ void request_left(const struct request *r, ptl_ni_fail_t fail)
         ct_count(r->md->ct, fail, (options & PTL_MD_EVENT_CT_BYTES) != 0, r->length);
     }
     bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
-    if (wanted && (options & PTL_MD_EVENT_SEND_DISABLE) == 0 && eq_ref_alive(request_eq(r))) {
+    if (usual(wanted && (options & PTL_MD_EVENT_SEND_DISABLE) == 0) &&
+        eq_ref_alive(request_eq(r))) {
         post_event(request_eq(r).eq, PTL_EVENT_SEND, r, fail, r->length, r->remote_offset, 0);
     }
 }
@@ -175,7 +176,7 @@ void op_left(struct op *op, ptl_ni_fail_t fail)
     if (op->ni != NULL && request_sends(&op->request)) {
         request_left(&op->request, fail);
     }
-    if (op->request.owned != NULL) {
+    if (rare(op->request.owned != NULL)) {
         free(op->request.owned);
         op->request.owned = NULL;
     }
@@ -189,16 +190,16 @@ void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t r
 {
     op->peer->outstanding -= op->counted;
     op->counted = false;
-    if (!op->left) {
+    if (rare(!op->left)) {
         /* An answer implies that the data has arrived: what became of it there is not SEND's. */
         bool lost = fail == PTL_NI_SEGV || fail == PTL_NI_UNDELIVERABLE;
         op_left(op, lost ? fail : PTL_NI_OK);
     }
-    if (op->ni != NULL && !silent) {
+    if (usual(op->ni != NULL && !silent)) {
         request_answered(&op->request, fail, mlength, remote_offset, list);
     }
     op->expects = false;
-    if (!op->fabric_has) {
+    if (usual(!op->fabric_has)) {
         op_end(op);
     } else if (op->ni != NULL && (op->tx.vector == NULL || keep_parts(op))) {
         let_go_of_mds(op); /* who has seen the last event may release them */
@@ -228,15 +229,15 @@ static inline bool send_short(struct op *op, const struct request *r, ptl_ni_fai
 {
     struct nic_peer *peer = op->peer;
     uint64_t length = request_sends(r) ? r->length : 0;
-    if (r->memory.vector != NULL || length > peer->nic->inline_max ||
-        request_operand_size(r) != 0 || (op->expects && !may_ask(peer))) {
+    if (rare(r->memory.vector != NULL || length > peer->nic->inline_max ||
+             request_operand_size(r) != 0 || (op->expects && !may_ask(peer)))) {
         return false;
     }
     struct message m;
     request_message(op->ni, r, op->expects ? op->slot.handle : 0, &m);
     enum fabric_short sent =
         peer->ops->send_short(peer->fabric, FABRIC_REQUEST, &m, r->memory.base, length);
-    if (sent == SHORT_FULL) {
+    if (rare(sent == SHORT_FULL)) {
         return false;
     }
     op->counted = op->expects;
@@ -371,7 +372,7 @@ static inline void hold_request(struct op *op, const struct request *r, bool lef
 {
     struct request *to = &op->request;
     op->tx.vector = NULL; /* cut_off() looks at it */
-    if (r->kind > OP_GET || r->origin == FROM_HANDLER) {
+    if (rare(r->kind > OP_GET || r->origin == FROM_HANDLER)) {
         *to = *r;
         if (r->kind != OP_FETCH && r->origin != FROM_HANDLER) {
             to->get_md = NULL;
@@ -389,7 +390,7 @@ static inline void hold_request(struct op *op, const struct request *r, bool lef
     to->eq.eq = r->eq.eq; /* not as one word that was stored as two */
     to->eq.handle = r->eq.handle;
     to->owned = r->owned;
-    if (left && r->kind == OP_PUT) {
+    if (usual(left && r->kind == OP_PUT)) {
         return;
     }
     to->memory = r->memory;
@@ -405,8 +406,14 @@ int nic_request(struct ni *ni, const struct request *request)
 {
     struct nic *nic = ni->nic;
     struct nic_peer *peer = peer_resolve(ni, request->target);
-    if (peer == NULL) {
+    if (rare(peer == NULL)) {
         return PTL_NO_SPACE;
+    }
+    if (peer->acked && peer->fabric != NULL) {
+        peer->acked = false;
+        if (peer->ops->foresend != NULL) {
+            peer->ops->foresend(peer->fabric);
+        }
     }
     if ((peer->self || !request_expects(request)) && send_now(ni, peer, request)) {
         count_request(nic, request);
@@ -415,7 +422,7 @@ int nic_request(struct ni *ni, const struct request *request)
     }
     bool turn = peer->fabric != NULL && list_empty(&peer->waiting);
     struct op *op = table_add(&nic->operations);
-    if (op == NULL) {
+    if (rare(op == NULL)) {
         return PTL_NO_SPACE;
     }
     op->ni = ni;
@@ -423,19 +430,19 @@ int nic_request(struct ni *ni, const struct request *request)
     op->expects = request_expects(request);
     list_init(&op->link);
     ni->in_flight++;
-    if (request->md != NULL) {
+    if (usual(request->md != NULL)) {
         request->md->users++;
     }
-    if (request->origin == FROM_HANDLER) {
+    if (rare(request->origin == FROM_HANDLER)) {
         handler_request_begin(request);
-    } else if (request->kind == OP_FETCH) {
+    } else if (rare(request->kind == OP_FETCH)) {
         request->get_md->users++;
     }
     /* The copy is made behind the message's back: who waits for it need not wait for that. */
     ptl_ni_fail_t fail;
     bool left = turn && send_short(op, request, &fail);
     hold_request(op, request, left);
-    if (left) {
+    if (usual(left)) {
         count_request(nic, request);
         op_left(op, fail);
         return PTL_OK;

@@ -6,6 +6,7 @@
 #ifndef NIC_NIC_H
 #define NIC_NIC_H
 
+#include "base/branch.h"
 #include "nic/objects.h"
 
 #include <sched.h>
@@ -19,7 +20,7 @@ extern __thread struct process *process_thread __attribute__((tls_model("initial
 static inline struct process *process_current(void)
 {
     struct process *p = process_thread;
-    return p != NULL ? p : __atomic_load_n(&process_space, __ATOMIC_ACQUIRE);
+    return rare(p != NULL) ? p : __atomic_load_n(&process_space, __ATOMIC_ACQUIRE);
 }
 int process_init(void);
 void process_fini(void);
@@ -61,7 +62,7 @@ void nic_tell_news(struct nic *nic);
 /* nic_unlock() wakes sleeping program threads if there is news for them. */
 static inline void nic_unlock(struct nic *nic)
 {
-    if (nic->news.due && nic->waiters != 0) {
+    if (rare(nic->news.due && nic->waiters != 0)) {
         nic_tell_news(nic);
     }
     lock_give(&nic->lock);
@@ -84,7 +85,8 @@ void progress_stop(struct nic *nic);
 static inline bool nic_quiet(struct nic *nic)
 {
     return !atomic_load_explicit(&nic->attention, memory_order_relaxed) &&
-           !nic->ops->peek(nic->fabric) && (nic->net == NULL || !nic->net_ops->peek(nic->net));
+           !nic->ops->peek(nic->fabric) &&
+           (usual(nic->net == NULL) || !nic->net_ops->peek(nic->net));
 }
 /* nic_follow_up() goes on with what the end of a handler has let go on; lock held. For HPUs
  * that are threads: the others need not look after what is with them. */
@@ -95,11 +97,11 @@ bool nic_advance(struct nic *nic);
 void nic_take_over_asleep(struct nic *nic);
 static inline void nic_take_over(struct nic *nic)
 {
-    if (!atomic_load_explicit(&nic->polled, memory_order_relaxed)) {
+    if (rare(!atomic_load_explicit(&nic->polled, memory_order_relaxed))) {
         atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
     }
     uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
-    if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
+    if (rare((bell & BELL_STATE) == BELL_ASLEEP_FD)) {
         nic_take_over_asleep(nic);
     }
 }
@@ -113,7 +115,7 @@ static inline void nic_note_poll(struct nic *nic, bool found)
 {
     unsigned n = found ? 0 : atomic_load_explicit(&nic->empty_polls, memory_order_relaxed) + 1;
     atomic_store_explicit(&nic->empty_polls, n, memory_order_relaxed);
-    if (!found && n % EMPTY_POLLS_YIELD == 0) {
+    if (rare(!found && n % EMPTY_POLLS_YIELD == 0)) {
         sched_yield();
     }
 }
@@ -172,14 +174,14 @@ static inline struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
         p = ni->nic->last_peer;
         p = p != NULL && p->nid == target.phys.nid && p->pid == target.phys.pid ? p : NULL;
     }
-    return p != NULL && p->fabric != NULL ? p : peer_look_up(ni, target);
+    return usual(p != NULL && p->fabric != NULL) ? p : peer_look_up(ni, target);
 }
 /* peers_advance() sends what waits; peers_deadline() is when it must be called
  * next, or -1. */
 bool peers_advance_busy(struct nic *nic);
 static inline bool peers_advance(struct nic *nic)
 {
-    return !list_empty(&nic->busy) && peers_advance_busy(nic);
+    return rare(!list_empty(&nic->busy)) && peers_advance_busy(nic);
 }
 int64_t peers_deadline(struct nic *nic);
 void peers_free(struct nic *nic);
@@ -223,8 +225,10 @@ static inline unsigned request_send_options(const struct request *r)
 /* Nobody wants to know when the data of a successful request have left. */
 static inline bool request_is_silent(const struct request *r)
 {
-    return (request_send_options(r) & (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_SUCCESS_DISABLE)) ==
-           PTL_MD_EVENT_SUCCESS_DISABLE;
+    unsigned options = request_send_options(r);
+    return (options & PTL_MD_EVENT_CT_SEND) == 0 &&
+           ((options & (PTL_MD_EVENT_SUCCESS_DISABLE | PTL_MD_EVENT_SEND_DISABLE)) != 0 ||
+            (r->md != NULL && r->md->eq.eq == NULL));
 }
 /* request_operand_size() is what leads the payload of a swap. */
 size_t request_operand_size(const struct request *r);
@@ -308,7 +312,7 @@ void trigger_forget(struct triggered *t);
 void trigger_run_fired(struct nic *nic);
 static inline bool trigger_run(struct nic *nic)
 {
-    if (list_empty(&nic->fired)) {
+    if (usual(list_empty(&nic->fired))) {
         return false;
     }
     trigger_run_fired(nic);
@@ -330,7 +334,7 @@ enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *rx, enum fabric_st
 void acks_advance_all(struct nic *nic);
 static inline void acks_advance(struct nic *nic)
 {
-    if (!list_empty(&nic->acks_due)) {
+    if (rare(!list_empty(&nic->acks_due))) {
         acks_advance_all(nic);
     }
 }
@@ -392,7 +396,7 @@ int invoke(struct le *le, const void *data, uint64_t length);
 bool invoke_advance_all(struct nic *nic);
 static inline bool invoke_advance(struct nic *nic)
 {
-    return !list_empty(&nic->invoked) && invoke_advance_all(nic);
+    return rare(!list_empty(&nic->invoked)) && invoke_advance_all(nic);
 }
 bool invoke_waits(const struct nic *nic);
 /* invoke_stir() says that a handler of one that waits has ended. */

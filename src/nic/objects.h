@@ -296,8 +296,9 @@ struct nic_peer {
     struct rx *rx[FABRIC_CLASSES];
     struct list detached; /* struct invocation, in order (detach.c), */
     uint64_t detached_packets;
-    bool self; /* the NIC's own */
-    bool told; /* the log says why it cannot be reached */
+    bool self;  /* the NIC's own */
+    bool acked; /* an ack left, and no request since: it is not looking for one, it seems */
+    bool told;  /* the log says why it cannot be reached */
 };
 
 #define PEER_BUCKETS 256

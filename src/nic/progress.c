@@ -43,15 +43,16 @@ void nic_tell_news(struct nic *nic)
 bool nic_advance(struct nic *nic)
 {
     bool moved = nic->ops->poll(nic->fabric);
-    if (nic->net != NULL) {
+    if (rare(nic->net != NULL)) {
         moved |= nic->net_ops->poll(nic->net);
     }
     acks_advance(nic);
     moved |= trigger_run(nic);
     moved |= invoke_advance(nic);
     moved |= peers_advance(nic);
-    if (atomic_load_explicit(&nic->attention, memory_order_relaxed) && list_empty(&nic->busy) &&
-        list_empty(&nic->acks_due) && list_empty(&nic->fired) && !invoke_waits(nic)) {
+    if (rare(atomic_load_explicit(&nic->attention, memory_order_relaxed)) &&
+        list_empty(&nic->busy) && list_empty(&nic->acks_due) && list_empty(&nic->fired) &&
+        !invoke_waits(nic)) {
         atomic_store_explicit(&nic->attention, false, memory_order_relaxed);
     }
     return moved;

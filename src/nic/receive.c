@@ -138,7 +138,7 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
         c.header.nid = rx->peer->nid;
         c.header.pid = rx->peer->pid;
     }
-    if (pt->recent != NULL && match_is_first(&pt->priority, &pt->recent->match, &c.header)) {
+    if (usual(pt->recent != NULL && match_is_first(&pt->priority, &pt->recent->match, &c.header))) {
         return pt->recent;
     }
     c.header.fits = entry_fits;
@@ -322,7 +322,7 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
         return drop(rx, PTL_SR_DROP_COUNT);
     }
     struct pt *pt = &ni->pts[rx->m->pt_index];
-    if (!pt->allocated || !pt->enabled) {
+    if (rare(!pt->allocated || !pt->enabled)) {
         if (pt->refusing && may_wait(rx)) {
             return NULL;
         }
@@ -486,10 +486,10 @@ __attribute__((noinline)) static int scatter(const struct rx *rx, const struct l
 
 static inline void deposit(struct rx *rx, const struct le *le, const void *payload)
 {
-    if (rx->mlength == 0) {
+    if (rare(rx->mlength == 0)) {
         return;
     }
-    int rc = le->vector.parts == NULL
+    int rc = usual(le->vector.parts == NULL)
                  ? nic_copy(memory_at(le->start, rx->offset), payload, rx->mlength)
                  : scatter(rx, le, payload);
     if (rc != 0) {
@@ -533,12 +533,19 @@ static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void
     post_target_event(rx, le);
     unsigned options = le->options;
     ptl_list_t list = le->list;
-    if ((options & PTL_ME_USE_ONCE) != 0) {
-        le_use_up(le);
-    }
     bool as_asked = rx->local == NULL && rx->fail == PTL_NI_OK && rx->mlength == rx->m->length &&
                     (options & PTL_ME_ACK_DISABLE) == 0;
-    if (!rx->response_due || (as_asked && rx_gather_ack(rx, list))) {
+    /* All events come before the ack; an entry that goes without one is put away behind it. */
+    bool once = (options & PTL_ME_USE_ONCE) != 0;
+    if (once && (options & PTL_ME_EVENT_UNLINK_DISABLE) == 0) {
+        le_use_up(le);
+        once = false;
+    }
+    bool done = !rx->response_due || (as_asked && rx_gather_ack(rx, list));
+    if (once) {
+        le_use_up(le);
+    }
+    if (usual(done)) {
         count_request(rx);
         rx->ni = NULL;
         return RX_GO;
@@ -607,7 +614,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
 {
     struct rx *rx = (struct rx *)f;
     bool put = is_whole_put(rx);
-    if (!put) {
+    if (rare(!put)) {
         if (rx->class == FABRIC_RESPONSE) {
             return response_short(rx, payload);
         }
@@ -619,12 +626,12 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     }
     rx->response_due = rx->m->cookie != 0;
     struct le *le = look_up(rx, &rx->fail);
-    if (must_wait_behind(rx, le)) {
+    if (rare(must_wait_behind(rx, le))) {
         wait_behind(rx);
         let_wait(rx);
         return RX_FIRST;
     }
-    if (le != NULL && le->plain && put) {
+    if (usual(le != NULL && le->plain && put)) {
         return finish_plain(rx, le, payload, false);
     }
     if (le != NULL && le->plain && rx->m->type == MESSAGE_ATOMIC) {

@@ -137,7 +137,8 @@ void post_target_event(struct rx *rx, struct le *le);
 /* target_event() fills the event of a message as the entry's owner is to see it. */
 void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event);
 /* rx_gather_ack() notes the ack of a message that went as it was asked, to be sent with
- * others when the NIC has taken what is there; false: there is no room for it. */
+ * others when the NIC has taken what is there, or at once if nothing is behind the message;
+ * false: there is no room for it. */
 bool rx_gather_ack(struct rx *rx, ptl_list_t list);
 /* response_done() ends the operation that a response is for. */
 void response_done(struct rx *rx, enum fabric_status status);

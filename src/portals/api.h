@@ -13,11 +13,11 @@
 static inline int api_ni(ptl_handle_any_t handle, struct ni **ni)
 {
     struct process *p = process_current();
-    if (p == NULL || p->users == 0) {
+    if (rare(p == NULL || p->users == 0)) {
         return PTL_NO_INIT;
     }
     *ni = __atomic_load_n(&p->nis[handle_ni(handle)], __ATOMIC_ACQUIRE);
-    if (*ni == NULL || (handle_kind(handle) == HANDLE_NI && (*ni)->handle != handle)) {
+    if (rare(*ni == NULL || (handle_kind(handle) == HANDLE_NI && (*ni)->handle != handle))) {
         return PTL_ARG_INVALID;
     }
     return PTL_OK;

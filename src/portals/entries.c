@@ -46,9 +46,10 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     if (rc != PTL_OK) {
         return rc;
     }
-    if (setup->me == NULL || le_handle == NULL) {
+    if (rare(setup->me == NULL || le_handle == NULL)) {
         return PTL_ARG_INVALID;
     }
+    ni->nic->ops->foresee(ni->nic->fabric);
     nic_lock(ni->nic);
     rc = api_check_entry(ni, pt_index, setup);
     /* Handlers work on messages that come for them. */
@@ -58,10 +59,10 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     if (rc == PTL_OK && handlers != NULL) {
         rc = api_make_handlers(ni, handlers, &setup->handlers);
     }
-    if (rc == PTL_OK) {
+    if (usual(rc == PTL_OK)) {
         rc = le_append(ni, pt_index, setup, le_handle);
     }
-    if (rc != PTL_OK) {
+    if (rare(rc != PTL_OK)) {
         handlers_release(setup->handlers);
         free((void *)setup->vector.parts);
     } else {

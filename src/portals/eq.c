@@ -193,10 +193,10 @@ static __thread struct polled last_polled __attribute__((tls_model("initial-exec
 static inline bool is_polled(const struct polled *p, const ptl_handle_eq_t *handles, unsigned size)
 {
     const struct process *process = process_current();
-    return process != NULL &&
-           atomic_load_explicit(&process->epoch, memory_order_acquire) == p->epoch &&
-           p->size == size && handles != NULL && p->handles[0] == handles[0] &&
-           p->handles[1] == handles[size - 1];
+    return usual(process != NULL &&
+                 atomic_load_explicit(&process->epoch, memory_order_acquire) == p->epoch &&
+                 p->size == size && handles != NULL && p->handles[0] == handles[0] &&
+                 p->handles[1] == handles[size - 1]);
 }
 
 static void remember(struct polled *p, const ptl_handle_eq_t *handles, unsigned size)
@@ -229,7 +229,7 @@ static inline int take_polled(struct polled *p, ptl_event_t *event, unsigned int
 {
     unsigned i = eq_empty(p->queues[p->next]) ? !p->next : p->next;
     struct eq *eq = p->queues[i];
-    if (eq->slot.handle != p->handles[i]) {
+    if (rare(eq->slot.handle != p->handles[i])) {
         return PTL_ARG_INVALID;
     }
     int rc = eq_take(eq, event);
@@ -251,6 +251,7 @@ static inline int poll_again(struct polled *p, ptl_event_t *event, unsigned int 
          * entries missing that they are about to append. */
         if (p->last) {
             p->last = false;
+            nic->ops->foresee(nic->fabric);
             return PTL_EQ_EMPTY;
         }
         nic_take_over(nic);
@@ -297,7 +298,7 @@ int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t t
               ptl_event_t *event, unsigned int *which)
 {
     struct polled *p = &last_polled;
-    if (timeout == 0 && is_polled(p, eq_handles, size) && event != NULL && which != NULL) {
+    if (usual(timeout == 0 && is_polled(p, eq_handles, size) && event != NULL && which != NULL)) {
         return poll_again(p, event, which);
     }
     return poll_first(p, eq_handles, size, timeout, event, which);

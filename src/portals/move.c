@@ -33,10 +33,10 @@ static inline __attribute__((always_inline)) int request_of(struct ni *ni, struc
                                                             const struct api_sides *sides)
 {
     struct md *md = find_md(ni, sides->md);
-    if (!side_sound(r, md, sides->offset) || !request_sound(ni, r, md->eq, md->ct)) {
+    if (rare(!side_sound(r, md, sides->offset) || !request_sound(ni, r, md->eq, md->ct))) {
         return PTL_ARG_INVALID;
     }
-    if (r->ack == PTL_ACK_REQ && (md->options & PTL_MD_UNRELIABLE) != 0) {
+    if (rare(r->ack == PTL_ACK_REQ && (md->options & PTL_MD_UNRELIABLE) != 0)) {
         return PTL_ARG_INVALID;
     }
     if (r->kind >= OP_ATOMIC && !complete_atomic(ni, r, sides)) {
@@ -89,7 +89,7 @@ int api_start(struct request *r, const struct api_sides *sides)
     nic_take_over(nic);
     nic_lock(nic);
     rc = request_of(ni, r, sides);
-    if (rc == PTL_OK && request_expects(r) && nic_has_place(nic, FROM_PROGRAM)) {
+    if (usual(rc == PTL_OK) && request_expects(r) && usual(nic_has_place(nic, FROM_PROGRAM))) {
         rc = nic_request(ni, r); /* the usual case: only one to oneself could end at once */
     } else if (rc == PTL_OK && !nic_request_now(ni, r)) {
         rc = start_later(ni, r, sides);

@@ -61,6 +61,15 @@ static inline bool has_record(const struct rx_channel *r)
     return ((word ^ r->tag) & RECORD_TAG) == 0;
 }
 
+/* Whether there is one at a line further on. */
+static inline bool record_at(const struct rx_channel *r, uint64_t line)
+{
+    const struct record *at =
+        (const struct record *)(r->ring + (line & r->line_mask) * RECORD_LINE);
+    uint32_t word = atomic_load_explicit(&at->word, memory_order_relaxed);
+    return ((word ^ record_tag(line, r->line_mask)) & RECORD_TAG) == 0;
+}
+
 /* The sender uses all cells from now on; none of the first ones was left to take. We
  * back them ourselves as well, since nobody else vouches for it. */
 static bool take_more_cells(struct fabric_peer *p, struct rx_channel *r, uint32_t used)
@@ -107,7 +116,7 @@ static inline void release_lines(struct rx_channel *r, uint32_t lines)
 static inline bool record_sound(const struct rx_channel *r, uint32_t word)
 {
     size_t lines = record_lines(word), bytes = record_bytes(word);
-    if (record_mode(word) == RECORD_INLINE && bytes <= 8) {
+    if (usual(record_mode(word) == RECORD_INLINE && bytes <= 8)) {
         return lines == 1;
     }
     size_t to_end = r->line_mask + 1 - (r->head & r->line_mask);
@@ -133,15 +142,15 @@ static inline uint32_t next_word(struct fabric_peer *p, struct rx_channel *r)
 {
     for (;;) {
         uint32_t word = atomic_load_explicit(&r->at->word, memory_order_acquire);
-        if (((word ^ r->tag) & RECORD_TAG) != 0 || p->broken) {
+        if (((word ^ r->tag) & RECORD_TAG) != 0 || rare(p->broken)) {
             return 0;
         }
-        if (!record_sound(r, word)) {
+        if (rare(!record_sound(r, word))) {
             peer_lost(p, "it sent a record that makes no sense");
             return 0;
         }
         KILL_POINT("record-read");
-        if (record_mode(word) != RECORD_PAD) {
+        if (usual(record_mode(word) != RECORD_PAD)) {
             return word;
         }
         release_lines(r, (uint32_t)record_lines(word));
@@ -244,11 +253,11 @@ static bool give_cells(struct fabric_peer *p, struct rx_channel *r)
 /* Tells the sender that there is room, if it waits for some. */
 static void tell_room(struct fabric_peer *p, struct rx_channel *r)
 {
-    if (p->remote == NULL) {
+    if (rare(p->remote == NULL)) {
         return;
     }
     light_barrier(p);
-    if (atomic_load_explicit(&r->index->want, memory_order_relaxed) != 0) {
+    if (rare(atomic_load_explicit(&r->index->want, memory_order_relaxed) != 0)) {
         shm_signal(p);
     }
 }
@@ -420,7 +429,8 @@ static inline bool take_record(struct fabric_peer *p, struct rx_channel *r, uint
         header[i] = atomic_load_explicit(&at->words[i], memory_order_relaxed);
     }
     rx->torn = false;
-    if (mode == RECORD_INLINE) {
+    rx->last = !record_at(r, r->head + r->lines);
+    if (usual(mode == RECORD_INLINE)) {
         rx->length = record_bytes(word);
         data = atomic_load_explicit(&at->status, memory_order_relaxed) == 0 ? data : NULL;
         r->status = data != NULL ? FABRIC_OK : FABRIC_SEGV;
@@ -430,12 +440,12 @@ static inline bool take_record(struct fabric_peer *p, struct rx_channel *r, uint
         r->address = mode == RECORD_REF ? at->address : 0;
         data = whole ? whole_cell(p, r) : NULL;
     }
-    if (data == NULL) {
+    if (rare(data == NULL)) {
         begin_message(r);
         return false;
     }
     enum rx_step step = p->fabric->up->rx_short(p->np, rx, data);
-    if (step == RX_GO) {
+    if (usual(step == RX_GO)) {
         if (mode != RECORD_INLINE && pass(p, r, rx->length)) {
             tell_room(p, r);
         }
@@ -485,13 +495,16 @@ static bool take_messages(struct fabric_peer *p, struct rx_channel *r)
 {
     bool moved = false;
     for (unsigned n = 0; n < BATCH; n++) {
-        if (r->phase == RX_IDLE) {
+        if (usual(r->phase == RX_IDLE)) {
             uint32_t word = next_word(p, r);
             if (word == 0) {
                 break;
             }
-            if (take_record(p, r, word)) {
+            if (usual(take_record(p, r, word))) {
                 moved = true;
+                if (r->rx->last) {
+                    break; /* what came since is for the next look */
+                }
                 continue;
             }
         }
@@ -524,7 +537,7 @@ static bool serve_channel(struct fabric_peer *p, unsigned class)
 
 static inline bool may_advance(const struct rx_channel *r)
 {
-    return r->index != NULL && !r->busy && (r->phase != RX_IDLE || has_record(r));
+    return usual(r->index != NULL && !r->busy) && (rare(r->phase != RX_IDLE) || has_record(r));
 }
 
 static inline bool advance_channel(struct fabric_peer *p, unsigned class)

@@ -88,12 +88,12 @@ static inline void signal_peer(struct fabric_peer *p)
     light_barrier(p);
     _Atomic uint64_t *word = &h->bitmap[p->out_index / 64];
     uint64_t bit = 1ull << (p->out_index % 64);
-    if ((atomic_load_explicit(word, memory_order_relaxed) & bit) == 0) {
+    if (rare((atomic_load_explicit(word, memory_order_relaxed) & bit) == 0)) {
         atomic_fetch_or(word, bit);
         KILL_POINT("bit-set");
     }
     uint32_t bell = atomic_load_explicit(&h->bell, memory_order_relaxed);
-    if (bell_asleep(bell) && (bell | BELL_RUNG) != p->rung) {
+    if (rare(bell_asleep(bell)) && (bell | BELL_RUNG) != p->rung) {
         p->rung = bell | BELL_RUNG;
         shm_ring(p->fabric, p->remote, bell);
     }
@@ -156,7 +156,7 @@ static inline void publish(struct tx_channel *t, enum record_mode mode, size_t b
         t->stale[(t->tail + i) & t->line_mask] = true;
     }
     t->tail += lines;
-    if (t->stale[t->tail & t->line_mask]) {
+    if (rare(t->stale[t->tail & t->line_mask])) {
         t->stale[t->tail & t->line_mask] = false;
         atomic_store_explicit(&line_at(t, t->tail)->word, 0, memory_order_relaxed);
     }
@@ -197,7 +197,7 @@ static inline struct record *reserve(struct fabric_peer *p, struct tx_channel *t
 {
     uint64_t to_end = t->line_mask + 1 - (t->tail & t->line_mask);
     uint64_t pad = lines > to_end ? to_end : 0;
-    if (crowded(t, pad + lines) && !make_room(p, t, pad + lines)) {
+    if (rare(crowded(t, pad + lines)) && !make_room(p, t, pad + lines)) {
         return NULL;
     }
     t->starved = false;
@@ -238,10 +238,10 @@ send_inline(struct fabric_peer *p, struct tx_channel *t, const void *header, con
     if (r == NULL) {
         return SHORT_FULL;
     }
-    int rc = bytes == 0   ? 0
-             : tx == NULL ? nic_copy(r->data, payload, bytes)
-                          : take_payload(r->data, tx, 0, bytes);
-    if (rc != 0) {
+    int rc = rare(bytes == 0) ? 0
+             : tx == NULL     ? nic_copy(r->data, payload, bytes)
+                              : take_payload(r->data, tx, 0, bytes);
+    if (rare(rc != 0)) {
         status = FABRIC_SEGV;
         bytes = 0;
         /* Some of it may stand in the lines ahead. */
@@ -269,6 +269,9 @@ static __attribute__((noinline)) enum fabric_short send_line(struct fabric_peer 
                                                              const void *header,
                                                              const void *payload, size_t bytes)
 {
+    if (bytes > 8) {
+        __builtin_unreachable();
+    }
     return send_inline(p, t, header, payload, NULL, bytes, FABRIC_OK);
 }
 
@@ -277,6 +280,14 @@ send_parts(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
 {
     tx->cursor = (struct vector_cursor){0};
     return send_inline(p, t, tx->header, NULL, tx, tx->length, FABRIC_OK);
+}
+
+void shm_foresend(struct fabric_peer *p)
+{
+    const struct tx_channel *t = &p->tx[FABRIC_REQUEST];
+    if (t->index != NULL) {
+        prefetch_write(line_at(t, t->tail));
+    }
 }
 
 /* A response that has no way to go is dropped with its asker. */
@@ -289,13 +300,13 @@ enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class,
                                  const void *payload, size_t length)
 {
     struct tx_channel *t = &p->tx[class];
-    if (no_way(p, t)) {
+    if (rare(no_way(p, t))) {
         return class == FABRIC_RESPONSE ? SHORT_SENT : SHORT_FULL;
     }
-    if (length > p->inline_max) {
+    if (rare(length > p->inline_max)) {
         return SHORT_FULL;
     }
-    if (length <= 8) {
+    if (usual(length <= 8)) {
         return send_line(p, t, header, payload, length);
     }
     return send_lines(p, t, header, payload, length, FABRIC_OK);

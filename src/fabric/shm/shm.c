@@ -268,12 +268,12 @@ static bool poll_slots(struct fabric *f)
     bool moved = false;
     for (unsigned i = 0; i < f->listening_count; i++) {
         struct fabric_peer *p = f->listening[i];
-        if (!p->dying) {
+        if (usual(!p->dying)) {
             moved |= rx_advance(p);
         }
     }
     /* News can wait for a few polls while there is other work. */
-    if ((!moved || ++f->busy_polls % NEWS_POLLS == 0) && has_news(f)) {
+    if (rare(!moved || ++f->busy_polls % NEWS_POLLS == 0) && rare(has_news(f))) {
         moved |= take_up_news(f);
     }
     return moved;
@@ -329,13 +329,13 @@ static bool in_hand(struct fabric *f)
 static bool shm_poll(struct fabric *f)
 {
     bool moved = poll_slots(f);
-    if (!list_empty(&f->active)) {
+    if (rare(!list_empty(&f->active))) {
         moved |= poll_active(f);
     }
-    if (f->dying != 0) {
+    if (rare(f->dying != 0)) {
         moved |= bury_one(f);
     }
-    if (atomic_load_explicit(&f->attention, memory_order_relaxed) && !moved) {
+    if (rare(atomic_load_explicit(&f->attention, memory_order_relaxed) && !moved)) {
         atomic_store_explicit(&f->attention, in_hand(f), memory_order_relaxed);
     }
     return moved;
@@ -361,6 +361,14 @@ static bool shm_peek(struct fabric *f)
         }
     }
     return atomic_load_explicit(&f->attention, memory_order_relaxed) || has_news(f);
+}
+
+static void shm_foresee(struct fabric *f)
+{
+    if (atomic_load_explicit(&f->listening_count, memory_order_acquire) != 0) {
+        uintptr_t next = atomic_load_explicit(&f->next[0][FABRIC_REQUEST], memory_order_relaxed);
+        __builtin_prefetch((const void *)next);
+    }
 }
 
 static int shm_fd(struct fabric *f)
@@ -518,6 +526,8 @@ const struct fabric_ops fabric_shm = {
     .unsent = shm_unsent,
     .poll = shm_poll,
     .peek = shm_peek,
+    .foresee = shm_foresee,
+    .foresend = shm_foresend,
     .fd = shm_fd,
     .fd_event = shm_fd_event,
     .next_deadline = shm_next_deadline,

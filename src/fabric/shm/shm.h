@@ -16,6 +16,7 @@
 #ifndef FABRIC_SHM_SHM_H
 #define FABRIC_SHM_SHM_H
 
+#include "base/branch.h"
 #include "base/sys.h"
 #include "fabric/shm/segment.h"
 
@@ -138,7 +139,7 @@ static inline size_t inline_most(const struct options *o, uint32_t ring_lines)
 /* Orders what we published before what we look at next; wall 1. */
 static inline void light_barrier(const struct fabric_peer *p)
 {
-    if (p->fences) {
+    if (rare(p->fences)) {
         full_fence();
     } else {
         compiler_fence();
@@ -178,6 +179,7 @@ void tx_attach(struct fabric_peer *p, struct slot *slot);
 enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx);
 enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
                                  const void *payload, size_t length);
+void shm_foresend(struct fabric_peer *p);
 /* tx_advance() fills cells, gives back what the peer has taken; true if it did. */
 bool tx_advance(struct fabric_peer *p);
 /* tx_pending() is true while a tx of ours waits for the peer. */
