@@ -42,19 +42,36 @@ static bool mark(uint64_t vertex)
     return true;
 }
 
-static void add_to_frontier(const struct graph_state *s, uint64_t vertex)
+/* Vertices that are marked and not in the list yet: they go there together, since a place costs
+ * an atomic and a transfer, be it for one or for many. */
+struct found {
+    uint32_t count;
+    uint32_t vertex[64];
+};
+
+static void list_found(const struct graph_state *s, struct found *f)
 {
     uint64_t place = 0;
-    uint32_t number = (uint32_t)vertex;
-    if (mark(vertex)) {
-        PtlHandlerDMAFetchAddB(offsetof(struct frontier, taken), 1, &place, PTL_UINT64_T,
+    if (f->count != 0) {
+        PtlHandlerDMAFetchAddB(offsetof(struct frontier, taken), f->count, &place, PTL_UINT64_T,
                                PTL_HANDLER_HOST_MEM);
-        PtlHandlerDMAToHostB(&number, list_at(s->vertices) + place * sizeof(number), sizeof(number),
-                             PTL_HANDLER_HOST_MEM);
+        PtlHandlerDMAToHostB(f->vertex, list_at(s->vertices) + place * sizeof(f->vertex[0]),
+                             f->count * sizeof(f->vertex[0]), PTL_HANDLER_HOST_MEM);
+        f->count = 0;
     }
 }
 
-static void relax(const struct graph_state *s, const struct graph_record *r)
+static void add_to_frontier(const struct graph_state *s, struct found *f, uint64_t vertex)
+{
+    if (mark(vertex)) {
+        f->vertex[f->count++] = (uint32_t)vertex;
+        if (f->count == sizeof(f->vertex) / sizeof(f->vertex[0])) {
+            list_found(s, f);
+        }
+    }
+}
+
+static void relax(const struct graph_state *s, struct found *f, const struct graph_record *r)
 {
     uint64_t vertex = r->vertex - s->first;
     uint64_t better = (uint64_t)r->distance << 32 | r->parent, found = GRAPH_FAR, expected;
@@ -66,7 +83,7 @@ static void relax(const struct graph_state *s, const struct graph_record *r)
         PtlHandlerDMACASB(vertex * sizeof(found), &found, better, PTL_ME_HOST_MEM);
     } while (found != expected);
     if (graph_distance(expected) > r->distance) {
-        add_to_frontier(s, vertex);
+        add_to_frontier(s, f, vertex);
     }
 }
 
@@ -76,13 +93,16 @@ __handler static int graph_packet(const ptl_payload_t p, void *state)
     const struct graph_record *r = (const struct graph_record *)p.base;
     uint64_t records = p.length / sizeof(*r);
     int result = p.length % sizeof(*r) == 0 ? SUCCESS : FAIL;
+    struct found found;
+    found.count = 0; /* the rest of it need not be cleared */
     for (uint64_t i = 0; i < records; i++) {
         if (r[i].vertex - s->first < s->vertices && r[i].distance != UINT32_MAX) {
-            relax(s, &r[i]);
+            relax(s, &found, &r[i]);
         } else {
             result = FAIL;
         }
     }
+    list_found(s, &found);
     return result;
 }
 PTL_HANDLER(graph_packet);
