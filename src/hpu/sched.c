@@ -292,18 +292,28 @@ void sched_wake(struct hpu_sched *s, const struct hpu_queue *q)
     }
 }
 
-void hpu_sched_submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *exec)
+static void submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *exec, bool first)
 {
     pthread_mutex_lock(&s->lock);
     exec->queue = q;
     exec->sched = s;
     exec->place = HPU_PLACE_QUEUED;
-    list_push_back(&q->ready, &exec->link);
+    list_insert_after(first ? &q->ready : q->ready.prev, &exec->link);
     if (q->waiting++ == 0) {
         list_push_back(&s->turn, &q->turn);
     }
     sched_wake(s, q);
     pthread_mutex_unlock(&s->lock);
+}
+
+void hpu_sched_submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *exec)
+{
+    submit(s, q, exec, false);
+}
+
+void hpu_sched_submit_first(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *exec)
+{
+    submit(s, q, exec, true);
 }
 
 static bool withdraw(struct hpu_exec *exec)

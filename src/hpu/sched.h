@@ -72,6 +72,10 @@ void hpu_queue_init(struct hpu_queue *q, uint64_t mask);
  * is the scheduler's until done(). */
 void hpu_sched_submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *exec);
 
+/* hpu_sched_submit_first() queues, in done(), what is left of the call that has ended: before all
+ * others, so that on one HPU the order stays what it was. */
+void hpu_sched_submit_first(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *exec);
+
 /* hpu_sched_withdraw() takes back a call that has not begun; false: it has. */
 bool hpu_sched_withdraw(struct hpu_sched *s, struct hpu_exec *exec);
 

@@ -286,9 +286,8 @@ static void note_passed(struct handler_run *run)
     }
 }
 
-/* Between two calls the thread looks after others, so a call is to take some microseconds: the
- * next one takes more packets than this one, or fewer. */
-static void set_pace(struct handlers *h, const struct hpu_exec *exec)
+/* Between two calls the thread looks after others, so a call is to take some microseconds. */
+void handlers_set_pace(struct handlers *h, const struct hpu_exec *exec)
 {
     uint64_t over = exec->cycles / CALL_CYCLES;
     unsigned more = 2 * h->together + 1;
@@ -377,7 +376,7 @@ static enum rx_step run_packet(struct rx *rx, uint8_t *data, uint64_t offset, si
             return RX_WAIT;
         }
         if (rx->le != NULL) {
-            set_pace(rx->le->handlers, &run->exec);
+            handlers_set_pace(rx->le->handlers, &run->exec);
         }
         run->emitted += run->packet_length;
         handlers_payload_result(rx, code, run->packet, run->packet_length);
@@ -396,9 +395,9 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
     size_t packet = run->nic->packet_size;
     for (size_t done = 0; done < length;) {
         size_t n = packet < length - done ? packet : length - done;
-        enum rx_step step = queue
-                                ? packets_take(rx, data + done, offset + done, n)
-                                : run_packet(rx, data + done, offset + done, n, length - done - n);
+        size_t behind = length - done - n;
+        enum rx_step step = queue ? packets_take(rx, data + done, offset + done, n, behind)
+                                  : run_packet(rx, data + done, offset + done, n, behind);
         bool beyond = run->consumed > n;
         if (step == RX_WAIT) {
             size_t before = beyond ? run->consumed - run->packet_length : 0;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Payload handlers on HPUs that are threads: a message's packets are queued as they come, and
- * their handlers run side by side.
+ * their handlers run side by side. Of packets whose handlers take a microsecond or less, several
+ * that lie one behind the other are queued as one call: a turn through the queue costs as much as
+ * such a handler, and another HPU would take longer to wake up than the call takes.
  *
  *      wire packets     | ended | ended | runs  | ended | queued|       (not here yet)
  *                                       ▲ held                  ▲ moved
@@ -13,20 +15,22 @@
  * packet that completed it. The queue of the execution context is bounded (PINWHEEL_HPU_QUEUE):
  * when it is full, the message waits, then its channel's cells run out, then its sender waits.
  *
- * Invariants, under the NIC's lock: `outstanding` counts the packets in `packets` that have not
+ * Invariants, under the NIC's lock: `outstanding` counts the calls in `packets` that have not
  * ended; the first one in the list has not; the message does not end, nor does its completion
- * handler begin, before `outstanding` is 0.
+ * handler begin, before `outstanding` is 0. A call ends with its last packet: where one of its
+ * packets is dropped, those behind it are queued again, in front.
  */
 #include "nic/rx.h"
 
 #include <stdlib.h>
 
+/* A call: a packet, or several. */
 struct packet {
     struct hpu_exec exec;
     struct list link;
-    struct rx *rx; /* NULL: its NI is closed, nobody wants to know */
-    uint64_t held; /* where the wire packet begins that it lies in */
-    size_t length;
+    struct rx *rx;   /* NULL: its NI is closed, nobody wants to know */
+    uint64_t held;   /* where the wire packet begins that it lies in */
+    uint64_t offset; /* of its first packet that has not ended */
     uint8_t *bounce; /* NULL: it lies in the wire packet */
     bool ended;
 };
@@ -66,6 +70,32 @@ static void settle(struct rx *rx)
     rx->f.held = list_empty(packets) ? FABRIC_HELD_NOTHING : packet_at(packets->next)->held;
 }
 
+/* Sets up the call for a packet and `behind` bytes that lie behind it. */
+static void set_up_call(struct packet *p, const ptl_payload_t *payload, size_t behind)
+{
+    struct nic *nic = p->rx->peer->nic;
+    p->offset = payload->offset;
+    hpu_exec_payload(nic->hpus, &p->exec, p->rx->le->handlers->payload, payload);
+    hpu_exec_behind(&p->exec, behind, nic->packet_size);
+}
+
+/* Queues what a call has left behind the packet that it ended with; false: nothing. */
+static bool go_on_behind(struct packet *p)
+{
+    struct nic *nic = p->rx->peer->nic;
+    size_t packet = nic->packet_size, behind = p->exec.behind;
+    if (behind == 0) {
+        return false;
+    }
+    ptl_payload_t next = p->exec.arg.payload;
+    next.base += next.length;
+    next.offset += next.length;
+    next.length = behind < packet ? behind : packet;
+    set_up_call(p, &next, behind - next.length);
+    hpu_sched_submit_first(nic->sched, &p->rx->le->handlers->queue, &p->exec);
+    return true;
+}
+
 void packet_ended(struct nic *nic, struct hpu_exec *exec, int code)
 {
     struct packet *p = container_of(exec, struct packet, exec);
@@ -75,8 +105,14 @@ void packet_ended(struct nic *nic, struct hpu_exec *exec, int code)
         free_packet(p);
         return;
     }
+    const ptl_payload_t *last = &exec->arg.payload;
+    rx->run->kept += last->offset - p->offset; /* those before it have ended with SUCCESS */
+    handlers_set_pace(rx->le->handlers, exec);
+    handlers_payload_result(rx, code, last->base, last->length);
+    if (rx->f.sink == RX_PACKETS && go_on_behind(p)) {
+        return;
+    }
     note_end(p);
-    handlers_payload_result(rx, code, exec->arg.payload.base, p->length);
     if (code != SUCCESS && code != DROP) {
         packets_drop(rx);
     }
@@ -122,33 +158,41 @@ void packets_cancel(struct rx *rx)
     rx->f.held = FABRIC_HELD_NOTHING;
 }
 
-/* Queues the handler of the packet that is complete. */
-static bool queue_packet(struct rx *rx, uint64_t offset)
+/* Of the bytes that lie behind the packet that is complete, those that its call takes, too. */
+static size_t taken_along(const struct rx *rx, size_t behind)
+{
+    const struct handler_run *run = rx->run;
+    size_t most = rx->le->handlers->together * run->nic->packet_size;
+    return run->packet == run->bounce ? 0 : behind < most ? behind : most;
+}
+
+/* Queues the handler of the packet that is complete, and with it that of some behind. */
+static bool queue_packet(struct rx *rx, uint64_t offset, size_t behind)
 {
     struct handler_run *run = rx->run;
-    struct handlers *h = rx->le->handlers;
     struct packet *p = calloc(1, sizeof(*p));
     if (p == NULL) {
         return false;
     }
     p->rx = rx;
     p->held = offset;
-    p->length = run->packet_length;
-    if (run->packet == run->bounce) {
-        p->bounce = run->bounce;
-        run->bounce = NULL;
-    }
     p->exec.env = run->exec.env;
     ptl_payload_t payload = {
         .length = run->packet_length,
         .offset = run->emitted,
         .base = (uint8_t *)run->packet,
     };
-    hpu_exec_payload(run->nic->hpus, &p->exec, h->payload, &payload);
-    run->emitted += run->packet_length;
+    behind = taken_along(rx, behind);
+    if (run->packet == run->bounce) {
+        p->bounce = run->bounce;
+        run->bounce = NULL;
+    }
+    run->emitted += run->packet_length + behind;
+    run->consumed += behind;
     run->outstanding++;
     list_push_back(&run->packets, &p->link);
-    hpu_sched_submit(run->nic->sched, &h->queue, &p->exec);
+    set_up_call(p, &payload, behind);
+    hpu_sched_submit(run->nic->sched, &rx->le->handlers->queue, &p->exec);
     return true;
 }
 
@@ -160,7 +204,8 @@ static bool has_bounce(struct handler_run *run)
     return run->bounce != NULL;
 }
 
-enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
+enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t length,
+                          size_t behind)
 {
     struct handler_run *run = rx->run;
     while (run->consumed < length && rx->f.sink == RX_PACKETS) {
@@ -173,7 +218,7 @@ enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t 
         }
         run->stalled = 0;
         if (!has_bounce(run) ||
-            (handlers_next_packet(rx, data, offset, length) && !queue_packet(rx, offset))) {
+            (handlers_next_packet(rx, data, offset, length) && !queue_packet(rx, offset, behind))) {
             handlers_payload_result(rx, FAIL, NULL, 0); /* memory is short */
         }
     }

@@ -191,10 +191,12 @@ void handlers_torn(struct rx *rx, ptl_ni_fail_t fail);
  * handlers; true when that is complete, in run->packet, which is the bounce buffer or part of
  * the wire packet. handlers_payload_result() notes how a payload handler of `length` bytes
  * at `base` ended. handlers_no_room() says whether a message has found no room for its next call
- * for too long; then it goes no further, and the sink says so. */
+ * for too long; then it goes no further, and the sink says so. handlers_set_pace(), after each call
+ * of payload handlers, has the next one take more packets, or fewer. */
 bool handlers_next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
 void handlers_payload_result(struct rx *rx, int code, const uint8_t *base, size_t length);
 bool handlers_no_room(struct rx *rx);
+void handlers_set_pace(struct handlers *h, const struct hpu_exec *exec);
 
 /* ---- detach.c ---- */
 
@@ -221,8 +223,10 @@ extern const struct hpu_ops handler_ops;
 
 /* Whether one more call of the message's handlers may be queued. */
 bool packets_room(const struct rx *rx);
-/* packets_take() has payload handlers called for a wire packet, which is then to be kept. */
-enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
+/* packets_take() has payload handlers called for a wire packet, which is then to be kept, and
+ * perhaps for some of the `behind` bytes that lie behind it: run->consumed says how many. */
+enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t length,
+                          size_t behind);
 /* packets_drop() takes back what has not begun. */
 void packets_drop(struct rx *rx);
 /* packets_end() ends what runs. */
