@@ -222,6 +222,9 @@ struct fabric_ops {
      * cannot be said of a NIC's home. */
     void (*foresee)(struct fabric *);
     void (*foresend)(struct fabric_peer *);
+    /* Whether peers have taken any of what left for them since this was last asked: who waits
+     * for what comes then does well to stay. Of the home fabric. */
+    bool (*flows)(struct fabric *);
     /* The descriptor that the NIC thread waits on; it becomes readable when
      * the bell rings for BELL_FD or a peer dies. fd_event() serves it. */
     int (*fd)(struct fabric *);

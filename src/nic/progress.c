@@ -23,6 +23,7 @@
 #define CLOCK_ROUNDS 16    /* looks with the lock between two at the clock */
 #define PROBE_NS 2000000   /* between two waits that forget what was learnt of spinning */
 #define YIELD_PROBES 16    /* of these, one forgets what was learnt of yielding */
+#define GLIMPSE_NS 5000    /* that a wait stays for cells emptied since it last had the core */
 #define INVOKED_NS 5000000 /* between two looks of sleepers at what was invoked and waits */
 #define FOLLOW_UPS 16      /* rounds of progress by an HPU between two handlers */
 #define REPORT_NS 50000000 /* between two reports of a network on the board */
@@ -167,6 +168,8 @@ static void sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *m
 struct patience {
     int64_t spin, yield;  /* how long it may spin, and yield after that */
     int64_t start, quiet; /* when it began, when something last happened */
+    int64_t silence;      /* that it slept through */
+    int64_t stay;         /* how long it may spin because peers empty our cells */
     bool yielded, slept;
     bool probe;      /* it forgets what was learnt */
     unsigned aborts; /* calls of PtlAbort when it began */
@@ -179,9 +182,11 @@ struct patience {
  * one it only keeps the peer away, yielding hands the core over, unless the scheduler
  * has the two in different groups: then only sleeping does. So each stage that did not
  * end a wait gets half the time in the next one, and the one that did gets double, up
- * to PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; but a wait that was longer than those
- * that slept is no success. Peers move and change: every PROBE_NS a
- * wait may spin as long as ever again, and every YIELD_PROBES-th of these yield, too. */
+ * to PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; but a silence that was longer than those
+ * that were slept through is no success. Peers move and change: every PROBE_NS a
+ * wait may spin as long as ever again, and every YIELD_PROBES-th of these yield, too.
+ * A peer that empties our cells rings for each few of them if we sleep, which costs both of us
+ * more than the wait: as long as it does so while we look on, we stay, whatever was learnt. */
 static int64_t learnt(int64_t before, bool failed, int64_t most)
 {
     int64_t next = failed ? before / 2 : before * 2 + 1000;
@@ -228,11 +233,11 @@ static void learn(struct nic *nic, const struct patience *p)
     int64_t now = p->start != 0 ? clock_ns() : 0;
     int64_t slept = atomic_load_explicit(&nic->slept_ns, memory_order_relaxed);
     if (p->slept) {
-        slept = slept == 0 ? now - p->start : (3 * slept + now - p->start) / 4;
+        slept = slept == 0 ? p->silence : (3 * slept + p->silence) / 4;
         atomic_store_explicit(&nic->slept_ns, slept, memory_order_relaxed);
     }
     /* A message that came because the scheduler took the core away was not worth it. */
-    bool too_long = p->start != 0 && slept != 0 && now - p->start > slept;
+    bool too_long = p->start != 0 && slept != 0 && now - p->quiet > slept;
     bool yielded_in_vain = p->slept || too_long;
     spun_in_vain |= too_long;
     if (!p->probe || !spun_in_vain) {
@@ -273,9 +278,10 @@ static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*re
     if (timeout_ns >= 0 && left <= 0) {
         return BIDE_TIME_OVER;
     }
-    if (now - p->quiet < p->spin) {
+    if (now - p->quiet < (p->stay > p->spin ? p->stay : p->spin)) {
         return BIDE_GO_ON;
     }
+    p->stay = 0;
     if (now - p->quiet < p->spin + p->yield) {
         p->yielded = true;
         sched_yield();
@@ -289,7 +295,9 @@ static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*re
         return done ? BIDE_READY : closing ? BIDE_CLOSED : BIDE_GO_ON;
     }
     sleep_on_bell(nic, left, p->mark);
-    p->quiet = clock_ns();
+    now = clock_ns();
+    p->silence = now - p->quiet;
+    p->quiet = now;
     return BIDE_GO_ON;
 }
 
@@ -349,10 +357,15 @@ static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), vo
             return PTL_OK;
         }
         count_in(&p);
+        /* The clock costs more than a look. */
+        bool look = !patient || round % CLOCK_ROUNDS == 0;
+        if (look && nic->ops->flows(nic->fabric)) {
+            moved = true;
+            p.stay = p.stay != 0 ? most_spin(nic) : GLIMPSE_NS;
+        }
         nic_unlock(nic);
         enum bide next = closing ? BIDE_CLOSED : BIDE_GO_ON;
-        /* The clock costs more than a look. */
-        if (!closing && patient && round % CLOCK_ROUNDS != 0) {
+        if (!closing && !look) {
             glance(nic);
         } else if (!closing) {
             next = bide(nic, &p, moved, ready, arg, timeout_ns);

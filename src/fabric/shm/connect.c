@@ -185,6 +185,7 @@ static void free_peer(struct fabric_peer *p)
     f->dying -= p->dying;
     list_remove(&p->active);
     list_remove(&p->link);
+    p->fabric->flowing = p->fabric->flowing == p ? NULL : p->fabric->flowing;
     free(p);
 }
 

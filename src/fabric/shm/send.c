@@ -422,6 +422,7 @@ static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabri
     }
     if (filled != 0) {
         hand_over(t);
+        p->fabric->flowing = tx->length > t->cells.size ? p : p->fabric->flowing;
     }
     return filled != 0;
 }
@@ -594,6 +595,20 @@ bool tx_pending(const struct fabric_peer *p)
         }
     }
     return false;
+}
+
+bool tx_flows(struct fabric_peer *p)
+{
+    bool moved = false;
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct tx_channel *t = &p->tx[c];
+        uint64_t before = t->cells_head_seen;
+        if (t->index != NULL && before != t->cells_tail) {
+            refresh_cells(p, t);
+            moved |= t->cells_head_seen != before;
+        }
+    }
+    return moved;
 }
 
 bool tx_has_room(struct fabric_peer *p)

@@ -371,6 +371,11 @@ static void shm_foresee(struct fabric *f)
     }
 }
 
+static bool shm_flows(struct fabric *f)
+{
+    return f->flowing != NULL && !f->flowing->dying && tx_flows(f->flowing);
+}
+
 static int shm_fd(struct fabric *f)
 {
     return f->epoll_fd;
@@ -528,6 +533,7 @@ const struct fabric_ops fabric_shm = {
     .peek = shm_peek,
     .foresee = shm_foresee,
     .foresend = shm_foresend,
+    .flows = shm_flows,
     .fd = shm_fd,
     .fd_event = shm_fd_event,
     .next_deadline = shm_next_deadline,

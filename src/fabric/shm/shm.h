@@ -108,7 +108,8 @@ struct fabric {
     size_t packet_size;
     struct list peers;
     struct list active;
-    unsigned dying; /* peers to be buried */
+    unsigned dying;              /* peers to be buried */
+    struct fabric_peer *flowing; /* the last one that got a payload of several cells, or NULL */
     struct fabric_peer *by_slot[SLOTS_MAX];
     struct fabric_peer *listening[SLOTS_MAX]; /* whose rings every poll looks at */
     unsigned busy_polls;
@@ -184,6 +185,8 @@ void shm_foresend(struct fabric_peer *p);
 bool tx_advance(struct fabric_peer *p);
 /* tx_pending() is true while a tx of ours waits for the peer. */
 bool tx_pending(const struct fabric_peer *p);
+/* tx_flows() tells whether the peer has emptied cells since we last looked. */
+bool tx_flows(struct fabric_peer *p);
 /* tx_has_room() tells whether the peer made room since we found none. */
 bool tx_has_room(struct fabric_peer *p);
 /* tx_cancel() gives every tx back as UNDELIVERABLE. */
