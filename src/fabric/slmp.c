@@ -135,6 +135,16 @@ int slmp_send(struct slmp *e, int64_t now, struct slmp_message *m)
     return 0;
 }
 
+bool slmp_lengthen(struct slmp_message *m, uint64_t more)
+{
+    if (m->cut != 0 || m->whole || m->fill != NULL || m->way == SLMP_UNACKED ||
+        more > SLMP_LENGTH_MAX - m->head_length - m->body_length) {
+        return false;
+    }
+    m->body_length += more;
+    return true;
+}
+
 int slmp_contact(struct slmp *e, int64_t now, const struct slmp_address *a)
 {
     set_now(e, now);

@@ -188,6 +188,10 @@ void slmp_close(struct slmp *);
  * which a key forbids), -ENOMEM or -ENOBUFS (config.peers_max are known and busy). */
 int slmp_send(struct slmp *, int64_t now, struct slmp_message *);
 
+/* slmp_lengthen() gives a message that was sent `more` bytes of its body; false: some of it has
+ * left. `fill` messages and those without acknowledgement stay as they are. */
+bool slmp_lengthen(struct slmp_message *, uint64_t more);
+
 /* slmp_contact() begins a session without a message, if there is none; one that is on its
  * way is asked for again within config.rto_initial, however long nobody has answered. Gives
  * what slmp_send() gives. */

@@ -181,8 +181,8 @@ static void carry_packet(const struct slmp_address *to, const struct datagram *d
 }
 
 /* Memory that cannot be read is found out as by the kernel. */
-int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, bool *any,
-                      struct udp_failure *failure)
+int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, unsigned expected,
+                      bool *any, struct udp_failure *failure)
 {
     static struct slmp_packet p;
     int rc = 0;

@@ -91,7 +91,7 @@ static unsigned receive(struct slmp_udp *u, struct slmp *e)
 static int send_all(struct slmp_udp *u, struct slmp *e, bool *any, char *error, size_t error_size)
 {
     struct udp_failure f;
-    int rc = udp_socket_output(&u->socket, e, clock_ns(), any, &f);
+    int rc = udp_socket_output(&u->socket, e, clock_ns(), 0, any, &f);
     if (rc != 0) {
         snprintf(error, error_size, "cannot send packets of %u bytes to %u.%u.%u.%u:%u: %s%s",
                  f.length, f.to.ip >> 24, f.to.ip >> 16 & 255, f.to.ip >> 8 & 255, f.to.ip & 255,

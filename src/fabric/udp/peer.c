@@ -156,12 +156,13 @@ enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
         iface_refuse_beyond(nid, error, error_size);
         return FABRIC_NEVER;
     }
-    int rc = slmp_contact(f->engine, udp_socket_now(&f->socket), &to);
+    int64_t now = udp_socket_now(&f->socket);
+    int rc = slmp_contact(f->engine, now, &to);
     if (rc != 0) {
         snprintf(error, error_size, "no room for one more peer: %s", strerror(-rc));
         return FABRIC_NEVER;
     }
-    udp_flush(f);
+    udp_flush(f, now);
     return slmp_peer_info(f->engine, &to).answered ? FABRIC_SOON : FABRIC_LATER;
 }
 

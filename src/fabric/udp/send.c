@@ -68,12 +68,12 @@ void udp_spare_free(struct fabric *f)
     free(f->outgoing);
 }
 
-static void set_head(struct udp_message *m, const void *header, enum fabric_status status)
+static void set_head(uint8_t *head, const void *header, enum fabric_status status)
 {
-    memset(m->head, 0, UDP_PREFIX);
-    m->head[0] = UDP_FORMAT;
-    m->head[1] = (uint8_t)status;
-    memcpy(m->head + UDP_PREFIX, header, FABRIC_HEADER);
+    memset(head, 0, UDP_PREFIX);
+    head[0] = UDP_FORMAT;
+    head[1] = (uint8_t)status;
+    memcpy(head + UDP_PREFIX, header, FABRIC_HEADER);
 }
 
 static bool has_room(struct udp_channel *c, uint64_t copied)
@@ -145,12 +145,12 @@ static bool fill(struct slmp_message *message, uint64_t offset, uint32_t length,
 }
 
 /* ---- batches ----
- * One system call for each message would give 0.3 million a second. So messages wait for each
- * other, but only where waiting costs their receiver nothing: while one that left just now is
- * on its way to the same peer, and only until enough are there, the time of another call is
- * over, or the program asks the NIC for news, as it has done soon after each of the last ones. A
- * program that stops doing so has its last messages sent by the NIC thread, and then no more
- * of them wait. */
+ * One system call for each message would give 0.3 million a second, and one packet for each
+ * of those that share a call half of what rows give. So messages wait for each other, but only
+ * where waiting costs their receiver nothing: while one that left just now is on its way to the
+ * same peer, and only until enough are there, the time of another call is over, or the program asks
+ * the NIC for news, as it has done soon after each of the last ones. A program that stops doing so
+ * has its last messages sent by the NIC thread, and then no more of them wait. */
 
 void udp_habit_begin(struct udp_habit *h, int64_t now)
 {
@@ -165,17 +165,31 @@ void udp_habit_end(struct udp_habit *h, int64_t now)
     }
 }
 
-/* Whether the channel's sender is faster than calls of the system. */
-static bool is_ahead(const struct fabric *f, const struct udp_channel *c, int64_t now)
+/* Whether the channel's sender is faster than calls of the system, with `under_way` messages
+ * that are not acknowledged. */
+static bool is_ahead(const struct fabric *f, unsigned under_way, int64_t now)
 {
-    return udp_is_habit(&f->returns) && c->queued > 1 &&
+    return udp_is_habit(&f->returns) && under_way > 1 &&
            now - f->flushed < AHEAD_NS + f->flush_took && f->posted < BATCH_MOST &&
            f->posted_bytes < UDP_BATCH_BYTES;
 }
 
+/* The engine has a message of so many bytes: it leaves, or waits for others. */
+static void posted(struct fabric *f, const struct udp_channel *c, uint64_t bytes, int64_t now)
+{
+    f->posted++;
+    f->posted_bytes += bytes;
+    udp_habit_begin(&f->returns, now);
+    if (is_ahead(f, c->queued, now)) {
+        atomic_store_explicit(&f->attention, true, memory_order_relaxed);
+    } else {
+        udp_flush(f, now);
+    }
+}
+
 /* Gives a message to the engine; false if that has no memory. */
 static bool post(struct fabric_peer *p, enum fabric_class class, struct udp_message *m,
-                 struct fabric_tx *tx, uint64_t length)
+                 struct fabric_tx *tx, uint64_t length, int64_t now)
 {
     struct fabric *f = p->fabric;
     struct udp_channel *c = &p->channel[class];
@@ -188,50 +202,120 @@ static bool post(struct fabric_peer *p, enum fabric_class class, struct udp_mess
                                  .body = m->copy,
                                  .body_length = length,
                                  .fill = tx != NULL ? fill : NULL};
-    int64_t now = udp_socket_now(&f->socket);
     if (slmp_send(f->engine, now, &m->m) != 0) {
         free_message(f, m);
         c->starved = true;
         return false;
     }
+    f->expected += length <= f->inline_max ? 1 : UDP_BATCH;
     c->queued++;
     c->copied += tx == NULL ? length : 0;
-    f->posted++;
-    f->posted_bytes += UDP_HEAD + length;
-    udp_habit_begin(&f->returns, now);
-    udp_habit_end(&f->answers, now);
-    if (is_ahead(f, c, now)) {
-        atomic_store_explicit(&f->attention, true, memory_order_relaxed);
-    } else {
-        udp_flush(f);
+    f->row = m->row_most != 0 ? m : NULL;
+    posted(f, c, UDP_HEAD + length, now);
+    return true;
+}
+
+/* ---- rows ---- */
+
+/* Bytes that a row may have which begins with a message of `length` bytes: one packet's. 0: the
+ * message leaves at once, or is so long that it goes alone. */
+static uint32_t row_room(struct fabric_peer *p, enum fabric_class class, size_t length, int64_t now)
+{
+    struct fabric *f = p->fabric;
+    if (length > f->inline_max || !is_ahead(f, p->channel[class].queued + 1, now)) {
+        return 0;
     }
+    uint32_t most = slmp_peer_info(f->engine, &p->at).segment;
+    return most < UDP_ROW_MOST ? most : UDP_ROW_MOST;
+}
+
+static uint8_t *row_at(struct udp_message *m, uint64_t offset)
+{
+    return offset < UDP_HEAD ? m->head + offset : m->copy + (offset - UDP_HEAD);
+}
+
+static enum fabric_status copy_payload(uint8_t *to, const void *payload, struct fabric_tx *tx,
+                                       size_t length)
+{
+    int rc = length == 0 ? 0
+             : tx == NULL || tx->vector == NULL
+                 ? nic_copy(to, payload, length)
+                 : vector_gather(to, tx->vector, &tx->cursor, tx->skip, length);
+    return rc == 0 ? FABRIC_OK : FABRIC_SEGV;
+}
+
+/* What a message has in it. */
+struct content {
+    const void *header, *payload;
+    struct fabric_tx *tx; /* or NULL */
+    size_t length;
+    enum fabric_status status;
+};
+
+/* Puts a message behind the last one of the row; false: it goes by itself. */
+static bool join_row(struct fabric_peer *p, enum fabric_class class, struct content *what,
+                     int64_t now)
+{
+    struct fabric *f = p->fabric;
+    struct udp_channel *c = &p->channel[class];
+    struct udp_message *m = f->row;
+    if (m == NULL || m->peer != p || m->m.channel != class) {
+        return false;
+    }
+    uint64_t end = UDP_HEAD + m->m.body_length;
+    uint64_t at = (end + UDP_ALIGN - 1) / UDP_ALIGN * UDP_ALIGN;
+    if (at + UDP_HEAD + what->length > m->row_most) {
+        return false;
+    }
+    uint8_t *head = row_at(m, at), *before = row_at(m, m->last);
+    if (what->status == FABRIC_OK) {
+        what->status = copy_payload(head + UDP_HEAD, what->payload, what->tx, what->length);
+    }
+    what->length = what->status == FABRIC_OK ? what->length : 0;
+    uint64_t more = at + UDP_HEAD + what->length - end;
+    if (!slmp_lengthen(&m->m, more)) {
+        return false;
+    }
+    memset(row_at(m, end), 0, at - end);
+    set_head(head, what->header, what->status);
+    uint32_t length = htonl((uint32_t)(end - UDP_HEAD - m->last));
+    memcpy(before + UDP_AT_LENGTH, &length, sizeof(length));
+    before[UDP_AT_MORE] = 1;
+    m->last = (uint32_t)at;
+    c->copied += more;
+    posted(f, c, more, now);
     return true;
 }
 
 /* ---- the operations ---- */
 
 static enum fabric_short send_copy(struct fabric_peer *p, enum fabric_class class,
-                                   const void *header, const void *payload, struct fabric_tx *tx,
-                                   size_t length, enum fabric_status status)
+                                   struct content what)
 {
     struct fabric *f = p->fabric;
-    struct udp_message *m = has_room(&p->channel[class], length) ? new_message(f, length) : NULL;
-    if (m == NULL) {
+    struct udp_channel *c = &p->channel[class];
+    if (!has_room(c, what.length)) {
         return SHORT_FULL;
     }
-    int rc = length == 0 ? 0
-             : tx == NULL || tx->vector == NULL
-                 ? nic_copy(m->copy, payload, length)
-                 : vector_gather(m->copy, tx->vector, &tx->cursor, tx->skip, length);
-    if (rc != 0) {
-        status = FABRIC_SEGV;
-        length = 0;
+    int64_t now = udp_socket_now(&f->socket);
+    if (!join_row(p, class, &what, now)) {
+        uint32_t row = row_room(p, class, what.length, now);
+        struct udp_message *m = new_message(f, row != 0 ? UDP_COPY_MOST : what.length);
+        if (m == NULL) {
+            return SHORT_FULL;
+        }
+        if (what.status == FABRIC_OK) {
+            what.status = copy_payload(m->copy, what.payload, what.tx, what.length);
+        }
+        what.length = what.status == FABRIC_OK ? what.length : 0;
+        set_head(m->head, what.header, what.status);
+        m->row_most = row;
+        m->last = 0;
+        if (!post(p, class, m, NULL, what.length, now)) {
+            return SHORT_FULL;
+        }
     }
-    set_head(m, header, status);
-    if (!post(p, class, m, NULL, length)) {
-        return SHORT_FULL;
-    }
-    return status == FABRIC_OK ? SHORT_SENT : SHORT_UNREADABLE;
+    return what.status == FABRIC_OK ? SHORT_SENT : SHORT_UNREADABLE;
 }
 
 enum fabric_short udp_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
@@ -243,7 +327,7 @@ enum fabric_short udp_send_short(struct fabric_peer *p, enum fabric_class class,
     if (length > p->fabric->inline_max) {
         return SHORT_FULL;
     }
-    return send_copy(p, class, header, payload, NULL, length, FABRIC_OK);
+    return send_copy(p, class, (struct content){header, payload, NULL, length, FABRIC_OK});
 }
 
 static enum fabric_send send_lent(struct fabric_peer *p, enum fabric_class class,
@@ -254,8 +338,9 @@ static enum fabric_send send_lent(struct fabric_peer *p, enum fabric_class class
     if (m == NULL) {
         return FABRIC_FULL;
     }
-    set_head(m, tx->header, FABRIC_OK);
-    if (!post(p, class, m, tx, tx->length)) {
+    set_head(m->head, tx->header, FABRIC_OK);
+    m->row_most = 0;
+    if (!post(p, class, m, tx, tx->length, udp_socket_now(&f->socket))) {
         return FABRIC_FULL;
     }
     return FABRIC_QUEUED;
@@ -274,7 +359,7 @@ enum fabric_send udp_send(struct fabric_peer *p, enum fabric_class class, struct
     if (length > UDP_COPY_MOST) {
         return FABRIC_FULL; /* a copy would cost more than to wait for an acknowledgement */
     }
-    switch (send_copy(p, class, tx->header, tx->base, tx, length, tx->fault)) {
+    switch (send_copy(p, class, (struct content){tx->header, tx->base, tx, length, tx->fault})) {
     case SHORT_FULL:
         return FABRIC_FULL;
     case SHORT_UNREADABLE:
@@ -303,6 +388,7 @@ void udp_sent(void *fabric, struct slmp_message *message, enum slmp_status statu
     c->copied -= tx == NULL ? message->body_length : 0;
     f->moved |= c->starved || tx != NULL;
     c->starved = false;
+    f->row = f->row == m ? NULL : f->row;
     free_message(f, m);
     if (tx != NULL) {
         f->up->sent(p->np, tx, status == SLMP_OK ? tx->fault : FABRIC_UNDELIVERABLE);
@@ -322,12 +408,11 @@ static void note_failure(struct fabric *f, int rc, const struct udp_failure *fai
              inet_ntop(AF_INET, &a, name, sizeof(name)), failure->to.port, strerror(-rc));
 }
 
-void udp_flush(struct fabric *f)
+void udp_flush(struct fabric *f, int64_t now)
 {
     struct udp_failure failure;
     bool any = false;
-    int64_t now = udp_socket_now(&f->socket);
-    int rc = udp_socket_output(&f->socket, f->engine, now, &any, &failure);
+    int rc = udp_socket_output(&f->socket, f->engine, now, f->expected, &any, &failure);
     if (rc != 0) {
         note_failure(f, rc, &failure);
     }
@@ -336,7 +421,8 @@ void udp_flush(struct fabric *f)
         f->flushed = udp_socket_now(&f->socket);
         f->flush_took = f->flushed - now < TOOK_MOST ? f->flushed - now : TOOK_MOST;
     }
+    f->row = NULL;
     f->posted = 0;
     f->posted_bytes = 0;
-    f->owes = false;
+    f->expected = 0;
 }

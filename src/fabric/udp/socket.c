@@ -359,8 +359,8 @@ static int send_batch(struct udp_socket *u, struct slmp *e, int64_t now, struct 
     return rc;
 }
 
-int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, bool *any,
-                      struct udp_failure *failure)
+int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, unsigned expected,
+                      bool *any, struct udp_failure *failure)
 {
     struct udp_batch *b = u->batch;
     int rc = 0;
@@ -372,6 +372,9 @@ int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, bool *a
             b->packet[0] = b->packet[next];
         }
         b->bytes += b->packet[b->count++].length;
+        if (rc == 0 && b->count == expected) {
+            rc = send_batch(u, e, now, b, failure);
+        }
     }
     int last = send_batch(u, e, now, b, failure);
     return rc != 0 ? rc : last;

@@ -65,14 +65,15 @@ ssize_t udp_socket_receive(struct udp_socket *, void *buffer, struct slmp_addres
  * is. */
 bool udp_socket_refusal(struct udp_socket *, struct slmp_address *);
 
-/* udp_socket_output() sends what an engine has to send. `any` says whether there was
- * anything. 0; or -errno for what is not lost but cannot work, with the packet's address and
+/* udp_socket_output() sends what an engine has to send; where the caller expects so many packets,
+ * these leave before the engine is asked for more (0: it cannot tell). `any` says whether there
+ * was anything. 0; or -errno for what is not lost but cannot work, with the packet's address and
  * length: -EMSGSIZE, -EACCES, -EPERM, -EINVAL, or -EFAULT for memory that cannot be read. */
 struct udp_failure {
     struct slmp_address to;
     uint32_t length;
 };
-int udp_socket_output(struct udp_socket *, struct slmp *, int64_t now, bool *any,
+int udp_socket_output(struct udp_socket *, struct slmp *, int64_t now, unsigned expected, bool *any,
                       struct udp_failure *);
 
 /* udp_socket_now() is the clock that goes with it. */

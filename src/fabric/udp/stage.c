@@ -77,6 +77,9 @@ void udp_memories_free(struct fabric *f)
     for (struct list *l; (l = list_pop_front(&f->free_buffers)) != NULL;) {
         free_memory(container_of(l, struct udp_memory, link));
     }
+    for (struct list *l; (l = list_pop_front(&f->free_pieces)) != NULL;) {
+        free(container_of(l, struct udp_piece, link));
+    }
 }
 
 /* ---- pieces ---- */
@@ -87,6 +90,29 @@ void udp_channel_init(struct udp_channel *c)
     list_init(&c->kept);
 }
 
+static struct udp_piece *new_piece(struct fabric *f)
+{
+    struct list *l = list_pop_front(&f->free_pieces);
+    struct udp_piece *piece = l != NULL ? container_of(l, struct udp_piece, link) : NULL;
+    if (piece == NULL && (piece = malloc(sizeof(*piece))) == NULL) {
+        return NULL;
+    }
+    f->spare_pieces -= l != NULL;
+    *piece = (struct udp_piece){0};
+    list_init(&piece->link);
+    return piece;
+}
+
+static void free_piece(struct fabric *f, struct udp_piece *piece)
+{
+    if (f->spare_pieces == UDP_PIECES) {
+        free(piece);
+        return;
+    }
+    f->spare_pieces++;
+    list_insert_after(&f->free_pieces, &piece->link); /* the one that is still in a cache */
+}
+
 void udp_piece_drop(struct fabric *f, struct udp_channel *c)
 {
     struct udp_piece *piece = container_of(list_pop_front(&c->pieces), struct udp_piece, link);
@@ -95,7 +121,15 @@ void udp_piece_drop(struct fabric *f, struct udp_channel *c)
     if (piece->memory != NULL) {
         udp_memory_drop(f, piece->memory);
     }
-    free(piece);
+    free_piece(f, piece);
+}
+
+static void drop_row(struct fabric *f, struct udp_channel *c)
+{
+    if (c->row != NULL) {
+        udp_memory_drop(f, c->row);
+        c->row = NULL;
+    }
 }
 
 void udp_channel_free(struct fabric *f, struct udp_channel *c)
@@ -111,12 +145,13 @@ void udp_channel_free(struct fabric *f, struct udp_channel *c)
     if (c->gather != NULL) {
         udp_memory_drop(f, c->gather);
     }
+    drop_row(f, c);
     free(c->keeper);
 }
 
-static struct udp_piece *add_piece(struct udp_channel *c)
+static struct udp_piece *add_piece(struct fabric *f, struct udp_channel *c)
 {
-    struct udp_piece *piece = calloc(1, sizeof(*piece));
+    struct udp_piece *piece = new_piece(f);
     if (piece != NULL) {
         list_push_back(&c->pieces, &piece->link);
         c->count++;
@@ -185,6 +220,124 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
     return SLMP_GO;
 }
 
+static bool take_bytes(struct fabric *f, struct udp_channel *c, const struct slmp_incoming *in,
+                       const void *bytes, size_t length)
+{
+    struct udp_memory *m = keep(f, &bytes, length);
+    struct udp_piece *piece = m != NULL ? add_piece(f, c) : NULL;
+    if (piece == NULL) {
+        if (m != NULL) {
+            udp_memory_drop(f, m);
+        }
+        return false;
+    }
+    piece->memory = m;
+    piece->bytes = bytes;
+    piece->length = (uint32_t)length;
+    piece->blank = in->blank;
+    piece->first = c->fresh;
+    piece->total = in->length;
+    return true;
+}
+
+/* Whether bytes are of a row: those of its first packet say so. */
+static bool in_row(const struct udp_channel *c, const uint8_t *bytes)
+{
+    return c->fresh ? bytes[UDP_AT_MORE] != 0 : c->row != NULL;
+}
+
+/* The message at the beginning of `rest` bytes of a row: with its prefix, and up to the next one.
+ * False: there is none. */
+struct span {
+    uint32_t length, step;
+};
+static bool next_of_row(const uint8_t *bytes, size_t rest, struct span *s)
+{
+    uint32_t payload;
+    if (rest < UDP_HEAD || bytes[0] != UDP_FORMAT) {
+        return false;
+    }
+    if (bytes[UDP_AT_MORE] == 0) {
+        *s = (struct span){(uint32_t)rest, (uint32_t)rest};
+        return true;
+    }
+    memcpy(&payload, bytes + UDP_AT_LENGTH, sizeof(payload));
+    s->length = UDP_HEAD + ntohl(payload);
+    s->step = (s->length + UDP_ALIGN - 1) / UDP_ALIGN * UDP_ALIGN;
+    return ntohl(payload) < rest && s->step < rest;
+}
+
+/* Makes pieces of all messages of a row; false, and nothing is changed, if memory is short. */
+static bool add_row(struct fabric *f, struct udp_channel *c, struct udp_memory *m,
+                    const uint8_t *bytes, size_t length)
+{
+    struct list made;
+    struct span s;
+    unsigned count = 0;
+    list_init(&made);
+    for (size_t at = 0; at < length; at += s.step, count++) {
+        if (!next_of_row(bytes + at, length - at, &s)) {
+            f->misshapen++;
+            break;
+        }
+        struct udp_piece *piece = new_piece(f);
+        if (piece == NULL) {
+            for (struct list *l; (l = list_pop_front(&made)) != NULL;) {
+                free_piece(f, container_of(l, struct udp_piece, link));
+            }
+            return false;
+        }
+        piece->memory = m;
+        piece->bytes = bytes + at;
+        piece->length = s.length;
+        piece->first = true;
+        piece->total = s.length;
+        list_push_back(&made, &piece->link);
+    }
+    for (struct list *l; (l = list_pop_front(&made)) != NULL;) {
+        list_push_back(&c->pieces, l);
+    }
+    c->count += count;
+    m->users += count;
+    return true;
+}
+
+/* A row lies in one packet, unless the path became shorter: then it is put together first. */
+static bool take_row(struct fabric *f, struct udp_channel *c, const struct slmp_incoming *in,
+                     const void *bytes, size_t length)
+{
+    if (in->length > UDP_ROW_MOST || in->blank) {
+        f->misshapen++;
+        drop_row(f, c);
+        c->open = NULL; /* what is still to come goes nowhere */
+        return true;
+    }
+    bool whole = c->fresh && length == in->length;
+    if (c->fresh && !whole && (c->row = udp_memory_new(f, UDP_ROW_MOST)) == NULL) {
+        return false;
+    }
+    c->row_have = c->fresh ? 0 : c->row_have;
+    if (!whole) {
+        memcpy(c->row->bytes + c->row_have, bytes, length);
+        c->row_have += length;
+        if (c->row_have < in->length) {
+            return true;
+        }
+    }
+    struct udp_memory *m = whole ? keep(f, &bytes, length) : c->row;
+    if (m == NULL) {
+        return false;
+    }
+    bool added = add_row(f, c, m, whole ? bytes : c->row->bytes, in->length);
+    if (!whole && !added) {
+        c->row_have -= length; /* these bytes will be offered again */
+        return false;
+    }
+    c->row = NULL;
+    udp_memory_drop(f, m); /* the pieces have theirs */
+    return added;
+}
+
 enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset, const void *bytes,
                         size_t length)
 {
@@ -195,25 +348,16 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset,
         return SLMP_GO;
     }
     struct udp_channel *c = &p->channel[in->channel];
-    if (c->count >= STAGED_MOST && !slmp_ending(in->peer)) {
+    bool taken = c->count < STAGED_MOST || slmp_ending(in->peer);
+    if (taken && in_row(c, bytes)) {
+        taken = take_row(f, c, in, bytes, length);
+    } else if (taken) {
+        taken = take_bytes(f, c, in, bytes, length);
+    }
+    if (!taken) {
         c->refused = true;
         return SLMP_LATER;
     }
-    struct udp_memory *m = keep(f, &bytes, length);
-    struct udp_piece *piece = m != NULL ? add_piece(c) : NULL;
-    if (piece == NULL) {
-        if (m != NULL) {
-            udp_memory_drop(f, m);
-        }
-        c->refused = true;
-        return SLMP_LATER;
-    }
-    piece->memory = m;
-    piece->bytes = bytes;
-    piece->length = (uint32_t)length;
-    piece->blank = in->blank;
-    piece->first = c->fresh;
-    piece->total = in->length;
     c->fresh = false;
     udp_attend(p);
     return SLMP_GO;
@@ -225,10 +369,13 @@ void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
     if (p == NULL || p->channel[in->channel].open != in) {
         return;
     }
+    struct fabric *f = fabric;
     struct udp_channel *c = &p->channel[in->channel];
     c->open = NULL;
-    if (status != SLMP_OK && !c->fresh) {
-        struct udp_piece *piece = add_piece(c);
+    if (c->row != NULL) {
+        drop_row(f, c); /* nobody has seen any of it */
+    } else if (status != SLMP_OK && !c->fresh) {
+        struct udp_piece *piece = add_piece(f, c);
         if (piece != NULL) {
             piece->torn = true;
         } /* else the burial of the peer ends the message */
@@ -257,7 +404,7 @@ static bool welcome(struct fabric *f, const struct slmp_address *from)
     return false;
 }
 
-bool udp_receive(struct fabric *f, bool *more)
+bool udp_receive(struct fabric *f, int64_t now, bool *more)
 {
     struct slmp_address from;
     size_t each;
@@ -270,7 +417,6 @@ bool udp_receive(struct fabric *f, bool *more)
         return false;
     }
     if (welcome(f, &from)) {
-        int64_t now = udp_socket_now(&f->socket);
         size_t at = 0;
         do {
             size_t n = (size_t)length - at < each ? (size_t)length - at : each;

@@ -207,6 +207,7 @@ static struct fabric *new_fabric(const struct fabric_setup *setup)
     list_init(&f->spare[0]);
     list_init(&f->spare[1]);
     list_init(&f->free_buffers);
+    list_init(&f->free_pieces);
     return f;
 }
 
@@ -246,15 +247,16 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
 /* Peers learn it from a packet that ends their session; who does not get it finds nobody. */
 static void udp_close(struct fabric *f)
 {
+    int64_t now = udp_socket_now(&f->socket);
     slmp_flush(f->engine);
-    udp_flush(f);
+    udp_flush(f, now);
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);
         if (p->session != NULL) {
             slmp_leave(f->engine, p->session);
         }
     }
-    udp_flush(f);
+    udp_flush(f, now);
     slmp_close(f->engine);
     while (!list_empty(&f->peers)) {
         struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
@@ -330,12 +332,13 @@ static void arm_socket(struct fabric *f, bool armed)
 }
 
 /* One message alone is served, and perhaps answered, before the kernel is asked for more. */
-static bool receive_all(struct fabric *f, bool *moved)
+static bool receive_all(struct fabric *f, int64_t now, bool *moved)
 {
     bool any = false, more = true;
-    for (int i = 0; i < RECEIVES && (more || !*moved) && udp_receive(f, &more); i++) {
+    for (int i = 0; i < RECEIVES && (more || !*moved) && udp_receive(f, now, &more); i++) {
         any = true;
         *moved |= !list_empty(&f->ready) && take_ready(f);
+        now = more ? udp_socket_now(&f->socket) : now;
     }
     return any;
 }
@@ -349,36 +352,11 @@ static bool may_cool(struct fabric *f, bool any, int64_t now)
     return !f->alone && now >= f->hot_until && f->deadline == SLMP_NEVER;
 }
 
-/* What is due leaves, but for acknowledgements of what the program has just got: it may
- * answer, and they ride on that. Else the next poll sends them. */
-static void send_due(struct fabric *f, int64_t now, bool news)
-{
-    f->deadline = slmp_deadline(f->engine);
-    bool due = f->deadline <= now;
-    if (news && due) {
-        udp_habit_begin(&f->answers, now);
-    }
-    if (f->posted == 0 && news && due && udp_is_habit(&f->answers)) {
-        f->owes = true;
-    } else if (f->posted != 0 || due) {
-        udp_flush(f);
-    }
-}
-
-static bool udp_poll(struct fabric *f)
+/* Does what is due; `any`: packets have come. True if anything happened for the NIC. */
+static bool keep_up(struct fabric *f, int64_t now, bool any)
 {
     bool moved = false;
-    bool hot = atomic_load_explicit(&f->hot, memory_order_relaxed);
-    if (f->returns.since != 0 || f->answers.since != 0) {
-        int64_t back = udp_socket_now(&f->socket);
-        udp_habit_end(&f->returns, back);
-        udp_habit_end(&f->answers, back);
-    }
-    if (f->posted != 0 || f->owes) {
-        udp_flush(f);
-    }
-    bool any = hot && receive_all(f, &moved);
-    int64_t now = udp_socket_now(&f->socket);
+    f->behind = false;
     if (now >= f->ask_at) {
         udp_ask_silent(f, now);
         any = true;
@@ -394,16 +372,38 @@ static bool udp_poll(struct fabric *f)
     }
     if (any || f->posted != 0 || f->deadline <= now) {
         slmp_advance(f->engine, now);
-        send_due(f, now, moved);
+        f->deadline = slmp_deadline(f->engine);
+    }
+    if (f->posted != 0 || f->deadline <= now) {
+        udp_flush(f, now);
     }
     moved |= f->moved;
     f->moved = false;
-    bool attend = !list_empty(&f->ready) || f->dying != 0 || f->owes;
+    return moved;
+}
+
+/* A program that gets something is given it at once, and what is due waits for the next poll:
+ * it may answer, and acknowledgements ride on that. */
+static bool udp_poll(struct fabric *f)
+{
+    bool moved = false, news = false;
+    bool hot = atomic_load_explicit(&f->hot, memory_order_relaxed);
+    int64_t now = udp_socket_now(&f->socket);
+    udp_habit_end(&f->returns, now);
+    if (f->posted != 0 || f->behind) {
+        moved = keep_up(f, now, f->behind);
+    }
+    bool any = hot && receive_all(f, now, &news);
+    f->behind = news;
+    if (!news) {
+        moved |= keep_up(f, now, any);
+    }
+    bool attend = f->behind || !list_empty(&f->ready) || f->dying != 0;
     atomic_store_explicit(&f->attention, attend, memory_order_relaxed);
     if (hot && may_cool(f, any, now)) {
         arm_socket(f, true);
     }
-    return moved;
+    return moved || news;
 }
 
 static bool udp_peek(struct fabric *f)
@@ -438,7 +438,7 @@ static bool anybody_expected(struct fabric *f)
 
 static int64_t udp_next_deadline(struct fabric *f)
 {
-    int64_t at = f->posted != 0 || f->owes ? udp_socket_now(&f->socket) : f->deadline;
+    int64_t at = f->posted != 0 || f->behind ? udp_socket_now(&f->socket) : f->deadline;
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         if (udp_blocked(container_of(l, struct fabric_peer, link))) {
             int64_t soon = udp_socket_now(&f->socket) + BLOCKED_NS;
@@ -472,8 +472,8 @@ static bool anything_left(struct fabric *f)
 static bool udp_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
 {
     slmp_flush(f->engine);
-    udp_flush(f);
-    if (f->deadline < udp_socket_now(&f->socket) + NEAR_NS || anything_left(f)) {
+    udp_flush(f, udp_socket_now(&f->socket));
+    if (f->behind || f->deadline < udp_socket_now(&f->socket) + NEAR_NS || anything_left(f)) {
         return false;
     }
     arm_socket(f, true);

@@ -13,10 +13,13 @@
  * A fabric has one socket and one engine (slmp.h); a class is a channel of a session. On
  * the wire a message is a prefix, the NIC's header and the payload:
  *
- *      | version 1 | status 1 | 0 ... 6 | header FABRIC_HEADER | payload ... |
+ *      | version 1 | status 1 | more 1 | 0 | length 4 | header FABRIC_HEADER | payload ... |
  *
  * `status` is that of fabric.h for the payload: a sender that finds it unreadable at once
  * says so there and sends nothing else; one that finds it later, in blank packets (slmp.h).
+ * With `more` it is one of a row: its payload is `length` bytes (network order), and behind it,
+ * at the next multiple of UDP_ALIGN, stands the next prefix. Short messages that leave
+ * together go in rows, since a packet costs both sides more than a message.
  *
  * The engine is called under the NIC's lock and never lets go of it: what it hands over is
  * put aside as pieces, which point into the buffer that the datagrams came in. Pieces go to
@@ -37,17 +40,21 @@
 
 enum {
     UDP_PREFIX = 8,
+    UDP_AT_MORE = 2, /* in it */
+    UDP_AT_LENGTH = 4,
     UDP_HEAD = UDP_PREFIX + FABRIC_HEADER,
     UDP_ALIGN = 64,        /* of packets for the NIC, in memory */
-    UDP_FORMAT = 1,        /* the version in the prefix */
+    UDP_FORMAT = 2,        /* the version in the prefix */
     STAGED_MOST = 128,     /* pieces of a channel */
     BUFFERS_MOST = 64,     /* of UDP_BUFFER bytes, in use at once */
     QUEUED_MOST = 512,     /* messages of a channel that are not acknowledged, */
     COPIED_MOST = 1 << 20, /* and bytes of those that were copied, */
     UDP_COPY_MOST = 16384, /* each at most so many: not less than PINWHEEL_SHM_INLINE can be */
     LOCAL_MOST = 64,       /* addresses of this host that are known */
-    UDP_BACK_NS = 20000,   /* soon, */
-    UDP_HABIT = 4          /* and a habit: see send.c */
+    UDP_ROW_MOST = UDP_HEAD + UDP_COPY_MOST, /* bytes of a row */
+    UDP_PIECES = 256,                        /* spare ones that are kept */
+    UDP_BACK_NS = 20000,                     /* soon, */
+    UDP_HABIT = 4                            /* and a habit: see send.c */
 };
 
 /* The kernel's own look at memory that may not be there is something that sanitizers take for
@@ -96,6 +103,8 @@ struct udp_channel {
     unsigned count;
     struct slmp_incoming *open; /* the message whose pieces come */
     bool fresh;                 /* its first piece has not come */
+    struct udp_memory *row;     /* it is a row that comes in several packets, */
+    size_t row_have;            /* so far */
     bool refused;               /* the engine was told to wait, */
     bool next_refused;          /* for the end of `open`: the next message has begun to come */
     /* as the NIC takes */
@@ -136,6 +145,8 @@ struct udp_message {
     struct fabric_peer *peer;
     struct fabric_tx *tx; /* NULL: its payload is in `copy` */
     bool large;           /* `copy` has UDP_COPY_MOST bytes, else inline_max */
+    uint32_t row_most;    /* bytes that it may have in all; 0: nothing may join it, */
+    uint32_t last;        /* and where in it the last prefix stands */
     uint8_t head[UDP_HEAD];
     uint8_t copy[];
 };
@@ -162,22 +173,25 @@ struct fabric {
     unsigned dying;            /* peers to be buried */
     struct list spare[2];      /* struct udp_message of either size, */
     unsigned spares[2];        /* so many */
+    struct udp_message *row;   /* the last message posted, while others may join it */
     struct udp_memory *buffer; /* where the next datagrams go */
-    struct list free_buffers;
+    struct list free_buffers, free_pieces;
+    unsigned spare_pieces;
     unsigned buffers;  /* made, free ones included */
     uint8_t *outgoing; /* copies of payload, until their packets have left */
     size_t outgoing_at;
     bool careful; /* payload is copied on its way out: somebody's was unreadable */
 
-    int64_t deadline;      /* the engine's, as of its last call */
-    int64_t flushed;       /* when it was last asked for packets */
-    int64_t flush_took;    /* what that took */
-    unsigned posted;       /* messages that it got since then, */
-    uint64_t posted_bytes; /* and their bytes */
-    bool owes;             /* acknowledgements that are due wait for an answer to ride on */
-    struct udp_habit returns, answers; /* the next poll after a post; that or a post after news */
-    bool moved;                        /* an upcall of the engine did something for the NIC */
-    int64_t ask_at;                    /* when silent peers are asked next */
+    int64_t deadline;         /* the engine's, as of its last call */
+    int64_t flushed;          /* when it was last asked for packets */
+    int64_t flush_took;       /* what that took */
+    unsigned posted;          /* messages that it got since then, */
+    uint64_t posted_bytes;    /* and their bytes */
+    unsigned expected;        /* packets of those, */
+    bool behind;              /* the last poll brought something, and what is due waits */
+    struct udp_habit returns; /* the next poll after a post */
+    bool moved;               /* an upcall of the engine did something for the NIC */
+    int64_t ask_at;           /* when silent peers are asked next */
     int64_t hot_until;
     _Atomic bool hot;       /* the socket is polled */
     _Atomic bool attention; /* something is in hand: only poll() can tell */
@@ -201,7 +215,7 @@ bool udp_unsent(struct fabric_peer *);
 /* udp_sent() is the engine's upcall. */
 void udp_sent(void *fabric, struct slmp_message *, enum slmp_status);
 /* udp_flush() sends what the engine has to send. */
-void udp_flush(struct fabric *);
+void udp_flush(struct fabric *, int64_t now);
 void udp_habit_begin(struct udp_habit *, int64_t now);
 void udp_habit_end(struct udp_habit *, int64_t now);
 static inline bool udp_is_habit(const struct udp_habit *h)
@@ -219,7 +233,7 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *, uint64_t offset, c
 void udp_done(void *fabric, struct slmp_incoming *, enum slmp_status);
 /* udp_receive() gives the engine what one look at the socket brings; false: nothing. `more`:
  * several datagrams were joined, and others may wait. */
-bool udp_receive(struct fabric *, bool *more);
+bool udp_receive(struct fabric *, int64_t now, bool *more);
 struct udp_memory *udp_memory_new(struct fabric *, size_t bytes);
 void udp_memory_drop(struct fabric *, struct udp_memory *);
 void udp_piece_drop(struct fabric *, struct udp_channel *);
