@@ -137,6 +137,13 @@ nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle)
     nic_note_poll(nic, done);
     return done;
 }
+struct ct_mark;
+/* nic_sleep_on_bell() gives the lock up and sleeps until the bell rings, there is news or the time
+ * is over (negative: never). */
+void nic_sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark);
+
+/* ---- wait.c ---- */
+
 /* nic_wait() makes progress until ready(arg), called under the lock, is true, or
  * `timeout_ns` have passed (negative: for ever). Returns whether it was.
  * ni_wait_abort() waits for something of an NI, until PtlAbort() or the NI's end at the most,

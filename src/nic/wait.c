@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Waits of program threads: they move the NIC themselves, and when nothing comes they spin,
+ * yield, and sleep on the bell (progress.c), each as long as it has been worth it of late.
+ */
+#include "nic/nic.h"
+
+#include "base/sys.h"
+
+#include <sched.h>
+
+#define GLANCES 16       /* looks without the lock between two with it */
+#define CLOCK_ROUNDS 16  /* looks with the lock between two at the clock */
+#define PROBE_NS 2000000 /* between two waits that forget what was learnt of spinning */
+#define YIELD_PROBES 16  /* of these, one forgets what was learnt of yielding */
+#define GLIMPSE_NS 5000  /* that a wait stays for cells emptied since it last had the core */
+#define NET_SPIN 10      /* times PINWHEEL_SPIN_US: a wait while packets come from a network */
+#define LEAVE_S 10       /* a thread that is to leave its wait does so within that */
+
+/* One wait of a program thread: it spins, then yields, then sleeps. */
+struct patience {
+    int64_t spin, yield;  /* how long it may spin, and yield after that */
+    int64_t start, quiet; /* when it began, when something last happened */
+    int64_t silence;      /* that it slept through */
+    int64_t stay;         /* how long it may spin because peers empty our cells */
+    bool yielded, slept;
+    bool probe;      /* it forgets what was learnt */
+    unsigned aborts; /* calls of PtlAbort when it began */
+    struct ni *ni;   /* whose it is, NULL: the NIC's own */
+    bool counted;    /* in ni->waiting */
+    struct ct_mark *mark;
+};
+
+/* What pays depends on where the peer runs. On another core, spinning does; on this
+ * one it only keeps the peer away, yielding hands the core over, unless the scheduler
+ * has the two in different groups: then only sleeping does. So each stage that did not
+ * end a wait gets half the time in the next one, and the one that did gets double, up
+ * to PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; but a silence that was longer than those
+ * that were slept through is no success. Peers move and change: every PROBE_NS a
+ * wait may spin as long as ever again, and every YIELD_PROBES-th of these yield, too.
+ * A peer that empties our cells rings for each few of them if we sleep, which costs both of us
+ * more than the wait: as long as it does so while we look on, we stay, whatever was learnt. */
+static int64_t learnt(int64_t before, bool failed, int64_t most)
+{
+    int64_t next = failed ? before / 2 : before * 2 + 1000;
+    return next < most ? next : most;
+}
+
+/* How long a wait may spin. An answer from a network takes longer, and so does it to be woken
+ * by one. */
+static int64_t most_spin(const struct nic *nic)
+{
+    int64_t most = nic->process->options.number[OPT_SPIN_US] * 1000;
+    return nic->net != NULL && nic->net_ops->peek(nic->net) ? most * NET_SPIN : most;
+}
+
+/* Begins a wait with what was learnt; a probe spins, or spins and yields, in full. */
+static struct patience new_patience(struct nic *nic)
+{
+    const int64_t *limit = nic->process->options.number;
+    struct patience p = {
+        .spin = atomic_load_explicit(&nic->spin_ns, memory_order_relaxed),
+        .yield = atomic_load_explicit(&nic->yield_ns, memory_order_relaxed),
+        .aborts = atomic_load_explicit(&nic->process->aborts, memory_order_relaxed),
+    };
+    if (atomic_load_explicit(&nic->probe_due, memory_order_relaxed)) {
+        unsigned probes = atomic_load_explicit(&nic->probes, memory_order_relaxed) + 1;
+        atomic_store_explicit(&nic->probes, probes, memory_order_relaxed);
+        atomic_store_explicit(&nic->probe_due, false, memory_order_relaxed);
+        p.probe = true;
+        p.spin = most_spin(nic);
+        p.yield = probes % YIELD_PROBES == 0 ? limit[OPT_YIELD_US] * 1000 : p.yield;
+    }
+    return p;
+}
+
+/* A probe that failed leaves what was learnt as it was. */
+static void learn(struct nic *nic, const struct patience *p)
+{
+    const int64_t *limit = nic->process->options.number;
+    int64_t spin_most = most_spin(nic), yield_most = limit[OPT_YIELD_US] * 1000;
+    bool spun_in_vain = p->yielded || p->slept;
+    if (!spun_in_vain && p->start == 0 && p->spin >= spin_most && !p->probe) {
+        return; /* it was over before anybody looked at the clock */
+    }
+    int64_t now = p->start != 0 ? clock_ns() : 0;
+    int64_t slept = atomic_load_explicit(&nic->slept_ns, memory_order_relaxed);
+    if (p->slept) {
+        slept = slept == 0 ? p->silence : (3 * slept + p->silence) / 4;
+        atomic_store_explicit(&nic->slept_ns, slept, memory_order_relaxed);
+    }
+    /* A message that came because the scheduler took the core away was not worth it. */
+    bool too_long = p->start != 0 && slept != 0 && now - p->quiet > slept;
+    bool yielded_in_vain = p->slept || too_long;
+    spun_in_vain |= too_long;
+    if (!p->probe || !spun_in_vain) {
+        atomic_store_explicit(&nic->spin_ns, learnt(p->spin, spun_in_vain, spin_most),
+                              memory_order_relaxed);
+    }
+    if ((p->yielded || p->slept) && (!p->probe || !yielded_in_vain)) {
+        atomic_store_explicit(&nic->yield_ns, learnt(p->yield, yielded_in_vain, yield_most),
+                              memory_order_relaxed);
+    }
+    if (now != 0 && now >= atomic_load_explicit(&nic->probe_at, memory_order_relaxed)) {
+        atomic_store_explicit(&nic->probe_at, now + PROBE_NS, memory_order_relaxed);
+        atomic_store_explicit(&nic->probe_due, true, memory_order_relaxed);
+    }
+}
+
+enum bide { BIDE_GO_ON, BIDE_READY, BIDE_TIME_OVER, BIDE_CLOSED };
+
+static bool aborted(const struct nic *nic, const struct patience *p)
+{
+    return atomic_load_explicit(&nic->process->aborts, memory_order_relaxed) != p->aborts;
+}
+
+static bool is_closing(const struct patience *p)
+{
+    return p->ni != NULL && p->ni->closing;
+}
+
+/* Looks at the clock and gives the core away if it is time for that. ready() may
+ * take what it finds, so it is not asked again once it said yes. */
+static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(void *arg),
+                      void *arg, int64_t timeout_ns)
+{
+    int64_t now = clock_ns();
+    p->start = p->start == 0 ? now : p->start;
+    p->quiet = moved || p->quiet == 0 ? now : p->quiet;
+    int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (now - p->start);
+    if (timeout_ns >= 0 && left <= 0) {
+        return BIDE_TIME_OVER;
+    }
+    if (now - p->quiet < (p->stay > p->spin ? p->stay : p->spin)) {
+        return BIDE_GO_ON;
+    }
+    p->stay = 0;
+    if (now - p->quiet < p->spin + p->yield) {
+        p->yielded = true;
+        sched_yield();
+        return BIDE_GO_ON;
+    }
+    p->slept = true;
+    nic_lock(nic);
+    bool done = ready(arg), closing = is_closing(p);
+    if (done || closing || aborted(nic, p)) {
+        nic_unlock(nic);
+        return done ? BIDE_READY : closing ? BIDE_CLOSED : BIDE_GO_ON;
+    }
+    nic_sleep_on_bell(nic, left, p->mark);
+    now = clock_ns();
+    p->silence = now - p->quiet;
+    p->quiet = now;
+    return BIDE_GO_ON;
+}
+
+/* Glances until something comes, for about a tenth of a microsecond. */
+static void glance(struct nic *nic)
+{
+    for (int i = 0; i < GLANCES && nic_quiet(nic); i++) {
+        load_fence();
+    }
+}
+
+/* A wait that looked once in vain counts in its NI, which stays for it; the last that it touches
+ * of either is the lock. Lock held. */
+static void count_in(struct patience *p)
+{
+    if (p->ni != NULL && !p->counted) {
+        p->ni->waiting++;
+        p->counted = true;
+    }
+}
+
+static void count_out(struct nic *nic, struct patience *p)
+{
+    if (p->counted) {
+        p->ni->waiting--;
+        p->counted = false;
+        nic->news.due |= p->ni->closing; /* for who closes it */
+    }
+}
+
+static int leave(struct nic *nic, struct patience *p, int rc)
+{
+    if (p->counted) {
+        nic_lock(nic);
+        count_out(nic, p);
+        nic_unlock(nic);
+    }
+    return rc;
+}
+
+static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), void *arg,
+                    int64_t timeout_ns, int over, struct ct_mark *mark)
+{
+    struct patience p = new_patience(nic);
+    p.mark = mark;
+    p.ni = ni;
+    bool patient = p.spin != 0 && timeout_ns != 0;
+    for (unsigned round = 1;; round++) {
+        nic_take_over(nic);
+        nic_lock(nic);
+        bool moved = nic_advance(nic);
+        bool done = ready(arg), closing = is_closing(&p);
+        if (done) {
+            learn(nic, &p);
+            count_out(nic, &p);
+            nic_unlock(nic);
+            return PTL_OK;
+        }
+        count_in(&p);
+        /* The clock costs more than a look. */
+        bool look = !patient || round % CLOCK_ROUNDS == 0;
+        if (look && nic->ops->flows(nic->fabric)) {
+            moved = true;
+            p.stay = p.stay != 0 ? most_spin(nic) : GLIMPSE_NS;
+        }
+        nic_unlock(nic);
+        enum bide next = closing ? BIDE_CLOSED : BIDE_GO_ON;
+        if (!closing && !look) {
+            glance(nic);
+        } else if (!closing) {
+            next = bide(nic, &p, moved, ready, arg, timeout_ns);
+        }
+        if (next == BIDE_READY) {
+            learn(nic, &p);
+            return leave(nic, &p, PTL_OK);
+        }
+        if (next == BIDE_TIME_OVER) {
+            return leave(nic, &p, over);
+        }
+        if (next == BIDE_CLOSED) {
+            return leave(nic, &p, PTL_ARG_INVALID);
+        }
+        if (aborted(nic, &p)) {
+            return leave(nic, &p, PTL_ABORTED);
+        }
+    }
+}
+
+int ni_wait_abort(struct ni *ni, bool (*ready)(void *arg), void *arg, int64_t timeout_ns, int over)
+{
+    return wait_for(ni->nic, ni, ready, arg, timeout_ns, over, NULL);
+}
+
+int ni_wait_mark(struct ni *ni, bool (*ready)(void *arg), void *arg, struct ct_mark *mark)
+{
+    return wait_for(ni->nic, ni, ready, arg, -1, PTL_FAIL, mark);
+}
+
+bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns)
+{
+    int rc;
+    do {
+        rc = wait_for(nic, NULL, ready, arg, timeout_ns, PTL_FAIL, NULL);
+    } while (rc == PTL_ABORTED);
+    return rc == PTL_OK;
+}
+
+static bool nobody_waits(void *arg)
+{
+    return ((struct ni *)arg)->waiting == 0;
+}
+
+bool ni_end_waits(struct ni *ni)
+{
+    struct nic *nic = ni->nic;
+    nic_lock(nic);
+    ni->closing = true;
+    nic->news.due = true;
+    nic_unlock(nic);
+    return nic_wait(nic, nobody_waits, ni, LEAVE_S * 1000000000ll);
+}
+
+bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg)
+{
+    int64_t end = nic->linger_end;
+    if (end == 0) {
+        end = clock_ns() + nic->process->options.number[OPT_LINGER_MS] * 1000000;
+        nic->linger_end = end;
+    }
+    do {
+        if (nic_wait(nic, ready, arg, 1000000)) {
+            return true;
+        }
+    } while (clock_ns() < end);
+    return false;
+}
