@@ -176,7 +176,10 @@ static void one_that_is_too_long_is_dropped(void **state)
     x->in = (struct slmp_incoming){
         .peer = &x->session, .length = UDP_ROW_MOST + 1, .channel = FABRIC_REQUEST, .active = true};
     assert_int_equal(udp_begin(&x->fabric, &x->in, x->row, x->length), SLMP_GO);
+    struct slmp_incoming next = x->in;
+    assert_int_equal(udp_begin(&x->fabric, &next, x->row, x->length), SLMP_LATER);
     assert_int_equal(udp_data(&x->fabric, &x->in, 0, x->row, x->length), SLMP_GO);
+    assert_true(channel(x)->refused); /* the next one is offered again */
     assert_int_equal(udp_data(&x->fabric, &x->in, x->length, x->row, x->length), SLMP_GO);
     udp_done(&x->fabric, &x->in, SLMP_OK);
     nothing_is_left(x);

@@ -234,20 +234,21 @@ static uint8_t *row_at(struct udp_message *m, uint64_t offset)
     return offset < UDP_HEAD ? m->head + offset : m->copy + (offset - UDP_HEAD);
 }
 
-static enum fabric_status copy_payload(uint8_t *to, const void *payload, struct fabric_tx *tx,
+static enum fabric_status copy_payload(uint8_t *to, const void *payload, const struct fabric_tx *tx,
                                        size_t length)
 {
+    struct vector_cursor cursor = {0};
     int rc = length == 0 ? 0
              : tx == NULL || tx->vector == NULL
                  ? nic_copy(to, payload, length)
-                 : vector_gather(to, tx->vector, &tx->cursor, tx->skip, length);
+                 : vector_gather(to, tx->vector, &cursor, tx->skip, length);
     return rc == 0 ? FABRIC_OK : FABRIC_SEGV;
 }
 
 /* What a message has in it. */
 struct content {
     const void *header, *payload;
-    struct fabric_tx *tx; /* or NULL */
+    const struct fabric_tx *tx; /* or NULL */
     size_t length;
     enum fabric_status status;
 };

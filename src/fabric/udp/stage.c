@@ -302,6 +302,14 @@ static bool add_row(struct fabric *f, struct udp_channel *c, struct udp_memory *
     return true;
 }
 
+/* What is still to come of the open message goes nowhere, and the next one may begin. */
+static void end_open(struct udp_channel *c)
+{
+    c->open = NULL;
+    c->refused |= c->next_refused;
+    c->next_refused = false;
+}
+
 /* A row lies in one packet, unless the path became shorter: then it is put together first. */
 static bool take_row(struct fabric *f, struct udp_channel *c, const struct slmp_incoming *in,
                      const void *bytes, size_t length)
@@ -309,7 +317,7 @@ static bool take_row(struct fabric *f, struct udp_channel *c, const struct slmp_
     if (in->length > UDP_ROW_MOST || in->blank) {
         f->misshapen++;
         drop_row(f, c);
-        c->open = NULL; /* what is still to come goes nowhere */
+        end_open(c);
         return true;
     }
     bool whole = c->fresh && length == in->length;
@@ -371,7 +379,7 @@ void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
     }
     struct fabric *f = fabric;
     struct udp_channel *c = &p->channel[in->channel];
-    c->open = NULL;
+    end_open(c);
     if (c->row != NULL) {
         drop_row(f, c); /* nobody has seen any of it */
     } else if (status != SLMP_OK && !c->fresh) {
@@ -380,8 +388,6 @@ void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
             piece->torn = true;
         } /* else the burial of the peer ends the message */
     }
-    c->refused |= c->next_refused;
-    c->next_refused = false;
     udp_attend(p);
 }
 
