@@ -14,9 +14,6 @@
 /* A handler that has returned, and whose last transfers left its memory; no return code. */
 #define END_SEGV (-2)
 
-#define LINE 64
-#define HEAD_BYTES 512 /* of a packet; from there on the processor sees what comes */
-
 /* Between "may be given up" and "may not". */
 static int run_native(struct hpu_exec *exec)
 {
@@ -56,22 +53,11 @@ static bool next_packet(struct hpu_exec *exec)
     return true;
 }
 
-/* A processor does not guess beyond a page, where packets end: the beginning of the next one is
- * asked for while this one is worked on. */
-static inline void look_behind(const struct hpu_exec *exec)
-{
-    const ptl_payload_t *p = &exec->arg.payload;
-    for (size_t at = 0; exec->behind != 0 && at < HEAD_BYTES; at += LINE) {
-        __builtin_prefetch(p->base + p->length + at);
-    }
-}
-
 /* On the context. A twin is never given up: its core ends what strays. */
 void hpu_exec_handler(void *arg)
 {
     struct hpu_exec *exec = arg;
     do {
-        look_behind(exec);
         int result = exec->env.twins != NULL ? hpu_twin_run(exec, &exec->env.twins[exec->call])
                                              : run_native(exec);
         exec->result = hpu_dma_end(&exec->dmas, true) < 0 ? END_SEGV : result;

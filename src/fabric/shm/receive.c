@@ -20,9 +20,8 @@
 
 #include <string.h>
 
-#define BATCH 32       /* messages of one channel before the next has its turn */
-#define HEAD_BYTES 512 /* of a payload; from there on the processor sees what comes */
-#define CELL_RUN 8     /* cells emptied before the sender is told, or handed to the NIC at once */
+#define BATCH 32   /* messages of one channel before the next has its turn */
+#define CELL_RUN 8 /* cells emptied before the sender is told, or handed to the NIC at once */
 
 static inline void set_head(struct rx_channel *r, uint64_t head)
 {
@@ -411,23 +410,6 @@ static inline const uint8_t *whole_cell(struct fabric_peer *p, struct rx_channel
     return r->status == FABRIC_OK ? cell_at(&r->cells, r->cells_taken) : NULL;
 }
 
-/* What comes in one cell is often followed by more of its kind: if it has been, the beginning of
- * the next payload is asked for now. */
-static inline void look_behind(const struct rx_channel *r)
-{
-    uint64_t next = r->head + 1;
-    const struct record *at =
-        (const struct record *)(r->ring + (next & r->line_mask) * RECORD_LINE);
-    uint32_t word = atomic_load_explicit(&at->word, memory_order_relaxed);
-    if (((word ^ record_tag(next, r->line_mask)) & RECORD_TAG) == 0 &&
-        record_mode(word) == RECORD_CELLS && record_bytes(word) == RECORD_WHOLE) {
-        const uint8_t *cell = cell_at(&r->cells, r->cells_taken + 1);
-        for (size_t i = 0; i < HEAD_BYTES; i += RECORD_LINE) {
-            __builtin_prefetch(cell + i);
-        }
-    }
-}
-
 /* Takes a record in hand, in a copy that nobody changes. A message that is here whole may be over
  * in one step; true if it is. */
 static inline bool take_record(struct fabric_peer *p, struct rx_channel *r, uint32_t word)
@@ -461,9 +443,6 @@ static inline bool take_record(struct fabric_peer *p, struct rx_channel *r, uint
     if (rare(data == NULL)) {
         begin_message(r);
         return false;
-    }
-    if (mode != RECORD_INLINE) {
-        look_behind(r);
     }
     enum rx_step step = p->fabric->up->rx_short(p->np, rx, data);
     if (usual(step == RX_GO)) {
