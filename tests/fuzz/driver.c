@@ -14,6 +14,7 @@
  *
  * With libFuzzer (clang -fsanitize=fuzzer) a target is linked without this file.
  */
+#include "../splitmix.h"
 #include "fuzz.h"
 
 #include <ctype.h>
@@ -35,21 +36,6 @@ static size_t seed_count;
 static volatile unsigned long long current;
 static const char *program;
 
-/* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number
- * generators", 2014. */
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static size_t below(uint64_t *state, size_t bound)
-{
-    return bound > 0 ? (size_t)(next_random(state) % bound) : 0;
-}
-
 static void tell_input(int signal_number)
 {
     char text[256];
@@ -65,7 +51,7 @@ static void tell_input(int signal_number)
 
 static void remove_piece(struct input *in, uint64_t *r)
 {
-    size_t at = below(r, in->length), n = 1 + below(r, in->length - at);
+    size_t at = splitmix_below(r, in->length), n = 1 + splitmix_below(r, in->length - at);
     memmove(in->bytes + at, in->bytes + at + n, in->length - at - n);
     in->length -= n;
 }
@@ -76,7 +62,7 @@ static void insert_piece(struct input *in, uint64_t *r, const uint8_t *from, siz
     if (n > INPUT_MAX - in->length) {
         n = INPUT_MAX - in->length;
     }
-    size_t at = below(r, in->length + 1);
+    size_t at = splitmix_below(r, in->length + 1);
     memmove(in->bytes + at + n, in->bytes + at, in->length - at);
     memcpy(in->bytes + at, from, n);
     in->length += n;
@@ -86,34 +72,34 @@ static void mutate_once(struct input *in, uint64_t *r)
 {
     static const uint8_t edges[] = {0, 1, 0x7f, 0x80, 0xff, '\n', ' ', '=', 'A', '0'};
     static uint8_t piece[INPUT_MAX];
-    size_t at = below(r, in->length), n;
-    switch (in->length == 0 ? 4 : below(r, 7)) {
+    size_t at = splitmix_below(r, in->length), n;
+    switch (in->length == 0 ? 4 : splitmix_below(r, 7)) {
     case 0:
-        in->bytes[at] ^= (uint8_t)(1u << below(r, 8));
+        in->bytes[at] ^= (uint8_t)(1u << splitmix_below(r, 8));
         break;
     case 1:
-        in->bytes[at] = edges[below(r, sizeof(edges))];
+        in->bytes[at] = edges[splitmix_below(r, sizeof(edges))];
         break;
     case 2:
-        in->bytes[at] = (uint8_t)next_random(r);
+        in->bytes[at] = (uint8_t)splitmix(r);
         break;
     case 3:
         remove_piece(in, r);
         break;
     case 4:
-        n = 1 + below(r, 8);
+        n = 1 + splitmix_below(r, 8);
         for (size_t i = 0; i < n; i++) {
-            piece[i] = (uint8_t)next_random(r);
+            piece[i] = (uint8_t)splitmix(r);
         }
         insert_piece(in, r, piece, n);
         break;
     case 5: /* repeat a piece of it */
-        n = 1 + below(r, in->length - at);
+        n = 1 + splitmix_below(r, in->length - at);
         memcpy(piece, in->bytes + at, n);
         insert_piece(in, r, piece, n);
         break;
     default: /* one byte many times */
-        n = 1 + below(r, below(r, 16) == 0 ? 4096 : 64);
+        n = 1 + splitmix_below(r, splitmix_below(r, 16) == 0 ? 4096 : 64);
         memset(piece, in->bytes[at], n);
         insert_piece(in, r, piece, n);
     }
@@ -122,25 +108,25 @@ static void mutate_once(struct input *in, uint64_t *r)
 static void make_input(struct input *in, uint64_t number)
 {
     uint64_t r = number;
-    next_random(&r);
+    splitmix(&r);
     in->length = 0;
-    if (fuzz_seed != NULL && below(&r, 2) == 0) {
-        in->length = fuzz_seed(next_random(&r), in->bytes, INPUT_MAX);
-    } else if (seed_count > 0 && below(&r, 16) != 0) {
-        const struct input *s = seeds[below(&r, seed_count)];
+    if (fuzz_seed != NULL && splitmix_below(&r, 2) == 0) {
+        in->length = fuzz_seed(splitmix(&r), in->bytes, INPUT_MAX);
+    } else if (seed_count > 0 && splitmix_below(&r, 16) != 0) {
+        const struct input *s = seeds[splitmix_below(&r, seed_count)];
         memcpy(in->bytes, s->bytes, s->length);
         in->length = s->length;
-        if (below(&r, 4) == 0) {
-            s = seeds[below(&r, seed_count)];
+        if (splitmix_below(&r, 4) == 0) {
+            s = seeds[splitmix_below(&r, seed_count)];
             insert_piece(in, &r, s->bytes, s->length);
         }
     } else {
-        in->length = below(&r, 512);
+        in->length = splitmix_below(&r, 512);
         for (size_t i = 0; i < in->length; i++) {
-            in->bytes[i] = (uint8_t)next_random(&r);
+            in->bytes[i] = (uint8_t)splitmix(&r);
         }
     }
-    for (size_t n = below(&r, 8); n > 0; n--) {
+    for (size_t n = splitmix_below(&r, 8); n > 0; n--) {
         mutate_once(in, &r);
     }
 }

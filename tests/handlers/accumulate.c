@@ -40,7 +40,7 @@ static void fill(void *buffer, size_t count, ptl_datatype_t type, bool nan_too, 
         type == PTL_FLOAT_COMPLEX || type == PTL_DOUBLE_COMPLEX || type == PTL_LONG_DOUBLE_COMPLEX;
     memset(buffer, 0, count * size); /* what a long double does not use, too */
     for (size_t i = 0; i < count << complex_type; i++) {
-        uint64_t n = ptest_random(&r) % 10;
+        uint64_t n = splitmix(&r) % 10;
         double x = n == 9 ? nan_too ? NAN : 7 : values[n == 8 && !nan_too ? 0 : n];
         if (type == PTL_FLOAT || type == PTL_FLOAT_COMPLEX) {
             ((float *)buffer)[i] = (float)x;
@@ -49,7 +49,7 @@ static void fill(void *buffer, size_t count, ptl_datatype_t type, bool nan_too, 
         } else if (type == PTL_LONG_DOUBLE || type == PTL_LONG_DOUBLE_COMPLEX) {
             ((long double *)buffer)[i] = (long double)x / 3;
         } else {
-            uint64_t v = n < 6 ? n - 2 : ptest_random(&r);
+            uint64_t v = n < 6 ? n - 2 : splitmix(&r);
             memcpy((char *)buffer + i * size, &v, size);
         }
     }
@@ -148,8 +148,8 @@ PTEST(complex_product, 2)
         size_t n = kit_size(&k, i) / 16, at = (size_t)i * 13;
         uint64_t r = (uint64_t)i;
         for (size_t j = 0; j < count; j++) {
-            memory[j] = want[j] = (double)(ptest_random(&r) % 1000) + 1.0 * I * (double)(j % 77);
-            data[j] = (double)(ptest_random(&r) % 1000) / 8 - 1.0 * I * (double)(j % 5);
+            memory[j] = want[j] = (double)(splitmix(&r) % 1000) + 1.0 * I * (double)(j % 77);
+            data[j] = (double)(splitmix(&r) % 1000) / 8 - 1.0 * I * (double)(j % 5);
         }
         for (size_t j = 0; j < n; j++) {
             want[at + j] *= data[j];
@@ -175,8 +175,8 @@ PTEST(complex_product, 2)
 static size_t message(const struct kit *k, int rank, int m, size_t count, size_t *at)
 {
     uint64_t r = (uint64_t)rank * 1000 + (uint64_t)m;
-    size_t n = ptest_random(&r) % (m % 4 == 0 ? 9 * k->packet / 8 : 40);
-    *at = ptest_random(&r) % (count - n);
+    size_t n = splitmix(&r) % (m % 4 == 0 ? 9 * k->packet / 8 : 40);
+    *at = splitmix(&r) % (count - n);
     return n;
 }
 

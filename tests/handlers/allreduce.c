@@ -68,7 +68,7 @@ static void contribution(void *buffer, const struct one *o, uint32_t rank, int r
 {
     uint64_t r = rank * 7919 + (uint64_t)round;
     for (size_t i = 0; i < o->a.count; i++) {
-        uint64_t n = ptest_random(&r);
+        uint64_t n = splitmix(&r);
         if (o->a.type == PTL_DOUBLE) {
             ((double *)buffer)[i] = (double)(int64_t)n / 3e9;
         } else if (o->a.type == PTL_FLOAT_COMPLEX) {

@@ -34,7 +34,7 @@ static FILE *write_table(uint64_t rows)
     CHECK(f != NULL);
     fprintf(f, "id,age,floor,salary,name,department\n");
     for (uint64_t i = 0; i < rows; i++) {
-        uint64_t n = ptest_random(&r);
+        uint64_t n = splitmix(&r);
         fprintf(f, "%d,%u,%d,%.2f,%s %u,%s\n", (int)(i * 7 % 1000) - 300, (unsigned)(18 + n % 50),
                 (int)(n >> 8 & 7) - 3, (double)(n >> 16 & 0xffff) / 8, names[(n >> 32) % 6],
                 (unsigned)(n >> 40 & 63), departments[n >> 46 & 3]);
@@ -208,8 +208,8 @@ static void run(int rank, int size, uint64_t count, uint64_t steps)
         BARRIER();
         for (int i = 0; i < 3 * QUERIES; i++) {
             const struct query *q = &queries[(i + k.p.rank) % QUERIES];
-            uint64_t first = i < QUERIES ? 0 : ptest_random(&r) % (count + 1);
-            uint64_t n = i < QUERIES ? count : ptest_random(&r) % (count + 1 - first);
+            uint64_t first = i < QUERIES ? 0 : splitmix(&r) % (count + 1);
+            uint64_t n = i < QUERIES ? count : splitmix(&r) % (count + 1 - first);
             ask(&k, q, rows, first, n, result, i % 3 == 2 ? room / 17 : room, (uint64_t)i);
         }
     }

@@ -30,9 +30,9 @@ static FILE *write_edges(uint32_t vertices, size_t edges)
     CHECK(f != NULL);
     fprintf(f, "# %u vertices: from to weight\n", vertices);
     for (size_t i = 0; i < edges; i++) {
-        uint64_t a = ptest_random(&r) % vertices, b = ptest_random(&r) % vertices;
-        fprintf(f, "%u %u %u\n", (unsigned)(a * (ptest_random(&r) % vertices) / vertices),
-                (unsigned)b, 1 + (unsigned)(ptest_random(&r) % 20));
+        uint64_t a = splitmix(&r) % vertices, b = splitmix(&r) % vertices;
+        fprintf(f, "%u %u %u\n", (unsigned)(a * (splitmix(&r) % vertices) / vertices), (unsigned)b,
+                1 + (unsigned)(splitmix(&r) % 20));
     }
     CHECK(fflush(f) == 0);
     return f;

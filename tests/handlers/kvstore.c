@@ -153,12 +153,12 @@ static void ask_random(struct client *c, struct model *m, struct asked *a, unsig
     char name[KEY + 1];
     unsigned char value[VALUE];
     do {
-        a->key = (int)(ptest_random(random) % KEYS);
+        a->key = (int)(splitmix(random) % KEYS);
     } while (m->busy[a->key]);
     m->busy[a->key] = true;
-    a->op = (enum kvstore_op)(ptest_random(random) % KV_OPS);
-    a->length = a->op == KV_INSERT || a->op == KV_UPDATE ? ptest_random(random) % (VALUE + 1) : 0;
-    a->seed = (unsigned)ptest_random(random);
+    a->op = (enum kvstore_op)(splitmix(random) % KV_OPS);
+    a->length = a->op == KV_INSERT || a->op == KV_UPDATE ? splitmix(random) % (VALUE + 1) : 0;
+    a->seed = (unsigned)splitmix(random);
     ptest_fill(value, a->length, a->seed);
     snprintf(name, sizeof(name), "key %d of client %d", a->key, c->k->p.rank);
     ask(c, slot, a->op, name, value, a->length);
@@ -268,8 +268,8 @@ PTEST(contention, 4)
         uint64_t random = (uint64_t)rank;
         BARRIER();
         for (int i = 0; i < TRIES; i++) {
-            unsigned key = (unsigned)(ptest_random(&random) % SHARED);
-            bool in = ptest_random(&random) % 2;
+            unsigned key = (unsigned)(splitmix(&random) % SHARED);
+            bool in = splitmix(&random) % 2;
             size_t length;
             snprintf(name, sizeof(name), "shared %u", key);
             enum kvstore_status status =

@@ -17,7 +17,7 @@ static size_t message(const struct kit *k, int sender, int m, size_t unit, uint3
     size_t length = kit_size(k, m) / unit * unit;
     uint64_t r = (uint64_t)sender * 1000 + (uint64_t)m;
     for (size_t i = 0; i < length / sizeof(*word); i++) {
-        uint64_t n = ptest_random(&r);
+        uint64_t n = splitmix(&r);
         word[i] = (uint32_t)(n % 4 == 0   ? n >> 32
                              : n % 4 == 1 ? (n >> 8) % 20
                                           : (n >> 8) % (PSPIN_BINS + 10));

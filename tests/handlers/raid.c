@@ -102,12 +102,12 @@ static FILE *write_trace(void)
     double seconds = 0;
     CHECK(f != NULL);
     for (int i = 0; i < LINES; i++) {
-        uint64_t blocks = asu_bytes() / SECTOR, n = 1 + ptest_random(&r) % 12;
-        seconds += (double)(ptest_random(&r) % 1000) / 1e6;
-        fprintf(f, "%u,%llu,%llu,%c,%.6f\n", (unsigned)(ptest_random(&r) % CLIENTS),
-                (unsigned long long)(ptest_random(&r) % (blocks - n)),
+        uint64_t blocks = asu_bytes() / SECTOR, n = 1 + splitmix(&r) % 12;
+        seconds += (double)(splitmix(&r) % 1000) / 1e6;
+        fprintf(f, "%u,%llu,%llu,%c,%.6f\n", (unsigned)(splitmix(&r) % CLIENTS),
+                (unsigned long long)(splitmix(&r) % (blocks - n)),
                 (unsigned long long)(n * SECTOR - (i % 9 == 0 ? 100 : 0)),
-                ptest_random(&r) % 4 == 0 ? 'R' : 'W', seconds);
+                splitmix(&r) % 4 == 0 ? 'R' : 'W', seconds);
     }
     CHECK(fflush(f) == 0);
     return f;
@@ -314,8 +314,8 @@ PTEST(same_places, 5)
         memset(data, 1 + rank, bytes);
         BARRIER();
         for (int i = 0; i < 200; i++) {
-            uint64_t at = ptest_random(&r) % bytes;
-            OK(raid_write(&v.client, at, data, ptest_random(&r) % (bytes - at) % 3000));
+            uint64_t at = splitmix(&r) % bytes;
+            OK(raid_write(&v.client, at, data, splitmix(&r) % (bytes - at) % 3000));
         }
         OK(raid_write(&v.client, 0, data, bytes));
         OK(raid_wait(&v.client));

@@ -177,8 +177,8 @@ PTEST(sender_is_away, 2)
 static size_t message(int from, int to, int i, uint64_t *tag)
 {
     uint64_t r = (uint64_t)(from * 100 + to) * 1000 + (uint64_t)i;
-    *tag = ptest_random(&r) % 3;
-    return ptest_random(&r) % 4 == 0 ? ptest_random(&r) % 60000 : ptest_random(&r) % (2 * EAGER);
+    *tag = splitmix(&r) % 3;
+    return splitmix(&r) % 4 == 0 ? splitmix(&r) % 60000 : splitmix(&r) % (2 * EAGER);
 }
 
 static unsigned seed_of(int from, int to, int i)
@@ -210,7 +210,7 @@ PTEST(everybody, 4)
             send(&t->q, t->memory, t->length, to, tag);
         }
         /* a few receives between the sends */
-        while (posted < 4 * i && ptest_random(&r) % 5 != 0) {
+        while (posted < 4 * i && splitmix(&r) % 5 != 0) {
             int n = posted, from = n % size;
             struct transfer *t = &in[posted++];
             t->length = 60000;

@@ -50,11 +50,11 @@ static struct access access_of(const struct kit *k, int client, int i, size_t pa
     uint64_t r = (uint64_t)(client * 1000 + i);
     struct access a = {.transaction = (uint32_t)(100 * client + i / ACCESSES + 1)};
     size_t longest = i % 5 == 0 ? 3 * k->packet : 100;
-    a.put = ptest_random(&r) % 2;
-    a.length = ptest_random(&r) % longest;
-    a.offset = ptest_random(&r) % (part - a.length);
+    a.put = splitmix(&r) % 2;
+    a.length = splitmix(&r) % longest;
+    a.offset = splitmix(&r) % (part - a.length);
     size_t where =
-        a.put ? ptest_random(&r) % 8 ? (size_t)client : CLIENTS : ptest_random(&r) % (CLIENTS + 1);
+        a.put ? splitmix(&r) % 8 ? (size_t)client : CLIENTS : splitmix(&r) % (CLIENTS + 1);
     a.offset += where * part;
     return a;
 }

@@ -17,6 +17,7 @@
  * futex or, every fourth round, in epoll. When nothing moves for a while the
  * state is printed and the test has failed.
  */
+#include "../splitmix.h"
 #include "base/sys.h"
 #include "fabric/shm/shm.h"
 
@@ -165,14 +166,6 @@ static void open_end(struct end *e, int who)
     atomic_store(&shared->pid[who], pid);
 }
 
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
 /* Falls asleep if nothing has come, and comes back when woken. */
 static void sleep_once(struct end *e, bool by_futex)
 {
@@ -210,7 +203,7 @@ static void delay_stores(uint64_t *r, int who)
         *mine = malloc(BYTES);
     }
     for (unsigned i = 0; *mine != NULL && i < STORES; i++) {
-        ((volatile unsigned char *)*mine)[next_random(r) % BYTES] = 1;
+        ((volatile unsigned char *)*mine)[splitmix(r) % BYTES] = 1;
     }
 }
 
@@ -242,7 +235,7 @@ static void *news_receiver(void *unused)
         while (fabric_shm.poll(e.fabric)) {
         }
         atomic_store(&shared->served, e.got);
-        pause_for(next_random(&r) % 64);
+        pause_for(splitmix(&r) % 64);
     }
     fabric_shm.close(e.fabric);
     return NULL;
@@ -262,7 +255,7 @@ static void *news_sender(void *unused)
             cpu_pause();
         }
         /* Around the sleep: before the arming, in its midst, or long after. */
-        pause_for(next_random(&r) % (next_random(&r) % 16 == 0 ? 2000 : 100));
+        pause_for(splitmix(&r) % (splitmix(&r) % 16 == 0 ? 2000 : 100));
         if (round % 2 == 0) {
             delay_stores(&r, SENDER);
         }
@@ -299,7 +292,7 @@ static void *room_receiver(void *unused)
         if (last % 2 == 0) {
             delay_stores(&r, OTHER);
         }
-        pause_for(next_random(&r) % (next_random(&r) % 16 == 0 ? 2000 : 20));
+        pause_for(splitmix(&r) % (splitmix(&r) % 16 == 0 ? 2000 : 20));
         fabric_shm.poll(e.fabric);
         atomic_store(&shared->served, e.got);
     }
@@ -314,7 +307,7 @@ static void *room_sender(void *unused)
     open_end(&e, SENDER);
     connect_to_other(&e);
     for (uint64_t round = 1; round <= count; round++) {
-        if (next_random(&r) % 4 == 0) {
+        if (splitmix(&r) % 4 == 0) {
             delay_stores(&r, SENDER);
         }
         struct fabric_tx tx = {.base = &round, .length = sizeof(round)};

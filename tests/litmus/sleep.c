@@ -90,8 +90,8 @@ static void begin(const char *membarrier, int rank, int size)
 
 static void delay(uint64_t *r)
 {
-    uint64_t most = ptest_random(r) % 8 == 0 ? 4000 : 200;
-    for (uint64_t n = ptest_random(r) % most; n > 0; n--) {
+    uint64_t most = splitmix(r) % 8 == 0 ? 4000 : 200;
+    for (uint64_t n = splitmix(r) % most; n > 0; n--) {
         __builtin_ia32_pause();
     }
 }

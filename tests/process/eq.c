@@ -49,10 +49,10 @@ PTEST_KINDS(events_in_order, 1)
     ptl_hdr_data_t in = 0, out = 0;
     ptl_handle_md_t md = open_self(&p, kind, rank, size);
     for (int round = 0; round < 200; round++) {
-        for (uint64_t n = ptest_random(&seed) % 60; n > 0; n--) {
+        for (uint64_t n = splitmix(&seed) % 60; n > 0; n--) {
             put_self(&p, md, p.pt, in++);
         }
-        while (out < in && ptest_random(&seed) % 60 != 0) {
+        while (out < in && splitmix(&seed) % 60 != 0) {
             CHECK_EQ(EVENT(p.eq, PTL_EVENT_PUT).hdr_data, out);
             out++;
         }

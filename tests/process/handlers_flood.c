@@ -56,7 +56,7 @@ PTL_HANDLER(echo_payload);
 static size_t length_of(int i)
 {
     uint64_t seed = (uint64_t)i;
-    uint64_t r = ptest_random(&seed);
+    uint64_t r = splitmix(&seed);
     return i % 5 == 0 ? 0 : i % 5 < 3 ? r % 64 : i % 5 == 3 ? r % 1500 : r % LONGEST;
 }
 

@@ -220,7 +220,7 @@ PTL_HANDLER(course_completion);
 static size_t course_length(int rank, int i)
 {
     uint64_t seed = (uint64_t)(rank * 1000 + i);
-    uint64_t r = ptest_random(&seed);
+    uint64_t r = splitmix(&seed);
     return i % 3 == 0 ? r % 100 : i % 3 == 1 ? r % 9000 : r % LENGTH;
 }
 

@@ -216,12 +216,11 @@ PTEST_KINDS(stream_of_messages, 2)
     BARRIER();
     ptl_handle_md_t md = port_quiet_md(&p, source, ROOM, 0, PTL_CT_NONE);
     for (int i = 0; i < N && rank == 0; i++) {
-        OK(PtlPut(md, 0, ptest_random(&random) % ROOM, PTL_NO_ACK_REQ, p.id[1], p.pt, 0, 0, NULL,
-                  0));
+        OK(PtlPut(md, 0, splitmix(&random) % ROOM, PTL_NO_ACK_REQ, p.id[1], p.pt, 0, 0, NULL, 0));
     }
     uint64_t bytes = 0;
     for (int i = 0; i < N && rank == 1; i++) {
-        size_t length = ptest_random(&random) % ROOM;
+        size_t length = splitmix(&random) % ROOM;
         size_t payload = length < 8 ? 0 : length - 8;
         CHECK_EQ(EVENT(p.eq, PTL_EVENT_PUT).mlength, payload);
         bytes += payload;

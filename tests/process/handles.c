@@ -364,7 +364,7 @@ PTEST(bad_handles, 1)
         refuses(&probes[i], PTL_EQ_NONE, "PTL_EQ_NONE");
         refuses(&probes[i], PTL_CT_NONE, "PTL_CT_NONE");
         for (int n = 0; n < 200; n++) {
-            ptl_handle_any_t h = (ptl_handle_any_t)ptest_random(&seed);
+            ptl_handle_any_t h = (ptl_handle_any_t)splitmix(&seed);
             if (!is_live(h)) {
                 refuses(&probes[i], h, "a random handle");
             }

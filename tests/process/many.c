@@ -39,7 +39,7 @@ static void make_boxes(const struct load *l, int rank, int size)
 static size_t message_length(const struct load *l, int from, int to, int i)
 {
     uint64_t seed = (uint64_t)(from * 100 + to) * 1000 + (unsigned)i;
-    uint64_t r = ptest_random(&seed);
+    uint64_t r = splitmix(&seed);
     return r % 4 != 0 ? r / 8 % 100 : r / 8 % (l->longest + 1);
 }
 

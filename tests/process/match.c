@@ -159,21 +159,21 @@ enum { MASKS = sizeof(model_masks) / sizeof(model_masks[0]) };
 
 static ptl_match_bits_t model_bits(uint64_t *seed)
 {
-    uint64_t r = ptest_random(seed);
+    uint64_t r = splitmix(seed);
     return (r & 0x3) | (r & 0x30) | (r & 0x300) | (r & 0x1000 ? 1ull << 40 : 0);
 }
 
 static void model_append(struct port *p, uint64_t *seed)
 {
     struct model_entry *e = &model[entries++];
-    e->me = bits_entry(p, model_bits(seed), model_masks[ptest_random(seed) % MASKS]);
-    if (e->me.ignore_bits == ~0ull && ptest_random(seed) % 8 != 0) {
+    e->me = bits_entry(p, model_bits(seed), model_masks[splitmix(seed) % MASKS]);
+    if (e->me.ignore_bits == ~0ull && splitmix(seed) % 8 != 0) {
         e->me.ignore_bits = 0; /* few that take all, or the rest would see nothing */
     }
-    e->me.options |= ptest_random(seed) % 4 != 0 ? PTL_ME_USE_ONCE : 0;
+    e->me.options |= splitmix(seed) % 4 != 0 ? PTL_ME_USE_ONCE : 0;
     e->me.options |= PTL_ME_EVENT_UNLINK_DISABLE;
-    e->any = ptest_random(seed) % 2 == 0;
-    e->source = (int)(ptest_random(seed) % 2);
+    e->any = splitmix(seed) % 2 == 0;
+    e->source = (int)(splitmix(seed) % 2);
     e->linked = true;
     if (!e->any) {
         e->me.match_id = p->id[e->source];

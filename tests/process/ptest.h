@@ -22,6 +22,8 @@
 #ifndef PTEST_H
 #define PTEST_H
 
+#include "../splitmix.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -118,15 +120,6 @@ void ptest_check_fill(const void *buffer, size_t length, unsigned seed, const ch
     ptest_check_bytes(buffer, length, value, #buffer, __FILE__, __LINE__)
 void ptest_check_bytes(const void *buffer, size_t length, unsigned char value, const char *text,
                        const char *file, int line);
-
-/* A small generator, the same on every machine. */
-static inline uint64_t ptest_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 #if defined(__SANITIZE_THREAD__)
 #define PTEST_TSAN 1

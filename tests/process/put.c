@@ -263,7 +263,7 @@ PTEST_KINDS(puts_keep_order, 2)
         ptest_fill(from, 65536, 0);
         ptl_handle_md_t md = port_quiet_md(&p, from, sizeof(from), 0, PTL_CT_NONE);
         for (unsigned i = 0; i < N; i++) {
-            size_t length = (size_t)(ptest_random(&seed) % (i % 5 == 0 ? ROOM : 100));
+            size_t length = (size_t)(splitmix(&seed) % (i % 5 == 0 ? ROOM : 100));
             OK(PtlPut(md, 0, length, PTL_NO_ACK_REQ, p.id[1], p.pt, 0, 0, NULL, i));
         }
         ptest_fill(from + 65536, ROOM, 99); /* its own memory: the others may be under way */

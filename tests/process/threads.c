@@ -55,7 +55,7 @@ static void free_lane(struct lane *lane)
 static size_t lane_length(int i)
 {
     uint64_t seed = (uint64_t)i;
-    uint64_t r = ptest_random(&seed);
+    uint64_t r = splitmix(&seed);
     return r % 3 == 0 ? r / 3 % LONGEST : r / 3 % 64;
 }
 

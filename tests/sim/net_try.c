@@ -2,6 +2,8 @@
 /* Drives a packet network; see net_try.h. */
 #include "net_try.h"
 
+#include "../splitmix.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,13 +29,9 @@ static void *need(void *p)
     return p;
 }
 
-/* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014. */
 uint64_t try_draw(struct try_net *t)
 {
-    uint64_t z = (t->random += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
+    return splitmix(&t->random);
 }
 
 static void left(void *context, uint32_t ref, uint64_t time, uint64_t waited)

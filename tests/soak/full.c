@@ -118,7 +118,7 @@ void pump(bool idle)
     }
     flow_step(&random);
     if (!any && idle && face[FACES - 1].target_eq != 0) {
-        take_events((unsigned)below(&random, FACES), 1);
+        take_events((unsigned)splitmix_below(&random, FACES), 1);
     }
     uint64_t progress = atomic_load_explicit(&shared->progress, memory_order_relaxed);
     if (any || progress != seen || since == 0) {
@@ -242,9 +242,9 @@ static void run_round(void)
     barrier();
     bool kicked = false, busy;
     do {
-        bool starting = below(&r, 3) != 0 && origin_step(&r);
-        busy = (below(&r, 6) == 0 && match_step(&r)) || starting;
-        if (!kicked && below(&r, 20) == 0) {
+        bool starting = splitmix_below(&r, 3) != 0 && origin_step(&r);
+        busy = (splitmix_below(&r, 6) == 0 && match_step(&r)) || starting;
+        if (!kicked && splitmix_below(&r, 20) == 0) {
             kicked = true;
             chain_kick();
         }

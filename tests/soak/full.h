@@ -22,6 +22,7 @@
 #define SOAK_FULL_H
 
 #include "atomics.h"
+#include "kit.h"
 
 #include "portals4.h"
 
@@ -128,13 +129,6 @@ void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void pump(bool idle);
 void barrier(void);
 
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        int code_ = (call);                                                                        \
-        if (code_ != PTL_OK) {                                                                     \
-            fail("%s gives %d (line %d)", #call, code_, __LINE__);                                 \
-        }                                                                                          \
-    } while (0)
 #define MUST(condition, ...)                                                                       \
     do {                                                                                           \
         if (!(condition)) {                                                                        \
@@ -172,8 +166,6 @@ static inline unsigned number_of(const ptl_event_t *e)
 
 /* ---- full_plan.c ---- */
 
-uint64_t next_random(uint64_t *state);
-size_t below(uint64_t *state, size_t bound);
 void plan_make(void);
 bool message_succeeds(const struct message *m);
 const char *act_name(unsigned act);

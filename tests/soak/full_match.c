@@ -71,11 +71,11 @@ static void append_entry(unsigned i, uint64_t *r)
     bool matching = is_matching(m->face);
     struct entry *e = &entry[entries++];
     parts_new(&e->at, matching ? m->room : MATCH_LENGTH_MAX,
-              1 + (unsigned)below(r, 2) * (PARTS_MAX - 1), r);
+              1 + (unsigned)splitmix_below(r, 2) * (PARTS_MAX - 1), r);
     e->face = m->face;
     e->options = PTL_ME_USE_ONCE | PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_CT_OVERFLOW |
-                 (below(r, 2) == 0 ? PTL_ME_EVENT_LINK_DISABLE : 0) |
-                 (below(r, 4) == 0 ? PTL_ME_EVENT_UNLINK_DISABLE : 0) |
+                 (splitmix_below(r, 2) == 0 ? PTL_ME_EVENT_LINK_DISABLE : 0) |
+                 (splitmix_below(r, 4) == 0 ? PTL_ME_EVENT_UNLINK_DISABLE : 0) |
                  (matching ? PTL_ME_MANAGE_LOCAL : 0);
     ptl_me_t me_ = describe(m, e, e->options);
     append(m->face, &me_, PTL_PRIORITY_LIST, tagged(TAG_ENTRY, entries - 1), &e->handle);
@@ -85,7 +85,7 @@ static void append_entry(unsigned i, uint64_t *r)
 static void append_decoy(unsigned i, uint64_t *r)
 {
     const struct message *m = &plan.message[i];
-    if (!is_matching(m->face) || m->length == 0 || below(r, 3) != 0) {
+    if (!is_matching(m->face) || m->length == 0 || splitmix_below(r, 3) != 0) {
         return;
     }
     struct entry *e = &entry[entries++];
@@ -188,12 +188,12 @@ bool match_step(uint64_t *r)
     if (due_count == 0 || searching != 0) {
         return searching != 0;
     }
-    unsigned k = (unsigned)below(r, due_count), i = due[k];
+    unsigned k = (unsigned)splitmix_below(r, due_count), i = due[k];
     if (plan.message[i].arrival == LATE) {
         due[k] = due[--due_count];
         append_entry(i, r);
     } else {
-        search(i, below(r, 2) == 0 ? PTL_SEARCH_ONLY : PTL_SEARCH_DELETE);
+        search(i, splitmix_below(r, 2) == 0 ? PTL_SEARCH_ONLY : PTL_SEARCH_DELETE);
     }
     return true;
 }

@@ -31,9 +31,9 @@ void parts_new(struct parts *p, size_t length, unsigned n, uint64_t *r)
     size_t left = length, at = 0;
     for (unsigned i = 0; i < p->n; i++) {
         size_t most = left / (p->n - i) * 2;
-        size_t n_i = i + 1 == p->n ? left : below(r, (most < left ? most : left) + 1);
+        size_t n_i = i + 1 == p->n ? left : splitmix_below(r, (most < left ? most : left) + 1);
         p->v[i] = (ptl_iovec_t){p->memory + at, n_i};
-        at += n_i + (p->n == 1 ? 0 : 1 + below(r, GAP));
+        at += n_i + (p->n == 1 ? 0 : 1 + splitmix_below(r, GAP));
         left -= n_i;
     }
 }

@@ -55,7 +55,7 @@ static void choose_order(void)
         movable++;
     }
     for (unsigned i = 0; i < movable; i++) {
-        unsigned j = (unsigned)below(&r, movable), t = mine[i];
+        unsigned j = (unsigned)splitmix_below(&r, movable), t = mine[i];
         mine[i] = mine[j];
         mine[j] = t;
     }
@@ -90,15 +90,15 @@ static void prepare_owned(const struct message *m, struct origin *o, unsigned i)
     unsigned char *t = model[m->to][m->face] + (m->at - m->from * OWNED_BYTES);
     uint64_t r = seed ^ (round_number << 20) ^ i;
     bool careful = m->op == PTL_PROD;
-    if (below(&r, 2) == 0) {
+    if (splitmix_below(&r, 2) == 0) {
         memcpy(o->operand, t, size);
     } else {
-        model_value(o->operand, m->type, (int)below(&r, 5) - 2, careful);
+        model_value(o->operand, m->type, (int)splitmix_below(&r, 5) - 2, careful);
     }
     memcpy(o->expected, t, m->length);
     for (size_t k = 0; k < m->length / size; k++) {
         unsigned char value[ELEMENT_MAX];
-        model_value(value, m->type, (int)below(&r, 5) - 2, careful);
+        model_value(value, m->type, (int)splitmix_below(&r, 5) - 2, careful);
         parts_write(&o->data, k * size, value, size);
         model_apply(t + k * size, value, o->operand, m->op, m->type);
     }
@@ -108,7 +108,7 @@ static void prepare(const struct message *m, struct origin *o, unsigned i)
 {
     uint64_t r = seed + round_number + i;
     parts_new(&o->data, (size_t)m->length * (fetches(m) ? 2 : 1),
-              m->md == MD_PARTS ? 1 + (unsigned)below(&r, PARTS_MAX) : 1, &r);
+              m->md == MD_PARTS ? 1 + (unsigned)splitmix_below(&r, PARTS_MAX) : 1, &r);
     if (m->sub == SUB_OWNED) {
         prepare_owned(m, o, i);
     } else if (m->sub == SUB_SUM || m->sub == SUB_TICKET) {
@@ -187,7 +187,7 @@ static void start(unsigned i)
 /* Sends one of those that were refused again. */
 static bool repeat(uint64_t *r)
 {
-    unsigned first = (unsigned)below(r, mine_count);
+    unsigned first = (unsigned)splitmix_below(r, mine_count);
     for (unsigned k = 0; k < mine_count; k++) {
         unsigned i = mine[(first + k) % mine_count];
         if (origin[i].again) {
@@ -202,7 +202,7 @@ static bool repeat(uint64_t *r)
 
 bool origin_step(uint64_t *r)
 {
-    if (to_repeat != 0 && below(r, 2) == 0) {
+    if (to_repeat != 0 && splitmix_below(r, 2) == 0) {
         return repeat(r);
     }
     if (started == mine_count) {

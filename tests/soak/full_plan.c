@@ -4,21 +4,6 @@
 
 #include <string.h>
 
-/* splitmix64: Steele, Lea, Flood, "Fast splittable pseudorandom number
- * generators", 2014. */
-uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-size_t below(uint64_t *state, size_t bound)
-{
-    return bound > 0 ? (size_t)(next_random(state) % bound) : 0;
-}
-
 const char *act_name(unsigned act)
 {
     static const char *const names[] = {"put", "get", "atomic", "fetch", "swap"};
@@ -37,8 +22,9 @@ static uint32_t random_length(uint64_t *r, size_t most)
     while (((size_t)2 << bits) <= most) {
         bits++;
     }
-    unsigned b = (unsigned)below(r, bits + 2);
-    size_t length = b == 0 ? below(r, 2) : ((size_t)1 << (b - 1)) + below(r, (size_t)1 << (b - 1));
+    unsigned b = (unsigned)splitmix_below(r, bits + 2);
+    size_t length = b == 0 ? splitmix_below(r, 2)
+                           : ((size_t)1 << (b - 1)) + splitmix_below(r, (size_t)1 << (b - 1));
     return (uint32_t)(length < most ? length : most);
 }
 
@@ -64,13 +50,13 @@ static uint64_t take(size_t *used, size_t room, struct message *m)
 static void plan_owned(struct message *m, struct space *s, uint64_t *r)
 {
     m->sub = SUB_OWNED;
-    m->act = (uint8_t)(ACT_ATOMIC + below(r, 3));
+    m->act = (uint8_t)(ACT_ATOMIC + splitmix_below(r, 3));
     do {
-        m->op = (uint8_t)below(r, PTL_OP_LAST);
-        m->type = (uint8_t)below(r, TYPES);
+        m->op = (uint8_t)splitmix_below(r, PTL_OP_LAST);
+        m->type = (uint8_t)splitmix_below(r, TYPES);
     } while (!op_is_legal(m->act, m->op, m->type));
-    size_t size = type_size(m->type), first = below(r, ELEMENTS);
-    size_t n = op_has_operand(m->op) ? 1 : below(r, ELEMENTS - first) + 1;
+    size_t size = type_size(m->type), first = splitmix_below(r, ELEMENTS);
+    size_t n = op_has_operand(m->op) ? 1 : splitmix_below(r, ELEMENTS - first) + 1;
     m->length = (uint32_t)(n * size);
     m->at = m->from * OWNED_BYTES + (size_t)m->type * ELEMENTS * ELEMENT_MAX + first * size;
     s->owned[m->from][m->to][m->face] = true;
@@ -78,21 +64,22 @@ static void plan_owned(struct message *m, struct space *s, uint64_t *r)
 
 static void plan_window(struct message *m, unsigned i, struct space *s, uint64_t *r)
 {
-    unsigned dice = (unsigned)below(r, 20);
+    unsigned dice = (unsigned)splitmix_below(r, 20);
     if (dice < 7) {
-        m->length = random_length(r, below(r, 8) == 0 ? 1 << 20 : 1 << 17);
+        m->length = random_length(r, splitmix_below(r, 8) == 0 ? 1 << 20 : 1 << 17);
         m->at = AT_PUTS + take(&s->puts[m->to][m->face], PUTS_BYTES, m);
     } else if (dice < 11) {
         m->act = ACT_GET;
         m->at = AT_GETS + 8 * (size_t)i; /* which tells the target who it is */
-        m->length = random_length(r, below(r, 8) == 0 ? GETS_BYTES - 8 * MESSAGES_MAX : 1 << 16);
+        m->length =
+            random_length(r, splitmix_below(r, 8) == 0 ? GETS_BYTES - 8 * MESSAGES_MAX : 1 << 16);
     } else if (dice < 16) {
         plan_owned(m, s, r);
     } else if (dice < 19 || s->tickets[m->to][m->face] >= 64) {
         m->sub = SUB_SUM;
         m->act = ACT_ATOMIC;
         m->op = PTL_SUM;
-        m->type = (uint8_t)below(r, TYPES);
+        m->type = (uint8_t)splitmix_below(r, TYPES);
         m->length = (uint32_t)type_size(m->type);
         m->at = AT_SUMS + (size_t)m->type * ELEMENT_MAX;
     } else {
@@ -110,7 +97,7 @@ static void plan_window(struct message *m, unsigned i, struct space *s, uint64_t
 static void plan_like_put(struct message *m, uint64_t *r, size_t most, bool gets)
 {
     static const uint8_t acts[] = {ACT_PUT, ACT_PUT, ACT_PUT, ACT_ATOMIC, ACT_FETCH, ACT_GET};
-    m->act = acts[below(r, gets ? 6 : 5)];
+    m->act = acts[splitmix_below(r, gets ? 6 : 5)];
     m->op = PTL_SUM;
     m->type = PTL_UINT8_T;
     m->length = random_length(r, m->act == ACT_PUT || m->act == ACT_GET ? most : ATOMIC_MAX);
@@ -119,11 +106,11 @@ static void plan_like_put(struct message *m, uint64_t *r, size_t most, bool gets
 static void plan_match(struct message *m, unsigned i, struct space *s, uint64_t *r)
 {
     plan_like_put(m, r, MATCH_LENGTH_MAX, is_matching(m->face));
-    m->arrival = (uint8_t)below(r, 3);
+    m->arrival = (uint8_t)splitmix_below(r, 3);
     m->at = is_matching(m->face) ? i : 0; /* entries manage their offset themselves */
     m->room = m->length;
-    if (is_matching(m->face) && m->arrival == EARLY && below(r, 4) == 0) {
-        m->room = (uint32_t)below(r, m->length + 1); /* truncates */
+    if (is_matching(m->face) && m->arrival == EARLY && splitmix_below(r, 4) == 0) {
+        m->room = (uint32_t)splitmix_below(r, m->length + 1); /* truncates */
     }
     s->matched[m->to][m->face]++;
 }
@@ -132,18 +119,21 @@ static void plan_match(struct message *m, unsigned i, struct space *s, uint64_t 
 static void plan_side(struct message *m, uint64_t *r)
 {
     bool simple = m->lane == LANE_FLOW || !message_succeeds(m);
-    m->md = (uint8_t)(simple ? below(r, 2) == 0 ? MD_EVENTS : MD_PARTS : below(r, MD_KINDS));
+    m->md = (uint8_t)(simple ? splitmix_below(r, 2) == 0 ? MD_EVENTS : MD_PARTS
+                             : splitmix_below(r, MD_KINDS));
     bool counted = m->md == MD_COUNTED || m->md == MD_BYTES;
-    m->ack = (uint8_t)(simple ? PTL_ACK_REQ : counted ? below(r, 4) : below(r, 2));
+    m->ack = (uint8_t)(simple    ? PTL_ACK_REQ
+                       : counted ? splitmix_below(r, 4)
+                                 : splitmix_below(r, 2));
 }
 
 static void plan_message(struct message *m, unsigned i, bool flood, struct space *s, uint64_t *r)
 {
     memset(m, 0, sizeof(*m));
-    m->from = (uint8_t)below(r, PROCESSES);
-    m->to = (uint8_t)below(r, PROCESSES);
-    m->face = (uint8_t)below(r, FACES);
-    unsigned dice = (unsigned)below(r, 20);
+    m->from = (uint8_t)splitmix_below(r, PROCESSES);
+    m->to = (uint8_t)splitmix_below(r, PROCESSES);
+    m->face = (uint8_t)splitmix_below(r, FACES);
+    unsigned dice = (unsigned)splitmix_below(r, 20);
     bool matchable = s->matched[m->to][m->face] < 40;
     m->lane = dice < (flood ? 2 : 9)                 ? LANE_WINDOW
               : dice < (flood ? 4 : 14) && matchable ? LANE_MATCH
@@ -172,13 +162,14 @@ static void plan_message(struct message *m, unsigned i, bool flood, struct space
 
 static void plan_chain(struct chain *c, unsigned f, uint64_t *r)
 {
-    unsigned at = (unsigned)below(r, PROCESSES), step = (unsigned)below(r, PROCESSES);
-    c->hops = 1 + (unsigned)below(r, HOPS_MAX);
-    c->appended = is_matching(f) && below(r, 2) == 0;
+    unsigned at = (unsigned)splitmix_below(r, PROCESSES),
+             step = (unsigned)splitmix_below(r, PROCESSES);
+    c->hops = 1 + (unsigned)splitmix_below(r, HOPS_MAX);
+    c->appended = is_matching(f) && splitmix_below(r, 2) == 0;
     for (unsigned h = 0; h < c->hops; h++) {
         unsigned next = (at + step) % PROCESSES;
-        c->hop[h] = (struct hop){(uint8_t)at, (uint8_t)next, (uint8_t)below(r, 5),
-                                 h > 0 && below(r, 3) == 0};
+        c->hop[h] = (struct hop){(uint8_t)at, (uint8_t)next, (uint8_t)splitmix_below(r, 5),
+                                 h > 0 && splitmix_below(r, 3) == 0};
         at = next;
     }
 }
@@ -188,9 +179,9 @@ void plan_make(void)
     static struct space space;
     uint64_t r = seed * 0x2545f4914f6cdd1du + round_number;
     memset(&space, 0, sizeof(space));
-    next_random(&r);
-    plan.count = 60 + (unsigned)below(&r, 200);
-    bool flood = below(&r, 4) == 0;
+    splitmix(&r);
+    plan.count = 60 + (unsigned)splitmix_below(&r, 200);
+    bool flood = splitmix_below(&r, 4) == 0;
     for (unsigned i = 0; i < plan.count; i++) {
         plan_message(&plan.message[i], i, flood, &space, &r);
     }
@@ -211,6 +202,6 @@ void plan_make(void)
     }
     for (unsigned f = 0; f < FACES; f++) {
         plan_chain(&plan.chain[f], f, &r);
-        plan.counts_bytes[f] = below(&r, 2) == 0;
+        plan.counts_bytes[f] = splitmix_below(&r, 2) == 0;
     }
 }

@@ -63,10 +63,12 @@ static void open_face(unsigned f)
 static void start(unsigned f, uint64_t *r)
 {
     ptl_handle_md_t d = of[f].md;
-    ptl_process_t to = face[f].id[below(r, PROCESSES)];
-    ptl_size_t n = below(r, 2) == 0 ? below(r, 64) * 8 : below(r, LENGTH), at = below(r, 4096);
+    ptl_process_t to = face[f].id[splitmix_below(r, PROCESSES)];
+    ptl_size_t n = splitmix_below(r, 2) == 0 ? splitmix_below(r, 64) * 8
+                                             : splitmix_below(r, LENGTH),
+               at = splitmix_below(r, 4096);
     int code = PTL_OK;
-    switch (below(r, 7)) {
+    switch (splitmix_below(r, 7)) {
     case 0:
         code = PtlPut(d, 0, n, PTL_ACK_REQ, to, INDEX, 0, at, NULL, 0);
         break;
@@ -85,11 +87,12 @@ static void start(unsigned f, uint64_t *r)
                               PTL_MAX, PTL_INT64_T);
         break;
     case 5:
-        code = PtlTriggeredGet(d, LENGTH, n, to, INDEX, 0, at, NULL, of[f].ct, below(r, 40));
+        code =
+            PtlTriggeredGet(d, LENGTH, n, to, INDEX, 0, at, NULL, of[f].ct, splitmix_below(r, 40));
         break;
     default:
         code = PtlTriggeredPut(d, 0, n, PTL_NO_ACK_REQ, to, INDEX, 0, at, NULL, 0, of[f].ct,
-                               below(r, 40));
+                               splitmix_below(r, 40));
     }
     bool stale = of[f].md_freed || of[f].ct_freed || of[f].eq_freed;
     MUST(code == PTL_OK || (code == PTL_ARG_INVALID && stale), "an operation gives %d", code);
@@ -105,7 +108,7 @@ static void free_something(unsigned f, uint64_t *r)
 {
     struct reckless *o = &of[f];
     int code;
-    switch (below(r, 8)) {
+    switch (splitmix_below(r, 8)) {
     case 0:
         code = PtlEQFree(o->eq);
         MUST(code == (o->eq_freed ? PTL_ARG_INVALID : PTL_OK), "PtlEQFree gives %d", code);
@@ -124,7 +127,7 @@ static void free_something(unsigned f, uint64_t *r)
         o->md_freed = o->md_freed || code == PTL_OK;
         break;
     case 4:
-        code = unlink_entry(f, below(r, 2) == 0 ? o->entry : o->overflow);
+        code = unlink_entry(f, splitmix_below(r, 2) == 0 ? o->entry : o->overflow);
         MUST(code == PTL_OK || code == PTL_IN_USE || code == PTL_ARG_INVALID, "unlinking gives %d",
              code);
         break;
@@ -153,9 +156,9 @@ void reckless_run(void)
     }
     barrier();
     for (unsigned k = 0; k < STARTS; k++) {
-        start((unsigned)below(&r, FACES), &r);
-        if (k > STARTS / 4 && below(&r, 3) == 0) {
-            free_something((unsigned)below(&r, FACES), &r);
+        start((unsigned)splitmix_below(&r, FACES), &r);
+        if (k > STARTS / 4 && splitmix_below(&r, 3) == 0) {
+            free_something((unsigned)splitmix_below(&r, FACES), &r);
         }
     }
 }

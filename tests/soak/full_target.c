@@ -54,7 +54,7 @@ static ptl_handle_le_t append(unsigned f, ptl_pt_index_t pt, struct parts *p, un
 
 static void open_window(unsigned f, uint64_t *r)
 {
-    parts_new(&window[f], WINDOW_BYTES, below(r, 2) == 0 ? 1 : PARTS_MAX, r);
+    parts_new(&window[f], WINDOW_BYTES, splitmix_below(r, 2) == 0 ? 1 : PARTS_MAX, r);
     unsigned char *constant = memory(GETS_BYTES);
     for (size_t k = 0; k < GETS_BYTES; k++) {
         constant[k] = pattern(MESSAGES_MAX + me, k);
@@ -85,7 +85,7 @@ void target_open(void)
     }
     for (unsigned f = 0; f < FACES; f++) {
         open_window(f, &r);
-        parts_new(&flow[f], FLOW_BYTES, below(&r, 2) == 0 ? 1 : PARTS_MAX, &r);
+        parts_new(&flow[f], FLOW_BYTES, splitmix_below(&r, 2) == 0 ? 1 : PARTS_MAX, &r);
         ptl_pt_index_t pt;
         OK(PtlEQAlloc(face[f].ni, FLOW_EVENTS, &face[f].flow_eq));
         OK(PtlPTAlloc(face[f].ni, PTL_PT_FLOWCTRL, face[f].flow_eq, LANE_FLOW, &pt));
@@ -200,7 +200,7 @@ static void look_at_flow(unsigned f)
 void flow_step(uint64_t *r)
 {
     for (unsigned f = 0; f < FACES; f++) {
-        if (face[f].flow_eq != 0 && (!lazy || below(r, 40) == 0)) {
+        if (face[f].flow_eq != 0 && (!lazy || splitmix_below(r, 40) == 0)) {
             look_at_flow(f);
         }
     }

@@ -171,7 +171,7 @@ static void open_all(void)
     source = memory(SOURCE_BYTES);
     uint64_t random = seed;
     for (size_t i = 0; i < SOURCE_BYTES; i++) {
-        source[i] = (uint8_t)next_random(&random);
+        source[i] = (uint8_t)splitmix(&random);
     }
     for (unsigned k = 0; k < KINDS; k++) {
         open_last(k);
@@ -201,8 +201,8 @@ static void each_lane(unsigned thread, void (*what)(struct lane *l))
 
 static void choose(struct lane *l)
 {
-    l->target = (int)below(&l->random, processes);
-    l->kind = below(&l->random, KINDS);
+    l->target = (int)splitmix_below(&l->random, processes);
+    l->kind = splitmix_below(&l->random, KINDS);
 }
 
 static void *run_thread(void *arg)

@@ -19,6 +19,7 @@
 #define LISTS_H
 
 #include "atomics.h"
+#include "kit.h"
 
 #include "portals4.h"
 
@@ -159,18 +160,9 @@ static inline bool is_logical(unsigned kind)
 }
 struct site *site_of(const struct lane *l);
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        int code_ = (call);                                                                        \
-        if (code_ != PTL_OK) {                                                                     \
-            fail("%s gives %d", #call, code_);                                                     \
-        }                                                                                          \
-    } while (0)
 
 /* ---- lists_draw.c ---- */
 
-uint64_t next_random(uint64_t *state);
-unsigned below(uint64_t *state, unsigned bound);
 bool percent(uint64_t *state, unsigned chance);
 void draw_entry(struct lane *l, struct entry *e);
 /* draw_message() draws one that the model can tell the end of; *room is what is left of the

@@ -75,7 +75,7 @@ static void unlink_entry(struct lane *l, struct entry *e)
 static void unlink_one(struct lane *l)
 {
     struct site *s = site_of(l);
-    unsigned first = below(&l->random, ENTRIES);
+    unsigned first = splitmix_below(&l->random, ENTRIES);
     for (unsigned i = 0; i < ENTRIES; i++) {
         struct entry *e = &s->entry[(first + i) % ENTRIES];
         if (e->used) {
@@ -128,8 +128,8 @@ void change_site(struct lane *l)
     if (percent(&l->random, 25)) {
         unlink_all(l);
     }
-    for (unsigned n = below(&l->random, 8); n > 0; n--) {
-        unsigned what = below(&l->random, 100);
+    for (unsigned n = splitmix_below(&l->random, 8); n > 0; n--) {
+        unsigned what = splitmix_below(&l->random, 100);
         if (what < 62) {
             append(l);
         } else if (what < 80) {
@@ -270,7 +270,7 @@ static void fire(struct lane *l)
 void send_messages(struct lane *l)
 {
     uint32_t used = 0;
-    l->messages = below(&l->random, MESSAGES + 1);
+    l->messages = splitmix_below(&l->random, MESSAGES + 1);
     l->triggered = l->messages != 0 && percent(&l->random, 15);
     l->chained = percent(&l->random, 50);
     for (unsigned i = 0; i < l->messages; i++) {

@@ -5,22 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-unsigned below(uint64_t *state, unsigned bound)
-{
-    return bound > 0 ? (unsigned)(next_random(state) % bound) : 0;
-}
-
 bool percent(uint64_t *state, unsigned chance)
 {
-    return below(state, 100) < chance;
+    return splitmix_below(state, 100) < chance;
 }
 
 /* Lengths at, below and above the borders of records, lines, packets, cells and windows. */
@@ -29,12 +16,12 @@ static uint32_t draw_length(uint64_t *r)
     static const uint32_t borders[] = {0,    1,    8,    16,   48,    64,    256,    512,
                                        1024, 2048, 4096, 8192, 16384, 65536, 262144, 600000};
     enum { BORDERS = sizeof(borders) / sizeof(borders[0]), USUAL = 9 };
-    unsigned kind = below(r, 100);
+    unsigned kind = splitmix_below(r, 100);
     if (kind < 40) {
-        return below(r, 300);
+        return splitmix_below(r, 300);
     }
-    uint32_t border = borders[below(r, kind < 85 ? USUAL : BORDERS)];
-    uint32_t around = below(r, 3);
+    uint32_t border = borders[splitmix_below(r, kind < 85 ? USUAL : BORDERS)];
+    uint32_t around = splitmix_below(r, 3);
     return border + around > 0 ? border + around - 1 : 0;
 }
 
@@ -90,11 +77,11 @@ static unsigned draw_entry_options(uint64_t *r, bool matching)
 static void draw_parts(uint64_t *r, struct entry *e, unsigned unit)
 {
     e->options |= PTL_IOVEC;
-    e->parts = 1 + below(r, PARTS);
+    e->parts = 1 + splitmix_below(r, PARTS);
     e->length = 0;
     for (uint32_t i = 0, at = 0; i < e->parts; i++) {
-        uint32_t length = percent(r, 15) ? 0 : below(r, percent(r, 60) ? 300 : 70000);
-        at += below(r, 100) / unit * unit;
+        uint32_t length = percent(r, 15) ? 0 : splitmix_below(r, percent(r, 60) ? 300 : 70000);
+        at += splitmix_below(r, 100) / unit * unit;
         e->part[i] = (struct part){at, length / unit * unit};
         at += e->part[i].length;
         e->length += e->part[i].length;
@@ -109,17 +96,19 @@ void draw_entry(struct lane *l, struct entry *e)
     unsigned unit = percent(r, 75) ? ELEMENT_MAX : 1;
     e->list = percent(r, 45) ? PTL_PRIORITY_LIST : PTL_OVERFLOW_LIST;
     e->options = draw_entry_options(r, is_matching(l->kind));
-    e->length = percent(r, 70) ? draw_length(r) : below(r, 60000);
-    e->start = below(r, SITE_BYTES - e->length) / unit * unit;
+    e->length = percent(r, 70) ? draw_length(r) : splitmix_below(r, 60000);
+    e->start = splitmix_below(r, SITE_BYTES - e->length) / unit * unit;
     if (percent(r, 18)) {
         draw_parts(r, e, unit);
     }
-    e->bits = below(r, 4) | (percent(r, 10) ? 1ull << 63 : 0);
-    e->ignore = ignored[below(r, sizeof(ignored) / sizeof(ignored[0]))];
-    e->source = percent(r, 50) ? -1 : percent(r, 85) ? l->process : (int)below(r, processes);
+    e->bits = splitmix_below(r, 4) | (percent(r, 10) ? 1ull << 63 : 0);
+    e->ignore = ignored[splitmix_below(r, sizeof(ignored) / sizeof(ignored[0]))];
+    e->source = percent(r, 50)   ? -1
+                : percent(r, 85) ? l->process
+                                 : (int)splitmix_below(r, processes);
     e->foreign_uid = percent(r, 4);
-    e->min_free = percent(r, 40) ? 0 : below(r, e->length + 2);
-    e->ct = below(r, SITE_CTS);
+    e->min_free = percent(r, 40) ? 0 : splitmix_below(r, e->length + 2);
+    e->ct = splitmix_below(r, SITE_CTS);
     e->user_ptr = (void *)(uintptr_t)(++l->names * 8);
 }
 
@@ -184,8 +173,8 @@ static enum ground ground_of(struct lane *l, const struct message *m)
 /* Small numbers, never 0; of integers, half of the time any bits. */
 static void draw_element(uint64_t *r, uint8_t *element, unsigned type)
 {
-    int number = (1 + (int)below(r, 9)) * (percent(r, 50) ? 1 : -1);
-    uint64_t bits = next_random(r);
+    int number = (1 + (int)splitmix_below(r, 9)) * (percent(r, 50) ? 1 : -1);
+    uint64_t bits = splitmix(r);
     model_value(element, type, number, false);
     if (!is_floating(type) && percent(r, 50)) {
         memcpy(element, &bits, type_size(type));
@@ -203,11 +192,11 @@ static void draw_atomic(struct lane *l, struct message *m)
 {
     uint64_t *r = &l->random;
     do {
-        m->type = (ptl_datatype_t)below(r, PTL_DATATYPE_LAST);
-        m->op = (ptl_op_t)below(r, PTL_OP_LAST);
+        m->type = (ptl_datatype_t)splitmix_below(r, PTL_DATATYPE_LAST);
+        m->op = (ptl_op_t)splitmix_below(r, PTL_OP_LAST);
     } while (!op_is_legal(m->act, m->op, m->type));
     uint32_t size = (uint32_t)type_size(m->type), most = atomic_limit(l, m) / size;
-    uint32_t n = op_has_operand(m->op) ? 1 : below(r, percent(r, 60) ? 9 : most + 1);
+    uint32_t n = op_has_operand(m->op) ? 1 : splitmix_below(r, percent(r, 60) ? 9 : most + 1);
     m->length = (n < most ? n : most) * size;
     m->offset = m->offset / ELEMENT_MAX * ELEMENT_MAX;
     m->own = true;
@@ -232,16 +221,16 @@ static void draw_bytes(struct lane *l, struct message *m)
     m->length = draw_length(r);
     m->own = m->act == ACT_PUT && m->length <= OWN_BYTES && percent(r, 50);
     for (uint32_t i = 0; m->own && i < m->length; i++) {
-        m->bytes[i] = (uint8_t)next_random(r);
+        m->bytes[i] = (uint8_t)splitmix(r);
     }
-    m->source = below(r, SOURCE_BYTES - m->length);
+    m->source = splitmix_below(r, SOURCE_BYTES - m->length);
 }
 
 /* Where what a message fetches goes: nobody else of the round fetches there. */
 static void draw_room(struct lane *l, struct message *m, uint32_t *used)
 {
     uint32_t unit = m->act == ACT_GET && percent(&l->random, 40) ? 1 : ELEMENT_MAX;
-    m->fetched = (*used + below(&l->random, 64) + unit - 1) / unit * unit;
+    m->fetched = (*used + splitmix_below(&l->random, 64) + unit - 1) / unit * unit;
     if (m->fetched + m->length > FETCHED_BYTES) {
         m->fetched = *used;
         m->length = 0;
@@ -268,7 +257,7 @@ static void draw_side(uint64_t *r, struct side *side, bool fetching)
 static ptl_ack_req_t draw_ack(uint64_t *r, const struct side *side)
 {
     bool counts = side->ct && (side->options & PTL_MD_EVENT_CT_ACK) != 0;
-    ptl_ack_req_t ack = (ptl_ack_req_t)below(r, PTL_OC_ACK_REQ + 1);
+    ptl_ack_req_t ack = (ptl_ack_req_t)splitmix_below(r, PTL_OC_ACK_REQ + 1);
     return ack == PTL_ACK_REQ ? (side->eq ? ack : PTL_NO_ACK_REQ) : counts ? ack : PTL_NO_ACK_REQ;
 }
 
@@ -276,16 +265,18 @@ void draw_message(struct lane *l, struct message *m, uint32_t *used)
 {
     uint64_t *r = &l->random;
     memset(m, 0, sizeof(*m));
-    unsigned act = below(r, 100);
+    unsigned act = splitmix_below(r, 100);
     m->act = act < 45   ? ACT_PUT
              : act < 65 ? ACT_GET
              : act < 78 ? ACT_ATOMIC
              : act < 88 ? ACT_FETCH
                         : ACT_SWAP;
-    m->bits =
-        is_matching(l->kind) ? below(r, 4) | (percent(r, 10) ? 1ull << 63 : 0) : next_random(r);
-    m->offset = percent(r, 45) ? 0 : percent(r, 50) ? below(r, 64) * 16 : below(r, 70000);
-    m->hdr_data = m->act == ACT_GET ? 0 : next_random(r);
+    m->bits = is_matching(l->kind) ? splitmix_below(r, 4) | (percent(r, 10) ? 1ull << 63 : 0)
+                                   : splitmix(r);
+    m->offset = percent(r, 45)   ? 0
+                : percent(r, 50) ? splitmix_below(r, 64) * 16
+                                 : splitmix_below(r, 70000);
+    m->hdr_data = m->act == ACT_GET ? 0 : splitmix(r);
     m->user_ptr = (void *)(uintptr_t)(++l->names * 8);
     m->lost = percent(r, 2);
     if (m->act >= ACT_ATOMIC) {

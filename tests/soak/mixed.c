@@ -13,6 +13,8 @@
  * processes are carried out in the order of their calls, on whichever interface.
  * In the end every region is fetched whole, and events and counters are summed.
  */
+#include "kit.h"
+
 #include "portals4.h"
 
 #include <signal.h>
@@ -96,27 +98,11 @@ static _Noreturn void fail(const char *format, ...)
     _exit(1);
 }
 
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        int code_ = (call);                                                                        \
-        if (code_ != PTL_OK) {                                                                     \
-            fail("%s gives %d", #call, code_);                                                     \
-        }                                                                                          \
-    } while (0)
-
 static uint64_t now_ms(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
 }
 
 static void *memory(size_t n)
@@ -363,14 +349,14 @@ static void start_random(uint64_t *r)
 {
     static const ptl_ack_req_t acks[] = {PTL_NO_ACK_REQ, PTL_ACK_REQ, PTL_CT_ACK_REQ,
                                          PTL_OC_ACK_REQ};
-    uint64_t a = next_random(r), b = next_random(r);
+    uint64_t a = splitmix(r), b = splitmix(r);
     unsigned bits = (unsigned)(a % (LENGTH_BITS + 1));
     /* 0, or from 2^(bits-1) to 2^bits */
     size_t length = bits == 0
                         ? a >> 8 & 1
                         : ((size_t)1 << (bits - 1)) + (b >> 20) % (((size_t)1 << (bits - 1)) + 1);
-    uint64_t at = next_random(r) % (REGION - length + 1);
-    uint64_t from = next_random(r) % (LENGTH_MAX + 1);
+    uint64_t at = splitmix(r) % (REGION - length + 1);
+    uint64_t from = splitmix(r) % (LENGTH_MAX + 1);
     struct face *f = &face[a >> 16 & 3];
     unsigned to = (unsigned)(a >> 24) % PROCESSES;
     if ((a >> 40) % 5 < 3) {
@@ -435,7 +421,7 @@ static void run(void)
     uint64_t r = seed * PROCESSES + (unsigned)me, state = seed;
     constants = memory(2 * (size_t)LENGTH_MAX);
     for (size_t i = 0; i < 2 * (size_t)LENGTH_MAX; i += 8) {
-        uint64_t v = next_random(&state);
+        uint64_t v = splitmix(&state);
         memcpy(constants + i, &v, 8);
     }
     window = memory((size_t)PROCESSES * REGION);
