@@ -13,6 +13,7 @@
 #ifndef EXCHANGE_H
 #define EXCHANGE_H
 
+#include "../ok.h"
 #include "kill.h"
 
 #include "portals4.h"
@@ -48,14 +49,6 @@ extern struct exchange_claim {
 } claim[PIECES];
 
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-#define OK(call)                                                                                   \
-    do {                                                                                           \
-        int code_ = (call);                                                                        \
-        if (code_ != PTL_OK) {                                                                     \
-            fail("%s gives %d (line %d)", #call, code_, __LINE__);                                 \
-        }                                                                                          \
-    } while (0)
 
 void fill(unsigned char *b, size_t n, unsigned seed);
 bool to_overflow(void);

@@ -21,8 +21,9 @@
 #ifndef SOAK_FULL_H
 #define SOAK_FULL_H
 
+#include "../ok.h"
+#include "../splitmix.h"
 #include "atomics.h"
-#include "kit.h"
 
 #include "portals4.h"
 

@@ -18,8 +18,9 @@
 #ifndef LISTS_H
 #define LISTS_H
 
+#include "../ok.h"
+#include "../splitmix.h"
 #include "atomics.h"
-#include "kit.h"
 
 #include "portals4.h"
 

@@ -13,7 +13,8 @@
  * processes are carried out in the order of their calls, on whichever interface.
  * In the end every region is fetched whole, and events and counters are summed.
  */
-#include "kit.h"
+#include "../ok.h"
+#include "../splitmix.h"
 
 #include "portals4.h"
 

@@ -185,7 +185,7 @@ static void free_peer(struct fabric_peer *p)
     f->dying -= p->dying;
     list_remove(&p->active);
     list_remove(&p->link);
-    p->fabric->flowing = p->fabric->flowing == p ? NULL : p->fabric->flowing;
+    f->flowing = f->flowing == p ? NULL : f->flowing;
     free(p);
 }
 

@@ -23,10 +23,15 @@
 #define BATCH 32   /* messages of one channel before the next has its turn */
 #define CELL_RUN 8 /* cells emptied before the sender is told, or handed to the NIC at once */
 
+static inline struct record *line_at(const struct rx_channel *r, uint64_t line)
+{
+    return (struct record *)(r->ring + (line & r->line_mask) * RECORD_LINE);
+}
+
 static inline void set_head(struct rx_channel *r, uint64_t head)
 {
     r->head = head;
-    r->at = (struct record *)(r->ring + (head & r->line_mask) * RECORD_LINE);
+    r->at = line_at(r, head);
     r->tag = record_tag(head, r->line_mask);
 }
 
@@ -64,9 +69,7 @@ static inline bool has_record(const struct rx_channel *r)
 /* Whether there is one at a line further on. */
 static inline bool record_at(const struct rx_channel *r, uint64_t line)
 {
-    const struct record *at =
-        (const struct record *)(r->ring + (line & r->line_mask) * RECORD_LINE);
-    uint32_t word = atomic_load_explicit(&at->word, memory_order_relaxed);
+    uint32_t word = atomic_load_explicit(&line_at(r, line)->word, memory_order_relaxed);
     return ((word ^ record_tag(line, r->line_mask)) & RECORD_TAG) == 0;
 }
 

@@ -234,17 +234,6 @@ static uint8_t *row_at(struct udp_message *m, uint64_t offset)
     return offset < UDP_HEAD ? m->head + offset : m->copy + (offset - UDP_HEAD);
 }
 
-static enum fabric_status copy_payload(uint8_t *to, const void *payload, const struct fabric_tx *tx,
-                                       size_t length)
-{
-    struct vector_cursor cursor = {0};
-    int rc = length == 0 ? 0
-             : tx == NULL || tx->vector == NULL
-                 ? nic_copy(to, payload, length)
-                 : vector_gather(to, tx->vector, &cursor, tx->skip, length);
-    return rc == 0 ? FABRIC_OK : FABRIC_SEGV;
-}
-
 /* What a message has in it. */
 struct content {
     const void *header, *payload;
@@ -252,6 +241,20 @@ struct content {
     size_t length;
     enum fabric_status status;
 };
+
+/* Copies the payload; what cannot be read has none, and says so. */
+static void copy_payload(uint8_t *to, struct content *what)
+{
+    const struct fabric_tx *tx = what->tx;
+    struct vector_cursor cursor = {0};
+    if (what->status == FABRIC_OK && what->length != 0) {
+        int rc = tx == NULL || tx->vector == NULL
+                     ? nic_copy(to, what->payload, what->length)
+                     : vector_gather(to, tx->vector, &cursor, tx->skip, what->length);
+        what->status = rc == 0 ? FABRIC_OK : FABRIC_SEGV;
+    }
+    what->length = what->status == FABRIC_OK ? what->length : 0;
+}
 
 /* Puts a message behind the last one of the row; false: it goes by itself. */
 static bool join_row(struct fabric_peer *p, enum fabric_class class, struct content *what,
@@ -269,10 +272,7 @@ static bool join_row(struct fabric_peer *p, enum fabric_class class, struct cont
         return false;
     }
     uint8_t *head = row_at(m, at), *before = row_at(m, m->last);
-    if (what->status == FABRIC_OK) {
-        what->status = copy_payload(head + UDP_HEAD, what->payload, what->tx, what->length);
-    }
-    what->length = what->status == FABRIC_OK ? what->length : 0;
+    copy_payload(head + UDP_HEAD, what);
     uint64_t more = at + UDP_HEAD + what->length - end;
     if (!slmp_lengthen(&m->m, more)) {
         return false;
@@ -305,10 +305,7 @@ static enum fabric_short send_copy(struct fabric_peer *p, enum fabric_class clas
         if (m == NULL) {
             return SHORT_FULL;
         }
-        if (what.status == FABRIC_OK) {
-            what.status = copy_payload(m->copy, what.payload, what.tx, what.length);
-        }
-        what.length = what.status == FABRIC_OK ? what.length : 0;
+        copy_payload(m->copy, &what);
         set_head(m->head, what.header, what.status);
         m->row_most = row;
         m->last = 0;

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the programs of this folder share: random numbers, and calls that must succeed. */
-#ifndef SOAK_KIT_H
-#define SOAK_KIT_H
+/* Calls that must succeed; fail() is the program's own. */
+#ifndef TESTS_OK_H
+#define TESTS_OK_H
 
-#include "../splitmix.h"
-
-/* fail() is the program's own. */
 #define OK(call)                                                                                   \
     do {                                                                                           \
         int code_ = (call);                                                                        \
