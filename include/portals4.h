@@ -32,7 +32,9 @@
  * Threads. Every function may be called by any number of threads at once. The
  *   calls that wait (PtlEQWait, PtlEQPoll, PtlCTWait, PtlCTPoll), PtlPTDisable,
  *   and PtlNIFini may block; so may a data movement whose path is full, for as
- *   long as the peer takes to drain it. All others return at once.
+ *   long as the peer takes to drain it. All others return at once. None is a
+ *   cancellation point: a thread that is cancelled in a call ends after it, and one
+ *   that waits goes on to wait (PtlAbort ends that).
  * Progress. Calls that wait, poll or read an event or counter move messages
  *   themselves; while a program makes none, a thread of the library does.
  * Fork. A child process owns none of its parent's objects: its calls return

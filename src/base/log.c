@@ -2,6 +2,8 @@
 /* The log; see log.h. One write() a line, so that lines of threads do not mix. */
 #include "base/log.h"
 
+#include "base/cancel.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -34,7 +36,8 @@ void log_line(enum log_level level, const char *format, ...)
         length = sizeof(line) - 2;
     }
     line[length++] = '\n';
-    if (write(STDERR_FILENO, line, length) < 0) {
-        return; /* nowhere to complain to */
-    }
+    int cancel = cancel_off();
+    ssize_t written = write(STDERR_FILENO, line, length);
+    (void)written; /* nowhere to complain to */
+    cancel_back(cancel);
 }

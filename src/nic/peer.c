@@ -10,6 +10,7 @@
 #include "nic/message.h"
 #include "nic/nic.h"
 
+#include "base/cancel.h"
 #include "base/log.h"
 
 #include "fabric/iface.h"
@@ -95,7 +96,9 @@ static void seek(struct nic_peer *p)
     struct nic *nic = p->nic;
     char error[512] = "";
     p->retry = nic->now() + RETRY_NS;
+    int cancel = cancel_off();
     enum fabric_connect found = reach(p, error, sizeof(error));
+    cancel_back(cancel);
     if (found == FABRIC_SOON && p->deadline < nic->now() + patience(nic)) {
         p->deadline = nic->now() + patience(nic);
     }

@@ -9,6 +9,7 @@
  */
 #include "nic/nic.h"
 
+#include "base/cancel.h"
 #include "base/fault.h"
 #include "base/sys.h"
 
@@ -50,11 +51,18 @@ bool nic_advance(struct nic *nic)
     return moved;
 }
 
+static void nudge_thread(struct nic *nic)
+{
+    int cancel = cancel_off();
+    eventfd_write(nic->wake_fd, 1);
+    cancel_back(cancel);
+}
+
 static void wake_thread(struct nic *nic)
 {
     if (nic->thread_idle) {
         nic->thread_idle = false;
-        eventfd_write(nic->wake_fd, 1);
+        nudge_thread(nic);
     }
 }
 
@@ -179,7 +187,7 @@ void nic_follow_up(struct nic *nic)
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
     nic->news.due = true;
     nic->events_due = true;
-    eventfd_write(nic->wake_fd, 1);
+    nudge_thread(nic);
 }
 
 static int whole_ms(int64_t ns)

@@ -2,14 +2,21 @@
 /* Portals 4, section 3.5: initialisation. */
 #include "nic/nic.h"
 
+#include "base/cancel.h"
+
 int PtlInit(void)
 {
-    return process_init();
+    int cancel = cancel_off();
+    int rc = process_init();
+    cancel_back(cancel);
+    return rc;
 }
 
 void PtlFini(void)
 {
+    int cancel = cancel_off();
     process_fini();
+    cancel_back(cancel);
 }
 
 int PtlSetJobKey(const void *key, ptl_size_t length)

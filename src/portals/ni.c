@@ -2,6 +2,8 @@
 /* Portals 4, sections 3.6, 3.8 and 3.9: network interfaces and identity. */
 #include "portals/api.h"
 
+#include "base/cancel.h"
+
 static bool one_of(unsigned options, unsigned a, unsigned b)
 {
     return ((options & a) != 0) != ((options & b) != 0);
@@ -70,6 +72,7 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
         return PTL_ARG_INVALID;
     }
     struct ni *ni;
+    int cancel = cancel_off();
     pthread_mutex_lock(&p->lock);
     int rc = open_ni(p, index, options, pid, desired, &ni);
     if (rc == PTL_OK) {
@@ -79,6 +82,7 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
         }
     }
     pthread_mutex_unlock(&p->lock);
+    cancel_back(cancel);
     return rc;
 }
 
@@ -89,6 +93,7 @@ int PtlNIFini(ptl_handle_ni_t ni_handle)
         return PTL_NO_INIT;
     }
     struct ni *ni;
+    int cancel = cancel_off();
     pthread_mutex_lock(&p->lock);
     int rc = api_ni_only(ni_handle, &ni);
     if (rc == PTL_OK && --ni->users == 0) {
@@ -103,6 +108,7 @@ int PtlNIFini(ptl_handle_ni_t ni_handle)
         }
     }
     pthread_mutex_unlock(&p->lock);
+    cancel_back(cancel);
     return rc;
 }
 

@@ -15,6 +15,7 @@
  */
 #include "fabric/shm/shm.h"
 
+#include "base/cancel.h"
 #include "base/killpoint.h"
 #include "base/log.h"
 #include "base/nic_copy.h"
@@ -79,7 +80,9 @@ void shm_ring(struct fabric *f, struct segment *s, uint32_t bell)
     }
     struct sockaddr_un to;
     socklen_t length = bell_address(&to, &s->info);
+    int cancel = cancel_off();
     sendto(f->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, length);
+    cancel_back(cancel);
 }
 
 static inline void signal_peer(struct fabric_peer *p)

@@ -2,6 +2,7 @@
 /* The socket under an SLMP engine; see socket.h. */
 #include "fabric/udp/socket.h"
 
+#include "base/cancel.h"
 #include "base/sys.h"
 
 #include <arpa/inet.h>
@@ -143,6 +144,14 @@ void udp_socket_secrets(struct slmp_config *c)
 
 /* ---- In ---- */
 
+static ssize_t receive(int fd, struct msghdr *m, int flags)
+{
+    int cancel = cancel_off();
+    ssize_t length = recvmsg(fd, m, flags);
+    cancel_back(cancel);
+    return length;
+}
+
 ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_address *address,
                            size_t *each)
 {
@@ -159,7 +168,7 @@ ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_addre
                        .msg_control = &control,
                        .msg_controllen = sizeof(control)};
     ssize_t length;
-    while ((length = recvmsg(u->fd, &m, 0)) < 0) {
+    while ((length = receive(u->fd, &m, 0)) < 0) {
         if (errno != ECONNREFUSED) {
             return -1;
         }
@@ -190,7 +199,7 @@ bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
     do {
         m.msg_control = &control;
         m.msg_controllen = sizeof(control);
-        if (recvmsg(u->fd, &m, MSG_ERRQUEUE) < 0) {
+        if (receive(u->fd, &m, MSG_ERRQUEUE) < 0) {
             u->tells = false;
             return false;
         }
@@ -363,7 +372,7 @@ int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, unsigne
                       bool *any, struct udp_failure *failure)
 {
     struct udp_batch *b = u->batch;
-    int rc = 0;
+    int rc = 0, cancel = cancel_off();
     while (rc == 0 && slmp_output(e, now, &b->packet[b->count])) {
         *any = true;
         if (!fits(b, u->segments)) {
@@ -377,5 +386,6 @@ int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, unsigne
         }
     }
     int last = send_batch(u, e, now, b, failure);
+    cancel_back(cancel);
     return rc != 0 ? rc : last;
 }

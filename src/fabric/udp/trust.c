@@ -7,9 +7,15 @@
  */
 #include "fabric/udp/udp.h"
 
+#include "base/cancel.h"
+
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <stdio.h>
+
+/* The kernel's list is read in pieces, by place: where sockets before the one that is sought close
+ * in between, it is passed over. */
+#define LOOKS 8
 
 static uint32_t address_of(const struct ifaddrs *a)
 {
@@ -44,7 +50,8 @@ bool udp_is_local(struct fabric *f, uint32_t ip)
     return false;
 }
 
-uint32_t udp_owner(const struct slmp_address *a)
+/* One look through the kernel's list of sockets. */
+static uint32_t look_up(const struct slmp_address *a)
 {
     FILE *file = fopen("/proc/self/net/udp", "re");
     char line[512];
@@ -61,5 +68,16 @@ uint32_t udp_owner(const struct slmp_address *a)
     if (file != NULL) {
         fclose(file);
     }
+    return owner;
+}
+
+uint32_t udp_owner(const struct slmp_address *a)
+{
+    int cancel = cancel_off();
+    uint32_t owner = FABRIC_NOBODY;
+    for (int i = 0; i < LOOKS && owner == FABRIC_NOBODY; i++) {
+        owner = look_up(a);
+    }
+    cancel_back(cancel);
     return owner;
 }
