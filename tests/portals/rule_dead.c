@@ -7,6 +7,7 @@
 
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { LONG = 8 << 20 };
 static unsigned char from[LONG], to[LONG], other[LONG];
@@ -302,4 +303,75 @@ CASE(dead_target, ALL_KINDS, BARE,
      "can be released")
 {
     crowd_run(s, 2, 0, 0, NULL, die_as_target);
+}
+
+/* Becomes a program that waits to be killed: the pid lives, the interface does not. */
+static void become_another(void)
+{
+    execlp("sleep", "sleep", "3600", NULL);
+    FAIL("no program sleep");
+}
+
+static void turn_as_target(struct scene *s)
+{
+    if (crowd.rank == 1) {
+        suite_target(s, PTL_PRIORITY_LIST, to, LONG, PTL_ME_OP_PUT, NULL);
+        crowd_step(s);
+        EXPECT(s->eq, PTL_EVENT_PUT);
+        become_another();
+    }
+    crowd_step(s);
+    ptl_handle_md_t md = suite_md(s, from, LONG, PTL_MD_EVENT_SEND_DISABLE);
+    ptl_event_t e;
+    do {
+        OK(PtlPut(md, 0, 8, PTL_ACK_REQ, crowd.id[1], SUITE_PT, 0, 0, NULL, 0));
+        OK(PtlEQWait(s->mdeq, &e));
+        CHECK_EQ(e.type, PTL_EVENT_ACK);
+    } while (e.ni_fail_type == PTL_NI_OK);
+    CHECK_EQ(e.ni_fail_type, PTL_NI_UNDELIVERABLE);
+    OK(PtlMDRelease(md));
+    crowd_kill(1);
+}
+
+CASE(exec_target, ALL_KINDS, BARE,
+     "3.13: operations to a process that runs another program now (exec), under the same pid, end "
+     "with PTL_NI_UNDELIVERABLE")
+{
+    crowd_run(s, 2, 0, 0, NULL, turn_as_target);
+}
+
+static void turn_as_initiator(struct scene *s)
+{
+    if (s->target) {
+        memset(to, 0, LONG);
+        suite_target(s, PTL_PRIORITY_LIST, to, LONG, PTL_ME_OP_PUT, (void *)9);
+    } else {
+        rule_meet(s, s->to);
+    }
+    crowd_step(s);
+    if (!s->target) {
+        suite_fill(from, LONG, 1);
+        OK(PtlPut(rule_md(s, from, LONG), 0, LONG, PTL_NO_ACK_REQ, s->to, SUITE_PT, 1, 0, NULL, 1));
+        raise(SIGSTOP);
+        become_another();
+    }
+    rule_await_stop(s, crowd.pid[1]);
+    rule_await_begin(s, crowd.pid[1], to, 1);
+    CHECK(kill(crowd.pid[1], SIGCONT) == 0);
+    ptl_event_t e;
+    OK(PtlEQWait(s->eq, &e));
+    CHECK_EQ(e.type, PTL_EVENT_PUT);
+    if (e.ni_fail_type == PTL_NI_OK) {
+        CHECK_FILL(to, LONG, 1);
+    } else {
+        CHECK_EQ(e.ni_fail_type, PTL_NI_UNDELIVERABLE);
+    }
+    crowd_kill(1);
+}
+
+CASE(exec_initiator, ALL_KINDS, BARE,
+     "3.13: a message whose sender runs another program now ends: whole, or with "
+     "PTL_NI_UNDELIVERABLE, never with bytes of the other program")
+{
+    crowd_run(s, 2, 0, 0, NULL, turn_as_initiator);
 }

@@ -8,6 +8,7 @@
  */
 #include "fabric/shm/shm.h"
 
+#include "base/cancel.h"
 #include "base/killpoint.h"
 #include "base/log.h"
 
@@ -108,9 +109,7 @@ static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *in
     return NULL;
 }
 
-/* Proves that the process behind a segment is the one its number names, by
- * reading its cookie; only then may its memory be read and its pid be trusted. */
-static bool proves_itself(const struct segment_info *info)
+bool proves_itself(const struct segment_info *info)
 {
     uint64_t cookie = 0;
     struct iovec local = {&cookie, sizeof(cookie)};
@@ -367,7 +366,7 @@ static bool reach_back(struct fabric_peer *p)
     return alive;
 }
 
-struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
+static struct fabric_peer *meet(struct fabric *f, unsigned index)
 {
     struct segment_header *h = f->segment->header;
     uint64_t owner = atomic_load_explicit(&h->owner[index], memory_order_acquire);
@@ -413,6 +412,14 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
     return p;
 }
 
+struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
+{
+    int cancel = cancel_off();
+    struct fabric_peer *p = meet(f, index);
+    cancel_back(cancel);
+    return p;
+}
+
 void accept_rest(struct fabric *f)
 {
     for (unsigned i = 0; i < f->segment->info.slots; i++) {
@@ -446,23 +453,31 @@ bool peer_bury(struct fabric_peer *p)
         return false; /* its last message is with our handlers */
     }
     tx_cancel(p);
+    int cancel = cancel_off();
     if (p->in != NULL) {
         vacate_slot(p);
     }
     forget(p);
+    cancel_back(cancel);
     return true;
+}
+
+/* A pidfd tells of a process that ends, and not of one that runs another program (exec) and keeps
+ * its pid: who owes us something is asked as well. */
+bool peer_is_probed(struct fabric_peer *p)
+{
+    return !p->dying && !p->same_process &&
+           (p->pidfd < 0 || shm_unsent(p) || !rx_idle(p) || p->fabric->up->expects(p->np));
 }
 
 void peers_probe(struct fabric *f)
 {
+    int cancel = cancel_off();
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);
-        bool watched = p->pidfd >= 0 || p->same_process;
-        if (p->dying || watched) {
-            continue;
-        }
-        if (p->remote != NULL ? !segment_alive(p->remote) : !reach_back(p)) {
+        if (peer_is_probed(p) && (p->remote != NULL ? !segment_alive(p->remote) : !reach_back(p))) {
             peer_lost(p, NULL);
         }
     }
+    cancel_back(cancel);
 }

@@ -4,8 +4,8 @@
  *
  * Each is a number of process_vm_readv calls of at most REFERENCE_RUN bytes. Addresses
  * on both sides are named by others; the kernel says EFAULT for what is not there. What
- * was read counts only while the peer's pidfd is silent after it: a peer that has died
- * may have had its pid taken over.
+ * was read counts only if the peer still proves itself after it: one that has died may have had
+ * its pid taken over, and one that runs another program now has kept it.
  *
  * A vector is the NIC's, which may take it back whenever the lock is free (it makes the
  * sink RX_DISCARD then): so with the lock held it is asked for the next addresses, and the
@@ -17,7 +17,6 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <poll.h>
 #include <sys/uio.h>
 
 #define REFERENCE_RUN ((uint64_t)4 << 20) /* bytes of one process_vm_readv */
@@ -27,10 +26,10 @@ static uint64_t one_run(uint64_t n)
     return n < REFERENCE_RUN ? n : REFERENCE_RUN;
 }
 
-static bool peer_died(const struct fabric_peer *p)
+/* One of the same process need not be asked. */
+static bool peer_gone(const struct fabric_peer *p)
 {
-    struct pollfd fd = {.fd = p->pidfd, .events = POLLIN};
-    return p->pidfd >= 0 && poll(&fd, 1, 0) > 0;
+    return p->pidfd >= 0 && !proves_itself(&p->remote->info);
 }
 
 static pid_t process_of(const struct fabric_peer *p)
@@ -65,7 +64,7 @@ enum fabric_status reference_fetch(struct fabric_peer *p, void *to, uint64_t fro
         struct iovec local = {(void *)((uintptr_t)to + done), one_run(n - done)};
         status = read_run(process, &local, 1, from + done, local.iov_len, &done);
     }
-    if (peer_died(p)) {
+    if (peer_gone(p)) {
         status = FABRIC_UNDELIVERABLE;
     }
     f->up->lock(f->nic);
@@ -88,7 +87,7 @@ static enum fabric_status scatter_run(struct fabric_peer *p, struct rx_channel *
     }
     f->up->unlock(f->nic);
     enum fabric_status status = read_run(process, local, count, r->address + *done, run, done);
-    if (peer_died(p)) {
+    if (peer_gone(p)) {
         status = FABRIC_UNDELIVERABLE;
     }
     f->up->lock(f->nic);

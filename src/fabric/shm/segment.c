@@ -397,7 +397,7 @@ bool segment_alive(struct segment *s)
     snprintf(self, sizeof(self), "/proc/self/fd/%d", s->fd);
     int fd = open(self, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return false;
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM; /* it cannot be asked now */
     }
     bool held = flock(fd, LOCK_SH | LOCK_NB) != 0;
     close(fd);

@@ -16,7 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/random.h>
 
-#define PROBE_NS 250000000 /* how often peers without a pidfd are looked after */
+#define PROBE_NS 250000000 /* how often peers are asked whether they are there */
 #define NEWS_POLLS 16      /* busy polls between two looks for new connections */
 #define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */
 
@@ -153,7 +153,7 @@ static void shm_close(struct fabric *f)
     free(f);
 }
 
-static bool shm_unsent(struct fabric_peer *p)
+bool shm_unsent(struct fabric_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         struct tx_channel *t = &p->tx[c];
@@ -399,7 +399,7 @@ static void shm_fd_event(struct fabric *f)
 }
 
 /* A message that waits may wait for a handler that loses its patience: nobody
- * rings for that. Peers without a pidfd are looked after from here. */
+ * rings for that. Peers that a pidfd says too little of are looked after from here. */
 static int64_t shm_next_deadline(struct fabric *f)
 {
     int64_t now = clock_ns(), deadline = -1;
@@ -409,7 +409,7 @@ static int64_t shm_next_deadline(struct fabric *f)
         if (rx_blocked(p)) {
             deadline = now + BLOCKED_NS;
         }
-        probe |= p->pidfd < 0 && !p->same_process && !p->dying;
+        probe |= peer_is_probed(p);
     }
     if (probe && f->next_probe <= now) {
         f->next_probe = now + PROBE_NS;

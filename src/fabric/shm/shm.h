@@ -229,6 +229,8 @@ enum fabric_status reference_deposit(struct fabric_peer *p, struct rx_channel *r
 
 /* bell_address() is the socket on which a segment's owner listens for rings. */
 socklen_t bell_address(struct sockaddr_un *address, const struct segment_info *owner);
+/* shm_unsent() is true until the peer has taken all that was sent to it. */
+bool shm_unsent(struct fabric_peer *p);
 
 /* ---- connect.c ---- */
 
@@ -245,7 +247,12 @@ void peer_lost(struct fabric_peer *p, const char *why);
 bool peer_bury(struct fabric_peer *p);
 /* sweep_slots() sees to slots whose claimants died before anybody met them. */
 void sweep_slots(struct fabric *f);
-/* peers_probe() looks after peers that have no pidfd. */
+/* proves_itself() is true if the process behind a segment is the one its number names: its cookie
+ * is read. Only then may its memory be read and its pid be trusted, and what was read before is
+ * that process's: one that ended, or runs another program, has no cookie any more. */
+bool proves_itself(const struct segment_info *info);
+/* peer_is_probed(): whether peers_probe() asks if its process still has its segment. */
+bool peer_is_probed(struct fabric_peer *p);
 void peers_probe(struct fabric *f);
 
 #endif
