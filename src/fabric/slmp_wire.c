@@ -71,10 +71,19 @@ __attribute__((target("sse4.2"))) static uint32_t crc_sse42(uint32_t crc, const 
         c = __builtin_ia32_crc32di(c, word);
     }
     crc = (uint32_t)c;
-    for (; length > 0; length--, p++) {
-        crc = __builtin_ia32_crc32qi(crc, *p);
+    if ((length & 4) != 0) { /* headers have such rests */
+        uint32_t half;
+        memcpy(&half, p, 4);
+        crc = __builtin_ia32_crc32si(crc, half);
+        p += 4;
     }
-    return crc;
+    if ((length & 2) != 0) {
+        uint16_t quarter;
+        memcpy(&quarter, p, 2);
+        crc = __builtin_ia32_crc32hi(crc, quarter);
+        p += 2;
+    }
+    return (length & 1) != 0 ? __builtin_ia32_crc32qi(crc, *p) : crc;
 }
 
 uint32_t slmp_crc(uint32_t crc, const void *bytes, size_t length)
