@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bad weather between processes: stands in the way of sendmsg() in a test program, and of the
- * library in it, where
+ * Bad weather between processes: stands in the way of send() and sendmsg() in a test program, and
+ * of the library in it, where
  *
  *     TEST_WEATHER=LOST,TWICE,LATE,SPOILT,SEED
  *
@@ -79,7 +79,7 @@ static ssize_t put(int fd, const struct packet *p, int flags)
 {
     struct iovec part = {(void *)(uintptr_t)p->bytes, p->length};
     struct msghdr m = {.msg_name = (void *)(uintptr_t)&p->to,
-                       .msg_namelen = p->to.sin_family != 0 ? sizeof(p->to) : 0,
+                       .msg_namelen = sizeof(p->to),
                        .msg_iov = &part,
                        .msg_iovlen = 1};
     return straight(fd, &m, flags);
@@ -150,6 +150,18 @@ static bool is_udp(int fd)
            getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &family, &size) == 0 && family == AF_INET;
 }
 
+/* Where a message goes: a packet that is kept may leave by another socket. */
+static void find_way(int fd, const struct msghdr *m, struct sockaddr_in *to)
+{
+    socklen_t size = sizeof(*to);
+    memset(to, 0, sizeof(*to));
+    if (m->msg_namelen == sizeof(*to)) {
+        memcpy(to, m->msg_name, sizeof(*to));
+    } else {
+        getpeername(fd, (struct sockaddr *)to, &size);
+    }
+}
+
 __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msghdr *m, int flags)
 {
     pthread_once(&weather.once, look);
@@ -166,14 +178,18 @@ __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msgh
     for (size_t at = 0; at < all && rc >= 0; at += each) {
         struct packet *p = &weather.now;
         p->length = all - at < each ? all - at : each;
-        memset(&p->to, 0, sizeof(p->to));
-        if (m->msg_namelen == sizeof(p->to)) {
-            memcpy(&p->to, m->msg_name, sizeof(p->to));
-        }
+        find_way(fd, m, &p->to);
         gather(m, at, p->length, p->bytes);
         release_kept(fd, flags);
         rc = send_one(fd, flags);
     }
     pthread_mutex_unlock(&weather.lock);
     return rc < 0 ? -1 : (ssize_t)all;
+}
+
+__attribute__((visibility("default"))) ssize_t send(int fd, const void *bytes, size_t n, int flags)
+{
+    struct iovec part = {(void *)(uintptr_t)bytes, n};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    return sendmsg(fd, &m, flags);
 }

@@ -29,10 +29,27 @@ struct udp_batch {
     uint8_t row[UDP_BATCH * SLMP_HEADER_ROOM]; /* packets that are all header, in a row */
 };
 
+/* The second socket, see line.c. */
+struct udp_line {
+    bool on; /* there is one, */
+    int fd;
+    struct slmp_address to;    /* and leads there */
+    struct slmp_address often; /* who may be next, */
+    int votes;                 /* and how much is for it */
+};
+
 struct udp_socket {
     int fd;
+    struct udp_line line;
     bool segments;    /* the kernel cuts (UDP_SEGMENT) */
-    bool joins;       /* the kernel joins (UDP_GRO) */
+    bool joins;       /* the kernel joins (UDP_GRO), */
+    bool joining;     /* and does so now; */
+    int64_t parted;   /* since then it does not, */
+    bool empty;       /* nothing was there at the last look, */
+    unsigned alone;   /* so many came one at a time, */
+    unsigned crowd;   /* or at once */
+    bool adapts;      /* whoever polls it wants single packets soon: there may be a line, and
+                       * what comes one at a time is not joined */
     int receive;      /* bytes of its receive buffer */
     uint32_t longest; /* packet that the way to the peer carries whole; 0: not known */
     uint64_t calls_out, calls_in;
@@ -54,9 +71,20 @@ int udp_socket_connect(struct udp_socket *, const struct slmp_address *, char *e
 void udp_socket_close(struct udp_socket *);
 uint16_t udp_socket_port(const struct udp_socket *);
 
+/* ---- line.c ---- */
+
+/* udp_line_count() hears of each call that sends, and may lead the line elsewhere. */
+void udp_line_count(struct udp_line *, int first, const struct slmp_address *to);
+bool udp_line_leads_to(const struct udp_line *, const struct slmp_address *to);
+/* udp_line_fail() ends a line that does not carry; there may be another one much later. */
+void udp_line_fail(struct udp_line *);
+void udp_line_close(struct udp_line *);
+
+/* ---- socket.c ---- */
+
 /* udp_socket_receive() brings one datagram, or several of `each` bytes from one peer that
- * the kernel has joined, to a buffer of UDP_BUFFER bytes. Gives how many bytes came, or -1
- * if nothing is there. */
+ * the kernel has joined, to a buffer of UDP_BUFFER bytes. Gives how many bytes came, 0 if they
+ * cannot be told apart and are lost, or -1 if nothing is there. */
 ssize_t udp_socket_receive(struct udp_socket *, void *buffer, struct slmp_address *from,
                            size_t *each);
 

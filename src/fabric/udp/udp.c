@@ -227,6 +227,7 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
         free_fabric(f);
         return rc;
     }
+    f->socket.adapts = true;
     set_config(f, setup->incarnation);
     udp_learn_locals(f);
     rc = start_engine(f, setup->key, error, error_size);
@@ -281,6 +282,7 @@ static void udp_fork(enum fork_phase phase)
         for (struct list *l = own_fabrics.next; l != &own_fabrics; l = l->next) {
             struct fabric *f = container_of(l, struct fabric, own);
             close(f->socket.fd);
+            udp_line_close(&f->socket.line);
             close(f->epoll_fd);
         }
         list_init(&own_fabrics);

@@ -8,10 +8,11 @@
  *   peer.c     sessions and peers: contact, refusal, death
  *   trust.c    who is of this host, and whose socket it is
  *   socket.c   datagrams in and out
+ *   line.c     a second socket, for packets to the peer that most go to
  *   udp.c      the operations of fabric.h: open, poll, arm, close
  *
- * A fabric has one socket and one engine (slmp.h); a class is a channel of a session. On
- * the wire a message is a prefix, the NIC's header and the payload:
+ * A fabric has one socket that all comes to and one engine (slmp.h); a class is a channel of a
+ * session. On the wire a message is a prefix, the NIC's header and the payload:
  *
  *      | version 1 | status 1 | more 1 | 0 | length 4 | header FABRIC_HEADER | payload ... |
  *

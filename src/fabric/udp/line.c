@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A line: a second socket, connected to the peer that most packets go to, by which packets leave
+ * and none come. The system then looks for the way there once and not for each packet, which is an
+ * eighth of a short packet's time on loopback.
+ *
+ * It has the address and port of the first socket as its own, so that peers and firewalls cannot
+ * tell the two apart, but takes neither from it. A socket that is bound to a multicast group gets
+ * what is sent to that group, and has no source address yet; its first connect() gives it one, for
+ * good. The group is 224.0.0.0, which may have no members (RFC 5771): so nothing comes,
+ * what peers send stays in the order of the one queue that it has, and answers of routers and
+ * hosts (ICMP) go to the first socket.
+ *
+ * Nothing depends on a line: where there is none, all leaves by the first socket.
+ */
+#include "fabric/udp/socket.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    WON = 64,      /* votes that make a peer the favourite: calls that send to it, */
+    AGAINST = 4,   /* and what one to another takes away */
+    LATER = 10000, /* votes that a peer lacks to which no line could lead */
+    NOBODYS_GROUP = 224 << 24
+};
+
+static struct sockaddr_in address_of(uint32_t ip, uint16_t port)
+{
+    return (struct sockaddr_in){
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
+}
+
+static bool same(const struct slmp_address *a, const struct slmp_address *b)
+{
+    return a->ip == b->ip && a->port == b->port;
+}
+
+/* Whether what is sent to an address of our own comes from it: then a socket that has no address
+ * yet gets this one by connecting to it. */
+static bool is_its_own_source(const struct sockaddr_in *own)
+{
+    struct sockaddr_in source = {0};
+    socklen_t size = sizeof(source);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool is = fd >= 0 && connect(fd, (const struct sockaddr *)own, sizeof(*own)) == 0 &&
+              getsockname(fd, (struct sockaddr *)&source, &size) == 0 &&
+              source.sin_addr.s_addr == own->sin_addr.s_addr;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is;
+}
+
+static void copy_send_buffer(int from, int to)
+{
+    int bytes = 0;
+    socklen_t size = sizeof(bytes);
+    getsockopt(from, SOL_SOCKET, SO_SNDBUF, &bytes, &size);
+    bytes /= 2; /* the system says twice what it was asked for */
+    if (setsockopt(to, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0) {
+        setsockopt(to, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    }
+}
+
+/* Gives a socket the address and port of the first one, to send from. */
+static bool take_after(int first, int fd)
+{
+    struct sockaddr_in own = {0};
+    socklen_t size = sizeof(own);
+    int on = 1, off = 0;
+    if (getsockname(first, (struct sockaddr *)&own, &size) != 0 || !is_its_own_source(&own)) {
+        return false;
+    }
+    struct sockaddr_in group = address_of(NOBODYS_GROUP, ntohs(own.sin_port));
+    /* Sockets of other addresses may have the same port, and lines of their own. */
+    return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
+           setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off)) == 0 &&
+           bind(fd, (struct sockaddr *)&group, sizeof(group)) == 0 &&
+           connect(fd, (struct sockaddr *)&own, sizeof(own)) == 0;
+}
+
+static bool make(struct udp_line *l, int first)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0) {
+        return false;
+    }
+    if (!take_after(first, fd)) {
+        close(fd);
+        return false;
+    }
+    copy_send_buffer(first, fd);
+    l->fd = fd;
+    l->on = true;
+    return true;
+}
+
+void udp_line_close(struct udp_line *l)
+{
+    if (l->on) {
+        close(l->fd);
+        l->on = false;
+    }
+}
+
+void udp_line_fail(struct udp_line *l)
+{
+    udp_line_close(l);
+    l->votes = -LATER;
+}
+
+static void lead(struct udp_line *l, int first)
+{
+    struct sockaddr_in to = address_of(l->often.ip, l->often.port);
+    if ((!l->on && !make(l, first)) || connect(l->fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+        udp_line_fail(l);
+        return;
+    }
+    l->to = l->often;
+}
+
+void udp_line_count(struct udp_line *l, int first, const struct slmp_address *to)
+{
+    if (!same(to, &l->often)) {
+        l->votes -= AGAINST;
+        if (l->votes <= 0) {
+            l->often = *to;
+            l->votes = 1;
+        }
+    } else if (l->votes < WON && ++l->votes == WON && !udp_line_leads_to(l, to)) {
+        lead(l, first);
+    }
+}
+
+bool udp_line_leads_to(const struct udp_line *l, const struct slmp_address *to)
+{
+    return l->on && same(to, &l->to);
+}
