@@ -79,6 +79,7 @@ struct channel_index {
     /* written by the consumer */
     _Alignas(64) _Atomic uint64_t head; /* lines taken out */
     _Atomic uint64_t cells_head;
+    _Atomic uint32_t by_packet; /* handlers took the last long payload packet by packet */
     /* written by the producer */
     _Alignas(64) _Atomic uint64_t cells_tail;
     _Atomic uint32_t want;       /* the producer waits for head or cells_head to move */

@@ -275,6 +275,16 @@ static int deposit(struct rx_channel *r, const uint8_t *data, size_t n)
     return nic_copy((void *)((uintptr_t)rx->base + r->moved), data, n);
 }
 
+/* Tells the sender how a payload of several cells was used. */
+static void note_use(struct rx_channel *r)
+{
+    uint32_t by_packet = r->rx->sink == RX_PACKETS;
+    if (r->rx->length > r->cells.size &&
+        atomic_load_explicit(&r->index->by_packet, memory_order_relaxed) != by_packet) {
+        atomic_store_explicit(&r->index->by_packet, by_packet, memory_order_relaxed);
+    }
+}
+
 /* Brings the bytes of one packet to where the NIC wants them. */
 static void place(struct rx_channel *r, const uint8_t *data, size_t n)
 {
@@ -393,6 +403,7 @@ static bool step_done(struct fabric_peer *p, struct rx_channel *r)
     if (give_cells(p, r)) {
         tell_room(p, r);
     }
+    note_use(r);
     if (r->mode == RECORD_REF) {
         atomic_store_explicit(&r->at->status, r->status == FABRIC_OK ? 0 : 1, memory_order_relaxed);
     }

@@ -316,7 +316,8 @@ enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class,
 }
 
 /* Cells or a reference? To a peer that is far, now and then a message goes through cells, so
- * that it learns whether it still is: processes move. */
+ * that it learns whether it still is: processes move. What handlers take packet by packet goes
+ * through cells at any distance: they work on the first packets while the others are filled. */
 static bool by_reference(const struct fabric_peer *p, struct tx_channel *t,
                          const struct fabric_tx *tx)
 {
@@ -338,6 +339,7 @@ static bool by_reference(const struct fabric_peer *p, struct tx_channel *t,
         return true;
     }
     return tx->length >= (uint64_t)o->number[OPT_SHM_VM_FAR] && t->far &&
+           atomic_load_explicit(&t->index->by_packet, memory_order_relaxed) == 0 &&
            ++t->large % FAR_PROBE != 0;
 }
 
