@@ -156,9 +156,10 @@ extern const char ptl_handler_image[] __attribute__((visibility("hidden")));
  * `offset` counts from the start of the host range that `options` names. B
  * returns when the transfer is done, NB at once with a handle for Test or Wait;
  * until then `local` (`cmpval`, `before`) belongs to the transfer. Atomics and
- * transfers below 64 KiB are done at once; larger ones by HPUs without work (with
- * PINWHEEL_HPUS), by Test, a part with each call, and by Wait. What is not done when
- * the handler returns is done then; when it is ended by an error, it stops. Handles
+ * transfers below 64 KiB are done at once; larger ones while the handler goes on, by a
+ * thread that one of 1 MiB or more wakes up, if the process may use a second processor;
+ * by Test, a part if nothing has happened since it was asked before; and by Wait. What is
+ * not done when the handler returns is done then; when it is ended by an error, it stops. Handles
  * die with the handler. Of a range in parts (PTL_IOVEC) all transfers are done at once, and an
  * element of an atomic lies in one part, else SEGV. B returns PTL_OK. Atomics are atomic with
  * those of Portals operations of the same size on that memory. */

@@ -82,7 +82,7 @@ ptl_dma_h PtlHandlerDMAToHostNB(const void *local, ptl_size_t offset, ptl_size_t
     struct call_place to = call_place(exec, offset, length, options);
     ptl_dma_h handle = new_handle(exec);
     if (!may_linger(&to, length) ||
-        !hpu_dma_begin(&exec->dmas, exec->sched, handle, to.base, local, length)) {
+        !hpu_dma_begin(&exec->dmas, exec->env.mover, handle, to.base, local, length)) {
         call_write_host(exec, &to, local, length);
     }
     call_leave(exec);
@@ -117,7 +117,7 @@ ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local, ptl_size_t len
     struct call_place from = call_place(exec, offset, length, options);
     ptl_dma_h handle = new_handle(exec);
     if (!may_linger(&from, length) ||
-        !hpu_dma_begin(&exec->dmas, exec->sched, handle, local, from.base, length)) {
+        !hpu_dma_begin(&exec->dmas, exec->env.mover, handle, local, from.base, length)) {
         call_read_host(exec, local, &from, length);
     }
     call_leave(exec);

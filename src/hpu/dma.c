@@ -8,7 +8,7 @@
 
 #include "base/nic_copy.h"
 #include "base/sys.h"
-#include "hpu/sched.h"
+#include "hpu/mover.h"
 
 #define PART ((size_t)32768)
 #define SPINS 100 /* looks before a waiting handler lets others have the core */
@@ -38,8 +38,8 @@ static bool is_done(const struct hpu_dma *d)
 /* Nobody touches the transfer any more. */
 static int forget(struct hpu_dmas *dmas, struct hpu_dma *d)
 {
-    if (dmas->sched != NULL) {
-        hpu_sched_retract(dmas->sched, d);
+    if (dmas->mover != NULL) {
+        hpu_mover_retract(dmas->mover, d);
     }
     d->handle = 0;
     return atomic_load_explicit(&d->failed, memory_order_relaxed) ? -EFAULT : 1;
@@ -55,7 +55,7 @@ static struct hpu_dma *find(struct hpu_dmas *dmas, ptl_dma_h handle)
     return NULL;
 }
 
-bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_sched *sched, ptl_dma_h handle, void *to,
+bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_mover *mover, ptl_dma_h handle, void *to,
                    const void *from, size_t length)
 {
     if (*dmas == NULL) {
@@ -65,18 +65,18 @@ bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_sched *sched, ptl_dma_h ha
     if (d == NULL) {
         return false;
     }
-    (*dmas)->sched = sched;
+    (*dmas)->mover = mover;
     d->handle = handle;
     d->to = to;
     d->from = from;
     d->length = length;
-    d->helpers = 0;
+    d->looked = SIZE_MAX;
     atomic_store_explicit(&d->taken, 0, memory_order_relaxed);
     atomic_store_explicit(&d->done, 0, memory_order_relaxed);
     atomic_store_explicit(&d->failed, false, memory_order_relaxed);
     list_init(&d->link);
-    if (sched != NULL) {
-        hpu_sched_offer(sched, d);
+    if (mover != NULL) {
+        hpu_mover_offer(mover, d);
     }
     return true;
 }
@@ -87,9 +87,11 @@ int hpu_dma_test(struct hpu_dmas *dmas, ptl_dma_h handle)
     if (d == NULL) {
         return 1;
     }
-    if (!is_done(d)) {
+    size_t taken = atomic_load_explicit(&d->taken, memory_order_relaxed);
+    if (!is_done(d) && (dmas->mover == NULL || taken == d->looked)) {
         hpu_dma_part(d);
     }
+    d->looked = taken;
     return is_done(d) ? forget(dmas, d) : 0;
 }
 

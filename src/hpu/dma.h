@@ -3,9 +3,9 @@
  * Non-blocking transfers between a handler and its host: those from HPU_DMA_LATER bytes on
  * are noted when the handler asks for them, and done part by part
  *
- *      by HPUs that have nothing to run, while the handler goes on (with threads only),
- *      by the handler itself, a part with each test that finds them not done, the rest when it
- * waits, and when it has returned, for what nobody asked about again.
+ *      by the mover (mover.h), while the handler goes on,
+ *      by the handler itself, a part with each test that finds that nothing has happened since the
+ * one before, the rest when it waits, and when it has returned, for what nobody asked about again.
  *
  * Smaller ones are done at once: they take less time than telling somebody. A handler that is
  * ended leaves its transfers as far as they have come; nobody touches its memory afterwards.
@@ -21,18 +21,17 @@
 #include "base/list.h"
 #include "spin_handler.h"
 
-/* What one HPU copies in the time that it takes another one to wake up (bench: 64 KiB at some
- * 10 GB/s). */
+/* To note a transfer and to look whether it is done costs a hundredth of copying so much. */
 #define HPU_DMA_LATER ((size_t)65536)
 
 #define HPU_DMA_PENDING 8 /* of a handler, not done; the next one is done at once */
 
-struct hpu_sched;
+struct hpu_mover;
 
 struct hpu_dma {
-    struct list link; /* of the scheduler, while others may take parts */
+    struct list link; /* of the mover, while it may take parts */
     ptl_dma_h handle; /* 0: none */
-    unsigned helpers; /* others that copy a part of it; the scheduler's lock guards it */
+    size_t looked;    /* what was taken at the last test that found it not done */
     void *to;
     const void *from;
     size_t length;
@@ -43,17 +42,16 @@ struct hpu_dma {
 
 /* The transfers of a handler that are not known to be done; NULL: it has none. */
 struct hpu_dmas {
-    struct hpu_sched *sched; /* NULL: nobody helps */
+    struct hpu_mover *mover; /* NULL: nobody helps */
     struct hpu_dma dma[HPU_DMA_PENDING];
 };
 
 /* hpu_dma_begin() notes a transfer. False: there is no place, or no memory; do it at once. */
-bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_sched *sched, ptl_dma_h handle, void *to,
+bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_mover *mover, ptl_dma_h handle, void *to,
                    const void *from, size_t length);
 
-/* hpu_dma_test() says whether a transfer is done, having done a part of it if not;
- * hpu_dma_wait() returns when it is. Both give -EFAULT when it failed, else 1 or 0. One that
- * is not noted is done. */
+/* hpu_dma_test() says whether a transfer is done; hpu_dma_wait() returns when it is. Both give
+ * -EFAULT when it failed, else 1 or 0. One that is not noted is done. */
 int hpu_dma_test(struct hpu_dmas *dmas, ptl_dma_h handle);
 int hpu_dma_wait(struct hpu_dmas *dmas, ptl_dma_h handle);
 

@@ -41,9 +41,9 @@
 struct hpu_core;
 struct hpu_dmas;
 struct hpu_env;
+struct hpu_mover;
 struct hpu_output;
 struct hpu_queue;
-struct hpu_sched;
 struct hpu_twin;
 struct vector;
 
@@ -111,6 +111,7 @@ struct hpu_env {
         *twins; /* of the entry's handlers, by enum hpu_call (twin.h); NULL: native */
     struct hpu_output *outputs; /* an HPU each (output.h); NULL: what is printed is lost */
     unsigned output_count;
+    struct hpu_mover *mover; /* that copies beside the handler (mover.h); NULL: nobody does */
     const struct hpu_ops *ops;
     void *owner;   /* the NIC's */
     void *awaited; /* the NIC's, while the handler is suspended in ops->send() */
@@ -148,7 +149,6 @@ struct hpu_exec {
     /* The scheduler's (sched.h), while the call is with it. */
     struct list link;
     struct hpu_queue *queue;
-    struct hpu_sched *sched; /* NULL: it never was */
     enum hpu_place place;
     unsigned hpu;    /* that has begun it; without the scheduler its slot */
     int64_t charged; /* to its queue in advance, ns */

@@ -202,25 +202,6 @@ static void run_one(struct hpu *h, struct hpu_exec *exec)
     h->running = false;
 }
 
-/* Copies a part of somebody's transfer; true if there was one. */
-static bool help(struct hpu *h)
-{
-    struct hpu_sched *s = h->sched;
-    if (list_empty(&s->dmas)) {
-        return false;
-    }
-    struct hpu_dma *dma = container_of(s->dmas.next, struct hpu_dma, link);
-    dma->helpers++;
-    pthread_mutex_unlock(&s->lock);
-    bool more = hpu_dma_part(dma);
-    pthread_mutex_lock(&s->lock);
-    dma->helpers--;
-    if (!more) {
-        list_remove(&dma->link);
-    }
-    return true;
-}
-
 static void spin(struct hpu *h)
 {
     struct hpu_sched *s = h->sched;
@@ -258,8 +239,6 @@ void *sched_thread(void *arg)
         struct hpu_exec *exec = next_exec(h);
         if (exec != NULL) {
             run_one(h, exec);
-        } else if (help(h)) {
-            continue;
         } else if (!spun && s->paused == 0) {
             spin(h);
         } else {
@@ -296,7 +275,6 @@ static void submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *ex
 {
     pthread_mutex_lock(&s->lock);
     exec->queue = q;
-    exec->sched = s;
     exec->place = HPU_PLACE_QUEUED;
     list_insert_after(first ? &q->ready : q->ready.prev, &exec->link);
     if (q->waiting++ == 0) {
@@ -367,26 +345,6 @@ unsigned hpu_queue_waiting(struct hpu_sched *s, const struct hpu_queue *q)
     unsigned waiting = q->waiting;
     pthread_mutex_unlock(&s->lock);
     return waiting;
-}
-
-void hpu_sched_offer(struct hpu_sched *s, struct hpu_dma *dma)
-{
-    pthread_mutex_lock(&s->lock);
-    list_push_back(&s->dmas, &dma->link);
-    sched_wake(s, NULL);
-    pthread_mutex_unlock(&s->lock);
-}
-
-void hpu_sched_retract(struct hpu_sched *s, struct hpu_dma *dma)
-{
-    pthread_mutex_lock(&s->lock);
-    list_remove(&dma->link);
-    while (dma->helpers != 0) { /* for the time of one copy */
-        pthread_mutex_unlock(&s->lock);
-        sched_yield();
-        pthread_mutex_lock(&s->lock);
-    }
-    pthread_mutex_unlock(&s->lock);
 }
 
 void hpu_sched_pause(struct hpu_sched *s)

@@ -93,12 +93,6 @@ void hpu_sched_pause(struct hpu_sched *s);
 void hpu_sched_resume(struct hpu_sched *s);
 bool hpu_sched_still(struct hpu_sched *s);
 
-/* hpu_sched_offer() lets HPUs that have nothing to run copy parts of a transfer, until
- * hpu_sched_retract(), which waits for those that are at it. */
-struct hpu_dma;
-void hpu_sched_offer(struct hpu_sched *s, struct hpu_dma *dma);
-void hpu_sched_retract(struct hpu_sched *s, struct hpu_dma *dma);
-
 /* hpu_queue_waiting() counts the calls of a queue that have not begun. */
 unsigned hpu_queue_waiting(struct hpu_sched *s, const struct hpu_queue *q);
 

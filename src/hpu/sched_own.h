@@ -34,7 +34,6 @@ struct hpu_sched {
     const struct hpu_sched_ops *ops;
     void *arg;
     struct list turn; /* struct hpu_queue */
-    struct list dmas; /* struct hpu_dma, with parts to be taken */
     unsigned paused;
     bool stop;
     unsigned hpus, started;

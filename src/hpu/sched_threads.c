@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The threads of HPUs: where they run, their start and their end. Signals are the program's, so
- * that they block all but faults.
- */
+/* The threads of HPUs: where they run, their start and their end. */
 #include "hpu/sched_own.h"
 
 #include <errno.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 
-#include "base/fault.h"
+#include "hpu/thread.h"
 
 /* The processors of a list, in its order; 0 if it makes no sense. */
 static unsigned parse_cpus(const char *list, unsigned *cpus, unsigned max)
@@ -42,26 +37,12 @@ static unsigned parse_cpus(const char *list, unsigned *cpus, unsigned max)
 
 static int start_hpu(struct hpu *h, const unsigned *cpus, unsigned count)
 {
-    pthread_attr_t attributes;
-    int rc = pthread_attr_init(&attributes);
-    if (rc != 0) {
-        return rc;
-    }
+    cpu_set_t set;
+    CPU_ZERO(&set);
     if (count != 0) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
         CPU_SET(cpus[h->number % count], &set);
-        rc = pthread_attr_setaffinity_np(&attributes, sizeof(set), &set);
     }
-    /* Signals are the program's; faults of handlers must reach us. */
-    sigset_t others, before;
-    sigfillset(&others);
-    fault_keep(&others);
-    pthread_sigmask(SIG_SETMASK, &others, &before);
-    rc = rc != 0 ? rc : pthread_create(&h->thread, &attributes, sched_thread, h);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return rc;
+    return hpu_thread_start(&h->thread, count != 0 ? &set : NULL, sched_thread, h);
 }
 
 static void init_hpu(struct hpu_sched *s, unsigned i)
@@ -132,7 +113,6 @@ struct hpu_sched *hpu_sched_create(struct hpu_pool *pool, unsigned hpus, const c
     s->arg = arg;
     s->hpus = hpus;
     list_init(&s->turn);
-    list_init(&s->dmas);
     for (unsigned i = 0; i < hpus; i++) {
         init_hpu(s, i);
     }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "fabric/iface.h"
+#include "hpu/mover.h"
 #include "hpu/twin.h"
 
 #include <errno.h>
@@ -20,6 +21,7 @@ enum path { PATH_AUTO, PATH_SHM, PATH_UDP };
 static void free_nic(struct nic *nic)
 {
     hpu_sched_destroy(nic->sched);
+    hpu_mover_destroy(nic->mover);
     hpu_watch_stop(nic->watch);
     hpu_pool_destroy(nic->hpus);
     hpu_twins_destroy(nic->twins);
@@ -64,6 +66,7 @@ static struct nic *make_nic(struct process *p, unsigned index)
     table_init(&nic->operations, HANDLE_OP, index, HANDLE_MAX_INDEX, sizeof(struct op));
     table_zero_only(&nic->operations, offsetof(struct op, request));
     nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)p->options.number[OPT_HPU_STACK]);
+    nic->mover = hpu_mover_create();
     if (p->options.number[OPT_HPU] != 0) {
         nic->twins = hpu_twins_create((size_t)p->options.number[OPT_HPU_STACK],
                                       &rv32_timings[p->options.number[OPT_HPU_TIMING]],
@@ -72,7 +75,8 @@ static struct nic *make_nic(struct process *p, unsigned index)
             nic->twins->beside = p->options.text[OPT_HPU_IMAGES];
         }
     }
-    if (nic->hpus == NULL || (p->options.number[OPT_HPU] != 0 && nic->twins == NULL)) {
+    if (nic->hpus == NULL || nic->mover == NULL ||
+        (p->options.number[OPT_HPU] != 0 && nic->twins == NULL)) {
         free_nic(nic);
         return NULL;
     }

@@ -331,6 +331,7 @@ struct nic {
     struct rx *self;      /* self.c */
     struct hpu_pool *hpus;
     struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
+    struct hpu_mover *mover; /* copies large transfers beside their handlers */
     struct hpu_twins *twins; /* PINWHEEL_HPU=rv32: what runs handlers; NULL: native code */
     struct hpu_watch *watch; /* over the handlers' time; NULL: not yet, or there is no budget */
     bool sched_paused;       /* an NI is being closed */

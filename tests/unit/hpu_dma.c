@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Non-blocking transfers: small ones are done at once, large ones when they are asked about,
- * when the handler has returned, or by HPUs that have nothing else to do.
+ * when the handler has returned, or by a mover: inline and on HPUs that are threads.
  */
 #include "hpu_fixture.h"
 
@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include "hpu/dma.h"
+#include "hpu/mover.h"
 #include "hpu/sched.h"
 
 enum { LARGE = 5000003, MANY = 3 * HPU_DMA_PENDING };
@@ -49,17 +50,25 @@ static void tear_down_large(void)
     tear_down();
 }
 
-/* Runs a handler whose host range is `far`: inline, or with so many threads. */
-static int run_large(ptl_payload_handler_t handler, unsigned hpus)
+/* Who runs the handler: inline or so many threads, with a mover or without. */
+enum { ALONE, ALONE_THREADS = 3, MOVED, WAYS = 2 * MOVED };
+
+/* Runs a handler whose host range is `far`. */
+static int run_large(ptl_payload_handler_t handler, unsigned way)
 {
+    unsigned hpus = way % MOVED;
+    struct hpu_mover *mover = way >= MOVED ? hpu_mover_create() : NULL;
     struct hpu_exec exec;
     ptl_payload_t packet = {.base = host2, .length = sizeof(host2)};
     memset(&exec, 0, sizeof(exec));
     exec.env = environment();
     exec.env.me_base = far;
     exec.env.me_length = LARGE;
+    exec.env.mover = mover;
     if (hpus == 0) {
-        return call_payload(&exec, handler, &packet);
+        code = call_payload(&exec, handler, &packet);
+        hpu_mover_destroy(mover);
+        return code;
     }
     struct hpu_queue q;
     ended = 0;
@@ -72,6 +81,7 @@ static int run_large(ptl_payload_handler_t handler, unsigned hpus)
         sched_yield();
     }
     hpu_sched_destroy(s);
+    hpu_mover_destroy(mover);
     return code;
 }
 
@@ -93,13 +103,13 @@ static __handler int wait_for_it(const ptl_payload_t p, void *state)
 
 static void waits_and_tests(void **state)
 {
-    for (unsigned hpus = 0; hpus < 4; hpus++) {
+    for (unsigned way = 0; way < WAYS; way++) {
         set_up_large();
-        assert_int_equal(run_large(wait_for_it, hpus), SUCCESS);
+        assert_int_equal(run_large(wait_for_it, way), SUCCESS);
         assert_int_equal(notes->rc[0], 0);
         assert_true(notes->rc[1]);
         assert_int_equal(notes->rc[2], 0);
-        if (hpus == 0) {
+        if (way <= ALONE_THREADS) {
             assert_true(notes->word > 10); /* a part with each test */
         }
         tear_down_large();
@@ -122,7 +132,7 @@ static __handler int look_before(const ptl_payload_t p, void *state)
 static void only_large_ones_wait(void **state)
 {
     set_up_large();
-    assert_int_equal(run_large(look_before, 0), SUCCESS);
+    assert_int_equal(run_large(look_before, ALONE), SUCCESS);
     assert_int_equal(notes->bytes[0], 0);
     assert_int_equal(notes->bytes[1], near[1]);
     assert_int_equal(notes->bytes[2], 'x');
@@ -137,9 +147,9 @@ static __handler int return_at_once(const ptl_payload_t p, void *state)
 
 static void done_when_the_handler_has_ended(void **state)
 {
-    for (unsigned hpus = 0; hpus < 4; hpus++) {
+    for (unsigned way = 0; way < WAYS; way++) {
         set_up_large();
-        assert_int_equal(run_large(return_at_once, hpus), SUCCESS);
+        assert_int_equal(run_large(return_at_once, way), SUCCESS);
         assert_memory_equal(near, far, LARGE);
         tear_down_large();
     }
@@ -163,9 +173,9 @@ static __handler int many(const ptl_payload_t p, void *state)
 
 static void many_at_once(void **state)
 {
-    for (unsigned hpus = 0; hpus < 4; hpus++) {
+    for (unsigned way = 0; way < WAYS; way++) {
         set_up_large();
-        assert_int_equal(run_large(many, hpus), SUCCESS);
+        assert_int_equal(run_large(many, way), SUCCESS);
         assert_int_equal(notes->word, 0);
         tear_down_large();
     }
@@ -199,10 +209,10 @@ static void bad_memory_is_segv(void **state)
     static const ptl_payload_handler_t bad[] = {into_nothing, into_nothing_unasked, too_far};
     no_memory = mmap(NULL, LARGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     assert_ptr_not_equal(no_memory, MAP_FAILED);
-    for (unsigned hpus = 0; hpus < 3; hpus++) {
+    for (unsigned way = 0; way < WAYS; way++) {
         for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
             set_up_large();
-            assert_int_equal(run_large(bad[i], hpus), SEGV);
+            assert_int_equal(run_large(bad[i], way), SEGV);
             assert_int_equal(run(good), SUCCESS);
             tear_down_large();
         }
@@ -220,10 +230,10 @@ static __handler int fault_with_pending(const ptl_payload_t p, void *state)
 /* When the call is over, so are its transfers: the memory may go. */
 static void ended_ones_touch_nothing(void **state)
 {
-    for (unsigned hpus = 0; hpus < 4; hpus++) {
+    for (unsigned way = 0; way < WAYS; way++) {
         set_up_large();
-        assert_int_equal(run_large(fault_with_pending, hpus), SEGV);
-        if (hpus == 0) {
+        assert_int_equal(run_large(fault_with_pending, way), SEGV);
+        if (way <= ALONE_THREADS) {
             assert_int_equal(far[1], 0);
         }
         memset(far, 0, LARGE);

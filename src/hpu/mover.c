@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copying beside handlers; see mover.h. */
+#include "hpu/mover.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/sys.h"
+#include "hpu/dma.h"
+#include "hpu/thread.h"
+
+#define SPIN_NS 20000                /* about what waking a thread costs, */
+#define WAKE_BYTES ((size_t)1 << 20) /* and this many take longer, in the cache as they may be */
+
+enum mover_state { MOVER_NOT_BEGUN, MOVER_RUNS, MOVER_NEVER };
+
+struct hpu_mover {
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    enum mover_state state;
+    bool stop, asleep;
+    struct list offered;     /* struct hpu_dma, with parts to be taken */
+    struct hpu_dma *at;      /* a part of which it copies, without the lock */
+    _Atomic unsigned offers; /* what it looks at while it spins */
+    cpu_set_t cpus;          /* it may run on; who offers may be pinned */
+    pthread_t thread;
+};
+
+struct hpu_mover *hpu_mover_create(void)
+{
+    struct hpu_mover *m = calloc(1, sizeof(*m));
+    if (m == NULL) {
+        return NULL;
+    }
+    pthread_mutex_init(&m->lock, NULL);
+    pthread_cond_init(&m->work, NULL);
+    list_init(&m->offered);
+    if (sched_getaffinity(0, sizeof(m->cpus), &m->cpus) != 0 || CPU_COUNT(&m->cpus) < 2) {
+        m->state = MOVER_NEVER;
+    }
+    return m;
+}
+
+void hpu_mover_destroy(struct hpu_mover *m)
+{
+    if (m == NULL) {
+        return;
+    }
+    if (m->state == MOVER_RUNS) {
+        pthread_mutex_lock(&m->lock);
+        m->stop = true;
+        pthread_cond_signal(&m->work);
+        pthread_mutex_unlock(&m->lock);
+        pthread_join(m->thread, NULL);
+    }
+    pthread_cond_destroy(&m->work);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+static void copy_part(struct hpu_mover *m)
+{
+    struct hpu_dma *dma = container_of(m->offered.next, struct hpu_dma, link);
+    m->at = dma;
+    pthread_mutex_unlock(&m->lock);
+    bool more = hpu_dma_part(dma);
+    pthread_mutex_lock(&m->lock);
+    m->at = NULL;
+    if (!more) {
+        list_remove(&dma->link);
+    }
+}
+
+/* For a moment it costs less to look than to be woken. */
+static void spin(struct hpu_mover *m)
+{
+    unsigned offers = atomic_load_explicit(&m->offers, memory_order_relaxed);
+    pthread_mutex_unlock(&m->lock);
+    int64_t end = clock_ns() + SPIN_NS;
+    while (atomic_load_explicit(&m->offers, memory_order_relaxed) == offers && clock_ns() < end) {
+        cpu_pause();
+    }
+    pthread_mutex_lock(&m->lock);
+}
+
+static void *mover_thread(void *arg)
+{
+    struct hpu_mover *m = arg;
+    pthread_mutex_lock(&m->lock);
+    while (!m->stop) {
+        if (!list_empty(&m->offered)) {
+            copy_part(m);
+            continue;
+        }
+        spin(m);
+        m->asleep = true;
+        while (list_empty(&m->offered) && !m->stop) {
+            pthread_cond_wait(&m->work, &m->lock);
+        }
+        m->asleep = false;
+    }
+    pthread_mutex_unlock(&m->lock);
+    return NULL;
+}
+
+static void begin(struct hpu_mover *m)
+{
+    int rc = hpu_thread_start(&m->thread, &m->cpus, mover_thread, m);
+    m->state = rc == 0 ? MOVER_RUNS : MOVER_NEVER;
+    if (rc != 0) {
+        log_line(LOG_WARN, "no thread for non-blocking transfers, handlers do them: %s",
+                 strerror(rc));
+    }
+}
+
+void hpu_mover_offer(struct hpu_mover *m, struct hpu_dma *dma)
+{
+    pthread_mutex_lock(&m->lock);
+    bool wake = dma->length >= WAKE_BYTES;
+    if (m->state == MOVER_NOT_BEGUN && wake) {
+        begin(m);
+    }
+    list_push_back(&m->offered, &dma->link);
+    atomic_fetch_add_explicit(&m->offers, 1, memory_order_relaxed);
+    if (m->asleep && wake) {
+        pthread_cond_signal(&m->work);
+    }
+    pthread_mutex_unlock(&m->lock);
+}
+
+void hpu_mover_retract(struct hpu_mover *m, struct hpu_dma *dma)
+{
+    pthread_mutex_lock(&m->lock);
+    list_remove(&dma->link);
+    while (m->at == dma) { /* for the time of one part */
+        pthread_mutex_unlock(&m->lock);
+        sched_yield();
+        pthread_mutex_lock(&m->lock);
+    }
+    pthread_mutex_unlock(&m->lock);
+}
