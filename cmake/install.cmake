@@ -33,6 +33,9 @@ install(DIRECTORY src/hpu/rv32/runtime/ DESTINATION ${CMAKE_INSTALL_DATADIR}/pin
 # The packets of SLMP, for Wireshark's plugin folder or `tshark -X lua_script:`.
 install(FILES tools/wireshark/slmp.lua DESTINATION ${CMAKE_INSTALL_DATADIR}/pinwheel/wireshark)
 
+# Examples and the handlers they use, as sources: examples/README.md.
+install(DIRECTORY examples handlers DESTINATION ${CMAKE_INSTALL_DATADIR}/pinwheel)
+
 # The manual: `man PtlPut`, `man portals4`, `man pinwheel`.
 install(DIRECTORY man/man1 man/man3 man/man7 DESTINATION ${CMAKE_INSTALL_MANDIR}
         FILES_MATCHING PATTERN "*.[137]")

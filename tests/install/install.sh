@@ -11,7 +11,8 @@ cmake --install "$build" --prefix "$prefix" >/dev/null
 
 for f in include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h include/pinwheel.h \
          lib/libportals.so lib/pkgconfig/portals.pc bin/pinwheel \
-         share/man/man3/PtlPut.3 share/man/man7/portals4.7; do
+         share/man/man3/PtlPut.3 share/man/man7/portals4.7 \
+         share/pinwheel/examples/graph.c share/pinwheel/handlers/graph.c; do
     [ -e "$prefix/$f" ] || { echo "not installed: $f"; exit 1; }
 done
 
