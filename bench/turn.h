@@ -94,6 +94,7 @@ enum turn_bench {
     BENCH_SPIN_HISTOGRAM,       /* likewise */
     BENCH_SPIN_REDUCE,          /* likewise */
     BENCH_SPIN_FILTER,          /* likewise */
+    BENCH_SPIN_TEXTSCAN,        /* see spin/scan.c: texts of `size` bytes */
     BENCH_SPIN_RENDEZVOUS,   /* a message of `size` bytes into a posted receive, then an answer */
     BENCH_SPIN_KV_GET,       /* see spin/requests.c: 16 gets */
     BENCH_SPIN_CONDREAD,     /* likewise: one request */
@@ -104,6 +105,7 @@ enum turn_bench {
     BENCH_SPIN_FAIR_WORST,   /* likewise, the 95th percentile */
     BENCH_SPIN_BROADCAST,    /* see spin/crew.c: `size` bytes; MPI_Bcast. extra: seconds */
     BENCH_SPIN_ALLREDUCE,    /* likewise; MPI_Allreduce */
+    BENCH_SPIN_FTBCAST,      /* see spin/redundant.c: likewise */
     BENCH_SPIN_RAID5,        /* likewise: a write */
     BENCH_SPIN_REED_SOLOMON, /* likewise */
     BENCH_SPIN_OVERLAP,      /* see spin/overlap.c. extra, of rank 1 */

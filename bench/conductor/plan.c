@@ -150,6 +150,8 @@ const struct bench bench_table[] = {
      BENCH_SPIN_REDUCE, BENCH_SPIN_REDUCE, BOTH, SIZE_TEXT, VALUE_BYTES, 1, 0, true},
     {"spin/filter", "records of 16 B with one of 64 keys kept", "bandwidth", "GB/s", "spin",
      BENCH_SPIN_FILTER, BENCH_SPIN_FILTER, BOTH, SIZE_TEXT, VALUE_BYTES, 1, 0, true},
+    {"spin/textscan", "bytes and words counted of a text that passes", "bandwidth", "GB/s", "spin",
+     BENCH_SPIN_TEXTSCAN, BENCH_SPIN_TEXTSCAN, BOTH, SIZE_TEXT, VALUE_BYTES, 1, 0, true},
     {"spin/rendezvous", "matched by the receiver, until it is there and answered", "time", "us",
      "spin", BENCH_SPIN_RENDEZVOUS, BENCH_SPIN_RENDEZVOUS, BOTH, SIZE_TEXT, VALUE_TIME, 1e6, 0,
      true},
@@ -166,6 +168,8 @@ const struct bench bench_table[] = {
      true},
     {"spin/allreduce", "sum of doubles of 8 ranks, until the last has it", "time", "us", "crew",
      BENCH_SPIN_ALLREDUCE, BENCH_SPIN_ALLREDUCE, BOTH, SIZE_VECTOR, VALUE_TIME, 1e6, 20e-3, true},
+    {"spin/ftbcast", "broadcast with redundancy, none dead, until the last has it", "time", "us",
+     "crew", BENCH_SPIN_FTBCAST, BENCH_SPIN_FTBCAST, BOTH, SIZE_TEXT, VALUE_TIME, 1e6, 20e-3, true},
     {"spin/raid5", "write to two servers, parity at a third, until done", "time", "us", "crew",
      BENCH_SPIN_RAID5, BENCH_SPIN_RAID5, BOTH, SIZE_UNIT, VALUE_TIME, 1e6, 20e-3, true},
     {"spin/reed_solomon", "write to two servers, two with parities, until done", "time", "us",
@@ -499,6 +503,7 @@ double plan_stored(const struct turn_work *work, const struct turn_result result
     case BENCH_CHAIN_ATOMIC:
     case BENCH_SPIN_BROADCAST:
     case BENCH_SPIN_ALLREDUCE:
+    case BENCH_SPIN_FTBCAST:
     case BENCH_SPIN_RAID5:
     case BENCH_SPIN_REED_SOLOMON:
     case BENCH_SPIN_FAIR:

@@ -294,7 +294,9 @@ static int serve_all(void)
     struct turn_duty duties[BENCH_COUNT];
     memcpy(duties, own_duties, sizeof(own_duties));
     memcpy(duties + OWN, storage_duties, (size_t)storage_duty_count * sizeof(duties[0]));
-    return turn_serve(duties, OWN + storage_duty_count);
+    memcpy(duties + OWN + storage_duty_count, redundant_duties,
+           (size_t)redundant_duty_count * sizeof(duties[0]));
+    return turn_serve(duties, OWN + storage_duty_count + redundant_duty_count);
 }
 
 int main(int argc, char **argv)

@@ -49,7 +49,7 @@ struct spin_family {
     unsigned ways;
 };
 extern const struct spin_family spin_layout, spin_pingpong, spin_threads, spin_words, spin_requests,
-    spin_match, spin_graph;
+    spin_match, spin_graph, spin_scan;
 
 /* spin_open() opens the interface and what all works need: 0, or -1 after turn_fail(). */
 int spin_open(enum spin_way way);

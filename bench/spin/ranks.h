@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the works of bench_crew share: eight ranks, their ids and memory, and the entries of a
- * turn. crew.c has collectives, storage.c servers.
+ * turn. crew.c has collectives, redundant.c one with redundancy, storage.c
+ * servers.
  */
 #ifndef BENCH_SPIN_RANKS_H
 #define BENCH_SPIN_RANKS_H
@@ -44,7 +45,7 @@ int crew_put(ptl_handle_md_t md, uint64_t length, ptl_process_t to, unsigned ind
 /* crew_fits() tells whether a work is one of eight ranks whose size is possible. */
 bool crew_fits(const struct turn_work *work);
 
-extern const struct turn_duty storage_duties[];
-extern const int storage_duty_count;
+extern const struct turn_duty storage_duties[], redundant_duties[];
+extern const int storage_duty_count, redundant_duty_count;
 
 #endif

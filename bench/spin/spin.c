@@ -8,7 +8,7 @@
 
 static const struct spin_family *const families[] = {&spin_layout, &spin_pingpong, &spin_threads,
                                                      &spin_words,  &spin_requests, &spin_match,
-                                                     &spin_graph};
+                                                     &spin_graph,  &spin_scan};
 
 enum { FAMILIES = sizeof(families) / sizeof(families[0]) };
 

@@ -223,12 +223,13 @@ static void a_quick_run_has_all_rows(void **state)
                                         "memory",          "idle",
                                         "computing",       "handler_packet_full"};
     static const char *const by_cpu[] = {
-        "spin/strided",  "spin/pingpong",  "spin/pingpong_stored", "spin/accumulate", "spin/copy",
-        "spin/filter",   "spin/aggregate", "spin/histogram",       "spin/reduce",     "spin/kv_get",
-        "spin/condread", "spin/txlog",     "spin/graph",           "spin/rendezvous",
+        "spin/strided", "spin/pingpong",   "spin/pingpong_stored", "spin/accumulate",
+        "spin/copy",    "spin/filter",     "spin/aggregate",       "spin/histogram",
+        "spin/reduce",  "spin/kv_get",     "spin/condread",        "spin/txlog",
+        "spin/graph",   "spin/rendezvous", "spin/textscan",
     };
     static const char *const by_crew[] = {"spin/broadcast", "spin/allreduce", "spin/raid5",
-                                          "spin/reed_solomon"};
+                                          "spin/reed_solomon", "spin/ftbcast"};
     if (!two_cores()) {
         skip();
     }
