@@ -3,7 +3,8 @@
  * A process with handlers for handlers.sh to look at. It has three execution contexts, numbers 1
  * to 3: one that takes 5 messages of 3 packets and drops the second packet of each, one that
  * faults once, one that is inactive; a fourth one takes one message and is gone. Then it says
- * "ready" and stays until its input ends; a line of input starts 100 more messages.
+ * "ready" and stays until its input ends; a line of input starts 100 more messages, and one more
+ * fault.
  */
 #include "handlers_subject.h"
 
@@ -62,8 +63,9 @@ int main(void)
     fflush(stdout);
     while (getchar() != EOF) {
         for (int i = 0; i < 100; i++) {
-            MUST(PtlHandlersInvoke(normal, message, 0));
+            MUST(PtlHandlersInvoke(normal, message, sizeof(message)));
         }
+        MUST(PtlHandlersInvoke(faulty, message, 100));
     }
     MUST(PtlNIFini(ni));
     PtlFini();

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "nic/board.h"
 #include "nic_handlers.h"
+#include "nic_text.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -34,7 +35,6 @@ static const struct args_option nic_options[] = {
 
 static const char *const kind_names[BOARD_KINDS] = {"matching, logical", "non-matching, logical",
                                                     "matching, physical", "non-matching, physical"};
-static const char *const kind_short[BOARD_KINDS] = {"ml", "nl", "mp", "np"};
 static const char *const movement_names[BOARD_MOVEMENTS] = {"puts", "gets", "atomics", "fetches"};
 static const char *const register_names[PTL_SR_LAST] = {
     [PTL_SR_DROP_COUNT] = "dropped",
@@ -145,23 +145,10 @@ static const char *kinds_text(uint32_t open, char text[16])
     text[0] = '\0';
     for (unsigned k = 0; k < BOARD_KINDS; k++) {
         if ((open >> k & 1) != 0) {
-            at += (size_t)snprintf(text + at, 16 - at, "%s%s", at == 0 ? "" : ",", kind_short[k]);
+            at += (size_t)snprintf(text + at, 16 - at, "%s%s", at == 0 ? "" : ",", nic_kind(k));
         }
     }
     return at == 0 ? "-" : text;
-}
-
-/* Four significant digits and a unit. */
-static const char *short_number(double value, char text[16])
-{
-    static const char units[] = " kMGTPE";
-    size_t unit = 0;
-    while (value >= 10000 && unit + 2 < sizeof(units)) {
-        value /= 1000;
-        unit++;
-    }
-    snprintf(text, 16, unit == 0 ? "%.0f" : value < 100 ? "%.2f%c" : "%.0f%c", value, units[unit]);
-    return text;
 }
 
 static void print_table(const struct look *l)
@@ -178,9 +165,9 @@ static void print_table(const struct look *l)
         printf("%-22s %8d  %-16.16s %-11s %7u %8s %8s %8s %8" PRIu64 " %6" PRIu64 "\n",
                address_text(&s->view, address), s->view.process, s->board.program,
                kinds_text(s->board.open, kinds), s->view.senders,
-               short_number((double)sum(s->board.sent, BOARD_MOVEMENTS), sent),
-               short_number((double)sum(s->board.received, BOARD_MOVEMENTS), received),
-               short_number((double)s->board.received_bytes, bytes), dropped(&s->board),
+               nic_number((double)sum(s->board.sent, BOARD_MOVEMENTS), sent),
+               nic_number((double)sum(s->board.received, BOARD_MOVEMENTS), received),
+               nic_number((double)s->board.received_bytes, bytes), dropped(&s->board),
                s->board.closed);
     }
 }
@@ -301,11 +288,13 @@ static void json_net(struct json *j, const struct fabric_report *net)
 
 static void json_seen(struct json *j, const struct seen *s)
 {
+    char address[32];
     const struct nic_board *b = &s->board;
     json_open_object(j, NULL);
     json_unsigned(j, "nid", s->view.nid);
     json_unsigned(j, "pid", s->view.pid);
     json_number(j, "process", s->view.process);
+    json_string(j, "address", address_text(&s->view, address));
     json_string(j, "program", b->program);
     json_unsigned(j, "index", b->index);
     json_number(j, "opened", b->opened);
@@ -322,7 +311,7 @@ static void json_seen(struct json *j, const struct seen *s)
     for (unsigned k = 0; k < BOARD_KINDS; k++) {
         if ((b->open >> k & 1) != 0) {
             json_open_object(j, NULL);
-            json_string(j, "kind", kind_short[k]);
+            json_string(j, "kind", nic_kind(k));
             for (unsigned r = 0; r < PTL_SR_LAST; r++) {
                 json_unsigned(j, register_names[r], b->registers[k][r]);
             }
@@ -387,9 +376,9 @@ static void print_rates(const struct look *before, const struct look *now, bool 
             seconds;
         printf("%-22s %8d  %-16.16s %10s %10s %12s %12s %9" PRIu64 " %8" PRIu64 "\n",
                address_text(&now->of[i].view, address), now->of[i].view.process, b->program,
-               short_number(sends, sent), short_number(receipts, received),
-               short_number((double)(b->sent_bytes - a->sent_bytes) / seconds, out),
-               short_number((double)(b->received_bytes - a->received_bytes) / seconds, in),
+               nic_number(sends, sent), nic_number(receipts, received),
+               nic_number((double)(b->sent_bytes - a->sent_bytes) / seconds, out),
+               nic_number((double)(b->received_bytes - a->received_bytes) / seconds, in),
                dropped(b), b->waited);
         nic_handlers_rates(a, b, seconds, now->cycles - before->cycles);
     }

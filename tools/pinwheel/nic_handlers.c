@@ -6,6 +6,8 @@
  */
 #include "nic_handlers.h"
 
+#include "nic_text.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -15,8 +17,6 @@
 #include <sys/uio.h>
 
 enum { LINE = 16, CHUNK = 4096 };
-
-static const char *const kinds[BOARD_KINDS] = {"ml", "nl", "mp", "np"};
 
 static uint64_t calls(const struct board_work *w)
 {
@@ -49,17 +49,40 @@ static void print_titles(const char *first)
            "faults", "failed");
 }
 
-static void print_context(const struct nic_board *b, const struct board_context *c)
+/* HPUs that may run the handlers of a context. */
+static const char *mask_text(uint64_t mask, char text[20])
 {
-    printf("    %7" PRIu64 " %3s %3u %16" PRIx64 " %8" PRIu64, c->number,
-           kinds[c->kind % BOARD_KINDS], c->pt_index, c->match_bits, c->messages);
+    snprintf(text, 20, mask == 0 || mask == UINT64_MAX ? "all" : "%" PRIx64, mask);
+    return text;
+}
+
+/* What an entry with handlers is, */
+static void print_contexts(const struct nic_board *b)
+{
+    char mask[20];
+    printf("    context  on  pt       match bits      ignore bits        HPU mask     memory\n");
+    for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
+        const struct board_context *c = &b->context[i];
+        if (c->number != 0) {
+            printf("    %7" PRIu64 " %3s %3u %16" PRIx64 " %16" PRIx64 " %15s %10" PRIu64 "%s\n",
+                   c->number, nic_kind(c->kind), c->pt_index, c->match_bits, c->ignore_bits,
+                   mask_text(c->hpu_mask, mask), c->memory_length,
+                   c->inactive != 0 ? "  inactive" : "");
+        }
+    }
+}
+
+/* and what its handlers have done. */
+static void print_done(const struct nic_board *b, const struct board_context *c, const char *name)
+{
+    printf("    %7s %8" PRIu64, name, c->messages);
     print_work(b, &c->work);
-    printf(" %10" PRIu64 " %8" PRIu64 "%s\n", c->dropped_bytes, c->refused,
-           c->inactive != 0 ? "  inactive" : "");
+    printf(" %10" PRIu64 " %8" PRIu64 "\n", c->dropped_bytes, c->refused);
 }
 
 void nic_handlers_print(const struct nic_board *b)
 {
+    char name[24];
     if (b->contexts == 0) {
         return;
     }
@@ -78,47 +101,126 @@ void nic_handlers_print(const struct nic_board *b)
             printf("\n");
         }
     }
-    print_titles("context  on  pt       match bits messages");
+    print_contexts(b);
+    print_titles("context messages");
     printf(" %10s %8s\n", "dropped B", "refused");
     for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
         if (b->context[i].number != 0) {
-            print_context(b, &b->context[i]);
+            snprintf(name, sizeof(name), "%" PRIu64, b->context[i].number);
+            print_done(b, &b->context[i], name);
         }
     }
-    printf("    %7s %3s %3s %16s %8" PRIu64, "others", "", "", "", b->rest.messages);
-    print_work(b, &b->rest.work);
-    printf(" %10" PRIu64 " %8" PRIu64 "\n", b->rest.dropped_bytes, b->rest.refused);
+    print_done(b, &b->rest, "others");
 }
 
-static void print_rate(const struct nic_board *board, const char *what, uint64_t number,
-                       const struct board_work *a, const struct board_work *b, double seconds,
-                       uint64_t cycles)
+/* ---- What changes ---- */
+
+/* add() adds what a context has done `times` times, which may be a negative number. */
+static void add(struct board_context *to, const struct board_context *c, int64_t times)
 {
-    uint64_t more = calls(b) - calls(a), used = b->cycles - a->cycles;
-    uint64_t each = took(board, b) - took(board, a);
-    if (more == 0 && used == 0) {
+    uint64_t n = (uint64_t)times;
+    to->messages += n * c->messages;
+    to->dropped_bytes += n * c->dropped_bytes;
+    to->refused += n * c->refused;
+    for (unsigned k = 0; k < BOARD_CALLS; k++) {
+        to->work.calls[k] += n * c->work.calls[k];
+    }
+    to->work.cycles += n * c->work.cycles;
+    to->work.core_cycles += n * c->work.core_cycles;
+    to->work.faults += n * c->work.faults;
+    to->work.failed += n * c->work.failed;
+}
+
+static struct board_context all(const struct nic_board *b)
+{
+    struct board_context sum = {.number = 0};
+    add(&sum, &b->rest, 1);
+    for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
+        if (b->context[i].number != 0) {
+            add(&sum, &b->context[i], 1);
+        }
+    }
+    return sum;
+}
+
+/* Between two looks. */
+struct span {
+    const struct nic_board *board;
+    double seconds;
+    uint64_t cycles; /* of the time stamp counter */
+    bool titled;
+};
+
+static void print_per_second(const struct span *s, uint64_t number)
+{
+    char text[16];
+    printf(" %10s", nic_number((double)number / s->seconds, text));
+}
+
+/* A line of what has changed; nothing if nothing has. HPUs know no messages. */
+static void print_rate(struct span *s, const char *name, const struct board_context *c,
+                       bool is_context)
+{
+    char text[16];
+    uint64_t called = calls(&c->work), used = took(s->board, &c->work);
+    if (called == 0 && c->work.cycles == 0 && c->messages == 0 && c->dropped_bytes == 0 &&
+        c->refused == 0) {
         return;
     }
-    printf("    %-8s %6" PRIu64 " %12.0f calls/s %10.0f cycles each %6.1f %% busy %8" PRIu64
-           " faults\n",
-           what, number, (double)more / seconds, more != 0 ? (double)each / (double)more : 0,
-           cycles != 0 ? 100.0 * (double)used / (double)cycles : 0, b->faults);
+    if (!s->titled) {
+        printf("    %-14s %10s %10s %10s %10s %10s %6s %10s %10s %10s %10s\n", "handlers",
+               "messages/s", "packets/s", "calls/s", "cycles/s", "each", "busy", "faults/s",
+               "failed/s", "dropped B/s", "refused/s");
+        s->titled = true;
+    }
+    printf("    %-14s", name);
+    if (is_context) {
+        print_per_second(s, c->messages);
+    } else {
+        printf(" %10s", "-");
+    }
+    print_per_second(s, c->work.calls[BOARD_PAYLOAD]);
+    print_per_second(s, called);
+    print_per_second(s, used);
+    printf(" %10s", called != 0 ? nic_number((double)used / (double)called, text) : "-");
+    printf(" %4.0f %%", s->cycles != 0 ? 100.0 * (double)c->work.cycles / (double)s->cycles : 0);
+    print_per_second(s, c->work.faults);
+    print_per_second(s, c->work.failed);
+    if (is_context) {
+        print_per_second(s, c->dropped_bytes);
+        print_per_second(s, c->refused);
+    } else {
+        printf(" %10s %10s", "-", "-");
+    }
+    printf("\n");
 }
 
 void nic_handlers_rates(const struct nic_board *before, const struct nic_board *now, double seconds,
                         uint64_t cycles)
 {
+    struct span s = {.board = now, .seconds = seconds, .cycles = cycles};
+    struct board_context others = all(now), old = all(before);
+    char name[32];
     for (unsigned i = 0; i < hpus(now); i++) {
-        print_rate(now, "HPU", i, &before->hpu[i], &now->hpu[i], seconds, cycles);
+        struct board_context c = {.work = now->hpu[i]};
+        add(&c, &(struct board_context){.work = before->hpu[i]}, -1);
+        snprintf(name, sizeof(name), "HPU %u", i);
+        print_rate(&s, name, &c, false);
     }
+    add(&others, &old, -1);
     for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
-        const struct board_context *c = &now->context[i], *old = &before->context[i];
-        static const struct board_work nothing;
-        if (c->number != 0) {
-            print_rate(now, "context", c->number, old->number == c->number ? &old->work : &nothing,
-                       &c->work, seconds, cycles);
+        struct board_context c = now->context[i];
+        if (c.number == 0) {
+            continue;
         }
+        if (before->context[i].number == c.number) {
+            add(&c, &before->context[i], -1);
+        }
+        add(&others, &c, -1);
+        snprintf(name, sizeof(name), "context %" PRIu64, c.number);
+        print_rate(&s, name, &c, true);
     }
+    print_rate(&s, "others", &others, true); /* those that have ended meanwhile among them */
 }
 
 void nic_handlers_text(const struct nic_board *b)
@@ -163,7 +265,7 @@ static void json_context(struct json *j, const struct board_context *c)
 {
     json_open_object(j, NULL);
     json_unsigned(j, "number", c->number);
-    json_string(j, "kind", kinds[c->kind % BOARD_KINDS]);
+    json_string(j, "kind", nic_kind(c->kind));
     json_unsigned(j, "pt_index", c->pt_index);
     json_unsigned(j, "match_bits", c->match_bits);
     json_unsigned(j, "ignore_bits", c->ignore_bits);
