@@ -7,6 +7,9 @@
 
 #include "base/log.h"
 
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,23 +27,62 @@ static unsigned num_hpus(const struct nic *nic)
     return nic->sched != NULL ? hpu_sched_hpus(nic->sched) : PTL_NUM_HPUS;
 }
 
+/* An append that is refused has one code for many reasons: which one it is, the log says. */
+__attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...)
+{
+    char text[200];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    log_line(LOG_WARN, "these handlers cannot be appended: %s", text);
+    return PTL_ARG_INVALID;
+}
+
+static int check_numbers(const struct nic *nic, const ptl_handlers_t *h)
+{
+    unsigned hpus = num_hpus(nic),
+             others = h->options & ~(PTL_HANDLER_INACTIVE | PTL_HANDLER_IOVEC);
+    if (others != 0) {
+        return refuse("there is no option 0x%x", others);
+    }
+    if ((h->hpu_mask & ~(UINT64_MAX >> (64 - hpus))) != 0) {
+        return refuse("hpu_mask 0x%" PRIx64 " names an HPU beyond the %u that there are "
+                      "(PINWHEEL_HPUS); 0 is all of them",
+                      h->hpu_mask, hpus);
+    }
+    if (h->user_hdr_length > max_user_header(nic)) {
+        return refuse("user_hdr_length %" PRIu64 " is more than max_user_hdr_size, %" PRIu64,
+                      (uint64_t)h->user_hdr_length, (uint64_t)max_user_header(nic));
+    }
+    if (h->hpu_initial_length > MAX_INITIAL_STATE) {
+        return refuse("hpu_initial_length %" PRIu64 " is more than max_initial_state, %" PRIu64
+                      "; allocate HPU memory with PtlHPUAllocMem",
+                      (uint64_t)h->hpu_initial_length, (uint64_t)MAX_INITIAL_STATE);
+    }
+    if (h->handler_host_mem == NULL && h->handler_host_length != 0) {
+        return refuse("handler_host_mem is NULL, handler_host_length %" PRIu64,
+                      (uint64_t)h->handler_host_length);
+    }
+    return PTL_OK;
+}
+
 static int check_handlers(struct ni *ni, const ptl_handlers_t *h, struct hpu_memory **memory)
 {
-    *memory = NULL;
-    uint64_t hpus = UINT64_MAX >> (64 - num_hpus(ni->nic));
-    if ((h->options & ~(PTL_HANDLER_INACTIVE | PTL_HANDLER_IOVEC)) != 0 ||
-        (h->hpu_mask & ~hpus) != 0 || h->user_hdr_length > max_user_header(ni->nic) ||
-        h->hpu_initial_length > MAX_INITIAL_STATE ||
-        (h->handler_host_mem == NULL && h->handler_host_length != 0)) {
-        return PTL_ARG_INVALID;
-    }
-    if (h->hpu_mem == PTL_HPU_MEM_NONE) {
-        return PTL_OK;
-    }
     struct ni *of;
-    int rc = api_object(h->hpu_mem, HANDLE_HPU, &of, memory);
-    if (rc == PTL_OK && (of != ni || h->hpu_initial_length > (*memory)->mem->length)) {
-        return PTL_ARG_INVALID;
+    *memory = NULL;
+    int rc = check_numbers(ni->nic, h);
+    if (rc != PTL_OK || h->hpu_mem == PTL_HPU_MEM_NONE) {
+        return rc;
+    }
+    rc = api_object(h->hpu_mem, HANDLE_HPU, &of, memory);
+    if (rc == PTL_ARG_INVALID || (rc == PTL_OK && of != ni)) {
+        return refuse("hpu_mem is no HPU memory of this interface; with PTL_HPU_MEM_NONE the entry "
+                      "gets some of its own");
+    }
+    if (rc == PTL_OK && h->hpu_initial_length > (*memory)->mem->length) {
+        return refuse("hpu_initial_length %" PRIu64 " is more than hpu_mem has, %" PRIu64,
+                      (uint64_t)h->hpu_initial_length, (uint64_t)(*memory)->mem->length);
     }
     return rc;
 }

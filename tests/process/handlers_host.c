@@ -289,32 +289,51 @@ PTEST_KINDS(inactive, 2)
     port_close(&p);
 }
 
-/* Nobody behind it: the message is dropped, and with flow control refused. */
-PTEST_KINDS(inactive_alone, 2)
+/* Nobody behind it: the message is dropped, and with flow control refused. Once it is active the
+ * next one is taken. */
+static void alone(unsigned kind, int rank, int size, unsigned pt_options)
 {
     struct port p;
     port_open(&p, kind, rank, size);
     ptl_handle_me_t entry = PTL_INVALID_HANDLE;
+    bool refuses = (pt_options & PTL_PT_FLOWCTRL) != 0;
     if (rank == 1) {
+        OK(PtlPTFree(p.ni, p.pt));
+        OK(PtlPTAlloc(p.ni, pt_options, p.eq, p.pt, &p.pt));
         entry = append(&p, state_memory(&p, PROCEED), 0, PTL_HANDLER_INACTIVE, 0, PTL_CT_NONE);
     }
     BARRIER();
     if (rank == 0) {
-        handler_put(&p, source, 10, 0, 0, PTL_NI_DROPPED);
+        handler_put(&p, source, 10, 0, 0, refuses ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED);
     }
     BARRIER();
     if (rank == 1) {
+        if (refuses) {
+            EVENT_FAIL(p.eq, PTL_EVENT_PT_DISABLED, PTL_NI_PT_DISABLED);
+        }
         NO_EVENT(p.eq);
         CHECK_EQ(results.headers, 0);
         OK(PtlHandlersActivate(entry));
+        OK(refuses ? PtlPTEnable(p.ni, p.pt) : PTL_OK);
     }
     BARRIER();
     if (rank == 0) {
         handler_put(&p, source, 10, 0, 0, PTL_NI_OK);
     } else {
         EVENT(p.eq, PTL_EVENT_PUT);
+        CHECK_EQ(results.headers, 1);
     }
     port_close(&p);
+}
+
+PTEST_KINDS(inactive_alone, 2)
+{
+    alone(kind, rank, size, 0);
+}
+
+PTEST_KINDS(inactive_alone_with_flow_control, 2)
+{
+    alone(kind, rank, size, PTL_PT_FLOWCTRL);
 }
 
 /* Unlinked without having been active. */
