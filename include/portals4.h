@@ -148,7 +148,9 @@ enum ptl_retvals {
 
 /* Features, in ptl_ni_limits_t.features. */
 #define PTL_TARGET_BIND_INACCESSIBLE (1U << 0) /* entries may cover unmapped memory */
-#define PTL_TOTAL_DATA_ORDERING (1U << 1)      /* ordered whatever the size */
+#define PTL_TOTAL_DATA_ORDERING                                                                    \
+    (1U << 1) /* data of a pair become visible in order, whatever size and address; a              \
+                 program whose wishes leave it out gets order by address */
 #define PTL_COHERENT_ATOMICS                                                                       \
     (1U << 2) /* atomics of up to 8 bytes an element, aligned, are                                 \
                  atomic against those of the processor, too */
@@ -191,7 +193,8 @@ typedef int ptl_sr_value_t;
 #define PTL_MD_EVENT_CT_SEND (1U << 1)         /* count SENDs */
 #define PTL_MD_EVENT_CT_REPLY (1U << 2)        /* count REPLYs */
 #define PTL_MD_EVENT_CT_ACK (1U << 3)          /* count ACKs */
-#define PTL_MD_UNORDERED (1U << 4)             /* permission, not used: messages stay in order */
+#define PTL_MD_UNORDERED (1U << 4)             /* data may pass those of messages before it, */
+                                               /* which are matched and told of in order */
 #define PTL_MD_EVENT_SUCCESS_DISABLE (1U << 5) /* full events only for failures */
 #define PTL_MD_VOLATILE (1U << 6)              /* see limits.max_volatile_size */
 #define PTL_MD_EVENT_SEND_DISABLE (1U << 7)    /* no SEND events */

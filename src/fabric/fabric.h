@@ -6,8 +6,9 @@
  *
  * A fabric moves messages between NICs: a header of FABRIC_HEADER bytes that it
  * does not read, and a payload. It knows no Portals. Messages of one peer and
- * one class arrive in the order in which they were sent; the REQUEST class may
- * wait for the RESPONSE class, which waits for nothing (wall 2).
+ * one class begin, and end, in the order in which they were sent; where a network
+ * may hold up the payload of one, that of some behind it may come before (fabric_rx.behind).
+ * The REQUEST class may wait for the RESPONSE class, which waits for nothing (wall 2).
  *
  * Every function and every upcall runs under the NIC's lock. A fabric lets go
  * of it only inside rx_short, rx_header, rx_packet and rx_done (the NIC runs
@@ -80,6 +81,9 @@ struct fabric_rx {
     /* With RX_WAIT: threads of the NIC's own have it in hand, and will poll; nobody else
      * needs to. */
     bool elsewhere;
+    bool matched; /* the NIC knows whose it is, though rx_header is not done: the next may begin */
+    bool behind;  /* messages of its channel before it are under way: rx_done comes after theirs */
+    uint64_t number; /* goes up from one message of the channel to the next */
 
     enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;
     void *base; /* RX_DEPOSIT: the first `room` bytes of the payload go here */
@@ -93,7 +97,8 @@ enum rx_step {
     RX_WAIT,  /* call again later: a handler is suspended, or there is no room for a response */
     RX_FIRST, /* from rx_header only: call again with the first packet */
     RX_KEPT, /* from rx_packet only: go on with what follows, but leave this in place, see `held` */
-    RX_HEADED /* from rx_short only: see there */
+    RX_HEADED, /* from rx_short only: see there */
+    RX_TURN    /* from rx_header of one that is behind: call again when one before it has ended */
 };
 
 struct fabric;
@@ -120,7 +125,8 @@ struct fabric_upcalls {
     /* The peer is gone; every tx of it was given back through `sent`, every rx
      * ended through rx_done. */
     void (*peer_down)(struct nic *, struct nic_peer *);
-    /* An rx object for one channel of a peer, and its end. */
+    /* An rx object for one channel of a peer, and its end. The first one lasts as long as the
+     * channel and takes whatever begins with nothing before it; others are for those behind. */
     struct fabric_rx *(*rx_new)(struct nic_peer *, enum fabric_class);
     void (*rx_free)(struct nic_peer *, struct fabric_rx *);
 

@@ -44,8 +44,8 @@ bool handlers_no_room(struct rx *rx)
     struct pt *pt = &rx->ni->pts[rx->le->pt_index];
     int64_t now = run->nic->now();
     int64_t patience = run->nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
-    if (run->stalled == 0) {
-        run->stalled = now;
+    if (run->stalled == 0 || rx->f.behind) {
+        run->stalled = now; /* the time of one behind others begins with its turn */
     }
     if (now - run->stalled < patience) {
         run->nic->stalled = true;
@@ -199,6 +199,9 @@ enum rx_step handlers_header(struct rx *rx)
         rx->header_begun = true;
     }
     struct handler_run *run = rx->run;
+    if (run->header_done) {
+        return RX_GO; /* but for its turn to write */
+    }
     if (waits_for_entry(rx)) {
         rx->f.elsewhere = true;
         return RX_WAIT;

@@ -116,7 +116,9 @@ size_t request_operand_size(const struct request *r)
 
 static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, struct fabric_tx *tx)
 {
-    request_message(ni, r, cookie, (struct message *)tx->header);
+    struct message *m = (struct message *)tx->header;
+    request_message(ni, r, cookie, m);
+    m->silent = r->md != NULL && (r->md->options & PTL_MD_UNORDERED) != 0;
     tx->base = r->memory.base;
     tx->vector = r->memory.vector;
     tx->skip = r->memory.skip;

@@ -27,7 +27,8 @@ struct message {
     uint8_t type;
     uint8_t ni;     /* which of the NIC's four NIs it is for */
     uint8_t ack;    /* request: ptl_ack_req_t; response: ptl_ni_fail_t */
-    uint8_t silent; /* response: give no event (PTL_ME_ACK_DISABLE) */
+    uint8_t silent; /* response: give no event (PTL_ME_ACK_DISABLE); request: its data may pass
+                       those of messages before it (PTL_MD_UNORDERED) */
     uint16_t pt_index;
     uint8_t op; /* atomics: ptl_op_t, ptl_datatype_t; response: ptl_list_t of the entry, 0 */
     uint8_t datatype;

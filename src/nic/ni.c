@@ -79,6 +79,9 @@ static void set_limits(ptl_ni_limits_t *l, const ptl_ni_limits_t *d, size_t pack
     l->max_war_ordered_size =
         clamp_size(d->max_war_ordered_size, MIN_WAR, most.max_war_ordered_size);
     l->max_volatile_size = clamp_size(d->max_volatile_size, 0, most.max_volatile_size);
+    if ((d->features & PTL_TOTAL_DATA_ORDERING) == 0) {
+        l->features &= ~PTL_TOTAL_DATA_ORDERING; /* data need not wait for others (turn.c) */
+    }
 }
 
 static void free_ni(struct ni *ni)
@@ -146,6 +149,23 @@ static bool quiet(void *arg)
     return ni->in_flight == 0;
 }
 
+static void cut_message(struct rx *rx, const struct ni *ni)
+{
+    if (rx->ni == ni) {
+        handlers_cancel(rx);
+        rx->f.sink = RX_DISCARD;
+        if (rx->reply.vector != NULL) {
+            rx->reply.fault = FABRIC_SEGV;
+        }
+        rx->le = NULL;
+        rx->unexpected = NULL;
+        rx->ni = NULL;
+        rx->fail = PTL_NI_DROPPED;
+    } else if (rx_op(rx) != NULL && rx_op(rx)->ni == NULL) {
+        rx->f.sink = RX_DISCARD;
+    }
+}
+
 /* Cuts off what still refers to the NI. */
 static void cut_off(struct ni *ni)
 {
@@ -163,19 +183,8 @@ static void cut_off(struct ni *ni)
     for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
         struct nic_peer *p = container_of(l, struct nic_peer, all);
         for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-            struct rx *rx = p->rx[c];
-            if (rx != NULL && rx->ni == ni) {
-                handlers_cancel(rx);
-                rx->f.sink = RX_DISCARD;
-                if (rx->reply.vector != NULL) {
-                    rx->reply.fault = FABRIC_SEGV;
-                }
-                rx->le = NULL;
-                rx->unexpected = NULL;
-                rx->ni = NULL;
-                rx->fail = PTL_NI_DROPPED;
-            } else if (rx != NULL && rx_op(rx) != NULL && rx_op(rx)->ni == NULL) {
-                rx->f.sink = RX_DISCARD;
+            for (struct rx *rx = p->rx[c]; rx != NULL; rx = rx->beside) {
+                cut_message(rx, ni);
             }
         }
     }
@@ -199,8 +208,10 @@ static void end_handlers(struct ni *ni)
     struct nic *nic = ni->nic;
     for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
         struct rx *rx = container_of(l, struct nic_peer, all)->rx[FABRIC_REQUEST];
-        if (rx != NULL && rx->ni == ni) {
-            handlers_end(rx);
+        for (; rx != NULL; rx = rx->beside) {
+            if (rx->ni == ni) {
+                handlers_end(rx);
+            }
         }
     }
     invoke_end(ni);

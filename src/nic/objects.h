@@ -293,6 +293,7 @@ struct nic_peer {
     struct list waiting;          /* struct op, in order */
     unsigned outstanding;         /* ops that expect a response */
     int64_t deadline, retry;      /* to be found until then; when to look next */
+    /* Of each channel the first. */
     struct rx *rx[FABRIC_CLASSES];
     struct list detached; /* struct invocation, in order (detach.c), */
     uint64_t detached_packets;

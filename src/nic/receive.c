@@ -25,14 +25,22 @@ struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class)
     rx->class = class;
     rx->m = (struct message *)rx->f.header;
     list_init(&rx->acks_due);
-    peer->rx[class] = rx;
+    struct rx **at = &peer->rx[class];
+    while (*at != NULL) {
+        at = &(*at)->beside;
+    }
+    *at = rx;
     return &rx->f;
 }
 
 void rx_free(struct nic_peer *peer, struct fabric_rx *f)
 {
     struct rx *rx = (struct rx *)f;
-    peer->rx[rx->class] = NULL;
+    struct rx **at = &peer->rx[rx->class];
+    while (*at != rx) {
+        at = &(*at)->beside;
+    }
+    *at = rx->beside;
     list_remove(&rx->acks_due);
     handlers_free(rx);
     if (rx->stored != NULL) {
@@ -96,7 +104,8 @@ struct fits_context {
     struct match_header header;
     uint64_t remote_offset;
     const struct nic_peer *peer;
-    const struct match_entry **kept; /* the first that fits but for a message of this peer */
+    const struct match_entry **kept; /* the first that fits but for a message of this peer, */
+    bool *in_channel;                /* which has not left its channel */
 };
 
 static bool entry_fits(const struct match_entry *entry, const struct match_header *header)
@@ -105,9 +114,11 @@ static bool entry_fits(const struct match_entry *entry, const struct match_heade
     const struct fits_context *c = container_of(header, struct fits_context, header);
     bool fits = (le->options & PTL_ME_NO_TRUNCATE) == 0 ||
                 fits_whole(entry, header->length, c->remote_offset);
-    if (fits && le->reserved && detach_keeps(c->peer, le) &&
-        (*c->kept == NULL || entry->sequence < (*c->kept)->sequence)) {
+    bool left = fits && le->reserved && detach_keeps(c->peer, le);
+    bool kept = left || (fits && le->reserved && turn_keeps(c->peer, le));
+    if (kept && (*c->kept == NULL || entry->sequence < (*c->kept)->sequence)) {
         *c->kept = entry;
+        *c->in_channel = !left;
     }
     return fits && !le->reserved;
 }
@@ -117,10 +128,13 @@ static bool entry_fits(const struct match_entry *entry, const struct match_heade
 static struct le *first_of(struct rx *rx, struct match_list *list, struct fits_context *c)
 {
     const struct match_entry *kept = NULL;
+    bool in_channel = false;
     c->kept = &kept;
+    c->in_channel = &in_channel;
     struct match_entry *e = match_first(list, &c->header);
     if (kept != NULL && (e == NULL || kept->sequence < e->sequence)) {
         rx->held = true;
+        rx->held_by_turn = in_channel;
         return NULL;
     }
     return e == NULL ? NULL : container_of(e, struct le, match);
@@ -247,14 +261,15 @@ __attribute__((noinline)) static bool may_wait(struct rx *rx)
         return false;
     }
     int64_t now = nic->now();
-    bool same_flood = rx->refused_at != 0 && now - rx->refused_at < FLOOD_GAP_NS;
+    int64_t *refused_at = &rx->peer->rx[FABRIC_REQUEST]->refused_at;
+    bool same_flood = *refused_at != 0 && now - *refused_at < FLOOD_GAP_NS;
     if (rx->wait_end == 0 && !same_flood) {
         rx->wait_end = now + patience;
         nic->board->waited++;
     }
     rx->held = now < rx->wait_end;
     if (!rx->held) {
-        rx->refused_at = now;
+        *refused_at = now;
     }
     return rx->held;
 }
@@ -416,12 +431,21 @@ static enum rx_step request_header(struct rx *rx)
             wait_behind(rx);
         }
         if (let_wait(rx)) {
-            return RX_WAIT;
+            bool turn = rx->held_by_turn;
+            rx->held_by_turn = false;
+            return turn ? RX_TURN : RX_WAIT;
         }
         decide(rx, le);
     }
+    rx->f.matched = true;
+    if (turn_waits_to_begin(rx)) {
+        return RX_TURN;
+    }
     if (rx_has_handlers(rx)) {
-        return !rx->header_begun && detach(rx) ? RX_GO : handlers_header(rx);
+        /* One behind others stays in the channel: it is its place that tells when it may end. */
+        enum rx_step step =
+            !rx->f.behind && !rx->header_begun && detach(rx) ? RX_GO : handlers_header(rx);
+        return step == RX_GO && turn_waits_to_write(rx) ? RX_TURN : step;
     }
     if (rx_is_atomic(rx)) {
         return atomic_header(rx);

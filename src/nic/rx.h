@@ -8,6 +8,7 @@
  *   handler_send.c  what these send
  *   packets.c   their payload handlers on HPUs that are threads
  *   deliver.c   the end: reply, event, counter, ack
+ *   turn.c      what must wait for the messages before it
  *
  * Each stage may say RX_WAIT and is then called again; what it has done is
  * noted here, so that it is done once.
@@ -56,10 +57,12 @@ struct handler_run {
 struct rx {
     struct fabric_rx f; /* first: the fabric knows it as this */
     struct nic_peer *peer;
+    struct rx *beside; /* another one of the channel; the first is the peer's */
     enum fabric_class class;
     struct message *m; /* the header, where the fabric copied it */
     bool decided;      /* the header went through match and checks */
-    bool held;         /* it is to wait for room, and be decided then */
+    bool held;         /* it is to wait for room, and be decided then, */
+    bool held_by_turn; /* or for a message before it to end */
     bool response_due, response_silent;
     ptl_list_t response_list; /* of the entry that matched */
     bool event_posted;
@@ -81,7 +84,7 @@ struct rx {
     uint64_t offset; /* used at the entry */
     uint64_t mlength;
     int64_t wait_end;         /* of a message that waits for room; 0: it does not */
-    int64_t refused_at;       /* the last one of this peer that waited in vain */
+    int64_t refused_at;       /* the last one of this peer that waited in vain; of the first rx */
     struct message_acks acks; /* gathered, not sent yet, but for its head: */
     unsigned ack_count, ack_overflow;
     struct list acks_due; /* in the NIC's list while there are some */
@@ -214,6 +217,15 @@ bool detach_behind_entry(const struct rx *rx);
 bool detach_behind_answer(const struct rx *rx);
 /* Whether a message of the peer that has left its channel is at an entry. */
 bool detach_keeps(const struct nic_peer *peer, const struct le *le);
+
+/* ---- turn.c ---- */
+
+/* Whether a message that was matched waits until one before it has ended: with all that is to be
+ * done for it, or only with its data, now that the sink is known. */
+bool turn_waits_to_begin(const struct rx *rx);
+bool turn_waits_to_write(const struct rx *rx);
+/* Whether a message of the peer that is in its channel has an entry. */
+bool turn_keeps(const struct nic_peer *peer, const struct le *le);
 
 /* ---- handler_send.c ---- */
 

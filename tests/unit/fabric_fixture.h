@@ -26,13 +26,16 @@
 
 #define PACKET 4096
 #define INLINE_MOST 1024
-#define PIPELINE 8
+#ifndef PIPELINE
+#define PIPELINE 8 /* messages of a stream under way */
+#endif
 
 enum { OUT, IN };
 
 /* The fabric, how often nothing may happen in a row, and what passes between two looks. */
 static const struct fabric_ops *fabric = &fabric_shm;
 static unsigned idle_most = 1000;
+static bool turns_tried = true; /* the receiver has some messages wait for their turn */
 static void (*between_polls)(void);
 
 static uint64_t number = 88172645463325252u;
@@ -173,6 +176,8 @@ struct plan {
     bool headed;     /* rx_short decides and goes on */
     bool by_packets; /* the receiver takes it packet by packet */
     bool taken_back; /* the sink goes away while it is in use */
+    bool in_turn;    /* the receiver takes it when those before it have ended, */
+    bool unmatched;  /* and does not even say before whose it is */
     bool is_sent, is_done;
     enum fabric_status sent, done; /* as the two ends were told */
     uint64_t seen;                 /* bytes that came by packets */
@@ -255,6 +260,11 @@ static enum rx_step rx_header(struct nic_peer *p, struct fabric_rx *f)
     assert_null(f->vector);
     if (f->first == NULL && f->length != 0 && below(4) == 0) {
         return RX_FIRST;
+    }
+    bool now_and_then = f->behind && !f->torn && turns_tried && below(8) == 0;
+    if (now_and_then || (f->behind && plan_of(f)->in_turn)) {
+        f->matched = !plan_of(f)->unmatched;
+        return RX_TURN;
     }
     if (f->first != NULL && !f->torn) {
         assert_memory_equal(f->first, plan_of(f)->payload, f->first_length);

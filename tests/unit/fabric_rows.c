@@ -30,6 +30,11 @@ static struct udp_channel *channel(struct fixture *x)
     return &x->peer.channel[FABRIC_REQUEST];
 }
 
+static struct udp_lane *lane(struct fixture *x)
+{
+    return udp_lane_first(channel(x));
+}
+
 static int begin(void **state)
 {
     struct fixture *x = calloc(1, sizeof(*x));
@@ -39,7 +44,7 @@ static int begin(void **state)
     list_init(&x->fabric.free_pieces);
     x->peer.fabric = &x->fabric;
     list_init(&x->peer.ready);
-    udp_channel_init(&x->peer.channel[FABRIC_REQUEST]);
+    udp_channel_init(channel(x), FABRIC_REQUEST);
     x->session.user = &x->peer;
     *state = x;
     return 0;
@@ -96,23 +101,23 @@ static void hand_over(struct fixture *x, size_t each, size_t most)
 /* The next message that the NIC would get has so many bytes of `with`. */
 static void expect(struct fixture *x, uint32_t length, uint8_t with)
 {
-    struct udp_channel *c = channel(x);
-    assert_false(list_empty(&c->pieces));
-    struct udp_piece *piece = container_of(c->pieces.next, struct udp_piece, link);
+    struct udp_lane *l = lane(x);
+    assert_false(list_empty(&l->pieces));
+    struct udp_piece *piece = container_of(l->pieces.next, struct udp_piece, link);
     assert_true(piece->first);
     assert_int_equal(piece->total, UDP_HEAD + length);
     assert_int_equal(piece->length, piece->total);
     for (uint32_t i = 0; i < length; i++) {
         assert_int_equal(piece->bytes[UDP_HEAD + i], with);
     }
-    udp_piece_drop(&x->fabric, c);
+    udp_piece_drop(&x->fabric, l);
 }
 
 static void nothing_is_left(struct fixture *x)
 {
-    assert_true(list_empty(&channel(x)->pieces));
-    assert_int_equal(channel(x)->count, 0);
-    assert_null(channel(x)->row);
+    assert_true(list_empty(&lane(x)->pieces));
+    assert_int_equal(lane(x)->count, 0);
+    assert_null(lane(x)->row);
 }
 
 static void each_message_comes_once(void **state)
@@ -176,10 +181,8 @@ static void one_that_is_too_long_is_dropped(void **state)
     x->in = (struct slmp_incoming){
         .peer = &x->session, .length = UDP_ROW_MOST + 1, .channel = FABRIC_REQUEST, .active = true};
     assert_int_equal(udp_begin(&x->fabric, &x->in, x->row, x->length), SLMP_GO);
-    struct slmp_incoming next = x->in;
-    assert_int_equal(udp_begin(&x->fabric, &next, x->row, x->length), SLMP_LATER);
     assert_int_equal(udp_data(&x->fabric, &x->in, 0, x->row, x->length), SLMP_GO);
-    assert_true(channel(x)->refused); /* the next one is offered again */
+    assert_null(lane(x)->open); /* the next one need not wait for the rest */
     assert_int_equal(udp_data(&x->fabric, &x->in, x->length, x->row, x->length), SLMP_GO);
     udp_done(&x->fabric, &x->in, SLMP_OK);
     nothing_is_left(x);

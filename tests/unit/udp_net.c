@@ -28,6 +28,7 @@ static struct {
     uint64_t state;
     struct net_faults faults;
     struct net_counts counts;
+    bool (*chosen)(const uint8_t *packet, size_t length);
     struct udp_socket *owner[PORTS];
     struct list inbox[PORTS];
 } net;
@@ -51,6 +52,11 @@ void net_begin(uint64_t seed, const struct net_faults *faults)
 void net_set(const struct net_faults *faults)
 {
     net.faults = *faults;
+}
+
+void net_choose(bool (*lost)(const uint8_t *packet, size_t length))
+{
+    net.chosen = lost;
 }
 
 void net_pass(int64_t ns)
@@ -169,7 +175,8 @@ static void carry_packet(const struct slmp_address *to, const struct datagram *d
 {
     unsigned port = (unsigned)to->port - FIRST_PORT;
     net.counts.packets++;
-    if (port >= PORTS || net.owner[port] == NULL || below(1000) < net.faults.lost) {
+    bool lost = port >= PORTS || net.owner[port] == NULL || below(1000) < net.faults.lost;
+    if (lost || (net.chosen != NULL && net.chosen(d->bytes, d->length))) {
         net.counts.lost++;
         return;
     }

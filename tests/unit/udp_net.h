@@ -7,6 +7,8 @@
 #ifndef UNIT_UDP_NET_H
 #define UNIT_UDP_NET_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct net_faults {
@@ -21,6 +23,8 @@ struct net_counts {
 /* net_begin() forgets all and sets the clock to 1 s. */
 void net_begin(uint64_t seed, const struct net_faults *);
 void net_set(const struct net_faults *);
+/* net_choose() has those packets lost, too, for which the function is true; NULL: none. */
+void net_choose(bool (*lost)(const uint8_t *packet, size_t length));
 void net_pass(int64_t ns);
 int64_t net_now(void);
 struct net_counts net_counts(void);

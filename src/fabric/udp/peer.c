@@ -92,7 +92,7 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct slmp_address 
                                          .ops = &fabric_udp};
     list_init(&p->ready);
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        udp_channel_init(&p->channel[c]);
+        udp_channel_init(&p->channel[c], (enum fabric_class)c);
     }
     list_push_back(&f->peers, &p->link);
     return p;

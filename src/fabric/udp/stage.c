@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes, as the engine hands it over: it is put aside in pieces, in the order of the
- * channel's bytes, for receive.c to take. A message begins when the one before is here
- * whole; until then the engine keeps it.
+ * What comes, as the engine hands it over: it is put aside in pieces, in the order of a
+ * lane's bytes, for receive.c to take. A message that begins before the one before it is here
+ * whole gets a lane of its own; while there is none, the engine keeps it.
  *
  * Datagrams come into a buffer of the fabric; pieces point into it and keep it from being
  * used again. What the engine has kept meanwhile is its own, and is copied. One buffer is
@@ -84,12 +84,6 @@ void udp_memories_free(struct fabric *f)
 
 /* ---- pieces ---- */
 
-void udp_channel_init(struct udp_channel *c)
-{
-    list_init(&c->pieces);
-    list_init(&c->kept);
-}
-
 static struct udp_piece *new_piece(struct fabric *f)
 {
     struct list *l = list_pop_front(&f->free_pieces);
@@ -113,48 +107,39 @@ static void free_piece(struct fabric *f, struct udp_piece *piece)
     list_insert_after(&f->free_pieces, &piece->link); /* the one that is still in a cache */
 }
 
-void udp_piece_drop(struct fabric *f, struct udp_channel *c)
+void udp_piece_drop(struct fabric *f, struct udp_lane *l)
 {
-    struct udp_piece *piece = container_of(list_pop_front(&c->pieces), struct udp_piece, link);
-    c->count--;
-    c->used = 0;
+    struct udp_piece *piece = container_of(list_pop_front(&l->pieces), struct udp_piece, link);
+    l->count--;
+    l->used = 0;
     if (piece->memory != NULL) {
         udp_memory_drop(f, piece->memory);
     }
     free_piece(f, piece);
 }
 
-static void drop_row(struct fabric *f, struct udp_channel *c)
+static void drop_row(struct fabric *f, struct udp_lane *l)
 {
-    if (c->row != NULL) {
-        udp_memory_drop(f, c->row);
-        c->row = NULL;
+    if (l->row != NULL) {
+        udp_memory_drop(f, l->row);
+        l->row = NULL;
     }
 }
 
-void udp_channel_free(struct fabric *f, struct udp_channel *c)
+void udp_lane_clear(struct fabric *f, struct udp_lane *l)
 {
-    while (!list_empty(&c->pieces)) {
-        udp_piece_drop(f, c);
+    while (!list_empty(&l->pieces)) {
+        udp_piece_drop(f, l);
     }
-    for (struct list *l; (l = list_pop_front(&c->kept)) != NULL;) {
-        struct udp_kept *k = container_of(l, struct udp_kept, link);
-        udp_memory_drop(f, k->memory);
-        free(k);
-    }
-    if (c->gather != NULL) {
-        udp_memory_drop(f, c->gather);
-    }
-    drop_row(f, c);
-    free(c->keeper);
+    drop_row(f, l);
 }
 
-static struct udp_piece *add_piece(struct fabric *f, struct udp_channel *c)
+static struct udp_piece *add_piece(struct fabric *f, struct udp_lane *l)
 {
     struct udp_piece *piece = new_piece(f);
     if (piece != NULL) {
-        list_push_back(&c->pieces, &piece->link);
-        c->count++;
+        list_push_back(&l->pieces, &piece->link);
+        l->count++;
     }
     return piece;
 }
@@ -204,27 +189,29 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
     struct fabric *f = fabric;
     struct fabric_peer *p = peer_of(in);
     if (p == NULL) {
-        return SLMP_GO; /* nobody wants it: udp_data() sees no channel */
+        return SLMP_GO; /* nobody wants it: udp_data() sees no lane */
     }
     struct udp_channel *c = &p->channel[in->channel];
     if (!well_formed(in, first, length)) {
         f->misshapen++;
         return SLMP_GO;
     }
-    if (c->open != NULL) {
-        c->next_refused = true;
+    struct udp_lane *l = udp_lane_begin(c);
+    if (l == NULL) {
+        c->refused = c->next_refused = true;
         return SLMP_LATER;
     }
-    c->open = in;
-    c->fresh = true;
+    l->open = in;
+    l->fresh = true;
+    in->user = l;
     return SLMP_GO;
 }
 
-static bool take_bytes(struct fabric *f, struct udp_channel *c, const struct slmp_incoming *in,
+static bool take_bytes(struct fabric *f, struct udp_lane *l, const struct slmp_incoming *in,
                        const void *bytes, size_t length)
 {
     struct udp_memory *m = keep(f, &bytes, length);
-    struct udp_piece *piece = m != NULL ? add_piece(f, c) : NULL;
+    struct udp_piece *piece = m != NULL ? add_piece(f, l) : NULL;
     if (piece == NULL) {
         if (m != NULL) {
             udp_memory_drop(f, m);
@@ -235,15 +222,15 @@ static bool take_bytes(struct fabric *f, struct udp_channel *c, const struct slm
     piece->bytes = bytes;
     piece->length = (uint32_t)length;
     piece->blank = in->blank;
-    piece->first = c->fresh;
+    piece->first = l->fresh;
     piece->total = in->length;
     return true;
 }
 
 /* Whether bytes are of a row: those of its first packet say so. */
-static bool in_row(const struct udp_channel *c, const uint8_t *bytes)
+static bool in_row(const struct udp_lane *l, const uint8_t *bytes)
 {
-    return c->fresh ? bytes[UDP_AT_MORE] != 0 : c->row != NULL;
+    return l->fresh ? bytes[UDP_AT_MORE] != 0 : l->row != NULL;
 }
 
 /* The message at the beginning of `rest` bytes of a row: with its prefix, and up to the next one.
@@ -268,7 +255,7 @@ static bool next_of_row(const uint8_t *bytes, size_t rest, struct span *s)
 }
 
 /* Makes pieces of all messages of a row; false, and nothing is changed, if memory is short. */
-static bool add_row(struct fabric *f, struct udp_channel *c, struct udp_memory *m,
+static bool add_row(struct fabric *f, struct udp_lane *l, struct udp_memory *m,
                     const uint8_t *bytes, size_t length)
 {
     struct list made;
@@ -282,8 +269,8 @@ static bool add_row(struct fabric *f, struct udp_channel *c, struct udp_memory *
         }
         struct udp_piece *piece = new_piece(f);
         if (piece == NULL) {
-            for (struct list *l; (l = list_pop_front(&made)) != NULL;) {
-                free_piece(f, container_of(l, struct udp_piece, link));
+            for (struct list *i; (i = list_pop_front(&made)) != NULL;) {
+                free_piece(f, container_of(i, struct udp_piece, link));
             }
             return false;
         }
@@ -294,54 +281,46 @@ static bool add_row(struct fabric *f, struct udp_channel *c, struct udp_memory *
         piece->total = s.length;
         list_push_back(&made, &piece->link);
     }
-    for (struct list *l; (l = list_pop_front(&made)) != NULL;) {
-        list_push_back(&c->pieces, l);
+    for (struct list *i; (i = list_pop_front(&made)) != NULL;) {
+        list_push_back(&l->pieces, i);
     }
-    c->count += count;
+    l->count += count;
     m->users += count;
     return true;
 }
 
-/* What is still to come of the open message goes nowhere, and the next one may begin. */
-static void end_open(struct udp_channel *c)
-{
-    c->open = NULL;
-    c->refused |= c->next_refused;
-    c->next_refused = false;
-}
-
 /* A row lies in one packet, unless the path became shorter: then it is put together first. */
-static bool take_row(struct fabric *f, struct udp_channel *c, const struct slmp_incoming *in,
+static bool take_row(struct fabric *f, struct udp_lane *l, const struct slmp_incoming *in,
                      const void *bytes, size_t length)
 {
     if (in->length > UDP_ROW_MOST || in->blank) {
         f->misshapen++;
-        drop_row(f, c);
-        end_open(c);
+        drop_row(f, l);
+        l->open = NULL; /* what is still to come of it goes nowhere */
         return true;
     }
-    bool whole = c->fresh && length == in->length;
-    if (c->fresh && !whole && (c->row = udp_memory_new(f, UDP_ROW_MOST)) == NULL) {
+    bool whole = l->fresh && length == in->length;
+    if (l->fresh && !whole && (l->row = udp_memory_new(f, UDP_ROW_MOST)) == NULL) {
         return false;
     }
-    c->row_have = c->fresh ? 0 : c->row_have;
+    l->row_have = l->fresh ? 0 : l->row_have;
     if (!whole) {
-        memcpy(c->row->bytes + c->row_have, bytes, length);
-        c->row_have += length;
-        if (c->row_have < in->length) {
+        memcpy(l->row->bytes + l->row_have, bytes, length);
+        l->row_have += length;
+        if (l->row_have < in->length) {
             return true;
         }
     }
-    struct udp_memory *m = whole ? keep(f, &bytes, length) : c->row;
+    struct udp_memory *m = whole ? keep(f, &bytes, length) : l->row;
     if (m == NULL) {
         return false;
     }
-    bool added = add_row(f, c, m, whole ? bytes : c->row->bytes, in->length);
+    bool added = add_row(f, l, m, whole ? bytes : l->row->bytes, in->length);
     if (!whole && !added) {
-        c->row_have -= length; /* these bytes will be offered again */
+        l->row_have -= length; /* these bytes will be offered again */
         return false;
     }
-    c->row = NULL;
+    l->row = NULL;
     udp_memory_drop(f, m); /* the pieces have theirs */
     return added;
 }
@@ -352,21 +331,22 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset,
     struct fabric *f = fabric;
     struct fabric_peer *p = peer_of(in);
     (void)offset; /* they come in order */
-    if (p == NULL || p->channel[in->channel].open != in) {
+    struct udp_lane *l = in->user;
+    if (p == NULL || l == NULL || l->open != in) {
         return SLMP_GO;
     }
     struct udp_channel *c = &p->channel[in->channel];
-    bool taken = c->count < STAGED_MOST || slmp_ending(in->peer);
-    if (taken && in_row(c, bytes)) {
-        taken = take_row(f, c, in, bytes, length);
+    bool taken = l->count < udp_lane_most(c, l) || slmp_ending(in->peer);
+    if (taken && in_row(l, bytes)) {
+        taken = take_row(f, l, in, bytes, length);
     } else if (taken) {
-        taken = take_bytes(f, c, in, bytes, length);
+        taken = take_bytes(f, l, in, bytes, length);
     }
     if (!taken) {
-        c->refused = true;
+        c->refused = l->refused = true;
         return SLMP_LATER;
     }
-    c->fresh = false;
+    l->fresh = false;
     udp_attend(p);
     return SLMP_GO;
 }
@@ -374,16 +354,16 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset,
 void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
 {
     struct fabric_peer *p = peer_of(in);
-    if (p == NULL || p->channel[in->channel].open != in) {
+    struct udp_lane *l = in->user;
+    if (p == NULL || l == NULL || l->open != in) {
         return;
     }
     struct fabric *f = fabric;
-    struct udp_channel *c = &p->channel[in->channel];
-    end_open(c);
-    if (c->row != NULL) {
-        drop_row(f, c); /* nobody has seen any of it */
-    } else if (status != SLMP_OK && !c->fresh) {
-        struct udp_piece *piece = add_piece(f, c);
+    l->open = NULL;
+    if (l->row != NULL) {
+        drop_row(f, l); /* nobody has seen any of it */
+    } else if (status != SLMP_OK && !l->fresh) {
+        struct udp_piece *piece = add_piece(f, l);
         if (piece != NULL) {
             piece->torn = true;
         } /* else the burial of the peer ends the message */

@@ -4,7 +4,9 @@
  *
  *   send.c     messages on their way out
  *   stage.c    what comes, as the engine hands it over: pieces, in order
- *   receive.c  the consumer's side of a channel: pieces to the NIC
+ *   lane.c     messages of a channel that are under way side by side
+ *   receive.c  the consumer's side of a lane: pieces to the NIC
+ *   channel.c  the lanes of a channel, one with another
  *   peer.c     sessions and peers: contact, refusal, death
  *   trust.c    who is of this host, and whose socket it is
  *   socket.c   datagrams in and out
@@ -24,9 +26,9 @@
  *
  * The engine is called under the NIC's lock and never lets go of it: what it hands over is
  * put aside as pieces, which point into the buffer that the datagrams came in. Pieces go to
- * the NIC after that, channel by channel, and there the lock may be let go of. A channel
- * that has STAGED_MOST of them takes no more; the engine keeps what comes then, within its
- * own bounds, and tells the sender to wait.
+ * the NIC after that, channel by channel, and there the lock may be let go of. A lane of a
+ * channel that has STAGED_MOST of them (STAGED_BEHIND) takes no more; the engine keeps what
+ * comes then, within its own bounds, and tells the sender to wait.
  */
 #ifndef FABRIC_UDP_UDP_H
 #define FABRIC_UDP_UDP_H
@@ -46,7 +48,9 @@ enum {
     UDP_HEAD = UDP_PREFIX + FABRIC_HEADER,
     UDP_ALIGN = 64,        /* of packets for the NIC, in memory */
     UDP_FORMAT = 2,        /* the version in the prefix */
-    STAGED_MOST = 128,     /* pieces of a channel */
+    UDP_LANES = 8,         /* messages of a channel under way, see lane.c */
+    STAGED_MOST = 128,     /* pieces of its first lane, */
+    STAGED_BEHIND = 16,    /* and of each other one */
     BUFFERS_MOST = 64,     /* of UDP_BUFFER bytes, in use at once */
     QUEUED_MOST = 512,     /* messages of a channel that are not acknowledged, */
     COPIED_MOST = 1 << 20, /* and bytes of those that were copied, */
@@ -76,7 +80,7 @@ struct udp_memory {
     uint8_t *bytes;
 };
 
-/* Bytes of a channel, in order. The first piece of a message begins with its prefix. */
+/* Bytes of a lane, in order. The first piece of a message begins with its prefix. */
 struct udp_piece {
     struct list link;
     struct udp_memory *memory;
@@ -97,29 +101,43 @@ struct udp_kept {
 
 enum udp_phase { UDP_IDLE, UDP_HEADER, UDP_PAYLOAD, UDP_DONE };
 
-struct udp_channel {
-    struct fabric_rx *rx;
+/* Messages of a channel of which one is in hand; what is in other lanes need not wait for it. */
+struct udp_lane {
+    struct list
+        link; /* of its channel's lanes, in the order of the messages, or of the spare ones */
+    uint8_t class;
     /* as the engine hands over */
     struct list pieces;
     unsigned count;
-    struct slmp_incoming *open; /* the message whose pieces come */
+    struct slmp_incoming *open; /* the message whose pieces come, the last of the lane */
     bool fresh;                 /* its first piece has not come */
     struct udp_memory *row;     /* it is a row that comes in several packets, */
     size_t row_have;            /* so far */
-    bool refused;               /* the engine was told to wait, */
-    bool next_refused;          /* for the end of `open`: the next message has begun to come */
+    bool refused;               /* the engine was told to wait with more of it */
     /* as the NIC takes */
-    enum udp_phase phase;
-    bool busy;      /* a thread is with the NIC, perhaps without the lock */
-    bool waiting;   /* the NIC said RX_WAIT */
-    uint64_t moved; /* bytes of payload that were taken */
-    uint32_t used;  /* bytes of the first piece that were taken */
+    struct fabric_rx *rx; /* of the message in hand */
+    enum udp_phase phase; /* UDP_IDLE: there is none */
+    bool waiting;         /* the NIC said RX_WAIT, */
+    bool turn;            /* or RX_TURN, and no message has ended since */
+    uint64_t moved;       /* bytes of payload that were taken */
+    uint32_t used;        /* bytes of the first piece that were taken */
     struct vector_cursor cursor;
     enum fabric_status status;
     struct udp_memory *gather; /* a packet that came in several pieces, */
     size_t gathered;           /* so far */
     struct list kept;
     struct udp_kept *keeper; /* for the next one */
+};
+
+struct udp_channel {
+    struct fabric_rx *rx; /* the one that lasts, */
+    bool lent;            /* and a lane has it */
+    struct udp_lane lane[UDP_LANES];
+    struct list lanes, spare; /* at least one is in the first list */
+    uint64_t messages;        /* that have begun */
+    bool refused;             /* the engine was told to wait, */
+    bool next_refused;        /* with the next one */
+    bool busy;                /* a thread is with the NIC, perhaps without the lock */
     /* out */
     unsigned queued;
     size_t copied;
@@ -237,12 +255,54 @@ void udp_done(void *fabric, struct slmp_incoming *, enum slmp_status);
 bool udp_receive(struct fabric *, int64_t now, bool *more);
 struct udp_memory *udp_memory_new(struct fabric *, size_t bytes);
 void udp_memory_drop(struct fabric *, struct udp_memory *);
-void udp_piece_drop(struct fabric *, struct udp_channel *);
-void udp_channel_init(struct udp_channel *);
-void udp_channel_free(struct fabric *, struct udp_channel *);
+void udp_piece_drop(struct fabric *, struct udp_lane *);
+/* udp_lane_clear() forgets what a lane has, but for a message in hand. */
+void udp_lane_clear(struct fabric *, struct udp_lane *);
 void udp_memories_free(struct fabric *);
 
+/* ---- lane.c ---- */
+
+void udp_channel_init(struct udp_channel *, enum fabric_class);
+void udp_channel_free(struct fabric *, struct udp_channel *);
+static inline struct udp_lane *udp_lane_first(const struct udp_channel *c)
+{
+    return container_of(c->lanes.next, struct udp_lane, link);
+}
+/* udp_lane_behind() is the lane behind another one, NULL behind the last. */
+static inline struct udp_lane *udp_lane_behind(const struct udp_channel *c,
+                                               const struct udp_lane *l)
+{
+    return l->link.next == &c->lanes ? NULL : container_of(l->link.next, struct udp_lane, link);
+}
+static inline bool udp_lane_alone(const struct udp_channel *c)
+{
+    return c->lanes.next == c->lanes.prev;
+}
+/* udp_lane_begin() finds a lane for a message that begins; NULL: there is none. */
+struct udp_lane *udp_lane_begin(struct udp_channel *);
+bool udp_lane_may_begin(const struct udp_channel *);
+/* udp_lane_split() gives what is behind the message in hand a lane of its own, if it can; false:
+ * something is behind it still. */
+bool udp_lane_split(struct udp_channel *, struct udp_lane *);
+/* udp_lane_retire() puts the first lane away if nothing comes there any more and others do. */
+bool udp_lane_retire(struct fabric *, struct udp_channel *);
+/* udp_lane_most() is how many pieces a lane takes. */
+static inline unsigned udp_lane_most(const struct udp_channel *c, const struct udp_lane *l)
+{
+    return l == udp_lane_first(c) ? STAGED_MOST : STAGED_BEHIND;
+}
+
 /* ---- receive.c ---- */
+
+/* udp_lane_take_first() takes messages of the first lane of a channel, udp_lane_take_behind() the
+ * one that is in hand, or begins, in another lane as far as it may go; true if anything moved.
+ * udp_lane_cut() ends the message in hand of the first lane; false: the NIC has not done with it.
+ */
+bool udp_lane_take_first(struct fabric_peer *, struct udp_lane *);
+bool udp_lane_take_behind(struct fabric_peer *, struct udp_lane *);
+bool udp_lane_cut(struct fabric_peer *, struct udp_lane *);
+
+/* ---- channel.c ---- */
 
 /* udp_take() goes on with what a peer has sent; true if anything moved. */
 bool udp_take(struct fabric_peer *);

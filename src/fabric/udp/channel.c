@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The lanes of a channel at work: which of them go on (receive.c says how), when the engine is
+ * asked again for what it was told to keep, and what is to be waited for.
+ *
+ * The NIC's lock may be let go of while a message is at the NIC; `busy` keeps other threads off
+ * the channel meanwhile, but for pieces and lanes that come behind the others.
+ */
+#include "fabric/udp/udp.h"
+
+static bool nothing_here(const struct udp_channel *c)
+{
+    const struct udp_lane *l = udp_lane_first(c);
+    return udp_lane_alone(c) && l->phase == UDP_IDLE && list_empty(&l->pieces);
+}
+
+/* Goes on with all lanes that can, in their order. */
+static bool take_lanes(struct fabric_peer *p, struct udp_channel *c)
+{
+    struct udp_lane *l = udp_lane_first(c);
+    bool moved = udp_lane_take_first(p, l);
+    while (!nothing_here(c)) {
+        if (l == udp_lane_first(c) && udp_lane_retire(p->fabric, c)) {
+            l = udp_lane_first(c);
+            moved |= udp_lane_take_first(p, l);
+            continue;
+        }
+        if (l->phase == UDP_IDLE || !udp_lane_split(c, l) || !l->rx->matched ||
+            (l = udp_lane_behind(c, l)) == NULL) {
+            return moved;
+        }
+        moved |= udp_lane_take_behind(p, l);
+    }
+    return moved;
+}
+
+static void cut_channel(struct fabric_peer *p, struct udp_channel *c)
+{
+    if (c->busy) {
+        return;
+    }
+    c->busy = true;
+    do {
+        struct udp_lane *l = udp_lane_first(c);
+        if (l->phase != UDP_IDLE && !udp_lane_cut(p, l)) {
+            break;
+        }
+        udp_lane_clear(p->fabric, l);
+    } while (udp_lane_retire(p->fabric, c));
+    c->busy = false;
+}
+
+void udp_cut(struct fabric_peer *p)
+{
+    cut_channel(p, &p->channel[FABRIC_RESPONSE]);
+    cut_channel(p, &p->channel[FABRIC_REQUEST]);
+}
+
+/* Whether the engine was told to wait with something that there is room for now. */
+static bool may_offer(const struct udp_channel *c)
+{
+    bool any = c->next_refused && udp_lane_may_begin(c);
+    for (const struct udp_lane *l = udp_lane_first(c); l != NULL && !any;
+         l = udp_lane_behind(c, l)) {
+        any = l->refused && l->count < udp_lane_most(c, l) / 2;
+    }
+    return any;
+}
+
+/* Has it offer all of that again. */
+static void ask_again(struct fabric_peer *p, struct udp_channel *c, unsigned class)
+{
+    c->refused = c->next_refused = false;
+    for (struct udp_lane *l = udp_lane_first(c); l != NULL; l = udp_lane_behind(c, l)) {
+        l->refused = false;
+    }
+    /* The engine's clock stands still: what is due then is due for the poll that we are in. */
+    slmp_resume(p->fabric->engine, 0, p->session, class);
+}
+
+static bool take_channel(struct fabric_peer *p, unsigned class)
+{
+    struct udp_channel *c = &p->channel[class];
+    if (c->busy || (nothing_here(c) && !c->refused)) {
+        return false;
+    }
+    c->busy = true;
+    bool moved = take_lanes(p, c);
+    c->busy = false;
+    if (c->refused && p->session != NULL && may_offer(c)) {
+        ask_again(p, c, class);
+        moved = true;
+    }
+    return moved;
+}
+
+bool udp_take(struct fabric_peer *p)
+{
+    bool moved = take_channel(p, FABRIC_RESPONSE);
+    return take_channel(p, FABRIC_REQUEST) || moved;
+}
+
+static bool is_kept(const struct udp_lane *l)
+{
+    return l->phase != UDP_IDLE && l->rx->held != FABRIC_HELD_NOTHING;
+}
+
+static bool is_stuck(const struct udp_lane *l)
+{
+    return l->waiting || is_kept(l);
+}
+
+/* Whether its pieces wait for messages before it, which need not wait for us. */
+static bool has_its_turn(const struct udp_channel *c, const struct udp_lane *l)
+{
+    return l == udp_lane_first(c) ||
+           ((l->phase == UDP_HEADER || l->phase == UDP_PAYLOAD) && !l->turn);
+}
+
+static bool channel_blocked(const struct udp_channel *c)
+{
+    bool any = c->busy;
+    for (const struct udp_lane *l = udp_lane_first(c); l != NULL && !any;
+         l = udp_lane_behind(c, l)) {
+        any = is_stuck(l);
+    }
+    return any;
+}
+
+bool udp_blocked(const struct fabric_peer *p)
+{
+    return channel_blocked(&p->channel[FABRIC_REQUEST]) ||
+           channel_blocked(&p->channel[FABRIC_RESPONSE]);
+}
+
+static bool channel_elsewhere(const struct udp_channel *c)
+{
+    bool all = !c->busy;
+    for (const struct udp_lane *l = udp_lane_first(c); l != NULL && all;
+         l = udp_lane_behind(c, l)) {
+        all = !is_stuck(l) || !l->waiting || l->rx->elsewhere;
+    }
+    return all;
+}
+
+bool udp_elsewhere(const struct fabric_peer *p)
+{
+    return channel_elsewhere(&p->channel[FABRIC_REQUEST]) &&
+           channel_elsewhere(&p->channel[FABRIC_RESPONSE]);
+}
+
+bool udp_awaits(const struct fabric_peer *p)
+{
+    for (unsigned i = 0; i < FABRIC_CLASSES; i++) {
+        const struct udp_channel *c = &p->channel[i];
+        const struct udp_lane *l = udp_lane_first(c);
+        if (l->open != NULL || l->phase != UDP_IDLE || !udp_lane_alone(c)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool channel_wants_poll(const struct udp_channel *c)
+{
+    if (c->busy || (nothing_here(c) && !c->refused)) {
+        return false;
+    }
+    bool any = c->refused && may_offer(c);
+    for (const struct udp_lane *l = udp_lane_first(c); l != NULL && !any;
+         l = udp_lane_behind(c, l)) {
+        any = is_stuck(l) || (!list_empty(&l->pieces) && has_its_turn(c, l));
+    }
+    return any;
+}
+
+bool udp_wants_poll(const struct fabric_peer *p)
+{
+    return channel_wants_poll(&p->channel[FABRIC_REQUEST]) ||
+           channel_wants_poll(&p->channel[FABRIC_RESPONSE]);
+}
+
+bool udp_idle(const struct fabric_peer *p)
+{
+    for (unsigned i = 0; i < FABRIC_CLASSES; i++) {
+        const struct udp_channel *c = &p->channel[i];
+        if (c->busy || !nothing_here(c)) {
+            return false;
+        }
+    }
+    return true;
+}

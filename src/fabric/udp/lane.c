@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lanes: messages of a channel that are under way side by side, so that a packet that was lost
+ * holds up its own message and not those behind it.
+ *
+ *      first lane      message in hand, complete ones behind it
+ *      another lane    a message that begins while the one before is not here whole, or that was
+ *                      behind one in hand that has to wait (udp_lane_split)
+ *
+ * While nothing is late there is the first lane alone, and messages go through it as through a
+ * channel that knows no lanes.
+ *
+ * Invariants:
+ *   - The lanes of a channel stand in the order of their messages; messages of one lane are taken
+ *     one after the other. Only the last message of a lane may be open, and only what begins when
+ *     the last lane has none joins that lane.
+ *   - A message begins (rx_header) when the ones before it have been matched, and ends (rx_done)
+ *     when they have ended: so only the first lane ends any.
+ *   - What is staged is bounded: STAGED_MOST pieces in the first lane, STAGED_BEHIND in each other
+ *     one. Each lane has a bound of its own, so that what waits in one does not keep out the
+ *     packets that the first one waits for. Without a lane to spare the next message stays in
+ *     the engine.
+ *   - There are UDP_LANES at most. Besides what is staged a message costs its lane the NIC's side
+ *     of it, some 5 KiB with handlers, and a packet that is put together: eight of them 80 KiB
+ *     while something is late. While nothing is, the lanes of a peer take 3 KiB.
+ *   - The rx of the channel is lent to the first who asks for one; others get one of the NIC's for
+ *     as long as their message is in hand. So a channel that waits for nothing has no more memory
+ *     than the structs here.
+ */
+#include "fabric/udp/udp.h"
+
+#include <stdlib.h>
+
+static void lane_init(struct udp_lane *l, enum fabric_class class)
+{
+    *l = (struct udp_lane){.class = (uint8_t) class};
+    list_init(&l->pieces);
+    list_init(&l->kept);
+}
+
+void udp_channel_init(struct udp_channel *c, enum fabric_class class)
+{
+    list_init(&c->lanes);
+    list_init(&c->spare);
+    for (unsigned i = 0; i < UDP_LANES; i++) {
+        lane_init(&c->lane[i], class);
+        list_push_back(i == 0 ? &c->lanes : &c->spare, &c->lane[i].link);
+    }
+}
+
+static void free_buffers(struct fabric *f, struct udp_lane *l)
+{
+    if (l->gather != NULL) {
+        udp_memory_drop(f, l->gather);
+        l->gather = NULL;
+    }
+    free(l->keeper);
+    l->keeper = NULL;
+}
+
+void udp_channel_free(struct fabric *f, struct udp_channel *c)
+{
+    for (unsigned i = 0; i < UDP_LANES; i++) {
+        struct udp_lane *l = &c->lane[i];
+        udp_lane_clear(f, l);
+        for (struct list *item; (item = list_pop_front(&l->kept)) != NULL;) {
+            struct udp_kept *k = container_of(item, struct udp_kept, link);
+            udp_memory_drop(f, k->memory);
+            free(k);
+        }
+        free_buffers(f, l);
+    }
+}
+
+static struct udp_lane *last_of(const struct udp_channel *c)
+{
+    return container_of(c->lanes.prev, struct udp_lane, link);
+}
+
+bool udp_lane_may_begin(const struct udp_channel *c)
+{
+    return last_of(c)->open == NULL || !list_empty(&c->spare);
+}
+
+struct udp_lane *udp_lane_begin(struct udp_channel *c)
+{
+    if (last_of(c)->open == NULL) {
+        return last_of(c);
+    }
+    struct list *item = list_pop_front(&c->spare);
+    if (item == NULL) {
+        return NULL;
+    }
+    list_push_back(&c->lanes, item);
+    return container_of(item, struct udp_lane, link);
+}
+
+/* The first piece of the message behind the one in hand, and how many pieces are before it; the
+ * head of the list if none has come. */
+static struct list *next_message(struct udp_lane *l, unsigned *before)
+{
+    struct list *item = l->pieces.next;
+    for (*before = 0; item != &l->pieces; item = item->next, ++*before) {
+        if (container_of(item, struct udp_piece, link)->first) {
+            break;
+        }
+    }
+    return item;
+}
+
+/* Moves what is in a list from `item` on into an empty one. */
+static void move_rest(struct list *from, struct list *item, struct list *to)
+{
+    if (item != from) {
+        struct list *last = from->prev;
+        from->prev = item->prev;
+        item->prev->next = from;
+        to->next = item;
+        to->prev = last;
+        item->prev = to;
+        last->next = to;
+    }
+}
+
+bool udp_lane_split(struct udp_channel *c, struct udp_lane *l)
+{
+    unsigned before;
+    struct list *item = next_message(l, &before);
+    bool begun =
+        l->open != NULL && (l->fresh || l->row != NULL); /* and none of its pieces is here */
+    if (item == &l->pieces && !begun) {
+        return true;
+    }
+    struct list *spare = list_pop_front(&c->spare);
+    if (spare == NULL) {
+        return false;
+    }
+    struct udp_lane *behind = container_of(spare, struct udp_lane, link);
+    list_insert_after(&l->link, &behind->link);
+    move_rest(&l->pieces, item, &behind->pieces);
+    behind->count = l->count - before;
+    l->count = before;
+    behind->open = l->open;
+    behind->fresh = l->fresh;
+    behind->row = l->row;
+    behind->row_have = l->row_have;
+    behind->refused = l->refused;
+    if (behind->open != NULL) {
+        behind->open->user = behind;
+    }
+    l->open = NULL;
+    l->row = NULL;
+    l->refused = false;
+    return true;
+}
+
+bool udp_lane_retire(struct fabric *f, struct udp_channel *c)
+{
+    struct udp_lane *l = udp_lane_first(c);
+    if (udp_lane_alone(c) || l->phase != UDP_IDLE || l->open != NULL || !list_empty(&l->pieces)) {
+        return false;
+    }
+    list_remove(&l->link);
+    free_buffers(f, l);
+    lane_init(l, (enum fabric_class)l->class);
+    list_push_back(&c->spare, &l->link);
+    return true;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Lanes (fabric/udp/lane.c): when a packet of a message is lost, those behind it begin and come to
+ * their places all the same, and end after it; how many, and how much is kept, is bounded; those
+ * that must wait for their turn do not keep out what they wait for; a peer that dies meanwhile ends
+ * them all, in order.
+ */
+#define PIPELINE 32
+#include "fabric_fixture.h"
+
+#include "fabric/slmp_wire.h"
+#include "fabric/udp/udp.h"
+#include "udp_net.h"
+
+static const struct net_faults quiet = {.latency = 20000};
+
+static struct plan many[PIPELINE];
+static unsigned sent_plans;
+static uint32_t first_number; /* of the messages of a test, in their channel */
+static bool losing;
+
+static void pass(void)
+{
+    net_pass(5000);
+}
+
+/* The second packet of the first message does not pass, however often it is sent. */
+static bool is_second(const uint8_t *packet, size_t length)
+{
+    struct slmp_wire w;
+    return losing && slmp_wire_parse(&w, packet, length) == SLMP_PARSED &&
+           w.kind == SLMP_KIND_DATA && w.channel == FABRIC_REQUEST && w.id == first_number &&
+           w.offset != 0 && w.offset < 1472;
+}
+
+static struct udp_channel *incoming(void)
+{
+    struct fabric_peer *p = container_of(ends[IN].fabric->peers.next, struct fabric_peer, link);
+    return &p->channel[FABRIC_REQUEST];
+}
+
+static unsigned lanes_used(void)
+{
+    unsigned n = 0;
+    for (const struct udp_lane *l = udp_lane_first(incoming()); l != NULL;
+         l = udp_lane_behind(incoming(), l)) {
+        n++;
+    }
+    return n;
+}
+
+static void begin(void)
+{
+    net_begin(1, &quiet);
+    between_polls = pass;
+    turns_tried = false;
+    idle_most = 4000000;
+    setenv("PINWHEEL_UDP_PACKET", "1472", 1);
+    open_both("udp");
+    first_number = (uint32_t)arrived[FABRIC_REQUEST];
+    arrived[FABRIC_REQUEST] = 0;
+    sent_plans = 0;
+    losing = true;
+    net_choose(is_second);
+}
+
+static void end(void)
+{
+    for (unsigned i = 0; i < sent_plans; i++) {
+        free_plan(&many[i]);
+        plans[i] = NULL;
+    }
+    close_both();
+}
+
+static struct plan *send_one(size_t length)
+{
+    struct plan *plan = plans[sent_plans] = &many[sent_plans];
+    make_plan(plan, length, WHOLE, WHOLE);
+    return plan;
+}
+
+static void off(bool in_turn, bool unmatched)
+{
+    struct plan *plan = &many[sent_plans];
+    plan->in_turn = in_turn;
+    plan->unmatched = unmatched;
+    assert_true(send_plan(FABRIC_REQUEST, sent_plans, sent_plans));
+    sent_plans++;
+}
+
+static void run(int64_t ns)
+{
+    for (int64_t stop = net_now() + ns; net_now() < stop;) {
+        poll_both();
+    }
+}
+
+static bool is_in_place(const struct plan *plan)
+{
+    return memcmp(plan->to.base, plan->payload, plan->length) == 0;
+}
+
+/* All come, in their order, once nothing is lost. */
+static void let_it_end(void)
+{
+    losing = false;
+    for (unsigned i = 0; i < sent_plans; i++) {
+        finish(&many[i]);
+        check_plan(&many[i]);
+    }
+    assert_int_equal(arrived[FABRIC_REQUEST], sent_plans);
+    assert_int_equal(lanes_used(), 1);
+    assert_false(incoming()->lent);
+}
+
+static void nobody_has_ended(void)
+{
+    for (unsigned i = 0; i < sent_plans; i++) {
+        assert_false(many[i].is_done);
+    }
+}
+
+static void a_loss_holds_up_its_own_message(void **state)
+{
+    begin();
+    send_one(20000);
+    off(false, false);
+    for (unsigned i = 1; i < 4; i++) {
+        send_one(30000)->by_packets = i == 2;
+        off(false, false);
+    }
+    run(100000000);
+    nobody_has_ended();
+    assert_false(is_in_place(&many[0]));
+    assert_true(is_in_place(&many[1]));
+    assert_int_equal(many[2].seen, 30000);
+    assert_true(is_in_place(&many[3]));
+    let_it_end();
+    end();
+}
+
+/* Short ones go in rows; each has a lane of its own all the same. */
+static void short_ones_pass_too(void **state)
+{
+    begin();
+    send_one(20000);
+    off(false, false);
+    for (unsigned i = 1; i < 6; i++) {
+        send_one(i == 3 ? 0 : 8)->headed = true;
+        off(false, false);
+    }
+    run(100000000);
+    nobody_has_ended();
+    for (unsigned i = 1; i < 6; i++) {
+        assert_true(is_in_place(&many[i]));
+    }
+    let_it_end();
+    end();
+}
+
+static void lanes_are_bounded(void **state)
+{
+    begin();
+    for (unsigned i = 0; i < PIPELINE; i++) {
+        send_one(3000 + i);
+        off(false, false);
+    }
+    run(100000000);
+    nobody_has_ended();
+    assert_int_equal(lanes_used(), UDP_LANES);
+    for (unsigned i = 1; i < PIPELINE; i++) {
+        assert_int_equal(is_in_place(&many[i]), i < UDP_LANES);
+    }
+    let_it_end();
+    end();
+}
+
+static void one_that_waits_is_passed(void **state)
+{
+    begin();
+    send_one(20000);
+    off(false, false);
+    send_one(30000);
+    off(true, false);
+    send_one(30000);
+    off(false, false);
+    run(100000000);
+    nobody_has_ended();
+    assert_false(is_in_place(&many[1]));
+    assert_true(is_in_place(&many[2]));
+    let_it_end();
+    end();
+}
+
+static void one_that_is_not_matched_is_not_passed(void **state)
+{
+    begin();
+    send_one(20000);
+    off(false, false);
+    send_one(30000);
+    off(true, true);
+    send_one(30000);
+    off(false, false);
+    run(100000000);
+    nobody_has_ended();
+    assert_false(is_in_place(&many[1]) || is_in_place(&many[2]));
+    let_it_end();
+    end();
+}
+
+/* What waits for its turn is kept within bounds, and the first one goes on. */
+static void what_waits_is_bounded(void **state)
+{
+    begin();
+    send_one(20000);
+    off(false, false);
+    for (unsigned i = 1; i < 4; i++) {
+        send_one(4 << 20);
+        off(true, false);
+    }
+    run(100000000);
+    nobody_has_ended();
+    for (const struct udp_lane *l = udp_lane_first(incoming()); l != NULL;
+         l = udp_lane_behind(incoming(), l)) {
+        assert_true(l->count <= udp_lane_most(incoming(), l));
+    }
+    assert_true(slmp_held(ends[IN].fabric->engine) <= ends[IN].fabric->config.held_max);
+    let_it_end();
+    end();
+}
+
+/* Who has nothing to do but wait for the network may sleep. */
+static void waiting_is_not_work(void **state)
+{
+    begin();
+    send_one(20000);
+    off(false, false);
+    for (unsigned i = 1; i < PIPELINE; i++) {
+        send_one(3000);
+        off(i % 3 == 1, i % 6 == 1);
+    }
+    run(100000000);
+    nobody_has_ended();
+    const struct fabric_peer *p =
+        container_of(ends[IN].fabric->peers.next, struct fabric_peer, link);
+    assert_false(udp_blocked(p));
+    assert_false(udp_wants_poll(p));
+    let_it_end();
+    end();
+}
+
+/* What follows one that was cut ends like it, or never begins: a channel has no gaps. */
+static void death_ends_all(void **state)
+{
+    static const struct net_faults nothing = {.lost = 1000, .latency = 20000};
+    setenv("PINWHEEL_UDP_SILENCE_MS", "300", 1);
+    begin();
+    for (unsigned i = 0; i < 12; i++) {
+        send_one(i < 3 ? 20000 : 2000);
+        off(i == 4, false);
+    }
+    run(100000000);
+    nobody_has_ended();
+    net_set(&nothing);
+    fabric->close(ends[OUT].fabric);
+    slmp_lost(ends[IN].fabric->engine, net_now(),
+              container_of(ends[IN].fabric->peers.next, struct fabric_peer, link)->session);
+    for (unsigned i = 0; i < 100; i++) {
+        pass();
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_null(ends[IN].peer);
+    assert_int_equal(arrived[FABRIC_REQUEST], UDP_LANES);
+    for (unsigned i = 0; i < sent_plans; i++) {
+        assert_int_equal(many[i].is_done, i < UDP_LANES);
+        assert_true(i >= UDP_LANES || many[i].done == FABRIC_UNDELIVERABLE);
+        free_plan(&many[i]);
+    }
+    fabric->close(ends[IN].fabric);
+    fault_remove();
+    unsetenv("PINWHEEL_UDP_SILENCE_MS");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_loss_holds_up_its_own_message),
+        cmocka_unit_test(short_ones_pass_too),
+        cmocka_unit_test(lanes_are_bounded),
+        cmocka_unit_test(one_that_waits_is_passed),
+        cmocka_unit_test(one_that_is_not_matched_is_not_passed),
+        cmocka_unit_test(what_waits_is_bounded),
+        cmocka_unit_test(waiting_is_not_work),
+        cmocka_unit_test(death_ends_all),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
