@@ -30,6 +30,8 @@
 #define NEAR_NS 200000     /* too short for a sleep */
 #define PORT_TRIES 64      /* ports that the system may give us and we cannot use */
 #define RTO_FIRST_NS 10000000
+#define ACK_NS 30000   /* with UDP_BACK_NS, 50 us */
+#define LONG_POLL 8192 /* bytes that a poll brings: more take time, which it is not blamed for */
 
 enum checksum { CHECKSUM_AUTO, CHECKSUM_HEADER, CHECKSUM_ALL };
 
@@ -86,6 +88,7 @@ static void set_config(struct fabric *f, uint64_t incarnation)
     c->incarnation = incarnation;
     udp_socket_secrets(c);
     c->rto_initial = RTO_FIRST_NS;
+    c->ack_delay = ACK_NS;
     c->silence = f->options->number[OPT_UDP_SILENCE_MS] * 1000000;
     /* What does not leave the host is as safe as memory. */
     int64_t checksum = f->options->number[OPT_UDP_CHECKSUM];
@@ -333,14 +336,32 @@ static void arm_socket(struct fabric *f, bool armed)
     atomic_store_explicit(&f->hot, !armed, memory_order_relaxed);
 }
 
-/* One message alone is served, and perhaps answered, before the kernel is asked for more. */
-static bool receive_all(struct fabric *f, int64_t now, bool *moved)
+/* Packets have come. Their acknowledgements may wait for an answer to ride on, or for others to
+ * share one, as long as somebody will look at the clock in time: who has come back soon each
+ * time. Otherwise they leave now, before the program has the news and handlers the thread. */
+static void acknowledge(struct fabric *f, int64_t now)
 {
+    if (!udp_is_habit(&f->polls)) {
+        slmp_flush(f->engine);
+        udp_flush(f, now);
+    }
+}
+
+/* One message alone is served, and perhaps answered, before the kernel is asked for more. */
+static bool receive_all(struct fabric *f, int64_t *now, bool *moved)
+{
+    const struct slmp_counters *c = slmp_counters(f->engine);
+    uint64_t before = c->bytes_in;
     bool any = false, more = true;
-    for (int i = 0; i < RECEIVES && (more || !*moved) && udp_receive(f, now, &more); i++) {
+    for (int i = 0; i < RECEIVES && (more || !*moved) && udp_receive(f, *now, &more); i++) {
         any = true;
+        acknowledge(f, *now);
         *moved |= !list_empty(&f->ready) && take_ready(f);
-        now = more ? udp_socket_now(&f->socket) : now;
+        *now = more ? udp_socket_now(&f->socket) : *now;
+    }
+    if (any) {
+        int64_t end = c->bytes_in - before > LONG_POLL ? udp_socket_now(&f->socket) : *now;
+        udp_habit_begin(&f->polls, end - *now < ACK_NS ? end : *now);
     }
     return any;
 }
@@ -392,10 +413,11 @@ static bool udp_poll(struct fabric *f)
     bool hot = atomic_load_explicit(&f->hot, memory_order_relaxed);
     int64_t now = udp_socket_now(&f->socket);
     udp_habit_end(&f->returns, now);
+    udp_habit_end(&f->polls, now);
     if (f->posted != 0 || f->behind) {
         moved = keep_up(f, now, f->behind);
     }
-    bool any = hot && receive_all(f, now, &news);
+    bool any = hot && receive_all(f, &now, &news);
     f->behind = news;
     if (!news) {
         moved |= keep_up(f, now, any);
@@ -477,6 +499,9 @@ static bool udp_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
     udp_flush(f, udp_socket_now(&f->socket));
     if (f->behind || f->deadline < udp_socket_now(&f->socket) + NEAR_NS || anything_left(f)) {
         return false;
+    }
+    if (kind == BELL_FD) {
+        f->polls = (struct udp_habit){0}; /* the polls of late were the NIC thread's */
     }
     arm_socket(f, true);
     return true;

@@ -208,7 +208,8 @@ struct fabric {
     uint64_t posted_bytes;    /* and their bytes */
     unsigned expected;        /* packets of those, */
     bool behind;              /* the last poll brought something, and what is due waits */
-    struct udp_habit returns; /* the next poll after a post */
+    struct udp_habit returns; /* the next poll after a post, */
+    struct udp_habit polls;   /* and after one that brought packets */
     bool moved;               /* an upcall of the engine did something for the NIC */
     int64_t ask_at;           /* when silent peers are asked next */
     int64_t hot_until;
