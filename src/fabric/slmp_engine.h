@@ -5,7 +5,8 @@
  *   slmp.c          the calls of slmp.h
  *   slmp_peer.c     peers, which of them have something to do, which packet leaves next
  *   slmp_session.c  how two peers come to a session, and how it ends
- *   slmp_tx.c       a channel's sending side: packets under way, loss, timeouts
+ *   slmp_tx.c       a channel's sending side: packets under way
+ *   slmp_lost.c     which of them are lost: gaps, timeouts
  *   slmp_rx.c       a channel's receiving side: order, duplicates, acknowledgements
  *   slmp_plain.c    messages of plain peers, in both directions
  *   slmp_shield.c   with a job key: whose packets are taken, and once only
@@ -55,6 +56,30 @@ struct slmp_cc {
     double burst; /* full packets of this burst that have left */
 };
 
+/* What was waited for a peer, question by question. Of the time after one that took more than
+ * twice as long as it was to take, because the process was stopped or the clock jumped, counts
+ * what it was to take: nobody was listening, and the answer may be there. */
+struct slmp_wait {
+    int64_t asked, next; /* when the last question was put, and how soon after it the next is due */
+    int64_t before;      /* and how long was waited after those before it */
+};
+
+static inline int64_t slmp_waited(const struct slmp_wait *w, int64_t now)
+{
+    int64_t gap = now - w->asked;
+    return w->before + (gap > 2 * w->next ? w->next : gap);
+}
+
+static inline void slmp_wait_begin(struct slmp_wait *w, int64_t now, int64_t next)
+{
+    *w = (struct slmp_wait){.asked = now, .next = next};
+}
+
+static inline void slmp_wait_on(struct slmp_wait *w, int64_t now, int64_t next)
+{
+    *w = (struct slmp_wait){.before = slmp_waited(w, now), .asked = now, .next = next};
+}
+
 /* A packet under way: in the list of the flow that its state says. */
 struct slmp_segment {
     struct list link;
@@ -94,14 +119,15 @@ struct slmp_flow {
     struct list flight, lost;           /* segments, in order of transmission */
     uint32_t in_flight;
     uint64_t order, acked_order;
-    int64_t progress;    /* when something was acknowledged, or the timeout struck */
-    int64_t probe_at;    /* the peer's window is closed: when to ask; SLMP_NEVER */
-    bool probe;          /* the next acknowledgement wants an answer */
-    unsigned in_vain;    /* timeouts since a packet as long as may be was acknowledged */
-    unsigned unanswered; /* timeouts and probes since the peer was heard, */
-    int64_t asked_at;    /* the last of them, */
-    int64_t asked_for;   /* when the next one was due after that, */
-    int64_t waited;      /* and how long was waited after all of them */
+    int64_t acked_took;    /* how long the acknowledgement of that one took */
+    int64_t late_at;       /* when the oldest packet before it counts as lost; SLMP_NEVER */
+    bool tail_asked;       /* the last packet was sent again since something was acknowledged */
+    int64_t progress;      /* when something was acknowledged, or the timeout struck */
+    int64_t probe_at;      /* the peer's window is closed: when to ask; SLMP_NEVER */
+    bool probe;            /* the next acknowledgement wants an answer */
+    unsigned in_vain;      /* timeouts since a packet as long as may be was acknowledged */
+    unsigned unanswered;   /* timeouts and probes since the peer was heard, */
+    struct slmp_wait wait; /* and how long was waited after them */
     uint64_t retransmitted;
     struct slmp_cc cc;
 
@@ -173,8 +199,9 @@ struct slmp_peer {
     uint32_t packet, path;        /* longest packet agreed on; that the path takes */
     uint32_t segment, window;     /* longest payload; packets it takes at first */
     int64_t raise_at;             /* when to try longer packets again; SLMP_NEVER */
-    int64_t greet_at, greet_since;
+    int64_t greet_at;
     unsigned greetings;
+    struct slmp_wait greet_wait;
     struct slmp_flow *flow[SLMP_CHANNELS];
     struct slmp_plain *plain;
     struct list unacked; /* messages sent without acknowledgement */
@@ -262,12 +289,17 @@ void slmp_tx_end(struct slmp_flow *, enum slmp_status);
 void slmp_tx_ack(struct slmp_flow *, const struct slmp_wire *);
 void slmp_tx_acked(struct slmp_flow *, struct slmp_segment *);
 void slmp_tx_settle(struct slmp_flow *, uint32_t acked, int64_t rtt); /* rtt 0: none */
-void slmp_tx_ask(struct slmp_flow *);
 bool slmp_tx_output(struct slmp_flow *, struct slmp_packet *);
 int64_t slmp_tx_deadline(const struct slmp_flow *);
-bool slmp_tx_advance(struct slmp_flow *); /* false: the peer is dead */
 void slmp_message_parts(const struct slmp_message *, uint64_t offset, uint32_t length,
                         struct slmp_packet *);
+
+/* slmp_lost.c */
+void slmp_tx_heard(struct slmp_flow *, const struct slmp_segment *); /* it was acknowledged */
+uint32_t slmp_tx_lose(struct slmp_flow *); /* gives how many are found lost */
+int64_t slmp_tx_lost_at(const struct slmp_flow *);
+void slmp_tx_ask(struct slmp_flow *);
+bool slmp_tx_advance(struct slmp_flow *); /* false: the peer is dead */
 
 /* slmp_rx.c */
 void slmp_rx_end(struct slmp_flow *, enum slmp_status); /* and ready for the next session */
@@ -298,6 +330,16 @@ int64_t slmp_cc_min(const struct slmp_cc *);
 static inline bool slmp_address_equal(const struct slmp_address *a, const struct slmp_address *b)
 {
     return a->ip == b->ip && a->port == b->port;
+}
+
+static inline struct slmp_segment *slmp_first_segment(const struct list *l)
+{
+    return list_empty(l) ? NULL : container_of(l->next, struct slmp_segment, link);
+}
+
+static inline struct slmp_segment *slmp_last_segment(const struct list *l)
+{
+    return list_empty(l) ? NULL : container_of(l->prev, struct slmp_segment, link);
 }
 
 static inline int64_t slmp_earlier(int64_t a, int64_t b)

@@ -217,7 +217,7 @@ static void want_ack(struct slmp_flow *f, const struct slmp_wire *w, bool at_onc
 {
     struct slmp *e = f->peer->engine;
     if (f->unacked++ == 0) {
-        f->ack_at = e->now + e->config.ack_delay;
+        f->ack_at = slmp_earlier(f->ack_at, e->now + e->config.ack_delay);
     }
     f->stamp = f->stamp == 0 ? w->stamp : f->stamp;
     f->ack_now = f->ack_now || at_once;

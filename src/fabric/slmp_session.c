@@ -69,8 +69,9 @@ void slmp_session_begin(struct slmp_peer *p)
         return;
     }
     p->state = PEER_HELLO;
-    p->greet_at = p->greet_since = e->now;
+    p->greet_at = e->now;
     p->greetings = 0;
+    slmp_wait_begin(&p->greet_wait, e->now, 0);
     p->opening = 0;
     p->drawn = e->guard != NULL ? slmp_draw(e) : 0;
 }
@@ -324,8 +325,10 @@ bool slmp_session_output(struct slmp_peer *p, struct slmp_packet *packet)
     for (unsigned i = 0; i < p->greetings && wait < e->config.rto_max; i++) {
         wait *= 2;
     }
+    wait = slmp_earlier(wait, e->config.rto_max);
     p->greetings++;
-    p->greet_at = e->now + slmp_earlier(wait, e->config.rto_max);
+    p->greet_at = e->now + wait;
+    slmp_wait_on(&p->greet_wait, e->now, wait);
     packet->to = p->address;
     packet->parts = 0;
     packet->header_length = (uint16_t)slmp_shield_greet(e, &p->address, &w, packet->header);
@@ -342,7 +345,7 @@ void slmp_session_advance(struct slmp_peer *p)
 {
     struct slmp *e = p->engine;
     if (greeting(p) && p->greetings >= GREETINGS_LEAST && p->greet_at <= e->now &&
-        e->now - p->greet_since >= e->config.silence) {
+        slmp_waited(&p->greet_wait, e->now) >= e->config.silence) {
         slmp_peer_end(p, SLMP_UNDELIVERABLE);
     }
 }

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sending side of a channel. A packet is FLIGHT, LOST or ACKED; it is lost
- *
- *  - when three packets that were sent after it have been acknowledged (each transmission
- *    has a number of its own, so that this holds for one that was sent again as well), or
- *  - when nothing was acknowledged for a timeout; at the first, only the oldest one is.
- *
- * Lost packets leave before new ones. The same code serves plain peers, whose
+ * The sending side of a channel. A packet is FLIGHT, LOST or ACKED; slmp_lost.c says when it is
+ * lost. Lost packets leave before new ones. The same code serves plain peers, whose
  * acknowledgements name one packet each and whose window is fixed.
  */
 #include "slmp_engine.h"
 
 #include <string.h>
-
-enum { REORDER = 3, UNANSWERED_LEAST = 3 };
 
 static const struct slmp_config *config_of(const struct slmp_flow *f)
 {
@@ -43,6 +36,9 @@ void slmp_tx_start(struct slmp_flow *f)
     f->edge = plain(f) ? UINT64_MAX : f->peer->window;
     f->in_flight = 0;
     f->order = f->acked_order = 0;
+    f->acked_took = 0;
+    f->late_at = SLMP_NEVER;
+    f->tail_asked = false;
     f->progress = f->peer->engine->now;
     f->probe_at = SLMP_NEVER;
     f->probe = false;
@@ -83,12 +79,6 @@ void slmp_tx_end(struct slmp_flow *f, enum slmp_status status)
 
 /* ---- What was acknowledged ---- */
 
-/* Whether it left in packets about as long as they may be now. */
-static bool is_full(const struct slmp_flow *f, const struct slmp_segment *s)
-{
-    return s->most <= f->peer->segment && s->most + SLMP_OVERHEAD >= f->peer->segment;
-}
-
 void slmp_tx_acked(struct slmp_flow *f, struct slmp_segment *s)
 {
     struct slmp *e = f->peer->engine;
@@ -96,10 +86,9 @@ void slmp_tx_acked(struct slmp_flow *f, struct slmp_segment *s)
     if (s->state == SEGMENT_FLIGHT) {
         f->in_flight--;
     }
-    f->in_vain = is_full(f, s) ? 0 : f->in_vain;
+    slmp_tx_heard(f, s);
     list_remove(&s->link);
     s->state = SEGMENT_ACKED;
-    f->acked_order = s->order > f->acked_order ? s->order : f->acked_order;
     m->begun = m->begun || s->offset == 0;
     m->pending--;
     e->counters.bytes_out += s->length;
@@ -110,36 +99,19 @@ void slmp_tx_acked(struct slmp_flow *f, struct slmp_segment *s)
     }
 }
 
-static void lose(struct slmp_flow *f, struct slmp_segment *s)
-{
-    s->state = SEGMENT_LOST;
-    f->in_flight--;
-    list_remove(&s->link);
-    list_push_back(&f->lost, &s->link);
-}
-
-static struct slmp_segment *first_of(const struct list *l)
-{
-    return list_empty(l) ? NULL : container_of(l->next, struct slmp_segment, link);
-}
-
 void slmp_tx_settle(struct slmp_flow *f, uint32_t acked, int64_t rtt)
 {
     struct slmp *e = f->peer->engine;
-    struct slmp_segment *s;
-    uint32_t lost = 0;
     while (f->una < f->next && segment_at(f, f->una)->state == SEGMENT_ACKED) {
         f->una++;
     }
-    while ((s = first_of(&f->flight)) != NULL && s->order + REORDER <= f->acked_order) {
-        lose(f, s);
-        lost++;
-    }
+    uint32_t lost = slmp_tx_lose(f);
     if (rtt > 0) {
         slmp_cc_sample(&f->cc, &e->config, rtt, e->now);
     }
     if (acked > 0) {
         f->progress = e->now;
+        f->tail_asked = false;
     }
     if (!plain(f)) {
         slmp_cc_lost(&f->cc, lost);
@@ -418,7 +390,7 @@ static void await_window(struct slmp_flow *f)
 
 bool slmp_tx_output(struct slmp_flow *f, struct slmp_packet *p)
 {
-    struct slmp_segment *s = first_of(&f->lost);
+    struct slmp_segment *s = slmp_first_segment(&f->lost);
     struct slmp_message *m = next_message(f);
     await_window(f);
     if (!may_send(f)) {
@@ -432,126 +404,11 @@ bool slmp_tx_output(struct slmp_flow *f, struct slmp_packet *p)
     return s != NULL || m != NULL;
 }
 
-/* ---- Time ---- */
-
-/* When the oldest packet under way counts as lost. */
-static int64_t timeout_at(const struct slmp_flow *f)
-{
-    const struct slmp_segment *s = first_of(&f->flight);
-    if (s == NULL) {
-        return SLMP_NEVER;
-    }
-    int64_t from = s->sent_at > f->progress ? s->sent_at : f->progress;
-    return from + slmp_cc_rto(&f->cc, config_of(f));
-}
-
 int64_t slmp_tx_deadline(const struct slmp_flow *f)
 {
-    int64_t at = slmp_earlier(timeout_at(f), f->probe_at);
+    int64_t at = slmp_tx_lost_at(f);
     if (f->in_flight < f->cc.window && (!list_empty(&f->lost) || next_message(f) != NULL)) {
         at = slmp_earlier(at, next_at(f));
     }
     return at;
-}
-
-/* False when the peer has been silent for too long. That is the time for which we have waited
- * for it, not what the clock says: where a process is stopped, or its clock jumps, nobody was
- * listening, and the answer may be there. And it takes several questions. */
-static bool ask_again(struct slmp_flow *f)
-{
-    struct slmp *e = f->peer->engine;
-    int64_t gap = e->now - f->asked_at;
-    f->waited = f->unanswered == 0 ? 0 : f->waited + (gap > 2 * f->asked_for ? f->asked_for : gap);
-    f->unanswered++;
-    f->asked_at = e->now;
-    f->asked_for = slmp_cc_rto(&f->cc, &e->config);
-    return f->unanswered < UNANSWERED_LEAST || f->waited < e->config.silence;
-}
-
-/* Long packets were waited for in vain again and again, from a peer that may be there:
- * perhaps a place on the path drops what is long and does not say so. Shorter ones are
- * tried, of lengths that paths have, and after a while longer ones again. */
-static void suspect(struct slmp_flow *f)
-{
-    static const uint32_t usual[] = {1472, 1232, 548, 0};
-    enum { IN_VAIN = 3 };
-    struct slmp_peer *p = f->peer;
-    unsigned i = 0;
-    if (plain(f) || ++f->in_vain < IN_VAIN) {
-        return;
-    }
-    f->in_vain = 0;
-    while (usual[i] >= p->segment + SLMP_OVERHEAD) {
-        i++;
-    }
-    if (usual[i] > 0) {
-        slmp_peer_path(p, usual[i]);
-        p->raise_at = p->engine->now + SLMP_RAISE_AFTER;
-        p->engine->counters.shortened++;
-    }
-}
-
-/* The first timeout asks with the oldest packet only: a receiver that was not given a
- * processor for a while has lost nothing, and its answer tells what else is missing (RFC
- * 8985 has the same thought). The next one takes all that is old for lost. */
-static void time_out(struct slmp_flow *f)
-{
-    struct slmp *e = f->peer->engine;
-    int64_t old = e->now - slmp_cc_rto(&f->cc, &e->config);
-    bool ask = f->cc.backoff == 0 && f->in_flight <= f->cc.window;
-    bool full = false;
-    uint32_t lost = 0;
-    struct slmp_segment *s;
-    while ((s = first_of(&f->flight)) != NULL && s->sent_at <= old) {
-        lose(f, s);
-        full = full || is_full(f, s);
-        lost++;
-        if (ask) {
-            break;
-        }
-    }
-    if (full) {
-        suspect(f);
-    }
-    e->counters.timeouts++;
-    f->progress = e->now;
-    f->cc.next = f->cc.next < e->now ? f->cc.next : e->now;
-    if (ask || plain(f)) {
-        f->cc.backoff += slmp_cc_rto(&f->cc, &e->config) < e->config.rto_max;
-    } else {
-        slmp_cc_timeout(&f->cc, &e->config, lost, e->now);
-    }
-}
-
-void slmp_tx_ask(struct slmp_flow *f)
-{
-    struct slmp *e = f->peer->engine;
-    if (f->in_flight == 0 && f->probe_at == SLMP_NEVER) {
-        f->probe_at = e->now + slmp_cc_rto(&f->cc, &e->config);
-        f->probe = true;
-        f->ack_now = true;
-        ask_again(f);
-    }
-}
-
-bool slmp_tx_advance(struct slmp_flow *f)
-{
-    struct slmp *e = f->peer->engine;
-    bool alive = true;
-    if (f->peer->raise_at <= e->now) {
-        f->peer->raise_at = SLMP_NEVER;
-        slmp_peer_path(f->peer, SLMP_PACKET_MAX);
-    }
-    if (timeout_at(f) <= e->now) {
-        time_out(f);
-        alive = ask_again(f);
-    }
-    if (f->probe_at <= e->now) {
-        f->cc.backoff += slmp_cc_rto(&f->cc, &e->config) < e->config.rto_max;
-        f->probe_at = e->now + slmp_cc_rto(&f->cc, &e->config);
-        f->probe = true;
-        f->ack_now = true;
-        alive = ask_again(f) && alive;
-    }
-    return alive;
 }

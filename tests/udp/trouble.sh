@@ -65,6 +65,22 @@ processes watched PINWHEEL_UDP_OPEN=1 LD_PRELOAD="$clock" CLOCK_JUMP="$scratch/j
 expect_all "clocks that jump" <"$scratch/watched"
 [ -e "$scratch/jump" ] || fail "no clock jumped"
 
+# All processes are stopped for three times as long as a peer may be silent, while they meet and
+# while they talk: who was stopped has not waited, and nobody is taken for dead.
+stop_all()
+{
+    all=$(for h in 1 2; do ip netns pids "$tag-$h"; done)
+    # shellcheck disable=SC2086 # at once, or some would wait for others that are stopped
+    kill -STOP $all
+    sleep 6
+    # shellcheck disable=SC2086
+    kill -CONT $all
+}
+rm -f "$scratch/seen"
+(sleep 0.1; stop_all; sleep 1; stop_all; sleep 1; touch "$scratch/seen") &
+processes watched PINWHEEL_UDP_OPEN=1 PINWHEEL_UDP_SILENCE_MS=2000 >"$scratch/watched"
+expect_all "processes that are stopped" <"$scratch/watched"
+
 # An interface vanishes, and comes back.
 rm -f "$scratch"/met.* "$scratch"/cut.*
 processes outage PINWHEEL_UDP_OPEN=1 PINWHEEL_UDP_SILENCE_MS=1000 >"$scratch/outage" &

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which packets of a channel are lost, and whether its peer is dead. A packet is lost
+ *
+ *  - when three packets that were sent after it have been acknowledged (each transmission
+ *    has a number of its own, so that this holds for one that was sent again as well),
+ *  - when one was, and the time that it took, and a quarter more, is over for this one, too, or
+ *  - when nothing was acknowledged for a timeout; at the first, only the oldest one is. Long
+ *    before that the last one is sent again, once.
+ */
+#include "slmp_engine.h"
+
+enum { REORDER = 3, UNANSWERED_LEAST = 3, LATE_LEAST = 20000, TAIL_LEAST = 500000 };
+
+static const struct slmp_config *config_of(const struct slmp_flow *f)
+{
+    return &f->peer->engine->config;
+}
+
+static bool plain(const struct slmp_flow *f)
+{
+    return f->peer->state == PEER_PLAIN;
+}
+
+/* ---- What acknowledgements tell ---- */
+
+/* Whether it left in packets about as long as they may be now. */
+static bool is_full(const struct slmp_flow *f, const struct slmp_segment *s)
+{
+    return s->most <= f->peer->segment && s->most + SLMP_OVERHEAD >= f->peer->segment;
+}
+
+/* How long the acknowledgement of a packet takes, by the last that was sent once: of one that was
+ * sent again nobody knows which time it came. */
+void slmp_tx_heard(struct slmp_flow *f, const struct slmp_segment *s)
+{
+    f->in_vain = is_full(f, s) ? 0 : f->in_vain;
+    if (s->order > f->acked_order) {
+        f->acked_order = s->order;
+        f->acked_took = s->again ? f->acked_took : f->peer->engine->now - s->sent_at;
+    }
+}
+
+static void lose(struct slmp_flow *f, struct slmp_segment *s)
+{
+    s->state = SEGMENT_LOST;
+    f->in_flight--;
+    list_remove(&s->link);
+    list_push_back(&f->lost, &s->link);
+}
+
+/* Whether a packet is lost, as one that left after it was acknowledged: there are enough of
+ * those, or it has had more time than that one took. */
+static bool is_lost(struct slmp_flow *f, const struct slmp_segment *s)
+{
+    if (s->order + REORDER <= f->acked_order) {
+        return true;
+    }
+    if (plain(f) || s->order > f->acked_order) {
+        return false;
+    }
+    int64_t more = f->acked_took / 4 > LATE_LEAST ? f->acked_took / 4 : LATE_LEAST;
+    f->late_at = s->sent_at + f->acked_took + more;
+    return f->late_at <= f->peer->engine->now;
+}
+
+uint32_t slmp_tx_lose(struct slmp_flow *f)
+{
+    struct slmp_segment *s;
+    uint32_t lost = 0;
+    f->late_at = SLMP_NEVER;
+    while ((s = slmp_first_segment(&f->flight)) != NULL && is_lost(f, s)) {
+        f->late_at = SLMP_NEVER;
+        lose(f, s);
+        lost++;
+    }
+    return lost;
+}
+
+/* ---- Time ---- */
+
+/* When the oldest packet under way counts as lost. */
+static int64_t timeout_at(const struct slmp_flow *f)
+{
+    const struct slmp_segment *s = slmp_first_segment(&f->flight);
+    if (s == NULL) {
+        return SLMP_NEVER;
+    }
+    int64_t from = s->sent_at > f->progress ? s->sent_at : f->progress;
+    return from + slmp_cc_rto(&f->cc, config_of(f));
+}
+
+/* When the last packet under way is sent again, long before a timeout: its acknowledgement tells
+ * what is missing. Behind it nothing has left that could tell (RFC 8985). */
+static int64_t tail_at(const struct slmp_flow *f)
+{
+    const struct slmp_segment *s = slmp_last_segment(&f->flight);
+    if (s == NULL || f->tail_asked || plain(f) || f->cc.srtt == 0 || !list_empty(&f->lost)) {
+        return SLMP_NEVER;
+    }
+    int64_t from = s->sent_at > f->progress ? s->sent_at : f->progress;
+    int64_t spread = 2 * f->cc.rttvar > f->cc.srtt ? 2 * f->cc.rttvar : f->cc.srtt;
+    int64_t wait = f->cc.srtt + spread + config_of(f)->ack_delay;
+    return from + (wait > TAIL_LEAST ? wait : TAIL_LEAST);
+}
+
+int64_t slmp_tx_lost_at(const struct slmp_flow *f)
+{
+    int64_t at = slmp_earlier(timeout_at(f), tail_at(f));
+    return slmp_earlier(at, slmp_earlier(f->late_at, f->probe_at));
+}
+
+/* False when the peer has been silent for too long. That takes several questions. */
+static bool ask_again(struct slmp_flow *f)
+{
+    struct slmp *e = f->peer->engine;
+    int64_t next = slmp_cc_rto(&f->cc, &e->config);
+    if (f->unanswered++ == 0) {
+        slmp_wait_begin(&f->wait, e->now, next);
+    } else {
+        slmp_wait_on(&f->wait, e->now, next);
+    }
+    return f->unanswered < UNANSWERED_LEAST || f->wait.before < e->config.silence;
+}
+
+/* Long packets were waited for in vain again and again, from a peer that may be there:
+ * perhaps a place on the path drops what is long and does not say so. Shorter ones are
+ * tried, of lengths that paths have, and after a while longer ones again. */
+static void suspect(struct slmp_flow *f)
+{
+    static const uint32_t usual[] = {1472, 1232, 548, 0};
+    enum { IN_VAIN = 3 };
+    struct slmp_peer *p = f->peer;
+    unsigned i = 0;
+    if (plain(f) || ++f->in_vain < IN_VAIN) {
+        return;
+    }
+    f->in_vain = 0;
+    while (usual[i] >= p->segment + SLMP_OVERHEAD) {
+        i++;
+    }
+    if (usual[i] > 0) {
+        slmp_peer_path(p, usual[i]);
+        p->raise_at = p->engine->now + SLMP_RAISE_AFTER;
+        p->engine->counters.shortened++;
+    }
+}
+
+/* The first timeout asks with the oldest packet only: a receiver that was not given a
+ * processor for a while has lost nothing, and its answer tells what else is missing (RFC
+ * 8985 has the same thought). The next one takes all that is old for lost. */
+static void time_out(struct slmp_flow *f)
+{
+    struct slmp *e = f->peer->engine;
+    int64_t old = e->now - slmp_cc_rto(&f->cc, &e->config);
+    bool ask = f->cc.backoff == 0 && f->in_flight <= f->cc.window;
+    bool full = false;
+    uint32_t lost = 0;
+    struct slmp_segment *s;
+    while ((s = slmp_first_segment(&f->flight)) != NULL && s->sent_at <= old) {
+        lose(f, s);
+        full = full || is_full(f, s);
+        lost++;
+        if (ask) {
+            break;
+        }
+    }
+    if (full) {
+        suspect(f);
+    }
+    e->counters.timeouts++;
+    f->progress = e->now;
+    f->cc.next = f->cc.next < e->now ? f->cc.next : e->now;
+    if (ask || plain(f)) {
+        f->cc.backoff += slmp_cc_rto(&f->cc, &e->config) < e->config.rto_max;
+    } else {
+        slmp_cc_timeout(&f->cc, &e->config, lost, e->now);
+    }
+}
+
+void slmp_tx_ask(struct slmp_flow *f)
+{
+    struct slmp *e = f->peer->engine;
+    if (f->in_flight == 0 && f->probe_at == SLMP_NEVER) {
+        f->probe_at = e->now + slmp_cc_rto(&f->cc, &e->config);
+        f->probe = true;
+        f->ack_now = true;
+        ask_again(f);
+    }
+}
+
+bool slmp_tx_advance(struct slmp_flow *f)
+{
+    struct slmp *e = f->peer->engine;
+    bool alive = true;
+    if (f->peer->raise_at <= e->now) {
+        f->peer->raise_at = SLMP_NEVER;
+        slmp_peer_path(f->peer, SLMP_PACKET_MAX);
+    }
+    if (f->late_at <= e->now) {
+        slmp_cc_lost(&f->cc, slmp_tx_lose(f));
+    }
+    if (timeout_at(f) <= e->now) {
+        time_out(f);
+        alive = ask_again(f);
+    } else if (tail_at(f) <= e->now) {
+        f->tail_asked = true;
+        lose(f, slmp_last_segment(&f->flight));
+    }
+    if (f->probe_at <= e->now) {
+        f->cc.backoff += slmp_cc_rto(&f->cc, &e->config) < e->config.rto_max;
+        f->probe_at = e->now + slmp_cc_rto(&f->cc, &e->config);
+        f->probe = true;
+        f->ack_now = true;
+        alive = ask_again(f) && alive;
+    }
+    return alive;
+}
