@@ -234,6 +234,22 @@ static bool end_who_is_inside(struct ni *ni)
     return false;
 }
 
+/* Takes the lock when nobody is inside; false: somebody stays there, and it is taken all the same.
+ * A thread that runs a handler without HPUs always comes out, for its handler is ended, and has
+ * to: nothing else gives the handler's context up, and it needs the lock for that. */
+static bool lock_alone(struct ni *ni)
+{
+    struct nic *nic = ni->nic;
+    bool alone = nic_linger(nic, nobody_inside, nic) || end_who_is_inside(ni);
+    nic_lock(nic);
+    while (!nobody_inside(nic) && (alone || nic->sched == NULL)) { /* gone in since, or slow */
+        nic_unlock(nic);
+        alone = end_who_is_inside(ni);
+        nic_lock(nic);
+    }
+    return nobody_inside(nic);
+}
+
 /* Keeps HPUs that are threads from beginning or resuming handlers. */
 static void pause_hpus(struct nic *nic, bool pause)
 {
@@ -260,8 +276,7 @@ void ni_close(struct ni *ni)
     pause_hpus(nic, !idle);
     nic_unlock(nic);
     /* A copy or a handler that is under way holds on to the entries it works on. */
-    bool free_to_go = (nic_linger(nic, nobody_inside, nic) || end_who_is_inside(ni)) && left;
-    nic_lock(nic);
+    bool free_to_go = lock_alone(ni) && left;
     cut_off(ni);
     nic->ni[ni->kind] = NULL;
     nic->board->open &= ~(1u << ni->kind);
