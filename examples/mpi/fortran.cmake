@@ -5,8 +5,9 @@ find_program(PINWHEEL_GFORTRAN gfortran)
 find_program(PINWHEEL_FORTRAN_openmpi mpifort.openmpi)
 find_program(PINWHEEL_FORTRAN_mpich mpifort.mpich)
 
-# mpi_fortran_program(NAME MPI SOURCE [FLAG...]): the target NAME, and its path in
-# NAME_PATH; nothing where there is no compiler, which leaves NAME_PATH empty.
+# mpi_fortran_program(NAME MPI SOURCE [FLAG...]): the program NAME, its path in
+# NAME_PATH; nothing where there is no compiler, which leaves NAME_PATH empty. The
+# target is NAME_program: for Ninja a target is a file of its folder too.
 function(mpi_fortran_program name mpi source)
     set(${name}_PATH "" PARENT_SCOPE)
     if(NOT PINWHEEL_GFORTRAN OR NOT PINWHEEL_FORTRAN_${mpi})
@@ -19,6 +20,6 @@ function(mpi_fortran_program name mpi source)
         COMMAND ${CMAKE_COMMAND} -E make_directory ${program}.mod
         COMMAND ${PINWHEEL_FORTRAN_${mpi}} -O2 -Wall ${ARGN} -J ${program}.mod -o ${program} ${source}
         DEPENDS ${source} VERBATIM)
-    add_custom_target(${name} ALL DEPENDS ${program})
+    add_custom_target(${name}_program ALL DEPENDS ${program})
     set(${name}_PATH ${program} PARENT_SCOPE)
 endfunction()
