@@ -1,18 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # `pinwheel cc` as its users call it. Usage: cc.sh PINWHEEL FOLDER CC LIBPORTALS; FOLDER is tests/hpu.
-set -eu
-export LC_ALL=C
+# shellcheck source=tests/hpu/shell.sh
+. "$(dirname "$0")/shell.sh"
 pinwheel=$1 folder=$2/cc cc=$3 portals=$4
 include=$2/../../include
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-    echo "$*"
-    exit 1
-}
 
 # refuse TEXT FILE...: it is not compiled, nothing is left behind, and the text says why
 refuse() {

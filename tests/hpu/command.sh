@@ -1,17 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # `pinwheel hpu` as its users call it. Usage: command.sh PINWHEEL FOLDER, which is tests/hpu.
-set -eu
-export LC_ALL=C
+# shellcheck source=tests/hpu/shell.sh
+. "$(dirname "$0")/shell.sh"
 pinwheel=$1 folder=$2 kernels=$2/golden/kernels.elf
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-    echo "$*"
-    exit 1
-}
 
 # has FILE LINE...: the file has these lines
 has() {
@@ -20,15 +12,6 @@ has() {
     for line; do
         grep -qxF -- "$line" "$file" || { cat "$file"; fail "$file misses: $line"; }
     done
-}
-
-# refuse STATUS TEXT COMMAND...: the command fails so and says so on stderr
-refuse() {
-    status=$1 text=$2 got=0
-    shift 2
-    "$@" >out 2>err || got=$?
-    [ "$got" -eq "$status" ] || fail "status $got, not $status: $*"
-    grep -qF -- "$text" err out || { cat err out; fail "no word of \"$text\": $*"; }
 }
 
 gcc=riscv64-unknown-elf-gcc

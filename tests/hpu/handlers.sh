@@ -3,32 +3,15 @@
 # `pinwheel hpu run --handler` and its relatives as their users call them, on the handlers of
 # tests/handlers, which make all kinds of calls and mistakes. Usage: handlers.sh PINWHEEL FOLDER CC;
 # FOLDER is tests/hpu.
-set -eu
-export LC_ALL=C
+# shellcheck source=tests/hpu/shell.sh
+. "$(dirname "$0")/shell.sh"
 pinwheel=$1 folder=$2/../handlers cc=$3
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work"
-
-fail() {
-    echo "$*"
-    exit 1
-}
 
 # has TEXT...: each is in a line of its own of `out`
 has() {
     for text; do
         grep -qF -- "$text" out || { cat out; fail "no word of: $text"; }
     done
-}
-
-# refuse STATUS TEXT COMMAND...: the command fails so and says so
-refuse() {
-    status=$1 text=$2 got=0
-    shift 2
-    "$@" >out 2>&1 || got=$?
-    [ "$got" -eq "$status" ] || { cat out; fail "status $got, not $status: $*"; }
-    has "$text"
 }
 
 # words NUMBER...: 32 bits each
@@ -41,11 +24,11 @@ words() {
 
 "$pinwheel" cc --image --cc "$cc" "$folder/calls_handlers.c" -o calls.elf
 "$pinwheel" cc --image --cc "$cc" "$folder/twins_handlers.c" -o twins.elf
-run="$pinwheel hpu run"
+run() { "$pinwheel" hpu run "$@"; }
 
 # Text: what was printed stands in the list of calls, and costs 4 cycles a byte.
 printf 'header\0' >user
-$run --handler printing_header --packet user --set length=7 calls.elf >out
+run --handler printing_header --packet user --set length=7 calls.elf >out
 has 'result        returned DROP' 'calls         10,' \
     'PtlHandlerPrintf("-1 2 3 abc ABC 10|   42|42   |00042|+42|0xff\n") = 0' \
     'PtlHandlerPrintf("1 2 3 4 5 6 7 8 9 10.000000\n") = 0' \
@@ -57,25 +40,25 @@ grep -q ' 16  PtlHandlerPrintf("end\\n") = 0  *printing_header+0x[0-9a-f]* calls
 # Counters of the host; what the peers hold is got, added to, and left as it is then.
 words 5 6 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 9 0 0 0 >state
 words 100 0 1000 0 0 0 >peers
-$run --handler asking_payload --state state --state-out after --peers peers --peers-out peers_after twins.elf >out
+run --handler asking_payload --state state --state-out after --peers peers --peers-out peers_after twins.elf >out
 has 'result        returned SUCCESS' 'counter       0x00000005: 7 successes, 1 failures' \
     'PtlHandlerCTGet(5, stack+' 'PtlHandlerFetchAtomicFromDevice(state+48, stack+' ', 8, rank 0, 6, 0, 0, 2, 8) = 0'
 words 105 0 1005 0 0 0 | cmp - peers_after
 od -A n -t u8 -j 48 -N 8 after | grep -qx ' *100' || fail 'what was fetched'
-refuse 0 'PtlHandlerGetToDeviceEx(stack+' $run --handler asking_payload --state state twins.elf
+refuse 0 'PtlHandlerGetToDeviceEx(stack+' run --handler asking_payload --state state twins.elf
 has ') = 5 '
 
 # What strays in a call.
 words 9 104 0 0 >state
 refuse 1 'result        SEGV: in PtlHandlerDMAToHostB: argument 1, 0x00000020, is no pointer into its memory; pc 0x' \
-    $run --handler faulty_payload --state state twins.elf
+    run --handler faulty_payload --state state twins.elf
 has 'PtlHandlerDMAToHostB(0x00000020, 0, 8, 1) has not returned'
 words 8 104 0 0 >state
-refuse 1 'result        TIMEOUT: used 500' $run --handler faulty_payload --state state --budget 5000 twins.elf
+refuse 1 'result        TIMEOUT: used 500' run --handler faulty_payload --state state --budget 5000 twins.elf
 
 # As JSON; and fields of a header.
 head -c 104 /dev/zero >state
-$run --handler telling_header --packet user --state state --state-out after --json --set type=swap --set length=12345678901 \
+run --handler telling_header --packet user --state state --state-out after --json --set type=swap --set length=12345678901 \
     --set match_bits=0xfedcba9876543210 --set offset=3 --set hdr_data=77 --set source_id=10:20 --set target_id=5 twins.elf >out
 python3 - out after <<'PYTHON'
 import json
@@ -90,10 +73,10 @@ with open(sys.argv[2], "rb") as file:
 assert got[:7] == (12345678901, 0xfedcba9876543210, 3, 77, 7, 10 << 32 | 5, 4), got
 assert got[10][:7] == b"header\0", got
 PYTHON
-$run --handler telling_completion --state state --state-out after --set dropped_bytes=6000000000 \
+run --handler telling_completion --state state --state-out after --set dropped_bytes=6000000000 \
     --set flow_control_triggered=1 twins.elf >out
 od -A n -t u8 -j 72 -N 16 after | grep -qx ' *6000000000  *1' || fail 'completion'
-$run --handler telling_payload --json --set offset=64 twins.elf >out
+run --handler telling_payload --json --set offset=64 twins.elf >out
 python3 -c '
 import json
 with open("out", encoding="ascii") as file:
@@ -129,6 +112,7 @@ assert kinds["telling_completion"] == ("completion", [{"name": "twins_state", "b
 if command -v gdb-multiarch >/dev/null; then
     words 9 104 0 0 >state
     cat >commands <<END
+set remotetimeout 300
 target remote | $pinwheel hpu gdb --handler faulty_payload --state state twins.elf
 continue
 backtrace
@@ -139,22 +123,22 @@ END
 fi
 
 # What is refused.
-refuse 1 'twins.elf: registers no handler none; it has asking_payload yielding_payload' $run --handler none twins.elf
-refuse 1 'registers no handler; PTL_HANDLER(name) does' $run --handler none "$2/golden/kernels.elf"
-refuse 1 '--handler NAME or --function NAME is needed' $run twins.elf
-refuse 1 '--function and --arg are for functions' $run --handler telling_header --function deep twins.elf
-refuse 1 '--set, --host, --handler-host and --peers are for --handler' $run --function deep --host user twins.elf
-refuse 2 '--peers-out: is for --handler' $run --function deep --peers-out x twins.elf
+refuse 1 'twins.elf: registers no handler none; it has asking_payload yielding_payload' run --handler none twins.elf
+refuse 1 'registers no handler; PTL_HANDLER(name) does' run --handler none "$2/golden/kernels.elf"
+refuse 1 '--handler NAME or --function NAME is needed' run twins.elf
+refuse 1 '--function and --arg are for functions' run --handler telling_header --function deep twins.elf
+refuse 1 '--set, --host, --handler-host and --peers are for --handler' run --function deep --host user twins.elf
+refuse 2 '--peers-out: is for --handler' run --function deep --peers-out x twins.elf
 refuse 1 '--set length=x: a header handler is called with type=(put, get, atomic, fetch_atomic or swap) length=(a number)' \
-    $run --handler telling_header --set length=x twins.elf
-refuse 1 '--set length=5: a payload handler is called with offset=(a number)' $run --handler telling_payload --set length=5 twins.elf
+    run --handler telling_header --set length=x twins.elf
+refuse 1 '--set length=5: a payload handler is called with offset=(a number)' run --handler telling_payload --set length=5 twins.elf
 for wrong in type=8 source_id=1:2:3 source_id=x hdr_data=-1 hdr_data=; do
-    refuse 1 "--set $wrong: a header handler is called with" $run --handler telling_header --set $wrong twins.elf
+    refuse 1 "--set $wrong: a header handler is called with" run --handler telling_header --set "$wrong" twins.elf
 done
-refuse 1 '--set flow_control_triggered=2' $run --handler telling_completion --set flow_control_triggered=2 twins.elf
-refuse 1 'missing: No such file' $run --handler telling_payload --host missing twins.elf
+refuse 1 '--set flow_control_triggered=2' run --handler telling_completion --set flow_control_triggered=2 twins.elf
+refuse 1 'missing: No such file' run --handler telling_payload --host missing twins.elf
 head -c 65537 /dev/zero >long
-refuse 1 'long: is longer than 65536 bytes' $run --handler telling_payload --packet long twins.elf
+refuse 1 'long: is longer than 65536 bytes' run --handler telling_payload --packet long twins.elf
 riscv64-unknown-elf-objcopy --strip-debug twins.elf bare.elf
-refuse 1 'does not tell what kind of handler telling_payload is' $run --handler telling_payload bare.elf
+refuse 1 'does not tell what kind of handler telling_payload is' run --handler telling_payload bare.elf
 echo "handlers ran alone, with their calls; refused what is wrong"
