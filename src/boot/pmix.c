@@ -4,7 +4,7 @@
  *
  * libpmix is loaded when a PMIx launcher started the process and not before: it
  * brings libevent, hwloc and a thread of its own, which no other process is to
- * carry. RTLD_LOCAL keeps their names out of the program's; a program that uses
+ * carry. Their names stay out of the program's; a program that uses
  * PMIx itself (an MPI) gets the same copy, whose PMIx_Init counts its users.
  *
  * PMIx knows no job-wide key: a get names the rank that put. So the pairs that
@@ -21,6 +21,7 @@
  */
 #include "boot/pmix.h"
 
+#include "base/library.h"
 #include "boot/pmi_kvs.h"
 #include "boot/pmi_server.h"
 
@@ -45,10 +46,7 @@ static struct {
     __typeof__(PMIx_Error_string) *error_string;
 } pmix;
 
-static const struct {
-    const char *name;
-    void *function; /* a member of `pmix` */
-} symbols[] = {
+static const struct library_symbol symbols[] = {
     {"PMIx_Init", &pmix.init},     {"PMIx_Finalize", &pmix.finalize},
     {"PMIx_Abort", &pmix.abort},   {"PMIx_Put", &pmix.put},
     {"PMIx_Commit", &pmix.commit}, {"PMIx_Fence", &pmix.fence},
@@ -73,23 +71,19 @@ struct pmix_client {
 
 static int load(struct launcher *l, const char *nspace)
 {
-    void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
-    if (handle == NULL) {
+    const char *missing = library_load(library, symbols, sizeof(symbols) / sizeof(symbols[0]));
+    if (missing == library) {
         return launcher_fail(
             l, -EOPNOTSUPP,
             "PMIX_NAMESPACE=%s: a PMIx launcher started this process, but PMIx's library cannot "
             "be loaded (%s); install it (Debian: libpmix2), or start with `pinwheel run`",
             nspace, dlerror());
     }
-    for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
-        void *function = dlsym(handle, symbols[i].name);
-        if (function == NULL) {
-            return launcher_fail(l, -EOPNOTSUPP,
-                                 "PMIX_NAMESPACE=%s: %s has no %s; install PMIx 2 or later, or "
-                                 "start with `pinwheel run`",
-                                 nspace, library, symbols[i].name);
-        }
-        memcpy(symbols[i].function, &function, sizeof(function));
+    if (missing != NULL) {
+        return launcher_fail(l, -EOPNOTSUPP,
+                             "PMIX_NAMESPACE=%s: %s has no %s; install PMIx 2 or later, or "
+                             "start with `pinwheel run`",
+                             nspace, library, missing);
     }
     return 0;
 }

@@ -52,18 +52,18 @@ int hpu_image_ready(struct hpu_image *i, const struct rv32_timing *timing,
     return rv32_program_make(&i->program, &i->image, timing, kind, error);
 }
 
-/* Adds the image that a program carries or, if `head` is NULL, one in a file. What handlers may not
- * have is found out before one runs. */
+/* Adds the image that a program carries, `name` to people, or, if `head` is NULL, the one in the
+ * file `name`. What handlers may not have is found out before one runs. */
 static struct hpu_image *add_image(struct hpu_twins *t, const struct image_head *head,
-                                   const char *path, struct rv32_error *error)
+                                   const char *name, struct rv32_error *error)
 {
     struct hpu_image *i = calloc(1, sizeof(*i));
     if (i == NULL) {
         rv32_fail(error, "no memory for an RV32 image");
         return NULL;
     }
-    int rc = head != NULL ? rv32_image_parse(&i->image, "RV32 image", head + 1, head->size, error)
-                          : rv32_image_open(&i->image, path, error);
+    int rc = head != NULL ? rv32_image_parse(&i->image, name, head + 1, head->size, error)
+                          : rv32_image_open(&i->image, name, error);
     if (rc != 0 || rv32_lines_open(&i->lines, &i->image, error) != 0 ||
         hpu_image_ready(i, t->timing, RV32_WARM, error) != 0) {
         free_image(i);
@@ -88,7 +88,7 @@ static struct hpu_image *load_image(struct hpu_twins *t, const struct image_head
             return i;
         }
     }
-    return add_image(t, head, NULL, error);
+    return add_image(t, head, "RV32 image", error);
 }
 
 /* ---- Beside the program ---- */

@@ -56,7 +56,8 @@ static void wire_switch(struct net_graph *g, uint32_t i, uint32_t s)
 {
     const struct net_tree *t = &g->tree;
     uint32_t node = g->hosts + t->first[i] + s, position = s % t->low[i], group = s / t->low[i];
-    for (uint32_t child = 0; i > 1 && child < t->down[i]; child++) {
+    uint32_t children = i == 1 ? 0 : t->down[i];
+    for (uint32_t child = 0; child < children; child++) {
         uint32_t below = position % t->low[i - 1] + t->low[i - 1] * (group * t->down[i] + child);
         net_graph_add(g, node, g->hosts + t->first[i - 1] + below);
     }

@@ -27,6 +27,11 @@ $cc ${CFLAGS-} "$source/tests/install/user.c" -o "$work/user" \
     $(pkg-config --cflags --libs portals) -Wl,-rpath,"$prefix/lib"
 "$work/user"
 
+# C++ takes the headers too, each alone.
+for header in "$prefix"/include/*.h; do
+    clang -x c++ -std=c++11 -Wall -Wextra -Wpedantic -Werror -fsyntax-only -include "$header" /dev/null
+done
+
 cat > "$work/CMakeLists.txt" <<'EOF'
 cmake_minimum_required(VERSION 3.22)
 project(user C)
