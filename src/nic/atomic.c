@@ -20,7 +20,8 @@
 
 #include "base/nic_copy.h"
 
-enum { INTEGER = 1, REAL = 2, COMPLEX = 4, ORDERED = INTEGER | REAL, ANY = ORDERED | COMPLEX };
+enum { INTEGER = ATOMIC_INTEGER, REAL = ATOMIC_REAL, COMPLEX = ATOMIC_COMPLEX };
+enum { ORDERED = INTEGER | REAL, ANY = ORDERED | COMPLEX };
 
 const struct atomic_kind atomic_kinds[PTL_DATATYPE_LAST] = {
     [PTL_INT8_T] = {1, INTEGER, true},
@@ -42,40 +43,26 @@ const struct atomic_kind atomic_kinds[PTL_DATATYPE_LAST] = {
 /* How two numbers compare. */
 enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8 };
 
-static const struct operation {
-    uint8_t classes; /* of types that it is defined for */
-    uint8_t takes;   /* the data replaces the target if the comparison gives one of these */
-} operations[PTL_OP_LAST] = {
-    [PTL_MIN] = {ORDERED, LESS}, /* data against target, */
-    [PTL_MAX] = {ORDERED, GREATER},
-    [PTL_SUM] = {ANY, 0},
-    [PTL_PROD] = {ANY, 0},
-    [PTL_LOR] = {INTEGER, 0},
-    [PTL_LAND] = {INTEGER, 0},
-    [PTL_BOR] = {INTEGER, 0},
-    [PTL_BAND] = {INTEGER, 0},
-    [PTL_LXOR] = {INTEGER, 0},
-    [PTL_BXOR] = {INTEGER, 0},
-    [PTL_SWAP] = {ANY, LESS | EQUAL | GREATER | UNORDERED},
-    [PTL_CSWAP] = {ANY, EQUAL}, /* operand against target */
-    [PTL_CSWAP_NE] = {ANY, LESS | GREATER | UNORDERED},
-    [PTL_CSWAP_LE] = {ORDERED, LESS | EQUAL},
-    [PTL_CSWAP_LT] = {ORDERED, LESS},
-    [PTL_CSWAP_GE] = {ORDERED, GREATER | EQUAL},
-    [PTL_CSWAP_GT] = {ORDERED, GREATER},
-    [PTL_MSWAP] = {INTEGER, 0},
+const struct atomic_operation atomic_operations[PTL_OP_LAST] = {
+    [PTL_MIN] = {ORDERED, LESS, NULL}, /* data against target, */
+    [PTL_MAX] = {ORDERED, GREATER, NULL},
+    [PTL_SUM] = {ANY, 0, nic_add_raw},
+    [PTL_PROD] = {ANY, 0, NULL},
+    [PTL_LOR] = {INTEGER, 0, NULL},
+    [PTL_LAND] = {INTEGER, 0, NULL},
+    [PTL_BOR] = {INTEGER, 0, nic_or_raw},
+    [PTL_BAND] = {INTEGER, 0, nic_and_raw},
+    [PTL_LXOR] = {INTEGER, 0, NULL},
+    [PTL_BXOR] = {INTEGER, 0, nic_xor_raw},
+    [PTL_SWAP] = {ANY, LESS | EQUAL | GREATER | UNORDERED, NULL},
+    [PTL_CSWAP] = {ANY, EQUAL, NULL}, /* operand against target */
+    [PTL_CSWAP_NE] = {ANY, LESS | GREATER | UNORDERED, NULL},
+    [PTL_CSWAP_LE] = {ORDERED, LESS | EQUAL, NULL},
+    [PTL_CSWAP_LT] = {ORDERED, LESS, NULL},
+    [PTL_CSWAP_GE] = {ORDERED, GREATER | EQUAL, NULL},
+    [PTL_CSWAP_GT] = {ORDERED, GREATER, NULL},
+    [PTL_MSWAP] = {INTEGER, 0, NULL},
 };
-
-static bool is_defined(ptl_op_t op, ptl_datatype_t type)
-{
-    return op < PTL_OP_LAST && type < PTL_DATATYPE_LAST &&
-           (operations[op].classes & atomic_kinds[type].class) != 0;
-}
-
-bool atomic_is_legal(enum atomic_call call, ptl_op_t op, ptl_datatype_t type)
-{
-    return is_defined(op, type) && (op >= PTL_SWAP) == (call == ATOMIC_SWAP);
-}
 
 /* ---- One element, in memory of ours ---- */
 
@@ -179,7 +166,7 @@ static uint64_t integer_result(ptl_op_t op, const struct atomic_kind *kind, uint
     default: {
         uint64_t against = op <= PTL_MAX ? data : operand;
         unsigned found = order(rank(kind, against), rank(kind, target));
-        return (operations[op].takes & found) != 0 ? data : target;
+        return (atomic_operations[op].takes & found) != 0 ? data : target;
     }
     }
 }
@@ -197,7 +184,8 @@ static uint64_t integer_result(ptl_op_t op, const struct atomic_kind *kind, uint
             *target += *data;                                                                      \
         } else if (op == PTL_PROD) {                                                               \
             *target *= *data;                                                                      \
-        } else if (op == PTL_SWAP || (operations[op].takes & ORDER(*against, *target)) != 0) {     \
+        } else if (op == PTL_SWAP ||                                                               \
+                   (atomic_operations[op].takes & ORDER(*against, *target)) != 0) {                \
             memcpy(target, data, sizeof(T));                                                       \
         }                                                                                          \
     }
@@ -299,24 +287,6 @@ static int word_by_loop(const struct job *job, void *at, const union element *da
     return rc;
 }
 
-/* The instruction that does the operation to an integer, if one does. Only that of PTL_SUM tells
- * what was there. */
-static inline nic_word_raw *by_instruction(ptl_op_t op)
-{
-    switch (op) {
-    case PTL_SUM:
-        return nic_add_raw;
-    case PTL_BOR:
-        return nic_or_raw;
-    case PTL_BAND:
-        return nic_and_raw;
-    case PTL_BXOR:
-        return nic_xor_raw;
-    default:
-        return NULL;
-    }
-}
-
 static inline int word(const struct job *job, void *at, const union element *data, uint64_t *found)
 {
     size_t size = job->size;
@@ -327,7 +297,7 @@ static inline int word(const struct job *job, void *at, const union element *dat
         *found = job->operand.word;
         return nic_word(nic_cas_raw, at, data->word, found, size);
     }
-    nic_word_raw *raw = job->integer ? by_instruction(job->op) : NULL;
+    nic_word_raw *raw = job->integer ? atomic_operations[job->op].instruction : NULL;
     return raw != NULL && (job->before == NULL || job->op == PTL_SUM)
                ? nic_word(raw, at, data->word, found, size)
                : word_by_loop(job, at, data, found);
@@ -415,19 +385,16 @@ static int strips(const struct job *job)
 int nic_atomic(void *target, const void *data, const void *operand, void *before, size_t length,
                ptl_op_t op, ptl_datatype_t type)
 {
-    if (!is_defined(op, type) || atomic_rest(length, type) != 0 ||
+    if (!atomic_is_defined(op, type) || atomic_rest(length, type) != 0 ||
         (op > PTL_SWAP && operand == NULL)) {
         return -EINVAL;
     }
-    size_t size = atomic_size(type);
-    nic_word_raw *raw = by_instruction(op);
-    if (length == size && raw != NULL && before == NULL && atomic_kinds[type].class == INTEGER &&
-        ((uintptr_t)target & (size - 1)) == 0) { /* the usual case, without the ceremony */
-        union element one;
-        uint64_t found;
-        element_load(&one, data, size);
-        return nic_word(raw, target, one.word, &found, size);
+    if (length == atomic_size(type) && before == NULL && atomic_is_word(target, op, type)) {
+        union element one; /* the usual case, without the ceremony */
+        element_load(&one, data, length);
+        return atomic_word(target, one.word, op, length);
     }
+    size_t size = atomic_size(type);
     struct job job = {.target = (uintptr_t)target,
                       .data = data,
                       .before = before,

@@ -30,15 +30,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/nic_copy.h"
 #include "portals4.h"
 
 /* The call that an operation came by: PtlAtomic, PtlFetchAtomic, PtlSwap. */
 enum atomic_call { ATOMIC_PLAIN, ATOMIC_FETCH, ATOMIC_SWAP };
 
+/* Types are of classes, and an operation is defined for some of these. */
+enum { ATOMIC_INTEGER = 1, ATOMIC_REAL = 2, ATOMIC_COMPLEX = 4 };
+
 /* atomic_size() is the size of an element in bytes, or 0 if there is no such type. */
 struct atomic_kind {
     uint8_t size;
-    uint8_t class; /* integer, real, complex: atomic.c */
+    uint8_t class;
     bool is_signed;
 };
 extern const struct atomic_kind atomic_kinds[PTL_DATATYPE_LAST];
@@ -53,9 +57,26 @@ static inline size_t atomic_rest(size_t length, ptl_datatype_t type)
     return length & (atomic_size(type) - 1);
 }
 
-/* atomic_is_legal() tells whether the call takes this operation on this type. Any
- * value may be asked for, also what came from the network. */
-bool atomic_is_legal(enum atomic_call call, ptl_op_t op, ptl_datatype_t type);
+/* What an operation is defined for, and how it is done. */
+struct atomic_operation {
+    uint8_t classes;
+    uint8_t takes; /* the data replaces the target if the comparison gives one of these: atomic.c */
+    nic_word_raw *instruction; /* that does it to an integer, or NULL. Only that of PTL_SUM tells
+                                  what was there */
+};
+extern const struct atomic_operation atomic_operations[PTL_OP_LAST];
+/* atomic_is_defined() tells whether some call takes this operation on this type,
+ * atomic_is_legal() whether this one does. Any value may be asked for, also what came from
+ * the network. */
+static inline bool atomic_is_defined(ptl_op_t op, ptl_datatype_t type)
+{
+    return op < PTL_OP_LAST && type < PTL_DATATYPE_LAST &&
+           (atomic_operations[op].classes & atomic_kinds[type].class) != 0;
+}
+static inline bool atomic_is_legal(enum atomic_call call, ptl_op_t op, ptl_datatype_t type)
+{
+    return atomic_is_defined(op, type) && (op >= PTL_SWAP) == (call == ATOMIC_SWAP);
+}
 
 /* atomic_operand_size() is the size of the operand that an operation has besides the
  * data, or 0 if it has none. */
@@ -85,5 +106,19 @@ static inline bool atomic_fits(size_t length, ptl_op_t op, ptl_datatype_t type)
  */
 int nic_atomic(void *target, const void *data, const void *operand, void *before, size_t length,
                ptl_op_t op, ptl_datatype_t type);
+
+/* atomic_is_word() tells whether a legal operation on one element at `target` is one instruction,
+ * and atomic_word() carries that out: 0 or -EFAULT. The low bytes of `value` are the data. */
+static inline bool atomic_is_word(const void *target, ptl_op_t op, ptl_datatype_t type)
+{
+    const struct atomic_kind *kind = &atomic_kinds[type];
+    return kind->class == ATOMIC_INTEGER && atomic_operations[op].instruction != NULL &&
+           ((uintptr_t)target & (kind->size - 1u)) == 0;
+}
+static inline int atomic_word(void *target, uint64_t value, ptl_op_t op, size_t size)
+{
+    uint64_t found;
+    return nic_word(atomic_operations[op].instruction, target, value, &found, size);
+}
 
 #endif

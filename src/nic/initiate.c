@@ -96,19 +96,6 @@ inline void request_message(const struct ni *ni, const struct request *r, uint32
     m->remote_offset = r->remote_offset;
 }
 
-bool request_atomic_sound(const struct ni *ni, const struct request *r, bool swap)
-{
-    bool fetch = r->kind == OP_FETCH;
-    if (!atomic_is_legal(swap    ? ATOMIC_SWAP
-                         : fetch ? ATOMIC_FETCH
-                                 : ATOMIC_PLAIN,
-                         r->op, r->datatype)) {
-        return false;
-    }
-    return atomic_fits(r->length, r->op, r->datatype) &&
-           r->length <= (fetch ? ni->limits.max_fetch_atomic_size : ni->limits.max_atomic_size);
-}
-
 size_t request_operand_size(const struct request *r)
 {
     return r->kind == OP_FETCH ? atomic_operand_size(r->op, r->datatype) : 0;
@@ -319,12 +306,8 @@ static void stage_operand(struct op *op)
     }
 }
 
-/* What needs no answer and can leave whole, leaves without a trace. */
-static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request *request)
+static bool leave_now(struct ni *ni, struct nic_peer *peer, const struct request *request)
 {
-    if (peer->self && self_request(ni, peer, request)) {
-        return true;
-    }
     if (peer->fabric == NULL || !list_empty(&peer->waiting) || request_expects(request) ||
         request->length > SEND_NOW_MAX) {
         return false;
@@ -351,6 +334,12 @@ static bool send_now(struct ni *ni, struct nic_peer *peer, const struct request 
     }
     request_left(request, (ptl_ni_fail_t)tx.fault);
     return true;
+}
+
+/* What needs no answer and can leave whole, leaves without a trace. */
+static inline bool send_now(struct ni *ni, struct nic_peer *peer, const struct request *request)
+{
+    return (peer->self && self_request(ni, peer, request)) || leave_now(ni, peer, request);
 }
 
 static inline void count_request(struct nic *nic, const struct request *r)

@@ -7,6 +7,7 @@
 #define NIC_NIC_H
 
 #include "base/branch.h"
+#include "nic/atomic.h"
 #include "nic/objects.h"
 
 #include <sched.h>
@@ -222,7 +223,14 @@ static inline bool request_expects(const struct request *r)
     return request_fetches(r) || r->ack != PTL_NO_ACK_REQ;
 }
 /* request_atomic_sound() makes those that atomics have besides. */
-bool request_atomic_sound(const struct ni *ni, const struct request *r, bool swap);
+static inline bool request_atomic_sound(const struct ni *ni, const struct request *r, bool swap)
+{
+    bool fetch = r->kind == OP_FETCH;
+    enum atomic_call call = swap ? ATOMIC_SWAP : fetch ? ATOMIC_FETCH : ATOMIC_PLAIN;
+    return atomic_is_legal(call, r->op, r->datatype) &&
+           atomic_fits(r->length, r->op, r->datatype) &&
+           r->length <= (fetch ? ni->limits.max_fetch_atomic_size : ni->limits.max_atomic_size);
+}
 /* Options that say what SEND does. A handler's request has no MD: it gets the ACK it asked for,
  * and SEND only when its message was lost. */
 static inline unsigned request_send_options(const struct request *r)

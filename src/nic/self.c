@@ -17,6 +17,7 @@
 
 /* Its payload lies on the stack meanwhile: both ends may be the same memory. */
 #define SELF_MAX 1024
+#define QUIET_MAX 64 /* bytes of what is done without any stages */
 
 static struct rx *self_rx(struct nic *nic, struct nic_peer *peer)
 {
@@ -49,7 +50,7 @@ static bool is_quiet(const struct pt *pt, const struct le *le)
             (le->options & (PTL_ME_EVENT_COMM_DISABLE | PTL_ME_EVENT_SUCCESS_DISABLE)) != 0);
 }
 
-/* The entry of an atomic of one element, if it is a quiet one that may take all of it. */
+/* The entry of a small message, if it is a quiet one that may take all of it. */
 static struct le *find_quiet(struct ni *ni, const struct nic_peer *peer, const struct request *r)
 {
     struct pt *pt = &ni->pts[r->pt_index];
@@ -74,25 +75,47 @@ static struct le *find_quiet(struct ni *ni, const struct nic_peer *peer, const s
     return may ? le : NULL;
 }
 
-/* An atomic of one element that wants no answer and finds a quiet entry is done on the spot. What
- * fails has changed nothing, and is for the stages to tell. */
-static bool atomic_done(struct ni *ni, struct nic_peer *peer, const struct request *r)
+/* Whether it is a put of a line at the most, or an atomic of one word, that wants no answer. */
+static inline bool may_be_quiet(const struct request *r)
 {
-    uint64_t element;
-    if (r->length > sizeof(element) || r->length != atomic_size(r->datatype) ||
-        request_expects(r) || r->memory.vector != NULL) {
-        return false;
+    bool small = r->kind == OP_PUT ? r->length <= QUIET_MAX
+                                   : r->kind == OP_ATOMIC && r->length <= sizeof(uint64_t) &&
+                                         r->length == atomic_size(r->datatype);
+    return small && !request_expects(r) && r->memory.vector == NULL;
+}
+
+/* Its payload is copied first, as both ends may be the same memory. 0, or -EFAULT. */
+static inline int do_quiet(const struct request *r, void *target)
+{
+    union {
+        uint64_t word;
+        uint8_t bytes[QUIET_MAX];
+    } data;
+    data.word = 0; /* of a shorter one these are the low bytes */
+    int rc = nic_copy(data.bytes, r->memory.base, r->length);
+    if (rc != 0) {
+        return rc;
     }
-    struct le *le = find_quiet(ni, peer, r);
-    if (le == NULL || nic_copy(&element, r->memory.base, r->length) != 0 ||
-        nic_atomic(memory_at(le->start, r->remote_offset), &element, NULL, NULL, r->length, r->op,
-                   r->datatype) != 0) {
+    if (r->kind == OP_PUT) {
+        return nic_copy(target, data.bytes, r->length);
+    }
+    return usual(atomic_is_word(target, r->op, r->datatype))
+               ? atomic_word(target, data.word, r->op, r->length)
+               : nic_atomic(target, data.bytes, NULL, NULL, r->length, r->op, r->datatype);
+}
+
+/* What finds a quiet entry is done on the spot. Of an atomic that fails nothing is done, and a put
+ * may be done twice: to tell of it is for the stages. */
+static bool quietly_done(struct ni *ni, struct nic_peer *peer, const struct request *r)
+{
+    struct le *le = may_be_quiet(r) ? find_quiet(ni, peer, r) : NULL;
+    if (le == NULL || do_quiet(r, memory_at(le->start, r->remote_offset)) != 0) {
         return false;
     }
     struct nic_board *board = ni->nic->board;
-    board_count(board->received, &board->received_bytes, BOARD_ATOMIC, r->length);
+    board_count(board->received, &board->received_bytes, (enum board_movement)r->kind, r->length);
     if ((le->options & PTL_ME_EVENT_CT_COMM) != 0) {
-        ct_count(le->ct, PTL_NI_OK, (le->options & PTL_ME_EVENT_CT_BYTES) != 0, r->length);
+        ct_add(le->ct, (le->options & PTL_ME_EVENT_CT_BYTES) != 0 ? r->length : 1, 0);
     }
     if (!request_is_silent(r)) {
         request_left(r, PTL_NI_OK);
@@ -100,8 +123,10 @@ static bool atomic_done(struct ni *ni, struct nic_peer *peer, const struct reque
     return true;
 }
 
-/* All other messages: through the stages of their receipt. */
-static bool through_stages(struct ni *ni, struct nic_peer *peer, const struct request *r)
+/* All other messages: through the stages of their receipt. Not inlined: its payload would be on
+ * the stack of those that are done on the spot. */
+__attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_peer *peer,
+                                                     const struct request *r)
 {
     uint8_t payload[ATOMIC_OPERAND + SELF_MAX];
     size_t operand = request_operand_size(r);
@@ -135,7 +160,7 @@ bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)
     if (!may_go(ni, peer, r)) {
         return false;
     }
-    return (r->kind == OP_ATOMIC && atomic_done(ni, peer, r)) || through_stages(ni, peer, r);
+    return quietly_done(ni, peer, r) || through_stages(ni, peer, r);
 }
 
 /* What send_ack() and send_reply() do for others. */

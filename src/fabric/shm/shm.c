@@ -155,9 +155,9 @@ static void shm_close(struct fabric *f)
 
 bool shm_unsent(struct fabric_peer *p)
 {
-    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+    for (unsigned c = 0; c < FABRIC_CLASSES && !p->dying; c++) {
         struct tx_channel *t = &p->tx[c];
-        if (t->index != NULL && !p->dying &&
+        if (t->index != NULL &&
             (!list_empty(&t->filling) || !list_empty(&t->referred) ||
              atomic_load_explicit(&t->index->head, memory_order_relaxed) != t->tail)) {
             return true;
