@@ -5,6 +5,8 @@ BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
 JOBS    ?= $(shell nproc)
+# What is measured or installed trains itself first (cmake/profile.cmake); off: it does not.
+PROFILE ?= use
 # Most tests wait half of their time, so there are two at a time for each core; one that is
 # busy all the time has PROCESSORS 2 in its folder's CMakeLists.txt.
 CTEST   = ctest --output-on-failure --no-tests=error -j $$((2 * $(JOBS)))
@@ -20,10 +22,10 @@ help:
 	@echo "make test-long  the long suites besides: soaks, a million races"
 	@echo "make asan       the tests under AddressSanitizer and UBSan"
 	@echo "make tsan       the tests of threads under ThreadSanitizer"
-	@echo "make bench      measure against the machine's limits and other libraries (BENCH_OPTIONS)"
+	@echo "make bench      measure against the machine's limits and other libraries (BENCH_OPTIONS, PROFILE=off)"
 	@echo "make fuzz       the fuzz targets under libFuzzer, FUZZ_SECONDS each"
-	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR)"
-	@echo "make deb        the Debian packages, in $(BUILD)-deb/"
+	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE)"
+	@echo "make deb        the Debian packages, in $(BUILD)-deb/ (PROFILE=off)"
 	@echo "make format     clang-format in place"
 	@echo "make lint       clang-format, cppcheck, clang-tidy, shellcheck"
 	@echo "make clean      remove the build folders"
@@ -72,7 +74,7 @@ tsan:
 BENCH_OPTIONS ?=
 bench:
 	@tools/packages.sh bench || echo "make bench: going on without the packages above"
-	$(call configure,$(BUILD)-bench,-DPINWHEEL_TESTS=OFF -DPINWHEEL_BENCH=ON)
+	$(call configure,$(BUILD)-bench,-DPINWHEEL_TESTS=OFF -DPINWHEEL_BENCH=ON -DPINWHEEL_PROFILE=$(PROFILE))
 	$(BUILD)-bench/tools/pinwheel/pinwheel bench $(BENCH_OPTIONS)
 
 FUZZ_SECONDS ?= 60
@@ -81,12 +83,14 @@ fuzz:
 	$(call configure,$(BUILD)-fuzz,-DCMAKE_C_COMPILER=clang -DPINWHEEL_LIBFUZZER=ON -DPINWHEEL_SANITIZE=address$(COMMA)undefined)
 	for f in $(BUILD)-fuzz/tests/fuzz/*_libfuzzer; do $$f -max_total_time=$(FUZZ_SECONDS) || exit 1; done
 
-install: all
-	DESTDIR=$(DESTDIR) cmake --install $(BUILD) --prefix $(PREFIX)
+install:
+	@tools/packages.sh build
+	$(call configure,$(BUILD)-install,-DPINWHEEL_TESTS=OFF -DPINWHEEL_PROFILE=$(PROFILE))
+	DESTDIR=$(DESTDIR) cmake --install $(BUILD)-install --prefix $(PREFIX)
 
 deb:
 	@tools/packages.sh deb
-	@tools/deb.sh $(BUILD)-deb $(JOBS)
+	@PROFILE=$(PROFILE) tools/deb.sh $(BUILD)-deb $(JOBS)
 
 SOURCES = $(shell git ls-files '*.c' '*.h')
 
@@ -106,6 +110,6 @@ lint:
 	clang-tidy --quiet -p $(BUILD)-clang $(shell git ls-files 'src/*.c' 'tools/*.c' 'bench/ours/*.c' 'bench/conductor/*.c')
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-bench $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-install $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-bench $(BUILD)-fuzz
 
 COMMA = ,

@@ -3,9 +3,11 @@
 #
 # Builds the Debian packages of the tree as it stands and leaves them, with what
 # lintian says, in a folder. Usage: deb.sh FOLDER [JOBS]
+# The library is trained (cmake/profile.cmake), unless PROFILE=off is in the environment.
 set -eu
 [ $# -ge 1 ] || { echo "usage: deb.sh FOLDER [JOBS]" >&2; exit 2; }
 mkdir -p "$1"
+[ "${PROFILE-use}" = off ] || export DEB_BUILD_OPTIONS="${DEB_BUILD_OPTIONS-} pgo"
 folder=$(cd "$1" && pwd) jobs=${2:-2}
 cd "$(dirname "$0")/.."
 rm -rf "$folder/pinwheel" "$folder"/*.deb "$folder"/*.changes "$folder"/*.buildinfo

@@ -2,6 +2,8 @@
 /* The report for people: a table a bench, the targets, what went wrong. */
 #include "conductor.h"
 
+#include "base/build.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -180,7 +182,8 @@ static void print_complaints(const struct run *r)
 
 static void print_head(const struct run *r)
 {
-    printf("%s\n", r->machine);
+    printf("%s\nPinwheel compiled by %s, %s.\n", r->machine, build_compiler(),
+           build_profiled() ? "profile-guided" : "without a profile");
     printf("Medians of %d round%s; beside or below ours: half the distance between the quartiles;\n"
            "beside or below (x) the others: ratio ours / theirs, of the rounds that both have.\n",
            r->rounds_done, r->rounds_done == 1 ? "" : "s");

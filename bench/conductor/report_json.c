@@ -2,6 +2,7 @@
 /* The report for programs: one object a row, in an array `rows`. */
 #include "conductor.h"
 
+#include "base/build.h"
 #include "json.h"
 
 static void row(struct json *j, const struct bench_case *c, const struct stats_pair *p,
@@ -97,6 +98,8 @@ int report_json(const struct run *r)
     struct json j = {.to = stdout};
     json_open_object(&j, NULL);
     json_string(&j, "machine", r->machine);
+    json_string(&j, "compiler", build_compiler());
+    json_bool(&j, "profile_guided", build_profiled());
     json_number(&j, "rounds", r->rounds_done);
     json_bool(&j, "two_cores", r->two_cores);
     json_bool(&j, "preferred", r->settings.prefer);

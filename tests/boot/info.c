@@ -64,12 +64,14 @@ static void the_checker_tells_json_from_other_text(void **state)
 static void both_forms_tell_what_there_is(void **state)
 {
     info(NULL);
+    assert_contains(o.out, "compiled by ");
     assert_contains(o.out, "fabric shm: ");
     assert_contains(o.out, "memory per peer");
     assert_contains(o.out, "PINWHEEL_PACKET_SIZE");
     info("--json");
     assert_json();
     assert_contains(o.out, "\"version\": \"");
+    assert_contains(o.out, "\"profile_guided\": ");
     assert_contains(o.out, "\"interfaces\": [");
     assert_contains(o.out, "\"memory_per_peer_bytes\": ");
     assert_contains(o.out, "\"variable\": \"PINWHEEL_PACKET_SIZE\"");

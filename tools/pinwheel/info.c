@@ -5,6 +5,7 @@
  * as JSON, so that both say the same.
  */
 #include "args.h"
+#include "base/build.h"
 #include "base/options.h"
 #include "commands.h"
 #include "fabric/fabric.h"
@@ -114,7 +115,8 @@ static void print_probe(const char *name, const struct probe *p, const char *wit
 static void print_machine(const struct info *info)
 {
     char text[32], nid[16];
-    printf("pinwheel %s\n\nmachine\n", PINWHEEL_VERSION);
+    printf("pinwheel %s, compiled by %s, %s\n\nmachine\n", PINWHEEL_VERSION, build_compiler(),
+           build_profiled() ? "profile-guided" : "without a profile");
     printf("    %-18s %d (%s)\n", "cores allowed", info->cores, info->core_list);
     if (info->iface_count < 0) {
         printf("    %-18s none: %s\n", "interfaces", info->iface_error);
@@ -203,6 +205,8 @@ static void json_machine(struct json *j, const struct info *info)
 {
     char nid[16];
     json_string(j, "version", PINWHEEL_VERSION);
+    json_string(j, "compiler", build_compiler());
+    json_bool(j, "profile_guided", build_profiled());
     json_number(j, "cores_allowed", info->cores);
     json_string(j, "core_list", info->core_list);
     if (info->iface_count < 0) {
