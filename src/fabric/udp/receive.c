@@ -4,10 +4,8 @@
  * machine.
  *
  *   IDLE ──first piece──► HEADER ──rx_header──► PAYLOAD ──all moved──► DONE ──rx_done──► IDLE
- *                           │ RX_WAIT, RX_FIRST    │ no piece, RX_WAIT     │ RX_WAIT, or
- *                           │ RX_TURN              └── stays               │ in another lane
- *                           └── stays                                      └── than the first:
- * stays
+ *                           │ RX_WAIT, RX_FIRST,   │ no piece, RX_WAIT     │ RX_WAIT, not in
+ *                           │ RX_TURN: stays       │ stays                 │ the first lane: stays
  *
  * Of a channel one message begins after the other, and one ends after the other; what comes
  * between, each does when its packets come. What follows one that was cut ends with it: a channel
