@@ -82,8 +82,9 @@ const struct option_desc option_table[OPT_COUNT] = {
                                 "header, elsewhere all"),
     [OPT_CONNECT_MS] = NUMBER("PINWHEEL_CONNECT_MS", "ms", "500", 0, 3600000,
                               "how long a message waits for its target process to appear"),
-    [OPT_LINGER_MS] = NUMBER("PINWHEEL_LINGER_MS", "ms", "2000", 0, 3600000,
-                             "how long PtlNIFini waits for queued messages to leave"),
+    [OPT_LINGER_MS] =
+        NUMBER("PINWHEEL_LINGER_MS", "ms", "2000", 0, 3600000,
+               "how long PtlNIFini waits for queued messages to leave and handlers to end"),
     [OPT_SEND_QUEUE] = NUMBER("PINWHEEL_SEND_QUEUE", "messages", "1024", 1, 1000000,
                               "messages of a NIC's program that may wait for room"),
     [OPT_HANDLER_QUEUE] = NUMBER("PINWHEEL_HANDLER_QUEUE", "messages", "16384", 1, 1000000,

@@ -80,6 +80,7 @@ static void set_up(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call c
 {
     exec->pool = pool;
     exec->call = call;
+    atomic_store_explicit(&exec->ending, false, memory_order_relaxed);
     exec->behind = 0;
     exec->calls = 1;
     exec->cycles = 0;
@@ -162,6 +163,12 @@ void hpu_exec_give(struct hpu_exec *exec)
         exec->ctx = NULL;
     }
     exec->wait = HPU_WAIT_NONE;
+}
+
+void hpu_exec_end(struct hpu_exec *exec)
+{
+    atomic_store_explicit(&exec->ending, true, memory_order_relaxed);
+    hpu_ctx_end(exec->ctx);
 }
 
 void hpu_exec_cancel(struct hpu_exec *exec)

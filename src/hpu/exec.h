@@ -157,6 +157,7 @@ struct hpu_exec {
     struct hpu_pool *pool;
     enum hpu_call call;
     int result;
+    _Atomic bool ending;    /* it is to end, whatever is left of its time */
     size_t behind, packet;  /* bytes that lie behind the packet in hand, for the same call; of each
                                packet there but the last */
     unsigned calls;         /* of handlers, which this call has begun */
@@ -222,6 +223,15 @@ int hpu_exec_run(struct hpu_exec *exec);
 
 /* hpu_exec_give(), locked, gives back the context of a call that has ended. */
 void hpu_exec_give(struct hpu_exec *exec);
+
+/* hpu_exec_end() says that the time of a handler that runs on a context is over: native code ends
+ * at once, or with the call that it is in, a twin in its next call or a little later. Any thread
+ * may call it while the context cannot be given back. hpu_exec_ending() says whether it was. */
+void hpu_exec_end(struct hpu_exec *exec);
+static inline bool hpu_exec_ending(const struct hpu_exec *exec)
+{
+    return atomic_load_explicit(&exec->ending, memory_order_relaxed);
+}
 
 /* hpu_exec_cancel(), locked, gives up a handler that has not ended, and frees its context.
  * What ops->send() had on the stack when it called hpu_suspend() is lost. */

@@ -180,7 +180,6 @@ static void run_one(struct hpu *h, struct hpu_exec *exec)
     struct hpu_sched *s = h->sched;
     struct hpu_queue *q = exec->queue;
     exec->place = HPU_PLACE_RUNNING;
-    h->running = true;
     pthread_mutex_unlock(&s->lock);
     int64_t before = clock_ns();
     int code = hpu_exec_run(exec);
@@ -199,7 +198,6 @@ static void run_one(struct hpu *h, struct hpu_exec *exec)
         s->ops->done(s->arg, exec, code);
         pthread_mutex_lock(&s->lock);
     }
-    h->running = false;
 }
 
 static void spin(struct hpu *h)
@@ -330,11 +328,19 @@ bool hpu_sched_cancel(struct hpu_sched *s, struct hpu_exec *exec)
     return taken;
 }
 
+bool hpu_sched_runs(struct hpu_sched *s, const struct hpu_exec *exec)
+{
+    pthread_mutex_lock(&s->lock);
+    bool runs = exec->place != HPU_PLACE_QUEUED && exec->place != HPU_PLACE_SUSPENDED;
+    pthread_mutex_unlock(&s->lock);
+    return runs;
+}
+
 void hpu_sched_end(struct hpu_sched *s, struct hpu_exec *exec)
 {
     pthread_mutex_lock(&s->lock);
     if (exec->place == HPU_PLACE_RUNNING) {
-        hpu_ctx_end(exec->ctx);
+        hpu_exec_end(exec);
     }
     pthread_mutex_unlock(&s->lock);
 }
@@ -360,15 +366,4 @@ void hpu_sched_resume(struct hpu_sched *s)
     s->paused--;
     sched_wake(s, NULL);
     pthread_mutex_unlock(&s->lock);
-}
-
-bool hpu_sched_still(struct hpu_sched *s)
-{
-    bool still = true;
-    pthread_mutex_lock(&s->lock);
-    for (unsigned i = 0; i < s->hpus; i++) {
-        still &= !s->hpu[i].running;
-    }
-    pthread_mutex_unlock(&s->lock);
-    return still;
 }

@@ -83,15 +83,16 @@ bool hpu_sched_withdraw(struct hpu_sched *s, struct hpu_exec *exec);
  * suspended; done() is not called. False: it runs. */
 bool hpu_sched_cancel(struct hpu_sched *s, struct hpu_exec *exec);
 
-/* hpu_sched_end() ends a handler that runs, with TIMEOUT; done() is called as ever. */
+/* hpu_sched_runs() says whether a call that was queued, and whose done() has not been called, is
+ * with an HPU: neither queued nor suspended. hpu_sched_end() ends one that is, with TIMEOUT;
+ * done() is called as ever. */
+bool hpu_sched_runs(struct hpu_sched *s, const struct hpu_exec *exec);
 void hpu_sched_end(struct hpu_sched *s, struct hpu_exec *exec);
 
 /* hpu_sched_pause() keeps HPUs from beginning or resuming calls until the matching
- * hpu_sched_resume(); hpu_sched_still() says whether those under way, and their done(), have
- * ended meanwhile. */
+ * hpu_sched_resume(); those under way go on. */
 void hpu_sched_pause(struct hpu_sched *s);
 void hpu_sched_resume(struct hpu_sched *s);
-bool hpu_sched_still(struct hpu_sched *s);
 
 /* hpu_queue_waiting() counts the calls of a queue that have not begun. */
 unsigned hpu_queue_waiting(struct hpu_sched *s, const struct hpu_queue *q);

@@ -18,7 +18,6 @@ struct hpu {
     pthread_t thread;
     pthread_cond_t work;
     bool asleep, spinning;
-    bool running;            /* a handler, or done() */
     bool was_suspended;      /* what it ran last, so that others have their turn */
     struct list suspended;   /* struct hpu_exec */
     unsigned lone;           /* times in a row that nothing but suspended ones were there */

@@ -96,7 +96,8 @@ struct hpu_core {
     void *end[5];                  /* leads out of the handler call that is being served, ... */
     int ended;                     /* ... with this result */
     int64_t rearmed;               /* cycles used when the budget began anew */
-    uint64_t user[TWIN_USERS];     /* of PtlHandlerUserPtr() */
+    int64_t slice, kept;       /* what the core has of its budget at once; what it has not yet */
+    uint64_t user[TWIN_USERS]; /* of PtlHandlerUserPtr() */
     unsigned users;
     uint64_t done[TWIN_TRANSFERS]; /* when transfers are done, by handle */
     _Alignas(64) uint8_t user_header[TWIN_USER_HEADER_MAX];
@@ -138,6 +139,9 @@ _Noreturn void hpu_twin_end(struct hpu_exec *exec, int result, const char *why);
 
 /* hpu_twin_ended() says that a handler call ends the twin that made it, and where. */
 void hpu_twin_ended(const struct hpu_exec *exec, int result, const char *why);
+
+/* Why a twin is ended that hpu_exec_end() is called for. */
+extern const char hpu_twin_closed[];
 
 /* hpu_twin_resumed() begins the budget anew, after a suspension. */
 void hpu_twin_resumed(struct hpu_exec *exec);

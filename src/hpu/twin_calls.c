@@ -409,6 +409,10 @@ static int serve(struct hpu_exec *exec, const struct call *call)
     uint64_t value[ARGUMENTS] = {0}, twins[ARGUMENTS];
     struct hpu_twin_call made;
     struct moved moved = {0};
+    if (hpu_exec_ending(exec)) {
+        hpu_twin_ended(exec, TIMEOUT, hpu_twin_closed);
+        return TIMEOUT;
+    }
     read_arguments(c, call, &w, value);
     if (w.missing) {
         return refuse(exec, "its arguments are not on the stack");

@@ -2,6 +2,9 @@
 /*
  * One call of a twin (twin.h). A core is set up for an image once; from call to call only the
  * three regions move that are a call's own, so that starting one costs little.
+ *
+ * A core has its budget a slice at a time: between two, as in each handler call, it learns that its
+ * interface is closed (hpu_exec_end()).
  */
 #include "hpu/twin.h"
 
@@ -15,6 +18,7 @@ enum {
     PACKET_BASE = 0x10004400,
     LARGE_STATE_BASE = 0x30000000, /* HPU memory that is too large for L1 */
     STACK_BASE = 0x1b000000,       /* the alias of L1 */
+    SLICE = 1 << 16,               /* cycles: the interpreter takes less than a millisecond */
     FRAME = 96,                    /* room for what a handler is called with */
 };
 
@@ -37,7 +41,27 @@ _Static_assert(sizeof(struct twin_header) == 72 && sizeof(struct twin_header) <=
                "runtime/bytes.c");
 _Static_assert(sizeof(struct twin_payload) == 24, "runtime/bytes.c");
 
+const char hpu_twin_closed[] = "its interface is closed";
+
 /* ---- Cores ---- */
+
+/* Deals out the next slice, if anything is left of the budget. */
+static bool deal(struct hpu_core *c)
+{
+    int64_t all = c->rv32.left + c->kept;
+    int64_t more = (all < c->slice ? all : c->slice) - c->rv32.left;
+    c->kept -= more;
+    c->rv32.budget += more;
+    c->rv32.left += more;
+    return more > 0;
+}
+
+static bool late(struct rv32_core *core, void *context)
+{
+    (void)core;
+    struct hpu_exec *exec = context;
+    return !hpu_exec_ending(exec) && deal(exec->core);
+}
 
 static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32_error *error)
 {
@@ -61,6 +85,7 @@ static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32
     }
     c->state = core->region_count;
     core->ecall = hpu_twin_serve;
+    core->late = late;
     c->image = image;
     return 0;
 }
@@ -187,7 +212,9 @@ static _Noreturn void end_run(struct hpu_exec *exec, const struct rv32_result *r
     exec->result = r->end == RV32_STOPPED   ? (int)r->value /* twin_calls.c has told */
                    : r->end == RV32_TIMEOUT ? TIMEOUT
                                             : SEGV;
-    if (r->end != RV32_STOPPED) {
+    if (r->end == RV32_TIMEOUT && hpu_exec_ending(exec)) {
+        tell(exec, exec->result, hpu_twin_closed);
+    } else if (r->end != RV32_STOPPED) {
         struct rv32_error text = {""};
         rv32_result_text(r, &image->image, &image->lines, &text);
         const char *what = strstr(text.text, ": "); /* behind the word that is told anyway */
@@ -202,14 +229,17 @@ int hpu_twin_run(struct hpu_exec *exec, const struct hpu_twin *twin)
     if (c == NULL) {
         return FAIL;
     }
-    struct rv32_call call = {.pc = twin->pc, .budget = twin->twins->budget};
+    const struct hpu_twin_watch *watch = twin->twins->watch;
+    int64_t budget = twin->twins->budget;
+    c->slice = watch != NULL ? INT64_MAX : SLICE; /* who looks on sees all of it */
+    struct rv32_call call = {.pc = twin->pc, .budget = budget < c->slice ? budget : c->slice};
+    c->kept = budget - call.budget;
     set_arguments(c, exec, &call);
     exec->core = c;
     c->call = NULL;
     c->rearmed = 0;
     c->users = 0;
     c->rv32.ecall_context = exec;
-    const struct hpu_twin_watch *watch = twin->twins->watch;
     const struct rv32_result *r = watch != NULL ? watch->run(watch->context, &c->rv32, &call)
                                                 : rv32_core_call(&c->rv32, &call);
     exec->core_cycles += r->cycles;
@@ -251,7 +281,7 @@ void hpu_twin_resumed(struct hpu_exec *exec)
     if (c != NULL) {
         int64_t used = c->rv32.budget - c->rv32.left - c->rearmed;
         c->rearmed += used;
-        c->rv32.budget += used;
-        c->rv32.left += used;
+        c->kept += used;
+        deal(c);
     }
 }

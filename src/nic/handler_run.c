@@ -43,13 +43,17 @@ int handlers_go_on(struct rx *rx)
         return go_on_elsewhere(rx);
     }
     run->active = true;
-    if (!hpu_exec_take(&run->exec)) {
+    if (rx->ni->halted || !hpu_exec_take(&run->exec)) {
         return HPU_WAIT;
     }
     run->stalled = 0;
+    run->inside = true;
+    run->nic->handling++;
     nic_step_out(run->nic);
     int code = hpu_exec_run(&run->exec);
     nic_step_in(run->nic);
+    run->nic->handling--;
+    run->inside = false;
     if (code != HPU_WAIT) {
         telemetry_call(run->nic, rx->le != NULL ? rx->le->handlers : NULL, &run->exec, code);
         hpu_exec_give(&run->exec);
@@ -187,18 +191,32 @@ bool handlers_start(struct rx *rx)
     return true;
 }
 
-void handlers_end(struct rx *rx)
+bool handlers_run(struct rx *rx)
 {
-    struct handler_run *run = rx->run;
+    const struct handler_run *run = rx->run;
     if (run == NULL || !rx->header_begun) {
-        return;
+        return false;
     }
-    if (run->nic->sched != NULL) {
+    if (run->nic->sched == NULL) {
+        return run->inside;
+    }
+    return packets_run(rx) ||
+           (run->active && !run->ended && hpu_sched_runs(run->nic->sched, &run->exec));
+}
+
+bool handlers_end(struct rx *rx)
+{
+    if (!handlers_run(rx)) {
+        return false;
+    }
+    struct handler_run *run = rx->run;
+    if (run->inside) {
+        hpu_exec_end(&run->exec);
+    } else {
         packets_end(rx);
         hpu_sched_end(run->nic->sched, &run->exec);
-    } else if (run->active && run->exec.ctx != NULL) {
-        hpu_ctx_end(run->exec.ctx);
     }
+    return true;
 }
 
 void handlers_cancel(struct rx *rx)

@@ -267,19 +267,20 @@ bool invoke_waits(const struct nic *nic)
     return false;
 }
 
-static void end(struct ni *ni, struct list *all)
+static bool any_of(struct list *all, const struct ni *ni, bool (*ask)(struct rx *rx))
 {
+    bool any = false;
     for (struct list *l = all->next; l != all; l = l->next) {
-        if (invocation_at(l)->rx.ni == ni) {
-            handlers_end(&invocation_at(l)->rx);
-        }
+        struct rx *rx = &invocation_at(l)->rx;
+        any |= rx->ni == ni && ask(rx);
     }
+    return any;
 }
 
-void invoke_end(struct ni *ni)
+bool invoke_any(struct ni *ni, bool (*ask)(struct rx *rx))
 {
-    end(ni, &ni->nic->invoked);
-    end(ni, &ni->nic->invoked_away);
+    bool any = any_of(&ni->nic->invoked, ni, ask);
+    return any_of(&ni->nic->invoked_away, ni, ask) || any;
 }
 
 /* Nothing is left to do but to tell its sender that it was lost. */

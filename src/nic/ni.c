@@ -2,9 +2,10 @@
 /*
  * Network interfaces: the four kinds of a NIC, their limits and maps.
  *
- * A closing NI lets what is in flight end for a while, then cuts it off:
- * operations lose their NI and end without a sound, messages in hand are
- * discarded. Nobody touches its tables afterwards.
+ * A closing NI lets what is in flight end for a while. Then its handlers are halted: none begins or
+ * is resumed, and those that run are ended, and waited for. When nobody is inside any more the rest
+ * is cut off: operations lose their NI and end without a sound, messages in hand are discarded.
+ * Nobody touches its tables afterwards.
  */
 #include "nic/nic.h"
 #include "nic/rx.h"
@@ -40,6 +41,8 @@ static const ptl_ni_limits_t most = {
 #define MIN_WAW 64
 #define MIN_WAR 8
 #define MIN_ATOMIC 32 /* one element of every type */
+
+#define LEAVE_S 10 /* a thread that is to leave its wait, or that copies, does so within that */
 
 static int clamp_int(int desired, int lowest, int highest)
 {
@@ -197,69 +200,64 @@ static void cut_off(struct ni *ni)
     }
 }
 
-static bool nobody_inside(void *arg)
-{
-    struct nic *nic = arg;
-    return nic->unlocked == 0 && (!nic->sched_paused || hpu_sched_still(nic->sched));
-}
-
-static void end_handlers(struct ni *ni)
+/* Asks each message of the NI; true if any says so. */
+static bool any_message(struct ni *ni, bool (*ask)(struct rx *rx))
 {
     struct nic *nic = ni->nic;
+    bool any = invoke_any(ni, ask);
     for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
         struct rx *rx = container_of(l, struct nic_peer, all)->rx[FABRIC_REQUEST];
         for (; rx != NULL; rx = rx->beside) {
-            if (rx->ni == ni) {
-                handlers_end(rx);
-            }
+            any |= rx->ni == ni && ask(rx);
         }
     }
-    invoke_end(ni);
+    return any;
 }
 
-/* Whether nobody is left inside, after what runs on has been ended: a handler may have no
- * budget, or a long one. */
+/* Whether no thread waits for anything of the NI or works on it without the lock. Copies are not
+ * told apart by their NI. */
+static bool is_left_alone(struct ni *ni)
+{
+    return ni->waiting == 0 && ni->nic->unlocked == ni->nic->handling;
+}
+
+static bool nobody_inside(void *arg)
+{
+    return is_left_alone(arg) && !any_message(arg, handlers_run);
+}
+
+/* From here on none of its handlers begins or goes on. */
+static void halt(struct ni *ni)
+{
+    nic_lock(ni->nic);
+    ni->halted = true;
+    if (ni->nic->sched != NULL) {
+        hpu_sched_pause(ni->nic->sched);
+    }
+    nic_unlock(ni->nic);
+}
+
+/* Ends the handlers that still run, and waits for them: they may write to memory that is the
+ * program's when this is over. The lock is held then, so that it stays so. False: somebody else did
+ * not leave, as if he had jumped out of his call. */
 static bool end_who_is_inside(struct ni *ni)
 {
     struct nic *nic = ni->nic;
-    int64_t end = clock_ns() + nic->process->options.number[OPT_LINGER_MS] * 1000000;
-    do {
+    int64_t end = clock_ns() + LEAVE_S * 1000000000ll;
+    for (bool told = false;;) {
         nic_lock(nic);
-        end_handlers(ni);
-        nic_unlock(nic);
-        if (nic_wait(nic, nobody_inside, nic, 1000000)) {
-            return true;
+        bool runs = any_message(ni, handlers_end);
+        bool late = clock_ns() >= end;
+        if (!runs && (late || is_left_alone(ni))) {
+            return is_left_alone(ni);
         }
-    } while (clock_ns() < end);
-    return false;
-}
-
-/* Takes the lock when nobody is inside; false: somebody stays there, and it is taken all the same.
- * A thread that runs a handler without HPUs always comes out, for its handler is ended, and has
- * to: nothing else gives the handler's context up, and it needs the lock for that. */
-static bool lock_alone(struct ni *ni)
-{
-    struct nic *nic = ni->nic;
-    bool alone = nic_linger(nic, nobody_inside, nic) || end_who_is_inside(ni);
-    nic_lock(nic);
-    while (!nobody_inside(nic) && (alone || nic->sched == NULL)) { /* gone in since, or slow */
         nic_unlock(nic);
-        alone = end_who_is_inside(ni);
-        nic_lock(nic);
-    }
-    return nobody_inside(nic);
-}
-
-/* Keeps HPUs that are threads from beginning or resuming handlers. */
-static void pause_hpus(struct nic *nic, bool pause)
-{
-    if (nic->sched != NULL && pause != nic->sched_paused) {
-        nic->sched_paused = pause;
-        if (pause) {
-            hpu_sched_pause(nic->sched);
-        } else {
-            hpu_sched_resume(nic->sched);
+        if (late && !told) {
+            log_line(LOG_WARN, "PtlNIFini waits for a handler that was ended and goes on: its "
+                               "thread gets no processor, or blocks SIGURG");
+            told = true;
         }
+        nic_wait(nic, nobody_inside, ni, 1000000);
     }
 }
 
@@ -270,13 +268,11 @@ void ni_close(struct ni *ni)
     __atomic_store_n(&p->nis[nic->index * NI_KINDS + ni->kind], NULL, __ATOMIC_RELEASE);
     process_renew(p);
     nic->linger_end = 0;
-    bool left = ni_end_waits(ni);
-    bool idle = nic_linger(nic, quiet, ni);
-    nic_lock(nic);
-    pause_hpus(nic, !idle);
-    nic_unlock(nic);
-    /* A copy or a handler that is under way holds on to the entries it works on. */
-    bool free_to_go = lock_alone(ni) && left;
+    ni_end_waits(ni);
+    nic_linger(nic, quiet, ni);
+    halt(ni);
+    nic_linger(nic, nobody_inside, ni);
+    bool free_to_go = end_who_is_inside(ni);
     cut_off(ni);
     nic->ni[ni->kind] = NULL;
     nic->board->open &= ~(1u << ni->kind);
@@ -302,13 +298,17 @@ void ni_close(struct ni *ni)
     for (struct eq *eq; (eq = table_next(&ni->eqs, &at)) != NULL;) {
         free(eq->ring);
     }
-    pause_hpus(nic, false);
+    if (nic->sched != NULL) {
+        hpu_sched_resume(nic->sched);
+    }
     nic_unlock(nic);
     if (free_to_go) {
         free_ni(ni);
     } else {
-        log_line(LOG_ERROR, "a handler did not return within PINWHEEL_LINGER_MS, or a thread did "
-                            "not leave its wait; the memory of its interface is kept");
+        log_line(LOG_ERROR,
+                 "a thread did not leave its wait, or a copy did not end, within %d s; "
+                 "the memory of their interface is kept",
+                 LEAVE_S);
     }
 }
 

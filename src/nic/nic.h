@@ -160,9 +160,8 @@ struct ct_mark {
     uint64_t success; /* or any failure */
 };
 int ni_wait_mark(struct ni *ni, bool (*ready)(void *arg), void *arg, struct ct_mark *mark);
-/* ni_end_waits() has all program threads that wait for something of an NI leave it; false: one
- * did not, as if it had jumped out of its call. */
-bool ni_end_waits(struct ni *ni);
+/* ni_end_waits() tells all program threads that wait for something of an NI to leave it. */
+void ni_end_waits(struct ni *ni);
 /* nic_linger() is nic_wait() for closing: PINWHEEL_LINGER_MS at most, all calls since
  * linger_end was 0 together, for things that nobody announces. */
 bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg);
@@ -419,8 +418,8 @@ struct rx;
 void invoke_stir(struct rx *rx);
 /* detach_peer_down() forgets a peer, whose messages that have left its channel go on (detach.c). */
 void detach_peer_down(struct nic_peer *peer);
-/* invoke_end() ends the handlers that run for messages of an NI. */
-void invoke_end(struct ni *ni);
+/* invoke_any() asks each message of an NI that is in no channel; true if any says so. */
+bool invoke_any(struct ni *ni, bool (*ask)(struct rx *rx));
 /* invoke_cut() gives up what refers to an NI that is being closed. */
 void invoke_cut(struct ni *ni);
 /* invoke_free() forgets the rest, when no NI is left. */

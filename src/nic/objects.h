@@ -267,6 +267,7 @@ struct ni {
     unsigned bundles;   /* PtlStartBundle less PtlEndBundle */
     unsigned waiting;   /* program threads in a wait for something of it */
     bool closing;       /* they are to leave */
+    bool halted;        /* no handler begins or goes on any more */
 };
 
 static inline bool ni_is_matching(const struct ni *ni)
@@ -335,7 +336,6 @@ struct nic {
     struct hpu_mover *mover; /* copies large transfers beside their handlers */
     struct hpu_twins *twins; /* PINWHEEL_HPU=rv32: what runs handlers; NULL: native code */
     struct hpu_watch *watch; /* over the handlers' time; NULL: not yet, or there is no budget */
-    bool sched_paused;       /* an NI is being closed */
     uint64_t hpu_memory_used;
     struct hpu_mem *spare_piece[SPARE_PIECES];
     unsigned spare_pieces;
@@ -346,7 +346,8 @@ struct nic {
     struct nic_board *board; /* the fabric's: what others may know */
     int64_t reported;        /* when the other fabric told it last of its peers */
     int64_t (*now)(void);    /* nanoseconds, for how long peers are sought */
-    unsigned unlocked;       /* threads that run handlers or copy, without the lock */
+    unsigned unlocked;       /* threads that run handlers or copy, without the lock; */
+    unsigned handling;       /* those of them that run handlers */
 
     /* progress.c */
     struct lock lock;

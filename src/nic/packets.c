@@ -133,6 +133,17 @@ void packets_drop(struct rx *rx)
     }
 }
 
+bool packets_run(const struct rx *rx)
+{
+    const struct handler_run *run = rx->run;
+    bool any = false;
+    for (struct list *l = run->packets.next; l != &run->packets && !any; l = l->next) {
+        const struct packet *p = packet_at(l);
+        any = !p->ended && hpu_sched_runs(run->nic->sched, &p->exec);
+    }
+    return any;
+}
+
 void packets_end(struct rx *rx)
 {
     struct handler_run *run = rx->run;

@@ -23,6 +23,7 @@
 struct handler_run {
     struct hpu_exec exec;
     bool active;   /* a handler was started and has not ended */
+    bool inside;   /* some thread runs it inline, without the lock */
     bool pending;  /* some handler said ..._PENDING */
     bool finished; /* no further handler is to be called */
     bool deposit;  /* no payload handler: the NIC deposits after the user header */
@@ -160,9 +161,12 @@ bool handlers_start(struct rx *rx);
 /* handlers_go_on() goes on with the call that is set up: its return code, or HPU_WAIT: it is to be
  * gone on with later, if only because no context was free. */
 int handlers_go_on(struct rx *rx);
-/* handlers_end() ends those of a message that run, for good. */
-void handlers_end(struct rx *rx);
-/* handlers_cancel() gives up a handler that is suspended. */
+/* handlers_run() says whether any thread runs one of a message; handlers_end() ends those, and says
+ * the same. They come back as soon as their threads have a processor and the NIC's lock. */
+bool handlers_run(struct rx *rx);
+bool handlers_end(struct rx *rx);
+/* handlers_cancel() gives up handlers that are suspended. One that an HPU runs goes on without its
+ * message; none may run inline: its thread will want the lock that is held. */
 void handlers_cancel(struct rx *rx);
 void handlers_free(struct rx *rx);
 
@@ -241,7 +245,8 @@ enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t 
                           size_t behind);
 /* packets_drop() takes back what has not begun. */
 void packets_drop(struct rx *rx);
-/* packets_end() ends what runs. */
+/* packets_run() says whether any runs, packets_end() ends those that do. */
+bool packets_run(const struct rx *rx);
 void packets_end(struct rx *rx);
 /* packets_cancel() gives up what has not ended. */
 void packets_cancel(struct rx *rx);

@@ -15,7 +15,6 @@
 #define YIELD_PROBES 16  /* of these, one forgets what was learnt of yielding */
 #define GLIMPSE_NS 5000  /* that a wait stays for cells emptied since it last had the core */
 #define NET_SPIN 10      /* times PINWHEEL_SPIN_US: a wait while packets come from a network */
-#define LEAVE_S 10       /* a thread that is to leave its wait does so within that */
 
 /* One wait of a program thread: it spins, then yields, then sleeps. */
 struct patience {
@@ -258,19 +257,13 @@ bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t time
     return rc == PTL_OK;
 }
 
-static bool nobody_waits(void *arg)
-{
-    return ((struct ni *)arg)->waiting == 0;
-}
-
-bool ni_end_waits(struct ni *ni)
+void ni_end_waits(struct ni *ni)
 {
     struct nic *nic = ni->nic;
     nic_lock(nic);
     ni->closing = true;
     nic->news.due = true;
     nic_unlock(nic);
-    return nic_wait(nic, nobody_waits, ni, LEAVE_S * 1000000000ll);
 }
 
 bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg)

@@ -13,6 +13,7 @@
 
 #include "beside_handlers.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 
@@ -209,14 +210,36 @@ PTEST(memory_that_is_not_there, 2)
     close_host(&x);
 }
 
-/* An interface that is closed under a handler; the memory goes after it. */
-static void close_under(int rank, int size, enum beside_what what)
+/* The end of the interface, or first that of its handler. */
+static void *wait_for_event(void *arg)
+{
+    ptl_event_t event;
+    int rc = PtlEQWait(*(const ptl_handle_eq_t *)arg, &event);
+    CHECK(rc == PTL_ARG_INVALID || event.ni_fail_type == PTL_NI_HANDLER_TIMEOUT);
+    return NULL;
+}
+
+enum { ALONE, STAYS = 1, WAITS = 2 };
+
+/* An interface that is closed under a handler, which has no time to come to its end; the memory
+ * goes after it. STAYS: another interface of the NIC. WAITS: a thread of the program, which runs
+ * the handler if HPUs are no threads. */
+static void close_under(int rank, int size, enum beside_what what, unsigned how)
 {
     ptl_spin_counter_t begun = {.count = 0};
+    ptl_handle_ni_t other;
+    pthread_t thread;
     struct host x;
     setenv("PINWHEEL_HANDLER_BUDGET_US", "0", 1);
-    setenv("PINWHEEL_LINGER_MS", "1500", 1); /* and as long for the handler to end */
+    setenv("PINWHEEL_LINGER_MS", "1", 1);
     open_host(&x, rank, size);
+    if ((how & STAYS) != 0) {
+        OK(PtlNIInit(PTL_IFACE_DEFAULT, KIND_NL, PTL_PID_ANY, NULL, NULL, &other));
+    }
+    bool waits = (how & WAITS) != 0 && rank == 1;
+    if (waits) {
+        CHECK_EQ(pthread_create(&thread, NULL, wait_for_event, &x.k.p.eq), 0);
+    }
     ptl_handle_md_t md = port_quiet_md(&x.k.p, NULL, 0, 0, PTL_CT_NONE);
     if (rank == 1) {
         set_data(&x, what, 1);
@@ -225,26 +248,49 @@ static void close_under(int rank, int size, enum beside_what what)
     if (rank == 0) {
         OK(PtlPut(md, 0, 0, PTL_NO_ACK_REQ, x.k.p.id[1], x.k.p.pt, BITS, 0, NULL, what));
     }
-    while (rank == 1 && begun.count == 0) { /* threads of the library run it */
+    while (rank == 1 && begun.count == 0) {
         ptest_sleep_ms(1);
         OK(PtlSpinCounter(x.k.p.ni, 0, &begun));
     }
-    port_close(&x.k.p);
+    BARRIER();
+    OK(PtlNIFini(x.k.p.ni));
     if (rank == 1) {
         CHECK_EQ(munmap(x.range, BESIDE_BYTES), 0);
         ptest_sleep_ms(20);
     }
+    if (waits) {
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
+    if ((how & STAYS) != 0) {
+        OK(PtlNIFini(other));
+    }
+    PtlFini();
 }
 
-PTEST(closed_while_it_runs, 2)
+PTEST(closed_while_it_calls, 2)
 {
-    if (getenv("PINWHEEL_HPU") != NULL) {
-        ptest_skip("a core of RV32 is ended by its budget only");
+    close_under(rank, size, BESIDE_CALLS, ALONE);
+}
+
+PTEST(closed_while_it_calls_and_another_stays, 2)
+{
+    close_under(rank, size, BESIDE_CALLS, STAYS);
+}
+
+PTEST(closed_while_a_thread_waits, 2)
+{
+    close_under(rank, size, BESIDE_CALLS, STAYS | WAITS);
+}
+
+PTEST(closed_while_it_computes, 2)
+{
+    if (PTEST_TSAN && getenv("PINWHEEL_HPU") == NULL) {
+        return; /* which keeps signals from loops that make no call */
     }
-    close_under(rank, size, BESIDE_CALLS);
+    close_under(rank, size, BESIDE_LOOP, STAYS);
 }
 
 PTEST(closed_while_it_is_suspended, 2)
 {
-    close_under(rank, size, BESIDE_YIELDS);
+    close_under(rank, size, BESIDE_YIELDS, STAYS);
 }

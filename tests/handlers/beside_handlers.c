@@ -42,6 +42,7 @@ __handler static int beside_header(const ptl_header_t h, void *state)
         fall();
         break;
     case BESIDE_LOOP:
+        PtlHandlerCounterAdd(0, 1);
         for (;;) {
             compute();
         }

@@ -15,7 +15,7 @@ enum beside_what {
     BESIDE_BACK,    /* the same from the host */
     BESIDE_RETURN,  /* to the host; returns at once */
     BESIDE_FAULT,   /* to the host; writes where nothing is */
-    BESIDE_LOOP,    /* to the host; never ends, */
+    BESIDE_LOOP,    /* to the host; never ends, and says so first, */
     BESIDE_CALLS,   /* while it makes calls, */
     BESIDE_YIELDS,  /* or others run */
     BESIDE_FAR      /* one byte more than the host has */

@@ -269,7 +269,7 @@ static void withdrawn_and_cancelled_ones_are_not_done(void **state)
         sched_yield();
     }
     hpu_sched_pause(s);
-    while (!hpu_sched_still(s)) {
+    while (hpu_sched_runs(s, &calls[0].exec)) {
         sched_yield();
     }
     submit(s, &q, &calls[1], quick, 1);

@@ -301,6 +301,18 @@ static bool call_host(struct rv32_core *core, const struct rv32_cell *ip)
     return true;
 }
 
+/* Whether the program may go on when its budget seems used up: `unused` cycles are charged and not
+ * used yet. */
+static bool has_time(struct rv32_core *core, int64_t unused)
+{
+    while (core->left + unused < 0) {
+        if (core->late == NULL || !core->late(core, core->ecall_context)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static unsigned fetch(struct rv32_core *core, uint32_t line)
 {
     const struct rv32_timing *t = core->program->timing;
@@ -386,6 +398,7 @@ void rv32_core_init(struct rv32_core *core, const struct rv32_program *program)
 {
     core->program = program;
     core->ecall = NULL;
+    core->late = NULL;
     core->region_count = 0;
     memset(core->region, 0, sizeof(core->region));
     core->region[0].name = "";

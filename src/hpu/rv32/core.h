@@ -78,6 +78,10 @@ struct rv32_core;
  * but 0 stops the program with that value. */
 typedef int rv32_ecall(struct rv32_core *core, void *context);
 
+/* Asked when the budget is used up, with the context of ecalls: true if it gives more, which it
+ * adds to core->budget and core->left. */
+typedef bool rv32_late(struct rv32_core *core, void *context);
+
 /* What is to become of a program that is watched. */
 enum rv32_turn {
     RV32_GO_ON,
@@ -100,6 +104,7 @@ struct rv32_core {
     uint32_t go_to;       /* where RV32_GO_TO leads */
     struct rv32_result result;
     rv32_ecall *ecall;
+    rv32_late *late; /* NULL: the budget is all that there is */
     void *ecall_context;
     bool reserved; /* by LR */
     uint32_t reservation, reserved_value;

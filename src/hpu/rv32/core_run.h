@@ -327,10 +327,12 @@ ecall:
 
 late:
     /* Charged is more than allowed; is what was used? */
-    if (left + p->rest[ip - p->cells].cycles < 0) {
+    core->left = left;
+    if (!has_time(core, p->rest[ip - p->cells].cycles)) {
         core->result.end = RV32_TIMEOUT;
         goto fault;
     }
+    left = core->left;
     DISPATCH();
 
 leave:
@@ -338,7 +340,7 @@ leave:
     core->left = left;
     core->instructions = instructions;
     core->result.end = target != RV32_RETURN ? RV32_FAULT_JUMP
-                       : left < 0            ? RV32_TIMEOUT
+                       : !has_time(core, 0)  ? RV32_TIMEOUT
                                              : RV32_RETURNED;
     core->result.pc = target != RV32_RETURN ? target : p->pcs[ip - p->cells];
     return;
