@@ -29,6 +29,9 @@
 #ifndef PIPELINE
 #define PIPELINE 8 /* messages of a stream under way */
 #endif
+#ifndef ENDS
+#define ENDS 2 /* a third one may send to IN, too */
+#endif
 
 enum { OUT, IN };
 
@@ -195,7 +198,7 @@ struct received {
 };
 
 static struct options options;
-static struct end ends[2];
+static struct end ends[ENDS];
 static struct plan *plans[PIPELINE];
 static uint64_t arrived[FABRIC_CLASSES]; /* messages that ended, by class */
 static unsigned unlocks;
@@ -393,13 +396,14 @@ static void free_plan(struct plan *plan)
     free_memory(&plan->to);
 }
 
-/* Hands the plan with this index and turn to the fabric; false if that has no room. */
-static bool send_plan(enum fabric_class class, uint64_t index, uint64_t turn)
+/* Hands the plan with this index and turn to the fabric of an end; false if that has no room. */
+static bool send_plan_from(const struct end *e, enum fabric_class class, uint64_t index,
+                           uint64_t turn)
 {
     struct plan *plan = plans[index];
     memcpy(plan->tx.header, &index, sizeof(index));
     memcpy(plan->tx.header + 8, &turn, sizeof(turn));
-    switch (fabric->send(ends[OUT].peer, class, &plan->tx)) {
+    switch (fabric->send(e->peer, class, &plan->tx)) {
     case FABRIC_FULL:
         return false;
     case FABRIC_SENT:
@@ -410,6 +414,11 @@ static bool send_plan(enum fabric_class class, uint64_t index, uint64_t turn)
         break;
     }
     return true;
+}
+
+static bool send_plan(enum fabric_class class, uint64_t index, uint64_t turn)
+{
+    return send_plan_from(&ends[OUT], class, index, turn);
 }
 
 /* What must have come of it. Where the target was to be changed, and only there, it was. */
@@ -495,20 +504,26 @@ static void open_ends(const char *way)
     memset(arrived, 0, sizeof(arrived));
 }
 
-/* Two ends, connected. */
-static inline void open_both(const char *way)
+/* An end gets IN for its peer. */
+static inline void connect_end(const struct end *e)
 {
     char error[512] = "";
-    open_ends(way);
     enum fabric_connect found = FABRIC_LATER;
     for (unsigned idle = 0; (found == FABRIC_LATER || found == FABRIC_SOON) && idle < idle_most;
          idle++) {
-        found = fabric->connect(ends[OUT].fabric, 0x7f000001, ends[IN].pid, error, sizeof(error));
+        found = fabric->connect(e->fabric, 0x7f000001, ends[IN].pid, error, sizeof(error));
         poll_both();
     }
     if (found != FABRIC_UP) {
         fail_msg("no connection: %s", error);
     }
+}
+
+/* Two ends, connected. */
+static inline void open_both(const char *way)
+{
+    open_ends(way);
+    connect_end(&ends[OUT]);
     carry_sound_one(0); /* now they have met, and IN has said that it can read memory */
 }
 

@@ -3,9 +3,10 @@
  * Lanes (fabric/udp/lane.c): when a packet of a message is lost, those behind it begin and come to
  * their places all the same, and end after it; how many, and how much is kept, is bounded; those
  * that must wait for their turn do not keep out what they wait for; a peer that dies meanwhile ends
- * them all, in order.
+ * them all, in order; one that begins what it does not go on with holds up itself alone.
  */
 #define PIPELINE 32
+#define ENDS 3
 #include "fabric_fixture.h"
 
 #include "fabric/slmp_wire.h"
@@ -33,6 +34,7 @@ static bool is_second(const uint8_t *packet, size_t length)
            w.offset != 0 && w.offset < 1472;
 }
 
+/* The peer of IN that came first. */
 static struct udp_channel *incoming(void)
 {
     struct fabric_peer *p = container_of(ends[IN].fabric->peers.next, struct fabric_peer, link);
@@ -47,6 +49,19 @@ static unsigned lanes_used(void)
         n++;
     }
     return n;
+}
+
+/* What is kept of messages that wait is within its bounds. */
+static void check_kept(void)
+{
+    const struct fabric *f = ends[IN].fabric;
+    for (const struct udp_lane *l = udp_lane_first(incoming()); l != NULL;
+         l = udp_lane_behind(incoming(), l)) {
+        assert_true(l->count <= (l == udp_lane_first(incoming()) ? STAGED_MOST : STAGED_BEHIND));
+    }
+    assert_true(f->buffers <= BUFFERS_MOST);
+    assert_true(f->spare_pieces <= UDP_PIECES);
+    assert_true(slmp_held(f->engine) <= f->config.held_max);
 }
 
 static void begin(void)
@@ -221,11 +236,7 @@ static void what_waits_is_bounded(void **state)
     }
     run(100000000);
     nobody_has_ended();
-    for (const struct udp_lane *l = udp_lane_first(incoming()); l != NULL;
-         l = udp_lane_behind(incoming(), l)) {
-        assert_true(l->count <= udp_lane_most(incoming(), l));
-    }
-    assert_true(slmp_held(ends[IN].fabric->engine) <= ends[IN].fabric->config.held_max);
+    check_kept();
     let_it_end();
     end();
 }
@@ -282,6 +293,139 @@ static void death_ends_all(void **state)
     unsetenv("PINWHEEL_UDP_SILENCE_MS");
 }
 
+/* ---- Beside one that stalls ---- */
+
+enum { BESIDE = 2, STALLED_LENGTH = 3013, OTHERS = 1000 };
+
+static void pass_three(void)
+{
+    pass();
+    if (ends[BESIDE].fabric != NULL) {
+        fabric->poll(ends[BESIDE].fabric);
+    }
+}
+
+/* Of messages of this length, which the other peer has none of, only the first packet passes. */
+static bool is_stalled(const uint8_t *packet, size_t length)
+{
+    struct slmp_wire w;
+    return losing && slmp_wire_parse(&w, packet, length) == SLMP_PARSED &&
+           w.kind == SLMP_KIND_DATA && w.length == UDP_HEAD + STALLED_LENGTH && w.offset != 0;
+}
+
+static void begin_three(void)
+{
+    setenv("PINWHEEL_UDP_SILENCE_MS", "1000000", 1);
+    begin();
+    between_polls = pass_three;
+    open_end(&ends[BESIDE]);
+    connect_end(&ends[BESIDE]);
+}
+
+/* The other one's messages, some under way at a time, in the plans that the first one leaves. They
+ * have the turns from 0 on: all of them end before any of the first one does. */
+static void stream_beside(void)
+{
+    unsigned most = PIPELINE - sent_plans, turn = 0, ended = 0;
+    while (ended < OTHERS) {
+        while (turn < OTHERS && turn - ended < most) {
+            unsigned index = sent_plans + turn % most;
+            struct plan *plan = plans[index] = &many[index];
+            make_plan(plan, 2 * below(below(8) == 0 ? 30000 : 1500), WHOLE, WHOLE);
+            plan->headed = below(3) == 0;
+            if (!send_plan_from(&ends[BESIDE], FABRIC_REQUEST, index, turn)) {
+                free_plan(plan);
+                break;
+            }
+            turn++;
+        }
+        for (struct plan *p = plans[sent_plans + ended % most];
+             ended < turn && p->is_sent && p->is_done; p = plans[sent_plans + ended % most]) {
+            check_plan(p);
+            free_plan(p);
+            ended++;
+        }
+        poll_both();
+        assert_true(net_now() < 300000000000); /* else one waits for ever */
+    }
+}
+
+/* The messages of the first one are under way; a thousand of another peer come all the same. What
+ * is kept meanwhile does not grow with them. */
+static void others_pass(void)
+{
+    const struct fabric *f = ends[IN].fabric;
+    run(100000000);
+    assert_int_equal(lanes_used(), UDP_LANES);
+    stream_beside();
+    unsigned buffers = f->buffers;
+    size_t held = slmp_held(f->engine);
+    check_kept();
+    for (unsigned i = 0; i < 2; i++) {
+        arrived[FABRIC_REQUEST] = 0;
+        stream_beside();
+        assert_int_equal(f->buffers, buffers);
+        assert_int_equal(slmp_held(f->engine), held);
+        check_kept();
+    }
+    assert_int_equal(lanes_used(), UDP_LANES);
+    nobody_has_ended();
+    arrived[FABRIC_REQUEST] = 0;
+    let_it_end();
+}
+
+static void end_three(void)
+{
+    between_polls = pass;
+    fabric->close(ends[BESIDE].fabric);
+    ends[BESIDE].fabric = NULL;
+    end();
+    unsetenv("PINWHEEL_UDP_SILENCE_MS");
+}
+
+/* The sender may have more packets under way than at first. */
+static void widen(void)
+{
+    net_choose(NULL);
+    send_one(300000);
+    off(false, false);
+    finish(&many[0]);
+    free_plan(&many[0]);
+    arrived[FABRIC_REQUEST] = sent_plans = 0;
+}
+
+/* As many messages as there are lanes are opened, and no more of their payload follows; the one
+ * behind them is told to wait, and comes when they have. */
+static void one_that_stalls_holds_up_itself(void **state)
+{
+    begin_three();
+    widen();
+    net_choose(is_stalled);
+    for (unsigned i = 0; i < UDP_LANES + 1; i++) {
+        send_one(STALLED_LENGTH)->by_packets = i % 2 == 0;
+        off(false, false);
+    }
+    others_pass();
+    end_three();
+}
+
+/* Seven wait, with all their pieces, for one that does not come: more than there are buffers. */
+static void those_that_wait_hold_up_their_own(void **state)
+{
+    begin_three();
+    widen();
+    net_choose(is_stalled);
+    send_one(STALLED_LENGTH);
+    off(false, false);
+    for (unsigned i = 1; i < UDP_LANES; i++) {
+        send_one(15000);
+        off(true, false);
+    }
+    others_pass();
+    assert_int_equal(ends[IN].fabric->buffers, BUFFERS_MOST);
+    end_three();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,6 +437,8 @@ int main(void)
         cmocka_unit_test(what_waits_is_bounded),
         cmocka_unit_test(waiting_is_not_work),
         cmocka_unit_test(death_ends_all),
+        cmocka_unit_test(one_that_stalls_holds_up_itself),
+        cmocka_unit_test(those_that_wait_hold_up_their_own),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

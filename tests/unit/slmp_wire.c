@@ -218,6 +218,17 @@ static void pieces(void **state)
     }
 }
 
+/* Shorter than a header, or longer than a datagram can be: no packet. */
+static void lengths_that_cannot_be(void **state)
+{
+    static const uint8_t zeros[SLMP_PACKET_MAX + 1];
+    struct slmp_wire w;
+    assert_int_equal(slmp_wire_parse(&w, zeros, SLMP_HEADER - 1), SLMP_MALFORMED);
+    assert_int_equal(slmp_wire_parse(&w, zeros, SLMP_HEADER), SLMP_PARSED);
+    assert_int_equal(slmp_wire_parse(&w, zeros, SLMP_PACKET_MAX), SLMP_PARSED);
+    assert_int_equal(slmp_wire_parse(&w, zeros, SLMP_PACKET_MAX + 1), SLMP_MALFORMED);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -227,6 +238,7 @@ int main(void)
         cmocka_unit_test(data_covers_its_payload_or_not),
         cmocka_unit_test(tags),
         cmocka_unit_test(pieces),
+        cmocka_unit_test(lengths_that_cannot_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
