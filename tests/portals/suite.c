@@ -14,6 +14,8 @@
  */
 #include "runner.h"
 
+#include "../own_network.h"
+
 #include <errno.h>
 #include <fnmatch.h>
 #include <poll.h>
@@ -425,6 +427,9 @@ int main(int argc, char **argv)
         return 2;
     }
     bool list = argc == 2 && strcmp(argv[1], "--list") == 0;
+    if (!list && !own_network()) {
+        return 1;
+    }
     signal(SIGPIPE, SIG_IGN);
     uint64_t start = suite_now_ms();
     for (const struct suite_case *c = first; c != NULL; c = c->next) {

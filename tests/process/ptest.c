@@ -9,6 +9,7 @@
  */
 #include "ptest.h"
 
+#include "../own_network.h"
 #include "portals4.h"
 
 #include <errno.h>
@@ -355,6 +356,9 @@ int main(int argc, char **argv)
             printf("%s\n", c->name);
         }
         return 0;
+    }
+    if (!own_network()) {
+        return 1;
     }
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
