@@ -332,6 +332,17 @@ static inline bool slmp_address_equal(const struct slmp_address *a, const struct
     return a->ip == b->ip && a->port == b->port;
 }
 
+static inline const struct slmp_config *slmp_flow_config(const struct slmp_flow *f)
+{
+    return &f->peer->engine->config;
+}
+
+/* Whether it is a plain peer's. */
+static inline bool slmp_flow_plain(const struct slmp_flow *f)
+{
+    return f->peer->state == PEER_PLAIN;
+}
+
 static inline struct slmp_segment *slmp_first_segment(const struct list *l)
 {
     return list_empty(l) ? NULL : container_of(l->next, struct slmp_segment, link);

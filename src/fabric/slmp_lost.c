@@ -12,16 +12,6 @@
 
 enum { REORDER = 3, UNANSWERED_LEAST = 3, LATE_LEAST = 20000, TAIL_LEAST = 500000 };
 
-static const struct slmp_config *config_of(const struct slmp_flow *f)
-{
-    return &f->peer->engine->config;
-}
-
-static bool plain(const struct slmp_flow *f)
-{
-    return f->peer->state == PEER_PLAIN;
-}
-
 /* ---- What acknowledgements tell ---- */
 
 /* Whether it left in packets about as long as they may be now. */
@@ -56,7 +46,7 @@ static bool is_lost(struct slmp_flow *f, const struct slmp_segment *s)
     if (s->order + REORDER <= f->acked_order) {
         return true;
     }
-    if (plain(f) || s->order > f->acked_order) {
+    if (slmp_flow_plain(f) || s->order > f->acked_order) {
         return false;
     }
     int64_t more = f->acked_took / 4 > LATE_LEAST ? f->acked_took / 4 : LATE_LEAST;
@@ -79,6 +69,12 @@ uint32_t slmp_tx_lose(struct slmp_flow *f)
 
 /* ---- Time ---- */
 
+/* Since when nothing was heard that a packet has been waiting for. */
+static int64_t quiet_since(const struct slmp_flow *f, const struct slmp_segment *s)
+{
+    return s->sent_at > f->progress ? s->sent_at : f->progress;
+}
+
 /* When the oldest packet under way counts as lost. */
 static int64_t timeout_at(const struct slmp_flow *f)
 {
@@ -86,8 +82,7 @@ static int64_t timeout_at(const struct slmp_flow *f)
     if (s == NULL) {
         return SLMP_NEVER;
     }
-    int64_t from = s->sent_at > f->progress ? s->sent_at : f->progress;
-    return from + slmp_cc_rto(&f->cc, config_of(f));
+    return quiet_since(f, s) + slmp_cc_rto(&f->cc, slmp_flow_config(f));
 }
 
 /* When the last packet under way is sent again, long before a timeout: its acknowledgement tells
@@ -95,13 +90,13 @@ static int64_t timeout_at(const struct slmp_flow *f)
 static int64_t tail_at(const struct slmp_flow *f)
 {
     const struct slmp_segment *s = slmp_last_segment(&f->flight);
-    if (s == NULL || f->tail_asked || plain(f) || f->cc.srtt == 0 || !list_empty(&f->lost)) {
+    if (s == NULL || f->tail_asked || slmp_flow_plain(f) || f->cc.srtt == 0 ||
+        !list_empty(&f->lost)) {
         return SLMP_NEVER;
     }
-    int64_t from = s->sent_at > f->progress ? s->sent_at : f->progress;
     int64_t spread = 2 * f->cc.rttvar > f->cc.srtt ? 2 * f->cc.rttvar : f->cc.srtt;
-    int64_t wait = f->cc.srtt + spread + config_of(f)->ack_delay;
-    return from + (wait > TAIL_LEAST ? wait : TAIL_LEAST);
+    int64_t wait = f->cc.srtt + spread + slmp_flow_config(f)->ack_delay;
+    return quiet_since(f, s) + (wait > TAIL_LEAST ? wait : TAIL_LEAST);
 }
 
 int64_t slmp_tx_lost_at(const struct slmp_flow *f)
@@ -132,7 +127,7 @@ static void suspect(struct slmp_flow *f)
     enum { IN_VAIN = 3 };
     struct slmp_peer *p = f->peer;
     unsigned i = 0;
-    if (plain(f) || ++f->in_vain < IN_VAIN) {
+    if (slmp_flow_plain(f) || ++f->in_vain < IN_VAIN) {
         return;
     }
     f->in_vain = 0;
@@ -171,7 +166,7 @@ static void time_out(struct slmp_flow *f)
     e->counters.timeouts++;
     f->progress = e->now;
     f->cc.next = f->cc.next < e->now ? f->cc.next : e->now;
-    if (ask || plain(f)) {
+    if (ask || slmp_flow_plain(f)) {
         f->cc.backoff += slmp_cc_rto(&f->cc, &e->config) < e->config.rto_max;
     } else {
         slmp_cc_timeout(&f->cc, &e->config, lost, e->now);

@@ -8,19 +8,9 @@
 
 #include <string.h>
 
-static const struct slmp_config *config_of(const struct slmp_flow *f)
-{
-    return &f->peer->engine->config;
-}
-
 static struct slmp_segment *segment_at(const struct slmp_flow *f, uint64_t sequence)
 {
-    return &f->segments[sequence & (config_of(f)->window - 1)];
-}
-
-static bool plain(const struct slmp_flow *f)
-{
-    return f->peer->state == PEER_PLAIN;
+    return &f->segments[sequence & (slmp_flow_config(f)->window - 1)];
 }
 
 static uint64_t total(const struct slmp_message *m)
@@ -33,7 +23,7 @@ static uint64_t total(const struct slmp_message *m)
 void slmp_tx_start(struct slmp_flow *f)
 {
     f->una = f->next = f->messages = 0;
-    f->edge = plain(f) ? UINT64_MAX : f->peer->window;
+    f->edge = slmp_flow_plain(f) ? UINT64_MAX : f->peer->window;
     f->in_flight = 0;
     f->order = f->acked_order = 0;
     f->acked_took = 0;
@@ -46,7 +36,7 @@ void slmp_tx_start(struct slmp_flow *f)
     f->in_vain = 0;
     list_init(&f->flight);
     list_init(&f->lost);
-    slmp_cc_reset(&f->cc, config_of(f), plain(f));
+    slmp_cc_reset(&f->cc, slmp_flow_config(f), slmp_flow_plain(f));
 }
 
 static void give_back(struct slmp_flow *f, struct list *messages, enum slmp_status status)
@@ -113,7 +103,7 @@ void slmp_tx_settle(struct slmp_flow *f, uint32_t acked, int64_t rtt)
         f->progress = e->now;
         f->tail_asked = false;
     }
-    if (!plain(f)) {
+    if (!slmp_flow_plain(f)) {
         slmp_cc_lost(&f->cc, lost);
         if (acked > 0) {
             slmp_cc_acked(&f->cc, &e->config, acked, rtt, f->in_flight, e->now);
@@ -240,7 +230,7 @@ static void emit(struct slmp_flow *f, struct slmp_message *m, uint64_t offset, u
     bool blank = !find_bytes(m, offset + part.at, part.end - part.at, p);
     struct slmp_wire w = {.id = (uint32_t)m->number, .offset = (uint32_t)offset};
     w.flags = (uint16_t)((syn ? SLMP_SYN : 0) | (offset + length == total(m) ? SLMP_EOM : 0));
-    if (!plain(f)) {
+    if (!slmp_flow_plain(f)) {
         w.flags |= SLMP_VER | SLMP_ACK;
         w.kind = SLMP_KIND_DATA;
         w.channel = f->channel;
@@ -280,7 +270,7 @@ static void depart(struct slmp_flow *f, struct slmp_segment *s)
     if (f->in_flight++ == 0) {
         f->progress = e->now;
     }
-    if (!plain(f)) {
+    if (!slmp_flow_plain(f)) {
         slmp_cc_sent(&f->cc, (double)(SLMP_OVERHEAD + s->length) / (double)e->config.packet_size,
                      e->now);
     }
@@ -289,23 +279,24 @@ static void depart(struct slmp_flow *f, struct slmp_segment *s)
 /* The packet number of a segment: the ring says its low bits, una the rest. */
 static uint64_t sequence_of(const struct slmp_flow *f, const struct slmp_segment *s)
 {
-    uint64_t mask = config_of(f)->window - 1;
+    uint64_t mask = slmp_flow_config(f)->window - 1;
     return f->una + (((uint64_t)(s - f->segments) - f->una) & mask);
 }
 
 /* The message to cut next, NULL if nothing may be cut now. */
 static struct slmp_message *next_message(const struct slmp_flow *f)
 {
-    if (list_empty(&f->queue) || f->next - f->una >= config_of(f)->window || f->next >= f->edge) {
+    if (list_empty(&f->queue) || f->next - f->una >= slmp_flow_config(f)->window ||
+        f->next >= f->edge) {
         return NULL;
     }
     struct slmp_message *m = container_of(f->queue.next, struct slmp_message, link);
-    return plain(f) && m->way == SLMP_ENDS && m->cut > 0 && !m->begun ? NULL : m;
+    return slmp_flow_plain(f) && m->way == SLMP_ENDS && m->cut > 0 && !m->begun ? NULL : m;
 }
 
 static void begin_message(struct slmp_flow *f, struct slmp_message *m)
 {
-    m->number = plain(f) ? f->peer->plain_id++ : f->messages++;
+    m->number = slmp_flow_plain(f) ? f->peer->plain_id++ : f->messages++;
     m->segment = f->peer->segment;
 }
 
@@ -316,7 +307,7 @@ static void cut(struct slmp_flow *f, struct slmp_message *m, struct slmp_packet 
     }
     uint64_t left = total(m) - m->cut, offset = m->cut;
     uint32_t length = left < m->segment ? (uint32_t)left : m->segment;
-    bool ends = plain(f) && m->way == SLMP_ENDS;
+    bool ends = slmp_flow_plain(f) && m->way == SLMP_ENDS;
     m->cut += length;
     if (m->cut == total(m)) {
         m->whole = true;
@@ -341,7 +332,7 @@ static void cut(struct slmp_flow *f, struct slmp_message *m, struct slmp_packet 
  * the first packet of a message does not wait because of those that were acknowledged. */
 static int64_t next_at(const struct slmp_flow *f)
 {
-    return f->in_flight == 0 && !plain(f) ? f->peer->engine->now : f->cc.next;
+    return f->in_flight == 0 && !slmp_flow_plain(f) ? f->peer->engine->now : f->cc.next;
 }
 
 static bool may_send(const struct slmp_flow *f)
@@ -354,7 +345,7 @@ static bool may_send(const struct slmp_flow *f)
 static bool emit_piece(struct slmp_flow *f, struct slmp_segment *s, struct slmp_packet *p)
 {
     uint32_t most = (f->peer->segment - SLMP_PIECE_MORE) / SLMP_PIECE_UNIT * SLMP_PIECE_UNIT;
-    if (plain(f) || s->length <= f->peer->segment || s->length - s->cut <= most) {
+    if (slmp_flow_plain(f) || s->length <= f->peer->segment || s->length - s->cut <= most) {
         return false;
     }
     emit(f, s->message, s->offset, s->length, (struct part){s->cut, s->cut + most},
@@ -384,7 +375,7 @@ static void await_window(struct slmp_flow *f)
 {
     if (!list_empty(&f->queue) && list_empty(&f->lost) && f->next >= f->edge && f->in_flight == 0 &&
         f->probe_at == SLMP_NEVER) {
-        f->probe_at = f->peer->engine->now + slmp_cc_rto(&f->cc, config_of(f));
+        f->probe_at = f->peer->engine->now + slmp_cc_rto(&f->cc, slmp_flow_config(f));
     }
 }
 
