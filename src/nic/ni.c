@@ -8,6 +8,7 @@
  * Nobody touches its tables afterwards.
  */
 #include "nic/nic.h"
+#include "nic/rungs.h"
 #include "nic/rx.h"
 
 #include "base/log.h"
@@ -289,6 +290,10 @@ void ni_close(struct ni *ni)
     at = 0;
     for (struct md *md; (md = table_next(&ni->mds, &at)) != NULL;) {
         free((void *)md->vector.parts);
+    }
+    at = 0;
+    for (struct ct *ct; (ct = table_next(&ni->cts, &at)) != NULL;) {
+        rungs_forget(ct);
     }
     at = 0;
     for (struct hpu_memory *m; (m = table_next(&ni->hpu_memories, &at)) != NULL;) {

@@ -55,6 +55,7 @@ struct ct {
     struct ni *ni;
     _Atomic uint64_t success, failure;
     struct list triggers; /* struct triggered, by threshold, then by age */
+    struct rungs *rungs;  /* places in them, or NULL */
 };
 
 struct ct_ref {

@@ -7,12 +7,17 @@
  */
 #include "nic/nic.h"
 
+#include "nic/rungs.h"
+
 void trigger_arm(struct ct *ct, struct triggered *t)
 {
     struct list *after = ct->triggers.prev;
-    while (after != &ct->triggers &&
-           container_of(after, struct triggered, link)->threshold > t->threshold) {
-        after = after->prev;
+    if (after == &ct->triggers) {
+        if (rare(ct->rungs != NULL)) {
+            rungs_forget(ct);
+        }
+    } else if (container_of(after, struct triggered, link)->threshold > t->threshold) {
+        after = rungs_place(ct, t->threshold);
     }
     list_insert_after(after, &t->link);
     trigger_check(ct);
@@ -130,6 +135,7 @@ void ct_cancel(struct ct *ct)
 void ct_drop(struct ct *ct)
 {
     ct_cancel(ct);
+    rungs_forget(ct);
     table_drop(&ct->ni->cts, ct);
     ct->ni->nic->news.due |=
         ct->ni->nic->waiters != 0; /* for who waits for it: it is an invalid handle now */
