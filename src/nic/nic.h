@@ -213,8 +213,9 @@ static inline bool request_sound(const struct ni *ni, const struct request *r, s
     if ((r->ack == PTL_ACK_REQ && eq.eq == NULL) || (r->ack == PTL_CT_ACK_REQ && ct.ct == NULL)) {
         return false;
     }
-    return r->ack <= PTL_OC_ACK_REQ && r->length <= ni->limits.max_msg_size &&
-           r->pt_index <= UINT16_MAX && target_sound(ni, r->target);
+    bool short_enough = r->length <= ni->limits.max_msg_size || r->kind > OP_GET;
+    return r->ack <= PTL_OC_ACK_REQ && short_enough && r->pt_index <= UINT16_MAX &&
+           target_sound(ni, r->target);
 }
 /* Whether a response is due. */
 static inline bool request_expects(const struct request *r)

@@ -18,7 +18,7 @@ static ptl_ni_limits_t wishes(void)
     l.max_fetch_atomic_size = 48;
     return l;
 }
-static ptl_ni_limits_t small, small_volatile;
+static ptl_ni_limits_t small, small_volatile, small_messages;
 
 /* ---- Bytes of one message -------------------------------------------------- */
 
@@ -151,7 +151,15 @@ static void default_atomic_sizes(struct scene *s)
 
 GENERATE(default_sizes)
 {
+    small_messages = wishes();
+    small_messages.max_msg_size = 1;
     for (int call = CALL_ATOMIC; call < CALL_COUNT; call++) {
+        suite_add_each((struct suite_case){.rule = "3.6: max_msg_size is of puts and gets: an "
+                                                   "atomic may be longer",
+                                           .body = default_atomic_sizes,
+                                           .number = call,
+                                           .desired = &small_messages},
+                       ALL_KINDS, SELF | PAIR, "atomic_above_message.%s", suite_call_name[call]);
         suite_add_each((struct suite_case){.rule = "3.6: an atomic of max_atomic_size (fetching: "
                                                    "max_fetch_atomic_size) is carried, not more",
                                            .body = default_atomic_sizes,
