@@ -133,6 +133,15 @@ static void nid_any(struct scene *s, struct suite_move *m)
     m->to.phys.nid = PTL_NID_ANY;
 }
 
+static void index_65536(struct scene *s, struct suite_move *m)
+{
+    m->pt = 65536;
+}
+static void index_any(struct scene *s, struct suite_move *m)
+{
+    m->pt = PTL_PT_ANY;
+}
+
 /* ---- Acknowledgements ------------------------------------------------------ */
 
 static void ack_4(struct scene *s, struct suite_move *m)
@@ -212,6 +221,7 @@ static const char range[] = "3.15: a range that leaves the MD gives PTL_ARG_INVA
 static const char limit[] = "3.15: a length above its limit gives PTL_ARG_INVALID";
 static const char no_rank[] = "3.15: a rank outside the map gives PTL_ARG_INVALID";
 static const char no_id[] = "3.15: a physical id that nobody can have gives PTL_ARG_INVALID";
+static const char no_index[] = "3.15: an index that no portal table has gives PTL_ARG_INVALID";
 static const char no_ack[] = "3.15: an unknown ack request gives PTL_ARG_INVALID";
 static const char elements[] = "3.15: a length that is no multiple of the type gives "
                                "PTL_ARG_INVALID";
@@ -238,6 +248,8 @@ static const struct row rows[] = {
     {"target_id", "pid_65536", EVERY, PHYSICAL_KINDS, pid_65536, no_id},
     {"target_id", "pid_max", EVERY, PHYSICAL_KINDS, pid_max, no_id},
     {"target_id", "nid_any", EVERY, PHYSICAL_KINDS, nid_any, no_id},
+    {"pt_index", "65536", EVERY, ALL_KINDS, index_65536, no_index},
+    {"pt_index", "any", EVERY, ALL_KINDS, index_any, no_index},
     {"ack_req", "4", ACKED, ALL_KINDS, ack_4, no_ack},
     {"ack_req", "5", ACKED, ALL_KINDS, ack_5, no_ack},
     {"ack_req", "128", ACKED, ALL_KINDS, ack_128, no_ack},
