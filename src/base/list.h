@@ -61,4 +61,16 @@ static inline struct list *list_pop_front(struct list *head)
     return first;
 }
 
+/* list_splice_back() moves the links from `first` to `last` of another list to the end of `head`.
+ */
+static inline void list_splice_back(struct list *head, struct list *first, struct list *last)
+{
+    first->prev->next = last->next;
+    last->next->prev = first->prev;
+    first->prev = head->prev;
+    last->next = head;
+    head->prev->next = first;
+    head->prev = last;
+}
+
 #endif

@@ -18,8 +18,9 @@
 
 #include "base/tsan.h"
 
-/* nic_copy() copies n bytes, which must not overlap, and returns 0; or -EFAULT, and
- * then a part of them may have been copied. */
+/* nic_copy() copies n bytes, which must not overlap if there are more than NIC_COPY_OVERLAP, and
+ * returns 0; or -EFAULT, and then a part of them may have been copied. */
+#define NIC_COPY_OVERLAP 128
 static inline int nic_copy(void *dst, const void *src, size_t n);
 
 /* The two ways of nic_copy(): nic_copy_x86_64.S, and the same with TSan told. */

@@ -67,7 +67,7 @@
 nic_text_begin:
 
 /* int nic_copy_raw(void *dst, const void *src, size_t n, size_t rep_min, size_t wide_min)
- * Up to 128 bytes: all of them are loaded, from both ends towards the middle,
+ * Up to 128 bytes (NIC_COPY_OVERLAP): all of them are loaded, from both ends towards the middle,
  * before any is stored. From wide_min (160 or more) on 32 bytes at a time, from rep_min on the
  * processor's string copy. A fault in the wide loop leaves the upper halves of the
  * registers in use, which costs time, not correctness. */

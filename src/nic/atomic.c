@@ -389,10 +389,11 @@ int nic_atomic(void *target, const void *data, const void *operand, void *before
         (op > PTL_SWAP && operand == NULL)) {
         return -EINVAL;
     }
-    if (length == atomic_size(type) && before == NULL && atomic_is_word(target, op, type)) {
-        union element one; /* the usual case, without the ceremony */
+    nic_word_raw *raw = before == NULL ? atomic_instruction(op, type, length) : NULL;
+    if (raw != NULL && atomic_is_aligned(target, length)) {
+        union element one, found; /* the usual case, without the ceremony */
         element_load(&one, data, length);
-        return atomic_word(target, one.word, op, length);
+        return nic_word(raw, target, one.word, &found.word, length);
     }
     size_t size = atomic_size(type);
     struct job job = {.target = (uintptr_t)target,

@@ -107,18 +107,17 @@ static inline bool atomic_fits(size_t length, ptl_op_t op, ptl_datatype_t type)
 int nic_atomic(void *target, const void *data, const void *operand, void *before, size_t length,
                ptl_op_t op, ptl_datatype_t type);
 
-/* atomic_is_word() tells whether a legal operation on one element at `target` is one instruction,
- * and atomic_word() carries that out: 0 or -EFAULT. The low bytes of `value` are the data. */
-static inline bool atomic_is_word(const void *target, ptl_op_t op, ptl_datatype_t type)
+/* atomic_instruction() is what carries out an operation, by nic_word(), on one element of `length`
+ * bytes that is aligned: for the data in the low bytes of a word. NULL: it is another operation. */
+static inline nic_word_raw *atomic_instruction(ptl_op_t op, ptl_datatype_t type, size_t length)
 {
-    const struct atomic_kind *kind = &atomic_kinds[type];
-    return kind->class == ATOMIC_INTEGER && atomic_operations[op].instruction != NULL &&
-           ((uintptr_t)target & (kind->size - 1u)) == 0;
+    bool one = op < PTL_OP_LAST && type < PTL_DATATYPE_LAST && atomic_kinds[type].size == length &&
+               atomic_kinds[type].class == ATOMIC_INTEGER;
+    return one ? atomic_operations[op].instruction : NULL;
 }
-static inline int atomic_word(void *target, uint64_t value, ptl_op_t op, size_t size)
+static inline bool atomic_is_aligned(const void *target, size_t size)
 {
-    uint64_t found;
-    return nic_word(atomic_operations[op].instruction, target, value, &found, size);
+    return ((uintptr_t)target & (size - 1)) == 0;
 }
 
 #endif

@@ -6,7 +6,7 @@
 #include "nic/nic.h"
 
 /* Whether a thread that sleeps is to look at the counter. */
-__attribute__((noinline)) static bool is_news(const struct nic *nic, const struct ct *ct)
+static bool is_news(const struct nic *nic, const struct ct *ct)
 {
     bool news = nic->news.curious != 0;
     for (struct list *l = nic->counting.next; l != &nic->counting && !news; l = l->next) {
@@ -18,31 +18,18 @@ __attribute__((noinline)) static bool is_news(const struct nic *nic, const struc
     return news;
 }
 
-static void changed(struct ct *ct)
+void ct_tell(struct ct *ct)
 {
-    struct nic *nic = ct->ni->nic;
-    if (nic->waiters != 0 && is_news(nic, ct)) {
-        nic->news.due = true;
-    }
-    if (!list_empty(&ct->triggers)) {
-        trigger_check(ct);
-    }
-}
-
-static void add(_Atomic uint64_t *value, uint64_t increment)
-{
-    uint64_t before = atomic_load_explicit(value, memory_order_relaxed);
-    atomic_store_explicit(value, before + increment, memory_order_release);
+    ct->ni->nic->news.due |= is_news(ct->ni->nic, ct);
 }
 
 void ct_add(struct ct_ref ref, uint64_t success, uint64_t failure)
 {
-    if (!ct_ref_alive(ref)) {
-        return;
+    if (ct_ref_alive(ref)) {
+        ct_step(&ref.ct->success, success);
+        ct_step(&ref.ct->failure, failure);
+        ct_changed(ref.ct);
     }
-    add(&ref.ct->success, success);
-    add(&ref.ct->failure, failure);
-    changed(ref.ct);
 }
 
 void ct_count(struct ct_ref ref, ptl_ni_fail_t fail, bool count_bytes, uint64_t bytes)
@@ -58,5 +45,5 @@ void ct_set(struct ct *ct, ptl_ct_event_t value)
 {
     atomic_store_explicit(&ct->success, value.success, memory_order_release);
     atomic_store_explicit(&ct->failure, value.failure, memory_order_release);
-    changed(ct);
+    ct_changed(ct);
 }

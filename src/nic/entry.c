@@ -112,6 +112,7 @@ static inline void unlink_from_list(struct le *le)
 
 void le_free(struct le *le)
 {
+    le->ni->epoch++;
     unlink_from_list(le);
     handlers_release(le->handlers);
     free((void *)le->vector.parts);
@@ -306,7 +307,10 @@ int le_link(struct le *le)
     if (list->entries == 1 && le->list == PTL_PRIORITY_LIST) {
         pt->recent = le;
     }
-    pt->with_handlers += le->handlers != NULL;
+    if (rare(le->handlers != NULL)) {
+        pt->with_handlers++;
+        le->ni->epoch++;
+    }
     if (rare(le->handlers != NULL && le->handlers->inactive)) {
         le->reserved = le->match.picky = true; /* until le_activate() */
     } else if (rare(pt->unexpected.count != 0) && le->list == PTL_PRIORITY_LIST && claim(le)) {

@@ -114,6 +114,7 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
                ((options & PTL_NI_PHYSICAL) != 0 ? 2u : 0);
     ni->options = options;
     ni->rank = PTL_RANK_ANY;
+    ni->epoch = 1;
     set_limits(&ni->limits, desired, nic->packet_size);
     ni->pts = calloc((size_t)ni->limits.max_pt_index + 1, sizeof(*ni->pts));
     if (ni->pts == NULL) {
@@ -333,12 +334,13 @@ int ni_set_map(struct ni *ni, uint64_t size, const ptl_process_t *map)
     ni->map = copy;
     ni->map_peers = peers;
     ni->map_size = size;
-    ni->rank = PTL_RANK_ANY;
-    for (uint64_t r = 0; r < size && ni->rank == PTL_RANK_ANY; r++) {
+    ptl_rank_t own = PTL_RANK_ANY;
+    for (uint64_t r = 0; r < size && own == PTL_RANK_ANY; r++) {
         if (map[r].phys.nid == ni->nic->nid && map[r].phys.pid == ni->nic->pid) {
-            ni->rank = (ptl_rank_t)r;
+            own = (ptl_rank_t)r;
         }
     }
+    __atomic_store_n(&ni->rank, own, __ATOMIC_RELAXED); /* target_is_own() looks without the lock */
     nic_unlock(ni->nic);
     return PTL_OK;
 }

@@ -238,12 +238,15 @@ static inline unsigned request_send_options(const struct request *r)
     return r->md != NULL ? r->md->options : PTL_MD_EVENT_SUCCESS_DISABLE;
 }
 /* Nobody wants to know when the data of a successful request have left. */
+static inline bool md_is_silent(const struct md *md)
+{
+    return (md->options & PTL_MD_EVENT_CT_SEND) == 0 &&
+           ((md->options & (PTL_MD_EVENT_SUCCESS_DISABLE | PTL_MD_EVENT_SEND_DISABLE)) != 0 ||
+            md->eq.eq == NULL);
+}
 static inline bool request_is_silent(const struct request *r)
 {
-    unsigned options = request_send_options(r);
-    return (options & PTL_MD_EVENT_CT_SEND) == 0 &&
-           ((options & (PTL_MD_EVENT_SUCCESS_DISABLE | PTL_MD_EVENT_SEND_DISABLE)) != 0 ||
-            (r->md != NULL && r->md->eq.eq == NULL));
+    return r->md == NULL || md_is_silent(r->md);
 }
 /* request_operand_size() is what leads the payload of a swap. */
 size_t request_operand_size(const struct request *r);
@@ -301,6 +304,25 @@ void handler_request_end(struct request *r, bool closed);
 bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r);
 void self_free(struct nic *nic);
 
+/* ---- trigger.c ---- */
+
+/* trigger_new() is a triggered operation of an NI, of which nothing else is set; or NULL. */
+struct triggered *trigger_new(struct ni *ni);
+/* trigger_arm() queues `t` on a counter, or fires it when that is reached. */
+void trigger_arm(struct ct *ct, struct triggered *t);
+/* trigger_check() moves what a counter has reached to the fired list. */
+void trigger_check(struct ct *ct);
+/* trigger_run() carries out what has fired; true if anything had. */
+void trigger_run_fired(struct nic *nic);
+static inline bool trigger_run(struct nic *nic)
+{
+    if (usual(list_empty(&nic->fired))) {
+        return false;
+    }
+    trigger_run_fired(nic);
+    return true;
+}
+
 /* ---- counter.c ---- */
 
 void ct_add(struct ct_ref ref, uint64_t success, uint64_t failure);
@@ -314,24 +336,29 @@ static inline bool ct_ref_alive(struct ct_ref ref)
 {
     return ref.ct != NULL && ref.ct->slot.handle == ref.handle;
 }
-
-/* ---- trigger.c ---- */
-
-/* trigger_arm() queues `t` on a counter, or fires it when that is reached. */
-void trigger_arm(struct ct *ct, struct triggered *t);
-/* trigger_check() moves what a counter has reached to the fired list. */
-void trigger_check(struct ct *ct);
-/* trigger_forget() drops a triggered operation that is in no list. */
-void trigger_forget(struct triggered *t);
-/* trigger_run() carries out what has fired; true if anything had. */
-void trigger_run_fired(struct nic *nic);
-static inline bool trigger_run(struct nic *nic)
+/* ct_changed() has follow what a change is to set off: ct_tell() tells who sleeps. */
+void ct_tell(struct ct *ct);
+static inline void ct_changed(struct ct *ct)
 {
-    if (usual(list_empty(&nic->fired))) {
-        return false;
+    if (rare(ct->ni->nic->waiters != 0)) {
+        ct_tell(ct);
     }
-    trigger_run_fired(nic);
-    return true;
+    if (!list_empty(&ct->triggers)) {
+        trigger_check(ct);
+    }
+}
+static inline void ct_step(_Atomic uint64_t *value, uint64_t increment)
+{
+    uint64_t before = atomic_load_explicit(value, memory_order_relaxed);
+    atomic_store_explicit(value, before + increment, memory_order_release);
+}
+/* ct_add_success() is ct_add() without failures, inline. */
+static inline void ct_add_success(struct ct_ref ref, uint64_t increment)
+{
+    if (ct_ref_alive(ref)) {
+        ct_step(&ref.ct->success, increment);
+        ct_changed(ref.ct);
+    }
 }
 
 /* ---- receive.c, deliver.c ---- */

@@ -27,6 +27,7 @@
 #include "hpu/sched.h"
 #include "hpu/twin.h"
 #include "hpu/watch.h"
+#include "nic/atomic.h"
 #include "nic/board.h"
 #include "nic/event.h"
 #include "nic/match.h"
@@ -147,11 +148,24 @@ struct op {
         staged[2 * ATOMIC_OPERAND]; /* payload of a swap with an operand: that, and one element */
 };
 
+/* A quiet operation, ready to be done: quiet.h. */
+struct quiet {
+    uint64_t epoch; /* of the NI; 0: it is not ready */
+    void *to;
+    const void *from;
+    nic_word_raw *instruction; /* of an atomic that is one; else NULL */
+    uint32_t length;
+    uint8_t kind; /* OP_PUT or OP_ATOMIC, */
+    ptl_op_t op;  /* and which */
+    ptl_datatype_t datatype;
+    bool silent;      /* SEND is not wanted */
+    struct ct_ref ct; /* of the entry, if it counts, */
+    uint64_t count;   /* by this */
+};
+
+/* Made by trigger_new(). To fire takes but the first two lines of one that is quiet or counts. */
 struct triggered {
     struct table_slot slot;
-    struct list link; /* of a counter, or of the NIC's fired list */
-    struct ni *ni;
-    uint64_t threshold;
     enum trigger_kind {
         TRIGGER_REQUEST,
         TRIGGER_CT_INC,
@@ -159,12 +173,29 @@ struct triggered {
         TRIGGER_APPEND,
         TRIGGER_UNLINK
     } kind;
+    union {
+        struct list link;             /* of a counter, or of the NIC's fired list; */
+        struct triggered *next_spare; /* of those that are none now */
+    };
+    struct ni *ni;
+    uint64_t threshold;
+    struct md *md, *get_md; /* of a request, which keeps them; or NULL */
+    union {
+        struct quiet quiet; /* the request, if it is */
+        struct {
+            struct ct_ref ct;     /* CT_INC, CT_SET */
+            ptl_ct_event_t value; /* the same */
+        };
+        struct {
+            struct le *le;      /* APPEND; */
+            uint32_t le_handle; /* UNLINK, while it has this */
+        };
+    };
     struct request request;
-    struct ct_ref ct;     /* CT_INC, CT_SET */
-    ptl_ct_event_t value; /* the same */
-    struct le *le;        /* APPEND; UNLINK, while it has this handle: */
-    uint32_t le_handle;
 };
+_Static_assert(offsetof(struct triggered, quiet) == 64 &&
+                   offsetof(struct triggered, request) == 128,
+               "what fires is two lines");
 
 /* ---- target ---- */
 
@@ -247,6 +278,9 @@ struct pt {
     unsigned with_handlers; /* entries that have some */
     bool refusing;          /* flow control has closed it: not enabled */
     bool refusal_due;       /* PT_DISABLED is to be posted when the last message in hand ends */
+    /* What is quiet and has these match bits finds this entry, while the epoch is the NI's. */
+    uint64_t quiet_epoch, quiet_bits;
+    struct le *quiet_entry;
 };
 
 struct ni {
@@ -257,7 +291,9 @@ struct ni {
     ptl_handle_ni_t handle;
     ptl_ni_limits_t limits;
     struct table eqs, cts, mds, les, unexpected, triggered, hpu_memories;
+    struct triggered *spare_triggered;
     struct pt *pts;
+    uint64_t epoch; /* not 0; another one once quiet operations may find something else: quiet.h */
     ptl_process_t *map;
     uint64_t map_size;
     struct nic_peer **map_peers; /* by rank, NULL: to be looked up */
@@ -331,7 +367,8 @@ struct nic {
     unsigned queued_program, queued_handler;
     struct list acks_due; /* struct rx with gathered acks */
     struct list fired;    /* struct triggered whose threshold was reached */
-    struct rx *self;      /* self.c */
+    struct rx *self;      /* self.c: a message to oneself that is in its stages; */
+    bool self_afar;       /* and whether any may be on the fabric's way, queued or in hand */
     struct hpu_pool *hpus;
     struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
     struct hpu_mover *mover; /* copies large transfers beside their handlers */

@@ -5,8 +5,9 @@
  *
  * It must not overtake: it takes this way only while nothing of the NIC's own is on the
  * other one, queued or in hand. It must end at once: where entries have handlers, which may
- * wait, it goes the other way, too.
+ * wait, it goes the other way, too. What is quiet (quiet.h) needs not even the stages.
  */
+#include "nic/quiet.h"
 #include "nic/rx.h"
 
 #include "base/nic_copy.h"
@@ -17,7 +18,6 @@
 
 /* Its payload lies on the stack meanwhile: both ends may be the same memory. */
 #define SELF_MAX 1024
-#define QUIET_MAX 64 /* bytes of what is done without any stages */
 
 static struct rx *self_rx(struct nic *nic, struct nic_peer *peer)
 {
@@ -33,12 +33,25 @@ static struct rx *self_rx(struct nic *nic, struct nic_peer *peer)
     return rx;
 }
 
-static bool may_go(struct ni *ni, struct nic_peer *peer, const struct request *r)
+/* Whether nothing that the NIC sent to itself is on the fabric's way. Once nothing is, and no
+ * answer is due that would come that way, it stays so until something is sent there: see
+ * self_request(). */
+static bool is_near(struct nic_peer *peer)
 {
-    return r->length <= SELF_MAX && list_empty(&peer->waiting) && list_empty(&peer->detached) &&
-           r->pt_index <= (unsigned)ni->limits.max_pt_index &&
-           ni->pts[r->pt_index].with_handlers == 0 &&
-           (peer->fabric == NULL || !peer->ops->unsent(peer->fabric));
+    struct nic *nic = peer->nic;
+    if (usual(!nic->self_afar)) {
+        return true;
+    }
+    bool near = list_empty(&peer->waiting) && list_empty(&peer->detached) &&
+                (peer->fabric == NULL || !peer->ops->unsent(peer->fabric));
+    nic->self_afar = !near || peer->outstanding != 0;
+    return near;
+}
+
+static bool may_go(const struct ni *ni, struct nic_peer *peer, const struct request *r)
+{
+    return r->length <= SELF_MAX && r->pt_index <= (unsigned)ni->limits.max_pt_index &&
+           ni->pts[r->pt_index].with_handlers == 0 && is_near(peer);
 }
 
 /* Whether a message that this entry takes is told by nothing but a count, and leaves it as it is.
@@ -50,29 +63,32 @@ static bool is_quiet(const struct pt *pt, const struct le *le)
             (le->options & (PTL_ME_EVENT_COMM_DISABLE | PTL_ME_EVENT_SUCCESS_DISABLE)) != 0);
 }
 
-/* The entry of a small message, if it is a quiet one that may take all of it. */
-static struct le *find_quiet(struct ni *ni, const struct nic_peer *peer, const struct request *r)
+struct le *quiet_look_up(struct ni *ni, uint32_t pt_index, uint64_t match_bits)
 {
-    struct pt *pt = &ni->pts[r->pt_index];
-    struct match_header header = {.bits = r->match_bits, .nid = peer->nid, .pid = peer->pid};
+    struct pt *pt = &ni->pts[pt_index];
+    struct match_header header = {.bits = match_bits, .nid = ni->nic->nid, .pid = ni->nic->pid};
     if (ni_is_logical(ni)) {
         header.nid = ni->rank;
         header.pid = 0;
     }
     if (!pt->allocated || !pt->enabled || (pt->options & PTL_PT_FLOWCTRL) != 0 ||
-        (ni_is_logical(ni) && ni->rank == PTL_RANK_ANY)) {
+        pt->with_handlers != 0 || (ni_is_logical(ni) && ni->rank == PTL_RANK_ANY)) {
         return NULL;
     }
-    /* Of one that does not truncate, whether it fits is asked here, and not of others. */
+    /* Of one that does not truncate, whether it fits is asked later, and not of others. */
     struct match_entry *e = pt->recent != NULL ? &pt->recent->match : NULL;
     if (e == NULL || !match_is_first(&pt->priority, e, &header)) {
         e = match_first(&pt->priority, &header);
     }
     struct le *le = e != NULL ? container_of(e, struct le, match) : NULL;
-    bool may = le != NULL && is_quiet(pt, le) && (le->options & PTL_ME_OP_PUT) != 0 &&
-               (le->uid == PTL_UID_ANY || le->uid == peer->uid) &&
-               r->length <= le_room(le, r->remote_offset);
-    return may ? le : NULL;
+    if (le == NULL || !is_quiet(pt, le) || (le->options & PTL_ME_OP_PUT) == 0 ||
+        (le->uid != PTL_UID_ANY && le->uid != ni->nic->uid)) {
+        return NULL;
+    }
+    pt->quiet_bits = match_bits;
+    pt->quiet_epoch = ni->epoch;
+    pt->quiet_entry = le;
+    return le;
 }
 
 /* Whether it is a put of a line at the most, or an atomic of one word, that wants no answer. */
@@ -84,40 +100,35 @@ static inline bool may_be_quiet(const struct request *r)
     return small && !request_expects(r) && r->memory.vector == NULL;
 }
 
-/* Its payload is copied first, as both ends may be the same memory. 0, or -EFAULT. */
-static inline int do_quiet(const struct request *r, void *target)
+bool quiet_make(struct ni *ni, const struct request *r, struct quiet *q)
 {
-    union {
-        uint64_t word;
-        uint8_t bytes[QUIET_MAX];
-    } data;
-    data.word = 0; /* of a shorter one these are the low bytes */
-    int rc = nic_copy(data.bytes, r->memory.base, r->length);
-    if (rc != 0) {
-        return rc;
-    }
-    if (r->kind == OP_PUT) {
-        return nic_copy(target, data.bytes, r->length);
-    }
-    return usual(atomic_is_word(target, r->op, r->datatype))
-               ? atomic_word(target, data.word, r->op, r->length)
-               : nic_atomic(target, data.bytes, NULL, NULL, r->length, r->op, r->datatype);
-}
-
-/* What finds a quiet entry is done on the spot. Of an atomic that fails nothing is done, and a put
- * may be done twice: to tell of it is for the stages. */
-static bool quietly_done(struct ni *ni, struct nic_peer *peer, const struct request *r)
-{
-    struct le *le = may_be_quiet(r) ? find_quiet(ni, peer, r) : NULL;
-    if (le == NULL || do_quiet(r, memory_at(le->start, r->remote_offset)) != 0) {
+    q->epoch = 0;
+    if (!may_be_quiet(r) || r->pt_index > (unsigned)ni->limits.max_pt_index) {
         return false;
     }
-    struct nic_board *board = ni->nic->board;
-    board_count(board->received, &board->received_bytes, (enum board_movement)r->kind, r->length);
-    if ((le->options & PTL_ME_EVENT_CT_COMM) != 0) {
-        ct_add(le->ct, (le->options & PTL_ME_EVENT_CT_BYTES) != 0 ? r->length : 1, 0);
+    const struct le *le = quiet_find(ni, r->pt_index, r->match_bits);
+    if (le == NULL || !quiet_set(q, le, r->length, r->remote_offset)) {
+        return false;
     }
-    if (!request_is_silent(r)) {
+    q->from = r->memory.base;
+    q->kind = (uint8_t)r->kind;
+    q->op = r->op;
+    q->datatype = r->datatype;
+    q->instruction = r->kind == OP_ATOMIC && atomic_is_aligned(q->to, r->length)
+                         ? atomic_instruction(r->op, r->datatype, r->length)
+                         : NULL;
+    q->silent = request_is_silent(r);
+    return true;
+}
+
+/* What finds a quiet entry is done on the spot. */
+static bool quietly_done(struct ni *ni, const struct request *r)
+{
+    struct quiet q;
+    if (!quiet_make(ni, r, &q) || !quiet_do(ni->nic, &q)) {
+        return false;
+    }
+    if (!q.silent) {
         request_left(r, PTL_NI_OK);
     }
     return true;
@@ -157,10 +168,11 @@ __attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_p
 
 bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)
 {
-    if (!may_go(ni, peer, r)) {
-        return false;
+    bool done = may_go(ni, peer, r) && (quietly_done(ni, r) || through_stages(ni, peer, r));
+    if (!done) {
+        ni->nic->self_afar = true; /* it goes the fabric's way */
     }
-    return quietly_done(ni, peer, r) || through_stages(ni, peer, r);
+    return done;
 }
 
 /* What send_ack() and send_reply() do for others. */

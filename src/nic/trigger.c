@@ -3,11 +3,26 @@
  * Triggered operations. They wait on a counter in order of threshold, those of
  * one threshold in order of issue. What is reached moves to the NIC's fired
  * list and is carried out from there, one after the other: a chain of any
- * length needs no stack, and counting never sends by itself.
+ * length needs no stack, and counting never sends by itself. A quiet request
+ * (quiet.h) has found its entry when it was armed: to fire is to move its data,
+ * or to find out that it must go the way of all others.
  */
-#include "nic/nic.h"
-
+#include "nic/quiet.h"
 #include "nic/rungs.h"
+
+struct triggered *trigger_new(struct ni *ni)
+{
+    struct triggered *t = ni->spare_triggered;
+    if (t != NULL) {
+        ni->spare_triggered = t->next_spare;
+    } else {
+        t = table_add(&ni->triggered);
+    }
+    if (t != NULL) {
+        t->ni = ni;
+    }
+    return t;
+}
 
 void trigger_arm(struct ct *ct, struct triggered *t)
 {
@@ -23,45 +38,42 @@ void trigger_arm(struct ct *ct, struct triggered *t)
     trigger_check(ct);
 }
 
+/* Whether a link of a counter's list is an operation, and the counter has reached it. */
+static inline bool is_reached(const struct ct *ct, const struct list *l, uint64_t count)
+{
+    return l != &ct->triggers && container_of(l, struct triggered, link)->threshold <= count;
+}
+
 void trigger_check(struct ct *ct)
 {
     uint64_t count = atomic_load_explicit(&ct->success, memory_order_relaxed) +
                      atomic_load_explicit(&ct->failure, memory_order_relaxed);
-    while (!list_empty(&ct->triggers)) {
-        struct list *first = ct->triggers.next;
-        if (container_of(first, struct triggered, link)->threshold > count) {
-            return;
-        }
-        list_remove(first);
-        list_push_back(&ct->ni->nic->fired, first);
-        atomic_store_explicit(&ct->ni->nic->attention, true, memory_order_relaxed);
+    struct list *first = ct->triggers.next, *last = first;
+    if (!is_reached(ct, first, count)) {
+        return;
+    }
+    while (is_reached(ct, last->next, count)) {
+        last = last->next;
+    }
+    struct nic *nic = ct->ni->nic;
+    list_splice_back(&nic->fired, first, last);
+    atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
+}
+
+/* Lets go of the MDs that a request was to use. */
+static inline void let_go_of_mds(struct triggered *t)
+{
+    t->md->users--;
+    if (rare(t->get_md != NULL)) {
+        t->get_md->users--;
     }
 }
 
-/* Lets go of what a triggered operation was to use. */
-static void let_go(struct triggered *t)
+/* One that is in no list may be armed anew. */
+static inline void put_away(struct triggered *t)
 {
-    switch (t->kind) {
-    case TRIGGER_REQUEST:
-        t->request.md->users--;
-        if (t->request.kind == OP_FETCH) {
-            t->request.get_md->users--;
-        }
-        break;
-    case TRIGGER_APPEND:
-        if (t->le != NULL) {
-            le_free(t->le);
-        }
-        break;
-    default:
-        break;
-    }
-}
-
-void trigger_forget(struct triggered *t)
-{
-    let_go(t);
-    table_drop(&t->ni->triggered, t);
+    t->next_spare = t->ni->spare_triggered;
+    t->ni->spare_triggered = t;
 }
 
 /* An operation that finds no memory for its state ends here, and says so. */
@@ -78,7 +90,6 @@ static void request_lost(const struct request *r)
 static void append(struct triggered *t)
 {
     struct le *le = t->le;
-    t->le = NULL;
     le->awaited = false;
     if (!t->ni->pts[le->pt_index].allocated || le_link(le) != PTL_OK) {
         ptl_event_t event = {.type = PTL_EVENT_LINK,
@@ -90,13 +101,23 @@ static void append(struct triggered *t)
     }
 }
 
+static void request(struct triggered *t)
+{
+    if (usual(quiet_is_good(t->ni, &t->quiet)) && quiet_send(t->ni->nic, &t->quiet)) {
+        if (!t->quiet.silent) {
+            request_left(&t->request, PTL_NI_OK);
+        }
+    } else if (nic_request(t->ni, &t->request) != PTL_OK) {
+        request_lost(&t->request);
+    }
+    let_go_of_mds(t);
+}
+
 static void carry_out(struct triggered *t)
 {
     switch (t->kind) {
     case TRIGGER_REQUEST:
-        if (nic_request(t->ni, &t->request) != PTL_OK) {
-            request_lost(&t->request);
-        }
+        request(t);
         break;
     case TRIGGER_CT_INC:
         ct_add(t->ct, t->value.success, t->value.failure);
@@ -115,20 +136,34 @@ static void carry_out(struct triggered *t)
         }
         break;
     }
-    trigger_forget(t);
+    put_away(t);
 }
 
 void trigger_run_fired(struct nic *nic)
 {
-    for (struct list *l; (l = list_pop_front(&nic->fired)) != NULL;) {
+    struct list *fired = &nic->fired;
+    for (struct list *l; (l = fired->next) != fired;) {
+        fired->next = l->next; /* its own ends are of no use any more */
+        fired->next->prev = fired;
         carry_out(container_of(l, struct triggered, link));
     }
+}
+
+/* Forgets a triggered operation that is in no list. */
+static void forget(struct triggered *t)
+{
+    if (t->kind == TRIGGER_REQUEST) {
+        let_go_of_mds(t);
+    } else if (t->kind == TRIGGER_APPEND) {
+        le_free(t->le);
+    }
+    put_away(t);
 }
 
 void ct_cancel(struct ct *ct)
 {
     for (struct list *l; (l = list_pop_front(&ct->triggers)) != NULL;) {
-        trigger_forget(container_of(l, struct triggered, link));
+        forget(container_of(l, struct triggered, link));
     }
 }
 

@@ -1,19 +1,83 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.15: atomic operations. */
-#include "nic/atomic.h"
 #include "base/nic_copy.h"
+#include "nic/quiet.h"
 #include "portals/api.h"
 
-int PtlAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
-              ptl_ack_req_t ack_req, ptl_process_t target_id, ptl_pt_index_t pt_index,
-              ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
-              ptl_hdr_data_t hdr_data, ptl_op_t operation, ptl_datatype_t datatype)
+/* A word of a descriptor that is told of nothing, as the source of an atomic; else NULL. */
+static inline const void *find_word(const struct ni *ni, ptl_handle_md_t handle, ptl_size_t offset,
+                                    ptl_size_t length)
+{
+    const struct md *md = handle_kind(handle) == HANDLE_MD ? table_get(&ni->mds, handle) : NULL;
+    bool may = md != NULL && offset <= md->length && length <= md->length - offset &&
+               md->vector.parts == NULL && md_is_silent(md);
+    return may ? memory_at(md->start, offset) : NULL;
+}
+
+/* Carries out an atomic of one instruction on oneself, from a descriptor to an entry where both are
+ * of the usual kind: nothing but counts tells of it. False: nothing was done. The lock is held. */
+static inline bool done_quietly(struct ni *ni, const void *from, ptl_size_t length,
+                                ptl_pt_index_t pt_index, nic_word_raw *instruction,
+                                ptl_match_bits_t match_bits, ptl_size_t remote_offset)
+{
+    struct quiet q = {
+        .from = from, .kind = OP_ATOMIC, .length = (uint32_t)length, .instruction = instruction};
+    if (rare(from == NULL || pt_index > (unsigned)ni->limits.max_pt_index)) {
+        return false;
+    }
+    const struct le *le = quiet_find(ni, pt_index, match_bits);
+    return usual(le != NULL && quiet_set(&q, le, length, remote_offset) &&
+                 atomic_is_aligned(q.to, length) && quiet_is_good(ni, &q)) &&
+           quiet_send(ni->nic, &q);
+}
+
+/* The usual atomic on oneself is done without becoming an operation. Not inlined: PtlAtomic() has
+ * its hands full with what another one would need. */
+static __attribute__((noinline)) bool
+done_at_once(struct ni *ni, ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
+             ptl_pt_index_t pt_index, nic_word_raw *instruction, ptl_match_bits_t match_bits,
+             ptl_size_t remote_offset)
+{
+    struct nic *nic = ni->nic;
+    nic_take_over(nic);
+    nic_lock(nic);
+    const void *from = find_word(ni, md_handle, local_offset, length);
+    bool done = done_quietly(ni, from, length, pt_index, instruction, match_bits, remote_offset);
+    trigger_run(nic);
+    nic_unlock(nic);
+    return done;
+}
+
+/* All others. */
+static __attribute__((noinline)) int start(ptl_handle_md_t md_handle, ptl_size_t local_offset,
+                                           ptl_size_t length, ptl_ack_req_t ack_req,
+                                           ptl_process_t target_id, ptl_pt_index_t pt_index,
+                                           ptl_match_bits_t match_bits, ptl_size_t remote_offset,
+                                           void *user_ptr, ptl_hdr_data_t hdr_data,
+                                           ptl_op_t operation, ptl_datatype_t datatype)
 {
     struct request r;
     api_fill(&r, OP_ATOMIC, length, ack_req, target_id, pt_index, match_bits, remote_offset,
              user_ptr, hdr_data, operation, datatype);
     struct api_sides sides = {.md = md_handle, .offset = local_offset};
     return api_start(&r, &sides);
+}
+
+int PtlAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
+              ptl_ack_req_t ack_req, ptl_process_t target_id, ptl_pt_index_t pt_index,
+              ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
+              ptl_hdr_data_t hdr_data, ptl_op_t operation, ptl_datatype_t datatype)
+{
+    struct ni *ni;
+    nic_word_raw *instruction = atomic_instruction(operation, datatype, length);
+    if (ack_req == PTL_NO_ACK_REQ && instruction != NULL && api_ni(md_handle, &ni) == PTL_OK &&
+        target_is_own(ni, target_id) && length <= ni->limits.max_msg_size &&
+        usual(done_at_once(ni, md_handle, local_offset, length, pt_index, instruction, match_bits,
+                           remote_offset))) {
+        return PTL_OK;
+    }
+    return start(md_handle, local_offset, length, ack_req, target_id, pt_index, match_bits,
+                 remote_offset, user_ptr, hdr_data, operation, datatype);
 }
 
 int api_check_fetch(const struct request *r, ptl_handle_md_t put_md)

@@ -101,6 +101,7 @@ static int set_enabled(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, bool 
     rc = api_pt(*ni, pt_index, pt);
     if (rc == PTL_OK) {
         (*pt)->enabled = enabled;
+        (*ni)->epoch++;
         (*pt)->refusing = false;
         /* Who opens it while the last deliveries end need not hear any more that it was closed. */
         (*pt)->refusal_due = (*pt)->refusal_due && !enabled;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.16: triggered operations. */
+#include "nic/quiet.h"
 #include "portals/api.h"
 
 #include <stdlib.h>
@@ -12,44 +13,36 @@ static int find_trigger(struct ni *ni, ptl_handle_ct_t handle, struct ct **ct)
     return rc == PTL_OK && of != ni ? PTL_ARG_INVALID : rc;
 }
 
-/* Makes a triggered operation like `what` and queues it; the lock is held. */
-static int arm(struct ni *ni, struct ct *ct, const struct triggered *what)
+/* Queues a triggered operation, which may happen at once; the lock is held. */
+static int arm(struct ct *ct, struct triggered *t, enum trigger_kind kind, ptl_size_t threshold)
 {
-    struct triggered *t = table_add(&ni->triggered);
-    if (t == NULL) {
-        return PTL_NO_SPACE;
-    }
-    t->ni = ni;
-    t->threshold = what->threshold;
-    t->kind = what->kind;
-    t->ct = what->ct;
-    t->value = what->value;
-    t->le = what->le;
-    t->le_handle = what->le_handle;
+    t->kind = kind;
+    t->threshold = threshold;
     trigger_arm(ct, t);
-    trigger_run(ni->nic);
+    trigger_run(ct->ni->nic);
     return PTL_OK;
 }
 
-/* The same for a data movement. */
+/* The same for a data movement. What it will need is found now, as far as that is possible. */
 static int arm_request(struct ni *ni, struct ct *ct, const struct request *r, ptl_size_t threshold)
 {
-    struct triggered *t = table_add(&ni->triggered);
+    struct triggered *t = trigger_new(ni);
     if (t == NULL) {
         return PTL_NO_SPACE;
     }
-    t->ni = ni;
-    t->threshold = threshold;
-    t->kind = TRIGGER_REQUEST;
     t->request = *r;
     t->request.origin = FROM_TRIGGER;
-    r->md->users++;
-    if (r->kind == OP_FETCH) {
-        r->get_md->users++;
+    t->md = r->md;
+    t->md->users++;
+    t->get_md = r->kind == OP_FETCH ? r->get_md : NULL;
+    if (t->get_md != NULL) {
+        t->get_md->users++;
     }
-    trigger_arm(ct, t);
-    trigger_run(ni->nic);
-    return PTL_OK;
+    t->quiet.epoch = 0;
+    if (target_is_own(ni, r->target)) {
+        quiet_make(ni, r, &t->quiet);
+    }
+    return arm(ct, t, TRIGGER_REQUEST, threshold);
 }
 
 static int start(struct request *r, const struct api_sides *sides, ptl_handle_ct_t trigger,
@@ -158,10 +151,13 @@ static int change(ptl_handle_ct_t ct_handle, enum trigger_kind kind, ptl_ct_even
     if (rc == PTL_OK) {
         rc = find_trigger(ni, trig_ct_handle, &trigger);
     }
-    if (rc == PTL_OK) {
-        struct triggered t = {
-            .threshold = threshold, .kind = kind, .ct = {ct, ct_handle}, .value = value};
-        rc = arm(ni, trigger, &t);
+    struct triggered *t = rc == PTL_OK ? trigger_new(ni) : NULL;
+    if (t != NULL) {
+        t->ct = (struct ct_ref){ct, ct_handle};
+        t->value = value;
+        rc = arm(trigger, t, kind, threshold);
+    } else if (rc == PTL_OK) {
+        rc = PTL_NO_SPACE;
     }
     nic_unlock(nic);
     return rc;
@@ -192,27 +188,27 @@ int PtlTriggeredMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, con
         return PTL_ARG_INVALID;
     }
     struct le_setup setup = {.me = me, .matching = true, .list = ptl_list, .user_ptr = user_ptr};
-    struct triggered t = {.threshold = threshold, .kind = TRIGGER_APPEND};
+    struct triggered *t = NULL;
+    struct le *le = NULL;
     struct ct *ct;
     nic_lock(ni->nic);
     rc = api_check_entry(ni, pt_index, &setup);
     if (rc == PTL_OK) {
         rc = find_trigger(ni, trig_ct_handle, &ct);
     }
-    if (rc == PTL_OK && (t.le = le_new(ni, pt_index, &setup)) == NULL) {
+    if (rc == PTL_OK && (le = le_new(ni, pt_index, &setup)) == NULL) {
         rc = PTL_NO_SPACE;
     }
     if (rc != PTL_OK) {
         free((void *)setup.vector.parts);
+    } else if ((t = trigger_new(ni)) == NULL) {
+        le_free(le);
+        rc = PTL_NO_SPACE;
     } else {
-        ptl_handle_me_t handle = t.le->slot.handle;
-        t.le->awaited = true;
-        rc = arm(ni, ct, &t);
-        if (rc == PTL_OK) {
-            *me_handle = handle;
-        } else {
-            le_free(t.le);
-        }
+        *me_handle = le->slot.handle;
+        le->awaited = true;
+        t->le = le;
+        rc = arm(ct, t, TRIGGER_APPEND, threshold);
     }
     nic_unlock(ni->nic);
     return rc;
@@ -226,19 +222,24 @@ int PtlTriggeredMEUnlink(ptl_handle_me_t me_handle, ptl_handle_ct_t trig_ct_hand
     if (rc != PTL_OK) {
         return rc;
     }
-    struct triggered t = {.threshold = threshold, .kind = TRIGGER_UNLINK, .le_handle = me_handle};
+    struct le *le;
     struct ct *ct;
     struct nic *nic = ni->nic;
     nic_lock(nic);
-    rc = api_object(me_handle, HANDLE_LE, &ni, &t.le);
+    rc = api_object(me_handle, HANDLE_LE, &ni, &le);
     if (rc == PTL_OK && !ni_is_matching(ni)) {
         rc = PTL_ARG_INVALID;
     }
     if (rc == PTL_OK) {
         rc = find_trigger(ni, trig_ct_handle, &ct);
     }
-    if (rc == PTL_OK) {
-        rc = arm(ni, ct, &t);
+    struct triggered *t = rc == PTL_OK ? trigger_new(ni) : NULL;
+    if (t != NULL) {
+        t->le = le;
+        t->le_handle = me_handle;
+        rc = arm(ct, t, TRIGGER_UNLINK, threshold);
+    } else if (rc == PTL_OK) {
+        rc = PTL_NO_SPACE;
     }
     nic_unlock(nic);
     return rc;

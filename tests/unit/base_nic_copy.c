@@ -66,6 +66,22 @@ static void copies_what_memcpy_copies(void **state)
     assert_memory_equal(dst, src, sizeof(src));
 }
 
+/* Up to NIC_COPY_OVERLAP bytes both ends may be the same memory. */
+static void short_copies_may_overlap(void **state)
+{
+    (void)state;
+    fill(src, sizeof(src), 2);
+    for (size_t n = 0; n <= NIC_COPY_OVERLAP; n++) {
+        for (size_t to = 0; to <= 2 * n; to++) {
+            memcpy(dst, src, 4 * NIC_COPY_OVERLAP);
+            memcpy(expect, src, 4 * NIC_COPY_OVERLAP);
+            memmove(expect + to, expect + n, n);
+            assert_int_equal(nic_copy(dst + to, dst + n, n), 0);
+            assert_memory_equal(dst, expect, 4 * NIC_COPY_OVERLAP);
+        }
+    }
+}
+
 /* Two pages, of which the second does not permit what is tried. */
 static uint8_t *half_mapped(int protection)
 {
@@ -314,6 +330,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(copies_what_memcpy_copies),
+        cmocka_unit_test(short_copies_may_overlap),
         cmocka_unit_test(bad_source_is_efault),
         cmocka_unit_test(bad_destination_is_efault),
         cmocka_unit_test(wild_addresses_are_efault),
