@@ -61,9 +61,11 @@ void lock_wait(struct lock *l);
 void lock_wake(struct lock *l);
 bool lock_retake(struct lock *l);
 
-static inline bool lock_enter_biased(struct lock *l)
+/* lock_enter_seat() takes the lock if the calling thread, whose seat it is, has the bias;
+ * lock_leave_seat() then gives it, even if the bias was taken away meanwhile. In between it is
+ * not to be given and taken otherwise. */
+static inline bool lock_enter_seat(struct lock *l, uint32_t seat)
 {
-    uint32_t seat = lock_seat;
     if (rare(atomic_load_explicit(&l->bias, memory_order_relaxed) != seat)) {
         return false;
     }
@@ -74,6 +76,16 @@ static inline bool lock_enter_biased(struct lock *l)
     }
     atomic_store_explicit(&l->inside[seat], 0, memory_order_release);
     return false;
+}
+
+static inline void lock_leave_seat(struct lock *l, uint32_t seat)
+{
+    atomic_store_explicit(&l->inside[seat], 0, memory_order_release);
+}
+
+static inline bool lock_enter_biased(struct lock *l)
+{
+    return lock_enter_seat(l, lock_seat);
 }
 
 static inline bool lock_try(struct lock *l)
@@ -91,7 +103,7 @@ static inline void lock_take(struct lock *l)
 static inline void lock_give(struct lock *l)
 {
     if (usual(l->by_bias)) {
-        atomic_store_explicit(&l->inside[lock_seat], 0, memory_order_release);
+        lock_leave_seat(l, lock_seat);
         return;
     }
     atomic_store_explicit(&l->held, 0, memory_order_release);

@@ -2,11 +2,8 @@
 /* Tables of objects named by handles; see table.h. */
 #include "base/table.h"
 
-#include "base/branch.h"
-
 #include <string.h>
 
-#define NO_SLOT UINT32_MAX
 #define LINE 64u /* objects are whole cache lines */
 
 _Static_assert(3 + HANDLE_NI_BITS + HANDLE_GENERATION_BITS + HANDLE_INDEX_BITS == 32,
@@ -20,7 +17,6 @@ void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t li
     t->limit = limit < HANDLE_MAX_INDEX ? limit : HANDLE_MAX_INDEX;
     t->stride = (stride + LINE - 1) & ~(size_t)(LINE - 1);
     t->zeroed = t->stride;
-    t->free_head = NO_SLOT;
 }
 
 void table_zero_only(struct table *t, size_t bytes)
@@ -35,13 +31,12 @@ void table_free(struct table *t)
         t->chunks[i] = NULL;
     }
     t->opened = 0;
-    t->used = 0;
-    t->free_head = NO_SLOT;
+    t->free_head = NULL;
 }
 
 /* The next slots join the free list in order, so the table grows only when every slot
  * is in use. */
-__attribute__((noinline, cold)) static int open_slots(struct table *t)
+int table_open(struct table *t)
 {
     uint32_t first = t->opened;
     uint32_t count = t->limit - first;
@@ -62,52 +57,25 @@ __attribute__((noinline, cold)) static int open_slots(struct table *t)
     for (uint32_t i = first; i < first + count; i++) {
         struct table_slot *s = table_at(t, i);
         s->last = handle_make(t->kind, t->ni, 0, i);
-        s->next_free = i + 1 < first + count ? i + 1 : NO_SLOT;
+        s->next_free = i + 1 < first + count ? table_at(t, i + 1) : NULL;
     }
-    t->free_head = first;
-    t->free_tail = first + count - 1;
+    t->free_head = table_at(t, first);
+    t->free_tail = table_at(t, first + count - 1);
     atomic_store_explicit(&t->opened, first + count, memory_order_release);
     return 0;
 }
 
-/* The handle that comes after this one: the next generation, 1 after the last. */
-static inline uint32_t next_handle(uint32_t handle)
-{
-    uint32_t one = 1u << HANDLE_INDEX_BITS;
-    uint32_t all = ((1u << HANDLE_GENERATION_BITS) - 1) * one;
-    return (handle & all) == all ? handle - all + one : handle + one;
-}
-
 void *table_add(struct table *t)
 {
-    if (rare(t->free_head == NO_SLOT) && open_slots(t) != 0) {
+    if (!table_ready(t)) {
         return NULL;
     }
-    struct table_slot *s = table_at(t, t->free_head);
-    t->free_head = s->next_free;
+    struct table_slot *s = t->free_head;
     memset((char *)s + sizeof(*s), 0, LINE - sizeof(*s));
     if (t->zeroed > LINE) {
         memset((char *)s + LINE, 0, t->zeroed - LINE);
     }
-    t->used++;
-    s->last = next_handle(s->last);
-    atomic_store_explicit(&s->handle, s->last, memory_order_release);
-    return s;
-}
-
-void table_drop(struct table *t, void *object)
-{
-    struct table_slot *s = object;
-    uint32_t index = handle_index(s->last);
-    atomic_store_explicit(&s->handle, 0, memory_order_release);
-    s->next_free = NO_SLOT;
-    if (rare(t->free_head == NO_SLOT)) {
-        t->free_head = index;
-    } else {
-        table_at(t, t->free_tail)->next_free = index;
-    }
-    t->free_tail = index;
-    t->used--;
+    return table_take(t);
 }
 
 void *table_next(const struct table *t, uint32_t *index)

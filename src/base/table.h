@@ -16,7 +16,10 @@
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
 
+#include "base/branch.h"
+
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -44,6 +47,15 @@ static inline uint32_t handle_make(enum handle_kind kind, unsigned ni, unsigned 
     return ((uint32_t)kind << 29) | (ni << 24) | (generation << HANDLE_INDEX_BITS) | index;
 }
 
+/* handle_next() is the handle that a slot has after this one: the next generation, 1 after the
+ * last. */
+static inline uint32_t handle_next(uint32_t handle)
+{
+    uint32_t one = 1u << HANDLE_INDEX_BITS;
+    uint32_t all = ((1u << HANDLE_GENERATION_BITS) - 1) * one;
+    return usual((handle & all) != all) ? handle + one : handle - all + one;
+}
+
 static inline enum handle_kind handle_kind(uint32_t handle)
 {
     return (enum handle_kind)(handle >> 29);
@@ -61,17 +73,16 @@ static inline uint32_t handle_index(uint32_t handle)
 
 struct table_slot {
     _Atomic uint32_t handle; /* 0: free */
-    uint32_t next_free;
-    uint32_t last; /* the handle that it had last, or one of generation 0 */
+    uint32_t last;           /* the handle that it had last, or one of generation 0 */
+    struct table_slot *next_free;
 };
 
 struct table {
     enum handle_kind kind;
     unsigned ni;
-    uint32_t limit;                /* objects at most */
-    uint32_t used;                 /* objects in use */
-    _Atomic uint32_t opened;       /* slots that were ever in use or wait in the free list */
-    uint32_t free_head, free_tail; /* the tail counts only while there is a head */
+    uint32_t limit;          /* objects at most */
+    _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list */
+    struct table_slot *free_head, *free_tail; /* the tail counts only while there is a head */
     size_t stride;
     size_t zeroed; /* bytes of an object that table_add() clears */
     char *chunks[(HANDLE_MAX_INDEX + 1) / TABLE_CHUNK];
@@ -92,9 +103,33 @@ void table_free(struct table *t);
  * limit is reached or memory is short. */
 void *table_add(struct table *t);
 
+/* table_take() is table_add() for who sets all of an object but its slot himself, before anybody
+ * else learns the handle, and has seen that table_ready(): false when the limit is reached or
+ * memory is short. */
+__attribute__((cold)) int table_open(struct table *t); /* more slots join the free list; 0 or -1 */
+static inline bool table_ready(struct table *t)
+{
+    return usual(t->free_head != NULL) || table_open(t) == 0;
+}
+static inline void *table_take(struct table *t)
+{
+    struct table_slot *s = t->free_head;
+    t->free_head = s->next_free;
+    s->last = handle_next(s->last);
+    atomic_store_explicit(&s->handle, s->last, memory_order_release);
+    return s;
+}
+
 /* table_drop() makes the handle of `object` stale and keeps its memory for the
  * next table_add(). */
-void table_drop(struct table *t, void *object);
+static inline void table_drop(struct table *t, void *object)
+{
+    struct table_slot *s = object;
+    atomic_store_explicit(&s->handle, 0, memory_order_release);
+    s->next_free = NULL;
+    *(rare(t->free_head == NULL) ? &t->free_head : &t->free_tail->next_free) = s;
+    t->free_tail = s;
+}
 
 static inline struct table_slot *table_at(const struct table *t, uint32_t index)
 {

@@ -53,15 +53,19 @@ static void set_source(struct ni *ni, const ptl_me_t *me, struct match_entry *ma
                  (me->match_id.phys.pid == PTL_PID_ANY ? MATCH_ANY_PID : 0);
 }
 
-static void fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct le_setup *setup)
+/* All of an entry but its slot. Inlined: where the setup is known to have little, it costs little.
+ */
+static inline __attribute__((always_inline)) void
+fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct le_setup *setup)
 {
     const ptl_me_t *me = setup->me;
+    memset((char *)le + sizeof(le->slot), 0, offsetof(struct le, ni) - sizeof(le->slot));
     le->ni = ni;
     le->pt_index = pt_index;
     le->start = me->start;
     le->vector.parts = setup->vector.parts; /* a struct as one load would wait for its stores */
     le->vector.count = setup->vector.count;
-    le->length = (me->options & PTL_IOVEC) != 0 ? setup->length : me->length;
+    le->length = setup->length;
     le->options = me->options;
     le->uid = me->uid;
     le->list = setup->list;
@@ -82,14 +86,14 @@ static void fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct l
         le->match.any = MATCH_ANY_NID | MATCH_ANY_PID;
     }
     le->handlers = setup->handlers;
-    le->plain =
-        le->handlers == NULL && !le_leaves_header(le) && (le->options & PTL_ME_MANAGE_LOCAL) == 0;
+    le->plain = setup->handlers == NULL && !le_leaves_header(le) &&
+                (me->options & PTL_ME_MANAGE_LOCAL) == 0;
+    le->simple = le->plain && setup->list == PTL_PRIORITY_LIST && setup->vector.parts == NULL;
 }
 
 static struct match_list *list_of(struct le *le)
 {
-    struct pt *pt = entry_pt(le);
-    return le->list == PTL_PRIORITY_LIST ? &pt->priority : &pt->overflow;
+    return pt_list(entry_pt(le), le->list);
 }
 
 /* Who takes messages in the order of his entries has the next one found without a search. */
@@ -99,12 +103,19 @@ static inline struct le *next_fresh(const struct le *le)
     return e->fresh && e->next != NULL ? container_of(e->next, struct le, match) : NULL;
 }
 
-static inline void unlink_from_list(struct le *le)
+static inline void take_from_list(struct le *le, struct pt *pt, struct match_list *list)
+{
+    if (pt->recent == le) {
+        pt->recent = next_fresh(le);
+    }
+    match_remove(list, &le->match);
+}
+
+static void unlink_from_list(struct le *le)
 {
     if (le->linked) {
         struct pt *pt = entry_pt(le);
-        pt->recent = pt->recent == le ? next_fresh(le) : pt->recent;
-        match_remove(list_of(le), &le->match);
+        take_from_list(le, pt, pt_list(pt, le->list));
         pt->with_handlers -= le->handlers != NULL;
         le->linked = false;
     }
@@ -119,16 +130,22 @@ void le_free(struct le *le)
     table_drop(&le->ni->les, le);
 }
 
-static void post_entry_event(struct le *le, ptl_event_kind_t type, unsigned disable,
-                             ptl_ni_fail_t fail)
+__attribute__((noinline)) static void post_event(struct le *le, ptl_event_kind_t type,
+                                                 ptl_ni_fail_t fail)
+{
+    ptl_event_t event = {.type = type,
+                         .user_ptr = le->user_ptr,
+                         .pt_index = le->pt_index,
+                         .ptl_list = le->list,
+                         .ni_fail_type = fail};
+    eq_post(entry_pt(le)->eq, &event);
+}
+
+static inline void post_entry_event(struct le *le, ptl_event_kind_t type, unsigned disable,
+                                    ptl_ni_fail_t fail)
 {
     if ((le->options & disable) == 0) {
-        ptl_event_t event = {.type = type,
-                             .user_ptr = le->user_ptr,
-                             .pt_index = le->pt_index,
-                             .ptl_list = le->list,
-                             .ni_fail_type = fail};
-        eq_post(entry_pt(le)->eq, &event);
+        post_event(le, type, fail);
     }
 }
 
@@ -253,8 +270,7 @@ static bool claim(struct le *le)
 void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, ptl_search_op_t op)
 {
     struct pt *pt = &ni->pts[pt_index];
-    struct le wanted;
-    memset(&wanted, 0, sizeof(wanted));
+    struct le wanted = {.slot = {.handle = 0}};
     fill(&wanted, ni, pt_index, setup);
     bool once = (wanted.options & PTL_ME_USE_ONCE) != 0, found = false;
     struct unexpected_header *h = NULL;
@@ -283,61 +299,93 @@ void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, p
 
 /* ---- append, unlink ---- */
 
-struct le *le_new(struct ni *ni, uint32_t pt_index, const struct le_setup *setup)
+/* There is a place for it. */
+static inline __attribute__((always_inline)) struct le *new_entry(struct ni *ni, uint32_t pt_index,
+                                                                  const struct le_setup *setup)
 {
-    struct le *le = table_add(&ni->les);
-    if (le != NULL) {
-        fill(le, ni, pt_index, setup);
-    }
-    if (le != NULL && le->handlers != NULL) {
+    struct le *le = table_take(&ni->les);
+    fill(le, ni, pt_index, setup);
+    if (setup->handlers != NULL) {
         telemetry_begin(le);
     }
     return le;
 }
 
-int le_link(struct le *le)
+static inline void put_in_list(struct le *le, struct pt *pt, struct match_list *list,
+                               const struct handlers *handlers)
 {
-    struct pt *pt = entry_pt(le);
-    struct match_list *list = list_of(le);
-    if (rare(list->entries >= (unsigned)le->ni->limits.max_list_size)) {
-        return PTL_LIST_TOO_LONG;
-    }
     match_append(list, &le->match);
     le->linked = true;
-    if (list->entries == 1 && le->list == PTL_PRIORITY_LIST) {
+    if (list == &pt->priority && list->entries == 1) {
         pt->recent = le;
     }
-    if (rare(le->handlers != NULL)) {
+    if (rare(handlers != NULL)) {
         pt->with_handlers++;
         le->ni->epoch++;
     }
-    if (rare(le->handlers != NULL && le->handlers->inactive)) {
+}
+
+/* What follows; of the usual entry nothing does. Then it may be gone. */
+__attribute__((noinline)) static void after_link(struct le *le)
+{
+    if (le->handlers != NULL && le->handlers->inactive) {
         le->reserved = le->match.picky = true; /* until le_activate() */
-    } else if (rare(pt->unexpected.count != 0) && le->list == PTL_PRIORITY_LIST && claim(le)) {
+    } else if (le->list == PTL_PRIORITY_LIST && entry_pt(le)->unexpected.count != 0 && claim(le)) {
         le_use_up(le);
-        return PTL_OK;
+        return;
     }
     post_entry_event(le, PTL_EVENT_LINK, PTL_ME_EVENT_LINK_DISABLE, PTL_NI_OK);
+}
+
+/* There is a place for it in both, table and list. */
+static inline __attribute__((always_inline)) void
+append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, ptl_handle_le_t *handle)
+{
+    struct pt *pt = &ni->pts[pt_index];
+    struct le *le = new_entry(ni, pt_index, setup);
+    *handle = le->slot.handle;
+    put_in_list(le, pt, pt_list(pt, setup->list), setup->handlers);
+    if (rare(pt->unexpected.count != 0) || setup->handlers != NULL ||
+        (setup->me->options & PTL_ME_EVENT_LINK_DISABLE) == 0) {
+        after_link(le);
+    }
+}
+
+struct le *le_new(struct ni *ni, uint32_t pt_index, const struct le_setup *setup)
+{
+    return table_ready(&ni->les) ? new_entry(ni, pt_index, setup) : NULL;
+}
+
+int le_link(struct le *le)
+{
+    struct match_list *list = list_of(le);
+    if (!list_has_place(le->ni, list)) {
+        return PTL_LIST_TOO_LONG;
+    }
+    put_in_list(le, entry_pt(le), list, le->handlers);
+    after_link(le);
     return PTL_OK;
 }
 
 int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
               ptl_handle_le_t *handle)
 {
-    struct le *le = le_new(ni, pt_index, setup);
-    if (le == NULL) {
+    if (!list_has_place(ni, pt_list(&ni->pts[pt_index], setup->list))) {
+        return PTL_LIST_TOO_LONG;
+    }
+    if (!table_ready(&ni->les)) {
         return PTL_NO_SPACE;
     }
-    ptl_handle_le_t new = le->slot.handle;
-    int rc = le_link(le); /* and then it may be gone */
-    if (usual(rc == PTL_OK)) {
-        *handle = new;
-    } else {
-        le->handlers = NULL; /* the caller's still */
-        le->vector.parts = NULL;
-        le_free(le);
-    }
-    return rc;
+    append(ni, pt_index, setup, handle);
+    return PTL_OK;
+}
+
+void le_append_plain(struct ni *ni, uint32_t pt_index, const ptl_me_t *me, ptl_list_t list,
+                     void *user_ptr, ptl_handle_me_t *handle)
+{
+    struct le_setup setup = {
+        .me = me, .matching = true, .list = list, .user_ptr = user_ptr, .length = me->length};
+    append(ni, pt_index, &setup, handle);
 }
 
 int le_activate(struct le *le)
@@ -377,14 +425,16 @@ void le_take_out(struct le *le)
 
 void le_use_up(struct le *le)
 {
-    le_take_out(le);
-    if (usual(le->plain && le->users == 0 && le->headers == 0 && le->vector.parts == NULL &&
-              le->list == PTL_PRIORITY_LIST)) { /* the usual case of settle() */
+    if (usual(le->simple && le->users == 0)) {
+        /* What the rest comes to where nothing is to be freed and nobody refers to it. */
+        struct pt *pt = entry_pt(le);
+        take_from_list(le, pt, &pt->priority);
         post_entry_event(le, PTL_EVENT_AUTO_UNLINK, PTL_ME_EVENT_UNLINK_DISABLE, PTL_NI_OK);
         table_drop(&le->ni->les, le);
-    } else {
-        settle(le);
+        return;
     }
+    le_take_out(le);
+    settle(le);
 }
 
 void le_release(struct le *le)

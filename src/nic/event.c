@@ -11,7 +11,7 @@ void eq_make_room(struct eq *eq)
     }
     uint64_t head = atomic_load_explicit(&eq->head, memory_order_relaxed);
     atomic_store_explicit(&eq->head, head + 1, memory_order_relaxed);
-    eq->take_at = eq_next_place(eq, eq->take_at);
+    eq->take = eq_next_place(eq, eq->take);
     eq->dropped = true;
     eq->ni->nic->board->events_lost++;
 }
@@ -37,13 +37,10 @@ int eq_extend(struct eq *eq, uint64_t more)
     uint64_t used = atomic_load_explicit(&eq->tail, memory_order_relaxed) -
                     atomic_load_explicit(&eq->head, memory_order_relaxed);
     for (uint64_t i = 0; i < used; i++) {
-        ring[i] = eq->ring[eq->take_at];
-        eq->take_at = eq_next_place(eq, eq->take_at);
+        ring[i] = *eq->take;
+        eq->take = eq_next_place(eq, eq->take);
     }
     free(eq->ring);
-    eq->ring = ring;
-    eq->size = size;
-    eq->take_at = 0;
-    eq->put_at = used;
+    eq_use_ring(eq, ring, size, used);
     return 0;
 }

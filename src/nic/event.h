@@ -35,19 +35,22 @@ struct news {
 /* news_tell() says that an event was posted, or that something else but a counter changed. */
 static inline void news_tell(struct news *n)
 {
-    n->due |= n->curious != 0;
+    if (rare(n->curious != 0)) {
+        n->due = true;
+    }
 }
 
 struct eq {
     struct table_slot slot;
-    bool dropped;      /* events were overwritten since the last get */
+    bool dropped;                /* events were overwritten since the last get */
+    _Atomic uint64_t head, tail; /* taken, posted; tail - head <= size */
+    ptl_event_t *put, *take;     /* where in the ring the next one goes and comes from */
+    ptl_event_t *ring, *end;     /* its first place, and behind its last */
+    /* In the next line. */
+    uint64_t size;     /* of the ring; with flow control it is longer, and grows */
     struct news *news; /* the NIC's */
     struct ni *ni;
-    ptl_event_t *ring;
-    uint64_t count;              /* events that the program asked for */
-    uint64_t size;               /* of the ring; with flow control it is longer, and grows */
-    _Atomic uint64_t head, tail; /* taken, posted; tail - head <= size */
-    uint64_t put_at, take_at;    /* where in the ring the next one goes and comes from */
+    uint64_t count; /* events that the program asked for */
 };
 
 struct eq_ref {
@@ -66,10 +69,20 @@ static inline bool eq_empty(const struct eq *eq)
            atomic_load_explicit(&eq->tail, memory_order_relaxed);
 }
 
-/* The place behind `at` in the ring: no division. */
-static inline uint64_t eq_next_place(const struct eq *eq, uint64_t at)
+/* The place behind another one in the ring: no division. */
+static inline ptl_event_t *eq_next_place(const struct eq *eq, ptl_event_t *place)
 {
-    return at + 1 == eq->size ? 0 : at + 1;
+    return place + 1 == eq->end ? eq->ring : place + 1;
+}
+
+/* eq_use_ring() gives a queue its ring, whose first `used` places have its events. */
+static inline void eq_use_ring(struct eq *eq, ptl_event_t *ring, uint64_t size, uint64_t used)
+{
+    eq->ring = ring;
+    eq->end = ring + size;
+    eq->size = size;
+    eq->take = ring;
+    eq->put = ring + used;
 }
 
 /* eq_make_room() makes a full queue grow, or lose its oldest event. */
@@ -84,13 +97,13 @@ static inline ptl_event_t *eq_place(struct eq *eq)
              eq->size)) {
         eq_make_room(eq);
     }
-    return &eq->ring[eq->put_at];
+    return eq->put;
 }
 
 static inline void eq_placed(struct eq *eq)
 {
     uint64_t tail = atomic_load_explicit(&eq->tail, memory_order_relaxed);
-    eq->put_at = eq_next_place(eq, eq->put_at);
+    eq->put = eq_next_place(eq, eq->put);
     atomic_store_explicit(&eq->tail, tail + 1, memory_order_release);
     news_tell(eq->news);
 }
@@ -123,7 +136,7 @@ static inline int eq_take(struct eq *eq, ptl_event_t *event)
     }
     /* Word by word, as it was stored: a wider load of an event that came just now would
      * wait for those stores to reach the cache. */
-    const uint64_t *from = (const uint64_t *)&eq->ring[eq->take_at];
+    const uint64_t *from = (const uint64_t *)eq->take;
     uint64_t *to = (uint64_t *)event;
     _Static_assert(sizeof(*event) % sizeof(*to) == 0, "an event is whole words");
 #pragma GCC unroll 10
@@ -131,9 +144,9 @@ static inline int eq_take(struct eq *eq, ptl_event_t *event)
         __atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
     }
     if (left == 1) {
-        eq->put_at = eq->take_at = 0; /* a queue that runs empty stays in the first-level cache */
+        eq->put = eq->take = eq->ring; /* one that runs empty stays in the first-level cache */
     } else {
-        eq->take_at = eq_next_place(eq, eq->take_at);
+        eq->take = eq_next_place(eq, eq->take);
     }
     atomic_store_explicit(&eq->head, head + 1, memory_order_relaxed);
     if (rare(eq->dropped)) {

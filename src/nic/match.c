@@ -206,24 +206,6 @@ static void link_last(struct match_list *list, struct match_cell *c, struct matc
     c->first->last = e;
 }
 
-void match_append(struct match_list *list, struct match_entry *e)
-{
-    e->sequence = list->sequence++;
-    e->fresh = true;
-    e->next = NULL;
-    e->prev = list->fresh_last;
-    *(e->prev != NULL ? &e->prev->next : &list->fresh) = e;
-    list->fresh_last = e;
-    list->entries++;
-}
-
-/* Takes a fresh entry off its list. */
-static inline void remove_fresh(struct match_list *list, struct match_entry *e)
-{
-    *(e->prev != NULL ? &e->prev->next : &list->fresh) = e->next;
-    *(e->next != NULL ? &e->next->prev : &list->fresh_last) = e->prev;
-}
-
 /* Puts the oldest fresh entry into the table. Returns 0, or -1 when memory is short. */
 static int file_eldest(struct match_list *list)
 {
@@ -236,7 +218,7 @@ static int file_eldest(struct match_list *list)
     if (g == NULL && (g = new_group(list, e)) == NULL) {
         return -1;
     }
-    remove_fresh(list, e);
+    match_remove_fresh(list, e);
     e->fresh = false;
     g->entries++;
     uint64_t bits = e->bits & g->keep, source = source_of(e->nid, e->pid) & g->keep_source;
@@ -265,8 +247,7 @@ static void remove_cell(struct match_list *list, const struct match_cell *c)
     list->keys--;
 }
 
-/* Takes an entry out of the table. */
-__attribute__((noinline)) static void remove_filed(struct match_list *list, struct match_entry *e)
+void match_remove_filed(struct match_list *list, struct match_entry *e)
 {
     struct match_group *g = group_of(list, e);
     struct match_cell *c = e->prev == NULL ? &list->table[e->cell] : cell_of(list, g, e);
@@ -287,16 +268,6 @@ __attribute__((noinline)) static void remove_filed(struct match_list *list, stru
     if (--g->entries == 0) {
         *g = list->groups[--list->group_count];
     }
-}
-
-void match_remove(struct match_list *list, struct match_entry *e)
-{
-    if (e->fresh) {
-        remove_fresh(list, e);
-    } else {
-        remove_filed(list, e);
-    }
-    list->entries--;
 }
 
 static inline bool accepts(const struct match_entry *e, const struct match_header *h)

@@ -18,6 +18,8 @@
 #ifndef NIC_MATCH_H
 #define NIC_MATCH_H
 
+#include "base/branch.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -65,10 +67,38 @@ struct match_header {
 };
 
 /* match_append() puts an entry at the end of the list. */
-void match_append(struct match_list *list, struct match_entry *entry);
+static inline void match_append(struct match_list *list, struct match_entry *e)
+{
+    struct match_entry *last = list->fresh_last;
+    e->sequence = list->sequence++;
+    e->fresh = true;
+    e->next = NULL;
+    e->prev = last;
+    *(last != NULL ? &last->next : &list->fresh) = e;
+    list->fresh_last = e;
+    list->entries++;
+}
+
+/* match_remove_fresh() takes an entry off the fresh ones. */
+static inline void match_remove_fresh(struct match_list *list, struct match_entry *e)
+{
+    *(e->prev != NULL ? &e->prev->next : &list->fresh) = e->next;
+    *(e->next != NULL ? &e->next->prev : &list->fresh_last) = e->prev;
+}
+
+/* match_remove_filed() takes an entry out of the table. */
+void match_remove_filed(struct match_list *list, struct match_entry *e);
 
 /* match_remove() takes an entry out of its list. */
-void match_remove(struct match_list *list, struct match_entry *entry);
+static inline void match_remove(struct match_list *list, struct match_entry *e)
+{
+    list->entries--;
+    if (usual(e->fresh)) {
+        match_remove_fresh(list, e);
+    } else {
+        match_remove_filed(list, e);
+    }
+}
 
 /* match_first() is the oldest entry that the header matches, or NULL. */
 struct match_entry *match_first(struct match_list *list, const struct match_header *header);

@@ -127,7 +127,6 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
     table_init(&ni->cts, HANDLE_CT, number, (uint32_t)l->max_cts, sizeof(struct ct));
     table_init(&ni->mds, HANDLE_MD, number, (uint32_t)l->max_mds, sizeof(struct md));
     table_init(&ni->les, HANDLE_LE, number, (uint32_t)l->max_entries, sizeof(struct le));
-    table_zero_only(&ni->les, offsetof(struct le, ni));
     table_init(&ni->unexpected, HANDLE_NONE, number, (uint32_t)l->max_unexpected_headers,
                sizeof(struct unexpected));
     table_init(&ni->triggered, HANDLE_NONE, number, (uint32_t)l->max_triggered_ops,
@@ -268,7 +267,7 @@ void ni_close(struct ni *ni)
     struct nic *nic = ni->nic;
     struct process *p = nic->process;
     __atomic_store_n(&p->nis[nic->index * NI_KINDS + ni->kind], NULL, __ATOMIC_RELEASE);
-    process_renew(p);
+    process_renew();
     nic->linger_end = 0;
     ni_end_waits(ni);
     nic_linger(nic, quiet, ni);

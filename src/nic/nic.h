@@ -32,8 +32,10 @@ int process_set_key(struct process *, const void *key, size_t length);
 struct process *process_enter(struct process *p);
 struct process *process_new(void);
 void process_free(struct process *p);
-/* process_renew() begins another epoch: what was found by handles before may be gone. */
-void process_renew(struct process *p);
+/* process_renew() begins another epoch: what was found by handles before, in whatever process of
+ * this address space, may be gone. The first epoch is 1. */
+extern _Atomic uint64_t process_epoch;
+void process_renew(void);
 /* process_abort() ends what waits in the process, ni_wait_abort(). */
 void process_abort(struct process *p);
 
@@ -67,6 +69,20 @@ static inline void nic_unlock(struct nic *nic)
         nic_tell_news(nic);
     }
     lock_give(&nic->lock);
+}
+/* nic_enter_seat() and nic_leave_seat() are these for a thread that has the lock's bias, as
+ * lock_enter_seat(); false if it has not. */
+static inline bool nic_enter_seat(struct nic *nic, uint32_t seat)
+{
+    return usual(lock_enter_seat(&nic->lock, seat));
+}
+static inline void nic_leave_seat(struct nic *nic, uint32_t seat)
+{
+    if (rare(nic->news.due)) {
+        nic_unlock(nic);
+    } else {
+        lock_leave_seat(&nic->lock, seat);
+    }
 }
 /* nic_step_out() lets go of the lock while user code runs or a fabric copies, nic_step_in() takes
  * it again; in between the thread counts as one that comes back. */
@@ -393,12 +409,24 @@ struct le_setup {
     ptl_list_t list;
     void *user_ptr;
     struct handlers *handlers;
-    struct vector vector; /* with PTL_IOVEC: a copy of the parts, taken over, */
-    uint64_t length;      /* and their bytes; else that of `me` */
+    struct vector vector; /* with PTL_IOVEC: a copy of the parts, taken over */
+    uint64_t length;      /* of the memory */
     struct ct_ref ct;
 };
 int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
               ptl_handle_le_t *handle);
+/* le_append_plain() is le_append() of a matching NI for what has no handlers, no parts and no
+ * counter, where there is a place in table and list. */
+void le_append_plain(struct ni *ni, uint32_t pt_index, const ptl_me_t *me, ptl_list_t list,
+                     void *user_ptr, ptl_handle_me_t *handle);
+static inline struct match_list *pt_list(struct pt *pt, ptl_list_t list)
+{
+    return list == PTL_PRIORITY_LIST ? &pt->priority : &pt->overflow;
+}
+static inline bool list_has_place(const struct ni *ni, const struct match_list *list)
+{
+    return list->entries < (unsigned)ni->limits.max_list_size;
+}
 /* The same in two steps: le_new() makes an entry that no message finds, le_link()
  * takes the unexpected headers that it matches and links it. An entry that
  * le_link() could not link is the caller's still; le_free() forgets it. */

@@ -173,13 +173,14 @@ struct triggered {
         TRIGGER_APPEND,
         TRIGGER_UNLINK
     } kind;
+    bool fetches; /* a request with two MDs */
     union {
         struct list link;             /* of a counter, or of the NIC's fired list; */
         struct triggered *next_spare; /* of those that are none now */
     };
     struct ni *ni;
     uint64_t threshold;
-    struct md *md, *get_md; /* of a request, which keeps them; or NULL */
+    struct md *md; /* of a request, which keeps it */
     union {
         struct quiet quiet; /* the request, if it is */
         struct {
@@ -232,6 +233,7 @@ struct le {
     struct table_slot slot;
     bool linked;
     bool plain;         /* no handlers, no offset of its own, leaves no header: finish_plain() */
+    bool simple;        /* and it is of the priority list and owns no memory */
     bool reserved;      /* used up by a message whose handlers have the last word */
     bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
     bool unlink_told;   /* AUTO_UNLINK was posted, AUTO_FREE is due with its last header */
@@ -240,7 +242,7 @@ struct le {
     unsigned headers;   /* unexpected headers that refer to it */
     uint64_t offset;    /* locally managed */
 
-    struct ni *ni; /* from here on not zeroed: le_new() sets it */
+    struct ni *ni; /* from here on what it was appended with */
     uint32_t pt_index;
     void *start;
     struct vector vector; /* PTL_IOVEC: a copy of the parts, which are the entry's */
@@ -421,7 +423,6 @@ struct process {
     bool asymmetric;
     struct nic *nics[NICS_MAX];
     struct ni *nis[NICS_MAX * NI_KINDS];
-    _Atomic uint64_t epoch; /* no other process had it; another one once an NI is gone */
     unsigned generations[NICS_MAX * NI_KINDS];
 };
 

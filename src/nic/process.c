@@ -18,6 +18,7 @@
 
 struct process *process_space;
 __thread struct process *process_thread;
+_Atomic uint64_t process_epoch = 1;
 static pthread_mutex_t space_lock = PTHREAD_MUTEX_INITIALIZER;
 
 struct process *process_enter(struct process *p)
@@ -32,15 +33,13 @@ struct process *process_new(void)
     struct process *p = calloc(1, sizeof(*p));
     if (p != NULL) {
         pthread_mutex_init(&p->lock, NULL);
-        process_renew(p);
     }
     return p;
 }
 
-void process_renew(struct process *p)
+void process_renew(void)
 {
-    static _Atomic uint64_t epochs;
-    atomic_store(&p->epoch, atomic_fetch_add(&epochs, 1) + 1);
+    atomic_fetch_add(&process_epoch, 1);
 }
 
 void process_free(struct process *p)
@@ -88,6 +87,7 @@ static void fork_child(void)
         process_space = NULL;
     }
     process_thread = NULL;
+    process_renew();
     fault_thread = 0;
     space_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     fabric_shm.fork(FORK_CHILD);

@@ -64,8 +64,8 @@ void trigger_check(struct ct *ct)
 static inline void let_go_of_mds(struct triggered *t)
 {
     t->md->users--;
-    if (rare(t->get_md != NULL)) {
-        t->get_md->users--;
+    if (rare(t->fetches)) {
+        t->request.get_md->users--;
     }
 }
 

@@ -26,8 +26,12 @@ static inline int api_ni(ptl_handle_any_t handle, struct ni **ni)
 /* api_ni_only() is api_ni() for a handle that must be an NI's own. */
 static inline int api_ni_only(ptl_handle_ni_t handle, struct ni **ni)
 {
-    int rc = api_ni(handle, ni);
-    return rc == PTL_OK && handle_kind(handle) != HANDLE_NI ? PTL_ARG_INVALID : rc;
+    struct process *p = process_current();
+    *ni = p != NULL ? __atomic_load_n(&p->nis[handle_ni(handle)], __ATOMIC_ACQUIRE) : NULL;
+    if (usual(*ni != NULL && (*ni)->handle == handle)) {
+        return PTL_OK; /* there are none before PtlInit() and after PtlFini() */
+    }
+    return p == NULL || p->users == 0 ? PTL_NO_INIT : PTL_ARG_INVALID;
 }
 
 static inline struct table *api_table(struct ni *ni, ptl_handle_any_t handle)
@@ -61,6 +65,27 @@ static inline int api_object(ptl_handle_any_t handle, enum handle_kind kind, str
     return found != NULL ? PTL_OK : PTL_ARG_INVALID;
 }
 
+/* When a thread found something by a handle that it has remembered since: to look handles up is
+ * most of the work of a call that finds nothing new. */
+struct api_when {
+    uint64_t epoch;                /* 0: never */
+    const struct process *process; /* that the thread was in, as process_thread has it */
+};
+
+/* api_now() is to be called before the look. */
+static inline struct api_when api_now(void)
+{
+    return (struct api_when){atomic_load(&process_epoch), process_thread};
+}
+
+/* Whether the NI is still there, and the event queues of all, that were there then. Of another
+ * object its handle tells, which its memory keeps as long as there is the NI. */
+static inline bool api_still(const struct api_when *w)
+{
+    return atomic_load_explicit(&process_epoch, memory_order_acquire) == w->epoch &&
+           process_thread == w->process;
+}
+
 /* api_eq_ref() and api_ct_ref() turn a handle, which may be ..._NONE, into a
  * reference of an object of `ni`. */
 int api_eq_ref(struct ni *ni, ptl_handle_eq_t handle, struct eq_ref *ref);
@@ -72,7 +97,14 @@ int api_vector(struct ni *ni, const void *parts, ptl_size_t count, struct vector
                uint64_t *length);
 
 /* api_pt() checks an index; the entry must be allocated. */
-int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt);
+static inline int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt)
+{
+    if (rare(index > (unsigned)ni->limits.max_pt_index) || rare(!ni->pts[index].allocated)) {
+        return PTL_ARG_INVALID;
+    }
+    *pt = &ni->pts[index];
+    return PTL_OK;
+}
 
 /* Where a data movement leaves from and goes to, as the program names it. */
 struct api_sides {

@@ -33,9 +33,22 @@ int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *s)
     if (rc != PTL_OK && (me->options & LE_COUNTS) != 0) {
         return rc;
     }
+    s->length = me->length;
     return (me->options & PTL_IOVEC) != 0
                ? api_vector(ni, me->start, me->length, &s->vector, &s->length)
                : PTL_OK;
+}
+
+/* Whether api_check_entry() would neither object to an entry nor find anything about it that
+ * is not in `me`, and there is a place for it. */
+static inline bool is_plain(struct ni *ni, ptl_pt_index_t pt_index, const ptl_me_t *me,
+                            ptl_list_t list)
+{
+    struct pt *pt;
+    unsigned special = ~(unsigned)ME_OPTIONS | PTL_IOVEC | LE_COUNTS;
+    return usual((me->options & special) == 0) && usual(list <= PTL_OVERFLOW_LIST) &&
+           usual(ni_is_matching(ni)) && usual(api_pt(ni, pt_index, &pt) == PTL_OK) &&
+           usual(list_has_place(ni, pt_list(pt, list))) && table_ready(&ni->les);
 }
 
 static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_setup *setup,
@@ -46,10 +59,9 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     if (rc != PTL_OK) {
         return rc;
     }
-    if (rare(setup->me == NULL || le_handle == NULL)) {
+    if (setup->me == NULL || le_handle == NULL) {
         return PTL_ARG_INVALID;
     }
-    ni->nic->ops->foresee(ni->nic->fabric);
     nic_lock(ni->nic);
     rc = api_check_entry(ni, pt_index, setup);
     /* Handlers work on messages that come for them. */
@@ -59,16 +71,17 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     if (rc == PTL_OK && handlers != NULL) {
         rc = api_make_handlers(ni, handlers, &setup->handlers);
     }
-    if (usual(rc == PTL_OK)) {
+    if (rc == PTL_OK) {
         rc = le_append(ni, pt_index, setup, le_handle);
     }
-    if (rare(rc != PTL_OK)) {
+    if (rc != PTL_OK) {
         handlers_release(setup->handlers);
         free((void *)setup->vector.parts);
     } else {
         trigger_run(ni->nic); /* claimed headers may have counted */
     }
     nic_unlock(ni->nic);
+    ni->nic->ops->foresee(ni->nic->fabric);
     return rc;
 }
 
@@ -126,10 +139,34 @@ int PtlLEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_le
     return PtlLEAppendHandlers(ni_handle, pt_index, le, NULL, ptl_list, user_ptr, le_handle);
 }
 
+__attribute__((noinline)) static int append_any(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
+                                                const ptl_me_t *me, ptl_list_t ptl_list,
+                                                void *user_ptr, ptl_handle_me_t *me_handle)
+{
+    return PtlMEAppendHandlers(ni_handle, pt_index, me, NULL, ptl_list, user_ptr, me_handle);
+}
+
+/* A library such as Open MPI appends an entry for each message that it expects. By a thread that
+ * has the bias that is no more than this. */
 int PtlMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me_t *me,
                 ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle)
 {
-    return PtlMEAppendHandlers(ni_handle, pt_index, me, NULL, ptl_list, user_ptr, me_handle);
+    struct ni *ni;
+    uint32_t seat = lock_seat;
+    if (rare(api_ni_only(ni_handle, &ni) != PTL_OK) || rare(me == NULL || me_handle == NULL) ||
+        rare(!nic_enter_seat(ni->nic, seat))) {
+        return append_any(ni_handle, pt_index, me, ptl_list, user_ptr, me_handle);
+    }
+    struct nic *nic = ni->nic;
+    if (rare(!is_plain(ni, pt_index, me, ptl_list))) {
+        nic_leave_seat(nic, seat);
+        return append_any(ni_handle, pt_index, me, ptl_list, user_ptr, me_handle);
+    }
+    le_append_plain(ni, pt_index, me, ptl_list, user_ptr, me_handle);
+    trigger_run(nic);
+    nic_leave_seat(nic, seat);
+    nic->ops->foresee(nic->fabric);
+    return PTL_OK;
 }
 
 int PtlLEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_le_t *le,

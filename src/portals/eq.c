@@ -24,8 +24,8 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
     if (eq != NULL) {
         eq->ni = ni;
         eq->news = &ni->nic->news;
-        eq->ring = ring;
-        eq->count = eq->size = count;
+        eq->count = count;
+        eq_use_ring(eq, ring, count, 0);
         *eq_handle = eq->slot.handle;
     }
     nic_unlock(ni->nic);
@@ -50,7 +50,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
         free(eq->ring);
         table_drop(&ni->eqs, eq);
         ni->nic->news.due = true; /* for who waits for it: it is an invalid handle now */
-        process_renew(ni->nic->process);
+        process_renew();
     }
     nic_unlock(ni->nic);
     return rc;
@@ -94,7 +94,7 @@ struct one_wait {
     int rc;
 };
 
-static inline bool take_next(void *arg)
+static bool take_next(void *arg)
 {
     struct one_wait *w = arg;
     w->rc = w->eq->slot.handle == w->handle ? eq_take(w->eq, w->event) : PTL_ARG_INVALID;
@@ -125,32 +125,16 @@ static int find_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni 
     return PTL_OK;
 }
 
-static int find_queue(ptl_handle_eq_t handle, const ptl_event_t *event, struct ni **ni,
-                      struct eq **eq)
-{
-    int rc = api_object(handle, HANDLE_EQ, ni, eq);
-    return rc == PTL_OK && event == NULL ? PTL_ARG_INVALID : rc;
-}
-
-int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
-{
-    struct ni *ni;
-    struct eq *eq;
-    int rc = find_queue(eq_handle, event, &ni, &eq);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    struct one_wait w = {.eq = eq, .handle = eq_handle, .event = event};
-    return nic_look(ni->nic, take_next, &w, eq_empty(eq)) ? w.rc : PTL_EQ_EMPTY;
-}
-
 int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
     struct ni *ni;
     struct eq *eq;
-    int rc = find_queue(eq_handle, event, &ni, &eq);
+    int rc = api_object(eq_handle, HANDLE_EQ, &ni, &eq);
     if (rc != PTL_OK) {
         return rc;
+    }
+    if (event == NULL) {
+        return PTL_ARG_INVALID;
     }
     struct one_wait w = {.eq = eq, .handle = eq_handle, .event = event};
     rc = ni_wait_abort(ni, take_next, &w, -1, PTL_EQ_EMPTY);
@@ -175,104 +159,176 @@ static int poll_any(struct eq_wait *w, ptl_time_t timeout)
     return rc == PTL_OK ? w->rc : rc;
 }
 
-/* The queues that this thread polled last without waiting, if they were one or two: most polls
- * find nothing or one event, and to look handles up is then most of the work. Of one queue both
- * places have it. */
-struct polled {
-    uint64_t epoch; /* 0: none. PtlEQFree() begins another one, as the end of an NI does. */
+/* ---- looks that do not wait, at one queue or two ---- */
+
+/* The queues that a thread looked at last: most looks find nothing or one event. A pair is what
+ * PtlEQPoll() was given, in its order; of one queue, PtlEQGet()'s, both places have it. */
+struct known {
+    struct api_when when; /* PtlEQFree() makes that late, as the end of an NI does */
     ptl_handle_eq_t handles[2];
-    unsigned size;
-    bool next; /* which one is looked at first: not the one that had the last event */
-    bool last; /* that event left them empty */
+    unsigned next;  /* which one is looked at first: not the one that had the last event */
+    unsigned which; /* for who does not want to know which one had an event */
+    bool found;     /* the last look was not in vain */
     struct nic *nic;
     struct eq *queues[2];
 };
-static __thread struct polled last_polled __attribute__((tls_model("initial-exec")));
+static __thread struct known known_pair __attribute__((tls_model("initial-exec")));
+static __thread struct known known_one __attribute__((tls_model("initial-exec")));
 
-/* Whether that was these, and nothing has gone since. */
-static inline bool is_polled(const struct polled *p, const ptl_handle_eq_t *handles, unsigned size)
+/* Whether a poll is of the pair. */
+static inline bool is_pair(const struct known *k, const ptl_handle_eq_t *handles)
 {
-    const struct process *process = process_current();
-    return usual(process != NULL &&
-                 atomic_load_explicit(&process->epoch, memory_order_acquire) == p->epoch &&
-                 p->size == size && handles != NULL && p->handles[0] == handles[0] &&
-                 p->handles[1] == handles[size - 1]);
+    uint64_t ours, theirs;
+    _Static_assert(sizeof(k->handles) == sizeof(ours), "two handles are a word");
+    memcpy(&ours, k->handles, sizeof(ours));
+    memcpy(&theirs, handles, sizeof(theirs));
+    return ours == theirs;
 }
 
-static void remember(struct polled *p, const ptl_handle_eq_t *handles, unsigned size)
+static int remember(struct known *k, const ptl_handle_eq_t *handles, unsigned size)
 {
-    uint64_t epoch = atomic_load(&process_current()->epoch); /* that before they are found */
-    bool empty;
-    p->epoch = 0;
-    struct ni *of;
-    int rc = size <= 2 ? find_queues(handles, size, &of, &empty) : PTL_ARG_INVALID;
-    p->nic = rc == PTL_OK ? of->nic : NULL;
-    for (unsigned i = 0; rc == PTL_OK && i < 2; i++) {
-        struct ni *ni;
-        p->handles[i] = handles[i == 0 ? 0 : size - 1];
-        rc = api_object(p->handles[i], HANDLE_EQ, &ni, &p->queues[i]);
+    struct api_when now = api_now();
+    struct ni *ni[2];
+    k->when.epoch = 0;
+    for (unsigned i = 0; i < 2; i++) {
+        k->handles[i] = handles[i & (size - 1)];
+        int rc = api_object(k->handles[i], HANDLE_EQ, &ni[i], &k->queues[i]);
+        if (rc != PTL_OK) {
+            return rc;
+        }
     }
-    if (rc == PTL_OK) {
-        p->size = size;
-        p->next = p->last = false;
-        p->epoch = epoch;
+    if (ni[0] != ni[1]) {
+        return PTL_ARG_INVALID;
     }
+    k->nic = ni[0]->nic;
+    k->next = 0;
+    k->found = false;
+    k->when = now;
+    return PTL_OK;
 }
 
-static inline bool all_empty(const struct polled *p)
+#define NEITHER 2u
+
+/* Which of the queues is to be taken from, as far as can be told without the lock. */
+static inline unsigned choose(const struct known *k)
 {
-    return eq_empty(p->queues[0]) && eq_empty(p->queues[1]);
+    unsigned i = k->next;
+    if (!eq_empty(k->queues[i])) {
+        return i;
+    }
+    return eq_empty(k->queues[i ^ 1]) ? NEITHER : i ^ 1;
 }
 
-/* Takes an event of them; lock held. One that was freed meanwhile has its memory still. */
-static inline int take_polled(struct polled *p, ptl_event_t *event, unsigned int *which)
+/* Takes an event of one of them; lock held. One that was freed meanwhile has its memory still. */
+static inline int take_from(struct known *k, unsigned i, ptl_event_t *event, unsigned int *which)
 {
-    unsigned i = eq_empty(p->queues[p->next]) ? !p->next : p->next;
-    struct eq *eq = p->queues[i];
-    if (rare(eq->slot.handle != p->handles[i])) {
+    struct eq *eq = k->queues[i];
+    if (rare(eq->slot.handle != k->handles[i])) {
         return PTL_ARG_INVALID;
     }
     int rc = eq_take(eq, event);
-    if (rc != PTL_EQ_EMPTY) {
-        *which = i & (p->size - 1);
-        p->next = !i;
-        p->last = all_empty(p);
+    if (usual(rc != PTL_EQ_EMPTY)) {
+        *which = i;
+        k->next = i ^ 1;
+        k->found = true;
     }
     return rc;
 }
 
-static inline int poll_again(struct polled *p, ptl_event_t *event, unsigned int *which)
+/* Takes one, whoever has the bias. */
+__attribute__((noinline)) static int take_locked(struct known *k, unsigned i, ptl_event_t *event,
+                                                 unsigned int *which)
 {
-    struct nic *nic = p->nic;
-    bool look = all_empty(p), moved = true;
-    if (look) {
-        /* Programs take events until there is none, and then act on what they have. So after
-         * the last one there is none, without a look: what comes meanwhile would find the
-         * entries missing that they are about to append. */
-        if (p->last) {
-            p->last = false;
-            nic->ops->foresee(nic->fabric);
-            return PTL_EQ_EMPTY;
-        }
-        nic_take_over(nic);
-        if (nic_quiet(nic)) {
-            load_fence(); /* looks that overlap get into the way of who writes there */
-            nic_note_poll(nic, false);
-            return PTL_EQ_EMPTY;
-        }
-    }
-    nic_lock(nic);
-    if (look) {
-        moved = nic_advance(nic);
-    }
-    int rc = moved ? take_polled(p, event, which) : PTL_EQ_EMPTY;
-    nic_unlock(nic);
-    nic_note_poll(nic, rc != PTL_EQ_EMPTY);
+    nic_lock(k->nic);
+    int rc = take_from(k, i, event, which);
+    nic_unlock(k->nic);
+    nic_note_poll(k->nic, true);
     return rc;
 }
 
-/* Any poll, and the first one of queues that are to be remembered. */
-__attribute__((noinline)) static int poll_first(struct polled *p, const ptl_handle_eq_t *eq_handles,
+/* The same at once by a thread that has it. To take one is no news that somebody would have to be
+ * woken for. */
+static inline __attribute__((always_inline)) int take(struct known *k, unsigned i,
+                                                      ptl_event_t *event, unsigned int *which)
+{
+    struct nic *nic = k->nic;
+    uint32_t seat = lock_seat;
+    if (rare(!lock_enter_seat(&nic->lock, seat))) {
+        return take_locked(k, i, event, which);
+    }
+    int rc = take_from(k, i, event, which);
+    lock_leave_seat(&nic->lock, seat);
+    nic_note_poll(nic, true);
+    return rc;
+}
+
+/* There is something for the NIC to do. */
+__attribute__((noinline)) static int advance_and_take(struct known *k, ptl_event_t *event,
+                                                      unsigned int *which)
+{
+    struct nic *nic = k->nic;
+    int rc = PTL_EQ_EMPTY;
+    nic_lock(nic);
+    bool moved = nic_advance(nic);
+    if (moved) {
+        unsigned i = choose(k);
+        rc = i != NEITHER ? take_from(k, i, event, which) : PTL_EQ_EMPTY;
+    }
+    nic_unlock(nic);
+    nic_note_poll(nic, moved); /* messages without events are messages */
+    return rc;
+}
+
+/* The queues were empty. */
+__attribute__((noinline)) static int look(struct known *k, ptl_event_t *event, unsigned int *which)
+{
+    struct nic *nic = k->nic;
+    nic_take_over(nic);
+    if (rare(!nic_quiet(nic))) {
+        return advance_and_take(k, event, which);
+    }
+    load_fence(); /* looks that overlap get into the way of who writes there */
+    nic_note_poll(nic, false);
+    return PTL_EQ_EMPTY;
+}
+
+static inline int take_or_look(struct known *k, ptl_event_t *event, unsigned int *which)
+{
+    unsigned i = choose(k);
+    return i != NEITHER ? take(k, i, event, which) : look(k, event, which);
+}
+
+/* Programs take events until there is none, and then act on what they have. So after the last one
+ * there is none, without a look: what comes meanwhile would find the entries missing that they
+ * are about to append. */
+__attribute__((noinline)) static int none_after_last(struct known *k)
+{
+    k->found = false;
+    k->nic->ops->foresee(k->nic->fabric);
+    return PTL_EQ_EMPTY;
+}
+
+/* The first of some looks at one queue. */
+__attribute__((noinline)) static int get_first(ptl_handle_eq_t eq_handle, ptl_event_t *event)
+{
+    int rc = remember(&known_one, &eq_handle, 1);
+    if (rc == PTL_OK && event == NULL) {
+        rc = PTL_ARG_INVALID;
+    }
+    return rc == PTL_OK ? take_or_look(&known_one, event, &known_one.which) : rc;
+}
+
+int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
+{
+    struct known *k = &known_one;
+    if (rare(!api_still(&k->when)) || rare(k->handles[0] != eq_handle) || rare(event == NULL)) {
+        return get_first(eq_handle, event);
+    }
+    return usual(eq_empty(k->queues[0])) ? look(k, event, &k->which) : take(k, 0, event, &k->which);
+}
+
+/* Any poll, and the first one of some. */
+__attribute__((noinline)) static int poll_first(const ptl_handle_eq_t *eq_handles,
                                                 unsigned int size, ptl_time_t timeout,
                                                 ptl_event_t *event, unsigned int *which)
 {
@@ -284,12 +340,17 @@ __attribute__((noinline)) static int poll_first(struct polled *p, const ptl_hand
         return PTL_ARG_INVALID;
     }
     struct eq_wait w = {.handles = eq_handles, .size = size, .event = event};
-    int rc = poll_any(&w, timeout);
+    int rc;
+    if (timeout == 0 && size == 2) {
+        rc = remember(&known_pair, eq_handles, size);
+        rc = rc == PTL_OK ? take_or_look(&known_pair, event, &w.which) : rc;
+    } else if (timeout == 0 && size == 1) {
+        rc = PtlEQGet(eq_handles[0], event);
+    } else {
+        rc = poll_any(&w, timeout);
+    }
     if (rc == PTL_OK || rc == PTL_EQ_DROPPED) {
         *which = w.which;
-    }
-    if (timeout == 0 && rc != PTL_ARG_INVALID) {
-        remember(p, eq_handles, size);
     }
     return rc;
 }
@@ -297,9 +358,15 @@ __attribute__((noinline)) static int poll_first(struct polled *p, const ptl_hand
 int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t timeout,
               ptl_event_t *event, unsigned int *which)
 {
-    struct polled *p = &last_polled;
-    if (usual(timeout == 0 && is_polled(p, eq_handles, size) && event != NULL && which != NULL)) {
-        return poll_again(p, event, which);
+    struct known *k = &known_pair;
+    if (rare(((size ^ 2) | timeout) != 0) || rare(!api_still(&k->when)) ||
+        rare(eq_handles == NULL) || rare(!is_pair(k, eq_handles)) ||
+        rare(event == NULL || which == NULL)) {
+        return poll_first(eq_handles, size, timeout, event, which);
     }
-    return poll_first(p, eq_handles, size, timeout, event, which);
+    unsigned i = choose(k);
+    if (i != NEITHER) {
+        return take(k, i, event, which);
+    }
+    return k->found ? none_after_last(k) : look(k, event, which);
 }

@@ -73,12 +73,3 @@ int api_vector(struct ni *ni, const void *parts, ptl_size_t count, struct vector
     }
     return PTL_OK;
 }
-
-int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt)
-{
-    if (index > (unsigned)ni->limits.max_pt_index || !ni->pts[index].allocated) {
-        return PTL_ARG_INVALID;
-    }
-    *pt = &ni->pts[index];
-    return PTL_OK;
-}

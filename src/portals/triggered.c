@@ -34,9 +34,9 @@ static int arm_request(struct ni *ni, struct ct *ct, const struct request *r, pt
     t->request.origin = FROM_TRIGGER;
     t->md = r->md;
     t->md->users++;
-    t->get_md = r->kind == OP_FETCH ? r->get_md : NULL;
-    if (t->get_md != NULL) {
-        t->get_md->users++;
+    t->fetches = r->kind == OP_FETCH;
+    if (t->fetches) {
+        r->get_md->users++;
     }
     t->quiet.epoch = 0;
     if (target_is_own(ni, r->target)) {

@@ -232,6 +232,72 @@ CASE(poll_same_queue_twice, ALL_KINDS, SELF,
     NO_EVENT(s->mdeq);
 }
 
+CASE(poll_order, ALL_KINDS, SELF,
+     "3.13: PtlEQPoll's `which` counts in the array of this call, whatever the one before had")
+{
+    ptl_handle_eq_t a = suite_eq(s, 8), b = suite_eq(s, 8);
+    ptl_handle_eq_t arrays[4][2] = {{a, b}, {b, a}, {a, s->mdeq}, {s->mdeq, b}};
+    for (int i = 0; i < 64; i++) {
+        ptl_handle_eq_t *eq = arrays[i % 4];
+        unsigned with = (unsigned)i / 4 % 2, which = 9;
+        post(s, eq[with], 2);
+        for (int k = 0; k < 2; k++) {
+            ptl_event_t e;
+            OK(PtlEQPoll(eq, 2, 0, &e, &which));
+            CHECK_EQ(which, with);
+            CHECK_EQ(e.user_ptr, k);
+        }
+        NO_EVENT(eq[with]);
+    }
+}
+
+CASE(looked_at_and_freed, ALL_KINDS, SELF,
+     "3.13, 3.14: what was looked at just now and then freed is invalid, whatever has its place")
+{
+    ptl_event_t e;
+    ptl_ct_event_t c;
+    unsigned which;
+    for (unsigned i = 0; i < 70; i++) {
+        ptl_handle_eq_t eq[2], other;
+        ptl_handle_ct_t ct, another;
+        OK(PtlEQAlloc(s->ni, 8, &eq[0]));
+        OK(PtlEQAlloc(s->ni, 8, &eq[1]));
+        OK(PtlCTAlloc(s->ni, &ct));
+        for (int k = 0; k < 3; k++) {
+            CODE(PtlEQGet(eq[i % 2], &e), PTL_EQ_EMPTY);
+            CODE(PtlEQPoll(eq, 2, 0, &e, &which), PTL_EQ_EMPTY);
+            OK(PtlCTGet(ct, &c));
+            OK(PtlCTWait(ct, 0, &c));
+        }
+        post(s, eq[i % 2], 3);
+        if (i % 3 == 0) {
+            OK(PtlEQPoll(eq, 2, 0, &e, &which));
+        }
+        OK(PtlEQFree(eq[i % 2]));
+        OK(PtlCTFree(ct));
+        for (int k = 0; k < 2; k++) {
+            INVALID(PtlEQGet(eq[i % 2], &e));
+            INVALID(PtlEQPoll(eq, 2, 0, &e, &which));
+            INVALID(PtlCTGet(ct, &c));
+            INVALID(PtlCTWait(ct, 0, &c));
+            if (k == 0) {
+                OK(PtlEQAlloc(s->ni, 8, &other));
+                OK(PtlCTAlloc(s->ni, &another));
+                post(s, other, 1);
+                OK(PtlEQGet(other, &e));
+                post(s, other, 1);
+                OK(PtlCTInc(another, (ptl_ct_event_t){.success = i}));
+                OK(PtlCTGet(another, &c));
+                CHECK_EQ(c.success, i);
+            }
+        }
+        OK(PtlEQGet(other, &e));
+        OK(PtlEQFree(other));
+        OK(PtlCTFree(another));
+        OK(PtlEQFree(eq[1 - i % 2]));
+    }
+}
+
 CASE(wait_for_peer, ALL_KINDS, PAIR,
      "3.13: PtlEQWait and PtlEQPoll that wait, long enough to fall asleep, return with the event "
      "that a peer causes")

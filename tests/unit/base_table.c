@@ -66,7 +66,6 @@ static void limit_holds_and_objects_stay(void **state)
         all[i]->value = i;
     }
     assert_null(table_add(&t));
-    assert_int_equal(t.used, 1000);
     for (int i = 0; i < 1000; i++) {
         assert_int_equal(all[i]->value, i);
         assert_ptr_equal(table_get(&t, all[i]->slot.handle), all[i]);
@@ -122,6 +121,51 @@ static void few_objects_take_few_slots(void **state)
     table_free(&t);
 }
 
+/* table_take() is table_add() but for what it leaves in the object. */
+static void taken_objects_keep_what_they_had(void **state)
+{
+    struct table t[2];
+    start(&t[0], 40);
+    start(&t[1], 40);
+    int had[40] = {0}; /* by index */
+    for (int i = 0; i < 300; i++) {
+        assert_true(table_ready(&t[1]));
+        struct thing *added = table_add(&t[0]), *taken = table_take(&t[1]);
+        assert_int_equal(added->slot.handle, taken->slot.handle);
+        assert_ptr_equal(table_get(&t[1], taken->slot.handle), taken);
+        assert_int_equal(added->value, 0);
+        int *value = &had[handle_index(taken->slot.handle)];
+        assert_int_equal(taken->value, *value);
+        added->value = taken->value = *value = i + 1;
+        if (i % 8 != 0) {
+            table_drop(&t[0], added);
+            table_drop(&t[1], taken);
+        }
+    }
+    table_free(&t[0]);
+    table_free(&t[1]);
+}
+
+static void none_is_ready_at_the_limit(void **state)
+{
+    struct table t;
+    start(&t, 33);
+    struct thing *last = NULL;
+    for (int i = 0; i < 33; i++) {
+        assert_true(table_ready(&t));
+        last = table_take(&t);
+    }
+    assert_false(table_ready(&t));
+    assert_null(table_add(&t));
+    uint32_t before = last->slot.handle;
+    table_drop(&t, last);
+    assert_true(table_ready(&t));
+    assert_ptr_equal(table_take(&t), last);
+    assert_int_not_equal(last->slot.handle, before);
+    assert_null(table_get(&t, before));
+    table_free(&t);
+}
+
 static void walking_finds_what_is_in_use(void **state)
 {
     struct table t;
@@ -136,7 +180,8 @@ static void walking_finds_what_is_in_use(void **state)
         table_drop(&t, a);
     }
     assert_int_equal(count, 300);
-    assert_int_equal(t.used, 0);
+    at = 0;
+    assert_null(table_next(&t, &at));
     table_free(&t);
 }
 
@@ -148,6 +193,8 @@ int main(void)
         cmocka_unit_test(limit_holds_and_objects_stay),
         cmocka_unit_test(equal_sequences_give_equal_handles),
         cmocka_unit_test(few_objects_take_few_slots),
+        cmocka_unit_test(taken_objects_keep_what_they_had),
+        cmocka_unit_test(none_is_ready_at_the_limit),
         cmocka_unit_test(walking_finds_what_is_in_use),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
