@@ -4,6 +4,7 @@
  *
  *   nic_atomic() ─► words()    each: word()  ─► nic_word()            one instruction
  *                │                          └► apply(), nic_word()   compare-and-swap
+ *                │             (small elements that fill an aligned word: all of it at once)
  *                └► strips()   each: nic_copy(), apply() to all, nic_copy()
  *
  * - apply() knows operations and types and works on our own memory; the others know
@@ -270,16 +271,43 @@ struct job {
     bool integer;
 };
 
-static int word_by_loop(const struct job *job, void *at, const union element *data, uint64_t *found)
+/* Sums of the integers that fill a word: no carry goes beyond the top bit of each. */
+static uint64_t packed_sum(uint64_t target, uint64_t data, size_t size)
+{
+    uint64_t tops = UINT64_MAX / ((UINT64_C(1) << 8 * size) - 1) << (8 * size - 1);
+    return ((target & ~tops) + (data & ~tops)) ^ ((target ^ data) & tops);
+}
+
+static uint64_t packed_result(const struct job *job, uint64_t target, uint64_t data)
+{
+    if (job->integer && job->op == PTL_SUM) {
+        return packed_sum(target, data, job->size);
+    }
+    unsigned bits = 8u * job->size;
+    uint64_t mask = (UINT64_C(1) << bits) - 1, result = 0;
+    for (unsigned at = 0; at < 64; at += bits) {
+        union element next = {.word = target >> at & mask}, one = {.word = data >> at & mask};
+        apply(job->op, job->type, &next, &one, &job->operand);
+        result |= (next.word & mask) << at;
+    }
+    return result;
+}
+
+static int word_by_loop(const struct job *job, void *at, const union element *data, uint64_t *found,
+                        size_t size)
 {
     *found = 0;
     /* A hint, so that TSan need not know: the compare-and-swap will tell. */
-    int rc = nic_copy_raw(found, at, job->size, SIZE_MAX, SIZE_MAX);
+    int rc = nic_copy_raw(found, at, size, SIZE_MAX, SIZE_MAX);
     while (rc == 0) {
         union element next = {.word = *found};
         uint64_t expected = *found;
-        apply(job->op, job->type, &next, data, &job->operand);
-        rc = nic_word(nic_cas_raw, at, next.word, found, job->size);
+        if (size > job->size) {
+            next.word = packed_result(job, expected, data->word);
+        } else {
+            apply(job->op, job->type, &next, data, &job->operand);
+        }
+        rc = nic_word(nic_cas_raw, at, next.word, found, size);
         if (*found == expected) {
             break;
         }
@@ -287,9 +315,10 @@ static int word_by_loop(const struct job *job, void *at, const union element *da
     return rc;
 }
 
-static inline int word(const struct job *job, void *at, const union element *data, uint64_t *found)
+/* `size` is that of an element, or that of a word that elements fill. */
+static inline int word(const struct job *job, void *at, const union element *data, uint64_t *found,
+                       size_t size)
 {
-    size_t size = job->size;
     if (job->op == PTL_SWAP) {
         return nic_word(nic_swap_raw, at, data->word, found, size);
     }
@@ -298,22 +327,26 @@ static inline int word(const struct job *job, void *at, const union element *dat
         return nic_word(nic_cas_raw, at, data->word, found, size);
     }
     nic_word_raw *raw = job->integer ? atomic_operations[job->op].instruction : NULL;
-    return raw != NULL && (job->before == NULL || job->op == PTL_SUM)
-               ? nic_word(raw, at, data->word, found, size)
-               : word_by_loop(job, at, data, found);
+    bool one = job->op == PTL_SUM ? size == job->size : job->before == NULL;
+    return raw != NULL && one ? nic_word(raw, at, data->word, found, size)
+                              : word_by_loop(job, at, data, found, size);
 }
 
 static int words(const struct job *job)
 {
-    for (size_t i = 0; i < job->length; i += job->size) {
+    bool pack = job->op <= PTL_SWAP; /* where there is an operand, it is one element */
+    for (size_t i = 0, size; i < job->length; i += size) {
+        uintptr_t at = job->target + i;
+        bool fills = pack && at % sizeof(uint64_t) == 0 && job->length - i >= sizeof(uint64_t);
+        size = fills ? sizeof(uint64_t) : job->size;
         union element data, found;
-        element_load(&data, job->data + i, job->size);
-        int rc = word(job, (void *)(job->target + i), &data, &found.word);
+        element_load(&data, job->data + i, size);
+        int rc = word(job, (void *)at, &data, &found.word, size);
         if (rc != 0) {
             return rc;
         }
         if (job->before != NULL) {
-            element_copy(job->before + i, &found, job->size);
+            element_copy(job->before + i, &found, size);
         }
     }
     return 0;

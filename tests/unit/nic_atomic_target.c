@@ -214,7 +214,8 @@ static struct {
     double d;
     _Alignas(16) long double ld;
     _Alignas(16) double _Complex dc;
-    uint8_t odd[9]; /* a word at 1 */
+    uint8_t odd[9];              /* a word at 1 */
+    _Alignas(8) uint8_t pack[8]; /* elements that fill a word */
 } shared;
 
 static void one_more(void *target, const void *one, ptl_op_t op, ptl_datatype_t type)
@@ -277,6 +278,13 @@ static void add_to_odd_word(int i)
     one_more(shared.odd + 1, &(uint64_t){UINT64_C(1) << 32}, PTL_SUM, PTL_UINT64_T);
 }
 
+static void add_to_all_of_pack(int i)
+{
+    static const uint8_t more[8] = {1, 2, 3, 4, 5, 6, 7, 255};
+    assert_int_equal(nic_atomic(shared.pack, more, NULL, NULL, sizeof(more), PTL_SUM, PTL_UINT8_T),
+                     0);
+}
+
 /* The program's own atomics. */
 static void program_adds_to_word(int i)
 {
@@ -291,6 +299,11 @@ static void program_counts(int i)
 static void program_adds_to_byte(int i)
 {
     __atomic_fetch_add(&shared.byte, 1, __ATOMIC_RELAXED);
+}
+
+static void program_adds_to_one_of_pack(int i)
+{
+    __atomic_fetch_add(&shared.pack[2], 3, __ATOMIC_RELAXED);
 }
 
 static void program_flips_bit_twice(int i)
@@ -310,7 +323,20 @@ static void program_adds_to_double(int i)
 }
 
 /* All do one step at once; the program joins in where locked instructions do the work. */
-enum { WORD, COUNT, BYTE, BITS, HIGHEST, FLOAT, DOUBLE, LONG_DOUBLE, COMPLEX, ODD_WORD, STEPS };
+enum {
+    WORD,
+    COUNT,
+    BYTE,
+    BITS,
+    HIGHEST,
+    FLOAT,
+    DOUBLE,
+    LONG_DOUBLE,
+    COMPLEX,
+    ODD_WORD,
+    PACK,
+    STEPS
+};
 
 static const struct {
     void (*nic)(int i), (*program)(int i);
@@ -325,6 +351,7 @@ static const struct {
     [LONG_DOUBLE] = {add_to_long_double, NULL},
     [COMPLEX] = {add_to_complex, NULL},
     [ODD_WORD] = {add_to_odd_word, NULL},
+    [PACK] = {add_to_all_of_pack, program_adds_to_one_of_pack},
 };
 
 static pthread_barrier_t all_here;
@@ -395,6 +422,12 @@ static void threads_lose_nothing(void **state)
     uint64_t word;
     memcpy(&word, shared.odd + 1, sizeof(word));
     assert_int_equal(word, total[ODD_WORD] << 32);
+    int by_program = workers[NICS].rounds[PACK];
+    for (uint64_t i = 0; i < 8; i++) {
+        uint64_t each = i == 7 ? 255 : i + 1, nics = total[PACK] - (uint64_t)by_program;
+        uint64_t sum = nics * each + (i == 2 ? 3 * (uint64_t)by_program : 0);
+        assert_int_equal(shared.pack[i], sum % 256);
+    }
 }
 
 /* ---- Forks ---- */
