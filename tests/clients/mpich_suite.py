@@ -2,7 +2,8 @@
 """Runs MPICH's test suite over Open MPI's stock transport and over Portals, and compares.
 
     mpich_suite.py SOURCE PROGRAMS PLUGINS [--selection FILE] [--only PATTERN]
-                   [--stock all|failures] [--table FILE] [--outputs FOLDER] [--scale N]
+                   [--stock all|failures] [--table FILE [--resume]] [--outputs FOLDER]
+                   [--scale N] [--places N]
 
 SOURCE is the unpacked mpich source, PROGRAMS the folder that build_mpich.sh filled, PLUGINS
 the one that build_openmpi.sh filled. A test is one line of a testlist of the suite: program,
@@ -10,14 +11,22 @@ processes, arguments. What passes over the stock transport must pass over Portal
 fails over both must stand in mpich_expected.tsv, with its reason; so must one whose failure
 over Portals is not Portals' own.
 
-With `--stock failures` a test runs over the stock transport only if it failed over Portals.
+With `--stock failures` a test runs over the stock transport only if it failed over Portals
+and that is not what is expected of it: what passes over Portals needs no comparison.
 
-The table (FILE) has a line a test: its name, outcome and seconds over each transport, and what
-that means. Standard output has the summary. Exit: 0 all as it must be; 1 not; 2 wrong use.
+Tests run side by side, as many as have a place for each of their processes; one of more
+processes than there are places runs alone. A test that took too long beside others runs again
+alone at the end, and that counts; the summary names it.
+
+The table (FILE) has a line a test, in the order in which they ended: its name, outcome and
+seconds over each transport, and what that means. With `--resume` what it already has is kept,
+and what it lacks or has as wrong runs. Standard output has the summary. Exit: 0 all as it must
+be; 1 not; 2 wrong use.
 """
 
 import argparse
 import collections
+import concurrent.futures
 import fnmatch
 import os
 import re
@@ -29,20 +38,22 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DIRECTORIES = ("attr", "comm", "datatype", "pt2pt", "coll", "rma")
+GENERATED = ("attr", "pt2pt", "coll")  # of these, data type tests; why not rma's: README.md
 TRANSPORTS = ("portals", "stock")
 SECONDS = 60  # of one test, and 3 a process; a testlist's timeLimit replaces it when longer
-SECONDS_LISTED = 15  # of a test that is expected to fail: some never end
-EXPECTED = ("both", "portals", "unsteady", "not-built")
+SECONDS_LISTED = 15  # of a test that is expected to fail: some never end, so it is not scaled
+PLACES = min(2 * os.cpu_count(), 16)  # processes at a time: they wait more than they compute
+TIMES_SLOW = 5  # the limit of one that is listed as slow
+EXPECTED = ("both", "portals", "unsteady", "slow", "not-built")
 
 Test = collections.namedtuple("Test", "name program processes arguments seconds")
 Outcome = collections.namedtuple("Outcome", "word seconds output")
 NOT_RUN = Outcome("-", 0, "")
 
 
-def read_testlist(source, directory):
+def read_testlist(path, directory):
     """The tests of one directory, less those for large memory or beyond the MPI standard. Lines
     that set variables of MPICH are repetitions over another MPI, and are left out too."""
-    path = os.path.join(source, "test/mpi", directory, "testlist.in")
     with open(path, encoding="ascii") as file:
         lines = [line.split("#")[0].split() for line in file]
     for words in lines:
@@ -92,7 +103,12 @@ def expectation(expected, name):
 
 def choose(options):
     """The tests to run, in the suite's order; a name of the selection must be one of the suite."""
-    tests = {t.name: t for d in DIRECTORIES for t in read_testlist(options.source, d)}
+    tests = {}
+    for directory in DIRECTORIES:
+        paths = [os.path.join(options.source, "test/mpi", directory, "testlist.in")]
+        if directory in GENERATED:
+            paths.append(os.path.join(options.programs, directory, "testlist.dtp"))
+        tests.update((t.name, t) for path in paths for t in read_testlist(path, directory))
     if options.selection:
         names = read_lines(options.selection)
         unknown = [name for name in names if name not in tests]
@@ -158,27 +174,127 @@ def judge(entry, outcomes):
         return True, "listed: fails over Portals, not by Portals"
     if stock == "pass":
         return False, "WRONG: passes over the stock transport" + (
-            ", listed as failing there" if word else "")
+            ", listed as failing there" if word == "both" else "")
     if word == "both":
         return True, "listed: fails over both"
     return False, "fails over both, and is not listed"
 
 
+def needs_stock(entry, ours, stock):
+    """Is the outcome over the stock transport asked for, after that over Portals (word ours)?"""
+    return stock == "all" or ours != "pass" and not (entry and entry[0] in ("portals", "unsteady"))
+
+
+def limit(test, entry, scale):
+    """The seconds that a test may take."""
+    kind = entry[0] if entry else "right"
+    seconds = {"right": test.seconds * scale, "slow": test.seconds * scale * TIMES_SLOW,
+               "unsteady": SECONDS_LISTED * scale}
+    return seconds.get(kind, SECONDS_LISTED)
+
+
 def run_both(test, entry, options, variables):
     """The outcomes over both transports; files of what failing tests printed."""
-    seconds = SECONDS_LISTED if entry and entry[0] != "unsteady" else test.seconds
+    seconds = limit(test, entry, options.scale)
     outcomes = dict.fromkeys(TRANSPORTS, NOT_RUN)
     for transport in TRANSPORTS:
-        if transport == "stock" and options.stock == "failures" and ours_passed:
+        if transport == "stock" and not needs_stock(entry, outcomes["portals"].word,
+                                                    options.stock):
             break
-        outcome = run(test, seconds * options.scale, options.programs, variables[transport])
+        outcome = run(test, seconds, options.programs, variables[transport])
         outcomes[transport] = outcome
-        ours_passed = outcomes["portals"].word == "pass"
         if options.outputs and outcome.word in ("fail", "time"):
             name = re.sub(r"[^\w.=-]", "_", f"{transport}-{test.name}") + ".txt"
             with open(os.path.join(options.outputs, name), "w", encoding="utf-8") as file:
                 file.write(outcome.output)
     return outcomes
+
+
+def side_by_side(tests, places, work):
+    """Yields (test, was it alone, work(test)) of every test as it ends. Those of many processes
+    come first, so that those of few, which run beside each other, are not held up by them."""
+    def takes(test):
+        return min(test.processes, places)
+    waiting = collections.deque(sorted(tests, key=takes, reverse=True))
+    running, free = {}, places
+    with concurrent.futures.ThreadPoolExecutor(places) as pool:
+        while waiting or running:
+            while waiting and takes(waiting[0]) <= free:
+                test = waiting.popleft()
+                free -= takes(test)
+                running[pool.submit(work, test)] = test
+            ended, _ = concurrent.futures.wait(
+                running, return_when=concurrent.futures.FIRST_COMPLETED)
+            for future in ended:
+                test = running.pop(future)
+                free += takes(test)
+                yield test, takes(test) == places, future.result()
+
+
+class Table:
+    """The rows (test, outcomes, as it must be?, meaning) of a run, and the file that has a line
+    of each of them at any moment."""
+
+    def __init__(self, path, expected):
+        self.rows, self.expected = [], expected
+        self.file = open(path or os.devnull, "w", encoding="utf-8")
+        print("# test", *(f"{t}\tseconds" for t in TRANSPORTS), "meaning", sep="\t",
+              file=self.file)
+
+    def add(self, test, outcomes, again=False):
+        good, meaning = judge(expectation(self.expected, test.name), outcomes)
+        if again and meaning == "right":
+            meaning = "right alone, took too long beside others"
+        self.rows.append((test, outcomes, good, meaning))
+        cells = [f"{outcomes[t].word}\t{outcomes[t].seconds:.1f}" for t in TRANSPORTS]
+        print(test.name, *cells, meaning, sep="\t", file=self.file, flush=True)
+        if not good:
+            print(f"{test.name}: {meaning}; over Portals it printed:\n"
+                  f"{outcomes['portals'].output[-2000:]}", flush=True)
+
+
+def read_table(path):
+    """Test name -> outcomes, of an earlier run."""
+    if not os.path.exists(path):
+        return {}
+    earlier = {}
+    for line in read_lines(path):
+        fields = line.split("\t")
+        if len(fields) != 2 * len(TRANSPORTS) + 2:
+            wrong_use(f"{path}: '{line}' is no line of a table of outcomes; without --resume the "
+                      "file is written anew")
+        cells = zip(fields[1:-1:2], fields[2:-1:2])
+        earlier[fields[0]] = {t: Outcome(word, float(seconds), "")
+                              for t, (word, seconds) in zip(TRANSPORTS, cells)}
+    return earlier
+
+
+def run_all(tests, earlier, table, options, variables):
+    """Fills the table: from the earlier outcomes those that are as they must be, then the rest."""
+    left = []
+    for test in tests:
+        entry = expectation(table.expected, test.name)
+        if test.name in earlier and judge(entry, earlier[test.name])[0]:
+            table.add(test, earlier[test.name])
+        else:
+            left.append(test)
+
+    def work(test):
+        return run_both(test, expectation(table.expected, test.name), options, variables)
+
+    slow = []
+    for test, alone, outcomes in side_by_side(left, options.places, work):
+        too_long = "time" in (o.word for o in outcomes.values())
+        if too_long and not alone and not judge(expectation(table.expected, test.name),
+                                                outcomes)[0]:
+            slow.append(test)
+        else:
+            table.add(test, outcomes)
+        progress(len(table.rows), len(tests), test.name)
+    for test in slow:
+        table.add(test, work(test), again=True)
+        progress(len(table.rows), len(tests), test.name)
+    table.rows.sort(key=lambda row: tests.index(row[0]))
 
 
 def progress(done, total, name):
@@ -224,13 +340,23 @@ def parse():
     parser.add_argument("plugins")
     parser.add_argument("--selection", help="a file of test names; only those run")
     parser.add_argument("--only", default="*", help="a pattern of test names")
-    parser.add_argument("--stock", choices=("all", "failures"), default="all")
+    parser.add_argument("--stock", choices=("all", "failures"), default="failures")
     parser.add_argument("--portals", default="portals", metavar="NAME",
                         help="NAME.conf is the way over Portals: portals, collectives, btl")
     parser.add_argument("--table", help="a file for the outcome of every test")
+    parser.add_argument("--resume", action="store_true",
+                        help="keep what the table has, run what it lacks or has as wrong")
     parser.add_argument("--outputs", help="a folder for what failing tests print")
     parser.add_argument("--scale", type=float, default=1, help="multiplies every time limit")
-    return parser.parse_args()
+    parser.add_argument("--places", type=int, default=PLACES,
+                        help=f"most processes at a time, here {PLACES}; 1: one test at a time")
+    options = parser.parse_args()
+    if options.resume and not options.table:
+        wrong_use("--resume goes on with a table: name it with --table")
+    if options.places < 1 or options.scale <= 0:
+        wrong_use(f"--places {options.places} --scale {options.scale:g}: at least one place, and "
+                  "a scale above 0")
+    return options
 
 
 def main():
@@ -239,27 +365,15 @@ def main():
     expected = read_expected(os.path.join(HERE, "mpich_expected.tsv"))
     if options.outputs:
         os.makedirs(options.outputs, exist_ok=True)
-    rows = []
+    earlier = read_table(options.table) if options.resume else {}
     start = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="pw-mpi-") as scratch, \
-            open(options.table or os.devnull, "w", encoding="utf-8") as table:
+    table = Table(options.table, expected)
+    with tempfile.TemporaryDirectory(prefix="pw-mpi-") as scratch, table.file:
         plugins = os.path.abspath(options.plugins)
         variables = {"portals": environment(options.portals, plugins, scratch),
                      "stock": environment("stock", plugins, scratch)}
-        print("# test", *(f"{t}\tseconds" for t in TRANSPORTS), "meaning", sep="\t", file=table)
-        for test in tests:
-            progress(len(rows), len(tests), test.name)
-            entry = expectation(expected, test.name)
-            outcomes = run_both(test, entry, options, variables)
-            good, meaning = judge(entry, outcomes)
-            rows.append((test, outcomes, good, meaning))
-            cells = [f"{outcomes[t].word}\t{outcomes[t].seconds:.1f}" for t in TRANSPORTS]
-            print(test.name, *cells, meaning, sep="\t", file=table, flush=True)
-            if not good:
-                print(f"{test.name}: {meaning}; over Portals it printed:\n"
-                      f"{outcomes['portals'].output[-2000:]}", flush=True)
-    progress(len(rows), len(tests), "")
-    return 1 if summarize(rows, time.monotonic() - start) else 0
+        run_all(tests, earlier, table, options, variables)
+    return 1 if summarize(table.rows, time.monotonic() - start) else 0
 
 
 if __name__ == "__main__":
