@@ -61,6 +61,13 @@ struct fabric_tx {
     uint64_t record_end;
 };
 
+/* The shortest messages: a header, and all of the payload. */
+#define FABRIC_LINE_PAYLOAD 8
+struct fabric_line {
+    _Alignas(8) uint8_t header[FABRIC_HEADER];
+    uint64_t payload;
+};
+
 /* One incoming message. The fabric fills the first part before rx_header, the NIC the
  * second in rx_header, where it finds RX_DISCARD and no vector at first; in rx_short it
  * finds what the message before has left. A vector is lent to the fabric until rx_done; the
@@ -217,6 +224,10 @@ struct fabric_ops {
      * leaves now or not at all. Its header is a multiple of 8 in memory. */
     enum fabric_short (*send_short)(struct fabric_peer *, enum fabric_class, const void *header,
                                     const void *payload, size_t length);
+    /* The same for a payload of at most FABRIC_LINE_PAYLOAD bytes, which stands behind the header
+     * already, in the NIC's own memory. */
+    enum fabric_short (*send_line)(struct fabric_peer *, enum fabric_class,
+                                   const struct fabric_line *, size_t length);
     /* True while a message of the peer has not been taken out by it. */
     bool (*unsent)(struct fabric_peer *);
     /* Moves what can be moved; true if anything did. */

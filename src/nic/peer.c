@@ -48,6 +48,7 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
     p->pid = pid;
     p->self = nid == nic->nid && pid == nic->pid;
     p->uid = p->self ? nic->uid : 0;
+    p->outstanding_most = (unsigned)nic->process->options.number[OPT_OUTSTANDING];
     list_init(&p->waiting);
     list_init(&p->detached);
     list_init(&p->busy);

@@ -441,6 +441,7 @@ void peer_lost(struct fabric_peer *p, const char *why)
     fabric_attend(p->fabric);
     p->fabric->dying += !p->dying;
     p->dying = true;
+    tx_stop(p);
 }
 
 bool peer_bury(struct fabric_peer *p)

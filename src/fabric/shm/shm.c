@@ -528,6 +528,7 @@ const struct fabric_ops fabric_shm = {
     .connect = shm_connect,
     .send = shm_send,
     .send_short = shm_send_short,
+    .send_line = shm_send_line,
     .unsent = shm_unsent,
     .poll = shm_poll,
     .peek = shm_peek,

@@ -4,7 +4,8 @@
  *
  *   segment.c  files, names, locks
  *   connect.c  slots: claim, accept, bury
- *   send.c     the producer's side of a channel, and the signal
+ *   send.c     the producer's side of a channel: records, short messages, and the signal
+ *   payload.c  the same for payloads that go through cells or by reference; tx.h for both
  *   receive.c  the consumer's side
  *   reference.c  payload that the consumer fetches from the sender's memory
  *   shm.c      the operations of fabric.h: open, poll, arm, close
@@ -25,14 +26,21 @@
 
 /* The producer's side of a channel. */
 struct tx_channel {
-    struct channel_index *index; /* NULL: not connected */
-    uint8_t *ring;
-    struct cells cells;
-    bool all_cells;     /* all are in use, or there is no memory for more */
-    bool draining;      /* the first ones must become empty before all are in use */
+    /* The straight run of records of one line that may leave from `tail` on, each like the one
+     * before it: send.c. */
+    struct record *at; /* the line at `tail` */
+    uint64_t tail;
+    uint32_t run;  /* how many; 0: who sends must look */
+    uint32_t word; /* theirs, but for the bytes of payload */
+
+    uint64_t head_seen;
     uint64_t line_mask; /* lines of the ring, less one */
-    uint64_t tail, head_seen;
-    bool *stale; /* by line: it may hold what is neither a word nor 0 */
+    uint8_t *ring;
+    uint64_t *stale;             /* a bit by line: it may hold what is neither a word nor 0 */
+    struct channel_index *index; /* NULL: not connected */
+    struct cells cells;
+    bool all_cells; /* all are in use, or there is no memory for more */
+    bool draining;  /* the first ones must become empty before all are in use */
     uint64_t cells_tail, cells_head_seen;
     struct list filling;  /* fabric_tx: record written, payload on its way into cells */
     struct list referred; /* fabric_tx: record written, the peer reads our memory */
@@ -84,15 +92,18 @@ struct fabric_peer {
     struct segment *remote; /* NULL: not connected */
     struct slot *out;
     unsigned out_index;
-    size_t inline_max; /* payload that fits a record of its ring */
-    uint32_t rung;     /* generation of its bell in which we rang */
+    size_t inline_max;      /* payload that fits a record of its ring */
+    _Atomic uint32_t *bell; /* its bell, */
+    _Atomic uint64_t *bits; /* and in the same line the word of its bitmap */
+    uint64_t bit;           /* that has our bit */
+    uint32_t rung;          /* generation of its bell in which we rang */
+    unsigned sent_on;       /* records that left since one came */
     struct tx_channel tx[FABRIC_CLASSES];
 
     struct slot *in; /* NULL: it has no slot with us */
     unsigned in_index;
     unsigned listening_at; /* in fabric->listening, if its bit is in `known` */
     struct rx_channel rx[FABRIC_CLASSES];
-    unsigned sent_on;   /* records that left since one came */
     bool requests_wait; /* the last look took responses, and left requests to the next one */
     uint8_t *buffer;    /* packets fetched by reference */
 };
@@ -175,11 +186,15 @@ void fabric_ignore(struct fabric *f, struct fabric_peer *p);
  * is short; tx_free() gives it back. */
 bool tx_allocate(struct fabric_peer *p, const struct segment_info *g);
 void tx_free(struct fabric_peer *p);
-/* tx_attach() makes a channel produce into `slot` of the peer's segment. */
+/* tx_attach() makes a channel produce into `slot` of the peer's segment; tx_stop() has nothing
+ * more leave. */
 void tx_attach(struct fabric_peer *p, struct slot *slot);
+void tx_stop(struct fabric_peer *p);
 enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx);
 enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
                                  const void *payload, size_t length);
+enum fabric_short shm_send_line(struct fabric_peer *p, enum fabric_class class,
+                                const struct fabric_line *line, size_t length);
 void shm_foresend(struct fabric_peer *p);
 /* tx_advance() fills cells, gives back what the peer has taken; true if it did. */
 bool tx_advance(struct fabric_peer *p);

@@ -328,6 +328,12 @@ enum fabric_short udp_send_short(struct fabric_peer *p, enum fabric_class class,
     return send_copy(p, class, (struct content){header, payload, NULL, length, FABRIC_OK});
 }
 
+enum fabric_short udp_send_line(struct fabric_peer *p, enum fabric_class class,
+                                const struct fabric_line *line, size_t length)
+{
+    return udp_send_short(p, class, line->header, &line->payload, length);
+}
+
 static enum fabric_send send_lent(struct fabric_peer *p, enum fabric_class class,
                                   struct fabric_tx *tx)
 {

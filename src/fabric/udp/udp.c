@@ -561,6 +561,7 @@ const struct fabric_ops fabric_udp = {
     .connect = udp_connect,
     .send = udp_send,
     .send_short = udp_send_short,
+    .send_line = udp_send_line,
     .unsent = udp_unsent,
     .poll = udp_poll,
     .peek = udp_peek,

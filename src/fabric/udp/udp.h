@@ -231,6 +231,8 @@ struct fabric {
 enum fabric_send udp_send(struct fabric_peer *, enum fabric_class, struct fabric_tx *);
 enum fabric_short udp_send_short(struct fabric_peer *, enum fabric_class, const void *header,
                                  const void *payload, size_t length);
+enum fabric_short udp_send_line(struct fabric_peer *, enum fabric_class, const struct fabric_line *,
+                                size_t length);
 bool udp_unsent(struct fabric_peer *);
 /* udp_sent() is the engine's upcall. */
 void udp_sent(void *fabric, struct slmp_message *, enum slmp_status);

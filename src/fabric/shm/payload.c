@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The producer's side of a channel: payloads that no record holds. They go through cells, handed
+ * over by cells_tail, or the record is a reference, and the peer reads our memory.
+ *
+ *   tx_send_long() ──► sent        it fits the cells that are free
+ *              ├─────► filling     its record is written, its cells are filled as they become free
+ *              └─────► referred    its record is written, and is to be taken out
+ *
+ * tx_advance() goes on with both, and tells the NIC when one has been sent.
+ * Invariants: cells_tail - cells_head <= cells; payload of `filling` enters the cells in the order
+ * of the records.
+ */
+#include "fabric/shm/tx.h"
+
+#include "base/log.h"
+
+#include <string.h>
+
+#define HAND_OVER 4 /* cells handed over at once, in the middle of a payload */
+#define FILL_RUN 32 /* cells filled before what comes in has its turn */
+#define TIMED 8     /* of so many cells one is timed */
+#define SLOW_BYTES_NS 4
+#define SAMPLES 0xffffu /* timed cells that count: */
+#define FAR_FROM 12     /* so many slow ones, and the peer is far, */
+#define NEAR_FROM 4     /* so few, and it is near */
+#define FAR_PROBE 32    /* of so many large messages to a far peer one goes through cells */
+#define GROW_AFTER 4    /* passes through the first cells before all are used */
+
+static void refresh_cells(struct fabric_peer *p, struct tx_channel *t)
+{
+    uint64_t head = atomic_load_explicit(&t->index->cells_head, memory_order_acquire);
+    if (head - t->cells_head_seen > t->cells_tail - t->cells_head_seen) {
+        peer_lost(p, "its cell index is damaged");
+        return;
+    }
+    t->cells_head_seen = head;
+}
+
+/* Cells or a reference? To a peer that is far, now and then a message goes through cells, so
+ * that it learns whether it still is: processes move. What handlers take packet by packet goes
+ * through cells at any distance: they work on the first packets while the others are filled. */
+static bool by_reference(const struct fabric_peer *p, struct tx_channel *t,
+                         const struct fabric_tx *tx)
+{
+    const struct options *o = p->fabric->options;
+    if (tx->at_once || tx->vector != NULL || /* a reference is one address */
+        atomic_load_explicit(&p->out->references, memory_order_relaxed) == 0 ||
+        record_max_lines(p->remote->info.ring_lines) < 2) {
+        return false;
+    }
+    switch (o->number[OPT_SHM_LARGE]) {
+    case 1:
+        return false;
+    case 2:
+        return true;
+    default:
+        break;
+    }
+    if (tx->length >= (uint64_t)o->number[OPT_SHM_VM_MIN]) {
+        return true;
+    }
+    return tx->length >= (uint64_t)o->number[OPT_SHM_VM_FAR] && t->far &&
+           atomic_load_explicit(&t->index->by_packet, memory_order_relaxed) == 0 &&
+           ++t->large % FAR_PROBE != 0;
+}
+
+/* Free cells, as far as we know; none while the first ones must become empty. */
+static uint64_t cells_free(const struct tx_channel *t)
+{
+    return t->draining ? 0 : t->cells.mask + 1 - (t->cells_tail - t->cells_head_seen);
+}
+
+/* Takes the other cells into use, once the first ones are empty. */
+static void use_all_cells(struct fabric_peer *p, struct tx_channel *t)
+{
+    if (!t->draining || t->cells_tail != t->cells_head_seen) {
+        return;
+    }
+    t->draining = false;
+    t->all_cells = true;
+    int rc = segment_back_cells(p->remote, p->out_index, (unsigned)(t - p->tx));
+    if (rc != 0) {
+        log_line(LOG_INFO, "large messages stay slow, no memory for more cells: %s", strerror(rc));
+        return;
+    }
+    t->cells.mask = p->remote->info.cells - 1;
+    atomic_store_explicit(&t->index->cells_used, p->remote->info.cells, memory_order_relaxed);
+    KILL_POINT("cells-used");
+}
+
+/* Room in the cells for a payload of `length`, or for any of it, is looked for. */
+static uint64_t find_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t needed)
+{
+    if (cells_free(t) < needed) {
+        refresh_cells(p, t);
+        use_all_cells(p, t);
+    }
+    return p->dying ? 0 : cells_free(t);
+}
+
+static void hand_over(struct tx_channel *t)
+{
+    atomic_store_explicit(&t->index->cells_tail, t->cells_tail, memory_order_release);
+    KILL_POINT("cell-published");
+}
+
+/* A cell whose lines another core of the same cache has emptied is filled at 8 GB/s and more;
+ * where they come from a core far away, at 2 to 3, and there one copy by process_vm_readv is
+ * faster. */
+static int fill_timed(struct tx_channel *t, uint8_t *cell, struct fabric_tx *tx, size_t n)
+{
+    if (n < t->cells.size || t->cells_tail % TIMED != 0) {
+        return tx_take_payload(cell, tx, tx->moved, n);
+    }
+    int64_t start = clock_ns();
+    int rc = tx_take_payload(cell, tx, tx->moved, n);
+    bool slow = (uint64_t)(clock_ns() - start) * SLOW_BYTES_NS > n;
+    t->slow = (t->slow << 1 | slow) & SAMPLES;
+    int slow_ones = __builtin_popcount(t->slow);
+    t->far = t->far ? slow_ones > NEAR_FROM : slow_ones >= FAR_FROM;
+    return rc;
+}
+
+/* Copies payload into free cells, `most` of them; true if any moved. The first two are handed over
+ * one by one, so that the receiver can begin, the others by HAND_OVER. A source that turns out
+ * unreadable, or is taken back, is said in the record; the rest of its cells carry nothing. */
+static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx,
+                       uint64_t most)
+{
+    uint64_t filled = 0;
+    while (filled < most && tx->moved < tx->length && find_cells(p, t, 1) != 0) {
+        uint64_t rest = tx->length - tx->moved;
+        size_t n = rest < t->cells.size ? rest : t->cells.size;
+        uint8_t *cell = cell_at(&t->cells, t->cells_tail);
+        if (tx->fault == FABRIC_OK && fill_timed(t, cell, tx, n) != 0) {
+            tx->fault = FABRIC_SEGV;
+        }
+        if (tx->fault != FABRIC_OK) {
+            atomic_store_explicit(&tx_line(t, tx->record)->status, FABRIC_SEGV,
+                                  memory_order_relaxed);
+        }
+        KILL_POINT("cell-filled");
+        tx->moved += n;
+        t->cells_tail++;
+        if (++filled <= 2 || filled % HAND_OVER == 0) {
+            hand_over(t);
+        }
+    }
+    if (filled != 0) {
+        hand_over(t);
+        p->fabric->flowing = tx->length > t->cells.size ? p : p->fabric->flowing;
+    }
+    return filled != 0;
+}
+
+/* Whether the cells can take all of a payload now. */
+static bool fits_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t length)
+{
+    uint64_t needed = length / t->cells.size + (length % t->cells.size != 0);
+    return list_empty(&t->filling) && needed <= t->cells.mask + 1 &&
+           find_cells(p, t, needed) >= needed;
+}
+
+/* A payload of one cell goes ahead of its record: whoever finds that has all of the message. */
+static enum fabric_send send_cell(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
+{
+    struct record *r = tx_reserve(p, t, 1);
+    if (r == NULL) {
+        return FABRIC_FULL;
+    }
+    tx->cursor = (struct vector_cursor){0};
+    tx->moved = 0;
+    if (fill_timed(t, cell_at(&t->cells, t->cells_tail), tx, tx->length) != 0) {
+        tx->fault = FABRIC_SEGV;
+    }
+    KILL_POINT("cell-filled");
+    t->cells_tail++;
+    hand_over(t);
+    tx_set_record(r, tx->header, tx->fault);
+    r->length = tx->length;
+    tx_publish(t, RECORD_CELLS, RECORD_WHOLE, 1);
+    shm_signal(p);
+    return FABRIC_SENT;
+}
+
+enum fabric_send tx_send_long(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
+{
+    /* Only here: what is to leave at once must not find the cells closed half-way. */
+    t->draining |= !t->all_cells && t->cells_tail >= GROW_AFTER * t->cells.count;
+    if (tx->at_once && !fits_cells(p, t, tx->length)) {
+        return FABRIC_FULL;
+    }
+    bool reference = by_reference(p, t, tx);
+    if (!reference && tx->length <= t->cells.size && fits_cells(p, t, tx->length)) {
+        return send_cell(p, t, tx);
+    }
+    struct record *r = tx_reserve(p, t, reference ? 2 : 1);
+    if (r == NULL) {
+        return FABRIC_FULL;
+    }
+    tx_set_record(r, tx->header, FABRIC_OK);
+    r->length = tx->length;
+    tx->cursor = (struct vector_cursor){0};
+    tx->moved = 0;
+    tx->record = t->tail;
+    if (reference) {
+        r->address = (uint64_t)(uintptr_t)tx->base;
+        tx_publish(t, RECORD_REF, 0, 2);
+        tx->record_end = t->tail;
+        tx_watch(p, t);
+        list_push_back(&t->referred, &tx->link);
+        shm_signal(p);
+        return FABRIC_QUEUED;
+    }
+    tx_publish(t, RECORD_CELLS, 0, 1);
+    shm_signal(p);
+    if (list_empty(&t->filling)) {
+        fill_cells(p, t, tx, t->cells.mask + 1);
+        shm_signal(p);
+        if (tx->moved == tx->length) {
+            return FABRIC_SENT;
+        }
+    }
+    tx_watch(p, t);
+    list_push_back(&t->filling, &tx->link);
+    return FABRIC_QUEUED;
+}
+
+static bool advance_filling(struct fabric_peer *p, struct tx_channel *t)
+{
+    if (list_empty(&t->filling) || p->dying) {
+        return false;
+    }
+    struct fabric_tx *tx = container_of(t->filling.next, struct fabric_tx, link);
+    if (!fill_cells(p, t, tx, FILL_RUN)) {
+        return false;
+    }
+    if (tx->moved == tx->length) {
+        list_remove(&tx->link);
+        p->fabric->up->sent(p->np, tx, tx->fault);
+    }
+    shm_signal(p);
+    return true;
+}
+
+static bool advance_referred(struct fabric_peer *p, struct tx_channel *t)
+{
+    bool moved = false;
+    if (!list_empty(&t->referred)) {
+        tx_refresh_head(p, t);
+    }
+    while (!list_empty(&t->referred) && !p->dying) {
+        struct fabric_tx *tx = container_of(t->referred.next, struct fabric_tx, link);
+        if (t->head_seen < tx->record_end) {
+            break;
+        }
+        list_remove(&tx->link);
+        p->fabric->up->sent(p->np, tx, tx->fault);
+        moved = true;
+    }
+    return moved;
+}
+
+/* Notices room where there was none; the NIC then sends what waits. */
+static bool advance_starved(struct fabric_peer *p, struct tx_channel *t)
+{
+    uint64_t before = t->head_seen;
+    if (t->starved) {
+        tx_refresh_head(p, t);
+        t->starved = t->head_seen == before;
+        return !t->starved;
+    }
+    return false;
+}
+
+bool tx_advance(struct fabric_peer *p)
+{
+    bool moved = false;
+    for (int c = FABRIC_CLASSES - 1; c >= 0; c--) {
+        struct tx_channel *t = &p->tx[c];
+        if (t->index == NULL) {
+            continue;
+        }
+        moved |= advance_filling(p, t);
+        moved |= advance_referred(p, t);
+        moved |= advance_starved(p, t);
+        if (!t->starved && list_empty(&t->filling) && list_empty(&t->referred) &&
+            atomic_load_explicit(&t->index->want, memory_order_relaxed) != 0) {
+            atomic_store_explicit(&t->index->want, 0, memory_order_relaxed);
+        }
+    }
+    return moved;
+}
+
+bool tx_pending(const struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        const struct tx_channel *t = &p->tx[c];
+        if (t->index != NULL &&
+            (t->starved || !list_empty(&t->filling) || !list_empty(&t->referred))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool tx_flows(struct fabric_peer *p)
+{
+    bool moved = false;
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct tx_channel *t = &p->tx[c];
+        uint64_t before = t->cells_head_seen;
+        if (t->index != NULL && before != t->cells_tail) {
+            refresh_cells(p, t);
+            moved |= t->cells_head_seen != before;
+        }
+    }
+    return moved;
+}
+
+bool tx_has_room(struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct tx_channel *t = &p->tx[c];
+        if (t->index == NULL) {
+            continue;
+        }
+        uint64_t head = t->head_seen, cells = t->cells_head_seen;
+        if (t->starved || !list_empty(&t->referred)) {
+            tx_refresh_head(p, t);
+        }
+        if (!list_empty(&t->filling)) {
+            refresh_cells(p, t);
+        }
+        if (head != t->head_seen || cells != t->cells_head_seen) {
+            return true;
+        }
+    }
+    return p->dying;
+}
+
+void tx_cancel(struct fabric_peer *p)
+{
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        struct list *lists[] = {&p->tx[c].filling, &p->tx[c].referred};
+        for (unsigned i = 0; i < 2; i++) {
+            for (struct list *l; (l = list_pop_front(lists[i])) != NULL;) {
+                p->fabric->up->sent(p->np, container_of(l, struct fabric_tx, link),
+                                    FABRIC_UNDELIVERABLE);
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The producer's side of a ring, as its two files see it: send.c, which fills records with short
+ * messages, and payload.c, which does the same for longer ones. A record is reserved, filled and
+ * published.
+ *
+ *     head ──► | taken out, free | records ...          | 0 | free ...
+ *                                                  tail ──┘
+ *
+ * A record is published by its first word, stored last. The line behind it holds the
+ * word of a record of the lap before, whose tag is another one, or 0: lines that held
+ * something else since are remembered in `stale`, and zeroed when they come next; so
+ * one line always stays free. A stream of short records zeroes nothing, and each of its
+ * lines crosses over once. A record never wraps: a pad fills the ring's end.
+ * Invariant: tail - head < lines.
+ */
+#ifndef FABRIC_SHM_TX_H
+#define FABRIC_SHM_TX_H
+
+#include "fabric/shm/shm.h"
+
+#include "base/killpoint.h"
+#include "base/nic_copy.h"
+
+/* ---- send.c ---- */
+
+/* tx_refresh_head() reads how far the peer has taken out. */
+void tx_refresh_head(struct fabric_peer *p, struct tx_channel *t);
+/* tx_make_room() does so where tx_crowded() says that there is no room; false: there is none. */
+bool tx_make_room(struct fabric_peer *p, struct tx_channel *t, uint64_t lines);
+/* tx_watch() makes the peer's progress ours to watch. */
+void tx_watch(struct fabric_peer *p, struct tx_channel *t);
+
+/* ---- payload.c ---- */
+
+/* tx_send_long() sends what no record can hold. */
+enum fabric_send tx_send_long(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx);
+
+/* ---- lines ---- */
+
+/* A response that has no way to go is dropped with its asker. */
+static inline bool tx_no_way(const struct fabric_peer *p, const struct tx_channel *t)
+{
+    return p->dying || t->index == NULL;
+}
+
+static inline struct record *tx_line(const struct tx_channel *t, uint64_t line)
+{
+    return (struct record *)(t->ring + (line & t->line_mask) * RECORD_LINE);
+}
+
+/* Words of a bit a line. */
+static inline size_t tx_stale_words(uint64_t lines)
+{
+    return (lines + 63) / 64;
+}
+
+static inline bool tx_is_stale(const struct tx_channel *t, uint64_t line)
+{
+    line &= t->line_mask;
+    return (t->stale[line / 64] >> line % 64 & 1) != 0;
+}
+
+static inline void tx_set_stale(struct tx_channel *t, uint64_t line, bool stale)
+{
+    line &= t->line_mask;
+    uint64_t bit = 1ull << line % 64;
+    t->stale[line / 64] = stale ? t->stale[line / 64] | bit : t->stale[line / 64] & ~bit;
+}
+
+/* ---- records ---- */
+
+/* Makes the record at tail visible. A line that the consumer will look at holds a word
+ * of an earlier lap, 0, or is zeroed now. */
+static inline void tx_publish(struct tx_channel *t, enum record_mode mode, size_t bytes,
+                              size_t lines)
+{
+    struct record *r = tx_line(t, t->tail);
+    uint32_t tag = record_tag(t->tail, t->line_mask);
+    tx_set_stale(t, t->tail, false);
+    for (size_t i = 1; i < lines; i++) {
+        tx_set_stale(t, t->tail + i, true);
+    }
+    t->tail += lines;
+    t->at = tx_line(t, t->tail);
+    t->run = 0;
+    if (rare(tx_is_stale(t, t->tail))) {
+        tx_set_stale(t, t->tail, false);
+        atomic_store_explicit(&tx_line(t, t->tail)->word, 0, memory_order_relaxed);
+    }
+    KILL_POINT("record-written");
+    atomic_store_explicit(&r->word, record_word(mode, bytes, lines, tag), memory_order_release);
+    KILL_POINT("record-published");
+}
+
+/* No room for a record of `lines` at tail, padding included, as far as we know. */
+static inline bool tx_crowded(const struct tx_channel *t, uint64_t lines)
+{
+    return t->tail - t->head_seen + lines > t->line_mask;
+}
+
+/* Makes room for a record of `lines` at tail and returns it, or NULL. */
+static inline struct record *tx_reserve(struct fabric_peer *p, struct tx_channel *t, uint64_t lines)
+{
+    uint64_t to_end = t->line_mask + 1 - (t->tail & t->line_mask);
+    uint64_t pad = lines > to_end ? to_end : 0;
+    if (rare(tx_crowded(t, pad + lines)) && !tx_make_room(p, t, pad + lines)) {
+        return NULL;
+    }
+    t->starved = false;
+    if (pad != 0) {
+        tx_publish(t, RECORD_PAD, 0, pad);
+    }
+    return tx_line(t, t->tail);
+}
+
+static inline void tx_set_record(struct record *r, const void *header, enum fabric_status status)
+{
+    /* Word by word, as the NIC wrote it just now: a wider load would wait until those
+     * stores are in the cache, and with them all stores before. */
+    const uint64_t *from = header;
+#pragma GCC unroll 6
+    for (unsigned i = 0; i < FABRIC_HEADER / 8; i++) {
+        atomic_store_explicit(&r->words[i], from[i], memory_order_relaxed);
+    }
+    atomic_store_explicit(&r->status, status, memory_order_relaxed);
+}
+
+/* Copies n bytes of a payload, those from `offset` on. */
+static inline int tx_take_payload(void *to, struct fabric_tx *tx, uint64_t offset, size_t n)
+{
+    if (tx->vector != NULL) {
+        return vector_gather(to, tx->vector, &tx->cursor, tx->skip + offset, n);
+    }
+    return nic_copy(to, (const void *)((uintptr_t)tx->base + offset), n);
+}
+
+#endif
