@@ -10,8 +10,7 @@
  * leaves at once never becomes a struct op. Operations for one peer are sent
  * in the order of their requests.
  */
-#include "nic/message.h"
-#include "nic/nic.h"
+#include "nic/initiate.h"
 
 #include "base/nic_copy.h"
 #include "nic/atomic.h"
@@ -21,34 +20,9 @@
 
 #define SEND_NOW_MAX 65536 /* longer ones go packet by packet, so that both sides work at once */
 
-static struct eq_ref request_eq(const struct request *r)
-{
-    return r->md != NULL ? r->md->eq : r->eq;
-}
-
-/* Made where it is posted: a copy would have to wait for the stores of the original. */
-static inline __attribute__((always_inline)) void
-post_event(struct eq *eq, ptl_event_kind_t type, const struct request *r, ptl_ni_fail_t fail,
-           uint64_t mlength, uint64_t remote_offset, ptl_list_t list)
-{
-    ptl_event_t *event = eq_place(eq);
-    *event =
-        (ptl_event_t){.user_ptr = r->user_ptr, .mlength = mlength, .remote_offset = remote_offset};
-    eq_kinds(event, type, list, fail, 0, 0);
-    eq_placed(eq);
-}
-
 void request_left(const struct request *r, ptl_ni_fail_t fail)
 {
-    unsigned options = request_send_options(r);
-    if ((options & PTL_MD_EVENT_CT_SEND) != 0) {
-        ct_count(r->md->ct, fail, (options & PTL_MD_EVENT_CT_BYTES) != 0, r->length);
-    }
-    bool wanted = fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0;
-    if (usual(wanted && (options & PTL_MD_EVENT_SEND_DISABLE) == 0) &&
-        eq_ref_alive(request_eq(r))) {
-        post_event(request_eq(r).eq, PTL_EVENT_SEND, r, fail, r->length, r->remote_offset, 0);
-    }
+    request_tell_left(r, fail);
 }
 
 void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
@@ -67,33 +41,15 @@ void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlen
                             (fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0);
     struct eq_ref eq = md != NULL ? md->eq : r->eq;
     if (wanted && eq_ref_alive(eq)) {
-        post_event(eq.eq, get ? PTL_EVENT_REPLY : PTL_EVENT_ACK, r, fail, mlength, remote_offset,
-                   list);
+        request_event(eq.eq, get ? PTL_EVENT_REPLY : PTL_EVENT_ACK, r, fail, mlength, remote_offset,
+                      list);
     }
 }
 
-_Static_assert(MESSAGE_PUT + OP_GET == MESSAGE_GET && MESSAGE_PUT + OP_ATOMIC == MESSAGE_ATOMIC &&
-                   MESSAGE_PUT + OP_FETCH == MESSAGE_FETCH,
-               "requests and their messages come in one order");
-
-inline void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
-                            struct message *m)
+void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
+                     struct message *m)
 {
-    struct message begin = {
-        .type = (uint8_t)(MESSAGE_PUT + r->kind),
-        .ni = (uint8_t)ni->kind,
-        .ack = r->ack,
-        .pt_index = (uint16_t)r->pt_index,
-        .op = r->op,
-        .datatype = r->datatype,
-        .cookie = cookie,
-        .rank = ni->rank,
-    };
-    message_begin(m, &begin);
-    m->length = r->length;
-    m->match_bits = r->match_bits;
-    m->hdr_data = r->hdr_data;
-    m->remote_offset = r->remote_offset;
+    request_head(ni, r, cookie, m);
 }
 
 size_t request_operand_size(const struct request *r)
@@ -104,7 +60,7 @@ size_t request_operand_size(const struct request *r)
 static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, struct fabric_tx *tx)
 {
     struct message *m = (struct message *)tx->header;
-    request_message(ni, r, cookie, m);
+    request_head(ni, r, cookie, m);
     m->silent = r->md != NULL && (r->md->options & PTL_MD_UNORDERED) != 0;
     tx->base = r->memory.base;
     tx->vector = r->memory.vector;
@@ -206,12 +162,6 @@ void op_fail(struct op *op, ptl_ni_fail_t fail)
     }
 }
 
-/* The peer may be asked for one more response. */
-static bool may_ask(const struct nic_peer *peer)
-{
-    return peer->outstanding < (unsigned)peer->nic->process->options.number[OPT_OUTSTANDING];
-}
-
 /* The fabric's short cut for the request of an op that has just been made and does not hold it
  * yet; false: it did not leave. */
 static inline bool send_short(struct op *op, const struct request *r, ptl_ni_fail_t *fail)
@@ -223,7 +173,7 @@ static inline bool send_short(struct op *op, const struct request *r, ptl_ni_fai
         return false;
     }
     struct message m;
-    request_message(op->ni, r, op->expects ? op->slot.handle : 0, &m);
+    request_head(op->ni, r, op->expects ? op->slot.handle : 0, &m);
     enum fabric_short sent =
         peer->ops->send_short(peer->fabric, FABRIC_REQUEST, &m, r->memory.base, length);
     if (rare(sent == SHORT_FULL)) {
@@ -315,7 +265,7 @@ static bool leave_now(struct ni *ni, struct nic_peer *peer, const struct request
     const struct fabric_ops *ops = peer->ops;
     if (request->memory.vector == NULL && request->length <= ni->nic->inline_max) {
         struct message m;
-        request_message(ni, request, 0, &m);
+        request_head(ni, request, 0, &m);
         enum fabric_short sent = ops->send_short(peer->fabric, FABRIC_REQUEST, &m,
                                                  request->memory.base, request->length);
         if (sent == SHORT_SENT && request_is_silent(request)) {
@@ -342,55 +292,24 @@ static inline bool send_now(struct ni *ni, struct nic_peer *peer, const struct r
     return (peer->self && self_request(ni, peer, request)) || leave_now(ni, peer, request);
 }
 
-static inline void count_request(struct nic *nic, const struct request *r)
-{
-    board_count(nic->board->sent, &nic->board->sent_bytes, (enum board_movement)r->kind, r->length);
-}
-
 bool nic_request_now(struct ni *ni, const struct request *request)
 {
     struct nic_peer *peer = peer_resolve(ni, request->target);
     if (peer == NULL || !send_now(ni, peer, request)) {
         return false;
     }
-    count_request(ni->nic, request);
+    request_count(ni->nic, request);
     return true;
 }
 
-/* Copies a request into its op: of most, only what they have; of a put that has left, only what
- * its events tell. */
-static inline void hold_request(struct op *op, const struct request *r, bool left)
+/* Copies all of a request into its op. One of the program has set what a fetch needs only if it
+ * is one. */
+static void op_copy(struct op *op, const struct request *r)
 {
-    struct request *to = &op->request;
-    op->tx.vector = NULL; /* cut_off() looks at it */
-    if (rare(r->kind > OP_GET || r->origin == FROM_HANDLER)) {
-        *to = *r;
-        if (r->kind != OP_FETCH && r->origin != FROM_HANDLER) {
-            to->get_md = NULL;
-        }
-        return;
+    op->request = *r;
+    if (r->kind != OP_FETCH && r->origin != FROM_HANDLER) {
+        op->request.get_md = NULL;
     }
-    to->kind = r->kind;
-    to->origin = r->origin;
-    to->md = r->md;
-    to->get_md = NULL;
-    to->length = r->length;
-    to->ack = r->ack;
-    to->remote_offset = r->remote_offset;
-    to->user_ptr = r->user_ptr;
-    to->eq.eq = r->eq.eq; /* not as one word that was stored as two */
-    to->eq.handle = r->eq.handle;
-    to->owned = r->owned;
-    if (usual(left && r->kind == OP_PUT)) {
-        return;
-    }
-    to->memory = r->memory;
-    to->target = r->target;
-    to->pt_index = r->pt_index;
-    to->match_bits = r->match_bits;
-    to->hdr_data = r->hdr_data;
-    to->op = r->op;
-    to->datatype = r->datatype;
 }
 
 int nic_request(struct ni *ni, const struct request *request)
@@ -400,14 +319,15 @@ int nic_request(struct ni *ni, const struct request *request)
     if (rare(peer == NULL)) {
         return PTL_NO_SPACE;
     }
-    if (peer->acked && peer->fabric != NULL) {
-        peer->acked = false;
-        if (peer->ops->foresend != NULL) {
-            peer->ops->foresend(peer->fabric);
-        }
+    if (request->origin == FROM_TRIGGER && peer->fabric != NULL &&
+        nic_request_straight(nic, ni, peer, request)) {
+        return PTL_OK; /* those of the program have tried */
+    }
+    if (peer->fabric != NULL) {
+        peer_foresend(peer);
     }
     if ((peer->self || !request_expects(request)) && send_now(ni, peer, request)) {
-        count_request(nic, request);
+        request_count(nic, request);
         free(request->owned);
         return PTL_OK;
     }
@@ -416,25 +336,20 @@ int nic_request(struct ni *ni, const struct request *request)
     if (rare(op == NULL)) {
         return PTL_NO_SPACE;
     }
-    op->ni = ni;
-    op->peer = peer;
-    op->expects = request_expects(request);
-    list_init(&op->link);
-    ni->in_flight++;
-    if (usual(request->md != NULL)) {
-        request->md->users++;
-    }
+    op_begin(op, ni, peer, request, false);
     if (rare(request->origin == FROM_HANDLER)) {
         handler_request_begin(request);
-    } else if (rare(request->kind == OP_FETCH)) {
-        request->get_md->users++;
     }
     /* The copy is made behind the message's back: who waits for it need not wait for that. */
     ptl_ni_fail_t fail;
     bool left = turn && send_short(op, request, &fail);
-    hold_request(op, request, left);
+    if (usual(left && request->origin != FROM_HANDLER)) {
+        op_keep(op, request);
+    } else {
+        op_copy(op, request);
+    }
     if (usual(left)) {
-        count_request(nic, request);
+        request_count(nic, request);
         op_left(op, fail);
         return PTL_OK;
     }
@@ -443,7 +358,7 @@ int nic_request(struct ni *ni, const struct request *request)
         op_end(op);
         return PTL_NO_SPACE;
     }
-    count_request(nic, request);
+    request_count(nic, request);
     fill_tx(ni, &op->request, op->expects ? op->slot.handle : 0, &op->tx);
     if (request_operand_size(request) != 0) {
         stage_operand(op);

@@ -186,9 +186,10 @@ bool nic_linger(struct nic *nic, bool (*ready)(void *arg), void *arg);
 
 struct nic_peer *peer_get(struct nic *nic, uint32_t nid, uint32_t pid);
 /* peer_resolve() finds the peer of a target in the terms of an NI, or NULL. The
- * one of a physical target that was found last is remembered. */
+ * one of a physical target that was found last is remembered: peer_met() finds it if a fabric
+ * has it. */
 struct nic_peer *peer_look_up(struct ni *ni, ptl_process_t target);
-static inline struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
+static inline struct nic_peer *peer_met(struct ni *ni, ptl_process_t target)
 {
     struct nic_peer *p;
     if (ni_is_logical(ni)) {
@@ -197,7 +198,12 @@ static inline struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
         p = ni->nic->last_peer;
         p = p != NULL && p->nid == target.phys.nid && p->pid == target.phys.pid ? p : NULL;
     }
-    return usual(p != NULL && p->fabric != NULL) ? p : peer_look_up(ni, target);
+    return usual(p != NULL && p->fabric != NULL) ? p : NULL;
+}
+static inline struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
+{
+    struct nic_peer *p = peer_met(ni, target);
+    return usual(p != NULL) ? p : peer_look_up(ni, target);
 }
 /* peers_advance() sends what waits; peers_deadline() is when it must be called
  * next, or -1. */
@@ -222,16 +228,23 @@ static inline bool target_sound(const struct ni *ni, ptl_process_t target)
 }
 
 /* request_sound() makes the checks that every data movement has in common, with
- * the event queue and the counter that its answer would go to. */
+ * the event queue and the counter that its answer would go to: ack_sound(), request_fits() and
+ * target_sound(). */
+static inline bool ack_sound(ptl_ack_req_t ack, struct eq_ref eq, struct ct_ref ct)
+{
+    return ack <= PTL_OC_ACK_REQ && (ack != PTL_ACK_REQ || eq.eq != NULL) &&
+           (ack != PTL_CT_ACK_REQ || ct.ct != NULL);
+}
+static inline bool request_fits(const struct ni *ni, const struct request *r)
+{
+    /* Atomics have limits of their own. */
+    bool short_enough = r->length <= ni->limits.max_msg_size || r->kind > OP_GET;
+    return short_enough && r->pt_index <= UINT16_MAX;
+}
 static inline bool request_sound(const struct ni *ni, const struct request *r, struct eq_ref eq,
                                  struct ct_ref ct)
 {
-    if ((r->ack == PTL_ACK_REQ && eq.eq == NULL) || (r->ack == PTL_CT_ACK_REQ && ct.ct == NULL)) {
-        return false;
-    }
-    bool short_enough = r->length <= ni->limits.max_msg_size || r->kind > OP_GET;
-    return r->ack <= PTL_OC_ACK_REQ && short_enough && r->pt_index <= UINT16_MAX &&
-           target_sound(ni, r->target);
+    return ack_sound(r->ack, eq, ct) && request_fits(ni, r) && target_sound(ni, r->target);
 }
 /* Whether a response is due. */
 static inline bool request_expects(const struct request *r)
@@ -270,6 +283,18 @@ struct message;
 /* request_message() fills the header of its message. */
 void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
                      struct message *m);
+/* request_event() posts an event of a request, made where it is posted: a copy would have to wait
+ * for the stores of the original. */
+static inline __attribute__((always_inline)) void
+request_event(struct eq *eq, ptl_event_kind_t type, const struct request *r, ptl_ni_fail_t fail,
+              uint64_t mlength, uint64_t remote_offset, ptl_list_t list)
+{
+    ptl_event_t *event = eq_place(eq);
+    *event =
+        (ptl_event_t){.user_ptr = r->user_ptr, .mlength = mlength, .remote_offset = remote_offset};
+    eq_kinds(event, type, list, fail, 0, 0);
+    eq_placed(eq);
+}
 /* request_left() posts and counts SEND, request_answered() ACK or REPLY. */
 void request_left(const struct request *r, ptl_ni_fail_t fail);
 void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,

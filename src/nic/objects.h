@@ -66,6 +66,9 @@ struct ct_ref {
 
 /* ---- initiator ---- */
 
+#define ACK_REQUESTS (PTL_OC_ACK_REQ + 1)
+#define ACK_NEVER UINT8_MAX /* it is not legal */
+
 struct md {
     struct table_slot slot;
     struct ni *ni;
@@ -75,7 +78,8 @@ struct md {
     unsigned options;
     struct eq_ref eq;
     struct ct_ref ct;
-    unsigned users; /* operations that have not ended */
+    unsigned users;                     /* operations that have not ended */
+    ptl_ack_req_t ack_as[ACK_REQUESTS]; /* what a request for an ack from it comes to; ACK_NEVER */
 };
 
 enum op_kind { OP_PUT, OP_GET, OP_ATOMIC, OP_FETCH /* PtlFetchAtomic and PtlSwap */ };
@@ -328,11 +332,11 @@ struct nic_peer {
     struct nic *nic;
     uint32_t nid, pid;
     ptl_uid_t uid;
-    struct fabric_peer *fabric;   /* NULL: not found yet */
-    const struct fabric_ops *ops; /* of its fabric */
-    struct list waiting;          /* struct op, in order */
-    unsigned outstanding;         /* ops that expect a response */
-    int64_t deadline, retry;      /* to be found until then; when to look next */
+    struct fabric_peer *fabric;             /* NULL: not found yet */
+    const struct fabric_ops *ops;           /* of its fabric */
+    struct list waiting;                    /* struct op, in order */
+    unsigned outstanding, outstanding_most; /* ops that expect a response */
+    int64_t deadline, retry;                /* to be found until then; when to look next */
     /* Of each channel the first. */
     struct rx *rx[FABRIC_CLASSES];
     struct list detached; /* struct invocation, in order (detach.c), */

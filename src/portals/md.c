@@ -10,6 +10,18 @@
      PTL_MD_EVENT_SEND_DISABLE | PTL_MD_UNRELIABLE | PTL_MD_EVENT_CT_BYTES)
 #define MD_COUNTS (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_ACK)
 
+/* What a request for an ack comes to. One that nobody would see is none, and the MD need not wait
+ * for it. */
+static ptl_ack_req_t ack_as(const struct md *md, ptl_ack_req_t ack)
+{
+    if (!ack_sound(ack, md->eq, md->ct) ||
+        (ack == PTL_ACK_REQ && (md->options & PTL_MD_UNRELIABLE) != 0)) {
+        return ACK_NEVER;
+    }
+    bool counted = ack >= PTL_CT_ACK_REQ;
+    return counted && (md->options & PTL_MD_EVENT_CT_ACK) == 0 ? PTL_NO_ACK_REQ : ack;
+}
+
 int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md_handle)
 {
     struct ni *ni;
@@ -47,6 +59,9 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md
             m->options = md->options;
             m->eq = eq;
             m->ct = ct;
+            for (ptl_ack_req_t ack = 0; ack < ACK_REQUESTS; ack++) {
+                m->ack_as[ack] = ack_as(m, ack);
+            }
             *md_handle = m->slot.handle;
         }
     }

@@ -2,14 +2,17 @@
 /* Portals 4, section 3.15: data movement. */
 #include "portals/api.h"
 
+#include "nic/initiate.h"
+
 static bool side_sound(const struct request *r, const struct md *md, ptl_size_t offset)
 {
     return md != NULL && offset <= md->length && r->length <= md->length - offset;
 }
 
-static struct md *find_md(struct ni *ni, ptl_handle_md_t handle)
+/* Any handle may be asked for: those of other kinds are in other tables. */
+static inline struct md *find_md(struct ni *ni, ptl_handle_md_t handle)
 {
-    return handle_kind(handle) == HANDLE_MD ? table_get(&ni->mds, handle) : NULL;
+    return table_get(&ni->mds, handle);
 }
 
 /* Apart from api_request(): what only atomics need would slow down every put. */
@@ -29,21 +32,21 @@ __attribute__((noinline)) static bool complete_atomic(struct ni *ni, struct requ
     return true;
 }
 
-static inline __attribute__((always_inline)) int request_of(struct ni *ni, struct request *r,
-                                                            const struct api_sides *sides)
+/* Completes a request and checks it, but for its target. `kind` is its own, for the compiler, which
+ * may know it. */
+static inline __attribute__((always_inline)) int
+request_of(struct ni *ni, struct request *r, enum op_kind kind, const struct api_sides *sides)
 {
     struct md *md = find_md(ni, sides->md);
-    if (rare(!side_sound(r, md, sides->offset) || !request_sound(ni, r, md->eq, md->ct))) {
+    if (rare(!side_sound(r, md, sides->offset) || !request_fits(ni, r) || r->ack >= ACK_REQUESTS)) {
         return PTL_ARG_INVALID;
     }
-    if (rare(r->ack == PTL_ACK_REQ && (md->options & PTL_MD_UNRELIABLE) != 0)) {
+    r->ack = md->ack_as[r->ack];
+    if (rare(r->ack == ACK_NEVER)) {
         return PTL_ARG_INVALID;
     }
-    if (r->kind >= OP_ATOMIC && !complete_atomic(ni, r, sides)) {
+    if (kind >= OP_ATOMIC && !complete_atomic(ni, r, sides)) {
         return PTL_ARG_INVALID;
-    }
-    if (r->ack >= PTL_CT_ACK_REQ && (md->options & PTL_MD_EVENT_CT_ACK) == 0) {
-        r->ack = PTL_NO_ACK_REQ; /* nobody would see it, and the MD need not wait for it */
     }
     r->md = md;
     r->memory = memory_of(md->start, &md->vector, sides->offset);
@@ -52,7 +55,8 @@ static inline __attribute__((always_inline)) int request_of(struct ni *ni, struc
 
 int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
 {
-    return request_of(ni, r, sides);
+    int rc = request_of(ni, r, r->kind, sides);
+    return rc == PTL_OK && !target_sound(ni, r->target) ? PTL_ARG_INVALID : rc;
 }
 
 static bool has_place(void *arg)
@@ -78,25 +82,52 @@ static int start_later(struct ni *ni, struct request *r, const struct api_sides 
     return nic_request(ni, r);
 }
 
-int api_start(struct request *r, const struct api_sides *sides)
+/* What the straight way is not for. */
+static __attribute__((noinline)) int start_other(struct ni *ni, struct request *r,
+                                                 const struct api_sides *sides)
 {
-    struct ni *ni;
-    int rc = api_ni(sides->md, &ni);
-    if (rc != PTL_OK) {
-        return rc;
+    if (!target_sound(ni, r->target)) {
+        return PTL_ARG_INVALID; /* who goes straight has met it */
+    }
+    if (request_expects(r) && nic_has_place(ni->nic, FROM_PROGRAM)) {
+        return nic_request(ni, r); /* only one to oneself could end at once */
+    }
+    return nic_request_now(ni, r) ? PTL_OK : start_later(ni, r, sides);
+}
+
+static inline __attribute__((always_inline)) int start(struct request *r, enum op_kind kind,
+                                                       const struct api_sides *sides)
+{
+    /* What the handle names is seen below: there are no NIs before PtlInit() and after PtlFini().
+     */
+    struct process *p = process_current();
+    struct ni *ni = NULL;
+    if (usual(p != NULL)) {
+        ni = __atomic_load_n(&p->nis[handle_ni(sides->md)], __ATOMIC_ACQUIRE);
+    }
+    if (rare(ni == NULL)) {
+        return p == NULL || p->users == 0 ? PTL_NO_INIT : PTL_ARG_INVALID;
     }
     struct nic *nic = ni->nic;
     nic_take_over(nic);
     nic_lock(nic);
-    rc = request_of(ni, r, sides);
-    if (usual(rc == PTL_OK) && request_expects(r) && usual(nic_has_place(nic, FROM_PROGRAM))) {
-        rc = nic_request(ni, r); /* the usual case: only one to oneself could end at once */
-    } else if (rc == PTL_OK && !nic_request_now(ni, r)) {
-        rc = start_later(ni, r, sides);
+    int rc = request_of(ni, r, kind, sides);
+    if (usual(rc == PTL_OK)) {
+        struct nic_peer *peer = peer_met(ni, r->target);
+        if (rare(peer == NULL || !nic_request_straight(nic, ni, peer, r))) {
+            struct request whole = *r; /* nothing else has its address: r stays in registers */
+            struct api_sides both = *sides;
+            rc = start_other(ni, &whole, &both);
+        }
     }
     trigger_run(nic); /* SEND may have counted */
     nic_unlock(nic);
     return rc;
+}
+
+int api_start(struct request *r, const struct api_sides *sides)
+{
+    return start(r, r->kind, sides);
 }
 
 int PtlPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
@@ -108,7 +139,7 @@ int PtlPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length
     api_fill(&r, OP_PUT, length, ack_req, target_id, pt_index, match_bits, remote_offset, user_ptr,
              hdr_data, 0, 0);
     struct api_sides sides = {.md = md_handle, .offset = local_offset};
-    return api_start(&r, &sides);
+    return start(&r, OP_PUT, &sides);
 }
 
 int PtlGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
@@ -119,5 +150,5 @@ int PtlGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length
     api_fill(&r, OP_GET, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
              user_ptr, 0, 0, 0);
     struct api_sides sides = {.md = md_handle, .offset = local_offset};
-    return api_start(&r, &sides);
+    return start(&r, OP_GET, &sides);
 }
