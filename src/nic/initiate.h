@@ -176,13 +176,10 @@ nic_request_straight(struct nic *nic, struct ni *ni, struct nic_peer *peer, cons
         request_tell_left(r, PTL_NI_OK);
         return true;
     }
-    if (rare(!may_ask(peer))) {
+    if (rare(!may_ask(peer) || !table_ready(&nic->operations))) {
         return false;
     }
-    struct op *op = table_add(&nic->operations);
-    if (rare(op == NULL)) {
-        return false;
-    }
+    struct op *op = table_take(&nic->operations);
     /* The operation is made behind the message's back: who waits for it need not wait for that. */
     if (rare(request_send_line(ni, peer, r, op->slot.handle) != SHORT_SENT)) {
         table_drop(&nic->operations, op);

@@ -5,7 +5,7 @@
  *   segment.c  files, names, locks
  *   connect.c  slots: claim, accept, bury
  *   send.c     the producer's side of a channel: records, short messages, and the signal
- *   payload.c  the same for payloads that go through cells or by reference; tx.h for both
+ *   tx_payload.c  the same for payloads that go through cells or by reference; tx.h for both
  *   receive.c  the consumer's side
  *   reference.c  payload that the consumer fetches from the sender's memory
  *   shm.c      the operations of fabric.h: open, poll, arm, close

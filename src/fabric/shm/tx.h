@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The producer's side of a ring, as its two files see it: send.c, which fills records with short
- * messages, and payload.c, which does the same for longer ones. A record is reserved, filled and
+ * messages, and tx_payload.c, which does the same for longer ones. A record is reserved, filled and
  * published.
  *
  *     head ──► | taken out, free | records ...          | 0 | free ...
@@ -31,7 +31,7 @@ bool tx_make_room(struct fabric_peer *p, struct tx_channel *t, uint64_t lines);
 /* tx_watch() makes the peer's progress ours to watch. */
 void tx_watch(struct fabric_peer *p, struct tx_channel *t);
 
-/* ---- payload.c ---- */
+/* ---- tx_payload.c ---- */
 
 /* tx_send_long() sends what no record can hold. */
 enum fabric_send tx_send_long(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx);
