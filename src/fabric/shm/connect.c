@@ -202,6 +202,7 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct fabric_addres
         list_init(&p->tx[c].filling);
         list_init(&p->tx[c].referred);
     }
+    rx_prepare(p);
     list_init(&p->active);
     list_push_back(&f->peers, &p->link);
     return p;

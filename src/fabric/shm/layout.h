@@ -130,6 +130,7 @@ _Static_assert(offsetof(struct record, data) == 56, "eight bytes travel in the f
 _Static_assert(offsetof(struct record, address) == 64, "a reference takes two lines");
 
 #define RECORD_TAG 3u
+#define RECORD_BYTES_AT 10
 #define RECORD_WHOLE 1u /* as `bytes` of RECORD_CELLS: its only cell was filled before it */
 
 /* The tag of records that begin at this line, counted without wrapping. */
@@ -140,7 +141,7 @@ static inline uint32_t record_tag(uint64_t line, uint64_t line_mask)
 
 static inline uint32_t record_word(enum record_mode mode, size_t bytes, size_t lines, uint32_t tag)
 {
-    return tag | (uint32_t)lines << 2 | (uint32_t)bytes << 10 | (uint32_t)mode << 26;
+    return tag | (uint32_t)lines << 2 | (uint32_t)bytes << RECORD_BYTES_AT | (uint32_t)mode << 26;
 }
 
 static inline size_t record_lines(uint32_t word)
@@ -150,7 +151,7 @@ static inline size_t record_lines(uint32_t word)
 
 static inline size_t record_bytes(uint32_t word)
 {
-    return (word >> 10) & 0xffff;
+    return (word >> RECORD_BYTES_AT) & 0xffff;
 }
 
 static inline unsigned record_mode(uint32_t word)

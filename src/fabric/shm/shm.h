@@ -6,9 +6,10 @@
  *   connect.c  slots: claim, accept, bury
  *   send.c     the producer's side of a channel: records, short messages, and the signal
  *   tx_payload.c  the same for payloads that go through cells or by reference; tx.h for both
- *   receive.c  the consumer's side
+ *   receive.c  the consumer's side: records; in_hand.c, rx_payload.c: what takes more than one step
  *   reference.c  payload that the consumer fetches from the sender's memory
- *   shm.c      the operations of fabric.h: open, poll, arm, close
+ *   poll.c     the looks for what has come
+ *   shm.c      the other operations of fabric.h: open, arm, close
  *
  * A connection is a slot in the peer's segment, which we fill, and a slot in
  * ours, which we empty; either may be missing for a while. All of this is
@@ -54,19 +55,28 @@ enum rx_phase { RX_IDLE, RX_HEADER, RX_PAYLOAD, RX_DONE };
 
 /* The consumer's side of a channel. The message in hand is a copy of its record. */
 struct rx_channel {
-    struct channel_index *index; /* NULL: nobody claimed a slot yet */
+    struct record *at;  /* the line at `head`: the record in hand, or where the next will be */
+    struct record *end; /* behind the last line of the ring */
+    uint32_t tag;       /* of a record at `at` */
+    union {
+        struct {
+            uint8_t phase; /* enum rx_phase */
+            bool busy;     /* a thread runs its handlers or copies, without the lock */
+        };
+        uint16_t engaged; /* 0: between messages, and no thread is inside */
+    };
+    bool waiting; /* the NIC said RX_WAIT */
+    struct fabric_rx *rx;
+    uint64_t head;
+    struct channel_index *index;   /* NULL: nobody claimed a slot yet */
+    _Atomic uintptr_t *announced;  /* where peek() finds `at` and `tag`: of fabric->next, or */
+    _Atomic uintptr_t unannounced; /* here while nobody listens */
+
     uint8_t *ring;
     struct cells cells;
-    struct fabric_rx *rx;
-    uint64_t line_mask; /* lines of the ring, less one */
-    uint64_t head;
+    uint64_t line_mask;               /* lines of the ring, less one */
     uint64_t cells_head, cells_taken; /* given back; looked at. Between them: kept by the NIC */
     uint64_t first_cell;              /* of the message in hand */
-    struct record *at; /* the line at `head`: the record in hand, or where the next will be */
-    uint32_t tag;      /* of a record there */
-    enum rx_phase phase;
-    bool busy;    /* a thread runs its handlers or copies, without the lock */
-    bool waiting; /* the NIC said RX_WAIT */
     enum record_mode mode;
     uint32_t lines;
     uint64_t address; /* of a reference */
@@ -131,7 +141,8 @@ struct fabric {
     _Atomic unsigned listening_count;
     _Atomic uint64_t known[SLOT_WORDS];                /* the bits of those we listen to */
     _Atomic uintptr_t next[SLOTS_MAX][FABRIC_CLASSES]; /* by listening_at: word | its tag */
-    _Atomic bool attention; /* something is in hand: only poll() can tell */
+    _Atomic bool
+        attention; /* something is in hand, on its way out or dying: only poll() can tell */
 
     int epoll_fd, bell_fd, ring_fd;
     uint32_t generation;
@@ -175,10 +186,15 @@ static inline void fabric_attend(struct fabric *f)
     atomic_store_explicit(&f->attention, true, memory_order_relaxed);
 }
 
+/* ---- poll.c ---- */
+
 /* fabric_listen() has the rings of a peer looked at by every poll until
  * fabric_ignore(); `known` holds its bit meanwhile. */
 void fabric_listen(struct fabric *f, struct fabric_peer *p);
 void fabric_ignore(struct fabric *f, struct fabric_peer *p);
+bool shm_poll(struct fabric *f);
+bool shm_peek(struct fabric *f);
+void shm_foresee(struct fabric *f);
 
 /* ---- send.c ---- */
 
@@ -213,10 +229,13 @@ void shm_ring(struct fabric *f, struct segment *s, uint32_t bell);
 
 /* ---- receive.c ---- */
 
-/* rx_attach() makes a channel consume from `slot` of our segment. */
+/* rx_prepare() makes the channels of a peer that has no slot with us: nothing comes there.
+ * rx_attach() makes them consume from `slot` of our segment. */
+void rx_prepare(struct fabric_peer *p);
 void rx_attach(struct fabric_peer *p, struct slot *slot);
-/* rx_next() says where peek() finds the next record of a channel of ours. */
-void rx_next(struct fabric_peer *p, unsigned class);
+/* rx_announce() says from now on in `next`, by class, where peek() finds the next records of a
+ * peer's channels; with NULL nobody is told any more. */
+void rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next);
 /* rx_advance() takes messages of both classes; true if anything moved. */
 bool rx_advance(struct fabric_peer *p);
 /* rx_visible() tells whether the peer has published something for us. */

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The looks for what has come.
+ *
+ *   poll      the rings of those we listen to, then what is in hand, on its way out, or to be
+ * buried peek      the same question without the lock: `next` has their lines, `known` their bits
+ *   news      bits that were set since, of those we do not listen to yet
+ *
+ * A bit stays set, and its ring is looked at directly, until arm() (shm.c) finds it quiet.
+ */
+#include "fabric/shm/shm.h"
+
+#include "base/tsan.h"
+
+#define NEWS_POLLS 16 /* busy polls between two looks for new connections */
+
+static bool is_known(const struct fabric *f, const struct fabric_peer *p)
+{
+    return (atomic_load_explicit(&f->known[p->in_index / 64], memory_order_relaxed) &
+            1ull << (p->in_index % 64)) != 0;
+}
+
+static void flip_known(struct fabric *f, const struct fabric_peer *p)
+{
+    _Atomic uint64_t *word = &f->known[p->in_index / 64];
+    uint64_t bits = atomic_load_explicit(word, memory_order_relaxed);
+    atomic_store_explicit(word, bits ^ 1ull << (p->in_index % 64), memory_order_relaxed);
+}
+
+static void set_listener(struct fabric *f, struct fabric_peer *p, unsigned at)
+{
+    p->listening_at = at;
+    f->listening[at] = p;
+    rx_announce(p, f->next[at]);
+}
+
+void fabric_listen(struct fabric *f, struct fabric_peer *p)
+{
+    if (!is_known(f, p)) {
+        unsigned count = atomic_load_explicit(&f->listening_count, memory_order_relaxed);
+        flip_known(f, p);
+        set_listener(f, p, count);
+        atomic_store_explicit(&f->listening_count, count + 1, memory_order_release);
+    }
+}
+
+void fabric_ignore(struct fabric *f, struct fabric_peer *p)
+{
+    if (is_known(f, p)) {
+        unsigned last = atomic_load_explicit(&f->listening_count, memory_order_relaxed) - 1;
+        flip_known(f, p);
+        set_listener(f, f->listening[last], p->listening_at);
+        rx_announce(p, NULL);
+        atomic_store_explicit(&f->listening_count, last, memory_order_relaxed);
+    }
+}
+
+/* Serves the connections whose bit was set since it was cleared, and listens to them
+ * from now on. */
+static __attribute__((noinline)) bool take_up_news(struct fabric *f)
+{
+    bool moved = false;
+    uint32_t wishes = atomic_load_explicit(&f->segment->header->flags, memory_order_relaxed) &
+                      (SEGMENT_SWEEP | SEGMENT_LEFT);
+    if (wishes != 0) {
+        atomic_fetch_and(&f->segment->header->flags, ~wishes);
+        fabric_attend(f);
+        moved = true;
+    }
+    if ((wishes & SEGMENT_SWEEP) != 0) {
+        sweep_slots(f);
+    }
+    for (unsigned w = 0; w < f->words; w++) {
+        uint64_t known = atomic_load_explicit(&f->known[w], memory_order_relaxed);
+        uint64_t bits =
+            atomic_load_explicit(&f->segment->header->bitmap[w], memory_order_relaxed) & ~known;
+        for (; bits != 0; bits &= bits - 1) {
+            unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
+            if (index >= f->segment->info.slots) {
+                clear_bit(f, index);
+                continue;
+            }
+            struct fabric_peer *p = f->by_slot[index];
+            if (p == NULL) {
+                p = accept_slot(f, index);
+                moved |= p != NULL;
+            }
+            if (p != NULL) {
+                fabric_listen(f, p);
+                moved |= !p->dying && rx_advance(p);
+            }
+        }
+    }
+    return moved;
+}
+
+/* Whether the bell line holds anything that take_up_news() would act on. */
+static bool has_news(struct fabric *f)
+{
+    const struct segment_header *h = f->segment->header;
+    uint64_t news =
+        atomic_load_explicit(&h->flags, memory_order_relaxed) & (SEGMENT_SWEEP | SEGMENT_LEFT);
+    for (unsigned w = 0; w < f->words; w++) {
+        news |= atomic_load_explicit(&h->bitmap[w], memory_order_relaxed) &
+                ~atomic_load_explicit(&f->known[w], memory_order_relaxed);
+    }
+    return news != 0;
+}
+
+/* Serves the connections that we listen to: a bit stays set, and its ring is looked
+ * at directly, until arm() finds the connection quiet. Handlers may run without the
+ * lock meanwhile, and the list may change. */
+static bool poll_slots(struct fabric *f)
+{
+    bool moved = false;
+    for (unsigned i = 0; i < f->listening_count; i++) {
+        struct fabric_peer *p = f->listening[i];
+        if (usual(!p->dying)) {
+            moved |= rx_advance(p);
+        }
+    }
+    /* News can wait for a few polls while there is other work. */
+    if (rare(!moved || ++f->busy_polls % NEWS_POLLS == 0) && rare(has_news(f))) {
+        moved |= take_up_news(f);
+    }
+    return moved;
+}
+
+/* Ends the connection of one dying peer, if it can be ended. Handlers may run
+ * without the lock meanwhile, so the list of peers is not looked at after. */
+static bool bury_one(struct fabric *f)
+{
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (p->dying) {
+            list_remove(&p->link); /* to the end, so that each has its turn */
+            list_push_back(&f->peers, &p->link);
+            return peer_bury(p);
+        }
+    }
+    return false;
+}
+
+static bool poll_active(struct fabric *f)
+{
+    bool moved = false;
+    for (struct list *l = f->active.next, *next; l != &f->active; l = next) {
+        next = l->next;
+        struct fabric_peer *p = container_of(l, struct fabric_peer, active);
+        if (p->dying) {
+            continue;
+        }
+        moved |= tx_advance(p);
+        if (!tx_pending(p)) {
+            list_remove(&p->active);
+        } else if (segment_closed(p->remote)) {
+            peer_lost(p, NULL);
+        }
+    }
+    return moved;
+}
+
+/* Whether a message is in hand, on its way out, or a peer to be buried. */
+static bool in_hand(struct fabric *f)
+{
+    for (unsigned i = 0; i < f->listening_count; i++) {
+        struct fabric_peer *p = f->listening[i];
+        bool left = atomic_load_explicit(&p->in->ready, memory_order_relaxed) == SLOT_LEFT;
+        if (!rx_elsewhere(p) || rx_expects(p) || left) {
+            return true;
+        }
+    }
+    return !list_empty(&f->active) || f->dying != 0;
+}
+
+/* The rest of a poll while anything is in hand: what is on its way out and peers to be buried
+ * have set `attention`, which in_hand() keeps as long as there are any. */
+static __attribute__((noinline)) bool poll_rest(struct fabric *f, bool moved)
+{
+    if (!list_empty(&f->active)) {
+        moved |= poll_active(f);
+    }
+    if (f->dying != 0) {
+        moved |= bury_one(f);
+    }
+    if (!moved) {
+        atomic_store_explicit(&f->attention, in_hand(f), memory_order_relaxed);
+    }
+    return moved;
+}
+
+bool shm_poll(struct fabric *f)
+{
+    bool moved = poll_slots(f);
+    bool more = atomic_load_explicit(&f->attention, memory_order_relaxed);
+    return rare(more) ? poll_rest(f, moved) : moved;
+}
+
+/* Between the two loads the record may be taken out by another thread and its line
+ * written anew, payload included: then what this says was true a moment ago. */
+static TSAN_IGNORES bool record_seen(uintptr_t next)
+{
+    const volatile uint32_t *word = (const volatile uint32_t *)(next & ~(uintptr_t)RECORD_TAG);
+    return ((*word ^ next) & RECORD_TAG) == 0;
+}
+
+bool shm_peek(struct fabric *f)
+{
+    unsigned count = atomic_load_explicit(&f->listening_count, memory_order_acquire);
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+            uintptr_t next = atomic_load_explicit(&f->next[i][c], memory_order_relaxed);
+            if (record_seen(next)) {
+                return true;
+            }
+        }
+    }
+    return atomic_load_explicit(&f->attention, memory_order_relaxed) || has_news(f);
+}
+
+void shm_foresee(struct fabric *f)
+{
+    if (atomic_load_explicit(&f->listening_count, memory_order_acquire) != 0) {
+        uintptr_t next = atomic_load_explicit(&f->next[0][FABRIC_REQUEST], memory_order_relaxed);
+        __builtin_prefetch((const void *)next);
+    }
+}
