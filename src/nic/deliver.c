@@ -45,9 +45,8 @@ inline void target_event(const struct rx *rx, const struct le *le, ptl_event_t *
         .mlength = rx->mlength,
         .remote_offset = rx->m->remote_offset,
         .initiator = rx->initiator,
-        .uid = rx->peer->uid,
-        .pt_index = le->pt_index,
     };
+    eq_whose(event, rx->peer->uid, le->pt_index);
     eq_kinds(event, event_kinds[rx->m->type], le->list, rx->fail, rx->m->op, rx->m->datatype);
 }
 
@@ -158,20 +157,35 @@ void acks_advance_all(struct nic *nic)
 {
     for (struct list *l = nic->acks_due.next, *next; l != &nic->acks_due; l = next) {
         next = l->next;
-        if (!send_acks(container_of(l, struct rx, acks_due))) {
-            atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
-        }
+        send_acks(container_of(l, struct rx, acks_due));
     }
 }
 
 /* The ack of a message that nothing is behind: its sender may wait for it. */
-static bool send_single_ack(struct rx *rx, ptl_list_t list)
+static inline bool send_single_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
 {
+    struct nic_peer *peer = rx->peer;
     rx->acks.head = acks_head(1, list == PTL_OVERFLOW_LIST);
-    acks_set_cookie(&rx->acks, 0, rx->m->cookie);
-    rx->peer->acked = true;
-    return rx->peer->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &rx->acks, NULL, 0) !=
-           SHORT_FULL;
+    acks_set_cookie(&rx->acks, 0, cookie);
+    peer->acked = true;
+    return usual(peer->ops->send_short(peer->fabric, FABRIC_RESPONSE, &rx->acks, NULL, 0) !=
+                 SHORT_FULL);
+}
+
+void rx_send_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
+{
+    if (usual(rx->ack_count == 0)) {
+        if (usual(rx->f.last) && send_single_ack(rx, cookie, list)) {
+            return;
+        }
+        struct nic *nic = rx->peer->nic;
+        list_push_back(&nic->acks_due, &rx->acks_due);
+        atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
+    }
+    rx_note_ack(rx, cookie, list);
+    if (rx->f.last || rx->ack_count == ACKS_MOST) {
+        send_acks(rx); /* the peer may wait for it; what cannot leave stays gathered */
+    }
 }
 
 bool rx_gather_ack(struct rx *rx, ptl_list_t list)
@@ -179,18 +193,7 @@ bool rx_gather_ack(struct rx *rx, ptl_list_t list)
     if (must_wait(rx) || (rx->ack_count == ACKS_MOST && !send_acks(rx))) {
         return false;
     }
-    if (rx->f.last && rx->ack_count == 0 && send_single_ack(rx, list)) {
-        return true;
-    }
-    if (rx->ack_count == 0) {
-        list_push_back(&rx->peer->nic->acks_due, &rx->acks_due);
-    }
-    acks_set_cookie(&rx->acks, rx->ack_count, rx->m->cookie);
-    rx->ack_overflow |= (unsigned)(list == PTL_OVERFLOW_LIST) << rx->ack_count;
-    rx->ack_count++;
-    if (rx->f.last) {
-        send_acks(rx); /* the peer may wait for it; what cannot leave stays gathered */
-    }
+    rx_add_ack(rx, rx->m->cookie, list);
     return true;
 }
 
@@ -308,37 +311,6 @@ static enum rx_step request_done(struct rx *rx)
     }
     finish_entry(rx);
     return rx->response_due ? send_ack(rx) : RX_GO;
-}
-
-/* Each went as it was asked. */
-static void acks_done(struct rx *rx)
-{
-    const struct message_acks *a = (const struct message_acks *)rx->m;
-    for (unsigned i = 0; i < acks_count(a); i++) {
-        struct op *op = rx_acked_op(rx, acks_cookie(a, i));
-        if (op == NULL) {
-            rx->peer->nic->board->malformed++;
-            continue;
-        }
-        ptl_list_t list = acks_overflow(a, i) ? PTL_OVERFLOW_LIST : PTL_PRIORITY_LIST;
-        op_response(op, PTL_NI_OK, op->request.length, op->request.remote_offset, false, list);
-    }
-}
-
-void response_done(struct rx *rx, enum fabric_status status)
-{
-    if (rx->m->type == MESSAGE_ACKS) {
-        acks_done(rx);
-        return;
-    }
-    struct op *op = rx_op(rx);
-    if (op == NULL) {
-        return;
-    }
-    ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : rx->m->ack;
-    uint64_t asked = op->request.length;
-    uint64_t mlength = rx->m->length < asked ? rx->m->length : asked;
-    op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0, rx->m->op);
 }
 
 enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *f, enum fabric_status status)

@@ -108,6 +108,16 @@ static inline void eq_placed(struct eq *eq)
     news_tell(eq->news);
 }
 
+/* eq_whose() sets two fields of an event that are one word for its reader, in one store. */
+static inline void eq_whose(ptl_event_t *event, ptl_uid_t uid, ptl_pt_index_t pt_index)
+{
+    _Static_assert(offsetof(ptl_event_t, pt_index) == offsetof(ptl_event_t, uid) + 4 &&
+                       offsetof(ptl_event_t, uid) % 8 == 0,
+                   "side by side in a word");
+    uint64_t word = uid | (uint64_t)pt_index << 32;
+    memcpy((char *)event + offsetof(ptl_event_t, uid), &word, sizeof(word));
+}
+
 /* eq_kinds() sets the last word of an event, its small fields, in one store. */
 static inline void eq_kinds(ptl_event_t *event, ptl_event_kind_t type, ptl_list_t list,
                             ptl_ni_fail_t fail, ptl_op_t op, ptl_datatype_t datatype)

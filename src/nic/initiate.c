@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The initiator's side of an operation.
+ * The initiator's side of an operation, until it has left; answer.c has its end.
  *
  *   request ──► sent at once ──────────────► left ──► answered ──► ended
  *         └───► waits for its turn or room ──┘
@@ -23,27 +23,6 @@
 void request_left(const struct request *r, ptl_ni_fail_t fail)
 {
     request_tell_left(r, fail);
-}
-
-void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
-                      uint64_t remote_offset, ptl_list_t list)
-{
-    struct md *md = request_reply_md(r);
-    bool get = request_fetches(r);
-    unsigned options = md != NULL ? md->options : 0;
-    if ((options & (get ? PTL_MD_EVENT_CT_REPLY : PTL_MD_EVENT_CT_ACK)) != 0) {
-        bool bytes = (options & PTL_MD_EVENT_CT_BYTES) != 0 && r->ack != PTL_OC_ACK_REQ;
-        ct_count(md->ct, fail, bytes, mlength);
-    }
-    bool wanted = md == NULL
-                      ? handler_request_answered(r, fail, mlength)
-                      : (get || r->ack == PTL_ACK_REQ) &&
-                            (fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0);
-    struct eq_ref eq = md != NULL ? md->eq : r->eq;
-    if (wanted && eq_ref_alive(eq)) {
-        request_event(eq.eq, get ? PTL_EVENT_REPLY : PTL_EVENT_ACK, r, fail, mlength, remote_offset,
-                      list);
-    }
 }
 
 void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
@@ -70,51 +49,6 @@ static void fill_tx(struct ni *ni, const struct request *r, uint32_t cookie, str
     tx->at_once = false;
 }
 
-/* The operation needs its MDs no more. */
-static void let_go_of_mds(struct op *op)
-{
-    struct request *r = &op->request;
-    if (op->ni != NULL && r->md != NULL) {
-        r->md->users--;
-    }
-    if (op->ni != NULL && r->get_md != NULL) {
-        r->get_md->users--;
-    }
-    r->md = r->get_md = NULL;
-}
-
-/* The fabric may read on from the parts of an MD that is let go of: it gets a list of its own. */
-static bool keep_parts(struct op *op)
-{
-    const struct vector *from = op->tx.vector;
-    struct {
-        struct vector vector;
-        struct iovec parts[];
-    } *own = malloc(sizeof(*own) + from->count * sizeof(own->parts[0]));
-    if (own == NULL) {
-        return false;
-    }
-    memcpy(own->parts, from->parts, from->count * sizeof(own->parts[0]));
-    own->vector = (struct vector){own->parts, from->count};
-    op->request.owned = own;
-    op->tx.vector = &own->vector;
-    return true;
-}
-
-void op_end(struct op *op)
-{
-    let_go_of_mds(op);
-    free(op->request.owned);
-    if (op->request.origin == FROM_HANDLER) {
-        handler_request_end(&op->request, op->ni == NULL);
-    }
-    if (op->ni != NULL) {
-        op->ni->in_flight--;
-    }
-    news_tell(&op->peer->nic->news);
-    table_drop(&op->peer->nic->operations, op);
-}
-
 void op_left(struct op *op, ptl_ni_fail_t fail)
 {
     op->left = true;
@@ -127,38 +61,6 @@ void op_left(struct op *op, ptl_ni_fail_t fail)
     }
     if (!op->expects) {
         op_end(op);
-    }
-}
-
-void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t remote_offset,
-                 bool silent, ptl_list_t list)
-{
-    op->peer->outstanding -= op->counted;
-    op->counted = false;
-    if (rare(!op->left)) {
-        /* An answer implies that the data has arrived: what became of it there is not SEND's. */
-        bool lost = fail == PTL_NI_SEGV || fail == PTL_NI_UNDELIVERABLE;
-        op_left(op, lost ? fail : PTL_NI_OK);
-    }
-    if (usual(op->ni != NULL && !silent)) {
-        request_answered(&op->request, fail, mlength, remote_offset, list);
-    }
-    op->expects = false;
-    if (usual(!op->fabric_has)) {
-        op_end(op);
-    } else if (op->ni != NULL && (op->tx.vector == NULL || keep_parts(op))) {
-        let_go_of_mds(op); /* who has seen the last event may release them */
-    }
-}
-
-void op_fail(struct op *op, ptl_ni_fail_t fail)
-{
-    bool expects = op->expects;
-    if (!op->left) {
-        op_left(op, fail);
-    }
-    if (expects) {
-        op_response(op, fail, 0, op->request.remote_offset, false, 0);
     }
 }
 

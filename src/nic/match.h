@@ -111,14 +111,20 @@ static inline bool match_key(const struct match_entry *e, const struct match_hea
            ((e->any & MATCH_ANY_PID) != 0 || e->pid == h->pid);
 }
 
+/* match_is_eldest() tells of an entry of the list that it is the oldest, or, by false, nothing. */
+static inline bool match_is_eldest(const struct match_list *list, const struct match_entry *e)
+{
+    bool eldest = e->fresh ? list->group_count == 0 : list->group_count == 1;
+    return eldest && e->prev == NULL;
+}
+
 /* match_is_first() tells, at little cost, that match_first() would give this entry of
  * the list; false says nothing. Where one entry takes message after message, the
  * processor then need not wait for a search to know where the next one goes. */
 static inline bool match_is_first(const struct match_list *list, const struct match_entry *e,
                                   const struct match_header *h)
 {
-    bool eldest = e->fresh ? list->group_count == 0 : list->group_count == 1;
-    return eldest && e->prev == NULL && !e->picky && match_key(e, h);
+    return match_is_eldest(list, e) && !e->picky && match_key(e, h);
 }
 
 /* match_any() is some entry of the list, or NULL: for emptying it. */

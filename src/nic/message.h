@@ -78,7 +78,7 @@ static inline bool acks_overflow(const struct message_acks *a, unsigned i)
 
 static inline uint32_t acks_cookie(const struct message_acks *a, unsigned i)
 {
-    return (uint32_t)(a->cookies[i / 2] >> (i % 2 * 32));
+    return ((const uint32_t *)a->cookies)[i];
 }
 
 static inline void acks_set_cookie(struct message_acks *a, unsigned i, uint32_t cookie)

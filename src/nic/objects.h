@@ -396,7 +396,8 @@ struct nic {
     /* progress.c */
     struct lock lock;
     _Atomic bool polled;
-    _Atomic bool attention; /* operations wait or have fired: only nic_advance() can tell */
+    _Atomic bool attention; /* operations or acks wait, or some have fired: only nic_advance() can
+                               tell, and looks at what waits only then */
     int64_t linger_end;     /* until when closing may take; 0: not closing */
     /* Under the lock, in a word of their own: compilers load several at once. */
     bool thread_idle; /* it sleeps without a lease */

@@ -33,22 +33,28 @@ void nic_tell_news(struct nic *nic)
     futex_wake(nic->bell);
 }
 
+/* Acks and operations that wait for room, which have set `attention`. */
+static __attribute__((noinline)) bool advance_rest(struct nic *nic)
+{
+    acks_advance(nic);
+    bool moved = peers_advance(nic);
+    if (list_empty(&nic->busy) && list_empty(&nic->acks_due) && list_empty(&nic->fired) &&
+        !invoke_waits(nic)) {
+        atomic_store_explicit(&nic->attention, false, memory_order_relaxed);
+    }
+    return moved;
+}
+
 bool nic_advance(struct nic *nic)
 {
     bool moved = nic->ops->poll(nic->fabric);
     if (rare(nic->net != NULL)) {
         moved |= nic->net_ops->poll(nic->net);
     }
-    acks_advance(nic);
     moved |= trigger_run(nic);
     moved |= invoke_advance(nic);
-    moved |= peers_advance(nic);
-    if (rare(atomic_load_explicit(&nic->attention, memory_order_relaxed)) &&
-        list_empty(&nic->busy) && list_empty(&nic->acks_due) && list_empty(&nic->fired) &&
-        !invoke_waits(nic)) {
-        atomic_store_explicit(&nic->attention, false, memory_order_relaxed);
-    }
-    return moved;
+    bool more = atomic_load_explicit(&nic->attention, memory_order_relaxed);
+    return rare(more) ? advance_rest(nic) | moved : moved;
 }
 
 static void nudge_thread(struct nic *nic)

@@ -9,88 +9,10 @@
 #include "base/nic_copy.h"
 #include "nic/atomic.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* Between two messages of a flood there is less than this. */
 #define FLOOD_GAP_NS 50000
-
-struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class)
-{
-    struct rx *rx = calloc(1, sizeof(*rx));
-    if (rx == NULL) {
-        return NULL;
-    }
-    rx->peer = peer;
-    rx->class = class;
-    rx->m = (struct message *)rx->f.header;
-    list_init(&rx->acks_due);
-    struct rx **at = &peer->rx[class];
-    while (*at != NULL) {
-        at = &(*at)->beside;
-    }
-    *at = rx;
-    return &rx->f;
-}
-
-void rx_free(struct nic_peer *peer, struct fabric_rx *f)
-{
-    struct rx *rx = (struct rx *)f;
-    struct rx **at = &peer->rx[rx->class];
-    while (*at != rx) {
-        at = &(*at)->beside;
-    }
-    *at = rx->beside;
-    list_remove(&rx->acks_due);
-    handlers_free(rx);
-    if (rx->stored != NULL) {
-        detach_stored(rx, FABRIC_UNDELIVERABLE);
-    }
-    free(rx->before);
-    free(rx);
-}
-
-void rx_reset(struct rx *rx)
-{
-    if (rx->ni != NULL) {
-        rx->ni->in_flight--;
-    }
-    rx->ni = NULL;
-    rx->le = NULL;
-    rx->unexpected = NULL;
-    rx->applied = false;
-    rx->decided = rx->event_posted = false;
-    rx->wait_end = 0;
-    rx->response_due = rx->response_silent = false;
-    rx->response_list = 0;
-    rx->reply_started = rx->reply_left = rx->reserved = rx->header_begun = false;
-    rx->fail = PTL_NI_OK;
-    rx->mlength = 0;
-    rx->cookie = 0;
-}
-
-/* The operation of the peer with this cookie that waits for a reply, or for an ack. */
-static struct op *find_op(struct rx *rx, uint32_t cookie, bool reply)
-{
-    if (cookie == 0 || handle_kind(cookie) != HANDLE_OP) {
-        return NULL;
-    }
-    struct op *op = table_get(&rx->peer->nic->operations, cookie);
-    return op != NULL && op->peer == rx->peer && op->expects &&
-                   request_fetches(&op->request) == reply
-               ? op
-               : NULL;
-}
-
-struct op *rx_op(struct rx *rx)
-{
-    return find_op(rx, rx->cookie, rx->m->type == MESSAGE_REPLY);
-}
-
-struct op *rx_acked_op(struct rx *rx, uint32_t cookie)
-{
-    return find_op(rx, cookie, false);
-}
 
 /* Room for `length` bytes is left in the entry at the offset it would use. */
 static bool fits_whole(const struct match_entry *entry, uint64_t length, uint64_t remote_offset)
@@ -238,15 +160,6 @@ static void take_entry(struct rx *rx, struct le *le)
     }
 }
 
-/* A logical NI knows who may be who: the rank that a message claims must be
- * the peer's own. */
-static bool rank_is_true(const struct rx *rx)
-{
-    const struct ni *ni = rx->ni;
-    return rx->m->rank < ni->map_size && ni->map[rx->m->rank].phys.nid == rx->peer->nid &&
-           ni->map[rx->m->rank].phys.pid == rx->peer->pid;
-}
-
 /*
  * Whether a message that flow control has no room for is to wait: its channel stands still
  * then, and the sender is held back. A program that is at work takes its events meanwhile or
@@ -289,22 +202,12 @@ __attribute__((noinline)) static struct le *no_room(struct rx *rx, struct pt *pt
     return drop(rx, PTL_SR_DROP_COUNT);
 }
 
-/* With flow control each message in hand has a place in the event queue. */
-static inline bool queue_has_room(const struct pt *pt)
-{
-    const struct eq *eq = pt->eq.eq;
-    return (pt->options & PTL_PT_FLOWCTRL) == 0 || !eq_ref_alive(pt->eq) ||
-           atomic_load_explicit(&eq->tail, memory_order_relaxed) -
-                   atomic_load_explicit(&eq->head, memory_order_relaxed) + pt->users <
-               eq->count;
-}
-
 /* Finds room for the event and the unexpected header of a message. */
 __attribute__((noinline)) static bool find_room(struct rx *rx, const struct pt *pt,
                                                 const struct le *le)
 {
     bool header = le_leaves_header(le);
-    if (!queue_has_room(pt)) {
+    if (!pt_queue_has_room(pt)) {
         return false;
     }
     rx->unexpected = header ? table_add(&rx->ni->unexpected) : NULL;
@@ -322,13 +225,9 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
     }
     rx->ni = ni;
     if (!ni_is_logical(ni)) {
-        /* One store: an event's reader loads it as one word. */
-        _Static_assert(offsetof(struct nic_peer, pid) == offsetof(struct nic_peer, nid) + 4 &&
-                           offsetof(ptl_process_t, phys.pid) == 4,
-                       "a physical id is two words side by side");
-        memcpy(&rx->initiator, (const char *)rx->peer + offsetof(struct nic_peer, nid),
-               sizeof(rx->initiator));
-    } else if (rank_is_true(rx)) {
+        uint64_t id = nic_peer_id(rx->peer);
+        memcpy(&rx->initiator, &id, sizeof(rx->initiator));
+    } else if (rx_rank_is_true(rx, ni)) {
         rx->initiator.rank = rx->m->rank;
     } else {
         return drop(rx, PTL_SR_DROP_COUNT);
@@ -352,7 +251,7 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
     if (!check_permission(rx, le, fail)) {
         return NULL;
     }
-    bool room = le->plain ? queue_has_room(pt) : find_room(rx, pt, le);
+    bool room = le->plain ? pt_queue_has_room(pt) : find_room(rx, pt, le);
     return room ? le : no_room(rx, pt, le, fail);
 }
 

@@ -2,6 +2,7 @@
 /*
  * One message at its receiver, as it goes through the stages.
  *
+ *   plain.c     all of it in one step, if it is one of the usual ones
  *   receive.c   header: whose is it, does it match, may it, where to
  *   handlers.c  with handlers: header, payload, completion
  *   handler_run.c  how their calls are run
@@ -103,7 +104,7 @@ static inline bool rx_is_atomic(const struct rx *rx)
     return rx->m->type == MESSAGE_ATOMIC || rx->m->type == MESSAGE_FETCH;
 }
 
-/* ---- receive.c ---- */
+/* ---- rx.c ---- */
 
 /* rx_reset() makes the object ready for the next message. */
 void rx_reset(struct rx *rx);
@@ -122,10 +123,40 @@ static inline int rx_deposit(const struct fabric_rx *f, const void *payload)
     struct memory to = {f->base, f->vector, f->skip};
     return memory_write(&to, payload, f->room);
 }
-/* rx_op() is the operation that a response is for, or NULL; rx_acked_op() that of one of
- * gathered acks. */
+/* A physical id, as one word: an event's reader loads it so. */
+static inline uint64_t nic_peer_id(const struct nic_peer *peer)
+{
+    _Static_assert(offsetof(struct nic_peer, pid) == offsetof(struct nic_peer, nid) + 4 &&
+                       offsetof(ptl_process_t, phys.pid) == 4,
+                   "it is two words side by side");
+    uint64_t id;
+    memcpy(&id, (const char *)peer + offsetof(struct nic_peer, nid), sizeof(id));
+    return id;
+}
+/* A logical NI knows who may be who: the rank that a message claims must be the peer's own. */
+static inline bool rx_rank_is_true(const struct rx *rx, const struct ni *ni)
+{
+    uint32_t rank = rx->m->rank;
+    return rank < ni->map_size && ni->map[rank].phys.nid == rx->peer->nid &&
+           ni->map[rank].phys.pid == rx->peer->pid;
+}
+/* With flow control each message in hand has a place in the event queue. */
+static inline bool pt_queue_has_room(const struct pt *pt)
+{
+    const struct eq *eq = pt->eq.eq;
+    return (pt->options & PTL_PT_FLOWCTRL) == 0 || !eq_ref_alive(pt->eq) ||
+           atomic_load_explicit(&eq->tail, memory_order_relaxed) -
+                   atomic_load_explicit(&eq->head, memory_order_relaxed) + pt->users <
+               eq->count;
+}
+
+/* ---- answer.c ---- */
+
+/* rx_op() is the operation that a response is for, or NULL; response_done() ends it. */
 struct op *rx_op(struct rx *rx);
-struct op *rx_acked_op(struct rx *rx, uint32_t cookie);
+void response_done(struct rx *rx, enum fabric_status status);
+/* acks_done() ends the operations of a peer's acks; they are over then (RX_GO). */
+enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *acks);
 
 /* ---- apply.c ---- */
 
@@ -144,8 +175,23 @@ void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event);
  * others when the NIC has taken what is there, or at once if nothing is behind the message;
  * false: there is no room for it. */
 bool rx_gather_ack(struct rx *rx, ptl_list_t list);
-/* response_done() ends the operation that a response is for. */
-void response_done(struct rx *rx, enum fabric_status status);
+/* rx_add_ack() does so where there is room for it, and nothing that it must wait for; one that is
+ * the first or the last of several takes rx_send_ack(). */
+void rx_send_ack(struct rx *rx, uint32_t cookie, ptl_list_t list);
+static inline void rx_note_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
+{
+    acks_set_cookie(&rx->acks, rx->ack_count, cookie);
+    rx->ack_overflow |= (unsigned)(list == PTL_OVERFLOW_LIST) << rx->ack_count;
+    rx->ack_count++;
+}
+static inline void rx_add_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
+{
+    if (rx->f.last || rx->ack_count == 0 || rx->ack_count == ACKS_MOST - 1) {
+        rx_send_ack(rx, cookie, list);
+    } else {
+        rx_note_ack(rx, cookie, list);
+    }
+}
 
 /* ---- self.c ---- */
 

@@ -263,3 +263,135 @@ CASE(unlink_under_fire, ALL_KINDS, PAIR,
         NO_EVENT(s->eq);
     }
 }
+
+/* ---- Both ways of a put ---- */
+
+/* What a process has heard of some puts. */
+struct heard {
+    int count;
+    ptl_event_t event[64];
+    ptl_ct_event_t counted;
+};
+
+static void hear(struct scene *s, struct heard *h)
+{
+    ptl_handle_eq_t eq = s->target ? s->eq : s->mdeq;
+    ptl_handle_ct_t ct = s->target ? s->ct : s->mdct;
+    while (h->count < 64 && PtlEQGet(eq, &h->event[h->count]) == PTL_OK) {
+        if (s->logical) {
+            h->event[h->count].initiator.phys.pid = 0; /* a rank is all it tells */
+        }
+        h->count++;
+    }
+    OK(PtlCTGet(ct, &h->counted));
+    OK(PtlCTSet(ct, (ptl_ct_event_t){0, 0}));
+}
+
+static const struct {
+    ptl_size_t length, offset;
+    ptl_ack_req_t ack;
+} ways_puts[] = {
+    {8, 0, PTL_ACK_REQ},      {8, 92, PTL_ACK_REQ},     {0, 0, PTL_ACK_REQ},
+    {1, 99, PTL_CT_ACK_REQ},  {64, 36, PTL_OC_ACK_REQ}, {8, 40, PTL_NO_ACK_REQ},
+    {100, 0, PTL_CT_ACK_REQ}, {8, 93, PTL_ACK_REQ},     {200, 0, PTL_ACK_REQ},
+    {8, 120, PTL_ACK_REQ},    {7, 3, PTL_ACK_REQ},
+};
+enum { WAYS_PUTS = sizeof(ways_puts) / sizeof(ways_puts[0]), WAYS_PT = 23 };
+
+/* Has these puts sent to entries with some options; behind an entry that they do not match they
+ * are searched for, else they find theirs at the head of the list. */
+static void ways_round(struct scene *s, unsigned options, bool searched, struct heard *h)
+{
+    static unsigned char to[100], from[200];
+    ptl_handle_me_t entry[WAYS_PUTS], other = PTL_INVALID_HANDLE;
+    int entries = (options & PTL_ME_USE_ONCE) != 0 ? WAYS_PUTS : 1;
+    if (s->target) {
+        ptl_me_t me = suite_entry(s, to, sizeof(to), PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE);
+        me.match_bits = 5;
+        me.ignore_bits = 0;
+        if (searched) {
+            other = suite_append(s, PTL_PRIORITY_LIST, &me, NULL);
+        }
+        me = suite_entry(s, to, sizeof(to), PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE | options);
+        me.match_bits = 6;
+        me.ignore_bits = 0;
+        for (int i = 0; i < entries; i++) {
+            entry[i] = suite_append(s, PTL_PRIORITY_LIST, &me, (void *)(long)i);
+        }
+    }
+    STEP();
+    if (s->initiator) {
+        ptl_handle_md_t md = suite_md(s, from, sizeof(from), PTL_MD_EVENT_CT_ACK);
+        for (long i = 0; i < WAYS_PUTS; i++) {
+            OK(PtlPut(md, 0, ways_puts[i].length, ways_puts[i].ack, s->to, SUITE_PT, 6,
+                      ways_puts[i].offset, (void *)i, (ptl_hdr_data_t)(i * 77)));
+        }
+        ptl_handle_eq_t eq = suite_eq(s, 4);
+        ptl_handle_md_t last =
+            suite_md_with(s, from, 8, PTL_MD_EVENT_SEND_DISABLE, eq, PTL_CT_NONE);
+        OK(PtlPut(last, 0, 8, PTL_ACK_REQ, s->to, WAYS_PT, 0, 0, NULL, 0));
+        EXPECT(eq, PTL_EVENT_ACK); /* and all before it are over */
+        suite_release(s, last);
+        suite_release(s, md);
+    }
+    STEP();
+    hear(s, h);
+    if (s->target) {
+        for (int i = 0; i < entries && (options & PTL_ME_USE_ONCE) == 0; i++) {
+            suite_unlink(s, entry[i]);
+        }
+        if (searched) {
+            suite_unlink(s, other);
+        }
+    }
+    STEP();
+}
+
+static void both_ways(struct scene *s)
+{
+    static const unsigned options[] = {
+        0,
+        PTL_ME_USE_ONCE,
+        PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE,
+        PTL_ME_ACK_DISABLE,
+        PTL_ME_NO_TRUNCATE,
+        PTL_ME_EVENT_SUCCESS_DISABLE,
+        PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_COMM_DISABLE,
+        PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_CT_BYTES | PTL_ME_USE_ONCE,
+    };
+    static uint64_t word;
+    if (s->target) {
+        ptl_pt_index_t index = suite_pt(s, 0, PTL_EQ_NONE, WAYS_PT);
+        ptl_me_t me = suite_entry(s, &word, 8, PTL_ME_OP_PUT);
+        ptl_handle_me_t entry;
+        OK(suite_append_code(s, index, PTL_PRIORITY_LIST, &me, NULL, &entry));
+        suite_own(s, MADE_ENTRY, entry);
+    }
+    for (unsigned k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+        static struct heard heard[2];
+        if (s->c->pt_options != 0 && (options[k] & PTL_ME_NO_TRUNCATE) != 0) {
+            continue; /* what matches nothing would close the portal table entry */
+        }
+        memset(heard, 0, sizeof(heard));
+        ways_round(s, options[k], false, &heard[0]);
+        ways_round(s, options[k], true, &heard[1]);
+        CHECK_EQ(heard[0].count, heard[1].count);
+        CHECK_EQ(heard[0].counted.success, heard[1].counted.success);
+        CHECK_EQ(heard[0].counted.failure, heard[1].counted.failure);
+        CHECK(heard[0].count > 0 || s->target);
+        for (int i = 0; i < heard[0].count; i++) {
+            CHECK(memcmp(&heard[0].event[i], &heard[1].event[i], sizeof(ptl_event_t)) == 0);
+        }
+    }
+}
+
+GENERATE(ways_cases)
+{
+    static const char *const rule = "3.12, 3.15: what a put tells at both ends does not depend on "
+                                    "how its entry is found";
+    suite_add_each((struct suite_case){.body = both_ways, .rule = rule}, MATCHING_KINDS, PAIR,
+                   "put_both_ways");
+    suite_add_each(
+        (struct suite_case){.body = both_ways, .rule = rule, .pt_options = PTL_PT_FLOWCTRL},
+        MATCHING_KINDS, PAIR, "put_both_ways_flow");
+}

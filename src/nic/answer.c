@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The end of an operation at its initiator: answered by an ack or a reply, or given up.
+ *
+ *   left and waiting ──► answered: event, counter ──► ended, unless the fabric has its buffer still
+ *
+ * Most operations are puts whose ack says nothing but that all went as asked: op_acked() is
+ * op_response() with what follows from that known, for those in their usual state.
+ */
+#include "nic/rx.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Posts and counts ACK or REPLY of a request with an MD, which is `md`; `get`: it is a REPLY. True
+ * if there was an event. */
+static inline __attribute__((always_inline)) bool
+tell_answer(const struct request *r, const struct md *md, bool get, ptl_ni_fail_t fail,
+            uint64_t mlength, uint64_t remote_offset, ptl_list_t list)
+{
+    unsigned options = md->options;
+    if (rare((options & (get ? PTL_MD_EVENT_CT_REPLY : PTL_MD_EVENT_CT_ACK)) != 0)) {
+        bool bytes = (options & PTL_MD_EVENT_CT_BYTES) != 0 && r->ack != PTL_OC_ACK_REQ;
+        ct_count(md->ct, fail, bytes, mlength);
+    }
+    bool wanted = (get || r->ack == PTL_ACK_REQ) &&
+                  (fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0);
+    if (rare(!wanted || !eq_ref_alive(md->eq))) {
+        return false;
+    }
+    request_event(md->eq.eq, get ? PTL_EVENT_REPLY : PTL_EVENT_ACK, r, fail, mlength, remote_offset,
+                  list);
+    return true;
+}
+
+void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlength,
+                      uint64_t remote_offset, ptl_list_t list)
+{
+    const struct md *md = request_reply_md(r);
+    bool get = request_fetches(r);
+    if (md != NULL) {
+        tell_answer(r, md, get, fail, mlength, remote_offset, list);
+    } else if (handler_request_answered(r, fail, mlength) && eq_ref_alive(r->eq)) {
+        request_event(r->eq.eq, get ? PTL_EVENT_REPLY : PTL_EVENT_ACK, r, fail, mlength,
+                      remote_offset, list);
+    }
+}
+
+/* The operation needs its MDs no more. */
+static void let_go_of_mds(struct op *op)
+{
+    struct request *r = &op->request;
+    if (op->ni != NULL && r->md != NULL) {
+        r->md->users--;
+    }
+    if (op->ni != NULL && r->get_md != NULL) {
+        r->get_md->users--;
+    }
+    r->md = r->get_md = NULL;
+}
+
+/* The fabric may read on from the parts of an MD that is let go of: it gets a list of its own. */
+static bool keep_parts(struct op *op)
+{
+    const struct vector *from = op->tx.vector;
+    struct {
+        struct vector vector;
+        struct iovec parts[];
+    } *own = malloc(sizeof(*own) + from->count * sizeof(own->parts[0]));
+    if (own == NULL) {
+        return false;
+    }
+    memcpy(own->parts, from->parts, from->count * sizeof(own->parts[0]));
+    own->vector = (struct vector){own->parts, from->count};
+    op->request.owned = own;
+    op->tx.vector = &own->vector;
+    return true;
+}
+
+void op_end(struct op *op)
+{
+    let_go_of_mds(op);
+    free(op->request.owned);
+    if (op->request.origin == FROM_HANDLER) {
+        handler_request_end(&op->request, op->ni == NULL);
+    }
+    if (op->ni != NULL) {
+        op->ni->in_flight--;
+    }
+    news_tell(&op->peer->nic->news);
+    table_drop(&op->peer->nic->operations, op);
+}
+
+void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t remote_offset,
+                 bool silent, ptl_list_t list)
+{
+    op->peer->outstanding -= op->counted;
+    op->counted = false;
+    if (rare(!op->left)) {
+        /* An answer implies that the data has arrived: what became of it there is not SEND's. */
+        bool lost = fail == PTL_NI_SEGV || fail == PTL_NI_UNDELIVERABLE;
+        op_left(op, lost ? fail : PTL_NI_OK);
+    }
+    if (usual(op->ni != NULL && !silent)) {
+        request_answered(&op->request, fail, mlength, remote_offset, list);
+    }
+    op->expects = false;
+    if (usual(!op->fabric_has)) {
+        op_end(op);
+    } else if (op->ni != NULL && (op->tx.vector == NULL || keep_parts(op))) {
+        let_go_of_mds(op); /* who has seen the last event may release them */
+    }
+}
+
+/* Whether it has left whole, is counted, and waits for its ack alone. */
+static inline bool only_waits(const struct op *op)
+{
+    _Static_assert(offsetof(struct op, fabric_has) == offsetof(struct op, left) + 1 &&
+                       offsetof(struct op, expects) == offsetof(struct op, left) + 2 &&
+                       offsetof(struct op, counted) == offsetof(struct op, left) + 3,
+                   "its states are the bytes of a word");
+    static const uint8_t waits[] = {true, false, true, true};
+    return memcmp(&op->left, waits, sizeof(waits)) == 0;
+}
+
+/* Ends the usual one of a put or an atomic that went as asked, and was sent to this peer; false:
+ * there is none of that name, or it is another one. One with an MD is a program's, and its NI is
+ * open; one that has left owns nothing. */
+static inline bool op_acked(struct nic_peer *peer, uint32_t cookie, ptl_list_t list)
+{
+    struct nic *nic = peer->nic;
+    struct op *op = table_get(&nic->operations, cookie);
+    if (rare(op == NULL || op->peer != peer || !only_waits(op))) {
+        return false;
+    }
+    const struct request *r = &op->request;
+    struct md *md = r->md;
+    if (rare(md == NULL || request_fetches(r))) {
+        return false;
+    }
+    peer->outstanding--;
+    op->ni->in_flight--;
+    md->users--;
+    if (!tell_answer(r, md, false, PTL_NI_OK, r->length, r->remote_offset, list)) {
+        news_tell(&nic->news); /* who waits for the end of all operations hears of it as well */
+    }
+    table_drop(&nic->operations, op);
+    return true;
+}
+
+/* The operation of the peer with this cookie that waits for a reply, or for an ack. */
+static struct op *find_op(struct nic_peer *peer, uint32_t cookie, bool reply)
+{
+    if (cookie == 0 || handle_kind(cookie) != HANDLE_OP) {
+        return NULL;
+    }
+    struct op *op = table_get(&peer->nic->operations, cookie);
+    return op != NULL && op->peer == peer && op->expects && request_fetches(&op->request) == reply
+               ? op
+               : NULL;
+}
+
+struct op *rx_op(struct rx *rx)
+{
+    return find_op(rx->peer, rx->cookie, rx->m->type == MESSAGE_REPLY);
+}
+
+static __attribute__((noinline)) void other_acked(struct nic_peer *peer, uint32_t cookie,
+                                                  ptl_list_t list)
+{
+    struct op *op = find_op(peer, cookie, false);
+    if (op == NULL) {
+        peer->nic->board->malformed++;
+        return;
+    }
+    op_response(op, PTL_NI_OK, op->request.length, op->request.remote_offset, false, list);
+}
+
+enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *a)
+{
+    unsigned count = acks_count(a);
+    for (unsigned i = 0; i < count; i++) {
+        uint32_t cookie = acks_cookie(a, i);
+        ptl_list_t list = acks_overflow(a, i) ? PTL_OVERFLOW_LIST : PTL_PRIORITY_LIST;
+        if (rare(!op_acked(peer, cookie, list))) {
+            other_acked(peer, cookie, list);
+        }
+    }
+    return RX_GO;
+}
+
+void response_done(struct rx *rx, enum fabric_status status)
+{
+    if (rx->m->type == MESSAGE_ACKS) {
+        acks_done(rx->peer, (const struct message_acks *)rx->m);
+        return;
+    }
+    struct op *op = rx_op(rx);
+    if (op == NULL) {
+        return;
+    }
+    ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : rx->m->ack;
+    uint64_t asked = op->request.length;
+    uint64_t mlength = rx->m->length < asked ? rx->m->length : asked;
+    op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0, rx->m->op);
+}
+
+void op_fail(struct op *op, ptl_ni_fail_t fail)
+{
+    bool expects = op->expects;
+    if (!op->left) {
+        op_left(op, fail);
+    }
+    if (expects) {
+        op_response(op, fail, 0, op->request.remote_offset, false, 0);
+    }
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The object of a message at its receiver (rx.h): made with its channel, and used again and again.
+ */
+#include "nic/rx.h"
+
+#include <stdlib.h>
+
+struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class)
+{
+    struct rx *rx = calloc(1, sizeof(*rx));
+    if (rx == NULL) {
+        return NULL;
+    }
+    rx->peer = peer;
+    rx->class = class;
+    rx->m = (struct message *)rx->f.header;
+    list_init(&rx->acks_due);
+    struct rx **at = &peer->rx[class];
+    while (*at != NULL) {
+        at = &(*at)->beside;
+    }
+    *at = rx;
+    return &rx->f;
+}
+
+void rx_free(struct nic_peer *peer, struct fabric_rx *f)
+{
+    struct rx *rx = (struct rx *)f;
+    struct rx **at = &peer->rx[rx->class];
+    while (*at != rx) {
+        at = &(*at)->beside;
+    }
+    *at = rx->beside;
+    list_remove(&rx->acks_due);
+    handlers_free(rx);
+    if (rx->stored != NULL) {
+        detach_stored(rx, FABRIC_UNDELIVERABLE);
+    }
+    free(rx->before);
+    free(rx);
+}
+
+void rx_reset(struct rx *rx)
+{
+    if (rx->ni != NULL) {
+        rx->ni->in_flight--;
+    }
+    rx->ni = NULL;
+    rx->le = NULL;
+    rx->unexpected = NULL;
+    rx->applied = false;
+    rx->decided = rx->event_posted = false;
+    rx->wait_end = 0;
+    rx->response_due = rx->response_silent = false;
+    rx->response_list = 0;
+    rx->reply_started = rx->reply_left = rx->reserved = rx->header_begun = false;
+    rx->fail = PTL_NI_OK;
+    rx->mlength = 0;
+    rx->cookie = 0;
+}
