@@ -60,6 +60,7 @@ enum turn_bench {
     BENCH_LATENCY_ACK,       /* with an acknowledgement as a full event, */
     BENCH_LATENCY_APPEND,    /* with a use-once entry appended for each message, */
     BENCH_LATENCY_MTL,       /* as Open MPI's mtl/portals4 does it: ours/mtl.c */
+    BENCH_RATE_MTL,          /* as BENCH_RATE, likewise */
     BENCH_LATENCY_DEPTH,     /* 8 bytes into an entry that `size` - 1 others stand before */
     BENCH_ATOMIC_LOCAL,      /* 64 atomics by rank 0 on its own memory */
     BENCH_ATOMIC_RATE,       /* 64 fetching atomics of rank 0, all complete */

@@ -8,17 +8,21 @@
  *   append   the receiver appends a use-once entry for each message
  *   mtl      both, with two queues looked at by PtlEQPoll without waiting; a message
  *            may come before its entry and then lies in the overflow list
+ *
+ * The rate of messages is that of such: a window is sent and all its events are taken; the other
+ * side appends an entry for each message, takes them, and answers with an empty one. A message
+ * goes to the same offset of its entry or of the overflow memory as it has in its window.
  */
 #include "link.h"
 #include "masks.h"
 
 #include <string.h>
 
-enum { EVENTS = 1024, SENT = 0, RECEIVED = 1 };
+enum { EVENTS = 1024, SENT = 0, RECEIVED = 1, SHORT_MOST = 4096 };
 
 static ptl_handle_eq_t queues[2]; /* of the MD, of the table's index */
 static ptl_handle_md_t md;
-static uint8_t early[4096]; /* memory of the overflow list */
+static uint8_t early[65536]; /* memory of the overflow list */
 
 #define BITS masks_bits(1)
 
@@ -43,9 +47,11 @@ static int wrong(int code, const ptl_event_t *event)
 
 /* ---- Sending and receiving ---- */
 
-static inline int put(unsigned index, uint64_t size)
+/* Message i of a window. */
+static inline int put(unsigned index, uint64_t size, unsigned i)
 {
-    int code = PtlPut(md, 0, size, PTL_ACK_REQ, self.peer, index, BITS, 0, NULL, 0);
+    uint64_t at = i * link_stride(size);
+    int code = PtlPut(md, at, size, PTL_ACK_REQ, self.peer, index, BITS, at, NULL, 0);
     return link_ok(code, "PtlPut") ? 0 : -1;
 }
 
@@ -79,7 +85,7 @@ static inline int take_put(void)
 static inline int send_acked(uint64_t size)
 {
     ptl_event_t event;
-    if (put(LINK_ACK, size) != 0) {
+    if (put(LINK_ACK, size, 0) != 0) {
         return -1;
     }
     for (int i = 0; i < 2; i++) {
@@ -135,13 +141,11 @@ static inline int next_event(ptl_event_t *event)
     return code == PTL_OK && event->ni_fail_type == PTL_NI_OK ? 0 : wrong(code, event);
 }
 
-static int send_as_mtl(uint64_t size)
+/* SEND and ACK of so many; nothing was appended that could be received now. */
+static int await_sent(unsigned messages)
 {
     ptl_event_t event;
-    if (put(LINK_MTL, size) != 0) {
-        return -1;
-    }
-    for (int i = 0; i < 2; i++) { /* nothing was appended that could be received now */
+    for (unsigned i = 0; i < 2 * messages; i++) {
         if (next_event(&event) != 0) {
             return -1;
         }
@@ -152,18 +156,29 @@ static int send_as_mtl(uint64_t size)
     return 0;
 }
 
-static int receive_as_mtl(void)
+/* One message for which there is an entry. */
+static int take_as_mtl(void)
 {
     ptl_event_t event;
-    if (append(LINK_MTL) != 0 || next_event(&event) != 0) {
+    if (next_event(&event) != 0) {
         return -1;
     }
     if (event.type == PTL_EVENT_PUT_OVERFLOW) {
-        memcpy(self.in, event.start, event.mlength);
+        memcpy(self.in + ((uint8_t *)event.start - early), event.start, event.mlength);
     } else if (event.type != PTL_EVENT_PUT) {
         return wrong(PTL_OK, &event);
     }
     return 0;
+}
+
+static int send_as_mtl(uint64_t size)
+{
+    return put(LINK_MTL, size, 0) != 0 ? -1 : await_sent(1);
+}
+
+static int receive_as_mtl(void)
+{
+    return append(LINK_MTL) != 0 ? -1 : take_as_mtl();
 }
 
 static int as_mtl(const struct turn_work *work, uint64_t iterations)
@@ -171,6 +186,43 @@ static int as_mtl(const struct turn_work *work, uint64_t iterations)
     for (uint64_t i = 0; i < iterations; i++) {
         if ((turn_rank() == 0 && send_as_mtl(work->size) != 0) || receive_as_mtl() != 0 ||
             (turn_rank() == 1 && send_as_mtl(work->size) != 0)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* ---- rate ---- */
+
+static int send_window(uint64_t size)
+{
+    for (unsigned i = 0; i < TURN_WINDOW_RATE; i++) {
+        if (put(LINK_MTL, size, i) != 0) {
+            return -1;
+        }
+    }
+    return await_sent(TURN_WINDOW_RATE) != 0 ? -1 : receive_as_mtl();
+}
+
+static int receive_window(void)
+{
+    for (unsigned i = 0; i < TURN_WINDOW_RATE; i++) {
+        if (append(LINK_MTL) != 0) {
+            return -1;
+        }
+    }
+    for (unsigned i = 0; i < TURN_WINDOW_RATE; i++) {
+        if (take_as_mtl() != 0) {
+            return -1;
+        }
+    }
+    return send_as_mtl(0);
+}
+
+static int windows(const struct turn_work *work, uint64_t iterations)
+{
+    for (uint64_t i = 0; i < iterations; i++) {
+        if ((turn_rank() == 0 ? send_window(work->size) : receive_window()) != 0) {
             return -1;
         }
     }
@@ -215,7 +267,12 @@ static int open_entries(void)
 
 static bool small(const struct turn_work *work)
 {
-    return work->cores == TURN_TWO_CORES && work->size <= sizeof(early);
+    return work->cores == TURN_TWO_CORES && work->size <= SHORT_MOST;
+}
+
+static bool small_window(const struct turn_work *work)
+{
+    return small(work) && TURN_WINDOW_RATE * link_stride(work->size) <= sizeof(early);
 }
 
 static int begin(const struct turn_work *work)
@@ -228,10 +285,21 @@ static int end(const struct turn_work *work, struct turn_result *result)
     return link_verify(work, 1);
 }
 
+static int begin_window(const struct turn_work *work)
+{
+    return link_prepare(work, TURN_WINDOW_RATE);
+}
+
+static int end_window(const struct turn_work *work, struct turn_result *result)
+{
+    return turn_rank() == 1 ? link_verify(work, TURN_WINDOW_RATE) : 0;
+}
+
 static const struct turn_duty duties[] = {
     {BENCH_LATENCY_ACK, small, begin, by_ack, end},
     {BENCH_LATENCY_APPEND, small, begin, by_append, end},
     {BENCH_LATENCY_MTL, small, begin, as_mtl, end},
+    {BENCH_RATE_MTL, small_window, begin_window, windows, end_window},
 };
 
 const struct family family_mtl = {open_entries, duties, sizeof(duties) / sizeof(duties[0])};

@@ -248,6 +248,7 @@ static void a_quick_run_has_all_rows(void **state)
     assert_row("get_latency", 8, "process_vm");
     assert_row("get_latency", 65536, "process_vm");
     assert_row("message_rate", 8, NULL);
+    assert_row("message_rate_mtl", 8, NULL);
     assert_row("bandwidth", 65536, "memcpy");
     assert_row("bandwidth", 1048576, "memcpy");
     assert_row("same_core", 8, "futex");
