@@ -189,6 +189,14 @@ enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *a)
     return RX_GO;
 }
 
+void response_end(const struct rx *rx, struct op *op, enum fabric_status status)
+{
+    ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : rx->m->ack;
+    uint64_t asked = op->request.length;
+    uint64_t mlength = rx->m->length < asked ? rx->m->length : asked;
+    op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0, rx->m->op);
+}
+
 void response_done(struct rx *rx, enum fabric_status status)
 {
     if (rx->m->type == MESSAGE_ACKS) {
@@ -196,13 +204,9 @@ void response_done(struct rx *rx, enum fabric_status status)
         return;
     }
     struct op *op = rx_op(rx);
-    if (op == NULL) {
-        return;
+    if (op != NULL) {
+        response_end(rx, op, status);
     }
-    ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : rx->m->ack;
-    uint64_t asked = op->request.length;
-    uint64_t mlength = rx->m->length < asked ? rx->m->length : asked;
-    op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0, rx->m->op);
 }
 
 void op_fail(struct op *op, ptl_ni_fail_t fail)

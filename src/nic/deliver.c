@@ -100,18 +100,21 @@ static void finish_entry(struct rx *rx)
     release_entry(rx);
 }
 
-static void fill_response(const struct rx *rx, uint8_t type, struct message *m)
+static inline void fill_response(const struct rx *rx, uint8_t type, ptl_list_t list,
+                                 struct message *m)
 {
-    *m = (struct message){
+    struct message begin = {
         .type = type,
         .ni = rx->m->ni,
         .ack = rx->fail,
         .silent = type == MESSAGE_ACK && rx->response_silent,
-        .op = rx->response_list,
+        .op = list,
         .cookie = rx->m->cookie,
-        .length = rx->mlength,
-        .remote_offset = rx->offset,
     };
+    message_begin(m, &begin);
+    m->length = rx->mlength;
+    m->match_bits = m->hdr_data = 0;
+    m->remote_offset = rx->offset;
 }
 
 /* The offset that the initiator hears of: the one used, if anything was. */
@@ -207,7 +210,7 @@ static enum rx_step send_ack(struct rx *rx)
         return RX_WAIT;
     }
     struct message m;
-    fill_response(rx, MESSAGE_ACK, &m);
+    fill_response(rx, MESSAGE_ACK, rx->response_list, &m);
     m.remote_offset = answer_offset(rx);
     return rx->peer->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &m, NULL, 0) == SHORT_FULL
                ? RX_WAIT
@@ -231,6 +234,18 @@ static enum rx_step send_reply_short(struct rx *rx, const struct message *m, con
     return RX_GO;
 }
 
+bool rx_reply_at_once(struct rx *rx, const struct le *le)
+{
+    if (le->vector.parts != NULL || rx->mlength > rx->peer->nic->inline_max || must_wait(rx) ||
+        !send_acks(rx)) {
+        return false;
+    }
+    struct message m;
+    fill_response(rx, MESSAGE_REPLY, le->list, &m);
+    const void *data = memory_at(le->start, rx->offset);
+    return send_reply_short(rx, &m, data, rx->mlength) == RX_GO;
+}
+
 /* Sends the data of a get, in as many calls as it takes. */
 static enum rx_step send_reply(struct rx *rx)
 {
@@ -251,7 +266,7 @@ static enum rx_step send_reply(struct rx *rx)
     struct message m;
     struct memory from = {NULL, NULL, 0};
     uint64_t length = rx->fail == PTL_NI_OK ? rx->mlength : 0;
-    fill_response(rx, MESSAGE_REPLY, &m);
+    fill_response(rx, MESSAGE_REPLY, rx->response_list, &m);
     if (rx->fail == PTL_NI_OK && rx->m->type == MESSAGE_FETCH) {
         from.base = rx->before;
     } else if (rx->fail == PTL_NI_OK) {

@@ -115,6 +115,9 @@ static void unlink_from_list(struct le *le)
 {
     if (le->linked) {
         struct pt *pt = entry_pt(le);
+        if (rare(pt->found.le == le)) {
+            pt->found.le = NULL;
+        }
         take_from_list(le, pt, pt_list(pt, le->list));
         pt->with_handlers -= le->handlers != NULL;
         le->linked = false;

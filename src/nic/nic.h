@@ -125,7 +125,7 @@ static inline void nic_take_over(struct nic *nic)
 /* nic_poll() is nic_advance() for a program thread, without the lock; it keeps the
  * NIC thread away, and gives the core away now and then when nothing happens. */
 void nic_poll(struct nic *nic);
-/* nic_note_poll() notes whether a poll found anything. With more pollers than cores,
+/* nic_note_poll() notes whether a poll found anything to do. With more pollers than cores,
  * somebody else may have the message: give the core away now and then. */
 #define EMPTY_POLLS_YIELD 64 /* polls of nothing before a polling program yields */
 static inline void nic_note_poll(struct nic *nic, bool found)
@@ -143,15 +143,16 @@ static inline __attribute__((always_inline)) bool
 nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle)
 {
     nic_take_over(nic);
-    bool done = false;
+    bool moved = false, done = false;
     if (idle && nic_quiet(nic)) {
         load_fence(); /* looks that overlap get into the way of who writes there */
     } else {
         nic_lock(nic);
-        done = (!idle || nic_advance(nic)) && ready(arg);
+        moved = !idle || nic_advance(nic);
+        done = moved && ready(arg);
         nic_unlock(nic);
     }
-    nic_note_poll(nic, done);
+    nic_note_poll(nic, moved); /* much is of interest that leaves no event */
     return done;
 }
 struct ct_mark;

@@ -272,6 +272,14 @@ struct unexpected {
     ptl_event_t event;   /* ..._OVERFLOW, but for user_ptr */
 };
 
+/* What a search of a priority list has found: the entry, and for whom. As long as it is in the list
+ * it is the first one for such headers, since none comes before it; but it may not fit them. */
+struct found {
+    struct le *le; /* NULL: none, or it is not in the list any more */
+    uint32_t nid, pid;
+    uint64_t bits;
+};
+
 struct pt {
     bool allocated;
     bool enabled;
@@ -281,6 +289,7 @@ struct pt {
     struct match_list priority, overflow;
     struct unexpected_list unexpected;
     struct le *recent; /* of the priority list: the entry that matched last, while it is in it */
+    struct found found;
     unsigned with_handlers; /* entries that have some */
     bool refusing;          /* flow control has closed it: not enabled */
     bool refusal_due;       /* PT_DISABLED is to be posted when the last message in hand ends */

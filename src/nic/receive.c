@@ -28,6 +28,7 @@ struct fits_context {
     const struct nic_peer *peer;
     const struct match_entry **kept; /* the first that fits but for a message of this peer, */
     bool *in_channel;                /* which has not left its channel */
+    bool *refused;                   /* one that has its key does not fit, or not now */
 };
 
 static bool entry_fits(const struct match_entry *entry, const struct match_header *header)
@@ -42,6 +43,7 @@ static bool entry_fits(const struct match_entry *entry, const struct match_heade
         *c->kept = entry;
         *c->in_channel = !left;
     }
+    *c->refused |= !fits || le->reserved;
     return fits && !le->reserved;
 }
 
@@ -62,6 +64,24 @@ static struct le *first_of(struct rx *rx, struct match_list *list, struct fits_c
     return e == NULL ? NULL : container_of(e, struct le, match);
 }
 
+/* What a search found, if that was for such a header and the entry fits. */
+static inline struct le *found_before(const struct pt *pt, const struct fits_context *c)
+{
+    const struct found *f = &pt->found;
+    if (f->le == NULL || f->bits != c->header.bits || f->nid != c->header.nid ||
+        f->pid != c->header.pid) {
+        return NULL;
+    }
+    bool fits = !f->le->match.picky ||
+                (!f->le->reserved && fits_whole(&f->le->match, c->header.length, c->remote_offset));
+    return fits ? f->le : NULL;
+}
+
+static inline void note_found(struct pt *pt, struct le *le, const struct match_header *h)
+{
+    pt->found = (struct found){le, h->nid, h->pid, h->bits};
+}
+
 /* The entry that the message matches: of the priority list, or else of the overflow list. */
 static struct le *find_entry(struct rx *rx, struct pt *pt)
 {
@@ -80,10 +100,19 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
     c.header.fits = entry_fits;
     c.header.length = rx->m->length;
     c.remote_offset = rx->m->remote_offset;
+    struct le *le = found_before(pt, &c);
+    if (le != NULL) {
+        return le;
+    }
+    bool refused = false;
+    c.refused = &refused;
     c.peer = rx->peer;
-    pt->recent = first_of(rx, &pt->priority, &c);
-    bool over = pt->recent == NULL && !rx->held && pt->overflow.entries != 0;
-    return over ? first_of(rx, &pt->overflow, &c) : pt->recent;
+    le = pt->recent = first_of(rx, &pt->priority, &c);
+    if (le != NULL && !refused && (le->options & PTL_ME_USE_ONCE) == 0) {
+        note_found(pt, le, &c.header);
+    }
+    bool over = le == NULL && !rx->held && pt->overflow.entries != 0;
+    return over ? first_of(rx, &pt->overflow, &c) : le;
 }
 
 static struct le *drop(struct rx *rx, ptl_sr_index_t reg)
@@ -480,6 +509,26 @@ static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void
     return rx_done(rx->peer, &rx->f, FABRIC_OK);
 }
 
+/* Likewise a get, whose reply leaves before its event; else it goes on as any other message. */
+__attribute__((noinline)) static enum rx_step finish_get(struct rx *rx, struct le *le)
+{
+    bool once = (le->options & PTL_ME_USE_ONCE) != 0;
+    set_place(rx, le, rx->m->remote_offset, false);
+    if (!rx_reply_at_once(rx, le)) {
+        decide(rx, le);
+        return rx_done(rx->peer, &rx->f, FABRIC_OK);
+    }
+    post_target_event(rx, le);
+    if (once) {
+        le_use_up(le);
+    }
+    count_request(rx);
+    rx->ni = NULL;
+    rx->fail = PTL_NI_OK;
+    rx->reply_left = false;
+    return RX_GO;
+}
+
 /* A message that finds handlers ends at once as well, if its header handler neither waits nor
  * asks for payload handlers. */
 static enum rx_step short_to_handlers(struct rx *rx, const void *payload)
@@ -521,7 +570,9 @@ static enum rx_step response_short(struct rx *rx, const void *payload)
             status = FABRIC_SEGV;
         }
     }
-    response_done(rx, status);
+    if (op != NULL) {
+        response_end(rx, op, status);
+    }
     rx->cookie = 0;
     return RX_GO;
 }
@@ -533,6 +584,14 @@ static inline bool is_whole_put(const struct rx *rx)
            rx->m->length == rx->f.length && rx->m->ack <= PTL_OC_ACK_REQ;
 }
 
+/* Forgets what was looked up: the message goes the ordinary way, which begins with its header. */
+__attribute__((noinline)) static enum rx_step begin_anew(struct rx *rx)
+{
+    wait_behind(rx);
+    let_wait(rx);
+    return RX_FIRST;
+}
+
 enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)
 {
     struct rx *rx = (struct rx *)f;
@@ -542,7 +601,8 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
             return response_short(rx, payload);
         }
         /* A header without its payload says that the sender could not read it. */
-        if ((rx->m->length != 0 && f->length == 0) || rx->m->type == MESSAGE_GET ||
+        bool get = rx->m->type == MESSAGE_GET;
+        if ((rx->m->length != 0 && f->length == 0 && !get) || (rx->local != NULL && get) ||
             (rx->local == NULL && !message_sound(rx))) {
             return RX_FIRST;
         }
@@ -550,12 +610,13 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     rx->response_due = rx->m->cookie != 0;
     struct le *le = look_up(rx, &rx->fail);
     if (rare(must_wait_behind(rx, le))) {
-        wait_behind(rx);
-        let_wait(rx);
-        return RX_FIRST;
+        return begin_anew(rx);
     }
     if (usual(le != NULL && le->plain && put)) {
         return finish_plain(rx, le, payload, false);
+    }
+    if (le != NULL && rx->m->type == MESSAGE_GET) {
+        return le->plain ? finish_get(rx, le) : begin_anew(rx);
     }
     if (le != NULL && le->plain && rx->m->type == MESSAGE_ATOMIC) {
         return finish_plain(rx, le, payload, true);

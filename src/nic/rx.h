@@ -152,8 +152,10 @@ static inline bool pt_queue_has_room(const struct pt *pt)
 
 /* ---- answer.c ---- */
 
-/* rx_op() is the operation that a response is for, or NULL; response_done() ends it. */
+/* rx_op() is the operation that a response is for, or NULL; response_end() ends it, and
+ * response_done() that or those that it is for. */
 struct op *rx_op(struct rx *rx);
+void response_end(const struct rx *rx, struct op *op, enum fabric_status status);
 void response_done(struct rx *rx, enum fabric_status status);
 /* acks_done() ends the operations of a peer's acks; they are over then (RX_GO). */
 enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *acks);
@@ -192,6 +194,9 @@ static inline void rx_add_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
         rx_note_ack(rx, cookie, list);
     }
 }
+/* rx_reply_at_once() sends the reply of a get of an entry that it has not taken, all data with it;
+ * false: it cannot leave so, or not now, and nothing has happened. */
+bool rx_reply_at_once(struct rx *rx, const struct le *le);
 
 /* ---- self.c ---- */
 

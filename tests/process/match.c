@@ -300,3 +300,81 @@ PTEST_MATCHING(long_list, 1)
     CHECK_EQ(event.user_ptr, &rest);
     port_close(&p);
 }
+
+/* Of two entries with one key, behind another one, the second takes what the first has no room
+ * for, and no more: whatever was matched before, and whichever of them was linked first. */
+struct taker {
+    ptl_handle_me_t handle;
+    size_t room;
+};
+
+static void link_taker(struct port *p, struct taker *t)
+{
+    ptl_me_t me =
+        port_entry(p, to, t->room,
+                   PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_NO_TRUNCATE | PTL_ME_EVENT_LINK_DISABLE);
+    me.match_bits = 1;
+    me.ignore_bits = 0;
+    t->handle = port_append(p, &me, t);
+}
+
+/* Rank 0 puts and gets so many bytes; `first`, where rank 1 has it, is asked before `second`. */
+static void ask_takers(struct port *p, ptl_handle_md_t md, const struct taker *first,
+                       const struct taker *second)
+{
+    static const size_t lengths[] = {8, 16, 8, 64, 64, 8, 16, 16, 0, 8};
+    for (size_t i = 0; i < 2 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+        size_t length = lengths[i / 2];
+        bool get = i % 2 != 0;
+        const struct taker *taker = length <= first->room ? first : second;
+        int fail = taker != NULL && length <= taker->room ? PTL_NI_OK : PTL_NI_DROPPED;
+        if (p->rank == 1 && fail == PTL_NI_OK) {
+            ptl_event_t event = EVENT(p->eq, get ? PTL_EVENT_GET : PTL_EVENT_PUT);
+            CHECK_EQ(event.user_ptr, taker);
+            CHECK_EQ(event.mlength, length);
+        }
+        if (p->rank == 0 && get) {
+            OK(PtlGet(md, 0, length, p->id[1], p->pt, 1, 0, NULL));
+            EVENT_FAIL(p->mdeq, PTL_EVENT_REPLY, fail);
+        } else if (p->rank == 0) {
+            OK(PtlPut(md, 0, length, PTL_ACK_REQ, p->id[1], p->pt, 1, 0, NULL, 0));
+            EVENT_FAIL(p->mdeq, PTL_EVENT_ACK, fail);
+        }
+    }
+    NO_EVENT(p->eq);
+    BARRIER();
+}
+
+PTEST_MATCHING(entries_that_refuse, 2)
+{
+    static struct taker narrow = {.room = 8}, wide = {.room = 64};
+    struct port p;
+    port_open(&p, kind, rank, size);
+    ptl_handle_md_t md = port_md(&p, to, sizeof(to), PTL_MD_EVENT_SEND_DISABLE, PTL_CT_NONE);
+    if (rank == 1) {
+        ptl_me_t other = bits_entry(&p, 7, 0);
+        port_append(&p, &other, NULL);
+        link_taker(&p, &narrow);
+        link_taker(&p, &wide);
+    }
+    BARRIER();
+    ask_takers(&p, md, &narrow, &wide);
+    if (rank == 1) {
+        port_unlink(&p, narrow.handle);
+        link_taker(&p, &narrow);
+    }
+    BARRIER();
+    ask_takers(&p, md, &wide, &narrow);
+    if (rank == 1) {
+        port_unlink(&p, wide.handle);
+    }
+    BARRIER();
+    ask_takers(&p, md, &narrow, NULL);
+    if (rank == 1) {
+        port_unlink(&p, narrow.handle);
+        link_taker(&p, &wide);
+    }
+    BARRIER();
+    ask_takers(&p, md, &wide, NULL);
+    port_close(&p);
+}
