@@ -422,11 +422,18 @@ int nic_atomic(void *target, const void *data, const void *operand, void *before
         (op > PTL_SWAP && operand == NULL)) {
         return -EINVAL;
     }
-    nic_word_raw *raw = before == NULL ? atomic_instruction(op, type, length) : NULL;
+    /* The usual case, without the ceremony. Of the instructions, that of sums says what was there.
+     */
+    bool one = before == NULL || op == PTL_SUM;
+    nic_word_raw *raw = one ? atomic_instruction(op, type, length) : NULL;
     if (raw != NULL && atomic_is_aligned(target, length)) {
-        union element one, found; /* the usual case, without the ceremony */
-        element_load(&one, data, length);
-        return nic_word(raw, target, one.word, &found.word, length);
+        union element value, found;
+        element_load(&value, data, length);
+        int rc = nic_word(raw, target, value.word, &found.word, length);
+        if (before != NULL && rc == 0) {
+            element_copy(before, &found, length);
+        }
+        return rc;
     }
     size_t size = atomic_size(type);
     struct job job = {.target = (uintptr_t)target,

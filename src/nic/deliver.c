@@ -236,14 +236,15 @@ static enum rx_step send_reply_short(struct rx *rx, const struct message *m, con
 
 bool rx_reply_at_once(struct rx *rx, const struct le *le)
 {
-    if (le->vector.parts != NULL || rx->mlength > rx->peer->nic->inline_max || must_wait(rx) ||
-        !send_acks(rx)) {
+    bool fetched = rx->m->type == MESSAGE_FETCH;
+    if (rx->local != NULL || (le->vector.parts != NULL && !fetched) ||
+        rx->mlength > rx->peer->nic->inline_max || must_wait(rx) || !send_acks(rx)) {
         return false;
     }
     struct message m;
     fill_response(rx, MESSAGE_REPLY, le->list, &m);
-    const void *data = memory_at(le->start, rx->offset);
-    return send_reply_short(rx, &m, data, rx->mlength) == RX_GO;
+    const void *data = fetched ? rx->before : memory_at(le->start, rx->offset);
+    return send_reply_short(rx, &m, data, rx->fail == PTL_NI_OK ? rx->mlength : 0) == RX_GO;
 }
 
 /* Sends the data of a get, in as many calls as it takes. */

@@ -509,11 +509,16 @@ static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void
     return rx_done(rx->peer, &rx->f, FABRIC_OK);
 }
 
-/* Likewise a get, whose reply leaves before its event; else it goes on as any other message. */
-__attribute__((noinline)) static enum rx_step finish_get(struct rx *rx, struct le *le)
+/* Likewise a get, or an atomic that fetches, whose reply leaves before its event; if it cannot
+ * leave at once, the message goes on as any other. */
+__attribute__((noinline)) static enum rx_step finish_fetching(struct rx *rx, struct le *le,
+                                                              const void *payload)
 {
-    bool once = (le->options & PTL_ME_USE_ONCE) != 0;
-    set_place(rx, le, rx->m->remote_offset, false);
+    bool once = (le->options & PTL_ME_USE_ONCE) != 0, atomic = rx->m->type == MESSAGE_FETCH;
+    set_place(rx, le, rx->m->remote_offset, atomic);
+    if (atomic) {
+        rx_apply(rx, le, payload);
+    }
     if (!rx_reply_at_once(rx, le)) {
         decide(rx, le);
         return rx_done(rx->peer, &rx->f, FABRIC_OK);
@@ -525,7 +530,7 @@ __attribute__((noinline)) static enum rx_step finish_get(struct rx *rx, struct l
     count_request(rx);
     rx->ni = NULL;
     rx->fail = PTL_NI_OK;
-    rx->reply_left = false;
+    rx->applied = rx->reply_left = false;
     return RX_GO;
 }
 
@@ -615,11 +620,12 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     if (usual(le != NULL && le->plain && put)) {
         return finish_plain(rx, le, payload, false);
     }
-    if (le != NULL && rx->m->type == MESSAGE_GET) {
-        return le->plain ? finish_get(rx, le) : begin_anew(rx);
+    if (le != NULL && rx->m->type == MESSAGE_GET && !le->plain) {
+        return begin_anew(rx);
     }
-    if (le != NULL && le->plain && rx->m->type == MESSAGE_ATOMIC) {
-        return finish_plain(rx, le, payload, true);
+    if (le != NULL && le->plain && rx->m->type != MESSAGE_PUT) {
+        return rx->m->type == MESSAGE_ATOMIC ? finish_plain(rx, le, payload, true)
+                                             : finish_fetching(rx, le, payload);
     }
     if (let_wait(rx)) {
         return RX_FIRST;
