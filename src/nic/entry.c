@@ -373,11 +373,11 @@ int le_link(struct le *le)
 int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
               ptl_handle_le_t *handle)
 {
+    if (!table_ready(&ni->les)) {
+        return PTL_NO_SPACE; /* also where the list is as full */
+    }
     if (!list_has_place(ni, pt_list(&ni->pts[pt_index], setup->list))) {
         return PTL_LIST_TOO_LONG;
-    }
-    if (!table_ready(&ni->les)) {
-        return PTL_NO_SPACE;
     }
     append(ni, pt_index, setup, handle);
     return PTL_OK;

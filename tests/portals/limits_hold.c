@@ -258,8 +258,28 @@ static void lists_apart(struct scene *s)
     suite_own(s, MADE_ENTRY, h);
 }
 
+/* A list and the table of entries are full at once. */
+static ptl_ni_limits_t one_list;
+
+static void list_and_table(struct scene *s)
+{
+    uint32_t h;
+    for (int i = 0; i < SMALL; i++) {
+        OK(make_priority(s, i, &h));
+        suite_own(s, MADE_ENTRY, h);
+    }
+    CODE(make_priority(s, 0, &h), PTL_NO_SPACE);
+}
+
 GENERATE(short_lists_cases)
 {
+    one_list = limits_with(LIMIT_OF(max_list_size), SMALL);
+    one_list.max_entries = SMALL + SUITE_OWN_ENTRIES;
+    suite_add_each((struct suite_case){.rule = "3.12: where list and max_entries are full at once, "
+                                               "PTL_NO_SPACE says so",
+                                       .body = list_and_table,
+                                       .desired = &one_list},
+                   ALL_KINDS, SELF, "max_entries.one_list");
     short_lists = limits_with(LIMIT_OF(max_list_size), SMALL);
     suite_add_each((struct suite_case){.rule = "3.12: max_list_size holds for each list by itself",
                                        .body = lists_apart,
