@@ -325,9 +325,9 @@ static void decide(struct rx *rx, struct le *le)
     count_request(rx);
     if (rx->ni != NULL) {
         rx->ni->in_flight++;
-    }
-    if (le != NULL) {
-        take_entry(rx, le);
+        if (le != NULL) { /* it is of that NI */
+            take_entry(rx, le);
+        }
     }
     rx->decided = true;
 }
