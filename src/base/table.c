@@ -16,12 +16,6 @@ void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t li
     t->ni = ni;
     t->limit = limit < HANDLE_MAX_INDEX ? limit : HANDLE_MAX_INDEX;
     t->stride = (stride + LINE - 1) & ~(size_t)(LINE - 1);
-    t->zeroed = t->stride;
-}
-
-void table_zero_only(struct table *t, size_t bytes)
-{
-    t->zeroed = bytes;
 }
 
 void table_free(struct table *t)
@@ -71,10 +65,7 @@ void *table_add(struct table *t)
         return NULL;
     }
     struct table_slot *s = t->free_head;
-    memset((char *)s + sizeof(*s), 0, LINE - sizeof(*s));
-    if (t->zeroed > LINE) {
-        memset((char *)s + LINE, 0, t->zeroed - LINE);
-    }
+    memset((char *)s + sizeof(*s), 0, t->stride - sizeof(*s));
     return table_take(t);
 }
 

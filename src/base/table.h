@@ -84,17 +84,12 @@ struct table {
     _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list */
     struct table_slot *free_head, *free_tail; /* the tail counts only while there is a head */
     size_t stride;
-    size_t zeroed; /* bytes of an object that table_add() clears */
     char *chunks[(HANDLE_MAX_INDEX + 1) / TABLE_CHUNK];
 };
 
 /* table_init() makes an empty table of at most `limit` objects of `stride`
  * bytes, each of which begins with a struct table_slot. */
 void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t limit, size_t stride);
-
-/* table_zero_only() has table_add() clear no more than the first `bytes` of an object: who
- * adds one sets the rest. */
-void table_zero_only(struct table *t, size_t bytes);
 
 /* table_free() releases the memory of all objects. */
 void table_free(struct table *t);

@@ -234,10 +234,10 @@ int nic_request(struct ni *ni, const struct request *request)
         return PTL_OK;
     }
     bool turn = peer->fabric != NULL && list_empty(&peer->waiting);
-    struct op *op = table_add(&nic->operations);
-    if (rare(op == NULL)) {
+    if (rare(!table_ready(&nic->operations))) {
         return PTL_NO_SPACE;
     }
+    struct op *op = table_take(&nic->operations);
     op_begin(op, ni, peer, request, false);
     if (rare(request->origin == FROM_HANDLER)) {
         handler_request_begin(request);

@@ -75,7 +75,8 @@ static inline bool may_ask(const struct nic_peer *peer)
     return peer->outstanding < peer->outstanding_most;
 }
 
-/* Makes an operation of a request, all but its copy; one that has left is answered next. */
+/* Makes an operation of a request: all before its copy is set here. One that has left is answered
+ * next. */
 static inline __attribute__((always_inline)) void
 op_begin(struct op *op, struct ni *ni, struct nic_peer *peer, const struct request *r, bool left)
 {

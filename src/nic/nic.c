@@ -64,7 +64,6 @@ static struct nic *make_nic(struct process *p, unsigned index)
         list_init(&nic->peers[i]);
     }
     table_init(&nic->operations, HANDLE_OP, index, HANDLE_MAX_INDEX, sizeof(struct op));
-    table_zero_only(&nic->operations, offsetof(struct op, request));
     nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)p->options.number[OPT_HPU_STACK]);
     nic->mover = hpu_mover_create();
     if (p->options.number[OPT_HPU] != 0) {

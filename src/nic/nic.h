@@ -136,25 +136,6 @@ static inline void nic_note_poll(struct nic *nic, bool found)
         sched_yield();
     }
 }
-/* nic_look() is ready(arg), called under the lock; with `idle` after some progress and only
- * if something moved, since the caller has seen that it is false. Inlined, ready() and all:
- * most looks are at nothing, and a program that polls makes many for each message. */
-static inline __attribute__((always_inline)) bool
-nic_look(struct nic *nic, bool (*ready)(void *arg), void *arg, bool idle)
-{
-    nic_take_over(nic);
-    bool moved = false, done = false;
-    if (idle && nic_quiet(nic)) {
-        load_fence(); /* looks that overlap get into the way of who writes there */
-    } else {
-        nic_lock(nic);
-        moved = !idle || nic_advance(nic);
-        done = moved && ready(arg);
-        nic_unlock(nic);
-    }
-    nic_note_poll(nic, moved); /* much is of interest that leaves no event */
-    return done;
-}
 struct ct_mark;
 /* nic_sleep_on_bell() gives the lock up and sleeps until the bell rings, there is news or the time
  * is over (negative: never). */

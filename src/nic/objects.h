@@ -146,7 +146,7 @@ struct op {
     bool expects;    /* a response will come */
     bool counted;    /* in the peer's outstanding */
 
-    struct request request; /* from here on not zeroed */
+    struct request request;
     struct fabric_tx tx;
     uint8_t
         staged[2 * ATOMIC_OPERAND]; /* payload of a swap with an operand: that, and one element */
