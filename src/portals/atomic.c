@@ -71,7 +71,7 @@ int PtlAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t len
     struct ni *ni;
     nic_word_raw *instruction = atomic_instruction(operation, datatype, length);
     if (ack_req == PTL_NO_ACK_REQ && instruction != NULL && api_ni(md_handle, &ni) == PTL_OK &&
-        target_is_own(ni, target_id) && length <= ni->limits.max_msg_size &&
+        target_is_own(ni, target_id) && /* and a word is within any max_atomic_size */
         usual(done_at_once(ni, md_handle, local_offset, length, pt_index, instruction, match_bits,
                            remote_offset))) {
         return PTL_OK;

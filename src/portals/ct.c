@@ -134,14 +134,14 @@ static inline bool is_over(struct nic *nic, bool (*ready)(void *arg), void *arg)
 static inline bool poll_once(struct nic *nic, bool (*ready)(void *arg), void *arg)
 {
     nic_take_over(nic);
-    bool done = ready(arg);
+    bool done = ready(arg), moved = done;
     if (!nic_quiet(nic)) {
         nic_lock(nic);
-        nic_advance(nic);
+        moved |= nic_advance(nic);
         done = ready(arg);
         nic_unlock(nic);
     }
-    nic_note_poll(nic, done);
+    nic_note_poll(nic, moved); /* as all looks do: messages that do not get it there are messages */
     return done;
 }
 

@@ -2,8 +2,8 @@
 /*
  * The looks for what has come.
  *
- *   poll      the rings of those we listen to, then what is in hand, on its way out, or to be
- * buried peek      the same question without the lock: `next` has their lines, `known` their bits
+ *   poll      the rings of those we listen to, then what is in hand, leaves, or is to be buried
+ *   peek      the same question without the lock: `next` has their lines, `known` their bits
  *   news      bits that were set since, of those we do not listen to yet
  *
  * A bit stays set, and its ring is looked at directly, until arm() (shm.c) finds it quiet.
