@@ -9,12 +9,13 @@ enum { READY = 1, ENDED = 2 };
 
 /* ---- On the NIC ---- */
 
+/* The operand of a swap leads its payload, and touches no memory. */
 __handler static int txlog_header(const ptl_header_t h, void *state)
 {
     const struct txlog_state *s = state;
     uint64_t number = 0, ready = 0;
     const struct txlog_record record = {.offset = h.offset,
-                                        .length = h.length,
+                                        .length = h.length - h.user_hdr_length,
                                         .source = h.source_id,
                                         .transaction = (uint32_t)(h.match_bits >> 32),
                                         .type = h.type};
@@ -81,6 +82,12 @@ static bool overlap(const struct txlog_record *a, const struct txlog_record *b)
            b->offset < a->offset + a->length;
 }
 
+/* Whether an access changes memory: all but gets may, also those that fetch. */
+static bool changes(const struct txlog_record *r)
+{
+    return r->type != PTL_REQUEST_GET;
+}
+
 enum txlog_verdict txlog_judge(const void *log, uint64_t records, uint32_t transaction,
                                uint32_t *with)
 {
@@ -92,7 +99,7 @@ enum txlog_verdict txlog_judge(const void *log, uint64_t records, uint32_t trans
         }
         for (uint64_t j = 0; j < count; j++) {
             if (counts(&r[j]) && r[j].transaction != transaction && overlap(&r[i], &r[j]) &&
-                (r[i].type == PTL_REQUEST_PUT || r[j].type == PTL_REQUEST_PUT)) {
+                (changes(&r[i]) || changes(&r[j]))) {
                 *with = r[j].transaction;
                 return TXLOG_CONFLICT;
             }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An access log for distributed transactions: every put and get of the entry is recorded
- * in host memory by its header handler, and then done as if there were no handlers. At
- * commit time the host reads the log: who has touched what since when.
+ * An access log for distributed transactions: every put, get, atomic, fetch and swap of the
+ * entry is recorded in host memory by its header handler, and then done as if there were no
+ * handlers. At commit time the host reads the log: who has touched what since when.
  *
- *      put, get ──► header handler: record ──► PROCEED: deposit, or reply
- *                                     │
+ *      put, get, ... ──► header handler: record ──► PROCEED: deposit, operation, reply
+ *                                          │
  *      handler host memory   | taken | record 0 | record 1 | ... |
  *
  * Messages carry the number of their transaction in the upper half of their match bits
@@ -30,11 +30,11 @@ static inline ptl_match_bits_t txlog_bits(uint32_t transaction, uint32_t bits)
 }
 
 struct txlog_record {
-    uint64_t ready; /* 1: all of it is there; 2: its transaction has ended */
-    uint64_t offset, length;
+    uint64_t ready;          /* 1: all of it is there; 2: its transaction has ended */
+    uint64_t offset, length; /* of the memory that it touches */
     ptl_process_t source;
     uint32_t transaction;
-    uint32_t type; /* PTL_REQUEST_PUT, PTL_REQUEST_GET */
+    uint32_t type; /* PTL_REQUEST_... */
 };
 
 /* The handler host memory: this, then the records. */
@@ -65,7 +65,8 @@ void txlog_handlers(uint64_t records, void *log, struct txlog_state *state,
 
 enum txlog_verdict {
     TXLOG_ALONE,
-    TXLOG_CONFLICT,  /* another transaction has touched the same bytes, one of the two by a put */
+    TXLOG_CONFLICT,  /* another transaction has touched the same bytes, one of the two not by a get
+                      */
     TXLOG_OVERFLOWED /* messages were refused, of whatever transaction */
 };
 

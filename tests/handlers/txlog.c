@@ -2,7 +2,8 @@
 /*
  * handlers/txlog: transactions of three clients put and get at random; the log must hold
  * what they did, each access once, the data must be there, and the verdicts must be those
- * of a comparison of all accesses with each other.
+ * of a comparison of all accesses with each other. The same with atomics of all kinds on few
+ * words, and lost updates one by one.
  *
  *      rank 3: the memory and the log       ranks 0 to 2: clients
  */
@@ -220,6 +221,165 @@ PTEST(overflow, 4)
     if (rank == OWNER) {
         CHECK_BYTES(o.memory + 56, 8, 1);
         CHECK_EQ(txlog_judge(o.log, RECORDS, 2, &with), TXLOG_ALONE);
+    }
+    kit_close(&k);
+}
+
+/* ---- Atomics ---- */
+
+enum { WORDS = 24, WORD = 8, TOUCHES = 3, TOUCHING = 16 * TOUCHES };
+
+enum way { GET, PUT, ATOMIC, FETCH, SWAP, CSWAP, MSWAP, WAYS };
+
+static const uint32_t type_of[WAYS] = {
+    [GET] = PTL_REQUEST_GET,       [PUT] = PTL_REQUEST_PUT,
+    [ATOMIC] = PTL_REQUEST_ATOMIC, [FETCH] = PTL_REQUEST_FETCH_ATOMIC,
+    [SWAP] = PTL_REQUEST_SWAP,     [CSWAP] = PTL_REQUEST_SWAP,
+    [MSWAP] = PTL_REQUEST_SWAP};
+
+/* One access to `count` words, which is over when this returns. An operand is no part of it. */
+static void touch_words(struct kit *k, uint64_t *two, enum way way, uint32_t transaction,
+                        size_t word, size_t count)
+{
+    ptl_process_t to = k->p.id[OWNER];
+    uint64_t bits = txlog_bits(transaction, BITS), operand = 0;
+    size_t at = word * WORD, length = count * WORD;
+    ptl_op_t op = way == CSWAP ? PTL_CSWAP_NE : way == MSWAP ? PTL_MSWAP : PTL_SWAP;
+    if (way == GET) {
+        kit_get_once(k, two, length, OWNER, bits, at);
+        return;
+    }
+    if (way == PUT) {
+        kit_put_once(k, two, length, OWNER, bits, at, 0, PTL_NI_OK);
+        return;
+    }
+    ptl_handle_md_t md =
+        port_md(&k->p, two, 2 * WORDS * WORD, PTL_MD_EVENT_SEND_DISABLE, PTL_CT_NONE);
+    if (way == ATOMIC) {
+        OK(PtlAtomic(md, 0, length, PTL_ACK_REQ, to, k->p.pt, bits, at, NULL, 0, PTL_SUM,
+                     PTL_UINT64_T));
+        EVENT(k->p.mdeq, PTL_EVENT_ACK);
+    } else if (way == FETCH) {
+        OK(PtlFetchAtomic(md, WORDS * WORD, md, 0, length, to, k->p.pt, bits, at, NULL, 0, PTL_SUM,
+                          PTL_UINT64_T));
+        EVENT(k->p.mdeq, PTL_EVENT_REPLY);
+    } else {
+        OK(PtlSwap(md, WORDS * WORD, md, 0, length, to, k->p.pt, bits, at, NULL, 0,
+                   op == PTL_SWAP ? NULL : &operand, op, PTL_UINT64_T));
+        EVENT(k->p.mdeq, PTL_EVENT_REPLY);
+    }
+    port_release(md);
+}
+
+/* The i-th of a client: few words, one at a time where an operand asks for it, so that neighbours
+ * are touched by others. */
+static enum way way_of(int client, int i, struct access *a)
+{
+    uint64_t r = (uint64_t)(client * 7919 + i);
+    enum way way = splitmix(&r) % 2 ? GET : (enum way)(splitmix(&r) % WAYS);
+    size_t count = way >= SWAP ? 1 : 1 + splitmix(&r) % 2;
+    *a = (struct access){.transaction = (uint32_t)(100 * client + i / TOUCHES + 1),
+                         .put = way != GET,
+                         .offset = splitmix(&r) % (WORDS - count + 1) * WORD,
+                         .length = count * WORD};
+    return way;
+}
+
+static bool is_logged(const struct owner *o, const struct access *a, uint32_t type)
+{
+    const struct txlog_record *r = (const struct txlog_record *)((const struct txlog *)o->log + 1);
+    for (int i = 0; i < CLIENTS * TOUCHING; i++) {
+        if (r[i].transaction == a->transaction && r[i].offset == a->offset &&
+            r[i].length == a->length && r[i].type == type) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* What is no read is a conflict, with whoever has touched the same bytes, and with nobody else. */
+PTEST(atomics, 4)
+{
+    struct kit k;
+    kit_open(&k, rank, size);
+    if (rank == OWNER) {
+        static struct access all[ALL]; /* those without length touch nothing */
+        struct owner o = open_owner(&k, (WORDS + 1) * WORD, CLIENTS * TOUCHING);
+        BARRIER();
+        BARRIER();
+        for (int i = 0; i < CLIENTS * TOUCHING; i++) {
+            enum way way = way_of(i / TOUCHING, i % TOUCHING, &all[i]);
+            CHECK(is_logged(&o, &all[i], type_of[way]));
+        }
+        int alone = 0, conflicting = 0;
+        for (int i = 0; i < CLIENTS * TOUCHING; i += TOUCHES) {
+            uint32_t with = 0;
+            bool want = conflicts(all, all[i].transaction, 0);
+            CHECK_EQ(txlog_judge(o.log, o.records, all[i].transaction, &with),
+                     want ? TXLOG_CONFLICT : TXLOG_ALONE);
+            CHECK(!want || conflicts(all, all[i].transaction, with));
+            alone += !want;
+            conflicting += want;
+            txlog_forget(o.log, o.records, all[i].transaction);
+            for (int j = i; j < i + TOUCHES; j++) {
+                all[j].length = 0;
+            }
+        }
+        CHECK(alone > 0 && conflicting > 0);
+    } else {
+        uint64_t *two = kit_memory(2 * WORDS * WORD);
+        BARRIER();
+        for (int i = 0; i < TOUCHING; i++) {
+            struct access a;
+            enum way way = way_of(rank, i, &a);
+            touch_words(&k, two, way, a.transaction, a.offset / WORD, a.length / WORD);
+        }
+        BARRIER();
+    }
+    kit_close(&k);
+}
+
+/* Somebody changes a word between the get and the put of a transaction, one time by each way:
+ * its update would be lost. Who has only read the word beside it is in nobody's way. */
+PTEST(lost_update, 4)
+{
+    struct kit k;
+    kit_open(&k, rank, size);
+    struct owner o = {0};
+    uint64_t *two = kit_memory(2 * WORDS * WORD);
+    if (rank == OWNER) {
+        o = open_owner(&k, (WORDS + 1) * WORD, 4 * WAYS);
+    }
+    BARRIER();
+    for (enum way way = GET; way < WAYS; way++) {
+        uint32_t reads = 10 * way + 1, changes = 10 * way + 2, beside = 10 * way + 3, with = 0;
+        if (rank == 0) {
+            touch_words(&k, two, GET, reads, 2 * way, 1);
+        }
+        BARRIER();
+        if (rank == 1) {
+            touch_words(&k, two, way, changes, 2 * way, 1);
+        }
+        BARRIER();
+        if (rank == 2) {
+            touch_words(&k, two, GET, beside, 2 * way + 1, 1);
+        }
+        BARRIER();
+        if (rank == OWNER) {
+            enum txlog_verdict want = way == GET ? TXLOG_ALONE : TXLOG_CONFLICT;
+            CHECK_EQ(txlog_judge(o.log, o.records, reads, &with), want);
+            CHECK_EQ(txlog_judge(o.log, o.records, changes, &with), want);
+            CHECK_EQ(txlog_judge(o.log, o.records, beside, &with), TXLOG_ALONE);
+        }
+        BARRIER();
+        if (rank == 0) {
+            touch_words(&k, two, PUT, reads, 2 * way, 1);
+        }
+        BARRIER();
+        if (rank == OWNER) {
+            CHECK_EQ(txlog_judge(o.log, o.records, reads, &with), TXLOG_CONFLICT);
+            CHECK_EQ(with, changes);
+        }
     }
     kit_close(&k);
 }
