@@ -195,8 +195,9 @@ PTL_EXPORT int PtlHandlerDMAFetchAddB(ptl_size_t offset, uint64_t inc, uint64_t 
 PTL_EXPORT ptl_dma_h PtlHandlerDMAFetchAddNB(ptl_size_t offset, uint64_t inc, uint64_t *before,
                                              ptl_datatype_t type, unsigned int options);
 
-/* PtlHandlerDMATest() tells whether a transfer is done. A handle that this
- * handler was not given ends it with FAIL, memory that is not there with SEGV. */
+/* PtlHandlerDMATest() tells whether a transfer is done; on an RV32 core, whether the cycles have
+ * passed that PtlHandlerDMAWait() would wait for. A handle that this handler was not given ends it
+ * with FAIL, memory that is not there with SEGV. */
 PTL_EXPORT bool PtlHandlerDMATest(ptl_dma_h handle);
 
 /* PtlHandlerDMAWait() returns when it is. */

@@ -99,7 +99,8 @@ struct hpu_core {
     int64_t slice, kept;       /* what the core has of its budget at once; what it has not yet */
     uint64_t user[TWIN_USERS]; /* of PtlHandlerUserPtr() */
     unsigned users;
-    uint64_t done[TWIN_TRANSFERS]; /* when transfers are done, by handle */
+    uint64_t done[TWIN_TRANSFERS]; /* when transfers are done, by handle, */
+    uint64_t done_before;          /* and the last of those whose place was taken since */
     _Alignas(64) uint8_t user_header[TWIN_USER_HEADER_MAX];
     _Alignas(64) uint8_t stack_bytes[];
 };
@@ -132,6 +133,19 @@ int hpu_twin_run(struct hpu_exec *exec, const struct hpu_twin *twin);
 
 /* hpu_twin_serve() serves the ecall of a twin; `context` is the exec. */
 int hpu_twin_serve(struct rv32_core *core, void *context);
+
+/* hpu_twin_now() is what the handler has taken so far, in cycles. */
+static inline uint64_t hpu_twin_now(const struct rv32_core *core)
+{
+    return (uint64_t)(core->budget - core->left);
+}
+
+/* hpu_twin_begun() notes a transfer if the call, which has returned its handle, has begun one. */
+void hpu_twin_begun(struct hpu_core *c, enum rv32_call_cost cost, uint32_t handle, uint64_t bytes);
+
+/* hpu_twin_test() and hpu_twin_wait() are a twin's PtlHandlerDMATest() and PtlHandlerDMAWait(). */
+uint64_t hpu_twin_test(uint64_t handle);
+void hpu_twin_wait(uint64_t handle);
 
 /* hpu_twin_end() ends the twin out of the handler call that it has made, and says so; `why` may be
  * NULL. */

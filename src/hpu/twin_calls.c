@@ -194,6 +194,8 @@ static int print_text(uint64_t format)
 
 /* ---- The table ---- */
 
+#define PtlHandlerDMATest hpu_twin_test
+#define PtlHandlerDMAWait hpu_twin_wait
 #define PtlHandlerUserPtr user_pointer
 #define PtlHandlerPrintf print_text
 #define RV32_CALL(number, name, cost, result, ...)                                                 \
@@ -292,33 +294,9 @@ static int follow_pointers(const struct hpu_exec *exec, const struct call *call,
 
 /* ---- Cycles ---- */
 
-static uint64_t now(const struct rv32_core *core)
-{
-    return (uint64_t)(core->budget - core->left);
-}
-
-/* A transfer that was begun goes on beside the handler; to wait for it takes what is left. */
-static void note_transfer(struct hpu_core *c, const struct call *call, uint32_t handle,
-                          uint64_t bytes)
-{
-    const struct rv32_timing *t = c->rv32.program->timing;
-    if (call->cost == RV32_COST_TO_HOST || call->cost == RV32_COST_FROM_HOST ||
-        call->cost == RV32_COST_HOST_ATOMIC) {
-        uint32_t whole = rv32_cost_call(t, call->cost + 1, bytes);
-        c->done[handle % TWIN_TRANSFERS] =
-            now(&c->rv32) + whole - rv32_cost_call(t, call->cost, bytes);
-    }
-}
-
-_Static_assert(RV32_COST_TO_HOST_WAIT == RV32_COST_TO_HOST + 1 &&
-                   RV32_COST_FROM_HOST_WAIT == RV32_COST_FROM_HOST + 1 &&
-                   RV32_COST_HOST_ATOMIC_WAIT == RV32_COST_HOST_ATOMIC + 1,
-               "note_transfer");
-
 /* What is printed is charged when its length is known. The operand of a swap is written besides,
  * word by word. */
-static void charge(struct hpu_core *c, const struct call *call, const uint64_t *value,
-                   const struct moved *moved)
+static void charge(struct hpu_core *c, const struct call *call, const struct moved *moved)
 {
     struct rv32_core *core = &c->rv32;
     const struct rv32_timing *t = core->program->timing;
@@ -327,12 +305,6 @@ static void charge(struct hpu_core *c, const struct call *call, const uint64_t *
     }
     rv32_core_charge(core, rv32_cost_call(t, call->cost, moved->bytes) +
                                (moved->operand + 3) / 4 * t->class[RV32_CLASS_STORE]);
-    if (call->cost == RV32_COST_WAIT) {
-        uint64_t done = c->done[value[0] % TWIN_TRANSFERS];
-        if (done > now(core)) {
-            rv32_core_charge(core, (uint32_t)(done - now(core)));
-        }
-    }
 }
 
 /* ---- Who looks on ---- */
@@ -342,7 +314,7 @@ static uint64_t begun(const struct rv32_core *core)
 {
     const struct rv32_program *p = core->program;
     uint32_t next = core->result.pc + 4 - p->base;
-    return now(core) - (next < p->size ? (uint64_t)p->rest[p->at[next / 2]].cycles : 0);
+    return hpu_twin_now(core) - (next < p->size ? (uint64_t)p->rest[p->at[next / 2]].cycles : 0);
 }
 
 static void describe(const struct rv32_core *core, const struct call *call, const uint64_t *value,
@@ -429,13 +401,13 @@ static int serve(struct hpu_exec *exec, const struct call *call)
                  (uint32_t)twins[wrong - 1]);
         return refuse(exec, why);
     }
-    uint64_t before = now(core);
-    charge(c, call, value, &moved);
+    uint64_t before = hpu_twin_now(core);
+    charge(c, call, &moved);
     uint64_t result = make_call(call, value);
-    note_transfer(c, call, (uint32_t)result, moved.bytes);
+    hpu_twin_begun(c, call->cost, (uint32_t)result, moved.bytes);
     give_result(core, call->result, result);
     if (watch != NULL) {
-        made.cycles = now(core) - before;
+        made.cycles = hpu_twin_now(core) - before;
         made.result = core->x[A0];
         watch->returned(watch->context, &made);
     }

@@ -196,6 +196,45 @@ PTEST(clock, 2)
     kit_close(&k);
 }
 
+/* Who asks again and again whether a transfer is done waits as long as who has it wait, but for the
+ * last time it asks, and no answer comes too early. */
+PTEST(polling, 2)
+{
+    static _Alignas(64) uint8_t memory[PACKET], data[640];
+    struct kit k;
+    uint64_t first[2][9];
+    kit_open(&k, rank, size);
+    for (unsigned i = 0; i < 6; i++) {
+        bool yields = i % 2 != 0;
+        if (rank == 1) {
+            struct twins_state state = {.length = yields};
+            ptl_handle_hpu_mem_t mem;
+            OK(PtlHPUAllocMem(k.p.ni, sizeof(state), &mem));
+            ptl_handle_me_t entry = append(&k, memory, &twins_polling, &state, 0, mem);
+            BARRIER();
+            BARRIER();
+            OK(PtlHPURead(mem, 0, &state, sizeof(state)));
+            CHECK_EQ(state.what, 0);
+            for (int kind = 0; kind < 4; kind++) {
+                uint64_t waits = state.result[2 * kind], asks = state.result[2 * kind + 1];
+                CHECK(asks + 8 > waits && asks < waits + 40);
+            }
+            CHECK(state.result[8] < 20);
+            for (int j = 0; j < 9; j++) {
+                CHECK(i < 2 || state.result[j] == first[yields][j]);
+                first[yields][j] = state.result[j];
+            }
+            port_unlink(&k.p, entry);
+            OK(PtlHPUFreeMem(mem));
+        } else {
+            BARRIER();
+            kit_put_once(&k, data, sizeof(data), 1, BITS, 0, 0, PTL_NI_OK);
+            BARRIER();
+        }
+    }
+    kit_close(&k);
+}
+
 /* The budget is that from one suspension to the next. */
 PTEST(yielding, 2)
 {

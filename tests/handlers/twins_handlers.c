@@ -166,6 +166,73 @@ __handler static int timing_payload(const ptl_payload_t p, void *state)
 }
 PTL_HANDLER(timing_payload);
 
+/* A transfer of each kind, and how long the call that waits for it takes. */
+static ptl_dma_h begin(uint32_t kind, void *local, uint64_t *word)
+{
+    switch (kind) {
+    case 0:
+        return PtlHandlerDMAFromHostNB(0, local, 640, PTL_ME_HOST_MEM);
+    case 1:
+        return PtlHandlerDMAToHostNB(local, 0, 640, PTL_ME_HOST_MEM);
+    case 2:
+        return PtlHandlerDMAFetchAddNB(0, 1, word, PTL_UINT64_T, PTL_ME_HOST_MEM);
+    default:
+        return PtlHandlerDMACASNB(0, word, 1, PTL_ME_HOST_MEM);
+    }
+}
+
+static void wait_for(uint32_t kind, void *local, uint64_t *word)
+{
+    switch (kind) {
+    case 0:
+        PtlHandlerDMAFromHostB(0, local, 640, PTL_ME_HOST_MEM);
+        break;
+    case 1:
+        PtlHandlerDMAToHostB(local, 0, 640, PTL_ME_HOST_MEM);
+        break;
+    case 2:
+        PtlHandlerDMAFetchAddB(0, 1, word, PTL_UINT64_T, PTL_ME_HOST_MEM);
+        break;
+    default:
+        PtlHandlerDMACASB(0, word, 1, PTL_ME_HOST_MEM);
+    }
+}
+
+__handler static int polling_payload(const ptl_payload_t p, void *state)
+{
+    struct twins_state *s = state;
+    uint64_t word = 0, start;
+    for (uint32_t kind = 0; kind < 4; kind++) {
+        start = PtlHandlerCycles();
+        wait_for(kind, p.base, &word);
+        s->result[2 * kind] = PtlHandlerCycles() - start;
+        start = PtlHandlerCycles();
+        ptl_dma_h h = begin(kind, p.base, &word);
+        bool early = PtlHandlerDMATest(h);
+        while (!PtlHandlerDMATest(h)) {
+            if (s->length != 0) {
+                PtlHandlerYield();
+            }
+        }
+        s->result[2 * kind + 1] = PtlHandlerCycles() - start;
+        s->what |= (uint32_t)early << kind | (uint32_t)!PtlHandlerDMATest(h) << (kind + 4);
+    }
+    /* One that is done long ago is not mistaken for one of those that have begun since. */
+    ptl_dma_h old = begin(0, p.base, &word), last = old;
+    PtlHandlerDMAWait(old);
+    for (int i = 0; i < 128; i++) {
+        last = begin(0, p.base, &word);
+        s->what |= (uint32_t)!PtlHandlerDMATest(old) << 8 | (uint32_t)PtlHandlerDMATest(last) << 9;
+    }
+    start = PtlHandlerCycles();
+    PtlHandlerDMAWait(old);
+    s->result[8] = PtlHandlerCycles() - start;
+    PtlHandlerDMAWait(last);
+    s->what |= (uint32_t)!PtlHandlerDMATest(last) << 10;
+    return SUCCESS;
+}
+PTL_HANDLER(polling_payload);
+
 /* Works twice for most of its budget, and lets others run in between. */
 __handler static int yielding_payload(const ptl_payload_t p, void *state)
 {
@@ -220,5 +287,6 @@ const ptl_handlers_t twins_telling = {.header_handler = telling_header,
                                       .completion_handler = telling_completion,
                                       COMMON};
 const ptl_handlers_t twins_timing = {.payload_handler = timing_payload, COMMON};
+const ptl_handlers_t twins_polling = {.payload_handler = polling_payload, COMMON};
 const ptl_handlers_t twins_yielding = {.payload_handler = yielding_payload, COMMON};
 const ptl_handlers_t twins_asking = {.payload_handler = asking_payload, COMMON};

@@ -34,7 +34,8 @@ struct twins_state {
     uint8_t header[16];
 };
 
-extern const ptl_handlers_t twins_faulty, twins_telling, twins_timing, twins_yielding, twins_asking;
+extern const ptl_handlers_t twins_faulty, twins_telling, twins_timing, twins_polling,
+    twins_yielding, twins_asking;
 
 /* A handler that is not registered. */
 int twins_unregistered(const ptl_payload_t p, void *state);

@@ -105,7 +105,7 @@ import json
 with open("out", encoding="ascii") as file:
     r = json.load(file)
 kinds = {h["name"]: (h["kind"], h["structs"]) for h in r["handlers"]}
-assert len(kinds) == 7 and r["state_limit"] == 965632, r
+assert len(kinds) == 8 and r["state_limit"] == 965632, r
 assert kinds["telling_completion"] == ("completion", [{"name": "twins_state", "bytes": 104}]), r'
 
 # GDB: a handler that a call ends has a signal, and says why.
