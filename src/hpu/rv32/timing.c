@@ -11,9 +11,9 @@
              [RV32_COST_TO_HOST] = {7, 0},                                                         \
              [RV32_COST_TO_HOST_WAIT] = {26, 1},                                                   \
              [RV32_COST_FROM_HOST] = {7, 0},                                                       \
-             [RV32_COST_FROM_HOST_WAIT] = {48, 1},                                                 \
+             [RV32_COST_FROM_HOST_WAIT] = {26, 1},                                                 \
              [RV32_COST_HOST_ATOMIC] = {7, 0},                                                     \
-             [RV32_COST_HOST_ATOMIC_WAIT] = {49, 0},                                               \
+             [RV32_COST_HOST_ATOMIC_WAIT] = {27, 0},                                               \
              [RV32_COST_TEST] = {2, 0},                                                            \
              [RV32_COST_WAIT] = {1, 0},                                                            \
              [RV32_COST_LOCAL_ATOMIC] = {12, 0},                                                   \

@@ -24,6 +24,7 @@ __handler__ void empty_ph(const handler_args_t *args);
 __handler__ void pingpong_ph(const handler_args_t *args);
 __handler__ void copy_to_host_ph(const handler_args_t *args);
 __handler__ void copy_from_host_ph(const handler_args_t *args);
+__handler__ void fetch_ph(const handler_args_t *args);
 __handler__ void write_to_host_ph(const handler_args_t *args);
 __handler__ void histogram_l1_ph(const handler_args_t *args);
 __handler__ void send_too_much_ph(const handler_args_t *args);
@@ -42,18 +43,24 @@ void empty_ph(const handler_args_t *args)
     (void)args;
 }
 
-void pingpong_ph(const handler_args_t *args)
+/* Sends the packet's headers back to where they came from. */
+static inline void swap_headers(struct ip_header *ip)
 {
-    const volatile task_t *task = args->task;
-    struct ip_header *ip = (struct ip_header *)(uintptr_t)task->pkt_mem;
     struct udp_header *udp = udp_of(ip);
     uint32_t from = ip->from;
     uint16_t from_port = udp->from;
-    spin_cmd_t command;
     ip->from = ip->to;
     ip->to = from;
     udp->from = udp->to;
     udp->to = from_port;
+}
+
+void pingpong_ph(const handler_args_t *args)
+{
+    const volatile task_t *task = args->task;
+    struct ip_header *ip = (struct ip_header *)(uintptr_t)task->pkt_mem;
+    spin_cmd_t command;
+    swap_headers(ip);
     spin_send_packet(ip, task->pkt_mem_size, &command);
 }
 
@@ -64,7 +71,20 @@ void copy_to_host_ph(const handler_args_t *args)
     spin_dma_to_host(host_address(task), task->pkt_mem, task->pkt_mem_size, 1, &command);
 }
 
+/* As PsPIN's example of that name: swaps headers, fills the packet from the host, sends it. */
 void copy_from_host_ph(const handler_args_t *args)
+{
+    const volatile task_t *task = args->task;
+    struct ip_header *ip = (struct ip_header *)(uintptr_t)task->pkt_mem;
+    uint32_t size = task->pkt_mem_size;
+    spin_cmd_t command;
+    swap_headers(ip);
+    spin_dma_from_host(host_address(task), (uint32_t)(uintptr_t)ip, size, 1, &command);
+    spin_cmd_wait(command);
+    spin_send_packet(ip, size, &command);
+}
+
+void fetch_ph(const handler_args_t *args)
 {
     const volatile task_t *task = args->task;
     spin_cmd_t command;

@@ -36,18 +36,17 @@ enum {
     SEND_FEEDBACK = 2,
     TO_HOST_FEEDBACK = 16,
     DIRECT_FEEDBACK = 4,
-    FROM_HOST_HANDLER = 61, /* a handler that does nothing but wait for that command */
+    FEEDBACK = 1, /* from the end of the last command, or the doorbell */
 };
 
-/* What commands take, from their issue to the feedback. Between the issue of the last one and the
- * doorbell are the load of ISSUE, the return, which leads to the end of a fetch line, and a nop. A
- * handler that waits does 19 cycles of its own before the issue and after the wait. */
+/* What commands take, from their issue to their end. Between the issue of the last one and the
+ * doorbell are the load of ISSUE, the return, which leads to the end of a fetch line, and a nop.
+ * Both ways to and from the host take the same: PsPIN's copy_from_host confirms it (test.c). */
 enum {
     ISSUE_TO_DOORBELL = 1 + 3 + 1,
-    SEND = ISSUE_TO_DOORBELL + SEND_FEEDBACK,
-    TO_HOST = ISSUE_TO_DOORBELL + TO_HOST_FEEDBACK,
-    DIRECT = ISSUE_TO_DOORBELL + DIRECT_FEEDBACK,
-    FROM_HOST = FROM_HOST_HANDLER - 19,
+    SEND = ISSUE_TO_DOORBELL + SEND_FEEDBACK - FEEDBACK,
+    HOST_DMA = ISSUE_TO_DOORBELL + TO_HOST_FEEDBACK - FEEDBACK,
+    DIRECT = ISSUE_TO_DOORBELL + DIRECT_FEEDBACK - FEEDBACK,
 };
 
 enum { COMMAND_HOST_DMA, COMMAND_NIC_SEND, COMMAND_HOST_DIRECT };
@@ -89,7 +88,7 @@ static int64_t host_dma(struct pspin *m)
         return -1;
     }
     memcpy(to_host ? host : nic, to_host ? nic : host, w[3]);
-    return (to_host ? TO_HOST : FROM_HOST) + beats(w[3]);
+    return HOST_DMA + beats(w[3]);
 }
 
 static int64_t host_direct(struct pspin *m)
@@ -167,7 +166,8 @@ static int64_t write_register(struct pspin *m, uint32_t offset, uint64_t cycle, 
     if (offset != WAIT || word >= PSPIN_COMMANDS) {
         return -1;
     }
-    return m->done[word] > cycle ? (int64_t)(m->done[word] - cycle) : 0;
+    /* The store itself takes a cycle: it ends with the command. */
+    return m->done[word] > cycle + 1 ? (int64_t)(m->done[word] - cycle - 1) : 0;
 }
 
 static int64_t access_driver(void *context, enum rv32_access access, uint32_t offset,
@@ -259,10 +259,11 @@ struct pspin_outcome pspin_serve(struct pspin *m, const char *handler)
     if (outcome.result->end != RV32_RETURNED) {
         return outcome;
     }
-    uint64_t feedback = m->doorbell + 1;
+    uint64_t last = m->doorbell;
     for (int i = 0; i < PSPIN_COMMANDS; i++) {
-        feedback = m->done[i] > feedback ? m->done[i] : feedback;
+        last = m->done[i] > last ? m->done[i] : last;
     }
+    uint64_t feedback = last + FEEDBACK;
     uint64_t before = ARRIVAL + SCHEDULING + 2 * beats(m->packet_size);
     outcome.handler = m->doorbell - m->began - AROUND_HANDLER;
     outcome.latency = before + feedback - m->began;

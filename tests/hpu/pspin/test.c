@@ -88,13 +88,22 @@ static void test_cycles(void **state)
     assert_int_equal(wrong, 0);
 }
 
-/* 61 + B cycles were measured of a handler that waits for what it fetches from the host. */
+/* PsPIN's copy_from_host, which swaps headers, fetches, waits and sends, took 61 + B cycles. As
+ * compiled here it takes two less, the two by which ping-pong, which swaps and sends, is less. */
 static void test_wait(void **state)
 {
-    for (uint32_t bytes = 64; bytes <= 1024; bytes *= 2) {
+    static const struct {
+        uint32_t bytes, cycles;
+    } measured[] = {{64, 62}, {256, 65}, {1024, 77}};
+    for (size_t i = 0; i < sizeof(measured) / sizeof(measured[0]); i++) {
+        uint32_t bytes = measured[i].bytes;
         struct pspin_outcome o = serve("copy_from_host_ph", bytes);
-        assert_int_equal(o.handler, 61 + bytes / 64);
-        assert_int_equal(o.latency, 20 + 2 * (bytes / 64) + o.handler + 3 + 1);
+        print_message("copy_from_host %4u bytes: %llu cycles, measured %u\n", bytes,
+                      (unsigned long long)o.handler, measured[i].cycles);
+        assert_in_range(o.handler, measured[i].cycles - 2, measured[i].cycles + 2);
+        assert_int_equal(o.result->end, RV32_RETURNED);
+        /* The send that comes last is fed back 2 + B behind the doorbell. */
+        assert_int_equal(o.latency, 20 + 2 * (bytes / 64) + o.handler + 3 + 2 + bytes / 64);
     }
     struct pspin_outcome o = serve("write_to_host_ph", 64);
     assert_int_equal(o.latency, 20 + 2 + o.handler + 3 + 4);
@@ -125,8 +134,12 @@ static void test_host(void **state)
     assert_memory_equal(machine.host, machine.packet, 512);
     assert_int_equal(machine.host[512], 0);
     memset(machine.host, 0x5a, 512);
-    serve("copy_from_host_ph", 512);
+    serve("fetch_ph", 512);
     assert_memory_equal(machine.host, machine.packet, 512);
+    machine.sent_count = 0;
+    serve("copy_from_host_ph", 512);
+    assert_int_equal(machine.sent_count, 1);
+    assert_memory_equal(machine.sent, machine.host, 512);
     static const uint8_t value[] = {0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01, 0x5a};
     serve("write_to_host_ph", 64);
     assert_memory_equal(machine.host, value, sizeof(value));
@@ -152,7 +165,7 @@ static void test_histogram(void **state)
     assert_memory_equal(machine.scratchpad, bins, sizeof(bins));
 }
 
-/* Four commands begin at once, two wait for them: 22 cycles each from the issue. */
+/* Four commands begin at once, two wait for them: 21 cycles each from the issue. */
 static void test_many(void **state)
 {
     memset(machine.host, 0, sizeof(machine.host));
@@ -161,7 +174,7 @@ static void test_many(void **state)
     for (int i = 0; i < 6; i++) {
         assert_memory_equal(machine.host + 64 * i, machine.packet, 64);
     }
-    assert_in_range(o.latency, 22 + 2 * 22, 22 + 150);
+    assert_in_range(o.latency, 22 + 2 * 21, 22 + 150);
 }
 
 /* ---- What is refused ---- */
