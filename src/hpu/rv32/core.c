@@ -70,6 +70,13 @@ static const struct rv32_cell *behind(const struct rv32_cell *ip)
     }
 }
 
+/* A wait that hides how late the instruction behind this one is fetched (rv32_cost_late()). */
+static unsigned hide_late(const struct rv32_cell *ip, unsigned waits)
+{
+    unsigned late = ip[1].op == RV32_CELL_GOTO ? (unsigned)ip[1].cycles : 0;
+    return waits - (waits < late ? waits : late);
+}
+
 static void *deny(struct rv32_core *core, const struct rv32_cell *ip, enum rv32_end end,
                   uint32_t address, uint32_t bytes)
 {
@@ -100,7 +107,7 @@ static void *visit(struct rv32_core *core, const struct rv32_cell *ip, const str
         return deny(core, ip, access == RV32_READ ? RV32_FAULT_LOAD : RV32_FAULT_STORE, address,
                     bytes);
     }
-    core->waited = (uint32_t)waits;
+    core->waited = hide_late(ip, (uint32_t)waits);
     return &core->device_word;
 }
 
@@ -115,8 +122,8 @@ static const void *reach_load(struct rv32_core *core, const struct rv32_cell *ip
         return visit(core, ip, r, RV32_READ, address, bytes);
     }
     core->hint[ip->rs1] = r;
-    core->waited =
-        rv32_cost_access(core->program->timing, RV32_CLASS_LOAD, r->area, address, bytes);
+    core->waited = hide_late(
+        ip, rv32_cost_access(core->program->timing, RV32_CLASS_LOAD, r->area, address, bytes));
     return r->host + (address - r->base);
 }
 
@@ -137,7 +144,7 @@ static void *reach_store(struct rv32_core *core, const struct rv32_cell *ip, uin
     if (more > 0 && behind(ip)->op == RV32_JALR) {
         more -= t->waited_jalr;
     }
-    core->waited = more;
+    core->waited = hide_late(ip, more);
     return r->host + (address - r->base);
 }
 
@@ -243,7 +250,7 @@ static bool run_atomic(struct rv32_core *core, const struct rv32_cell *ip)
     if (r->area == RV32_AREA_L1) {
         more += bank_wait(core, ip, address);
     }
-    core->waited = more;
+    core->waited = hide_late(ip, more);
     return true;
 }
 

@@ -170,6 +170,34 @@ static void sum_entries(struct maker *m)
     }
 }
 
+/* Where the fetch of the instruction behind a jump's target is late (timing.h), jumps lead to a
+ * cell of their own for the target, whose GOTO to the instruction behind it takes that time. */
+static void add_late_entries(struct maker *m)
+{
+    struct rv32_program *p = m->p;
+    for (uint32_t offset = 0; !p->lines && offset + 1 < p->size; offset += 2) {
+        uint32_t c = p->at[offset / 2], entry = p->count;
+        const struct rv32_insn *insn = &m->insns[c];
+        if (insn->length == 0 || p->cells[c].op == RV32_ILLEGAL) {
+            continue;
+        }
+        unsigned late = rv32_cost_late(p->timing, insn, p->pcs[c], next_insn(m, c));
+        if (late == 0) {
+            continue;
+        }
+        *add_cell(m, p->pcs[c], 0) = p->cells[c];
+        m->insns[entry] = *insn;
+        struct rv32_cell *on = add_cell(m, p->pcs[c] + insn->length, RV32_CELL_GOTO);
+        on->imm = (int32_t)(c + 1 - (entry + 1));
+        on->cycles = (int32_t)late;
+        p->rest[entry + 1] = p->rest[c + 1];
+        p->rest[entry + 1].cycles += (int32_t)late;
+        p->rest[entry] = p->rest[c];
+        p->rest[entry].cycles += (int32_t)late;
+        p->at[offset / 2] = entry;
+    }
+}
+
 /* ---- Third pass: branches ---- */
 
 static void link_jump(struct maker *m, uint32_t c)
@@ -207,6 +235,7 @@ static void make(struct maker *m)
             sum_up(m, first, p->count);
         }
     }
+    add_late_entries(m);
     sum_entries(m);
     uint32_t count = p->count;
     for (uint32_t c = 0; c < count; c++) {

@@ -9,7 +9,8 @@
  * Instructions are laid out as a sweep from the first byte finds them, so that the next
  * one is the next cell. Code may jump into the middle of what the sweep took for one
  * instruction; for every even address that the sweep did not stop at there is a cell
- * behind, and a GOTO to where the two ways meet.
+ * behind, and a GOTO to where the two ways meet. Some instructions have a second cell, for those
+ * who jump to them: what follows is fetched later then.
  *
  * Costs are charged when control arrives somewhere, for everything from there to the
  * next jump that must be taken: rest[c]. A branch that is taken gives back what was
@@ -28,7 +29,7 @@ enum rv32_cell_op {
     RV32_CELL_LI = RV32_OPS, /* rd = imm */
     RV32_CELL_MV,            /* rd = rs1 */
     RV32_CELL_CSR,           /* rd = the counter imm */
-    RV32_CELL_GOTO,          /* control goes on at imm; costs nothing */
+    RV32_CELL_GOTO,          /* control goes on at imm, `cycles` later (add_late_entries()) */
     RV32_CELL_LINE,          /* control enters lines imm and cycles of the instruction cache */
     RV32_CELL_OUTSIDE,       /* control left the code */
     RV32_CELL_OPS

@@ -102,6 +102,16 @@ unsigned rv32_cost_straddle(const struct rv32_timing *t, uint32_t pc, unsigned l
     return pc % line + length > line ? t->straddle : 0;
 }
 
+unsigned rv32_cost_late(const struct rv32_timing *t, const struct rv32_insn *i, uint32_t pc,
+                        const struct rv32_insn *next)
+{
+    enum { WORD = 4, HALF = 2 };
+    uint32_t line = 1u << t->line_shift, end = pc % line + i->length;
+    bool unforeseen = end == line - HALF && pc % line < line - WORD && next->length > HALF;
+    /* What takes longer than a cycle hides it; a jump leads elsewhere. */
+    return unforeseen && rv32_cost_fixed(t, i, next) == 1 ? t->straddle : 0;
+}
+
 unsigned rv32_cost_access(const struct rv32_timing *t, enum rv32_class class, enum rv32_area area,
                           uint32_t address, unsigned bytes)
 {
@@ -154,7 +164,10 @@ unsigned rv32_replay_step(struct rv32_replay *r, const struct rv32_timing *t,
     if (class == RV32_CLASS_JALR && r->waited) {
         cycles -= t->waited_jalr;
     }
-    *r = (struct rv32_replay){.before = *now, .begun = true, .waited = waited};
+    if (r->jumped && next != NULL && !jumped && cycles == 1) {
+        cycles += rv32_cost_late(t, &now->insn, now->pc, &next->insn);
+    }
+    *r = (struct rv32_replay){.before = *now, .begun = true, .jumped = jumped, .waited = waited};
     return cycles;
 }
 

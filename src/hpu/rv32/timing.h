@@ -61,7 +61,7 @@ struct rv32_timing {
                                     what the divisor adds */
     uint8_t divide_zero;         /* for each leading zero of the divisor */
     uint8_t taken;               /* a branch taken, more than one not taken */
-    uint8_t straddle;            /* a jump to 4 bytes at the end of a fetch line */
+    uint8_t straddle;            /* an instruction in two lines that was not foreseen */
     uint8_t load_use;            /* the next instruction uses what was loaded */
     uint8_t load_jalr;           /* the same, if it is a JALR */
     uint8_t amo_use;             /* what an atomic returned is used by the next instruction */
@@ -87,8 +87,25 @@ const struct rv32_timing *rv32_timing_find(const char *name);
 unsigned rv32_cost_fixed(const struct rv32_timing *t, const struct rv32_insn *i,
                          const struct rv32_insn *next);
 
+/*
+ * Fetching. The core's prefetch buffer holds one line of code, and asks for the next one
+ *
+ *   when it comes to the line's last word;
+ *   when it hands out the instruction before one that begins in the line's last two bytes
+ *   and ends in the next line, but not in the cycle after a jump.
+ *
+ * A line that is asked for is there a cycle later: in time, except behind a jump to an instruction
+ * in two lines (rv32_cost_straddle()), or to the one before it if that one is not in the last word
+ * (rv32_cost_late()).
+ */
+
 /* rv32_cost_straddle() gives what a jump to this instruction costs more. */
 unsigned rv32_cost_straddle(const struct rv32_timing *t, uint32_t pc, unsigned length);
+
+/* rv32_cost_late() gives how much later the instruction `next` behind `i`, at `pc`, comes if a jump
+ * led to `i`. What makes `next` wait longer hides it. */
+unsigned rv32_cost_late(const struct rv32_timing *t, const struct rv32_insn *i, uint32_t pc,
+                        const struct rv32_insn *next);
 
 static inline unsigned rv32_cost_divide(const struct rv32_timing *t, uint32_t divisor)
 {
@@ -126,6 +143,7 @@ struct rv32_retired {
 struct rv32_replay {
     struct rv32_retired before;
     bool begun;
+    bool jumped; /* a jump leads to the next instruction; true in the beginning: a call does */
     bool waited; /* `before` took more than the one cycle of an access */
 };
 
