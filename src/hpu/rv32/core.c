@@ -59,15 +59,10 @@ void *rv32_core_reach(struct rv32_core *core, uint32_t address, uint32_t bytes,
 /* The instruction behind this one. */
 static const struct rv32_cell *behind(const struct rv32_cell *ip)
 {
-    for (ip++;;) {
-        if (ip->op == RV32_CELL_LINE) {
-            ip++;
-        } else if (ip->op == RV32_CELL_GOTO) {
-            ip += ip->imm;
-        } else {
-            return ip;
-        }
+    for (ip++; ip->op == RV32_CELL_GOTO;) {
+        ip += ip->imm;
     }
+    return ip;
 }
 
 /* A wait that hides how late the instruction behind this one is fetched (rv32_cost_late()). */
@@ -248,7 +243,8 @@ static bool run_atomic(struct rv32_core *core, const struct rv32_cell *ip)
     void *word = r->host + (address - r->base);
     core->x[ip->rd] = do_atomic(core, ip->op, word, address, operand);
     if (r->area == RV32_AREA_L1) {
-        more += bank_wait(core, ip, address);
+        core->fetch.bank_wait = bank_wait(core, ip, address);
+        more += core->fetch.bank_wait;
     }
     core->waited = hide_late(ip, more);
     return true;
@@ -320,16 +316,21 @@ static bool has_time(struct rv32_core *core, int64_t unused)
     return true;
 }
 
-static unsigned fetch(struct rv32_core *core, uint32_t line)
+/* Gives what the instruction at `ip` waits for because it had to be fetched; it may be less than
+ * nothing, where that hides what was charged already. */
+static int64_t fetch(struct rv32_core *core, const struct rv32_cell *ip, int64_t left)
 {
-    const struct rv32_timing *t = core->program->timing;
-    uint32_t mask = t->cache_lines - 1u;
-    if (core->cached[line & mask] == line + 1) {
-        return 0;
-    }
-    core->cached[line & mask] = line + 1;
-    core->cached[(line + 1) & mask] = line + 2;
-    return t->miss;
+    const struct rv32_program *p = core->program;
+    const uint32_t cell = (uint32_t)(ip - p->cells);
+    int64_t cycle = core->budget - left - p->rest[cell].cycles;
+    return rv32_fetch_next(&core->fetch, p, p->pcs[cell], ip->op, cycle) - cycle;
+}
+
+/* The same for code that is not the program's. */
+static int64_t fetch_outside(struct rv32_core *core, uint32_t pc, int64_t left)
+{
+    int64_t cycle = core->budget - left;
+    return rv32_fetch_next(&core->fetch, core->program, pc, RV32_ILLEGAL, cycle) - cycle;
 }
 
 /* Leads control elsewhere; gives the cell there, NULL if that is not in the code. */
@@ -343,6 +344,9 @@ static const struct rv32_cell *redirect(struct rv32_core *core, uint32_t pc)
         return NULL;
     }
     uint32_t cell = p->at[offset / 2];
+    if (p->lengths != NULL) {
+        rv32_fetch_begin(&core->fetch, p, pc, core->budget - core->left);
+    }
     core->left -= p->rest[cell].cycles;
     core->instructions += p->rest[cell].instructions;
     return &p->cells[cell];
@@ -369,6 +373,9 @@ static const struct rv32_cell *show(struct rv32_core *core, const struct rv32_ce
             return NULL;
         }
         ip = redirect(core, core->go_to);
+        if (ip != NULL && p->lengths != NULL && ip->op < RV32_CELL_GOTO) {
+            core->left -= fetch(core, ip, core->left);
+        }
     }
     return ip;
 }
@@ -417,7 +424,12 @@ void rv32_core_init(struct rv32_core *core, const struct rv32_program *program)
 
 void rv32_core_cool(struct rv32_core *core)
 {
-    memset(core->cached, 0, sizeof(core->cached));
+    rv32_fetch_cool(&core->fetch);
+}
+
+void rv32_core_share(struct rv32_core *core, uint32_t address)
+{
+    rv32_fetch_line(&core->fetch, core->program->timing, address);
 }
 
 int rv32_core_map(struct rv32_core *core, const char *name, uint32_t base, uint32_t size,
@@ -519,8 +531,7 @@ static const struct rv32_result *finish(struct rv32_core *core)
 const struct rv32_result *rv32_core_call(struct rv32_core *core, const struct rv32_call *call)
 {
     const struct rv32_cell *ip = begin(core, call);
-    if (ip != NULL && core->program->lines) {
-        core->left -= fetch(core, call->pc >> core->program->timing->line_shift);
+    if (ip != NULL && core->program->lengths != NULL) {
         run_cached(core, ip, NULL, NULL, NULL);
     } else if (ip != NULL) {
         run_warm(core, ip, NULL, NULL, NULL);

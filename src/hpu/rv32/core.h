@@ -21,9 +21,9 @@
 #ifndef HPU_RV32_CORE_H
 #define HPU_RV32_CORE_H
 
-#include "hpu/rv32/program.h"
+#include "hpu/rv32/fetch.h"
 
-enum { RV32_REGIONS = 12, RV32_ARGUMENTS = 8, RV32_CACHE_LINES_MAX = 1024 };
+enum { RV32_REGIONS = 12, RV32_ARGUMENTS = 8 };
 
 /* Where a function returns to that was called by rv32_core_call(). */
 #define RV32_RETURN 0xfffffff0u
@@ -110,7 +110,7 @@ struct rv32_core {
     uint32_t reservation, reserved_value;
     int region_count;
     struct rv32_region region[RV32_REGIONS + 1]; /* [0] is empty: hints begin there */
-    uint32_t cached[RV32_CACHE_LINES_MAX];       /* lines in the cache, plus 1 */
+    struct rv32_fetch fetch;                     /* if the program was made with RV32_CACHE */
 };
 
 /* rv32_core_init() makes a core without memory, its instruction cache empty. */
@@ -138,6 +138,10 @@ int rv32_core_map_device(struct rv32_core *core, const char *name, uint32_t base
 
 /* rv32_core_cool() empties the instruction cache. */
 void rv32_core_cool(struct rv32_core *core);
+
+/* rv32_core_share() puts the line of the instruction cache into it that an address is in: that
+ * line has also code of others, which ran before. */
+void rv32_core_share(struct rv32_core *core, uint32_t address);
 
 struct rv32_call {
     uint32_t pc; /* of a function */

@@ -33,13 +33,17 @@
 #endif
 
 #if RUN_CACHED
-#define FETCH() left -= p->lines ? fetch(core, p->pcs[ip - p->cells] >> p->timing->line_shift) : 0
+#define FETCH()                                                                                    \
+    if (p->lengths != NULL && ip->op < RV32_CELL_GOTO) {                                           \
+        left -= fetch(core, ip, left);                                                             \
+    }
 #else
-#define FETCH() (void)0
+#define FETCH()
 #endif
 
 #define DISPATCH()                                                                                 \
     do {                                                                                           \
+        FETCH()                                                                                    \
         WATCH()                                                                                    \
         goto *labels[ip->op];                                                                      \
     } while (0)
@@ -60,7 +64,6 @@
         left -= ip->cycles;                                                                        \
         instructions += ip->instructions;                                                          \
         ip += ip->imm;                                                                             \
-        FETCH();                                                                                   \
         if (__builtin_expect(left < 0, 0)) {                                                       \
             goto late;                                                                             \
         }                                                                                          \
@@ -213,7 +216,6 @@ static void RUN_NAME(struct rv32_core *core, const struct rv32_cell *ip, rv32_wa
         [RV32_CELL_MV] = &&mv,
         [RV32_CELL_CSR] = &&csr,
         [RV32_CELL_GOTO] = &&go,
-        [RV32_CELL_LINE] = &&line,
         [RV32_CELL_OUTSIDE] = &&outside,
     };
     const struct rv32_program *const p = core->program;
@@ -281,7 +283,6 @@ jalr:
     ip = &p->cells[p->at[(target - p->base) / 2]];
     left -= p->enter[ip - p->cells].cycles;
     instructions += p->enter[ip - p->cells].instructions;
-    FETCH();
     if (__builtin_expect(left < 0, 0)) {
         goto late;
     }
@@ -290,13 +291,6 @@ jalr:
 go:
     ip += ip->imm;
     DISPATCH();
-
-line:
-#if RUN_CACHED
-    left -= fetch(core, (uint32_t)ip->imm);
-    left -= fetch(core, (uint32_t)ip->cycles);
-#endif
-    NEXT();
 
 fence:
     NEXT();
@@ -336,6 +330,9 @@ late:
     DISPATCH();
 
 leave:
+#if RUN_CACHED
+    left -= p->lengths != NULL ? fetch_outside(core, target, left) : 0;
+#endif
     /* A JALR is the last that was charged: nothing has to be given back. */
     core->left = left;
     core->instructions = instructions;

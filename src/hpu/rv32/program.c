@@ -14,7 +14,7 @@ enum { NOWHERE = 0xffffffff };
 struct maker {
     struct rv32_program *p;
     const struct rv32_segment *code;
-    struct rv32_insn *insns; /* by cell; op RV32_ILLEGAL for GOTO, LINE, OUTSIDE */
+    struct rv32_insn *insns; /* by cell; op RV32_ILLEGAL for GOTO, OUTSIDE */
 };
 
 struct rv32_insn rv32_program_insn(const struct rv32_segment *code, uint32_t pc)
@@ -85,27 +85,14 @@ static void add_insn(struct maker *m, uint32_t pc, const struct rv32_insn *i)
     }
 }
 
-static uint32_t line_of(const struct maker *m, uint32_t pc)
-{
-    return pc >> m->p->timing->line_shift;
-}
-
 /* Lays out instructions from `offset` on until one that is there already, or the end. */
 static void lay_out(struct maker *m, uint32_t offset)
 {
     struct rv32_program *p = m->p;
-    uint32_t line = NOWHERE;
     while (offset + 1 < p->size && p->at[offset / 2] == NOWHERE) {
         uint32_t pc = p->base + offset;
         struct rv32_insn i = rv32_program_insn(m->code, pc);
-        uint32_t last = line_of(m, pc + i.length - 1);
         p->at[offset / 2] = p->count;
-        if (p->lines && last != line) {
-            struct rv32_cell *c = add_cell(m, pc, RV32_CELL_LINE);
-            c->imm = (int32_t)line_of(m, pc);
-            c->cycles = (int32_t)last;
-        }
-        line = last;
         add_insn(m, pc, &i);
         offset += i.length;
     }
@@ -117,20 +104,24 @@ static void lay_out(struct maker *m, uint32_t offset)
     }
 }
 
+/* What the prefetch buffer finds, at any place that it may look at. */
+static void note_lengths(struct maker *m)
+{
+    struct rv32_program *p = m->p;
+    for (uint32_t offset = 0; offset + 1 < p->size; offset += 2) {
+        p->lengths[offset / 2] = rv32_program_insn(m->code, p->base + offset).length;
+    }
+}
+
 /* ---- Second pass: costs ---- */
 
 static const struct rv32_insn *next_insn(const struct maker *m, uint32_t cell)
 {
     const struct rv32_program *p = m->p;
-    for (cell++;;) {
-        if (p->cells[cell].op == RV32_CELL_LINE) {
-            cell++;
-        } else if (p->cells[cell].op == RV32_CELL_GOTO) {
-            cell += (uint32_t)p->cells[cell].imm;
-        } else {
-            return &m->insns[cell];
-        }
+    for (cell++; p->cells[cell].op == RV32_CELL_GOTO;) {
+        cell += (uint32_t)p->cells[cell].imm;
     }
+    return &m->insns[cell];
 }
 
 /* From the back, except that what GOTO leads to is always in front: its sum is there when
@@ -144,8 +135,6 @@ static void sum_up(struct maker *m, uint32_t first, uint32_t end)
         unsigned class = rv32_traits[m->insns[c].op].class;
         if (op == RV32_CELL_GOTO) {
             *rest = p->rest[c + (uint32_t)p->cells[c].imm];
-        } else if (op == RV32_CELL_LINE) {
-            *rest = p->rest[c + 1];
         } else if (op != RV32_CELL_OUTSIDE && op != RV32_ILLEGAL) {
             rest->cycles = (int32_t)rv32_cost_fixed(p->timing, &m->insns[c], next_insn(m, c));
             rest->instructions = 1;
@@ -161,11 +150,10 @@ static void sum_entries(struct maker *m)
 {
     struct rv32_program *p = m->p;
     for (uint32_t c = 0; c < p->count; c++) {
-        uint32_t insn = p->cells[c].op == RV32_CELL_LINE ? c + 1 : c;
         p->enter[c] = p->rest[c];
-        if (m->insns[insn].length != 0) {
+        if (m->insns[c].length != 0 && p->lengths == NULL) {
             p->enter[c].cycles +=
-                (int32_t)rv32_cost_straddle(p->timing, p->pcs[c], m->insns[insn].length);
+                (int32_t)rv32_cost_straddle(p->timing, p->pcs[c], m->insns[c].length);
         }
     }
 }
@@ -175,7 +163,7 @@ static void sum_entries(struct maker *m)
 static void add_late_entries(struct maker *m)
 {
     struct rv32_program *p = m->p;
-    for (uint32_t offset = 0; !p->lines && offset + 1 < p->size; offset += 2) {
+    for (uint32_t offset = 0; offset + 1 < p->size; offset += 2) {
         uint32_t c = p->at[offset / 2], entry = p->count;
         const struct rv32_insn *insn = &m->insns[c];
         if (insn->length == 0 || p->cells[c].op == RV32_ILLEGAL) {
@@ -225,6 +213,9 @@ static void link_jump(struct maker *m, uint32_t c)
 static void make(struct maker *m)
 {
     struct rv32_program *p = m->p;
+    if (p->lengths != NULL) {
+        note_lengths(m);
+    }
     lay_out(m, 0);
     uint32_t sweep = p->count;
     sum_up(m, 0, sweep);
@@ -235,7 +226,9 @@ static void make(struct maker *m)
             sum_up(m, first, p->count);
         }
     }
-    add_late_entries(m);
+    if (p->lengths == NULL) {
+        add_late_entries(m);
+    }
     sum_entries(m);
     uint32_t count = p->count;
     for (uint32_t c = 0; c < count; c++) {
@@ -250,22 +243,22 @@ int rv32_program_make(struct rv32_program *p, const struct rv32_image *image,
                       const struct rv32_timing *timing, enum rv32_program_kind kind,
                       struct rv32_error *error)
 {
-    *p = (struct rv32_program){.timing = timing,
-                               .base = image->code.base,
-                               .size = image->code.size,
-                               .lines = kind == RV32_CACHE};
+    *p =
+        (struct rv32_program){.timing = timing, .base = image->code.base, .size = image->code.size};
     struct maker m = {.p = p, .code = &image->code};
-    /* For a half-word: its instruction, a line, an end of a run, a jump out of the code. */
+    /* For a half-word: its instruction, an end of a run, a jump out of the code; for eight of them
+     * the two cells of a late entry. */
     size_t halves = p->size / 2 + 1, room = 4 * halves + 1;
     p->cells = calloc(room, sizeof(*p->cells));
     p->pcs = calloc(room, sizeof(*p->pcs));
     p->rest = calloc(room, sizeof(*p->rest));
     p->enter = calloc(room, sizeof(*p->enter));
     p->at = malloc(halves * sizeof(*p->at));
+    p->lengths = kind == RV32_CACHE ? calloc(halves, 1) : NULL;
     m.insns = calloc(room, sizeof(*m.insns));
     int rc = 0;
-    if (p->cells == NULL || p->pcs == NULL || p->rest == NULL || p->enter == NULL ||
-        p->at == NULL || m.insns == NULL) {
+    if ((kind == RV32_CACHE && p->lengths == NULL) || p->cells == NULL || p->pcs == NULL ||
+        p->rest == NULL || p->enter == NULL || p->at == NULL || m.insns == NULL) {
         rv32_program_free(p);
         rc = rv32_fail(error, "%s: no memory for %u bytes of code", image->name, image->code.size);
     } else {
@@ -283,5 +276,6 @@ void rv32_program_free(struct rv32_program *p)
     free(p->rest);
     free(p->enter);
     free(p->at);
+    free(p->lengths);
     *p = (struct rv32_program){0};
 }

@@ -30,7 +30,6 @@ enum rv32_cell_op {
     RV32_CELL_MV,            /* rd = rs1 */
     RV32_CELL_CSR,           /* rd = the counter imm */
     RV32_CELL_GOTO,          /* control goes on at imm, `cycles` later (add_late_entries()) */
-    RV32_CELL_LINE,          /* control enters lines imm and cycles of the instruction cache */
     RV32_CELL_OUTSIDE,       /* control left the code */
     RV32_CELL_OPS
 };
@@ -59,13 +58,13 @@ struct rv32_program {
     struct rv32_sum *rest;  /* by cell: what is charged on arrival */
     struct rv32_sum *enter; /* by cell: what a JALR to it charges */
     uint32_t count;
-    uint32_t *at; /* by half-word of the code: the cell to jump to */
-    bool lines;   /* has RV32_CELL_LINE */
+    uint32_t *at;     /* by half-word of the code: the cell to jump to */
+    uint8_t *lengths; /* by half-word: of an instruction there; NULL: fetching is not counted */
 };
 
 enum rv32_program_kind {
     RV32_WARM, /* every instruction is in the cache */
-    RV32_CACHE /* the instruction cache is counted */
+    RV32_CACHE /* what is fetched comes through the instruction cache (fetch.h) */
 };
 
 /* rv32_program_make() decodes the code of an image. */

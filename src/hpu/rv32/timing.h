@@ -72,7 +72,8 @@ struct rv32_timing {
     uint8_t banks;                                                /* of L1, 4 bytes each in turn */
     uint8_t line_shift;   /* a line of instructions has 1 << line_shift bytes */
     uint16_t cache_lines; /* of the instruction cache: a power of two */
-    uint8_t miss;         /* a line that is not there; the next one comes with it */
+    uint8_t cache_ways;   /* of a set: a power of two */
+    uint8_t miss;         /* a line that is not there comes so many cycles later (fetch.h) */
     struct rv32_call_cycles call[RV32_COSTS];
 };
 
