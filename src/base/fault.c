@@ -19,13 +19,15 @@
  */
 #include "fault.h"
 
+#include "base/mutex.h"
+#include "base/sys.h"
+#include "base/thread.h"
+
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -53,14 +55,14 @@ static struct fault_slot slots[] = {
 };
 #define SLOTS (sizeof(slots) / sizeof(slots[0]))
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mutex lock;
 static unsigned users;
 
 /* Read by the signal handler: initial-exec, so that it never allocates. */
 static _Thread_local struct fault_guard *thread_guard __attribute__((tls_model("initial-exec")));
 static _Thread_local bool thread_has_stack __attribute__((tls_model("initial-exec")));
 
-__thread pid_t fault_thread;
+__thread pid_t fault_thread __attribute__((tls_model("initial-exec")));
 
 /* In the value of our own signals. */
 static char mark;
@@ -126,9 +128,9 @@ static void die_by_default(int signal, siginfo_t *info)
     struct sigaction by_default = {.sa_handler = SIG_DFL};
     sigaction(signal, &by_default, NULL);
     if (!is_synchronous(signal, info)) {
-        pid_t pid = getpid(), tid = (pid_t)syscall(SYS_gettid);
-        if (syscall(SYS_rt_tgsigqueueinfo, pid, tid, signal, info) != 0) {
-            syscall(SYS_tgkill, pid, tid, signal);
+        pid_t pid = getpid(), tid = (pid_t)SYS_CALL(SYS_gettid);
+        if (SYS_CALL(SYS_rt_tgsigqueueinfo, pid, tid, signal, info) != 0) {
+            SYS_CALL(SYS_tgkill, pid, tid, signal);
         }
     }
 }
@@ -156,7 +158,7 @@ static void pass_on(struct fault_slot *slot, struct sigaction *to, siginfo_t *in
     if (before.sa_flags & (int)SA_RESETHAND) {
         *to = (struct sigaction){.sa_handler = SIG_DFL};
     }
-    pthread_sigmask(SIG_SETMASK, &mask, NULL);
+    sys_signal_mask(SIG_SETMASK, &mask, NULL);
     if (before.sa_flags & SA_SIGINFO) {
         before.sa_sigaction(slot->signal, info, context);
     } else {
@@ -268,7 +270,7 @@ static void uninstall(struct fault_slot *slot)
 int fault_install(void)
 {
     int rc = 0;
-    pthread_mutex_lock(&lock);
+    mutex_take(&lock);
     if (users == 0) {
         for (size_t i = 0; i < SLOTS && rc == 0; i++) {
             rc = install(&slots[i]);
@@ -280,19 +282,19 @@ int fault_install(void)
     if (rc == 0) {
         users++;
     }
-    pthread_mutex_unlock(&lock);
+    mutex_give(&lock);
     return rc;
 }
 
 void fault_remove(void)
 {
-    pthread_mutex_lock(&lock);
+    mutex_take(&lock);
     if (users > 0 && --users == 0) {
         for (size_t i = 0; i < SLOTS; i++) {
             uninstall(&slots[i]);
         }
     }
-    pthread_mutex_unlock(&lock);
+    mutex_give(&lock);
 }
 
 /* Whoever has found on_fault_again() may call it, so it is put above one handler only. */
@@ -317,11 +319,11 @@ static void refresh(struct fault_slot *slot)
 
 void fault_refresh(void)
 {
-    pthread_mutex_lock(&lock);
+    mutex_take(&lock);
     for (size_t i = 0; i < SLOTS && users > 0; i++) {
         refresh(&slots[i]);
     }
-    pthread_mutex_unlock(&lock);
+    mutex_give(&lock);
 }
 
 void fault_keep(sigset_t *blocked)
@@ -333,7 +335,7 @@ void fault_keep(sigset_t *blocked)
 
 pid_t fault_ask_thread_id(void)
 {
-    fault_thread = (pid_t)syscall(SYS_gettid);
+    fault_thread = (pid_t)SYS_CALL(SYS_gettid);
     return fault_thread;
 }
 
@@ -348,7 +350,7 @@ void fault_end(struct fault_guard *guard, uint64_t turn)
     info.si_value.sival_ptr = &mark;
     atomic_store_explicit(&guard->overdue, turn, memory_order_relaxed);
     pid_t thread = __atomic_load_n(&guard->thread, __ATOMIC_RELAXED);
-    syscall(SYS_rt_tgsigqueueinfo, getpid(), thread, FAULT_OVERDUE, &info);
+    SYS_CALL(SYS_rt_tgsigqueueinfo, getpid(), thread, FAULT_OVERDUE, &info);
 }
 
 struct fault_guard *fault_set_guard(struct fault_guard *guard)
@@ -364,7 +366,7 @@ struct fault_guard *fault_set_guard(struct fault_guard *guard)
 #define SIGNAL_STACK_SIZE ((size_t)128 << 10)
 #define PAGE ((size_t)4096)
 
-static pthread_once_t stack_once = PTHREAD_ONCE_INIT;
+static struct once stack_once;
 static pthread_key_t stack_key;
 static int stack_key_error;
 
@@ -381,7 +383,7 @@ static void free_stack(void *mapping)
 
 static void make_stack_key(void)
 {
-    stack_key_error = pthread_key_create(&stack_key, free_stack);
+    stack_key_error = thread_key_create(&stack_key, free_stack);
 }
 
 int fault_thread_stack(void)
@@ -397,7 +399,7 @@ int fault_thread_stack(void)
         thread_has_stack = true;
         return 0;
     }
-    pthread_once(&stack_once, make_stack_key);
+    once(&stack_once, make_stack_key);
     if (stack_key_error != 0) {
         return -stack_key_error;
     }
@@ -409,11 +411,11 @@ int fault_thread_stack(void)
     stack_t stack = {.ss_sp = mapping + PAGE, .ss_size = SIGNAL_STACK_SIZE};
     int rc = mprotect(mapping, PAGE, PROT_NONE) == 0 ? 0 : -errno;
     if (rc == 0) {
-        rc = -pthread_setspecific(stack_key, mapping);
+        rc = -thread_key_set(stack_key, mapping);
     }
     if (rc == 0 && sigaltstack(&stack, NULL) != 0) {
         rc = -errno;
-        pthread_setspecific(stack_key, NULL);
+        thread_key_set(stack_key, NULL);
     }
     if (rc != 0) {
         munmap(mapping, PAGE + SIGNAL_STACK_SIZE);

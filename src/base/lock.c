@@ -2,19 +2,19 @@
 /* The slow half of lock.h: taking the bias away, spinning, sleeping, waking. */
 #include "base/lock.h"
 
-#include <pthread.h>
-#include <sched.h>
+#include "base/mutex.h"
+#include "base/thread.h"
 
 #define SPINS 40      /* pauses before a waiting thread sleeps: about the time of a system call */
 #define BIAS_AFTER 64 /* times in a row that earn the bias */
 
 bool lock_asymmetric;
-__thread uint32_t lock_seat = LOCK_SEATS;
+__thread uint32_t lock_seat __attribute__((tls_model("initial-exec"))) = LOCK_SEATS;
 
 /* Seats that are taken, as bits; 0 is nobody's. */
 static _Atomic uint32_t seats = 1;
 static pthread_key_t seat_key; /* its destructor gives the seat of a thread back */
-static pthread_once_t seat_once = PTHREAD_ONCE_INIT;
+static struct once seat_once;
 static bool seat_key_works;
 
 _Static_assert(LOCK_SEATS <= 32, "seats are the bits of a word");
@@ -27,18 +27,18 @@ static void leave_seat(void *seat)
 
 static void make_seat_key(void)
 {
-    seat_key_works = pthread_key_create(&seat_key, leave_seat) == 0;
+    seat_key_works = thread_key_create(&seat_key, leave_seat) == 0;
 }
 
 /* The thread's seat; it gets one if there is one left. */
 static uint32_t sit_down(void)
 {
-    pthread_once(&seat_once, make_seat_key);
+    once(&seat_once, make_seat_key);
     uint32_t taken = atomic_load(&seats);
     while (lock_seat == LOCK_SEATS && seat_key_works && taken != (1ull << LOCK_SEATS) - 1) {
         uint32_t seat = (uint32_t)__builtin_ctz(~taken);
         if (atomic_compare_exchange_weak(&seats, &taken, taken | 1u << seat)) {
-            if (pthread_setspecific(seat_key, (void *)(uintptr_t)seat) == 0) {
+            if (thread_key_set(seat_key, (void *)(uintptr_t)seat) == 0) {
                 lock_seat = seat;
             } else {
                 atomic_fetch_and(&seats, ~(1u << seat));
@@ -102,7 +102,7 @@ static bool take_bias_away(struct lock *l)
         if (i < SPINS) {
             cpu_pause();
         } else {
-            sched_yield();
+            sys_yield();
         }
     }
     return true;

@@ -3,11 +3,11 @@
 #include "base/log.h"
 
 #include "base/cancel.h"
+#include "base/sys.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <unistd.h>
 
 static _Atomic int log_level = LOG_WARN;
 
@@ -36,8 +36,9 @@ void log_line(enum log_level level, const char *format, ...)
         length = sizeof(line) - 2;
     }
     line[length++] = '\n';
+    ERRNO_KEPT;
     int cancel = cancel_off();
-    ssize_t written = write(STDERR_FILENO, line, length);
+    ssize_t written = sys_write(STDERR_FILENO, line, length);
     (void)written; /* nowhere to complain to */
     cancel_back(cancel);
 }

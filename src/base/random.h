@@ -6,7 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
-#include <sys/random.h>
+
+#include "base/sys.h"
 
 enum { RANDOM_HEX_MOST = 16 };
 
@@ -14,7 +15,7 @@ enum { RANDOM_HEX_MOST = 16 };
 static inline void random_hex(char *text, size_t bytes)
 {
     uint8_t raw[RANDOM_HEX_MOST];
-    while (getrandom(raw, bytes, 0) != (ssize_t)bytes) { /* a signal came before there were any */
+    while (sys_getrandom(raw, bytes) != (ssize_t)bytes) { /* a signal came before there were any */
     }
     for (size_t i = 0; i < bytes; i++) {
         snprintf(text + 2 * i, 3, "%02x", raw[i]);

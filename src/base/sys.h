@@ -1,25 +1,235 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The few services of the kernel and the processor that have no libc wrapper:
- * clock, futex, pause and the two fences of docs/architecture.md, wall 1.
+ * The services of the kernel and the processor that the library uses: the clock, futexes, pauses,
+ * the two fences of docs/architecture.md, wall 1, and every system call that can block, yield
+ * or wait.
+ *
+ * A program may define sched_yield(), nanosleep(), read(), ... itself: a run time with user-level
+ * threads does, and its versions know nothing of our threads. So these calls pass the program's
+ * symbols by: they are the instruction itself. They return a value or -errno, and leave errno
+ * as it is. tests/symbols holds what else the library takes from outside. Sanitizers need
+ * to see the calls, so that libc makes them there (SYS_BY_LIBC).
  */
 #ifndef BASE_SYS_H
 #define BASE_SYS_H
 
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdint.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SYS_BY_LIBC 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SYS_BY_LIBC 1
+#endif
+#endif
+#ifndef SYS_BY_LIBC
+#define SYS_BY_LIBC 0
+#endif
+
+/* ---- System calls ---- */
+
+/* A call of libc's as one that returns -errno. */
+static inline long sys_result(long result)
+{
+    return result == -1 ? -(long)errno : result;
+}
+
+static inline long sys_instruction(long number, long a, long b, long c, long d, long e, long f)
+{
+#if SYS_BY_LIBC
+    int before = errno;
+    long result = sys_result(syscall(number, a, b, c, d, e, f));
+    errno = before;
+#else
+    long result;
+    register long r10 __asm__("r10") = d;
+    register long r8 __asm__("r8") = e;
+    register long r9 __asm__("r9") = f;
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "a"(number), "D"(a), "S"(b), "d"(c), "r"(r10), "r"(r8), "r"(r9)
+                     : "rcx", "r11", "memory");
+#endif
+    return result;
+}
+
+#define SYS_CALL7(number, a, b, c, d, e, f, ...)                                                   \
+    sys_instruction(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
+/* SYS_CALL(number, arguments...) is a call that no sanitizer needs to see. */
+#define SYS_CALL(...) SYS_CALL7(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
+
+/* SYS(libc's call, number, arguments...) is one that it does. */
+#if SYS_BY_LIBC
+#define SYS(by_libc, ...)                                                                          \
+    ({                                                                                             \
+        int before_ = errno;                                                                       \
+        long result_ = sys_result((long)(by_libc));                                                \
+        errno = before_;                                                                           \
+        result_;                                                                                   \
+    })
+#else
+#define SYS(by_libc, ...) SYS_CALL(__VA_ARGS__)
+#endif
+
+/* ERRNO_KEPT in front of a function's declarations: whoever calls it finds errno as it was.
+ * It is for what the library does by libc inside calls that programs make again and again. */
+static inline void sys_errno_back(const int *before)
+{
+    errno = *before;
+}
+#define ERRNO_KEPT __attribute__((cleanup(sys_errno_back), unused)) const int errno_before = errno
+
+static inline void sys_yield(void)
+{
+    (void)SYS(sched_yield(), SYS_sched_yield);
+}
+
+static inline void sys_nap(int64_t ns)
+{
+    struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
+    (void)SYS(nanosleep(&t, NULL), SYS_nanosleep, &t, NULL);
+}
+
+static inline int sys_open(const char *path, int flags, mode_t mode)
+{
+    return (int)SYS(open(path, flags, mode), SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+static inline int sys_close(int fd)
+{
+    return (int)SYS(close(fd), SYS_close, fd);
+}
+
+static inline ssize_t sys_read(int fd, void *to, size_t n)
+{
+    return SYS(read(fd, to, n), SYS_read, fd, to, n);
+}
+
+static inline ssize_t sys_write(int fd, const void *from, size_t n)
+{
+    return SYS(write(fd, from, n), SYS_write, fd, from, n);
+}
+
+static inline int sys_flock(int fd, int operation)
+{
+    return (int)SYS(flock(fd, operation), SYS_flock, fd, operation);
+}
+
+static inline int sys_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
+{
+    return (int)SYS(poll(fds, n, timeout_ms), SYS_poll, fds, n, timeout_ms);
+}
+
+static inline int sys_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms)
+{
+    return (int)SYS(epoll_wait(epoll, events, most, timeout_ms), SYS_epoll_wait, epoll, events,
+                    most, timeout_ms);
+}
+
+static inline int sys_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
+{
+    return (int)SYS(epoll_ctl(epoll, operation, fd, event), SYS_epoll_ctl, epoll, operation, fd,
+                    event);
+}
+
+static inline ssize_t sys_recvfrom(int fd, void *to, size_t n, int flags, struct sockaddr *from,
+                                   socklen_t *length)
+{
+    return SYS(recvfrom(fd, to, n, flags, from, length), SYS_recvfrom, fd, to, n, flags, from,
+               length);
+}
+
+static inline ssize_t sys_recvmsg(int fd, struct msghdr *m, int flags)
+{
+    return SYS(recvmsg(fd, m, flags), SYS_recvmsg, fd, m, flags);
+}
+
+static inline ssize_t sys_sendto(int fd, const void *from, size_t n, int flags,
+                                 const struct sockaddr *to, socklen_t length)
+{
+    return SYS(sendto(fd, from, n, flags, to, length), SYS_sendto, fd, from, n, flags, to, length);
+}
+
+static inline ssize_t sys_sendmsg(int fd, const struct msghdr *m, int flags)
+{
+    return SYS(sendmsg(fd, m, flags), SYS_sendmsg, fd, m, flags);
+}
+
+static inline int sys_connect(int fd, const struct sockaddr *to, socklen_t length)
+{
+    return (int)SYS(connect(fd, to, length), SYS_connect, fd, to, length);
+}
+
+static inline ssize_t sys_process_vm_readv(pid_t process, const struct iovec *local,
+                                           unsigned long locals, const struct iovec *remote,
+                                           unsigned long remotes)
+{
+    return SYS(process_vm_readv(process, local, locals, remote, remotes, 0), SYS_process_vm_readv,
+               process, local, locals, remote, remotes, 0);
+}
+
+static inline ssize_t sys_getrandom(void *to, size_t n)
+{
+    return SYS(getrandom(to, n, 0), SYS_getrandom, to, n, 0);
+}
+
+/* The mask of the calling thread. Signals that libc keeps to itself stay open, as in
+ * pthread_sigmask(). */
+static inline void sys_signal_mask(int how, const sigset_t *set, sigset_t *before)
+{
+#if SYS_BY_LIBC
+    pthread_sigmask(how, set, before);
+#else
+    enum { KERNEL_BYTES = 8, LIBCS_FIRST = 32, LIBCS_LAST = 33 };
+    sigset_t all_but_libcs;
+    if (set != NULL) {
+        all_but_libcs = *set;
+        ((uint64_t *)&all_but_libcs)[0] &=
+            ~(UINT64_C(1) << (LIBCS_FIRST - 1) | UINT64_C(1) << (LIBCS_LAST - 1));
+        set = &all_but_libcs;
+    }
+    SYS_CALL(SYS_rt_sigprocmask, how, set, before, KERNEL_BYTES);
+#endif
+}
+
+/* ---- The clock ---- */
+
+/* sys_clock() is clock_gettime() as the kernel's vDSO has it, found in the vDSO itself. */
+typedef int sys_clock_function(clockid_t clock, struct timespec *t);
+extern sys_clock_function *sys_clock __attribute__((visibility("hidden")));
+
+static inline int64_t sys_clock_ns(clockid_t clock)
+{
+    struct timespec t = {0};
+    return __atomic_load_n(&sys_clock, __ATOMIC_RELAXED)(clock, &t) != 0
+               ? -1
+               : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
 
 static inline int64_t clock_ns(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    __atomic_load_n(&sys_clock, __ATOMIC_RELAXED)(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
+
+/* ---- The processor ---- */
 
 static inline void cpu_pause(void)
 {
@@ -41,24 +251,6 @@ static inline void load_fence(void)
     __builtin_ia32_lfence();
 }
 
-/* futex_wait() sleeps while *word is `value`, `timeout_ns` at most; a negative
- * time-out is none. The word may be shared between processes. */
-static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns)
-{
-    struct timespec t = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
-    syscall(SYS_futex, word, FUTEX_WAIT, value, timeout_ns < 0 ? NULL : &t, NULL, 0);
-}
-
-static inline void futex_wake(_Atomic uint32_t *word)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-static inline void futex_wake_one(_Atomic uint32_t *word)
-{
-    syscall(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
-
 /* A fence that orders stores before later loads. A locked instruction on the
  * own stack does on x86 what mfence does, in a third of the time. */
 static inline void full_fence(void)
@@ -71,27 +263,49 @@ static inline void compiler_fence(void)
     __asm__ volatile("" ::: "memory");
 }
 
+/* ---- Futexes ---- */
+
+/* futex_wait() sleeps while *word is `value`, `timeout_ns` at most; a negative
+ * time-out is none. The word may be shared between processes. */
+static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns)
+{
+    struct timespec t = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
+    SYS_CALL(SYS_futex, word, FUTEX_WAIT, value, timeout_ns < 0 ? NULL : &t, NULL, 0);
+}
+
+static inline void futex_wake(_Atomic uint32_t *word)
+{
+    SYS_CALL(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static inline void futex_wake_one(_Atomic uint32_t *word)
+{
+    SYS_CALL(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* ---- Barriers of the kernel ---- */
+
 /* membarrier_register() makes this process answer membarrier_all() of others;
  * returns 0 where the kernel can. */
 static inline int membarrier_register(void)
 {
-    return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
+    return (int)SYS_CALL(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
 }
 
 static inline int membarrier_all(void)
 {
-    return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
+    return (int)SYS_CALL(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
 }
 
 /* The same among the threads of this process. */
 static inline int membarrier_own_register(void)
 {
-    return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
+    return (int)SYS_CALL(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
 }
 
 static inline int membarrier_own(void)
 {
-    return (int)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+    return (int)SYS_CALL(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
 }
 
 #endif

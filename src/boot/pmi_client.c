@@ -8,6 +8,7 @@
  * `answer` until the next exchange.
  */
 #include "boot/pmi_client.h"
+#include "base/sys.h"
 
 #include "boot/pmi_server.h"
 
@@ -39,7 +40,8 @@ struct pmi_client {
 static int wait_for(int fd, short events)
 {
     struct pollfd p = {.fd = fd, .events = events};
-    return poll(&p, 1, -1) < 0 && errno != EINTR ? -errno : 0;
+    int rc = sys_poll(&p, 1, -1);
+    return rc < 0 && rc != -EINTR ? rc : 0;
 }
 
 static int no_connection(struct launcher *l, int fd)
@@ -63,13 +65,14 @@ static int send_all(struct launcher *l, const char *bytes, size_t length)
 {
     struct pmi_client *c = l->state;
     while (length > 0) {
-        ssize_t n = send(c->fd, bytes, length, MSG_NOSIGNAL);
-        if (n < 0 && errno == EAGAIN) {
-            if (wait_for(c->fd, POLLOUT) != 0) {
-                return broken(l, errno, "asking");
+        ssize_t n = sys_sendto(c->fd, bytes, length, MSG_NOSIGNAL, NULL, 0);
+        if (n == -EAGAIN) {
+            int rc = wait_for(c->fd, POLLOUT);
+            if (rc != 0) {
+                return broken(l, -rc, "asking");
             }
-        } else if (n < 0 && errno != EINTR) {
-            return broken(l, errno, "asking");
+        } else if (n < 0 && n != -EINTR) {
+            return broken(l, (int)-n, "asking");
         } else if (n > 0) {
             bytes += n;
             length -= (size_t)n;
@@ -88,13 +91,14 @@ static int receive_line(struct launcher *l)
             return launcher_fail(l, -EPROTO, "the launcher sent a line longer than %d bytes",
                                  LINE_SIZE);
         }
-        ssize_t n = read(c->fd, c->input + c->received, sizeof(c->input) - c->received);
-        if (n < 0 && errno == EAGAIN) {
-            if (wait_for(c->fd, POLLIN) != 0) {
-                return broken(l, errno, "waiting for");
+        ssize_t n = sys_read(c->fd, c->input + c->received, sizeof(c->input) - c->received);
+        if (n == -EAGAIN) {
+            int rc = wait_for(c->fd, POLLIN);
+            if (rc != 0) {
+                return broken(l, -rc, "waiting for");
             }
-        } else if (n == 0 || (n < 0 && errno != EINTR)) {
-            return broken(l, n < 0 ? errno : 0, "waiting for");
+        } else if (n <= 0 && n != -EINTR) {
+            return broken(l, (int)-n, "waiting for");
         } else if (n > 0) {
             c->received += (size_t)n;
         }
@@ -248,7 +252,7 @@ static void client_close(struct launcher *l)
 {
     struct pmi_client *c = l->state;
     if (c->fd >= 0) {
-        close(c->fd);
+        sys_close(c->fd);
         launcher_release(true);
     }
     pmi_job_free(c->alone);

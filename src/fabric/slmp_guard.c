@@ -3,6 +3,7 @@
 #include "slmp_guard.h"
 
 #include "base/library.h"
+#include "base/mutex.h"
 
 #include <errno.h>
 #include <openssl/core_names.h>
@@ -61,8 +62,8 @@ static void load(void)
 
 static bool crypto_there(void)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
+    static struct once loaded;
+    once(&loaded, load);
     return crypto_loaded;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file of a job key; see slmp_key.h. */
 #include "slmp_key.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -45,22 +46,23 @@ int slmp_key_take(struct slmp_key *key, const void *bytes, size_t length)
 int slmp_key_read(struct slmp_key *key, const char *path, char *error, size_t size)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    if (fd < 0 || fstat(fd, &st) != 0) {
-        snprintf(error, size, "%s: the job key cannot be read: %s", path, strerror(errno));
+    int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    int rc = fd < 0 ? fd : fstat(fd, &st) != 0 ? -errno : 0;
+    if (rc != 0) {
+        snprintf(error, size, "%s: the job key cannot be read: %s", path, strerror(-rc));
         if (fd >= 0) {
-            close(fd);
+            sys_close(fd);
         }
         return -1;
     }
     int r = check(&st, path, error, size);
-    ssize_t length = r == 0 ? read(fd, key->bytes, sizeof(key->bytes)) : 0;
+    ssize_t length = r == 0 ? sys_read(fd, key->bytes, sizeof(key->bytes)) : 0;
     if (r == 0 && length != st.st_size) {
         snprintf(error, size, "%s: the job key cannot be read: %s", path,
-                 length < 0 ? strerror(errno) : "it changes meanwhile");
+                 length < 0 ? strerror((int)-length) : "it changes meanwhile");
         r = -1;
     }
     key->length = r == 0 ? (size_t)length : 0;
-    close(fd);
+    sys_close(fd);
     return r;
 }

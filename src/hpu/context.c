@@ -196,7 +196,7 @@ static void await_parked(struct hpu_ctx *ctx)
         if (turn < 100) {
             cpu_pause();
         } else {
-            sched_yield();
+            sys_yield();
         }
     }
     atomic_store_explicit(&ctx->parked, false, memory_order_relaxed);

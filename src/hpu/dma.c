@@ -107,7 +107,7 @@ int hpu_dma_wait(struct hpu_dmas *dmas, ptl_dma_h handle)
         if (turn < SPINS) {
             cpu_pause();
         } else {
-            sched_yield();
+            sys_yield();
         }
     }
     return forget(dmas, d);

@@ -6,9 +6,10 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/sys.h"
+#include "base/thread.h"
 #include "hpu/dma.h"
-#include "hpu/thread.h"
 
 #define SPIN_NS 20000                /* about what waking a thread costs, */
 #define WAKE_BYTES ((size_t)1 << 20) /* and this many take longer, in the cache as they may be */
@@ -16,8 +17,8 @@
 enum mover_state { MOVER_NOT_BEGUN, MOVER_RUNS, MOVER_NEVER };
 
 struct hpu_mover {
-    pthread_mutex_t lock;
-    pthread_cond_t work;
+    struct mutex lock;
+    struct condition work;
     enum mover_state state;
     bool stop, asleep;
     struct list offered;     /* struct hpu_dma, with parts to be taken */
@@ -33,8 +34,6 @@ struct hpu_mover *hpu_mover_create(void)
     if (m == NULL) {
         return NULL;
     }
-    pthread_mutex_init(&m->lock, NULL);
-    pthread_cond_init(&m->work, NULL);
     list_init(&m->offered);
     if (sched_getaffinity(0, sizeof(m->cpus), &m->cpus) != 0 || CPU_COUNT(&m->cpus) < 2) {
         m->state = MOVER_NEVER;
@@ -48,14 +47,12 @@ void hpu_mover_destroy(struct hpu_mover *m)
         return;
     }
     if (m->state == MOVER_RUNS) {
-        pthread_mutex_lock(&m->lock);
+        mutex_take(&m->lock);
         m->stop = true;
-        pthread_cond_signal(&m->work);
-        pthread_mutex_unlock(&m->lock);
-        pthread_join(m->thread, NULL);
+        condition_signal(&m->work);
+        mutex_give(&m->lock);
+        thread_join(m->thread);
     }
-    pthread_cond_destroy(&m->work);
-    pthread_mutex_destroy(&m->lock);
     free(m);
 }
 
@@ -63,9 +60,9 @@ static void copy_part(struct hpu_mover *m)
 {
     struct hpu_dma *dma = container_of(m->offered.next, struct hpu_dma, link);
     m->at = dma;
-    pthread_mutex_unlock(&m->lock);
+    mutex_give(&m->lock);
     bool more = hpu_dma_part(dma);
-    pthread_mutex_lock(&m->lock);
+    mutex_take(&m->lock);
     m->at = NULL;
     if (!more) {
         list_remove(&dma->link);
@@ -76,18 +73,18 @@ static void copy_part(struct hpu_mover *m)
 static void spin(struct hpu_mover *m)
 {
     unsigned offers = atomic_load_explicit(&m->offers, memory_order_relaxed);
-    pthread_mutex_unlock(&m->lock);
+    mutex_give(&m->lock);
     int64_t end = clock_ns() + SPIN_NS;
     while (atomic_load_explicit(&m->offers, memory_order_relaxed) == offers && clock_ns() < end) {
         cpu_pause();
     }
-    pthread_mutex_lock(&m->lock);
+    mutex_take(&m->lock);
 }
 
 static void *mover_thread(void *arg)
 {
     struct hpu_mover *m = arg;
-    pthread_mutex_lock(&m->lock);
+    mutex_take(&m->lock);
     while (!m->stop) {
         if (!list_empty(&m->offered)) {
             copy_part(m);
@@ -96,17 +93,17 @@ static void *mover_thread(void *arg)
         spin(m);
         m->asleep = true;
         while (list_empty(&m->offered) && !m->stop) {
-            pthread_cond_wait(&m->work, &m->lock);
+            condition_wait(&m->work, &m->lock);
         }
         m->asleep = false;
     }
-    pthread_mutex_unlock(&m->lock);
+    mutex_give(&m->lock);
     return NULL;
 }
 
 static void begin(struct hpu_mover *m)
 {
-    int rc = hpu_thread_start(&m->thread, &m->cpus, mover_thread, m);
+    int rc = thread_start(&m->thread, &m->cpus, true, mover_thread, m);
     m->state = rc == 0 ? MOVER_RUNS : MOVER_NEVER;
     if (rc != 0) {
         log_line(LOG_WARN, "no thread for non-blocking transfers, handlers do them: %s",
@@ -116,7 +113,7 @@ static void begin(struct hpu_mover *m)
 
 void hpu_mover_offer(struct hpu_mover *m, struct hpu_dma *dma)
 {
-    pthread_mutex_lock(&m->lock);
+    mutex_take(&m->lock);
     bool wake = dma->length >= WAKE_BYTES;
     if (m->state == MOVER_NOT_BEGUN && wake) {
         begin(m);
@@ -124,19 +121,19 @@ void hpu_mover_offer(struct hpu_mover *m, struct hpu_dma *dma)
     list_push_back(&m->offered, &dma->link);
     atomic_fetch_add_explicit(&m->offers, 1, memory_order_relaxed);
     if (m->asleep && wake) {
-        pthread_cond_signal(&m->work);
+        condition_signal(&m->work);
     }
-    pthread_mutex_unlock(&m->lock);
+    mutex_give(&m->lock);
 }
 
 void hpu_mover_retract(struct hpu_mover *m, struct hpu_dma *dma)
 {
-    pthread_mutex_lock(&m->lock);
+    mutex_take(&m->lock);
     list_remove(&dma->link);
     while (m->at == dma) { /* for the time of one part */
-        pthread_mutex_unlock(&m->lock);
-        sched_yield();
-        pthread_mutex_lock(&m->lock);
+        mutex_give(&m->lock);
+        sys_yield();
+        mutex_take(&m->lock);
     }
-    pthread_mutex_unlock(&m->lock);
+    mutex_give(&m->lock);
 }

@@ -12,9 +12,6 @@
  */
 #include "hpu/sched_own.h"
 
-#include <sched.h>
-#include <time.h>
-
 #include "base/sys.h"
 #include "hpu/dma.h"
 
@@ -147,14 +144,14 @@ static struct hpu_exec *next_exec(struct hpu *h)
 static void push(struct hpu *h)
 {
     struct hpu_sched *s = h->sched;
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
     s->ops->idle(s->arg);
     if (h->lone % LONE_ROUNDS == 0) {
-        nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL);
+        sys_nap(NAP_NS);
     } else {
-        sched_yield();
+        sys_yield();
     }
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
 }
 
 /* What of a time that has passed the HPU has run for. Asking the kernel costs as much as a
@@ -165,9 +162,7 @@ static int64_t own_time(struct hpu *h, int64_t passed)
         h->since_sample += passed;
         return passed;
     }
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    int64_t now = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    int64_t now = sys_clock_ns(CLOCK_THREAD_CPUTIME_ID);
     int64_t used = now - h->sample - h->since_sample;
     h->sample = now;
     h->since_sample = 0;
@@ -180,11 +175,11 @@ static void run_one(struct hpu *h, struct hpu_exec *exec)
     struct hpu_sched *s = h->sched;
     struct hpu_queue *q = exec->queue;
     exec->place = HPU_PLACE_RUNNING;
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
     int64_t before = clock_ns();
     int code = hpu_exec_run(exec);
     int64_t took = own_time(h, clock_ns() - before);
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     charge(s, q, took - exec->charged);
     if (code == HPU_WAIT) {
         exec->place = HPU_PLACE_SUSPENDED;
@@ -194,9 +189,9 @@ static void run_one(struct hpu *h, struct hpu_exec *exec)
         q->active--;
         hpu_exec_give(exec);
         exec->place = HPU_PLACE_NOWHERE;
-        pthread_mutex_unlock(&s->lock);
+        mutex_give(&s->lock);
         s->ops->done(s->arg, exec, code);
-        pthread_mutex_lock(&s->lock);
+        mutex_take(&s->lock);
     }
 }
 
@@ -205,12 +200,12 @@ static void spin(struct hpu *h)
     struct hpu_sched *s = h->sched;
     unsigned called = atomic_load_explicit(&h->called, memory_order_relaxed);
     h->spinning = true;
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
     int64_t end = clock_ns() + SPIN_NS;
     while (atomic_load_explicit(&h->called, memory_order_relaxed) == called && clock_ns() < end) {
         cpu_pause();
     }
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     h->spinning = false;
 }
 
@@ -219,7 +214,7 @@ static void wait_for_work(struct hpu *h)
 {
     h->asleep = true;
     while (h->asleep) {
-        pthread_cond_wait(&h->work, &h->sched->lock);
+        condition_wait(&h->work, &h->sched->lock);
     }
 }
 
@@ -228,7 +223,7 @@ void *sched_thread(void *arg)
     struct hpu *h = arg;
     struct hpu_sched *s = h->sched;
     s->ops->begin(s->arg);
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     bool spun = false;
     while (!s->stop) {
         if (h->lone != 0) {
@@ -244,7 +239,7 @@ void *sched_thread(void *arg)
         }
         spun = exec == NULL && !spun;
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
     return NULL;
 }
 
@@ -264,14 +259,14 @@ void sched_wake(struct hpu_sched *s, const struct hpu_queue *q)
             atomic_fetch_add_explicit(&h->called, 1, memory_order_relaxed);
         } else {
             h->asleep = false;
-            pthread_cond_signal(&h->work);
+            condition_signal(&h->work);
         }
     }
 }
 
 static void submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *exec, bool first)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     exec->queue = q;
     exec->place = HPU_PLACE_QUEUED;
     list_insert_after(first ? &q->ready : q->ready.prev, &exec->link);
@@ -279,7 +274,7 @@ static void submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *ex
         list_push_back(&s->turn, &q->turn);
     }
     sched_wake(s, q);
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
 }
 
 void hpu_sched_submit(struct hpu_sched *s, struct hpu_queue *q, struct hpu_exec *exec)
@@ -304,66 +299,66 @@ static bool withdraw(struct hpu_exec *exec)
 
 bool hpu_sched_withdraw(struct hpu_sched *s, struct hpu_exec *exec)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     bool taken = withdraw(exec);
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
     return taken;
 }
 
 bool hpu_sched_cancel(struct hpu_sched *s, struct hpu_exec *exec)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     bool taken = withdraw(exec);
     if (exec->place == HPU_PLACE_SUSPENDED) {
         list_remove(&exec->link);
         exec->queue->active--;
         exec->place = HPU_PLACE_NOWHERE;
-        pthread_mutex_unlock(&s->lock);
+        mutex_give(&s->lock);
         hpu_dma_end(&exec->dmas, false);
-        pthread_mutex_lock(&s->lock);
+        mutex_take(&s->lock);
         hpu_exec_cancel(exec);
         taken = true;
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
     return taken;
 }
 
 bool hpu_sched_runs(struct hpu_sched *s, const struct hpu_exec *exec)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     bool runs = exec->place != HPU_PLACE_QUEUED && exec->place != HPU_PLACE_SUSPENDED;
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
     return runs;
 }
 
 void hpu_sched_end(struct hpu_sched *s, struct hpu_exec *exec)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     if (exec->place == HPU_PLACE_RUNNING) {
         hpu_exec_end(exec);
     }
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
 }
 
 unsigned hpu_queue_waiting(struct hpu_sched *s, const struct hpu_queue *q)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     unsigned waiting = q->waiting;
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
     return waiting;
 }
 
 void hpu_sched_pause(struct hpu_sched *s)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     s->paused++;
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
 }
 
 void hpu_sched_resume(struct hpu_sched *s)
 {
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     s->paused--;
     sched_wake(s, NULL);
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
 }

@@ -9,14 +9,16 @@
 
 #include "hpu/sched.h"
 
-#include <pthread.h>
+#include "base/mutex.h"
+#include "base/thread.h"
+
 #include <stdatomic.h>
 
 struct hpu {
     struct hpu_sched *sched;
     unsigned number;
     pthread_t thread;
-    pthread_cond_t work;
+    struct condition work;
     bool asleep, spinning;
     bool was_suspended;      /* what it ran last, so that others have their turn */
     struct list suspended;   /* struct hpu_exec */
@@ -28,7 +30,7 @@ struct hpu {
 };
 
 struct hpu_sched {
-    pthread_mutex_t lock;
+    struct mutex lock;
     struct hpu_pool *pool;
     const struct hpu_sched_ops *ops;
     void *arg;

@@ -5,8 +5,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "hpu/thread.h"
-
 /* The processors of a list, in its order; 0 if it makes no sense. */
 static unsigned parse_cpus(const char *list, unsigned *cpus, unsigned max)
 {
@@ -42,7 +40,7 @@ static int start_hpu(struct hpu *h, const unsigned *cpus, unsigned count)
     if (count != 0) {
         CPU_SET(cpus[h->number % count], &set);
     }
-    return hpu_thread_start(&h->thread, count != 0 ? &set : NULL, sched_thread, h);
+    return thread_start(&h->thread, count != 0 ? &set : NULL, true, sched_thread, h);
 }
 
 static void init_hpu(struct hpu_sched *s, unsigned i)
@@ -54,7 +52,6 @@ static void init_hpu(struct hpu_sched *s, unsigned i)
     for (unsigned slot = i; slot < PTL_NUM_HPUS; slot += s->hpus) {
         h->slots |= UINT64_C(1) << slot;
     }
-    pthread_cond_init(&h->work, NULL);
 }
 
 void hpu_sched_stop(struct hpu_sched *s)
@@ -62,12 +59,12 @@ void hpu_sched_stop(struct hpu_sched *s)
     if (s == NULL) {
         return;
     }
-    pthread_mutex_lock(&s->lock);
+    mutex_take(&s->lock);
     s->stop = true;
     sched_wake(s, NULL);
-    pthread_mutex_unlock(&s->lock);
+    mutex_give(&s->lock);
     for (; s->started != 0; s->started--) {
-        pthread_join(s->hpu[s->started - 1].thread, NULL);
+        thread_join(s->hpu[s->started - 1].thread);
     }
 }
 
@@ -77,10 +74,6 @@ void hpu_sched_destroy(struct hpu_sched *s)
         return;
     }
     hpu_sched_stop(s);
-    for (unsigned i = 0; i < s->hpus; i++) {
-        pthread_cond_destroy(&s->hpu[i].work);
-    }
-    pthread_mutex_destroy(&s->lock);
     free(s);
 }
 
@@ -102,12 +95,6 @@ struct hpu_sched *hpu_sched_create(struct hpu_pool *pool, unsigned hpus, const c
     if (s == NULL) {
         return NULL;
     }
-    /* It is held for less than a system call takes: who finds it taken spins first. */
-    pthread_mutexattr_t adaptive;
-    pthread_mutexattr_init(&adaptive);
-    pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
-    pthread_mutex_init(&s->lock, &adaptive);
-    pthread_mutexattr_destroy(&adaptive);
     s->pool = pool;
     s->ops = ops;
     s->arg = arg;

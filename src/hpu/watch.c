@@ -13,11 +13,11 @@
 #include "hpu/watch.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 
 #include "base/fault.h"
+#include "base/sys.h"
+#include "base/thread.h"
 #include "spin_handler.h"
 
 #define LOOKS 4 /* in a budget */
@@ -51,12 +51,7 @@ void hpu_watch_wake(struct hpu_watch *watch)
  * thread, as the scheduler counts". Negative: the thread is gone. */
 static int64_t cpu_time(pid_t thread)
 {
-    struct timespec t;
-    clockid_t clock = (clockid_t)(~(unsigned)thread << 3 | 6);
-    if (clock_gettime(clock, &t) != 0) {
-        return -1;
-    }
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    return sys_clock_ns((clockid_t)(~(unsigned)thread << 3 | 6));
 }
 
 /* Looks at one context; true if it runs. */
@@ -132,11 +127,7 @@ struct hpu_watch *hpu_watch_start(struct hpu_pool *pool, int64_t budget_ns)
     w->period = budget_ns / LOOKS;
     w->period = w->period < LOOK_LEAST_NS ? LOOK_LEAST_NS : w->period;
     w->period = w->period > LOOK_MOST_NS ? LOOK_MOST_NS : w->period;
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&w->thread, NULL, watch_thread, w);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int rc = thread_start(&w->thread, NULL, false, watch_thread, w);
     if (rc != 0) {
         free(w);
         errno = rc;
@@ -156,6 +147,6 @@ void hpu_watch_stop(struct hpu_watch *watch)
     atomic_store(&w->stop, 1);
     futex_wake(&w->stop);
     hpu_watch_wake(watch);
-    pthread_join(w->thread, NULL);
+    thread_join(w->thread);
     free(w);
 }

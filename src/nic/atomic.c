@@ -19,6 +19,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/mutex.h"
 #include "base/nic_copy.h"
 
 enum { INTEGER = ATOMIC_INTEGER, REAL = ATOMIC_REAL, COMPLEX = ATOMIC_COMPLEX };
@@ -358,14 +359,14 @@ static int words(const struct job *job)
 #define STRIPES ((size_t)64)
 
 static struct stripe {
-    _Alignas(64) pthread_mutex_t lock;
-} stripes[STRIPES] = {[0 ... STRIPES - 1] = {PTHREAD_MUTEX_INITIALIZER}};
+    _Alignas(64) struct mutex lock;
+} stripes[STRIPES];
 
 /* In a forked child they may be held by threads that do not exist there. */
 static void free_stripes(void)
 {
     for (size_t i = 0; i < STRIPES; i++) {
-        stripes[i].lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+        stripes[i].lock = (struct mutex){0};
     }
 }
 
@@ -379,7 +380,7 @@ static int strip(const struct job *job, size_t start, size_t length)
     void *target = (void *)(job->target + start);
     char found[LINE + ELEMENT_MAX], result[LINE + ELEMENT_MAX];
     struct stripe *stripe = &stripes[(job->target + start) / LINE % STRIPES];
-    pthread_mutex_lock(&stripe->lock);
+    mutex_take(&stripe->lock);
     int rc = nic_copy(found, target, length);
     if (rc == 0) {
         for (size_t i = 0; i < length; i += job->size) {
@@ -391,7 +392,7 @@ static int strip(const struct job *job, size_t start, size_t length)
         }
         rc = nic_copy(target, result, length);
     }
-    pthread_mutex_unlock(&stripe->lock);
+    mutex_give(&stripe->lock);
     if (rc == 0 && job->before != NULL) {
         memcpy(job->before + start, found, length);
     }

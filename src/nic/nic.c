@@ -12,8 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
 /* PINWHEEL_FABRIC. */
 enum path { PATH_AUTO, PATH_SHM, PATH_UDP };
@@ -101,7 +99,7 @@ static struct nic_board *begin_board(const struct nic *nic)
 {
     struct nic_board *board = nic->ops->board(nic->fabric);
     board->index = nic->index;
-    board->opened = time(NULL);
+    board->opened = sys_clock_ns(CLOCK_REALTIME) / 1000000000;
     snprintf(board->program, sizeof(board->program), "%s", program_invocation_short_name);
     if (nic->twins != NULL) {
         const struct rv32_timing *t = nic->twins->timing;
@@ -224,7 +222,7 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
         return PTL_NO_SPACE;
     }
     nic->nid = nid;
-    if (getrandom(&nic->incarnation, sizeof(nic->incarnation), 0) != sizeof(nic->incarnation)) {
+    if (sys_getrandom(&nic->incarnation, sizeof(nic->incarnation)) != sizeof(nic->incarnation)) {
         nic->incarnation = (uint64_t)clock_ns() << 20 | (uint32_t)getpid();
     }
     rc = open_fabrics(nic, pid == PTL_PID_ANY ? 0 : pid);

@@ -19,6 +19,7 @@
 
 #include "base/list.h"
 #include "base/lock.h"
+#include "base/mutex.h"
 #include "base/options.h"
 #include "base/table.h"
 #include "fabric/fabric.h"
@@ -429,7 +430,7 @@ struct nic {
 };
 
 struct process {
-    pthread_mutex_t lock;
+    struct mutex lock;
     _Atomic unsigned users;  /* PtlInit less PtlFini */
     _Atomic unsigned aborts; /* PtlAbort */
     struct options options;

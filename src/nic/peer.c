@@ -97,6 +97,7 @@ static void seek(struct nic_peer *p)
     struct nic *nic = p->nic;
     char error[512] = "";
     p->retry = nic->now() + RETRY_NS;
+    ERRNO_KEPT;
     int cancel = cancel_off();
     enum fabric_connect found = reach(p, error, sizeof(error));
     cancel_back(cancel);

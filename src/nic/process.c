@@ -17,9 +17,9 @@
 #include <string.h>
 
 struct process *process_space;
-__thread struct process *process_thread;
+__thread struct process *process_thread __attribute__((tls_model("initial-exec")));
 _Atomic uint64_t process_epoch = 1;
-static pthread_mutex_t space_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mutex space_lock;
 
 struct process *process_enter(struct process *p)
 {
@@ -30,11 +30,7 @@ struct process *process_enter(struct process *p)
 
 struct process *process_new(void)
 {
-    struct process *p = calloc(1, sizeof(*p));
-    if (p != NULL) {
-        pthread_mutex_init(&p->lock, NULL);
-    }
-    return p;
+    return calloc(1, sizeof(struct process));
 }
 
 void process_renew(void)
@@ -44,7 +40,6 @@ void process_renew(void)
 
 void process_free(struct process *p)
 {
-    pthread_mutex_destroy(&p->lock);
     explicit_bzero(&p->key, sizeof(p->key));
     free(p);
 }
@@ -55,9 +50,9 @@ int process_set_key(struct process *p, const void *key, size_t length)
     if (length != 0 && slmp_key_take(&new, key, length) != 0) {
         return PTL_ARG_INVALID;
     }
-    pthread_mutex_lock(&p->lock);
+    mutex_take(&p->lock);
     p->key = new;
-    pthread_mutex_unlock(&p->lock);
+    mutex_give(&p->lock);
     explicit_bzero(&new, sizeof(new));
     return PTL_OK;
 }
@@ -65,7 +60,7 @@ int process_set_key(struct process *p, const void *key, size_t length)
 void process_abort(struct process *p)
 {
     atomic_fetch_add(&p->aborts, 1);
-    pthread_mutex_lock(&p->lock); /* NICs come and go under it */
+    mutex_take(&p->lock); /* NICs come and go under it */
     for (unsigned i = 0; i < NICS_MAX; i++) {
         struct nic *nic = p->nics[i];
         if (nic != NULL) {
@@ -74,7 +69,7 @@ void process_abort(struct process *p)
             nic_unlock(nic);
         }
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_give(&p->lock);
 }
 
 /* What the parent had stays allocated: its locks may be held by threads that
@@ -82,14 +77,14 @@ void process_abort(struct process *p)
 static void fork_child(void)
 {
     if (process_space != NULL && process_space->users == 0) {
-        pthread_mutex_init(&process_space->lock, NULL); /* it holds nothing of the parent's */
+        process_space->lock = (struct mutex){0}; /* it holds nothing of the parent's */
     } else {
         process_space = NULL;
     }
     process_thread = NULL;
     process_renew();
     fault_thread = 0;
-    space_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    space_lock = (struct mutex){0};
     fabric_shm.fork(FORK_CHILD);
     fabric_udp.fork(FORK_CHILD);
 }
@@ -128,7 +123,7 @@ static int prepare(struct process *p)
 int process_init(void)
 {
     static bool watching_forks;
-    pthread_mutex_lock(&space_lock);
+    mutex_take(&space_lock);
     if (!watching_forks) {
         watching_forks = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
     }
@@ -148,13 +143,13 @@ int process_init(void)
     } else if (p != NULL && process_thread == NULL && p != process_space) {
         process_free(p);
     }
-    pthread_mutex_unlock(&space_lock);
+    mutex_give(&space_lock);
     return rc;
 }
 
 void process_fini(void)
 {
-    pthread_mutex_lock(&space_lock);
+    mutex_take(&space_lock);
     struct process *p = process_current();
     if (p != NULL && p->users != 0 && --p->users == 0) {
         for (unsigned i = 0; i < NICS_MAX; i++) {
@@ -170,5 +165,5 @@ void process_fini(void)
         }
         fault_remove();
     }
-    pthread_mutex_unlock(&space_lock);
+    mutex_give(&space_lock);
 }

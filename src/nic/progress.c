@@ -12,9 +12,9 @@
 #include "base/cancel.h"
 #include "base/fault.h"
 #include "base/sys.h"
+#include "base/thread.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
@@ -59,8 +59,9 @@ bool nic_advance(struct nic *nic)
 
 static void nudge_thread(struct nic *nic)
 {
+    uint64_t one = 1;
     int cancel = cancel_off();
-    eventfd_write(nic->wake_fd, 1);
+    sys_write(nic->wake_fd, &one, sizeof(one));
     cancel_back(cancel);
 }
 
@@ -243,13 +244,13 @@ static void sleep_in_epoll(struct nic *nic, int timeout_ms)
 {
     struct epoll_event events[3];
     nic_unlock(nic);
-    int n = epoll_wait(nic->thread_epoll, events, 3, timeout_ms);
+    int n = sys_epoll_wait(nic->thread_epoll, events, 3, timeout_ms);
     nic_lock(nic);
     nic->thread_idle = false;
     for (int i = 0; i < n; i++) {
         if (events[i].data.fd == nic->wake_fd) {
-            eventfd_t value;
-            eventfd_read(nic->wake_fd, &value);
+            uint64_t value;
+            sys_read(nic->wake_fd, &value, sizeof(value));
             continue;
         }
         nic->events_due = true;
@@ -289,35 +290,33 @@ static void *nic_thread(void *arg)
 static int add_fd(struct nic *nic, int fd)
 {
     struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    return epoll_ctl(nic->thread_epoll, EPOLL_CTL_ADD, fd, &event);
+    return sys_epoll_ctl(nic->thread_epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
 int progress_start(struct nic *nic)
 {
     nic->thread_epoll = epoll_create1(EPOLL_CLOEXEC);
     nic->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (nic->thread_epoll < 0 || nic->wake_fd < 0 || add_fd(nic, nic->wake_fd) != 0 ||
-        add_fd(nic, nic->ops->fd(nic->fabric)) != 0 ||
-        (nic->net != NULL && add_fd(nic, nic->net_ops->fd(nic->net)) != 0)) {
-        return -errno;
+    int rc = nic->thread_epoll < 0 || nic->wake_fd < 0 ? -errno : add_fd(nic, nic->wake_fd);
+    if (rc == 0) {
+        rc = add_fd(nic, nic->ops->fd(nic->fabric));
     }
-    /* Signals are the program's; faults of the thread's own must reach it. */
-    sigset_t all, before;
-    sigfillset(&all);
-    fault_keep(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int rc = pthread_create(&nic->thread, NULL, nic_thread, nic);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return -rc;
+    if (rc == 0 && nic->net != NULL) {
+        rc = add_fd(nic, nic->net_ops->fd(nic->net));
+    }
+    if (rc != 0) {
+        return rc;
+    }
+    return -thread_start(&nic->thread, NULL, true, nic_thread, nic);
 }
 
 void progress_stop(struct nic *nic)
 {
     nic_lock(nic);
     nic->stop = true;
-    eventfd_write(nic->wake_fd, 1);
+    nudge_thread(nic);
     nic_unlock(nic);
-    pthread_join(nic->thread, NULL);
-    close(nic->thread_epoll);
-    close(nic->wake_fd);
+    thread_join(nic->thread);
+    sys_close(nic->thread_epoll);
+    sys_close(nic->wake_fd);
 }

@@ -7,8 +7,6 @@
 
 #include "base/sys.h"
 
-#include <sched.h>
-
 #define GLANCES 16       /* looks without the lock between two with it */
 #define CLOCK_ROUNDS 16  /* looks with the lock between two at the clock */
 #define PROBE_NS 2000000 /* between two waits that forget what was learnt of spinning */
@@ -136,7 +134,7 @@ static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*re
     p->stay = 0;
     if (now - p->quiet < p->spin + p->yield) {
         p->yielded = true;
-        sched_yield();
+        sys_yield();
         return BIDE_GO_ON;
     }
     p->slept = true;

@@ -6,6 +6,7 @@
 
 int PtlInit(void)
 {
+    ERRNO_KEPT;
     int cancel = cancel_off();
     int rc = process_init();
     cancel_back(cancel);
@@ -14,6 +15,7 @@ int PtlInit(void)
 
 void PtlFini(void)
 {
+    ERRNO_KEPT;
     int cancel = cancel_off();
     process_fini();
     cancel_back(cancel);

@@ -72,8 +72,9 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
         return PTL_ARG_INVALID;
     }
     struct ni *ni;
+    ERRNO_KEPT;
     int cancel = cancel_off();
-    pthread_mutex_lock(&p->lock);
+    mutex_take(&p->lock);
     int rc = open_ni(p, index, options, pid, desired, &ni);
     if (rc == PTL_OK) {
         *ni_handle = ni->handle;
@@ -81,7 +82,7 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
             *actual = ni->limits;
         }
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_give(&p->lock);
     cancel_back(cancel);
     return rc;
 }
@@ -93,8 +94,9 @@ int PtlNIFini(ptl_handle_ni_t ni_handle)
         return PTL_NO_INIT;
     }
     struct ni *ni;
+    ERRNO_KEPT;
     int cancel = cancel_off();
-    pthread_mutex_lock(&p->lock);
+    mutex_take(&p->lock);
     int rc = api_ni_only(ni_handle, &ni);
     if (rc == PTL_OK && --ni->users == 0) {
         struct nic *nic = ni->nic;
@@ -107,7 +109,7 @@ int PtlNIFini(ptl_handle_ni_t ni_handle)
             nic_close(nic);
         }
     }
-    pthread_mutex_unlock(&p->lock);
+    mutex_give(&p->lock);
     cancel_back(cancel);
     return rc;
 }

@@ -11,6 +11,7 @@
 #include "base/cancel.h"
 #include "base/killpoint.h"
 #include "base/log.h"
+#include "base/sys.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -114,7 +115,7 @@ bool proves_itself(const struct segment_info *info)
     uint64_t cookie = 0;
     struct iovec local = {&cookie, sizeof(cookie)};
     struct iovec remote = {(void *)(uintptr_t)info->cookie_at, sizeof(cookie)};
-    return process_vm_readv(info->process, &local, 1, &remote, 1, 0) == sizeof(cookie) &&
+    return sys_process_vm_readv(info->process, &local, 1, &remote, 1) == sizeof(cookie) &&
            cookie == info->cookie;
 }
 
@@ -126,17 +127,17 @@ static void watch_process(struct fabric_peer *p)
     if (p->same_process) {
         return;
     }
-    int fd = (int)syscall(SYS_pidfd_open, info->process, 0);
+    int fd = (int)SYS_CALL(SYS_pidfd_open, info->process, 0);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = p};
     /* Proved again: the pidfd is of the process that has the cookie. */
     if (fd >= 0 && proves_itself(info) &&
-        epoll_ctl(p->fabric->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0) {
+        sys_epoll_ctl(p->fabric->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0) {
         p->pidfd = fd;
         return;
     }
     p->references = false;
     if (fd >= 0) {
-        close(fd);
+        sys_close(fd);
     }
 }
 
@@ -172,8 +173,8 @@ static void free_peer(struct fabric_peer *p)
 {
     struct fabric *f = p->fabric;
     if (p->pidfd >= 0) {
-        epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
-        close(p->pidfd);
+        sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
+        sys_close(p->pidfd);
     }
     if (p->remote != NULL) {
         segment_slot_unmap(p->remote, p->out);
@@ -415,6 +416,7 @@ static struct fabric_peer *meet(struct fabric *f, unsigned index)
 
 struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
 {
+    ERRNO_KEPT;
     int cancel = cancel_off();
     struct fabric_peer *p = meet(f, index);
     cancel_back(cancel);
@@ -455,6 +457,7 @@ bool peer_bury(struct fabric_peer *p)
         return false; /* its last message is with our handlers */
     }
     tx_cancel(p);
+    ERRNO_KEPT;
     int cancel = cancel_off();
     if (p->in != NULL) {
         vacate_slot(p);
@@ -474,6 +477,7 @@ bool peer_is_probed(struct fabric_peer *p)
 
 void peers_probe(struct fabric *f)
 {
+    ERRNO_KEPT;
     int cancel = cancel_off();
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);

@@ -14,6 +14,7 @@
 #include "fabric/shm/shm.h"
 
 #include "base/killpoint.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -42,16 +43,16 @@ static enum fabric_status read_run(pid_t process, const struct iovec *local, int
                                    uint64_t from, uint64_t n, uint64_t *done)
 {
     struct iovec remote = {(void *)(uintptr_t)from, n};
-    ssize_t got = process_vm_readv(process, local, (unsigned long)count, &remote, 1, 0);
+    ssize_t got = sys_process_vm_readv(process, local, (unsigned long)count, &remote, 1);
     KILL_POINT("reference-read");
     if (got > 0) {
         *done += (uint64_t)got;
         return FABRIC_OK;
     }
-    if (got < 0 && errno == EINTR) {
+    if (got == -EINTR) {
         return FABRIC_OK;
     }
-    return got < 0 && errno == ESRCH ? FABRIC_UNDELIVERABLE : FABRIC_SEGV;
+    return got == -ESRCH ? FABRIC_UNDELIVERABLE : FABRIC_SEGV;
 }
 
 enum fabric_status reference_fetch(struct fabric_peer *p, void *to, uint64_t from, uint64_t n)

@@ -10,16 +10,16 @@
 
 #include "base/killpoint.h"
 #include "base/log.h"
+#include "base/mutex.h"
+#include "base/sys.h"
 
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,7 +29,7 @@
 #define PID_ANY_MIN 1024u
 
 static struct list own_segments = {&own_segments, &own_segments};
-static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mutex own_lock;
 
 /* A host is a boot of a kernel and a network namespace: containers that share
  * the directory but not the namespace have other names in it. */
@@ -66,17 +66,17 @@ static int segment_path(const struct options *o, uint32_t nid, uint32_t pid, cha
  * now; the lock makes sure that only one remover acts on what it looked at. */
 static bool remove_dead(const char *path, int patience)
 {
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
     if (fd < 0) {
-        return errno == ENOENT;
+        return fd == -ENOENT;
     }
     bool freed = false;
     struct stat mine, named;
     /* Somebody who only asks whether the owner lives holds the lock for a moment. */
-    bool locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+    bool locked = sys_flock(fd, LOCK_EX | LOCK_NB) == 0;
     for (int attempt = 0; attempt < patience && !locked; attempt++) {
-        usleep(100);
-        locked = flock(fd, LOCK_EX | LOCK_NB) == 0;
+        sys_nap(100000);
+        locked = sys_flock(fd, LOCK_EX | LOCK_NB) == 0;
     }
     if (locked && fstat(fd, &mine) == 0) {
         if (stat(path, &named) != 0) {
@@ -85,7 +85,7 @@ static bool remove_dead(const char *path, int patience)
             freed = unlink(path) == 0;
         }
     }
-    close(fd);
+    sys_close(fd);
     return freed;
 }
 
@@ -196,8 +196,8 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
     segment_each(dir, sweep_one, NULL);
     s->own = true;
     s->users = 1;
-    s->fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    int rc = s->fd < 0 ? -errno : 0;
+    s->fd = sys_open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int rc = s->fd < 0 ? s->fd : 0;
     if (rc != 0) {
         snprintf(error, error_size,
                  "cannot make a segment in %s: %s; PINWHEEL_SHM_DIR must name "
@@ -205,9 +205,11 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
                  dir, strerror(-rc));
         goto fail;
     }
-    if (fchmod(s->fd, 0600) != 0 || flock(s->fd, LOCK_EX | LOCK_NB) != 0 ||
-        ftruncate(s->fd, (off_t)wanted->file_bytes) != 0) {
+    rc = fchmod(s->fd, 0600) != 0 ? -errno : sys_flock(s->fd, LOCK_EX | LOCK_NB);
+    if (rc == 0 && ftruncate(s->fd, (off_t)wanted->file_bytes) != 0) {
         rc = -errno;
+    }
+    if (rc != 0) {
         snprintf(error, error_size, "cannot prepare a segment in %s: %s", dir, strerror(-rc));
         goto fail;
     }
@@ -230,9 +232,9 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
         goto fail;
     }
     KILL_POINT("segment-named");
-    pthread_mutex_lock(&own_lock);
+    mutex_take(&own_lock);
     list_push_back(&own_segments, &s->link);
-    pthread_mutex_unlock(&own_lock);
+    mutex_give(&own_lock);
     *result = s;
     return 0;
 
@@ -241,7 +243,7 @@ fail:
         munmap(s->header, s->mapped);
     }
     if (s->fd >= 0) {
-        close(s->fd);
+        sys_close(s->fd);
     }
     free(s);
     return rc;
@@ -277,7 +279,7 @@ static const char *header_fault(const struct segment_info *h, uint64_t file_byte
 
 static struct segment *find_own(const char *path)
 {
-    pthread_mutex_lock(&own_lock);
+    mutex_take(&own_lock);
     struct segment *found = NULL;
     for (struct list *l = own_segments.next; l != &own_segments && found == NULL; l = l->next) {
         struct segment *s = container_of(l, struct segment, link);
@@ -286,7 +288,7 @@ static struct segment *find_own(const char *path)
             found = s;
         }
     }
-    pthread_mutex_unlock(&own_lock);
+    mutex_give(&own_lock);
     return found;
 }
 
@@ -302,9 +304,9 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
     if (*result != NULL) {
         return 0;
     }
-    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
     if (fd < 0) {
-        rc = -errno;
+        rc = fd;
         snprintf(error, error_size, "cannot open %s: %s", path, strerror(-rc));
         return rc;
     }
@@ -326,7 +328,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
         snprintf(s->path, sizeof(s->path), "%s", path);
         if (!segment_alive(s)) {
             free(s);
-            close(fd);
+            sys_close(fd);
             return -ENOENT;
         }
         s->header = map_file(fd, 0, s->mapped);
@@ -343,7 +345,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
             munmap(s->header, s->mapped);
         }
         free(s);
-        close(fd);
+        sys_close(fd);
         return -EPROTO;
     }
     if (segment_closed(s)) {
@@ -395,12 +397,12 @@ bool segment_alive(struct segment *s)
     /* A descriptor of its own: the answer must not take part in a lock of ours. */
     char self[64];
     snprintf(self, sizeof(self), "/proc/self/fd/%d", s->fd);
-    int fd = open(self, O_RDONLY | O_CLOEXEC);
+    int fd = sys_open(self, O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0) {
-        return errno == EMFILE || errno == ENFILE || errno == ENOMEM; /* it cannot be asked now */
+        return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM; /* it cannot be asked now */
     }
-    bool held = flock(fd, LOCK_SH | LOCK_NB) != 0;
-    close(fd);
+    bool held = sys_flock(fd, LOCK_SH | LOCK_NB) != 0;
+    sys_close(fd);
     return held;
 }
 
@@ -408,7 +410,7 @@ void segment_release(struct segment *s, bool owner)
 {
     bool last = true;
     if (s->own) {
-        pthread_mutex_lock(&own_lock);
+        mutex_take(&own_lock);
         if (owner) {
             atomic_fetch_or(&s->header->flags, SEGMENT_CLOSED);
             unlink(s->path);
@@ -417,11 +419,11 @@ void segment_release(struct segment *s, bool owner)
         if (last) {
             list_remove(&s->link);
         }
-        pthread_mutex_unlock(&own_lock);
+        mutex_give(&own_lock);
     }
     if (last) {
         munmap(s->header, s->mapped);
-        close(s->fd);
+        sys_close(s->fd);
         free(s);
     }
 }
@@ -429,14 +431,14 @@ void segment_release(struct segment *s, bool owner)
 void segment_fork(enum fork_phase phase)
 {
     if (phase == FORK_PREPARE) {
-        pthread_mutex_lock(&own_lock); /* the child gets the list whole */
+        mutex_take(&own_lock); /* the child gets the list whole */
         return;
     }
     if (phase == FORK_CHILD) {
         for (struct list *l = own_segments.next; l != &own_segments; l = l->next) {
-            close(container_of(l, struct segment, link)->fd);
+            sys_close(container_of(l, struct segment, link)->fd);
         }
         list_init(&own_segments);
     }
-    pthread_mutex_unlock(&own_lock);
+    mutex_give(&own_lock);
 }

@@ -11,6 +11,7 @@
 #include "fabric/shm/tx.h"
 
 #include "base/cancel.h"
+#include "base/sys.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +76,7 @@ void shm_ring(struct fabric *f, struct segment *s, uint32_t bell)
     struct sockaddr_un to;
     socklen_t length = bell_address(&to, &s->info);
     int cancel = cancel_off();
-    sendto(f->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, length);
+    sys_sendto(f->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, length);
     cancel_back(cancel);
 }
 

@@ -6,6 +6,7 @@
 #include "fabric/shm/shm.h"
 
 #include "base/killpoint.h"
+#include "base/sys.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/random.h>
 
 #define PROBE_NS 250000000 /* how often peers are asked whether they are there */
 #define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */
@@ -37,17 +37,16 @@ static int open_bell(struct fabric *f)
     f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     if (f->bell_fd < 0 || f->ring_fd < 0 || f->epoll_fd < 0 ||
-        bind(f->bell_fd, (struct sockaddr *)&address, length) != 0 ||
-        epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->bell_fd, &event) != 0) {
+        bind(f->bell_fd, (struct sockaddr *)&address, length) != 0) {
         return -errno;
     }
-    return 0;
+    return sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->bell_fd, &event);
 }
 
 static void close_fd(int fd)
 {
     if (fd >= 0) {
-        close(fd);
+        sys_close(fd);
     }
 }
 
@@ -97,7 +96,7 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     f->epoll_fd = f->bell_fd = f->ring_fd = -1;
     list_init(&f->peers);
     list_init(&f->active);
-    if (getrandom(&f->cookie, sizeof(f->cookie), 0) != sizeof(f->cookie)) {
+    if (sys_getrandom(&f->cookie, sizeof(f->cookie)) != sizeof(f->cookie)) {
         f->cookie = (uint64_t)clock_ns();
     }
     struct segment_info info = {0};
@@ -177,16 +176,16 @@ static int shm_fd(struct fabric *f)
 static void shm_fd_event(struct fabric *f)
 {
     struct epoll_event events[32];
-    int n = epoll_wait(f->epoll_fd, events, 32, 0);
+    int n = sys_epoll_wait(f->epoll_fd, events, 32, 0);
     for (int i = 0; i < n; i++) {
         struct fabric_peer *p = events[i].data.ptr;
         if (p == NULL) {
             char drop[64];
-            while (recv(f->bell_fd, drop, sizeof(drop), MSG_DONTWAIT) >= 0) {
+            while (sys_recvfrom(f->bell_fd, drop, sizeof(drop), MSG_DONTWAIT, NULL, NULL) >= 0) {
             }
             continue;
         }
-        epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
+        sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
         peer_lost(p, NULL);
     }
 }

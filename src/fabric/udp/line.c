@@ -15,6 +15,8 @@
  */
 #include "fabric/udp/socket.h"
 
+#include "base/sys.h"
+
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -45,11 +47,11 @@ static bool is_its_own_source(const struct sockaddr_in *own)
     struct sockaddr_in source = {0};
     socklen_t size = sizeof(source);
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    bool is = fd >= 0 && connect(fd, (const struct sockaddr *)own, sizeof(*own)) == 0 &&
+    bool is = fd >= 0 && sys_connect(fd, (const struct sockaddr *)own, sizeof(*own)) == 0 &&
               getsockname(fd, (struct sockaddr *)&source, &size) == 0 &&
               source.sin_addr.s_addr == own->sin_addr.s_addr;
     if (fd >= 0) {
-        close(fd);
+        sys_close(fd);
     }
     return is;
 }
@@ -79,7 +81,7 @@ static bool take_after(int first, int fd)
     return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
            setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off)) == 0 &&
            bind(fd, (struct sockaddr *)&group, sizeof(group)) == 0 &&
-           connect(fd, (struct sockaddr *)&own, sizeof(own)) == 0;
+           sys_connect(fd, (struct sockaddr *)&own, sizeof(own)) == 0;
 }
 
 static bool make(struct udp_line *l, int first)
@@ -89,7 +91,7 @@ static bool make(struct udp_line *l, int first)
         return false;
     }
     if (!take_after(first, fd)) {
-        close(fd);
+        sys_close(fd);
         return false;
     }
     copy_send_buffer(first, fd);
@@ -101,7 +103,7 @@ static bool make(struct udp_line *l, int first)
 void udp_line_close(struct udp_line *l)
 {
     if (l->on) {
-        close(l->fd);
+        sys_close(l->fd);
         l->on = false;
     }
 }
@@ -115,7 +117,8 @@ void udp_line_fail(struct udp_line *l)
 static void lead(struct udp_line *l, int first)
 {
     struct sockaddr_in to = address_of(l->often.ip, l->often.port);
-    if ((!l->on && !make(l, first)) || connect(l->fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
+    if ((!l->on && !make(l, first)) ||
+        sys_connect(l->fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
         udp_line_fail(l);
         return;
     }

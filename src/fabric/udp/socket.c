@@ -53,10 +53,9 @@ static bool set_joining(struct udp_socket *u, int on)
     return setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
 }
 
-static int fail(struct udp_socket *u, char *error, size_t size, const char *what, const char *where,
-                const char *remedy)
+static int fail(struct udp_socket *u, int rc, char *error, size_t size, const char *what,
+                const char *where, const char *remedy)
 {
-    int rc = -errno;
     snprintf(error, size, "%s %s: %s%s", what, where, strerror(-rc), remedy);
     udp_socket_close(u);
     return rc;
@@ -71,13 +70,13 @@ int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffer
     *u = (struct udp_socket){.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     address_text(ip, port, text);
     if (u->fd < 0 || (u->batch = calloc(1, sizeof(*u->batch))) == NULL) {
-        return fail(u, error, error_size, "cannot make a UDP socket for", text, "");
+        return fail(u, -errno, error, error_size, "cannot make a UDP socket for", text, "");
     }
     if (bind(u->fd, (struct sockaddr *)&own, sizeof(own)) != 0) {
         const char *remedy = errno == EADDRINUSE      ? "; another process has the port"
                              : errno == EADDRNOTAVAIL ? "; no interface of this machine has it"
                                                       : "";
-        return fail(u, error, error_size, "cannot listen at", text, remedy);
+        return fail(u, -errno, error, error_size, "cannot listen at", text, remedy);
     }
     u->receive = grow(u->fd, buffers, SO_RCVBUFFORCE, SO_RCVBUF, SO_RCVBUF);
     grow(u->fd, buffers, SO_SNDBUFFORCE, SO_SNDBUF, SO_SNDBUF);
@@ -89,14 +88,15 @@ int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffer
 }
 
 /* Connects a socket; the longest packet that the system sends there in one piece, 0: not
- * known, -1: there is no way. */
+ * known, -errno: there is no way. */
 static int connect_to(int fd, const struct slmp_address *peer)
 {
     struct sockaddr_in to = socket_address(peer->ip, peer->port);
     int mtu;
     socklen_t size = sizeof(mtu);
-    if (connect(fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
-        return -1;
+    int rc = sys_connect(fd, (struct sockaddr *)&to, sizeof(to));
+    if (rc != 0) {
+        return rc;
     }
     bool known = getsockopt(fd, IPPROTO_IP, IP_MTU, &mtu, &size) == 0 && mtu > UDP_IP_HEADERS;
     return known ? mtu - UDP_IP_HEADERS : 0;
@@ -109,7 +109,7 @@ int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, ch
     address_text(peer->ip, peer->port, text);
     int longest = connect_to(u->fd, peer);
     if (longest < 0) {
-        return fail(u, error, error_size, "no way to", text, "");
+        return fail(u, longest, error, error_size, "no way to", text, "");
     }
     u->longest = (uint32_t)longest;
     return 0;
@@ -118,7 +118,7 @@ int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, ch
 void udp_socket_close(struct udp_socket *u)
 {
     if (u->fd >= 0) {
-        close(u->fd);
+        sys_close(u->fd);
     }
     udp_line_close(&u->line);
     free(u->batch);
@@ -141,7 +141,7 @@ int64_t udp_socket_now(const struct udp_socket *u)
 void udp_socket_secrets(struct slmp_config *c)
 {
     uint64_t random[2];
-    if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
+    if (sys_getrandom(random, sizeof(random)) != sizeof(random)) {
         random[0] = (uint64_t)clock_ns(); /* no kernel since 3.17 comes here */
         random[1] = (uint64_t)getpid();
     }
@@ -177,7 +177,7 @@ static void stop_joining(struct udp_socket *u)
     if (!set_joining(u, false)) {
         return;
     }
-    if (recv(u->fd, &byte, 1, MSG_PEEK) >= 0 || errno != EAGAIN) {
+    if (sys_recvfrom(u->fd, &byte, 1, MSG_PEEK, NULL, NULL) != -EAGAIN) {
         set_joining(u, true);
         return;
     }
@@ -224,9 +224,9 @@ static ssize_t receive_joined(struct udp_socket *u, void *buffer, struct sockadd
                        .msg_iovlen = 1,
                        .msg_control = &control,
                        .msg_controllen = sizeof(control)};
-    ssize_t length = recvmsg(u->fd, &m, 0);
+    ssize_t length = sys_recvmsg(u->fd, &m, 0);
     if (length < 0) {
-        return -1;
+        return length;
     }
     *each = (size_t)length;
     for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c)) {
@@ -253,9 +253,9 @@ static ssize_t receive_one(struct udp_socket *u, void *buffer, struct sockaddr_i
                            size_t *each)
 {
     socklen_t size = sizeof(*from);
-    ssize_t length = recvfrom(u->fd, buffer, UDP_BUFFER, 0, (struct sockaddr *)from, &size);
+    ssize_t length = sys_recvfrom(u->fd, buffer, UDP_BUFFER, 0, (struct sockaddr *)from, &size);
     if (length < 0) {
-        return -1;
+        return length;
     }
     *each = (size_t)length;
     u->crowd = u->empty ? 0 : u->crowd + 1;
@@ -276,8 +276,7 @@ ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_addre
     ssize_t length;
     int cancel = cancel_off();
     while ((length = u->joining ? receive_joined(u, buffer, &from, each)
-                                : receive_one(u, buffer, &from, each)) < 0 &&
-           errno == ECONNREFUSED) {
+                                : receive_one(u, buffer, &from, each)) == -ECONNREFUSED) {
         note_refusal(u); /* the next one may be there */
     }
     cancel_back(cancel);
@@ -302,7 +301,7 @@ bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
         m.msg_control = &control;
         m.msg_controllen = sizeof(control);
         int cancel = cancel_off();
-        ssize_t length = recvmsg(u->fd, &m, MSG_ERRQUEUE);
+        ssize_t length = sys_recvmsg(u->fd, &m, MSG_ERRQUEUE);
         cancel_back(cancel);
         if (length < 0) {
             u->tells = false;
@@ -389,7 +388,7 @@ static ssize_t send_once(struct udp_socket *u, struct udp_batch *b)
         m.msg_name = &to;
         m.msg_namelen = sizeof(to);
     } else if (parts == 1 && b->count == 1) {
-        return send(fd, part->iov_base, part->iov_len, 0);
+        return sys_sendto(fd, part->iov_base, part->iov_len, 0, NULL, 0);
     }
     uint16_t each = (uint16_t)b->packet[0].length;
     if (b->count > 1) {
@@ -401,7 +400,7 @@ static ssize_t send_once(struct udp_socket *u, struct udp_batch *b)
         c->cmsg_len = CMSG_LEN(sizeof(each));
         memcpy(CMSG_DATA(c), &each, sizeof(each));
     }
-    return sendmsg(fd, &m, 0);
+    return sys_sendmsg(fd, &m, 0);
 }
 
 /* Whether a batch that was not taken may be tried again. */
@@ -419,7 +418,7 @@ static bool may_try(struct udp_socket *u, int fd, int error, unsigned attempt)
         note_refusal(u);
         return attempt == 0;
     case EAGAIN:
-        return attempt == 0 && poll(&p, 1, PATIENCE_MS) == 1;
+        return attempt == 0 && sys_poll(&p, 1, PATIENCE_MS) == 1;
     default:
         return false;
     }
@@ -437,7 +436,7 @@ static uint32_t path_to(const struct slmp_address *a)
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     int longest = fd < 0 ? -1 : connect_to(fd, a);
     if (fd >= 0) {
-        close(fd);
+        sys_close(fd);
     }
     return longest > 0 ? (uint32_t)longest : 0;
 }
@@ -470,8 +469,9 @@ static int send_batch(struct udp_socket *u, struct slmp *e, int64_t now, struct 
     if (count > 0 && u->adapts) {
         udp_line_count(&u->line, u->fd, &b->packet[0].to);
     }
-    for (unsigned attempt = 0; count > 0 && send_once(u, b) < 0; attempt++) {
-        int error = errno;
+    ssize_t sent;
+    for (unsigned attempt = 0; count > 0 && (sent = send_once(u, b)) < 0; attempt++) {
+        int error = (int)-sent;
         if (may_try(u, way_to(u, &b->packet[0].to), error, attempt)) {
             continue;
         }

@@ -8,6 +8,7 @@
 #include "fabric/udp/udp.h"
 
 #include "base/cancel.h"
+#include "base/sys.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -73,6 +74,7 @@ static uint32_t look_up(const struct slmp_address *a)
 
 uint32_t udp_owner(const struct slmp_address *a)
 {
+    ERRNO_KEPT;
     int cancel = cancel_off();
     uint32_t owner = FABRIC_NOBODY;
     for (int i = 0; i < LOOKS && owner == FABRIC_NOBODY; i++) {

@@ -10,6 +10,7 @@
  */
 #include "fabric/udp/udp.h"
 
+#include "base/mutex.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -36,7 +37,7 @@
 enum checksum { CHECKSUM_AUTO, CHECKSUM_HEADER, CHECKSUM_ALL };
 
 static struct list own_fabrics = {&own_fabrics, &own_fabrics};
-static pthread_mutex_t own_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct mutex own_lock;
 
 /* ---- opening ---- */
 
@@ -172,17 +173,15 @@ static int open_epoll(struct fabric *f)
 {
     struct epoll_event event = {.events = EPOLLONESHOT};
     f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    if (f->epoll_fd < 0 || epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->socket.fd, &event) != 0) {
-        return -errno;
-    }
-    return 0;
+    return f->epoll_fd < 0 ? -errno
+                           : sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->socket.fd, &event);
 }
 
 static void free_fabric(struct fabric *f)
 {
     udp_socket_close(&f->socket);
     if (f->epoll_fd >= 0) {
-        close(f->epoll_fd);
+        sys_close(f->epoll_fd);
     }
     udp_spare_free(f);
     udp_memories_free(f);
@@ -240,9 +239,9 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
     }
     f->deadline = SLMP_NEVER;
     atomic_store_explicit(&f->hot, true, memory_order_relaxed);
-    pthread_mutex_lock(&own_lock);
+    mutex_take(&own_lock);
     list_push_back(&own_fabrics, &f->own);
-    pthread_mutex_unlock(&own_lock);
+    mutex_give(&own_lock);
     *pid = f->pid;
     *result = f;
     return 0;
@@ -269,28 +268,28 @@ static void udp_close(struct fabric *f)
             list_remove(&p->ready);
         }
     }
-    pthread_mutex_lock(&own_lock);
+    mutex_take(&own_lock);
     list_remove(&f->own);
-    pthread_mutex_unlock(&own_lock);
+    mutex_give(&own_lock);
     free_fabric(f);
 }
 
 static void udp_fork(enum fork_phase phase)
 {
     if (phase == FORK_PREPARE) {
-        pthread_mutex_lock(&own_lock); /* the child gets the list whole */
+        mutex_take(&own_lock); /* the child gets the list whole */
         return;
     }
     if (phase == FORK_CHILD) {
         for (struct list *l = own_fabrics.next; l != &own_fabrics; l = l->next) {
             struct fabric *f = container_of(l, struct fabric, own);
-            close(f->socket.fd);
+            sys_close(f->socket.fd);
             udp_line_close(&f->socket.line);
-            close(f->epoll_fd);
+            sys_close(f->epoll_fd);
         }
         list_init(&own_fabrics);
     }
-    pthread_mutex_unlock(&own_lock);
+    mutex_give(&own_lock);
 }
 
 /* ---- polling ---- */
@@ -331,7 +330,7 @@ static bool bury_one(struct fabric *f)
 static void arm_socket(struct fabric *f, bool armed)
 {
     struct epoll_event event = {.events = EPOLLONESHOT | (armed ? EPOLLIN : 0)};
-    epoll_ctl(f->epoll_fd, EPOLL_CTL_MOD, f->socket.fd, &event);
+    sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_MOD, f->socket.fd, &event);
     f->armed = armed;
     atomic_store_explicit(&f->hot, !armed, memory_order_relaxed);
 }
@@ -444,7 +443,7 @@ static int udp_fd(struct fabric *f)
 static void udp_fd_event(struct fabric *f)
 {
     struct epoll_event event;
-    epoll_wait(f->epoll_fd, &event, 1, 0);
+    sys_epoll_wait(f->epoll_fd, &event, 1, 0);
     arm_socket(f, false);
 }
 

@@ -3,6 +3,7 @@
 #include "elfutils.h"
 
 #include "base/library.h"
+#include "base/mutex.h"
 
 #include <pthread.h>
 
@@ -24,8 +25,8 @@ static void load(void)
 
 int elfutils_load(struct rv32_error *error)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, load);
+    static struct once loaded;
+    once(&loaded, load);
     return missing == NULL ? 0
                            : rv32_fail(error,
                                        "images cannot be read: there is no %s; install libelf1 "

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The slow halves of mutex.h. */
+#include "base/mutex.h"
+
+#define SPINS 100 /* looks of a waiting thread before it sleeps: about a system call */
+
+void mutex_wait(struct mutex *m)
+{
+    for (int i = 0; i < SPINS; i++) {
+        uint32_t word = atomic_load_explicit(&m->word, memory_order_relaxed);
+        if (word == 0 && atomic_compare_exchange_strong_explicit(
+                             &m->word, &word, 1, memory_order_acquire, memory_order_relaxed)) {
+            return;
+        }
+        cpu_pause();
+    }
+    /* Who has slept cannot know whether others still do: it holds the mutex as one awaited. */
+    while (atomic_exchange_explicit(&m->word, 2, memory_order_acquire) != 0) {
+        futex_wait(&m->word, 2, -1);
+    }
+}
+
+void condition_wait(struct condition *c, struct mutex *m)
+{
+    uint32_t signals = atomic_load_explicit(&c->signals, memory_order_relaxed);
+    mutex_give(m);
+    futex_wait(&c->signals, signals, -1);
+    mutex_take(m);
+}
+
+void once_slowly(struct once *o, void (*function)(void))
+{
+    mutex_take(&o->mutex);
+    if (!atomic_load_explicit(&o->done, memory_order_relaxed)) {
+        function();
+        atomic_store_explicit(&o->done, true, memory_order_release);
+    }
+    mutex_give(&o->mutex);
+}
