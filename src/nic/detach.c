@@ -45,7 +45,7 @@ static struct invocation *detached_at(struct list *l)
 static uint64_t packets_of(const struct rx *rx)
 {
     uint64_t packet = rx->peer->nic->packet_size;
-    return rx->f.length <= packet ? 1 : (rx->f.length + packet - 1) / packet;
+    return rx->f.length <= packet ? 1 : rx->f.length / packet + (rx->f.length % packet != 0);
 }
 
 /* Whether there is a place for it; a message longer than all places never finds one. */

@@ -447,11 +447,14 @@ void peer_lost(struct fabric_peer *p, const char *why)
     tx_stop(p);
 }
 
-bool peer_bury(struct fabric_peer *p)
+bool peer_empty(struct fabric_peer *p)
 {
     tx_cancel(p); /* a get of the dead one waits for its reply to leave */
-    while (rx_advance(p)) {
-    }
+    return rx_advance(p);
+}
+
+bool peer_bury(struct fabric_peer *p)
+{
     rx_cut(p);
     if (!rx_idle(p)) {
         return false; /* its last message is with our handlers */

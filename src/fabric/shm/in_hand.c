@@ -12,6 +12,8 @@
  */
 #include "fabric/shm/in_hand.h"
 
+#define TURNS 64 /* runs of packets of one message before others have their turn */
+
 void hand_payload(struct rx_channel *r)
 {
     r->moved = 0;
@@ -36,15 +38,16 @@ void hand_begin(struct rx_channel *r)
 static bool step_header(struct fabric_peer *p, struct rx_channel *r)
 {
     enum rx_step step = p->fabric->up->rx_header(p->np, r->rx);
-    if (step == RX_FIRST && r->rx->first == NULL && r->rx->length != 0) {
-        uint8_t *data = payload_packet(p, r);
-        if (data == NULL) {
+    if (step == RX_FIRST && r->rx->first == NULL) {
+        bool any = r->rx->length != 0; /* a sender that cannot read it sends the header alone */
+        struct packets here = any ? payload_here(p, r) : (struct packets){NULL, 0};
+        if (any && here.data == NULL && r->status == FABRIC_OK) {
             return false;
         }
         payload_check(r);
-        r->rx->first = data;
-        r->rx->first_length = payload_length(p, r);
-        r->rx->torn = r->status != FABRIC_OK;
+        r->rx->first = here.data;
+        r->rx->first_length = here.data != NULL ? payload_first(p, here) : 0;
+        r->rx->torn = !any || r->status != FABRIC_OK;
         step = p->fabric->up->rx_header(p->np, r->rx);
     }
     r->waiting = step == RX_WAIT;
@@ -76,6 +79,19 @@ static bool step_done(struct fabric_peer *p, struct rx_channel *r)
     return true;
 }
 
+/* Moves payload, as much as is here, or TURNS: a long message, or one whose sender adds to it for
+ * ever, does not keep the lock from others. True if all has moved; *moved says if any has. */
+static bool step_payload(struct fabric_peer *p, struct rx_channel *r, bool *moved)
+{
+    for (unsigned turn = 0; r->moved < r->rx->length; turn++) {
+        if (turn == TURNS || !payload_move(p, r)) {
+            return false;
+        }
+        *moved = true;
+    }
+    return true;
+}
+
 /* Takes the message in hand as far as it goes. */
 bool hand_go_on(struct fabric_peer *p, struct rx_channel *r)
 {
@@ -92,10 +108,7 @@ bool hand_go_on(struct fabric_peer *p, struct rx_channel *r)
         moved = true;
     }
     if (r->phase == RX_PAYLOAD) {
-        while (r->moved < r->rx->length && payload_move(p, r)) {
-            moved = true;
-        }
-        if (r->moved < r->rx->length) {
+        if (!step_payload(p, r, &moved)) {
             return moved;
         }
         r->phase = RX_DONE;

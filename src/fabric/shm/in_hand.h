@@ -78,15 +78,23 @@ void hand_cut(struct fabric_peer *p, struct rx_channel *r);
 
 /* payload_cells() tells how many cells the sender has handed over and we have not taken. */
 uint64_t payload_cells(struct fabric_peer *p, struct rx_channel *r);
-/* payload_packet() is the packet at r->moved, in place, NULL if it is not here yet; it has
- * payload_length() bytes. payload_check() learns whether the sender could read them. */
-uint8_t *payload_packet(struct fabric_peer *p, struct rx_channel *r);
-size_t payload_length(struct fabric_peer *p, struct rx_channel *r);
+/* payload_here() is what lies in place from r->moved on, of which there is more to come: packets
+ * one behind the other, or none (`data` is NULL) if the next one is not here, or, by reference,
+ * cannot be read: r->status says so. payload_first() is the length of the first of them.
+ * payload_check() learns whether the sender could read them. */
+struct packets {
+    uint8_t *data;
+    uint64_t bytes; /* not 0 where there are any */
+};
+struct packets payload_here(struct fabric_peer *p, struct rx_channel *r);
+size_t payload_first(const struct fabric_peer *p, struct packets here);
 void payload_check(struct rx_channel *r);
+/* payload_can_move() tells whether payload_move() would find something to move. */
+bool payload_can_move(struct fabric_peer *p, struct rx_channel *r);
 /* payload_cell() is a payload that came in one cell before its record, which vouches for it; but
  * which cell that is must be known. NULL: it is not, or its sender could not read the payload. */
 const uint8_t *payload_cell(struct fabric_peer *p, struct rx_channel *r);
-/* payload_move() moves payload; true if any moved. */
+/* payload_move() moves payload, of which some has not moved; true if any did. */
 bool payload_move(struct fabric_peer *p, struct rx_channel *r);
 /* payload_pass(): the next n bytes are the NIC's, or done with. payload_give() gives the cells that
  * nobody needs any more back to the sender. True if there were any. */

@@ -126,8 +126,9 @@ static bool poll_slots(struct fabric *f)
     return moved;
 }
 
-/* Ends the connection of one dying peer, if it can be ended. Handlers may run
- * without the lock meanwhile, so the list of peers is not looked at after. */
+/* Goes on with the end of one dying peer. Handlers may run without the lock meanwhile, so the
+ * list of peers is not looked at after. One that is not dead, and sends on, takes no more of a
+ * poll than others do. */
 static bool bury_one(struct fabric *f)
 {
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
@@ -135,7 +136,7 @@ static bool bury_one(struct fabric *f)
         if (p->dying) {
             list_remove(&p->link); /* to the end, so that each has its turn */
             list_push_back(&f->peers, &p->link);
-            return peer_bury(p);
+            return peer_empty(p) || peer_bury(p);
         }
     }
     return false;

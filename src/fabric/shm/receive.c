@@ -66,7 +66,7 @@ void rx_attach(struct fabric_peer *p, struct slot *slot)
 }
 
 /* What a published record must satisfy; false ends the connection. */
-static bool record_sound(const struct rx_channel *r, uint32_t word)
+static bool record_sound(const struct fabric_peer *p, const struct rx_channel *r, uint32_t word)
 {
     size_t lines = record_lines(word), bytes = record_bytes(word);
     size_t to_end = r->line_mask + 1 - (r->head & r->line_mask);
@@ -81,7 +81,7 @@ static bool record_sound(const struct rx_channel *r, uint32_t word)
     case RECORD_CELLS:
         return lines == 1;
     case RECORD_REF:
-        return lines == 2;
+        return lines == 2 && p->references; /* as it was told */
     default:
         return false;
     }
@@ -185,7 +185,7 @@ static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_
 static __attribute__((noinline)) bool take_other(struct fabric_peer *p, struct rx_channel *r,
                                                  uint32_t word)
 {
-    if (rare(!record_sound(r, word))) {
+    if (rare(!record_sound(p, r, word))) {
         peer_lost(p, "it sent a record that makes no sense");
         return false;
     }
@@ -341,9 +341,7 @@ bool rx_visible(struct fabric_peer *p)
         if (r->index == NULL || r->busy) {
             continue;
         }
-        if (r->phase == RX_IDLE
-                ? has_record(r)
-                : r->mode == RECORD_CELLS && !r->waiting && payload_cells(p, r) != 0) {
+        if (r->phase == RX_IDLE ? has_record(r) : !r->waiting && payload_can_move(p, r)) {
             return true;
         }
     }

@@ -7,6 +7,11 @@
  *
  * Packets are used in place. A cell is given back in order, and only when nobody needs it any more:
  * not before its bytes are moved, nor while the NIC keeps them (fabric_rx.held).
+ *
+ * Invariant of progress: where something is in place, it is a byte or more, of one look at the
+ * sender's words (payload_here()); payload_move() says true only when it has raised r->moved, which
+ * never passes the message's length. A reference that fails is at its end at once, since the sender
+ * adds nothing to it; through cells what follows an error still comes, and is discarded.
  */
 #include "fabric/shm/in_hand.h"
 
@@ -47,47 +52,56 @@ uint64_t payload_cells(struct fabric_peer *p, struct rx_channel *r)
     return n;
 }
 
-size_t payload_length(struct fabric_peer *p, struct rx_channel *r)
+/* The packets at r->moved that lie in the peer's buffer. If there are none, the next ones are
+ * fetched: not before those in the buffer are out of use, and not after an error. */
+static uint8_t *fetched_packets(struct fabric_peer *p, struct rx_channel *r)
 {
-    uint64_t rest = r->rx->length - r->moved;
-    size_t packet = p->fabric->packet_size;
-    return rest < packet ? rest : packet;
-}
-
-uint8_t *payload_packet(struct fabric_peer *p, struct rx_channel *r)
-{
-    if (r->mode == RECORD_INLINE) {
-        return r->at->data + r->moved;
-    }
-    if (r->mode == RECORD_CELLS) {
-        return payload_cells(p, r) != 0 ? cell_at(&r->cells, r->cells_taken) : NULL;
-    }
-    size_t packets = p->fabric->packet_size * FETCH_PACKETS;
-    if (r->fetched == r->moved && r->status == FABRIC_OK) {
-        if (r->rx->held < r->moved) {
-            return NULL; /* the buffer has packets that are in use */
-        }
+    size_t most = p->fabric->packet_size * FETCH_PACKETS;
+    if (r->fetched == r->moved && r->status == FABRIC_OK && r->rx->held >= r->moved) {
         uint64_t rest = r->rx->length - r->moved;
-        uint64_t n = rest < packets ? rest : packets;
-        r->status = reference_fetch(p, p->buffer, r->address + r->moved, n);
-        r->fetched = r->moved + n;
+        uint64_t n = rest < most ? rest : most;
+        r->status = p->broken ? FABRIC_UNDELIVERABLE
+                              : reference_fetch(p, p->buffer, r->address + r->moved, n);
+        r->fetched += r->status == FABRIC_OK ? n : 0;
     }
-    return p->buffer + r->moved % packets;
+    return r->fetched != r->moved ? p->buffer + r->moved % most : NULL;
 }
 
-/* Bytes of payload that lie in place behind the packet at r->moved, which does, and with it. */
-static uint64_t bytes_in_place(struct fabric_peer *p, struct rx_channel *r)
+struct packets payload_here(struct fabric_peer *p, struct rx_channel *r)
 {
     uint64_t rest = r->rx->length - r->moved;
-    uint64_t here = rest;
-    if (r->mode == RECORD_CELLS) {
+    struct packets here = {NULL, rest};
+    if (r->mode == RECORD_INLINE) {
+        here.data = r->at->data + r->moved;
+    } else if (r->mode == RECORD_REF) {
+        here.data = fetched_packets(p, r);
+        here.bytes = r->fetched - r->moved;
+    } else {
         uint64_t cells = payload_cells(p, r), row = cells_in_row(&r->cells, r->cells_taken);
         cells = cells < row ? cells : row;
-        here = (cells < CELL_RUN ? cells : CELL_RUN) * p->fabric->packet_size;
-    } else if (r->mode == RECORD_REF) {
-        here = r->fetched - r->moved;
+        here.data = cells != 0 ? cell_at(&r->cells, r->cells_taken) : NULL;
+        here.bytes = (cells < CELL_RUN ? cells : CELL_RUN) * p->fabric->packet_size;
     }
-    return here < rest ? here : rest;
+    here.bytes = here.bytes < rest ? here.bytes : rest;
+    return here;
+}
+
+size_t payload_first(const struct fabric_peer *p, struct packets here)
+{
+    size_t packet = p->fabric->packet_size;
+    return here.bytes < packet ? here.bytes : packet;
+}
+
+bool payload_can_move(struct fabric_peer *p, struct rx_channel *r)
+{
+    switch (r->mode) {
+    case RECORD_CELLS:
+        return payload_cells(p, r) != 0;
+    case RECORD_REF:
+        return r->phase == RX_PAYLOAD && (r->fetched != r->moved || r->rx->held >= r->moved);
+    default:
+        return false;
+    }
 }
 
 void payload_check(struct rx_channel *r)
@@ -147,21 +161,30 @@ bool payload_pass(struct fabric_peer *p, struct rx_channel *r, uint64_t n)
     return payload_give(p, r);
 }
 
+/* What is left of a reference that failed never comes. */
+static bool give_up(struct rx_channel *r)
+{
+    bool over = r->mode == RECORD_REF && r->status != FABRIC_OK;
+    if (over) {
+        r->moved = r->rx->length;
+    }
+    return over;
+}
+
 /* Hands the NIC the packets that are here; true if it goes on with what comes next. */
 static bool hand_packets(struct fabric_peer *p, struct rx_channel *r)
 {
-    uint8_t *data = payload_packet(p, r);
-    if (data == NULL) {
-        return false;
+    struct packets here = payload_here(p, r);
+    if (here.data == NULL) {
+        return give_up(r);
     }
-    uint64_t n = bytes_in_place(p, r);
     payload_check(r);
     enum rx_step step = RX_GO;
     if (r->status == FABRIC_OK) {
-        step = p->fabric->up->rx_packet(p->np, r->rx, data, r->moved, n);
+        step = p->fabric->up->rx_packet(p->np, r->rx, here.data, r->moved, here.bytes);
     }
     r->waiting = step == RX_WAIT;
-    if (payload_pass(p, r, r->waiting ? r->rx->taken : n)) {
+    if (payload_pass(p, r, r->waiting ? r->rx->taken : here.bytes)) {
         tell_room(p, r);
     }
     return !r->waiting;
@@ -172,8 +195,8 @@ static bool deposit_reference(struct fabric_peer *p, struct rx_channel *r)
 {
     struct fabric_rx *rx = r->rx;
     uint64_t n = rx->sink != RX_DEPOSIT ? 0 : rx->room < rx->length ? rx->room : rx->length;
-    if (n != 0) {
-        r->status = reference_deposit(p, r, n);
+    if (n != 0 && r->status == FABRIC_OK) {
+        r->status = p->broken ? FABRIC_UNDELIVERABLE : reference_deposit(p, r, n);
     }
     r->moved = rx->length;
     return true;
@@ -190,13 +213,13 @@ bool payload_move(struct fabric_peer *p, struct rx_channel *r)
     bool moved = false, told = false;
     r->waiting = false;
     for (unsigned run = 0; r->moved < r->rx->length && run < CELL_RUN; run++) {
-        uint8_t *data = payload_packet(p, r);
-        if (data == NULL) {
+        struct packets here = payload_here(p, r);
+        if (here.data == NULL) {
             break;
         }
         payload_check(r);
-        size_t n = payload_length(p, r);
-        place(r, data, n);
+        size_t n = payload_first(p, here);
+        place(r, here.data, n);
         told |= payload_pass(p, r, n);
         moved = true;
     }

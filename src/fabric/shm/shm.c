@@ -138,7 +138,9 @@ static void shm_close(struct fabric *f)
             shm_signal(p);
         }
         peer_lost(p, NULL);
-        p->broken = true;
+        p->broken = true; /* so that what is in hand is all that can move: */
+        while (peer_empty(p)) {
+        }
         if (!peer_bury(p)) {
             list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
         }

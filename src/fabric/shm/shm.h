@@ -275,9 +275,11 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index);
 /* accept_rest() serves, once the segment is closed, all slots that were claimed before and whose
  * bit nobody has seen: who claims one later sees that the segment is closed. */
 void accept_rest(struct fabric *f);
-/* peer_lost() notes that a peer died, left or broke the rules; peer_bury() then
+/* peer_lost() notes that a peer died, left or broke the rules; peer_empty() then takes what it has
+ * left behind, as much as one look takes of any peer, true if there was something; and peer_bury()
  * ends the connection as far as it can, true when the peer is gone. */
 void peer_lost(struct fabric_peer *p, const char *why);
+bool peer_empty(struct fabric_peer *p);
 bool peer_bury(struct fabric_peer *p);
 /* sweep_slots() sees to slots whose claimants died before anybody met them. */
 void sweep_slots(struct fabric *f);

@@ -255,16 +255,17 @@ static bool step_header(struct fabric_peer *p, struct udp_lane *l)
     const struct fabric_upcalls *up = p->fabric->up;
     struct fabric_rx *rx = l->rx;
     enum rx_step step = up->rx_header(p->np, rx);
-    if (step == RX_FIRST && rx->first == NULL && rx->length != 0) {
+    if (step == RX_FIRST && rx->first == NULL) {
+        bool any = rx->length != 0; /* a sender that cannot read it sends the header alone */
         size_t n = packet_length(p, l);
-        uint8_t *data = l->status == FABRIC_OK ? packet(p, l, n) : NULL;
-        if (data == NULL && l->status == FABRIC_OK) {
+        uint8_t *data = any && l->status == FABRIC_OK ? packet(p, l, n) : NULL;
+        if (any && data == NULL && l->status == FABRIC_OK) {
             return false;
         }
         static const uint8_t nothing[8];
         rx->first = data != NULL ? data : nothing;
         rx->first_length = data != NULL ? n : 0;
-        rx->torn = l->status != FABRIC_OK;
+        rx->torn = !any || l->status != FABRIC_OK;
         step = up->rx_header(p->np, rx);
     }
     l->waiting = step == RX_WAIT;

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Messages over shared memory that fail part-way, and senders that lie in their records: whatever
+ * the receiver finds, each of its polls comes back, the message ends once, with an error at both
+ * ends, and those of others behind it arrive.
+ *
+ * A receiver that does not come back hangs the test, which its time-out ends.
+ */
+#include "fabric_fixture.h"
+
+#include "fabric/shm/shm.h"
+
+enum { LONG_MESSAGE = 16 * FETCH_PACKETS * PACKET, FLOOD = 100000 };
+
+static struct plan under_way;
+
+/* Memory of whole pages, with as many behind that nobody may touch. */
+static uint8_t *fenced(size_t length)
+{
+    uint8_t *at = mmap(NULL, 2 * length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(at != MAP_FAILED);
+    assert_int_equal(mprotect(at, length, PROT_READ | PROT_WRITE), 0);
+    return at;
+}
+
+/* One message whose source is fenced memory, of which the page at `hole` is not there. */
+static void make_torn(struct plan *plan, size_t length, size_t hole, bool by_packets)
+{
+    make_plan(plan, length, WHOLE, WHOLE);
+    uint8_t *at = fenced(length);
+    memcpy(at, plan->payload, length);
+    assert_int_equal(mprotect(at + hole / PACKET * PACKET, PACKET, PROT_NONE), 0);
+    plan->tx.base = at;
+    plan->by_packets = by_packets;
+    plan->bad_source = true;
+}
+
+static void free_torn(struct plan *plan)
+{
+    munmap((void *)plan->tx.base, 2 * plan->tx.length);
+    free_plan(plan);
+}
+
+static void holes(const char *way)
+{
+    open_both(way);
+    for (unsigned i = 0; i < 200; i++) {
+        size_t length = (2 + below(4 * FETCH_PACKETS)) * PACKET;
+        make_torn(&under_way, length, below(length), i % 4 != 3);
+        under_way.headed = below(2) == 0;
+        carry(&under_way);
+        free_torn(&under_way);
+        carry_sound_ones();
+    }
+    close_both();
+}
+
+static void holes_by_reference(void **state)
+{
+    holes("vm");
+}
+
+static void holes_through_cells(void **state)
+{
+    holes("cells");
+}
+
+/* ---- a sender that lies ---- */
+
+static struct record *record_sent(void)
+{
+    struct tx_channel *t = &ends[OUT].peer->tx[FABRIC_REQUEST];
+    return (struct record *)(t->ring + (under_way.tx.record & t->line_mask) * RECORD_LINE);
+}
+
+/* Of a message by reference, the record says another length, or another address. */
+static void carry_lie(size_t length, uint64_t said_length, uint64_t said_address, bool by_packets)
+{
+    make_plan(&under_way, length, WHOLE, WHOLE);
+    uint8_t *at = fenced(length);
+    memcpy(at, under_way.payload, length);
+    under_way.tx.base = at;
+    under_way.by_packets = by_packets;
+    under_way.bad_source = true;
+    plans[0] = &under_way;
+    assert_true(send_plan(FABRIC_REQUEST, 0, arrived[FABRIC_REQUEST]));
+    assert_false(under_way.is_sent);
+    record_sent()->length = under_way.length = under_way.room = said_length;
+    record_sent()->address = said_address != 0 ? said_address : (uint64_t)(uintptr_t)at;
+    finish(&under_way);
+    check_plan(&under_way);
+    free_torn(&under_way);
+}
+
+static void lies_about_references(void **state)
+{
+    static const uint64_t addresses[] = {1, 4096, 1ull << 47, UINTPTR_MAX, UINTPTR_MAX - 4096};
+    size_t length = 3 * FETCH_PACKETS * PACKET;
+    open_both("vm");
+    for (unsigned by_packets = 0; by_packets < 2; by_packets++) {
+        for (unsigned shift = 24; shift < 64; shift++) {
+            /* A deposit of it all would write beyond what the test has. */
+            if (by_packets != 0) {
+                carry_lie(length, 1ull << shift, 0, true);
+                carry_lie(length, UINT64_MAX >> (63 - shift), 0, true);
+            }
+        }
+        for (unsigned i = 0; i < sizeof(addresses) / sizeof(addresses[0]); i++) {
+            carry_lie(length, length, addresses[i], by_packets != 0);
+        }
+    }
+    carry_sound_ones();
+    close_both();
+}
+
+/* ---- a sender without an end ---- */
+
+static unsigned flooded; /* packets, or messages, that came after the receiver had one */
+static void (*flood)(void);
+static uint64_t cells_in_hand; /* of the receiver: it gives them back next */
+
+static enum rx_step rx_packet_flooded(struct nic_peer *p, struct fabric_rx *f, void *data,
+                                      uint64_t offset, size_t length)
+{
+    flooded++;
+    cells_in_hand = length / PACKET;
+    flood();
+    return RX_GO;
+}
+
+static enum rx_step rx_short_flooded(struct nic_peer *p, struct fabric_rx *f, const void *payload)
+{
+    flooded++;
+    flood();
+    return RX_GO;
+}
+
+static enum rx_step rx_done_flooded(struct nic_peer *p, struct fabric_rx *f,
+                                    enum fabric_status status)
+{
+    return RX_GO;
+}
+
+/* While the receiver has a packet of its message, the sender hands over another one: as fast as
+ * the receiver, for as long as the test lets it. */
+static void hand_over_more(void)
+{
+    struct tx_channel *t = &ends[OUT].peer->tx[FABRIC_REQUEST];
+    if (flooded < FLOOD) {
+        uint64_t taken = atomic_load(&t->index->cells_head) + cells_in_hand;
+        atomic_store(&t->index->cells_tail, taken + t->cells.mask + 1);
+    }
+}
+
+static void send_more(void)
+{
+    static const _Alignas(8) uint8_t header[FABRIC_HEADER];
+    if (flooded < FLOOD) {
+        assert_int_equal(
+            fabric->send_short(ends[OUT].peer, FABRIC_REQUEST, header, header, sizeof(header)),
+            SHORT_SENT);
+    }
+}
+
+static void send_nothing(void)
+{
+}
+
+static struct fabric_upcalls flooded_upcalls;
+static struct fabric_ops flooded_ops;
+
+static int open_flooded(const struct fabric_setup *setup, struct fabric **f, uint32_t *pid,
+                        char *error, size_t error_size)
+{
+    struct fabric_setup other = *setup;
+    other.up = setup->nic == (struct nic *)&ends[IN] ? &flooded_upcalls : setup->up;
+    return fabric_shm.open(&other, f, pid, error, error_size);
+}
+
+/* Two ends, of which the receiver's upcalls make the sender send more. */
+static void open_flood(const char *way, void (*more)(void))
+{
+    flooded = 0;
+    flood = more;
+    flooded_upcalls = upcalls;
+    flooded_upcalls.rx_packet = rx_packet_flooded;
+    flooded_upcalls.rx_done = rx_done_flooded;
+    flooded_ops = fabric_shm;
+    flooded_ops.open = open_flooded;
+    open_ends(way);
+    fabric->close(ends[IN].fabric);
+    fabric = &flooded_ops;
+    open_end(&ends[IN]);
+    connect_end(&ends[OUT]);
+}
+
+/* A message that never ends takes no more of a poll than others do. */
+static void message_without_end(void **state)
+{
+    open_flood("cells", hand_over_more);
+    cells_in_hand = 0;
+    make_plan(&under_way, LONG_MESSAGE, WHOLE, WHOLE);
+    under_way.by_packets = true;
+    plans[0] = &under_way;
+    assert_true(send_plan(FABRIC_REQUEST, 0, 0));
+    record_sent()->length = UINT64_MAX;
+    while (ends[IN].peer == NULL || flooded == 0) {
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_true(flooded < FLOOD);
+    unsigned before = flooded;
+    fabric->poll(ends[IN].fabric);
+    assert_true(flooded > before && flooded < FLOOD);
+    close_both();
+    free_plan(&under_way);
+}
+
+/* A sender that has left, so it says, and sends on is buried when it does no more: the polls that
+ * see to that come back, and the receiver serves others. */
+static void sends_on_after_its_end(void **state)
+{
+    open_flood("cells", send_more);
+    flooded_upcalls.rx_short = rx_short_flooded;
+    send_more();
+    while (ends[IN].peer == NULL) {
+        poll_both();
+    }
+    struct fabric_peer *dead = ends[IN].peer;
+    peer_lost(dead, NULL);
+    send_more();
+    for (unsigned i = 0; i < 10; i++) {
+        fabric->poll(ends[IN].fabric);
+        assert_true(flooded < FLOOD);
+    }
+    assert_true(flooded != 0 && ends[IN].peer == dead);
+    flood = send_nothing;
+    for (unsigned i = 0; i < 1000 && ends[IN].peer != NULL; i++) {
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_null(ends[IN].peer);
+    close_both();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(holes_by_reference),     cmocka_unit_test(holes_through_cells),
+        cmocka_unit_test(lies_about_references),  cmocka_unit_test(message_without_end),
+        cmocka_unit_test(sends_on_after_its_end),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
