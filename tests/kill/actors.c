@@ -7,13 +7,20 @@
 
 /* ---- the peer ---- */
 
-static bool entry_free(int unused)
+static bool entries_free(int unused)
 {
-    int code = PtlMEUnlink(exchange_entry);
-    if (code != PTL_OK && code != PTL_IN_USE) {
-        fail("PtlMEUnlink gives %d", code);
+    for (unsigned i = 0; i < PIECES; i++) {
+        int code =
+            exchange_entry[i] != PTL_INVALID_HANDLE ? PtlMEUnlink(exchange_entry[i]) : PTL_OK;
+        if (code == PTL_IN_USE) {
+            return false;
+        }
+        if (code != PTL_OK) {
+            fail("PtlMEUnlink gives %d", code);
+        }
+        exchange_entry[i] = PTL_INVALID_HANDLE;
     }
-    return code == PTL_OK;
+    return true;
 }
 
 /* Entries for messages of the dead are free, unless one came, whole or not. */
@@ -88,7 +95,7 @@ static void settle(void)
         await(claims_free, 0, "the entries for the victim's messages");
         await(claims_unlinked, 0, "the AUTO_UNLINK of entries that took messages");
     }
-    await(entry_free, 0, "the entry that the victim used");
+    await(entries_free, 0, "what the victim used");
     append_exchange();
     OK(PtlCTGet(counter, &value));
     unsigned asked = scenario->victim_asks ? 0 : KILL_OPS;

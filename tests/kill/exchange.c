@@ -2,6 +2,8 @@
 /* One end of an exchange; see exchange.h. */
 #include "exchange.h"
 
+#include "kill_handlers.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@ static const char *const names[] = {"peer", "bystander", "victim", "second victi
 enum { PARTS_MAX = 6 * PIECES + 1 };
 
 ptl_handle_ni_t ni;
-ptl_handle_me_t exchange_entry;
+ptl_handle_me_t exchange_entry[PIECES];
 ptl_handle_md_t source_md, ping_md;
 ptl_handle_ct_t counter;
 unsigned char ping_out[PING_MAX];
@@ -108,8 +110,25 @@ static ptl_me_t entry(void *start, size_t length)
     return e;
 }
 
+/* Messages of a dead victim and of its successor may be at their handlers side by side: each
+ * message has an entry of its own, with HPU memory of its own. */
+static void append_handlers(void)
+{
+    for (unsigned i = 0; i < PIECES; i++) {
+        ptl_me_t e = entry(region, PIECES * scenario->length);
+        e.match_bits = i;
+        e.ignore_bits = 0;
+        OK(PtlMEAppendHandlers(ni, PT_EXCHANGE, &e, &kill_handlers, PTL_PRIORITY_LIST, NULL,
+                               &exchange_entry[i]));
+    }
+}
+
 void append_exchange(void)
 {
+    if (scenario->way >= WAY_HANDLERS) {
+        append_handlers();
+        return;
+    }
     ptl_iovec_t parts[PARTS_MAX];
     ptl_me_t e = entry(region, PIECES * scenario->length);
     if (in_parts()) {
@@ -118,7 +137,7 @@ void append_exchange(void)
         e.options |= PTL_IOVEC;
     }
     OK(PtlMEAppend(ni, PT_EXCHANGE, &e, to_overflow() ? PTL_OVERFLOW_LIST : PTL_PRIORITY_LIST, NULL,
-                   &exchange_entry));
+                   &exchange_entry[0]));
 }
 
 static ptl_handle_md_t bind(void *start, size_t length, unsigned options, ptl_handle_eq_t queue)
@@ -162,6 +181,7 @@ void open_end(int who, ptl_pid_t pid)
     OK(PtlPTAlloc(ni, 0, eq, PT_EXCHANGE, &pt));
     OK(PtlPTAlloc(ni, 0, eq, PT_PING, &pt));
     for (unsigned i = 0; i < PIECES; i++) {
+        exchange_entry[i] = PTL_INVALID_HANDLE;
         unsigned char *filled = sends() ? source : region;
         fill(filled + i * scenario->length, scenario->length, i);
     }
@@ -403,10 +423,19 @@ static void check_ops(int life)
     }
 }
 
+static bool op_ended(int i)
+{
+    return op[i].answers >= 1;
+}
+
 void ask(int life, ptl_pid_t target, const char *what)
 {
+    unsigned first = (unsigned)life * KILL_OPS;
     for (unsigned i = 0; i < KILL_OPS; i++) {
-        start_op((unsigned)life * KILL_OPS + i, target);
+        start_op(first + i, target);
+        if (i == 0 && scenario->way >= WAY_HANDLERS) {
+            await(op_ended, (int)first, what); /* from now on references may be sent */
+        }
     }
     await(ops_ended, life, what);
     check_ops(life);

@@ -27,7 +27,7 @@ enum {
 };
 
 extern ptl_handle_ni_t ni;
-extern ptl_handle_me_t exchange_entry;
+extern ptl_handle_me_t exchange_entry[PIECES]; /* those that there are, the others invalid */
 extern ptl_handle_md_t source_md, ping_md;
 extern ptl_handle_ct_t counter;
 extern unsigned char ping_out[PING_MAX];

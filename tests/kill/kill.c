@@ -71,6 +71,14 @@ static const struct scenario scenarios[] = {
     {"put in parts by reference", KILL_PUT, 256 * KIB, false, "vm", WAY_PARTS},
     {"get in parts by reference", KILL_GET, 256 * KIB, true, "vm", WAY_PARTS},
     {"get in parts by reference", KILL_GET, 256 * KIB, false, "vm", WAY_PARTS},
+    {"put by reference to handlers", KILL_PUT, 256 * KIB, true, "vm", WAY_HANDLERS},
+    {"put by reference to handlers on HPU threads", KILL_PUT, 256 * KIB, true, "vm", WAY_HPUS},
+#ifdef KILL_RV32 /* there is a compiler for them */
+    {"put by reference to handlers on RV32", KILL_PUT, 256 * KIB, true, "vm", WAY_RV32},
+#endif
+    {"put by reference to handlers", KILL_PUT, 256 * KIB, false, "vm", WAY_HANDLERS},
+    {"put by reference to handlers on HPU threads", KILL_PUT, 256 * KIB, false, "vm", WAY_HPUS},
+    {"put through cells to handlers", KILL_PUT, 256 * KIB, true, "cells", WAY_HANDLERS},
     {"fetch in parts", KILL_FETCH, KIB, true, "auto", WAY_PARTS},
     {"fetch in parts", KILL_FETCH, KIB, false, "auto", WAY_PARTS},
 };
@@ -160,6 +168,8 @@ static void start(int who, const char *point, const char *peers)
     /* A peer that sleeps whenever it can has to be woken all the time. */
     setenv("PINWHEEL_SPIN_US", who == PEER ? "0" : "20", 1);
     setenv("PINWHEEL_YIELD_US", who == PEER ? "0" : "100", 1);
+    setenv("PINWHEEL_HPUS", scenario->way == WAY_HPUS ? "2" : "0", 1);
+    setenv("PINWHEEL_HPU", scenario->way == WAY_RV32 ? "rv32" : "native", 1);
     if (point != NULL) {
         setenv("PINWHEEL_KILL_POINT", point, 1);
     }
@@ -365,7 +375,7 @@ static bool run_one(const struct scenario *s, int label, int pass, int deaths)
 
 static bool in_group(const struct scenario *s, const char *group)
 {
-    const char *mine = s->length <= KIB ? "small" : s->large;
+    const char *mine = s->way >= WAY_HANDLERS ? "handlers" : s->length <= KIB ? "small" : s->large;
     return group == NULL || strcmp(group, mine) == 0;
 }
 
@@ -424,8 +434,9 @@ int main(int argc, char **argv)
     }
     if (optind + 1 != argc || nftw(argv[optind], read_source, 16, FTW_PHYS) != 0 ||
         label_count == 0) {
-        fprintf(stderr, "usage: kill [-g small|cells|vm] [-p PASSES] [-l LABEL] [-c] [-x] [-v] "
-                        "SOURCES (with KILL_POINT labels in them)\n");
+        fprintf(stderr,
+                "usage: kill [-g small|cells|vm|handlers] [-p PASSES] [-l LABEL] [-c] [-x] [-v] "
+                "SOURCES (with KILL_POINT labels in them)\n");
         return 2;
     }
     snprintf(directory, sizeof(directory), "/dev/shm/pinwheel-kill-XXXXXX");

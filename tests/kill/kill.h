@@ -28,8 +28,11 @@ enum kill_act { KILL_PUT, KILL_GET, KILL_ATOMIC, KILL_FETCH, KILL_SWAP };
 /* Where the target's data goes, besides a plain entry of the priority list. */
 enum kill_way {
     WAY_PLAIN,
-    WAY_PARTS,   /* MDs and entries are PTL_IOVEC */
-    WAY_OVERFLOW /* the overflow list; entries for the messages are appended as these come in */
+    WAY_PARTS,    /* MDs and entries are PTL_IOVEC */
+    WAY_OVERFLOW, /* the overflow list; entries for the messages are appended as these come in */
+    WAY_HANDLERS, /* handlers put it there, packet by packet: run by who makes progress, */
+    WAY_HPUS,     /* by HPU threads, */
+    WAY_RV32      /* on the RV32 cores */
 };
 
 /* What victim and peer exchange. */
