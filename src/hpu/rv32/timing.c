@@ -30,7 +30,7 @@
     .divide_zero = 1, .taken = 2, .straddle = 1, .load_use = 1, .load_jalr = 2, .amo_use = 1,      \
     .alu_jalr = 1, .amo_busy = 1, .waited_jalr = 1, .load = {1, 22, 21, 20, 21},                   \
     .store = {1, 23, 21, 21, 21}, .amo = {1, 24, 27, 27, 27}, .banks = 64, .line_shift = 4,        \
-    .cache_lines = 256, .cache_ways = 4, .miss = 8, PSPIN_CALLS
+    .cache_lines = 256, .cache_ways = 4, .miss = 8, .around = 3, PSPIN_CALLS
 
 const struct rv32_timing rv32_timings[] = {
     {.name = "pspin", .clock_mhz = 1000, RI5CY},

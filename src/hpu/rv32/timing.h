@@ -74,6 +74,7 @@ struct rv32_timing {
     uint16_t cache_lines; /* of the instruction cache: a power of two */
     uint8_t cache_ways;   /* of a set: a power of two */
     uint8_t miss;         /* a line that is not there comes so many cycles later (fetch.h) */
+    uint8_t around;       /* an HPU from one handler to the next, besides waiting for a packet */
     struct rv32_call_cycles call[RV32_COSTS];
 };
 
