@@ -13,7 +13,7 @@ CTEST   = ctest --output-on-failure --no-tests=error -j $$((2 * $(JOBS)))
 # With some 300 targets make takes 11 s of CPU time to find that nothing is to be done.
 export CMAKE_GENERATOR ?= Ninja
 
-.PHONY: help all demo test test-long asan tsan bench fuzz install deb format lint clean
+.PHONY: help all demo test test-long asan tsan bench count fuzz install deb format lint clean
 
 help:
 	@echo "make all        install what is missing, build"
@@ -23,6 +23,7 @@ help:
 	@echo "make asan       the tests under AddressSanitizer and UBSan"
 	@echo "make tsan       the tests of threads under ThreadSanitizer"
 	@echo "make bench      measure against the machine's limits and other libraries (BENCH_OPTIONS, PROFILE=off)"
+	@echo "make count      count the instructions of each kind of message, against bench/count/expected (COUNT_OPTIONS)"
 	@echo "make fuzz       the fuzz targets under libFuzzer, FUZZ_SECONDS each"
 	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE)"
 	@echo "make deb        the Debian packages, in $(BUILD)-deb/ (PROFILE=off)"
@@ -77,6 +78,17 @@ bench:
 	$(call configure,$(BUILD)-bench,-DPINWHEEL_TESTS=OFF -DPINWHEEL_BENCH=ON -DPINWHEEL_PROFILE=$(PROFILE))
 	$(BUILD)-bench/tools/pinwheel/pinwheel bench $(BENCH_OPTIONS)
 
+# Always the same compiler and flags, whatever the environment says.
+COUNT_OPTIONS ?=
+COUNT = -DPINWHEEL_TESTS=OFF -DPINWHEEL_COUNT=ON -DPINWHEEL_PROFILE=off -DPINWHEEL_SANITIZE= \
+    -DCMAKE_C_COMPILER=gcc -DCMAKE_BUILD_TYPE=RelWithDebInfo -DCMAKE_C_FLAGS_RELWITHDEBINFO='-O2 -g -DNDEBUG' \
+    -DCMAKE_C_FLAGS= -DCMAKE_EXE_LINKER_FLAGS= -DCMAKE_SHARED_LINKER_FLAGS=
+count:
+	@tools/packages.sh count
+	@cmake -S . -B $(BUILD)-count $(COUNT) > $(BUILD)-count.log 2>&1 || { cat $(BUILD)-count.log; exit 1; }; rm -f $(BUILD)-count.log
+	cmake --build $(BUILD)-count -j $(JOBS) --target count_programs
+	bench/count/count.sh $(COUNT_OPTIONS) $(BUILD)-count
+
 FUZZ_SECONDS ?= 60
 fuzz:
 	@tools/packages.sh test
@@ -110,6 +122,6 @@ lint:
 	clang-tidy --quiet -p $(BUILD)-clang $(shell git ls-files 'src/*.c' 'tools/*.c' 'bench/ours/*.c' 'bench/conductor/*.c')
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-install $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-bench $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-install $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-bench $(BUILD)-count $(BUILD)-fuzz
 
 COMMA = ,
