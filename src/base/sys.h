@@ -8,7 +8,7 @@
  * threads does, and its versions know nothing of our threads. So these calls pass the program's
  * symbols by: they are the instruction itself. They return a value or -errno, and leave errno
  * as it is. tests/symbols holds what else the library takes from outside. Sanitizers need
- * to see the calls, so that libc makes them there (SYS_BY_LIBC).
+ * to see the calls, and tests to stand in their way: libc makes them there (SYS_BY_LIBC).
  */
 #ifndef BASE_SYS_H
 #define BASE_SYS_H
@@ -31,7 +31,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(PINWHEEL_SYS_BY_LIBC) || defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SYS_BY_LIBC 1
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

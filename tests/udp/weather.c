@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Bad weather between processes: stands in the way of send() and sendmsg() in a test program, and
- * of the library in it, where
+ * Bad weather between processes: stands in the way of send(), sendto() and sendmsg() in a test
+ * program, and of the library in it that is preloaded, whose system calls are libc's
+ * (tests/kill/CMakeLists.txt), where
  *
  *     TEST_WEATHER=LOST,TWICE,LATE,SPOILT,SEED
  *
  * is set: of 100 packets of UDP so many are lost, sent twice, kept until OVERTAKE others have
  * left, have a bit turned. Packets are those of the wire: what the system would cut is cut here
- * first. The seed and the order of packets decide which; each process has one sequence.
+ * first. The seed and the order of packets decide which; each process has one sequence. A program
+ * whose processes have sent no packet this way has tested nothing: it fails.
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -16,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -55,6 +58,28 @@ static void look(void)
     }
     weather.state = seed * 0x9e3779b97f4a7c15u | 1;
     weather.bad = true;
+}
+
+/* Packets that came by, of all processes of the program. */
+static uint64_t *passed;
+static pid_t first;
+
+__attribute__((constructor)) static void begin(void)
+{
+    void *shared =
+        mmap(NULL, sizeof(*passed), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    passed = shared != MAP_FAILED ? shared : NULL;
+    first = getpid();
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    if (getenv("TEST_WEATHER") != NULL && getpid() == first &&
+        (passed == NULL || __atomic_load_n(passed, __ATOMIC_RELAXED) == 0)) {
+        fprintf(stderr, "TEST_WEATHER is set and no packet came by: is the library preloaded whose "
+                        "system calls are libc's?\n");
+        _exit(1);
+    }
 }
 
 static uint64_t below(uint64_t n)
@@ -177,6 +202,9 @@ __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msgh
     pthread_mutex_lock(&weather.lock);
     for (size_t at = 0; at < all && rc >= 0; at += each) {
         struct packet *p = &weather.now;
+        if (passed != NULL) {
+            __atomic_fetch_add(passed, 1, __ATOMIC_RELAXED);
+        }
         p->length = all - at < each ? all - at : each;
         find_way(fd, m, &p->to);
         gather(m, at, p->length, p->bytes);
@@ -187,9 +215,18 @@ __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const struct msgh
     return rc < 0 ? -1 : (ssize_t)all;
 }
 
-__attribute__((visibility("default"))) ssize_t send(int fd, const void *bytes, size_t n, int flags)
+__attribute__((visibility("default"))) ssize_t
+sendto(int fd, const void *bytes, size_t n, int flags, const struct sockaddr *to, socklen_t length)
 {
     struct iovec part = {(void *)(uintptr_t)bytes, n};
-    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+    struct msghdr m = {.msg_name = (void *)(uintptr_t)to,
+                       .msg_namelen = to != NULL ? length : 0,
+                       .msg_iov = &part,
+                       .msg_iovlen = 1};
     return sendmsg(fd, &m, flags);
+}
+
+__attribute__((visibility("default"))) ssize_t send(int fd, const void *bytes, size_t n, int flags)
+{
+    return sendto(fd, bytes, n, flags, NULL, 0);
 }
