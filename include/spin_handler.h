@@ -13,7 +13,8 @@
  * its stack, its HPU memory (`state`), its packet, constant static data and, by
  * DMA, the two host ranges of its entry. Whatever leaves these (a fault, a DMA
  * outside the range) ends the handler with SEGV: the call that did it does not
- * return, and what the handler did before stays done. A handler that runs for longer
+ * return, and what the handler did before stays done. So does an integer division by 0, and that
+ * of the smallest number by -1. A handler that runs for longer
  * than PINWHEEL_HANDLER_BUDGET_US, in processor time without a PtlHandlerYield(), is
  * ended in the same way with TIMEOUT.
  *
@@ -203,7 +204,9 @@ PTL_EXPORT bool PtlHandlerDMATest(ptl_dma_h handle);
 /* PtlHandlerDMAWait() returns when it is. */
 PTL_EXPORT void PtlHandlerDMAWait(ptl_dma_h handle);
 
-/* ---- HPU memory, which handlers running in parallel share ---- */
+/* ---- HPU memory, which handlers running in parallel share ----
+ * Besides, the atomics of C11 (<stdatomic.h>) and of compilers (__atomic_...) work on objects of 1,
+ * 2, 4 and 8 bytes, natively and on RV32. */
 
 /* PtlHandlerCAS() atomically replaces *value with `swapval` if it equals
  * `cmpval`, and tells whether it did. */

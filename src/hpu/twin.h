@@ -147,6 +147,13 @@ void hpu_twin_begun(struct hpu_core *c, enum rv32_call_cost cost, uint32_t handl
 uint64_t hpu_twin_test(uint64_t handle);
 void hpu_twin_wait(uint64_t handle);
 
+/* Atomics by address in this process (twin_atomics.c); each gives what was there. */
+uint64_t hpu_twin_load_8(uint64_t address);
+uint64_t hpu_twin_exchange_8(uint64_t address, uint64_t value);
+uint64_t hpu_twin_cas_1(uint64_t address, uint64_t expected, uint64_t desired);
+uint64_t hpu_twin_cas_2(uint64_t address, uint64_t expected, uint64_t desired);
+uint64_t hpu_twin_cas_8(uint64_t address, uint64_t expected, uint64_t desired);
+
 /* hpu_twin_end() ends the twin out of the handler call that it has made, and says so; `why` may be
  * NULL. */
 _Noreturn void hpu_twin_end(struct hpu_exec *exec, int result, const char *why);

@@ -33,6 +33,7 @@ enum kind {
     ARGUMENT_WRITES,
     ARGUMENT_CHANGES,
     ARGUMENT_FILLS,
+    ARGUMENT_TAKES,
     ARGUMENT_OPERAND,
     ARGUMENT_TEXT,
     ARGUMENT_STRUCT_16
@@ -60,6 +61,7 @@ struct call {
 #define WRITES(i) (ARGUMENT_WRITES | WITH(i))
 #define CHANGES(n) (ARGUMENT_CHANGES | WITH(n))
 #define FILLS(n) (ARGUMENT_FILLS | WITH(n))
+#define TAKES(n) (ARGUMENT_TAKES | WITH(n))
 #define OPERAND(i) (ARGUMENT_OPERAND | WITH(i))
 #define TEXT ARGUMENT_TEXT
 #define STRUCT_16 ARGUMENT_STRUCT_16
@@ -198,6 +200,11 @@ static int print_text(uint64_t format)
 #define PtlHandlerDMAWait hpu_twin_wait
 #define PtlHandlerUserPtr user_pointer
 #define PtlHandlerPrintf print_text
+#define pinwheel_load_8 hpu_twin_load_8
+#define pinwheel_exchange_8 hpu_twin_exchange_8
+#define pinwheel_cas_1 hpu_twin_cas_1
+#define pinwheel_cas_2 hpu_twin_cas_2
+#define pinwheel_cas_8 hpu_twin_cas_8
 #define RV32_CALL(number, name, cost, result, ...)                                                 \
     [number] = {#name, (void (*)(void))name, RV32_COST_##cost, RESULT_##result, {__VA_ARGS__}},
 
@@ -270,6 +277,9 @@ static int follow_pointers(const struct hpu_exec *exec, const struct call *call,
             break;
         case ARGUMENT_CHANGES:
             ok = follow(core, &value[i], with, RV32_READ | RV32_WRITE);
+            break;
+        case ARGUMENT_TAKES:
+            ok = follow(core, &value[i], with, RV32_READ);
             break;
         case ARGUMENT_FILLS:
             ok = value[i] == 0 || follow(core, &value[i], with, RV32_WRITE);

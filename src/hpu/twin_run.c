@@ -84,6 +84,7 @@ static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32
         return -1;
     }
     c->state = core->region_count;
+    core->exact = true; /* as native handlers, which the processor ends */
     core->ecall = hpu_twin_serve;
     core->late = late;
     c->image = image;

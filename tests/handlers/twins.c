@@ -35,7 +35,7 @@ static void go_astray(struct kit *k, int rank, uint32_t what, int fail, char *te
 {
     static _Alignas(64) uint8_t memory[PACKET], data[64];
     struct twins_state state = {.what = what, .length = sizeof(state)};
-    memset(state.header, '.', sizeof(state.header)); /* no text ends there */
+    memset(state.header, what == TWINS_DIVIDE ? 0 : '.', sizeof(state.header)); /* no text ends */
     if (rank == 1) {
         begin_capture();
         ptl_handle_me_t entry = append(k, memory, &twins_faulty, &state, 0, PTL_HPU_MEM_NONE);
@@ -80,6 +80,7 @@ PTEST_LIMIT(faults, 2, 120)
                                 PTL_NI_HANDLER_SEGV},
         [TWINS_CALL_NUMBER] = {"SEGV: in ecall: there is no handler call 4000",
                                PTL_NI_HANDLER_SEGV},
+        [TWINS_DIVIDE] = {"SEGV: division by 0", PTL_NI_HANDLER_SEGV},
     };
     struct kit k;
     char text[4096];
@@ -93,6 +94,7 @@ PTEST_LIMIT(faults, 2, 120)
         CHECK_SAYS(text, expected[i].says);
         if (i != TWINS_JUMP) { /* which leads out of all functions */
             CHECK_SAYS(text, i == TWINS_STACK          ? " in deep"
+                             : i == TWINS_DIVIDE       ? " in stray"
                              : i >= TWINS_CALL_POINTER ? " in stray_in_call"
                                                        : " in stray");
             CHECK_SAYS(text, "twins_handlers.c:");

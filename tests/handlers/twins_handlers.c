@@ -45,6 +45,9 @@ APART static void stray(const ptl_payload_t *p, const struct twins_state *s)
     case TWINS_JUMP:
         ((void (*)(void))(uintptr_t)nowhere)();
         break;
+    case TWINS_DIVIDE:
+        (void)(volatile uint32_t){s->what / *(const volatile uint32_t *)&s->header[12]};
+        break;
     default:
         for (;;) {
             __asm__ volatile("");
@@ -87,7 +90,7 @@ APART static void stray_in_call(void *state)
 __handler static int faulty_payload(const ptl_payload_t p, void *state)
 {
     const struct twins_state *s = state;
-    if (s->what >= TWINS_CALL_POINTER) {
+    if (s->what >= TWINS_CALL_POINTER && s->what != TWINS_DIVIDE) {
         stray_in_call(state);
     } else {
         stray(&p, s);

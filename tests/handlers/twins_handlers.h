@@ -25,6 +25,7 @@ enum twins_fault {
     TWINS_CALL_STRING,
     TWINS_CALL_OPERAND,
     TWINS_CALL_NUMBER,
+    TWINS_DIVIDE, /* which is no call */
     TWINS_FAULTS
 };
 

@@ -113,26 +113,35 @@ static int rv32_runtime(struct cc_job *job, const char *name, const char *object
 static int link_image(struct cc_job *job, const char *image)
 {
     struct cc_words w = {0};
-    char script[PATH_MAX + 32], calls[PATH_MAX], bytes[PATH_MAX];
+    char script[PATH_MAX + 32], calls[PATH_MAX], bytes[PATH_MAX], atomics[PATH_MAX];
     char(*objects)[PATH_MAX] = calloc(job->sources.count, sizeof(*objects));
     snprintf(script, sizeof(script), "-Wl,-T,%s/image.ld", job->runtime);
-    const char *linking[] = {"-march=rv32imac", "-nostdlib", "-static",
-                             "-Wl,--gc-sections,--build-id=none,-e,0", script};
+    const char *linking[] = {"-march=rv32imac",
+                             "-nostdlib",
+                             "-static",
+                             "-Wl,--gc-sections,--build-id=none,-e,0",
+                             "-Wl,--wrap=__divdi3,--wrap=__moddi3",
+                             script};
     const char *making[] = {scratch(job, calls, 0, "calls.rv32.o"),
-                            scratch(job, bytes, 0, "bytes.rv32.o"), "-lgcc", "-o", image};
-    if (rv32_runtime(job, "calls.S", calls) != 0 || rv32_runtime(job, "bytes.c", bytes) != 0) {
+                            scratch(job, bytes, 0, "bytes.rv32.o"),
+                            scratch(job, atomics, 0, "atomics.rv32.o"),
+                            "-lgcc",
+                            "-o",
+                            image};
+    if (rv32_runtime(job, "calls.S", calls) != 0 || rv32_runtime(job, "bytes.c", bytes) != 0 ||
+        rv32_runtime(job, "atomics.c", atomics) != 0) {
         free(objects);
         return -1;
     }
-    bool ok = objects != NULL && begin_rv32(job, &w) && add_all(&w, linking, 5);
+    bool ok = objects != NULL && begin_rv32(job, &w) && add_all(&w, linking, 6);
     for (size_t i = 0; ok && i < job->sources.count; i++) {
         ok = cc_add(&w, scratch(job, objects[i], i, "rv32.o"));
     }
-    int rc = ok && add_all(&w, making, 5) ? run(&w) : -1;
+    int rc = ok && add_all(&w, making, 6) ? run(&w) : -1;
     free(objects);
     if (rc != 0) {
         cc_say("the image is not made: handlers may call what spin_handler.h declares, and "
-               "functions of the files named here");
+               "functions of the files named here; atomics are of 1, 2, 4 or 8 bytes");
     }
     return rc;
 }
@@ -262,7 +271,7 @@ static int native_object(struct cc_job *job, const char *image)
     }
     char(*objects)[PATH_MAX] = calloc(count, sizeof(*objects));
     const char *linking[] = {job->compiler, "-nostdlib", "-r", "-o", job->output};
-    bool ok = objects != NULL && add_all(&w, linking, 5);
+    bool ok = objects != NULL && add_all(&w, linking, 6);
     for (size_t i = 0; ok && i < count; i++) {
         scratch(job, objects[i], i, "o");
         ok = native_compile(job, i, image, objects[i]) == 0 && cc_add(&w, objects[i]);

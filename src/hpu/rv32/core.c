@@ -252,6 +252,11 @@ static bool run_atomic(struct rv32_core *core, const struct rv32_cell *ip)
 
 /* ---- The rest of what is rare ---- */
 
+static inline bool is_undefined(uint32_t a, uint32_t b)
+{
+    return b == 0 || (b == UINT32_MAX && a == (uint32_t)INT32_MIN);
+}
+
 static uint32_t divide(uint32_t a, uint32_t b)
 {
     if (b == 0) {
@@ -413,6 +418,7 @@ void rv32_core_init(struct rv32_core *core, const struct rv32_program *program)
     core->program = program;
     core->ecall = NULL;
     core->late = NULL;
+    core->exact = false;
     core->region_count = 0;
     memset(core->region, 0, sizeof(core->region));
     core->region[0].name = "";

@@ -62,6 +62,7 @@ enum rv32_end {
     RV32_FAULT_JUMP,  /* control left the code */
     RV32_FAULT_ECALL, /* nobody serves it */
     RV32_FAULT_EBREAK,
+    RV32_FAULT_DIVIDE, /* by 0, or the quotient has no place; of a core that is `exact` */
 };
 
 struct rv32_result {
@@ -106,6 +107,7 @@ struct rv32_core {
     rv32_ecall *ecall;
     rv32_late *late; /* NULL: the budget is all that there is */
     void *ecall_context;
+    bool exact;    /* a division that C leaves undefined ends the program */
     bool reserved; /* by LR */
     uint32_t reservation, reserved_value;
     int region_count;

@@ -131,8 +131,12 @@
     }
 #endif
 
-#define DIVIDE(label, value)                                                                       \
+#define DIVIDE(label, undefined, value)                                                            \
     label:                                                                                         \
+    if (__builtin_expect(undefined, 0) && core->exact) {                                           \
+        core->result.end = RV32_FAULT_DIVIDE;                                                      \
+        goto fault;                                                                                \
+    }                                                                                              \
     left -= rv32_cost_divide(p->timing, B);                                                        \
     x[ip->rd] = (uint32_t)(value);                                                                 \
     NEXT()
@@ -249,10 +253,10 @@ static void RUN_NAME(struct rv32_core *core, const struct rv32_cell *ip, rv32_wa
     SET(mulh, (int64_t)SIGNED(A) * SIGNED(B) >> 32);
     SET(mulhsu, (int64_t)SIGNED(A) * B >> 32);
     SET(mulhu, (uint64_t)A * B >> 32);
-    DIVIDE(div, divide(A, B));
-    DIVIDE(divu, B != 0 ? A / B : UINT32_MAX);
-    DIVIDE(rem, remainder_of(A, B));
-    DIVIDE(remu, B != 0 ? A % B : A);
+    DIVIDE(div, is_undefined(A, B), divide(A, B));
+    DIVIDE(divu, B == 0, B != 0 ? A / B : UINT32_MAX);
+    DIVIDE(rem, is_undefined(A, B), remainder_of(A, B));
+    DIVIDE(remu, B == 0, B != 0 ? A % B : A);
 
     LOAD(lb, int8_t, 0)
     LOAD(lh, int16_t, 1)

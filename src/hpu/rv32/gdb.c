@@ -18,6 +18,7 @@ enum {
     SIGNAL_ILL = 4,
     SIGNAL_TRAP = 5,
     SIGNAL_SEGV = 11,
+    SIGNAL_FPE = 8,
     SIGNAL_SYS = 12,
     SIGNAL_XCPU = 24
 };
@@ -107,6 +108,8 @@ static unsigned signal_of(const struct gdb_session *s, const struct rv32_result 
         return SIGNAL_TRAP;
     case RV32_FAULT_ECALL:
         return SIGNAL_SYS;
+    case RV32_FAULT_DIVIDE:
+        return SIGNAL_FPE;
     case RV32_TIMEOUT:
         return SIGNAL_XCPU;
     case RV32_FAULT_JUMP:

@@ -48,6 +48,9 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
     case RV32_FAULT_EBREAK:
         snprintf(text, size, "SEGV: ebreak");
         break;
+    case RV32_FAULT_DIVIDE:
+        snprintf(text, size, "SEGV: division by 0, or of the smallest number by -1");
+        break;
     }
 }
 

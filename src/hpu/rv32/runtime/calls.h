@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The calls of spin_handler.h as RV32 handlers make them: one row a call, for the handler's
+ * The calls of spin_handler.h as RV32 handlers make them, and those of atomics.c beside this file: one row a call, for the handler's
  * side (calls.S makes a stub of each) and for the host's (hpu/twin_calls.c).
  *
  *      stub: li t0, number; ecall; ret         arguments and result as ABI ilp32 has them
@@ -16,6 +16,7 @@
  *      READS(i)               a pointer to as many bytes as argument i says, which are read
  *      WRITES(i)              ... written
  *      CHANGES(n), FILLS(n)   a pointer to n bytes; that of FILLS may be NULL
+ *      TAKES(n)               a pointer to n bytes, which are read
  *      OPERAND(i)             a pointer to what the swap of argument i compares with or masks: an
  *                             element of the type that comes next; of PTL_SWAP nobody looks there
  *      TEXT                   a pointer to a format, what it asks for follows as ilp32 has it
@@ -67,7 +68,12 @@ RV32_CALL(36, PtlHandlerSwapFromDevice,   SEND,           WORD, WRITES(2), READS
 RV32_CALL(37, PtlHandlerSwapFromDeviceEx, SEND,           WORD, WRITES(2), READS(2), DOUBLE, PAIR, WORD, DOUBLE, DOUBLE, DOUBLE, OPERAND(9), BYTE, BYTE) \
 RV32_CALL(38, PtlHandlerSwapFromHost,     SEND,           WORD, DOUBLE, DOUBLE, DOUBLE, PAIR, DOUBLE, DOUBLE, OPAQUE, DOUBLE, OPERAND(9), BYTE, BYTE) \
 RV32_CALL(39, PtlHandlerSwapFromHostEx,   SEND,           WORD, DOUBLE, DOUBLE, DOUBLE, PAIR, WORD, DOUBLE, DOUBLE, OPAQUE, DOUBLE, OPERAND(10), BYTE, BYTE) \
-RV32_CALL(40, PtlHandlerPrintf,           PRINT,          WORD, TEXT)
+RV32_CALL(40, PtlHandlerPrintf,           PRINT,          WORD, TEXT) \
+RV32_CALL(41, pinwheel_load_8,            LOCAL_ATOMIC,   DOUBLE, TAKES(8)) \
+RV32_CALL(42, pinwheel_exchange_8,        LOCAL_ATOMIC,   DOUBLE, CHANGES(8), DOUBLE) \
+RV32_CALL(43, pinwheel_cas_1,             LOCAL_ATOMIC,   WORD, CHANGES(1), WORD, WORD) \
+RV32_CALL(44, pinwheel_cas_2,             LOCAL_ATOMIC,   WORD, CHANGES(2), WORD, WORD) \
+RV32_CALL(45, pinwheel_cas_8,             LOCAL_ATOMIC,   DOUBLE, CHANGES(8), DOUBLE, DOUBLE)
 /* clang-format on */
 
 #endif

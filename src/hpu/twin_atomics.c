@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Atomics of 1, 2 and 8 bytes for twins, whose core has instructions for 4 (rv32/runtime/atomics.c
+ * makes of these what compilers ask for). The twin's memory is this process's, so that they are
+ * atomic with those of all other HPUs, native or not, and with those of the host.
+ *
+ * The caller has checked that the memory is the twin's, and may be read and written so.
+ */
+#include "hpu/twin.h"
+
+#include <string.h>
+
+/* Regions begin at multiples of 8 in the twin's memory as in ours, but for what cannot be
+ * written. */
+static void *aligned(uint64_t address, size_t size)
+{
+    if (address % size != 0) {
+        hpu_twin_end(hpu_exec_current(), SEGV, "an atomic that is misaligned");
+    }
+    return (void *)(uintptr_t)address;
+}
+
+/* Of what nobody writes there are no halves. */
+uint64_t hpu_twin_load_8(uint64_t address)
+{
+    uint64_t value;
+    if (address % sizeof(value) == 0) {
+        return __atomic_load_n((uint64_t *)(uintptr_t)address, __ATOMIC_SEQ_CST);
+    }
+    memcpy(&value, (const void *)(uintptr_t)address, sizeof(value));
+    return value;
+}
+
+uint64_t hpu_twin_exchange_8(uint64_t address, uint64_t value)
+{
+    return __atomic_exchange_n((uint64_t *)aligned(address, sizeof(uint64_t)), value,
+                               __ATOMIC_SEQ_CST);
+}
+
+#define CAS(size, type)                                                                            \
+    uint64_t hpu_twin_cas_##size(uint64_t address, uint64_t expected, uint64_t desired)            \
+    {                                                                                              \
+        type found = (type)expected;                                                               \
+        __atomic_compare_exchange_n((type *)aligned(address, size), &found, (type)desired, false,  \
+                                    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                           \
+        return found;                                                                              \
+    }
+
+CAS(1, uint8_t)
+CAS(2, uint16_t)
+CAS(8, uint64_t)
