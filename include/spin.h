@@ -37,6 +37,9 @@ typedef int (*ptl_payload_handler_t)(const ptl_payload_t payload, void *state);
 typedef int (*ptl_completion_handler_t)(ptl_size_t dropped_bytes, bool flow_control_triggered,
                                         void *state);
 
+/* A timer that runs handlers. */
+typedef ptl_handle_any_t ptl_handle_timer_t;
+
 /* A piece of HPU memory. */
 typedef ptl_handle_any_t ptl_handle_hpu_mem_t;
 #define PTL_HPU_MEM_NONE ((ptl_handle_hpu_mem_t)0xbfffffff)
@@ -86,8 +89,10 @@ typedef struct {
     uint64_t count; /* and how many there were */
 } ptl_spin_counter_t;
 
-#define PTL_SPIN_COUNTERS 64 /* of an NI */
-#define PTL_SPIN_OUTPUT 496  /* bytes kept of what an HPU has printed */
+#define PTL_SPIN_COUNTERS 64       /* of an NI */
+#define PTL_SPIN_OUTPUT 496        /* bytes kept of what an HPU has printed */
+#define PTL_SPIN_TIMERS 256        /* of an NI, at most */
+#define PTL_SPIN_TIMER_LEAST 10000 /* nanoseconds: the shortest period of a timer */
 
 /* ni_fail_type of the event of a message whose handler ended in an error: the
  * first error of the message. mlength is what was deposited all the same. A message
@@ -135,18 +140,36 @@ PTL_EXPORT int PtlLEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_
 
 /* PtlHandlersActivate() lets messages find an entry that was appended with
  * PTL_HANDLER_INACTIVE: until then it is linked, at its place in the list, and passed over.
- * `me_handle` is of either kind of entry. PTL_ARG_INVALID: it is none, or not inactive.
+ * `me_handle` is of either kind of entry. PTL_ARG_INVALID: it is none, or not inactive. PTL_IN_USE:
+ * PtlHandlersInvoke() has a use-once entry in hand.
  * (Beyond the paper: D4.7, 4.4.6.) */
 PTL_EXPORT int PtlHandlersActivate(ptl_handle_me_t me_handle);
 
 /* PtlHandlersInvoke() has the handlers of an entry run as if a put of the `length` bytes at
  * `msg` had come from this process: header, payload and completion handler, event and
  * counter, a use-once entry used up; permissions and matching are not asked. The bytes are
- * copied, and the call does not wait for the handlers. PTL_ARG_INVALID: no entry with
- * handlers, an inactive one, too long a message, or memory that cannot be read. PTL_IN_USE: a
+ * copied, and the call does not wait for the handlers. The entry may be inactive: so a handler
+ * can set up its HPU memory before the first message comes. PTL_ARG_INVALID: no entry with
+ * handlers, too long a message, or memory that cannot be read. PTL_IN_USE: a
  * message has a use-once entry in hand. PTL_NO_SPACE: no memory, or PINWHEEL_HPU_QUEUE of
- * them are under way. (Beyond the paper: D4.7, 4.4.7.) */
+ * them are under way. (Beyond the paper: D4.7, 4.4.6 and 4.4.7.) PtlHandlersInvokeEx() is the
+ * same with header data, which are 0 else. */
 PTL_EXPORT int PtlHandlersInvoke(ptl_handle_me_t me_handle, const void *msg, ptl_size_t length);
+PTL_EXPORT int PtlHandlersInvokeEx(ptl_handle_me_t me_handle, const void *msg, ptl_size_t length,
+                                   ptl_hdr_data_t hdr_data);
+
+/* PtlHandlersTimer() has the handlers of an entry run `delay_ns` from now, and then every
+ * `period_ns` unless that is 0: the header handler with type PTL_REQUEST_TIMER, `hdr_data` and no
+ * bytes, then the completion handler. A tick is no message to the host: it posts no event, counts
+ * nothing, and leaves the entry as it was, inactive or use-once; an error of its handlers is posted
+ * as that of a put. A tick that is due while the one before has not ended is left out. A timer ends
+ * with its only tick, its entry, its NI, or by PtlHandlersTimerCancel(); a tick that has begun goes
+ * on. PTL_ARG_INVALID: no entry with handlers, a period below PTL_SPIN_TIMER_LEAST, a time of 2^60
+ * ns or more; no such timer (any more). PTL_NO_SPACE: PTL_SPIN_TIMERS of them wait, or the kernel
+ * has no timer. (Beyond the paper.) */
+PTL_EXPORT int PtlHandlersTimer(ptl_handle_me_t me_handle, uint64_t delay_ns, uint64_t period_ns,
+                                ptl_hdr_data_t hdr_data, ptl_handle_timer_t *timer);
+PTL_EXPORT int PtlHandlersTimerCancel(ptl_handle_timer_t timer);
 
 /* PtlSpinLimits() tells what the NI offers to handlers. */
 PTL_EXPORT int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits);

@@ -41,7 +41,8 @@ typedef enum {
     PTL_REQUEST_GET,
     PTL_REQUEST_ATOMIC,
     PTL_REQUEST_FETCH_ATOMIC,
-    PTL_REQUEST_SWAP
+    PTL_REQUEST_SWAP,
+    PTL_REQUEST_TIMER /* no message: a tick of a timer, spin.h */
 } ptl_request_type_t;
 
 typedef struct ptl_header {

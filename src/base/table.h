@@ -30,7 +30,8 @@ enum handle_kind {
     HANDLE_MD,
     HANDLE_LE,
     HANDLE_HPU,
-    HANDLE_OP, /* never given to a program: names an operation in flight */
+    HANDLE_OP,                /* on the wire: an operation in flight, */
+    HANDLE_TIMER = HANDLE_OP, /* and to a program a timer */
     HANDLE_NONE
 };
 

@@ -70,8 +70,9 @@ static void release_entry(struct rx *rx)
     struct le *le = rx->le;
     uint32_t pt_index = le->pt_index;
     if (rx->reserved) {
-        le->reserved = false;
-        le->match.picky = (le->options & PTL_ME_NO_TRUNCATE) != 0;
+        le->handlers->taken = false;
+        le->reserved = le->handlers->inactive;
+        le->match.picky = le->reserved || (le->options & PTL_ME_NO_TRUNCATE) != 0;
         if (!is_pending(rx)) {
             le_take_out(le);
         }

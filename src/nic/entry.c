@@ -12,6 +12,7 @@
  * that an entry has claimed and that is not complete yet.
  */
 #include "nic/nic.h"
+#include "nic/timer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -128,6 +129,9 @@ void le_free(struct le *le)
 {
     le->ni->epoch++;
     unlink_from_list(le);
+    if (le->handlers != NULL && le->handlers->timers != 0) {
+        timers_end_entry(le);
+    }
     handlers_release(le->handlers);
     free((void *)le->vector.parts);
     table_drop(&le->ni->les, le);
@@ -395,6 +399,9 @@ int le_activate(struct le *le)
 {
     if (le->handlers == NULL || !le->handlers->inactive) {
         return PTL_ARG_INVALID;
+    }
+    if (le->handlers->taken) {
+        return PTL_IN_USE;
     }
     le->handlers->inactive = le->reserved = false;
     le->handlers->board->inactive = 0;

@@ -120,7 +120,8 @@ static void header_result(struct rx *rx, int code)
     struct handler_run *run = rx->run;
     run->header_done = true;
     run->stalled = 0;
-    run->pending = code == DROP_PENDING || code == PROCESS_DATA_PENDING || code == PROCEED_PENDING;
+    run->pending =
+        rx->tick || code == DROP_PENDING || code == PROCESS_DATA_PENDING || code == PROCEED_PENDING;
     switch (code) {
     case PROCESS_DATA:
     case PROCESS_DATA_PENDING:
@@ -142,14 +143,18 @@ static void header_result(struct rx *rx, int code)
     }
 }
 
-static ptl_request_type_t request_type(const struct message *m)
+static ptl_request_type_t request_type(const struct rx *rx)
 {
+    const struct message *m = rx->m;
     static const ptl_request_type_t types[] = {
         [MESSAGE_PUT] = PTL_REQUEST_PUT,
         [MESSAGE_GET] = PTL_REQUEST_GET,
         [MESSAGE_ATOMIC] = PTL_REQUEST_ATOMIC,
         [MESSAGE_FETCH] = PTL_REQUEST_FETCH_ATOMIC,
     };
+    if (rx->tick) {
+        return PTL_REQUEST_TIMER;
+    }
     return m->type == MESSAGE_FETCH && m->op >= PTL_SWAP ? PTL_REQUEST_SWAP : types[m->type];
 }
 
@@ -165,7 +170,7 @@ static void set_up_header(struct rx *rx)
     struct handler_run *run = rx->run;
     const struct ni *ni = rx->ni;
     ptl_header_t *header = hpu_exec_header_of(&run->exec);
-    header->type = request_type(rx->m);
+    header->type = request_type(rx);
     header->length = run->length;
     header->source_id = rx->initiator;
     header->match_bits = rx->m->match_bits;

@@ -17,6 +17,7 @@ struct invocation {
     struct list turn;      /* of the peer that has sent it, if it is detached */
     struct nic_peer *peer; /* that one, nic->gone once it is; NULL: the host has sent it */
     unsigned packets;      /* places that it takes in the queue of its context */
+    struct timer *timer; /* whose tick it is, while that is there; NULL: nobody waits for its end */
     uint8_t *data;
     size_t room;    /* for it */
     uint64_t moved; /* bytes of it that handlers were called for, or are not to be */

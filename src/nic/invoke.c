@@ -14,6 +14,7 @@
  * says that this has come.
  */
 #include "nic/invocation.h"
+#include "nic/timer.h"
 
 #include "base/nic_copy.h"
 
@@ -51,6 +52,9 @@ void invocation_drop(struct invocation *v)
 static void end_invocation(struct invocation *v)
 {
     v->from.nic->invocations -= !v->rx.detached;
+    if (v->timer != NULL) {
+        v->timer->busy = NULL;
+    }
     if (v->peer != NULL) {
         detach_end(v);
     }
@@ -59,7 +63,7 @@ static void end_invocation(struct invocation *v)
 }
 
 /* The message, as a sender would have described it. */
-static void describe(struct invocation *v, struct le *le, uint64_t length)
+static void describe(struct invocation *v, struct le *le, const struct invoke_what *what)
 {
     struct ni *ni = le->ni;
     struct rx *rx = &v->rx;
@@ -71,7 +75,9 @@ static void describe(struct invocation *v, struct le *le, uint64_t length)
     rx->m->ni = (uint8_t)ni->kind;
     rx->m->pt_index = (uint16_t)le->pt_index;
     rx->m->rank = ni->rank;
-    rx->m->length = length;
+    rx->m->length = what->length;
+    rx->m->hdr_data = what->hdr_data;
+    rx->tick = what->timer != NULL;
     rx->m->match_bits = le->match.bits;
     if (ni_is_logical(ni)) {
         rx->initiator.rank = ni->rank;
@@ -132,13 +138,14 @@ void invocation_begin(struct invocation *v)
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
 }
 
-int invoke(struct le *le, const void *data, uint64_t length)
+int invoke(struct le *le, const struct invoke_what *what)
 {
     struct nic *nic = le->ni->nic;
-    if (le->handlers->inactive || length > (uint64_t)le->ni->limits.max_msg_size) {
+    uint64_t length = what->length;
+    if (length > (uint64_t)le->ni->limits.max_msg_size) {
         return PTL_ARG_INVALID;
     }
-    if (le->reserved) {
+    if (what->timer == NULL && le->handlers->taken) {
         return PTL_IN_USE;
     }
     bool place = nic->invocations < (uint64_t)nic->process->options.number[OPT_HPU_QUEUE];
@@ -146,13 +153,17 @@ int invoke(struct le *le, const void *data, uint64_t length)
     if (v == NULL) {
         return PTL_NO_SPACE;
     }
-    if (nic_copy(v->data, data, length) != 0) {
+    if (nic_copy(v->data, what->data, length) != 0) {
         invocation_drop(v);
         return PTL_ARG_INVALID;
     }
     nic->invocations++;
-    describe(v, le, length);
+    describe(v, le, what);
     rx_adopt(&v->rx, le);
+    v->timer = what->timer != NULL && what->timer->period != 0 ? what->timer : NULL;
+    if (v->timer != NULL) {
+        v->timer->busy = v;
+    }
     invocation_begin(v);
     return PTL_OK;
 }

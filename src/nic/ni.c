@@ -10,6 +10,7 @@
 #include "nic/nic.h"
 #include "nic/rungs.h"
 #include "nic/rx.h"
+#include "nic/timer.h"
 
 #include "base/log.h"
 #include "base/sys.h"
@@ -96,6 +97,7 @@ static void free_ni(struct ni *ni)
     table_free(&ni->les);
     table_free(&ni->unexpected);
     table_free(&ni->triggered);
+    table_free(&ni->timers);
     table_free(&ni->hpu_memories);
     free(ni->pts);
     free(ni->map);
@@ -131,6 +133,7 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
                sizeof(struct unexpected));
     table_init(&ni->triggered, HANDLE_NONE, number, (uint32_t)l->max_triggered_ops,
                sizeof(struct triggered));
+    table_init(&ni->timers, HANDLE_TIMER, number, PTL_SPIN_TIMERS, sizeof(struct timer));
     table_init(&ni->hpu_memories, HANDLE_HPU, number, (uint32_t)l->max_entries,
                sizeof(struct hpu_memory));
     struct process *p = nic->process;
@@ -270,6 +273,9 @@ void ni_close(struct ni *ni)
     process_renew();
     nic->linger_end = 0;
     ni_end_waits(ni);
+    nic_lock(nic);
+    timers_end(ni); /* no other one begins: it is closing */
+    nic_unlock(nic);
     nic_linger(nic, quiet, ni);
     halt(ni);
     nic_linger(nic, nobody_inside, ni);

@@ -40,6 +40,7 @@ static struct nic *make_nic(struct process *p, unsigned index)
     nic->uid = geteuid();
     nic->packet_size = (size_t)p->options.number[OPT_PACKET_SIZE];
     nic->now = clock_ns;
+    nic->wake_at = progress_wake_at;
     nic->spin_ns = p->options.number[OPT_SPIN_US] * 1000;
     nic->yield_ns = p->options.number[OPT_YIELD_US] * 1000;
     nic->ops = &fabric_shm;
@@ -48,13 +49,14 @@ static struct nic *make_nic(struct process *p, unsigned index)
     struct fabric_info info;
     nic->ops->info(&p->options, &info);
     nic->inline_max = info.inline_max;
-    nic->wake_fd = nic->thread_epoll = -1;
+    nic->wake_fd = nic->alarm_fd = nic->thread_epoll = -1;
     list_init(&nic->all_peers);
     list_init(&nic->busy);
     list_init(&nic->acks_due);
     list_init(&nic->fired);
     list_init(&nic->counting);
     list_init(&nic->gone.detached);
+    list_init(&nic->timers);
     list_init(&nic->invoked);
     list_init(&nic->invoked_away);
     list_init(&nic->spare_invocations);

@@ -98,6 +98,10 @@ static inline void nic_step_in(struct nic *nic)
 }
 int progress_start(struct nic *nic);
 void progress_stop(struct nic *nic);
+/* progress_have_alarm() makes what progress_wake_at(), which is nic->wake_at, needs; 0 or -errno.
+ */
+int progress_have_alarm(struct nic *nic);
+void progress_wake_at(struct nic *nic, int64_t due);
 /* nic_quiet() says, without the lock, that nic_advance() would find nothing. */
 static inline bool nic_quiet(struct nic *nic)
 {
@@ -472,9 +476,16 @@ void hpu_memory_forget(struct nic *nic);
 
 /* ---- invoke.c ---- */
 
-/* invoke() has the handlers of an entry run on a copy of `length` bytes; lock held. Gives a
- * PTL_ code. */
-int invoke(struct le *le, const void *data, uint64_t length);
+/* invoke() has the handlers of an entry run on a copy of `length` bytes, or on none as a tick of a
+ * timer; lock held. Gives a PTL_ code. */
+struct timer;
+struct invoke_what {
+    const void *data;
+    uint64_t length;
+    uint64_t hdr_data;
+    struct timer *timer;
+};
+int invoke(struct le *le, const struct invoke_what *what);
 /* invoke_advance() goes on with what was invoked; true if anything moved. invoke_waits() is
  * true while somebody must do so without being told. */
 bool invoke_advance_all(struct nic *nic);
@@ -497,7 +508,8 @@ void invoke_free(struct nic *nic);
 /* rx_adopt() takes an entry for a message that has not come through a fabric. */
 void rx_adopt(struct rx *rx, struct le *le);
 /* le_activate() lets messages find an entry whose handlers were inactive; PTL_ARG_INVALID if
- * they were not. */
+ * they were not, PTL_IN_USE while a message that the host has started has it in hand and may use it
+ * up. */
 int le_activate(struct le *le);
 /* le_unlink() gives PTL_IN_USE while a message is in hand. */
 int le_unlink(struct le *le);

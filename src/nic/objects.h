@@ -223,6 +223,8 @@ struct handlers {
     unsigned slow;               /* messages until it may be taken for quick, with nic->sched */
     bool inactive;               /* no message finds the entry before PtlHandlersActivate() */
     struct hpu_twin twin[3];     /* by enum hpu_call, with nic->twins */
+    bool taken;                  /* a message has the entry, which is use-once, in hand */
+    unsigned timers;             /* that run them */
     bool orphaned;               /* one runs on, and its NI is closed: what it uses is kept */
 };
 
@@ -306,7 +308,7 @@ struct ni {
     unsigned users; /* PtlNIInit less PtlNIFini */
     ptl_handle_ni_t handle;
     ptl_ni_limits_t limits;
-    struct table eqs, cts, mds, les, unexpected, triggered, hpu_memories;
+    struct table eqs, cts, mds, les, unexpected, triggered, hpu_memories, timers;
     struct triggered *spare_triggered;
     struct pt *pts;
     uint64_t epoch; /* not 0; another one once quiet operations may find something else: quiet.h */
@@ -393,15 +395,17 @@ struct nic {
     uint64_t hpu_memory_used;
     struct hpu_mem *spare_piece[SPARE_PIECES];
     unsigned spare_pieces;
+    struct list timers;                /* struct timer (timer.h), the first one due first */
     struct list invoked, invoked_away; /* struct invocation (invoke.c) */
     struct list spare_invocations;     /* those that are kept for the next ones */
     unsigned spares;
     unsigned invocations;    /* in both */
     struct nic_board *board; /* the fabric's: what others may know */
     int64_t reported;        /* when the other fabric told it last of its peers */
-    int64_t (*now)(void);    /* nanoseconds, for how long peers are sought */
-    unsigned unlocked;       /* threads that run handlers or copy, without the lock; */
-    unsigned handling;       /* those of them that run handlers */
+    int64_t (*now)(void);    /* nanoseconds, for how long peers are sought, and for timers */
+    void (*wake_at)(struct nic *nic, int64_t due); /* timers_advance() is to be called then */
+    unsigned unlocked; /* threads that run handlers or copy, without the lock; */
+    unsigned handling; /* those of them that run handlers */
 
     /* progress.c */
     struct lock lock;
@@ -418,6 +422,7 @@ struct nic {
     unsigned waiters;     /* program threads asleep on the bell: the curious, */
     struct list counting; /* and struct ct_mark of the others */
     int wake_fd;
+    int alarm_fd; /* a timer of the kernel's, for those of handlers; -1: none yet */
     int thread_epoll;
     pthread_t thread;
     unsigned poll_next; /* place of the queue that PtlEQPoll looks at first */

@@ -8,6 +8,7 @@
  * takes over when it stops.
  */
 #include "nic/nic.h"
+#include "nic/timer.h"
 
 #include "base/cancel.h"
 #include "base/fault.h"
@@ -17,6 +18,7 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 
 #define INVOKED_NS 5000000 /* between two looks of sleepers at what was invoked and waits */
 #define FOLLOW_UPS 16      /* rounds of progress by an HPU between two handlers */
@@ -197,6 +199,41 @@ void nic_follow_up(struct nic *nic)
     nudge_thread(nic);
 }
 
+/* ---- timers, by a timer of the kernel's ---- */
+
+static int add_fd(struct nic *nic, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return sys_epoll_ctl(nic->thread_epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+int progress_have_alarm(struct nic *nic)
+{
+    if (nic->alarm_fd < 0) {
+        int fd = (int)SYS_CALL(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        int rc = fd < 0 ? fd : add_fd(nic, fd);
+        if (rc != 0) {
+            if (fd >= 0) {
+                sys_close(fd);
+            }
+            return rc;
+        }
+        nic->alarm_fd = fd;
+    }
+    return 0;
+}
+
+void progress_wake_at(struct nic *nic, int64_t due)
+{
+    struct itimerspec at = {.it_value = {.tv_sec = due / 1000000000, .tv_nsec = due % 1000000000}};
+    if (due < 0) {
+        at.it_value = (struct timespec){0, 0}; /* never */
+    }
+    SYS_CALL(SYS_timerfd_settime, nic->alarm_fd, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+/* ---- how it sleeps ---- */
+
 static int whole_ms(int64_t ns)
 {
     return ns < 0 ? -1 : (int)((ns + 999999) / 1000000);
@@ -242,15 +279,21 @@ static bool settle(struct nic *nic, int *timeout_ms)
 
 static void sleep_in_epoll(struct nic *nic, int timeout_ms)
 {
-    struct epoll_event events[3];
+    struct epoll_event events[4];
     nic_unlock(nic);
-    int n = sys_epoll_wait(nic->thread_epoll, events, 3, timeout_ms);
+    int n = sys_epoll_wait(nic->thread_epoll, events, 4, timeout_ms);
     nic_lock(nic);
     nic->thread_idle = false;
     for (int i = 0; i < n; i++) {
         if (events[i].data.fd == nic->wake_fd) {
             uint64_t value;
             sys_read(nic->wake_fd, &value, sizeof(value));
+            continue;
+        }
+        if (events[i].data.fd == nic->alarm_fd) {
+            uint64_t value;
+            sys_read(nic->alarm_fd, &value, sizeof(value));
+            nic->events_due |= timers_advance(nic);
             continue;
         }
         nic->events_due = true;
@@ -287,12 +330,6 @@ static void *nic_thread(void *arg)
     return NULL;
 }
 
-static int add_fd(struct nic *nic, int fd)
-{
-    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
-    return sys_epoll_ctl(nic->thread_epoll, EPOLL_CTL_ADD, fd, &event);
-}
-
 int progress_start(struct nic *nic)
 {
     nic->thread_epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -319,4 +356,7 @@ void progress_stop(struct nic *nic)
     thread_join(nic->thread);
     sys_close(nic->thread_epoll);
     sys_close(nic->wake_fd);
+    if (nic->alarm_fd >= 0) {
+        sys_close(nic->alarm_fd);
+    }
 }

@@ -179,12 +179,17 @@ static void take_entry(struct rx *rx, struct le *le)
         le->offset += rx->mlength;
     }
     if ((le->options & PTL_ME_USE_ONCE) != 0 && le->handlers != NULL) {
+        if (rx->tick) {
+            return;
+        }
         /* A handler may say PENDING, and then the entry stays. */
+        le->handlers->taken = true;
         le->reserved = true;
         le->match.picky = true;
         rx->reserved = true;
     } else if ((le->options & PTL_ME_USE_ONCE) != 0 ||
-               (local && le->min_free != 0 && le->length - le->offset < le->min_free)) {
+               (local && le->min_free != 0 && le->length - le->offset < le->min_free &&
+                !rx->tick)) {
         le_take_out(le);
     }
 }

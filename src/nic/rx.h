@@ -79,6 +79,7 @@ struct rx {
     bool header_begun;             /* its handlers were set up */
     bool away;                     /* it is in no channel: invoke.c */
     bool detached;                 /* it was in one */
+    bool tick;                     /* of a timer: it completes nothing */
     bool reserved;                 /* the entry is use-once and held back for this message */
     struct invocation *stored;     /* to which its payload goes, to leave the channel (detach.c) */
     const struct request *local;   /* of self.c: whom to answer */

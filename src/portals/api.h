@@ -47,6 +47,8 @@ static inline struct table *api_table(struct ni *ni, ptl_handle_any_t handle)
         return &ni->les;
     case HANDLE_HPU:
         return &ni->hpu_memories;
+    case HANDLE_TIMER:
+        return &ni->timers;
     default:
         return NULL;
     }

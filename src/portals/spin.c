@@ -6,6 +6,7 @@
 #include "portals/api.h"
 
 #include "base/log.h"
+#include "nic/timer.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #define MAX_USER_HEADER 1024u
 #define MAX_HANDLER_MEMORY (16u << 20)
 #define MAX_INITIAL_STATE (1u << 20)
+#define MAX_TIMER_NS (UINT64_C(1) << 60) /* 36 years */
 
 static uint64_t max_user_header(const struct nic *nic)
 {
@@ -337,16 +339,61 @@ int PtlHandlersActivate(ptl_handle_me_t me_handle)
 
 int PtlHandlersInvoke(ptl_handle_me_t me_handle, const void *msg, ptl_size_t length)
 {
+    return PtlHandlersInvokeEx(me_handle, msg, length, 0);
+}
+
+int PtlHandlersInvokeEx(ptl_handle_me_t me_handle, const void *msg, ptl_size_t length,
+                        ptl_hdr_data_t hdr_data)
+{
     struct ni *ni;
     struct le *le;
+    const struct invoke_what what = {.data = msg, .length = length, .hdr_data = hdr_data};
     if (msg == NULL && length != 0) {
         return PTL_ARG_INVALID;
     }
     int rc = lock_entry(me_handle, &ni, &le);
     if (rc == PTL_OK) {
-        rc = invoke(le, msg, length);
+        rc = invoke(le, &what);
         nic_advance(ni->nic);
         nic_unlock(ni->nic);
     }
+    return rc;
+}
+
+int PtlHandlersTimer(ptl_handle_me_t me_handle, uint64_t delay_ns, uint64_t period_ns,
+                     ptl_hdr_data_t hdr_data, ptl_handle_timer_t *timer)
+{
+    struct ni *ni;
+    struct le *le;
+    if (timer == NULL || delay_ns > MAX_TIMER_NS || period_ns > MAX_TIMER_NS ||
+        (period_ns != 0 && period_ns < PTL_SPIN_TIMER_LEAST)) {
+        return PTL_ARG_INVALID;
+    }
+    int rc = lock_entry(me_handle, &ni, &le);
+    if (rc == PTL_OK) {
+        bool ready = progress_have_alarm(ni->nic) == 0;
+        struct timer *t =
+            ready ? timer_start(le, (int64_t)delay_ns, (int64_t)period_ns, hdr_data) : NULL;
+        *timer = t != NULL ? t->slot.handle : PTL_INVALID_HANDLE;
+        rc = t != NULL ? PTL_OK : PTL_NO_SPACE;
+        nic_unlock(ni->nic);
+    }
+    return rc;
+}
+
+int PtlHandlersTimerCancel(ptl_handle_timer_t timer)
+{
+    struct ni *ni;
+    struct timer *t;
+    int rc = api_ni(timer, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    nic_lock(ni->nic);
+    rc = api_object(timer, HANDLE_TIMER, &ni, &t);
+    if (rc == PTL_OK) {
+        timer_end(t);
+    }
+    nic_unlock(ni->nic);
     return rc;
 }

@@ -261,7 +261,7 @@ PTEST_KINDS(inactive, 2)
         ptl_me_t me = port_entry(&p, other, LENGTH, PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE);
         behind = port_append(&p, &me, other);
         OK(PtlHPUWrite(mem, 0, &s, sizeof(s)));
-        INVALID(PtlHandlersInvoke(entry, source, 10));
+        INVALID(PtlHandlersInvoke(behind, source, 10));
         INVALID(PtlHandlersActivate(behind));
     }
     BARRIER();

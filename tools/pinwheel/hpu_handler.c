@@ -124,7 +124,7 @@ static bool read_number(const char *text, uint64_t most, char end, uint64_t *num
 
 static bool read_request(const char *text, uint64_t *value)
 {
-    static const char *const names[] = {"put", "get", "atomic", "fetch_atomic", "swap"};
+    static const char *const names[] = {"put", "get", "atomic", "fetch_atomic", "swap", "timer"};
     for (uint64_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         if (strcmp(text, names[i]) == 0) {
             *value = i;

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Timers that run handlers; see timer.h. */
+#include "nic/timer.h"
+
+#include "nic/invocation.h"
+
+#define RETRY_NS 1000000 /* until a tick that found no room tries again */
+
+static struct timer *timer_at(struct list *l)
+{
+    return container_of(l, struct timer, link);
+}
+
+/* Files it behind those that are due before it, or with it. */
+static void file(struct timer *t)
+{
+    struct list *all = &t->le->ni->nic->timers, *before = all->prev;
+    while (before != all && timer_at(before)->due > t->due) {
+        before = before->prev;
+    }
+    list_insert_after(before, &t->link);
+}
+
+/* Who drives the NIC is told when the next one is due, -1: none is. */
+static void tell(struct nic *nic)
+{
+    nic->wake_at(nic, list_empty(&nic->timers) ? -1 : timer_at(nic->timers.next)->due);
+}
+
+struct timer *timer_start(struct le *le, int64_t delay, int64_t period, uint64_t argument)
+{
+    struct ni *ni = le->ni;
+    struct timer *t = ni->closing ? NULL : table_add(&ni->timers);
+    if (t == NULL) {
+        return NULL;
+    }
+    t->le = le;
+    t->due = t->tick = ni->nic->now() + delay;
+    t->period = period;
+    t->argument = argument;
+    t->busy = NULL;
+    le->handlers->timers++;
+    file(t);
+    if (ni->nic->timers.next == &t->link) {
+        tell(ni->nic);
+    }
+    return t;
+}
+
+/* It is in no list. */
+static void forget(struct timer *t)
+{
+    if (t->busy != NULL) {
+        t->busy->timer = NULL;
+    }
+    t->le->handlers->timers--;
+    table_drop(&t->le->ni->timers, t);
+}
+
+void timer_end(struct timer *t)
+{
+    list_remove(&t->link);
+    forget(t);
+}
+
+void timers_end(struct ni *ni)
+{
+    uint32_t at = 0;
+    for (struct timer *t; (t = table_next(&ni->timers, &at)) != NULL;) {
+        timer_end(t);
+    }
+}
+
+void timers_end_entry(struct le *le)
+{
+    uint32_t at = 0;
+    for (struct timer *t; le->handlers->timers != 0;) {
+        t = table_next(&le->ni->timers, &at);
+        if (t->le == le) {
+            timer_end(t);
+        }
+    }
+}
+
+/* A use-once entry that a message has used up ends with that message, and its timers with it. */
+static bool begin(struct timer *t)
+{
+    struct le *le = t->le;
+    const struct invoke_what what = {.hdr_data = t->argument, .timer = t};
+    return le->linked && invoke(le, &what) == PTL_OK;
+}
+
+/* A timer whose time has come ticks, and is filed anew or forgotten. */
+static bool tick(struct timer *t, int64_t now)
+{
+    bool left_out = t->busy != NULL, begun = !left_out && begin(t);
+    if (begun && t->period == 0) {
+        forget(t);
+        return true;
+    }
+    if (begun || left_out) {
+        t->tick += (now - t->tick) / t->period * t->period + t->period;
+        t->due = t->tick;
+    } else {
+        t->due = now + RETRY_NS;
+    }
+    file(t);
+    return begun;
+}
+
+bool timers_advance(struct nic *nic)
+{
+    int64_t now = nic->now();
+    bool any = false;
+    while (!list_empty(&nic->timers) && timer_at(nic->timers.next)->due <= now) {
+        struct timer *t = timer_at(list_pop_front(&nic->timers));
+        any |= tick(t, now);
+    }
+    tell(nic);
+    return any;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Timers that run the handlers of an entry. All timers of a NIC are here, in the order in which
+ * they are due, by the clock nic->now(); nobody looks at them in between. Who drives the NIC is
+ * told by nic->wake_at() when to call timers_advance(): the NIC thread, which then has a timer of
+ * the kernel's (progress.c), or whoever keeps another clock.
+ *
+ *   timer_start() ─► WAITS ─ due ─► a tick begins (invoke.c) ─► WAITS, until it is due again
+ *                      ▲   └ no room: once more after RETRY_NS  └► gone, if it ticks once
+ *                      └── the tick before has not ended: this one is left out
+ *
+ * A timer goes with its entry, and with its NI. Every function wants the NIC's lock.
+ */
+#ifndef NIC_TIMER_H
+#define NIC_TIMER_H
+
+#include "nic/nic.h"
+
+struct invocation;
+
+struct timer {
+    struct table_slot slot;
+    struct list link; /* of nic->timers, by `due` */
+    struct le *le;
+    int64_t due;             /* when it is looked at next, */
+    int64_t tick;            /* and the tick that this is for: begin + n * period */
+    int64_t period;          /* 0: it ticks once */
+    uint64_t argument;       /* hdr_data of its ticks */
+    struct invocation *busy; /* its tick that has not ended; NULL: none */
+};
+
+/* timer_start() gives a new one, which ticks `delay` ns from now; NULL: there is no room. */
+struct timer *timer_start(struct le *le, int64_t delay, int64_t period, uint64_t argument);
+
+/* timer_end() forgets it; a tick that has begun goes on. timers_end() does so with all of an entry,
+ * or with all of an NI. */
+void timer_end(struct timer *t);
+void timers_end_entry(struct le *le);
+void timers_end(struct ni *ni);
+
+/* timers_advance() lets begin what is due; true if anything was. */
+bool timers_advance(struct nic *nic);
+
+#endif
