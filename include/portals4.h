@@ -657,7 +657,8 @@ PTL_EXPORT int PtlEQFree(ptl_handle_eq_t eq_handle);
  * PtlEQPoll waits up to `timeout` (0: not at all, or PTL_TIME_FOREVER) for an
  * event of any of `size` queues of one interface and stores the queue's place
  * in *which; it looks at them in turn. PTL_ARG_INVALID: size is 0, or queues of
- * several interfaces.
+ * several interfaces. With PINWHEEL_HPUS=0 handlers run in it: none begins once the time is
+ * over, so that it is late by one handler at the most; with 0 those of all that has come run.
  * PTL_ABORTED (waiting ones): PtlAbort was called.
  */
 PTL_EXPORT int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event);
@@ -685,7 +686,8 @@ PTL_EXPORT int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event);
  * PtlCTWait waits until success >= test or failure != 0 and stores the value.
  * PtlCTPoll does so for any of `size` counters of one interface, at most
  * `timeout`, and stores the counter's place in *which. PTL_CT_NONE_REACHED: the
- * time is over. PTL_ARG_INVALID: size is 0, or counters of several interfaces.
+ * time is over, and as of PtlEQPoll no handler begins then. PTL_ARG_INVALID: size is 0, or
+ * counters of several interfaces.
  * PTL_ABORTED: PtlAbort was called.
  */
 PTL_EXPORT int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event);

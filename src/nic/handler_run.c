@@ -12,6 +12,7 @@
 #include "nic/rx.h"
 
 #include "base/fault.h"
+#include "base/sys.h"
 #include "nic/atomic.h"
 
 #include <errno.h>
@@ -36,6 +37,17 @@ static int go_on_elsewhere(struct rx *rx)
     return run->ended ? run->code : HPU_WAIT;
 }
 
+/* A call with a time-out runs handlers until that is over, at least one, so that a program that
+ * makes no other calls gets on; what is left is for the next call, or for the NIC thread. */
+__thread struct handler_time handler_time __attribute__((tls_model("initial-exec")));
+
+static __attribute__((noinline)) bool time_is_over(void)
+{
+    handler_time.over = handler_time.begun && clock_ns() >= handler_time.end;
+    handler_time.begun = true;
+    return handler_time.over;
+}
+
 int handlers_go_on(struct rx *rx)
 {
     struct handler_run *run = rx->run;
@@ -43,7 +55,8 @@ int handlers_go_on(struct rx *rx)
         return go_on_elsewhere(rx);
     }
     run->active = true;
-    if (rx->ni->halted || !hpu_exec_take(&run->exec)) {
+    if (rx->ni->halted || (rare(handler_time.end != 0) && time_is_over()) ||
+        !hpu_exec_take(&run->exec)) {
         return HPU_WAIT;
     }
     run->stalled = 0;

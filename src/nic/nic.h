@@ -153,6 +153,12 @@ void nic_sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark
  * and gives PTL_OK, PTL_ABORTED, PTL_ARG_INVALID, or `over` when the time is over. The NI
  * may be gone then: of what ready() saw, only what it has kept is good. */
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns);
+/* What a thread that waits with a time-out tells handlers_go_on() (handler_run.c). */
+struct handler_time {
+    int64_t end;      /* of the call with a time-out that this thread is in; 0: it is in none */
+    bool begun, over; /* it has run a handler; the time is over, so that it runs no other one */
+};
+extern __thread struct handler_time handler_time __attribute__((tls_model("initial-exec")));
 int ni_wait_abort(struct ni *ni, bool (*ready)(void *arg), void *arg, int64_t timeout_ns, int over);
 /* ni_wait_mark() is the same without time limit for a thread that waits for one counter to
  * get somewhere: counts that do not get it there leave it asleep. */

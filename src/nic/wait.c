@@ -119,13 +119,13 @@ static bool is_closing(const struct patience *p)
 /* Looks at the clock and gives the core away if it is time for that. ready() may
  * take what it finds, so it is not asked again once it said yes. */
 static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(void *arg),
-                      void *arg, int64_t timeout_ns)
+                      void *arg, int64_t end)
 {
     int64_t now = clock_ns();
     p->start = p->start == 0 ? now : p->start;
     p->quiet = moved || p->quiet == 0 ? now : p->quiet;
-    int64_t left = timeout_ns < 0 ? -1 : timeout_ns - (now - p->start);
-    if (timeout_ns >= 0 && left <= 0) {
+    int64_t left = end < 0 ? -1 : end - now;
+    if (end >= 0 && left <= 0) {
         return BIDE_TIME_OVER;
     }
     if (now - p->quiet < (p->stay > p->spin ? p->stay : p->spin)) {
@@ -188,13 +188,19 @@ static int leave(struct nic *nic, struct patience *p, int rc)
     return rc;
 }
 
+/* When a wait is over; negative: never, 0: after one look. */
+static int64_t end_of(int64_t timeout_ns)
+{
+    return timeout_ns > 0 ? clock_ns() + timeout_ns : timeout_ns;
+}
+
 static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), void *arg,
-                    int64_t timeout_ns, int over, struct ct_mark *mark)
+                    int64_t end, int over, struct ct_mark *mark)
 {
     struct patience p = new_patience(nic);
     p.mark = mark;
     p.ni = ni;
-    bool patient = p.spin != 0 && timeout_ns != 0;
+    bool patient = p.spin != 0 && end != 0;
     for (unsigned round = 1;; round++) {
         nic_take_over(nic);
         nic_lock(nic);
@@ -208,7 +214,7 @@ static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), vo
         }
         count_in(&p);
         /* The clock costs more than a look. */
-        bool look = !patient || round % CLOCK_ROUNDS == 0;
+        bool look = !patient || round % CLOCK_ROUNDS == 0 || handler_time.over;
         if (look && nic->ops->flows(nic->fabric)) {
             moved = true;
             p.stay = p.stay != 0 ? most_spin(nic) : GLIMPSE_NS;
@@ -218,7 +224,7 @@ static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), vo
         if (!closing && !look) {
             glance(nic);
         } else if (!closing) {
-            next = bide(nic, &p, moved, ready, arg, timeout_ns);
+            next = bide(nic, &p, moved, ready, arg, end);
         }
         if (next == BIDE_READY) {
             learn(nic, &p);
@@ -238,7 +244,11 @@ static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), vo
 
 int ni_wait_abort(struct ni *ni, bool (*ready)(void *arg), void *arg, int64_t timeout_ns, int over)
 {
-    return wait_for(ni->nic, ni, ready, arg, timeout_ns, over, NULL);
+    int64_t end = end_of(timeout_ns);
+    handler_time = (struct handler_time){.end = end > 0 ? end : 0};
+    int rc = wait_for(ni->nic, ni, ready, arg, end, over, NULL);
+    handler_time = (struct handler_time){.end = 0};
+    return rc;
 }
 
 int ni_wait_mark(struct ni *ni, bool (*ready)(void *arg), void *arg, struct ct_mark *mark)
@@ -250,7 +260,7 @@ bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t time
 {
     int rc;
     do {
-        rc = wait_for(nic, NULL, ready, arg, timeout_ns, PTL_FAIL, NULL);
+        rc = wait_for(nic, NULL, ready, arg, end_of(timeout_ns), PTL_FAIL, NULL);
     } while (rc == PTL_ABORTED);
     return rc == PTL_OK;
 }
