@@ -271,7 +271,7 @@ static int native_object(struct cc_job *job, const char *image)
     }
     char(*objects)[PATH_MAX] = calloc(count, sizeof(*objects));
     const char *linking[] = {job->compiler, "-nostdlib", "-r", "-o", job->output};
-    bool ok = objects != NULL && add_all(&w, linking, 6);
+    bool ok = objects != NULL && add_all(&w, linking, 5);
     for (size_t i = 0; ok && i < count; i++) {
         scratch(job, objects[i], i, "o");
         ok = native_compile(job, i, image, objects[i]) == 0 && cc_add(&w, objects[i]);
