@@ -216,6 +216,66 @@ static void refusals_come_to_the_first(void **state)
     assert_int_equal(who.port, x->at[FIRST].port);
 }
 
+static uint16_t internet_sum(const uint8_t *p, size_t length)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < length; i += 2) {
+        sum += (uint32_t)p[i] << 8 | p[i + 1];
+    }
+    sum = (sum & 0xffff) + (sum >> 16);
+    return (uint16_t) ~(sum + (sum >> 16));
+}
+
+/* ICMP's word for "nobody listens at `at`", to OWN from somebody. */
+static void make_refusal(const struct fixture *x, int at, uint8_t bytes[36])
+{
+    const struct slmp_address *end[] = {&x->at[OWN], &x->at[at]};
+    memset(bytes, 0, 36);
+    bytes[0] = bytes[1] = 3; /* a destination, a port that is not there; then what was sent there */
+    uint8_t *ip = bytes + 8, *udp = ip + 20;
+    ip[0] = 0x45;
+    ip[3] = 36;
+    ip[9] = IPPROTO_UDP;
+    udp[5] = 16;
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < 4; k++) {
+            ip[12 + 4 * i + k] = (uint8_t)(end[i]->ip >> (24 - 8 * k));
+        }
+        udp[2 * i] = (uint8_t)(end[i]->port >> 8);
+        udp[2 * i + 1] = (uint8_t)end[i]->port;
+    }
+    uint16_t sum = internet_sum(bytes, 36);
+    bytes[2] = (uint8_t)(sum >> 8);
+    bytes[3] = (uint8_t)sum;
+}
+
+/* Whoever can send packets can send this one: only the host that is meant is believed. */
+static void refusals_by_somebody_else_are_not_believed(void **state)
+{
+    struct fixture *x = *state;
+    struct slmp_address who = {0};
+    static const uint32_t by[] = {NOT_A_SOURCE, LOOPBACK};
+    uint8_t bytes[36];
+    int raw = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
+    if (raw < 0) {
+        skip(); /* CAP_NET_RAW is needed */
+    }
+    close(raw);
+    make_refusal(x, FIRST, bytes);
+    for (int i = 0; i < 2; i++) {
+        struct sockaddr_in own = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(by[i])};
+        struct sockaddr_in to = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(x->at[OWN].ip)};
+        struct pollfd p = {.fd = x->socket[OWN].fd, .events = POLLIN};
+        raw = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP);
+        assert_int_equal(bind(raw, (struct sockaddr *)&own, sizeof(own)), 0);
+        assert_int_equal(sendto(raw, bytes, sizeof(bytes), 0, (struct sockaddr *)&to, sizeof(to)),
+                         sizeof(bytes));
+        assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
+        assert_int_equal(udp_socket_refusal(&x->socket[OWN], &who), by[i] == LOOPBACK);
+        close(raw);
+    }
+}
+
 static void what_it_does_not_carry_leaves_by_the_first(void **state)
 {
     struct fixture *x = *state;
@@ -405,6 +465,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(nobody_gets_the_port, begin, end),
         cmocka_unit_test_setup_teardown(one_port_may_have_two_lines, begin, end),
         cmocka_unit_test_setup_teardown(refusals_come_to_the_first, begin, end),
+        cmocka_unit_test_setup_teardown(refusals_by_somebody_else_are_not_believed, begin, end),
         cmocka_unit_test_setup_teardown(what_it_does_not_carry_leaves_by_the_first, begin, end),
         cmocka_unit_test_setup_teardown(an_address_that_is_no_source_is_kept, begin, end),
         cmocka_unit_test_setup_teardown(what_comes_alone_is_not_joined, begin, end),

@@ -8,7 +8,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <linux/errqueue.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <stdio.h>
@@ -287,37 +286,6 @@ ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_addre
     u->calls_in++;
     *address = (struct slmp_address){ntohl(from.sin_addr.s_addr), ntohs(from.sin_port)};
     return length;
-}
-
-bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
-{
-    union {
-        struct cmsghdr align;
-        char bytes[512];
-    } control;
-    struct sockaddr_in to;
-    struct msghdr m = {.msg_name = &to, .msg_namelen = sizeof(to)};
-    do {
-        m.msg_control = &control;
-        m.msg_controllen = sizeof(control);
-        int cancel = cancel_off();
-        ssize_t length = sys_recvmsg(u->fd, &m, MSG_ERRQUEUE);
-        cancel_back(cancel);
-        if (length < 0) {
-            u->tells = false;
-            return false;
-        }
-        for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c)) {
-            struct sock_extended_err error;
-            if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR) {
-                memcpy(&error, CMSG_DATA(c), sizeof(error));
-                if (error.ee_errno == ECONNREFUSED) {
-                    *who = (struct slmp_address){ntohl(to.sin_addr.s_addr), ntohs(to.sin_port)};
-                    return true;
-                }
-            }
-        }
-    } while (true);
 }
 
 /* ---- Out ---- */

@@ -88,10 +88,15 @@ void udp_line_close(struct udp_line *);
 ssize_t udp_socket_receive(struct udp_socket *, void *buffer, struct slmp_address *from,
                            size_t *each);
 
+/* ---- refusal.c ---- */
+
 /* udp_socket_refusal() names an address where nobody listens, as its host has answered to a
- * packet of ours; false: there is no more to tell. A host is believed as far as the network
- * is. */
+ * packet of ours; false: there is no more to tell. What others say of it is passed over. Such an
+ * answer is proof where the address is this host's own: the kernel lets nobody else send from
+ * there. Another host is believed as far as the network is. */
 bool udp_socket_refusal(struct udp_socket *, struct slmp_address *);
+
+/* ---- socket.c ---- */
 
 /* udp_socket_output() sends what an engine has to send; where the caller expects so many packets,
  * these leave before the engine is asked for more (0: it cannot tell). `any` says whether there

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Who says that nobody listens where packets went (ICMP), and whether to believe it; see socket.h.
+ */
+#include "fabric/udp/socket.h"
+
+#include "base/cancel.h"
+#include "base/sys.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/errqueue.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+/* Whether the host that a packet went to has itself said that it did not arrive. The bytes of
+ * ICMP that tell of the packet, others who saw it can write as well. */
+static bool said_by(const struct sock_extended_err *error, const struct sockaddr_in *to)
+{
+    const struct sockaddr_in *by = (const void *)SO_EE_OFFENDER(error);
+    return error->ee_errno == ECONNREFUSED && error->ee_origin == SO_EE_ORIGIN_ICMP &&
+           by->sin_family == AF_INET && by->sin_addr.s_addr == to->sin_addr.s_addr;
+}
+
+bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
+{
+    union {
+        struct cmsghdr align;
+        char bytes[512];
+    } control;
+    struct sockaddr_in to;
+    struct msghdr m = {.msg_name = &to, .msg_namelen = sizeof(to)};
+    do {
+        m.msg_control = &control;
+        m.msg_controllen = sizeof(control);
+        int cancel = cancel_off();
+        ssize_t length = sys_recvmsg(u->fd, &m, MSG_ERRQUEUE);
+        cancel_back(cancel);
+        if (length < 0) {
+            u->tells = false;
+            return false;
+        }
+        for (struct cmsghdr *c = CMSG_FIRSTHDR(&m); c != NULL; c = CMSG_NXTHDR(&m, c)) {
+            struct {
+                struct sock_extended_err error;
+                struct sockaddr_in by;
+            } e = {0};
+            if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_RECVERR &&
+                c->cmsg_len >= CMSG_LEN(sizeof(e))) {
+                memcpy(&e, CMSG_DATA(c), sizeof(e));
+                if (said_by(&e.error, &to)) {
+                    *who = (struct slmp_address){ntohl(to.sin_addr.s_addr), ntohs(to.sin_port)};
+                    return true;
+                }
+            }
+        }
+    } while (true);
+}
