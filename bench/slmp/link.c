@@ -73,7 +73,13 @@ static void sent(void *c, struct slmp_message *m, enum slmp_status status)
 struct link *link_open(const struct link_options *o)
 {
     struct link *l = calloc(1, sizeof(*l));
-    struct slmp_upcalls up = {l, opened, closed, begin, data, done, sent};
+    struct slmp_upcalls up = {.context = l,
+                              .opened = opened,
+                              .closed = closed,
+                              .begin = begin,
+                              .data = data,
+                              .done = done,
+                              .sent = sent};
     struct slmp_config c = slmp_defaults();
     char error[256];
     c.mode = SLMP_OWN;

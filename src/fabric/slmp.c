@@ -3,6 +3,7 @@
 #include "slmp_engine.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,6 +35,20 @@ static bool sensible(const struct slmp_config *c)
                                c->key->length <= SLMP_KEY_MAX));
 }
 
+void slmp_version_text(const struct slmp_address *a, unsigned theirs, unsigned ours,
+                       char text[SLMP_TEXT])
+{
+    snprintf(text, SLMP_TEXT,
+             "%u.%u.%u.%u:%u speaks version %u of SLMP sessions and this process version %u, so "
+             "there is none between them: install the same release of Pinwheel at both",
+             a->ip >> 24, a->ip >> 16 & 255, a->ip >> 8 & 255, a->ip & 255, a->port, theirs, ours);
+}
+
+static void no_version(void *context, const struct slmp_address *from, unsigned theirs,
+                       unsigned ours)
+{
+}
+
 struct slmp *slmp_open(const struct slmp_config *config, const struct slmp_upcalls *up)
 {
     if (!sensible(config)) {
@@ -58,6 +73,7 @@ struct slmp *slmp_open(const struct slmp_config *config, const struct slmp_upcal
     e->config = *config;
     e->config.key = NULL; /* its owner may wipe it now */
     e->up = *up;
+    e->up.version = up->version != NULL ? up->version : no_version;
     e->reply = reply;
     e->now = INT64_MIN;
     e->forgotten = 1;
@@ -162,7 +178,7 @@ int slmp_contact(struct slmp *e, int64_t now, const struct slmp_address *a)
 void slmp_leave(struct slmp *e, struct slmp_peer *p)
 {
     if (p->state == PEER_SESSION) {
-        slmp_session_reset(e, &p->address, p->token_in);
+        slmp_session_leave(p);
     }
 }
 
@@ -200,33 +216,29 @@ bool slmp_ending(const struct slmp_peer *p)
     return p->ending;
 }
 
-void slmp_input(struct slmp *e, int64_t now, const struct slmp_address *from, const void *packet,
+bool slmp_input(struct slmp *e, int64_t now, const struct slmp_address *from, const void *packet,
                 size_t length)
 {
     struct slmp_wire w;
+    bool proved = false;
     set_now(e, now);
     e->counters.packets_in++;
-    switch (slmp_wire_parse(&w, packet, length)) {
-    case SLMP_MALFORMED:
-        e->counters.malformed++;
-        return;
-    case SLMP_CORRUPT:
-        e->counters.corrupt++;
-        return;
-    case SLMP_OTHER_VERSION:
-        e->counters.version++;
-        return;
-    case SLMP_PARSED:
-        break;
+    enum slmp_parse parsed = slmp_wire_parse(&w, packet, length);
+    if (parsed == SLMP_MALFORMED || parsed == SLMP_CORRUPT) {
+        e->counters.malformed += parsed == SLMP_MALFORMED;
+        e->counters.corrupt += parsed == SLMP_CORRUPT;
+        return false;
     }
     if (w.tagged && e->guard == NULL) {
         e->counters.refused++;
-        return;
+        return false;
     }
     e->inside = true;
     bool hello = (w.flags & (SLMP_VER | SLMP_ACK | SLMP_SYN)) == (SLMP_VER | SLMP_SYN);
-    if (w.kind != SLMP_KIND_PLAIN) {
-        slmp_session_input(e, from, &w, packet);
+    if (parsed == SLMP_OTHER_VERSION) {
+        slmp_session_version(e, from, &w, packet);
+    } else if (w.kind != SLMP_KIND_PLAIN) {
+        proved = slmp_session_input(e, from, &w, packet);
     } else if (e->guard != NULL) {
         e->counters.forged++;
     } else if (hello && w.payload_length == 0 && e->config.mode != SLMP_PLAIN) {
@@ -235,19 +247,30 @@ void slmp_input(struct slmp *e, int64_t now, const struct slmp_address *from, co
         slmp_plain_input(e, from, &w);
     }
     e->inside = false;
+    return proved;
 }
 
-void slmp_reply(struct slmp *e, const struct slmp_address *to, struct slmp_wire *w)
+void slmp_reply_bytes(struct slmp *e, const struct slmp_address *to, const uint8_t *bytes,
+                      size_t length)
 {
-    uint8_t bytes[SLMP_HEADER_ROOM];
     if (e->reply_count == SLMP_REPLIES) {
         e->counters.unsent++;
         return;
     }
     struct slmp_reply *r = &e->reply[(e->reply_first + e->reply_count++) % SLMP_REPLIES];
     r->to = *to;
-    r->length = (uint8_t)slmp_shield_greet(e, to, w, bytes);
-    memcpy(r->bytes, bytes, r->length);
+    r->length = (uint8_t)length;
+    memcpy(r->bytes, bytes, length);
+}
+
+void slmp_reply(struct slmp *e, const struct slmp_address *to, struct slmp_wire *w)
+{
+    uint8_t bytes[SLMP_HEADER_ROOM];
+    if (e->reply_count == SLMP_REPLIES) {
+        e->counters.unsent++; /* without the work of a tag */
+        return;
+    }
+    slmp_reply_bytes(e, to, bytes, slmp_shield_greet(e, to, w, bytes));
 }
 
 static bool reply_output(struct slmp *e, struct slmp_packet *packet)

@@ -153,7 +153,7 @@ enum slmp_step {
     SLMP_LATER /* not now: the engine keeps the packet, slmp_resume() offers it again */
 };
 
-/* All are called with `context`; none may be NULL. */
+/* All are called with `context`; none may be NULL but the last. */
 struct slmp_upcalls {
     void *context;
     /* A session with the peer began, or ended. Each incarnation of a process is another
@@ -173,7 +173,15 @@ struct slmp_upcalls {
     void (*done)(void *context, struct slmp_incoming *, enum slmp_status);
     /* A message is the caller's again. */
     void (*sent)(void *context, struct slmp_message *, enum slmp_status);
+    /* Somebody speaks another version of sessions, so that there will be none. With a key he has
+     * proved to have it, too. */
+    void (*version)(void *context, const struct slmp_address *, unsigned theirs, unsigned ours);
 };
+
+/* slmp_version_text() is a line about that, with the remedy. */
+enum { SLMP_TEXT = 256 };
+void slmp_version_text(const struct slmp_address *, unsigned theirs, unsigned ours,
+                       char text[SLMP_TEXT]);
 
 /* slmp_open() makes an engine; NULL with errno ENOMEM, EINVAL (a configuration that cannot
  * be), or ELIBACC (a key, but no libcrypto.so.3). The upcalls are copied. */
@@ -208,8 +216,9 @@ void slmp_lost(struct slmp *, int64_t now, struct slmp_peer *);
  * one that stays silent for too long is dead. */
 void slmp_ask(struct slmp *, int64_t now, struct slmp_peer *);
 
-/* slmp_input() takes one packet. */
-void slmp_input(struct slmp *, int64_t now, const struct slmp_address *from, const void *packet,
+/* slmp_input() takes one packet. True: it was of a session with its sender; with a key that is
+ * proved, without one it is what the packet says. */
+bool slmp_input(struct slmp *, int64_t now, const struct slmp_address *from, const void *packet,
                 size_t length);
 
 /* One packet to send: its header, with a short payload behind it, and up to two pieces of
@@ -271,7 +280,7 @@ struct slmp_counters {
     uint64_t beyond;    /* beyond the window */
     uint64_t refused;   /* plain, where sessions are wanted, or the other way round */
     uint64_t no_room;   /* no place to keep it, or for its peer or message */
-    uint64_t unsent;    /* answers for which the queue was full */
+    uint64_t unsent;    /* answers for which the queue was full, or that were too many */
     uint64_t forged;    /* with a key: no tag, a wrong one, or sent to somebody else */
     uint64_t replayed;  /* with a key: came already, or before too many others */
     uint64_t shortened; /* times that long packets seemed to vanish on a path */

@@ -171,11 +171,12 @@ enum slmp_state {
 
 /* A session's keys, and which of its packets have come: of the last SLMP_REPLAY numbers
  * below `top`, a bit each. One that is older is not taken. */
-enum { SLMP_REPLAY = 4096 };
+enum { SLMP_REPLAY = 4096, SLMP_SENT = 256 };
 struct slmp_shield {
     struct slmp_lock *out, *in;
-    uint64_t number; /* of the next packet that leaves */
-    uint64_t top;    /* above all that have come */
+    uint64_t number;          /* of the next packet that leaves */
+    uint64_t sent[SLMP_SENT]; /* how the tags of the last ones began, by number */
+    uint64_t top;             /* above all that have come */
     uint64_t seen[SLMP_REPLAY / 64];
 };
 
@@ -220,7 +221,7 @@ static inline void slmp_drop(struct slmp_peer *p, uint64_t *reason)
 /* When a path that took short packets only is tried with longer ones again. */
 #define SLMP_RAISE_AFTER 60000000000LL
 
-enum { SLMP_BUCKETS = 256, SLMP_REPLIES = 1024, SLMP_REPLY_ROOM = 80 };
+enum { SLMP_BUCKETS = 256, SLMP_REPLIES = 1024, SLMP_REPLY_ROOM = 80, SLMP_ANSWERS = 256 };
 
 struct slmp_reply {
     struct slmp_address to;
@@ -243,6 +244,7 @@ struct slmp {
     size_t held;
     struct slmp_reply *reply; /* a ring of SLMP_REPLIES */
     unsigned reply_first, reply_count;
+    int64_t answer_due[SLMP_ANSWERS]; /* of answers to strangers; see slmp_session.c */
 };
 
 /* slmp_peer.c. Whatever may give a peer something to do says slmp_touch(). */
@@ -260,14 +262,20 @@ uint64_t slmp_mix(const struct slmp *, uint64_t a, uint64_t b); /* a keyed hash 
 
 /* slmp.c */
 void slmp_reply(struct slmp *, const struct slmp_address *, struct slmp_wire *);
+void slmp_reply_bytes(struct slmp *, const struct slmp_address *, const uint8_t *bytes,
+                      size_t length);
 
 /* slmp_session.c */
 void slmp_session_begin(struct slmp_peer *);
-void slmp_session_input(struct slmp *, const struct slmp_address *, const struct slmp_wire *,
+/* True: a packet of the sender's session, with a key proved to be. */
+bool slmp_session_input(struct slmp *, const struct slmp_address *, const struct slmp_wire *,
                         const uint8_t *packet);
+/* slmp_session_version() takes a greeting of another version. */
+void slmp_session_version(struct slmp *, const struct slmp_address *, const struct slmp_wire *,
+                          const uint8_t *packet);
 void slmp_session_hello(struct slmp *, const struct slmp_address *, const struct slmp_wire *);
 void slmp_session_plain(struct slmp_peer *);
-void slmp_session_reset(struct slmp *, const struct slmp_address *to, uint32_t token);
+void slmp_session_leave(struct slmp_peer *);
 bool slmp_session_output(struct slmp_peer *, struct slmp_packet *);
 int64_t slmp_session_deadline(const struct slmp_peer *);
 void slmp_session_advance(struct slmp_peer *);
@@ -280,6 +288,10 @@ bool slmp_shield_start(struct slmp_peer *, bool initiator, uint64_t drawn, uint6
                        uint64_t initiated_by);
 void slmp_shield_end(struct slmp_peer *);
 bool slmp_shield_admit(struct slmp_peer *, const struct slmp_wire *, const uint8_t *packet);
+/* slmp_shield_quote() puts into a RESET which packet it answers; slmp_shield_answers() says
+ * whether that is one that was sent to the peer in this session, and the RESET its own. */
+void slmp_shield_quote(struct slmp_wire *reset, const struct slmp_wire *packet);
+bool slmp_shield_answers(const struct slmp_peer *, const struct slmp_wire *reset);
 void slmp_shield_number(struct slmp_peer *, struct slmp_wire *);
 void slmp_shield_seal(struct slmp_peer *, struct slmp_packet *, const struct slmp_wire *);
 

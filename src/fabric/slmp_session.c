@@ -24,12 +24,16 @@
  * A token is what each side wants to see on packets of the session. A packet with another
  * is of a session that is no more: it is answered with RESET, which repeats that token and
  * so ends that session at its sender and no other.
+ *
+ * Whatever a stranger gets he gets the same ANSWERS_AT_ONCE times and then once each
+ * ANSWER_GAP: who repeats packets makes us send no more than that.
  */
 #include "slmp_engine.h"
 
 #include <string.h>
 
-enum { GREETINGS_LEAST = 3 };
+enum { GREETINGS_LEAST = 3, ANSWERS_AT_ONCE = 16 };
+#define ANSWER_GAP 10000000LL
 
 static uint64_t nonce_for(const struct slmp *e, const struct slmp_address *a,
                           const struct slmp_peer *p)
@@ -41,6 +45,21 @@ static uint64_t nonce_for(const struct slmp *e, const struct slmp_address *a,
 static bool greeting(const struct slmp_peer *p)
 {
     return p->state == PEER_HELLO || p->state == PEER_OPENING;
+}
+
+/* Whether an answer may leave that is told from others to the address by `what`. Answers share
+ * places, by a hash that nobody can guess; each place has the time that its next one is due. */
+static bool may_answer(struct slmp *e, const struct slmp_address *to, uint64_t what)
+{
+    uint64_t hash = slmp_mix(e, ((uint64_t)to->ip << 16 | to->port) ^ what, ~what);
+    int64_t *due = &e->answer_due[hash % SLMP_ANSWERS];
+    int64_t at = *due > e->now ? *due : e->now;
+    if (at - e->now >= ANSWERS_AT_ONCE * ANSWER_GAP) {
+        e->counters.unsent++;
+        return false;
+    }
+    *due = at + ANSWER_GAP;
+    return true;
 }
 
 /* ---- Beginning ---- */
@@ -82,6 +101,7 @@ static void start(struct slmp_peer *p, const struct slmp_wire *w)
     struct slmp *e = p->engine;
     uint32_t packet =
         w->packet_size < e->config.packet_size ? w->packet_size : e->config.packet_size;
+    slmp_touch(p);
     p->state = PEER_SESSION;
     p->incarnation = w->incarnation;
     p->generation = slmp_draw(e);
@@ -103,7 +123,7 @@ static struct slmp_wire opening(const struct slmp *e, enum slmp_kind kind, uint6
         .flags = (uint16_t)(SLMP_VER | (kind == SLMP_KIND_OPEN ? SLMP_SYN : SLMP_ACK)),
         .id = (uint32_t)nonce,
         .kind = kind,
-        .version = SLMP_VERSION,
+        .version = slmp_version(e->guard != NULL),
         .nonce = nonce,
         .number = drawn,
         .incarnation = e->config.incarnation,
@@ -116,16 +136,31 @@ static struct slmp_wire opening(const struct slmp *e, enum slmp_kind kind, uint6
 
 void slmp_session_hello(struct slmp *e, const struct slmp_address *from, const struct slmp_wire *w)
 {
+    uint8_t version = slmp_version(e->guard != NULL);
     struct slmp_wire welcome = {.flags = SLMP_VER | SLMP_ACK,
                                 .id = w->id,
                                 .offset = w->offset,
                                 .kind = SLMP_KIND_WELCOME,
-                                .version = SLMP_VERSION,
-                                .version_max = SLMP_VERSION,
+                                .version = version,
+                                .version_max = version,
                                 .nonce = nonce_for(e, from, slmp_known(e, from)),
                                 .number = w->number,
                                 .incarnation = e->config.incarnation};
-    slmp_reply(e, from, &welcome);
+    if (may_answer(e, from, (uint64_t)SLMP_KIND_WELCOME << 32 ^ w->id ^ w->number)) {
+        slmp_reply(e, from, &welcome);
+    }
+}
+
+void slmp_session_version(struct slmp *e, const struct slmp_address *from,
+                          const struct slmp_wire *w, const uint8_t *packet)
+{
+    if (slmp_shield_greeting(e, w, packet)) {
+        e->counters.version++;
+        e->up.version(e->up.context, from, w->version, slmp_version(e->guard != NULL));
+        if (w->kind == SLMP_KIND_HELLO) {
+            slmp_session_hello(e, from, w); /* he, too, may say which version we speak */
+        }
+    }
 }
 
 static void welcome(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *w)
@@ -141,8 +176,11 @@ static void welcome(struct slmp *e, struct slmp_peer *p, const struct slmp_wire 
         e->counters.stale++;
         return;
     }
-    if (w->version > SLMP_VERSION || w->version_max < SLMP_VERSION) {
+    uint8_t version = slmp_version(e->guard != NULL);
+    slmp_touch(p);
+    if (w->version > version || w->version_max < version) {
         e->counters.version++;
+        e->up.version(e->up.context, &p->address, w->version_max, version);
         slmp_session_plain(p);
         return;
     }
@@ -187,7 +225,9 @@ static void open_asked(struct slmp *e, const struct slmp_address *from, struct s
     if (p != NULL && p->state == PEER_SESSION && p->opened_by == w->nonce &&
         p->token_out == w->token) {
         struct slmp_wire opened = opening(e, SLMP_KIND_OPENED, w->nonce, w->number, p->token_in);
-        slmp_reply(e, from, &opened);
+        if (may_answer(e, from, (uint64_t)SLMP_KIND_OPENED << 32 ^ w->nonce)) {
+            slmp_reply(e, from, &opened);
+        }
     } else if (w->nonce != nonce_for(e, from, p)) {
         e->counters.stale++;
         slmp_session_hello(e, from, w);
@@ -228,34 +268,65 @@ static bool lives(const struct slmp *e, uint32_t token)
     return false;
 }
 
-void slmp_session_reset(struct slmp *e, const struct slmp_address *to, uint32_t token)
+void slmp_session_leave(struct slmp_peer *p)
+{
+    struct slmp *e = p->engine;
+    struct slmp_wire w = {.flags = SLMP_VER | SLMP_ACK,
+                          .kind = SLMP_KIND_RESET,
+                          .token = p->token_in,
+                          .incarnation = e->config.incarnation};
+    struct slmp_packet packet = {.to = p->address};
+    if (e->guard == NULL) {
+        slmp_reply(e, &p->address, &w);
+        return;
+    }
+    w.kind = SLMP_KIND_LEAVE;
+    w.token = p->token_out;
+    slmp_shield_number(p, &w);
+    packet.header_length = (uint16_t)slmp_wire_write(&w, packet.header);
+    slmp_shield_seal(p, &packet, &w);
+    slmp_reply_bytes(e, &p->address, packet.header, packet.header_length);
+}
+
+/* A packet of a session that is not known. */
+static void stale(struct slmp *e, const struct slmp_address *from, const struct slmp_peer *p,
+                  const struct slmp_wire *w)
 {
     struct slmp_wire reset = {.flags = SLMP_VER | SLMP_ACK,
                               .kind = SLMP_KIND_RESET,
-                              .token = token,
+                              .token = w->token,
                               .incarnation = e->config.incarnation};
-    slmp_reply(e, to, &reset);
+    e->counters.stale++;
+    /* Data may overtake OPENED; it will come again. */
+    bool early = p != NULL && p->state == PEER_OPENING && p->opening == w->token;
+    if (early || w->kind == SLMP_KIND_LEAVE || w->tagged != (e->guard != NULL) ||
+        !may_answer(e, from, (uint64_t)SLMP_KIND_RESET << 32 ^ w->token) || lives(e, w->token)) {
+        return;
+    }
+    slmp_shield_quote(&reset, w);
+    slmp_reply(e, from, &reset);
 }
 
-static void in_session(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
+/* True: it is the peer's, and was taken once. */
+static bool in_session(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
                        const struct slmp_wire *w, const uint8_t *packet)
 {
     if (p == NULL || p->state != PEER_SESSION || p->token_in != w->token) {
-        e->counters.stale++;
-        /* Data may overtake OPENED; it will come again. */
-        bool early = p != NULL && p->state == PEER_OPENING && p->opening == w->token;
-        if (!early && w->tagged == (e->guard != NULL) && !lives(e, w->token)) {
-            slmp_session_reset(e, from, w->token);
-        }
-        return;
+        stale(e, from, p, w);
+        return false;
     }
     if (!slmp_shield_admit(p, w, packet)) {
-        return;
+        return false;
+    }
+    slmp_touch(p);
+    if (w->kind == SLMP_KIND_LEAVE) {
+        slmp_peer_end(p, SLMP_UNDELIVERABLE);
+        return true;
     }
     struct slmp_flow *f = slmp_peer_flow(p, w->channel);
     if (f == NULL) {
         e->counters.no_room++;
-        return;
+        return true;
     }
     slmp_tx_ack(f, w);
     /* An upcall may have sent, but none can have ended the session. */
@@ -264,22 +335,34 @@ static void in_session(struct slmp *e, const struct slmp_address *from, struct s
     } else if ((w->flags & SLMP_SYN) != 0) {
         f->ack_now = true;
     }
+    return true;
 }
 
-void slmp_session_input(struct slmp *e, const struct slmp_address *from, const struct slmp_wire *w,
+/* Our own words, as somebody else's. */
+static bool reflected(const struct slmp *e, const struct slmp_wire *w)
+{
+    return (w->kind == SLMP_KIND_WELCOME || w->kind == SLMP_KIND_OPEN ||
+            w->kind == SLMP_KIND_OPENED) &&
+           w->incarnation == e->config.incarnation;
+}
+
+bool slmp_session_input(struct slmp *e, const struct slmp_address *from, const struct slmp_wire *w,
                         const uint8_t *packet)
 {
     struct slmp_peer *p = slmp_known(e, from);
-    bool inside = w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK;
     if (e->config.mode == SLMP_PLAIN) {
         e->counters.refused++;
-        return;
+        return false;
     }
-    if (!inside && !slmp_shield_greeting(e, w, packet)) {
-        return;
+    if (slmp_wire_inside(w)) {
+        return in_session(e, from, p, w, packet);
     }
-    if (p != NULL) {
-        slmp_touch(p);
+    if (!slmp_shield_greeting(e, w, packet)) {
+        return false;
+    }
+    if (reflected(e, w)) {
+        e->counters.stale++;
+        return false;
     }
     switch (w->kind) {
     case SLMP_KIND_HELLO:
@@ -294,16 +377,15 @@ void slmp_session_input(struct slmp *e, const struct slmp_address *from, const s
     case SLMP_KIND_OPENED:
         opened(e, p, w);
         break;
-    case SLMP_KIND_RESET:
-        if (p != NULL && p->state == PEER_SESSION && p->token_out == w->token) {
+    default: /* RESET */
+        if (p != NULL && p->state == PEER_SESSION && p->token_out == w->token &&
+            slmp_shield_answers(p, w)) {
             slmp_peer_end(p, SLMP_UNDELIVERABLE);
         } else {
             e->counters.stale++;
         }
-        break;
-    default:
-        in_session(e, from, p, w, packet);
     }
+    return false;
 }
 
 /* ---- What leaves, and when ---- */
@@ -317,6 +399,7 @@ bool slmp_session_output(struct slmp_peer *p, struct slmp_packet *packet)
     struct slmp_wire w = {.flags = SLMP_SYN | SLMP_VER,
                           .id = p->plain_id,
                           .kind = e->guard != NULL ? SLMP_KIND_HELLO : SLMP_KIND_PLAIN,
+                          .version = slmp_version(e->guard != NULL),
                           .number = p->drawn};
     if (p->state == PEER_OPENING) {
         w = opening(e, SLMP_KIND_OPEN, p->nonce, p->drawn, p->opening);

@@ -2,10 +2,15 @@
 /*
  * With a job key: only packets of who has it are taken, each once.
  *
- * In a greeting (all but DATA and ACK) `number` is what the initiator drew for this
+ * In a greeting (HELLO, WELCOME, OPEN, OPENED) `number` is what the initiator drew for this
  * exchange: HELLO and OPEN say it, WELCOME and OPENED repeat it, so that no old answer
  * passes for one to this exchange, as no old OPEN passes for its nonce. A greeting also
  * says to which address it was sent: who forwards it to somebody else is found out there.
+ *
+ * Who gives a RESET knows nothing of the session that it ends, so it says all that he can
+ * know: his address, whom he answers, and of the packet that he answers the number and how
+ * its tag began. Only who sent that packet in this session knows the two together, so no
+ * RESET can be had before the session was, and none from somebody else than its peer.
  *
  * In a session each side numbers what it sends, also what it sends again, with 64 bits,
  * and its key is made from all that both drew:
@@ -15,8 +20,17 @@
  */
 #include "slmp_engine.h"
 
+#include <endian.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* How a tag begins, as a number. */
+static uint64_t first_of(const uint8_t *tag)
+{
+    uint64_t first;
+    memcpy(&first, tag, sizeof(first));
+    return be64toh(first);
+}
 
 /* Whether an address that a greeting was sent to can be ours; 0 is not known. */
 static bool ours(const struct slmp_address *self, const struct slmp_wire *w)
@@ -37,6 +51,29 @@ bool slmp_shield_greeting(struct slmp *e, const struct slmp_wire *w, const uint8
     return good;
 }
 
+/* Whether a RESET names the address that it seems to be from: who does not know his own cannot
+ * give one that is believed. */
+static bool theirs(const struct slmp_address *from, const struct slmp_wire *w)
+{
+    return w->from_ip == from->ip && w->from_port == from->port;
+}
+
+bool slmp_shield_answers(const struct slmp_peer *p, const struct slmp_wire *w)
+{
+    const struct slmp_shield *s = p->shield;
+    return s == NULL ||
+           (theirs(&p->address, w) && w->number < s->number && s->number - w->number <= SLMP_SENT &&
+            s->sent[w->number % SLMP_SENT] == w->answers);
+}
+
+void slmp_shield_quote(struct slmp_wire *reset, const struct slmp_wire *w)
+{
+    if (w->tagged) {
+        reset->number = w->number;
+        reset->answers = first_of(w->tag);
+    }
+}
+
 size_t slmp_shield_greet(struct slmp *e, const struct slmp_address *to, struct slmp_wire *w,
                          uint8_t *packet)
 {
@@ -46,6 +83,8 @@ size_t slmp_shield_greet(struct slmp *e, const struct slmp_address *to, struct s
     w->tagged = true;
     w->to_ip = to->ip;
     w->to_port = to->port;
+    w->from_ip = e->config.self.ip;
+    w->from_port = e->config.self.port;
     size_t length = slmp_wire_write(w, packet);
     /* Without a right tag, if libcrypto fails, it is a packet that is lost. */
     slmp_guard_greeting(e->guard, packet, length - SLMP_TAG, packet + length - SLMP_TAG);
@@ -168,10 +207,11 @@ void slmp_shield_seal(struct slmp_peer *p, struct slmp_packet *packet, const str
     struct iovec part[1 + sizeof(packet->part) / sizeof(packet->part[0])] = {
         {packet->header, packet->header_length - (size_t)SLMP_TAG}};
     if (w->tagged) {
+        uint8_t *tag = packet->header + packet->header_length - SLMP_TAG;
         for (unsigned i = 0; i < packet->parts; i++) {
             part[1 + i] = packet->part[i];
         }
-        slmp_guard_tag(p->engine->guard, p->shield->out, w->number, part, 1u + packet->parts,
-                       packet->header + packet->header_length - SLMP_TAG);
+        slmp_guard_tag(p->engine->guard, p->shield->out, w->number, part, 1u + packet->parts, tag);
+        p->shield->sent[w->number % SLMP_SENT] = first_of(tag);
     }
 }

@@ -127,7 +127,9 @@ static size_t fixed_length(const uint8_t *p)
     case SLMP_KIND_OPENED:
         return OPEN_LENGTH + more;
     case SLMP_KIND_RESET:
-        return RESET_LENGTH + more;
+        return RESET_LENGTH + (tagged ? SLMP_RESET_MORE : 0);
+    case SLMP_KIND_LEAVE:
+        return tagged ? RESET_LENGTH + SLMP_TAGGED_MORE : 0;
     case SLMP_KIND_DATA:
     case SLMP_KIND_ACK:
         return SLMP_OVERHEAD + 4u * p[AT_B] + (tagged ? SLMP_TAGGED_MORE : 0) +
@@ -140,13 +142,20 @@ static size_t fixed_length(const uint8_t *p)
 /* What a tag brings, at the end of what stands before the payload. */
 static void read_tag(struct slmp_wire *w, const uint8_t *end)
 {
-    bool session = w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK;
-    const uint8_t *p = end - (session ? SLMP_TAGGED_MORE : SLMP_GREETING_MORE);
-    w->number = get64(p);
+    bool reset = w->kind == SLMP_KIND_RESET;
     w->tag = end - SLMP_TAG_LENGTH;
-    if (!session) {
-        w->to_ip = get32(p + 8);
-        w->to_port = get16(p + 12);
+    if (slmp_wire_inside(w)) {
+        w->number = get64(end - SLMP_TAGGED_MORE);
+        return;
+    }
+    const uint8_t *p = end - (reset ? SLMP_RESET_MORE : SLMP_GREETING_MORE);
+    w->number = get64(p);
+    w->to_ip = get32(p + 8);
+    w->to_port = get16(p + 12);
+    if (reset) {
+        w->from_ip = get32(p + 16);
+        w->from_port = get16(p + 20);
+        w->answers = get64(p + 24);
     }
 }
 
@@ -186,6 +195,11 @@ static bool sensible_piece(const struct slmp_wire *w)
 static void read_greeting(struct slmp_wire *w, const uint8_t *p)
 {
     w->version = p[AT_A];
+    if (w->kind == SLMP_KIND_HELLO) {
+        w->version += w->version == 0; /* the first version did not say it */
+        w->cover = false;
+        return;
+    }
     w->nonce = get64(p + 18);
     w->incarnation = get64(p + 26);
     if (w->kind == SLMP_KIND_WELCOME) {
@@ -267,15 +281,13 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
     }
     if (w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK) {
         read_session(w, p);
-    } else if (w->kind == SLMP_KIND_HELLO) {
-        w->cover = false;
-    } else if (w->kind == SLMP_KIND_RESET) {
+    } else if (w->kind == SLMP_KIND_RESET || w->kind == SLMP_KIND_LEAVE) {
         w->token = get32(p + 18);
         w->incarnation = get64(p + 22);
     } else {
         read_greeting(w, p);
-        if (w->kind != SLMP_KIND_WELCOME && w->version != SLMP_VERSION) {
-            return SLMP_OTHER_VERSION;
+        if (w->kind != SLMP_KIND_WELCOME && w->version != slmp_version(w->tagged)) {
+            return w->payload_length == 0 ? SLMP_OTHER_VERSION : SLMP_MALFORMED;
         }
     }
     return sensible(w) ? SLMP_PARSED : SLMP_MALFORMED;
@@ -324,16 +336,26 @@ static size_t write_greeting(const struct slmp_wire *w, uint8_t *p)
     return OPEN_LENGTH;
 }
 
+static size_t write_address(uint8_t *p, uint32_t ip, uint16_t port)
+{
+    put32(p, ip);
+    put16(p + 4, port);
+    put16(p + 6, 0);
+    return 8;
+}
+
 /* All of it but the tag itself. */
 static size_t write_tagged(const struct slmp_wire *w, uint8_t *p, size_t length)
 {
     p[AT_BITS] |= SLMP_TAGGED;
     put64(p + length, w->number);
     length += 8;
-    if (w->kind != SLMP_KIND_DATA && w->kind != SLMP_KIND_ACK) {
-        put32(p + length, w->to_ip);
-        put16(p + length + 4, w->to_port);
-        put16(p + length + 6, 0);
+    if (!slmp_wire_inside(w)) {
+        length += write_address(p + length, w->to_ip, w->to_port);
+    }
+    if (w->kind == SLMP_KIND_RESET) {
+        length += write_address(p + length, w->from_ip, w->from_port);
+        put64(p + length, w->answers);
         length += 8;
     }
     memset(p + length, 0, SLMP_TAG_LENGTH);
@@ -352,10 +374,11 @@ size_t slmp_wire_write(const struct slmp_wire *w, uint8_t *p)
     memset(p + AT_KIND, 0, AT_REST - AT_KIND);
     p[AT_KIND] = (uint8_t)w->kind;
     if (w->kind == SLMP_KIND_HELLO) {
+        p[AT_A] = w->version;
         length = HELLO_LENGTH;
     } else if (w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK) {
         length = write_session(w, p);
-    } else if (w->kind == SLMP_KIND_RESET) {
+    } else if (w->kind == SLMP_KIND_RESET || w->kind == SLMP_KIND_LEAVE) {
         put32(p + 18, w->token);
         put64(p + 22, w->incarnation);
         length = RESET_LENGTH;

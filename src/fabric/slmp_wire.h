@@ -27,20 +27,23 @@ enum slmp_kind {
     SLMP_KIND_DATA,
     SLMP_KIND_ACK,
     SLMP_KIND_RESET,
-    SLMP_KIND_HELLO /* with a tag only: without, an empty packet of the paper is the hello */
+    SLMP_KIND_HELLO, /* with a tag only: without, an empty packet of the paper is the hello */
+    SLMP_KIND_LEAVE  /* with a tag only: its sender ends the session; without, a RESET does */
 };
 
 enum {
-    SLMP_VERSION = 1,
-    SLMP_COVER = 1,       /* bits of byte 13: the checksum covers the payload; */
-    SLMP_BLANK = 2,       /* zeros stand for bytes that the sender could not read */
-    SLMP_PIECE = 8,       /* a piece of a packet that is too long for the path now */
-    SLMP_PIECE_UNIT = 32, /* pieces begin at multiples of it */
-    SLMP_PIECE_MORE = 4,  /* bytes that it adds: where in the packet, bytes of all */
-    SLMP_TAGGED = 4,      /* a tag, made with the job key, is in place of the checksum */
+    SLMP_VERSION = 1,       /* without a tag, */
+    SLMP_VERSION_KEYED = 2, /* and with one */
+    SLMP_COVER = 1,         /* bits of byte 13: the checksum covers the payload; */
+    SLMP_BLANK = 2,         /* zeros stand for bytes that the sender could not read */
+    SLMP_PIECE = 8,         /* a piece of a packet that is too long for the path now */
+    SLMP_PIECE_UNIT = 32,   /* pieces begin at multiples of it */
+    SLMP_PIECE_MORE = 4,    /* bytes that it adds: where in the packet, bytes of all */
+    SLMP_TAGGED = 4,        /* a tag, made with the job key, is in place of the checksum */
     SLMP_TAG_LENGTH = 16,
-    SLMP_TAGGED_MORE = 24,   /* bytes that a tag adds to DATA and ACK: number, tag */
-    SLMP_GREETING_MORE = 32, /* and to the others: number, address, tag */
+    SLMP_TAGGED_MORE = 24,   /* bytes that a tag adds in a session: number, tag */
+    SLMP_GREETING_MORE = 32, /* and outside of it: number, address, tag; */
+    SLMP_RESET_MORE = 48,    /* in RESET: sender's address, what it answers as well */
     SLMP_RANGES_DATA = 4,
     SLMP_RANGES_ACK = 32
 };
@@ -55,18 +58,19 @@ struct slmp_wire {
     uint32_t id, offset;
     enum slmp_kind kind;
 
-    uint8_t version, version_max; /* WELCOME, OPEN, OPENED */
-    uint64_t nonce, incarnation;  /* those, and RESET the second */
-    uint32_t token;               /* all but WELCOME */
+    uint8_t version, version_max; /* HELLO, WELCOME, OPEN, OPENED */
+    uint64_t nonce, incarnation;  /* those but HELLO; RESET and LEAVE the second */
+    uint32_t token;               /* all but HELLO and WELCOME */
     uint16_t packet_size;         /* OPEN, OPENED */
     uint16_t window;              /* those, and DATA and ACK, as all that follows */
     uint8_t channel, ranges;
     bool cover, blank, tagged, piece;
     uint16_t piece_at, piece_of; /* piece: where its payload is in the packet's */
     uint64_t number;             /* tagged: of the packet; of an exchange, what one side drew */
-    uint32_t to_ip;              /* tagged, outside of a session: where it was sent to */
-    uint16_t to_port;
-    const uint8_t *tag; /* tagged: of all from the packet's first byte that are not it */
+    uint32_t to_ip, from_ip;     /* tagged, outside of a session: where it was sent to; */
+    uint16_t to_port, from_port; /* RESET: and by whom, 0 where he does not know, */
+    uint64_t answers;            /* and how the tag of the packet that it answers begins */
+    const uint8_t *tag;          /* tagged: of all from the packet's first byte that are not it */
     uint32_t sequence, cumulative, stamp, echo, length;
     struct slmp_range range[SLMP_RANGES_ACK];
 
@@ -74,6 +78,19 @@ struct slmp_wire {
     size_t payload_length;
 };
 
+/* The version of packets with a tag, or without. */
+static inline uint8_t slmp_version(bool tagged)
+{
+    return tagged ? SLMP_VERSION_KEYED : SLMP_VERSION;
+}
+
+/* Whether a packet is of a session, and its tag made with the session's key. */
+static inline bool slmp_wire_inside(const struct slmp_wire *w)
+{
+    return w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK || w->kind == SLMP_KIND_LEAVE;
+}
+
+/* SLMP_OTHER_VERSION: it greets in a version that is not spoken here, and all is parsed. */
 enum slmp_parse { SLMP_PARSED, SLMP_MALFORMED, SLMP_CORRUPT, SLMP_OTHER_VERSION };
 
 enum slmp_parse slmp_wire_parse(struct slmp_wire *, const uint8_t *packet, size_t length);

@@ -224,14 +224,18 @@ static void seal_tag(struct packet *p, size_t header, bool session)
 /* Makes the checksum, or tag, right for what the packet says that it is. */
 static void seal(struct packet *p)
 {
-    static const uint8_t lengths[] = {0, 34, 42, 42, 44, 44, 30, 18};
+    static const uint8_t lengths[] = {0, 34, 42, 42, 44, 44, 30, 18, 30};
     unsigned kind = p->length >= 18 ? p->bytes[10] : 0;
-    bool session = kind == SLMP_KIND_DATA || kind == SLMP_KIND_ACK;
+    bool ranges = kind == SLMP_KIND_DATA || kind == SLMP_KIND_ACK;
+    bool session = ranges || kind == SLMP_KIND_LEAVE;
+    size_t more = session                   ? SLMP_TAGGED_MORE
+                  : kind == SLMP_KIND_RESET ? SLMP_RESET_MORE
+                                            : SLMP_GREETING_MORE;
     bool tagged = p->bytes[13] & SLMP_TAGGED;
     size_t header = kind < sizeof(lengths) ? lengths[kind] : 0;
-    header += session ? 4u * p->bytes[12] : 0;
+    header += ranges ? 4u * p->bytes[12] : 0;
     header += (p->bytes[13] & SLMP_PIECE) != 0 ? SLMP_PIECE_MORE : 0;
-    header += !tagged ? 0 : session ? SLMP_TAGGED_MORE : SLMP_GREETING_MORE;
+    header += tagged ? more : 0;
     if (kind > 0 && kind < sizeof(lengths) && header <= p->length) {
         if (tagged) {
             seal_tag(p, header, session);
@@ -316,6 +320,14 @@ static void step(uint8_t what)
         slmp_path(side[at].engine, now, &peer, 64u + next());
         break;
     }
+    case 12: {
+        struct slmp_address peer = {2 + !at, 5};
+        struct slmp_peer *known = slmp_known(side[at].engine, &peer);
+        if (known != NULL) {
+            slmp_leave(side[at].engine, known);
+        }
+        break;
+    }
     case 9:
         if ((p = chosen()) != NULL) {
             p->length = 0; /* lost, or rather: arrives empty */
@@ -357,7 +369,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     guard = (how & 0x80) != 0 ? slmp_guard_open(&key) : NULL;
     MUST((how & 0x80) == 0 || guard != NULL);
     for (unsigned i = 0; i < 2; i++) {
-        struct slmp_upcalls up = {&side[i], opened, closed, begin, data, done, sent};
+        struct slmp_upcalls up = {.context = &side[i],
+                                  .opened = opened,
+                                  .closed = closed,
+                                  .begin = begin,
+                                  .data = data,
+                                  .done = done,
+                                  .sent = sent};
         struct slmp_config c = slmp_defaults();
         c.incarnation = i + 1;
         c.secret = 77 + i;

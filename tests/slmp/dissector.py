@@ -48,6 +48,8 @@ NONCE = struct.pack("!QQ", 0x1112131415161718, 0x2122232425262728)
 LIMITS = NONCE + struct.pack("!IHH", 0x31323334, 1472, 256)
 GREETING_TAG = struct.pack("!QIHH", 0xabcdef, 0x0a630101, 9330, 0) + bytes(range(16))
 DATA_TAG = struct.pack("!Q", 1 << 40) + bytes(range(16))
+RESET_TAG = struct.pack("!QIHHIHHQ", 77, 0x0a630101, 9330, 0, 0x0a630102, 9331, 0,
+                        0x5152535455565758) + bytes(range(16))
 
 # Each packet, and what must be said of it.
 PACKETS = [
@@ -78,8 +80,13 @@ PACKETS = [
      {"kind": "5", "ranges": "32", "info": "ACK below #70", "checksum.status": "1"}),
     (packet(ACK | VER, 0, 0, 6, 0, 0, 0, struct.pack("!IQ", 0x31323334, 5)),
      {"kind": "6", "token": "0x31323334", "incarnation": "0x0000000000000005"}),
-    (packet(SYN | VER, 9, 0, 7, 0, 0, 0, b"", tag=GREETING_TAG),
-     {"kind": "7", "drawn": "0x0000000000abcdef", "to": "10.99.1.1", "to_port": "9330",
+    (packet(ACK | VER, 0, 0, 6, 0, 0, 0, struct.pack("!IQ", 0x31323334, 5), tag=RESET_TAG),
+     {"kind": "6", "token": "0x31323334", "number": "77", "to": "10.99.1.1", "from": "10.99.1.2",
+      "from_port": "9331", "answers": "0x5152535455565758", "checksum.status": "2"}),
+    (packet(ACK | VER, 0, 0, 8, 0, 0, 0, struct.pack("!IQ", 0x31323334, 5), tag=DATA_TAG),
+     {"kind": "8", "token": "0x31323334", "number": str(1 << 40), "info": "LEAVE"}),
+    (packet(SYN | VER, 9, 0, 7, 2, 0, 0, b"", tag=GREETING_TAG),
+     {"kind": "7", "version": "2", "drawn": "0x0000000000abcdef", "to": "10.99.1.1", "to_port": "9330",
       "tag": ":".join("%02x" % i for i in range(16)), "checksum.status": "2"}),
     (packet(ACK | VER, 9, 0, 1, 1, 1, 0, NONCE, tag=GREETING_TAG),
      {"kind": "1", "bits.tagged": "1", "to_port": "9330"}),
@@ -99,6 +106,8 @@ PACKETS += [
     (spoiled(), {"checksum.status": "0", "kind": "4", "expert": True}),
     (plain(VER | ACK, 0, 0, bytes((99,)) + bytes(30)), {"info": "malformed", "expert": True}),
     (session(5, VER | ACK)[:40], {"info": "malformed", "expert": True}),
+    (packet(ACK | VER, 0, 0, 8, 0, 0, 0, struct.pack("!IQ", 0x31323334, 5)),
+     {"info": "malformed", "expert": True}),
     (plain(VER | ACK, 0, 0, b"\x04"), {"info": "malformed", "expert": True}),
 ]
 

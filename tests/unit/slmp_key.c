@@ -168,7 +168,10 @@ static void a_restarted_peer_is_another(void **state)
 {
     struct slmp_config c = config(&the_key);
     struct net *n = net_open(4, &clean);
-    struct net_node *a = net_add(n, &c), *b = net_add(n, &c);
+    c.self = net_address(0);
+    struct net_node *a = net_add(n, &c);
+    c.self = net_address(1); /* who ends a session must say where he is */
+    struct net_node *b = net_add(n, &c);
     send_one(a, b, 100);
     assert_true(net_settle(n, b, 1, SECOND));
     net_run(n, net_now(n) + SECOND);

@@ -126,8 +126,12 @@ static void up_sent(void *c, struct slmp_message *m, enum slmp_status status)
 
 static struct slmp *engine(const struct slmp_config *c)
 {
-    static const struct slmp_upcalls up = {NULL,    up_opened, up_closed, up_begin,
-                                           up_data, up_done,   up_sent};
+    static const struct slmp_upcalls up = {.opened = up_opened,
+                                           .closed = up_closed,
+                                           .begin = up_begin,
+                                           .data = up_data,
+                                           .done = up_done,
+                                           .sent = up_sent};
     memset(&got, 0, sizeof(got));
     struct slmp *e = slmp_open(c, &up);
     assert_non_null(e);

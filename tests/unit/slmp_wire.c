@@ -152,12 +152,13 @@ static void tags(void **state)
     struct slmp_wire hello = {.flags = SLMP_SYN | SLMP_VER,
                               .id = 5,
                               .kind = SLMP_KIND_HELLO,
+                              .version = SLMP_VERSION_KEYED,
                               .tagged = true,
                               .number = 0x1112131415161718,
                               .to_ip = 0x0a630101,
                               .to_port = 0x2472};
     static const uint8_t right[50] = {0x50, 0,    0,    0,    0,    5,    0,    0,
-                                      0,    0,    7,    0,    0,    4,    0,    0,
+                                      0,    0,    7,    2,    0,    4,    0,    0,
                                       0,    0,    0x11, 0x12, 0x13, 0x14, 0x15, 0x16,
                                       0x17, 0x18, 0x0a, 0x63, 0x01, 0x01, 0x24, 0x72};
     struct slmp_wire again;
@@ -185,6 +186,48 @@ static void tags(void **state)
                      SLMP_PARSED);
     assert_true(again.number == 6 && again.tag == p + SLMP_OVERHEAD + 4 + 8);
     assert_true(again.payload == again.tag + SLMP_TAG_LENGTH && again.payload_length == 3);
+}
+
+/* What ends a session says more of itself: who sends it, and what it answers. */
+static void tags_of_ends(void **state)
+{
+    struct slmp_wire reset = {.flags = SLMP_ACK | SLMP_VER,
+                              .kind = SLMP_KIND_RESET,
+                              .incarnation = 0x0102030405060708,
+                              .token = 0x090a0b0c,
+                              .tagged = true,
+                              .number = 0x1112131415161718,
+                              .to_ip = 0x0a630101,
+                              .to_port = 0x2472,
+                              .from_ip = 0x0a630102,
+                              .from_port = 0x2473,
+                              .answers = 0x2122232425262728};
+    static const uint8_t right[78] = {
+        0x30, 0,    0,    0,    0,    0,    0,    0,    0,    0,    6,    0,    0,
+        4,    0,    0,    0,    0,    0x09, 0x0a, 0x0b, 0x0c, 0x01, 0x02, 0x03, 0x04,
+        0x05, 0x06, 0x07, 0x08, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x0a,
+        0x63, 0x01, 0x01, 0x24, 0x72, 0,    0,    0x0a, 0x63, 0x01, 0x02, 0x24, 0x73,
+        0,    0,    0x21, 0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28};
+    struct slmp_wire leave = reset, again;
+    uint8_t p[SLMP_HEADER_ROOM];
+    assert_int_equal(slmp_wire_write(&reset, p), sizeof(right));
+    assert_memory_equal(p, right, sizeof(right));
+    assert_int_equal(slmp_wire_parse(&again, p, sizeof(right)), SLMP_PARSED);
+    assert_true(again.number == reset.number && again.to_ip == reset.to_ip &&
+                again.to_port == reset.to_port && again.from_ip == reset.from_ip &&
+                again.from_port == reset.from_port && again.answers == reset.answers &&
+                again.token == reset.token && again.incarnation == reset.incarnation &&
+                again.tag == p + 62);
+    assert_int_equal(slmp_wire_parse(&again, p, 62), SLMP_MALFORMED); /* as long as version 1's */
+    leave.kind = SLMP_KIND_LEAVE;
+    assert_int_equal(slmp_wire_write(&leave, p), 54);
+    assert_int_equal(slmp_wire_parse(&again, p, 54), SLMP_PARSED);
+    assert_true(again.number == leave.number && again.token == leave.token && again.tag == p + 38 &&
+                slmp_wire_inside(&again));
+    leave.tagged = false;
+    slmp_wire_write(&leave, p);
+    assert_int_equal(slmp_wire_parse(&again, p, 54), SLMP_MALFORMED);
+    assert_int_equal(slmp_wire_parse(&again, p, 30), SLMP_MALFORMED);
 }
 
 static void pieces(void **state)
@@ -237,6 +280,7 @@ int main(void)
         cmocka_unit_test(acknowledgements),
         cmocka_unit_test(data_covers_its_payload_or_not),
         cmocka_unit_test(tags),
+        cmocka_unit_test(tags_of_ends),
         cmocka_unit_test(pieces),
         cmocka_unit_test(lengths_that_cannot_be),
     };

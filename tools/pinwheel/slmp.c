@@ -111,6 +111,18 @@ struct slmp *slmp_start(const char *command, const struct slmp_config *config,
     return e;
 }
 
+void slmp_other_version(const char *command, const struct slmp_address *from, unsigned theirs,
+                        unsigned ours)
+{
+    static bool told;
+    char text[SLMP_TEXT];
+    if (!told) {
+        told = true;
+        slmp_version_text(from, theirs, ours, text);
+        fprintf(stderr, "pinwheel %s: %s\n", command, text);
+    }
+}
+
 /* ---- Progress ---- */
 
 static void rate_text(double bytes_per_second, char text[32])

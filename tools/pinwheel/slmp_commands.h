@@ -49,6 +49,10 @@ int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_
 struct slmp *slmp_start(const char *command, const struct slmp_config *,
                         const struct slmp_upcalls *);
 
+/* slmp_other_version() says, once, that somebody speaks another version of sessions. */
+void slmp_other_version(const char *command, const struct slmp_address *, unsigned theirs,
+                        unsigned ours);
+
 /* A bar on a terminal's standard error, a few times a second. */
 struct slmp_progress {
     int64_t begun, next;

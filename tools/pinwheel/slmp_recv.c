@@ -369,9 +369,22 @@ static uint32_t window_of(int receive)
     return window;
 }
 
+static void on_version(void *context, const struct slmp_address *from, unsigned theirs,
+                       unsigned ours)
+{
+    slmp_other_version("slmp recv", from, theirs, ours);
+}
+
 static int start(struct receiving *r)
 {
-    struct slmp_upcalls up = {r, on_opened, on_closed, on_begin, on_data, on_done, on_sent};
+    struct slmp_upcalls up = {.context = r,
+                              .opened = on_opened,
+                              .closed = on_closed,
+                              .begin = on_begin,
+                              .data = on_data,
+                              .done = on_done,
+                              .sent = on_sent,
+                              .version = on_version};
     char error[256];
     if (slmp_job_key("slmp recv", r->key_file, r->config.mode == SLMP_PLAIN, &r->key, &r->config) !=
         0) {

@@ -9,11 +9,14 @@ local slmp = Proto("slmp", "sPIN lightweight messaging protocol")
 
 local KINDS = {
     [1] = "WELCOME", [2] = "OPEN", [3] = "OPENED", [4] = "DATA", [5] = "ACK", [6] = "RESET",
-    [7] = "HELLO"
+    [7] = "HELLO", [8] = "LEAVE"
 }
 local HEADER, COVER, BLANK, TAGGED, PIECE = 10, 1, 2, 4, 8
 -- Bytes before the payload, without ranges, piece and what a tag adds.
-local LENGTH = {[1] = 34, [2] = 42, [3] = 42, [4] = 44, [5] = 44, [6] = 30, [7] = 18}
+local LENGTH = {[1] = 34, [2] = 42, [3] = 42, [4] = 44, [5] = 44, [6] = 30, [7] = 18,
+                [8] = 30}
+-- What a tag adds to the kinds of packets.
+local TAG = {[1] = 32, [2] = 32, [3] = 32, [4] = 24, [5] = 24, [6] = 48, [7] = 32, [8] = 24}
 local STATUS = {[0] = "bad", [1] = "good", [2] = "a tag is in its place"}
 
 local f = {
@@ -54,6 +57,9 @@ local f = {
     drawn = ProtoField.uint64("slmp.drawn", "Drawn by the initiator", base.HEX),
     to = ProtoField.ipv4("slmp.to", "Sent to"),
     to_port = ProtoField.uint16("slmp.to_port", "at port"),
+    from = ProtoField.ipv4("slmp.from", "Sent from"),
+    from_port = ProtoField.uint16("slmp.from_port", "from port"),
+    answers = ProtoField.uint64("slmp.answers", "Beginning of the tag that it answers", base.HEX),
     tag = ProtoField.bytes("slmp.tag", "Tag"),
     payload = ProtoField.bytes("slmp.payload", "Payload")
 }
@@ -108,7 +114,9 @@ local function fixed(buffer)
         length = length + 4
     end
     if tagged then
-        length = length + (data and 24 or 32)
+        length = length + TAG[kind]
+    elseif kind >= 7 then
+        return nil
     end
     if length > buffer:len() or (kind ~= 4 and length ~= buffer:len()) then
         return nil
@@ -135,12 +143,17 @@ local function add_checksum(buffer, tree, length)
     end
 end
 
-local function add_tag(buffer, tree, length, data)
-    local at = length - (data and 24 or 32)
-    tree:add(data and f.number or f.drawn, buffer(at, 8))
-    if not data then
+local function add_tag(buffer, tree, length, kind)
+    local at, outside = length - TAG[kind], TAG[kind] > 24
+    tree:add((kind == 6 or not outside) and f.number or f.drawn, buffer(at, 8))
+    if outside then
         tree:add(f.to, buffer(at + 8, 4))
         tree:add(f.to_port, buffer(at + 12, 2))
+    end
+    if kind == 6 then
+        tree:add(f.from, buffer(at + 16, 4))
+        tree:add(f.from_port, buffer(at + 20, 2))
+        tree:add(f.answers, buffer(at + 24, 8))
     end
     tree:add(f.tag, buffer(length - 16, 16))
 end
@@ -168,11 +181,13 @@ local function add_session(buffer, tree, kind)
 end
 
 local function add_greeting(buffer, tree, kind)
-    if kind == 6 then
+    if kind == 6 or kind == 8 then
         tree:add(f.token, buffer(18, 4))
         tree:add(f.incarnation, buffer(22, 8))
-    elseif kind ~= 7 then
-        tree:add(f.version, buffer(11, 1))
+        return
+    end
+    tree:add(f.version, buffer(11, 1))
+    if kind ~= 7 then
         if kind == 1 then
             tree:add(f.version_max, buffer(12, 1))
         end
@@ -208,7 +223,7 @@ local function add_rest(buffer, tree, info)
         add_greeting(buffer, tree, kind)
     end
     if bit.band(bits, TAGGED) ~= 0 then
-        add_tag(buffer, tree, length, data)
+        add_tag(buffer, tree, length, kind)
     end
     if length < buffer:len() then
         tree:add(f.payload, buffer(length))

@@ -404,12 +404,13 @@ bool udp_receive(struct fabric *f, int64_t now, bool *more)
     }
     if (welcome(f, &from)) {
         size_t at = 0;
+        bool proved = false;
         do {
             size_t n = (size_t)length - at < each ? (size_t)length - at : each;
-            slmp_input(f->engine, now, &from, to + at, n);
+            proved |= slmp_input(f->engine, now, &from, to + at, n);
             at += n;
         } while (at < (size_t)length);
-        struct slmp_peer *session = slmp_known(f->engine, &from);
+        struct slmp_peer *session = proved ? slmp_known(f->engine, &from) : NULL;
         struct fabric_peer *p = session != NULL ? slmp_peer_user(session) : NULL;
         if (p != NULL) {
             p->heard = now;

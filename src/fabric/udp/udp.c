@@ -120,7 +120,14 @@ static int take_key(struct fabric *f, const struct slmp_key *given, struct slmp_
 static int start_engine(struct fabric *f, const struct slmp_key *given, char *error,
                         size_t error_size)
 {
-    struct slmp_upcalls up = {f, udp_opened, udp_closed, udp_begin, udp_data, udp_done, udp_sent};
+    struct slmp_upcalls up = {.context = f,
+                              .opened = udp_opened,
+                              .closed = udp_closed,
+                              .begin = udp_begin,
+                              .data = udp_data,
+                              .done = udp_done,
+                              .sent = udp_sent,
+                              .version = udp_other_version};
     struct slmp_key key;
     int rc = take_key(f, given, &key, error, error_size);
     if (rc == 0) {

@@ -10,6 +10,7 @@
  *   peer.c     sessions and peers: contact, refusal, death
  *   trust.c    who is of this host, and whose socket it is
  *   socket.c   datagrams in and out
+ *   refusal.c  what ICMP says of them
  *   line.c     a second socket, for packets to the peer that most go to
  *   udp.c      the operations of fabric.h: open, poll, arm, close
  *
@@ -217,10 +218,11 @@ struct fabric {
     _Atomic bool attention; /* something is in hand: only poll() can tell */
     bool armed;             /* the socket is in the epoll */
 
-    bool alone;       /* the NIC has its peers from here only */
-    bool open_to_all; /* packets from beyond this host are taken */
-    bool keyed;       /* and all of them are proved by the job's key */
-    bool told;        /* that some are not */
+    bool alone;        /* the NIC has its peers from here only */
+    bool open_to_all;  /* packets from beyond this host are taken */
+    bool keyed;        /* and all of them are proved by the job's key */
+    bool told;         /* that some are not, */
+    bool told_version; /* and that somebody speaks another version */
     uint32_t local[LOCAL_MOST];
     unsigned locals;
     uint64_t foreign, misshapen; /* packets, messages that were dropped */
@@ -326,6 +328,7 @@ void udp_cut(struct fabric_peer *);
 void udp_opened(void *fabric, struct slmp_peer *, const struct slmp_address *,
                 uint64_t incarnation);
 void udp_closed(void *fabric, struct slmp_peer *, const struct slmp_address *);
+void udp_other_version(void *fabric, const struct slmp_address *, unsigned theirs, unsigned ours);
 enum fabric_connect udp_connect(struct fabric *, uint32_t nid, uint32_t pid, char *error,
                                 size_t error_size);
 /* udp_bury() ends a peer whose session is over, if it can be ended. */
