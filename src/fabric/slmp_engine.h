@@ -140,8 +140,10 @@ struct slmp_flow {
     uint32_t unacked; /* packets since the last acknowledgement */
     bool ack_now;
     int64_t ack_at;
-    uint32_t stamp; /* to echo; 0: none */
-    uint64_t told;  /* end of the window last told */
+    uint32_t stamp;  /* to echo; 0: none */
+    uint32_t latest; /* stamp of all that have come; 0: none has */
+    int64_t old_at;  /* when something old may be answered again */
+    uint64_t told;   /* end of the window last told */
 };
 
 /* What has come of one message of a plain peer: sorted, disjoint pieces. */
@@ -316,6 +318,7 @@ bool slmp_tx_advance(struct slmp_flow *); /* false: the peer is dead */
 /* slmp_rx.c */
 void slmp_rx_end(struct slmp_flow *, enum slmp_status); /* and ready for the next session */
 void slmp_rx_data(struct slmp_flow *, const struct slmp_wire *);
+void slmp_rx_asked(struct slmp_flow *, const struct slmp_wire *); /* by ACK with SYN */
 void slmp_rx_resume(struct slmp_flow *);
 void slmp_rx_fill(struct slmp_flow *, struct slmp_wire *);
 bool slmp_rx_output(struct slmp_flow *, struct slmp_packet *);

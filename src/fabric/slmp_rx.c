@@ -3,8 +3,12 @@
  * The receiving side of a channel: each packet is taken once, in the order that the rules
  * of slmp.h ask for; what cannot be taken yet is held, in memory that is counted.
  *
- * An acknowledgement leaves at once for what is out of order or came twice, and otherwise
+ * An acknowledgement leaves at once for what is out of order or was sent twice, and otherwise
  * with the next data or after config.ack_delay; after ACK_EVERY packets, a tenth of that.
+ *
+ * What was sent twice bears a stamp that is later than all that have come. What merely comes
+ * twice does not: it may be old, and whoever sent it now need not be the peer. It tells nothing of
+ * the round trip, so its stamp is not repeated, and it is answered once in OLD_GAP at most.
  */
 #include "slmp_engine.h"
 
@@ -12,6 +16,7 @@
 #include <string.h>
 
 enum { ACK_EVERY = 8, SOON = 10 };
+#define OLD_GAP 1000000LL
 
 enum taken { TAKEN, WAITS, BAD };
 
@@ -40,7 +45,8 @@ void slmp_rx_end(struct slmp_flow *f, enum slmp_status status)
     }
     f->base = f->cumulative = f->top = f->begin = 0;
     f->begin_waits = f->ack_now = false;
-    f->unacked = f->stamp = 0;
+    f->unacked = f->stamp = f->latest = 0;
+    f->old_at = INT64_MIN;
     f->ack_at = SLMP_NEVER;
     f->told = e->config.window;
     for (uint32_t i = 0; i < e->config.window && f->incoming_active > 0; i++) {
@@ -213,6 +219,34 @@ static void slide(struct slmp_flow *f)
     }
 }
 
+/* Whether a packet left its sender later than all that have come; it is the latest then. */
+static bool is_latest(struct slmp_flow *f, const struct slmp_wire *w)
+{
+    bool latest = f->latest == 0 || (int32_t)(w->stamp - f->latest) > 0;
+    f->latest = latest ? w->stamp : f->latest;
+    return latest;
+}
+
+/* Something old asks for an answer. Stamps begin again after 71 minutes, so that what is the
+ * latest may look old: it is answered by and by. */
+static void answer_old(struct slmp_flow *f)
+{
+    int64_t now = f->peer->engine->now;
+    if (now >= f->old_at) {
+        f->old_at = now + OLD_GAP;
+        f->ack_now = true;
+    }
+}
+
+void slmp_rx_asked(struct slmp_flow *f, const struct slmp_wire *w)
+{
+    if (is_latest(f, w)) {
+        f->ack_now = true;
+    } else {
+        answer_old(f);
+    }
+}
+
 static void want_ack(struct slmp_flow *f, const struct slmp_wire *w, bool at_once)
 {
     struct slmp *e = f->peer->engine;
@@ -220,9 +254,20 @@ static void want_ack(struct slmp_flow *f, const struct slmp_wire *w, bool at_onc
         f->ack_at = slmp_earlier(f->ack_at, e->now + e->config.ack_delay);
     }
     f->stamp = f->stamp == 0 ? w->stamp : f->stamp;
+    is_latest(f, w);
     f->ack_now = f->ack_now || at_once;
     if (f->unacked >= ACK_EVERY) {
         ack_soon(f);
+    }
+}
+
+/* A packet has come that brings nothing new. */
+static void came_again(struct slmp_flow *f, const struct slmp_wire *w)
+{
+    if (is_latest(f, w)) {
+        want_ack(f, w, true);
+    } else {
+        answer_old(f);
     }
 }
 
@@ -241,8 +286,13 @@ static bool gather(struct slmp_flow *f, struct slmp_slot *s, uint64_t sequence, 
     }
     f->top = f->top > sequence ? f->top : sequence + 1;
     s->held->blank = s->held->blank || w->blank;
+    uint32_t missing = s->held->missing;
     if (!add_piece(s->held, w)) {
-        want_ack(f, w, true); /* so that the sender hears that we live */
+        if (s->held->missing == missing) {
+            came_again(f, w);
+        } else {
+            want_ack(f, w, true); /* so that the sender hears that we live */
+        }
         return false;
     }
     w->blank = w->blank || s->held->blank;
@@ -301,7 +351,7 @@ void slmp_rx_data(struct slmp_flow *f, const struct slmp_wire *w)
     struct slmp_slot *s = slot_at(f, sequence);
     if ((int64_t)(sequence - f->base) < 0 || s->filled) {
         e->counters.duplicates++;
-        want_ack(f, w, true);
+        came_again(f, w);
         return;
     }
     if (s->held != NULL && !w->piece) {

@@ -333,7 +333,7 @@ static bool in_session(struct slmp *e, const struct slmp_address *from, struct s
     if (w->kind == SLMP_KIND_DATA) {
         slmp_rx_data(f, w);
     } else if ((w->flags & SLMP_SYN) != 0) {
-        f->ack_now = true;
+        slmp_rx_asked(f, w);
     }
     return true;
 }

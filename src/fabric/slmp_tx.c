@@ -147,17 +147,16 @@ void slmp_tx_ack(struct slmp_flow *f, const struct slmp_wire *w)
         acked += ack_between(f, first < una ? una : first, end);
     }
     int64_t rtt = 0;
-    if (w->echo != 0) {
+    if (w->echo != 0 && acked > 0) { /* what brings nothing new may be old (RFC 7323) */
         int32_t us = (int32_t)((uint32_t)(e->now / 1000) - w->echo);
         rtt = us > 0 ? us * 1000LL : us > -2 ? 1000 : 0;
     }
     slmp_tx_settle(f, acked, rtt);
-    if (cumulative + w->window > f->edge) {
-        f->edge = cumulative + w->window;
-        f->probe_at = SLMP_NEVER;
-    }
-    if (list_empty(&f->queue)) {
-        f->probe_at = SLMP_NEVER; /* it lives, and no window is waited for */
+    bool opens = cumulative + w->window > f->edge;
+    f->edge = opens ? cumulative + w->window : f->edge;
+    if (f->probe_at != SLMP_NEVER && (opens || list_empty(&f->queue))) {
+        f->probe_at = SLMP_NEVER; /* it lives, and no window is waited for any more */
+        f->cc.backoff = 0;
     }
 }
 

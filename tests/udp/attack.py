@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Somebody on the network of a job who has no key: attack.py HOW SECONDS MOST PORT PORT...
+"""Somebody on the network of a job who has no key: attack.py HOW SECONDS MOST RATE PORT PORT...
 
 Sees all UDP packets of the loopback interface between those ports, and sends what it saw there,
-MOST packets at most, for so many seconds at most. It prints how many it sent. HOW is
+MOST packets at most, for so many seconds at most, RATE a second, until the file ATTACK_UNTIL is
+there. It prints how many it sent. HOW is
 
   spread   each packet once to every port as from every port: what is answered as well
-  again    packets to where they went as from where they came, as fast as it goes, over and over
+  again    packets to where they went as from where they came, over and over
 """
+import os
 import random
 import socket
 import struct
@@ -19,8 +21,9 @@ OWN_ID = 0x7077  # the identification of packets that are sent from here
 
 
 class Attack:
-    def __init__(self, most, ports):
-        self.ports, self.most, self.sent, self.seen = ports, most, 0, []
+    def __init__(self, most, rate, ports):
+        self.ports, self.most, self.rate, self.sent, self.seen = ports, most, rate, 0, []
+        self.begun = time.monotonic()
         self.known = set()
         self.wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x0800))
         self.wire.bind(("lo", 0))
@@ -64,19 +67,20 @@ class Attack:
                 self.send(source, target, found[2])
 
     def again(self):
-        found = self.look(0)
+        found = self.look(0.0005)
         if found and len(self.seen) < 4000:
             self.seen.append(found)
-        for packet in random.sample(self.seen, min(20, len(self.seen))):
-            self.send(*packet)
+        due = min(100, int((time.monotonic() - self.begun) * self.rate) - self.sent)
+        for _ in range(due if self.seen else 0):
+            self.send(*random.choice(self.seen))
 
 
 def main():
-    attack = Attack(int(sys.argv[3]), [int(p) for p in sys.argv[4:]])
+    attack = Attack(int(sys.argv[3]), int(sys.argv[4]), [int(p) for p in sys.argv[5:]])
     step = {"spread": attack.spread, "again": attack.again}[sys.argv[1]]
-    end = time.monotonic() + float(sys.argv[2])
+    end, until = time.monotonic() + float(sys.argv[2]), os.environ.get("ATTACK_UNTIL", "")
     random.seed(1)
-    while time.monotonic() < end and attack.sent < attack.most:
+    while time.monotonic() < end and attack.sent < attack.most and not os.path.exists(until):
         step()
     print(attack.sent)
 

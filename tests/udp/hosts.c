@@ -12,6 +12,9 @@
  *   victim  the last process is killed while the others talk to it: they hear of it
  *   outage  puts go well, then those to other hosts do not, then all do again; files in the
  *           folder UDP_HOSTS_MARKS say so: met.INDEX, cut.INDEX from here, back from there
+ *   puts    the first process puts 8 bytes to the second one, PUTS times, each after the
+ *           acknowledgement of the one before; files say when it may begin (met.0, go) and go on
+ *           after the first quarter (begun.0, on)
  *   taken   somebody else has the port of the process: PtlNIInit says so
  */
 #include "portals4.h"
@@ -25,7 +28,15 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { MOST = 16, BYTES = 1 << 20, INDEX = 3, TRIES = 2000, END_BITS = 1, DATA_BITS = 2 };
+enum {
+    MOST = 16,
+    BYTES = 1 << 20,
+    INDEX = 3,
+    TRIES = 2000,
+    PUTS = 12000,
+    END_BITS = 1,
+    DATA_BITS = 2
+};
 
 static unsigned char mine[BYTES], theirs[MOST][BYTES], back[BYTES];
 static ptl_process_t peer[MOST];
@@ -246,6 +257,28 @@ static void be_alone(void)
     }
 }
 
+static void put_on(void)
+{
+    ptl_handle_md_t md = bind_memory(mine, 8);
+    ptl_ct_event_t count;
+    if (self == 0) {
+        meet(1);
+        for (int i = 0; i < PUTS; i++) {
+            if (i == 0 || i == PUTS / 4) {
+                mark(i == 0 ? "met" : "begun");
+                await_mark(i == 0 ? "go" : "on");
+            }
+            memcpy(mine, &i, sizeof(i));
+            CHECK(put(md, 8, 1, DATA_BITS) == PTL_NI_OK);
+        }
+        CHECK(put(md, 0, 1, END_BITS) == PTL_NI_OK);
+    } else {
+        OK(PtlCTWait(ended, 1, &count));
+        int last = PUTS - 1;
+        CHECK(memcmp(theirs[0], &last, sizeof(last)) == 0);
+    }
+}
+
 /* The victim dies of its own hand once everybody has met it. */
 static void lose_victim(void)
 {
@@ -285,6 +318,8 @@ int main(int argc, char **argv)
         talk_on();
     } else if (strcmp(argv[1], "outage") == 0) {
         live_through_outage();
+    } else if (strcmp(argv[1], "puts") == 0) {
+        put_on();
     } else if (strcmp(argv[1], "alone") == 0) {
         be_alone();
     } else {
