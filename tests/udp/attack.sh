@@ -1,9 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Somebody who reads and sends packets, and has no key: attack.sh PROGRAM LOSING-PROGRAM; see
+# Somebody who reads and sends packets, and has no key: attack.sh PROGRAM LOSING-PROGRAM [LIBRARY];
+# LIBRARY is libportals with calls of libc's, which the second program needs (weather.c). See
 # README.md.
 program=$1
 losing=$2
+library=${3-}
 # shellcheck source=tests/udp/net.sh
 . "$(dirname "$0")/net.sh"
 net_make 1
@@ -68,7 +70,7 @@ expect_members "with ${sent:-no} packets of somebody else"
 # with one.
 for key in "" PINWHEEL_JOB_KEY_FILE="$scratch/key"; do
     # shellcheck disable=SC2086
-    members "$losing" puts 2 TEST_WEATHER=2,0,0,0,7 $key
+    members "$losing" puts 2 TEST_WEATHER=2,0,0,0,7 ${library:+LD_PRELOAD="$library"} $key
     await met.0
     ATTACK_UNTIL="$scratch/code.0" attack again 40 400000 10000 >"$scratch/sent" &
     touch "$scratch/go"
