@@ -95,139 +95,37 @@ static inline void sys_errno_back(const int *before)
 }
 #define ERRNO_KEPT __attribute__((cleanup(sys_errno_back), unused)) const int errno_before = errno
 
-static inline void sys_yield(void)
-{
-    (void)SYS(sched_yield(), SYS_sched_yield);
-}
-
-static inline void sys_nap(int64_t ns)
-{
-    struct timespec t = {.tv_sec = ns / 1000000000, .tv_nsec = ns % 1000000000};
-    (void)SYS(nanosleep(&t, NULL), SYS_nanosleep, &t, NULL);
-}
-
-static inline int sys_open(const char *path, int flags, mode_t mode)
-{
-    return (int)SYS(open(path, flags, mode), SYS_openat, AT_FDCWD, path, flags, mode);
-}
-
-static inline int sys_close(int fd)
-{
-    return (int)SYS(close(fd), SYS_close, fd);
-}
-
-static inline ssize_t sys_read(int fd, void *to, size_t n)
-{
-    return SYS(read(fd, to, n), SYS_read, fd, to, n);
-}
-
-static inline ssize_t sys_write(int fd, const void *from, size_t n)
-{
-    return SYS(write(fd, from, n), SYS_write, fd, from, n);
-}
-
-static inline int sys_flock(int fd, int operation)
-{
-    return (int)SYS(flock(fd, operation), SYS_flock, fd, operation);
-}
-
-static inline int sys_poll(struct pollfd *fds, nfds_t n, int timeout_ms)
-{
-    return (int)SYS(poll(fds, n, timeout_ms), SYS_poll, fds, n, timeout_ms);
-}
-
-static inline int sys_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms)
-{
-    return (int)SYS(epoll_wait(epoll, events, most, timeout_ms), SYS_epoll_wait, epoll, events,
-                    most, timeout_ms);
-}
-
-static inline int sys_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event)
-{
-    return (int)SYS(epoll_ctl(epoll, operation, fd, event), SYS_epoll_ctl, epoll, operation, fd,
-                    event);
-}
-
-static inline ssize_t sys_recvfrom(int fd, void *to, size_t n, int flags, struct sockaddr *from,
-                                   socklen_t *length)
-{
-    return SYS(recvfrom(fd, to, n, flags, from, length), SYS_recvfrom, fd, to, n, flags, from,
-               length);
-}
-
-static inline ssize_t sys_recvmsg(int fd, struct msghdr *m, int flags)
-{
-    return SYS(recvmsg(fd, m, flags), SYS_recvmsg, fd, m, flags);
-}
-
-static inline ssize_t sys_sendto(int fd, const void *from, size_t n, int flags,
-                                 const struct sockaddr *to, socklen_t length)
-{
-    return SYS(sendto(fd, from, n, flags, to, length), SYS_sendto, fd, from, n, flags, to, length);
-}
-
-static inline ssize_t sys_sendmsg(int fd, const struct msghdr *m, int flags)
-{
-    return SYS(sendmsg(fd, m, flags), SYS_sendmsg, fd, m, flags);
-}
-
-static inline int sys_connect(int fd, const struct sockaddr *to, socklen_t length)
-{
-    return (int)SYS(connect(fd, to, length), SYS_connect, fd, to, length);
-}
-
-static inline ssize_t sys_process_vm_readv(pid_t process, const struct iovec *local,
-                                           unsigned long locals, const struct iovec *remote,
-                                           unsigned long remotes)
-{
-    return SYS(process_vm_readv(process, local, locals, remote, remotes, 0), SYS_process_vm_readv,
-               process, local, locals, remote, remotes, 0);
-}
-
-static inline ssize_t sys_getrandom(void *to, size_t n)
-{
-    return SYS(getrandom(to, n, 0), SYS_getrandom, to, n, 0);
-}
+void sys_yield(void);
+void sys_nap(int64_t ns);
+int sys_open(const char *path, int flags, mode_t mode);
+int sys_close(int fd);
+ssize_t sys_read(int fd, void *to, size_t n);
+ssize_t sys_write(int fd, const void *from, size_t n);
+int sys_flock(int fd, int operation);
+int sys_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
+int sys_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms);
+int sys_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
+ssize_t sys_recvfrom(int fd, void *to, size_t n, int flags, struct sockaddr *from,
+                     socklen_t *length);
+ssize_t sys_recvmsg(int fd, struct msghdr *m, int flags);
+ssize_t sys_sendto(int fd, const void *from, size_t n, int flags, const struct sockaddr *to,
+                   socklen_t length);
+ssize_t sys_sendmsg(int fd, const struct msghdr *m, int flags);
+int sys_connect(int fd, const struct sockaddr *to, socklen_t length);
+ssize_t sys_process_vm_readv(pid_t process, const struct iovec *local, unsigned long locals,
+                             const struct iovec *remote, unsigned long remotes);
+ssize_t sys_getrandom(void *to, size_t n);
 
 /* The mask of the calling thread. Signals that libc keeps to itself stay open, as in
  * pthread_sigmask(). */
-static inline void sys_signal_mask(int how, const sigset_t *set, sigset_t *before)
-{
-#if SYS_BY_LIBC
-    pthread_sigmask(how, set, before);
-#else
-    enum { KERNEL_BYTES = 8, LIBCS_FIRST = 32, LIBCS_LAST = 33 };
-    sigset_t all_but_libcs;
-    if (set != NULL) {
-        all_but_libcs = *set;
-        ((uint64_t *)&all_but_libcs)[0] &=
-            ~(UINT64_C(1) << (LIBCS_FIRST - 1) | UINT64_C(1) << (LIBCS_LAST - 1));
-        set = &all_but_libcs;
-    }
-    SYS_CALL(SYS_rt_sigprocmask, how, set, before, KERNEL_BYTES);
-#endif
-}
+void sys_signal_mask(int how, const sigset_t *set, sigset_t *before);
 
 /* ---- The clock ---- */
 
-/* sys_clock() is clock_gettime() as the kernel's vDSO has it, found in the vDSO itself. */
-typedef int sys_clock_function(clockid_t clock, struct timespec *t);
-extern sys_clock_function *sys_clock __attribute__((visibility("hidden")));
-
-static inline int64_t sys_clock_ns(clockid_t clock)
-{
-    struct timespec t = {0};
-    return __atomic_load_n(&sys_clock, __ATOMIC_RELAXED)(clock, &t) != 0
-               ? -1
-               : (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static inline int64_t clock_ns(void)
-{
-    struct timespec t;
-    __atomic_load_n(&sys_clock, __ATOMIC_RELAXED)(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
+/* By the kernel's vDSO, found in the vDSO itself. clock_ns() is the monotonic one; sys_clock_ns()
+ * returns -1 where there is no such clock. */
+int64_t sys_clock_ns(clockid_t clock);
+int64_t clock_ns(void);
 
 /* ---- The processor ---- */
 
@@ -267,45 +165,19 @@ static inline void compiler_fence(void)
 
 /* futex_wait() sleeps while *word is `value`, `timeout_ns` at most; a negative
  * time-out is none. The word may be shared between processes. */
-static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns)
-{
-    struct timespec t = {.tv_sec = timeout_ns / 1000000000, .tv_nsec = timeout_ns % 1000000000};
-    SYS_CALL(SYS_futex, word, FUTEX_WAIT, value, timeout_ns < 0 ? NULL : &t, NULL, 0);
-}
-
-static inline void futex_wake(_Atomic uint32_t *word)
-{
-    SYS_CALL(SYS_futex, word, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-}
-
-static inline void futex_wake_one(_Atomic uint32_t *word)
-{
-    SYS_CALL(SYS_futex, word, FUTEX_WAKE, 1, NULL, NULL, 0);
-}
+void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns);
+void futex_wake(_Atomic uint32_t *word);
+void futex_wake_one(_Atomic uint32_t *word);
 
 /* ---- Barriers of the kernel ---- */
 
 /* membarrier_register() makes this process answer membarrier_all() of others;
  * returns 0 where the kernel can. */
-static inline int membarrier_register(void)
-{
-    return (int)SYS_CALL(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0);
-}
-
-static inline int membarrier_all(void)
-{
-    return (int)SYS_CALL(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0);
-}
+int membarrier_register(void);
+int membarrier_all(void);
 
 /* The same among the threads of this process. */
-static inline int membarrier_own_register(void)
-{
-    return (int)SYS_CALL(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0);
-}
-
-static inline int membarrier_own(void)
-{
-    return (int)SYS_CALL(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-}
+int membarrier_own_register(void);
+int membarrier_own(void);
 
 #endif
