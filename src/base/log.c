@@ -5,6 +5,7 @@
 #include "base/cancel.h"
 #include "base/sys.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -41,4 +42,16 @@ void log_line(enum log_level level, const char *format, ...)
     ssize_t written = sys_write(STDERR_FILENO, line, length);
     (void)written; /* nowhere to complain to */
     cancel_back(cancel);
+}
+
+const char *log_remedy(int error)
+{
+    switch (error) {
+    case EMFILE:
+        return " (see ulimit -n)";
+    case ENFILE:
+        return " (see sysctl fs.file-max)";
+    default:
+        return "";
+    }
 }

@@ -15,4 +15,8 @@ void log_set_level(enum log_level level);
 /* log_line() writes one line if the level asks for it. Any thread may call it. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* log_remedy() gives what helps against an error of the system wherever it comes from, to be put
+ * behind its text; "" where that depends. */
+const char *log_remedy(int error);
+
 #endif

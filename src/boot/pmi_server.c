@@ -20,6 +20,7 @@ enum { FIELDS_MAX = 16 };
 
 struct rank {
     enum pmi_state state;
+    bool torn;           /* its connection ended, and neither side had said that it would */
     bool spawning;       /* between mcmd=spawn and endcmd */
     int spawns, spawned; /* of one spawn request: commands it has, commands seen */
     size_t line_length;
@@ -31,6 +32,8 @@ struct rank {
 
 struct pmi_job {
     int size;
+    bool keep_going; /* who is CLOSED holds up no barrier */
+    int gone;        /* ranks that are CLOSED */
     int in_barrier;
     int first_gone; /* the first rank that became CLOSED, -1 for none */
     int abort_rank; /* -1: nobody asked */
@@ -49,6 +52,8 @@ struct fields {
 
 /* ---- Connections ---- */
 
+static void open_barrier(struct pmi_job *job);
+
 static void close_rank(struct pmi_job *job, struct rank *r)
 {
     if (r->state == PMI_CLOSED) {
@@ -58,9 +63,11 @@ static void close_rank(struct pmi_job *job, struct rank *r)
         job->in_barrier--;
     }
     r->state = PMI_CLOSED;
+    job->gone++;
     if (job->first_gone < 0) {
         job->first_gone = (int)(r - job->ranks);
     }
+    open_barrier(job);
 }
 
 static void __attribute__((format(printf, 3, 4)))
@@ -255,6 +262,26 @@ static void do_getbyidx(struct pmi_job *job, struct rank *r, const struct fields
     reply(job, r, "cmd=getbyidx_results rc=0 nextidx=%ld key=%s val=%s", at + 1, p->key, p->value);
 }
 
+/* Lets all out of the barrier if nobody is missing. To answer one may close its connection. */
+static void open_barrier(struct pmi_job *job)
+{
+    int missing = job->size - job->in_barrier - (job->keep_going ? job->gone : 0);
+    if (job->in_barrier == 0 || missing > 0) {
+        return;
+    }
+    bool in[PMI_RANKS_MAX];
+    job->in_barrier = 0;
+    for (int i = 0; i < job->size; i++) {
+        in[i] = job->ranks[i].state == PMI_BARRIER;
+        job->ranks[i].state = in[i] ? PMI_READY : job->ranks[i].state;
+    }
+    for (int i = 0; i < job->size; i++) {
+        if (in[i]) {
+            reply(job, &job->ranks[i], "cmd=barrier_out rc=0");
+        }
+    }
+}
+
 static void do_barrier_in(struct pmi_job *job, struct rank *r, const struct fields *f)
 {
     if (r->state == PMI_BARRIER) {
@@ -262,16 +289,8 @@ static void do_barrier_in(struct pmi_job *job, struct rank *r, const struct fiel
         return;
     }
     r->state = PMI_BARRIER;
-    if (++job->in_barrier < job->size) {
-        return;
-    }
-    job->in_barrier = 0;
-    for (int i = 0; i < job->size; i++) {
-        job->ranks[i].state = PMI_READY;
-    }
-    for (int i = 0; i < job->size; i++) {
-        reply(job, &job->ranks[i], "cmd=barrier_out rc=0");
-    }
+    job->in_barrier++;
+    open_barrier(job);
 }
 
 static void do_finalize(struct pmi_job *job, struct rank *r, const struct fields *f)
@@ -496,9 +515,22 @@ void pmi_feed(struct pmi_job *job, int rank, const void *bytes, size_t length)
     }
 }
 
+void pmi_keep_going(struct pmi_job *job)
+{
+    job->keep_going = true;
+    open_barrier(job);
+}
+
 void pmi_rank_gone(struct pmi_job *job, int rank)
 {
-    close_rank(job, &job->ranks[rank]);
+    struct rank *r = &job->ranks[rank];
+    r->torn |= r->state != PMI_CLOSED && r->state != PMI_FINALIZED;
+    close_rank(job, r);
+}
+
+bool pmi_torn(const struct pmi_job *job, int rank)
+{
+    return job->ranks[rank].torn;
 }
 
 const char *pmi_output(const struct pmi_job *job, int rank, size_t *length)
@@ -541,7 +573,7 @@ bool pmi_aborted(const struct pmi_job *job, int *rank, int *code)
 
 bool pmi_stuck(const struct pmi_job *job, int *gone, int *waiting)
 {
-    if (job->in_barrier == 0 || job->first_gone < 0) {
+    if (job->in_barrier == 0 || job->first_gone < 0 || job->keep_going) {
         return false;
     }
     *gone = job->first_gone;

@@ -27,6 +27,8 @@
  *     any --line that is no PMI line, reply not read, abort--> CLOSED
  *     any --pmi_rank_gone()--> CLOSED
  *
+ * After pmi_keep_going() the ranks that are not CLOSED make a barrier among them.
+ *
  * Bounds: a line has at most PMI_LINE_MAX bytes, a job at most KVS_PAIRS_MAX
  * keys, a rank at most PMI_OUTPUT_MAX bytes of replies that it has not read.
  * A request that is well formed but wrong (an unknown command or key, a field
@@ -67,6 +69,10 @@ void pmi_job_free(struct pmi_job *job);
  * is CLOSED are ignored. */
 void pmi_feed(struct pmi_job *job, int rank, const void *bytes, size_t length);
 
+/* pmi_keep_going() says that the job goes on without ranks that are gone. What these have put
+ * stays. */
+void pmi_keep_going(struct pmi_job *job);
+
 /* pmi_rank_gone() says that nothing more will come from `rank`: its process or
  * its connection ended. */
 void pmi_rank_gone(struct pmi_job *job, int rank);
@@ -83,6 +89,10 @@ enum pmi_state pmi_state(const struct pmi_job *job, int rank);
 /* pmi_error() returns why the server closed the connection of `rank`, or NULL
  * if it did not. */
 const char *pmi_error(const struct pmi_job *job, int rank);
+
+/* pmi_torn() tells whether the connection of `rank` ended unannounced, by neither finalize nor
+ * abort nor the server: then its process has ended, or is about to, or has hung up. */
+bool pmi_torn(const struct pmi_job *job, int rank);
 
 /* pmi_aborted() tells whether a rank asked for the job's end, and then which
  * one was the first and with which exit code. */

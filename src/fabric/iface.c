@@ -90,12 +90,13 @@ static int by_address(const struct request *q, const char *text, uint32_t nid, s
                   text);
 }
 
-/* The interface of the IPv4 default route with the smallest metric. */
-static bool default_route(char name[16])
+/* The interface of the IPv4 default route with the smallest metric: 1, 0 for none, or -errno. A
+ * system without the list of routes has none. */
+static int default_route(char name[16])
 {
     FILE *f = fopen("/proc/net/route", "re");
     if (f == NULL) {
-        return false;
+        return errno == ENOENT ? 0 : -errno;
     }
     char line[256], device[64];
     unsigned destination, flags, mask, metric, best = UINT_MAX;
@@ -117,7 +118,11 @@ static bool default_route(char name[16])
 static int the_default(const struct request *q, struct iface *out)
 {
     char name[16];
-    if (default_route(name) && by_name(q, name, out) == 0) {
+    int rc = default_route(name);
+    if (rc < 0) {
+        return refuse(q, rc, "cannot read /proc/net/route: %s%s", strerror(-rc), log_remedy(-rc));
+    }
+    if (rc > 0 && by_name(q, name, out) == 0) {
         return 1;
     }
     set(out, "lo", 0x7f000001u);
@@ -180,7 +185,8 @@ int iface_parse(const char *ifaces, struct iface *out, int max, char *error, siz
         return refuse(&q, -E2BIG, "there is no room for an interface");
     }
     if (getifaddrs(&present) != 0) {
-        return refuse(&q, -errno, "the system does not list its interfaces: %s", strerror(errno));
+        return refuse(&q, -errno, "the system does not list its interfaces: %s%s", strerror(errno),
+                      log_remedy(errno));
     }
     q.present = present;
     int rc = *ifaces == '\0' ? the_default(&q, out) : parse_list(&q, ifaces, out, max);

@@ -241,7 +241,7 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
     }
     int err = progress_start(nic);
     if (err != 0) {
-        log_line(LOG_ERROR, "cannot start the NIC thread: %s", strerror(-err));
+        log_line(LOG_ERROR, "cannot start the NIC thread: %s%s", strerror(-err), log_remedy(-err));
         hpu_sched_stop(nic->sched);
         close_fabrics(nic);
         free_nic(nic);

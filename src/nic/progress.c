@@ -330,6 +330,16 @@ static void *nic_thread(void *arg)
     return NULL;
 }
 
+static void close_descriptors(struct nic *nic)
+{
+    const int of[] = {nic->thread_epoll, nic->wake_fd, nic->alarm_fd};
+    for (int i = 0; i < 3; i++) {
+        if (of[i] >= 0) {
+            sys_close(of[i]);
+        }
+    }
+}
+
 int progress_start(struct nic *nic)
 {
     nic->thread_epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -341,10 +351,13 @@ int progress_start(struct nic *nic)
     if (rc == 0 && nic->net != NULL) {
         rc = add_fd(nic, nic->net_ops->fd(nic->net));
     }
-    if (rc != 0) {
-        return rc;
+    if (rc == 0) {
+        rc = -thread_start(&nic->thread, NULL, true, nic_thread, nic);
     }
-    return -thread_start(&nic->thread, NULL, true, nic_thread, nic);
+    if (rc != 0) {
+        close_descriptors(nic);
+    }
+    return rc;
 }
 
 void progress_stop(struct nic *nic)
@@ -354,9 +367,5 @@ void progress_stop(struct nic *nic)
     nudge_thread(nic);
     nic_unlock(nic);
     thread_join(nic->thread);
-    sys_close(nic->thread_epoll);
-    sys_close(nic->wake_fd);
-    if (nic->alarm_fd >= 0) {
-        sys_close(nic->alarm_fd);
-    }
+    close_descriptors(nic);
 }

@@ -348,6 +348,57 @@ static void leaving_is_a_failure_only_if_others_wait(void **state)
     assert_contains(o.err, "pinwheel run: rank 0 left the job while rank 1 waits");
 }
 
+/* The kernel closes what a process has open before it says how the process ended. */
+static void a_crash_is_no_leaving(void **state)
+{
+    for (int i = 0; i < 16; i++) {
+        run("-n", "4", client, "init", "only=2", "crash=11", "barrier");
+        assert_int_equal(o.status, 128 + SIGSEGV);
+        assert_contains(o.err, "pinwheel run: rank 2 was ended by signal 11 (SIGSEGV");
+    }
+    char hangs[64], awaits[64];
+    snprintf(hangs, sizeof(hangs), "hang_up=/tmp/boot-launcher-%d", (int)getpid());
+    snprintf(awaits, sizeof(awaits), "await=/tmp/boot-launcher-%d", (int)getpid());
+    run("-n", "3", client, "init", "only=1", hangs, "only=1", "nap", "only=1", "crash=6",
+        "barrier");
+    unlink(hangs + strlen("hang_up="));
+    assert_int_equal(o.status, 128 + SIGABRT);
+    assert_contains(o.err, "rank 1 was ended by signal 6");
+    /* Nor is it what another rank did because of it. */
+    run("-n", "3", client, "init", "only=0", awaits, "only=0", "exit=5", "only=1", hangs, "only=1",
+        "nap", "only=1", "crash=9", "barrier");
+    unlink(hangs + strlen("hang_up="));
+    assert_int_equal(o.status, 128 + SIGKILL);
+    assert_contains(o.err, "rank 1 was ended by signal 9");
+}
+
+static void a_rank_that_hangs_up_and_lives_leaves(void **state)
+{
+    char hangs[64];
+    snprintf(hangs, sizeof(hangs), "hang_up=/tmp/boot-launcher-%d", (int)getpid());
+    run("-n", "2", client, "init", "only=0", hangs, "only=0", "sleep", "barrier");
+    unlink(hangs + strlen("hang_up="));
+    assert_int_equal(o.status, 1);
+    assert_contains(o.err, "pinwheel run: rank 0 left the job while rank 1 waits");
+}
+
+static void a_job_may_go_on_without_a_rank(void **state)
+{
+    run("--keep-going", "-n", "4", client, "init", "barrier", "only=1", "crash=11", "only=2",
+        "exit=3", "barrier", "barrier", "finalize", "say");
+    assert_int_equal(o.status == 3 || o.status == 128 + SIGSEGV, 1);
+    assert_contains(o.err, "rank 1 was ended by signal 11");
+    assert_contains(o.err, "rank 2 exited with status 3");
+    assert_contains(o.err, "the others go on");
+    assert_contains(o.out, "rank 0 goes on\n");
+    assert_contains(o.out, "rank 3 goes on\n");
+    run("--keep-going", "-n", "2", client, "only=0", "exit=0", "init", "barrier");
+    assert_int_equal(o.status, 0); /* who leaves does not hold up a barrier either */
+    assert_string_equal(o.err, "");
+    run("--keep-going", "-n", "2", client, "init", "only=0", "abort=4", "sleep");
+    assert_int_equal(o.status, 4);
+}
+
 static void a_rank_that_speaks_no_pmi_is_cut_off(void **state)
 {
     run("-n", "2", client, "init", "barrier", "only=1", "garbage");
@@ -423,6 +474,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(pmi_ranks_find_each_other),
         cmocka_unit_test(a_pmi_abort_ends_the_job),
         cmocka_unit_test(leaving_is_a_failure_only_if_others_wait),
+        cmocka_unit_test(a_crash_is_no_leaving),
+        cmocka_unit_test(a_rank_that_hangs_up_and_lives_leaves),
+        cmocka_unit_test(a_job_may_go_on_without_a_rank),
         cmocka_unit_test(a_rank_that_speaks_no_pmi_is_cut_off),
         cmocka_unit_test(many_ranks_work),
         cmocka_unit_test(other_words_of_the_command),

@@ -9,8 +9,12 @@
  *                                        and reads those of all ranks
  *     only=R WORD                        WORD happens in rank R only
  *     not=R WORD                         in all others
- *     abort=CODE garbage long flood spawn exit=STATUS sleep
+ *     abort=CODE garbage long flood spawn exit=STATUS sleep nap say
+ *     crash=SIGNAL                       ends by it
+ *     hang_up=FILE await=FILE            closes PMI_FD and then makes the file; waits for one
  */
+#include <fcntl.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -153,6 +157,19 @@ static void act(const char *word)
         exit(atoi(word + 5));
     } else if (strcmp(word, "sleep") == 0) {
         sleep(1000);
+    } else if (strcmp(word, "nap") == 0) {
+        usleep(300000);
+    } else if (strncmp(word, "crash=", 6) == 0) {
+        raise(atoi(word + 6));
+    } else if (strncmp(word, "hang_up=", 8) == 0) {
+        close(fd);
+        close(open(word + 8, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+    } else if (strncmp(word, "await=", 6) == 0) {
+        while (access(word + 6, F_OK) != 0) {
+            usleep(1000);
+        }
+    } else if (strcmp(word, "say") == 0) {
+        printf("rank %d goes on\n", rank);
     } else {
         die("unknown word", word);
     }

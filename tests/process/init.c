@@ -3,8 +3,11 @@
  * process and in a forked child. */
 #include "port.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -324,6 +327,46 @@ static ptl_pid_t take_pid(ptl_pid_t from, unsigned kind, ptl_handle_ni_t *ni)
         }
     }
     FAIL("a hundred pids from %u on are in use", from);
+}
+
+/* Whatever it is that finds no descriptor free, the line says so and what helps, nothing else. */
+PTEST(descriptors_run_out, 1)
+{
+    char text[4096] = "";
+    int log = memfd_create("log", MFD_CLOEXEC), before = dup(STDERR_FILENO);
+    struct rlimit limit;
+    ptl_handle_ni_t ni;
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    OK(PtlInit());
+    CHECK_EQ(dup2(log, STDERR_FILENO), STDERR_FILENO);
+    int code = PTL_FAIL, refusals = 0;
+    rlim_t first = (rlim_t)before + 1;
+    for (rlim_t most = first; code != PTL_OK && most < first + 100; most++) {
+        struct rlimit few = {most, limit.rlim_max};
+        CHECK_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+        CHECK_EQ(ftruncate(log, 0), 0);
+        lseek(log, 0, SEEK_SET);
+        code = open_ni(KIND_MP, PTL_PID_ANY, &ni);
+        ssize_t n = pread(log, text, sizeof(text) - 1, 0);
+        text[n < 0 ? 0 : n] = '\0';
+        if (code != PTL_OK) {
+            refusals++;
+            if (strstr(text, "ulimit -n") == NULL) {
+                puts(text);
+            }
+            CHECK(strstr(text, "Too many open files") != NULL);
+            CHECK(strstr(text, "ulimit -n") != NULL);
+            CHECK(strstr(text, "mounted") == NULL && strstr(text, "tmpfs") == NULL);
+        }
+    }
+    dup2(before, STDERR_FILENO);
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    CHECK_EQ(code, PTL_OK);
+    CHECK(refusals >= 3);
+    close(before);
+    close(log);
+    OK(PtlNIFini(ni));
+    PtlFini();
 }
 
 PTEST(pid_is_granted, 2)

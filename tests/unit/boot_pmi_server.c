@@ -320,6 +320,35 @@ static void a_rank_that_left_makes_a_barrier_stuck(void **state)
     pmi_job_free(job);
 }
 
+static void a_job_that_keeps_going_meets_without_who_is_gone(void **state)
+{
+    struct pmi_job *job = new_job(4);
+    int gone, waiting;
+    for (int r = 0; r < 4; r++) {
+        begin(job, r);
+    }
+    pmi_keep_going(job);
+    say(job, 0, "cmd=barrier_in\n");
+    say(job, 1, "cmd=barrier_in\n");
+    pmi_rank_gone(job, 1); /* while it waits, */
+    expect(job, 0, "");
+    assert_true(pmi_torn(job, 1));
+    pmi_rank_gone(job, 2); /* before it came, */
+    assert_false(pmi_stuck(job, &gone, &waiting));
+    say(job, 3, "cmd=barrier_in\n"); /* and nobody is missing any more */
+    expect(job, 0, "cmd=barrier_out rc=0\n");
+    expect(job, 3, "cmd=barrier_out rc=0\n");
+    say(job, 3, "cmd=barrier_in\n");
+    expect(job, 3, "");
+    say(job, 0, "cmd=finalize\n");
+    expect(job, 0, "cmd=finalize_ack rc=0\n");
+    expect(job, 3, ""); /* it may run init again */
+    pmi_rank_gone(job, 0);
+    assert_false(pmi_torn(job, 0));
+    expect(job, 3, "cmd=barrier_out rc=0\n"); /* the last meets itself */
+    pmi_job_free(job);
+}
+
 static void a_finalized_rank_does_not_hold_up_others_yet(void **state)
 {
     struct pmi_job *job = new_job(2);
@@ -465,6 +494,7 @@ int main(void)
         cmocka_unit_test(what_is_no_line_of_fields_closes_the_connection),
         cmocka_unit_test(a_barrier_opens_when_all_are_in),
         cmocka_unit_test(a_rank_is_in_a_barrier_once),
+        cmocka_unit_test(a_job_that_keeps_going_meets_without_who_is_gone),
         cmocka_unit_test(a_rank_that_left_makes_a_barrier_stuck),
         cmocka_unit_test(a_finalized_rank_does_not_hold_up_others_yet),
         cmocka_unit_test(an_abort_is_remembered),

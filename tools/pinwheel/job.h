@@ -21,6 +21,13 @@ enum phase { RUNNING, ENDING, KILLING };
 
 struct process {
     struct relay_source out, err;
+    bool exited;
+    bool hung_up; /* its PMI connection has ended long ago, and it has not */
+};
+
+/* How a rank failed, as waitid() says it. */
+struct failure {
+    int rank, code, status;
 };
 
 struct job {
@@ -31,12 +38,16 @@ struct job {
     struct hosts hosts;       /* then all ranks are there */
     int shown;                /* ranks that have pipes or a line under way */
     enum phase phase;
-    int status;         /* for the launcher to exit with */
-    bool judged;        /* status is final */
-    bool draining;      /* nothing is left but output to write */
-    bool give_up;       /* and nobody wants it any more */
-    int64_t next_step;  /* ms: when the phase goes on by itself; INT64_MAX: not */
-    int64_t time_limit; /* ms; INT64_MAX: none */
+    int status;   /* for the launcher to exit with */
+    bool judged;  /* status is final */
+    bool holding; /* there is a failure to judge once no rank is in doubt: */
+    struct failure held;
+    int64_t doubt_until; /* ms: ranks whose connection ended may tell until then how they did;
+                          * INT64_MAX: none is in doubt */
+    bool draining;       /* nothing is left but output to write */
+    bool give_up;        /* and nobody wants it any more */
+    int64_t next_step;   /* ms: when the phase goes on by itself; INT64_MAX: not */
+    int64_t time_limit;  /* ms; INT64_MAX: none */
     struct relay out, err;
     struct pump pump;  /* from a terminal to rank 0 */
     bool input_closed; /* and to another host, whatever it is */
@@ -57,9 +68,10 @@ void job_kill(struct job *j);
 /* job_fail() is the first failure: says why and ends the job with `status`. */
 void job_fail(struct job *j, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-void job_judge_pmi(struct job *j);
-/* How a rank exited, as waitid() says it. */
-void job_judge_exit(struct job *j, int rank, int code, int status);
+/* job_take_exit() hears how a rank exited, as waitid() says it, and job_judge() judges what has
+ * been heard: first all that is known, then judge. */
+void job_take_exit(struct job *j, int rank, int code, int status);
+void job_judge(struct job *j);
 /* Why a rank could not be started: what failed, and with which errno. */
 void job_fail_start(struct job *j, int rank, int error, const char *what);
 void job_say_left(int rank, bool stays);

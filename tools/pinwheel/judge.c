@@ -2,9 +2,15 @@
 /*
  * How a job ends, and what is said of it; see job.h. The first cause decides the exit status;
  * what follows from it is not judged.
+ *
+ * What is seen first need not be the cause. The kernel closes what a process has open before it
+ * says that it has ended and how, so others may see a rank gone, wait in vain for it, or fail
+ * because of it, while it is still in doubt why it went. Nothing is judged until that is known, or
+ * the rank has been silent for so long that it must have hung up and live.
  */
 #include "job.h"
 
+#include "base/log.h"
 #include "boot/pmi_server.h"
 #include "groups.h"
 
@@ -59,34 +65,85 @@ void job_fail(struct job *j, int status, const char *format, ...)
     job_end(j, SIGTERM);
 }
 
-void job_judge_pmi(struct job *j)
+/* Whether a rank's connection has ended, and how the rank ends is yet to be heard. */
+static bool in_doubt(struct job *j)
 {
+    bool any = false, over = now_ms() >= j->doubt_until;
+    for (int r = 0; r < j->launch->size; r++) {
+        struct process *p = &j->processes[r];
+        if (!p->exited && !p->hung_up && pmi_torn(j->pmi.server, r)) {
+            p->hung_up = over;
+            any |= !over;
+        }
+    }
+    if (!any) {
+        j->doubt_until = INT64_MAX;
+    } else if (j->doubt_until == INT64_MAX) {
+        j->doubt_until = now_ms() + GRACE_MS;
+    }
+    return any;
+}
+
+static void describe(const struct failure *f, char *text, size_t size)
+{
+    if (f->code == CLD_EXITED) {
+        snprintf(text, size, "rank %d exited with status %d", f->rank, f->status);
+        return;
+    }
+    const char *name = sigabbrev_np(f->status), *meaning = sigdescr_np(f->status);
+    snprintf(text, size, "rank %d was ended by signal %d (SIG%s, %s)%s", f->rank, f->status,
+             name != NULL ? name : "?", meaning != NULL ? meaning : "?",
+             f->code == CLD_DUMPED ? ", core dumped" : "");
+}
+
+static int status_of(const struct failure *f)
+{
+    return f->code == CLD_EXITED ? f->status : LAUNCH_SIGNAL + f->status;
+}
+
+/* Of several, a rank that a signal ended is no consequence of one that exited. */
+static bool precedes(const struct failure *f, const struct failure *other)
+{
+    return f->code != CLD_EXITED && other->code == CLD_EXITED;
+}
+
+void job_take_exit(struct job *j, int rank, int code, int status)
+{
+    struct failure f = {rank, code, status};
+    char text[160];
+    j->processes[rank].exited = true;
+    if ((code == CLD_EXITED && status == 0) || j->judged) {
+        return;
+    }
+    if (j->launch->keep_going && j->phase == RUNNING) {
+        describe(&f, text, sizeof(text));
+        fprintf(stderr, "pinwheel run: %s; the others go on\n", text);
+        j->status = j->status == 0 ? status_of(&f) : j->status;
+    } else if (!j->holding || precedes(&f, &j->held)) {
+        j->holding = true;
+        j->held = f;
+    }
+}
+
+void job_judge(struct job *j)
+{
+    char text[160];
     int rank, waiting, code;
     if (pmi_aborted(j->pmi.server, &rank, &code)) {
         int status = code & 255;
         job_fail(j, status == 0 && code != 0 ? 1 : status, "rank %d aborted the job with code %d",
                  rank, code);
-    } else if (pmi_stuck(j->pmi.server, &rank, &waiting)) {
+    } else if (j->judged) {
+        j->doubt_until = INT64_MAX;
+    } else if (j->holding && !in_doubt(j)) {
+        describe(&j->held, text, sizeof(text));
+        job_fail(j, status_of(&j->held), "%s", text);
+    } else if (!j->holding && pmi_stuck(j->pmi.server, &rank, &waiting) && !in_doubt(j)) {
         job_fail(j, 1,
                  "rank %d left the job while rank %d waits for it in a barrier; all ranks must "
                  "make the same collective calls",
                  rank, waiting);
     }
-}
-
-/* As waitid() says it. */
-void job_judge_exit(struct job *j, int rank, int code, int status)
-{
-    if (code == CLD_EXITED) {
-        if (status != 0) {
-            job_fail(j, status, "rank %d exited with status %d", rank, status);
-        }
-        return;
-    }
-    const char *name = sigabbrev_np(status), *meaning = sigdescr_np(status);
-    job_fail(j, LAUNCH_SIGNAL + status, "rank %d was ended by signal %d (SIG%s, %s)%s", rank,
-             status, name != NULL ? name : "?", meaning != NULL ? meaning : "?",
-             code == CLD_DUMPED ? ", core dumped" : "");
 }
 
 /* Says why a rank could not be started: what failed, and with which errno. */
@@ -98,9 +155,7 @@ void job_fail_start(struct job *j, int rank, int error, const char *what)
                  rank, strerror(error));
     } else if (strcmp(what, "exec") != 0) {
         job_fail(j, 1, "cannot start rank %d: %s: %s%s", rank, what, strerror(error),
-                 error == EMFILE   ? " (see ulimit -n)"
-                 : error == EAGAIN ? " (see ulimit -u)"
-                                   : "");
+                 error == EAGAIN ? " (see ulimit -u)" : log_remedy(error));
     } else if (error == ENOENT || error == ENOTDIR) {
         const char *where = strchr(program, '/') != NULL
                                 ? " (or its interpreter is missing)"

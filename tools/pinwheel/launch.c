@@ -55,11 +55,15 @@ static void look_for_exits(struct job *j)
     for (int r; !job_is_away(j) && (r = children_exited(&j->children, &how)) >= 0;) {
         while (service_read(&j->pmi, r)) {
         }
-        job_judge_pmi(j);
-        job_judge_exit(j, r, how.si_code, how.si_status);
+        job_take_exit(j, r, how.si_code, how.si_status);
         service_close(&j->pmi, r);
     }
-    job_judge_pmi(j);
+    /* Who made another one fail by ending has closed its connection before. */
+    for (int r = 0; !job_is_away(j) && j->holding && r < j->shown; r++) {
+        while (service_read(&j->pmi, r)) {
+        }
+    }
+    job_judge(j);
 }
 
 static void take_signal(struct job *j, int signal)
@@ -235,7 +239,7 @@ static void do_work(struct job *j)
     if (f[FD_ERR].revents != 0) {
         relay_write(&j->err);
     }
-    job_judge_pmi(j);
+    job_judge(j);
     if (f[FD_SIGNALS].revents != 0) {
         take_signals(j);
     }
@@ -245,6 +249,7 @@ static void run_until_exits(struct job *j)
 {
     while (running(j) > 0) {
         int64_t next = j->next_step < j->time_limit ? j->next_step : j->time_limit;
+        next = j->doubt_until < next ? j->doubt_until : next;
         wait_for_work(j, next == INT64_MAX ? -1 : ms_until(next));
         do_work(j);
         int64_t now = now_ms();
@@ -382,6 +387,7 @@ int launch_run(const struct launch *launch)
                     .processes = calloc(n, sizeof(*j.processes)),
                     .fds = calloc(FD_RANKS + ends, sizeof(*j.fds)),
                     .next_step = INT64_MAX,
+                    .doubt_until = INT64_MAX,
                     .time_limit = INT64_MAX,
                     .out = {.out = STDOUT_FILENO},
                     .err = {.out = STDERR_FILENO},
@@ -396,6 +402,9 @@ int launch_run(const struct launch *launch)
         service_open(&j.pmi, launch->size, id, job_is_away(&j) ? hosts : NULL) != 0) {
         fprintf(stderr, "pinwheel run: no memory for a job of %d ranks\n", launch->size);
         return 1;
+    }
+    if (launch->keep_going) {
+        pmi_keep_going(j.pmi.server);
     }
     if (launch->timeout_seconds > 0) {
         j.time_limit = now_ms() + launch->timeout_seconds * 1000;

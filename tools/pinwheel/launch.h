@@ -17,6 +17,7 @@ struct launch {
     int environment_count;
     bool bind_cores; /* rank i on the i-th allowed core, modulo their number */
     bool label;
+    bool keep_going;               /* a rank that fails does not end the job */
     long timeout_seconds;          /* 0: none */
     const struct host_list *hosts; /* NULL: this one; else `size` is the ranks of all */
     const char *shell;             /* the command that reaches a host; NULL: ssh */

@@ -25,9 +25,7 @@ static void take_failure(void *arg, int rank, int error, const char *step)
 
 static void take_exit(void *arg, int rank, int code, int status)
 {
-    struct job *j = arg;
-    job_judge_pmi(j);
-    job_judge_exit(j, rank, code, status);
+    job_take_exit(arg, rank, code, status);
 }
 
 static void take_left(void *arg, int rank, bool stays)

@@ -18,6 +18,7 @@ enum {
     RUN_LABEL,
     RUN_ENV,
     RUN_TIMEOUT,
+    RUN_KEEP_GOING,
     RUN_HOSTS,
     RUN_HOSTFILE,
     RUN_SSH,
@@ -33,6 +34,7 @@ static const struct args_option run_options[] = {
     [RUN_LABEL] = {"--label", NULL, "begin each line of output with \"[rank] \""},
     [RUN_ENV] = {"--env", "NAME=VALUE", "set a variable in all ranks; may be repeated"},
     [RUN_TIMEOUT] = {"--timeout", "SECONDS", "end the job, with status 124, if it takes longer"},
+    [RUN_KEEP_GOING] = {"--keep-going", NULL, "a rank that fails does not end the others"},
     [RUN_HOSTS] = {"--hosts", "A,B:2,...", "start them there, on B two; may be repeated"},
     [RUN_HOSTFILE] = {"--hostfile", "FILE", "a host a line: B, B:2 or B slots=2; # a comment"},
     [RUN_SSH] = {"--ssh", "COMMAND",
@@ -59,7 +61,10 @@ static const char run_summary[] =
     "When a rank fails, all others are ended: SIGTERM, after 2 s SIGKILL. The exit\n"
     "status is that of the first failure: the rank's own, 128 + N if signal N ended it,\n"
     "the code of a PMI abort; 124 for the time-out, 126 and 127 if PROGRAM cannot be\n"
-    "executed or found, 1 if a rank leaves while others wait for it.";
+    "executed or found, 1 if a rank leaves while others wait for it.\n\n"
+    "With --keep-going the others stay: each failure is told, ranks that are gone are\n"
+    "counted into every barrier, what they have put stays, and the status is still that\n"
+    "of the first. An abort, the time-out and the loss of a host end the job.";
 
 static int parse_hosts(const struct args *a, int option, struct host_list *hosts)
 {
@@ -108,6 +113,9 @@ static int parse_option(const struct args *a, int option, struct run *r)
                               a->value);
         }
         l->environment[l->environment_count++] = (char *)(uintptr_t)a->value;
+        return 0;
+    case RUN_KEEP_GOING:
+        l->keep_going = true;
         return 0;
     case RUN_AGENT:
         r->agent = true;

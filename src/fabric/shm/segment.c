@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define PID_MIN 1u
 #define PID_MAX 65534u
 #define PID_ANY_MIN 1024u
@@ -35,17 +36,20 @@ static struct mutex own_lock;
  * the directory but not the namespace have other names in it. */
 static int host_name(char *name, size_t size)
 {
-    char boot[64] = "";
+    char boot[9] = "";
     struct stat ns;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-    if (f == NULL || fscanf(f, "%63s", boot) != 1 || stat("/proc/self/ns/net", &ns) != 0) {
-        if (f != NULL) {
-            fclose(f);
-        }
-        return -ENOENT;
+    int fd = sys_open(BOOT_ID, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return fd;
     }
-    fclose(f);
-    boot[8] = '\0';
+    ssize_t n = sys_read(fd, boot, sizeof(boot) - 1);
+    sys_close(fd);
+    if (n < 8) {
+        return n < 0 ? (int)n : -EIO;
+    }
+    if (stat("/proc/self/ns/net", &ns) != 0) {
+        return -errno;
+    }
     snprintf(name, size, "pinwheel-%s-%llx", boot, (unsigned long long)ns.st_ino);
     return 0;
 }
@@ -54,9 +58,11 @@ static int segment_path(const struct options *o, uint32_t nid, uint32_t pid, cha
                         size_t size, char *error, size_t error_size)
 {
     char host[64];
-    if (host_name(host, sizeof(host)) != 0) {
-        snprintf(error, error_size, "cannot tell this host from others: /proc is not mounted");
-        return -ENOENT;
+    int rc = host_name(host, sizeof(host));
+    if (rc != 0) {
+        snprintf(error, error_size, "cannot tell this host from others by %s: %s%s", BOOT_ID,
+                 strerror(-rc), rc == -ENOENT ? ": mount /proc" : log_remedy(-rc));
+        return rc;
     }
     snprintf(path, size, "%s/%s-%08x-%u", o->text[OPT_SHM_DIR], host, nid, pid);
     return 0;
@@ -154,15 +160,17 @@ static int publish_pid(const struct options *o, struct segment *s, char *error, 
     for (uint32_t i = 0; i < (wanted != 0 ? 1 : span); i++) {
         h->pid = wanted != 0 ? wanted : PID_ANY_MIN + (start + i) % span;
         int rc = segment_path(o, h->nid, h->pid, s->path, sizeof(s->path), error, error_size);
-        if (rc == 0) {
-            rc = publish(s->fd, s->path);
+        if (rc != 0) {
+            return rc;
         }
+        rc = publish(s->fd, s->path);
         if (rc == 0) {
             s->info = *h;
             return 0;
         }
         if (rc != -EADDRINUSE) {
-            snprintf(error, error_size, "cannot create %s: %s", s->path, strerror(-rc));
+            snprintf(error, error_size, "cannot create %s: %s%s", s->path, strerror(-rc),
+                     log_remedy(-rc));
             return rc;
         }
     }
@@ -199,10 +207,9 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
     s->fd = sys_open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     int rc = s->fd < 0 ? s->fd : 0;
     if (rc != 0) {
-        snprintf(error, error_size,
-                 "cannot make a segment in %s: %s; PINWHEEL_SHM_DIR must name "
-                 "a writable tmpfs",
-                 dir, strerror(-rc));
+        snprintf(error, error_size, "cannot make a segment in %s: %s%s", dir, strerror(-rc),
+                 *log_remedy(-rc) != '\0' ? log_remedy(-rc)
+                                          : "; PINWHEEL_SHM_DIR must name a writable tmpfs");
         goto fail;
     }
     rc = fchmod(s->fd, 0600) != 0 ? -errno : sys_flock(s->fd, LOCK_EX | LOCK_NB);
@@ -298,7 +305,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
     char path[sizeof((*result)->path)];
     int rc = segment_path(o, nid, pid, path, sizeof(path), error, error_size);
     if (rc != 0) {
-        return -EINVAL;
+        return -EINVAL; /* a host that is not known is no peer that is not there */
     }
     *result = find_own(path);
     if (*result != NULL) {
@@ -307,7 +314,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
     int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
     if (fd < 0) {
         rc = fd;
-        snprintf(error, error_size, "cannot open %s: %s", path, strerror(-rc));
+        snprintf(error, error_size, "cannot open %s: %s%s", path, strerror(-rc), log_remedy(-rc));
         return rc;
     }
     struct stat st;

@@ -6,6 +6,7 @@
 #include "fabric/shm/shm.h"
 
 #include "base/killpoint.h"
+#include "base/log.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -105,7 +106,8 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     if (rc == 0) {
         rc = open_bell(f);
         if (rc != 0) {
-            snprintf(error, error_size, "cannot make the NIC's socket: %s", strerror(-rc));
+            snprintf(error, error_size, "cannot make the NIC's socket: %s%s", strerror(-rc),
+                     log_remedy(-rc));
             segment_release(f->segment, true);
         }
     }

@@ -3,6 +3,7 @@
 #include "fabric/udp/socket.h"
 
 #include "base/cancel.h"
+#include "base/log.h"
 #include "base/sys.h"
 #include "fabric/slmp_wire.h"
 
@@ -69,7 +70,8 @@ int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffer
     *u = (struct udp_socket){.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
     address_text(ip, port, text);
     if (u->fd < 0 || (u->batch = calloc(1, sizeof(*u->batch))) == NULL) {
-        return fail(u, -errno, error, error_size, "cannot make a UDP socket for", text, "");
+        return fail(u, -errno, error, error_size, "cannot make a UDP socket for", text,
+                    log_remedy(errno));
     }
     if (bind(u->fd, (struct sockaddr *)&own, sizeof(own)) != 0) {
         const char *remedy = errno == EADDRINUSE      ? "; another process has the port"

@@ -10,6 +10,7 @@
  */
 #include "fabric/udp/udp.h"
 
+#include "base/log.h"
 #include "base/mutex.h"
 #include "base/sys.h"
 
@@ -230,7 +231,8 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
     }
     int rc = open_socket(f, setup->pid, error, error_size);
     if (rc == 0 && (rc = open_epoll(f)) != 0) {
-        snprintf(error, error_size, "cannot watch the UDP socket: %s", strerror(-rc));
+        snprintf(error, error_size, "cannot watch the UDP socket: %s%s", strerror(-rc),
+                 log_remedy(-rc));
     }
     if (rc != 0) {
         free_fabric(f);
