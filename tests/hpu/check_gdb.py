@@ -115,6 +115,14 @@ def test_faults():
          rf"^#0 .* stray \(.*handler\.c:{stray}$", r"^Program terminated with signal SIGSEGV"])
     gdb("deep", ["continue", "frame 2", "print n >= 0"],
         [r"^SEGV: stack overflow", r"received signal SIGSEGV", r"^#2 .* deep \(", r"^\$1 = 1"])
+    # Where control left the code there is no frame: the one that it left is shown.
+    gdb("nowhere", ["continue", "backtrace", "info registers pc ra", "continue"],
+        [r"^SEGV: control left the code; pc 0x00000000, from 0x1d0", r"received signal SIGSEGV",
+         rf"^#0 .* through \(f=.*0x0.*handler\.c:{line_of('a pointer to nowhere')}$",
+         r"^#1 .* nowhere \(", r"^pc .*<through\+", r"^Program terminated with signal SIGSEGV"])
+    gdb("smashed", ["continue", "backtrace"],
+        [r"^SEGV: control left the code; pc 0x12345678", r"received signal SIGSEGV",
+         rf"^#0 .* smashed \(\) .*handler\.c:{line_of('what an overflow leaves')}$"])
     gdb("illegal", ["continue", "kill"],
         [r"^SEGV: illegal instruction", r"received signal SIGILL", r"killed"])
     gdb("trap", ["continue", "print $pc = $pc + 2", "continue"],

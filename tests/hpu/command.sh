@@ -36,7 +36,38 @@ has out 'core          arm, 2500 MHz: 0.4 ns (uncalibrated)'
 refuse 1 'SEGV: may not load 4 bytes at 0x10014000; pc 0x' \
     "$pinwheel" hpu run --function stray handler.elf
 grep -q "in stray+0x[0-9a-f]*, .*handler.c:$(awk '/beyond any packet/ { print NR }' "$folder/handler.c")\$" out || { cat out; fail 'no source line'; }
-refuse 1 'SEGV: stack overflow' "$pinwheel" hpu run --function deep handler.elf
+refuse 1 'SEGV: stack overflow: ' "$pinwheel" hpu run --function deep handler.elf
+grep -q ' by sp, a stack overflow by [0-9]*: the stack has 4096 bytes at 0x10000000; pc 0x' out || { cat out; fail 'no bounds'; }
+
+# A jump out of the code: from where, and who called. Lines of functions that the linker has
+# discarded, which stand at 0, are nobody's.
+set -- through nowhere smashed leaps leaper walks large writes
+for f; do keep="${keep-} -Wl,-u,$f"; done
+# shellcheck disable=SC2086 # options
+$gcc -march=rv32imac_zicsr -mabi=ilp32 -O1 -g -ffreestanding -nostdlib -ffunction-sections -Wl,--gc-sections $keep \
+    -Wl,-Ttext=0x1d000000 -Wl,--build-id=none -Wl,-e,nowhere "$folder/handler.c" -o wild.elf
+line() { awk -v text="$1" 'index($0, text) { print NR }' "$folder/handler.c"; }
+# wild FUNCTION PATTERN: ends so
+wild() {
+    refuse 1 'SEGV: ' "$pinwheel" hpu run --function "$1" wild.elf
+    grep -q "^result        SEGV: $2\$" out || { cat out; fail "$1 does not end with $2"; }
+}
+hex='0x[0-9a-f]*'
+wild nowhere "control left the code; pc 0x00000000, from $hex in through+$hex, .*handler.c:$(line 'a pointer to nowhere')"
+wild smashed "control left the code; pc 0x12345678, from $hex in smashed+$hex, .*handler.c:$(line 'what an overflow leaves')"
+wild leaper "control left the code; pc 0x00000000, from $hex in leaps+$hex, .*handler.c:$(line 'not coming back'), called from $hex in leaper+$hex, .*handler.c:$(line 'who called')"
+
+# What strays from memory says from which: the stack, by how much, also through a pointer.
+wild walks "may not store 4 bytes at 0x0ffffffc, a stack overflow by 4: the stack has 4096 bytes at 0x10000000; pc $hex in walks.*"
+wild large "may not store 4 bytes at $hex, a stack overflow by [0-9]*: the stack has 4096 bytes at 0x10000000; pc $hex in large.*"
+refuse 1 ', which is only read; pc' "$pinwheel" hpu run --function writes --arg 0x1d000000 wild.elf
+refuse 1 'may not store 4 bytes at 0x10004040, 0 bytes behind the packet, 64 bytes at 0x10004000; pc' \
+    "$pinwheel" hpu run --function writes --arg 0x10004040 wild.elf
+refuse 1 'may not store 4 bytes at 0x10003ffc, 4 bytes below the packet, 64 bytes at 0x10004000; pc' \
+    "$pinwheel" hpu run --function writes --arg 0x10003ffc wild.elf
+refuse 1 'may not store 4 bytes at 0x1000403e, beyond the end of the packet, 64 bytes at 0x10004000; pc' \
+    "$pinwheel" hpu run --function writes --arg 0x1000403e wild.elf
+refuse 1 'may not store 4 bytes at 0x00000000; pc' "$pinwheel" hpu run --function writes --arg 0 wild.elf
 refuse 1 'TIMEOUT: used 10' "$pinwheel" hpu run --function spin --budget 1000 handler.elf
 
 # A profile adds up to the run, by function and by line.

@@ -17,6 +17,15 @@ void spin(void);
 void illegal(void);
 void trap(void);
 void call(void);
+typedef uint32_t function(uint32_t n);
+APART uint32_t through(function *f, uint32_t n);
+uint32_t nowhere(uint32_t n);
+uint32_t smashed(void);
+APART uint32_t leaps(void);
+uint32_t leaper(void);
+uint32_t walks(void);
+uint32_t large(void);
+void writes(uint32_t *code);
 
 uint32_t sum(const uint32_t *words, uint32_t count)
 {
@@ -70,4 +79,56 @@ void trap(void)
 void call(void)
 {
     __asm__ volatile("ecall");
+}
+
+uint32_t through(function *f, uint32_t n)
+{
+    return f(n) + 1; /* a pointer to nowhere */
+}
+
+uint32_t nowhere(uint32_t n)
+{
+    return through((function *)(uintptr_t)(n & 0), n) * 3;
+}
+
+uint32_t smashed(void)
+{
+    __asm__ volatile("li ra,0x12345678; ret"); /* what an overflow leaves */
+    return 0;
+}
+
+uint32_t leaps(void)
+{
+    __asm__ volatile("jr zero"); /* nowhere, not coming back here */
+    return 0;
+}
+
+uint32_t leaper(void)
+{
+    return leaps() + 1; /* who called */
+}
+
+/* Down the stack and out of it, not by sp. */
+uint32_t walks(void)
+{
+    volatile uint32_t room[8];
+    volatile uint32_t *at = room + 8;
+    for (;;) {
+        *--at = 0;
+    }
+}
+
+/* More than the stack has, entered at its far end, which is below all else. */
+uint32_t large(void)
+{
+    volatile uint32_t room[8192];
+    volatile uint32_t *at = room;
+    __asm__ volatile("" : "+r"(at));
+    at[0] = 1;
+    return at[0];
+}
+
+void writes(uint32_t *code)
+{
+    *code = 0; /* what is only read */
 }

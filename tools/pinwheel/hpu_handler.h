@@ -44,7 +44,7 @@ struct hpu_handler {
     struct rv32_core *core;    /* that it ran on */
     struct rv32_result result; /* of the core */
     int returned;              /* what its return counts as, or SEGV, TIMEOUT, FAIL */
-    char why[256];             /* it did not return */
+    char why[512];             /* it did not return */
 };
 
 /* What runs the core: rv32_core_call(), or something that looks at each instruction. */

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { RA = 1, SP = 2, A0 = 10 }; /* registers */
+
 static inline uint32_t rotate_right(uint32_t value, unsigned by)
 {
     return by == 0 ? value : value >> by | value << (32 - by);
@@ -75,7 +77,6 @@ static unsigned hide_late(const struct rv32_cell *ip, unsigned waits)
 static void *deny(struct rv32_core *core, const struct rv32_cell *ip, enum rv32_end end,
                   uint32_t address, uint32_t bytes)
 {
-    enum { SP = 2 };
     core->result.end = ip->rs1 == SP ? RV32_FAULT_STACK : end;
     core->result.address = address;
     core->result.bytes = bytes;
@@ -346,6 +347,7 @@ static const struct rv32_cell *redirect(struct rv32_core *core, uint32_t pc)
     if (offset >= p->size - 1 || offset % 2 != 0) {
         core->result.end = RV32_FAULT_JUMP;
         core->result.pc = pc;
+        core->result.from = pc;
         return NULL;
     }
     uint32_t cell = p->at[offset / 2];
@@ -511,7 +513,6 @@ int rv32_core_map_device(struct rv32_core *core, const char *name, uint32_t base
 /* Gives the first cell, or NULL if the call cannot begin. */
 static const struct rv32_cell *begin(struct rv32_core *core, const struct rv32_call *call)
 {
-    enum { RA = 1, SP = 2, A0 = 10 };
     memset(core->x, 0, sizeof(core->x));
     memcpy(&core->x[A0], call->arguments, sizeof(call->arguments));
     core->x[RA] = RV32_RETURN;
@@ -529,7 +530,11 @@ static const struct rv32_result *finish(struct rv32_core *core)
     core->result.cycles = (uint64_t)(core->budget - core->left);
     core->result.instructions = (uint64_t)core->instructions;
     if (core->result.end == RV32_RETURNED) {
-        core->result.value = core->x[10];
+        core->result.value = core->x[A0];
+    } else {
+        core->result.ra = core->x[RA];
+        core->result.sp = core->x[SP];
+        rv32_result_near(core);
     }
     return &core->result;
 }

@@ -65,11 +65,21 @@ enum rv32_end {
     RV32_FAULT_DIVIDE, /* by 0, or the quotient has no place; of a core that is `exact` */
 };
 
+/* The memory that an access which failed went astray from; name NULL: none is near. */
+struct rv32_near {
+    const char *name;
+    uint32_t base, size;
+    bool device;
+};
+
 struct rv32_result {
     enum rv32_end end;
     uint32_t value;          /* a0, or what the host stopped it with */
     uint32_t pc;             /* of a fault; of a jump, where it led */
+    uint32_t from;           /* of RV32_FAULT_JUMP: the instruction that led there, or pc */
+    uint32_t ra, sp;         /* of a fault: registers */
     uint32_t address, bytes; /* of an access that failed */
+    struct rv32_near near;
     uint64_t cycles, instructions;
 };
 
@@ -180,6 +190,10 @@ static inline void rv32_core_charge(struct rv32_core *core, uint32_t cycles)
  * may not access them so or they are a device's. Handler calls check pointers with it. */
 void *rv32_core_reach(struct rv32_core *core, uint32_t address, uint32_t bytes,
                       enum rv32_access access);
+
+/* rv32_result_near() finds what region a failed access of the core's result went astray from: one
+ * that it lies in, the stack if that has overflowed, or one beside it. */
+void rv32_result_near(struct rv32_core *core);
 
 /* rv32_result_text() says in words how a call ended, and where in the source. `image` and
  * `lines` may be NULL. */

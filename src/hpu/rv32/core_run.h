@@ -344,10 +344,12 @@ leave:
                        : !has_time(core, 0)  ? RV32_TIMEOUT
                                              : RV32_RETURNED;
     core->result.pc = target != RV32_RETURN ? target : p->pcs[ip - p->cells];
+    core->result.from = p->pcs[ip - p->cells];
     return;
 
 outside:
     core->result.end = RV32_FAULT_JUMP;
+    core->result.from = (uint32_t)ip->imm;
     goto fault;
 
 illegal:

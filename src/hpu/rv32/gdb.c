@@ -123,7 +123,7 @@ static unsigned signal_of(const struct gdb_session *s, const struct rv32_result 
 static bool on_end(struct gdb_session *s, const struct rv32_result *r)
 {
     struct rv32_error text;
-    char line[320];
+    char line[640];
     rv32_result_text(r, s->g->image, s->g->lines, &text);
     snprintf(line, sizeof(line), "%s\n%llu instructions, %llu cycles\n", text.text,
              (unsigned long long)r->instructions, (unsigned long long)r->cycles);
@@ -133,7 +133,9 @@ static bool on_end(struct gdb_session *s, const struct rv32_result *r)
         return false;
     }
     unsigned signal = signal_of(s, r);
-    s->pc = r->pc;
+    /* Where control left the code is no frame of anybody's: the jump that did it is one. */
+    bool wild = r->end == RV32_FAULT_JUMP && signal == SIGNAL_SEGV;
+    s->pc = wild ? r->from : r->pc;
     s->cycles = r->cycles;
     s->instructions = r->instructions;
     if (signal != SIGNAL_TRAP || r->end == RV32_FAULT_EBREAK) {

@@ -25,7 +25,7 @@ static const char *keep_name(struct rv32_lines *lines, const char *name)
     return files[lines->file_count++] = copy;
 }
 
-static int add_row(struct rv32_lines *lines, Dwarf_Line *row)
+static int add_row(struct rv32_lines *lines, const struct rv32_segment *code, Dwarf_Line *row)
 {
     Dwarf_Addr address;
     int line = 0;
@@ -35,6 +35,10 @@ static int add_row(struct rv32_lines *lines, Dwarf_Line *row)
         elfutils.dwarf_lineendsequence(row, &end) != 0) {
         return 0; /* a row that says nothing */
     }
+    /* The end of the last function stands right behind the code. */
+    if (address - code->base > code->size) {
+        return 0;
+    }
     const char *kept = keep_name(lines, name != NULL ? name : "?");
     if (kept == NULL) {
         return -1;
@@ -43,7 +47,7 @@ static int add_row(struct rv32_lines *lines, Dwarf_Line *row)
     return 0;
 }
 
-static int add_unit(struct rv32_lines *lines, Dwarf_Die *unit)
+static int add_unit(struct rv32_lines *lines, const struct rv32_segment *code, Dwarf_Die *unit)
 {
     Dwarf_Lines *table;
     size_t count;
@@ -57,7 +61,7 @@ static int add_unit(struct rv32_lines *lines, Dwarf_Die *unit)
     lines->rows = rows;
     for (size_t i = 0; i < count; i++) {
         Dwarf_Line *row = elfutils.dwarf_onesrcline(table, i);
-        if (row != NULL && add_row(lines, row) != 0) {
+        if (row != NULL && add_row(lines, code, row) != 0) {
             return -1;
         }
     }
@@ -74,14 +78,14 @@ static int by_address(const void *a, const void *b)
     return (x->line != 0) - (y->line != 0);
 }
 
-static int read_lines(struct rv32_lines *lines, Dwarf *dwarf)
+static int read_lines(struct rv32_lines *lines, const struct rv32_segment *code, Dwarf *dwarf)
 {
     Dwarf_Off offset = 0, next;
     size_t header;
     while (elfutils.dwarf_nextcu(dwarf, offset, &next, &header, NULL, NULL, NULL) == 0) {
         Dwarf_Die unit;
         if (elfutils.dwarf_offdie(dwarf, offset + header, &unit) != NULL &&
-            add_unit(lines, &unit) != 0) {
+            add_unit(lines, code, &unit) != 0) {
             return -1;
         }
         offset = next;
@@ -100,7 +104,7 @@ int rv32_lines_open(struct rv32_lines *lines, const struct rv32_image *image,
     Elf *elf = elfutils.elf_memory((char *)image->file, image->file_size);
     Dwarf *dwarf = elf != NULL ? elfutils.dwarf_begin_elf(elf, DWARF_C_READ, NULL) : NULL;
     if (dwarf != NULL) {
-        rc = read_lines(lines, dwarf);
+        rc = read_lines(lines, &image->code, dwarf);
         elfutils.dwarf_end(dwarf);
     }
     if (elf != NULL) {

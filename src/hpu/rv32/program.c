@@ -89,10 +89,12 @@ static void add_insn(struct maker *m, uint32_t pc, const struct rv32_insn *i)
 static void lay_out(struct maker *m, uint32_t offset)
 {
     struct rv32_program *p = m->p;
+    uint32_t last = p->base + offset;
     while (offset + 1 < p->size && p->at[offset / 2] == NOWHERE) {
         uint32_t pc = p->base + offset;
         struct rv32_insn i = rv32_program_insn(m->code, pc);
         p->at[offset / 2] = p->count;
+        last = pc;
         add_insn(m, pc, &i);
         offset += i.length;
     }
@@ -100,7 +102,7 @@ static void lay_out(struct maker *m, uint32_t offset)
         struct rv32_cell *c = add_cell(m, p->base + offset, RV32_CELL_GOTO);
         c->imm = (int32_t)(p->at[offset / 2] - (uint32_t)(c - p->cells));
     } else {
-        add_cell(m, p->base + p->size, RV32_CELL_OUTSIDE);
+        add_cell(m, p->base + p->size, RV32_CELL_OUTSIDE)->imm = (int32_t)last;
     }
 }
 
@@ -197,7 +199,7 @@ static void link_jump(struct maker *m, uint32_t c)
         to = p->at[offset / 2];
     } else {
         to = p->count;
-        add_cell(m, target, RV32_CELL_OUTSIDE);
+        add_cell(m, target, RV32_CELL_OUTSIDE)->imm = (int32_t)p->pcs[c];
     }
     struct rv32_sum not_taken = {0, 0};
     int32_t taken = 0;

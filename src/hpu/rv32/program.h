@@ -30,7 +30,7 @@ enum rv32_cell_op {
     RV32_CELL_MV,            /* rd = rs1 */
     RV32_CELL_CSR,           /* rd = the counter imm */
     RV32_CELL_GOTO,          /* control goes on at imm, `cycles` later (add_late_entries()) */
-    RV32_CELL_OUTSIDE,       /* control left the code */
+    RV32_CELL_OUTSIDE,       /* control left the code, by the instruction at imm */
     RV32_CELL_OPS
 };
 

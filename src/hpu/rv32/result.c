@@ -4,10 +4,92 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+
+enum {
+    NEAR_STACK = 64 << 10, /* bytes: what strays so far below the stack came from it */
+    NEAR = 4 << 10,        /* ... beside other memory */
+};
+
+/* ---- Where an access went ---- */
+
+static bool is_stack(const char *name)
+{
+    return strcmp(name, "stack") == 0;
+}
+
+/* How far an address is beside a region; 0: in it. */
+static uint32_t distance(const struct rv32_region *r, uint32_t address)
+{
+    uint32_t below = r->base - address, behind = address - (r->base + r->size);
+    return address - r->base < r->size ? 0 : address < r->base ? below : behind + 1;
+}
+
+static bool is_access(enum rv32_end end)
+{
+    return end == RV32_FAULT_LOAD || end == RV32_FAULT_STORE || end == RV32_FAULT_ATOMIC ||
+           end == RV32_FAULT_STACK;
+}
+
+void rv32_result_near(struct rv32_core *core)
+{
+    struct rv32_result *result = &core->result;
+    const struct rv32_region *nearest = NULL;
+    uint32_t least = UINT32_MAX;
+    for (int i = 1; is_access(result->end) && i <= core->region_count; i++) {
+        const struct rv32_region *r = &core->region[i];
+        bool stack = is_stack(r->name) && result->address < r->base;
+        bool overflow = stack && (result->sp < r->base || result->end == RV32_FAULT_STACK);
+        uint32_t away = overflow ? 0 : distance(r, result->address);
+        if (r->size > 0 && away <= (stack ? NEAR_STACK : NEAR) && away < least) {
+            nearest = r;
+            least = away;
+        }
+    }
+    if (nearest != NULL) {
+        result->near = (struct rv32_near){nearest->name, nearest->base, nearest->size,
+                                          nearest->device != NULL};
+    }
+}
+
+/* What that says of the access, in words. */
+static void describe_place(const struct rv32_result *r, char *text, size_t size)
+{
+    const struct rv32_near *n = &r->near;
+    uint32_t end = n->base + n->size;
+    text[0] = '\0';
+    if (n->name == NULL) {
+        return;
+    }
+    bool overflow = is_stack(n->name) && r->address < n->base;
+    uint32_t by = overflow && r->sp < r->address ? n->base - r->sp : n->base - r->address;
+    if (overflow) {
+        snprintf(text, size, ", a stack overflow by %u: the stack has %u bytes at 0x%08x", by,
+                 n->size, n->base);
+    } else if (r->address < n->base) {
+        snprintf(text, size, ", %u bytes below the %s, %u bytes at 0x%08x", n->base - r->address,
+                 n->name, n->size, n->base);
+    } else if (r->address >= end) {
+        snprintf(text, size, ", %u bytes behind the %s, %u bytes at 0x%08x", r->address - end,
+                 n->name, n->size, n->base);
+    } else if (r->bytes > end - r->address) {
+        snprintf(text, size, ", beyond the end of the %s, %u bytes at 0x%08x", n->name, n->size,
+                 n->base);
+    } else if (n->device) {
+        snprintf(text, size, " in the %s, which has no such register", n->name);
+    } else if (r->end != RV32_FAULT_ATOMIC || r->address % 4 == 0) {
+        snprintf(text, size, " in the %s, %u bytes at 0x%08x, which is only read", n->name, n->size,
+                 n->base);
+    }
+}
+
+/* ---- In words ---- */
 
 static void describe(const struct rv32_result *r, const struct rv32_image *image, char *text,
                      size_t size)
 {
+    char place[112];
+    describe_place(r, place, sizeof(place));
     switch (r->end) {
     case RV32_RETURNED:
         snprintf(text, size, "returned 0x%08x", r->value);
@@ -19,18 +101,22 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
         snprintf(text, size, "TIMEOUT: used %" PRIu64 " cycles, more than its budget", r->cycles);
         break;
     case RV32_FAULT_LOAD:
-        snprintf(text, size, "SEGV: may not load %u bytes at 0x%08x", r->bytes, r->address);
+        snprintf(text, size, "SEGV: may not load %u bytes at 0x%08x%s", r->bytes, r->address,
+                 place);
         break;
     case RV32_FAULT_STORE:
-        snprintf(text, size, "SEGV: may not store %u bytes at 0x%08x", r->bytes, r->address);
+        snprintf(text, size, "SEGV: may not store %u bytes at 0x%08x%s", r->bytes, r->address,
+                 place);
         break;
     case RV32_FAULT_ATOMIC:
-        snprintf(text, size, "SEGV: no atomic at 0x%08x: %s", r->address,
-                 r->address % 4 != 0 ? "misaligned" : "not its memory");
+        snprintf(text, size, "SEGV: no atomic at 0x%08x: %s%s", r->address,
+                 r->address % 4 != 0 ? "misaligned" : "not its memory", place);
         break;
     case RV32_FAULT_STACK:
-        snprintf(text, size, "SEGV: stack overflow: %u bytes at 0x%08x by sp", r->bytes,
-                 r->address);
+        snprintf(text, size, "SEGV: %s: %u bytes at 0x%08x by sp%s",
+                 r->near.name == NULL || r->address < r->near.base ? "stack overflow"
+                                                                   : "sp is not in the stack",
+                 r->bytes, r->address, place);
         break;
     case RV32_FAULT_ILLEGAL:
         snprintf(text, size, "SEGV: illegal instruction");
@@ -54,22 +140,53 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
     }
 }
 
+/* " in f+0x4, file.c:12", or less. */
+static void describe_pc(uint32_t pc, const struct rv32_image *image, const struct rv32_lines *lines,
+                        char *text, size_t size)
+{
+    const struct rv32_symbol *s = image != NULL ? rv32_image_function(image, pc) : NULL;
+    const struct rv32_line *l = lines != NULL ? rv32_lines_at(lines, pc) : NULL;
+    int n = 0;
+    text[0] = '\0';
+    if (s != NULL) {
+        n = snprintf(text, size, " in %.60s+0x%x", s->name, pc - s->address);
+    }
+    if (l != NULL && n >= 0 && (size_t)n < size) {
+        snprintf(text + n, size - (size_t)n, ", %.70s:%d", l->file, l->line);
+    }
+}
+
+/* Where a jump out of the code came from; and who called that function, if the register for that
+ * still says so: behind a call it says where the call was. */
+static void describe_jump(const struct rv32_result *r, const struct rv32_image *image,
+                          const struct rv32_lines *lines, char *text, size_t size)
+{
+    char where[160];
+    describe_pc(r->from, image, lines, where, sizeof(where));
+    int n = snprintf(text, size, ", from 0x%08x%s", r->from, where);
+    bool caller = image != NULL && r->ra - image->code.base < image->code.size &&
+                  r->ra - r->from > 4 && r->ra != r->pc;
+    if (caller && n >= 0 && (size_t)n < size) {
+        describe_pc(r->ra - 2, image, lines, where, sizeof(where));
+        snprintf(text + n, size - (size_t)n, ", called from 0x%08x%s", r->ra - 2, where);
+    }
+}
+
 void rv32_result_text(const struct rv32_result *r, const struct rv32_image *image,
                       const struct rv32_lines *lines, struct rv32_error *text)
 {
-    char what[96], function[80] = "", source[96] = "";
+    char what[224], where[160], jump[400] = "";
     describe(r, image, what, sizeof(what));
     if (r->end == RV32_RETURNED) {
         snprintf(text->text, sizeof(text->text), "%s", what);
         return;
     }
-    const struct rv32_symbol *s = image != NULL ? rv32_image_function(image, r->pc) : NULL;
-    const struct rv32_line *l = lines != NULL ? rv32_lines_at(lines, r->pc) : NULL;
-    if (s != NULL) {
-        snprintf(function, sizeof(function), " in %.60s+0x%x", s->name, r->pc - s->address);
+    describe_pc(r->pc, image, lines, where, sizeof(where));
+    if (r->end == RV32_FAULT_JUMP && r->from != r->pc) {
+        describe_jump(r, image, lines, jump, sizeof(jump));
     }
-    if (l != NULL) {
-        snprintf(source, sizeof(source), ", %.70s:%d", l->file, l->line);
+    int n = snprintf(text->text, sizeof(text->text), "%s; pc 0x%08x%s", what, r->pc, where);
+    if (n >= 0 && (size_t)n < sizeof(text->text)) {
+        snprintf(text->text + n, sizeof(text->text) - (size_t)n, "%s", jump);
     }
-    snprintf(text->text, sizeof(text->text), "%s; pc 0x%08x%s%s", what, r->pc, function, source);
 }
