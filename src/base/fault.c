@@ -110,6 +110,7 @@ static bool divert(int signal, const siginfo_t *info, ucontext_t *context)
     guard->signal = signal;
     guard->address = (uintptr_t)info->si_addr;
     guard->instruction = (uintptr_t)r[REG_RIP];
+    guard->stack_pointer = (uintptr_t)r[REG_RSP];
     r[REG_RIP] = (greg_t)guard->landing;
     r[REG_RSP] = (greg_t)guard->stack - 8; /* as if called */
     r[REG_RDI] = (greg_t)guard;

@@ -41,7 +41,8 @@ struct fault_guard {
     _Atomic uint64_t overdue;                   /* the turn whose time is over */
     int signal;                                 /* written by the fault: which, */
     uintptr_t address;                          /* what it touched (SIGSEGV, SIGBUS), */
-    uintptr_t instruction;                      /* and where. */
+    uintptr_t instruction;                      /* and where, */
+    uintptr_t stack_pointer;                    /* as it stood. */
 };
 
 /* fault_install() installs the signal handlers, or counts one more user of them.

@@ -132,7 +132,8 @@ static void host_cas(struct hpu_exec *exec, ptl_size_t offset, uint64_t *cmpval,
     bool swapped;
     call_copy(exec, &expected, cmpval, sizeof(expected));
     if (nic_cas64(p, &expected, swapval, &swapped) != 0) {
-        call_end_handler(exec, SEGV);
+        call_refuse(exec, SEGV, "offset %" PRIu64 ": the host has no memory there to change",
+                    offset);
     }
     if (!swapped) {
         call_copy(exec, cmpval, &expected, sizeof(expected));
@@ -192,12 +193,13 @@ static void host_fetch_add(struct hpu_exec *exec, ptl_size_t offset, uint64_t in
     bool is_signed;
     size_t size = integer_size(type, &is_signed);
     if (size == 0) {
-        call_end_handler(exec, FAIL);
+        call_refuse(exec, FAIL, "datatype %u is no integer of 8 to 64 bits", (unsigned)type);
     }
     uint64_t found = 0;
     void *p = call_element(exec, offset, size, options);
     if (nic_fetch_add(p, &inc, &found, size) != 0) {
-        call_end_handler(exec, SEGV);
+        call_refuse(exec, SEGV, "offset %" PRIu64 ": the host has no memory there to change",
+                    offset);
     }
     uint64_t sign = UINT64_C(1) << (8 * size - 1);
     if (is_signed && (found & sign)) {
@@ -240,11 +242,13 @@ static bool ask(struct hpu_exec *exec, ptl_dma_h handle, int (*how)(struct hpu_d
         return false;
     }
     if (handle == 0 || handle > exec->dma_issued) {
-        call_end_handler(exec, FAIL);
+        call_refuse(exec, FAIL, "handle %u was not given: this handler has had %u, from 1",
+                    (unsigned)handle, (unsigned)exec->dma_issued);
     }
     int done = how(exec->dmas, handle);
     if (done < 0) {
-        call_end_handler(exec, SEGV);
+        call_refuse(exec, SEGV, "the transfer of handle %u: host memory is not there",
+                    (unsigned)handle);
     }
     call_leave(exec);
     return done > 0;
@@ -270,7 +274,7 @@ bool PtlHandlerCAS(uint64_t *value, uint64_t cmpval, uint64_t swapval)
     int rc = nic_cas64(value, &cmpval, swapval, &swapped);
     if (exec != NULL) {
         if (rc != 0) {
-            call_end_handler(exec, SEGV);
+            call_refuse(exec, SEGV, "value %p is no pointer to 8 bytes to change", (void *)value);
         }
         call_leave(exec);
     }
@@ -287,7 +291,8 @@ int PtlHandlerFAdd(uint64_t *value, uint64_t *before, uint64_t inc)
     }
     if (exec != NULL) {
         if (rc != 0) {
-            call_end_handler(exec, SEGV);
+            call_refuse(exec, SEGV, "value %p or before %p is no pointer to 8 bytes to change",
+                        (void *)value, (void *)before);
         }
         call_leave(exec);
     }

@@ -10,9 +10,12 @@
 #ifndef HPU_CALLS_H
 #define HPU_CALLS_H
 
+#include <inttypes.h>
+
 #include "base/nic_copy.h"
 #include "base/vector.h"
 #include "hpu/exec.h"
+#include "hpu/refuse.h"
 #include "hpu/twin.h"
 
 /* call_enter() is the call whose handler calls us, or NULL outside of handlers. */
@@ -50,7 +53,7 @@ static inline void call_leave(struct hpu_exec *exec)
 static inline void call_copy(struct hpu_exec *exec, void *dst, const void *src, size_t length)
 {
     if (nic_copy(dst, src, length) != 0) {
-        call_end_handler(exec, SEGV);
+        call_refuse(exec, SEGV, "%zu bytes from %p to %p: one is not there", length, src, dst);
     }
 }
 
@@ -70,7 +73,7 @@ static inline struct call_place call_place(struct hpu_exec *exec, ptl_size_t off
     const struct hpu_env *env = &exec->env;
     bool me = options == PTL_ME_HOST_MEM;
     if (!me && options != PTL_HANDLER_HOST_MEM) {
-        call_end_handler(exec, SEGV);
+        call_refuse_place(exec, offset, length, options);
     }
     uintptr_t base = (uintptr_t)(me ? env->me_base : env->host_base);
     size_t size = me ? env->me_length : env->host_length;
@@ -79,7 +82,7 @@ static inline struct call_place call_place(struct hpu_exec *exec, ptl_size_t off
     if (offset > size || length > size - offset ||
         (vector == NULL && (__builtin_add_overflow(base, offset, &start) ||
                             __builtin_add_overflow(start, length, &end)))) {
-        call_end_handler(exec, SEGV);
+        call_refuse_place(exec, offset, length, options);
     }
     return vector != NULL ? (struct call_place){NULL, vector, offset}
                           : (struct call_place){(void *)start, NULL, 0};
@@ -93,7 +96,7 @@ static inline void call_read_host(struct hpu_exec *exec, void *to, const struct 
     if (from->vector == NULL) {
         call_copy(exec, to, from->base, length);
     } else if (vector_gather(to, from->vector, &cursor, from->skip, length) != 0) {
-        call_end_handler(exec, SEGV);
+        call_refuse(exec, SEGV, "%zu bytes of the host's parts: one is not there", length);
     }
 }
 
@@ -104,7 +107,7 @@ static inline void call_write_host(struct hpu_exec *exec, const struct call_plac
     if (to->vector == NULL) {
         call_copy(exec, to->base, from, length);
     } else if (vector_scatter(to->vector, &cursor, to->skip, from, length) != 0) {
-        call_end_handler(exec, SEGV);
+        call_refuse(exec, SEGV, "%zu bytes of the host's parts: one is not there", length);
     }
 }
 
@@ -122,7 +125,8 @@ static inline void *call_element(struct hpu_exec *exec, ptl_size_t offset, size_
     }
     if (vector_pieces(place.vector, &cursor, place.skip, size, &piece, 1, &found) != 1 ||
         found != size) {
-        call_end_handler(exec, SEGV);
+        call_refuse(exec, SEGV, "offset %" PRIu64 ": the element is not in one of the parts",
+                    offset);
     }
     return piece.iov_base;
 }

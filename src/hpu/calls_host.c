@@ -104,7 +104,7 @@ int PtlHandlerPrintf(const char *format, ...)
     int rc = call_print(exec, &n.text, (uintptr_t)format, &length);
     va_end(n.arguments);
     if (rc == -EFAULT) {
-        call_end_handler(exec, SEGV);
+        call_refuse(exec, SEGV, "its text is not there");
     }
     call_leave(exec);
     return rc;

@@ -72,7 +72,7 @@ static int post(const struct hpu_message *m)
     }
     int rc = send(exec, m);
     if (rc == -EFAULT) {
-        call_end_handler(exec, SEGV);
+        call_refuse(exec, SEGV, "what it sends, or where an answer goes, is not there");
     }
     call_leave(exec);
     return rc;

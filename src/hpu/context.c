@@ -70,6 +70,12 @@ _Static_assert(PTL_NUM_HPUS == 64, "free contexts are the bits of one word");
 
 _Thread_local struct hpu_ctx *hpu_thread_ctx __attribute__((tls_model("initial-exec")));
 
+void *hpu_ctx_stack(const struct hpu_ctx *ctx, size_t *size)
+{
+    *size = ctx->stack_size;
+    return ctx->stack;
+}
+
 unsigned hpu_ctx_slot(const struct hpu_ctx *ctx)
 {
     return ctx->slot;

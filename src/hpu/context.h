@@ -60,6 +60,11 @@ void hpu_ctx_put(struct hpu_ctx *ctx);
 /* hpu_ctx_slot() is its number in the pool. */
 unsigned hpu_ctx_slot(const struct hpu_ctx *ctx);
 
+/* hpu_ctx_stack() is the lowest byte of its stack, *size bytes long; hpu_ctx_guard() tells of the
+ * fault that gave it up. */
+void *hpu_ctx_stack(const struct hpu_ctx *ctx, size_t *size);
+static inline const struct fault_guard *hpu_ctx_guard(const struct hpu_ctx *ctx);
+
 /* hpu_ctx_start() runs function(arg) on the context until it returns, suspends
  * itself or is given up. */
 enum hpu_ctx_exit hpu_ctx_start(struct hpu_ctx *ctx, void (*function)(void *), void *arg);
@@ -80,6 +85,11 @@ struct hpu_ctx_head {
     void (*function)(void *);
     void *arg;
 };
+
+static inline const struct fault_guard *hpu_ctx_guard(const struct hpu_ctx *ctx)
+{
+    return &((const struct hpu_ctx_head *)ctx)->guard;
+}
 
 /* hpu_ctx_current() is the context this code runs on, or NULL. It is read here and now, through
  * the thread that this is now: a compiler would keep the address of a thread's variable across a

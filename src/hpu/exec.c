@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "hpu/dma.h"
+#include "hpu/refuse.h"
 #include "hpu/twin.h"
 
 /* A handler that has returned, and whose last transfers left its memory; no return code. */
@@ -150,6 +151,7 @@ int hpu_exec_run(struct hpu_exec *exec)
         result = TIMEOUT;
         break;
     default:
+        hpu_refuse_fault(exec);
         break;
     }
     hpu_dma_end(&exec->dmas, false);

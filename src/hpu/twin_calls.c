@@ -245,6 +245,9 @@ static bool follow(struct rv32_core *core, uint64_t *value, uint64_t bytes, unsi
     if (bytes == 0) {
         return true; /* nobody looks there */
     }
+    core->result.end = (access & RV32_WRITE) != 0 ? RV32_FAULT_STORE : RV32_FAULT_LOAD;
+    core->result.address = (uint32_t)*value;
+    core->result.bytes = bytes <= UINT32_MAX ? (uint32_t)bytes : UINT32_MAX;
     void *at = bytes <= UINT32_MAX
                    ? rv32_core_reach(core, (uint32_t)*value, (uint32_t)bytes, access)
                    : NULL;
@@ -406,9 +409,12 @@ static int serve(struct hpu_exec *exec, const struct call *call)
     }
     int wrong = follow_pointers(exec, call, value, &moved);
     if (wrong != 0) {
-        char why[96];
-        snprintf(why, sizeof(why), "argument %d, 0x%08x, is no pointer into its memory", wrong,
-                 (uint32_t)twins[wrong - 1]);
+        char why[256], place[RV32_PLACE];
+        core->result.sp = core->x[SP];
+        rv32_result_near(core);
+        rv32_result_place(&core->result, place);
+        snprintf(why, sizeof(why), "argument %d, 0x%08x, is no pointer into its memory: %u bytes%s",
+                 wrong, (uint32_t)twins[wrong - 1], core->result.bytes, place);
         return refuse(exec, why);
     }
     uint64_t before = hpu_twin_now(core);

@@ -262,7 +262,7 @@ static bool in_stub(const struct hpu_core *c)
 void hpu_twin_ended(const struct hpu_exec *exec, int result, const char *why)
 {
     enum { RA = 1 };
-    char text[384], source[128] = "";
+    char text[640], source[128] = "";
     const struct hpu_core *c = exec->core;
     uint32_t pc = in_stub(c) ? c->rv32.x[RA] - 2 : c->rv32.result.pc;
     const struct rv32_symbol *s = rv32_image_function(&c->image->image, pc);
@@ -270,7 +270,7 @@ void hpu_twin_ended(const struct hpu_exec *exec, int result, const char *why)
     if (l != NULL) {
         snprintf(source, sizeof(source), ", %.100s:%d", l->file, l->line);
     }
-    snprintf(text, sizeof(text), "in %s%s%.100s; pc 0x%08x in %.60s%s",
+    snprintf(text, sizeof(text), "in %s%s%.300s; pc 0x%08x in %.60s%s",
              c->call != NULL ? c->call : "ecall", why != NULL ? ": " : "", why != NULL ? why : "",
              pc, s != NULL ? s->name : "?", source);
     tell(exec, result, text);

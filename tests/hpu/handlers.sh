@@ -50,7 +50,7 @@ has ') = 5 '
 
 # What strays in a call.
 words 9 104 0 0 >state
-refuse 1 'result        SEGV: in PtlHandlerDMAToHostB: argument 1, 0x00000020, is no pointer into its memory; pc 0x' \
+refuse 1 'result        SEGV: in PtlHandlerDMAToHostB: argument 1, 0x00000020, is no pointer into its memory: 8 bytes; pc 0x' \
     run --handler faulty_payload --state state twins.elf
 has 'PtlHandlerDMAToHostB(0x00000020, 0, 8, 1) has not returned'
 words 8 104 0 0 >state

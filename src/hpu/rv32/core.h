@@ -195,6 +195,10 @@ void *rv32_core_reach(struct rv32_core *core, uint32_t address, uint32_t bytes,
  * that it lies in, the stack if that has overflowed, or one beside it. */
 void rv32_result_near(struct rv32_core *core);
 
+/* rv32_result_place() says so in words, which follow "... bytes" of the access. */
+enum { RV32_PLACE = 128 };
+void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE]);
+
 /* rv32_result_text() says in words how a call ended, and where in the source. `image` and
  * `lines` may be NULL. */
 void rv32_result_text(const struct rv32_result *r, const struct rv32_image *image,

@@ -52,9 +52,9 @@ void rv32_result_near(struct rv32_core *core)
     }
 }
 
-/* What that says of the access, in words. */
-static void describe_place(const struct rv32_result *r, char *text, size_t size)
+void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE])
 {
+    enum { size = RV32_PLACE };
     const struct rv32_near *n = &r->near;
     uint32_t end = n->base + n->size;
     text[0] = '\0';
@@ -88,8 +88,8 @@ static void describe_place(const struct rv32_result *r, char *text, size_t size)
 static void describe(const struct rv32_result *r, const struct rv32_image *image, char *text,
                      size_t size)
 {
-    char place[112];
-    describe_place(r, place, sizeof(place));
+    char place[RV32_PLACE];
+    rv32_result_place(r, place);
     switch (r->end) {
     case RV32_RETURNED:
         snprintf(text, size, "returned 0x%08x", r->value);

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is said of a handler that was ended (refuse.h). */
+#include "hpu/refuse.h"
+
+#include "base/log.h"
+#include "base/nic_copy.h"
+#include "hpu/twin.h"
+
+#include <dlfcn.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* "function+0x12 (libx.so+0x1234)": the second is what addr2line wants, and all that there is of
+ * static functions. */
+static void describe_code(uintptr_t address, char *text, size_t size)
+{
+    Dl_info info = {0};
+    if (dladdr((const void *)address, &info) == 0 || info.dli_fname == NULL) {
+        snprintf(text, size, "no code");
+        return;
+    }
+    const char *slash = strrchr(info.dli_fname, '/');
+    const char *object = slash != NULL ? slash + 1 : info.dli_fname;
+    uintptr_t offset = address - (uintptr_t)info.dli_fbase;
+    if (info.dli_sname != NULL) {
+        snprintf(text, size, "%.60s+0x%" PRIxPTR " (%.60s+0x%" PRIxPTR ")", info.dli_sname,
+                 address - (uintptr_t)info.dli_saddr, object, offset);
+    } else {
+        snprintf(text, size, "%.60s+0x%" PRIxPTR, object, offset);
+    }
+}
+
+static void tell(const struct hpu_exec *exec, int result, const char *why)
+{
+    char handler[192];
+    void (*code)(void) = exec->call == HPU_CALL_HEADER ? (void (*)(void))exec->handler.header
+                         : exec->call == HPU_CALL_PAYLOAD
+                             ? (void (*)(void))exec->handler.payload
+                             : (void (*)(void))exec->handler.completion;
+    describe_code((uintptr_t)code, handler, sizeof(handler));
+    log_line(LOG_WARN, "handler %s ended with %s: %s", handler, result == SEGV ? "SEGV" : "FAIL",
+             why);
+}
+
+void call_refuse(struct hpu_exec *exec, int result, const char *format, ...)
+{
+    char why[224];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(why, sizeof(why), format, arguments);
+    va_end(arguments);
+    if (exec->core != NULL) {
+        hpu_twin_end(exec, result, why);
+    }
+    tell(exec, result, why);
+    exec->result = result;
+    hpu_ctx_abandon(exec->ctx);
+}
+
+void call_refuse_place(struct hpu_exec *exec, ptl_size_t offset, ptl_size_t length,
+                       unsigned options)
+{
+    const struct hpu_env *env = &exec->env;
+    bool me = options == PTL_ME_HOST_MEM;
+    if (!me && options != PTL_HANDLER_HOST_MEM) {
+        call_refuse(exec, SEGV, "options 0x%x is neither PTL_ME_HOST_MEM nor PTL_HANDLER_HOST_MEM",
+                    options);
+    }
+    call_refuse(exec, SEGV, "offset %" PRIu64 ", length %" PRIu64 ": %s has %zu bytes", offset,
+                length, me ? "the entry (PTL_ME_HOST_MEM)" : "PTL_HANDLER_HOST_MEM",
+                me ? env->me_length : env->host_length);
+}
+
+/* ---- Faults of native handlers ---- */
+
+/* Where a jump to nowhere came from: a call has left the address behind it on the stack, a return
+ * has taken it from there, and the frame of who called is next. */
+static void describe_jump(const struct fault_guard *guard, char *text, size_t size)
+{
+    uintptr_t behind = 0;
+    char where[160] = "no code";
+    if (nic_copy(&behind, (const void *)guard->stack_pointer, sizeof(behind)) == 0) {
+        describe_code(behind - 1, where, sizeof(where));
+    }
+    snprintf(text, size, "control left the code for 0x%" PRIxPTR ", called from %s", guard->address,
+             where);
+}
+
+void hpu_refuse_fault(const struct hpu_exec *exec)
+{
+    const struct fault_guard *guard = hpu_ctx_guard(exec->ctx);
+    size_t size;
+    uintptr_t stack = (uintptr_t)hpu_ctx_stack(exec->ctx, &size);
+    char why[384], where[160];
+    describe_code(guard->instruction, where, sizeof(where));
+    uintptr_t below = stack - guard->address;
+    bool memory = guard->signal == SIGSEGV || guard->signal == SIGBUS;
+    if (memory && guard->address == guard->instruction) {
+        describe_jump(guard, why, sizeof(why));
+    } else if (memory && below - 1 < size) {
+        snprintf(why, sizeof(why),
+                 "a stack overflow by %" PRIuPTR ": the stack has %zu bytes at 0x%" PRIxPTR
+                 "; in %s",
+                 below, size, stack, where);
+    } else if (memory) {
+        snprintf(why, sizeof(why), "may not access 0x%" PRIxPTR "; in %s", guard->address, where);
+    } else {
+        snprintf(why, sizeof(why), "%s; in %s",
+                 guard->signal == SIGFPE   ? "a division that has no result"
+                 : guard->signal == SIGILL ? "an illegal instruction"
+                                           : "a fault",
+                 where);
+    }
+    tell(exec, SEGV, why);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is said of a handler that is ended: of a call, which argument, its value, and what it
+ * might have been; of a fault, where from. The same for native ones and twins on RV32, which name
+ * the call, besides; PINWHEEL_HPU says which.
+ */
+#include "kit.h"
+
+#include "ended_handlers.h"
+
+#include <stdlib.h>
+
+enum { BITS = 5, ROOM = 1024 };
+
+static void check_says(const char *text, const char *what, uint32_t how)
+{
+    if (strstr(text, what) == NULL) {
+        ptest_fail(__FILE__, __LINE__, "%u: \"%s\" is not in: %s", how, what, text);
+    }
+}
+
+/* A message whose handler ends so: with `fail`. */
+static void run(struct kit *k, int rank, uint32_t how, int fail, char *text, size_t room)
+{
+    static _Alignas(64) uint8_t memory[ROOM], data[64];
+    struct ended_state state = {.how = how};
+    if (rank == 1) {
+        ptl_handlers_t h = ended_handlers;
+        h.hpu_initial_state = &state;
+        begin_capture();
+        ptl_handle_me_t entry = kit_entry(k, memory, ROOM, BITS, 0, PTL_CT_NONE, &h);
+        BARRIER();
+        EVENT_FAIL(k->p.eq, PTL_EVENT_PUT, fail);
+        end_capture(text, room);
+        port_unlink(&k->p, entry);
+    } else {
+        BARRIER();
+        kit_put_once(k, data, sizeof(data), 1, BITS, 0, 0, fail);
+    }
+    BARRIER();
+}
+
+PTEST_LIMIT(says, 2, 120)
+{
+    static const struct {
+        const char *call, *says, *native;
+        int fail;
+    } rows[ENDED_HOWS] = {
+        [ENDED_OFFSET] = {"DMAToHostB",
+                          "offset 1100, length 8: the entry (PTL_ME_HOST_MEM) has 1024 bytes", NULL,
+                          PTL_NI_HANDLER_SEGV},
+        [ENDED_LENGTH] = {"DMAFromHostB",
+                          "offset 1020, length 8: the entry (PTL_ME_HOST_MEM) has 1024 bytes", NULL,
+                          PTL_NI_HANDLER_SEGV},
+        [ENDED_OPTIONS] = {"DMAToHostNB",
+                           "options 0x7 is neither PTL_ME_HOST_MEM nor PTL_HANDLER_HOST_MEM", NULL,
+                           PTL_NI_HANDLER_SEGV},
+        [ENDED_NO_HANDLER_MEM] = {"DMAFromHostNB",
+                                  "offset 0, length 8: PTL_HANDLER_HOST_MEM has 0 bytes", NULL,
+                                  PTL_NI_HANDLER_SEGV},
+        [ENDED_ATOMIC] = {"DMACASB",
+                          "offset 2048, length 8: the entry (PTL_ME_HOST_MEM) has 1024 bytes", NULL,
+                          PTL_NI_HANDLER_SEGV},
+        [ENDED_HANDLE] = {"DMAWait", "handle 9 was not given: this handler has had 1, from 1", NULL,
+                          PTL_NI_HANDLER_FAIL},
+        [ENDED_NO_HANDLE] = {"DMATest", "handle 0 was not given: this handler has had 0, from 1",
+                             NULL, PTL_NI_HANDLER_FAIL},
+        [ENDED_TYPE] = {"DMAFetchAddB", "is no integer of 8 to 64 bits", NULL, PTL_NI_HANDLER_FAIL},
+        [ENDED_JUMP] = {NULL, "control left the code; pc 0x00000000, from 0x1d",
+                        "control left the code for 0x0, called from handlers_ended+0x",
+                        PTL_NI_HANDLER_SEGV},
+        [ENDED_STACK] = {NULL, ", a stack overflow by 4: the stack has 65536 bytes at 0x1b000000",
+                         "a stack overflow by 4: the stack has 65536 bytes at 0x",
+                         PTL_NI_HANDLER_SEGV},
+    };
+    const char *hpu = getenv("PINWHEEL_HPU");
+    bool twin = hpu != NULL && strcmp(hpu, "rv32") == 0;
+    struct kit k;
+    char text[4096], call[80];
+    kit_open(&k, rank, size);
+    for (uint32_t i = 0; i < ENDED_HOWS; i++) {
+        run(&k, rank, i, rows[i].fail, text, sizeof(text));
+        if (rank == 0) {
+            continue;
+        }
+        bool segv = rows[i].fail == PTL_NI_HANDLER_SEGV;
+        snprintf(call, sizeof(call), "%sended with %s: %s%s%s", twin ? " on RV32 " : " ",
+                 segv ? "SEGV" : "FAIL", twin && rows[i].call != NULL ? "in PtlHandler" : "",
+                 twin && rows[i].call != NULL ? rows[i].call : "",
+                 twin && rows[i].call != NULL ? ": " : "");
+        check_says(text, "warning: handler ", i);
+        check_says(text, call, i);
+        check_says(text, !twin && rows[i].native != NULL ? rows[i].native : rows[i].says, i);
+        if (twin) {
+            check_says(text, "ended_handlers.c:", i);
+        }
+    }
+    kit_close(&k);
+}

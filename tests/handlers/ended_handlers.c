@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A handler that ends as its state says, natively and on RV32; see ended.c. */
+#include "ended_handlers.h"
+
+#define APART __attribute__((noinline))
+
+/* Through a pointer, down the stack and out of it. */
+APART static void walk(void)
+{
+    volatile uint32_t room[4];
+    volatile uint32_t *at = room;
+    for (;;) {
+        *--at = 0;
+    }
+}
+
+APART static uint32_t jump(uintptr_t to)
+{
+    return ((uint32_t(*)(void))to)() + 1;
+}
+
+__handler static int ended_payload(const ptl_payload_t p, void *state)
+{
+    struct ended_state *s = state;
+    (void)p;
+    switch (s->how) {
+    case ENDED_OFFSET:
+        PtlHandlerDMAToHostB(s->word, 1100, 8, PTL_ME_HOST_MEM);
+        break;
+    case ENDED_LENGTH:
+        PtlHandlerDMAFromHostB(1020, s->word, 8, PTL_ME_HOST_MEM);
+        break;
+    case ENDED_OPTIONS:
+        PtlHandlerDMAToHostNB(s->word, 0, 8, 7);
+        break;
+    case ENDED_NO_HANDLER_MEM:
+        PtlHandlerDMAFromHostNB(0, s->word, 8, PTL_HANDLER_HOST_MEM);
+        break;
+    case ENDED_ATOMIC:
+        PtlHandlerDMACASB(2048, s->word, 1, PTL_ME_HOST_MEM);
+        break;
+    case ENDED_HANDLE:
+        PtlHandlerDMAToHostNB(s->word, 0, 8, PTL_ME_HOST_MEM);
+        PtlHandlerDMAWait(9);
+        break;
+    case ENDED_NO_HANDLE:
+        (void)PtlHandlerDMATest(s->none);
+        break;
+    case ENDED_TYPE:
+        PtlHandlerDMAFetchAddB(0, 1, s->word, PTL_DOUBLE, PTL_ME_HOST_MEM);
+        break;
+    case ENDED_JUMP:
+        return (int)jump(s->none);
+    default:
+        walk();
+    }
+    __asm__ volatile("");
+    return SUCCESS;
+}
+PTL_HANDLER(ended_payload);
+
+#ifndef __riscv
+const ptl_handlers_t ended_handlers = {.payload_handler = ended_payload,
+                                       .hpu_mem = PTL_HPU_MEM_NONE,
+                                       .hpu_initial_length = sizeof(struct ended_state)};
+#endif

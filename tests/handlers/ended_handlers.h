@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The handler of ended.c, and the state that tells it what to do. */
+#ifndef ENDED_HANDLERS_H
+#define ENDED_HANDLERS_H
+
+#include "spin_handler.h"
+
+#include "spin.h"
+
+enum ended_how {
+    ENDED_OFFSET,
+    ENDED_LENGTH,
+    ENDED_OPTIONS,
+    ENDED_NO_HANDLER_MEM,
+    ENDED_ATOMIC,
+    ENDED_HANDLE,
+    ENDED_NO_HANDLE,
+    ENDED_TYPE,
+    ENDED_JUMP,
+    ENDED_STACK,
+    ENDED_HOWS
+};
+
+struct ended_state {
+    uint32_t how, none;
+    uint64_t word[4];
+};
+
+extern const ptl_handlers_t ended_handlers;
+
+#endif
