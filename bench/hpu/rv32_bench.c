@@ -192,8 +192,8 @@ int main(int argc, char **argv)
     }
     if (count > 0) {
         double checked = exp(sum[CHECKED] / count), unchecked = exp(sum[UNCHECKED] / count);
-        printf("%-14s %9.0f %9.0f %9.0f   target: checked 450\n", "geometric mean",
-               checked, unchecked, exp(sum[CACHED] / count));
+        printf("%-14s %9.0f %9.0f %9.0f   target: checked 450\n", "geometric mean", checked,
+               unchecked, exp(sum[CACHED] / count));
         printf("checks cost %.0f %% (target 30)\n", 100 * (unchecked / checked - 1));
     }
     tell_start(&b);
