@@ -152,6 +152,11 @@ ssize_t sys_read(int fd, void *to, size_t n)
     return SYS(read(fd, to, n), SYS_read, fd, to, n);
 }
 
+ssize_t sys_pread(int fd, void *to, size_t n, off_t at)
+{
+    return SYS(pread(fd, to, n, at), SYS_pread64, fd, to, n, at);
+}
+
 ssize_t sys_write(int fd, const void *from, size_t n)
 {
     return SYS(write(fd, from, n), SYS_write, fd, from, n);
@@ -160,6 +165,12 @@ ssize_t sys_write(int fd, const void *from, size_t n)
 int sys_flock(int fd, int operation)
 {
     return (int)SYS(flock(fd, operation), SYS_flock, fd, operation);
+}
+
+int sys_lock_description(int fd)
+{
+    struct flock all = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return (int)SYS(fcntl(fd, F_OFD_SETLK, &all), SYS_fcntl, fd, F_OFD_SETLK, &all);
 }
 
 int sys_poll(struct pollfd *fds, nfds_t n, int timeout_ms)

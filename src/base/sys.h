@@ -100,8 +100,12 @@ void sys_nap(int64_t ns);
 int sys_open(const char *path, int flags, mode_t mode);
 int sys_close(int fd);
 ssize_t sys_read(int fd, void *to, size_t n);
+ssize_t sys_pread(int fd, void *to, size_t n, off_t at);
 ssize_t sys_write(int fd, const void *from, size_t n);
 int sys_flock(int fd, int operation);
+/* sys_lock_description() locks the file for its open file description, beside what flock() does,
+ * and does not wait. */
+int sys_lock_description(int fd);
 int sys_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 int sys_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms);
 int sys_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);

@@ -23,10 +23,6 @@
 #include <sys/mman.h>
 #include <sys/uio.h>
 
-/* The owner word of a slot whose claimant broke the rules and may still write:
- * no address (PIDs of NID 0 do not exist), never free. */
-#define OWNER_BANNED 1u
-
 static uint64_t address_word(uint32_t nid, uint32_t pid)
 {
     return (uint64_t)nid << 32 | pid;
@@ -108,15 +104,6 @@ static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *in
         shm_ring(f, s, bell);
     }
     return NULL;
-}
-
-bool proves_itself(const struct segment_info *info)
-{
-    uint64_t cookie = 0;
-    struct iovec local = {&cookie, sizeof(cookie)};
-    struct iovec remote = {(void *)(uintptr_t)info->cookie_at, sizeof(cookie)};
-    return sys_process_vm_readv(info->process, &local, 1, &remote, 1) == sizeof(cookie) &&
-           cookie == info->cookie;
 }
 
 static void watch_process(struct fabric_peer *p)
@@ -288,54 +275,6 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
     return FABRIC_UP;
 }
 
-/* Whether the process that claimed a slot still lives. An unready slot does not
- * say yet which incarnation claimed it. */
-static bool claimant_alive(struct fabric *f, uint64_t owner, const struct slot *slot)
-{
-    char error[512];
-    struct segment *s;
-    if (segment_open(f->options, (uint32_t)(owner >> 32), (uint32_t)owner, &s, error,
-                     sizeof(error)) != 0) {
-        return false;
-    }
-    bool alive =
-        atomic_load(&slot->ready) == SLOT_UNREADY || s->info.incarnation == slot->incarnation;
-    segment_release(s, false);
-    return alive;
-}
-
-void sweep_slots(struct fabric *f)
-{
-    struct segment_header *h = f->segment->header;
-    for (unsigned i = 0; i < f->segment->info.slots; i++) {
-        uint64_t owner = atomic_load(&h->owner[i]);
-        int rc;
-        struct slot *slot = owner > OWNER_BANNED && f->by_slot[i] == NULL
-                                ? segment_slot(f->segment, i, true, &rc)
-                                : NULL;
-        if (slot == NULL || claimant_alive(f, owner, slot)) {
-            continue;
-        }
-        if (atomic_load(&slot->ready) == SLOT_UNREADY) {
-            atomic_compare_exchange_strong(&h->owner[i], &owner, 0);
-        } else {
-            /* It may have sent something: it is met, then buried. */
-            set_bit(f, i);
-        }
-    }
-}
-
-/* Makes a slot as it was when the segment was new. */
-static void clear_slot(struct fabric *f, struct slot *slot, unsigned index)
-{
-    const struct segment_info *g = &f->segment->info;
-    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        memset(slot_ring(slot, c, g->ring_lines), 0, (size_t)g->ring_lines * RECORD_LINE);
-    }
-    memset(slot, 0, SLOT_HEADER_BYTES);
-    atomic_store_explicit(&f->segment->header->owner[index], 0, memory_order_release);
-}
-
 /* Gives a slot back, unless its claimant may still write to it. */
 static void vacate_slot(struct fabric_peer *p)
 {
@@ -344,7 +283,7 @@ static void vacate_slot(struct fabric_peer *p)
     fabric_ignore(f, p);
     clear_bit(f, p->in_index);
     if (p->broken && p->remote != NULL && segment_alive(p->remote)) {
-        atomic_store(&f->segment->header->owner[p->in_index], OWNER_BANNED);
+        ban_slot(f, p->in_index, &p->address);
     } else {
         clear_slot(f, p->in, p->in_index);
     }
@@ -373,7 +312,7 @@ static struct fabric_peer *meet(struct fabric *f, unsigned index)
     struct segment_header *h = f->segment->header;
     uint64_t owner = atomic_load_explicit(&h->owner[index], memory_order_acquire);
     int rc;
-    struct slot *slot = owner > OWNER_BANNED ? segment_slot(f->segment, index, true, &rc) : NULL;
+    struct slot *slot = slot_is_claimed(owner) ? segment_slot(f->segment, index, true, &rc) : NULL;
     if (slot == NULL || atomic_load_explicit(&slot->ready, memory_order_acquire) == SLOT_UNREADY) {
         clear_bit(f, index);
         return NULL;
@@ -383,7 +322,7 @@ static struct fabric_peer *meet(struct fabric *f, unsigned index)
     struct fabric_peer *p = find_peer(f, a.nid, a.pid, a.incarnation);
     if (p != NULL && p->in != NULL) {
         log_line(LOG_WARN, "a second connection of the same process was refused");
-        atomic_store(&h->owner[index], OWNER_BANNED);
+        ban_slot(f, index, &a);
         clear_bit(f, index);
         return NULL;
     }

@@ -2,6 +2,7 @@
 /* Segments from outside; see inspect.h. */
 #include "fabric/shm/inspect.h"
 
+#include "fabric/shm/names.h"
 #include "fabric/shm/segment.h"
 
 #include <errno.h>

@@ -28,7 +28,7 @@
 #include <stdatomic.h>
 
 #define SEGMENT_MAGIC 0x4c4545485750494eull
-#define SEGMENT_VERSION 5u
+#define SEGMENT_VERSION 6u
 #define SLOTS_MAX 448u
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
@@ -48,6 +48,7 @@ struct segment_info {
     uint32_t own_only;   /* the owner's peers come through another fabric */
     uint64_t slot_bytes; /* all of a slot */
     uint64_t file_bytes;
+    uint64_t pid_namespace; /* in which `process` is a number; 0: not known */
 };
 
 struct segment_header {

@@ -8,15 +8,16 @@
  */
 #include "fabric/shm/segment.h"
 
+#include "fabric/shm/names.h"
+#include "fabric/shm/owner.h"
+
 #include "base/killpoint.h"
 #include "base/log.h"
 #include "base/mutex.h"
 #include "base/sys.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,104 +25,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 #define PID_MIN 1u
 #define PID_MAX 65534u
 #define PID_ANY_MIN 1024u
 
 static struct list own_segments = {&own_segments, &own_segments};
 static struct mutex own_lock;
-
-/* A host is a boot of a kernel and a network namespace: containers that share
- * the directory but not the namespace have other names in it. */
-static int host_name(char *name, size_t size)
-{
-    char boot[9] = "";
-    struct stat ns;
-    int fd = sys_open(BOOT_ID, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0) {
-        return fd;
-    }
-    ssize_t n = sys_read(fd, boot, sizeof(boot) - 1);
-    sys_close(fd);
-    if (n < 8) {
-        return n < 0 ? (int)n : -EIO;
-    }
-    if (stat("/proc/self/ns/net", &ns) != 0) {
-        return -errno;
-    }
-    snprintf(name, size, "pinwheel-%s-%llx", boot, (unsigned long long)ns.st_ino);
-    return 0;
-}
-
-static int segment_path(const struct options *o, uint32_t nid, uint32_t pid, char *path,
-                        size_t size, char *error, size_t error_size)
-{
-    char host[64];
-    int rc = host_name(host, sizeof(host));
-    if (rc != 0) {
-        snprintf(error, error_size, "cannot tell this host from others by %s: %s%s", BOOT_ID,
-                 strerror(-rc), rc == -ENOENT ? ": mount /proc" : log_remedy(-rc));
-        return rc;
-    }
-    snprintf(path, size, "%s/%s-%08x-%u", o->text[OPT_SHM_DIR], host, nid, pid);
-    return 0;
-}
-
-/* Removes the name of a segment whose owner is dead. True if the name is free
- * now; the lock makes sure that only one remover acts on what it looked at. */
-static bool remove_dead(const char *path, int patience)
-{
-    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
-    if (fd < 0) {
-        return fd == -ENOENT;
-    }
-    bool freed = false;
-    struct stat mine, named;
-    /* Somebody who only asks whether the owner lives holds the lock for a moment. */
-    bool locked = sys_flock(fd, LOCK_EX | LOCK_NB) == 0;
-    for (int attempt = 0; attempt < patience && !locked; attempt++) {
-        sys_nap(100000);
-        locked = sys_flock(fd, LOCK_EX | LOCK_NB) == 0;
-    }
-    if (locked && fstat(fd, &mine) == 0) {
-        if (stat(path, &named) != 0) {
-            freed = errno == ENOENT;
-        } else if (named.st_ino == mine.st_ino && named.st_dev == mine.st_dev) {
-            freed = unlink(path) == 0;
-        }
-    }
-    sys_close(fd);
-    return freed;
-}
-
-int segment_each(const char *directory,
-                 void (*see)(void *arg, const char *path, uint32_t nid, uint32_t pid), void *arg)
-{
-    char host[64], path[384];
-    DIR *d = opendir(directory);
-    int rc = d == NULL ? -errno : host_name(host, sizeof(host));
-    size_t length = rc == 0 ? strlen(host) : 0;
-    for (struct dirent *e; rc == 0 && (e = readdir(d)) != NULL;) {
-        uint32_t nid, pid;
-        if (strncmp(e->d_name, host, length) == 0 &&
-            sscanf(e->d_name + length, "-%8" SCNx32 "-%5" SCNu32, &nid, &pid) == 2 &&
-            snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) < (int)sizeof(path)) {
-            see(arg, path, nid, pid);
-        }
-    }
-    if (d != NULL) {
-        closedir(d);
-    }
-    return rc;
-}
-
-/* Removes what dead processes of this host left behind; nobody else may ever ask
- * for their addresses again. What belongs to others cannot be opened. */
-static void sweep_one(void *arg, const char *path, uint32_t nid, uint32_t pid)
-{
-    remove_dead(path, 0);
-}
 
 /* A program that exits without PtlFini leaves no name behind. */
 __attribute__((destructor)) static void unlink_own(void)
@@ -142,7 +51,7 @@ static int publish(int fd, const char *path)
         if (errno != EEXIST) {
             return -errno;
         }
-        if (!remove_dead(path, 10)) {
+        if (!segment_remove_dead(path, 10)) {
             return -EADDRINUSE;
         }
     }
@@ -201,7 +110,7 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
         snprintf(error, error_size, "out of memory");
         return -ENOMEM;
     }
-    segment_each(dir, sweep_one, NULL);
+    segment_sweep(dir);
     s->own = true;
     s->users = 1;
     s->fd = sys_open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -263,17 +172,21 @@ static bool power_of_two(uint64_t v)
 
 /* What a foreign header must satisfy before any of its numbers is used. */
 static const char *header_fault(const struct segment_info *h, uint64_t file_bytes, uint32_t nid,
-                                uint32_t pid)
+                                uint32_t pid, char *text, size_t size)
 {
     if (h->magic != SEGMENT_MAGIC) {
         return "it is not a Pinwheel segment";
     }
-    if (h->version != SEGMENT_VERSION || h->header_bytes != sizeof(struct segment_header)) {
-        return "it was made by another version of Pinwheel: restart that process with this one";
+    if (h->version != SEGMENT_VERSION) {
+        snprintf(text, size,
+                 "its layout is version %u, this Pinwheel's is %u: restart that process with the "
+                 "same Pinwheel",
+                 h->version, SEGMENT_VERSION);
+        return text;
     }
-    if (h->nid != nid || h->pid != pid || h->slots < 1 || h->slots > SLOTS_MAX ||
-        !power_of_two(h->ring_lines) || h->ring_lines < 2 || h->ring_lines > 65536 ||
-        !power_of_two(h->cells) || h->cells < 2 || h->cells > 65536 ||
+    if (h->header_bytes != sizeof(struct segment_header) || h->nid != nid || h->pid != pid ||
+        h->slots < 1 || h->slots > SLOTS_MAX || !power_of_two(h->ring_lines) || h->ring_lines < 2 ||
+        h->ring_lines > 65536 || !power_of_two(h->cells) || h->cells < 2 || h->cells > 65536 ||
         !power_of_two(h->cells_first) || h->cells_first < 2 || h->cells_first > h->cells ||
         h->cell_size == 0 || h->cell_size % 64 != 0 || h->cell_size > 65536 ||
         h->slot_bytes != slot_size(h->ring_lines, h->cells, h->cell_size) ||
@@ -282,6 +195,26 @@ static const char *header_fault(const struct segment_info *h, uint64_t file_byte
         return "its header is damaged";
     }
     return NULL;
+}
+
+/* Whether somebody holds the lock of the file behind a descriptor that takes no part in it. */
+static bool is_held(int fd)
+{
+    return sys_flock(fd, LOCK_SH | LOCK_NB) != 0;
+}
+
+/* A descriptor of its own: the answer must not take part in a lock of ours. */
+static bool is_locked(const struct segment *s)
+{
+    char self[64];
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", s->fd);
+    int fd = sys_open(self, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0) {
+        return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM; /* it cannot be asked now */
+    }
+    bool held = is_held(fd);
+    sys_close(fd);
+    return held;
 }
 
 static struct segment *find_own(const char *path)
@@ -318,6 +251,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
         return rc;
     }
     struct stat st;
+    char text[128];
     const char *why = NULL;
     struct segment *s = calloc(1, sizeof(*s));
     if (s == NULL) {
@@ -333,7 +267,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
         s->users = 1;
         s->mapped = SEGMENT_HEADER_BYTES;
         snprintf(s->path, sizeof(s->path), "%s", path);
-        if (!segment_alive(s)) {
+        if (!is_locked(s)) {
             free(s);
             sys_close(fd);
             return -ENOENT;
@@ -343,7 +277,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
             why = strerror(errno);
         } else {
             s->info = s->header->info;
-            why = header_fault(&s->info, (uint64_t)st.st_size, nid, pid);
+            why = header_fault(&s->info, (uint64_t)st.st_size, nid, pid, text, sizeof(text));
         }
     }
     if (why != NULL) {
@@ -355,12 +289,30 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
         sys_close(fd);
         return -EPROTO;
     }
-    if (segment_closed(s)) {
+    if (segment_closed(s) || owner_gone(&s->info)) {
         segment_release(s, false);
         return -ENOENT;
     }
     *result = s;
     return 0;
+}
+
+bool segment_left(const struct options *o, uint32_t nid, uint32_t pid, uint64_t incarnation)
+{
+    char path[384], error[512];
+    struct segment_info info;
+    if (segment_path(o, nid, pid, path, sizeof(path), error, sizeof(error)) != 0) {
+        return false;
+    }
+    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    if (fd < 0) {
+        return fd == -ENOENT;
+    }
+    bool left = sys_pread(fd, &info, sizeof(info), 0) == sizeof(info) &&
+                (info.incarnation != incarnation || !is_held(fd) ||
+                 (info.version == SEGMENT_VERSION && owner_gone(&info)));
+    sys_close(fd);
+    return left;
 }
 
 int segment_back_cells(struct segment *s, unsigned index, unsigned class)
@@ -398,19 +350,7 @@ void segment_slot_unmap(struct segment *s, struct slot *slot)
 
 bool segment_alive(struct segment *s)
 {
-    if (s->own) {
-        return !segment_closed(s);
-    }
-    /* A descriptor of its own: the answer must not take part in a lock of ours. */
-    char self[64];
-    snprintf(self, sizeof(self), "/proc/self/fd/%d", s->fd);
-    int fd = sys_open(self, O_RDONLY | O_CLOEXEC, 0);
-    if (fd < 0) {
-        return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM; /* it cannot be asked now */
-    }
-    bool held = sys_flock(fd, LOCK_SH | LOCK_NB) != 0;
-    sys_close(fd);
-    return held;
+    return s->own ? !segment_closed(s) : is_locked(s) && !owner_gone(&s->info);
 }
 
 void segment_release(struct segment *s, bool owner)

@@ -33,11 +33,6 @@ int segment_create(const struct options *, const struct segment_info *wanted, st
 int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segment **, char *error,
                  size_t error_size);
 
-/* segment_each() shows the names of all segments of this host, those of the dead as well.
- * 0, or -errno of the folder. */
-int segment_each(const char *directory,
-                 void (*see)(void *arg, const char *path, uint32_t nid, uint32_t pid), void *arg);
-
 /* segment_slot() maps slot `index`, its first part backed with memory if `back` is set. */
 struct slot *segment_slot(struct segment *, unsigned index, bool back, int *error);
 /* segment_back_cells() backs the other cells of a class of a slot; 0 or an errno. */
@@ -49,7 +44,11 @@ static inline bool segment_closed(const struct segment *s)
     return (atomic_load(&s->header->flags) & SEGMENT_CLOSED) != 0;
 }
 
-/* segment_alive() tells whether the owner still holds its lock. */
+/* segment_left() tells whether whoever had that address with that incarnation is gone for good:
+ * closed, with all that it had mapped, or dead. False: perhaps not. */
+bool segment_left(const struct options *, uint32_t nid, uint32_t pid, uint64_t incarnation);
+
+/* segment_alive() tells whether the owner still holds its lock, and not a child of its. */
 bool segment_alive(struct segment *);
 
 /* segment_release() lets go of a mapping; the owner's also removes the name. */

@@ -68,7 +68,7 @@ static void fill_info(struct fabric *f, const struct fabric_setup *setup, struct
     h->cookie_at = (uint64_t)(uintptr_t)&f->cookie;
     h->nid = setup->nid;
     h->pid = setup->pid;
-    h->process = getpid();
+    owner_describe(h);
     h->asymmetric = setup->asymmetric;
     h->own_only = setup->own_only;
     h->slots = (uint32_t)o[OPT_SHM_PEERS];

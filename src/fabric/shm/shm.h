@@ -2,8 +2,8 @@
 /*
  * The shared-memory fabric, as its own files see it.
  *
- *   segment.c  files, names, locks
- *   connect.c  slots: claim, accept, bury
+ *   segment.c  files and locks; names.c, owner.c: their names, the processes that have them
+ *   connect.c  connections: claim, accept, bury; slots.c: slots without one
  *   send.c     the producer's side of a channel: records, short messages, and the signal
  *   tx_payload.c  the same for payloads that go through cells or by reference; tx.h for both
  *   receive.c  the consumer's side: records; in_hand.c, rx_payload.c: what takes more than one step
@@ -20,6 +20,7 @@
 
 #include "base/branch.h"
 #include "base/sys.h"
+#include "fabric/shm/owner.h"
 #include "fabric/shm/segment.h"
 
 #include <sys/socket.h>
@@ -132,6 +133,7 @@ struct fabric {
     unsigned dying;              /* peers to be buried */
     struct fabric_peer *flowing; /* the last one that got a payload of several cells, or NULL */
     struct fabric_peer *by_slot[SLOTS_MAX];
+    struct fabric_address banned[SLOTS_MAX];  /* who broke the rules in a slot that is banned */
     struct fabric_peer *listening[SLOTS_MAX]; /* whose rings every poll looks at */
     unsigned busy_polls;
     unsigned words; /* of the bitmap that our slots use */
@@ -266,6 +268,17 @@ socklen_t bell_address(struct sockaddr_un *address, const struct segment_info *o
 /* shm_unsent() is true until the peer has taken all that was sent to it. */
 bool shm_unsent(struct fabric_peer *p);
 
+/* ---- slots.c ---- */
+
+/* Whether the owner word of a slot of ours is the address of who claimed it. */
+bool slot_is_claimed(uint64_t owner);
+/* clear_slot() makes a slot as it was when the segment was new; ban_slot() lets nobody have it
+ * while who broke the rules there may still write to it. */
+void clear_slot(struct fabric *f, struct slot *slot, unsigned index);
+void ban_slot(struct fabric *f, unsigned index, const struct fabric_address *who);
+/* sweep_slots() sees to slots whose claimants died before anybody met them, or while banned. */
+void sweep_slots(struct fabric *f);
+
 /* ---- connect.c ---- */
 
 enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, char *error,
@@ -281,12 +294,6 @@ void accept_rest(struct fabric *f);
 void peer_lost(struct fabric_peer *p, const char *why);
 bool peer_empty(struct fabric_peer *p);
 bool peer_bury(struct fabric_peer *p);
-/* sweep_slots() sees to slots whose claimants died before anybody met them. */
-void sweep_slots(struct fabric *f);
-/* proves_itself() is true if the process behind a segment is the one its number names: its cookie
- * is read. Only then may its memory be read and its pid be trusted, and what was read before is
- * that process's: one that ended, or runs another program, has no cookie any more. */
-bool proves_itself(const struct segment_info *info);
 /* peer_is_probed(): whether peers_probe() asks if its process still has its segment. */
 bool peer_is_probed(struct fabric_peer *p);
 void peers_probe(struct fabric *f);

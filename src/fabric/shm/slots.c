@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The slots of our own segment that nobody is connected by: given back, banned, found to be dead
+ * ones'; wall 3.
+ */
+#include "fabric/shm/shm.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* The owner word of a slot whose claimant broke the rules and may still write: no address (PIDs of
+ * NID 0 do not exist). fabric->banned says who that was; the slot is free when it is gone. */
+#define OWNER_BANNED 1u
+
+bool slot_is_claimed(uint64_t owner)
+{
+    return owner > OWNER_BANNED;
+}
+
+/* Whether the process that claimed a slot still lives. An unready slot does not
+ * say yet which incarnation claimed it. */
+static bool claimant_alive(struct fabric *f, uint64_t owner, const struct slot *slot)
+{
+    char error[512];
+    struct segment *s;
+    int rc = segment_open(f->options, (uint32_t)(owner >> 32), (uint32_t)owner, &s, error,
+                          sizeof(error));
+    if (rc != 0) {
+        return rc != -ENOENT; /* it may live, and only cannot be asked */
+    }
+    bool alive =
+        atomic_load(&slot->ready) == SLOT_UNREADY || s->info.incarnation == slot->incarnation;
+    segment_release(s, false);
+    return alive;
+}
+
+void clear_slot(struct fabric *f, struct slot *slot, unsigned index)
+{
+    const struct segment_info *g = &f->segment->info;
+    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        memset(slot_ring(slot, c, g->ring_lines), 0, (size_t)g->ring_lines * RECORD_LINE);
+    }
+    memset(slot, 0, SLOT_HEADER_BYTES);
+    atomic_store_explicit(&f->segment->header->owner[index], 0, memory_order_release);
+}
+
+void ban_slot(struct fabric *f, unsigned index, const struct fabric_address *who)
+{
+    f->banned[index] = *who;
+    atomic_store(&f->segment->header->owner[index], OWNER_BANNED);
+}
+
+/* Gives a banned slot back when nobody has it mapped any more who may write to it. */
+static void pardon_slot(struct fabric *f, unsigned index)
+{
+    const struct fabric_address *who = &f->banned[index];
+    int rc;
+    if (segment_left(f->options, who->nid, who->pid, who->incarnation)) {
+        struct slot *slot = segment_slot(f->segment, index, true, &rc);
+        if (slot != NULL) {
+            clear_slot(f, slot, index);
+        }
+    }
+}
+
+void sweep_slots(struct fabric *f)
+{
+    struct segment_header *h = f->segment->header;
+    for (unsigned i = 0; i < f->segment->info.slots; i++) {
+        uint64_t owner = atomic_load(&h->owner[i]);
+        int rc;
+        if (owner == OWNER_BANNED) {
+            pardon_slot(f, i);
+            continue;
+        }
+        struct slot *slot = slot_is_claimed(owner) && f->by_slot[i] == NULL
+                                ? segment_slot(f->segment, i, true, &rc)
+                                : NULL;
+        if (slot == NULL || claimant_alive(f, owner, slot)) {
+            continue;
+        }
+        if (atomic_load(&slot->ready) == SLOT_UNREADY) {
+            atomic_compare_exchange_strong(&h->owner[i], &owner, 0);
+        } else {
+            /* It may have sent something: it is met, then buried. */
+            set_bit(f, i);
+        }
+    }
+}
