@@ -47,13 +47,19 @@ typedef enum {
 
 typedef struct ptl_header {
     ptl_request_type_t type;
-    ptl_size_t length;       /* of the message, user header included */
+    ptl_size_t length;       /* of the message, user header or operand included, truncated or not */
     ptl_process_t target_id; /* this process, as the initiator named it */
     ptl_process_t source_id; /* the initiator */
     ptl_match_bits_t match_bits;
-    ptl_size_t offset; /* in the entry, as requested */
+    ptl_size_t offset; /* in the entry, where what the request says begins: of a put its first
+                          byte, or with PROCESS_DATA the first behind the user header; of a get,
+                          atomic or swap the first that is read or changed. That of the initiator,
+                          which may lie behind the entry's end; with PTL_ME_MANAGE_LOCAL the
+                          entry's own, behind all that matched before it, each with its length as
+                          far as there was room, whatever its handlers did with it. Offsets of
+                          PtlHandlerDMA... and of packets are not counted from there. */
     ptl_hdr_data_t hdr_data;
-    const void *user_hdr;       /* the message's first user_hdr_length bytes */
+    const void *user_hdr; /* of a put its first user_hdr_length bytes; the operand of a swap */
     ptl_size_t user_hdr_length; /* less than the entry says if the message is shorter */
 } ptl_header_t;
 
