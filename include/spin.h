@@ -99,9 +99,12 @@ typedef struct {
  * whose next handler finds no room for PINWHEEL_HPU_PATIENCE_MS ends with PTL_NI_DROPPED
  * or, where the portal table entry has flow control and is disabled by it, with
  * PTL_NI_PT_DISABLED; then its completion handler, if it was to run, is told. */
-#define PTL_NI_HANDLER_FAIL 32          /* returned FAIL, or a code that its kind may not return */
-#define PTL_NI_HANDLER_TIMEOUT 33       /* ran for longer than PINWHEEL_HANDLER_BUDGET_US */
-#define PTL_NI_HANDLER_SEGV PTL_NI_SEGV /* left its memory: a fault, or a DMA out of range */
+#define PTL_NI_HANDLER_FAIL 32    /* returned FAIL, or a code that its kind may not return */
+#define PTL_NI_HANDLER_TIMEOUT 33 /* ran for longer than PINWHEEL_HANDLER_BUDGET_US */
+#define PTL_NI_HANDLER_SEGV                                                                        \
+    34 /* left its memory: a fault, or a DMA out of range. PTL_NI_SEGV is                          \
+          memory of the program, within a range of the entry, that a                               \
+          handler's DMA, or the NIC, could not access */
 
 /* PtlHPUAllocMem() allocates `length` zeroed bytes of HPU memory, which start at
  * a multiple of 64. Entries may share it; it outlives them until it is freed.

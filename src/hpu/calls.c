@@ -12,6 +12,8 @@
 #include "base/sys.h"
 #include "hpu/dma.h"
 
+#include <errno.h>
+
 static ptl_dma_h new_handle(struct hpu_exec *exec)
 {
     return ++exec->dma_issued;
@@ -24,6 +26,13 @@ static bool may_linger(const struct call_place *host, size_t length)
 }
 
 /* ---- Host memory ---- */
+
+void call_end_transfer(struct hpu_exec *exec, const void *local, size_t length, bool write)
+{
+    exec->host_fault = hpu_dma_local(local, length, write);
+    call_refuse(exec, SEGV, "%zu bytes %s: the %s memory is not there", length,
+                write ? "from the host" : "to the host", exec->host_fault ? "host's" : "handler's");
+}
 
 #define LINE 64
 #define STRIDE_LEAST 128 /* shorter transfers gain nothing by a look ahead, */
@@ -82,7 +91,7 @@ ptl_dma_h PtlHandlerDMAToHostNB(const void *local, ptl_size_t offset, ptl_size_t
     struct call_place to = call_place(exec, offset, length, options);
     ptl_dma_h handle = new_handle(exec);
     if (!may_linger(&to, length) ||
-        !hpu_dma_begin(&exec->dmas, exec->env.mover, handle, to.base, local, length)) {
+        !hpu_dma_begin(&exec->dmas, exec->env.mover, handle, to.base, local, length, true)) {
         call_write_host(exec, &to, local, length);
     }
     call_leave(exec);
@@ -117,7 +126,7 @@ ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local, ptl_size_t len
     struct call_place from = call_place(exec, offset, length, options);
     ptl_dma_h handle = new_handle(exec);
     if (!may_linger(&from, length) ||
-        !hpu_dma_begin(&exec->dmas, exec->env.mover, handle, local, from.base, length)) {
+        !hpu_dma_begin(&exec->dmas, exec->env.mover, handle, local, from.base, length, false)) {
         call_read_host(exec, local, &from, length);
     }
     call_leave(exec);
@@ -131,7 +140,9 @@ static void host_cas(struct hpu_exec *exec, ptl_size_t offset, uint64_t *cmpval,
     uint64_t expected;
     bool swapped;
     call_copy(exec, &expected, cmpval, sizeof(expected));
-    if (nic_cas64(p, &expected, swapval, &swapped) != 0) {
+    int rc = nic_cas64(p, &expected, swapval, &swapped);
+    if (rc != 0) {
+        exec->host_fault = rc == -EFAULT;
         call_refuse(exec, SEGV, "offset %" PRIu64 ": the host has no memory there to change",
                     offset);
     }
@@ -197,7 +208,9 @@ static void host_fetch_add(struct hpu_exec *exec, ptl_size_t offset, uint64_t in
     }
     uint64_t found = 0;
     void *p = call_element(exec, offset, size, options);
-    if (nic_fetch_add(p, &inc, &found, size) != 0) {
+    int rc = nic_fetch_add(p, &inc, &found, size);
+    if (rc != 0) {
+        exec->host_fault = rc == -EFAULT;
         call_refuse(exec, SEGV, "offset %" PRIu64 ": the host has no memory there to change",
                     offset);
     }
@@ -247,6 +260,7 @@ static bool ask(struct hpu_exec *exec, ptl_dma_h handle, int (*how)(struct hpu_d
     }
     int done = how(exec->dmas, handle);
     if (done < 0) {
+        exec->host_fault = done == -EIO;
         call_refuse(exec, SEGV, "the transfer of handle %u: host memory is not there",
                     (unsigned)handle);
     }

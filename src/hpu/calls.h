@@ -57,6 +57,11 @@ static inline void call_copy(struct hpu_exec *exec, void *dst, const void *src, 
     }
 }
 
+/* call_end_transfer() ends a handler of which a transfer has failed: it tells by `local`, its own
+ * memory, whose fault that was (exec->host_fault). */
+_Noreturn void call_end_transfer(struct hpu_exec *exec, const void *local, size_t length,
+                                 bool write);
+
 /* A place in one of the two host ranges: at `base`, or in `vector` behind `skip` bytes. */
 struct call_place {
     void *base;
@@ -93,10 +98,9 @@ static inline void call_read_host(struct hpu_exec *exec, void *to, const struct 
                                   size_t length)
 {
     struct vector_cursor cursor = {0, 0};
-    if (from->vector == NULL) {
-        call_copy(exec, to, from->base, length);
-    } else if (vector_gather(to, from->vector, &cursor, from->skip, length) != 0) {
-        call_refuse(exec, SEGV, "%zu bytes of the host's parts: one is not there", length);
+    if (from->vector == NULL ? nic_copy(to, from->base, length) != 0
+                             : vector_gather(to, from->vector, &cursor, from->skip, length) != 0) {
+        call_end_transfer(exec, to, length, true);
     }
 }
 
@@ -104,10 +108,9 @@ static inline void call_write_host(struct hpu_exec *exec, const struct call_plac
                                    const void *from, size_t length)
 {
     struct vector_cursor cursor = {0, 0};
-    if (to->vector == NULL) {
-        call_copy(exec, to->base, from, length);
-    } else if (vector_scatter(to->vector, &cursor, to->skip, from, length) != 0) {
-        call_refuse(exec, SEGV, "%zu bytes of the host's parts: one is not there", length);
+    if (to->vector == NULL ? nic_copy(to->base, from, length) != 0
+                           : vector_scatter(to->vector, &cursor, to->skip, from, length) != 0) {
+        call_end_transfer(exec, from, length, false);
     }
 }
 

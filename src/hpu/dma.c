@@ -13,6 +13,16 @@
 #define PART ((size_t)32768)
 #define SPINS 100 /* looks before a waiting handler lets others have the core */
 
+bool hpu_dma_local(const void *local, size_t length, bool write)
+{
+    enum { PAGE = 4096 };
+    char *at = (char *)local, *end = at + length, byte;
+    while (at < end && nic_copy(write ? at : &byte, at, 1) == 0) {
+        at = (char *)((uintptr_t)at / PAGE * PAGE + PAGE);
+    }
+    return at >= end;
+}
+
 bool hpu_dma_part(struct hpu_dma *d)
 {
     size_t at = atomic_load_explicit(&d->taken, memory_order_relaxed);
@@ -42,7 +52,10 @@ static int forget(struct hpu_dmas *dmas, struct hpu_dma *d)
         hpu_mover_retract(dmas->mover, d);
     }
     d->handle = 0;
-    return atomic_load_explicit(&d->failed, memory_order_relaxed) ? -EFAULT : 1;
+    if (!atomic_load_explicit(&d->failed, memory_order_relaxed)) {
+        return 1;
+    }
+    return hpu_dma_local(d->to_host ? d->from : d->to, d->length, !d->to_host) ? -EIO : -EFAULT;
 }
 
 static struct hpu_dma *find(struct hpu_dmas *dmas, ptl_dma_h handle)
@@ -56,7 +69,7 @@ static struct hpu_dma *find(struct hpu_dmas *dmas, ptl_dma_h handle)
 }
 
 bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_mover *mover, ptl_dma_h handle, void *to,
-                   const void *from, size_t length)
+                   const void *from, size_t length, bool to_host)
 {
     if (*dmas == NULL) {
         *dmas = calloc(1, sizeof(**dmas));
@@ -70,6 +83,7 @@ bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_mover *mover, ptl_dma_h ha
     d->to = to;
     d->from = from;
     d->length = length;
+    d->to_host = to_host;
     d->looked = SIZE_MAX;
     atomic_store_explicit(&d->taken, 0, memory_order_relaxed);
     atomic_store_explicit(&d->done, 0, memory_order_relaxed);

@@ -35,6 +35,7 @@ struct hpu_dma {
     void *to;
     const void *from;
     size_t length;
+    bool to_host;
     _Atomic size_t taken; /* where the next part begins, if below length */
     _Atomic size_t done;  /* bytes */
     _Atomic bool failed;  /* some of its memory is not there */
@@ -46,17 +47,22 @@ struct hpu_dmas {
     struct hpu_dma dma[HPU_DMA_PENDING];
 };
 
+/* hpu_dma_local() tells whether memory of a handler can be read, or written as well: where a
+ * transfer has failed and it can, the host's memory is not there. */
+bool hpu_dma_local(const void *local, size_t length, bool write);
+
 /* hpu_dma_begin() notes a transfer. False: there is no place, or no memory; do it at once. */
 bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_mover *mover, ptl_dma_h handle, void *to,
-                   const void *from, size_t length);
+                   const void *from, size_t length, bool to_host);
 
 /* hpu_dma_test() says whether a transfer is done; hpu_dma_wait() returns when it is. Both give
- * -EFAULT when it failed, else 1 or 0. One that is not noted is done. */
+ * -EFAULT when it failed, -EIO when that is for the host's memory, else 1 or 0. One that is not
+ * noted is done. */
 int hpu_dma_test(struct hpu_dmas *dmas, ptl_dma_h handle);
 int hpu_dma_wait(struct hpu_dmas *dmas, ptl_dma_h handle);
 
 /* hpu_dma_end() finishes all of them, or without `finish` stops them where they are, and
- * forgets them. -EFAULT if one has failed. */
+ * forgets them. -EFAULT or -EIO if one has failed. */
 int hpu_dma_end(struct hpu_dmas **dmas, bool finish);
 
 /* hpu_dma_part() copies the next part; false: all are taken. */

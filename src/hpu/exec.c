@@ -7,6 +7,8 @@
  */
 #include "hpu/exec.h"
 
+#include <errno.h>
+
 #include "base/list.h"
 #include "hpu/dma.h"
 #include "hpu/refuse.h"
@@ -61,7 +63,9 @@ void hpu_exec_handler(void *arg)
     do {
         int result = exec->env.twins != NULL ? hpu_twin_run(exec, &exec->env.twins[exec->call])
                                              : run_native(exec);
-        exec->result = hpu_dma_end(&exec->dmas, true) < 0 ? END_SEGV : result;
+        int rc = hpu_dma_end(&exec->dmas, true);
+        exec->host_fault |= rc == -EIO;
+        exec->result = rc < 0 ? END_SEGV : result;
     } while (exec->result == SUCCESS && next_packet(exec));
 }
 
@@ -82,6 +86,7 @@ static void set_up(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call c
     exec->pool = pool;
     exec->call = call;
     atomic_store_explicit(&exec->ending, false, memory_order_relaxed);
+    exec->host_fault = false;
     exec->behind = 0;
     exec->calls = 1;
     exec->cycles = 0;

@@ -157,6 +157,7 @@ struct hpu_exec {
     struct hpu_pool *pool;
     enum hpu_call call;
     int result;
+    bool host_fault;        /* with SEGV: host memory in its ranges is not there */
     _Atomic bool ending;    /* it is to end, whatever is left of its time */
     size_t behind, packet;  /* bytes that lie behind the packet in hand, for the same call; of each
                                packet there but the last */

@@ -191,7 +191,7 @@ enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *a)
 
 void response_end(const struct rx *rx, struct op *op, enum fabric_status status)
 {
-    ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : rx->m->ack;
+    ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : message_fail(rx->m);
     uint64_t asked = op->request.length;
     uint64_t mlength = rx->m->length < asked ? rx->m->length : asked;
     op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0, rx->m->op);

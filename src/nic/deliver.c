@@ -107,14 +107,15 @@ static inline void fill_response(const struct rx *rx, uint8_t type, ptl_list_t l
     struct message begin = {
         .type = type,
         .ni = rx->m->ni,
-        .ack = rx->fail,
+        .ack = message_fail_code(rx->fail),
         .silent = type == MESSAGE_ACK && rx->response_silent,
         .op = list,
         .cookie = rx->m->cookie,
     };
     message_begin(m, &begin);
     m->length = rx->mlength;
-    m->match_bits = m->hdr_data = 0;
+    m->match_bits = 0;
+    m->hdr_data = message_fail_mark(rx->fail);
     m->remote_offset = rx->offset;
 }
 

@@ -26,10 +26,10 @@
 #define CALL_CYCLES 16384 /* that it is to take at most */
 
 /* Notes the first error of the message; what follows of it is not looked at. */
-static void note_error(struct rx *rx, int code)
+static void note_error(struct rx *rx, const struct hpu_exec *exec, int code)
 {
     if (rx->run->fail == PTL_NI_OK) {
-        rx->run->fail = code == SEGV      ? PTL_NI_HANDLER_SEGV
+        rx->run->fail = code == SEGV      ? exec->host_fault ? PTL_NI_SEGV : PTL_NI_HANDLER_SEGV
                         : code == TIMEOUT ? PTL_NI_HANDLER_TIMEOUT
                                           : PTL_NI_HANDLER_FAIL;
     }
@@ -137,7 +137,7 @@ static void header_result(struct rx *rx, int code)
         discard(rx);
         break;
     default:
-        note_error(rx, code);
+        note_error(rx, &run->exec, code);
         run->finished = true;
         discard(rx);
     }
@@ -245,7 +245,8 @@ static bool keep_before(struct rx *rx, const uint8_t *base, size_t length)
     return rx->before != NULL;
 }
 
-void handlers_payload_result(struct rx *rx, int code, const uint8_t *base, size_t length)
+void handlers_payload_result(struct rx *rx, const struct hpu_exec *exec, int code,
+                             const uint8_t *base, size_t length)
 {
     struct handler_run *run = rx->run;
     if (code == SUCCESS && rx->m->type == MESSAGE_FETCH && !keep_before(rx, base, length)) {
@@ -257,7 +258,7 @@ void handlers_payload_result(struct rx *rx, int code, const uint8_t *base, size_
     }
     run->dropped += length;
     if (code != DROP) {
-        note_error(rx, code);
+        note_error(rx, exec, code);
         run->lost = true;
         rx->f.sink = RX_DISCARD;
     }
@@ -387,7 +388,7 @@ static enum rx_step run_packet(struct rx *rx, uint8_t *data, uint64_t offset, si
             handlers_set_pace(rx->le->handlers, &run->exec);
         }
         run->emitted += run->packet_length;
-        handlers_payload_result(rx, code, run->packet, run->packet_length);
+        handlers_payload_result(rx, &run->exec, code, run->packet, run->packet_length);
     }
     return RX_GO;
 }
@@ -475,7 +476,7 @@ enum rx_step handlers_completion(struct rx *rx)
         if (code == SUCCESS_PENDING) {
             run->pending = true;
         } else if (code != SUCCESS) {
-            note_error(rx, code);
+            note_error(rx, &run->exec, code);
         }
     }
     rx->f.elsewhere = false;

@@ -6,7 +6,9 @@
 #ifndef NIC_MESSAGE_H
 #define NIC_MESSAGE_H
 
+#include "base/branch.h"
 #include "fabric/fabric.h"
+#include "spin.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +38,7 @@ struct message {
     uint32_t rank;   /* of the initiator, on a logical NI */
     uint64_t length; /* request: requested; response: mlength */
     uint64_t match_bits;
-    uint64_t hdr_data;
+    uint64_t hdr_data;      /* response: message_fail_mark() */
     uint64_t remote_offset; /* request: requested; response: used at the target */
 };
 
@@ -51,6 +53,25 @@ static inline void message_begin(struct message *m, const struct message *from)
     uint64_t second = (uint64_t)from->cookie | (uint64_t)from->rank << 32;
     memcpy(m, &first, sizeof(first));
     memcpy(&m->cookie, &second, sizeof(second));
+}
+
+/* How an operation ended at its target. PTL_NI_HANDLER_SEGV travels as PTL_NI_SEGV with a mark in a
+ * field that was 0: who does not know the one understands the other. */
+#define MESSAGE_BY_HANDLER 1u
+static inline uint8_t message_fail_code(ptl_ni_fail_t fail)
+{
+    return (uint8_t)(rare(fail == PTL_NI_HANDLER_SEGV) ? PTL_NI_SEGV : fail);
+}
+
+static inline uint64_t message_fail_mark(ptl_ni_fail_t fail)
+{
+    return fail == PTL_NI_HANDLER_SEGV ? MESSAGE_BY_HANDLER : 0;
+}
+
+static inline ptl_ni_fail_t message_fail(const struct message *m)
+{
+    return m->ack == PTL_NI_SEGV && m->hdr_data == MESSAGE_BY_HANDLER ? PTL_NI_HANDLER_SEGV
+                                                                      : m->ack;
 }
 
 /* Acks that have nothing to tell but that: all data are where they were to go. Whole words,

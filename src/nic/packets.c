@@ -108,7 +108,7 @@ void packet_ended(struct nic *nic, struct hpu_exec *exec, int code)
     const ptl_payload_t *last = &exec->arg.payload;
     rx->run->kept += last->offset - p->offset; /* those before it have ended with SUCCESS */
     handlers_set_pace(rx->le->handlers, exec);
-    handlers_payload_result(rx, code, last->base, last->length);
+    handlers_payload_result(rx, exec, code, last->base, last->length);
     if (rx->f.sink == RX_PACKETS && go_on_behind(p)) {
         return;
     }
@@ -230,7 +230,7 @@ enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t 
         run->stalled = 0;
         if (!has_bounce(run) ||
             (handlers_next_packet(rx, data, offset, length) && !queue_packet(rx, offset, behind))) {
-            handlers_payload_result(rx, FAIL, NULL, 0); /* memory is short */
+            handlers_payload_result(rx, &run->exec, FAIL, NULL, 0); /* memory is short */
         }
     }
     settle(rx);

@@ -253,7 +253,8 @@ void handlers_torn(struct rx *rx, ptl_ni_fail_t fail);
  * for too long; then it goes no further, and the sink says so. handlers_set_pace(), after each call
  * of payload handlers, has the next one take more packets, or fewer. */
 bool handlers_next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
-void handlers_payload_result(struct rx *rx, int code, const uint8_t *base, size_t length);
+void handlers_payload_result(struct rx *rx, const struct hpu_exec *exec, int code,
+                             const uint8_t *base, size_t length);
 bool handlers_no_room(struct rx *rx);
 void handlers_set_pace(struct handlers *h, const struct hpu_exec *exec);
 

@@ -7,9 +7,13 @@
 
 #include "plain_handlers.h"
 
-enum { BITS = 5, LENGTH = 64 };
+#include <sys/mman.h>
 
-static _Alignas(64) uint8_t memory[1 << 16], data[1 << 16];
+enum { BITS = 5, LENGTH = 64, ENTRY = 1 << 17 };
+
+static _Alignas(64) uint8_t memory[ENTRY], data[1 << 16];
+
+static void *entry_memory = memory;
 
 /* Rank 1 has the handlers, with that state; rank 0 puts a message, which ends that way. The state
  * is what the handlers have left. */
@@ -19,7 +23,7 @@ static void run(struct kit *k, const ptl_handlers_t *what, void *state, size_t l
         ptl_handlers_t h = *what;
         OK(PtlHPUAllocMem(k->p.ni, what->hpu_initial_length, &h.hpu_mem));
         h.hpu_initial_state = state;
-        ptl_handle_me_t entry = kit_entry(k, memory, sizeof(memory), BITS, 0, PTL_CT_NONE, &h);
+        ptl_handle_me_t entry = kit_entry(k, entry_memory, ENTRY, BITS, 0, PTL_CT_NONE, &h);
         BARRIER();
         if (fail != PTL_NI_OK) {
             EVENT_FAIL(k->p.eq, PTL_EVENT_PUT, fail);
@@ -150,5 +154,32 @@ PTEST(shared, 3)
         kit_flush(&s);
         kit_release(&s);
     }
+    kit_close(&k);
+}
+
+/* Whose fault it was that a handler was ended: memory of the program that is not there, in a range
+ * of the entry, is the program's; all else is the handler's. Target and initiator are told. */
+PTEST(blamed, 2)
+{
+    static struct plain_touching state;
+    struct kit k;
+    kit_open(&k, rank, size);
+    for (int bad = 0; bad < 2; bad++) {
+        entry_memory =
+            bad == 0 ? memory : mmap(NULL, ENTRY, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(entry_memory != MAP_FAILED);
+        for (uint32_t how = 0; how < PLAIN_TOUCHES; how++) {
+            bool hosts = how < PLAIN_OUTSIDE;
+            if (bad != 0 && (how == PLAIN_LOCAL_READ || how == PLAIN_LOCAL_WRITTEN)) {
+                continue; /* both are wrong */
+            }
+            state = (struct plain_touching){.how = how};
+            run(&k, &plain_touching, &state, LENGTH,
+                !hosts     ? PTL_NI_HANDLER_SEGV
+                : bad != 0 ? PTL_NI_SEGV
+                           : PTL_NI_OK);
+        }
+    }
+    CHECK(PTL_NI_HANDLER_SEGV != PTL_NI_SEGV);
     kit_close(&k);
 }

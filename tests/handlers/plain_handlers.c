@@ -134,6 +134,71 @@ __handler static int sharing_payload(const ptl_payload_t p, void *state)
 }
 PTL_HANDLER(sharing_payload);
 
+/* ---- Host memory ---- */
+
+/* What is no memory, and no constant to compilers. */
+UNCHECKED static uint8_t *nowhere(void)
+{
+    volatile uintptr_t at = 0x20;
+    return (uint8_t *)at;
+}
+
+UNCHECKED static void touch(struct plain_touching *s)
+{
+    uint64_t word = 0;
+    const uint32_t large = sizeof(s->room), me = PTL_ME_HOST_MEM;
+    switch (s->how) {
+    case PLAIN_TO_HOST:
+        PtlHandlerDMAToHostB(s->room, 0, 64, me);
+        break;
+    case PLAIN_TO_HOST_LATER:
+        PtlHandlerDMAWait(PtlHandlerDMAToHostNB(s->room, 0, 64, me));
+        break;
+    case PLAIN_LARGE_TO_HOST:
+        PtlHandlerDMAWait(PtlHandlerDMAToHostNB(s->room, 0, large, me));
+        break;
+    case PLAIN_LARGE_TO_HOST_LEFT:
+        PtlHandlerDMAToHostNB(s->room, 0, large, me);
+        break;
+    case PLAIN_FROM_HOST:
+        PtlHandlerDMAFromHostB(0, s->room, 64, me);
+        break;
+    case PLAIN_FROM_HOST_LATER:
+        for (ptl_dma_h h = PtlHandlerDMAFromHostNB(0, s->room, 64, me); !PtlHandlerDMATest(h);) {
+        }
+        break;
+    case PLAIN_LARGE_FROM_HOST:
+        PtlHandlerDMAWait(PtlHandlerDMAFromHostNB(0, s->room, large, me));
+        break;
+    case PLAIN_CAS:
+        PtlHandlerDMACASB(0, &word, 1, me);
+        break;
+    case PLAIN_ADD:
+        PtlHandlerDMAFetchAddB(0, 1, &word, PTL_UINT32_T, me);
+        break;
+    case PLAIN_OUTSIDE:
+        PtlHandlerDMAToHostB(s->room, UINT64_C(1) << 40, 8, me);
+        break;
+    case PLAIN_LOCAL_READ:
+        PtlHandlerDMAToHostB(nowhere(), 0, 8, me);
+        break;
+    case PLAIN_LOCAL_WRITTEN:
+        PtlHandlerDMAFromHostB(0, nowhere(), 8, me);
+        break;
+    default:
+        (void)*(volatile uint8_t *)nowhere();
+    }
+}
+
+__handler static int touching_payload(const ptl_payload_t p, void *state)
+{
+    touch(state);
+    return SUCCESS;
+}
+PTL_HANDLER(touching_payload);
+
+const ptl_handlers_t plain_touching = {.payload_handler = touching_payload,
+                                       .hpu_initial_length = sizeof(struct plain_touching)};
 const ptl_handlers_t plain_dividing = {.payload_handler = dividing_payload,
                                        .hpu_initial_length = sizeof(struct plain_division)};
 const ptl_handlers_t plain_counting = {.payload_handler = counting_payload,

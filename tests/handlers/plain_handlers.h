@@ -38,6 +38,29 @@ struct plain_shared {
     uint64_t byte_sums;               /* eight of 8 bits */
 };
 
-extern const ptl_handlers_t plain_dividing, plain_counting, plain_sharing;
+/* Ways to touch host memory, of the entry from its begin on, and to leave what is the handler's. */
+enum plain_touch {
+    PLAIN_TO_HOST,
+    PLAIN_TO_HOST_LATER,
+    PLAIN_LARGE_TO_HOST,
+    PLAIN_LARGE_TO_HOST_LEFT, /* without waiting for it */
+    PLAIN_FROM_HOST,
+    PLAIN_FROM_HOST_LATER,
+    PLAIN_LARGE_FROM_HOST,
+    PLAIN_CAS,
+    PLAIN_ADD,
+    PLAIN_OUTSIDE,       /* from here on the host's memory plays no part: beyond the range, */
+    PLAIN_LOCAL_READ,    /* from nowhere to the host, */
+    PLAIN_LOCAL_WRITTEN, /* from the host to nowhere, */
+    PLAIN_NOWHERE,       /* and no transfer */
+    PLAIN_TOUCHES
+};
+
+struct plain_touching {
+    uint32_t how, gap;
+    uint64_t room[(64 << 10) / 8 + 64];
+};
+
+extern const ptl_handlers_t plain_touching, plain_dividing, plain_counting, plain_sharing;
 
 #endif

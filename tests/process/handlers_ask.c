@@ -389,9 +389,9 @@ PTEST_KINDS(bad_memory, 2)
         }
         BARRIER();
         if (rank == 0) {
-            handler_put(&p, table, 0, 0, 0, PTL_NI_SEGV);
+            handler_put(&p, table, 0, 0, 0, PTL_NI_HANDLER_SEGV);
         } else {
-            EVENT_FAIL(p.eq, PTL_EVENT_PUT, PTL_NI_SEGV);
+            EVENT_FAIL(p.eq, PTL_EVENT_PUT, PTL_NI_HANDLER_SEGV);
             CHECK_EQ(notes.calls, 0);
             port_unlink(&p, entry);
         }

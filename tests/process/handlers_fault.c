@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handlers that leave their memory: the message ends with PTL_NI_SEGV at both ends, and
+ * Handlers that leave their memory: the message ends with PTL_NI_HANDLER_SEGV at both ends, and
  * that is all: the entry takes its next message, the program's own signal handler is not
  * called, and nothing is lost for ever.
  *
@@ -277,9 +277,17 @@ static uint64_t kept_before_fault(struct port *p, enum where where)
                                     : 0;
 }
 
+/* Memory of the host that is not there is the program's fault, not the handler's. */
+static int how_it_ends(enum fault kind)
+{
+    return kind == NO_FAULT                                              ? PTL_NI_OK
+           : kind == DMA_INACCESSIBLE_HOST || kind == DMA_READ_ONLY_HOST ? PTL_NI_SEGV
+                                                                         : PTL_NI_HANDLER_SEGV;
+}
+
 static void message(struct port *p, enum fault kind, enum where where, bool self)
 {
-    int fail = kind == NO_FAULT ? PTL_NI_OK : PTL_NI_HANDLER_SEGV;
+    int fail = how_it_ends(kind);
     uint64_t kept = kind == NO_FAULT ? BYTES : kept_before_fault(p, where);
     struct handler_log *log = (struct handler_log *)host;
     if (p->rank == 1) {
@@ -445,7 +453,7 @@ PTEST_KINDS(thousand_faults, 2)
         /* By now contexts have been built anew, and a sanitizer has mapped what it needs for that.
          */
         before = i == N / 2 ? mappings() : before;
-        EVENT_FAIL(p.eq, PTL_EVENT_PUT, PTL_NI_HANDLER_SEGV);
+        EVENT_FAIL(p.eq, PTL_EVENT_PUT, how_it_ends((enum fault)(1 + i % (FAULTS - 1))));
     }
     BARRIER();
     port_release(md);

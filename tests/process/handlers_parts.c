@@ -186,7 +186,7 @@ PTEST_KINDS(outside, 1)
     for (int i = 0; i < 2; i++) {
         ptl_handle_me_t entry = append(&p, handler_set(bad[i], NULL, NULL, NULL, 8, NULL, 0));
         OK(PtlHandlersInvoke(entry, NULL, 0));
-        EVENT_FAIL(p.eq, PTL_EVENT_PUT, PTL_NI_SEGV);
+        EVENT_FAIL(p.eq, PTL_EVENT_PUT, PTL_NI_HANDLER_SEGV);
         port_unlink(&p, entry);
     }
     ptl_handlers_t h = handler_set(across, NULL, NULL, NULL, 8, NULL, 1 << 20);

@@ -391,7 +391,7 @@ PTEST_KINDS(printed, 1)
     INVALID(PtlSpinOutput(p.ni, 0, text, 0, &printed));
     INVALID(PtlSpinOutput(p.ni, 0, NULL, 5, &printed));
     INVALID(PtlSpinOutput(p.ni, 0, text, 5, NULL));
-    run(&p, printing_wild, PTL_NI_SEGV);
+    run(&p, printing_wild, PTL_NI_HANDLER_SEGV);
     port_close(&p);
 }
 
