@@ -183,7 +183,8 @@ static void run_round(struct way *w, int rank, int round)
 static void tell(const char *which, const struct way *udp, const struct way *tcp, int rounds,
                  double from, double to)
 {
-    double ours[ROUNDS_MOST], theirs[ROUNDS_MOST], ratio[ROUNDS_MOST], mean[2] = {0};
+    double ours[ROUNDS_MOST] = {0}, theirs[ROUNDS_MOST] = {0}, ratio[ROUNDS_MOST] = {0};
+    double mean[2] = {0};
     int n = 0;
     for (int i = 0; i < rounds; i++) {
         if (udp->together[i] >= from && udp->together[i] <= to) {
@@ -242,6 +243,12 @@ static void connect_pair(int rank, int listener, const struct sockaddr_in *at)
     must(sock >= 0 && setsockopt(sock, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) == 0, "socket");
 }
 
+_Noreturn static void compute(void)
+{
+    for (volatile unsigned work = 0;; work++) {
+    }
+}
+
 int main(int argc, char **argv)
 {
     int rounds = argc > 1 ? atoi(argv[1]) : 21, busy = argc > 3 ? atoi(argv[3]) : 0;
@@ -265,7 +272,8 @@ int main(int argc, char **argv)
         must(child[i] >= 0, "fork");
         if (child[i] == 0) {
             prctl(PR_SET_PDEATHSIG, SIGKILL);
-            for (volatile unsigned work = 0; i < busy; work++) {
+            if (i < busy) {
+                compute();
             }
             connect_pair(1, listener, &at);
             rank_main(1, rounds, argc > 5 ? atoi(argv[5]) : -1);
