@@ -9,13 +9,28 @@
 _Static_assert(3 + HANDLE_NI_BITS + HANDLE_GENERATION_BITS + HANDLE_INDEX_BITS == 32,
                "a handle is 32 bits");
 
+static void set_limit(struct table *t, uint32_t limit)
+{
+    t->limit = limit < HANDLE_MAX_INDEX ? limit : HANDLE_MAX_INDEX;
+}
+
 void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t limit, size_t stride)
 {
     memset(t, 0, sizeof(*t));
     t->kind = kind;
     t->ni = ni;
-    t->limit = limit < HANDLE_MAX_INDEX ? limit : HANDLE_MAX_INDEX;
+    set_limit(t, limit);
     t->stride = (stride + LINE - 1) & ~(size_t)(LINE - 1);
+}
+
+void table_clear(struct table *t, uint32_t limit)
+{
+    for (uint32_t i = 0; i < t->opened; i++) {
+        atomic_store_explicit(&table_at(t, i)->handle, 0, memory_order_release);
+    }
+    t->free_head = NULL;
+    t->joined = 0;
+    set_limit(t, limit);
 }
 
 void table_free(struct table *t)
@@ -24,7 +39,7 @@ void table_free(struct table *t)
         free(t->chunks[i]);
         t->chunks[i] = NULL;
     }
-    t->opened = 0;
+    t->opened = t->joined = 0;
     t->free_head = NULL;
 }
 
@@ -32,12 +47,12 @@ void table_free(struct table *t)
  * is in use. */
 int table_open(struct table *t)
 {
-    uint32_t first = t->opened;
-    uint32_t count = t->limit - first;
+    uint32_t first = t->joined;
+    uint32_t count = first < t->limit ? t->limit - first : 0;
     if (count == 0) {
         return -1;
     }
-    if (first % TABLE_CHUNK == 0) {
+    if (t->chunks[first / TABLE_CHUNK] == NULL) {
         char *chunk = aligned_alloc(LINE, TABLE_CHUNK * t->stride);
         if (chunk == NULL) {
             return -1;
@@ -50,12 +65,15 @@ int table_open(struct table *t)
     }
     for (uint32_t i = first; i < first + count; i++) {
         struct table_slot *s = table_at(t, i);
-        s->last = handle_make(t->kind, t->ni, 0, i);
+        s->last = i < t->opened ? s->last : handle_make(t->kind, t->ni, 0, i);
         s->next_free = i + 1 < first + count ? table_at(t, i + 1) : NULL;
     }
     t->free_head = table_at(t, first);
     t->free_tail = table_at(t, first + count - 1);
-    atomic_store_explicit(&t->opened, first + count, memory_order_release);
+    t->joined = first + count;
+    if (t->joined > t->opened) {
+        atomic_store_explicit(&t->opened, t->joined, memory_order_release);
+    }
     return 0;
 }
 

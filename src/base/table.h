@@ -12,6 +12,10 @@
  * give equal handles; but a table opens few slots at a time, so that one with few
  * objects in use stays in the first-level cache. The owner's lock guards all but
  * table_get().
+ *
+ * A slot is of its kind for as long as the table lives: table_clear() makes all handles stale
+ * and keeps the memory, and the generations go on from where they were. So who looks up a
+ * handle without the lock reads a slot, whatever else happens (wall 7).
  */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
@@ -82,7 +86,8 @@ struct table {
     enum handle_kind kind;
     unsigned ni;
     uint32_t limit;          /* objects at most */
-    _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list */
+    _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list, */
+    uint32_t joined;         /* and those of them since the table was last empty */
     struct table_slot *free_head, *free_tail; /* the tail counts only while there is a head */
     size_t stride;
     char *chunks[(HANDLE_MAX_INDEX + 1) / TABLE_CHUNK];
@@ -91,6 +96,10 @@ struct table {
 /* table_init() makes an empty table of at most `limit` objects of `stride`
  * bytes, each of which begins with a struct table_slot. */
 void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t limit, size_t stride);
+
+/* table_clear() makes the handles of all objects stale and keeps their memory, for at most `limit`
+ * new ones. */
+void table_clear(struct table *t, uint32_t limit);
 
 /* table_free() releases the memory of all objects. */
 void table_free(struct table *t);

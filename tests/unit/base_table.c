@@ -55,6 +55,37 @@ static void dropped_handles_are_stale(void **state)
     table_free(&t);
 }
 
+/* Wall 7: memory and generations outlive the objects. */
+static void cleared_handles_stay_stale(void **state)
+{
+    struct table t;
+    start(&t, 600);
+    uint32_t seen[600];
+    struct thing *first = NULL;
+    for (int i = 0; i < 600; i++) {
+        struct thing *a = table_add(&t);
+        assert_non_null(a);
+        first = i == 0 ? a : first;
+        seen[i] = a->slot.handle;
+    }
+    assert_null(table_add(&t));
+    table_clear(&t, 300);
+    for (int i = 0; i < 600; i++) {
+        assert_null(table_get(&t, seen[i]));
+    }
+    for (int i = 0; i < 300; i++) {
+        struct thing *a = table_add(&t);
+        assert_non_null(a);
+        assert_true(i != 0 || a == first);
+        assert_int_equal(handle_index(a->slot.handle), i);
+        for (int k = 0; k < 600; k++) {
+            assert_int_not_equal(a->slot.handle, seen[k]);
+        }
+    }
+    assert_null(table_add(&t));
+    table_free(&t);
+}
+
 static void limit_holds_and_objects_stay(void **state)
 {
     struct table t;
@@ -190,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(handle_says_what_it_is),
         cmocka_unit_test(dropped_handles_are_stale),
+        cmocka_unit_test(cleared_handles_stay_stale),
         cmocka_unit_test(limit_holds_and_objects_stay),
         cmocka_unit_test(equal_sequences_give_equal_handles),
         cmocka_unit_test(few_objects_take_few_slots),
