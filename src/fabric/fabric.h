@@ -212,6 +212,8 @@ struct fabric_ops {
      * `error` then holds a line that says what and how to mend it. */
     int (*open)(const struct fabric_setup *, struct fabric **, uint32_t *pid, char *error,
                 size_t error_size);
+    /* Others may still peek() and foresee(), by an address that they had before: its memory, and
+     * what these look at, stay what they are (wall 7). */
     void (*close)(struct fabric *);
     /* Looks for the process at an address. FABRIC_UP: `peer_up` was called.
      * FABRIC_LATER: nobody is there (yet). FABRIC_SOON: it has answered, and contact will come
@@ -279,6 +281,7 @@ static inline bool bell_asleep(uint32_t word)
     return (word & BELL_STATE) >= BELL_ASLEEP_FD;
 }
 
-extern const struct fabric_ops fabric_shm, fabric_udp;
+/* fabric_none is a closed NIC's: nothing comes there. */
+extern const struct fabric_ops fabric_shm, fabric_udp, fabric_none;
 
 #endif

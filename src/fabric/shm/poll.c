@@ -97,10 +97,11 @@ static __attribute__((noinline)) bool take_up_news(struct fabric *f)
 /* Whether the bell line holds anything that take_up_news() would act on. */
 static bool has_news(struct fabric *f)
 {
-    const struct segment_header *h = f->segment->header;
+    const struct segment_header *h = atomic_load_explicit(&f->header, memory_order_relaxed);
+    unsigned words = atomic_load_explicit(&f->words, memory_order_relaxed);
     uint64_t news =
         atomic_load_explicit(&h->flags, memory_order_relaxed) & (SEGMENT_SWEEP | SEGMENT_LEFT);
-    for (unsigned w = 0; w < f->words; w++) {
+    for (unsigned w = 0; w < words; w++) {
         news |= atomic_load_explicit(&h->bitmap[w], memory_order_relaxed) &
                 ~atomic_load_explicit(&f->known[w], memory_order_relaxed);
     }

@@ -30,6 +30,7 @@
 #define PID_ANY_MIN 1024u
 
 static struct list own_segments = {&own_segments, &own_segments};
+static struct list holes = {&holes, &holes};
 static struct mutex own_lock;
 
 /* A program that exits without PtlFini leaves no name behind. */
@@ -90,9 +91,11 @@ static int publish_pid(const struct options *o, struct segment *s, char *error, 
     return -EADDRINUSE;
 }
 
-static void *map_file(int fd, uint64_t offset, uint64_t bytes)
+/* Maps a part of a file, in place of the hole at `hole`, if that is not NULL. */
+static void *map_file(int fd, uint64_t offset, uint64_t bytes, void *hole)
 {
-    void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+    void *at = mmap(hole, bytes, PROT_READ | PROT_WRITE,
+                    MAP_SHARED | (hole != NULL ? MAP_FIXED : 0), fd, (off_t)offset);
     if (at == MAP_FAILED) {
         return NULL;
     }
@@ -101,11 +104,41 @@ static void *map_file(int fd, uint64_t offset, uint64_t bytes)
     return at;
 }
 
+/* The struct of an own segment to be, whose header is a hole of that size if there is one. */
+static struct segment *take_hole(uint64_t bytes)
+{
+    struct segment *s = NULL;
+    mutex_take(&own_lock);
+    for (struct list *l = holes.next; l != &holes && s == NULL; l = l->next) {
+        struct segment *hole = container_of(l, struct segment, link);
+        s = hole->mapped == bytes ? hole : NULL;
+    }
+    if (s != NULL) {
+        list_remove(&s->link);
+    }
+    mutex_give(&own_lock);
+    return s != NULL ? s : calloc(1, sizeof(*s));
+}
+
+/* Gives the memory of an own segment back and keeps its addresses. Where the kernel does not let
+ * us, the file stays mapped. */
+static void leave_hole(struct segment *s)
+{
+    if (mmap(s->header, s->mapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
+        MAP_FAILED) {
+        madvise(s->header, s->mapped, MADV_DONTFORK);
+        madvise(s->header, s->mapped, MADV_DONTDUMP);
+    }
+    mutex_take(&own_lock);
+    list_push_back(&holes, &s->link);
+    mutex_give(&own_lock);
+}
+
 int segment_create(const struct options *o, const struct segment_info *wanted,
                    struct segment **result, char *error, size_t error_size)
 {
     const char *dir = o->text[OPT_SHM_DIR];
-    struct segment *s = calloc(1, sizeof(*s));
+    struct segment *s = take_hole(wanted->file_bytes);
     if (s == NULL) {
         snprintf(error, error_size, "out of memory");
         return -ENOMEM;
@@ -135,13 +168,14 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
                  SEGMENT_SLOTS_AT, strerror(-rc));
         goto fail;
     }
-    s->mapped = wanted->file_bytes;
-    s->header = map_file(s->fd, 0, s->mapped);
-    if (s->header == NULL) {
+    void *at = map_file(s->fd, 0, wanted->file_bytes, s->header);
+    if (at == NULL) {
         rc = -errno;
         snprintf(error, error_size, "cannot map a segment: %s", strerror(-rc));
         goto fail;
     }
+    s->header = at;
+    s->mapped = wanted->file_bytes;
     s->header->info = *wanted;
     rc = publish_pid(o, s, error, error_size);
     if (rc != 0) {
@@ -155,13 +189,14 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
     return 0;
 
 fail:
-    if (s->header != NULL) {
-        munmap(s->header, s->mapped);
-    }
     if (s->fd >= 0) {
         sys_close(s->fd);
     }
-    free(s);
+    if (s->header != NULL) {
+        leave_hole(s);
+    } else {
+        free(s);
+    }
     return rc;
 }
 
@@ -272,7 +307,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
             sys_close(fd);
             return -ENOENT;
         }
-        s->header = map_file(fd, 0, s->mapped);
+        s->header = map_file(fd, 0, s->mapped, NULL);
         if (s->header == NULL) {
             why = strerror(errno);
         } else {
@@ -336,7 +371,7 @@ struct slot *segment_slot(struct segment *s, unsigned index, bool back, int *err
     if (s->own) {
         return (struct slot *)((char *)s->header + offset);
     }
-    struct slot *slot = map_file(s->fd, offset, bytes);
+    struct slot *slot = map_file(s->fd, offset, bytes, NULL);
     *error = errno;
     return slot;
 }
@@ -369,8 +404,12 @@ void segment_release(struct segment *s, bool owner)
         mutex_give(&own_lock);
     }
     if (last) {
-        munmap(s->header, s->mapped);
         sys_close(s->fd);
+    }
+    if (last && s->own) {
+        leave_hole(s);
+    } else if (last) {
+        munmap(s->header, s->mapped);
         free(s);
     }
 }
@@ -386,6 +425,7 @@ void segment_fork(enum fork_phase phase)
             sys_close(container_of(l, struct segment, link)->fd);
         }
         list_init(&own_segments);
+        list_init(&holes); /* they are not mapped here */
     }
     mutex_give(&own_lock);
 }

@@ -9,9 +9,11 @@
 #include "fabric/shm/layout.h"
 
 /* A mapped segment. NICs of one process share the mapping, so that they and
- * the race detectors see one address for one byte. */
+ * the race detectors see one address for one byte. The addresses of an own one stay readable
+ * when it is gone, as a hole of zeros, and become the next own segment of its size: who looks
+ * into it without the NIC's lock may be late (wall 7). */
 struct segment {
-    struct list link; /* of all segments that this process owns */
+    struct list link; /* of all segments that this process owns, or of the holes */
     struct segment_header *header;
     struct segment_info info; /* checked copy of header->info */
     uint64_t mapped;          /* bytes mapped at header */

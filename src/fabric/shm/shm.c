@@ -80,10 +80,37 @@ static void fill_info(struct fabric *f, const struct fabric_setup *setup, struct
     h->file_bytes = SEGMENT_SLOTS_AT + h->slots * h->slot_bytes;
 }
 
+static struct keep fabrics;
+
+/* A fabric as if it were new, but for what others may be looking at: there nobody is listened
+ * to. */
+static struct fabric *new_fabric(void)
+{
+    struct fabric *f = keep_take(&fabrics, sizeof(*f));
+    if (f != NULL) {
+        size_t after = offsetof(struct fabric, epoll_fd);
+        memset(f, 0, offsetof(struct fabric, header));
+        memset((char *)f + after, 0, sizeof(*f) - after);
+    }
+    return f;
+}
+
+/* From here on a look finds nothing, until another fabric has the memory. */
+static void drop_fabric(struct fabric *f)
+{
+    atomic_store_explicit(&f->listening_count, 0, memory_order_relaxed);
+    atomic_store_explicit(&f->words, 0, memory_order_relaxed);
+    atomic_store_explicit(&f->attention, false, memory_order_relaxed);
+    for (unsigned w = 0; w < SLOT_WORDS; w++) {
+        atomic_store_explicit(&f->known[w], 0, memory_order_relaxed);
+    }
+    keep_put(&fabrics, f);
+}
+
 static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result, uint32_t *pid,
                         char *error, size_t error_size)
 {
-    struct fabric *f = calloc(1, sizeof(*f));
+    struct fabric *f = new_fabric();
     if (f == NULL) {
         snprintf(error, error_size, "out of memory");
         return -ENOMEM;
@@ -115,10 +142,11 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
         close_fd(f->epoll_fd);
         close_fd(f->bell_fd);
         close_fd(f->ring_fd);
-        free(f);
+        drop_fabric(f);
         return rc;
     }
-    f->words = (f->segment->info.slots + 63) / 64;
+    atomic_store_explicit(&f->header, f->segment->header, memory_order_relaxed);
+    atomic_store_explicit(&f->words, (f->segment->info.slots + 63) / 64, memory_order_relaxed);
     *pid = f->segment->info.pid;
     *result = f;
     return 0;
@@ -129,6 +157,7 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
  * inside any more. */
 static void shm_close(struct fabric *f)
 {
+    bool leaked = false;
     atomic_fetch_or(&f->segment->header->flags, SEGMENT_CLOSED);
     accept_rest(f);
     while (!list_empty(&f->peers)) {
@@ -145,13 +174,16 @@ static void shm_close(struct fabric *f)
         }
         if (!peer_bury(p)) {
             list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
+            leaked = true;
         }
     }
     close_fd(f->epoll_fd);
     close_fd(f->bell_fd);
     close_fd(f->ring_fd);
     segment_release(f->segment, true);
-    free(f);
+    if (!leaked) {
+        drop_fabric(f); /* else that handler's thread has it still */
+    }
 }
 
 bool shm_unsent(struct fabric_peer *p)
@@ -317,6 +349,14 @@ static void shm_info(const struct options *o, struct fabric_info *info)
     info->max_peers = (unsigned)o->number[OPT_SHM_PEERS];
 }
 
+static void shm_fork(enum fork_phase phase)
+{
+    segment_fork(phase);
+    if (phase == FORK_CHILD) {
+        keep_fork(&fabrics);
+    }
+}
+
 const struct fabric_ops fabric_shm = {
     .name = "shm",
     .open = shm_open_nic,
@@ -339,5 +379,5 @@ const struct fabric_ops fabric_shm = {
     .bell = shm_bell,
     .board = shm_board,
     .info = shm_info,
-    .fork = segment_fork,
+    .fork = shm_fork,
 };

@@ -19,6 +19,7 @@
 #define FABRIC_SHM_SHM_H
 
 #include "base/branch.h"
+#include "base/keep.h"
 #include "base/sys.h"
 #include "fabric/shm/owner.h"
 #include "fabric/shm/segment.h"
@@ -120,6 +121,7 @@ struct fabric_peer {
 };
 
 struct fabric {
+    struct kept kept; /* its memory is a fabric's for ever */
     struct nic *nic;
     const struct fabric_upcalls *up;
     const struct options *options;
@@ -136,10 +138,11 @@ struct fabric {
     struct fabric_address banned[SLOTS_MAX];  /* who broke the rules in a slot that is banned */
     struct fabric_peer *listening[SLOTS_MAX]; /* whose rings every poll looks at */
     unsigned busy_polls;
-    unsigned words; /* of the bitmap that our slots use */
 
-    /* For peek(), which holds no lock. What it points to is in our own segment and
-     * can be read for as long as we live. */
+    /* From here to `attention` for peek(), which holds no lock. What it points to is in a segment
+     * of ours, whose addresses can be read for as long as the process lives. */
+    _Atomic(struct segment_header *) header;
+    _Atomic unsigned words; /* of the bitmap that our slots use */
     _Atomic unsigned listening_count;
     _Atomic uint64_t known[SLOT_WORDS];                /* the bits of those we listen to */
     _Atomic uintptr_t next[SLOTS_MAX][FABRIC_CLASSES]; /* by listening_at: word | its tag */

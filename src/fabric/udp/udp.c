@@ -185,7 +185,10 @@ static int open_epoll(struct fabric *f)
                            : sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->socket.fd, &event);
 }
 
-static void free_fabric(struct fabric *f)
+static struct keep fabrics;
+
+/* From here on a look finds nothing, until another fabric has the memory. */
+static void free_fabric(struct fabric *f, bool leaked)
 {
     udp_socket_close(&f->socket);
     if (f->epoll_fd >= 0) {
@@ -193,15 +196,22 @@ static void free_fabric(struct fabric *f)
     }
     udp_spare_free(f);
     udp_memories_free(f);
-    free(f);
+    atomic_store_explicit(&f->hot, false, memory_order_relaxed);
+    atomic_store_explicit(&f->attention, false, memory_order_relaxed);
+    if (!leaked) {
+        keep_put(&fabrics, f);
+    }
 }
 
 static struct fabric *new_fabric(const struct fabric_setup *setup)
 {
-    struct fabric *f = calloc(1, sizeof(*f));
+    struct fabric *f = keep_take(&fabrics, sizeof(*f));
     if (f == NULL) {
         return NULL;
     }
+    memset(f, 0, offsetof(struct fabric, hot));
+    size_t after = offsetof(struct fabric, armed);
+    memset((char *)f + after, 0, sizeof(*f) - after);
     f->nic = setup->nic;
     f->up = setup->up;
     f->options = setup->options;
@@ -235,7 +245,7 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
                  log_remedy(-rc));
     }
     if (rc != 0) {
-        free_fabric(f);
+        free_fabric(f, false);
         return rc;
     }
     f->socket.adapts = true;
@@ -243,7 +253,7 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
     udp_learn_locals(f);
     rc = start_engine(f, setup->key, error, error_size);
     if (rc != 0) {
-        free_fabric(f);
+        free_fabric(f, false);
         return rc;
     }
     f->deadline = SLMP_NEVER;
@@ -270,17 +280,19 @@ static void udp_close(struct fabric *f)
     }
     udp_flush(f, now);
     slmp_close(f->engine);
+    bool leaked = false;
     while (!list_empty(&f->peers)) {
         struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
         if (!udp_bury(p)) {
             list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
             list_remove(&p->ready);
+            leaked = true;
         }
     }
     mutex_take(&own_lock);
     list_remove(&f->own);
     mutex_give(&own_lock);
-    free_fabric(f);
+    free_fabric(f, leaked);
 }
 
 static void udp_fork(enum fork_phase phase)
@@ -297,6 +309,7 @@ static void udp_fork(enum fork_phase phase)
             sys_close(f->epoll_fd);
         }
         list_init(&own_fabrics);
+        keep_fork(&fabrics);
     }
     mutex_give(&own_lock);
 }

@@ -34,6 +34,7 @@
 #ifndef FABRIC_UDP_UDP_H
 #define FABRIC_UDP_UDP_H
 
+#include "base/keep.h"
 #include "base/vector.h"
 #include "fabric/fabric.h"
 #include "fabric/slmp.h"
@@ -178,6 +179,7 @@ struct udp_habit {
 };
 
 struct fabric {
+    struct kept kept; /* its memory is a fabric's for ever */
     struct nic *nic;
     const struct fabric_upcalls *up;
     const struct options *options;
@@ -214,6 +216,7 @@ struct fabric {
     bool moved;               /* an upcall of the engine did something for the NIC */
     int64_t ask_at;           /* when silent peers are asked next */
     int64_t hot_until;
+    /* These two for peek(), which holds no lock. */
     _Atomic bool hot;       /* the socket is polled */
     _Atomic bool attention; /* something is in hand: only poll() can tell */
     bool armed;             /* the socket is in the epoll */

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The home of a NIC that is closed: nothing ever comes. A thread that has found the NIC before
+ * may still look, with and without the lock (wall 7).
+ */
+#include "fabric/fabric.h"
+
+static bool nothing(struct fabric *f)
+{
+    (void)f;
+    return false;
+}
+
+static void leave_it(struct fabric *f)
+{
+    (void)f;
+}
+
+static bool never_sleep(struct fabric *f, enum bell_kind kind, uint32_t *word)
+{
+    (void)f;
+    (void)kind;
+    (void)word;
+    return false;
+}
+
+static void disarm(struct fabric *f, bool polled)
+{
+    (void)f;
+    (void)polled;
+}
+
+static int64_t no_deadline(struct fabric *f)
+{
+    (void)f;
+    return -1;
+}
+
+const struct fabric_ops fabric_none = {
+    .name = "none",
+    .poll = nothing,
+    .peek = nothing,
+    .foresee = leave_it,
+    .flows = nothing,
+    .arm = never_sleep,
+    .disarm = disarm,
+    .next_deadline = no_deadline,
+};
