@@ -51,7 +51,10 @@ static uint32_t sit_down(void)
 
 void lock_setup(void)
 {
-    lock_asymmetric = membarrier_own_register() == 0 && membarrier_own() == 0;
+    bool asymmetric = membarrier_own_register() == 0 && membarrier_own() == 0;
+    if (asymmetric != lock_asymmetric) {
+        lock_asymmetric = asymmetric; /* else others may be reading it */
+    }
 }
 
 /* The lock is ours, by `held`: from now on by the bias, which the thread has earned. */

@@ -5,7 +5,8 @@
  * A closing NI lets what is in flight end for a while. Then its handlers are halted: none begins or
  * is resumed, and those that run are ended, and waited for. When nobody is inside any more the rest
  * is cut off: operations lose their NI and end without a sound, messages in hand are discarded.
- * Nobody touches its tables afterwards.
+ * Its tables are empty then, and its memory waits for the next NI of its number: a thread that had
+ * found it before finds out under the lock that it is closed (wall 7).
  */
 #include "nic/nic.h"
 #include "nic/rungs.h"
@@ -89,65 +90,125 @@ static void set_limits(ptl_ni_limits_t *l, const ptl_ni_limits_t *d, size_t pack
     }
 }
 
-static void free_ni(struct ni *ni)
+/* Lays out the tables that outlive the NI. */
+static void make_tables(struct ni *ni, unsigned number)
 {
-    table_free(&ni->eqs);
-    table_free(&ni->cts);
-    table_free(&ni->mds);
-    table_free(&ni->les);
-    table_free(&ni->unexpected);
-    table_free(&ni->triggered);
-    table_free(&ni->timers);
-    table_free(&ni->hpu_memories);
-    free(ni->pts);
-    free(ni->map);
-    free(ni->map_peers);
-    free(ni);
+    table_init(&ni->eqs, HANDLE_EQ, number, 0, sizeof(struct eq));
+    table_init(&ni->cts, HANDLE_CT, number, 0, sizeof(struct ct));
+    table_init(&ni->mds, HANDLE_MD, number, 0, sizeof(struct md));
+    table_init(&ni->les, HANDLE_LE, number, 0, sizeof(struct le));
+    table_init(&ni->hpu_memories, HANDLE_HPU, number, 0, sizeof(struct hpu_memory));
+    table_init(&ni->timers, HANDLE_TIMER, number, 0, sizeof(struct timer));
+}
+
+/* The memory of all NIs of a number. */
+static struct ni *find_memory(struct nic *nic, unsigned kind)
+{
+    unsigned number = nic->index * NI_KINDS + kind;
+    struct ni *ni = nic->process->ni_memory[number];
+    if (ni == NULL && (ni = calloc(1, sizeof(*ni))) != NULL) {
+        ni->nic = nic;
+        ni->kind = kind;
+        make_tables(ni, number);
+        nic->process->ni_memory[number] = ni;
+    }
+    return ni;
+}
+
+/* Empties the tables that outlive the NI; lock held. */
+static void clear_tables(struct ni *ni)
+{
+    const ptl_ni_limits_t *l = &ni->limits;
+    table_clear(&ni->eqs, (uint32_t)l->max_eqs);
+    table_clear(&ni->cts, (uint32_t)l->max_cts);
+    table_clear(&ni->mds, (uint32_t)l->max_mds);
+    table_clear(&ni->les, (uint32_t)l->max_entries);
+    table_clear(&ni->hpu_memories, (uint32_t)l->max_entries);
+    table_clear(&ni->timers, PTL_SPIN_TIMERS);
+}
+
+void ni_free_memory(struct ni *ni)
+{
+    if (ni != NULL) {
+        table_free(&ni->eqs);
+        table_free(&ni->cts);
+        table_free(&ni->mds);
+        table_free(&ni->les);
+        table_free(&ni->hpu_memories);
+        table_free(&ni->timers);
+        free(ni);
+    }
+}
+
+/* Makes a fresh NI in its memory; lock held. */
+static void begin_ni(struct ni *ni, unsigned options, const ptl_ni_limits_t *desired)
+{
+    unsigned number = ni->nic->index * NI_KINDS + ni->kind;
+    ni->options = options;
+    __atomic_store_n(&ni->rank, PTL_RANK_ANY, __ATOMIC_RELAXED);
+    ni->epoch++; /* never that of anything which was found in one before */
+    ni->in_flight = ni->bundles = ni->waiting = 0;
+    ni->closing = ni->halted = false;
+    for (unsigned i = 0; i < PTL_SPIN_COUNTERS; i++) {
+        atomic_store_explicit(&ni->counters[i].sum, 0, memory_order_relaxed);
+        atomic_store_explicit(&ni->counters[i].count, 0, memory_order_relaxed);
+    }
+    set_limits(&ni->limits, desired, ni->nic->packet_size);
+    clear_tables(ni);
+    table_init(&ni->unexpected, HANDLE_NONE, number, (uint32_t)ni->limits.max_unexpected_headers,
+               sizeof(struct unexpected));
+    table_init(&ni->triggered, HANDLE_NONE, number, (uint32_t)ni->limits.max_triggered_ops,
+               sizeof(struct triggered));
 }
 
 int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, struct ni **result)
 {
-    struct ni *ni = calloc(1, sizeof(*ni));
-    if (ni == NULL) {
-        return PTL_NO_SPACE;
-    }
-    ni->nic = nic;
-    ni->kind = ((options & PTL_NI_NO_MATCHING) != 0 ? 1u : 0) |
-               ((options & PTL_NI_PHYSICAL) != 0 ? 2u : 0);
-    ni->options = options;
-    ni->rank = PTL_RANK_ANY;
-    ni->epoch = 1;
-    set_limits(&ni->limits, desired, nic->packet_size);
-    ni->pts = calloc((size_t)ni->limits.max_pt_index + 1, sizeof(*ni->pts));
-    if (ni->pts == NULL) {
-        free(ni);
-        return PTL_NO_SPACE;
-    }
-    unsigned number = nic->index * NI_KINDS + ni->kind;
-    const ptl_ni_limits_t *l = &ni->limits;
-    table_init(&ni->eqs, HANDLE_EQ, number, (uint32_t)l->max_eqs, sizeof(struct eq));
-    table_init(&ni->cts, HANDLE_CT, number, (uint32_t)l->max_cts, sizeof(struct ct));
-    table_init(&ni->mds, HANDLE_MD, number, (uint32_t)l->max_mds, sizeof(struct md));
-    table_init(&ni->les, HANDLE_LE, number, (uint32_t)l->max_entries, sizeof(struct le));
-    table_init(&ni->unexpected, HANDLE_NONE, number, (uint32_t)l->max_unexpected_headers,
-               sizeof(struct unexpected));
-    table_init(&ni->triggered, HANDLE_NONE, number, (uint32_t)l->max_triggered_ops,
-               sizeof(struct triggered));
-    table_init(&ni->timers, HANDLE_TIMER, number, PTL_SPIN_TIMERS, sizeof(struct timer));
-    table_init(&ni->hpu_memories, HANDLE_HPU, number, (uint32_t)l->max_entries,
-               sizeof(struct hpu_memory));
+    unsigned kind = ((options & PTL_NI_NO_MATCHING) != 0 ? 1u : 0) |
+                    ((options & PTL_NI_PHYSICAL) != 0 ? 2u : 0);
     struct process *p = nic->process;
+    unsigned number = nic->index * NI_KINDS + kind;
+    struct ni *ni = find_memory(nic, kind);
+    struct pt *pts = calloc((size_t)most.max_pt_index + 1, sizeof(*pts));
+    if (ni == NULL || pts == NULL) {
+        free(pts);
+        return PTL_NO_SPACE;
+    }
+    nic_lock(nic);
+    begin_ni(ni, options, desired);
+    ni->pts = pts;
+    ni->registers = nic->board->registers[kind];
+    memset(ni->registers, 0, sizeof(nic->board->registers[kind]));
     p->generations[number] = p->generations[number] % ((1u << HANDLE_GENERATION_BITS) - 1) + 1;
     ni->handle = handle_make(HANDLE_NI, number, p->generations[number], 0);
-    ni->registers = nic->board->registers[ni->kind];
-    memset(ni->registers, 0, sizeof(nic->board->registers[ni->kind]));
-    nic_lock(nic);
-    nic->ni[ni->kind] = ni;
-    nic->board->open |= 1u << ni->kind;
+    nic->ni[kind] = ni;
+    nic->board->open |= 1u << kind;
     nic_unlock(nic);
     __atomic_store_n(&p->nis[number], ni, __ATOMIC_RELEASE);
     *result = ni;
     return PTL_OK;
+}
+
+/* Nobody finds anything of the NI any more. Its memory is the next one's of its number, unless
+ * somebody has stayed in it. Lock held. */
+static void end_ni(struct ni *ni, bool haunted)
+{
+    ni->handle = 0;
+    clear_tables(ni);
+    if (haunted) {
+        ni->nic->haunted = true;
+        ni->nic->process->ni_memory[ni->nic->index * NI_KINDS + ni->kind] = NULL;
+        return;
+    }
+    table_free(&ni->unexpected);
+    table_free(&ni->triggered);
+    ni->spare_triggered = NULL;
+    free(ni->pts);
+    free(ni->map);
+    free(ni->map_peers);
+    ni->pts = NULL;
+    ni->map = NULL;
+    ni->map_peers = NULL;
+    ni->map_size = 0;
 }
 
 static bool quiet(void *arg)
@@ -312,10 +373,9 @@ void ni_close(struct ni *ni)
     if (nic->sched != NULL) {
         hpu_sched_resume(nic->sched);
     }
+    end_ni(ni, !free_to_go);
     nic_unlock(nic);
-    if (free_to_go) {
-        free_ni(ni);
-    } else {
+    if (!free_to_go) {
         log_line(LOG_ERROR,
                  "a thread did not leave its wait, or a copy did not end, within %d s; "
                  "the memory of their interface is kept",
@@ -323,19 +383,22 @@ void ni_close(struct ni *ni)
     }
 }
 
-int ni_set_map(struct ni *ni, uint64_t size, const ptl_process_t *map)
+int ni_set_map(struct ni *ni, ptl_handle_ni_t handle, uint64_t size, const ptl_process_t *map)
 {
     ptl_process_t *copy = calloc(size, sizeof(*copy));
     struct nic_peer **peers = calloc(size, sizeof(struct nic_peer *));
-    if (copy == NULL || peers == NULL) {
+    nic_lock(ni->nic);
+    int rc = ni->handle != handle            ? PTL_ARG_INVALID
+             : ni->map != NULL               ? PTL_IGNORED
+             : copy == NULL || peers == NULL ? PTL_NO_SPACE
+                                             : PTL_OK;
+    if (rc != PTL_OK) {
+        nic_unlock(ni->nic);
         free(copy);
         free(peers);
-        return PTL_NO_SPACE;
+        return rc;
     }
     memcpy(copy, map, size * sizeof(*copy));
-    nic_lock(ni->nic);
-    free(ni->map);
-    free(ni->map_peers);
     ni->map = copy;
     ni->map_peers = peers;
     ni->map_size = size;

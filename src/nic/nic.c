@@ -16,39 +16,22 @@
 /* PINWHEEL_FABRIC. */
 enum path { PATH_AUTO, PATH_SHM, PATH_UDP };
 
-static void free_nic(struct nic *nic)
+static void clear_bytes(struct nic *nic, size_t from, size_t to)
 {
-    hpu_sched_destroy(nic->sched);
-    hpu_mover_destroy(nic->mover);
-    hpu_watch_stop(nic->watch);
-    hpu_pool_destroy(nic->hpus);
-    hpu_twins_destroy(nic->twins);
-    table_free(&nic->operations);
-    self_free(nic);
-    hpu_memory_forget(nic);
-    free(nic);
+    memset((char *)nic + from, 0, to - from);
 }
 
-static struct nic *make_nic(struct process *p, unsigned index)
+/* Makes a NIC that is closed of what it was: all begins anew but what threads may look at without
+ * the lock, and the lock itself. Lock held, but for the first one. */
+static void clear_nic(struct nic *nic)
 {
-    struct nic *nic = calloc(1, sizeof(*nic));
-    if (nic == NULL) {
-        return NULL;
-    }
-    nic->process = p;
-    nic->index = index;
-    nic->uid = geteuid();
-    nic->packet_size = (size_t)p->options.number[OPT_PACKET_SIZE];
-    nic->now = clock_ns;
-    nic->wake_at = progress_wake_at;
-    nic->spin_ns = p->options.number[OPT_SPIN_US] * 1000;
-    nic->yield_ns = p->options.number[OPT_YIELD_US] * 1000;
-    nic->ops = &fabric_shm;
-    nic->net_ops = &fabric_udp;
-    nic->net_only = p->options.number[OPT_FABRIC] == PATH_UDP;
-    struct fabric_info info;
-    nic->ops->info(&p->options, &info);
-    nic->inline_max = info.inline_max;
+    nic->bell = &nic->no_bell;
+    nic->ops = &fabric_none;
+    nic->net = NULL;
+    clear_bytes(nic, offsetof(struct nic, ni), offsetof(struct nic, lock));
+    clear_bytes(nic, offsetof(struct nic, linger_end), offsetof(struct nic, empty_polls));
+    atomic_store_explicit(&nic->attention, false, memory_order_relaxed);
+    nic->slept_ns = nic->probe_at = 0;
     nic->wake_fd = nic->alarm_fd = nic->thread_epoll = -1;
     list_init(&nic->all_peers);
     list_init(&nic->busy);
@@ -63,23 +46,81 @@ static struct nic *make_nic(struct process *p, unsigned index)
     for (unsigned i = 0; i < PEER_BUCKETS; i++) {
         list_init(&nic->peers[i]);
     }
-    table_init(&nic->operations, HANDLE_OP, index, HANDLE_MAX_INDEX, sizeof(struct op));
-    nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)p->options.number[OPT_HPU_STACK]);
+}
+
+/* Gives back all that the NIC has but its memory, and leaves it closed: to look finds nothing, and
+ * nothing is in its lists. The lock is held, and given. */
+static void leave_nic(struct nic *nic)
+{
+    struct hpu_sched *sched = nic->sched;
+    struct hpu_mover *mover = nic->mover;
+    struct hpu_watch *watch = nic->watch;
+    struct hpu_pool *hpus = nic->hpus;
+    struct hpu_twins *twins = nic->twins;
+    table_free(&nic->operations);
+    self_free(nic);
+    hpu_memory_forget(nic);
+    clear_nic(nic);
+    lock_give(&nic->lock);
+    hpu_sched_destroy(sched);
+    hpu_mover_destroy(mover);
+    hpu_watch_stop(watch);
+    hpu_pool_destroy(hpus);
+    hpu_twins_destroy(twins);
+}
+
+/* Makes what handlers need. */
+static bool make_hpus(struct nic *nic)
+{
+    const struct options *o = &nic->process->options;
+    nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)o->number[OPT_HPU_STACK]);
     nic->mover = hpu_mover_create();
-    if (p->options.number[OPT_HPU] != 0) {
-        nic->twins = hpu_twins_create((size_t)p->options.number[OPT_HPU_STACK],
-                                      &rv32_timings[p->options.number[OPT_HPU_TIMING]],
-                                      p->options.number[OPT_HANDLER_BUDGET_US]);
+    if (o->number[OPT_HPU] != 0) {
+        nic->twins = hpu_twins_create((size_t)o->number[OPT_HPU_STACK],
+                                      &rv32_timings[o->number[OPT_HPU_TIMING]],
+                                      o->number[OPT_HANDLER_BUDGET_US]);
         if (nic->twins != NULL) {
-            nic->twins->beside = p->options.text[OPT_HPU_IMAGES];
+            nic->twins->beside = o->text[OPT_HPU_IMAGES];
         }
     }
-    if (nic->hpus == NULL || nic->mover == NULL ||
-        (p->options.number[OPT_HPU] != 0 && nic->twins == NULL)) {
-        free_nic(nic);
-        return NULL;
+    return nic->hpus != NULL && nic->mover != NULL &&
+           (o->number[OPT_HPU] == 0 || nic->twins != NULL);
+}
+
+/* The memory of all NICs of an index. */
+static struct nic *find_memory(struct process *p, unsigned index)
+{
+    struct nic *nic = p->nic_memory[index];
+    if (nic == NULL) {
+        nic = calloc(1, sizeof(*nic));
+        if (nic == NULL) {
+            return NULL;
+        }
+        nic->process = p;
+        nic->index = index;
+        nic->net_ops = &fabric_udp;
+        clear_nic(nic);
+        __atomic_store_n(&p->nic_memory[index], nic, __ATOMIC_RELEASE);
     }
     return nic;
+}
+
+/* Begins a NIC in its memory. False: memory is short. */
+static bool begin_nic(struct nic *nic)
+{
+    const struct options *o = &nic->process->options;
+    nic->uid = geteuid();
+    nic->packet_size = (size_t)o->number[OPT_PACKET_SIZE];
+    nic->now = clock_ns;
+    nic->wake_at = progress_wake_at;
+    nic->spin_ns = o->number[OPT_SPIN_US] * 1000;
+    nic->yield_ns = o->number[OPT_YIELD_US] * 1000;
+    nic->net_only = o->number[OPT_FABRIC] == PATH_UDP;
+    struct fabric_info info;
+    fabric_shm.info(o, &info);
+    nic->inline_max = info.inline_max;
+    table_init(&nic->operations, HANDLE_OP, nic->index, HANDLE_MAX_INDEX, sizeof(struct op));
+    return make_hpus(nic);
 }
 
 /* The address of the index-th interface. */
@@ -122,14 +163,18 @@ static bool start_hpus(struct nic *nic)
     if (hpus == 0) {
         return true;
     }
-    nic->sched = hpu_sched_create(nic->hpus, hpus, cpus, &nic_sched_ops, nic);
-    if (nic->sched == NULL) {
+    struct hpu_sched *sched = hpu_sched_create(nic->hpus, hpus, cpus, &nic_sched_ops, nic);
+    if (sched == NULL) {
         log_line(LOG_ERROR, "cannot start PINWHEEL_HPUS=%u threads with PINWHEEL_HPU_PIN=%s: %s",
                  hpus, cpus,
                  errno == EINVAL ? "not a list of processors that we may use, as 2,3,6-7"
                                  : strerror(errno));
+        return false;
     }
-    return nic->sched != NULL;
+    nic_lock(nic);
+    nic->sched = sched;
+    lock_give(&nic->lock);
+    return true;
 }
 
 unsigned nic_peers_most(const struct nic *nic)
@@ -152,15 +197,16 @@ static bool wants_net(const struct process *p)
              p->key.length != 0));
 }
 
+/* Lock held. Who looks without it may still have either fabric. */
 static void close_fabrics(struct nic *nic)
 {
     if (nic->net != NULL) {
         nic->net_ops->close(nic->net);
         nic->net = NULL;
     }
-    if (nic->fabric != NULL) {
+    if (nic->ops != &fabric_none) {
         nic->ops->close(nic->fabric);
-        nic->fabric = NULL;
+        nic->ops = &fabric_none;
     }
 }
 
@@ -182,14 +228,18 @@ static int open_both(struct nic *nic, uint32_t pid, char *error, size_t size)
         .own_only = nic->net_only,
         .alone = nic->net_only,
     };
-    nic->pid = pid;
-    int rc =
-        wants_net(nic->process) ? nic->net_ops->open(&setup, &nic->net, &nic->pid, error, size) : 0;
+    struct fabric *net = NULL, *home;
+    int rc = wants_net(nic->process) ? nic->net_ops->open(&setup, &net, &pid, error, size) : 0;
     if (rc == 0) {
-        setup.pid = nic->pid;
-        rc = nic->ops->open(&setup, &nic->fabric, &nic->pid, error, size);
+        nic->net = net;
+        setup.pid = pid;
+        rc = fabric_shm.open(&setup, &home, &pid, error, size);
     }
-    if (rc != 0) {
+    if (rc == 0) {
+        nic->fabric = home;
+        nic->ops = &fabric_shm;
+        nic->pid = pid;
+    } else {
         close_fabrics(nic);
     }
     return rc;
@@ -212,6 +262,44 @@ static int open_fabrics(struct nic *nic, uint32_t pid)
                                             : PTL_FAIL;
 }
 
+/* Opens the NIC's ends; lock held. Gives a PTL_ code. */
+static int open_ends(struct nic *nic, ptl_pid_t pid)
+{
+    if (sys_getrandom(&nic->incarnation, sizeof(nic->incarnation)) != sizeof(nic->incarnation)) {
+        nic->incarnation = (uint64_t)clock_ns() << 20 | (uint32_t)getpid();
+    }
+    int rc = open_fabrics(nic, pid == PTL_PID_ANY ? 0 : pid);
+    if (rc == PTL_OK) {
+        nic->bell = nic->ops->bell(nic->fabric);
+        nic->board = begin_board(nic);
+    }
+    return rc;
+}
+
+/* Starts the NIC's threads. Gives a PTL_ code. */
+static int start_threads(struct nic *nic)
+{
+    if (!start_hpus(nic)) {
+        return PTL_FAIL;
+    }
+    int err = progress_start(nic);
+    if (err != 0) {
+        log_line(LOG_ERROR, "cannot start the NIC thread: %s%s", strerror(-err), log_remedy(-err));
+        hpu_sched_stop(nic->sched);
+    }
+    return err == 0 ? PTL_OK : PTL_FAIL;
+}
+
+/* Lock held, and given. */
+static void end_nic(struct nic *nic)
+{
+    nic->bell = &nic->no_bell; /* before the one that it was is gone */
+    close_fabrics(nic);
+    invoke_free(nic);
+    peers_free(nic);
+    leave_nic(nic);
+}
+
 int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **result)
 {
     uint32_t nid;
@@ -219,37 +307,25 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
     if (rc != PTL_OK) {
         return rc;
     }
-    struct nic *nic = make_nic(p, index);
+    struct nic *nic = find_memory(p, index);
     if (nic == NULL) {
         return PTL_NO_SPACE;
     }
+    nic_lock(nic);
     nic->nid = nid;
-    if (sys_getrandom(&nic->incarnation, sizeof(nic->incarnation)) != sizeof(nic->incarnation)) {
-        nic->incarnation = (uint64_t)clock_ns() << 20 | (uint32_t)getpid();
+    rc = begin_nic(nic) ? open_ends(nic, pid) : PTL_NO_SPACE;
+    if (rc == PTL_OK) {
+        lock_give(&nic->lock);
+        rc = start_threads(nic);
+        if (rc == PTL_OK) {
+            p->nics[index] = nic;
+            *result = nic;
+            return PTL_OK;
+        }
+        nic_lock(nic);
     }
-    rc = open_fabrics(nic, pid == PTL_PID_ANY ? 0 : pid);
-    if (rc != PTL_OK) {
-        free_nic(nic);
-        return rc;
-    }
-    nic->bell = nic->ops->bell(nic->fabric);
-    nic->board = begin_board(nic);
-    if (!start_hpus(nic)) {
-        close_fabrics(nic);
-        free_nic(nic);
-        return PTL_FAIL;
-    }
-    int err = progress_start(nic);
-    if (err != 0) {
-        log_line(LOG_ERROR, "cannot start the NIC thread: %s%s", strerror(-err), log_remedy(-err));
-        hpu_sched_stop(nic->sched);
-        close_fabrics(nic);
-        free_nic(nic);
-        return PTL_FAIL;
-    }
-    p->nics[index] = nic;
-    *result = nic;
-    return PTL_OK;
+    end_nic(nic);
+    return rc;
 }
 
 /* Nothing that this NIC was given to send is still with it. */
@@ -269,6 +345,16 @@ static bool all_sent(void *arg)
     return true;
 }
 
+/* Nobody else gets the memory of a NIC in which somebody has stayed, nor that of its NIs. */
+static void abandon(struct nic *nic)
+{
+    struct process *p = nic->process;
+    __atomic_store_n(&p->nic_memory[nic->index], NULL, __ATOMIC_RELEASE);
+    for (unsigned k = 0; k < NI_KINDS; k++) {
+        p->ni_memory[nic->index * NI_KINDS + k] = NULL;
+    }
+}
+
 void nic_close(struct nic *nic)
 {
     nic_linger(nic, all_sent, nic);
@@ -276,9 +362,8 @@ void nic_close(struct nic *nic)
     progress_stop(nic);
     nic->process->nics[nic->index] = NULL;
     nic_lock(nic);
-    close_fabrics(nic);
-    invoke_free(nic);
-    peers_free(nic);
-    lock_give(&nic->lock);
-    free_nic(nic);
+    if (nic->haunted) {
+        abandon(nic);
+    }
+    end_nic(nic);
 }

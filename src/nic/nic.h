@@ -41,7 +41,8 @@ void process_abort(struct process *p);
 
 /* ---- nic.c, ni.c ---- */
 
-/* nic_open() opens the NIC of an interface; process lock held. Gives a PTL_ code. */
+/* nic_open() opens the NIC of an interface; process lock held. Gives a PTL_ code. Both it and
+ * nic_close() have the NIC's lock while they change what others may look at. */
 int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **nic);
 /* nic_peers_most() is how many peers it may have at once. */
 unsigned nic_peers_most(const struct nic *nic);
@@ -49,10 +50,13 @@ unsigned nic_peers_most(const struct nic *nic);
 void nic_close(struct nic *nic);
 
 int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, struct ni **ni);
+/* ni_free_memory() frees what a number's NIs had, of a process that no thread is in; or NULL. */
+void ni_free_memory(struct ni *ni);
 /* ni_close() lets operations in flight end for a while, then cuts them off. */
 void ni_close(struct ni *ni);
-/* ni_set_map() takes a map that the caller has checked. */
-int ni_set_map(struct ni *ni, uint64_t size, const ptl_process_t *map);
+/* ni_set_map() takes a map that the caller has checked, if there is none; the NI is the one that
+ * has this handle. */
+int ni_set_map(struct ni *ni, ptl_handle_ni_t handle, uint64_t size, const ptl_process_t *map);
 
 /* ---- progress.c ---- */
 
@@ -105,9 +109,9 @@ void progress_wake_at(struct nic *nic, int64_t due);
 /* nic_quiet() says, without the lock, that nic_advance() would find nothing. */
 static inline bool nic_quiet(struct nic *nic)
 {
+    struct fabric *net = nic->net;
     return !atomic_load_explicit(&nic->attention, memory_order_relaxed) &&
-           !nic->ops->peek(nic->fabric) &&
-           (usual(nic->net == NULL) || !nic->net_ops->peek(nic->net));
+           !nic->ops->peek(nic->fabric) && (usual(net == NULL) || !nic->net_ops->peek(net));
 }
 /* nic_follow_up() goes on with what the end of a handler has let go on; lock held. For HPUs
  * that are threads: the others need not look after what is with them. */

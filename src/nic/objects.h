@@ -301,12 +301,15 @@ struct pt {
     struct le *quiet_entry;
 };
 
+/* Its memory is that of all NIs of its number, one after the other (wall 7): `nic` and `kind` are
+ * theirs, too. Without the lock only `handle`, `rank` and `counters` may be looked at besides, and
+ * objects of the tables by their handles. */
 struct ni {
     struct nic *nic;
     unsigned kind; /* index in nic->ni: 1 not matching, 2 physical */
     unsigned options;
-    unsigned users; /* PtlNIInit less PtlNIFini */
-    ptl_handle_ni_t handle;
+    unsigned users;                 /* PtlNIInit less PtlNIFini */
+    _Atomic ptl_handle_ni_t handle; /* 0: it is closed */
     ptl_ni_limits_t limits;
     struct table eqs, cts, mds, les, unexpected, triggered, hpu_memories, timers;
     struct triggered *spare_triggered;
@@ -320,7 +323,7 @@ struct ni {
     struct hpu_counter counters[PTL_SPIN_COUNTERS];
     unsigned in_flight; /* ops and messages that refer to it */
     unsigned bundles;   /* PtlStartBundle less PtlEndBundle */
-    unsigned waiting;   /* program threads in a wait for something of it */
+    unsigned waiting;   /* program threads in a wait for something of it, or copying */
     bool closing;       /* they are to leave */
     bool halted;        /* no handler begins or goes on any more */
 };
@@ -361,20 +364,24 @@ struct nic_peer {
 #define PEER_BUCKETS 256
 #define SPARE_PIECES 16 /* of HPU memory */
 
+/* Its memory is that of all NICs of its index, one after the other (wall 7). Without the lock only
+ * `process`, `index` and what is _Atomic may be looked at. */
 struct nic {
     struct process *process;
     unsigned index;
-    uint32_t nid, pid;
+    _Atomic uint32_t nid, pid;
     uint64_t incarnation;
     ptl_uid_t uid;
     size_t packet_size;
-    size_t inline_max;            /* payloads up to here take the fabric's short cut */
-    const struct fabric_ops *ops; /* of its home, */
-    struct fabric *fabric;
-    const struct fabric_ops *net_ops; /* and of the fabric for peers that it does not reach */
-    struct fabric *net;               /* NULL: there is none */
-    bool net_only;                    /* home is for messages to oneself */
-    _Atomic uint32_t *bell;           /* of its home */
+    size_t inline_max;                      /* payloads up to here take the fabric's short cut */
+    _Atomic(const struct fabric_ops *) ops; /* of its home; of a closed one fabric_none, */
+    struct fabric *_Atomic fabric;
+    const struct fabric_ops
+        *net_ops;                   /* and of the fabric for peers that it does not reach: UDP's */
+    struct fabric *_Atomic net;     /* NULL: there is none */
+    bool net_only;                  /* home is for messages to oneself */
+    _Atomic uint32_t *_Atomic bell; /* of its home, or `no_bell` */
+    _Atomic uint32_t no_bell;
     struct ni *ni[NI_KINDS];
     struct list peers[PEER_BUCKETS];
     struct list all_peers;
@@ -413,6 +420,7 @@ struct nic {
     _Atomic bool attention; /* operations or acks wait, or some have fired: only nic_advance() can
                                tell, and looks at what waits only then */
     int64_t linger_end;     /* until when closing may take; 0: not closing */
+    bool haunted;           /* somebody did not leave: nobody else is to have its memory */
     /* Under the lock, in a word of their own: compilers load several at once. */
     bool thread_idle; /* it sleeps without a lease */
     bool events_due;  /* it was rung or told of a death */
@@ -443,6 +451,9 @@ struct process {
     bool asymmetric;
     struct nic *nics[NICS_MAX];
     struct ni *nis[NICS_MAX * NI_KINDS];
+    /* The memory of these, also when they are closed. */
+    struct nic *nic_memory[NICS_MAX];
+    struct ni *ni_memory[NICS_MAX * NI_KINDS];
     unsigned generations[NICS_MAX * NI_KINDS];
 };
 

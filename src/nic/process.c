@@ -40,6 +40,12 @@ void process_renew(void)
 
 void process_free(struct process *p)
 {
+    for (unsigned i = 0; i < NICS_MAX; i++) {
+        free(p->nic_memory[i]);
+    }
+    for (unsigned i = 0; i < NICS_MAX * NI_KINDS; i++) {
+        ni_free_memory(p->ni_memory[i]);
+    }
     explicit_bzero(&p->key, sizeof(p->key));
     free(p);
 }
@@ -60,16 +66,15 @@ int process_set_key(struct process *p, const void *key, size_t length)
 void process_abort(struct process *p)
 {
     atomic_fetch_add(&p->aborts, 1);
-    mutex_take(&p->lock); /* NICs come and go under it */
+    /* Not under the process's lock: who closes something has it, and may wait for long. */
     for (unsigned i = 0; i < NICS_MAX; i++) {
-        struct nic *nic = p->nics[i];
+        struct nic *nic = __atomic_load_n(&p->nic_memory[i], __ATOMIC_ACQUIRE);
         if (nic != NULL) {
             nic_lock(nic);
             nic_tell_news(nic);
             nic_unlock(nic);
         }
     }
-    mutex_give(&p->lock);
 }
 
 /* What the parent had stays allocated: its locks may be held by threads that
@@ -78,6 +83,11 @@ static void fork_child(void)
 {
     if (process_space != NULL && process_space->users == 0) {
         process_space->lock = (struct mutex){0}; /* it holds nothing of the parent's */
+        for (unsigned i = 0; i < NICS_MAX; i++) {
+            if (process_space->nic_memory[i] != NULL) {
+                process_space->nic_memory[i]->lock = (struct lock){.held = 0};
+            }
+        }
     } else {
         process_space = NULL;
     }
@@ -103,10 +113,15 @@ static void fork_parent(void)
 
 static int prepare(struct process *p)
 {
+    static struct options fresh; /* space_lock guards it */
     char error[512];
-    if (options_load(&p->options, error, sizeof(error)) != 0) {
+    if (options_load(&fresh, error, sizeof(error)) != 0) {
         log_line(LOG_ERROR, "%s", error);
         return PTL_FAIL;
+    }
+    /* A thread that is late to leave a closed NIC may be reading them. */
+    if (memcmp(&p->options, &fresh, sizeof(fresh)) != 0) {
+        p->options = fresh;
     }
     log_set_level((enum log_level)p->options.number[OPT_LOG]);
     int rc = fault_install();
@@ -152,6 +167,7 @@ void process_fini(void)
     mutex_take(&space_lock);
     struct process *p = process_current();
     if (p != NULL && p->users != 0 && --p->users == 0) {
+        mutex_take(&p->lock);
         for (unsigned i = 0; i < NICS_MAX; i++) {
             struct nic *nic = p->nics[i];
             for (unsigned k = 0; nic != NULL && k < NI_KINDS; k++) {
@@ -163,6 +179,7 @@ void process_fini(void)
                 nic_close(nic);
             }
         }
+        mutex_give(&p->lock);
         fault_remove();
     }
     mutex_give(&space_lock);

@@ -12,6 +12,7 @@
 
 #include "base/cancel.h"
 #include "base/fault.h"
+#include "base/killpoint.h"
 #include "base/sys.h"
 #include "base/thread.h"
 
@@ -154,6 +155,7 @@ void nic_sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark
     }
     timeout_ns = until_deadline(nic, timeout_ns);
     lock_give(&nic->lock);
+    PAUSE_POINT("sleeps");
     futex_wait(nic->bell, word, timeout_ns);
     atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
     nic_lock(nic);

@@ -5,6 +5,7 @@
  */
 #include "nic/nic.h"
 
+#include "base/killpoint.h"
 #include "base/sys.h"
 
 #define GLANCES 16       /* looks without the lock between two with it */
@@ -45,10 +46,11 @@ static int64_t learnt(int64_t before, bool failed, int64_t most)
 
 /* How long a wait may spin. An answer from a network takes longer, and so does it to be woken
  * by one. */
-static int64_t most_spin(const struct nic *nic)
+static inline __attribute__((always_inline)) int64_t most_spin(const struct nic *nic)
 {
     int64_t most = nic->process->options.number[OPT_SPIN_US] * 1000;
-    return nic->net != NULL && nic->net_ops->peek(nic->net) ? most * NET_SPIN : most;
+    struct fabric *net = nic->net;
+    return net != NULL && nic->net_ops->peek(net) ? most * NET_SPIN : most;
 }
 
 /* Begins a wait with what was learnt; a probe spins, or spins and yields, in full. */
@@ -198,6 +200,7 @@ static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), vo
                     int64_t end, int over, struct ct_mark *mark)
 {
     struct patience p = new_patience(nic);
+    PAUSE_POINT("waits");
     p.mark = mark;
     p.ni = ni;
     bool patient = p.spin != 0 && end != 0;

@@ -6,10 +6,11 @@
 #ifndef PORTALS_API_H
 #define PORTALS_API_H
 
+#include "base/killpoint.h"
 #include "nic/nic.h"
 
 /* api_ni() finds the NI that a handle of any kind names: PTL_OK, PTL_NO_INIT or
- * PTL_ARG_INVALID. */
+ * PTL_ARG_INVALID. Its memory stays an NI's, and its NIC's a NIC's (wall 7). */
 static inline int api_ni(ptl_handle_any_t handle, struct ni **ni)
 {
     struct process *p = process_current();
@@ -20,6 +21,7 @@ static inline int api_ni(ptl_handle_any_t handle, struct ni **ni)
     if (rare(*ni == NULL || (handle_kind(handle) == HANDLE_NI && (*ni)->handle != handle))) {
         return PTL_ARG_INVALID;
     }
+    PAUSE_POINT("found");
     return PTL_OK;
 }
 
@@ -29,6 +31,7 @@ static inline int api_ni_only(ptl_handle_ni_t handle, struct ni **ni)
     struct process *p = process_current();
     *ni = p != NULL ? __atomic_load_n(&p->nis[handle_ni(handle)], __ATOMIC_ACQUIRE) : NULL;
     if (usual(*ni != NULL && (*ni)->handle == handle)) {
+        PAUSE_POINT("found");
         return PTL_OK; /* there are none before PtlInit() and after PtlFini() */
     }
     return p == NULL || p->users == 0 ? PTL_NO_INIT : PTL_ARG_INVALID;
@@ -54,7 +57,8 @@ static inline struct table *api_table(struct ni *ni, ptl_handle_any_t handle)
     }
 }
 
-/* api_object() finds the object of a kind that a handle names, and its NI. */
+/* api_object() finds the object of a kind that a handle names, and its NI. Without the lock that
+ * was true a moment ago; what was found stays an object of its kind, and may be looked at. */
 static inline int api_object(ptl_handle_any_t handle, enum handle_kind kind, struct ni **ni,
                              void *object)
 {
@@ -66,6 +70,16 @@ static inline int api_object(ptl_handle_any_t handle, enum handle_kind kind, str
     *(void **)object = found;
     return found != NULL ? PTL_OK : PTL_ARG_INVALID;
 }
+
+/* What a handle has named may be gone, and another one in its place, before the lock is taken: only
+ * a look under it counts (wall 7). api_lock() takes the lock of the NIC of an NI that was found by
+ * its handle; false: it is gone, and the lock is not held. */
+bool api_lock(struct ni *ni, ptl_handle_ni_t handle);
+
+/* api_lock_ni() and api_lock_object() are api_ni_only() and api_object() with that look. With
+ * PTL_OK the lock is held, else it is not. */
+int api_lock_ni(ptl_handle_ni_t handle, struct ni **ni);
+int api_lock_object(ptl_handle_any_t handle, enum handle_kind kind, struct ni **ni, void *object);
 
 /* When a thread found something by a handle that it has remembered since: to look handles up is
  * most of the work of a call that finds nothing new. */
@@ -81,7 +95,7 @@ static inline struct api_when api_now(void)
 }
 
 /* Whether the NI is still there, and the event queues of all, that were there then. Of another
- * object its handle tells, which its memory keeps as long as there is the NI. */
+ * object its handle tells, which its memory keeps. */
 static inline bool api_still(const struct api_when *w)
 {
     return atomic_load_explicit(&process_epoch, memory_order_acquire) == w->epoch &&

@@ -6,11 +6,10 @@
 static int change(ptl_handle_ni_t ni_handle, bool start)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
-    nic_lock(ni->nic);
     if (start) {
         ni->bundles++;
     } else if (ni->bundles != 0) {

@@ -12,10 +12,17 @@ int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)
     if (ct_handle == NULL) {
         return PTL_ARG_INVALID;
     }
-    nic_lock(ni->nic);
-    struct ct *ct = table_add(&ni->cts);
+    if (!api_lock(ni, ni_handle)) {
+        return PTL_ARG_INVALID;
+    }
+    struct ct *ct = table_ready(&ni->cts) ? table_take(&ni->cts) : NULL;
     if (ct != NULL) {
-        ct->ni = ni;
+        if (ct->ni == NULL) {
+            ct->ni = ni; /* the same for all that have its place: others may look */
+        }
+        atomic_store_explicit(&ct->success, 0, memory_order_relaxed);
+        atomic_store_explicit(&ct->failure, 0, memory_order_relaxed);
+        ct->rungs = NULL;
         list_init(&ct->triggers);
         *ct_handle = ct->slot.handle;
     }
@@ -27,19 +34,13 @@ int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)
 static int forget(ptl_handle_ct_t ct_handle, void (*how)(struct ct *ct))
 {
     struct ni *ni;
-    int rc = api_ni(ct_handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
     struct ct *ct;
-    struct nic *nic = ni->nic;
-    nic_lock(nic);
-    rc = api_object(ct_handle, HANDLE_CT, &ni, &ct);
+    int rc = api_lock_object(ct_handle, HANDLE_CT, &ni, &ct);
     if (rc == PTL_OK) {
-        trigger_run(nic);
+        trigger_run(ni->nic);
         how(ct);
+        nic_unlock(ni->nic);
     }
-    nic_unlock(nic);
     return rc;
 }
 
@@ -87,6 +88,7 @@ static inline int find(ptl_handle_ct_t handle, struct ct **ct)
     const struct known *k = &known_counter;
     if (usual(api_still(&k->when)) && usual(k->handle == handle)) {
         *ct = k->ct;
+        PAUSE_POINT("remembered");
         if (usual((*ct)->slot.handle == handle)) {
             return PTL_OK;
         }
@@ -106,7 +108,7 @@ int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event)
     }
     nic_poll(ct->ni->nic);
     *event = read_counter(ct);
-    return PTL_OK;
+    return usual(ct->slot.handle == ct_handle) ? PTL_OK : PTL_ARG_INVALID; /* whose value it is */
 }
 
 /* What a thread waits for: one of some counters at its mark, or a failure. */
@@ -154,6 +156,7 @@ static bool reached(void *arg)
         w->rc = api_object(w->handles[i], HANDLE_CT, &ni, &ct);
         if (w->rc == PTL_OK) {
             w->value = read_counter(ct);
+            w->rc = ct->slot.handle == w->handles[i] ? PTL_OK : PTL_ARG_INVALID;
         }
         if (w->rc != PTL_OK || w->value.success >= w->tests[i] || w->value.failure != 0) {
             w->which = i;
@@ -245,21 +248,19 @@ int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsign
 static int change(ptl_handle_ct_t ct_handle, ptl_ct_event_t value, bool set)
 {
     struct ni *ni;
-    int rc = api_ni(ct_handle, &ni);
+    struct ct *ct;
+    int rc = api_lock_object(ct_handle, HANDLE_CT, &ni, &ct);
     if (rc != PTL_OK) {
         return rc;
     }
-    struct ct *ct;
-    nic_lock(ni->nic);
-    rc = api_object(ct_handle, HANDLE_CT, &ni, &ct);
-    if (rc == PTL_OK && set) {
+    if (set) {
         ct_set(ct, value);
-    } else if (rc == PTL_OK) {
+    } else {
         ct_add((struct ct_ref){ct, ct_handle}, value.success, value.failure);
     }
     trigger_run(ni->nic);
     nic_unlock(ni->nic);
-    return rc;
+    return PTL_OK;
 }
 
 int PtlCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct)

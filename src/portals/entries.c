@@ -62,7 +62,9 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     if (setup->me == NULL || le_handle == NULL) {
         return PTL_ARG_INVALID;
     }
-    nic_lock(ni->nic);
+    if (!api_lock(ni, ni_handle)) {
+        return PTL_ARG_INVALID;
+    }
     rc = api_check_entry(ni, pt_index, setup);
     /* Handlers work on messages that come for them. */
     if (rc == PTL_OK && handlers != NULL && setup->list != PTL_PRIORITY_LIST) {
@@ -81,6 +83,7 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
         trigger_run(ni->nic); /* claimed headers may have counted */
     }
     nic_unlock(ni->nic);
+    PAUSE_POINT("appended");
     ni->nic->ops->foresee(ni->nic->fabric);
     return rc;
 }
@@ -99,7 +102,9 @@ static int search(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     struct nic *nic = ni->nic;
     nic_poll(nic); /* what has arrived is to be found: */
     nic_poll(nic); /* requests may wait for the second look, behind responses */
-    nic_lock(nic);
+    if (!api_lock(ni, ni_handle)) {
+        return PTL_ARG_INVALID;
+    }
     rc = api_check_entry(ni, pt_index, setup);
     if (rc == PTL_OK) {
         le_search(ni, pt_index, setup, op);
@@ -113,19 +118,12 @@ static int search(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
 static int unlink_entry(ptl_handle_le_t handle, bool matching)
 {
     struct ni *ni;
-    int rc = api_ni(handle, &ni);
+    struct le *le;
+    int rc = api_lock_object(handle, HANDLE_LE, &ni, &le);
     if (rc != PTL_OK) {
         return rc;
     }
-    struct le *le;
-    nic_lock(ni->nic);
-    rc = api_object(handle, HANDLE_LE, &ni, &le);
-    if (rc == PTL_OK && matching != ni_is_matching(ni)) {
-        rc = PTL_ARG_INVALID;
-    }
-    if (rc == PTL_OK) {
-        rc = le_unlink(le);
-    }
+    rc = matching == ni_is_matching(ni) ? le_unlink(le) : PTL_ARG_INVALID;
     nic_unlock(ni->nic);
     if (rc == PTL_IN_USE) {
         nic_poll(ni->nic); /* who retries in a loop brings the message to its end */
@@ -158,13 +156,14 @@ int PtlMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me
         return append_any(ni_handle, pt_index, me, ptl_list, user_ptr, me_handle);
     }
     struct nic *nic = ni->nic;
-    if (rare(!is_plain(ni, pt_index, me, ptl_list))) {
+    if (rare(ni->handle != ni_handle) || rare(!is_plain(ni, pt_index, me, ptl_list))) {
         nic_leave_seat(nic, seat);
         return append_any(ni_handle, pt_index, me, ptl_list, user_ptr, me_handle);
     }
     le_append_plain(ni, pt_index, me, ptl_list, user_ptr, me_handle);
     trigger_run(nic);
     nic_leave_seat(nic, seat);
+    PAUSE_POINT("appended");
     nic->ops->foresee(nic->fabric);
     return PTL_OK;
 }

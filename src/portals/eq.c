@@ -19,12 +19,19 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
     if (ring == NULL) {
         return PTL_NO_SPACE;
     }
-    nic_lock(ni->nic);
-    struct eq *eq = table_add(&ni->eqs);
+    if (!api_lock(ni, ni_handle)) {
+        free(ring);
+        return PTL_ARG_INVALID;
+    }
+    struct eq *eq = table_ready(&ni->eqs) ? table_take(&ni->eqs) : NULL;
     if (eq != NULL) {
         eq->ni = ni;
         eq->news = &ni->nic->news;
         eq->count = count;
+        eq->dropped = false;
+        /* Others may ask whether the one before is empty. */
+        atomic_store_explicit(&eq->head, 0, memory_order_relaxed);
+        atomic_store_explicit(&eq->tail, 0, memory_order_relaxed);
         eq_use_ring(eq, ring, count, 0);
         *eq_handle = eq->slot.handle;
     }
@@ -39,20 +46,15 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
 int PtlEQFree(ptl_handle_eq_t eq_handle)
 {
     struct ni *ni;
-    int rc = api_ni(eq_handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
     struct eq *eq;
-    nic_lock(ni->nic);
-    rc = api_object(eq_handle, HANDLE_EQ, &ni, &eq);
+    int rc = api_lock_object(eq_handle, HANDLE_EQ, &ni, &eq);
     if (rc == PTL_OK) {
         free(eq->ring);
         table_drop(&ni->eqs, eq);
         ni->nic->news.due = true; /* for who waits for it: it is an invalid handle now */
         process_renew();
+        nic_unlock(ni->nic);
     }
-    nic_unlock(ni->nic);
     return rc;
 }
 
@@ -342,6 +344,7 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
     if (rare(!api_still(&k->when)) || rare(k->handles[0] != eq_handle) || rare(event == NULL)) {
         return get_first(eq_handle, event);
     }
+    PAUSE_POINT("remembered");
     return usual(eq_empty(k->queues[0])) ? look(k, event, &k->which) : take(k, 0, event, &k->which);
 }
 
@@ -382,6 +385,7 @@ int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t t
         rare(event == NULL || which == NULL)) {
         return poll_first(eq_handles, size, timeout, event, which);
     }
+    PAUSE_POINT("remembered");
     unsigned i = choose(k);
     if (i != NEITHER) {
         return take(k, i, event, which);

@@ -17,12 +17,47 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
         return rc;
     }
     struct table *t = api_table(ni, handle);
-    if (ni_handle == NULL ||
-        (handle_kind(handle) != HANDLE_NI && (t == NULL || table_get(t, handle) == NULL))) {
-        return PTL_ARG_INVALID;
+    nic_lock(ni->nic);
+    bool known = t != NULL ? table_get(t, handle) != NULL : ni->handle == handle;
+    if (ni_handle == NULL || !known) {
+        rc = PTL_ARG_INVALID;
+    } else {
+        *ni_handle = ni->handle;
     }
-    *ni_handle = ni->handle;
-    return PTL_OK;
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+bool api_lock(struct ni *ni, ptl_handle_ni_t handle)
+{
+    nic_lock(ni->nic);
+    if (usual(ni->handle == handle)) {
+        return true;
+    }
+    nic_unlock(ni->nic);
+    return false;
+}
+
+int api_lock_ni(ptl_handle_ni_t handle, struct ni **ni)
+{
+    int rc = api_ni_only(handle, ni);
+    return rc != PTL_OK ? rc : api_lock(*ni, handle) ? PTL_OK : PTL_ARG_INVALID;
+}
+
+int api_lock_object(ptl_handle_any_t handle, enum handle_kind kind, struct ni **ni, void *object)
+{
+    int rc = api_ni(handle, ni);
+    if (rc != PTL_OK || handle_kind(handle) != kind) {
+        return rc != PTL_OK ? rc : PTL_ARG_INVALID;
+    }
+    nic_lock((*ni)->nic);
+    void *found = table_get(api_table(*ni, handle), handle);
+    *(void **)object = found;
+    if (usual(found != NULL)) {
+        return PTL_OK;
+    }
+    nic_unlock((*ni)->nic);
+    return PTL_ARG_INVALID;
 }
 
 int api_eq_ref(struct ni *ni, ptl_handle_eq_t handle, struct eq_ref *ref)

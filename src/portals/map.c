@@ -28,10 +28,7 @@ int PtlSetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, const ptl_process_
         !map_sound(ni, map_size, mapping)) {
         return PTL_ARG_INVALID;
     }
-    if (ni->map != NULL) {
-        return PTL_IGNORED;
-    }
-    return ni_set_map(ni, map_size, mapping);
+    return ni_set_map(ni, ni_handle, map_size, mapping);
 }
 
 int PtlGetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, ptl_process_t *mapping,
@@ -45,7 +42,9 @@ int PtlGetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, ptl_process_t *map
     if (!ni_is_logical(ni) || (mapping == NULL && map_size != 0) || actual_map_size == NULL) {
         return PTL_ARG_INVALID;
     }
-    nic_lock(ni->nic);
+    if (!api_lock(ni, ni_handle)) {
+        return PTL_ARG_INVALID;
+    }
     rc = ni->map == NULL ? PTL_NO_SPACE : PTL_OK;
     if (rc == PTL_OK) {
         ptl_size_t n = map_size < ni->map_size ? map_size : ni->map_size;

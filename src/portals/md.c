@@ -34,7 +34,9 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md
     }
     struct eq_ref eq;
     struct ct_ref ct = {NULL, 0};
-    nic_lock(ni->nic);
+    if (!api_lock(ni, ni_handle)) {
+        return PTL_ARG_INVALID;
+    }
     rc = api_eq_ref(ni, md->eq_handle, &eq);
     /* Programs leave anything in ct_handle where no option refers to it. */
     if (rc == PTL_OK && api_ct_ref(ni, md->ct_handle, &ct) != PTL_OK &&
@@ -72,14 +74,12 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md
 int PtlMDRelease(ptl_handle_md_t md_handle)
 {
     struct ni *ni;
-    int rc = api_ni(md_handle, &ni);
+    struct md *md;
+    int rc = api_lock_object(md_handle, HANDLE_MD, &ni, &md);
     if (rc != PTL_OK) {
         return rc;
     }
-    struct md *md;
-    nic_lock(ni->nic);
-    rc = api_object(md_handle, HANDLE_MD, &ni, &md);
-    if (rc == PTL_OK && md->users != 0) {
+    if (md->users != 0) {
         /* The last answers may be waiting at the door. */
         nic_advance(ni->nic);
         rc = md->users != 0 ? PTL_IN_USE : PTL_OK;

@@ -71,9 +71,12 @@ static int start_later(struct ni *ni, struct request *r, const struct api_sides 
     struct nic *nic = ni->nic;
     while (!nic_has_place(nic, FROM_PROGRAM)) {
         nic_unlock(nic);
-        nic_wait(nic, has_place, nic, -1);
+        PAUSE_POINT("full");
+        int rc;
+        do {
+            rc = ni_wait_abort(ni, has_place, nic, -1, PTL_FAIL);
+        } while (rc == PTL_ABORTED);
         nic_lock(nic);
-        int rc = api_ni(sides->md, &ni);
         rc = rc == PTL_OK ? api_request(ni, r, sides) : rc;
         if (rc != PTL_OK) {
             return rc;
@@ -109,6 +112,7 @@ static inline __attribute__((always_inline)) int start(struct request *r, enum o
         return p == NULL || p->users == 0 ? PTL_NO_INIT : PTL_ARG_INVALID;
     }
     struct nic *nic = ni->nic;
+    PAUSE_POINT("found");
     nic_take_over(nic);
     nic_lock(nic);
     int rc = request_of(ni, r, kind, sides);

@@ -75,7 +75,8 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
     ERRNO_KEPT;
     int cancel = cancel_off();
     mutex_take(&p->lock);
-    int rc = open_ni(p, index, options, pid, desired, &ni);
+    /* The last PtlFini() may have been under way. */
+    int rc = p->users != 0 ? open_ni(p, index, options, pid, desired, &ni) : PTL_NO_INIT;
     if (rc == PTL_OK) {
         *ni_handle = ni->handle;
         if (actual != NULL) {
@@ -125,7 +126,9 @@ int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t status_register, ptl_s
         return PTL_ARG_INVALID;
     }
     nic_poll(ni->nic);
-    nic_lock(ni->nic);
+    if (!api_lock(ni, ni_handle)) {
+        return PTL_ARG_INVALID;
+    }
     *status = (ptl_sr_value_t)ni->registers[status_register];
     nic_unlock(ni->nic);
     return PTL_OK;
@@ -134,39 +137,46 @@ int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t status_register, ptl_s
 int PtlGetUid(ptl_handle_ni_t ni_handle, ptl_uid_t *uid)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (uid == NULL) {
-        return PTL_ARG_INVALID;
+        rc = PTL_ARG_INVALID;
+    } else {
+        *uid = ni->nic->uid;
     }
-    *uid = ni->nic->uid;
-    return PTL_OK;
+    nic_unlock(ni->nic);
+    return rc;
 }
 
-int PtlGetPhysId(ptl_handle_ni_t ni_handle, ptl_process_t *id)
+/* The id of an NI, or the physical one of any. */
+static int get_id(ptl_handle_ni_t ni_handle, ptl_process_t *id, bool physical)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (id == NULL) {
-        return PTL_ARG_INVALID;
+        rc = PTL_ARG_INVALID;
+    } else if (physical || !ni_is_logical(ni)) {
+        id->phys.nid = ni->nic->nid;
+        id->phys.pid = ni->nic->pid;
+    } else {
+        id->phys.pid = 0;
+        id->rank = ni->rank;
     }
-    id->phys.nid = ni->nic->nid;
-    id->phys.pid = ni->nic->pid;
-    return PTL_OK;
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+int PtlGetPhysId(ptl_handle_ni_t ni_handle, ptl_process_t *id)
+{
+    return get_id(ni_handle, id, true);
 }
 
 int PtlGetId(ptl_handle_ni_t ni_handle, ptl_process_t *id)
 {
-    int rc = PtlGetPhysId(ni_handle, id);
-    struct ni *ni;
-    if (rc == PTL_OK && api_ni_only(ni_handle, &ni) == PTL_OK && ni_is_logical(ni)) {
-        id->phys.pid = 0;
-        id->rank = ni->rank;
-    }
-    return rc;
+    return get_id(ni_handle, id, false);
 }

@@ -41,7 +41,9 @@ int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options, ptl_handle_eq_t 
     }
     struct eq_ref eq;
     ptl_pt_index_t index;
-    nic_lock(ni->nic);
+    if (!api_lock(ni, ni_handle)) {
+        return PTL_ARG_INVALID;
+    }
     rc = api_eq_ref(ni, eq_handle, &eq);
     if (rc == PTL_OK && (options & PTL_PT_FLOWCTRL) != 0) {
         rc = make_room(ni, &eq);
@@ -62,20 +64,14 @@ int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options, ptl_handle_eq_t 
     return rc;
 }
 
-static bool no_user(void *arg)
-{
-    return ((struct pt *)arg)->users == 0;
-}
-
 int PtlPTFree(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
 {
     struct ni *ni;
     struct pt *pt;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
-    nic_lock(ni->nic);
     rc = api_pt(ni, pt_index, &pt);
     if (rc == PTL_OK &&
         (pt->priority.entries != 0 || pt->overflow.entries != 0 || pt->users != 0)) {
@@ -91,39 +87,55 @@ int PtlPTFree(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
 
 /* Opens or closes an entry to messages. */
 static int set_enabled(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, bool enabled,
-                       struct ni **ni, struct pt **pt)
+                       struct ni **ni)
 {
-    int rc = api_ni_only(ni_handle, ni);
+    struct pt *pt;
+    int rc = api_lock_ni(ni_handle, ni);
     if (rc != PTL_OK) {
         return rc;
     }
-    nic_lock((*ni)->nic);
-    rc = api_pt(*ni, pt_index, pt);
+    rc = api_pt(*ni, pt_index, &pt);
     if (rc == PTL_OK) {
-        (*pt)->enabled = enabled;
+        pt->enabled = enabled;
         (*ni)->epoch++;
-        (*pt)->refusing = false;
+        pt->refusing = false;
         /* Who opens it while the last deliveries end need not hear any more that it was closed. */
-        (*pt)->refusal_due = (*pt)->refusal_due && !enabled;
+        pt->refusal_due = pt->refusal_due && !enabled;
     }
     nic_unlock((*ni)->nic);
     return rc;
 }
 
+/* What PtlPTDisable() waits for: the end of the messages in hand. */
+struct idle_wait {
+    struct ni *ni;
+    ptl_handle_ni_t handle;
+    ptl_pt_index_t index;
+};
+
+static bool is_idle(void *arg)
+{
+    const struct idle_wait *w = arg;
+    return w->ni->handle != w->handle || w->ni->pts[w->index].users == 0;
+}
+
 int PtlPTDisable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
 {
     struct ni *ni;
-    struct pt *pt;
-    int rc = set_enabled(ni_handle, pt_index, false, &ni, &pt);
-    if (rc == PTL_OK) {
-        nic_wait(ni->nic, no_user, pt, -1);
+    int rc = set_enabled(ni_handle, pt_index, false, &ni);
+    if (rc != PTL_OK) {
+        return rc;
     }
+    struct idle_wait w = {ni, ni_handle, pt_index};
+    PAUSE_POINT("disabled");
+    do {
+        rc = ni_wait_abort(ni, is_idle, &w, -1, PTL_FAIL);
+    } while (rc == PTL_ABORTED);
     return rc;
 }
 
 int PtlPTEnable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
 {
     struct ni *ni;
-    struct pt *pt;
-    return set_enabled(ni_handle, pt_index, true, &ni, &pt);
+    return set_enabled(ni_handle, pt_index, true, &ni);
 }

@@ -181,7 +181,9 @@ int PtlHPUAllocMem(ptl_handle_ni_t ni_handle, ptl_size_t length, ptl_handle_hpu_
     if (hpu_mem == NULL || length == 0 || length > MAX_HANDLER_MEMORY) {
         return PTL_ARG_INVALID;
     }
-    nic_lock(ni->nic);
+    if (!api_lock(ni, ni_handle)) {
+        return PTL_ARG_INVALID;
+    }
     struct hpu_memory *m = hpu_memory_new(ni, length);
     if (m != NULL) {
         *hpu_mem = m->slot.handle;
@@ -193,17 +195,14 @@ int PtlHPUAllocMem(ptl_handle_ni_t ni_handle, ptl_size_t length, ptl_handle_hpu_
 int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem)
 {
     struct ni *ni;
-    int rc = api_ni(hpu_mem, &ni);
+    struct hpu_memory *m;
+    int rc = api_lock_object(hpu_mem, HANDLE_HPU, &ni, &m);
     if (rc != PTL_OK) {
         return rc;
     }
-    struct hpu_memory *m;
-    nic_lock(ni->nic);
-    rc = api_object(hpu_mem, HANDLE_HPU, &ni, &m);
-    if (rc == PTL_OK && m->users != 0) {
+    if (m->users != 0) {
         rc = PTL_IN_USE;
-    }
-    if (rc == PTL_OK) {
+    } else {
         hpu_memory_free(m);
     }
     nic_unlock(ni->nic);
@@ -213,23 +212,25 @@ int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem)
 int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (limits == NULL) {
-        return PTL_ARG_INVALID;
+        rc = PTL_ARG_INVALID;
+    } else {
+        *limits = (ptl_spin_limits_t){
+            .max_user_hdr_size = max_user_header(ni->nic),
+            .max_payload_size = ni->nic->packet_size,
+            .max_handler_mem = MAX_HANDLER_MEMORY,
+            .max_initial_state = MAX_INITIAL_STATE,
+            .min_fragmentation_limit = 64,
+            .max_cycles_per_byte = PTL_SIZE_MAX,
+            .num_hpus = num_hpus(ni->nic),
+        };
     }
-    *limits = (ptl_spin_limits_t){
-        .max_user_hdr_size = max_user_header(ni->nic),
-        .max_payload_size = ni->nic->packet_size,
-        .max_handler_mem = MAX_HANDLER_MEMORY,
-        .max_initial_state = MAX_INITIAL_STATE,
-        .min_fragmentation_limit = 64,
-        .max_cycles_per_byte = PTL_SIZE_MAX,
-        .num_hpus = num_hpus(ni->nic),
-    };
-    return PTL_OK;
+    nic_unlock(ni->nic);
+    return rc;
 }
 
 int PtlSpinCounter(ptl_handle_ni_t ni_handle, unsigned int index, ptl_spin_counter_t *counter)
@@ -252,45 +253,46 @@ int PtlSpinOutput(ptl_handle_ni_t ni_handle, unsigned int hpu, char *text, ptl_s
                   ptl_size_t *printed)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (text == NULL || size == 0 || printed == NULL || hpu >= num_hpus(ni->nic)) {
-        return PTL_ARG_INVALID;
+        rc = PTL_ARG_INVALID;
+    } else {
+        size_t length = hpu_output_read(&ni->nic->board->outputs[hpu], text, size - 1, printed);
+        text[length] = '\0';
     }
-    size_t length = hpu_output_read(&ni->nic->board->outputs[hpu], text, size - 1, printed);
-    text[length] = '\0';
-    return PTL_OK;
+    nic_unlock(ni->nic);
+    return rc;
 }
 
-/* Copies between HPU memory and the program's, without the lock: a user keeps the piece. */
+/* Copies between HPU memory and the program's, without the lock: a user keeps the piece, and who
+ * waits for an NI to be left keeps that. */
 static int copy_hpu_memory(ptl_handle_hpu_mem_t handle, ptl_size_t offset, ptl_size_t length,
                            void *to, const void *from)
 {
     struct ni *ni;
-    int rc = api_ni(handle, &ni);
+    struct hpu_memory *m;
+    int rc = api_lock_object(handle, HANDLE_HPU, &ni, &m);
     if (rc != PTL_OK) {
         return rc;
     }
-    struct hpu_memory *m = NULL;
-    nic_lock(ni->nic);
-    rc = api_object(handle, HANDLE_HPU, &ni, &m);
-    if (rc == PTL_OK && (offset > m->mem->length || length > m->mem->length - offset)) {
-        rc = PTL_ARG_INVALID;
+    if (offset > m->mem->length || length > m->mem->length - offset) {
+        nic_unlock(ni->nic);
+        return PTL_ARG_INVALID;
     }
-    if (rc == PTL_OK) {
-        m->users++;
-    }
+    m->users++;
+    ni->waiting++;
     nic_unlock(ni->nic);
-    if (rc != PTL_OK) {
-        return rc;
-    }
+    PAUSE_POINT("copies");
     void *at = (char *)m->mem->base + offset;
     rc = nic_copy(to != NULL ? to : at, from != NULL ? from : at, length) == 0 ? PTL_OK
                                                                                : PTL_ARG_INVALID;
     nic_lock(ni->nic);
     m->users--;
+    ni->waiting--;
+    ni->nic->news.due |= ni->closing; /* for who closes it */
     nic_unlock(ni->nic);
     return rc;
 }
@@ -308,18 +310,10 @@ int PtlHPUWrite(ptl_handle_hpu_mem_t hpu_mem, ptl_size_t offset, const void *src
 /* An entry by its handle, of either kind of NI; the lock is held if it is found. */
 static int lock_entry(ptl_handle_me_t handle, struct ni **ni, struct le **le)
 {
-    int rc = api_ni(handle, ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    struct nic *nic = (*ni)->nic;
-    nic_lock(nic);
-    rc = api_object(handle, HANDLE_LE, ni, le);
+    int rc = api_lock_object(handle, HANDLE_LE, ni, le);
     if (rc == PTL_OK && (!(*le)->linked || (*le)->handlers == NULL)) {
+        nic_unlock((*ni)->nic);
         rc = PTL_ARG_INVALID;
-    }
-    if (rc != PTL_OK) {
-        nic_unlock(nic);
     }
     return rc;
 }
@@ -385,15 +379,10 @@ int PtlHandlersTimerCancel(ptl_handle_timer_t timer)
 {
     struct ni *ni;
     struct timer *t;
-    int rc = api_ni(timer, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    nic_lock(ni->nic);
-    rc = api_object(timer, HANDLE_TIMER, &ni, &t);
+    int rc = api_lock_object(timer, HANDLE_TIMER, &ni, &t);
     if (rc == PTL_OK) {
         timer_end(t);
+        nic_unlock(ni->nic);
     }
-    nic_unlock(ni->nic);
     return rc;
 }

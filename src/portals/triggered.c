@@ -145,12 +145,11 @@ static int change(ptl_handle_ct_t ct_handle, enum trigger_kind kind, ptl_ct_even
         return PTL_ARG_INVALID;
     }
     struct ct *ct, *trigger;
-    struct nic *nic = ni->nic;
-    nic_lock(nic);
-    rc = api_object(ct_handle, HANDLE_CT, &ni, &ct);
-    if (rc == PTL_OK) {
-        rc = find_trigger(ni, trig_ct_handle, &trigger);
+    rc = api_lock_object(ct_handle, HANDLE_CT, &ni, &ct);
+    if (rc != PTL_OK) {
+        return rc;
     }
+    rc = find_trigger(ni, trig_ct_handle, &trigger);
     struct triggered *t = rc == PTL_OK ? trigger_new(ni) : NULL;
     if (t != NULL) {
         t->ct = (struct ct_ref){ct, ct_handle};
@@ -159,7 +158,7 @@ static int change(ptl_handle_ct_t ct_handle, enum trigger_kind kind, ptl_ct_even
     } else if (rc == PTL_OK) {
         rc = PTL_NO_SPACE;
     }
-    nic_unlock(nic);
+    nic_unlock(ni->nic);
     return rc;
 }
 
@@ -191,7 +190,9 @@ int PtlTriggeredMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, con
     struct triggered *t = NULL;
     struct le *le = NULL;
     struct ct *ct;
-    nic_lock(ni->nic);
+    if (!api_lock(ni, ni_handle)) {
+        return PTL_ARG_INVALID;
+    }
     rc = api_check_entry(ni, pt_index, &setup);
     if (rc == PTL_OK) {
         rc = find_trigger(ni, trig_ct_handle, &ct);
@@ -218,16 +219,13 @@ int PtlTriggeredMEUnlink(ptl_handle_me_t me_handle, ptl_handle_ct_t trig_ct_hand
                          ptl_size_t threshold)
 {
     struct ni *ni;
-    int rc = api_ni(me_handle, &ni);
+    struct le *le;
+    struct ct *ct;
+    int rc = api_lock_object(me_handle, HANDLE_LE, &ni, &le);
     if (rc != PTL_OK) {
         return rc;
     }
-    struct le *le;
-    struct ct *ct;
-    struct nic *nic = ni->nic;
-    nic_lock(nic);
-    rc = api_object(me_handle, HANDLE_LE, &ni, &le);
-    if (rc == PTL_OK && !ni_is_matching(ni)) {
+    if (!ni_is_matching(ni)) {
         rc = PTL_ARG_INVALID;
     }
     if (rc == PTL_OK) {
@@ -241,6 +239,6 @@ int PtlTriggeredMEUnlink(ptl_handle_me_t me_handle, ptl_handle_ct_t trig_ct_hand
     } else if (rc == PTL_OK) {
         rc = PTL_NO_SPACE;
     }
-    nic_unlock(nic);
+    nic_unlock(ni->nic);
     return rc;
 }
