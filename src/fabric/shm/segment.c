@@ -115,6 +115,7 @@ static struct segment *take_hole(uint64_t bytes)
     }
     if (s != NULL) {
         list_remove(&s->link);
+        *s = (struct segment){.header = s->header, .mapped = s->mapped};
     }
     mutex_give(&own_lock);
     return s != NULL ? s : calloc(1, sizeof(*s));
