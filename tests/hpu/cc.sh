@@ -102,7 +102,12 @@ printf '#include "spin_handler.h"\n__handler static int copying(const ptl_payloa
 "$pinwheel" hpu disas --function copying copying.elf >out
 grep -q 'lbu' out && { cat out; fail "copies byte by byte"; }
 
-# What is refused.
+# What is refused. Only what this machine's compiler takes lacks what the cores lack.
+printf '#include <spin_handler.h>\n__handler int h(const ptl_header_t header, void *state) { return PROCED; }\nPTL_HANDLER(h);\n' >typo.c
+refuse "typo.c: is not compiled" typo.c
+grep -q libc err && { cat err; fail "a typo is put down to libc"; }
+printf '#include <stdlib.h>\n#include <spin_handler.h>\n__handler int h(const ptl_header_t header, void *state) { return PROCEED; }\nPTL_HANDLER(h);\n' >hosted.c
+refuse "hosted.c: is compiled for this machine, but not for RV32, which has 32 bits and no libc" hosted.c
 refuse "struct bad_state.length: is of type size_t" "$folder/bad_state.c"
 refuse "struct bad_state.inner.deep: is of type long" "$folder/bad_state.c"
 refuse "struct bad_state.text: is of type pointer" "$folder/bad_state.c"

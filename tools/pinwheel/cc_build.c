@@ -323,15 +323,46 @@ static int put_in_place(struct cc_job *job, const char *image)
     return rc == 0 ? 0 : cc_say("%s: %s", job->output, strerror(errno));
 }
 
+/* Whether a command succeeds; what it has to say is not told. */
+static bool succeeds(struct cc_words *w)
+{
+    bool ok = cc_add(w, "-fsyntax-only");
+    fflush(NULL);
+    int before = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
+    ok = ok && before >= 0 && nowhere >= 0 && dup2(nowhere, STDERR_FILENO) >= 0;
+    ok = ok && run(w) == 0;
+    if (before >= 0) {
+        dup2(before, STDERR_FILENO);
+        close(before);
+    }
+    if (nowhere >= 0) {
+        close(nowhere);
+    }
+    return ok;
+}
+
+/* After the compiler has said what is wrong: a source that this machine's compiler takes lacks
+ * what the cores lack, any other one is simply wrong. */
+static int say_uncompiled(struct cc_job *job, size_t i)
+{
+    struct cc_words w = {0};
+    bool here = cc_add(&w, job->compiler) && add_list(&w, &job->common) &&
+                add_list(&w, &job->native) && add_includes(job, &w) && cc_add(&w, "-w") &&
+                cc_add(&w, job->sources.word[i]) && succeeds(&w);
+    return here
+               ? cc_say("%s: is compiled for this machine, but not for RV32, which has 32 bits and "
+                        "no libc: handlers have files of their own, which include spin_handler.h",
+                        job->sources.word[i])
+               : cc_say("%s: is not compiled", job->sources.word[i]);
+}
+
 static int build(struct cc_job *job)
 {
     char image[PATH_MAX], object[PATH_MAX];
     scratch(job, image, 0, "image.elf");
     for (size_t i = 0; i < job->sources.count; i++) {
         if (rv32_compile(job, i, scratch(job, object, i, "rv32.o"), false) != 0) {
-            return cc_say("%s: is not compiled for RV32, where there is no libc: handlers have "
-                          "files of their own, which include spin_handler.h",
-                          job->sources.word[i]);
+            return say_uncompiled(job, i);
         }
     }
     if (compare(job) != 0 || link_image(job, image) != 0 || check_image(job, image) != 0 ||
