@@ -94,8 +94,8 @@ static int measure_all(struct run *r)
     return report(r);
 }
 
-/* A session of its own has an autogroup of its own, which root may put before all
- * others; the shell that waits is not part of it. */
+/* A session of its own has an autogroup of its own, which root may put before all others, if it
+ * is asked to; the shell that waits is not part of it. */
 static bool prefer_session(void)
 {
     int group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
@@ -120,7 +120,11 @@ static int run_in_session(struct run *r)
         if (getppid() != parent || setsid() < 0) {
             _exit(1);
         }
-        r->settings.prefer = prefer_session();
+        r->settings.prefer = r->options->prefer && prefer_session();
+        if (r->options->prefer && !r->settings.prefer) {
+            fprintf(stderr, "pinwheel bench: --prefer: the priority of an autogroup cannot be "
+                            "changed: not root, or the kernel has none; going on without\n");
+        }
         int rc = measure_all(r);
         fflush(NULL);
         _exit(rc);

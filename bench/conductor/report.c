@@ -195,7 +195,7 @@ static void print_head(const struct run *r)
            "changed, %d given up.\n%s\n\n",
            r->fastest, r->slowest, r->turns, r->repeated, r->unsettled,
            r->settings.prefer ? "Run before all other work of the machine (autogroup -20)."
-                              : "Other work on the machine competes: not root, or no autogroups.");
+                              : "Other work on the machine competes (root: --prefer).");
 }
 
 int report_text(const struct run *r)

@@ -287,6 +287,20 @@ static void a_quick_run_has_all_rows(void **state)
     assert_svg("bench-out/bench.svg");
 }
 
+/* What others see of the machine is not changed unasked, also for root. */
+static void priority_is_asked_for(void **state)
+{
+    BENCH("--quick", "--json", "--peers", "none", "--bench", "ct_get");
+    assert_status(0);
+    assert_contains(o.out, "\"preferred\":false");
+    BENCH("--quick", "--json", "--peers", "none", "--bench", "ct_get", "--prefer");
+    assert_status(0);
+    int group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
+    bool may = geteuid() == 0 && group >= 0;
+    assert_contains(may ? o.out : o.err, may ? "\"preferred\":true" : "--prefer");
+    close(group);
+}
+
 static void tables_name_targets_and_what_is_not_measured(void **state)
 {
     if (!two_cores()) {
@@ -541,6 +555,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_quick_run_has_all_rows),
+        cmocka_unit_test(priority_is_asked_for),
         cmocka_unit_test(tables_name_targets_and_what_is_not_measured),
         cmocka_unit_test(a_folder_of_benches_is_all_of_them),
         cmocka_unit_test(sizes_and_rounds_are_those_asked_for),

@@ -20,6 +20,7 @@ enum {
     BENCH_OUT,
     BENCH_JSON,
     BENCH_QUICK,
+    BENCH_PREFER,
     BENCH_SUBJECT,
     BENCH_LIMIT,
     BENCH_PLUGINS,
@@ -40,6 +41,7 @@ static const struct args_option bench_options[] = {
     [BENCH_OUT] = {"--out", "DIR", "folder for bench.svg, made if need be (default bench-out)"},
     [BENCH_JSON] = {"--json", NULL, "print JSON in place of tables"},
     [BENCH_QUICK] = {"--quick", NULL, "3 rounds of 1 ms, few sizes: a check, no measurement"},
+    [BENCH_PREFER] = {"--prefer", NULL, "root: before all other work (autogroup of nice -20)"},
     [BENCH_SUBJECT] = {"--subject", "NAME=COMMAND",
                        "one more peer: a program that takes turns; may be repeated"},
     [BENCH_LIMIT] = {"--limit", "SECONDS",
@@ -170,6 +172,9 @@ static int parse_option(const struct args *a, int option, struct options_bench *
         return 0;
     case BENCH_QUICK:
         o->quick = true;
+        return 0;
+    case BENCH_PREFER:
+        o->prefer = true;
         return 0;
     case BENCH_SUBJECT:
         return add_subject(a, o);
