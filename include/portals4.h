@@ -200,6 +200,7 @@ typedef int ptl_sr_value_t;
 #define PTL_MD_EVENT_SEND_DISABLE (1U << 7)    /* no SEND events */
 #define PTL_MD_UNRELIABLE (1U << 8)            /* permission to lose puts, not used */
 #define PTL_MD_EVENT_CT_BYTES (1U << 14)       /* count bytes instead of successes */
+#define PTL_MD_OPTIONS_MASK 0x41ffU            /* all of them */
 
 /* ME options; those of the first group hold for LEs too, under PTL_LE_ names. */
 #define PTL_ME_OP_PUT (1U << 1)                 /* puts may land here */
@@ -238,6 +239,10 @@ typedef int ptl_sr_value_t;
 #define PTL_LE_EVENT_CT_OVERFLOW PTL_ME_EVENT_CT_OVERFLOW
 #define PTL_LE_EVENT_CT_BYTES PTL_ME_EVENT_CT_BYTES
 #define PTL_LE_ACK_DISABLE PTL_ME_ACK_DISABLE
+
+/* All options of an entry, without matching and with it. */
+#define PTL_LE_APPEND_OPTIONS_MASK 0x87fffU
+#define PTL_ME_APPEND_OPTIONS_MASK 0xfffffU
 
 enum ptl_list { PTL_PRIORITY_LIST = 0, PTL_OVERFLOW_LIST = 1 };
 enum ptl_search_op { PTL_SEARCH_ONLY = 0, PTL_SEARCH_DELETE = 1 };
@@ -482,6 +487,10 @@ PTL_EXPORT void PtlAbort(void);
  * who have it as well (docs/slmp.md). PINWHEEL_JOB_KEY_FILE, if set, goes first. The bytes
  * are copied; length 0 takes a key back. PTL_ARG_INVALID: another length. */
 PTL_EXPORT int PtlSetJobKey(const void *key, ptl_size_t length);
+
+/* PtlErrorStr, Pinwheel's own, gives the name of a return code and what it means, "PTL_IN_USE:
+ * an operation ...", at any time; of a number that is no code it says so. */
+PTL_EXPORT const char *PtlErrorStr(unsigned code);
 
 /* ---- Network interfaces (3.6) ---------------------------------------------- */
 

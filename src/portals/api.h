@@ -133,6 +133,16 @@ struct api_sides {
 /* api_request() checks the arguments of a data movement and completes it. */
 int api_request(struct ni *ni, struct request *r, const struct api_sides *sides);
 
+/* api_refuse() tells the log why a data movement has failed those checks; PTL_ARG_INVALID. */
+__attribute__((cold, noinline)) int api_refuse(struct ni *ni, const struct request *r,
+                                               const struct api_sides *sides);
+
+/* api_refuse_handle() tells that the handle names nothing at all, api_refuse_operation() that a
+ * call has no such operation, or that its operand cannot be read. */
+__attribute__((cold, noinline)) int api_refuse_handle(const struct request *r,
+                                                      ptl_handle_md_t handle);
+__attribute__((cold, noinline)) int api_refuse_operation(const struct request *r, bool exists);
+
 /* api_start() starts a data movement, once there is room for it. */
 int api_start(struct request *r, const struct api_sides *sides);
 

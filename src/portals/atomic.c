@@ -85,7 +85,7 @@ int api_check_fetch(const struct request *r, ptl_handle_md_t put_md)
     struct ni *ni;
     int rc = api_ni(put_md, &ni);
     if (rc == PTL_OK && !atomic_is_legal(ATOMIC_FETCH, r->op, r->datatype)) {
-        rc = PTL_ARG_INVALID;
+        rc = api_refuse_operation(r, false);
     }
     return rc;
 }
@@ -98,13 +98,15 @@ int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md)
         return rc;
     }
     if (!atomic_is_legal(ATOMIC_SWAP, r->op, r->datatype)) {
-        return PTL_ARG_INVALID;
+        return api_refuse_operation(r, false);
     }
     size_t size = atomic_operand_size(r->op, r->datatype);
     if (size == 0) {
         return PTL_OK;
     }
-    return operand != NULL && nic_copy(r->operand, operand, size) == 0 ? PTL_OK : PTL_ARG_INVALID;
+    return operand != NULL && nic_copy(r->operand, operand, size) == 0
+               ? PTL_OK
+               : api_refuse_operation(r, true);
 }
 
 int PtlFetchAtomic(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,

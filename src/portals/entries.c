@@ -8,22 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LE_OPTIONS                                                                                 \
-    (PTL_IOVEC | PTL_LE_OP_PUT | PTL_LE_OP_GET | PTL_LE_USE_ONCE | PTL_LE_UNEXPECTED_HDR_DISABLE | \
-     PTL_LE_IS_ACCESSIBLE | PTL_LE_EVENT_LINK_DISABLE | PTL_LE_EVENT_COMM_DISABLE |                \
-     PTL_LE_EVENT_FLOWCTRL_DISABLE | PTL_LE_EVENT_SUCCESS_DISABLE | PTL_LE_EVENT_OVER_DISABLE |    \
-     PTL_LE_EVENT_UNLINK_DISABLE | PTL_LE_EVENT_CT_COMM | PTL_LE_EVENT_CT_OVERFLOW |               \
-     PTL_LE_EVENT_CT_BYTES | PTL_LE_ACK_DISABLE)
-#define ME_OPTIONS                                                                                 \
-    (LE_OPTIONS | PTL_ME_MANAGE_LOCAL | PTL_ME_NO_TRUNCATE | PTL_ME_MAY_ALIGN |                    \
-     PTL_ME_LOCAL_INC_UH_RLENGTH)
 #define LE_COUNTS (PTL_LE_EVENT_CT_COMM | PTL_LE_EVENT_CT_OVERFLOW)
 
 int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *s)
 {
     const ptl_me_t *me = s->me;
     struct pt *pt;
-    unsigned known = s->matching ? ME_OPTIONS : LE_OPTIONS;
+    unsigned known = s->matching ? PTL_ME_APPEND_OPTIONS_MASK : PTL_LE_APPEND_OPTIONS_MASK;
     if (s->matching != ni_is_matching(ni) || s->list > PTL_OVERFLOW_LIST ||
         (me->options & ~known) != 0 || api_pt(ni, pt_index, &pt) != PTL_OK) {
         return PTL_ARG_INVALID;
@@ -45,7 +36,7 @@ static inline bool is_plain(struct ni *ni, ptl_pt_index_t pt_index, const ptl_me
                             ptl_list_t list)
 {
     struct pt *pt;
-    unsigned special = ~(unsigned)ME_OPTIONS | PTL_IOVEC | LE_COUNTS;
+    unsigned special = ~PTL_ME_APPEND_OPTIONS_MASK | PTL_IOVEC | LE_COUNTS;
     return usual((me->options & special) == 0) && usual(list <= PTL_OVERFLOW_LIST) &&
            usual(ni_is_matching(ni)) && usual(api_pt(ni, pt_index, &pt) == PTL_OK) &&
            usual(list_has_place(ni, pt_list(pt, list))) && table_ready(&ni->les);

@@ -4,10 +4,6 @@
 
 #include <stdlib.h>
 
-#define MD_OPTIONS                                                                                 \
-    (PTL_IOVEC | PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_ACK |              \
-     PTL_MD_UNORDERED | PTL_MD_EVENT_SUCCESS_DISABLE | PTL_MD_VOLATILE |                           \
-     PTL_MD_EVENT_SEND_DISABLE | PTL_MD_UNRELIABLE | PTL_MD_EVENT_CT_BYTES)
 #define MD_COUNTS (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_ACK)
 
 /* What a request for an ack comes to. One that nobody would see is none, and the MD need not wait
@@ -29,7 +25,7 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md
     if (rc != PTL_OK) {
         return rc;
     }
-    if (md == NULL || md_handle == NULL || (md->options & ~(unsigned)MD_OPTIONS) != 0) {
+    if (md == NULL || md_handle == NULL || (md->options & ~PTL_MD_OPTIONS_MASK) != 0) {
         return PTL_ARG_INVALID;
     }
     struct eq_ref eq;

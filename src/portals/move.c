@@ -56,7 +56,7 @@ request_of(struct ni *ni, struct request *r, enum op_kind kind, const struct api
 int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
 {
     int rc = request_of(ni, r, r->kind, sides);
-    return rc == PTL_OK && !target_sound(ni, r->target) ? PTL_ARG_INVALID : rc;
+    return rc != PTL_OK || !target_sound(ni, r->target) ? api_refuse(ni, r, sides) : PTL_OK;
 }
 
 static bool has_place(void *arg)
@@ -90,7 +90,7 @@ static __attribute__((noinline)) int start_other(struct ni *ni, struct request *
                                                  const struct api_sides *sides)
 {
     if (!target_sound(ni, r->target)) {
-        return PTL_ARG_INVALID; /* who goes straight has met it */
+        return api_refuse(ni, r, sides); /* who goes straight has met it */
     }
     if (request_expects(r) && nic_has_place(ni->nic, FROM_PROGRAM)) {
         return nic_request(ni, r); /* only one to oneself could end at once */
@@ -109,7 +109,8 @@ static inline __attribute__((always_inline)) int start(struct request *r, enum o
         ni = __atomic_load_n(&p->nis[handle_ni(sides->md)], __ATOMIC_ACQUIRE);
     }
     if (rare(ni == NULL)) {
-        return p == NULL || p->users == 0 ? PTL_NO_INIT : PTL_ARG_INVALID;
+        struct request whole = *r;
+        return p == NULL || p->users == 0 ? PTL_NO_INIT : api_refuse_handle(&whole, sides->md);
     }
     struct nic *nic = ni->nic;
     PAUSE_POINT("found");
@@ -123,6 +124,10 @@ static inline __attribute__((always_inline)) int start(struct request *r, enum o
             struct api_sides both = *sides;
             rc = start_other(ni, &whole, &both);
         }
+    } else {
+        struct request whole = *r;
+        struct api_sides both = *sides;
+        rc = api_refuse(ni, &whole, &both);
     }
     trigger_run(nic); /* SEND may have counted */
     nic_unlock(nic);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a program is told of a call that is refused: the log names the argument and its value; the
+ * masks of options are what the calls accept; PtlErrorStr knows every code. */
+#include "port.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+static int log_file = -1, errors = -1;
+
+static void listen_to_log(void)
+{
+    log_file = memfd_create("log", MFD_CLOEXEC);
+    errors = dup(STDERR_FILENO);
+    CHECK_EQ(dup2(log_file, STDERR_FILENO), STDERR_FILENO);
+}
+
+static void listen_no_more(void)
+{
+    CHECK_EQ(dup2(errors, STDERR_FILENO), STDERR_FILENO);
+    close(errors);
+    close(log_file);
+}
+
+/* The call was refused, and what was said since the last one has all these words. */
+static void check_said(int code, const char *first, const char *second)
+{
+    char text[1024];
+    ssize_t n = pread(log_file, text, sizeof(text) - 1, 0);
+    text[n < 0 ? 0 : n] = '\0';
+    CHECK_EQ(ftruncate(log_file, 0), 0);
+    lseek(log_file, 0, SEEK_SET);
+    CHECK_EQ(code, PTL_ARG_INVALID);
+    if (strstr(text, first) == NULL || strstr(text, second) == NULL) {
+        FAIL("the log says \"%s\", neither \"%s\" nor \"%s\"", text, first, second);
+    }
+}
+
+PTEST(reasons_are_told, 1)
+{
+    struct port p;
+    static unsigned char memory[64];
+    port_open(&p, KIND_MP, rank, size);
+    ptl_process_t me = p.id[0], nobody = {.phys = {me.phys.nid, 0}};
+    ptl_handle_md_t md = port_quiet_md(&p, memory, sizeof(memory), 0, PTL_CT_NONE);
+    ptl_handle_ct_t ct = port_ct(&p);
+    listen_to_log();
+#define PUT(md, at, length, ack, to, pt) PtlPut(md, at, length, ack, to, pt, 0, 0, NULL, 0)
+    check_said(PUT(PTL_INVALID_HANDLE, 0, 8, PTL_NO_ACK_REQ, me, 0), "a put is refused",
+               "md_handle 0xffffffff");
+    check_said(PUT(md + 1, 0, 8, PTL_NO_ACK_REQ, me, 0), "md_handle", "no memory descriptor");
+    check_said(PUT(md, 60, 8, PTL_NO_ACK_REQ, me, 0), "offset 60 and length 8", "64 bytes");
+    check_said(PUT(md, 0, 8, 77, me, 0), "ack_req 77", "a put");
+    check_said(PUT(md, 0, 8, PTL_ACK_REQ, me, 0), "PTL_ACK_REQ needs", "event queue");
+    check_said(PUT(md, 0, 8, PTL_NO_ACK_REQ, me, 70000), "pt_index 70000", "a put");
+    check_said(PUT(md, 0, 8, PTL_NO_ACK_REQ, nobody, 0), "pid 0", "no process");
+    check_said(PtlGet(md, 60, 8, me, 0, 0, 0, NULL), "a get is refused", "offset 60");
+    check_said(PtlAtomic(md, 0, 8, PTL_NO_ACK_REQ, me, 0, 0, 0, NULL, 0, PTL_BXOR, PTL_DOUBLE),
+               "an atomic operation is refused", "data type");
+    check_said(PtlFetchAtomic(md, 0, md, 60, 8, me, 0, 0, 0, NULL, 0, PTL_SUM, PTL_INT64_T),
+               "put_offset 60", "64 bytes");
+    check_said(PtlFetchAtomic(md, 60, md, 0, 8, me, 0, 0, 0, NULL, 0, PTL_SUM, PTL_INT64_T),
+               "get_offset 60", "64 bytes");
+    check_said(PtlSwap(md, 0, md, 0, 8, me, 0, 0, 0, NULL, 0, NULL, PTL_CSWAP, PTL_INT64_T),
+               "a fetching operation is refused", "operand");
+    check_said(PtlSwap(md, 0, md, 0, 8, me, 0, 0, 0, NULL, 0, memory, PTL_SUM, PTL_INT64_T),
+               "a fetching operation is refused", "operation");
+    check_said(PtlTriggeredPut(md, 60, 8, PTL_NO_ACK_REQ, me, 0, 0, 0, NULL, 0, ct, 1), "offset 60",
+               "64 bytes");
+    listen_no_more();
+    port_release(md);
+    OK(PtlCTFree(ct));
+    port_close(&p);
+}
+
+/* An option is accepted alone just if it is in the mask. */
+PTEST(masks_are_what_calls_accept, 1)
+{
+    static unsigned char memory[64];
+    for (unsigned kind = 0; kind < 2; kind++) {
+        struct port p;
+        bool matching = kind == 0;
+        port_open(&p, matching ? KIND_MP : KIND_NP, rank, size);
+        ptl_handle_eq_t eq;
+        ptl_handle_ct_t ct = port_ct(&p);
+        ptl_pt_index_t pt;
+        OK(PtlEQAlloc(p.ni, 64, &eq));
+        OK(PtlPTAlloc(p.ni, 0, eq, PTL_PT_ANY, &pt));
+        listen_to_log();
+        for (unsigned bit = 0; bit < 32; bit++) {
+            unsigned option = 1u << bit;
+            ptl_iovec_t part = {memory, sizeof(memory)};
+            void *start = option == PTL_IOVEC ? (void *)&part : memory;
+            ptl_size_t length = option == PTL_IOVEC ? 1 : sizeof(memory);
+            ptl_md_t m = {start, length, option, eq, ct};
+            ptl_handle_md_t md;
+            int code = PtlMDBind(p.ni, &m, &md);
+            CHECK_EQ(code, (PTL_MD_OPTIONS_MASK & option) != 0 ? PTL_OK : PTL_ARG_INVALID);
+            if (code == PTL_OK) {
+                OK(PtlMDRelease(md));
+            }
+            ptl_handle_me_t entry;
+            ptl_me_t me = {.start = start,
+                           .length = length,
+                           .ct_handle = ct,
+                           .uid = PTL_UID_ANY,
+                           .options = option};
+            me.match_id.phys.nid = PTL_NID_ANY;
+            me.match_id.phys.pid = PTL_PID_ANY;
+            ptl_le_t le = {start, length, ct, PTL_UID_ANY, option};
+            code = matching ? PtlMEAppend(p.ni, pt, &me, PTL_PRIORITY_LIST, NULL, &entry)
+                            : PtlLEAppend(p.ni, pt, &le, PTL_PRIORITY_LIST, NULL, &entry);
+            unsigned mask = matching ? PTL_ME_APPEND_OPTIONS_MASK : PTL_LE_APPEND_OPTIONS_MASK;
+            CHECK_EQ(code, (mask & option) != 0 ? PTL_OK : PTL_ARG_INVALID);
+            if (code == PTL_OK) {
+                OK(matching ? PtlMEUnlink(entry) : PtlLEUnlink(entry));
+            }
+        }
+        listen_no_more();
+        OK(PtlPTFree(p.ni, pt));
+        OK(PtlEQFree(eq));
+        OK(PtlCTFree(ct));
+        port_close(&p);
+    }
+}
+
+PTEST(codes_have_names, 1)
+{
+    CHECK(strncmp(PtlErrorStr(PTL_OK), "PTL_OK: ", 8) == 0);
+    CHECK(strncmp(PtlErrorStr(PTL_ABORTED), "PTL_ABORTED: ", 13) == 0);
+    for (unsigned code = 0; code <= PTL_INTERRUPTED; code++) {
+        CHECK(strncmp(PtlErrorStr(code), "PTL_", 4) == 0);
+    }
+    CHECK(strncmp(PtlErrorStr(PTL_INTERRUPTED + 1), "PTL_", 4) != 0);
+    CHECK(strncmp(PtlErrorStr(~0u), "PTL_", 4) != 0);
+}
