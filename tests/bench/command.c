@@ -292,12 +292,12 @@ static void priority_is_asked_for(void **state)
 {
     BENCH("--quick", "--json", "--peers", "none", "--bench", "ct_get");
     assert_status(0);
-    assert_contains(o.out, "\"preferred\":false");
+    assert_contains(o.out, "\"preferred\": false");
     BENCH("--quick", "--json", "--peers", "none", "--bench", "ct_get", "--prefer");
     assert_status(0);
     int group = open("/proc/self/autogroup", O_WRONLY | O_CLOEXEC);
     bool may = geteuid() == 0 && group >= 0;
-    assert_contains(may ? o.out : o.err, may ? "\"preferred\":true" : "--prefer");
+    assert_contains(may ? o.out : o.err, may ? "\"preferred\": true" : "--prefer");
     close(group);
 }
 
