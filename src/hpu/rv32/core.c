@@ -407,11 +407,13 @@ static const struct rv32_cell *show(struct rv32_core *core, const struct rv32_ce
 #define RUN_WATCHED 1
 #include "core_run.h"
 
+#ifdef RV32_UNCHECKED
 #define RUN_NAME run_unchecked
 #define RUN_CHECKED 0
 #define RUN_CACHED 0
 #define RUN_WATCHED 0
 #include "core_run.h"
+#endif
 
 /* ---- Calls ---- */
 
@@ -476,6 +478,7 @@ const struct rv32_result *rv32_core_resume(struct rv32_core *core, uint32_t pc, 
     return finish(core);
 }
 
+#ifdef RV32_UNCHECKED
 const struct rv32_result *rv32_core_call_unchecked(struct rv32_core *core,
                                                    const struct rv32_call *call, uint8_t *arena)
 {
@@ -485,3 +488,4 @@ const struct rv32_result *rv32_core_call_unchecked(struct rv32_core *core,
     }
     return finish(core);
 }
+#endif

@@ -176,7 +176,7 @@ const struct rv32_result *rv32_core_resume(struct rv32_core *core, uint32_t pc, 
 
 /* rv32_core_call_unchecked() is for measuring what checks cost: addresses are offsets into
  * `arena`, 4 GiB of address space of which the caller has made what is needed accessible.
- * A program that strays takes the process with it. */
+ * A program that strays takes the process with it. Only bench/hpu builds it (RV32_UNCHECKED). */
 const struct rv32_result *rv32_core_call_unchecked(struct rv32_core *core,
                                                    const struct rv32_call *call, uint8_t *arena);
 

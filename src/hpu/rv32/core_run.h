@@ -8,45 +8,20 @@
  *   RUN_WATCHED   somebody is told of each instruction
  *
  * Each cell ends with a jump of its own to the code of the next one, so that the
- * processor learns what follows what. `ip` is the cell in hand; x[], left and
- * instructions are the core's.
+ * processor learns what follows what; not where the cache is counted or somebody is told. `ip` is
+ * the cell in hand; x[], left and instructions are the core's.
  */
 
 #define A x[ip->rs1]
 #define B x[ip->rs2]
 #define SIGNED(value) ((int32_t)(value))
 
-#if RUN_WATCHED
-#define WATCH()                                                                                    \
-    if (ip->op < RV32_CELL_GOTO) {                                                                 \
-        core->left = left;                                                                         \
-        core->instructions = instructions;                                                         \
-        ip = show(core, ip, watch, context);                                                       \
-        if (ip == NULL) {                                                                          \
-            return;                                                                                \
-        }                                                                                          \
-        left = core->left;                                                                         \
-        instructions = core->instructions;                                                         \
-    }
+/* What is told, or fetched, is so at one place before all cells: that costs more than the jump. */
+#if RUN_CACHED || RUN_WATCHED
+#define DISPATCH() goto dispatch
 #else
-#define WATCH()
+#define DISPATCH() goto *labels[ip->op]
 #endif
-
-#if RUN_CACHED
-#define FETCH()                                                                                    \
-    if (p->lengths != NULL && ip->op < RV32_CELL_GOTO) {                                           \
-        left -= fetch(core, ip, left);                                                             \
-    }
-#else
-#define FETCH()
-#endif
-
-#define DISPATCH()                                                                                 \
-    do {                                                                                           \
-        FETCH()                                                                                    \
-        WATCH()                                                                                    \
-        goto *labels[ip->op];                                                                      \
-    } while (0)
 
 #define NEXT()                                                                                     \
     do {                                                                                           \
@@ -228,6 +203,26 @@ static void RUN_NAME(struct rv32_core *core, const struct rv32_cell *ip, rv32_wa
     uint32_t target;
     DISPATCH();
 
+#if RUN_CACHED || RUN_WATCHED
+dispatch:
+    if (RUN_CACHED && p->lengths != NULL && ip->op < RV32_CELL_GOTO) {
+        left -= fetch(core, ip, left);
+    }
+#if RUN_WATCHED
+    if (ip->op < RV32_CELL_GOTO) {
+        core->left = left;
+        core->instructions = instructions;
+        ip = show(core, ip, watch, context);
+        if (ip == NULL) {
+            return;
+        }
+        left = core->left;
+        instructions = core->instructions;
+    }
+#endif
+    goto *labels[ip->op];
+#endif
+
     SET(li, ip->imm);
     SET(mv, A);
     SET(addi, A + (uint32_t)ip->imm);
@@ -369,8 +364,6 @@ fault:
 #undef A
 #undef B
 #undef SIGNED
-#undef WATCH
-#undef FETCH
 #undef DISPATCH
 #undef NEXT
 #undef SET
