@@ -359,8 +359,9 @@ static const struct rv32_cell *redirect(struct rv32_core *core, uint32_t pc)
     return &p->cells[cell];
 }
 
-/* Shows the instruction at `ip` to who watches; gives where control goes on, NULL if the program
- * has ended. An instruction that it was led to is shown, too. */
+/* Fetches the instruction at `ip`, if that is counted, and shows it to who watches, if anybody
+ * does; gives where control goes on, NULL if the program has ended. An instruction that it was
+ * led to is shown, too. */
 static const struct rv32_cell *show(struct rv32_core *core, const struct rv32_cell *ip,
                                     rv32_watch *watch, void *context)
 {
@@ -368,7 +369,10 @@ static const struct rv32_cell *show(struct rv32_core *core, const struct rv32_ce
     enum rv32_turn turn = RV32_GO_TO;
     while (ip != NULL && ip->op < RV32_CELL_GOTO && turn == RV32_GO_TO) {
         uint32_t cell = (uint32_t)(ip - p->cells);
-        turn = watch(context, core, p->pcs[cell], cycles_at(core, ip));
+        if (p->lengths != NULL) {
+            core->left -= fetch(core, ip, core->left);
+        }
+        turn = watch != NULL ? watch(context, core, p->pcs[cell], cycles_at(core, ip)) : RV32_GO_ON;
         if (turn == RV32_GO_ON) {
             break;
         }
@@ -380,9 +384,6 @@ static const struct rv32_cell *show(struct rv32_core *core, const struct rv32_ce
             return NULL;
         }
         ip = redirect(core, core->go_to);
-        if (ip != NULL && p->lengths != NULL && ip->op < RV32_CELL_GOTO) {
-            core->left -= fetch(core, ip, core->left);
-        }
     }
     return ip;
 }
@@ -391,26 +392,17 @@ static const struct rv32_cell *show(struct rv32_core *core, const struct rv32_ce
 
 #define RUN_NAME run_warm
 #define RUN_CHECKED 1
-#define RUN_CACHED 0
-#define RUN_WATCHED 0
-#include "core_run.h"
-
-#define RUN_NAME run_cached
-#define RUN_CHECKED 1
-#define RUN_CACHED 1
 #define RUN_WATCHED 0
 #include "core_run.h"
 
 #define RUN_NAME run_watched
 #define RUN_CHECKED 1
-#define RUN_CACHED 1
 #define RUN_WATCHED 1
 #include "core_run.h"
 
 #ifdef RV32_UNCHECKED
 #define RUN_NAME run_unchecked
 #define RUN_CHECKED 0
-#define RUN_CACHED 0
 #define RUN_WATCHED 0
 #include "core_run.h"
 #endif
@@ -450,7 +442,7 @@ const struct rv32_result *rv32_core_call(struct rv32_core *core, const struct rv
 {
     const struct rv32_cell *ip = begin(core, call);
     if (ip != NULL && core->program->lengths != NULL) {
-        run_cached(core, ip, NULL, NULL, NULL);
+        run_watched(core, ip, NULL, NULL, NULL);
     } else if (ip != NULL) {
         run_warm(core, ip, NULL, NULL, NULL);
     }

@@ -4,11 +4,10 @@
  *
  *   RUN_NAME      the function's name
  *   RUN_CHECKED   accesses are held against regions (else: offsets into an arena)
- *   RUN_CACHED    the instruction cache is counted
- *   RUN_WATCHED   somebody is told of each instruction
+ *   RUN_WATCHED   each instruction is fetched by fetch.c, or somebody is told of it, or both
  *
  * Each cell ends with a jump of its own to the code of the next one, so that the
- * processor learns what follows what; not where the cache is counted or somebody is told. `ip` is
+ * processor learns what follows what; but all by one where RUN_WATCHED. `ip` is
  * the cell in hand; x[], left and instructions are the core's.
  */
 
@@ -16,8 +15,8 @@
 #define B x[ip->rs2]
 #define SIGNED(value) ((int32_t)(value))
 
-/* What is told, or fetched, is so at one place before all cells: that costs more than the jump. */
-#if RUN_CACHED || RUN_WATCHED
+/* To fetch or to tell costs more than a jump, so there is one place for it. */
+#if RUN_WATCHED
 #define DISPATCH() goto dispatch
 #else
 #define DISPATCH() goto *labels[ip->op]
@@ -203,12 +202,8 @@ static void RUN_NAME(struct rv32_core *core, const struct rv32_cell *ip, rv32_wa
     uint32_t target;
     DISPATCH();
 
-#if RUN_CACHED || RUN_WATCHED
-dispatch:
-    if (RUN_CACHED && p->lengths != NULL && ip->op < RV32_CELL_GOTO) {
-        left -= fetch(core, ip, left);
-    }
 #if RUN_WATCHED
+dispatch:
     if (ip->op < RV32_CELL_GOTO) {
         core->left = left;
         core->instructions = instructions;
@@ -219,7 +214,6 @@ dispatch:
         left = core->left;
         instructions = core->instructions;
     }
-#endif
     goto *labels[ip->op];
 #endif
 
@@ -329,7 +323,7 @@ late:
     DISPATCH();
 
 leave:
-#if RUN_CACHED
+#if RUN_WATCHED
     left -= p->lengths != NULL ? fetch_outside(core, target, left) : 0;
 #endif
     /* A JALR is the last that was charged: nothing has to be given back. */
@@ -374,5 +368,4 @@ fault:
 #undef DIVIDE
 #undef RUN_NAME
 #undef RUN_CHECKED
-#undef RUN_CACHED
 #undef RUN_WATCHED
