@@ -420,7 +420,12 @@ static const struct rv32_cell *begin(struct rv32_core *core, const struct rv32_c
     core->budget = call->budget;
     core->left = call->budget;
     core->instructions = 0;
-    core->result = (struct rv32_result){.pc = call->pc};
+    /* Registers and what memory is near are of faults, which write them. */
+    core->result.end = RV32_RETURNED;
+    core->result.value = 0;
+    core->result.pc = call->pc;
+    core->result.address = 0;
+    core->result.bytes = 0;
     return redirect(core, call->pc);
 }
 

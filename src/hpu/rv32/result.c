@@ -36,6 +36,7 @@ void rv32_result_near(struct rv32_core *core)
     struct rv32_result *result = &core->result;
     const struct rv32_region *nearest = NULL;
     uint32_t least = UINT32_MAX;
+    result->near = (struct rv32_near){.name = NULL};
     for (int i = 1; is_access(result->end) && i <= core->region_count; i++) {
         const struct rv32_region *r = &core->region[i];
         bool stack = is_stack(r->name) && result->address < r->base;
