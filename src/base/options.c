@@ -40,6 +40,9 @@ const struct option_desc option_table[OPT_COUNT] = {
                            "how long a waiting call polls without giving up the core"),
     [OPT_YIELD_US] = NUMBER("PINWHEEL_YIELD_US", "us", "100", 0, 1000000,
                             "how long it then polls, yielding, before it sleeps"),
+    [OPT_CORE] = NUMBER("PINWHEEL_CORE", "", "-1", -1, 1023,
+                        "the core that the process's first thread stays on while it polls, set by "
+                        "`pinwheel run`; -1: any"),
     [OPT_MEMBARRIER] =
         NUMBER("PINWHEEL_MEMBARRIER", "", "1", 0, 1,
                "1: sleepers pay for ordering (membarrier), 0: every send does (fence)"),

@@ -22,6 +22,7 @@ enum option_id {
     OPT_LEASE_US,
     OPT_SPIN_US,
     OPT_YIELD_US,
+    OPT_CORE,
     OPT_MEMBARRIER,
     OPT_PACKET_SIZE,
     OPT_SHM_DIR,

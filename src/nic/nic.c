@@ -119,6 +119,7 @@ static bool begin_nic(struct nic *nic)
     struct fabric_info info;
     fabric_shm.info(o, &info);
     nic->inline_max = info.inline_max;
+    place_open(nic);
     table_init(&nic->operations, HANDLE_OP, nic->index, HANDLE_MAX_INDEX, sizeof(struct op));
     return make_hpus(nic);
 }
@@ -300,6 +301,18 @@ static void end_nic(struct nic *nic)
     leave_nic(nic);
 }
 
+/* The threads of a NIC that is opened may run wherever the process might. */
+static void free_places(struct process *p)
+{
+    for (unsigned i = 0; i < NICS_MAX; i++) {
+        if (p->nics[i] != NULL) {
+            nic_lock(p->nics[i]);
+            place_free(p->nics[i]);
+            nic_unlock(p->nics[i]);
+        }
+    }
+}
+
 int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **result)
 {
     uint32_t nid;
@@ -307,6 +320,7 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
     if (rc != PTL_OK) {
         return rc;
     }
+    free_places(p);
     struct nic *nic = find_memory(p, index);
     if (nic == NULL) {
         return PTL_NO_SPACE;
@@ -362,6 +376,7 @@ void nic_close(struct nic *nic)
     progress_stop(nic);
     nic->process->nics[nic->index] = NULL;
     nic_lock(nic);
+    place_free(nic);
     if (nic->haunted) {
         abandon(nic);
     }

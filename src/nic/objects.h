@@ -33,6 +33,7 @@
 #include "nic/event.h"
 #include "nic/match.h"
 #include "nic/memory.h"
+#include "nic/place.h"
 #include "nic/unexpected.h"
 #include "portals4.h"
 #include "spin.h"
@@ -440,6 +441,7 @@ struct nic {
     _Atomic int64_t probe_at;          /* when what was learnt is put to the test again */
     _Atomic bool probe_due;
     _Atomic unsigned probes;
+    struct place place; /* of the first thread, while it polls */
 };
 
 struct process {

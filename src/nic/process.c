@@ -81,6 +81,11 @@ void process_abort(struct process *p)
  * do not exist here. Descriptors that hold its locks on segments are closed. */
 static void fork_child(void)
 {
+    for (unsigned i = 0; process_space != NULL && i < NICS_MAX; i++) {
+        if (process_space->nics[i] != NULL) {
+            place_fork(process_space->nics[i]);
+        }
+    }
     if (process_space != NULL && process_space->users == 0) {
         process_space->lock = (struct mutex){0}; /* it holds nothing of the parent's */
         for (unsigned i = 0; i < NICS_MAX; i++) {

@@ -105,6 +105,7 @@ void nic_take_over_asleep(struct nic *nic)
     if ((atomic_load_explicit(nic->bell, memory_order_relaxed) & BELL_STATE) == BELL_ASLEEP_FD) {
         disarm(nic, true);
         wake_thread(nic);
+        place_hold(nic);
     }
     nic_unlock(nic);
 }
@@ -267,12 +268,16 @@ static bool settle(struct nic *nic, int *timeout_ms)
     /* A thread in a handler comes back to what it works on, which nobody else can take; to try
      * to sleep over that again and again would cost it its core. */
     if (atomic_exchange_explicit(&nic->polled, false, memory_order_relaxed) || nic->unlocked != 0) {
+        place_tend(nic);
         int64_t lease = nic->process->options.number[OPT_LEASE_US] * 1000;
         *timeout_ms = whole_ms(until_deadline(nic, lease));
         return true;
     }
-    if (!guarded && !arm(nic, BELL_FD, &word)) {
-        return false;
+    if (!guarded) {
+        if (!arm(nic, BELL_FD, &word)) {
+            return false;
+        }
+        place_free(nic);
     }
     nic->thread_idle = true;
     *timeout_ms = whole_ms(until_deadline(nic, -1));

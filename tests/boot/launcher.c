@@ -149,10 +149,11 @@ static void bad_usage_says_what_would_be_right(void **state)
         {{"-n", "99999999999999999999", "true"}, "must be a whole number from 1 to 4096"},
         {{"-n"}, "-n needs a value: -n N"},
         {{"-n", "2"}, "no PROGRAM given"},
-        {{"--frob", "true"}, "unknown option --frob; it takes -n N, --bind core|none, --label"},
+        {{"--frob", "true"},
+         "unknown option --frob; it takes -n N, --bind home|core|none, --label"},
         {{"-np", "2", "true"}, "unknown option -np"},
-        {{"--bind", "socket", "true"}, "--bind socket: must be core or none"},
-        {{"--bind=", "true"}, "--bind : must be core or none"},
+        {{"--bind", "socket", "true"}, "--bind socket: must be home, core or none"},
+        {{"--bind=", "true"}, "--bind : must be home, core or none"},
         {{"--label=yes", "true"}, "--label takes no value"},
         {{"--env", "NOVALUE", "true"}, "--env NOVALUE: must be NAME=VALUE"},
         {{"--env", "=x", "true"}, "--env =x: must be NAME=VALUE"},
@@ -253,6 +254,64 @@ static void ranks_are_bound_to_cores(void **state)
         snprintf(expected, sizeof(expected), "[%d] Cpus_allowed_list:\t%d\n", rank, core);
         assert_contains(o.out, expected);
     }
+}
+
+/* Ranks with homes have different ones, and may run anywhere, as a thread or child of theirs. A
+ * second job finds no core free, one that was killed leaves none taken. */
+static void ranks_have_homes(void **state)
+{
+    cpu_set_t allowed, before;
+    char list[256], expected[320];
+    assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+    if (CPU_COUNT(&before) < 2) {
+        skip();
+    }
+    char n[16], folder[] = "/dev/shm/pinwheel-test-XXXXXX"; /* other jobs have other locks */
+    assert_non_null(mkdtemp(folder));
+    setenv("PINWHEEL_SHM_DIR", folder, 1);
+    snprintf(n, sizeof(n), "%d", CPU_COUNT(&before));
+    run("--bind", "none", "sh", "-c",
+        "grep Cpus_allowed_list /proc/self/status; echo c=$PINWHEEL_CORE");
+    assert_non_null(strstr(o.out, "c=\n"));
+    snprintf(list, sizeof(list), "%.*s", (int)strcspn(o.out, "\n"), o.out);
+    run("-n", n, "--label", "sh", "-c",
+        "grep Cpus_allowed_list /proc/self/status; echo c=$PINWHEEL_CORE.");
+    assert_int_equal(o.status, 0);
+    for (int core = 0, rank = 0; rank < CPU_COUNT(&before); rank++, core++) {
+        while (!CPU_ISSET(core, &before)) {
+            core++;
+        }
+        snprintf(expected, sizeof(expected), "[%d] %s\n", rank, list);
+        assert_contains(o.out, expected);
+        snprintf(expected, sizeof(expected), "c=%d.\n", core);
+        assert_contains(o.out, expected); /* of some rank */
+    }
+    /* Within the first job the second one has none, and does not take over the first one's. */
+    run("-n", n, "--label", "sh", "-c",
+        "test $PMI_RANK != 0 || \"$0\" run -n 2 sh -c 'echo in=$PINWHEEL_CORE.'; "
+        "test $PMI_RANK != 0 || { \"$0\" run --bind core -n 2 sh -c 'echo in=$PINWHEEL_CORE.'; }",
+        pinwheel);
+    assert_int_equal(o.status, 0);
+    assert_contains(o.out, "[0] in=.\n");
+    assert_null(strstr(o.out, "in=0"));
+    /* A launcher that is killed, and then all cores again. */
+    run("sh", "-c", "\"$0\" run -n 2 sh -c 'test $PMI_RANK = 0 && kill -9 $PPID; sleep 10'; true",
+        pinwheel);
+    run("-n", n, "sh", "-c", "echo c=$PINWHEEL_CORE.");
+    assert_null(strstr(o.out, "c=.\n"));
+    /* Somebody has said where to run. */
+    allowed = before;
+    for (int core = CPU_SETSIZE - 1; core >= 0 && CPU_COUNT(&allowed) == CPU_COUNT(&before);
+         core--) {
+        CPU_CLR(core, &allowed);
+    }
+    assert_int_equal(sched_setaffinity(0, sizeof(allowed), &allowed), 0);
+    run("-n", "1", "sh", "-c", "echo c=$PINWHEEL_CORE.");
+    assert_string_equal(o.out, "c=.\n");
+    assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+    run("sh", "-c", "rm \"$0\"/pinwheel.cores-* && rmdir \"$0\"", folder);
+    assert_int_equal(o.status, 0);
+    unsetenv("PINWHEEL_SHM_DIR");
 }
 
 static void the_time_limit_ends_a_job(void **state)
@@ -466,6 +525,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_environment_is_set),
         cmocka_unit_test(every_job_has_a_key_of_its_own),
         cmocka_unit_test(ranks_are_bound_to_cores),
+        cmocka_unit_test(ranks_have_homes),
         cmocka_unit_test(the_time_limit_ends_a_job),
         cmocka_unit_test(signals_end_the_whole_job),
         cmocka_unit_test(a_second_interrupt_does_not_wait),

@@ -14,6 +14,7 @@
 
 #include "boot/pmi_server.h"
 #include "children.h"
+#include "cores.h"
 #include "frames.h"
 #include "groups.h"
 #include "launch.h"
@@ -56,6 +57,7 @@ struct agent {
     char *folder, *key, *id;
     struct spawn spawn;
     cpu_set_t cores;
+    struct cores homes;
     int count; /* ranks of this host */
     struct rank *ranks;
     struct children children;
@@ -211,7 +213,7 @@ static void fail_folder(struct agent *a, int error)
 static bool start(struct agent *a, const struct frame *f)
 {
     uint32_t size = frames_number(f, 0), flags = frames_number(f, 1);
-    uint32_t count = flags & ~FRAME_BIND_CORES;
+    uint32_t count = flags & ~(FRAME_BIND_CORES | FRAME_BIND_HOMES);
     if (a->ranks != NULL || a->words.count == 0 || a->key == NULL || a->id == NULL || count < 1 ||
         size > PMI_RANKS_MAX || count > size || (uint32_t)f->rank > size - count) {
         return false;
@@ -232,6 +234,9 @@ static bool start(struct agent *a, const struct frame *f)
     s->job_id = a->id;
     if ((flags & FRAME_BIND_CORES) != 0 && sched_getaffinity(0, sizeof(a->cores), &a->cores) == 0) {
         s->cores = &a->cores;
+    } else if ((flags & FRAME_BIND_HOMES) != 0) {
+        cores_claim(&a->homes, a->count);
+        s->home = a->homes.home;
     }
     if (a->ranks == NULL || fds == NULL || children_open(&a->children, a->count, s) != 0) {
         return false;
@@ -529,6 +534,7 @@ static void destroy(struct agent *a)
     for (int i = 0; i < a->count; i++) {
         frames_free(&a->ranks[i].answer);
     }
+    cores_release(&a->homes);
     close_input(a);
     frames_free(&a->in);
     frames_free(&a->out);
@@ -543,8 +549,10 @@ static void destroy(struct agent *a)
 
 int agent_run(void)
 {
-    struct agent a = {
-        .input = -1, .heard = now_ms(), .fds = calloc(FD_RANKS, sizeof(struct pollfd))};
+    struct agent a = {.input = -1,
+                      .homes = {.lock = -1},
+                      .heard = now_ms(),
+                      .fds = calloc(FD_RANKS, sizeof(struct pollfd))};
     static const char greeting[] = FRAMES_GREETING PINWHEEL_VERSION "\n";
     fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
     fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);

@@ -235,7 +235,7 @@ static int launch(const struct args *a)
     argv[a->argc + 1] = operand;
     argv[a->argc + 2] = cores;
     argv[a->argc + 3] = list;
-    struct launch l = {.size = 2, .argv = argv, .bind_cores = true};
+    struct launch l = {.size = 2, .argv = argv, .bind = LAUNCH_BIND_CORE};
     int status = launch_run(&l);
     free(argv);
     return status;

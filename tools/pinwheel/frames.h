@@ -17,7 +17,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define FRAMES_GREETING "pinwheel-agent 1 "
+#define FRAMES_GREETING "pinwheel-agent 2 "
 
 enum {
     FRAME_HEAD = 8,
@@ -25,7 +25,9 @@ enum {
     FRAMES_QUEUE = 1 << 20, /* who has more to send leaves sources alone meanwhile */
 };
 
-#define FRAME_BIND_CORES (1u << 31) /* added to the ranks of the host */
+/* One of these, or none, is added to the ranks of the host (launch.h). */
+#define FRAME_BIND_CORES (1u << 31)
+#define FRAME_BIND_HOMES (1u << 30)
 
 /* The letter says who sends it: L the launcher, A the agent. */
 enum frame_type {

@@ -164,7 +164,9 @@ static bool tell_job(struct host *host, const struct hosts_job *job)
         ok = put_text(host, FRAME_FOLDER, folder);
     }
     uint32_t size = (uint32_t)job->list->ranks;
-    uint32_t flags = (uint32_t)host->count | (job->bind_cores ? FRAME_BIND_CORES : 0);
+    uint32_t flags = (uint32_t)host->count | (job->bind == LAUNCH_BIND_CORE   ? FRAME_BIND_CORES
+                                              : job->bind == LAUNCH_BIND_HOME ? FRAME_BIND_HOMES
+                                                                              : 0);
     return ok && frames_put_numbers(&host->out, FRAME_START, host->first, size, flags, 2);
 }
 

@@ -76,7 +76,7 @@ struct hosts_job {
     char **environment;
     int environment_count;
     const char *key, *id;
-    bool bind_cores;
+    int bind; /* enum launch_bind */
 };
 
 /* hosts_open() starts the shells. `h` has `pmi` and `up`. 0, or -1 after a line on stderr. */

@@ -7,6 +7,7 @@
 #define PINWHEEL_JOB_H
 
 #include "children.h"
+#include "cores.h"
 #include "hosts.h"
 #include "launch.h"
 #include "pump.h"
@@ -34,6 +35,7 @@ struct job {
     const struct launch *launch;
     struct service pmi;
     struct process *processes;
+    struct cores cores;       /* of this host */
     struct children children; /* the ranks of this host, or nobody: */
     struct hosts hosts;       /* then all ranks are there */
     int shown;                /* ranks that have pipes or a line under way */

@@ -356,8 +356,11 @@ static int start_here(struct job *j, const char *key, const char *id)
     if (children_open(&j->children, l->size, &spawn) != 0) {
         return -1;
     }
-    if (l->bind_cores && sched_getaffinity(0, sizeof(cores), &cores) == 0) {
+    if (l->bind == LAUNCH_BIND_CORE && sched_getaffinity(0, sizeof(cores), &cores) == 0) {
         spawn.cores = &cores;
+    } else if (l->bind == LAUNCH_BIND_HOME) {
+        cores_claim(&j->cores, l->size);
+        spawn.home = j->cores.home;
     }
     start_ranks(j, &spawn);
     return 0;
@@ -370,6 +373,7 @@ static void destroy(struct job *j)
     } else {
         children_close(&j->children);
     }
+    cores_release(&j->cores);
     service_free(&j->pmi);
     relay_free(&j->out);
     relay_free(&j->err);
@@ -391,6 +395,7 @@ int launch_run(const struct launch *launch)
                     .time_limit = INT64_MAX,
                     .out = {.out = STDOUT_FILENO},
                     .err = {.out = STDERR_FILENO},
+                    .cores = {.lock = -1},
                     .pump = {.to = -1}};
     random_hex(key, 16);
     random_hex(unique, 4);

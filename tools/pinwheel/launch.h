@@ -10,12 +10,16 @@
 
 struct host_list;
 
+/* Where ranks run: each waits on a core of its own (cores.h); rank i only on the
+ * i-th allowed core, modulo their number; anywhere. */
+enum launch_bind { LAUNCH_BIND_HOME, LAUNCH_BIND_CORE, LAUNCH_BIND_NONE };
+
 struct launch {
     int size;
     char **argv;        /* the program and its arguments */
     char **environment; /* NAME=VALUE for all ranks, on top of our own */
     int environment_count;
-    bool bind_cores; /* rank i on the i-th allowed core, modulo their number */
+    enum launch_bind bind;
     bool label;
     bool keep_going;               /* a rank that fails does not end the job */
     long timeout_seconds;          /* 0: none */

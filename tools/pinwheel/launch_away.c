@@ -69,7 +69,7 @@ int job_start_away(struct job *j, const char *key, const char *id)
                                    .environment_count = l->environment_count,
                                    .key = key,
                                    .id = id,
-                                   .bind_cores = l->bind_cores};
+                                   .bind = l->bind};
     j->hosts = (struct hosts){
         .pmi = &j->pmi, .up = {j, take_output, take_failure, take_exit, take_left, take_loss}};
     for (int r = 0; r < l->size; r++) {

@@ -28,9 +28,9 @@ enum {
 
 static const struct args_option run_options[] = {
     [RUN_SIZE] = {"-n", "N", "number of ranks, 1 to 4096 (default 1, or what the hosts hold)"},
-    [RUN_BIND] = {"--bind", "core|none",
-                  "rank i on the i-th allowed core, modulo their number "
-                  "(default none)"},
+    [RUN_BIND] = {"--bind", "home|core|none",
+                  "home (default): each rank has a core of its own to wait on, if there are free "
+                  "ones; core: rank i on the i-th allowed core only, modulo their number"},
     [RUN_LABEL] = {"--label", NULL, "begin each line of output with \"[rank] \""},
     [RUN_ENV] = {"--env", "NAME=VALUE", "set a variable in all ranks; may be repeated"},
     [RUN_TIMEOUT] = {"--timeout", "SECONDS", "end the job, with status 124, if it takes longer"},
@@ -74,6 +74,19 @@ static int parse_hosts(const struct args *a, int option, struct host_list *hosts
     return rc == 0 ? 0 : args_error(a, "%s %s: %s", run_options[option].name, a->value, error);
 }
 
+static int parse_bind(const struct args *a, enum launch_bind *bind)
+{
+    static const char *const names[] = {
+        [LAUNCH_BIND_HOME] = "home", [LAUNCH_BIND_CORE] = "core", [LAUNCH_BIND_NONE] = "none"};
+    for (unsigned i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        if (strcmp(a->value, names[i]) == 0) {
+            *bind = (enum launch_bind)i;
+            return 0;
+        }
+    }
+    return args_error(a, "--bind %s: must be home, core or none", a->value);
+}
+
 static int parse_option(const struct args *a, int option, struct run *r)
 {
     struct launch *l = &r->launch;
@@ -96,11 +109,7 @@ static int parse_option(const struct args *a, int option, struct run *r)
         l->remote = a->value;
         return 0;
     case RUN_BIND:
-        if (strcmp(a->value, "core") != 0 && strcmp(a->value, "none") != 0) {
-            return args_error(a, "--bind %s: must be core or none", a->value);
-        }
-        l->bind_cores = strcmp(a->value, "core") == 0;
-        return 0;
+        return parse_bind(a, &l->bind);
     case RUN_LABEL:
         l->label = true;
         return 0;

@@ -32,8 +32,8 @@ static const char *const step_names[] = {
 };
 
 /* Set in every rank. */
-static const char *const given[] = {"PMI_FD", "PMI_RANK", "PMI_SIZE", "PINWHEEL_JOB_KEY",
-                                    "PINWHEEL_JOB_ID"};
+static const char *const given[] = {"PMI_FD",           "PMI_RANK",        "PMI_SIZE",
+                                    "PINWHEEL_JOB_KEY", "PINWHEEL_JOB_ID", "PINWHEEL_CORE"};
 
 /* Of another launcher that started this one; a rank must not follow them. */
 static const char *const foreign[] = {"PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMI_CONTROL_PORT"};
@@ -68,6 +68,11 @@ static int set_environment(const struct spawn *s, int rank, int pmi)
     }
     if (pmi < 0) {
         return 0;
+    }
+    if (s->home == NULL) {
+        unsetenv("PINWHEEL_CORE"); /* of a job that started this one */
+    } else if (set_number("PINWHEEL_CORE", s->home[rank - s->first]) != 0) {
+        return -1;
     }
     return set_number("PMI_FD", pmi) != 0 || set_number("PMI_RANK", rank) != 0 ||
                    set_number("PMI_SIZE", s->size) != 0 ||

@@ -22,6 +22,7 @@ struct spawn {
     sigset_t signal_mask;      /* as the launcher found it */
     struct rlimit descriptors; /* likewise */
     const cpu_set_t *cores;    /* NULL: no binding */
+    const int *home;           /* of each rank of this host (cores.h); NULL: none */
     int keeper;                /* groups.h */
 };
 

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The core that a launcher gave (PINWHEEL_CORE): the first thread has it alone while it polls, the
+ * whole mask when it has stopped, as have its threads and children at any time; and a mask that the
+ * program sets stays.
+ */
+#include "port.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { LOOK_MS = 1, LOOKS = 20000 };
+
+static cpu_set_t all, one, other;
+
+static bool has(pid_t thread, const cpu_set_t *mask)
+{
+    cpu_set_t now;
+    CHECK_EQ(sched_getaffinity(thread, sizeof(now), &now), 0);
+    return CPU_EQUAL(&now, mask);
+}
+
+static void set(pid_t thread, const cpu_set_t *mask)
+{
+    CHECK_EQ(sched_setaffinity(thread, sizeof(*mask), mask), 0);
+}
+
+/* The second core is home. False: there is but one. */
+static bool prepare(void)
+{
+    char text[16];
+    int core = 0, found = 0;
+    CHECK_EQ(sched_getaffinity(0, sizeof(all), &all), 0);
+    CPU_ZERO(&one);
+    CPU_ZERO(&other);
+    for (; found < 2 && core < CPU_SETSIZE; core++) {
+        if (CPU_ISSET(core, &all)) {
+            CPU_SET(core, found++ == 0 ? &other : &one);
+        }
+    }
+    snprintf(text, sizeof(text), "%d", core - 1);
+    setenv("PINWHEEL_CORE", text, 1);
+    return found == 2;
+}
+
+static struct port p;
+
+static void poll_once(void)
+{
+    ptl_event_t event;
+    CHECK_CODE(PtlEQGet(p.eq, &event), PTL_EQ_EMPTY);
+}
+
+/* Polls until the thread has the mask. */
+static void poll_until(pid_t thread, const cpu_set_t *mask)
+{
+    for (int i = 0; i < LOOKS && !has(thread, mask); i++) {
+        poll_once();
+        ptest_sleep_ms(i % 10 == 0 ? LOOK_MS : 0);
+    }
+    CHECK(has(thread, mask));
+}
+
+static void rest_until(pid_t thread, const cpu_set_t *mask)
+{
+    for (int i = 0; i < LOOKS && !has(thread, mask); i++) {
+        ptest_sleep_ms(LOOK_MS);
+    }
+    CHECK(has(thread, mask));
+}
+
+/* Polls after a rest: from the first poll on until a lease goes by without any. */
+PTEST_KINDS(polls_at_home, 1)
+{
+    if (!prepare()) {
+        return;
+    }
+    port_open(&p, kind, rank, size);
+    for (int i = 0; i < 3; i++) {
+        poll_until(0, &one);
+        rest_until(0, &all);
+    }
+    poll_until(0, &one);
+    port_close(&p);
+    CHECK(has(0, &all));
+}
+
+static _Atomic pid_t made;
+static _Atomic bool over;
+
+static void *wait_for_end(void *arg)
+{
+    (void)arg;
+    made = gettid();
+    while (!over) {
+        ptest_sleep_ms(LOOK_MS);
+    }
+    return NULL;
+}
+
+/* A thread that is made by one at home gets the whole mask while that one polls on. */
+PTEST_KINDS(threads_run_anywhere, 1)
+{
+    pthread_t thread;
+    if (!prepare()) {
+        return;
+    }
+    port_open(&p, kind, rank, size);
+    poll_until(0, &one);
+    CHECK_EQ(pthread_create(&thread, NULL, wait_for_end, NULL), 0);
+    while (made == 0) {
+        poll_once();
+    }
+    poll_until(made, &all);
+    poll_until(0, &one);
+    over = true;
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    port_close(&p);
+}
+
+PTEST_KINDS(children_run_anywhere, 1)
+{
+    int status;
+    if (!prepare()) {
+        return;
+    }
+    port_open(&p, kind, rank, size);
+    poll_until(0, &one);
+    pid_t child = fork();
+    if (child == 0) {
+        cpu_set_t now;
+        sched_getaffinity(0, sizeof(now), &now);
+        _exit(CPU_EQUAL(&now, &all) ? 0 : 1);
+    }
+    CHECK_EQ(waitpid(child, &status, 0), child);
+    CHECK_EQ(status, 0);
+    port_close(&p);
+}
+
+/* What the program sets stays, whatever the thread did before and does then. */
+PTEST_KINDS(own_masks_stay, 1)
+{
+    if (!prepare()) {
+        return;
+    }
+    port_open(&p, kind, rank, size);
+    for (int i = 0; i < 2; i++) {
+        poll_until(0, &one);
+        set(0, &other);
+        for (int k = 0; k < 20; k++) {
+            poll_once();
+            CHECK(has(0, &other));
+            ptest_sleep_ms(k % 2 * 3); /* a lease goes by, or does not */
+            CHECK(has(0, &other));
+        }
+        set(0, &all);
+        ptest_sleep_ms(5);
+    }
+    set(0, &other);
+    port_close(&p);
+    CHECK(has(0, &other));
+}
+
+/* A process that had one core from the beginning is not taken to another. */
+PTEST_KINDS(a_mask_from_before_stays, 1)
+{
+    if (!prepare()) {
+        return;
+    }
+    set(0, &other);
+    port_open(&p, kind, rank, size);
+    for (int k = 0; k < 20; k++) {
+        poll_once();
+        CHECK(has(0, &other));
+        ptest_sleep_ms(k % 2 * 3);
+    }
+    port_close(&p);
+}
