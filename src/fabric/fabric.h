@@ -155,6 +155,10 @@ struct fabric_upcalls {
     /* Whether the NIC expects a response from the peer: a fabric that does not see a peer die
      * asks then whether it lives. */
     bool (*expects)(struct nic_peer *);
+    /* Whether the NIC needs the peer as it is: it expects a response, has something for it, or
+     * has something of it in hand. Without that a fabric that is short of room may end it, and
+     * nobody notices. */
+    bool (*needs)(struct nic_peer *);
 
     void (*lock)(struct nic *);
     void (*unlock)(struct nic *);

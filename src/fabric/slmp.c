@@ -76,9 +76,9 @@ struct slmp *slmp_open(const struct slmp_config *config, const struct slmp_upcal
     e->up.version = up->version != NULL ? up->version : no_version;
     e->reply = reply;
     e->now = INT64_MIN;
-    e->forgotten = 1;
     list_init(&e->all);
     list_init(&e->active);
+    list_init(&e->sources);
     for (unsigned i = 0; i < SLMP_BUCKETS; i++) {
         list_init(&e->bucket[i]);
     }
@@ -126,9 +126,10 @@ int slmp_send(struct slmp *e, int64_t now, struct slmp_message *m)
     if (p == NULL && e->inside && e->peers >= e->config.peers_max) {
         return -ENOBUFS;
     }
-    if (p == NULL && (p = slmp_peer_make(e, &m->to)) == NULL) {
+    if (p == NULL && (p = slmp_peer_make(e, &m->to, slmp_room_self())) == NULL) {
         return e->peers >= e->config.peers_max ? -ENOBUFS : -ENOMEM;
     }
+    p->used = e->now;
     m->cut = 0;
     m->pending = 0;
     m->whole = m->begun = false;
@@ -165,7 +166,7 @@ int slmp_contact(struct slmp *e, int64_t now, const struct slmp_address *a)
 {
     set_now(e, now);
     struct slmp_peer *p = slmp_known(e, a);
-    if (p == NULL && (p = slmp_peer_make(e, a)) == NULL) {
+    if (p == NULL && (p = slmp_peer_make(e, a, slmp_room_self())) == NULL) {
         return e->peers >= e->config.peers_max ? -ENOBUFS : -ENOMEM;
     }
     if (p->state == PEER_IDLE) {
@@ -185,7 +186,7 @@ void slmp_leave(struct slmp *e, struct slmp_peer *p)
 void slmp_lost(struct slmp *e, int64_t now, struct slmp_peer *p)
 {
     set_now(e, now);
-    if (p->state == PEER_SESSION) {
+    if (p->state == PEER_SESSION || p->state == PEER_OPENING) {
         e->inside = true;
         slmp_peer_end(p, SLMP_UNDELIVERABLE);
         e->inside = false;
@@ -195,9 +196,11 @@ void slmp_lost(struct slmp *e, int64_t now, struct slmp_peer *p)
 void slmp_ask(struct slmp *e, int64_t now, struct slmp_peer *p)
 {
     set_now(e, now);
-    if (p->state == PEER_SESSION && p->flow[0] != NULL) {
+    struct slmp_flow *f = p->state == PEER_SESSION ? slmp_peer_bare(p, 0) : NULL;
+    if (f != NULL) {
+        p->asked = false; /* it is for more than room now */
         slmp_touch(p);
-        slmp_tx_ask(p->flow[0]);
+        slmp_tx_ask(f);
     }
 }
 
@@ -214,6 +217,15 @@ void *slmp_peer_user(const struct slmp_peer *p)
 bool slmp_ending(const struct slmp_peer *p)
 {
     return p->ending;
+}
+
+bool slmp_incomplete(const struct slmp_peer *p)
+{
+    bool any = false;
+    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+        any = any || (p->flow[i] != NULL && p->flow[i]->cumulative < p->flow[i]->top);
+    }
+    return any;
 }
 
 bool slmp_input(struct slmp *e, int64_t now, const struct slmp_address *from, const void *packet,
@@ -314,7 +326,7 @@ void slmp_resume(struct slmp *e, int64_t now, struct slmp_peer *p, unsigned chan
 {
     struct slmp_flow *f = channel < SLMP_CHANNELS ? p->flow[channel] : NULL;
     set_now(e, now);
-    if (p->state == PEER_SESSION && f != NULL && (f->held > 0 || f->begin_waits)) {
+    if (p->state == PEER_SESSION && f != NULL && (f->held > 0 || f->begin_waits || f->data_waits)) {
         e->inside = true;
         slmp_touch(p);
         slmp_rx_resume(f);

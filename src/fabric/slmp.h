@@ -15,7 +15,7 @@
  *
  *  - a message arrives exactly once while both live; `sent` says SLMP_UNDELIVERABLE when
  *    that is not known ("at most once"). Death is noticed by who waits for an answer;
- *    between idle peers nothing is sent;
+ *    between idle peers nothing is sent while there is room for others (slmp_room.c);
  *  - messages of one channel begin in the order in which they were sent; their packets
  *    come in any order, or, with config.ordered, in that of their offsets;
  *  - a channel waits for no other: each has a window and buffers of its own;
@@ -27,7 +27,8 @@
  * once; without, who can see packets can forge them.
  *
  * Threads: calls of one engine exclude each other; engines know nothing of each other.
- * Upcalls come out of slmp_input, slmp_advance, slmp_resume and slmp_close.
+ * Upcalls come out of slmp_input, slmp_advance, slmp_resume, slmp_lost and slmp_close; `closed`
+ * of a peer that gives way, and what ends with it, also out of slmp_send and slmp_contact.
  * They may call slmp_send and nothing else, and not even that from slmp_close.
  */
 #ifndef FABRIC_SLMP_H
@@ -153,7 +154,19 @@ enum slmp_step {
     SLMP_LATER /* not now: the engine keeps the packet, slmp_resume() offers it again */
 };
 
-/* All are called with `context`; none may be NULL but the last. */
+/* Whose a peer is, as the caller knows: sessions of one source share places and memory. Who stands
+ * lower gives way to who stands higher, and never the other way round. */
+enum slmp_standing {
+    SLMP_OTHERS,   /* somebody else's for certain: half of the places at most */
+    SLMP_ANYBODYS, /* not known */
+    SLMP_OURS
+};
+struct slmp_whose {
+    uint64_t name; /* of the source; UINT64_MAX is none */
+    enum slmp_standing standing;
+};
+
+/* All are called with `context`; none but the last three may be NULL. */
 struct slmp_upcalls {
     void *context;
     /* A session with the peer began, or ended. Each incarnation of a process is another
@@ -176,6 +189,11 @@ struct slmp_upcalls {
     /* Somebody speaks another version of sessions, so that there will be none. With a key he has
      * proved to have it, too. */
     void (*version)(void *context, const struct slmp_address *, unsigned theirs, unsigned ours);
+    /* Whose somebody is who is about to have a session; NULL: an address is a source. */
+    struct slmp_whose (*whose)(void *context, const struct slmp_address *);
+    /* Whether the caller waits for a peer, or has something of it in hand: then its session does
+     * not give way to anybody. NULL: it never does. */
+    bool (*busy)(void *context, struct slmp_peer *);
 };
 
 /* slmp_version_text() is a line about that, with the remedy. */
@@ -209,7 +227,8 @@ int slmp_contact(struct slmp *, int64_t now, const struct slmp_address *);
  * next, after slmp_output(). */
 void slmp_leave(struct slmp *, struct slmp_peer *);
 
-/* slmp_lost() ends the session with a peer that the caller knows to be no more. */
+/* slmp_lost() ends the session with a peer that the caller knows to be no more, or the way to one
+ * on which it has answered: the next message asks anew. */
 void slmp_lost(struct slmp *, int64_t now, struct slmp_peer *);
 
 /* slmp_ask() makes a peer show that it lives, for who waits for more than acknowledgements:
@@ -261,6 +280,10 @@ void slmp_path(struct slmp *, int64_t now, const struct slmp_address *, uint32_t
 void slmp_peer_set_user(struct slmp_peer *, void *user);
 void *slmp_peer_user(const struct slmp_peer *);
 bool slmp_ending(const struct slmp_peer *);
+
+/* slmp_incomplete() is true while packets of a session are missing behind which others have come.
+ */
+bool slmp_incomplete(const struct slmp_peer *);
 
 /* slmp_flush() makes acknowledgements that wait for data to ride on due at once. */
 void slmp_flush(struct slmp *);

@@ -4,6 +4,7 @@
  *
  *   slmp.c          the calls of slmp.h
  *   slmp_peer.c     peers, which of them have something to do, which packet leaves next
+ *   slmp_room.c     places and memory, and who gives way when they are short
  *   slmp_session.c  how two peers come to a session, and how it ends
  *   slmp_tx.c       a channel's sending side: packets under way
  *   slmp_lost.c     which of them are lost: gaps, timeouts
@@ -136,8 +137,8 @@ struct slmp_flow {
     uint32_t incoming_active;
     uint64_t base, cumulative, top, begin; /* `begin`: the message that begins next */
     uint32_t held;
-    bool begin_waits;
-    uint32_t unacked; /* packets since the last acknowledgement */
+    bool begin_waits, data_waits; /* the application said SLMP_LATER */
+    uint32_t unacked;             /* packets since the last acknowledgement */
     bool ack_now;
     int64_t ack_at;
     uint32_t stamp;  /* to echo; 0: none */
@@ -192,10 +193,16 @@ struct slmp_peer {
     enum slmp_state state;
     bool ending; /* its session is over: what is held is offered once more */
     void *user;
+    struct slmp_source *source; /* of its session */
+    int64_t heard;              /* when a packet of its session came last, or it began, */
+    int64_t used;               /* and a message, or part of one, either way */
+    bool asked;          /* whether it lives, since then, because room is short; see slmp_room.c */
+    bool absent;         /* it did not answer, and is not asked any more */
     uint64_t generation; /* what nonces for it are made from: another for each session */
     uint64_t incarnation, nonce;
     uint32_t token_in, token_out; /* what its packets bear, and ours */
-    uint32_t opening;             /* our token of the OPEN under way */
+    uint32_t opening;             /* our token of the OPEN under way, */
+    uint32_t reset;               /* and that of a RESET which has come meanwhile; 0: none */
     uint64_t drawn;               /* with a key: what we drew for this exchange */
     struct slmp_shield *shield;   /* with a key: of the session */
     uint64_t opened_by;           /* the nonce of its OPEN that made the session; 0: ours did */
@@ -223,7 +230,13 @@ static inline void slmp_drop(struct slmp_peer *p, uint64_t *reason)
 /* When a path that took short packets only is tried with longer ones again. */
 #define SLMP_RAISE_AFTER 60000000000LL
 
-enum { SLMP_BUCKETS = 256, SLMP_REPLIES = 1024, SLMP_REPLY_ROOM = 80, SLMP_ANSWERS = 256 };
+enum {
+    SLMP_BUCKETS = 256,
+    SLMP_REPLIES = 1024,
+    SLMP_REPLY_ROOM = 80,
+    SLMP_ANSWERS = 256,
+    SLMP_FORGOTTEN = 1024
+};
 
 struct slmp_reply {
     struct slmp_address to;
@@ -239,11 +252,16 @@ struct slmp {
     bool inside; /* a call that holds peers is under way: none may be forgotten by upcalls */
     int64_t now;
     struct list bucket[SLMP_BUCKETS];
-    struct list all, active;   /* peers; those who have something to do, in turn */
-    int64_t due;               /* nothing is before */
-    uint32_t peers, burst;     /* `burst`: packets that the first one gave */
-    uint64_t forgotten, drawn; /* peers that were; secrets drawn */
+    struct list all, active; /* peers; those who have something to do, in turn */
+    int64_t due;             /* nothing is before */
+    uint32_t peers, burst;   /* `burst`: packets that the first one gave */
+    uint64_t drawn;          /* secrets */
+    struct list sources;
+    uint32_t others; /* sessions of SLMP_OTHERS */
     size_t held;
+    /* Peers that were, by a keyed hash of their address: what nonces of strangers are made from,
+     * so that an OPEN of one that was forgotten opens nothing, and those of others stay good. */
+    uint32_t forgotten[SLMP_FORGOTTEN];
     struct slmp_reply *reply; /* a ring of SLMP_REPLIES */
     unsigned reply_first, reply_count;
     int64_t answer_due[SLMP_ANSWERS]; /* of answers to strangers; see slmp_session.c */
@@ -256,11 +274,39 @@ bool slmp_active_output(struct slmp *, struct slmp_packet *);
 int64_t slmp_active_due(const struct slmp *);
 void slmp_peer_free(struct slmp_peer *);
 void slmp_peer_path(struct slmp_peer *, uint32_t longest);
-struct slmp_peer *slmp_peer_make(struct slmp *, const struct slmp_address *);
+/* slmp_peer_make() needs a place; `whose` as for slmp_room_place(). */
+struct slmp_peer *slmp_peer_make(struct slmp *, const struct slmp_address *,
+                                 const struct slmp_whose *);
+uint32_t *slmp_peer_forgotten(struct slmp *, const struct slmp_address *);
 void slmp_peer_end(struct slmp_peer *, enum slmp_status);
+/* A channel of a peer, made if need be; NULL without memory. A bare one may be without rings:
+ * then nothing is under way in it, and no packet but an acknowledgement leaves or comes. */
 struct slmp_flow *slmp_peer_flow(struct slmp_peer *, unsigned channel);
+struct slmp_flow *slmp_peer_bare(struct slmp_peer *, unsigned channel);
 uint64_t slmp_draw(struct slmp *); /* a number that nobody can guess, and not 0 */
 uint64_t slmp_mix(const struct slmp *, uint64_t a, uint64_t b); /* a keyed hash */
+
+/* slmp_room.c. slmp_room_place() finds a place for a peer: of whom that is, NULL for who has not
+ * proved his address. slmp_room_admit() says whether a session may be his. Both may end and free
+ * other peers. slmp_room_self() is for what we wish ourselves. */
+bool slmp_room_place(struct slmp *, const struct slmp_whose *);
+bool slmp_room_admit(struct slmp *, const struct slmp_whose *);
+const struct slmp_whose *slmp_room_self(void);
+struct slmp_whose slmp_room_whose(struct slmp *, const struct slmp_address *);
+/* A session begins (false: no memory) or has ended; a packet of it has come. */
+bool slmp_room_join(struct slmp_peer *, const struct slmp_whose *);
+void slmp_room_leave(struct slmp_peer *);
+static inline void slmp_room_heard(struct slmp_peer *p)
+{
+    p->heard = p->engine->now;
+    p->asked = p->absent = false;
+}
+/* slmp_room_spares() says that one who has not answered stays known as absent: it was asked for
+ * the sake of room only. */
+bool slmp_room_spares(struct slmp_peer *);
+/* Memory for packets of a session; false: its share is used up. */
+bool slmp_room_hold(struct slmp_peer *, size_t);
+void slmp_room_release(struct slmp_peer *, size_t);
 
 /* slmp.c */
 void slmp_reply(struct slmp *, const struct slmp_address *, struct slmp_wire *);
@@ -313,6 +359,10 @@ void slmp_tx_heard(struct slmp_flow *, const struct slmp_segment *); /* it was a
 uint32_t slmp_tx_lose(struct slmp_flow *); /* gives how many are found lost */
 int64_t slmp_tx_lost_at(const struct slmp_flow *);
 void slmp_tx_ask(struct slmp_flow *);
+/* slmp_tx_unanswered(): so many questions, over such a time, that it may be dead.
+ * slmp_tx_hush() ends the questions. */
+bool slmp_tx_unanswered(const struct slmp_flow *, int64_t longest);
+void slmp_tx_hush(struct slmp_flow *);
 bool slmp_tx_advance(struct slmp_flow *); /* false: the peer is dead */
 
 /* slmp_rx.c */

@@ -184,6 +184,19 @@ void slmp_tx_ask(struct slmp_flow *f)
     }
 }
 
+bool slmp_tx_unanswered(const struct slmp_flow *f, int64_t longest)
+{
+    return f->unanswered >= UNANSWERED_LEAST &&
+           slmp_waited(&f->wait, f->peer->engine->now) >= longest;
+}
+
+void slmp_tx_hush(struct slmp_flow *f)
+{
+    f->probe_at = SLMP_NEVER;
+    f->probe = f->ack_now = false;
+    f->unanswered = 0;
+}
+
 bool slmp_tx_advance(struct slmp_flow *f)
 {
     struct slmp *e = f->peer->engine;

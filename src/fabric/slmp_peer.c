@@ -110,52 +110,31 @@ void slmp_peer_free(struct slmp_peer *p)
         list_remove(&p->work);
     }
     slmp_shield_end(p);
+    slmp_room_leave(p);
     list_remove(&p->bucket);
     list_remove(&p->all);
     free(p->plain);
     p->engine->peers--;
-    p->engine->forgotten++;
+    ++*slmp_peer_forgotten(p->engine, &p->address);
     free(p);
 }
 
-/* Nothing is lost if this peer is forgotten. */
-static bool idle(const struct slmp_peer *p)
+uint32_t *slmp_peer_forgotten(struct slmp *e, const struct slmp_address *a)
 {
-    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        const struct slmp_flow *f = p->flow[i];
-        if (f != NULL && (!list_empty(&f->queue) || !list_empty(&f->flying))) {
-            return false;
-        }
-    }
-    for (unsigned i = 0; p->plain != NULL && i < SLMP_PLAIN_MESSAGES; i++) {
-        if (p->plain->message[i].in.active) {
-            return false;
-        }
-    }
-    return p->state != PEER_SESSION && list_empty(&p->unacked);
+    uint64_t hash = slmp_mix(e, 1ULL << 63 | (uint64_t)a->ip << 16 | a->port, 0);
+    return &e->forgotten[hash % SLMP_FORGOTTEN];
 }
 
-static bool make_room(struct slmp *e)
+struct slmp_peer *slmp_peer_make(struct slmp *e, const struct slmp_address *a,
+                                 const struct slmp_whose *w)
 {
-    for (struct list *l = e->all.next; l != &e->all && e->peers >= e->config.peers_max;) {
-        struct slmp_peer *p = container_of(l, struct slmp_peer, all);
-        l = l->next;
-        if (idle(p)) {
-            slmp_peer_free(p);
-        }
-    }
-    return e->peers < e->config.peers_max;
-}
-
-struct slmp_peer *slmp_peer_make(struct slmp *e, const struct slmp_address *a)
-{
-    struct slmp_peer *p = make_room(e) ? calloc(1, sizeof(*p)) : NULL;
+    struct slmp_peer *p = slmp_room_place(e, w) ? calloc(1, sizeof(*p)) : NULL;
     if (p == NULL) {
         return NULL;
     }
     p->engine = e;
     p->address = *a;
-    p->generation = e->forgotten; /* a nonce given before it was known stays good */
+    p->generation = *slmp_peer_forgotten(e, a); /* a nonce given before it was known stays good */
     p->plain_id = (uint32_t)slmp_draw(e);
     p->unacked_at = e->now;
     p->packet = e->config.packet_size;
@@ -182,27 +161,26 @@ static bool make_rings(struct slmp_flow *f)
     return true;
 }
 
-struct slmp_flow *slmp_peer_flow(struct slmp_peer *p, unsigned channel)
+struct slmp_flow *slmp_peer_bare(struct slmp_peer *p, unsigned channel)
 {
     struct slmp_flow *f = p->flow[channel];
-    if (f != NULL) {
-        return f->segments != NULL || make_rings(f) ? f : NULL;
-    }
-    if ((f = calloc(1, sizeof(*f))) == NULL) {
-        return NULL;
+    if (f != NULL || (f = calloc(1, sizeof(*f))) == NULL) {
+        return f;
     }
     f->peer = p;
     f->channel = (uint8_t)channel;
-    if (!make_rings(f)) {
-        free(f);
-        return NULL;
-    }
     list_init(&f->queue);
     list_init(&f->flying);
     slmp_tx_start(f);
     slmp_rx_end(f, SLMP_OK);
     p->flow[channel] = f;
     return f;
+}
+
+struct slmp_flow *slmp_peer_flow(struct slmp_peer *p, unsigned channel)
+{
+    struct slmp_flow *f = slmp_peer_bare(p, channel);
+    return f != NULL && (f->segments != NULL || make_rings(f)) ? f : NULL;
 }
 
 /* ---- How long packets may be ---- */
@@ -242,6 +220,7 @@ void slmp_peer_end(struct slmp_peer *p, enum slmp_status status)
             slmp_tx_end(p->flow[i], status);
         }
     }
+    slmp_room_leave(p);
     if (session) {
         e->up.closed(e->up.context, p, &p->address);
     }
@@ -307,7 +286,8 @@ static void advance(struct slmp_peer *p)
     slmp_session_advance(p);
     slmp_plain_advance(p);
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        if (talks(p) && p->flow[i] != NULL && !slmp_tx_advance(p->flow[i])) {
+        if (talks(p) && p->flow[i] != NULL && !slmp_tx_advance(p->flow[i]) &&
+            !slmp_room_spares(p)) {
             slmp_peer_end(p, SLMP_UNDELIVERABLE);
         }
     }

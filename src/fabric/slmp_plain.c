@@ -227,7 +227,7 @@ void slmp_plain_input(struct slmp *e, const struct slmp_address *from, const str
         e->counters.refused++;
         return;
     }
-    p = p != NULL ? p : slmp_peer_make(e, from);
+    p = p != NULL ? p : slmp_peer_make(e, from, NULL);
     if (p == NULL || (p->plain == NULL && (p->plain = calloc(1, sizeof(*p->plain))) == NULL)) {
         e->counters.no_room++;
         return;

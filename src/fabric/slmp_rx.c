@@ -27,7 +27,7 @@ static struct slmp_slot *slot_at(const struct slmp_flow *f, uint64_t sequence)
 
 static void release(struct slmp_flow *f, struct slmp_slot *s)
 {
-    f->peer->engine->held -= s->held->size;
+    slmp_room_release(f->peer, s->held->size);
     f->held--;
     free(s->held);
     s->held = NULL;
@@ -44,7 +44,7 @@ void slmp_rx_end(struct slmp_flow *f, enum slmp_status status)
         s->filled = false;
     }
     f->base = f->cumulative = f->top = f->begin = 0;
-    f->begin_waits = f->ack_now = false;
+    f->begin_waits = f->data_waits = f->ack_now = false;
     f->unacked = f->stamp = f->latest = 0;
     f->old_at = INT64_MIN;
     f->ack_at = SLMP_NEVER;
@@ -106,7 +106,7 @@ static enum taken take(struct slmp_flow *f, const struct slmp_held *h, const uin
     }
     in->blank = in->blank || h->blank;
     if (h->length > 0 && e->up.data(e->up.context, in, h->offset, bytes, h->length) == SLMP_LATER) {
-        in->waiting = true;
+        in->waiting = f->data_waits = true;
         return WAITS;
     }
     in->received += h->length;
@@ -143,14 +143,16 @@ static void drain(struct slmp_flow *f)
 static bool make_held(struct slmp_flow *f, struct slmp_slot *s, const struct slmp_held *h,
                       size_t more)
 {
-    struct slmp *e = f->peer->engine;
     size_t size = sizeof(*h) + h->length + more;
-    if (size > e->config.held_max - e->held || (s->held = malloc(size)) == NULL) {
+    if (!slmp_room_hold(f->peer, size)) {
+        return false;
+    }
+    if ((s->held = malloc(size)) == NULL) {
+        slmp_room_release(f->peer, size);
         return false;
     }
     *s->held = *h;
     s->held->size = size;
-    e->held += size;
     f->held++;
     return true;
 }
@@ -372,7 +374,7 @@ void slmp_rx_data(struct slmp_flow *f, const struct slmp_wire *w)
 
 void slmp_rx_resume(struct slmp_flow *f)
 {
-    f->begin_waits = false;
+    f->begin_waits = f->data_waits = false;
     for (uint32_t i = 0; i < f->peer->engine->config.window && f->incoming_active > 0; i++) {
         f->incoming[i].waiting = false;
     }

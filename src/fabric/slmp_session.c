@@ -32,13 +32,12 @@
 
 #include <string.h>
 
-enum { GREETINGS_LEAST = 3, ANSWERS_AT_ONCE = 16 };
+enum { GREETINGS_LEAST = 3, WELCOMES_MOST = 4, ANSWERS_AT_ONCE = 16 };
 #define ANSWER_GAP 10000000LL
 
-static uint64_t nonce_for(const struct slmp *e, const struct slmp_address *a,
-                          const struct slmp_peer *p)
+static uint64_t nonce_for(struct slmp *e, const struct slmp_address *a, const struct slmp_peer *p)
 {
-    uint64_t generation = p != NULL ? p->generation : e->forgotten;
+    uint64_t generation = p != NULL ? p->generation : *slmp_peer_forgotten(e, a);
     return slmp_mix(e, (uint64_t)a->ip << 16 | a->port, generation);
 }
 
@@ -91,7 +90,7 @@ void slmp_session_begin(struct slmp_peer *p)
     p->greet_at = e->now;
     p->greetings = 0;
     slmp_wait_begin(&p->greet_wait, e->now, 0);
-    p->opening = 0;
+    p->opening = p->reset = 0;
     p->drawn = e->guard != NULL ? slmp_draw(e) : 0;
 }
 
@@ -189,7 +188,9 @@ static void welcome(struct slmp *e, struct slmp_peer *p, const struct slmp_wire 
     p->nonce = w->nonce;
     p->incarnation = w->incarnation;
     p->opening = p->opening != 0 ? p->opening : (uint32_t)slmp_draw(e) | 1;
-    p->greet_at = e->now;
+    if (p->greetings < WELCOMES_MOST) {
+        p->greet_at = e->now; /* one that says it again and again is answered in due time */
+    }
 }
 
 /* A peer's OPEN with the right nonce: a new session, whatever was before. */
@@ -202,7 +203,10 @@ static void open_session(struct slmp *e, const struct slmp_address *from, struct
     if (p != NULL && (p->state == PEER_SESSION || p->state == PEER_PLAIN)) {
         slmp_peer_end(p, SLMP_UNDELIVERABLE);
     }
-    if (p == NULL && (p = slmp_peer_make(e, from)) == NULL) {
+    struct slmp_whose whose = slmp_room_whose(e, from);
+    if (!slmp_room_admit(e, &whose) ||
+        (p == NULL && (p = slmp_peer_make(e, from, &whose)) == NULL) ||
+        !slmp_room_join(p, &whose)) {
         e->counters.no_room++;
         return;
     }
@@ -241,6 +245,15 @@ static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *
     if (p == NULL || p->state != PEER_OPENING || w->nonce != p->nonce ||
         (e->guard != NULL && w->number != p->drawn)) {
         e->counters.stale++;
+        return;
+    }
+    if (p->reset == w->token && p->reset != 0) {
+        slmp_peer_end(p, SLMP_UNDELIVERABLE); /* its end has come before its beginning */
+        return;
+    }
+    struct slmp_whose whose = slmp_room_whose(e, &p->address);
+    if (!slmp_room_join(p, &whose)) {
+        e->counters.no_room++;
         return;
     }
     slmp_plain_end(p, SLMP_UNDELIVERABLE);
@@ -307,6 +320,21 @@ static void stale(struct slmp *e, const struct slmp_address *from, const struct 
     slmp_reply(e, from, &reset);
 }
 
+/* The peer has ended the session; on the way to one, the session may be that of an OPENED that is
+ * still to come. */
+static void session_reset(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *w)
+{
+    if (p != NULL && p->state == PEER_SESSION && p->token_out == w->token &&
+        slmp_shield_answers(p, w)) {
+        slmp_peer_end(p, SLMP_UNDELIVERABLE);
+        return;
+    }
+    if (p != NULL && p->state == PEER_OPENING && e->guard == NULL) {
+        p->reset = w->token;
+    }
+    e->counters.stale++;
+}
+
 /* True: it is the peer's, and was taken once. */
 static bool in_session(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
                        const struct slmp_wire *w, const uint8_t *packet)
@@ -323,7 +351,9 @@ static bool in_session(struct slmp *e, const struct slmp_address *from, struct s
         slmp_peer_end(p, SLMP_UNDELIVERABLE);
         return true;
     }
-    struct slmp_flow *f = slmp_peer_flow(p, w->channel);
+    slmp_room_heard(p);
+    struct slmp_flow *f =
+        w->kind == SLMP_KIND_ACK ? slmp_peer_bare(p, w->channel) : slmp_peer_flow(p, w->channel);
     if (f == NULL) {
         e->counters.no_room++;
         return true;
@@ -331,6 +361,7 @@ static bool in_session(struct slmp *e, const struct slmp_address *from, struct s
     slmp_tx_ack(f, w);
     /* An upcall may have sent, but none can have ended the session. */
     if (w->kind == SLMP_KIND_DATA) {
+        p->used = e->now;
         slmp_rx_data(f, w);
     } else if ((w->flags & SLMP_SYN) != 0) {
         slmp_rx_asked(f, w);
@@ -378,12 +409,7 @@ bool slmp_session_input(struct slmp *e, const struct slmp_address *from, const s
         opened(e, p, w);
         break;
     default: /* RESET */
-        if (p != NULL && p->state == PEER_SESSION && p->token_out == w->token &&
-            slmp_shield_answers(p, w)) {
-            slmp_peer_end(p, SLMP_UNDELIVERABLE);
-        } else {
-            e->counters.stale++;
-        }
+        session_reset(e, p, w);
     }
     return false;
 }

@@ -9,6 +9,7 @@
  */
 #include "nic/message.h"
 #include "nic/nic.h"
+#include "nic/rx.h"
 
 #include "base/cancel.h"
 #include "base/log.h"
@@ -327,6 +328,13 @@ static bool expects(struct nic_peer *p)
     return p->outstanding != 0;
 }
 
+static bool needs(struct nic_peer *p)
+{
+    const struct rx *rx = p->rx[FABRIC_REQUEST];
+    return p->outstanding != 0 || !list_empty(&p->waiting) || !list_empty(&p->detached) ||
+           (rx != NULL && rx->ack_count != 0);
+}
+
 const struct fabric_upcalls nic_upcalls = {
     .peer_up = peer_up,
     .peer_down = peer_down,
@@ -338,6 +346,7 @@ const struct fabric_upcalls nic_upcalls = {
     .rx_done = rx_done,
     .sent = sent,
     .expects = expects,
+    .needs = needs,
     .lock = nic_step_in,
     .unlock = nic_step_out,
 };

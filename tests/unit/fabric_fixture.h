@@ -343,6 +343,7 @@ static const struct fabric_upcalls upcalls = {.peer_up = peer_up,
                                               .rx_done = rx_done,
                                               .sent = sent,
                                               .expects = expects,
+                                              .needs = expects,
                                               .lock = lock,
                                               .unlock = unlock};
 

@@ -34,7 +34,33 @@ uint32_t udp_pid_of(const struct options *o, uint16_t port)
  * of our own user, and of nobody else anything is known. */
 static uint32_t uid_of(struct fabric *f, const struct slmp_address *a)
 {
-    return udp_is_local(f, a->ip) ? udp_owner(a) : f->keyed ? getuid() : FABRIC_NOBODY;
+    return udp_is_local(f, a->ip) ? f->owner : f->keyed ? getuid() : FABRIC_NOBODY;
+}
+
+/* It is asked before each session, of which it decides the uid as well. */
+struct slmp_whose udp_whose(void *fabric, const struct slmp_address *a)
+{
+    struct fabric *f = fabric;
+    struct slmp_whose w = {.name = a->ip, .standing = f->keyed ? SLMP_OURS : SLMP_ANYBODYS};
+    if (udp_is_local(f, a->ip)) {
+        f->owner = udp_owner(a);
+        w.name = 1ULL << 32 | f->owner;
+        w.standing = f->keyed || f->owner == getuid() ? SLMP_OURS : SLMP_OTHERS;
+    }
+    return w;
+}
+
+/* Whether anything is under way between the two, here or at the NIC. */
+static bool in_use(const struct fabric_peer *p)
+{
+    return !udp_idle(p) || udp_awaits(p) || p->channel[FABRIC_REQUEST].queued != 0 ||
+           p->channel[FABRIC_RESPONSE].queued != 0 || p->fabric->up->needs(p->np);
+}
+
+bool udp_busy(void *fabric, struct slmp_peer *session)
+{
+    const struct fabric_peer *p = slmp_peer_user(session);
+    return p != NULL && in_use(p);
 }
 
 static void free_peer(struct fabric_peer *p)
@@ -124,12 +150,18 @@ void udp_closed(void *fabric, struct slmp_peer *session, const struct slmp_addre
     struct fabric *f = fabric;
     struct fabric_peer *p = slmp_peer_user(session);
     slmp_peer_set_user(session, NULL);
-    if (p != NULL) {
-        p->session = NULL;
-        p->dying = true;
-        f->dying++;
-        udp_attend(p);
+    if (p == NULL) {
+        return;
     }
+    p->session = NULL;
+    p->dying = true;
+    f->dying++;
+    if (!in_use(p)) {
+        forget(p); /* at once: what is for this address from now on begins a new session */
+        f->moved = true;
+        return;
+    }
+    udp_attend(p);
 }
 
 void udp_other_version(void *fabric, const struct slmp_address *a, unsigned theirs, unsigned ours)
@@ -155,6 +187,18 @@ bool udp_bury(struct fabric_peer *p)
     return true;
 }
 
+/* Nobody gives way to a peer that the program wants to reach: said once. */
+static void note_full(struct fabric *f)
+{
+    if (!f->full_told) {
+        f->full_told = true;
+        log_line(LOG_WARN,
+                 "all %u places for peers over UDP are those of peers in use: one more is waited "
+                 "for, PINWHEEL_CONNECT_MS=%lld",
+                 f->config.peers_max, (long long)f->options->number[OPT_CONNECT_MS]);
+    }
+}
+
 enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, char *error,
                                 size_t error_size)
 {
@@ -169,8 +213,12 @@ enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
     }
     int64_t now = udp_socket_now(&f->socket);
     int rc = slmp_contact(f->engine, now, &to);
+    if (rc == -ENOBUFS) {
+        note_full(f);
+        return FABRIC_LATER; /* those who are silent are asked whether they live */
+    }
     if (rc != 0) {
-        snprintf(error, error_size, "no room for one more peer: %s", strerror(-rc));
+        snprintf(error, error_size, "cannot make contact over UDP: %s", strerror(-rc));
         return FABRIC_NEVER;
     }
     udp_flush(f, now);
@@ -198,7 +246,8 @@ static int64_t patience(struct fabric *f, const struct fabric_peer *p)
 
 bool udp_expects(const struct fabric_peer *p)
 {
-    return !p->dying && (udp_awaits(p) || p->fabric->up->expects(p->np));
+    return !p->dying &&
+           (udp_awaits(p) || slmp_incomplete(p->session) || p->fabric->up->expects(p->np));
 }
 
 void udp_ask_silent(struct fabric *f, int64_t now)

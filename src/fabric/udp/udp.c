@@ -128,7 +128,9 @@ static int start_engine(struct fabric *f, const struct slmp_key *given, char *er
                               .data = udp_data,
                               .done = udp_done,
                               .sent = udp_sent,
-                              .version = udp_other_version};
+                              .version = udp_other_version,
+                              .whose = udp_whose,
+                              .busy = udp_busy};
     struct slmp_key key;
     int rc = take_key(f, given, &key, error, error_size);
     if (rc == 0) {

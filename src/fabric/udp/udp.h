@@ -226,9 +226,11 @@ struct fabric {
     bool keyed;        /* and all of them are proved by the job's key */
     bool told;         /* that some are not, */
     bool told_version; /* and that somebody speaks another version */
+    bool full_told;    /* that there is no room for one more peer */
     uint32_t local[LOCAL_MOST];
     unsigned locals;
     uint64_t foreign, misshapen; /* packets, messages that were dropped */
+    uint32_t owner;              /* of the socket that udp_whose() was asked about last */
 };
 
 /* ---- send.c ---- */
@@ -332,6 +334,10 @@ void udp_opened(void *fabric, struct slmp_peer *, const struct slmp_address *,
                 uint64_t incarnation);
 void udp_closed(void *fabric, struct slmp_peer *, const struct slmp_address *);
 void udp_other_version(void *fabric, const struct slmp_address *, unsigned theirs, unsigned ours);
+/* udp_whose() says that one user of this host is one source, whatever its addresses, and each
+ * other host is. udp_busy() is true while anything at all is outstanding with a peer. */
+struct slmp_whose udp_whose(void *fabric, const struct slmp_address *);
+bool udp_busy(void *fabric, struct slmp_peer *);
 enum fabric_connect udp_connect(struct fabric *, uint32_t nid, uint32_t pid, char *error,
                                 size_t error_size);
 /* udp_bury() ends a peer whose session is over, if it can be ended. */

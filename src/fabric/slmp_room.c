@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Places and memory of an engine, and who gives way when they are short.
+ *
+ * Invariants:
+ *   - A session of ours gives way only if nothing of ours is outstanding: no message under way to
+ *     it, and the caller says that it is not busy. So no operation of the program ends by it.
+ *   - While there is room nobody is asked anything and nobody gives way: a process that is stopped
+ *     keeps its session for as long as that.
+ *   - When room becomes short, sessions that have been silent are asked, the one that was heard
+ *     longest ago first. Who answers lives. Who does not, neither three questions nor for a
+ *     quarter of config.silence, is absent: dead or stopped, which nobody can tell apart. Being
+ *     absent is not the end: a session that is not needed for anybody else stays.
+ *   - Places are given by address: a newcomer has proved his, since his OPEN repeats our nonce.
+ *   - Who gives way: the lowest standing, then the absent, then the source with most places, then
+ *     the one that was used longest ago. Nobody gives way to who stands lower; to an equal only
+ *     who is absent, of the same source, or of one that has more places. Somebody who lives gives
+ *     way only after a while without messages, and is told (slmp_leave), so that he begins anew.
+ *   - Sources known to be somebody else's (SLMP_OTHERS) have half of the places together at most.
+ *   - Of the memory for packets a source may hold as much as is free then: one alone has half of
+ *     it, and n of them leave an n + 1st as much as each has.
+ */
+#include "slmp_engine.h"
+
+#include <stdlib.h>
+
+#define QUIET_NS 1000000000LL /* who was heard since then lives, who was used is not quiet */
+
+enum {
+    SHORT_PART = 8, /* room is short when less than this part of it is free */
+    QUESTIONS = 2   /* sessions that are asked for each newcomer */
+};
+
+/* Sessions of whom are equal here: all of one address, or what the caller says. */
+struct slmp_source {
+    struct list link;
+    uint64_t name;
+    enum slmp_standing standing;
+    uint32_t places;
+    size_t held; /* bytes of packets */
+};
+
+/* What we wish ourselves. */
+static const struct slmp_whose self = {.name = UINT64_MAX, .standing = SLMP_OURS};
+
+/* ---- Sources ---- */
+
+struct slmp_whose slmp_room_whose(struct slmp *e, const struct slmp_address *a)
+{
+    if (e->up.whose == NULL) {
+        return (struct slmp_whose){.name = a->ip, .standing = SLMP_ANYBODYS};
+    }
+    return e->up.whose(e->up.context, a);
+}
+
+static struct slmp_source *find_source(const struct slmp *e, const struct slmp_whose *w)
+{
+    for (const struct list *l = e->sources.next; l != &e->sources; l = l->next) {
+        struct slmp_source *s = container_of(l, struct slmp_source, link);
+        if (s->name == w->name && s->standing == w->standing) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+void slmp_room_leave(struct slmp_peer *p)
+{
+    struct slmp_source *s = p->source;
+    if (s == NULL) {
+        return;
+    }
+    p->source = NULL;
+    p->engine->others -= s->standing == SLMP_OTHERS;
+    if (--s->places == 0) {
+        list_remove(&s->link);
+        free(s);
+    }
+}
+
+bool slmp_room_join(struct slmp_peer *p, const struct slmp_whose *w)
+{
+    struct slmp *e = p->engine;
+    struct slmp_source *s = find_source(e, w);
+    slmp_room_heard(p);
+    p->used = e->now;
+    if (s != NULL && s == p->source) {
+        return true;
+    }
+    if (s == NULL) {
+        if ((s = calloc(1, sizeof(*s))) == NULL) {
+            return false;
+        }
+        s->name = w->name;
+        s->standing = w->standing;
+        list_push_back(&e->sources, &s->link);
+    }
+    slmp_room_leave(p);
+    p->source = s;
+    s->places++;
+    e->others += s->standing == SLMP_OTHERS;
+    return true;
+}
+
+/* ---- Who is quiet, who is absent ---- */
+
+static bool sends(const struct slmp_peer *p)
+{
+    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+        const struct slmp_flow *f = p->flow[i];
+        if (f != NULL && (!list_empty(&f->queue) || !list_empty(&f->flying) || f->una != f->next)) {
+            return true;
+        }
+    }
+    return !list_empty(&p->unacked);
+}
+
+/* Whether something of ours is outstanding with it. */
+static bool is_needed(const struct slmp_peer *p)
+{
+    const struct slmp_upcalls *up = &p->engine->up;
+    return sends(p) ||
+           (up->busy != NULL && up->busy(up->context, (struct slmp_peer *)(uintptr_t)p));
+}
+
+/* Whether something of its own is: a message that came in part, or was not acknowledged. */
+static bool has_begun(const struct slmp_peer *p)
+{
+    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+        const struct slmp_flow *f = p->flow[i];
+        if (f != NULL && (f->base != f->top || f->incoming_active != 0 || f->unacked != 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool holds(const struct slmp_peer *p)
+{
+    return (p->flow[0] != NULL && p->flow[0]->held != 0) ||
+           (p->flow[1] != NULL && p->flow[1]->held != 0);
+}
+
+static bool is_silent(const struct slmp_peer *p)
+{
+    return p->engine->now - p->heard >= QUIET_NS;
+}
+
+static bool is_absent(const struct slmp_peer *p)
+{
+    return p->asked && (p->absent || slmp_tx_unanswered(p->flow[0], p->engine->config.silence / 4));
+}
+
+static bool is_quiet(const struct slmp_peer *p)
+{
+    return p->engine->now - p->used >= QUIET_NS && !has_begun(p);
+}
+
+/* The session that was silent for longest among those that were not asked yet, and of those that
+ * hold packets, if that is what is short; asks it whether it lives. */
+static void ask_one(struct slmp *e, bool holding)
+{
+    struct slmp_peer *best = NULL;
+    for (struct list *l = e->all.next; l != &e->all; l = l->next) {
+        struct slmp_peer *p = container_of(l, struct slmp_peer, all);
+        if (p->state == PEER_SESSION && !p->asked && is_silent(p) && (!holding || holds(p)) &&
+            (best == NULL || p->heard < best->heard) && !is_needed(p)) {
+            best = p;
+        }
+    }
+    struct slmp_flow *f = best != NULL ? slmp_peer_bare(best, 0) : NULL;
+    if (f != NULL) {
+        best->asked = true;
+        slmp_touch(best);
+        slmp_tx_ask(f);
+    }
+}
+
+static void ask_some(struct slmp *e, bool holding)
+{
+    for (unsigned i = 0; i < QUESTIONS; i++) {
+        ask_one(e, holding);
+    }
+}
+
+bool slmp_room_spares(struct slmp_peer *p)
+{
+    if (!p->asked || is_needed(p)) {
+        return false;
+    }
+    p->absent = true;
+    slmp_tx_hush(p->flow[0]);
+    return true;
+}
+
+/* ---- Places ---- */
+
+/* Whether a session may give way to who has so many places. */
+static bool may_push(const struct slmp_peer *p, const struct slmp_whose *w, uint32_t places)
+{
+    const struct slmp_source *s = p->source;
+    if (s->standing != w->standing) {
+        return s->standing < w->standing;
+    }
+    return is_absent(p) || s->name == w->name || s->places > places;
+}
+
+/* Whether one gives way before another. */
+static bool goes_before(const struct slmp_peer *p, const struct slmp_peer *q)
+{
+    const struct slmp_source *s = p->source, *t = q->source;
+    bool absent = is_absent(p);
+    if (s->standing != t->standing) {
+        return s->standing < t->standing;
+    }
+    if (absent != is_absent(q)) {
+        return absent;
+    }
+    if (!absent && s->places != t->places) {
+        return s->places > t->places;
+    }
+    return p->used < q->used;
+}
+
+/* The session that gives way; `others`: one of those. NULL: none does. */
+static struct slmp_peer *choose(struct slmp *e, const struct slmp_whose *w, bool others)
+{
+    const struct slmp_source *own = find_source(e, w);
+    uint32_t places = own != NULL ? own->places : 0;
+    struct slmp_peer *best = NULL;
+    for (struct list *l = e->all.next; l != &e->all; l = l->next) {
+        struct slmp_peer *p = container_of(l, struct slmp_peer, all);
+        if (p->state == PEER_SESSION && (!others || p->source->standing == SLMP_OTHERS) &&
+            (is_absent(p) || is_quiet(p)) && may_push(p, w, places) &&
+            (best == NULL || goes_before(p, best)) && !is_needed(p)) {
+            best = p;
+        }
+    }
+    return best;
+}
+
+/* Ends a session for somebody else's sake. False: an upcall has sent something to the peer
+ * meanwhile, which therefore stays known. */
+static bool give_way(struct slmp_peer *p)
+{
+    struct slmp *e = p->engine;
+    bool inside = e->inside;
+    e->inside = true;
+    slmp_leave(e, p);
+    slmp_peer_end(p, SLMP_UNDELIVERABLE);
+    e->inside = inside;
+    if (sends(p) || p->state != PEER_IDLE) {
+        return false;
+    }
+    slmp_peer_free(p);
+    return true;
+}
+
+/* Nothing is lost if this one is forgotten: there is no session, and nothing to send. */
+static bool is_idle(const struct slmp_peer *p)
+{
+    for (unsigned i = 0; p->plain != NULL && i < SLMP_PLAIN_MESSAGES; i++) {
+        if (p->plain->message[i].in.active) {
+            return false;
+        }
+    }
+    return p->state != PEER_SESSION && !sends(p);
+}
+
+static bool is_full(const struct slmp *e)
+{
+    return e->peers >= e->config.peers_max;
+}
+
+/* Forgets who is idle until there is a place; with `greeting` also those whom we have asked
+ * for a session without a message for them. */
+static bool forget_idle(struct slmp *e, bool greeting)
+{
+    for (struct list *l = e->all.next; l != &e->all && is_full(e);) {
+        struct slmp_peer *p = container_of(l, struct slmp_peer, all);
+        bool greets = p->state == PEER_HELLO || p->state == PEER_OPENING;
+        l = l->next;
+        if (greets == greeting && is_idle(p)) {
+            slmp_peer_free(p);
+        }
+    }
+    return !is_full(e);
+}
+
+static uint32_t others_most(const struct slmp *e)
+{
+    return (e->config.peers_max + 1) / 2;
+}
+
+static bool is_short(uint32_t used, uint32_t most)
+{
+    return used + most / SHORT_PART >= most;
+}
+
+/* Gets a place free, if anybody gives way; NULL for who has not proved his address. */
+static bool free_place(struct slmp *e, const struct slmp_whose *w)
+{
+    if (!is_full(e) || forget_idle(e, false)) {
+        return true;
+    }
+    struct slmp_peer *p = w != NULL ? choose(e, w, false) : NULL;
+    return (p != NULL && give_way(p)) || forget_idle(e, true);
+}
+
+bool slmp_room_place(struct slmp *e, const struct slmp_whose *w)
+{
+    bool found = free_place(e, w);
+    if (w != NULL && is_short(e->peers, e->config.peers_max)) {
+        ask_some(e, false);
+    }
+    return found;
+}
+
+bool slmp_room_admit(struct slmp *e, const struct slmp_whose *w)
+{
+    bool found = true;
+    if (w->standing == SLMP_OTHERS && is_short(e->others, others_most(e))) {
+        struct slmp_peer *p = e->others >= others_most(e) ? choose(e, w, true) : NULL;
+        found = e->others < others_most(e) || (p != NULL && give_way(p));
+        ask_some(e, false);
+    }
+    return found;
+}
+
+const struct slmp_whose *slmp_room_self(void)
+{
+    return &self;
+}
+
+/* ---- Memory ---- */
+
+static bool has_share(const struct slmp_peer *p, size_t size)
+{
+    const struct slmp *e = p->engine;
+    size_t left = e->config.held_max - e->held;
+    return size <= left && p->source->held <= left - size;
+}
+
+/* Ends an absent session that holds packets. */
+static bool squeeze(const struct slmp_peer *but)
+{
+    struct slmp *e = but->engine;
+    for (struct list *l = e->all.next; l != &e->all; l = l->next) {
+        struct slmp_peer *p = container_of(l, struct slmp_peer, all);
+        if (p != but && p->state == PEER_SESSION && holds(p) && is_absent(p) && !is_needed(p)) {
+            slmp_leave(e, p);
+            slmp_peer_end(p, SLMP_UNDELIVERABLE);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool slmp_room_hold(struct slmp_peer *p, size_t size)
+{
+    while (!has_share(p, size)) {
+        if (!squeeze(p)) {
+            ask_some(p->engine, true);
+            return false;
+        }
+    }
+    p->source->held += size;
+    p->engine->held += size;
+    return true;
+}
+
+void slmp_room_release(struct slmp_peer *p, size_t size)
+{
+    p->source->held -= size;
+    p->engine->held -= size;
+}
