@@ -153,9 +153,10 @@ static bool deliver(struct slmp_peer *p, struct slmp_pieces *m, const struct slm
             return false;
         }
         m->in.active = true;
+        m->heard = e->now;
     }
-    m->heard = e->now;
     if (w->payload_length > 0) {
+        m->heard = e->now;
         if (e->up.data(e->up.context, &m->in, w->offset, w->payload, w->payload_length) ==
             SLMP_LATER) {
             return false;

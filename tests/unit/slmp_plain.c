@@ -191,6 +191,25 @@ static void give_at(struct slmp *e, uint32_t id, uint32_t offset)
     got.ignore = false;
 }
 
+/* The empty end of a message, however often it comes, keeps none young of which nothing new does.
+ */
+static void an_end_again_and_again_is_silence(void **state)
+{
+    struct slmp_config c = slmp_defaults();
+    struct slmp *e = engine(&c);
+    uint8_t answer[2048];
+    give(e, 1, 0, 7, 0, "abcd");
+    for (int64_t now = 1; now <= 1 + c.silence; now += c.silence / 4) {
+        assert_int_equal(got.torn, 0);
+        give(e, now, 0xc000, 7, 8, "");
+        slmp_advance(e, now);
+        while (next_packet(e, now, answer) >= 0) {
+        }
+    }
+    assert_int_equal(got.torn, 1);
+    slmp_close(e);
+}
+
 static void packets_that_do_not_fit_each_other(void **state)
 {
     struct slmp_config c = slmp_defaults();
@@ -318,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(plain_peers_on_a_bad_network),
         cmocka_unit_test(the_receiver_answers_with_the_header),
+        cmocka_unit_test(an_end_again_and_again_is_silence),
         cmocka_unit_test(packets_that_do_not_fit_each_other),
         cmocka_unit_test(the_sender_sets_syn),
         cmocka_unit_test(the_ends_alone_are_acknowledged),
