@@ -189,6 +189,7 @@ struct fabric_info {
     size_t peer_memory;      /* bytes of one connection, both directions */
     size_t peer_memory_most; /* once large messages went both ways, in both classes */
     unsigned max_peers;
+    int64_t contact_ns; /* one that has answered may take so long until contact is made */
 };
 
 /* What a fabric over a network tells of itself and its peers, for the board. Counts begin

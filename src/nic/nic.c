@@ -35,6 +35,7 @@ static void clear_nic(struct nic *nic)
     nic->wake_fd = nic->alarm_fd = nic->thread_epoll = -1;
     list_init(&nic->all_peers);
     list_init(&nic->busy);
+    list_init(&nic->sought);
     list_init(&nic->acks_due);
     list_init(&nic->fired);
     list_init(&nic->counting);
@@ -120,6 +121,8 @@ static bool begin_nic(struct nic *nic)
     fabric_shm.info(o, &info);
     nic->inline_max = info.inline_max;
     place_open(nic);
+    fabric_udp.info(o, &info);
+    nic->contact_ns = info.contact_ns;
     table_init(&nic->operations, HANDLE_OP, nic->index, HANDLE_MAX_INDEX, sizeof(struct op));
     return make_hpus(nic);
 }

@@ -342,9 +342,10 @@ static inline bool ni_is_logical(const struct ni *ni)
 /* ---- NIC and process ---- */
 
 struct nic_peer {
-    struct list link; /* of its hash chain */
-    struct list all;  /* of nic->all_peers */
-    struct list busy; /* of nic->busy, while it has waiting operations */
+    struct list link;   /* of its hash chain */
+    struct list all;    /* of nic->all_peers */
+    struct list busy;   /* of nic->busy, while it has waiting operations */
+    struct list sought; /* of nic->sought, until it is found */
     struct nic *nic;
     uint32_t nid, pid;
     ptl_uid_t uid;
@@ -352,14 +353,16 @@ struct nic_peer {
     const struct fabric_ops *ops;           /* of its fabric */
     struct list waiting;                    /* struct op, in order */
     unsigned outstanding, outstanding_most; /* ops that expect a response */
-    int64_t deadline, retry;                /* to be found until then; when to look next */
+    int64_t deadline, contact; /* to be found until then; if it has answered, until then */
+    int64_t retry;             /* when to look next */
     /* Of each channel the first. */
     struct rx *rx[FABRIC_CLASSES];
     struct list detached; /* struct invocation, in order (detach.c), */
     uint64_t detached_packets;
-    bool self;  /* the NIC's own */
-    bool acked; /* an ack left, and no request since: it is not looking for one, it seems */
-    bool told;  /* the log says why it cannot be reached */
+    bool self;     /* the NIC's own */
+    bool acked;    /* an ack left, and no request since: it is not looking for one, it seems */
+    bool told;     /* the log says why it cannot be reached */
+    bool answered; /* it is there, and contact is being made */
 };
 
 #define PEER_BUCKETS 256
@@ -375,6 +378,7 @@ struct nic {
     ptl_uid_t uid;
     size_t packet_size;
     size_t inline_max;                      /* payloads up to here take the fabric's short cut */
+    int64_t contact_ns;                     /* how long one that has answered is waited for */
     _Atomic(const struct fabric_ops *) ops; /* of its home; of a closed one fabric_none, */
     struct fabric *_Atomic fabric;
     const struct fabric_ops
@@ -386,6 +390,8 @@ struct nic {
     struct ni *ni[NI_KINDS];
     struct list peers[PEER_BUCKETS];
     struct list all_peers;
+    struct list sought; /* peers that no fabric has, the oldest first; */
+    unsigned sought_count;
     struct nic_peer gone;       /* has what is in hand of those that are no more (detach.c) */
     struct nic_peer *last_peer; /* of a physical target; NULL: none */
     struct list busy;

@@ -6,6 +6,10 @@
  *
  *   SOUGHT (no fabric peer, until its deadline) ──peer_up──► UP ──peer_down──► gone
  *        └── deadline: what waits is UNDELIVERABLE; sought anew at the next request
+ *
+ * Both deadlines of a peer that is sought, for one that is not there and for one that has
+ * answered, are fixed when the first request for it begins to wait, whatever the peer does.
+ * Of those that were sought in vain SOUGHT_MOST are remembered.
  */
 #include "nic/message.h"
 #include "nic/nic.h"
@@ -20,6 +24,8 @@
 #include <stdlib.h>
 
 #define RETRY_NS 2000000 /* between two looks for a peer that is not there */
+
+enum { SOUGHT_MOST = 256 };
 
 static struct list *bucket(struct nic *nic, uint32_t nid, uint32_t pid)
 {
@@ -53,6 +59,7 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
     list_init(&p->waiting);
     list_init(&p->detached);
     list_init(&p->busy);
+    list_init(&p->sought);
     list_push_back(bucket(nic, nid, pid), &p->link);
     list_push_back(&nic->all_peers, &p->all);
     return p;
@@ -90,9 +97,15 @@ static int64_t patience(const struct nic *nic)
     return nic->process->options.number[OPT_CONNECT_MS] * 1000000;
 }
 
+/* When a sought peer is given up. One that has answered is there, however slow: it has more
+ * time, for as long as the fabric says that it is. */
+static int64_t given_up_at(const struct nic_peer *p)
+{
+    return p->answered ? p->contact : p->deadline;
+}
+
 /* One look for a sought peer. What makes it hopeless is logged, since the event
- * that the program gets cannot say it. One that has answered is there, however slow: the
- * fabric gives it up. */
+ * that the program gets cannot say it. */
 static void seek(struct nic_peer *p)
 {
     struct nic *nic = p->nic;
@@ -102,13 +115,57 @@ static void seek(struct nic_peer *p)
     int cancel = cancel_off();
     enum fabric_connect found = reach(p, error, sizeof(error));
     cancel_back(cancel);
-    if (found == FABRIC_SOON && p->deadline < nic->now() + patience(nic)) {
-        p->deadline = nic->now() + patience(nic);
-    }
+    p->answered = found == FABRIC_SOON;
     if (found == FABRIC_NEVER) {
         log_line(p->told ? LOG_INFO : LOG_WARN, "%s", error);
         p->told = true;
         p->deadline = 0;
+    }
+}
+
+/* Makes every NI look the peer up again. */
+static void uncache(struct nic_peer *p)
+{
+    if (p->nic->last_peer == p) {
+        p->nic->last_peer = NULL;
+    }
+    for (unsigned k = 0; k < NI_KINDS; k++) {
+        struct ni *ni = p->nic->ni[k];
+        for (uint64_t r = 0; ni != NULL && r < ni->map_size; r++) {
+            if (ni->map_peers[r] == p) {
+                ni->map_peers[r] = NULL;
+            }
+        }
+    }
+}
+
+static void note_found(struct nic_peer *p)
+{
+    p->nic->sought_count -= !list_empty(&p->sought);
+    list_remove(&p->sought);
+}
+
+static void free_peer(struct nic_peer *p)
+{
+    note_found(p);
+    list_remove(&p->link);
+    list_remove(&p->all);
+    free(p);
+}
+
+/* Notes one that is sought, and forgets the oldest one for which nothing waits any more. */
+static void seek_another(struct nic_peer *p)
+{
+    struct nic *nic = p->nic;
+    list_push_back(&nic->sought, &p->sought);
+    nic->sought_count++;
+    for (struct list *l = nic->sought.next; nic->sought_count > SOUGHT_MOST && l != &nic->sought;) {
+        struct nic_peer *old = container_of(l, struct nic_peer, sought);
+        l = l->next;
+        if (old != p && list_empty(&old->waiting)) {
+            uncache(old);
+            free_peer(old);
+        }
     }
 }
 
@@ -120,9 +177,13 @@ struct nic_peer *peer_get(struct nic *nic, uint32_t nid, uint32_t pid)
         if (p == NULL) {
             return NULL;
         }
+        if (!p->self) {
+            seek_another(p);
+        }
     }
     if (p->fabric == NULL && list_empty(&p->waiting)) {
         p->deadline = nic->now() + patience(nic);
+        p->contact = p->deadline + nic->contact_ns;
         seek(p);
     }
     return p;
@@ -143,22 +204,6 @@ struct nic_peer *peer_look_up(struct ni *ni, ptl_process_t target)
         ni->map_peers[target.rank] = p;
     }
     return p;
-}
-
-/* Makes every NI look the peer up again. */
-static void uncache(struct nic_peer *p)
-{
-    if (p->nic->last_peer == p) {
-        p->nic->last_peer = NULL;
-    }
-    for (unsigned k = 0; k < NI_KINDS; k++) {
-        struct ni *ni = p->nic->ni[k];
-        for (uint64_t r = 0; ni != NULL && r < ni->map_size; r++) {
-            if (ni->map_peers[r] == p) {
-                ni->map_peers[r] = NULL;
-            }
-        }
-    }
 }
 
 static void dequeue(struct op *op)
@@ -211,11 +256,12 @@ bool peers_advance_busy(struct nic *nic)
             int64_t now = nic->now();
             if (now - p->retry > patience(nic) / 4) {
                 p->deadline += now - p->retry; /* nobody has looked meanwhile: we were stopped */
+                p->contact += now - p->retry;
             }
-            if (now < p->deadline && now >= p->retry) {
+            if (now < given_up_at(p) && now >= p->retry) {
                 seek(p);
             }
-            if (p->fabric == NULL && now >= p->deadline) {
+            if (p->fabric == NULL && now >= given_up_at(p)) {
                 fail_waiting(p);
                 moved = true;
                 continue;
@@ -272,6 +318,7 @@ static struct nic_peer *peer_up(struct nic *nic, const struct fabric_address *a,
         p = add(nic, a->nid, a->pid);
     }
     if (p != NULL) {
+        note_found(p);
         p->uid = a->uid;
         p->fabric = fp;
         p->ops = a->ops;
@@ -291,9 +338,7 @@ static void peer_down(struct nic *nic, struct nic_peer *p)
             op_fail(op, PTL_NI_UNDELIVERABLE);
         }
     }
-    list_remove(&p->link);
-    list_remove(&p->all);
-    free(p);
+    free_peer(p);
 }
 
 static void sent(struct nic_peer *p, struct fabric_tx *tx, enum fabric_status status)
@@ -317,9 +362,7 @@ void peers_free(struct nic *nic)
     while (!list_empty(&nic->all_peers)) {
         struct nic_peer *p = container_of(nic->all_peers.next, struct nic_peer, all);
         fail_waiting(p);
-        list_remove(&p->link);
-        list_remove(&p->all);
-        free(p);
+        free_peer(p);
     }
 }
 

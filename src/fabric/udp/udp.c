@@ -544,6 +544,7 @@ static void udp_info(const struct options *o, struct fabric_info *info)
     info->peer_memory = 0;
     info->peer_memory_most = 0;
     info->max_peers = c.peers_max;
+    info->contact_ns = o->number[OPT_UDP_SILENCE_MS] * 1000000;
 }
 
 static void udp_report(struct fabric *f, struct fabric_report *r)
