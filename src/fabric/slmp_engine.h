@@ -408,6 +408,13 @@ static inline bool slmp_flow_plain(const struct slmp_flow *f)
     return f->peer->state == PEER_PLAIN;
 }
 
+/* The packet number of a segment: the ring says its low bits, una the rest. */
+static inline uint64_t slmp_sequence(const struct slmp_flow *f, const struct slmp_segment *s)
+{
+    uint64_t mask = slmp_flow_config(f)->window - 1;
+    return f->una + (((uint64_t)(s - f->segments) - f->una) & mask);
+}
+
 static inline struct slmp_segment *slmp_first_segment(const struct list *l)
 {
     return list_empty(l) ? NULL : container_of(l->next, struct slmp_segment, link);

@@ -31,12 +31,20 @@ void slmp_tx_heard(struct slmp_flow *f, const struct slmp_segment *s)
     }
 }
 
+/* Lost packets leave again in the order of their numbers: the first one that is missing is what a
+ * receiver without memory for those behind it can take. Most are lost in that order. */
 static void lose(struct slmp_flow *f, struct slmp_segment *s)
 {
+    uint64_t sequence = slmp_sequence(f, s);
+    struct list *before = f->lost.prev;
     s->state = SEGMENT_LOST;
     f->in_flight--;
     list_remove(&s->link);
-    list_push_back(&f->lost, &s->link);
+    while (before != &f->lost &&
+           slmp_sequence(f, container_of(before, struct slmp_segment, link)) > sequence) {
+        before = before->prev;
+    }
+    list_insert_after(before, &s->link);
 }
 
 /* Whether a packet is lost, as one that left after it was acknowledged: there are enough of

@@ -275,13 +275,6 @@ static void depart(struct slmp_flow *f, struct slmp_segment *s)
     }
 }
 
-/* The packet number of a segment: the ring says its low bits, una the rest. */
-static uint64_t sequence_of(const struct slmp_flow *f, const struct slmp_segment *s)
-{
-    uint64_t mask = slmp_flow_config(f)->window - 1;
-    return f->una + (((uint64_t)(s - f->segments) - f->una) & mask);
-}
-
 /* The message to cut next, NULL if nothing may be cut now. */
 static struct slmp_message *next_message(const struct slmp_flow *f)
 {
@@ -348,14 +341,14 @@ static bool emit_piece(struct slmp_flow *f, struct slmp_segment *s, struct slmp_
         return false;
     }
     emit(f, s->message, s->offset, s->length, (struct part){s->cut, s->cut + most},
-         sequence_of(f, s), true, p);
+         slmp_sequence(f, s), true, p);
     s->cut += most;
     return true;
 }
 
 static void send_again(struct slmp_flow *f, struct slmp_segment *s, struct slmp_packet *p)
 {
-    uint64_t sequence = sequence_of(f, s);
+    uint64_t sequence = slmp_sequence(f, s);
     if (!emit_piece(f, s, p)) {
         uint32_t from = s->cut;
         s->cut = 0;

@@ -121,8 +121,11 @@ static void applications_say_later(void **state)
     exchange(31, &f, &c, 30);
     c.ordered = true;
     exchange(32, &f, &c, 30);
-    c.held_max = 80000; /* half of it is less than a window of packets: they must come again */
-    exchange(33, &f, &c, 10);
+    /* Less than a window of packets, of which a source has half: others must come again, and the
+     * first one that is missing before all others. */
+    for (c.held_max = 40000; c.held_max >= 10000; c.held_max /= 2) {
+        exchange(33, &f, &c, 10);
+    }
 }
 
 static void many_small_messages(void **state)
