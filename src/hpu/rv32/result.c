@@ -59,8 +59,8 @@ void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE])
     const struct rv32_near *n = &r->near;
     uint32_t end = n->base + n->size;
     text[0] = '\0';
-    if (n->name == NULL) {
-        return;
+    if (!is_access(r->end) || n->name == NULL) {
+        return; /* of other ends `near` says nothing */
     }
     bool overflow = is_stack(n->name) && r->address < n->base;
     uint32_t by = overflow && r->sp < r->address ? n->base - r->sp : n->base - r->address;
