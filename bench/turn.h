@@ -82,6 +82,8 @@ enum turn_bench {
     BENCH_HANDLER_MESSAGE,    /* see ours/handler.c. extra: seconds more a message */
     BENCH_HANDLER_PACKET,     /* likewise. extra: seconds more a packet */
     BENCH_MEMORY,             /* extra: bytes of memory for one more peer */
+    BENCH_FIRST,              /* see first/first.c. extra: seconds a message of the first 1,000 */
+    BENCH_FIRST_RATIO,        /* likewise, over those of later ones */
     BENCH_IDLE,               /* 1 ms of waiting for nothing. extra: CPU seconds a second, rank 1 */
     BENCH_COMPUTING, /* 1 ms of computing by rank 1, a message every 100 us. extra: CPU seconds
                         that the library took a message */

@@ -57,7 +57,8 @@ enum size_kind {
     SIZE_STREAM, /* bytes of a message, above one packet */
     SIZE_TEXT,   /* bytes of a message that is worked on */
     SIZE_VECTOR,
-    SIZE_UNIT, /* bytes of a write */
+    SIZE_UNIT,  /* bytes of a write */
+    SIZE_FIRST, /* bytes of a message, above what a record holds */
     SIZE_OVERLAP,
     SIZE_HANDLER, /* microseconds of a handler */
     SIZE_SLOW     /* likewise, 0: there is none */

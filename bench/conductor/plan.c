@@ -129,6 +129,10 @@ const struct bench bench_table[] = {
      TURN_WINDOW_BANDWIDTH, 50e-3, true},
     {"memory", "memory for one more peer", "memory", "KiB", "ours", BENCH_MEMORY, BENCH_MEMORY,
      BOTH, SIZE_NONE, VALUE_TIME, 1.0 / 1024, 0, false},
+    {"first", "each of the first 1,000 messages of a connection", "time", "ns", "first",
+     BENCH_FIRST, BENCH_FIRST, BOTH, SIZE_FIRST, VALUE_TIME, 1e9, 20e-3, false},
+    {"first_ratio", "the first 1,000 messages of a connection / later ones", "ratio", "", "first",
+     BENCH_FIRST_RATIO, BENCH_FIRST_RATIO, BOTH, SIZE_FIRST, VALUE_TIME, 1, 20e-3, false},
     {"idle", "CPU that an idle target uses", "cpu", "%", "ours", BENCH_IDLE, BENCH_IDLE, BOTH,
      SIZE_NONE, VALUE_TIME, 100, 50e-3, false},
     {"computing", "CPU that the library takes from a computing target", "cpu", "us/message", "ours",
@@ -225,6 +229,7 @@ static const struct sizes full[] = {
     [SIZE_TEXT] = {3, {4 * KIB, 64 * KIB, 1024 * KIB}},
     [SIZE_VECTOR] = {3, {8, KIB, 64 * KIB}},
     [SIZE_UNIT] = {2, {4 * KIB, 64 * KIB}},
+    [SIZE_FIRST] = {4, {KIB + 1, 4 * KIB, 16 * KIB, 64 * KIB}},
     [SIZE_HANDLER] = {4, {1, 5, 20, 100}},
     [SIZE_SLOW] = {5, {0, 25, 50, 100, 200}},
     [SIZE_OVERLAP] = {5, {64 * KIB, 256 * KIB, 512 * KIB, 1024 * KIB, 4096 * KIB}},
@@ -248,6 +253,7 @@ static const struct sizes quick[] = {
     [SIZE_TEXT] = {1, {64 * KIB}},
     [SIZE_VECTOR] = {1, {KIB}},
     [SIZE_UNIT] = {1, {4 * KIB}},
+    [SIZE_FIRST] = {1, {4 * KIB}},
     [SIZE_HANDLER] = {1, {20}},
     [SIZE_SLOW] = {2, {0, 100}},
     [SIZE_OVERLAP] = {1, {512 * KIB}},
@@ -256,7 +262,8 @@ static const struct sizes quick[] = {
 static struct sizes sizes_of(const struct options_bench *o, enum size_kind kind)
 {
     bool messages = kind == SIZE_MESSAGE || kind == SIZE_WINDOW || kind == SIZE_LARGE ||
-                    kind == SIZE_BLOCK || kind == SIZE_STREAM || kind == SIZE_TEXT;
+                    kind == SIZE_BLOCK || kind == SIZE_STREAM || kind == SIZE_TEXT ||
+                    kind == SIZE_FIRST;
     if (messages && o->size_count > 0) {
         struct sizes s = {.count = o->size_count};
         memcpy(s.size, o->sizes, sizeof(s.size));
@@ -501,6 +508,8 @@ double plan_stored(const struct turn_work *work, const struct turn_result result
     switch (work->bench) {
     case BENCH_WAKE:
     case BENCH_MEMORY:
+    case BENCH_FIRST:
+    case BENCH_FIRST_RATIO:
     case BENCH_CHAIN_INC:
     case BENCH_CHAIN_PUT:
     case BENCH_CHAIN_ATOMIC:
