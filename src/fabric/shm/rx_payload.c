@@ -31,6 +31,7 @@ static bool take_more_cells(struct fabric_peer *p, struct rx_channel *r, uint32_
         return false;
     }
     r->cells.mask = used - 1;
+    segment_touch(cell_at(&r->cells, r->cells.count), more_cells_bytes(g), false);
     return true;
 }
 

@@ -28,6 +28,13 @@
 #define PID_MIN 1u
 #define PID_MAX 65534u
 #define PID_ANY_MIN 1024u
+#define PAGE_BYTES UINT64_C(4096) /* the layout's */
+
+/* Since Linux 5.14. */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
 
 static struct list own_segments = {&own_segments, &own_segments};
 static struct list holes = {&holes, &holes};
@@ -135,6 +142,18 @@ static void leave_hole(struct segment *s)
     mutex_give(&own_lock);
 }
 
+/* Backs a part of a file with memory; 0 or an errno. A signal that comes meanwhile undoes what the
+ * kernel has done (EINTR), and it is asked again: that nothing was backed is not for lack of room.
+ */
+static int allocate(int fd, uint64_t offset, uint64_t bytes)
+{
+    int rc;
+    do {
+        rc = posix_fallocate(fd, (off_t)offset, (off_t)bytes);
+    } while (rc == EINTR);
+    return rc;
+}
+
 int segment_create(const struct options *o, const struct segment_info *wanted,
                    struct segment **result, char *error, size_t error_size)
 {
@@ -163,7 +182,7 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
         snprintf(error, error_size, "cannot prepare a segment in %s: %s", dir, strerror(-rc));
         goto fail;
     }
-    rc = -posix_fallocate(s->fd, 0, SEGMENT_SLOTS_AT);
+    rc = -allocate(s->fd, 0, SEGMENT_SLOTS_AT);
     if (rc != 0) {
         snprintf(error, error_size, "%s: no room for a segment (%u bytes): %s", dir,
                  SEGMENT_SLOTS_AT, strerror(-rc));
@@ -355,7 +374,19 @@ int segment_back_cells(struct segment *s, unsigned index, unsigned class)
 {
     uint64_t offset =
         SEGMENT_SLOTS_AT + index * s->info.slot_bytes + more_cells_offset(class, &s->info);
-    return posix_fallocate(s->fd, (off_t)offset, (off_t)more_cells_bytes(&s->info));
+    return allocate(s->fd, offset, more_cells_bytes(&s->info));
+}
+
+void segment_touch(void *cells, uint64_t bytes, bool write)
+{
+    uint64_t first = (uint64_t)(uintptr_t)cells & ~(PAGE_BYTES - 1);
+    uint64_t end = ((uint64_t)(uintptr_t)cells + bytes + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+    int advice = write ? MADV_POPULATE_WRITE : MADV_POPULATE_READ;
+    long rc = SYS_CALL(SYS_madvise, first, end - first, advice);
+    if (rc != 0) {
+        log_line(LOG_INFO, "cells of a connection are mapped one by one, not at once: %s",
+                 strerror((int)-rc));
+    }
 }
 
 struct slot *segment_slot(struct segment *s, unsigned index, bool back, int *error)
@@ -363,7 +394,7 @@ struct slot *segment_slot(struct segment *s, unsigned index, bool back, int *err
     uint64_t bytes = s->info.slot_bytes;
     uint64_t offset = SEGMENT_SLOTS_AT + index * bytes;
     if (back) {
-        int rc = posix_fallocate(s->fd, (off_t)offset, (off_t)slot_first(&s->info));
+        int rc = allocate(s->fd, offset, slot_first(&s->info));
         if (rc != 0) {
             *error = rc;
             return NULL;

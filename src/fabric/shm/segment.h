@@ -39,6 +39,9 @@ int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segm
 struct slot *segment_slot(struct segment *, unsigned index, bool back, int *error);
 /* segment_back_cells() backs the other cells of a class of a slot; 0 or an errno. */
 int segment_back_cells(struct segment *, unsigned index, unsigned class);
+/* segment_touch() brings cells that are backed with memory into the page table of this process at
+ * once, to be written or only read: else each is a page fault of its own. */
+void segment_touch(void *cells, uint64_t bytes, bool write);
 void segment_slot_unmap(struct segment *, struct slot *);
 
 static inline bool segment_closed(const struct segment *s)

@@ -45,6 +45,7 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
         t->ring = slot_ring(slot, c, g->ring_lines);
         cells_attach(&t->cells, slot, c, g);
         t->all_cells = t->cells.count == g->cells;
+        t->draining = true;
         t->index = &slot->channel[c];
         t->line_mask = g->ring_lines - 1;
         t->at = tx_line(t, 0);

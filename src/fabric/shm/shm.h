@@ -43,7 +43,7 @@ struct tx_channel {
     struct channel_index *index; /* NULL: not connected */
     struct cells cells;
     bool all_cells; /* all are in use, or there is no memory for more */
-    bool draining;  /* the first ones must become empty before all are in use */
+    bool draining;  /* none is free: none was used yet, or the first ones must become empty */
     uint64_t cells_tail, cells_head_seen;
     struct list filling;  /* fabric_tx: record written, payload on its way into cells */
     struct list referred; /* fabric_tx: record written, the peer reads our memory */

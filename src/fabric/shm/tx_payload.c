@@ -25,7 +25,9 @@
 #define FAR_FROM 12     /* so many slow ones, and the peer is far, */
 #define NEAR_FROM 4     /* so few, and it is near */
 #define FAR_PROBE 32    /* of so many large messages to a far peer one goes through cells */
-#define GROW_AFTER 4    /* passes through the first cells before all are used */
+/* Passes through the first cells before all are used. New memory takes as long as a message of one
+ * cell for each of its pages, or more: who has sent few has no use for it. */
+#define GROW_AFTER 24
 
 static void refresh_cells(struct fabric_peer *p, struct tx_channel *t)
 {
@@ -65,19 +67,24 @@ static bool by_reference(const struct fabric_peer *p, struct tx_channel *t,
            ++t->large % FAR_PROBE != 0;
 }
 
-/* Free cells, as far as we know; none while the first ones must become empty. */
+/* Free cells, as far as we know; none while the next ones are to be taken into use. */
 static uint64_t cells_free(const struct tx_channel *t)
 {
     return t->draining ? 0 : t->cells.mask + 1 - (t->cells_tail - t->cells_head_seen);
 }
 
-/* Takes the other cells into use, once the first ones are empty. */
-static void use_all_cells(struct fabric_peer *p, struct tx_channel *t)
+/* Takes more cells into use while none is: the first ones for the first payload, all of them once
+ * the first ones are empty again. */
+static void use_more_cells(struct fabric_peer *p, struct tx_channel *t)
 {
     if (!t->draining || t->cells_tail != t->cells_head_seen) {
         return;
     }
     t->draining = false;
+    if (t->cells_tail == 0) {
+        segment_touch(t->cells.first, (uint64_t)t->cells.count * t->cells.size, true);
+        return;
+    }
     t->all_cells = true;
     int rc = segment_back_cells(p->remote, p->out_index, (unsigned)(t - p->tx));
     if (rc != 0) {
@@ -85,6 +92,7 @@ static void use_all_cells(struct fabric_peer *p, struct tx_channel *t)
         return;
     }
     t->cells.mask = p->remote->info.cells - 1;
+    segment_touch(cell_at(&t->cells, t->cells.count), more_cells_bytes(&p->remote->info), true);
     atomic_store_explicit(&t->index->cells_used, p->remote->info.cells, memory_order_relaxed);
     KILL_POINT("cells-used");
 }
@@ -94,7 +102,7 @@ static uint64_t find_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t
 {
     if (cells_free(t) < needed) {
         refresh_cells(p, t);
-        use_all_cells(p, t);
+        use_more_cells(p, t);
     }
     return p->dying ? 0 : cells_free(t);
 }
