@@ -73,8 +73,8 @@ static uint64_t cells_free(const struct tx_channel *t)
     return t->draining ? 0 : t->cells.mask + 1 - (t->cells_tail - t->cells_head_seen);
 }
 
-/* Takes more cells into use while none is: the first ones for the first payload, all of them once
- * the first ones are empty again. */
+/* Takes more cells into use while none is free: the first ones for the first payload, all of them
+ * once the first ones are empty again. */
 static void use_more_cells(struct fabric_peer *p, struct tx_channel *t)
 {
     if (!t->draining || t->cells_tail != t->cells_head_seen) {
