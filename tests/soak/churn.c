@@ -50,6 +50,7 @@ uint64_t churn_now_ms(void)
 static void begin(unsigned s)
 {
     unsigned next = ++lives * LIVES + at[s].births++ % LIVES;
+    churn->seat[s].newest[next % LIVES] = next;
     pid_t child = fork();
     if (child == 0) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -265,9 +266,9 @@ static bool set_up(void)
     }
     setenv("PINWHEEL_SHM_DIR", directory, 1);
     setenv("PINWHEEL_IFACES", "127.0.0.1,127.0.0.2", 1);
-    setenv("PINWHEEL_SEND_QUEUE", "16", 1);
+    setenv("PINWHEEL_SEND_QUEUE", "64", 1);
     setenv("PINWHEEL_LINGER_MS", "50", 0);
-    setenv("PINWHEEL_CONNECT_MS", "20000", 0); /* however slow the machine is */
+    setenv("PINWHEEL_CONNECT_MS", "5000", 0); /* however slow the machine is */
     return true;
 }
 

@@ -70,6 +70,7 @@ struct seat {
     _Atomic uint32_t dying;   /* this life, and those before it, may be dead */
     _Atomic uint64_t turns;   /* of its main loop */
     _Atomic uint32_t quiet, done;
+    _Atomic uint32_t newest[LIVES]; /* lives, each of which has its places in the others' memory */
     _Atomic uint32_t sent[SEATS][LANES], lost[SEATS][LANES]; /* in the end, to the last life */
     _Atomic uint64_t checked[SEATS][LANES];                  /* by it: see churn_checked() */
     _Atomic uint64_t maps, files, resident;                  /* lowest of the newest window */

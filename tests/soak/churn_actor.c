@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { EVENTS = 4096, SEND_DUE = 1, ANSWER_DUE = 2, HOLE_PAGE = 4096, SAMPLE_MS = 2000 };
+enum { EVENTS = 1 << 15, SEND_DUE = 1, ANSWER_DUE = 2, HOLE_PAGE = 4096, SAMPLE_MS = 2000 };
 #define KIND ((unsigned)PTL_NI_MATCHING | PTL_NI_PHYSICAL)
 
 unsigned me, life;
