@@ -141,6 +141,26 @@ static bool watch(void)
     return all;
 }
 
+void churn_dump(unsigned s)
+{
+    static const char *const lanes[] = {"plain",  "handler", "get",   "atomic",
+                                        "ticket", "loose",   "second"};
+    const struct seat *a = &churn->seat[s];
+    for (unsigned k = 0; k < OPS; k++) {
+        const struct op *o = &a->op[k];
+        if (o->state != 0) {
+            fprintf(stderr,
+                    "    seat %u: %s %u to seat %u, life %u (%s), %llu bytes, waits for%s%s since "
+                    "%llu ms\n",
+                    s, lanes[o->lane], o->number, o->to, o->target_life,
+                    churn_lives(o->to, o->target_life) ? "lives" : "dead",
+                    (unsigned long long)o->length, (o->state & SEND_DUE) != 0 ? " SEND" : "",
+                    (o->state & ANSWER_DUE) != 0 ? " ACK or REPLY" : "",
+                    (unsigned long long)(churn_now_ms() - o->start_ms));
+        }
+    }
+}
+
 static void show_where(void)
 {
     char command[128];

@@ -38,6 +38,7 @@
 
 enum { SEATS = 5, OPS = 48, PLACES = 4, LIVES = 4, QUIET_LIMIT_S = 120 };
 enum lane { PLAIN, HANDLER, GET, ATOMIC, TICKET, LOOSE, SECOND, LANES };
+enum { SEND_DUE = 1, ANSWER_DUE = 2 }; /* what an operation waits for */
 enum act { ACT_PUT, ACT_GET, ACT_ATOMIC, ACT_FETCH };
 
 /* Header data: the message's number, and these. */
@@ -56,7 +57,7 @@ enum act { ACT_PUT, ACT_GET, ACT_ATOMIC, ACT_FETCH };
 struct op {
     uint32_t generation, number; /* number: in its flow */
     uint32_t target_life;
-    uint8_t state; /* bit 0: SEND is due, bit 1: ACK or REPLY is */
+    uint8_t state; /* SEND_DUE, ANSWER_DUE */
     uint8_t act, lane, to;
     bool hole;
     bool
@@ -147,7 +148,7 @@ static inline void churn_add(enum count what, uint64_t n)
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t churn_now_ms(void);
 
-/* churn_actor.c: one life; churn_dump() prints what a seat has under way. */
+/* churn_actor.c: one life; churn.c: churn_dump() prints what a seat has under way. */
 void churn_live(void);
 void churn_dump(unsigned seat);
 

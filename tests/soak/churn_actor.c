@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { EVENTS = 1 << 15, SEND_DUE = 1, ANSWER_DUE = 2, HOLE_PAGE = 4096, SAMPLE_MS = 2000 };
+enum { EVENTS = 1 << 15, HOLE_PAGE = 4096, SAMPLE_MS = 2000 };
 #define KIND ((unsigned)PTL_NI_MATCHING | PTL_NI_PHYSICAL)
 
 unsigned me, life;
@@ -43,26 +43,6 @@ static size_t reply_at(unsigned k)
 }
 
 /* ---- failures ---- */
-
-void churn_dump(unsigned s)
-{
-    static const char *const lanes[] = {"plain",  "handler", "get",   "atomic",
-                                        "ticket", "loose",   "second"};
-    const struct seat *a = &churn->seat[s];
-    for (unsigned k = 0; k < OPS; k++) {
-        const struct op *o = &a->op[k];
-        if (o->state != 0) {
-            fprintf(stderr,
-                    "    seat %u: %s %u to seat %u, life %u (%s), %llu bytes, waits for%s%s since "
-                    "%llu ms\n",
-                    s, lanes[o->lane], o->number, o->to, o->target_life,
-                    churn_lives(o->to, o->target_life) ? "lives" : "dead",
-                    (unsigned long long)o->length, (o->state & SEND_DUE) != 0 ? " SEND" : "",
-                    (o->state & ANSWER_DUE) != 0 ? " ACK or REPLY" : "",
-                    (unsigned long long)(churn_now_ms() - o->start_ms));
-        }
-    }
-}
 
 /* For a debugger a process that has failed stays. */
 static _Noreturn void leave(int status)
