@@ -200,7 +200,7 @@ PTEST(memory_that_is_not_there, 2)
             if (rank == 1) {
                 CHECK_EQ(mprotect(x.range + at, PAGE, PROT_NONE), 0);
             }
-            message(&x, each[i], PTL_NI_HANDLER_SEGV);
+            message(&x, each[i], PTL_NI_SEGV);
             if (rank == 1) {
                 CHECK_EQ(mprotect(x.range + at, PAGE, PROT_READ | PROT_WRITE), 0);
             }
