@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# pinwheel_add_handlers(TARGET FILE.c... [SUPPORT FILE.c...])
+# pinwheel_add_handlers(TARGET FILE.c|FILE.cc... [SUPPORT FILE.c|FILE.cc...])
 #
 # Adds files of handlers to a target, compiled for this machine and, by `pinwheel cc`, for the
 # RV32 cores: their image becomes a part of the target, and PINWHEEL_HPU=rv32 runs it. The files
 # of one call make one image; SUPPORT names files without handlers whose functions they call.
+#
+# Files in C++ (.cc, .cpp, .cxx) are compiled as `pinwheel cc` does it, without exceptions and type
+# information, in a project whose languages include CXX; CXX_STANDARD of the target holds for both.
 #
 # Without riscv64-unknown-elf-gcc the target is made without images, and the build says so.
 # PINWHEEL_CC names the command: `pinwheel cc` of the package, or the build's own.
@@ -21,6 +24,17 @@ function(pinwheel_add_handlers target)
             target_sources(${target} PRIVATE ${file})
         endif()
     endforeach()
+    set(in_cxx ${arg_UNPARSED_ARGUMENTS} ${arg_SUPPORT})
+    list(FILTER in_cxx INCLUDE REGEX "\\.(cc|cpp|cxx)$")
+    if(in_cxx)
+        get_property(languages GLOBAL PROPERTY ENABLED_LANGUAGES)
+        if(NOT "CXX" IN_LIST languages)
+            message(FATAL_ERROR "pinwheel_add_handlers: ${in_cxx}: C++, which is no language of "
+                                "this project: project(NAME LANGUAGES C CXX)")
+        endif()
+        set_property(SOURCE ${in_cxx} APPEND PROPERTY COMPILE_OPTIONS
+                     -fno-exceptions -fno-rtti -fno-threadsafe-statics)
+    endif()
     if(NOT PINWHEEL_RV32_COMPILER)
         return()
     endif()
@@ -33,10 +47,18 @@ function(pinwheel_add_handlers target)
          REGEX "^[^/]")
     set(includes "$<TARGET_PROPERTY:${target},INCLUDE_DIRECTORIES>")
     set(definitions "$<TARGET_PROPERTY:${target},COMPILE_DEFINITIONS>")
+    set(standard "$<TARGET_PROPERTY:${target},CXX_STANDARD>")
+    set(compilers --cross-cc ${PINWHEEL_RV32_COMPILER})
+    if(CMAKE_C_COMPILER)
+        list(APPEND compilers --cc ${CMAKE_C_COMPILER})
+    endif()
+    if(CMAKE_CXX_COMPILER)
+        list(APPEND compilers --cxx ${CMAKE_CXX_COMPILER})
+    endif()
     add_custom_command(
         OUTPUT ${image}
-        COMMAND ${PINWHEEL_CC} --image -o ${image} --depfile ${image}.d --cc ${CMAKE_C_COMPILER}
-                --cross-cc ${PINWHEEL_RV32_COMPILER}
+        COMMAND ${PINWHEEL_CC} --image -o ${image} --depfile ${image}.d ${compilers}
+                "$<$<BOOL:${standard}>:-std=gnu++${standard}>"
                 "$<$<BOOL:${includes}>:-I$<JOIN:${includes},;-I>>"
                 "$<$<BOOL:${definitions}>:-D$<JOIN:${definitions},;-D>>" ${sources}
         DEPENDS ${sources} ${PINWHEEL_CC_DEPENDS}

@@ -5,6 +5,10 @@
 . "$(dirname "$0")/shell.sh"
 pinwheel=$1 folder=$2/cc cc=$3 portals=$4
 include=$2/../../include
+case $cc in
+*clang*) cxx=clang++ ;;
+*) cxx=g++ ;;
+esac
 
 # refuse TEXT FILE...: it is not compiled, nothing is left behind, and the text says why
 refuse() {
@@ -15,6 +19,11 @@ refuse() {
     fi
     grep -qF -- "$text" err || { cat err; fail "no word of \"$text\": $*"; }
     [ ! -e out.o ] || fail "out.o is there: $*"
+}
+
+# says TEXT: of the same compilation
+says() {
+    grep -qF -- "$1" err || { cat err; fail "no word of \"$1\""; }
 }
 
 command -v riscv64-unknown-elf-gcc >/dev/null ||
@@ -102,6 +111,50 @@ printf '#include "spin_handler.h"\n__handler static int copying(const ptl_payloa
 "$pinwheel" hpu disas --function copying copying.elf >out
 grep -q 'lbu' out && { cat out; fail "copies byte by byte"; }
 
+# C++, of which a file in C may be a part: the same program, natively and on RV32, linked by the C
+# compiler, with the same bytes as from C.
+"$pinwheel" cc --cc "$cc" --cxx "$cxx" -std=c++17 -std=c17 "$folder/loud.cc" "$folder/loud_count.c" \
+    --depfile loud.d -o loud.o
+grep -q 'loud_count.c' loud.d || fail "loud.d misses a source"
+# shellcheck disable=SC2086
+$cc ${CFLAGS-} -I"$include" "$folder/shout_main.c" loud.o -o loud "$portals" -Wl,-rpath,"$(dirname "$portals")"
+for hpu in native rv32; do
+    [ "$(PINWHEEL_HPU=$hpu ./loud)" = "$(PINWHEEL_HPU=$hpu ./shout)" ] ||
+        fail "C++, $hpu: $(PINWHEEL_HPU=$hpu ./loud)"
+done
+cp "$folder/loud.cc" loud.cpp
+cp "$folder/loud_count.c" loud_count.cxx
+"$pinwheel" cc --image --cc "$cc" --cxx "$cxx" -I"$folder" loud.cpp loud_count.cxx
+"$pinwheel" hpu size loud.elf | grep -q watch_payload || fail "loud.elf: watch_payload is missing"
+
+# What is not for handlers in C++ is refused by its name.
+for case in \
+    'THROW:exceptions (throw, try, catch) are not for handlers' \
+    'TRY:exceptions (throw, try, catch) are not for handlers' \
+    'DYNAMIC_CAST:type information (dynamic_cast, typeid) is not for handlers' \
+    'TYPO:bad_cxx.cc: is not compiled' \
+    'HEADER:neither libc nor libstdc++' \
+    'CONSTRUCTOR:static object made: is const, but made when a program starts' \
+    'LOCAL_STATIC:static object kept: is const, but made when a program starts' \
+    'UNUSED_CONSTRUCTOR:bad_cxx.cc: has static constructors' \
+    'DESTRUCTOR:bad_cxx.cc: has static constructors' \
+    'LOCAL_DESTRUCTOR:destructors of static objects: nothing calls them' \
+    'DELETE:delete: nothing is allocated on an HPU; a virtual destructor brings' \
+    'NEW:new and delete: nothing is allocated on an HPU' \
+    'VIRTUAL:struct child: has virtual functions' \
+    'BASE:struct child.parent.length: is of type size_t' \
+    'REFERENCE:struct state.first: is of type reference' \
+    'MEMBER:struct state.second: is of type pointer to member' \
+    'TEMPLATE:struct state.deep.value: is of type long'; do
+    refuse "${case#*:}" --cxx "$cxx" "-D${case%%:*}" "$folder/bad_cxx.cc"
+done
+"$pinwheel" cc --image --cc "$cc" --cxx "$cxx" -O0 -DPURE "$folder/bad_cxx.cc" -o pure.elf
+"$pinwheel" hpu run --handler bad_payload pure.elf | grep -q 'returned SUCCESS' || fail "pure virtual"
+"$pinwheel" cc --image --cc "$cc" --cxx "$cxx" "$folder/bad_cxx.cc" -o good.elf ||
+    fail "bad_cxx.cc, which nothing is wrong with"
+refuse "bad_cxx.cc: structs that are no state are not looked at" --cxx "$cxx" -DREFERENCE "$folder/bad_cxx.cc"
+refuse "c++-none: No such file" --cxx c++-none "$folder/bad_cxx.cc"
+
 # What is refused. Only what this machine's compiler takes lacks what the cores lack.
 printf '#include <spin_handler.h>\n__handler int h(const ptl_header_t header, void *state) { return PROCED; }\nPTL_HANDLER(h);\n' >typo.c
 refuse "typo.c: is not compiled" typo.c
@@ -109,17 +162,18 @@ grep -q libc err && { cat err; fail "a typo is put down to libc"; }
 printf '#include <stdlib.h>\n#include <spin_handler.h>\n__handler int h(const ptl_header_t header, void *state) { return PROCEED; }\nPTL_HANDLER(h);\n' >hosted.c
 refuse "hosted.c: is compiled for this machine, but not for RV32, which has 32 bits and no libc" hosted.c
 refuse "struct bad_state.length: is of type size_t" "$folder/bad_state.c"
-refuse "struct bad_state.inner.deep: is of type long" "$folder/bad_state.c"
-refuse "struct bad_state.text: is of type pointer" "$folder/bad_state.c"
-refuse "struct bad_state.bits: is of type unsigned long" "$folder/bad_state.c"
-refuse "struct bad_state.real: is of type long double" "$folder/bad_state.c"
-refuse "struct bad_state.call: is of type pointer" "$folder/bad_state.c"
+says "struct bad_state.inner.deep: is of type long"
+says "struct bad_state.text: is of type pointer"
+says "struct bad_state.bits: is of type unsigned long"
+says "struct bad_state.real: is of type long double"
+says "struct bad_state.call: is of type pointer"
 grep -qF 'bad_state.c:12: ' err || fail "no line of a field"
 grep -qF 'also_fine' err && fail "also_fine is complained about"
 refuse "struct packed_here: has other members on RV32" "$folder/bad_layout.c"
-refuse "struct other_here.words: has 32 bytes here and 16 on RV32" "$folder/bad_layout.c"
+says "struct other_here.words: has 32 bytes here and 16 on RV32"
 grep -qF 'struct cursor' err && fail "struct cursor is no state"
 refuse "static variable seen: can be written" "$folder/bad_static.c"
+says "static variable mine: can be written"
 refuse "undefined reference to \`PtlEQFree'" "$folder/bad_call.c"
 refuse "registers no handler" "$folder/bad_table.c"
 refuse "bytes of code; the program memory holds 32768" "$folder/bad_size.c"

@@ -60,5 +60,32 @@ EOF
     cmake --build "$work/c" >/dev/null
     "$work/c/shout" | grep -q '64-bit pointers'
     PINWHEEL_HPU=rv32 "$work/c/shout" | grep -q '32-bit pointers'
+
+    # In C++, with a file in C; a project without C++ is told so.
+    cat > "$work/CMakeLists.txt" <<'EOF'
+cmake_minimum_required(VERSION 3.22)
+project(loud LANGUAGES ${LANGUAGES})
+find_package(Pinwheel 0.1 REQUIRED)
+add_executable(loud ${SOURCE}/tests/hpu/cc/shout_main.c)
+set_target_properties(loud PROPERTIES CXX_STANDARD 20)
+target_compile_definitions(loud PRIVATE LOUD_STANDARD=202002L)
+target_link_libraries(loud Pinwheel::portals)
+pinwheel_add_handlers(loud ${SOURCE}/tests/hpu/cc/loud.cc SUPPORT ${SOURCE}/tests/hpu/cc/loud_count.c)
+EOF
+    case $cc in
+    *clang*) cxx=clang++ ;;
+    *) cxx=g++ ;;
+    esac
+    set -- -S "$work" -B "$work/d" -DSOURCE="$source" -DCMAKE_PREFIX_PATH="$prefix" \
+        -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="${CFLAGS-}"
+    if cmake "$@" -DLANGUAGES=C >/dev/null 2>"$work/err"; then
+        echo "C++ handlers in a project without C++"
+        exit 1
+    fi
+    tr '\n' ' ' <"$work/err" | grep -q 'loud.cc: *C++' || { cat "$work/err"; exit 1; }
+    cmake "$@" -DLANGUAGES="C;CXX" -DCMAKE_CXX_COMPILER=$cxx -DCMAKE_CXX_FLAGS="${CFLAGS-}" >/dev/null
+    cmake --build "$work/d" >/dev/null
+    "$work/d/loud" | grep -q 'CODE: 19 letters, 64-bit pointers'
+    PINWHEEL_HPU=rv32 "$work/d/loud" | grep -q 'CODE: 19 letters, 32-bit pointers'
 fi
 echo "installed, compiled with pkg-config and CMake, ran"

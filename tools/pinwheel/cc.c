@@ -36,7 +36,7 @@ bool cc_add(struct cc_words *words, const char *word)
 
 static void help(void)
 {
-    printf("usage: pinwheel cc [OPTION]... FILE.c...\n\n"
+    printf("usage: pinwheel cc [OPTION]... FILE.c|FILE.cc...\n\n"
            "Compiles handlers for this machine and for the RV32 cores. The result is an object to\n"
            "link with; the image for the cores is in it, and PINWHEEL_HPU=rv32 runs it.\n\n"
            "options:\n"
@@ -44,8 +44,10 @@ static void help(void)
            "  --image              make the image only, as `pinwheel hpu` takes it\n"
            "  --depfile FILE       write there, for make, what the result depends on\n"
            "  --cc PROGRAM         the compiler of this machine; default: $CC, else cc\n"
-           "  --cross-cc PROGRAM   the other one; default: riscv64-unknown-elf-gcc\n"
-           "  -I, -D, -U, -O, -std=, -include    as of a compiler, for both; default -O2\n"
+           "  --cxx PROGRAM        the one for C++ (.cc, .cpp, .cxx); default: $CXX, else c++\n"
+           "  --cross-cc PROGRAM   that for RV32, of both; default: riscv64-unknown-elf-gcc\n"
+           "  -I, -D, -U, -O, -std=, -include    as of a compiler, for both; default -O2;\n"
+           "                       -std= of C++ is for sources in C++, and of C for those in C\n"
            "  -f..., -m..., -W...  for the compiler of this machine only\n");
 }
 
@@ -85,7 +87,10 @@ static int add_common(struct cc_job *job, char **argv, int *at)
         }
         return cc_add(&job->common, joined[i]) && cc_add(&job->common, value) ? 1 : -1;
     }
-    if (strncmp(word, "-O", 2) == 0 || strncmp(word, "-std=", 5) == 0) {
+    if (strncmp(word, "-std=", 5) == 0) {
+        return cc_add(strstr(word, "++") != NULL ? &job->cxx : &job->c, word) ? 1 : -1;
+    }
+    if (strncmp(word, "-O", 2) == 0) {
         return cc_add(&job->common, word) ? 1 : -1;
     }
     if (strncmp(word, "-f", 2) == 0 || strncmp(word, "-m", 2) == 0 || strncmp(word, "-W", 2) == 0 ||
@@ -102,6 +107,7 @@ static int parse(struct cc_job *job, int argc, char **argv)
         const char *name, **value;
     } options[] = {{"--depfile", &job->depfile},
                    {"--cc", &job->compiler},
+                   {"--cxx", &job->cxx_compiler},
                    {"--cross-cc", &job->rv32_compiler},
                    {"-o", &job->output}};
     for (int i = 1; i < argc; i++) {
@@ -137,6 +143,13 @@ static int parse(struct cc_job *job, int argc, char **argv)
     return 0;
 }
 
+bool cc_is_cxx(const char *source)
+{
+    const char *dot = strrchr(source, '.');
+    return dot != NULL &&
+           (strcmp(dot, ".cc") == 0 || strcmp(dot, ".cpp") == 0 || strcmp(dot, ".cxx") == 0);
+}
+
 static int check_sources(const struct cc_job *job)
 {
     if (job->sources.count == 0) {
@@ -144,8 +157,10 @@ static int check_sources(const struct cc_job *job)
     }
     for (size_t i = 0; i < job->sources.count; i++) {
         const char *name = job->sources.word[i], *dot = strrchr(name, '.');
-        if (dot == NULL || strcmp(dot, ".c") != 0) {
-            return cc_say("%s: handlers are written in C, in a file that ends with .c", name);
+        if ((dot == NULL || strcmp(dot, ".c") != 0) && !cc_is_cxx(name)) {
+            return cc_say("%s: handlers are written in C, in a file that ends with .c, or in C++, "
+                          "with .cc, .cpp or .cxx",
+                          name);
         }
         if (access(name, R_OK) != 0) {
             return cc_say("%s: cannot be read", name);
@@ -196,8 +211,9 @@ static int find_folders(struct cc_job *job)
 
 int command_cc(int argc, char **argv)
 {
-    const char *cc = getenv("CC");
+    const char *cc = getenv("CC"), *cxx = getenv("CXX");
     struct cc_job job = {.compiler = cc != NULL && cc[0] != '\0' ? cc : "cc",
+                         .cxx_compiler = cxx != NULL && cxx[0] != '\0' ? cxx : "c++",
                          .rv32_compiler = "riscv64-unknown-elf-gcc"};
     char name[PATH_MAX];
     int rc = cc_add(&job.common, "-O2") ? parse(&job, argc, argv) : -1;
@@ -213,6 +229,8 @@ int command_cc(int argc, char **argv)
     }
     free(job.sources.word);
     free(job.common.word);
+    free(job.c.word);
+    free(job.cxx.word);
     free(job.native.word);
     return status;
 }

@@ -10,8 +10,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
-#include <libelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,6 +23,15 @@ static const char *const rv32_options[] = {
     "-march=rv32imac_zicsr", "-mabi=ilp32", "-mno-strict-align",   "-mtune=thead-c906",
     "-ffreestanding",        "-g",          "-ffunction-sections", "-w",
     "-msmall-data-limit=0"};
+
+/* What handlers in C++ do without, on both: it needs a run time that an HPU does not have, and
+ * without it their object is linked by a C compiler, too. */
+static const char *const cxx_options[] = {"-fno-exceptions", "-fno-rtti",
+                                          "-fno-threadsafe-statics"};
+
+/* Compilers of C++ leave out of the debug information what they expect in that of another file,
+ * unless they are told, each in its way: clang, gcc. */
+static const char *const class_debug[] = {"-fstandalone-debug", "-femit-class-debug-always"};
 
 static bool add_all(struct cc_words *to, const char *const *from, size_t count)
 {
@@ -65,6 +72,28 @@ static int run(struct cc_words *words)
     return rc;
 }
 
+/* The same; what it writes on standard error goes to a file. */
+static int run_into(struct cc_words *words, const char *path)
+{
+    fflush(NULL);
+    int before = dup(STDERR_FILENO);
+    int to = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    bool there = before >= 0 && to >= 0 && dup2(to, STDERR_FILENO) >= 0;
+    int rc = there ? run(words) : -1;
+    if (before >= 0) {
+        dup2(before, STDERR_FILENO);
+        close(before);
+    }
+    if (to >= 0) {
+        close(to);
+    }
+    if (!there) {
+        free(words->word);
+        *words = (struct cc_words){0};
+    }
+    return rc;
+}
+
 /* The name of what is made on the way for the i-th source. */
 static const char *scratch(struct cc_job *job, char *name, size_t i, const char *what)
 {
@@ -75,6 +104,20 @@ static const char *scratch(struct cc_job *job, char *name, size_t i, const char 
 static bool add_includes(struct cc_job *job, struct cc_words *w)
 {
     return job->include[0] == '\0' || (cc_add(w, "-isystem") && cc_add(w, job->include));
+}
+
+/* Options of both compilers for the i-th source, in its language. */
+static bool add_options(struct cc_job *job, struct cc_words *w, size_t i)
+{
+    bool cxx = cc_is_cxx(job->sources.word[i]);
+    return (!cxx || add_all(w, cxx_options, sizeof(cxx_options) / sizeof(cxx_options[0]))) &&
+           add_list(w, &job->common) && add_list(w, cxx ? &job->cxx : &job->c);
+}
+
+static bool begin_native(struct cc_job *job, struct cc_words *w, size_t i)
+{
+    return cc_add(w, cc_is_cxx(job->sources.word[i]) ? job->cxx_compiler : job->compiler) &&
+           add_options(job, w, i);
 }
 
 /* ---- The image ---- */
@@ -92,7 +135,13 @@ static int rv32_compile(struct cc_job *job, size_t i, const char *object, bool c
     const char *checking[] = {"-O0", "-mno-relax", "-DPTL_HANDLER_CHECK"};
     const char *noting[] = {"-MD", "-MT", job->output, "-MF", scratch(job, deps, i, "d")};
     const char *making[] = {"-c", job->sources.word[i], "-o", object};
-    if (!begin_rv32(job, &w) || !add_list(&w, &job->common) || !add_includes(job, &w)) {
+    /* Destructors of static objects are then where cc_check_constructors() looks. */
+    bool cxx = cc_is_cxx(job->sources.word[i]);
+    if (!begin_rv32(job, &w) || !add_options(job, &w, i) || !add_includes(job, &w) ||
+        (cxx && !cc_add(&w, "-fno-use-cxa-atexit"))) {
+        return -1;
+    }
+    if (cxx && check && !cc_add(&w, class_debug[1])) {
         return -1;
     }
     bool ok = check ? add_all(&w, checking, 3) : job->depfile == NULL || add_all(&w, noting, 5);
@@ -108,18 +157,51 @@ static int rv32_runtime(struct cc_job *job, const char *name, const char *object
     return begin_rv32(job, &w) && add_includes(job, &w) && add_all(&w, making, 5) ? run(&w) : -1;
 }
 
+/* Shows what the linker has said, and says why there is nothing of that name. */
+static int say_unlinked(const char *path)
+{
+    static const struct {
+        const char *symbol, *why;
+    } missing[] = {
+        {"operator new", "new and delete: nothing is allocated on an HPU; what handlers keep is in "
+                         "HPU memory, of a size that the host chooses"},
+        {"operator delete", "delete: nothing is allocated on an HPU; a virtual destructor brings "
+                            "it along, a protected one that is not virtual does not"},
+        {"`atexit'", "destructors of static objects: nothing calls them on an HPU"},
+    };
+    char text[4096] = "";
+    bool said[sizeof(missing) / sizeof(missing[0])] = {false};
+    FILE *f = fopen(path, "rb");
+    while (f != NULL && fgets(text, sizeof(text), f) != NULL) {
+        fputs(text, stderr);
+        for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+            said[i] |= strstr(text, missing[i].symbol) != NULL;
+        }
+    }
+    if (f != NULL) {
+        fclose(f);
+    }
+    for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]); i++) {
+        if (said[i]) {
+            cc_say("%s", missing[i].why);
+        }
+    }
+    return cc_say("the image is not made: handlers may call what spin_handler.h declares, and "
+                  "functions of the files named here; atomics are of 1, 2, 4 or 8 bytes");
+}
+
 /* The linker finds libgcc by the name of the instruction set, and knows none with zicsr. An image
  * has no entry point: a debugger would take the function there for the outermost one. */
 static int link_image(struct cc_job *job, const char *image)
 {
     struct cc_words w = {0};
-    char script[PATH_MAX + 32], calls[PATH_MAX], bytes[PATH_MAX], atomics[PATH_MAX];
+    char script[PATH_MAX + 32], said[PATH_MAX], calls[PATH_MAX], bytes[PATH_MAX], atomics[PATH_MAX];
     char(*objects)[PATH_MAX] = calloc(job->sources.count, sizeof(*objects));
     snprintf(script, sizeof(script), "-Wl,-T,%s/image.ld", job->runtime);
     const char *linking[] = {"-march=rv32imac",
                              "-nostdlib",
                              "-static",
-                             "-Wl,--gc-sections,--build-id=none,-e,0",
+                             "-Wl,--gc-sections,--build-id=none,-e,0,--demangle",
                              "-Wl,--wrap=__divdi3,--wrap=__moddi3",
                              script};
     const char *making[] = {scratch(job, calls, 0, "calls.rv32.o"),
@@ -137,46 +219,9 @@ static int link_image(struct cc_job *job, const char *image)
     for (size_t i = 0; ok && i < job->sources.count; i++) {
         ok = cc_add(&w, scratch(job, objects[i], i, "rv32.o"));
     }
-    int rc = ok && add_all(&w, making, 6) ? run(&w) : -1;
+    int rc = ok && add_all(&w, making, 6) ? run_into(&w, scratch(job, said, 0, "said")) : -1;
     free(objects);
-    if (rc != 0) {
-        cc_say("the image is not made: handlers may call what spin_handler.h declares, and "
-               "functions of the files named here; atomics are of 1, 2, 4 or 8 bytes");
-    }
-    return rc;
-}
-
-/* Names static data that handlers could write: it would be one for all messages natively,
- * and one for each core here. */
-static int check_variables(struct cc_job *job, const struct rv32_image *image)
-{
-    int found = 0;
-    size_t names;
-    elf_version(EV_CURRENT);
-    Elf *elf = elf_memory((char *)image->file, image->file_size);
-    Elf_Scn *section = NULL;
-    if (elf == NULL || elf_getshdrstrndx(elf, &names) != 0) {
-        elf_end(elf);
-        return cc_say("%s: its sections cannot be read", job->output);
-    }
-    while ((section = elf_nextscn(elf, section)) != NULL) {
-        GElf_Shdr h, of;
-        GElf_Sym s;
-        const Elf_Data *data = elf_getdata(section, NULL);
-        bool symbols = gelf_getshdr(section, &h) != NULL && h.sh_type == SHT_SYMTAB && data != NULL;
-        for (int i = 0; symbols && gelf_getsym((Elf_Data *)data, i, &s) != NULL; i++) {
-            Elf_Scn *in = elf_getscn(elf, s.st_shndx);
-            if (GELF_ST_TYPE(s.st_info) == STT_OBJECT && in != NULL &&
-                gelf_getshdr(in, &of) != NULL && (of.sh_flags & SHF_WRITE) != 0) {
-                found++;
-                cc_say("static variable %s: can be written; static data of handlers is const, "
-                       "what they share is in HPU memory",
-                       elf_strptr(elf, h.sh_link, s.st_name));
-            }
-        }
-    }
-    elf_end(elf);
-    return found == 0 ? 0 : -1;
+    return rc == 0 ? 0 : say_unlinked(said);
 }
 
 /* Reads the image as what it will be; its name in a message is that of the result. */
@@ -206,7 +251,7 @@ static int check_image(struct cc_job *job, const char *path)
     if (parse_image(job, path, &image, &error) != 0) {
         return cc_say("%s", error.text);
     }
-    int rc = check_variables(job, &image);
+    int rc = cc_check_variables(job->output, image.file, image.file_size);
     if (rc == 0 && rv32_table_open(&table, &image, &error) != 0) {
         rc = cc_say("%s", error.text);
     }
@@ -217,15 +262,24 @@ static int check_image(struct cc_job *job, const char *path)
 
 /* ---- State structs ---- */
 
-static int native_check(struct cc_job *job, size_t i, const char *object)
+static bool native_checking(struct cc_job *job, struct cc_words *w, size_t i, const char *object)
 {
-    struct cc_words w = {0};
     const char *checking[] = {"-O0", "-g",  "-w", "-DPTL_HANDLER_CHECK", "-c", job->sources.word[i],
                               "-o",  object};
-    return cc_add(&w, job->compiler) && add_list(&w, &job->common) && add_includes(job, &w) &&
-                   add_all(&w, checking, 8)
-               ? run(&w)
-               : -1;
+    return begin_native(job, w, i) && add_includes(job, w) && add_all(w, checking, 8);
+}
+
+static int native_check(struct cc_job *job, size_t i, const char *object)
+{
+    for (size_t k = 0; cc_is_cxx(job->sources.word[i]) && k < 2; k++) {
+        struct cc_words w = {0};
+        if (native_checking(job, &w, i, object) && cc_add(&w, class_debug[k]) &&
+            run_into(&w, "/dev/null") == 0) {
+            return 0;
+        }
+    }
+    struct cc_words w = {0};
+    return native_checking(job, &w, i, object) ? run(&w) : -1;
 }
 
 static int compare(struct cc_job *job)
@@ -256,8 +310,8 @@ static int native_compile(struct cc_job *job, size_t i, const char *image, const
     char define[PATH_MAX + 64];
     snprintf(define, sizeof(define), "-DPTL_HANDLER_IMAGE_FILE=\"%s\"", image);
     const char *making[] = {"-g", define, "-c", job->sources.word[i], "-o", object};
-    return cc_add(&w, job->compiler) && add_list(&w, &job->common) && add_list(&w, &job->native) &&
-                   add_includes(job, &w) && add_all(&w, making, 6)
+    return begin_native(job, &w, i) && add_list(&w, &job->native) && add_includes(job, &w) &&
+                   add_all(&w, making, 6)
                ? run(&w)
                : -1;
 }
@@ -323,37 +377,58 @@ static int put_in_place(struct cc_job *job, const char *image)
     return rc == 0 ? 0 : cc_say("%s: %s", job->output, strerror(errno));
 }
 
-/* Whether a command succeeds; what it has to say is not told. */
-static bool succeeds(struct cc_words *w)
+/* Whether this machine's compiler takes a source, with one or two options more; NULL: none. */
+static bool compiles_here(struct cc_job *job, size_t i, const char *option, const char *other)
 {
-    bool ok = cc_add(w, "-fsyntax-only");
-    fflush(NULL);
-    int before = dup(STDERR_FILENO), nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    ok = ok && before >= 0 && nowhere >= 0 && dup2(nowhere, STDERR_FILENO) >= 0;
-    ok = ok && run(w) == 0;
-    if (before >= 0) {
-        dup2(before, STDERR_FILENO);
-        close(before);
-    }
-    if (nowhere >= 0) {
-        close(nowhere);
-    }
-    return ok;
+    struct cc_words w = {0};
+    return begin_native(job, &w, i) && add_list(&w, &job->native) && add_includes(job, &w) &&
+           cc_add(&w, "-w") && (option == NULL || cc_add(&w, option)) &&
+           (other == NULL || cc_add(&w, other)) && cc_add(&w, "-fsyntax-only") &&
+           cc_add(&w, job->sources.word[i]) && run_into(&w, "/dev/null") == 0;
 }
 
 /* After the compiler has said what is wrong: a source that this machine's compiler takes lacks
- * what the cores lack, any other one is simply wrong. */
+ * what the cores lack, one that it takes with more of C++ has that, any other one is simply wrong.
+ */
 static int say_uncompiled(struct cc_job *job, size_t i)
 {
-    struct cc_words w = {0};
-    bool here = cc_add(&w, job->compiler) && add_list(&w, &job->common) &&
-                add_list(&w, &job->native) && add_includes(job, &w) && cc_add(&w, "-w") &&
-                cc_add(&w, job->sources.word[i]) && succeeds(&w);
-    return here
-               ? cc_say("%s: is compiled for this machine, but not for RV32, which has 32 bits and "
-                        "no libc: handlers have files of their own, which include spin_handler.h",
-                        job->sources.word[i])
-               : cc_say("%s: is not compiled", job->sources.word[i]);
+    const char *name = job->sources.word[i];
+    bool cxx = cc_is_cxx(name);
+    if (compiles_here(job, i, NULL, NULL)) {
+        return cc_say("%s: is compiled for this machine, but not for RV32, which has 32 bits and "
+                      "%s: handlers have files of their own, which include spin_handler.h%s",
+                      name, cxx ? "neither libc nor libstdc++" : "no libc",
+                      cxx ? " and headers as <stdint.h>; <cstdint> and its like are not there"
+                          : "");
+    }
+    bool both = cxx && compiles_here(job, i, "-fexceptions", "-frtti");
+    bool thrown = both && !compiles_here(job, i, "-frtti", NULL);
+    bool typed = both && !compiles_here(job, i, "-fexceptions", NULL);
+    if (thrown) {
+        cc_say("%s: exceptions (throw, try, catch) are not for handlers, which tell of an error by "
+               "what they return: FAIL",
+               name);
+    }
+    if (typed) {
+        cc_say(
+            "%s: type information (dynamic_cast, typeid) is not for handlers; a virtual function "
+            "or a field of the object tells what it is",
+            name);
+    }
+    return thrown || typed ? -1 : cc_say("%s: is not compiled", name);
+}
+
+static int check_constructors(struct cc_job *job)
+{
+    char object[PATH_MAX];
+    int rc = 0;
+    for (size_t i = 0; i < job->sources.count; i++) {
+        if (cc_is_cxx(job->sources.word[i]) &&
+            cc_check_constructors(job->sources.word[i], scratch(job, object, i, "rv32.o")) != 0) {
+            rc = -1;
+        }
+    }
+    return rc;
 }
 
 static int build(struct cc_job *job)
@@ -365,8 +440,10 @@ static int build(struct cc_job *job)
             return say_uncompiled(job, i);
         }
     }
+    /* What has a constructor may be named by the others as well. */
+    bool constructed = check_constructors(job) != 0;
     if (compare(job) != 0 || link_image(job, image) != 0 || check_image(job, image) != 0 ||
-        (job->depfile != NULL && write_depfile(job) != 0)) {
+        constructed || (job->depfile != NULL && write_depfile(job) != 0)) {
         return -1;
     }
     return job->image_only ? put_in_place(job, image) : native_object(job, image);

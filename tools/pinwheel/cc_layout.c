@@ -61,16 +61,24 @@ static const char *name_of(Dwarf_Die *die)
     return name != NULL ? name : "";
 }
 
-static bool child_named(Dwarf_Die *parent, int tag, const char *name, Dwarf_Die *found)
+/* Finds what is defined under that name, in a unit or in a namespace of it. C++ has declarations
+ * in namespaces, and the definition, which refers to that for its name, there or in the unit. */
+static bool definition_named(Dwarf_Die *parent, int tag, const char *name, Dwarf_Die *found)
 {
-    if (dwarf_child(parent, found) != 0) {
+    Dwarf_Die die;
+    if (dwarf_child(parent, &die) != 0) {
         return false;
     }
     do {
-        if (dwarf_tag(found) == tag && strcmp(name_of(found), name) == 0) {
+        if (dwarf_tag(&die) == tag && !dwarf_hasattr(&die, DW_AT_declaration) &&
+            strcmp(name_of(&die), name) == 0) {
+            *found = die;
             return true;
         }
-    } while (dwarf_siblingof(found, found) == 0);
+        if (dwarf_tag(&die) == DW_TAG_namespace && definition_named(&die, tag, name, found)) {
+            return true;
+        }
+    } while (dwarf_siblingof(&die, &die) == 0);
     return false;
 }
 
@@ -134,7 +142,7 @@ static bool peel(Dwarf_Die *type, const char **name)
 static bool is_aggregate(Dwarf_Die *type)
 {
     int tag = dwarf_tag(type);
-    return tag == DW_TAG_structure_type || tag == DW_TAG_union_type;
+    return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
 }
 
 /* ---- Comparing ---- */
@@ -161,9 +169,11 @@ static void compare_member(struct comparison *c, const char *path, Dwarf_Die *na
                                       DW_AT_bit_offset, DW_AT_bit_size};
     char here[PATH], what[PATH];
     Dwarf_Die type[2];
-    snprintf(here, sizeof(here), "%s.%s", path, name_of(native));
-    if (type_of(native, &type[0]) && type_of(rv32, &type[1])) {
-        compare_types(c, native, here, type[0], type[1], depth + 1);
+    bool typed = type_of(native, &type[0]) && type_of(rv32, &type[1]);
+    bool base = typed && dwarf_tag(native) == DW_TAG_inheritance;
+    snprintf(here, sizeof(here), "%s.%s", path, name_of(base ? &type[0] : native));
+    if (typed) {
+        compare_types(c, base ? &type[0] : native, here, type[0], type[1], depth + 1);
     }
     /* Behind a field that was complained about, offsets follow from that. */
     for (size_t i = 0; c->found == 0 && i < sizeof(places) / sizeof(places[0]); i++) {
@@ -176,11 +186,30 @@ static void compare_member(struct comparison *c, const char *path, Dwarf_Die *na
     }
 }
 
+/* A member that each object has, or a base. */
+static bool is_member(Dwarf_Die *die)
+{
+    int tag = dwarf_tag(die);
+    return (tag == DW_TAG_member && !dwarf_hasattr(die, DW_AT_external)) ||
+           tag == DW_TAG_inheritance;
+}
+
 /* Goes on to the next member, which `die` is then; compilers have other things in between. */
 static bool next_member(Dwarf_Die *die, bool more)
 {
-    while (more && dwarf_tag(die) != DW_TAG_member) {
+    while (more && !is_member(die)) {
         more = dwarf_siblingof(die, die) == 0;
+    }
+    return more;
+}
+
+/* Whether objects have a pointer to a table of virtual functions; that of a base is the base's. */
+static bool has_virtual(Dwarf_Die *type)
+{
+    Dwarf_Die die;
+    bool more = next_member(&die, dwarf_child(type, &die) == 0);
+    while (more && strncmp(name_of(&die), "_vptr", 5) != 0) {
+        more = next_member(&die, dwarf_siblingof(&die, &die) == 0);
     }
     return more;
 }
@@ -189,6 +218,12 @@ static void compare_members(struct comparison *c, Dwarf_Die *at, const char *pat
                             Dwarf_Die *native, Dwarf_Die *rv32, int depth)
 {
     Dwarf_Die a, b;
+    if (has_virtual(rv32)) {
+        complain(c, at, path,
+                 "has virtual functions or bases, which objects find by a pointer of the machine "
+                 "that made them; handler state has none");
+        return;
+    }
     bool more = next_member(&a, dwarf_child(native, &a) == 0);
     bool other = next_member(&b, dwarf_child(rv32, &b) == 0);
     while (more && other && strcmp(name_of(&a), name_of(&b)) == 0) {
@@ -210,16 +245,21 @@ static void refuse(struct comparison *c, Dwarf_Die *at, const char *path, const 
     complain(c, at, path, what);
 }
 
-/* Types that are refused whatever their sizes are; true: it is one. */
-static bool refused(struct comparison *c, Dwarf_Die *at, const char *path, Dwarf_Die *type,
-                    const char *name)
+/* Types that are refused by their names; true: it is one. A long of the size that is had here is
+ * what C++ makes of uint32_t as the argument of a template. */
+static bool refused(struct comparison *c, Dwarf_Die *at, const char *path, Dwarf_Die *native,
+                    Dwarf_Die *type, const char *name)
 {
     int tag = dwarf_tag(type);
     if (tag == DW_TAG_typedef && of_the_machine(name)) {
         refuse(c, at, path, name);
     } else if (tag == DW_TAG_pointer_type) {
         refuse(c, at, path, "pointer");
-    } else if (tag == DW_TAG_base_type &&
+    } else if (tag == DW_TAG_reference_type || tag == DW_TAG_rvalue_reference_type) {
+        refuse(c, at, path, "reference");
+    } else if (tag == DW_TAG_ptr_to_member_type) {
+        refuse(c, at, path, "pointer to member");
+    } else if (tag == DW_TAG_base_type && size_of(type) != size_of(native) &&
                (strcmp(name, "long int") == 0 || strcmp(name, "long unsigned int") == 0)) {
         refuse(c, at, path, name[5] == 'u' ? "unsigned long" : "long");
     } else if (tag == DW_TAG_base_type && strcmp(name, "long double") == 0) {
@@ -237,7 +277,7 @@ static void compare_types(struct comparison *c, Dwarf_Die *at, const char *path,
     char what[PATH];
     bool decided = peel(&rv32, &name);
     (void)peel(&native, &ignored);
-    if (depth > DEPTH || refused(c, at, path, &rv32, name)) {
+    if (depth > DEPTH || refused(c, at, path, &native, &rv32, name)) {
         return;
     }
     int found = c->found;
@@ -258,7 +298,14 @@ static void compare_types(struct comparison *c, Dwarf_Die *at, const char *path,
     }
 }
 
-/* Compares what two pointers point to, if these are structs that are defined. */
+static bool is_pointer(Dwarf_Die *type)
+{
+    int tag = dwarf_tag(type);
+    return tag == DW_TAG_pointer_type || tag == DW_TAG_reference_type ||
+           tag == DW_TAG_rvalue_reference_type;
+}
+
+/* Compares what two pointers, or references, point to, if these are structs that are defined. */
 static void compare_pointees(struct comparison *c, Dwarf_Die *native, Dwarf_Die *rv32)
 {
     Dwarf_Die type[2];
@@ -266,16 +313,20 @@ static void compare_pointees(struct comparison *c, Dwarf_Die *native, Dwarf_Die 
     char path[PATH];
     Dwarf_Die *side[2] = {native, rv32};
     for (int i = 0; i < 2; i++) {
-        if (!type_of(side[i], &type[i]) || peel(&type[i], &names[i]) ||
-            dwarf_tag(&type[i]) != DW_TAG_pointer_type || !type_of(&type[i], &type[i])) {
+        if (!type_of(side[i], &type[i]) || peel(&type[i], &names[i]) || !is_pointer(&type[i]) ||
+            !type_of(&type[i], &type[i])) {
             return;
         }
         names[i] = name_of(&type[i]);
         const char *unused;
-        if (peel(&type[i], &unused) || !is_aggregate(&type[i]) ||
-            dwarf_hasattr(&type[i], DW_AT_declaration)) {
+        if (peel(&type[i], &unused) || !is_aggregate(&type[i])) {
             return;
         }
+    }
+    bool declared[2] = {dwarf_hasattr(&type[0], DW_AT_declaration) != 0,
+                        dwarf_hasattr(&type[1], DW_AT_declaration) != 0};
+    if (declared[0] && declared[1]) {
+        return;
     }
     const char *tag = name_of(&type[0]);
     bool is_union = dwarf_tag(&type[0]) == DW_TAG_union_type;
@@ -287,15 +338,22 @@ static void compare_pointees(struct comparison *c, Dwarf_Die *native, Dwarf_Die 
              : is_union     ? "union "
                             : "struct ",
              tag[0] != '\0' ? tag : names[0]);
+    if (declared[0] || declared[1]) {
+        complain(c, &type[0], path,
+                 declared[0] ? "is defined on RV32 only" : "is not defined on RV32");
+        return;
+    }
     compare_types(c, &type[0], path, type[0], type[1], 0);
 }
 
 /* ---- Which structs ---- */
 
+/* One that the source names: a loop over a range has others. */
 static bool is_variable(Dwarf_Die *die)
 {
     int tag = dwarf_tag(die);
-    return tag == DW_TAG_variable || tag == DW_TAG_formal_parameter;
+    return (tag == DW_TAG_variable || tag == DW_TAG_formal_parameter) &&
+           !dwarf_hasattr(die, DW_AT_artificial);
 }
 
 /* The variable of that name which is declared in that line, in whatever block. */
@@ -349,36 +407,44 @@ static void compare_entry(struct comparison *c, Dwarf_Die *units, Dwarf_Die *var
     Dwarf_Die other, function[2];
     const char *name = name_of(variable), *handler = behind(name, "ptl_handler_entry_");
     if (behind(name, "ptl_handler_state_") != NULL) {
-        if (child_named(&units[1], DW_TAG_variable, name, &other)) {
+        if (definition_named(&units[1], DW_TAG_variable, name, &other)) {
             compare_pointees(c, variable, &other);
         }
     } else if (!c->named && handler != NULL &&
-               child_named(&units[0], DW_TAG_subprogram, handler, &function[0]) &&
-               child_named(&units[1], DW_TAG_subprogram, handler, &function[1])) {
+               definition_named(&units[0], DW_TAG_subprogram, handler, &function[0]) &&
+               definition_named(&units[1], DW_TAG_subprogram, handler, &function[1])) {
         compare_variables(c, &function[0], &function[1], 0);
     }
 }
 
-static void compare_units(struct comparison *c, Dwarf_Die *units)
+static void count_entry(struct comparison *c, Dwarf_Die *units, Dwarf_Die *variable)
 {
-    Dwarf_Die first, die;
-    if (dwarf_child(&units[0], &first) != 0) {
+    (void)units;
+    c->named |= behind(name_of(variable), "ptl_handler_state_") != NULL;
+    c->handlers += behind(name_of(variable), "ptl_handler_entry_") != NULL;
+}
+
+/* Does something with each variable that a unit, or a namespace, defines outside of functions. */
+static void each_variable(struct comparison *c, Dwarf_Die *units, Dwarf_Die *parent,
+                          void (*f)(struct comparison *, Dwarf_Die *, Dwarf_Die *))
+{
+    Dwarf_Die die;
+    if (dwarf_child(parent, &die) != 0) {
         return;
     }
-    for (int pass = 0; pass < 2; pass++) {
-        die = first;
-        do {
-            if (dwarf_tag(&die) != DW_TAG_variable) {
-                continue;
-            }
-            if (pass == 0) {
-                c->named |= behind(name_of(&die), "ptl_handler_state_") != NULL;
-                c->handlers += behind(name_of(&die), "ptl_handler_entry_") != NULL;
-            } else {
-                compare_entry(c, units, &die);
-            }
-        } while (dwarf_siblingof(&die, &die) == 0);
-    }
+    do {
+        if (dwarf_tag(&die) == DW_TAG_namespace) {
+            each_variable(c, units, &die, f);
+        } else if (dwarf_tag(&die) == DW_TAG_variable && !dwarf_hasattr(&die, DW_AT_declaration)) {
+            f(c, units, &die);
+        }
+    } while (dwarf_siblingof(&die, &die) == 0);
+}
+
+static void compare_units(struct comparison *c, Dwarf_Die *units)
+{
+    each_variable(c, units, &units[0], count_entry);
+    each_variable(c, units, &units[0], compare_entry);
 }
 
 int cc_compare(const char *source, const char *native, const char *rv32, int *handlers)
@@ -391,6 +457,11 @@ int cc_compare(const char *source, const char *native, const char *rv32, int *ha
     if (unit_of(dwarf[0], &units[0]) && unit_of(dwarf[1], &units[1])) {
         compare_units(&c, units);
         rc = c.found;
+        if (c.found != 0 && !c.named) {
+            cc_say("%s: structs that are no state are not looked at in a file that says which ones "
+                   "are: PTL_HANDLER_STATE(struct NAME);",
+                   source);
+        }
         *handlers += c.handlers;
     } else {
         rc = cc_say("%s: the compilers' debug information cannot be read: %s", source,

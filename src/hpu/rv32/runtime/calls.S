@@ -29,3 +29,12 @@ PtlHandlerCycles:
         bne t0, a1, PtlHandlerCycles
         ret
         .size PtlHandlerCycles, . - PtlHandlerCycles
+
+/* What stands in a table of virtual functions for one that is pure: the handler ends with SEGV. */
+        .section .text.__cxa_pure_virtual, "ax", @progbits
+        .balign 2
+        .globl __cxa_pure_virtual
+        .type __cxa_pure_virtual, @function
+__cxa_pure_virtual:
+        unimp
+        .size __cxa_pure_virtual, . - __cxa_pure_virtual
