@@ -27,11 +27,20 @@ static bool may_linger(const struct call_place *host, size_t length)
 
 /* ---- Host memory ---- */
 
-void call_end_transfer(struct hpu_exec *exec, const void *local, size_t length, bool write)
+void call_end_late(struct hpu_exec *exec, const char *name, const void *caller)
+{
+    hpu_refuse_late(exec, name, caller);
+    exec->result = TIMEOUT;
+    hpu_ctx_abandon(exec->ctx);
+}
+
+void call_end_transfer(struct hpu_exec *exec, const char *name, const void *caller,
+                       const void *local, size_t length, bool write)
 {
     exec->host_fault = hpu_dma_local(local, length, write);
-    call_refuse(exec, SEGV, "%zu bytes %s: the %s memory is not there", length,
-                write ? "from the host" : "to the host", exec->host_fault ? "host's" : "handler's");
+    call_refuse_from(exec, name, caller, SEGV, "%zu bytes %s: the %s memory is not there", length,
+                     write ? "from the host" : "to the host",
+                     exec->host_fault ? "host's" : "handler's");
 }
 
 #define LINE 64
@@ -59,14 +68,14 @@ static void look_ahead(struct hpu_exec *exec, const void *to, size_t length)
     }
 }
 
-static void to_host(struct hpu_exec *exec, const void *local, ptl_size_t offset, ptl_size_t length,
-                    unsigned options)
+CALL_INLINE void to_host(struct hpu_exec *exec, const char *name, const void *local,
+                         ptl_size_t offset, ptl_size_t length, unsigned options)
 {
-    struct call_place to = call_place(exec, offset, length, options);
+    struct call_place to = call_place(exec, name, offset, length, options);
     if (length >= STRIDE_LEAST && length <= STRIDE_MOST && to.vector == NULL) {
         look_ahead(exec, to.base, length);
     }
-    call_write_host(exec, &to, local, length);
+    call_write_host(exec, name, &to, local, length);
 }
 
 int PtlHandlerDMAToHostB(const void *local, ptl_size_t offset, ptl_size_t length,
@@ -76,8 +85,8 @@ int PtlHandlerDMAToHostB(const void *local, ptl_size_t offset, ptl_size_t length
     if (exec == NULL) {
         return PTL_FAIL;
     }
-    to_host(exec, local, offset, length, options);
-    call_leave(exec);
+    to_host(exec, __func__, local, offset, length, options);
+    call_leave(exec, __func__);
     return PTL_OK;
 }
 
@@ -88,21 +97,21 @@ ptl_dma_h PtlHandlerDMAToHostNB(const void *local, ptl_size_t offset, ptl_size_t
     if (exec == NULL) {
         return 0;
     }
-    struct call_place to = call_place(exec, offset, length, options);
+    struct call_place to = call_place(exec, __func__, offset, length, options);
     ptl_dma_h handle = new_handle(exec);
     if (!may_linger(&to, length) ||
         !hpu_dma_begin(&exec->dmas, exec->env.mover, handle, to.base, local, length, true)) {
-        call_write_host(exec, &to, local, length);
+        call_write_host(exec, __func__, &to, local, length);
     }
-    call_leave(exec);
+    call_leave(exec, __func__);
     return handle;
 }
 
-static void from_host(struct hpu_exec *exec, ptl_size_t offset, void *local, ptl_size_t length,
-                      unsigned options)
+CALL_INLINE void from_host(struct hpu_exec *exec, const char *name, ptl_size_t offset, void *local,
+                           ptl_size_t length, unsigned options)
 {
-    struct call_place from = call_place(exec, offset, length, options);
-    call_read_host(exec, local, &from, length);
+    struct call_place from = call_place(exec, name, offset, length, options);
+    call_read_host(exec, name, local, &from, length);
 }
 
 int PtlHandlerDMAFromHostB(ptl_size_t offset, void *local, ptl_size_t length, unsigned int options)
@@ -111,8 +120,8 @@ int PtlHandlerDMAFromHostB(ptl_size_t offset, void *local, ptl_size_t length, un
     if (exec == NULL) {
         return PTL_FAIL;
     }
-    from_host(exec, offset, local, length, options);
-    call_leave(exec);
+    from_host(exec, __func__, offset, local, length, options);
+    call_leave(exec, __func__);
     return PTL_OK;
 }
 
@@ -123,31 +132,46 @@ ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local, ptl_size_t len
     if (exec == NULL) {
         return 0;
     }
-    struct call_place from = call_place(exec, offset, length, options);
+    struct call_place from = call_place(exec, __func__, offset, length, options);
     ptl_dma_h handle = new_handle(exec);
     if (!may_linger(&from, length) ||
         !hpu_dma_begin(&exec->dmas, exec->env.mover, handle, local, from.base, length, false)) {
-        call_read_host(exec, local, &from, length);
+        call_read_host(exec, __func__, local, &from, length);
     }
-    call_leave(exec);
+    call_leave(exec, __func__);
     return handle;
 }
 
-static void host_cas(struct hpu_exec *exec, ptl_size_t offset, uint64_t *cmpval, uint64_t swapval,
-                     unsigned options)
+/* The address counts, not the offset: the host's memory may begin anywhere. */
+static _Noreturn __attribute__((cold)) void refuse_atomic(struct hpu_exec *exec, const char *name,
+                                                          const void *caller, int rc, const void *p,
+                                                          ptl_size_t offset, size_t size)
 {
-    uint64_t *p = call_element(exec, offset, sizeof(*p), options);
+    if (rc == -EINVAL) {
+        call_refuse_from(exec, name, caller, SEGV,
+                         "offset %" PRIu64 ": misaligned by %zu, an atomic of %zu bytes", offset,
+                         (uintptr_t)p % size, size);
+    }
+    exec->host_fault = true;
+    call_refuse_from(exec, name, caller, SEGV,
+                     "offset %" PRIu64 ": the host has no memory there to change", offset);
+}
+#define REFUSE_ATOMIC(exec, name, ...)                                                             \
+    refuse_atomic(exec, name, __builtin_return_address(0), __VA_ARGS__)
+
+CALL_INLINE void host_cas(struct hpu_exec *exec, const char *name, ptl_size_t offset,
+                          uint64_t *cmpval, uint64_t swapval, unsigned options)
+{
+    uint64_t *p = call_element(exec, name, offset, sizeof(*p), options);
     uint64_t expected;
     bool swapped;
-    call_copy(exec, &expected, cmpval, sizeof(expected));
+    call_copy(exec, name, &expected, cmpval, sizeof(expected));
     int rc = nic_cas64(p, &expected, swapval, &swapped);
     if (rc != 0) {
-        exec->host_fault = rc == -EFAULT;
-        call_refuse(exec, SEGV, "offset %" PRIu64 ": the host has no memory there to change",
-                    offset);
+        REFUSE_ATOMIC(exec, name, rc, p, offset, sizeof(*p));
     }
     if (!swapped) {
-        call_copy(exec, cmpval, &expected, sizeof(expected));
+        call_copy(exec, name, cmpval, &expected, sizeof(expected));
     }
 }
 
@@ -157,8 +181,8 @@ int PtlHandlerDMACASB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapval, uns
     if (exec == NULL) {
         return PTL_FAIL;
     }
-    host_cas(exec, offset, cmpval, swapval, options);
-    call_leave(exec);
+    host_cas(exec, __func__, offset, cmpval, swapval, options);
+    call_leave(exec, __func__);
     return PTL_OK;
 }
 
@@ -169,9 +193,9 @@ ptl_dma_h PtlHandlerDMACASNB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapv
     if (exec == NULL) {
         return 0;
     }
-    host_cas(exec, offset, cmpval, swapval, options);
+    host_cas(exec, __func__, offset, cmpval, swapval, options);
     ptl_dma_h handle = new_handle(exec);
-    call_leave(exec);
+    call_leave(exec, __func__);
     return handle;
 }
 
@@ -198,28 +222,27 @@ static size_t integer_size(ptl_datatype_t type, bool *is_signed)
     }
 }
 
-static void host_fetch_add(struct hpu_exec *exec, ptl_size_t offset, uint64_t inc, uint64_t *before,
-                           ptl_datatype_t type, unsigned options)
+CALL_INLINE void host_fetch_add(struct hpu_exec *exec, const char *name, ptl_size_t offset,
+                                uint64_t inc, uint64_t *before, ptl_datatype_t type,
+                                unsigned options)
 {
     bool is_signed;
     size_t size = integer_size(type, &is_signed);
     if (size == 0) {
-        call_refuse(exec, FAIL, "datatype %u is no integer of 8 to 64 bits", (unsigned)type);
+        call_refuse(exec, name, FAIL, "datatype %u is no integer of 8 to 64 bits", (unsigned)type);
     }
     uint64_t found = 0;
-    void *p = call_element(exec, offset, size, options);
+    void *p = call_element(exec, name, offset, size, options);
     int rc = nic_fetch_add(p, &inc, &found, size);
     if (rc != 0) {
-        exec->host_fault = rc == -EFAULT;
-        call_refuse(exec, SEGV, "offset %" PRIu64 ": the host has no memory there to change",
-                    offset);
+        REFUSE_ATOMIC(exec, name, rc, p, offset, size);
     }
     uint64_t sign = UINT64_C(1) << (8 * size - 1);
     if (is_signed && (found & sign)) {
         found |= ~(sign - 1);
     }
     if (before != NULL) {
-        call_copy(exec, before, &found, sizeof(found));
+        call_copy(exec, name, before, &found, sizeof(found));
     }
 }
 
@@ -230,8 +253,8 @@ int PtlHandlerDMAFetchAddB(ptl_size_t offset, uint64_t inc, uint64_t *before, pt
     if (exec == NULL) {
         return PTL_FAIL;
     }
-    host_fetch_add(exec, offset, inc, before, type, options);
-    call_leave(exec);
+    host_fetch_add(exec, __func__, offset, inc, before, type, options);
+    call_leave(exec, __func__);
     return PTL_OK;
 }
 
@@ -242,43 +265,59 @@ ptl_dma_h PtlHandlerDMAFetchAddNB(ptl_size_t offset, uint64_t inc, uint64_t *bef
     if (exec == NULL) {
         return 0;
     }
-    host_fetch_add(exec, offset, inc, before, type, options);
+    host_fetch_add(exec, __func__, offset, inc, before, type, options);
     ptl_dma_h handle = new_handle(exec);
-    call_leave(exec);
+    call_leave(exec, __func__);
     return handle;
 }
 
 /* Asks about a transfer, one way or the other. */
-static bool ask(struct hpu_exec *exec, ptl_dma_h handle, int (*how)(struct hpu_dmas *, ptl_dma_h))
+CALL_INLINE bool ask(struct hpu_exec *exec, const char *name, ptl_dma_h handle,
+                     int (*how)(struct hpu_dmas *, ptl_dma_h))
 {
     if (exec == NULL) {
         return false;
     }
     if (handle == 0 || handle > exec->dma_issued) {
-        call_refuse(exec, FAIL, "handle %u was not given: this handler has had %u, from 1",
+        call_refuse(exec, name, FAIL, "handle %u was not given: this handler has had %u, from 1",
                     (unsigned)handle, (unsigned)exec->dma_issued);
     }
     int done = how(exec->dmas, handle);
     if (done < 0) {
         exec->host_fault = done == -EIO;
-        call_refuse(exec, SEGV, "the transfer of handle %u: host memory is not there",
+        call_refuse(exec, name, SEGV, "the transfer of handle %u: host memory is not there",
                     (unsigned)handle);
     }
-    call_leave(exec);
+    call_leave(exec, name);
     return done > 0;
 }
 
 bool PtlHandlerDMATest(ptl_dma_h handle)
 {
-    return ask(call_enter(), handle, hpu_dma_test);
+    return ask(call_enter(), __func__, handle, hpu_dma_test);
 }
 
 void PtlHandlerDMAWait(ptl_dma_h handle)
 {
-    (void)ask(call_enter(), handle, hpu_dma_wait);
+    (void)ask(call_enter(), __func__, handle, hpu_dma_wait);
 }
 
 /* ---- HPU memory ---- */
+
+/* A twin is told its own address, the first argument of its call. */
+static _Noreturn __attribute__((cold)) void
+refuse_value(struct hpu_exec *exec, const char *name, const void *caller, int rc, const void *value)
+{
+    enum { A0 = 10, SIZE = sizeof(uint64_t) };
+    uintptr_t at = exec->core != NULL ? exec->core->rv32.x[A0] : (uintptr_t)value;
+    if (rc == -EINVAL) {
+        call_refuse_from(exec, name, caller, SEGV,
+                         "value 0x%" PRIxPTR ": misaligned by %u, an atomic of %d bytes", at,
+                         (unsigned)(at % SIZE), SIZE);
+    }
+    call_refuse_from(exec, name, caller, SEGV,
+                     "value 0x%" PRIxPTR ": there are no %d bytes to change", at, SIZE);
+}
 
 /* Outside a handler these work as well; then a bad address is just refused. */
 bool PtlHandlerCAS(uint64_t *value, uint64_t cmpval, uint64_t swapval)
@@ -288,9 +327,9 @@ bool PtlHandlerCAS(uint64_t *value, uint64_t cmpval, uint64_t swapval)
     int rc = nic_cas64(value, &cmpval, swapval, &swapped);
     if (exec != NULL) {
         if (rc != 0) {
-            call_refuse(exec, SEGV, "value %p is no pointer to 8 bytes to change", (void *)value);
+            refuse_value(exec, __func__, __builtin_return_address(0), rc, value);
         }
-        call_leave(exec);
+        call_leave(exec, __func__);
     }
     return swapped;
 }
@@ -300,15 +339,18 @@ int PtlHandlerFAdd(uint64_t *value, uint64_t *before, uint64_t inc)
     struct hpu_exec *exec = call_enter();
     uint64_t found;
     int rc = nic_fetch_add(value, &inc, &found, sizeof(found));
+    if (exec != NULL && rc != 0) {
+        refuse_value(exec, __func__, __builtin_return_address(0), rc, value);
+    }
     if (rc == 0 && before != NULL) {
         rc = nic_copy(before, &found, sizeof(found));
     }
     if (exec != NULL) {
         if (rc != 0) {
-            call_refuse(exec, SEGV, "value %p or before %p is no pointer to 8 bytes to change",
-                        (void *)value, (void *)before);
+            call_refuse(exec, __func__, SEGV, "before %p: there are no 8 bytes to change",
+                        (void *)before);
         }
-        call_leave(exec);
+        call_leave(exec, __func__);
     }
     return rc == 0 ? PTL_OK : PTL_FAIL;
 }
@@ -326,7 +368,7 @@ void PtlHandlerYield(void)
     struct hpu_exec *exec = call_enter();
     if (exec != NULL) {
         hpu_exec_park(exec, HPU_WAIT_YIELD);
-        call_leave(exec);
+        call_leave(exec, __func__);
     }
 }
 
@@ -350,6 +392,6 @@ int PtlHandlerCounterAdd(unsigned int index, uint64_t value)
         atomic_fetch_add_explicit(&c->count, 1, memory_order_relaxed);
         rc = PTL_OK;
     }
-    call_leave(exec);
+    call_leave(exec, __func__);
     return rc;
 }

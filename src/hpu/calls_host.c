@@ -11,14 +11,15 @@
 
 /* ---- Counters of the host ---- */
 
-static int count(enum hpu_count how, ptl_handle_ct_t ct, ptl_ct_event_t *value)
+CALL_INLINE int count(const char *name, enum hpu_count how, ptl_handle_ct_t ct,
+                      ptl_ct_event_t *value)
 {
     struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return PTL_FAIL;
     }
     int rc = exec->env.ops->count(&exec->env, how, ct, value);
-    call_leave(exec);
+    call_leave(exec, name);
     return rc;
 }
 
@@ -31,22 +32,22 @@ int PtlHandlerCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event)
     ptl_ct_event_t value;
     int rc = exec->env.ops->count(&exec->env, HPU_COUNT_GET, ct_handle, &value);
     if (rc == PTL_OK) {
-        call_copy(exec, event, &value, sizeof(value));
+        call_copy(exec, __func__, event, &value, sizeof(value));
     }
-    call_leave(exec);
+    call_leave(exec, __func__);
     return rc;
 }
 
 int PtlHandlerCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct)
 {
-    return count(HPU_COUNT_SET, ct_handle, &new_ct);
+    return count(__func__, HPU_COUNT_SET, ct_handle, &new_ct);
 }
 
 int PtlHandlerCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment)
 {
     return increment.success != 0 && increment.failure != 0
                ? PTL_ARG_INVALID
-               : count(HPU_COUNT_ADD, ct_handle, &increment);
+               : count(__func__, HPU_COUNT_ADD, ct_handle, &increment);
 }
 
 /* ---- Text ---- */
@@ -104,8 +105,8 @@ int PtlHandlerPrintf(const char *format, ...)
     int rc = call_print(exec, &n.text, (uintptr_t)format, &length);
     va_end(n.arguments);
     if (rc == -EFAULT) {
-        call_refuse(exec, SEGV, "its text is not there");
+        call_refuse(exec, __func__, SEGV, "its text is not there");
     }
-    call_leave(exec);
+    call_leave(exec, __func__);
     return rc;
 }

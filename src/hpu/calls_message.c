@@ -50,13 +50,14 @@ static void swap(struct hpu_message *m, const void *operand, ptl_op_t op, ptl_da
     atomic(m, op, datatype);
 }
 
-static int send(struct hpu_exec *exec, const struct hpu_message *m)
+static int send(struct hpu_exec *exec, const char *name, const void *caller,
+                const struct hpu_message *m)
 {
     if (m->from_host && m->kind != HPU_GET) {
-        (void)call_place(exec, m->host_offset, m->length, PTL_ME_HOST_MEM);
+        (void)call_place_from(exec, name, caller, m->host_offset, m->length, PTL_ME_HOST_MEM);
     }
     if (m->from_host && (m->kind == HPU_GET || m->kind == HPU_FETCH)) {
-        (void)call_place(exec, m->before_offset, m->length, PTL_ME_HOST_MEM);
+        (void)call_place_from(exec, name, caller, m->before_offset, m->length, PTL_ME_HOST_MEM);
     }
     if (!m->from_host && m->length > exec->env.max_payload) {
         return PTL_ARG_INVALID;
@@ -64,19 +65,22 @@ static int send(struct hpu_exec *exec, const struct hpu_message *m)
     return exec->env.ops->send(&exec->env, m);
 }
 
-static int post(const struct hpu_message *m)
+/* One copy is enough for all of them, so it is told who called which. */
+static int post_from(const struct hpu_message *m, const char *name, const void *caller)
 {
     struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return PTL_FAIL;
     }
-    int rc = send(exec, m);
+    int rc = send(exec, name, caller, m);
     if (rc == -EFAULT) {
-        call_refuse(exec, SEGV, "what it sends, or where an answer goes, is not there");
+        call_refuse_from(exec, name, caller, SEGV,
+                         "what it sends, or where an answer goes, is not there");
     }
-    call_leave(exec);
+    call_leave_from(exec, name, caller);
     return rc;
 }
+#define post(m) post_from(m, __func__, __builtin_return_address(0))
 
 int PtlHandlerPutFromDevice(const void *local, ptl_size_t length, ptl_ack_req_t ack_req,
                             ptl_process_t target_id, ptl_match_bits_t match_bits,

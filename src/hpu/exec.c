@@ -69,8 +69,19 @@ void hpu_exec_handler(void *arg)
     } while (exec->result == SUCCESS && next_packet(exec));
 }
 
+/* A handler that gives FAIL means it, one that gives any other code of none of its kind errs. Who
+ * looks on while twins run tells of these himself. */
+static __attribute__((cold, noinline)) int no_result(const struct hpu_exec *exec, int result)
+{
+    const struct hpu_twin *twin = exec->env.twins != NULL ? &exec->env.twins[exec->call] : NULL;
+    if (result != FAIL && (twin == NULL || twin->twins->watch == NULL)) {
+        hpu_refuse_code(exec, result);
+    }
+    return FAIL;
+}
+
 /* The return codes that each kind of handler may use, as bits. */
-static int valid_result(enum hpu_call call, int result)
+static int valid_result(const struct hpu_exec *exec, int result)
 {
     static const unsigned valid[] = {
         [HPU_CALL_HEADER] = 1u << DROP | 1u << DROP_PENDING | 1u << PROCESS_DATA |
@@ -78,7 +89,9 @@ static int valid_result(enum hpu_call call, int result)
         [HPU_CALL_PAYLOAD] = 1u << SUCCESS | 1u << DROP,
         [HPU_CALL_COMPLETION] = 1u << SUCCESS | 1u << SUCCESS_PENDING,
     };
-    return result >= 0 && result < 32 && (valid[call] >> result & 1) ? result : FAIL;
+    return result >= 0 && result < 32 && (valid[exec->call] >> result & 1)
+               ? result
+               : no_result(exec, result);
 }
 
 static void set_up(struct hpu_pool *pool, struct hpu_exec *exec, enum hpu_call call)
@@ -148,11 +161,12 @@ int hpu_exec_run(struct hpu_exec *exec)
     exec->cycles += __builtin_ia32_rdtsc() - exec->since;
     switch (exit) {
     case HPU_CTX_DONE:
-        return exec->result == END_SEGV ? SEGV : valid_result(exec->call, exec->result);
+        return exec->result == END_SEGV ? SEGV : valid_result(exec, exec->result);
     case HPU_CTX_ABANDONED:
         result = exec->result;
         break;
     case HPU_CTX_OVERDUE:
+        hpu_refuse_late(exec, NULL, NULL);
         result = TIMEOUT;
         break;
     default:

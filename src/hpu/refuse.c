@@ -33,21 +33,44 @@ static void describe_code(uintptr_t address, char *text, size_t size)
     }
 }
 
+/* What was called: its name, as it was registered, and where its code is. */
+static void describe_handler(const struct hpu_exec *exec, char *text, size_t size)
+{
+    char code[160];
+    if (exec->env.twins != NULL) {
+        snprintf(text, size, "%.80s on RV32", exec->env.twins[exec->call].name);
+        return;
+    }
+    void (*handler)(void) = exec->call == HPU_CALL_HEADER ? (void (*)(void))exec->handler.header
+                            : exec->call == HPU_CALL_PAYLOAD
+                                ? (void (*)(void))exec->handler.payload
+                                : (void (*)(void))exec->handler.completion;
+    const struct ptl_handler_entry *entry = hpu_registered(handler);
+    describe_code((uintptr_t)handler, code, sizeof(code));
+    if (entry == NULL) {
+        snprintf(text, size, "%s", code);
+    } else {
+        char *object = strchr(code, '('); /* behind the function, whose name is the handler's */
+        snprintf(text, size, object != NULL ? "%.80s %s" : "%.80s (%s)", entry->name,
+                 object != NULL ? object : code);
+    }
+}
+
 static void tell(const struct hpu_exec *exec, int result, const char *why)
 {
-    char handler[192];
-    void (*code)(void) = exec->call == HPU_CALL_HEADER ? (void (*)(void))exec->handler.header
-                         : exec->call == HPU_CALL_PAYLOAD
-                             ? (void (*)(void))exec->handler.payload
-                             : (void (*)(void))exec->handler.completion;
-    describe_code((uintptr_t)code, handler, sizeof(handler));
-    log_line(LOG_WARN, "handler %s ended with %s: %s", handler, result == SEGV ? "SEGV" : "FAIL",
+    char handler[256];
+    describe_handler(exec, handler, sizeof(handler));
+    log_line(LOG_WARN, "handler %s ended with %s: %s", handler,
+             result == SEGV      ? "SEGV"
+             : result == TIMEOUT ? "TIMEOUT"
+                                 : "FAIL",
              why);
 }
 
-void call_refuse(struct hpu_exec *exec, int result, const char *format, ...)
+void call_refuse_from(struct hpu_exec *exec, const char *name, const void *caller, int result,
+                      const char *format, ...)
 {
-    char why[224];
+    char why[224], where[160], text[480];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(why, sizeof(why), format, arguments);
@@ -55,23 +78,54 @@ void call_refuse(struct hpu_exec *exec, int result, const char *format, ...)
     if (exec->core != NULL) {
         hpu_twin_end(exec, result, why);
     }
-    tell(exec, result, why);
+    describe_code((uintptr_t)caller - 1, where, sizeof(where));
+    snprintf(text, sizeof(text), "in %s: %s; called from %s", name, why, where);
+    tell(exec, result, text);
     exec->result = result;
     hpu_ctx_abandon(exec->ctx);
 }
 
-void call_refuse_place(struct hpu_exec *exec, ptl_size_t offset, ptl_size_t length,
-                       unsigned options)
+void call_refuse_place_from(struct hpu_exec *exec, const char *name, const void *caller,
+                            ptl_size_t offset, ptl_size_t length, unsigned options)
 {
     const struct hpu_env *env = &exec->env;
     bool me = options == PTL_ME_HOST_MEM;
     if (!me && options != PTL_HANDLER_HOST_MEM) {
-        call_refuse(exec, SEGV, "options 0x%x is neither PTL_ME_HOST_MEM nor PTL_HANDLER_HOST_MEM",
-                    options);
+        call_refuse_from(exec, name, caller, SEGV,
+                         "options 0x%x is neither PTL_ME_HOST_MEM nor PTL_HANDLER_HOST_MEM",
+                         options);
     }
-    call_refuse(exec, SEGV, "offset %" PRIu64 ", length %" PRIu64 ": %s has %zu bytes", offset,
-                length, me ? "the entry (PTL_ME_HOST_MEM)" : "PTL_HANDLER_HOST_MEM",
-                me ? env->me_length : env->host_length);
+    call_refuse_from(exec, name, caller, SEGV,
+                     "offset %" PRIu64 ", length %" PRIu64 ": %s has %zu bytes", offset, length,
+                     me ? "the entry (PTL_ME_HOST_MEM)" : "PTL_HANDLER_HOST_MEM",
+                     me ? env->me_length : env->host_length);
+}
+
+/* ---- Time and return codes ---- */
+
+void hpu_refuse_late(const struct hpu_exec *exec, const char *name, const void *caller)
+{
+    char where[160], why[320];
+    uintptr_t at = caller != NULL ? (uintptr_t)caller - 1 : hpu_ctx_guard(exec->ctx)->instruction;
+    describe_code(at, where, sizeof(where));
+    snprintf(why, sizeof(why), "%s; in %s%s%s",
+             hpu_exec_ending(exec) ? hpu_twin_closed : "used more than PINWHEEL_HANDLER_BUDGET_US",
+             name != NULL ? name : "", name != NULL ? ", called from " : "", where);
+    tell(exec, TIMEOUT, why);
+}
+
+void hpu_refuse_code(const struct hpu_exec *exec, int result)
+{
+    static const char *const may[] = {
+        [HPU_CALL_HEADER] = "header handler may return DROP, PROCESS_DATA or PROCEED, each also "
+                            "with _PENDING",
+        [HPU_CALL_PAYLOAD] = "payload handler may return SUCCESS or DROP",
+        [HPU_CALL_COMPLETION] = "completion handler may return SUCCESS or SUCCESS_PENDING",
+    };
+    char handler[256];
+    describe_handler(exec, handler, sizeof(handler));
+    log_line(LOG_WARN, "handler %s returned %d, which counts as FAIL: a %s", handler, result,
+             may[exec->call]);
 }
 
 /* ---- Faults of native handlers ---- */

@@ -9,14 +9,27 @@
 
 #include "hpu/exec.h"
 
-/* call_refuse() ends the handler that calls one of our functions, with SEGV or FAIL. */
-_Noreturn void call_refuse(struct hpu_exec *exec, int result, const char *format, ...)
-    __attribute__((format(printf, 3, 4), cold));
+/* call_refuse() ends the handler that calls one of our functions, `name`, with SEGV or FAIL. It
+ * stands in that function, or in one that is inlined there: who called that is told. */
+#define call_refuse(exec, name, ...)                                                               \
+    call_refuse_from(exec, name, __builtin_return_address(0), __VA_ARGS__)
+_Noreturn void call_refuse_from(struct hpu_exec *exec, const char *name, const void *caller,
+                                int result, const char *format, ...)
+    __attribute__((format(printf, 5, 6), cold));
 
-/* call_refuse_place() does that for `length` bytes at `offset` of a host range, which are not
+/* call_refuse_place_from() does that for `length` bytes at `offset` of a host range, which are not
  * all in it, or for options that name none. */
-_Noreturn void call_refuse_place(struct hpu_exec *exec, ptl_size_t offset, ptl_size_t length,
-                                 unsigned options) __attribute__((cold));
+_Noreturn void call_refuse_place_from(struct hpu_exec *exec, const char *name, const void *caller,
+                                      ptl_size_t offset, ptl_size_t length, unsigned options)
+    __attribute__((cold));
+
+/* hpu_refuse_late() tells of a native handler whose time is over: in our function `name` for
+ * `caller`, or, if that is NULL, where its guard says. */
+void hpu_refuse_late(const struct hpu_exec *exec, const char *name, const void *caller)
+    __attribute__((cold));
+
+/* hpu_refuse_code() tells of a handler that has returned what its kind may not. */
+void hpu_refuse_code(const struct hpu_exec *exec, int result) __attribute__((cold));
 
 /* hpu_refuse_fault() tells of a native handler that a fault has ended. */
 void hpu_refuse_fault(const struct hpu_exec *exec) __attribute__((cold));

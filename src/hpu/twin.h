@@ -119,6 +119,9 @@ struct hpu_twins *hpu_twins_create(size_t stack_size, const struct rv32_timing *
 /* hpu_twins_destroy() frees images and cores; no twin may be running. NULL is legal. */
 void hpu_twins_destroy(struct hpu_twins *t);
 
+/* hpu_registered() is the entry that PTL_HANDLER() made of a handler of this process, or NULL. */
+const struct ptl_handler_entry *hpu_registered(void (*handler)(void));
+
 /* hpu_twin_find(), locked, finds the twin of a handler of this program, in the image that it
  * carries, else in one beside it. It gives -1, and says
  * what to do, when there is none. */

@@ -170,6 +170,13 @@ static int search_object(struct dl_phdr_info *info, size_t size, void *context)
     return s->found != NULL;
 }
 
+const struct ptl_handler_entry *hpu_registered(void (*handler)(void))
+{
+    struct search s = {.handler = handler};
+    dl_iterate_phdr(search_object, &s);
+    return s.found;
+}
+
 static int no_entry(void (*handler)(void), struct rv32_error *error)
 {
     Dl_info info = {0};
@@ -185,31 +192,30 @@ static int no_entry(void (*handler)(void), struct rv32_error *error)
 int hpu_twin_find(struct hpu_twins *t, void (*handler)(void), struct hpu_twin *twin,
                   struct rv32_error *error)
 {
-    struct search s = {.handler = handler};
+    const struct ptl_handler_entry *found = hpu_registered(handler);
     struct rv32_error why = {""};
-    dl_iterate_phdr(search_object, &s);
-    if (s.found == NULL) {
+    if (found == NULL) {
         return no_entry(handler, error);
     }
-    struct hpu_image *i = s.found->image != NULL ? load_image(t, s.found->image, &why)
-                                                 : find_beside(t, s.found->name, &why);
+    struct hpu_image *i = found->image != NULL ? load_image(t, found->image, &why)
+                                               : find_beside(t, found->name, &why);
     if (i == NULL && why.text[0] == '\0') {
         return rv32_fail(error,
                          "PINWHEEL_HPU=rv32: the handler %s has no RV32 code; compile its file "
                          "with `pinwheel cc` (CMake: pinwheel_add_handlers), name an image in "
                          "PINWHEEL_HPU_IMAGES, or set PINWHEEL_HPU=native",
-                         s.found->name);
+                         found->name);
     }
     if (i == NULL) {
-        return rv32_fail(error, "PINWHEEL_HPU=rv32: the handler %s cannot be run: %s",
-                         s.found->name, why.text);
+        return rv32_fail(error, "PINWHEEL_HPU=rv32: the handler %s cannot be run: %s", found->name,
+                         why.text);
     }
-    const struct rv32_symbol *symbol = rv32_table_find(&i->table, s.found->name);
+    const struct rv32_symbol *symbol = rv32_table_find(&i->table, found->name);
     if (symbol == NULL) {
         return rv32_fail(error,
                          "PINWHEEL_HPU=rv32: the handler %s is not in the RV32 image of its file; "
                          "is PTL_HANDLER(%s) there for native code only?",
-                         s.found->name, s.found->name);
+                         found->name, found->name);
     }
     *twin = (struct hpu_twin){t, i, symbol->name, symbol->address};
     return 0;

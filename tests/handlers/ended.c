@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What is said of a handler that is ended: of a call, which argument, its value, and what it
- * might have been; of a fault, where from. The same for native ones and twins on RV32, which name
- * the call, besides; PINWHEEL_HPU says which.
+ * might have been; of a fault, where from; of time and return codes, that it was these. The same
+ * for native ones and twins on RV32; PINWHEEL_HPU says which.
  */
 #include "kit.h"
 
@@ -40,6 +40,11 @@ static void run(struct kit *k, int rank, uint32_t how, int fail, char *text, siz
     BARRIER();
 }
 
+static const char *word_of(int fail)
+{
+    return fail == PTL_NI_HANDLER_SEGV ? "SEGV" : fail == PTL_NI_HANDLER_FAIL ? "FAIL" : "TIMEOUT";
+}
+
 PTEST_LIMIT(says, 2, 120)
 {
     static const struct {
@@ -66,6 +71,23 @@ PTEST_LIMIT(says, 2, 120)
         [ENDED_NO_HANDLE] = {"DMATest", "handle 0 was not given: this handler has had 0, from 1",
                              NULL, PTL_NI_HANDLER_FAIL},
         [ENDED_TYPE] = {"DMAFetchAddB", "is no integer of 8 to 64 bits", NULL, PTL_NI_HANDLER_FAIL},
+        [ENDED_DMA_ODD] = {"DMAFetchAddB", "offset 4: misaligned by 4, an atomic of 8 bytes", NULL,
+                           PTL_NI_HANDLER_SEGV},
+        [ENDED_DMA_CAS_ODD] = {"DMACASNB", "offset 11: misaligned by 3, an atomic of 8 bytes", NULL,
+                               PTL_NI_HANDLER_SEGV},
+        [ENDED_FADD_ODD] = {"FAdd", "value 0x1001440c: misaligned by 4, an atomic of 8 bytes",
+                            ": misaligned by 4, an atomic of 8 bytes", PTL_NI_HANDLER_SEGV},
+        [ENDED_CAS_ODD] = {"CAS", "value 0x1001440d: misaligned by 5, an atomic of 8 bytes",
+                           ": misaligned by 5, an atomic of 8 bytes", PTL_NI_HANDLER_SEGV},
+        [ENDED_SENDS] = {"PutFromHost",
+                         "offset 1020, length 8: the entry (PTL_ME_HOST_MEM) has 1024 bytes", NULL,
+                         PTL_NI_HANDLER_SEGV},
+        [ENDED_TIME] = {NULL, "used ",
+                        "used more than PINWHEEL_HANDLER_BUDGET_US; in handlers_ended+0x",
+                        PTL_NI_HANDLER_TIMEOUT},
+        [ENDED_TIME_CALLS] = {NULL, "used ", "used more than PINWHEEL_HANDLER_BUDGET_US; in ",
+                              PTL_NI_HANDLER_TIMEOUT},
+        [ENDED_CODE] = {NULL, NULL, NULL, PTL_NI_HANDLER_FAIL},
         [ENDED_JUMP] = {NULL, "control left the code; pc 0x00000000, from 0x1d",
                         "control left the code for 0x0, called from handlers_ended+0x",
                         PTL_NI_HANDLER_SEGV},
@@ -83,16 +105,26 @@ PTEST_LIMIT(says, 2, 120)
         if (rank == 0) {
             continue;
         }
-        bool segv = rows[i].fail == PTL_NI_HANDLER_SEGV;
-        snprintf(call, sizeof(call), "%sended with %s: %s%s%s", twin ? " on RV32 " : " ",
-                 segv ? "SEGV" : "FAIL", twin && rows[i].call != NULL ? "in PtlHandler" : "",
-                 twin && rows[i].call != NULL ? rows[i].call : "",
-                 twin && rows[i].call != NULL ? ": " : "");
-        check_says(text, "warning: handler ", i);
+        check_says(text,
+                   twin ? "warning: handler ended_payload on RV32 "
+                        : "warning: handler ended_payload (handlers_ended+0x",
+                   i);
+        if (i == ENDED_CODE) {
+            check_says(text,
+                       "returned 99, which counts as FAIL: a payload handler may return "
+                       "SUCCESS or DROP\n",
+                       i);
+            continue;
+        }
+        bool calls = rows[i].call != NULL;
+        snprintf(call, sizeof(call), " ended with %s: %s%s%s", word_of(rows[i].fail),
+                 calls ? "in PtlHandler" : "", calls ? rows[i].call : "", calls ? ": " : "");
         check_says(text, call, i);
         check_says(text, !twin && rows[i].native != NULL ? rows[i].native : rows[i].says, i);
         if (twin) {
             check_says(text, "ended_handlers.c:", i);
+        } else if (calls) {
+            check_says(text, "; called from handlers_ended+0x", i);
         }
     }
     kit_close(&k);

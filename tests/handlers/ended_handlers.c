@@ -51,6 +51,31 @@ __handler static int ended_payload(const ptl_payload_t p, void *state)
         break;
     case ENDED_JUMP:
         return (int)jump(s->none);
+    case ENDED_TIME:
+        for (;;) {
+            (*(volatile uint64_t *)&s->word[1])++;
+        }
+    case ENDED_TIME_CALLS:
+        for (;;) {
+            PtlHandlerCounterAdd(0, 1);
+        }
+    case ENDED_CODE:
+        return 99;
+    case ENDED_DMA_ODD:
+        PtlHandlerDMAFetchAddB(4, 1, s->word, PTL_UINT64_T, PTL_ME_HOST_MEM);
+        break;
+    case ENDED_DMA_CAS_ODD:
+        PtlHandlerDMACASNB(11, s->word, 1, PTL_ME_HOST_MEM);
+        break;
+    case ENDED_FADD_ODD:
+        PtlHandlerFAdd((uint64_t *)(void *)((char *)s->word + 4), NULL, 1);
+        break;
+    case ENDED_CAS_ODD:
+        PtlHandlerCAS((uint64_t *)(void *)((char *)s->word + 5), 0, 1);
+        break;
+    case ENDED_SENDS:
+        PtlHandlerPutFromHost(1020, 8, PTL_NO_ACK_REQ, (ptl_process_t){.rank = 0}, 0, 0, 0, 0);
+        break;
     default:
         walk();
     }

@@ -18,6 +18,14 @@ enum ended_how {
     ENDED_TYPE,
     ENDED_JUMP,
     ENDED_STACK,
+    ENDED_TIME,
+    ENDED_TIME_CALLS,
+    ENDED_CODE,
+    ENDED_DMA_ODD,
+    ENDED_DMA_CAS_ODD,
+    ENDED_FADD_ODD,
+    ENDED_CAS_ODD,
+    ENDED_SENDS,
     ENDED_HOWS
 };
 
