@@ -8,14 +8,20 @@
  */
 #include "hpu/twin.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Regions begin at multiples of 8 in the twin's memory as in ours, but for what cannot be
- * written. */
+ * written. What is told is the twin's address, the first argument of its call. */
 static void *aligned(uint64_t address, size_t size)
 {
+    enum { A0 = 10 };
     if (address % size != 0) {
-        hpu_twin_end(hpu_exec_current(), SEGV, "an atomic that is misaligned");
+        struct hpu_exec *exec = hpu_exec_current();
+        char why[80];
+        snprintf(why, sizeof(why), "0x%08x: misaligned by %u, an atomic of %zu bytes",
+                 exec->core->rv32.x[A0], (unsigned)(address % size), size);
+        hpu_twin_end(exec, SEGV, why);
     }
     return (void *)(uintptr_t)address;
 }

@@ -26,7 +26,9 @@ enum ended_how {
     ENDED_FADD_ODD,
     ENDED_CAS_ODD,
     ENDED_SENDS,
-    ENDED_HOWS
+    ENDED_HOWS,
+    ENDED_C11_ODD_8 = ENDED_HOWS, /* natively these two end well */
+    ENDED_C11_ODD_4
 };
 
 struct ended_state {

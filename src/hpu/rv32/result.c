@@ -110,8 +110,12 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
                  place);
         break;
     case RV32_FAULT_ATOMIC:
-        snprintf(text, size, "SEGV: no atomic at 0x%08x: %s%s", r->address,
-                 r->address % 4 != 0 ? "misaligned" : "not its memory", place);
+        if (r->address % 4 != 0) {
+            snprintf(text, size, "SEGV: no atomic at 0x%08x: misaligned by %u%s", r->address,
+                     r->address % 4, place);
+        } else {
+            snprintf(text, size, "SEGV: no atomic at 0x%08x: not its memory%s", r->address, place);
+        }
         break;
     case RV32_FAULT_STACK:
         snprintf(text, size, "SEGV: %s: %u bytes at 0x%08x by sp%s",
