@@ -6,6 +6,7 @@
 #include "base/sys.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -42,6 +43,56 @@ void log_line(enum log_level level, const char *format, ...)
     ssize_t written = sys_write(STDERR_FILENO, line, length);
     (void)written; /* nowhere to complain to */
     cancel_back(cancel);
+}
+
+/* ---- Lines that come again and again ---- */
+
+enum { CAUSES = 64, AT_ONCE = 10 };
+#define APART_NS INT64_C(1000000000)
+
+/* Without a lock, which a child could inherit taken. Places fill from the first on. */
+static struct cause {
+    _Atomic uint64_t key; /* 0: free */
+    _Atomic unsigned lines;
+    _Atomic uint64_t unsaid;
+    _Atomic int64_t last; /* when a line was written */
+} causes[CAUSES];
+
+static struct cause *cause_of(uint64_t key)
+{
+    struct cause *oldest = &causes[0];
+    for (struct cause *c = causes; c < causes + CAUSES; c++) {
+        uint64_t found = 0;
+        if (atomic_compare_exchange_strong(&c->key, &found, key) || found == key) {
+            return c;
+        }
+        oldest = atomic_load(&c->last) < atomic_load(&oldest->last) ? c : oldest;
+    }
+    atomic_store(&oldest->lines, 0);
+    atomic_store(&oldest->unsaid, 0);
+    atomic_store(&oldest->key, key);
+    return oldest;
+}
+
+bool log_again(uint64_t key, int64_t now, char note[LOG_NOTE])
+{
+    struct cause *c = cause_of(key != 0 ? key : 1);
+    int64_t last = atomic_load(&c->last);
+    note[0] = '\0';
+    if (atomic_load(&c->lines) < AT_ONCE) {
+        atomic_store(&c->last, now);
+        if (atomic_fetch_add(&c->lines, 1) == AT_ONCE - 1) {
+            snprintf(note, LOG_NOTE, "; from here on one line a second");
+        }
+        return true;
+    }
+    if (now - last < APART_NS || !atomic_compare_exchange_strong(&c->last, &last, now)) {
+        atomic_fetch_add(&c->unsaid, 1);
+        return false;
+    }
+    snprintf(note, LOG_NOTE, "; %" PRIu64 " more since the line before",
+             atomic_exchange(&c->unsaid, 0));
+    return true;
 }
 
 const char *log_remedy(int error)

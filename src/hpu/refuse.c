@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/nic_copy.h"
+#include "base/sys.h"
 #include "hpu/twin.h"
 
 #include <dlfcn.h>
@@ -12,6 +13,9 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+
+/* Causes that are no places in the code: TIMEOUT, and this with a return code. */
+#define RETURNED (UINT64_C(1) << 63)
 
 /* "function+0x12 (libx.so+0x1234)": the second is what addr2line wants, and all that there is of
  * static functions. */
@@ -33,6 +37,13 @@ static void describe_code(uintptr_t address, char *text, size_t size)
     }
 }
 
+static void (*code_of(const struct hpu_exec *exec))(void)
+{
+    return exec->call == HPU_CALL_HEADER    ? (void (*)(void))exec->handler.header
+           : exec->call == HPU_CALL_PAYLOAD ? (void (*)(void))exec->handler.payload
+                                            : (void (*)(void))exec->handler.completion;
+}
+
 /* What was called: its name, as it was registered, and where its code is. */
 static void describe_handler(const struct hpu_exec *exec, char *text, size_t size)
 {
@@ -41,12 +52,8 @@ static void describe_handler(const struct hpu_exec *exec, char *text, size_t siz
         snprintf(text, size, "%.80s on RV32", exec->env.twins[exec->call].name);
         return;
     }
-    void (*handler)(void) = exec->call == HPU_CALL_HEADER ? (void (*)(void))exec->handler.header
-                            : exec->call == HPU_CALL_PAYLOAD
-                                ? (void (*)(void))exec->handler.payload
-                                : (void (*)(void))exec->handler.completion;
-    const struct ptl_handler_entry *entry = hpu_registered(handler);
-    describe_code((uintptr_t)handler, code, sizeof(code));
+    const struct ptl_handler_entry *entry = hpu_registered(code_of(exec));
+    describe_code((uintptr_t)code_of(exec), code, sizeof(code));
     if (entry == NULL) {
         snprintf(text, size, "%s", code);
     } else {
@@ -56,21 +63,26 @@ static void describe_handler(const struct hpu_exec *exec, char *text, size_t siz
     }
 }
 
-static void tell(const struct hpu_exec *exec, int result, const char *why)
+void hpu_tell(const struct hpu_exec *exec, uint64_t cause, const char *format, ...)
 {
-    char handler[256];
+    char handler[256], text[800], note[LOG_NOTE];
+    /* An odd factor keeps apart what differs. */
+    uint64_t key = (uintptr_t)code_of(exec) * UINT64_C(0x9e3779b97f4a7c15) + cause;
+    if (!log_again(key, clock_ns(), note)) {
+        return;
+    }
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
     describe_handler(exec, handler, sizeof(handler));
-    log_line(LOG_WARN, "handler %s ended with %s: %s", handler,
-             result == SEGV      ? "SEGV"
-             : result == TIMEOUT ? "TIMEOUT"
-                                 : "FAIL",
-             why);
+    log_line(LOG_WARN, "handler %s %s%s", handler, text, note);
 }
 
 void call_refuse_from(struct hpu_exec *exec, const char *name, const void *caller, int result,
                       const char *format, ...)
 {
-    char why[224], where[160], text[480];
+    char why[224], where[160];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(why, sizeof(why), format, arguments);
@@ -79,8 +91,8 @@ void call_refuse_from(struct hpu_exec *exec, const char *name, const void *calle
         hpu_twin_end(exec, result, why);
     }
     describe_code((uintptr_t)caller - 1, where, sizeof(where));
-    snprintf(text, sizeof(text), "in %s: %s; called from %s", name, why, where);
-    tell(exec, result, text);
+    hpu_tell(exec, (uintptr_t)caller, "ended with %s: in %s: %s; called from %s",
+             result == SEGV ? "SEGV" : "FAIL", name, why, where);
     exec->result = result;
     hpu_ctx_abandon(exec->ctx);
 }
@@ -105,13 +117,12 @@ void call_refuse_place_from(struct hpu_exec *exec, const char *name, const void 
 
 void hpu_refuse_late(const struct hpu_exec *exec, const char *name, const void *caller)
 {
-    char where[160], why[320];
+    char where[160];
     uintptr_t at = caller != NULL ? (uintptr_t)caller - 1 : hpu_ctx_guard(exec->ctx)->instruction;
     describe_code(at, where, sizeof(where));
-    snprintf(why, sizeof(why), "%s; in %s%s%s",
+    hpu_tell(exec, TIMEOUT, "ended with TIMEOUT: %s; in %s%s%s",
              hpu_exec_ending(exec) ? hpu_twin_closed : "used more than PINWHEEL_HANDLER_BUDGET_US",
              name != NULL ? name : "", name != NULL ? ", called from " : "", where);
-    tell(exec, TIMEOUT, why);
 }
 
 void hpu_refuse_code(const struct hpu_exec *exec, int result)
@@ -122,9 +133,7 @@ void hpu_refuse_code(const struct hpu_exec *exec, int result)
         [HPU_CALL_PAYLOAD] = "payload handler may return SUCCESS or DROP",
         [HPU_CALL_COMPLETION] = "completion handler may return SUCCESS or SUCCESS_PENDING",
     };
-    char handler[256];
-    describe_handler(exec, handler, sizeof(handler));
-    log_line(LOG_WARN, "handler %s returned %d, which counts as FAIL: a %s", handler, result,
+    hpu_tell(exec, RETURNED + (unsigned)result, "returned %d, which counts as FAIL: a %s", result,
              may[exec->call]);
 }
 
@@ -168,5 +177,5 @@ void hpu_refuse_fault(const struct hpu_exec *exec)
                                            : "a fault",
                  where);
     }
-    tell(exec, SEGV, why);
+    hpu_tell(exec, guard->instruction, "ended with SEGV: %s", why);
 }

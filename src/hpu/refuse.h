@@ -2,12 +2,18 @@
 /*
  * Why a handler was ended: which call it made, what it gave, what it might have given; which
  * memory it left, from where. Twins tell in their own words (twin_run.c), with what is said here
- * of their calls in them; for native handlers it is all here. One line a handler that ended.
+ * of their calls in them; for native handlers it is all here. One line a handler that ended,
+ * unless it does so again and again.
  */
 #ifndef HPU_REFUSE_H
 #define HPU_REFUSE_H
 
 #include "hpu/exec.h"
+
+/* hpu_tell() writes a line about the handler of a call, and why; of one handler and `cause`, the
+ * place in the code, say, not more than log_again() lets through. */
+void hpu_tell(const struct hpu_exec *exec, uint64_t cause, const char *format, ...)
+    __attribute__((format(printf, 3, 4), cold));
 
 /* call_refuse() ends the handler that calls one of our functions, `name`, with SEGV or FAIL. It
  * stands in that function, or in one that is inlined there: who called that is told. */

@@ -9,6 +9,7 @@
 #include "hpu/twin.h"
 
 #include "base/log.h"
+#include "hpu/refuse.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -190,6 +191,7 @@ static void set_arguments(struct hpu_core *c, const struct hpu_exec *exec, struc
 
 /* ---- Running ---- */
 
+/* A twin whose time is over was anywhere. */
 static void tell(const struct hpu_exec *exec, int result, const char *text)
 {
     const struct hpu_twins *t = exec->core->twin->twins;
@@ -198,7 +200,9 @@ static void tell(const struct hpu_exec *exec, int result, const char *text)
         return;
     }
     const char *label = t->timing->label;
-    log_line(LOG_WARN, "handler %s on RV32 ended with %s: %s%s%s%s%s%s", exec->core->twin->name,
+    const struct rv32_core *core = &exec->core->rv32;
+    uint64_t place = (uint64_t)core->x[1] << 32 | core->result.pc; /* a stub has many callers */
+    hpu_tell(exec, result == TIMEOUT ? TIMEOUT : place, "ended with %s: %s%s%s%s%s%s",
              result == SEGV      ? "SEGV"
              : result == TIMEOUT ? "TIMEOUT"
                                  : "FAIL",

@@ -9,6 +9,7 @@
 #include "ended_handlers.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 enum { BITS = 5, ROOM = 1024 };
 
@@ -154,6 +155,30 @@ PTEST(misaligned, 2)
         if (rank == 1 && twin) {
             check_says(text, says[i], i);
         }
+    }
+    kit_close(&k);
+}
+
+/* The same end again and again is told ten times, then once a second; another one is told. */
+PTEST_LIMIT(flood, 2, 120)
+{
+    enum { TIMES = 60 };
+    static char text[1 << 14], whole[TIMES][1 << 12];
+    struct kit k;
+    struct timespec from, to;
+    unsigned lines = 0;
+    kit_open(&k, rank, size);
+    clock_gettime(CLOCK_MONOTONIC, &from);
+    for (int i = 0; i < TIMES; i++) {
+        run(&k, rank, ENDED_HANDLE, PTL_NI_HANDLER_FAIL, whole[i], sizeof(whole[i]));
+        lines += rank == 1 && strstr(whole[i], "handle 9 was not given") != NULL;
+    }
+    clock_gettime(CLOCK_MONOTONIC, &to);
+    run(&k, rank, ENDED_OFFSET, PTL_NI_HANDLER_SEGV, text, sizeof(text));
+    if (rank == 1) {
+        CHECK(lines >= 10 && lines <= 10 + (unsigned)(to.tv_sec - from.tv_sec + 1));
+        check_says(whole[9], "; from here on one line a second\n", 9);
+        check_says(text, "offset 1100", TIMES);
     }
     kit_close(&k);
 }
