@@ -128,8 +128,8 @@ void hpu_refuse_late(const struct hpu_exec *exec, const char *name, const void *
 void hpu_refuse_code(const struct hpu_exec *exec, int result)
 {
     static const char *const may[] = {
-        [HPU_CALL_HEADER] = "header handler may return DROP, PROCESS_DATA or PROCEED, each also "
-                            "with _PENDING",
+        [HPU_CALL_HEADER] =
+            "header handler may return DROP, PROCESS_DATA, PROCEED or their _PENDING",
         [HPU_CALL_PAYLOAD] = "payload handler may return SUCCESS or DROP",
         [HPU_CALL_COMPLETION] = "completion handler may return SUCCESS or SUCCESS_PENDING",
     };
