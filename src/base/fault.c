@@ -5,7 +5,8 @@
  * - The signal handler never jumps: it edits the registers to which the kernel
  *   returns, so the signal mask, the alternate stack and a sanitizer's view of the
  *   signal are left in the ordinary way.
- * - `slots` is written under `lock` and read by the signal handler without it.
+ * - `slots` is written under `lock` and read by the signal handler without it. A fork() waits for
+ *   who has the lock, so the child gets handlers that are installed as `slots` says.
  *   `before` is complete before ours is installed.
  * - When the program has installed a handler above ours, the chain cannot be cut:
  *   theirs may call ours at any time. Then ours stays where it is for good, with its
@@ -19,6 +20,7 @@
  */
 #include "fault.h"
 
+#include "base/forks.h"
 #include "base/mutex.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -268,10 +270,22 @@ static void uninstall(struct fault_slot *slot)
     }
 }
 
+static void own(void)
+{
+    forks_hold();
+    mutex_take(&lock);
+}
+
+static void disown(void)
+{
+    mutex_give(&lock);
+    forks_release();
+}
+
 int fault_install(void)
 {
     int rc = 0;
-    mutex_take(&lock);
+    own();
     if (users == 0) {
         for (size_t i = 0; i < SLOTS && rc == 0; i++) {
             rc = install(&slots[i]);
@@ -283,19 +297,25 @@ int fault_install(void)
     if (rc == 0) {
         users++;
     }
-    mutex_give(&lock);
+    disown();
     return rc;
 }
 
 void fault_remove(void)
 {
-    mutex_take(&lock);
+    own();
     if (users > 0 && --users == 0) {
         for (size_t i = 0; i < SLOTS; i++) {
             uninstall(&slots[i]);
         }
     }
-    mutex_give(&lock);
+    disown();
+}
+
+void fault_fork(void)
+{
+    users = 0;
+    fault_thread = 0;
 }
 
 /* Whoever has found on_fault_again() may call it, so it is put above one handler only. */
@@ -320,11 +340,11 @@ static void refresh(struct fault_slot *slot)
 
 void fault_refresh(void)
 {
-    mutex_take(&lock);
+    own();
     for (size_t i = 0; i < SLOTS && users > 0; i++) {
         refresh(&slots[i]);
     }
-    mutex_give(&lock);
+    disown();
 }
 
 void fault_keep(sigset_t *blocked)

@@ -51,6 +51,10 @@ struct fault_guard {
 int fault_install(void);
 void fault_remove(void);
 
+/* fault_fork() is for a forked child: of the users that were counted none exists there. The
+ * handlers stay, and the child's own last fault_remove() puts back what was before them. */
+void fault_fork(void);
+
 /* fault_set_guard() makes `guard` (or none: NULL) the one of the calling thread, and
  * returns the one it replaces. A fault disarms the guard and calls its landing. */
 struct fault_guard *fault_set_guard(struct fault_guard *guard);

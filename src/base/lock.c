@@ -57,6 +57,11 @@ void lock_setup(void)
     }
 }
 
+void lock_fork(void)
+{
+    atomic_store(&seats, lock_seat == LOCK_SEATS ? 1 : 1 | 1u << lock_seat);
+}
+
 /* The lock is ours, by `held`: from now on by the bias, which the thread has earned. */
 static void grant_bias(struct lock *l)
 {

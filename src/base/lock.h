@@ -55,6 +55,9 @@ extern bool lock_asymmetric;
  * threads use locks; again in a forked child. */
 void lock_setup(void);
 
+/* lock_fork() is for a forked child: the seats of the threads that are not there are free. */
+void lock_fork(void);
+
 /* The slow halves: lock_wait() takes the lock, lock_wake() wakes who sleeps for it,
  * lock_retake() takes it if nobody is in it, or from the thread that has the bias. */
 void lock_wait(struct lock *l);

@@ -2,6 +2,8 @@
 /* The slow halves of mutex.h. */
 #include "base/mutex.h"
 
+#include "base/forks.h"
+
 #define SPINS 100 /* looks of a waiting thread before it sleeps: about a system call */
 
 void mutex_wait(struct mutex *m)
@@ -30,10 +32,12 @@ void condition_wait(struct condition *c, struct mutex *m)
 
 void once_slowly(struct once *o, void (*function)(void))
 {
+    forks_hold();
     mutex_take(&o->mutex);
     if (!atomic_load_explicit(&o->done, memory_order_relaxed)) {
         function();
         atomic_store_explicit(&o->done, true, memory_order_release);
     }
     mutex_give(&o->mutex);
+    forks_release();
 }

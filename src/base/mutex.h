@@ -7,7 +7,8 @@
  *   FREE 0 ──take──► HELD 1 ──another one waits──► AWAITED 2 ──give──► FREE, one is woken
  *
  * All zero is a mutex that is free, a condition that nobody waits for, something not yet done.
- * In a forked child a mutex is set to that again where the parent may have held it.
+ * In a forked child a mutex is set to that again where the parent may have held it, unless who
+ * holds it makes fork() wait (forks.h); once() does.
  */
 #ifndef BASE_MUTEX_H
 #define BASE_MUTEX_H
@@ -25,11 +26,16 @@ struct mutex {
 /* mutex_wait() is the slow half: it spins for about the time of a system call, then it sleeps. */
 void mutex_wait(struct mutex *m);
 
-static inline void mutex_take(struct mutex *m)
+static inline bool mutex_try(struct mutex *m)
 {
     uint32_t free = 0;
-    if (rare(!atomic_compare_exchange_strong_explicit(&m->word, &free, 1, memory_order_acquire,
-                                                      memory_order_relaxed))) {
+    return atomic_compare_exchange_strong_explicit(&m->word, &free, 1, memory_order_acquire,
+                                                   memory_order_relaxed);
+}
+
+static inline void mutex_take(struct mutex *m)
+{
+    if (rare(!mutex_try(m))) {
         mutex_wait(m);
     }
 }
@@ -61,7 +67,8 @@ struct once {
     _Atomic bool done;
 };
 
-/* once() calls a function the first time; who comes meanwhile waits until it has returned. */
+/* once() calls a function the first time; who comes meanwhile waits until it has returned, and so
+ * does who forks: a library that is half loaded cannot be loaded again in the child. */
 void once_slowly(struct once *o, void (*function)(void));
 
 static inline void once(struct once *o, void (*function)(void))

@@ -23,6 +23,7 @@
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
 
+#include "base/forks.h"
 #include "base/list.h"
 #include "base/options.h"
 #include "base/vector.h"
@@ -181,7 +182,6 @@ struct fabric_setup {
 enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };
 enum fabric_short { SHORT_SENT, SHORT_FULL, SHORT_UNREADABLE /* sent, and says so */ };
 enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_SOON, FABRIC_ELSEWHERE, FABRIC_NEVER };
-enum fork_phase { FORK_PREPARE, FORK_PARENT, FORK_CHILD };
 enum bell_kind { BELL_FD, BELL_FUTEX };
 
 struct fabric_info {

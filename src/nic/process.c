@@ -5,7 +5,10 @@
  * by the thread's pointer.
  *
  * A forked child has the parent's memory and none of its segments, threads or
- * locks: it forgets the process and starts anew at its PtlInit.
+ * locks: it forgets the process and starts anew at its PtlInit. It keeps one that is closed, and
+ * closed is one without users while nobody is in PtlInit or PtlFini: the last PtlFini takes the
+ * users away first, and the NICs after that, which may take long. So who forks does not wait for
+ * it: it looks whether space_lock is free, and has it until the child is made.
  */
 #include "nic/nic.h"
 
@@ -20,6 +23,8 @@ struct process *process_space;
 __thread struct process *process_thread __attribute__((tls_model("initial-exec")));
 _Atomic uint64_t process_epoch = 1;
 static struct mutex space_lock;
+static __thread bool forks_alone __attribute__((tls_model("initial-exec"))); /* has space_lock */
+static bool watches_forks;
 
 struct process *process_enter(struct process *p)
 {
@@ -81,12 +86,13 @@ void process_abort(struct process *p)
  * do not exist here. Descriptors that hold its locks on segments are closed. */
 static void fork_child(void)
 {
+    /* Also one that is being closed, which is no longer among `nics`. */
     for (unsigned i = 0; process_space != NULL && i < NICS_MAX; i++) {
-        if (process_space->nics[i] != NULL) {
-            place_fork(process_space->nics[i]);
+        if (process_space->nic_memory[i] != NULL) {
+            place_fork(process_space->nic_memory[i]);
         }
     }
-    if (process_space != NULL && process_space->users == 0) {
+    if (process_space != NULL && forks_alone && process_space->users == 0) {
         process_space->lock = (struct mutex){0}; /* it holds nothing of the parent's */
         for (unsigned i = 0; i < NICS_MAX; i++) {
             if (process_space->nic_memory[i] != NULL) {
@@ -98,14 +104,19 @@ static void fork_child(void)
     }
     process_thread = NULL;
     process_renew();
-    fault_thread = 0;
+    fault_fork();
+    lock_fork();
     space_lock = (struct mutex){0};
+    forks_alone = false;
     fabric_shm.fork(FORK_CHILD);
     fabric_udp.fork(FORK_CHILD);
+    forks_gate(FORK_CHILD);
 }
 
 static void fork_prepare(void)
 {
+    forks_gate(FORK_PREPARE);
+    forks_alone = mutex_try(&space_lock);
     fabric_shm.fork(FORK_PREPARE);
     fabric_udp.fork(FORK_PREPARE);
 }
@@ -114,6 +125,17 @@ static void fork_parent(void)
 {
     fabric_shm.fork(FORK_PARENT);
     fabric_udp.fork(FORK_PARENT);
+    if (forks_alone) {
+        forks_alone = false;
+        mutex_give(&space_lock);
+    }
+    forks_gate(FORK_PARENT);
+}
+
+/* Before the first PtlInit: a fork() may come while it is under way. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+    watches_forks = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
 }
 
 static int prepare(struct process *p)
@@ -142,11 +164,10 @@ static int prepare(struct process *p)
 
 int process_init(void)
 {
-    static bool watching_forks;
-    mutex_take(&space_lock);
-    if (!watching_forks) {
-        watching_forks = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
+    if (!watches_forks) {
+        return PTL_NO_SPACE; /* what pthread_atfork() lacked */
     }
+    mutex_take(&space_lock);
     struct process *p = process_current();
     if (p == NULL) {
         p = process_new();
