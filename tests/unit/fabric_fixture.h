@@ -202,6 +202,7 @@ static struct end ends[ENDS];
 static struct plan *plans[PIPELINE];
 static uint64_t arrived[FABRIC_CLASSES]; /* messages that ended, by class */
 static unsigned unlocks;
+static uint64_t incarnations;
 static struct fabric_rx *in_hand; /* to be taken back at the second unlock */
 
 static struct plan *plan_of(const struct fabric_rx *f)
@@ -347,19 +348,26 @@ static const struct fabric_upcalls upcalls = {.peer_up = peer_up,
                                               .lock = lock,
                                               .unlock = unlock};
 
-static void open_end(struct end *e)
+/* With a PID, or 0 for any. */
+static void open_end_at(struct end *e, uint32_t pid)
 {
     char error[512] = "";
     struct fabric_setup setup = {.nic = (struct nic *)e,
                                  .up = &upcalls,
                                  .options = &options,
                                  .nid = 0x7f000001,
-                                 .incarnation = (uint64_t)(e - ends) + 1,
+                                 .pid = pid,
+                                 .incarnation = ++incarnations,
                                  .packet_size = PACKET,
                                  .alone = true};
     if (fabric->open(&setup, &e->fabric, &e->pid, error, sizeof(error)) != 0) {
         fail_msg("%s", error);
     }
+}
+
+static void open_end(struct end *e)
+{
+    open_end_at(e, 0);
 }
 
 static bool poll_both(void)

@@ -354,6 +354,103 @@ static void banned_slots_come_back(void **state)
     assert_int_equal(names(), 0);
 }
 
+static void open_two(void)
+{
+    open_end(&ends[IN]);
+    open_end(&ends[OUT]);
+}
+
+static uint64_t address_of(const struct end *e)
+{
+    return (uint64_t)NID << 32 | e->pid;
+}
+
+static _Atomic uint64_t *owner_word(unsigned index)
+{
+    return &ends[IN].fabric->segment->header->owner[index];
+}
+
+static void close_two(void)
+{
+    fabric->close(ends[OUT].fabric);
+    fabric->close(ends[IN].fabric);
+    fault_remove();
+    assert_int_equal(names(), 0);
+}
+
+/* Called whenever memory is allocated, as it is while a sender looks whether a slot is left over.
+ */
+static void (*at_allocation)(void);
+int __real_posix_fallocate(int fd, off_t offset, off_t bytes);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
+{
+    void (*now)(void) = at_allocation;
+    at_allocation = NULL;
+    if (now != NULL) {
+        now();
+    }
+    return __real_posix_fallocate(fd, offset, bytes);
+}
+
+static void bury_the_first(void)
+{
+    for (unsigned i = 0; i < 1000 && ends[IN].fabric->by_slot[0] != NULL; i++) {
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_null(ends[IN].fabric->by_slot[0]);
+}
+
+/* A NIC is closed and opened again under its address; when it connects, the slot that it had is
+ * about to be given back. It must not count it as one that it takes over. */
+static void a_slot_that_is_freed_is_not_taken_over(void **state)
+{
+    char error[512];
+    open_both("cells");
+    uint64_t address = address_of(&ends[OUT]);
+    assert_int_equal(atomic_load(owner_word(0)), address);
+    fabric->close(ends[OUT].fabric);
+    open_end_at(&ends[OUT], (uint32_t)address);
+    at_allocation = bury_the_first;
+    assert_int_equal(fabric->connect(ends[OUT].fabric, NID, ends[IN].pid, error, sizeof(error)),
+                     FABRIC_UP);
+    assert_null(at_allocation);
+    assert_int_equal(atomic_load(owner_word(ends[OUT].peer->out_index)), address);
+    assert_int_equal(slots_taken(), 1);
+    close_two();
+}
+
+/* One that is closing has claimed a slot, to reach back, and not filled it yet. */
+static void who_is_closing_may_still_fill_its_slot(void **state)
+{
+    open_two();
+    atomic_store(owner_word(0), address_of(&ends[OUT]));
+    atomic_fetch_or(&ends[OUT].fabric->segment->header->flags, SEGMENT_CLOSED);
+    sweep_slots(ends[IN].fabric);
+    assert_int_equal(atomic_load(owner_word(0)), address_of(&ends[OUT]));
+    fabric->close(ends[OUT].fabric);
+    sweep_slots(ends[IN].fabric);
+    assert_int_equal(slots_taken(), 0);
+    open_end(&ends[OUT]);
+    close_two();
+}
+
+/* One that is closing has not left its slot yet when its peer has noticed: it writes there that it
+ * leaves, and no other sender may have the slot by then. */
+static void who_is_closing_may_still_leave_its_slot(void **state)
+{
+    open_both("cells");
+    peer_lost(ends[IN].peer, NULL);
+    bury_the_first();
+    assert_int_equal(slots_taken(), 1);
+    assert_false(slot_is_claimed(atomic_load(owner_word(0))));
+    fabric->close(ends[OUT].fabric);
+    sweep_slots(ends[IN].fabric);
+    assert_int_equal(slots_taken(), 0);
+    open_end(&ends[OUT]);
+    close_two();
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -367,6 +464,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(other_pid_namespaces_live),
         cmocka_unit_test(another_layout_is_refused),
         cmocka_unit_test(banned_slots_come_back),
+        cmocka_unit_test(a_slot_that_is_freed_is_not_taken_over),
+        cmocka_unit_test(who_is_closing_may_still_fill_its_slot),
+        cmocka_unit_test(who_is_closing_may_still_leave_its_slot),
     };
     return cmocka_run_group_tests(tests, set_up_folder, tear_down_folder);
 }

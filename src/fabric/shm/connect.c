@@ -41,11 +41,22 @@ static bool left_over(struct segment *s, unsigned index)
     return unready;
 }
 
+/* A slot that was taken over must still have our address once it was found unready: unready is
+ * also one that the receiver frees meanwhile, after it has set the owner word to another value. */
 static bool take_slot(struct segment *s, unsigned index, uint64_t mine)
 {
     uint64_t expected = 0;
-    return atomic_compare_exchange_strong(&s->header->owner[index], &expected, mine) ||
-           (expected == mine && left_over(s, index));
+    if (atomic_compare_exchange_strong(&s->header->owner[index], &expected, mine)) {
+        return true;
+    }
+    return expected == mine && left_over(s, index) &&
+           atomic_compare_exchange_strong(&s->header->owner[index], &expected, mine);
+}
+
+/* Gives a slot back that could not be filled, unless its receiver is about to do so. */
+static void give_slot(struct segment *s, unsigned index, uint64_t mine)
+{
+    atomic_compare_exchange_strong(&s->header->owner[index], &mine, 0);
 }
 
 /* Backs a claimed slot with memory and says there who we are. */
@@ -57,7 +68,7 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
     int rc = 0;
     struct slot *slot = segment_slot(s, index, true, &rc);
     if (slot == NULL) {
-        atomic_store(&s->header->owner[index], 0);
+        give_slot(s, index, address_word(me->nid, me->pid));
         snprintf(error, error_size, "no memory for a connection (%llu bytes in %s): %s",
                  (unsigned long long)s->info.slot_bytes, f->options->text[OPT_SHM_DIR],
                  strerror(rc));
@@ -275,6 +286,18 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
     return FABRIC_UP;
 }
 
+/* Whether the claimant of a slot may still write to it: until it has said that it left, which is
+ * the last that it writes there, or its name or its process is gone. That its segment is closed is
+ * not enough: who closes its NIC says so first, and then leaves its slots one by one. */
+static bool may_write(const struct fabric_peer *p)
+{
+    const struct fabric_address *a = &p->address;
+    if (!p->broken && atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT) {
+        return false;
+    }
+    return !segment_left(p->fabric->options, a->nid, a->pid, &a->incarnation);
+}
+
 /* Gives a slot back, unless its claimant may still write to it. */
 static void vacate_slot(struct fabric_peer *p)
 {
@@ -282,7 +305,7 @@ static void vacate_slot(struct fabric_peer *p)
     f->by_slot[p->in_index] = NULL;
     fabric_ignore(f, p);
     clear_bit(f, p->in_index);
-    if (p->broken && p->remote != NULL && segment_alive(p->remote)) {
+    if (may_write(p)) {
         ban_slot(f, p->in_index, &p->address);
     } else {
         clear_slot(f, p->in, p->in_index);

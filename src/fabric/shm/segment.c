@@ -352,7 +352,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
     return 0;
 }
 
-bool segment_left(const struct options *o, uint32_t nid, uint32_t pid, uint64_t incarnation)
+bool segment_left(const struct options *o, uint32_t nid, uint32_t pid, const uint64_t *incarnation)
 {
     char path[384], error[512];
     struct segment_info info;
@@ -364,7 +364,7 @@ bool segment_left(const struct options *o, uint32_t nid, uint32_t pid, uint64_t 
         return fd == -ENOENT;
     }
     bool left = sys_pread(fd, &info, sizeof(info), 0) == sizeof(info) &&
-                (info.incarnation != incarnation || !is_held(fd) ||
+                ((incarnation != NULL && info.incarnation != *incarnation) || !is_held(fd) ||
                  (info.version == SEGMENT_VERSION && owner_gone(&info)));
     sys_close(fd);
     return left;

@@ -50,8 +50,9 @@ static inline bool segment_closed(const struct segment *s)
 }
 
 /* segment_left() tells whether whoever had that address with that incarnation is gone for good:
- * closed, with all that it had mapped, or dead. False: perhaps not. */
-bool segment_left(const struct options *, uint32_t nid, uint32_t pid, uint64_t incarnation);
+ * closed, with all that it had mapped, or dead; with NULL, whether that holds for everybody who
+ * had the address. False: perhaps not. */
+bool segment_left(const struct options *, uint32_t nid, uint32_t pid, const uint64_t *incarnation);
 
 /* segment_alive() tells whether the owner still holds its lock, and not a child of its. */
 bool segment_alive(struct segment *);
