@@ -182,3 +182,21 @@ PTEST_LIMIT(flood, 2, 120)
     }
     kit_close(&k);
 }
+
+/* A fault in the run time of RV32 is somebody's who called it. */
+PTEST(run_time, 2)
+{
+    static const char *const says[] = {" in clear", " in divide"};
+    char text[4096];
+    struct kit k;
+    kit_open(&k, rank, size);
+    for (uint32_t i = ENDED_MEMSET; i <= ENDED_DIVIDE && are_twins(); i++) {
+        run(&k, rank, i, PTL_NI_HANDLER_SEGV, text, sizeof(text));
+        if (rank == 1) {
+            check_says(text, ", called from 0x1d", i);
+            check_says(text, says[i - ENDED_MEMSET], i);
+            check_says(text, "ended_handlers.c:", i);
+        }
+    }
+    kit_close(&k);
+}

@@ -19,6 +19,20 @@ APART static uint32_t jump(uintptr_t to)
     return ((uint32_t(*)(void))to)() + 1;
 }
 
+/* Both in the run time, which is called from here. */
+APART __attribute__((no_sanitize("undefined"))) static void clear(volatile void *at, uint32_t bytes)
+{
+    __builtin_memset((void *)(uintptr_t)at, 0, bytes);
+    __asm__ volatile("");
+}
+
+APART __attribute__((no_sanitize("undefined"))) static uint64_t divide(uint64_t a, uint64_t b)
+{
+    uint64_t quotient = a / b;
+    __asm__ volatile("" : "+r"(a));
+    return quotient + 1;
+}
+
 /* Undefined by C: what processors make of it differs. */
 APART __attribute__((no_sanitize("undefined"))) static void add_odd(struct ended_state *s)
 {
@@ -90,6 +104,12 @@ __handler static int ended_payload(const ptl_payload_t p, void *state)
     case ENDED_C11_ODD_8:
     case ENDED_C11_ODD_4:
         add_odd(s);
+        break;
+    case ENDED_MEMSET:
+        clear((void *)(uintptr_t)(s->none + 16), s->how * 100);
+        break;
+    case ENDED_DIVIDE:
+        s->word[0] = divide(s->word[0], s->none);
         break;
     default:
         walk();

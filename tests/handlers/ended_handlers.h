@@ -28,7 +28,9 @@ enum ended_how {
     ENDED_SENDS,
     ENDED_HOWS,
     ENDED_C11_ODD_8 = ENDED_HOWS, /* natively these two end well */
-    ENDED_C11_ODD_4
+    ENDED_C11_ODD_4,
+    ENDED_MEMSET,
+    ENDED_DIVIDE
 };
 
 struct ended_state {

@@ -177,6 +177,32 @@ static void describe_jump(const struct rv32_result *r, const struct rv32_image *
     }
 }
 
+/* What compilers call by themselves has reserved names, and is nobody's source: runtime/, libgcc.
+ */
+static bool is_run_time(const struct rv32_image *image, uint32_t pc)
+{
+    static const char *const copies[] = {"memcpy", "memmove", "memset", "memcmp"};
+    const struct rv32_symbol *s = image != NULL ? rv32_image_function(image, pc) : NULL;
+    bool is = s != NULL && strncmp(s->name, "__", 2) == 0;
+    for (size_t i = 0; s != NULL && i < sizeof(copies) / sizeof(copies[0]); i++) {
+        is |= strcmp(s->name, copies[i]) == 0;
+    }
+    return is;
+}
+
+/* Who called a function of the run time: of one that calls no other, the register still says so. */
+static void describe_caller(const struct rv32_result *r, const struct rv32_image *image,
+                            const struct rv32_lines *lines, char *text, size_t size)
+{
+    char where[160];
+    uint32_t call = r->ra - 2;
+    if (is_run_time(image, r->pc) && call - image->code.base < image->code.size &&
+        !is_run_time(image, call)) {
+        describe_pc(call, image, lines, where, sizeof(where));
+        snprintf(text, size, ", called from 0x%08x%s", call, where);
+    }
+}
+
 void rv32_result_text(const struct rv32_result *r, const struct rv32_image *image,
                       const struct rv32_lines *lines, struct rv32_error *text)
 {
@@ -189,6 +215,8 @@ void rv32_result_text(const struct rv32_result *r, const struct rv32_image *imag
     describe_pc(r->pc, image, lines, where, sizeof(where));
     if (r->end == RV32_FAULT_JUMP && r->from != r->pc) {
         describe_jump(r, image, lines, jump, sizeof(jump));
+    } else if (r->end != RV32_FAULT_JUMP) {
+        describe_caller(r, image, lines, jump, sizeof(jump));
     }
     int n = snprintf(text->text, sizeof(text->text), "%s; pc 0x%08x%s", what, r->pc, where);
     if (n >= 0 && (size_t)n < sizeof(text->text)) {
