@@ -27,7 +27,8 @@ enum {
 static void console(struct gdb_session *s, const char *text)
 {
     char packet[GDB_PACKET_MAX];
-    size_t length = strnlen(text, sizeof(packet) / 2 - 1);
+    size_t length = strlen(text), most = sizeof(packet) / 2 - 1;
+    length = length < most ? length : most;
     packet[0] = 'O';
     gdb_wire_send(&s->wire, packet, 1 + gdb_hex_write(packet + 1, text, length));
 }
