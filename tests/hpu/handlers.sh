@@ -140,7 +140,7 @@ refuse 1 '--handler NAME or --function NAME is needed' run twins.elf
 refuse 1 '--function and --arg are for functions' run --handler telling_header --function deep twins.elf
 refuse 1 '--set, --host, --handler-host and --peers are for --handler' run --function deep --host user twins.elf
 refuse 2 '--peers-out: is for --handler' run --function deep --peers-out x twins.elf
-refuse 1 '--set length=x: a header handler is called with type=(put, get, atomic, fetch_atomic or swap) length=(a number)' \
+refuse 1 '--set length=x: a header handler is called with type=(put, get, atomic, fetch_atomic, swap or timer) length=(a number)' \
     run --handler telling_header --set length=x twins.elf
 refuse 1 '--set length=5: a payload handler is called with offset=(a number)' run --handler telling_payload --set length=5 twins.elf
 for wrong in type=8 source_id=1:2:3 source_id=x hdr_data=-1 hdr_data=; do

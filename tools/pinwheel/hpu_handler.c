@@ -175,7 +175,7 @@ static int bad_field(const struct hpu_handler *h, const char *text, struct rv32_
 {
     static const char *const kinds[] = {"header", "payload", "completion"};
     static const char *const values[] = {"a number", "RANK or NID:PID",
-                                         "put, get, atomic, fetch_atomic or swap", "0 or 1"};
+                                         "put, get, atomic, fetch_atomic, swap or timer", "0 or 1"};
     rv32_fail(error, "--set %s: a %s handler is called with", text, kinds[h->kind]);
     for (int i = 0; i < FIELDS; i++) {
         size_t n = strlen(error->text);
