@@ -12,12 +12,14 @@
  */
 #include "agent.h"
 
+#include "base/log.h"
 #include "boot/pmi_server.h"
 #include "children.h"
 #include "cores.h"
 #include "frames.h"
 #include "groups.h"
 #include "launch.h"
+#include "wait.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -46,6 +48,12 @@ struct rank {
     struct frames answer; /* bytes that its PMI connection is to get */
 };
 
+/* Entries for wait_some() and as many again for its use. */
+static size_t fds_room(int ranks)
+{
+    return 2 * (FD_RANKS + SOURCES * (size_t)ranks);
+}
+
 struct texts {
     char **at; /* ends with NULL */
     int count;
@@ -71,7 +79,7 @@ struct agent {
     int step;        /* 0: what is left may go, 1: it got SIGTERM, 2: SIGKILL */
     int64_t next;    /* ms: when the next one is due */
     bool over;
-    struct pollfd *fds;
+    struct pollfd *fds; /* fds_room() of them */
 };
 
 static void say(struct agent *a, enum frame_type type, int rank, const void *bytes, size_t length)
@@ -220,7 +228,7 @@ static bool start(struct agent *a, const struct frame *f)
     }
     a->count = (int)count;
     a->ranks = calloc(count, sizeof(*a->ranks));
-    struct pollfd *fds = reallocarray(a->fds, FD_RANKS + SOURCES * (size_t)count, sizeof(*fds));
+    struct pollfd *fds = reallocarray(a->fds, fds_room((int)count), sizeof(*fds));
     if (fds != NULL) {
         a->fds = fds;
     }
@@ -440,9 +448,13 @@ static void wait_for_work(struct agent *a, int timeout)
         }
     }
     nfds_t count = (nfds_t)(FD_RANKS + (started ? SOURCES * a->count : 0));
-    if (poll(f, count, timeout) < 0) {
-        memset(f, 0, count * sizeof(*f));
+    int rc = wait_some(f, f + count, count, timeout);
+    if (rc != 0 && !a->gone) {
+        fprintf(stderr, "pinwheel run --agent: cannot wait for the ranks: poll: %s%s\n",
+                strerror(-rc), log_remedy(-rc));
+        launcher_gone(a);
     }
+    f[FD_SIGNALS].revents |= rc != 0 && started ? POLLIN : 0;
 }
 
 static void serve_ranks(struct agent *a)
@@ -483,10 +495,11 @@ static void do_work(struct agent *a)
  * SIGKILL. */
 static void sweep(struct agent *a)
 {
-    int left = a->ranks != NULL ? groups_alive(a->children.groups, a->children.started) : -1;
-    if (left < 0) {
-        if (left == -2) {
-            children_signal(&a->children, SIGKILL); /* no /proc to look at */
+    int left =
+        a->ranks != NULL ? groups_alive(a->children.groups, a->children.started) : GROUPS_NONE;
+    if (left < 0 && left != GROUPS_LATER) {
+        if (left == GROUPS_UNTOLD) {
+            children_signal(&a->children, SIGKILL);
         }
         a->over = true;
         return;
@@ -495,7 +508,10 @@ static void sweep(struct agent *a)
         return;
     }
     uint8_t stays = a->step == 2;
-    if (a->step != 1) {
+    if (a->step != 1 && left == GROUPS_LATER) {
+        fprintf(stderr, "pinwheel run --agent: " GROUPS_LATER_TEXT "%s\n",
+                stays ? ", giving up" : "; ending what there is");
+    } else if (a->step != 1) {
         say(a, FRAME_LEFT, left, &stays, 1);
     }
     if (a->step == 2) {
@@ -552,7 +568,7 @@ int agent_run(void)
     struct agent a = {.input = -1,
                       .homes = {.lock = -1},
                       .heard = now_ms(),
-                      .fds = calloc(FD_RANKS, sizeof(struct pollfd))};
+                      .fds = calloc(fds_room(0), sizeof(struct pollfd))};
     static const char greeting[] = FRAMES_GREETING PINWHEEL_VERSION "\n";
     fcntl(STDIN_FILENO, F_SETFL, O_NONBLOCK);
     fcntl(STDOUT_FILENO, F_SETFL, O_NONBLOCK);

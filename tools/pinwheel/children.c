@@ -52,6 +52,15 @@ static void raise_descriptor_limit(struct rlimit *before)
     setrlimit(RLIMIT_NOFILE, &raised);
 }
 
+int children_limit(int free)
+{
+    int fd = 3; /* the standard ones are there, or will be */
+    for (; free > 0; fd++) {
+        free -= fcntl(fd, F_GETFD) < 0;
+    }
+    return fd;
+}
+
 /* Closed standard descriptors must not become pipes of ours. */
 static void fill_standard_descriptors(void)
 {

@@ -32,6 +32,9 @@ enum {
 
 int64_t now_ms(void);
 
+/* children_limit() returns the limit of descriptors below which so many are free. */
+int children_limit(int free);
+
 /* children_open() makes room for `count`, and a launcher of this process: signals come
  * through a descriptor, orphans are adopted, the limit of descriptors is raised. What the
  * program is to find as it was goes to `spawn`. 0, or -1 after a line on stderr. */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,14 +23,20 @@ void groups_signal(const pid_t *groups, int count, int signal)
     }
 }
 
-/* The group and state of process `name` (a folder of /proc); 0 if it is gone. */
+/* Whether it says nothing of a file that it cannot be opened: who asks has no room for it. */
+static bool lacks_room(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM;
+}
+
+/* The group and state of process `name` (a folder of /proc); 0 if it is gone, or GROUPS_LATER. */
 static pid_t group_of(const char *name, char *state)
 {
     char path[64], text[512];
     snprintf(path, sizeof(path), "/proc/%.20s/stat", name);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return 0;
+        return lacks_room(errno) ? GROUPS_LATER : 0;
     }
     ssize_t n = read(fd, text, sizeof(text) - 1);
     close(fd);
@@ -47,26 +54,30 @@ int groups_alive(const pid_t *groups, int count)
 {
     DIR *proc = opendir("/proc");
     if (proc == NULL) {
-        return -2;
+        return lacks_room(errno) ? GROUPS_LATER : GROUPS_UNTOLD;
     }
-    int found = -1, seen = 0;
+    int found = GROUPS_NONE, seen = 0;
     struct dirent *entry;
-    while (found < 0 && (entry = readdir(proc)) != NULL) {
+    while (found == GROUPS_NONE && (entry = readdir(proc)) != NULL) {
         char state;
         if (!isdigit((unsigned char)entry->d_name[0])) {
             continue;
         }
         seen++;
         pid_t group = group_of(entry->d_name, &state);
+        if (group == GROUPS_LATER) {
+            found = GROUPS_LATER;
+            break;
+        }
         if (group <= 1 || state == 'Z' || state == 'X') {
             continue;
         }
         for (int i = 0; i < count && found < 0; i++) {
-            found = groups[i] == group ? i : -1;
+            found = groups[i] == group ? i : GROUPS_NONE;
         }
     }
     closedir(proc);
-    return found < 0 && seen == 0 ? -2 : found;
+    return found == GROUPS_NONE && seen == 0 ? GROUPS_UNTOLD : found;
 }
 
 static void __attribute__((noreturn)) keep(int from)

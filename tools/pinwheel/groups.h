@@ -13,8 +13,16 @@
 /* groups_signal() sends `signal` to `count` groups; ids below 2 are skipped. */
 void groups_signal(const pid_t *groups, int count, int signal);
 
-/* groups_alive() returns the index of a group that has a live (not zombie)
- * member, -1 if none has, or -2 if /proc cannot tell. */
+/* What else groups_alive() may return: no group has a live member; there is no /proc that could
+ * tell; it can tell, and only not now, for want of a descriptor or of memory. */
+enum { GROUPS_NONE = -1, GROUPS_UNTOLD = -2, GROUPS_LATER = -3 };
+
+#define GROUPS_LATER_TEXT                                                                          \
+    "cannot look for processes that ranks have left behind, for want of descriptors or memory "    \
+    "(see ulimit -n)"
+
+/* groups_alive() returns the index of a group that has a live (not zombie) member, or one of the
+ * above. */
 int groups_alive(const pid_t *groups, int count);
 
 /* The keeper is a process that outlives the launcher by a moment, should the

@@ -51,9 +51,9 @@ struct job {
     int64_t next_step;   /* ms: when the phase goes on by itself; INT64_MAX: not */
     int64_t time_limit;  /* ms; INT64_MAX: none */
     struct relay out, err;
-    struct pump pump;  /* from a terminal to rank 0 */
-    bool input_closed; /* and to another host, whatever it is */
-    struct pollfd *fds;
+    struct pump pump;   /* from a terminal to rank 0 */
+    bool input_closed;  /* and to another host, whatever it is */
+    struct pollfd *fds; /* with as many again for wait_some() */
 };
 
 static inline bool job_is_away(const struct job *j)
@@ -76,6 +76,7 @@ void job_take_exit(struct job *j, int rank, int code, int status);
 void job_judge(struct job *j);
 /* Why a rank could not be started: what failed, and with which errno. */
 void job_fail_start(struct job *j, int rank, int error, const char *what);
+/* job_say_left(): a process of `rank` is left, or, with GROUPS_LATER, perhaps of some rank. */
 void job_say_left(int rank, bool stays);
 
 /* ---- launch_away.c ---- */

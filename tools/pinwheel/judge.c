@@ -168,7 +168,10 @@ void job_fail_start(struct job *j, int rank, int error, const char *what)
 
 void job_say_left(int rank, bool stays)
 {
-    if (stays) {
+    if (rank < 0) {
+        fprintf(stderr, "pinwheel run: " GROUPS_LATER_TEXT "%s\n",
+                stays ? ", giving up" : "; ending what there is");
+    } else if (stays) {
         fprintf(stderr,
                 "pinwheel run: a process of rank %d does not end even after SIGKILL, giving up\n",
                 rank);

@@ -14,10 +14,12 @@
  */
 #include "job.h"
 
+#include "base/log.h"
 #include "base/random.h"
 #include "boot/pmi_server.h"
 #include "groups.h"
 #include "spawn.h"
+#include "wait.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -146,12 +148,24 @@ static void start_rank(struct job *j, struct spawn *spawn, int rank, int null)
 
 /* ---- The loop ---- */
 
+/* Descriptors of the launcher beside the ranks' own: the signals, the keeper, the cores' lock, the
+ * null device, and for a moment the other ends of one rank's connection and pipes. */
+enum { SPARE_FDS = 16 };
+
 enum { FD_SIGNALS, FD_OUT, FD_ERR, FD_TERMINAL, FD_INPUT, FD_RANKS, FDS_PER_RANK = 3 };
 
 static int ms_until(int64_t then)
 {
     int64_t left = then - now_ms();
     return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+}
+
+/* The launcher itself fails: it ends the job, and goes on without poll(), by looking often. */
+static void cannot_wait(struct job *j, int error)
+{
+    job_fail(j, 1, "cannot wait for the ranks: poll: %s%s", strerror(error), log_remedy(error));
+    j->give_up = j->draining;
+    j->fds[FD_SIGNALS].revents = POLLIN;
 }
 
 /* Waits until something can be done, at most `timeout` ms (-1: no limit). */
@@ -180,8 +194,9 @@ static void wait_for_work(struct job *j, int timeout)
         of[1] = (struct pollfd){.fd = relay_full(&j->out) ? -1 : p->out.fd, .events = POLLIN};
         of[2] = (struct pollfd){.fd = relay_full(&j->err) ? -1 : p->err.fd, .events = POLLIN};
     }
-    if (poll(f, count, timeout) < 0) {
-        memset(f, 0, count * sizeof(*f)); /* EINTR: nothing is ready */
+    int rc = wait_some(f, f + count, count, timeout);
+    if (rc != 0) {
+        cannot_wait(j, -rc);
     }
 }
 
@@ -274,7 +289,8 @@ static void end_leftovers(struct job *j)
 {
     int64_t next = now_ms() + LEAVE_MS;
     int left;
-    while ((left = groups_alive(j->children.groups, j->children.started)) >= 0) {
+    while ((left = groups_alive(j->children.groups, j->children.started)) >= 0 ||
+           left == GROUPS_LATER) {
         wait_for_work(j, SCAN_MS);
         do_work(j);
         if (now_ms() < next) {
@@ -290,8 +306,8 @@ static void end_leftovers(struct job *j)
             return;
         }
     }
-    if (left == -2) {
-        job_signal(j, SIGKILL); /* no /proc to look at */
+    if (left == GROUPS_UNTOLD) {
+        job_signal(j, SIGKILL);
     }
 }
 
@@ -343,6 +359,23 @@ static void start_ranks(struct job *j, struct spawn *spawn)
     close(null);
 }
 
+/* Whether the launcher can hold what the ranks need of it: a PMI connection each, two pipes if it
+ * labels their output, and SPARE_FDS to start them and to look after them. */
+static bool has_room(const struct launch *l)
+{
+    struct rlimit limit;
+    int needed = children_limit(l->size * (l->label ? 3 : 1) + SPARE_FDS);
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_max >= (rlim_t)needed) {
+        return true;
+    }
+    fprintf(stderr,
+            "pinwheel run: a job of %d ranks%s needs %d file descriptors here, and the hard limit "
+            "is %llu: raise it (ulimit -Hn %d), or start fewer ranks\n",
+            l->size, l->label ? " with --label" : "", needed, (unsigned long long)limit.rlim_max,
+            needed);
+    return false;
+}
+
 static int start_here(struct job *j, const char *key, const char *id)
 {
     cpu_set_t cores;
@@ -353,7 +386,7 @@ static int start_here(struct job *j, const char *key, const char *id)
                           .size = l->size,
                           .job_key = key,
                           .job_id = id};
-    if (children_open(&j->children, l->size, &spawn) != 0) {
+    if (!has_room(l) || children_open(&j->children, l->size, &spawn) != 0) {
         return -1;
     }
     if (l->bind == LAUNCH_BIND_CORE && sched_getaffinity(0, sizeof(cores), &cores) == 0) {
@@ -389,7 +422,7 @@ int launch_run(const struct launch *launch)
     size_t ends = launch->hosts != NULL ? 2 * (size_t)launch->hosts->count : FDS_PER_RANK * n;
     struct job j = {.launch = launch,
                     .processes = calloc(n, sizeof(*j.processes)),
-                    .fds = calloc(FD_RANKS + ends, sizeof(*j.fds)),
+                    .fds = calloc(2 * (FD_RANKS + ends), sizeof(*j.fds)),
                     .next_step = INT64_MAX,
                     .doubt_until = INT64_MAX,
                     .time_limit = INT64_MAX,
