@@ -5,31 +5,44 @@
 #include "base/library.h"
 #include "base/mutex.h"
 
-#include <pthread.h>
+#include <dlfcn.h>
+#include <stdbool.h>
 
 struct elfutils elfutils;
 
 #define SYMBOL(name) {#name, &elfutils.name},
 static const struct library_symbol elf_symbols[] = {ELF_FUNCTIONS(SYMBOL)};
 static const struct library_symbol dw_symbols[] = {DW_FUNCTIONS(SYMBOL)};
-static const char *missing;
 
-static void load(void)
+/* The linker's words for a library say why it cannot be had, which need not be that it is not
+ * there: a process may lack descriptors. */
+static int load_one(const char *library, const struct library_symbol *symbols, size_t count,
+                    struct rv32_error *error)
 {
-    missing = library_load("libelf.so.1", elf_symbols, sizeof(elf_symbols) / sizeof(*elf_symbols));
+    const char *missing = library_load(library, symbols, count);
     if (missing == NULL) {
-        missing = library_load("libdw.so.1", dw_symbols, sizeof(dw_symbols) / sizeof(*dw_symbols));
-        elfutils.elf_version(EV_CURRENT);
+        return 0;
     }
+    if (missing != library) {
+        return rv32_fail(error, "images cannot be read: %s has no %s; libelf1 and libdw1 have it",
+                         library, missing);
+    }
+    return rv32_fail(error, "images cannot be read: %s (it is of the packages libelf1 and libdw1)",
+                     dlerror());
 }
 
 int elfutils_load(struct rv32_error *error)
 {
-    static struct once loaded;
-    once(&loaded, load);
-    return missing == NULL ? 0
-                           : rv32_fail(error,
-                                       "images cannot be read: there is no %s; install libelf1 "
-                                       "and libdw1",
-                                       missing);
+    static struct mutex mutex;
+    static bool loaded; /* else the next one tries again */
+    mutex_take(&mutex);
+    if (!loaded && load_one("libelf.so.1", elf_symbols, sizeof(elf_symbols) / sizeof(*elf_symbols),
+                            error) == 0) {
+        elfutils.elf_version(EV_CURRENT);
+        loaded = load_one("libdw.so.1", dw_symbols, sizeof(dw_symbols) / sizeof(*dw_symbols),
+                          error) == 0;
+    }
+    int rc = loaded ? 0 : -1;
+    mutex_give(&mutex);
+    return rc;
 }
