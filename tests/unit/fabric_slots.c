@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Slots of a segment whose senders broke the rules, closed, died or began anew under their address:
+ * each is given back, and none while somebody may still write to it.
+ */
+#define ENDS 4
+#include "fabric_fixture.h"
+
+#include "fabric/shm/segment.h"
+#include "fabric/shm/shm.h"
+
+#include <unistd.h>
+
+enum { NID = 0x7f000001, SECOND = IN + 1, THIRD };
+
+static char directory[] = "/dev/shm/pinwheel-slots-XXXXXX";
+
+static int set_up_folder(void **state)
+{
+    char error[512] = "";
+    if (set_up(state) != 0 || mkdtemp(directory) == NULL) {
+        return -1;
+    }
+    setenv("PINWHEEL_SHM_DIR", directory, 1);
+    return options_load(&options, error, sizeof(error));
+}
+
+/* A segment that is left in it is a failure. */
+static int tear_down_folder(void **state)
+{
+    return tear_down(state) | rmdir(directory);
+}
+
+static unsigned slots_taken(void)
+{
+    unsigned n = 0;
+    const struct segment *s = ends[IN].fabric->segment;
+    for (unsigned i = 0; i < s->info.slots; i++) {
+        n += atomic_load(&s->header->owner[i]) != 0;
+    }
+    return n;
+}
+
+/* The slot of one that broke the rules is nobody's as long as it may write there, and then
+ * another's. */
+static void banned_slots_come_back(void **state)
+{
+    char error[512];
+    setenv("PINWHEEL_SHM_PEERS", "2", 1);
+    open_both("cells");
+    peer_lost(ends[IN].peer, "the test says so");
+    for (unsigned i = 0; i < 1000 && ends[IN].peer != NULL; i++) {
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_null(ends[IN].peer);
+    assert_int_equal(slots_taken(), 1);
+    open_end(&ends[SECOND]);
+    connect_end(&ends[SECOND]);
+    open_end(&ends[THIRD]);
+    for (unsigned i = 0; i < 10; i++) {
+        assert_int_equal(
+            fabric->connect(ends[THIRD].fabric, NID, ends[IN].pid, error, sizeof(error)),
+            FABRIC_LATER);
+        fabric->poll(ends[IN].fabric);
+    }
+    fabric->close(ends[OUT].fabric);
+    enum fabric_connect found = FABRIC_LATER;
+    for (unsigned i = 0; i < 10 && found == FABRIC_LATER; i++) {
+        found = fabric->connect(ends[THIRD].fabric, NID, ends[IN].pid, error, sizeof(error));
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_int_equal(found, FABRIC_UP);
+    assert_int_equal(slots_taken(), 2);
+    fabric->close(ends[SECOND].fabric);
+    fabric->close(ends[THIRD].fabric);
+    fabric->close(ends[IN].fabric);
+    fault_remove();
+    unsetenv("PINWHEEL_SHM_PEERS");
+}
+
+static void open_two(void)
+{
+    open_end(&ends[IN]);
+    open_end(&ends[OUT]);
+}
+
+static uint64_t address_of(const struct end *e)
+{
+    return (uint64_t)NID << 32 | e->pid;
+}
+
+static _Atomic uint64_t *owner_word(unsigned index)
+{
+    return &ends[IN].fabric->segment->header->owner[index];
+}
+
+static void close_two(void)
+{
+    fabric->close(ends[OUT].fabric);
+    fabric->close(ends[IN].fabric);
+    fault_remove();
+}
+
+/* Called whenever memory is allocated, as it is while a sender looks whether a slot is left over.
+ */
+static void (*at_allocation)(void);
+int __real_posix_fallocate(int fd, off_t offset, off_t bytes);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes);
+int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
+{
+    void (*now)(void) = at_allocation;
+    at_allocation = NULL;
+    if (now != NULL) {
+        now();
+    }
+    return __real_posix_fallocate(fd, offset, bytes);
+}
+
+static void bury_the_first(void)
+{
+    for (unsigned i = 0; i < 1000 && ends[IN].fabric->by_slot[0] != NULL; i++) {
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_null(ends[IN].fabric->by_slot[0]);
+}
+
+/* A NIC is closed and opened again under its address; when it connects, the slot that it had is
+ * about to be given back. It must not count it as one that it takes over. */
+static void a_slot_that_is_freed_is_not_taken_over(void **state)
+{
+    char error[512];
+    open_both("cells");
+    uint64_t address = address_of(&ends[OUT]);
+    assert_int_equal(atomic_load(owner_word(0)), address);
+    fabric->close(ends[OUT].fabric);
+    open_end_at(&ends[OUT], (uint32_t)address);
+    at_allocation = bury_the_first;
+    assert_int_equal(fabric->connect(ends[OUT].fabric, NID, ends[IN].pid, error, sizeof(error)),
+                     FABRIC_UP);
+    assert_null(at_allocation);
+    assert_int_equal(atomic_load(owner_word(ends[OUT].peer->out_index)), address);
+    assert_int_equal(slots_taken(), 1);
+    close_two();
+}
+
+/* Called when the text of an error is wanted, as it is when no segment has the address that is
+ * asked for. */
+static void (*at_error)(void);
+char *__real_strerror(int error);
+char *__wrap_strerror(int error);
+char *__wrap_strerror(int error)
+{
+    void (*now)(void) = at_error;
+    at_error = NULL;
+    if (now != NULL) {
+        now();
+    }
+    return __real_strerror(error);
+}
+
+static uint32_t pid_of_the_dead;
+
+static void restart_the_dead(void)
+{
+    open_end_at(&ends[OUT], pid_of_the_dead);
+}
+
+/* The claimant of a slot died before it was ready; when the receiver has seen that, a process under
+ * the same address takes the slot over, and is about to fill it. */
+static void a_slot_taken_over_is_not_swept(void **state)
+{
+    open_two();
+    uint64_t address = address_of(&ends[OUT]);
+    pid_of_the_dead = ends[OUT].pid;
+    fabric->close(ends[OUT].fabric);
+    atomic_store(owner_word(0), address);
+    at_error = restart_the_dead;
+    sweep_slots(ends[IN].fabric);
+    assert_null(at_error);
+    assert_int_equal(atomic_load(owner_word(0)), address);
+    fabric->close(ends[OUT].fabric);
+    sweep_slots(ends[IN].fabric);
+    assert_int_equal(slots_taken(), 0);
+    open_end(&ends[OUT]);
+    close_two();
+}
+
+/* One that is closing has claimed a slot, to reach back, and not filled it yet. */
+static void who_is_closing_may_still_fill_its_slot(void **state)
+{
+    open_two();
+    atomic_store(owner_word(0), address_of(&ends[OUT]));
+    atomic_fetch_or(&ends[OUT].fabric->segment->header->flags, SEGMENT_CLOSED);
+    sweep_slots(ends[IN].fabric);
+    assert_int_equal(atomic_load(owner_word(0)), address_of(&ends[OUT]));
+    fabric->close(ends[OUT].fabric);
+    sweep_slots(ends[IN].fabric);
+    assert_int_equal(slots_taken(), 0);
+    open_end(&ends[OUT]);
+    close_two();
+}
+
+/* One that is closing has not left its slot yet when its peer has noticed: it writes there that it
+ * leaves, and no other sender may have the slot by then. */
+static void who_is_closing_may_still_leave_its_slot(void **state)
+{
+    open_both("cells");
+    peer_lost(ends[IN].peer, NULL);
+    bury_the_first();
+    assert_int_equal(slots_taken(), 1);
+    assert_false(slot_is_claimed(atomic_load(owner_word(0))));
+    fabric->close(ends[OUT].fabric);
+    sweep_slots(ends[IN].fabric);
+    assert_int_equal(slots_taken(), 0);
+    open_end(&ends[OUT]);
+    close_two();
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(banned_slots_come_back),
+        cmocka_unit_test(a_slot_that_is_freed_is_not_taken_over),
+        cmocka_unit_test(a_slot_taken_over_is_not_swept),
+        cmocka_unit_test(who_is_closing_may_still_fill_its_slot),
+        cmocka_unit_test(who_is_closing_may_still_leave_its_slot),
+    };
+    return cmocka_run_group_tests(tests, set_up_folder, tear_down_folder);
+}
