@@ -48,7 +48,7 @@ void place_hold(struct nic *nic)
     struct place *p = &nic->place;
     if (p->on && !p->held && fault_thread_id() == getpid()) {
         p->tasks = count_tasks();
-        p->held = change(0, &p->whole, &p->home);
+        __atomic_store_n(&p->held, change(0, &p->whole, &p->home), __ATOMIC_RELAXED);
     }
 }
 
@@ -86,13 +86,18 @@ void place_free(struct nic *nic)
     if (p->held) {
         change(getpid(), &p->home, &p->whole);
         place_tend(nic);
-        p->held = false;
+        __atomic_store_n(&p->held, false, __ATOMIC_RELAXED);
     }
+}
+
+void place_before_fork(struct nic *nic)
+{
+    nic->place.forking = __atomic_load_n(&nic->place.held, __ATOMIC_RELAXED);
 }
 
 void place_fork(const struct nic *nic)
 {
-    if (nic->place.held) {
+    if (nic->place.forking) {
         change(0, &nic->place.home, &nic->place.whole);
     }
 }

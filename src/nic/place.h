@@ -26,7 +26,8 @@ struct nic;
 /* The lock of the NIC guards it. */
 struct place {
     bool on;             /* there is a home */
-    bool held;           /* HELD */
+    bool held;           /* HELD; read without the lock by who forks */
+    bool forking;        /* what it was before fork(): the NIC thread may end it meanwhile */
     cpu_set_t whole;     /* the mask when the NIC was opened, */
     cpu_set_t home;      /* and one core of it */
     unsigned long tasks; /* of the process when they were last looked at */
@@ -41,7 +42,9 @@ void place_hold(struct nic *nic);
 void place_tend(struct nic *nic);
 void place_free(struct nic *nic);
 
-/* place_fork() gives a forked child, which is one thread, the whole mask. */
+/* place_before_fork() notes whether the home is held, and place_fork() gives the forked child,
+ * which is one thread, the whole mask then. */
+void place_before_fork(struct nic *nic);
 void place_fork(const struct nic *nic);
 
 #endif

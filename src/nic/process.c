@@ -117,6 +117,11 @@ static void fork_prepare(void)
 {
     forks_gate(FORK_PREPARE);
     forks_alone = mutex_try(&space_lock);
+    for (unsigned i = 0; process_space != NULL && i < NICS_MAX; i++) {
+        if (process_space->nic_memory[i] != NULL) {
+            place_before_fork(process_space->nic_memory[i]);
+        }
+    }
     fabric_shm.fork(FORK_PREPARE);
     fabric_udp.fork(FORK_PREPARE);
 }

@@ -58,19 +58,23 @@ static void poll_once(void)
 /* Polls until the thread has the mask. */
 static void poll_until(pid_t thread, const cpu_set_t *mask)
 {
-    for (int i = 0; i < LOOKS && !has(thread, mask); i++) {
+    bool had = has(thread, mask); /* a busy machine may take it away again before the next look */
+    for (int i = 0; i < LOOKS && !had; i++) {
         poll_once();
         ptest_sleep_ms(i % 10 == 0 ? LOOK_MS : 0);
+        had = has(thread, mask);
     }
-    CHECK(has(thread, mask));
+    CHECK(had);
 }
 
 static void rest_until(pid_t thread, const cpu_set_t *mask)
 {
-    for (int i = 0; i < LOOKS && !has(thread, mask); i++) {
+    bool had = has(thread, mask);
+    for (int i = 0; i < LOOKS && !had; i++) {
         ptest_sleep_ms(LOOK_MS);
+        had = has(thread, mask);
     }
-    CHECK(has(thread, mask));
+    CHECK(had);
 }
 
 /* Polls after a rest: from the first poll on until a lease goes by without any. */

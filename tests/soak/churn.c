@@ -288,7 +288,7 @@ static bool set_up(void)
     setenv("PINWHEEL_IFACES", "127.0.0.1,127.0.0.2", 1);
     setenv("PINWHEEL_SEND_QUEUE", "64", 1);
     setenv("PINWHEEL_LINGER_MS", "50", 0);
-    setenv("PINWHEEL_LOG", "error", 0); /* stale handles are refused by the thousand */
+    setenv("PINWHEEL_LOG", "error", 0);       /* stale handles are refused by the thousand */
     setenv("PINWHEEL_CONNECT_MS", "5000", 0); /* however slow the machine is */
     return true;
 }
