@@ -251,6 +251,8 @@ static void a_quick_run_has_all_rows(void **state)
     assert_row("message_rate_mtl", 8, NULL);
     assert_row("bandwidth", 65536, "memcpy");
     assert_row("bandwidth", 1048576, "memcpy");
+    assert_row("first", 4096, NULL);
+    assert_row("first_ratio", 4096, NULL);
     assert_row("same_core", 8, "futex");
     assert_row("wake", 8, "futex");
     for (size_t i = 0; i < sizeof(alone) / sizeof(alone[0]); i++) {
@@ -281,9 +283,9 @@ static void a_quick_run_has_all_rows(void **state)
         assert_contains(o.out, "its program bench_overlap was not built; build with "
                                "-DPINWHEEL_BENCH=ON and the packages libopenblas-dev");
     }
-    assert_int_equal(count_of("\"met\": "), 56);
+    assert_int_equal(count_of("\"met\": "), 59);
     /* Those that compare with peers, and of sizes that a quick run leaves out. */
-    assert_int_equal(count_of("\"met\": null"), 37 - 2 * overlap + !rv32);
+    assert_int_equal(count_of("\"met\": null"), 39 - 2 * overlap + !rv32);
     assert_svg("bench-out/bench.svg");
 }
 
