@@ -47,7 +47,7 @@ void place_hold(struct nic *nic)
 {
     struct place *p = &nic->place;
     if (p->on && !p->held && fault_thread_id() == getpid()) {
-        p->tasks = count_tasks();
+        p->tasks = 0; /* the first look at them finds those that were being made a lease ago, too */
         __atomic_store_n(&p->held, change(0, &p->whole, &p->home), __ATOMIC_RELAXED);
     }
 }
