@@ -10,7 +10,7 @@
  * Shown is the mode in which ours has more rounds.
  */
 #include "conductor.h"
-#include "svg.h"
+#include "pinwheel/util/svg.h"
 
 #include <errno.h>
 #include <math.h>

@@ -3,7 +3,7 @@
 #include "conductor.h"
 
 #include "base/build.h"
-#include "json.h"
+#include "pinwheel/util/json.h"
 
 static void row(struct json *j, const struct bench_case *c, const struct stats_pair *p,
                 const char *peer, enum stats_mode mode)

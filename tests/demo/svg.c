@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "svg.h"
+#include "pinwheel/util/svg.h"
 #include "svg_check.h"
 
 #include <errno.h>

@@ -3,9 +3,9 @@
  * `pinwheel bench`: its options, checked before anything is started. What is
  * measured and how is in bench/.
  */
-#include "args.h"
 #include "commands.h"
 #include "conductor.h"
+#include "pinwheel/util/args.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,9 +6,9 @@
  * bound rank cannot see. They do the work (demo_rank.c).
  */
 #include "demo.h"
-#include "args.h"
 #include "commands.h"
 #include "launch.h"
+#include "pinwheel/util/args.h"
 #include "probe.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  * numbers are those of the handlers.
  */
 #include "demo.h"
-#include "svg.h"
+#include "pinwheel/util/svg.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -8,7 +8,7 @@
  *         +----------------------- size
  */
 #include "demo.h"
-#include "svg.h"
+#include "pinwheel/util/svg.h"
 
 #include <errno.h>
 #include <math.h>

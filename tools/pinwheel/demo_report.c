@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the demo has found: tables for people, and JSON. */
 #include "demo.h"
-#include "json.h"
+#include "pinwheel/util/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

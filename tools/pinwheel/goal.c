@@ -6,7 +6,7 @@
 #include "goal_commands.h"
 
 #include "commands.h"
-#include "family.h"
+#include "pinwheel/util/family.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -6,7 +6,7 @@
 #ifndef PINWHEEL_GOAL_COMMANDS_H
 #define PINWHEEL_GOAL_COMMANDS_H
 
-#include "args.h"
+#include "pinwheel/util/args.h"
 
 #include <stddef.h>
 #include <stdint.h>

@@ -4,7 +4,7 @@
 #ifndef PINWHEEL_GOAL_GEN_OPTIONS_H
 #define PINWHEEL_GOAL_GEN_OPTIONS_H
 
-#include "args.h"
+#include "pinwheel/util/args.h"
 
 #include "sim/goal_gen.h"
 

@@ -7,7 +7,7 @@
 
 #include "goal_commands.h"
 #include "goal_sweep.h"
-#include "json.h"
+#include "pinwheel/util/json.h"
 
 #include "sim/stuck.h"
 

@@ -15,8 +15,8 @@
 #ifndef PINWHEEL_GOAL_RUN_H
 #define PINWHEEL_GOAL_RUN_H
 
-#include "args.h"
-#include "json.h"
+#include "pinwheel/util/args.h"
+#include "pinwheel/util/json.h"
 
 #include "sim/engine.h"
 #include "sim/goal_jobs.h"

@@ -5,7 +5,7 @@
  */
 #include "goal_commands.h"
 
-#include "json.h"
+#include "pinwheel/util/json.h"
 
 #include "sim/goal_print.h"
 

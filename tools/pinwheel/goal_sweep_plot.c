@@ -5,7 +5,7 @@
  */
 #include "goal_axis.h"
 #include "goal_sweep.h"
-#include "svg.h"
+#include "pinwheel/util/svg.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -11,7 +11,7 @@
  */
 #include "goal_axis.h"
 #include "goal_run.h"
-#include "svg.h"
+#include "pinwheel/util/svg.h"
 
 #include "sim/spans.h"
 

@@ -4,8 +4,8 @@
  * hpu_commands.h and a line of the table.
  */
 #include "commands.h"
-#include "family.h"
 #include "hpu_commands.h"
+#include "pinwheel/util/family.h"
 
 static const struct family_member members[] = {
     {"run", hpu_command_run, "run a handler on a packet: result, instructions, cycles"},

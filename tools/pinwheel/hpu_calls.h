@@ -11,7 +11,7 @@
 #ifndef PINWHEEL_HPU_CALLS_H
 #define PINWHEEL_HPU_CALLS_H
 
-#include "json.h"
+#include "pinwheel/util/json.h"
 
 #include "hpu/output.h"
 #include "hpu/twin.h"

@@ -11,9 +11,9 @@
 #ifndef PINWHEEL_HPU_COMMANDS_H
 #define PINWHEEL_HPU_COMMANDS_H
 
-#include "args.h"
 #include "hpu_handler.h"
-#include "json.h"
+#include "pinwheel/util/args.h"
+#include "pinwheel/util/json.h"
 
 int hpu_command_budget(int argc, char **argv);
 int hpu_command_disas(int argc, char **argv);

@@ -2,7 +2,7 @@
 /* The flame graph of `pinwheel hpu profile`; see hpu_profile.h. */
 #include "hpu_profile.h"
 
-#include "svg.h"
+#include "pinwheel/util/svg.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -4,14 +4,14 @@
  * option table. It is gathered into one struct first, then printed for people or
  * as JSON, so that both say the same.
  */
-#include "args.h"
 #include "base/build.h"
 #include "base/options.h"
 #include "commands.h"
 #include "fabric/fabric.h"
 #include "fabric/iface.h"
-#include "json.h"
 #include "ni_limits.h"
+#include "pinwheel/util/args.h"
+#include "pinwheel/util/json.h"
 #include "probe.h"
 
 #include <inttypes.h>

@@ -4,15 +4,15 @@
  * board of each (nic/board.h); what is printed, as a table, in full, as JSON or as what
  * changes from second to second, comes from looks alone.
  */
-#include "args.h"
 #include "base/options.h"
 #include "base/sys.h"
 #include "commands.h"
 #include "fabric/shm/inspect.h"
-#include "json.h"
 #include "nic/board.h"
 #include "nic_handlers.h"
 #include "nic_text.h"
+#include "pinwheel/util/args.h"
+#include "pinwheel/util/json.h"
 
 #include <errno.h>
 #include <inttypes.h>

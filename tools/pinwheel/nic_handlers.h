@@ -3,8 +3,8 @@
 #ifndef PINWHEEL_NIC_HANDLERS_H
 #define PINWHEEL_NIC_HANDLERS_H
 
-#include "json.h"
 #include "nic/board.h"
+#include "pinwheel/util/json.h"
 
 #include <stdint.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel run`: what it is told on the command line; launch.c does it. */
 #include "agent.h"
-#include "args.h"
 #include "boot/pmi_server.h"
 #include "commands.h"
 #include "host_list.h"
 #include "launch.h"
+#include "pinwheel/util/args.h"
 #include "spawn.h"
 
 #include <stdint.h>

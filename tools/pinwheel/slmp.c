@@ -8,8 +8,8 @@
 #include "base/options.h"
 #include "base/sys.h"
 #include "commands.h"
-#include "family.h"
-#include "json.h"
+#include "pinwheel/util/family.h"
+#include "pinwheel/util/json.h"
 
 #include <errno.h>
 #include <inttypes.h>

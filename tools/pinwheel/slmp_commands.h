@@ -15,8 +15,8 @@
 #ifndef PINWHEEL_SLMP_COMMANDS_H
 #define PINWHEEL_SLMP_COMMANDS_H
 
-#include "args.h"
 #include "fabric/slmp_key.h"
+#include "pinwheel/util/args.h"
 #include "slmp_udp.h"
 
 #include <stdint.h>
