@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "groups.h"
 #include "hpu/rv32/elfutils.h"
 #include "outcome.h"
+#include "pinwheel/launch/groups.h"
 
 #include <fcntl.h>
 #include <signal.h>

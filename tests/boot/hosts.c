@@ -11,9 +11,9 @@
 
 #include <cmocka.h>
 
-#include "frames.h"
-#include "host_list.h"
 #include "outcome.h"
+#include "pinwheel/launch/frames.h"
+#include "pinwheel/launch/host_list.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -7,7 +7,7 @@
  */
 #include "demo.h"
 #include "commands.h"
-#include "launch.h"
+#include "pinwheel/launch/launch.h"
 #include "pinwheel/util/args.h"
 #include "probe.h"
 

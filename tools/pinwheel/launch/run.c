@@ -2,9 +2,9 @@
 /* `pinwheel run`: what it is told on the command line; launch.c does it. */
 #include "agent.h"
 #include "boot/pmi_server.h"
-#include "commands.h"
 #include "host_list.h"
 #include "launch.h"
+#include "pinwheel/commands.h"
 #include "pinwheel/util/args.h"
 #include "spawn.h"
 
