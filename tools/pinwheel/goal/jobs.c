@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel goal run --jobs`: when each job of a merged schedule finishes; see goal_run.h. */
-#include "goal_run.h"
+/* `pinwheel goal run --jobs`: when each job of a merged schedule finishes; see run.h. */
+#include "run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

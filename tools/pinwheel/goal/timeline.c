@@ -9,9 +9,9 @@
  *
  * A rank has a line for each cpu and each side of a nic that it uses.
  */
-#include "goal_axis.h"
-#include "goal_run.h"
+#include "axis.h"
 #include "pinwheel/util/svg.h"
+#include "run.h"
 
 #include "sim/spans.h"
 

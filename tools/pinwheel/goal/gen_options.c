@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The options of `pinwheel goal gen`; see goal_gen_options.h. */
-#include "goal_gen_options.h"
+/* The options of `pinwheel goal gen`; see gen_options.h. */
+#include "gen_options.h"
 
-#include "goal_commands.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <inttypes.h>

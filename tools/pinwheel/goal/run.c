@@ -3,11 +3,11 @@
  * `pinwheel goal run`: simulates a schedule and says when each rank finishes, as
  * a summary for people or as JSON.
  */
-#include "goal_run.h"
+#include "run.h"
 
-#include "goal_commands.h"
-#include "goal_sweep.h"
+#include "commands.h"
 #include "pinwheel/util/json.h"
+#include "sweep.h"
 
 #include "sim/stuck.h"
 

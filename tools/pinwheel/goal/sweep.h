@@ -3,7 +3,7 @@
 #ifndef PINWHEEL_GOAL_SWEEP_H
 #define PINWHEEL_GOAL_SWEEP_H
 
-#include "goal_run.h"
+#include "run.h"
 
 /* What one run of a sweep gave. */
 struct sweep_point {

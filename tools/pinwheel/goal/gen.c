@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel goal gen`: schedules of known patterns, of any number of ranks. */
-#include "goal_commands.h"
-#include "goal_gen_options.h"
+#include "commands.h"
+#include "gen_options.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -3,9 +3,9 @@
  * The picture of a sweep: the last finish over the parameter, both linear. The
  * axis of times begins at 0, so that slopes can be compared.
  */
-#include "goal_axis.h"
-#include "goal_sweep.h"
+#include "axis.h"
 #include "pinwheel/util/svg.h"
+#include "sweep.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

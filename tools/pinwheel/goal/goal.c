@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `pinwheel goal`: schedules of the simulator. A new subcommand is a file, a line of
- * goal_commands.h and a line of the table.
+ * commands.h and a line of the table.
  */
-#include "goal_commands.h"
-
 #include "commands.h"
+
+#include "pinwheel/commands.h"
 #include "pinwheel/util/family.h"
 
 #include <errno.h>

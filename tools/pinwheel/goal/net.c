@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The packet network of `pinwheel goal run --network`; see goal_run.h. */
-#include "goal_run.h"
+/* The packet network of `pinwheel goal run --network`; see run.h. */
+#include "run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

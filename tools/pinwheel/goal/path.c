@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel goal run --critical-path`: its results, for people and as JSON. */
-#include "goal_run.h"
+#include "run.h"
 
 #include "sim/stuck.h"
 

@@ -3,7 +3,7 @@
  * `pinwheel goal show`: a schedule as text that compiles back to the identical
  * bytes, as JSON, or its statistics as either.
  */
-#include "goal_commands.h"
+#include "commands.h"
 
 #include "pinwheel/util/json.h"
 

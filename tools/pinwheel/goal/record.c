@@ -9,7 +9,7 @@
  * The program is a word of the command that names an executable which the dynamic
  * linker, asked as ldd asks it, finds to need an MPI; that says which recorder.
  */
-#include "goal_commands.h"
+#include "commands.h"
 
 #include <dirent.h>
 #include <elf.h>

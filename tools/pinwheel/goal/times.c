@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results of a simulation as text; see goal_run.h. */
-#include "goal_run.h"
+/* Results of a simulation as text; see run.h. */
+#include "run.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
  * ends among them; each is rounded down to what the parameter and the model can
  * hold, and one that comes out like its neighbour is run once.
  */
-#include "goal_sweep.h"
+#include "sweep.h"
 
 #include <errno.h>
 #include <inttypes.h>

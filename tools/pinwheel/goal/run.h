@@ -3,14 +3,14 @@
  * What the files of `pinwheel goal run` share: the run that its options ask for,
  * and how times are written.
  *
- *   goal_run.c      options, one run
- *   goal_results.c  its results
- *   goal_jobs.c     finish times of the jobs of a merged schedule
- *   goal_net.c      the packet network that --network asks for
- *   goal_sweep.c    many runs, one parameter changing
- *   goal_path.c     the critical path of a run
- *   goal_trace.c    its timeline, for a trace viewer
- *   goal_timeline.c the timeline as a picture
+ *   run.c      options, one run
+ *   results.c  its results
+ *   jobs.c     finish times of the jobs of a merged schedule
+ *   net.c      the packet network that --network asks for
+ *   sweep.c    many runs, one parameter changing
+ *   path.c     the critical path of a run
+ *   trace.c    its timeline, for a trace viewer
+ *   timeline.c the timeline as a picture
  */
 #ifndef PINWHEEL_GOAL_RUN_H
 #define PINWHEEL_GOAL_RUN_H
@@ -81,7 +81,7 @@ int goal_run_written(int failed);
 /* goal_run_print() prints the results; -1 if writing failed. */
 int goal_run_print(struct goal_run *r);
 
-/* ---- The network (goal_net.c) ---- */
+/* ---- The network (net.c) ---- */
 
 /* In the order in which the options stand. */
 enum goal_net_option {
@@ -114,7 +114,7 @@ void goal_net_channel(const struct goal_run *r, uint32_t channel, char *text, si
 void goal_net_json(struct json *j, struct goal_run *r);
 void goal_net_text(struct goal_run *r);
 
-/* ---- Jobs (goal_jobs.c) ---- */
+/* ---- Jobs (jobs.c) ---- */
 
 /* goal_jobs_open() reads the file of --jobs, if there is one, once the schedule was
  * opened; 1 after an error was printed. goal_jobs_need_record(): jobs share nodes, so that
@@ -147,7 +147,7 @@ enum { GOAL_TIMELINE_MOST = 2000, GOAL_TIMELINE_RANKS = 64 };
 /* goal_timeline_draw() draws the timeline into r->timeline; -1 with errno set. */
 int goal_timeline_draw(const struct goal_run *r);
 
-/* ---- Results (goal_times.c) ---- */
+/* ---- Results (times.c) ---- */
 
 /* goal_run_name() is the schedule's file without its folder. */
 const char *goal_run_name(const struct goal_run *r);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel goal trace`: the recording of an MPI program, turned into a schedule. */
-#include "goal_commands.h"
+#include "commands.h"
 #include "pinwheel/util/json.h"
 
 #include "sim/mpi_goal.h"

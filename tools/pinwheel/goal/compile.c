@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel goal compile`: GOAL text to LogGOPSim's binary format. */
-#include "goal_commands.h"
+#include "commands.h"
 
 #include "sim/goal_read.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `pinwheel goal run` prints of one run, for people and as JSON; see goal_run.h. */
-#include "goal_run.h"
+/* What `pinwheel goal run` prints of one run, for people and as JSON; see run.h. */
+#include "run.h"
 
 #include <inttypes.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Axes of pictures; see goal_axis.h. */
-#include "goal_axis.h"
+/* Axes of pictures; see axis.h. */
+#include "axis.h"
 
 void axis_choose_unit(struct axis *a, double most_ns)
 {

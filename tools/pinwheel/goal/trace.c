@@ -5,7 +5,7 @@
  * the two sides of its nics. A packet network is one more process, whose threads are the
  * channels that packets took. Times are microseconds, exact to the picosecond.
  */
-#include "goal_run.h"
+#include "run.h"
 
 #include "sim/spans.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel goal merge`: schedules of several jobs become one, of all their nodes. */
-#include "goal_commands.h"
+#include "commands.h"
 
 #include "sim/goal_merge.h"
 
