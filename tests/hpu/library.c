@@ -8,7 +8,7 @@
 #include "library.h"
 
 #include "base/fault.h"
-#include "hpu_host.h"
+#include "pinwheel/hpu/host.h"
 
 #include <errno.h>
 #include <stdio.h>

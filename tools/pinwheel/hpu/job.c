@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A handler's function with memory to run on; see hpu_commands.h. */
-#include "hpu_commands.h"
+/* A handler's function with memory to run on; see commands.h. */
+#include "commands.h"
 
 #include <errno.h>
 #include <stdlib.h>

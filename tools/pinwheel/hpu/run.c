@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel hpu run`: one handler, once, and what became of its memory. */
-#include "hpu_commands.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Running one handler; see hpu_handler.h. */
-#include "hpu_handler.h"
+/* Running one handler; see handler.h. */
+#include "handler.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The flame graph of `pinwheel hpu profile`; see hpu_profile.h. */
-#include "hpu_profile.h"
+/* The flame graph of `pinwheel hpu profile`; see profile.h. */
+#include "profile.h"
 
 #include "pinwheel/util/svg.h"
 

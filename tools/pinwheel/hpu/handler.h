@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A registered handler, run once as a NIC runs it: on a context, as a twin on the RV32 core
- * (hpu/twin.h), with a host of its own (hpu_host.h) that its calls reach.
+ * (hpu/twin.h), with a host of its own (host.h) that its calls reach.
  *
  *      --packet            a payload handler's packet, or a header handler's user header
  *      --set FIELD=VALUE   what else it is called with
@@ -11,8 +11,8 @@
 #ifndef PINWHEEL_HPU_HANDLER_H
 #define PINWHEEL_HPU_HANDLER_H
 
-#include "hpu_calls.h"
-#include "hpu_host.h"
+#include "calls.h"
+#include "host.h"
 
 #include "hpu/twin.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel hpu disas`: the instructions of an image, function by function. */
-#include "hpu_commands.h"
+#include "commands.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `pinwheel hpu`: handlers on the RV32 core. A new subcommand is a file, a line of
- * hpu_commands.h and a line of the table.
+ * commands.h and a line of the table.
  */
 #include "commands.h"
-#include "hpu_commands.h"
+#include "pinwheel/commands.h"
 #include "pinwheel/util/family.h"
 
 static const struct family_member members[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel hpu trace`: each instruction that a handler executes. */
-#include "hpu_commands.h"
+#include "commands.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #ifndef PINWHEEL_HPU_PROFILE_H
 #define PINWHEEL_HPU_PROFILE_H
 
-#include "hpu_commands.h"
+#include "commands.h"
 
 struct hpu_frame {
     const char *name; /* of the function */

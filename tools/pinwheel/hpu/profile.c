@@ -7,7 +7,7 @@
  * function is a tail call. The calls make a tree; cycles from one instruction to the next
  * belong to the call that the first one is in, and to its source line.
  */
-#include "hpu_profile.h"
+#include "profile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

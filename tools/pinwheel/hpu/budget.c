@@ -6,7 +6,7 @@
  * number of HPUs, they keep up. --table is its figure 4: how many HPUs are needed, by packet
  * size and by the time that a handler takes.
  */
-#include "hpu_commands.h"
+#include "commands.h"
 
 #include <errno.h>
 #include <inttypes.h>

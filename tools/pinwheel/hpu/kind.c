@@ -6,7 +6,7 @@
  *      const ptl_header_t h    header      ptl_size_t dropped_bytes    completion
  *      const ptl_payload_t p   payload     struct x *s = state         struct x
  */
-#include "hpu_handler.h"
+#include "handler.h"
 
 #include <dwarf.h>
 #include <elfutils/libdw.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What became of a run, for every command that makes one; see hpu_commands.h. */
-#include "hpu_commands.h"
+/* What became of a run, for every command that makes one; see commands.h. */
+#include "commands.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -5,7 +5,7 @@
  * of this machine only, since who can reach it can do with the handler what he likes. What
  * is not the protocol goes to stderr.
  */
-#include "hpu_commands.h"
+#include "commands.h"
 
 #include "hpu/rv32/gdb.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The subcommands of `pinwheel hpu`, one file each, and what they share: a registered handler
- * of an image (hpu_handler.h), or any function of it, with memory to run on, as the options ask
+ * of an image (handler.h), or any function of it, with memory to run on, as the options ask
  * for. Each is called as a subcommand of `pinwheel` is (commands.h), with its own name as argv[0].
  * A function has this memory, a handler what a NIC gives it (hpu/twin.h):
  *
@@ -11,7 +11,7 @@
 #ifndef PINWHEEL_HPU_COMMANDS_H
 #define PINWHEEL_HPU_COMMANDS_H
 
-#include "hpu_handler.h"
+#include "handler.h"
 #include "pinwheel/util/args.h"
 #include "pinwheel/util/json.h"
 

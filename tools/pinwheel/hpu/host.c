@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A host for one handler; see hpu_host.h. */
-#include "hpu_host.h"
+/* A host for one handler; see host.h. */
+#include "host.h"
 
 #include "base/nic_copy.h"
 #include "nic/atomic.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel hpu size`: code, data and state of an image against the limits. */
-#include "hpu_commands.h"
+#include "commands.h"
 
 #include <inttypes.h>
 #include <stdio.h>

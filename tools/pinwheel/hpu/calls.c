@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of a handler, noted and printed; see hpu_calls.h. */
-#include "hpu_calls.h"
+/* Calls of a handler, noted and printed; see calls.h. */
+#include "calls.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
