@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What `pinwheel nic` tells of a NIC's handlers; see nic_handlers.h. All but the dump of HPU
+ * What `pinwheel nic` tells of a NIC's handlers; see handlers.h. All but the dump of HPU
  * memory comes from the board; that memory is the process's own and is read with
  * process_vm_readv().
  */
-#include "nic_handlers.h"
+#include "handlers.h"
 
-#include "nic_text.h"
+#include "text.h"
 
 #include <ctype.h>
 #include <errno.h>

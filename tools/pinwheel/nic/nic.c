@@ -6,13 +6,13 @@
  */
 #include "base/options.h"
 #include "base/sys.h"
-#include "commands.h"
 #include "fabric/shm/inspect.h"
+#include "handlers.h"
 #include "nic/board.h"
-#include "nic_handlers.h"
-#include "nic_text.h"
+#include "pinwheel/commands.h"
 #include "pinwheel/util/args.h"
 #include "pinwheel/util/json.h"
+#include "text.h"
 
 #include <errno.h>
 #include <inttypes.h>
