@@ -6,7 +6,7 @@
 #ifndef BENCH_SLMP_LINK_H
 #define BENCH_SLMP_LINK_H
 
-#include "slmp_udp.h"
+#include "pinwheel/slmp/udp.h"
 
 enum { LINK_WINDOW = 64, LINK_LARGE = 1 << 20, LINK_PORTS = 64 };
 

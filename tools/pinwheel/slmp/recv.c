@@ -4,7 +4,7 @@
  * beside the one that is wanted, packet by packet as they come; at the end it is read
  * again, its checksum compared, and it takes its name. Who comes second is not listened to.
  */
-#include "slmp_commands.h"
+#include "commands.h"
 
 #include "base/sys.h"
 #include "fabric/slmp_wire.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* UDP under an SLMP engine; see slmp_udp.h. */
-#include "slmp_udp.h"
+/* UDP under an SLMP engine; see udp.h. */
+#include "udp.h"
 
 #include "base/sys.h"
 

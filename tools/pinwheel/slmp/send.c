@@ -4,7 +4,7 @@
  * under way at once, read as the ones before are acknowledged; towards a plain peer the
  * file is one message, and in memory as a whole.
  */
-#include "slmp_commands.h"
+#include "commands.h"
 
 #include "base/sys.h"
 #include "fabric/slmp_wire.h"

@@ -17,7 +17,7 @@
 
 #include "fabric/slmp_key.h"
 #include "pinwheel/util/args.h"
-#include "slmp_udp.h"
+#include "udp.h"
 
 #include <stdint.h>
 #include <sys/types.h>

@@ -3,11 +3,11 @@
  * `pinwheel slmp`: files over UDP with SLMP. Finds the subcommand; what both of them
  * share is here: records, progress, the report.
  */
-#include "slmp_commands.h"
+#include "commands.h"
 
 #include "base/options.h"
 #include "base/sys.h"
-#include "commands.h"
+#include "pinwheel/commands.h"
 #include "pinwheel/util/family.h"
 #include "pinwheel/util/json.h"
 
