@@ -3,13 +3,13 @@
  * `pinwheel demo`: its options, checked before anything is started; then it
  * starts two ranks of itself, each on a core of its own, with the same options
  * and the operands "rank CORES LIST": how many cores there are and which, which a
- * bound rank cannot see. They do the work (demo_rank.c).
+ * bound rank cannot see. They do the work (rank.c).
  */
 #include "demo.h"
-#include "commands.h"
+#include "pinwheel/commands.h"
 #include "pinwheel/launch/launch.h"
+#include "pinwheel/probe.h"
 #include "pinwheel/util/args.h"
-#include "probe.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rank's end of the demo; see demo_link.h. */
-#include "demo_link.h"
+/* A rank's end of the demo; see link.h. */
+#include "link.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -3,13 +3,13 @@
  * `pinwheel demo`: the parts of it, and what they tell each other.
  *
  *   demo.c            the options; starts two ranks of itself through launch.h
- *   demo_rank.c       what a rank does: 0 conducts and reports, 1 serves
- *   demo_link.[ch]    the interface, control messages and waiting of a rank
- *   demo_pingpong.c   (a) ping-pong answered in four ways, both halves
- *   demo_scan.c       (b) a file streamed through handlers, both halves
- *   demo_count.c      the plain count of the file that (b) is compared with
- *   demo_report.c     tables and JSON
- *   demo_plot.c, demo_histogram.c   the pictures, through svg.h
+ *   rank.c       what a rank does: 0 conducts and reports, 1 serves
+ *   link.[ch]    the interface, control messages and waiting of a rank
+ *   pingpong.c   (a) ping-pong answered in four ways, both halves
+ *   scan.c       (b) a file streamed through handlers, both halves
+ *   count.c      the plain count of the file that (b) is compared with
+ *   report.c     tables and JSON
+ *   plot.c, histogram.c   the pictures, through svg.h
  *
  * Functions that return int give 0, or -1 after they have said on stderr what
  * went wrong, unless noted.
@@ -20,7 +20,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "demo_link.h"
+#include "link.h"
 #include "textscan.h"
 
 enum { DEMO_SIZE_MAX = 4 << 20, DEMO_SIZES = 24, DEMO_ROUNDS = 20, DEMO_PATH = 1024 };
@@ -94,7 +94,7 @@ struct demo_report {
 /* demo_rank() is what the two ranks run; returns the exit status. */
 int demo_rank(const struct demo_options *options);
 
-/* ---- demo_pingpong.c ---- */
+/* ---- pingpong.c ---- */
 
 struct demo_pattern;
 /* demo_pattern() makes the bytes that messages of up to `largest` bytes are made
@@ -117,19 +117,19 @@ void demo_pinged_close(struct demo_pinged *p);
 /* demo_pinged_serve() answers the pings of one command. */
 int demo_pinged_serve(struct demo_link *l, struct demo_pinged *p, const struct demo_command *c);
 
-/* ---- demo_scan.c ---- */
+/* ---- scan.c ---- */
 
 int demo_scan(struct demo_link *l, const struct demo_options *options, struct demo_scan *result);
 /* demo_scan_serve() is the other half, until it has sent its result. */
 int demo_scan_serve(struct demo_link *l, const struct textscan_filter *filter,
                     const struct demo_command *c);
 
-/* ---- demo_count.c ---- */
+/* ---- count.c ---- */
 
 /* demo_count() reads the file and counts bytes and words. */
 int demo_count(const struct demo_options *options, struct textscan_totals *totals);
 
-/* ---- demo_report.c, demo_plot.c, demo_histogram.c ---- */
+/* ---- report.c, plot.c, histogram.c ---- */
 
 bool demo_all_right(const struct demo_report *r);
 int demo_report_text(const struct demo_report *r);
