@@ -2,7 +2,7 @@
 /* The options of `pinwheel cc`; see cc.h. They are those of a compiler, as far as they go. */
 #include "cc.h"
 
-#include "commands.h"
+#include "pinwheel/commands.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -6,7 +6,7 @@
  *        ├────► both compilers, -O0 -g ─► state structs compared  │ .incbin, by spin_handler.h
  *        └────► native compiler ────────────────────────► FILE.o ◄┘
  *
- * cc.c has the options, cc_build.c runs the compilers, cc_layout.c compares, cc_statics.c looks for
+ * cc.c has the options, build.c runs the compilers, layout.c compares, statics.c looks for
  * static data that handlers may not have. FILE is in C, or by its name in C++.
  */
 #ifndef PINWHEEL_CC_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel cc` by itself, for building what `pinwheel` is linked with: the handler library. */
-#include "commands.h"
+#include "pinwheel/commands.h"
 
 int main(int argc, char **argv)
 {
