@@ -2,7 +2,7 @@
 /* The events of a rank in a window; see agenda.h. */
 #include "agenda.h"
 
-#include "reserve.h"
+#include "sim/util/reserve.h"
 
 #include <stdlib.h>
 #include <string.h>

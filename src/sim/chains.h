@@ -8,7 +8,7 @@
 #ifndef SIM_CHAINS_H
 #define SIM_CHAINS_H
 
-#include "slab.h"
+#include "sim/util/slab.h"
 
 #include <stdbool.h>
 #include <stdint.h>

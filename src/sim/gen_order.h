@@ -4,7 +4,7 @@
 #define SIM_GEN_ORDER_H
 
 #include "sim/goal_gen.h"
-#include "sim/goal_random.h"
+#include "sim/util/random.h"
 
 /* Which of `count` receives is posted as the i-th. */
 static inline uint64_t gen_in_order(const struct goal_wish *w,

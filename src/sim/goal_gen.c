@@ -3,7 +3,7 @@
 #include "sim/goal_gen.h"
 
 #include "sim/goal_print.h"
-#include "sim/goal_random.h"
+#include "sim/util/random.h"
 
 #include <inttypes.h>
 

@@ -3,8 +3,8 @@
 #include "sim/goal_merge.h"
 
 #include "sim/goal_print.h"
-#include "sim/goal_random.h"
 #include "sim/goal_write.h"
+#include "sim/util/random.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

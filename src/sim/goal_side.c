@@ -56,7 +56,7 @@ struct goal_side {
     uint64_t names; /* to the end of the file, whose last byte is 0 */
 };
 
-/* Words are mixed as splitmix64 mixes its state (see goal_random.h). */
+/* Words are mixed as splitmix64 mixes its state (see util/random.h). */
 static uint64_t hash_bytes(const uint8_t *bytes, size_t length)
 {
     uint64_t h = length, word;

@@ -3,7 +3,7 @@
 #include "loggops.h"
 
 #include "loggops_net.h"
-#include "reserve.h"
+#include "sim/util/reserve.h"
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -25,10 +25,10 @@
 #define SIM_LOGGOPS_H
 
 #include "agenda.h"
-#include "charges.h"
 #include "claims.h"
 #include "engine.h"
 #include "match.h"
+#include "sim/util/charges.h"
 #include "team.h"
 #include "wheel.h"
 

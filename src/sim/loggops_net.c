@@ -3,7 +3,7 @@
 #include "loggops_net.h"
 
 #include "loggops_base.h"
-#include "reserve.h"
+#include "sim/util/reserve.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

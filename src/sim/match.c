@@ -5,7 +5,7 @@
 #include "match.h"
 
 #include "chains.h"
-#include "reserve.h"
+#include "sim/util/reserve.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -22,7 +22,7 @@
 #ifndef SIM_MATCH_H
 #define SIM_MATCH_H
 
-#include "slab.h"
+#include "sim/util/slab.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
 #ifndef SIM_NET_EVENTS_H
 #define SIM_NET_EVENTS_H
 
-#include "queue.h"
+#include "sim/util/queue.h"
 
 enum { NET_BINS_LEAST = 1 << 10, NET_BINS_MOST = 1 << 16 };
 

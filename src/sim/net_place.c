@@ -2,7 +2,7 @@
 /* Which rank runs on which host; see net_place.h. */
 #include "net_place.h"
 
-#include "goal_random.h"
+#include "sim/util/random.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "net_state.h"
 
-#include "goal_random.h"
+#include "sim/util/random.h"
 
 /* ---- Fat tree: up to a switch above the destination, then down ---- */
 

@@ -14,9 +14,9 @@
 #ifndef SIM_NET_STATE_H
 #define SIM_NET_STATE_H
 
-#include "charges.h"
 #include "net.h"
 #include "net_events.h"
+#include "sim/util/charges.h"
 
 #define NET_NEVER UINT64_MAX
 #define NET_NONE UINT32_MAX

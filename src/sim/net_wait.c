@@ -2,7 +2,7 @@
 /* What waits: for a lane, the oldest first; for an earlier message of the same pair. */
 #include "net_state.h"
 
-#include "goal_random.h"
+#include "sim/util/random.h"
 
 #include <stdlib.h>
 

@@ -2,9 +2,9 @@
 /* Noise; see noise.h. */
 #include "noise.h"
 
-#include "charges.h"
-#include "goal_random.h"
 #include "parameters.h"
+#include "sim/util/charges.h"
+#include "sim/util/random.h"
 
 #include <errno.h>
 #include <math.h>

@@ -2,7 +2,7 @@
 /* Records of runs; see record.h. */
 #include "record.h"
 
-#include "reserve.h"
+#include "sim/util/reserve.h"
 
 #include <stdlib.h>
 

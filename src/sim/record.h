@@ -26,10 +26,10 @@
 #ifndef SIM_RECORD_H
 #define SIM_RECORD_H
 
-#include "charges.h"
 #include "goal.h"
 #include "net.h"
 #include "noise.h"
+#include "sim/util/charges.h"
 
 enum record_slot { RECORD_BEGIN, RECORD_ANSWER, RECORD_IN, RECORD_TAKE, RECORD_SLOTS };
 

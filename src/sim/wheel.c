@@ -2,7 +2,7 @@
 /* The wheel; see wheel.h. */
 #include "wheel.h"
 
-#include "reserve.h"
+#include "sim/util/reserve.h"
 
 #include <errno.h>
 #include <string.h>

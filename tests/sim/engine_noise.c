@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "sim/goal_random.h"
 #include "sim/noise.h"
+#include "sim/util/random.h"
 
 static struct sim_noise open_noise(const char *text, uint64_t seed)
 {

@@ -11,7 +11,7 @@
 
 #include "sim/agenda.h"
 #include "sim/claims.h"
-#include "sim/queue.h"
+#include "sim/util/queue.h"
 #include "sim/wheel.h"
 
 static uint64_t random_state = 7;

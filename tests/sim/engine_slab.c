@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "sim/slab.h"
+#include "sim/util/slab.h"
 
 enum { BLOCKS = 300, STEPS = 20000 };
 

@@ -6,7 +6,7 @@
 #include "goal_try.h"
 
 #include "sim/goal_gen.h"
-#include "sim/goal_random.h"
+#include "sim/util/random.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
