@@ -9,7 +9,7 @@
 #ifndef SIM_MPI_GOAL_H
 #define SIM_MPI_GOAL_H
 
-#include "sim/goal_gen.h"
+#include "sim/gen/goal_gen.h"
 #include "sim/mpi_trace.h"
 
 enum { MPI_ALGORITHMS_MOST = 8, MPI_NAMES_MOST = 64 };

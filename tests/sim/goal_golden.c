@@ -6,7 +6,7 @@
  */
 #include "goal_try.h"
 
-#include "sim/goal_gen.h"
+#include "sim/gen/goal_gen.h"
 
 #include <glob.h>
 #include <setjmp.h>

@@ -5,7 +5,7 @@
  */
 #include "goal_try.h"
 
-#include "sim/goal_gen.h"
+#include "sim/gen/goal_gen.h"
 #include "sim/util/random.h"
 
 #include <setjmp.h>

@@ -6,7 +6,7 @@
 
 #include "pinwheel/util/args.h"
 
-#include "sim/goal_gen.h"
+#include "sim/gen/goal_gen.h"
 
 struct gen_job {
     struct goal_wish wish;

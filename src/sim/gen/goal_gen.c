@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What generators share: operations, the way to a file; see goal_gen.h. */
-#include "sim/goal_gen.h"
+#include "goal_gen.h"
 
 #include "sim/goal_print.h"
 #include "sim/util/random.h"

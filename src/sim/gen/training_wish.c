@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a step of training is asked for: what fits together, and what follows. */
-#include "sim/goal_gen.h"
+#include "goal_gen.h"
 
 #include <inttypes.h>
 

@@ -18,7 +18,7 @@
  * modulo 2^(s+1), and to no others: two residue classes, which can be counted without
  * being listed. On a torus they are sets of coordinates.
  */
-#include "sim/gen.h"
+#include "gen.h"
 
 /* Where place x of a ring of `extent` goes in step s. */
 static uint64_t swing(uint64_t x, unsigned s, uint64_t extent)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Rounds over distances 1, 2, 4, ...: barriers, allgathers and allreduces; gen.h. */
-#include "sim/gen.h"
+#include "gen.h"
 
 /* LogGOPSim's: a message waits only for the one that came last before it. */
 void gen_dissemination(struct goal_maker *m)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A message, or a block in some message, from each rank to each other. */
-#include "sim/gen.h"
-#include "sim/gen_order.h"
+#include "gen.h"
+#include "order.h"
 
 void gen_linear_alltoall(struct goal_maker *m)
 {

@@ -21,7 +21,7 @@
  * are cut into buckets; one is reduced over the data ranks once all its bytes are
  * there and the bucket before it is done.
  */
-#include "sim/gen.h"
+#include "gen.h"
 
 enum { COMPUTATION = 0, COMMUNICATION = 1 }; /* cpus */
 

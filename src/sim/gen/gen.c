@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What generators of patterns are made of; see gen.h. */
-#include "sim/gen.h"
+#include "gen.h"
 
 uint32_t gen_reduce(struct goal_maker *m, uint64_t size, uint32_t after)
 {

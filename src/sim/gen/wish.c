@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a pattern is asked for: defaults, and what cannot be; see goal_gen.h. */
-#include "sim/goal_gen.h"
+#include "goal_gen.h"
 
 #include <inttypes.h>
 #include <stdio.h>

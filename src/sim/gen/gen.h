@@ -11,7 +11,7 @@
 #ifndef SIM_GEN_H
 #define SIM_GEN_H
 
-#include "sim/goal_gen.h"
+#include "goal_gen.h"
 
 /* Ranks counted from the root, round and round. */
 static inline uint64_t gen_place(const struct goal_maker *m)
@@ -122,7 +122,7 @@ uint32_t gen_unfold(const struct gen_fold *f, uint64_t number);
 bool gen_fold_in(struct goal_maker *m, const struct gen_fold *f, struct gen_round *r);
 void gen_fold_out(struct goal_maker *m, const struct gen_fold *f, const struct gen_round *r);
 
-/* ---- The patterns; goal_patterns.c has their names ---- */
+/* ---- The patterns; patterns.c has their names ---- */
 
 void gen_binomialtreebcast(struct goal_maker *m);
 void gen_binomialtreereduce(struct goal_maker *m);

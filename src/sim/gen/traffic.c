@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Patterns of traffic that are no collectives: all to one, one to all, permutations,
  * exchanges with the neighbours in a line, a plane, space, or four dimensions. */
-#include "sim/gen.h"
-#include "sim/gen_order.h"
+#include "gen.h"
+#include "order.h"
 
 void gen_incast(struct goal_maker *m)
 {

@@ -3,7 +3,7 @@
 #ifndef SIM_GEN_ORDER_H
 #define SIM_GEN_ORDER_H
 
-#include "sim/goal_gen.h"
+#include "goal_gen.h"
 #include "sim/util/random.h"
 
 /* Which of `count` receives is posted as the i-th. */

@@ -11,7 +11,7 @@
  * A place is a rank counted from the root. Who has several children serves the one
  * with the largest subtree first (k-nomial), else in their order.
  */
-#include "sim/gen.h"
+#include "gen.h"
 
 /* ---- LogGOPSim's ---- */
 

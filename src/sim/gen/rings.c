@@ -8,7 +8,7 @@
  *                            chunks go round
  *   allgather, reduce-scatter, allreduce: a chunk for each rank goes round
  */
-#include "sim/gen.h"
+#include "gen.h"
 
 /* Segments travel from the root to the last rank, each passed on as it comes. */
 void gen_pipelinedring(struct goal_maker *m)

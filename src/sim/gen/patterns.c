@@ -4,7 +4,7 @@
  * its names and make the same operations in the same order, so that results can be
  * compared; the others are called by what they do and how.
  */
-#include "sim/gen.h"
+#include "gen.h"
 
 enum {
     MESSAGE = GOAL_USES_SIZE,
