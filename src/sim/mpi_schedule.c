@@ -2,7 +2,7 @@
 /* The passes over a recording that make its schedule; see mpi_goal.h. */
 #include "sim/mpi_goal.h"
 
-#include "sim/goal_print.h"
+#include "sim/goal/print.h"
 
 int mpi_balance(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_channels **channels,
                 struct goal_error *error)

@@ -20,7 +20,7 @@
 #ifndef SIM_MPI_TRACE_H
 #define SIM_MPI_TRACE_H
 
-#include "sim/goal_file.h"
+#include "sim/goal/file.h"
 
 enum { MPI_NONE = -2, MPI_ANY = -1, MPI_SENT = -3, MPI_CANCELLED = -4 };
 enum { MPI_WORLD = 0, MPI_SELF = 1 }; /* numbers of communicators in a recording */

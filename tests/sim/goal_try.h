@@ -6,8 +6,8 @@
 #ifndef TESTS_SIM_GOAL_TRY_H
 #define TESTS_SIM_GOAL_TRY_H
 
-#include "sim/goal_print.h"
-#include "sim/goal_read.h"
+#include "sim/goal/print.h"
+#include "sim/goal/read.h"
 
 struct bytes {
     uint8_t *at;

@@ -2,7 +2,7 @@
 /* What generators share: operations, the way to a file; see goal_gen.h. */
 #include "goal_gen.h"
 
-#include "sim/goal_print.h"
+#include "sim/goal/print.h"
 #include "sim/util/random.h"
 
 #include <inttypes.h>

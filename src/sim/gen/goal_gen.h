@@ -7,7 +7,7 @@
 #ifndef SIM_GOAL_GEN_H
 #define SIM_GOAL_GEN_H
 
-#include "sim/goal_write.h"
+#include "sim/goal/write.h"
 
 enum { GOAL_SPACE = 4 }; /* dimensions of stencils and tori, at most */
 

@@ -2,7 +2,7 @@
 /* `pinwheel goal compile`: GOAL text to LogGOPSim's binary format. */
 #include "commands.h"
 
-#include "sim/goal_read.h"
+#include "sim/goal/read.h"
 
 #include <inttypes.h>
 #include <stdio.h>

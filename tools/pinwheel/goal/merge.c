@@ -2,7 +2,7 @@
 /* `pinwheel goal merge`: schedules of several jobs become one, of all their nodes. */
 #include "commands.h"
 
-#include "sim/goal_merge.h"
+#include "sim/goal/merge.h"
 
 #include <errno.h>
 #include <inttypes.h>

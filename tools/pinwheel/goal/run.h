@@ -19,7 +19,7 @@
 #include "pinwheel/util/json.h"
 
 #include "sim/engine.h"
-#include "sim/goal_jobs.h"
+#include "sim/goal/jobs.h"
 #include "sim/net_place.h"
 #include "sim/path.h"
 

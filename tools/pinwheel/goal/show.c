@@ -7,7 +7,7 @@
 
 #include "pinwheel/util/json.h"
 
-#include "sim/goal_print.h"
+#include "sim/goal/print.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Streams and output files; see goal_file.h. */
-#include "sim/goal_file.h"
+/* Streams and output files; see file.h. */
+#include "file.h"
 
 #include <errno.h>
 #include <fcntl.h>

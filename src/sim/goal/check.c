@@ -6,7 +6,7 @@
  * read is within the file because the span of the rank is, and because its counts
  * add up to the span exactly before anything else of it is looked at.
  */
-#include "sim/goal_read.h"
+#include "read.h"
 
 #include <inttypes.h>
 #include <stdio.h>

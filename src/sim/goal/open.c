@@ -3,7 +3,7 @@
  * Opening schedules: files are mapped, text is compiled to a temporary file and
  * that is mapped, so that who walks a schedule knows one form only.
  */
-#include "sim/goal_read.h"
+#include "read.h"
 
 #include <errno.h>
 #include <fcntl.h>

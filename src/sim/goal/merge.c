@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Merged schedules; see goal_merge.h. Memory: 12 bytes a rank, and that of one rank. */
-#include "sim/goal_merge.h"
+/* Merged schedules; see merge.h. Memory: 12 bytes a rank, and that of one rank. */
+#include "merge.h"
 
-#include "sim/goal_print.h"
-#include "sim/goal_write.h"
+#include "print.h"
 #include "sim/util/random.h"
+#include "write.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
 #ifndef SIM_GOAL_PRINT_H
 #define SIM_GOAL_PRINT_H
 
-#include "sim/goal_file.h"
+#include "file.h"
 
 /* A dependency on its way to a line of text. */
 struct goal_line {

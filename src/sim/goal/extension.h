@@ -7,7 +7,7 @@
 #ifndef SIM_GOAL_EXTENSION_H
 #define SIM_GOAL_EXTENSION_H
 
-#include "sim/goal_scan.h"
+#include "scan.h"
 
 /* goal_extension_is() says whether `word` is one of these operations. */
 bool goal_extension_is(const struct goal_word *word);

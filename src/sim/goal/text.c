@@ -4,9 +4,9 @@
  * memory, everything else is in the files. docs/goal.md has the grammar; the
  * functions below follow it from the file down to the attribute.
  */
-#include "sim/goal_extension.h"
-#include "sim/goal_labels.h"
-#include "sim/goal_write.h"
+#include "extension.h"
+#include "labels.h"
+#include "write.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The Portals and sPIN operations of GOAL; see goal_extension.h.
+ * The Portals and sPIN operations of GOAL; see extension.h.
  *
  * Sources differ on the order of their parts, so each operation is a head, which
  * is fixed, and parts in any order, of which some must be there.
  */
-#include "sim/goal_extension.h"
+#include "extension.h"
 
 #include <stdio.h>
 

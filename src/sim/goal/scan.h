@@ -9,7 +9,7 @@
 #ifndef SIM_GOAL_SCAN_H
 #define SIM_GOAL_SCAN_H
 
-#include "sim/goal.h"
+#include "goal.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files of jobs; see goal_jobs.h. */
-#include "sim/goal_jobs.h"
+/* Files of jobs; see jobs.h. */
+#include "jobs.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -10,7 +10,7 @@
 #ifndef SIM_GOAL_WRITE_H
 #define SIM_GOAL_WRITE_H
 
-#include "sim/goal_file.h"
+#include "file.h"
 
 /* `node` waits for `on`. */
 struct goal_edge {

@@ -14,7 +14,7 @@
 #ifndef SIM_GOAL_JOBS_H
 #define SIM_GOAL_JOBS_H
 
-#include "sim/goal_file.h"
+#include "file.h"
 
 struct goal_job {
     char *name;      /* NULL: none */

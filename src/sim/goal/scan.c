@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The scanner of GOAL text; see goal_scan.h. */
-#include "sim/goal_scan.h"
+/* The scanner of GOAL text; see scan.h. */
+#include "scan.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

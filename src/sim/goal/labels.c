@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The labels of one rank; see goal_labels.h. */
-#include "sim/goal_labels.h"
+/* The labels of one rank; see labels.h. */
+#include "labels.h"
 
 #include <stdlib.h>
 

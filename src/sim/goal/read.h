@@ -7,7 +7,7 @@
 #ifndef SIM_GOAL_READ_H
 #define SIM_GOAL_READ_H
 
-#include "sim/goal_file.h"
+#include "file.h"
 
 /* LogGOPSim --save-mem leaves this in place of the cookie, and a destroyed schedule. */
 enum { GOAL_COOKIE_SPENT = 2342 };

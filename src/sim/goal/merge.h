@@ -12,8 +12,8 @@
 #ifndef SIM_GOAL_MERGE_H
 #define SIM_GOAL_MERGE_H
 
-#include "sim/goal_jobs.h"
-#include "sim/goal_read.h"
+#include "jobs.h"
+#include "read.h"
 
 enum goal_spread {
     GOAL_PACKED,      /* one job after the other */
@@ -51,7 +51,7 @@ void goal_merge_free(struct goal_merge *m);
 /* goal_merge_at() says which rank of which job an entry of `head` or `next` is. */
 void goal_merge_at(const struct goal_merge *m, uint32_t at, uint32_t *job, uint32_t *rank);
 
-/* ---- Labels and lines (goal_merge_side.c) ---- */
+/* ---- Labels and lines (merge_side.c) ---- */
 
 enum { GOAL_MERGE_PREFIX = 16 }; /* "job4294967295_", at most */
 

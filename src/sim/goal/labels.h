@@ -8,8 +8,8 @@
 #ifndef SIM_GOAL_LABELS_H
 #define SIM_GOAL_LABELS_H
 
-#include "sim/goal_read.h"
-#include "sim/goal_scan.h"
+#include "read.h"
+#include "scan.h"
 
 enum { GOAL_LABELS_FIRST = 64 }; /* slots a rank begins with, a power of two */
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Printing GOAL text; see goal_print.h.
+ * Printing GOAL text; see print.h.
  *
  * A dependency may be written once both its operations are, and the order of a
  * list is that of its lines. So each goes below the later of its two operations,
  * or of any before it in its list. Lines are sorted by that operation, counting.
  */
-#include "sim/goal_print.h"
+#include "print.h"
 
 #include <stdlib.h>
 

@@ -17,7 +17,7 @@
  * makes sure that lines of an older compilation are not taken for this one's.
  * Nothing here is trusted: each look-up checks what it follows.
  */
-#include "sim/goal_read.h"
+#include "read.h"
 
 #include <errno.h>
 #include <fcntl.h>

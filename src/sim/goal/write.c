@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Builder and writer of schedules; see goal_write.h.
+ * Builder and writer of schedules; see write.h.
  *
  * Lists are laid out by counting: while edges are added each node counts its
  * successors; a prefix sum gives each list its place, first the one of "requires",
  * then the one of "irequires"; the edges are dealt out in the order in which they
  * came. That is the order of LogGOPSim's compiler.
  */
-#include "sim/goal_write.h"
+#include "write.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  * something was added in front of a job that starts late, those of job 2 are "job2_LABEL",
  * and what was added is "job2".
  */
-#include "sim/goal_merge.h"
+#include "merge.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #ifndef SIM_GOAL_FILE_H
 #define SIM_GOAL_FILE_H
 
-#include "sim/goal.h"
+#include "goal.h"
 
 #include <string.h>
 
