@@ -3,7 +3,7 @@
 #include "commands.h"
 #include "pinwheel/util/json.h"
 
-#include "sim/mpi_goal.h"
+#include "sim/mpi/goal.h"
 
 #include <errno.h>
 #include <inttypes.h>

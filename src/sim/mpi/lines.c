@@ -4,7 +4,7 @@
  * start and duration in nanoseconds, then the numbers of that kind of call. A last
  * line without its end is what a killed program was writing, and is left out.
  */
-#include "sim/mpi_trace.h"
+#include "trace.h"
 
 #include <inttypes.h>
 

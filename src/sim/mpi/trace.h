@@ -2,10 +2,10 @@
 /*
  * Recordings of MPI programs, read rank by rank and turned into schedules.
  *
- *     folder ──► mpi_files.c ──► mpi_lines.c, mpi_allprof.c ──► mpi_resolve.c
+ *     folder ──► files.c ──► lines.c, allprof.c ──► resolve.c
  *                 which files       lines to calls               communicators, wildcards
  *                                                                       │
- *     schedule ◄── mpi_goal.c, mpi_collectives.c ◄── mpi_survey.c ◄─────┘
+ *     schedule ◄── goal.c, collectives.c ◄── survey.c ◄─────┘
  *                  operations                       tags, order of collectives
  *
  * docs/goal-trace.md has the two formats, what becomes of each call, and what is

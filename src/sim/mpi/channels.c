@@ -5,7 +5,7 @@
  * the last ones lack their other half. A receive that names no source (of a trace of
  * liballprof) makes one channel of all senders.
  */
-#include "sim/mpi_goal.h"
+#include "goal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

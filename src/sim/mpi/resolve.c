@@ -4,7 +4,7 @@
  * of the program, wildcards the message that came, starts of persistent requests
  * calls of their own. Everything a recording says is checked here.
  */
-#include "sim/mpi_trace.h"
+#include "trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -16,7 +16,7 @@
  *   - requests are addresses, whose size is 8 bytes, or 4 if that finds more of them.
  * Negative ranks have Open MPI's values: -1 any source, -2 nobody; in a send both are nobody.
  */
-#include "sim/mpi_trace.h"
+#include "trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

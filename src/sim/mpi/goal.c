@@ -10,7 +10,7 @@
  *     MPI_Waitall  (nothing)       after += { ends of the requests' operations }
  *     MPI_Bcast    its messages    after = { end of a calc 0 that waits for all of them }
  */
-#include "sim/mpi_goal.h"
+#include "goal.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
  * Vectors are read modulo their length, so that a communicator that was extrapolated
  * repeats what its first members said.
  */
-#include "sim/mpi_goal.h"
+#include "goal.h"
 
 enum { SIGNAL = 1, SEGMENT = 65536 }; /* bytes of a message of a barrier; of a pipeline's piece */
 

@@ -10,7 +10,7 @@
 #define SIM_MPI_GOAL_H
 
 #include "sim/gen/goal_gen.h"
-#include "sim/mpi_trace.h"
+#include "trace.h"
 
 enum { MPI_ALGORITHMS_MOST = 8, MPI_NAMES_MOST = 64 };
 

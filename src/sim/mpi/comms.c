@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Collectives and communicators as recordings have them. */
-#include "sim/mpi_trace.h"
+#include "trace.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * rank of how many they are; those of liballprof begin with a remark of its name,
  * and their rank is the last number in their own.
  */
-#include "sim/mpi_trace.h"
+#include "trace.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -4,7 +4,7 @@
  * communicator uses, so that each gets a range of its own; whether its members do the
  * same collectives in the same order; and what the recording lacks.
  */
-#include "sim/mpi_goal.h"
+#include "goal.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The passes over a recording that make its schedule; see mpi_goal.h. */
-#include "sim/mpi_goal.h"
+/* The passes over a recording that make its schedule; see goal.h. */
+#include "goal.h"
 
 #include "sim/goal/print.h"
 
