@@ -8,11 +8,11 @@
 #ifndef SIM_ENGINE_H
 #define SIM_ENGINE_H
 
-#include "net.h"
 #include "noise.h"
 #include "parameters.h"
 #include "record.h"
 #include "sim/goal/goal.h"
+#include "sim/net/net.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -11,7 +11,7 @@
 #define SIM_LOGGOPS_NET_H
 
 #include "loggops.h"
-#include "net.h"
+#include "sim/net/net.h"
 
 /* A message in the network: what will arrive, and when its sender's cpu is free. */
 struct flight {

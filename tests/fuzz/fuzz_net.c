@@ -6,7 +6,7 @@
  */
 #include "fuzz.h"
 
-#include "sim/net.h"
+#include "sim/net/net.h"
 
 #include <stdio.h>
 #include <stdlib.h>

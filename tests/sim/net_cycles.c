@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "net_try.h"
-#include "sim/net_state.h"
+#include "sim/net/state.h"
 
 enum { LOADS = 20 };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sim/net_place.h"
+#include "sim/net/place.h"
 #include "sim/parameters.h"
 
 static void shape(const char *text, uint32_t hosts, uint32_t switches, uint32_t channels)

@@ -7,7 +7,7 @@
 #ifndef TESTS_NET_TRY_H
 #define TESTS_NET_TRY_H
 
-#include "sim/net.h"
+#include "sim/net/net.h"
 
 enum { TRY_PACKET = 4096 };
 

@@ -20,7 +20,7 @@
 
 #include "sim/engine.h"
 #include "sim/goal/jobs.h"
-#include "sim/net_place.h"
+#include "sim/net/place.h"
 #include "sim/path.h"
 
 /* --sweep: `values` values of one parameter; 0: none. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Builds fat trees, tori and dragonflies; see net_graph.h. */
-#include "net_graph.h"
+/* Builds fat trees, tori and dragonflies; see graph.h. */
+#include "graph.h"
 
 #include <stdio.h>
 

@@ -8,14 +8,14 @@
  *             messages, each with the age of its next packet
  *   packet    holds buffer space of the lane by which it came, until it has left
  *
- * Invariant (net_check.c): of a lane that leads to a switch, free bytes, bytes on
+ * Invariant (check.c): of a lane that leads to a switch, free bytes, bytes on
  * their way back and bytes of the packets that hold it add up to the buffer.
  */
 #ifndef SIM_NET_STATE_H
 #define SIM_NET_STATE_H
 
+#include "events.h"
 #include "net.h"
-#include "net_events.h"
 #include "sim/util/charges.h"
 
 #define NET_NEVER UINT64_MAX

@@ -16,7 +16,7 @@
 #ifndef SIM_NET_H
 #define SIM_NET_H
 
-#include "net_graph.h"
+#include "graph.h"
 
 /* What the time of a byte went to, from when its message could leave on, ps: cables and
  * switches, and bytes before it that were handed over or carried. The rest it waited. */

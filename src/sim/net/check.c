@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What must hold: the invariants of a network, and the latency of one at rest. */
-#include "net_state.h"
+#include "state.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #ifndef SIM_NET_DOT_H
 #define SIM_NET_DOT_H
 
-#include "net_graph.h"
+#include "graph.h"
 
 enum { NET_DOT_NODES = 1 << 24 };
 

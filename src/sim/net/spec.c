@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads what network a user asks for; see net_graph.h. */
-#include "net_graph.h"
+/* Reads what network a user asks for; see graph.h. */
+#include "graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>

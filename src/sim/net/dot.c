@@ -6,9 +6,9 @@
  *   text ──► tokens ──► statements: names become nodes, edges become channels
  *
  * Nodes are numbered in the order in which their names appear; hosts and switches
- * get their own numbers at the end (net_file.c).
+ * get their own numbers at the end (file.c).
  */
-#include "net_dot.h"
+#include "dot.h"
 
 #include <ctype.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A network begins and ends; what it says of itself. See net.h. */
-#include "net_state.h"
+#include "state.h"
 
 #include <stdlib.h>
 

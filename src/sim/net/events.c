@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calendar of a network's events; see net_events.h. */
-#include "net_events.h"
+/* The calendar of a network's events; see events.h. */
+#include "events.h"
 
 #include <stdlib.h>
 #include <string.h>

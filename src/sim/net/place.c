@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which rank runs on which host; see net_place.h. */
-#include "net_place.h"
+/* Which rank runs on which host; see place.h. */
+#include "place.h"
 
 #include "sim/util/random.h"
 

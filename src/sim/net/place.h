@@ -3,7 +3,7 @@
 #ifndef SIM_NET_PLACE_H
 #define SIM_NET_PLACE_H
 
-#include "net_graph.h"
+#include "graph.h"
 
 /* net_place() fills in the host of each rank: "linear" takes them in order, "random"
  * as the seed says, anything else is a file of hosts, rank by rank, by number or by the

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A network's events: packets enter switches, channels look what they may carry,
- * messages are delivered; see net_state.h.
+ * messages are delivered; see state.h.
  */
-#include "net_state.h"
+#include "state.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What networks of all shapes share; see net_graph.h. */
-#include "net_graph.h"
+/* What networks of all shapes share; see graph.h. */
+#include "graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -143,7 +143,7 @@ static uint32_t dragonfly_switches(const struct net_graph *g, uint32_t from, uin
     if (group == home) {
         return 2;
     }
-    /* The cable that the destination chooses among the parallel ones; see net_route.c. */
+    /* The cable that the destination chooses among the parallel ones; see route.c. */
     uint32_t offset = (home + f->groups - group) % f->groups,
              round = f->cables > 1 ? to % f->cables : 0;
     uint32_t out = (round * (f->groups - 1) + offset - 1) / f->h;

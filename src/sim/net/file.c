@@ -3,7 +3,7 @@
  * A network from a Graphviz file: which nodes are hosts, and how far it is from
  * switch to switch. Names that begin with H are hosts, as in LogGOPSim.
  */
-#include "net_dot.h"
+#include "dot.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * The way of a packet, switch by switch. docs/network-model.md says why no ring of
  * lanes can come about in which each waits for the next.
  */
-#include "net_state.h"
+#include "state.h"
 
 #include "sim/util/random.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What waits: for a lane, the oldest first; for an earlier message of the same pair. */
-#include "net_state.h"
+#include "state.h"
 
 #include "sim/util/random.h"
 
