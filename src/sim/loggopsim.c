@@ -27,10 +27,10 @@
  */
 #include "engine.h"
 #include "match.h"
+#include "sim/report/stuck.h"
 #include "sim/util/queue.h"
 #include "sim/util/reserve.h"
 #include "sim/util/waiters.h"
-#include "stuck.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* `pinwheel goal run --critical-path`: its results, for people and as JSON. */
 #include "run.h"
 
-#include "sim/stuck.h"
+#include "sim/report/stuck.h"
 
 #include <inttypes.h>
 

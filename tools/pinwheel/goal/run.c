@@ -9,7 +9,7 @@
 #include "pinwheel/util/json.h"
 #include "sweep.h"
 
-#include "sim/stuck.h"
+#include "sim/report/stuck.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -21,7 +21,7 @@
 #include "sim/engine.h"
 #include "sim/goal/jobs.h"
 #include "sim/net/place.h"
-#include "sim/path.h"
+#include "sim/report/path.h"
 
 /* --sweep: `values` values of one parameter; 0: none. */
 struct goal_sweep {

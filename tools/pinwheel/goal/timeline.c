@@ -13,7 +13,7 @@
 #include "pinwheel/util/svg.h"
 #include "run.h"
 
-#include "sim/spans.h"
+#include "sim/report/spans.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -7,7 +7,7 @@
  */
 #include "run.h"
 
-#include "sim/spans.h"
+#include "sim/report/spans.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -11,7 +11,7 @@
 #ifndef SIM_STUCK_H
 #define SIM_STUCK_H
 
-#include "engine.h"
+#include "sim/engine.h"
 
 #include <stdio.h>
 

@@ -26,9 +26,9 @@
 #ifndef SIM_RECORD_H
 #define SIM_RECORD_H
 
-#include "noise.h"
 #include "sim/goal/goal.h"
 #include "sim/net/net.h"
+#include "sim/noise.h"
 #include "sim/util/charges.h"
 
 enum record_slot { RECORD_BEGIN, RECORD_ANSWER, RECORD_IN, RECORD_TAKE, RECORD_SLOTS };
