@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sim/match.h"
+#include "sim/models/match.h"
 
 enum { ENTRIES = 4000, SIDES = 2 };
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sim/noise.h"
+#include "sim/models/noise.h"
 #include "sim/util/random.h"
 
 static struct sim_noise open_noise(const char *text, uint64_t seed)

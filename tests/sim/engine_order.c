@@ -9,10 +9,10 @@
 
 #include <cmocka.h>
 
-#include "sim/agenda.h"
-#include "sim/claims.h"
+#include "sim/models/agenda.h"
+#include "sim/models/claims.h"
+#include "sim/models/wheel.h"
 #include "sim/util/queue.h"
-#include "sim/wheel.h"
 
 static uint64_t random_state = 7;
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sim/parameters.h"
+#include "sim/models/parameters.h"
 
 static void accepts(enum sim_parameter which, const char *text, uint64_t value)
 {

@@ -27,8 +27,8 @@
 #define SIM_RECORD_H
 
 #include "sim/goal/goal.h"
+#include "sim/models/noise.h"
 #include "sim/net/net.h"
-#include "sim/noise.h"
 #include "sim/util/charges.h"
 
 enum record_slot { RECORD_BEGIN, RECORD_ANSWER, RECORD_IN, RECORD_TAKE, RECORD_SLOTS };

@@ -11,7 +11,7 @@
 #ifndef SIM_STUCK_H
 #define SIM_STUCK_H
 
-#include "sim/engine.h"
+#include "sim/models/engine.h"
 
 #include <stdio.h>
 

@@ -18,8 +18,8 @@
 #include "pinwheel/util/args.h"
 #include "pinwheel/util/json.h"
 
-#include "sim/engine.h"
 #include "sim/goal/jobs.h"
+#include "sim/models/engine.h"
 #include "sim/net/place.h"
 #include "sim/report/path.h"
 
