@@ -27,7 +27,7 @@
 #include "base/list.h"
 #include "base/options.h"
 #include "base/vector.h"
-#include "fabric/slmp_key.h"
+#include "fabric/slmp/key.h"
 
 #include <stdbool.h>
 #include <stddef.h>

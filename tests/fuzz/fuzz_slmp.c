@@ -13,9 +13,9 @@
  */
 #include "fuzz.h"
 
-#include "fabric/slmp.h"
-#include "fabric/slmp_guard.h"
-#include "fabric/slmp_wire.h"
+#include "fabric/slmp/guard.h"
+#include "fabric/slmp/slmp.h"
+#include "fabric/slmp/wire.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "lone.h"
 
-#include "fabric/slmp_wire.h"
+#include "fabric/slmp/wire.h"
 #include "fabric/udp/socket.h"
 
 #include <arpa/inet.h>

@@ -9,7 +9,7 @@
 #define ENDS 3
 #include "fabric_fixture.h"
 
-#include "fabric/slmp_wire.h"
+#include "fabric/slmp/wire.h"
 #include "fabric/udp/udp.h"
 #include "udp_net.h"
 

@@ -4,7 +4,7 @@
  * are cut into packets, the NIC's side finds each message once; a row that contradicts itself
  * ends where it does, and one that ends too soon brings nothing.
  */
-#include "fabric/slmp_engine.h"
+#include "fabric/slmp/engine.h"
 #include "fabric/udp/udp.h"
 
 #include <arpa/inet.h>

@@ -4,7 +4,7 @@
  */
 #include "slmp_net.h"
 
-#include "fabric/slmp_wire.h"
+#include "fabric/slmp/wire.h"
 
 #include <errno.h>
 #include <setjmp.h>

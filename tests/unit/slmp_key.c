@@ -5,8 +5,8 @@
  */
 #include "slmp_net.h"
 
-#include "fabric/slmp_guard.h"
-#include "fabric/slmp_wire.h"
+#include "fabric/slmp/guard.h"
+#include "fabric/slmp/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

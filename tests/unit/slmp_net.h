@@ -10,7 +10,7 @@
 #ifndef TESTS_UNIT_SLMP_NET_H
 #define TESTS_UNIT_SLMP_NET_H
 
-#include "fabric/slmp.h"
+#include "fabric/slmp/slmp.h"
 
 struct net_faults {
     unsigned loss, twice, late, spoil; /* of 10,000 packets */

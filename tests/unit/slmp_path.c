@@ -5,7 +5,7 @@
  */
 #include "slmp_net.h"
 
-#include "fabric/slmp_wire.h"
+#include "fabric/slmp/wire.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

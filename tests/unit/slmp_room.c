@@ -6,7 +6,7 @@
  */
 #include "slmp_town.h"
 
-#include "fabric/slmp_wire.h"
+#include "fabric/slmp/wire.h"
 
 #include <errno.h>
 

@@ -6,7 +6,7 @@
 #ifndef TESTS_UNIT_SLMP_TOWN_H
 #define TESTS_UNIT_SLMP_TOWN_H
 
-#include "fabric/slmp.h"
+#include "fabric/slmp/slmp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

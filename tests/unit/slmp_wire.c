@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Packets of SLMP, byte by byte as docs/slmp.md has them. */
-#include "fabric/slmp_wire.h"
+#include "fabric/slmp/wire.h"
 
-#include "fabric/slmp.h"
+#include "fabric/slmp/slmp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/sys.h"
-#include "fabric/slmp_wire.h"
+#include "fabric/slmp/wire.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

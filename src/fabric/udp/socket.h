@@ -9,7 +9,7 @@
 #ifndef FABRIC_UDP_SOCKET_H
 #define FABRIC_UDP_SOCKET_H
 
-#include "fabric/slmp.h"
+#include "fabric/slmp/slmp.h"
 
 #include <stdbool.h>
 #include <stddef.h>

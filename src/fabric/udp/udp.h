@@ -37,7 +37,7 @@
 #include "base/keep.h"
 #include "base/vector.h"
 #include "fabric/fabric.h"
-#include "fabric/slmp.h"
+#include "fabric/slmp/slmp.h"
 #include "fabric/udp/socket.h"
 
 #include <pthread.h>

@@ -15,7 +15,7 @@
 #ifndef PINWHEEL_SLMP_COMMANDS_H
 #define PINWHEEL_SLMP_COMMANDS_H
 
-#include "fabric/slmp_key.h"
+#include "fabric/slmp/key.h"
 #include "pinwheel/util/args.h"
 #include "udp.h"
 

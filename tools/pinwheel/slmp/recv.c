@@ -7,7 +7,7 @@
 #include "commands.h"
 
 #include "base/sys.h"
-#include "fabric/slmp_wire.h"
+#include "fabric/slmp/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -6,7 +6,7 @@
 #ifndef PINWHEEL_SLMP_UDP_H
 #define PINWHEEL_SLMP_UDP_H
 
-#include "fabric/slmp.h"
+#include "fabric/slmp/slmp.h"
 #include "fabric/udp/socket.h"
 
 #include <stdbool.h>

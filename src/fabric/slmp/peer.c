@@ -10,7 +10,7 @@
  * A peer with nothing to do leaves `active`, so that who is silent costs no time; a while
  * later its channels' rings are freed, so that he costs little memory.
  */
-#include "slmp_engine.h"
+#include "engine.h"
 
 #include <errno.h>
 #include <stdlib.h>

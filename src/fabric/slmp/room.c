@@ -20,7 +20,7 @@
  *   - Of the memory for packets a source may hold as much as is free then: one alone has half of
  *     it, and n of them leave an n + 1st as much as each has.
  */
-#include "slmp_engine.h"
+#include "engine.h"
 
 #include <stdlib.h>
 

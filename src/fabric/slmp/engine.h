@@ -3,16 +3,16 @@
  * The inside of the SLMP engine, shared by its files:
  *
  *   slmp.c          the calls of slmp.h
- *   slmp_peer.c     peers, which of them have something to do, which packet leaves next
- *   slmp_room.c     places and memory, and who gives way when they are short
- *   slmp_session.c  how two peers come to a session, and how it ends
- *   slmp_tx.c       a channel's sending side: packets under way
- *   slmp_lost.c     which of them are lost: gaps, timeouts
- *   slmp_rx.c       a channel's receiving side: order, duplicates, acknowledgements
- *   slmp_plain.c    messages of plain peers, in both directions
- *   slmp_shield.c   with a job key: whose packets are taken, and once only
- *   slmp_cc.c       round trips, congestion window, pacing
- *   slmp_wire.c     packets as bytes
+ *   peer.c     peers, which of them have something to do, which packet leaves next
+ *   room.c     places and memory, and who gives way when they are short
+ *   session.c  how two peers come to a session, and how it ends
+ *   tx.c       a channel's sending side: packets under way
+ *   lost.c     which of them are lost: gaps, timeouts
+ *   rx.c       a channel's receiving side: order, duplicates, acknowledgements
+ *   plain.c    messages of plain peers, in both directions
+ *   shield.c   with a job key: whose packets are taken, and once only
+ *   cc.c       round trips, congestion window, pacing
+ *   wire.c     packets as bytes
  *
  * A channel (struct slmp_flow) numbers its packets, not its bytes: a packet keeps its
  * number and its bytes when it is sent again. una and next bound what is under way:
@@ -33,11 +33,11 @@
 #ifndef FABRIC_SLMP_ENGINE_H
 #define FABRIC_SLMP_ENGINE_H
 
+#include "guard.h"
 #include "slmp.h"
-#include "slmp_guard.h"
-#include "slmp_wire.h"
+#include "wire.h"
 
-/* Round trips and how fast to send (slmp_cc.c). Windows are in packets. */
+/* Round trips and how fast to send (cc.c). Windows are in packets. */
 struct slmp_cc {
     int64_t srtt, rttvar, rto; /* RFC 6298 */
     unsigned backoff;
@@ -187,7 +187,7 @@ struct slmp_peer {
     struct slmp *engine;
     struct list bucket, all, work;
     bool active; /* it is in the engine's list of those, by `work` */
-    int64_t due; /* when to look at it again; see slmp_peer.c */
+    int64_t due; /* when to look at it again; see peer.c */
     int64_t touched;
     struct slmp_address address;
     enum slmp_state state;
@@ -196,7 +196,7 @@ struct slmp_peer {
     struct slmp_source *source; /* of its session */
     int64_t heard;              /* when a packet of its session came last, or it began, */
     int64_t used;               /* and a message, or part of one, either way */
-    bool asked;          /* whether it lives, since then, because room is short; see slmp_room.c */
+    bool asked;          /* whether it lives, since then, because room is short; see room.c */
     bool absent;         /* it did not answer, and is not asked any more */
     uint64_t generation; /* what nonces for it are made from: another for each session */
     uint64_t incarnation, nonce;
@@ -264,10 +264,10 @@ struct slmp {
     uint32_t forgotten[SLMP_FORGOTTEN];
     struct slmp_reply *reply; /* a ring of SLMP_REPLIES */
     unsigned reply_first, reply_count;
-    int64_t answer_due[SLMP_ANSWERS]; /* of answers to strangers; see slmp_session.c */
+    int64_t answer_due[SLMP_ANSWERS]; /* of answers to strangers; see session.c */
 };
 
-/* slmp_peer.c. Whatever may give a peer something to do says slmp_touch(). */
+/* peer.c. Whatever may give a peer something to do says slmp_touch(). */
 void slmp_touch(struct slmp_peer *);
 void slmp_active_advance(struct slmp *);
 bool slmp_active_output(struct slmp *, struct slmp_packet *);
@@ -286,7 +286,7 @@ struct slmp_flow *slmp_peer_bare(struct slmp_peer *, unsigned channel);
 uint64_t slmp_draw(struct slmp *); /* a number that nobody can guess, and not 0 */
 uint64_t slmp_mix(const struct slmp *, uint64_t a, uint64_t b); /* a keyed hash */
 
-/* slmp_room.c. slmp_room_place() finds a place for a peer: of whom that is, NULL for who has not
+/* room.c. slmp_room_place() finds a place for a peer: of whom that is, NULL for who has not
  * proved his address. slmp_room_admit() says whether a session may be his. Both may end and free
  * other peers. slmp_room_self() is for what we wish ourselves. */
 bool slmp_room_place(struct slmp *, const struct slmp_whose *);
@@ -313,7 +313,7 @@ void slmp_reply(struct slmp *, const struct slmp_address *, struct slmp_wire *);
 void slmp_reply_bytes(struct slmp *, const struct slmp_address *, const uint8_t *bytes,
                       size_t length);
 
-/* slmp_session.c */
+/* session.c */
 void slmp_session_begin(struct slmp_peer *);
 /* True: a packet of the sender's session, with a key proved to be. */
 bool slmp_session_input(struct slmp *, const struct slmp_address *, const struct slmp_wire *,
@@ -328,7 +328,7 @@ bool slmp_session_output(struct slmp_peer *, struct slmp_packet *);
 int64_t slmp_session_deadline(const struct slmp_peer *);
 void slmp_session_advance(struct slmp_peer *);
 
-/* slmp_shield.c: all true, or nothing to do, in an engine without a key */
+/* shield.c: all true, or nothing to do, in an engine without a key */
 bool slmp_shield_greeting(struct slmp *, const struct slmp_wire *, const uint8_t *packet);
 size_t slmp_shield_greet(struct slmp *, const struct slmp_address *to, struct slmp_wire *,
                          uint8_t *packet);
@@ -343,7 +343,7 @@ bool slmp_shield_answers(const struct slmp_peer *, const struct slmp_wire *reset
 void slmp_shield_number(struct slmp_peer *, struct slmp_wire *);
 void slmp_shield_seal(struct slmp_peer *, struct slmp_packet *, const struct slmp_wire *);
 
-/* slmp_tx.c */
+/* tx.c */
 void slmp_tx_start(struct slmp_flow *);
 void slmp_tx_end(struct slmp_flow *, enum slmp_status);
 void slmp_tx_ack(struct slmp_flow *, const struct slmp_wire *);
@@ -354,7 +354,7 @@ int64_t slmp_tx_deadline(const struct slmp_flow *);
 void slmp_message_parts(const struct slmp_message *, uint64_t offset, uint32_t length,
                         struct slmp_packet *);
 
-/* slmp_lost.c */
+/* lost.c */
 void slmp_tx_heard(struct slmp_flow *, const struct slmp_segment *); /* it was acknowledged */
 uint32_t slmp_tx_lose(struct slmp_flow *); /* gives how many are found lost */
 int64_t slmp_tx_lost_at(const struct slmp_flow *);
@@ -365,7 +365,7 @@ bool slmp_tx_unanswered(const struct slmp_flow *, int64_t longest);
 void slmp_tx_hush(struct slmp_flow *);
 bool slmp_tx_advance(struct slmp_flow *); /* false: the peer is dead */
 
-/* slmp_rx.c */
+/* rx.c */
 void slmp_rx_end(struct slmp_flow *, enum slmp_status); /* and ready for the next session */
 void slmp_rx_data(struct slmp_flow *, const struct slmp_wire *);
 void slmp_rx_asked(struct slmp_flow *, const struct slmp_wire *); /* by ACK with SYN */
@@ -374,14 +374,14 @@ void slmp_rx_fill(struct slmp_flow *, struct slmp_wire *);
 bool slmp_rx_output(struct slmp_flow *, struct slmp_packet *);
 int64_t slmp_rx_deadline(const struct slmp_flow *);
 
-/* slmp_plain.c */
+/* plain.c */
 void slmp_plain_input(struct slmp *, const struct slmp_address *, const struct slmp_wire *);
 void slmp_plain_end(struct slmp_peer *, enum slmp_status);
 void slmp_plain_advance(struct slmp_peer *);
 int64_t slmp_plain_deadline(const struct slmp_peer *);
 bool slmp_plain_unacked(struct slmp_peer *, struct slmp_packet *);
 
-/* slmp_cc.c */
+/* cc.c */
 void slmp_cc_reset(struct slmp_cc *, const struct slmp_config *, bool plain);
 void slmp_cc_sample(struct slmp_cc *, const struct slmp_config *, int64_t rtt, int64_t now);
 void slmp_cc_acked(struct slmp_cc *, const struct slmp_config *, uint32_t packets, int64_t rtt,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The calls of slmp.h: what comes is parsed and goes where it belongs. */
-#include "slmp_engine.h"
+#include "engine.h"
 
 #include <errno.h>
 #include <stdio.h>

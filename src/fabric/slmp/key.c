@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The file of a job key; see slmp_key.h. */
-#include "slmp_key.h"
+/* The file of a job key; see key.h. */
+#include "key.h"
 #include "base/sys.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What the job key does with bytes: who holds the key can make and check the tag of a
- * packet, and nobody else can. No packets here and no sessions; slmp_shield.c has those.
+ * packet, and nobody else can. No packets here and no sessions; shield.c has those.
  *
  *   job key ──HMAC──► key of greetings    tag = HMAC-SHA-256, its first 16 bytes
  *           ──HMAC──► key of sessions ──HMAC(names of one session)──► one key a direction:
@@ -18,7 +18,7 @@
 #ifndef FABRIC_SLMP_GUARD_H
 #define FABRIC_SLMP_GUARD_H
 
-#include "slmp_key.h"
+#include "key.h"
 
 #include <stdbool.h>
 #include <stddef.h>

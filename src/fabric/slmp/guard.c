@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tags of packets, by libcrypto; see slmp_guard.h. */
-#include "slmp_guard.h"
+/* Tags of packets, by libcrypto; see guard.h. */
+#include "guard.h"
 
 #include "base/library.h"
 #include "base/mutex.h"

@@ -15,7 +15,7 @@
  *
  *  - a message arrives exactly once while both live; `sent` says SLMP_UNDELIVERABLE when
  *    that is not known ("at most once"). Death is noticed by who waits for an answer;
- *    between idle peers nothing is sent while there is room for others (slmp_room.c);
+ *    between idle peers nothing is sent while there is room for others (room.c);
  *  - messages of one channel begin in the order in which they were sent; their packets
  *    come in any order, or, with config.ordered, in that of their offsets;
  *  - a channel waits for no other: each has a window and buffers of its own;
@@ -35,7 +35,7 @@
 #define FABRIC_SLMP_H
 
 #include "base/list.h"
-#include "slmp_key.h"
+#include "key.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ struct slmp_config {
     int64_t rto_initial, rto_min, rto_max;
     int64_t silence;   /* so long nothing from a peer that should answer: it is dead */
     int64_t ack_delay; /* longest wait of an acknowledgement for data to ride on */
-    int64_t target;    /* queueing delay that congestion control allows, see slmp_cc.c */
+    int64_t target;    /* queueing delay that congestion control allows, see cc.c */
     bool cover;        /* checksums of a session cover the payload as well */
     bool ordered;      /* packets of a message are delivered in order, in sessions */
     /* NULL, or the key of the job, which is copied: nobody else is spoken to, so `mode` is

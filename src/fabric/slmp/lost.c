@@ -8,7 +8,7 @@
  *  - when nothing was acknowledged for a timeout; at the first, only the oldest one is. Long
  *    before that the last one is sent again, once.
  */
-#include "slmp_engine.h"
+#include "engine.h"
 
 enum { REORDER = 3, UNANSWERED_LEAST = 3, LATE_LEAST = 20000, TAIL_LEAST = 500000 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sending side of a channel. A packet is FLIGHT, LOST or ACKED; slmp_lost.c says when it is
+ * The sending side of a channel. A packet is FLIGHT, LOST or ACKED; lost.c says when it is
  * lost. Lost packets leave before new ones. The same code serves plain peers, whose
  * acknowledgements name one packet each and whose window is fixed.
  */
-#include "slmp_engine.h"
+#include "engine.h"
 
 #include <string.h>
 

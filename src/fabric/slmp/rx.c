@@ -10,7 +10,7 @@
  * twice does not: it may be old, and whoever sent it now need not be the peer. It tells nothing of
  * the round trip, so its stamp is not repeated, and it is answered once in OLD_GAP at most.
  */
-#include "slmp_engine.h"
+#include "engine.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets of SLMP; see slmp_wire.h and docs/slmp.md. */
-#include "slmp_wire.h"
+/* Packets of SLMP; see wire.h and docs/slmp.md. */
+#include "wire.h"
 
 #include "slmp.h"
 

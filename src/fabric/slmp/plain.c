@@ -5,9 +5,9 @@
  * message the pieces that have come, so that each byte is delivered once, and the ids of
  * the last messages that were complete. A packet that finds no room is not acknowledged.
  *
- * The sending side with acknowledgements is that of slmp_tx.c; without any it is here.
+ * The sending side with acknowledgements is that of tx.c; without any it is here.
  */
-#include "slmp_engine.h"
+#include "engine.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -28,7 +28,7 @@
  * Whatever a stranger gets he gets the same ANSWERS_AT_ONCE times and then once each
  * ANSWER_GAP: who repeats packets makes us send no more than that.
  */
-#include "slmp_engine.h"
+#include "engine.h"
 
 #include <string.h>
 
