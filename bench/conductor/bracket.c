@@ -2,8 +2,8 @@
 /* The bracket of a turn; see bracket.h. */
 #include "bracket.h"
 
-#include "page.h"
-#include "raw.h"
+#include "harness/page.h"
+#include "harness/raw.h"
 #include "stats.h"
 
 #include <errno.h>

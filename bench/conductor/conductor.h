@@ -17,10 +17,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "harness/turn.h"
 #include "stage.h"
 #include "stats.h"
 #include "subjects.h"
-#include "turn.h"
 
 enum {
     SUBJECTS_MAX = 48,

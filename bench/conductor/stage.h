@@ -15,7 +15,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "page.h"
+#include "harness/page.h"
 #include "subjects.h"
 
 enum { STAGE_WHY = 400 };

@@ -4,9 +4,9 @@
  * a futex until the other wakes it, and the wake-up of a side that has slept long
  * by one that is awake, answered by a cache line.
  */
+#include "harness/page.h"
+#include "harness/wake.h"
 #include "limits.h"
-#include "page.h"
-#include "wake.h"
 
 static uint64_t number; /* of the round trip; both ranks count */
 static struct wake_times times;

@@ -6,7 +6,7 @@
 #ifndef BENCH_LIMITS_H
 #define BENCH_LIMITS_H
 
-#include "turn.h"
+#include "harness/turn.h"
 
 struct limit {
     const char *name;  /* the program's argument */

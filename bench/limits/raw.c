@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Two cache lines between two processes; see raw.h. */
-#include "raw.h"
+#include "harness/raw.h"
 #include "limits.h"
 
 static bool fits_line(const struct turn_work *work)

@@ -10,9 +10,9 @@
 #ifndef BENCH_OURS_LINK_H
 #define BENCH_OURS_LINK_H
 
+#include "harness/turn.h"
 #include "portals4.h"
 #include "spin.h"
-#include "turn.h"
 
 enum {
     LINK_COUNTED, /* portal table index without events: counters only */

@@ -3,8 +3,8 @@
  * A target that sleeps, one that waits for nothing and one that computes: what it
  * takes to wake the first, and what the library takes from the others.
  */
+#include "harness/wake.h"
 #include "link.h"
-#include "wake.h"
 
 #include <time.h>
 

@@ -2,7 +2,7 @@
 /* Collectives of peer_mpi; see mpi_crew.h. */
 #include "mpi_crew.h"
 
-#include "crew.h"
+#include "harness/crew.h"
 
 #include <mpi.h>
 #include <string.h>

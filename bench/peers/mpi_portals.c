@@ -2,7 +2,7 @@
 /* Which components carry this process's messages; see mpi_portals.h. */
 #include "mpi_portals.h"
 
-#include "turn.h"
+#include "harness/turn.h"
 
 #include <dlfcn.h>
 #include <link.h>

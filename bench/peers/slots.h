@@ -16,7 +16,7 @@
 #ifndef BENCH_PEERS_SLOTS_H
 #define BENCH_PEERS_SLOTS_H
 
-#include "turn.h"
+#include "harness/turn.h"
 
 #define SLOTS_SPACE ((size_t)TURN_WINDOW_BANDWIDTH * TURN_SIZE_MAX) /* bytes of `from`, of `to` */
 

@@ -7,7 +7,7 @@
 #ifndef BENCH_SPIN_RANKS_H
 #define BENCH_SPIN_RANKS_H
 
-#include "crew.h"
+#include "harness/crew.h"
 #include "jobs.h"
 
 #include "tree.h"

@@ -9,7 +9,7 @@
  *   mute    never gets ready     exit    ends before it is ready
  *   refuse  reports a failure before it is ready
  */
-#include "turn.h"
+#include "harness/turn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
