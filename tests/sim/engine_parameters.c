@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "sim/models/parameters.h"
+#include "sim/util/parameters.h"
 
 static void accepts(enum sim_parameter which, const char *text, uint64_t value)
 {

@@ -9,8 +9,8 @@
 
 #include <cmocka.h>
 
-#include "sim/models/parameters.h"
 #include "sim/net/place.h"
+#include "sim/util/parameters.h"
 
 static void shape(const char *text, uint32_t hosts, uint32_t switches, uint32_t channels)
 {

@@ -2,7 +2,7 @@
 /*
  * The inside of the SLMP engine, shared by its files:
  *
- *   slmp.c          the calls of slmp.h
+ *   slmp.c     the calls of slmp.h
  *   peer.c     peers, which of them have something to do, which packet leaves next
  *   room.c     places and memory, and who gives way when they are short
  *   session.c  how two peers come to a session, and how it ends

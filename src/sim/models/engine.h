@@ -9,10 +9,10 @@
 #define SIM_ENGINE_H
 
 #include "noise.h"
-#include "parameters.h"
+#include "record.h"
 #include "sim/goal/goal.h"
 #include "sim/net/net.h"
-#include "sim/report/record.h"
+#include "sim/util/parameters.h"
 
 #include <stdbool.h>
 #include <stddef.h>

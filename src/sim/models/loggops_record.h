@@ -7,7 +7,7 @@
 #define SIM_LOGGOPS_RECORD_H
 
 #include "loggops.h"
-#include "sim/report/record.h"
+#include "record.h"
 
 static inline bool recording(const struct worker *w)
 {

@@ -27,7 +27,7 @@
  */
 #include "engine.h"
 #include "match.h"
-#include "sim/report/stuck.h"
+#include "sim/goal/replay.h"
 #include "sim/util/queue.h"
 #include "sim/util/reserve.h"
 #include "sim/util/waiters.h"
@@ -399,7 +399,7 @@ static enum sim_end finish(struct loggopsim *s)
     if (s->out->left_count > 0) {
         return SIM_STUCK;
     }
-    int cyclic = s->out->abandoned > 0 ? stuck_cyclic(s->goal) : 0;
+    int cyclic = s->out->abandoned > 0 ? goal_cyclic(s->goal) : 0;
     if (cyclic < 0) {
         return sim_no_memory(s->out);
     }

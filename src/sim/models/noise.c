@@ -2,8 +2,8 @@
 /* Noise; see noise.h. */
 #include "noise.h"
 
-#include "parameters.h"
 #include "sim/util/charges.h"
+#include "sim/util/parameters.h"
 #include "sim/util/random.h"
 
 #include <errno.h>

@@ -7,7 +7,7 @@
 #ifndef SIM_PATH_H
 #define SIM_PATH_H
 
-#include "record.h"
+#include "sim/models/record.h"
 
 #include <stddef.h>
 

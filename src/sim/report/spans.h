@@ -6,7 +6,7 @@
 #ifndef SIM_SPANS_H
 #define SIM_SPANS_H
 
-#include "record.h"
+#include "sim/models/record.h"
 
 /* What can be taken at a rank. */
 enum span_lane { SPAN_CPU, SPAN_NIC_OUT, SPAN_NIC_IN, SPAN_LANES };

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Why a schedule cannot finish; see stuck.h. */
 #include "stuck.h"
+#include "sim/goal/replay.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
-
-/* What became of an operation. */
-enum fate {
-    NEVER_READY, /* waits for an operation of its own rank */
-    DONE,
-    LEFT_RECV, /* started: waits for the other end */
-    LEFT_SEND,
-};
 
 enum { LISTED = 8 };
 /* Operations looked at before the search for reasons ends. */
@@ -27,56 +19,14 @@ struct stuck {
     uint64_t *first;  /* by rank: number of its first operation among all */
     uint8_t *fate;    /* by operation */
     uint32_t *walked; /* by operation: the walk that came by, or 0 */
-    uint64_t unfinished;
+    int64_t unfinished;
     uint64_t looked_at;
 };
 
 /* ---- Who is left ---- */
 
-/* An operation that ended, or began, frees what waits for it. */
-static void release(const struct goal_rank *r, uint32_t first, uint32_t count, uint32_t *met,
-                    uint32_t *ready, uint32_t *ready_count)
-{
-    for (uint32_t i = 0; i < count; i++) {
-        uint32_t op = r->successors[first + i];
-        if (++met[op] == r->nodes[op].depends) {
-            ready[(*ready_count)++] = op;
-        }
-    }
-}
-
-/* Replays the dependencies of a rank: what is left stays, all else is done. */
-static void replay(struct stuck *s, uint32_t rank, uint32_t *met, uint32_t *ready)
-{
-    struct goal_rank r = goal_rank(s->g, rank);
-    uint8_t *fate = s->fate + s->first[rank];
-    uint32_t count = r.root_count;
-    memset(met, 0, r.node_count * sizeof(*met));
-    for (uint32_t i = 0; i < count; i++) {
-        ready[i] = r.roots[i];
-    }
-    s->unfinished += r.node_count;
-    while (count > 0) {
-        uint32_t op = ready[--count];
-        const struct goal_node *n = &r.nodes[op];
-        release(&r, n->start_first, n->start_count, met, ready, &count);
-        if (fate[op] == NEVER_READY) {
-            fate[op] = DONE;
-            s->unfinished--;
-            release(&r, n->done_first, n->done_count, met, ready, &count);
-        }
-    }
-}
-
 static int find_fates(struct stuck *s)
 {
-    uint32_t *met = malloc(((size_t)s->g->most_nodes + 1) * sizeof(*met));
-    uint32_t *ready = malloc(((size_t)s->g->most_nodes + 1) * sizeof(*ready));
-    if (met == NULL || ready == NULL) {
-        free(met);
-        free(ready);
-        return -1;
-    }
     uint64_t first = 0;
     for (uint32_t rank = 0; rank < s->g->ranks; rank++) {
         s->first[rank] = first;
@@ -85,15 +35,12 @@ static int find_fates(struct stuck *s)
     for (size_t i = 0; i < s->out->left_count; i++) {
         const struct sim_left *l = &s->out->left[i];
         if (l->kind != SIM_LEFT_MESSAGE) {
-            s->fate[s->first[l->rank] + l->node] = l->kind == SIM_LEFT_RECV ? LEFT_RECV : LEFT_SEND;
+            s->fate[s->first[l->rank] + l->node] =
+                l->kind == SIM_LEFT_RECV ? GOAL_LEFT_RECV : GOAL_LEFT_SEND;
         }
     }
-    for (uint32_t rank = 0; rank < s->g->ranks; rank++) {
-        replay(s, rank, met, ready);
-    }
-    free(met);
-    free(ready);
-    return 0;
+    s->unfinished = goal_replay(s->g, s->fate);
+    return s->unfinished < 0 ? -1 : 0;
 }
 
 /* ---- Words ---- */
@@ -175,9 +122,9 @@ static uint64_t before(struct stuck *s, uint32_t rank, uint32_t op)
     s->looked_at += r.node_count;
     for (uint32_t i = 0; i < r.node_count; i++) {
         const struct goal_node *n = &r.nodes[i];
-        enum fate fate = s->fate[s->first[rank] + i];
-        if ((fate != DONE && names(goal_done(&r, n), n->done_count, op)) ||
-            (fate == NEVER_READY && names(goal_start(&r, n), n->start_count, op))) {
+        enum goal_fate fate = s->fate[s->first[rank] + i];
+        if ((fate != GOAL_DONE && names(goal_done(&r, n), n->done_count, op)) ||
+            (fate == GOAL_NEVER_READY && names(goal_start(&r, n), n->start_count, op))) {
             return s->first[rank] + i;
         }
     }
@@ -197,8 +144,8 @@ static uint64_t partner_at(struct stuck *s, uint32_t at, uint32_t rank, const st
     enum goal_type type = n->type == GOAL_RECV ? GOAL_SEND : GOAL_RECV;
     for (uint32_t i = 0; i < r.node_count; i++) {
         const struct goal_node *p = &r.nodes[i];
-        if (s->fate[s->first[at] + i] == NEVER_READY && p->type == type && fit(p->peer, rank) &&
-            fit(p->tag, n->tag)) {
+        if (s->fate[s->first[at] + i] == GOAL_NEVER_READY && p->type == type &&
+            fit(p->peer, rank) && fit(p->tag, n->tag)) {
             return s->first[at] + i;
         }
     }
@@ -221,7 +168,8 @@ static uint64_t waits_for(struct stuck *s, uint64_t number)
 {
     uint32_t rank = rank_of(s, number), op = (uint32_t)(number - s->first[rank]);
     struct goal_rank r = goal_rank(s->g, rank);
-    return s->fate[number] == NEVER_READY ? before(s, rank, op) : partner(s, rank, &r.nodes[op]);
+    return s->fate[number] == GOAL_NEVER_READY ? before(s, rank, op)
+                                               : partner(s, rank, &r.nodes[op]);
 }
 
 /* ---- Walks ---- */
@@ -242,7 +190,7 @@ static void print_cycle(struct stuck *s, uint64_t start)
             fprintf(s->to, "  ");
             print_number(s, at);
             fprintf(s->to, "%s\n",
-                    s->fate[at] == NEVER_READY ? "" : ", started, waits for its partner");
+                    s->fate[at] == GOAL_NEVER_READY ? "" : ", started, waits for its partner");
         }
         at = waits_for(s, at);
     } while (at != start);
@@ -256,7 +204,7 @@ static void print_dead_end(struct stuck *s, uint64_t number)
     fprintf(s->to, "without a partner: ");
     print_number(s, number);
     fprintf(s->to, "; %s that fits is left\n",
-            s->fate[number] == LEFT_RECV ? "no send" : "no recv");
+            s->fate[number] == GOAL_LEFT_RECV ? "no send" : "no recv");
 }
 
 /* Walks from an operation to a place where others have been, a cycle or a dead
@@ -299,15 +247,15 @@ static void explain(struct stuck *s)
     int cycles = 0, dead_ends = 0;
     uint32_t walks = 0;
     if (s->unfinished > 0) {
-        fprintf(s->to, "the schedule cannot finish: %" PRIu64 " of %" PRIu64 " operations wait\n",
+        fprintf(s->to, "the schedule cannot finish: %" PRId64 " of %" PRIu64 " operations wait\n",
                 s->unfinished, ops);
     } else {
         fprintf(s->to, "all operations end, but messages are left\n");
     }
     for (int started = 1; started >= 0; started--) {
         for (uint64_t i = 0; i < ops && s->looked_at < PATIENCE; i++) {
-            bool is_started = s->fate[i] == LEFT_RECV || s->fate[i] == LEFT_SEND;
-            if (s->fate[i] != DONE && is_started == started && s->walked[i] == 0) {
+            bool is_started = s->fate[i] == GOAL_LEFT_RECV || s->fate[i] == GOAL_LEFT_SEND;
+            if (s->fate[i] != GOAL_DONE && is_started == started && s->walked[i] == 0) {
                 walk(s, i, ++walks, &cycles, &dead_ends);
             }
         }
@@ -343,15 +291,6 @@ int stuck_explain(struct goal *g, const struct sim_output *out, FILE *to)
     if (status == 0) {
         explain(&s);
     }
-    close_stuck(&s);
-    return status;
-}
-
-int stuck_cyclic(const struct goal *g)
-{
-    struct sim_output nothing_left = {0};
-    struct stuck s = {.g = g, .out = &nothing_left};
-    int status = open_stuck(&s) == 0 ? s.unfinished > 0 : -1;
     close_stuck(&s);
     return status;
 }

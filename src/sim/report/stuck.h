@@ -23,8 +23,4 @@ int stuck_explain(struct goal *g, const struct sim_output *out, FILE *to);
  * of 8 bytes from rank 2, tag 1", as far as is known. */
 void stuck_print_operation(struct goal *g, uint32_t rank, uint32_t op, FILE *to);
 
-/* stuck_cyclic() says whether dependencies have a cycle: 1, 0, or -1 if memory is
- * short. */
-int stuck_cyclic(const struct goal *g);
-
 #endif

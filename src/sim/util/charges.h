@@ -3,7 +3,7 @@
 #ifndef SIM_CHARGES_H
 #define SIM_CHARGES_H
 
-#include "sim/models/parameters.h"
+#include "parameters.h"
 
 /* The highest time. What is larger stands for itself as this plus 1. */
 #define LOGGOPS_LAST ((uint64_t)INT64_MAX)

@@ -2,14 +2,14 @@
 /*
  * `pinwheel demo`: the parts of it, and what they tell each other.
  *
- *   demo.c            the options; starts two ranks of itself through launch.h
- *   rank.c       what a rank does: 0 conducts and reports, 1 serves
- *   link.[ch]    the interface, control messages and waiting of a rank
- *   pingpong.c   (a) ping-pong answered in four ways, both halves
- *   scan.c       (b) a file streamed through handlers, both halves
- *   count.c      the plain count of the file that (b) is compared with
- *   report.c     tables and JSON
- *   plot.c, histogram.c   the pictures, through svg.h
+ *   demo.c               the options; starts two ranks of itself through launch.h
+ *   rank.c               what a rank does: 0 conducts and reports, 1 serves
+ *   link.[ch]            the interface, control messages and waiting of a rank
+ *   pingpong.c           (a) ping-pong answered in four ways, both halves
+ *   scan.c               (b) a file streamed through handlers, both halves
+ *   count.c              the plain count of the file that (b) is compared with
+ *   report.c             tables and JSON
+ *   plot.c, histogram.c  the pictures, through svg.h
  *
  * Functions that return int give 0, or -1 after they have said on stderr what
  * went wrong, unless noted.
