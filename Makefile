@@ -116,7 +116,7 @@ lint:
 	shellcheck -x $(shell git ls-files '*.sh') .ci/run
 	$(call configure,$(BUILD)-clang,$(CLANG))
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --std=c11 \
-	    --suppress=nullPointerArithmetic -Iinclude -Isrc -Ibench -Itools/pinwheel -D_GNU_SOURCE -D__x86_64__ \
+	    --suppress=nullPointerArithmetic -Iinclude -Isrc -Ibench -Itools -D_GNU_SOURCE -D__x86_64__ \
 	    -DPINWHEEL_VERSION='""' -DPINWHEEL_LIBDIR='""' --suppress=arrayIndexThenCheck \
 	    --suppress=invalidPointerCast --suppress=autoVariables:src/nic/receive.c src tools include bench
 	clang-tidy --quiet -p $(BUILD)-clang $(shell git ls-files 'src/*.c' 'tools/*.c' 'bench/ours/*.c' 'bench/conductor/*.c')
