@@ -97,6 +97,9 @@ const struct option_desc option_table[OPT_COUNT] = {
     [OPT_FLOWCTRL_MS] = NUMBER("PINWHEEL_FLOWCTRL_MS", "ms", "50", 0, 3600000,
                                "how long a message that flow control has no room for waits for "
                                "some before it is refused"),
+    [OPT_FASTPATH] = CHOICE("PINWHEEL_FASTPATH", "on", "on|off",
+                            "whether messages that need little take the fast paths; off: all go "
+                            "through the general stages, to find out which of the two errs"),
     [OPT_HPU_PATIENCE_MS] =
         NUMBER("PINWHEEL_HPU_PATIENCE_MS", "ms", "1000", 1, 3600000,
                "how long a handler waits for room to send before it is refused, and a message for "

@@ -46,6 +46,7 @@ enum option_id {
     OPT_HANDLER_QUEUE,
     OPT_OUTSTANDING,
     OPT_FLOWCTRL_MS,
+    OPT_FASTPATH,
     OPT_HPU_PATIENCE_MS,
     OPT_HPU,
     OPT_HPU_TIMING,
@@ -78,6 +79,12 @@ struct options {
     int64_t number[OPT_COUNT];
     char text[OPT_COUNT][256];
 };
+
+/* options_fastpath() tells whether messages may take the fast paths. */
+static inline bool options_fastpath(const struct options *o)
+{
+    return o->number[OPT_FASTPATH] == 0;
+}
 
 /* options_load() reads the environment into *o. It returns 0, or -1 when a
  * variable has a value outside its range; it has then written to `error` one

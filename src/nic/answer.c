@@ -9,6 +9,8 @@
  */
 #include "nic/rx.h"
 
+#include "base/paths.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -184,6 +186,8 @@ enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *a)
         ptl_list_t list = acks_overflow(a, i) ? PTL_OVERFLOW_LIST : PTL_PRIORITY_LIST;
         if (rare(!op_acked(peer, cookie, list))) {
             other_acked(peer, cookie, list);
+        } else {
+            COUNT_PATH(acked);
         }
     }
     return RX_GO;
@@ -197,10 +201,21 @@ void response_end(const struct rx *rx, struct op *op, enum fabric_status status)
     op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0, rx->m->op);
 }
 
+/* acks_done() one by one, whatever the state of their operations. */
+static void acks_staged(struct nic_peer *peer, const struct message_acks *a)
+{
+    unsigned count = acks_count(a);
+    for (unsigned i = 0; i < count; i++) {
+        other_acked(peer, acks_cookie(a, i),
+                    acks_overflow(a, i) ? PTL_OVERFLOW_LIST : PTL_PRIORITY_LIST);
+    }
+}
+
 void response_done(struct rx *rx, enum fabric_status status)
 {
+    COUNT_PATH(done_response);
     if (rx->m->type == MESSAGE_ACKS) {
-        acks_done(rx->peer, (const struct message_acks *)rx->m);
+        acks_staged(rx->peer, (const struct message_acks *)rx->m);
         return;
     }
     struct op *op = rx_op(rx);

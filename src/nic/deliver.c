@@ -12,6 +12,8 @@
  */
 #include "nic/rx.h"
 
+#include "base/paths.h"
+
 #include <string.h>
 
 static bool is_pending(const struct rx *rx)
@@ -211,6 +213,7 @@ static enum rx_step send_ack(struct rx *rx)
     if (must_wait(rx) || !send_acks(rx)) {
         return RX_WAIT;
     }
+    COUNT_PATH(send_ack);
     struct message m;
     fill_response(rx, MESSAGE_ACK, rx->response_list, &m);
     m.remote_offset = answer_offset(rx);
@@ -245,6 +248,7 @@ bool rx_reply_at_once(struct rx *rx, const struct le *le)
     }
     struct message m;
     fill_response(rx, MESSAGE_REPLY, le->list, &m);
+    COUNT_PATH(reply_at_once);
     const void *data = fetched ? rx->before : memory_at(le->start, rx->offset);
     return send_reply_short(rx, &m, data, rx->fail == PTL_NI_OK ? rx->mlength : 0) == RX_GO;
 }
@@ -266,6 +270,7 @@ static enum rx_step send_reply(struct rx *rx)
     if (rx->reply_started || must_wait(rx) || !send_acks(rx)) {
         return RX_WAIT;
     }
+    COUNT_PATH(send_reply);
     struct message m;
     struct memory from = {NULL, NULL, 0};
     uint64_t length = rx->fail == PTL_NI_OK ? rx->mlength : 0;
@@ -275,7 +280,7 @@ static enum rx_step send_reply(struct rx *rx)
     } else if (rx->fail == PTL_NI_OK) {
         from = le_memory(rx->le, rx->offset);
     }
-    if (from.vector == NULL && length <= nic->inline_max) {
+    if (from.vector == NULL && length < nic->short_end) {
         return send_reply_short(rx, &m, from.base, length);
     }
     memset(&rx->reply, 0, sizeof(rx->reply));
@@ -312,6 +317,24 @@ void rx_reply_sent(struct fabric_tx *tx, enum fabric_status status)
     }
 }
 
+static inline void count_done(const struct rx *rx)
+{
+    switch (rx->m->type) {
+    case MESSAGE_PUT:
+        COUNT_PATH(done_put);
+        break;
+    case MESSAGE_GET:
+        COUNT_PATH(done_get);
+        break;
+    case MESSAGE_ATOMIC:
+        COUNT_PATH(done_atomic);
+        break;
+    default:
+        COUNT_PATH(done_fetch);
+        break;
+    }
+}
+
 static enum rx_step request_done(struct rx *rx)
 {
     if (rx_handlers_ran(rx) && !rx->event_posted && handlers_completion(rx) == RX_WAIT) {
@@ -320,6 +343,7 @@ static enum rx_step request_done(struct rx *rx)
     if (rx->fail != PTL_NI_OK && rx->fail != PTL_NI_SEGV && rx->le == NULL) {
         rx->mlength = 0;
     }
+    count_done(rx);
     if (rx->m->type == MESSAGE_GET || rx->m->type == MESSAGE_FETCH) {
         if (send_reply(rx) == RX_WAIT) {
             return RX_WAIT;

@@ -14,6 +14,8 @@
 #include "nic/nic.h"
 #include "nic/timer.h"
 
+#include "base/paths.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -306,6 +308,13 @@ void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, p
 
 /* ---- append, unlink ---- */
 
+static void use_up(struct le *le)
+{
+    COUNT_PATH(use_up_settled);
+    le_take_out(le);
+    settle(le);
+}
+
 /* There is a place for it. */
 static inline __attribute__((always_inline)) struct le *new_entry(struct ni *ni, uint32_t pt_index,
                                                                   const struct le_setup *setup)
@@ -338,7 +347,7 @@ __attribute__((noinline)) static void after_link(struct le *le)
     if (le->handlers != NULL && le->handlers->inactive) {
         le->reserved = le->match.picky = true; /* until le_activate() */
     } else if (le->list == PTL_PRIORITY_LIST && entry_pt(le)->unexpected.count != 0 && claim(le)) {
-        le_use_up(le);
+        use_up(le);
         return;
     }
     post_entry_event(le, PTL_EVENT_LINK, PTL_ME_EVENT_LINK_DISABLE, PTL_NI_OK);
@@ -407,7 +416,7 @@ int le_activate(struct le *le)
     le->handlers->board->inactive = 0;
     le->match.picky = (le->options & PTL_ME_NO_TRUNCATE) != 0;
     if (entry_pt(le)->unexpected.count != 0 && claim(le)) {
-        le_use_up(le);
+        use_up(le);
     }
     return PTL_OK;
 }
@@ -437,14 +446,14 @@ void le_use_up(struct le *le)
 {
     if (usual(le->simple && le->users == 0)) {
         /* What the rest comes to where nothing is to be freed and nobody refers to it. */
+        COUNT_PATH(use_up_simple);
         struct pt *pt = entry_pt(le);
         take_from_list(le, pt, &pt->priority);
         post_entry_event(le, PTL_EVENT_AUTO_UNLINK, PTL_ME_EVENT_UNLINK_DISABLE, PTL_NI_OK);
         table_drop(&le->ni->les, le);
         return;
     }
-    le_take_out(le);
-    settle(le);
+    use_up(le);
 }
 
 void le_release(struct le *le)

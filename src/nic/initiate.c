@@ -18,8 +18,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEND_NOW_MAX 65536 /* longer ones go packet by packet, so that both sides work at once */
-
 void request_left(const struct request *r, ptl_ni_fail_t fail)
 {
     request_tell_left(r, fail);
@@ -70,7 +68,7 @@ static inline bool send_short(struct op *op, const struct request *r, ptl_ni_fai
 {
     struct nic_peer *peer = op->peer;
     uint64_t length = request_sends(r) ? r->length : 0;
-    if (rare(r->memory.vector != NULL || length > peer->nic->inline_max ||
+    if (rare(r->memory.vector != NULL || length >= peer->nic->short_end ||
              request_operand_size(r) != 0 || (op->expects && !may_ask(peer)))) {
         return false;
     }
@@ -81,6 +79,7 @@ static inline bool send_short(struct op *op, const struct request *r, ptl_ni_fai
     if (rare(sent == SHORT_FULL)) {
         return false;
     }
+    COUNT_PATH(send_op_short);
     op->counted = op->expects;
     peer->outstanding += op->counted;
     *fail = sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV;
@@ -102,6 +101,7 @@ bool op_send(struct op *op)
     case FABRIC_SENT:
         break;
     }
+    COUNT_PATH(send_op);
     op->counted = op->expects;
     peer->outstanding += op->counted;
     if (op->fabric_has) {
@@ -161,15 +161,18 @@ static void stage_operand(struct op *op)
 static bool leave_now(struct ni *ni, struct nic_peer *peer, const struct request *request)
 {
     if (peer->fabric == NULL || !list_empty(&peer->waiting) || request_expects(request) ||
-        request->length > SEND_NOW_MAX) {
+        request->length >= ni->nic->now_end) {
         return false;
     }
     const struct fabric_ops *ops = peer->ops;
-    if (request->memory.vector == NULL && request->length <= ni->nic->inline_max) {
+    if (request->memory.vector == NULL && request->length < ni->nic->short_end) {
         struct message m;
         request_head(ni, request, 0, &m);
         enum fabric_short sent = ops->send_short(peer->fabric, FABRIC_REQUEST, &m,
                                                  request->memory.base, request->length);
+        if (sent != SHORT_FULL) {
+            COUNT_PATH(send_now_short);
+        }
         if (sent == SHORT_SENT && request_is_silent(request)) {
             return true;
         }
@@ -184,6 +187,7 @@ static bool leave_now(struct ni *ni, struct nic_peer *peer, const struct request
     if (ops->send(peer->fabric, FABRIC_REQUEST, &tx) != FABRIC_SENT) {
         return false;
     }
+    COUNT_PATH(send_now_long);
     request_left(request, (ptl_ni_fail_t)tx.fault);
     return true;
 }
@@ -223,6 +227,7 @@ int nic_request(struct ni *ni, const struct request *request)
     }
     if (request->origin == FROM_TRIGGER && peer->fabric != NULL &&
         nic_request_straight(nic, ni, peer, request)) {
+        COUNT_PATH(trigger_straight);
         return PTL_OK; /* those of the program have tried */
     }
     if (peer->fabric != NULL) {

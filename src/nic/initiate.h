@@ -12,6 +12,7 @@
 #ifndef NIC_INITIATE_H
 #define NIC_INITIATE_H
 
+#include "base/paths.h"
 #include "nic/message.h"
 #include "nic/nic.h"
 
@@ -163,7 +164,7 @@ static inline void peer_foresend(struct nic_peer *peer)
 static inline __attribute__((always_inline)) bool
 nic_request_straight(struct nic *nic, struct ni *ni, struct nic_peer *peer, const struct request *r)
 {
-    if (rare(peer->self || !list_empty(&peer->waiting) || r->memory.vector != NULL ||
+    if (rare(peer->staged || !list_empty(&peer->waiting) || r->memory.vector != NULL ||
              (request_sends(r) && r->length > FABRIC_LINE_PAYLOAD) ||
              (r->kind == OP_FETCH && atomic_operand_size(r->op, r->datatype) != 0))) {
         return false;
@@ -173,6 +174,7 @@ nic_request_straight(struct nic *nic, struct ni *ni, struct nic_peer *peer, cons
         if (rare(request_send_line(ni, peer, r, 0) != SHORT_SENT)) {
             return false;
         }
+        COUNT_PATH(send_straight);
         request_count(nic, r);
         request_tell_left(r, PTL_NI_OK);
         return true;
@@ -186,6 +188,7 @@ nic_request_straight(struct nic *nic, struct ni *ni, struct nic_peer *peer, cons
         table_drop(&nic->operations, op);
         return false;
     }
+    COUNT_PATH(send_straight_op);
     op_begin(op, ni, peer, r, true);
     op_keep(op, r);
     request_count(nic, r);

@@ -120,6 +120,10 @@ static bool begin_nic(struct nic *nic)
     struct fabric_info info;
     fabric_shm.info(o, &info);
     nic->inline_max = info.inline_max;
+    nic->fastpath = options_fastpath(o);
+    nic->short_end = nic->fastpath ? info.inline_max + 1 : 0;
+    nic->now_end = nic->fastpath ? NIC_SEND_NOW_MAX + 1 : 0;
+    nic->self_afar = !nic->fastpath; /* and stays so: self.c */
     place_open(nic);
     fabric_udp.info(o, &info);
     nic->contact_ns = info.contact_ns;
@@ -221,7 +225,7 @@ static int open_both(struct nic *nic, uint32_t pid, char *error, size_t size)
     const struct options *o = &nic->process->options;
     struct fabric_setup setup = {
         .nic = nic,
-        .up = &nic_upcalls,
+        .up = nic->fastpath ? &nic_upcalls : &nic_upcalls_staged,
         .options = o,
         .nid = nic->nid,
         .pid = pid,

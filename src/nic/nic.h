@@ -210,7 +210,9 @@ static inline bool peers_advance(struct nic *nic)
 }
 int64_t peers_deadline(struct nic *nic);
 void peers_free(struct nic *nic);
-extern const struct fabric_upcalls nic_upcalls;
+/* nic_upcalls are what the NIC does for a fabric; nic_upcalls_staged the same without fast paths.
+ */
+extern const struct fabric_upcalls nic_upcalls, nic_upcalls_staged;
 
 /* ---- initiate.c ---- */
 
@@ -411,6 +413,8 @@ void rx_free(struct nic_peer *peer, struct fabric_rx *rx);
 enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *rx, const void *payload);
 /* plain_short() (plain.c) is the same; it ends most messages in fewer steps. */
 enum rx_step plain_short(struct nic_peer *peer, struct fabric_rx *rx, const void *payload);
+/* staged_short() sends every message through the stages, which begin with rx_header(). */
+enum rx_step staged_short(struct nic_peer *peer, struct fabric_rx *rx, const void *payload);
 enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *rx);
 enum rx_step rx_packet(struct nic_peer *peer, struct fabric_rx *rx, void *data, uint64_t offset,
                        size_t length);

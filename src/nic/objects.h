@@ -45,6 +45,8 @@
 #define NICS_MAX 8
 #define NI_KINDS BOARD_KINDS /* matching or not, logical or physical */
 #define ATOMIC_OPERAND 32    /* bytes of the largest element of an atomic */
+/* Longer messages go packet by packet, so that both sides work at once. */
+#define NIC_SEND_NOW_MAX 65536
 
 struct answer;
 struct le;
@@ -360,6 +362,7 @@ struct nic_peer {
     struct list detached; /* struct invocation, in order (detach.c), */
     uint64_t detached_packets;
     bool self;     /* the NIC's own */
+    bool staged;   /* no request goes straight: it is the NIC's own, or PINWHEEL_FASTPATH=off */
     bool acked;    /* an ack left, and no request since: it is not looking for one, it seems */
     bool told;     /* the log says why it cannot be reached */
     bool answered; /* it is there, and contact is being made */
@@ -377,8 +380,10 @@ struct nic {
     uint64_t incarnation;
     ptl_uid_t uid;
     size_t packet_size;
-    size_t inline_max;                      /* payloads up to here take the fabric's short cut */
-    int64_t contact_ns;                     /* how long one that has answered is waited for */
+    size_t inline_max;  /* payloads up to here fit the fabric's short cut, */
+    uint64_t short_end; /* shorter ones take it; and shorter ones than this leave whole, without */
+    uint64_t now_end;   /* an operation, if they want no answer. Both 0: PINWHEEL_FASTPATH=off */
+    int64_t contact_ns; /* how long one that has answered is waited for */
     _Atomic(const struct fabric_ops *) ops; /* of its home; of a closed one fabric_none, */
     struct fabric *_Atomic fabric;
     const struct fabric_ops
@@ -401,6 +406,7 @@ struct nic {
     struct list fired;    /* struct triggered whose threshold was reached */
     struct rx *self;      /* self.c: a message to oneself that is in its stages; */
     bool self_afar;       /* and whether any may be on the fabric's way, queued or in hand */
+    bool fastpath;        /* PINWHEEL_FASTPATH, for what is not hot; else see `short_end` */
     struct hpu_pool *hpus;
     struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
     struct hpu_mover *mover; /* copies large transfers beside their handlers */

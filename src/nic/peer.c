@@ -54,6 +54,7 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
     p->nid = nid;
     p->pid = pid;
     p->self = nid == nic->nid && pid == nic->pid;
+    p->staged = p->self || !nic->fastpath;
     p->uid = p->self ? nic->uid : 0;
     p->outstanding_most = (unsigned)nic->process->options.number[OPT_OUTSTANDING];
     list_init(&p->waiting);
@@ -378,18 +379,13 @@ static bool needs(struct nic_peer *p)
            (rx != NULL && rx->ack_count != 0);
 }
 
-const struct fabric_upcalls nic_upcalls = {
-    .peer_up = peer_up,
-    .peer_down = peer_down,
-    .rx_new = rx_new,
-    .rx_free = rx_free,
-    .rx_short = plain_short,
-    .rx_header = rx_header,
-    .rx_packet = rx_packet,
-    .rx_done = rx_done,
-    .sent = sent,
-    .expects = expects,
-    .needs = needs,
-    .lock = nic_step_in,
-    .unlock = nic_step_out,
-};
+#define UPCALLS(short_cut)                                                                         \
+    {                                                                                              \
+        .peer_up = peer_up, .peer_down = peer_down, .rx_new = rx_new, .rx_free = rx_free,          \
+        .rx_short = (short_cut), .rx_header = rx_header, .rx_packet = rx_packet,                   \
+        .rx_done = rx_done, .sent = sent, .expects = expects, .needs = needs, .lock = nic_step_in, \
+        .unlock = nic_step_out,                                                                    \
+    }
+
+const struct fabric_upcalls nic_upcalls = UPCALLS(plain_short);
+const struct fabric_upcalls nic_upcalls_staged = UPCALLS(staged_short);

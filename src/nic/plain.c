@@ -19,6 +19,7 @@
 #include "nic/rx.h"
 
 #include "base/nic_copy.h"
+#include "base/paths.h"
 
 /* Where a put goes, once it is found. */
 struct target {
@@ -123,6 +124,7 @@ static inline bool take_put(struct rx *rx, const struct message *m, const void *
         rare(nic_copy(memory_at(t.le->start, m->remote_offset), payload, m->length) != 0)) {
         return false;
     }
+    COUNT_PATH(take_put);
     struct nic_board *board = t.ni->nic->board;
     board_count(board->received, &board->received_bytes, BOARD_PUT, m->length);
     unsigned once = t.le->options & (PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE);

@@ -7,6 +7,7 @@
 #include "nic/rx.h"
 
 #include "base/nic_copy.h"
+#include "base/paths.h"
 #include "nic/atomic.h"
 
 #include <string.h>
@@ -95,6 +96,7 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
         c.header.pid = rx->peer->pid;
     }
     if (usual(pt->recent != NULL && match_is_first(&pt->priority, &pt->recent->match, &c.header))) {
+        COUNT_PATH(match_recent);
         return pt->recent;
     }
     c.header.fits = entry_fits;
@@ -102,8 +104,10 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
     c.remote_offset = rx->m->remote_offset;
     struct le *le = found_before(pt, &c);
     if (le != NULL) {
+        COUNT_PATH(match_found);
         return le;
     }
+    COUNT_PATH(match_search);
     bool refused = false;
     c.refused = &refused;
     c.peer = rx->peer;
@@ -355,9 +359,24 @@ static enum rx_step atomic_header(struct rx *rx)
     return RX_GO;
 }
 
+/* The message's entry is to be searched for, whatever was found before. */
+static void forget_found(const struct rx *rx)
+{
+    const struct message *m = rx->m;
+    struct ni *ni = m->ni < NI_KINDS ? rx->peer->nic->ni[m->ni] : NULL;
+    if (ni != NULL && m->pt_index <= (unsigned)ni->limits.max_pt_index) {
+        ni->pts[m->pt_index].recent = NULL;
+        ni->pts[m->pt_index].found.le = NULL;
+    }
+}
+
 static enum rx_step request_header(struct rx *rx)
 {
     if (!rx->decided) {
+        COUNT_PATH(header_request);
+        if (!rx->peer->nic->fastpath) {
+            forget_found(rx);
+        }
         rx->response_due = rx->m->cookie != 0;
         struct le *le = look_up(rx, &rx->fail);
         if (must_wait_behind(rx, le)) {
@@ -391,6 +410,7 @@ static enum rx_step request_header(struct rx *rx)
 
 static enum rx_step response_header(struct rx *rx)
 {
+    COUNT_PATH(header_response);
     if (rx->m->type == MESSAGE_ACKS) {
         return RX_GO;
     }
@@ -483,8 +503,10 @@ static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void
 {
     set_place(rx, le, rx->m->remote_offset, atomic);
     if (atomic) {
+        COUNT_PATH(plain_atomic);
         apply(rx, le, payload);
     } else {
+        COUNT_PATH(plain_put);
         deposit(rx, le, payload);
     }
     post_target_event(rx, le);
@@ -520,6 +542,7 @@ __attribute__((noinline)) static enum rx_step finish_fetching(struct rx *rx, str
                                                               const void *payload)
 {
     bool once = (le->options & PTL_ME_USE_ONCE) != 0, atomic = rx->m->type == MESSAGE_FETCH;
+    COUNT_PATH(plain_fetching);
     set_place(rx, le, rx->m->remote_offset, atomic);
     if (atomic) {
         rx_apply(rx, le, payload);
@@ -565,6 +588,7 @@ static enum rx_step response_short(struct rx *rx, const void *payload)
     if (!message_sound(rx)) {
         return RX_FIRST;
     }
+    COUNT_PATH(short_response);
     if (rx->m->type == MESSAGE_ACKS) {
         response_done(rx, FABRIC_OK);
         return RX_GO;
@@ -637,12 +661,28 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     }
     decide(rx, le);
     if (rx_has_handlers(rx)) {
-        return detach_short(rx, payload) ? RX_GO : short_to_handlers(rx, payload);
+        if (detach_short(rx, payload)) {
+            COUNT_PATH(short_detached);
+            return RX_GO;
+        }
+        COUNT_PATH(short_handlers);
+        return short_to_handlers(rx, payload);
     }
-    if (le != NULL) {
+    if (le == NULL) {
+        COUNT_PATH(short_refused);
+    } else {
+        COUNT_PATH(short_entry);
         act(rx, le, payload);
     }
     return rx_done(peer, f, FABRIC_OK);
+}
+
+enum rx_step staged_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)
+{
+    (void)peer;
+    (void)f;
+    (void)payload;
+    return RX_FIRST;
 }
 
 enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)

@@ -17,6 +17,7 @@
 #ifndef NIC_RX_H
 #define NIC_RX_H
 
+#include "base/paths.h"
 #include "nic/message.h"
 #include "nic/nic.h"
 
@@ -189,6 +190,7 @@ static inline void rx_note_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
 }
 static inline void rx_add_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
 {
+    COUNT_PATH(ack_gathered);
     if (rx->f.last || rx->ack_count == 0 || rx->ack_count == ACKS_MOST - 1) {
         rx_send_ack(rx, cookie, list);
     } else {

@@ -11,6 +11,7 @@
 #include "nic/rx.h"
 
 #include "base/nic_copy.h"
+#include "base/paths.h"
 #include "nic/atomic.h"
 
 #include <stdlib.h>
@@ -41,6 +42,9 @@ static bool is_near(struct nic_peer *peer)
     struct nic *nic = peer->nic;
     if (usual(!nic->self_afar)) {
         return true;
+    }
+    if (!nic->fastpath) {
+        return false; /* the fabric has all */
     }
     bool near = list_empty(&peer->waiting) && list_empty(&peer->detached) &&
                 (peer->fabric == NULL || !peer->ops->unsent(peer->fabric));
@@ -128,6 +132,7 @@ static bool quietly_done(struct ni *ni, const struct request *r)
     if (!quiet_make(ni, r, &q) || !quiet_do(ni->nic, &q)) {
         return false;
     }
+    COUNT_PATH(self_quiet);
     if (!q.silent) {
         request_left(r, PTL_NI_OK);
     }
@@ -145,6 +150,7 @@ __attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_p
     if (rx == NULL) {
         return false;
     }
+    COUNT_PATH(self_staged);
     if (operand != 0) {
         memcpy(payload, r->operand, operand);
     }
@@ -170,6 +176,7 @@ bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)
 {
     bool done = may_go(ni, peer, r) && (quietly_done(ni, r) || through_stages(ni, peer, r));
     if (!done) {
+        COUNT_PATH(self_fabric);
         ni->nic->self_afar = true; /* it goes the fabric's way */
     }
     return done;

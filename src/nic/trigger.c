@@ -10,6 +10,8 @@
 #include "nic/quiet.h"
 #include "nic/rungs.h"
 
+#include "base/paths.h"
+
 struct triggered *trigger_new(struct ni *ni)
 {
     struct triggered *t = ni->spare_triggered;
@@ -104,11 +106,15 @@ static void append(struct triggered *t)
 static void request(struct triggered *t)
 {
     if (usual(quiet_is_good(t->ni, &t->quiet)) && quiet_send(t->ni->nic, &t->quiet)) {
+        COUNT_PATH(trigger_quiet);
         if (!t->quiet.silent) {
             request_left(&t->request, PTL_NI_OK);
         }
-    } else if (nic_request(t->ni, &t->request) != PTL_OK) {
-        request_lost(&t->request);
+    } else {
+        COUNT_PATH(trigger_request);
+        if (nic_request(t->ni, &t->request) != PTL_OK) {
+            request_lost(&t->request);
+        }
     }
     let_go_of_mds(t);
 }

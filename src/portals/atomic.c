@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.15: atomic operations. */
 #include "base/nic_copy.h"
+#include "base/paths.h"
 #include "nic/quiet.h"
 #include "portals/api.h"
 
@@ -26,9 +27,13 @@ static inline bool done_quietly(struct ni *ni, const void *from, ptl_size_t leng
         return false;
     }
     const struct le *le = quiet_find(ni, pt_index, match_bits);
-    return usual(le != NULL && quiet_set(&q, le, length, remote_offset) &&
-                 atomic_is_aligned(q.to, length) && quiet_is_good(ni, &q)) &&
-           quiet_send(ni->nic, &q);
+    if (usual(le != NULL && quiet_set(&q, le, length, remote_offset) &&
+              atomic_is_aligned(q.to, length) && quiet_is_good(ni, &q)) &&
+        quiet_send(ni->nic, &q)) {
+        COUNT_PATH(self_atomic);
+        return true;
+    }
+    return false;
 }
 
 /* The usual atomic on oneself is done without becoming an operation. Not inlined: PtlAtomic() has

@@ -11,6 +11,7 @@
 #include "fabric/shm/tx.h"
 
 #include "base/cancel.h"
+#include "base/paths.h"
 #include "base/sys.h"
 
 #include <stdlib.h>
@@ -138,7 +139,9 @@ static void find_run(struct fabric_peer *p, struct tx_channel *t)
     clean = stale != 0 ? (uint64_t)__builtin_ctzll(stale) : clean;
     clean = clean < to_end ? clean : to_end;
     uint64_t room = t->line_mask - (t->tail - t->head_seen);
-    uint64_t run = clean == 0 || p->dying || p->inline_max < FABRIC_LINE_PAYLOAD ? 0 : clean - 1;
+    bool may =
+        !p->dying && p->inline_max >= FABRIC_LINE_PAYLOAD && options_fastpath(p->fabric->options);
+    uint64_t run = clean == 0 || !may ? 0 : clean - 1;
     t->run = (uint32_t)(run < room ? run : room);
     t->word = record_word(RECORD_INLINE, 0, 1, record_tag(t->tail, t->line_mask));
 }
@@ -243,6 +246,7 @@ static inline __attribute__((always_inline)) enum fabric_short
 send_run(struct fabric_peer *p, struct tx_channel *t, const void *header, const uint64_t *payload,
          size_t length)
 {
+    COUNT_PATH(shm_run);
     struct record *r = t->at;
     tx_set_record(r, header, FABRIC_OK);
     if (usual(length != 0)) {

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Counts of the ways that messages take: the fast paths, and the general stages that
+ * PINWHEEL_FASTPATH=off leaves. Each place that is one of them says COUNT_PATH(name). The library
+ * that is built for tests (tests/paths) counts them and tells a count by its name; there a fast
+ * path that is taken with the option `off` ends the process. In every other build a place is
+ * nothing.
+ */
+#ifndef BASE_PATHS_H
+#define BASE_PATHS_H
+
+/* PATH(name, fast): fast paths first, in the order of a message's life. */
+#define PATHS(PATH)                                                                                \
+    /* at the initiator: a request of one line without and with an answer; a short or long one     \
+     * that wants no answer; a short one with an operation; those of triggers */                   \
+    PATH(send_straight, 1)                                                                         \
+    PATH(send_straight_op, 1)                                                                      \
+    PATH(send_now_short, 1)                                                                        \
+    PATH(send_now_long, 1)                                                                         \
+    PATH(send_op_short, 1)                                                                         \
+    PATH(trigger_straight, 1)                                                                      \
+    PATH(trigger_quiet, 1)                                                                         \
+    /* to oneself: done on the spot, by PtlAtomic itself, or through the receiver's stages */      \
+    PATH(self_quiet, 1)                                                                            \
+    PATH(self_atomic, 1)                                                                           \
+    PATH(self_staged, 1)                                                                           \
+    /* how a search for an entry was spared */                                                     \
+    PATH(match_recent, 1)                                                                          \
+    PATH(match_found, 1)                                                                           \
+    /* at the target: a message that is here whole */                                              \
+    PATH(take_put, 1)                                                                              \
+    PATH(plain_put, 1)                                                                             \
+    PATH(plain_atomic, 1)                                                                          \
+    PATH(plain_fetching, 1)                                                                        \
+    PATH(short_entry, 1)                                                                           \
+    PATH(short_refused, 1)                                                                         \
+    PATH(short_handlers, 1)                                                                        \
+    PATH(short_detached, 1)                                                                        \
+    PATH(use_up_simple, 1)                                                                         \
+    PATH(ack_gathered, 1)                                                                          \
+    PATH(reply_at_once, 1)                                                                         \
+    /* an answer that is here whole, and an ack that says that all went as asked */                \
+    PATH(short_response, 1)                                                                        \
+    PATH(acked, 1)                                                                                 \
+    /* a line of a run of the shared memory's ring */                                              \
+    PATH(shm_run, 1)                                                                               \
+    /* the general stages */                                                                       \
+    PATH(send_op, 0)                                                                               \
+    PATH(trigger_request, 0)                                                                       \
+    PATH(self_fabric, 0)                                                                           \
+    PATH(match_search, 0)                                                                          \
+    PATH(header_request, 0)                                                                        \
+    PATH(done_put, 0)                                                                              \
+    PATH(done_get, 0)                                                                              \
+    PATH(done_atomic, 0)                                                                           \
+    PATH(done_fetch, 0)                                                                            \
+    PATH(use_up_settled, 0)                                                                        \
+    PATH(send_ack, 0)                                                                              \
+    PATH(send_reply, 0)                                                                            \
+    PATH(header_response, 0)                                                                       \
+    PATH(done_response, 0)
+
+#ifdef PINWHEEL_COUNT_PATHS
+#define PATH_ENUM(name, fast) PATH_##name,
+enum path_name { PATHS(PATH_ENUM) PATHS_COUNT };
+void path_taken(enum path_name path);
+#define COUNT_PATH(name) path_taken(PATH_##name)
+#else
+#define COUNT_PATH(name) ((void)0)
+#endif
+
+#endif
