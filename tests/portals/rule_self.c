@@ -27,8 +27,8 @@ CASE(self_like_others, ALL_KINDS, SELF,
     enum { PLACE = 24, RUNS = 3 };
     static uint8_t data[8], at[RUNS][PLACE];
     ptl_handle_md_t md = rule_md(s, data, 8);
-    suite_target(s, PTL_PRIORITY_LIST, at, sizeof(at), PTL_ME_OP_PUT | PTL_ME_EVENT_COMM_DISABLE,
-                 NULL);
+    suite_target(s, PTL_PRIORITY_LIST, at, sizeof(at),
+                 PTL_ME_OP_PUT | PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_COMM_DISABLE, NULL);
     struct suite_move m = suite_move_to(s, CALL_ATOMIC);
     m.md = md;
     m.trigger = s->ct;
@@ -53,6 +53,7 @@ CASE(self_like_others, ALL_KINDS, SELF,
                         EXPECT(s->mdeq, PTL_EVENT_ACK, .mlength = IS(m.length));
                     }
                 }
+                EXPECT_CT(s->ct, (seed + 1) * RUNS, 0);
                 CHECK(memcmp(at[1], at[0], PLACE) == 0);
                 CHECK(memcmp(at[2], at[0], PLACE) == 0);
             }
