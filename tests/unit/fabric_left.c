@@ -4,7 +4,7 @@
  * namespaces which are gone, the locks that their children keep. All of it is given back, and
  * nothing of the living. What they leave in each other's segments is in fabric_slots.c.
  */
-#include "fabric_fixture.h"
+#include "fabric_folder.h"
 
 #include "fabric/shm/segment.h"
 #include "fabric/shm/shm.h"
@@ -22,24 +22,7 @@
 
 enum { NID = 0x7f000001, PID = 77 };
 
-static char directory[] = "/dev/shm/pinwheel-left-XXXXXX";
 static uint64_t cookie = 0x1234567890abcdef;
-
-static int set_up_folder(void **state)
-{
-    char error[512] = "";
-    if (set_up(state) != 0 || mkdtemp(directory) == NULL) {
-        return -1;
-    }
-    setenv("PINWHEEL_SHM_DIR", directory, 1);
-    return options_load(&options, error, sizeof(error));
-}
-
-/* What a test left in it is a failure of the next one, and of this. */
-static int tear_down_folder(void **state)
-{
-    return tear_down(state) | rmdir(directory);
-}
 
 static unsigned names(void)
 {

@@ -4,32 +4,12 @@
  * each is given back, and none while somebody may still write to it.
  */
 #define ENDS 4
-#include "fabric_fixture.h"
+#include "fabric_folder.h"
 
 #include "fabric/shm/segment.h"
 #include "fabric/shm/shm.h"
 
-#include <unistd.h>
-
 enum { NID = 0x7f000001, SECOND = IN + 1, THIRD };
-
-static char directory[] = "/dev/shm/pinwheel-slots-XXXXXX";
-
-static int set_up_folder(void **state)
-{
-    char error[512] = "";
-    if (set_up(state) != 0 || mkdtemp(directory) == NULL) {
-        return -1;
-    }
-    setenv("PINWHEEL_SHM_DIR", directory, 1);
-    return options_load(&options, error, sizeof(error));
-}
-
-/* A segment that is left in it is a failure. */
-static int tear_down_folder(void **state)
-{
-    return tear_down(state) | rmdir(directory);
-}
 
 static unsigned slots_taken(void)
 {
@@ -216,6 +196,103 @@ static void who_is_closing_may_still_leave_its_slot(void **state)
     close_two();
 }
 
+static void give_up(const char *why)
+{
+    peer_lost(ends[IN].peer, why);
+    bury_the_first();
+    assert_null(ends[IN].peer);
+}
+
+/* A message the other way. */
+static void carry_back(void)
+{
+    struct plan plan;
+    make_plan(&plan, 700, WHOLE, WHOLE);
+    plans[0] = &plan;
+    assert_true(send_plan_from(&ends[IN], FABRIC_REQUEST, 0, arrived[FABRIC_REQUEST]));
+    finish(&plan);
+    check_plan(&plan);
+    free_plan(&plan);
+}
+
+/* A NIC that gives a connection up, and lives, says so: it may begin anew, even before the other
+ * one has looked. */
+static void who_gives_up_begins_anew(void **state)
+{
+    static const char *const why[] = {NULL, "the test says so"};
+    for (unsigned i = 0; i < 2; i++) {
+        char error[512];
+        open_both("cells");
+        carry_back();
+        give_up(why[i]);
+        assert_int_equal(fabric->connect(ends[IN].fabric, NID, ends[OUT].pid, error, sizeof(error)),
+                         FABRIC_UP);
+        carry_back();
+        close_two();
+    }
+}
+
+/* And the other one may, when it has. What it has left is given back then, unless it had broken the
+ * rules. */
+static void who_was_given_up_begins_anew(void **state)
+{
+    static const char *const why[] = {NULL, "the test says so"};
+    for (unsigned i = 0; i < 2; i++) {
+        open_both("cells");
+        give_up(why[i]);
+        assert_int_equal(slots_taken(), 1);
+        for (unsigned n = 0; n < 1000 && ends[OUT].peer != NULL; n++) {
+            fabric->poll(ends[OUT].fabric);
+        }
+        assert_null(ends[OUT].peer);
+        sweep_slots(ends[IN].fabric);
+        assert_int_equal(slots_taken(), why[i] != NULL);
+        connect_end(&ends[OUT]);
+        carry_sound_ones();
+        close_two();
+    }
+}
+
+/* A NIC whose slots are all taken can be told nothing: the one that it sends to refuses it, and it
+ * sees that when it probes. It leaves the slot, which is another's then. */
+static void who_cannot_be_answered_is_refused(void **state)
+{
+    setenv("PINWHEEL_SHM_PEERS", "2", 1);
+    setenv("PINWHEEL_CONNECT_MS", "0", 1);
+    open_ends("cells");
+    for (unsigned i = 0; i < 2; i++) {
+        atomic_store(&ends[OUT].fabric->segment->header->owner[i], OWNER_BANNED);
+        ends[OUT].fabric->withheld[i] = (struct fabric_address){
+            .nid = NID, .pid = ends[IN].pid, .incarnation = ends[IN].fabric->incarnation};
+    }
+    struct plan plan;
+    make_plan(&plan, 8, WHOLE, WHOLE);
+    plans[0] = &plan;
+    for (unsigned i = 0; i < 4; i++) {
+        connect_end(&ends[OUT]);
+        assert_true(send_plan_from(&ends[OUT], FABRIC_REQUEST, 0, 0));
+        poll_both();
+        assert_null(ends[IN].peer);
+        peers_probe(ends[OUT].fabric);
+        for (unsigned n = 0; n < 1000 && ends[OUT].peer != NULL; n++) {
+            fabric->poll(ends[OUT].fabric);
+        }
+        assert_null(ends[OUT].peer);
+    }
+    assert_false(plan.is_done);
+    free_plan(&plan);
+    sweep_slots(ends[IN].fabric);
+    assert_int_equal(slots_taken(), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        atomic_store(&ends[OUT].fabric->segment->header->owner[i], 0);
+    }
+    connect_end(&ends[OUT]);
+    carry_sound_ones();
+    close_two();
+    unsetenv("PINWHEEL_SHM_PEERS");
+    unsetenv("PINWHEEL_CONNECT_MS");
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -227,6 +304,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_slot_taken_over_is_not_swept),
         cmocka_unit_test(who_is_closing_may_still_fill_its_slot),
         cmocka_unit_test(who_is_closing_may_still_leave_its_slot),
+        cmocka_unit_test(who_gives_up_begins_anew),
+        cmocka_unit_test(who_was_given_up_begins_anew),
+        cmocka_unit_test(who_cannot_be_answered_is_refused),
     };
     return cmocka_run_group_tests(tests, set_up_folder, tear_down_folder);
 }

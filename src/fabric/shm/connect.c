@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections: a slot is claimed, accepted, and buried; wall 3.
+ * Connections: a slot is claimed and accepted; wall 3.
  *
  * The sender claims; the receiver accepts on the first bit, and connects back
- * so that responses have a way. A message can be taken from a peer that could
- * not be reached back (it has died since): its responses are dropped then.
+ * so that responses have a way. Messages of a peer that is no more are taken
+ * without: their responses are dropped. One that lives and cannot be reached
+ * back is tried again for a while, then refused: it would wait for ever.
  */
 #include "fabric/shm/shm.h"
 
@@ -13,20 +14,11 @@
 #include "base/log.h"
 #include "base/sys.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
-
-static uint64_t address_word(uint32_t nid, uint32_t pid)
-{
-    return (uint64_t)nid << 32 | pid;
-}
 
 /* Whether a claimed slot is left over from an earlier process with our address,
  * which died before it was ready. A process has one slot in a segment at most. */
@@ -167,26 +159,6 @@ static bool attach_out(struct fabric_peer *p, struct segment *s, char *error, si
     return true;
 }
 
-static void free_peer(struct fabric_peer *p)
-{
-    struct fabric *f = p->fabric;
-    if (p->pidfd >= 0) {
-        sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
-        sys_close(p->pidfd);
-    }
-    if (p->remote != NULL) {
-        segment_slot_unmap(p->remote, p->out);
-        segment_release(p->remote, false);
-    }
-    tx_free(p);
-    free(p->buffer);
-    f->dying -= p->dying;
-    list_remove(&p->active);
-    list_remove(&p->link);
-    f->flowing = f->flowing == p ? NULL : f->flowing;
-    free(p);
-}
-
 /* Makes the object for a peer and introduces it to the NIC. */
 static struct fabric_peer *new_peer(struct fabric *f, const struct fabric_address *a)
 {
@@ -221,20 +193,6 @@ static bool introduce(struct fabric_peer *p)
         }
     }
     return true;
-}
-
-static void forget(struct fabric_peer *p)
-{
-    struct fabric *f = p->fabric;
-    if (p->np != NULL) {
-        for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-            if (p->rx[c].rx != NULL) {
-                f->up->rx_free(p->np, p->rx[c].rx);
-            }
-        }
-        f->up->peer_down(f->nic, p->np);
-    }
-    free_peer(p);
 }
 
 static struct fabric_peer *find_peer(struct fabric *f, uint32_t nid, uint32_t pid,
@@ -275,7 +233,7 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
     if (p == NULL || !attach_out(p, s, error, error_size)) {
         segment_release(s, false);
         if (p != NULL && fresh) {
-            free_peer(p);
+            peer_forget(p);
         }
         return p != NULL && error[0] == '\0' ? FABRIC_LATER : FABRIC_NEVER;
     }
@@ -286,90 +244,100 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
     return FABRIC_UP;
 }
 
-/* Whether the claimant of a slot may still write to it: until it has said that it left, which is
- * the last that it writes there, or its name or its process is gone. That its segment is closed is
- * not enough: who closes its NIC says so first, and then leaves its slots one by one. */
-static bool may_write(const struct fabric_peer *p)
-{
-    const struct fabric_address *a = &p->address;
-    if (!p->broken && atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT) {
-        return false;
-    }
-    return !segment_left(p->fabric->options, a->nid, a->pid, &a->incarnation);
-}
+enum way { WAY_FOUND, WAY_GONE, WAY_NONE };
 
-/* Gives a slot back, unless its claimant may still write to it. */
-static void vacate_slot(struct fabric_peer *p)
+/* Connects to a peer that has contacted us. WAY_GONE: that process is dead, or leaves; WAY_NONE:
+ * `error` says why it cannot be reached now. */
+static enum way reach_back(struct fabric_peer *p, char *error, size_t error_size)
 {
-    struct fabric *f = p->fabric;
-    f->by_slot[p->in_index] = NULL;
-    fabric_ignore(f, p);
-    clear_bit(f, p->in_index);
-    if (may_write(p)) {
-        ban_slot(f, p->in_index, &p->address);
-    } else {
-        clear_slot(f, p->in, p->in_index);
-    }
-}
-
-/* Connects to a peer that has contacted us. False if that process is dead. */
-static bool reach_back(struct fabric_peer *p)
-{
-    char error[512] = "";
     struct segment *s;
     int rc =
-        segment_open(p->fabric->options, p->address.nid, p->address.pid, &s, error, sizeof(error));
+        segment_open(p->fabric->options, p->address.nid, p->address.pid, &s, error, error_size);
     if (rc != 0) {
-        return rc != -ENOENT;
+        return rc == -ENOENT ? WAY_GONE : WAY_NONE;
     }
     bool alive = s->info.incarnation == p->address.incarnation;
-    if (!alive || !attach_out(p, s, error, sizeof(error))) {
-        log_line(LOG_INFO, "no way back to a peer: %s", alive ? error : "it was restarted");
-        segment_release(s, false);
+    if (alive && attach_out(p, s, error, error_size)) {
+        return WAY_FOUND;
     }
-    return alive;
+    if (error[0] == '\0') {
+        snprintf(error, error_size, "its %u connections are taken (see PINWHEEL_SHM_PEERS there)",
+                 s->info.slots);
+    }
+    alive = alive && !segment_closed(s);
+    segment_release(s, false);
+    return alive ? WAY_NONE : WAY_GONE;
+}
+
+/* Whether the claimant of a slot has another one here, which is against the rules: not if it has
+ * left that one, as a NIC does that has given the connection up. Then it begins anew. */
+static bool is_second(struct fabric *f, unsigned index, struct fabric_peer *p)
+{
+    if (atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT) {
+        peer_lost(p, NULL);
+        return false;
+    }
+    log_line(LOG_WARN, "a second connection of the same process was refused");
+    withhold_slot(f, index, &p->address, true);
+    return true;
+}
+
+/* Makes a peer of the claimant of a slot. The way back first, so that the NIC meets it complete. */
+static struct fabric_peer *meet_new(struct fabric *f, unsigned index, struct fabric_address *a,
+                                    bool left)
+{
+    char error[512] = "out of memory";
+    struct fabric_peer *p = new_peer(f, a);
+    if (p != NULL) {
+        error[0] = '\0';
+        enum way way = left ? WAY_GONE : reach_back(p, error, sizeof(error));
+        a->dead = p->address.dead = way == WAY_GONE;
+        if (way != WAY_NONE) {
+            if (introduce(p)) {
+                return p;
+            }
+            snprintf(error, sizeof(error), "out of memory");
+        }
+        peer_leave(p);
+        peer_forget(p);
+    }
+    put_off_slot(f, index, a, error);
+    return NULL;
 }
 
 static struct fabric_peer *meet(struct fabric *f, unsigned index)
 {
     struct segment_header *h = f->segment->header;
-    uint64_t owner = atomic_load_explicit(&h->owner[index], memory_order_acquire);
     int rc;
+    /* Before the look: whoever is ready after it, and finds the bit set, need not set it. */
+    clear_bit(f, index);
+    uint64_t owner = atomic_load_explicit(&h->owner[index], memory_order_acquire);
     struct slot *slot = slot_is_claimed(owner) ? segment_slot(f->segment, index, true, &rc) : NULL;
-    if (slot == NULL || atomic_load_explicit(&slot->ready, memory_order_acquire) == SLOT_UNREADY) {
-        clear_bit(f, index);
+    uint32_t ready = slot != NULL ? atomic_load(&slot->ready) : SLOT_UNREADY;
+    if (ready == SLOT_UNREADY) {
         return NULL;
     }
     struct fabric_address a = {
         (uint32_t)(owner >> 32), (uint32_t)owner, slot->incarnation, geteuid(), false, &fabric_shm};
     struct fabric_peer *p = find_peer(f, a.nid, a.pid, a.incarnation);
     if (p != NULL && p->in != NULL) {
-        log_line(LOG_WARN, "a second connection of the same process was refused");
-        ban_slot(f, index, &a);
-        clear_bit(f, index);
-        return NULL;
+        if (is_second(f, index, p)) {
+            return NULL;
+        }
+        p = NULL;
     }
-    bool dead = false;
+    p = p != NULL ? p : meet_new(f, index, &a, ready == SLOT_LEFT);
     if (p == NULL) {
-        p = new_peer(f, &a);
-        if (p == NULL) {
-            return NULL;
-        }
-        /* The way back first, so that the NIC meets the peer complete. */
-        dead = !reach_back(p);
-        p->address.dead = dead;
-        if (!introduce(p)) {
-            forget(p);
-            clear_bit(f, index);
-            return NULL;
-        }
+        return NULL;
     }
     p->in_index = index;
     f->by_slot[index] = p;
+    f->refuse_at[index] = 0;
+    set_bit(f, index);
     rx_attach(p, slot);
     KILL_POINT("slot-accepted");
     atomic_store_explicit(&slot->references, p->references, memory_order_release);
-    if (dead) {
+    if (a.dead) {
         peer_lost(p, NULL); /* what it sent is taken, then it is buried */
     }
     sweep_slots(f);
@@ -392,63 +360,4 @@ void accept_rest(struct fabric *f)
             accept_slot(f, i);
         }
     }
-}
-
-void peer_lost(struct fabric_peer *p, const char *why)
-{
-    if (why != NULL && !p->broken) {
-        struct in_addr a = {htonl(p->address.nid)};
-        char name[INET_ADDRSTRLEN];
-        log_line(LOG_WARN, "connection to NID %s PID %u ended: %s",
-                 inet_ntop(AF_INET, &a, name, sizeof(name)), p->address.pid, why);
-        p->broken = true;
-    }
-    fabric_attend(p->fabric);
-    p->fabric->dying += !p->dying;
-    p->dying = true;
-    tx_stop(p);
-}
-
-bool peer_empty(struct fabric_peer *p)
-{
-    tx_cancel(p); /* a get of the dead one waits for its reply to leave */
-    return rx_advance(p);
-}
-
-bool peer_bury(struct fabric_peer *p)
-{
-    rx_cut(p);
-    if (!rx_idle(p)) {
-        return false; /* its last message is with our handlers */
-    }
-    tx_cancel(p);
-    ERRNO_KEPT;
-    int cancel = cancel_off();
-    if (p->in != NULL) {
-        vacate_slot(p);
-    }
-    forget(p);
-    cancel_back(cancel);
-    return true;
-}
-
-/* A pidfd tells of a process that ends, and not of one that runs another program (exec) and keeps
- * its pid: who owes us something is asked as well. */
-bool peer_is_probed(struct fabric_peer *p)
-{
-    return !p->dying && !p->same_process &&
-           (p->pidfd < 0 || shm_unsent(p) || !rx_idle(p) || p->fabric->up->expects(p->np));
-}
-
-void peers_probe(struct fabric *f)
-{
-    ERRNO_KEPT;
-    int cancel = cancel_off();
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
-        if (peer_is_probed(p) && (p->remote != NULL ? !segment_alive(p->remote) : !reach_back(p))) {
-            peer_lost(p, NULL);
-        }
-    }
-    cancel_back(cancel);
 }

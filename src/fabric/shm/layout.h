@@ -28,7 +28,7 @@
 #include <stdatomic.h>
 
 #define SEGMENT_MAGIC 0x4c4545485750494eull
-#define SEGMENT_VERSION 6u
+#define SEGMENT_VERSION 7u
 #define SLOTS_MAX 448u
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
@@ -59,9 +59,16 @@ struct segment_header {
     _Atomic uint32_t flags; /* SEGMENT_... */
     _Atomic uint64_t bitmap[SLOT_WORDS];
 
-    /* Who claimed a slot: NID << 32 | PID, 0 when it is free. */
+    /* Who claimed a slot: NID << 32 | PID, 0 when it is free, or OWNER_...: its claimant sees by
+     * it that what it writes there is not looked at any more. */
     _Alignas(64) _Atomic uint64_t owner[SLOTS_MAX];
 };
+
+/* The owner words of slots that nobody may have; they are no addresses (PIDs of NID 0 do not
+ * exist). The claimant may still write there; the slot is free when it is gone, or if it kept the
+ * rules, when it has left. */
+#define OWNER_BANNED 1u  /* it broke the rules; or the slot is just about to be freed */
+#define OWNER_REFUSED 2u /* the receiver has given the connection up, or never made it */
 
 #define SEGMENT_CLOSED 1u /* the owner has left for good */
 #define SEGMENT_SWEEP 2u  /* a sender found no free slot: the dead ones' are wanted */

@@ -162,12 +162,6 @@ static void shm_close(struct fabric *f)
     accept_rest(f);
     while (!list_empty(&f->peers)) {
         struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
-        if (p->out != NULL) {
-            atomic_store_explicit(&p->out->ready, SLOT_LEFT, memory_order_release);
-            atomic_fetch_or(&p->remote->header->flags, SEGMENT_LEFT);
-            KILL_POINT("slot-left");
-            shm_signal(p);
-        }
         peer_lost(p, NULL);
         p->broken = true; /* so that what is in hand is all that can move: */
         while (peer_empty(p)) {
@@ -231,7 +225,7 @@ static void shm_fd_event(struct fabric *f)
 static int64_t shm_next_deadline(struct fabric *f)
 {
     int64_t now = clock_ns(), deadline = -1;
-    bool probe = false;
+    bool probe = f->put_off;
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);
         if (rx_blocked(p)) {

@@ -3,7 +3,7 @@
  * The shared-memory fabric, as its own files see it.
  *
  *   segment.c  files and locks; names.c, owner.c: their names, the processes that have them
- *   connect.c  connections: claim, accept, bury; slots.c: slots without one
+ *   connect.c  connections: claim, accept; bury.c: their end; slots.c: slots without one
  *   send.c     the producer's side of a channel: records, short messages, and the signal
  *   tx_payload.c  the same for payloads that go through cells or by reference; tx.h for both
  *   receive.c  the consumer's side: records; in_hand.c, rx_payload.c: what takes more than one step
@@ -98,6 +98,7 @@ struct fabric_peer {
     bool same_process;
     bool dying;      /* is no longer sent to */
     bool broken;     /* broke the rules: nothing it wrote is looked at again */
+    bool left;       /* we have left our slot there: it may be another sender's */
     bool references; /* we can read its memory */
     bool fences;     /* light barriers towards it must be full fences */
 
@@ -135,7 +136,10 @@ struct fabric {
     unsigned dying;              /* peers to be buried */
     struct fabric_peer *flowing; /* the last one that got a payload of several cells, or NULL */
     struct fabric_peer *by_slot[SLOTS_MAX];
-    struct fabric_address banned[SLOTS_MAX];  /* who broke the rules in a slot that is banned */
+    struct fabric_address withheld[SLOTS_MAX]; /* who may still write to a slot that is withheld */
+    /* When the claimant of a slot, who cannot be reached back, is refused; 0: it is not tried. */
+    int64_t refuse_at[SLOTS_MAX];
+    bool put_off;                             /* there is one who is to be tried again */
     struct fabric_peer *listening[SLOTS_MAX]; /* whose rings every poll looks at */
     unsigned busy_polls;
 
@@ -172,6 +176,12 @@ static inline void light_barrier(const struct fabric_peer *p)
     } else {
         compiler_fence();
     }
+}
+
+/* The owner word of a slot that who has this address has claimed. */
+static inline uint64_t address_word(uint32_t nid, uint32_t pid)
+{
+    return (uint64_t)nid << 32 | pid;
 }
 
 /* The bit of a slot in our own bitmap: set while its rings are to be looked at. */
@@ -275,11 +285,17 @@ bool shm_unsent(struct fabric_peer *p);
 
 /* Whether the owner word of a slot of ours is the address of who claimed it. */
 bool slot_is_claimed(uint64_t owner);
-/* clear_slot() makes a slot as it was when the segment was new; ban_slot() lets nobody have it
- * while who broke the rules there may still write to it. */
+/* clear_slot() makes a slot as it was when the segment was new; withhold_slot() lets nobody have it
+ * while its claimant may still write to it, and tells that one. Of who broke the rules it is not
+ * believed that it has left. */
 void clear_slot(struct fabric *f, struct slot *slot, unsigned index);
-void ban_slot(struct fabric *f, unsigned index, const struct fabric_address *who);
-/* sweep_slots() sees to slots whose claimants died before anybody met them, or while banned. */
+void withhold_slot(struct fabric *f, unsigned index, const struct fabric_address *who, bool broken);
+/* put_off_slot() leaves the claimant of a slot, whom no answer would reach, alone for a little
+ * time, and then refuses it. */
+void put_off_slot(struct fabric *f, unsigned index, const struct fabric_address *who,
+                  const char *why);
+/* sweep_slots() sees to slots whose claimants died before anybody met them, and to those that are
+ * withheld. */
 void sweep_slots(struct fabric *f);
 
 /* ---- connect.c ---- */
@@ -291,6 +307,16 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index);
 /* accept_rest() serves, once the segment is closed, all slots that were claimed before and whose
  * bit nobody has seen: who claims one later sees that the segment is closed. */
 void accept_rest(struct fabric *f);
+
+/* ---- bury.c ---- */
+
+/* peer_name() is how the log names a peer. */
+enum { PEER_NAME = 48 };
+const char *peer_name(const struct fabric_address *a, char name[PEER_NAME]);
+/* peer_leave() says in our slot at the peer that we write nothing more there: it may be another
+ * sender's after that. peer_forget() frees a peer, which the NIC may not know yet. */
+void peer_leave(struct fabric_peer *p);
+void peer_forget(struct fabric_peer *p);
 /* peer_lost() notes that a peer died, left or broke the rules; peer_empty() then takes what it has
  * left behind, as much as one look takes of any peer, true if there was something; and peer_bury()
  * ends the connection as far as it can, true when the peer is gone. */

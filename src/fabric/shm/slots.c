@@ -1,21 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The slots of our own segment that nobody is connected by: given back, banned, found to be dead
- * ones'; wall 3.
+ * The slots of our own segment that nobody is connected by: given back, banned, refused, found to
+ * be dead ones'; wall 3.
  */
 #include "fabric/shm/shm.h"
+
+#include "base/log.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The owner word of a slot that nobody may have: no address (PIDs of NID 0 do not exist). Either
- * its claimant may still write to it, fabric->banned says who that is, and the slot is free when it
- * is gone; or the receiver is about to free it, and no sender may take it over meanwhile. */
-#define OWNER_BANNED 1u
-
 bool slot_is_claimed(uint64_t owner)
 {
-    return owner > OWNER_BANNED;
+    return owner > OWNER_REFUSED;
 }
 
 /* Whether the process that claimed a slot still lives. An unready slot does not
@@ -45,41 +42,58 @@ void clear_slot(struct fabric *f, struct slot *slot, unsigned index)
         memset(slot_ring(slot, c, g->ring_lines), 0, (size_t)g->ring_lines * RECORD_LINE);
     }
     memset(slot, 0, SLOT_HEADER_BYTES);
+    f->refuse_at[index] = 0;
     atomic_store_explicit(&f->segment->header->owner[index], 0, memory_order_release);
 }
 
-void ban_slot(struct fabric *f, unsigned index, const struct fabric_address *who)
+void withhold_slot(struct fabric *f, unsigned index, const struct fabric_address *who, bool broken)
 {
-    f->banned[index] = *who;
-    atomic_store(&f->segment->header->owner[index], OWNER_BANNED);
+    f->withheld[index] = *who;
+    f->refuse_at[index] = 0;
+    atomic_store(&f->segment->header->owner[index], broken ? OWNER_BANNED : OWNER_REFUSED);
 }
 
-/* Gives a banned slot back when nobody has it mapped any more who may write to it. */
-static void pardon_slot(struct fabric *f, unsigned index)
+void put_off_slot(struct fabric *f, unsigned index, const struct fabric_address *who,
+                  const char *why)
 {
-    const struct fabric_address *who = &f->banned[index];
-    int rc;
-    if (segment_left(f->options, who->nid, who->pid, &who->incarnation)) {
-        struct slot *slot = segment_slot(f->segment, index, true, &rc);
-        if (slot != NULL) {
-            clear_slot(f, slot, index);
-        }
+    int64_t now = clock_ns();
+    char note[LOG_NOTE], name[PEER_NAME];
+    if (f->refuse_at[index] == 0) {
+        f->refuse_at[index] = now + f->options->number[OPT_CONNECT_MS] * 1000000;
     }
-}
-
-/* Frees a slot whose claimant seems to have died before it was ready. Its address may have another
- * owner by now, who took the slot over; and who closes its NIC may still be about to fill it. So
- * the slot is withheld from then on, and asked is who may write there. */
-static void reclaim_slot(struct fabric *f, unsigned index, uint64_t owner, struct slot *slot)
-{
-    _Atomic uint64_t *word = &f->segment->header->owner[index];
-    uint64_t expected = owner;
-    if (!atomic_compare_exchange_strong(word, &expected, OWNER_BANNED)) {
+    if (now < f->refuse_at[index]) {
+        f->put_off = true;
         return;
     }
-    bool gone = segment_left(f->options, (uint32_t)(owner >> 32), (uint32_t)owner, NULL);
-    bool ready = atomic_load(&slot->ready) != SLOT_UNREADY;
-    atomic_store(word, gone && !ready ? 0 : owner);
+    withhold_slot(f, index, who, false);
+    if (log_again((uintptr_t)put_off_slot, now, note)) {
+        log_line(LOG_WARN, "messages of %s are refused, since no answer can reach it: %s%s",
+                 peer_name(who, name), why, note);
+    }
+}
+
+/* Frees a slot if nobody may write to it any more. Its owner word has an address, of who seems to
+ * have died before it was ready, or says that the slot is withheld from somebody. That address may
+ * have another owner by now, who took the slot over; and who closes its NIC may still be about to
+ * fill it. So nobody may have the slot from then on, and asked is who may write there. */
+static void free_slot(struct fabric *f, unsigned index, uint64_t owner, struct slot *slot)
+{
+    const struct fabric_address *who = &f->withheld[index];
+    _Atomic uint64_t *word = &f->segment->header->owner[index];
+    bool claimed = slot_is_claimed(owner);
+    if (!atomic_compare_exchange_strong(word, &owner, OWNER_BANNED)) {
+        return;
+    }
+    bool left =
+        (owner == OWNER_REFUSED && atomic_load(&slot->ready) == SLOT_LEFT) ||
+        segment_left(f->options, claimed ? (uint32_t)(owner >> 32) : who->nid,
+                     claimed ? (uint32_t)owner : who->pid, claimed ? NULL : &who->incarnation);
+    bool ready = claimed && atomic_load(&slot->ready) != SLOT_UNREADY;
+    if (left && !ready) {
+        clear_slot(f, slot, index);
+        return;
+    }
+    atomic_store(word, owner);
     if (ready) {
         set_bit(f, index);
     }
@@ -91,21 +105,17 @@ void sweep_slots(struct fabric *f)
     for (unsigned i = 0; i < f->segment->info.slots; i++) {
         uint64_t owner = atomic_load(&h->owner[i]);
         int rc;
-        if (owner == OWNER_BANNED) {
-            pardon_slot(f, i);
+        struct slot *slot =
+            owner != 0 && f->by_slot[i] == NULL ? segment_slot(f->segment, i, true, &rc) : NULL;
+        bool claimed = slot_is_claimed(owner);
+        if (slot == NULL || (claimed && claimant_alive(f, owner, slot))) {
             continue;
         }
-        struct slot *slot = slot_is_claimed(owner) && f->by_slot[i] == NULL
-                                ? segment_slot(f->segment, i, true, &rc)
-                                : NULL;
-        if (slot == NULL || claimant_alive(f, owner, slot)) {
-            continue;
-        }
-        if (atomic_load(&slot->ready) == SLOT_UNREADY) {
-            reclaim_slot(f, i, owner, slot);
-        } else {
+        if (claimed && atomic_load(&slot->ready) != SLOT_UNREADY) {
             /* It may have sent something: it is met, then buried. */
             set_bit(f, i);
+        } else {
+            free_slot(f, i, owner, slot);
         }
     }
 }

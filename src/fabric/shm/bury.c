@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * How connections end: a peer that is lost is emptied, told that we have left its slot, and
+ * buried; who owes us something is probed. Wall 3.
+ */
+#include "fabric/shm/shm.h"
+
+#include "base/cancel.h"
+#include "base/killpoint.h"
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+
+static void free_peer(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    if (p->pidfd >= 0) {
+        sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
+        sys_close(p->pidfd);
+    }
+    if (p->remote != NULL) {
+        segment_slot_unmap(p->remote, p->out);
+        segment_release(p->remote, false);
+    }
+    tx_free(p);
+    free(p->buffer);
+    f->dying -= p->dying;
+    list_remove(&p->active);
+    list_remove(&p->link);
+    f->flowing = f->flowing == p ? NULL : f->flowing;
+    free(p);
+}
+
+void peer_leave(struct fabric_peer *p)
+{
+    if (p->remote != NULL && !p->left) {
+        p->left = true;
+        atomic_store_explicit(&p->out->ready, SLOT_LEFT, memory_order_release);
+        atomic_fetch_or(&p->remote->header->flags, SEGMENT_LEFT);
+        KILL_POINT("slot-left");
+        shm_signal(p);
+    }
+}
+
+void peer_forget(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    if (p->np != NULL) {
+        for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+            if (p->rx[c].rx != NULL) {
+                f->up->rx_free(p->np, p->rx[c].rx);
+            }
+        }
+        f->up->peer_down(f->nic, p->np);
+    }
+    free_peer(p);
+}
+
+/* Whether the claimant of a slot may still write to it: until it has said that it left, which is
+ * the last that it writes there, or its name or its process is gone. That its segment is closed is
+ * not enough: who closes its NIC says so first, and then leaves its slots one by one. */
+static bool may_write(const struct fabric_peer *p)
+{
+    const struct fabric_address *a = &p->address;
+    if (!p->broken && atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT) {
+        return false;
+    }
+    return !segment_left(p->fabric->options, a->nid, a->pid, &a->incarnation);
+}
+
+/* Gives a slot back, unless its claimant may still write to it. */
+static void vacate_slot(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    f->by_slot[p->in_index] = NULL;
+    fabric_ignore(f, p);
+    clear_bit(f, p->in_index);
+    if (may_write(p)) {
+        withhold_slot(f, p->in_index, &p->address, p->broken);
+    } else {
+        clear_slot(f, p->in, p->in_index);
+    }
+}
+
+const char *peer_name(const struct fabric_address *a, char name[PEER_NAME])
+{
+    struct in_addr in = {htonl(a->nid)};
+    char nid[INET_ADDRSTRLEN];
+    snprintf(name, PEER_NAME, "NID %s PID %u", inet_ntop(AF_INET, &in, nid, sizeof(nid)), a->pid);
+    return name;
+}
+
+void peer_lost(struct fabric_peer *p, const char *why)
+{
+    if (why != NULL && !p->broken) {
+        char name[PEER_NAME];
+        log_line(LOG_WARN, "connection to %s ended: %s", peer_name(&p->address, name), why);
+        p->broken = true;
+    }
+    fabric_attend(p->fabric);
+    p->fabric->dying += !p->dying;
+    p->dying = true;
+    tx_stop(p);
+}
+
+bool peer_empty(struct fabric_peer *p)
+{
+    tx_cancel(p); /* a get of the dead one waits for its reply to leave */
+    peer_leave(p);
+    return rx_advance(p);
+}
+
+bool peer_bury(struct fabric_peer *p)
+{
+    rx_cut(p);
+    if (!rx_idle(p)) {
+        return false; /* its last message is with our handlers */
+    }
+    tx_cancel(p);
+    ERRNO_KEPT;
+    int cancel = cancel_off();
+    if (p->in != NULL) {
+        vacate_slot(p);
+    }
+    peer_forget(p);
+    cancel_back(cancel);
+    return true;
+}
+
+/* A pidfd tells of a process that ends, and not of one that runs another program (exec) and keeps
+ * its pid, nor of one that has given the connection up: who owes us something is asked as well. */
+bool peer_is_probed(struct fabric_peer *p)
+{
+    return !p->dying && ((p->pidfd < 0 && !p->same_process) || shm_unsent(p) || !rx_idle(p) ||
+                         p->fabric->up->expects(p->np));
+}
+
+/* Whether a peer is no more, or looks no more at the slot that we have with it. */
+static bool is_lost(struct fabric_peer *p)
+{
+    const struct segment *s = p->remote, *mine = p->fabric->segment;
+    char name[PEER_NAME];
+    if (!segment_alive(p->remote)) {
+        return true;
+    }
+    if (atomic_load(&s->header->owner[p->out_index]) ==
+        address_word(mine->info.nid, mine->info.pid)) {
+        return false;
+    }
+    if (!segment_closed(s)) {
+        log_line(LOG_WARN, "%s has refused or ended the connection: what it has logged says why",
+                 peer_name(&p->address, name));
+    }
+    return true;
+}
+
+void peers_probe(struct fabric *f)
+{
+    ERRNO_KEPT;
+    int cancel = cancel_off();
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (peer_is_probed(p) && is_lost(p)) {
+            peer_lost(p, NULL);
+        }
+    }
+    for (unsigned i = 0; i < f->segment->info.slots && f->put_off; i++) {
+        if (f->refuse_at[i] != 0) {
+            set_bit(f, i);
+        }
+    }
+    f->put_off = false;
+    cancel_back(cancel);
+}
