@@ -171,7 +171,7 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
     struct pt *pts = calloc((size_t)most.max_pt_index + 1, sizeof(*pts));
     if (ni == NULL || pts == NULL) {
         free(pts);
-        return PTL_NO_SPACE;
+        return nic_no_memory();
     }
     nic_lock(nic);
     begin_ni(ni, options, desired);

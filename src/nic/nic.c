@@ -140,6 +140,10 @@ static int find_interface(struct process *p, unsigned index, uint32_t *nid)
         return PTL_FAIL;
     }
     if (index >= (unsigned)n) {
+        log_line(LOG_WARN,
+                 "PtlNIInit is refused: there is no interface PTL_IFACE_DEFAULT + %u, "
+                 "see PINWHEEL_IFACES=%s",
+                 index, p->options.text[OPT_IFACES]);
         return PTL_ARG_INVALID;
     }
     *nid = faces[index].nid;
@@ -256,7 +260,7 @@ static int open_both(struct nic *nic, uint32_t pid, char *error, size_t size)
 static int open_fabrics(struct nic *nic, uint32_t pid)
 {
     enum { TRIES = 16 }; /* any PID will do: another process may have the one we got */
-    char error[512] = "";
+    char error[640] = "", note[LOG_NOTE] = "";
     int rc = -EADDRINUSE;
     for (int i = 0; i < (pid == 0 ? TRIES : 1) && rc == -EADDRINUSE; i++) {
         rc = open_both(nic, pid, error, sizeof(error));
@@ -264,7 +268,10 @@ static int open_fabrics(struct nic *nic, uint32_t pid)
     if (rc == 0) {
         return PTL_OK;
     }
-    log_line(rc == -EADDRINUSE ? LOG_INFO : LOG_ERROR, "%s", error);
+    /* A program may try one PID after the other. */
+    if (rc != -EADDRINUSE || log_again((uintptr_t)open_fabrics, clock_ns(), note)) {
+        log_line(LOG_ERROR, "%s%s", error, note);
+    }
     return rc == -EADDRINUSE                ? PTL_PID_IN_USE
            : rc == -ENOSPC || rc == -ENOMEM ? PTL_NO_SPACE
                                             : PTL_FAIL;
@@ -320,6 +327,12 @@ static void free_places(struct process *p)
     }
 }
 
+int nic_no_memory(void)
+{
+    log_line(LOG_ERROR, "PtlNIInit: memory is short: %s", strerror(errno));
+    return PTL_NO_SPACE;
+}
+
 int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **result)
 {
     uint32_t nid;
@@ -330,11 +343,11 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
     free_places(p);
     struct nic *nic = find_memory(p, index);
     if (nic == NULL) {
-        return PTL_NO_SPACE;
+        return nic_no_memory();
     }
     nic_lock(nic);
     nic->nid = nid;
-    rc = begin_nic(nic) ? open_ends(nic, pid) : PTL_NO_SPACE;
+    rc = begin_nic(nic) ? open_ends(nic, pid) : nic_no_memory();
     if (rc == PTL_OK) {
         lock_give(&nic->lock);
         rc = start_threads(nic);

@@ -3,20 +3,33 @@
 #include "portals/api.h"
 
 #include "base/cancel.h"
+#include "base/log.h"
 
 static bool one_of(unsigned options, unsigned a, unsigned b)
 {
     return ((options & a) != 0) != ((options & b) != 0);
 }
 
-static int check_options(unsigned options, ptl_pid_t pid)
+/* What is wrong with these, or NULL. */
+static const char *find_fault(unsigned options, ptl_pid_t pid)
 {
     bool known = (options & ~(unsigned)PTL_NI_INIT_OPTIONS_MASK) == 0;
-    return known && one_of(options, PTL_NI_MATCHING, PTL_NI_NO_MATCHING) &&
-                   one_of(options, PTL_NI_LOGICAL, PTL_NI_PHYSICAL) && pid != 0 &&
-                   (pid == PTL_PID_ANY || pid <= PTL_PID_MAX)
-               ? PTL_OK
-               : PTL_ARG_INVALID;
+    if (!known || !one_of(options, PTL_NI_MATCHING, PTL_NI_NO_MATCHING) ||
+        !one_of(options, PTL_NI_LOGICAL, PTL_NI_PHYSICAL)) {
+        return "options are one of PTL_NI_MATCHING and PTL_NI_NO_MATCHING and one of "
+               "PTL_NI_LOGICAL and PTL_NI_PHYSICAL";
+    }
+    return pid != 0 && (pid == PTL_PID_ANY || pid <= PTL_PID_MAX)
+               ? NULL
+               : "a PID is PTL_PID_ANY or 1 to 65534";
+}
+
+static int refuse(unsigned index, unsigned options, ptl_pid_t pid, const char *why)
+{
+    log_line(LOG_WARN,
+             "PtlNIInit of PTL_IFACE_DEFAULT + %u with options 0x%x and pid %u is refused: %s",
+             index, options, pid, why);
+    return PTL_ARG_INVALID;
 }
 
 static unsigned kind_of(unsigned options)
@@ -36,13 +49,14 @@ static int open_ni(struct process *p, unsigned index, unsigned options, ptl_pid_
         (*ni)->users++;
         return PTL_OK;
     }
-    int rc = check_options(options, pid);
-    if (rc != PTL_OK) {
-        return rc;
+    const char *fault = find_fault(options, pid);
+    if (fault == NULL && !fresh && pid != PTL_PID_ANY && pid != nic->pid) {
+        fault = "the interface has another PID already: PTL_PID_ANY takes that";
     }
-    if (!fresh && pid != PTL_PID_ANY && pid != nic->pid) {
-        return PTL_ARG_INVALID;
+    if (fault != NULL) {
+        return refuse(index, options, pid, fault);
     }
+    int rc;
     if (fresh) {
         rc = nic_open(p, index, pid, &nic);
         if (rc != PTL_OK) {
@@ -68,8 +82,11 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
         return PTL_NO_INIT;
     }
     unsigned index = iface - PTL_IFACE_DEFAULT;
-    if (ni_handle == NULL || index >= NICS_MAX || check_options(options, PTL_PID_ANY) != PTL_OK) {
-        return PTL_ARG_INVALID;
+    const char *fault = ni_handle == NULL   ? "ni_handle is NULL"
+                        : index >= NICS_MAX ? "there is no such interface"
+                                            : find_fault(options, PTL_PID_ANY);
+    if (fault != NULL) {
+        return refuse(index, options, pid, fault);
     }
     struct ni *ni;
     ERRNO_KEPT;

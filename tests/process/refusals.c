@@ -3,9 +3,13 @@
  * masks of options are what the calls accept; PtlErrorStr knows every code. */
 #include "port.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int log_file = -1, errors = -1;
@@ -24,18 +28,23 @@ static void listen_no_more(void)
     close(log_file);
 }
 
-/* The call was refused, and what was said since the last one has all these words. */
-static void check_said(int code, const char *first, const char *second)
+/* The call gave this code, and what was said since the last one has all these words. */
+static void check_said_with(int want, int code, const char *first, const char *second)
 {
     char text[1024];
     ssize_t n = pread(log_file, text, sizeof(text) - 1, 0);
     text[n < 0 ? 0 : n] = '\0';
     CHECK_EQ(ftruncate(log_file, 0), 0);
     lseek(log_file, 0, SEEK_SET);
-    CHECK_EQ(code, PTL_ARG_INVALID);
+    CHECK_CODE(code, want);
     if (strstr(text, first) == NULL || strstr(text, second) == NULL) {
         FAIL("the log says \"%s\", neither \"%s\" nor \"%s\"", text, first, second);
     }
+}
+
+static void check_said(int code, const char *first, const char *second)
+{
+    check_said_with(PTL_ARG_INVALID, code, first, second);
 }
 
 PTEST(reasons_are_told, 1)
@@ -73,6 +82,76 @@ PTEST(reasons_are_told, 1)
     port_release(md);
     OK(PtlCTFree(ct));
     port_close(&p);
+}
+
+PTEST(reasons_of_interfaces_are_told, 1)
+{
+    ptl_handle_ni_t ni;
+    ptl_process_t id;
+    OK(PtlInit());
+    listen_to_log();
+#define OPEN(more, kind, pid, ni) PtlNIInit(PTL_IFACE_DEFAULT + (more), kind, pid, NULL, NULL, ni)
+    check_said(OPEN(0, KIND_MP, PTL_PID_ANY, NULL), "PtlNIInit", "ni_handle is NULL");
+    check_said(OPEN(0, 0, PTL_PID_ANY, &ni), "options 0x0", "PTL_NI_MATCHING");
+    check_said(OPEN(0, KIND_MP | KIND_NL, PTL_PID_ANY, &ni), "PtlNIInit", "PTL_NI_LOGICAL");
+    check_said(OPEN(0, KIND_MP, 0, &ni), "pid 0", "1 to 65534");
+    check_said(OPEN(0, KIND_MP, 65536, &ni), "pid 65536", "1 to 65534");
+    check_said(OPEN(3, KIND_MP, PTL_PID_ANY, &ni), "PTL_IFACE_DEFAULT + 3", "PINWHEEL_IFACES");
+    check_said(OPEN(4000, KIND_MP, PTL_PID_ANY, &ni), "PTL_IFACE_DEFAULT + 4000", "interface");
+    OK(OPEN(0, KIND_MP, PTL_PID_ANY, &ni));
+    OK(PtlGetPhysId(ni, &id));
+    check_said(OPEN(0, KIND_NP, id.phys.pid + 1, &ni), "PtlNIInit", "another PID");
+    listen_no_more();
+    PtlFini();
+}
+
+/* The one name in a folder of segments. */
+static void find_name(const char *directory, char *path, size_t size)
+{
+    DIR *d = opendir(directory);
+    CHECK(d != NULL);
+    for (struct dirent *e; (e = readdir(d)) != NULL;) {
+        if (e->d_name[0] != '.') {
+            snprintf(path, size, "%s/%s", directory, e->d_name);
+        }
+    }
+    closedir(d);
+}
+
+/* Somebody else has a file where the segment of a PID would be: of another user, if this one may
+ * be several; else it is a folder, which is no segment either. */
+PTEST(squatters_are_named, 1)
+{
+    enum { PID = 4711, OTHER = 12345 };
+    char directory[] = "/dev/shm/pinwheel-test-XXXXXX", path[512] = "", uid[32];
+    uid_t squatter = geteuid();
+    ptl_handle_ni_t ni;
+    CHECK(mkdtemp(directory) != NULL);
+    CHECK_EQ(chmod(directory, 01777), 0);
+    setenv("PINWHEEL_SHM_DIR", directory, 1);
+    OK(PtlInit());
+    OK(OPEN(0, KIND_MP, PID, &ni));
+    find_name(directory, path, sizeof(path));
+    OK(PtlNIFini(ni));
+    CHECK(path[0] != '\0');
+    if (squatter == 0) {
+        int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+        CHECK(fd >= 0);
+        close(fd);
+        CHECK_EQ(seteuid(OTHER), 0);
+    } else {
+        CHECK_EQ(mkdir(path, 0700), 0);
+    }
+    snprintf(uid, sizeof(uid), "belongs to uid %u", squatter);
+    listen_to_log();
+    check_said_with(PTL_PID_IN_USE, OPEN(0, KIND_MP, PID, &ni), path, uid);
+    check_said_with(PTL_PID_IN_USE, OPEN(0, KIND_MP, PID, &ni), "PID 4711", "PTL_PID_ANY");
+    listen_no_more();
+    OK(OPEN(0, KIND_MP, PTL_PID_ANY, &ni));
+    PtlFini();
+    CHECK_EQ(seteuid(squatter), 0);
+    CHECK_EQ(remove(path), 0);
+    CHECK_EQ(rmdir(directory), 0);
 }
 
 /* An option is accepted alone just if it is in the mask. */

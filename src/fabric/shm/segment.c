@@ -66,6 +66,18 @@ static int publish(int fd, const char *path)
     return -EADDRINUSE;
 }
 
+/* Who has the name of a PID need not be a Pinwheel, nor ours. */
+static void explain_taken(const struct segment *s, uint32_t pid, char *error, size_t error_size)
+{
+    struct stat st;
+    int n = snprintf(error, error_size, "PID %u is in use: ask for another or PTL_PID_ANY", pid);
+    if (lstat(s->path, &st) == 0) {
+        snprintf(error + n, error_size - (size_t)n,
+                 ", or have %s removed, which belongs to uid %u, if no process of his has the PID",
+                 s->path, st.st_uid);
+    }
+}
+
 /* Finds a PID whose name is free and links the segment there. The search for
  * any PID starts at a number that differs between processes. */
 static int publish_pid(const struct options *o, struct segment *s, char *error, size_t error_size)
@@ -91,10 +103,12 @@ static int publish_pid(const struct options *o, struct segment *s, char *error, 
             return rc;
         }
     }
-    snprintf(error, error_size,
-             wanted != 0 ? "PID %u is in use by another process: ask for another or PTL_PID_ANY"
-                         : "all PIDs are in use (asked for %u)",
-             wanted);
+    if (wanted != 0) {
+        explain_taken(s, wanted, error, error_size);
+    } else {
+        snprintf(error, error_size, "all PIDs are in use: each has a name in %s",
+                 o->text[OPT_SHM_DIR]);
+    }
     return -EADDRINUSE;
 }
 

@@ -162,6 +162,11 @@ static int open_socket(struct fabric *f, uint32_t wanted, char *error, size_t er
     for (int i = 0; i < PORT_TRIES; i++) {
         int rc = udp_socket_open(&f->socket, f->nid, udp_port_of(f->options, wanted), buffers,
                                  error, error_size);
+        if (rc == -EADDRINUSE) {
+            size_t n = strlen(error);
+            snprintf(error + n, error_size - n, ": ask for another PID than %u or PTL_PID_ANY",
+                     wanted);
+        }
         if (rc != 0) {
             return rc;
         }
