@@ -146,7 +146,15 @@ void lock_wait(struct lock *l)
     atomic_fetch_sub(&l->waiters, 1);
 }
 
-void lock_wake(struct lock *l)
+void lock_give_held(struct lock *l)
 {
-    futex_wake_one(&l->held);
+    atomic_store_explicit(&l->held, 0, memory_order_release);
+    if (lock_asymmetric) {
+        compiler_fence();
+    } else {
+        full_fence();
+    }
+    if (atomic_load_explicit(&l->waiters, memory_order_relaxed) != 0) {
+        futex_wake_one(&l->held);
+    }
 }

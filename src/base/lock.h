@@ -58,10 +58,11 @@ void lock_setup(void);
 /* lock_fork() is for a forked child: the seats of the threads that are not there are free. */
 void lock_fork(void);
 
-/* The slow halves: lock_wait() takes the lock, lock_wake() wakes who sleeps for it,
- * lock_retake() takes it if nobody is in it, or from the thread that has the bias. */
+/* The slow halves: lock_wait() takes the lock, lock_give_held() gives it where it was not entered
+ * with the bias, and wakes who sleeps for it, lock_retake() takes it if nobody is in it, or from
+ * the thread that has the bias. */
 void lock_wait(struct lock *l);
-void lock_wake(struct lock *l);
+void lock_give_held(struct lock *l);
 bool lock_retake(struct lock *l);
 
 /* lock_enter_seat() takes the lock if the calling thread, whose seat it is, has the bias;
@@ -107,16 +108,8 @@ static inline void lock_give(struct lock *l)
 {
     if (usual(l->by_bias)) {
         lock_leave_seat(l, lock_seat);
-        return;
-    }
-    atomic_store_explicit(&l->held, 0, memory_order_release);
-    if (lock_asymmetric) {
-        compiler_fence();
     } else {
-        full_fence();
-    }
-    if (atomic_load_explicit(&l->waiters, memory_order_relaxed) != 0) {
-        lock_wake(l);
+        lock_give_held(l);
     }
 }
 

@@ -5,13 +5,14 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/cpu.h"
 #include "base/tsan.h"
 
 size_t nic_copy_wide_min = SIZE_MAX;
 
 __attribute__((constructor)) static void choose_copy(void)
 {
-    if (__builtin_cpu_supports("avx")) {
+    if (cpu_has_avx()) {
         nic_copy_wide_min = 160;
     }
 }

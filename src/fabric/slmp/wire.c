@@ -4,6 +4,8 @@
 
 #include "slmp.h"
 
+#include "base/cpu.h"
+
 #include <string.h>
 
 /* Where the fields behind the header of the paper are. */
@@ -86,10 +88,16 @@ __attribute__((target("sse4.2"))) static uint32_t crc_sse42(uint32_t crc, const 
     return (length & 1) != 0 ? __builtin_ia32_crc32qi(crc, *p) : crc;
 }
 
+static bool has_sse42;
+
+__attribute__((constructor)) static void choose_crc(void)
+{
+    has_sse42 = cpu_has_sse42();
+}
+
 uint32_t slmp_crc(uint32_t crc, const void *bytes, size_t length)
 {
-    return __builtin_cpu_supports("sse4.2") ? ~crc_sse42(~crc, bytes, length)
-                                            : ~crc_portable(~crc, bytes, length);
+    return has_sse42 ? ~crc_sse42(~crc, bytes, length) : ~crc_portable(~crc, bytes, length);
 }
 
 static uint32_t header_sum(const uint8_t *header, size_t length)
