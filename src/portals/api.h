@@ -71,15 +71,50 @@ static inline int api_object(ptl_handle_any_t handle, enum handle_kind kind, str
     return found != NULL ? PTL_OK : PTL_ARG_INVALID;
 }
 
+/* What follows is for calls whose time does not count: functions, which tell the log what they
+ * refuse, by the name of the call. */
+
+/* api_find() and api_find_ni() are api_object() and api_ni_only(). */
+int api_find(const char *call, ptl_handle_any_t handle, enum handle_kind kind, struct ni **ni,
+             void *object);
+int api_find_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni);
+
 /* What a handle has named may be gone, and another one in its place, before the lock is taken: only
  * a look under it counts (wall 7). api_lock() takes the lock of the NIC of an NI that was found by
  * its handle; false: it is gone, and the lock is not held. */
-bool api_lock(struct ni *ni, ptl_handle_ni_t handle);
+bool api_lock(const char *call, struct ni *ni, ptl_handle_ni_t handle);
 
-/* api_lock_ni() and api_lock_object() are api_ni_only() and api_object() with that look. With
+/* api_lock_ni() and api_lock_object() are api_find_ni() and api_find() with that look. With
  * PTL_OK the lock is held, else it is not. */
-int api_lock_ni(ptl_handle_ni_t handle, struct ni **ni);
-int api_lock_object(ptl_handle_any_t handle, enum handle_kind kind, struct ni **ni, void *object);
+int api_lock_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni);
+int api_lock_object(const char *call, ptl_handle_any_t handle, enum handle_kind kind,
+                    struct ni **ni, void *object);
+
+/* api_unlock() gives the lock, and returns the code that it is given. */
+int api_unlock(struct ni *ni, int rc);
+
+/* api_refuse_call() tells why a call is refused, in words that begin with its name;
+ * PTL_ARG_INVALID. api_refuse_state() tells why it has another code, which it returns. Of lines
+ * that are the same, as of a call in a loop, the log has ten and then one a second. */
+__attribute__((cold, noinline, format(printf, 1, 2))) int api_refuse_call(const char *format, ...);
+__attribute__((cold, noinline, format(printf, 2, 3))) int api_refuse_state(int rc,
+                                                                           const char *format, ...);
+
+/* api_refuse_object() tells that a handle names nothing of a kind: PTL_ARG_INVALID, or, untold,
+ * PTL_NO_INIT. */
+__attribute__((cold, noinline)) int api_refuse_object(const char *call, ptl_handle_any_t handle,
+                                                      enum handle_kind kind);
+
+/* api_refuse_entry() tells that an entry to append, or the place for its handle, is NULL. */
+__attribute__((cold, noinline)) int api_refuse_entry(const char *call, const struct le_setup *setup,
+                                                     const void *handle);
+
+/* api_refuse_increment() tells that success and failure cannot both be counted up. */
+__attribute__((cold, noinline)) int
+api_refuse_increment(const char *call, ptl_handle_ct_t ct_handle, ptl_ct_event_t increment);
+
+/* api_refuse_space() tells that a limit of the interface, or memory, is used up; PTL_NO_SPACE. */
+__attribute__((cold, noinline)) int api_refuse_space(const char *call, const char *limit, int most);
 
 /* When a thread found something by a handle that it has remembered since: to look handles up is
  * most of the work of a call that finds nothing new. */
@@ -103,14 +138,19 @@ static inline bool api_still(const struct api_when *w)
 }
 
 /* api_eq_ref() and api_ct_ref() turn a handle, which may be ..._NONE, into a
- * reference of an object of `ni`. */
-int api_eq_ref(struct ni *ni, ptl_handle_eq_t handle, struct eq_ref *ref);
-int api_ct_ref(struct ni *ni, ptl_handle_ct_t handle, struct ct_ref *ref);
+ * reference of an object of `ni`. Where nothing is `needed`, programs leave anything in the handle
+ * of a counter: what names none is as good as none. */
+int api_eq_ref(const char *call, struct ni *ni, ptl_handle_eq_t handle, struct eq_ref *ref);
+int api_ct_ref(const char *call, struct ni *ni, ptl_handle_ct_t handle, bool needed,
+               struct ct_ref *ref);
 
 /* api_vector() copies the parts of a PTL_IOVEC descriptor or entry, and adds up their
  * bytes. */
-int api_vector(struct ni *ni, const void *parts, ptl_size_t count, struct vector *vector,
-               uint64_t *length);
+int api_vector(const char *call, struct ni *ni, const void *parts, ptl_size_t count,
+               struct vector *vector, uint64_t *length);
+
+/* api_find_pt() is api_pt(), which is inline. */
+int api_find_pt(const char *call, struct ni *ni, ptl_pt_index_t index, struct pt **pt);
 
 /* api_pt() checks an index; the entry must be allocated. */
 static inline int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt)
@@ -137,7 +177,8 @@ int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
 __attribute__((cold, noinline)) int api_refuse(struct ni *ni, const struct request *r,
                                                const struct api_sides *sides);
 
-/* api_refuse_handle() tells that the handle names nothing at all, api_refuse_operation() that a
+/* api_refuse_handle() tells that the handle names nothing at all: PTL_ARG_INVALID or, untold,
+ * PTL_NO_INIT; api_refuse_operation() that a
  * call has no such operation, or that its operand cannot be read. */
 __attribute__((cold, noinline)) int api_refuse_handle(const struct request *r,
                                                       ptl_handle_md_t handle);
@@ -177,10 +218,12 @@ int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md);
 
 /* api_check_entry() checks the arguments of an entry to append or to search with, and
  * copies its parts if it has some; the lock is held. */
-int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *setup);
+int api_check_entry(const char *call, struct ni *ni, ptl_pt_index_t pt_index,
+                    struct le_setup *setup);
 
 /* api_make_handlers() checks handlers (NULL: none) and sets them up for an entry; the lock is
  * held. */
-int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **result);
+int api_make_handlers(const char *call, struct ni *ni, const ptl_handlers_t *h,
+                      struct handlers **result);
 
 #endif

@@ -89,18 +89,16 @@ int api_check_fetch(const struct request *r, ptl_handle_md_t put_md)
 {
     struct ni *ni;
     int rc = api_ni(put_md, &ni);
-    if (rc == PTL_OK && !atomic_is_legal(ATOMIC_FETCH, r->op, r->datatype)) {
-        rc = api_refuse_operation(r, false);
-    }
-    return rc;
+    return rc != PTL_OK                                        ? api_refuse_handle(r, put_md)
+           : atomic_is_legal(ATOMIC_FETCH, r->op, r->datatype) ? PTL_OK
+                                                               : api_refuse_operation(r, false);
 }
 
 int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md)
 {
     struct ni *ni;
-    int rc = api_ni(put_md, &ni);
-    if (rc != PTL_OK) {
-        return rc;
+    if (api_ni(put_md, &ni) != PTL_OK) {
+        return api_refuse_handle(r, put_md);
     }
     if (!atomic_is_legal(ATOMIC_SWAP, r->op, r->datatype)) {
         return api_refuse_operation(r, false);

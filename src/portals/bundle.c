@@ -3,30 +3,30 @@
  * bundle is but a count. */
 #include "portals/api.h"
 
-static int change(ptl_handle_ni_t ni_handle, bool start)
+int PtlStartBundle(ptl_handle_ni_t ni_handle)
 {
     struct ni *ni;
-    int rc = api_lock_ni(ni_handle, &ni);
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
-    if (start) {
-        ni->bundles++;
-    } else if (ni->bundles != 0) {
-        ni->bundles--;
-    } else {
-        rc = PTL_ARG_INVALID;
-    }
-    nic_unlock(ni->nic);
-    return rc;
-}
-
-int PtlStartBundle(ptl_handle_ni_t ni_handle)
-{
-    return change(ni_handle, true);
+    ni->bundles++;
+    return api_unlock(ni, PTL_OK);
 }
 
 int PtlEndBundle(ptl_handle_ni_t ni_handle)
 {
-    return change(ni_handle, false);
+    struct ni *ni;
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (ni->bundles != 0) {
+        ni->bundles--;
+    } else {
+        rc = api_refuse_call("PtlEndBundle is refused: ni_handle 0x%x has no bundle that is open; "
+                             "each PtlStartBundle allows one PtlEndBundle",
+                             ni_handle);
+    }
+    return api_unlock(ni, rc);
 }

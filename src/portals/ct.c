@@ -5,15 +5,12 @@
 int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (ct_handle == NULL) {
-        return PTL_ARG_INVALID;
-    }
-    if (!api_lock(ni, ni_handle)) {
-        return PTL_ARG_INVALID;
+        return api_unlock(ni, api_refuse_call("PtlCTAlloc is refused: ct_handle is NULL"));
     }
     struct ct *ct = table_ready(&ni->cts) ? table_take(&ni->cts) : NULL;
     if (ct != NULL) {
@@ -25,33 +22,34 @@ int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)
         ct->rungs = NULL;
         list_init(&ct->triggers);
         *ct_handle = ct->slot.handle;
+    } else {
+        rc = api_refuse_space(__func__, "max_cts", ni->limits.max_cts);
     }
-    nic_unlock(ni->nic);
-    return ct != NULL ? PTL_OK : PTL_NO_SPACE;
+    return api_unlock(ni, rc);
 }
 
 /* What frees a counter, or what waits for it; what has fired is no longer the counter's. */
-static int forget(ptl_handle_ct_t ct_handle, void (*how)(struct ct *ct))
+static int forget(const char *call, ptl_handle_ct_t ct_handle, void (*how)(struct ct *ct))
 {
     struct ni *ni;
     struct ct *ct;
-    int rc = api_lock_object(ct_handle, HANDLE_CT, &ni, &ct);
+    int rc = api_lock_object(call, ct_handle, HANDLE_CT, &ni, &ct);
     if (rc == PTL_OK) {
         trigger_run(ni->nic);
         how(ct);
-        nic_unlock(ni->nic);
+        api_unlock(ni, rc);
     }
     return rc;
 }
 
 int PtlCTFree(ptl_handle_ct_t ct_handle)
 {
-    return forget(ct_handle, ct_drop);
+    return forget(__func__, ct_handle, ct_drop);
 }
 
 int PtlCTCancelTriggered(ptl_handle_ct_t ct_handle)
 {
-    return forget(ct_handle, ct_cancel);
+    return forget(__func__, ct_handle, ct_cancel);
 }
 
 static ptl_ct_event_t read_counter(struct ct *ct)
@@ -70,20 +68,21 @@ struct known {
 };
 static __thread struct known known_counter __attribute__((tls_model("initial-exec")));
 
-__attribute__((noinline)) static int find_anew(ptl_handle_ct_t handle, struct ct **ct)
+__attribute__((noinline)) static int find_anew(const char *call, ptl_handle_ct_t handle,
+                                               struct ct **ct)
 {
     struct known *k = &known_counter;
     struct api_when now = api_now();
     struct ni *ni;
     k->when.epoch = 0;
-    int rc = api_object(handle, HANDLE_CT, &ni, ct);
-    if (rc == PTL_OK) {
-        *k = (struct known){.when = now, .handle = handle, .ct = *ct};
+    if (rare(api_object(handle, HANDLE_CT, &ni, ct) != PTL_OK)) {
+        return api_refuse_object(call, handle, HANDLE_CT);
     }
-    return rc;
+    *k = (struct known){.when = now, .handle = handle, .ct = *ct};
+    return PTL_OK;
 }
 
-static inline int find(ptl_handle_ct_t handle, struct ct **ct)
+static inline int find(const char *call, ptl_handle_ct_t handle, struct ct **ct)
 {
     const struct known *k = &known_counter;
     if (usual(api_still(&k->when)) && usual(k->handle == handle)) {
@@ -93,22 +92,29 @@ static inline int find(ptl_handle_ct_t handle, struct ct **ct)
             return PTL_OK;
         }
     }
-    return find_anew(handle, ct);
+    return find_anew(call, handle, ct);
+}
+
+__attribute__((cold, noinline)) static int refuse_event(const char *call)
+{
+    return api_refuse_call("%s is refused: event is NULL", call);
 }
 
 int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event)
 {
     struct ct *ct;
-    int rc = find(ct_handle, &ct);
+    int rc = find(__func__, ct_handle, &ct);
     if (rc != PTL_OK) {
         return rc;
     }
-    if (event == NULL) {
-        return PTL_ARG_INVALID;
+    if (rare(event == NULL)) {
+        return refuse_event(__func__);
     }
     nic_poll(ct->ni->nic);
     *event = read_counter(ct);
-    return usual(ct->slot.handle == ct_handle) ? PTL_OK : PTL_ARG_INVALID; /* whose value it is */
+    return usual(ct->slot.handle == ct_handle) /* whose value it is */
+               ? PTL_OK
+               : api_refuse_object(__func__, ct_handle, HANDLE_CT);
 }
 
 /* What a thread waits for: one of some counters at its mark, or a failure. */
@@ -186,12 +192,12 @@ static bool one_reached(void *arg)
 int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event)
 {
     struct ct *ct;
-    int rc = find(ct_handle, &ct);
+    int rc = find(__func__, ct_handle, &ct);
     if (rc != PTL_OK) {
         return rc;
     }
-    if (event == NULL) {
-        return PTL_ARG_INVALID;
+    if (rare(event == NULL)) {
+        return refuse_event(__func__);
     }
     struct one_wait w = {.ct = ct, .handle = ct_handle, .test = test};
     if (!is_over(ct->ni->nic, one_reached, &w)) {
@@ -213,18 +219,21 @@ int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsign
         return PTL_NO_INIT;
     }
     if (ct_handles == NULL || tests == NULL || size == 0 || event == NULL || which == NULL) {
-        return PTL_ARG_INVALID;
+        return api_refuse_call("PtlCTPoll is refused: size %u is 0, or NULL is one of ct_handles "
+                               "%p, tests %p, event %p, which %p",
+                               size, (const void *)ct_handles, (const void *)tests, (void *)event,
+                               (void *)which);
     }
     struct ni *ni = NULL;
     for (unsigned i = 0; i < size; i++) {
         struct ni *of;
         struct ct *ct;
-        int rc = api_object(ct_handles[i], HANDLE_CT, &of, &ct);
+        int rc = api_find(__func__, ct_handles[i], HANDLE_CT, &of, &ct);
         if (rc != PTL_OK) {
             return rc;
         }
         if (i > 0 && of != ni) {
-            return PTL_ARG_INVALID;
+            return api_refuse_object(__func__, ct_handles[i], HANDLE_CT);
         }
         ni = of;
     }
@@ -245,11 +254,11 @@ int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsign
 }
 
 /* PtlCTSet and PtlCTInc: what they trigger happens before they return. */
-static int change(ptl_handle_ct_t ct_handle, ptl_ct_event_t value, bool set)
+static int change(const char *call, ptl_handle_ct_t ct_handle, ptl_ct_event_t value, bool set)
 {
     struct ni *ni;
     struct ct *ct;
-    int rc = api_lock_object(ct_handle, HANDLE_CT, &ni, &ct);
+    int rc = api_lock_object(call, ct_handle, HANDLE_CT, &ni, &ct);
     if (rc != PTL_OK) {
         return rc;
     }
@@ -265,18 +274,13 @@ static int change(ptl_handle_ct_t ct_handle, ptl_ct_event_t value, bool set)
 
 int PtlCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct)
 {
-    return change(ct_handle, new_ct, true);
+    return change(__func__, ct_handle, new_ct, true);
 }
 
 int PtlCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment)
 {
-    struct ni *ni;
-    int rc = api_ni(ct_handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
+    if (rare(increment.success != 0 && increment.failure != 0)) {
+        return api_refuse_increment(__func__, ct_handle, increment);
     }
-    if (increment.success != 0 && increment.failure != 0) {
-        return PTL_ARG_INVALID;
-    }
-    return change(ct_handle, increment, false);
+    return change(__func__, ct_handle, increment, false);
 }

@@ -10,23 +10,40 @@
 
 #define LE_COUNTS (PTL_LE_EVENT_CT_COMM | PTL_LE_EVENT_CT_OVERFLOW)
 
-int api_check_entry(struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *s)
+/* An LE is for one kind of interface, an ME for the other. */
+static int refuse_matching(const char *call, const struct ni *ni)
+{
+    bool matching = ni_is_matching(ni);
+    return api_refuse_call(
+        "%s is refused: the interface of its handle has %s: call PtlLE..., for a "
+        "PTL_NI_NO_MATCHING interface, or PtlME...",
+        call, matching ? "PTL_NI_MATCHING" : "PTL_NI_NO_MATCHING");
+}
+
+int api_check_entry(const char *call, struct ni *ni, ptl_pt_index_t pt_index, struct le_setup *s)
 {
     const ptl_me_t *me = s->me;
     struct pt *pt;
     unsigned known = s->matching ? PTL_ME_APPEND_OPTIONS_MASK : PTL_LE_APPEND_OPTIONS_MASK;
-    if (s->matching != ni_is_matching(ni) || s->list > PTL_OVERFLOW_LIST ||
-        (me->options & ~known) != 0 || api_pt(ni, pt_index, &pt) != PTL_OK) {
-        return PTL_ARG_INVALID;
+    if (s->matching != ni_is_matching(ni)) {
+        return refuse_matching(call, ni);
     }
-    /* Programs leave anything in ct_handle where no option refers to it. */
-    int rc = api_ct_ref(ni, me->ct_handle, &s->ct);
-    if (rc != PTL_OK && (me->options & LE_COUNTS) != 0) {
+    if (s->list > PTL_OVERFLOW_LIST || (me->options & ~known) != 0) {
+        return api_refuse_call("%s is refused: ptl_list %u is not PTL_PRIORITY_LIST or "
+                               "PTL_OVERFLOW_LIST, or options 0x%x has one beyond 0x%x, "
+                               "PTL_%s_APPEND_OPTIONS_MASK",
+                               call, s->list, me->options, known, s->matching ? "ME" : "LE");
+    }
+    int rc = api_find_pt(call, ni, pt_index, &pt);
+    if (rc == PTL_OK) {
+        rc = api_ct_ref(call, ni, me->ct_handle, (me->options & LE_COUNTS) != 0, &s->ct);
+    }
+    if (rc != PTL_OK) {
         return rc;
     }
     s->length = me->length;
     return (me->options & PTL_IOVEC) != 0
-               ? api_vector(ni, me->start, me->length, &s->vector, &s->length)
+               ? api_vector(call, ni, me->start, me->length, &s->vector, &s->length)
                : PTL_OK;
 }
 
@@ -42,30 +59,43 @@ static inline bool is_plain(struct ni *ni, ptl_pt_index_t pt_index, const ptl_me
            usual(list_has_place(ni, pt_list(pt, list))) && table_ready(&ni->les);
 }
 
+int api_refuse_entry(const char *call, const struct le_setup *setup, const void *handle)
+{
+    const char *entry = setup->matching ? "me" : "le";
+    return api_refuse_call("%s is refused: %s %p or %s_handle %p is NULL", call, entry,
+                           (const void *)setup->me, entry, handle);
+}
+
 static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_setup *setup,
                   const ptl_handlers_t *handlers, ptl_handle_le_t *le_handle)
 {
+    static const char *const calls[2][2] = {{"PtlLEAppend", "PtlLEAppendHandlers"},
+                                            {"PtlMEAppend", "PtlMEAppendHandlers"}};
+    const char *call = calls[setup->matching][handlers != NULL];
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(call, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (setup->me == NULL || le_handle == NULL) {
-        return PTL_ARG_INVALID;
+        return api_unlock(ni, api_refuse_entry(call, setup, le_handle));
     }
-    if (!api_lock(ni, ni_handle)) {
-        return PTL_ARG_INVALID;
-    }
-    rc = api_check_entry(ni, pt_index, setup);
+    rc = api_check_entry(call, ni, pt_index, setup);
     /* Handlers work on messages that come for them. */
     if (rc == PTL_OK && handlers != NULL && setup->list != PTL_PRIORITY_LIST) {
-        rc = PTL_ARG_INVALID;
+        rc = api_refuse_call("%s is refused: ptl_list %u must be PTL_PRIORITY_LIST", call,
+                             setup->list);
     }
     if (rc == PTL_OK && handlers != NULL) {
-        rc = api_make_handlers(ni, handlers, &setup->handlers);
+        rc = api_make_handlers(call, ni, handlers, &setup->handlers);
     }
     if (rc == PTL_OK) {
         rc = le_append(ni, pt_index, setup, le_handle);
+        if (rc == PTL_NO_SPACE) {
+            api_refuse_space(call, "max_entries", ni->limits.max_entries);
+        } else if (rc == PTL_LIST_TOO_LONG) {
+            api_refuse_space(call, "max_list_size", ni->limits.max_list_size);
+        }
     }
     if (rc != PTL_OK) {
         handlers_release(setup->handlers);
@@ -73,7 +103,7 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     } else {
         trigger_run(ni->nic); /* claimed headers may have counted */
     }
-    nic_unlock(ni->nic);
+    api_unlock(ni, rc);
     PAUSE_POINT("appended");
     ni->nic->ops->foresee(ni->nic->fabric);
     return rc;
@@ -82,40 +112,47 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
 static int search(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_setup *setup,
                   ptl_search_op_t op)
 {
+    const char *call = setup->matching ? "PtlMESearch" : "PtlLESearch";
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_find_ni(call, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (setup->me == NULL || op > PTL_SEARCH_DELETE) {
-        return PTL_ARG_INVALID;
+        return api_refuse_call("%s is refused: %s %p is NULL, or ptl_search_op %u is not "
+                               "PTL_SEARCH_ONLY or PTL_SEARCH_DELETE",
+                               call, setup->matching ? "me" : "le", (const void *)setup->me, op);
     }
     struct nic *nic = ni->nic;
     nic_poll(nic); /* what has arrived is to be found: */
     nic_poll(nic); /* requests may wait for the second look, behind responses */
-    if (!api_lock(ni, ni_handle)) {
+    if (!api_lock(call, ni, ni_handle)) {
         return PTL_ARG_INVALID;
     }
-    rc = api_check_entry(ni, pt_index, setup);
+    rc = api_check_entry(call, ni, pt_index, setup);
     if (rc == PTL_OK) {
         le_search(ni, pt_index, setup, op);
         trigger_run(nic);
         free((void *)setup->vector.parts);
     }
-    nic_unlock(nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 static int unlink_entry(ptl_handle_le_t handle, bool matching)
 {
     struct ni *ni;
     struct le *le;
-    int rc = api_lock_object(handle, HANDLE_LE, &ni, &le);
+    const char *call = matching ? "PtlMEUnlink" : "PtlLEUnlink";
+    int rc = api_lock_object(call, handle, HANDLE_LE, &ni, &le);
     if (rc != PTL_OK) {
         return rc;
     }
-    rc = matching == ni_is_matching(ni) ? le_unlink(le) : PTL_ARG_INVALID;
-    nic_unlock(ni->nic);
+    if (matching != ni_is_matching(ni)) {
+        rc = refuse_matching(call, ni);
+    } else if ((rc = le_unlink(le)) == PTL_ARG_INVALID) {
+        api_refuse_object(call, handle, HANDLE_LE);
+    }
+    api_unlock(ni, rc);
     if (rc == PTL_IN_USE) {
         nic_poll(ni->nic); /* who retries in a loop brings the message to its end */
     }

@@ -2,24 +2,30 @@
 /* Portals 4, section 3.13: event queues. */
 #include "portals/api.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_handle)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_find_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (eq_handle == NULL || count == 0) {
-        return PTL_ARG_INVALID;
+        return api_refuse_call("PtlEQAlloc is refused: count %" PRIu64
+                               " is 0, or eq_handle %p NULL",
+                               (uint64_t)count, (void *)eq_handle);
     }
     ptl_event_t *ring = count <= EQ_MAX_EVENTS ? calloc(count, sizeof(*ring)) : NULL;
     if (ring == NULL) {
+        api_refuse_call("PtlEQAlloc is refused: count %" PRIu64 " is more than %" PRIu64
+                        ", or than there is memory for",
+                        (uint64_t)count, (uint64_t)EQ_MAX_EVENTS);
         return PTL_NO_SPACE;
     }
-    if (!api_lock(ni, ni_handle)) {
+    if (!api_lock(__func__, ni, ni_handle)) {
         free(ring);
         return PTL_ARG_INVALID;
     }
@@ -34,26 +40,24 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
         atomic_store_explicit(&eq->tail, 0, memory_order_relaxed);
         eq_use_ring(eq, ring, count, 0);
         *eq_handle = eq->slot.handle;
-    }
-    nic_unlock(ni->nic);
-    if (eq == NULL) {
+    } else {
         free(ring);
-        return PTL_NO_SPACE;
+        rc = api_refuse_space(__func__, "max_eqs", ni->limits.max_eqs);
     }
-    return PTL_OK;
+    return api_unlock(ni, rc);
 }
 
 int PtlEQFree(ptl_handle_eq_t eq_handle)
 {
     struct ni *ni;
     struct eq *eq;
-    int rc = api_lock_object(eq_handle, HANDLE_EQ, &ni, &eq);
+    int rc = api_lock_object(__func__, eq_handle, HANDLE_EQ, &ni, &eq);
     if (rc == PTL_OK) {
         free(eq->ring);
         table_drop(&ni->eqs, eq);
         ni->nic->news.due = true; /* for who waits for it: it is an invalid handle now */
         process_renew();
-        nic_unlock(ni->nic);
+        api_unlock(ni, rc);
     }
     return rc;
 }
@@ -113,12 +117,12 @@ static int find_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni 
     for (unsigned i = 0; i < size; i++) {
         struct ni *of;
         struct eq *eq;
-        int rc = api_object(handles[i], HANDLE_EQ, &of, &eq);
+        int rc = api_find("PtlEQPoll", handles[i], HANDLE_EQ, &of, &eq);
         if (rc != PTL_OK) {
             return rc;
         }
         if (i > 0 && of != ni) {
-            return PTL_ARG_INVALID;
+            return api_refuse_object("PtlEQPoll", handles[i], HANDLE_EQ);
         }
         ni = of;
         *empty &= eq_empty(eq);
@@ -131,12 +135,12 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
     struct ni *ni;
     struct eq *eq;
-    int rc = api_object(eq_handle, HANDLE_EQ, &ni, &eq);
+    int rc = api_find(__func__, eq_handle, HANDLE_EQ, &ni, &eq);
     if (rc != PTL_OK) {
         return rc;
     }
     if (event == NULL) {
-        return PTL_ARG_INVALID;
+        return api_refuse_call("PtlEQWait is refused: event is NULL");
     }
     struct one_wait w = {.eq = eq, .handle = eq_handle, .event = event};
     rc = ni_wait_abort(ni, take_next, &w, -1, PTL_EQ_EMPTY);
@@ -165,7 +169,7 @@ static int look_once(struct eq_wait *w, bool empty)
 static int poll_any(struct eq_wait *w, ptl_time_t timeout)
 {
     bool empty;
-    struct ni *ni;
+    struct ni *ni = NULL;
     int rc = find_queues(w->handles, w->size, &ni, &empty);
     if (rc != PTL_OK) {
         return rc;
@@ -205,20 +209,20 @@ static inline bool is_pair(const struct known *k, const ptl_handle_eq_t *handles
     return ours == theirs;
 }
 
-static int remember(struct known *k, const ptl_handle_eq_t *handles, unsigned size)
+static int remember(const char *call, struct known *k, const ptl_handle_eq_t *handles,
+                    unsigned size)
 {
     struct api_when now = api_now();
     struct ni *ni[2];
     k->when.epoch = 0;
     for (unsigned i = 0; i < 2; i++) {
         k->handles[i] = handles[i & (size - 1)];
-        int rc = api_object(k->handles[i], HANDLE_EQ, &ni[i], &k->queues[i]);
-        if (rc != PTL_OK) {
-            return rc;
+        if (rare(api_object(k->handles[i], HANDLE_EQ, &ni[i], &k->queues[i]) != PTL_OK)) {
+            return api_refuse_object(call, k->handles[i], HANDLE_EQ);
         }
     }
     if (ni[0] != ni[1]) {
-        return PTL_ARG_INVALID;
+        return api_refuse_object(call, k->handles[1], HANDLE_EQ);
     }
     k->nic = ni[0]->nic;
     k->next = 0;
@@ -331,9 +335,9 @@ __attribute__((noinline)) static int none_after_last(struct known *k)
 /* The first of some looks at one queue. */
 __attribute__((noinline)) static int get_first(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
-    int rc = remember(&known_one, &eq_handle, 1);
+    int rc = remember("PtlEQGet", &known_one, &eq_handle, 1);
     if (rc == PTL_OK && event == NULL) {
-        rc = PTL_ARG_INVALID;
+        rc = api_refuse_call("PtlEQGet is refused: event is NULL");
     }
     return rc == PTL_OK ? take_or_look(&known_one, event, &known_one.which) : rc;
 }
@@ -358,12 +362,14 @@ __attribute__((noinline)) static int poll_first(const ptl_handle_eq_t *eq_handle
         return PTL_NO_INIT;
     }
     if (eq_handles == NULL || size == 0 || event == NULL || which == NULL) {
-        return PTL_ARG_INVALID;
+        return api_refuse_call("PtlEQPoll is refused: size %u is 0, or NULL is one of eq_handles "
+                               "%p, event %p, which %p",
+                               size, (const void *)eq_handles, (void *)event, (void *)which);
     }
     struct eq_wait w = {.handles = eq_handles, .size = size, .event = event};
     int rc;
     if (timeout == 0 && size == 2) {
-        rc = remember(&known_pair, eq_handles, size);
+        rc = remember("PtlEQPoll", &known_pair, eq_handles, size);
         rc = rc == PTL_OK ? take_or_look(&known_pair, event, &w.which) : rc;
     } else if (timeout == 0 && size == 1) {
         rc = PtlEQGet(eq_handles[0], event);

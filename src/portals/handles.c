@@ -4,6 +4,8 @@
 
 #include "base/nic_copy.h"
 
+#include <inttypes.h>
+
 int PtlHandleIsEqual(ptl_handle_any_t handle1, ptl_handle_any_t handle2)
 {
     return handle1 == handle2;
@@ -13,98 +15,123 @@ int PtlNIHandle(ptl_handle_any_t handle, ptl_handle_ni_t *ni_handle)
 {
     struct ni *ni;
     int rc = api_ni(handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    struct table *t = api_table(ni, handle);
-    nic_lock(ni->nic);
-    bool known = t != NULL ? table_get(t, handle) != NULL : ni->handle == handle;
-    if (ni_handle == NULL || !known) {
+    if (rc == PTL_OK && ni_handle != NULL) {
+        const struct table *t = api_table(ni, handle);
+        nic_lock(ni->nic);
+        bool known = t != NULL ? table_get(t, handle) != NULL : ni->handle == handle;
+        if (known) {
+            *ni_handle = ni->handle;
+        }
+        rc = api_unlock(ni, known ? PTL_OK : PTL_ARG_INVALID);
+    } else if (rc == PTL_OK) {
         rc = PTL_ARG_INVALID;
-    } else {
-        *ni_handle = ni->handle;
     }
-    nic_unlock(ni->nic);
+    if (rc == PTL_ARG_INVALID) {
+        api_refuse_call("PtlNIHandle is refused: handle 0x%" PRIx32 " must be of an object that is "
+                        "there, ni_handle %p not NULL",
+                        handle, (void *)ni_handle);
+    }
     return rc;
 }
 
-bool api_lock(struct ni *ni, ptl_handle_ni_t handle)
+int api_find(const char *call, ptl_handle_any_t handle, enum handle_kind kind, struct ni **ni,
+             void *object)
+{
+    int rc = api_object(handle, kind, ni, object);
+    return rc == PTL_OK ? rc : api_refuse_object(call, handle, kind);
+}
+
+int api_find_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni)
+{
+    int rc = api_ni_only(handle, ni);
+    return rc == PTL_OK ? rc : api_refuse_object(call, handle, HANDLE_NI);
+}
+
+bool api_lock(const char *call, struct ni *ni, ptl_handle_ni_t handle)
 {
     nic_lock(ni->nic);
     if (usual(ni->handle == handle)) {
         return true;
     }
-    nic_unlock(ni->nic);
+    api_unlock(ni, api_refuse_object(call, handle, HANDLE_NI));
     return false;
 }
 
-int api_lock_ni(ptl_handle_ni_t handle, struct ni **ni)
+int api_lock_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni)
 {
-    int rc = api_ni_only(handle, ni);
-    return rc != PTL_OK ? rc : api_lock(*ni, handle) ? PTL_OK : PTL_ARG_INVALID;
+    int rc = api_find_ni(call, handle, ni);
+    return rc != PTL_OK ? rc : api_lock(call, *ni, handle) ? PTL_OK : PTL_ARG_INVALID;
 }
 
-int api_lock_object(ptl_handle_any_t handle, enum handle_kind kind, struct ni **ni, void *object)
+int api_lock_object(const char *call, ptl_handle_any_t handle, enum handle_kind kind,
+                    struct ni **ni, void *object)
 {
-    int rc = api_ni(handle, ni);
-    if (rc != PTL_OK || handle_kind(handle) != kind) {
-        return rc != PTL_OK ? rc : PTL_ARG_INVALID;
+    if (api_ni(handle, ni) != PTL_OK || handle_kind(handle) != kind) {
+        return api_refuse_object(call, handle, kind);
     }
     nic_lock((*ni)->nic);
     void *found = table_get(api_table(*ni, handle), handle);
     *(void **)object = found;
-    if (usual(found != NULL)) {
-        return PTL_OK;
-    }
-    nic_unlock((*ni)->nic);
-    return PTL_ARG_INVALID;
+    return usual(found != NULL) ? PTL_OK : api_unlock(*ni, api_refuse_object(call, handle, kind));
 }
 
-int api_eq_ref(struct ni *ni, ptl_handle_eq_t handle, struct eq_ref *ref)
+int api_unlock(struct ni *ni, int rc)
+{
+    nic_unlock(ni->nic);
+    return rc;
+}
+
+int api_eq_ref(const char *call, struct ni *ni, ptl_handle_eq_t handle, struct eq_ref *ref)
 {
     *ref = (struct eq_ref){NULL, 0};
     if (handle == PTL_EQ_NONE) {
         return PTL_OK;
     }
-    if (handle_kind(handle) != HANDLE_EQ) {
-        return PTL_ARG_INVALID;
-    }
-    ref->eq = table_get(&ni->eqs, handle);
+    ref->eq = handle_kind(handle) == HANDLE_EQ ? table_get(&ni->eqs, handle) : NULL;
     ref->handle = handle;
-    return ref->eq != NULL ? PTL_OK : PTL_ARG_INVALID;
+    return ref->eq != NULL ? PTL_OK : api_refuse_object(call, handle, HANDLE_EQ);
 }
 
-int api_ct_ref(struct ni *ni, ptl_handle_ct_t handle, struct ct_ref *ref)
+int api_ct_ref(const char *call, struct ni *ni, ptl_handle_ct_t handle, bool needed,
+               struct ct_ref *ref)
 {
-    *ref = (struct ct_ref){NULL, 0};
-    if (handle == PTL_CT_NONE) {
-        return PTL_OK;
-    }
-    if (handle_kind(handle) != HANDLE_CT) {
-        return PTL_ARG_INVALID;
-    }
-    ref->ct = table_get(&ni->cts, handle);
-    ref->handle = handle;
-    return ref->ct != NULL ? PTL_OK : PTL_ARG_INVALID;
+    struct ct *ct = handle_kind(handle) == HANDLE_CT ? table_get(&ni->cts, handle) : NULL;
+    *ref = (struct ct_ref){ct, ct != NULL ? handle : 0};
+    return ct != NULL || handle == PTL_CT_NONE || !needed
+               ? PTL_OK
+               : api_refuse_object(call, handle, HANDLE_CT);
 }
 
-int api_vector(struct ni *ni, const void *parts, ptl_size_t count, struct vector *vector,
-               uint64_t *length)
+int api_find_pt(const char *call, struct ni *ni, ptl_pt_index_t index, struct pt **pt)
+{
+    return api_pt(ni, index, pt) == PTL_OK
+               ? PTL_OK
+               : api_refuse_call("%s is refused: pt_index %u is not allocated; PtlPTAlloc gives "
+                                 "one, 0 to %d",
+                                 call, index, ni->limits.max_pt_index);
+}
+
+int api_vector(const char *call, struct ni *ni, const void *parts, ptl_size_t count,
+               struct vector *vector, uint64_t *length)
 {
     _Static_assert(sizeof(ptl_iovec_t) == sizeof(struct iovec), "one layout");
     if (count > (unsigned)ni->limits.max_iovecs) {
-        return PTL_ARG_INVALID;
+        return api_refuse_call("%s is refused: an iovec of %" PRIu64 " parts has more than "
+                               "max_iovecs, %d",
+                               call, (uint64_t)count, ni->limits.max_iovecs);
     }
     /* One more than needed: a vector without parts would be a range. */
     struct iovec *copy = malloc((count + 1) * sizeof(*copy));
     if (copy == NULL) {
-        return PTL_NO_SPACE;
+        return api_refuse_space(call, "max_iovecs", ni->limits.max_iovecs);
     }
     *vector = (struct vector){copy, count};
     if (nic_copy(copy, parts, count * sizeof(*copy)) != 0 || vector_length(vector, length) != 0) {
         free(copy);
         vector->parts = NULL;
-        return PTL_ARG_INVALID;
+        return api_refuse_call("%s is refused: the iovec of %" PRIu64 " parts at %p cannot be "
+                               "read, or its lengths overflow",
+                               call, (uint64_t)count, parts);
     }
     return PTL_OK;
 }

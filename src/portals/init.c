@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.5: initialisation. */
-#include "nic/nic.h"
+#include "portals/api.h"
 
 #include "base/cancel.h"
+
+#include <inttypes.h>
 
 int PtlInit(void)
 {
@@ -27,7 +29,11 @@ int PtlSetJobKey(const void *key, ptl_size_t length)
     if (p == NULL || p->users == 0) {
         return PTL_NO_INIT;
     }
-    return length != 0 && key == NULL ? PTL_ARG_INVALID : process_set_key(p, key, length);
+    int rc = length != 0 && key == NULL ? PTL_ARG_INVALID : process_set_key(p, key, length);
+    return rc == PTL_OK ? rc
+                        : api_refuse_call("PtlSetJobKey is refused: key %p is NULL, or its length "
+                                          "%" PRIu64 " not %d to %d bytes (0: none)",
+                                          key, (uint64_t)length, SLMP_KEY_MIN, SLMP_KEY_MAX);
 }
 
 void PtlAbort(void)

@@ -21,34 +21,34 @@ static ptl_ack_req_t ack_as(const struct md *md, ptl_ack_req_t ack)
 int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md_handle)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (md == NULL || md_handle == NULL || (md->options & ~PTL_MD_OPTIONS_MASK) != 0) {
-        return PTL_ARG_INVALID;
+        return api_unlock(ni,
+                          api_refuse_call("PtlMDBind is refused: md %p or md_handle %p is NULL, "
+                                          "or options 0x%x has one beyond "
+                                          "PTL_MD_OPTIONS_MASK, 0x%x",
+                                          (const void *)md, (void *)md_handle,
+                                          md != NULL ? md->options : 0, PTL_MD_OPTIONS_MASK));
     }
     struct eq_ref eq;
     struct ct_ref ct = {NULL, 0};
-    if (!api_lock(ni, ni_handle)) {
-        return PTL_ARG_INVALID;
-    }
-    rc = api_eq_ref(ni, md->eq_handle, &eq);
-    /* Programs leave anything in ct_handle where no option refers to it. */
-    if (rc == PTL_OK && api_ct_ref(ni, md->ct_handle, &ct) != PTL_OK &&
-        (md->options & MD_COUNTS) != 0) {
-        rc = PTL_ARG_INVALID;
+    rc = api_eq_ref(__func__, ni, md->eq_handle, &eq);
+    if (rc == PTL_OK) {
+        rc = api_ct_ref(__func__, ni, md->ct_handle, (md->options & MD_COUNTS) != 0, &ct);
     }
     struct vector vector = {NULL, 0};
     uint64_t length = md->length;
     if (rc == PTL_OK && (md->options & PTL_IOVEC) != 0) {
-        rc = api_vector(ni, md->start, md->length, &vector, &length);
+        rc = api_vector(__func__, ni, md->start, md->length, &vector, &length);
     }
     if (rc == PTL_OK) {
         struct md *m = table_add(&ni->mds);
         if (m == NULL) {
             free((void *)vector.parts);
-            rc = PTL_NO_SPACE;
+            rc = api_refuse_space(__func__, "max_mds", ni->limits.max_mds);
         } else {
             m->ni = ni;
             m->start = md->start;
@@ -63,15 +63,14 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md
             *md_handle = m->slot.handle;
         }
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 int PtlMDRelease(ptl_handle_md_t md_handle)
 {
     struct ni *ni;
     struct md *md;
-    int rc = api_lock_object(md_handle, HANDLE_MD, &ni, &md);
+    int rc = api_lock_object(__func__, md_handle, HANDLE_MD, &ni, &md);
     if (rc != PTL_OK) {
         return rc;
     }
@@ -85,6 +84,5 @@ int PtlMDRelease(ptl_handle_md_t md_handle)
         md->vector.parts = NULL;
         table_drop(&ni->mds, md);
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }

@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) int start(struct request *r, enum o
     }
     if (rare(ni == NULL)) {
         struct request whole = *r;
-        return p == NULL || p->users == 0 ? PTL_NO_INIT : api_refuse_handle(&whole, sides->md);
+        return api_refuse_handle(&whole, sides->md);
     }
     struct nic *nic = ni->nic;
     PAUSE_POINT("found");

@@ -3,33 +3,38 @@
 #include "portals/api.h"
 
 #include "base/cancel.h"
-#include "base/log.h"
 
 static bool one_of(unsigned options, unsigned a, unsigned b)
 {
     return ((options & a) != 0) != ((options & b) != 0);
 }
 
-/* What is wrong with these, or NULL. */
-static const char *find_fault(unsigned options, ptl_pid_t pid)
+static int check_options(unsigned options)
 {
     bool known = (options & ~(unsigned)PTL_NI_INIT_OPTIONS_MASK) == 0;
-    if (!known || !one_of(options, PTL_NI_MATCHING, PTL_NI_NO_MATCHING) ||
-        !one_of(options, PTL_NI_LOGICAL, PTL_NI_PHYSICAL)) {
-        return "options are one of PTL_NI_MATCHING and PTL_NI_NO_MATCHING and one of "
-               "PTL_NI_LOGICAL and PTL_NI_PHYSICAL";
-    }
-    return pid != 0 && (pid == PTL_PID_ANY || pid <= PTL_PID_MAX)
-               ? NULL
-               : "a PID is PTL_PID_ANY or 1 to 65534";
+    return known && one_of(options, PTL_NI_MATCHING, PTL_NI_NO_MATCHING) &&
+                   one_of(options, PTL_NI_LOGICAL, PTL_NI_PHYSICAL)
+               ? PTL_OK
+               : api_refuse_call("PtlNIInit is refused: options 0x%x must be PTL_NI_MATCHING or "
+                                 "PTL_NI_NO_MATCHING, PTL_NI_LOGICAL or PTL_NI_PHYSICAL, and "
+                                 "nothing else",
+                                 options);
 }
 
-static int refuse(unsigned index, unsigned options, ptl_pid_t pid, const char *why)
+/* Whether a new interface may be asked to have this PID. */
+static int check_pid(const struct nic *nic, ptl_pid_t pid)
 {
-    log_line(LOG_WARN,
-             "PtlNIInit of PTL_IFACE_DEFAULT + %u with options 0x%x and pid %u is refused: %s",
-             index, options, pid, why);
-    return PTL_ARG_INVALID;
+    bool there = pid != 0 && (pid == PTL_PID_ANY || pid <= PTL_PID_MAX);
+    if (there && (nic == NULL || pid == PTL_PID_ANY || pid == nic->pid)) {
+        return PTL_OK;
+    }
+    return there
+               ? api_refuse_call("PtlNIInit is refused: pid %u, but what is open of the interface "
+                                 "has pid %u; ask for that or PTL_PID_ANY",
+                                 pid, nic->pid)
+               : api_refuse_call("PtlNIInit is refused: pid %u is none: PIDs are 1 to %u, or "
+                                 "PTL_PID_ANY",
+                                 pid, PTL_PID_MAX);
 }
 
 static unsigned kind_of(unsigned options)
@@ -49,18 +54,14 @@ static int open_ni(struct process *p, unsigned index, unsigned options, ptl_pid_
         (*ni)->users++;
         return PTL_OK;
     }
-    const char *fault = find_fault(options, pid);
-    if (fault == NULL && !fresh && pid != PTL_PID_ANY && pid != nic->pid) {
-        fault = "the interface has another PID already: PTL_PID_ANY takes that";
+    int rc = check_pid(nic, pid);
+    if (rc != PTL_OK) {
+        return rc;
     }
-    if (fault != NULL) {
-        return refuse(index, options, pid, fault);
-    }
-    int rc;
     if (fresh) {
         rc = nic_open(p, index, pid, &nic);
         if (rc != PTL_OK) {
-            return rc;
+            return rc; /* the NIC has told why */
         }
     }
     rc = ni_open(nic, options, desired, ni);
@@ -82,11 +83,13 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
         return PTL_NO_INIT;
     }
     unsigned index = iface - PTL_IFACE_DEFAULT;
-    const char *fault = ni_handle == NULL   ? "ni_handle is NULL"
-                        : index >= NICS_MAX ? "there is no such interface"
-                                            : find_fault(options, PTL_PID_ANY);
-    if (fault != NULL) {
-        return refuse(index, options, pid, fault);
+    if (ni_handle == NULL || index >= NICS_MAX) {
+        return api_refuse_call("PtlNIInit is refused: ni_handle %p is NULL, or iface, "
+                               "PTL_IFACE_DEFAULT + %u, more than + %u",
+                               (void *)ni_handle, index, NICS_MAX - 1);
+    }
+    if (check_options(options) != PTL_OK) {
+        return PTL_ARG_INVALID;
     }
     struct ni *ni;
     ERRNO_KEPT;
@@ -115,7 +118,7 @@ int PtlNIFini(ptl_handle_ni_t ni_handle)
     ERRNO_KEPT;
     int cancel = cancel_off();
     mutex_take(&p->lock);
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_find_ni(__func__, ni_handle, &ni);
     if (rc == PTL_OK && --ni->users == 0) {
         struct nic *nic = ni->nic;
         bool last = true;
@@ -135,48 +138,49 @@ int PtlNIFini(ptl_handle_ni_t ni_handle)
 int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t status_register, ptl_sr_value_t *status)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_find_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (status == NULL || (unsigned)status_register >= PTL_SR_LAST) {
-        return PTL_ARG_INVALID;
+        return api_refuse_call(
+            "PtlNIStatus is refused: status %p is NULL, or status_register %d is "
+            "not 0 to %d",
+            (void *)status, (int)status_register, PTL_SR_LAST - 1);
     }
     nic_poll(ni->nic);
-    if (!api_lock(ni, ni_handle)) {
+    if (!api_lock(__func__, ni, ni_handle)) {
         return PTL_ARG_INVALID;
     }
     *status = (ptl_sr_value_t)ni->registers[status_register];
-    nic_unlock(ni->nic);
-    return PTL_OK;
+    return api_unlock(ni, PTL_OK);
 }
 
 int PtlGetUid(ptl_handle_ni_t ni_handle, ptl_uid_t *uid)
 {
     struct ni *ni;
-    int rc = api_lock_ni(ni_handle, &ni);
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (uid == NULL) {
-        rc = PTL_ARG_INVALID;
+        rc = api_refuse_call("PtlGetUid is refused: uid is NULL");
     } else {
         *uid = ni->nic->uid;
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 /* The id of an NI, or the physical one of any. */
-static int get_id(ptl_handle_ni_t ni_handle, ptl_process_t *id, bool physical)
+static int get_id(const char *call, ptl_handle_ni_t ni_handle, ptl_process_t *id, bool physical)
 {
     struct ni *ni;
-    int rc = api_lock_ni(ni_handle, &ni);
+    int rc = api_lock_ni(call, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (id == NULL) {
-        rc = PTL_ARG_INVALID;
+        rc = api_refuse_call("%s is refused: id is NULL", call);
     } else if (physical || !ni_is_logical(ni)) {
         id->phys.nid = ni->nic->nid;
         id->phys.pid = ni->nic->pid;
@@ -184,16 +188,15 @@ static int get_id(ptl_handle_ni_t ni_handle, ptl_process_t *id, bool physical)
         id->phys.pid = 0;
         id->rank = ni->rank;
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 int PtlGetPhysId(ptl_handle_ni_t ni_handle, ptl_process_t *id)
 {
-    return get_id(ni_handle, id, true);
+    return get_id(__func__, ni_handle, id, true);
 }
 
 int PtlGetId(ptl_handle_ni_t ni_handle, ptl_process_t *id)
 {
-    return get_id(ni_handle, id, false);
+    return get_id(__func__, ni_handle, id, false);
 }

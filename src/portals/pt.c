@@ -7,14 +7,27 @@ static int find_index(struct ni *ni, ptl_pt_index_t wanted, ptl_pt_index_t *inde
     unsigned last = (unsigned)ni->limits.max_pt_index;
     if (wanted != PTL_PT_ANY) {
         *index = wanted;
-        return wanted > last ? PTL_ARG_INVALID : ni->pts[wanted].allocated ? PTL_PT_IN_USE : PTL_OK;
+        if (wanted > last) {
+            return api_refuse_call("PtlPTAlloc is refused: pt_index_req %u is beyond max_pt_index, "
+                                   "%u",
+                                   wanted, last);
+        }
+        return !ni->pts[wanted].allocated
+                   ? PTL_OK
+                   : api_refuse_state(PTL_PT_IN_USE,
+                                      "PtlPTAlloc is refused: pt_index_req %u is allocated; "
+                                      "PTL_PT_ANY takes a free one",
+                                      wanted);
     }
     for (*index = 0; *index <= last; (*index)++) {
         if (!ni->pts[*index].allocated) {
             return PTL_OK;
         }
     }
-    return PTL_PT_FULL;
+    return api_refuse_state(PTL_PT_FULL,
+                            "PtlPTAlloc is refused: all pt_indices, 0 to %u (max_pt_index), are "
+                            "allocated; free one, or ask PtlNIInit for more",
+                            last);
 }
 
 /* Room in the event queue for what flow control lets through: PT_DISABLED of each index,
@@ -22,29 +35,34 @@ static int find_index(struct ni *ni, ptl_pt_index_t wanted, ptl_pt_index_t *inde
 static int make_room(struct ni *ni, const struct eq_ref *eq)
 {
     if (eq->eq == NULL) {
-        return PTL_PT_EQ_NEEDED;
+        return api_refuse_state(PTL_PT_EQ_NEEDED,
+                                "PtlPTAlloc is refused: options has PTL_PT_FLOWCTRL, and eq_handle "
+                                "is PTL_EQ_NONE, 0x%x: it needs an event queue",
+                                PTL_EQ_NONE);
     }
     uint64_t more = (uint64_t)ni->limits.max_pt_index + 1 + 2 * (uint64_t)nic_peers_most(ni->nic);
-    return eq_extend(eq->eq, more) == 0 ? PTL_OK : PTL_NO_SPACE;
+    return eq_extend(eq->eq, more) == 0
+               ? PTL_OK
+               : api_refuse_space("PtlPTAlloc", "max_eqs", ni->limits.max_eqs);
 }
 
 int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options, ptl_handle_eq_t eq_handle,
                ptl_pt_index_t pt_index_req, ptl_pt_index_t *pt_index)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
-    if (pt_index == NULL || (options & ~(unsigned)PTL_PT_ALLOC_OPTIONS_MASK) != 0) {
-        return PTL_ARG_INVALID;
-    }
     struct eq_ref eq;
     ptl_pt_index_t index;
-    if (!api_lock(ni, ni_handle)) {
-        return PTL_ARG_INVALID;
+    if (pt_index == NULL || (options & ~(unsigned)PTL_PT_ALLOC_OPTIONS_MASK) != 0) {
+        rc = api_refuse_call("PtlPTAlloc is refused: pt_index %p is NULL, or options 0x%x has one "
+                             "beyond PTL_PT_ALLOC_OPTIONS_MASK, 0x%x",
+                             (void *)pt_index, options, PTL_PT_ALLOC_OPTIONS_MASK);
+    } else {
+        rc = api_eq_ref(__func__, ni, eq_handle, &eq);
     }
-    rc = api_eq_ref(ni, eq_handle, &eq);
     if (rc == PTL_OK && (options & PTL_PT_FLOWCTRL) != 0) {
         rc = make_room(ni, &eq);
     }
@@ -60,41 +78,42 @@ int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options, ptl_handle_eq_t 
         };
         *pt_index = index;
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 int PtlPTFree(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
 {
     struct ni *ni;
     struct pt *pt;
-    int rc = api_lock_ni(ni_handle, &ni);
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
-    rc = api_pt(ni, pt_index, &pt);
+    rc = api_find_pt(__func__, ni, pt_index, &pt);
     if (rc == PTL_OK &&
         (pt->priority.entries != 0 || pt->overflow.entries != 0 || pt->users != 0)) {
-        rc = PTL_PT_IN_USE;
+        rc = api_refuse_state(PTL_PT_IN_USE,
+                              "PtlPTFree is refused: pt_index %u has entries, or a message in "
+                              "hand; unlink them first",
+                              pt_index);
     }
     if (rc == PTL_OK) {
         pt_clear(pt);
         pt->allocated = pt->refusing = false;
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 /* Opens or closes an entry to messages. */
-static int set_enabled(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, bool enabled,
-                       struct ni **ni)
+static int set_enabled(const char *call, ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
+                       bool enabled, struct ni **ni)
 {
     struct pt *pt;
-    int rc = api_lock_ni(ni_handle, ni);
+    int rc = api_lock_ni(call, ni_handle, ni);
     if (rc != PTL_OK) {
         return rc;
     }
-    rc = api_pt(*ni, pt_index, &pt);
+    rc = api_find_pt(call, *ni, pt_index, &pt);
     if (rc == PTL_OK) {
         pt->enabled = enabled;
         (*ni)->epoch++;
@@ -102,8 +121,7 @@ static int set_enabled(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, bool 
         /* Who opens it while the last deliveries end need not hear any more that it was closed. */
         pt->refusal_due = pt->refusal_due && !enabled;
     }
-    nic_unlock((*ni)->nic);
-    return rc;
+    return api_unlock(*ni, rc);
 }
 
 /* What PtlPTDisable() waits for: the end of the messages in hand. */
@@ -122,7 +140,7 @@ static bool is_idle(void *arg)
 int PtlPTDisable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
 {
     struct ni *ni;
-    int rc = set_enabled(ni_handle, pt_index, false, &ni);
+    int rc = set_enabled(__func__, ni_handle, pt_index, false, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
@@ -137,5 +155,5 @@ int PtlPTDisable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
 int PtlPTEnable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
 {
     struct ni *ni;
-    return set_enabled(ni_handle, pt_index, true, &ni);
+    return set_enabled(__func__, ni_handle, pt_index, true, &ni);
 }

@@ -1,19 +1,45 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the code of a refused data movement does not say: which argument it was, and what would
+ * What the code of a refused call does not say: which argument it was, and what would
  * have been right; and the names of codes. Nothing of this is on the way of a call that is taken.
  */
 #include "portals/api.h"
 
 #include "base/log.h"
+#include "base/sys.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 
 static const char *const kinds[] = {[OP_PUT] = "a put",
                                     [OP_GET] = "a get",
                                     [OP_ATOMIC] = "an atomic operation",
                                     [OP_FETCH] = "a fetching operation"};
+
+/* A program may call again and again what is refused: a line that is as the one before is left out
+ * now and then. */
+static void tell(const char *format, va_list arguments)
+{
+    char text[400], note[LOG_NOTE];
+    uint64_t key = 0;
+    vsnprintf(text, sizeof(text), format, arguments);
+    for (const char *c = text; *c != '\0'; c++) {
+        key = key * 31 + (unsigned char)*c;
+    }
+    if (log_again(key, clock_ns(), note)) {
+        log_line(LOG_WARN, "%s%s", text, note);
+    }
+}
+
+int api_refuse_call(const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell(format, arguments);
+    va_end(arguments);
+    return PTL_ARG_INVALID;
+}
 
 /* The MD of one side, and its part; false: it is as it should be. */
 static bool side_wrong(struct ni *ni, const struct request *r, ptl_handle_md_t handle,
@@ -63,10 +89,10 @@ static void explain_atomic(const struct ni *ni, const struct request *r, char *t
 static void explain_target(const struct ni *ni, const struct request *r, char *text, size_t size)
 {
     if (ni_is_logical(ni)) {
-        snprintf(text, size, "target rank %u is beyond the %" PRIu64 " that PtlSetMap has named",
+        snprintf(text, size, "target_id rank %u is beyond the %" PRIu64 " that PtlSetMap has named",
                  r->target.rank, (uint64_t)ni->map_size);
     } else {
-        snprintf(text, size, "target nid 0x%08x pid %u is no process: PIDs are 1 to %u",
+        snprintf(text, size, "target_id nid 0x%08x pid %u is no process: PIDs are 1 to %u",
                  r->target.phys.nid, r->target.phys.pid, PTL_PID_MAX);
     }
 }
@@ -90,26 +116,79 @@ int api_refuse(struct ni *ni, const struct request *r, const struct api_sides *s
                !side_wrong(ni, r, sides->get_md, sides->get_offset, "get_", text, sizeof(text))) {
         explain_target(ni, r, text, sizeof(text));
     }
-    log_line(LOG_WARN, "%s is refused: %s", kinds[r->kind], text);
-    return PTL_ARG_INVALID;
+    return api_refuse_call("%s is refused: %s", kinds[r->kind], text);
 }
 
 int api_refuse_handle(const struct request *r, ptl_handle_md_t handle)
 {
-    log_line(LOG_WARN, "%s is refused: md_handle 0x%" PRIx32 " names no open interface",
-             kinds[r->kind], handle);
-    return PTL_ARG_INVALID;
+    const struct process *p = process_current();
+    return p == NULL || p->users == 0
+               ? PTL_NO_INIT
+               : api_refuse_call("%s is refused: md_handle 0x%" PRIx32 " names no open interface",
+                                 kinds[r->kind], handle);
 }
 
 int api_refuse_operation(const struct request *r, bool exists)
 {
-    if (exists) {
-        log_line(LOG_WARN, "%s is refused: its operand is NULL, or cannot be read", kinds[r->kind]);
-    } else {
-        log_line(LOG_WARN, "%s is refused: operation %u is not one that it has for data type %u",
-                 kinds[r->kind], r->op, r->datatype);
+    return exists ? api_refuse_call("%s is refused: its operand is NULL, or cannot be read",
+                                    kinds[r->kind])
+                  : api_refuse_call("%s is refused: operation %u is not one that it has for data "
+                                    "type %u",
+                                    kinds[r->kind], r->op, r->datatype);
+}
+
+int api_refuse_state(int rc, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    tell(format, arguments);
+    va_end(arguments);
+    return rc;
+}
+
+int api_refuse_space(const char *call, const char *limit, int most)
+{
+    return api_refuse_state(PTL_NO_SPACE,
+                            "%s is refused: %s, %d, is used up, or memory is; free some, or ask "
+                            "PtlNIInit for more",
+                            call, limit, most);
+}
+
+int api_refuse_object(const char *call, ptl_handle_any_t handle, enum handle_kind kind)
+{
+    static const struct {
+        const char *parameter, *thing, *until;
+    } kinds_of[] = {
+        [HANDLE_NI] = {"ni_handle", "open interface", "PtlNIInit until PtlNIFini"},
+        [HANDLE_EQ] = {"eq_handle", "event queue of the interface", "PtlEQAlloc until PtlEQFree"},
+        [HANDLE_CT] = {"ct_handle", "counter of the interface", "PtlCTAlloc until PtlCTFree"},
+        [HANDLE_MD] = {"md_handle", "memory descriptor of the interface",
+                       "PtlMDBind until PtlMDRelease"},
+        [HANDLE_LE] = {"handle", "entry of the interface", "an append until it is unlinked"},
+        [HANDLE_HPU] = {"hpu_mem", "HPU memory of the interface",
+                        "PtlHPUAllocMem until PtlHPUFreeMem"},
+        [HANDLE_TIMER] = {"timer", "timer", "PtlHandlersTimer until its end"},
+    };
+    const struct process *p = process_current();
+    if (p == NULL || p->users == 0) {
+        return PTL_NO_INIT;
     }
-    return PTL_ARG_INVALID;
+    return api_refuse_call("%s is refused: %s 0x%" PRIx32 " names no %s; it is "
+                           "valid from %s",
+                           call, kinds_of[kind].parameter, handle, kinds_of[kind].thing,
+                           kinds_of[kind].until);
+}
+
+int api_refuse_increment(const char *call, ptl_handle_ct_t ct_handle, ptl_ct_event_t increment)
+{
+    struct ni *ni;
+    struct ct *ct;
+    int rc = api_find(call, ct_handle, HANDLE_CT, &ni, &ct);
+    return rc != PTL_OK
+               ? rc
+               : api_refuse_call("%s is refused: increment has success %" PRIu64
+                                 " and failure %" PRIu64 ": one of them must be 0",
+                                 call, (uint64_t)increment.success, (uint64_t)increment.failure);
 }
 
 const char *PtlErrorStr(unsigned code)

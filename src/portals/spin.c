@@ -9,8 +9,6 @@
 #include "nic/timer.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,16 +28,8 @@ static unsigned num_hpus(const struct nic *nic)
 }
 
 /* An append that is refused has one code for many reasons: which one it is, the log says. */
-__attribute__((format(printf, 1, 2))) static int refuse(const char *format, ...)
-{
-    char text[200];
-    va_list arguments;
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    log_line(LOG_WARN, "these handlers cannot be appended: %s", text);
-    return PTL_ARG_INVALID;
-}
+#define refuse(reason, ...)                                                                        \
+    api_refuse_call("these handlers cannot be appended: " reason, ##__VA_ARGS__)
 
 static int check_numbers(const struct nic *nic, const ptl_handlers_t *h)
 {
@@ -108,7 +98,8 @@ static int find_twins(struct nic *nic, struct handlers *made)
     return PTL_OK;
 }
 
-int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **result)
+int api_make_handlers(const char *call, struct ni *ni, const ptl_handlers_t *h,
+                      struct handlers **result)
 {
     *result = NULL;
     if (h == NULL) {
@@ -122,7 +113,8 @@ int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **
     struct vector vector = {NULL, 0};
     uint64_t host_length = h->handler_host_length;
     if ((h->options & PTL_HANDLER_IOVEC) != 0) {
-        rc = api_vector(ni, h->handler_host_mem, h->handler_host_length, &vector, &host_length);
+        rc = api_vector(call, ni, h->handler_host_mem, h->handler_host_length, &vector,
+                        &host_length);
         if (rc != PTL_OK) {
             return rc;
         }
@@ -158,7 +150,7 @@ int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **
         }
         free(made);
         free((void *)vector.parts);
-        return PTL_NO_SPACE;
+        return api_refuse_space(call, "max_hpu_mem", MAX_HANDLER_MEMORY);
     }
     made->memory = memory;
     hpu_queue_init(&made->queue, h->hpu_mask);
@@ -174,29 +166,30 @@ int api_make_handlers(struct ni *ni, const ptl_handlers_t *h, struct handlers **
 int PtlHPUAllocMem(ptl_handle_ni_t ni_handle, ptl_size_t length, ptl_handle_hpu_mem_t *hpu_mem)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (hpu_mem == NULL || length == 0 || length > MAX_HANDLER_MEMORY) {
-        return PTL_ARG_INVALID;
-    }
-    if (!api_lock(ni, ni_handle)) {
-        return PTL_ARG_INVALID;
+        return api_unlock(ni,
+                          api_refuse_call("PtlHPUAllocMem is refused: hpu_mem %p is NULL, or "
+                                          "length %" PRIu64 " not 1 to max_handler_mem, %u",
+                                          (void *)hpu_mem, (uint64_t)length, MAX_HANDLER_MEMORY));
     }
     struct hpu_memory *m = hpu_memory_new(ni, length);
     if (m != NULL) {
         *hpu_mem = m->slot.handle;
+    } else {
+        rc = api_refuse_space(__func__, "max_handler_mem", MAX_HANDLER_MEMORY);
     }
-    nic_unlock(ni->nic);
-    return m != NULL ? PTL_OK : PTL_NO_SPACE;
+    return api_unlock(ni, rc);
 }
 
 int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem)
 {
     struct ni *ni;
     struct hpu_memory *m;
-    int rc = api_lock_object(hpu_mem, HANDLE_HPU, &ni, &m);
+    int rc = api_lock_object(__func__, hpu_mem, HANDLE_HPU, &ni, &m);
     if (rc != PTL_OK) {
         return rc;
     }
@@ -205,19 +198,18 @@ int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem)
     } else {
         hpu_memory_free(m);
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits)
 {
     struct ni *ni;
-    int rc = api_lock_ni(ni_handle, &ni);
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (limits == NULL) {
-        rc = PTL_ARG_INVALID;
+        rc = api_refuse_call("PtlSpinLimits is refused: limits is NULL");
     } else {
         *limits = (ptl_spin_limits_t){
             .max_user_hdr_size = max_user_header(ni->nic),
@@ -229,19 +221,21 @@ int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits)
             .num_hpus = num_hpus(ni->nic),
         };
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 int PtlSpinCounter(ptl_handle_ni_t ni_handle, unsigned int index, ptl_spin_counter_t *counter)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
+    int rc = api_find_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (counter == NULL || index >= PTL_SPIN_COUNTERS) {
-        return PTL_ARG_INVALID;
+        return api_refuse_call(
+            "PtlSpinCounter is refused: counter %p is NULL, or index %u not 0 to "
+            "%d",
+            (void *)counter, index, PTL_SPIN_COUNTERS - 1);
     }
     const struct hpu_counter *c = &ni->counters[index];
     counter->sum = atomic_load_explicit(&c->sum, memory_order_relaxed);
@@ -253,67 +247,76 @@ int PtlSpinOutput(ptl_handle_ni_t ni_handle, unsigned int hpu, char *text, ptl_s
                   ptl_size_t *printed)
 {
     struct ni *ni;
-    int rc = api_lock_ni(ni_handle, &ni);
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     if (text == NULL || size == 0 || printed == NULL || hpu >= num_hpus(ni->nic)) {
-        rc = PTL_ARG_INVALID;
+        rc =
+            api_refuse_call("PtlSpinOutput is refused: text %p or printed %p is NULL, size %" PRIu64
+                            " 0, or hpu %u not one of %u",
+                            (void *)text, (void *)printed, (uint64_t)size, hpu, num_hpus(ni->nic));
     } else {
         size_t length = hpu_output_read(&ni->nic->board->outputs[hpu], text, size - 1, printed);
         text[length] = '\0';
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 /* Copies between HPU memory and the program's, without the lock: a user keeps the piece, and who
  * waits for an NI to be left keeps that. */
-static int copy_hpu_memory(ptl_handle_hpu_mem_t handle, ptl_size_t offset, ptl_size_t length,
-                           void *to, const void *from)
+static int copy_hpu_memory(const char *call, ptl_handle_hpu_mem_t handle, ptl_size_t offset,
+                           ptl_size_t length, void *to, const void *from)
 {
     struct ni *ni;
     struct hpu_memory *m;
-    int rc = api_lock_object(handle, HANDLE_HPU, &ni, &m);
+    int rc = api_lock_object(call, handle, HANDLE_HPU, &ni, &m);
     if (rc != PTL_OK) {
         return rc;
     }
     if (offset > m->mem->length || length > m->mem->length - offset) {
-        nic_unlock(ni->nic);
-        return PTL_ARG_INVALID;
+        return api_unlock(
+            ni, api_refuse_call("%s is refused: offset %" PRIu64 " and length %" PRIu64
+                                " reach beyond the %zu bytes of hpu_mem",
+                                call, (uint64_t)offset, (uint64_t)length, m->mem->length));
     }
     m->users++;
     ni->waiting++;
-    nic_unlock(ni->nic);
+    api_unlock(ni, rc);
     PAUSE_POINT("copies");
     void *at = (char *)m->mem->base + offset;
-    rc = nic_copy(to != NULL ? to : at, from != NULL ? from : at, length) == 0 ? PTL_OK
-                                                                               : PTL_ARG_INVALID;
+    if (nic_copy(to != NULL ? to : at, from != NULL ? from : at, length) != 0) {
+        rc = api_refuse_call("%s is refused: length %" PRIu64 ": not all of it is at %p", call,
+                             (uint64_t)length, to != NULL ? to : from);
+    }
     nic_lock(ni->nic);
     m->users--;
     ni->waiting--;
     ni->nic->news.due |= ni->closing; /* for who closes it */
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 int PtlHPURead(ptl_handle_hpu_mem_t hpu_mem, ptl_size_t offset, void *dst, ptl_size_t length)
 {
-    return dst == NULL ? PTL_ARG_INVALID : copy_hpu_memory(hpu_mem, offset, length, dst, NULL);
+    return dst == NULL ? api_refuse_call("PtlHPURead is refused: dst is NULL")
+                       : copy_hpu_memory(__func__, hpu_mem, offset, length, dst, NULL);
 }
 
 int PtlHPUWrite(ptl_handle_hpu_mem_t hpu_mem, ptl_size_t offset, const void *src, ptl_size_t length)
 {
-    return src == NULL ? PTL_ARG_INVALID : copy_hpu_memory(hpu_mem, offset, length, NULL, src);
+    return src == NULL ? api_refuse_call("PtlHPUWrite is refused: src is NULL")
+                       : copy_hpu_memory(__func__, hpu_mem, offset, length, NULL, src);
 }
 
 /* An entry by its handle, of either kind of NI; the lock is held if it is found. */
-static int lock_entry(ptl_handle_me_t handle, struct ni **ni, struct le **le)
+static int lock_entry(const char *call, ptl_handle_me_t handle, struct ni **ni, struct le **le)
 {
-    int rc = api_lock_object(handle, HANDLE_LE, ni, le);
+    int rc = api_lock_object(call, handle, HANDLE_LE, ni, le);
     if (rc == PTL_OK && (!(*le)->linked || (*le)->handlers == NULL)) {
-        nic_unlock((*ni)->nic);
-        rc = PTL_ARG_INVALID;
+        return api_unlock(*ni,
+                          api_refuse_call("%s is refused: me_handle 0x%x is of an entry without "
+                                          "handlers, or not in its list yet",
+                                          call, handle));
     }
     return rc;
 }
@@ -322,11 +325,16 @@ int PtlHandlersActivate(ptl_handle_me_t me_handle)
 {
     struct ni *ni;
     struct le *le;
-    int rc = lock_entry(me_handle, &ni, &le);
+    int rc = lock_entry(__func__, me_handle, &ni, &le);
     if (rc == PTL_OK) {
         rc = le_activate(le);
         trigger_run(ni->nic); /* claimed headers may have counted */
-        nic_unlock(ni->nic);
+        if (rc == PTL_ARG_INVALID) {
+            api_refuse_call("PtlHandlersActivate is refused: me_handle 0x%x is active; "
+                            "PTL_HANDLER_INACTIVE appends one that is not",
+                            me_handle);
+        }
+        api_unlock(ni, rc);
     }
     return rc;
 }
@@ -343,13 +351,21 @@ int PtlHandlersInvokeEx(ptl_handle_me_t me_handle, const void *msg, ptl_size_t l
     struct le *le;
     const struct invoke_what what = {.data = msg, .length = length, .hdr_data = hdr_data};
     if (msg == NULL && length != 0) {
-        return PTL_ARG_INVALID;
+        return api_refuse_call("PtlHandlersInvokeEx is refused: msg is NULL, length %" PRIu64,
+                               (uint64_t)length);
     }
-    int rc = lock_entry(me_handle, &ni, &le);
+    int rc = lock_entry(__func__, me_handle, &ni, &le);
     if (rc == PTL_OK) {
         rc = invoke(le, &what);
+        if (rc == PTL_ARG_INVALID || rc == PTL_NO_SPACE) {
+            api_refuse_state(rc,
+                             "PtlHandlersInvokeEx is refused: length %" PRIu64 " is more than "
+                             "max_msg_size, or than is there at msg; or PINWHEEL_HPU_QUEUE "
+                             "messages wait already",
+                             (uint64_t)length);
+        }
         nic_advance(ni->nic);
-        nic_unlock(ni->nic);
+        api_unlock(ni, rc);
     }
     return rc;
 }
@@ -361,16 +377,22 @@ int PtlHandlersTimer(ptl_handle_me_t me_handle, uint64_t delay_ns, uint64_t peri
     struct le *le;
     if (timer == NULL || delay_ns > MAX_TIMER_NS || period_ns > MAX_TIMER_NS ||
         (period_ns != 0 && period_ns < PTL_SPIN_TIMER_LEAST)) {
-        return PTL_ARG_INVALID;
+        return api_refuse_call("PtlHandlersTimer is refused: timer %p is NULL, delay_ns %" PRIu64
+                               " or period_ns %" PRIu64
+                               " more than 2^60, or period_ns less than %d",
+                               (void *)timer, delay_ns, period_ns, PTL_SPIN_TIMER_LEAST);
     }
-    int rc = lock_entry(me_handle, &ni, &le);
+    int rc = lock_entry(__func__, me_handle, &ni, &le);
     if (rc == PTL_OK) {
         bool ready = progress_have_alarm(ni->nic) == 0;
         struct timer *t =
             ready ? timer_start(le, (int64_t)delay_ns, (int64_t)period_ns, hdr_data) : NULL;
         *timer = t != NULL ? t->slot.handle : PTL_INVALID_HANDLE;
-        rc = t != NULL ? PTL_OK : PTL_NO_SPACE;
-        nic_unlock(ni->nic);
+        rc = t != NULL
+                 ? PTL_OK
+                 : api_refuse_state(PTL_NO_SPACE, "PtlHandlersTimer is refused: no memory, or "
+                                                  "no descriptor for a timer (ulimit -n)");
+        api_unlock(ni, rc);
     }
     return rc;
 }
@@ -379,10 +401,10 @@ int PtlHandlersTimerCancel(ptl_handle_timer_t timer)
 {
     struct ni *ni;
     struct timer *t;
-    int rc = api_lock_object(timer, HANDLE_TIMER, &ni, &t);
+    int rc = api_lock_object(__func__, timer, HANDLE_TIMER, &ni, &t);
     if (rc == PTL_OK) {
         timer_end(t);
-        nic_unlock(ni->nic);
+        api_unlock(ni, rc);
     }
     return rc;
 }

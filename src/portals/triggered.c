@@ -5,12 +5,28 @@
 
 #include <stdlib.h>
 
+/* What all the calls have in their names. */
+#define TRIGGERED "PtlTriggered..."
+
 /* Finds the counter that triggers, which must be of `ni`; the lock is held. */
 static int find_trigger(struct ni *ni, ptl_handle_ct_t handle, struct ct **ct)
 {
-    struct ni *of;
-    int rc = api_object(handle, HANDLE_CT, &of, ct);
-    return rc == PTL_OK && of != ni ? PTL_ARG_INVALID : rc;
+    *ct = handle_kind(handle) == HANDLE_CT ? table_get(&ni->cts, handle) : NULL;
+    return *ct != NULL ? PTL_OK
+                       : api_refuse_call(TRIGGERED
+                                         " is refused: trig_ct_handle 0x%x names no counter of the "
+                                         "interface; PtlCTAlloc gives one",
+                                         handle);
+}
+
+/* An operation to arm, if `rc` is PTL_OK; NULL: *rc says why. */
+static struct triggered *new_triggered(struct ni *ni, int *rc)
+{
+    struct triggered *t = *rc == PTL_OK ? trigger_new(ni) : NULL;
+    if (t == NULL && *rc == PTL_OK) {
+        *rc = api_refuse_space(TRIGGERED, "max_triggered_ops", ni->limits.max_triggered_ops);
+    }
+    return t;
 }
 
 /* Queues a triggered operation, which may happen at once; the lock is held. */
@@ -26,9 +42,10 @@ static int arm(struct ct *ct, struct triggered *t, enum trigger_kind kind, ptl_s
 /* The same for a data movement. What it will need is found now, as far as that is possible. */
 static int arm_request(struct ni *ni, struct ct *ct, const struct request *r, ptl_size_t threshold)
 {
-    struct triggered *t = trigger_new(ni);
+    int rc = PTL_OK;
+    struct triggered *t = new_triggered(ni, &rc);
     if (t == NULL) {
-        return PTL_NO_SPACE;
+        return rc;
     }
     t->request = *r;
     t->request.origin = FROM_TRIGGER;
@@ -49,21 +66,19 @@ static int start(struct request *r, const struct api_sides *sides, ptl_handle_ct
                  ptl_size_t threshold)
 {
     struct ni *ni;
-    int rc = api_ni(sides->md, &ni);
-    if (rc != PTL_OK) {
-        return rc;
+    if (api_ni(sides->md, &ni) != PTL_OK) {
+        return api_refuse_handle(r, sides->md);
     }
     struct ct *ct;
     nic_lock(ni->nic);
-    rc = api_request(ni, r, sides);
+    int rc = api_request(ni, r, sides);
     if (rc == PTL_OK) {
         rc = find_trigger(ni, trigger, &ct);
     }
     if (rc == PTL_OK) {
         rc = arm_request(ni, ct, r, threshold);
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 int PtlTriggeredPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
@@ -136,30 +151,24 @@ int PtlTriggeredSwap(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
 static int change(ptl_handle_ct_t ct_handle, enum trigger_kind kind, ptl_ct_event_t value,
                   ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
 {
-    struct ni *ni;
-    int rc = api_ni(ct_handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
+    const char *call = kind == TRIGGER_CT_INC ? "PtlTriggeredCTInc" : "PtlTriggeredCTSet";
     if (kind == TRIGGER_CT_INC && value.success != 0 && value.failure != 0) {
-        return PTL_ARG_INVALID;
+        return api_refuse_increment(call, ct_handle, value);
     }
+    struct ni *ni;
     struct ct *ct, *trigger;
-    rc = api_lock_object(ct_handle, HANDLE_CT, &ni, &ct);
+    int rc = api_lock_object(call, ct_handle, HANDLE_CT, &ni, &ct);
     if (rc != PTL_OK) {
         return rc;
     }
     rc = find_trigger(ni, trig_ct_handle, &trigger);
-    struct triggered *t = rc == PTL_OK ? trigger_new(ni) : NULL;
+    struct triggered *t = new_triggered(ni, &rc);
     if (t != NULL) {
         t->ct = (struct ct_ref){ct, ct_handle};
         t->value = value;
         rc = arm(trigger, t, kind, threshold);
-    } else if (rc == PTL_OK) {
-        rc = PTL_NO_SPACE;
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 int PtlTriggeredCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment,
@@ -179,40 +188,33 @@ int PtlTriggeredMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, con
                          ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold)
 {
     struct ni *ni;
-    int rc = api_ni_only(ni_handle, &ni);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    if (me == NULL || me_handle == NULL) {
-        return PTL_ARG_INVALID;
-    }
     struct le_setup setup = {.me = me, .matching = true, .list = ptl_list, .user_ptr = user_ptr};
     struct triggered *t = NULL;
     struct le *le = NULL;
     struct ct *ct;
-    if (!api_lock(ni, ni_handle)) {
-        return PTL_ARG_INVALID;
+    int rc = api_lock_ni(__func__, ni_handle, &ni);
+    if (rc != PTL_OK) {
+        return rc;
     }
-    rc = api_check_entry(ni, pt_index, &setup);
+    rc = me == NULL || me_handle == NULL ? api_refuse_entry(__func__, &setup, me_handle)
+                                         : api_check_entry(__func__, ni, pt_index, &setup);
     if (rc == PTL_OK) {
         rc = find_trigger(ni, trig_ct_handle, &ct);
     }
     if (rc == PTL_OK && (le = le_new(ni, pt_index, &setup)) == NULL) {
-        rc = PTL_NO_SPACE;
+        rc = api_refuse_space(__func__, "max_entries", ni->limits.max_entries);
     }
     if (rc != PTL_OK) {
         free((void *)setup.vector.parts);
-    } else if ((t = trigger_new(ni)) == NULL) {
+    } else if ((t = new_triggered(ni, &rc)) == NULL) {
         le_free(le);
-        rc = PTL_NO_SPACE;
     } else {
         *me_handle = le->slot.handle;
         le->awaited = true;
         t->le = le;
         rc = arm(ct, t, TRIGGER_APPEND, threshold);
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }
 
 int PtlTriggeredMEUnlink(ptl_handle_me_t me_handle, ptl_handle_ct_t trig_ct_handle,
@@ -221,24 +223,23 @@ int PtlTriggeredMEUnlink(ptl_handle_me_t me_handle, ptl_handle_ct_t trig_ct_hand
     struct ni *ni;
     struct le *le;
     struct ct *ct;
-    int rc = api_lock_object(me_handle, HANDLE_LE, &ni, &le);
+    int rc = api_lock_object(__func__, me_handle, HANDLE_LE, &ni, &le);
     if (rc != PTL_OK) {
         return rc;
     }
     if (!ni_is_matching(ni)) {
-        rc = PTL_ARG_INVALID;
+        rc = api_refuse_call("PtlTriggeredMEUnlink is refused: me_handle 0x%x is of an interface "
+                             "with PTL_NI_NO_MATCHING",
+                             me_handle);
     }
     if (rc == PTL_OK) {
         rc = find_trigger(ni, trig_ct_handle, &ct);
     }
-    struct triggered *t = rc == PTL_OK ? trigger_new(ni) : NULL;
+    struct triggered *t = new_triggered(ni, &rc);
     if (t != NULL) {
         t->le = le;
         t->le_handle = me_handle;
         rc = arm(ct, t, TRIGGER_UNLINK, threshold);
-    } else if (rc == PTL_OK) {
-        rc = PTL_NO_SPACE;
     }
-    nic_unlock(ni->nic);
-    return rc;
+    return api_unlock(ni, rc);
 }

@@ -28,23 +28,30 @@ static void listen_no_more(void)
     close(log_file);
 }
 
-/* The call gave this code, and what was said since the last one has all these words. */
-static void check_said_with(int want, int code, const char *first, const char *second)
+/* What was said since the last look. */
+static void read_log(char *text, size_t size)
 {
-    char text[1024];
-    ssize_t n = pread(log_file, text, sizeof(text) - 1, 0);
+    ssize_t n = pread(log_file, text, size - 1, 0);
     text[n < 0 ? 0 : n] = '\0';
     CHECK_EQ(ftruncate(log_file, 0), 0);
     lseek(log_file, 0, SEEK_SET);
-    CHECK_CODE(code, want);
-    if (strstr(text, first) == NULL || strstr(text, second) == NULL) {
+}
+
+/* The call had this code, and what was said since the last one has all these words. */
+static void check_told(int code, int expected, const char *first, const char *second)
+{
+    char text[1024];
+    read_log(text, sizeof(text));
+    if (code != expected || strstr(text, first) == NULL || strstr(text, second) == NULL) {
+        listen_no_more(); /* what comes now is for the reader of the test */
+        CHECK_EQ(code, expected);
         FAIL("the log says \"%s\", neither \"%s\" nor \"%s\"", text, first, second);
     }
 }
 
 static void check_said(int code, const char *first, const char *second)
 {
-    check_said_with(PTL_ARG_INVALID, code, first, second);
+    check_told(code, PTL_ARG_INVALID, first, second);
 }
 
 PTEST(reasons_are_told, 1)
@@ -84,74 +91,76 @@ PTEST(reasons_are_told, 1)
     port_close(&p);
 }
 
-PTEST(reasons_of_interfaces_are_told, 1)
+/* Calls without an entry in the conformance suite's tables, and codes that are no bad arguments. */
+PTEST(states_are_told, 1)
 {
-    ptl_handle_ni_t ni;
-    ptl_process_t id;
-    OK(PtlInit());
+    struct port p;
+    static unsigned char memory[64];
+    ptl_handle_ni_t other;
+    ptl_handle_ct_t ct;
+    ptl_handle_eq_t eq;
+    ptl_pt_index_t pt;
+    ptl_ni_limits_t few = {.max_cts = 1};
+    port_open(&p, KIND_MP, rank, size);
     listen_to_log();
-#define OPEN(more, kind, pid, ni) PtlNIInit(PTL_IFACE_DEFAULT + (more), kind, pid, NULL, NULL, ni)
-    check_said(OPEN(0, KIND_MP, PTL_PID_ANY, NULL), "PtlNIInit", "ni_handle is NULL");
-    check_said(OPEN(0, 0, PTL_PID_ANY, &ni), "options 0x0", "PTL_NI_MATCHING");
-    check_said(OPEN(0, KIND_MP | KIND_NL, PTL_PID_ANY, &ni), "PtlNIInit", "PTL_NI_LOGICAL");
-    check_said(OPEN(0, KIND_MP, 0, &ni), "pid 0", "1 to 65534");
-    check_said(OPEN(0, KIND_MP, 65536, &ni), "pid 65536", "1 to 65534");
-    check_said(OPEN(3, KIND_MP, PTL_PID_ANY, &ni), "PTL_IFACE_DEFAULT + 3", "PINWHEEL_IFACES");
-    check_said(OPEN(4000, KIND_MP, PTL_PID_ANY, &ni), "PTL_IFACE_DEFAULT + 4000", "interface");
-    OK(OPEN(0, KIND_MP, PTL_PID_ANY, &ni));
-    OK(PtlGetPhysId(ni, &id));
-    check_said(OPEN(0, KIND_NP, id.phys.pid + 1, &ni), "PtlNIInit", "another PID");
+    kind = KIND_NL;
+    check_said(PtlNIInit(PTL_IFACE_DEFAULT + 9, kind, PTL_PID_ANY, NULL, NULL, &other), "PtlNIInit",
+               "PTL_IFACE_DEFAULT + 9");
+    check_said(PtlNIInit(PTL_IFACE_DEFAULT, kind | KIND_MP, PTL_PID_ANY, NULL, NULL, &other),
+               "PtlNIInit", "options 0xf");
+    check_said(PtlNIInit(PTL_IFACE_DEFAULT, kind, 0, NULL, NULL, &other), "pid 0", "1 to 65534");
+    check_said(PtlSetJobKey("short", 5), "PtlSetJobKey", "length 5");
+    OK(PtlNIInit(PTL_IFACE_DEFAULT, kind, PTL_PID_ANY, &few, NULL, &other));
+    ptl_process_t stranger = {.phys = {1, 1}};
+    check_said(PtlSetMap(other, 1, &stranger), "PtlSetMap", "lacks this process");
+    check_said(PtlSetMap(p.ni, 1, &stranger), "PtlSetMap", "not logical");
+    stranger.phys.pid = 0;
+    check_said(PtlSetMap(other, 1, &stranger), "mapping[0]", "pid 0");
+    check_told(PtlGetMap(other, 0, NULL, &(ptl_size_t){0}), PTL_NO_SPACE, "no map", "PtlSetMap");
+    check_said(PtlEndBundle(other), "PtlEndBundle", "PtlStartBundle");
+    check_said(PtlEndBundle(77), "PtlEndBundle", "ni_handle 0x4d");
+    OK(PtlCTAlloc(other, &ct));
+    check_told(PtlCTAlloc(other, &ct), PTL_NO_SPACE, "PtlCTAlloc", "max_cts, 1,");
+    check_said(PtlTriggeredCTInc(ct, (ptl_ct_event_t){1, 0}, p.ni, 1), "trig_ct_handle",
+               "PtlCTAlloc");
+    check_said(PtlTriggeredCTInc(ct, (ptl_ct_event_t){3, 4}, ct, 1), "success 3", "failure 4");
+    check_told(PtlEQAlloc(other, PTL_SIZE_MAX, &eq), PTL_NO_SPACE, "PtlEQAlloc", "count 1844674");
+    check_told(PtlPTAlloc(p.ni, 0, p.eq, p.pt, &pt), PTL_PT_IN_USE, "pt_index_req", "PTL_PT_ANY");
+    check_told(PtlPTAlloc(p.ni, PTL_PT_FLOWCTRL, PTL_EQ_NONE, PTL_PT_ANY, &pt), PTL_PT_EQ_NEEDED,
+               "PTL_PT_FLOWCTRL", "eq_handle");
+    ptl_handle_md_t md = port_quiet_md(&p, memory, sizeof(memory), 0, PTL_CT_NONE);
+    OK(PtlMDRelease(md));
+    check_said(PtlMDRelease(md), "PtlMDRelease", "names no memory descriptor");
     listen_no_more();
-    PtlFini();
+    OK(PtlNIFini(other));
+    port_close(&p);
 }
 
-/* The one name in a folder of segments. */
-static void find_name(const char *directory, char *path, size_t size)
+/* A call that is refused in a loop does not fill a disk. */
+PTEST(loops_are_told_now_and_then, 1)
 {
-    DIR *d = opendir(directory);
-    CHECK(d != NULL);
-    for (struct dirent *e; (e = readdir(d)) != NULL;) {
-        if (e->d_name[0] != '.') {
-            snprintf(path, size, "%s/%s", directory, e->d_name);
-        }
-    }
-    closedir(d);
-}
-
-/* Somebody else has a file where the segment of a PID would be: of another user, if this one may
- * be several; else it is a folder, which is no segment either. */
-PTEST(squatters_are_named, 1)
-{
-    enum { PID = 4711, OTHER = 12345 };
-    char directory[] = "/dev/shm/pinwheel-test-XXXXXX", path[512] = "", uid[32];
-    uid_t squatter = geteuid();
-    ptl_handle_ni_t ni;
-    CHECK(mkdtemp(directory) != NULL);
-    CHECK_EQ(chmod(directory, 01777), 0);
-    setenv("PINWHEEL_SHM_DIR", directory, 1);
-    OK(PtlInit());
-    OK(OPEN(0, KIND_MP, PID, &ni));
-    find_name(directory, path, sizeof(path));
-    OK(PtlNIFini(ni));
-    CHECK(path[0] != '\0');
-    if (squatter == 0) {
-        int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
-        CHECK(fd >= 0);
-        close(fd);
-        CHECK_EQ(seteuid(OTHER), 0);
-    } else {
-        CHECK_EQ(mkdir(path, 0700), 0);
-    }
-    snprintf(uid, sizeof(uid), "belongs to uid %u", squatter);
+    enum { CALLS = 10000, SECOND = 1000 };
+    struct port p;
+    static char text[65536];
+    port_open(&p, KIND_MP, rank, size);
     listen_to_log();
-    check_said_with(PTL_PID_IN_USE, OPEN(0, KIND_MP, PID, &ni), path, uid);
-    check_said_with(PTL_PID_IN_USE, OPEN(0, KIND_MP, PID, &ni), "PID 4711", "PTL_PID_ANY");
+    uint64_t begin = ptest_now_ms();
+    for (int i = 0; i < CALLS; i++) {
+        ptl_event_t event;
+        CHECK_EQ(PtlEQGet(PTL_INVALID_HANDLE, &event), PTL_ARG_INVALID);
+        CHECK_EQ(PtlPut(PTL_INVALID_HANDLE, 0, 8, PTL_NO_ACK_REQ, p.id[0], 0, 0, 0, NULL, 0),
+                 PTL_ARG_INVALID);
+    }
+    uint64_t seconds = (ptest_now_ms() - begin) / SECOND + 1;
+    read_log(text, sizeof(text));
+    unsigned lines = 0;
+    for (const char *c = text; (c = strchr(c, '\n')) != NULL; c++) {
+        lines++;
+    }
     listen_no_more();
-    OK(OPEN(0, KIND_MP, PTL_PID_ANY, &ni));
-    PtlFini();
-    CHECK_EQ(seteuid(squatter), 0);
-    CHECK_EQ(remove(path), 0);
-    CHECK_EQ(rmdir(directory), 0);
+    CHECK(lines >= 20);
+    CHECK(lines <= 20 + 2 * seconds);
+    port_close(&p);
 }
 
 /* An option is accepted alone just if it is in the mask. */
@@ -214,4 +223,74 @@ PTEST(codes_have_names, 1)
     }
     CHECK(strncmp(PtlErrorStr(PTL_INTERRUPTED + 1), "PTL_", 4) != 0);
     CHECK(strncmp(PtlErrorStr(~0u), "PTL_", 4) != 0);
+}
+
+PTEST(reasons_of_interfaces_are_told, 1)
+{
+    ptl_handle_ni_t ni;
+    ptl_process_t id;
+    OK(PtlInit());
+    listen_to_log();
+#define OPEN(more, kind, pid, ni) PtlNIInit(PTL_IFACE_DEFAULT + (more), kind, pid, NULL, NULL, ni)
+    check_said(OPEN(0, KIND_MP, PTL_PID_ANY, NULL), "PtlNIInit", "is NULL");
+    check_said(OPEN(0, 0, PTL_PID_ANY, &ni), "options 0x0", "PTL_NI_MATCHING");
+    check_said(OPEN(0, KIND_MP | KIND_NL, PTL_PID_ANY, &ni), "PtlNIInit", "PTL_NI_LOGICAL");
+    check_said(OPEN(0, KIND_MP, 0, &ni), "pid 0", "1 to 65534");
+    check_said(OPEN(0, KIND_MP, 65536, &ni), "pid 65536", "1 to 65534");
+    check_said(OPEN(3, KIND_MP, PTL_PID_ANY, &ni), "PTL_IFACE_DEFAULT + 3", "PINWHEEL_IFACES");
+    check_said(OPEN(4000, KIND_MP, PTL_PID_ANY, &ni), "PTL_IFACE_DEFAULT + 4000", "iface");
+    OK(OPEN(0, KIND_MP, PTL_PID_ANY, &ni));
+    OK(PtlGetPhysId(ni, &id));
+    check_said(OPEN(0, KIND_NP, id.phys.pid + 1, &ni), "PtlNIInit is refused", "PTL_PID_ANY");
+    listen_no_more();
+    PtlFini();
+}
+
+/* The one name in a folder of segments. */
+static void find_name(const char *directory, char *path, size_t size)
+{
+    DIR *d = opendir(directory);
+    CHECK(d != NULL);
+    for (struct dirent *e; (e = readdir(d)) != NULL;) {
+        if (e->d_name[0] != '.') {
+            snprintf(path, size, "%s/%s", directory, e->d_name);
+        }
+    }
+    closedir(d);
+}
+
+/* Somebody else has a file where the segment of a PID would be: of another user, if this one may
+ * be several; else it is a folder, which is no segment either. */
+PTEST(squatters_are_named, 1)
+{
+    enum { PID = 4711, OTHER = 12345 };
+    char directory[] = "/dev/shm/pinwheel-test-XXXXXX", path[512] = "", uid[32];
+    uid_t squatter = geteuid();
+    ptl_handle_ni_t ni;
+    CHECK(mkdtemp(directory) != NULL);
+    CHECK_EQ(chmod(directory, 01777), 0);
+    setenv("PINWHEEL_SHM_DIR", directory, 1);
+    OK(PtlInit());
+    OK(OPEN(0, KIND_MP, PID, &ni));
+    find_name(directory, path, sizeof(path));
+    OK(PtlNIFini(ni));
+    CHECK(path[0] != '\0');
+    if (squatter == 0) {
+        int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+        CHECK(fd >= 0);
+        close(fd);
+        CHECK_EQ(seteuid(OTHER), 0);
+    } else {
+        CHECK_EQ(mkdir(path, 0700), 0);
+    }
+    snprintf(uid, sizeof(uid), "belongs to uid %u", squatter);
+    listen_to_log();
+    check_told(OPEN(0, KIND_MP, PID, &ni), PTL_PID_IN_USE, path, uid);
+    check_told(OPEN(0, KIND_MP, PID, &ni), PTL_PID_IN_USE, "PID 4711", "PTL_PID_ANY");
+    listen_no_more();
+    OK(OPEN(0, KIND_MP, PTL_PID_ANY, &ni));
+    PtlFini();
+    CHECK_EQ(seteuid(squatter), 0);
+    CHECK_EQ(remove(path), 0);
+    CHECK_EQ(rmdir(directory), 0);
 }
