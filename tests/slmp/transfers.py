@@ -220,6 +220,36 @@ def test_errors():
         must(p.returncode == status and text in p.stderr, command, p.returncode, p.stderr)
 
 
+def test_strangers_are_no_life():
+    """A sender falls silent; that others send something to the receiver keeps it not alive."""
+    write("in", b"")
+    os.truncate("in", 1 << 30) # longer than the relay takes for it while we look
+    r = Receiving("out", "--silence", "0.5")
+    relay = Relay(r.port, 0, 0, 0, 1)
+    relay.start()
+    s = subprocess.Popen([PINWHEEL, "slmp", "send", "--port", str(relay.port), "127.0.0.1", "in"],
+                         stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    until = time.monotonic() + LIMIT / 2
+    noise = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        while not any(os.path.getsize(f) > 0 for f in os.listdir() if f.startswith("out.")):
+            must(time.monotonic() < until, "nothing is written")
+            time.sleep(0.01)
+        s.send_signal(signal.SIGSTOP)
+        while r.process.poll() is None:
+            must(time.monotonic() < until, "the receiver takes strangers for its sender")
+            noise.sendto(bytes(60), ("127.0.0.1", r.port))
+            time.sleep(0.05)
+    finally:
+        r.process.terminate()
+        s.kill()
+        s.wait()
+        relay.stop()
+        noise.close()
+    _, err = r.end(1)
+    must("went away or gave up" in err, err)
+
+
 def test_who_dies_is_noticed():
     write("in", b"")
     os.truncate("in", 1 << 30) # longer than the relay takes for it while we look

@@ -379,6 +379,7 @@ struct slmp_peer_info slmp_peer_info(const struct slmp *e, const struct slmp_add
     info.plain = p->state == PEER_PLAIN;
     info.answered = p->state == PEER_OPENING;
     info.incarnation = p->incarnation;
+    info.heard = p->heard;
     info.segment = p->segment;
     info.dropped = p->dropped;
     const struct slmp_flow *f = p->flow[0];

@@ -260,22 +260,18 @@ static int turn(struct receiving *r)
     return 0;
 }
 
-/* A sender that is gone before all has come leaves nothing to wait for by itself: the
- * engine speaks up only when it waits for an answer. */
-static bool silent(struct receiving *r, uint64_t *packets, int64_t *since)
+/* A sender that is gone before all has come leaves nothing to wait for by itself: the engine
+ * speaks up only when it waits for an answer, or for the rest of a plain message. What others send
+ * is no sign of the sender's life. */
+static bool silent(const struct receiving *r)
 {
-    uint64_t now_in = slmp_counters(r->engine)->packets_in;
-    if (now_in != *packets) {
-        *packets = now_in;
-        *since = clock_ns();
-    }
-    return r->begun && clock_ns() - *since > r->config.silence;
+    struct slmp_peer_info from = slmp_peer_info(r->engine, &r->from);
+    return r->begun && from.session && clock_ns() - from.heard > r->config.silence;
 }
 
 static int transfer(struct receiving *r)
 {
-    int64_t begin = clock_ns(), since = begin;
-    uint64_t packets = 0;
+    int64_t begin = clock_ns();
     char peer[32], text[160];
     while (!(r->ended && r->got == r->size)) {
         if (turn(r) != 0) {
@@ -289,7 +285,7 @@ static int transfer(struct receiving *r)
             slmp_progress_end(&r->progress);
             return complain(r, r->wrong != NULL ? r->wrong : strerror(r->write_error));
         }
-        if (r->torn || r->lost || silent(r, &packets, &since)) {
+        if (r->torn || r->lost || silent(r)) {
             slmp_peer_text(&r->from, peer);
             slmp_progress_end(&r->progress);
             snprintf(text, sizeof(text), "%s went away or gave up after %" PRIu64 " bytes", peer,
