@@ -5,7 +5,8 @@
  * him, again, elsewhere, as somebody else. No session may begin or end by it, and no message may
  * come twice. The members know their addresses, as the fabric's do, but where said otherwise.
  */
-#include "slmp_net.h"
+enum { SEEN = 1500, KEPT = 320 };
+#include "slmp_seen.h"
 
 #include "fabric/slmp/guard.h"
 #include "fabric/slmp/wire.h"
@@ -24,28 +25,7 @@
 static const struct net_faults clean = {.delay = 100 * US};
 static struct slmp_key the_key = {.length = 32};
 
-enum { MEMBERS = 3, SEEN = 1500, KEPT = 320, TOKEN = 18, NUMBER_OF_DATA = 44 };
-
-/* The packets that have left, by who sent them. */
-static struct {
-    unsigned count;
-    struct seen_packet {
-        unsigned from;
-        size_t length;
-        uint8_t bytes[KEPT];
-    } packet[SEEN];
-} seen;
-
-static bool see(void *context, unsigned from, const uint8_t *bytes, size_t length)
-{
-    if (seen.count < SEEN && length <= KEPT) {
-        struct seen_packet *p = &seen.packet[seen.count++];
-        p->from = from;
-        p->length = length;
-        memcpy(p->bytes, bytes, length);
-    }
-    return false;
-}
+enum { MEMBERS = 3, TOKEN = 18, NUMBER_OF_DATA = 44 };
 
 static const struct seen_packet *last_of(unsigned from, unsigned kind)
 {
@@ -69,8 +49,7 @@ static struct net *network(struct net_node **node, unsigned members, bool addres
         c.self = addresses_known ? net_address(i) : c.self;
         node[i] = net_add(n, &c);
     }
-    seen.count = 0;
-    net_watch(n, see, NULL);
+    watch(n);
     return n;
 }
 

@@ -3,7 +3,8 @@
  * SLMP with a job key: who has it talks as ever, on any network; nobody else changes
  * anything, whatever he sends, repeats or forwards.
  */
-#include "slmp_net.h"
+enum { SEEN = 2048, KEPT = 512 };
+#include "slmp_seen.h"
 
 #include "fabric/slmp/guard.h"
 #include "fabric/slmp/wire.h"
@@ -33,33 +34,6 @@ static struct slmp_config config(const struct slmp_key *key)
     c.window = 64;
     c.key = key;
     return c;
-}
-
-/* The packets that have left, to be looked at and sent again. */
-enum { SEEN = 2048, KEPT = 512 };
-static struct {
-    unsigned count;
-    struct {
-        unsigned from;
-        size_t length;
-        uint8_t bytes[KEPT];
-    } packet[SEEN];
-} seen;
-
-static bool see(void *context, unsigned from, const uint8_t *bytes, size_t length)
-{
-    if (seen.count < SEEN && length <= KEPT) {
-        seen.packet[seen.count].from = from;
-        seen.packet[seen.count].length = length;
-        memcpy(seen.packet[seen.count++].bytes, bytes, length);
-    }
-    return false;
-}
-
-static void watch(struct net *n)
-{
-    memset(&seen, 0, sizeof(seen));
-    net_watch(n, see, NULL);
 }
 
 static void send_one(struct net_node *a, struct net_node *b, size_t length)

@@ -5,7 +5,8 @@
  * that it came before, but for those that the network lost; without one, its place in the channel
  * and its stamp do. The counts of the same stream without all that say what it loses by it.
  */
-#include "slmp_net.h"
+enum { SEEN = 8192, KEPT = 256 };
+#include "slmp_seen.h"
 
 #include "fabric/slmp/wire.h"
 
@@ -19,15 +20,7 @@
 #define US 1000LL
 #define MS 1000000LL
 
-enum {
-    SEEN = 8192,
-    KEPT = 256,
-    MESSAGES = 3000,
-    MANY = 60000,
-    BEFORE = 1000,
-    LENGTH = 64,
-    RESTARTS = 2
-};
+enum { MESSAGES = 3000, MANY = 60000, BEFORE = 1000, LENGTH = 64, RESTARTS = 2 };
 #define STEP (10 * US)
 #define EVERY (50 * US)
 #define OLD (5 * SECOND) /* what is sent again is so old at first */
@@ -35,25 +28,12 @@ enum {
 static const struct net_faults lossy = {.loss = 100, .delay = 20 * US};
 static struct slmp_key the_key = {.length = 32};
 
-static struct {
-    unsigned count;
-    struct {
-        unsigned from;
-        size_t length;
-        uint8_t bytes[KEPT];
-    } packet[SEEN];
-} seen;
 static uint64_t left[2]; /* packets, by node */
 
-static bool see(void *context, unsigned from, const uint8_t *bytes, size_t length)
+static bool count_and_see(void *context, unsigned from, const uint8_t *bytes, size_t length)
 {
     left[from]++;
-    if (seen.count < SEEN && length <= KEPT) {
-        seen.packet[seen.count].from = from;
-        seen.packet[seen.count].length = length;
-        memcpy(seen.packet[seen.count++].bytes, bytes, length);
-    }
-    return false;
+    return see(context, from, bytes, length);
 }
 
 struct stream {
@@ -76,8 +56,8 @@ static void begin(struct stream *s, const struct slmp_key *key)
         s->config.self = net_address(i);
         s->node[i] = net_add(s->net, &s->config);
     }
-    memset(&seen, 0, sizeof(seen));
-    net_watch(s->net, see, NULL);
+    seen.count = 0;
+    net_watch(s->net, count_and_see, NULL);
     s->clock = net_now(s->net);
 }
 
