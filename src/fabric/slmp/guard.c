@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Tags of packets, by libcrypto; see guard.h. */
 #include "guard.h"
+#include "slmp.h"
 
+#include "base/forks.h"
 #include "base/library.h"
+#include "base/log.h"
 #include "base/mutex.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>
-#include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -34,7 +38,9 @@ static struct {
     __typeof__(OSSL_PARAM_construct_utf8_string) *text_parameter;
     __typeof__(OSSL_PARAM_construct_end) *last_parameter;
 } crypto;
-static bool crypto_loaded;
+static struct mutex loading; /* for these two: */
+static bool crypto_loaded;   /* else the next one tries again */
+static char trouble[SLMP_TEXT];
 
 static const struct library_symbol symbols[] = {
     {"EVP_MAC_fetch", &crypto.mac_fetch},
@@ -54,17 +60,50 @@ static const struct library_symbol symbols[] = {
     {"OSSL_PARAM_construct_end", &crypto.last_parameter},
 };
 
-static void load(void)
+/* The linker's words say why it cannot be had, which need not be that it is not there. */
+static bool load(void)
 {
-    crypto_loaded =
-        library_load("libcrypto.so.3", symbols, sizeof(symbols) / sizeof(symbols[0])) == NULL;
+    static const char library[] = "libcrypto.so.3";
+    const char *missing = library_load(library, symbols, sizeof(symbols) / sizeof(symbols[0]));
+    if (missing == library) {
+        const char *why = dlerror();
+        snprintf(trouble, sizeof(trouble), "a job key needs a library: %s%s", why,
+                 strstr(why, strerror(EMFILE)) != NULL ? log_remedy(EMFILE)
+                                                       : " (it is of the package libssl3)");
+    } else if (missing != NULL) {
+        snprintf(trouble, sizeof(trouble), "a job key needs %s of OpenSSL 3: this one has no %s",
+                 library, missing);
+    }
+    return missing == NULL;
 }
 
 static bool crypto_there(void)
 {
-    static struct once loaded;
-    once(&loaded, load);
-    return crypto_loaded;
+    forks_hold(); /* what is half loaded cannot be loaded again in a child */
+    mutex_take(&loading);
+    bool there = crypto_loaded = crypto_loaded || load();
+    mutex_give(&loading);
+    forks_release();
+    return there;
+}
+
+/* What was loaded does not do. */
+static void note_trouble(const char *text)
+{
+    forks_hold();
+    mutex_take(&loading);
+    snprintf(trouble, sizeof(trouble), "%s", text);
+    mutex_give(&loading);
+    forks_release();
+}
+
+void slmp_key_trouble(char text[SLMP_TEXT])
+{
+    forks_hold();
+    mutex_take(&loading);
+    memcpy(text, trouble, SLMP_TEXT);
+    mutex_give(&loading);
+    forks_release();
 }
 
 struct slmp_guard {
@@ -115,6 +154,8 @@ struct slmp_guard *slmp_guard_open(const struct slmp_key *key)
         !hash(g, key->bytes, key->length, greetings, sizeof(greetings) - 1, g->greetings) ||
         !hash(g, key->bytes, key->length, sessions, sizeof(sessions) - 1, g->sessions)) {
         slmp_guard_close(g);
+        note_trouble("a job key needs HMAC with SHA-256 and Poly1305, which libcrypto.so.3 does "
+                     "not offer as it is configured (openssl.cnf)");
         errno = ELIBACC;
         return NULL;
     }

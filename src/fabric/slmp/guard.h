@@ -31,7 +31,7 @@ struct slmp_guard; /* of one engine, and used by no two threads at once */
 struct slmp_lock;  /* one direction of one session */
 
 /* slmp_guard_open() makes what an engine needs of a job key, which is copied. NULL with
- * errno ELIBACC without libcrypto, or ENOMEM. */
+ * errno ELIBACC without libcrypto (slmp_key_trouble() says why), or ENOMEM. */
 struct slmp_guard *slmp_guard_open(const struct slmp_key *);
 void slmp_guard_close(struct slmp_guard *);
 

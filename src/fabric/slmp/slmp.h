@@ -202,8 +202,11 @@ void slmp_version_text(const struct slmp_address *, unsigned theirs, unsigned ou
                        char text[SLMP_TEXT]);
 
 /* slmp_open() makes an engine; NULL with errno ENOMEM, EINVAL (a configuration that cannot
- * be), or ELIBACC (a key, but no libcrypto.so.3). The upcalls are copied. */
+ * be), or ELIBACC (a key, but libcrypto.so.3 cannot be used). The upcalls are copied. */
 struct slmp *slmp_open(const struct slmp_config *, const struct slmp_upcalls *);
+
+/* slmp_key_trouble() says why libcrypto.so.3 could not be used the last time, with the remedy. */
+void slmp_key_trouble(char text[SLMP_TEXT]);
 
 /* slmp_close() gives back and ends all messages as SLMP_UNDELIVERABLE, tells peers nothing
  * and frees the engine. */

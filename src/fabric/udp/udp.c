@@ -138,9 +138,11 @@ static int start_engine(struct fabric *f, const struct slmp_key *given, char *er
         f->engine = slmp_open(&f->config, &up);
         f->config.key = NULL; /* the engine has a copy */
         if (f->engine == NULL) {
+            char text[SLMP_TEXT];
             rc = -errno;
-            snprintf(error, error_size, "cannot begin with UDP: %s%s", strerror(-rc),
-                     rc == -ELIBACC ? "; a job key needs libcrypto.so.3 (package libssl3)" : "");
+            slmp_key_trouble(text);
+            snprintf(error, error_size, "cannot begin with UDP: %s",
+                     rc == -ELIBACC ? text : strerror(-rc));
         }
     }
     explicit_bzero(&key, sizeof(key));

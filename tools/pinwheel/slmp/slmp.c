@@ -104,9 +104,10 @@ struct slmp *slmp_start(const char *command, const struct slmp_config *config,
 {
     struct slmp *e = slmp_open(config, up);
     if (e == NULL) {
+        char text[SLMP_TEXT];
+        slmp_key_trouble(text);
         fprintf(stderr, "pinwheel %s: cannot start SLMP: %s\n", command,
-                errno == ELIBACC ? "a job key needs libcrypto.so.3; install it (Debian: libssl3)"
-                                 : strerror(errno));
+                errno == ELIBACC ? text : strerror(errno));
     }
     return e;
 }
