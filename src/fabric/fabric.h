@@ -29,6 +29,7 @@
 #include "base/vector.h"
 #include "fabric/slmp/key.h"
 
+#include <sched.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -249,6 +250,9 @@ struct fabric_ops {
     /* Whether peers have taken any of what left for them since this was last asked: who waits
      * for what comes then does well to stay. Of the home fabric. */
     bool (*flows)(struct fabric *);
+    /* Tells peers on which core a thread of this process waits (-1: on none), and adds to `others`
+     * those on which threads of theirs do. Of the home fabric. */
+    void (*waits_on)(struct fabric *, int core, int64_t now, cpu_set_t *others);
     /* The descriptor that the NIC thread waits on; it becomes readable when
      * the bell rings for BELL_FD or a peer dies. fd_event() serves it. */
     int (*fd)(struct fabric *);

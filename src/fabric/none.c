@@ -30,6 +30,14 @@ static void disarm(struct fabric *f, bool polled)
     (void)polled;
 }
 
+static void waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *others)
+{
+    (void)f;
+    (void)core;
+    (void)now;
+    (void)others;
+}
+
 static int64_t no_deadline(struct fabric *f)
 {
     (void)f;
@@ -42,6 +50,7 @@ const struct fabric_ops fabric_none = {
     .peek = nothing,
     .foresee = leave_it,
     .flows = nothing,
+    .waits_on = waits_on,
     .arm = never_sleep,
     .disarm = disarm,
     .next_deadline = no_deadline,

@@ -143,7 +143,7 @@ static inline void nic_note_poll(struct nic *nic, bool found)
     unsigned n = found ? 0 : atomic_load_explicit(&nic->empty_polls, memory_order_relaxed) + 1;
     atomic_store_explicit(&nic->empty_polls, n, memory_order_relaxed);
     if (rare(!found && n % EMPTY_POLLS_YIELD == 0)) {
-        sys_yield();
+        place_yield(nic);
     }
 }
 struct ct_mark;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The core on which the first thread polls; see place.h. */
+/* The cores on which threads of the program wait; see place.h. */
 #include "nic/place.h"
 
 #include "nic/nic.h"
@@ -9,9 +9,14 @@
 #include "base/sys.h"
 
 #include <dirent.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+
+#define LOOK_NS 1000000   /* between two looks for a peer on the same core */
+#define APART_NS 50000000 /* that a thread which left a peer's core tries to stay apart */
+#define SLICE_NS 5000000  /* more than the scheduler lets a third process run at a time */
 
 /* Changes the mask of a thread, if it is `from`. A thread that has ended, or whose cores are gone,
  * needs none. */
@@ -28,11 +33,13 @@ void place_open(struct nic *nic)
     struct place *p = &nic->place;
     int64_t core = nic->process->options.number[OPT_CORE];
     *p = (struct place){.on = false};
-    if (core < 0 || sched_getaffinity(getpid(), sizeof(p->whole), &p->whole) != 0) {
+    if (sched_getaffinity(getpid(), sizeof(p->whole), &p->whole) != 0 ||
+        CPU_COUNT(&p->whole) == 1) {
         return;
     }
-    CPU_SET((int)core, &p->home);
-    p->on = CPU_ISSET((int)core, &p->whole) && CPU_COUNT(&p->whole) > 1;
+    CPU_SET(core, &p->home); /* which does nothing without one */
+    p->on = CPU_ISSET(core, &p->whole);
+    p->leaves = !p->on && nic->process->options.number[OPT_SPIN_US] > 0;
 }
 
 /* Threads of the process, and two. */
@@ -87,6 +94,57 @@ void place_free(struct nic *nic)
         change(getpid(), &p->home, &p->whole);
         place_tend(nic);
         __atomic_store_n(&p->held, false, __ATOMIC_RELAXED);
+    }
+}
+
+/* Takes the calling thread to one of the cores. It makes no threads and no children in between,
+ * nor does a signal handler of its own. */
+static bool take_to(const cpu_set_t *whole, const cpu_set_t *cores)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    sys_signal_mask(SIG_SETMASK, &all, &before);
+    bool taken = change(0, whole, cores) && change(0, cores, whole);
+    sys_signal_mask(SIG_SETMASK, &before, NULL);
+    return taken;
+}
+
+bool place_leave(struct nic *nic, int64_t now)
+{
+    struct place *p = &nic->place;
+    if (now < atomic_load_explicit(&p->next_look, memory_order_relaxed) || !lock_try(&nic->lock)) {
+        return false;
+    }
+    unsigned core = CPU_SETSIZE;
+    cpu_set_t whole = p->whole, others, cores;
+    CPU_ZERO(&others);
+    SYS_CALL(SYS_getcpu, &core, NULL, NULL);
+    atomic_store_explicit(&p->next_look, now + LOOK_NS, memory_order_relaxed);
+    nic->ops->waits_on(nic->fabric, (int)core, now, &others);
+    CPU_OR(&cores, &whole, &others);
+    CPU_XOR(&cores, &cores, &others);
+    bool met = p->leaves && CPU_ISSET(core, &others), leaves = met && CPU_COUNT(&cores) != 0;
+    if (leaves) {
+        nic->ops->waits_on(nic->fabric, -1, now, &others); /* so that the peer stays */
+    }
+    nic_unlock(nic);
+    leaves = leaves && take_to(&whole, &cores);
+    if (met) {
+        atomic_store_explicit(&p->apart, leaves ? now + APART_NS : 0, memory_order_relaxed);
+    }
+    return leaves;
+}
+
+int64_t place_stay(const struct nic *nic, int64_t now)
+{
+    return now < atomic_load_explicit(&nic->place.apart, memory_order_relaxed) ? SLICE_NS : 0;
+}
+
+void place_yield(struct nic *nic)
+{
+    int64_t now = clock_ns();
+    if (!place_leave(nic, now) && place_stay(nic, now) == 0) {
+        sys_yield();
     }
 }
 

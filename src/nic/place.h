@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the first thread of a process polls, if a launcher gave the process a core (its home,
- * PINWHEEL_CORE). Two peers that wait by yielding share a core for good on a busy machine: each
- * hands it to the other, both look busy, and the scheduler sees nothing to mend; who is taken
- * elsewhere is brought back by the next wake-up. Only a mask keeps them apart. But threads inherit
- * the mask of their maker, so it is there only while it is of use:
+ * Where threads of the program wait. Two peers that wait by yielding share a core for good on a
+ * busy machine: each hands it to the other, both look busy, and the scheduler sees nothing to mend.
+ * Two things keep them apart.
+ *
+ * Home: the core that a launcher gave to the process (PINWHEEL_CORE), which its first thread has
+ * while it polls. Threads inherit the mask of their maker, so it is there only while it is of use:
  *
  *   FREE   the thread has the mask that it had when the NIC was opened
  *   HELD   it has its home only
@@ -14,23 +15,40 @@
  *
  * Threads that were made meanwhile are found once a lease by the NIC thread, and get the whole
  * mask. A thread whose mask is neither of the two was told where to run, and is left alone.
+ *
+ * Apart, in processes without a home whose waits may spin: who waits tells its peers on which core,
+ * once a look. If one waits there, too, and the mask has cores where none does, the thread leaves:
+ *
+ *   TOGETHER ──mask without the cores of peers, and at once the whole one again──► APART
+ *   APART    ──APART_NS are over; a peer is met and no core is free of peers──► as ever
+ *
+ * The kernel brings back who sleeps, or whose peer does: a core that becomes idle takes over what
+ * waits on the other one, and who is woken finds that one busy and comes to its waker's. So who is
+ * APART polls for a slice of the scheduler's before it yields or sleeps: the peer may be held up by
+ * a third process. Only one of two leaves, as only one of them can be running.
  */
 #ifndef NIC_PLACE_H
 #define NIC_PLACE_H
 
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 struct nic;
 
 /* The lock of the NIC guards it. */
 struct place {
     bool on;             /* there is a home */
+    bool leaves;         /* threads may leave the cores of peers */
     bool held;           /* HELD; read without the lock by who forks */
     bool forking;        /* what it was before fork(): the NIC thread may end it meanwhile */
     cpu_set_t whole;     /* the mask when the NIC was opened, */
     cpu_set_t home;      /* and one core of it */
     unsigned long tasks; /* of the process when they were last looked at */
+    /* Read without the lock: */
+    _Atomic int64_t next_look; /* for a peer on the same core */
+    _Atomic int64_t apart;     /* until then threads that wait are APART */
 };
 
 /* place_open() is called by who opens the NIC, before it has threads. */
@@ -41,6 +59,13 @@ void place_open(struct nic *nic);
 void place_hold(struct nic *nic);
 void place_tend(struct nic *nic);
 void place_free(struct nic *nic);
+
+/* place_leave() is called by a thread that has polled in vain, without the lock; true if it was
+ * taken to another core. place_stay() says how long it should go on polling. */
+bool place_leave(struct nic *nic, int64_t now);
+int64_t place_stay(const struct nic *nic, int64_t now);
+/* place_yield() does what both say, and else yields. */
+void place_yield(struct nic *nic);
 
 /* place_before_fork() notes whether the home is held, and place_fork() gives the forked child,
  * which is one thread, the whole mask then. */

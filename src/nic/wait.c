@@ -118,6 +118,18 @@ static bool is_closing(const struct patience *p)
     return p->ni != NULL && p->ni->closing;
 }
 
+/* Whether the wait polls on, apart from its peers: place.h. */
+static __attribute__((noinline)) bool keeps_apart(struct nic *nic, struct patience *p, int64_t now)
+{
+    if (!place_leave(nic, now)) {
+        return now - p->quiet < place_stay(nic, now);
+    }
+    p->spin = most_spin(nic);
+    atomic_store_explicit(&nic->spin_ns, p->spin, memory_order_relaxed);
+    p->quiet = clock_ns(); /* to get the other core may have taken a while */
+    return true;
+}
+
 /* Looks at the clock and gives the core away if it is time for that. ready() may
  * take what it finds, so it is not asked again once it said yes. */
 static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(void *arg),
@@ -131,6 +143,9 @@ static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*re
         return BIDE_TIME_OVER;
     }
     if (now - p->quiet < (p->stay > p->spin ? p->stay : p->spin)) {
+        return BIDE_GO_ON;
+    }
+    if (keeps_apart(nic, p, now)) {
         return BIDE_GO_ON;
     }
     p->stay = 0;

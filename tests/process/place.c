@@ -2,7 +2,7 @@
 /*
  * The core that a launcher gave (PINWHEEL_CORE): the first thread has it alone while it polls, the
  * whole mask when it has stopped, as have its threads and children at any time; and a mask that the
- * program sets stays.
+ * program sets stays. Without such a core nothing is to be seen of masks at all.
  */
 #include "port.h"
 
@@ -182,5 +182,84 @@ PTEST_KINDS(a_mask_from_before_stays, 1)
         CHECK(has(0, &other));
         ptest_sleep_ms(k % 2 * 3);
     }
+    port_close(&p);
+}
+
+/* ---- without a home ---- */
+
+static ptl_handle_ct_t came;
+static ptl_handle_md_t md;
+static uint64_t words;
+
+/* One word to the other rank, and one back; waits in PtlCTWait, or looks in vain with it. */
+static void exchange(bool first)
+{
+    ptl_ct_event_t v;
+    for (int step = 0; step < 2; step++) {
+        if ((step == 0) == first) {
+            CHECK_CODE(PtlPut(md, 0, 8, PTL_NO_ACK_REQ, p.id[1 - p.rank], p.pt, 0, 0, NULL, 0),
+                       PTL_OK);
+        } else if (++words % 8 != 0) {
+            CHECK_CODE(PtlCTWait(came, words, &v), PTL_OK);
+        } else {
+            do {
+                CHECK_CODE(PtlCTGet(came, &v), PTL_OK);
+            } while (v.success < words);
+        }
+    }
+}
+
+static void *look_at_mask(void *arg)
+{
+    (void)arg;
+    CHECK(has(0, &all));
+    return NULL;
+}
+
+/* Rank 1 is put on the core of rank 0, which has no other one, again and again: whether it leaves
+ * or not, what it sees of its mask is what it has set, as do its threads and children. */
+PTEST_KINDS(who_leaves_has_its_mask, 2)
+{
+    static uint64_t in, out;
+    int status;
+    bool several = prepare();
+    unsetenv("PINWHEEL_CORE");
+    if (several && rank == 0) {
+        set(0, &other);
+    }
+    port_open(&p, kind, rank, size);
+    came = port_ct(&p);
+    ptl_me_t me = port_entry(&p, &in, sizeof(in), PTL_ME_OP_PUT | PTL_ME_EVENT_CT_COMM);
+    me.ct_handle = came;
+    ptl_handle_me_t entry = port_append(&p, &me, NULL);
+    md = port_quiet_md(&p, &out, sizeof(out), 0, PTL_CT_NONE);
+    BARRIER();
+    for (int i = 0; several && i < 3000; i++) {
+        if (rank == 1 && i % 100 == 0) {
+            set(0, &other);
+            exchange(false);
+            CHECK(has(0, &other));
+            set(0, &all);
+        } else {
+            exchange(rank == 0);
+        }
+        CHECK(has(0, rank == 0 ? &other : &all));
+        if (rank == 1 && i % 500 == 250) {
+            pthread_t thread;
+            CHECK_EQ(pthread_create(&thread, NULL, look_at_mask, NULL), 0);
+            CHECK_EQ(pthread_join(thread, NULL), 0);
+            pid_t child = fork();
+            if (child == 0) {
+                cpu_set_t now;
+                sched_getaffinity(0, sizeof(now), &now);
+                _exit(CPU_EQUAL(&now, &all) ? 0 : 1);
+            }
+            CHECK_EQ(waitpid(child, &status, 0), child);
+            CHECK_EQ(status, 0);
+        }
+    }
+    port_release(md);
+    port_unlink(&p, entry);
+    CHECK_CODE(PtlCTFree(came), PTL_OK);
     port_close(&p);
 }

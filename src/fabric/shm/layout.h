@@ -53,6 +53,7 @@ struct segment_info {
 
 struct segment_header {
     struct segment_info info;
+    _Atomic uint64_t core; /* where a thread of the owner waits, written by it: CORE_... */
 
     /* The bell line, written by all. */
     _Alignas(64) _Atomic uint32_t bell;
@@ -73,6 +74,23 @@ struct segment_header {
 #define SEGMENT_CLOSED 1u /* the owner has left for good */
 #define SEGMENT_SWEEP 2u  /* a sender found no free slot: the dead ones' are wanted */
 #define SEGMENT_LEFT 4u   /* a sender has left its slot */
+
+/* The core of a waiting thread, from 1 (0: it tells of none), and when it was there. */
+#define CORE_BITS 16
+#define CORE_TIME_NS 1000000 /* a unit of the time, of the host's monotonic clock */
+#define CORE_FRESH 10u       /* so old is too old: it sleeps, is stopped, or computes */
+
+static inline uint64_t core_word(int core, int64_t now)
+{
+    return (uint64_t)now / CORE_TIME_NS << CORE_BITS | (uint64_t)(core + 1);
+}
+
+/* Where a thread of another process waits, or -1. Its look at the clock may be the later one. */
+static inline int core_of(uint64_t word, int64_t now)
+{
+    uint64_t age = (uint64_t)now / CORE_TIME_NS - (word >> CORE_BITS) + 1;
+    return age <= CORE_FRESH ? (int)(word & ((1u << CORE_BITS) - 1)) - 1 : -1;
+}
 
 #define SEGMENT_HEADER_BYTES 4096u
 #define SEGMENT_SLOTS_AT (SEGMENT_HEADER_BYTES + FABRIC_BOARD)

@@ -198,6 +198,24 @@ static bool shm_flows(struct fabric *f)
     return f->flowing != NULL && !f->flowing->dying && tx_flows(f->flowing);
 }
 
+/* Who sleeps needs no core until it is rung. */
+static void shm_waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *others)
+{
+    atomic_store_explicit(&f->segment->header->core, core_word(core, now), memory_order_relaxed);
+    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
+        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        if (p->remote == NULL || p->same_process) {
+            continue;
+        }
+        struct segment_header *h = p->remote->header;
+        uint32_t bell = atomic_load_explicit(&h->bell, memory_order_relaxed);
+        int on = core_of(atomic_load_explicit(&h->core, memory_order_relaxed), now);
+        if (!bell_asleep(bell) || (bell & BELL_RUNG) != 0) {
+            CPU_SET(on, others); /* which takes no number that is none of a core */
+        }
+    }
+}
+
 static int shm_fd(struct fabric *f)
 {
     return f->epoll_fd;
@@ -365,6 +383,7 @@ const struct fabric_ops fabric_shm = {
     .foresee = shm_foresee,
     .foresend = shm_foresend,
     .flows = shm_flows,
+    .waits_on = shm_waits_on,
     .fd = shm_fd,
     .fd_event = shm_fd_event,
     .next_deadline = shm_next_deadline,
