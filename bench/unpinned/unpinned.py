@@ -36,6 +36,7 @@ def subjects(build):
     ]
     mpirun = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "-n", "2"]
     shared = ["--mca", "pml", "ob1", "--mca", "btl", "self,vader"]
+    found.append(("mpirun", mpirun + ["--bind-to", "none"] + ours, {}))
     for name, bind, idle in (("openmpi, pinned", "core", "0"), ("openmpi, unpinned", "none", "0"),
                              ("openmpi, yields", "none", "1")):
         found.append((name, mpirun + ["--bind-to", bind, "--mca", "mpi_yield_when_idle", idle]
