@@ -31,6 +31,9 @@ help:
 	@echo "make lint       clang-format, cppcheck, clang-tidy, shellcheck"
 	@echo "make clean      remove the build folders"
 
+# For those who change this code; a build that is to be used never stops at a warning.
+WERROR = -DPINWHEEL_WERROR=ON
+
 # $(call configure,FOLDER,OPTIONS)
 define configure
 	@cmake -S . -B $(1) $(2) > $(1).log 2>&1 || { cat $(1).log; exit 1; }; rm -f $(1).log
@@ -47,11 +50,11 @@ demo:
 	$(BUILD)/tools/pinwheel/pinwheel demo
 
 # The build with clang is for its warnings; nothing of it is run.
-CLANG = -DPINWHEEL_TESTS=ON -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0
+CLANG = $(WERROR) -DPINWHEEL_TESTS=ON -DCMAKE_C_COMPILER=clang -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG=-O0
 
 test:
 	@tools/packages.sh test
-	$(call configure,$(BUILD),-DPINWHEEL_TESTS=ON)
+	$(call configure,$(BUILD),-DPINWHEEL_TESTS=ON $(WERROR))
 	$(call configure,$(BUILD)-clang,$(CLANG))
 	cd $(BUILD) && $(CTEST) -LE long
 
@@ -61,14 +64,14 @@ test-long: test
 
 asan:
 	@tools/packages.sh test
-	$(call configure,$(BUILD)-asan,-DPINWHEEL_SANITIZE=address$(COMMA)undefined)
+	$(call configure,$(BUILD)-asan,$(WERROR) -DPINWHEEL_SANITIZE=address$(COMMA)undefined)
 	cd $(BUILD)-asan && $(CTEST) -LE "long|no-asan"
 
 # TSan sees threads, not processes: what races between processes is tested here
 # as two NICs of one process.
 tsan:
 	@tools/packages.sh test
-	$(call configure,$(BUILD)-tsan,-DPINWHEEL_SANITIZE=thread)
+	$(call configure,$(BUILD)-tsan,$(WERROR) -DPINWHEEL_SANITIZE=thread)
 	cd $(BUILD)-tsan && $(CTEST) -L tsan
 
 # Peers whose packages cannot be had are left out, which the report says.
