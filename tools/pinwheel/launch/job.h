@@ -23,7 +23,8 @@ enum phase { RUNNING, ENDING, KILLING };
 struct process {
     struct relay_source out, err;
     bool exited;
-    bool hung_up; /* its PMI connection has ended long ago, and it has not */
+    int64_t ended_well; /* ms: when the launcher heard that it exited with 0; 0: it did not */
+    bool hung_up;       /* its PMI connection has ended long ago, and it has not */
 };
 
 /* How a rank failed, as waitid() says it. */
@@ -74,6 +75,9 @@ void job_fail(struct job *j, int status, const char *format, ...)
  * been heard: first all that is known, then judge. */
 void job_take_exit(struct job *j, int rank, int code, int status);
 void job_judge(struct job *j);
+/* job_say_waiting() is for a job that somebody else ends: if some ranks have ended with status 0
+ * and others run, the launcher says which, as these may have waited for those. */
+void job_say_waiting(const struct job *j);
 /* Why a rank could not be started: what failed, and with which errno. */
 void job_fail_start(struct job *j, int rank, int error, const char *what);
 /* job_say_left(): a process of `rank` is left, or, with GROUPS_LATER, perhaps of some rank. */

@@ -112,7 +112,11 @@ void job_take_exit(struct job *j, int rank, int code, int status)
     struct failure f = {rank, code, status};
     char text[160];
     j->processes[rank].exited = true;
-    if ((code == CLD_EXITED && status == 0) || j->judged) {
+    if (code == CLD_EXITED && status == 0) {
+        j->processes[rank].ended_well = now_ms();
+        return;
+    }
+    if (j->judged) {
         return;
     }
     if (j->launch->keep_going && j->phase == RUNNING) {
@@ -122,6 +126,59 @@ void job_take_exit(struct job *j, int rank, int code, int status)
     } else if (!j->holding || precedes(&f, &j->held)) {
         j->holding = true;
         j->held = f;
+    }
+}
+
+/* ---- Who has ended while others run ---- */
+
+enum { RANGES_MAX = 8 }; /* of ranks that a line names; of the others it has the number */
+
+/* Whether the launcher counts a rank among those that ended well, or among those that run. */
+static bool among(const struct process *p, bool ended)
+{
+    return ended ? p->ended_well != 0 : !p->exited;
+}
+
+/* "rank 3" or "ranks 0, 4-6 and 12 more" of the ranks that ended well, or that run; their number.
+ */
+static int list_ranks(const struct job *j, bool ended, char *text, size_t size)
+{
+    int count = 0, named = 0, ranges = 0;
+    char list[RANGES_MAX * 24] = "", *end = list;
+    for (int r = 0, n; r < j->shown; r += n) {
+        for (n = 0; r + n < j->shown && among(&j->processes[r + n], ended); n++) {
+        }
+        count += n;
+        if (n > 0 && ranges < RANGES_MAX) {
+            size_t room = sizeof(list) - (size_t)(end - list);
+            const char *comma = ranges++ > 0 ? ", " : "";
+            named += n;
+            end += n == 1 ? snprintf(end, room, "%s%d", comma, r)
+                          : snprintf(end, room, "%s%d-%d", comma, r, r + n - 1);
+        }
+        n += n == 0;
+    }
+    int length = snprintf(text, size, "rank%s %s", count == 1 ? "" : "s", list);
+    if (count > named) {
+        snprintf(text + length, size - (size_t)length, " and %d more", count - named);
+    }
+    return count;
+}
+
+void job_say_waiting(const struct job *j)
+{
+    char ended[256], run[256];
+    int64_t last = 0;
+    int gone = list_ranks(j, true, ended, sizeof(ended));
+    int here = list_ranks(j, false, run, sizeof(run));
+    for (int r = 0; r < j->shown; r++) {
+        int64_t then = j->processes[r].ended_well;
+        last = then > last ? then : last;
+    }
+    if (j->phase == RUNNING && gone > 0 && here > 0) {
+        fprintf(stderr, "pinwheel run: %s ended with status 0%s %lld s ago; %s still run%s\n",
+                ended, gone == 1 ? "" : ", the last", (long long)(now_ms() - last) / 1000, run,
+                here == 1 ? "s" : "");
     }
 }
 

@@ -46,9 +46,9 @@ static int signals_of(const struct job *j)
 
 /* ---- Processes ---- */
 
-/* Looks which ranks have exited. What a rank said to the server before it exited counts
+/* Hears which ranks have exited. What a rank said to the server before it exited counts
  * before its exit does. */
-static void look_for_exits(struct job *j)
+static void hear_exits(struct job *j)
 {
     siginfo_t how;
     if (job_is_away(j)) {
@@ -60,6 +60,11 @@ static void look_for_exits(struct job *j)
         job_take_exit(j, r, how.si_code, how.si_status);
         service_close(&j->pmi, r);
     }
+}
+
+static void look_for_exits(struct job *j)
+{
+    hear_exits(j);
     /* Who made another one fail by ending has closed its connection before. */
     for (int r = 0; !job_is_away(j) && j->holding && r < j->shown; r++) {
         while (service_read(&j->pmi, r)) {
@@ -84,6 +89,8 @@ static void take_signal(struct job *j, int signal)
         job_signal(j, SIGCONT);
         break;
     default: /* SIGINT, SIGTERM, SIGHUP, SIGQUIT */
+        hear_exits(j);
+        job_say_waiting(j);
         if (!j->judged) {
             j->judged = true;
             j->status = LAUNCH_SIGNAL + signal;
@@ -270,6 +277,7 @@ static void run_until_exits(struct job *j)
         int64_t now = now_ms();
         if (now >= j->time_limit) {
             j->time_limit = INT64_MAX;
+            job_say_waiting(j);
             job_fail(j, LAUNCH_TIMED_OUT, "the job has not ended within %ld s, ending it",
                      j->launch->timeout_seconds);
         }
