@@ -18,9 +18,11 @@ static void *aligned(uint64_t address, size_t size)
     enum { A0 = 10 };
     if (address % size != 0) {
         struct hpu_exec *exec = hpu_exec_current();
-        char why[80];
-        snprintf(why, sizeof(why), "0x%08x: misaligned by %u, an atomic of %zu bytes",
-                 exec->core->rv32.x[A0], (unsigned)(address % size), size);
+        char why[112];
+        snprintf(why, sizeof(why),
+                 "0x%08x: misaligned by %u, an atomic of %zu bytes: its address must be a multiple "
+                 "of %zu",
+                 exec->core->rv32.x[A0], (unsigned)(address % size), size, size);
         hpu_twin_end(exec, SEGV, why);
     }
     return (void *)(uintptr_t)address;

@@ -262,21 +262,33 @@ static bool in_stub(const struct hpu_core *c)
     return s != NULL && c->call != NULL && strcmp(s->name, c->call) == 0;
 }
 
+/* "function, file.c:12", or less. */
+static void describe_place(const struct hpu_image *image, uint32_t pc, char *text, size_t size)
+{
+    const struct rv32_symbol *s = rv32_image_function(&image->image, pc);
+    const struct rv32_line *l = rv32_lines_at(&image->lines, pc);
+    int n = snprintf(text, size, "%.60s", s != NULL ? s->name : "?");
+    if (l != NULL) {
+        snprintf(text + n, size - (size_t)n, ", %.100s:%d", l->file, l->line);
+    }
+}
+
 /* The stub of the call is nobody's source: what counts is who called it. */
 void hpu_twin_ended(const struct hpu_exec *exec, int result, const char *why)
 {
     enum { RA = 1 };
-    char text[640], source[128] = "";
-    const struct hpu_core *c = exec->core;
+    char text[800], source[180] = "", caller[256] = "";
+    struct hpu_core *c = exec->core;
     uint32_t pc = in_stub(c) ? c->rv32.x[RA] - 2 : c->rv32.result.pc;
-    const struct rv32_symbol *s = rv32_image_function(&c->image->image, pc);
-    const struct rv32_line *l = rv32_lines_at(&c->image->lines, pc);
-    if (l != NULL) {
-        snprintf(source, sizeof(source), ", %.100s:%d", l->file, l->line);
+    uint32_t call = rv32_result_run_time_caller(&c->rv32, &c->image->image, pc);
+    describe_place(c->image, pc, source, sizeof(source));
+    if (call != 0) {
+        int n = snprintf(caller, sizeof(caller), ", called from 0x%08x in ", call);
+        describe_place(c->image, call, caller + n, sizeof(caller) - (size_t)n);
     }
-    snprintf(text, sizeof(text), "in %s%s%.300s; pc 0x%08x in %.60s%s",
+    snprintf(text, sizeof(text), "in %s%s%.300s; pc 0x%08x in %s%s",
              c->call != NULL ? c->call : "ecall", why != NULL ? ": " : "", why != NULL ? why : "",
-             pc, s != NULL ? s->name : "?", source);
+             pc, source, caller);
     tell(exec, result, text);
 }
 

@@ -154,6 +154,8 @@ PTEST(misaligned, 2)
             sizeof(text));
         if (rank == 1 && twin) {
             check_says(text, says[i], i);
+            check_says(text, "must be a multiple of ", i);
+            check_says(text, "ended_handlers.c:", i); /* not the line of the run time alone */
         }
     }
     kit_close(&k);

@@ -175,6 +175,10 @@ grep -qF 'struct cursor' err && fail "struct cursor is no state"
 refuse "static variable seen: can be written" "$folder/bad_static.c"
 says "static variable mine: can be written"
 refuse "undefined reference to \`PtlEQFree'" "$folder/bad_call.c"
+# What the run time lacks: the file, the line, and what to do.
+printf '#include "spin_handler.h"\nstruct pair {\n    uint64_t a, b;\n};\n__handler static int wide(const ptl_payload_t p, void *state)\n{\n    struct pair found, *s = state;\n    __atomic_load(s, &found, __ATOMIC_RELAXED);\n    return found.a != 0;\n}\nPTL_HANDLER(wide);\n' >wide.c
+refuse "wide.c:8: undefined reference to \`__atomic_load'" "$PWD/wide.c"
+says "atomics: of objects of 1, 2, 4 or 8 bytes; what is larger"
 refuse "registers no handler" "$folder/bad_table.c"
 refuse "bytes of code; the program memory holds 32768" "$folder/bad_size.c"
 printf '#include "spin_handler.h"\n__handler static int again(const ptl_payload_t p, void *s)\n{\n    return p.length != 0;\n}\nPTL_HANDLER(again);\n' >one.c

@@ -199,6 +199,13 @@ void rv32_result_near(struct rv32_core *core);
 enum { RV32_PLACE = 128 };
 void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE]);
 
+/* rv32_result_run_time_caller() gives where the function of the run time (runtime/, libgcc) was
+ * called from that `pc` is in; 0 if the program itself is at `pc`, or nothing says so. A function
+ * that calls others, as the one that has just called a stub, has its return address in its frame,
+ * the lowest on the core's stack, and not in `ra`. */
+uint32_t rv32_result_run_time_caller(struct rv32_core *core, const struct rv32_image *image,
+                                     uint32_t pc);
+
 /* rv32_result_text() says in words how a call ended, and where in the source. `image` and
  * `lines` may be NULL. */
 void rv32_result_text(const struct rv32_result *r, const struct rv32_image *image,

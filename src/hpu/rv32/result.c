@@ -111,8 +111,9 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
         break;
     case RV32_FAULT_ATOMIC:
         if (r->address % 4 != 0) {
-            snprintf(text, size, "SEGV: no atomic at 0x%08x: misaligned by %u%s", r->address,
-                     r->address % 4, place);
+            snprintf(text, size,
+                     "SEGV: no atomic at 0x%08x: misaligned by %u, must be a multiple of 4%s",
+                     r->address, r->address % 4, place);
         } else {
             snprintf(text, size, "SEGV: no atomic at 0x%08x: not its memory%s", r->address, place);
         }
@@ -190,17 +191,54 @@ static bool is_run_time(const struct rv32_image *image, uint32_t pc)
     return is;
 }
 
-/* Who called a function of the run time: of one that calls no other, the register still says so. */
+static bool is_call_of_program(const struct rv32_image *image, uint32_t call)
+{
+    return call - image->code.base < image->code.size && !is_run_time(image, call);
+}
+
 static void describe_caller(const struct rv32_result *r, const struct rv32_image *image,
                             const struct rv32_lines *lines, char *text, size_t size)
 {
     char where[160];
     uint32_t call = r->ra - 2;
-    if (is_run_time(image, r->pc) && call - image->code.base < image->code.size &&
-        !is_run_time(image, call)) {
+    if (is_run_time(image, r->pc) && is_call_of_program(image, call)) {
         describe_pc(call, image, lines, where, sizeof(where));
         snprintf(text, size, ", called from 0x%08x%s", call, where);
     }
+}
+
+/* Whether the instruction in front of an address of the code is a call, which returns there. */
+static bool is_behind_call(const struct rv32_segment *code, uint32_t address)
+{
+    enum { RA = 1 };
+    const uint32_t long_call = address - 4, short_call = address - 2;
+    if (address % 2 != 0 || address - code->base > code->size || address - code->base < 4) {
+        return false;
+    }
+    uint32_t word = rv32_program_insn(code, long_call).bits;
+    uint32_t half = rv32_program_insn(code, short_call).bits & 0xffff;
+    bool jal = (word & 0x7f) == 0x6f || (word & 0x707f) == 0x67; /* or jalr */
+    bool c_jal = (half & 0xe003) == 0x2001;
+    bool c_jalr = (half & 0xf07f) == 0x9002 && (half & 0xf80) != 0;
+    return (jal && (word >> 7 & 31) == RA) || c_jal || c_jalr;
+}
+
+uint32_t rv32_result_run_time_caller(struct rv32_core *core, const struct rv32_image *image,
+                                     uint32_t pc)
+{
+    enum { SP = 2, WORDS = 64 }; /* frames of the run time are smaller */
+    uint32_t word, sp = core->x[SP];
+    for (uint32_t i = 0; i < WORDS && sp % 4 == 0 && is_run_time(image, pc); i++) {
+        const void *at = rv32_core_reach(core, sp + 4 * i, sizeof(word), RV32_READ);
+        if (at == NULL) {
+            return 0;
+        }
+        memcpy(&word, at, sizeof(word));
+        if (is_behind_call(&image->code, word) && is_call_of_program(image, word - 2)) {
+            return word - 2;
+        }
+    }
+    return 0;
 }
 
 void rv32_result_text(const struct rv32_result *r, const struct rv32_image *image,

@@ -167,6 +167,10 @@ static int say_unlinked(const char *path)
                          "HPU memory, of a size that the host chooses"},
         {"operator delete", "delete: nothing is allocated on an HPU; a virtual destructor brings "
                             "it along, a protected one that is not virtual does not"},
+        {"`__atomic_",
+         "atomics: of objects of 1, 2, 4 or 8 bytes; what is larger, or a struct of "
+         "another size, needs a smaller object, or a word of the state that its users "
+         "take by __atomic_exchange_n() and give back by __atomic_store_n()"},
         {"`atexit'", "destructors of static objects: nothing calls them on an HPU"},
     };
     char text[4096] = "";
@@ -187,7 +191,7 @@ static int say_unlinked(const char *path)
         }
     }
     return cc_say("the image is not made: handlers may call what spin_handler.h declares, and "
-                  "functions of the files named here; atomics are of 1, 2, 4 or 8 bytes");
+                  "functions of the files named here");
 }
 
 /* The linker finds libgcc by the name of the instruction set, and knows none with zicsr. An image
