@@ -8,51 +8,19 @@
  *                                                    finish() at the end ──DMA──► the count
  *
  *      $ pinwheel run -n 2 ./hello_handler
+ *      $ PINWHEEL_HPU=rv32 pinwheel run -n 2 ./hello_handler     # on RISC-V cores
  *
- * Handlers may run in any order of the packets, and in parallel: each packet's
- * bytes go to the packet's own place, and the count is added to atomically.
+ * This is the program. Its handlers have a file of their own, hello_capitals.c, which is compiled
+ * for this machine and for the RISC-V cores.
  */
+#include "hello_capitals.h"
+
 #include <pinwheel.h>
 #include <portals4.h>
 #include <spin.h>
-#include <spin_handler.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- On the NIC ---- */
-
-/* HPU memory: what the handlers of an entry share. Fixed-width types only. */
-struct state {
-    uint64_t lines;
-};
-
-/* A payload handler, called for each packet. The packet is the handler's to change. */
-__handler static int capitals(const ptl_payload_t p, void *state)
-{
-    struct state *s = state;
-    uint64_t lines = 0;
-    for (ptl_size_t i = 0; i < p.length; i++) {
-        uint8_t c = p.base[i];
-        lines += c == '\n';
-        p.base[i] = c >= 'a' && c <= 'z' ? c - 'a' + 'A' : c;
-    }
-    PtlHandlerFAdd(&s->lines, NULL, lines);
-    PtlHandlerDMAToHostB(p.base, p.offset, p.length, PTL_ME_HOST_MEM);
-    return SUCCESS;
-}
-PTL_HANDLER(capitals);
-
-/* A completion handler, called once, after all payload handlers of the message. */
-__handler static int finish(ptl_size_t dropped_bytes, bool flow_control_triggered, void *state)
-{
-    const struct state *s = state;
-    PtlHandlerDMAToHostB(&s->lines, 0, sizeof(s->lines), PTL_HANDLER_HOST_MEM);
-    return dropped_bytes == 0 && !flow_control_triggered ? SUCCESS : FAIL;
-}
-PTL_HANDLER(finish);
-
-/* ---- On the host ---- */
 
 enum { INDEX = 4, TEXT = 1, LINES = 2000, LENGTH = LINES * 32 };
 
@@ -79,7 +47,7 @@ static int receive(struct pinwheel_job *job, ptl_handle_ni_t ni, ptl_handle_ct_t
     static uint64_t lines; /* the second range that handlers may write to */
     ptl_handle_me_t me;
     ptl_ct_event_t count;
-    struct state initial = {0};
+    struct hello_state initial = {0};
     ptl_handlers_t handlers = {.payload_handler = capitals,
                                .completion_handler = finish,
                                .hpu_mem = PTL_HPU_MEM_NONE, /* some of its own */

@@ -61,6 +61,15 @@ EOF
     "$work/c/shout" | grep -q '64-bit pointers'
     PINWHEEL_HPU=rv32 "$work/c/shout" | grep -q '32-bit pointers'
 
+    # The installed examples, by their own CMakeLists.txt: the first two programs.
+    cmake -S "$prefix/share/pinwheel/examples" -B "$work/e" -DCMAKE_PREFIX_PATH="$prefix" \
+          -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="${CFLAGS-}" >/dev/null
+    cmake --build "$work/e" --target hello_put hello_handler >/dev/null
+    "$prefix/bin/pinwheel" run -n 2 "$work/e/hello_put" | grep -q 'rank 1 received'
+    for hpu in native rv32; do
+        PINWHEEL_HPU=$hpu "$prefix/bin/pinwheel" run -n 2 "$work/e/hello_handler" | grep -q '2000 lines'
+    done
+
     # In C++, with a file in C; a project without C++ is told so.
     cat > "$work/CMakeLists.txt" <<'EOF'
 cmake_minimum_required(VERSION 3.22)
