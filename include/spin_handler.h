@@ -273,8 +273,21 @@ PTL_EXPORT int PtlHandlerCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increme
  *
  * Events go to the event queue of the entry: ACK with PTL_ACK_REQ, and SEND only if the
  * message was lost. With PTL_CT_ACK_REQ and PTL_OC_ACK_REQ the acknowledgement is counted,
- * as one, by the counter of the entry (its ct_handle). They return PTL_OK or the code
- * that PtlPut(), or its like, would. */
+ * as one, by the counter of the entry (its ct_handle).
+ *
+ * They return PTL_OK, or a code of this list, and then nothing was sent; those that wait for an
+ * answer have more, which stand at the calls.
+ *
+ *     PTL_ARG_INVALID   the target is a rank outside the map, or a physical id that no process can
+ *                       have; `pt_index` is above 65535; the length is beyond the limit that
+ *                       stands at the call; of those with `ack_req`: it is no request, or
+ *                       PTL_ACK_REQ without an event queue of the entry, or PTL_CT_ACK_REQ or
+ *                       PTL_OC_ACK_REQ without its counter
+ *     PTL_NO_SPACE      no memory; and as said above
+ *     PTL_FAIL          the caller is no handler
+ *
+ * Memory that is not there ends the handler with SEGV: `local`, `before` and `operand` that it may
+ * not read or write; an offset and length that are not in the entry. */
 
 /* PtlHandlerUserPtr() makes a user_ptr of a number of 64 bits, as a pointer of the host's that
  * the state holds: on an HPU whose pointers are shorter, one that stands for it in this call of
@@ -288,6 +301,7 @@ static inline void *PtlHandlerUserPtr(uint64_t value)
 }
 #endif
 
+/* PtlHandlerPutFromDevice() and Ex give PTL_ARG_INVALID for a length beyond max_payload_size. */
 PTL_EXPORT int PtlHandlerPutFromDevice(const void *local, ptl_size_t length, ptl_ack_req_t ack_req,
                                        ptl_process_t target_id, ptl_match_bits_t match_bits,
                                        ptl_size_t remote_offset, void *user_ptr,
@@ -298,7 +312,8 @@ PTL_EXPORT int PtlHandlerPutFromDeviceEx(const void *local, ptl_size_t length,
                                          ptl_size_t remote_offset, void *user_ptr,
                                          ptl_hdr_data_t hdr_data);
 
-/* The data is read when it is sent. */
+/* PtlHandlerPutFromHost() and Ex read the data when it is sent. They give PTL_ARG_INVALID for a
+ * length beyond max_msg_size. */
 PTL_EXPORT int PtlHandlerPutFromHost(ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack_req,
                                      ptl_process_t target_id, ptl_match_bits_t match_bits,
                                      ptl_size_t remote_offset, void *user_ptr,
@@ -308,18 +323,20 @@ PTL_EXPORT int PtlHandlerPutFromHostEx(ptl_size_t offset, ptl_size_t length, ptl
                                        ptl_match_bits_t match_bits, ptl_size_t remote_offset,
                                        void *user_ptr, ptl_hdr_data_t hdr_data);
 
-/* PtlHandlerGetToDevice() suspends the handler until the data is there. PTL_FAIL: it was
- * refused, or lost. PTL_ABORTED: no answer has come for PINWHEEL_HPU_PATIENCE_MS, as when a
- * handler at the target waits for us in the same way. */
+/* PtlHandlerGetToDevice() and Ex suspend the handler until the data is there. PTL_ARG_INVALID: the
+ * length is beyond max_payload_size. PTL_FAIL, besides: the target refused it, or it was lost.
+ * PTL_ABORTED: no answer has come for PINWHEEL_HPU_PATIENCE_MS, as when a handler at the target
+ * waits for us in the same way. */
 PTL_EXPORT int PtlHandlerGetToDevice(void *local, ptl_size_t length, ptl_process_t target_id,
                                      ptl_match_bits_t match_bits, ptl_size_t remote_offset);
 PTL_EXPORT int PtlHandlerGetToDeviceEx(void *local, ptl_size_t length, ptl_process_t target_id,
                                        ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
                                        ptl_size_t remote_offset);
 
-/* PtlHandlerGetToHost() gets into the entry. The REPLY is to the entry as a message that has
- * come: its options say whether there is an event and what is counted. So a header handler that
- * gets, and returns DROP_PENDING, has its entry complete when the data is there. */
+/* PtlHandlerGetToHost() and Ex get into the entry. PTL_ARG_INVALID: the length is beyond
+ * max_msg_size. What fails at the target is told by the REPLY. The REPLY is to the entry as a
+ * message that has come: its options say whether there is an event and what is counted. So a header
+ * handler that gets, and returns DROP_PENDING, has its entry complete when the data is there. */
 PTL_EXPORT int PtlHandlerGetToHost(ptl_size_t offset, ptl_size_t length, ptl_process_t target_id,
                                    ptl_match_bits_t match_bits, ptl_size_t remote_offset,
                                    void *user_ptr);
@@ -327,6 +344,9 @@ PTL_EXPORT int PtlHandlerGetToHostEx(ptl_size_t offset, ptl_size_t length, ptl_p
                                      ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
                                      ptl_size_t remote_offset, void *user_ptr);
 
+/* PtlHandlerAtomicFromDevice() and Ex give PTL_ARG_INVALID for a length that is beyond
+ * max_payload_size or max_atomic_size, or no multiple of an element's size, and for an operation
+ * that is none of PtlAtomic()'s or does not go with the datatype. */
 PTL_EXPORT int PtlHandlerAtomicFromDevice(const void *local, ptl_size_t length,
                                           ptl_ack_req_t ack_req, ptl_process_t target_id,
                                           ptl_match_bits_t match_bits, ptl_size_t remote_offset,
@@ -338,6 +358,7 @@ PTL_EXPORT int PtlHandlerAtomicFromDeviceEx(const void *local, ptl_size_t length
                                             ptl_size_t remote_offset, void *user_ptr,
                                             ptl_hdr_data_t hdr_data, ptl_op_t operation,
                                             ptl_datatype_t datatype);
+/* PtlHandlerAtomicFromHost() and Ex give it for the same, but that max_payload_size is no limit. */
 PTL_EXPORT int PtlHandlerAtomicFromHost(ptl_size_t offset, ptl_size_t length, ptl_ack_req_t ack_req,
                                         ptl_process_t target_id, ptl_match_bits_t match_bits,
                                         ptl_size_t remote_offset, void *user_ptr,
@@ -350,8 +371,11 @@ PTL_EXPORT int PtlHandlerAtomicFromHostEx(ptl_size_t offset, ptl_size_t length,
                                           ptl_hdr_data_t hdr_data, ptl_op_t operation,
                                           ptl_datatype_t datatype);
 
-/* What was found goes to `before`, for which the handler waits as for GetToDevice, or to
- * `get_offset` of the entry, with a REPLY as for GetToHost. */
+/* PtlHandlerFetchAtomicFromDevice() and Ex store what the target found in `before`, for which the
+ * handler waits as for PtlHandlerGetToDevice(), with PTL_FAIL and PTL_ABORTED as there.
+ * PTL_ARG_INVALID: the length is beyond max_payload_size or max_fetch_atomic_size, or no multiple
+ * of an element's size, or the operation is none of PtlFetchAtomic()'s or does not go with the
+ * datatype. */
 PTL_EXPORT int PtlHandlerFetchAtomicFromDevice(void *before, const void *local, ptl_size_t length,
                                                ptl_process_t target_id, ptl_match_bits_t match_bits,
                                                ptl_size_t remote_offset, ptl_hdr_data_t hdr_data,
@@ -361,6 +385,8 @@ PTL_EXPORT int PtlHandlerFetchAtomicFromDeviceEx(void *before, const void *local
                                                  ptl_match_bits_t match_bits,
                                                  ptl_size_t remote_offset, ptl_hdr_data_t hdr_data,
                                                  ptl_op_t operation, ptl_datatype_t datatype);
+/* PtlHandlerFetchAtomicFromHost() and Ex store it at `get_offset` of the entry, with a REPLY as for
+ * PtlHandlerGetToHost(). PTL_ARG_INVALID: as FromDevice, but that max_payload_size is no limit. */
 PTL_EXPORT int PtlHandlerFetchAtomicFromHost(ptl_size_t get_offset, ptl_size_t put_offset,
                                              ptl_size_t length, ptl_process_t target_id,
                                              ptl_match_bits_t match_bits, ptl_size_t remote_offset,
@@ -373,7 +399,9 @@ PTL_EXPORT int PtlHandlerFetchAtomicFromHostEx(ptl_size_t get_offset, ptl_size_t
                                                ptl_hdr_data_t hdr_data, ptl_op_t operation,
                                                ptl_datatype_t datatype);
 
-/* The same for PTL_SWAP and its relatives, which have an operand besides. */
+/* PtlHandlerSwapFromDevice() and Ex are PtlHandlerFetchAtomicFromDevice() for PTL_SWAP and its
+ * relatives, which have an operand besides. PTL_ARG_INVALID: the operation is none of PtlSwap()'s;
+ * otherwise the same. */
 PTL_EXPORT int PtlHandlerSwapFromDevice(void *before, const void *local, ptl_size_t length,
                                         ptl_process_t target_id, ptl_match_bits_t match_bits,
                                         ptl_size_t remote_offset, ptl_hdr_data_t hdr_data,
@@ -384,6 +412,7 @@ PTL_EXPORT int PtlHandlerSwapFromDeviceEx(void *before, const void *local, ptl_s
                                           ptl_match_bits_t match_bits, ptl_size_t remote_offset,
                                           ptl_hdr_data_t hdr_data, const void *operand,
                                           ptl_op_t operation, ptl_datatype_t datatype);
+/* PtlHandlerSwapFromHost() and Ex are PtlHandlerFetchAtomicFromHost() for these. */
 PTL_EXPORT int PtlHandlerSwapFromHost(ptl_size_t get_offset, ptl_size_t put_offset,
                                       ptl_size_t length, ptl_process_t target_id,
                                       ptl_match_bits_t match_bits, ptl_size_t remote_offset,
