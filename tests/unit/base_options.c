@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The option table: every default is legal, every bad value is named. */
+/* The option table: every default is legal, every bad value is named, docs/options.md is its table.
+ */
 #include "base/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,12 +60,78 @@ static void choices_give_their_index(void **state)
     assert_int_equal(option_parse(OPT_SHM_LARGE, "", &n, error, sizeof(error)), -1);
 }
 
+/* ---- docs/options.md ---- */
+
+/* A row's text up to `end` is appended; bars within a cell are escaped there. */
+static char *add(char *to, const char *end, const char *from, const char *bar)
+{
+    for (; *from != '\0'; from++) {
+        bool split = *from == '|';
+        to += snprintf(to, (size_t)(end - to), "%s%.1s", split ? bar : "", split ? "" : from);
+        assert_true(to < end);
+    }
+    return to;
+}
+
+/* The row that an option is to have, but for the version in the last cell. */
+static void row_of(const struct option_desc *d, char *row, size_t size)
+{
+    char *at = row, *end = row + size;
+    at += snprintf(at, size, "| `%s` | ", d->env);
+    if (d->type == OPTION_NUMBER) {
+        at += snprintf(at, (size_t)(end - at), "%lld to %lld%s%s", (long long)d->min,
+                       (long long)d->max, *d->unit != '\0' ? " " : "", d->unit);
+    } else if (d->type == OPTION_CHOICE) {
+        at = add(at, end, "`", "");
+        at = add(at, end, d->choices, "`, `");
+        at = add(at, end, "`", "");
+    } else {
+        at = add(at, end, "text", "");
+    }
+    bool none = d->fallback[0] == '\0';
+    at += snprintf(at, (size_t)(end - at), " | %s%s%s | ", none ? "" : "`",
+                   none ? "empty" : d->fallback, none ? "" : "`");
+    at = add(at, end, d->meaning, "\\|");
+    add(at, end, " / ", "");
+    end[-1] = '\0';
+    *strrchr(row, '/') = '|'; /* the bar that closes the cell is no bar of a text */
+}
+
+static void the_document_has_each_option(void **state)
+{
+    char line[1024], row[1024];
+    int id = 0;
+    FILE *f = fopen(OPTIONS_MD, "re");
+    assert_non_null(f);
+    while (id <= OPT_COUNT && fgets(line, sizeof(line), f) != NULL &&
+           strncmp(line, "## ", 3) != 0) {
+        if (strncmp(line, "| `", 3) != 0) {
+            continue;
+        }
+        if (id == OPT_COUNT) {
+            fail_msg("docs/options.md has a row that the table does not have: %s", line);
+        }
+        row_of(&option_table[id++], row, sizeof(row));
+        if (strncmp(line, row, strlen(row)) != 0) {
+            fail_msg("docs/options.md has\n%sand the table\n%s0.N |", line, row);
+        }
+        int major, minor, end = 0;
+        sscanf(line + strlen(row), "%d.%d |%n", &major, &minor, &end);
+        if (end == 0) {
+            fail_msg("docs/options.md: no version at the end of\n%s", line);
+        }
+    }
+    fclose(f);
+    assert_int_equal(id, OPT_COUNT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_legal),
         cmocka_unit_test(bad_values_are_named),
         cmocka_unit_test(choices_give_their_index),
+        cmocka_unit_test(the_document_has_each_option),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
