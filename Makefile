@@ -28,7 +28,7 @@ help:
 	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE)"
 	@echo "make deb        the Debian packages, in $(BUILD)-deb/ (PROFILE=off)"
 	@echo "make format     clang-format in place"
-	@echo "make lint       clang-format, cppcheck, clang-tidy, shellcheck"
+	@echo "make lint       clang-format, cppcheck, clang-tidy, shellcheck, lines of documents"
 	@echo "make clean      remove the build folders"
 
 # For those who change this code; a build that is to be used never stops at a warning.
@@ -117,6 +117,7 @@ lint:
 	@tools/packages.sh lint
 	clang-format --dry-run --Werror $(SOURCES)
 	shellcheck -x $(shell git ls-files '*.sh') .ci/run
+	python3 tools/lint_docs.py $(shell git ls-files '*.md')
 	$(call configure,$(BUILD)-clang,$(CLANG))
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --std=c11 \
 	    --suppress=nullPointerArithmetic -Iinclude -Isrc -Ibench -Itools -D_GNU_SOURCE -D__x86_64__ \
