@@ -4,7 +4,9 @@
  * packet and sends what he likes in place of it: here packets are forged when their receiver waits
  * for them, before the genuine one comes (slmp_attack.c has what he does afterwards).
  */
-#include "slmp_net.h"
+enum { KEPT = 320, SEEN = 1024, KIND = 10 };
+
+#include "slmp_seen.h"
 
 #include "fabric/slmp/guard.h"
 #include "fabric/slmp/wire.h"
@@ -21,15 +23,6 @@
 
 static const struct net_faults clean = {.delay = 100 * US};
 static struct slmp_key the_key = {.length = 32};
-
-enum { KEPT = 320, KIND = 10, RESETS = 512 };
-
-/* A packet as it left, and by whom. */
-struct seen_packet {
-    unsigned from;
-    size_t length;
-    uint8_t bytes[KEPT];
-};
 
 /* The forger: of packets of `kind` from node `from` he keeps the first and loses all. */
 static struct {
@@ -291,23 +284,21 @@ static struct seen_packet reset_for(struct slmp_guard *g, const struct seen_pack
     return r;
 }
 
-/* It is believed for the last 256 packets of the session, and for none before. */
-static struct {
-    unsigned count;
-    struct seen_packet packet[RESETS];
-} questions;
-
-static bool note(void *context, unsigned from, const uint8_t *bytes, size_t length)
+/* The packets of a session that node 0 has sent, in their order. */
+static unsigned of_session(const struct seen_packet *packet[SEEN])
 {
-    if (from == 0 && length > KIND && length <= KEPT && questions.count < RESETS &&
-        (bytes[KIND] == SLMP_KIND_DATA || bytes[KIND] == SLMP_KIND_ACK)) {
-        struct seen_packet *p = &questions.packet[questions.count++];
-        *p = (struct seen_packet){.from = from, .length = length};
-        memcpy(p->bytes, bytes, length);
+    unsigned found = 0;
+    for (unsigned i = 0; i < seen.count; i++) {
+        unsigned kind = seen.packet[i].bytes[KIND];
+        bool numbered = kind == SLMP_KIND_DATA || kind == SLMP_KIND_ACK;
+        if (seen.packet[i].from == 0 && numbered) {
+            packet[found++] = &seen.packet[i];
+        }
     }
-    return false;
+    return found;
 }
 
+/* It is believed for the last 256 packets of the session, and for none before. */
 static void a_reset_answers_one_of_the_last_packets(void **state)
 {
     enum { LAST = 256 };
@@ -319,16 +310,17 @@ static void a_reset_answers_one_of_the_last_packets(void **state)
     net_close(n);
     for (unsigned too_old = 0; too_old < 2; too_old++) {
         n = two_members(node);
-        questions.count = 0;
-        net_watch(n, note, NULL);
+        watch(n);
         for (unsigned i = 0; i < LAST + 40; i++) { /* each leaves as a packet of its own */
             send_one(node[0], node[1]);
             assert_true(net_settle(n, node[1], i + 1, SECOND));
         }
         wait_ms(n, 100);
-        unsigned at = questions.count - LAST - too_old;
-        assert_int_equal(questions.packet[at].bytes[KIND], SLMP_KIND_DATA);
-        struct seen_packet r = reset_for(g, &model, &questions.packet[at]);
+        assert_true(seen.count < SEEN);
+        const struct seen_packet *packet[SEEN];
+        const struct seen_packet *question = packet[of_session(packet) - LAST - too_old];
+        assert_int_equal(question->bytes[KIND], SLMP_KIND_DATA);
+        struct seen_packet r = reset_for(g, &model, question);
         r.from = 1;
         inject(n, &r);
         wait_ms(n, 1);
