@@ -202,13 +202,14 @@ static void take_entry(struct rx *rx, struct le *le)
  * Whether a message that flow control has no room for is to wait: its channel stands still
  * then, and the sender is held back. A program that is at work takes its events meanwhile or
  * opens the portal table entry again, and nobody has to recover. Those that come behind one that
- * waited in vain are of the same flood: they are refused at once.
+ * waited in vain are of the same flood: they are refused at once. A message to oneself never waits,
+ * whichever way it goes: the program that it would wait for may be the one that sends it.
  */
 __attribute__((noinline)) static bool may_wait(struct rx *rx)
 {
     const struct nic *nic = rx->peer->nic;
     int64_t patience = nic->process->options.number[OPT_FLOWCTRL_MS] * 1000000;
-    if (patience == 0 || rx->local != NULL) {
+    if (patience == 0 || rx->peer->self) {
         return false;
     }
     int64_t now = nic->now();
