@@ -165,6 +165,7 @@ static void settle(struct le *le)
         return;
     }
     if (!le->unlink_told) {
+        COUNT_PATH(use_up_settled);
         le->unlink_told = true;
         post_entry_event(le, PTL_EVENT_AUTO_UNLINK, PTL_ME_EVENT_UNLINK_DISABLE, PTL_NI_OK);
     }
@@ -310,7 +311,6 @@ void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, p
 
 static void use_up(struct le *le)
 {
-    COUNT_PATH(use_up_settled);
     le_take_out(le);
     settle(le);
 }

@@ -24,6 +24,7 @@
 
 #include "portals4.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,7 +72,7 @@ struct entry {
     struct part part[PARTS];
     ptl_match_bits_t bits, ignore;
     int source; /* process, or -1: any */
-    bool foreign_uid;
+    bool foreign_uid, own_uid;
     uint64_t min_free, offset, age;
     unsigned ct, headers;
     void *user_ptr;
@@ -123,7 +124,7 @@ struct lane {
     unsigned kind;
     uint64_t random, names;
     bool triggered, chained;
-    unsigned messages;
+    unsigned acts, messages;
     struct message message[MESSAGES];
     uint8_t *memory[PROCESSES_MAX], *open[PROCESSES_MAX]; /* models; open: the value is */
     uint8_t *fetched_model, *fetched_open, *fetched;
@@ -139,7 +140,13 @@ struct registers {
     _Atomic int value[PTL_SR_LAST];
 };
 
-/* ---- lists.c ---- */
+/* ---- lists_open.c ---- */
+
+/* What the processes share while they set up. */
+struct meeting {
+    pthread_barrier_t meet;
+    ptl_process_t ids[PROCESSES_MAX];
+};
 
 extern int me; /* this process */
 extern unsigned processes, threads, lanes;
@@ -160,10 +167,22 @@ static inline bool is_logical(unsigned kind)
     return kind % 2 == 0;
 }
 struct site *site_of(const struct lane *l);
+/* open_all() opens the interfaces and makes the lanes, when all processes call it. */
+void open_all(struct meeting *m);
+
+/* ---- lists.c, or differ.c ---- */
+
+/* fail() tells what went wrong, and where, and ends the process. */
 void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /* ---- lists_draw.c ---- */
 
+/* How often entries and descriptors have options, in percent of what is drawn otherwise. */
+extern unsigned spice;
+/* act_begins() is called before each act of a lane; without `keeps_act` it is true. With it an act
+ * is drawn from the seed and its number alone, and left out where keeps_act() says so. */
+extern bool (*keeps_act)(unsigned lane, unsigned act);
+bool act_begins(struct lane *l);
 bool percent(uint64_t *state, unsigned chance);
 void draw_entry(struct lane *l, struct entry *e);
 /* draw_message() draws one that the model can tell the end of; *room is what is left of the
@@ -189,6 +208,7 @@ void send_messages(struct lane *l);
 
 /* ---- lists_check.c ---- */
 
+extern unsigned patience_s; /* for what is due */
 void check_target(struct lane *l);
 void check_initiator(struct lane *l);
 void check_registers(void);

@@ -15,7 +15,9 @@ static void fill_entry(const struct lane *l, const struct entry *e, ptl_me_t *me
     *me = (ptl_me_t){.start = memory + e->start,
                      .length = e->length,
                      .ct_handle = site_of(l)->ct[e->ct],
-                     .uid = e->foreign_uid ? (ptl_uid_t)geteuid() + 1 : PTL_UID_ANY,
+                     .uid = e->foreign_uid ? (ptl_uid_t)geteuid() + 1
+                            : e->own_uid   ? (ptl_uid_t)geteuid()
+                                           : PTL_UID_ANY,
                      .options = e->options,
                      .match_bits = e->bits,
                      .ignore_bits = e->ignore,
@@ -124,11 +126,17 @@ static void open_or_close(struct lane *l)
 /* Entries that stay would in the end take all messages: now and then they go. */
 void change_site(struct lane *l)
 {
-    open_or_close(l);
-    if (percent(&l->random, 25)) {
+    if (act_begins(l)) {
+        open_or_close(l);
+    }
+    if (act_begins(l) && percent(&l->random, 25)) {
         unlink_all(l);
     }
+    (void)act_begins(l);
     for (unsigned n = splitmix_below(&l->random, 8); n > 0; n--) {
+        if (!act_begins(l)) {
+            continue;
+        }
         unsigned what = splitmix_below(&l->random, 100);
         if (what < 62) {
             append(l);
@@ -270,16 +278,27 @@ static void fire(struct lane *l)
 void send_messages(struct lane *l)
 {
     uint32_t used = 0;
-    l->messages = splitmix_below(&l->random, MESSAGES + 1);
-    l->triggered = l->messages != 0 && percent(&l->random, 15);
+    (void)act_begins(l);
+    unsigned most = splitmix_below(&l->random, MESSAGES + 1);
+    l->triggered = percent(&l->random, 15);
     l->chained = percent(&l->random, 50);
-    for (unsigned i = 0; i < l->messages; i++) {
+    l->messages = 0;
+    for (unsigned n = 0; n < most; n++) {
+        if (!act_begins(l)) {
+            continue;
+        }
+        unsigned i = l->messages++;
         draw_message(l, &l->message[i], &used);
+        if (most > 1) { /* without an order the model could not tell what comes of several */
+            l->message[i].from.options &= ~(unsigned)PTL_MD_UNORDERED;
+            l->message[i].to.options &= ~(unsigned)PTL_MD_UNORDERED;
+        }
         if (l->process == me) {
             start(l, i);
         }
         model_message(l, &l->message[i]);
     }
+    l->triggered = l->triggered && l->messages != 0;
     if (l->process == me && l->triggered) {
         fire(l);
     }

@@ -8,12 +8,12 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATIENCE_S = 120 };
+unsigned patience_s = 120;
 
 static bool time_over(time_t *end)
 {
     time_t now = time(NULL);
-    *end = *end == 0 ? now + PATIENCE_S : *end;
+    *end = *end == 0 ? now + patience_s : *end;
     return now > *end;
 }
 

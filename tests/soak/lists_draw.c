@@ -5,6 +5,20 @@
 #include <math.h>
 #include <string.h>
 
+unsigned spice = 100;
+bool (*keeps_act)(unsigned lane, unsigned act);
+
+bool act_begins(struct lane *l)
+{
+    unsigned act = l->acts++;
+    if (keeps_act == NULL) {
+        return true;
+    }
+    l->random = (seed * 0x9e3779b97f4a7c15u + l->number) * 0xd6e8feb86659fd93u + act;
+    (void)splitmix(&l->random);
+    return keeps_act(l->number, act);
+}
+
 bool percent(uint64_t *state, unsigned chance)
 {
     return splitmix_below(state, 100) < chance;
@@ -25,7 +39,7 @@ static uint32_t draw_length(uint64_t *r)
     return border + around > 0 ? border + around - 1 : 0;
 }
 
-/* A mask of options, each with its chance. */
+/* A mask of options, each with its chance; what is usual is so with little spice, too. */
 struct chance {
     unsigned option, percent;
 };
@@ -34,7 +48,8 @@ static unsigned draw_options(uint64_t *r, const struct chance *c, size_t n)
 {
     unsigned options = 0;
     for (size_t i = 0; i < n; i++) {
-        options |= percent(r, c[i].percent) ? c[i].option : 0;
+        unsigned chance = c[i].percent > 90 ? c[i].percent : c[i].percent * spice / 100;
+        options |= percent(r, chance) ? c[i].option : 0;
     }
     return options;
 }
@@ -98,7 +113,7 @@ void draw_entry(struct lane *l, struct entry *e)
     e->options = draw_entry_options(r, is_matching(l->kind));
     e->length = percent(r, 70) ? draw_length(r) : splitmix_below(r, 60000);
     e->start = splitmix_below(r, SITE_BYTES - e->length) / unit * unit;
-    if (percent(r, 18)) {
+    if (percent(r, 18 * spice / 100)) {
         draw_parts(r, e, unit);
     }
     e->bits = splitmix_below(r, 4) | (percent(r, 10) ? 1ull << 63 : 0);
@@ -107,6 +122,7 @@ void draw_entry(struct lane *l, struct entry *e)
                 : percent(r, 85) ? l->process
                                  : (int)splitmix_below(r, processes);
     e->foreign_uid = percent(r, 4);
+    e->own_uid = percent(r, 20);
     e->min_free = percent(r, 40) ? 0 : splitmix_below(r, e->length + 2);
     e->ct = splitmix_below(r, SITE_CTS);
     e->user_ptr = (void *)(uintptr_t)(++l->names * 8);
@@ -251,7 +267,7 @@ static void draw_side(uint64_t *r, struct side *side, bool fetching)
     side->ct = percent(r, 60);
     side->options = draw_options(r, other, fetching ? 2 : 3);
     side->options |= side->ct ? draw_options(r, counting, 4) : 0;
-    side->parts = percent(r, 18);
+    side->parts = percent(r, 18 * spice / 100);
 }
 
 static ptl_ack_req_t draw_ack(uint64_t *r, const struct side *side)
