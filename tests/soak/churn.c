@@ -24,7 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { TICK_MS = 5, KILL_GAP_MS = 250, STOP_MS = 600, MINUTE_MS = 60000 };
+enum { TICK_MS = 5, KILL_GAP_MS = 250, KILL_GAP_TURNS = 100, STOP_MS = 600, MINUTE_MS = 60000 };
 
 struct churn *churn;
 uint64_t seed;
@@ -34,6 +34,7 @@ static struct {
     unsigned births;
     uint64_t killed_ms, go_on_ms; /* go_on_ms: 0 unless it is stopped */
     uint64_t turns, moved_ms;
+    uint64_t turns_then[SEATS]; /* of the others when its last process was killed */
 } at[SEATS];
 
 static char directory[64];
@@ -74,8 +75,24 @@ static void go_on(unsigned s)
     kill(at[s].process, SIGCONT);
 }
 
+/* Whether all others have had time to take what the last process of a seat has left behind. The
+ * lives of a seat share its places in turn; on a machine that is too busy to run everybody a life
+ * would have its places while messages of one long before are still to be taken. */
+static bool is_digested(unsigned s)
+{
+    for (unsigned o = 0; o < SEATS; o++) {
+        if (o != s && churn->seat[o].turns < at[s].turns_then[o] + KILL_GAP_TURNS) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void replace(unsigned s)
 {
+    for (unsigned o = 0; o < SEATS; o++) {
+        at[s].turns_then[o] = churn->seat[o].turns;
+    }
     /* Its address is not yet there if it has only begun: nobody has heard of that life. */
     churn->seat[s].dying = lives * LIVES + LIVES - 1;
     kill(at[s].process, SIGKILL);
@@ -91,7 +108,8 @@ static void befall(void)
 {
     uint64_t now = churn_now_ms();
     unsigned s = 1 + (unsigned)splitmix_below(&random_state, SEATS - 1);
-    if (splitmix_below(&random_state, 10) == 0 && now - at[s].killed_ms > KILL_GAP_MS) {
+    if (splitmix_below(&random_state, 10) == 0 && now - at[s].killed_ms > KILL_GAP_MS &&
+        is_digested(s)) {
         replace(s);
     }
     s = (unsigned)splitmix_below(&random_state, SEATS);
@@ -288,8 +306,10 @@ static bool set_up(void)
     setenv("PINWHEEL_IFACES", "127.0.0.1,127.0.0.2", 1);
     setenv("PINWHEEL_SEND_QUEUE", "64", 1);
     setenv("PINWHEEL_LINGER_MS", "50", 0);
-    setenv("PINWHEEL_LOG", "error", 0);       /* stale handles are refused by the thousand */
-    setenv("PINWHEEL_CONNECT_MS", "5000", 0); /* however slow the machine is */
+    setenv("PINWHEEL_LOG", "error", 0); /* stale handles are refused by the thousand */
+    /* However slow the machine is: */
+    setenv("PINWHEEL_CONNECT_MS", "5000", 0);
+    setenv("PINWHEEL_HPU_PATIENCE_MS", "60000", 0);
     return true;
 }
 
