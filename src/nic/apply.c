@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Atomics at their target: what such a message must look like, and its doing. */
+#include "nic/entry.h"
 #include "nic/rx.h"
 
 #include "nic/atomic.h"

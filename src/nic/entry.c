@@ -11,7 +11,7 @@
  * A message in hand counts as a user of its entry; so does an unexpected message
  * that an entry has claimed and that is not complete yet.
  */
-#include "nic/nic.h"
+#include "nic/entry.h"
 #include "nic/timer.h"
 
 #include "base/paths.h"
@@ -222,15 +222,10 @@ void unexpected_end(struct unexpected *u, ptl_ni_fail_t fail)
     }
 }
 
-/* Room for the whole message is in the entry, or it truncates. */
 static bool header_fits(const struct match_entry *entry, const struct unexpected_header *header)
 {
-    const struct le *le = container_of(entry, struct le, match);
     const struct unexpected *u = container_of(header, struct unexpected, header);
-    uint64_t offset =
-        (le->options & PTL_ME_MANAGE_LOCAL) != 0 ? le->offset : u->event.remote_offset;
-    return (le->options & PTL_ME_NO_TRUNCATE) == 0 ||
-           (offset <= le->length && u->event.rlength <= le->length - offset);
+    return le_fits(container_of(entry, struct le, match), u->event.remote_offset, u->event.rlength);
 }
 
 /* A search sees messages when they are complete. */

@@ -12,6 +12,7 @@
  *                      └─ copied by the handler, resumed   operation end, in any order
  */
 #include "nic/atomic.h"
+#include "nic/entry.h"
 #include "nic/rx.h"
 
 #include "base/nic_copy.h"

@@ -433,42 +433,6 @@ static inline void acks_advance(struct nic *nic)
 /* rx_reply_sent() notes that the last byte of a get's data has left. */
 void rx_reply_sent(struct fabric_tx *tx, enum fabric_status status);
 
-/* ---- entry.c ---- */
-
-/* le_append() links an entry whose arguments were checked; `handlers` is taken
- * over. Gives a PTL_ code. */
-struct le_setup {
-    const ptl_me_t *me; /* for a non-matching NI only its ptl_le_t part is read */
-    bool matching;
-    ptl_list_t list;
-    void *user_ptr;
-    struct handlers *handlers;
-    struct vector vector; /* with PTL_IOVEC: a copy of the parts, taken over */
-    uint64_t length;      /* of the memory */
-    struct ct_ref ct;
-};
-int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
-              ptl_handle_le_t *handle);
-/* le_append_plain() is le_append() of a matching NI for what has no handlers, no parts and no
- * counter, where there is a place in table and list. */
-void le_append_plain(struct ni *ni, uint32_t pt_index, const ptl_me_t *me, ptl_list_t list,
-                     void *user_ptr, ptl_handle_me_t *handle);
-static inline struct match_list *pt_list(struct pt *pt, ptl_list_t list)
-{
-    return list == PTL_PRIORITY_LIST ? &pt->priority : &pt->overflow;
-}
-static inline bool list_has_place(const struct ni *ni, const struct match_list *list)
-{
-    return list->entries < (unsigned)ni->limits.max_list_size;
-}
-/* The same in two steps: le_new() makes an entry that no message finds, le_link()
- * takes the unexpected headers that it matches and links it. An entry that
- * le_link() could not link is the caller's still; le_free() forgets it. */
-struct le *le_new(struct ni *ni, uint32_t pt_index, const struct le_setup *setup);
-int le_link(struct le *le);
-void le_free(struct le *le);
-/* le_search() posts what a search finds. */
-void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, ptl_search_op_t op);
 /* handlers_release() frees what an entry has besides, and HPU memory of its own. */
 void handlers_release(struct handlers *handlers);
 /* ---- telemetry.c: what handlers do, on the board ---- */
@@ -523,40 +487,5 @@ void invoke_cut(struct ni *ni);
 void invoke_free(struct nic *nic);
 /* rx_adopt() takes an entry for a message that has not come through a fabric. */
 void rx_adopt(struct rx *rx, struct le *le);
-/* le_activate() lets messages find an entry whose handlers were inactive; PTL_ARG_INVALID if
- * they were not, PTL_IN_USE while a message that the host has started has it in hand and may use it
- * up. */
-int le_activate(struct le *le);
-/* le_unlink() gives PTL_IN_USE while a message is in hand. */
-int le_unlink(struct le *le);
-/* le_take_out() removes an entry from its list because a message used it up. */
-void le_take_out(struct le *le);
-/* le_use_up() does so, with what follows, for one that has no message in hand. */
-void le_use_up(struct le *le);
-/* le_release() ends a message's use of an entry; the last posts AUTO_UNLINK. */
-void le_release(struct le *le);
-/* Whether a message that it takes leaves an unexpected header. */
-static inline bool le_leaves_header(const struct le *le)
-{
-    return le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
-}
-/* le_memory() is its memory from an offset on. */
-static inline struct memory le_memory(const struct le *le, uint64_t offset)
-{
-    return memory_of(le->start, &le->vector, offset);
-}
-/* le_room() is what is left in the entry behind `offset`. */
-static inline uint64_t le_room(const struct le *le, uint64_t offset)
-{
-    return offset < le->length ? le->length - offset : 0;
-}
-/* unexpected_end() says that the message of a header is complete, or was lost. */
-void unexpected_end(struct unexpected *u, ptl_ni_fail_t fail);
-/* pt_refuse() closes a portal table entry to messages: `le` (or NULL) found no
- * room for one. pt_release() ends a message's use of it. */
-void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le);
-void pt_release(struct ni *ni, uint32_t pt_index);
-/* pt_clear() drops its unexpected headers and its entries. */
-void pt_clear(struct pt *pt);
 
 #endif

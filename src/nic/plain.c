@@ -16,6 +16,7 @@
  *
  * So there is no state of it to keep, and struct rx is left as it was but for gathered acks.
  */
+#include "nic/entry.h"
 #include "nic/rx.h"
 
 #include "base/nic_copy.h"
@@ -62,10 +63,10 @@ static inline bool takes_it(const struct rx *rx, const struct message *m, const 
     struct match_header header = {
         .bits = m->match_bits, .nid = (uint32_t)t->source, .pid = (uint32_t)(t->source >> 32)};
     return usual(le != NULL) && le->plain &&
-           (le->options & (PTL_ME_OP_PUT | PTL_IOVEC | PTL_ME_ACK_DISABLE)) == PTL_ME_OP_PUT &&
-           (le->uid == PTL_UID_ANY || le->uid == rx->peer->uid) &&
+           (le->options & (PTL_IOVEC | PTL_ME_ACK_DISABLE)) == 0 &&
+           le_permits(le, rx->peer->uid, PTL_ME_OP_PUT) == PTL_NI_OK &&
            match_is_eldest(&t->pt->priority, &le->match) && match_key(&le->match, &header) &&
-           m->remote_offset <= le->length && m->length <= le->length - m->remote_offset;
+           le_holds(le, m->remote_offset, m->length);
 }
 
 static inline bool find_target(const struct rx *rx, const struct message *m, struct target *t)

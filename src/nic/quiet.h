@@ -23,7 +23,7 @@
 #define NIC_QUIET_H
 
 #include "base/nic_copy.h"
-#include "nic/nic.h"
+#include "nic/entry.h"
 
 #define QUIET_MAX 64 /* bytes of a put */
 _Static_assert(QUIET_MAX <= NIC_COPY_OVERLAP, "both ends may be the same memory");
@@ -44,7 +44,7 @@ static inline struct le *quiet_find(struct ni *ni, uint32_t pt_index, uint64_t m
 /* quiet_set() fills one with what its entry says; false: there is too little room. */
 static inline bool quiet_set(struct quiet *q, const struct le *le, uint64_t length, uint64_t offset)
 {
-    if (rare(length > le_room(le, offset))) {
+    if (rare(!le_holds(le, offset, length))) {
         return false;
     }
     q->epoch = le->ni->epoch;

@@ -4,6 +4,7 @@
  * payload goes. Checks come in the order of the specification: interface,
  * portal table entry, match, permissions, then length and offset.
  */
+#include "nic/entry.h"
 #include "nic/rx.h"
 
 #include "base/nic_copy.h"
@@ -14,14 +15,6 @@
 
 /* Between two messages of a flood there is less than this. */
 #define FLOOD_GAP_NS 50000
-
-/* Room for `length` bytes is left in the entry at the offset it would use. */
-static bool fits_whole(const struct match_entry *entry, uint64_t length, uint64_t remote_offset)
-{
-    const struct le *le = container_of(entry, struct le, match);
-    uint64_t offset = (le->options & PTL_ME_MANAGE_LOCAL) != 0 ? le->offset : remote_offset;
-    return offset <= le->length && length <= le->length - offset;
-}
 
 struct fits_context {
     struct match_header header;
@@ -36,8 +29,7 @@ static bool entry_fits(const struct match_entry *entry, const struct match_heade
 {
     const struct le *le = container_of(entry, struct le, match);
     const struct fits_context *c = container_of(header, struct fits_context, header);
-    bool fits = (le->options & PTL_ME_NO_TRUNCATE) == 0 ||
-                fits_whole(entry, header->length, c->remote_offset);
+    bool fits = le_fits(le, c->remote_offset, header->length);
     bool left = fits && le->reserved && detach_keeps(c->peer, le);
     bool kept = left || (fits && le->reserved && turn_keeps(c->peer, le));
     if (kept && (*c->kept == NULL || entry->sequence < (*c->kept)->sequence)) {
@@ -73,9 +65,8 @@ static inline struct le *found_before(const struct pt *pt, const struct fits_con
         f->pid != c->header.pid) {
         return NULL;
     }
-    bool fits = !f->le->match.picky ||
-                (!f->le->reserved && fits_whole(&f->le->match, c->header.length, c->remote_offset));
-    return fits ? f->le : NULL;
+    bool fits = !f->le->reserved && le_fits(f->le, c->remote_offset, c->header.length);
+    return !f->le->match.picky || fits ? f->le : NULL;
 }
 
 static inline void note_found(struct pt *pt, struct le *le, const struct match_header *h)
@@ -130,12 +121,10 @@ static inline bool check_permission(struct rx *rx, const struct le *le, ptl_ni_f
     unsigned needed = rx->m->type == MESSAGE_GET     ? PTL_ME_OP_GET
                       : rx->m->type == MESSAGE_FETCH ? PTL_ME_OP_GET | PTL_ME_OP_PUT
                                                      : PTL_ME_OP_PUT;
-    if (le->uid != PTL_UID_ANY && le->uid != rx->peer->uid) {
-        *fail = PTL_NI_PERM_VIOLATION;
-        drop(rx, PTL_SR_PERMISSION_VIOLATIONS);
-    } else if ((le->options & needed) != needed) {
-        *fail = PTL_NI_OP_VIOLATION;
-        drop(rx, PTL_SR_OPERATION_VIOLATIONS);
+    *fail = le_permits(le, rx->peer->uid, needed);
+    if (rare(*fail != PTL_NI_OK)) {
+        drop(rx, *fail == PTL_NI_PERM_VIOLATION ? PTL_SR_PERMISSION_VIOLATIONS
+                                                : PTL_SR_OPERATION_VIOLATIONS);
     }
     return *fail == PTL_NI_OK;
 }
@@ -171,7 +160,7 @@ static void file_header(struct rx *rx, struct le *le)
 static void take_entry(struct rx *rx, struct le *le)
 {
     bool local = (le->options & PTL_ME_MANAGE_LOCAL) != 0;
-    set_place(rx, le, local ? le->offset : rx->m->remote_offset, rx_is_atomic(rx));
+    set_place(rx, le, le_offset(le, rx->m->remote_offset), rx_is_atomic(rx));
     rx->le = le;
     rx->response_list = le->list;
     le->users++;

@@ -85,8 +85,8 @@ struct le *quiet_look_up(struct ni *ni, uint32_t pt_index, uint64_t match_bits)
         e = match_first(&pt->priority, &header);
     }
     struct le *le = e != NULL ? container_of(e, struct le, match) : NULL;
-    if (le == NULL || !is_quiet(pt, le) || (le->options & PTL_ME_OP_PUT) == 0 ||
-        (le->uid != PTL_UID_ANY && le->uid != ni->nic->uid)) {
+    if (le == NULL || !is_quiet(pt, le) ||
+        le_permits(le, ni->nic->uid, PTL_ME_OP_PUT) != PTL_NI_OK) {
         return NULL;
     }
     pt->quiet_bits = match_bits;

@@ -7,7 +7,7 @@
 #define PORTALS_API_H
 
 #include "base/killpoint.h"
-#include "nic/nic.h"
+#include "nic/entry.h"
 
 /* api_ni() finds the NI that a handle of any kind names: PTL_OK, PTL_NO_INIT or
  * PTL_ARG_INVALID. Its memory stays an NI's, and its NIC's a NIC's (wall 7). */

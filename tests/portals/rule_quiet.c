@@ -237,6 +237,24 @@ static void bytes(struct scene *s)
     CHECK_EQ(word[1], 0);
 }
 
+/* What begins behind the end of an entry that does not truncate is for the next one, also when it
+ * has no bytes. */
+static void beyond(struct scene *s)
+{
+    struct quiet q = usual_of(s);
+    struct entry a = entry_at(s, &word[0], PTL_ME_OP_PUT | PTL_ME_NO_TRUNCATE);
+    struct entry b = entry_at(s, &word[1], PTL_ME_OP_PUT);
+    begin(&q);
+    finds(s, &q, &a, &word[0]);
+    q.move.length = 0;
+    q.move.remote_offset = 9;
+    begin(&q);
+    end(&q);
+    EXPECT_CT(b.ct, 1, 0);
+    EXPECT_CT(a.ct, a.count, 0);
+    CHECK_EQ(word[1], 0);
+}
+
 static void sends(struct scene *s)
 {
     static const unsigned options[] = {0, PTL_MD_EVENT_SEND_DISABLE, PTL_MD_EVENT_SUCCESS_DISABLE};
@@ -371,6 +389,8 @@ GENERATE(register_ways)
         {"uncounted", "3.14: what would count in a counter that was freed counts nowhere",
          uncounted, ALL_KINDS},
         {"bytes", "3.14: PTL_ME_EVENT_CT_BYTES counts what has arrived", bytes, ALL_KINDS},
+        {"beyond", "3.12: with NO_TRUNCATE all of a message is in the entry, also of an empty one",
+         beyond, MATCHING_KINDS},
         {"sends", "3.13: SEND is posted and counted as the MD wants it", sends, ALL_KINDS},
         {"segv", "3.13: memory that is not there is told at both ends, and nothing is done", segv,
          ALL_KINDS},
