@@ -67,22 +67,22 @@ static int memory_atomic(const struct memory *m, const uint8_t *data, const void
 }
 
 /* Does an atomic with a payload that is here whole. */
-void rx_apply(struct rx *rx, struct le *le, const uint8_t *payload)
+void rx_apply(struct rx *rx, const uint8_t *payload)
 {
     struct message *m = rx->m;
     size_t operand = atomic_operand_size(m->op, m->datatype);
     rx->applied = true;
     if (m->type == MESSAGE_FETCH && rx->before == NULL) {
-        rx->before = malloc(rx->ni->nic->packet_size);
+        rx->before = malloc(rx->at.ni->nic->packet_size);
         if (rx->before == NULL) {
-            rx->fail = PTL_NI_DROPPED;
+            rx->at.fail = PTL_NI_DROPPED;
             return;
         }
     }
-    struct memory target = le_memory(le, rx->offset);
+    struct memory target = le_memory(rx->at.le, rx->at.offset);
     if (memory_atomic(&target, payload + operand, operand != 0 ? payload : NULL,
-                      m->type == MESSAGE_FETCH ? rx->before : NULL, rx->mlength, m->op,
+                      m->type == MESSAGE_FETCH ? rx->before : NULL, rx->at.mlength, m->op,
                       m->datatype) != 0) {
-        rx->fail = PTL_NI_SEGV;
+        rx->at.fail = PTL_NI_SEGV;
     }
 }

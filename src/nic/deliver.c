@@ -10,8 +10,7 @@
  * it the channel it came through, waits with them (wall 2). So responses leave
  * in the order of their requests.
  */
-#include "nic/entry.h"
-#include "nic/rx.h"
+#include "nic/stages.h"
 
 #include "base/paths.h"
 
@@ -22,57 +21,17 @@ static bool is_pending(const struct rx *rx)
     return rx->header_begun && rx->run->pending;
 }
 
-static const uint8_t event_kinds[] = {
-    [MESSAGE_PUT] = PTL_EVENT_PUT,
-    [MESSAGE_GET] = PTL_EVENT_GET,
-    [MESSAGE_ATOMIC] = PTL_EVENT_ATOMIC,
-    [MESSAGE_FETCH] = PTL_EVENT_FETCH_ATOMIC,
-};
-
-/* Apart: only entries in parts need it. */
-__attribute__((noinline)) static void *address_in_parts(const struct le *le, uint64_t offset)
+void rx_tell(const struct rx *rx)
 {
-    struct memory memory = le_memory(le, offset);
-    return memory_address(&memory);
-}
-
-inline void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event)
-{
-    *event = (ptl_event_t){
-        .start = usual(le->vector.parts == NULL) ? memory_at(le->start, rx->offset)
-                                                 : address_in_parts(le, rx->offset),
-        .user_ptr = le->user_ptr,
-        .hdr_data = rx->m->hdr_data,
-        .match_bits = rx->m->match_bits,
-        .rlength = rx->m->length,
-        .mlength = rx->mlength,
-        .remote_offset = rx->m->remote_offset,
-        .initiator = rx->initiator,
-    };
-    eq_whose(event, rx->peer->uid, le->pt_index);
-    eq_kinds(event, event_kinds[rx->m->type], le->list, rx->fail, rx->m->op, rx->m->datatype);
-}
-
-void post_target_event(struct rx *rx, struct le *le)
-{
-    if ((le->options & PTL_ME_EVENT_CT_COMM) != 0) {
-        ct_count(le->ct, rx->fail, (le->options & PTL_ME_EVENT_CT_BYTES) != 0, rx->mlength);
-    }
-    struct eq_ref eq = rx->ni->pts[le->pt_index].eq;
-    if (!eq_ref_alive(eq) || (le->options & PTL_ME_EVENT_COMM_DISABLE) != 0 ||
-        (rx->fail == PTL_NI_OK && (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) != 0)) {
-        return;
-    }
-    target_event(rx, le, eq_place(eq.eq));
-    eq_placed(eq.eq);
+    target_tell(rx, rx->m, &rx->at, KNOWN_NOTHING);
 }
 
 /* Ends the message's use of its entry, and a use-once entry with it. */
 static void release_entry(struct rx *rx)
 {
-    struct le *le = rx->le;
+    struct le *le = rx->at.le;
     uint32_t pt_index = le->pt_index;
-    if (rx->reserved) {
+    if (rx->at.reserved) {
         le->handlers->taken = false;
         le->reserved = le->handlers->inactive;
         le->match.picky = le->reserved || (le->options & PTL_ME_NO_TRUNCATE) != 0;
@@ -80,26 +39,26 @@ static void release_entry(struct rx *rx)
             le_take_out(le);
         }
     }
-    rx->le = NULL;
+    rx->at.le = NULL;
     le_release(le);
-    pt_release(rx->ni, pt_index);
+    pt_release(rx->at.ni, pt_index);
 }
 
 /* Event, counter and entry, once. */
 static void finish_entry(struct rx *rx)
 {
-    if (rx->le == NULL || rx->event_posted) {
+    if (rx->at.le == NULL || rx->event_posted) {
         return;
     }
     rx->event_posted = true;
     /* A pending message completes nothing; a handler's error is told all the same. */
     if (!is_pending(rx) || rx->run->fail != PTL_NI_OK) {
-        post_target_event(rx, rx->le);
+        rx_tell(rx);
     }
-    rx->response_silent = (rx->le->options & PTL_ME_ACK_DISABLE) != 0;
-    if (rx->unexpected != NULL) {
-        unexpected_end(rx->unexpected, rx->fail);
-        rx->unexpected = NULL;
+    rx->response_silent = (rx->at.le->options & PTL_ME_ACK_DISABLE) != 0;
+    if (rx->at.unexpected != NULL) {
+        unexpected_end(rx->at.unexpected, rx->at.fail);
+        rx->at.unexpected = NULL;
     }
     release_entry(rx);
 }
@@ -110,30 +69,31 @@ static inline void fill_response(const struct rx *rx, uint8_t type, ptl_list_t l
     struct message begin = {
         .type = type,
         .ni = rx->m->ni,
-        .ack = message_fail_code(rx->fail),
+        .ack = message_fail_code(rx->at.fail),
         .silent = type == MESSAGE_ACK && rx->response_silent,
         .op = list,
         .cookie = rx->m->cookie,
     };
     message_begin(m, &begin);
-    m->length = rx->mlength;
+    m->length = rx->at.mlength;
     m->match_bits = 0;
-    m->hdr_data = message_fail_mark(rx->fail);
-    m->remote_offset = rx->offset;
+    m->hdr_data = message_fail_mark(rx->at.fail);
+    m->remote_offset = rx->at.offset;
 }
 
 /* The offset that the initiator hears of: the one used, if anything was. */
 static uint64_t answer_offset(const struct rx *rx)
 {
-    bool done = rx->fail == PTL_NI_OK || rx->fail == PTL_NI_SEGV || rx->fail >= PTL_NI_HANDLER_FAIL;
-    return done ? rx->offset : rx->m->remote_offset;
+    bool done = rx->at.fail == PTL_NI_OK || rx->at.fail == PTL_NI_SEGV ||
+                rx->at.fail >= PTL_NI_HANDLER_FAIL;
+    return done ? rx->at.offset : rx->m->remote_offset;
 }
 
 static enum rx_step answer_self(struct rx *rx)
 {
     self_answer(rx);
     if (!(rx->m->type != MESSAGE_GET && rx->m->type != MESSAGE_FETCH && rx->response_silent)) {
-        request_answered(rx->local, rx->fail, rx->mlength, answer_offset(rx), rx->response_list);
+        request_answered(rx->local, rx->at.fail, rx->at.mlength, answer_offset(rx), rx->at.list);
     }
     return RX_GO;
 }
@@ -216,22 +176,32 @@ static enum rx_step send_ack(struct rx *rx)
     }
     COUNT_PATH(send_ack);
     struct message m;
-    fill_response(rx, MESSAGE_ACK, rx->response_list, &m);
+    fill_response(rx, MESSAGE_ACK, rx->at.list, &m);
     m.remote_offset = answer_offset(rx);
     return rx->peer->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &m, NULL, 0) == SHORT_FULL
                ? RX_WAIT
                : RX_GO;
 }
 
-static enum rx_step send_reply_short(struct rx *rx, const struct message *m, const void *data,
-                                     uint64_t length)
+/* Where the data of a reply are, and how many. */
+static inline struct memory reply_data(const struct rx *rx, uint64_t *length)
 {
-    const struct fabric_ops *ops = rx->peer->ops;
-    switch (ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, m, data, length)) {
+    bool data = rx->at.fail == PTL_NI_OK;
+    *length = data ? rx->at.mlength : 0;
+    return data && rx->m->type == MESSAGE_GET ? le_memory(rx->at.le, rx->at.offset)
+                                              : (struct memory){rx->before, NULL, 0};
+}
+
+/* Sends a reply by the short cut of the fabric. */
+static inline enum rx_step send_reply_short(struct rx *rx, const void *data, uint64_t length)
+{
+    struct message m;
+    fill_response(rx, MESSAGE_REPLY, rx->at.list, &m);
+    switch (rx->peer->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &m, data, length)) {
     case SHORT_FULL:
         return RX_WAIT;
     case SHORT_UNREADABLE:
-        rx->fail = PTL_NI_SEGV;
+        rx->at.fail = PTL_NI_SEGV;
         break;
     case SHORT_SENT:
         break;
@@ -240,18 +210,16 @@ static enum rx_step send_reply_short(struct rx *rx, const struct message *m, con
     return RX_GO;
 }
 
-bool rx_reply_at_once(struct rx *rx, const struct le *le)
+bool rx_reply_at_once(struct rx *rx)
 {
-    bool fetched = rx->m->type == MESSAGE_FETCH;
-    if (rx->local != NULL || (le->vector.parts != NULL && !fetched) ||
-        rx->mlength > rx->peer->nic->inline_max || must_wait(rx) || !send_acks(rx)) {
+    uint64_t length;
+    struct memory from = reply_data(rx, &length);
+    if (rx->local != NULL || from.vector != NULL || length > rx->peer->nic->inline_max ||
+        must_wait(rx) || !send_acks(rx)) {
         return false;
     }
-    struct message m;
-    fill_response(rx, MESSAGE_REPLY, le->list, &m);
     COUNT_PATH(reply_at_once);
-    const void *data = fetched ? rx->before : memory_at(le->start, rx->offset);
-    return send_reply_short(rx, &m, data, rx->fail == PTL_NI_OK ? rx->mlength : 0) == RX_GO;
+    return send_reply_short(rx, from.base, length) == RX_GO;
 }
 
 /* Sends the data of a get, in as many calls as it takes. */
@@ -265,27 +233,20 @@ static enum rx_step send_reply(struct rx *rx)
         return answer_self(rx);
     }
     if (rx->peer->fabric == NULL) { /* it has gone, and its message had left the channel */
-        rx->fail = rx->fail == PTL_NI_OK ? PTL_NI_UNDELIVERABLE : rx->fail;
+        rx->at.fail = rx->at.fail == PTL_NI_OK ? PTL_NI_UNDELIVERABLE : rx->at.fail;
         return RX_GO;
     }
     if (rx->reply_started || must_wait(rx) || !send_acks(rx)) {
         return RX_WAIT;
     }
     COUNT_PATH(send_reply);
-    struct message m;
-    struct memory from = {NULL, NULL, 0};
-    uint64_t length = rx->fail == PTL_NI_OK ? rx->mlength : 0;
-    fill_response(rx, MESSAGE_REPLY, rx->response_list, &m);
-    if (rx->fail == PTL_NI_OK && rx->m->type == MESSAGE_FETCH) {
-        from.base = rx->before;
-    } else if (rx->fail == PTL_NI_OK) {
-        from = le_memory(rx->le, rx->offset);
-    }
+    uint64_t length;
+    struct memory from = reply_data(rx, &length);
     if (from.vector == NULL && length < nic->short_end) {
-        return send_reply_short(rx, &m, from.base, length);
+        return send_reply_short(rx, from.base, length);
     }
     memset(&rx->reply, 0, sizeof(rx->reply));
-    memcpy(rx->reply.header, &m, sizeof(m));
+    fill_response(rx, MESSAGE_REPLY, rx->at.list, (struct message *)rx->reply.header);
     rx->reply.base = from.base;
     rx->reply.vector = from.vector;
     rx->reply.skip = from.skip;
@@ -301,7 +262,7 @@ static enum rx_step send_reply(struct rx *rx)
     }
     rx->reply_left = true;
     if (rx->reply.fault != FABRIC_OK) {
-        rx->fail = (ptl_ni_fail_t)rx->reply.fault;
+        rx->at.fail = (ptl_ni_fail_t)rx->reply.fault;
     }
     return RX_GO;
 }
@@ -311,7 +272,7 @@ void rx_reply_sent(struct fabric_tx *tx, enum fabric_status status)
     struct rx *rx = container_of(tx, struct rx, reply);
     rx->reply_left = true;
     if (status != FABRIC_OK) {
-        rx->fail = (ptl_ni_fail_t)status;
+        rx->at.fail = (ptl_ni_fail_t)status;
     }
     if (rx->away) {
         invoke_stir(rx);
@@ -341,8 +302,8 @@ static enum rx_step request_done(struct rx *rx)
     if (rx_handlers_ran(rx) && !rx->event_posted && handlers_completion(rx) == RX_WAIT) {
         return RX_WAIT;
     }
-    if (rx->fail != PTL_NI_OK && rx->fail != PTL_NI_SEGV && rx->le == NULL) {
-        rx->mlength = 0;
+    if (rx->at.fail != PTL_NI_OK && rx->at.fail != PTL_NI_SEGV && rx->at.le == NULL) {
+        rx->at.mlength = 0;
     }
     count_done(rx);
     if (rx->m->type == MESSAGE_GET || rx->m->type == MESSAGE_FETCH) {
@@ -353,7 +314,7 @@ static enum rx_step request_done(struct rx *rx)
         return RX_GO;
     }
     finish_entry(rx);
-    return rx->response_due ? send_ack(rx) : RX_GO;
+    return rx->at.response_due ? send_ack(rx) : RX_GO;
 }
 
 enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *f, enum fabric_status status)
@@ -371,14 +332,14 @@ enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *f, enum fabric_sta
     }
     if (rx->m->type != 0) {
         bool short_payload = rx->m->type != MESSAGE_GET && f->length < rx->m->length;
-        if (status == FABRIC_OK && short_payload && rx->fail == PTL_NI_OK) {
+        if (status == FABRIC_OK && short_payload && rx->at.fail == PTL_NI_OK) {
             status = FABRIC_SEGV;
         }
-        if (status != FABRIC_OK && rx->fail == PTL_NI_OK) {
+        if (status != FABRIC_OK && rx->at.fail == PTL_NI_OK) {
             if (rx_handlers_ran(rx)) {
                 handlers_torn(rx, (ptl_ni_fail_t)status);
             } else {
-                rx->fail = (ptl_ni_fail_t)status;
+                rx->at.fail = (ptl_ni_fail_t)status;
             }
         }
         if (request_done(rx) == RX_WAIT) {

@@ -58,7 +58,7 @@ static bool has_place(const struct rx *rx, uint64_t packets)
     }
     for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
         const struct invocation *v = detached_at(l);
-        packets += v->rx.le == rx->le ? v->packets : 0;
+        packets += v->rx.at.le == rx->at.le ? v->packets : 0;
     }
     return packets <= most;
 }
@@ -66,7 +66,7 @@ static bool has_place(const struct rx *rx, uint64_t packets)
 /* Whether the payload is worth a copy. */
 static bool is_due(const struct rx *rx)
 {
-    return rx->f.length <= rx->peer->nic->inline_max || rx->le->handlers->slow != 0 ||
+    return rx->f.length <= rx->peer->nic->inline_max || rx->at.le->handlers->slow != 0 ||
            detach_behind_entry(rx);
 }
 
@@ -103,16 +103,8 @@ static void hand_over(struct rx *rx, struct invocation *v)
     v->from.rx[FABRIC_REQUEST] = peer->rx[FABRIC_REQUEST]; /* for its gathered acks */
     v->peer = peer;
     v->rx.detached = v->rx.decided = true;
-    v->rx.response_due = rx->response_due;
-    v->rx.response_list = rx->response_list;
-    v->rx.ni = rx->ni;
-    v->rx.le = rx->le;
-    v->rx.unexpected = rx->unexpected;
-    v->rx.reserved = rx->reserved;
-    v->rx.initiator = rx->initiator;
-    v->rx.offset = rx->offset;
-    v->rx.mlength = rx->mlength;
-    rx->ni = NULL; /* it is that one's now */
+    v->rx.at = rx->at;
+    rx->at.ni = NULL; /* it is that one's now */
     rx_reset(rx);
     list_push_back(&peer->detached, &v->turn);
     peer->detached_packets += v->packets;
@@ -150,7 +142,7 @@ bool detach_stored(struct rx *rx, enum fabric_status status)
 {
     struct invocation *v = rx->stored;
     rx->stored = NULL;
-    if (status == FABRIC_OK && rx->fail == PTL_NI_OK) {
+    if (status == FABRIC_OK && rx->at.fail == PTL_NI_OK) {
         hand_over(rx, v);
         return true;
     }
@@ -185,7 +177,7 @@ bool detach_behind_entry(const struct rx *rx)
         if (other == rx) {
             return false;
         }
-        if (other->le == rx->le) {
+        if (other->at.le == rx->at.le) {
             return true;
         }
     }
@@ -200,7 +192,7 @@ bool detach_behind_answer(const struct rx *rx)
         if (other == rx) {
             return false;
         }
-        if (other->response_due) {
+        if (other->at.response_due) {
             return true;
         }
     }
@@ -210,7 +202,7 @@ bool detach_behind_answer(const struct rx *rx)
 bool detach_keeps(const struct nic_peer *peer, const struct le *le)
 {
     for (const struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
-        if (container_of(l, struct invocation, turn)->rx.le == le) {
+        if (container_of(l, struct invocation, turn)->rx.at.le == le) {
             return true;
         }
     }
@@ -222,7 +214,7 @@ void detach_left(struct invocation *v, const struct le *le)
     struct nic_peer *peer = v->peer;
     for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
         struct invocation *next = detached_at(l);
-        if (next->rx.le == le && !next->rx.header_begun) {
+        if (next->rx.at.le == le && !next->rx.header_begun) {
             invoke_stir(&next->rx);
             return;
         }
@@ -234,7 +226,7 @@ static void stir_answer(struct nic_peer *peer)
 {
     for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
         struct invocation *next = detached_at(l);
-        if (next->rx.response_due) {
+        if (next->rx.at.response_due) {
             if (next->behind && next->phase == INVOKED_DONE) {
                 invoke_stir(&next->rx);
             }
@@ -262,7 +254,7 @@ void detach_peer_down(struct nic_peer *peer)
         v->peer = gone;
         v->from.fabric = NULL;
         v->from.rx[FABRIC_REQUEST] = NULL;
-        v->rx.response_due = false;
+        v->rx.at.response_due = false;
         invoke_stir(&v->rx); /* it may have waited to answer */
     }
 }

@@ -56,6 +56,18 @@ static void set_source(struct ni *ni, const ptl_me_t *me, struct match_entry *ma
                  (me->match_id.phys.pid == PTL_PID_ANY ? MATCH_ANY_PID : 0);
 }
 
+void *le_address_in_parts(const struct le *le, uint64_t offset)
+{
+    struct memory memory = le_memory(le, offset);
+    return memory_address(&memory);
+}
+
+int le_write_parts(const struct le *le, uint64_t offset, const void *from, size_t n)
+{
+    struct memory to = le_memory(le, offset);
+    return memory_write(&to, from, n);
+}
+
 /* All of an entry but its slot. Inlined: where the setup is known to have little, it costs little.
  */
 static inline __attribute__((always_inline)) void
@@ -89,9 +101,10 @@ fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct le_setup *set
         le->match.any = MATCH_ANY_NID | MATCH_ANY_PID;
     }
     le->handlers = setup->handlers;
-    le->plain = setup->handlers == NULL && !le_leaves_header(le) &&
-                (me->options & PTL_ME_MANAGE_LOCAL) == 0;
-    le->simple = le->plain && setup->list == PTL_PRIORITY_LIST && setup->vector.parts == NULL;
+    le->plain =
+        setup->handlers == NULL && !le_leaves_header(le) && (me->options & ~LE_PLAIN_OPTIONS) == 0;
+    le->fast = le->plain && setup->list == PTL_PRIORITY_LIST &&
+               (me->options & ~LE_FAST_OPTIONS) == 0 && (me->options & PTL_ME_OP_PUT) != 0;
 }
 
 static struct match_list *list_of(struct le *le)
@@ -192,14 +205,8 @@ static void tell_overflow(const struct unexpected *u, const struct le *le, struc
                           ptl_event_kind_t type)
 {
     bool search = type == PTL_EVENT_SEARCH;
-    if ((le->options & PTL_ME_EVENT_CT_OVERFLOW) != 0) {
-        ct_count(le->ct, u->event.ni_fail_type, (le->options & PTL_ME_EVENT_CT_BYTES) != 0,
-                 u->event.mlength);
-    }
-    bool disabled =
-        (le->options & PTL_ME_EVENT_OVER_DISABLE) != 0 ||
-        (u->event.ni_fail_type == PTL_NI_OK && (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) != 0);
-    if (!disabled || search) {
+    le_count(le, PTL_ME_EVENT_CT_OVERFLOW, u->event.ni_fail_type, u->event.mlength);
+    if (search || le_wants_event(le, PTL_ME_EVENT_OVER_DISABLE, u->event.ni_fail_type)) {
         ptl_event_t event = u->event;
         event.type = type;
         event.user_ptr = le->user_ptr;
@@ -439,7 +446,7 @@ void le_take_out(struct le *le)
 
 void le_use_up(struct le *le)
 {
-    if (usual(le->simple && le->users == 0)) {
+    if (usual(le->fast && le->users == 0)) {
         /* What the rest comes to where nothing is to be freed and nobody refers to it. */
         COUNT_PATH(use_up_simple);
         struct pt *pt = entry_pt(le);

@@ -72,7 +72,7 @@ void pt_clear(struct pt *pt);
  * gives PTL_NI_OK, or how the request fails. */
 static inline ptl_ni_fail_t le_permits(const struct le *le, ptl_uid_t uid, unsigned needs)
 {
-    if (le->uid != PTL_UID_ANY && le->uid != uid) {
+    if (rare(le->uid != PTL_UID_ANY) && le->uid != uid) {
         return PTL_NI_PERM_VIOLATION;
     }
     return (le->options & needs) == needs ? PTL_NI_OK : PTL_NI_OP_VIOLATION;
@@ -104,10 +104,51 @@ static inline bool le_leaves_header(const struct le *le)
 {
     return le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
 }
-/* le_memory() is its memory from an offset on. */
+/* le_memory() is its memory from an offset on, le_address() where that begins, NULL if it has no
+ * byte there. le_write() is memory_write() to an entry in parts. */
 static inline struct memory le_memory(const struct le *le, uint64_t offset)
 {
     return memory_of(le->start, &le->vector, offset);
 }
+void *le_address_in_parts(const struct le *le, uint64_t offset);
+static inline void *le_address(const struct le *le, uint64_t offset)
+{
+    return usual(le->vector.parts == NULL) ? memory_at(le->start, offset)
+                                           : le_address_in_parts(le, offset);
+}
+int le_write_parts(const struct le *le, uint64_t offset, const void *from, size_t n);
+/* le_counts() is what one request counts that has moved so many bytes; le_count() counts it, if
+ * the entry wants that: `what` is PTL_ME_EVENT_CT_COMM, or ..._CT_OVERFLOW. */
+static inline uint64_t le_counts(const struct le *le, uint64_t mlength)
+{
+    return (le->options & PTL_ME_EVENT_CT_BYTES) != 0 ? mlength : 1;
+}
+static inline void le_count(const struct le *le, unsigned what, ptl_ni_fail_t fail,
+                            uint64_t mlength)
+{
+    if (rare((le->options & what) != 0)) {
+        ct_count(le->ct, fail, (le->options & PTL_ME_EVENT_CT_BYTES) != 0, mlength);
+    }
+}
+/* le_wants_event() says whether its owner is to have an event that PTL_ME_EVENT_COMM_DISABLE, or
+ * ..._OVER_DISABLE, would forbid. */
+static inline bool le_wants_event(const struct le *le, unsigned disable, ptl_ni_fail_t fail)
+{
+    return (le->options & disable) == 0 &&
+           (fail != PTL_NI_OK || (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) == 0);
+}
+
+/* ---- which requests end in one step ---- */
+
+/* The options of an entry that the fast path knows of (plain.c), and those of one where a request
+ * ends in one step (stages.h). An entry with any other option has its messages go through all
+ * stages, until somebody has thought about it. */
+#define LE_FAST_OPTIONS                                                                            \
+    (PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_USE_ONCE | PTL_ME_UNEXPECTED_HDR_DISABLE |             \
+     PTL_ME_IS_ACCESSIBLE | PTL_ME_EVENT_LINK_DISABLE | PTL_ME_EVENT_COMM_DISABLE |                \
+     PTL_ME_EVENT_FLOWCTRL_DISABLE | PTL_ME_EVENT_SUCCESS_DISABLE | PTL_ME_EVENT_OVER_DISABLE |    \
+     PTL_ME_EVENT_UNLINK_DISABLE | PTL_ME_EVENT_CT_COMM | PTL_ME_EVENT_CT_OVERFLOW |               \
+     PTL_ME_EVENT_CT_BYTES | PTL_ME_NO_TRUNCATE | PTL_ME_MAY_ALIGN | PTL_ME_LOCAL_INC_UH_RLENGTH)
+#define LE_PLAIN_OPTIONS (LE_FAST_OPTIONS | PTL_IOVEC | PTL_ME_ACK_DISABLE)
 
 #endif

@@ -30,7 +30,7 @@ static int go_on_elsewhere(struct rx *rx)
         }
         run->active = true;
         run->ended = false;
-        hpu_sched_submit(run->nic->sched, &rx->le->handlers->queue, &run->exec);
+        hpu_sched_submit(run->nic->sched, &rx->at.le->handlers->queue, &run->exec);
     }
     rx->f.elsewhere = !run->ended;
     run->active = !run->ended;
@@ -55,7 +55,7 @@ int handlers_go_on(struct rx *rx)
         return go_on_elsewhere(rx);
     }
     run->active = true;
-    if (rx->ni->halted || (rare(handler_time.end != 0) && time_is_over()) ||
+    if (rx->at.ni->halted || (rare(handler_time.end != 0) && time_is_over()) ||
         !hpu_exec_take(&run->exec)) {
         return HPU_WAIT;
     }
@@ -68,7 +68,7 @@ int handlers_go_on(struct rx *rx)
     run->nic->handling--;
     run->inside = false;
     if (code != HPU_WAIT) {
-        telemetry_call(run->nic, rx->le != NULL ? rx->le->handlers : NULL, &run->exec, code);
+        telemetry_call(run->nic, rx->at.le != NULL ? rx->at.le->handlers : NULL, &run->exec, code);
         hpu_exec_give(&run->exec);
         run->active = false;
     }
@@ -137,7 +137,7 @@ static void set_lengths(struct rx *rx)
     uint64_t wanted = 0;
     run->length = m->length;
     if (m->type == MESSAGE_PUT) {
-        wanted = rx->le->handlers->user_header;
+        wanted = rx->at.le->handlers->user_header;
     } else if (m->type == MESSAGE_FETCH) {
         wanted = atomic_operand_size(m->op, m->datatype);
         run->length += wanted;
@@ -148,7 +148,7 @@ static void set_lengths(struct rx *rx)
 bool handlers_start(struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
-    struct handlers *h = rx->le->handlers;
+    struct handlers *h = rx->at.le->handlers;
     if (rx->run == NULL) {
         rx->run = calloc(1, sizeof(*rx->run));
         uint8_t *bounce = aligned_alloc(PACKET_ALIGN, nic->packet_size);
@@ -165,7 +165,7 @@ bool handlers_start(struct rx *rx)
     struct handler_run *run = rx->run;
     run->nic = nic;
     run->rx = rx;
-    run->le = rx->le;
+    run->le = rx->at.le;
     set_lengths(rx);
     run->deposit = h->payload == NULL;
     run->active = run->pending = run->finished = false;
@@ -183,17 +183,17 @@ bool handlers_start(struct rx *rx)
     run->exec.slots = h->hpu_mask;
     run->exec.place = HPU_PLACE_NOWHERE;
     struct hpu_env *env = &run->exec.env;
-    env->me_base = rx->le->start;
-    env->me_length = rx->le->length;
+    env->me_base = rx->at.le->start;
+    env->me_length = rx->at.le->length;
     env->host_base = h->host_base;
     env->host_length = h->host_length;
     env->state = h->memory->mem->base;
     env->state_length = h->memory->mem->length;
     env->max_payload = nic->packet_size;
-    env->counters = rx->ni->counters;
+    env->counters = rx->at.ni->counters;
     env->counter_count = PTL_SPIN_COUNTERS;
     env->twins = nic->twins != NULL ? h->twin : NULL;
-    env->me_vector = rx->le->vector.parts != NULL ? &rx->le->vector : NULL;
+    env->me_vector = rx->at.le->vector.parts != NULL ? &rx->at.le->vector : NULL;
     env->host_vector = h->host_vector.parts != NULL ? &h->host_vector : NULL;
     env->outputs = nic->board->outputs;
     env->output_count = PTL_NUM_HPUS;
@@ -241,7 +241,7 @@ void handlers_cancel(struct rx *rx)
     if (run->nic->sched != NULL) {
         packets_cancel(rx);
         if (run->active && !run->ended && !hpu_sched_cancel(run->nic->sched, &run->exec)) {
-            rx->le->handlers->orphaned = true;
+            rx->at.le->handlers->orphaned = true;
             run->orphan = true;
             rx->run = NULL;
         }

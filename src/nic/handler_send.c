@@ -78,12 +78,8 @@ bool handler_request_answered(const struct request *r, ptl_ni_fail_t fail, uint6
         return r->ack == PTL_ACK_REQ;
     }
     /* What it has fetched is to the entry as a message that has come. */
-    unsigned options = r->le->options;
-    if ((options & PTL_ME_EVENT_CT_COMM) != 0) {
-        ct_count(r->ct, fail, (options & PTL_ME_EVENT_CT_BYTES) != 0, mlength);
-    }
-    return (options & PTL_ME_EVENT_COMM_DISABLE) == 0 &&
-           (fail != PTL_NI_OK || (options & PTL_ME_EVENT_SUCCESS_DISABLE) == 0);
+    le_count(r->le, PTL_ME_EVENT_CT_COMM, fail, mlength);
+    return le_wants_event(r->le, PTL_ME_EVENT_COMM_DISABLE, fail);
 }
 
 /* ---- Requests ---- */

@@ -42,7 +42,7 @@ static void note_error(struct rx *rx, const struct hpu_exec *exec, int code)
 bool handlers_no_room(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    struct pt *pt = &rx->ni->pts[rx->le->pt_index];
+    struct pt *pt = &rx->at.ni->pts[rx->at.le->pt_index];
     int64_t now = run->nic->now();
     int64_t patience = run->nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
     if (run->stalled == 0 || rx->f.behind) {
@@ -55,19 +55,19 @@ bool handlers_no_room(struct rx *rx)
     bool refuses = (pt->options & PTL_PT_FLOWCTRL) != 0;
     ptl_ni_fail_t fail = refuses ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED;
     run->flow_control = run->lost = true;
-    rx->le->handlers->board->refused++;
+    rx->at.le->handlers->board->refused++;
     rx->f.sink = RX_DISCARD;
-    rx->ni->registers[PTL_SR_DROP_COUNT]++;
+    rx->at.ni->registers[PTL_SR_DROP_COUNT]++;
     if (!run->header_done) {
-        rx->fail = fail;
-        rx->mlength = 0;
+        rx->at.fail = fail;
+        rx->at.mlength = 0;
         run->pending = true;
     }
     if ((run->header_done || !refuses) && run->fail == PTL_NI_OK) {
         run->fail = fail;
     }
     if (refuses) {
-        pt_refuse(rx->ni, rx->le->pt_index, rx->le);
+        pt_refuse(rx->at.ni, rx->at.le->pt_index, rx->at.le);
     }
     return true;
 }
@@ -97,9 +97,9 @@ static void discard(struct rx *rx)
 static void proceed(struct rx *rx)
 {
     if (rx->m->type == MESSAGE_PUT) {
-        rx_lend(rx, le_memory(rx->le, rx->offset), rx->mlength);
+        rx_lend(rx, le_memory(rx->at.le, rx->at.offset), rx->at.mlength);
     } else if (rx_is_atomic(rx) && rx->f.first != NULL) {
-        rx_apply(rx, rx->le, rx->f.first);
+        rx_apply(rx, rx->f.first);
     }
 }
 
@@ -163,19 +163,19 @@ static ptl_request_type_t request_type(const struct rx *rx)
 static bool needs_first(const struct rx *rx)
 {
     return rx_is_atomic(rx) ? rx->run->length != 0
-                            : rx->run->user_header != 0 && rx->le->handlers->header != NULL;
+                            : rx->run->user_header != 0 && rx->at.le->handlers->header != NULL;
 }
 
 static void set_up_header(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    const struct ni *ni = rx->ni;
+    const struct ni *ni = rx->at.ni;
     ptl_header_t *header = hpu_exec_header_of(&run->exec);
     header->type = request_type(rx);
     header->length = run->length;
-    header->source_id = rx->initiator;
+    header->source_id = rx->at.initiator;
     header->match_bits = rx->m->match_bits;
-    header->offset = rx->offset;
+    header->offset = rx->at.offset;
     header->hdr_data = rx->m->hdr_data;
     header->user_hdr = run->user_header != 0 ? rx->f.first : NULL;
     header->user_hdr_length = run->user_header;
@@ -185,7 +185,7 @@ static void set_up_header(struct rx *rx)
         header->target_id.phys.nid = ni->nic->nid;
         header->target_id.phys.pid = ni->nic->pid;
     }
-    hpu_exec_header(ni->nic->hpus, &run->exec, rx->le->handlers->header, header);
+    hpu_exec_header(ni->nic->hpus, &run->exec, rx->at.le->handlers->header, header);
 }
 
 /* A message of its sender that has left the channel before is at its entry. */
@@ -199,7 +199,7 @@ enum rx_step handlers_header(struct rx *rx)
 {
     if (rx->run == NULL || (!rx->run->active && !rx->header_begun)) {
         if (!handlers_start(rx)) {
-            rx->fail = PTL_NI_DROPPED;
+            rx->at.fail = PTL_NI_DROPPED;
             return RX_GO;
         }
         rx->header_begun = true;
@@ -215,7 +215,7 @@ enum rx_step handlers_header(struct rx *rx)
     if (needs_first(rx) && rx->f.first == NULL) {
         return RX_FIRST;
     }
-    if (rx->le->handlers->header == NULL) {
+    if (rx->at.le->handlers->header == NULL) {
         header_result(rx, PROCESS_DATA);
         return RX_GO;
     }
@@ -270,13 +270,13 @@ void handlers_payload_result(struct rx *rx, const struct hpu_exec *exec, int cod
 static void set_up_payload(struct rx *rx, size_t behind)
 {
     struct handler_run *run = rx->run;
-    size_t most = rx->le->handlers->together * run->nic->packet_size;
+    size_t most = rx->at.le->handlers->together * run->nic->packet_size;
     ptl_payload_t payload = {
         .length = run->packet_length,
         .offset = run->emitted,
         .base = (uint8_t *)run->packet,
     };
-    hpu_exec_payload(run->nic->hpus, &run->exec, rx->le->handlers->payload, &payload);
+    hpu_exec_payload(run->nic->hpus, &run->exec, rx->at.le->handlers->payload, &payload);
     if (run->packet != run->bounce) {
         hpu_exec_behind(&run->exec, behind < most ? behind : most, run->nic->packet_size);
     }
@@ -353,9 +353,9 @@ static void deposit_packet(struct rx *rx, const uint8_t *data, uint64_t offset, 
     }
     uint64_t to = offset + skip - run->user_header;
     uint64_t n = length - skip;
-    uint64_t room = to < rx->mlength ? rx->mlength - to : 0;
+    uint64_t room = to < rx->at.mlength ? rx->at.mlength - to : 0;
     n = n < room ? n : room;
-    struct memory at = le_memory(rx->le, rx->offset + to);
+    struct memory at = le_memory(rx->at.le, rx->at.offset + to);
     if (memory_write(&at, data + skip, n) != 0) {
         run->fail = PTL_NI_SEGV;
         rx->f.sink = RX_DISCARD;
@@ -385,8 +385,8 @@ static enum rx_step run_packet(struct rx *rx, uint8_t *data, uint64_t offset, si
         if (code == HPU_WAIT) {
             return RX_WAIT;
         }
-        if (rx->le != NULL) {
-            handlers_set_pace(rx->le->handlers, &run->exec);
+        if (rx->at.le != NULL) {
+            handlers_set_pace(rx->at.le->handlers, &run->exec);
         }
         run->emitted += run->packet_length;
         handlers_payload_result(rx, &run->exec, code, run->packet, run->packet_length);
@@ -424,7 +424,7 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
 static void set_up_completion(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    hpu_exec_completion(run->nic->hpus, &run->exec, rx->le->handlers->completion, run->dropped,
+    hpu_exec_completion(run->nic->hpus, &run->exec, rx->at.le->handlers->completion, run->dropped,
                         run->flow_control);
 }
 
@@ -432,24 +432,24 @@ static void set_up_completion(struct rx *rx)
 static void conclude(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    struct board_context *board = rx->le->handlers->board;
+    struct board_context *board = rx->at.le->handlers->board;
     bool proceeded = run->finished && run->fail == PTL_NI_OK;
     board->messages++;
     board->dropped_bytes += run->dropped;
     if (run->nic->sched != NULL) {
-        detach_note(rx->le->handlers, run->length, run->nic->now() - run->begun);
+        detach_note(rx->at.le->handlers, run->length, run->nic->now() - run->begun);
     }
     bool answered = rx->m->type == MESSAGE_GET || rx->m->type == MESSAGE_FETCH;
     if (rx->m->type == MESSAGE_PUT ? !proceeded : rx_is_atomic(rx) && !rx->applied) {
-        rx->mlength = run->kept;
+        rx->at.mlength = run->kept;
     }
     if (run->fail != PTL_NI_OK) {
-        rx->fail = run->fail;
+        rx->at.fail = run->fail;
     } else if (answered && run->dropped != 0) {
-        rx->fail = PTL_NI_DROPPED;
+        rx->at.fail = PTL_NI_DROPPED;
     }
-    if (answered && rx->fail != PTL_NI_OK) {
-        rx->mlength = 0; /* nothing is sent back */
+    if (answered && rx->at.fail != PTL_NI_OK) {
+        rx->at.mlength = 0; /* nothing is sent back */
     }
 }
 
@@ -466,7 +466,7 @@ enum rx_step handlers_completion(struct rx *rx)
     if (run->lost && !run->active) {
         run->dropped = run->length - run->user_header - run->kept;
     }
-    if (!run->finished && rx->le->handlers->completion != NULL) {
+    if (!run->finished && rx->at.le->handlers->completion != NULL) {
         if (!run->active) {
             set_up_completion(rx);
         }

@@ -80,10 +80,10 @@ static void describe(struct invocation *v, struct le *le, const struct invoke_wh
     rx->tick = what->timer != NULL;
     rx->m->match_bits = le->match.bits;
     if (ni_is_logical(ni)) {
-        rx->initiator.rank = ni->rank;
+        rx->at.initiator.rank = ni->rank;
     } else {
-        rx->initiator.phys.nid = ni->nic->nid;
-        rx->initiator.phys.pid = ni->nic->pid;
+        rx->at.initiator.phys.nid = ni->nic->nid;
+        rx->at.initiator.phys.pid = ni->nic->pid;
     }
 }
 
@@ -241,11 +241,11 @@ bool invoke_advance_all(struct nic *nic)
             continue;
         }
         enum phase phase = v->phase;
-        const struct le *le = v->rx.le;
+        const struct le *le = v->rx.at.le;
         v->busy = true;
         bool ended = step(v);
         v->busy = false;
-        bool left = le != NULL && v->rx.le == NULL;
+        bool left = le != NULL && v->rx.at.le == NULL;
         moved |= ended || left || v->phase != phase;
         if (left && v->peer != NULL) {
             detach_left(v, le);
@@ -283,7 +283,7 @@ static bool any_of(struct list *all, const struct ni *ni, bool (*ask)(struct rx 
     bool any = false;
     for (struct list *l = all->next; l != all; l = l->next) {
         struct rx *rx = &invocation_at(l)->rx;
-        any |= rx->ni == ni && ask(rx);
+        any |= rx->at.ni == ni && ask(rx);
     }
     return any;
 }
@@ -297,7 +297,7 @@ bool invoke_any(struct ni *ni, bool (*ask)(struct rx *rx))
 /* Nothing is left to do but to tell its sender that it was lost. */
 static void refuse(struct invocation *v)
 {
-    v->rx.fail = PTL_NI_DROPPED;
+    v->rx.at.fail = PTL_NI_DROPPED;
     v->rx.f.sink = RX_DISCARD;
     v->phase = INVOKED_DONE;
     invoke_stir(&v->rx);
@@ -307,13 +307,13 @@ static void refuse(struct invocation *v)
 static void cut(struct invocation *v)
 {
     handlers_cancel(&v->rx);
-    v->rx.le = NULL;
-    v->rx.unexpected = NULL;
-    v->rx.ni = NULL;
+    v->rx.at.le = NULL;
+    v->rx.at.unexpected = NULL;
+    v->rx.at.ni = NULL;
     if (v->rx.reply.vector != NULL) {
         v->rx.reply.fault = FABRIC_SEGV; /* the vector goes with its entry */
     }
-    if (!v->busy && v->rx.response_due) {
+    if (!v->busy && v->rx.at.response_due) {
         refuse(v);
     } else if (!v->busy) {
         end_invocation(v);
@@ -335,7 +335,7 @@ void invoke_cut(struct ni *ni)
     for (struct list *l = all->next, *next; l != all; l = next) {
         next = l->next;
         struct invocation *v = invocation_at(l);
-        if (v->rx.ni == ni) {
+        if (v->rx.at.ni == ni) {
             cut(v);
         }
     }

@@ -42,6 +42,11 @@ struct message {
     uint64_t remote_offset; /* request: requested; response: used at the target */
 };
 
+static inline bool message_is_atomic(const struct message *m)
+{
+    return m->type == MESSAGE_ATOMIC || m->type == MESSAGE_FETCH;
+}
+
 /* message_begin() sets what comes before `length`, in two stores: the fabric copies
  * the header word by word right after, and a processor forwards a store only to a
  * load that lies within it. */

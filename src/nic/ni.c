@@ -220,16 +220,16 @@ static bool quiet(void *arg)
 
 static void cut_message(struct rx *rx, const struct ni *ni)
 {
-    if (rx->ni == ni) {
+    if (rx->at.ni == ni) {
         handlers_cancel(rx);
         rx->f.sink = RX_DISCARD;
         if (rx->reply.vector != NULL) {
             rx->reply.fault = FABRIC_SEGV;
         }
-        rx->le = NULL;
-        rx->unexpected = NULL;
-        rx->ni = NULL;
-        rx->fail = PTL_NI_DROPPED;
+        rx->at.le = NULL;
+        rx->at.unexpected = NULL;
+        rx->at.ni = NULL;
+        rx->at.fail = PTL_NI_DROPPED;
     } else if (rx_op(rx) != NULL && rx_op(rx)->ni == NULL) {
         rx->f.sink = RX_DISCARD;
     }
@@ -274,7 +274,7 @@ static bool any_message(struct ni *ni, bool (*ask)(struct rx *rx))
     for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
         struct rx *rx = container_of(l, struct nic_peer, all)->rx[FABRIC_REQUEST];
         for (; rx != NULL; rx = rx->beside) {
-            any |= rx->ni == ni && ask(rx);
+            any |= rx->at.ni == ni && ask(rx);
         }
     }
     return any;

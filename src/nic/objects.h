@@ -242,8 +242,8 @@ struct hpu_memory {
 struct le {
     struct table_slot slot;
     bool linked;
-    bool plain;         /* no handlers, no offset of its own, leaves no header: finish_plain() */
-    bool simple;        /* and it is of the priority list and owns no memory */
+    bool plain;         /* a message that is here whole ends in one step: LE_PLAIN_OPTIONS */
+    bool fast;          /* a put by the fast path: LE_FAST_OPTIONS, and it is of the priority list */
     bool reserved;      /* used up by a message whose handlers have the last word */
     bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
     bool unlink_told;   /* AUTO_UNLINK was posted, AUTO_FREE is due with its last header */

@@ -38,7 +38,7 @@ struct packet {
 bool packets_room(const struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
-    return hpu_queue_waiting(nic->sched, &rx->le->handlers->queue) <
+    return hpu_queue_waiting(nic->sched, &rx->at.le->handlers->queue) <
            (uint64_t)nic->process->options.number[OPT_HPU_QUEUE];
 }
 
@@ -75,7 +75,7 @@ static void set_up_call(struct packet *p, const ptl_payload_t *payload, size_t b
 {
     struct nic *nic = p->rx->peer->nic;
     p->offset = payload->offset;
-    hpu_exec_payload(nic->hpus, &p->exec, p->rx->le->handlers->payload, payload);
+    hpu_exec_payload(nic->hpus, &p->exec, p->rx->at.le->handlers->payload, payload);
     hpu_exec_behind(&p->exec, behind, nic->packet_size);
 }
 
@@ -92,7 +92,7 @@ static bool go_on_behind(struct packet *p)
     next.offset += next.length;
     next.length = behind < packet ? behind : packet;
     set_up_call(p, &next, behind - next.length);
-    hpu_sched_submit_first(nic->sched, &p->rx->le->handlers->queue, &p->exec);
+    hpu_sched_submit_first(nic->sched, &p->rx->at.le->handlers->queue, &p->exec);
     return true;
 }
 
@@ -100,14 +100,14 @@ void packet_ended(struct nic *nic, struct hpu_exec *exec, int code)
 {
     struct packet *p = container_of(exec, struct packet, exec);
     struct rx *rx = p->rx;
-    telemetry_call(nic, rx != NULL ? rx->le->handlers : NULL, exec, code);
+    telemetry_call(nic, rx != NULL ? rx->at.le->handlers : NULL, exec, code);
     if (rx == NULL) {
         free_packet(p);
         return;
     }
     const ptl_payload_t *last = &exec->arg.payload;
     rx->run->kept += last->offset - p->offset; /* those before it have ended with SUCCESS */
-    handlers_set_pace(rx->le->handlers, exec);
+    handlers_set_pace(rx->at.le->handlers, exec);
     handlers_payload_result(rx, exec, code, last->base, last->length);
     if (rx->f.sink == RX_PACKETS && go_on_behind(p)) {
         return;
@@ -163,7 +163,7 @@ void packets_cancel(struct rx *rx)
         } else {
             list_remove(&p->link);
             p->rx = NULL;
-            rx->le->handlers->orphaned = true;
+            rx->at.le->handlers->orphaned = true;
         }
     }
     rx->f.held = FABRIC_HELD_NOTHING;
@@ -173,7 +173,7 @@ void packets_cancel(struct rx *rx)
 static size_t taken_along(const struct rx *rx, size_t behind)
 {
     const struct handler_run *run = rx->run;
-    size_t most = rx->le->handlers->together * run->nic->packet_size;
+    size_t most = rx->at.le->handlers->together * run->nic->packet_size;
     return run->packet == run->bounce ? 0 : behind < most ? behind : most;
 }
 
@@ -203,7 +203,7 @@ static bool queue_packet(struct rx *rx, uint64_t offset, size_t behind)
     run->outstanding++;
     list_push_back(&run->packets, &p->link);
     set_up_call(p, &payload, behind);
-    hpu_sched_submit(run->nic->sched, &rx->le->handlers->queue, &p->exec);
+    hpu_sched_submit(run->nic->sched, &rx->at.le->handlers->queue, &p->exec);
     return true;
 }
 

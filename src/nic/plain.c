@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The two messages that are nearly all: a put that is here whole and meets, at the head of its
- * list, an entry without handlers that takes all of it; and acks of puts that went as asked.
+ * list, a fast entry that takes all of it; and acks of puts that went as asked.
  *
  *   fabric ──► plain_short() ──usual──► over
  *                    └──────any other──► rx_short() (receive.c)
  *
  * A message is either over here, or nothing was done and the stages have it from the beginning.
- * What is done here is what the stages do where this is known, in their order:
+ * What is done here are the stages (stages.h) where all is known:
  *
  *   - nobody has to be told of a fault: the message makes sense, goes to an entry of an open portal
  *     table entry, which it is permitted to, and its whole payload is in its place;
@@ -16,22 +16,7 @@
  *
  * So there is no state of it to keep, and struct rx is left as it was but for gathered acks.
  */
-#include "nic/entry.h"
-#include "nic/rx.h"
-
-#include "base/nic_copy.h"
-#include "base/paths.h"
-
-/* Where a put goes, once it is found. */
-struct target {
-    struct ni *ni;
-    struct pt *pt;
-    struct le *le;
-    union {
-        ptl_process_t initiator;
-        uint64_t source; /* the same as one word */
-    };
-};
+#include "nic/stages.h"
 
 /* What the first word of its header says: a put with a known ack, for one of the NIs there may be.
  */
@@ -62,9 +47,8 @@ static inline bool takes_it(const struct rx *rx, const struct message *m, const 
     const struct le *le = t->le;
     struct match_header header = {
         .bits = m->match_bits, .nid = (uint32_t)t->source, .pid = (uint32_t)(t->source >> 32)};
-    return usual(le != NULL) && le->plain &&
-           (le->options & (PTL_IOVEC | PTL_ME_ACK_DISABLE)) == 0 &&
-           le_permits(le, rx->peer->uid, PTL_ME_OP_PUT) == PTL_NI_OK &&
+    return usual(le != NULL) && le->fast &&
+           le_permits(le, rx->peer->uid, 0) == PTL_NI_OK && /* it takes puts */
            match_is_eldest(&t->pt->priority, &le->match) && match_key(&le->match, &header) &&
            le_holds(le, m->remote_offset, m->length);
 }
@@ -77,70 +61,9 @@ static inline bool find_target(const struct rx *rx, const struct message *m, str
     }
     t->pt = &t->ni->pts[m->pt_index];
     t->le = t->pt->recent;
+    t->fail = PTL_NI_OK;
     return usual(t->pt->allocated && t->pt->enabled && find_source(rx, m, t) &&
                  takes_it(rx, m, t) && pt_queue_has_room(t->pt) && list_empty(&rx->peer->detached));
-}
-
-/* As target_event(). */
-static inline void fill_event(const struct rx *rx, const struct message *m, const struct target *t,
-                              ptl_event_t *event)
-{
-    event->start = memory_at(t->le->start, m->remote_offset);
-    event->user_ptr = t->le->user_ptr;
-    event->hdr_data = m->hdr_data;
-    event->match_bits = m->match_bits;
-    event->rlength = m->length;
-    event->mlength = m->length;
-    event->remote_offset = m->remote_offset;
-    event->initiator = t->initiator;
-    eq_whose(event, rx->peer->uid, m->pt_index);
-    eq_kinds(event, PTL_EVENT_PUT, PTL_PRIORITY_LIST, PTL_NI_OK, m->op, m->datatype);
-}
-
-/* As post_target_event(). */
-static inline void tell(const struct rx *rx, const struct message *m, const struct target *t)
-{
-    unsigned options = t->le->options;
-    if (rare((options & PTL_ME_EVENT_CT_COMM) != 0)) {
-        ct_count(t->le->ct, PTL_NI_OK, (options & PTL_ME_EVENT_CT_BYTES) != 0, m->length);
-    }
-    bool wanted = (options & (PTL_ME_EVENT_COMM_DISABLE | PTL_ME_EVENT_SUCCESS_DISABLE)) == 0;
-    if (usual(wanted && eq_ref_alive(t->pt->eq))) {
-        struct eq *eq = t->pt->eq.eq;
-        fill_event(rx, m, t, eq_place(eq));
-        eq_placed(eq);
-    }
-}
-
-/* False: nothing was done. */
-static inline bool take_put(struct rx *rx, const struct message *m, const void *payload)
-{
-    struct target t;
-    if (rare(!is_put(m) || m->length != rx->f.length || rx->ack_count == ACKS_MOST) ||
-        !find_target(rx, m, &t)) {
-        return false;
-    }
-    /* What cannot be written is told by the stages, which try again. */
-    if (usual(m->length != 0) &&
-        rare(nic_copy(memory_at(t.le->start, m->remote_offset), payload, m->length) != 0)) {
-        return false;
-    }
-    COUNT_PATH(take_put);
-    struct nic_board *board = t.ni->nic->board;
-    board_count(board->received, &board->received_bytes, BOARD_PUT, m->length);
-    unsigned once = t.le->options & (PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE);
-    tell(rx, m, &t);
-    /* All events come before the ack; an entry that goes without one is put away behind it. */
-    if (rare(once == PTL_ME_USE_ONCE)) {
-        le_use_up(t.le);
-    }
-    if (usual(m->cookie != 0)) {
-        rx_add_ack(rx, m->cookie, PTL_PRIORITY_LIST);
-    }
-    if (once == (PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE)) {
-        le_use_up(t.le);
-    }
-    return true;
 }
 
 static bool is_acks(const struct rx *rx, const struct message_acks *a)
@@ -160,7 +83,12 @@ static __attribute__((noinline)) enum rx_step plain_put(struct nic_peer *peer, s
                                                         const void *payload)
 {
     const struct message *m = (const struct message *)rx->f.header;
-    return usual(take_put(rx, m, payload)) ? RX_GO : rx_short(peer, &rx->f, payload);
+    struct target t;
+    bool known = is_put(m) && m->length == rx->f.length && rx->ack_count != ACKS_MOST &&
+                 find_target(rx, m, &t);
+    return usual(known && put_at_entry(rx, m, &t, payload, KNOWN_PUT | KNOWN_FAST | KNOWN_ACK))
+               ? RX_GO
+               : rx_short(peer, &rx->f, payload);
 }
 
 enum rx_step plain_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)

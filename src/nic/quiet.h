@@ -52,7 +52,7 @@ static inline bool quiet_set(struct quiet *q, const struct le *le, uint64_t leng
     q->length = (uint32_t)length;
     q->ct.ct = (le->options & PTL_ME_EVENT_CT_COMM) != 0 ? le->ct.ct : NULL;
     q->ct.handle = le->ct.handle;
-    q->count = (le->options & PTL_ME_EVENT_CT_BYTES) != 0 ? length : 1;
+    q->count = le_counts(le, length);
     return true;
 }
 

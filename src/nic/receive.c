@@ -4,10 +4,8 @@
  * payload goes. Checks come in the order of the specification: interface,
  * portal table entry, match, permissions, then length and offset.
  */
-#include "nic/entry.h"
-#include "nic/rx.h"
+#include "nic/stages.h"
 
-#include "base/nic_copy.h"
 #include "base/paths.h"
 #include "nic/atomic.h"
 
@@ -80,7 +78,7 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
     struct fits_context c;
     c.header.bits = rx->m->match_bits;
     c.header.pid = 0;
-    if (ni_is_logical(rx->ni)) {
+    if (ni_is_logical(rx->at.ni)) {
         c.header.nid = rx->m->rank;
     } else {
         c.header.nid = rx->peer->nid;
@@ -112,7 +110,7 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
 
 static struct le *drop(struct rx *rx, ptl_sr_index_t reg)
 {
-    rx->ni->registers[reg]++;
+    rx->at.ni->registers[reg]++;
     return NULL;
 }
 
@@ -129,47 +127,37 @@ static inline bool check_permission(struct rx *rx, const struct le *le, ptl_ni_f
     return *fail == PTL_NI_OK;
 }
 
-/* Where in the entry the message goes and how much of it fits; of atomics, whole
- * elements. */
-static inline void set_place(struct rx *rx, const struct le *le, uint64_t offset, bool atomic)
-{
-    uint64_t room = le_room(le, offset);
-    rx->offset = offset;
-    rx->mlength = rx->m->length < room ? rx->m->length : room;
-    if (atomic) {
-        rx->mlength -= atomic_rest(rx->mlength, rx->m->datatype);
-    }
-}
-
 /* Files the header of a message that the overflow list takes. */
 static void file_header(struct rx *rx, struct le *le)
 {
-    struct unexpected *u = rx->unexpected;
+    struct unexpected *u = rx->at.unexpected;
     u->le = le;
     u->busy = true;
     u->header.key.bits = rx->m->match_bits;
-    u->header.key.nid = ni_is_logical(rx->ni) ? rx->initiator.rank : rx->initiator.phys.nid;
-    u->header.key.pid = ni_is_logical(rx->ni) ? 0 : rx->initiator.phys.pid;
-    target_event(rx, le, &u->event);
+    u->header.key.nid =
+        ni_is_logical(rx->at.ni) ? rx->at.initiator.rank : rx->at.initiator.phys.nid;
+    u->header.key.pid = ni_is_logical(rx->at.ni) ? 0 : rx->at.initiator.phys.pid;
+    target_event(rx, rx->m, &rx->at, &u->event, KNOWN_NOTHING);
     u->event.type++; /* PUT to PUT_OVERFLOW, and so on */
     le->headers++;
-    unexpected_add(&rx->ni->pts[le->pt_index].unexpected, &u->header);
+    unexpected_add(&rx->at.pt->unexpected, &u->header);
 }
 
 /* Takes the entry for the message: length, offset, and what that does to it. */
 static void take_entry(struct rx *rx, struct le *le)
 {
     bool local = (le->options & PTL_ME_MANAGE_LOCAL) != 0;
-    set_place(rx, le, le_offset(le, rx->m->remote_offset), rx_is_atomic(rx));
-    rx->le = le;
-    rx->response_list = le->list;
+    rx->at.le = le;
+    rx->at.offset = le_offset(le, rx->m->remote_offset);
+    target_place(&rx->at, rx->m);
+    rx->at.list = le->list;
     le->users++;
-    rx->ni->pts[le->pt_index].users++;
-    if (rx->unexpected != NULL) {
+    rx->at.pt->users++;
+    if (rx->at.unexpected != NULL) {
         file_header(rx, le);
     }
     if (local) {
-        le->offset += rx->mlength;
+        le->offset += rx->at.mlength;
     }
     if ((le->options & PTL_ME_USE_ONCE) != 0 && le->handlers != NULL) {
         if (rx->tick) {
@@ -179,7 +167,7 @@ static void take_entry(struct rx *rx, struct le *le)
         le->handlers->taken = true;
         le->reserved = true;
         le->match.picky = true;
-        rx->reserved = true;
+        rx->at.reserved = true;
     } else if ((le->options & PTL_ME_USE_ONCE) != 0 ||
                (local && le->min_free != 0 && le->length - le->offset < le->min_free &&
                 !rx->tick)) {
@@ -225,7 +213,7 @@ __attribute__((noinline)) static struct le *no_room(struct rx *rx, struct pt *pt
             return NULL;
         }
         *fail = PTL_NI_PT_DISABLED;
-        pt_refuse(rx->ni, rx->m->pt_index, le);
+        pt_refuse(rx->at.ni, rx->m->pt_index, le);
     }
     return drop(rx, PTL_SR_DROP_COUNT);
 }
@@ -238,8 +226,8 @@ __attribute__((noinline)) static bool find_room(struct rx *rx, const struct pt *
     if (!pt_queue_has_room(pt)) {
         return false;
     }
-    rx->unexpected = header ? table_add(&rx->ni->unexpected) : NULL;
-    return !header || rx->unexpected != NULL;
+    rx->at.unexpected = header ? table_add(&rx->at.ni->unexpected) : NULL;
+    return !header || rx->at.unexpected != NULL;
 }
 
 /* Finds the entry that a message is for, or says why there is none. */
@@ -251,19 +239,19 @@ static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
     if (ni == NULL) {
         return NULL;
     }
-    rx->ni = ni;
+    rx->at.ni = ni;
     if (!ni_is_logical(ni)) {
         uint64_t id = nic_peer_id(rx->peer);
-        memcpy(&rx->initiator, &id, sizeof(rx->initiator));
+        memcpy(&rx->at.initiator, &id, sizeof(rx->at.initiator));
     } else if (rx_rank_is_true(rx, ni)) {
-        rx->initiator.rank = rx->m->rank;
+        rx->at.initiator.rank = rx->m->rank;
     } else {
         return drop(rx, PTL_SR_DROP_COUNT);
     }
     if (rx->m->pt_index > (unsigned)ni->limits.max_pt_index) {
         return drop(rx, PTL_SR_DROP_COUNT);
     }
-    struct pt *pt = &ni->pts[rx->m->pt_index];
+    struct pt *pt = rx->at.pt = &ni->pts[rx->m->pt_index];
     if (rare(!pt->allocated || !pt->enabled)) {
         if (pt->refusing && may_wait(rx)) {
             return NULL;
@@ -290,17 +278,17 @@ static inline bool let_wait(struct rx *rx)
         return false;
     }
     rx->held = false;
-    rx->ni = NULL;
-    rx->fail = PTL_NI_OK;
+    rx->at.ni = NULL;
+    rx->at.fail = PTL_NI_OK;
     return true;
 }
 
 /* A message for an entry without handlers does not pass one of its sender that is at handlers. */
 __attribute__((noinline)) static void wait_behind(struct rx *rx)
 {
-    if (rx->unexpected != NULL) {
-        table_drop(&rx->ni->unexpected, rx->unexpected);
-        rx->unexpected = NULL;
+    if (rx->at.unexpected != NULL) {
+        table_drop(&rx->at.ni->unexpected, rx->at.unexpected);
+        rx->at.unexpected = NULL;
     }
     rx->held = true;
 }
@@ -310,20 +298,12 @@ static inline bool must_wait_behind(const struct rx *rx, const struct le *le)
     return !list_empty(&rx->peer->detached) && le != NULL && le->handlers == NULL;
 }
 
-/* Every request is counted once, here or where it ends before this. */
-static inline void count_request(const struct rx *rx)
-{
-    struct nic_board *board = rx->peer->nic->board;
-    board_count(board->received, &board->received_bytes,
-                (enum board_movement)(rx->m->type - MESSAGE_PUT), rx->m->length);
-}
-
 /* What becomes of a request; the entry, if there is one, is the message's then. */
 static void decide(struct rx *rx, struct le *le)
 {
-    count_request(rx);
-    if (rx->ni != NULL) {
-        rx->ni->in_flight++;
+    target_count_request(rx->peer->nic, rx->m, KNOWN_NOTHING);
+    if (rx->at.ni != NULL) {
+        rx->at.ni->in_flight++;
         if (le != NULL) { /* it is of that NI */
             take_entry(rx, le);
         }
@@ -333,19 +313,20 @@ static void decide(struct rx *rx, struct le *le)
 
 void rx_adopt(struct rx *rx, struct le *le)
 {
-    rx->ni = le->ni;
+    rx->at.ni = le->ni;
+    rx->at.pt = &le->ni->pts[le->pt_index];
     decide(rx, le);
 }
 
 static enum rx_step atomic_header(struct rx *rx)
 {
-    if (rx->fail != PTL_NI_OK || rx->f.torn || rx->applied || rx->f.length == 0) {
+    if (rx->at.fail != PTL_NI_OK || rx->f.torn || rx->applied || rx->f.length == 0) {
         return RX_GO;
     }
     if (rx->f.first == NULL) {
         return RX_FIRST;
     }
-    rx_apply(rx, rx->le, rx->f.first);
+    rx_apply(rx, rx->f.first);
     return RX_GO;
 }
 
@@ -367,8 +348,8 @@ static enum rx_step request_header(struct rx *rx)
         if (!rx->peer->nic->fastpath) {
             forget_found(rx);
         }
-        rx->response_due = rx->m->cookie != 0;
-        struct le *le = look_up(rx, &rx->fail);
+        rx->at.response_due = rx->m->cookie != 0;
+        struct le *le = look_up(rx, &rx->at.fail);
         if (must_wait_behind(rx, le)) {
             wait_behind(rx);
         }
@@ -392,8 +373,8 @@ static enum rx_step request_header(struct rx *rx)
     if (rx_is_atomic(rx)) {
         return atomic_header(rx);
     }
-    if (rx->fail == PTL_NI_OK && rx->m->type == MESSAGE_PUT) {
-        rx_lend(rx, le_memory(rx->le, rx->offset), rx->mlength);
+    if (rx->at.fail == PTL_NI_OK && rx->m->type == MESSAGE_PUT) {
+        rx_lend(rx, le_memory(rx->at.le, rx->at.offset), rx->at.mlength);
     }
     return RX_GO;
 }
@@ -443,113 +424,51 @@ static inline bool message_sound(const struct rx *rx)
     }
 }
 
-/* Apart: a cursor on the stack would slow down every put. */
-__attribute__((noinline)) static int scatter(const struct rx *rx, const struct le *le,
-                                             const void *payload)
+/* The message is over, in one step. */
+static inline enum rx_step over(struct rx *rx)
 {
-    struct memory to = le_memory(le, rx->offset);
-    return memory_write(&to, payload, rx->mlength);
+    rx->at.ni = NULL;
+    rx->at.le = NULL;
+    rx->at.fail = PTL_NI_OK;
+    rx->applied = rx->reply_left = false;
+    return RX_GO;
 }
 
-static inline void deposit(struct rx *rx, const struct le *le, const void *payload)
+/* A put or an atomic, and then a get or an atomic that fetches, that finds a plain entry. The reply
+ * leaves before the event; if it, or an ack, cannot leave at once, the message goes on as any
+ * other. */
+static inline enum rx_step put_plain(struct rx *rx, const void *payload)
 {
-    if (rare(rx->mlength == 0)) {
-        return;
-    }
-    int rc = usual(le->vector.parts == NULL)
-                 ? nic_copy(memory_at(le->start, rx->offset), payload, rx->mlength)
-                 : scatter(rx, le, payload);
-    if (rc != 0) {
-        rx->fail = PTL_NI_SEGV;
-    }
-}
-
-/* Does what the message asks for with a payload that is here whole. */
-static inline void act(struct rx *rx, struct le *le, const void *payload)
-{
-    if (rx->m->type == MESSAGE_PUT) {
-        deposit(rx, le, payload);
-    } else {
-        rx_apply(rx, le, payload);
-    }
-}
-
-/* An atomic that fetches nothing, at an entry in one part or in several. */
-static inline void apply(struct rx *rx, struct le *le, const void *payload)
-{
-    if (le->vector.parts != NULL) {
-        rx_apply(rx, le, payload);
-        rx->applied = false; /* it is over, but for the ack */
-    } else if (nic_atomic(memory_at(le->start, rx->offset), payload, NULL, NULL, rx->mlength,
-                          rx->m->op, rx->m->datatype) != 0) {
-        rx->fail = PTL_NI_SEGV;
-    }
-}
-
-/* A put or an atomic that finds a plain entry: nothing can come in between, so that the entry
- * needs no note of a message in hand, and but an ack, if one is due, nothing follows. */
-static inline enum rx_step finish_plain(struct rx *rx, struct le *le, const void *payload,
-                                        bool atomic)
-{
-    set_place(rx, le, rx->m->remote_offset, atomic);
-    if (atomic) {
-        COUNT_PATH(plain_atomic);
-        apply(rx, le, payload);
-    } else {
-        COUNT_PATH(plain_put);
-        deposit(rx, le, payload);
-    }
-    post_target_event(rx, le);
-    unsigned options = le->options;
-    ptl_list_t list = le->list;
-    bool as_asked = rx->local == NULL && rx->fail == PTL_NI_OK && rx->mlength == rx->m->length &&
-                    (options & PTL_ME_ACK_DISABLE) == 0;
-    /* All events come before the ack; an entry that goes without one is put away behind it. */
-    bool once = (options & PTL_ME_USE_ONCE) != 0;
-    if (once && (options & PTL_ME_EVENT_UNLINK_DISABLE) == 0) {
-        le_use_up(le);
-        once = false;
-    }
-    bool done = !rx->response_due || (as_asked && rx_gather_ack(rx, list));
-    if (once) {
-        le_use_up(le);
-    }
-    if (usual(done)) {
-        count_request(rx);
-        rx->ni = NULL;
-        return RX_GO;
+    unsigned options = rx->at.le->options;
+    if (usual(put_at_entry(rx, rx->m, &rx->at, payload, KNOWN_NOTHING))) {
+        return over(rx);
     }
     rx->response_silent = (options & PTL_ME_ACK_DISABLE) != 0;
-    rx->response_list = list;
-    rx->event_posted = true;
-    decide(rx, NULL);
+    rx->event_posted = rx->decided = true;
+    rx->at.le = NULL;
+    rx->at.ni->in_flight++;
     return rx_done(rx->peer, &rx->f, FABRIC_OK);
 }
 
-/* Likewise a get, or an atomic that fetches, whose reply leaves before its event; if it cannot
- * leave at once, the message goes on as any other. */
-__attribute__((noinline)) static enum rx_step finish_fetching(struct rx *rx, struct le *le,
-                                                              const void *payload)
+__attribute__((noinline)) static enum rx_step get_plain(struct rx *rx, const void *payload)
 {
-    bool once = (le->options & PTL_ME_USE_ONCE) != 0, atomic = rx->m->type == MESSAGE_FETCH;
+    struct le *le = rx->at.le;
     COUNT_PATH(plain_fetching);
-    set_place(rx, le, rx->m->remote_offset, atomic);
-    if (atomic) {
-        rx_apply(rx, le, payload);
+    rx->at.list = le->list;
+    target_place(&rx->at, rx->m);
+    if (rx->m->type == MESSAGE_FETCH) {
+        rx_apply(rx, payload);
     }
-    if (!rx_reply_at_once(rx, le)) {
+    if (!rx_reply_at_once(rx)) {
         decide(rx, le);
         return rx_done(rx->peer, &rx->f, FABRIC_OK);
     }
-    post_target_event(rx, le);
-    if (once) {
+    rx_tell(rx);
+    if ((le->options & PTL_ME_USE_ONCE) != 0) {
         le_use_up(le);
     }
-    count_request(rx);
-    rx->ni = NULL;
-    rx->fail = PTL_NI_OK;
-    rx->applied = rx->reply_left = false;
-    return RX_GO;
+    target_count_request(rx->peer->nic, rx->m, KNOWN_NOTHING);
+    return over(rx);
 }
 
 /* A message that finds handlers ends at once as well, if its header handler neither waits nor
@@ -631,20 +550,19 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
             return RX_FIRST;
         }
     }
-    rx->response_due = rx->m->cookie != 0;
-    struct le *le = look_up(rx, &rx->fail);
+    rx->at.response_due = rx->m->cookie != 0;
+    struct le *le = look_up(rx, &rx->at.fail);
     if (rare(must_wait_behind(rx, le))) {
         return begin_anew(rx);
     }
-    if (usual(le != NULL && le->plain && put)) {
-        return finish_plain(rx, le, payload, false);
+    bool fetches = rx->m->type == MESSAGE_GET || rx->m->type == MESSAGE_FETCH;
+    if (usual(le != NULL && le->plain)) {
+        rx->at.le = le;
+        rx->at.offset = rx->m->remote_offset;
+        return fetches ? get_plain(rx, payload) : put_plain(rx, payload);
     }
-    if (le != NULL && rx->m->type == MESSAGE_GET && !le->plain) {
+    if (le != NULL && rx->m->type == MESSAGE_GET) {
         return begin_anew(rx);
-    }
-    if (le != NULL && le->plain && rx->m->type != MESSAGE_PUT) {
-        return rx->m->type == MESSAGE_ATOMIC ? finish_plain(rx, le, payload, true)
-                                             : finish_fetching(rx, le, payload);
     }
     if (let_wait(rx)) {
         return RX_FIRST;
@@ -662,7 +580,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
         COUNT_PATH(short_refused);
     } else {
         COUNT_PATH(short_entry);
-        act(rx, le, payload);
+        target_write(rx, rx->m, &rx->at, payload, KNOWN_NOTHING);
     }
     return rx_done(peer, f, FABRIC_OK);
 }

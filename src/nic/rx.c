@@ -42,19 +42,12 @@ void rx_free(struct nic_peer *peer, struct fabric_rx *f)
 
 void rx_reset(struct rx *rx)
 {
-    if (rx->ni != NULL) {
-        rx->ni->in_flight--;
+    if (rx->at.ni != NULL) {
+        rx->at.ni->in_flight--;
     }
-    rx->ni = NULL;
-    rx->le = NULL;
-    rx->unexpected = NULL;
-    rx->applied = false;
-    rx->decided = rx->event_posted = false;
+    rx->at = (struct target){.ni = NULL};
+    rx->applied = rx->decided = rx->event_posted = rx->response_silent = false;
+    rx->reply_started = rx->reply_left = rx->header_begun = false;
     rx->wait_end = 0;
-    rx->response_due = rx->response_silent = false;
-    rx->response_list = 0;
-    rx->reply_started = rx->reply_left = rx->reserved = rx->header_begun = false;
-    rx->fail = PTL_NI_OK;
-    rx->mlength = 0;
     rx->cookie = 0;
 }

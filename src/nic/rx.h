@@ -57,6 +57,24 @@ struct handler_run {
     unsigned outstanding; /* of these, not ended */
 };
 
+/* What a request has found at its target, and what becomes of it there. */
+struct target {
+    struct ni *ni;                 /* NULL: nobody's, or its NI was closed */
+    struct pt *pt;                 /* its portal table entry */
+    struct le *le;                 /* pinned while not NULL */
+    struct unexpected *unexpected; /* its header, where the overflow list took it */
+    union {
+        ptl_process_t initiator;
+        uint64_t source; /* the same as one word */
+    };
+    uint64_t offset; /* used at the entry */
+    uint64_t mlength;
+    ptl_ni_fail_t fail;
+    ptl_list_t list; /* of the entry that matched */
+    bool response_due;
+    bool reserved; /* the entry is use-once and held back for this message */
+};
+
 struct rx {
     struct fabric_rx f; /* first: the fabric knows it as this */
     struct nic_peer *peer;
@@ -66,28 +84,20 @@ struct rx {
     bool decided;      /* the header went through match and checks */
     bool held;         /* it is to wait for room, and be decided then, */
     bool held_by_turn; /* or for a message before it to end */
-    bool response_due, response_silent;
-    ptl_list_t response_list; /* of the entry that matched */
+    bool response_silent;
     bool event_posted;
-    ptl_ni_fail_t fail;
 
     /* a request: */
-    struct ni *ni;                 /* NULL: nobody's, or its NI was closed */
-    struct le *le;                 /* pinned while not NULL */
-    struct unexpected *unexpected; /* its header, where the overflow list took it */
-    bool applied;                  /* an atomic was done */
-    uint8_t *before;               /* what a fetch found: a packet, kept */
-    bool header_begun;             /* its handlers were set up */
-    bool away;                     /* it is in no channel: invoke.c */
-    bool detached;                 /* it was in one */
-    bool tick;                     /* of a timer: it completes nothing */
-    bool reserved;                 /* the entry is use-once and held back for this message */
-    struct invocation *stored;     /* to which its payload goes, to leave the channel (detach.c) */
-    const struct request *local;   /* of self.c: whom to answer */
-    ptl_process_t initiator;
-    uint64_t offset; /* used at the entry */
-    uint64_t mlength;
-    int64_t wait_end;         /* of a message that waits for room; 0: it does not */
+    struct target at;
+    bool applied;                /* an atomic was done */
+    uint8_t *before;             /* what a fetch found: a packet, kept */
+    bool header_begun;           /* its handlers were set up */
+    bool away;                   /* it is in no channel: invoke.c */
+    bool detached;               /* it was in one */
+    bool tick;                   /* of a timer: it completes nothing */
+    struct invocation *stored;   /* to which its payload goes, to leave the channel (detach.c) */
+    const struct request *local; /* of self.c: whom to answer */
+    int64_t wait_end;            /* of a message that waits for room; 0: it does not */
     int64_t refused_at;       /* the last one of this peer that waited in vain; of the first rx */
     struct message_acks acks; /* gathered, not sent yet, but for its head: */
     unsigned ack_count, ack_overflow;
@@ -103,7 +113,7 @@ struct rx {
 
 static inline bool rx_is_atomic(const struct rx *rx)
 {
-    return rx->m->type == MESSAGE_ATOMIC || rx->m->type == MESSAGE_FETCH;
+    return message_is_atomic(rx->m);
 }
 
 /* ---- rx.c ---- */
@@ -166,15 +176,13 @@ enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *acks);
 
 /* rx_atomic_sound() checks the header of an atomic: legal, whole elements, one packet. */
 bool rx_atomic_sound(const struct rx *rx);
-/* rx_apply() does an atomic whose payload is here whole. */
-void rx_apply(struct rx *rx, struct le *le, const uint8_t *payload);
+/* rx_apply() does an atomic whose payload is here whole, at the entry that it has found. */
+void rx_apply(struct rx *rx, const uint8_t *payload);
 
 /* ---- deliver.c ---- */
 
-/* post_target_event() posts the full event of the entry and counts. */
-void post_target_event(struct rx *rx, struct le *le);
-/* target_event() fills the event of a message as the entry's owner is to see it. */
-void target_event(const struct rx *rx, const struct le *le, ptl_event_t *event);
+/* rx_tell() posts the full event of a message at its entry and counts it. */
+void rx_tell(const struct rx *rx);
 /* rx_gather_ack() notes the ack of a message that went as it was asked, to be sent with
  * others when the NIC has taken what is there, or at once if nothing is behind the message;
  * false: there is no room for it. */
@@ -197,9 +205,9 @@ static inline void rx_add_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
         rx_note_ack(rx, cookie, list);
     }
 }
-/* rx_reply_at_once() sends the reply of a get of an entry that it has not taken, all data with it;
- * false: it cannot leave so, or not now, and nothing has happened. */
-bool rx_reply_at_once(struct rx *rx, const struct le *le);
+/* rx_reply_at_once() sends the reply of a get, all data with it; false: it cannot leave so, or not
+ * now, and nothing has happened. */
+bool rx_reply_at_once(struct rx *rx);
 
 /* ---- self.c ---- */
 
@@ -229,13 +237,14 @@ void handlers_free(struct rx *rx);
 /* Whether the message's entry has handlers that are to run. */
 static inline bool rx_has_handlers(const struct rx *rx)
 {
-    return rx->le != NULL && rx->le->handlers != NULL && rx->fail == PTL_NI_OK && !rx->f.torn;
+    return rx->at.le != NULL && rx->at.le->handlers != NULL && rx->at.fail == PTL_NI_OK &&
+           !rx->f.torn;
 }
 
 /* Whether its header handler has had its turn: then the completion handler has one. */
 static inline bool rx_handlers_ran(const struct rx *rx)
 {
-    return rx->le != NULL && rx->header_begun && rx->run->header_done;
+    return rx->at.le != NULL && rx->header_begun && rx->run->header_done;
 }
 
 enum rx_step handlers_header(struct rx *rx);

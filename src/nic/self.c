@@ -63,8 +63,7 @@ static bool may_go(const struct ni *ni, struct nic_peer *peer, const struct requ
 static bool is_quiet(const struct pt *pt, const struct le *le)
 {
     return le->plain && le->vector.parts == NULL && (le->options & PTL_ME_USE_ONCE) == 0 &&
-           (!eq_ref_alive(pt->eq) ||
-            (le->options & (PTL_ME_EVENT_COMM_DISABLE | PTL_ME_EVENT_SUCCESS_DISABLE)) != 0);
+           !(eq_ref_alive(pt->eq) && le_wants_event(le, PTL_ME_EVENT_COMM_DISABLE, PTL_NI_OK));
 }
 
 struct le *quiet_look_up(struct ni *ni, uint32_t pt_index, uint64_t match_bits)
@@ -189,15 +188,15 @@ void self_answer(struct rx *rx)
     if (request_sends(r)) {
         request_left(r, PTL_NI_OK);
     }
-    if (request_fetches(r) && rx->fail == PTL_NI_OK) {
+    if (request_fetches(r) && rx->at.fail == PTL_NI_OK) {
         uint8_t data[SELF_MAX];
         struct memory from = {rx->before, NULL, 0};
         if (r->kind == OP_GET) {
-            from = le_memory(rx->le, rx->offset);
+            from = le_memory(rx->at.le, rx->at.offset);
         }
-        if (memory_read(data, &from, rx->mlength) != 0 ||
-            memory_write(request_reply_memory(r), data, rx->mlength) != 0) {
-            rx->fail = PTL_NI_SEGV;
+        if (memory_read(data, &from, rx->at.mlength) != 0 ||
+            memory_write(request_reply_memory(r), data, rx->at.mlength) != 0) {
+            rx->at.fail = PTL_NI_SEGV;
         }
     }
 }

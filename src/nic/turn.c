@@ -22,13 +22,13 @@
 /* Whether `other`, of the same channel, is before a message and has its entry still. */
 static bool is_before(const struct rx *other, const struct rx *rx)
 {
-    return other->le != NULL && other->f.number < rx->f.number;
+    return other->at.le != NULL && other->f.number < rx->f.number;
 }
 
 static bool behind_entry(const struct rx *rx)
 {
     const struct rx *other = rx->peer->rx[FABRIC_REQUEST];
-    while (other != NULL && !(is_before(other, rx) && other->le == rx->le)) {
+    while (other != NULL && !(is_before(other, rx) && other->at.le == rx->at.le)) {
         other = other->beside;
     }
     return other != NULL;
@@ -37,7 +37,7 @@ static bool behind_entry(const struct rx *rx)
 bool turn_keeps(const struct nic_peer *peer, const struct le *le)
 {
     const struct rx *rx = peer->rx[FABRIC_REQUEST];
-    while (rx != NULL && rx->le != le) {
+    while (rx != NULL && rx->at.le != le) {
         rx = rx->beside;
     }
     return rx != NULL;
@@ -52,11 +52,11 @@ struct range {
 
 static struct range range_of(const struct rx *rx)
 {
-    const struct le *le = rx->le;
+    const struct le *le = rx->at.le;
     struct range r = {.anywhere = le->vector.parts != NULL};
     bool all = le->handlers != NULL;
-    r.begin = (uintptr_t)le->start + (all ? 0 : rx->offset);
-    r.length = all ? le->length : rx->mlength;
+    r.begin = (uintptr_t)le->start + (all ? 0 : rx->at.offset);
+    r.length = all ? le->length : rx->at.mlength;
     return r;
 }
 
@@ -72,7 +72,7 @@ static bool may_write(const struct rx *rx)
     if (rx->m->silent != 0) {
         return true;
     }
-    if ((rx->ni->limits.features & PTL_TOTAL_DATA_ORDERING) != 0) {
+    if ((rx->at.ni->limits.features & PTL_TOTAL_DATA_ORDERING) != 0) {
         return false;
     }
     const struct rx *other = rx->peer->rx[FABRIC_REQUEST];
@@ -84,7 +84,7 @@ static bool may_write(const struct rx *rx)
 
 bool turn_waits_to_begin(const struct rx *rx)
 {
-    if (!rx->f.behind || rx->le == NULL || rx->fail != PTL_NI_OK || rx->f.torn) {
+    if (!rx->f.behind || rx->at.le == NULL || rx->at.fail != PTL_NI_OK || rx->f.torn) {
         return false;
     }
     if (rx_is_atomic(rx)) {
@@ -96,7 +96,7 @@ bool turn_waits_to_begin(const struct rx *rx)
 
 bool turn_waits_to_write(const struct rx *rx)
 {
-    if (!rx->f.behind || rx->le == NULL) {
+    if (!rx->f.behind || rx->at.le == NULL) {
         return false;
     }
     bool writes = rx->f.sink == RX_DEPOSIT || (rx->f.sink == RX_PACKETS && rx->run->deposit);

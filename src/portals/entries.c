@@ -53,8 +53,8 @@ static inline bool is_plain(struct ni *ni, ptl_pt_index_t pt_index, const ptl_me
                             ptl_list_t list)
 {
     struct pt *pt;
-    unsigned special = ~PTL_ME_APPEND_OPTIONS_MASK | PTL_IOVEC | LE_COUNTS;
-    return usual((me->options & special) == 0) && usual(list <= PTL_OVERFLOW_LIST) &&
+    unsigned known = (LE_FAST_OPTIONS & ~LE_COUNTS) | PTL_ME_ACK_DISABLE | PTL_ME_MANAGE_LOCAL;
+    return usual((me->options & ~known) == 0) && usual(list <= PTL_OVERFLOW_LIST) &&
            usual(ni_is_matching(ni)) && usual(api_pt(ni, pt_index, &pt) == PTL_OK) &&
            usual(list_has_place(ni, pt_list(pt, list))) && table_ready(&ni->les);
 }

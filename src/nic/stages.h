@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The stages of a put or an atomic at an entry, and what they come to one after the other. Each is
+ * here once; a caller says by `known`, a constant, what it has found out already, and the compiler
+ * deletes the questions that are answered.
+ *
+ *   place ──► write ──► event, counter ──► use-once ──► ack ──► use-once without an event
+ *
+ * plain.c has the fast path, of which all is known; receive.c and deliver.c, which ends what took
+ * more than one step, have all others, of which nothing is. The stages before these, whose rules
+ * are the entry's (who may, where it begins, whether it fits), are in entry.h.
+ */
+#ifndef NIC_STAGES_H
+#define NIC_STAGES_H
+
+#include "nic/entry.h"
+#include "nic/rx.h"
+
+#include "base/nic_copy.h"
+#include "base/paths.h"
+
+enum known {
+    KNOWN_NOTHING = 0,
+    /* It is a put that the entry holds whole, */
+    KNOWN_PUT = 1,
+    /* the entry is `fast`, */
+    KNOWN_FAST = 2,
+    /* and its ack may be gathered: nothing is before it, and there is room. */
+    KNOWN_ACK = 4
+};
+
+/* What the event of each type of request is called. */
+static inline ptl_event_kind_t target_event_kind(uint8_t type)
+{
+    static const uint8_t kinds[] = {
+        [MESSAGE_PUT] = PTL_EVENT_PUT,
+        [MESSAGE_GET] = PTL_EVENT_GET,
+        [MESSAGE_ATOMIC] = PTL_EVENT_ATOMIC,
+        [MESSAGE_FETCH] = PTL_EVENT_FETCH_ATOMIC,
+    };
+    return kinds[type];
+}
+
+/* Every request is counted once, when it is known what becomes of it. */
+static inline __attribute__((always_inline)) void
+target_count_request(struct nic *nic, const struct message *m, const unsigned known)
+{
+    uint8_t type = (known & KNOWN_PUT) != 0 ? MESSAGE_PUT : m->type;
+    board_count(nic->board->received, &nic->board->received_bytes,
+                (enum board_movement)(type - MESSAGE_PUT), m->length);
+}
+
+/* Where in the entry the request begins, and how much of it goes there: what is known of these
+ * stands in the header. */
+static inline __attribute__((always_inline)) uint64_t
+target_offset(const struct target *t, const struct message *m, const unsigned known)
+{
+    return (known & KNOWN_PUT) != 0 ? m->remote_offset : t->offset;
+}
+
+static inline __attribute__((always_inline)) uint64_t
+target_mlength(const struct target *t, const struct message *m, const unsigned known)
+{
+    return (known & KNOWN_PUT) != 0 ? m->length : t->mlength;
+}
+
+/* Finds how much of the request fits; of atomics, whole elements. */
+static inline void target_place(struct target *t, const struct message *m)
+{
+    uint64_t room = le_room(t->le, t->offset);
+    t->mlength = m->length < room ? m->length : room;
+    if (message_is_atomic(m)) {
+        t->mlength -= atomic_rest(t->mlength, m->datatype);
+    }
+}
+
+/* Fills the event of a request as the entry's owner is to see it. */
+static inline __attribute__((always_inline)) void
+target_event(const struct rx *rx, const struct message *m, const struct target *t,
+             ptl_event_t *event, const unsigned known)
+{
+    const struct le *le = t->le;
+    uint64_t offset = target_offset(t, m, known);
+    bool put = (known & KNOWN_PUT) != 0, fast = (known & KNOWN_FAST) != 0;
+    *event = (ptl_event_t){
+        .start = fast ? memory_at(le->start, offset) : le_address(le, offset),
+        .user_ptr = le->user_ptr,
+        .hdr_data = m->hdr_data,
+        .match_bits = m->match_bits,
+        .rlength = m->length,
+        .mlength = target_mlength(t, m, known),
+        .remote_offset = m->remote_offset,
+        .initiator = t->initiator,
+    };
+    eq_whose(event, rx->peer->uid, le->pt_index);
+    eq_kinds(event, put ? PTL_EVENT_PUT : target_event_kind(m->type),
+             fast ? PTL_PRIORITY_LIST : le->list, t->fail, m->op, m->datatype);
+}
+
+/* Posts the full event of the request, and counts it. */
+static inline __attribute__((always_inline)) void target_tell(const struct rx *rx,
+                                                              const struct message *m,
+                                                              const struct target *t,
+                                                              const unsigned known)
+{
+    const struct le *le = t->le;
+    le_count(le, PTL_ME_EVENT_CT_COMM, t->fail, target_mlength(t, m, known));
+    struct eq_ref eq = t->pt->eq;
+    if (usual(le_wants_event(le, PTL_ME_EVENT_COMM_DISABLE, t->fail) && eq_ref_alive(eq))) {
+        target_event(rx, m, t, eq_place(eq.eq), known);
+        eq_placed(eq.eq);
+    }
+}
+
+/* Does what a put or an atomic asks for with a payload that is here whole; t->fail says how that
+ * went. Of an atomic `t` is the message's own. */
+static inline __attribute__((always_inline)) void
+target_write(struct rx *rx, const struct message *m, struct target *t, const void *payload,
+             const unsigned known)
+{
+    uint64_t offset = target_offset(t, m, known), mlength = target_mlength(t, m, known);
+    if ((known & KNOWN_PUT) == 0 && m->type != MESSAGE_PUT) {
+        rx_apply(rx, payload);
+    } else if (usual(mlength != 0)) {
+        bool whole = (known & KNOWN_FAST) != 0 || usual(t->le->vector.parts == NULL);
+        int rc = whole ? nic_copy(memory_at(t->le->start, offset), payload, mlength)
+                       : le_write_parts(t->le, offset, payload, mlength);
+        t->fail = usual(rc == 0) ? t->fail : PTL_NI_SEGV;
+    }
+}
+
+/* Sees to the ack of a request that the entry is done with; false: it must be sent by itself. */
+static inline __attribute__((always_inline)) bool target_ack(struct rx *rx, const struct message *m,
+                                                             const struct target *t,
+                                                             unsigned options, const unsigned known)
+{
+    if (m->cookie == 0) {
+        return true;
+    }
+    if ((known & KNOWN_ACK) != 0) {
+        rx_add_ack(rx, m->cookie, t->list);
+        return true;
+    }
+    bool as_asked = rx->local == NULL && t->fail == PTL_NI_OK &&
+                    target_mlength(t, m, known) == m->length && (options & PTL_ME_ACK_DISABLE) == 0;
+    return as_asked && rx_gather_ack(rx, t->list);
+}
+
+/*
+ * A put or an atomic, here whole, at a plain entry that nobody has in hand: nothing can come in
+ * between, so that the entry needs no note of it, and but an ack, if one is due, nothing follows.
+ * t->offset is set. False: that ack is to be sent by itself, or, with KNOWN_PUT and t->fail, memory
+ * is not there, and nothing was done.
+ */
+static inline __attribute__((always_inline)) bool
+put_at_entry(struct rx *rx, const struct message *m, struct target *t, const void *payload,
+             const unsigned known)
+{
+    struct le *le = t->le;
+    if ((known & KNOWN_PUT) == 0) {
+        target_place(t, m);
+    }
+    target_write(rx, m, t, payload, known);
+    if ((known & KNOWN_PUT) != 0 && rare(t->fail != PTL_NI_OK)) {
+        return false;
+    }
+    if (known != KNOWN_NOTHING) {
+        COUNT_PATH(take_put);
+    } else if (m->type == MESSAGE_PUT) {
+        COUNT_PATH(plain_put);
+    } else {
+        COUNT_PATH(plain_atomic);
+    }
+    target_count_request(t->ni->nic, m, known);
+    if (known == KNOWN_NOTHING) {
+        rx_tell(rx);
+    } else {
+        target_tell(rx, m, t, known);
+    }
+    unsigned options = le->options;
+    unsigned once = options & (PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE);
+    t->list = (known & KNOWN_FAST) != 0 ? PTL_PRIORITY_LIST : le->list;
+    /* All events come before the ack; an entry that goes without one is put away behind it. */
+    if (rare(once == PTL_ME_USE_ONCE)) {
+        le_use_up(le);
+    }
+    bool acked = target_ack(rx, m, t, options, known);
+    if (once == (PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE)) {
+        le_use_up(le);
+    }
+    return acked;
+}
+
+#endif
