@@ -5,7 +5,7 @@
  *   left and waiting ──► answered: event, counter ──► ended, unless the fabric has its buffer still
  *
  * Most operations are puts whose ack says nothing but that all went as asked: op_acked() is
- * op_response() with what follows from that known, for those in their usual state.
+ * op_response() with what follows from that known, for those that `only_wait`.
  */
 #include "nic/rx.h"
 
@@ -79,39 +79,71 @@ static bool keep_parts(struct op *op)
     return true;
 }
 
-void op_end(struct op *op)
+/* Forgets an operation that has left and been answered; `told`: by an event. With `only_waits`, a
+ * constant, it was a put or an atomic of the program that only waited for its ack: it owns nothing
+ * but its place, and its NI is open. */
+static inline __attribute__((always_inline)) void
+forget(struct nic *nic, struct op *op, struct md *md, bool told, const bool only_waits)
 {
-    let_go_of_mds(op);
-    free(op->request.owned);
-    if (op->request.origin == FROM_HANDLER) {
-        handler_request_end(&op->request, op->ni == NULL);
+    if (only_waits) {
+        md->users--;
+    } else {
+        let_go_of_mds(op);
+        free(op->request.owned);
+        if (op->request.origin == FROM_HANDLER) {
+            handler_request_end(&op->request, op->ni == NULL);
+        }
     }
-    if (op->ni != NULL) {
+    if (only_waits || op->ni != NULL) {
         op->ni->in_flight--;
     }
-    news_tell(&op->peer->nic->news);
-    table_drop(&op->peer->nic->operations, op);
+    if (!told) {
+        news_tell(&nic->news); /* who waits for the end of all operations hears of it as well */
+    }
+    table_drop(&nic->operations, op);
+}
+
+void op_end(struct op *op)
+{
+    forget(op->peer->nic, op, op->request.md, false, false);
+}
+
+/* Ends the operation that a response is for. */
+static inline __attribute__((always_inline)) void answered(struct nic_peer *peer, struct op *op,
+                                                           ptl_ni_fail_t fail, uint64_t mlength,
+                                                           uint64_t remote_offset, bool silent,
+                                                           ptl_list_t list, const bool only_waits)
+{
+    const struct request *r = &op->request;
+    struct md *md = r->md;
+    bool told = false;
+    peer->outstanding -= only_waits || op->counted;
+    if (only_waits) {
+        told = tell_answer(r, md, false, fail, mlength, remote_offset, list);
+    } else {
+        op->counted = false;
+        if (rare(!op->left)) {
+            /* An answer implies that the data has arrived: what became of it there is not SEND's.
+             */
+            bool lost = fail == PTL_NI_SEGV || fail == PTL_NI_UNDELIVERABLE;
+            op_left(op, lost ? fail : PTL_NI_OK);
+        }
+        if (usual(op->ni != NULL && !silent)) {
+            request_answered(r, fail, mlength, remote_offset, list);
+        }
+        op->expects = false;
+    }
+    if (only_waits || usual(!op->fabric_has)) {
+        forget(peer->nic, op, md, told, only_waits);
+    } else if (op->ni != NULL && (op->tx.vector == NULL || keep_parts(op))) {
+        let_go_of_mds(op); /* who has seen the last event may release them */
+    }
 }
 
 void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t remote_offset,
                  bool silent, ptl_list_t list)
 {
-    op->peer->outstanding -= op->counted;
-    op->counted = false;
-    if (rare(!op->left)) {
-        /* An answer implies that the data has arrived: what became of it there is not SEND's. */
-        bool lost = fail == PTL_NI_SEGV || fail == PTL_NI_UNDELIVERABLE;
-        op_left(op, lost ? fail : PTL_NI_OK);
-    }
-    if (usual(op->ni != NULL && !silent)) {
-        request_answered(&op->request, fail, mlength, remote_offset, list);
-    }
-    op->expects = false;
-    if (usual(!op->fabric_has)) {
-        op_end(op);
-    } else if (op->ni != NULL && (op->tx.vector == NULL || keep_parts(op))) {
-        let_go_of_mds(op); /* who has seen the last event may release them */
-    }
+    answered(op->peer, op, fail, mlength, remote_offset, silent, list, false);
 }
 
 /* Whether it has left whole, is counted, and waits for its ack alone. */
@@ -130,23 +162,16 @@ static inline bool only_waits(const struct op *op)
  * open; one that has left owns nothing. */
 static inline bool op_acked(struct nic_peer *peer, uint32_t cookie, ptl_list_t list)
 {
-    struct nic *nic = peer->nic;
-    struct op *op = table_get(&nic->operations, cookie);
+    struct op *op = table_get(&peer->nic->operations, cookie);
     if (rare(op == NULL || op->peer != peer || !only_waits(op))) {
         return false;
     }
     const struct request *r = &op->request;
-    struct md *md = r->md;
-    if (rare(md == NULL || request_fetches(r))) {
+    if (rare(r->md == NULL || request_fetches(r))) {
         return false;
     }
-    peer->outstanding--;
-    op->ni->in_flight--;
-    md->users--;
-    if (!tell_answer(r, md, false, PTL_NI_OK, r->length, r->remote_offset, list)) {
-        news_tell(&nic->news); /* who waits for the end of all operations hears of it as well */
-    }
-    table_drop(&nic->operations, op);
+    COUNT_PATH(acked);
+    answered(peer, op, PTL_NI_OK, r->length, r->remote_offset, false, list, true);
     return true;
 }
 
@@ -178,18 +203,23 @@ static __attribute__((noinline)) void other_acked(struct nic_peer *peer, uint32_
     op_response(op, PTL_NI_OK, op->request.length, op->request.remote_offset, false, list);
 }
 
-enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *a)
+/* Ends the operations of a peer's acks; `fast`, a constant: those in their usual state at once. */
+static inline __attribute__((always_inline)) void
+end_acked(struct nic_peer *peer, const struct message_acks *a, const bool fast)
 {
     unsigned count = acks_count(a);
     for (unsigned i = 0; i < count; i++) {
         uint32_t cookie = acks_cookie(a, i);
         ptl_list_t list = acks_overflow(a, i) ? PTL_OVERFLOW_LIST : PTL_PRIORITY_LIST;
-        if (rare(!op_acked(peer, cookie, list))) {
+        if (!fast || rare(!op_acked(peer, cookie, list))) {
             other_acked(peer, cookie, list);
-        } else {
-            COUNT_PATH(acked);
         }
     }
+}
+
+enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *a)
+{
+    end_acked(peer, a, true);
     return RX_GO;
 }
 
@@ -201,21 +231,11 @@ void response_end(const struct rx *rx, struct op *op, enum fabric_status status)
     op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0, rx->m->op);
 }
 
-/* acks_done() one by one, whatever the state of their operations. */
-static void acks_staged(struct nic_peer *peer, const struct message_acks *a)
-{
-    unsigned count = acks_count(a);
-    for (unsigned i = 0; i < count; i++) {
-        other_acked(peer, acks_cookie(a, i),
-                    acks_overflow(a, i) ? PTL_OVERFLOW_LIST : PTL_PRIORITY_LIST);
-    }
-}
-
 void response_done(struct rx *rx, enum fabric_status status)
 {
     COUNT_PATH(done_response);
     if (rx->m->type == MESSAGE_ACKS) {
-        acks_staged(rx->peer, (const struct message_acks *)rx->m);
+        end_acked(rx->peer, (const struct message_acks *)rx->m, false);
         return;
     }
     struct op *op = rx_op(rx);
