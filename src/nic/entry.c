@@ -119,37 +119,47 @@ static inline struct le *next_fresh(const struct le *le)
     return e->fresh && e->next != NULL ? container_of(e->next, struct le, match) : NULL;
 }
 
-static inline void take_from_list(struct le *le, struct pt *pt, struct match_list *list)
+/* Takes an entry out of its list. Here and below, `bare`, a constant, says that it is `fast`,
+ * linked, and in nobody's hand: so it is of the priority list, has no unexpected headers, and owns
+ * nothing. */
+static inline __attribute__((always_inline)) void unlink_from_list(struct le *le, const bool bare)
 {
+    if (!bare && !le->linked) {
+        return;
+    }
+    struct pt *pt = entry_pt(le);
     if (pt->recent == le) {
         pt->recent = next_fresh(le);
     }
-    match_remove(list, &le->match);
-}
-
-static void unlink_from_list(struct le *le)
-{
-    if (le->linked) {
-        struct pt *pt = entry_pt(le);
-        if (rare(pt->found.le == le)) {
+    if (le_lasts(le)) {
+        le->ni->epoch++;
+        if (pt->found.le == le) {
             pt->found.le = NULL;
         }
-        take_from_list(le, pt, pt_list(pt, le->list));
+    }
+    match_remove(pt_list(pt, bare ? PTL_PRIORITY_LIST : le->list), &le->match);
+    if (!bare) {
         pt->with_handlers -= le->handlers != NULL;
         le->linked = false;
     }
 }
 
+static inline __attribute__((always_inline)) void free_entry(struct le *le, const bool bare)
+{
+    if (!bare) {
+        if (le->handlers != NULL && le->handlers->timers != 0) {
+            timers_end_entry(le);
+        }
+        handlers_release(le->handlers);
+        free((void *)le->vector.parts);
+    }
+    table_drop(&le->ni->les, le);
+}
+
 void le_free(struct le *le)
 {
-    le->ni->epoch++;
-    unlink_from_list(le);
-    if (le->handlers != NULL && le->handlers->timers != 0) {
-        timers_end_entry(le);
-    }
-    handlers_release(le->handlers);
-    free((void *)le->vector.parts);
-    table_drop(&le->ni->les, le);
+    unlink_from_list(le, false);
+    free_entry(le, false);
 }
 
 __attribute__((noinline)) static void post_event(struct le *le, ptl_event_kind_t type,
@@ -172,21 +182,23 @@ static inline void post_entry_event(struct le *le, ptl_event_kind_t type, unsign
 }
 
 /* Goes on with an entry that was used up, as far as its users and headers allow. */
-static void settle(struct le *le)
+static inline __attribute__((always_inline)) void settle(struct le *le, const bool bare)
 {
-    if (!le->auto_unlinked || le->users != 0) {
+    if (!bare && (!le->auto_unlinked || le->users != 0)) {
         return;
     }
-    if (!le->unlink_told) {
-        COUNT_PATH(use_up_settled);
+    if (bare || !le->unlink_told) {
+        if (!bare) {
+            COUNT_PATH(use_up_settled);
+        }
         le->unlink_told = true;
         post_entry_event(le, PTL_EVENT_AUTO_UNLINK, PTL_ME_EVENT_UNLINK_DISABLE, PTL_NI_OK);
     }
-    if (le->headers == 0) {
-        if (le->list == PTL_OVERFLOW_LIST) {
+    if (bare || le->headers == 0) {
+        if (!bare && le->list == PTL_OVERFLOW_LIST) {
             post_entry_event(le, PTL_EVENT_AUTO_FREE, PTL_ME_EVENT_UNLINK_DISABLE, PTL_NI_OK);
         }
-        le_free(le);
+        free_entry(le, bare);
     }
 }
 
@@ -197,7 +209,7 @@ static void forget(struct unexpected *u)
     struct le *le = u->le;
     table_drop(&le->ni->unexpected, u);
     le->headers--;
-    settle(le);
+    settle(le, false);
 }
 
 /* Posts what `le` is to hear of a message that came before it, and counts it. */
@@ -314,7 +326,7 @@ void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, p
 static void use_up(struct le *le)
 {
     le_take_out(le);
-    settle(le);
+    settle(le, false);
 }
 
 /* There is a place for it. */
@@ -440,28 +452,25 @@ int le_unlink(struct le *le)
 
 void le_take_out(struct le *le)
 {
-    unlink_from_list(le);
+    unlink_from_list(le, false);
     le->auto_unlinked = true;
 }
 
 void le_use_up(struct le *le)
 {
     if (usual(le->fast && le->users == 0)) {
-        /* What the rest comes to where nothing is to be freed and nobody refers to it. */
         COUNT_PATH(use_up_simple);
-        struct pt *pt = entry_pt(le);
-        take_from_list(le, pt, &pt->priority);
-        post_entry_event(le, PTL_EVENT_AUTO_UNLINK, PTL_ME_EVENT_UNLINK_DISABLE, PTL_NI_OK);
-        table_drop(&le->ni->les, le);
-        return;
+        unlink_from_list(le, true);
+        settle(le, true);
+    } else {
+        use_up(le);
     }
-    use_up(le);
 }
 
 void le_release(struct le *le)
 {
     le->users--;
-    settle(le);
+    settle(le, false);
 }
 
 /* ---- portal table entries ---- */

@@ -138,6 +138,13 @@ static inline bool le_wants_event(const struct le *le, unsigned disable, ptl_ni_
            (fail != PTL_NI_OK || (le->options & PTL_ME_EVENT_SUCCESS_DISABLE) == 0);
 }
 
+/* Whether an entry may be remembered as what a header finds: one that its first message uses up is
+ * never, and goes without a word to those who remember (entry.c). */
+static inline bool le_lasts(const struct le *le)
+{
+    return (le->options & PTL_ME_USE_ONCE) == 0;
+}
+
 /* ---- which requests end in one step ---- */
 
 /* The options of an entry that the fast path knows of (plain.c), and those of one where a request

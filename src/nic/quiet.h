@@ -9,8 +9,7 @@
  *
  * An entry that was the first to match stays the first: new ones are behind it. So what was found
  * holds until `ni->epoch` changes, which it does when
- *   - an entry goes by le_free(): those that go another way are of the use-once kind, or manage
- *     their offset, and what finds these is not quiet;
+ *   - an entry leaves its list that le_lasts(): what finds the others is not quiet;
  *   - an entry with handlers is linked: its portal table entry has quiet operations no more;
  *   - a portal table entry is opened or closed by the program; with flow control it has none.
  * All else that a quiet operation depends on does not change while its MD and its entry live, but

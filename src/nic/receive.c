@@ -101,7 +101,7 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
     c.refused = &refused;
     c.peer = rx->peer;
     le = pt->recent = first_of(rx, &pt->priority, &c);
-    if (le != NULL && !refused && (le->options & PTL_ME_USE_ONCE) == 0) {
+    if (le != NULL && !refused && le_lasts(le)) {
         note_found(pt, le, &c.header);
     }
     bool over = le == NULL && !rx->held && pt->overflow.entries != 0;

@@ -62,7 +62,7 @@ static bool may_go(const struct ni *ni, struct nic_peer *peer, const struct requ
  */
 static bool is_quiet(const struct pt *pt, const struct le *le)
 {
-    return le->plain && le->vector.parts == NULL && (le->options & PTL_ME_USE_ONCE) == 0 &&
+    return le->plain && le->vector.parts == NULL && le_lasts(le) &&
            !(eq_ref_alive(pt->eq) && le_wants_event(le, PTL_ME_EVENT_COMM_DISABLE, PTL_NI_OK));
 }
 
