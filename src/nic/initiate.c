@@ -62,30 +62,6 @@ void op_left(struct op *op, ptl_ni_fail_t fail)
     }
 }
 
-/* The fabric's short cut for the request of an op that has just been made and does not hold it
- * yet; false: it did not leave. */
-static inline bool send_short(struct op *op, const struct request *r, ptl_ni_fail_t *fail)
-{
-    struct nic_peer *peer = op->peer;
-    uint64_t length = request_sends(r) ? r->length : 0;
-    if (rare(r->memory.vector != NULL || length >= peer->nic->short_end ||
-             request_operand_size(r) != 0 || (op->expects && !may_ask(peer)))) {
-        return false;
-    }
-    struct message m;
-    request_head(op->ni, r, op->expects ? op->slot.handle : 0, &m);
-    enum fabric_short sent =
-        peer->ops->send_short(peer->fabric, FABRIC_REQUEST, &m, r->memory.base, length);
-    if (rare(sent == SHORT_FULL)) {
-        return false;
-    }
-    COUNT_PATH(send_op_short);
-    op->counted = op->expects;
-    peer->outstanding += op->counted;
-    *fail = sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV;
-    return true;
-}
-
 bool op_send(struct op *op)
 {
     struct nic_peer *peer = op->peer;
@@ -158,64 +134,44 @@ static void stage_operand(struct op *op)
     }
 }
 
-static bool leave_now(struct ni *ni, struct nic_peer *peer, const struct request *request)
+/* Sends whole, without an operation, what is too long for the short cut and wants no answer. */
+static bool send_whole(struct ni *ni, struct nic_peer *peer, const struct request *r)
 {
-    if (peer->fabric == NULL || !list_empty(&peer->waiting) || request_expects(request) ||
-        request->length >= ni->nic->now_end) {
+    if (!list_empty(&peer->waiting) || request_expects(r) || r->length >= ni->nic->now_end) {
         return false;
     }
-    const struct fabric_ops *ops = peer->ops;
-    if (request->memory.vector == NULL && request->length < ni->nic->short_end) {
-        struct message m;
-        request_head(ni, request, 0, &m);
-        enum fabric_short sent = ops->send_short(peer->fabric, FABRIC_REQUEST, &m,
-                                                 request->memory.base, request->length);
-        if (sent != SHORT_FULL) {
-            COUNT_PATH(send_now_short);
-        }
-        if (sent == SHORT_SENT && request_is_silent(request)) {
-            return true;
-        }
-        if (sent != SHORT_FULL) {
-            request_left(request, sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV);
-            return true;
-        }
-    }
     struct fabric_tx tx;
-    fill_tx(ni, request, 0, &tx);
+    fill_tx(ni, r, 0, &tx);
     tx.at_once = true;
-    if (ops->send(peer->fabric, FABRIC_REQUEST, &tx) != FABRIC_SENT) {
+    if (peer->ops->send(peer->fabric, FABRIC_REQUEST, &tx) != FABRIC_SENT) {
         return false;
     }
     COUNT_PATH(send_now_long);
-    request_left(request, (ptl_ni_fail_t)tx.fault);
+    request_count(ni->nic, r);
+    request_left(r, (ptl_ni_fail_t)tx.fault);
     return true;
 }
 
-/* What needs no answer and can leave whole, leaves without a trace. */
-static inline bool send_now(struct ni *ni, struct nic_peer *peer, const struct request *request)
+/* Starts a request whose data can leave at once, with all that it has; false: nothing was done. */
+static bool leave_now(struct ni *ni, struct nic_peer *peer, const struct request *r)
 {
-    return (peer->self && self_request(ni, peer, request)) || leave_now(ni, peer, request);
+    bool left =
+        (peer->self && self_request(ni, peer, r)) ||
+        (peer->fabric != NULL && (submit(ni->nic, ni, peer, r, false) || send_whole(ni, peer, r)));
+    if (left) {
+        free(r->owned);
+    }
+    return left;
 }
 
 bool nic_request_now(struct ni *ni, const struct request *request)
 {
     struct nic_peer *peer = peer_resolve(ni, request->target);
-    if (peer == NULL || !send_now(ni, peer, request)) {
+    if (peer == NULL) {
         return false;
     }
-    request_count(ni->nic, request);
-    return true;
-}
-
-/* Copies all of a request into its op. One of the program has set what a fetch needs only if it
- * is one. */
-static void op_copy(struct op *op, const struct request *r)
-{
-    op->request = *r;
-    if (r->kind != OP_FETCH && r->origin != FROM_HANDLER) {
-        op->request.get_md = NULL;
-    }
+    return request_expects(request) ? peer->self && self_request(ni, peer, request)
+                                    : leave_now(ni, peer, request);
 }
 
 int nic_request(struct ni *ni, const struct request *request)
@@ -225,41 +181,18 @@ int nic_request(struct ni *ni, const struct request *request)
     if (rare(peer == NULL)) {
         return PTL_NO_SPACE;
     }
-    if (request->origin == FROM_TRIGGER && peer->fabric != NULL &&
-        nic_request_straight(nic, ni, peer, request)) {
-        COUNT_PATH(trigger_straight);
-        return PTL_OK; /* those of the program have tried */
-    }
-    if (peer->fabric != NULL) {
-        peer_foresend(peer);
-    }
-    if ((peer->self || !request_expects(request)) && send_now(ni, peer, request)) {
-        request_count(nic, request);
-        free(request->owned);
+    if (leave_now(ni, peer, request)) {
+        if (request->origin == FROM_TRIGGER && !peer->self) {
+            COUNT_PATH(trigger_straight);
+        }
         return PTL_OK;
     }
-    bool turn = peer->fabric != NULL && list_empty(&peer->waiting);
     if (rare(!table_ready(&nic->operations))) {
         return PTL_NO_SPACE;
     }
     struct op *op = table_take(&nic->operations);
     op_begin(op, ni, peer, request, false);
-    if (rare(request->origin == FROM_HANDLER)) {
-        handler_request_begin(request);
-    }
-    /* The copy is made behind the message's back: who waits for it need not wait for that. */
-    ptl_ni_fail_t fail;
-    bool left = turn && send_short(op, request, &fail);
-    if (usual(left && request->origin != FROM_HANDLER)) {
-        op_keep(op, request);
-    } else {
-        op_copy(op, request);
-    }
-    if (usual(left)) {
-        request_count(nic, request);
-        op_left(op, fail);
-        return PTL_OK;
-    }
+    op_copy(op, request);
     if (!keep_volatile(ni, &op->request)) {
         op->request.owned = NULL; /* the caller's still */
         op_end(op);
@@ -270,7 +203,7 @@ int nic_request(struct ni *ni, const struct request *request)
     if (request_operand_size(request) != 0) {
         stage_operand(op);
     }
-    if (!turn || !op_send(op)) {
+    if (peer->fabric == NULL || !list_empty(&peer->waiting) || !op_send(op)) {
         enqueue(op);
     }
     return PTL_OK;

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The straight way of a request, for the calls to have inline: what most requests are is known
- * where they are called, and stays in registers.
+ * The submission of a request, for the calls to have inline: what most requests are is known where
+ * they are called, and stays in registers.
  *
- *   nic_request_straight()   the peer is met, nothing waits for it, one line of its ring holds all
- *   nic_request()            all others
- *
- * Both are made of the same steps, which are here; the straight way is the other one with its
- * questions answered: nothing is queued, lent to the fabric, or kept but what the answer needs.
+ *   submit()        the peer is met, nothing waits for it, and the short cut of the fabric takes
+ * all: inline for what fits one line of a ring, else in nic_request() nic_request()   all others
  */
 #ifndef NIC_INITIATE_H
 #define NIC_INITIATE_H
@@ -76,7 +73,7 @@ static inline bool may_ask(const struct nic_peer *peer)
     return peer->outstanding < peer->outstanding_most;
 }
 
-/* Makes an operation of a request: all before its copy is set here. One that has left is answered
+/* Makes an operation of a request: all but its copy is set here. One that has left is answered
  * next. */
 static inline __attribute__((always_inline)) void
 op_begin(struct op *op, struct ni *ni, struct nic_peer *peer, const struct request *r, bool left)
@@ -99,10 +96,28 @@ op_begin(struct op *op, struct ni *ni, struct nic_peer *peer, const struct reque
     }
 }
 
-/* Keeps of a request of the program whose data have left what its answer, and the events of that,
- * ask for. */
-static inline __attribute__((always_inline)) void op_keep(struct op *op, const struct request *r)
+/* Copies all of a request into its op, which uses what that uses of handlers. One of the program
+ * has set what a fetch needs only if it is one. */
+static inline void op_copy(struct op *op, const struct request *r)
 {
+    op->request = *r;
+    if (r->origin == FROM_HANDLER) {
+        handler_request_begin(r);
+    } else if (r->kind != OP_FETCH) {
+        op->request.get_md = NULL;
+    }
+}
+
+/* Keeps of a request whose data have left what its answer, and the events of that, ask for; of a
+ * handler's, which does not come as a `line`, that is all. */
+static inline __attribute__((always_inline)) void op_keep(struct op *op, const struct request *r,
+                                                          const bool line)
+{
+    if (!line && rare(r->origin == FROM_HANDLER)) {
+        op_copy(op, r);
+        op->request.owned = NULL;
+        return;
+    }
     struct request *to = &op->request;
     to->kind = r->kind;
     to->origin = r->origin;
@@ -112,7 +127,7 @@ static inline __attribute__((always_inline)) void op_keep(struct op *op, const s
     to->ack = r->ack;
     to->remote_offset = r->remote_offset;
     to->user_ptr = r->user_ptr;
-    to->owned = r->owned;
+    to->owned = NULL;
     if (r->kind == OP_GET) {
         to->memory = r->memory;
     } else if (r->kind == OP_FETCH) {
@@ -121,32 +136,35 @@ static inline __attribute__((always_inline)) void op_keep(struct op *op, const s
     }
 }
 
-/* Sends a request whose payload fits a line; SHORT_UNREADABLE: that cannot be read, and nothing
- * has left. The cookie is 0 for one that expects nothing. */
+/* Sends a request by the short cut of the fabric, which also has one for what fits a `line`: there
+ * SHORT_UNREADABLE says that nothing has left. The cookie is 0 for one that expects nothing. */
 static inline __attribute__((always_inline)) enum fabric_short
-request_send_line(const struct ni *ni, struct nic_peer *peer, const struct request *r,
-                  uint32_t cookie)
+request_send(const struct ni *ni, struct nic_peer *peer, const struct request *r, uint32_t cookie,
+             const bool line)
 {
     struct {
         struct message m;
         uint64_t payload;
-    } line;
-    _Static_assert(sizeof(line) == sizeof(struct fabric_line) &&
+    } l;
+    _Static_assert(sizeof(l) == sizeof(struct fabric_line) &&
                        offsetof(struct fabric_line, payload) == sizeof(struct message),
                    "it is a fabric_line");
     size_t length = request_sends(r) ? r->length : 0;
-    request_head(ni, r, cookie, &line.m);
+    request_head(ni, r, cookie, &l.m);
+    if (!line) {
+        return peer->ops->send_short(peer->fabric, FABRIC_REQUEST, &l.m, r->memory.base, length);
+    }
     if (request_sends(r)) {
-        line.payload = 0;
-        if (rare(nic_copy(&line.payload, r->memory.base, length) != 0)) {
+        l.payload = 0;
+        if (rare(nic_copy(&l.payload, r->memory.base, length) != 0)) {
             return SHORT_UNREADABLE;
         }
     }
-    return peer->ops->send_line(peer->fabric, FABRIC_REQUEST, (const struct fabric_line *)&line,
+    return peer->ops->send_line(peer->fabric, FABRIC_REQUEST, (const struct fabric_line *)&l,
                                 length);
 }
 
-/* ---- the straight way ---- */
+/* ---- submission ---- */
 
 /* Who sent an answer last, and now a request: its line is fetched while that is made. */
 static inline void peer_foresend(struct nic_peer *peer)
@@ -159,43 +177,68 @@ static inline void peer_foresend(struct nic_peer *peer)
     }
 }
 
-/* Starts a request of the program, or one that was triggered, to a peer that is met, if it can go
- * straight; false: nothing was done. The lock is held. */
+/* Whether the payload of a request may take the short cut of the fabric, or that for a `line`. */
 static inline __attribute__((always_inline)) bool
-nic_request_straight(struct nic *nic, struct ni *ni, struct nic_peer *peer, const struct request *r)
+request_is_short(const struct nic_peer *peer, const struct request *r, const bool line)
 {
-    if (rare(peer->staged || !list_empty(&peer->waiting) || r->memory.vector != NULL ||
-             (request_sends(r) && r->length > FABRIC_LINE_PAYLOAD) ||
-             (r->kind == OP_FETCH && atomic_operand_size(r->op, r->datatype) != 0))) {
+    uint64_t length = request_sends(r) ? r->length : 0;
+    bool fits =
+        line ? !peer->staged && length <= FABRIC_LINE_PAYLOAD : length < peer->nic->short_end;
+    return fits && r->memory.vector == NULL &&
+           (r->kind != OP_FETCH || atomic_operand_size(r->op, r->datatype) == 0);
+}
+
+/* submit(), of a request that expects an answer, or of one that does not: that is a constant. */
+static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, struct ni *ni,
+                                                            struct nic_peer *peer,
+                                                            const struct request *r,
+                                                            const bool line, const bool expects)
+{
+    if (rare(!list_empty(&peer->waiting) || !request_is_short(peer, r, line))) {
         return false;
     }
     peer_foresend(peer);
-    if (!request_expects(r)) {
-        if (rare(request_send_line(ni, peer, r, 0) != SHORT_SENT)) {
-            return false;
+    if (rare(expects && !(may_ask(peer) && table_ready(&nic->operations)))) {
+        return false;
+    }
+    struct op *op = expects ? table_take(&nic->operations) : NULL;
+    enum fabric_short sent = request_send(ni, peer, r, expects ? op->slot.handle : 0, line);
+    if (rare(sent != SHORT_SENT) && (line || sent == SHORT_FULL)) {
+        if (expects) {
+            table_drop(&nic->operations, op);
         }
+        return false;
+    }
+    if (line && expects) {
+        COUNT_PATH(send_straight_op);
+    } else if (line) {
         COUNT_PATH(send_straight);
-        request_count(nic, r);
-        request_tell_left(r, PTL_NI_OK);
-        return true;
+    } else if (expects) {
+        COUNT_PATH(send_op_short);
+    } else {
+        COUNT_PATH(send_now_short);
     }
-    if (rare(!may_ask(peer) || !table_ready(&nic->operations))) {
-        return false;
-    }
-    struct op *op = table_take(&nic->operations);
     /* The operation is made behind the message's back: who waits for it need not wait for that. */
-    if (rare(request_send_line(ni, peer, r, op->slot.handle) != SHORT_SENT)) {
-        table_drop(&nic->operations, op);
-        return false;
+    if (expects) {
+        op_begin(op, ni, peer, r, true);
+        op_keep(op, r, line);
     }
-    COUNT_PATH(send_straight_op);
-    op_begin(op, ni, peer, r, true);
-    op_keep(op, r);
     request_count(nic, r);
     if (request_sends(r)) {
-        request_tell_left(r, PTL_NI_OK);
+        request_tell_left(r, line || sent == SHORT_SENT ? PTL_NI_OK : PTL_NI_SEGV);
     }
     return true;
+}
+
+/* submit() starts a request to a peer that is met, if it can leave at once by the short cut: then
+ * it becomes an operation only if it expects an answer. With `line`, a constant, only one of the
+ * program or of a trigger, whose payload fits a line. False: nothing was done. The lock is held. */
+static inline __attribute__((always_inline)) bool submit(struct nic *nic, struct ni *ni,
+                                                         struct nic_peer *peer,
+                                                         const struct request *r, const bool line)
+{
+    return request_expects(r) ? submit_as(nic, ni, peer, r, line, true)
+                              : submit_as(nic, ni, peer, r, line, false);
 }
 
 #endif

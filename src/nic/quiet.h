@@ -5,7 +5,7 @@
  * know of one is known when its arguments and its entry are, and may be kept to do it with later.
  *
  *   quiet_make()  a request, and the entry that it finds ─► struct quiet
- *   quiet_do()    moves the data and counts, as often as it is asked to, while quiet_is_good()
+ *   quiet_send()  moves the data and counts, as often as it is asked to, while quiet_is_good()
  *
  * An entry that was the first to match stays the first: new ones are behind it. So what was found
  * holds until `ni->epoch` changes, which it does when
@@ -78,27 +78,17 @@ static inline int quiet_move(const struct quiet *q)
                : nic_atomic(q->to, &data, NULL, NULL, q->length, q->op, q->datatype);
 }
 
-/* quiet_do() does it. False: some memory is not there. Of an atomic nothing is done then, and a put
- * may be done twice: to tell of it is for the stages. */
-static inline bool quiet_do(struct nic *nic, const struct quiet *q)
+/* quiet_send() does it. False: some memory is not there. Of an atomic nothing is done then, and a
+ * put may be done twice: to tell of it is for the stages. */
+static inline bool quiet_send(struct nic *nic, const struct quiet *q)
 {
     if (rare(quiet_move(q) != 0)) {
         return false;
     }
     struct nic_board *board = nic->board;
+    board_count(board->sent, &board->sent_bytes, (enum board_movement)q->kind, q->length);
     board_count(board->received, &board->received_bytes, (enum board_movement)q->kind, q->length);
     ct_add_success(q->ct, q->count);
-    return true;
-}
-
-/* The same for one that nobody has counted as sent. */
-static inline bool quiet_send(struct nic *nic, const struct quiet *q)
-{
-    struct nic_board *board = nic->board;
-    if (rare(!quiet_do(nic, q))) {
-        return false;
-    }
-    board_count(board->sent, &board->sent_bytes, (enum board_movement)q->kind, q->length);
     return true;
 }
 

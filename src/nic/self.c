@@ -7,6 +7,7 @@
  * other one, queued or in hand. It must end at once: where entries have handlers, which may
  * wait, it goes the other way, too. What is quiet (quiet.h) needs not even the stages.
  */
+#include "nic/initiate.h"
 #include "nic/quiet.h"
 #include "nic/rx.h"
 
@@ -128,7 +129,7 @@ bool quiet_make(struct ni *ni, const struct request *r, struct quiet *q)
 static bool quietly_done(struct ni *ni, const struct request *r)
 {
     struct quiet q;
-    if (!quiet_make(ni, r, &q) || !quiet_do(ni->nic, &q)) {
+    if (!quiet_make(ni, r, &q) || !quiet_send(ni->nic, &q)) {
         return false;
     }
     COUNT_PATH(self_quiet);
@@ -165,6 +166,7 @@ __attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_p
         rx_done(peer, &rx->f, FABRIC_OK);
     }
     rx->local = NULL;
+    request_count(ni->nic, r);
     if (!request_expects(r) && !request_is_silent(r)) {
         request_left(r, PTL_NI_OK);
     }

@@ -119,7 +119,7 @@ static inline __attribute__((always_inline)) int start(struct request *r, enum o
     int rc = request_of(ni, r, kind, sides);
     if (usual(rc == PTL_OK)) {
         struct nic_peer *peer = peer_met(ni, r->target);
-        if (rare(peer == NULL || !nic_request_straight(nic, ni, peer, r))) {
+        if (rare(peer == NULL || !submit(nic, ni, peer, r, true))) {
             struct request whole = *r; /* nothing else has its address: r stays in registers */
             struct api_sides both = *sides;
             rc = start_other(ni, &whole, &both);
