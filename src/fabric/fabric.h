@@ -37,6 +37,7 @@
 #define FABRIC_HEADER 48
 #define FABRIC_BOARD 65536u
 #define FABRIC_HELD_NOTHING UINT64_MAX
+#define FABRIC_POLLS_ALL 2u
 
 enum fabric_class { FABRIC_REQUEST, FABRIC_RESPONSE, FABRIC_CLASSES };
 
@@ -238,7 +239,8 @@ struct fabric_ops {
                                    const struct fabric_line *, size_t length);
     /* True while a message of the peer has not been taken out by it. */
     bool (*unsent)(struct fabric_peer *);
-    /* Moves what can be moved; true if anything did. */
+    /* Moves what can be moved; true if anything did. Requests may wait for the next call where
+     * responses came: FABRIC_POLLS_ALL calls have looked at all that was there before the first. */
     bool (*poll)(struct fabric *);
     /* A look that needs no lock: false says that poll() would find nothing. */
     bool (*peek)(struct fabric *);

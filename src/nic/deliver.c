@@ -10,6 +10,7 @@
  * it the channel it came through, waits with them (wall 2). So responses leave
  * in the order of their requests.
  */
+#include "nic/pt.h"
 #include "nic/stages.h"
 
 #include "base/paths.h"

@@ -204,7 +204,7 @@ static inline __attribute__((always_inline)) void settle(struct le *le, const bo
 
 /* ---- unexpected headers ---- */
 
-static void forget(struct unexpected *u)
+void unexpected_forget(struct unexpected *u)
 {
     struct le *le = u->le;
     table_drop(&le->ni->unexpected, u);
@@ -233,11 +233,11 @@ void unexpected_end(struct unexpected *u, ptl_ni_fail_t fail)
     u->event.ni_fail_type = fail;
     if (claimant != NULL) {
         tell_overflow(u, claimant, entry_pt(claimant)->eq, u->event.type);
-        forget(u);
+        unexpected_forget(u);
         le_release(claimant);
     } else if (fail != PTL_NI_OK) {
         unexpected_remove(&entry_pt(u->le)->unexpected, &u->header);
-        forget(u);
+        unexpected_forget(u);
     }
 }
 
@@ -282,7 +282,7 @@ static bool claim(struct le *le)
             le->users++;
         } else {
             tell_overflow(u, le, pt->eq, u->event.type);
-            forget(u);
+            unexpected_forget(u);
         }
         if ((le->options & PTL_ME_USE_ONCE) != 0 || (counts_headers(le) && is_undercut(le))) {
             return true;
@@ -304,7 +304,7 @@ void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, p
         if (op == PTL_SEARCH_DELETE) {
             unexpected_remove(&pt->unexpected, h);
             tell_overflow(u, &wanted, pt->eq, u->event.type);
-            forget(u);
+            unexpected_forget(u);
             h = NULL;
         } else {
             tell_overflow(u, &wanted, pt->eq, PTL_EVENT_SEARCH);
@@ -471,59 +471,4 @@ void le_release(struct le *le)
 {
     le->users--;
     settle(le, false);
-}
-
-/* ---- portal table entries ---- */
-
-/* Flow control tells that it has closed the entry when nothing is under way any more. */
-static void tell_refusal(struct ni *ni, uint32_t pt_index)
-{
-    struct pt *pt = &ni->pts[pt_index];
-    if (pt->refusal_due && pt->users == 0) {
-        pt->refusal_due = false;
-        ptl_event_t event = {
-            .type = PTL_EVENT_PT_DISABLED,
-            .pt_index = pt_index,
-            .ni_fail_type = PTL_NI_PT_DISABLED,
-        };
-        eq_post(pt->eq, &event);
-    }
-}
-
-void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le)
-{
-    struct pt *pt = &ni->pts[pt_index];
-    pt->enabled = false;
-    pt->refusing = true;
-    ni->nic->board->closed++;
-    pt->refusal_due = le == NULL || (le->options & PTL_ME_EVENT_FLOWCTRL_DISABLE) == 0;
-    tell_refusal(ni, pt_index);
-}
-
-void pt_release(struct ni *ni, uint32_t pt_index)
-{
-    ni->pts[pt_index].users--;
-    news_tell(&ni->nic->news); /* somebody may wait for the last user to leave */
-    tell_refusal(ni, pt_index);
-}
-
-static void forget_headers(struct pt *pt)
-{
-    for (struct unexpected_header *h; (h = unexpected_any(&pt->unexpected)) != NULL;) {
-        unexpected_remove(&pt->unexpected, h);
-        forget(container_of(h, struct unexpected, header));
-    }
-    unexpected_free(&pt->unexpected);
-}
-
-void pt_clear(struct pt *pt)
-{
-    forget_headers(pt);
-    struct match_list *lists[] = {&pt->priority, &pt->overflow};
-    for (unsigned i = 0; i < 2; i++) {
-        for (struct match_entry *e; (e = match_any(lists[i])) != NULL;) {
-            le_free(container_of(e, struct le, match));
-        }
-        match_free(lists[i]);
-    }
 }

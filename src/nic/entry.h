@@ -59,12 +59,8 @@ void le_use_up(struct le *le);
 void le_release(struct le *le);
 /* unexpected_end() says that the message of a header is complete, or was lost. */
 void unexpected_end(struct unexpected *u, ptl_ni_fail_t fail);
-/* pt_refuse() closes a portal table entry to messages: `le` (or NULL) found no
- * room for one. pt_release() ends a message's use of it. */
-void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le);
-void pt_release(struct ni *ni, uint32_t pt_index);
-/* pt_clear() drops its unexpected headers and its entries. */
-void pt_clear(struct pt *pt);
+/* unexpected_forget() drops a header that is in no list; its entry may go with it. */
+void unexpected_forget(struct unexpected *u);
 
 /* ---- what an entry says of a request ---- */
 

@@ -18,6 +18,7 @@
  * handler_run.c has the calls run, packets.c those of payload handlers on HPUs that are threads.
  */
 #include "nic/entry.h"
+#include "nic/pt.h"
 #include "nic/rx.h"
 
 #include <stdlib.h>

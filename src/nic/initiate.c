@@ -135,7 +135,8 @@ static void stage_operand(struct op *op)
 }
 
 /* Sends whole, without an operation, what is too long for the short cut and wants no answer. */
-static bool send_whole(struct ni *ni, struct nic_peer *peer, const struct request *r)
+__attribute__((noinline)) static bool send_whole(struct ni *ni, struct nic_peer *peer,
+                                                 const struct request *r)
 {
     if (!list_empty(&peer->waiting) || request_expects(r) || r->length >= ni->nic->now_end) {
         return false;

@@ -8,8 +8,8 @@
  * Its tables are empty then, and its memory waits for the next NI of its number: a thread that had
  * found it before finds out under the lock that it is closed (wall 7).
  */
-#include "nic/entry.h"
 #include "nic/nic.h"
+#include "nic/pt.h"
 #include "nic/rungs.h"
 #include "nic/rx.h"
 #include "nic/timer.h"

@@ -132,6 +132,14 @@ static inline void nic_take_over(struct nic *nic)
         nic_take_over_asleep(nic);
     }
 }
+/* nic_foresee() fetches, without the lock, what the next poll for requests will look at: for a
+ * program that has seen all there was, and comes again. */
+static inline void nic_foresee(struct nic *nic)
+{
+    nic->ops->foresee(nic->fabric);
+}
+/* nic_poll_all() is nic_poll() until all that had come when it was called has been looked at. */
+void nic_poll_all(struct nic *nic);
 /* nic_poll() is nic_advance() for a program thread, without the lock; it keeps the
  * NIC thread away, and gives the core away now and then when nothing happens. */
 void nic_poll(struct nic *nic);

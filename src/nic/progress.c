@@ -121,6 +121,13 @@ void nic_poll(struct nic *nic)
     nic_note_poll(nic, moved);
 }
 
+void nic_poll_all(struct nic *nic)
+{
+    for (unsigned i = 0; i < FABRIC_POLLS_ALL; i++) {
+        nic_poll(nic);
+    }
+}
+
 /* The time until somebody must look again without being rung, `most_ns` at the
  * most; negative: there is no need. */
 static int64_t until_deadline(struct nic *nic, int64_t most_ns)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receive and match: what a header is for, whether it may, and where its
- * payload goes. Checks come in the order of the specification: interface,
- * portal table entry, match, permissions, then length and offset.
+ * Receive: what a header is for and where its payload goes, for a message that is here whole and
+ * for one that comes in parts.
  */
 #include "nic/stages.h"
 
@@ -10,122 +9,6 @@
 #include "nic/atomic.h"
 
 #include <string.h>
-
-/* Between two messages of a flood there is less than this. */
-#define FLOOD_GAP_NS 50000
-
-struct fits_context {
-    struct match_header header;
-    uint64_t remote_offset;
-    const struct nic_peer *peer;
-    const struct match_entry **kept; /* the first that fits but for a message of this peer, */
-    bool *in_channel;                /* which has not left its channel */
-    bool *refused;                   /* one that has its key does not fit, or not now */
-};
-
-static bool entry_fits(const struct match_entry *entry, const struct match_header *header)
-{
-    const struct le *le = container_of(entry, struct le, match);
-    const struct fits_context *c = container_of(header, struct fits_context, header);
-    bool fits = le_fits(le, c->remote_offset, header->length);
-    bool left = fits && le->reserved && detach_keeps(c->peer, le);
-    bool kept = left || (fits && le->reserved && turn_keeps(c->peer, le));
-    if (kept && (*c->kept == NULL || entry->sequence < (*c->kept)->sequence)) {
-        *c->kept = entry;
-        *c->in_channel = !left;
-    }
-    *c->refused |= !fits || le->reserved;
-    return fits && !le->reserved;
-}
-
-/* The first entry of a list that the message matches. It waits where that is one that a message
- * before it may yet leave there. */
-static struct le *first_of(struct rx *rx, struct match_list *list, struct fits_context *c)
-{
-    const struct match_entry *kept = NULL;
-    bool in_channel = false;
-    c->kept = &kept;
-    c->in_channel = &in_channel;
-    struct match_entry *e = match_first(list, &c->header);
-    if (kept != NULL && (e == NULL || kept->sequence < e->sequence)) {
-        rx->held = true;
-        rx->held_by_turn = in_channel;
-        return NULL;
-    }
-    return e == NULL ? NULL : container_of(e, struct le, match);
-}
-
-/* What a search found, if that was for such a header and the entry fits. */
-static inline struct le *found_before(const struct pt *pt, const struct fits_context *c)
-{
-    const struct found *f = &pt->found;
-    if (f->le == NULL || f->bits != c->header.bits || f->nid != c->header.nid ||
-        f->pid != c->header.pid) {
-        return NULL;
-    }
-    bool fits = !f->le->reserved && le_fits(f->le, c->remote_offset, c->header.length);
-    return !f->le->match.picky || fits ? f->le : NULL;
-}
-
-static inline void note_found(struct pt *pt, struct le *le, const struct match_header *h)
-{
-    pt->found = (struct found){le, h->nid, h->pid, h->bits};
-}
-
-/* The entry that the message matches: of the priority list, or else of the overflow list. */
-static struct le *find_entry(struct rx *rx, struct pt *pt)
-{
-    struct fits_context c;
-    c.header.bits = rx->m->match_bits;
-    c.header.pid = 0;
-    if (ni_is_logical(rx->at.ni)) {
-        c.header.nid = rx->m->rank;
-    } else {
-        c.header.nid = rx->peer->nid;
-        c.header.pid = rx->peer->pid;
-    }
-    if (usual(pt->recent != NULL && match_is_first(&pt->priority, &pt->recent->match, &c.header))) {
-        COUNT_PATH(match_recent);
-        return pt->recent;
-    }
-    c.header.fits = entry_fits;
-    c.header.length = rx->m->length;
-    c.remote_offset = rx->m->remote_offset;
-    struct le *le = found_before(pt, &c);
-    if (le != NULL) {
-        COUNT_PATH(match_found);
-        return le;
-    }
-    COUNT_PATH(match_search);
-    bool refused = false;
-    c.refused = &refused;
-    c.peer = rx->peer;
-    le = pt->recent = first_of(rx, &pt->priority, &c);
-    if (le != NULL && !refused && le_lasts(le)) {
-        note_found(pt, le, &c.header);
-    }
-    bool over = le == NULL && !rx->held && pt->overflow.entries != 0;
-    return over ? first_of(rx, &pt->overflow, &c) : le;
-}
-
-static struct le *drop(struct rx *rx, ptl_sr_index_t reg)
-{
-    rx->at.ni->registers[reg]++;
-    return NULL;
-}
-
-static inline bool check_permission(struct rx *rx, const struct le *le, ptl_ni_fail_t *fail)
-{
-    unsigned needed = rx->m->type == MESSAGE_GET     ? PTL_ME_OP_GET
-                      : rx->m->type == MESSAGE_FETCH ? PTL_ME_OP_GET | PTL_ME_OP_PUT
-                                                     : PTL_ME_OP_PUT;
-    *fail = le_permits(le, rx->peer->uid, needed);
-    if (rare(*fail != PTL_NI_OK)) {
-        drop(rx, *fail == PTL_NI_PERM_VIOLATION ? PTL_SR_PERMISSION_VIOLATIONS
-                                                : PTL_SR_OPERATION_VIOLATIONS);
-    }
-    return *fail == PTL_NI_OK;
-}
 
 /* Files the header of a message that the overflow list takes. */
 static void file_header(struct rx *rx, struct le *le)
@@ -173,102 +56,6 @@ static void take_entry(struct rx *rx, struct le *le)
                 !rx->tick)) {
         le_take_out(le);
     }
-}
-
-/*
- * Whether a message that flow control has no room for is to wait: its channel stands still
- * then, and the sender is held back. A program that is at work takes its events meanwhile or
- * opens the portal table entry again, and nobody has to recover. Those that come behind one that
- * waited in vain are of the same flood: they are refused at once. A message to oneself never waits,
- * whichever way it goes: the program that it would wait for may be the one that sends it.
- */
-__attribute__((noinline)) static bool may_wait(struct rx *rx)
-{
-    const struct nic *nic = rx->peer->nic;
-    int64_t patience = nic->process->options.number[OPT_FLOWCTRL_MS] * 1000000;
-    if (patience == 0 || rx->peer->self) {
-        return false;
-    }
-    int64_t now = nic->now();
-    int64_t *refused_at = &rx->peer->rx[FABRIC_REQUEST]->refused_at;
-    bool same_flood = *refused_at != 0 && now - *refused_at < FLOOD_GAP_NS;
-    if (rx->wait_end == 0 && !same_flood) {
-        rx->wait_end = now + patience;
-        nic->board->waited++;
-    }
-    rx->held = now < rx->wait_end;
-    if (!rx->held) {
-        *refused_at = now;
-    }
-    return rx->held;
-}
-
-/* A message that there is no room for waits, is dropped, or closes the portal table entry. */
-__attribute__((noinline)) static struct le *no_room(struct rx *rx, struct pt *pt,
-                                                    const struct le *le, ptl_ni_fail_t *fail)
-{
-    *fail = PTL_NI_DROPPED;
-    if ((pt->options & PTL_PT_FLOWCTRL) != 0) {
-        if (may_wait(rx)) {
-            return NULL;
-        }
-        *fail = PTL_NI_PT_DISABLED;
-        pt_refuse(rx->at.ni, rx->m->pt_index, le);
-    }
-    return drop(rx, PTL_SR_DROP_COUNT);
-}
-
-/* Finds room for the event and the unexpected header of a message. */
-__attribute__((noinline)) static bool find_room(struct rx *rx, const struct pt *pt,
-                                                const struct le *le)
-{
-    bool header = le_leaves_header(le);
-    if (!pt_queue_has_room(pt)) {
-        return false;
-    }
-    rx->at.unexpected = header ? table_add(&rx->at.ni->unexpected) : NULL;
-    return !header || rx->at.unexpected != NULL;
-}
-
-/* Finds the entry that a message is for, or says why there is none. */
-static inline struct le *look_up(struct rx *rx, ptl_ni_fail_t *fail)
-{
-    struct nic *nic = rx->peer->nic;
-    struct ni *ni = rx->m->ni < NI_KINDS ? nic->ni[rx->m->ni] : NULL;
-    *fail = PTL_NI_DROPPED;
-    if (ni == NULL) {
-        return NULL;
-    }
-    rx->at.ni = ni;
-    if (!ni_is_logical(ni)) {
-        uint64_t id = nic_peer_id(rx->peer);
-        memcpy(&rx->at.initiator, &id, sizeof(rx->at.initiator));
-    } else if (rx_rank_is_true(rx, ni)) {
-        rx->at.initiator.rank = rx->m->rank;
-    } else {
-        return drop(rx, PTL_SR_DROP_COUNT);
-    }
-    if (rx->m->pt_index > (unsigned)ni->limits.max_pt_index) {
-        return drop(rx, PTL_SR_DROP_COUNT);
-    }
-    struct pt *pt = rx->at.pt = &ni->pts[rx->m->pt_index];
-    if (rare(!pt->allocated || !pt->enabled)) {
-        if (pt->refusing && may_wait(rx)) {
-            return NULL;
-        }
-        *fail = pt->allocated ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED;
-        return drop(rx, PTL_SR_DROP_COUNT);
-    }
-    struct le *le = find_entry(rx, pt);
-    if (le == NULL) {
-        return rx->held ? NULL : no_room(rx, pt, NULL, fail);
-    }
-    *fail = PTL_NI_OK;
-    if (!check_permission(rx, le, fail)) {
-        return NULL;
-    }
-    bool room = le->plain ? pt_queue_has_room(pt) : find_room(rx, pt, le);
-    return room ? le : no_room(rx, pt, le, fail);
 }
 
 /* Whether the message is to come again when there may be room. */
@@ -330,26 +117,15 @@ static enum rx_step atomic_header(struct rx *rx)
     return RX_GO;
 }
 
-/* The message's entry is to be searched for, whatever was found before. */
-static void forget_found(const struct rx *rx)
-{
-    const struct message *m = rx->m;
-    struct ni *ni = m->ni < NI_KINDS ? rx->peer->nic->ni[m->ni] : NULL;
-    if (ni != NULL && m->pt_index <= (unsigned)ni->limits.max_pt_index) {
-        ni->pts[m->pt_index].recent = NULL;
-        ni->pts[m->pt_index].found.le = NULL;
-    }
-}
-
 static enum rx_step request_header(struct rx *rx)
 {
     if (!rx->decided) {
         COUNT_PATH(header_request);
         if (!rx->peer->nic->fastpath) {
-            forget_found(rx);
+            rx_forget_found(rx);
         }
         rx->at.response_due = rx->m->cookie != 0;
-        struct le *le = look_up(rx, &rx->at.fail);
+        struct le *le = rx_look_up(rx, &rx->at.fail);
         if (must_wait_behind(rx, le)) {
             wait_behind(rx);
         }
@@ -551,7 +327,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
         }
     }
     rx->at.response_due = rx->m->cookie != 0;
-    struct le *le = look_up(rx, &rx->at.fail);
+    struct le *le = rx_look_up(rx, &rx->at.fail);
     if (rare(must_wait_behind(rx, le))) {
         return begin_anew(rx);
     }

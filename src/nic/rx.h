@@ -3,7 +3,8 @@
  * One message at its receiver, as it goes through the stages.
  *
  *   plain.c     all of it in one step, if it is one of the usual ones
- *   receive.c   header: whose is it, does it match, may it, where to
+ *   lookup.c    header: whose is it, does it match, may it
+ *   receive.c   where its payload goes, and all of it in one step if it is here whole
  *   handlers.c  with handlers: header, payload, completion
  *   handler_run.c  how their calls are run
  *   handler_send.c  what these send
@@ -161,6 +162,13 @@ static inline bool pt_queue_has_room(const struct pt *pt)
                    atomic_load_explicit(&eq->head, memory_order_relaxed) + pt->users <
                eq->count;
 }
+
+/* ---- lookup.c ---- */
+
+/* rx_look_up() finds the entry that a request is for, or says why there is none; the message waits
+ * if rx->held is set. rx_forget_found() has it search for that, whatever was found before. */
+struct le *rx_look_up(struct rx *rx, ptl_ni_fail_t *fail);
+void rx_forget_found(const struct rx *rx);
 
 /* ---- answer.c ---- */
 

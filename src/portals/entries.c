@@ -105,7 +105,7 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
     }
     api_unlock(ni, rc);
     PAUSE_POINT("appended");
-    ni->nic->ops->foresee(ni->nic->fabric);
+    nic_foresee(ni->nic);
     return rc;
 }
 
@@ -124,8 +124,7 @@ static int search(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
                                call, setup->matching ? "me" : "le", (const void *)setup->me, op);
     }
     struct nic *nic = ni->nic;
-    nic_poll(nic); /* what has arrived is to be found: */
-    nic_poll(nic); /* requests may wait for the second look, behind responses */
+    nic_poll_all(nic); /* what has arrived is to be found */
     if (!api_lock(call, ni, ni_handle)) {
         return PTL_ARG_INVALID;
     }
@@ -192,7 +191,7 @@ int PtlMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me
     trigger_run(nic);
     nic_leave_seat(nic, seat);
     PAUSE_POINT("appended");
-    nic->ops->foresee(nic->fabric);
+    nic_foresee(nic);
     return PTL_OK;
 }
 

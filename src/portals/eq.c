@@ -328,7 +328,7 @@ static inline int take_or_look(struct known *k, ptl_event_t *event, unsigned int
 __attribute__((noinline)) static int none_after_last(struct known *k)
 {
     k->found = false;
-    k->nic->ops->foresee(k->nic->fabric);
+    nic_foresee(k->nic);
     return PTL_EQ_EMPTY;
 }
 
