@@ -28,7 +28,7 @@ help:
 	@echo "make install    PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) PROFILE=$(PROFILE)"
 	@echo "make deb        the Debian packages, in $(BUILD)-deb/ (PROFILE=off)"
 	@echo "make format     clang-format in place"
-	@echo "make lint       clang-format, cppcheck, clang-tidy, shellcheck, lines of documents"
+	@echo "make lint       rooms and sizes, clang-format, cppcheck, clang-tidy, shellcheck, documents"
 	@echo "make clean      remove the build folders"
 
 # For those who change this code; a build that is to be used never stops at a warning.
@@ -115,6 +115,8 @@ format:
 
 lint:
 	@tools/packages.sh lint
+	tools/check_tree.py --self-test
+	tools/check_tree.py
 	clang-format --dry-run --Werror $(SOURCES)
 	shellcheck -x $(shell git ls-files '*.sh') .ci/run
 	python3 tools/lint_docs.py $(shell git ls-files '*.md')

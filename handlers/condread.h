@@ -37,8 +37,8 @@ enum { CONDREAD_BYTES = 255, CONDREAD_VALUE = 64, CONDREAD_ROW = 1024 };
 struct condread_request {
     ptl_process_t client;
     uint64_t bits;          /* match bits of the client's entry; its index is the table's */
-    uint64_t offset;        /* where in it the result goes, */
-    uint64_t room;          /* and how much of it there may be */
+    uint64_t offset;        /* where in the entry the result goes */
+    uint64_t room;          /* how much of the result there may be */
     uint64_t tag;           /* 15 bits that come back in hdr_data */
     uint64_t first, rows;   /* the part of the table to scan */
     uint32_t column, width; /* what is compared: place in a row, bytes */

@@ -193,8 +193,7 @@ typedef int ptl_sr_value_t;
 #define PTL_MD_EVENT_CT_SEND (1U << 1)         /* count SENDs */
 #define PTL_MD_EVENT_CT_REPLY (1U << 2)        /* count REPLYs */
 #define PTL_MD_EVENT_CT_ACK (1U << 3)          /* count ACKs */
-#define PTL_MD_UNORDERED (1U << 4)             /* data may pass those of messages before it, */
-                                               /* which are matched and told of in order */
+#define PTL_MD_UNORDERED (1U << 4)             /* data may pass earlier data; matching may not */
 #define PTL_MD_EVENT_SUCCESS_DISABLE (1U << 5) /* full events only for failures */
 #define PTL_MD_VOLATILE (1U << 6)              /* see limits.max_volatile_size */
 #define PTL_MD_EVENT_SEND_DISABLE (1U << 7)    /* no SEND events */

@@ -85,8 +85,8 @@ typedef struct {
 
 /* What handlers have counted with PtlHandlerCounterAdd(). */
 typedef struct {
-    uint64_t sum;   /* of the values, */
-    uint64_t count; /* and how many there were */
+    uint64_t sum;   /* of the values */
+    uint64_t count; /* how many values there were */
 } ptl_spin_counter_t;
 
 #define PTL_SPIN_COUNTERS 64       /* of an NI */

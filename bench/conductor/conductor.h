@@ -164,13 +164,6 @@ void plan_free(struct run *r);
 /* plan_listed() tells whether a name is in a list with commas, or its folder is: "spin" stands
  * for "spin/strided" and all other benches of that. */
 bool plan_listed(const char *list, const char *name);
-const char *plan_size_text(enum size_kind kind, uint64_t size, char text[32]);
-const char *plan_work_name(const struct run *r, int work, char text[80]);
-
-/* plan_stored() is what a turn gave: seconds of an iteration, or what the bench says
- * itself. plan_value() makes it the value of a bench, in its unit. */
-double plan_stored(const struct turn_work *work, const struct turn_result result[2]);
-double plan_value(const struct bench *b, uint64_t size, double stored);
 
 /* rounds_run() starts the subjects, measures and ends them. */
 void rounds_run(struct run *r);

@@ -11,6 +11,7 @@
  */
 #include "conductor.h"
 #include "pinwheel/util/svg.h"
+#include "values.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The report for people: a table a bench, the targets, what went wrong. */
 #include "conductor.h"
+#include "values.h"
 
 #include "base/build.h"
 

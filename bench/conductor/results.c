@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the samples say: values, comparisons, and the targets of the project. */
 #include "conductor.h"
+#include "values.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -9,6 +9,7 @@
  */
 #include "bracket.h"
 #include "conductor.h"
+#include "values.h"
 
 #include <string.h>
 #include <unistd.h>

@@ -62,7 +62,7 @@ static inline void count_ok(int code, const char *what)
     }
 }
 
-/* count_mark() makes a counter; count_reached() waits in PtlCTWait for so many more, */
+/* count_mark() makes a counter; count_reached() waits in PtlCTWait for so many more. */
 struct count_mark count_mark(const struct count_nic *n);
 static inline void count_reached(struct count_mark *m, ptl_size_t more)
 {

@@ -53,13 +53,13 @@ enum turn_bench {
     BENCH_SWAP_IF,   /* likewise 8 bytes are replaced if they are what rank 0 expects */
     BENCH_ADD,       /* likewise 1 is added, nothing comes back; complete at rank 1 */
     BENCH_WAKE,      /* rank 1 sleeps; a message wakes it, it answers. extra: seconds, median */
-    BENCH_LATENCY_EQGET,     /* as BENCH_LATENCY, by polling full events, */
-    BENCH_LATENCY_EQWAIT,    /* by waiting for full events, */
-    BENCH_LATENCY_TRIGGERED, /* answered by triggered puts, */
-    BENCH_LATENCY_HANDLER,   /* into an entry with an empty header handler */
-    BENCH_LATENCY_ACK,       /* with an acknowledgement as a full event, */
-    BENCH_LATENCY_APPEND,    /* with a use-once entry appended for each message, */
-    BENCH_LATENCY_MTL,       /* as Open MPI's mtl/portals4 does it: ours/mtl.c */
+    BENCH_LATENCY_EQGET,     /* as BENCH_LATENCY, by polling full events */
+    BENCH_LATENCY_EQWAIT,    /* the same, by waiting for full events */
+    BENCH_LATENCY_TRIGGERED, /* the same, answered by triggered puts */
+    BENCH_LATENCY_HANDLER,   /* the same, into an entry with an empty header handler */
+    BENCH_LATENCY_ACK,       /* the same, with an acknowledgement as a full event */
+    BENCH_LATENCY_APPEND,    /* the same, with a use-once entry appended for each message */
+    BENCH_LATENCY_MTL,       /* the same, as Open MPI's mtl/portals4 does it: ours/mtl.c */
     BENCH_RATE_MTL,          /* as BENCH_RATE, likewise */
     BENCH_LATENCY_DEPTH,     /* 8 bytes into an entry that `size` - 1 others stand before */
     BENCH_ATOMIC_LOCAL,      /* 64 atomics by rank 0 on its own memory */

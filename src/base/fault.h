@@ -39,10 +39,10 @@ struct fault_guard {
     pid_t thread;                               /* that runs what is guarded */
     _Atomic uint64_t turn;                      /* odd while one does; each run has its own */
     _Atomic uint64_t overdue;                   /* the turn whose time is over */
-    int signal;                                 /* written by the fault: which, */
-    uintptr_t address;                          /* what it touched (SIGSEGV, SIGBUS), */
-    uintptr_t instruction;                      /* and where, */
-    uintptr_t stack_pointer;                    /* as it stood. */
+    int signal;        /* which signal the fault raised; the fault writes it and the next three */
+    uintptr_t address; /* what the fault touched (SIGSEGV, SIGBUS) */
+    uintptr_t instruction;   /* where the fault was */
+    uintptr_t stack_pointer; /* as it stood at the fault */
 };
 
 /* fault_install() installs the signal handlers, or counts one more user of them.

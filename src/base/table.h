@@ -34,8 +34,8 @@ enum handle_kind {
     HANDLE_MD,
     HANDLE_LE,
     HANDLE_HPU,
-    HANDLE_OP,                /* on the wire: an operation in flight, */
-    HANDLE_TIMER = HANDLE_OP, /* and to a program a timer */
+    HANDLE_OP,                /* on the wire: an operation in flight */
+    HANDLE_TIMER = HANDLE_OP, /* to a program: a timer */
     HANDLE_NONE
 };
 
@@ -86,8 +86,8 @@ struct table {
     enum handle_kind kind;
     unsigned ni;
     uint32_t limit;          /* objects at most */
-    _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list, */
-    uint32_t joined;         /* and those of them since the table was last empty */
+    _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list */
+    uint32_t joined;         /* those of them that were opened since the table was last empty */
     struct table_slot *free_head, *free_tail; /* the tail counts only while there is a head */
     size_t stride;
     char *chunks[(HANDLE_MAX_INDEX + 1) / TABLE_CHUNK];

@@ -44,7 +44,7 @@ void call_end_transfer(struct hpu_exec *exec, const char *name, const void *call
 }
 
 #define LINE 64
-#define STRIDE_LEAST 128 /* shorter transfers gain nothing by a look ahead, */
+#define STRIDE_LEAST 128 /* shorter transfers gain nothing by a look ahead */
 #define STRIDE_MOST 2048 /* within longer ones the processor sees by itself what comes */
 #define AHEAD_BYTES 4096 /* of transfers, so far ahead */
 

@@ -56,7 +56,7 @@ struct hpu_message {
     int from_host;          /* all of the message's memory is the entry's; else the handler's */
     const void *local;      /* the data that it sends, unless from_host; not of HPU_GET */
     uint64_t host_offset;   /* the same, if from_host */
-    void *before;           /* where what comes back goes: of HPU_GET and HPU_FETCH, */
+    void *before;           /* HPU_GET, HPU_FETCH: where what comes back goes */
     uint64_t before_offset; /* the same, if from_host */
     size_t length;
     ptl_ack_req_t ack;
@@ -69,8 +69,8 @@ struct hpu_message {
     ptl_hdr_data_t hdr_data;
     ptl_op_t op; /* of HPU_ATOMIC and HPU_FETCH */
     ptl_datatype_t datatype;
-    bool swap;           /* it is a swap, */
-    const void *operand; /* which has this besides, or does not look at it */
+    bool swap;           /* it is a swap */
+    const void *operand; /* of a swap; NULL where it does not look at one */
 };
 
 enum hpu_count { HPU_COUNT_GET, HPU_COUNT_SET, HPU_COUNT_ADD };
@@ -134,7 +134,7 @@ enum hpu_call { HPU_CALL_HEADER, HPU_CALL_PAYLOAD, HPU_CALL_COMPLETION };
 /* Where a handler's transfers to the host go, calls.c. A guess from call to call, no more: it is
  * never set up. */
 struct hpu_stride {
-    uintptr_t last;        /* where the last one went, */
+    uintptr_t last;        /* where the last one went */
     uintptr_t step, ahead; /* how far from the one before, how far from one to be guessed */
     size_t length;         /* of each */
 };

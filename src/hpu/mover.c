@@ -11,8 +11,9 @@
 #include "base/thread.h"
 #include "hpu/dma.h"
 
-#define SPIN_NS 20000                /* about what waking a thread costs, */
-#define WAKE_BYTES ((size_t)1 << 20) /* and this many take longer, in the cache as they may be */
+#define SPIN_NS 20000 /* about what waking a thread costs */
+#define WAKE_BYTES                                                                                 \
+    ((size_t)1 << 20) /* bytes whose copy takes longer than SPIN_NS even in the cache */
 
 enum mover_state { MOVER_NOT_BEGUN, MOVER_RUNS, MOVER_NEVER };
 

@@ -17,8 +17,8 @@
 
 #define QUANTUM_NS 20000 /* of a context, a round */
 #define SPIN_NS 5000     /* about what waking a thread costs */
-#define LONE_ROUNDS 64   /* resumptions of nothing but suspended handlers before an HPU naps, */
-#define NAP_NS 50000     /* this long */
+#define LONE_ROUNDS 64   /* resumptions of nothing but suspended handlers before an HPU naps */
+#define NAP_NS 50000     /* how long such a nap is */
 
 /* ---- queues ---- */
 

@@ -24,8 +24,8 @@ struct hpu {
     struct list suspended;   /* struct hpu_exec */
     unsigned lone;           /* times in a row that nothing but suspended ones were there */
     uint64_t slots;          /* of the pool */
-    int64_t sample;          /* of its CPU clock, */
-    int64_t since_sample;    /* and what it has been charged for since */
+    int64_t sample;          /* of its CPU clock */
+    int64_t since_sample;    /* what it has been charged for since the sample */
     _Atomic unsigned called; /* bumped when there is work: what a spinning HPU looks at */
 };
 

@@ -99,8 +99,8 @@ struct hpu_core {
     int64_t slice, kept;       /* what the core has of its budget at once; what it has not yet */
     uint64_t user[TWIN_USERS]; /* of PtlHandlerUserPtr() */
     unsigned users;
-    uint64_t done[TWIN_TRANSFERS]; /* when transfers are done, by handle, */
-    uint64_t done_before;          /* and the last of those whose place was taken since */
+    uint64_t done[TWIN_TRANSFERS]; /* when transfers are done, by handle */
+    uint64_t done_before;          /* when the last of those is done whose place was taken since */
     _Alignas(64) uint8_t user_header[TWIN_USER_HEADER_MAX];
     _Alignas(64) uint8_t stack_bytes[];
 };

@@ -15,9 +15,9 @@ enum beside_what {
     BESIDE_BACK,    /* the same from the host */
     BESIDE_RETURN,  /* to the host; returns at once */
     BESIDE_FAULT,   /* to the host; writes where nothing is */
-    BESIDE_LOOP,    /* to the host; never ends, and says so first, */
-    BESIDE_CALLS,   /* while it makes calls, */
-    BESIDE_YIELDS,  /* or others run */
+    BESIDE_LOOP,    /* to the host; never ends, and says so first */
+    BESIDE_CALLS,   /* as BESIDE_LOOP, while it makes calls */
+    BESIDE_YIELDS,  /* as BESIDE_LOOP, while others run */
     BESIDE_FAR      /* one byte more than the host has */
 };
 

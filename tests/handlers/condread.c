@@ -68,7 +68,7 @@ static uint64_t read_table(FILE *f, struct employee *rows)
 
 struct query {
     uint32_t column, width, type, op, select, select_width;
-    double number; /* the value compared with, or */
+    double number; /* the value compared with; of text, `text` is */
     const char *text;
 };
 

@@ -49,10 +49,10 @@ enum plain_touch {
     PLAIN_LARGE_FROM_HOST,
     PLAIN_CAS,
     PLAIN_ADD,
-    PLAIN_OUTSIDE,       /* from here on the host's memory plays no part: beyond the range, */
-    PLAIN_LOCAL_READ,    /* from nowhere to the host, */
-    PLAIN_LOCAL_WRITTEN, /* from the host to nowhere, */
-    PLAIN_NOWHERE,       /* and no transfer */
+    PLAIN_OUTSIDE,       /* beyond the range; from here on the host's memory plays no part */
+    PLAIN_LOCAL_READ,    /* from nowhere to the host */
+    PLAIN_LOCAL_WRITTEN, /* from the host to nowhere */
+    PLAIN_NOWHERE,       /* no transfer at all */
     PLAIN_TOUCHES
 };
 

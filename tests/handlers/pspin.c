@@ -210,7 +210,7 @@ PTEST(reduce, 4)
 /* ---- filter ---- */
 
 static struct pspin_filter_state set;
-static unsigned char *wanted; /* records that pass, */
+static unsigned char *wanted; /* records that pass */
 static size_t wanted_records;
 
 /* Keys of the set: two words that are small. */

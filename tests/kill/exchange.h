@@ -32,11 +32,11 @@ extern ptl_handle_md_t source_md, ping_md;
 extern ptl_handle_ct_t counter;
 extern unsigned char ping_out[PING_MAX];
 
-/* What has become of the operations that this process started, */
+/* What has become of the operations that this process started. */
 extern struct exchange_op {
     int sends, answers, failed;
 } op[PIECES + 2];
-/* of those that others started here, */
+/* What has become of the operations that others started here. */
 extern struct exchange_served {
     int good, failed;
 } served[2];

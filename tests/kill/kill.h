@@ -30,9 +30,9 @@ enum kill_way {
     WAY_PLAIN,
     WAY_PARTS,    /* MDs and entries are PTL_IOVEC */
     WAY_OVERFLOW, /* the overflow list; entries for the messages are appended as these come in */
-    WAY_HANDLERS, /* handlers put it there, packet by packet: run by who makes progress, */
-    WAY_HPUS,     /* by HPU threads, */
-    WAY_RV32      /* on the RV32 cores */
+    WAY_HANDLERS, /* handlers put it there, packet by packet: run by who makes progress */
+    WAY_HPUS,     /* handlers, run by HPU threads */
+    WAY_RV32      /* handlers, on the RV32 cores */
 };
 
 /* What victim and peer exchange. */

@@ -67,11 +67,11 @@ struct suite_case {
     const char *name;
     const char *rule; /* "3.12: ..." one sentence; begins with the section */
     void (*body)(struct scene *s);
-    unsigned setting;               /* one of SELF, PAIR, BARE */
-    unsigned kind;                  /* one of ML, MP, NL, NP, or NO_KIND */
-    const void *data;               /* for the body: what a generated case is about; */
-    long number;                    /* both are found again in s->c */
-    unsigned pt_options;            /* of the portal table entry SUITE_PT */
+    unsigned setting;    /* one of SELF, PAIR, BARE */
+    unsigned kind;       /* one of ML, MP, NL, NP, or NO_KIND */
+    const void *data;    /* for the body: what a generated case is about, found again in s->c */
+    long number;         /* the same */
+    unsigned pt_options; /* of the portal table entry SUITE_PT */
     const ptl_ni_limits_t *desired; /* of the interface, or null; must stay valid */
     unsigned event_count;           /* size of the queues, 0: SUITE_EVENTS */
     bool alone;                     /* a crew for this case only */

@@ -33,9 +33,9 @@
 enum { STOP_MS = 200, FORKS = 60, CHILD_S = 20, LARGE = 1 << 18 /* is not kept */ };
 enum place { NOWHERE, IN_DLOPEN, IN_SIGEMPTYSET, IN_MUNMAP };
 
-static _Atomic int place;    /* where the other thread stops, */
-static _Atomic bool there;   /* that it is there, */
-static _Atomic bool goes_on; /* and that it may go on */
+static _Atomic int place;    /* where the other thread stops */
+static _Atomic bool there;   /* the other thread has stopped at `place` */
+static _Atomic bool goes_on; /* the other thread may go on */
 static __thread bool is_other;
 
 /* To the library, in the place of libc's. */

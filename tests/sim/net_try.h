@@ -21,11 +21,11 @@ struct try_net {
     uint64_t random;
     uint64_t *next;      /* by host: when its next message could leave */
     uint64_t *delivered; /* by source host: packets, within the window */
-    uint32_t *source;    /* by ref: from where, */
+    uint32_t *source;    /* by ref: from where it was sent */
     uint32_t refs;
     uint64_t begin, end;  /* the window, ps */
-    uint64_t first, last; /* of the message that came last, */
-    struct net_way way;   /* and what the time of its last byte went to */
+    uint64_t first, last; /* of the message that came last */
+    struct net_way way;   /* what the time of its last byte went to */
     uint64_t came;        /* messages */
     bool failed;
 };

@@ -45,8 +45,8 @@ enum act { ACT_PUT, ACT_GET, ACT_ATOMIC, ACT_FETCH };
 #define HOLE ((uint64_t)1 << 63)       /* its source has a hole */
 #define EARLY_FLOW ((uint64_t)1 << 62) /* messages of its flow were early */
 
-#define NEAR_NID 0x7f000001u /* of the interface that stays, */
-#define FAR_NID 0x7f000002u  /* and of the one that is closed */
+#define NEAR_NID 0x7f000001u /* of the interface that stays */
+#define FAR_NID 0x7f000002u  /* of the interface that is closed */
 #define NOISE_SPAN ((size_t)1 << 20)
 #define LONG_MAX_BYTES ((size_t)3 << 20) /* place 0, and replies to the first operations */
 #define SHORT_MAX_BYTES ((size_t)64 << 10)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "conductor.h"
+#include "values.h"
 
 #include <math.h>
 #include <string.h>

@@ -330,10 +330,10 @@ static void a_job_that_keeps_going_meets_without_who_is_gone(void **state)
     pmi_keep_going(job);
     say(job, 0, "cmd=barrier_in\n");
     say(job, 1, "cmd=barrier_in\n");
-    pmi_rank_gone(job, 1); /* while it waits, */
+    pmi_rank_gone(job, 1); /* while it waits */
     expect(job, 0, "");
     assert_true(pmi_torn(job, 1));
-    pmi_rank_gone(job, 2); /* before it came, */
+    pmi_rank_gone(job, 2); /* before it came */
     assert_false(pmi_stuck(job, &gone, &waiting));
     say(job, 3, "cmd=barrier_in\n"); /* and nobody is missing any more */
     expect(job, 0, "cmd=barrier_out rc=0\n");

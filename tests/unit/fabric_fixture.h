@@ -73,8 +73,8 @@ struct memory {
 };
 
 #define BAD_BYTES ((size_t)2 << 20)
-static uint8_t *forbidden; /* memory that nobody may touch, */
-static uint8_t *read_only; /* and some that can be read */
+static uint8_t *forbidden; /* memory that nobody may touch */
+static uint8_t *read_only; /* memory that can be read only */
 
 /* A part of at most `most` bytes; some are empty, lengths of a whole packet are frequent. */
 static size_t part_length(enum shape shape, size_t most)
@@ -174,13 +174,13 @@ struct plan {
     struct memory from, to;
     size_t length, room;
     uint8_t *payload;
-    bool bad_source; /* its end must be FABRIC_SEGV, */
-    bool bad_target; /* or this is why */
+    bool bad_source; /* its end must be FABRIC_SEGV, for its source */
+    bool bad_target; /* its end must be FABRIC_SEGV, for its target */
     bool headed;     /* rx_short decides and goes on */
     bool by_packets; /* the receiver takes it packet by packet */
     bool taken_back; /* the sink goes away while it is in use */
-    bool in_turn;    /* the receiver takes it when those before it have ended, */
-    bool unmatched;  /* and does not even say before whose it is */
+    bool in_turn;    /* the receiver takes it when those before it have ended */
+    bool unmatched;  /* the receiver does not even say before then whose it is */
     bool is_sent, is_done;
     enum fabric_status sent, done; /* as the two ends were told */
     uint64_t seen;                 /* bytes that came by packets */

@@ -46,9 +46,9 @@ struct slmp_cc {
     double window, threshold, most;
     int64_t round_end, backed_off;
     uint32_t round_acked, round_lost;
-    bool watching; /* what is lost since a loss made the window smaller, */
+    bool watching; /* what is lost since a loss made the window smaller */
     uint32_t watch_acked, watch_lost;
-    double window_before, lost_before; /* and what they were before that */
+    double window_before, lost_before; /* the window, and the share lost, before that loss */
     int64_t collapsed_at; /* a timeout made it two packets; 0: not since the last acknowledgement */
     double window_collapsed;
     double line;  /* share of the packets that is lost whatever the window */
@@ -127,8 +127,8 @@ struct slmp_flow {
     int64_t probe_at;      /* the peer's window is closed: when to ask; SLMP_NEVER */
     bool probe;            /* the next acknowledgement wants an answer */
     unsigned in_vain;      /* timeouts since a packet as long as may be was acknowledged */
-    unsigned unanswered;   /* timeouts and probes since the peer was heard, */
-    struct slmp_wait wait; /* and how long was waited after them */
+    unsigned unanswered;   /* timeouts and probes since the peer was heard */
+    struct slmp_wait wait; /* how long was waited after those timeouts and probes */
     uint64_t retransmitted;
     struct slmp_cc cc;
 
@@ -194,15 +194,15 @@ struct slmp_peer {
     bool ending; /* its session is over: what is held is offered once more */
     void *user;
     struct slmp_source *source; /* of its session */
-    int64_t heard;              /* when a packet of its session came last, or it began, */
-    int64_t used;               /* and a message, or part of one, either way */
+    int64_t heard;              /* when a packet of its session came last, or the session began */
+    int64_t used;               /* when a message, or part of one, last went either way */
     bool asked;          /* whether it lives, since then, because room is short; see room.c */
     bool absent;         /* it did not answer, and is not asked any more */
     uint64_t generation; /* what nonces for it are made from: another for each session */
     uint64_t incarnation, nonce;
     uint32_t token_in, token_out; /* what its packets bear, and ours */
-    uint32_t opening;             /* our token of the OPEN under way, */
-    uint32_t reset;               /* and that of a RESET which has come meanwhile; 0: none */
+    uint32_t opening;             /* our token of the OPEN under way */
+    uint32_t reset;               /* the token of a RESET which has come meanwhile; 0: none */
     uint64_t drawn;               /* with a key: what we drew for this exchange */
     struct slmp_shield *shield;   /* with a key: of the session */
     uint64_t opened_by;           /* the nonce of its OPEN that made the session; 0: ours did */

@@ -118,8 +118,8 @@ struct slmp_message {
     uint8_t channel; /* below SLMP_CHANNELS; plain SLMP has no channels and forgets it */
     enum slmp_way way;
     int64_t gap;             /* SLMP_ENDS, SLMP_UNACKED: nanoseconds from packet to packet */
-    const void *head, *body; /* the message is the head and then the body, */
-    uint64_t head_length, body_length; /* SLMP_LENGTH_MAX together */
+    const void *head, *body; /* the message is the head and then the body */
+    uint64_t head_length, body_length; /* of both together SLMP_LENGTH_MAX at most */
     /* Not NULL: it says instead where the bytes of a packet are, in the parts, which are
      * lent until the packet has left. False: they cannot be read; towards a session zeros
      * leave in their place, and the packet says so. */

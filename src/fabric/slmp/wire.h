@@ -32,18 +32,18 @@ enum slmp_kind {
 };
 
 enum {
-    SLMP_VERSION = 1,       /* without a tag, */
-    SLMP_VERSION_KEYED = 2, /* and with one */
-    SLMP_COVER = 1,         /* bits of byte 13: the checksum covers the payload; */
-    SLMP_BLANK = 2,         /* zeros stand for bytes that the sender could not read */
-    SLMP_PIECE = 8,         /* a piece of a packet that is too long for the path now */
-    SLMP_PIECE_UNIT = 32,   /* pieces begin at multiples of it */
-    SLMP_PIECE_MORE = 4,    /* bytes that it adds: where in the packet, bytes of all */
-    SLMP_TAGGED = 4,        /* a tag, made with the job key, is in place of the checksum */
+    SLMP_VERSION = 1,       /* packets without a tag */
+    SLMP_VERSION_KEYED = 2, /* packets with a tag */
+    SLMP_COVER = 1,         /* bit of byte 13: the checksum covers the payload */
+    SLMP_BLANK = 2, /* bit of byte 13: zeros stand for bytes that the sender could not read */
+    SLMP_PIECE = 8, /* bit of byte 13: a piece of a packet that is too long for the path now */
+    SLMP_PIECE_UNIT = 32, /* pieces begin at multiples of it */
+    SLMP_PIECE_MORE = 4,  /* bytes that it adds: where in the packet, bytes of all */
+    SLMP_TAGGED = 4,      /* a tag, made with the job key, is in place of the checksum */
     SLMP_TAG_LENGTH = 16,
     SLMP_TAGGED_MORE = 24,   /* bytes that a tag adds in a session: number, tag */
-    SLMP_GREETING_MORE = 32, /* and outside of it: number, address, tag; */
-    SLMP_RESET_MORE = 48,    /* in RESET: sender's address, what it answers as well */
+    SLMP_GREETING_MORE = 32, /* bytes that a tag adds outside of one: number, address, tag */
+    SLMP_RESET_MORE = 48,    /* the same of a RESET: also sender's address, what it answers */
     SLMP_RANGES_DATA = 4,
     SLMP_RANGES_ACK = 32
 };
@@ -67,9 +67,9 @@ struct slmp_wire {
     bool cover, blank, tagged, piece;
     uint16_t piece_at, piece_of; /* piece: where its payload is in the packet's */
     uint64_t number;             /* tagged: of the packet; of an exchange, what one side drew */
-    uint32_t to_ip, from_ip;     /* tagged, outside of a session: where it was sent to; */
-    uint16_t to_port, from_port; /* RESET: and by whom, 0 where he does not know, */
-    uint64_t answers;            /* and how the tag of the packet that it answers begins */
+    uint32_t to_ip, from_ip;     /* tagged, outside of a session: where it was sent to */
+    uint16_t to_port, from_port; /* RESET: also by whom; 0 where he does not know */
+    uint64_t answers;            /* RESET: how the tag of the packet that it answers begins */
     const uint8_t *tag;          /* tagged: of all from the packet's first byte that are not it */
     uint32_t sequence, cumulative, stamp, echo, length;
     struct slmp_range range[SLMP_RANGES_ACK];

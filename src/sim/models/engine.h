@@ -64,8 +64,8 @@ struct sim_traffic {
 struct sim_queue_use {
     uint64_t searches, hits; /* by what arrived or was posted on the other side */
     uint64_t lengths;        /* of the queue at each search, added up */
-    uint64_t most;           /* the longest that a rank had, */
-    uint32_t rank;           /* the least of those that had it */
+    uint64_t most;           /* the longest that a rank had */
+    uint32_t rank;           /* the least of the ranks that had the longest */
 };
 struct sim_queues {
     struct sim_queue_use posted, unexpected;

@@ -22,8 +22,8 @@ struct sim_noise {
     enum sim_noise_kind kind;
     uint64_t seed;
     uint64_t period;            /* ps; at least 1 */
-    uint64_t low, high;         /* uniform: of a length; normal: mean and deviation; */
-                                /* exponential: mean in `low` */
+    uint64_t low, high;         /* uniform: of a length; normal: mean, deviation;
+                                   exponential: mean in `low` */
     struct sim_detour *detours; /* trace: in order, apart from each other, before `period` */
     size_t count;
 };

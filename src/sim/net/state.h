@@ -63,8 +63,8 @@ struct net_packet {
     uint32_t via;       /* dragonfly: a group on the way */
     uint8_t lane, next; /* by which it came and will leave */
     uint8_t hops;       /* file: channels between switches; dragonfly: between groups */
-    uint8_t dimension;  /* torus: in which it moves, */
-    bool up, crossed;   /* which way, and whether it has passed the dateline */
+    uint8_t dimension;  /* torus: in which it moves */
+    bool up, crossed;   /* torus: which way it moves; it has passed the dateline */
     uint32_t channels;  /* by which it went */
     uint32_t number;    /* of its message's packets */
 } __attribute__((aligned(64)));

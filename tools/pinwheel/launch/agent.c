@@ -11,6 +11,7 @@
  * launcher that is silent for SILENCE_MS, unless it has stopped the ranks, is taken for dead.
  */
 #include "agent.h"
+#include "agent_start.h"
 
 #include "base/log.h"
 #include "boot/pmi_server.h"
@@ -37,77 +38,7 @@
 
 enum { SILENCE_MS = 60000, CHUNK = 16384, INPUT_MOST = 65536 };
 
-enum { FD_IN, FD_OUT, FD_SIGNALS, FD_INPUT, FD_RANKS };
-
-enum source { SOURCE_PMI, SOURCE_OUT, SOURCE_ERR, SOURCES };
-
 static const enum frame_type frame_of[SOURCES] = {FRAME_PMI, FRAME_OUT, FRAME_ERR};
-
-struct rank {
-    int fd[SOURCES];      /* -1: closed */
-    struct frames answer; /* bytes that its PMI connection is to get */
-};
-
-/* Entries for wait_some() and as many again for its use. */
-static size_t fds_room(int ranks)
-{
-    return 2 * (FD_RANKS + SOURCES * (size_t)ranks);
-}
-
-struct texts {
-    char **at; /* ends with NULL */
-    int count;
-};
-
-struct agent {
-    struct frames in, out;
-    struct texts words, environment;
-    char *folder, *key, *id;
-    struct spawn spawn;
-    cpu_set_t cores;
-    struct cores homes;
-    int count; /* ranks of this host */
-    struct rank *ranks;
-    struct children children;
-    int input; /* to rank 0; -1 */
-    struct frames input_bytes;
-    bool input_ends; /* behind them */
-    bool gone;       /* the launcher */
-    bool stopped;    /* it has stopped the ranks, and may be stopped itself */
-    int64_t heard;   /* ms: when it last said something */
-    bool ending;     /* and in which step: */
-    int step;        /* 0: what is left may go, 1: it got SIGTERM, 2: SIGKILL */
-    int64_t next;    /* ms: when the next one is due */
-    bool over;
-    struct pollfd *fds; /* fds_room() of them */
-};
-
-static void say(struct agent *a, enum frame_type type, int rank, const void *bytes, size_t length)
-{
-    if (!a->gone && !frames_put(&a->out, type, a->spawn.first + rank, bytes, length)) {
-        a->gone = true; /* no memory to say it */
-    }
-}
-
-static void say_numbers(struct agent *a, enum frame_type type, int rank, int first, int second,
-                        int count)
-{
-    if (!a->gone && !frames_put_numbers(&a->out, type, a->spawn.first + rank, (uint32_t)first,
-                                        (uint32_t)second, count)) {
-        a->gone = true;
-    }
-}
-
-/* The step of its start that failed, and errno. */
-static void say_failed(struct agent *a, int rank, int error, const char *what)
-{
-    uint8_t bytes[68];
-    uint32_t number = htonl((uint32_t)error);
-    size_t length = strnlen(what, sizeof(bytes) - sizeof(number));
-    memcpy(bytes, &number, sizeof(number));
-    memcpy(bytes + sizeof(number), what, length);
-    say(a, FRAME_FAILED, rank, bytes, sizeof(number) + length);
-}
 
 static void end(struct agent *a, int64_t wait)
 {
@@ -122,139 +53,6 @@ static void launcher_gone(struct agent *a)
     a->gone = true;
     a->next = now_ms();
     end(a, 0);
-}
-
-/* ---- Starting ranks ---- */
-
-static bool add_text(struct texts *t, const struct frame *f)
-{
-    char **at = reallocarray(t->at, (size_t)t->count + 2, sizeof(*at));
-    if (at == NULL) {
-        return false;
-    }
-    t->at = at;
-    at[t->count] = strndup((const char *)f->bytes, f->length);
-    at[t->count + 1] = NULL;
-    return at[t->count++] != NULL;
-}
-
-static bool set_text(char **text, const struct frame *f)
-{
-    free(*text);
-    *text = strndup((const char *)f->bytes, f->length);
-    return *text != NULL;
-}
-
-static void free_texts(struct texts *t)
-{
-    for (int i = 0; i < t->count; i++) {
-        free(t->at[i]);
-    }
-    free(t->at);
-}
-
-static void close_end(int fd)
-{
-    if (fd >= 0) {
-        close(fd);
-    }
-}
-
-static void start_rank(struct agent *a, int i, int null)
-{
-    int pmi[2] = {-1, -1}, out[2] = {-1, -1}, err[2] = {-1, -1}, in[2] = {-1, -1};
-    struct rank *r = &a->ranks[i];
-    bool first = a->spawn.first + i == 0;
-    const char *what = "making its pipes";
-    int rc = 0;
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pmi) != 0 ||
-        pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0 ||
-        (first && pipe2(in, O_CLOEXEC) != 0)) {
-        rc = -errno;
-    } else {
-        struct spawn_ends ends = {first ? in[0] : null, out[1], err[1], pmi[1]};
-        rc = children_start(&a->children, &a->spawn, a->spawn.first + i, &ends, &what);
-    }
-    const int ours[SOURCES] = {pmi[0], out[0], err[0]}, theirs[] = {pmi[1], out[1], err[1], in[0]};
-    memcpy(r->fd, ours, sizeof(ours));
-    for (int s = 0; s < SOURCES; s++) {
-        fcntl(r->fd[s], F_SETFL, O_NONBLOCK);
-    }
-    for (int s = 0; s < 4; s++) {
-        close_end(theirs[s]);
-    }
-    if (first) {
-        a->input = in[1];
-        fcntl(a->input, F_SETFL, O_NONBLOCK);
-    }
-    if (rc == 0) {
-        say(a, FRAME_STARTED, i, NULL, 0);
-    } else {
-        say_failed(a, i, -rc, what);
-    }
-}
-
-/* All ranks are started, or none further when one fails; the launcher then ends them. */
-static void start_ranks(struct agent *a)
-{
-    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int i = 0; i < a->count; i++) {
-        for (int s = 0; s < SOURCES; s++) {
-            a->ranks[i].fd[s] = -1;
-        }
-    }
-    for (int i = 0; i < a->count; i++) {
-        start_rank(a, i, null);
-    }
-    close(null);
-}
-
-static void fail_folder(struct agent *a, int error)
-{
-    for (int i = 0; i < a->count; i++) {
-        say_failed(a, i, error, "chdir");
-    }
-    a->count = 0;
-}
-
-/* False: a launcher does not ask for that, or there is no memory for it. */
-static bool start(struct agent *a, const struct frame *f)
-{
-    uint32_t size = frames_number(f, 0), flags = frames_number(f, 1);
-    uint32_t count = flags & ~(FRAME_BIND_CORES | FRAME_BIND_HOMES);
-    if (a->ranks != NULL || a->words.count == 0 || a->key == NULL || a->id == NULL || count < 1 ||
-        size > PMI_RANKS_MAX || count > size || (uint32_t)f->rank > size - count) {
-        return false;
-    }
-    a->count = (int)count;
-    a->ranks = calloc(count, sizeof(*a->ranks));
-    struct pollfd *fds = reallocarray(a->fds, fds_room((int)count), sizeof(*fds));
-    if (fds != NULL) {
-        a->fds = fds;
-    }
-    struct spawn *s = &a->spawn;
-    s->argv = a->words.at;
-    s->environment = a->environment.at;
-    s->environment_count = a->environment.count;
-    s->size = (int)size;
-    s->first = f->rank;
-    s->job_key = a->key;
-    s->job_id = a->id;
-    if ((flags & FRAME_BIND_CORES) != 0 && sched_getaffinity(0, sizeof(a->cores), &a->cores) == 0) {
-        s->cores = &a->cores;
-    } else if ((flags & FRAME_BIND_HOMES) != 0) {
-        cores_claim(&a->homes, a->count);
-        s->home = a->homes.home;
-    }
-    if (a->ranks == NULL || fds == NULL || children_open(&a->children, a->count, s) != 0) {
-        return false;
-    }
-    if (a->folder != NULL && chdir(a->folder) != 0) {
-        fail_folder(a, errno);
-        return true;
-    }
-    start_ranks(a);
-    return true;
 }
 
 /* ---- What the launcher says ---- */
@@ -272,7 +70,7 @@ static void close_source(struct agent *a, int i, enum source s)
         r->fd[s] = -1;
         if (s == SOURCE_PMI) {
             frames_free(&r->answer);
-            say(a, FRAME_PMI_END, i, NULL, 0);
+            agent_say(a, FRAME_PMI_END, i, NULL, 0);
         }
     }
 }
@@ -302,21 +100,21 @@ static bool take_frame(struct agent *a, const struct frame *f)
     switch (f->type) {
     case FRAME_ALIVE:
         if (frames_queued(&a->out) < FRAMES_QUEUE) {
-            say(a, FRAME_ALIVE, 0, NULL, 0);
+            agent_say(a, FRAME_ALIVE, 0, NULL, 0);
         }
         return true;
     case FRAME_KEY:
-        return !started && set_text(&a->key, f);
+        return !started && texts_set(&a->key, f);
     case FRAME_ID:
-        return !started && set_text(&a->id, f);
+        return !started && texts_set(&a->id, f);
     case FRAME_FOLDER:
-        return !started && set_text(&a->folder, f);
+        return !started && texts_set(&a->folder, f);
     case FRAME_ARGUMENT:
-        return !started && add_text(&a->words, f);
+        return !started && texts_add(&a->words, f);
     case FRAME_ENVIRONMENT:
-        return !started && add_text(&a->environment, f);
+        return !started && texts_add(&a->environment, f);
     case FRAME_START:
-        return start(a, f);
+        return agent_start(a, f);
     case FRAME_PMI:
         return r == NULL || r->fd[SOURCE_PMI] < 0 || frames_append(&r->answer, f->bytes, f->length);
     case FRAME_PMI_END:
@@ -374,7 +172,7 @@ static bool read_source(struct agent *a, int i, enum source s)
     int fd = a->ranks[i].fd[s];
     ssize_t n = fd < 0 ? 0 : read(fd, bytes, sizeof(bytes));
     if (n > 0) {
-        say(a, frame_of[s], i, bytes, (size_t)n);
+        agent_say(a, frame_of[s], i, bytes, (size_t)n);
         return true;
     }
     if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
@@ -389,10 +187,10 @@ static void write_input(struct agent *a)
     bool broken = frames_write(&a->input_bytes, a->input) != 0;
     size_t taken = queued - frames_queued(&a->input_bytes);
     if (taken > 0) {
-        say_numbers(a, FRAME_INPUT_TAKEN, 0, (int)taken, 0, 1);
+        agent_say_numbers(a, FRAME_INPUT_TAKEN, 0, (int)taken, 0, 1);
     }
     if (broken) { /* rank 0 reads no more */
-        say_numbers(a, FRAME_INPUT_TAKEN, 0, 0, 0, 1);
+        agent_say_numbers(a, FRAME_INPUT_TAKEN, 0, 0, 0, 1);
         close_input(a);
     } else if (a->input_ends && frames_queued(&a->input_bytes) == 0) {
         close_input(a);
@@ -409,7 +207,7 @@ static void look_for_exits(struct agent *a)
             }
         }
         close_source(a, i, SOURCE_PMI);
-        say_numbers(a, FRAME_EXITED, i, how.si_code, how.si_status, 2);
+        agent_say_numbers(a, FRAME_EXITED, i, how.si_code, how.si_status, 2);
     }
 }
 
@@ -512,7 +310,7 @@ static void sweep(struct agent *a)
         fprintf(stderr, "pinwheel run --agent: " GROUPS_LATER_TEXT "%s\n",
                 stays ? ", giving up" : "; ending what there is");
     } else if (a->step != 1) {
-        say(a, FRAME_LEFT, left, &stays, 1);
+        agent_say(a, FRAME_LEFT, left, &stays, 1);
     }
     if (a->step == 2) {
         a->over = true;
@@ -534,7 +332,7 @@ static void finish(struct agent *a)
         }
     }
     if (a->ranks != NULL) {
-        say(a, FRAME_DONE, 0, NULL, 0);
+        agent_say(a, FRAME_DONE, 0, NULL, 0);
     }
     struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
     while (!a->gone && frames_queued(&a->out) > 0 && poll(&out, 1, SILENCE_MS) == 1) {
@@ -554,8 +352,8 @@ static void destroy(struct agent *a)
     close_input(a);
     frames_free(&a->in);
     frames_free(&a->out);
-    free_texts(&a->words);
-    free_texts(&a->environment);
+    texts_free(&a->words);
+    texts_free(&a->environment);
     free(a->folder);
     free(a->key);
     free(a->id);

@@ -38,7 +38,7 @@ struct host {
     struct frames in, out;
     int64_t since;  /* ms: when the shell was started, or the host last said something */
     bool ended;     /* it was told to clean up */
-    int shell_code; /* the shell has exited: waitid()'s si_code, else 0, */
+    int shell_code; /* waitid()'s si_code once the shell has exited; else 0 */
     int shell_status;
 };
 

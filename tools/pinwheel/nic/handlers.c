@@ -56,7 +56,7 @@ static const char *mask_text(uint64_t mask, char text[20])
     return text;
 }
 
-/* What an entry with handlers is, */
+/* What entries with handlers are. */
 static void print_contexts(const struct nic_board *b)
 {
     char mask[20];

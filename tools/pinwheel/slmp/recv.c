@@ -5,6 +5,7 @@
  * again, its checksum compared, and it takes its name. Who comes second is not listened to.
  */
 #include "commands.h"
+#include "file.h"
 
 #include "base/sys.h"
 #include "fabric/slmp/wire.h"
@@ -34,7 +35,7 @@ static const struct args_option recv_options[] = {
     [RECV_JSON] = {"--json", NULL, "print the result as JSON"},
 };
 
-enum { GATHER = 1 << 20, ANSWER_LONGEST = 2000000000, PLAIN_LINGER = 300000000 };
+enum { ANSWER_LONGEST = 2000000000, PLAIN_LINGER = 300000000 };
 
 /* A message of the file; `base` is where its bytes belong, its head taken off. */
 struct message {
@@ -44,7 +45,7 @@ struct message {
 
 struct receiving {
     struct args args;
-    const char *path, *key_file;
+    const char *key_file;
     struct slmp_config config;
     struct slmp_key key;
     uint32_t address;
@@ -52,100 +53,21 @@ struct receiving {
     int64_t wait;
     bool as_json;
 
-    char temporary[PATH_MAX];
-    int fd;
+    struct slmp_file file;
     struct slmp *engine;
     struct slmp_udp udp;
 
     bool begun, plain, ended, torn, lost, answer_sent;
     struct slmp_address from;
     int64_t begun_at, ended_at;
-    uint64_t size, got;
+    uint64_t size;
     uint32_t checksum; /* what the sender says */
     const char *wrong; /* the sender broke the rules of the transfer */
-    int write_error;
 
-    uint8_t *gather; /* bytes that follow each other, not yet written */
-    uint64_t gather_at;
-    size_t gathered;
     struct slmp_message answer;
     uint8_t answer_bytes[FILE_HEAD];
     struct slmp_progress progress;
 };
-
-static int complain(const struct receiving *r, const char *what)
-{
-    fprintf(stderr, "pinwheel slmp recv: %s: %s\n", r->path, what);
-    return -1;
-}
-
-/* ---- The file ---- */
-
-static void flush_gathered(struct receiving *r)
-{
-    for (size_t at = 0; at < r->gathered && r->write_error == 0;) {
-        ssize_t n = pwrite(r->fd, r->gather + at, r->gathered - at, (off_t)(r->gather_at + at));
-        if (n < 0 && errno != EINTR) {
-            r->write_error = errno;
-        }
-        at += n > 0 ? (size_t)n : 0;
-    }
-    r->gathered = 0;
-}
-
-static void write_bytes(struct receiving *r, uint64_t at, const uint8_t *bytes, size_t length)
-{
-    if (at != r->gather_at + r->gathered || length > GATHER - r->gathered) {
-        flush_gathered(r);
-        r->gather_at = at;
-    }
-    memcpy(r->gather + r->gathered, bytes, length);
-    r->gathered += length;
-    r->got += length;
-}
-
-/* The checksum of what is in the file now. */
-static int read_back(struct receiving *r, uint32_t *checksum)
-{
-    *checksum = 0;
-    flush_gathered(r);
-    for (uint64_t at = 0; at < r->size && r->write_error == 0;) {
-        ssize_t n = pread(r->fd, r->gather, GATHER, (off_t)at);
-        if (n <= 0 && errno != EINTR) {
-            r->write_error = n == 0 ? EIO : errno;
-        } else if (n > 0) {
-            *checksum = slmp_crc(*checksum, r->gather, (size_t)n);
-            at += (uint64_t)n;
-        }
-    }
-    return r->write_error == 0 ? 0 : complain(r, strerror(r->write_error));
-}
-
-static int create(struct receiving *r)
-{
-    mode_t mask = umask(0);
-    umask(mask);
-    int n = snprintf(r->temporary, sizeof(r->temporary), "%s.XXXXXX", r->path);
-    if (n < 0 || (size_t)n >= sizeof(r->temporary)) {
-        r->temporary[0] = '\0';
-        return complain(r, "cannot be written: the name is too long");
-    }
-    struct stat st;
-    if (stat(r->path, &st) == 0 && !S_ISREG(st.st_mode)) {
-        r->temporary[0] = '\0';
-        return complain(r, "cannot be written: exists and is no regular file");
-    }
-    r->fd = mkostemp(r->temporary, O_CLOEXEC);
-    if (r->fd < 0) {
-        char text[160];
-        snprintf(text, sizeof(text), "cannot be written: %s; its folder must exist and be writable",
-                 strerror(errno));
-        r->temporary[0] = '\0';
-        return complain(r, text);
-    }
-    fchmod(r->fd, 0666 & ~mask);
-    return 0;
-}
 
 /* ---- Upcalls ---- */
 
@@ -225,7 +147,7 @@ static enum slmp_step on_data(void *context, struct slmp_incoming *in, uint64_t 
         from += skip;
         length -= skip;
     }
-    write_bytes(r, (uint64_t)(m->base + (int64_t)offset), from, length);
+    slmp_file_write(&r->file, (uint64_t)(m->base + (int64_t)offset), from, length);
     return SLMP_GO;
 }
 
@@ -255,7 +177,7 @@ static int turn(struct receiving *r)
 {
     char error[256];
     if (slmp_udp_turn(&r->udp, r->engine, 100000000, error, sizeof(error)) != 0) {
-        return complain(r, error);
+        return slmp_file_complain(&r->file, error);
     }
     return 0;
 }
@@ -273,27 +195,28 @@ static int transfer(struct receiving *r)
 {
     int64_t begin = clock_ns();
     char peer[32], text[160];
-    while (!(r->ended && r->got == r->size)) {
+    while (!(r->ended && r->file.got == r->size)) {
         if (turn(r) != 0) {
             return -1;
         }
         if (!r->begun && r->wait > 0 && clock_ns() - begin > r->wait) {
             snprintf(text, sizeof(text), "no sender came within %.3g s", (double)r->wait / 1e9);
-            return complain(r, text);
+            return slmp_file_complain(&r->file, text);
         }
-        if (r->wrong != NULL || r->write_error != 0) {
+        if (r->wrong != NULL || r->file.error != 0) {
             slmp_progress_end(&r->progress);
-            return complain(r, r->wrong != NULL ? r->wrong : strerror(r->write_error));
+            return slmp_file_complain(&r->file,
+                                      r->wrong != NULL ? r->wrong : strerror(r->file.error));
         }
         if (r->torn || r->lost || silent(r)) {
             slmp_peer_text(&r->from, peer);
             slmp_progress_end(&r->progress);
             snprintf(text, sizeof(text), "%s went away or gave up after %" PRIu64 " bytes", peer,
-                     r->got);
-            return complain(r, text);
+                     r->file.got);
+            return slmp_file_complain(&r->file, text);
         }
         if (r->begun) {
-            slmp_progress(&r->progress, "receiving", r->got, r->size);
+            slmp_progress(&r->progress, "receiving", r->file.got, r->size);
         }
     }
     r->ended_at = clock_ns();
@@ -313,7 +236,7 @@ static int answer(struct receiving *r, bool right, uint32_t checksum)
         r->answer =
             (struct slmp_message){.to = r->from, .head = r->answer_bytes, .head_length = FILE_HEAD};
         if (slmp_send(r->engine, clock_ns(), &r->answer) != 0) {
-            return complain(r, "no memory to answer the sender");
+            return slmp_file_complain(&r->file, "no memory to answer the sender");
         }
     }
     while (!r->answer_sent && clock_ns() < until) {
@@ -327,26 +250,26 @@ static int answer(struct receiving *r, bool right, uint32_t checksum)
 static int finish(struct receiving *r)
 {
     struct slmp_report report = {.verb = "received",
-                                 .file = r->path,
+                                 .file = r->file.path,
                                  .bytes = r->size,
                                  .seconds = (double)(r->ended_at - r->begun_at) / 1e9,
                                  .plain = r->plain};
     char text[160];
-    if (read_back(r, &report.checksum) != 0) {
+    if (slmp_file_read_back(&r->file, r->size, &report.checksum) != 0) {
         return -1;
     }
     bool right = r->plain || report.checksum == r->checksum;
-    if (right && rename(r->temporary, r->path) != 0) {
-        return complain(r, strerror(errno));
+    if (right && rename(r->file.temporary, r->file.path) != 0) {
+        return slmp_file_complain(&r->file, strerror(errno));
     }
-    r->temporary[0] = right ? '\0' : r->temporary[0];
+    r->file.temporary[0] = right ? '\0' : r->file.temporary[0];
     if (answer(r, right, report.checksum) != 0) {
         return -1;
     }
     if (!right) {
         snprintf(text, sizeof(text), "the bytes differ from the sender's: CRC-32C %08x, not %08x",
                  report.checksum, r->checksum);
-        return complain(r, text);
+        return slmp_file_complain(&r->file, text);
     }
     report.verified = !r->plain;
     slmp_peer_text(&r->from, report.peer);
@@ -386,14 +309,14 @@ static int start(struct receiving *r)
         0) {
         return -1;
     }
-    if ((r->gather = malloc(GATHER)) == NULL) {
-        return complain(r, "not enough memory to receive it");
+    if ((r->file.gather = malloc(GATHER)) == NULL) {
+        return slmp_file_complain(&r->file, "not enough memory to receive it");
     }
-    if (create(r) != 0) {
+    if (slmp_file_create(&r->file) != 0) {
         return -1;
     }
     if (slmp_udp_open(&r->udp, r->address, r->port, NULL, error, sizeof(error)) != 0) {
-        return complain(r, error);
+        return slmp_file_complain(&r->file, error);
     }
     r->config.packet_size = SLMP_PACKET_MAX;
     r->config.window = window_of(r->udp.socket.receive);
@@ -457,7 +380,7 @@ static int parse(struct receiving *r)
     if (r->args.argc - r->args.next != 1) {
         return 1 + args_error(&r->args, "takes one file to write, after the options");
     }
-    r->path = r->args.argv[r->args.next];
+    r->file.path = r->args.argv[r->args.next];
     return 0;
 }
 
@@ -476,7 +399,7 @@ int slmp_command_recv(int argc, char **argv)
     r.config = slmp_defaults();
     r.address = 0x7f000001;
     r.port = SLMP_PORT;
-    r.fd = r.udp.socket.fd = -1;
+    r.file.fd = r.udp.socket.fd = -1;
     int status = parse(&r);
     if (status != 0) {
         return status - 1;
@@ -486,12 +409,12 @@ int slmp_command_recv(int argc, char **argv)
         slmp_close(r.engine);
     }
     slmp_udp_close(&r.udp);
-    if (r.temporary[0] != '\0') {
-        unlink(r.temporary);
+    if (r.file.temporary[0] != '\0') {
+        unlink(r.file.temporary);
     }
-    if (r.fd >= 0) {
-        close(r.fd);
+    if (r.file.fd >= 0) {
+        close(r.file.fd);
     }
-    free(r.gather);
+    free(r.file.gather);
     return good ? 0 : 1;
 }

@@ -14,8 +14,8 @@
 
 struct slmp_udp {
     struct udp_socket socket;
-    unsigned drop; /* a test's: of 10,000 packets that come so many are lost, */
-    uint64_t draw; /* by this */
+    unsigned drop; /* a test's: of 10,000 packets that come so many are lost */
+    uint64_t draw; /* the random number by which packets are lost */
     uint8_t *buffer;
 };
 

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What `pinwheel nic` prints of one look at the NICs: a table, one NIC in full, JSON. */
+#ifndef PINWHEEL_NIC_PRINT_H
+#define PINWHEEL_NIC_PRINT_H
+
+#include "fabric/shm/inspect.h"
+#include "nic/board.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct nic_seen {
+    struct segment_view view;
+    struct nic_board board;
+};
+
+/* All NICs at one moment. */
+struct nic_look {
+    struct nic_seen *of;
+    size_t count, room;
+    int64_t at;      /* clock_ns() */
+    uint64_t cycles; /* the time stamp counter at the same moment */
+    int32_t process; /* only this one's; 0: all */
+    bool failed;     /* memory is short */
+    bool quiet;      /* nobody is told again why one was left out */
+};
+
+/* nic_sum() adds numbers; nic_dropped() says what all interfaces of a NIC have dropped. */
+uint64_t nic_sum(const uint64_t *numbers, size_t count);
+uint64_t nic_dropped(const struct nic_board *b);
+
+/* nic_address() writes the address of a NIC. */
+const char *nic_address(const struct segment_view *v, char text[32]);
+
+void nic_print_table(const struct nic_look *l);
+void nic_print_full(const struct nic_seen *s);
+
+/* nic_print_json() returns the exit status. */
+int nic_print_json(const struct nic_look *l);
+
+#endif
