@@ -9,6 +9,8 @@
 
 #include "event.h"
 
+#include "base/heap.h"
+
 #include <stddef.h>
 
 /* All bytes 0: empty. */
@@ -51,6 +53,9 @@ static inline int agenda_collect(struct agenda *a, const struct event *e)
     return 0;
 }
 
+#define AGENDA_BEFORE(a, b, of) event_before(a, b)
+HEAP_OF(agenda, struct event, 4, AGENDA_BEFORE)
+
 static inline int agenda_push(struct agenda *a, const struct event *e)
 {
     if (a->end == 0 || !event_before(e, &a->list[a->end - 1])) {
@@ -63,33 +68,8 @@ static inline int agenda_push(struct agenda *a, const struct event *e)
     if (a->count == a->heap_capacity && agenda_grow(a) != 0) {
         return -1;
     }
-    size_t i = a->count++;
-    while (i > 0 && event_before(e, &a->heap[(i - 1) / 4])) {
-        a->heap[i] = a->heap[(i - 1) / 4];
-        i = (i - 1) / 4;
-    }
-    a->heap[i] = *e;
+    agenda_rise(a->heap, a->count++, e, NULL);
     return 0;
-}
-
-static inline void agenda_pop_heap(struct agenda *a)
-{
-    struct event *h = a->heap;
-    const struct event *last = &h[--a->count];
-    size_t i = 0;
-    for (size_t child = 1; child < a->count; child = 4 * i + 1) {
-        size_t end = child + 4 < a->count ? child + 4 : a->count;
-        size_t least = child;
-        for (size_t c = child + 1; c < end; c++) {
-            least = event_before(&h[c], &h[least]) ? c : least;
-        }
-        if (!event_before(&h[least], last)) {
-            break;
-        }
-        h[i] = h[least];
-        i = least;
-    }
-    h[i] = *last;
 }
 
 /* agenda_first() is the event that agenda_pop() would take, or NULL. */
@@ -115,7 +95,8 @@ static inline bool agenda_pop(struct agenda *a, struct event *e)
         return false;
     }
     *e = a->heap[0];
-    agenda_pop_heap(a);
+    a->count--;
+    agenda_sink(a->heap, a->count, &a->heap[a->count], NULL);
     return true;
 }
 

@@ -2,6 +2,8 @@
 /* The rare part of what events do; see loggops_base.h. */
 #include "loggops_base.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 uint64_t loggops_overflow(struct worker *w, uint32_t rank, uint32_t op)
@@ -17,15 +19,9 @@ uint64_t loggops_overflow(struct worker *w, uint32_t rank, uint32_t op)
 
 void loggops_put_out(struct worker *w, struct outbox *o, const struct event *e)
 {
-    if (o->count == o->capacity) {
-        size_t capacity = o->capacity > 0 ? 2 * o->capacity : 1024;
-        struct event *events = realloc(o->events, capacity * sizeof(*events));
-        if (events == NULL) {
-            w->short_of_memory = true;
-            return;
-        }
-        o->events = events;
-        o->capacity = capacity;
+    if (!ARRAY_ROOM(o->events, o->count, o->capacity, 1024)) {
+        w->short_of_memory = true;
+        return;
     }
     o->events[o->count++] = *e;
 }

@@ -5,6 +5,8 @@
 #include "loggops_base.h"
 #include "sim/util/reserve.h"
 
+#include "base/array.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -74,16 +76,7 @@ static uint32_t new_flight(struct loggops_net *n)
         n->free = n->flights[i - 1].next;
         return i - 1;
     }
-    if (n->used == n->capacity) {
-        uint32_t capacity = n->capacity > 0 ? 2 * n->capacity : 256;
-        struct flight *more = realloc(n->flights, capacity * sizeof(*more));
-        if (more == NULL) {
-            return NET_FLIGHT_NONE;
-        }
-        n->flights = more;
-        n->capacity = capacity;
-    }
-    return n->used++;
+    return ARRAY_ROOM(n->flights, n->used, n->capacity, 256) ? n->used++ : NET_FLIGHT_NONE;
 }
 
 void loggops_net_send(struct worker *w, const struct event *arrival, uint64_t bytes, uint64_t free)

@@ -32,6 +32,8 @@
 #include "sim/util/reserve.h"
 #include "sim/util/waiters.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,15 +168,9 @@ static void step_forward(struct loggopsim *s, const struct event *e)
 
 static void make_ready(struct loggopsim *s, struct ready *r, uint32_t node)
 {
-    if (r->count == r->capacity) {
-        size_t capacity = r->capacity > 0 ? 2 * r->capacity : 64;
-        uint32_t *nodes = realloc(r->nodes, capacity * sizeof(*nodes));
-        if (nodes == NULL) {
-            s->short_of_memory = true;
-            return;
-        }
-        r->nodes = nodes;
-        r->capacity = capacity;
+    if (!ARRAY_ROOM(r->nodes, r->count, r->capacity, 64)) {
+        s->short_of_memory = true;
+        return;
     }
     r->nodes[r->count++] = node;
 }

@@ -2,6 +2,8 @@
 /* The calendar of a network's events; see events.h. */
 #include "events.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,14 +38,8 @@ static int add_to_bin(struct net_events *q, const struct sim_event *e)
     if (i != 0) {
         q->free = q->entries[i - 1].next;
     } else {
-        if (q->used == q->capacity) {
-            uint32_t capacity = q->capacity > 0 ? 2 * q->capacity : 1024;
-            struct net_bin_entry *entries = realloc(q->entries, capacity * sizeof(*entries));
-            if (entries == NULL) {
-                return -1;
-            }
-            q->entries = entries;
-            q->capacity = capacity;
+        if (!ARRAY_ROOM(q->entries, q->used, q->capacity, 1024)) {
+            return -1;
         }
         i = ++q->used;
     }
@@ -111,18 +107,6 @@ static void sort(struct sim_event *list, size_t count)
     }
 }
 
-static int grow_list(struct net_events *q)
-{
-    size_t capacity = q->list_capacity > 0 ? 2 * q->list_capacity : 256;
-    struct sim_event *list = realloc(q->list, capacity * sizeof(*list));
-    if (list == NULL) {
-        return -1;
-    }
-    q->list = list;
-    q->list_capacity = capacity;
-    return 0;
-}
-
 /* Today's list is empty: it gets the events of a bin. */
 static int open_bin(struct net_events *q, uint32_t bin)
 {
@@ -130,7 +114,7 @@ static int open_bin(struct net_events *q, uint32_t bin)
     uint32_t next;
     for (uint32_t i = q->bins[bin]; i != 0; i = next) {
         struct net_bin_entry *e = &q->entries[i - 1];
-        if (q->end == q->list_capacity && grow_list(q) != 0) {
+        if (!ARRAY_ROOM(q->list, q->end, q->list_capacity, 256)) {
             return -1;
         }
         q->list[q->end++] = e->event;

@@ -5,6 +5,8 @@
  */
 #include "state.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,15 +37,9 @@ static void give_back(struct net *n, uint32_t channel, uint32_t lane, uint64_t t
     if (i != 0) {
         n->credits_free = n->credits[i - 1].next;
     } else {
-        if (n->credits_used == n->credits_capacity) {
-            uint32_t capacity = n->credits_capacity > 0 ? 2 * n->credits_capacity : 256;
-            struct net_credit *more = realloc(n->credits, capacity * sizeof(*more));
-            if (more == NULL) {
-                n->short_of_memory = true;
-                return;
-            }
-            n->credits = more;
-            n->credits_capacity = capacity;
+        if (!ARRAY_ROOM(n->credits, n->credits_used, n->credits_capacity, 256)) {
+            n->short_of_memory = true;
+            return;
         }
         i = ++n->credits_used;
     }
@@ -135,15 +131,9 @@ static uint32_t new_transfer(struct net *n)
         n->transfers_free = n->transfers[i - 1].next;
         return i - 1;
     }
-    if (n->transfers_used == n->transfers_capacity) {
-        uint32_t capacity = n->transfers_capacity > 0 ? 2 * n->transfers_capacity : 256;
-        struct net_transfer *more = realloc(n->transfers, capacity * sizeof(*more));
-        if (more == NULL) {
-            n->short_of_memory = true;
-            return NET_NONE;
-        }
-        n->transfers = more;
-        n->transfers_capacity = capacity;
+    if (!ARRAY_ROOM(n->transfers, n->transfers_used, n->transfers_capacity, 256)) {
+        n->short_of_memory = true;
+        return NET_NONE;
     }
     return n->transfers_used++;
 }

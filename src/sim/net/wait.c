@@ -2,45 +2,28 @@
 /* What waits: for a lane, the oldest first; for an earlier message of the same pair. */
 #include "state.h"
 
+#include "base/array.h"
+#include "base/heap.h"
 #include "sim/util/random.h"
 
 #include <stdlib.h>
 
+#define BEFORE(a, b, of) net_wait_before(a, b)
+HEAP_OF(heap, struct net_wait, 2, BEFORE)
+
 int net_wait_push(struct net_lane *lane, const struct net_wait *w)
 {
-    if (lane->count == lane->capacity) {
-        uint32_t capacity = lane->capacity > 0 ? 2 * lane->capacity : 4;
-        struct net_wait *heap = realloc(lane->heap, capacity * sizeof(*heap));
-        if (heap == NULL) {
-            return -1;
-        }
-        lane->heap = heap;
-        lane->capacity = capacity;
+    if (!ARRAY_ROOM(lane->heap, lane->count, lane->capacity, 4)) {
+        return -1;
     }
-    uint32_t i = lane->count++;
-    while (i > 0 && net_wait_before(w, &lane->heap[(i - 1) / 2])) {
-        lane->heap[i] = lane->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    lane->heap[i] = *w;
+    heap_rise(lane->heap, lane->count++, w, NULL);
     return 0;
 }
 
 void net_wait_sink(struct net_lane *lane)
 {
-    struct net_wait *h = lane->heap, w = h[0];
-    uint32_t i = 0;
-    for (uint32_t child = 1; child < lane->count; child = 2 * i + 1) {
-        if (child + 1 < lane->count && net_wait_before(&h[child + 1], &h[child])) {
-            child++;
-        }
-        if (!net_wait_before(&h[child], &w)) {
-            break;
-        }
-        h[i] = h[child];
-        i = child;
-    }
-    h[i] = w;
+    struct net_wait first = lane->heap[0];
+    heap_sink(lane->heap, lane->count, &first, NULL);
 }
 
 void net_wait_drop(struct net_lane *lane)

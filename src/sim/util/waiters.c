@@ -2,7 +2,8 @@
 /* Events that wait; see waiters.h. */
 #include "waiters.h"
 
-#include <stdlib.h>
+#include "base/array.h"
+#include "base/heap.h"
 
 void classes_free(struct classes *c)
 {
@@ -37,40 +38,21 @@ struct waiters *classes_make(struct classes *c, uint32_t class)
     return &w[c->count++];
 }
 
+#define BEFORE(a, b, of) ((a)->key < (b)->key)
+HEAP_OF(waiters, struct waiter, 2, BEFORE)
+
 int waiters_add(struct waiters *w, struct waiter new)
 {
-    if (w->count == w->capacity) {
-        uint32_t capacity = w->capacity > 0 ? 2 * w->capacity : 16;
-        struct waiter *heap = realloc(w->heap, capacity * sizeof(*heap));
-        if (heap == NULL) {
-            return -1;
-        }
-        w->heap = heap;
-        w->capacity = capacity;
+    if (!ARRAY_ROOM(w->heap, w->count, w->capacity, 16)) {
+        return -1;
     }
-    uint32_t i = w->count++;
-    while (i > 0 && new.key < w->heap[(i - 1) / 2].key) {
-        w->heap[i] = w->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    w->heap[i] = new;
+    waiters_rise(w->heap, w->count++, &new, NULL);
     return 0;
 }
 
 struct waiter waiters_take(struct waiters *w)
 {
     struct waiter first = w->heap[0], last = w->heap[--w->count];
-    uint32_t i = 0;
-    for (uint32_t child = 1; child < w->count; child = 2 * i + 1) {
-        if (child + 1 < w->count && w->heap[child + 1].key < w->heap[child].key) {
-            child++;
-        }
-        if (last.key < w->heap[child].key) {
-            break;
-        }
-        w->heap[i] = w->heap[child];
-        i = child;
-    }
-    w->heap[i] = last;
+    waiters_sink(w->heap, w->count, &last, NULL);
     return first;
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Arrays that grow: twice as large whenever they are full. */
+#ifndef BASE_ARRAY_H
+#define BASE_ARRAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* array_grow() makes the array at `array` twice as large, or of `least` elements if it has none,
+ * and gives the new capacity; the old one if memory is short. */
+static inline uint64_t array_grow(void *array, uint64_t capacity, uint64_t least, size_t size)
+{
+    void **at = array;
+    uint64_t more = capacity > 0 ? 2 * capacity : least;
+    void *grown = reallocarray(*at, more, size);
+    if (grown == NULL) {
+        return capacity;
+    }
+    *at = grown;
+    return more;
+}
+
+/* ARRAY_ROOM() is true if there is room for one more element than `count`, once the array has
+ * grown if need be; false: memory is short, and nothing has changed. */
+#define ARRAY_ROOM(array, count, capacity, least)                                                  \
+    ((count) < (capacity) ||                                                                       \
+     ((capacity) = array_grow(&(array), (capacity), (least), sizeof(*(array))),                    \
+      (count) < (capacity)))
+
+#endif
