@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The key-value space of a PMI job: one array of pairs in the order of their
- * puts (which is the order of getbyidx), found by key through a hash index.
- *
- *     index  | 0 | 2 | 0 | 1 | 0 | ...      1 + position, 0: empty slot
- *                  |       |
- *     pairs  | (k0,v0) (k1,v1) ...
+ * The key-value space of a PMI job: pairs in the order of their puts (which is the order of
+ * getbyidx), found by key through a hash table.
  *
  * Pairs are never changed or removed, so a position stays valid. A space that
  * is all zero is empty. The owner's lock, if any, guards it.
@@ -13,20 +9,22 @@
 #ifndef BOOT_PMI_KVS_H
 #define BOOT_PMI_KVS_H
 
+#include "base/hash.h"
+
 #include <stdint.h>
 
 enum { KVS_PAIRS_MAX = 65536 };
 
 struct pair {
-    char *key; /* one allocation: key NUL value NUL */
-    const char *value;
+    UT_hash_handle hh;
+    const char *value; /* behind the key */
+    char key[];
 };
 
 struct kvs {
-    struct pair *pairs;
+    struct pair **pairs; /* in the order of their puts */
     uint32_t count, capacity;
-    uint32_t *index; /* 1 + position in pairs, 0 for an empty slot */
-    uint32_t slots;  /* a power of two, at least twice count */
+    struct pair *table; /* by key */
 };
 
 /* kvs_put() copies key and value into the space. It returns 0, -EEXIST for a key

@@ -258,7 +258,7 @@ static void do_getbyidx(struct pmi_job *job, struct rank *r, const struct fields
         reply(job, r, "cmd=getbyidx_results rc=-1 reason=no_more_keyvals");
         return;
     }
-    const struct pair *p = &job->kvs.pairs[at];
+    const struct pair *p = job->kvs.pairs[at];
     reply(job, r, "cmd=getbyidx_results rc=0 nextidx=%ld key=%s val=%s", at + 1, p->key, p->value);
 }
 

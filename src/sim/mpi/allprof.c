@@ -16,6 +16,7 @@
  *   - requests are addresses, whose size is 8 bytes, or 4 if that finds more of them.
  * Negative ranks have Open MPI's values: -1 any source, -2 nobody; in a send both are nobody.
  */
+#include "pending.h"
 #include "trace.h"
 
 #include <inttypes.h>
@@ -71,18 +72,11 @@ static const char *const local_calls[] = {
     "Cartdim_get",  "Dims_",     "Alloc_mem",   "Free_mem",     "Abort",       "Status_",
 };
 
-enum { FIELDS_MOST = 24, BUCKETS = 1024 };
+enum { FIELDS_MOST = 24 };
 
 struct field {
     const char *at;
     size_t length;
-};
-
-/* A request that has begun, by its address. */
-struct pending {
-    uint64_t address;
-    int64_t number;
-    uint64_t next; /* + 1, in its bucket */
 };
 
 struct reader {
@@ -94,9 +88,7 @@ struct reader {
     uint64_t ended; /* the last call */
     struct field fields[FIELDS_MOST];
     int count;
-    struct pending *pending;
-    uint64_t pending_count, pending_room;
-    uint64_t buckets[BUCKETS];
+    struct mpi_pending *pending;
     int64_t *worlds; /* communicators of all ranks, the first of them MPI_COMM_WORLD */
     uint64_t world_count, world_room;
 };
@@ -188,7 +180,7 @@ static int time_at(const struct reader *d, int i, uint64_t *ns)
     return d->fields[i].length > 0 ? 0 : bad_field(d, i, "a time in microseconds");
 }
 
-/* ---- Communicators and requests ---- */
+/* ---- Communicators ---- */
 
 static int add_world(struct reader *d, int64_t handle, int64_t *comm)
 {
@@ -240,60 +232,7 @@ static int take_comm(struct reader *d, int i, int64_t *comm)
                     ranks, d->t->ranks);
 }
 
-static uint64_t *bucket(struct reader *d, uint64_t at)
-{
-    return &d->buckets[(at * 0x9e3779b97f4a7c15u) >> 54];
-}
-
-static struct pending *find_request(struct reader *d, uint64_t at)
-{
-    for (uint64_t i = *bucket(d, at); i != 0; i = d->pending[i - 1].next) {
-        if (d->pending[i - 1].address == at) {
-            return &d->pending[i - 1];
-        }
-    }
-    return NULL;
-}
-
-/* A request's address stands for the operation that was put there last. */
-static int begin_request(struct reader *d, uint64_t at, int64_t *request)
-{
-    struct pending *p = find_request(d, at);
-    if (p == NULL) {
-        if (!mpi_grow(&d->pending, &d->pending_room, d->pending_count + 1, sizeof(*d->pending))) {
-            return mpi_fail(d->r, d->line, d->error, "no memory");
-        }
-        p = &d->pending[d->pending_count++];
-        *p = (struct pending){.address = at, .next = *bucket(d, at)};
-        *bucket(d, at) = d->pending_count;
-    }
-    p->number = (int64_t)d->r->requests++;
-    *request = p->number;
-    return 0;
-}
-
-static uint64_t count_found(struct reader *d, uint64_t at, uint64_t count, uint64_t step)
-{
-    uint64_t found = 0;
-    for (uint64_t i = 0; i < count; i++) {
-        const struct pending *p = find_request(d, at + i * step);
-        found += p != NULL && p->number >= 0;
-    }
-    return found;
-}
-
-/* Four numbers for each that completes; the source of a receive is as it was asked. */
-static bool end_request(struct reader *d, uint64_t at)
-{
-    struct pending *p = find_request(d, at);
-    if (p == NULL || p->number < 0) {
-        return true; /* MPI_REQUEST_NULL */
-    }
-    int64_t request = p->number;
-    p->number = -1;
-    return mpi_add_number(d->r, request) && mpi_add_number(d->r, MPI_ANY) &&
-           mpi_add_number(d->r, MPI_ANY) && mpi_add_number(d->r, 0);
-}
+/* ---- Lines ---- */
 
 static int add_completions(struct reader *d, const struct mpi_call *call, uint64_t at,
                            int64_t count)
@@ -301,16 +240,10 @@ static int add_completions(struct reader *d, const struct mpi_call *call, uint64
     if (count < 0 || (uint64_t)count > d->r->map_length) {
         return mpi_fail(d->r, d->line, d->error, "%" PRId64 " requests", count);
     }
-    uint64_t step =
-        count_found(d, at, (uint64_t)count, 8) >= count_found(d, at, (uint64_t)count, 4) ? 8 : 4;
-    bool ok = mpi_add_call(d->r, call);
-    for (int64_t i = 0; i < count && ok; i++) {
-        ok = end_request(d, at + (uint64_t)i * step);
-    }
-    return ok ? 0 : mpi_fail(d->r, d->line, d->error, "no memory");
+    return mpi_add_call(d->r, call) && mpi_pending_complete(&d->pending, d->r, at, (uint64_t)count)
+               ? 0
+               : mpi_fail(d->r, d->line, d->error, "no memory");
 }
-
-/* ---- Lines ---- */
 
 /* What the arguments of a line say; of the second message of a Sendrecv in [1]. */
 struct said {
@@ -393,8 +326,8 @@ static int add_collective(struct reader *d, const struct mpi_call *call, struct 
     int64_t n[4] = {0}, request = 0;
     int count = 0;
     if (call->nonblocking) {
-        if (begin_request(d, s->request, &request) != 0) {
-            return -1;
+        if (!mpi_pending_begin(&d->pending, d->r, s->request, &request)) {
+            return mpi_fail(d->r, d->line, d->error, "no memory");
         }
         n[count++] = request;
     }
@@ -448,8 +381,8 @@ static int add_known(struct reader *d, const struct shape *shape, struct mpi_cal
                    (int64_t[]){s.peer[0], s.tag[0], bytes(&s, 0), s.comm, MPI_ANY, MPI_ANY, 0}, 7);
     case MPI_K_ISEND:
     case MPI_K_IRECV:
-        if (begin_request(d, s.request, &request) != 0) {
-            return -1;
+        if (!mpi_pending_begin(&d->pending, d->r, s.request, &request)) {
+            return mpi_fail(d->r, d->line, d->error, "no memory");
         }
         return add(d, call,
                    (int64_t[]){request,
@@ -545,7 +478,7 @@ int mpi_read_allprof(struct mpi_trace *t, struct mpi_rank *r, struct goal_error 
         at = newline + 1;
     }
     r->requests = r->requests > r->count ? r->requests : r->count;
-    free(d->pending);
+    mpi_pending_free(&d->pending);
     free(d->worlds);
     free(d);
     return rc;

@@ -7,87 +7,66 @@
  */
 #include "goal.h"
 
+#include "base/hash.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+struct ends {
+    uint32_t from, to, tag;
+};
+
 struct channel {
+    UT_hash_handle hh;
+    struct ends ends;
     uint64_t sent, received;
     uint64_t sent_now, received_now; /* while the schedule is written */
-    uint32_t from, to, tag;
-    bool taken;
 };
 
 struct mpi_channels {
-    struct channel *at;
-    uint64_t count;
-    uint64_t mask; /* slots - 1 */
+    struct channel *table; /* by ends */
 };
 
 struct mpi_channels *mpi_channels_make(void)
 {
-    struct mpi_channels *c = calloc(1, sizeof(*c));
-    if (c != NULL) {
-        c->mask = 1023;
-        c->at = calloc(c->mask + 1, sizeof(*c->at));
-    }
-    if (c != NULL && c->at == NULL) {
-        free(c);
-        return NULL;
-    }
-    return c;
+    return calloc(1, sizeof(struct mpi_channels));
 }
 
 void mpi_channels_free(struct mpi_channels *c)
 {
-    if (c != NULL) {
-        free(c->at);
-        free(c);
+    struct channel *s, *next;
+    if (c == NULL) {
+        return;
     }
+    HASH_ITER(hh, c->table, s, next)
+    {
+        HASH_DEL(c->table, s);
+        free(s);
+    }
+    free(c);
 }
 
-static struct channel *slot(const struct mpi_channels *c, uint32_t from, uint32_t to, uint32_t tag)
+static struct channel *find(const struct mpi_channels *c, uint32_t from, uint32_t to, uint32_t tag)
 {
-    uint64_t hash = (from * 0x9e3779b97f4a7c15u) ^ (to * 0xbf58476d1ce4e5b9u);
-    hash = (hash ^ (hash >> 29) ^ tag) * 0x94d049bb133111ebu;
-    for (uint64_t i = hash >> 24;; i++) {
-        struct channel *s = &c->at[i & c->mask];
-        if (!s->taken || (s->from == from && s->to == to && s->tag == tag)) {
-            return s;
-        }
-    }
+    struct ends ends = {from, to, tag};
+    struct channel *s;
+    HASH_FIND(hh, c->table, &ends, sizeof(ends), s);
+    return s;
 }
 
-static bool make_room(struct mpi_channels *c)
-{
-    struct mpi_channels more = {.mask = 2 * c->mask + 1};
-    if (2 * c->count <= c->mask) {
-        return true;
-    }
-    more.at = calloc(more.mask + 1, sizeof(*more.at));
-    if (more.at == NULL) {
-        return false;
-    }
-    for (uint64_t i = 0; i <= c->mask; i++) {
-        if (c->at[i].taken) {
-            *slot(&more, c->at[i].from, c->at[i].to, c->at[i].tag) = c->at[i];
-        }
-    }
-    free(c->at);
-    c->at = more.at;
-    c->mask = more.mask;
-    return true;
-}
-
+/* NULL: memory is short. */
 static struct channel *channel(struct mpi_channels *c, uint32_t from, uint32_t to, uint32_t tag)
 {
-    if (!make_room(c)) {
-        return NULL;
+    struct channel *s = find(c, from, to, tag);
+    if (s != NULL || (s = calloc(1, sizeof(*s))) == NULL) {
+        return s;
     }
-    struct channel *s = slot(c, from, to, tag);
-    if (!s->taken) {
-        *s = (struct channel){.from = from, .to = to, .tag = tag, .taken = true};
-        c->count++;
+    s->ends = (struct ends){from, to, tag};
+    HASH_ADD(hh, c->table, ends, sizeof(s->ends), s);
+    if (!hash_added(s)) {
+        free(s);
+        return NULL;
     }
     return s;
 }
@@ -114,13 +93,12 @@ int mpi_count_rank(struct mpi_channels *c, uint32_t rank, const struct goal_buil
 /* Senders whose messages are received without a name join those receives. */
 static void join_senders(struct mpi_channels *c)
 {
-    for (uint64_t i = 0; i <= c->mask; i++) {
-        struct channel *s = &c->at[i];
-        if (!s->taken || s->from == GOAL_ANY) {
+    for (struct channel *s = c->table; s != NULL; s = s->hh.next) {
+        if (s->ends.from == GOAL_ANY) {
             continue;
         }
-        struct channel *any = slot(c, GOAL_ANY, s->to, s->tag);
-        if (any->taken) {
+        struct channel *any = find(c, GOAL_ANY, s->ends.to, s->ends.tag);
+        if (any != NULL) {
             any->sent += s->sent;
             any->received += s->received;
             s->received = s->sent = 0;
@@ -131,20 +109,19 @@ static void join_senders(struct mpi_channels *c)
 int mpi_channels_check(struct mpi_channels *c, struct goal_error *error)
 {
     join_senders(c);
-    for (uint64_t i = 0; i <= c->mask; i++) {
-        const struct channel *s = &c->at[i];
-        if (!s->taken || s->sent == s->received) {
+    for (const struct channel *s = c->table; s != NULL; s = s->hh.next) {
+        if (s->sent == s->received) {
             continue;
         }
         char from[32] = "any rank";
-        if (s->from != GOAL_ANY) {
-            snprintf(from, sizeof(from), "rank %u", s->from);
+        if (s->ends.from != GOAL_ANY) {
+            snprintf(from, sizeof(from), "rank %u", s->ends.from);
         }
         return goal_fail(error,
                          "from %s to rank %u, tag %u of the schedule: %" PRIu64
                          " messages are sent and %" PRIu64
                          " received; --partial leaves out what lacks its other half",
-                         from, s->to, s->tag, s->sent, s->received);
+                         from, s->ends.to, s->ends.tag, s->sent, s->received);
     }
     return 0;
 }
@@ -158,7 +135,7 @@ uint64_t mpi_cut_rank(struct mpi_channels *c, uint32_t rank, struct goal_builder
             continue;
         }
         bool sends = n->type == GOAL_SEND;
-        struct channel *s = sends ? slot(c, rank, n->peer, n->tag) : slot(c, n->peer, rank, n->tag);
+        struct channel *s = sends ? find(c, rank, n->peer, n->tag) : find(c, n->peer, rank, n->tag);
         uint64_t both = s->sent < s->received ? s->sent : s->received;
         uint64_t *now = sends ? &s->sent_now : &s->received_now;
         if ((*now)++ >= both) {

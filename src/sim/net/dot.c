@@ -188,76 +188,46 @@ static void expect(struct reader *r, char sign)
 
 /* ---- Nodes ---- */
 
-static uint64_t hash(const char *name)
-{
-    uint64_t h = 0xcbf29ce484222325u;
-    for (; *name != '\0'; name++) {
-        h = (h ^ (unsigned char)*name) * 0x100000001b3u;
-    }
-    return h ^ h >> 32;
-}
-
-static int grow_table(struct net_dot *d)
-{
-    uint32_t slots = d->slots > 0 ? 2 * d->slots : 64;
-    uint32_t *table = calloc(slots, sizeof(*table));
-    if (table == NULL) {
-        return -1;
-    }
-    for (uint32_t i = 0; i < d->nodes; i++) {
-        uint64_t s = hash(d->names[i]);
-        while (table[s % slots] != 0) {
-            s++;
-        }
-        table[s % slots] = i + 1;
-    }
-    free(d->table);
-    d->table = table;
-    d->slots = slots;
-    char **names = realloc(d->names, slots / 2 * sizeof(*names));
-    if (names == NULL) {
-        return -1;
-    }
-    d->names = names;
-    return 0;
-}
-
 /* The node called r->name. */
 static uint32_t find_node(struct reader *r)
 {
     struct net_dot *d = r->dot;
+    struct net_dot_node *n;
     if (r->failed) {
         return 0;
+    }
+    HASH_FIND_STR(d->node, r->name, n);
+    if (n != NULL) {
+        return n->number;
     }
     if (d->nodes == NET_DOT_NODES) {
         fail(r, "more than %d nodes", NET_DOT_NODES);
         return 0;
     }
-    if (2 * (d->nodes + 1) > d->slots && grow_table(d) != 0) {
-        fail(r, "not enough memory");
-        return 0;
-    }
-    uint64_t s = hash(r->name);
-    for (; d->table[s % d->slots] != 0; s++) {
-        if (strcmp(d->names[d->table[s % d->slots] - 1], r->name) == 0) {
-            return d->table[s % d->slots] - 1;
+    n = malloc(sizeof(*n));
+    char *name = strdup(r->name);
+    if (n != NULL && name != NULL) {
+        *n = (struct net_dot_node){.name = name, .number = d->nodes};
+        HASH_ADD_KEYPTR(hh, d->node, name, strlen(name), n);
+        if (hash_added(n)) {
+            return d->nodes++;
         }
     }
-    char *name = strdup(r->name);
-    if (name == NULL) {
-        fail(r, "not enough memory");
-        return 0;
-    }
-    d->names[d->nodes] = name;
-    d->table[s % d->slots] = ++d->nodes;
-    return d->nodes - 1;
+    free(n);
+    free(name);
+    fail(r, "not enough memory");
+    return 0;
 }
 
 static void add_edge(struct reader *r, uint32_t from, uint32_t to)
 {
     struct net_dot *d = r->dot;
-    if (from == to) {
-        fail(r, "a cable from %.100s to itself", d->names[from]);
+    if (from == to && !r->failed) {
+        const struct net_dot_node *n = d->node;
+        while (n->number != from) {
+            n = n->hh.next;
+        }
+        fail(r, "a cable from %.100s to itself", n->name);
     }
     if (r->failed) {
         return;
@@ -393,7 +363,7 @@ int net_dot_read(struct net_dot *d, const char *name, const char *text, size_t l
 {
     struct reader r = {
         .dot = d, .file = name, .at = text, .end = text + length, .line = 1, .error = error};
-    *d = (struct net_dot){.names = NULL};
+    *d = (struct net_dot){.edge = NULL};
     read_graph(&r);
     free(r.name);
     if (r.failed) {
@@ -404,11 +374,13 @@ int net_dot_read(struct net_dot *d, const char *name, const char *text, size_t l
 
 void net_dot_free(struct net_dot *d)
 {
-    for (uint32_t i = 0; i < d->nodes; i++) {
-        free(d->names[i]);
+    struct net_dot_node *n, *next;
+    HASH_ITER(hh, d->node, n, next)
+    {
+        HASH_DEL(d->node, n);
+        free(n->name);
+        free(n);
     }
-    free(d->names);
-    free(d->table);
     free(d->edge);
-    *d = (struct net_dot){.names = NULL};
+    *d = (struct net_dot){.edge = NULL};
 }

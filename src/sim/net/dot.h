@@ -5,16 +5,22 @@
 
 #include "graph.h"
 
+#include "base/hash.h"
+
 enum { NET_DOT_NODES = 1 << 24 };
+
+struct net_dot_node {
+    UT_hash_handle hh;
+    char *name;
+    uint32_t number;
+};
 
 struct net_dot {
     bool directed;
     uint32_t nodes;
-    size_t edges; /* one way each; an edge of a graph is two */
-    char **names;
+    size_t edges;              /* one way each; an edge of a graph is two */
+    struct net_dot_node *node; /* in the order of the file, and by name */
     struct net_link *edge;
-    uint32_t *table; /* node + 1 by hash */
-    uint32_t slots;
 };
 
 /* net_dot_read() reads `length` bytes at `text`; `name` stands for the file in errors.

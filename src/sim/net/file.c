@@ -29,10 +29,10 @@ static uint32_t *number_nodes(struct net_graph *g, struct net_dot *d)
         free(number);
         return NULL;
     }
-    for (uint32_t i = 0; i < d->nodes; i++) {
-        number[i] = is_host(d->names[i]) ? host++ : g->hosts + sw++;
-        g->file.names[number[i]] = d->names[i];
-        d->names[i] = NULL;
+    for (struct net_dot_node *n = d->node; n != NULL; n = n->hh.next) {
+        number[n->number] = is_host(n->name) ? host++ : g->hosts + sw++;
+        g->file.names[number[n->number]] = n->name;
+        n->name = NULL;
     }
     return number;
 }
@@ -215,8 +215,8 @@ int net_file_parse(struct net_graph *g, const char *name, const char *text, size
     if (net_dot_read(&d, name, text, length, error) != 0) {
         return -1;
     }
-    for (uint32_t i = 0; i < d.nodes; i++) {
-        hosts += is_host(d.names[i]);
+    for (const struct net_dot_node *n = d.node; n != NULL; n = n->hh.next) {
+        hosts += is_host(n->name);
     }
     g->hosts = hosts;
     g->switches = d.nodes - hosts;
