@@ -270,22 +270,10 @@ static void uninstall(struct fault_slot *slot)
     }
 }
 
-static void own(void)
-{
-    forks_hold();
-    mutex_take(&lock);
-}
-
-static void disown(void)
-{
-    mutex_give(&lock);
-    forks_release();
-}
-
 int fault_install(void)
 {
     int rc = 0;
-    own();
+    forks_take(&lock);
     if (users == 0) {
         for (size_t i = 0; i < SLOTS && rc == 0; i++) {
             rc = install(&slots[i]);
@@ -297,19 +285,19 @@ int fault_install(void)
     if (rc == 0) {
         users++;
     }
-    disown();
+    forks_give(&lock);
     return rc;
 }
 
 void fault_remove(void)
 {
-    own();
+    forks_take(&lock);
     if (users > 0 && --users == 0) {
         for (size_t i = 0; i < SLOTS; i++) {
             uninstall(&slots[i]);
         }
     }
-    disown();
+    forks_give(&lock);
 }
 
 void fault_fork(void)
@@ -340,11 +328,11 @@ static void refresh(struct fault_slot *slot)
 
 void fault_refresh(void)
 {
-    own();
+    forks_take(&lock);
     for (size_t i = 0; i < SLOTS && users > 0; i++) {
         refresh(&slots[i]);
     }
-    disown();
+    forks_give(&lock);
 }
 
 void fault_keep(sigset_t *blocked)

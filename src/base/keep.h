@@ -17,15 +17,12 @@ struct kept {
 
 /* All zero is one that has nothing. */
 struct keep {
-    struct mutex lock;
+    struct mutex lock; /* by forks_take() */
     struct kept *first;
 };
 
 /* keep_take() is one that has ended, as it was left, or zeroed memory; or NULL. */
 void *keep_take(struct keep *k, size_t size);
 void keep_put(struct keep *k, void *object);
-
-/* keep_fork() is for a forked child: a thread that is not there may have had the lock. */
-void keep_fork(struct keep *k);
 
 #endif

@@ -32,12 +32,10 @@ void condition_wait(struct condition *c, struct mutex *m)
 
 void once_slowly(struct once *o, void (*function)(void))
 {
-    forks_hold();
-    mutex_take(&o->mutex);
+    forks_take(&o->mutex);
     if (!atomic_load_explicit(&o->done, memory_order_relaxed)) {
         function();
         atomic_store_explicit(&o->done, true, memory_order_release);
     }
-    mutex_give(&o->mutex);
-    forks_release();
+    forks_give(&o->mutex);
 }

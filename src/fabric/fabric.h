@@ -273,9 +273,9 @@ struct fabric_ops {
     void (*info)(const struct options *, struct fabric_info *);
     /* NULL: it has nothing to tell. */
     void (*report)(struct fabric *, struct fabric_report *);
-    /* For the atfork handlers; the child lets go of what must not outlive its
-     * parent. */
-    void (*fork)(enum fork_phase);
+    /* For a forked child, which has none of its parent's fabrics. NULL: there is nothing that it
+     * could take for its own. */
+    void (*forget)(void);
 };
 
 /* The bell word (wall 1). */

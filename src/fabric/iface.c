@@ -2,6 +2,7 @@
 /* Interfaces of this host; see iface.h. */
 #include "fabric/iface.h"
 
+#include "base/forks.h"
 #include "base/log.h"
 
 #include <arpa/inet.h>
@@ -184,13 +185,17 @@ int iface_parse(const char *ifaces, struct iface *out, int max, char *error, siz
     if (max < 1) {
         return refuse(&q, -E2BIG, "there is no room for an interface");
     }
+    int rc;
+    forks_hold(); /* a child would keep open what is read here */
     if (getifaddrs(&present) != 0) {
-        return refuse(&q, -errno, "the system does not list its interfaces: %s%s", strerror(errno),
-                      log_remedy(errno));
+        rc = refuse(&q, -errno, "the system does not list its interfaces: %s%s", strerror(errno),
+                    log_remedy(errno));
+    } else {
+        q.present = present;
+        rc = *ifaces == '\0' ? the_default(&q, out) : parse_list(&q, ifaces, out, max);
+        freeifaddrs(present);
     }
-    q.present = present;
-    int rc = *ifaces == '\0' ? the_default(&q, out) : parse_list(&q, ifaces, out, max);
-    freeifaddrs(present);
+    forks_release();
     return rc;
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/cancel.h"
 #include "base/fault.h"
+#include "base/forks.h"
 #include "base/sys.h"
 
 #include <dirent.h>
@@ -64,6 +65,7 @@ static void widen_others(const struct place *p)
 {
     ERRNO_KEPT;
     int cancel = cancel_off();
+    forks_hold(); /* a child would keep the folder open */
     DIR *d = opendir("/proc/self/task");
     for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
         pid_t thread = (pid_t)strtol(e->d_name, NULL, 10);
@@ -74,6 +76,7 @@ static void widen_others(const struct place *p)
     if (d != NULL) {
         closedir(d);
     }
+    forks_release();
     cancel_back(cancel);
 }
 

@@ -83,7 +83,7 @@ void process_abort(struct process *p)
 }
 
 /* What the parent had stays allocated: its locks may be held by threads that
- * do not exist here. Descriptors that hold its locks on segments are closed. */
+ * do not exist here. */
 static void fork_child(void)
 {
     /* Also one that is being closed, which is no longer among `nics`. */
@@ -108,8 +108,7 @@ static void fork_child(void)
     lock_fork();
     space_lock = (struct mutex){0};
     forks_alone = false;
-    fabric_shm.fork(FORK_CHILD);
-    fabric_udp.fork(FORK_CHILD);
+    fabric_shm.forget();
     forks_gate(FORK_CHILD);
 }
 
@@ -122,14 +121,10 @@ static void fork_prepare(void)
             place_before_fork(process_space->nic_memory[i]);
         }
     }
-    fabric_shm.fork(FORK_PREPARE);
-    fabric_udp.fork(FORK_PREPARE);
 }
 
 static void fork_parent(void)
 {
-    fabric_shm.fork(FORK_PARENT);
-    fabric_udp.fork(FORK_PARENT);
     if (forks_alone) {
         forks_alone = false;
         mutex_give(&space_lock);

@@ -12,6 +12,7 @@
 
 #include "base/cancel.h"
 #include "base/fault.h"
+#include "base/forks.h"
 #include "base/killpoint.h"
 #include "base/sys.h"
 #include "base/thread.h"
@@ -220,12 +221,11 @@ static int add_fd(struct nic *nic, int fd)
 int progress_have_alarm(struct nic *nic)
 {
     if (nic->alarm_fd < 0) {
-        int fd = (int)SYS_CALL(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        int fd = forks_open(
+            (int)SYS_CALL(SYS_timerfd_create, CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
         int rc = fd < 0 ? fd : add_fd(nic, fd);
         if (rc != 0) {
-            if (fd >= 0) {
-                sys_close(fd);
-            }
+            forks_close(fd);
             return rc;
         }
         nic->alarm_fd = fd;
@@ -348,16 +348,14 @@ static void close_descriptors(struct nic *nic)
 {
     const int of[] = {nic->thread_epoll, nic->wake_fd, nic->alarm_fd};
     for (int i = 0; i < 3; i++) {
-        if (of[i] >= 0) {
-            sys_close(of[i]);
-        }
+        forks_close(of[i]);
     }
 }
 
 int progress_start(struct nic *nic)
 {
-    nic->thread_epoll = epoll_create1(EPOLL_CLOEXEC);
-    nic->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    nic->thread_epoll = forks_open(epoll_create1(EPOLL_CLOEXEC));
+    nic->wake_fd = forks_open(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     int rc = nic->thread_epoll < 0 || nic->wake_fd < 0 ? -errno : add_fd(nic, nic->wake_fd);
     if (rc == 0) {
         rc = add_fd(nic, nic->ops->fd(nic->fabric));

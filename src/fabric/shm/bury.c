@@ -6,6 +6,7 @@
 #include "fabric/shm/shm.h"
 
 #include "base/cancel.h"
+#include "base/forks.h"
 #include "base/killpoint.h"
 #include "base/log.h"
 
@@ -19,7 +20,7 @@ static void free_peer(struct fabric_peer *p)
     struct fabric *f = p->fabric;
     if (p->pidfd >= 0) {
         sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
-        sys_close(p->pidfd);
+        forks_close(p->pidfd);
     }
     if (p->remote != NULL) {
         segment_slot_unmap(p->remote, p->out);

@@ -10,6 +10,7 @@
 #include "fabric/shm/shm.h"
 
 #include "base/cancel.h"
+#include "base/forks.h"
 #include "base/killpoint.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -117,7 +118,7 @@ static void watch_process(struct fabric_peer *p)
     if (p->same_process) {
         return;
     }
-    int fd = (int)SYS_CALL(SYS_pidfd_open, info->process, 0);
+    int fd = forks_open((int)SYS_CALL(SYS_pidfd_open, info->process, 0));
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = p};
     /* Proved again: the pidfd is of the process that has the cookie. */
     if (fd >= 0 && proves_itself(info) &&
@@ -126,9 +127,7 @@ static void watch_process(struct fabric_peer *p)
         return;
     }
     p->references = false;
-    if (fd >= 0) {
-        sys_close(fd);
-    }
+    forks_close(fd);
 }
 
 /* Attaches the way out: the peer's segment and a slot in it. */

@@ -8,6 +8,7 @@
  */
 #include "fabric/shm/names.h"
 
+#include "base/forks.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "fabric/shm/owner.h"
@@ -27,12 +28,12 @@ static int host_name(char *name, size_t size, size_t *kernel)
 {
     char boot[9] = "";
     struct stat ns;
-    int fd = sys_open(BOOT_ID, O_RDONLY | O_CLOEXEC, 0);
+    int fd = forks_open(sys_open(BOOT_ID, O_RDONLY | O_CLOEXEC, 0));
     if (fd < 0) {
         return fd;
     }
     ssize_t n = sys_read(fd, boot, sizeof(boot) - 1);
-    sys_close(fd);
+    forks_close(fd);
     if (n < 8) {
         return n < 0 ? (int)n : -EIO;
     }
@@ -71,7 +72,7 @@ static bool is_dead(int fd)
 
 bool segment_remove_dead(const char *path, int patience)
 {
-    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0);
+    int fd = forks_open(sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0));
     if (fd < 0) {
         return fd == -ENOENT;
     }
@@ -91,7 +92,7 @@ bool segment_remove_dead(const char *path, int patience)
             freed = unlink(path) == 0;
         }
     }
-    sys_close(fd);
+    forks_close(fd);
     return freed;
 }
 
@@ -114,6 +115,7 @@ static int each_name(const char *directory, void (*see)(void *arg, const struct 
 {
     char host[64], path[384];
     size_t kernel = 0;
+    forks_hold();
     DIR *d = opendir(directory);
     int rc = d == NULL ? -errno : host_name(host, sizeof(host), &kernel);
     uint64_t our_ns = 0, ns;
@@ -130,6 +132,7 @@ static int each_name(const char *directory, void (*see)(void *arg, const struct 
     if (d != NULL) {
         closedir(d);
     }
+    forks_release();
     return rc;
 }
 

@@ -2,6 +2,7 @@
 /* Whether the process that a segment names still is there; see owner.h. */
 #include "fabric/shm/owner.h"
 
+#include "base/forks.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -36,13 +37,13 @@ bool proves_itself(const struct segment_info *info)
  * not asked for it yet. */
 static bool has_ended(int32_t process)
 {
-    int fd = (int)SYS_CALL(SYS_pidfd_open, process, 0);
+    int fd = forks_open((int)SYS_CALL(SYS_pidfd_open, process, 0));
     if (fd < 0) {
         return fd == -ESRCH;
     }
     struct pollfd end = {.fd = fd, .events = POLLIN};
     bool ended = sys_poll(&end, 1, 0) > 0;
-    sys_close(fd);
+    forks_close(fd);
     return ended;
 }
 

@@ -4,16 +4,16 @@
  *
  * The list of own segments is the one piece of state that belongs to the
  * address space rather than to a NIC: a peer in the same process is found
- * there and shares the mapping, and a forked child closes what it finds there.
+ * there and shares the mapping. A forked child, which has none of them, forgets it.
  */
 #include "fabric/shm/segment.h"
 
 #include "fabric/shm/names.h"
 #include "fabric/shm/owner.h"
 
+#include "base/forks.h"
 #include "base/killpoint.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@
 
 static struct list own_segments = {&own_segments, &own_segments};
 static struct list holes = {&holes, &holes};
-static struct mutex own_lock;
+static struct mutex own_lock; /* by forks_take() */
 
 /* A program that exits without PtlFini leaves no name behind. */
 __attribute__((destructor)) static void unlink_own(void)
@@ -129,7 +129,7 @@ static void *map_file(int fd, uint64_t offset, uint64_t bytes, void *hole)
 static struct segment *take_hole(uint64_t bytes)
 {
     struct segment *s = NULL;
-    mutex_take(&own_lock);
+    forks_take(&own_lock);
     for (struct list *l = holes.next; l != &holes && s == NULL; l = l->next) {
         struct segment *hole = container_of(l, struct segment, link);
         s = hole->mapped == bytes ? hole : NULL;
@@ -138,7 +138,7 @@ static struct segment *take_hole(uint64_t bytes)
         list_remove(&s->link);
         *s = (struct segment){.header = s->header, .mapped = s->mapped};
     }
-    mutex_give(&own_lock);
+    forks_give(&own_lock);
     return s != NULL ? s : calloc(1, sizeof(*s));
 }
 
@@ -151,9 +151,9 @@ static void leave_hole(struct segment *s)
         madvise(s->header, s->mapped, MADV_DONTFORK);
         madvise(s->header, s->mapped, MADV_DONTDUMP);
     }
-    mutex_take(&own_lock);
+    forks_take(&own_lock);
     list_push_back(&holes, &s->link);
-    mutex_give(&own_lock);
+    forks_give(&own_lock);
 }
 
 /* Backs a part of a file with memory; 0 or an errno. A signal that comes meanwhile undoes what the
@@ -180,7 +180,7 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
     segment_sweep(dir);
     s->own = true;
     s->users = 1;
-    s->fd = sys_open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    s->fd = forks_open(sys_open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     int rc = s->fd < 0 ? s->fd : 0;
     if (rc != 0) {
         snprintf(error, error_size, "cannot make a segment in %s: %s%s", dir, strerror(-rc),
@@ -216,16 +216,14 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
         goto fail;
     }
     KILL_POINT("segment-named");
-    mutex_take(&own_lock);
+    forks_take(&own_lock);
     list_push_back(&own_segments, &s->link);
-    mutex_give(&own_lock);
+    forks_give(&own_lock);
     *result = s;
     return 0;
 
 fail:
-    if (s->fd >= 0) {
-        sys_close(s->fd);
-    }
+    forks_close(s->fd);
     if (s->header != NULL) {
         leave_hole(s);
     } else {
@@ -277,18 +275,18 @@ static bool is_locked(const struct segment *s)
 {
     char self[64];
     snprintf(self, sizeof(self), "/proc/self/fd/%d", s->fd);
-    int fd = sys_open(self, O_RDONLY | O_CLOEXEC, 0);
+    int fd = forks_open(sys_open(self, O_RDONLY | O_CLOEXEC, 0));
     if (fd < 0) {
         return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM; /* it cannot be asked now */
     }
     bool held = is_held(fd);
-    sys_close(fd);
+    forks_close(fd);
     return held;
 }
 
 static struct segment *find_own(const char *path)
 {
-    mutex_take(&own_lock);
+    forks_take(&own_lock);
     struct segment *found = NULL;
     for (struct list *l = own_segments.next; l != &own_segments && found == NULL; l = l->next) {
         struct segment *s = container_of(l, struct segment, link);
@@ -297,7 +295,7 @@ static struct segment *find_own(const char *path)
             found = s;
         }
     }
-    mutex_give(&own_lock);
+    forks_give(&own_lock);
     return found;
 }
 
@@ -313,7 +311,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
     if (*result != NULL) {
         return 0;
     }
-    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    int fd = forks_open(sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0));
     if (fd < 0) {
         rc = fd;
         snprintf(error, error_size, "cannot open %s: %s%s", path, strerror(-rc), log_remedy(-rc));
@@ -338,7 +336,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
         snprintf(s->path, sizeof(s->path), "%s", path);
         if (!is_locked(s)) {
             free(s);
-            sys_close(fd);
+            forks_close(fd);
             return -ENOENT;
         }
         s->header = map_file(fd, 0, s->mapped, NULL);
@@ -355,7 +353,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
             munmap(s->header, s->mapped);
         }
         free(s);
-        sys_close(fd);
+        forks_close(fd);
         return -EPROTO;
     }
     if (segment_closed(s) || owner_gone(&s->info)) {
@@ -373,14 +371,14 @@ bool segment_left(const struct options *o, uint32_t nid, uint32_t pid, const uin
     if (segment_path(o, nid, pid, path, sizeof(path), error, sizeof(error)) != 0) {
         return false;
     }
-    int fd = sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0);
+    int fd = forks_open(sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0));
     if (fd < 0) {
         return fd == -ENOENT;
     }
     bool left = sys_pread(fd, &info, sizeof(info), 0) == sizeof(info) &&
                 ((incarnation != NULL && info.incarnation != *incarnation) || !is_held(fd) ||
                  (info.version == SEGMENT_VERSION && owner_gone(&info)));
-    sys_close(fd);
+    forks_close(fd);
     return left;
 }
 
@@ -438,7 +436,7 @@ void segment_release(struct segment *s, bool owner)
 {
     bool last = true;
     if (s->own) {
-        mutex_take(&own_lock);
+        forks_take(&own_lock);
         if (owner) {
             atomic_fetch_or(&s->header->flags, SEGMENT_CLOSED);
             unlink(s->path);
@@ -447,10 +445,10 @@ void segment_release(struct segment *s, bool owner)
         if (last) {
             list_remove(&s->link);
         }
-        mutex_give(&own_lock);
+        forks_give(&own_lock);
     }
     if (last) {
-        sys_close(s->fd);
+        forks_close(s->fd);
     }
     if (last && s->own) {
         leave_hole(s);
@@ -460,18 +458,8 @@ void segment_release(struct segment *s, bool owner)
     }
 }
 
-void segment_fork(enum fork_phase phase)
+void segment_forget(void)
 {
-    if (phase == FORK_PREPARE) {
-        mutex_take(&own_lock); /* the child gets the list whole */
-        return;
-    }
-    if (phase == FORK_CHILD) {
-        for (struct list *l = own_segments.next; l != &own_segments; l = l->next) {
-            sys_close(container_of(l, struct segment, link)->fd);
-        }
-        list_init(&own_segments);
-        list_init(&holes); /* they are not mapped here */
-    }
-    mutex_give(&own_lock);
+    list_init(&own_segments);
+    list_init(&holes); /* they are not mapped here */
 }

@@ -60,8 +60,7 @@ bool segment_alive(struct segment *);
 /* segment_release() lets go of a mapping; the owner's also removes the name. */
 void segment_release(struct segment *, bool owner);
 
-/* segment_fork() is for the atfork handlers: the child closes the descriptors
- * that keep its parent's locks. */
-void segment_fork(enum fork_phase phase);
+/* segment_forget() is for a forked child, which has none of its parent's segments. */
+void segment_forget(void);
 
 #endif

@@ -33,22 +33,15 @@ static int open_bell(struct fabric *f)
 {
     struct sockaddr_un address;
     socklen_t length = bell_address(&address, &f->segment->info);
-    f->bell_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    f->ring_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    f->bell_fd = forks_open(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    f->ring_fd = forks_open(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    f->epoll_fd = forks_open(epoll_create1(EPOLL_CLOEXEC));
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
     if (f->bell_fd < 0 || f->ring_fd < 0 || f->epoll_fd < 0 ||
         bind(f->bell_fd, (struct sockaddr *)&address, length) != 0) {
         return -errno;
     }
     return sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->bell_fd, &event);
-}
-
-static void close_fd(int fd)
-{
-    if (fd >= 0) {
-        sys_close(fd);
-    }
 }
 
 static uint32_t first_cells(const int64_t *options)
@@ -139,9 +132,9 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
         }
     }
     if (rc != 0) {
-        close_fd(f->epoll_fd);
-        close_fd(f->bell_fd);
-        close_fd(f->ring_fd);
+        forks_close(f->epoll_fd);
+        forks_close(f->bell_fd);
+        forks_close(f->ring_fd);
         drop_fabric(f);
         return rc;
     }
@@ -171,9 +164,9 @@ static void shm_close(struct fabric *f)
             leaked = true;
         }
     }
-    close_fd(f->epoll_fd);
-    close_fd(f->bell_fd);
-    close_fd(f->ring_fd);
+    forks_close(f->epoll_fd);
+    forks_close(f->bell_fd);
+    forks_close(f->ring_fd);
     segment_release(f->segment, true);
     if (!leaked) {
         drop_fabric(f); /* else that handler's thread has it still */
@@ -361,14 +354,6 @@ static void shm_info(const struct options *o, struct fabric_info *info)
     info->max_peers = (unsigned)o->number[OPT_SHM_PEERS];
 }
 
-static void shm_fork(enum fork_phase phase)
-{
-    segment_fork(phase);
-    if (phase == FORK_CHILD) {
-        keep_fork(&fabrics);
-    }
-}
-
 const struct fabric_ops fabric_shm = {
     .name = "shm",
     .open = shm_open_nic,
@@ -392,5 +377,5 @@ const struct fabric_ops fabric_shm = {
     .bell = shm_bell,
     .board = shm_board,
     .info = shm_info,
-    .fork = shm_fork,
+    .forget = segment_forget,
 };

@@ -38,7 +38,7 @@ static struct {
     __typeof__(OSSL_PARAM_construct_utf8_string) *text_parameter;
     __typeof__(OSSL_PARAM_construct_end) *last_parameter;
 } crypto;
-static struct mutex loading; /* for these two: */
+static struct mutex loading; /* by forks_take(), for these two: */
 static bool crypto_loaded;   /* else the next one tries again */
 static char trouble[SLMP_TEXT];
 
@@ -79,31 +79,25 @@ static bool load(void)
 
 static bool crypto_there(void)
 {
-    forks_hold(); /* what is half loaded cannot be loaded again in a child */
-    mutex_take(&loading);
+    forks_take(&loading); /* what is half loaded cannot be loaded again in a child */
     bool there = crypto_loaded = crypto_loaded || load();
-    mutex_give(&loading);
-    forks_release();
+    forks_give(&loading);
     return there;
 }
 
 /* What was loaded does not do. */
 static void note_trouble(const char *text)
 {
-    forks_hold();
-    mutex_take(&loading);
+    forks_take(&loading);
     snprintf(trouble, sizeof(trouble), "%s", text);
-    mutex_give(&loading);
-    forks_release();
+    forks_give(&loading);
 }
 
 void slmp_key_trouble(char text[SLMP_TEXT])
 {
-    forks_hold();
-    mutex_take(&loading);
+    forks_take(&loading);
     memcpy(text, trouble, SLMP_TEXT);
-    mutex_give(&loading);
-    forks_release();
+    forks_give(&loading);
 }
 
 struct slmp_guard {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file of a job key; see key.h. */
 #include "key.h"
+#include "base/forks.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -46,13 +47,11 @@ int slmp_key_take(struct slmp_key *key, const void *bytes, size_t length)
 int slmp_key_read(struct slmp_key *key, const char *path, char *error, size_t size)
 {
     struct stat st;
-    int fd = sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0);
+    int fd = forks_open(sys_open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0));
     int rc = fd < 0 ? fd : fstat(fd, &st) != 0 ? -errno : 0;
     if (rc != 0) {
         snprintf(error, size, "%s: the job key cannot be read: %s", path, strerror(-rc));
-        if (fd >= 0) {
-            sys_close(fd);
-        }
+        forks_close(fd);
         return -1;
     }
     int r = check(&st, path, error, size);
@@ -63,6 +62,6 @@ int slmp_key_read(struct slmp_key *key, const char *path, char *error, size_t si
         r = -1;
     }
     key->length = r == 0 ? (size_t)length : 0;
-    sys_close(fd);
+    forks_close(fd);
     return r;
 }

@@ -15,6 +15,7 @@
  */
 #include "fabric/udp/socket.h"
 
+#include "base/forks.h"
 #include "base/sys.h"
 
 #include <arpa/inet.h>
@@ -46,13 +47,11 @@ static bool is_its_own_source(const struct sockaddr_in *own)
 {
     struct sockaddr_in source = {0};
     socklen_t size = sizeof(source);
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = forks_open(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     bool is = fd >= 0 && sys_connect(fd, (const struct sockaddr *)own, sizeof(*own)) == 0 &&
               getsockname(fd, (struct sockaddr *)&source, &size) == 0 &&
               source.sin_addr.s_addr == own->sin_addr.s_addr;
-    if (fd >= 0) {
-        sys_close(fd);
-    }
+    forks_close(fd);
     return is;
 }
 
@@ -86,12 +85,12 @@ static bool take_after(int first, int fd)
 
 static bool make(struct udp_line *l, int first)
 {
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int fd = forks_open(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0) {
         return false;
     }
     if (!take_after(first, fd)) {
-        sys_close(fd);
+        forks_close(fd);
         return false;
     }
     copy_send_buffer(first, fd);
@@ -103,7 +102,7 @@ static bool make(struct udp_line *l, int first)
 void udp_line_close(struct udp_line *l)
 {
     if (l->on) {
-        sys_close(l->fd);
+        forks_close(l->fd);
         l->on = false;
     }
 }

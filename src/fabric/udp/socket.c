@@ -3,6 +3,7 @@
 #include "fabric/udp/socket.h"
 
 #include "base/cancel.h"
+#include "base/forks.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "fabric/slmp/wire.h"
@@ -67,7 +68,8 @@ int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffer
     struct sockaddr_in own = socket_address(ip, port);
     char text[32];
     int on = 1;
-    *u = (struct udp_socket){.fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)};
+    *u = (struct udp_socket){
+        .fd = forks_open(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))};
     address_text(ip, port, text);
     if (u->fd < 0 || (u->batch = calloc(1, sizeof(*u->batch))) == NULL) {
         return fail(u, -errno, error, error_size, "cannot make a UDP socket for", text,
@@ -118,9 +120,7 @@ int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, ch
 
 void udp_socket_close(struct udp_socket *u)
 {
-    if (u->fd >= 0) {
-        sys_close(u->fd);
-    }
+    forks_close(u->fd);
     udp_line_close(&u->line);
     free(u->batch);
     *u = (struct udp_socket){.fd = -1};
@@ -403,11 +403,9 @@ static bool hopeless(int error)
 /* The longest packet that goes to an address in one piece; 0: not known. */
 static uint32_t path_to(const struct slmp_address *a)
 {
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = forks_open(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
     int longest = fd < 0 ? -1 : connect_to(fd, a);
-    if (fd >= 0) {
-        sys_close(fd);
-    }
+    forks_close(fd);
     return longest > 0 ? (uint32_t)longest : 0;
 }
 

@@ -8,6 +8,7 @@
 #include "fabric/udp/udp.h"
 
 #include "base/cancel.h"
+#include "base/forks.h"
 #include "base/sys.h"
 
 #include <arpa/inet.h>
@@ -27,7 +28,10 @@ void udp_learn_locals(struct fabric *f)
 {
     struct ifaddrs *present;
     f->locals = 0;
-    if (getifaddrs(&present) != 0) {
+    forks_hold(); /* a child would keep the socket that libc asks by */
+    int rc = getifaddrs(&present);
+    forks_release();
+    if (rc != 0) {
         return; /* loopback and our own address are local all the same */
     }
     for (const struct ifaddrs *a = present; a != NULL && f->locals < LOCAL_MOST; a = a->ifa_next) {
@@ -76,10 +80,12 @@ uint32_t udp_owner(const struct slmp_address *a)
 {
     ERRNO_KEPT;
     int cancel = cancel_off();
+    forks_hold(); /* a child would keep the file open */
     uint32_t owner = FABRIC_NOBODY;
     for (int i = 0; i < LOOKS && owner == FABRIC_NOBODY; i++) {
         owner = look_up(a);
     }
+    forks_release();
     cancel_back(cancel);
     return owner;
 }

@@ -10,8 +10,8 @@
  */
 #include "fabric/udp/udp.h"
 
+#include "base/forks.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "base/sys.h"
 
 #include <errno.h>
@@ -36,9 +36,6 @@
 #define LONG_POLL 8192 /* bytes that a poll brings: more take time, which it is not blamed for */
 
 enum checksum { CHECKSUM_AUTO, CHECKSUM_HEADER, CHECKSUM_ALL };
-
-static struct list own_fabrics = {&own_fabrics, &own_fabrics};
-static struct mutex own_lock;
 
 /* ---- opening ---- */
 
@@ -189,7 +186,7 @@ static int open_socket(struct fabric *f, uint32_t wanted, char *error, size_t er
 static int open_epoll(struct fabric *f)
 {
     struct epoll_event event = {.events = EPOLLONESHOT};
-    f->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    f->epoll_fd = forks_open(epoll_create1(EPOLL_CLOEXEC));
     return f->epoll_fd < 0 ? -errno
                            : sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->socket.fd, &event);
 }
@@ -200,9 +197,7 @@ static struct keep fabrics;
 static void free_fabric(struct fabric *f, bool leaked)
 {
     udp_socket_close(&f->socket);
-    if (f->epoll_fd >= 0) {
-        sys_close(f->epoll_fd);
-    }
+    forks_close(f->epoll_fd);
     udp_spare_free(f);
     udp_memories_free(f);
     atomic_store_explicit(&f->hot, false, memory_order_relaxed);
@@ -230,7 +225,6 @@ static struct fabric *new_fabric(const struct fabric_setup *setup)
     f->alone = setup->alone;
     f->epoll_fd = f->socket.fd = -1;
     f->open_to_all = setup->options->number[OPT_UDP_OPEN] != 0;
-    list_init(&f->own);
     list_init(&f->peers);
     list_init(&f->ready);
     list_init(&f->spare[0]);
@@ -267,9 +261,6 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
     }
     f->deadline = SLMP_NEVER;
     atomic_store_explicit(&f->hot, true, memory_order_relaxed);
-    mutex_take(&own_lock);
-    list_push_back(&own_fabrics, &f->own);
-    mutex_give(&own_lock);
     *pid = f->pid;
     *result = f;
     return 0;
@@ -298,29 +289,7 @@ static void udp_close(struct fabric *f)
             leaked = true;
         }
     }
-    mutex_take(&own_lock);
-    list_remove(&f->own);
-    mutex_give(&own_lock);
     free_fabric(f, leaked);
-}
-
-static void udp_fork(enum fork_phase phase)
-{
-    if (phase == FORK_PREPARE) {
-        mutex_take(&own_lock); /* the child gets the list whole */
-        return;
-    }
-    if (phase == FORK_CHILD) {
-        for (struct list *l = own_fabrics.next; l != &own_fabrics; l = l->next) {
-            struct fabric *f = container_of(l, struct fabric, own);
-            sys_close(f->socket.fd);
-            udp_line_close(&f->socket.line);
-            sys_close(f->epoll_fd);
-        }
-        list_init(&own_fabrics);
-        keep_fork(&fabrics);
-    }
-    mutex_give(&own_lock);
 }
 
 /* ---- polling ---- */
@@ -603,5 +572,4 @@ const struct fabric_ops fabric_udp = {
     .disarm = udp_disarm,
     .info = udp_info,
     .report = udp_report,
-    .fork = udp_fork,
 };

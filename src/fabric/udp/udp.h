@@ -188,7 +188,6 @@ struct fabric {
     struct udp_socket socket;
     struct slmp *engine;
     struct slmp_config config;
-    struct list own; /* of all in the process, for fork() */
     int epoll_fd;
 
     struct list peers, ready;

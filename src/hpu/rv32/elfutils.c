@@ -2,8 +2,8 @@
 /* libelf and libdw, loaded when they are needed; see elfutils.h. */
 #include "elfutils.h"
 
+#include "base/forks.h"
 #include "base/library.h"
-#include "base/mutex.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -35,7 +35,7 @@ int elfutils_load(struct rv32_error *error)
 {
     static struct mutex mutex;
     static bool loaded; /* else the next one tries again */
-    mutex_take(&mutex);
+    forks_take(&mutex); /* what is half loaded cannot be loaded again in a child */
     if (!loaded && load_one("libelf.so.1", elf_symbols, sizeof(elf_symbols) / sizeof(*elf_symbols),
                             error) == 0) {
         elfutils.elf_version(EV_CURRENT);
@@ -43,6 +43,6 @@ int elfutils_load(struct rv32_error *error)
                           error) == 0;
     }
     int rc = loaded ? 0 : -1;
-    mutex_give(&mutex);
+    forks_give(&mutex);
     return rc;
 }

@@ -5,6 +5,9 @@
  */
 #include "elfutils.h"
 
+#include "base/forks.h"
+#include "base/sys.h"
+
 #include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -363,24 +366,29 @@ int rv32_image_parse(struct rv32_image *image, const char *name, const void *byt
 int rv32_image_open(struct rv32_image *image, const char *path, struct rv32_error *error)
 {
     *image = (struct rv32_image){0};
-    FILE *f = fopen(path, "rb");
-    if (f == NULL) {
-        return rv32_fail(error, "%s: %s", path, strerror(errno));
+    int fd = forks_open(sys_open(path, O_RDONLY | O_CLOEXEC, 0));
+    if (fd < 0) {
+        return rv32_fail(error, "%s: %s", path, strerror(-fd));
     }
     uint8_t *bytes = malloc(RV32_FILE_MAX + 1);
-    size_t size = bytes != NULL ? fread(bytes, 1, RV32_FILE_MAX + 1, f) : 0;
+    size_t size = 0;
+    ssize_t got = bytes != NULL ? 1 : 0;
+    while (size <= RV32_FILE_MAX && (got > 0 || got == -EINTR)) {
+        got = sys_read(fd, bytes + size, RV32_FILE_MAX + 1 - size);
+        size += got > 0 ? (size_t)got : 0;
+    }
     int rc;
     if (bytes == NULL) {
         rc = rv32_fail(error, "%s: no memory", path);
-    } else if (ferror(f)) {
-        rc = rv32_fail(error, "%s: %s", path, strerror(errno));
+    } else if (got < 0) {
+        rc = rv32_fail(error, "%s: %s", path, strerror((int)-got));
     } else if (size > RV32_FILE_MAX) {
         rc = rv32_fail(error, "%s: is larger than %d bytes", path, RV32_FILE_MAX);
     } else {
         rc = rv32_image_parse(image, path, bytes, size, error);
     }
     free(bytes);
-    fclose(f);
+    forks_close(fd);
     return rc;
 }
 
