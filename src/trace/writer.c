@@ -44,14 +44,19 @@ static uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* A fork() meanwhile finds either a file that is open or none. */
+static int close_file(void)
+{
+    int last = file;
+    file = -1;
+    return last >= 0 ? close(last) : 0;
+}
+
 static void give_up(const char *what, const char *path, int code)
 {
     fprintf(stderr, "pinwheel trace: %s %s: %s; the recording ends here\n", what, path,
             strerror(code));
-    if (file >= 0) {
-        close(file);
-    }
-    file = -1;
+    close_file();
 }
 
 void trace_lock(void)
@@ -232,9 +237,11 @@ bool trace_leave(struct trace_call *c, const char *name, int rc)
 
 /* ---- The file ---- */
 
+/* The recording is its parent's, and so is a thread that had the lock, perhaps. */
 static void in_child(void)
 {
-    file = -1; /* the recording is its parent's */
+    lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    close_file();
 }
 
 static void at_exit(void)
@@ -289,10 +296,9 @@ void trace_close(void)
 {
     trace_flush();
     trace_lock();
-    if (file >= 0 && close(file) != 0) {
+    if (close_file() != 0) {
         fprintf(stderr, "pinwheel trace: cannot write the recording: %s\n", strerror(errno));
     }
-    file = -1;
     free(buffer);
     buffer = NULL;
     trace_unlock();
