@@ -316,15 +316,11 @@ static void end_nic(struct nic *nic)
 }
 
 /* The threads of a NIC that is opened may run wherever the process might. */
-static void free_places(struct process *p)
+static void free_held_place(struct nic *nic)
 {
-    for (unsigned i = 0; i < NICS_MAX; i++) {
-        if (p->nics[i] != NULL) {
-            nic_lock(p->nics[i]);
-            place_free(p->nics[i]);
-            nic_unlock(p->nics[i]);
-        }
-    }
+    nic_lock(nic);
+    place_free(nic);
+    nic_unlock(nic);
 }
 
 int nic_no_memory(void)
@@ -340,7 +336,7 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
     if (rc != PTL_OK) {
         return rc;
     }
-    free_places(p);
+    process_each_nic(p, free_held_place);
     struct nic *nic = find_memory(p, index);
     if (nic == NULL) {
         return nic_no_memory();

@@ -36,6 +36,9 @@ void process_free(struct process *p);
  * this address space, may be gone. The first epoch is 1. */
 extern _Atomic uint64_t process_epoch;
 void process_renew(void);
+/* process_each_nic() calls see() for each NIC that the process, which may be NULL, has or had, also
+ * one that is being opened or closed. */
+void process_each_nic(struct process *p, void (*see)(struct nic *));
 /* process_abort() ends what waits in the process, ni_wait_abort(). */
 void process_abort(struct process *p);
 

@@ -156,7 +156,7 @@ void place_before_fork(struct nic *nic)
     nic->place.forking = __atomic_load_n(&nic->place.held, __ATOMIC_RELAXED);
 }
 
-void place_fork(const struct nic *nic)
+void place_fork(struct nic *nic)
 {
     if (nic->place.forking) {
         change(0, &nic->place.home, &nic->place.whole);

@@ -70,6 +70,6 @@ void place_yield(struct nic *nic);
 /* place_before_fork() notes whether the home is held, and place_fork() gives the forked child,
  * which is one thread, the whole mask then. */
 void place_before_fork(struct nic *nic);
-void place_fork(const struct nic *nic);
+void place_fork(struct nic *nic);
 
 #endif

@@ -68,37 +68,43 @@ int process_set_key(struct process *p, const void *key, size_t length)
     return PTL_OK;
 }
 
+void process_each_nic(struct process *p, void (*see)(struct nic *))
+{
+    for (unsigned i = 0; p != NULL && i < NICS_MAX; i++) {
+        struct nic *nic = __atomic_load_n(&p->nic_memory[i], __ATOMIC_ACQUIRE);
+        if (nic != NULL) {
+            see(nic);
+        }
+    }
+}
+
+static void tell_news(struct nic *nic)
+{
+    nic_lock(nic);
+    nic_tell_news(nic);
+    nic_unlock(nic);
+}
+
 void process_abort(struct process *p)
 {
     atomic_fetch_add(&p->aborts, 1);
     /* Not under the process's lock: who closes something has it, and may wait for long. */
-    for (unsigned i = 0; i < NICS_MAX; i++) {
-        struct nic *nic = __atomic_load_n(&p->nic_memory[i], __ATOMIC_ACQUIRE);
-        if (nic != NULL) {
-            nic_lock(nic);
-            nic_tell_news(nic);
-            nic_unlock(nic);
-        }
-    }
+    process_each_nic(p, tell_news);
+}
+
+static void free_lock(struct nic *nic)
+{
+    nic->lock = (struct lock){.held = 0};
 }
 
 /* What the parent had stays allocated: its locks may be held by threads that
  * do not exist here. */
 static void fork_child(void)
 {
-    /* Also one that is being closed, which is no longer among `nics`. */
-    for (unsigned i = 0; process_space != NULL && i < NICS_MAX; i++) {
-        if (process_space->nic_memory[i] != NULL) {
-            place_fork(process_space->nic_memory[i]);
-        }
-    }
+    process_each_nic(process_space, place_fork);
     if (process_space != NULL && forks_alone && process_space->users == 0) {
         process_space->lock = (struct mutex){0}; /* it holds nothing of the parent's */
-        for (unsigned i = 0; i < NICS_MAX; i++) {
-            if (process_space->nic_memory[i] != NULL) {
-                process_space->nic_memory[i]->lock = (struct lock){.held = 0};
-            }
-        }
+        process_each_nic(process_space, free_lock);
     } else {
         process_space = NULL;
     }
@@ -116,11 +122,7 @@ static void fork_prepare(void)
 {
     forks_gate(FORK_PREPARE);
     forks_alone = mutex_try(&space_lock);
-    for (unsigned i = 0; process_space != NULL && i < NICS_MAX; i++) {
-        if (process_space->nic_memory[i] != NULL) {
-            place_before_fork(process_space->nic_memory[i]);
-        }
-    }
+    process_each_nic(process_space, place_before_fork);
 }
 
 static void fork_parent(void)
