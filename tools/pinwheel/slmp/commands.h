@@ -45,13 +45,10 @@ int slmp_seconds(const struct args *, const char *name, int64_t *ns);
 int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_key *,
                  struct slmp_config *);
 
-/* slmp_start() opens the engine; NULL after it has said why not. */
+/* slmp_start() opens the engine, and says itself that somebody speaks another version of sessions;
+ * NULL after it has said why not. */
 struct slmp *slmp_start(const char *command, const struct slmp_config *,
                         const struct slmp_upcalls *);
-
-/* slmp_other_version() says, once, that somebody speaks another version of sessions. */
-void slmp_other_version(const char *command, const struct slmp_address *, unsigned theirs,
-                        unsigned ours);
 
 /* A bar on a terminal's standard error, a few times a second. */
 struct slmp_progress {

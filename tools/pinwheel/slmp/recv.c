@@ -288,12 +288,6 @@ static uint32_t window_of(int receive)
     return window;
 }
 
-static void on_version(void *context, const struct slmp_address *from, unsigned theirs,
-                       unsigned ours)
-{
-    slmp_other_version("slmp recv", from, theirs, ours);
-}
-
 static int start(struct receiving *r)
 {
     struct slmp_upcalls up = {.context = r,
@@ -302,8 +296,7 @@ static int start(struct receiving *r)
                               .begin = on_begin,
                               .data = on_data,
                               .done = on_done,
-                              .sent = on_sent,
-                              .version = on_version};
+                              .sent = on_sent};
     char error[256];
     if (slmp_job_key("slmp recv", r->key_file, r->config.mode == SLMP_PLAIN, &r->key, &r->config) !=
         0) {

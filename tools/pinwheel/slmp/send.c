@@ -323,12 +323,6 @@ static int allocate(struct sending *s)
     return good ? 0 : complain(s, "not enough memory to read it");
 }
 
-static void on_version(void *context, const struct slmp_address *from, unsigned theirs,
-                       unsigned ours)
-{
-    slmp_other_version("slmp send", from, theirs, ours);
-}
-
 static int start(struct sending *s)
 {
     struct slmp_upcalls up = {.context = s,
@@ -337,8 +331,7 @@ static int start(struct sending *s)
                               .begin = on_begin,
                               .data = on_data,
                               .done = on_done,
-                              .sent = on_sent,
-                              .version = on_version};
+                              .sent = on_sent};
     char error[256];
     if (slmp_job_key("slmp send", s->key_file, s->plain, &s->key, &s->config) != 0 ||
         open_file(s) != 0 || allocate(s) != 0) {

@@ -99,10 +99,28 @@ int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_
     return 0;
 }
 
+static const char *begun; /* the command that has begun with SLMP */
+
+/* Says, once, that somebody speaks another version of sessions. */
+static void other_version(void *context, const struct slmp_address *from, unsigned theirs,
+                          unsigned ours)
+{
+    static bool told;
+    char text[SLMP_TEXT];
+    if (!told) {
+        told = true;
+        slmp_version_text(from, theirs, ours, text);
+        fprintf(stderr, "pinwheel %s: %s\n", begun, text);
+    }
+}
+
 struct slmp *slmp_start(const char *command, const struct slmp_config *config,
                         const struct slmp_upcalls *up)
 {
-    struct slmp *e = slmp_open(config, up);
+    struct slmp_upcalls all = *up;
+    begun = command;
+    all.version = other_version;
+    struct slmp *e = slmp_open(config, &all);
     if (e == NULL) {
         char text[SLMP_TEXT];
         slmp_key_trouble(text);
@@ -110,18 +128,6 @@ struct slmp *slmp_start(const char *command, const struct slmp_config *config,
                 errno == ELIBACC ? text : strerror(errno));
     }
     return e;
-}
-
-void slmp_other_version(const char *command, const struct slmp_address *from, unsigned theirs,
-                        unsigned ours)
-{
-    static bool told;
-    char text[SLMP_TEXT];
-    if (!told) {
-        told = true;
-        slmp_version_text(from, theirs, ours, text);
-        fprintf(stderr, "pinwheel %s: %s\n", command, text);
-    }
 }
 
 /* ---- Progress ---- */
