@@ -174,13 +174,16 @@ struct plan {
     struct memory from, to;
     size_t length, room;
     uint8_t *payload;
-    bool bad_source; /* its end must be FABRIC_SEGV, for its source */
-    bool bad_target; /* its end must be FABRIC_SEGV, for its target */
-    bool headed;     /* rx_short decides and goes on */
-    bool by_packets; /* the receiver takes it packet by packet */
-    bool taken_back; /* the sink goes away while it is in use */
-    bool in_turn;    /* the receiver takes it when those before it have ended */
-    bool unmatched;  /* the receiver does not even say before then whose it is */
+    bool bad_source;   /* its end must be FABRIC_SEGV, for its source */
+    bool bad_target;   /* its end must be FABRIC_SEGV, for its target */
+    bool headed;       /* rx_short decides and goes on */
+    bool by_packets;   /* the receiver takes it packet by packet */
+    bool taken_back;   /* the sink goes away while it is in use */
+    bool in_turn;      /* the receiver takes it when those before it have ended */
+    bool unmatched;    /* the receiver does not even say before then whose it is */
+    bool wants_first;  /* the receiver decides by the first packet */
+    unsigned waits;    /* how often its header waits before that */
+    unsigned suspends; /* how often the receiver lets packets of it wait */
     bool is_sent, is_done;
     enum fabric_status sent, done; /* as the two ends were told */
     uint64_t seen;                 /* bytes that came by packets */
@@ -262,6 +265,13 @@ static enum rx_step rx_header(struct nic_peer *p, struct fabric_rx *f)
 {
     assert_int_equal(f->sink, RX_DISCARD);
     assert_null(f->vector);
+    if (plan_of(f)->waits != 0) {
+        plan_of(f)->waits--;
+        return RX_WAIT;
+    }
+    if (f->first == NULL && f->length != 0 && !f->torn && plan_of(f)->wants_first) {
+        return RX_FIRST;
+    }
     if (f->first == NULL && f->length != 0 && below(4) == 0) {
         return RX_FIRST;
     }
@@ -285,6 +295,11 @@ static enum rx_step rx_packet(struct nic_peer *p, struct fabric_rx *f, void *dat
     assert_true(length % PACKET == 0 || offset + length == plan->length);
     assert_true(length != 0 && offset + length <= plan->length);
     assert_memory_equal(data, plan->payload + offset, length);
+    f->taken = 0;
+    if (plan->suspends != 0) {
+        plan->suspends--;
+        return RX_WAIT;
+    }
     plan->seen += length;
     return RX_GO;
 }

@@ -293,6 +293,43 @@ static void death_ends_all(void **state)
     unsetenv("PINWHEEL_UDP_SILENCE_MS");
 }
 
+/* The header of the first one waited, then wants the first packet, of which a piece never comes: it
+ * waits for the network from then on, which is no work. Its sender dies, and it ends; the one
+ * behind it never begins. */
+static void death_before_the_first_packet(void **state)
+{
+    static const struct net_faults nothing = {.lost = 1000, .latency = 20000};
+    for (unsigned waits = 0; waits < 3; waits++) {
+        begin();
+        struct plan *first = send_one(20000);
+        first->waits = waits;
+        first->wants_first = true;
+        off(false, false);
+        send_one(20000);
+        off(false, false);
+        run(100000000);
+        nobody_has_ended();
+        assert_int_equal(first->waits, 0);
+        const struct fabric_peer *p =
+            container_of(ends[IN].fabric->peers.next, struct fabric_peer, link);
+        assert_false(udp_blocked(p) || udp_wants_poll(p));
+        net_set(&nothing);
+        fabric->close(ends[OUT].fabric);
+        slmp_lost(ends[IN].fabric->engine, net_now(), p->session);
+        for (unsigned i = 0; i < 100; i++) {
+            pass();
+            fabric->poll(ends[IN].fabric);
+        }
+        assert_null(ends[IN].peer);
+        assert_true(many[0].is_done && !many[1].is_done);
+        assert_int_equal(many[0].done, FABRIC_UNDELIVERABLE);
+        free_plan(&many[0]);
+        free_plan(&many[1]);
+        fabric->close(ends[IN].fabric);
+        fault_remove();
+    }
+}
+
 /* ---- Beside one that stalls ---- */
 
 enum { BESIDE = 2, STALLED_LENGTH = 3013, OTHERS = 1000 };
@@ -437,6 +474,7 @@ int main(void)
         cmocka_unit_test(what_waits_is_bounded),
         cmocka_unit_test(waiting_is_not_work),
         cmocka_unit_test(death_ends_all),
+        cmocka_unit_test(death_before_the_first_packet),
         cmocka_unit_test(one_that_stalls_holds_up_itself),
         cmocka_unit_test(those_that_wait_hold_up_their_own),
     };

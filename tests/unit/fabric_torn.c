@@ -241,6 +241,106 @@ static void sends_on_after_its_end(void **state)
     close_both();
 }
 
+/* ---- a sender that dies while a message of it waits ---- */
+
+/* Polls of the receiver alone, whose sender does nothing any more, until it is buried. */
+static void bury(void)
+{
+    for (unsigned i = 0; i < 1000 && ends[IN].peer != NULL; i++) {
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_null(ends[IN].peer);
+    uint32_t word;
+    assert_true(fabric->arm(ends[IN].fabric, BELL_FD, &word)); /* nothing is left to do */
+    fabric->disarm(ends[IN].fabric, false);
+}
+
+/* One message takes all cells, so that the payload of the one behind it has not begun to come. */
+static void make_two(struct plan *first, struct plan *second)
+{
+    open_both("cells");
+    make_plan(first, 4 * PACKET, WHOLE, WHOLE);
+    make_plan(second, 2 * PACKET, WHOLE, WHOLE);
+    plans[0] = first;
+    plans[1] = second;
+}
+
+/* Its header waited, then wants the first packet, which the sender has no cell for before it is
+ * killed: the receiver is not what it waits for any more. */
+static void killed_before_the_first_packet(void **state)
+{
+    struct plan first, second;
+    for (unsigned waits = 0; waits < 3; waits++) {
+        make_two(&first, &second);
+        second.waits = waits;
+        second.wants_first = true;
+        uint64_t turn = arrived[FABRIC_REQUEST];
+        assert_true(send_plan(FABRIC_REQUEST, 0, turn));
+        assert_true(send_plan(FABRIC_REQUEST, 1, turn + 1));
+        for (unsigned i = 0; i < 10; i++) {
+            fabric->poll(ends[IN].fabric);
+        }
+        assert_true(first.is_done && !second.is_done && second.waits == 0);
+        peer_lost(ends[IN].peer, NULL);
+        bury();
+        assert_int_equal(first.done, FABRIC_OK);
+        assert_true(second.is_done);
+        assert_int_equal(second.done, FABRIC_UNDELIVERABLE);
+        close_both();
+        free_plan(&first);
+        free_plan(&second);
+    }
+}
+
+static void take_cells_back(void)
+{
+    struct channel_index *index = ends[OUT].peer->tx[FABRIC_REQUEST].index;
+    atomic_store(&index->cells_tail, ends[IN].peer->rx[FABRIC_REQUEST].cells_taken);
+}
+
+static void damage_cells(void)
+{
+    atomic_store(&ends[OUT].peer->tx[FABRIC_REQUEST].index->cells_tail, UINT64_MAX / 2);
+}
+
+static void break_rules(void)
+{
+    peer_lost(ends[IN].peer, "it is a test");
+}
+
+/* A handler is suspended in a packet that lies in a cell. Its sender then says that it never handed
+ * that cell over, or damages its words, or breaks the rules elsewhere, and dies: the handler comes
+ * to its end, with the packet that it had, and so does the message. */
+static void suspended_in_a_packet(void **state)
+{
+    static void (*const harm[])(void) = {take_cells_back, damage_cells, break_rules};
+    for (unsigned i = 0; i < sizeof(harm) / sizeof(harm[0]); i++) {
+        struct plan plan;
+        open_both("cells");
+        make_plan(&plan, 6 * PACKET, WHOLE, WHOLE);
+        plan.by_packets = true;
+        plan.suspends = 100;
+        plans[0] = &plan;
+        assert_true(send_plan(FABRIC_REQUEST, 0, arrived[FABRIC_REQUEST]));
+        for (unsigned k = 0; k < 10; k++) {
+            fabric->poll(ends[IN].fabric);
+        }
+        assert_true(!plan.is_done && plan.suspends < 100 && plan.seen == 0);
+        harm[i]();
+        for (unsigned k = 0; k < 10; k++) {
+            fabric->poll(ends[IN].fabric);
+        }
+        assert_true(!plan.is_done && ends[IN].peer != NULL);
+        peer_lost(ends[IN].peer, NULL);
+        bury();
+        assert_true(plan.is_done && plan.suspends == 0);
+        assert_true(plan.seen == 4 * PACKET); /* those that it had */
+        assert_int_equal(plan.done, FABRIC_UNDELIVERABLE);
+        close_both();
+        free_plan(&plan);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -249,7 +349,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(holes_by_reference),     cmocka_unit_test(holes_through_cells),
         cmocka_unit_test(lies_about_references),  cmocka_unit_test(message_without_end),
-        cmocka_unit_test(sends_on_after_its_end),
+        cmocka_unit_test(sends_on_after_its_end), cmocka_unit_test(killed_before_the_first_packet),
+        cmocka_unit_test(suspended_in_a_packet),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

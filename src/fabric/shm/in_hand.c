@@ -21,6 +21,7 @@ void hand_payload(struct rx_channel *r)
     r->rx->held = FABRIC_HELD_NOTHING;
     r->rx->elsewhere = false;
     r->cursor = (struct vector_cursor){0};
+    r->cells_seen = 0;
     r->phase = RX_PAYLOAD;
 }
 
@@ -38,6 +39,7 @@ void hand_begin(struct rx_channel *r)
 static bool step_header(struct fabric_peer *p, struct rx_channel *r)
 {
     enum rx_step step = p->fabric->up->rx_header(p->np, r->rx);
+    r->waiting = false; /* what it asks for may be its sender's to give, see hand_cut() */
     if (step == RX_FIRST && r->rx->first == NULL) {
         bool any = r->rx->length != 0; /* a sender that cannot read it sends the header alone */
         struct packets here = any ? payload_here(p, r) : (struct packets){NULL, 0};

@@ -8,6 +8,9 @@
  * Packets are used in place. A cell is given back in order, and only when nobody needs it any more:
  * not before its bytes are moved, nor while the NIC keeps them (fabric_rx.held).
  *
+ * A packet that the NIC said RX_WAIT to is there when it is asked again, whatever its sender has
+ * written since, and though nothing of that is looked at any more: what was handed over stays so.
+ *
  * Invariant of progress: where something is in place, it is a byte or more, of one look at the
  * sender's words (payload_here()); payload_move() says true only when it has raised r->moved, which
  * never passes the message's length. A reference that fails is at its end at once, since the sender
@@ -79,6 +82,7 @@ struct packets payload_here(struct fabric_peer *p, struct rx_channel *r)
         here.bytes = r->fetched - r->moved;
     } else {
         uint64_t cells = payload_cells(p, r), row = cells_in_row(&r->cells, r->cells_taken);
+        cells = cells > r->cells_seen ? cells : r->cells_seen;
         cells = cells < row ? cells : row;
         here.data = cells != 0 ? cell_at(&r->cells, r->cells_taken) : NULL;
         here.bytes = (cells < CELL_RUN ? cells : CELL_RUN) * p->fabric->packet_size;
@@ -185,9 +189,11 @@ static bool hand_packets(struct fabric_peer *p, struct rx_channel *r)
         step = p->fabric->up->rx_packet(p->np, r->rx, here.data, r->moved, here.bytes);
     }
     r->waiting = step == RX_WAIT;
-    if (payload_pass(p, r, r->waiting ? r->rx->taken : here.bytes)) {
+    uint64_t taken = r->waiting ? r->rx->taken : here.bytes, packet = p->fabric->packet_size;
+    if (payload_pass(p, r, taken)) {
         tell_room(p, r);
     }
+    r->cells_seen = (here.bytes - taken + packet - 1) / packet;
     return !r->waiting;
 }
 
@@ -213,6 +219,7 @@ bool payload_move(struct fabric_peer *p, struct rx_channel *r)
     }
     bool moved = false, told = false;
     r->waiting = false;
+    r->cells_seen = 0; /* the NIC may have left off taking packets */
     for (unsigned run = 0; r->moved < r->rx->length && run < CELL_RUN; run++) {
         struct packets here = payload_here(p, r);
         if (here.data == NULL) {

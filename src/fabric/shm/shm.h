@@ -79,6 +79,7 @@ struct rx_channel {
     uint64_t line_mask;               /* lines of the ring, less one */
     uint64_t cells_head, cells_taken; /* given back; looked at. Between them: kept by the NIC */
     uint64_t first_cell;              /* of the message in hand */
+    uint64_t cells_seen; /* from cells_taken on: the NIC said RX_WAIT to packets in them */
     enum record_mode mode;
     uint32_t lines;
     uint64_t address; /* of a reference */
@@ -139,7 +140,7 @@ struct fabric {
     struct fabric_address withheld[SLOTS_MAX]; /* who may still write to a slot that is withheld */
     /* When the claimant of a slot, who cannot be reached back, is refused; 0: it is not tried. */
     int64_t refuse_at[SLOTS_MAX];
-    bool put_off;                             /* there is one who is to be tried again */
+    bool put_off;  /* there is one who is to be tried again */
     struct fabric_peer *listening[SLOTS_MAX]; /* whose rings every poll looks at */
     unsigned busy_polls;
 

@@ -255,6 +255,7 @@ static bool step_header(struct fabric_peer *p, struct udp_lane *l)
     const struct fabric_upcalls *up = p->fabric->up;
     struct fabric_rx *rx = l->rx;
     enum rx_step step = up->rx_header(p->np, rx);
+    l->waiting = l->turn = false; /* what it asks for may be its sender's to give */
     if (step == RX_FIRST && rx->first == NULL) {
         bool any = rx->length != 0; /* a sender that cannot read it sends the header alone */
         size_t n = packet_length(p, l);
