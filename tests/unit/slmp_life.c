@@ -127,6 +127,32 @@ static void nobody_is_there(void **state)
     net_close(n);
 }
 
+/* Nobody has answered for so long that the next hello is far away; then somebody is there, and is
+ * wanted again, by a message or without: it is asked within config.rto_initial. */
+static void who_comes_late_is_asked_soon(void **state)
+{
+    struct slmp_config c = slmp_defaults();
+    struct slmp_address to = net_address(1);
+    for (unsigned by_message = 0; by_message < 2; by_message++) {
+        struct net *n = net_open(1, &cut_off);
+        struct net_node *a = net_add(n, &c), *b = net_add(n, &c);
+        int64_t begun = net_now(n);
+        assert_int_equal(slmp_contact(a->engine, begun, &to), 0);
+        net_run(n, begun + 7 * c.rto_initial + MS); /* the last hello left a moment ago */
+        net_faults(n, &clean);
+        assert_true(slmp_deadline(a->engine) > net_now(n) + 2 * c.rto_initial);
+        if (by_message != 0) {
+            send_one(a, b, 100);
+        } else {
+            assert_int_equal(slmp_contact(a->engine, net_now(n), &to), 0);
+        }
+        net_run(n, net_now(n) + c.rto_initial + MS);
+        assert_int_equal(a->opened, 1);
+        assert_int_equal(b->opened, 1);
+        net_close(n);
+    }
+}
+
 /* The peer dies under way; it comes back with what it knew, or as another. */
 static void silence_then(bool restart)
 {
@@ -456,6 +482,7 @@ int main(void)
         cmocka_unit_test(the_first_exchange),
         cmocka_unit_test(both_open_at_once),
         cmocka_unit_test(nobody_is_there),
+        cmocka_unit_test(who_comes_late_is_asked_soon),
         cmocka_unit_test(silence_means_undeliverable),
         cmocka_unit_test(a_restarted_peer_is_another),
         cmocka_unit_test(old_packets_do_nothing),

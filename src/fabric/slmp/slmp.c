@@ -90,6 +90,17 @@ static void set_now(struct slmp *e, int64_t now)
     e->now = now > e->now ? now : e->now;
 }
 
+/* Somebody wants the peer now: however long it has not answered, it is asked soon. */
+static void wish(struct slmp_peer *p)
+{
+    struct slmp *e = p->engine;
+    if (p->state == PEER_IDLE) {
+        slmp_session_begin(p);
+    }
+    slmp_touch(p);
+    p->greet_at = slmp_earlier(p->greet_at, e->now + e->config.rto_initial);
+}
+
 /* ---- Calls ---- */
 
 void slmp_close(struct slmp *e)
@@ -144,11 +155,7 @@ int slmp_send(struct slmp *e, int64_t now, struct slmp_message *m)
         return -ENOMEM;
     }
     list_push_back(&f->queue, &m->link);
-    if (p->state == PEER_IDLE) {
-        slmp_session_begin(p);
-    }
-    slmp_touch(p);
-    p->greet_at = slmp_earlier(p->greet_at, e->now + e->config.rto_initial);
+    wish(p);
     return 0;
 }
 
@@ -169,10 +176,7 @@ int slmp_contact(struct slmp *e, int64_t now, const struct slmp_address *a)
     if (p == NULL && (p = slmp_peer_make(e, a, slmp_room_self())) == NULL) {
         return e->peers >= e->config.peers_max ? -ENOBUFS : -ENOMEM;
     }
-    if (p->state == PEER_IDLE) {
-        slmp_session_begin(p);
-    }
-    slmp_touch(p);
+    wish(p);
     return 0;
 }
 

@@ -29,7 +29,8 @@
  * Threads: calls of one engine exclude each other; engines know nothing of each other.
  * Upcalls come out of slmp_input, slmp_advance, slmp_resume, slmp_lost and slmp_close; `closed`
  * of a peer that gives way, and what ends with it, also out of slmp_send and slmp_contact.
- * They may call slmp_send and nothing else, and not even that from slmp_close.
+ * They may call slmp_send and nothing else, and not even that from slmp_close; `opened` also
+ * slmp_leave() of the session that it is told of, which queues a packet and changes no state.
  */
 #ifndef FABRIC_SLMP_H
 #define FABRIC_SLMP_H
