@@ -6,11 +6,13 @@
  */
 #include "fabric_folder.h"
 
+#include "fabric/shm/names.h"
 #include "fabric/shm/segment.h"
 #include "fabric/shm/shm.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -286,6 +288,54 @@ static void another_layout_is_refused(void **state)
     the_address_is_free();
 }
 
+/* What has the name of a peer, and is no segment, is told as what it is. */
+static void what_has_a_name_is_told(void **state)
+{
+    char path[384], error[512] = "";
+    struct segment *s;
+    assert_int_equal(segment_path(&options, NID, PID, path, sizeof(path), error, sizeof(error)), 0);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    assert_true(segment_open(&options, NID, PID, &s, error, sizeof(error)) != 0);
+    assert_non_null(strstr(error, "no regular file"));
+    unlink(path);
+    int fd = open(path, O_CREAT | O_RDWR, 0600);
+    assert_true(fd >= 0);
+    close(fd);
+    assert_true(segment_open(&options, NID, PID, &s, error, sizeof(error)) != 0);
+    assert_non_null(strstr(error, "too short"));
+    unlink(path);
+}
+
+/* ---- a child that ends as programs do ---- */
+
+/* Made past libc, by a process that lives on: what it does at its exit is not its parent's end. It
+ * may have its parent's number, in a PID namespace of its own. */
+static void a_child_that_exits_leaves_names(void **state)
+{
+    static const int flags[] = {0, CLONE_NEWPID, CLONE_NEWPID | CLONE_NEWUSER};
+    char path[400];
+    for (unsigned i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
+        struct segment *s = create(PID);
+        assert_non_null(s);
+        snprintf(path, sizeof(path), "%s", s->path);
+        fflush(NULL);
+        pid_t own = s->info.process;
+        s->info.process = flags[i] != 0 ? 1 : own; /* as that of the first one there */
+        pid_t child = (pid_t)syscall(SYS_clone, SIGCHLD | flags[i], 0, 0, 0, 0);
+        if (child == 0) {
+            exit(0);
+        }
+        s->info.process = own;
+        assert_true(child > 0 || flags[i] != 0); /* else namespaces are not to be had here */
+        if (child > 0) {
+            waitpid(child, NULL, 0);
+        }
+        assert_int_equal(access(path, F_OK), 0);
+        segment_release(s, true);
+        assert_int_equal(names(), 0);
+    }
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -298,6 +348,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_child_outlives_its_program),
         cmocka_unit_test(other_pid_namespaces_live),
         cmocka_unit_test(another_layout_is_refused),
+        cmocka_unit_test(a_child_that_exits_leaves_names),
+        cmocka_unit_test(what_has_a_name_is_told),
     };
     return cmocka_run_group_tests(tests, set_up_folder, tear_down_folder);
 }

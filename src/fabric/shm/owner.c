@@ -20,6 +20,11 @@ void owner_describe(struct segment_info *info)
     info->pid_namespace = pid_namespace();
 }
 
+bool owner_is_self(const struct segment_info *info)
+{
+    return info->process == (int32_t)SYS_CALL(SYS_getpid) && info->pid_namespace == pid_namespace();
+}
+
 static ssize_t read_cookie(const struct segment_info *info, uint64_t *cookie)
 {
     struct iovec local = {cookie, sizeof(*cookie)};

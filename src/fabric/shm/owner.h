@@ -25,6 +25,9 @@ void owner_describe(struct segment_info *info);
  * is read. Only then may its memory be read and its pid be trusted, and what was read before is
  * that process's: one that ended, or runs another program, has no cookie any more. */
 bool proves_itself(const struct segment_info *info);
+/* owner_is_self() is true if it is the calling process, and not a child that has a copy of its
+ * memory, whatever namespace that child is in. */
+bool owner_is_self(const struct segment_info *info);
 /* owner_gone() is true if the process is certainly no more. */
 bool owner_gone(const struct segment_info *info);
 

@@ -40,11 +40,15 @@ static struct list own_segments = {&own_segments, &own_segments};
 static struct list holes = {&holes, &holes};
 static struct mutex own_lock; /* by forks_take() */
 
-/* A program that exits without PtlFini leaves no name behind. */
+/* A program that exits without PtlFini leaves no name behind. A child that was made past libc has
+ * the list of its parent, whose names stay. */
 __attribute__((destructor)) static void unlink_own(void)
 {
     for (struct list *l = own_segments.next; l != &own_segments; l = l->next) {
-        unlink(container_of(l, struct segment, link)->path);
+        const struct segment *s = container_of(l, struct segment, link);
+        if (owner_is_self(&s->info)) {
+            unlink(s->path);
+        }
     }
 }
 
@@ -323,8 +327,11 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
     struct segment *s = calloc(1, sizeof(*s));
     if (s == NULL) {
         why = "out of memory";
-    } else if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-               st.st_size < (off_t)SEGMENT_HEADER_BYTES) {
+    } else if (fstat(fd, &st) != 0) {
+        why = strerror(errno);
+    } else if (!S_ISREG(st.st_mode)) {
+        why = "it is no regular file";
+    } else if (st.st_size < (off_t)SEGMENT_HEADER_BYTES) {
         why = "it is too short";
     } else if (st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
         why = "it belongs to another user, or others may write to it";
