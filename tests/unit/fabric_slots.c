@@ -21,6 +21,18 @@ static unsigned slots_taken(void)
     return n;
 }
 
+/* The log has one line, which names the word. */
+static void check_told_once(int log, const char *word)
+{
+    char text[2048];
+    ssize_t n = pread(log, text, sizeof(text) - 1, 0);
+    text[n < 0 ? 0 : n] = '\0';
+    close(log);
+    const char *end = strchr(text, '\n');
+    assert_true(end != NULL && end[1] == '\0');
+    assert_non_null(strstr(text, word));
+}
+
 /* The slot of one that broke the rules is nobody's as long as it may write there, and then
  * another's. */
 static void banned_slots_come_back(void **state)
@@ -37,14 +49,19 @@ static void banned_slots_come_back(void **state)
     open_end(&ends[SECOND]);
     connect_end(&ends[SECOND]);
     open_end(&ends[THIRD]);
-    for (unsigned i = 0; i < 10; i++) {
-        assert_int_equal(
-            fabric->connect(ends[THIRD].fabric, NID, ends[IN].pid, error, sizeof(error)),
-            FABRIC_LATER);
+    int log = memfd_create("log", MFD_CLOEXEC), errors = dup(STDERR_FILENO);
+    assert_true(log >= 0 && errors >= 0 && dup2(log, STDERR_FILENO) == STDERR_FILENO);
+    enum fabric_connect found = FABRIC_LATER;
+    for (unsigned i = 0; i < 10 && found == FABRIC_LATER; i++) {
+        found = fabric->connect(ends[THIRD].fabric, NID, ends[IN].pid, error, sizeof(error));
         fabric->poll(ends[IN].fabric);
     }
+    dup2(errors, STDERR_FILENO);
+    close(errors);
+    check_told_once(log, "PINWHEEL_SHM_PEERS");
+    assert_int_equal(found, FABRIC_LATER);
     fabric->close(ends[OUT].fabric);
-    enum fabric_connect found = FABRIC_LATER;
+    found = FABRIC_LATER;
     for (unsigned i = 0; i < 10 && found == FABRIC_LATER; i++) {
         found = fabric->connect(ends[THIRD].fabric, NID, ends[IN].pid, error, sizeof(error));
         fabric->poll(ends[IN].fabric);
@@ -162,6 +179,64 @@ static void a_slot_taken_over_is_not_swept(void **state)
     sweep_slots(ends[IN].fabric);
     assert_int_equal(slots_taken(), 0);
     open_end(&ends[OUT]);
+    close_two();
+}
+
+/* Called when a receiver asks whether who may have a slot has left. */
+static void (*at_question)(void);
+bool __real_segment_left(const struct options *o, uint32_t nid, uint32_t pid, const uint64_t *inc);
+bool __wrap_segment_left(const struct options *o, uint32_t nid, uint32_t pid, const uint64_t *inc);
+bool __wrap_segment_left(const struct options *o, uint32_t nid, uint32_t pid, const uint64_t *inc)
+{
+    void (*now)(void) = at_question;
+    at_question = NULL;
+    if (now != NULL) {
+        now();
+    }
+    return __real_segment_left(o, nid, pid, inc);
+}
+
+static struct plan asked;
+
+/* A process under the same address takes the slot over, and has not quite filled it yet. */
+static void take_over(void)
+{
+    char error[512];
+    restart_the_dead();
+    assert_int_equal(fabric->connect(ends[OUT].fabric, NID, ends[IN].pid, error, sizeof(error)),
+                     FABRIC_UP);
+    atomic_store(&ends[OUT].peer->out->ready, SLOT_UNREADY);
+}
+
+/* By now that process has filled it, and waits for its message to be taken: so it probes. */
+static void fill_and_probe(void)
+{
+    atomic_store(&ends[OUT].peer->out->ready, SLOT_READY);
+    make_plan(&asked, 8, WHOLE, WHOLE);
+    plans[0] = &asked;
+    arrived[FABRIC_REQUEST] = 0;
+    assert_true(send_plan(FABRIC_REQUEST, 0, 0));
+    assert_true(peer_is_probed(ends[OUT].peer));
+    peers_probe(ends[OUT].fabric);
+    assert_false(ends[OUT].peer->dying);
+}
+
+/* Whoever takes a slot over is not told that the connection has ended, just because it looks while
+ * its receiver makes sure that nobody has the slot. */
+static void a_slot_asked_about_is_not_lost(void **state)
+{
+    open_two();
+    uint64_t address = address_of(&ends[OUT]);
+    pid_of_the_dead = ends[OUT].pid;
+    fabric->close(ends[OUT].fabric);
+    atomic_store(owner_word(0), address);
+    at_error = take_over;
+    at_question = fill_and_probe;
+    sweep_slots(ends[IN].fabric);
+    assert_true(at_error == NULL && at_question == NULL);
+    finish(&asked);
+    check_plan(&asked);
+    free_plan(&asked);
     close_two();
 }
 
@@ -302,6 +377,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(banned_slots_come_back),
         cmocka_unit_test(a_slot_that_is_freed_is_not_taken_over),
         cmocka_unit_test(a_slot_taken_over_is_not_swept),
+        cmocka_unit_test(a_slot_asked_about_is_not_lost),
         cmocka_unit_test(who_is_closing_may_still_fill_its_slot),
         cmocka_unit_test(who_is_closing_may_still_leave_its_slot),
         cmocka_unit_test(who_gives_up_begins_anew),

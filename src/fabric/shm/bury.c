@@ -147,9 +147,9 @@ static bool is_lost(struct fabric_peer *p)
     if (!segment_alive(p->remote)) {
         return true;
     }
-    if (atomic_load(&s->header->owner[p->out_index]) ==
-        address_word(mine->info.nid, mine->info.pid)) {
-        return false;
+    uint64_t owner = atomic_load(&s->header->owner[p->out_index]);
+    if (owner == address_word(mine->info.nid, mine->info.pid) || owner == OWNER_ASKED) {
+        return false; /* in the second case the next probe sees what came of it */
     }
     if (!segment_closed(s)) {
         log_line(LOG_WARN, "%s has refused or ended the connection: what it has logged says why",

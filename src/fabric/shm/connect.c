@@ -84,6 +84,20 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
     return slot;
 }
 
+/* It is tried again until it is given up, which the program's event does not explain: one warning
+ * for all tries, as long as nobody else is full. */
+static void note_full(struct fabric *f, const struct segment *s)
+{
+    char note[LOG_NOTE];
+    if (f->full != s->info.incarnation && log_again((uintptr_t)note_full, clock_ns(), note)) {
+        log_line(LOG_WARN,
+                 "all %u connections of PID %u are taken: one is waited for, "
+                 "PINWHEEL_CONNECT_MS=%lld; start it with a larger PINWHEEL_SHM_PEERS%s",
+                 s->info.slots, s->info.pid, (long long)f->options->number[OPT_CONNECT_MS], note);
+    }
+    f->full = s->info.incarnation;
+}
+
 /* Claims a free slot in the peer's segment. NULL with an empty `error`: all are
  * taken, and the peer was asked to see whether some are dead ones', or it is leaving. */
 static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *index, char *error,
@@ -98,10 +112,7 @@ static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *in
             return fill_slot(f, s, i, error, error_size);
         }
     }
-    log_line(LOG_INFO,
-             "all %u connections of PID %u are taken; PINWHEEL_SHM_PEERS there is the "
-             "limit",
-             s->info.slots, s->info.pid);
+    note_full(f, s);
     atomic_fetch_or(&s->header->flags, SEGMENT_SWEEP);
     uint32_t bell = atomic_load(&s->header->bell);
     if (bell_asleep(bell)) {

@@ -70,6 +70,7 @@ struct segment_header {
  * rules, when it has left. */
 #define OWNER_BANNED 1u  /* it broke the rules; or the slot is just about to be freed */
 #define OWNER_REFUSED 2u /* the receiver has given the connection up, or never made it */
+#define OWNER_ASKED 3u   /* for a moment: who seems to be dead is asked, and may have it again */
 
 #define SEGMENT_CLOSED 1u /* the owner has left for good */
 #define SEGMENT_SWEEP 2u  /* a sender found no free slot: the dead ones' are wanted */

@@ -141,6 +141,7 @@ struct fabric {
     /* When the claimant of a slot, who cannot be reached back, is refused; 0: it is not tried. */
     int64_t refuse_at[SLOTS_MAX];
     bool put_off;  /* there is one who is to be tried again */
+    uint64_t full; /* the last peer found without a free slot, by its incarnation */
     struct fabric_peer *listening[SLOTS_MAX]; /* whose rings every poll looks at */
     unsigned busy_polls;
 

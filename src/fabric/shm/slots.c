@@ -12,7 +12,7 @@
 
 bool slot_is_claimed(uint64_t owner)
 {
-    return owner > OWNER_REFUSED;
+    return owner > OWNER_ASKED;
 }
 
 /* Whether the process that claimed a slot still lives. An unready slot does not
@@ -81,7 +81,7 @@ static void free_slot(struct fabric *f, unsigned index, uint64_t owner, struct s
     const struct fabric_address *who = &f->withheld[index];
     _Atomic uint64_t *word = &f->segment->header->owner[index];
     bool claimed = slot_is_claimed(owner);
-    if (!atomic_compare_exchange_strong(word, &owner, OWNER_BANNED)) {
+    if (!atomic_compare_exchange_strong(word, &owner, OWNER_ASKED)) {
         return;
     }
     bool left =
