@@ -100,8 +100,8 @@ __attribute__((cold, noinline, format(printf, 1, 2))) int api_refuse_call(const 
 __attribute__((cold, noinline, format(printf, 2, 3))) int api_refuse_state(int rc,
                                                                            const char *format, ...);
 
-/* api_refuse_object() tells that a handle names nothing of a kind: PTL_ARG_INVALID, or, untold,
- * PTL_NO_INIT. */
+/* api_refuse_object() tells that a handle names nothing of a kind, or something of an interface
+ * that it must not be of: PTL_ARG_INVALID, or, untold, PTL_NO_INIT. */
 __attribute__((cold, noinline)) int api_refuse_object(const char *call, ptl_handle_any_t handle,
                                                       enum handle_kind kind);
 

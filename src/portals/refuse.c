@@ -124,8 +124,8 @@ int api_refuse_handle(const struct request *r, ptl_handle_md_t handle)
     const struct process *p = process_current();
     return p == NULL || p->users == 0
                ? PTL_NO_INIT
-               : api_refuse_call("%s is refused: md_handle 0x%" PRIx32 " names no open interface",
-                                 kinds[r->kind], handle);
+               : api_refuse_call("%s is refused: %smd_handle 0x%" PRIx32 " names no open interface",
+                                 kinds[r->kind], r->kind == OP_FETCH ? "put_" : "", handle);
 }
 
 int api_refuse_operation(const struct request *r, bool exists)
@@ -172,6 +172,13 @@ int api_refuse_object(const char *call, ptl_handle_any_t handle, enum handle_kin
     const struct process *p = process_current();
     if (p == NULL || p->users == 0) {
         return PTL_NO_INIT;
+    }
+    struct ni *other;
+    void *object;
+    if (kind != HANDLE_NI && api_object(handle, kind, &other, &object) == PTL_OK) {
+        return api_refuse_call("%s is refused: %s 0x%" PRIx32 " names no %s, but one of another "
+                               "interface; all of a call must be of the same one",
+                               call, kinds_of[kind].parameter, handle, kinds_of[kind].thing);
     }
     return api_refuse_call("%s is refused: %s 0x%" PRIx32 " names no %s; it is "
                            "valid from %s",

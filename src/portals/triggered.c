@@ -15,7 +15,8 @@ static int find_trigger(struct ni *ni, ptl_handle_ct_t handle, struct ct **ct)
     return *ct != NULL ? PTL_OK
                        : api_refuse_call(TRIGGERED
                                          " is refused: trig_ct_handle 0x%x names no counter of the "
-                                         "interface; PtlCTAlloc gives one",
+                                         "interface that the other arguments are of; PtlCTAlloc "
+                                         "gives one",
                                          handle);
 }
 

@@ -473,6 +473,15 @@ static void check_told(const struct scene *s, const struct args_call *call, cons
     if (strstr(log, " refused: ") == NULL || strcasestr(log, word) == NULL) {
         FAIL("%s: the log says \"%s\", nothing of \"%s\"", s->c->name, log, word);
     }
+    bool other = strstr(s->c->name, ".other_interface") != NULL;
+    if (other && strstr(s->c->name, "eq_handle") != NULL &&
+        strstr(log, "another interface") == NULL) {
+        FAIL("%s: the log says \"%s\" of a queue that is there", s->c->name, log);
+    }
+    if (!other && strstr(s->c->name, ".put_md_handle.") != NULL &&
+        strstr(log, "put_md_handle") == NULL) {
+        FAIL("%s: the log says \"%s\", not which of the two it is", s->c->name, log);
+    }
 }
 
 void args_refused(struct scene *s, const struct args_call *call, const struct args *a, int expected)
