@@ -13,20 +13,25 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
+#include <string.h>
 
 #define LOOK_NS 1000000   /* between two looks for a peer on the same core */
 #define APART_NS 50000000 /* that a thread which left a peer's core tries to stay apart */
 #define SLICE_NS 5000000  /* more than the scheduler lets a third process run at a time */
+#define SCRAP_NS 50000    /* of a core that a thread gets in a lease, if it was held up */
+
+static bool has_mask(pid_t thread, const cpu_set_t *mask)
+{
+    ERRNO_KEPT;
+    cpu_set_t now;
+    return sched_getaffinity(thread, sizeof(now), &now) == 0 && CPU_EQUAL(&now, mask);
+}
 
 /* Changes the mask of a thread, if it is `from`. A thread that has ended, or whose cores are gone,
  * needs none. */
 static bool change(pid_t thread, const cpu_set_t *from, const cpu_set_t *to)
 {
-    ERRNO_KEPT;
-    cpu_set_t now;
-    return sched_getaffinity(thread, sizeof(now), &now) == 0 && CPU_EQUAL(&now, from) &&
-           SYS_CALL(SYS_sched_setaffinity, thread, sizeof(*to), to) == 0;
+    return has_mask(thread, from) && SYS_CALL(SYS_sched_setaffinity, thread, sizeof(*to), to) == 0;
 }
 
 void place_open(struct nic *nic)
@@ -43,19 +48,11 @@ void place_open(struct nic *nic)
     p->leaves = !p->on && nic->process->options.number[OPT_SPIN_US] > 0;
 }
 
-/* Threads of the process, and two. */
-static unsigned long count_tasks(void)
-{
-    ERRNO_KEPT;
-    struct stat st;
-    return stat("/proc/self/task", &st) == 0 ? st.st_nlink : 0;
-}
-
 void place_hold(struct nic *nic)
 {
     struct place *p = &nic->place;
     if (p->on && !p->held && fault_thread_id() == getpid()) {
-        p->tasks = 0; /* the first look at them finds those that were being made a lease ago, too */
+        p->ran = -1;
         __atomic_store_n(&p->held, change(0, &p->whole, &p->home), __ATOMIC_RELAXED);
     }
 }
@@ -80,13 +77,42 @@ static void widen_others(const struct place *p)
     cancel_back(cancel);
 }
 
+/* The time for which the first thread has had a core; -1 where the kernel does not say. */
+static int64_t first_ran(void)
+{
+    enum { THREAD = 4, EXACT = 2 };
+    return sys_clock_ns((clockid_t)(~(unsigned)getpid() << 3 | THREAD | EXACT));
+}
+
+/* Whether the first thread runs or is ready to: it does not sleep. */
+static bool first_is_ready(void)
+{
+    char text[128];
+    snprintf(text, sizeof(text), "/proc/self/task/%d/stat", getpid());
+    int fd = sys_open(text, O_RDONLY | O_CLOEXEC, 0);
+    ssize_t n = fd < 0 ? -1 : sys_read(fd, text, sizeof(text) - 1);
+    if (fd >= 0) {
+        sys_close(fd);
+    }
+    text[n < 0 ? 0 : n] = '\0';
+    const char *behind_name = strrchr(text, ')');
+    return behind_name != NULL && strncmp(behind_name, ") R", 3) == 0;
+}
+
+/* Whether the first thread was ready, and was given no core since the last look. */
+static bool is_held_up(struct place *p)
+{
+    int64_t before = p->ran;
+    p->ran = first_ran();
+    return before >= 0 && p->ran >= 0 && p->ran - before < SCRAP_NS && first_is_ready();
+}
+
 void place_tend(struct nic *nic)
 {
     struct place *p = &nic->place;
-    unsigned long tasks = p->held ? count_tasks() : 0;
-    if (p->held && tasks != p->tasks) {
-        p->tasks = tasks;
+    if (p->held) {
         widen_others(p);
+        p->ran = first_ran();
     }
 }
 
@@ -95,8 +121,29 @@ void place_free(struct nic *nic)
     struct place *p = &nic->place;
     if (p->held) {
         change(getpid(), &p->home, &p->whole);
-        place_tend(nic);
+        widen_others(p);
         __atomic_store_n(&p->held, false, __ATOMIC_RELAXED);
+    }
+}
+
+bool place_rest(struct nic *nic)
+{
+    struct place *p = &nic->place;
+    bool at_home = p->held && has_mask(getpid(), &p->home);
+    bool held_up = at_home && !p->asleep && is_held_up(p);
+    if ((at_home && p->asleep) || held_up) {
+        place_tend(nic);
+    } else {
+        place_free(nic);
+    }
+    return held_up;
+}
+
+void place_sleeps(struct nic *nic, bool asleep)
+{
+    struct place *p = &nic->place;
+    if (p->on && fault_thread_id() == getpid()) {
+        p->asleep = asleep;
     }
 }
 

@@ -10,11 +10,17 @@
  *   FREE   the thread has the mask that it had when the NIC was opened
  *   HELD   it has its home only
  *
- *   FREE ──the thread begins to poll──► HELD
- *   HELD ──it has not polled for a lease; the NIC is closed; fork(), in the child──► FREE
+ *   FREE ──the thread begins to poll, and takes the bell over from the NIC thread──► HELD
+ *   HELD ──nobody has polled for a lease; the NIC is closed; fork(), in the child──► FREE
+ *
+ * A first thread that sleeps on the bell makes no threads, and stays HELD; so does one that is held
+ * up: it was ready to run and was given no core for that lease. One that computes while another
+ * thread sleeps on the bell does not. While one sleeps there, nobody takes the bell over.
  *
  * Threads that were made meanwhile are found once a lease by the NIC thread, and get the whole
- * mask. A thread whose mask is neither of the two was told where to run, and is left alone.
+ * mask. It asks for the mask of each: a number of threads does not tell that one has ended and
+ * another one begun. A thread whose mask is neither of the two was told where to run, and is left
+ * alone.
  *
  * Apart, in processes without a home whose waits may spin: who waits tells its peers on which core,
  * once a look. If one waits there, too, and the mask has cores where none does, the thread leaves:
@@ -39,13 +45,14 @@ struct nic;
 
 /* The lock of the NIC guards it. */
 struct place {
-    bool on;             /* there is a home */
-    bool leaves;         /* threads may leave the cores of peers */
-    bool held;           /* HELD; read without the lock by who forks */
-    bool forking;        /* what it was before fork(): the NIC thread may end it meanwhile */
-    cpu_set_t whole;     /* the mask when the NIC was opened, */
-    cpu_set_t home;      /* and one core of it */
-    unsigned long tasks; /* of the process when they were last looked at */
+    bool on;         /* there is a home */
+    bool leaves;     /* threads may leave the cores of peers */
+    bool held;       /* HELD; read without the lock by who forks */
+    bool forking;    /* what it was before fork(): the NIC thread may end it meanwhile */
+    bool asleep;     /* the first thread sleeps on the bell */
+    cpu_set_t whole; /* the mask when the NIC was opened, */
+    cpu_set_t home;  /* and one core of it */
+    int64_t ran;     /* time on a core of the first thread at the last look; -1: none was */
     /* Read without the lock: */
     _Atomic int64_t next_look; /* for a peer on the same core */
     _Atomic int64_t apart;     /* until then threads that wait are APART */
@@ -55,10 +62,14 @@ struct place {
 void place_open(struct nic *nic);
 
 /* place_hold() is called by a thread that begins to poll; place_tend() by the NIC thread once a
- * lease while that goes on, and place_free() when it is over. Lock held. */
+ * lease while that goes on, and place_rest() when nobody has polled for one: true if it is to look
+ * again in a lease, as the first thread is held up. place_free() ends HELD in any case.
+ * place_sleeps() is called by a thread before it sleeps on the bell, and after. Lock held. */
 void place_hold(struct nic *nic);
 void place_tend(struct nic *nic);
+bool place_rest(struct nic *nic);
 void place_free(struct nic *nic);
+void place_sleeps(struct nic *nic, bool asleep);
 
 /* place_leave() is called by a thread that has polled in vain, without the lock; true if it was
  * taken to another core. place_stay() says how long it should go on polling. */

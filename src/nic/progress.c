@@ -163,11 +163,13 @@ void nic_sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark
         nic->news.curious++;
     }
     timeout_ns = until_deadline(nic, timeout_ns);
+    place_sleeps(nic, true);
     lock_give(&nic->lock);
     PAUSE_POINT("sleeps");
     futex_wait(nic->bell, word, timeout_ns);
     atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
     nic_lock(nic);
+    place_sleeps(nic, false);
     nic->waiters--;
     if (mark != NULL) {
         list_remove(&mark->link);
@@ -264,6 +266,7 @@ static bool settle(struct nic *nic, int *timeout_ms)
 {
     uint32_t word;
     uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
+    int64_t lease = nic->process->options.number[OPT_LEASE_US] * 1000;
     report_net(nic);
     /* A program thread sleeps on the bell: it will be there when it rings. But no packet
      * rings it: the socket is for this thread to watch. */
@@ -276,18 +279,14 @@ static bool settle(struct nic *nic, int *timeout_ms)
      * to sleep over that again and again would cost it its core. */
     if (atomic_exchange_explicit(&nic->polled, false, memory_order_relaxed) || nic->unlocked != 0) {
         place_tend(nic);
-        int64_t lease = nic->process->options.number[OPT_LEASE_US] * 1000;
         *timeout_ms = whole_ms(until_deadline(nic, lease));
         return true;
     }
-    if (!guarded) {
-        if (!arm(nic, BELL_FD, &word)) {
-            return false;
-        }
-        place_free(nic);
+    if (!guarded && !arm(nic, BELL_FD, &word)) {
+        return false;
     }
     nic->thread_idle = true;
-    *timeout_ms = whole_ms(until_deadline(nic, -1));
+    *timeout_ms = whole_ms(until_deadline(nic, place_rest(nic) ? lease : -1));
     return true;
 }
 

@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -123,6 +124,56 @@ PTEST_KINDS(threads_run_anywhere, 1)
     poll_until(0, &one);
     over = true;
     CHECK_EQ(pthread_join(thread, NULL), 0);
+    port_close(&p);
+}
+
+static void *sleep_on_bell(void *arg)
+{
+    ptl_event_t event;
+    (void)arg;
+    made = gettid();
+    CHECK_CODE(PtlEQWait(p.eq, &event), PTL_OK);
+    return NULL;
+}
+
+static bool sleeps(pid_t thread)
+{
+    char path[64], line[256] = "";
+    snprintf(path, sizeof(path), "/proc/self/task/%d/stat", thread);
+    FILE *f = fopen(path, "r");
+    CHECK(f != NULL);
+    CHECK(fgets(line, sizeof(line), f) != NULL);
+    fclose(f);
+    return strstr(line, ") S ") != NULL;
+}
+
+/* The first thread stops polling while another one, which the bell is to wake, sleeps on. */
+PTEST_KINDS(sleepers_keep_no_home, 1)
+{
+    pthread_t thread;
+    static uint64_t in, out;
+    if (!prepare()) {
+        return;
+    }
+    port_open(&p, kind, rank, size);
+    ptl_handle_me_t entry = port_target(&p, &in, sizeof(in), PTL_ME_OP_PUT, NULL);
+    ptl_handle_md_t own = port_quiet_md(&p, &out, sizeof(out), 0, PTL_CT_NONE);
+    ptl_handle_eq_t mine;
+    ptl_event_t event;
+    CHECK_CODE(PtlEQAlloc(p.ni, 8, &mine), PTL_OK);
+    made = 0;
+    poll_until(0, &one);
+    CHECK_EQ(pthread_create(&thread, NULL, sleep_on_bell, NULL), 0);
+    do {
+        CHECK_CODE(PtlEQGet(mine, &event), PTL_EQ_EMPTY);
+    } while (made == 0 || !sleeps(made));
+    rest_until(0, &all);
+    CHECK(sleeps(made));
+    CHECK_CODE(PtlPut(own, 0, 8, PTL_NO_ACK_REQ, p.id[0], p.pt, 0, 0, NULL, 0), PTL_OK);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_CODE(PtlEQFree(mine), PTL_OK);
+    port_release(own);
+    port_unlink(&p, entry);
     port_close(&p);
 }
 

@@ -4,18 +4,24 @@
  * leaves for a core without peers by a mask that is gone at once, polls on there for a while, and
  * does neither where there is no such core, where the program has set a mask, or without a peer.
  * The clock goes on by TICK_NS a reading, which is all that the time of a wait is made of.
+ *
+ * And the home of the first thread, with threads of a script: which of them get the whole mask when
+ * the NIC thread looks, and for which first thread the home ends.
  */
 #include "nic/nic.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/syscall.h>
 
 #include <cmocka.h>
 
-enum { TICK_NS = 1000, MS = 1000000, CALLS = 64 };
+enum { TICK_NS = 1000, MS = 1000000, CALLS = 64, OTHERS = 2, STAT_FD = 1000 };
 
 static struct {
     int64_t clock;
@@ -29,7 +35,26 @@ static struct {
     cpu_set_t set[CALLS]; /* masks that were set */
     unsigned sets;
     bool set_blocked; /* all of them with signals blocked */
+    /* Threads beside the first one; 0: there is none. */
+    struct {
+        pid_t id;
+        cpu_set_t mask;
+    } others[OTHERS];
+    int64_t ran; /* time on a core of the first thread; -1: the kernel does not say */
+    char state;  /* of it; 0: the kernel does not say */
+    int entry;   /* of /proc/self/task that is read next */
 } world;
+
+static cpu_set_t *mask_of(pid_t thread)
+{
+    for (int i = 0; i < OTHERS; i++) {
+        if (thread != 0 && world.others[i].id == thread) {
+            return &world.others[i].mask;
+        }
+    }
+    assert_true(thread == 0 || thread == getpid());
+    return &world.mask;
+}
 
 int64_t __wrap_clock_ns(void);
 int64_t __wrap_clock_ns(void)
@@ -47,7 +72,74 @@ int __wrap_sched_getaffinity(pid_t thread, size_t size, cpu_set_t *mask);
 int __wrap_sched_getaffinity(pid_t thread, size_t size, cpu_set_t *mask)
 {
     assert_int_equal(size, sizeof(*mask));
-    *mask = world.mask;
+    *mask = *mask_of(thread);
+    return 0;
+}
+
+int64_t __wrap_sys_clock_ns(clockid_t clock);
+int64_t __wrap_sys_clock_ns(clockid_t clock)
+{
+    clockid_t first;
+    struct timespec now;
+    assert_int_equal(pthread_getcpuclockid(pthread_self(), &first), 0);
+    assert_int_equal(clock & 7, first & 7);
+    assert_int_equal(clock >> 3, ~getpid());
+    assert_int_equal(clock_gettime(clock, &now), 0);
+    return world.ran;
+}
+
+int __wrap_sys_open(const char *path, int flags, mode_t mode);
+int __wrap_sys_open(const char *path, int flags, mode_t mode)
+{
+    char wanted[64];
+    snprintf(wanted, sizeof(wanted), "/proc/self/task/%d/stat", getpid());
+    assert_string_equal(path, wanted);
+    return world.state != 0 ? STAT_FD : -ENOENT;
+}
+
+/* The name of the thread tries to be taken for its state. */
+ssize_t __wrap_sys_read(int fd, void *to, size_t n);
+ssize_t __wrap_sys_read(int fd, void *to, size_t n)
+{
+    assert_int_equal(fd, STAT_FD);
+    return snprintf(to, n, "%d (a) %c) %c 1 2", getpid(), world.state == 'R' ? 'S' : 'R',
+                    world.state);
+}
+
+int __wrap_sys_close(int fd);
+int __wrap_sys_close(int fd)
+{
+    assert_int_equal(fd, STAT_FD);
+    return 0;
+}
+
+/* Entry 0 is the first thread, the others come behind it. */
+DIR *__wrap_opendir(const char *path);
+DIR *__wrap_opendir(const char *path)
+{
+    assert_string_equal(path, "/proc/self/task");
+    world.entry = 0;
+    return (DIR *)&world;
+}
+
+struct dirent *__wrap_readdir(DIR *d);
+struct dirent *__wrap_readdir(DIR *d)
+{
+    static struct dirent e;
+    for (; world.entry <= OTHERS; world.entry++) {
+        pid_t id = world.entry == 0 ? getpid() : world.others[world.entry - 1].id;
+        if (id != 0) {
+            world.entry++;
+            snprintf(e.d_name, sizeof(e.d_name), "%d", id);
+            return &e;
+        }
+    }
+    return NULL;
+}
+
+int __wrap_closedir(DIR *d);
+int __wrap_closedir(DIR *d)
+{
     return 0;
 }
 
@@ -61,8 +153,11 @@ long __wrap_syscall(long number, long a, long b, long c)
         return 0;
     }
     assert_int_equal(number, SYS_sched_setaffinity);
-    assert_int_equal(a, 0);
     assert_int_equal(b, sizeof(world.mask));
+    if (a != 0) { /* by the NIC thread */
+        *mask_of((pid_t)a) = *(const cpu_set_t *)c;
+        return 0;
+    }
     pthread_sigmask(SIG_SETMASK, NULL, &blocked);
     world.set_blocked &= sigismember(&blocked, SIGTERM) == 1;
     world.mask = world.set[world.sets++ % CALLS] = *(const cpu_set_t *)c;
@@ -295,6 +390,141 @@ static void who_polls_leaves(void **state)
     assert_int_equal(world.yields, 20);
 }
 
+/* ---- the home ---- */
+
+static void hold_home(void)
+{
+    open_nic(2, 0, 1);
+    world.state = 'R';
+    place_hold(&nic);
+    assert_true(is_mask(&world.mask, "01"));
+    place_tend(&nic);
+}
+
+/* A thread that the first one makes has its mask; where one was before, it is not one more. */
+static void make_other(int i, pid_t id)
+{
+    world.others[i].id = id;
+    world.others[i].mask = world.mask;
+}
+
+static void threads_are_found_by_their_masks(void **state)
+{
+    hold_home();
+    for (pid_t id = 2000000000; id < 2000000003; id++) {
+        make_other(0, id);
+        place_tend(&nic);
+        assert_true(is_mask(&world.others[0].mask, "11"));
+        assert_true(is_mask(&world.mask, "01"));
+    }
+    make_other(1, 2000000003);
+    world.others[0].id = 0; /* the end of the home is soon after */
+    place_free(&nic);
+    assert_true(is_mask(&world.others[1].mask, "11"));
+    assert_true(is_mask(&world.mask, "11"));
+}
+
+static void own_masks_of_others_stay(void **state)
+{
+    hold_home();
+    make_other(0, 2000000000);
+    CPU_ZERO(&world.others[0].mask);
+    CPU_SET(0, &world.others[0].mask);
+    place_tend(&nic);
+    place_free(&nic);
+    assert_true(is_mask(&world.others[0].mask, "10"));
+}
+
+/* Computes, or sleeps elsewhere. */
+static void home_ends_without_polls(void **state)
+{
+    hold_home();
+    world.ran += MS;
+    assert_false(place_rest(&nic));
+    assert_true(is_mask(&world.mask, "11"));
+    assert_false(place_rest(&nic));
+    hold_home();
+    world.state = 'S';
+    assert_false(place_rest(&nic));
+    assert_true(is_mask(&world.mask, "11"));
+}
+
+static void who_is_held_up_stays_at_home(void **state)
+{
+    hold_home();
+    for (int i = 0; i < 5; i++) {
+        world.ran += 1000;
+        make_other(0, 2000000000 + i);
+        assert_true(place_rest(&nic));
+        assert_true(is_mask(&world.mask, "01"));
+        assert_true(is_mask(&world.others[0].mask, "11"));
+    }
+    world.ran += MS; /* given a core at last, it computes */
+    assert_false(place_rest(&nic));
+    assert_true(is_mask(&world.mask, "11"));
+}
+
+/* A program that gives the first thread the whole mask has ended the home; another poll begins it.
+ */
+static void home_is_not_kept_for_who_left_it(void **state)
+{
+    for (int asleep = 0; asleep < 2; asleep++) {
+        hold_home();
+        CPU_SET(0, &world.mask);
+        place_sleeps(&nic, asleep == 1);
+        assert_false(place_rest(&nic));
+        place_hold(&nic);
+        assert_true(is_mask(&world.mask, "01"));
+    }
+}
+
+static void home_ends_where_the_kernel_does_not_say(void **state)
+{
+    hold_home();
+    world.state = 0;
+    assert_false(place_rest(&nic));
+    assert_true(is_mask(&world.mask, "11"));
+    open_nic(2, 0, 1);
+    world.state = 'R';
+    world.ran = -1;
+    place_hold(&nic);
+    place_tend(&nic);
+    assert_false(place_rest(&nic));
+    assert_true(is_mask(&world.mask, "11"));
+}
+
+/* Only the first one's own sleep on the bell keeps its home. */
+static void who_sleeps_on_the_bell_stays_at_home(void **state)
+{
+    hold_home();
+    world.state = 'S';
+    place_sleeps(&nic, true);
+    make_other(0, 2000000000);
+    assert_false(place_rest(&nic));
+    assert_true(is_mask(&world.mask, "01"));
+    assert_true(is_mask(&world.others[0].mask, "11"));
+    place_sleeps(&nic, false);
+    assert_false(place_rest(&nic));
+    assert_true(is_mask(&world.mask, "11"));
+}
+
+static void *sleep_on_bell(void *arg)
+{
+    place_sleeps(&nic, true);
+    return NULL;
+}
+
+static void who_sleeps_beside_it_keeps_nothing(void **state)
+{
+    pthread_t thread;
+    hold_home();
+    world.ran += MS;
+    assert_int_equal(pthread_create(&thread, NULL, sleep_on_bell, NULL), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_false(place_rest(&nic));
+    assert_true(is_mask(&world.mask, "11"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -308,6 +538,14 @@ int main(void)
         cmocka_unit_test(each_look_is_one_move),
         cmocka_unit_test(apart_ends),
         cmocka_unit_test(who_polls_leaves),
+        cmocka_unit_test(threads_are_found_by_their_masks),
+        cmocka_unit_test(own_masks_of_others_stay),
+        cmocka_unit_test(home_ends_without_polls),
+        cmocka_unit_test(who_is_held_up_stays_at_home),
+        cmocka_unit_test(home_is_not_kept_for_who_left_it),
+        cmocka_unit_test(home_ends_where_the_kernel_does_not_say),
+        cmocka_unit_test(who_sleeps_on_the_bell_stays_at_home),
+        cmocka_unit_test(who_sleeps_beside_it_keeps_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
