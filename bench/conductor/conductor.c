@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One run of the conductor: the machine made ready, measured, reported. */
 #include "conductor.h"
+#include "pinwheel/util/keeper.h"
 
 #include "bracket.h"
 #include "sessions.h"
@@ -80,7 +81,7 @@ static int measure_all(struct run *r)
 {
     pid_t keeper;
     int rc = 0;
-    r->settings.keeper = sessions_keeper(&keeper);
+    r->settings.keeper = keeper_start(&keeper, sessions_kill);
     if (r->settings.keeper < 0 || (r->two_cores && (rc = bracket_open(r->settings.core)) != 0)) {
         fprintf(stderr, "pinwheel bench: cannot start its own processes and threads: %s\n",
                 strerror(rc != 0 ? -rc : -r->settings.keeper));
@@ -90,7 +91,7 @@ static int measure_all(struct run *r)
     if (r->two_cores) {
         bracket_close();
     }
-    sessions_dismiss(r->settings.keeper, keeper);
+    keeper_dismiss(r->settings.keeper, keeper);
     return report(r);
 }
 

@@ -4,16 +4,14 @@
 
 #include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { SESSIONS_KEPT = 1024, KILL_TRIES = 100, KILL_PAUSE_US = 10000 };
+enum { KILL_TRIES = 100, KILL_PAUSE_US = 10000 };
 
 /* The session and state of process `name` (a folder of /proc); 0 if it is gone. */
 static pid_t session_of(const char *name, char *state)
@@ -65,60 +63,9 @@ int sessions_signal(const pid_t *sessions, int count, int signal)
     return alive;
 }
 
-static void __attribute__((noreturn)) keep(int from)
+void sessions_kill(const pid_t *sessions, int count)
 {
-    static pid_t sessions[SESSIONS_KEPT];
-    int count = 0;
-    pid_t session;
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    setsid();
-    if (dup2(from, 0) == 0) {
-        close_range(1, ~0U, 0); /* holding nothing but the pipe, it keeps nobody waiting */
-    }
-    while (read(0, &session, sizeof(session)) == (ssize_t)sizeof(session)) {
-        if (session == 0) {
-            _exit(0);
-        }
-        sessions[count++ % SESSIONS_KEPT] = session;
-    }
-    count = count < SESSIONS_KEPT ? count : SESSIONS_KEPT;
     for (int i = 0; i < KILL_TRIES && sessions_signal(sessions, count, SIGKILL) > 0; i++) {
         usleep(KILL_PAUSE_US);
     }
-    _exit(1);
-}
-
-int sessions_keeper(pid_t *keeper)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        return -errno;
-    }
-    *keeper = fork();
-    if (*keeper == 0) {
-        keep(ends[0]);
-    }
-    int error = errno;
-    close(ends[0]);
-    if (*keeper < 0) {
-        close(ends[1]);
-        return -error;
-    }
-    return ends[1];
-}
-
-void sessions_keep(int keeper_fd, pid_t session)
-{
-    if (write(keeper_fd, &session, sizeof(session)) < 0) {
-        return; /* the keeper was killed; leaders still die with the conductor */
-    }
-}
-
-void sessions_dismiss(int keeper_fd, pid_t keeper)
-{
-    sessions_keep(keeper_fd, 0);
-    close(keeper_fd);
-    waitpid(keeper, NULL, 0);
 }

@@ -14,16 +14,7 @@
  * sessions and returns how many there are; numbers below 2 are skipped. */
 int sessions_signal(const pid_t *sessions, int count, int signal);
 
-/* The keeper is a process that outlives the conductor by a moment, should that be
- * killed, and kills the sessions that it was told. sessions_keeper() starts it and
- * returns the descriptor to talk to it, or -errno. */
-int sessions_keeper(pid_t *keeper);
-
-/* sessions_keep() tells the keeper one more session; its leader does so itself, before
- * it can start anything. */
-void sessions_keep(int keeper_fd, pid_t session);
-
-/* sessions_dismiss() ends the keeper, which then kills nobody, and reaps it. */
-void sessions_dismiss(int keeper_fd, pid_t keeper);
+/* sessions_kill() is what a keeper (util/keeper.h) does to the sessions of subjects. */
+void sessions_kill(const pid_t *sessions, int count);
 
 #endif

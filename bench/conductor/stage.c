@@ -2,6 +2,7 @@
 /* A subject on the stage; see stage.h. */
 #include "stage.h"
 
+#include "pinwheel/util/keeper.h"
 #include "sessions.h"
 
 #include <errno.h>
@@ -165,7 +166,7 @@ run_child(const struct stage *s, const struct stage_settings *settings, int rank
     if (getppid() != conductor) {
         _exit(126);
     }
-    sessions_keep(settings->keeper, getpid());
+    keeper_tell(settings->keeper, getpid());
     set_up_process(s, settings);
     set_environment(s, rank, conductor);
     execute(s->subject);

@@ -46,6 +46,12 @@ refuse 1 'cut.bin: rank 0: end is' "$pinwheel" goal show cut.bin
 refuse 2 '-o FILE is needed' "$pinwheel" goal compile c.goal
 refuse 2 'takes one operand' "$pinwheel" goal compile c.goal d.goal -o x
 refuse 2 'unknown subcommand' "$pinwheel" goal frobnicate
+# What is not known is answered with the nearest that is, if there is one.
+refuse 2 'did you mean compile?' "$pinwheel" goal cmpile
+refuse 2 'did you mean goal?' "$pinwheel" gaol
+refuse 2 'did you mean --ranks?' "$pinwheel" goal gen --rnaks=4 dissemination
+refuse 2 'did you mean dissemination?' "$pinwheel" goal gen --ranks 4 --text disemination
+"$pinwheel" goal frobnicate 2>&1 | grep -q 'did you mean' && fail "goal frobnicate: is like nothing, and gets a proposal"
 refuse 2 'no such pattern' "$pinwheel" goal gen nonsense -o x
 refuse 2 'does not take --extent' "$pinwheel" goal gen incast --extent 4x4 -o x
 refuse 2 'must be like 8x4' "$pinwheel" goal gen stencil_2d --extent 4x -o x

@@ -4,6 +4,7 @@
  * subcommand is a file, a line of commands.h and a line of the table.
  */
 #include "commands.h"
+#include "pinwheel/util/nearest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -61,7 +62,14 @@ static int unknown(const char *name)
     for (int i = 0; i < SUBCOMMANDS; i++) {
         fprintf(stderr, " %s,", subcommands[i].name);
     }
-    fprintf(stderr, " help, --version\n");
+    struct nearest near = nearest_to(name, strlen(name));
+    nearest_try(&near, "help");
+    nearest_try(&near, "--version");
+    for (int i = 0; i < SUBCOMMANDS; i++) {
+        nearest_try(&near, subcommands[i].name);
+    }
+    char text[80];
+    fprintf(stderr, " help, --version%s\n", nearest_text(&near, text));
     return 2;
 }
 

@@ -2,6 +2,7 @@
 /* `pinwheel goal gen`: schedules of known patterns, of any number of ranks. */
 #include "commands.h"
 #include "gen_options.h"
+#include "pinwheel/util/nearest.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -45,7 +46,13 @@ static int check_job(const struct args *a, struct gen_job *job, const char *name
     }
     job->pattern = goal_pattern_find(name);
     if (job->pattern == NULL) {
-        return args_error(a, "%s: no such pattern; --list prints them", name);
+        struct nearest near = nearest_to(name, strlen(name));
+        for (int i = 0; i < goal_pattern_count; i++) {
+            nearest_try(&near, goal_patterns[i].name);
+        }
+        char text[80];
+        return args_error(a, "%s: no such pattern; --list prints them%s", name,
+                          nearest_text(&near, text));
     }
     if (gen_check_options(a, job) != 0) {
         return 2;

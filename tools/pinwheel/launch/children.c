@@ -3,6 +3,7 @@
 #include "children.h"
 
 #include "groups.h"
+#include "pinwheel/util/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +85,7 @@ int children_open(struct children *c, int count, struct spawn *spawn)
     catch_signals(c, &spawn->signal_mask);
     prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that no orphan stays a zombie */
     raise_descriptor_limit(&spawn->descriptors);
-    c->keeper_fd = groups_keeper(&c->keeper);
+    c->keeper_fd = keeper_start(&c->keeper, groups_kill);
     if (c->signals < 0 || c->keeper_fd < 0) {
         fprintf(stderr, "pinwheel run: cannot start: %s\n",
                 strerror(c->signals < 0 ? errno : -c->keeper_fd));
@@ -140,7 +141,7 @@ void children_took(const struct children *c, int signal, pid_t from)
 
 void children_close(struct children *c)
 {
-    groups_dismiss(c->keeper_fd, c->keeper);
+    keeper_dismiss(c->keeper_fd, c->keeper);
     while (waitpid(-1, NULL, WNOHANG) > 0) {
     }
     close(c->signals);

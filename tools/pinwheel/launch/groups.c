@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 void groups_signal(const pid_t *groups, int count, int signal)
@@ -80,61 +79,7 @@ int groups_alive(const pid_t *groups, int count)
     return found == GROUPS_NONE && seen == 0 ? GROUPS_UNTOLD : found;
 }
 
-static void __attribute__((noreturn)) keep(int from)
+void groups_kill(const pid_t *groups, int count)
 {
-    pid_t *groups = NULL, group;
-    int count = 0;
-    sigset_t all;
-    sigfillset(&all);
-    sigprocmask(SIG_SETMASK, &all, NULL);
-    setpgid(0, 0);
-    /* Holding nothing but the pipe, the keeper keeps nobody waiting. */
-    if (dup2(from, 0) == 0) {
-        close_range(1, ~0U, 0);
-    }
-    while (read(0, &group, sizeof(group)) == (ssize_t)sizeof(group)) {
-        if (group == 0) {
-            _exit(0);
-        }
-        pid_t *more = realloc(groups, ((size_t)count + 1) * sizeof(*groups));
-        if (more != NULL) {
-            groups = more;
-            groups[count++] = group;
-        }
-    }
     groups_signal(groups, count, SIGKILL);
-    _exit(1);
-}
-
-int groups_keeper(pid_t *keeper)
-{
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) {
-        return -errno;
-    }
-    *keeper = fork();
-    if (*keeper == 0) {
-        keep(ends[0]);
-    }
-    int error = errno;
-    close(ends[0]);
-    if (*keeper < 0) {
-        close(ends[1]);
-        return -error;
-    }
-    return ends[1];
-}
-
-void groups_keep(int keeper_fd, pid_t group)
-{
-    if (write(keeper_fd, &group, sizeof(group)) < 0) {
-        return; /* the keeper was killed; the ranks still die with the launcher */
-    }
-}
-
-void groups_dismiss(int keeper_fd, pid_t keeper)
-{
-    groups_keep(keeper_fd, 0);
-    close(keeper_fd);
-    waitpid(keeper, NULL, 0);
 }

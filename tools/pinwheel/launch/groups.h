@@ -25,16 +25,7 @@ enum { GROUPS_NONE = -1, GROUPS_UNTOLD = -2, GROUPS_LATER = -3 };
  * above. */
 int groups_alive(const pid_t *groups, int count);
 
-/* The keeper is a process that outlives the launcher by a moment, should the
- * launcher be killed, and kills the groups that it was told. groups_keeper()
- * starts it and returns the descriptor to talk to it, or -errno. */
-int groups_keeper(pid_t *keeper);
-
-/* groups_keep() tells the keeper one more group; a rank does so itself, so that
- * the keeper knows before the rank can start anything. */
-void groups_keep(int keeper_fd, pid_t group);
-
-/* groups_dismiss() ends the keeper, which then kills nobody, and reaps it. */
-void groups_dismiss(int keeper_fd, pid_t keeper);
+/* groups_kill() is what a keeper (util/keeper.h) does to the groups of ranks. */
+void groups_kill(const pid_t *groups, int count);
 
 #endif

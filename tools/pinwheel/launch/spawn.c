@@ -6,6 +6,7 @@
 #include "spawn.h"
 
 #include "groups.h"
+#include "pinwheel/util/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -117,7 +118,7 @@ run_child(const struct spawn *s, int rank, const struct spawn_ends *ends, pid_t 
     if (getppid() != launcher) {
         _exit(126); /* there is nobody left to tell */
     }
-    groups_keep(s->keeper, getpid()); /* before the program can start others */
+    keeper_tell(s->keeper, getpid()); /* before the program can start others */
     if (set_descriptors(ends) != 0) {
         f.step = STEP_DESCRIPTORS;
     } else if (s->cores != NULL && bind_core(s->cores, rank - s->first) != 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The options of a subcommand; see args.h. */
 #include "args.h"
+#include "nearest.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -45,7 +46,12 @@ static void unknown_option(const struct args *a, const char *word)
                 a->options[i].argument != NULL ? " " : "",
                 a->options[i].argument != NULL ? a->options[i].argument : "");
     }
-    fprintf(stderr, "%s --help\n", a->count > 0 ? " and" : "");
+    struct nearest near = nearest_to(word, strcspn(word, "="));
+    for (int i = 0; i < a->count; i++) {
+        nearest_try(&near, a->options[i].name);
+    }
+    char text[80];
+    fprintf(stderr, "%s --help%s\n", a->count > 0 ? " and" : "", nearest_text(&near, text));
 }
 
 int args_next(struct args *a)

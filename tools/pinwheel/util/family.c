@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A subcommand that has subcommands; see family.h. */
 #include "family.h"
+#include "nearest.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,11 @@ int family_run(const struct family *f, int argc, char **argv)
     for (int i = 0; i < f->count; i++) {
         fprintf(stderr, "%s %s", i > 0 ? "," : "", f->members[i].name);
     }
-    fputc('\n', stderr);
+    struct nearest near = nearest_to(argv[1], strlen(argv[1]));
+    for (int i = 0; i < f->count; i++) {
+        nearest_try(&near, f->members[i].name);
+    }
+    char text[80];
+    fprintf(stderr, "%s\n", nearest_text(&near, text));
     return 2;
 }
