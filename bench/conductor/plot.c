@@ -9,8 +9,8 @@
  *
  * Shown is the mode in which ours has more rounds.
  */
+#include "pinwheel/util/plot.h"
 #include "conductor.h"
-#include "pinwheel/util/svg.h"
 #include "values.h"
 
 #include <errno.h>
@@ -33,40 +33,21 @@ enum {
 };
 
 static const char style[] =
-    "text { font-family: 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif; font-size: 13px;"
-    " fill: #333 }\n"
-    ".title { font-size: 20px; font-weight: bold; fill: #111 }\n"
     ".name { font-size: 14px; font-weight: bold }\n"
-    ".sub { font-size: 12px; fill: #666 }\n"
-    ".tick { font-size: 12px; fill: #555 }\n"
-    ".middle { text-anchor: middle }\n"
-    ".end { text-anchor: end }\n"
-    ".paper { fill: #ffffff }\n"
-    ".panel { fill: #fbfbfc; stroke: #c9ccd1; stroke-width: 1 }\n"
-    ".grid { stroke: #e3e6ea; stroke-width: 1 }\n"
     ".limit { stroke: #333; stroke-width: 1.5 }\n"
     ".bound { fill: none; stroke: #333; stroke-width: 1.2; stroke-dasharray: 2 4 }\n"
     ".met { fill: #009e73 }\n"
     ".missed { fill: #d55e00 }\n"
-    ".line { fill: none; stroke-width: 1.6; stroke-linejoin: round }\n"
+    ".line { stroke-width: 1.6 }\n"
     ".more { stroke-dasharray: 5 3 }\n"
-    ".ours { stroke: #111; stroke-width: 3.2 } .ours-fill { fill: #111 }\n"
-    /* colours that people tell apart whatever their eyes; Okabe and Ito */
-    ".c0 { stroke: #0072b2 } .c0-fill { fill: #0072b2 }\n"
-    ".c1 { stroke: #e69f00 } .c1-fill { fill: #e69f00 }\n"
-    ".c2 { stroke: #009e73 } .c2-fill { fill: #009e73 }\n"
-    ".c3 { stroke: #cc79a7 } .c3-fill { fill: #cc79a7 }\n"
-    ".c4 { stroke: #56b4e9 } .c4-fill { fill: #56b4e9 }\n"
-    ".c5 { stroke: #d55e00 } .c5-fill { fill: #d55e00 }\n"
-    ".c6 { stroke: #b8a800 } .c6-fill { fill: #b8a800 }\n"
-    ".c7 { stroke: #777777 } .c7-fill { fill: #777777 }\n";
+    ".ours { stroke: #111; stroke-width: 3.2 } .ours-fill { fill: #111 }\n";
 
 /* ---- What is drawn ---- */
 
 struct curve {
     int subject;
     int count;
-    double x[SIZES_MAX], y[SIZES_MAX]; /* log2 of the size, log10 of the value */
+    double x[SIZES_MAX], y[SIZES_MAX];
 };
 
 struct panel {
@@ -74,8 +55,7 @@ struct panel {
     bool linear; /* the axis of sizes, which may be 0; `bound` is drawn */
     const char *bound;
     enum size_kind kind;
-    double left, right, top, bottom;
-    double x_low, x_high, y_low, y_high;
+    struct plot_panel at;
     struct curve curve[SUBJECTS_MAX];
     int curves;
 };
@@ -96,8 +76,8 @@ static const struct panel panel_table[PANELS] = {
 static void add_point(struct curve *curve, const struct panel *p, uint64_t size, double value)
 {
     if (value > 0 && curve->count < SIZES_MAX && (size > 0 || p->linear)) {
-        curve->x[curve->count] = p->linear ? (double)size : log2((double)size);
-        curve->y[curve->count++] = log10(value);
+        curve->x[curve->count] = (double)size;
+        curve->y[curve->count++] = value;
     }
 }
 
@@ -126,21 +106,22 @@ static struct curve make_curve(const struct run *r, const struct panel *p, int s
 
 static void fit_axes(struct panel *p)
 {
-    p->x_low = p->y_low = INFINITY;
-    p->x_high = p->y_high = -INFINITY;
+    struct plot_axis *x = &p->at.x, *y = &p->at.y;
+    *x = (struct plot_axis){!p->linear, INFINITY, -INFINITY, p->at.left, p->at.right, "", 1};
+    *y = (struct plot_axis){true, INFINITY, -INFINITY, p->at.bottom, p->at.top, p->unit, 1};
     for (int k = 0; k < p->curves; k++) {
         for (int i = 0; i < p->curve[k].count; i++) {
-            p->x_low = fmin(p->x_low, p->curve[k].x[i]);
-            p->x_high = fmax(p->x_high, p->curve[k].x[i]);
-            p->y_low = fmin(p->y_low, p->curve[k].y[i]);
-            p->y_high = fmax(p->y_high, p->curve[k].y[i]);
+            x->low = fmin(x->low, p->curve[k].x[i]);
+            x->high = fmax(x->high, p->curve[k].x[i]);
+            y->low = fmin(y->low, p->curve[k].y[i]);
+            y->high = fmax(y->high, p->curve[k].y[i]);
         }
     }
-    double margin = p->linear ? 0.05 * (p->x_high - p->x_low) + 1 : 0.5;
-    p->x_low -= margin;
-    p->x_high += margin;
-    p->y_low -= 0.1;
-    p->y_high += 0.1;
+    double margin = 0.05 * (x->high - x->low) + 1;
+    x->low = p->linear ? x->low - margin : x->low / M_SQRT2;
+    x->high = p->linear ? x->high + margin : x->high * M_SQRT2;
+    y->low /= 1.26;
+    y->high *= 1.26;
 }
 
 static void fill_panel(const struct run *r, struct panel *p, enum stats_mode mode)
@@ -161,49 +142,17 @@ static void fill_panel(const struct run *r, struct panel *p, enum stats_mode mod
 
 /* ---- Panels ---- */
 
-static double x_of(const struct panel *p, double x)
-{
-    return p->left + (x - p->x_low) / (p->x_high - p->x_low) * (p->right - p->left);
-}
-
-static double y_of(const struct panel *p, double y)
-{
-    return p->bottom - (y - p->y_low) / (p->y_high - p->y_low) * (p->bottom - p->top);
-}
-
-static void draw_size(struct svg *s, const struct panel *p, double at, uint64_t size)
+static void draw_sizes(struct plot *s, const struct panel *p)
 {
     char text[32];
-    double x = x_of(p, at);
-    svg_line(s, "grid", (struct svg_point){x, p->top}, (struct svg_point){x, p->bottom});
-    svg_text(s, "tick middle", (struct svg_point){x, p->bottom + 18}, "%s",
-             plan_size_text(p->kind, size, text));
-}
-
-static void draw_sizes(struct svg *s, const struct panel *p)
-{
-    int step = (int)ceil((p->x_high - p->x_low) / 8);
+    int step = p->linear ? 1 : (int)ceil(log2(p->at.x.high / p->at.x.low) / 8);
     for (int i = 0; p->linear && i < p->curve[0].count; i++) {
-        draw_size(s, p, p->curve[0].x[i], (uint64_t)p->curve[0].x[i]);
+        double size = p->curve[0].x[i];
+        plot_tick_x(s, &p->at, size, plan_size_text(p->kind, (uint64_t)size, text));
     }
-    for (int e = (int)ceil(p->x_low); !p->linear && e <= p->x_high; e++) {
-        if (e % step == 0) {
-            draw_size(s, p, e, UINT64_C(1) << e);
-        }
-    }
-}
-
-static void draw_values(struct svg *s, const struct panel *p)
-{
-    static const int digits[] = {1, 2, 5};
-    for (int decade = (int)floor(p->y_low); decade <= p->y_high; decade++) {
-        for (int i = 0; i < 3; i++) {
-            double value = digits[i] * pow(10, decade), y = y_of(p, log10(value));
-            if (y >= p->top && y <= p->bottom && (p->y_high - p->y_low < 3 || i == 0)) {
-                svg_line(s, "grid", (struct svg_point){p->left, y},
-                         (struct svg_point){p->right, y});
-                svg_text(s, "tick end", (struct svg_point){p->left - 6, y + 4}, "%g", value);
-            }
+    for (int e = 0; !p->linear && exp2(e) <= p->at.x.high; e++) {
+        if (e % step == 0 && exp2(e) >= p->at.x.low) {
+            plot_tick_x(s, &p->at, exp2(e), plan_size_text(p->kind, UINT64_C(1) << e, text));
         }
     }
 }
@@ -222,51 +171,54 @@ static const char *class_of(const struct run *r, int subject, const char *suffix
     return class;
 }
 
-static void draw_curve(struct svg *s, const struct run *r, const struct panel *p,
+static void draw_curve(struct plot *s, const struct run *r, const struct panel *p,
                        const struct curve *curve)
 {
-    struct svg_point points[SIZES_MAX];
-    char class[48], line[64];
+    char class[48];
     for (int i = 0; i < curve->count; i++) {
-        points[i] = (struct svg_point){x_of(p, curve->x[i]), y_of(p, curve->y[i])};
-        svg_circle(s, class_of(r, curve->subject, "-fill", class), points[i],
+        plot_data(s, "%s,%s,%.0f,%.6g,%s", p->bench, r->stages[curve->subject].subject->name,
+                  curve->x[i], curve->y[i], p->unit);
+        svg_circle(&s->svg, class_of(r, curve->subject, "-fill", class),
+                   plot_point(&p->at, curve->x[i], curve->y[i]),
                    is_ours(r, curve->subject) ? 4 : 2.6);
     }
-    snprintf(line, sizeof(line), "line %s", class_of(r, curve->subject, "", class));
-    svg_polyline(s, line, points, (size_t)curve->count);
+    plot_line(s, &p->at, class_of(r, curve->subject, "", class), curve->x, curve->y,
+              (size_t)curve->count);
 }
 
 /* What a waiting time may be if one handler of the other context is in the way: ours without
  * that context, and its time more. */
-static void draw_bound(struct svg *s, const struct panel *p)
+static void draw_bound(struct plot *s, const struct panel *p)
 {
     enum { STEPS = 40 };
     struct svg_point points[STEPS];
     const struct curve *ours = &p->curve[0];
     size_t count = 0;
     for (int i = 0; i < STEPS; i++) {
-        double x = ours->x[ours->count - 1] * i / (STEPS - 1);
-        double y = y_of(p, log10(pow(10, ours->y[0]) + x));
-        if (y >= p->top) {
-            points[count++] = (struct svg_point){x_of(p, x), y};
+        double x = ours->x[ours->count - 1] * i / (STEPS - 1), y = ours->y[0] + x;
+        if (y <= p->at.y.high) {
+            points[count++] = plot_point(&p->at, x, y);
         }
     }
-    svg_polyline(s, "bound", points, count);
-    svg_text(s, "sub end", (struct svg_point){p->right - 8, p->bottom - 8}, "dotted: %s", p->bound);
+    svg_polyline(&s->svg, "bound", points, count);
+    svg_text(&s->svg, "sub end", (struct svg_point){p->at.right - 8, p->at.bottom - 8},
+             "dotted: %s", p->bound);
 }
 
-static void draw_panel(struct svg *s, const struct run *r, const struct panel *p)
+static void draw_panel(struct plot *s, const struct run *r, const struct panel *p)
 {
-    svg_rect(s, "panel", p->left, p->top, p->right - p->left, p->bottom - p->top);
-    svg_text(s, "name", (struct svg_point){p->left, p->top - 10}, "%s (%s)", p->title, p->unit);
+    const struct plot_panel *at = &p->at;
+    plot_panel(s, at);
+    svg_text(&s->svg, "name", (struct svg_point){at->left, at->top - 10}, "%s (%s)", p->title,
+             p->unit);
     if (p->curves == 0) {
-        svg_text(s, "sub middle",
-                 (struct svg_point){(p->left + p->right) / 2, (p->top + p->bottom) / 2},
+        svg_text(&s->svg, "sub middle",
+                 (struct svg_point){(at->left + at->right) / 2, (at->top + at->bottom) / 2},
                  "not measured in this run");
         return;
     }
     draw_sizes(s, p);
-    draw_values(s, p);
+    plot_ticks_y(s, at);
     if (p->bound != NULL && p->curve[0].x[0] == 0) {
         draw_bound(s, p);
     }
@@ -298,19 +250,18 @@ static int key_top(const struct picture *picture)
     return PANEL_TOP + picture->panels / 2 * ROW_HEIGHT - 12;
 }
 
-static int draw_key(struct svg *s, const struct run *r, const struct picture *picture)
+static int draw_key(struct plot *s, const struct run *r, const struct picture *picture)
 {
     int shown = 0, top = key_top(picture);
-    char class[48], line[64];
+    char class[48];
     for (int i = 0; i < r->subjects; i++) {
         if (!is_drawn(picture, i)) {
             continue;
         }
         int line_number = shown / KEY_COLUMNS;
         double x = 70 + shown % KEY_COLUMNS * 260, y = top + line_number * KEY_LINE;
-        snprintf(line, sizeof(line), "line %s", class_of(r, i, "", class));
-        svg_line(s, line, (struct svg_point){x, y - 4}, (struct svg_point){x + 32, y - 4});
-        svg_text(s, "key", (struct svg_point){x + 40, y}, "%s", r->stages[i].subject->name);
+        plot_key(s, class_of(r, i, "", class), (struct svg_point){x, y - 4},
+                 r->stages[i].subject->name);
         shown++;
     }
     return top + (shown + KEY_COLUMNS - 1) / KEY_COLUMNS * KEY_LINE;
@@ -378,10 +329,10 @@ static void make_picture(const struct run *r, struct picture *picture, enum stat
         struct panel *pair = &picture->panel[picture->panels];
         for (int i = 0; i < 2; i++) {
             pair[i] = panel_table[row + i];
-            pair[i].left = i == 0 ? 70 : 630;
-            pair[i].right = i == 0 ? 530 : 1090;
-            pair[i].top = PANEL_TOP + picture->panels / 2 * ROW_HEIGHT;
-            pair[i].bottom = pair[i].top + PANEL_HEIGHT;
+            pair[i].at.left = i == 0 ? 70 : 630;
+            pair[i].at.right = i == 0 ? 530 : 1090;
+            pair[i].at.top = PANEL_TOP + picture->panels / 2 * ROW_HEIGHT;
+            pair[i].at.bottom = pair[i].at.top + PANEL_HEIGHT;
             fill_panel(r, &pair[i], mode);
         }
         bool measured = pair[0].curves + pair[1].curves > 0;
@@ -389,23 +340,24 @@ static void make_picture(const struct run *r, struct picture *picture, enum stat
     }
 }
 
-static void draw_all(struct svg *s, const struct run *r, const struct picture *picture,
+static void draw_all(struct plot *s, const struct run *r, const struct picture *picture,
                      const struct target_result *results, int count)
 {
-    svg_rect(s, "paper", 0, 0, WIDTH, 4000);
-    svg_text(s, "title", (struct svg_point){70, 36}, "Pinwheel beside the machine and its peers");
-    svg_text(s, "sub", (struct svg_point){70, 56}, "%s; medians of %d rounds", r->machine,
+    svg_text(&s->svg, "title", (struct svg_point){70, 36},
+             "Pinwheel beside the machine and its peers");
+    svg_text(&s->svg, "sub", (struct svg_point){70, 56}, "%s; medians of %d rounds", r->machine,
              r->rounds_done);
+    plot_data(s, "bench,subject,size,median,unit");
     for (int i = 0; i < picture->panels; i++) {
         draw_panel(s, r, &picture->panel[i]);
     }
-    draw_targets(s, results, count, draw_key(s, r, picture) + 30);
+    draw_targets(&s->svg, results, count, draw_key(s, r, picture) + 30);
 }
 
 int report_svg(const struct run *r)
 {
     char path[4096];
-    struct svg s;
+    struct plot s;
     struct target_result results[TARGETS_MAX];
     enum stats_mode mode = choose_mode(r);
     int count = results_targets(r, results);
@@ -418,11 +370,11 @@ int report_svg(const struct run *r)
     int lines = (r->subjects + KEY_COLUMNS - 1) / KEY_COLUMNS;
     int height = key_top(picture) + lines * KEY_LINE + 90 + count * TARGET_LINE;
     snprintf(path, sizeof(path), "%s/bench.svg", r->options->out);
-    int rc = svg_open(&s, path, WIDTH, height, "Pinwheel beside the machine and its peers",
-                      r->machine, style);
+    int rc = plot_open(&s, path, WIDTH, height, "Pinwheel beside the machine and its peers",
+                       r->machine, style);
     if (rc == 0) {
         draw_all(&s, r, picture, results, count);
-        rc = svg_close(&s);
+        rc = plot_close(&s);
     }
     if (rc != 0) {
         fprintf(stderr, "pinwheel bench: --out: %s: %s\n", path, strerror(errno));

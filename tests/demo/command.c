@@ -83,6 +83,11 @@ static void assert_svg(const char *path)
     }
     assert_null(strstr(text, "nan"));
     assert_null(strstr(text, "\"inf"));
+    char data[256];
+    snprintf(data, sizeof(data), "%.*s.csv", (int)(strlen(path) - strlen(".svg")), path);
+    const char *head = strchr(read_text(data), '\n'); /* its numbers: a head, and lines behind it */
+    assert_non_null(head);
+    assert_true(strlen(head) > 1);
 }
 
 /* The number behind `name`, behind `mark` in the output. */

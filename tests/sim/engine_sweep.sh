@@ -36,6 +36,7 @@ grep -qx ' *g (ns)  *finish (ns)  *last rank' out || fail "$(cat out)"
 grep -qx ' *1000  *12188  *0' out || fail "$(cat out)"
 python3 -c 'import xml.dom.minidom as x; d = x.parse("sweep.svg")
 assert len(d.getElementsByTagName("circle")) == 2, "a mark for each value"'
+printf 'g (µs),last finish (µs)\n0,12.188\n1,12.188\n' | cmp - sweep.csv || fail "$(cat sweep.csv)"
 
 refuse_run 2 'must be like L=0:10us:11' --sweep L=0:1 "$pingpong"
 refuse_run 2 'must be like L=0:10us:11' --sweep l=0:1:2 "$pingpong"

@@ -5,7 +5,7 @@
  * numbers are those of the handlers.
  */
 #include "demo.h"
-#include "pinwheel/util/svg.h"
+#include "pinwheel/util/plot.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -26,18 +26,8 @@ enum {
 };
 
 static const char style[] =
-    "text { font-family: 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif; font-size: 13px;"
-    " fill: #333 }\n"
-    ".title { font-size: 20px; font-weight: bold; fill: #111 }\n"
     ".head { font-weight: bold }\n"
-    ".sub { font-size: 12px; fill: #666 }\n"
-    ".tick { font-size: 12px; fill: #555 }\n"
     ".name { font-size: 11px; font-weight: bold; fill: #333 }\n"
-    ".middle { text-anchor: middle }\n"
-    ".end { text-anchor: end }\n"
-    ".paper { fill: #ffffff }\n"
-    ".panel { fill: #fbfbfc; stroke: #c9ccd1; stroke-width: 1 }\n"
-    ".grid { stroke: #dfe2e6; stroke-width: 1 }\n"
     ".wrong { fill: #b00020; font-weight: bold }\n"
     ".word { fill: #0072b2 }\n"
     ".control { fill: #777f8a } .blank { fill: #56b4e9 } .sign { fill: #e69f00 }\n"
@@ -92,14 +82,6 @@ static uint64_t largest(const uint64_t *values, unsigned count)
     return most;
 }
 
-/* 1, 2 or 5 times a power of ten, so that some five steps reach `most`. */
-static double round_step(double most)
-{
-    double raw = most / 5, power = pow(10, floor(log10(raw)));
-    double digit = raw / power;
-    return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
-}
-
 /* The byte values that have room on the axis: text is often ASCII only. */
 static int range_of(const uint64_t *bytes)
 {
@@ -113,7 +95,7 @@ static double x_of(int byte, int range)
 
 static void draw_axes(struct svg *s, double top, int range)
 {
-    double step = fmax(1, round_step(top));
+    double step = fmax(1, plot_step(top));
     for (double v = 0; v <= top; v += step) {
         double y = BOTTOM - (BOTTOM - TOP) * (v / top);
         svg_line(s, "grid", (struct svg_point){LEFT, y}, (struct svg_point){RIGHT, y});
@@ -214,28 +196,40 @@ static void draw_titles(struct svg *s, const struct demo_report *r)
                          : "NOT equal to a plain count on the host");
 }
 
+static void write_data(struct plot *p, const struct demo_report *r)
+{
+    plot_data(p, "byte or word,count");
+    for (int byte = 0; byte < 256; byte++) {
+        plot_data(p, "0x%02x,%" PRIu64, (unsigned)byte, r->scan.nic.bytes[byte]);
+    }
+    for (unsigned w = 0; w < r->options->filter.count; w++) {
+        plot_name(p, r->options->words[w]);
+        plot_data(p, "%" PRIu64, r->scan.nic.words[w]);
+    }
+}
+
 int demo_histogram(const struct demo_report *r)
 {
     const struct demo_scan *scan = &r->scan;
     uint64_t most = largest(scan->nic.bytes, 256);
     int range = range_of(scan->nic.bytes);
     double top = most > 0 ? (double)most * 1.08 : 1;
-    struct svg s;
-    if (svg_open(&s, r->histogram_svg, WIDTH, WORDS + r->options->filter.count * WORD_STEP + 24,
-                 "Histogram of a file", r->options->file, style) != 0) {
-        fprintf(stderr, "pinwheel demo: --out: %s: %s\n", r->histogram_svg, strerror(errno));
-        return -1;
+    struct plot p;
+    int rc =
+        plot_open(&p, r->histogram_svg, WIDTH, WORDS + r->options->filter.count * WORD_STEP + 24,
+                  "Histogram of a file", r->options->file, style);
+    if (rc == 0) {
+        draw_titles(&p.svg, r);
+        svg_rect(&p.svg, "panel", LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
+        draw_axes(&p.svg, top, range);
+        draw_bars(&p.svg, scan->nic.bytes, top, range);
+        draw_key(&p.svg);
+        draw_words(&p.svg, r->options, scan);
+        write_data(&p, r);
+        rc = plot_close(&p);
     }
-    svg_rect(&s, "paper", 0, 0, WIDTH, WORDS + r->options->filter.count * WORD_STEP + 24);
-    draw_titles(&s, r);
-    svg_rect(&s, "panel", LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP);
-    draw_axes(&s, top, range);
-    draw_bars(&s, scan->nic.bytes, top, range);
-    draw_key(&s);
-    draw_words(&s, r->options, scan);
-    if (svg_close(&s) != 0) {
+    if (rc != 0) {
         fprintf(stderr, "pinwheel demo: --out: %s: %s\n", r->histogram_svg, strerror(errno));
-        return -1;
     }
-    return 0;
+    return rc;
 }

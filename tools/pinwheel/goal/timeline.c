@@ -9,8 +9,7 @@
  *
  * A rank has a line for each cpu and each side of a nic that it uses.
  */
-#include "axis.h"
-#include "pinwheel/util/svg.h"
+#include "pinwheel/util/plot.h"
 #include "run.h"
 
 #include "sim/report/spans.h"
@@ -22,16 +21,9 @@
 enum { WIDTH = 1240, LEFT = 150, RIGHT = 1210, TOP = 84, LINE = 20, BOX = 14, GAP = 12, FOOT = 62 };
 
 static const char style[] =
-    "text { font-family: 'DejaVu Sans', 'Helvetica Neue', Arial, sans-serif; font-size: 12px;"
-    " fill: #333 }\n"
-    ".title { font-size: 18px; font-weight: bold; fill: #111 }\n"
-    ".sub { font-size: 12px; fill: #666 }\n"
-    ".tick { font-size: 12px; fill: #555 }\n"
+    "text { font-size: 12px }\n"
+    ".title { font-size: 18px }\n"
     ".lane { font-size: 10px; fill: #666 }\n"
-    ".middle { text-anchor: middle }\n"
-    ".end { text-anchor: end }\n"
-    ".paper { fill: #ffffff }\n"
-    ".grid { stroke: #e6e8eb; stroke-width: 1 }\n"
     ".rule { stroke: #c9ccd1; stroke-width: 1 }\n"
     ".calc { fill: #b8bdc4 } .send { fill: #0072b2 } .data { fill: #0072b2 }\n"
     ".request { fill: #56b4e9 } .reply { fill: #56b4e9 } .recv { fill: #e69f00 }\n"
@@ -43,8 +35,8 @@ static const char style[] =
 /* Where lines lie: a y for each lane of each rank; 0: not used. */
 struct timeline {
     const struct goal_run *r;
-    struct svg svg;
-    struct axis x;
+    struct plot plot;
+    struct plot_axis x;
     double *y;
     double height;
 };
@@ -59,7 +51,7 @@ static double *line_of(struct timeline *t, uint32_t rank, enum span_lane lane, u
 static double x_of(const struct timeline *t, uint64_t time)
 {
     double ns = (double)time / (double)t->r->out.ticks_per_ns;
-    return axis_place(&t->x, ns * t->x.scale);
+    return plot_place(&t->x, ns * t->x.scale);
 }
 
 /* Marks what is used, then gives each its place. */
@@ -101,7 +93,8 @@ static void draw_lines(struct timeline *t)
     double y = TOP;
     for (uint32_t rank = 0; rank < g->ranks; rank++) {
         y += GAP;
-        svg_text(&t->svg, "end", (struct svg_point){LEFT - 70, y + BOX - 2}, "rank %" PRIu32, rank);
+        svg_text(&t->plot.svg, "end", (struct svg_point){LEFT - 70, y + BOX - 2}, "rank %" PRIu32,
+                 rank);
         double begin = y;
         for (int lane = 0; lane < SPAN_LANES; lane++) {
             for (uint32_t i = 0; i < counts[lane]; i++) {
@@ -110,9 +103,9 @@ static void draw_lines(struct timeline *t)
                 }
                 char name[24];
                 snprintf(name, sizeof(name), names[lane], i);
-                svg_text(&t->svg, "lane end", (struct svg_point){LEFT - 8, y + BOX - 3}, "%s",
+                svg_text(&t->plot.svg, "lane end", (struct svg_point){LEFT - 8, y + BOX - 3}, "%s",
                          name);
-                svg_line(&t->svg, "rule", (struct svg_point){LEFT, y + BOX / 2.0},
+                svg_line(&t->plot.svg, "rule", (struct svg_point){LEFT, y + BOX / 2.0},
                          (struct svg_point){RIGHT, y + BOX / 2.0});
                 y += LINE;
             }
@@ -123,15 +116,19 @@ static void draw_lines(struct timeline *t)
 
 static void draw_axis(struct timeline *t)
 {
-    double step = axis_step(t->x.high);
+    double step = plot_step(t->x.high);
     for (int i = 0; i * step <= t->x.high + step / 1000; i++) {
-        double x = axis_place(&t->x, i * step);
-        svg_line(&t->svg, "grid", (struct svg_point){x, TOP}, (struct svg_point){x, t->height});
-        svg_text(&t->svg, "tick middle", (struct svg_point){x, t->height + 18}, "%g", i * step);
+        double x = plot_place(&t->x, i * step);
+        svg_line(&t->plot.svg, "grid", (struct svg_point){x, TOP},
+                 (struct svg_point){x, t->height});
+        svg_text(&t->plot.svg, "tick middle", (struct svg_point){x, t->height + 18}, "%g",
+                 i * step);
     }
-    svg_text(&t->svg, "middle", (struct svg_point){(LEFT + RIGHT) / 2.0, t->height + 42},
+    svg_text(&t->plot.svg, "middle", (struct svg_point){(LEFT + RIGHT) / 2.0, t->height + 42},
              "time (%s)", t->x.unit);
 }
+
+static const char *const lane_names[SPAN_LANES] = {"cpu", "nic out", "nic in"};
 
 static void draw_spans(struct timeline *t, uint64_t operation)
 {
@@ -149,8 +146,10 @@ static void draw_spans(struct timeline *t, uint64_t operation)
                  s->lane == SPAN_CPU ? "" : " nic");
         snprintf(hint, sizeof(hint), "rank %" PRIu32 ", operation %" PRIu32 ": %s, %s to %s ns",
                  rank, op, span_name(s->kind), begin, end);
-        svg_hint(&t->svg, class, x, *line_of(t, rank, s->lane, s->number), fmax(width, 0.5), BOX,
-                 hint);
+        plot_data(&t->plot, "%" PRIu32 ",%" PRIu32 ",%s,%s,%u,%s,%s", rank, op, span_name(s->kind),
+                  lane_names[s->lane], s->number, begin, end);
+        svg_hint(&t->plot.svg, class, x, *line_of(t, rank, s->lane, s->number), fmax(width, 0.5),
+                 BOX, hint);
     }
 }
 
@@ -175,11 +174,11 @@ static void draw_arrow(struct timeline *t, const struct flight *f)
     from.y += down * BOX / 2.0;
     to.y -= down * BOX / 2.0;
     double dx = to.x - from.x, dy = to.y - from.y, length = sqrt(dx * dx + dy * dy);
-    svg_line(&t->svg, control ? "arrow control" : "arrow", from, to);
+    svg_line(&t->plot.svg, control ? "arrow control" : "arrow", from, to);
     if (length > 0) {
         dx *= 6 / length;
         dy *= 6 / length;
-        svg_polygon(&t->svg, "head",
+        svg_polygon(&t->plot.svg, "head",
                     (struct svg_point[]){to,
                                          {to.x - dx - dy / 2.4, to.y - dy + dx / 2.4},
                                          {to.x - dx + dy / 2.4, to.y - dy - dx / 2.4}},
@@ -220,12 +219,12 @@ static void draw(struct timeline *t)
     struct goal_summary s = goal_summarise(&r->goal, &r->out);
     char finish[32];
     goal_time_text(&r->out, s.most, finish);
-    svg_rect(&t->svg, "paper", 0, 0, WIDTH, t->height + FOOT);
-    svg_text(&t->svg, "title", (struct svg_point){24, 36}, "%s", goal_run_name(r));
-    svg_text(&t->svg, "sub", (struct svg_point){24, 60},
+    plot_data(&t->plot, "rank,operation,what,taken,number,from (ns),to (ns)");
+    svg_text(&t->plot.svg, "title", (struct svg_point){24, 36}, "%s", goal_run_name(r));
+    svg_text(&t->plot.svg, "sub", (struct svg_point){24, 60},
              "%" PRIu32 " ranks, %" PRIu64 " operations; rank %" PRIu32 " is the last, at %s ns",
              r->goal.ranks, r->goal.nodes, s.last, finish);
-    draw_key(&t->svg);
+    draw_key(&t->plot.svg);
     draw_axis(t);
     draw_lines(t);
     for (uint64_t i = 0; i < r->goal.nodes; i++) {
@@ -249,14 +248,14 @@ int goal_timeline_draw(const struct goal_run *r)
         return -1;
     }
     double ns = (double)latest(r) / (double)r->out.ticks_per_ns;
-    axis_choose_unit(&t.x, ns);
+    plot_choose_unit(&t.x, ns);
     t.x.high = ns * t.x.scale;
     lay_out(&t);
-    int status = svg_open(&t.svg, r->timeline, WIDTH, t.height + FOOT, "Timeline of a simulation",
-                          r->file, style);
+    int status = plot_open(&t.plot, r->timeline, WIDTH, t.height + FOOT, "Timeline of a simulation",
+                           r->file, style);
     if (status == 0) {
         draw(&t);
-        status = svg_close(&t.svg);
+        status = plot_close(&t.plot);
     }
     free(t.y);
     return status;

@@ -2,7 +2,7 @@
 /* The flame graph of `pinwheel hpu profile`; see profile.h. */
 #include "profile.h"
 
-#include "pinwheel/util/svg.h"
+#include "pinwheel/util/plot.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -10,8 +10,7 @@
 
 enum { WIDTH = 1000, BAR = 20, MARGIN = 12, HEAD = 34, LETTER = 7, DEEPEST = 200 };
 
-static const char style[] = ".back{fill:#ffffff}\n"
-                            ".bar{fill:#e8a33d;stroke:#ffffff}\n"
+static const char style[] = ".bar{fill:#e8a33d;stroke:#ffffff}\n"
                             ".even{fill:#d9822b}\n"
                             "text{font:12px sans-serif;fill:#202020}\n"
                             ".title{font-size:14px}\n";
@@ -36,53 +35,53 @@ static int depth(const struct hpu_frame *f, int level)
     return most;
 }
 
-static void draw_bar(struct svg *s, const struct hpu_frame *f, double x, double y, double width,
+static void draw_bar(struct plot *p, const struct hpu_frame *f, double x, double y, double width,
                      uint64_t cycles, int level)
 {
     char hint[160];
     snprintf(hint, sizeof(hint), "%.100s: %" PRIu64 " cycles, %" PRIu64 " of its own", f->name,
              cycles, f->cycles);
-    svg_hint(s, level % 2 == 0 ? "bar even" : "bar", x, y, width, BAR - 1, hint);
+    svg_hint(&p->svg, level % 2 == 0 ? "bar even" : "bar", x, y, width, BAR - 1, hint);
+    plot_name(p, f->name);
+    plot_data(p, "%d,%" PRIu64 ",%" PRIu64, level, cycles, f->cycles);
     size_t room = width > LETTER ? (size_t)(width / LETTER) - 1 : 0;
     if (room >= 3) {
         struct svg_point at = {x + 4, y + 14};
-        svg_text(s, "label", at, "%.*s", (int)room, f->name);
+        svg_text(&p->svg, "label", at, "%.*s", (int)room, f->name);
     }
 }
 
-static void draw_children(struct svg *s, const struct hpu_frame *f, double x, double scale,
+static void draw_children(struct plot *p, const struct hpu_frame *f, double x, double scale,
                           double base, int level)
 {
     for (const struct hpu_frame *c = f->child; c != NULL && level < DEEPEST; c = c->next) {
         uint64_t cycles = total(c);
         double width = scale * (double)cycles;
-        draw_bar(s, c, x, base - (level + 1) * BAR, width, cycles, level);
-        draw_children(s, c, x, scale, base, level + 1);
+        draw_bar(p, c, x, base - (level + 1) * BAR, width, cycles, level);
+        draw_children(p, c, x, scale, base, level + 1);
         x += width;
     }
 }
 
 int hpu_flame_draw(const struct hpu_frame *root, const char *path, const char *function)
 {
-    struct svg s;
+    struct plot p;
     char title[160];
     uint64_t cycles = total(root);
     double height = HEAD + MARGIN + (double)BAR * depth(root, 0);
     snprintf(title, sizeof(title), "%.100s: %" PRIu64 " cycles", function, cycles);
-    if (svg_open(&s, path, WIDTH, height, title,
-                 "A flame graph: each bar is a call, as wide as its cycles, on that of its caller.",
-                 style) != 0) {
-        fprintf(stderr, "pinwheel hpu profile: %s: %s\n", path, strerror(errno));
-        return -1;
+    int rc = plot_open(
+        &p, path, WIDTH, height, title,
+        "A flame graph: each bar is a call, as wide as its cycles, on that of its caller.", style);
+    if (rc == 0) {
+        svg_text(&p.svg, "title", (struct svg_point){MARGIN, 22}, "%s", title);
+        plot_data(&p, "function,depth,cycles,own cycles");
+        double scale = cycles > 0 ? (WIDTH - 2.0 * MARGIN) / (double)cycles : 0;
+        draw_children(&p, root, MARGIN, scale, height - MARGIN, 0);
+        rc = plot_close(&p);
     }
-    svg_rect(&s, "back", 0, 0, WIDTH, height);
-    struct svg_point at = {MARGIN, 22};
-    svg_text(&s, "title", at, "%s", title);
-    double scale = cycles > 0 ? (WIDTH - 2.0 * MARGIN) / (double)cycles : 0;
-    draw_children(&s, root, MARGIN, scale, height - MARGIN, 0);
-    if (svg_close(&s) != 0) {
+    if (rc != 0) {
         fprintf(stderr, "pinwheel hpu profile: %s: %s\n", path, strerror(errno));
-        return -1;
     }
-    return 0;
+    return rc;
 }
