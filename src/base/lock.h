@@ -30,7 +30,8 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#define LOCK_SEATS 16u /* threads of a process that may have a bias, and one more */
+/* One more than the threads of a process that can have a bias: seat 0 is nobody's. */
+#define LOCK_SEATS 16u
 
 struct lock {
     _Atomic uint32_t held;

@@ -66,7 +66,7 @@ static void describe_handler(const struct hpu_exec *exec, char *text, size_t siz
 void hpu_tell(const struct hpu_exec *exec, uint64_t cause, const char *format, ...)
 {
     char handler[256], text[800], note[LOG_NOTE];
-    /* An odd factor keeps apart what differs. */
+    /* log_again() knows a line by its key. Multiplied by an odd number, two handlers stay two. */
     uint64_t key = (uintptr_t)code_of(exec) * UINT64_C(0x9e3779b97f4a7c15) + cause;
     if (!log_again(key, clock_ns(), note)) {
         return;

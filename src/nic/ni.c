@@ -280,8 +280,8 @@ static bool any_message(struct ni *ni, bool (*ask)(struct rx *rx))
     return any;
 }
 
-/* Whether no thread waits for anything of the NI or works on it without the lock. Copies are not
- * told apart by their NI. */
+/* Whether no thread waits for anything of the NI or works on it without the lock. A thread
+ * that copies without the lock does not say for which NI, so any copy of the NIC counts. */
 static bool is_left_alone(struct ni *ni)
 {
     return ni->waiting == 0 && ni->nic->unlocked == ni->nic->handling;

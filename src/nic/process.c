@@ -5,10 +5,11 @@
  * by the thread's pointer.
  *
  * A forked child has the parent's memory and none of its segments, threads or
- * locks: it forgets the process and starts anew at its PtlInit. It keeps one that is closed, and
- * closed is one without users while nobody is in PtlInit or PtlFini: the last PtlFini takes the
- * users away first, and the NICs after that, which may take long. So who forks does not wait for
- * it: it looks whether space_lock is free, and has it until the child is made.
+ * locks: the child forgets the process and starts anew at its PtlInit. Only a process that is
+ * closed the child keeps: one that has no users, and in which no thread is in PtlInit or PtlFini.
+ * To have no users is not enough, since the last PtlFini takes them away before it closes the NICs,
+ * which may take long. So the thread that forks does not wait for PtlFini: it tries space_lock, and
+ * if that is free holds it until the child is made.
  */
 #include "nic/nic.h"
 

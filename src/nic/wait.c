@@ -31,9 +31,10 @@ struct patience {
 
 /* What pays depends on where the peer runs. On another core, spinning does; on this
  * one it only keeps the peer away, yielding hands the core over, unless the scheduler
- * has the two in different groups: then only sleeping does. So each stage that did not
- * end a wait gets half the time in the next one, and the one that did gets double, up
- * to PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; but a silence that was longer than those
+ * has the two in different groups: then only sleeping does. So a wait
+ * halves the time of a stage in which its message did not come, and doubles that of the
+ * stage in which it came: the next wait spins and yields for so long, at most for
+ * PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; but a silence that was longer than those
  * that were slept through is no success. Peers move and change: every PROBE_NS a
  * wait may spin as long as ever again, and every YIELD_PROBES-th of these yield, too.
  * A peer that empties our cells rings for each few of them if we sleep, which costs both of us

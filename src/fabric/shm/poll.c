@@ -198,8 +198,9 @@ bool shm_poll(struct fabric *f)
     return rare(more) ? poll_rest(f, moved) : moved;
 }
 
-/* Between the two loads the record may be taken out by another thread and its line
- * written anew, payload included: then what this says was true a moment ago. */
+/* Whether the record at `next` has been written. After the caller loaded `next` and before this
+ * loads the record's word, another thread may take the record out, and the sender may write its
+ * line anew, payload included: then what this says was true a moment ago. */
 static TSAN_IGNORES bool record_seen(uintptr_t next)
 {
     const volatile uint32_t *word = (const volatile uint32_t *)(next & ~(uintptr_t)RECORD_TAG);

@@ -123,9 +123,10 @@ static bool after_short(struct fabric_peer *p, struct rx_channel *r, enum rx_ste
     }
 }
 
-/* Of a record that is in one line with all of its payload, the bytes of that. What its word differs
- * in from that of a record without payload is then in the place that it has for them; a difference
- * elsewhere makes this a larger number. */
+/* The payload's length of a record that fits into one line, from the difference (XOR) between the
+ * word of the record and that of a record without payload. The two words differ in the length alone
+ * then, which this moves down to bit 0; a difference in any other bit is moved above the length, so
+ * that the number becomes larger than any payload of one line. */
 static inline uint32_t line_bytes(uint32_t difference)
 {
     return difference >> RECORD_BYTES_AT | difference << (32 - RECORD_BYTES_AT);

@@ -57,9 +57,10 @@ struct slmp_cc {
     double burst; /* full packets of this burst that have left */
 };
 
-/* What was waited for a peer, question by question. Of the time after one that took more than
- * twice as long as it was to take, because the process was stopped or the clock jumped, counts
- * what it was to take: nobody was listening, and the answer may be there. */
+/* What was waited for a peer, question by question. Each question has
+ * a time in which the peer is to answer it. If more than twice that time has gone by before the
+ * asker looks again, the asker was stopped or its clock has jumped: it counts that time once only,
+ * since it was not listening, and the answer may have come meanwhile. */
 struct slmp_wait {
     int64_t asked, next; /* when the last question was put, and how soon after it the next is due */
     int64_t before;      /* and how long was waited after those before it */

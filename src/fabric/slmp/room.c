@@ -10,7 +10,7 @@
  *   - When room becomes short, sessions that have been silent are asked, the one that was heard
  *     longest ago first. Who answers lives. Who does not, neither three questions nor for a
  *     quarter of config.silence, is absent: dead or stopped, which nobody can tell apart. Being
- *     absent is not the end: a session that is not needed for anybody else stays.
+ *     absent is not the end: the session stays until its place is needed for a newcomer.
  *   - Places are given by address: a newcomer has proved his, since his OPEN repeats our nonce.
  *   - Who gives way: the lowest standing, then the absent, then the source with most places, then
  *     the one that was used longest ago. Nobody gives way to who stands lower; to an equal only

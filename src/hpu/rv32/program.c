@@ -126,8 +126,9 @@ static const struct rv32_insn *next_insn(const struct maker *m, uint32_t cell)
     return &m->insns[cell];
 }
 
-/* From the back, except that what GOTO leads to is always in front: its sum is there when
- * the sweep, which ends without GOTO, is summed up first. */
+/* Sums up the cells from the last to the first, as the sum of a cell is made of the one behind it.
+ * That of a GOTO is the sum of its target, which is always a cell in front of it: the caller sums
+ * up the sweep, which ends without GOTO, before what was added behind it. */
 static void sum_up(struct maker *m, uint32_t first, uint32_t end)
 {
     struct rv32_program *p = m->p;

@@ -162,8 +162,9 @@ static void describe_pc(uint32_t pc, const struct rv32_image *image, const struc
     }
 }
 
-/* Where a jump out of the code came from; and who called that function, if the register for that
- * still says so: behind a call it says where the call was. */
+/* Where a jump out of the code came from, and which call had entered the function that jumped. The
+ * register ra says the latter until the function calls another one: from then on it points behind
+ * that call, and is told all the same. */
 static void describe_jump(const struct rv32_result *r, const struct rv32_image *image,
                           const struct rv32_lines *lines, char *text, size_t size)
 {
