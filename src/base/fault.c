@@ -110,6 +110,7 @@ static bool divert(int signal, const siginfo_t *info, ucontext_t *context)
     greg_t *r = context->uc_mcontext.gregs;
     guard->armed = 0;
     guard->signal = signal;
+    guard->code = info->si_code;
     guard->address = (uintptr_t)info->si_addr;
     guard->instruction = (uintptr_t)r[REG_RIP];
     guard->stack_pointer = (uintptr_t)r[REG_RSP];

@@ -39,7 +39,8 @@ struct fault_guard {
     pid_t thread;                               /* that runs what is guarded */
     _Atomic uint64_t turn;                      /* odd while one does; each run has its own */
     _Atomic uint64_t overdue;                   /* the turn whose time is over */
-    int signal;        /* which signal the fault raised; the fault writes it and the next three */
+    int signal;        /* which signal the fault raised; the fault writes it and the next four */
+    int code;          /* its si_code; SI_KERNEL: the fault has no address */
     uintptr_t address; /* what the fault touched (SIGSEGV, SIGBUS) */
     uintptr_t instruction;   /* where the fault was */
     uintptr_t stack_pointer; /* as it stood at the fault */

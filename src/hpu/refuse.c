@@ -152,6 +152,31 @@ static void describe_jump(const struct fault_guard *guard, char *text, size_t si
              where);
 }
 
+/* Whether the instruction is a jump or a call through a register, or a return: what it cannot do
+ * is to go there. One through memory may as well be unable to load. */
+static bool is_leap(uintptr_t instruction)
+{
+    enum {
+        REX = 0x40,
+        GROUP = 0xff,
+        CALL = 2,
+        JUMP = 4,
+        REGISTER = 3,
+        RETURN = 0xc3,
+        NOTRACK = 0x3e
+    };
+    uint8_t bytes[4] = {0};
+    const uint8_t *at = bytes;
+    if (nic_copy(bytes, (const void *)instruction, sizeof(bytes)) != 0) {
+        return false;
+    }
+    at += *at == NOTRACK;
+    at += (*at & 0xf0) == REX;
+    unsigned which = at[1] >> 3 & 7;
+    return *at == RETURN ||
+           (*at == GROUP && at[1] >> 6 == REGISTER && (which == CALL || which == JUMP));
+}
+
 void hpu_refuse_fault(const struct hpu_exec *exec)
 {
     const struct fault_guard *guard = hpu_ctx_guard(exec->ctx);
@@ -161,7 +186,14 @@ void hpu_refuse_fault(const struct hpu_exec *exec)
     describe_code(guard->instruction, where, sizeof(where));
     uintptr_t below = stack - guard->address;
     bool memory = guard->signal == SIGSEGV || guard->signal == SIGBUS;
-    if (memory && guard->address == guard->instruction) {
+    if (memory && guard->code == SI_KERNEL) {
+        snprintf(why, sizeof(why), "%s; in %s",
+                 is_leap(guard->instruction)
+                     ? "control left the code for an address that cannot be"
+                     : "an address that cannot be, a misaligned vector access, or a privileged "
+                       "instruction",
+                 where);
+    } else if (memory && guard->address == guard->instruction) {
         describe_jump(guard, why, sizeof(why));
     } else if (memory && below - 1 < size) {
         snprintf(why, sizeof(why),

@@ -161,6 +161,29 @@ PTEST(misaligned, 2)
     kit_close(&k);
 }
 
+/* Of these the kernel knows no address. */
+PTEST(no_address, 2)
+{
+    static const char *const says[] = {
+        "an address that cannot be, a misaligned vector access, or a privileged instruction; in "
+        "handlers_ended+0x",
+        "control left the code for an address that cannot be; in handlers_ended+0x",
+        "an address that cannot be, a misaligned vector access, or a privileged instruction; in "
+        "handlers_ended+0x",
+        "an address that cannot be, a misaligned vector access, or a privileged instruction; in "
+        "handlers_ended+0x"};
+    char text[4096];
+    struct kit k;
+    kit_open(&k, rank, size);
+    for (uint32_t i = ENDED_NO_ADDRESS; i <= ENDED_ODD_VECTOR && !are_twins(); i++) {
+        run(&k, rank, i, PTL_NI_HANDLER_SEGV, text, sizeof(text));
+        if (rank == 1) {
+            check_says(text, says[i - ENDED_NO_ADDRESS], i);
+        }
+    }
+    kit_close(&k);
+}
+
 /* The same end again and again is told ten times, then once a second; another one is told. */
 PTEST_LIMIT(flood, 2, 120)
 {

@@ -111,6 +111,19 @@ __handler static int ended_payload(const ptl_payload_t p, void *state)
     case ENDED_DIVIDE:
         s->word[0] = divide(s->word[0], s->none);
         break;
+#ifndef __riscv
+    case ENDED_NO_ADDRESS: /* no address at all: bits 48 to 63 are not all like bit 47 */
+        s->word[0] = *(volatile uint64_t *)(0xdeadULL << 48 | s->none);
+        break;
+    case ENDED_NO_CODE:
+        return (int)jump(0xdeadULL << 48 | s->none);
+    case ENDED_NO_RIGHT:
+        __asm__ volatile("hlt");
+        break;
+    case ENDED_ODD_VECTOR:
+        __asm__ volatile("movaps 1(%0), %%xmm0" : : "r"((uintptr_t)s->word & ~15UL) : "xmm0");
+        break;
+#endif
     default:
         walk();
     }

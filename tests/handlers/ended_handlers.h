@@ -30,7 +30,11 @@ enum ended_how {
     ENDED_C11_ODD_8 = ENDED_HOWS, /* natively these two end well */
     ENDED_C11_ODD_4,
     ENDED_MEMSET,
-    ENDED_DIVIDE
+    ENDED_DIVIDE,
+    ENDED_NO_ADDRESS, /* from here on natively only */
+    ENDED_NO_CODE,
+    ENDED_NO_RIGHT,
+    ENDED_ODD_VECTOR
 };
 
 struct ended_state {
