@@ -53,7 +53,7 @@ def document_cases(path):
     """Name, schedule, model, parameters and expected words of the document's examples."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    pattern = r"^(\d+)\. .*\n +`(?:(-[^:`]*): )?(rank 0.*)`\n +loggopsim (.*?) · pinwheel (.*)$"
+    pattern = r"^(\d+)\. (?:.*\n)+? +`(?:(-[^:`]*): )?(rank 0.*)`\n +loggopsim (.*?) · pinwheel (.*)$"
     for number, parameters, line, theirs, ours in re.findall(pattern, text, re.M):
         ranks = schedule.read_text(example_text(line))
         for model, words in (("loggopsim", theirs), ("pinwheel", ours)):
@@ -61,7 +61,7 @@ def document_cases(path):
             yield f"difference {number}", ranks, model, options(parameters), times
     program = re.search(r"((?:^       .*\n)+)", text, re.M).group(1)
     ranks = schedule.read_text(program)
-    for latency, finish in re.findall(r"-L (\d+)`[^`]*?rank 0 finishes at (\d+)", text):
+    for latency, finish in re.findall(r"-L (\d+)`[^`]*?rank\s+0\s+finishes\s+at\s+(\d+)", text):
         free = {"L": latency, "o": "0", "g": "0", "G": "0", "O": "0"}
         yield f"example with L {latency}", ranks, "pinwheel", free, [finish]
 
