@@ -41,7 +41,7 @@ grep -q ' by sp, a stack overflow by [0-9]*: the stack has 4096 bytes at 0x10000
 
 # A jump out of the code: from where, and who called. Lines of functions that the linker has
 # discarded, which stand at 0, are nobody's.
-set -- through nowhere smashed leaps leaper walks large writes
+set -- through nowhere smashed leaps leaper walks large astray writes
 for f; do keep="${keep-} -Wl,-u,$f"; done
 # shellcheck disable=SC2086 # options
 $gcc -march=rv32imac_zicsr -mabi=ilp32 -O1 -g -ffreestanding -nostdlib -ffunction-sections -Wl,--gc-sections $keep \
@@ -60,6 +60,7 @@ wild leaper "control left the code; pc 0x00000000, from $hex in leaps+$hex, .*ha
 # What strays from memory says from which: the stack, by how much, also through a pointer.
 wild walks "may not store 4 bytes at 0x0ffffffc, a stack overflow by 4: the stack has 4096 bytes at 0x10000000; pc $hex in walks.*"
 wild large "may not store 4 bytes at $hex, a stack overflow by [0-9]*: the stack has 4096 bytes at 0x10000000; pc $hex in large.*"
+wild astray "sp is not in the stack: 4 bytes at 0x00001008 by sp, the stack pointer is 0x00001000, outside the stack of 4096 bytes at 0x10000000; pc $hex in astray.*"
 refuse 1 ', which is only read; pc' "$pinwheel" hpu run --function writes --arg 0x1d000000 wild.elf
 refuse 1 'may not store 4 bytes at 0x10004040, 0 bytes behind the packet, 64 bytes at 0x10004000; pc' \
     "$pinwheel" hpu run --function writes --arg 0x10004040 wild.elf

@@ -25,6 +25,7 @@ APART uint32_t leaps(void);
 uint32_t leaper(void);
 uint32_t walks(void);
 uint32_t large(void);
+void astray(void);
 void writes(uint32_t *code);
 
 uint32_t sum(const uint32_t *words, uint32_t count)
@@ -126,6 +127,12 @@ uint32_t large(void)
     __asm__ volatile("" : "+r"(at));
     at[0] = 1;
     return at[0];
+}
+
+/* Its stack pointer is overwritten. */
+void astray(void)
+{
+    __asm__ volatile("li sp, 0x1000\n\tsw zero, 8(sp)");
 }
 
 void writes(uint32_t *code)

@@ -9,6 +9,7 @@
 enum {
     NEAR_STACK = 64 << 10, /* bytes: what strays so far below the stack came from it */
     NEAR = 4 << 10,        /* ... beside other memory */
+    FAR_STACK = 16 << 20,  /* an sp farther below was overwritten: no frame is so large */
 };
 
 /* ---- Where an access went ---- */
@@ -53,6 +54,11 @@ void rv32_result_near(struct rv32_core *core)
     }
 }
 
+static bool sp_is_astray(const struct rv32_result *r)
+{
+    return r->sp < r->near.base && r->near.base - r->sp > FAR_STACK;
+}
+
 void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE])
 {
     enum { size = RV32_PLACE };
@@ -64,7 +70,11 @@ void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE])
     }
     bool overflow = is_stack(n->name) && r->address < n->base;
     uint32_t by = overflow && r->sp < r->address ? n->base - r->sp : n->base - r->address;
-    if (overflow) {
+    if (overflow && sp_is_astray(r)) {
+        snprintf(text, size,
+                 ", the stack pointer is 0x%08x, outside the stack of %u bytes at 0x%08x", r->sp,
+                 n->size, n->base);
+    } else if (overflow) {
         snprintf(text, size, ", a stack overflow by %u: the stack has %u bytes at 0x%08x", by,
                  n->size, n->base);
     } else if (r->address < n->base) {
@@ -120,8 +130,9 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
         break;
     case RV32_FAULT_STACK:
         snprintf(text, size, "SEGV: %s: %u bytes at 0x%08x by sp%s",
-                 r->near.name == NULL || r->address < r->near.base ? "stack overflow"
-                                                                   : "sp is not in the stack",
+                 r->near.name == NULL || (r->address < r->near.base && !sp_is_astray(r))
+                     ? "stack overflow"
+                     : "sp is not in the stack",
                  r->bytes, r->address, place);
         break;
     case RV32_FAULT_ILLEGAL:
