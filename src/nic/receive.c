@@ -363,9 +363,6 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
 
 enum rx_step staged_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)
 {
-    (void)peer;
-    (void)f;
-    (void)payload;
     return RX_FIRST;
 }
 

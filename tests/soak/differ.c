@@ -4,12 +4,11 @@
  * with fast paths, without, and with them on one side. Each must come to what the model of
  * lists.h says, which walks its lists and keeps nothing else; so they all come to the same.
  *
- *     soak_differ FIRST COUNT ROUNDS WAY...
- *     soak_differ FIRST 1 ROUNDS --keep LANE.ACT,... WAY
+ *     soak_differ FIRST COUNT ROUNDS [--as-is | --keep LANE.ACT,...] WAY...
  *
  * A program is drawn from its seed, FIRST and the COUNT - 1 that follow, and its acts each from the
  * seed and its number. So one that fails is made shorter by leaving out acts while it fails; the
- * line for the rest is printed, with which it can be run again.
+ * line for the rest is printed, with which it can be run again; --as-is leaves it as it is.
  */
 #include "counters.h"
 #include "lists.h"
@@ -268,13 +267,15 @@ int main(int argc, char **argv)
         return 2;
     }
     bool kept = argc > 5 && strcmp(argv[4], "--keep") == 0;
+    bool as_is = kept || (argc > 4 && strcmp(argv[4], "--as-is") == 0);
     bool good = argc > 4 && (!kept || keep_only(argv[5]));
-    int first_way = kept ? 6 : 4;
+    int first_way = kept ? 6 : as_is ? 5 : 4;
     for (int i = first_way; i < argc; i++) {
         good = good && find_way(argv[i]) != NULL;
     }
     if (!good || first_way >= argc) {
-        fprintf(stderr, "usage: %s FIRST COUNT ROUNDS [--keep LANE.ACT,...] WAY...\n", argv[0]);
+        fprintf(stderr, "usage: %s FIRST COUNT ROUNDS [--as-is | --keep LANE.ACT,...] WAY...\n",
+                argv[0]);
         return 2;
     }
     uint64_t first = strtoull(argv[1], NULL, 10), count = strtoull(argv[2], NULL, 10);
@@ -284,7 +285,7 @@ int main(int argc, char **argv)
         for (int i = first_way; i < argc; i++) {
             way = find_way(argv[i]);
             if (!succeeds()) {
-                if (!kept) {
+                if (!as_is) {
                     shorten();
                 }
                 return 1;

@@ -1,0 +1,75 @@
+#!/bin/sh
+# Whether the differential test notices errors: each *.patch here breaks one rule of section 3 in one
+# place. It is applied to a copy of the tree, and soak_differ must fail then. README.md.
+#
+#   run.sh SCRATCH [NAME...]      all, or some; SCRATCH is a folder for the copy, kept for the next time
+#
+# 0: all die; 1: one lives; 2: one cannot be tried.
+set -eu
+here=$(cd "$(dirname "$0")" && pwd)
+tree=$(cd "$here/../.." && pwd)
+if [ $# -lt 1 ]; then
+    echo "usage: run.sh SCRATCH [NAME...]" >&2
+    exit 2
+fi
+mkdir -p "$1"
+scratch=$(cd "$1" && pwd)
+shift
+if [ $# -eq 0 ]; then
+    for patch in "$here"/*.patch; do
+        set -- "$@" "$(basename "$patch" .patch)"
+    done
+fi
+jobs=${JOBS:-$(nproc)}
+programs=${MUTANT_PROGRAMS:-8}
+
+# Files that have not changed keep their times, and are not built again.
+(cd "$tree" && git ls-files -z | tar --null -T - -cf - 2> /dev/null) | (cd "$scratch" && mkdir -p new && tar xf - -C new)
+mkdir -p "$scratch/tree"
+(cd "$scratch/new" && find . -type f -o -type l) | while read -r file; do
+    if ! cmp -s "$scratch/new/$file" "$scratch/tree/$file"; then
+        mkdir -p "$scratch/tree/$(dirname "$file")"
+        cp -P "$scratch/new/$file" "$scratch/tree/$file"
+    fi
+done
+rm -rf "$scratch/new"
+
+build() {
+    cmake --build "$scratch/build" -j "$jobs" --target portals soak_differ > "$scratch/build.log" 2>&1 || {
+        echo "$1: it does not build, see $scratch/build.log" >&2
+        exit 2
+    }
+}
+
+# Whether the programs come to what they must; a mutant that hangs does not either.
+passes() {
+    PINWHEEL_LOG=error timeout 300 "$scratch/build/tests/soak/soak_differ" 1 "$programs" 60 --as-is \
+        self-on self-off pair-on pair-off > "$scratch/differ.log" 2>&1
+}
+
+cmake -S "$scratch/tree" -B "$scratch/build" -DPINWHEEL_TESTS=ON > "$scratch/cmake.log" 2>&1 || {
+    tail "$scratch/cmake.log" >&2
+    exit 2
+}
+build "the tree"
+if ! passes; then
+    cat "$scratch/differ.log" >&2
+    echo "the tree itself fails" >&2
+    exit 2
+fi
+bad=0
+for name in "$@"; do
+    patch -s -d "$scratch/tree" -p1 < "$here/$name.patch" || {
+        echo "$name: the patch does not fit the tree any more: make it anew" >&2
+        exit 2
+    }
+    build "$name"
+    if passes; then
+        echo "$name lives"
+        bad=1
+    else
+        echo "$name dies: $(head -n 1 "$scratch/differ.log" | cut -c 1-100)"
+    fi
+    patch -s -R -d "$scratch/tree" -p1 < "$here/$name.patch"
+done
+exit $bad
