@@ -99,6 +99,7 @@ static void run(void)
     setenv("PINWHEEL_FASTPATH", (way->fast >> me & 1) != 0 ? "on" : "off", 1);
     keeps_act = is_kept;
     spice = spices[seed % 3];
+    hushed = seed % 4 == 3;
     open_all(&shared->meeting);
     for (round_number = 0; round_number < rounds; round_number++) {
         atomic_store(&shared->rounds, round_number + 1);

@@ -179,6 +179,8 @@ void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn
 
 /* How often entries and descriptors have options, in percent of what is drawn otherwise. */
 extern unsigned spice;
+/* Whether most sites have no queue and count instead, as programs of one-sided operations do. */
+extern bool hushed;
 /* act_begins() is called before each act of a lane; without `keeps_act` it is true. With it an act
  * is drawn from the seed and its number alone, and left out where keeps_act() says so. */
 extern bool (*keeps_act)(unsigned lane, unsigned act);

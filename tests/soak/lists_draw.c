@@ -6,6 +6,7 @@
 #include <string.h>
 
 unsigned spice = 100;
+bool hushed;
 bool (*keeps_act)(unsigned lane, unsigned act);
 
 bool act_begins(struct lane *l)
@@ -81,6 +82,9 @@ static unsigned draw_entry_options(uint64_t *r, bool matching)
         {PTL_ME_LOCAL_INC_UH_RLENGTH, 25},
     };
     unsigned options = draw_options(r, all, sizeof(all) / sizeof(all[0]));
+    if (hushed && percent(r, 80)) {
+        options |= PTL_ME_EVENT_CT_COMM | (percent(r, 50) ? PTL_ME_EVENT_CT_BYTES : 0);
+    }
     if (matching) {
         options |= draw_options(r, of_mes, sizeof(of_mes) / sizeof(of_mes[0]));
         bool managed = (options & PTL_ME_MANAGE_LOCAL) != 0;
@@ -124,6 +128,9 @@ void draw_entry(struct lane *l, struct entry *e)
     e->foreign_uid = percent(r, 4);
     e->own_uid = percent(r, 20);
     e->min_free = percent(r, 40) ? 0 : splitmix_below(r, e->length + 2);
+    if (e->length >= 64 && percent(r, 25)) { /* what one message leaves is just enough, or not */
+        e->min_free = e->length - (8u << splitmix_below(r, 4));
+    }
     e->ct = splitmix_below(r, SITE_CTS);
     e->user_ptr = (void *)(uintptr_t)(++l->names * 8);
 }
@@ -231,10 +238,25 @@ static void draw_atomic(struct lane *l, struct message *m)
     }
 }
 
+/* The room of the entry that the message would find, or a byte more or less. */
+static uint32_t draw_fitting(struct lane *l, const struct message *m)
+{
+    const struct entry *e = model_find(l, m);
+    uint64_t offset = e != NULL && (e->options & PTL_ME_MANAGE_LOCAL) != 0 ? e->offset : m->offset;
+    if (e == NULL || offset >= e->length) {
+        return m->length;
+    }
+    uint32_t room = e->length - (uint32_t)offset;
+    return room + splitmix_below(&l->random, 4) / 2 - percent(&l->random, 30);
+}
+
 static void draw_bytes(struct lane *l, struct message *m)
 {
     uint64_t *r = &l->random;
-    m->length = draw_length(r);
+    m->length = hushed && percent(r, 60) ? splitmix_below(r, 65) : draw_length(r);
+    if (percent(r, 12)) {
+        m->length = draw_fitting(l, m);
+    }
     m->own = m->act == ACT_PUT && m->length <= OWN_BYTES && percent(r, 50);
     for (uint32_t i = 0; m->own && i < m->length; i++) {
         m->bytes[i] = (uint8_t)splitmix(r);

@@ -74,8 +74,8 @@ static void open_site(struct lane *l)
 {
     enum { EVENTS = 4000 }; /* more than a round has */
     struct site *s = site_of(l);
-    s->flow_control = percent(&l->random, 35);
-    s->has_eq = s->flow_control || percent(&l->random, 85);
+    s->flow_control = percent(&l->random, hushed ? 5 : 35);
+    s->has_eq = s->flow_control || percent(&l->random, hushed ? 25 : 85);
     s->enabled = percent(&l->random, 90);
     if (l->target != me) {
         return;
