@@ -21,7 +21,7 @@ if [ $# -eq 0 ]; then
     done
 fi
 jobs=${JOBS:-$(nproc)}
-programs=${MUTANT_PROGRAMS:-8}
+programs=${MUTANT_PROGRAMS:-6}
 
 # Files that have not changed keep their times, and are not built again.
 (cd "$tree" && git ls-files -z | tar --null -T - -cf - 2> /dev/null) | (cd "$scratch" && mkdir -p new && tar xf - -C new)
@@ -43,7 +43,7 @@ build() {
 
 # Whether the programs come to what they must; a mutant that hangs does not either.
 passes() {
-    PINWHEEL_LOG=error timeout 300 "$scratch/build/tests/soak/soak_differ" 1 "$programs" 60 --as-is \
+    PINWHEEL_LOG=error timeout 300 "$scratch/build/tests/soak/soak_differ" 1 "$programs" 400 --as-is \
         self-on self-off pair-on pair-off > "$scratch/differ.log" 2>&1
 }
 
