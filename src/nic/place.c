@@ -10,7 +10,6 @@
 #include "base/sys.h"
 
 #include <dirent.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,11 +88,13 @@ static bool first_is_ready(void)
 {
     char text[128];
     snprintf(text, sizeof(text), "/proc/self/task/%d/stat", getpid());
+    forks_hold(); /* a child would keep the file open */
     int fd = sys_open(text, O_RDONLY | O_CLOEXEC, 0);
     ssize_t n = fd < 0 ? -1 : sys_read(fd, text, sizeof(text) - 1);
     if (fd >= 0) {
         sys_close(fd);
     }
+    forks_release();
     text[n < 0 ? 0 : n] = '\0';
     const char *behind_name = strrchr(text, ')');
     return behind_name != NULL && strncmp(behind_name, ") R", 3) == 0;
@@ -147,15 +148,13 @@ void place_sleeps(struct nic *nic, bool asleep)
     }
 }
 
-/* Takes the calling thread to one of the cores. It makes no threads and no children in between,
- * nor does a signal handler of its own. */
+/* Takes the calling thread to one of the cores. In a held section it makes no threads and no
+ * children in between, nor does a signal handler of its own. */
 static bool take_to(const cpu_set_t *whole, const cpu_set_t *cores)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    sys_signal_mask(SIG_SETMASK, &all, &before);
+    forks_hold();
     bool taken = change(0, whole, cores) && change(0, cores, whole);
-    sys_signal_mask(SIG_SETMASK, &before, NULL);
+    forks_release();
     return taken;
 }
 
