@@ -98,6 +98,7 @@ enum count {
 
 struct churn {
     atomic_bool failed, stop;
+    _Atomic uint64_t now_ms; /* the clock of all, moved on by the driver */
     _Atomic uint64_t count[C_COUNTS];
     struct seat seat[SEATS];
     _Atomic uint32_t used[65536]; /* pids: how many lives have had each */
@@ -146,7 +147,7 @@ static inline void churn_add(enum count what, uint64_t n)
 }
 
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-uint64_t churn_now_ms(void);
+uint64_t churn_now_ms(void); /* time for which the machine stood still is left out */
 
 /* churn_actor.c: one life; churn.c: churn_dump() prints what a seat has under way. */
 void churn_live(void);
