@@ -30,6 +30,7 @@ static size_t complete;  /* of these, whole lines */
 static uint64_t flushed; /* when the buffer was last written */
 static uint64_t origin;  /* time 0 of the recording */
 static unsigned threads; /* that have made a call */
+static pid_t owner;      /* the process that records */
 
 /* Calls of this thread that found nothing since its last line. */
 static _Thread_local uint64_t poll_count, poll_start, poll_time;
@@ -244,9 +245,12 @@ static void in_child(void)
     close_file();
 }
 
+/* A child that was made past fork() (a raw clone) and ends by exit() leaves its parent's lines. */
 static void at_exit(void)
 {
-    trace_flush();
+    if (getpid() == owner) {
+        trace_flush();
+    }
 }
 
 void trace_open(const struct trace_call *c, int level)
@@ -279,6 +283,7 @@ void trace_open(const struct trace_call *c, int level)
     trace_comms_open();
     trace_line(c, "Init", 1, (int64_t[]){level});
     pthread_atfork(NULL, NULL, in_child);
+    owner = getpid();
     atexit(at_exit);
     trace_flush();
 }
