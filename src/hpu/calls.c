@@ -38,9 +38,11 @@ void call_end_transfer(struct hpu_exec *exec, const char *name, const void *call
                        const void *local, size_t length, bool write)
 {
     exec->host_fault = hpu_dma_local(local, length, write);
-    call_refuse_from(exec, name, caller, SEGV, "%zu bytes %s: the %s memory is not there", length,
+    bool written = exec->host_fault != write; /* the memory that is at fault */
+    call_refuse_from(exec, name, caller, SEGV, "%zu bytes %s: the %s memory is not there%s", length,
                      write ? "from the host" : "to the host",
-                     exec->host_fault ? "host's" : "handler's");
+                     exec->host_fault ? "host's" : "handler's",
+                     written ? ", or may not be written" : "");
 }
 
 #define LINE 64
