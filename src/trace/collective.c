@@ -13,20 +13,19 @@ bool trace_is_root(MPI_Comm comm, int root)
 }
 
 /* Begins the line; trace_end() ends it. */
-static void collective_begin(const struct trace_call *c, const char *line,
-                             const MPI_Request *request, MPI_Comm comm, int root)
+static void collective_begin(const struct trace_call *c, MPI_Comm comm, int root)
 {
     int64_t number = 0, known = trace_comm(comm);
-    if (request != NULL) {
+    if (c->request != NULL) {
         trace_lock();
-        struct trace_request *r = trace_add_request(*request, false);
+        struct trace_request *r = trace_add_request(*c->request, false);
         r->persistent = c->persistent;
         r->active = !c->persistent;
         number = r->number;
         trace_unlock();
     }
-    trace_begin(c, line);
-    if (request != NULL) {
+    trace_begin(c, c->line);
+    if (c->request != NULL) {
         trace_number(number);
     }
     trace_number(known);
@@ -35,10 +34,9 @@ static void collective_begin(const struct trace_call *c, const char *line,
     }
 }
 
-void trace_collective(const struct trace_call *c, const char *line, const MPI_Request *request,
-                      MPI_Comm comm, int root, int64_t bytes)
+void trace_collective(const struct trace_call *c, MPI_Comm comm, int root, int64_t bytes)
 {
-    collective_begin(c, line, request, comm, root);
+    collective_begin(c, comm, root);
     if (bytes != TRACE_NO_BYTES) {
         trace_number(bytes);
     }
@@ -56,12 +54,11 @@ static void put_counts(int ranks, struct trace_counts counts, const MPI_Datatype
 }
 
 /* One count for each rank, at the root, or at all. */
-void trace_one_vector(const struct trace_call *c, const char *line, const MPI_Request *request,
-                      MPI_Comm comm, int root, int64_t own, struct trace_counts counts,
-                      MPI_Datatype type)
+void trace_one_vector(const struct trace_call *c, MPI_Comm comm, int root, int64_t own,
+                      struct trace_counts counts, MPI_Datatype type)
 {
     int ranks = counts.list != NULL ? trace_comm_size(comm) : 0;
-    collective_begin(c, line, request, comm, root);
+    collective_begin(c, comm, root);
     if (root != TRACE_NO_ROOT) {
         trace_number(own);
     }
@@ -69,11 +66,10 @@ void trace_one_vector(const struct trace_call *c, const char *line, const MPI_Re
     trace_end();
 }
 
-void trace_two_vectors(const struct trace_call *c, const char *line, const MPI_Request *request,
-                       MPI_Comm comm, const struct trace_vectors *v)
+void trace_two_vectors(const struct trace_call *c, MPI_Comm comm, const struct trace_vectors *v)
 {
     int ranks = trace_comm_size(comm);
-    collective_begin(c, line, request, comm, TRACE_NO_ROOT);
+    collective_begin(c, comm, TRACE_NO_ROOT);
     put_counts(ranks, v->in_place ? v->in_counts : v->out_counts,
                v->in_place ? v->in_types : v->out_types, v->step);
     put_counts(ranks, v->in_counts, v->in_types, v->step);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines of collectives, blocking (`request` NULL) and nonblocking. */
+/* Lines of collectives, those without a request and those with one. */
 #ifndef TRACE_COLLECTIVE_H
 #define TRACE_COLLECTIVE_H
 
-#include "large.h"
+#include "wrap.h"
 
 enum { TRACE_NO_ROOT = -1, TRACE_NO_BYTES = -1 };
 
 bool trace_is_root(MPI_Comm comm, int root);
 
-void trace_collective(const struct trace_call *c, const char *line, const MPI_Request *request,
-                      MPI_Comm comm, int root, int64_t bytes);
+void trace_collective(const struct trace_call *c, MPI_Comm comm, int root, int64_t bytes);
 
 /* Counts of ranks, which calls of MPI 4 may have as MPI_Count; NULL: none. */
 struct trace_counts {
@@ -26,9 +25,8 @@ static inline struct trace_counts trace_counts(const trace_count *list)
 }
 
 /* One count for each rank, at the root (elsewhere none, and `own` bytes), or at all. */
-void trace_one_vector(const struct trace_call *c, const char *line, const MPI_Request *request,
-                      MPI_Comm comm, int root, int64_t own, struct trace_counts counts,
-                      MPI_Datatype type);
+void trace_one_vector(const struct trace_call *c, MPI_Comm comm, int root, int64_t own,
+                      struct trace_counts counts, MPI_Datatype type);
 
 /* What a rank sends to each, and what it gets from each. */
 struct trace_vectors {
@@ -38,7 +36,6 @@ struct trace_vectors {
     int step;
 };
 
-void trace_two_vectors(const struct trace_call *c, const char *line, const MPI_Request *request,
-                       MPI_Comm comm, const struct trace_vectors *v);
+void trace_two_vectors(const struct trace_call *c, MPI_Comm comm, const struct trace_vectors *v);
 
 #endif

@@ -26,18 +26,21 @@
 /* What stands in a line for MPI's constants, whose values differ from MPI to MPI. */
 enum { TRACE_ANY = -1, TRACE_NULL = -2, TRACE_SENT = -3, TRACE_CANCELLED = -4 };
 
-/* A call on its way. */
+/* A call on its way: the caller sets its name, and of a collective what its line begins with. */
 struct trace_call {
+    const char *name;           /* "MPI_Send" */
+    const char *line;           /* "Ibcast" */
+    const MPI_Request *request; /* of a collective; NULL: it has none */
+    bool persistent;            /* its request does nothing until it is started */
+    bool outermost;             /* not made by another MPI call */
     uint64_t start;
-    bool outermost;  /* not made by another MPI call */
-    bool persistent; /* its request does nothing until it is started */
 };
 
 void trace_enter(struct trace_call *c);
 
 /* trace_leave() ends a call that returned `rc`. True: write its line. A call that
  * failed is written as such here. */
-bool trace_leave(struct trace_call *c, const char *name, int rc);
+bool trace_leave(struct trace_call *c, int rc);
 
 /* trace_line() writes a line of `count` numbers. For longer ones trace_begin() takes
  * the recorder's lock and begins the line, trace_number() adds to it, trace_end()
@@ -48,7 +51,7 @@ void trace_number(int64_t number);
 void trace_end(void);
 
 /* trace_other() writes that a call was made which is not understood. */
-int trace_other(struct trace_call *c, const char *name, int rc);
+void trace_other(const struct trace_call *c);
 
 /* trace_poll() counts a call that found nothing; the thread's next line follows one that says how
  * many these were. */

@@ -1,219 +1,165 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives. A size is taken from the side that counts when the other is MPI_IN_PLACE. */
+/*
+ * Collectives: a row is a blocking function and the nonblocking one, and when this file is compiled
+ * again with TRACE_PERSISTENT the one that is made once and started many times. The latter two have
+ * a request, with which their lines begin, and the last one an info. A size is taken from the side
+ * that counts when the other is MPI_IN_PLACE.
+ */
 #include "collective.h"
 
-int MPI_(Bcast)(void *buf, trace_count count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Bcast)(buf, count, type, root, comm);
-    if (trace_leave(&c, NAME_OF(Bcast), rc)) {
-        trace_collective(&c, "Bcast", NULL, comm, root, trace_bytes(count, type));
+#define ALL(...) __VA_ARGS__
+#define CALL(text, begins, of, lasts)                                                              \
+    {                                                                                              \
+        .name = (text), .line = (begins), .request = (of), .persistent = (lasts)                   \
     }
-    return rc;
+
+/* COLLECTIVE_AS() has lines that begin with other names than its functions have. */
+#ifdef TRACE_PERSISTENT
+#define COLLECTIVE_AS(name, lower, begins, begins_lower, parameters, arguments, ...)               \
+    WRAP_WITH(struct trace_call c = CALL(NAME_OF(name##_init), #begins "_init", request, true),    \
+              name##_init, (ALL parameters, MPI_Info info, MPI_Request * request),                 \
+              (ALL arguments, info, request), __VA_ARGS__)
+#else
+#define COLLECTIVE_AS(name, lower, begins, begins_lower, parameters, arguments, ...)               \
+    WRAP_WITH(struct trace_call c = CALL(NAME_OF(name), #begins, NULL, false), name, parameters,   \
+              arguments, __VA_ARGS__)                                                              \
+    WRAP_WITH(struct trace_call c = CALL(NAME_OF(I##lower), "I" #begins_lower, request, false),    \
+              I##lower, (ALL parameters, MPI_Request * request), (ALL arguments, request),         \
+              __VA_ARGS__)
+#endif
+
+#define COLLECTIVE(name, lower, parameters, arguments, ...)                                        \
+    COLLECTIVE_AS(name, lower, name, lower, parameters, arguments, __VA_ARGS__)
+
+#ifndef TRACE_LARGE /* a barrier counts nothing */
+COLLECTIVE(Barrier, barrier, (MPI_Comm comm), (comm),
+           trace_collective(&c, comm, TRACE_NO_ROOT, TRACE_NO_BYTES))
+#endif
+
+/* ---- The same count at all ranks ---- */
+
+COLLECTIVE(Bcast, bcast, (void *buf, trace_count count, MPI_Datatype type, int root, MPI_Comm comm),
+           (buf, count, type, root, comm),
+           trace_collective(&c, comm, root, trace_bytes(count, type)))
+COLLECTIVE(Reduce, reduce,
+           (const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op, int root,
+            MPI_Comm comm),
+           (out, in, count, type, op, root, comm),
+           trace_collective(&c, comm, root, trace_bytes(count, type)))
+
+/* Each rank has a part in the result. */
+#define REDUCES(name, lower)                                                                       \
+    COLLECTIVE(name, lower,                                                                        \
+               (const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op,        \
+                MPI_Comm comm),                                                                    \
+               (out, in, count, type, op, comm),                                                   \
+               trace_collective(&c, comm, TRACE_NO_ROOT, trace_bytes(count, type)))
+REDUCES(Allreduce, allreduce)
+REDUCES(Scan, scan)
+REDUCES(Exscan, exscan)
+REDUCES(Reduce_scatter_block, reduce_scatter_block)
+
+/* ---- A count for what is sent and one for what is received ---- */
+
+static void rooted(const struct trace_call *c, MPI_Comm comm, int root, trace_count count,
+                   MPI_Datatype type, trace_count elsewhere, MPI_Datatype type_elsewhere)
+{
+    trace_collective(c, comm, root,
+                     trace_is_root(comm, root) ? trace_bytes(count, type)
+                                               : trace_bytes(elsewhere, type_elsewhere));
 }
 
-int MPI_(Reduce)(const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op,
-                 int root, MPI_Comm comm)
+COLLECTIVE(Gather, gather,
+           (const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
+            trace_count in_count, MPI_Datatype in_type, int root, MPI_Comm comm),
+           (out, out_count, out_type, in, in_count, in_type, root, comm),
+           rooted(&c, comm, root, in_count, in_type, out_count, out_type))
+COLLECTIVE(Scatter, scatter,
+           (const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
+            trace_count in_count, MPI_Datatype in_type, int root, MPI_Comm comm),
+           (out, out_count, out_type, in, in_count, in_type, root, comm),
+           rooted(&c, comm, root, out_count, out_type, in_count, in_type))
+
+#define EXCHANGES(name, lower, ...)                                                                \
+    COLLECTIVE(name, lower,                                                                        \
+               (const void *out, trace_count out_count, MPI_Datatype out_type, void *in,           \
+                trace_count in_count, MPI_Datatype in_type, MPI_Comm comm),                        \
+               (out, out_count, out_type, in, in_count, in_type, comm), __VA_ARGS__)
+EXCHANGES(Allgather, allgather,
+          trace_collective(&c, comm, TRACE_NO_ROOT, trace_bytes(in_count, in_type)))
+EXCHANGES(Alltoall, alltoall,
+          trace_collective(&c, comm, TRACE_NO_ROOT, trace_bytes(in_count, in_type)))
+EXCHANGES(Neighbor_allgather, neighbor_allgather, trace_other(&c))
+EXCHANGES(Neighbor_alltoall, neighbor_alltoall, trace_other(&c))
+
+/* ---- A count for each rank ---- */
+
+static void rooted_vector(const struct trace_call *c, MPI_Comm comm, int root,
+                          const trace_count *counts, MPI_Datatype type, trace_count own,
+                          MPI_Datatype own_type)
 {
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Reduce)(out, in, count, type, op, root, comm);
-    if (trace_leave(&c, NAME_OF(Reduce), rc)) {
-        trace_collective(&c, "Reduce", NULL, comm, root, trace_bytes(count, type));
-    }
-    return rc;
+    bool here = trace_is_root(comm, root);
+    trace_one_vector(c, comm, root, here ? 0 : trace_bytes(own, own_type),
+                     here ? trace_counts(counts) : TRACE_NO_COUNTS, type);
 }
 
-int MPI_(Allreduce)(const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op,
-                    MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Allreduce)(out, in, count, type, op, comm);
-    if (trace_leave(&c, NAME_OF(Allreduce), rc)) {
-        trace_collective(&c, "Allreduce", NULL, comm, TRACE_NO_ROOT, trace_bytes(count, type));
-    }
-    return rc;
-}
+COLLECTIVE(Gatherv, gatherv,
+           (const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
+            const trace_count in_counts[], const trace_at at[], MPI_Datatype in_type, int root,
+            MPI_Comm comm),
+           (out, out_count, out_type, in, in_counts, at, in_type, root, comm),
+           rooted_vector(&c, comm, root, in_counts, in_type, out_count, out_type))
+COLLECTIVE(Scatterv, scatterv,
+           (const void *out, const trace_count out_counts[], const trace_at at[],
+            MPI_Datatype out_type, void *in, trace_count in_count, MPI_Datatype in_type, int root,
+            MPI_Comm comm),
+           (out, out_counts, at, out_type, in, in_count, in_type, root, comm),
+           rooted_vector(&c, comm, root, out_counts, out_type, in_count, in_type))
 
-int MPI_(Scan)(const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op,
-               MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Scan)(out, in, count, type, op, comm);
-    if (trace_leave(&c, NAME_OF(Scan), rc)) {
-        trace_collective(&c, "Scan", NULL, comm, TRACE_NO_ROOT, trace_bytes(count, type));
-    }
-    return rc;
-}
+#define GATHERS_VECTOR(name, lower, ...)                                                           \
+    COLLECTIVE(name, lower,                                                                        \
+               (const void *out, trace_count out_count, MPI_Datatype out_type, void *in,           \
+                const trace_count in_counts[], const trace_at at[], MPI_Datatype in_type,          \
+                MPI_Comm comm),                                                                    \
+               (out, out_count, out_type, in, in_counts, at, in_type, comm), __VA_ARGS__)
+GATHERS_VECTOR(Allgatherv, allgatherv,
+               trace_one_vector(&c, comm, TRACE_NO_ROOT, 0, trace_counts(in_counts), in_type))
+GATHERS_VECTOR(Neighbor_allgatherv, neighbor_allgatherv, trace_other(&c))
 
-int MPI_(Exscan)(const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op,
-                 MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Exscan)(out, in, count, type, op, comm);
-    if (trace_leave(&c, NAME_OF(Exscan), rc)) {
-        trace_collective(&c, "Exscan", NULL, comm, TRACE_NO_ROOT, trace_bytes(count, type));
-    }
-    return rc;
-}
+COLLECTIVE(Reduce_scatter, reduce_scatter,
+           (const void *out, void *in, const trace_count counts[], MPI_Datatype type, MPI_Op op,
+            MPI_Comm comm),
+           (out, in, counts, type, op, comm),
+           trace_one_vector(&c, comm, TRACE_NO_ROOT, 0, trace_counts(counts), type))
 
-int MPI_(Reduce_scatter_block)(const void *out, void *in, trace_count count, MPI_Datatype type,
-                               MPI_Op op, MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Reduce_scatter_block)(out, in, count, type, op, comm);
-    if (trace_leave(&c, NAME_OF(Reduce_scatter_block), rc)) {
-        trace_collective(&c, "Reduce_scatter_block", NULL, comm, TRACE_NO_ROOT,
-                         trace_bytes(count, type));
-    }
-    return rc;
-}
+/* ---- Two counts for each rank ---- */
 
-int MPI_(Gather)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                 trace_count in_count, MPI_Datatype in_type, int root, MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Gather)(out, out_count, out_type, in, in_count, in_type, root, comm);
-    if (trace_leave(&c, NAME_OF(Gather), rc)) {
-        trace_collective(&c, "Gather", NULL, comm, root,
-                         trace_is_root(comm, root) ? trace_bytes(in_count, in_type)
-                                                   : trace_bytes(out_count, out_type));
-    }
-    return rc;
-}
+#define EXCHANGES_VECTORS(name, lower, ...)                                                        \
+    COLLECTIVE(name, lower,                                                                        \
+               (const void *out, const trace_count out_counts[], const trace_at out_at[],          \
+                MPI_Datatype out_type, void *in, const trace_count in_counts[],                    \
+                const trace_at in_at[], MPI_Datatype in_type, MPI_Comm comm),                      \
+               (out, out_counts, out_at, out_type, in, in_counts, in_at, in_type, comm),           \
+               __VA_ARGS__)
+EXCHANGES_VECTORS(Alltoallv, alltoallv,
+                  trace_two_vectors(&c, comm,
+                                    &(struct trace_vectors){
+                                        out == MPI_IN_PLACE, trace_counts(out_counts),
+                                        trace_counts(in_counts), &out_type, &in_type, 0}))
+EXCHANGES_VECTORS(Neighbor_alltoallv, neighbor_alltoallv, trace_other(&c))
 
-int MPI_(Scatter)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                  trace_count in_count, MPI_Datatype in_type, int root, MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Scatter)(out, out_count, out_type, in, in_count, in_type, root, comm);
-    if (trace_leave(&c, NAME_OF(Scatter), rc)) {
-        trace_collective(&c, "Scatter", NULL, comm, root,
-                         trace_is_root(comm, root) ? trace_bytes(out_count, out_type)
-                                                   : trace_bytes(in_count, in_type));
-    }
-    return rc;
-}
-
-int MPI_(Allgather)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                    trace_count in_count, MPI_Datatype in_type, MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Allgather)(out, out_count, out_type, in, in_count, in_type, comm);
-    if (trace_leave(&c, NAME_OF(Allgather), rc)) {
-        trace_collective(&c, "Allgather", NULL, comm, TRACE_NO_ROOT,
-                         trace_bytes(in_count, in_type));
-    }
-    return rc;
-}
-
-int MPI_(Alltoall)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                   trace_count in_count, MPI_Datatype in_type, MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Alltoall)(out, out_count, out_type, in, in_count, in_type, comm);
-    if (trace_leave(&c, NAME_OF(Alltoall), rc)) {
-        trace_collective(&c, "Alltoall", NULL, comm, TRACE_NO_ROOT, trace_bytes(in_count, in_type));
-    }
-    return rc;
-}
-
-int MPI_(Gatherv)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                  const trace_count in_counts[], const trace_at at[], MPI_Datatype in_type,
-                  int root, MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Gatherv)(out, out_count, out_type, in, in_counts, at, in_type, root, comm);
-    if (trace_leave(&c, NAME_OF(Gatherv), rc)) {
-        bool here = trace_is_root(comm, root);
-        trace_one_vector(&c, "Gatherv", NULL, comm, root,
-                         here ? 0 : trace_bytes(out_count, out_type),
-                         here ? trace_counts(in_counts) : TRACE_NO_COUNTS, in_type);
-    }
-    return rc;
-}
-
-int MPI_(Scatterv)(const void *out, const trace_count out_counts[], const trace_at at[],
-                   MPI_Datatype out_type, void *in, trace_count in_count, MPI_Datatype in_type,
-                   int root, MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Scatterv)(out, out_counts, at, out_type, in, in_count, in_type, root, comm);
-    if (trace_leave(&c, NAME_OF(Scatterv), rc)) {
-        bool here = trace_is_root(comm, root);
-        trace_one_vector(&c, "Scatterv", NULL, comm, root,
-                         here ? 0 : trace_bytes(in_count, in_type),
-                         here ? trace_counts(out_counts) : TRACE_NO_COUNTS, out_type);
-    }
-    return rc;
-}
-
-int MPI_(Allgatherv)(const void *out, trace_count out_count, MPI_Datatype out_type, void *in,
-                     const trace_count in_counts[], const trace_at at[], MPI_Datatype in_type,
-                     MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Allgatherv)(out, out_count, out_type, in, in_counts, at, in_type, comm);
-    if (trace_leave(&c, NAME_OF(Allgatherv), rc)) {
-        trace_one_vector(&c, "Allgatherv", NULL, comm, TRACE_NO_ROOT, 0, trace_counts(in_counts),
-                         in_type);
-    }
-    return rc;
-}
-
-int MPI_(Reduce_scatter)(const void *out, void *in, const trace_count counts[], MPI_Datatype type,
-                         MPI_Op op, MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc = PMPI_(Reduce_scatter)(out, in, counts, type, op, comm);
-    if (trace_leave(&c, NAME_OF(Reduce_scatter), rc)) {
-        trace_one_vector(&c, "Reduce_scatter", NULL, comm, TRACE_NO_ROOT, 0, trace_counts(counts),
-                         type);
-    }
-    return rc;
-}
-
-int MPI_(Alltoallv)(const void *out, const trace_count out_counts[], const trace_at out_at[],
-                    MPI_Datatype out_type, void *in, const trace_count in_counts[],
-                    const trace_at in_at[], MPI_Datatype in_type, MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc =
-        PMPI_(Alltoallv)(out, out_counts, out_at, out_type, in, in_counts, in_at, in_type, comm);
-    if (trace_leave(&c, NAME_OF(Alltoallv), rc)) {
-        trace_two_vectors(&c, "Alltoallv", NULL, comm,
-                          &(struct trace_vectors){out == MPI_IN_PLACE, trace_counts(out_counts),
-                                                  trace_counts(in_counts), &out_type, &in_type, 0});
-    }
-    return rc;
-}
-
-int MPI_(Alltoallw)(const void *out, const trace_count out_counts[], const trace_at out_at[],
-                    const MPI_Datatype out_types[], void *in, const trace_count in_counts[],
-                    const trace_at in_at[], const MPI_Datatype in_types[], MPI_Comm comm)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    int rc =
-        PMPI_(Alltoallw)(out, out_counts, out_at, out_types, in, in_counts, in_at, in_types, comm);
-    if (trace_leave(&c, NAME_OF(Alltoallw), rc)) {
-        trace_two_vectors(&c, "Alltoallv", NULL, comm,
-                          &(struct trace_vectors){out == MPI_IN_PLACE, trace_counts(out_counts),
-                                                  trace_counts(in_counts), out_types, in_types, 1});
-    }
-    return rc;
-}
+COLLECTIVE_AS(Alltoallw, alltoallw, Alltoallv, alltoallv,
+              (const void *out, const trace_count out_counts[], const trace_at out_at[],
+               const MPI_Datatype out_types[], void *in, const trace_count in_counts[],
+               const trace_at in_at[], const MPI_Datatype in_types[], MPI_Comm comm),
+              (out, out_counts, out_at, out_types, in, in_counts, in_at, in_types, comm),
+              trace_two_vectors(&c, comm,
+                                &(struct trace_vectors){
+                                    out == MPI_IN_PLACE, trace_counts(out_counts),
+                                    trace_counts(in_counts), out_types, in_types, 1}))
+COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw,
+           (const void *out, const trace_count out_counts[], const MPI_Aint out_at[],
+            const MPI_Datatype out_types[], void *in, const trace_count in_counts[],
+            const MPI_Aint in_at[], const MPI_Datatype in_types[], MPI_Comm comm),
+           (out, out_counts, out_at, out_types, in, in_counts, in_at, in_types, comm),
+           trace_other(&c))

@@ -5,7 +5,7 @@
 static int begun(struct trace_call *c, int rc)
 {
     int level = MPI_THREAD_SINGLE;
-    trace_leave(c, "MPI_Init", rc); /* nothing is written before trace_open() */
+    trace_leave(c, rc); /* nothing is written before trace_open() */
     if (rc == MPI_SUCCESS && c->outermost) {
         trace_fortran();
         PMPI_Query_thread(&level);
@@ -20,23 +20,23 @@ static int begun(struct trace_call *c, int rc)
 
 int MPI_Init(int *argc, char ***argv)
 {
-    struct trace_call c;
+    struct trace_call c = {.name = "MPI_Init"};
     trace_enter(&c);
     return begun(&c, PMPI_Init(argc, argv));
 }
 
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    struct trace_call c;
+    struct trace_call c = {.name = "MPI_Init_thread"};
     trace_enter(&c);
     return begun(&c, PMPI_Init_thread(argc, argv, required, provided));
 }
 
 int MPI_Finalize(void)
 {
-    struct trace_call c;
+    struct trace_call c = {.name = "MPI_Finalize"};
     trace_enter(&c);
-    if (trace_leave(&c, "MPI_Finalize", MPI_SUCCESS)) {
+    if (trace_leave(&c, MPI_SUCCESS)) {
         trace_line(&c, "Finalize", 0, NULL);
         trace_close();
     }

@@ -5,47 +5,42 @@
  * in place of the source stands TRACE_SENT or TRACE_CANCELLED. Handles are kept
  * from before the call, which overwrites them.
  */
-#include "trace.h"
+#include "wrap.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static bool any_cancelled; /* MPI_Cancel has been called: statuses are asked */
 
-/* The requests and statuses of a call, copied where need be. */
+/* A call, and its requests and statuses, copied where need be. */
 struct waited {
+    struct trace_call call;
+    const MPI_Status *given; /* the program's statuses */
+    bool kept;               /* the handles were remembered: memory sufficed */
     MPI_Request *handles;
-    MPI_Status *statuses;
+    MPI_Status *statuses; /* that PMPI_ gets */
     MPI_Request few_handles[16];
     MPI_Status few_statuses[16];
 };
 
-static bool remember(struct waited *w, int count, const MPI_Request *requests, MPI_Status *statuses)
+/* begin() remembers `count` requests, and makes room for `most` statuses where the program wants
+ * none; without memory the program's own stay. */
+static void begin(struct waited *w, const char *name, int count, const MPI_Request *requests,
+                  int most, MPI_Status *statuses)
 {
-    w->handles = w->few_handles;
-    w->statuses = statuses != MPI_STATUSES_IGNORE ? statuses : w->few_statuses;
-    if (count > 16) {
-        w->handles = malloc(sizeof(MPI_Request) * (size_t)count);
-        if (statuses == MPI_STATUSES_IGNORE) {
-            w->statuses = malloc(sizeof(MPI_Status) * (size_t)count);
-        }
-    }
-    if (w->handles == NULL || w->statuses == NULL) {
-        return false;
-    }
-    if (count > 0) {
+    bool ignored = statuses == MPI_STATUSES_IGNORE || statuses == MPI_STATUS_IGNORE;
+    *w = (struct waited){.call = {.name = name}, .given = statuses};
+    trace_enter(&w->call);
+    w->handles = count > 16 ? malloc(sizeof(MPI_Request) * (size_t)count) : w->few_handles;
+    w->statuses = !ignored    ? statuses
+                  : most > 16 ? malloc(sizeof(MPI_Status) * (size_t)most)
+                              : w->few_statuses;
+    w->kept = w->handles != NULL && w->statuses != NULL;
+    if (w->kept && count > 0) {
         memcpy(w->handles, requests, sizeof(MPI_Request) * (size_t)count);
     }
-    return true;
-}
-
-static void forget(struct waited *w, const MPI_Status *statuses)
-{
-    if (w->handles != w->few_handles) {
-        free(w->handles);
-    }
-    if (w->statuses != w->few_statuses && w->statuses != statuses) {
-        free(w->statuses);
+    if (w->statuses == NULL) {
+        w->statuses = statuses;
     }
 }
 
@@ -78,215 +73,139 @@ static void completed(MPI_Request handle, const MPI_Status *s)
     }
 }
 
-/* `index` NULL: the first `count` of all; else those it names. */
-static void completions(const struct trace_call *c, const char *line, const struct waited *w,
-                        int count, const int *index)
+/* end() writes that `count` requests have completed, the first ones or (`index` not NULL) those it
+ * names; a negative `count`: the call found none, and is one of many that poll. */
+static int end(struct waited *w, int rc, int count, const int *index)
 {
-    trace_begin(c, line);
-    for (int i = 0; i < count; i++) {
-        completed(w->handles[index != NULL ? index[i] : i], &w->statuses[i]);
+    if (trace_leave(&w->call, rc) && w->kept) {
+        if (count < 0) {
+            trace_poll(&w->call);
+        } else {
+            trace_begin(&w->call, w->call.name + strlen("MPI_"));
+            for (int i = 0; i < count; i++) {
+                completed(w->handles[index != NULL ? index[i] : i], &w->statuses[i]);
+            }
+            trace_end();
+        }
     }
-    trace_end();
+    if (w->handles != w->few_handles) {
+        free(w->handles);
+    }
+    if (w->statuses != w->few_statuses && w->statuses != w->given) {
+        free(w->statuses);
+    }
+    return rc;
 }
-
-/* ---- One ---- */
 
 int MPI_Wait(MPI_Request *request, MPI_Status *status)
 {
-    struct trace_call c;
-    struct waited w = {0};
-    MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
-    trace_enter(&c);
-    remember(&w, 1, request, s);
-    int rc = PMPI_Wait(request, s);
-    if (trace_leave(&c, "MPI_Wait", rc)) {
-        completions(&c, "Wait", &w, 1, NULL);
-    }
-    return rc;
+    struct waited w;
+    begin(&w, "MPI_Wait", 1, request, 1, status);
+    return end(&w, PMPI_Wait(request, w.statuses), 1, NULL);
 }
 
 int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
 {
-    struct trace_call c;
-    struct waited w = {0};
-    MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
-    trace_enter(&c);
-    remember(&w, 1, request, s);
-    int rc = PMPI_Test(request, flag, s);
-    if (trace_leave(&c, "MPI_Test", rc)) {
-        if (*flag) {
-            completions(&c, "Test", &w, 1, NULL);
-        } else {
-            trace_poll(&c);
-        }
-    }
-    return rc;
+    struct waited w;
+    begin(&w, "MPI_Test", 1, request, 1, status);
+    int rc = PMPI_Test(request, flag, w.statuses);
+    return end(&w, rc, rc == MPI_SUCCESS && *flag ? 1 : -1, NULL);
 }
 
-/* ---- Any ---- */
+/* No request was active: `index` says so. */
+static int one_of(int rc, const int *index)
+{
+    return rc == MPI_SUCCESS && *index != MPI_UNDEFINED;
+}
 
 int MPI_Waitany(int count, MPI_Request requests[], int *index, MPI_Status *status)
 {
-    struct trace_call c;
-    struct waited w = {0};
-    MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
-    trace_enter(&c);
-    bool kept = remember(&w, count, requests, s);
-    int rc = PMPI_Waitany(count, requests, index, s);
-    if (trace_leave(&c, "MPI_Waitany", rc) && kept) {
-        completions(&c, "Waitany", &w, *index != MPI_UNDEFINED, index);
-    }
-    forget(&w, s);
-    return rc;
+    struct waited w;
+    begin(&w, "MPI_Waitany", count, requests, 1, status);
+    int rc = PMPI_Waitany(count, requests, index, w.statuses);
+    return end(&w, rc, one_of(rc, index), index);
 }
 
 int MPI_Testany(int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status)
 {
-    struct trace_call c;
-    struct waited w = {0};
-    MPI_Status own = {0}, *s = status != MPI_STATUS_IGNORE ? status : &own;
-    trace_enter(&c);
-    bool kept = remember(&w, count, requests, s);
-    int rc = PMPI_Testany(count, requests, index, flag, s);
-    if (trace_leave(&c, "MPI_Testany", rc) && kept) {
-        if (*flag) {
-            completions(&c, "Testany", &w, *index != MPI_UNDEFINED, index);
-        } else {
-            trace_poll(&c);
-        }
-    }
-    forget(&w, s);
-    return rc;
+    struct waited w;
+    begin(&w, "MPI_Testany", count, requests, 1, status);
+    int rc = PMPI_Testany(count, requests, index, flag, w.statuses);
+    return end(&w, rc, rc == MPI_SUCCESS && *flag ? one_of(rc, index) : -1, index);
 }
-
-/* ---- All ---- */
 
 int MPI_Waitall(int count, MPI_Request requests[], MPI_Status statuses[])
 {
-    struct trace_call c;
-    struct waited w = {0};
-    trace_enter(&c);
-    bool kept = remember(&w, count, requests, statuses);
-    int rc = PMPI_Waitall(count, requests, kept ? w.statuses : statuses);
-    if (trace_leave(&c, "MPI_Waitall", rc) && kept) {
-        completions(&c, "Waitall", &w, count, NULL);
-    }
-    forget(&w, statuses);
-    return rc;
+    struct waited w;
+    begin(&w, "MPI_Waitall", count, requests, count, statuses);
+    return end(&w, PMPI_Waitall(count, requests, w.statuses), count, NULL);
 }
 
 int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuses[])
 {
-    struct trace_call c;
-    struct waited w = {0};
-    trace_enter(&c);
-    bool kept = remember(&w, count, requests, statuses);
-    int rc = PMPI_Testall(count, requests, flag, kept ? w.statuses : statuses);
-    if (trace_leave(&c, "MPI_Testall", rc) && kept) {
-        if (*flag) {
-            completions(&c, "Testall", &w, count, NULL);
-        } else {
-            trace_poll(&c);
-        }
-    }
-    forget(&w, statuses);
-    return rc;
+    struct waited w;
+    begin(&w, "MPI_Testall", count, requests, count, statuses);
+    int rc = PMPI_Testall(count, requests, flag, w.statuses);
+    return end(&w, rc, rc == MPI_SUCCESS && *flag ? count : -1, NULL);
 }
 
-/* ---- Some ---- */
-
-typedef int some_call(int count, MPI_Request requests[], int *done, int indices[],
-                      MPI_Status statuses[]);
-
-static int some(const char *name, some_call *call, int count, MPI_Request *requests, int *done,
-                int *indices, MPI_Status *statuses)
+/* How many of some have completed; -1: none. */
+static int some_of(int rc, const int *done)
 {
-    struct trace_call c;
-    struct waited w = {0};
-    trace_enter(&c);
-    bool kept = remember(&w, count, requests, statuses);
-    int rc = call(count, requests, done, indices, kept ? w.statuses : statuses);
-    if (trace_leave(&c, name, rc) && kept) {
-        if (*done != MPI_UNDEFINED && *done > 0) {
-            completions(&c, name + 4, &w, *done, indices);
-        } else {
-            trace_poll(&c);
-        }
-    }
-    forget(&w, statuses);
-    return rc;
+    return rc == MPI_SUCCESS && *done != MPI_UNDEFINED && *done > 0 ? *done : -1;
 }
 
 int MPI_Waitsome(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
 {
-    return some("MPI_Waitsome", PMPI_Waitsome, count, requests, done, indices, statuses);
+    struct waited w;
+    begin(&w, "MPI_Waitsome", count, requests, count, statuses);
+    int rc = PMPI_Waitsome(count, requests, done, indices, w.statuses);
+    return end(&w, rc, some_of(rc, done), indices);
 }
 
 int MPI_Testsome(int count, MPI_Request requests[], int *done, int indices[], MPI_Status statuses[])
 {
-    return some("MPI_Testsome", PMPI_Testsome, count, requests, done, indices, statuses);
+    struct waited w;
+    begin(&w, "MPI_Testsome", count, requests, count, statuses);
+    int rc = PMPI_Testsome(count, requests, done, indices, w.statuses);
+    return end(&w, rc, some_of(rc, done), indices);
 }
 
 /* ---- Persistent, cancelled, given up ---- */
 
 /* Those that begin are active from then on. */
-static int begun(struct trace_call *c, const char *name, int rc, int count,
-                 const MPI_Request *requests)
+static void begun(const struct trace_call *c, int count, const MPI_Request *requests)
 {
-    if (trace_leave(c, name, rc)) {
-        trace_begin(c, "Start");
-        for (int i = 0; i < count; i++) {
-            struct trace_request *r = trace_find_request(requests[i], false);
-            if (r != NULL) {
-                r->active = true;
-                trace_number(r->number);
-            }
-        }
-        trace_end();
-    }
-    return rc;
-}
-
-int MPI_Start(MPI_Request *request)
-{
-    struct trace_call c;
-    trace_enter(&c);
-    return begun(&c, "MPI_Start", PMPI_Start(request), 1, request);
-}
-
-int MPI_Startall(int count, MPI_Request requests[])
-{
-    struct trace_call c;
-    trace_enter(&c);
-    return begun(&c, "MPI_Startall", PMPI_Startall(count, requests), count, requests);
-}
-
-int MPI_Cancel(MPI_Request *request)
-{
-    struct trace_call c;
-    any_cancelled = true;
-    trace_enter(&c);
-    int rc = PMPI_Cancel(request);
-    if (trace_leave(&c, "MPI_Cancel", rc)) {
-        trace_line(&c, "Cancel", 0, NULL); /* what came of it is in the completion */
-    }
-    return rc;
-}
-
-int MPI_Request_free(MPI_Request *request)
-{
-    struct trace_call c;
-    MPI_Request handle = *request;
-    trace_enter(&c);
-    int rc = PMPI_Request_free(request);
-    if (trace_leave(&c, "MPI_Request_free", rc)) {
-        trace_begin(&c, "Request_free");
-        struct trace_request *r = trace_find_request(handle, false);
+    trace_begin(c, "Start");
+    for (int i = 0; i < count; i++) {
+        struct trace_request *r = trace_find_request(requests[i], false);
         if (r != NULL) {
+            r->active = true;
             trace_number(r->number);
-            trace_drop_request(r);
         }
-        trace_end();
     }
-    return rc;
+    trace_end();
 }
+
+WRAP(Start, (MPI_Request * request), (request), begun(&c, 1, request))
+WRAP(Startall, (int count, MPI_Request requests[]), (count, requests), begun(&c, count, requests))
+
+/* What came of it is in the completion. */
+WRAP_WITH(struct trace_call c = {.name = "MPI_Cancel"}; any_cancelled = true, Cancel,
+                                                        (MPI_Request * request), (request),
+                                                        trace_line(&c, "Cancel", 0, NULL))
+
+static void freed(const struct trace_call *c, MPI_Request handle)
+{
+    trace_begin(c, "Request_free");
+    struct trace_request *r = trace_find_request(handle, false);
+    if (r != NULL) {
+        trace_number(r->number);
+        trace_drop_request(r);
+    }
+    trace_end();
+}
+
+WRAP_WITH(struct trace_call c = {.name = "MPI_Request_free"}; MPI_Request handle = *request,
+                                                              Request_free, (MPI_Request * request),
+                                                              (request), freed(&c, handle))

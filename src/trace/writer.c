@@ -183,22 +183,19 @@ void trace_line(const struct trace_call *c, const char *name, int count, const i
     trace_end();
 }
 
-static void named_line(const struct trace_call *c, const char *kind, const char *name)
+static void named_line(const struct trace_call *c, const char *kind)
 {
     trace_begin(c, kind);
     if (file >= 0) {
         put(" ", 1);
-        put(name, strlen(name));
+        put(c->name, strlen(c->name));
     }
 }
 
-int trace_other(struct trace_call *c, const char *name, int rc)
+void trace_other(const struct trace_call *c)
 {
-    if (trace_leave(c, name, rc)) {
-        named_line(c, "Other", name);
-        trace_end();
-    }
-    return rc;
+    named_line(c, "Other");
+    trace_end();
 }
 
 void trace_poll(const struct trace_call *c)
@@ -215,11 +212,10 @@ void trace_poll(const struct trace_call *c)
 void trace_enter(struct trace_call *c)
 {
     c->outermost = depth++ == 0;
-    c->persistent = false;
     c->start = file >= 0 || origin == 0 ? now() : 0;
 }
 
-bool trace_leave(struct trace_call *c, const char *name, int rc)
+bool trace_leave(struct trace_call *c, int rc)
 {
     depth--;
     if (!c->outermost || file < 0) {
@@ -229,7 +225,7 @@ bool trace_leave(struct trace_call *c, const char *name, int rc)
         thread = __atomic_add_fetch(&threads, 1, __ATOMIC_RELAXED);
     }
     if (rc != MPI_SUCCESS) {
-        named_line(c, "Error", name);
+        named_line(c, "Error");
         trace_number(rc);
         trace_end();
     }
