@@ -164,8 +164,13 @@ void peers_probe(struct fabric *f)
     int cancel = cancel_off();
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);
-        if (peer_is_probed(p) && is_lost(p)) {
+        if (!peer_is_probed(p)) {
+            continue;
+        }
+        if (is_lost(p)) {
             peer_lost(p, NULL);
+        } else if (p->rung == 0) {
+            shm_signal(p); /* the bell could not be rung, or there was no need */
         }
     }
     for (unsigned i = 0; i < f->segment->info.slots && f->put_off; i++) {

@@ -11,6 +11,7 @@
 #include "fabric/shm/tx.h"
 
 #include "base/cancel.h"
+#include "base/log.h"
 #include "base/paths.h"
 #include "base/sys.h"
 
@@ -65,21 +66,32 @@ void tx_stop(struct fabric_peer *p)
     }
 }
 
-/* Wakes a sleeper: its thread on the futex, or its NIC thread by its socket. A
- * full queue has rung already, a missing listener is dead. */
-void shm_ring(struct fabric *f, struct segment *s, uint32_t bell)
+/* Wakes a sleeper: its thread on the futex, or its NIC thread by its socket. A full queue has rung
+ * already, a missing listener is dead. What else the system says may pass: the sender that wants
+ * something of the sleeper rings again when it probes it. */
+bool shm_ring(struct fabric *f, struct segment *s, uint32_t bell)
 {
     atomic_fetch_or(&s->header->bell, BELL_RUNG);
     KILL_POINT("rung");
     if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
         futex_wake(&s->header->bell);
-        return;
+        return true;
     }
     struct sockaddr_un to;
     socklen_t length = bell_address(&to, &s->info);
     int cancel = cancel_off();
-    sys_sendto(f->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to, length);
+    int rc = (int)sys_sendto(f->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to,
+                             length);
     cancel_back(cancel);
+    if (rc >= 0 || rc == -EAGAIN || rc == -ECONNREFUSED || rc == -ENOENT) {
+        return true;
+    }
+    char note[LOG_NOTE];
+    if (log_again((uintptr_t)shm_ring, clock_ns(), note)) {
+        log_line(LOG_WARN, "cannot wake PID %u, which sleeps (sendto: %s); it is tried again%s%s",
+                 s->info.pid, strerror(-rc), log_remedy(-rc), note);
+    }
+    return false;
 }
 
 static inline void signal_peer(struct fabric_peer *p)
@@ -91,8 +103,7 @@ static inline void signal_peer(struct fabric_peer *p)
     }
     uint32_t bell = atomic_load_explicit(p->bell, memory_order_relaxed);
     if (rare(bell_asleep(bell)) && (bell | BELL_RUNG) != p->rung) {
-        p->rung = bell | BELL_RUNG;
-        shm_ring(p->fabric, p->remote, bell);
+        p->rung = shm_ring(p->fabric, p->remote, bell) ? bell | BELL_RUNG : 0;
     }
 }
 

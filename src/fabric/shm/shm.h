@@ -241,8 +241,9 @@ bool tx_has_room(struct fabric_peer *p);
 void tx_cancel(struct fabric_peer *p);
 /* shm_signal() tells the peer that something changed in memory it looks at. */
 void shm_signal(struct fabric_peer *p);
-/* shm_ring() wakes the owner of a segment, whose bell was found ASLEEP. */
-void shm_ring(struct fabric *f, struct segment *s, uint32_t bell);
+/* shm_ring() wakes the owner of a segment, whose bell was found ASLEEP; false: the system did not
+ * let us, which was logged. */
+bool shm_ring(struct fabric *f, struct segment *s, uint32_t bell);
 
 /* ---- receive.c ---- */
 

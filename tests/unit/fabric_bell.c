@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The bell: who sleeps is rung once for each sleep, and again where the system did not let the
+ * sender ring, for as long as the sender wants something of the sleeper.
+ */
+#include "fabric_fixture.h"
+
+#include "fabric/shm/shm.h"
+
+#include <poll.h>
+
+static bool is_rung(void)
+{
+    struct pollfd at = {.fd = ends[IN].fabric->bell_fd, .events = POLLIN};
+    return poll(&at, 1, 0) == 1;
+}
+
+static void sleep_in(void)
+{
+    uint32_t word;
+    while (!fabric->arm(ends[IN].fabric, BELL_FD, &word)) {
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_false(is_rung());
+}
+
+static struct plan *send_one(struct plan *plan)
+{
+    make_plan(plan, 8, WHOLE, WHOLE);
+    plans[0] = plan;
+    assert_true(send_plan(FABRIC_REQUEST, 0, arrived[FABRIC_REQUEST]));
+    return plan;
+}
+
+/* The sender looks for its peers, as it does four times a second. */
+static void probe(void)
+{
+    ends[OUT].fabric->next_probe = 0;
+    fabric->next_deadline(ends[OUT].fabric);
+}
+
+static void a_bell_that_could_not_be_rung_is_rung_later(void **state)
+{
+    struct plan plan;
+    open_both("auto");
+    ends[OUT].peer->same_process = false; /* so it is asked whether it is there */
+    sleep_in();
+    int ring = ends[OUT].fabric->ring_fd;
+    ends[OUT].fabric->ring_fd = -1;
+    send_one(&plan);
+    probe();
+    assert_false(is_rung());
+    ends[OUT].fabric->ring_fd = ring;
+    probe();
+    assert_true(is_rung());
+    fabric->disarm(ends[IN].fabric, true);
+    finish(&plan);
+    check_plan(&plan);
+    free_plan(&plan);
+    close_both();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_bell_that_could_not_be_rung_is_rung_later),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
