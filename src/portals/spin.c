@@ -6,6 +6,7 @@
 #include "portals/api.h"
 
 #include "base/log.h"
+#include "base/nic_copy.h"
 #include "nic/timer.h"
 
 #include <inttypes.h>
@@ -98,6 +99,16 @@ static int find_twins(struct nic *nic, struct handlers *made)
     return PTL_OK;
 }
 
+/* What was made of handlers that are refused after all. */
+static void unmake(struct handlers *made, struct hpu_memory *own, const struct vector *vector)
+{
+    if (own != NULL) {
+        hpu_memory_free(own);
+    }
+    free(made);
+    free((void *)vector->parts);
+}
+
 int api_make_handlers(const char *call, struct ni *ni, const ptl_handlers_t *h,
                       struct handlers **result)
 {
@@ -136,8 +147,7 @@ int api_make_handlers(const char *call, struct ni *ni, const ptl_handlers_t *h,
         };
         rc = find_twins(ni->nic, made);
         if (rc != PTL_OK) {
-            free(made);
-            free((void *)vector.parts);
+            unmake(made, NULL, &vector);
             return rc;
         }
     }
@@ -145,20 +155,19 @@ int api_make_handlers(const char *call, struct ni *ni, const ptl_handlers_t *h,
         memory = hpu_memory_new(ni, h->hpu_initial_length);
     }
     if (made == NULL || memory == NULL || handlers_prepare(ni->nic) != 0) {
-        if (own && memory != NULL) {
-            hpu_memory_free(memory);
-        }
-        free(made);
-        free((void *)vector.parts);
+        unmake(made, own ? memory : NULL, &vector);
         return api_refuse_space(call, "max_hpu_mem", MAX_HANDLER_MEMORY);
+    }
+    if (h->hpu_initial_state != NULL &&
+        nic_copy(memory->mem->base, h->hpu_initial_state, h->hpu_initial_length) != 0) {
+        unmake(made, own ? memory : NULL, &vector);
+        return refuse("hpu_initial_state %p: of its %" PRIu64 " bytes some cannot be read",
+                      h->hpu_initial_state, (uint64_t)h->hpu_initial_length);
     }
     made->memory = memory;
     hpu_queue_init(&made->queue, h->hpu_mask);
     made->slow = 1; /* nobody knows yet */
     memory->users++;
-    if (h->hpu_initial_state != NULL && h->hpu_initial_length != 0) {
-        memcpy(memory->mem->base, h->hpu_initial_state, h->hpu_initial_length);
-    }
     *result = made;
     return PTL_OK;
 }

@@ -395,6 +395,11 @@ PTEST_KINDS(memory_is_accounted, 1)
     h.hpu_initial_length = 1;
     CHECK_CODE(handler_append_code(&p, p.pt, &me, &h, NULL, &none), PTL_NO_SPACE);
     port_unlink(&p, entry);
+    h.hpu_initial_state = (void *)8; /* which nobody can read: nothing of it is kept */
+    h.hpu_initial_length = 64;
+    for (int i = 0; i < 200; i++) {
+        CHECK_CODE(handler_append_code(&p, p.pt, &me, &h, NULL, &none), PTL_ARG_INVALID);
+    }
     OK(PtlHPUAllocMem(p.ni, 6000, &a));
     port_close(&p);
 }
