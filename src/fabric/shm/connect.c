@@ -63,7 +63,7 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
     if (slot == NULL) {
         give_slot(s, index, address_word(me->nid, me->pid));
         snprintf(error, error_size, "no memory for a connection (%llu bytes in %s): %s",
-                 (unsigned long long)s->info.slot_bytes, f->options->text[OPT_SHM_DIR],
+                 (unsigned long long)slot_first(&s->info), f->options->text[OPT_SHM_DIR],
                  strerror(rc));
         return NULL;
     }

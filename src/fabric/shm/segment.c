@@ -209,7 +209,11 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
     void *at = map_file(s->fd, 0, wanted->file_bytes, s->header);
     if (at == NULL) {
         rc = -errno;
-        snprintf(error, error_size, "cannot map a segment: %s", strerror(-rc));
+        snprintf(
+            error, error_size,
+            "cannot map a segment of %llu MiB of addresses: %s; a process may need more (ulimit "
+            "-v), or fewer peers (PINWHEEL_SHM_PEERS) and cells (PINWHEEL_SHM_CELLS)",
+            (unsigned long long)wanted->file_bytes >> 20, strerror(-rc));
         goto fail;
     }
     s->header = at;
