@@ -104,7 +104,7 @@ struct options_bench {
     const char *benches, *peers, *out;
     uint64_t sizes[SIZES_MAX];
     int size_count; /* 0: the default ones */
-    bool json, quick;
+    bool json, quick, list;
     bool prefer;                  /* root: before all other work of the machine */
     const char *extra[EXTRA_MAX]; /* NAME=COMMAND */
     int extra_count;

@@ -12,44 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum {
-    BENCH_ROUNDS,
-    BENCH_NAMES,
-    BENCH_PEERS,
-    BENCH_SIZES,
-    BENCH_OUT,
-    BENCH_JSON,
-    BENCH_QUICK,
-    BENCH_PREFER,
-    BENCH_SUBJECT,
-    BENCH_LIMIT,
-    BENCH_PLUGINS,
-    BENCH_LIST
-};
-
 #define DEFAULT_ROUNDS 11
 #define QUICK_ROUNDS 3
 #define DEFAULT_LIMIT 30 /* seconds; a launcher of MPI takes one or two */
 #define TURN_SECONDS 5e-3
 #define QUICK_SECONDS 1e-3
-
-static const struct args_option bench_options[] = {
-    [BENCH_ROUNDS] = {"--rounds", "N", "turns of each subject at each work (default 11)"},
-    [BENCH_NAMES] = {"--bench", "NAME,...", "only these benches (default all; --list names them)"},
-    [BENCH_PEERS] = {"--peers", "NAME,...", "only these peers, or none (default all)"},
-    [BENCH_SIZES] = {"--sizes", "BYTES,...", "sizes of messages, up to 4194304"},
-    [BENCH_OUT] = {"--out", "DIR", "folder for bench.svg, made if need be (default bench-out)"},
-    [BENCH_JSON] = {"--json", NULL, "print JSON in place of tables"},
-    [BENCH_QUICK] = {"--quick", NULL, "3 rounds of 1 ms, few sizes: a check, no measurement"},
-    [BENCH_PREFER] = {"--prefer", NULL, "root: before all other work (autogroup of nice -20)"},
-    [BENCH_SUBJECT] = {"--subject", "NAME=COMMAND",
-                       "one more peer: a program that takes turns; may be repeated"},
-    [BENCH_LIMIT] = {"--limit", "SECONDS",
-                     "that a subject may take to start, a tenth for a turn (default 30)"},
-    [BENCH_PLUGINS] = {"--openmpi-plugins", "DIR",
-                       "Open MPI's portals4 components over Pinwheel (default the build tree's)"},
-    [BENCH_LIST] = {"--list", NULL, "list benches and subjects, and what is not there"},
-};
 
 static const char bench_summary[] =
     "Measures Pinwheel beside the limits of this machine and beside other libraries.\n"
@@ -86,24 +53,36 @@ static bool is_peer(const char *name, size_t length)
     return length == 4 && memcmp(name, "none", 4) == 0;
 }
 
-static int check_names(const struct args *a, const char *option,
-                       bool (*known)(const char *name, size_t length))
+static int take_names(const struct args *a, const char **names,
+                      bool (*known)(const char *name, size_t length))
 {
+    *names = a->value;
     for (const char *at = a->value;; at++) {
         size_t length = strcspn(at, ",");
         if (!known(at, length)) {
-            return args_error(a, "%s %s: there is no \"%.*s\"; pinwheel bench --list names all",
-                              option, a->value, length > 100 ? 100 : (int)length, at);
+            return args_bad(a, "there is no \"%.*s\"; pinwheel bench --list names all",
+                            length > 100 ? 100 : (int)length, at);
         }
         at += length;
         if (*at == '\0') {
-            return 0;
+            return ARGS_GO_ON;
         }
     }
 }
 
-static int parse_sizes(const struct args *a, struct options_bench *o)
+static int take_benches(struct args *a, void *into)
 {
+    return take_names(a, into, is_bench);
+}
+
+static int take_peers(struct args *a, void *into)
+{
+    return take_names(a, into, is_peer);
+}
+
+static int take_sizes(struct args *a, void *into)
+{
+    struct options_bench *o = into;
     o->size_count = 0;
     for (const char *at = a->value;; at++) {
         char *end;
@@ -111,8 +90,7 @@ static int parse_sizes(const struct args *a, struct options_bench *o)
         unsigned long long size = strtoull(at, &end, 10);
         if (*at < '0' || *at > '9' || (*end != ',' && *end != '\0') || errno != 0 || size < 1 ||
             size > TURN_SIZE_MAX) {
-            return args_error(a, "--sizes %s: must be whole numbers from 1 to %d, commas between",
-                              a->value, TURN_SIZE_MAX);
+            return args_bad(a, "must be whole numbers from 1 to %d, commas between", TURN_SIZE_MAX);
         }
         if (o->size_count == SIZES_MAX) {
             return args_error(a, "--sizes: more than %d sizes", SIZES_MAX);
@@ -120,74 +98,62 @@ static int parse_sizes(const struct args *a, struct options_bench *o)
         o->sizes[o->size_count++] = size;
         at = end;
         if (*at == '\0') {
-            return 0;
+            return ARGS_GO_ON;
         }
     }
 }
 
-static int add_subject(const struct args *a, struct options_bench *o)
+static int take_subject(struct args *a, void *into)
 {
+    struct options_bench *o = into;
     const char *equals = strchr(a->value, '=');
     if (equals == NULL || equals == a->value || equals[1] == '\0') {
-        return args_error(a, "--subject %s: must be NAME=COMMAND", a->value);
+        return args_bad(a, "must be NAME=COMMAND");
     }
     if (o->extra_count == EXTRA_MAX) {
         return args_error(a, "--subject: at most %d are possible", EXTRA_MAX);
     }
     o->extra[o->extra_count++] = a->value;
-    return 0;
+    return ARGS_GO_ON;
 }
 
 /* mpirun starts its ranks elsewhere, so the folder must not depend on ours. */
-static int check_folder(const struct args *a, const char *option)
+static int take_plugins(struct args *a, void *into)
 {
     struct stat status;
+    subject_use_plugins(a->value);
     if (a->value[0] != '/') {
-        return args_error(a, "%s %s: must begin with /", option, a->value);
+        return args_bad(a, "must begin with /");
     }
-    if (stat(a->value, &status) != 0 || !S_ISDIR(status.st_mode)) {
-        return args_error(a, "%s %s: is no folder", option, a->value);
-    }
-    return 0;
+    return stat(a->value, &status) == 0 && S_ISDIR(status.st_mode) ? ARGS_GO_ON
+                                                                   : args_bad(a, "is no folder");
 }
 
-static int parse_option(const struct args *a, int option, struct options_bench *o, bool *list)
-{
-    switch (option) {
-    case BENCH_ROUNDS:
-        return args_number(a, "--rounds", 1, ROUNDS_MAX, &o->rounds) != 0 ? 2 : 0;
-    case BENCH_NAMES:
-        o->benches = a->value;
-        return check_names(a, "--bench", is_bench);
-    case BENCH_PEERS:
-        o->peers = a->value;
-        return check_names(a, "--peers", is_peer);
-    case BENCH_SIZES:
-        return parse_sizes(a, o);
-    case BENCH_OUT:
-        o->out = a->value;
-        return 0;
-    case BENCH_JSON:
-        o->json = true;
-        return 0;
-    case BENCH_QUICK:
-        o->quick = true;
-        return 0;
-    case BENCH_PREFER:
-        o->prefer = true;
-        return 0;
-    case BENCH_SUBJECT:
-        return add_subject(a, o);
-    case BENCH_LIMIT:
-        return args_number(a, "--limit", 1, 3600, &o->limit) != 0 ? 2 : 0;
-    case BENCH_PLUGINS:
-        subject_use_plugins(a->value);
-        return check_folder(a, "--openmpi-plugins");
-    default:
-        *list = true;
-        return 0;
-    }
-}
+#define AT(member) ARGS_AT(struct options_bench, member)
+
+static const struct args_option bench_options[] = {
+    {"--rounds", "N", "turns of each subject at each work (default 11)", ARGS_NUMBER, AT(rounds), 1,
+     ROUNDS_MAX},
+    {"--bench", "NAME,...", "only these benches (default all; --list names them)", 0, AT(benches),
+     .take = take_benches},
+    {"--peers", "NAME,...", "only these peers, or none (default all)", 0, AT(peers),
+     .take = take_peers},
+    {"--sizes", "BYTES,...", "sizes of messages, up to 4194304", .take = take_sizes},
+    {"--out", "DIR", "folder for bench.svg, made if need be (default bench-out)", ARGS_TEXT,
+     AT(out)},
+    {"--json", NULL, "print JSON in place of tables", ARGS_FLAG, AT(json)},
+    {"--quick", NULL, "3 rounds of 1 ms, few sizes: a check, no measurement", ARGS_FLAG, AT(quick)},
+    {"--prefer", NULL, "root: before all other work (autogroup of nice -20)", ARGS_FLAG,
+     AT(prefer)},
+    {"--subject", "NAME=COMMAND", "one more peer: a program that takes turns; may be repeated",
+     .take = take_subject},
+    {"--limit", "SECONDS", "that a subject may take to start, a tenth for a turn (default 30)",
+     ARGS_NUMBER, AT(limit), 1, 3600},
+    {"--openmpi-plugins", "DIR",
+     "Open MPI's portals4 components over Pinwheel (default the build tree's)",
+     .take = take_plugins},
+    {"--list", NULL, "list benches and subjects, and what is not there", ARGS_FLAG, AT(list)},
+};
 
 static int make_folder(const struct args *a, const struct options_bench *o)
 {
@@ -221,31 +187,18 @@ static int list_all(void)
 
 int command_bench(int argc, char **argv)
 {
-    struct args a = {.command = "bench",
-                     .operands = "",
-                     .summary = bench_summary,
-                     .options = bench_options,
-                     .count = sizeof(bench_options) / sizeof(bench_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
+    struct args a = {
+        .command = "bench", .operands = "", .summary = bench_summary, ARGS_OPTIONS(bench_options)};
     struct options_bench o = {.out = "bench-out", .limit = DEFAULT_LIMIT};
-    bool list = false;
-    int option;
-    while ((option = args_next(&a)) >= 0) {
-        int rc = parse_option(&a, option, &o, &list);
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    if (option != ARGS_END) {
-        return option == ARGS_HELP ? 0 : 2;
+    int status = args_parse(&a, argc, argv, &o);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
     if (a.next < argc) {
         return args_error(&a, "%s: takes no operand, only options; see pinwheel bench --help",
                           argv[a.next]);
     }
-    if (list) {
+    if (o.list) {
         return list_all();
     }
     o.turn_seconds = o.quick ? QUICK_SECONDS : TURN_SECONDS;

@@ -19,14 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { INFO_JSON };
 enum { IFACES_MAX = 64 };
 
-static const struct args_option info_options[] = {
-    [INFO_JSON] = {"--json", NULL, "print JSON"},
-};
-
 struct info {
+    bool as_json;
     struct options options;
     char options_error[512]; /* "" if all variables have legal values */
     struct iface ifaces[IFACES_MAX];
@@ -37,6 +33,10 @@ struct info {
     int cores;
     char core_list[256];
     struct ni_limits limits;
+};
+
+static const struct args_option info_options[] = {
+    {"--json", NULL, "print JSON", ARGS_FLAG, ARGS_AT(struct info, as_json)},
 };
 
 /* Variables with illegal values are reported where they are listed; everything
@@ -59,7 +59,6 @@ static void load_options(struct info *info)
 
 static void gather(struct info *info)
 {
-    memset(info, 0, sizeof(*info));
     load_options(info);
     info->iface_count = iface_parse(info->options.text[OPT_IFACES], info->ifaces, IFACES_MAX,
                                     info->iface_error, sizeof(info->iface_error));
@@ -319,28 +318,17 @@ int command_info(int argc, char **argv)
                      .operands = "",
                      .summary = "Prints what this machine offers Pinwheel: interfaces, fabrics, "
                                 "limits, and\nthe options with their environment variables.",
-                     .options = info_options,
-                     .count = sizeof(info_options) / sizeof(info_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
-    bool as_json = false;
-    int option;
-    while ((option = args_next(&a)) >= 0) {
-        as_json = as_json || option == INFO_JSON;
-    }
-    if (option == ARGS_HELP) {
-        return 0;
-    }
-    if (option == ARGS_BAD) {
-        return 2;
+                     ARGS_OPTIONS(info_options)};
+    static struct info info;
+    int status = args_parse(&a, argc, argv, &info);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
     if (a.next < argc) {
         return args_error(&a, "%s: takes no operand, only --json", argv[a.next]);
     }
-    static struct info info;
     gather(&info);
-    if ((as_json ? print_json(&info) : print_text(&info)) != 0) {
+    if ((info.as_json ? print_json(&info) : print_text(&info)) != 0) {
         perror("pinwheel info: cannot write");
         return 1;
     }

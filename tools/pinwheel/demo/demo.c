@@ -20,25 +20,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEMO_FILE, DEMO_WORDS, DEMO_SIZE_RANGE, DEMO_ITERATIONS, DEMO_OUT, DEMO_JSON, DEMO_QUICK };
-
 #define DEFAULT_FILE "/usr/share/common-licenses/GPL-3" /* Debian's base-files has it */
 #define DEFAULT_WORDS "the,of,you,license,free,software,work,source,patent,freedom"
 enum { ITERATIONS = 1000, QUICK_ITERATIONS = 60, QUICK_ROUNDS = 3 };
-
-static const struct args_option demo_options[] = {
-    [DEMO_FILE] = {"--file", "PATH", "the file to stream (default " DEFAULT_FILE ")"},
-    [DEMO_WORDS] = {"--words", "WORD,...", "up to 16 words to count in it, whatever their case"},
-    [DEMO_SIZE_RANGE] = {"--sizes", "MIN:MAX",
-                         "bytes of a ping, doubled from MIN to MAX "
-                         "(default 8:262144)"},
-    [DEMO_ITERATIONS] = {"--iterations", "N",
-                         "pings of each way and size (default 1000, fewer "
-                         "where that takes long)"},
-    [DEMO_OUT] = {"--out", "DIR", "folder for the plots, made if need be (default demo-out)"},
-    [DEMO_JSON] = {"--json", NULL, "print JSON in place of tables"},
-    [DEMO_QUICK] = {"--quick", NULL, "60 pings of each way and size: a check, no measurement"},
-};
 
 static const char demo_summary[] =
     "Starts two processes that talk Portals over Pinwheel, and shows\n"
@@ -58,31 +42,30 @@ static int parse_size(const struct args *a, const char *text, size_t length, uin
     unsigned long long v = strtoull(text, &end, 10);
     if (length == 0 || text[0] < '0' || text[0] > '9' || end != text + length || errno != 0 ||
         v < 1 || v > DEMO_SIZE_MAX) {
-        return args_error(a, "--sizes %s: must be MIN:MAX, two whole numbers from 1 to %d",
-                          a->value, DEMO_SIZE_MAX);
+        return args_bad(a, "must be MIN:MAX, two whole numbers from 1 to %d", DEMO_SIZE_MAX);
     }
     *size = v;
-    return 0;
+    return ARGS_GO_ON;
 }
 
-static int parse_sizes(const struct args *a, struct demo_options *o)
+static int take_sizes(struct args *a, void *into)
 {
+    struct demo_options *o = into;
     const char *colon = strchr(a->value, ':');
     size_t first = strcspn(a->value, ":");
     if (colon == NULL) {
-        return args_error(a, "--sizes %s: must be MIN:MAX, for instance 8:262144", a->value);
+        return args_bad(a, "must be MIN:MAX, for instance 8:262144");
     }
-    if (parse_size(a, a->value, first, &o->smallest) != 0 ||
-        parse_size(a, colon + 1, strlen(colon + 1), &o->largest) != 0) {
+    if (parse_size(a, a->value, first, &o->smallest) != ARGS_GO_ON ||
+        parse_size(a, colon + 1, strlen(colon + 1), &o->largest) != ARGS_GO_ON) {
         return 2;
     }
     if (o->smallest > o->largest) {
-        return args_error(a,
-                          "--sizes %s: MIN must not be larger than MAX; %" PRIu64 ":%" PRIu64
-                          " would be right",
-                          a->value, o->largest, o->smallest);
+        return args_bad(a,
+                        "MIN must not be larger than MAX; %" PRIu64 ":%" PRIu64 " would be right",
+                        o->largest, o->smallest);
     }
-    return 0;
+    return ARGS_GO_ON;
 }
 
 static int parse_word(const struct args *a, struct demo_options *o, const char *list,
@@ -129,36 +112,34 @@ static int parse_words(const struct args *a, struct demo_options *o, const char 
     }
 }
 
-static int parse_option(const struct args *a, int option, struct demo_options *o, bool *quick)
+static int take_words(struct args *a, void *into)
 {
-    switch (option) {
-    case DEMO_FILE:
-        o->file = a->value;
-        return 0;
-    case DEMO_WORDS:
-        return parse_words(a, o, a->value);
-    case DEMO_SIZE_RANGE:
-        return parse_sizes(a, o);
-    case DEMO_ITERATIONS:
-        return args_number(a, "--iterations", 1, 1000000, &o->iterations) != 0 ? 2 : 0;
-    case DEMO_OUT:
-        o->out = a->value;
-        return 0;
-    case DEMO_JSON:
-        o->json = true;
-        return 0;
-    default:
-        *quick = true;
-        return 0;
-    }
+    return parse_words(a, into, a->value) == 0 ? ARGS_GO_ON : 2;
 }
 
-static void set_rounds(struct demo_options *o, bool quick)
+#define AT(member) ARGS_AT(struct demo_options, member)
+
+static const struct args_option demo_options[] = {
+    {"--file", "PATH", "the file to stream (default " DEFAULT_FILE ")", ARGS_TEXT, AT(file)},
+    {"--words", "WORD,...", "up to 16 words to count in it, whatever their case",
+     .take = take_words},
+    {"--sizes", "MIN:MAX", "bytes of a ping, doubled from MIN to MAX (default 8:262144)",
+     .take = take_sizes},
+    {"--iterations", "N", "pings of each way and size (default 1000, fewer where that takes long)",
+     ARGS_NUMBER, AT(iterations), 1, 1000000},
+    {"--out", "DIR", "folder for the plots, made if need be (default demo-out)", ARGS_TEXT,
+     AT(out)},
+    {"--json", NULL, "print JSON in place of tables", ARGS_FLAG, AT(json)},
+    {"--quick", NULL, "60 pings of each way and size: a check, no measurement", ARGS_FLAG,
+     AT(quick)},
+};
+
+static void set_rounds(struct demo_options *o)
 {
     o->limited = o->iterations == 0;
-    o->rounds = quick ? QUICK_ROUNDS : DEMO_ROUNDS;
+    o->rounds = o->quick ? QUICK_ROUNDS : DEMO_ROUNDS;
     if (o->iterations == 0) {
-        o->iterations = quick ? QUICK_ITERATIONS : ITERATIONS;
+        o->iterations = o->quick ? QUICK_ITERATIONS : ITERATIONS;
     }
     if (o->iterations < o->rounds) {
         o->rounds = (int)o->iterations;
@@ -243,24 +224,7 @@ static int launch(const struct args *a)
 
 static int run(struct args *a, struct demo_options *o)
 {
-    int option;
-    bool quick = false;
-    if (parse_words(a, o, DEFAULT_WORDS) != 0) {
-        return 2;
-    }
-    while ((option = args_next(a)) >= 0) {
-        int rc = parse_option(a, option, o, &quick);
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    if (option == ARGS_HELP) {
-        return 0;
-    }
-    if (option == ARGS_BAD) {
-        return 2;
-    }
-    set_rounds(o, quick);
+    set_rounds(o);
     bool rank =
         a->next + 3 == a->argc && strcmp(a->argv[a->next], "rank") == 0 && getenv("PMI_FD") != NULL;
     if (a->next < a->argc && !rank) {
@@ -279,15 +243,11 @@ static int run(struct args *a, struct demo_options *o)
 
 int command_demo(int argc, char **argv)
 {
-    struct args a = {.command = "demo",
-                     .operands = "",
-                     .summary = demo_summary,
-                     .options = demo_options,
-                     .count = sizeof(demo_options) / sizeof(demo_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
+    struct args a = {
+        .command = "demo", .operands = "", .summary = demo_summary, ARGS_OPTIONS(demo_options)};
     static struct demo_options o = {
         .file = DEFAULT_FILE, .out = "demo-out", .smallest = 8, .largest = 262144};
-    return run(&a, &o);
+    int status = parse_words(&a, &o, DEFAULT_WORDS);
+    status = status == 0 ? args_parse(&a, argc, argv, &o) : status;
+    return status == ARGS_GO_ON ? run(&a, &o) : status;
 }

@@ -37,7 +37,7 @@ struct demo_options {
     long iterations; /* of a way and size, all rounds together */
     int rounds;
     bool limited; /* stop measuring when it takes too long */
-    bool json;
+    bool json, quick;
     int cores; /* that the demo may use, and their numbers */
     const char *core_list;
 };

@@ -10,20 +10,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { COMPILE_OUTPUT, COMPILE_SIDE, COMPILE_COMPAT };
-
-static const struct args_option compile_options[] = {
-    [COMPILE_OUTPUT] = {"-o", "FILE", "the binary schedule to write (needed)"},
-    [COMPILE_SIDE] = {"-g", NULL, "also write FILE.labels: labels and lines, for reports of a run"},
-    [COMPILE_COMPAT] = {"--compat", NULL,
-                        "of equal labels keep the first, as LogGOPSim's compiler does"},
-};
-
 struct compile_job {
     const char *input;
     const char *output;
-    bool with_side;
-    unsigned flags;
+    bool with_side, compat;
+};
+
+#define AT(member) ARGS_AT(struct compile_job, member)
+
+static const struct args_option compile_options[] = {
+    {"-o", "FILE", "the binary schedule to write (needed)", ARGS_TEXT, AT(output)},
+    {"-g", NULL, "also write FILE.labels: labels and lines, for reports of a run", ARGS_FLAG,
+     AT(with_side)},
+    {"--compat", NULL, "of equal labels keep the first, as LogGOPSim's compiler does", ARGS_FLAG,
+     AT(compat)},
 };
 
 static bool same_file(int fd, const char *path)
@@ -37,7 +37,8 @@ static int compile_to(const struct goal_text *t, const struct compile_job *job,
                       struct goal_output *bin, struct goal_output *side, struct goal_error *error)
 {
     struct goal_made made;
-    if (goal_compile(t, job->flags, bin->fd, job->with_side ? side->fd : -1, &made, error) != 0) {
+    if (goal_compile(t, job->compat ? GOAL_COMPAT : 0, bin->fd, job->with_side ? side->fd : -1,
+                     &made, error) != 0) {
         return -1;
     }
     if (goal_output_commit(bin, error) != 0 ||
@@ -86,23 +87,12 @@ int goal_command_compile(int argc, char **argv)
                      .operands = "TEXT",
                      .summary = "Compiles GOAL text (a file, or - for standard input) to "
                                 "LogGOPSim's binary\nformat. docs/goal.md has both.",
-                     .options = compile_options,
-                     .count = sizeof(compile_options) / sizeof(compile_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
+                     ARGS_OPTIONS(compile_options)};
     struct compile_job job = {0};
-    int option;
-    while ((option = args_next_operand(&a, &job.input)) >= 0) {
-        job.output = option == COMPILE_OUTPUT ? a.value : job.output;
-        job.with_side |= option == COMPILE_SIDE;
-        job.flags |= option == COMPILE_COMPAT ? GOAL_COMPAT : 0;
-    }
-    if (option == ARGS_HELP) {
-        return 0;
-    }
-    if (option == ARGS_BAD) {
-        return 2;
+    a.operand = &job.input;
+    int status = args_parse(&a, argc, argv, &job);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
     if (job.input == NULL || job.output == NULL) {
         return args_error(&a, "%s",

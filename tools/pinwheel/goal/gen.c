@@ -71,26 +71,15 @@ int goal_command_gen(int argc, char **argv)
                      .summary = "Makes the schedule of a pattern, in LogGOPSim's binary format or "
                                 "as text.",
                      .options = gen_options,
-                     .count = gen_option_count,
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
+                     .count = gen_option_count};
     struct gen_job job = {.wish = goal_wish_default};
     const char *name = NULL;
-    int option;
-    while ((option = args_next_operand(&a, &name)) >= 0) {
-        if (gen_take_option(&a, option, &job) != 0) {
-            return 2;
-        }
-        if (job.list) {
-            gen_list_patterns();
-            return 0;
-        }
+    a.operand = &name;
+    int status = args_parse(&a, argc, argv, &job);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
-    if (option == ARGS_HELP) {
-        return 0;
-    }
-    if (option == ARGS_BAD || check_job(&a, &job, name) != 0) {
+    if (check_job(&a, &job, name) != 0) {
         return 2;
     }
     struct goal_error error;

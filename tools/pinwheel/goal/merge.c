@@ -10,87 +10,49 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum {
-    MERGE_OUTPUT,
-    MERGE_JOBS,
-    MERGE_PLACEMENT,
-    MERGE_SEED,
-    MERGE_NODES,
-    MERGE_START,
-    MERGE_SHARE,
-    MERGE_TEXT,
-    MERGE_SIDE,
-    MERGE_COMPAT,
-};
-
-static const struct args_option merge_options[] = {
-    [MERGE_OUTPUT] = {"-o", "FILE",
-                      "where to write (needed; with --text default: standard output)"},
-    [MERGE_JOBS] = {"--jobs", "FILE", "also write which nodes each job has, for goal run --jobs"},
-    [MERGE_PLACEMENT] = {"--placement", "packed|interleaved|random|FILE",
-                         "nodes of the jobs: one job after the other (the default), in turn, by "
-                         "lot, or a line for each job, such as 0-7,12"},
-    [MERGE_SEED] = {"--seed", "N", "of the random placement (1)"},
-    [MERGE_NODES] = {"--nodes", "N", "nodes there are (as many as needed); the others are idle"},
-    [MERGE_START] = {"--start", "T[,T]...",
-                     "when each job begins, as a calc counts time (0); a job not named: 0"},
-    [MERGE_SHARE] = {"--share", NULL,
-                     "jobs of a placement FILE may share nodes: each has cpus and tags of its own"},
-    [MERGE_TEXT] = {"--text", NULL, "write text, not the binary format"},
-    [MERGE_SIDE] = {"-g", NULL,
-                    "also write FILE.labels: labels and lines of the jobs, for reports of a run"},
-    [MERGE_COMPAT] = {"--compat", NULL,
-                      "of equal labels in a text keep the first, as LogGOPSim's compiler does"},
-};
-
 struct merge_job {
     struct args args;
     const char **paths;
     struct goal *parts; /* those that were opened */
     uint32_t count, opened;
     const char *output, *jobs_file, *placement, *start;
-    bool as_text, with_side, seeded;
+    bool as_text, with_side, compat;
     uint64_t seed, nodes;
-    unsigned flags;
     struct goal_merge merge;
 };
 
 /* ---- Options ---- */
 
-static int take_option(struct merge_job *job, int option)
+#define AT(member) ARGS_AT(struct merge_job, member)
+
+static const struct args_option merge_options[] = {
+    {"-o", "FILE", "where to write (needed; with --text default: standard output)", ARGS_TEXT,
+     AT(output)},
+    {"--jobs", "FILE", "also write which nodes each job has, for goal run --jobs", ARGS_TEXT,
+     AT(jobs_file)},
+    {"--placement", "packed|interleaved|random|FILE",
+     "nodes of the jobs: one job after the other (the default), in turn, by lot, or a line for "
+     "each job, such as 0-7,12",
+     ARGS_TEXT, AT(placement)},
+    {"--seed", "N", "of the random placement (1)", ARGS_UNSIGNED, AT(seed)},
+    {"--nodes", "N", "nodes there are (as many as needed); the others are idle", ARGS_UNSIGNED,
+     AT(nodes), 0, GOAL_ANY - 1},
+    {"--start", "T[,T]...", "when each job begins, as a calc counts time (0); a job not named: 0",
+     ARGS_TEXT, AT(start)},
+    {"--share", NULL, "jobs of a placement FILE may share nodes: each has cpus and tags of its own",
+     ARGS_FLAG, AT(merge.share)},
+    {"--text", NULL, "write text, not the binary format", ARGS_FLAG, AT(as_text)},
+    {"-g", NULL, "also write FILE.labels: labels and lines of the jobs, for reports of a run",
+     ARGS_FLAG, AT(with_side)},
+    {"--compat", NULL, "of equal labels in a text keep the first, as LogGOPSim's compiler does",
+     ARGS_FLAG, AT(compat)},
+};
+
+static int take_schedule(struct args *a, void *into)
 {
-    const struct args *a = &job->args;
-    switch (option) {
-    case MERGE_OUTPUT:
-        job->output = a->value;
-        return 0;
-    case MERGE_JOBS:
-        job->jobs_file = a->value;
-        return 0;
-    case MERGE_PLACEMENT:
-        job->placement = a->value;
-        return 0;
-    case MERGE_SEED:
-        job->seeded = true;
-        return args_u64(a, "--seed", UINT64_MAX, &job->seed);
-    case MERGE_NODES:
-        return args_u64(a, "--nodes", GOAL_ANY - 1, &job->nodes);
-    case MERGE_START:
-        job->start = a->value;
-        return 0;
-    case MERGE_SHARE:
-        job->merge.share = true;
-        return 0;
-    case MERGE_TEXT:
-        job->as_text = true;
-        return 0;
-    case MERGE_SIDE:
-        job->with_side = true;
-        return 0;
-    default:
-        job->flags |= GOAL_COMPAT;
-        return 0;
-    }
+    struct merge_job *job = into;
+    job->paths[job->count++] = a->value;
+    return ARGS_GO_ON;
 }
 
 static bool placed_by_file(const struct merge_job *job)
@@ -115,7 +77,7 @@ static int check_options(struct merge_job *job)
         return args_error(a,
                           "-g: labels and lines stand beside a binary schedule; --text has none");
     }
-    if (job->seeded && strcmp(job->placement, "random") != 0) {
+    if (args_given(a, "--seed") && strcmp(job->placement, "random") != 0) {
         return args_error(a, "--seed: nothing is drawn by lot without --placement random");
     }
     if (job->merge.share && !placed_by_file(job)) {
@@ -134,11 +96,8 @@ static int parse(struct merge_job *job, int argc, char **argv)
         .operands = "SCHEDULE...",
         .summary = "Makes one schedule of those of several jobs, text or binary, that run on one "
                    "machine.\nRanks of the new one are nodes; jobs never match each other.",
-        .options = merge_options,
-        .count = sizeof(merge_options) / sizeof(merge_options[0]),
-        .argc = argc,
-        .argv = argv,
-        .next = 1,
+        .take_operand = take_schedule,
+        ARGS_OPTIONS(merge_options),
     };
     job->placement = "packed";
     job->seed = 1;
@@ -146,18 +105,8 @@ static int parse(struct merge_job *job, int argc, char **argv)
     if (job->paths == NULL) {
         return args_error(&job->args, "no memory");
     }
-    for (;;) {
-        int option = args_next(&job->args);
-        if (option == ARGS_END && job->args.next < argc) {
-            job->paths[job->count++] = argv[job->args.next++];
-        } else if (option == ARGS_END) {
-            return check_options(job);
-        } else if (option == ARGS_HELP) {
-            return -1;
-        } else if (option == ARGS_BAD || take_option(job, option) != 0) {
-            return 2;
-        }
-    }
+    int status = args_parse(&job->args, argc, argv, job);
+    return status == ARGS_GO_ON ? check_options(job) : status == 0 ? -1 : status;
 }
 
 /* ---- The jobs ---- */
@@ -169,7 +118,8 @@ static int open_parts(struct merge_job *job, struct goal_error *error)
         return goal_fail(error, "no memory");
     }
     for (; job->opened < job->count; job->opened++) {
-        if (goal_open(&job->parts[job->opened], job->paths[job->opened], job->flags, error) != 0) {
+        if (goal_open(&job->parts[job->opened], job->paths[job->opened],
+                      job->compat ? GOAL_COMPAT : 0, error) != 0) {
             return -1;
         }
     }

@@ -12,32 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    TRACE_OUTPUT,
-    TRACE_TEXT,
-    TRACE_COLLECTIVES,
-    TRACE_RANKS,
-    TRACE_NO_GAPS,
-    TRACE_GAP_SCALE,
-    TRACE_PARTIAL,
-    TRACE_JSON,
-    TRACE_LIST,
-};
-
-static const struct args_option trace_options[] = {
-    [TRACE_OUTPUT] = {"-o", "FILE",
-                      "where to write (needed; with --text default: standard output)"},
-    [TRACE_TEXT] = {"--text", NULL, "write text, not the binary format"},
-    [TRACE_COLLECTIVES] = {"--collectives", "C=ALG,...",
-                           "how to unroll collectives; ALG alone: all that have it"},
-    [TRACE_RANKS] = {"--ranks", "N", "extrapolate to N ranks, a multiple of those recorded"},
-    [TRACE_NO_GAPS] = {"--no-gaps", NULL, "leave out the time between calls"},
-    [TRACE_GAP_SCALE] = {"--gap-scale", "X", "multiply it by X, like 0.5 or 2"},
-    [TRACE_PARTIAL] = {"--partial", NULL, "take a recording that ends early as far as it goes"},
-    [TRACE_JSON] = {"--json", NULL, "print the summary as JSON"},
-    [TRACE_LIST] = {"--list", NULL, "print the collectives and their algorithms"},
-};
-
 struct trace_job {
     struct mpi_wish wish;
     struct mpi_summary summary;
@@ -47,10 +21,10 @@ struct trace_job {
     const char *output;
     bool as_text;
     bool as_json;
-    bool scaled;
+    bool no_gaps;
 };
 
-static void list_algorithms(void)
+static int list_algorithms(struct args *a, void *into)
 {
     for (int i = 0; i < MPI_COLLECTIVES; i++) {
         printf("%-21s", mpi_collective_forms[i].name);
@@ -60,13 +34,15 @@ static void list_algorithms(void)
         putchar('\n');
     }
     printf("The first of each is the default.\n");
+    return 0;
 }
 
 /* ---- Options ---- */
 
 /* A decimal as a fraction: at most 9 digits before the point and 9 behind it. */
-static int read_scale(const struct args *a, uint64_t scale[2])
+static int take_scale(struct args *a, void *into)
 {
+    uint64_t *scale = into;
     const char *p = a->value;
     int digits = 0, places = -1;
     scale[0] = 0;
@@ -85,58 +61,48 @@ static int read_scale(const struct args *a, uint64_t scale[2])
         }
     }
     if (*p != '\0' || p == a->value || (digits == 0 && places <= 0)) {
-        args_error(a, "--gap-scale %s: must be like 2 or 0.25, at most 9 digits on each side",
-                   a->value);
-        return -1;
+        return args_bad(a, "must be like 2 or 0.25, at most 9 digits on each side");
     }
-    return 0;
+    return ARGS_GO_ON;
 }
 
-static int take_option(const struct args *a, int option, struct trace_job *job)
+static int take_collectives(struct args *a, void *wish)
 {
     struct goal_error error;
-    uint64_t n;
-    switch (option) {
-    case TRACE_OUTPUT:
-        job->output = a->value;
-        return 0;
-    case TRACE_COLLECTIVES:
-        if (mpi_choose(&job->wish, a->value, &error) != 0) {
-            args_error(a, "--collectives %s", error.text);
-            return -1;
-        }
-        return 0;
-    case TRACE_RANKS:
-        if (args_u64(a, "--ranks", GOAL_ANY - 1, &n) != 0) {
-            return -1;
-        }
-        if (n == 0) {
-            args_error(a, "--ranks 0: a schedule has at least 1");
-            return -1;
-        }
-        job->ranks = (uint32_t)n;
-        return 0;
-    case TRACE_GAP_SCALE:
-        job->scaled = true;
-        return read_scale(a, job->wish.scale);
-    default:
-        job->wish.gaps &= option != TRACE_NO_GAPS;
-        job->wish.partial |= option == TRACE_PARTIAL;
-        job->as_text |= option == TRACE_TEXT;
-        job->as_json |= option == TRACE_JSON;
-        return 0;
-    }
+    return mpi_choose(wish, a->value, &error) == 0 ? ARGS_GO_ON
+                                                   : args_error(a, "--collectives %s", error.text);
 }
+
+#define AT(member) ARGS_AT(struct trace_job, member)
+
+static const struct args_option trace_options[] = {
+    {"-o", "FILE", "where to write (needed; with --text default: standard output)", ARGS_TEXT,
+     AT(output)},
+    {"--text", NULL, "write text, not the binary format", ARGS_FLAG, AT(as_text)},
+    {"--collectives", "C=ALG,...", "how to unroll collectives; ALG alone: all that have it", 0,
+     AT(wish), .take = take_collectives},
+    {"--ranks", "N", "extrapolate to N ranks, a multiple of those recorded", ARGS_UNSIGNED,
+     AT(ranks), 0, GOAL_ANY - 1},
+    {"--no-gaps", NULL, "leave out the time between calls", ARGS_FLAG, AT(no_gaps)},
+    {"--gap-scale", "X", "multiply it by X, like 0.5 or 2", 0, AT(wish.scale), .take = take_scale},
+    {"--partial", NULL, "take a recording that ends early as far as it goes", ARGS_FLAG,
+     AT(wish.partial)},
+    {"--json", NULL, "print the summary as JSON", ARGS_FLAG, AT(as_json)},
+    {"--list", NULL, "print the collectives and their algorithms", .take = list_algorithms},
+};
 
 static int check_job(const struct args *a, const struct trace_job *job)
 {
+    if (job->ranks == 0 && args_given(a, "--ranks")) {
+        return args_error(a, "--ranks 0: a schedule has at least 1");
+    }
     if (job->input == NULL) {
         return args_error(a, "which FOLDER? one that `pinwheel goal record` has filled");
     }
     if (job->output == NULL && !job->as_text) {
         return args_error(a, "-o FILE is needed: where to write");
     }
-    if (job->scaled && !job->wish.gaps) {
+    if (args_given(a, "--gap-scale") && job->no_gaps) {
         return args_error(a, "--gap-scale and --no-gaps exclude each other");
     }
     if (job->ranks != 0 && job->wish.partial) {
@@ -302,27 +268,16 @@ int goal_command_trace(int argc, char **argv)
                      .operands = "FOLDER",
                      .summary = "Turns the recording of an MPI program, or a trace of liballprof, "
                                 "into a schedule.\ndocs/goal-trace.md says how.",
-                     .options = trace_options,
-                     .count = sizeof(trace_options) / sizeof(trace_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
-    struct trace_job job = {.wish = {.gaps = true, .scale = {1, 1}}};
+                     ARGS_OPTIONS(trace_options)};
+    struct trace_job job = {.wish = {.scale = {1, 1}}};
     struct goal_error error;
-    int option;
-    while ((option = args_next_operand(&a, &job.input)) >= 0) {
-        if (option == TRACE_LIST) {
-            list_algorithms();
-            return 0;
-        }
-        if (take_option(&a, option, &job) != 0) {
-            return 2;
-        }
+    a.operand = &job.input;
+    int status = args_parse(&a, argc, argv, &job);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
-    if (option == ARGS_HELP) {
-        return 0;
-    }
-    if (option == ARGS_BAD || check_job(&a, &job) != 0) {
+    job.wish.gaps = !job.no_gaps;
+    if (check_job(&a, &job) != 0) {
         return 2;
     }
     if (turn(&job, &error) != 0) {

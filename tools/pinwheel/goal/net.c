@@ -15,110 +15,55 @@ void goal_net_begin(struct goal_run *r)
 
 /* ---- Options ---- */
 
-static int take_network(struct goal_run *r)
+int goal_net_take(struct args *a, void *net)
 {
+    struct goal_net *n = net;
     char error[NET_ERROR];
-    if (net_spec_parse(&r->net.spec, r->args.value, error) != 0) {
-        return args_error(&r->args, "--network %s", error);
-    }
-    r->net.text = r->args.value;
-    return 0;
+    n->text = a->value;
+    return net_spec_parse(&n->spec, a->value, error) == 0 ? ARGS_GO_ON
+                                                          : args_error(a, "--network %s", error);
 }
 
-/* One of two words: 0 or 1 in *which. */
-static int take_word(struct goal_run *r, const char *option, const char *zero, const char *one,
-                     int *which)
-{
-    *which = strcmp(r->args.value, one) == 0;
-    if (!*which && strcmp(r->args.value, zero) != 0) {
-        return args_error(&r->args, "%s %s: must be %s or %s", option, r->args.value, zero, one);
-    }
-    return 0;
-}
-
-static int take_time(struct goal_run *r, const char *option, uint64_t *ps)
+int goal_net_take_time(struct args *a, void *ps)
 {
     char error[256];
-    return sim_time_parse(ps, option, r->args.value, error, sizeof(error)) == 0
-               ? 0
-               : args_error(&r->args, "%s", error);
+    return sim_time_parse(ps, a->option->name, a->value, error, sizeof(error)) == 0
+               ? ARGS_GO_ON
+               : args_error(a, "%s", error);
 }
 
-static int take_rate(struct goal_run *r)
+int goal_net_take_rate(struct args *a, void *byte)
 {
     char error[256];
-    return sim_rate_parse(&r->net.config.byte, "--link-rate", r->args.value, error,
-                          sizeof(error)) == 0
-               ? 0
-               : args_error(&r->args, "%s", error);
+    return sim_rate_parse(byte, a->option->name, a->value, error, sizeof(error)) == 0
+               ? ARGS_GO_ON
+               : args_error(a, "%s", error);
 }
 
-static int take_number(struct goal_run *r, const char *option, long least, long most, long *number)
+/* An option that says nothing without --network; NULL: none was given. */
+static const char *of_network(const struct args *a)
 {
-    return args_number(&r->args, option, least, most, number) == 0 ? 0 : 2;
-}
-
-int goal_net_take(struct goal_run *r, enum goal_net_option option)
-{
-    struct net_config *c = &r->net.config;
-    long number = 0;
-    int which = 0, status = 0;
-    switch (option) {
-    case GOAL_NET_NETWORK:
-        return take_network(r);
-    case GOAL_NET_ROUTING:
-        r->net.option = "--routing";
-        status = take_word(r, "--routing", "static", "adaptive", &which);
-        c->routing = which != 0 ? NET_ADAPTIVE : NET_STATIC;
-        return status;
-    case GOAL_NET_SWITCHING:
-        r->net.option = "--switching";
-        status = take_word(r, "--switching", "cut-through", "store-and-forward", &which);
-        c->store_and_forward = which != 0;
-        return status;
-    case GOAL_NET_PACKET:
-        r->net.option = "--packet";
-        status = take_number(r, "--packet", 1, NET_PACKET_MOST, &number);
-        c->packet = (uint32_t)number;
-        return status;
-    case GOAL_NET_BUFFER:
-        r->net.option = "--buffer";
-        status = take_number(r, "--buffer", 1, (long)NET_BUFFER_MOST, &number);
-        c->buffer = (uint64_t)number;
-        return status;
-    case GOAL_NET_LINK_RATE:
-        r->net.option = "--link-rate";
-        return take_rate(r);
-    case GOAL_NET_HOP_LATENCY:
-        r->net.option = "--hop-latency";
-        return take_time(r, "--hop-latency", &c->hop);
-    case GOAL_NET_CABLE_LATENCY:
-        r->net.option = "--cable-latency";
-        return take_time(r, "--cable-latency", &c->cable);
-    case GOAL_NET_PLACEMENT:
-        r->net.option = "--placement";
-        r->net.placement = r->args.value;
-        return 0;
-    default: /* --noise has a use for it, too */
-        r->net.seeded = true;
-        status = take_number(r, "--seed", 0, INT64_MAX, &number);
-        c->seed = (uint64_t)number;
-        return status;
+    for (int i = 0; i < a->count; i++) {
+        if (a->options[i].group == GOAL_NET && (a->given >> i & 1) != 0) {
+            return a->options[i].name;
+        }
     }
+    return NULL;
 }
 
 int goal_net_check(struct goal_run *r)
 {
     struct goal_net *n = &r->net;
-    if (n->seeded && n->text == NULL && r->noise_text == NULL) {
+    /* --noise has a use for the seed, too. */
+    if (args_given(&r->args, "--seed") && n->text == NULL && r->noise_text == NULL) {
         return args_error(&r->args, "--seed: nothing is drawn by lot without --network or --noise");
     }
     if (n->text == NULL) {
-        return n->option == NULL ? 0
-                                 : args_error(&r->args,
-                                              "%s is about packets in a network: --network is "
-                                              "missing",
-                                              n->option);
+        const char *option = of_network(&r->args);
+        return option == NULL
+                   ? 0
+                   : args_error(&r->args, "%s is about packets in a network: --network is missing",
+                                option);
     }
     if (r->text[SIM_L] != NULL || (r->sweep.values > 0 && r->sweep.which == SIM_L)) {
         return args_error(&r->args, "-L: with --network the way through it takes its place; "

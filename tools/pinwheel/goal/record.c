@@ -24,10 +24,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { RECORD_OUTPUT };
-
 static const struct args_option record_options[] = {
-    [RECORD_OUTPUT] = {"-o", "FOLDER", "where to record; must be empty or new (needed)"},
+    {"-o", "FOLDER", "where to record; must be empty or new (needed)", ARGS_TEXT, .at = 0,
+     .size = sizeof(const char *)},
 };
 
 static const struct recorder {
@@ -258,20 +257,13 @@ int goal_command_record(int argc, char **argv)
                      .operands = "COMMAND [ARGUMENT]...",
                      .summary = "Runs a command that starts an MPI program, and records what the "
                                 "program calls.\n`pinwheel goal trace` makes a schedule of it.",
-                     .options = record_options,
-                     .count = sizeof(record_options) / sizeof(record_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
+                     ARGS_OPTIONS(record_options)};
     const char *folder = NULL;
     char path[PATH_MAX];
     struct command c = {0};
-    int option;
-    while ((option = args_next(&a)) >= 0) {
-        folder = a.value;
-    }
-    if (option == ARGS_HELP || option == ARGS_BAD) {
-        return option == ARGS_HELP ? 0 : 2;
+    int status = args_parse(&a, argc, argv, &folder);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
     if (folder == NULL || a.next >= argc) {
         return args_error(&a, "%s",

@@ -19,168 +19,73 @@
 #include <time.h>
 #include <unistd.h>
 
-enum {
-    RUN_L,
-    RUN_o,
-    RUN_g,
-    RUN_G,
-    RUN_O,
-    RUN_S,
-    RUN_PARAMETERS,
-    RUN_MODEL,
-    RUN_CALC_UNIT,
-    RUN_THREADS,
-    RUN_RANKS,
-    RUN_JSON,
-    RUN_COMPAT,
-    RUN_SWEEP,
-    RUN_SVG,
-    RUN_CRITICAL_PATH,
-    RUN_TRACE,
-    RUN_TIMELINE,
-    RUN_QUEUES,
-    RUN_NOISE,
-    RUN_JOBS,
-    RUN_NETWORK, /* and on, in the order of enum goal_net_option */
-    RUN_ROUTING,
-    RUN_SWITCHING,
-    RUN_PACKET,
-    RUN_BUFFER,
-    RUN_LINK_RATE,
-    RUN_HOP_LATENCY,
-    RUN_CABLE_LATENCY,
-    RUN_PLACEMENT,
-    RUN_SEED,
-    RUN_OPTIONS
-};
+#define AT(member) ARGS_AT(struct goal_run, member)
 
-static const struct args_option run_options[RUN_OPTIONS] = {
-    [RUN_L] = {"-L", "TIME", "latency: from a send's last instruction to the first byte (2500)"},
-    [RUN_o] = {"-o", "TIME", "CPU time of a message at either end (1500)"},
-    [RUN_g] = {"-g", "TIME", "pause of a NIC after a message (1000)"},
-    [RUN_G] = {"-G", "TIME", "NIC time of each byte after the first (6)"},
-    [RUN_O] = {"-O", "TIME", "CPU time of each byte after the first (0)"},
-    [RUN_S] = {"-S", "BYTES", "largest message that is sent eagerly (65535)"},
-    [RUN_PARAMETERS] = {"--parameters", "NAME", "a set of these: loggopsim, spin, hpc, ai"},
-    [RUN_MODEL] = {"--model", "NAME", "pinwheel (the default), or loggopsim for LogGOPSim's times"},
-    [RUN_CALC_UNIT] = {"--calc-unit", "ns|ps", "what the sizes of calcs count (ns)"},
-    [RUN_THREADS] = {"--threads", "N", "simulate with N threads (1); the results are the same"},
-    [RUN_RANKS] = {"--ranks", NULL, "print the finish time of every rank"},
-    [RUN_JSON] = {"--json", NULL, "print JSON: finish_ns, and what the summary says"},
-    [RUN_COMPAT] = {"--compat", NULL,
-                    "of equal labels in a text keep the first, as LogGOPSim's compiler does"},
-    [RUN_SWEEP] = {"--sweep", "P=A:B:N",
-                   "run with N values of P (L, o, g, G, O or S) from A to B; a line for each"},
-    [RUN_SVG] = {"--svg", "FILE", "draw what --sweep found"},
-    [RUN_CRITICAL_PATH] = {"--critical-path", NULL,
-                           "what the last finish waited for, step by step, and the parts of it"},
-    [RUN_TRACE] = {"--trace", "FILE",
-                   "write the timeline as JSON, for Perfetto or Chrome's trace viewer"},
-    [RUN_TIMELINE] = {"--timeline", "FILE", "draw the timeline of a small schedule, as SVG"},
-    [RUN_QUEUES] = {"--queues", NULL,
-                    "count the queues in which recvs and messages wait for each other"},
-    [RUN_NOISE] = {"--noise", "NOISE",
-                   "detours of the cpus: exponential:period=1ms,mean=10us, uniform:, normal: or a "
-                   "trace; docs/loggops-model.md"},
-    [RUN_JOBS] = {"--jobs", "FILE",
-                  "when each job of a merged schedule ends; FILE is what goal merge --jobs wrote"},
-    [RUN_NETWORK] = {"--network", "NETWORK",
-                     "packets in a network in the place of L: fattree:radix=36, torus:8x8x8, "
-                     "dragonfly:a=4,h=2,p=2 or FILE.dot; docs/network-model.md"},
-    [RUN_ROUTING] = {"--routing", "static|adaptive", "by destination (the default), or by load"},
-    [RUN_SWITCHING] = {"--switching", "cut-through|store-and-forward",
-                       "when a switch passes a packet on (cut-through)"},
-    [RUN_PACKET] = {"--packet", "BYTES", "largest packet (4096)"},
-    [RUN_BUFFER] = {"--buffer", "BYTES",
-                    "of each virtual channel where a cable enters a switch (65536)"},
-    [RUN_LINK_RATE] = {"--link-rate", "RATE", "of a cable, as 400Gbit/s or 50GB/s (that of G)"},
-    [RUN_HOP_LATENCY] = {"--hop-latency", "TIME", "through a switch (50)"},
-    [RUN_CABLE_LATENCY] = {"--cable-latency", "TIME", "along a cable (33.4)"},
-    [RUN_PLACEMENT] = {"--placement", "linear|random|FILE",
-                       "which host has which rank: in order (the default), drawn by lot, or a "
-                       "file of hosts"},
-    [RUN_SEED] = {"--seed", "N", "of what is drawn by lot (1); the same seed, the same results"},
+static const struct args_option run_options[] = {
+    {"-L", "TIME", "latency: from a send's last instruction to the first byte (2500)", ARGS_TEXT,
+     AT(text[SIM_L])},
+    {"-o", "TIME", "CPU time of a message at either end (1500)", ARGS_TEXT, AT(text[SIM_o])},
+    {"-g", "TIME", "pause of a NIC after a message (1000)", ARGS_TEXT, AT(text[SIM_g])},
+    {"-G", "TIME", "NIC time of each byte after the first (6)", ARGS_TEXT, AT(text[SIM_G])},
+    {"-O", "TIME", "CPU time of each byte after the first (0)", ARGS_TEXT, AT(text[SIM_O])},
+    {"-S", "BYTES", "largest message that is sent eagerly (65535)", ARGS_TEXT, AT(text[SIM_S])},
+    {"--parameters", "NAME", "a set of these: loggopsim, spin, hpc, ai", ARGS_TEXT, AT(set)},
+    {"--model", "NAME", "pinwheel (the default), or loggopsim for LogGOPSim's times", ARGS_CHOICE,
+     AT(in.model), .choices = "pinwheel|loggopsim"},
+    {"--calc-unit", "ns|ps", "what the sizes of calcs count (ns)", ARGS_CHOICE, AT(in.calc_in_ps)},
+    {"--threads", "N", "simulate with N threads (1); the results are the same", ARGS_NUMBER,
+     AT(in.threads), 1, SIM_THREADS_MOST},
+    {"--ranks", NULL, "print the finish time of every rank", ARGS_FLAG, AT(ranks)},
+    {"--json", NULL, "print JSON: finish_ns, and what the summary says", ARGS_FLAG, AT(json)},
+    {"--compat", NULL, "of equal labels in a text keep the first, as LogGOPSim's compiler does",
+     ARGS_FLAG, AT(compat)},
+    {"--sweep", "P=A:B:N",
+     "run with N values of P (L, o, g, G, O or S) from A to B; a line for each", 0, AT(sweep),
+     .take = goal_sweep_take},
+    {"--svg", "FILE", "draw what --sweep found", ARGS_TEXT, AT(svg)},
+    {"--critical-path", NULL, "what the last finish waited for, step by step, and the parts of it",
+     ARGS_FLAG, AT(critical_path)},
+    {"--trace", "FILE", "write the timeline as JSON, for Perfetto or Chrome's trace viewer",
+     ARGS_TEXT, AT(trace)},
+    {"--timeline", "FILE", "draw the timeline of a small schedule, as SVG", ARGS_TEXT,
+     AT(timeline)},
+    {"--queues", NULL, "count the queues in which recvs and messages wait for each other",
+     ARGS_FLAG, AT(in.count_queues)},
+    {"--noise", "NOISE",
+     "detours of the cpus: exponential:period=1ms,mean=10us, uniform:, normal: or a "
+     "trace; docs/loggops-model.md",
+     ARGS_TEXT, AT(noise_text)},
+    {"--jobs", "FILE",
+     "when each job of a merged schedule ends; FILE is what goal merge --jobs wrote", ARGS_TEXT,
+     AT(jobs_file)},
+    {"--network", "NETWORK",
+     "packets in a network in the place of L: fattree:radix=36, torus:8x8x8, "
+     "dragonfly:a=4,h=2,p=2 or FILE.dot; docs/network-model.md",
+     0, AT(net), .take = goal_net_take},
+    {"--routing", "static|adaptive", "by destination (the default), or by load", ARGS_CHOICE,
+     AT(net.config.routing), .group = GOAL_NET},
+    {"--switching", "cut-through|store-and-forward",
+     "when a switch passes a packet on (cut-through)", ARGS_CHOICE,
+     AT(net.config.store_and_forward), .group = GOAL_NET},
+    {"--packet", "BYTES", "largest packet (4096)", ARGS_NUMBER, AT(net.config.packet), 1,
+     NET_PACKET_MOST, .group = GOAL_NET},
+    {"--buffer", "BYTES", "of each virtual channel where a cable enters a switch (65536)",
+     ARGS_NUMBER, AT(net.config.buffer), 1, NET_BUFFER_MOST, .group = GOAL_NET},
+    {"--link-rate", "RATE", "of a cable, as 400Gbit/s or 50GB/s (that of G)", 0,
+     AT(net.config.byte), .take = goal_net_take_rate, .group = GOAL_NET},
+    {"--hop-latency", "TIME", "through a switch (50)", 0, AT(net.config.hop),
+     .take = goal_net_take_time, .group = GOAL_NET},
+    {"--cable-latency", "TIME", "along a cable (33.4)", 0, AT(net.config.cable),
+     .take = goal_net_take_time, .group = GOAL_NET},
+    {"--placement", "linear|random|FILE",
+     "which host has which rank: in order (the default), drawn by lot, or a "
+     "file of hosts",
+     ARGS_TEXT, AT(net.placement), .group = GOAL_NET},
+    {"--seed", "N", "of what is drawn by lot (1); the same seed, the same results", ARGS_NUMBER,
+     AT(net.config.seed), 0, INT64_MAX},
 };
 
 /* ---- Options ---- */
-
-static int choose_model(struct goal_run *r, const char *name)
-{
-    if (strcmp(name, "pinwheel") == 0) {
-        r->in.model = SIM_PINWHEEL;
-    } else if (strcmp(name, "loggopsim") == 0) {
-        r->in.model = SIM_LOGGOPSIM;
-    } else {
-        return args_error(&r->args, "--model %s: must be pinwheel or loggopsim", name);
-    }
-    return 0;
-}
-
-static int choose_unit(struct goal_run *r, const char *name)
-{
-    if (strcmp(name, "ns") != 0 && strcmp(name, "ps") != 0) {
-        return args_error(&r->args, "--calc-unit %s: must be ns or ps", name);
-    }
-    r->in.calc_in_ps = strcmp(name, "ps") == 0;
-    return 0;
-}
-
-static int take_option(struct goal_run *r, int option)
-{
-    long number;
-    switch (option) {
-    case RUN_PARAMETERS:
-        r->set = r->args.value;
-        return 0;
-    case RUN_MODEL:
-        return choose_model(r, r->args.value);
-    case RUN_CALC_UNIT:
-        return choose_unit(r, r->args.value);
-    case RUN_THREADS:
-        if (args_number(&r->args, "--threads", 1, SIM_THREADS_MOST, &number) != 0) {
-            return 2;
-        }
-        r->in.threads = (unsigned)number;
-        return 0;
-    case RUN_RANKS:
-        r->ranks = true;
-        return 0;
-    case RUN_JSON:
-        r->json = true;
-        return 0;
-    case RUN_COMPAT:
-        r->flags |= GOAL_COMPAT;
-        return 0;
-    case RUN_SWEEP:
-        return goal_sweep_parse(&r->args, &r->sweep);
-    case RUN_SVG:
-        r->svg = r->args.value;
-        return 0;
-    case RUN_CRITICAL_PATH:
-        r->critical_path = true;
-        return 0;
-    case RUN_TRACE:
-        r->trace = r->args.value;
-        return 0;
-    case RUN_TIMELINE:
-        r->timeline = r->args.value;
-        return 0;
-    case RUN_QUEUES:
-        r->in.count_queues = true;
-        return 0;
-    case RUN_NOISE:
-        r->noise_text = r->args.value;
-        return 0;
-    case RUN_JOBS:
-        r->jobs_file = r->args.value;
-        return 0;
-    case RUN_NETWORK ... RUN_SEED:
-        return goal_net_take(r, (enum goal_net_option)(option - RUN_NETWORK));
-    default:
-        r->text[option - RUN_L] = r->args.value;
-        return 0;
-    }
-}
 
 static int unknown_set(struct goal_run *r)
 {
@@ -265,29 +170,15 @@ static int parse(struct goal_run *r, int argc, char **argv)
         .summary = "Simulates a GOAL schedule, text or binary, and says when each rank finishes.\n"
                    "A time without unit is ns; others are ps, us, ms, s. docs/loggops-model.md "
                    "has the models.",
-        .options = run_options,
-        .count = RUN_OPTIONS,
-        .argc = argc,
-        .argv = argv,
-        .next = 1,
+        .operand = &r->file,
+        ARGS_OPTIONS(run_options),
     };
     r->set = "loggopsim";
     r->in.threads = 1;
     goal_net_begin(r);
-    for (;;) {
-        int option = args_next_operand(&r->args, &r->file);
-        if (option == ARGS_HELP) {
-            return -1;
-        }
-        if (option == ARGS_BAD) {
-            return 2;
-        }
-        if (option == ARGS_END) {
-            break;
-        }
-        if (take_option(r, option) != 0) {
-            return 2;
-        }
+    int status = args_parse(&r->args, argc, argv, r);
+    if (status != ARGS_GO_ON) {
+        return status != 0 ? status : -1;
     }
     if (r->file == NULL) {
         return args_error(&r->args, "which schedule? pinwheel goal run FILE");
@@ -468,7 +359,7 @@ static int run_once(struct goal_run *r)
 static int open_and_run(struct goal_run *r)
 {
     struct goal_error error;
-    if (goal_open(&r->goal, r->file, r->flags, &error) != 0) {
+    if (goal_open(&r->goal, r->file, r->compat ? GOAL_COMPAT : 0, &error) != 0) {
         fprintf(stderr, "pinwheel goal run: %s\n", error.text);
         return 1;
     }

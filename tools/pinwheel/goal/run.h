@@ -34,8 +34,6 @@ struct goal_sweep {
 /* --network, and what belongs to it. */
 struct goal_net {
     const char *text; /* NULL: none */
-    bool seeded;
-    const char *option; /* one that says nothing without --network */
     const char *placement;
     struct net_spec spec;
     struct net_config config;
@@ -49,8 +47,7 @@ struct goal_run {
     const char *file;
     const char *text[SIM_PARAMETERS]; /* of -L ... -S; NULL: not given */
     const char *set;
-    bool ranks, json;
-    unsigned flags;
+    bool ranks, json, compat;
     struct sim_parameters parameters;
     struct sim_input in;
     struct sim_output out;
@@ -83,24 +80,16 @@ int goal_run_print(struct goal_run *r);
 
 /* ---- The network (net.c) ---- */
 
-/* In the order in which the options stand. */
-enum goal_net_option {
-    GOAL_NET_NETWORK,
-    GOAL_NET_ROUTING,
-    GOAL_NET_SWITCHING,
-    GOAL_NET_PACKET,
-    GOAL_NET_BUFFER,
-    GOAL_NET_LINK_RATE,
-    GOAL_NET_HOP_LATENCY,
-    GOAL_NET_CABLE_LATENCY,
-    GOAL_NET_PLACEMENT,
-    GOAL_NET_SEED,
-};
+/* The group of options that say nothing without --network. */
+enum { GOAL_NET = 1 };
 
-/* goal_net_begin() sets what holds without options, goal_net_take() takes one, and
- * goal_net_check() says whether they agree; 2 after an error was printed. */
+/* goal_net_begin() sets what holds without options, goal_net_take() takes --network, its two others
+ * the values of a rate and of times, and goal_net_check() says whether the options agree; 2 after
+ * an error was printed. */
 void goal_net_begin(struct goal_run *r);
-int goal_net_take(struct goal_run *r, enum goal_net_option option);
+int goal_net_take(struct args *a, void *net);
+int goal_net_take_rate(struct args *a, void *byte);
+int goal_net_take_time(struct args *a, void *ps);
 int goal_net_check(struct goal_run *r);
 
 /* goal_net_open() builds the network for the schedule that was opened, if there is to be

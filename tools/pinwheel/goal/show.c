@@ -15,13 +15,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { SHOW_STATS, SHOW_JSON, SHOW_COMPAT };
+struct show {
+    const char *path;
+    bool stats, as_json, compat;
+};
+
+#define AT(member) ARGS_AT(struct show, member)
 
 static const struct args_option show_options[] = {
-    [SHOW_STATS] = {"--stats", NULL, "statistics instead of the operations"},
-    [SHOW_JSON] = {"--json", NULL, "as JSON"},
-    [SHOW_COMPAT] = {"--compat", NULL,
-                     "of equal labels in a text keep the first, as LogGOPSim's compiler does"},
+    {"--stats", NULL, "statistics instead of the operations", ARGS_FLAG, AT(stats)},
+    {"--json", NULL, "as JSON", ARGS_FLAG, AT(as_json)},
+    {"--compat", NULL, "of equal labels in a text keep the first, as LogGOPSim's compiler does",
+     ARGS_FLAG, AT(compat)},
 };
 
 /* ---- Statistics ---- */
@@ -253,37 +258,27 @@ int goal_command_show(int argc, char **argv)
                      .operands = "SCHEDULE",
                      .summary = "Prints a schedule, binary or text, as text that compiles back to "
                                 "the identical\nbytes, as JSON, or its statistics.",
-                     .options = show_options,
-                     .count = sizeof(show_options) / sizeof(show_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
-    const char *path = NULL;
-    bool stats = false, as_json = false;
-    unsigned flags = 0;
-    int option;
-    while ((option = args_next_operand(&a, &path)) >= 0) {
-        stats |= option == SHOW_STATS;
-        as_json |= option == SHOW_JSON;
-        flags |= option == SHOW_COMPAT ? GOAL_COMPAT : 0;
+                     ARGS_OPTIONS(show_options)};
+    struct show w = {.path = NULL};
+    a.operand = &w.path;
+    int status = args_parse(&a, argc, argv, &w);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
-    if (option == ARGS_HELP) {
-        return 0;
-    }
-    if (option == ARGS_BAD || path == NULL) {
-        return option == ARGS_BAD ? 2 : args_error(&a, "which SCHEDULE? a file, or -");
+    if (w.path == NULL) {
+        return args_error(&a, "which SCHEDULE? a file, or -");
     }
     struct goal g;
     struct goal_error error;
-    if (goal_open(&g, path, flags, &error) != 0) {
+    if (goal_open(&g, w.path, w.compat ? GOAL_COMPAT : 0, &error) != 0) {
         fprintf(stderr, "pinwheel goal show: %s\n", error.text);
         return 1;
     }
-    struct stats s = stats ? gather(&g) : (struct stats){0};
-    int rc = stats && as_json ? print_stats_json(&g, &s)
-             : stats          ? print_stats(&g, &s)
-             : as_json        ? print_json(&g)
-                              : print_text(&g);
+    struct stats s = w.stats ? gather(&g) : (struct stats){0};
+    int rc = w.stats && w.as_json ? print_stats_json(&g, &s)
+             : w.stats            ? print_stats(&g, &s)
+             : w.as_json          ? print_json(&g)
+                                  : print_text(&g);
     goal_close(&g);
     if (rc != 0) {
         perror("pinwheel goal show: cannot write");

@@ -15,7 +15,7 @@ enum { SWEEP_MOST = 10000 };
 
 /* ---- The option ---- */
 
-static int bad_sweep(struct args *args)
+static int bad_sweep(const struct args *args)
 {
     return args_error(args,
                       "--sweep %s: must be like L=0:10us:11, a parameter (L, o, g, G, O, S), its "
@@ -40,8 +40,9 @@ static int parse_end(struct args *args, const struct goal_sweep *sweep, const ch
     return 0;
 }
 
-int goal_sweep_parse(struct args *args, struct goal_sweep *sweep)
+int goal_sweep_take(struct args *args, void *into)
 {
+    struct goal_sweep *sweep = into;
     const char *text = args->value;
     int which = 0;
     while (which < SIM_PARAMETERS && *text != *sim_parameter_name((enum sim_parameter)which)) {
@@ -67,7 +68,7 @@ int goal_sweep_parse(struct args *args, struct goal_sweep *sweep)
                           count + 1, SWEEP_MOST);
     }
     sweep->values = (uint32_t)values;
-    return 0;
+    return ARGS_GO_ON;
 }
 
 int goal_sweep_check(struct goal_run *r)

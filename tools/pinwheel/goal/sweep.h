@@ -12,10 +12,10 @@ struct sweep_point {
     uint32_t last; /* the rank that has it */
 };
 
-/* goal_sweep_parse() reads the value of --sweep, P=A:B:N. It returns 0, or 2 after
- * it has said what is wrong. goal_sweep_check() says whether the model takes A and
- * B, in the same way. */
-int goal_sweep_parse(struct args *args, struct goal_sweep *sweep);
+/* goal_sweep_take() takes the value of --sweep, P=A:B:N, into a struct goal_sweep. It returns
+ * ARGS_GO_ON, or 2 after it has said what is wrong. goal_sweep_check() says whether the model takes
+ * A and B, in the same way. */
+int goal_sweep_take(struct args *args, void *sweep);
 int goal_sweep_check(struct goal_run *r);
 
 /* goal_sweep_run() runs the open schedule with every value and prints a table, or

@@ -14,25 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    BUDGET_BYTES = HPU_RUN_OPTIONS,
-    BUDGET_RATE,
-    BUDGET_HPUS,
-    BUDGET_GAP,
-    BUDGET_NUMBERS,
-    BUDGET_TABLE = BUDGET_NUMBERS,
-    BUDGET_END
-};
-
-static const struct args_option budget_options[] = {
-    HPU_RUN_OPTION_ROWS,
-    [BUDGET_BYTES] = {"--bytes", "N", "size of a packet; default: that of --packet, or 4096"},
-    [BUDGET_RATE] = {"--rate", "GBITS", "of the network, in Gbit/s; default 400"},
-    [BUDGET_HPUS] = {"--hpus", "N", "cores; default 32, the clusters of PsPIN"},
-    [BUDGET_GAP] = {"--gap", "NS", "least time between packets; default 6.7"},
-    [BUDGET_TABLE] = {"--table", NULL, "HPUs needed, by packet size and the handler's time"},
-};
-
 struct budget {
     double bytes, rate, hpus, gap;
     double interval; /* ns between packets */
@@ -44,6 +25,21 @@ static double busy(const struct hpu_job *j, const struct rv32_result *r)
 {
     return (double)r->cycles + j->timing->around;
 }
+
+/* The numbers that options may set, whose texts are hpu_job.own. */
+enum { BYTES, RATE, HPUS, GAP, NUMBERS };
+
+static const struct args_option budget_options[] = {
+    HPU_SETUP_OPTION_ROWS,
+    HPU_JSON_ROW,
+    {"--bytes", "N", "size of a packet; default: that of --packet, or 4096", ARGS_TEXT,
+     HPU_AT(own[BYTES])},
+    {"--rate", "GBITS", "of the network, in Gbit/s; default 400", ARGS_TEXT, HPU_AT(own[RATE])},
+    {"--hpus", "N", "cores; default 32, the clusters of PsPIN", ARGS_TEXT, HPU_AT(own[HPUS])},
+    {"--gap", "NS", "least time between packets; default 6.7", ARGS_TEXT, HPU_AT(own[GAP])},
+    {"--table", NULL, "HPUs needed, by packet size and the handler's time", ARGS_FLAG,
+     HPU_AT(table)},
+};
 
 static int read_number(const struct args *a, const char *name, const char *text, double least,
                        double *number)
@@ -254,19 +250,18 @@ static int answer(struct hpu_job *j, struct budget *b, bool sized)
     return j->json ? print_json(j, b, r) : print_lines(j, b, r);
 }
 
-static int budget(struct hpu_job *j, struct args *a, const char **own)
+static int budget(struct hpu_job *j, struct args *a)
 {
     struct budget b = {.bytes = 4096, .rate = 400, .hpus = 32, .gap = 6.7};
     double *numbers[] = {&b.bytes, &b.rate, &b.hpus, &b.gap};
     static const double least[] = {1, 0.001, 1, 0};
-    for (int i = 0; i < BUDGET_NUMBERS - HPU_RUN_OPTIONS; i++) {
-        const char *name = budget_options[HPU_RUN_OPTIONS + i].name;
-        if (read_number(a, name, own[i], least[i], numbers[i]) != 0) {
+    static const char *const names[] = {"--bytes", "--rate", "--hpus", "--gap"};
+    for (int i = 0; i < NUMBERS; i++) {
+        if (read_number(a, names[i], j->own[i], least[i], numbers[i]) != 0) {
             return 2;
         }
     }
-    return own[BUDGET_TABLE - HPU_RUN_OPTIONS] != NULL ? table(j, &b)
-                                                       : answer(j, &b, own[0] != NULL);
+    return j->table ? table(j, &b) : answer(j, &b, j->own[BYTES] != NULL);
 }
 
 int hpu_command_budget(int argc, char **argv)
@@ -277,11 +272,6 @@ int hpu_command_budget(int argc, char **argv)
                          "Says how many cycles a handler may take if packets are to be processed "
                          "as fast as\nthey come. With an image, also whether its function does; "
                          "the exit status is 1 if not.",
-                     .options = budget_options,
-                     .count = sizeof(budget_options) / sizeof(budget_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
-    const char *own[BUDGET_END - HPU_RUN_OPTIONS] = {NULL};
-    return hpu_job_command(&a, HPU_RUN_OPTIONS, own, budget);
+                     ARGS_OPTIONS(budget_options)};
+    return hpu_job_command(&a, argc, argv, budget);
 }

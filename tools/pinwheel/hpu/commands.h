@@ -32,51 +32,9 @@ enum {
     HPU_STATE_MAX = 65536,
     HPU_PACKET_ROOM = 65536,   /* of a handler */
     HPU_STATE_ROOM = 16777216, /* of a handler */
-    HPU_ARGUMENTS_TEXT = RV32_ARGUMENTS
+    HPU_ARGUMENTS_TEXT = RV32_ARGUMENTS,
+    HPU_OWN = 5
 };
-
-/* Options that set up a run; a command's own come behind them. */
-enum hpu_option {
-    HPU_HANDLER,
-    HPU_SET,
-    HPU_HOST,
-    HPU_HANDLER_HOST_MEMORY,
-    HPU_PEERS,
-    HPU_FUNCTION,
-    HPU_ARG,
-    HPU_PACKET,
-    HPU_STATE,
-    HPU_TIMING,
-    HPU_BUDGET,
-    HPU_COLD,
-    HPU_JSON, /* behind those that a command without JSON has */
-    HPU_RUN_OPTIONS
-};
-
-#define HPU_SETUP_OPTION_ROWS                                                                      \
-    [HPU_HANDLER] = {"--handler", "NAME", "the handler to run, as PTL_HANDLER() registers it"},    \
-    [HPU_SET] = {"--set", "FIELD=VALUE",                                                           \
-                 "what a handler is called with: of a header type, length, target_id, source_id, " \
-                 "match_bits, offset, hdr_data; of a payload offset; of a completion "             \
-                 "dropped_bytes, flow_control_triggered"},                                         \
-    [HPU_HOST] = {"--host", "FILE", "what the entry's memory holds; default: 65536 zeros"},        \
-    [HPU_HANDLER_HOST_MEMORY] = {"--handler-host", "FILE",                                         \
-                                 "what handler_host_mem holds; default: 65536 zeros"},             \
-    [HPU_PEERS] = {"--peers", "FILE",                                                              \
-                   "what those hold to whom the handler sends, by remote offset; default: "        \
-                   "nothing"},                                                                     \
-    [HPU_FUNCTION] = {"--function", "NAME", "a function to run instead, which makes no calls"},    \
-    [HPU_ARG] = {"--arg", "VALUE",                                                                 \
-                 "one argument of the function after another: a number, packet, packet-size, "     \
-                 "state, state-size; without any, these four"},                                    \
-    [HPU_PACKET] = {"--packet", "FILE",                                                            \
-                    "what the packet, or the user header, holds; default: 64 zeros, or none"},     \
-    [HPU_STATE] = {"--state", "FILE", "what HPU memory holds; default: 4096 zeros"},               \
-    [HPU_TIMING] = {"--timing", "NAME", "the core: pspin (default), fpspin or arm"},               \
-    [HPU_BUDGET] = {"--budget", "CYCLES", "end it after so many; default 100000000"},              \
-    [HPU_COLD] = {"--cold", NULL, "begin with an empty instruction cache"}
-
-#define HPU_RUN_OPTION_ROWS HPU_SETUP_OPTION_ROWS, [HPU_JSON] = {"--json", NULL, "print JSON"}
 
 struct hpu_job {
     const char *path, *function, *packet_path, *state_path;
@@ -84,6 +42,9 @@ struct hpu_job {
     int argument_count;
     const struct rv32_timing *timing;
     bool cold, json;
+    const char *own[HPU_OWN]; /* of options that a command has besides */
+    bool table;               /* --table */
+    int64_t most;             /* --count */
     uint32_t packet_size, state_size;
     struct hpu_image code;
     struct hpu_handler handler; /* with a name: this is run; else the function, ... */
@@ -97,12 +58,60 @@ struct hpu_job {
 struct hpu_job *hpu_job_new(void);
 void hpu_job_free(struct hpu_job *j);
 
-/* hpu_job_command() is a whole command: it makes a job and parses the command line (the image;
- * options up to `first` as enum hpu_option; the values of the command's own ones, from `first`
- * on, into own[], "" for those that take none), and if there is something to do, does it. Gives
- * the exit status. */
-typedef int hpu_work(struct hpu_job *j, struct args *a, const char **own);
-int hpu_job_command(struct args *a, int first, const char **own, hpu_work *work);
+/* hpu_job_command() is a whole command: it makes a job, parses the command line into it (the image,
+ * and options of rows below), and if there is something to do, does it. Gives the exit status. */
+typedef int hpu_work(struct hpu_job *j, struct args *a);
+int hpu_job_command(struct args *a, int argc, char **argv, hpu_work *work);
+
+/* Rows of options that set up a run, for a struct hpu_job; a command's own come behind them. */
+#define HPU_AT(member) ARGS_AT(struct hpu_job, member)
+#define HPU_SETUP_OPTION_ROWS                                                                      \
+    {"--handler", "NAME", "the handler to run, as PTL_HANDLER() registers it", ARGS_TEXT,          \
+     HPU_AT(handler.name)},                                                                        \
+        {"--set", "FIELD=VALUE",                                                                   \
+         "what a handler is called with: of a header type, length, target_id, source_id, "         \
+         "match_bits, "                                                                            \
+         "offset, hdr_data; of a payload offset; of a completion dropped_bytes, "                  \
+         "flow_control_triggered",                                                                 \
+         .take = hpu_take_field},                                                                  \
+        {"--host", "FILE", "what the entry's memory holds; default: 65536 zeros", ARGS_TEXT,       \
+         HPU_AT(handler.path[HPU_FILE_ENTRY])},                                                    \
+        {"--handler-host", "FILE", "what handler_host_mem holds; default: 65536 zeros", ARGS_TEXT, \
+         HPU_AT(handler.path[HPU_FILE_HANDLER])},                                                  \
+        {"--peers", "FILE",                                                                        \
+         "what those hold to whom the handler sends, by remote offset; default: nothing",          \
+         ARGS_TEXT, HPU_AT(handler.path[HPU_FILE_PEERS])},                                         \
+        {"--function", "NAME", "a function to run instead, which makes no calls", ARGS_TEXT,       \
+         HPU_AT(function)},                                                                        \
+        {"--arg", "VALUE",                                                                         \
+         "one argument of the function after another: a number, packet, packet-size, state, "      \
+         "state-size; without any, these four",                                                    \
+         .take = hpu_take_argument},                                                               \
+        {"--packet", "FILE",                                                                       \
+         "what the packet, or the user header, holds; default: 64 zeros, or none", ARGS_TEXT,      \
+         HPU_AT(packet_path)},                                                                     \
+        {"--state", "FILE", "what HPU memory holds; default: 4096 zeros", ARGS_TEXT,               \
+         HPU_AT(state_path)},                                                                      \
+        {"--timing", "NAME", "the core: pspin (default), fpspin or arm", .take = hpu_take_timing}, \
+        {"--budget",                                                                               \
+         "CYCLES",                                                                                 \
+         "end it after so many; default 100000000",                                                \
+         ARGS_UNSIGNED,                                                                            \
+         HPU_AT(call.budget),                                                                      \
+         0,                                                                                        \
+         1000000000000},                                                                           \
+    {                                                                                              \
+        "--cold", NULL, "begin with an empty instruction cache", ARGS_FLAG, HPU_AT(cold)           \
+    }
+#define HPU_JSON_ROW                                                                               \
+    {                                                                                              \
+        "--json", NULL, "print JSON", ARGS_FLAG, HPU_AT(json)                                      \
+    }
+
+/* What takes those values that are more than a text or a number. */
+int hpu_take_field(struct args *a, void *job);
+int hpu_take_argument(struct args *a, void *job);
+int hpu_take_timing(struct args *a, void *job);
 
 /* hpu_job_open() loads the image and makes it ready to run; on failure it says why on
  * stderr and gives -1. */

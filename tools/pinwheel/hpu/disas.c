@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const struct args_option disas_options[] = {
-    {"--function", "NAME", "only this one"},
+    {"--function", "NAME", "only this one", ARGS_TEXT, HPU_AT(own[0])},
 };
 
 static void print_function(const struct hpu_job *j, const struct rv32_symbol *s, uint32_t end)
@@ -27,9 +27,9 @@ static void print_function(const struct hpu_job *j, const struct rv32_symbol *s,
     }
 }
 
-static int disassemble(struct hpu_job *j, struct args *a, const char **own)
+static int disassemble(struct hpu_job *j, struct args *a)
 {
-    const char *only = own[0];
+    const char *only = j->own[0];
     if (hpu_image_open(j, "disas") != 0) {
         return 1;
     }
@@ -61,11 +61,6 @@ int hpu_command_disas(int argc, char **argv)
         .operands = "IMAGE",
         .summary = "Prints the instructions of an image for RV32, as objdump -d -M no-aliases "
                    "does.",
-        .options = disas_options,
-        .count = sizeof(disas_options) / sizeof(disas_options[0]),
-        .argc = argc,
-        .argv = argv,
-        .next = 1};
-    const char *only = NULL;
-    return hpu_job_command(&a, 0, &only, disassemble);
+        ARGS_OPTIONS(disas_options)};
+    return hpu_job_command(&a, argc, argv, disassemble);
 }

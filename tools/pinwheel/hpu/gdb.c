@@ -20,13 +20,12 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { GDB_LISTEN = HPU_JSON };
-
 static const struct args_option gdb_options[] = {
     HPU_SETUP_OPTION_ROWS,
-    [GDB_LISTEN] = {"--listen", "WHERE",
-                    "wait for GDB on a port of 127.0.0.1 (0: any) or, if there is a / in it, on a "
-                    "socket of that name; default: standard input and output"},
+    {"--listen", "WHERE",
+     "wait for GDB on a port of 127.0.0.1 (0: any) or, if there is a / in it, on a socket of that "
+     "name; default: standard input and output",
+     ARGS_TEXT, HPU_AT(own[0])},
 };
 
 struct ends {
@@ -156,9 +155,9 @@ static const struct rv32_result *run_core(void *context, struct rv32_core *core,
     return &core->result;
 }
 
-static int debug(struct hpu_job *j, struct args *a, const char **own)
+static int debug(struct hpu_job *j, struct args *a)
 {
-    const char *where = own[0];
+    const char *where = j->own[0];
     struct ends ends = {STDIN_FILENO, STDOUT_FILENO};
     if (hpu_job_open(j, "gdb") != 0) {
         return 1;
@@ -204,11 +203,6 @@ int hpu_command_gdb(int argc, char **argv)
                    "at its first\ninstruction:\n\n"
                    "    gdb-multiarch -ex 'target remote | pinwheel hpu gdb "
                    "--handler NAME IMAGE' IMAGE",
-        .options = gdb_options,
-        .count = sizeof(gdb_options) / sizeof(gdb_options[0]),
-        .argc = argc,
-        .argv = argv,
-        .next = 1};
-    const char *where = NULL;
-    return hpu_job_command(&a, GDB_LISTEN, &where, debug);
+        ARGS_OPTIONS(gdb_options)};
+    return hpu_job_command(&a, argc, argv, debug);
 }

@@ -22,6 +22,7 @@ struct hpu_job *hpu_job_new(void)
     j->packet_size = 64;
     j->state_size = 4096;
     j->call.budget = 100000000;
+    j->most = INT64_MAX;
     return j;
 }
 
@@ -36,106 +37,52 @@ void hpu_job_free(struct hpu_job *j)
     }
 }
 
-static int choose_timing(struct hpu_job *j, const struct args *a)
+int hpu_take_timing(struct args *a, void *job)
 {
+    struct hpu_job *j = job;
     j->timing = rv32_timing_find(a->value);
     if (j->timing != NULL) {
-        return 0;
+        return ARGS_GO_ON;
     }
     char known[128] = "";
     for (int i = 0; i < rv32_timing_count; i++) {
         size_t n = strlen(known);
         snprintf(known + n, sizeof(known) - n, "%s%s", i > 0 ? ", " : "", rv32_timings[i].name);
     }
-    args_error(a, "--timing %s: must be one of %s", a->value, known);
-    return -1;
+    return args_bad(a, "must be one of %s", known);
 }
 
-static int add_field(struct hpu_handler *h, const struct args *a)
+int hpu_take_field(struct args *a, void *job)
 {
+    struct hpu_handler *h = &((struct hpu_job *)job)->handler;
     if (h->field_count == HPU_HANDLER_FIELDS) {
-        args_error(a, "--set %s: at most %d of them", a->value, HPU_HANDLER_FIELDS);
-        return -1;
+        return args_bad(a, "at most %d of them", HPU_HANDLER_FIELDS);
     }
     h->field[h->field_count++] = a->value;
-    return 0;
+    return ARGS_GO_ON;
 }
 
-static int take_option(struct hpu_job *j, const struct args *a, int option)
+int hpu_take_argument(struct args *a, void *job)
 {
-    uint64_t number;
-    switch (option) {
-    case HPU_HANDLER:
-        j->handler.name = a->value;
-        return 0;
-    case HPU_SET:
-        return add_field(&j->handler, a);
-    case HPU_HOST:
-        j->handler.path[HPU_FILE_ENTRY] = a->value;
-        return 0;
-    case HPU_HANDLER_HOST_MEMORY:
-        j->handler.path[HPU_FILE_HANDLER] = a->value;
-        return 0;
-    case HPU_PEERS:
-        j->handler.path[HPU_FILE_PEERS] = a->value;
-        return 0;
-    case HPU_FUNCTION:
-        j->function = a->value;
-        return 0;
-    case HPU_ARG:
-        if (j->argument_count == RV32_ARGUMENTS) {
-            args_error(a, "--arg %s: a function takes at most %d here", a->value, RV32_ARGUMENTS);
-            return -1;
-        }
-        j->arguments[j->argument_count++] = a->value;
-        return 0;
-    case HPU_PACKET:
-        j->packet_path = a->value;
-        return 0;
-    case HPU_STATE:
-        j->state_path = a->value;
-        return 0;
-    case HPU_TIMING:
-        return choose_timing(j, a);
-    case HPU_BUDGET:
-        if (args_u64(a, "--budget", 1000000000000u, &number) != 0) {
-            return -1;
-        }
-        j->call.budget = (int64_t)number;
-        return 0;
-    case HPU_COLD:
-        j->cold = true;
-        return 0;
-    default:
-        j->json = true;
-        return 0;
+    struct hpu_job *j = job;
+    if (j->argument_count == RV32_ARGUMENTS) {
+        return args_bad(a, "a function takes at most %d here", RV32_ARGUMENTS);
     }
+    j->arguments[j->argument_count++] = a->value;
+    return ARGS_GO_ON;
 }
 
-/* Gives -1 if there is something to do, else the exit status. */
-static int parse(struct hpu_job *j, struct args *a, int first, const char **own)
-{
-    int option;
-    while ((option = args_next_operand(a, &j->path)) >= 0) {
-        if (option >= first) {
-            own[option - first] = a->value != NULL ? a->value : "";
-        } else if (take_option(j, a, option) != 0) {
-            return 2;
-        }
-    }
-    return option == ARGS_HELP ? 0 : option == ARGS_BAD ? 2 : -1;
-}
-
-int hpu_job_command(struct args *a, int first, const char **own, hpu_work *work)
+int hpu_job_command(struct args *a, int argc, char **argv, hpu_work *work)
 {
     struct hpu_job *j = hpu_job_new();
     if (j == NULL) {
         return 1;
     }
-    int rc = parse(j, a, first, own);
-    rc = rc < 0 ? work(j, a, own) : rc;
+    a->operand = &j->path;
+    int status = args_parse(a, argc, argv, j);
+    status = status == ARGS_GO_ON ? work(j, a) : status;
     hpu_job_free(j);
-    return rc;
+    return status;
 }
 
 static int fail(const char *command, const char *text)

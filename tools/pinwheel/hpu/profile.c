@@ -13,11 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PROFILE_FLAME = HPU_RUN_OPTIONS };
-
 static const struct args_option profile_options[] = {
-    HPU_RUN_OPTION_ROWS,
-    [PROFILE_FLAME] = {"--flame", "FILE", "draw a flame graph (SVG)"},
+    HPU_SETUP_OPTION_ROWS,
+    HPU_JSON_ROW,
+    {"--flame", "FILE", "draw a flame graph (SVG)", ARGS_TEXT, HPU_AT(own[0])},
 };
 
 struct row {
@@ -206,9 +205,9 @@ static void free_frames(struct hpu_frame *f)
     }
 }
 
-static int profile(struct hpu_job *j, struct args *a, const char **own)
+static int profile(struct hpu_job *j, struct args *a)
 {
-    const char *flame = own[0];
+    const char *flame = j->own[0];
     if (hpu_job_open(j, "profile") != 0) {
         return 1;
     }
@@ -248,11 +247,6 @@ int hpu_command_profile(int argc, char **argv)
         .summary =
             "Runs one handler, or function, of an image for RV32 and says where its cycles went, "
             "by function\nand, if the image has debug information, by source line.",
-        .options = profile_options,
-        .count = sizeof(profile_options) / sizeof(profile_options[0]),
-        .argc = argc,
-        .argv = argv,
-        .next = 1};
-    const char *flame = NULL;
-    return hpu_job_command(&a, HPU_RUN_OPTIONS, &flame, profile);
+        ARGS_OPTIONS(profile_options)};
+    return hpu_job_command(&a, argc, argv, profile);
 }

@@ -6,24 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    RUN_PACKET_OUT = HPU_RUN_OPTIONS,
-    RUN_STATE_OUT,
-    RUN_HOST_OUT,
-    RUN_HANDLER_HOST_OUT,
-    RUN_PEERS_OUT,
-    RUN_OPTIONS
-};
+/* What --packet-out and its like name, in hpu_job.own. */
+enum { PACKET_OUT, STATE_OUT, HOST_OUT, HANDLER_HOST_OUT, PEERS_OUT, OUTS };
 
 static const struct args_option run_options[] = {
-    HPU_RUN_OPTION_ROWS,
-    [RUN_PACKET_OUT] = {"--packet-out", "FILE", "write there what the packet holds afterwards"},
-    [RUN_STATE_OUT] = {"--state-out", "FILE", "write there what HPU memory holds afterwards"},
-    [RUN_HOST_OUT] = {"--host-out", "FILE", "write there what the entry's memory holds afterwards"},
-    [RUN_HANDLER_HOST_OUT] = {"--handler-host-out", "FILE",
-                              "write there what handler_host_mem holds afterwards"},
-    [RUN_PEERS_OUT] = {"--peers-out", "FILE", "write there what the peers hold afterwards"},
+    HPU_SETUP_OPTION_ROWS,
+    HPU_JSON_ROW,
+    {"--packet-out", "FILE", "write there what the packet holds afterwards", ARGS_TEXT,
+     HPU_AT(own[PACKET_OUT])},
+    {"--state-out", "FILE", "write there what HPU memory holds afterwards", ARGS_TEXT,
+     HPU_AT(own[STATE_OUT])},
+    {"--host-out", "FILE", "write there what the entry's memory holds afterwards", ARGS_TEXT,
+     HPU_AT(own[HOST_OUT])},
+    {"--handler-host-out", "FILE", "write there what handler_host_mem holds afterwards", ARGS_TEXT,
+     HPU_AT(own[HANDLER_HOST_OUT])},
+    {"--peers-out", "FILE", "write there what the peers hold afterwards", ARGS_TEXT,
+     HPU_AT(own[PEERS_OUT])},
 };
+
+/* The options of hpu_job.own are the last ones. */
+static const char *out_name(int out)
+{
+    return run_options[sizeof(run_options) / sizeof(run_options[0]) - OUTS + (size_t)out].name;
+}
 
 static int write_memory(const char *path, const uint8_t *bytes, size_t size)
 {
@@ -37,7 +42,7 @@ static int write_memory(const char *path, const uint8_t *bytes, size_t size)
 }
 
 /* Writes what was asked for; 0 or 1. */
-static int write_memories(const struct hpu_job *j, const char **own)
+static int write_memories(const struct hpu_job *j)
 {
     const struct hpu_host *host = &j->handler.host;
     const struct {
@@ -49,19 +54,19 @@ static int write_memories(const struct hpu_job *j, const char **own)
                   {host->handler.bytes, host->handler.size},
                   {host->peers.bytes, host->peers.size}};
     int rc = 0;
-    for (int i = 0; i < RUN_OPTIONS - RUN_PACKET_OUT; i++) {
-        if (own[i] != NULL && write_memory(own[i], memory[i].bytes, memory[i].size) != 0) {
+    for (int i = 0; i < OUTS; i++) {
+        if (j->own[i] != NULL && write_memory(j->own[i], memory[i].bytes, memory[i].size) != 0) {
             rc = 1;
         }
     }
     return rc;
 }
 
-static int run(struct hpu_job *j, struct args *a, const char **own)
+static int run(struct hpu_job *j, struct args *a)
 {
-    for (int i = RUN_HOST_OUT; i < RUN_OPTIONS && j->handler.name == NULL; i++) {
-        if (own[i - RUN_PACKET_OUT] != NULL) {
-            return args_error(a, "%s: is for --handler NAME", run_options[i].name);
+    for (int i = HOST_OUT; i < OUTS && j->handler.name == NULL; i++) {
+        if (j->own[i] != NULL) {
+            return args_error(a, "%s: is for --handler NAME", out_name(i));
         }
     }
     if (hpu_job_open(j, "run") != 0) {
@@ -81,7 +86,7 @@ static int run(struct hpu_job *j, struct args *a, const char **own)
     } else {
         rc = hpu_result_print(j, r);
     }
-    return write_memories(j, own) != 0 ? 1 : rc;
+    return write_memories(j) != 0 ? 1 : rc;
 }
 
 int hpu_command_run(int argc, char **argv)
@@ -92,11 +97,6 @@ int hpu_command_run(int argc, char **argv)
                          "Runs one handler, or function, of an image for RV32 and says what it "
                          "returned, how many\ninstructions and cycles it took, and which calls it "
                          "made.",
-                     .options = run_options,
-                     .count = sizeof(run_options) / sizeof(run_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
-    const char *out[RUN_OPTIONS - RUN_PACKET_OUT] = {NULL};
-    return hpu_job_command(&a, HPU_RUN_OPTIONS, out, run);
+                     ARGS_OPTIONS(run_options)};
+    return hpu_job_command(&a, argc, argv, run);
 }

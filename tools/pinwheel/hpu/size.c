@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 static const struct args_option size_options[] = {
-    {"--json", NULL, "print JSON"},
+    HPU_JSON_ROW,
 };
 
 static uint32_t data_bytes(const struct rv32_image *image)
@@ -118,14 +118,14 @@ static int print_json(const struct hpu_image *code)
     return json_end(&to) != 0 ? 1 : 0;
 }
 
-static int tell(struct hpu_job *j, struct args *a, const char **own)
+static int tell(struct hpu_job *j, struct args *a)
 {
     if (hpu_image_open(j, "size") != 0) {
         return 1;
     }
     struct rv32_error none; /* of handlers: an image may have functions only */
     (void)rv32_table_open(&j->code.table, &j->code.image, &none);
-    if (own[0] != NULL) { /* --json */
+    if (j->json) {
         return print_json(&j->code);
     }
     print_lines(&j->code);
@@ -139,11 +139,6 @@ int hpu_command_size(int argc, char **argv)
                      .summary =
                          "Says how much of the memory of the HPU cores an image for RV32 takes: "
                          "code, data, and\nthe state that its handlers work on.",
-                     .options = size_options,
-                     .count = sizeof(size_options) / sizeof(size_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
-    const char *json = NULL;
-    return hpu_job_command(&a, 0, &json, tell);
+                     ARGS_OPTIONS(size_options)};
+    return hpu_job_command(&a, argc, argv, tell);
 }

@@ -5,11 +5,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum { TRACE_COUNT = HPU_RUN_OPTIONS };
-
 static const struct args_option trace_options[] = {
-    HPU_RUN_OPTION_ROWS,
-    [TRACE_COUNT] = {"--count", "N", "print the first N instructions only"},
+    HPU_SETUP_OPTION_ROWS,
+    HPU_JSON_ROW,
+    {"--count", "N", "print the first N instructions only", ARGS_NUMBER, HPU_AT(most), 0,
+     INT64_MAX},
 };
 
 struct tracer {
@@ -58,17 +58,10 @@ static const struct rv32_result *run_core(void *context, struct rv32_core *core,
     return rv32_core_trace(core, call, tell, context);
 }
 
-static int trace(struct hpu_job *j, struct args *a, const char **own)
+static int trace(struct hpu_job *j, struct args *a)
 {
     struct json to = {.to = stdout};
-    long most = INT64_MAX;
-    if (own[0] != NULL) {
-        a->value = own[0];
-        if (args_number(a, "--count", 0, INT64_MAX, &most) != 0) {
-            return 2;
-        }
-    }
-    struct tracer t = {.job = j, .json = j->json ? &to : NULL, .most = (uint64_t)most};
+    struct tracer t = {.job = j, .json = j->json ? &to : NULL, .most = (uint64_t)j->most};
     if (hpu_job_open(j, "trace") != 0) {
         return 1;
     }
@@ -94,11 +87,6 @@ int hpu_command_trace(int argc, char **argv)
                          "instruction: the cycle in\nwhich it begins, where it stands, what it is, "
                          "what memory it "
                          "accesses.",
-                     .options = trace_options,
-                     .count = sizeof(trace_options) / sizeof(trace_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
-    const char *count = NULL;
-    return hpu_job_command(&a, HPU_RUN_OPTIONS, &count, trace);
+                     ARGS_OPTIONS(trace_options)};
+    return hpu_job_command(&a, argc, argv, trace);
 }

@@ -24,16 +24,6 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { NIC_JSON, NIC_TEXT, NIC_MEMORY, NIC_INTERVAL, NIC_COUNT };
-
-static const struct args_option nic_options[] = {
-    [NIC_JSON] = {"--json", NULL, "print JSON"},
-    [NIC_TEXT] = {"--text", NULL, "of a process: what its handlers have printed, HPU by HPU"},
-    [NIC_MEMORY] = {"--memory", "CONTEXT", "of a process: dump the HPU memory of that context"},
-    [NIC_INTERVAL] = {"--interval", "MS", "top: time between two looks (default 1000)"},
-    [NIC_COUNT] = {"--count", "N", "top: end after so many (default: go on)"},
-};
-
 static void see(void *arg, const struct segment_view *view)
 {
     struct nic_look *l = arg;
@@ -164,10 +154,26 @@ static int top(const struct options *o, long interval_ms, long count)
 
 /* ---- The command ---- */
 
-/* How a process is to be shown. */
+/* What is to be shown, and how. */
 struct manner {
+    const char *what; /* a process, or top */
     bool json, text;
     long memory; /* of this context; 0: of none */
+    long interval, count;
+};
+
+#define AT(member) ARGS_AT(struct manner, member)
+
+static const struct args_option nic_options[] = {
+    {"--json", NULL, "print JSON", ARGS_FLAG, AT(json)},
+    {"--text", NULL, "of a process: what its handlers have printed, HPU by HPU", ARGS_FLAG,
+     AT(text)},
+    {"--memory", "CONTEXT", "of a process: dump the HPU memory of that context", ARGS_NUMBER,
+     AT(memory), 1, INT32_MAX},
+    {"--interval", "MS", "top: time between two looks (default 1000)", ARGS_NUMBER, AT(interval), 1,
+     3600000},
+    {"--count", "N", "top: end after so many (default: go on)", ARGS_NUMBER, AT(count), 1,
+     1000000000},
 };
 
 static int show_process(const struct nic_look *l, const struct manner *m)
@@ -215,6 +221,17 @@ static int parse_process(const char *text, long *process)
                                                                                              : 0;
 }
 
+static int take_operand(struct args *a, void *into)
+{
+    struct manner *m = into;
+    if (m->what != NULL) {
+        return args_error(a, "one process, or top, and nothing behind it: what is \"%s\"?",
+                          a->value);
+    }
+    m->what = a->value;
+    return ARGS_GO_ON;
+}
+
 int command_nic(int argc, char **argv)
 {
     struct args a = {.command = "nic",
@@ -222,51 +239,15 @@ int command_nic(int argc, char **argv)
                      .summary = "Looks into the NICs of running processes: of all of them in a "
                                 "line each, of one process\n"
                                 "in full, or at what passes through them, again and again.",
-                     .options = nic_options,
-                     .count = sizeof(nic_options) / sizeof(nic_options[0]),
-                     .argc = argc,
-                     .argv = argv,
-                     .next = 1};
-    struct manner manner = {0};
-    bool timed = false;
-    long interval = 1000, count = 0, process = 0;
-    const char *what = NULL;
-    for (int option; (option = args_next(&a)) != ARGS_END || a.next < argc;) {
-        if (option == ARGS_END && what != NULL) {
-            return args_error(&a, "one process, or top, and nothing behind it: what is \"%s\"?",
-                              argv[a.next]);
-        }
-        switch (option) {
-        case ARGS_END: /* options may stand behind it, too */
-            what = argv[a.next++];
-            break;
-        case NIC_JSON:
-            manner.json = true;
-            break;
-        case NIC_TEXT:
-            manner.text = true;
-            break;
-        case NIC_MEMORY:
-            if (args_number(&a, "--memory", 1, INT32_MAX, &manner.memory) != 0) {
-                return 2;
-            }
-            break;
-        case NIC_INTERVAL:
-            timed = true;
-            if (args_number(&a, "--interval", 1, 3600000, &interval) != 0) {
-                return 2;
-            }
-            break;
-        case NIC_COUNT:
-            timed = true;
-            if (args_number(&a, "--count", 1, 1000000000, &count) != 0) {
-                return 2;
-            }
-            break;
-        default:
-            return option == ARGS_HELP ? 0 : 2;
-        }
+                     .take_operand = take_operand,
+                     ARGS_OPTIONS(nic_options)};
+    struct manner manner = {.interval = 1000};
+    long process = 0;
+    int status = args_parse(&a, argc, argv, &manner);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
+    const char *what = manner.what;
     bool is_top = what != NULL && strcmp(what, "top") == 0;
     if (what != NULL && !is_top && parse_process(what, &process) != 0) {
         return args_error(&a, "\"%s\" is neither the number of a process nor top", what);
@@ -280,7 +261,7 @@ int command_nic(int argc, char **argv)
     if (is_top && manner.json) {
         return args_error(&a, "top is for people; --json goes without it");
     }
-    if (timed && !is_top) {
+    if ((args_given(&a, "--interval") || args_given(&a, "--count")) && !is_top) {
         return args_error(&a, "--interval and --count belong to top");
     }
     static struct options o; /* large */
@@ -289,5 +270,5 @@ int command_nic(int argc, char **argv)
         fprintf(stderr, "pinwheel nic: %s\n", error);
         return 1;
     }
-    return is_top ? top(&o, interval, count) : show(&o, (int32_t)process, &manner);
+    return is_top ? top(&o, manner.interval, manner.count) : show(&o, (int32_t)process, &manner);
 }

@@ -35,9 +35,9 @@ struct file_head {
 void file_head_write(const struct file_head *, uint8_t to[FILE_HEAD]);
 void file_head_read(struct file_head *, const uint8_t from[FILE_HEAD]);
 
-/* slmp_seconds() parses the value of option `name`, seconds with a fraction, to
- * nanoseconds. -1 after it has said what would be right. */
-int slmp_seconds(const struct args *, const char *name, int64_t *ns);
+/* slmp_seconds() takes the value of an option, seconds with a fraction, as nanoseconds (int64_t).
+ */
+int slmp_seconds(struct args *, void *ns);
 
 /* slmp_job_key() reads the job key from `path`, or without one from the file that the
  * environment names, and lets the configuration use it. `plain` is refused then. 0 with a

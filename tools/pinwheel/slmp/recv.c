@@ -20,21 +20,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { RECV_PORT, RECV_ADDRESS, RECV_PLAIN, RECV_WAIT, RECV_SILENCE, RECV_KEY, RECV_JSON };
-
-static const struct args_option recv_options[] = {
-    [RECV_PORT] = {"--port", "N", "UDP port to listen at, 0: any (default 9330)"},
-    [RECV_ADDRESS] = {"--address", "ADDRESS",
-                      "listen at this interface only (default: 127.0.0.1); 0.0.0.0: all"},
-    [RECV_PLAIN] = {"--plain", NULL, "be a plain SLMP peer, also towards our own kind"},
-    [RECV_WAIT] = {"--wait", "SECONDS", "give up if no file has begun by then (default: never)"},
-    [RECV_SILENCE] = {"--silence", "SECONDS", "give up a sender silent for so long (default 10)"},
-    [RECV_KEY] = {"--key-file", "FILE",
-                  "job key, mode 0600: who has not got it is not listened to (default: "
-                  "$PINWHEEL_JOB_KEY_FILE)"},
-    [RECV_JSON] = {"--json", NULL, "print the result as JSON"},
-};
-
 enum { ANSWER_LONGEST = 2000000000, PLAIN_LINGER = 300000000 };
 
 /* A message of the file; `base` is where its bytes belong, its head taken off. */
@@ -51,7 +36,7 @@ struct receiving {
     uint32_t address;
     uint16_t port;
     int64_t wait;
-    bool as_json;
+    bool only_plain, as_json;
 
     struct slmp_file file;
     struct slmp *engine;
@@ -325,56 +310,45 @@ static int start(struct receiving *r)
     return 0;
 }
 
-static int parse_option(struct receiving *r, int option)
+static int take_address(struct args *a, void *address)
 {
     char error[256];
-    long n;
-    switch (option) {
-    case RECV_PORT:
-        if (args_number(&r->args, "--port", 0, 65535, &n) != 0) {
-            return -1;
-        }
-        r->port = (uint16_t)n;
-        return 0;
-    case RECV_ADDRESS:
-        if (slmp_udp_find(r->args.value, &r->address, error, sizeof(error)) != 0) {
-            args_error(&r->args, "--address %s", error);
-            return -1;
-        }
-        return 0;
-    case RECV_PLAIN:
-        r->config.mode = SLMP_PLAIN;
-        return 0;
-    case RECV_WAIT:
-        return slmp_seconds(&r->args, "--wait", &r->wait);
-    case RECV_SILENCE:
-        return slmp_seconds(&r->args, "--silence", &r->config.silence);
-    case RECV_KEY:
-        r->key_file = r->args.value;
-        return 0;
-    default:
-        r->as_json = true;
-        return 0;
-    }
+    return slmp_udp_find(a->value, address, error, sizeof(error)) == 0
+               ? ARGS_GO_ON
+               : args_error(a, "--address %s", error);
 }
 
-/* 0 to go on, else the exit status plus one. */
-static int parse(struct receiving *r)
+#define AT(member) ARGS_AT(struct receiving, member)
+
+static const struct args_option recv_options[] = {
+    {"--port", "N", "UDP port to listen at, 0: any (default 9330)", ARGS_NUMBER, AT(port), 0,
+     65535},
+    {"--address", "ADDRESS", "listen at this interface only (default: 127.0.0.1); 0.0.0.0: all", 0,
+     AT(address), .take = take_address},
+    {"--plain", NULL, "be a plain SLMP peer, also towards our own kind", ARGS_FLAG, AT(only_plain)},
+    {"--wait", "SECONDS", "give up if no file has begun by then (default: never)", 0, AT(wait),
+     .take = slmp_seconds},
+    {"--silence", "SECONDS", "give up a sender silent for so long (default 10)", 0,
+     AT(config.silence), .take = slmp_seconds},
+    {"--key-file", "FILE",
+     "job key, mode 0600: who has not got it is not listened to (default: $PINWHEEL_JOB_KEY_FILE)",
+     ARGS_TEXT, AT(key_file)},
+    {"--json", NULL, "print the result as JSON", ARGS_FLAG, AT(as_json)},
+};
+
+/* ARGS_GO_ON, or the exit status. */
+static int parse(struct receiving *r, int argc, char **argv)
 {
-    int option;
-    while ((option = args_next(&r->args)) >= 0) {
-        if (parse_option(r, option) != 0) {
-            return 3;
-        }
+    int status = args_parse(&r->args, argc, argv, r);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
-    if (option != ARGS_END) {
-        return option == ARGS_HELP ? 1 : 3;
-    }
+    r->config.mode = r->only_plain ? SLMP_PLAIN : r->config.mode;
     if (r->args.argc - r->args.next != 1) {
-        return 1 + args_error(&r->args, "takes one file to write, after the options");
+        return args_error(&r->args, "takes one file to write, after the options");
     }
     r->file.path = r->args.argv[r->args.next];
-    return 0;
+    return ARGS_GO_ON;
 }
 
 int slmp_command_recv(int argc, char **argv)
@@ -384,18 +358,14 @@ int slmp_command_recv(int argc, char **argv)
                            .operands = "FILE",
                            .summary = "Waits for `pinwheel slmp send`, or a plain SLMP peer, and "
                                       "writes\nthe file that it sends.",
-                           .options = recv_options,
-                           .count = sizeof(recv_options) / sizeof(recv_options[0]),
-                           .argc = argc,
-                           .argv = argv,
-                           .next = 1};
+                           ARGS_OPTIONS(recv_options)};
     r.config = slmp_defaults();
     r.address = 0x7f000001;
     r.port = SLMP_PORT;
     r.file.fd = r.udp.socket.fd = -1;
-    int status = parse(&r);
-    if (status != 0) {
-        return status - 1;
+    int status = parse(&r, argc, argv);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
     bool good = start(&r) == 0 && transfer(&r) == 0 && finish(&r) == 0;
     if (r.engine != NULL) {

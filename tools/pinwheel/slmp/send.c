@@ -17,31 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    SEND_PORT,
-    SEND_PLAIN,
-    SEND_WINDOW,
-    SEND_GAP,
-    SEND_PACKET,
-    SEND_SILENCE,
-    SEND_KEY,
-    SEND_JSON
-};
-
-static const struct args_option send_options[] = {
-    [SEND_PORT] = {"--port", "N", "UDP port of the receiver (default 9330)"},
-    [SEND_PLAIN] = {"--plain", NULL, "plain SLMP: the file is one message, up to 4 GiB"},
-    [SEND_WINDOW] = {"--window", "N", "plain: packets under way at once (default 32)"},
-    [SEND_GAP] = {"--gap", "US", "plain, without acknowledgements: a packet every US microseconds"},
-    [SEND_PACKET] = {"--packet", "BYTES",
-                     "longest UDP payload (default: what the route carries, 1472 at most)"},
-    [SEND_SILENCE] = {"--silence", "SECONDS", "give up after so long without answer (default 10)"},
-    [SEND_KEY] = {"--key-file", "FILE",
-                  "job key, mode 0600: who has not got it is not spoken to (default: "
-                  "$PINWHEEL_JOB_KEY_FILE)"},
-    [SEND_JSON] = {"--json", NULL, "print the result as JSON"},
-};
-
 enum { PARTS = 4, PACKET_MOST = 1472 };
 
 struct part {
@@ -60,7 +35,7 @@ struct sending {
     struct slmp_config config;
     struct slmp_key key;
     bool plain, as_json, unacked;
-    int64_t gap;
+    int64_t gap; /* us */
 
     int fd;
     uint64_t size, read, acked;
@@ -149,7 +124,7 @@ static int submit(struct sending *s, struct part *p, enum file_kind kind, uint64
     struct file_head h = {.kind = kind, .checksum = s->checksum, .number = number};
     p->message = (struct slmp_message){.to = s->to,
                                        .way = s->unacked ? SLMP_UNACKED : SLMP_RELIABLE,
-                                       .gap = s->gap,
+                                       .gap = s->gap * 1000,
                                        .head = p->head,
                                        .head_length = s->plain ? 0 : FILE_HEAD,
                                        .body = p->bytes,
@@ -353,75 +328,47 @@ static int start(struct sending *s)
     return s->engine != NULL ? 0 : -1;
 }
 
-static int parse_option(struct sending *s, int option)
-{
-    long n;
-    switch (option) {
-    case SEND_PORT:
-        if (args_number(&s->args, "--port", 1, 65535, &n) != 0) {
-            return -1;
-        }
-        s->to.port = (uint16_t)n;
-        return 0;
-    case SEND_PLAIN:
-        s->plain = true;
-        return 0;
-    case SEND_WINDOW:
-        if (args_number(&s->args, "--window", 1, 1024, &n) != 0) {
-            return -1;
-        }
-        s->config.plain_window = (uint32_t)n;
-        return 0;
-    case SEND_GAP:
-        if (args_number(&s->args, "--gap", 0, 1000000, &n) != 0) {
-            return -1;
-        }
-        s->gap = n * 1000;
-        s->unacked = true;
-        return 0;
-    case SEND_PACKET:
-        if (args_number(&s->args, "--packet", SLMP_PACKET_MIN, SLMP_PACKET_MAX, &n) != 0) {
-            return -1;
-        }
-        s->config.packet_size = (uint32_t)n;
-        return 0;
-    case SEND_SILENCE:
-        return slmp_seconds(&s->args, "--silence", &s->config.silence);
-    case SEND_KEY:
-        s->key_file = s->args.value;
-        return 0;
-    default:
-        s->as_json = true;
-        return 0;
-    }
-}
+#define AT(member) ARGS_AT(struct sending, member)
 
-/* 0 to go on, else the exit status plus one. */
-static int parse(struct sending *s)
+static const struct args_option send_options[] = {
+    {"--port", "N", "UDP port of the receiver (default 9330)", ARGS_NUMBER, AT(to.port), 1, 65535},
+    {"--plain", NULL, "plain SLMP: the file is one message, up to 4 GiB", ARGS_FLAG, AT(plain)},
+    {"--window", "N", "plain: packets under way at once (default 32)", ARGS_NUMBER,
+     AT(config.plain_window), 1, 1024},
+    {"--gap", "US", "plain, without acknowledgements: a packet every US microseconds", ARGS_NUMBER,
+     AT(gap), 0, 1000000},
+    {"--packet", "BYTES", "longest UDP payload (default: what the route carries, 1472 at most)",
+     ARGS_NUMBER, AT(config.packet_size), SLMP_PACKET_MIN, SLMP_PACKET_MAX},
+    {"--silence", "SECONDS", "give up after so long without answer (default 10)", 0,
+     AT(config.silence), .take = slmp_seconds},
+    {"--key-file", "FILE",
+     "job key, mode 0600: who has not got it is not spoken to (default: $PINWHEEL_JOB_KEY_FILE)",
+     ARGS_TEXT, AT(key_file)},
+    {"--json", NULL, "print the result as JSON", ARGS_FLAG, AT(as_json)},
+};
+
+/* ARGS_GO_ON, or the exit status. */
+static int parse(struct sending *s, int argc, char **argv)
 {
     char error[256];
-    int option;
-    while ((option = args_next(&s->args)) >= 0) {
-        if (parse_option(s, option) != 0) {
-            return 3;
-        }
+    int status = args_parse(&s->args, argc, argv, s);
+    if (status != ARGS_GO_ON) {
+        return status;
     }
-    if (option != ARGS_END) {
-        return option == ARGS_HELP ? 1 : 3;
-    }
+    s->unacked = args_given(&s->args, "--gap");
     if (s->args.argc - s->args.next != 2) {
-        return 1 + args_error(&s->args, "takes a host and a file, after the options: %s",
-                              s->args.operands);
+        return args_error(&s->args, "takes a host and a file, after the options: %s",
+                          s->args.operands);
     }
     if (s->unacked && !s->plain) {
-        return 1 + args_error(&s->args, "--gap: is for --plain; sessions are always acknowledged");
+        return args_error(&s->args, "--gap: is for --plain; sessions are always acknowledged");
     }
     s->path = s->args.argv[s->args.next + 1];
     if (slmp_udp_find(s->args.argv[s->args.next], &s->to.ip, error, sizeof(error)) != 0) {
         fprintf(stderr, "pinwheel slmp send: %s\n", error);
-        return 2;
+        return 1;
     }
-    return 0;
+    return ARGS_GO_ON;
 }
 
 int slmp_command_send(int argc, char **argv)
@@ -430,18 +377,14 @@ int slmp_command_send(int argc, char **argv)
     s.args = (struct args){.command = "slmp send",
                            .operands = "HOST FILE",
                            .summary = "Sends a file to the host where `pinwheel slmp recv` waits.",
-                           .options = send_options,
-                           .count = sizeof(send_options) / sizeof(send_options[0]),
-                           .argc = argc,
-                           .argv = argv,
-                           .next = 1};
+                           ARGS_OPTIONS(send_options)};
     s.config = slmp_defaults();
     s.config.packet_size = 0;
     s.to.port = SLMP_PORT;
     s.fd = s.udp.socket.fd = -1;
-    int r = parse(&s);
-    if (r != 0) {
-        return r - 1;
+    int r = parse(&s, argc, argv);
+    if (r != ARGS_GO_ON) {
+        return r;
     }
     r = start(&s);
     int64_t begun = clock_ns();

@@ -60,16 +60,15 @@ void file_head_read(struct file_head *h, const uint8_t from[FILE_HEAD])
     }
 }
 
-int slmp_seconds(const struct args *a, const char *name, int64_t *ns)
+int slmp_seconds(struct args *a, void *ns)
 {
     char *end;
     double s = strtod(a->value, &end);
     if (end == a->value || *end != '\0' || !(s >= 0.001 && s <= 1e6)) {
-        args_error(a, "%s %s: must be seconds from 0.001 to 1000000", name, a->value);
-        return -1;
+        return args_bad(a, "must be seconds from 0.001 to 1000000");
     }
-    *ns = (int64_t)(s * 1e9);
-    return 0;
+    *(int64_t *)ns = (int64_t)(s * 1e9);
+    return ARGS_GO_ON;
 }
 
 /* ---- The engine ---- */
