@@ -50,15 +50,17 @@ struct args {
     const char *operands; /* what follows the options: "PROGRAM [ARGUMENT]..." or "" */
     const char *summary;
     const struct args_option *options;
-    int count;            /* 64 at most */
-    const char **operand; /* where the one operand goes, which may stand before options; or ... */
-    int (*take_operand)(struct args *a, void *into); /* ... what takes each; both NULL: the first
-                                                      * one ends the options, at argv[next] */
+    int count; /* 64 at most */
+    /* Operands: the one that the command takes goes to *operand; or take_operand() takes each,
+     * args.value, as a row's take() does; both NULL: the first one ends the options, at
+     * argv[next]. */
+    const char **operand;
+    int (*take_operand)(struct args *a, void *into);
     int argc;
     char **argv;
     int next;
-    const struct args_option *option; /* the one found last, */
-    const char *value;                /* its value, NULL if it takes none; or the operand */
+    const struct args_option *option; /* the one found last */
+    const char *value;                /* of it, NULL if it takes none; or the operand */
     uint64_t given;                   /* a bit for each option */
 };
 
