@@ -241,82 +241,26 @@ static struct tree linear(const struct goal_maker *m)
     return tree(m, KARY, m->wish->ranks > 1 ? m->wish->ranks - 1 : 1);
 }
 
-void gen_bcast_binary(struct goal_maker *m)
-{
-    bcast(m, tree(m, KARY, 2));
-}
+/* ALONG() is a pattern: what goes along which tree. */
+#define ALONG(what, tree_name, of)                                                                 \
+    void gen_##what##_##tree_name(struct goal_maker *m)                                            \
+    {                                                                                              \
+        what(m, of);                                                                               \
+    }
 
-void gen_bcast_knomial(struct goal_maker *m)
-{
-    bcast(m, knomial(m));
-}
-
-void gen_bcast_linear(struct goal_maker *m)
-{
-    bcast(m, linear(m));
-}
-
-void gen_bcast_chains(struct goal_maker *m)
-{
-    bcast(m, tree(m, CHAINS, m->wish->radix));
-}
-
-void gen_reduce_binary(struct goal_maker *m)
-{
-    reduce(m, tree(m, KARY, 2));
-}
-
-void gen_reduce_knomial(struct goal_maker *m)
-{
-    reduce(m, knomial(m));
-}
-
-void gen_reduce_linear(struct goal_maker *m)
-{
-    reduce(m, linear(m));
-}
-
-void gen_reduce_chains(struct goal_maker *m)
-{
-    reduce(m, tree(m, CHAINS, m->wish->radix));
-}
-
-void gen_gather_binomial(struct goal_maker *m)
-{
-    gather(m, tree(m, KNOMIAL, 2));
-}
-
-void gen_gather_binary(struct goal_maker *m)
-{
-    gather(m, tree(m, KARY, 2));
-}
-
-void gen_gather_knomial(struct goal_maker *m)
-{
-    gather(m, knomial(m));
-}
-
-void gen_gather_linear(struct goal_maker *m)
-{
-    gather(m, linear(m));
-}
-
-void gen_scatter_binomial(struct goal_maker *m)
-{
-    scatter(m, tree(m, KNOMIAL, 2));
-}
-
-void gen_scatter_binary(struct goal_maker *m)
-{
-    scatter(m, tree(m, KARY, 2));
-}
-
-void gen_scatter_knomial(struct goal_maker *m)
-{
-    scatter(m, knomial(m));
-}
-
-void gen_scatter_linear(struct goal_maker *m)
-{
-    scatter(m, linear(m));
-}
+ALONG(bcast, binary, tree(m, KARY, 2))
+ALONG(bcast, knomial, knomial(m))
+ALONG(bcast, linear, linear(m))
+ALONG(bcast, chains, tree(m, CHAINS, m->wish->radix))
+ALONG(reduce, binary, tree(m, KARY, 2))
+ALONG(reduce, knomial, knomial(m))
+ALONG(reduce, linear, linear(m))
+ALONG(reduce, chains, tree(m, CHAINS, m->wish->radix))
+ALONG(gather, binomial, tree(m, KNOMIAL, 2))
+ALONG(gather, binary, tree(m, KARY, 2))
+ALONG(gather, knomial, knomial(m))
+ALONG(gather, linear, linear(m))
+ALONG(scatter, binomial, tree(m, KNOMIAL, 2))
+ALONG(scatter, binary, tree(m, KARY, 2))
+ALONG(scatter, knomial, knomial(m))
+ALONG(scatter, linear, linear(m))
