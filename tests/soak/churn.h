@@ -28,6 +28,7 @@
 
 #include "../ok.h"
 #include "../splitmix.h"
+#include "must.h"
 
 #include "portals4.h"
 
@@ -146,7 +147,6 @@ static inline void churn_add(enum count what, uint64_t n)
     atomic_fetch_add_explicit(&churn->count[what], n, memory_order_relaxed);
 }
 
-_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 uint64_t churn_now_ms(void); /* time for which the machine stood still is left out */
 
 /* churn_actor.c: one life; churn.c: churn_dump() prints what a seat has under way. */
@@ -163,12 +163,5 @@ void target_close(void);
 /* churn_closer.c */
 void closer_begin(void);
 void closer_end(void);
-
-#define MUST(condition, ...)                                                                       \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fail(__VA_ARGS__);                                                                     \
-        }                                                                                          \
-    } while (0)
 
 #endif

@@ -10,6 +10,7 @@
  * seed and its number. So one that fails is made shorter by leaving out acts while it fails; the
  * line for the rest is printed, with which it can be run again; --as-is leaves it as it is.
  */
+#include "children.h"
 #include "counters.h"
 #include "lists.h"
 
@@ -19,7 +20,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -92,9 +92,10 @@ static void choose(struct lane *l)
     }
 }
 
-static void run(void)
+static void run(int number)
 {
     static const unsigned spices[] = {100, 40, 10};
+    me = number;
     lanes = processes = way->processes;
     setenv("PINWHEEL_FASTPATH", (way->fast >> me & 1) != 0 ? "on" : "off", 1);
     setenv("PINWHEEL_LOG", "error", 0); /* what is refused is tried on purpose */
@@ -119,42 +120,6 @@ static void run(void)
     PtlFini();
 }
 
-static pid_t begin(int number)
-{
-    pid_t parent = getpid(), child = fork();
-    if (child == 0) {
-        me = number;
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) {
-            _exit(1);
-        }
-        run();
-        _exit(0);
-    }
-    return child;
-}
-
-static bool wait_for_all(pid_t child[2])
-{
-    int status;
-    bool good = true;
-    pid_t ended;
-    while ((ended = wait(&status)) > 0) {
-        if (status != 0 && good && !shared->quiet && WIFSIGNALED(status)) {
-            fprintf(stderr, "seed %llu, %s: a process ended by signal %d\n",
-                    (unsigned long long)seed, way->name, WTERMSIG(status));
-        }
-        good = good && status == 0;
-        for (unsigned i = 0; i < 2; i++) {
-            child[i] = child[i] == ended ? 0 : child[i];
-            if (!good && child[i] > 0) {
-                kill(child[i], SIGKILL);
-            }
-        }
-    }
-    return good;
-}
-
 static bool succeeds(void)
 {
     pthread_barrierattr_t attr;
@@ -167,9 +132,14 @@ static bool succeeds(void)
     atomic_store(&shared->failed, false);
     pid_t child[2] = {0, 0};
     for (unsigned i = 0; i < way->processes; i++) {
-        child[i] = begin((int)i);
+        child[i] = child_begin((int)i, run);
     }
-    return wait_for_all(child);
+    int status = children_wait(child, way->processes);
+    if (WIFSIGNALED(status) && !shared->quiet) {
+        fprintf(stderr, "seed %llu, %s: a process ended by signal %d\n", (unsigned long long)seed,
+                way->name, WTERMSIG(status));
+    }
+    return status == 0;
 }
 
 /* ---- a shorter one ---- */

@@ -24,6 +24,7 @@
 #include "../ok.h"
 #include "../splitmix.h"
 #include "atomics.h"
+#include "must.h"
 
 #include "portals4.h"
 
@@ -122,20 +123,11 @@ extern struct plan plan;
 
 /* ---- full.c ---- */
 
-/* fail() says what went wrong, with seed, round and the last operations, and ends all. */
-_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* note() keeps a line for fail(). */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* pump() handles what has come; with `idle` it waits a millisecond for it. */
 void pump(bool idle);
 void barrier(void);
-
-#define MUST(condition, ...)                                                                       \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fail(__VA_ARGS__);                                                                     \
-        }                                                                                          \
-    } while (0)
 
 static inline bool is_matching(unsigned f)
 {

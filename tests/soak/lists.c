@@ -8,17 +8,15 @@
  * modulo THREADS: it draws and models them all, and makes the calls that are its process's.
  */
 #include "lists.h"
+#include "children.h"
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 static uint64_t rounds, round_number;
@@ -88,8 +86,9 @@ static void *run_thread(void *arg)
     return NULL;
 }
 
-static void run(void)
+static void run(int number)
 {
+    me = number;
     pthread_t others[THREADS_MAX];
     open_all(&shared->meeting);
     for (unsigned t = 1; t < threads; t++) {
@@ -118,39 +117,6 @@ static void prepare_shared(void)
     }
 }
 
-static pid_t begin(int number)
-{
-    pid_t parent = getpid(), child = fork();
-    if (child == 0) {
-        me = number;
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        if (getppid() != parent) {
-            _exit(1);
-        }
-        run();
-        exit(0);
-    }
-    return child;
-}
-
-/* Once one has failed, the others wait for it in vain. */
-static int wait_for_all(pid_t child[PROCESSES_MAX])
-{
-    int status, failed = 0;
-    pid_t ended;
-    while ((ended = wait(&status)) > 0) {
-        bool first = status != 0 && failed == 0;
-        failed |= status != 0;
-        for (unsigned i = 0; i < processes; i++) {
-            child[i] = child[i] == ended ? 0 : child[i];
-            if (first && child[i] != 0) {
-                kill(child[i], SIGKILL);
-            }
-        }
-    }
-    return failed;
-}
-
 int main(int argc, char **argv)
 {
     pid_t child[PROCESSES_MAX];
@@ -166,7 +132,7 @@ int main(int argc, char **argv)
     lanes = processes * threads;
     prepare_shared();
     for (unsigned i = 0; i < processes; i++) {
-        child[i] = begin((int)i);
+        child[i] = child_begin((int)i, run);
     }
-    return wait_for_all(child);
+    return children_wait(child, processes) != 0;
 }

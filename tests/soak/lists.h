@@ -21,6 +21,7 @@
 #include "../ok.h"
 #include "../splitmix.h"
 #include "atomics.h"
+#include "must.h"
 
 #include "portals4.h"
 
@@ -171,9 +172,6 @@ struct site *site_of(const struct lane *l);
 void open_all(struct meeting *m);
 
 /* ---- lists.c, or differ.c ---- */
-
-/* fail() tells what went wrong, and where, and ends the process. */
-void fail(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 
 /* ---- lists_draw.c ---- */
 
