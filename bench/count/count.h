@@ -5,8 +5,7 @@
  * says what makes the counts repeat.
  *
  *   count_shm ROW, count_udp ROW   warms up, then runs the row's work between callgrind's two
- *                                  marks; prints how many operations that were. 3: another
- *                                  thread has run meanwhile
+ *                                  marks; prints how many operations that were
  */
 #ifndef BENCH_COUNT_H
 #define BENCH_COUNT_H
@@ -19,7 +18,7 @@
 #include <stdint.h>
 
 enum {
-    COUNT_WARM = 1024,   /* operations before the counted ones: eight laps of a ring */
+    COUNT_WARM = 2048,   /* operations before the counted ones: sixteen laps of a ring */
     COUNT_ROUNDS = 1024, /* operations that are counted */
     COUNT_BYTES = 65536  /* memory that messages come from and go to, each */
 };

@@ -3,6 +3,8 @@
 #
 #   count.sh [--percent P] [--rows NAME,NAME...] [--expected FILE] [--update REASON] BUILD
 #
+# --update writes the rows that it counts to the file.
+#
 # 0: no row is more than P percent (2) above its value in the file; 1: one is; 2: no count.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -33,7 +35,6 @@ done
 build=$1
 case $build in -*) usage ;; esac
 echo "$percent" | grep -Eqx '[0-9]+(\.[0-9]+)?' || fail "--percent $percent: not a number"
-[ -z "$reason" ] || [ -z "$only" ] || fail "--update counts all rows: leave --rows out"
 for program in count_shm count_udp; do
     [ -x "$build/bench/$program" ] || fail "$build/bench/$program is not there: make count builds it"
 done
@@ -54,31 +55,31 @@ made_by() {
 }
 
 plain_libc=-AVX,-AVX2,-AVX512F,-AVX512VL,-AVX512BW,-AVX_Fast_Unaligned_Load,-ERMS,-FSRM,-SSSE3,-RTM
-attempts=20
 
 # One row: NAME OPERATIONS INSTRUCTIONS L1-MISSES BRANCHES. libc takes its plainest functions and
-# callgrind a cache of its own invention, whatever the processor is.
+# callgrind a cache of its own invention, whatever the processor is. The program has a file written
+# for each piece of the row (count.c).
 count_row() { # PROGRAM NAME
-    attempt=0
-    while
-        rc=0
-        env -i PATH="$PATH" PINWHEEL_SHM_DIR="$scratch" GLIBC_TUNABLES="glibc.cpu.hwcaps=$plain_libc" \
-            timeout 300 valgrind --tool=callgrind --collect-atstart=no --cache-sim=yes \
-            --branch-sim=yes --I1=32768,8,64 --D1=32768,8,64 --LL=8388608,16,64 \
-            --callgrind-out-file="$scratch/out" \
-            "$build/bench/$1" "$2" >"$scratch/operations" 2>"$scratch/log" || rc=$?
-        [ $rc -eq 3 ] && [ $attempt -lt $attempts ]
-    do
-        attempt=$((attempt + 1))
-    done
+    rc=0
+    rm -f "$scratch"/out*
+    env -i PATH="$PATH" PINWHEEL_SHM_DIR="$scratch" GLIBC_TUNABLES="glibc.cpu.hwcaps=$plain_libc" \
+        timeout 300 valgrind --tool=callgrind --collect-atstart=no --cache-sim=yes \
+        --branch-sim=yes --I1=32768,8,64 --D1=32768,8,64 --LL=8388608,16,64 \
+        --callgrind-out-file="$scratch/out" \
+        "$build/bench/$1" "$2" >"$scratch/operations" 2>"$scratch/log" || rc=$?
     [ $rc -eq 0 ] || {
         cat "$scratch/log" >&2
         fail "the row $2 could not be counted"
     }
     awk -v name="$2" -v operations="$(cat "$scratch/operations")" '
         /^events:/ { for (i = 2; i <= NF; i++) column[$i] = i }
-        /^totals:/ { print name, operations, $(column["Ir"]), $(column["I1mr"]),
-                           $(column["Bc"]) + $(column["Bi"]) }' "$scratch/out" >"$scratch/row"
+        /^totals:/ {
+            instructions += $(column["Ir"])
+            misses += $(column["I1mr"])
+            branches += $(column["Bc"]) + $(column["Bi"])
+        }
+        END { if (instructions) print name, operations, instructions, misses, branches }' \
+        "$scratch"/out* >"$scratch/row"
     [ -s "$scratch/row" ] || fail "callgrind counted nothing of the row $2"
     cat "$scratch/row"
 }
@@ -106,17 +107,27 @@ done
 ! wanted text_pinwheel || text_row text_pinwheel "$pinwheel" >>"$scratch/counted"
 [ -s "$scratch/counted" ] || fail "no row is named $only; there are: $(rows_of count_shm) $(rows_of count_udp) text text_pinwheel"
 
+made_by >"$scratch/made_by"
+made_alike() {
+    sed -n '/^made by \|^with \|^handlers by /p' "$expected" | cmp -s - "$scratch/made_by"
+}
+
 if [ -n "$reason" ]; then
+    [ -z "$only" ] || { [ -f "$expected" ] && made_alike; } ||
+        fail "$expected was made with other compilers or another libc, or is not there: leave --rows out"
     {
         [ ! -f "$expected" ] || sed -n '/^#/p' "$expected"
         echo "# $(date +%Y-%m-%d): $reason"
-        made_by
+        cat "$scratch/made_by"
+        [ -z "$only" ] || sed '/^#/d; /^made by /d; /^with /d; /^handlers by /d' "$expected"
         awk '{ printf "%s %.2f\n", $1, $3 / $2 }' "$scratch/counted"
-    } >"$scratch/expected"
+    } | awk '/^#|^made by |^with |^handlers by / { print; next }
+             !($1 in value) { order[++rows] = $1 }
+             { value[$1] = $2 }
+             END { for (i = 1; i <= rows; i++) print order[i], value[order[i]] }' >"$scratch/expected"
     cat "$scratch/expected" >"$expected"
 fi
-made_by >"$scratch/made_by"
-sed -n '/^made by \|^with \|^handlers by /p' "$expected" | cmp -s - "$scratch/made_by" || {
+made_alike || {
     echo "Attention: the file was not made with these compilers and this libc, so ratios tell less:"
     sed 's/^/    /' "$scratch/made_by"
 }
