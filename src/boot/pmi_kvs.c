@@ -7,30 +7,47 @@
 #include <errno.h>
 #include <string.h>
 
-const char *kvs_get(const struct kvs *kvs, const char *key)
+/* The hash of a key, by which uthash's macros are told what to look for: they would write its
+ * computation out in each place. */
+static unsigned hash_of(const char *key, size_t length)
+{
+    unsigned hash;
+    HASH_FNV(key, length, hash);
+    return hash;
+}
+
+static const struct pair *find(const struct kvs *kvs, const char *key, size_t length, unsigned hash)
 {
     struct pair *found;
-    HASH_FIND_STR(kvs->table, key, found);
+    HASH_FIND_BYHASHVALUE(hh, kvs->table, key, length, hash, found);
+    return found;
+}
+
+const char *kvs_get(const struct kvs *kvs, const char *key)
+{
+    size_t length = strlen(key);
+    const struct pair *found = find(kvs, key, length, hash_of(key, length));
     return found != NULL ? found->value : NULL;
 }
 
 int kvs_put(struct kvs *kvs, const char *key, const char *value)
 {
-    if (kvs_get(kvs, key) != NULL) {
+    size_t length = strlen(key), value_size = strlen(value) + 1;
+    unsigned hash = hash_of(key, length);
+    if (find(kvs, key, length, hash) != NULL) {
         return -EEXIST;
     }
     if (kvs->count == KVS_PAIRS_MAX) {
         return -ENOSPC;
     }
-    size_t key_size = strlen(key) + 1, value_size = strlen(value) + 1;
-    struct pair *p = malloc(sizeof(*p) + key_size + value_size);
+    struct pair *p = malloc(sizeof(*p) + length + 1 + value_size);
     if (p == NULL || !ARRAY_ROOM(kvs->pairs, kvs->count, kvs->capacity, 64)) {
         free(p);
         return -ENOMEM;
     }
-    memcpy(p->key, key, key_size);
-    p->value = memcpy(p->key + key_size, value, value_size);
-    HASH_ADD_STR(kvs->table, key, p);
+    memcpy(p->key, key, length + 1);
+    p->value = memcpy(p->key + length + 1, value, value_size);
+    HASH_ADD_KEYPTR_BYHASHVALUE(hh, kvs->table, p->key, length, hash, p);
     if (!hash_added(p)) {
         free(p);
         return -ENOMEM;
