@@ -158,47 +158,46 @@ static _Noreturn __attribute__((cold)) void refuse_atomic(struct hpu_exec *exec,
     call_refuse_from(exec, name, caller, SEGV,
                      "offset %" PRIu64 ": the host has no memory there to change", offset);
 }
-#define REFUSE_ATOMIC(exec, name, ...)                                                             \
-    refuse_atomic(exec, name, __builtin_return_address(0), __VA_ARGS__)
 
-CALL_INLINE void host_cas(struct hpu_exec *exec, const char *name, ptl_size_t offset,
-                          uint64_t *cmpval, uint64_t swapval, unsigned options)
-{
-    uint64_t *p = call_element(exec, name, offset, sizeof(*p), options);
-    uint64_t expected;
-    bool swapped;
-    call_copy(exec, name, &expected, cmpval, sizeof(expected));
-    int rc = nic_cas64(p, &expected, swapval, &swapped);
-    if (rc != 0) {
-        REFUSE_ATOMIC(exec, name, rc, p, offset, sizeof(*p));
-    }
-    if (!swapped) {
-        call_copy(exec, name, cmpval, &expected, sizeof(expected));
-    }
-}
-
-int PtlHandlerDMACASB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapval, unsigned int options)
-{
-    struct hpu_exec *exec = call_enter();
-    if (exec == NULL) {
-        return PTL_FAIL;
-    }
-    host_cas(exec, __func__, offset, cmpval, swapval, options);
-    call_leave(exec, __func__);
-    return PTL_OK;
-}
-
-ptl_dma_h PtlHandlerDMACASNB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapval,
-                             unsigned int options)
+/* One copy of each atomic is enough for its two functions, so it is told which one was called by
+ * whom. It returns 0 outside of handlers, the transfer's handle if it is to have one, else 1. */
+static __attribute__((noinline)) ptl_dma_h cas_from(const char *name, const void *caller,
+                                                    bool handled, ptl_size_t offset,
+                                                    uint64_t *cmpval, uint64_t swapval,
+                                                    unsigned options)
 {
     struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return 0;
     }
-    host_cas(exec, __func__, offset, cmpval, swapval, options);
-    ptl_dma_h handle = new_handle(exec);
-    call_leave(exec, __func__);
+    uint64_t *p = call_element_from(exec, name, caller, offset, sizeof(*p), options);
+    uint64_t expected;
+    bool swapped;
+    call_copy_from(exec, name, caller, &expected, cmpval, sizeof(expected));
+    int rc = nic_cas64(p, &expected, swapval, &swapped);
+    if (rc != 0) {
+        refuse_atomic(exec, name, caller, rc, p, offset, sizeof(*p));
+    }
+    if (!swapped) {
+        call_copy_from(exec, name, caller, cmpval, &expected, sizeof(expected));
+    }
+    ptl_dma_h handle = handled ? new_handle(exec) : 1;
+    call_leave_from(exec, name, caller);
     return handle;
+}
+
+int PtlHandlerDMACASB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapval, unsigned int options)
+{
+    return cas_from(__func__, __builtin_return_address(0), false, offset, cmpval, swapval,
+                    options) != 0
+               ? PTL_OK
+               : PTL_FAIL;
+}
+
+ptl_dma_h PtlHandlerDMACASNB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapval,
+                             unsigned int options)
+{
+    return cas_from(__func__, __builtin_return_address(0), true, offset, cmpval, swapval, options);
 }
 
 /* Size of an integer type, or 0; *is_signed tells how to widen it. */
@@ -224,53 +223,53 @@ static size_t integer_size(ptl_datatype_t type, bool *is_signed)
     }
 }
 
-CALL_INLINE void host_fetch_add(struct hpu_exec *exec, const char *name, ptl_size_t offset,
-                                uint64_t inc, uint64_t *before, ptl_datatype_t type,
-                                unsigned options)
+static __attribute__((noinline)) ptl_dma_h fetch_add_from(const char *name, const void *caller,
+                                                          bool handled, ptl_size_t offset,
+                                                          uint64_t inc, uint64_t *before,
+                                                          ptl_datatype_t type, unsigned options)
 {
+    struct hpu_exec *exec = call_enter();
+    if (exec == NULL) {
+        return 0;
+    }
     bool is_signed;
     size_t size = integer_size(type, &is_signed);
     if (size == 0) {
-        call_refuse(exec, name, FAIL, "datatype %u is no integer of 8 to 64 bits", (unsigned)type);
+        call_refuse_from(exec, name, caller, FAIL, "datatype %u is no integer of 8 to 64 bits",
+                         (unsigned)type);
     }
     uint64_t found = 0;
-    void *p = call_element(exec, name, offset, size, options);
+    void *p = call_element_from(exec, name, caller, offset, size, options);
     int rc = nic_fetch_add(p, &inc, &found, size);
     if (rc != 0) {
-        REFUSE_ATOMIC(exec, name, rc, p, offset, size);
+        refuse_atomic(exec, name, caller, rc, p, offset, size);
     }
     uint64_t sign = UINT64_C(1) << (8 * size - 1);
     if (is_signed && (found & sign)) {
         found |= ~(sign - 1);
     }
     if (before != NULL) {
-        call_copy(exec, name, before, &found, sizeof(found));
+        call_copy_from(exec, name, caller, before, &found, sizeof(found));
     }
+    ptl_dma_h handle = handled ? new_handle(exec) : 1;
+    call_leave_from(exec, name, caller);
+    return handle;
 }
 
 int PtlHandlerDMAFetchAddB(ptl_size_t offset, uint64_t inc, uint64_t *before, ptl_datatype_t type,
                            unsigned int options)
 {
-    struct hpu_exec *exec = call_enter();
-    if (exec == NULL) {
-        return PTL_FAIL;
-    }
-    host_fetch_add(exec, __func__, offset, inc, before, type, options);
-    call_leave(exec, __func__);
-    return PTL_OK;
+    return fetch_add_from(__func__, __builtin_return_address(0), false, offset, inc, before, type,
+                          options) != 0
+               ? PTL_OK
+               : PTL_FAIL;
 }
 
 ptl_dma_h PtlHandlerDMAFetchAddNB(ptl_size_t offset, uint64_t inc, uint64_t *before,
                                   ptl_datatype_t type, unsigned int options)
 {
-    struct hpu_exec *exec = call_enter();
-    if (exec == NULL) {
-        return 0;
-    }
-    host_fetch_add(exec, __func__, offset, inc, before, type, options);
-    ptl_dma_h handle = new_handle(exec);
-    call_leave(exec, __func__);
-    return handle;
+    return fetch_add_from(__func__, __builtin_return_address(0), true, offset, inc, before, type,
+                          options);
 }
 
 /* Asks about a transfer, one way or the other. */

@@ -52,12 +52,18 @@ CALL_INLINE void call_leave(struct hpu_exec *exec, const char *name)
 }
 
 /* call_copy() copies to or from the handler's memory. */
+CALL_INLINE void call_copy_from(struct hpu_exec *exec, const char *name, const void *caller,
+                                void *dst, const void *src, size_t length)
+{
+    if (nic_copy(dst, src, length) != 0) {
+        call_refuse_from(exec, name, caller != NULL ? caller : __builtin_return_address(0), SEGV,
+                         "%zu bytes of the handler's are not there", length);
+    }
+}
 CALL_INLINE void call_copy(struct hpu_exec *exec, const char *name, void *dst, const void *src,
                            size_t length)
 {
-    if (nic_copy(dst, src, length) != 0) {
-        call_refuse(exec, name, SEGV, "%zu bytes of the handler's are not there", length);
-    }
+    call_copy_from(exec, name, NULL, dst, src, length);
 }
 
 /* call_end_transfer() ends a handler of which a transfer has failed: it tells by `local`, its own
@@ -127,12 +133,12 @@ CALL_INLINE void call_write_host(struct hpu_exec *exec, const char *name,
     }
 }
 
-/* call_element() is the address of one element for an atomic; in a range of parts it must lie
- * in one of them. */
-CALL_INLINE void *call_element(struct hpu_exec *exec, const char *name, ptl_size_t offset,
-                               size_t size, unsigned options)
+/* call_element_from() is the address of one element for an atomic; in a range of parts it must
+ * lie in one of them. */
+CALL_INLINE void *call_element_from(struct hpu_exec *exec, const char *name, const void *caller,
+                                    ptl_size_t offset, size_t size, unsigned options)
 {
-    struct call_place place = call_place(exec, name, offset, size, options);
+    struct call_place place = call_place_from(exec, name, caller, offset, size, options);
     struct vector_cursor cursor = {0, 0};
     struct iovec piece;
     uint64_t found;
@@ -141,8 +147,8 @@ CALL_INLINE void *call_element(struct hpu_exec *exec, const char *name, ptl_size
     }
     if (vector_pieces(place.vector, &cursor, place.skip, size, &piece, 1, &found) != 1 ||
         found != size) {
-        call_refuse(exec, name, SEGV, "offset %" PRIu64 ": the element is not in one of the parts",
-                    offset);
+        call_refuse_from(exec, name, caller, SEGV,
+                         "offset %" PRIu64 ": the element is not in one of the parts", offset);
     }
     return piece.iov_base;
 }
