@@ -8,6 +8,7 @@
  */
 #include "hpu/twin.h"
 
+#include "base/branch.h"
 #include "base/log.h"
 #include "hpu/refuse.h"
 
@@ -103,10 +104,10 @@ static struct hpu_core *new_core(const struct hpu_twins *t)
     return c;
 }
 
-/* The core of the context's slot, with the code of the twin. NULL: it has said why. */
-static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_twin *twin)
+/* Has a core with the code of the twin in the slot, or none: it has said why. */
+static __attribute__((noinline)) struct hpu_core *fill_slot(struct hpu_core **slot,
+                                                            const struct hpu_twin *twin)
 {
-    struct hpu_core **slot = &twin->twins->cores[hpu_ctx_slot(exec->ctx)];
     if (*slot == NULL) {
         *slot = new_core(twin->twins);
     }
@@ -114,15 +115,25 @@ static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_twin *t
         log_line(LOG_ERROR, "handler %s cannot be run: no memory for a core", twin->name);
         return NULL;
     }
+    struct rv32_error error = {""};
     (*slot)->twin = twin;
-    if ((*slot)->image != twin->image) {
-        struct rv32_error error = {""};
-        if (set_up(*slot, twin->image, &error) != 0) {
-            log_line(LOG_ERROR, "handler %s cannot be run: %s", twin->name, error.text);
-            return NULL;
-        }
+    if (set_up(*slot, twin->image, &error) != 0) {
+        log_line(LOG_ERROR, "handler %s cannot be run: %s", twin->name, error.text);
+        return NULL;
     }
     return *slot;
+}
+
+/* The core of the context's slot, with the code of the twin; NULL: there is none. */
+static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_twin *twin)
+{
+    struct hpu_core **slot = &twin->twins->cores[hpu_ctx_slot(exec->ctx)];
+    struct hpu_core *c = *slot;
+    if (rare(c == NULL || c->image != twin->image)) {
+        return fill_slot(slot, twin);
+    }
+    c->twin = twin;
+    return c;
 }
 
 /* ---- What a call has ---- */

@@ -159,7 +159,7 @@ static bool leave_now(struct ni *ni, struct nic_peer *peer, const struct request
     bool left =
         (peer->self && self_request(ni, peer, r)) ||
         (peer->fabric != NULL && (submit(ni->nic, ni, peer, r, false) || send_whole(ni, peer, r)));
-    if (left) {
+    if (rare(left && r->owned != NULL)) {
         free(r->owned);
     }
     return left;

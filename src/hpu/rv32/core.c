@@ -339,6 +339,22 @@ static int64_t fetch_outside(struct rv32_core *core, uint32_t pc, int64_t left)
     return rv32_fetch_next(&core->fetch, core->program, pc, RV32_ILLEGAL, cycle) - cycle;
 }
 
+static inline const struct rv32_cell *enter(struct rv32_core *core, uint32_t cell)
+{
+    const struct rv32_program *p = core->program;
+    core->left -= p->rest[cell].cycles;
+    core->instructions += p->rest[cell].instructions;
+    return &p->cells[cell];
+}
+
+/* redirect() where what is fetched is counted. */
+static __attribute__((noinline)) const struct rv32_cell *redirect_fetch(struct rv32_core *core,
+                                                                        uint32_t pc, uint32_t cell)
+{
+    rv32_fetch_begin(&core->fetch, core->program, pc, core->budget - core->left);
+    return enter(core, cell);
+}
+
 /* Leads control elsewhere; gives the cell there, NULL if that is not in the code. */
 static const struct rv32_cell *redirect(struct rv32_core *core, uint32_t pc)
 {
@@ -351,12 +367,7 @@ static const struct rv32_cell *redirect(struct rv32_core *core, uint32_t pc)
         return NULL;
     }
     uint32_t cell = p->at[offset / 2];
-    if (p->lengths != NULL) {
-        rv32_fetch_begin(&core->fetch, p, pc, core->budget - core->left);
-    }
-    core->left -= p->rest[cell].cycles;
-    core->instructions += p->rest[cell].instructions;
-    return &p->cells[cell];
+    return p->lengths != NULL ? redirect_fetch(core, pc, cell) : enter(core, cell);
 }
 
 /* Fetches the instruction at `ip`, if that is counted, and shows it to who watches, if anybody
