@@ -159,10 +159,11 @@ uint64_t hpu_twin_cas_8(uint64_t address, uint64_t expected, uint64_t desired);
 
 /* hpu_twin_end() ends the twin out of the handler call that it has made, and says so; `why` may be
  * NULL. */
-_Noreturn void hpu_twin_end(struct hpu_exec *exec, int result, const char *why);
+_Noreturn void hpu_twin_end(struct hpu_exec *exec, int result, const char *why)
+    __attribute__((cold));
 
 /* hpu_twin_ended() says that a handler call ends the twin that made it, and where. */
-void hpu_twin_ended(const struct hpu_exec *exec, int result, const char *why);
+void hpu_twin_ended(const struct hpu_exec *exec, int result, const char *why) __attribute__((cold));
 
 /* Why a twin is ended that hpu_exec_end() is called for. */
 extern const char hpu_twin_closed[];

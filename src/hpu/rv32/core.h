@@ -193,22 +193,23 @@ void *rv32_core_reach(struct rv32_core *core, uint32_t address, uint32_t bytes,
 
 /* rv32_result_near() finds what region a failed access of the core's result went astray from: one
  * that it lies in, the stack if that has overflowed, or one beside it. */
-void rv32_result_near(struct rv32_core *core);
+void rv32_result_near(struct rv32_core *core) __attribute__((cold));
 
 /* rv32_result_place() says so in words, which follow "... bytes" of the access. */
 enum { RV32_PLACE = 128 };
-void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE]);
+void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE]) __attribute__((cold));
 
 /* rv32_result_run_time_caller() gives where the function of the run time (runtime/, libgcc) was
  * called from that `pc` is in; 0 if the program itself is at `pc`, or nothing says so. A function
  * that calls others, as the one that has just called a stub, has its return address in its frame,
  * the lowest on the core's stack, and not in `ra`. */
 uint32_t rv32_result_run_time_caller(struct rv32_core *core, const struct rv32_image *image,
-                                     uint32_t pc);
+                                     uint32_t pc) __attribute__((cold));
 
 /* rv32_result_text() says in words how a call ended, and where in the source. `image` and
  * `lines` may be NULL. */
 void rv32_result_text(const struct rv32_result *r, const struct rv32_image *image,
-                      const struct rv32_lines *lines, struct rv32_error *text);
+                      const struct rv32_lines *lines, struct rv32_error *text)
+    __attribute__((cold));
 
 #endif
