@@ -160,6 +160,7 @@ static void act(const char *word)
     } else if (strcmp(word, "nap") == 0) {
         usleep(300000);
     } else if (strncmp(word, "crash=", 6) == 0) {
+        signal(atoi(word + 6), SIG_DFL); /* AddressSanitizer has a handler */
         raise(atoi(word + 6));
     } else if (strncmp(word, "hang_up=", 8) == 0) {
         close(fd);

@@ -129,14 +129,15 @@ static void *map_file(int fd, uint64_t offset, uint64_t bytes, void *hole)
     return at;
 }
 
-/* The struct of an own segment to be, whose header is a hole of that size if there is one. */
+/* The struct of an own segment to be, whose header is a hole of that size if there is one. A child
+ * has the structs of its parent's holes, whose header is NULL. */
 static struct segment *take_hole(uint64_t bytes)
 {
     struct segment *s = NULL;
     forks_take(&own_lock);
     for (struct list *l = holes.next; l != &holes && s == NULL; l = l->next) {
         struct segment *hole = container_of(l, struct segment, link);
-        s = hole->mapped == bytes ? hole : NULL;
+        s = hole->mapped == bytes || hole->mapped == 0 ? hole : NULL;
     }
     if (s != NULL) {
         list_remove(&s->link);
@@ -472,5 +473,9 @@ void segment_release(struct segment *s, bool owner)
 void segment_forget(void)
 {
     list_init(&own_segments);
-    list_init(&holes); /* they are not mapped here */
+    for (struct list *l = holes.next; l != &holes; l = l->next) {
+        struct segment *hole = container_of(l, struct segment, link);
+        hole->header = NULL; /* it is not mapped here */
+        hole->mapped = 0;
+    }
 }
