@@ -23,7 +23,8 @@ struct iface {
  *   -ENODEV no such interface, or it is down   -EADDRNOTAVAIL not an address of
  *   this host, or an interface without one     -EEXIST listed twice
  *   -EINVAL an empty entry                     -E2BIG more than `max` */
-int iface_parse(const char *ifaces, struct iface *out, int max, char *error, size_t error_size);
+int iface_parse(const char *ifaces, struct iface *out, int max, char *error, size_t error_size)
+    __attribute__((cold));
 
 /* iface_list() is iface_parse() that logs the line. */
 int iface_list(const char *ifaces, struct iface *out, int max);

@@ -46,7 +46,8 @@ void process_abort(struct process *p);
 
 /* nic_open() opens the NIC of an interface; process lock held. Gives a PTL_ code. Both it and
  * nic_close() have the NIC's lock while they change what others may look at. */
-int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **nic);
+int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **nic)
+    __attribute__((cold));
 /* nic_no_memory() tells the log that memory is short for an interface; PTL_NO_SPACE. */
 int nic_no_memory(void);
 /* nic_peers_most() is how many peers it may have at once. */
