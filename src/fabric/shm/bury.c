@@ -51,8 +51,8 @@ void peer_forget(struct fabric_peer *p)
     struct fabric *f = p->fabric;
     if (p->np != NULL) {
         for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-            if (p->rx[c].rx != NULL) {
-                f->up->rx_free(p->np, p->rx[c].rx);
+            if (p->rx[c].m.rx != NULL) {
+                f->up->rx_free(p->np, p->rx[c].m.rx);
             }
         }
         f->up->peer_down(f->nic, p->np);

@@ -196,9 +196,10 @@ static bool introduce(struct fabric_peer *p)
     if (p->np == NULL) {
         return false;
     }
+    p->source.np = p->np;
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        p->rx[c].rx = f->up->rx_new(p->np, (enum fabric_class)c);
-        if (p->rx[c].rx == NULL) {
+        p->rx[c].m.rx = f->up->rx_new(p->np, (enum fabric_class)c);
+        if (p->rx[c].m.rx == NULL) {
             return false;
         }
     }

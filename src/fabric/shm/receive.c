@@ -3,14 +3,14 @@
  * The consumer's side of a channel: records out of a ring, one message at a time.
  *
  *   look ──► a line with all of its payload ──rx_short──► over: most messages
- *        └─► any other record ──► perhaps over as well, or else in hand (in_hand.h)
+ *        └─► any other record ──► perhaps over as well, or else in progress (fabric/rx_machine.h)
  *
  * A record's header is copied out of the ring once and checked in the copy.
  * Of what has come, responses are taken first, and requests that a response came before wait
  * for the next look (rx_advance()).
  * A thread that is inside a channel says `busy`: the NIC's lock may be free meanwhile.
  */
-#include "fabric/shm/in_hand.h"
+#include "fabric/shm/rx.h"
 
 #include "base/killpoint.h"
 
@@ -38,9 +38,11 @@ void rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next)
 void rx_prepare(struct fabric_peer *p)
 {
     static struct record nothing;
+    p->source = (struct rx_source){&payload_source, p->fabric->up, NULL, p->fabric->packet_size};
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         p->rx[c].at = &nothing;
         p->rx[c].tag = record_tag(0, 0);
+        p->rx[c].m.source = &p->source;
     }
     rx_announce(p, NULL);
 }
@@ -58,9 +60,7 @@ void rx_attach(struct fabric_peer *p, struct slot *slot)
         r->end = (struct record *)(r->ring + g->ring_lines * (size_t)RECORD_LINE);
         r->tag = record_tag(0, r->line_mask);
         r->head = r->cells_head = r->cells_taken = 0;
-        r->rx->held = FABRIC_HELD_NOTHING;
-        r->rx->torn = false;
-        r->phase = RX_IDLE;
+        r->m.rx->held = FABRIC_HELD_NOTHING;
     }
     p->in = slot;
 }
@@ -99,28 +99,28 @@ static inline void take_header(struct fabric_rx *rx, const struct record *at, st
     rx->last = !is_there(next); /* and its line, cold since the last lap, begins to come */
 }
 
+/* Takes up a record: what is to be known of it while its message is in progress. */
+static inline void take_up(struct rx_channel *r, enum record_mode mode, size_t lines)
+{
+    r->mode = mode;
+    r->lines = (uint32_t)lines;
+    r->m.status = FABRIC_OK;
+    r->first_cell = r->cells_taken;
+    r->cells_seen = 0;
+    r->fetched = 0;
+}
+
 /* Goes on as the NIC says with a message that is here whole; true if it is over. */
 static bool after_short(struct fabric_peer *p, struct rx_channel *r, enum rx_step step)
 {
-    switch (step) {
-    case RX_GO:
-        if (payload_pass(p, r, r->rx->length)) {
-            tell_room(p, r);
-        }
-        release_lines(r, r->lines, behind(r, r->at, r->lines));
-        return true;
-    case RX_HEADED:
-        hand_payload(r);
-        return false;
-    case RX_WAIT:
-        hand_begin(r);
-        (void)payload_pass(p, r, r->rx->length);
-        r->phase = RX_DONE;
-        return false;
-    default:
-        hand_begin(r);
+    if (rx_machine_short(&r->m, step)) {
         return false;
     }
+    if (r->mode == RECORD_CELLS) {
+        payload_taken(p, r);
+    }
+    release_lines(r, r->lines, behind(r, r->at, r->lines));
+    return true;
 }
 
 /* The payload's length of a record that fits into one line, from the difference (XOR) between the
@@ -141,14 +141,14 @@ static inline bool is_readable(const struct record *at)
 static inline bool take_line(struct fabric_peer *p, struct rx_channel *r, struct record *at,
                              uint32_t bytes)
 {
-    struct fabric_rx *rx = r->rx;
+    struct fabric_rx *rx = r->m.rx;
     struct place next = behind(r, at, 1);
     KILL_POINT("record-read");
     rx->length = bytes;
     take_header(rx, at, next);
     enum rx_step step = p->fabric->up->rx_short(p->np, rx, at->data);
     if (rare(step != RX_GO)) {
-        hand_take(r, RECORD_INLINE, 1, FABRIC_OK);
+        take_up(r, RECORD_INLINE, 1);
         return after_short(p, r, step);
     }
     release_lines(r, 1, next);
@@ -160,14 +160,14 @@ static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_
                                                uint32_t word)
 {
     struct record *at = r->at;
-    struct fabric_rx *rx = r->rx;
+    struct fabric_rx *rx = r->m.rx;
     const uint8_t *data = NULL;
-    hand_take(r, record_mode(word), record_lines(word), FABRIC_OK);
+    take_up(r, record_mode(word), record_lines(word));
     take_header(rx, at, behind(r, at, r->lines));
     if (usual(r->mode == RECORD_INLINE)) {
         rx->length = record_bytes(word);
         data = is_readable(at) ? at->data : NULL;
-        r->status = data != NULL ? FABRIC_OK : FABRIC_SEGV;
+        r->m.status = data != NULL ? FABRIC_OK : FABRIC_SEGV;
     } else {
         bool whole = r->mode == RECORD_CELLS && record_bytes(word) == RECORD_WHOLE;
         rx->length = at->length;
@@ -175,7 +175,7 @@ static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_
         data = whole ? payload_cell(p, r) : NULL;
     }
     if (data == NULL) {
-        hand_begin(r);
+        rx_machine_begin(&r->m);
         return false;
     }
     return after_short(p, r, p->fabric->up->rx_short(p->np, rx, data));
@@ -194,7 +194,7 @@ static __attribute__((noinline)) bool take_other(struct fabric_peer *p, struct r
     if (record_mode(word) == RECORD_PAD) {
         uint32_t lines = (uint32_t)record_lines(word);
         release_lines(r, lines, behind(r, r->at, lines));
-        r->rx->last = false;
+        r->m.rx->last = false;
         return true;
     }
     return take_any(p, r, word);
@@ -214,26 +214,33 @@ static inline bool take_next(struct fabric_peer *p, struct rx_channel *r)
                                                                : take_other(p, r, word);
 }
 
+/* Goes on with the message in progress. */
+static bool go_on(struct fabric_peer *p, struct rx_channel *r)
+{
+    fabric_attend(p->fabric);
+    return rx_machine_go_on(&r->m);
+}
+
 /* Takes what has come and goes on with what is in hand; true if anything moved. */
 static inline bool take_messages(struct fabric_peer *p, struct rx_channel *r)
 {
-    bool moved = rare(r->phase != RX_IDLE) && hand_go_on(p, r);
-    if (rare(r->phase != RX_IDLE)) {
+    bool moved = rare(r->m.phase != RX_IDLE) && go_on(p, r);
+    if (rare(r->m.phase != RX_IDLE)) {
         return moved;
     }
     for (unsigned n = 0; n < BATCH; n++) {
         if (usual(take_next(p, r))) {
             moved = true;
-            if (r->rx->last) {
+            if (r->m.rx->last) {
                 break; /* what came since is for the next look */
             }
             continue;
         }
-        if (r->phase == RX_IDLE) {
+        if (r->m.phase == RX_IDLE) {
             break; /* nothing was there */
         }
-        moved |= hand_go_on(p, r);
-        if (r->phase != RX_IDLE) {
+        moved |= go_on(p, r);
+        if (r->m.phase != RX_IDLE) {
             break;
         }
     }
@@ -242,9 +249,9 @@ static inline bool take_messages(struct fabric_peer *p, struct rx_channel *r)
 
 static __attribute__((noinline)) bool serve_channel(struct fabric_peer *p, struct rx_channel *r)
 {
-    r->busy = true;
+    r->m.busy = true;
     bool moved = take_messages(p, r);
-    r->busy = false;
+    r->m.busy = false;
     if (usual(moved)) {
         p->sent_on = 0;
         tell_room(p, r);
@@ -262,19 +269,13 @@ static inline bool has_record(const struct rx_channel *r)
 
 static inline bool may_advance(const struct rx_channel *r)
 {
-    return usual(r->engaged == 0) ? has_record(r) : !r->busy;
-}
-
-/* The NIC has packets of the message in hand. */
-static bool is_kept(const struct rx_channel *r)
-{
-    return r->phase != RX_IDLE && r->rx->held != FABRIC_HELD_NOTHING;
+    return usual(r->m.engaged == 0) ? has_record(r) : !r->m.busy;
 }
 
 bool rx_blocked(const struct fabric_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        if (p->rx[c].busy || p->rx[c].waiting || is_kept(&p->rx[c])) {
+        if (p->rx[c].m.busy || p->rx[c].m.waiting || rx_machine_keeps(&p->rx[c].m)) {
             return true;
         }
     }
@@ -285,8 +286,8 @@ bool rx_elsewhere(const struct fabric_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         const struct rx_channel *r = &p->rx[c];
-        bool alone = r->waiting ? r->rx->elsewhere : is_kept(r);
-        if (r->busy || (r->phase != RX_IDLE && !alone)) {
+        bool alone = r->m.waiting ? r->m.rx->elsewhere : rx_machine_keeps(&r->m);
+        if (r->m.busy || (r->m.phase != RX_IDLE && !alone)) {
             return false;
         }
     }
@@ -297,7 +298,7 @@ bool rx_expects(const struct fabric_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         const struct rx_channel *r = &p->rx[c];
-        if (r->phase == RX_PAYLOAD && r->mode == RECORD_CELLS && !r->waiting) {
+        if (r->m.phase == RX_PAYLOAD && r->mode == RECORD_CELLS && !r->m.waiting) {
             return true;
         }
     }
@@ -325,7 +326,7 @@ bool rx_advance(struct fabric_peer *p)
         /* Who waited for a response often makes an entry for the request behind it next, which
          * had better not find the entry missing: it stays where it is, once. */
         moved = serve_channel(p, responses);
-        wait = moved && !p->requests_wait && responses->phase == RX_IDLE;
+        wait = moved && !p->requests_wait && responses->m.phase == RX_IDLE;
         request = request && !wait && may_advance(requests);
     }
     p->requests_wait = wait;
@@ -339,10 +340,10 @@ bool rx_visible(struct fabric_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         struct rx_channel *r = &p->rx[c];
-        if (r->index == NULL || r->busy) {
+        if (r->index == NULL || r->m.busy) {
             continue;
         }
-        if (r->phase == RX_IDLE ? has_record(r) : !r->waiting && payload_can_move(p, r)) {
+        if (r->m.phase == RX_IDLE ? has_record(r) : !r->m.waiting && payload_can_move(p, r)) {
             return true;
         }
     }
@@ -352,7 +353,7 @@ bool rx_visible(struct fabric_peer *p)
 bool rx_idle(const struct fabric_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        if (p->rx[c].phase != RX_IDLE || p->rx[c].busy) {
+        if (p->rx[c].m.phase != RX_IDLE || p->rx[c].m.busy) {
             return false;
         }
     }
@@ -361,6 +362,6 @@ bool rx_idle(const struct fabric_peer *p)
 
 void rx_cut(struct fabric_peer *p)
 {
-    hand_cut(p, &p->rx[FABRIC_RESPONSE]);
-    hand_cut(p, &p->rx[FABRIC_REQUEST]);
+    rx_machine_cut(&p->rx[FABRIC_RESPONSE].m);
+    rx_machine_cut(&p->rx[FABRIC_REQUEST].m);
 }

@@ -77,11 +77,11 @@ static enum fabric_status scatter_run(struct fabric_peer *p, struct rx_channel *
                                       uint64_t *done)
 {
     struct fabric *f = p->fabric;
-    const struct fabric_rx *rx = r->rx;
+    const struct fabric_rx *rx = r->m.rx;
     pid_t process = process_of(p);
     struct iovec local[IOV_MAX];
     uint64_t run;
-    int count = vector_pieces(rx->vector, &r->cursor, rx->skip + *done, one_run(n - *done), local,
+    int count = vector_pieces(rx->vector, &r->m.cursor, rx->skip + *done, one_run(n - *done), local,
                               IOV_MAX, &run);
     if (count < 0) {
         return FABRIC_SEGV;
@@ -97,7 +97,7 @@ static enum fabric_status scatter_run(struct fabric_peer *p, struct rx_channel *
 
 enum fabric_status reference_deposit(struct fabric_peer *p, struct rx_channel *r, uint64_t n)
 {
-    const struct fabric_rx *rx = r->rx;
+    const struct fabric_rx *rx = r->m.rx;
     if (rx->vector == NULL) {
         return reference_fetch(p, rx->base, r->address, n);
     }

@@ -1,27 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The payload of the message in hand, on its way from the channel to where the NIC wants it: out of
- * its record, through cells, or from the sender's memory (reference.c).
+ * The payload of the message in progress, as a source of the receive machine: out of its record,
+ * through cells, or from the sender's memory (reference.c).
  *
  *   cells:  cells_head ── kept by the NIC ── cells_taken ── handed over ── cells_tail
  *
- * Packets are used in place. A cell is given back in order, and only when nobody needs it any more:
- * not before its bytes are moved, nor while the NIC keeps them (fabric_rx.held).
+ * The lines of its record stay ours until it is over, since packets and references are used in
+ * place. A cell is given back in order, and only when nobody needs it any more: not before its
+ * bytes are moved, nor while the NIC keeps them (fabric_rx.held).
  *
- * A packet that the NIC said RX_WAIT to is there when it is asked again, whatever its sender has
- * written since, and though nothing of that is looked at any more: what was handed over stays so.
+ * A packet that the NIC was shown is there when it asks again, whatever its sender has written
+ * since, and though nothing of that is looked at any more: what was handed over stays so.
  *
- * Invariant of progress: where something is in place, it is a byte or more, of one look at the
- * sender's words (payload_here()); payload_move() says true only when it has raised r->moved, which
- * never passes the message's length. A reference that fails is at its end at once, since the sender
- * adds nothing to it; through cells what follows an error still comes, and is discarded.
+ * A reference that fails is at its end at once, since the sender adds nothing to it; through cells
+ * what follows an error still comes, and is discarded.
  */
-#include "fabric/shm/in_hand.h"
+#include "fabric/shm/rx.h"
 
 #include "base/killpoint.h"
-#include "base/nic_copy.h"
 
 #define CELL_RUN 8 /* cells emptied before the sender is told, or handed to the NIC at once */
+
+static struct rx_channel *channel_of(struct rx_machine *m)
+{
+    return container_of(m, struct rx_channel, m);
+}
+
+static struct fabric_peer *peer_of(const struct rx_machine *m)
+{
+    return container_of(m->source, struct fabric_peer, source);
+}
 
 /* The sender uses all cells from now on; none of the first ones was left to take. We
  * back them ourselves as well, since nobody else vouches for it. */
@@ -56,45 +64,74 @@ uint64_t payload_cells(struct fabric_peer *p, struct rx_channel *r)
     return n;
 }
 
-/* The packets at r->moved that lie in the peer's buffer. If there are none, the next ones are
+/* The packets from m->moved on that lie in the peer's buffer. If there are none, the next ones are
  * fetched: not before those in the buffer are out of use, and not after an error. */
-static uint8_t *fetched_packets(struct fabric_peer *p, struct rx_channel *r)
+static struct rx_span fetched_packets(struct fabric_peer *p, struct rx_channel *r)
 {
+    struct rx_machine *m = &r->m;
     size_t most = p->fabric->packet_size * FETCH_PACKETS;
-    if (r->fetched == r->moved && r->status == FABRIC_OK && r->rx->held >= r->moved) {
-        uint64_t rest = r->rx->length - r->moved;
+    uint64_t rest = m->rx->length - m->moved;
+    if (r->fetched == m->moved && m->status == FABRIC_OK && m->rx->held >= m->moved) {
         uint64_t n = rest < most ? rest : most;
-        r->status = p->broken ? FABRIC_UNDELIVERABLE
-                              : reference_fetch(p, p->buffer, r->address + r->moved, n);
-        r->fetched += r->status == FABRIC_OK ? n : 0;
+        m->status = p->broken ? FABRIC_UNDELIVERABLE
+                              : reference_fetch(p, p->buffer, r->address + m->moved, n);
+        r->fetched += m->status == FABRIC_OK ? n : 0;
     }
-    return r->fetched != r->moved ? p->buffer + r->moved % most : NULL;
+    if (r->fetched != m->moved) {
+        return (struct rx_span){p->buffer + m->moved % most, r->fetched - m->moved};
+    }
+    return (struct rx_span){NULL, m->status != FABRIC_OK ? rest : 0};
 }
 
-struct packets payload_here(struct fabric_peer *p, struct rx_channel *r)
+/* A deposit by reference is made at once; its verdict goes into the record. */
+static struct rx_span deposit_reference(struct fabric_peer *p, struct rx_channel *r)
 {
-    uint64_t rest = r->rx->length - r->moved;
-    struct packets here = {NULL, rest};
-    if (r->mode == RECORD_INLINE) {
-        here.data = r->at->data + r->moved;
-    } else if (r->mode == RECORD_REF) {
-        here.data = fetched_packets(p, r);
-        here.bytes = r->fetched - r->moved;
-    } else {
-        uint64_t cells = payload_cells(p, r), row = cells_in_row(&r->cells, r->cells_taken);
-        cells = cells > r->cells_seen ? cells : r->cells_seen;
-        cells = cells < row ? cells : row;
-        here.data = cells != 0 ? cell_at(&r->cells, r->cells_taken) : NULL;
-        here.bytes = (cells < CELL_RUN ? cells : CELL_RUN) * p->fabric->packet_size;
+    struct fabric_rx *rx = r->m.rx;
+    uint64_t n = rx->sink != RX_DEPOSIT ? 0 : rx->room < rx->length ? rx->room : rx->length;
+    if (n != 0 && r->m.status == FABRIC_OK) {
+        r->m.status = p->broken ? FABRIC_UNDELIVERABLE : reference_deposit(p, r, n);
     }
-    here.bytes = here.bytes < rest ? here.bytes : rest;
-    return here;
+    return (struct rx_span){NULL, rx->length - r->m.moved};
 }
 
-size_t payload_first(const struct fabric_peer *p, struct packets here)
+/* Whether the sender could read what it has put into cells. */
+static void check_cells(struct rx_channel *r)
 {
-    size_t packet = p->fabric->packet_size;
-    return here.bytes < packet ? here.bytes : packet;
+    if (atomic_load_explicit(&r->at->status, memory_order_relaxed) != 0) {
+        r->m.status = FABRIC_SEGV;
+    }
+}
+
+/* One cell, or for handlers several in a row. */
+static struct rx_span cells_here(struct fabric_peer *p, struct rx_channel *r, bool packets)
+{
+    uint64_t cells = payload_cells(p, r), row = cells_in_row(&r->cells, r->cells_taken);
+    uint64_t most = packets ? CELL_RUN : 1, rest = r->m.rx->length - r->m.moved;
+    r->cells_seen = packets ? r->cells_seen : 0; /* the NIC may have left off taking packets */
+    cells = cells > r->cells_seen ? cells : r->cells_seen;
+    cells = cells < row ? cells : row;
+    cells = cells < most ? cells : most;
+    if (cells == 0) {
+        return (struct rx_span){NULL, 0};
+    }
+    r->cells_seen = packets ? cells : 0;
+    check_cells(r);
+    uint64_t bytes = cells * p->fabric->packet_size;
+    return (struct rx_span){cell_at(&r->cells, r->cells_taken), bytes < rest ? bytes : rest};
+}
+
+static struct rx_span payload_here(struct rx_machine *m, bool packets)
+{
+    struct rx_channel *r = channel_of(m);
+    switch (r->mode) {
+    case RECORD_INLINE:
+        return (struct rx_span){r->at->data + m->moved, m->rx->length - m->moved};
+    case RECORD_REF:
+        return packets || m->rx->sink == RX_PACKETS ? fetched_packets(peer_of(m), r)
+                                                    : deposit_reference(peer_of(m), r);
+    default:
+        return cells_here(peer_of(m), r, packets);
+    }
 }
 
 bool payload_can_move(struct fabric_peer *p, struct rx_channel *r)
@@ -103,25 +140,18 @@ bool payload_can_move(struct fabric_peer *p, struct rx_channel *r)
     case RECORD_CELLS:
         return payload_cells(p, r) != 0;
     case RECORD_REF:
-        return r->phase == RX_PAYLOAD && (r->fetched != r->moved || r->rx->held >= r->moved);
+        return r->m.phase == RX_PAYLOAD && (r->fetched != r->m.moved || r->m.rx->held >= r->m.moved);
     default:
         return false;
     }
 }
 
-void payload_check(struct rx_channel *r)
-{
-    if (r->mode == RECORD_CELLS &&
-        atomic_load_explicit(&r->at->status, memory_order_relaxed) != 0) {
-        r->status = FABRIC_SEGV;
-    }
-}
-
-bool payload_give(struct fabric_peer *p, struct rx_channel *r)
+/* Gives the cells that nobody needs any more back to the sender; true if there were any. */
+static bool give_cells(struct fabric_peer *p, struct rx_channel *r)
 {
     uint64_t head = r->cells_taken;
-    if (r->rx->held < r->moved) {
-        head = r->first_cell + r->rx->held / p->fabric->packet_size;
+    if (r->m.rx->held < r->m.moved) {
+        head = r->first_cell + r->m.rx->held / p->fabric->packet_size;
     }
     if (head == r->cells_head) {
         return false;
@@ -132,126 +162,72 @@ bool payload_give(struct fabric_peer *p, struct rx_channel *r)
     return true;
 }
 
-/* Puts n bytes of payload, those that begin at r->moved, where they are to stay. */
-static int deposit(struct rx_channel *r, const uint8_t *data, size_t n)
+/* Of cells that are emptied one by one the sender is told now and then; of the last ones,
+ * receive.c tells it. */
+static void payload_pass(struct rx_machine *m, uint64_t n, bool kept)
 {
-    const struct fabric_rx *rx = r->rx;
-    if (rx->vector != NULL) {
-        return vector_scatter(rx->vector, &r->cursor, rx->skip + r->moved, data, n);
-    }
-    return nic_copy((void *)((uintptr_t)rx->base + r->moved), data, n);
-}
-
-/* Brings the bytes of one packet to where the NIC wants them. */
-static void place(struct rx_channel *r, const uint8_t *data, size_t n)
-{
-    const struct fabric_rx *rx = r->rx;
-    if (r->status != FABRIC_OK || rx->sink != RX_DEPOSIT || r->moved >= rx->room) {
+    struct rx_channel *r = channel_of(m);
+    struct fabric_peer *p = peer_of(m);
+    if (r->mode != RECORD_CELLS) {
         return;
     }
-    uint64_t fit = rx->room - r->moved < n ? rx->room - r->moved : n;
-    if (deposit(r, data, fit) != 0) {
-        r->status = FABRIC_SEGV;
-    }
-}
-
-bool payload_pass(struct fabric_peer *p, struct rx_channel *r, uint64_t n)
-{
     size_t packet = p->fabric->packet_size;
-    r->moved += n;
-    if (r->mode != RECORD_CELLS) {
-        return false;
-    }
-    r->cells_taken += (n + packet - 1) / packet;
-    return payload_give(p, r);
-}
-
-/* What is left of a reference that failed never comes. */
-static bool give_up(struct rx_channel *r)
-{
-    bool over = r->mode == RECORD_REF && r->status != FABRIC_OK;
-    if (over) {
-        r->moved = r->rx->length;
-    }
-    return over;
-}
-
-/* Hands the NIC the packets that are here; true if it goes on with what comes next. */
-static bool hand_packets(struct fabric_peer *p, struct rx_channel *r)
-{
-    struct packets here = payload_here(p, r);
-    if (here.data == NULL) {
-        return give_up(r);
-    }
-    payload_check(r);
-    enum rx_step step = RX_GO;
-    if (r->status == FABRIC_OK) {
-        step = p->fabric->up->rx_packet(p->np, r->rx, here.data, r->moved, here.bytes);
-    }
-    r->waiting = step == RX_WAIT;
-    uint64_t taken = r->waiting ? r->rx->taken : here.bytes, packet = p->fabric->packet_size;
-    if (payload_pass(p, r, taken)) {
+    uint64_t cells = (n + packet - 1) / packet;
+    r->cells_taken += cells;
+    r->cells_seen -= cells < r->cells_seen ? cells : r->cells_seen;
+    if (give_cells(p, r) && (cells != 1 || r->cells_taken % CELL_RUN == 0)) {
         tell_room(p, r);
     }
-    r->cells_seen = (here.bytes - taken + packet - 1) / packet;
-    return !r->waiting;
 }
 
-/* A deposit by reference is made at once; its verdict goes into the record. */
-static bool deposit_reference(struct fabric_peer *p, struct rx_channel *r)
+static bool payload_settle(struct rx_machine *m)
 {
-    struct fabric_rx *rx = r->rx;
-    uint64_t n = rx->sink != RX_DEPOSIT ? 0 : rx->room < rx->length ? rx->room : rx->length;
-    if (n != 0 && r->status == FABRIC_OK) {
-        r->status = p->broken ? FABRIC_UNDELIVERABLE : reference_deposit(p, r, n);
+    struct rx_channel *r = channel_of(m);
+    if (r->cells_head == r->cells_taken || !give_cells(peer_of(m), r)) {
+        return false;
     }
-    r->moved = rx->length;
+    tell_room(peer_of(m), r);
     return true;
 }
 
-bool payload_move(struct fabric_peer *p, struct rx_channel *r)
+/* Tells the sender how a payload of several cells was used. */
+static void note_use(struct rx_channel *r)
 {
-    if (r->mode == RECORD_REF && r->rx->sink != RX_PACKETS) {
-        return deposit_reference(p, r);
-    }
-    if (r->rx->sink == RX_PACKETS) {
-        return hand_packets(p, r);
-    }
-    bool moved = false, told = false;
-    r->waiting = false;
-    r->cells_seen = 0; /* the NIC may have left off taking packets */
-    for (unsigned run = 0; r->moved < r->rx->length && run < CELL_RUN; run++) {
-        struct packets here = payload_here(p, r);
-        if (here.data == NULL) {
-            break;
-        }
-        payload_check(r);
-        size_t n = payload_first(p, here);
-        place(r, here.data, n);
-        told |= payload_pass(p, r, n);
-        moved = true;
-    }
-    if (told) {
-        tell_room(p, r);
-    }
-    return moved;
-}
-
-void payload_note_use(struct rx_channel *r)
-{
-    uint32_t by_packet = r->rx->sink == RX_PACKETS;
-    if (r->rx->length > r->cells.size &&
+    uint32_t by_packet = r->m.rx->sink == RX_PACKETS;
+    if (r->m.rx->length > r->cells.size &&
         atomic_load_explicit(&r->index->by_packet, memory_order_relaxed) != by_packet) {
         atomic_store_explicit(&r->index->by_packet, by_packet, memory_order_relaxed);
     }
 }
 
+static void payload_over(struct rx_machine *m)
+{
+    struct rx_channel *r = channel_of(m);
+    (void)payload_settle(m);
+    note_use(r);
+    if (r->mode == RECORD_REF) {
+        atomic_store_explicit(&r->at->status, m->status == FABRIC_OK ? 0 : 1, memory_order_relaxed);
+    }
+    release_lines(r, r->lines, behind(r, r->at, r->lines));
+}
+
+const struct rx_source_ops payload_source = {payload_here, payload_pass, payload_settle,
+                                             payload_over};
+
 const uint8_t *payload_cell(struct fabric_peer *p, struct rx_channel *r)
 {
-    if (r->rx->length > p->fabric->packet_size || r->cells_head != r->cells_taken ||
+    if (r->m.rx->length > p->fabric->packet_size || r->cells_head != r->cells_taken ||
         (r->cells.mask + 1 != p->fabric->segment->info.cells && payload_cells(p, r) == 0)) {
         return NULL;
     }
-    payload_check(r);
-    return r->status == FABRIC_OK ? cell_at(&r->cells, r->cells_taken) : NULL;
+    check_cells(r);
+    return r->m.status == FABRIC_OK ? cell_at(&r->cells, r->cells_taken) : NULL;
+}
+
+void payload_taken(struct fabric_peer *p, struct rx_channel *r)
+{
+    r->cells_taken++;
+    if (give_cells(p, r)) {
+        tell_room(p, r);
+    }
 }

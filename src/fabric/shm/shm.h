@@ -6,7 +6,8 @@
  *   connect.c  connections: claim, accept; bury.c: their end; slots.c: slots without one
  *   send.c     the producer's side of a channel: records, short messages, and the signal
  *   tx_payload.c  the same for payloads that go through cells or by reference; tx.h for both
- *   receive.c  the consumer's side: records; in_hand.c, rx_payload.c: what takes more than one step
+ *   receive.c  the consumer's side: records; rx_payload.c: the payload of those that take more than
+ *              one step, as a source of fabric/rx_machine.h; rx.h for both
  *   reference.c  payload that the consumer fetches from the sender's memory
  *   poll.c     the looks for what has come
  *   shm.c      the other operations of fabric.h: open, arm, close
@@ -21,6 +22,7 @@
 #include "base/branch.h"
 #include "base/keep.h"
 #include "base/sys.h"
+#include "fabric/rx_machine.h"
 #include "fabric/shm/owner.h"
 #include "fabric/shm/segment.h"
 
@@ -53,40 +55,27 @@ struct tx_channel {
     unsigned large;       /* large messages since it is far */
 };
 
-enum rx_phase { RX_IDLE, RX_HEADER, RX_PAYLOAD, RX_DONE };
-
-/* The consumer's side of a channel. The message in hand is a copy of its record. */
+/* The consumer's side of a channel. The message in progress is a copy of its record. */
 struct rx_channel {
     struct record *at;  /* the line at `head`: the record in hand, or where the next will be */
     struct record *end; /* behind the last line of the ring */
-    uint32_t tag;       /* of a record at `at` */
-    union {
-        struct {
-            uint8_t phase; /* enum rx_phase */
-            bool busy;     /* a thread runs its handlers or copies, without the lock */
-        };
-        uint16_t engaged; /* 0: between messages, and no thread is inside */
-    };
-    bool waiting; /* the NIC said RX_WAIT */
-    struct fabric_rx *rx;
     uint64_t head;
-    struct channel_index *index;   /* NULL: nobody claimed a slot yet */
-    _Atomic uintptr_t *announced;  /* where peek() finds `at` and `tag`: of fabric->next, or */
-    _Atomic uintptr_t unannounced; /* here while nobody listens */
+    struct channel_index *index;  /* NULL: nobody claimed a slot yet */
+    _Atomic uintptr_t *announced; /* where peek() finds `at` and `tag`: of fabric->next, or */
+    uint32_t tag;                 /* of a record at `at` */
+    struct rx_machine m;
+    _Atomic uintptr_t unannounced; /* `announced` while nobody listens */
 
     uint8_t *ring;
     struct cells cells;
     uint64_t line_mask;               /* lines of the ring, less one */
     uint64_t cells_head, cells_taken; /* given back; looked at. Between them: kept by the NIC */
     uint64_t first_cell;              /* of the message in hand */
-    uint64_t cells_seen; /* from cells_taken on: the NIC said RX_WAIT to packets in them */
+    uint64_t cells_seen; /* from cells_taken on: the NIC was shown packets in them */
     enum record_mode mode;
     uint32_t lines;
     uint64_t address; /* of a reference */
-    uint64_t moved;   /* payload bytes taken */
-    struct vector_cursor cursor;
     uint64_t fetched; /* RECORD_REF: bytes of [moved, fetched) are in the peer's buffer */
-    enum fabric_status status;
 };
 
 struct fabric_peer {
@@ -117,6 +106,7 @@ struct fabric_peer {
     struct slot *in; /* NULL: it has no slot with us */
     unsigned in_index;
     unsigned listening_at; /* in fabric->listening, if its bit is in `known` */
+    struct rx_source source;
     struct rx_channel rx[FABRIC_CLASSES];
     bool requests_wait; /* the last look took responses, and left requests to the next one */
     uint8_t *buffer;    /* packets fetched by reference */

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The receive machine (rx_machine.h): what all sources of messages have in common. */
+#include "fabric/rx_machine.h"
+
+#include "base/nic_copy.h"
+
+#define TURNS 64 /* spans of one message before others have their turn */
+
+static void begin_payload(struct rx_machine *m)
+{
+    m->moved = 0;
+    m->cursor = (struct vector_cursor){0};
+    m->rx->held = FABRIC_HELD_NOTHING;
+    m->rx->elsewhere = false;
+    m->phase = RX_PAYLOAD;
+}
+
+void rx_machine_begin(struct rx_machine *m)
+{
+    begin_payload(m);
+    m->rx->first = NULL;
+    m->rx->first_length = 0;
+    m->rx->sink = RX_DISCARD;
+    m->rx->vector = NULL;
+    m->rx->matched = false;
+    m->phase = RX_HEADER;
+}
+
+static void pass(struct rx_machine *m, uint64_t n, bool kept)
+{
+    m->moved += n;
+    m->source->ops->pass(m, n, kept);
+}
+
+bool rx_machine_short(struct rx_machine *m, enum rx_step step)
+{
+    switch (step) {
+    case RX_GO:
+        return false;
+    case RX_HEADED:
+        begin_payload(m);
+        m->rx->matched = true;
+        return true;
+    case RX_WAIT:
+        rx_machine_begin(m);
+        m->rx->matched = true;
+        pass(m, m->rx->length, false);
+        m->phase = RX_DONE;
+        return true;
+    default:
+        rx_machine_begin(m);
+        return true;
+    }
+}
+
+/* Asks for the first packet; false: it is not here yet. A sender that cannot read it sends the
+ * header alone. */
+static bool find_first(struct rx_machine *m)
+{
+    struct fabric_rx *rx = m->rx;
+    struct rx_span here = {NULL, 0};
+    if (rx->length != 0) {
+        here = m->source->ops->here(m, true);
+        if (here.bytes == 0 && m->status == FABRIC_OK) {
+            return false;
+        }
+    }
+    size_t packet = m->source->packet_size;
+    rx->torn = here.data == NULL || m->status != FABRIC_OK;
+    rx->first = rx->torn ? NULL : here.data;
+    rx->first_length = rx->torn ? 0 : here.bytes < packet ? here.bytes : packet;
+    return true;
+}
+
+static bool step_header(struct rx_machine *m)
+{
+    const struct rx_source *s = m->source;
+    enum rx_step step = s->up->rx_header(s->np, m->rx);
+    if (step == RX_FIRST && m->rx->first == NULL) {
+        if (!find_first(m)) {
+            return false;
+        }
+        step = s->up->rx_header(s->np, m->rx);
+    }
+    m->waiting = step == RX_WAIT;
+    m->turn = step == RX_TURN;
+    if (step != RX_GO) {
+        return false;
+    }
+    m->rx->matched = true;
+    m->phase = RX_PAYLOAD;
+    return true;
+}
+
+/* Brings bytes to where the NIC wants them. */
+static void place(struct rx_machine *m, const uint8_t *data, uint64_t n)
+{
+    const struct fabric_rx *rx = m->rx;
+    if (m->status != FABRIC_OK || rx->sink != RX_DEPOSIT || m->moved >= rx->room) {
+        return;
+    }
+    uint64_t fit = rx->room - m->moved < n ? rx->room - m->moved : n;
+    int rc = rx->vector != NULL
+                 ? vector_scatter(rx->vector, &m->cursor, rx->skip + m->moved, data, fit)
+                 : nic_copy((void *)((uintptr_t)rx->base + m->moved), data, fit);
+    if (rc != 0) {
+        m->status = FABRIC_SEGV;
+    }
+}
+
+static inline bool takes_packets(const struct rx_machine *m)
+{
+    return m->rx->sink == RX_PACKETS && m->status == FABRIC_OK;
+}
+
+/* Moves the next span of payload; false if none is here, or the NIC wants to wait with it. */
+static bool move_span(struct rx_machine *m, bool *moved)
+{
+    const struct rx_source *s = m->source;
+    bool packets = takes_packets(m), kept = false;
+    struct rx_span here = s->ops->here(m, packets);
+    if (here.bytes == 0) {
+        return false;
+    }
+    *moved = true;
+    if (here.data == NULL) {
+        m->moved += here.bytes;
+        return true;
+    }
+    if (packets && m->status == FABRIC_OK) {
+        enum rx_step step = s->up->rx_packet(s->np, m->rx, here.data, m->moved, here.bytes);
+        m->waiting = step == RX_WAIT;
+        kept = step == RX_KEPT;
+        here.bytes = m->waiting ? m->rx->taken : here.bytes;
+        *moved = here.bytes != 0;
+    } else {
+        place(m, here.data, here.bytes);
+    }
+    if (here.bytes != 0) {
+        pass(m, here.bytes, kept);
+    }
+    return !m->waiting;
+}
+
+static bool step_done(struct rx_machine *m)
+{
+    const struct rx_source *s = m->source;
+    m->waiting = s->up->rx_done(s->np, m->rx, m->status) == RX_WAIT;
+    if (m->waiting) {
+        return false;
+    }
+    m->rx->held = FABRIC_HELD_NOTHING;
+    m->rx->torn = false;
+    m->phase = RX_IDLE;
+    s->ops->over(m);
+    return true;
+}
+
+bool rx_machine_go_on(struct rx_machine *m)
+{
+    bool moved = m->source->ops->settle(m);
+    m->waiting = m->turn = false;
+    if (m->phase == RX_HEADER) {
+        if (!step_header(m)) {
+            return moved;
+        }
+        moved = true;
+    }
+    if (m->phase == RX_PAYLOAD) {
+        for (unsigned n = 0; m->moved < m->rx->length; n++) {
+            if (n == TURNS || !move_span(m, &moved)) {
+                return moved;
+            }
+        }
+        m->phase = RX_DONE;
+        moved = true;
+    }
+    return (!m->rx->behind && step_done(m)) || moved;
+}
+
+void rx_machine_cut(struct rx_machine *m)
+{
+    if (m->phase == RX_IDLE || m->busy || m->waiting) {
+        return;
+    }
+    m->busy = true;
+    m->rx->behind = false;
+    if (m->phase == RX_HEADER) {
+        m->rx->torn = true;
+        m->source->up->rx_header(m->source->np, m->rx);
+    }
+    m->status = FABRIC_UNDELIVERABLE;
+    m->moved = m->rx->length;
+    m->phase = RX_DONE;
+    step_done(m);
+    m->busy = false;
+}
+
+void rx_machine_sever(struct rx_machine *m)
+{
+    m->status = FABRIC_UNDELIVERABLE;
+    m->rx->torn = m->phase == RX_HEADER && !m->waiting;
+}
+
+/* ---- whole messages ---- */
+
+static struct rx_span whole_here(struct rx_machine *m, bool packets)
+{
+    const struct rx_whole *w = container_of(m, struct rx_whole, m);
+    return (struct rx_span){w->data + m->moved, m->rx->length - m->moved};
+}
+
+static void whole_pass(struct rx_machine *m, uint64_t n, bool kept)
+{
+}
+
+static bool whole_settle(struct rx_machine *m)
+{
+    return false;
+}
+
+static void whole_over(struct rx_machine *m)
+{
+}
+
+void rx_whole_init(struct rx_whole *w, struct rx_source from, struct fabric_rx *rx, uint8_t *data)
+{
+    static const struct rx_source_ops ops = {whole_here, whole_pass, whole_settle, whole_over};
+    *w = (struct rx_whole){.source = from, .data = data};
+    w->source.ops = &ops;
+    w->m.source = &w->source;
+    w->m.rx = rx;
+}
