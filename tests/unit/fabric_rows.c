@@ -44,7 +44,7 @@ static int begin(void **state)
     list_init(&x->fabric.free_pieces);
     x->peer.fabric = &x->fabric;
     list_init(&x->peer.ready);
-    udp_channel_init(channel(x), FABRIC_REQUEST);
+    udp_channel_init(channel(x), NULL, FABRIC_REQUEST);
     x->session.user = &x->peer;
     *state = x;
     return 0;

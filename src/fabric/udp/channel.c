@@ -11,7 +11,7 @@
 static bool nothing_here(const struct udp_channel *c)
 {
     const struct udp_lane *l = udp_lane_first(c);
-    return udp_lane_alone(c) && l->phase == UDP_IDLE && list_empty(&l->pieces);
+    return udp_lane_alone(c) && l->m.phase == RX_IDLE && list_empty(&l->pieces);
 }
 
 /* Goes on with all lanes that can, in their order. */
@@ -25,7 +25,7 @@ static bool take_lanes(struct fabric_peer *p, struct udp_channel *c)
             moved |= udp_lane_take_first(p, l);
             continue;
         }
-        if (l->phase == UDP_IDLE || !udp_lane_split(c, l) || !l->rx->matched ||
+        if (l->m.phase == RX_IDLE || !udp_lane_split(c, l) || !l->m.rx->matched ||
             (l = udp_lane_behind(c, l)) == NULL) {
             return moved;
         }
@@ -42,8 +42,9 @@ static void cut_channel(struct fabric_peer *p, struct udp_channel *c)
     c->busy = true;
     do {
         struct udp_lane *l = udp_lane_first(c);
-        if (l->phase != UDP_IDLE && !udp_lane_cut(p, l)) {
-            break;
+        rx_machine_cut(&l->m);
+        if (l->m.phase != RX_IDLE) {
+            break; /* the NIC has not done with it */
         }
         udp_lane_clear(p->fabric, l);
     } while (udp_lane_retire(p->fabric, c));
@@ -100,21 +101,16 @@ bool udp_take(struct fabric_peer *p)
     return take_channel(p, FABRIC_REQUEST) || moved;
 }
 
-static bool is_kept(const struct udp_lane *l)
-{
-    return l->phase != UDP_IDLE && l->rx->held != FABRIC_HELD_NOTHING;
-}
-
 static bool is_stuck(const struct udp_lane *l)
 {
-    return l->waiting || is_kept(l);
+    return l->m.waiting || rx_machine_keeps(&l->m);
 }
 
 /* Whether its pieces wait for messages before it, which need not wait for us. */
 static bool has_its_turn(const struct udp_channel *c, const struct udp_lane *l)
 {
     return l == udp_lane_first(c) ||
-           ((l->phase == UDP_HEADER || l->phase == UDP_PAYLOAD) && !l->turn);
+           ((l->m.phase == RX_HEADER || l->m.phase == RX_PAYLOAD) && !l->m.turn);
 }
 
 static bool channel_blocked(const struct udp_channel *c)
@@ -138,7 +134,7 @@ static bool channel_elsewhere(const struct udp_channel *c)
     bool all = !c->busy;
     for (const struct udp_lane *l = udp_lane_first(c); l != NULL && all;
          l = udp_lane_behind(c, l)) {
-        all = !is_stuck(l) || !l->waiting || l->rx->elsewhere;
+        all = !is_stuck(l) || !l->m.waiting || l->m.rx->elsewhere;
     }
     return all;
 }
@@ -154,7 +150,7 @@ bool udp_awaits(const struct fabric_peer *p)
     for (unsigned i = 0; i < FABRIC_CLASSES; i++) {
         const struct udp_channel *c = &p->channel[i];
         const struct udp_lane *l = udp_lane_first(c);
-        if (l->open != NULL || l->phase != UDP_IDLE || !udp_lane_alone(c)) {
+        if (l->open != NULL || l->m.phase != RX_IDLE || !udp_lane_alone(c)) {
             return true;
         }
     }

@@ -31,19 +31,20 @@
 
 #include <stdlib.h>
 
-static void lane_init(struct udp_lane *l, enum fabric_class class)
+static void lane_init(struct udp_lane *l, const struct rx_source *source, enum fabric_class class)
 {
-    *l = (struct udp_lane){.class = (uint8_t) class};
+    *l = (struct udp_lane){.class = (uint8_t) class, .m.source = source};
     list_init(&l->pieces);
     list_init(&l->kept);
 }
 
-void udp_channel_init(struct udp_channel *c, enum fabric_class class)
+void udp_channel_init(struct udp_channel *c, const struct rx_source *source,
+                      enum fabric_class class)
 {
     list_init(&c->lanes);
     list_init(&c->spare);
     for (unsigned i = 0; i < UDP_LANES; i++) {
-        lane_init(&c->lane[i], class);
+        lane_init(&c->lane[i], source, class);
         list_push_back(i == 0 ? &c->lanes : &c->spare, &c->lane[i].link);
     }
 }
@@ -157,12 +158,12 @@ bool udp_lane_split(struct udp_channel *c, struct udp_lane *l)
 bool udp_lane_retire(struct fabric *f, struct udp_channel *c)
 {
     struct udp_lane *l = udp_lane_first(c);
-    if (udp_lane_alone(c) || l->phase != UDP_IDLE || l->open != NULL || !list_empty(&l->pieces)) {
+    if (udp_lane_alone(c) || l->m.phase != RX_IDLE || l->open != NULL || !list_empty(&l->pieces)) {
         return false;
     }
     list_remove(&l->link);
     free_buffers(f, l);
-    lane_init(l, (enum fabric_class)l->class);
+    lane_init(l, l->m.source, (enum fabric_class)l->class);
     list_push_back(&c->spare, &l->link);
     return true;
 }

@@ -91,7 +91,7 @@ static void forget(struct fabric_peer *p)
 static bool introduce(struct fabric_peer *p)
 {
     struct fabric *f = p->fabric;
-    p->np = f->up->peer_up(f->nic, &p->address, p);
+    p->np = p->source.np = f->up->peer_up(f->nic, &p->address, p);
     for (unsigned c = 0; p->np != NULL && c < FABRIC_CLASSES; c++) {
         p->channel[c].rx = f->up->rx_new(p->np, (enum fabric_class)c);
         if (p->channel[c].rx == NULL) {
@@ -116,9 +116,10 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct slmp_address 
                                          .incarnation = incarnation,
                                          .uid = uid_of(f, a),
                                          .ops = &fabric_udp};
+    p->source = (struct rx_source){&udp_source, f->up, NULL, f->packet_size};
     list_init(&p->ready);
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        udp_channel_init(&p->channel[c], (enum fabric_class)c);
+        udp_channel_init(&p->channel[c], &p->source, (enum fabric_class)c);
     }
     list_push_back(&f->peers, &p->link);
     return p;

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The consumer's side of a channel: in each lane (lane.c) one message at a time, as a state
- * machine.
- *
- *   IDLE ──first piece──► HEADER ──rx_header──► PAYLOAD ──all moved──► DONE ──rx_done──► IDLE
- *                           │ RX_WAIT, RX_FIRST,   │ no piece, RX_WAIT     │ RX_WAIT, not in
- *                           │ RX_TURN: stays       │ stays                 │ the first lane: stays
+ * The consumer's side of a channel: in each lane (lane.c) one message at a time, as a source of the
+ * receive machine (fabric/rx_machine.h).
  *
  * Of a channel one message begins after the other, and one ends after the other; what comes
  * between, each does when its packets come. What follows one that was cut ends with it: a channel
@@ -15,17 +11,24 @@
  * size: one that lies in a piece is used there, another is gathered from several. Packets
  * that the NIC keeps hold on to the memory that they lie in.
  *
- * The NIC's lock may be let go of inside the upcalls; nobody else is with the channel then
- * (channel.c).
+ * While the NIC's lock is let go of, nobody else is with the channel (channel.c).
  */
 #include "fabric/udp/udp.h"
-
-#include "base/nic_copy.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define BATCH 32 /* messages of one channel before the next has its turn */
+
+static struct udp_lane *lane_of(struct rx_machine *m)
+{
+    return container_of(m, struct udp_lane, m);
+}
+
+static struct fabric_peer *peer_of(const struct rx_machine *m)
+{
+    return container_of(m->source, struct fabric_peer, source);
+}
 
 static struct udp_piece *front(const struct udp_lane *l)
 {
@@ -45,23 +48,16 @@ static struct udp_piece *next_piece(struct fabric_peer *p, struct udp_lane *l)
         return NULL;
     }
     if (piece->torn) {
-        l->status = FABRIC_UNDELIVERABLE;
+        l->m.status = FABRIC_UNDELIVERABLE;
         return NULL;
     }
-    if (piece->blank && l->status == FABRIC_OK) {
-        l->status = FABRIC_SEGV;
+    if (piece->blank && l->m.status == FABRIC_OK) {
+        l->m.status = FABRIC_SEGV;
     }
     return piece;
 }
 
 /* ---- packets ---- */
-
-static size_t packet_length(const struct fabric_peer *p, const struct udp_lane *l)
-{
-    uint64_t rest = l->rx->length - l->moved;
-    size_t packet = p->fabric->packet_size;
-    return rest < packet ? rest : packet;
-}
 
 /* Puts a packet together from pieces, as far as they have come; NULL if not all is here. */
 static uint8_t *gather(struct fabric_peer *p, struct udp_lane *l, size_t n)
@@ -95,23 +91,12 @@ static uint8_t *packet(struct fabric_peer *p, struct udp_lane *l, size_t n)
     return gather(p, l, n);
 }
 
-/* Counts n bytes as taken: of the packet that was gathered, or of the first piece. */
-static void consume(struct udp_lane *l, size_t n)
-{
-    l->moved += n;
-    if (l->gathered != 0) {
-        l->gathered = 0;
-    } else {
-        l->used += (uint32_t)n;
-    }
-}
-
-/* The packet that is consumed next stays in use. */
-static void keep(struct udp_lane *l, size_t n)
+/* The packet that ends at l->m.moved stays in use. */
+static void keep(struct udp_lane *l)
 {
     struct udp_kept *k = l->keeper;
     l->keeper = NULL;
-    k->end = l->moved + n;
+    k->end = l->m.moved;
     if (l->gathered != 0) {
         k->memory = l->gather;
         l->gather = NULL;
@@ -123,12 +108,14 @@ static void keep(struct udp_lane *l, size_t n)
 }
 
 /* Lets go of what the NIC needs no more; true if that was anything. */
-static bool let_go(struct fabric_peer *p, struct udp_lane *l)
+static bool let_go(struct rx_machine *m)
 {
+    struct fabric_peer *p = peer_of(m);
+    struct udp_lane *l = lane_of(m);
     bool any = false;
     while (!list_empty(&l->kept)) {
         struct udp_kept *k = container_of(l->kept.next, struct udp_kept, link);
-        if (k->end > l->rx->held) {
+        if (k->end > m->rx->held) {
             break;
         }
         list_remove(&k->link);
@@ -139,28 +126,59 @@ static bool let_go(struct fabric_peer *p, struct udp_lane *l)
     return any;
 }
 
-/* ---- the phases ---- */
-
-static void begin_payload(struct udp_lane *l)
+/* The next packet. Afterwards it would be too late to find that memory is short. */
+static struct rx_span packet_here(struct fabric_peer *p, struct udp_lane *l, uint64_t rest)
 {
-    l->moved = 0;
-    l->gathered = 0;
-    l->rx->held = FABRIC_HELD_NOTHING;
-    l->rx->elsewhere = false;
-    l->cursor = (struct vector_cursor){0};
-    l->phase = UDP_PAYLOAD;
+    size_t packet_size = p->fabric->packet_size, n = rest < packet_size ? rest : packet_size;
+    if (l->m.phase == RX_PAYLOAD && l->keeper == NULL &&
+        (l->keeper = calloc(1, sizeof(*l->keeper))) == NULL) {
+        l->m.waiting = true;
+        return (struct rx_span){NULL, 0};
+    }
+    uint8_t *data = packet(p, l, n);
+    return (struct rx_span){data, data != NULL ? n : 0};
 }
 
-static void begin_message(struct udp_lane *l)
+/* Bytes that need not come in packets. */
+static struct rx_span bytes_here(struct fabric_peer *p, struct udp_lane *l, uint64_t rest)
 {
-    begin_payload(l);
-    l->rx->first = NULL;
-    l->rx->first_length = 0;
-    l->rx->sink = RX_DISCARD;
-    l->rx->vector = NULL;
-    l->rx->matched = false;
-    l->phase = UDP_HEADER;
+    if (l->gathered != 0) {
+        return (struct rx_span){l->gather->bytes, l->gathered};
+    }
+    struct udp_piece *piece = next_piece(p, l);
+    if (piece == NULL) {
+        return (struct rx_span){NULL, 0};
+    }
+    uint64_t n = piece->length - l->used;
+    return (struct rx_span){(uint8_t *)(uintptr_t)piece->bytes + l->used, n < rest ? n : rest};
 }
+
+static struct rx_span lane_here(struct rx_machine *m, bool packets)
+{
+    uint64_t rest = m->rx->length - m->moved;
+    struct rx_span here = packets ? packet_here(peer_of(m), lane_of(m), rest)
+                                  : bytes_here(peer_of(m), lane_of(m), rest);
+    if (here.data == NULL && m->status == FABRIC_UNDELIVERABLE) {
+        here.bytes = rest;
+    }
+    return here;
+}
+
+/* The bytes were those of the packet that was gathered, or of the first piece. */
+static void lane_pass(struct rx_machine *m, uint64_t n, bool kept)
+{
+    struct udp_lane *l = lane_of(m);
+    if (kept && m->rx->held < m->moved) {
+        keep(l);
+    }
+    if (l->gathered != 0) {
+        l->gathered = 0;
+    } else {
+        l->used += (uint32_t)n;
+    }
+}
+
+/* ---- messages ---- */
 
 static struct fabric_rx *lend_rx(struct fabric_peer *p, struct udp_channel *c,
                                  enum fabric_class class)
@@ -175,13 +193,12 @@ static struct fabric_rx *lend_rx(struct fabric_peer *p, struct udp_channel *c,
 static void give_rx_back(struct fabric_peer *p, struct udp_lane *l)
 {
     struct udp_channel *c = &p->channel[l->class];
-    if (l->rx == c->rx) {
+    if (l->m.rx == c->rx) {
         c->lent = false;
     } else {
-        p->fabric->up->rx_free(p->np, l->rx);
+        p->fabric->up->rx_free(p->np, l->m.rx);
     }
-    l->rx = NULL;
-    l->phase = UDP_IDLE;
+    l->m.rx = NULL;
 }
 
 /* Takes the head of the next message; false if none is here, or memory is short. */
@@ -192,16 +209,15 @@ static bool take_head(struct fabric_peer *p, struct udp_lane *l)
     while ((piece = front(l)) != NULL && !piece->first) {
         udp_piece_drop(p->fabric, l); /* the rest of one that ended before its bytes */
     }
-    if (piece == NULL || (l->rx = lend_rx(p, c, (enum fabric_class)l->class)) == NULL) {
+    if (piece == NULL || (l->m.rx = lend_rx(p, c, (enum fabric_class)l->class)) == NULL) {
         return false;
     }
-    struct fabric_rx *rx = l->rx;
+    struct fabric_rx *rx = l->m.rx;
     rx->number = c->messages++;
     rx->behind = l != udp_lane_first(c);
     memcpy(rx->header, piece->bytes + UDP_PREFIX, FABRIC_HEADER);
-    rx->torn = false;
-    l->status = piece->bytes[1] == FABRIC_OK ? FABRIC_OK : FABRIC_SEGV;
-    rx->length = l->status == FABRIC_OK ? piece->total - UDP_HEAD : 0;
+    l->m.status = piece->bytes[1] == FABRIC_OK ? FABRIC_OK : FABRIC_SEGV;
+    rx->length = l->m.status == FABRIC_OK ? piece->total - UDP_HEAD : 0;
     l->used = UDP_HEAD;
     l->gathered = 0;
     piece->first = false;
@@ -211,149 +227,22 @@ static bool take_head(struct fabric_peer *p, struct udp_lane *l)
 /* A message that is here whole, in a piece, may be over in one step; true if it is. */
 static bool step_short(struct fabric_peer *p, struct udp_lane *l)
 {
-    struct fabric_rx *rx = l->rx;
+    struct fabric_rx *rx = l->m.rx;
     struct udp_piece *piece = front(l);
-    if (l->status != FABRIC_OK || rx->length > p->fabric->packet_size ||
-        piece->length - UDP_HEAD != rx->length || piece->blank) {
-        begin_message(l);
-        return false;
-    }
-    l->moved = 0;
     const uint8_t *payload = piece->bytes + UDP_HEAD;
-    if (rx->length != 0 && (payload = packet(p, l, rx->length)) == NULL) {
-        begin_message(l);
+    bool whole = l->m.status == FABRIC_OK && rx->length <= p->fabric->packet_size &&
+                 piece->length - UDP_HEAD == rx->length && !piece->blank;
+    if (!whole || (rx->length != 0 && (payload = packet(p, l, rx->length)) == NULL)) {
+        rx_machine_begin(&l->m);
         return false;
     }
-    size_t gathered = l->gathered;
-    enum rx_step step = p->fabric->up->rx_short(p->np, rx, payload);
-    switch (step) {
-    case RX_GO:
-        l->gathered = 0;
-        udp_piece_drop(p->fabric, l);
-        give_rx_back(p, l);
-        return true;
-    case RX_HEADED:
-        begin_payload(l);
-        rx->matched = true;
-        break;
-    case RX_WAIT:
-        begin_message(l);
-        rx->matched = true;
-        l->moved = rx->length;
-        l->used = front(l)->length;
-        l->phase = UDP_DONE;
-        return false;
-    default:
-        begin_message(l);
-    }
-    l->gathered = gathered;
-    return false;
-}
-
-static bool step_header(struct fabric_peer *p, struct udp_lane *l)
-{
-    const struct fabric_upcalls *up = p->fabric->up;
-    struct fabric_rx *rx = l->rx;
-    enum rx_step step = up->rx_header(p->np, rx);
-    l->waiting = l->turn = false; /* what it asks for may be its sender's to give */
-    if (step == RX_FIRST && rx->first == NULL) {
-        bool any = rx->length != 0; /* a sender that cannot read it sends the header alone */
-        size_t n = packet_length(p, l);
-        uint8_t *data = any && l->status == FABRIC_OK ? packet(p, l, n) : NULL;
-        if (any && data == NULL && l->status == FABRIC_OK) {
-            return false;
-        }
-        static const uint8_t nothing[8];
-        rx->first = data != NULL ? data : nothing;
-        rx->first_length = data != NULL ? n : 0;
-        rx->torn = !any || l->status != FABRIC_OK;
-        step = up->rx_header(p->np, rx);
-    }
-    l->waiting = step == RX_WAIT;
-    l->turn = step == RX_TURN;
-    if (step != RX_GO) {
+    if (rx_machine_short(&l->m, p->fabric->up->rx_short(p->np, rx, payload))) {
         return false;
     }
-    rx->matched = true;
-    l->phase = UDP_PAYLOAD;
+    l->gathered = 0;
+    udp_piece_drop(p->fabric, l);
+    give_rx_back(p, l);
     return true;
-}
-
-static int deposit(struct udp_lane *l, const uint8_t *data, size_t n)
-{
-    const struct fabric_rx *rx = l->rx;
-    if (rx->vector != NULL) {
-        return vector_scatter(rx->vector, &l->cursor, rx->skip + l->moved, data, n);
-    }
-    return nic_copy((void *)((uintptr_t)rx->base + l->moved), data, n);
-}
-
-/* Takes bytes that need not come in packets; false if none are here. */
-static bool move_bytes(struct fabric_peer *p, struct udp_lane *l)
-{
-    struct fabric_rx *rx = l->rx;
-    const uint8_t *data;
-    size_t n;
-    if (l->gathered != 0) {
-        data = l->gather->bytes;
-        n = l->gathered;
-    } else {
-        struct udp_piece *piece = next_piece(p, l);
-        if (piece == NULL) {
-            return false;
-        }
-        data = piece->bytes + l->used;
-        n = piece->length - l->used;
-    }
-    uint64_t rest = rx->length - l->moved;
-    n = n < rest ? n : rest;
-    if (l->status == FABRIC_OK && rx->sink == RX_DEPOSIT && l->moved < rx->room) {
-        uint64_t room = rx->room - l->moved;
-        if (deposit(l, data, n < room ? n : room) != 0) {
-            l->status = FABRIC_SEGV;
-        }
-    }
-    consume(l, n);
-    return true;
-}
-
-/* Gives the NIC a packet; false if none is here or it is to wait. */
-static bool move_packet(struct fabric_peer *p, struct udp_lane *l)
-{
-    size_t n = packet_length(p, l);
-    uint8_t *data = packet(p, l, n);
-    if (data == NULL || l->status != FABRIC_OK) {
-        return false; /* in the second case the bytes are discarded from now on */
-    }
-    /* Afterwards it is too late to find that memory is short. */
-    if (l->keeper == NULL && (l->keeper = calloc(1, sizeof(*l->keeper))) == NULL) {
-        l->waiting = true;
-        return false;
-    }
-    enum rx_step step = p->fabric->up->rx_packet(p->np, l->rx, data, l->moved, n);
-    l->waiting = step == RX_WAIT;
-    if (step == RX_WAIT) {
-        return false;
-    }
-    if (step == RX_KEPT && l->rx->held < l->moved + n) {
-        keep(l, n);
-    }
-    consume(l, n);
-    return true;
-}
-
-static bool move_payload(struct fabric_peer *p, struct udp_lane *l)
-{
-    bool moved = false;
-    while (l->moved < l->rx->length && l->status != FABRIC_UNDELIVERABLE) {
-        bool packets = l->rx->sink == RX_PACKETS && l->status == FABRIC_OK;
-        if (packets ? move_packet(p, l) : move_bytes(p, l)) {
-            moved = true;
-        } else if (!packets || l->status == FABRIC_OK) {
-            break;
-        }
-    }
-    return moved;
 }
 
 /* The message in hand of the first lane was cut: what is behind it ends, too, and what has not
@@ -363,63 +252,43 @@ static void cut_behind(struct fabric_peer *p, struct udp_lane *l)
     const struct udp_channel *c = &p->channel[l->class];
     udp_lane_clear(p->fabric, l);
     while ((l = udp_lane_behind(c, l)) != NULL) {
-        if (l->phase == UDP_IDLE) {
+        if (l->m.phase == RX_IDLE) {
             udp_lane_clear(p->fabric, l);
-            continue;
+        } else {
+            rx_machine_sever(&l->m);
         }
-        l->status = FABRIC_UNDELIVERABLE;
-        l->rx->torn = l->phase == UDP_HEADER && !l->waiting;
     }
 }
 
-/* Ends the message in hand of the first lane; false: not yet. */
-static bool step_done(struct fabric_peer *p, struct udp_lane *l)
+/* The message in hand of the first lane has ended. */
+static void lane_over(struct rx_machine *m)
 {
-    struct udp_channel *c = &p->channel[l->class];
-    l->waiting = p->fabric->up->rx_done(p->np, l->rx, l->status) == RX_WAIT;
-    if (l->waiting) {
-        return false;
-    }
-    l->rx->held = FABRIC_HELD_NOTHING;
-    let_go(p, l);
+    struct fabric_peer *p = peer_of(m);
+    struct udp_lane *l = lane_of(m);
+    (void)let_go(m);
     l->gathered = 0;
     give_rx_back(p, l);
-    if (l->status == FABRIC_UNDELIVERABLE) {
+    if (m->status == FABRIC_UNDELIVERABLE) {
         cut_behind(p, l);
     }
-    while ((l = udp_lane_behind(c, l)) != NULL) {
-        l->turn = false;
+    while ((l = udp_lane_behind(&p->channel[lane_of(m)->class], l)) != NULL) {
+        l->m.turn = false;
     }
-    return true;
 }
 
-/* Takes the message in hand as far as it goes; true if it went on. */
-static bool step_message(struct fabric_peer *p, struct udp_lane *l)
+const struct rx_source_ops udp_source = {lane_here, lane_pass, let_go, lane_over};
+
+static bool go_on(struct fabric_peer *p, struct udp_lane *l)
 {
-    bool moved = let_go(p, l);
-    l->rx->behind = l != udp_lane_first(&p->channel[l->class]);
-    if (l->phase == UDP_HEADER) {
-        if (!step_header(p, l)) {
-            return moved;
-        }
-        moved = true;
-    }
-    if (l->phase == UDP_PAYLOAD) {
-        moved |= move_payload(p, l);
-        if (l->moved < l->rx->length && l->status != FABRIC_UNDELIVERABLE) {
-            return moved;
-        }
-        l->phase = UDP_DONE;
-        moved = true;
-    }
-    return (!l->rx->behind && step_done(p, l)) || moved;
+    l->m.rx->behind = l != udp_lane_first(&p->channel[l->class]);
+    return rx_machine_go_on(&l->m);
 }
 
 bool udp_lane_take_first(struct fabric_peer *p, struct udp_lane *l)
 {
     bool moved = false;
     for (unsigned n = 0; n < BATCH; n++) {
-        if (l->phase == UDP_IDLE) {
+        if (l->m.phase == RX_IDLE) {
             if (list_empty(&l->pieces) || !take_head(p, l)) {
                 break;
             }
@@ -428,11 +297,11 @@ bool udp_lane_take_first(struct fabric_peer *p, struct udp_lane *l)
                 continue;
             }
         }
-        if (!step_message(p, l)) {
+        if (!go_on(p, l)) {
             break;
         }
         moved = true;
-        if (l->phase != UDP_IDLE) {
+        if (l->m.phase != RX_IDLE) {
             break;
         }
     }
@@ -442,27 +311,12 @@ bool udp_lane_take_first(struct fabric_peer *p, struct udp_lane *l)
 bool udp_lane_take_behind(struct fabric_peer *p, struct udp_lane *l)
 {
     bool moved = false;
-    if (l->phase == UDP_IDLE) {
+    if (l->m.phase == RX_IDLE) {
         if (!take_head(p, l)) {
             return false;
         }
-        begin_message(l);
+        rx_machine_begin(&l->m);
         moved = true;
     }
-    return (!l->turn && l->phase != UDP_DONE && step_message(p, l)) || moved;
-}
-
-bool udp_lane_cut(struct fabric_peer *p, struct udp_lane *l)
-{
-    if (l->waiting) {
-        return false;
-    }
-    l->status = FABRIC_UNDELIVERABLE;
-    l->rx->behind = false;
-    if (l->phase == UDP_HEADER) {
-        l->rx->torn = true;
-        p->fabric->up->rx_header(p->np, l->rx);
-    }
-    l->phase = UDP_DONE;
-    return step_done(p, l);
+    return (!l->m.turn && l->m.phase != RX_DONE && go_on(p, l)) || moved;
 }

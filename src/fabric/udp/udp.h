@@ -35,8 +35,7 @@
 #define FABRIC_UDP_UDP_H
 
 #include "base/keep.h"
-#include "base/vector.h"
-#include "fabric/fabric.h"
+#include "fabric/rx_machine.h"
 #include "fabric/slmp/slmp.h"
 #include "fabric/udp/socket.h"
 
@@ -101,8 +100,6 @@ struct udp_kept {
     uint64_t end;
 };
 
-enum udp_phase { UDP_IDLE, UDP_HEADER, UDP_PAYLOAD, UDP_DONE };
-
 /* Messages of a channel of which one is in hand; what is in other lanes need not wait for it. */
 struct udp_lane {
     struct list
@@ -117,14 +114,8 @@ struct udp_lane {
     size_t row_have;            /* so far */
     bool refused;               /* the engine was told to wait with more of it */
     /* as the NIC takes */
-    struct fabric_rx *rx; /* of the message in hand */
-    enum udp_phase phase; /* UDP_IDLE: there is none */
-    bool waiting;         /* the NIC said RX_WAIT, */
-    bool turn;            /* or RX_TURN, and no message has ended since */
-    uint64_t moved;       /* bytes of payload that were taken */
-    uint32_t used;        /* bytes of the first piece that were taken */
-    struct vector_cursor cursor;
-    enum fabric_status status;
+    struct rx_machine m;       /* the message in hand */
+    uint32_t used;             /* bytes of the first piece that were taken */
     struct udp_memory *gather; /* a packet that came in several pieces, */
     size_t gathered;           /* so far */
     struct list kept;
@@ -154,6 +145,7 @@ struct fabric_peer {
     struct fabric_address address;
     struct slmp_address at;
     struct slmp_peer *session; /* NULL: it is over */
+    struct rx_source source;
     bool dying;
     int64_t heard; /* when it last sent something, or was asked to */
     struct udp_channel channel[FABRIC_CLASSES];
@@ -271,7 +263,7 @@ void udp_memories_free(struct fabric *);
 
 /* ---- lane.c ---- */
 
-void udp_channel_init(struct udp_channel *, enum fabric_class);
+void udp_channel_init(struct udp_channel *, const struct rx_source *, enum fabric_class);
 void udp_channel_free(struct fabric *, struct udp_channel *);
 static inline struct udp_lane *udp_lane_first(const struct udp_channel *c)
 {
@@ -303,13 +295,11 @@ static inline unsigned udp_lane_most(const struct udp_channel *c, const struct u
 
 /* ---- receive.c ---- */
 
+extern const struct rx_source_ops udp_source;
 /* udp_lane_take_first() takes messages of the first lane of a channel, udp_lane_take_behind() the
- * one that is in hand, or begins, in another lane as far as it may go; true if anything moved.
- * udp_lane_cut() ends the message in hand of the first lane; false: the NIC has not done with it.
- */
+ * one that is in hand, or begins, in another lane as far as it may go; true if anything moved. */
 bool udp_lane_take_first(struct fabric_peer *, struct udp_lane *);
 bool udp_lane_take_behind(struct fabric_peer *, struct udp_lane *);
-bool udp_lane_cut(struct fabric_peer *, struct udp_lane *);
 
 /* ---- channel.c ---- */
 
