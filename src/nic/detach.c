@@ -227,7 +227,7 @@ static void stir_answer(struct nic_peer *peer)
     for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
         struct invocation *next = detached_at(l);
         if (next->rx.at.response_due) {
-            if (next->behind && next->phase == INVOKED_DONE) {
+            if (next->behind && next->whole.m.phase == RX_DONE) {
                 invoke_stir(&next->rx);
             }
             return;

@@ -6,9 +6,8 @@
 #ifndef NIC_INVOCATION_H
 #define NIC_INVOCATION_H
 
+#include "fabric/rx_machine.h"
 #include "nic/rx.h"
-
-enum phase { INVOKED_HEADER, INVOKED_PAYLOAD, INVOKED_DONE };
 
 struct invocation {
     struct rx rx;
@@ -19,12 +18,9 @@ struct invocation {
     unsigned packets;      /* places that it takes in the queue of its context */
     struct timer *timer; /* whose tick it is, while that is there; NULL: nobody waits for its end */
     uint8_t *data;
-    size_t room;    /* for it */
-    uint64_t moved; /* bytes of it that handlers were called for, or are not to be */
-    enum phase phase;
-    enum fabric_status status;
-    bool busy, waiting;
-    bool behind; /* it waits for another one to leave its entry, or to send its answer */
+    size_t room;           /* for it */
+    struct rx_whole whole; /* its progress */
+    bool behind;           /* it waits for another one to leave its entry, or to send its answer */
 };
 
 /* ---- invoke.c ---- */

@@ -2,10 +2,8 @@
 /*
  * Messages with handlers that are in no channel: those that the host starts, for an entry that it
  * names, and those that have left their channel to let the next one pass (detach.c). They go
- * through the same stages as others, and this file does for them what a fabric does:
- *
- *   HEADER ──rx_header──► PAYLOAD ──all packets taken──► DONE ──rx_done──► gone
- *      └── RX_WAIT           └── RX_WAIT                   └── RX_WAIT      all: later, again
+ * through the same stages as others, by the same machine (fabric/rx_machine.h): this file is what a
+ * fabric is to others.
  *
  * The data is a copy, so that handlers may overwrite it. The memory of those that have ended is
  * kept for the next ones. Several of them may be under way; `busy` keeps other threads off one
@@ -127,7 +125,9 @@ struct invocation *invocation_new(struct nic *nic, uint64_t length)
     v->rx.class = FABRIC_REQUEST;
     v->rx.m = (struct message *)v->rx.f.header;
     v->rx.f.length = length;
-    v->rx.f.held = FABRIC_HELD_NOTHING;
+    rx_whole_init(&v->whole, (struct rx_source){NULL, &nic_upcalls, &v->from, nic->packet_size},
+                  &v->rx.f, v->data);
+    rx_machine_begin(&v->whole.m);
     return v;
 }
 
@@ -168,55 +168,18 @@ int invoke(struct le *le, const struct invoke_what *what)
     return PTL_OK;
 }
 
-static bool step_header(struct invocation *v)
-{
-    struct fabric_rx *f = &v->rx.f;
-    size_t packet = v->from.nic->packet_size;
-    enum rx_step step = rx_header(&v->from, f);
-    if (step == RX_FIRST) {
-        f->first = v->data;
-        f->first_length = f->length < packet ? f->length : packet;
-        step = rx_header(&v->from, f);
-    }
-    v->waiting = step == RX_WAIT;
-    return step == RX_GO;
-}
-
-static bool step_payload(struct invocation *v)
-{
-    struct fabric_rx *f = &v->rx.f;
-    if (f->sink == RX_DEPOSIT && rx_deposit(f, v->data) != 0) {
-        v->status = FABRIC_SEGV;
-    }
-    if (f->sink != RX_PACKETS || v->moved == f->length) {
-        return true;
-    }
-    uint64_t rest = f->length - v->moved;
-    v->waiting = rx_packet(&v->from, f, v->data + v->moved, v->moved, rest) == RX_WAIT;
-    v->moved += v->waiting ? f->taken : rest;
-    return !v->waiting;
-}
-
 /* Takes it as far as it goes; true if that is its end. */
 static bool step(struct invocation *v)
 {
-    v->behind = v->phase == INVOKED_HEADER && !v->rx.header_begun && detach_behind_entry(&v->rx);
+    struct rx_machine *m = &v->whole.m;
+    v->behind = m->phase == RX_HEADER && !v->rx.header_begun && detach_behind_entry(&v->rx);
     if (v->behind) {
-        v->waiting = true;
+        m->waiting = true;
         return false;
     }
-    if (v->phase == INVOKED_HEADER && step_header(v)) {
-        v->phase = INVOKED_PAYLOAD;
-    }
-    if (v->phase == INVOKED_PAYLOAD && step_payload(v)) {
-        v->phase = INVOKED_DONE;
-    }
-    if (v->phase != INVOKED_DONE) {
-        return false;
-    }
-    v->waiting = rx_done(&v->from, &v->rx.f, v->status) == RX_WAIT;
-    v->behind = v->waiting && !handlers_away(&v->rx) && detach_behind_answer(&v->rx);
-    return !v->waiting;
+    rx_machine_go_on(m);
+    v->behind = m->phase == RX_DONE && !handlers_away(&v->rx) && detach_behind_answer(&v->rx);
+    return m->phase == RX_IDLE;
 }
 
 /* Its reply is leaving. */
@@ -237,22 +200,22 @@ bool invoke_advance_all(struct nic *nic)
         struct invocation *v = invocation_at(nic->invoked.next);
         list_remove(&v->link);
         list_push_back(&nic->invoked, &v->link);
-        if (v->busy) {
+        if (v->whole.m.busy) {
             continue;
         }
-        enum phase phase = v->phase;
+        uint8_t phase = v->whole.m.phase;
         const struct le *le = v->rx.at.le;
-        v->busy = true;
+        v->whole.m.busy = true;
         bool ended = step(v);
-        v->busy = false;
+        v->whole.m.busy = false;
         bool left = le != NULL && v->rx.at.le == NULL;
-        moved |= ended || left || v->phase != phase;
+        moved |= ended || left || v->whole.m.phase != phase;
         if (left && v->peer != NULL) {
             detach_left(v, le);
         }
         if (ended) {
             end_invocation(v);
-        } else if (v->waiting && (v->behind || handlers_away(&v->rx) || replies(v))) {
+        } else if (v->whole.m.waiting && (v->behind || handlers_away(&v->rx) || replies(v))) {
             list_remove(&v->link);
             list_push_back(&nic->invoked_away, &v->link);
         }
@@ -271,7 +234,7 @@ bool invoke_waits(const struct nic *nic)
 {
     for (struct list *l = nic->invoked.next; l != &nic->invoked; l = l->next) {
         const struct invocation *v = invocation_at(l);
-        if (!v->busy) {
+        if (!v->whole.m.busy) {
             return true;
         }
     }
@@ -299,7 +262,7 @@ static void refuse(struct invocation *v)
 {
     v->rx.at.fail = PTL_NI_DROPPED;
     v->rx.f.sink = RX_DISCARD;
-    v->phase = INVOKED_DONE;
+    v->whole.m.phase = RX_DONE;
     invoke_stir(&v->rx);
     atomic_store_explicit(&v->from.nic->attention, true, memory_order_relaxed);
 }
@@ -313,9 +276,9 @@ static void cut(struct invocation *v)
     if (v->rx.reply.vector != NULL) {
         v->rx.reply.fault = FABRIC_SEGV; /* the vector goes with its entry */
     }
-    if (!v->busy && v->rx.at.response_due) {
+    if (!v->whole.m.busy && v->rx.at.response_due) {
         refuse(v);
-    } else if (!v->busy) {
+    } else if (!v->whole.m.busy) {
         end_invocation(v);
     }
 }

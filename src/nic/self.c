@@ -13,6 +13,7 @@
 
 #include "base/nic_copy.h"
 #include "base/paths.h"
+#include "fabric/rx_machine.h"
 #include "nic/atomic.h"
 
 #include <stdlib.h>
@@ -139,6 +140,16 @@ static bool quietly_done(struct ni *ni, const struct request *r)
     return true;
 }
 
+/* Goes on with a message that rx_short() has left to its header: nothing of it waits. */
+static void go_on_at_once(struct rx *rx, uint8_t *payload)
+{
+    struct rx_whole whole;
+    struct rx_source from = {NULL, &nic_upcalls, rx->peer, rx->peer->nic->packet_size};
+    rx_whole_init(&whole, from, &rx->f, payload);
+    rx_machine_begin(&whole.m);
+    rx_machine_go_on(&whole.m);
+}
+
 /* All other messages: through the stages of their receipt. Not inlined: its payload would be on
  * the stack of those that are done on the spot. */
 __attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_peer *peer,
@@ -162,8 +173,7 @@ __attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_p
     rx->f.length = request_sends(r) ? operand + r->length : 0;
     rx->f.torn = false;
     if (rx_short(peer, &rx->f, payload) == RX_FIRST) {
-        rx_header(peer, &rx->f);
-        rx_done(peer, &rx->f, FABRIC_OK);
+        go_on_at_once(rx, payload);
     }
     rx->local = NULL;
     request_count(ni->nic, r);
