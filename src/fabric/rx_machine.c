@@ -118,26 +118,27 @@ static bool move_span(struct rx_machine *m, bool *moved)
 {
     const struct rx_source *s = m->source;
     bool packets = takes_packets(m), kept = false;
-    struct rx_span here = s->ops->here(m, packets);
-    if (here.bytes == 0) {
-        return false;
+    struct rx_span here = {NULL, 0};
+    if (m->status != FABRIC_UNDELIVERABLE) {
+        here = s->ops->here(m, packets);
     }
-    *moved = true;
     if (here.data == NULL) {
-        m->moved += here.bytes;
-        return true;
+        bool never = m->status == FABRIC_UNDELIVERABLE;
+        m->moved = never ? m->rx->length : m->moved + here.bytes;
+        *moved |= never || here.bytes != 0;
+        return never || here.bytes != 0;
     }
     if (packets && m->status == FABRIC_OK) {
         enum rx_step step = s->up->rx_packet(s->np, m->rx, here.data, m->moved, here.bytes);
         m->waiting = step == RX_WAIT;
         kept = step == RX_KEPT;
         here.bytes = m->waiting ? m->rx->taken : here.bytes;
-        *moved = here.bytes != 0;
     } else {
         place(m, here.data, here.bytes);
     }
     if (here.bytes != 0) {
         pass(m, here.bytes, kept);
+        *moved = true;
     }
     return !m->waiting;
 }
@@ -178,10 +179,10 @@ bool rx_machine_go_on(struct rx_machine *m)
     return (!m->rx->behind && step_done(m)) || moved;
 }
 
-void rx_machine_cut(struct rx_machine *m)
+bool rx_machine_cut(struct rx_machine *m)
 {
     if (m->phase == RX_IDLE || m->busy || m->waiting) {
-        return;
+        return false;
     }
     m->busy = true;
     m->rx->behind = false;
@@ -192,14 +193,17 @@ void rx_machine_cut(struct rx_machine *m)
     m->status = FABRIC_UNDELIVERABLE;
     m->moved = m->rx->length;
     m->phase = RX_DONE;
-    step_done(m);
+    bool ended = step_done(m);
     m->busy = false;
+    return ended;
 }
 
 void rx_machine_sever(struct rx_machine *m)
 {
-    m->status = FABRIC_UNDELIVERABLE;
-    m->rx->torn = m->phase == RX_HEADER && !m->waiting;
+    if (m->phase != RX_IDLE) {
+        m->status = FABRIC_UNDELIVERABLE;
+        m->rx->torn = m->phase == RX_HEADER && !m->waiting;
+    }
 }
 
 /* ---- whole messages ---- */

@@ -19,11 +19,11 @@
  *     never the sender's to give: a message that waits has all it needs for its next step.
  *   - Each step forward raises `moved`, which never passes the message's length, or the phase. So
  *     one call ends, and a message that is always refilled leaves the lock after TURNS spans.
- *   - After an error bytes still come, and are discarded: a source says what never comes.
+ *   - After an error bytes still come, and are discarded, but for FABRIC_UNDELIVERABLE.
  *   - The source dies: in HEADER the NIC is told a torn header, which runs no handler; in PAYLOAD
  *     the rest never comes; in each phase the message ends once, by rx_done with
  *     FABRIC_UNDELIVERABLE. One that waits is left to go on first, with what it has: its handler
- *     comes to its end. A message that no rx_header was asked for never was.
+ *     comes to its end.
  *   - Messages of one peer and class begin (rx_header) and end (rx_done) in the order in which they
  *     were sent. One whose `behind` is set stays in DONE; its source clears that when those before
  *     it have ended. The next one may begin when a message is `matched`. What follows one that
@@ -56,9 +56,8 @@ struct rx_machine {
     struct vector_cursor cursor;
 };
 
-/* Bytes of payload that lie one behind the other. `data` is NULL where there is nothing to do for
- * them: they are in their place already, or they will never come; `bytes` is 0 where none are here
- * yet. */
+/* Bytes of payload that lie one behind the other; none where `bytes` is 0. `data` is NULL where
+ * there is nothing to do for them: they are in their place already, or will never come. */
 struct rx_span {
     uint8_t *data;
     uint64_t bytes;
@@ -67,7 +66,7 @@ struct rx_span {
 struct rx_source_ops {
     /* What is here from m->moved on, of which there is more; at most what is left. With `packets`
      * it is for the NIC's handlers: whole packets, or all that is left. Sets m->status if the
-     * sender could not read it, or will send no more. */
+     * sender could not read it, or, FABRIC_UNDELIVERABLE, if nothing more will come. */
     struct rx_span (*here)(struct rx_machine *m, bool packets);
     /* The last n bytes before m->moved are done with; with `kept`, when the NIC has raised
      * rx->held beyond them. */
@@ -93,8 +92,8 @@ bool rx_machine_short(struct rx_machine *m, enum rx_step step);
 /* rx_machine_go_on() goes on with a message as far as it goes; true if it did. */
 bool rx_machine_go_on(struct rx_machine *m);
 /* rx_machine_cut() ends a message whose source is gone, unless it waits, or a thread is with it;
- * rx_machine_sever() has it end so when it goes on next. */
-void rx_machine_cut(struct rx_machine *m);
+ * true if that was its end. rx_machine_sever() has it end so when it goes on next. */
+bool rx_machine_cut(struct rx_machine *m);
 void rx_machine_sever(struct rx_machine *m);
 
 /* Whether the NIC has packets of the message. */

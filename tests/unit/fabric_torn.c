@@ -341,6 +341,42 @@ static void suspended_in_a_packet(void **state)
     }
 }
 
+/* A sender dies in the middle of a request, with a short one behind it, while a response of it has
+ * to wait: its connection outlives the first request, and the second one does not come after it. */
+static void nothing_comes_behind_a_gap(void **state)
+{
+    struct plan torn, behind, waits;
+    make_two(&torn, &behind);
+    free_plan(&torn);
+    free_plan(&behind);
+    make_plan(&torn, 8 * PACKET, WHOLE, WHOLE);
+    make_plan(&behind, 5, WHOLE, WHOLE);
+    make_plan(&waits, 5, WHOLE, WHOLE);
+    waits.waits = UINT_MAX;
+    plans[2] = &waits;
+    uint64_t turn = arrived[FABRIC_REQUEST];
+    assert_true(send_plan(FABRIC_REQUEST, 0, turn) && send_plan(FABRIC_REQUEST, 1, turn + 1));
+    assert_true(send_plan(FABRIC_RESPONSE, 2, arrived[FABRIC_RESPONSE]));
+    for (unsigned i = 0; i < 10; i++) {
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_true(!torn.is_done && !behind.is_done && waits.waits != UINT_MAX);
+    peer_lost(ends[IN].peer, NULL);
+    for (unsigned i = 0; i < 10; i++) {
+        fabric->poll(ends[IN].fabric);
+    }
+    assert_true(torn.is_done && !waits.is_done && ends[IN].peer != NULL);
+    assert_int_equal(torn.done, FABRIC_UNDELIVERABLE);
+    waits.waits = 0;
+    bury();
+    assert_true(waits.is_done && !behind.is_done);
+    assert_int_equal(waits.done, FABRIC_OK);
+    close_both();
+    free_plan(&torn);
+    free_plan(&behind);
+    free_plan(&waits);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1) {
@@ -350,7 +386,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(holes_by_reference),     cmocka_unit_test(holes_through_cells),
         cmocka_unit_test(lies_about_references),  cmocka_unit_test(message_without_end),
         cmocka_unit_test(sends_on_after_its_end), cmocka_unit_test(killed_before_the_first_packet),
-        cmocka_unit_test(suspended_in_a_packet),
+        cmocka_unit_test(suspended_in_a_packet),  cmocka_unit_test(nothing_comes_behind_a_gap),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -35,13 +35,19 @@ void rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next)
     }
 }
 
-void rx_prepare(struct fabric_peer *p)
+/* Nothing comes in a channel from now on. */
+static void silence(struct rx_channel *r)
 {
     static struct record nothing;
+    r->at = &nothing;
+    r->tag = record_tag(0, 0);
+}
+
+void rx_prepare(struct fabric_peer *p)
+{
     p->source = (struct rx_source){&payload_source, p->fabric->up, NULL, p->fabric->packet_size};
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        p->rx[c].at = &nothing;
-        p->rx[c].tag = record_tag(0, 0);
+        silence(&p->rx[c]);
         p->rx[c].m.source = &p->source;
     }
     rx_announce(p, NULL);
@@ -360,8 +366,14 @@ bool rx_idle(const struct fabric_peer *p)
     return true;
 }
 
+/* What is behind a message that was cut is lost as well, though its record be there: a channel has
+ * no gaps. */
 void rx_cut(struct fabric_peer *p)
 {
-    rx_machine_cut(&p->rx[FABRIC_RESPONSE].m);
-    rx_machine_cut(&p->rx[FABRIC_REQUEST].m);
+    for (unsigned c = FABRIC_CLASSES; c-- != 0;) {
+        if (rx_machine_cut(&p->rx[c].m)) {
+            silence(&p->rx[c]);
+            announce(&p->rx[c]);
+        }
+    }
 }

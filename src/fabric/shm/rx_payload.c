@@ -140,7 +140,8 @@ bool payload_can_move(struct fabric_peer *p, struct rx_channel *r)
     case RECORD_CELLS:
         return payload_cells(p, r) != 0;
     case RECORD_REF:
-        return r->m.phase == RX_PAYLOAD && (r->fetched != r->m.moved || r->m.rx->held >= r->m.moved);
+        return r->m.phase == RX_PAYLOAD &&
+               (r->fetched != r->m.moved || r->m.rx->held >= r->m.moved);
     default:
         return false;
     }

@@ -71,7 +71,7 @@ struct rx_channel {
     uint64_t line_mask;               /* lines of the ring, less one */
     uint64_t cells_head, cells_taken; /* given back; looked at. Between them: kept by the NIC */
     uint64_t first_cell;              /* of the message in hand */
-    uint64_t cells_seen; /* from cells_taken on: the NIC was shown packets in them */
+    uint64_t cells_seen;              /* from cells_taken on: the NIC was shown packets in them */
     enum record_mode mode;
     uint32_t lines;
     uint64_t address; /* of a reference */

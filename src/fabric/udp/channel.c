@@ -42,8 +42,7 @@ static void cut_channel(struct fabric_peer *p, struct udp_channel *c)
     c->busy = true;
     do {
         struct udp_lane *l = udp_lane_first(c);
-        rx_machine_cut(&l->m);
-        if (l->m.phase != RX_IDLE) {
+        if (l->m.phase != RX_IDLE && !rx_machine_cut(&l->m)) {
             break; /* the NIC has not done with it */
         }
         udp_lane_clear(p->fabric, l);

@@ -156,12 +156,8 @@ static struct rx_span bytes_here(struct fabric_peer *p, struct udp_lane *l, uint
 static struct rx_span lane_here(struct rx_machine *m, bool packets)
 {
     uint64_t rest = m->rx->length - m->moved;
-    struct rx_span here = packets ? packet_here(peer_of(m), lane_of(m), rest)
-                                  : bytes_here(peer_of(m), lane_of(m), rest);
-    if (here.data == NULL && m->status == FABRIC_UNDELIVERABLE) {
-        here.bytes = rest;
-    }
-    return here;
+    return packets ? packet_here(peer_of(m), lane_of(m), rest)
+                   : bytes_here(peer_of(m), lane_of(m), rest);
 }
 
 /* The bytes were those of the packet that was gathered, or of the first piece. */
@@ -252,10 +248,9 @@ static void cut_behind(struct fabric_peer *p, struct udp_lane *l)
     const struct udp_channel *c = &p->channel[l->class];
     udp_lane_clear(p->fabric, l);
     while ((l = udp_lane_behind(c, l)) != NULL) {
+        rx_machine_sever(&l->m);
         if (l->m.phase == RX_IDLE) {
             udp_lane_clear(p->fabric, l);
-        } else {
-            rx_machine_sever(&l->m);
         }
     }
 }
