@@ -34,7 +34,7 @@ struct message {
         uint64_t end, due;
     } piece[PIECES];
     enum fabric_status status;
-    bool begun, torn; /* torn: the network has said that no more will come */
+    bool begun, torn; /* torn: no more will come, and its network says so */
     uint8_t *payload;
     uint64_t length, given_back;
 };
@@ -52,7 +52,7 @@ struct fabric_peer {
     struct fabric_peer *other; /* the same connection at its other end; NULL: that one is gone */
     struct rx_source source;
     struct channel channel[FABRIC_CLASSES];
-    bool lost;
+    bool lost, says; /* says: its network tells of each message that is torn */
 };
 
 struct fabric {
@@ -106,18 +106,23 @@ static struct rx_span loop_here(struct rx_machine *m, bool packets)
     return (struct rx_span){n != 0 ? g->payload + m->moved : NULL, n};
 }
 
+/* Overwrites what is given back up to the byte `end`; false: nothing is. */
+static bool give_back(struct message *g, uint64_t end)
+{
+    bool any = end > g->given_back;
+    memset(g->payload + g->given_back, 0xdd, any ? end - g->given_back : 0);
+    g->given_back = any ? end : g->given_back;
+    return any;
+}
+
 static bool loop_settle(struct rx_machine *m)
 {
-    struct message *g = message_of(m);
-    uint64_t end = m->rx->held < m->moved ? m->rx->held : m->moved, n = end - g->given_back;
-    memset(g->payload + g->given_back, 0xdd, n);
-    g->given_back = end;
-    return n != 0;
+    return give_back(message_of(m), m->rx->held < m->moved ? m->rx->held : m->moved);
 }
 
 static void loop_pass(struct rx_machine *m, uint64_t n, bool kept)
 {
-    (void)loop_settle(m);
+    (void)(kept ? loop_settle(m) : give_back(message_of(m), m->moved));
 }
 
 static void leave_channel(struct message *g)
@@ -160,8 +165,7 @@ static void free_ended(struct channel *c)
 static bool begin(struct fabric_peer *p, struct message *g, enum fabric_class class, bool first)
 {
     struct channel *c = g->channel;
-    const struct fabric_upcalls *up = p->source.up;
-    struct fabric_rx *rx = c->lent ? up->rx_new(p->source.np, class) : c->rx;
+    struct fabric_rx *rx = c->lent ? p->source.up->rx_new(p->source.np, class) : c->rx;
     g->m = (struct rx_machine){.source = &p->source, .status = g->status, .rx = rx};
     g->begun = c->lent = true;
     rx->number = c->number++;
@@ -171,7 +175,7 @@ static bool begin(struct fabric_peer *p, struct message *g, enum fabric_class cl
     enum rx_step step = RX_FIRST;
     if (first && g->status == FABRIC_OK && g->length <= p->source.packet_size &&
         arrived(g) == g->length && below(4) != 0) {
-        step = up->rx_short(p->source.np, rx, g->payload);
+        step = p->source.up->rx_short(p->source.np, rx, g->payload);
     }
     if (rx_machine_short(&g->m, step)) {
         return false;
@@ -209,10 +213,11 @@ static bool take(struct fabric_peer *p, enum fabric_class class)
 }
 
 /* Ends what has begun, in order; true if none of it is left. */
-static bool cut(struct channel *c)
+static bool cut(struct fabric_peer *p, enum fabric_class class)
 {
-    while (!list_empty(&c->messages) && message_at(c->messages.next)->begun) {
-        if (!rx_machine_cut(&message_at(c->messages.next)->m)) {
+    struct list *messages = &p->channel[class].messages;
+    while (!list_empty(messages) && message_at(messages->next)->begun) {
+        if (p->says || !rx_machine_cut(&message_at(messages->next)->m)) {
             return false;
         }
     }
@@ -243,16 +248,16 @@ void loop_kill(struct fabric *f)
 {
     for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link)->other;
-        bool says = below(2) == 0;
         if (p == NULL || p->lost) {
             continue;
         }
         p->lost = true;
+        p->says = below(2) == 0;
         for (struct channel *c = p->channel; c != p->channel + FABRIC_CLASSES; c++) {
             for (struct list *m = c->messages.next; m != &c->messages; m = m->next) {
                 struct message *g = message_at(m);
                 g->due = g->due > now ? UINT64_MAX : 0;
-                g->torn = says && arrived(g) != g->length;
+                g->torn = p->says && arrived(g) != g->length;
                 for (unsigned i = 0; i < PIECES; i++) {
                     g->piece[i].due = g->piece[i].due > now ? UINT64_MAX : 0;
                 }
@@ -341,8 +346,7 @@ static bool loop_poll(struct fabric *f)
         moved |= take(p, FABRIC_REQUEST);
         next = l->next;
         any |= moved;
-        if (p->lost && !moved && cut(&p->channel[FABRIC_RESPONSE]) &&
-            cut(&p->channel[FABRIC_REQUEST])) {
+        if (p->lost && !moved && cut(p, FABRIC_RESPONSE) && cut(p, FABRIC_REQUEST)) {
             free_peer(p);
         }
     }

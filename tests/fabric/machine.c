@@ -38,9 +38,13 @@ struct message {
     enum rx_sink sink;
     bool unreadable; /* its sender finds none of it */
     bool sent, decided, torn, ended;
-    uint64_t seen; /* bytes that came in packets, */
-    uint64_t done; /* of which those the NIC keeps no more */
-    unsigned *met; /* the last answer to it: how often one was lost after that */
+    bool taken;             /* rx_short has done what rx_header does */
+    bool waits;             /* the last answer was RX_WAIT, */
+    unsigned turn;          /* or this less one messages had ended when it was RX_TURN */
+    const uint8_t *packets; /* the first, where it was shown */
+    uint64_t seen;          /* bytes that came in packets, */
+    uint64_t done;          /* of which those the NIC keeps no more */
+    unsigned *met;          /* the last answer to it: how often one was lost after that */
     enum fabric_status status;
 };
 
@@ -86,6 +90,7 @@ static enum rx_step say(struct message *m, unsigned phase, enum rx_step step)
                                      [RX_KEPT] = KEPT, [RX_HEADED] = HEADED, [RX_TURN] = TURN};
     given[phase][of[step]]++;
     m->met = &met[phase][of[step]];
+    m->waits = step == RX_WAIT;
     return step;
 }
 
@@ -128,13 +133,12 @@ static void rx_free(struct nic_peer *p, struct fabric_rx *f)
 }
 
 /* It is known whose it is: in its turn. */
-static void decide(struct nic_peer *p, struct fabric_rx *f, struct message *m)
+static void decide(struct nic_peer *p, struct message *m)
 {
     if (!m->decided) {
         assert_int_equal(m->number, p->matched[m->class]++);
         m->decided = true;
     }
-    f->matched = true;
 }
 
 static void lend(struct fabric_rx *f, struct message *m)
@@ -167,8 +171,9 @@ static enum rx_step rx_short(struct nic_peer *p, struct fabric_rx *f, const void
     if (step == RX_FIRST) {
         return say(m, RX_IDLE, step);
     }
-    decide(p, f, m);
+    decide(p, m);
     lend(f, m);
+    m->taken = true;
     if (step == RX_GO || step == RX_WAIT) { /* it has its payload */
         memcpy(m->place, payload, m->length < m->room ? m->length : m->room);
         m->sink = RX_DEPOSIT;
@@ -184,10 +189,13 @@ static enum rx_step rx_header(struct nic_peer *p, struct fabric_rx *f)
     struct message *m = message_of(p, f);
     unsigned phase = f->first != NULL ? HEADER_FIRST : RX_HEADER;
     assert_int_equal(f->sink, RX_DISCARD);
+    assert_false(m->taken || (f->torn && m->waits));
+    assert_true(f->torn || m->turn <= p->ended[m->class]);
+    assert_true(f->torn || m->waits || !p->cut[m->class]);
     if (f->torn) {
         torn_headers += nics[m->from].lost;
         assert_true(nics[m->from].lost || m->unreadable);
-        decide(p, f, m);
+        decide(p, m);
         m->torn = true;
         return RX_GO;
     }
@@ -203,11 +211,13 @@ static enum rx_step rx_header(struct nic_peer *p, struct fabric_rx *f)
     }
     if (f->behind && below(3) == 0) {
         if (below(2) == 0) {
-            decide(p, f, m);
+            decide(p, m);
+            f->matched = true;
         }
+        m->turn = p->ended[m->class] + 1;
         return say(m, phase, RX_TURN);
     }
-    decide(p, f, m);
+    decide(p, m);
     lend(f, m);
     return say(m, phase, RX_GO);
 }
@@ -217,6 +227,7 @@ static void give_back(struct fabric_rx *f, struct message *m)
 {
     if (f->held != FABRIC_HELD_NOTHING && m->done < m->seen) {
         uint64_t n = below(m->seen - m->done + 1);
+        assert_memory_equal(m->packets + m->done, m->payload + m->done, n);
         m->done += n;
         f->held = m->done == m->seen ? FABRIC_HELD_NOTHING : m->done;
         kept_back += n != 0;
@@ -232,6 +243,7 @@ static enum rx_step rx_packet(struct nic_peer *p, struct fabric_rx *f, void *dat
     assert_true(length != 0 && offset + length <= m->length);
     assert_true(length % PACKET == 0 || offset + length == m->length);
     assert_memory_equal(data, m->payload + offset, length);
+    m->packets = (const uint8_t *)data - offset;
     give_back(f, m);
     if (below(3) == 0) {
         f->taken = f->held == FABRIC_HELD_NOTHING ? below(length / PACKET + 1) * PACKET : 0;
@@ -255,6 +267,7 @@ static enum rx_step rx_done(struct nic_peer *p, struct fabric_rx *f, enum fabric
 {
     struct message *m = message_of(p, f);
     assert_false(f->behind);
+    assert_true(m->met != &met[RX_PAYLOAD][WAIT]);
     give_back(f, m);
     if (f->held != FABRIC_HELD_NOTHING || below(3) == 0) {
         return say(m, RX_DONE, RX_WAIT);
