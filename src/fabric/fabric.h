@@ -17,8 +17,8 @@
  * to memory that was lent for a deposit until up->lock is called.
  *
  * A NIC has one fabric that is its home: shared memory, with the bell and the board. It may
- * have a second one, for peers that the first does not reach; that one has no `bell` and no
- * `board`, and arm() leaves the word alone.
+ * have a second one, for peers that the first does not reach; that one has no `home`, and arm()
+ * leaves the word alone.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
@@ -213,6 +213,22 @@ struct fabric_report {
     } peer[FABRIC_REPORT_PEERS];
 };
 
+/* What a NIC's home has besides. */
+struct fabric_home {
+    _Atomic uint32_t *(*bell)(struct fabric *);
+    /* FABRIC_BOARD zeroed bytes, the NIC's to write, that other processes of the user can
+     * read as long as the NIC is open. */
+    void *(*board)(struct fabric *);
+    /* Whether peers have taken any of what left for them since this was last asked: who waits
+     * for what comes then does well to stay. */
+    bool (*flows)(struct fabric *);
+    /* Tells peers on which core a thread of this process waits (-1: on none), and adds to `others`
+     * those on which threads of theirs do. */
+    void (*waits_on)(struct fabric *, int core, int64_t now, cpu_set_t *others);
+    /* For a forked child, which has none of its parent's fabrics. */
+    void (*forget)(void);
+};
+
 struct fabric_ops {
     const char *name;
     /* Opens a NIC's end. 0, or -errno: -EADDRINUSE when the pid is taken;
@@ -249,12 +265,6 @@ struct fabric_ops {
      * cannot be said of a NIC's home. */
     void (*foresee)(struct fabric *);
     void (*foresend)(struct fabric_peer *);
-    /* Whether peers have taken any of what left for them since this was last asked: who waits
-     * for what comes then does well to stay. Of the home fabric. */
-    bool (*flows)(struct fabric *);
-    /* Tells peers on which core a thread of this process waits (-1: on none), and adds to `others`
-     * those on which threads of theirs do. Of the home fabric. */
-    void (*waits_on)(struct fabric *, int core, int64_t now, cpu_set_t *others);
     /* The descriptor that the NIC thread waits on; it becomes readable when
      * the bell rings for BELL_FD or a peer dies. fd_event() serves it. */
     int (*fd)(struct fabric *);
@@ -263,19 +273,13 @@ struct fabric_ops {
      * is ASLEEP; *word is then its value. disarm() ends it. */
     bool (*arm)(struct fabric *, enum bell_kind, uint32_t *word);
     void (*disarm)(struct fabric *, bool polled);
-    _Atomic uint32_t *(*bell)(struct fabric *);
-    /* FABRIC_BOARD zeroed bytes, the NIC's to write, that other processes of the user can
-     * read as long as the NIC is open. */
-    void *(*board)(struct fabric *);
     /* When the NIC thread must look again without being rung, on clock_ns();
      * -1: never. */
     int64_t (*next_deadline)(struct fabric *);
     void (*info)(const struct options *, struct fabric_info *);
     /* NULL: it has nothing to tell. */
     void (*report)(struct fabric *, struct fabric_report *);
-    /* For a forked child, which has none of its parent's fabrics. NULL: there is nothing that it
-     * could take for its own. */
-    void (*forget)(void);
+    const struct fabric_home *home; /* NULL: it is nobody's */
 };
 
 /* The bell word (wall 1). */

@@ -44,14 +44,15 @@ static int64_t no_deadline(struct fabric *f)
     return -1;
 }
 
+static const struct fabric_home home = {.flows = nothing, .waits_on = waits_on};
+
 const struct fabric_ops fabric_none = {
     .name = "none",
     .poll = nothing,
     .peek = nothing,
     .foresee = leave_it,
-    .flows = nothing,
-    .waits_on = waits_on,
     .arm = never_sleep,
     .disarm = disarm,
     .next_deadline = no_deadline,
+    .home = &home,
 };

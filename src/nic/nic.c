@@ -152,7 +152,7 @@ static int find_interface(struct process *p, unsigned index, uint32_t *nid)
 
 static struct nic_board *begin_board(const struct nic *nic)
 {
-    struct nic_board *board = nic->ops->board(nic->fabric);
+    struct nic_board *board = nic->ops->home->board(nic->fabric);
     board->index = nic->index;
     board->opened = sys_clock_ns(CLOCK_REALTIME) / 1000000000;
     snprintf(board->program, sizeof(board->program), "%s", program_invocation_short_name);
@@ -285,7 +285,7 @@ static int open_ends(struct nic *nic, ptl_pid_t pid)
     }
     int rc = open_fabrics(nic, pid == PTL_PID_ANY ? 0 : pid);
     if (rc == PTL_OK) {
-        nic->bell = nic->ops->bell(nic->fabric);
+        nic->bell = nic->ops->home->bell(nic->fabric);
         nic->board = begin_board(nic);
     }
     return rc;

@@ -169,12 +169,12 @@ bool place_leave(struct nic *nic, int64_t now)
     CPU_ZERO(&others);
     SYS_CALL(SYS_getcpu, &core, NULL, NULL);
     atomic_store_explicit(&p->next_look, now + LOOK_NS, memory_order_relaxed);
-    nic->ops->waits_on(nic->fabric, (int)core, now, &others);
+    nic->ops->home->waits_on(nic->fabric, (int)core, now, &others);
     CPU_OR(&cores, &whole, &others);
     CPU_XOR(&cores, &cores, &others);
     bool met = p->leaves && CPU_ISSET(core, &others), leaves = met && CPU_COUNT(&cores) != 0;
     if (leaves) {
-        nic->ops->waits_on(nic->fabric, -1, now, &others); /* so that the peer stays */
+        nic->ops->home->waits_on(nic->fabric, -1, now, &others); /* so that the peer stays */
     }
     nic_unlock(nic);
     leaves = leaves && take_to(&whole, &cores);

@@ -115,7 +115,7 @@ static void fork_child(void)
     lock_fork();
     space_lock = (struct mutex){0};
     forks_alone = false;
-    fabric_shm.forget();
+    fabric_shm.home->forget();
     forks_gate(FORK_CHILD);
 }
 

@@ -234,7 +234,7 @@ static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), vo
         count_in(&p);
         /* The clock costs more than a look. */
         bool look = !patient || round % CLOCK_ROUNDS == 0 || handler_time.over;
-        if (look && nic->ops->flows(nic->fabric)) {
+        if (look && nic->ops->home->flows(nic->fabric)) {
             moved = true;
             p.stay = p.stay != 0 ? most_spin(nic) : GLIMPSE_NS;
         }

@@ -176,7 +176,7 @@ static void sleep_once(struct end *e, bool by_futex)
     }
     atomic_fetch_add_explicit(&shared->slept, 1, memory_order_relaxed);
     if (by_futex) {
-        futex_wait(fabric_shm.bell(e->fabric), word, -1);
+        futex_wait(fabric_shm.home->bell(e->fabric), word, -1);
     } else {
         struct pollfd fd = {fabric_shm.fd(e->fabric), POLLIN, 0};
         poll(&fd, 1, -1);

@@ -39,7 +39,7 @@ static uint64_t wait_on(const struct end *e, int core, int64_t at)
 {
     cpu_set_t set;
     CPU_ZERO(&set);
-    fabric->waits_on(e->fabric, core, at, &set);
+    fabric->home->waits_on(e->fabric, core, at, &set);
     return first_cores(&set);
 }
 

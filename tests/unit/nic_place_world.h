@@ -198,8 +198,8 @@ static bool arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
     return false;
 }
 
-static const struct fabric_ops ops = {
-    .poll = no, .peek = no, .flows = no, .arm = arm, .waits_on = waits_on};
+static const struct fabric_home ops_home = {.flows = no, .waits_on = waits_on};
+static const struct fabric_ops ops = {.poll = no, .peek = no, .arm = arm, .home = &ops_home};
 static struct process process;
 static struct nic nic;
 static _Atomic uint32_t bell;

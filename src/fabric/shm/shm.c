@@ -354,6 +354,14 @@ static void shm_info(const struct options *o, struct fabric_info *info)
     info->max_peers = (unsigned)o->number[OPT_SHM_PEERS];
 }
 
+static const struct fabric_home home = {
+    .bell = shm_bell,
+    .board = shm_board,
+    .flows = shm_flows,
+    .waits_on = shm_waits_on,
+    .forget = segment_forget,
+};
+
 const struct fabric_ops fabric_shm = {
     .name = "shm",
     .open = shm_open_nic,
@@ -367,15 +375,11 @@ const struct fabric_ops fabric_shm = {
     .peek = shm_peek,
     .foresee = shm_foresee,
     .foresend = shm_foresend,
-    .flows = shm_flows,
-    .waits_on = shm_waits_on,
     .fd = shm_fd,
     .fd_event = shm_fd_event,
     .next_deadline = shm_next_deadline,
     .arm = shm_arm,
     .disarm = shm_disarm,
-    .bell = shm_bell,
-    .board = shm_board,
     .info = shm_info,
-    .forget = segment_forget,
+    .home = &home,
 };
