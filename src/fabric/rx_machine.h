@@ -47,8 +47,8 @@ struct rx_machine {
         };
         uint16_t engaged; /* 0: between messages, and no thread is with it */
     };
-    bool waiting; /* the NIC said RX_WAIT, */
-    bool turn;    /* or RX_TURN, and no message has ended since */
+    bool waiting; /* the NIC said RX_WAIT */
+    bool turn;    /* the NIC said RX_TURN, and no message has ended since */
     enum fabric_status status;
     struct fabric_rx *rx;
     const struct rx_source *source;

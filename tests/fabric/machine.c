@@ -39,11 +39,11 @@ struct message {
     bool unreadable; /* its sender finds none of it */
     bool sent, decided, torn, ended;
     bool taken;             /* rx_short has done what rx_header does */
-    bool waits;             /* the last answer was RX_WAIT, */
-    unsigned turn;          /* or this less one messages had ended when it was RX_TURN */
+    bool waits;             /* the last answer was RX_WAIT */
+    unsigned turn;          /* one more than the messages that had ended at the last RX_TURN */
     const uint8_t *packets; /* the first, where it was shown */
-    uint64_t seen;          /* bytes that came in packets, */
-    uint64_t done;          /* of which those the NIC keeps no more */
+    uint64_t seen;          /* bytes that came in packets */
+    uint64_t done;          /* bytes of packets that the NIC keeps no more */
     unsigned *met;          /* the last answer to it: how often one was lost after that */
     enum fabric_status status;
 };

@@ -58,9 +58,7 @@ static inline void tell_room(struct fabric_peer *p, struct rx_channel *r)
 
 extern const struct rx_source_ops payload_source;
 
-/* payload_cells() tells how many cells the sender has handed over and we have not taken;
- * payload_can_move() whether the machine would find something to move. */
-uint64_t payload_cells(struct fabric_peer *p, struct rx_channel *r);
+/* payload_can_move() tells whether the machine would find something to move. */
 bool payload_can_move(struct fabric_peer *p, struct rx_channel *r);
 /* payload_cell() is a payload that came in one cell before its record, which vouches for it; but
  * which cell that is must be known. NULL: it is not, or its sender could not read the payload.

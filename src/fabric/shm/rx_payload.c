@@ -46,7 +46,8 @@ static bool take_more_cells(struct fabric_peer *p, struct rx_channel *r, uint32_
     return true;
 }
 
-uint64_t payload_cells(struct fabric_peer *p, struct rx_channel *r)
+/* How many cells the sender has handed over and we have not taken. */
+static uint64_t payload_cells(struct fabric_peer *p, struct rx_channel *r)
 {
     uint64_t tail = atomic_load_explicit(&r->index->cells_tail, memory_order_acquire);
     uint64_t n = tail - r->cells_taken;

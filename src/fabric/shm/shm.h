@@ -61,10 +61,10 @@ struct rx_channel {
     struct record *end; /* behind the last line of the ring */
     uint64_t head;
     struct channel_index *index;  /* NULL: nobody claimed a slot yet */
-    _Atomic uintptr_t *announced; /* where peek() finds `at` and `tag`: of fabric->next, or */
+    _Atomic uintptr_t *announced; /* where peek() finds `at` and `tag` */
     uint32_t tag;                 /* of a record at `at` */
     struct rx_machine m;
-    _Atomic uintptr_t unannounced; /* `announced` while nobody listens */
+    _Atomic uintptr_t unannounced; /* what `announced` points to while nobody listens */
 
     uint8_t *ring;
     struct cells cells;
