@@ -1,6 +1,6 @@
 #!/bin/sh
-# Whether the differential test notices errors: each *.patch here breaks one rule of section 3 in one
-# place. It is applied to a copy of the tree, and soak_differ must fail then. README.md.
+# Whether tests notice errors: each *.patch here breaks one rule in one place. It is applied to a copy
+# of the tree, and soak_differ must fail then, or, for rx_*.patch, fabric_machine. README.md.
 #
 #   run.sh SCRATCH [NAME...]      all, or some; SCRATCH is a folder for the copy, kept for the next time
 #
@@ -35,7 +35,12 @@ done
 rm -rf "$scratch/new"
 
 build() {
-    cmake --build "$scratch/build" -j "$jobs" --target portals soak_differ > "$scratch/build.log" 2>&1 || {
+    case $1 in
+    rx_*) targets=fabric_machine ;;
+    *) targets="portals soak_differ fabric_machine" ;;
+    esac
+    # shellcheck disable=SC2086 # several words
+    cmake --build "$scratch/build" -j "$jobs" --target $targets > "$scratch/build.log" 2>&1 || {
         echo "$1: it does not build, see $scratch/build.log" >&2
         exit 2
     }
@@ -43,6 +48,12 @@ build() {
 
 # Whether the programs come to what they must; a mutant that hangs does not either.
 passes() {
+    case $1 in
+    rx_*)
+        timeout 300 "$scratch/build/tests/fabric/fabric_machine" > "$scratch/differ.log" 2>&1
+        return
+        ;;
+    esac
     PINWHEEL_LOG=error timeout 300 "$scratch/build/tests/soak/soak_differ" 1 "$programs" 400 --as-is \
         self-on self-off pair-on pair-off > "$scratch/differ.log" 2>&1
 }
@@ -52,7 +63,7 @@ cmake -S "$scratch/tree" -B "$scratch/build" -DPINWHEEL_TESTS=ON > "$scratch/cma
     exit 2
 }
 build "the tree"
-if ! passes; then
+if ! passes "all" || ! passes "rx_"; then
     cat "$scratch/differ.log" >&2
     echo "the tree itself fails" >&2
     exit 2
@@ -64,7 +75,7 @@ for name in "$@"; do
         exit 2
     }
     build "$name"
-    if passes; then
+    if passes "$name"; then
         echo "$name lives"
         bad=1
     else
