@@ -108,18 +108,20 @@ static void place(struct rx_machine *m, const uint8_t *data, uint64_t n)
     }
 }
 
-static inline bool takes_packets(const struct rx_machine *m)
+/* Whether the NIC is to have the next packet: after an error only the one that it has suspended a
+ * handler in. */
+static inline bool takes_packet(const struct rx_machine *m, bool suspended)
 {
-    return m->rx->sink == RX_PACKETS && m->status == FABRIC_OK;
+    return m->rx->sink == RX_PACKETS && (m->status == FABRIC_OK || suspended);
 }
 
 /* Moves the next span of payload; false if none is here, or the NIC wants to wait with it. */
-static bool move_span(struct rx_machine *m, bool *moved)
+static bool move_span(struct rx_machine *m, bool suspended, bool *moved)
 {
     const struct rx_source *s = m->source;
-    bool packets = takes_packets(m), kept = false;
+    bool packets = takes_packet(m, suspended), kept = false;
     struct rx_span here = {NULL, 0};
-    if (m->status != FABRIC_UNDELIVERABLE) {
+    if (packets || m->status != FABRIC_UNDELIVERABLE) {
         here = s->ops->here(m, packets);
     }
     if (here.data == NULL) {
@@ -128,7 +130,7 @@ static bool move_span(struct rx_machine *m, bool *moved)
         *moved |= never || here.bytes != 0;
         return never || here.bytes != 0;
     }
-    if (packets && m->status == FABRIC_OK) {
+    if (packets && takes_packet(m, suspended)) {
         enum rx_step step = s->up->rx_packet(s->np, m->rx, here.data, m->moved, here.bytes);
         m->waiting = step == RX_WAIT;
         kept = step == RX_KEPT;
@@ -159,7 +161,7 @@ static bool step_done(struct rx_machine *m)
 
 bool rx_machine_go_on(struct rx_machine *m)
 {
-    bool moved = m->source->ops->settle(m);
+    bool moved = m->source->ops->settle(m), suspended = m->phase == RX_PAYLOAD && m->waiting;
     m->waiting = m->turn = false;
     if (m->phase == RX_HEADER) {
         if (!step_header(m)) {
@@ -169,7 +171,7 @@ bool rx_machine_go_on(struct rx_machine *m)
     }
     if (m->phase == RX_PAYLOAD) {
         for (unsigned n = 0; m->moved < m->rx->length; n++) {
-            if (n == TURNS || !move_span(m, &moved)) {
+            if (n == TURNS || !move_span(m, suspended && n == 0, &moved)) {
                 return moved;
             }
         }

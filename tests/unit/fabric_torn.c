@@ -70,7 +70,7 @@ static void holes_through_cells(void **state)
 static struct record *record_sent(void)
 {
     struct tx_channel *t = &ends[OUT].peer->tx[FABRIC_REQUEST];
-    return (struct record *)(t->ring + (under_way.tx.record & t->line_mask) * RECORD_LINE);
+    return (struct record *)(t->ring + (plans[0]->tx.record & t->line_mask) * RECORD_LINE);
 }
 
 /* Of a message by reference, the record says another length, or another address. */
@@ -308,12 +308,18 @@ static void break_rules(void)
     peer_lost(ends[IN].peer, "it is a test");
 }
 
+static void find_a_hole(void)
+{
+    atomic_store(&record_sent()->status, FABRIC_SEGV);
+}
+
 /* A handler is suspended in a packet that lies in a cell. Its sender then says that it never handed
- * that cell over, or damages its words, or breaks the rules elsewhere, and dies: the handler comes
+ * that cell over, or damages its words, or breaks the rules elsewhere, or finds what it has to send
+ * next unreadable, and dies: the handler comes
  * to its end, with the packet that it had, and so does the message. */
 static void suspended_in_a_packet(void **state)
 {
-    static void (*const harm[])(void) = {take_cells_back, damage_cells, break_rules};
+    static void (*const harm[])(void) = {take_cells_back, damage_cells, break_rules, find_a_hole};
     for (unsigned i = 0; i < sizeof(harm) / sizeof(harm[0]); i++) {
         struct plan plan;
         open_both("cells");
