@@ -24,7 +24,8 @@ static bool is_pending(const struct rx *rx)
 
 void rx_tell(const struct rx *rx)
 {
-    target_tell(rx, rx->m, &rx->at, KNOWN_NOTHING);
+    le_count(rx->at.le, PTL_ME_EVENT_CT_COMM, rx->at.fail, rx->at.mlength);
+    target_post(rx, rx->m, &rx->at, false);
 }
 
 /* Ends the message's use of its entry, and a use-once entry with it. */

@@ -62,12 +62,6 @@ void *le_address_in_parts(const struct le *le, uint64_t offset)
     return memory_address(&memory);
 }
 
-int le_write_parts(const struct le *le, uint64_t offset, const void *from, size_t n)
-{
-    struct memory to = le_memory(le, offset);
-    return memory_write(&to, from, n);
-}
-
 /* All of an entry but its slot. Inlined: where the setup is known to have little, it costs little.
  */
 static inline __attribute__((always_inline)) void

@@ -101,7 +101,7 @@ static inline bool le_leaves_header(const struct le *le)
     return le->list == PTL_OVERFLOW_LIST && (le->options & PTL_ME_UNEXPECTED_HDR_DISABLE) == 0;
 }
 /* le_memory() is its memory from an offset on, le_address() where that begins, NULL if it has no
- * byte there. le_write() is memory_write() to an entry in parts. */
+ * byte there. */
 static inline struct memory le_memory(const struct le *le, uint64_t offset)
 {
     return memory_of(le->start, &le->vector, offset);
@@ -112,9 +112,13 @@ static inline void *le_address(const struct le *le, uint64_t offset)
     return usual(le->vector.parts == NULL) ? memory_at(le->start, offset)
                                            : le_address_in_parts(le, offset);
 }
-int le_write_parts(const struct le *le, uint64_t offset, const void *from, size_t n);
-/* le_counts() is what one request counts that has moved so many bytes; le_count() counts it, if
- * the entry wants that: `what` is PTL_ME_EVENT_CT_COMM, or ..._CT_OVERFLOW. */
+/* le_counter() is the counter that the entry has for `what`, PTL_ME_EVENT_CT_COMM or
+ * ..._CT_OVERFLOW, if it is to be counted; le_counts() is what one request counts that has moved so
+ * many bytes; le_count() counts it. */
+static inline struct ct_ref le_counter(const struct le *le, unsigned what)
+{
+    return (struct ct_ref){(le->options & what) != 0 ? le->ct.ct : NULL, le->ct.handle};
+}
 static inline uint64_t le_counts(const struct le *le, uint64_t mlength)
 {
     return (le->options & PTL_ME_EVENT_CT_BYTES) != 0 ? mlength : 1;
@@ -122,9 +126,24 @@ static inline uint64_t le_counts(const struct le *le, uint64_t mlength)
 static inline void le_count(const struct le *le, unsigned what, ptl_ni_fail_t fail,
                             uint64_t mlength)
 {
-    if (rare((le->options & what) != 0)) {
-        ct_count(le->ct, fail, (le->options & PTL_ME_EVENT_CT_BYTES) != 0, mlength);
+    struct ct_ref ct = le_counter(le, what);
+    if (rare(ct.ct != NULL)) {
+        ct_count(ct, fail, true, le_counts(le, mlength));
     }
+}
+/* le_say_place() sets where a put that a fast entry holds whole goes, le_say_count() what it counts
+ * there; of an atomic the rest is the caller's. */
+static inline void le_say_place(const struct le *le, uint64_t offset, uint64_t length,
+                                struct deed *d)
+{
+    d->to = memory_at(le->start, offset);
+    d->length = (uint32_t)length;
+    d->kind = OP_PUT;
+}
+static inline void le_say_count(const struct le *le, struct deed *d)
+{
+    d->ct = le_counter(le, PTL_ME_EVENT_CT_COMM);
+    d->count = le_counts(le, d->length);
 }
 /* le_wants_event() says whether its owner is to have an event that PTL_ME_EVENT_COMM_DISABLE, or
  * ..._OVER_DISABLE, would forbid. */

@@ -156,19 +156,24 @@ struct op {
         staged[2 * ATOMIC_OPERAND]; /* payload of a swap with an operand: that, and one element */
 };
 
-/* A quiet operation, ready to be done: quiet.h. */
-struct quiet {
-    uint64_t epoch; /* of the NI; 0: it is not ready */
+/* What a put or an atomic does at a fast entry that holds it whole (stages.h): it writes, and
+ * counts. */
+struct deed {
     void *to;
-    const void *from;
     nic_word_raw *instruction; /* of an atomic that is one; else NULL */
+    struct ct_ref ct;          /* NULL: none counts, */
+    uint64_t count;            /* by this */
     uint32_t length;
     uint8_t kind; /* OP_PUT or OP_ATOMIC, */
     ptl_op_t op;  /* and which */
     ptl_datatype_t datatype;
-    bool silent;      /* SEND is not wanted */
-    struct ct_ref ct; /* of the entry, if it counts, */
-    uint64_t count;   /* by this */
+};
+
+/* A quiet operation, ready to be done: quiet.h. */
+struct quiet {
+    uint64_t epoch; /* of the NI; 0: it is not ready */
+    const void *from;
+    struct deed deed;
 };
 
 /* Made by trigger_new(). To fire takes but the first two lines of one that is quiet or counts. */
@@ -182,6 +187,7 @@ struct triggered {
         TRIGGER_UNLINK
     } kind;
     bool fetches; /* a request with two MDs */
+    bool silent;  /* a request whose SEND is not wanted */
     union {
         struct list link;             /* of a counter, or of the NIC's fired list; */
         struct triggered *next_spare; /* of those that are none now */
@@ -242,9 +248,9 @@ struct hpu_memory {
 struct le {
     struct table_slot slot;
     bool linked;
-    bool plain;         /* a message that is here whole ends in one step: LE_PLAIN_OPTIONS */
-    bool fast;          /* a put by the fast path: LE_FAST_OPTIONS, and it is of the priority list */
-    bool reserved;      /* used up by a message whose handlers have the last word */
+    bool plain;    /* a message that is here whole ends in one step: LE_PLAIN_OPTIONS */
+    bool fast;     /* a put by the fast path: LE_FAST_OPTIONS, and it is of the priority list */
+    bool reserved; /* used up by a message whose handlers have the last word */
     bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
     bool unlink_told;   /* AUTO_UNLINK was posted, AUTO_FREE is due with its last header */
     bool awaited;       /* a triggered operation will link it */

@@ -86,9 +86,8 @@ static __attribute__((noinline)) enum rx_step plain_put(struct nic_peer *peer, s
     struct target t;
     bool known = is_put(m) && m->length == rx->f.length && rx->ack_count != ACKS_MOST &&
                  find_target(rx, m, &t);
-    return usual(known && put_at_entry(rx, m, &t, payload, KNOWN_PUT | KNOWN_FAST | KNOWN_ACK))
-               ? RX_GO
-               : rx_short(peer, &rx->f, payload);
+    return usual(known && put_at_entry(rx, m, &t, payload, true)) ? RX_GO
+                                                                  : rx_short(peer, &rx->f, payload);
 }
 
 enum rx_step plain_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)

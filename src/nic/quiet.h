@@ -21,8 +21,7 @@
 #ifndef NIC_QUIET_H
 #define NIC_QUIET_H
 
-#include "base/nic_copy.h"
-#include "nic/entry.h"
+#include "nic/stages.h"
 
 #define QUIET_MAX 64 /* bytes of a put */
 _Static_assert(QUIET_MAX <= NIC_COPY_OVERLAP, "both ends may be the same memory");
@@ -40,18 +39,15 @@ static inline struct le *quiet_find(struct ni *ni, uint32_t pt_index, uint64_t m
                : quiet_look_up(ni, pt_index, match_bits);
 }
 
-/* quiet_set() fills one with what its entry says; false: there is too little room. */
+/* quiet_set() fills one with what its entry says, as a put; false: there is too little room. */
 static inline bool quiet_set(struct quiet *q, const struct le *le, uint64_t length, uint64_t offset)
 {
     if (rare(!le_holds(le, offset, length))) {
         return false;
     }
     q->epoch = le->ni->epoch;
-    q->to = memory_at(le->start, offset);
-    q->length = (uint32_t)length;
-    q->ct.ct = (le->options & PTL_ME_EVENT_CT_COMM) != 0 ? le->ct.ct : NULL;
-    q->ct.handle = le->ct.handle;
-    q->count = le_counts(le, length);
+    le_say_place(le, offset, length, &q->deed);
+    le_say_count(le, &q->deed);
     return true;
 }
 
@@ -63,32 +59,21 @@ static inline bool quiet_is_good(const struct ni *ni, const struct quiet *q)
     return q->epoch == ni->epoch && !ni->nic->self_afar;
 }
 
-static inline int quiet_move(const struct quiet *q)
-{
-    if (q->kind == OP_PUT) {
-        return nic_copy(q->to, q->from, q->length);
-    }
-    uint64_t data = 0, found; /* of a shorter one these are the low bytes */
-    int rc = nic_copy(&data, q->from, q->length);
-    if (rare(rc != 0)) {
-        return rc;
-    }
-    return usual(q->instruction != NULL)
-               ? nic_word(q->instruction, q->to, data, &found, q->length)
-               : nic_atomic(q->to, &data, NULL, NULL, q->length, q->op, q->datatype);
-}
-
 /* quiet_send() does it. False: some memory is not there. Of an atomic nothing is done then, and a
  * put may be done twice: to tell of it is for the stages. */
 static inline bool quiet_send(struct nic *nic, const struct quiet *q)
 {
-    if (rare(quiet_move(q) != 0)) {
+    const struct deed *d = &q->deed;
+    uint64_t word = 0; /* of a shorter one these are the low bytes */
+    bool put = d->kind == OP_PUT;
+    if (!put && rare(nic_copy(&word, q->from, d->length) != 0)) {
         return false;
     }
-    struct nic_board *board = nic->board;
-    board_count(board->sent, &board->sent_bytes, (enum board_movement)q->kind, q->length);
-    board_count(board->received, &board->received_bytes, (enum board_movement)q->kind, q->length);
-    ct_add_success(q->ct, q->count);
+    if (rare(deed_write(d, put ? q->from : &word) != 0)) {
+        return false;
+    }
+    deed_count(nic, d);
+    board_count(nic->board->sent, &nic->board->sent_bytes, (enum board_movement)d->kind, d->length);
     return true;
 }
 

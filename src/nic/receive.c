@@ -20,7 +20,7 @@ static void file_header(struct rx *rx, struct le *le)
     u->header.key.nid =
         ni_is_logical(rx->at.ni) ? rx->at.initiator.rank : rx->at.initiator.phys.nid;
     u->header.key.pid = ni_is_logical(rx->at.ni) ? 0 : rx->at.initiator.phys.pid;
-    target_event(rx, rx->m, &rx->at, &u->event, KNOWN_NOTHING);
+    target_event(rx, rx->m, &rx->at, &u->event, false);
     u->event.type++; /* PUT to PUT_OVERFLOW, and so on */
     le->headers++;
     unexpected_add(&rx->at.pt->unexpected, &u->header);
@@ -88,7 +88,7 @@ static inline bool must_wait_behind(const struct rx *rx, const struct le *le)
 /* What becomes of a request; the entry, if there is one, is the message's then. */
 static void decide(struct rx *rx, struct le *le)
 {
-    target_count_request(rx->peer->nic, rx->m, KNOWN_NOTHING);
+    target_count_request(rx->peer->nic, rx->m->type - MESSAGE_PUT, rx->m->length);
     if (rx->at.ni != NULL) {
         rx->at.ni->in_flight++;
         if (le != NULL) { /* it is of that NI */
@@ -216,7 +216,7 @@ static inline enum rx_step over(struct rx *rx)
 static inline enum rx_step put_plain(struct rx *rx, const void *payload)
 {
     unsigned options = rx->at.le->options;
-    if (usual(put_at_entry(rx, rx->m, &rx->at, payload, KNOWN_NOTHING))) {
+    if (usual(put_at_entry(rx, rx->m, &rx->at, payload, false))) {
         return over(rx);
     }
     rx->response_silent = (options & PTL_ME_ACK_DISABLE) != 0;
@@ -243,7 +243,7 @@ __attribute__((noinline)) static enum rx_step get_plain(struct rx *rx, const voi
     if ((le->options & PTL_ME_USE_ONCE) != 0) {
         le_use_up(le);
     }
-    target_count_request(rx->peer->nic, rx->m, KNOWN_NOTHING);
+    target_count_request(rx->peer->nic, rx->m->type - MESSAGE_PUT, rx->m->length);
     return over(rx);
 }
 
@@ -356,7 +356,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
         COUNT_PATH(short_refused);
     } else {
         COUNT_PATH(short_entry);
-        target_write(rx, rx->m, &rx->at, payload, KNOWN_NOTHING);
+        target_write(rx, rx->m, &rx->at, payload);
     }
     return rx_done(peer, f, FABRIC_OK);
 }

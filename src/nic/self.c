@@ -64,7 +64,7 @@ static bool may_go(const struct ni *ni, struct nic_peer *peer, const struct requ
  */
 static bool is_quiet(const struct pt *pt, const struct le *le)
 {
-    return le->plain && le->vector.parts == NULL && le_lasts(le) &&
+    return le->fast && le_lasts(le) &&
            !(eq_ref_alive(pt->eq) && le_wants_event(le, PTL_ME_EVENT_COMM_DISABLE, PTL_NI_OK));
 }
 
@@ -116,13 +116,14 @@ bool quiet_make(struct ni *ni, const struct request *r, struct quiet *q)
         return false;
     }
     q->from = r->memory.base;
-    q->kind = (uint8_t)r->kind;
-    q->op = r->op;
-    q->datatype = r->datatype;
-    q->instruction = r->kind == OP_ATOMIC && atomic_is_aligned(q->to, r->length)
-                         ? atomic_instruction(r->op, r->datatype, r->length)
-                         : NULL;
-    q->silent = request_is_silent(r);
+    if (r->kind == OP_ATOMIC) {
+        q->deed.kind = OP_ATOMIC;
+        q->deed.op = r->op;
+        q->deed.datatype = r->datatype;
+        q->deed.instruction = atomic_is_aligned(q->deed.to, r->length)
+                                  ? atomic_instruction(r->op, r->datatype, r->length)
+                                  : NULL;
+    }
     return true;
 }
 
@@ -134,7 +135,7 @@ static bool quietly_done(struct ni *ni, const struct request *r)
         return false;
     }
     COUNT_PATH(self_quiet);
-    if (!q.silent) {
+    if (!request_is_silent(r)) {
         request_left(r, PTL_NI_OK);
     }
     return true;

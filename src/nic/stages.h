@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The stages of a put or an atomic at an entry, and what they come to one after the other. Each is
- * here once; a caller says by `known`, a constant, what it has found out already, and the compiler
- * deletes the questions that are answered.
+ * here once; a caller says by `fast`, a constant, that it is a put, that the entry is fast and
+ * holds it whole, and that its ack can be gathered: the compiler deletes the questions that this
+ * answers.
  *
  *   place ──► write ──► event, counter ──► use-once ──► ack ──► use-once without an event
  *
- * plain.c has the fast path, of which all is known; receive.c and deliver.c, which ends what took
- * more than one step, have all others, of which nothing is. The stages before these, whose rules
- * are the entry's (who may, where it begins, whether it fits), are in entry.h.
+ * plain.c has the fast path; receive.c and deliver.c, which ends what took more than one step, have
+ * all others. What is done at a fast entry is a deed: quiet.h keeps those of a NIC on itself. The
+ * stages before these, whose rules are the entry's (who may, where it begins, whether it fits), are
+ * in entry.h.
  */
 #ifndef NIC_STAGES_H
 #define NIC_STAGES_H
@@ -18,16 +20,6 @@
 
 #include "base/nic_copy.h"
 #include "base/paths.h"
-
-enum known {
-    KNOWN_NOTHING = 0,
-    /* It is a put that the entry holds whole, */
-    KNOWN_PUT = 1,
-    /* the entry is `fast`, */
-    KNOWN_FAST = 2,
-    /* and its ack may be gathered: nothing is before it, and there is room. */
-    KNOWN_ACK = 4
-};
 
 /* What the event of each type of request is called. */
 static inline ptl_event_kind_t target_event_kind(uint8_t type)
@@ -42,26 +34,24 @@ static inline ptl_event_kind_t target_event_kind(uint8_t type)
 }
 
 /* Every request is counted once, when it is known what becomes of it. */
-static inline __attribute__((always_inline)) void
-target_count_request(struct nic *nic, const struct message *m, const unsigned known)
+static inline void target_count_request(struct nic *nic, unsigned movement, uint64_t length)
 {
-    uint8_t type = (known & KNOWN_PUT) != 0 ? MESSAGE_PUT : m->type;
-    board_count(nic->board->received, &nic->board->received_bytes,
-                (enum board_movement)(type - MESSAGE_PUT), m->length);
+    board_count(nic->board->received, &nic->board->received_bytes, (enum board_movement)movement,
+                length);
 }
 
 /* Where in the entry the request begins, and how much of it goes there: what is known of these
  * stands in the header. */
 static inline __attribute__((always_inline)) uint64_t
-target_offset(const struct target *t, const struct message *m, const unsigned known)
+target_offset(const struct target *t, const struct message *m, const bool fast)
 {
-    return (known & KNOWN_PUT) != 0 ? m->remote_offset : t->offset;
+    return fast ? m->remote_offset : t->offset;
 }
 
 static inline __attribute__((always_inline)) uint64_t
-target_mlength(const struct target *t, const struct message *m, const unsigned known)
+target_mlength(const struct target *t, const struct message *m, const bool fast)
 {
-    return (known & KNOWN_PUT) != 0 ? m->length : t->mlength;
+    return fast ? m->length : t->mlength;
 }
 
 /* Finds how much of the request fits; of atomics, whole elements. */
@@ -75,39 +65,35 @@ static inline void target_place(struct target *t, const struct message *m)
 }
 
 /* Fills the event of a request as the entry's owner is to see it. */
-static inline __attribute__((always_inline)) void
-target_event(const struct rx *rx, const struct message *m, const struct target *t,
-             ptl_event_t *event, const unsigned known)
+static inline __attribute__((always_inline)) void target_event(const struct rx *rx,
+                                                               const struct message *m,
+                                                               const struct target *t,
+                                                               ptl_event_t *event, const bool fast)
 {
     const struct le *le = t->le;
-    uint64_t offset = target_offset(t, m, known);
-    bool put = (known & KNOWN_PUT) != 0, fast = (known & KNOWN_FAST) != 0;
+    uint64_t offset = target_offset(t, m, fast);
     *event = (ptl_event_t){
         .start = fast ? memory_at(le->start, offset) : le_address(le, offset),
         .user_ptr = le->user_ptr,
         .hdr_data = m->hdr_data,
         .match_bits = m->match_bits,
         .rlength = m->length,
-        .mlength = target_mlength(t, m, known),
+        .mlength = target_mlength(t, m, fast),
         .remote_offset = m->remote_offset,
         .initiator = t->initiator,
     };
     eq_whose(event, rx->peer->uid, le->pt_index);
-    eq_kinds(event, put ? PTL_EVENT_PUT : target_event_kind(m->type),
+    eq_kinds(event, fast ? PTL_EVENT_PUT : target_event_kind(m->type),
              fast ? PTL_PRIORITY_LIST : le->list, t->fail, m->op, m->datatype);
 }
 
-/* Posts the full event of the request, and counts it. */
-static inline __attribute__((always_inline)) void target_tell(const struct rx *rx,
-                                                              const struct message *m,
-                                                              const struct target *t,
-                                                              const unsigned known)
+/* Posts the full event of the request. */
+static inline __attribute__((always_inline)) void
+target_post(const struct rx *rx, const struct message *m, const struct target *t, const bool fast)
 {
-    const struct le *le = t->le;
-    le_count(le, PTL_ME_EVENT_CT_COMM, t->fail, target_mlength(t, m, known));
     struct eq_ref eq = t->pt->eq;
-    if (usual(le_wants_event(le, PTL_ME_EVENT_COMM_DISABLE, t->fail) && eq_ref_alive(eq))) {
-        target_event(rx, m, t, eq_place(eq.eq), known);
+    if (usual(le_wants_event(t->le, PTL_ME_EVENT_COMM_DISABLE, t->fail) && eq_ref_alive(eq))) {
+        target_event(rx, m, t, eq_place(eq.eq), fast);
         eq_placed(eq.eq);
     }
 }
@@ -115,76 +101,95 @@ static inline __attribute__((always_inline)) void target_tell(const struct rx *r
 /* Does what a put or an atomic asks for with a payload that is here whole; t->fail says how that
  * went. Of an atomic `t` is the message's own. */
 static inline __attribute__((always_inline)) void
-target_write(struct rx *rx, const struct message *m, struct target *t, const void *payload,
-             const unsigned known)
+target_write(struct rx *rx, const struct message *m, struct target *t, const void *payload)
 {
-    uint64_t offset = target_offset(t, m, known), mlength = target_mlength(t, m, known);
-    if ((known & KNOWN_PUT) == 0 && m->type != MESSAGE_PUT) {
+    if (m->type != MESSAGE_PUT) {
         rx_apply(rx, payload);
-    } else if (usual(mlength != 0)) {
-        bool whole = (known & KNOWN_FAST) != 0 || usual(t->le->vector.parts == NULL);
-        int rc = whole ? nic_copy(memory_at(t->le->start, offset), payload, mlength)
-                       : le_write_parts(t->le, offset, payload, mlength);
-        t->fail = usual(rc == 0) ? t->fail : PTL_NI_SEGV;
+    } else if (usual(t->mlength != 0)) {
+        struct memory to = le_memory(t->le, t->offset);
+        t->fail = usual(memory_write(&to, payload, t->mlength) == 0) ? t->fail : PTL_NI_SEGV;
     }
+}
+
+/* deed_write() does what a deed writes: 0 or -EFAULT, and then nothing was done of an atomic, whose
+ * payload is here a word at least. deed_count() has it counted. */
+static inline __attribute__((always_inline)) int deed_write(const struct deed *d,
+                                                            const void *payload)
+{
+    uint64_t found;
+    if (d->kind == OP_PUT) {
+        return nic_copy(d->to, payload, d->length);
+    }
+    return usual(d->instruction != NULL)
+               ? nic_word(d->instruction, d->to, *(const uint64_t *)payload, &found, d->length)
+               : nic_atomic(d->to, payload, NULL, NULL, d->length, d->op, d->datatype);
+}
+
+static inline __attribute__((always_inline)) void deed_count(struct nic *nic, const struct deed *d)
+{
+    target_count_request(nic, d->kind, d->length);
+    ct_add_success(d->ct, d->count);
 }
 
 /* Sees to the ack of a request that the entry is done with; false: it must be sent by itself. */
 static inline __attribute__((always_inline)) bool target_ack(struct rx *rx, const struct message *m,
                                                              const struct target *t,
-                                                             unsigned options, const unsigned known)
+                                                             unsigned options, const bool fast)
 {
     if (m->cookie == 0) {
         return true;
     }
-    if ((known & KNOWN_ACK) != 0) {
+    if (fast) {
         rx_add_ack(rx, m->cookie, t->list);
         return true;
     }
-    bool as_asked = rx->local == NULL && t->fail == PTL_NI_OK &&
-                    target_mlength(t, m, known) == m->length && (options & PTL_ME_ACK_DISABLE) == 0;
+    bool as_asked = rx->local == NULL && t->fail == PTL_NI_OK && t->mlength == m->length &&
+                    (options & PTL_ME_ACK_DISABLE) == 0;
     return as_asked && rx_gather_ack(rx, t->list);
 }
 
 /*
  * A put or an atomic, here whole, at a plain entry that nobody has in hand: nothing can come in
  * between, so that the entry needs no note of it, and but an ack, if one is due, nothing follows.
- * t->offset is set. False: that ack is to be sent by itself, or, with KNOWN_PUT and t->fail, memory
+ * t->offset is set. False: that ack is to be sent by itself, or, with `fast` and t->fail, memory
  * is not there, and nothing was done.
  */
-static inline __attribute__((always_inline)) bool
-put_at_entry(struct rx *rx, const struct message *m, struct target *t, const void *payload,
-             const unsigned known)
+static inline __attribute__((always_inline)) bool put_at_entry(struct rx *rx,
+                                                               const struct message *m,
+                                                               struct target *t,
+                                                               const void *payload, const bool fast)
 {
     struct le *le = t->le;
-    if ((known & KNOWN_PUT) == 0) {
-        target_place(t, m);
-    }
-    target_write(rx, m, t, payload, known);
-    if ((known & KNOWN_PUT) != 0 && rare(t->fail != PTL_NI_OK)) {
-        return false;
-    }
-    if (known != KNOWN_NOTHING) {
+    if (fast) {
+        struct deed d;
+        le_say_place(le, m->remote_offset, m->length, &d);
+        if (rare(deed_write(&d, payload) != 0)) {
+            t->fail = PTL_NI_SEGV;
+            return false;
+        }
         COUNT_PATH(take_put);
-    } else if (m->type == MESSAGE_PUT) {
-        COUNT_PATH(plain_put);
+        le_say_count(le, &d);
+        deed_count(t->ni->nic, &d);
+        target_post(rx, m, t, fast);
     } else {
-        COUNT_PATH(plain_atomic);
-    }
-    target_count_request(t->ni->nic, m, known);
-    if (known == KNOWN_NOTHING) {
+        target_place(t, m);
+        target_write(rx, m, t, payload);
+        if (m->type == MESSAGE_PUT) {
+            COUNT_PATH(plain_put);
+        } else {
+            COUNT_PATH(plain_atomic);
+        }
+        target_count_request(t->ni->nic, m->type - MESSAGE_PUT, m->length);
         rx_tell(rx);
-    } else {
-        target_tell(rx, m, t, known);
     }
     unsigned options = le->options;
     unsigned once = options & (PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE);
-    t->list = (known & KNOWN_FAST) != 0 ? PTL_PRIORITY_LIST : le->list;
+    t->list = fast ? PTL_PRIORITY_LIST : le->list;
     /* All events come before the ack; an entry that goes without one is put away behind it. */
     if (rare(once == PTL_ME_USE_ONCE)) {
         le_use_up(le);
     }
-    bool acked = target_ack(rx, m, t, options, known);
+    bool acked = target_ack(rx, m, t, options, fast);
     if (once == (PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE)) {
         le_use_up(le);
     }

@@ -107,7 +107,7 @@ static void request(struct triggered *t)
 {
     if (usual(quiet_is_good(t->ni, &t->quiet)) && quiet_send(t->ni->nic, &t->quiet)) {
         COUNT_PATH(trigger_quiet);
-        if (!t->quiet.silent) {
+        if (!t->silent) {
             request_left(&t->request, PTL_NI_OK);
         }
     } else {

@@ -21,14 +21,17 @@ static inline bool done_quietly(struct ni *ni, const void *from, ptl_size_t leng
                                 ptl_pt_index_t pt_index, nic_word_raw *instruction,
                                 ptl_match_bits_t match_bits, ptl_size_t remote_offset)
 {
-    struct quiet q = {
-        .from = from, .kind = OP_ATOMIC, .length = (uint32_t)length, .instruction = instruction};
+    struct quiet q = {.from = from};
     if (rare(from == NULL || pt_index > (unsigned)ni->limits.max_pt_index)) {
         return false;
     }
     const struct le *le = quiet_find(ni, pt_index, match_bits);
-    if (usual(le != NULL && quiet_set(&q, le, length, remote_offset) &&
-              atomic_is_aligned(q.to, length) && quiet_is_good(ni, &q)) &&
+    if (rare(le == NULL || !quiet_set(&q, le, length, remote_offset))) {
+        return false;
+    }
+    q.deed.kind = OP_ATOMIC;
+    q.deed.instruction = instruction;
+    if (usual(atomic_is_aligned(q.deed.to, length) && quiet_is_good(ni, &q)) &&
         quiet_send(ni->nic, &q)) {
         COUNT_PATH(self_atomic);
         return true;

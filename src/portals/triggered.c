@@ -53,6 +53,7 @@ static int arm_request(struct ni *ni, struct ct *ct, const struct request *r, pt
     t->md = r->md;
     t->md->users++;
     t->fetches = r->kind == OP_FETCH;
+    t->silent = request_is_silent(r);
     if (t->fetches) {
         r->get_md->users++;
     }
