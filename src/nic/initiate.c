@@ -134,31 +134,22 @@ static void stage_operand(struct op *op)
     }
 }
 
-/* Sends whole, without an operation, what is too long for the short cut and wants no answer. */
-__attribute__((noinline)) static bool send_whole(struct ni *ni, struct nic_peer *peer,
-                                                 const struct request *r)
+enum fabric_short request_send_whole(struct ni *ni, struct nic_peer *peer, const struct request *r)
 {
-    if (!list_empty(&peer->waiting) || request_expects(r) || r->length >= ni->nic->now_end) {
-        return false;
-    }
     struct fabric_tx tx;
     fill_tx(ni, r, 0, &tx);
     tx.at_once = true;
     if (peer->ops->send(peer->fabric, FABRIC_REQUEST, &tx) != FABRIC_SENT) {
-        return false;
+        return SHORT_FULL;
     }
-    COUNT_PATH(send_now_long);
-    request_count(ni->nic, r);
-    request_left(r, (ptl_ni_fail_t)tx.fault);
-    return true;
+    return tx.fault == FABRIC_OK ? SHORT_SENT : SHORT_UNREADABLE;
 }
 
 /* Starts a request whose data can leave at once, with all that it has; false: nothing was done. */
 static bool leave_now(struct ni *ni, struct nic_peer *peer, const struct request *r)
 {
-    bool left =
-        (peer->self && self_request(ni, peer, r)) ||
-        (peer->fabric != NULL && (submit(ni->nic, ni, peer, r, false) || send_whole(ni, peer, r)));
+    bool left = (peer->self && self_request(ni, peer, r)) ||
+                (peer->fabric != NULL && submit(ni->nic, ni, peer, r, false));
     if (rare(left && r->owned != NULL)) {
         free(r->owned);
     }

@@ -3,8 +3,9 @@
  * The submission of a request, for the calls to have inline: what most requests are is known where
  * they are called, and stays in registers.
  *
- *   submit()        the peer is met, nothing waits for it, and the short cut of the fabric takes
- * all: inline for what fits one line of a ring, else in nic_request() nic_request()   all others
+ *   submit()         what leaves at once, since the peer is met and nothing waits for it: inline
+ *                    for what fits one line of a ring, else in nic_request()
+ *   nic_request()    all others: an operation, which is sent, or waits for its turn
  */
 #ifndef NIC_INITIATE_H
 #define NIC_INITIATE_H
@@ -136,6 +137,9 @@ static inline __attribute__((always_inline)) void op_keep(struct op *op, const s
     }
 }
 
+/* request_send_whole() sends one that expects nothing and is too long for the short cut. */
+enum fabric_short request_send_whole(struct ni *ni, struct nic_peer *peer, const struct request *r);
+
 /* Sends a request by the short cut of the fabric, which also has one for what fits a `line`: there
  * SHORT_UNREADABLE says that nothing has left. The cookie is 0 for one that expects nothing. */
 static inline __attribute__((always_inline)) enum fabric_short
@@ -188,13 +192,17 @@ request_is_short(const struct nic_peer *peer, const struct request *r, const boo
            (r->kind != OP_FETCH || atomic_operand_size(r->op, r->datatype) == 0);
 }
 
-/* submit(), of a request that expects an answer, or of one that does not: that is a constant. */
+/* submit(), of a request that expects an answer, or of one that does not: that is a constant. One
+ * that expects none leaves whole also where it is too long for the short cut, up to nic->now_end.
+ */
 static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, struct ni *ni,
                                                             struct nic_peer *peer,
                                                             const struct request *r,
                                                             const bool line, const bool expects)
 {
-    if (rare(!list_empty(&peer->waiting) || !request_is_short(peer, r, line))) {
+    bool is_short = usual(request_is_short(peer, r, line));
+    bool whole = !line && !expects && !is_short && r->length < nic->now_end;
+    if (rare(!list_empty(&peer->waiting) || (!is_short && !whole))) {
         return false;
     }
     peer_foresend(peer);
@@ -202,7 +210,8 @@ static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, str
         return false;
     }
     struct op *op = expects ? table_take(&nic->operations) : NULL;
-    enum fabric_short sent = request_send(ni, peer, r, expects ? op->slot.handle : 0, line);
+    enum fabric_short sent = whole ? request_send_whole(ni, peer, r)
+                                   : request_send(ni, peer, r, expects ? op->slot.handle : 0, line);
     if (rare(sent != SHORT_SENT) && (line || sent == SHORT_FULL)) {
         if (expects) {
             table_drop(&nic->operations, op);
@@ -215,6 +224,8 @@ static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, str
         COUNT_PATH(send_straight);
     } else if (expects) {
         COUNT_PATH(send_op_short);
+    } else if (whole) {
+        COUNT_PATH(send_now_long);
     } else {
         COUNT_PATH(send_now_short);
     }
@@ -230,9 +241,9 @@ static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, str
     return true;
 }
 
-/* submit() starts a request to a peer that is met, if it can leave at once by the short cut: then
- * it becomes an operation only if it expects an answer. With `line`, a constant, only one of the
- * program or of a trigger, whose payload fits a line. False: nothing was done. The lock is held. */
+/* submit() starts a request to a peer that is met, if it can leave at once: then it becomes an
+ * operation only if it expects an answer. With `line`, a constant, only one of the program or of a
+ * trigger, whose payload fits a line. False: nothing was done. The lock is held. */
 static inline __attribute__((always_inline)) bool submit(struct nic *nic, struct ni *ni,
                                                          struct nic_peer *peer,
                                                          const struct request *r, const bool line)
