@@ -85,20 +85,20 @@ static void binaries_print_as_text_of_the_same_bytes(void **state)
 
 /* ---- Generators ---- */
 
-static struct bytes generated(const char *name, struct goal_wish w, bool as_text)
+static struct bytes generated(const char *name, struct goal_config c, bool as_text)
 {
     const struct goal_pattern *p = goal_pattern_find(name);
     struct goal_error error;
     struct goal_stream out;
     int fd = try_memfd();
     assert_non_null(p);
-    assert_int_equal(goal_wish_check(p, &w, &error), 0);
+    assert_int_equal(goal_config_check(p, &c, &error), 0);
     if (as_text) {
         assert_int_equal(goal_stream_append(&out, fd), 0);
-        assert_int_equal(goal_generate_text(p, &w, &out, &error), 0);
+        assert_int_equal(goal_generate_text(p, &c, &out, &error), 0);
         assert_int_equal(goal_stream_close(&out), 0);
     } else {
-        assert_int_equal(goal_generate(p, &w, fd, &error), 0);
+        assert_int_equal(goal_generate(p, &c, fd, &error), 0);
     }
     struct bytes b = try_contents(fd);
     close(fd);
@@ -122,11 +122,11 @@ static void generators_make_the_known_bytes(void **state)
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         char path[512];
-        struct goal_wish w = goal_wish_default;
-        w.ranks = known[i].ranks;
-        w.size = known[i].size;
-        struct bytes bin = generated(known[i].pattern, w, false);
-        struct bytes text = generated(known[i].pattern, w, true);
+        struct goal_config c = goal_config_default;
+        c.ranks = known[i].ranks;
+        c.size = known[i].size;
+        struct bytes bin = generated(known[i].pattern, c, false);
+        struct bytes text = generated(known[i].pattern, c, true);
         snprintf(path, sizeof(path), GOLDEN "/bin/%s.bin", known[i].file);
         struct bytes golden = try_file(path);
         assert_same(&bin, &golden, path);

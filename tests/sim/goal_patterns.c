@@ -16,25 +16,25 @@
 
 #include <cmocka.h>
 
-static struct bytes generate(const struct goal_pattern *p, struct goal_wish w)
+static struct bytes generate(const struct goal_pattern *p, struct goal_config c)
 {
     struct goal_error error;
     int fd = try_memfd();
-    assert_int_equal(goal_wish_check(p, &w, &error), 0);
-    assert_int_equal(goal_generate(p, &w, fd, &error), 0);
+    assert_int_equal(goal_config_check(p, &c, &error), 0);
+    assert_int_equal(goal_generate(p, &c, fd, &error), 0);
     struct bytes b = try_contents(fd);
     close(fd);
     return b;
 }
 
-static struct bytes generate_text(const struct goal_pattern *p, struct goal_wish w)
+static struct bytes generate_text(const struct goal_pattern *p, struct goal_config c)
 {
     struct goal_error error;
     struct goal_stream out;
     int fd = try_memfd();
-    assert_int_equal(goal_wish_check(p, &w, &error), 0);
+    assert_int_equal(goal_config_check(p, &c, &error), 0);
     assert_int_equal(goal_stream_append(&out, fd), 0);
-    assert_int_equal(goal_generate_text(p, &w, &out, &error), 0);
+    assert_int_equal(goal_generate_text(p, &c, &out, &error), 0);
     assert_int_equal(goal_stream_close(&out), 0);
     struct bytes b = try_contents(fd);
     close(fd);
@@ -112,19 +112,19 @@ static void check_no_cycle(const struct goal *g)
     }
 }
 
-static void check_schedule(const struct goal_pattern *p, struct goal_wish w)
+static void check_schedule(const struct goal_pattern *p, struct goal_config c)
 {
     struct goal g;
     struct goal_error error;
-    struct bytes bin = generate(p, w), text = generate_text(p, w), again;
+    struct bytes bin = generate(p, c), text = generate_text(p, c), again;
     if (goal_open_image(&g, bin.at, bin.length, p->name, &error) != 0) {
         fail_msg("%s", error.text);
     }
-    assert_int_equal(g.ranks, w.ranks);
+    assert_int_equal(g.ranks, c.ranks);
     assert_int_equal(try_compile((char *)text.at, text.length, 0, &again, &error), 0);
     assert_int_equal(again.length, bin.length);
     assert_memory_equal(again.at, bin.at, bin.length);
-    check_messages(&g, w.any_source);
+    check_messages(&g, c.any_source);
     check_no_cycle(&g);
     goal_close(&g);
     free(bin.at);
@@ -137,23 +137,23 @@ static void every_pattern_receives_what_it_sends(void **state)
     static const uint32_t ranks[] = {1, 2, 3, 4, 5, 7, 8, 12, 16, 31, 60};
     for (int p = 0; p < goal_pattern_count; p++) {
         for (size_t i = 0; i < sizeof(ranks) / sizeof(ranks[0]); i++) {
-            struct goal_wish w = goal_wish_default;
-            w.ranks = ranks[i];
-            w.size = 1000;
-            w.segment = 300;
-            check_schedule(&goal_patterns[p], w);
-            w.root = ranks[i] - 1;
-            w.iterations = 3;
-            w.random_calc = 500;
-            w.calc = 7;
-            w.late = 9;
-            w.open = true;
-            w.order = GOAL_SHUFFLED;
-            check_schedule(&goal_patterns[p], w);
-            w.any_source = true;
-            w.order = GOAL_REVERSE;
-            w.root = ranks[i] / 2;
-            check_schedule(&goal_patterns[p], w);
+            struct goal_config c = goal_config_default;
+            c.ranks = ranks[i];
+            c.size = 1000;
+            c.segment = 300;
+            check_schedule(&goal_patterns[p], c);
+            c.root = ranks[i] - 1;
+            c.iterations = 3;
+            c.random_calc = 500;
+            c.calc = 7;
+            c.late = 9;
+            c.open = true;
+            c.order = GOAL_SHUFFLED;
+            check_schedule(&goal_patterns[p], c);
+            c.any_source = true;
+            c.order = GOAL_REVERSE;
+            c.root = ranks[i] / 2;
+            check_schedule(&goal_patterns[p], c);
         }
     }
 }
@@ -162,12 +162,12 @@ static void every_pattern_receives_what_it_sends(void **state)
 
 static void binomial_trees_reach_all_in_log_steps(void **state)
 {
-    struct goal_wish w = goal_wish_default;
+    struct goal_config c = goal_config_default;
     struct goal g;
     struct goal_error error;
-    w.ranks = 1000;
-    w.root = 17;
-    struct bytes bin = generate(goal_pattern_find("binomialtreebcast"), w);
+    c.ranks = 1000;
+    c.root = 17;
+    struct bytes bin = generate(goal_pattern_find("binomialtreebcast"), c);
     assert_int_equal(goal_open_image(&g, bin.at, bin.length, "b", &error), 0);
     assert_int_equal(g.sends, 999);
     assert_int_equal(g.most_nodes, 10);
@@ -185,12 +185,12 @@ static void binomial_trees_reach_all_in_log_steps(void **state)
 
 static void rings_deal_all_bytes(void **state)
 {
-    struct goal_wish w = goal_wish_default;
+    struct goal_config c = goal_config_default;
     struct goal g;
     struct goal_error error;
-    w.ranks = 7;
-    w.size = 1000;
-    struct bytes bin = generate(goal_pattern_find("allreduce_ring"), w);
+    c.ranks = 7;
+    c.size = 1000;
+    struct bytes bin = generate(goal_pattern_find("allreduce_ring"), c);
     assert_int_equal(goal_open_image(&g, bin.at, bin.length, "b", &error), 0);
     uint64_t sum = 0;
     for (uint32_t rank = 0; rank < 7; rank++) {
@@ -207,15 +207,15 @@ static void rings_deal_all_bytes(void **state)
 static void random_calcs_depend_on_the_seed_and_reach_both_ends(void **state)
 {
     const struct goal_pattern *p = goal_pattern_find("dissemination");
-    struct goal_wish w = goal_wish_default;
+    struct goal_config config = goal_config_default;
     struct goal g;
     struct goal_error error;
     unsigned seen[4] = {0};
-    w.ranks = 64;
-    w.random_calc = 3;
-    struct bytes a = generate(p, w), b = generate(p, w);
-    w.seed = 2;
-    struct bytes c = generate(p, w);
+    config.ranks = 64;
+    config.random_calc = 3;
+    struct bytes a = generate(p, config), b = generate(p, config);
+    config.seed = 2;
+    struct bytes c = generate(p, config);
     assert_memory_equal(a.at, b.at, a.length);
     assert_int_equal(a.length, c.length);
     assert_true(memcmp(a.at, c.at, a.length) != 0);
@@ -254,61 +254,62 @@ static void permutations_have_inverses(void **state)
     }
 }
 
-static void bad_wishes_are_refused(void **state)
+static void bad_configurations_are_refused(void **state)
 {
     struct goal_error error;
-    struct goal_wish w = goal_wish_default;
-    w.ranks = 0;
-    assert_int_equal(goal_wish_check(goal_pattern_find("incast"), &w, &error), -1);
-    w = goal_wish_default;
-    w.root = 16;
-    assert_int_equal(goal_wish_check(goal_pattern_find("incast"), &w, &error), -1);
+    struct goal_config c = goal_config_default;
+    c.ranks = 0;
+    assert_int_equal(goal_config_check(goal_pattern_find("incast"), &c, &error), -1);
+    c = goal_config_default;
+    c.root = 16;
+    assert_int_equal(goal_config_check(goal_pattern_find("incast"), &c, &error), -1);
     assert_non_null(strstr(error.text, "root 16 does not exist: ranks are 0 to 15"));
-    w = goal_wish_default;
-    w.extent[0] = 3;
-    w.extent[1] = 5;
-    assert_int_equal(goal_wish_check(goal_pattern_find("stencil_2d"), &w, &error), -1);
+    c = goal_config_default;
+    c.extent[0] = 3;
+    c.extent[1] = 5;
+    assert_int_equal(goal_config_check(goal_pattern_find("stencil_2d"), &c, &error), -1);
     assert_string_equal(error.text, "extent 3x5: must multiply to the 16 ranks");
-    w = goal_wish_default;
-    w.extent[0] = w.extent[1] = 4;
-    assert_int_equal(goal_wish_check(goal_pattern_find("stencil_3d"), &w, &error), -1);
+    c = goal_config_default;
+    c.extent[0] = c.extent[1] = 4;
+    assert_int_equal(goal_config_check(goal_pattern_find("stencil_3d"), &c, &error), -1);
     assert_string_equal(error.text, "stencil_3d has 3 dimensions, extent 4x4 has 2");
-    w = goal_wish_default;
-    w.ranks = 18;
-    w.extent[0] = 3;
-    w.extent[1] = 6;
-    assert_int_equal(goal_wish_check(goal_pattern_find("allreduce_swing_latency"), &w, &error), -1);
+    c = goal_config_default;
+    c.ranks = 18;
+    c.extent[0] = 3;
+    c.extent[1] = 6;
+    assert_int_equal(goal_config_check(goal_pattern_find("allreduce_swing_latency"), &c, &error),
+                     -1);
     assert_non_null(strstr(error.text, "needs powers of two"));
-    w = goal_wish_default;
-    w.radix = 1;
-    assert_int_equal(goal_wish_check(goal_pattern_find("bcast_knomial"), &w, &error), -1);
-    assert_int_equal(goal_wish_check(goal_pattern_find("bcast_chains"), &w, &error), 0);
+    c = goal_config_default;
+    c.radix = 1;
+    assert_int_equal(goal_config_check(goal_pattern_find("bcast_knomial"), &c, &error), -1);
+    assert_int_equal(goal_config_check(goal_pattern_find("bcast_chains"), &c, &error), 0);
     assert_null(goal_pattern_find("nonsense"));
 }
 
 static void sizes_that_do_not_fit_are_refused(void **state)
 {
     struct goal_error error;
-    struct goal_wish w = goal_wish_default;
-    w.size = UINT64_MAX / 16;
-    assert_int_equal(goal_wish_check(goal_pattern_find("gather_binomial"), &w, &error), 0);
-    w.size++;
-    assert_int_equal(goal_wish_check(goal_pattern_find("gather_binomial"), &w, &error), -1);
+    struct goal_config c = goal_config_default;
+    c.size = UINT64_MAX / 16;
+    assert_int_equal(goal_config_check(goal_pattern_find("gather_binomial"), &c, &error), 0);
+    c.size++;
+    assert_int_equal(goal_config_check(goal_pattern_find("gather_binomial"), &c, &error), -1);
     assert_non_null(strstr(error.text, "size can be 1152921504606846975"));
-    assert_int_equal(goal_wish_check(goal_pattern_find("gather_linear"), &w, &error), 0);
-    w.reduce_rate = 16000000;
-    assert_int_equal(goal_wish_check(goal_pattern_find("allreduce_ring"), &w, &error), -1);
-    w.reduce_rate = 15000000;
-    assert_int_equal(goal_wish_check(goal_pattern_find("allreduce_ring"), &w, &error), 0);
-    w.segment = 1;
-    assert_int_equal(goal_wish_check(goal_pattern_find("pipelinedring"), &w, &error), -1);
+    assert_int_equal(goal_config_check(goal_pattern_find("gather_linear"), &c, &error), 0);
+    c.reduce_rate = 16000000;
+    assert_int_equal(goal_config_check(goal_pattern_find("allreduce_ring"), &c, &error), -1);
+    c.reduce_rate = 15000000;
+    assert_int_equal(goal_config_check(goal_pattern_find("allreduce_ring"), &c, &error), 0);
+    c.segment = 1;
+    assert_int_equal(goal_config_check(goal_pattern_find("pipelinedring"), &c, &error), -1);
     assert_non_null(strstr(error.text, "in segments of 1 are"));
 }
 
-static void check_training(struct goal_wish w, const char *text)
+static void check_training(struct goal_config c, const char *text)
 {
     struct goal_error error = {.text = ""};
-    int rc = goal_wish_check(goal_pattern_find("training"), &w, &error);
+    int rc = goal_config_check(goal_pattern_find("training"), &c, &error);
     assert_int_equal(rc, text != NULL ? -1 : 0);
     if (text != NULL && strstr(error.text, text) == NULL) {
         fail_msg("\"%s\" is not in \"%s\"", text, error.text);
@@ -317,39 +318,39 @@ static void check_training(struct goal_wish w, const char *text)
 
 static void training_that_does_not_fit_is_refused(void **state)
 {
-    struct goal_wish w = goal_wish_default;
-    check_training(w, NULL);
-    w.training.tensor = 3;
-    check_training(w, "16 ranks: must be a multiple of tp x pp = 3 x 1 = 3");
-    w.training.tensor = 2;
-    w.training.data = 4;
-    check_training(w, "dp x tp x pp = 4 x 2 x 1: must be the 16 ranks");
-    w.training.data = 8;
-    w.training.expert = 3;
-    check_training(w, "--ep 3: must divide dp = 8");
-    w.training.expert = 1;
-    w.training.expert_gradients = 5;
-    check_training(w, "no experts without --ep");
-    w.training.expert_gradients = GOAL_DERIVED;
-    w.training.layers = 0;
-    check_training(w, "--layers 0");
-    w.training.layers = 9;
-    check_training(w, NULL);
-    w.training.pipeline = 2;
-    w.training.data = 4;
-    check_training(w, "--layers 9: must be a multiple of --pp 2");
-    w.training.layers = 8;
-    w.training.hidden = UINT64_MAX / 2;
-    check_training(w, "gradients of 8 layers are 2^64 bytes or more");
-    w.training.gradients = 1;
-    check_training(w, "activations of a microbatch are 2^64 bytes or more");
-    w.training.activations = UINT64_MAX - 1;
-    check_training(w, NULL);
-    w.reduce_rate = 2000000;
-    check_training(w, "--reduce-rate or --bucket must be less");
-    w.reduce_rate = 0;
-    w.training.microbatches = UINT32_MAX - 1;
-    check_training(w, "2^31 collectives");
+    struct goal_config c = goal_config_default;
+    check_training(c, NULL);
+    c.training.tensor = 3;
+    check_training(c, "16 ranks: must be a multiple of tp x pp = 3 x 1 = 3");
+    c.training.tensor = 2;
+    c.training.data = 4;
+    check_training(c, "dp x tp x pp = 4 x 2 x 1: must be the 16 ranks");
+    c.training.data = 8;
+    c.training.expert = 3;
+    check_training(c, "--ep 3: must divide dp = 8");
+    c.training.expert = 1;
+    c.training.expert_gradients = 5;
+    check_training(c, "no experts without --ep");
+    c.training.expert_gradients = GOAL_DERIVED;
+    c.training.layers = 0;
+    check_training(c, "--layers 0");
+    c.training.layers = 9;
+    check_training(c, NULL);
+    c.training.pipeline = 2;
+    c.training.data = 4;
+    check_training(c, "--layers 9: must be a multiple of --pp 2");
+    c.training.layers = 8;
+    c.training.hidden = UINT64_MAX / 2;
+    check_training(c, "gradients of 8 layers are 2^64 bytes or more");
+    c.training.gradients = 1;
+    check_training(c, "activations of a microbatch are 2^64 bytes or more");
+    c.training.activations = UINT64_MAX - 1;
+    check_training(c, NULL);
+    c.reduce_rate = 2000000;
+    check_training(c, "--reduce-rate or --bucket must be less");
+    c.reduce_rate = 0;
+    c.training.microbatches = UINT32_MAX - 1;
+    check_training(c, "2^31 collectives");
 }
 
 int main(void)
@@ -360,7 +361,7 @@ int main(void)
         cmocka_unit_test(rings_deal_all_bytes),
         cmocka_unit_test(random_calcs_depend_on_the_seed_and_reach_both_ends),
         cmocka_unit_test(permutations_have_inverses),
-        cmocka_unit_test(bad_wishes_are_refused),
+        cmocka_unit_test(bad_configurations_are_refused),
         cmocka_unit_test(sizes_that_do_not_fit_are_refused),
         cmocka_unit_test(training_that_does_not_fit_is_refused),
     };

@@ -5,20 +5,20 @@
 
 void gen_linear_alltoall(struct goal_maker *m)
 {
-    const struct goal_wish *w = m->wish;
-    uint64_t n = w->ranks;
-    struct goal_permutation shuffle = goal_permutation(n - 1, goal_random(w->seed, m->rank));
+    const struct goal_config *c = m->config;
+    uint64_t n = c->ranks;
+    struct goal_permutation shuffle = goal_permutation(n - 1, goal_random(c->seed, m->rank));
     for (uint64_t i = 0; i < n - 1 && !m->builder->failed; i++) {
-        uint64_t distance = 1 + gen_in_order(w, &shuffle, i, n - 1);
-        goal_make_send(m, (uint32_t)((m->rank + 1 + i) % n), w->size, 0, GOAL_NONE);
-        goal_make_recv(m, (uint32_t)((m->rank + n - distance) % n), w->size, 0, GOAL_NONE);
+        uint64_t distance = 1 + gen_in_order(c, &shuffle, i, n - 1);
+        goal_make_send(m, (uint32_t)((m->rank + 1 + i) % n), c->size, 0, GOAL_NONE);
+        goal_make_recv(m, (uint32_t)((m->rank + n - distance) % n), c->size, 0, GOAL_NONE);
     }
 }
 
 /* In round i to the rank i further on, from the one i back. */
 void gen_alltoall_pairwise(struct goal_maker *m)
 {
-    uint64_t n = m->wish->ranks, size = m->wish->size;
+    uint64_t n = m->config->ranks, size = m->config->size;
     struct gen_round r = GEN_ROUND_FIRST;
     for (uint64_t i = 1; i < n && !m->builder->failed; i++) {
         gen_exchange(m, &r, (uint32_t)((m->rank + i) % n), size, (uint32_t)((m->rank + n - i) % n),
@@ -28,19 +28,19 @@ void gen_alltoall_pairwise(struct goal_maker *m)
 
 /* The distances below n, in ranks that a block has to go, whose digit of `weight` is
  * `digit`. */
-static uint64_t blocks_with_digit(const struct goal_wish *w, uint64_t weight, uint64_t digit)
+static uint64_t blocks_with_digit(const struct goal_config *c, uint64_t weight, uint64_t digit)
 {
-    uint64_t period = weight * w->radix, begin = digit * weight;
-    uint64_t rest = w->ranks % period, more = rest > begin ? rest - begin : 0;
-    uint64_t count = w->ranks / period * weight + (more < weight ? more : weight);
-    return count * w->size;
+    uint64_t period = weight * c->radix, begin = digit * weight;
+    uint64_t rest = c->ranks % period, more = rest > begin ? rest - begin : 0;
+    uint64_t count = c->ranks / period * weight + (more < weight ? more : weight);
+    return count * c->size;
 }
 
 /* Blocks go the way that the digits of their distance say, lowest digit first. */
 void gen_alltoall_bruck(struct goal_maker *m)
 {
     struct gen_round r = GEN_ROUND_FIRST;
-    for (uint64_t weight = 1; weight < m->wish->ranks; weight *= m->wish->radix) {
+    for (uint64_t weight = 1; weight < m->config->ranks; weight *= m->config->radix) {
         gen_fan(m, &r, weight, blocks_with_digit);
     }
 }

@@ -5,27 +5,27 @@
 /* LogGOPSim's: a message waits only for the one that came last before it. */
 void gen_dissemination(struct goal_maker *m)
 {
-    const struct goal_wish *w = m->wish;
+    const struct goal_config *c = m->config;
     uint32_t recv = GOAL_NONE;
-    for (uint64_t distance = 1; distance < w->ranks; distance *= 2) {
-        goal_make_send(m, (uint32_t)((m->rank + distance) % w->ranks), w->size, 0, recv);
-        recv = goal_make_recv(m, (uint32_t)((m->rank + w->ranks - distance) % w->ranks), w->size, 0,
+    for (uint64_t distance = 1; distance < c->ranks; distance *= 2) {
+        goal_make_send(m, (uint32_t)((m->rank + distance) % c->ranks), c->size, 0, recv);
+        recv = goal_make_recv(m, (uint32_t)((m->rank + c->ranks - distance) % c->ranks), c->size, 0,
                               GOAL_NONE);
     }
 }
 
-static uint64_t same_size(const struct goal_wish *w, uint64_t weight, uint64_t digit)
+static uint64_t same_size(const struct goal_config *c, uint64_t weight, uint64_t digit)
 {
     (void)weight;
     (void)digit;
-    return w->size;
+    return c->size;
 }
 
 /* Nobody leaves the last round before all have come to the first. */
 void gen_barrier_dissemination(struct goal_maker *m)
 {
     struct gen_round r = GEN_ROUND_FIRST;
-    for (uint64_t weight = 1; weight < m->wish->ranks; weight *= m->wish->radix) {
+    for (uint64_t weight = 1; weight < m->config->ranks; weight *= m->config->radix) {
         gen_fan(m, &r, weight, same_size);
     }
 }
@@ -33,10 +33,10 @@ void gen_barrier_dissemination(struct goal_maker *m)
 /* A rank has the blocks of those that follow it; their number doubles. */
 void gen_allgather_bruck(struct goal_maker *m)
 {
-    uint64_t n = m->wish->ranks;
+    uint64_t n = m->config->ranks;
     struct gen_round r = GEN_ROUND_FIRST;
     for (uint64_t distance = 1; distance < n; distance *= 2) {
-        uint64_t size = (n - distance < distance ? n - distance : distance) * m->wish->size;
+        uint64_t size = (n - distance < distance ? n - distance : distance) * m->config->size;
         gen_exchange(m, &r, (uint32_t)((m->rank + n - distance) % n), size,
                      (uint32_t)((m->rank + distance) % n), size, GEN_KEEP);
     }
@@ -48,14 +48,14 @@ static uint64_t blocks(const struct goal_maker *m, const struct gen_fold *f, uin
                        uint64_t count)
 {
     uint64_t doubled = first >= f->extra ? 0 : f->extra - first < count ? f->extra - first : count;
-    return (count + doubled) * m->wish->size;
+    return (count + doubled) * m->config->size;
 }
 
 void gen_allgather_recdoub(struct goal_maker *m)
 {
     struct gen_fold f = gen_fold(m);
     struct gen_round r = GEN_ROUND_FIRST;
-    uint64_t size = m->wish->size, others = (m->wish->ranks - 1) * size;
+    uint64_t size = m->config->size, others = (m->config->ranks - 1) * size;
     if (f.hands_over) {
         goal_make_send(m, m->rank + 1, size, 0, GOAL_NONE);
         goal_make_recv(m, m->rank + 1, others, 0, GOAL_NONE);
@@ -84,7 +84,7 @@ void gen_allreduce_recdoub(struct goal_maker *m)
     }
     for (uint64_t distance = 1; distance < f.power; distance *= 2) {
         uint32_t peer = gen_unfold(&f, f.self ^ distance);
-        gen_exchange(m, &r, peer, m->wish->size, peer, m->wish->size, GEN_REDUCE);
+        gen_exchange(m, &r, peer, m->config->size, peer, m->config->size, GEN_REDUCE);
     }
     gen_fold_out(m, &f, &r);
 }
@@ -93,7 +93,7 @@ void gen_allreduce_recdoub(struct goal_maker *m)
 static uint64_t part(const struct goal_maker *m, const struct gen_fold *f, uint64_t first,
                      uint64_t count)
 {
-    return gen_chunks(m->wish->size, f->power, first, first + count);
+    return gen_chunks(m->config->size, f->power, first, first + count);
 }
 
 /* Recursive halving: of the chunks that a pair has in common the one with the lower

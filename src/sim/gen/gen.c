@@ -4,7 +4,7 @@
 
 uint32_t gen_reduce(struct goal_maker *m, uint64_t size, uint32_t after)
 {
-    uint64_t rate = m->wish->reduce_rate;
+    uint64_t rate = m->config->reduce_rate;
     if (rate == 0) {
         return after;
     }
@@ -67,14 +67,14 @@ void gen_exchange(struct goal_maker *m, struct gen_round *r, uint32_t to, uint64
 }
 
 void gen_fan(struct goal_maker *m, struct gen_round *r, uint64_t weight,
-             uint64_t (*bytes)(const struct goal_wish *w, uint64_t weight, uint64_t digit))
+             uint64_t (*bytes)(const struct goal_config *c, uint64_t weight, uint64_t digit))
 {
-    uint64_t n = m->wish->ranks;
+    uint64_t n = m->config->ranks;
     uint32_t first = (uint32_t)m->builder->count;
     struct gen_round before = *r;
     uint64_t digit = 1;
-    for (; digit < m->wish->radix && digit * weight < n && !m->builder->failed; digit++) {
-        uint64_t distance = digit * weight, size = bytes(m->wish, weight, digit);
+    for (; digit < m->config->radix && digit * weight < n && !m->builder->failed; digit++) {
+        uint64_t distance = digit * weight, size = bytes(m->config, weight, digit);
         *r = before;
         gen_exchange(m, r, (uint32_t)((m->rank + distance) % n), size,
                      (uint32_t)((m->rank + n - distance) % n), size, GEN_KEEP);
@@ -89,10 +89,10 @@ void gen_fan(struct goal_maker *m, struct gen_round *r, uint64_t weight,
 struct gen_fold gen_fold(const struct goal_maker *m)
 {
     struct gen_fold f = {.power = 1};
-    while (2 * f.power <= m->wish->ranks) {
+    while (2 * f.power <= m->config->ranks) {
         f.power *= 2;
     }
-    f.extra = m->wish->ranks - f.power;
+    f.extra = m->config->ranks - f.power;
     bool paired = m->rank < 2 * f.extra;
     f.hands_over = paired && m->rank % 2 == 0;
     f.self = paired ? m->rank / 2 : m->rank - f.extra;
@@ -107,13 +107,13 @@ uint32_t gen_unfold(const struct gen_fold *f, uint64_t number)
 bool gen_fold_in(struct goal_maker *m, const struct gen_fold *f, struct gen_round *r)
 {
     if (f->hands_over) {
-        goal_make_send(m, m->rank + 1, m->wish->size, 0, GOAL_NONE);
-        goal_make_recv(m, m->rank + 1, m->wish->size, 0, GOAL_NONE);
+        goal_make_send(m, m->rank + 1, m->config->size, 0, GOAL_NONE);
+        goal_make_recv(m, m->rank + 1, m->config->size, 0, GOAL_NONE);
         return false;
     }
     if (f->self < f->extra) {
-        uint32_t recv = goal_make_recv(m, m->rank - 1, m->wish->size, 0, GOAL_NONE);
-        r->received = gen_reduce(m, m->wish->size, recv);
+        uint32_t recv = goal_make_recv(m, m->rank - 1, m->config->size, 0, GOAL_NONE);
+        r->received = gen_reduce(m, m->config->size, recv);
     }
     return true;
 }
@@ -121,7 +121,7 @@ bool gen_fold_in(struct goal_maker *m, const struct gen_fold *f, struct gen_roun
 void gen_fold_out(struct goal_maker *m, const struct gen_fold *f, const struct gen_round *r)
 {
     if (f->self < f->extra) {
-        struct goal_sent back = goal_make_send(m, m->rank - 1, m->wish->size, 0, r->received);
+        struct goal_sent back = goal_make_send(m, m->rank - 1, m->config->size, 0, r->received);
         gen_wait(m, back.first, r->sent);
     }
 }

@@ -16,13 +16,13 @@
 /* Ranks counted from the root, round and round. */
 static inline uint64_t gen_place(const struct goal_maker *m)
 {
-    uint64_t n = m->wish->ranks;
-    return (m->rank + n - m->wish->root) % n;
+    uint64_t n = m->config->ranks;
+    return (m->rank + n - m->config->root) % n;
 }
 
 static inline uint32_t gen_rank_at(const struct goal_maker *m, uint64_t place)
 {
-    return (uint32_t)((place + m->wish->root) % m->wish->ranks);
+    return (uint32_t)((place + m->config->root) % m->config->ranks);
 }
 
 /* The same as LogGOPSim counts: the root and rank 0 change places. */
@@ -98,7 +98,7 @@ void gen_exchange(struct goal_maker *m, struct gen_round *r, uint32_t to, uint64
 /* Messages to the ranks 1, 2, ... radix - 1 times `weight` further on, as far as
  * there are so many, and from as far back; bytes() says how large. */
 void gen_fan(struct goal_maker *m, struct gen_round *r, uint64_t weight,
-             uint64_t (*bytes)(const struct goal_wish *w, uint64_t weight, uint64_t digit));
+             uint64_t (*bytes)(const struct goal_config *c, uint64_t weight, uint64_t digit));
 
 /* ---- Powers of two ---- */
 

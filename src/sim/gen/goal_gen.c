@@ -38,11 +38,11 @@ static uint32_t member(const struct goal_maker *m, uint32_t rank)
 struct goal_sent goal_make_send(struct goal_maker *m, uint32_t to, uint64_t size, uint32_t tag,
                                 uint32_t after)
 {
-    const struct goal_wish *w = m->wish;
+    const struct goal_config *c = m->config;
     struct goal_sent s = {.first = GOAL_NONE};
-    if (w->random_calc > 0) {
-        uint64_t bits = goal_random(w->seed ^ goal_mix(member(m, m->rank)), m->draws++);
-        s.first = after = goal_make_calc(m, goal_scale(bits, w->random_calc), after);
+    if (c->random_calc > 0) {
+        uint64_t bits = goal_random(c->seed ^ goal_mix(member(m, m->rank)), m->draws++);
+        s.first = after = goal_make_calc(m, goal_scale(bits, c->random_calc), after);
     }
     uint32_t peer = member(m, to);
     s.send =
@@ -65,25 +65,25 @@ uint32_t goal_make_calc(struct goal_maker *m, uint64_t time, uint32_t after)
 
 /* ---- Files ---- */
 
-static void make_rank(const struct goal_pattern *p, const struct goal_wish *w,
+static void make_rank(const struct goal_pattern *p, const struct goal_config *c,
                       struct goal_builder *b, uint32_t rank)
 {
-    struct goal_maker m = {.wish = w, .builder = b, .rank = rank};
+    struct goal_maker m = {.config = c, .builder = b, .rank = rank};
     p->make(&m);
 }
 
-int goal_generate(const struct goal_pattern *p, const struct goal_wish *w, int fd,
+int goal_generate(const struct goal_pattern *p, const struct goal_config *c, int fd,
                   struct goal_error *error)
 {
     struct goal_writer writer;
     struct goal_builder builder = {0};
     struct goal_error ignored;
-    if (goal_writer_open(&writer, fd, w->ranks, error) != 0) {
+    if (goal_writer_open(&writer, fd, c->ranks, error) != 0) {
         return -1;
     }
     int rc = 0;
-    for (uint32_t rank = 0; rank < w->ranks && rc == 0; rank++) {
-        make_rank(p, w, &builder, rank);
+    for (uint32_t rank = 0; rank < c->ranks && rc == 0; rank++) {
+        make_rank(p, c, &builder, rank);
         rc = goal_writer_rank(&writer, &builder, error);
     }
     if (goal_writer_close(&writer, rc == 0 ? error : &ignored) != 0) {
@@ -93,16 +93,16 @@ int goal_generate(const struct goal_pattern *p, const struct goal_wish *w, int f
     return rc;
 }
 
-int goal_generate_text(const struct goal_pattern *p, const struct goal_wish *w,
+int goal_generate_text(const struct goal_pattern *p, const struct goal_config *c,
                        struct goal_stream *out, struct goal_error *error)
 {
     struct goal_printer printer = {.out = out};
     struct goal_builder builder = {0};
     struct goal_rank r;
     int rc = 0;
-    goal_print_head(&printer, w->ranks);
-    for (uint32_t rank = 0; rank < w->ranks && rc == 0 && out->failed == 0; rank++) {
-        make_rank(p, w, &builder, rank);
+    goal_print_head(&printer, c->ranks);
+    for (uint32_t rank = 0; rank < c->ranks && rc == 0 && out->failed == 0; rank++) {
+        make_rank(p, c, &builder, rank);
         if (goal_lay_out(&builder, &r) != 0 ||
             goal_print_rank(&printer, rank, &r, builder.done.count + builder.start.count) != 0) {
             rc = goal_fail(error, "rank %u does not fit memory: %" PRIu64 " operations", rank,

@@ -38,7 +38,7 @@ struct goal_training {
 };
 
 /* What a pattern is asked for. Members a pattern does not use keep their default. */
-struct goal_wish {
+struct goal_config {
     uint32_t ranks;
     uint64_t size;        /* bytes; docs/goal.md says of what */
     uint32_t root;        /* of trees, rings, incast and outcast */
@@ -50,14 +50,14 @@ struct goal_wish {
     uint64_t seed;
     uint64_t segment;            /* bytes of a piece of what is pipelined; 0: the pattern's own */
     uint64_t late;               /* incast: time the root computes before it posts receives */
-    uint32_t extent[GOAL_SPACE]; /* of stencils and tori; 0: chosen by goal_wish_check() */
+    uint32_t extent[GOAL_SPACE]; /* of stencils and tori; 0: chosen by goal_config_check() */
     bool open;                   /* exchanges end at the border rather than wrap around */
     bool any_source;             /* incast: receives name no source */
     enum goal_order order;
     struct goal_training training;
 };
 
-extern const struct goal_wish goal_wish_default;
+extern const struct goal_config goal_config_default;
 
 /* The members that a pattern uses, besides ranks, random_calc and seed. */
 enum {
@@ -78,7 +78,7 @@ enum {
 
 /* One rank on its way. */
 struct goal_maker {
-    const struct goal_wish *wish;
+    const struct goal_config *config;
     struct goal_builder *builder;
     uint32_t rank;
     uint64_t draws; /* random numbers taken */
@@ -109,16 +109,17 @@ extern const int goal_pattern_count;
 /* goal_pattern_find() returns NULL if there is none of that name. */
 const struct goal_pattern *goal_pattern_find(const char *name);
 
-/* goal_wish_check() checks and completes a wish. Returns 0, or -1 with `error` set.
+/* goal_config_check() checks and completes a config. Returns 0, or -1 with `error` set.
  * goal_training_check() is its part for training. */
-int goal_wish_check(const struct goal_pattern *p, struct goal_wish *w, struct goal_error *error);
-int goal_training_check(struct goal_wish *w, struct goal_error *error);
+int goal_config_check(const struct goal_pattern *p, struct goal_config *c,
+                      struct goal_error *error);
+int goal_training_check(struct goal_config *c, struct goal_error *error);
 
 /* goal_generate() writes the schedule to the file `fd`, goal_generate_text() prints
- * it to `out`. The wish was checked. Returns 0, or -1 with `error` set. */
-int goal_generate(const struct goal_pattern *p, const struct goal_wish *w, int fd,
+ * it to `out`. The configuration was checked. Returns 0, or -1 with `error` set. */
+int goal_generate(const struct goal_pattern *p, const struct goal_config *c, int fd,
                   struct goal_error *error);
-int goal_generate_text(const struct goal_pattern *p, const struct goal_wish *w,
+int goal_generate_text(const struct goal_pattern *p, const struct goal_config *c,
                        struct goal_stream *out, struct goal_error *error);
 
 /* ---- For patterns ---- */
@@ -132,7 +133,7 @@ struct goal_sent {
     uint32_t send;
 };
 
-/* goal_make_send() adds a send, and a random calc before it if those are wished;
+/* goal_make_send() adds a send, and a random calc before it if those are asked for;
  * it waits for `after` unless that is GOAL_NONE. */
 struct goal_sent goal_make_send(struct goal_maker *m, uint32_t to, uint64_t size, uint32_t tag,
                                 uint32_t after);

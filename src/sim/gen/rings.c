@@ -13,16 +13,16 @@
 /* Segments travel from the root to the last rank, each passed on as it comes. */
 void gen_pipelinedring(struct goal_maker *m)
 {
-    const struct goal_wish *w = m->wish;
-    uint32_t self = gen_swapped(m->rank, w->root);
-    struct gen_pieces p = {.left = w->size, .segment = w->segment};
+    const struct goal_config *c = m->config;
+    uint32_t self = gen_swapped(m->rank, c->root);
+    struct gen_pieces p = {.left = c->size, .segment = c->segment};
     for (uint64_t size; gen_next_piece(&p, &size) && !m->builder->failed;) {
         uint32_t recv = GOAL_NONE;
         if (self > 0) {
-            recv = goal_make_recv(m, gen_swapped(self - 1, w->root), size, 0, GOAL_NONE);
+            recv = goal_make_recv(m, gen_swapped(self - 1, c->root), size, 0, GOAL_NONE);
         }
-        if (self + 1 < w->ranks) {
-            goal_make_send(m, gen_swapped(self + 1, w->root), size, 0, recv);
+        if (self + 1 < c->ranks) {
+            goal_make_send(m, gen_swapped(self + 1, c->root), size, 0, recv);
         }
     }
 }
@@ -30,7 +30,7 @@ void gen_pipelinedring(struct goal_maker *m)
 /* A piece from place v - 1 to v + 1, or, backwards, from v + 1 to v - 1. */
 static void pass_on(struct goal_maker *m, uint64_t v, uint64_t size, bool backwards)
 {
-    uint64_t n = m->wish->ranks, step = backwards ? n - 1 : 1;
+    uint64_t n = m->config->ranks, step = backwards ? n - 1 : 1;
     uint32_t recv = GOAL_NONE;
     if (v != 0) {
         uint32_t from = gen_rank_at(m, (v + n - step) % n);
@@ -44,11 +44,11 @@ static void pass_on(struct goal_maker *m, uint64_t v, uint64_t size, bool backwa
 /* Of two ranks both halves go the same way: tags tell them apart. */
 void gen_bcast_ring(struct goal_maker *m)
 {
-    const struct goal_wish *w = m->wish;
+    const struct goal_config *c = m->config;
     uint64_t v = gen_place(m), size;
-    struct gen_pieces up = {.left = w->size - w->size / 2, .segment = w->segment};
-    struct gen_pieces down = {.left = w->size / 2, .segment = w->segment};
-    for (bool more = w->ranks > 1; more && !m->builder->failed;) {
+    struct gen_pieces up = {.left = c->size - c->size / 2, .segment = c->segment};
+    struct gen_pieces down = {.left = c->size / 2, .segment = c->segment};
+    for (bool more = c->ranks > 1; more && !m->builder->failed;) {
         more = false;
         if (gen_next_piece(&up, &size)) {
             pass_on(m, v, size, false);
@@ -73,13 +73,13 @@ struct ring {
 
 static uint64_t chunk_bytes(const struct goal_maker *m, const struct ring *r, uint64_t chunk)
 {
-    uint64_t n = m->wish->ranks;
-    return r->whole ? m->wish->size : gen_chunks(m->wish->size, n, chunk % n, chunk % n + 1);
+    uint64_t n = m->config->ranks;
+    return r->whole ? m->config->size : gen_chunks(m->config->size, n, chunk % n, chunk % n + 1);
 }
 
 static void go_round(struct goal_maker *m, struct ring r)
 {
-    uint64_t n = m->wish->ranks;
+    uint64_t n = m->config->ranks;
     for (uint64_t step = 0; step < r.steps && !m->builder->failed; step++) {
         uint64_t chunk = r.first + 2 * n - step;
         goal_make_send(m, r.next, chunk_bytes(m, &r, chunk), r.tag, r.after);
@@ -93,7 +93,7 @@ static void go_round(struct goal_maker *m, struct ring r)
 
 static struct ring ring(const struct goal_maker *m)
 {
-    uint64_t n = m->wish->ranks;
+    uint64_t n = m->config->ranks;
     return (struct ring){.first = m->rank,
                          .steps = n - 1,
                          .next = (uint32_t)((m->rank + 1) % n),
@@ -112,7 +112,7 @@ void gen_allgather_ring(struct goal_maker *m)
 void gen_reduce_scatter_ring(struct goal_maker *m)
 {
     struct ring r = ring(m);
-    r.first += m->wish->ranks - 1;
+    r.first += m->config->ranks - 1;
     r.reduced = r.steps;
     go_round(m, r);
 }
@@ -129,21 +129,21 @@ void gen_allreduce_ring(struct goal_maker *m)
 /* Chunk v belongs to place v; a subtree of the scatter is that of consecutive places. */
 void gen_bcast_scatter_allgather(struct goal_maker *m)
 {
-    const struct goal_wish *w = m->wish;
-    uint64_t n = w->ranks, v = gen_place(m), mask = 1, end;
+    const struct goal_config *c = m->config;
+    uint64_t n = c->ranks, v = gen_place(m), mask = 1, end;
     uint32_t recv = GOAL_NONE;
     while (mask < n && (v & mask) == 0) {
         mask *= 2;
     }
     if (v > 0) {
         end = v + mask < n ? v + mask : n;
-        recv = goal_make_recv(m, gen_rank_at(m, v - mask), gen_chunks(w->size, n, v, end), 0,
+        recv = goal_make_recv(m, gen_rank_at(m, v - mask), gen_chunks(c->size, n, v, end), 0,
                               GOAL_NONE);
     }
     for (mask /= 2; mask > 0; mask /= 2) {
         if (v + mask < n) {
             end = v + 2 * mask < n ? v + 2 * mask : n;
-            goal_make_send(m, gen_rank_at(m, v + mask), gen_chunks(w->size, n, v + mask, end), 0,
+            goal_make_send(m, gen_rank_at(m, v + mask), gen_chunks(c->size, n, v + mask, end), 0,
                            recv);
         }
     }

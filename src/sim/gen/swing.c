@@ -41,9 +41,9 @@ struct torus {
 static struct torus torus(const struct goal_maker *m, const struct gen_fold *f)
 {
     struct torus t = {.dimensions = 1, .places = f->power, .extent = {f->power, 1, 1, 1}};
-    if (f->extra == 0 && m->wish->extent[0] != 0) {
+    if (f->extra == 0 && m->config->extent[0] != 0) {
         for (int d = 0; d < GOAL_SPACE; d++) {
-            t.extent[d] = m->wish->extent[d];
+            t.extent[d] = m->config->extent[d];
             t.dimensions = t.extent[d] > 1 ? d + 1 : t.dimensions;
         }
     }
@@ -101,7 +101,7 @@ static uint64_t members_below(const struct residues *r, uint64_t limit)
 static uint64_t chunks(const struct goal_maker *m, const struct torus *t, int dimension,
                        uint64_t at)
 {
-    uint64_t size = m->wish->size, longer = size % t->places, count = 0, lower = 1;
+    uint64_t size = m->config->size, longer = size % t->places, count = 0, lower = 1;
     bool equal[GOAL_SPACE + 1] = {0}; /* from dimension d on the set has longer's digits */
     struct residues r[GOAL_SPACE];
     uint64_t digit[GOAL_SPACE], all = 1;
@@ -149,7 +149,7 @@ void gen_allreduce_swing_latency(struct goal_maker *m)
     for (int d; (d = turn(&t)) >= 0; t.done[d]++) {
         uint64_t other = moved(&t, d, swing(t.at[d], t.done[d], t.extent[d]));
         uint32_t peer = gen_unfold(&f, other);
-        gen_exchange(m, &r, peer, m->wish->size, peer, m->wish->size, GEN_REDUCE);
+        gen_exchange(m, &r, peer, m->config->size, peer, m->config->size, GEN_REDUCE);
     }
     gen_fold_out(m, &f, &r);
 }

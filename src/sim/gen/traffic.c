@@ -6,33 +6,33 @@
 
 void gen_incast(struct goal_maker *m)
 {
-    const struct goal_wish *w = m->wish;
-    if (m->rank != w->root) {
-        for (uint32_t i = 0; i < w->iterations && !m->builder->failed; i++) {
-            goal_make_send(m, w->root, w->size, 0, GOAL_NONE);
+    const struct goal_config *c = m->config;
+    if (m->rank != c->root) {
+        for (uint32_t i = 0; i < c->iterations && !m->builder->failed; i++) {
+            goal_make_send(m, c->root, c->size, 0, GOAL_NONE);
         }
         return;
     }
-    uint64_t count = (uint64_t)w->iterations * (w->ranks - 1);
-    struct goal_permutation shuffle = goal_permutation(count, goal_random(w->seed, m->rank));
-    uint32_t late = w->late > 0 ? goal_make_calc(m, w->late, GOAL_NONE) : GOAL_NONE;
+    uint64_t count = (uint64_t)c->iterations * (c->ranks - 1);
+    struct goal_permutation shuffle = goal_permutation(count, goal_random(c->seed, m->rank));
+    uint32_t late = c->late > 0 ? goal_make_calc(m, c->late, GOAL_NONE) : GOAL_NONE;
     for (uint64_t i = 0; i < count && !m->builder->failed; i++) {
-        uint32_t from = (uint32_t)(gen_in_order(w, &shuffle, i, count) % (w->ranks - 1));
-        from += from >= w->root;
-        goal_make_recv(m, w->any_source ? GOAL_ANY : from, w->size, 0, late);
+        uint32_t from = (uint32_t)(gen_in_order(c, &shuffle, i, count) % (c->ranks - 1));
+        from += from >= c->root;
+        goal_make_recv(m, c->any_source ? GOAL_ANY : from, c->size, 0, late);
     }
 }
 
 void gen_outcast(struct goal_maker *m)
 {
-    const struct goal_wish *w = m->wish;
-    for (uint32_t i = 0; i < w->iterations && !m->builder->failed; i++) {
-        if (m->rank != w->root) {
-            goal_make_recv(m, w->root, w->size, 0, GOAL_NONE);
+    const struct goal_config *c = m->config;
+    for (uint32_t i = 0; i < c->iterations && !m->builder->failed; i++) {
+        if (m->rank != c->root) {
+            goal_make_recv(m, c->root, c->size, 0, GOAL_NONE);
         }
-        for (uint32_t to = 0; m->rank == w->root && to < w->ranks && !m->builder->failed; to++) {
-            if (to != w->root) {
-                goal_make_send(m, to, w->size, 0, GOAL_NONE);
+        for (uint32_t to = 0; m->rank == c->root && to < c->ranks && !m->builder->failed; to++) {
+            if (to != c->root) {
+                goal_make_send(m, to, c->size, 0, GOAL_NONE);
             }
         }
     }
@@ -41,15 +41,15 @@ void gen_outcast(struct goal_maker *m)
 /* Who would send to itself keeps silent in that iteration. */
 void gen_random_permutation(struct goal_maker *m)
 {
-    const struct goal_wish *w = m->wish;
+    const struct goal_config *c = m->config;
     uint32_t recv = GOAL_NONE;
-    for (uint32_t i = 0; i < w->iterations && !m->builder->failed; i++) {
-        struct goal_permutation p = goal_permutation(w->ranks, goal_random(w->seed, i));
+    for (uint32_t i = 0; i < c->iterations && !m->builder->failed; i++) {
+        struct goal_permutation p = goal_permutation(c->ranks, goal_random(c->seed, i));
         uint32_t to = (uint32_t)goal_permute(&p, m->rank);
         if (to != m->rank) {
-            goal_make_send(m, to, w->size, i, recv);
+            goal_make_send(m, to, c->size, i, recv);
             recv =
-                goal_make_recv(m, (uint32_t)goal_permute_back(&p, m->rank), w->size, i, GOAL_NONE);
+                goal_make_recv(m, (uint32_t)goal_permute_back(&p, m->rank), c->size, i, GOAL_NONE);
         }
     }
 }
@@ -59,13 +59,13 @@ void gen_random_permutation(struct goal_maker *m)
 /* The neighbour one step up or down dimension `d`; GOAL_NONE beyond an open border. */
 static uint32_t neighbour(const struct goal_maker *m, int d, bool up)
 {
-    const struct goal_wish *w = m->wish;
+    const struct goal_config *c = m->config;
     uint64_t stride = 1;
     for (int i = 0; i < d; i++) {
-        stride *= w->extent[i];
+        stride *= c->extent[i];
     }
-    uint64_t extent = w->extent[d], at = m->rank / stride % extent;
-    if (extent == 1 || (w->open && at == (up ? extent - 1 : 0))) {
+    uint64_t extent = c->extent[d], at = m->rank / stride % extent;
+    if (extent == 1 || (c->open && at == (up ? extent - 1 : 0))) {
         return GOAL_NONE;
     }
     uint64_t next = (at + (up ? 1 : extent - 1)) % extent;
@@ -78,19 +78,19 @@ static uint32_t neighbour(const struct goal_maker *m, int d, bool up)
 void gen_exchange_neighbours(struct goal_maker *m)
 {
     uint32_t step = GOAL_NONE;
-    for (uint32_t i = 0; i < m->wish->iterations && !m->builder->failed; i++) {
+    for (uint32_t i = 0; i < m->config->iterations && !m->builder->failed; i++) {
         uint32_t waited[4 * GOAL_SPACE], count = 0;
         for (uint32_t tag = 0; tag < 2 * GOAL_SPACE; tag++) {
             uint32_t to = neighbour(m, (int)tag / 2, tag % 2 == 0);
             if (to != GOAL_NONE) {
-                waited[count++] = goal_make_send(m, to, m->wish->size, tag, step).send;
+                waited[count++] = goal_make_send(m, to, m->config->size, tag, step).send;
             }
             uint32_t from = neighbour(m, (int)tag / 2, tag % 2 != 0);
             if (from != GOAL_NONE) {
-                waited[count++] = goal_make_recv(m, from, m->wish->size, tag, step);
+                waited[count++] = goal_make_recv(m, from, m->config->size, tag, step);
             }
         }
-        step = goal_make_calc(m, m->wish->calc, count == 0 ? step : GOAL_NONE);
+        step = goal_make_calc(m, m->config->calc, count == 0 ? step : GOAL_NONE);
         for (uint32_t k = 0; k < count; k++) {
             goal_requires(m->builder, step, waited[k]);
         }

@@ -68,11 +68,11 @@ static void compute(struct step *s)
 static uint32_t collective(struct step *s, const struct goal_pattern *p, const struct group *g,
                            uint64_t size, uint32_t a, uint32_t b)
 {
-    struct goal_wish w = *s->m->wish;
-    w.ranks = g->ranks;
-    w.size = size;
-    memset(w.extent, 0, sizeof(w.extent));
-    struct goal_maker part = {.wish = &w,
+    struct goal_config c = *s->m->config;
+    c.ranks = g->ranks;
+    c.size = size;
+    memset(c.extent, 0, sizeof(c.extent));
+    struct goal_maker part = {.config = &c,
                               .builder = s->m->builder,
                               .rank = g->self,
                               .draws = s->m->draws,
@@ -231,7 +231,7 @@ static void work(struct step *s, uint32_t iteration, struct item w, bool last)
 
 void gen_training(struct goal_maker *m)
 {
-    const struct goal_training *t = &m->wish->training;
+    const struct goal_training *t = &m->config->training;
     uint32_t tensor = m->rank % t->tensor, data = m->rank / t->tensor % t->data;
     uint32_t stage = m->rank / t->tensor / t->data, expert = data % t->expert;
     uint32_t begin = m->rank - data * t->tensor; /* the first of the data ranks */
@@ -249,7 +249,7 @@ void gen_training(struct goal_maker *m)
                                    .layer = t->expert_gradients,
                                    .total = t->expert_gradients * s.layers};
     uint64_t items = 2 * (uint64_t)t->microbatches;
-    for (uint32_t i = 0; i < m->wish->iterations && !m->builder->failed; i++) {
+    for (uint32_t i = 0; i < m->config->iterations && !m->builder->failed; i++) {
         uint32_t first = (uint32_t)m->builder->count;
         s.dense.begun = s.experts.begun = 0;
         s.synchronised = GOAL_NONE;

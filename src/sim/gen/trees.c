@@ -18,14 +18,14 @@
 /* Round by round the ranks that have the data send it to as many that have not. */
 void gen_binomialtreebcast(struct goal_maker *m)
 {
-    const struct goal_wish *w = m->wish;
-    uint32_t self = gen_swapped(m->rank, w->root), recv = GOAL_NONE;
-    for (uint64_t half = 1; half < w->ranks; half *= 2) {
-        if (self < half && self + half < w->ranks) {
-            uint32_t to = gen_swapped((uint32_t)(self + half), w->root);
-            goal_make_send(m, to, w->size, 0, recv);
+    const struct goal_config *c = m->config;
+    uint32_t self = gen_swapped(m->rank, c->root), recv = GOAL_NONE;
+    for (uint64_t half = 1; half < c->ranks; half *= 2) {
+        if (self < half && self + half < c->ranks) {
+            uint32_t to = gen_swapped((uint32_t)(self + half), c->root);
+            goal_make_send(m, to, c->size, 0, recv);
         } else if (self >= half && self < 2 * half) {
-            recv = goal_make_recv(m, gen_swapped((uint32_t)(self - half), w->root), w->size, 0,
+            recv = goal_make_recv(m, gen_swapped((uint32_t)(self - half), c->root), c->size, 0,
                                   GOAL_NONE);
         }
     }
@@ -34,19 +34,19 @@ void gen_binomialtreebcast(struct goal_maker *m)
 /* The same tree upwards: a rank sends once it has received from all below it. */
 void gen_binomialtreereduce(struct goal_maker *m)
 {
-    const struct goal_wish *w = m->wish;
-    uint32_t self = gen_swapped(m->rank, w->root);
+    const struct goal_config *c = m->config;
+    uint32_t self = gen_swapped(m->rank, c->root);
     struct goal_sent sent = {.first = GOAL_NONE};
-    for (uint64_t half = 1; half < w->ranks; half *= 2) {
-        if (self < half && self + half < w->ranks) {
-            uint32_t from = gen_swapped((uint32_t)(self + half), w->root);
-            uint32_t recv = goal_make_recv(m, from, w->size, 0, GOAL_NONE);
-            uint32_t reduced = gen_reduce(m, w->size, recv);
+    for (uint64_t half = 1; half < c->ranks; half *= 2) {
+        if (self < half && self + half < c->ranks) {
+            uint32_t from = gen_swapped((uint32_t)(self + half), c->root);
+            uint32_t recv = goal_make_recv(m, from, c->size, 0, GOAL_NONE);
+            uint32_t reduced = gen_reduce(m, c->size, recv);
             if (sent.first != GOAL_NONE) {
                 goal_requires(m->builder, sent.first, reduced);
             }
         } else if (self >= half && self < 2 * half) {
-            sent = goal_make_send(m, gen_swapped((uint32_t)(self - half), w->root), w->size, 0,
+            sent = goal_make_send(m, gen_swapped((uint32_t)(self - half), c->root), c->size, 0,
                                   GOAL_NONE);
         }
     }
@@ -62,7 +62,7 @@ struct tree {
 
 static struct tree tree(const struct goal_maker *m, int kind, uint64_t radix)
 {
-    struct tree t = {.kind = kind, .ranks = m->wish->ranks, .radix = radix};
+    struct tree t = {.kind = kind, .ranks = m->config->ranks, .radix = radix};
     if (kind == CHAINS && t.radix >= t.ranks) {
         t.radix = t.ranks > 1 ? t.ranks - 1 : 1;
     }
@@ -174,7 +174,7 @@ static bool next_child(struct walk *w, uint64_t *child)
 static void bcast(struct goal_maker *m, struct tree t)
 {
     uint64_t v = gen_place(m), size, child;
-    struct gen_pieces p = {.left = m->wish->size, .segment = m->wish->segment};
+    struct gen_pieces p = {.left = m->config->size, .segment = m->config->segment};
     while (gen_next_piece(&p, &size) && !m->builder->failed) {
         uint32_t recv = GOAL_NONE;
         if (v > 0) {
@@ -189,7 +189,7 @@ static void bcast(struct goal_maker *m, struct tree t)
 static void reduce(struct goal_maker *m, struct tree t)
 {
     uint64_t v = gen_place(m), size, child;
-    struct gen_pieces p = {.left = m->wish->size, .segment = m->wish->segment};
+    struct gen_pieces p = {.left = m->config->size, .segment = m->config->segment};
     while (gen_next_piece(&p, &size) && !m->builder->failed) {
         uint32_t first = (uint32_t)m->builder->count;
         for (struct walk c = children(&t, v); next_child(&c, &child);) {
@@ -204,7 +204,7 @@ static void reduce(struct goal_maker *m, struct tree t)
 
 static void gather(struct goal_maker *m, struct tree t)
 {
-    uint64_t v = gen_place(m), size = m->wish->size, child;
+    uint64_t v = gen_place(m), size = m->config->size, child;
     uint32_t first = (uint32_t)m->builder->count;
     for (struct walk c = children(&t, v); next_child(&c, &child);) {
         goal_make_recv(m, gen_rank_at(m, child), subtree(&t, child) * size, 0, GOAL_NONE);
@@ -218,7 +218,7 @@ static void gather(struct goal_maker *m, struct tree t)
 
 static void scatter(struct goal_maker *m, struct tree t)
 {
-    uint64_t v = gen_place(m), size = m->wish->size, child;
+    uint64_t v = gen_place(m), size = m->config->size, child;
     uint32_t recv = GOAL_NONE;
     if (v > 0) {
         uint32_t from = gen_rank_at(m, parent(&t, v));
@@ -233,12 +233,12 @@ static void scatter(struct goal_maker *m, struct tree t)
 
 static struct tree knomial(const struct goal_maker *m)
 {
-    return tree(m, KNOMIAL, m->wish->radix);
+    return tree(m, KNOMIAL, m->config->radix);
 }
 
 static struct tree linear(const struct goal_maker *m)
 {
-    return tree(m, KARY, m->wish->ranks > 1 ? m->wish->ranks - 1 : 1);
+    return tree(m, KARY, m->config->ranks > 1 ? m->config->ranks - 1 : 1);
 }
 
 /* ALONG() is a pattern: what goes along which tree. */
@@ -251,11 +251,11 @@ static struct tree linear(const struct goal_maker *m)
 ALONG(bcast, binary, tree(m, KARY, 2))
 ALONG(bcast, knomial, knomial(m))
 ALONG(bcast, linear, linear(m))
-ALONG(bcast, chains, tree(m, CHAINS, m->wish->radix))
+ALONG(bcast, chains, tree(m, CHAINS, m->config->radix))
 ALONG(reduce, binary, tree(m, KARY, 2))
 ALONG(reduce, knomial, knomial(m))
 ALONG(reduce, linear, linear(m))
-ALONG(reduce, chains, tree(m, CHAINS, m->wish->radix))
+ALONG(reduce, chains, tree(m, CHAINS, m->config->radix))
 ALONG(gather, binomial, tree(m, KNOMIAL, 2))
 ALONG(gather, binary, tree(m, KARY, 2))
 ALONG(gather, knomial, knomial(m))

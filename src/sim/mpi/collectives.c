@@ -2,7 +2,7 @@
 /*
  * Collectives, unrolled into messages: one rank's part at a time, from what that rank
  * knows. Ranks are those of the communicator; m->rank is the one whose part it is,
- * m->wish->ranks how many there are. What the generators have is theirs
+ * m->config->ranks how many there are. What the generators have is theirs
  * (docs/goal-gen.md); the rest is here.
  *
  * Vectors are read modulo their length, so that a communicator that was extrapolated
@@ -15,17 +15,17 @@ enum { SIGNAL = 1, SEGMENT = 65536 }; /* bytes of a message of a barrier; of a p
 static void pattern(struct goal_maker *m, const char *name, const struct mpi_shape *s,
                     uint64_t size, bool pieces)
 {
-    struct goal_wish w = goal_wish_default;
-    const struct goal_wish *before = m->wish;
+    struct goal_config c = goal_config_default;
+    const struct goal_config *before = m->config;
     const struct goal_pattern *p = goal_pattern_find(name);
-    w.ranks = before->ranks;
-    w.size = size;
-    w.root = s->root >= 0 ? (uint32_t)s->root : 0;
-    w.segment = pieces || p->segment != 0 ? SEGMENT : UINT64_MAX;
-    w.radix = p->radix;
-    m->wish = &w;
+    c.ranks = before->ranks;
+    c.size = size;
+    c.root = s->root >= 0 ? (uint32_t)s->root : 0;
+    c.segment = pieces || p->segment != 0 ? SEGMENT : UINT64_MAX;
+    c.radix = p->radix;
+    m->config = &c;
     p->make(m);
-    m->wish = before;
+    m->config = before;
 }
 
 static uint32_t after_both(struct goal_maker *m, uint32_t node, uint32_t a, uint32_t b)
@@ -55,7 +55,7 @@ static void from_root(struct goal_maker *m, const struct mpi_shape *s)
         return;
     }
     uint32_t before = GOAL_NONE;
-    for (uint32_t i = 0; i < m->wish->ranks && !m->builder->failed; i++) {
+    for (uint32_t i = 0; i < m->config->ranks && !m->builder->failed; i++) {
         if (i != root) {
             before = goal_make_send(m, i, part(s, i), 0, before).send;
         }
@@ -69,7 +69,7 @@ static void to_root(struct goal_maker *m, const struct mpi_shape *s)
         goal_make_send(m, root, (uint64_t)s->bytes, 0, GOAL_NONE);
         return;
     }
-    for (uint32_t i = 0; i < m->wish->ranks && !m->builder->failed; i++) {
+    for (uint32_t i = 0; i < m->config->ranks && !m->builder->failed; i++) {
         if (i != root) {
             goal_make_recv(m, i, part(s, i), 0, GOAL_NONE);
         }
@@ -109,7 +109,7 @@ static void allreduce_tree(struct goal_maker *m, const struct mpi_shape *s)
 
 static void scan_doubling(struct goal_maker *m, const struct mpi_shape *s)
 {
-    uint64_t n = m->wish->ranks;
+    uint64_t n = m->config->ranks;
     uint32_t before = GOAL_NONE;
     for (uint64_t distance = 1; distance < n; distance *= 2) {
         if (m->rank + distance < n) {
@@ -128,7 +128,7 @@ static void scan_chain(struct goal_maker *m, const struct mpi_shape *s)
     if (m->rank > 0) {
         before = goal_make_recv(m, m->rank - 1, (uint64_t)s->bytes, 0, GOAL_NONE);
     }
-    if (m->rank + 1 < m->wish->ranks) {
+    if (m->rank + 1 < m->config->ranks) {
         goal_make_send(m, m->rank + 1, (uint64_t)s->bytes, 0, before);
     }
 }
@@ -138,7 +138,7 @@ static void scan_chain(struct goal_maker *m, const struct mpi_shape *s)
 /* n - 1 steps: pass on the block that came last, beginning with number `first`. */
 static void ring(struct goal_maker *m, const struct mpi_shape *s, uint64_t first)
 {
-    uint64_t n = m->wish->ranks;
+    uint64_t n = m->config->ranks;
     uint32_t before = GOAL_NONE;
     for (uint64_t step = 0; step + 1 < n && !m->builder->failed; step++) {
         uint64_t block = (first + n - step) % n;
@@ -156,7 +156,7 @@ static void allgather_ring(struct goal_maker *m, const struct mpi_shape *s)
 /* The block of a rank goes once round and ends there. */
 static void reduce_scatter_ring(struct goal_maker *m, const struct mpi_shape *s)
 {
-    ring(m, s, (uint64_t)m->rank + m->wish->ranks - 1);
+    ring(m, s, (uint64_t)m->rank + m->config->ranks - 1);
 }
 
 /* ---- Each to each ---- */
@@ -174,7 +174,7 @@ static bool silent(const struct mpi_shape *s, uint64_t size)
 
 static void alltoall_linear(struct goal_maker *m, const struct mpi_shape *s)
 {
-    uint64_t n = m->wish->ranks;
+    uint64_t n = m->config->ranks;
     for (uint64_t i = 1; i < n && !m->builder->failed; i++) {
         uint32_t source = (uint32_t)((m->rank + n - i) % n);
         if (!silent(s, from(s, source))) {
@@ -191,7 +191,7 @@ static void alltoall_linear(struct goal_maker *m, const struct mpi_shape *s)
 
 static void alltoall_pairwise(struct goal_maker *m, const struct mpi_shape *s)
 {
-    uint64_t n = m->wish->ranks;
+    uint64_t n = m->config->ranks;
     uint32_t sent = GOAL_NONE, received = GOAL_NONE;
     for (uint64_t i = 1; i < n && !m->builder->failed; i++) {
         uint32_t target = (uint32_t)((m->rank + i) % n), source = (uint32_t)((m->rank + n - i) % n);
@@ -212,7 +212,7 @@ static void alltoall_pairwise(struct goal_maker *m, const struct mpi_shape *s)
 /* Everybody sends its part to everybody. */
 static void allgather_linear(struct goal_maker *m, const struct mpi_shape *s)
 {
-    uint64_t n = m->wish->ranks;
+    uint64_t n = m->config->ranks;
     for (uint64_t i = 1; i < n && !m->builder->failed; i++) {
         uint32_t source = (uint32_t)((m->rank + n - i) % n);
         goal_make_recv(m, source, part(s, source), 0, GOAL_NONE);
@@ -295,7 +295,7 @@ static bool same(const char *a, const char *b, size_t length)
 }
 
 /* One item of the list: `split` is its "=", or NULL. */
-static int choose(struct mpi_wish *w, const char *text, size_t length, struct goal_error *error)
+static int choose(struct mpi_config *c, const char *text, size_t length, struct goal_error *error)
 {
     const char *split = memchr(text, '=', length);
     const char *name = split != NULL ? split + 1 : text;
@@ -307,7 +307,7 @@ static int choose(struct mpi_wish *w, const char *text, size_t length, struct go
         }
         for (int k = 0; k < MPI_ALGORITHMS_MOST && mpi_algorithms[i][k].name != NULL; k++) {
             if (same(mpi_algorithms[i][k].name, name, name_length)) {
-                w->algorithm[i] = k;
+                c->algorithm[i] = k;
                 found = true;
             }
         }
@@ -315,11 +315,11 @@ static int choose(struct mpi_wish *w, const char *text, size_t length, struct go
     return found ? 0 : fail_choice(text, length, error);
 }
 
-int mpi_choose(struct mpi_wish *w, const char *text, struct goal_error *error)
+int mpi_choose(struct mpi_config *c, const char *text, struct goal_error *error)
 {
     for (;;) {
         size_t length = strcspn(text, ",");
-        if (choose(w, text, length, error) != 0) {
+        if (choose(c, text, length, error) != 0) {
             return -1;
         }
         if (text[length] == '\0') {

@@ -29,7 +29,7 @@ struct chain {
 
 struct turning {
     struct mpi_trace *t;
-    const struct mpi_wish *w;
+    const struct mpi_config *config;
     const struct mpi_rank *r;
     struct goal_builder *b;
     uint32_t block;
@@ -89,11 +89,11 @@ static void gap(struct turning *d, struct chain *c, const struct mpi_call *call,
 {
     uint64_t time = c->begun ? call->start - c->ended : 0;
     time -= c->idle < time ? c->idle : time;
-    if (d->w->gaps) {
-        time = (uint64_t)((unsigned __int128)time * d->w->scale[0] / d->w->scale[1]);
+    if (d->config->gaps) {
+        time = (uint64_t)((unsigned __int128)time * d->config->scale[0] / d->config->scale[1]);
     }
-    if ((d->w->gaps && time > 0) || (single && c->count > 1)) {
-        add_calc(d, c, call, d->w->gaps ? time : 0);
+    if ((d->config->gaps && time > 0) || (single && c->count > 1)) {
+        add_calc(d, c, call, d->config->gaps ? time : 0);
     }
     c->ended = call->start + call->took;
     c->idle = 0;
@@ -169,7 +169,7 @@ static void complete(struct turning *d, struct chain *c, const int64_t *n, uint3
 static const uint32_t *grown(struct turning *d, struct mpi_comm *comm)
 {
     const struct mpi_group *g = comm->group;
-    uint64_t size = (uint64_t)g->size * d->w->blocks;
+    uint64_t size = (uint64_t)g->size * d->config->blocks;
     if (comm->grown == NULL) {
         comm->grown = malloc(sizeof(*comm->grown) * size);
         for (uint64_t i = 0; i < size && comm->grown != NULL; i++) {
@@ -197,10 +197,10 @@ static uint32_t unroll(struct turning *d, const struct chain *c, const struct mp
     struct mpi_comm *comm = &d->t->comms[s.comm];
     const struct mpi_group *g = comm->group;
     mpi_shape(d->r, call, g->size, &s);
-    bool grows = d->w->blocks > 1 && g->size == d->t->ranks;
-    struct goal_wish w = goal_wish_default;
-    w.ranks = grows ? g->size * d->w->blocks : g->size;
-    struct goal_maker m = {.wish = &w, .builder = d->b, .cpu = call->thread};
+    bool grows = d->config->blocks > 1 && g->size == d->t->ranks;
+    struct goal_config config = goal_config_default;
+    config.ranks = grows ? g->size * d->config->blocks : g->size;
+    struct goal_maker m = {.config = &config, .builder = d->b, .cpu = call->thread};
     m.rank = index_of(g, d->r->rank) + (grows ? d->block * g->size : 0);
     m.members = grows ? grown(d, comm) : g->members;
     m.shift = grows ? 0 : d->block * d->t->ranks;
@@ -211,7 +211,7 @@ static uint32_t unroll(struct turning *d, const struct chain *c, const struct mp
         return GOAL_NONE;
     }
     uint32_t first = (uint32_t)d->b->count;
-    mpi_unroll(&m, call->collective, d->w->algorithm[call->collective], &s);
+    mpi_unroll(&m, call->collective, d->config->algorithm[call->collective], &s);
     uint32_t last = goal_add(d->b, GOAL_CALC, 0, 0, 0, call->thread, 0);
     for (uint32_t i = first; i < last && !d->b->failed; i++) {
         if (d->b->nodes[i].depends == 0) {
@@ -294,13 +294,13 @@ static void turn(struct turning *d, const struct mpi_call *call)
     }
 }
 
-int mpi_make_rank(struct mpi_trace *t, const struct mpi_wish *w, const struct mpi_rank *r,
+int mpi_make_rank(struct mpi_trace *t, const struct mpi_config *c, const struct mpi_rank *r,
                   uint32_t block, struct goal_builder *b, struct goal_error *error)
 {
     struct turning *d = calloc(1, sizeof(*d));
     int rc = -1;
     if (d != NULL) {
-        *d = (struct turning){.t = t, .w = w, .r = r, .b = b, .block = block};
+        *d = (struct turning){.t = t, .config = c, .r = r, .b = b, .block = block};
         d->requests = malloc(sizeof(*d->requests) * (r->requests + 1));
     }
     if (d != NULL && d->requests != NULL) {

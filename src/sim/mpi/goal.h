@@ -15,7 +15,7 @@
 enum { MPI_ALGORITHMS_MOST = 8, MPI_NAMES_MOST = 64 };
 
 /* What to make of a recording. */
-struct mpi_wish {
+struct mpi_config {
     uint32_t blocks;                /* the schedule has this many times the ranks */
     bool gaps;                      /* calcs for the time between calls */
     uint64_t scale[2];              /* of these: numerator, denominator */
@@ -39,7 +39,7 @@ void mpi_unroll(struct goal_maker *m, int collective, int algorithm, const struc
 
 /* mpi_choose() takes "COLLECTIVE=ALGORITHM" or "ALGORITHM" (for all that have it), as
  * many as a comma parts. Returns 0, or -1 with `error` set. */
-int mpi_choose(struct mpi_wish *w, const char *text, struct goal_error *error);
+int mpi_choose(struct mpi_config *c, const char *text, struct goal_error *error);
 
 /* What a recording holds. */
 struct mpi_summary {
@@ -63,26 +63,26 @@ struct mpi_summary {
     int name_count;
 };
 
-int mpi_survey(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_summary *s,
+int mpi_survey(struct mpi_trace *t, const struct mpi_config *c, struct mpi_summary *s,
                struct goal_error *error);
 
 /* How many messages go from rank to rank with a tag, and how many are received. */
 struct mpi_channels;
 
-/* mpi_balance() counts them. A difference is an error, unless the wish is partial. */
-int mpi_balance(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_channels **channels,
+/* mpi_balance() counts them. A difference is an error, unless the configuration is partial. */
+int mpi_balance(struct mpi_trace *t, const struct mpi_config *c, struct mpi_channels **channels,
                 struct goal_error *error);
 void mpi_channels_free(struct mpi_channels *c);
 
 /* mpi_schedule() writes the schedule to the file `fd`, or, if `text` is not NULL, as
  * text to that. */
-int mpi_schedule(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_channels *channels,
+int mpi_schedule(struct mpi_trace *t, const struct mpi_config *c, struct mpi_channels *channels,
                  struct mpi_summary *s, int fd, struct goal_stream *text, struct goal_error *error);
 
 /* ---- Of the parts ---- */
 
 /* mpi_make_rank() makes the operations of a loaded rank, in block `block`. */
-int mpi_make_rank(struct mpi_trace *t, const struct mpi_wish *w, const struct mpi_rank *r,
+int mpi_make_rank(struct mpi_trace *t, const struct mpi_config *c, const struct mpi_rank *r,
                   uint32_t block, struct goal_builder *b, struct goal_error *error);
 
 /* The channels: mpi_count_rank() counts what a rank sends and receives; mpi_cut_rank()

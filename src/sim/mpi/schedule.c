@@ -4,11 +4,11 @@
 
 #include "sim/goal/print.h"
 
-int mpi_balance(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_channels **channels,
+int mpi_balance(struct mpi_trace *t, const struct mpi_config *c, struct mpi_channels **channels,
                 struct goal_error *error)
 {
     struct goal_builder b = {0};
-    struct mpi_wish once = *w;
+    struct mpi_config once = *c;
     int rc = 0;
     once.blocks = 1;
     *channels = mpi_channels_make();
@@ -24,7 +24,7 @@ int mpi_balance(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_channe
         mpi_unload(&r);
     }
     goal_builder_free(&b);
-    return rc == 0 && !w->partial ? mpi_channels_check(*channels, error) : rc;
+    return rc == 0 && !c->partial ? mpi_channels_check(*channels, error) : rc;
 }
 
 struct output {
@@ -48,18 +48,18 @@ static int write_rank(struct output *o, uint32_t rank, struct goal_builder *b,
     return 0;
 }
 
-static int make(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_channels *channels,
+static int make(struct mpi_trace *t, const struct mpi_config *c, struct mpi_channels *channels,
                 uint32_t rank, struct output *o, struct goal_builder *b, struct mpi_summary *s,
                 struct goal_error *error)
 {
     struct mpi_rank r;
     int rc = mpi_load(t, rank % t->ranks, &r, error);
-    rc = rc == 0 ? mpi_make_rank(t, w, &r, rank / t->ranks, b, error) : rc;
+    rc = rc == 0 ? mpi_make_rank(t, c, &r, rank / t->ranks, b, error) : rc;
     mpi_unload(&r);
     if (rc != 0) {
         return rc;
     }
-    s->cut += w->partial ? mpi_cut_rank(channels, rank, b) : 0;
+    s->cut += c->partial ? mpi_cut_rank(channels, rank, b) : 0;
     s->operations += b->count;
     for (uint64_t i = 0; i < b->count; i++) {
         const struct goal_node *n = &b->nodes[i];
@@ -68,13 +68,13 @@ static int make(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_channe
     return write_rank(o, rank, b, error);
 }
 
-int mpi_schedule(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_channels *channels,
+int mpi_schedule(struct mpi_trace *t, const struct mpi_config *c, struct mpi_channels *channels,
                  struct mpi_summary *s, int fd, struct goal_stream *text, struct goal_error *error)
 {
     struct output o = {.text = text != NULL, .printer = {.out = text}};
     struct goal_builder b = {0};
     struct goal_error ignored;
-    uint32_t ranks = t->ranks * w->blocks;
+    uint32_t ranks = t->ranks * c->blocks;
     if (o.text) {
         goal_print_head(&o.printer, ranks);
     } else if (goal_writer_open(&o.writer, fd, ranks, error) != 0) {
@@ -82,7 +82,7 @@ int mpi_schedule(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_chann
     }
     int rc = 0;
     for (uint32_t rank = 0; rank < ranks && rc == 0; rank++) {
-        rc = make(t, w, channels, rank, &o, &b, s, error);
+        rc = make(t, c, channels, rank, &o, &b, s, error);
     }
     goal_builder_free(&b);
     if (o.text) {

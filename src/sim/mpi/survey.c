@@ -177,7 +177,7 @@ static void end_of_rank(struct mpi_trace *t)
     }
 }
 
-static int survey_rank(struct mpi_trace *t, uint32_t rank, const struct mpi_wish *w,
+static int survey_rank(struct mpi_trace *t, uint32_t rank, const struct mpi_config *c,
                        struct mpi_summary *s, struct goal_error *error)
 {
     struct mpi_rank r;
@@ -194,7 +194,7 @@ static int survey_rank(struct mpi_trace *t, uint32_t rank, const struct mpi_wish
         s->incomplete += r.incomplete;
         s->unfinished += !r.finished;
     }
-    if (rc == 0 && !r.finished && !w->partial) {
+    if (rc == 0 && !r.finished && !c->partial) {
         rc = goal_fail(error,
                        "%s: ends before MPI_Finalize; --partial takes what all ranks have of it",
                        r.path);
@@ -237,12 +237,12 @@ static int check_comm(const struct mpi_trace *t, const struct mpi_comm *c, struc
     return 0;
 }
 
-static int deal_tags(struct mpi_trace *t, const struct mpi_wish *w, struct goal_error *error)
+static int deal_tags(struct mpi_trace *t, const struct mpi_config *config, struct goal_error *error)
 {
     uint64_t next = 0;
     for (uint64_t i = 0; i < t->comm_count; i++) {
         struct mpi_comm *c = &t->comms[i];
-        if (!w->partial && check_comm(t, c, error) != 0) {
+        if (!config->partial && check_comm(t, c, error) != 0) {
             return -1;
         }
         c->base = next;
@@ -257,16 +257,16 @@ static int deal_tags(struct mpi_trace *t, const struct mpi_wish *w, struct goal_
     return 0;
 }
 
-int mpi_survey(struct mpi_trace *t, const struct mpi_wish *w, struct mpi_summary *s,
+int mpi_survey(struct mpi_trace *t, const struct mpi_config *c, struct mpi_summary *s,
                struct goal_error *error)
 {
     *s = (struct mpi_summary){0};
     for (uint32_t rank = 0; rank < t->ranks; rank++) {
-        if (survey_rank(t, rank, w, s, error) != 0) {
+        if (survey_rank(t, rank, c, s, error) != 0) {
             return -1;
         }
     }
     t->surveyed = true;
     s->communicators = t->comm_count - t->ranks; /* without MPI_COMM_SELF of each rank */
-    return deal_tags(t, w, error);
+    return deal_tags(t, c, error);
 }

@@ -15,7 +15,7 @@ static int write_text(const struct gen_job *job, int fd, struct goal_error *erro
     if (goal_stream_append(&out, fd) != 0) {
         return goal_fail(error, "no memory");
     }
-    int rc = goal_generate_text(job->pattern, &job->wish, &out, error);
+    int rc = goal_generate_text(job->pattern, &job->config, &out, error);
     int closed = goal_stream_close(&out);
     return rc == 0 && closed != 0 ? goal_fail(error, "cannot write: %s", strerror(-closed)) : rc;
 }
@@ -30,7 +30,7 @@ static int generate(const struct gen_job *job, struct goal_error *error)
         return -1;
     }
     int rc = job->as_text ? write_text(job, o.fd, error)
-                          : goal_generate(job->pattern, &job->wish, o.fd, error);
+                          : goal_generate(job->pattern, &job->config, o.fd, error);
     if (rc == 0) {
         return goal_output_commit(&o, error);
     }
@@ -60,8 +60,9 @@ static int check_job(const struct args *a, struct gen_job *job, const char *name
     if (job->output == NULL && !job->as_text) {
         return args_error(a, "-o FILE is needed: where to write");
     }
-    return goal_wish_check(job->pattern, &job->wish, &error) == 0 ? 0
-                                                                  : args_error(a, "%s", error.text);
+    return goal_config_check(job->pattern, &job->config, &error) == 0
+               ? 0
+               : args_error(a, "%s", error.text);
 }
 
 int goal_command_gen(int argc, char **argv)
@@ -72,7 +73,7 @@ int goal_command_gen(int argc, char **argv)
                                 "as text.",
                      .options = gen_options,
                      .count = gen_option_count};
-    struct gen_job job = {.wish = goal_wish_default};
+    struct gen_job job = {.config = goal_config_default};
     const char *name = NULL;
     a.operand = &name;
     int status = args_parse(&a, argc, argv, &job);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The options of `pinwheel goal gen`: one table says what each means, which member of
- * the wish it sets and which patterns take it. */
+ * the configuration it sets and which patterns take it. */
 #ifndef PINWHEEL_GOAL_GEN_OPTIONS_H
 #define PINWHEEL_GOAL_GEN_OPTIONS_H
 
@@ -9,7 +9,7 @@
 #include "sim/gen/goal_gen.h"
 
 struct gen_job {
-    struct goal_wish wish;
+    struct goal_config config;
     const struct goal_pattern *pattern;
     const char *output;
     bool as_text;

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 struct trace_job {
-    struct mpi_wish wish;
+    struct mpi_config config;
     struct mpi_summary summary;
     uint32_t recorded; /* ranks */
     uint32_t ranks;    /* 0: as recorded */
@@ -66,11 +66,12 @@ static int take_scale(struct args *a, void *into)
     return ARGS_GO_ON;
 }
 
-static int take_collectives(struct args *a, void *wish)
+static int take_collectives(struct args *a, void *config)
 {
     struct goal_error error;
-    return mpi_choose(wish, a->value, &error) == 0 ? ARGS_GO_ON
-                                                   : args_error(a, "--collectives %s", error.text);
+    return mpi_choose(config, a->value, &error) == 0
+               ? ARGS_GO_ON
+               : args_error(a, "--collectives %s", error.text);
 }
 
 #define AT(member) ARGS_AT(struct trace_job, member)
@@ -80,13 +81,14 @@ static const struct args_option trace_options[] = {
      AT(output)},
     {"--text", NULL, "write text, not the binary format", ARGS_FLAG, AT(as_text)},
     {"--collectives", "C=ALG,...", "how to unroll collectives; ALG alone: all that have it", 0,
-     AT(wish), .take = take_collectives},
+     AT(config), .take = take_collectives},
     {"--ranks", "N", "extrapolate to N ranks, a multiple of those recorded", ARGS_UNSIGNED,
      AT(ranks), 0, GOAL_ANY - 1},
     {"--no-gaps", NULL, "leave out the time between calls", ARGS_FLAG, AT(no_gaps)},
-    {"--gap-scale", "X", "multiply it by X, like 0.5 or 2", 0, AT(wish.scale), .take = take_scale},
+    {"--gap-scale", "X", "multiply it by X, like 0.5 or 2", 0, AT(config.scale),
+     .take = take_scale},
     {"--partial", NULL, "take a recording that ends early as far as it goes", ARGS_FLAG,
-     AT(wish.partial)},
+     AT(config.partial)},
     {"--json", NULL, "print the summary as JSON", ARGS_FLAG, AT(as_json)},
     {"--list", NULL, "print the collectives and their algorithms", .take = list_algorithms},
 };
@@ -105,7 +107,7 @@ static int check_job(const struct args *a, const struct trace_job *job)
     if (args_given(a, "--gap-scale") && job->no_gaps) {
         return args_error(a, "--gap-scale and --no-gaps exclude each other");
     }
-    if (job->ranks != 0 && job->wish.partial) {
+    if (job->ranks != 0 && job->config.partial) {
         return args_error(a, "--ranks and --partial exclude each other: what is cut off in one "
                              "block would be missing in all");
     }
@@ -121,7 +123,7 @@ static int write_text(struct trace_job *job, struct mpi_trace *t, struct mpi_cha
     if (goal_stream_append(&out, fd) != 0) {
         return goal_fail(error, "no memory");
     }
-    int rc = mpi_schedule(t, &job->wish, channels, &job->summary, -1, &out, error);
+    int rc = mpi_schedule(t, &job->config, channels, &job->summary, -1, &out, error);
     int closed = goal_stream_close(&out);
     return rc == 0 && closed != 0 ? goal_fail(error, "cannot write: %s", strerror(-closed)) : rc;
 }
@@ -136,8 +138,9 @@ static int write_schedule(struct trace_job *job, struct mpi_trace *t, struct mpi
     if (goal_output_open(&o, job->output, error) != 0) {
         return -1;
     }
-    int rc = job->as_text ? write_text(job, t, channels, o.fd, error)
-                          : mpi_schedule(t, &job->wish, channels, &job->summary, o.fd, NULL, error);
+    int rc = job->as_text
+                 ? write_text(job, t, channels, o.fd, error)
+                 : mpi_schedule(t, &job->config, channels, &job->summary, o.fd, NULL, error);
     if (rc == 0) {
         return goal_output_commit(&o, error);
     }
@@ -155,7 +158,7 @@ static int choose_blocks(struct trace_job *job, const struct mpi_trace *t, struc
                          "repeated block by block",
                          job->ranks, t->ranks);
     }
-    job->wish.blocks = job->ranks / t->ranks;
+    job->config.blocks = job->ranks / t->ranks;
     return 0;
 }
 
@@ -167,8 +170,8 @@ static int turn(struct trace_job *job, struct goal_error *error)
         return -1;
     }
     int rc = choose_blocks(job, &t, error);
-    rc = rc == 0 ? mpi_survey(&t, &job->wish, &job->summary, error) : rc;
-    rc = rc == 0 ? mpi_balance(&t, &job->wish, &channels, error) : rc;
+    rc = rc == 0 ? mpi_survey(&t, &job->config, &job->summary, error) : rc;
+    rc = rc == 0 ? mpi_balance(&t, &job->config, &channels, error) : rc;
     rc = rc == 0 ? write_schedule(job, &t, channels, error) : rc;
     mpi_channels_free(channels);
     mpi_close(&t);
@@ -211,7 +214,7 @@ static void print_text(const struct trace_job *job, FILE *to)
     for (int i = 0; i < MPI_COLLECTIVES; i++) {
         if (s->collectives[i] > 0) {
             fprintf(to, "%s%" PRIu64 " %s (%s)", comma, s->collectives[i],
-                    mpi_collective_forms[i].name, mpi_algorithms[i][job->wish.algorithm[i]].name);
+                    mpi_collective_forms[i].name, mpi_algorithms[i][job->config.algorithm[i]].name);
             comma = ", ";
         }
     }
@@ -269,14 +272,14 @@ int goal_command_trace(int argc, char **argv)
                      .summary = "Turns the recording of an MPI program, or a trace of liballprof, "
                                 "into a schedule.\ndocs/goal-trace.md says how.",
                      ARGS_OPTIONS(trace_options)};
-    struct trace_job job = {.wish = {.scale = {1, 1}}};
+    struct trace_job job = {.config = {.scale = {1, 1}}};
     struct goal_error error;
     a.operand = &job.input;
     int status = args_parse(&a, argc, argv, &job);
     if (status != ARGS_GO_ON) {
         return status;
     }
-    job.wish.gaps = !job.no_gaps;
+    job.config.gaps = !job.no_gaps;
     if (check_job(&a, &job) != 0) {
         return 2;
     }

@@ -4,9 +4,9 @@
 
 #include <inttypes.h>
 
-static int check_counts(const struct goal_wish *w, struct goal_error *error)
+static int check_counts(const struct goal_config *c, struct goal_error *error)
 {
-    const struct goal_training *t = &w->training;
+    const struct goal_training *t = &c->training;
     const struct {
         const char *option;
         uint64_t value;
@@ -24,22 +24,22 @@ static int check_counts(const struct goal_wish *w, struct goal_error *error)
 }
 
 /* How the ranks are shared out. */
-static int check_groups(struct goal_wish *w, struct goal_error *error)
+static int check_groups(struct goal_config *c, struct goal_error *error)
 {
-    struct goal_training *t = &w->training;
+    struct goal_training *t = &c->training;
     uint64_t inner = (uint64_t)t->tensor * t->pipeline;
-    if (t->data == 0 && w->ranks % inner != 0) {
+    if (t->data == 0 && c->ranks % inner != 0) {
         return goal_fail(error,
                          "%" PRIu32 " ranks: must be a multiple of tp x pp = %" PRIu32 " x %" PRIu32
                          " = %" PRIu64,
-                         w->ranks, t->tensor, t->pipeline, inner);
+                         c->ranks, t->tensor, t->pipeline, inner);
     }
-    t->data = t->data != 0 ? t->data : (uint32_t)(w->ranks / inner);
-    if ((unsigned __int128)inner * t->data != w->ranks) {
+    t->data = t->data != 0 ? t->data : (uint32_t)(c->ranks / inner);
+    if ((unsigned __int128)inner * t->data != c->ranks) {
         return goal_fail(error,
                          "dp x tp x pp = %" PRIu32 " x %" PRIu32 " x %" PRIu32
                          ": must be the %" PRIu32 " ranks; without --dp it is what is left",
-                         t->data, t->tensor, t->pipeline, w->ranks);
+                         t->data, t->tensor, t->pipeline, c->ranks);
     }
     if (t->data % t->expert != 0) {
         return goal_fail(error,
@@ -73,9 +73,9 @@ static uint64_t product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t
 
 /* A transformer's layer has 4 hidden^2 parameters in its attention and 8 hidden^2 in
  * the two matrices behind it, which are the experts' if there are some. */
-static int complete_bytes(struct goal_wish *w, struct goal_error *error)
+static int complete_bytes(struct goal_config *c, struct goal_error *error)
 {
-    struct goal_training *t = &w->training;
+    struct goal_training *t = &c->training;
     bool experts = t->expert > 1;
     if (!experts && t->expert_gradients != GOAL_DERIVED) {
         return goal_fail(error, "--expert-gradients %" PRIu64 ": there are no experts without --ep",
@@ -103,7 +103,7 @@ static int complete_bytes(struct goal_wish *w, struct goal_error *error)
                                 "--sequence, --hidden, --element or --activations must be less");
     }
     uint64_t largest = t->activations > t->bucket ? t->activations : t->bucket;
-    if ((unsigned __int128)largest * w->reduce_rate / 1000000 >= UINT64_MAX) {
+    if ((unsigned __int128)largest * c->reduce_rate / 1000000 >= UINT64_MAX) {
         return goal_fail(error,
                          "reducing %" PRIu64
                          " bytes takes 2^64 or more; --reduce-rate or --bucket must be less",
@@ -113,24 +113,24 @@ static int complete_bytes(struct goal_wish *w, struct goal_error *error)
 }
 
 /* Each collective has a tag, below those of messages between stages. */
-static int check_tags(const struct goal_wish *w, struct goal_error *error)
+static int check_tags(const struct goal_config *c, struct goal_error *error)
 {
-    const struct goal_training *t = &w->training;
+    const struct goal_training *t = &c->training;
     unsigned __int128 tags = (unsigned __int128)t->layers * t->microbatches * 8 +
                              (unsigned __int128)t->gradients * t->layers / t->bucket +
                              (unsigned __int128)t->expert_gradients * t->layers / t->bucket + 2;
-    if (tags * w->iterations > INT32_MAX) {
+    if (tags * c->iterations > INT32_MAX) {
         return goal_fail(error, "a rank takes part in 2^31 collectives or more; --iterations, "
                                 "--microbatches or --layers must be less, or --bucket more");
     }
     return 0;
 }
 
-int goal_training_check(struct goal_wish *w, struct goal_error *error)
+int goal_training_check(struct goal_config *c, struct goal_error *error)
 {
-    struct goal_training *t = &w->training;
-    if (check_counts(w, error) != 0 || check_groups(w, error) != 0 ||
-        complete_bytes(w, error) != 0) {
+    struct goal_training *t = &c->training;
+    if (check_counts(c, error) != 0 || check_groups(c, error) != 0 ||
+        complete_bytes(c, error) != 0) {
         return -1;
     }
     if (t->backward == GOAL_DERIVED) {
@@ -139,5 +139,5 @@ int goal_training_check(struct goal_wish *w, struct goal_error *error)
     if (t->allreduce == NULL) {
         t->allreduce = goal_pattern_find("allreduce_ring");
     }
-    return check_tags(w, error);
+    return check_tags(c, error);
 }
