@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Freedom of deadlock, by what the routing does: of every pair of hosts packets are led
- * through a network, under many loads if routes are adaptive. Each step from a lane whose
- * buffer is held to one that is waited for is an edge. There must be no cycle of them
- * (Dally and Seitz); and in a ring with one lane there must be one, or nothing is
- * shown by this. docs/network-model.md says why there is none, whatever the size.
+ * through a network, under many loads if routes are adaptive. Each step from a virtual channel
+ * whose buffer is held to one that is waited for is an edge. There must be no cycle of them (Dally
+ * and Seitz); and in a ring with one virtual channel there must be one, or nothing is shown by
+ * this. docs/network-model.md says why there is none, whatever the size.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,16 +21,16 @@
 enum { LOADS = 20 };
 
 struct edges {
-    uint8_t *to; /* a row for each lane: the lanes that it waits for */
+    uint8_t *to; /* a row for each virtual channel: the virtual channels that it waits for */
     uint8_t *state;
-    uint32_t lanes;
+    uint32_t vcs;
     uint64_t count;
 };
 
-/* A lane's number; with `merged` all lanes of a channel are one. */
-static uint32_t number(const struct try_net *t, uint32_t channel, uint32_t lane, bool merged)
+/* A virtual channel's number; with `merged` all virtual channels of a channel are one. */
+static uint32_t number(const struct try_net *t, uint32_t channel, uint32_t vc, bool merged)
 {
-    return channel * t->n->lanes + (merged ? 0 : lane);
+    return channel * t->n->vcs + (merged ? 0 : vc);
 }
 
 static void lead(struct try_net *t, struct edges *e, uint32_t from, uint32_t to, bool merged)
@@ -43,34 +43,35 @@ static void lead(struct try_net *t, struct edges *e, uint32_t from, uint32_t to,
                            .serial = try_draw(t)};
     for (uint32_t steps = 0;; steps++) {
         uint32_t sw = t->g.links[p.channel].to - t->g.hosts;
-        uint32_t held = number(t, p.channel, p.lane, merged);
+        uint32_t held = number(t, p.channel, p.vc, merged);
         uint32_t next = net_route(t->n, &p, sw);
         assert_true(steps < 64 && t->g.links[next].from == sw + t->g.hosts);
         if (net_to_host(t->n, next)) {
             assert_int_equal(next, 2 * to + 1);
             return; /* a host takes all that comes */
         }
-        assert_true(p.next < t->n->lanes);
-        uint8_t *edge = &e->to[(size_t)held * e->lanes + number(t, next, p.next, merged)];
+        assert_true(p.next < t->n->vcs);
+        uint8_t *edge = &e->to[(size_t)held * e->vcs + number(t, next, p.next, merged)];
         e->count += !*edge;
         *edge = 1;
         p.channel = next;
-        p.lane = p.next;
+        p.vc = p.next;
     }
 }
 
-/* Whether a cycle can be reached from a lane: one that is met while it is being looked at. */
+/* Whether a cycle can be reached from a virtual channel: one that is met while it is being looked
+ * at. */
 enum { NEW, OPEN, DONE };
-static bool in_cycle(struct edges *e, uint32_t lane)
+static bool in_cycle(struct edges *e, uint32_t vc)
 {
-    e->state[lane] = OPEN;
-    for (uint32_t next = 0; next < e->lanes; next++) {
-        if (e->to[(size_t)lane * e->lanes + next] &&
+    e->state[vc] = OPEN;
+    for (uint32_t next = 0; next < e->vcs; next++) {
+        if (e->to[(size_t)vc * e->vcs + next] &&
             (e->state[next] == OPEN || (e->state[next] == NEW && in_cycle(e, next)))) {
             return true;
         }
     }
-    e->state[lane] = DONE;
+    e->state[vc] = DONE;
     return false;
 }
 
@@ -80,9 +81,9 @@ static bool has_cycle(const char *spec, enum net_routing routing, bool merged)
     struct net_config c = try_config;
     c.routing = routing;
     try_open(&t, spec, &c);
-    struct edges e = {.lanes = t.g.channels * t.n->lanes};
-    e.to = calloc(e.lanes, e.lanes);
-    e.state = calloc(e.lanes, 1);
+    struct edges e = {.vcs = t.g.channels * t.n->vcs};
+    e.to = calloc(e.vcs, e.vcs);
+    e.state = calloc(e.vcs, 1);
     assert_true(e.to != NULL && e.state != NULL);
     for (int load = 0; load < (routing == NET_ADAPTIVE ? LOADS : 1); load++) {
         for (uint32_t i = 0; i < t.g.channels; i++) {
@@ -95,8 +96,8 @@ static bool has_cycle(const char *spec, enum net_routing routing, bool merged)
         }
     }
     bool found = false;
-    for (uint32_t lane = 0; lane < e.lanes && !found; lane++) {
-        found = e.state[lane] == NEW && in_cycle(&e, lane);
+    for (uint32_t vc = 0; vc < e.vcs && !found; vc++) {
+        found = e.state[vc] == NEW && in_cycle(&e, vc);
     }
     assert_true(e.count > 0);
     for (uint32_t i = 0; i < t.g.channels; i++) {
@@ -126,7 +127,8 @@ static void no_cycle_in_any_topology(void **state)
     for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
         for (int routing = NET_STATIC; routing <= NET_ADAPTIVE; routing++) {
             if (has_cycle(specs[i], (enum net_routing)routing, false)) {
-                fail_msg("%s: lanes wait for each other in a ring, routing %d", specs[i], routing);
+                fail_msg("%s: virtual channels wait for each other in a ring, routing %d", specs[i],
+                         routing);
             }
         }
     }
@@ -153,7 +155,7 @@ static void no_cycle_in_a_file(void **state)
     remove(path);
 }
 
-static void one_lane_is_too_few_for_a_ring(void **state)
+static void one_virtual_channel_is_too_few_for_a_ring(void **state)
 {
     (void)state;
     assert_true(has_cycle("torus:8", NET_STATIC, true));
@@ -167,7 +169,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_cycle_in_any_topology),
         cmocka_unit_test(no_cycle_in_a_file),
-        cmocka_unit_test(one_lane_is_too_few_for_a_ring),
+        cmocka_unit_test(one_virtual_channel_is_too_few_for_a_ring),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Many packets at saturation, with the least buffers that there can be, so that
- * lanes are full everywhere: all must come, and the invariants hold all the time.
+ * virtual channels are full everywhere: all must come, and the invariants hold all the time.
  * Usage: net_million [PACKETS], in each topology.
  */
 #include "net_try.h"

@@ -11,7 +11,7 @@ static inline uint64_t gen_in_order(const struct goal_config *c,
                                     const struct goal_permutation *shuffle, uint64_t i,
                                     uint64_t count)
 {
-    switch (w->order) {
+    switch (c->order) {
     case GOAL_REVERSE:
         return count - 1 - i;
     case GOAL_SHUFFLED:

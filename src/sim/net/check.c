@@ -6,22 +6,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static int broken(char error[NET_ERROR], const char *what, uint32_t channel, uint32_t lane,
+static int broken(char error[NET_ERROR], const char *what, uint32_t channel, uint32_t vc,
                   uint64_t found, uint64_t right)
 {
     snprintf(error, NET_ERROR,
-             "channel %" PRIu32 ", lane %" PRIu32 ": %s %" PRIu64 " instead of %" PRIu64, channel,
-             lane, what, found, right);
+             "channel %" PRIu32 ", virtual channel %" PRIu32 ": %s %" PRIu64 " instead of %" PRIu64,
+             channel, vc, what, found, right);
     return -1;
 }
 
-/* What waits for a lane: in order, and no more than its channel knows of. */
+/* What waits for a virtual channel: in order, and no more than its channel knows of. */
 static int check_waiting(const struct net *n, uint32_t channel, char error[NET_ERROR])
 {
     const struct net_channel *ch = &n->channels[channel];
     uint64_t queued = 0, waiting = 0;
-    for (uint32_t k = 0; k < n->lanes; k++) {
-        const struct net_lane *l = net_lane(n, channel, k);
+    for (uint32_t k = 0; k < n->vcs; k++) {
+        const struct net_vc *l = net_vc(n, channel, k);
         waiting += l->count;
         for (uint32_t i = 0; i < l->count; i++) {
             if (i > 0 && net_wait_before(&l->heap[i], &l->heap[(i - 1) / 2])) {
@@ -40,33 +40,33 @@ static int check_waiting(const struct net *n, uint32_t channel, char error[NET_E
     return 0;
 }
 
-/* Bytes of the packets that hold space of a lane's buffer. */
+/* Bytes of the packets that hold space of a virtual channel's buffer. */
 static uint64_t *find_held(const struct net *n)
 {
-    uint64_t *held = calloc((size_t)n->g->channels * n->lanes, sizeof(*held));
+    uint64_t *held = calloc((size_t)n->g->channels * n->vcs, sizeof(*held));
     for (uint32_t i = 0; held != NULL && i < n->packets_used; i++) {
         const struct net_packet *p = &n->packets[i];
         if (p->channel != NET_NONE) {
-            held[(size_t)p->channel * n->lanes + p->lane] += p->bytes;
+            held[(size_t)p->channel * n->vcs + p->vc] += p->bytes;
         }
     }
     return held;
 }
 
-static int check_credit(const struct net *n, uint32_t channel, uint32_t lane, uint64_t held,
+static int check_credit(const struct net *n, uint32_t channel, uint32_t vc, uint64_t held,
                         char error[NET_ERROR])
 {
-    const struct net_lane *l = net_lane(n, channel, lane);
+    const struct net_vc *l = net_vc(n, channel, vc);
     uint64_t sum = l->free + held, before = 0;
     for (uint32_t i = l->first; i != 0; i = n->credits[i - 1].next) {
         sum += n->credits[i - 1].bytes;
         if (n->credits[i - 1].time < before) {
-            return broken(error, "credit out of order at", channel, lane, before, 0);
+            return broken(error, "credit out of order at", channel, vc, before, 0);
         }
         before = n->credits[i - 1].time;
     }
     if (l->free > n->c.buffer || sum != n->c.buffer) {
-        return broken(error, "credit", channel, lane, sum, n->c.buffer);
+        return broken(error, "credit", channel, vc, sum, n->c.buffer);
     }
     return 0;
 }
@@ -78,8 +78,8 @@ int net_check(const struct net *n, char error[NET_ERROR])
     error[0] = '\0';
     for (uint32_t c = 0; c < n->g->channels && status == 0; c++) {
         status = check_waiting(n, c, error);
-        for (uint32_t k = 0; k < n->lanes && status == 0; k++) {
-            status = check_credit(n, c, k, held[(size_t)c * n->lanes + k], error);
+        for (uint32_t k = 0; k < n->vcs && status == 0; k++) {
+            status = check_credit(n, c, k, held[(size_t)c * n->vcs + k], error);
         }
     }
     free(held);

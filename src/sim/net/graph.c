@@ -98,7 +98,7 @@ void net_graph_close(struct net_graph *g)
     *g = (struct net_graph){.kind = NET_TORUS};
 }
 
-uint32_t net_lanes(const struct net_graph *g, enum net_routing routing)
+uint32_t net_vcs(const struct net_graph *g, enum net_routing routing)
 {
     switch (g->kind) {
     case NET_FATTREE:

@@ -89,8 +89,8 @@ int net_graph_open(struct net_graph *g, const struct net_spec *spec, uint32_t ra
                    char error[NET_ERROR]);
 void net_graph_close(struct net_graph *g);
 
-/* net_lanes() says how many virtual channels the routing needs between switches. */
-uint32_t net_lanes(const struct net_graph *g, enum net_routing routing);
+/* net_vcs() says how many virtual channels the routing needs between switches. */
+uint32_t net_vcs(const struct net_graph *g, enum net_routing routing);
 
 /* net_path_switches() counts the switches of a static route, or of a shortest one. */
 uint32_t net_path_switches(const struct net_graph *g, uint32_t from, uint32_t to);

@@ -30,9 +30,9 @@ static void look(struct net *n, uint32_t channel, uint64_t time)
 
 /* ---- Credit ---- */
 
-static void give_back(struct net *n, uint32_t channel, uint32_t lane, uint64_t time, uint32_t bytes)
+static void give_back(struct net *n, uint32_t channel, uint32_t vc, uint64_t time, uint32_t bytes)
 {
-    struct net_lane *l = net_lane(n, channel, lane);
+    struct net_vc *l = net_vc(n, channel, vc);
     uint32_t i = n->credits_free;
     if (i != 0) {
         n->credits_free = n->credits[i - 1].next;
@@ -60,7 +60,7 @@ static void give_back(struct net *n, uint32_t channel, uint32_t lane, uint64_t t
     }
 }
 
-static void collect(struct net *n, struct net_lane *l)
+static void collect(struct net *n, struct net_vc *l)
 {
     while (l->first != 0 && n->credits[l->first - 1].time <= n->now) {
         uint32_t i = l->first;
@@ -74,8 +74,8 @@ static void collect(struct net *n, struct net_lane *l)
     }
 }
 
-/* When a lane will have so many bytes free, as far as is known. */
-static uint64_t enough_at(const struct net *n, const struct net_lane *l, uint32_t bytes)
+/* When a virtual channel will have so many bytes free, as far as is known. */
+static uint64_t enough_at(const struct net *n, const struct net_vc *l, uint32_t bytes)
 {
     uint64_t sum = l->free;
     for (uint32_t i = l->first; i != 0; i = n->credits[i - 1].next) {
@@ -170,7 +170,7 @@ int net_send(struct net *n, const struct net_message *m)
         uint32_t channel = 2 * m->from;
         struct net_wait w = {
             .age = next_age(n, t), .serial = t->serial, .ref = i, .bytes = next_bytes(n, t)};
-        n->short_of_memory |= net_wait_push(net_lane(n, channel, 0), &w) != 0;
+        n->short_of_memory |= net_wait_push(net_vc(n, channel, 0), &w) != 0;
         n->channels[channel].waiting++;
         uint64_t free = n->channels[channel].busy_until;
         look(n, channel, w.age > free ? w.age : free);
@@ -229,7 +229,7 @@ static uint64_t waited_at_host(const struct net *n, const struct net_transfer *t
 }
 
 /* Cuts the next packet off the message that is first at a host's channel. */
-static uint32_t cut_packet(struct net *n, struct net_lane *l, struct net_channel *ch)
+static uint32_t cut_packet(struct net *n, struct net_vc *l, struct net_channel *ch)
 {
     uint32_t i = new_packet(n), transfer = l->heap[0].ref;
     if (i == NET_NONE) {
@@ -305,11 +305,11 @@ static void eject(struct net *n, uint32_t packet, uint64_t head)
     n->packets_live--;
 }
 
-/* The first of a lane takes its channel, now. */
-static void transmit(struct net *n, uint32_t channel, uint32_t lane)
+/* The first of a virtual channel takes its channel, now. */
+static void transmit(struct net *n, uint32_t channel, uint32_t vc)
 {
     struct net_channel *ch = &n->channels[channel];
-    struct net_lane *l = net_lane(n, channel, lane);
+    struct net_vc *l = net_vc(n, channel, vc);
     uint32_t i;
     if (net_from_host(n, channel)) {
         i = cut_packet(n, l, ch);
@@ -324,8 +324,7 @@ static void transmit(struct net *n, uint32_t channel, uint32_t lane)
         ch->waiting--;
         uint64_t busy = net_busy_of(n, p->bytes);
         ch->queued -= busy;
-        give_back(n, p->channel, p->lane, net_add(n, net_add(n, n->now, busy), n->c.cable),
-                  p->bytes);
+        give_back(n, p->channel, p->vc, net_add(n, net_add(n, n->now, busy), n->c.cable), p->bytes);
     }
     struct net_packet *p = &n->packets[i];
     count_wait(n, n->now - p->ready);
@@ -344,7 +343,7 @@ static void transmit(struct net *n, uint32_t channel, uint32_t lane)
     }
     l->free -= p->bytes;
     p->channel = channel;
-    p->lane = (uint8_t)lane;
+    p->vc = (uint8_t)vc;
     p->ready = net_add(n, net_add(n, head, n->c.store_and_forward ? net_tail_of(n, p->bytes) : 0),
                        n->c.hop);
     add_event(n, p->ready, NET_ENTER, channel, i);
@@ -357,7 +356,7 @@ static void enter(struct net *n, uint32_t packet)
     uint32_t channel = net_route(n, p, n->g->links[p->channel].to - n->g->hosts);
     struct net_channel *ch = &n->channels[channel];
     struct net_wait w = {.age = p->age, .serial = p->serial, .ref = packet, .bytes = p->bytes};
-    n->short_of_memory |= net_wait_push(net_lane(n, channel, p->next), &w) != 0;
+    n->short_of_memory |= net_wait_push(net_vc(n, channel, p->next), &w) != 0;
     ch->waiting++;
     ch->queued += net_busy_of(n, p->bytes);
     look(n, channel, ch->busy_until > n->now ? ch->busy_until : n->now);
@@ -365,15 +364,15 @@ static void enter(struct net *n, uint32_t packet)
 
 /* ---- Looking ---- */
 
-/* Of the lanes whose first packet could leave now, the one with the oldest, or
+/* Of the virtual channels whose first packet could leave now, the one with the oldest, or
  * NET_NONE; *later is when to look again. */
 static uint32_t choose(struct net *n, uint32_t channel, uint64_t *later)
 {
     bool host = net_from_host(n, channel), last = net_to_host(n, channel);
-    uint32_t lanes = channel < 2 * n->g->hosts ? 1 : n->lanes, best = NET_NONE;
+    uint32_t vcs = channel < 2 * n->g->hosts ? 1 : n->vcs, best = NET_NONE;
     *later = NET_NEVER;
-    for (uint32_t i = 0; i < lanes; i++) {
-        struct net_lane *l = net_lane(n, channel, i);
+    for (uint32_t i = 0; i < vcs; i++) {
+        struct net_vc *l = net_vc(n, channel, i);
         l->starved = false;
         if (l->count == 0) {
             continue;
@@ -388,7 +387,7 @@ static uint32_t choose(struct net *n, uint32_t channel, uint64_t *later)
         if (at > n->now) {
             *later = at < *later ? at : *later;
         } else if (best == NET_NONE ||
-                   net_wait_before(&l->heap[0], &net_lane(n, channel, best)->heap[0])) {
+                   net_wait_before(&l->heap[0], &net_vc(n, channel, best)->heap[0])) {
             best = i;
         }
     }
@@ -407,9 +406,9 @@ static void look_now(struct net *n, uint32_t channel)
         look(n, channel, ch->busy_until);
         return;
     }
-    uint32_t lane = choose(n, channel, &later);
-    if (lane != NET_NONE) {
-        transmit(n, channel, lane);
+    uint32_t vc = choose(n, channel, &later);
+    if (vc != NET_NONE) {
+        transmit(n, channel, vc);
         later = ch->waiting > 0 ? ch->busy_until : NET_NEVER;
     }
     if (later != NET_NEVER) {
@@ -436,14 +435,14 @@ static void fetch_ahead(const struct net *n)
         __builtin_prefetch(&n->packets[e->ref]);
     } else if (e != NULL && e->key >> 32 == NET_LOOK) {
         __builtin_prefetch(&n->channels[e->ref]);
-        for (uint32_t i = 0; i < n->lanes && i < 2; i++) {
-            __builtin_prefetch(net_lane(n, (uint32_t)e->ref, i));
+        for (uint32_t i = 0; i < n->vcs && i < 2; i++) {
+            __builtin_prefetch(net_vc(n, (uint32_t)e->ref, i));
         }
     }
     e = net_events_ahead(&n->events, SOON);
     if (e != NULL && e->key >> 32 == NET_LOOK) {
-        for (uint32_t i = 0; i < n->lanes && i < 2; i++) {
-            const struct net_lane *l = net_lane(n, (uint32_t)e->ref, i);
+        for (uint32_t i = 0; i < n->vcs && i < 2; i++) {
+            const struct net_vc *l = net_vc(n, (uint32_t)e->ref, i);
             __builtin_prefetch(l->heap);
         }
     }

@@ -3,7 +3,7 @@
  * A packet-level network in virtual time; docs/network-model.md defines it.
  *
  *   net_send()  ──► host: its messages, the oldest packet first
- *                     │ channel, if its lane has credit
+ *                     │ channel, if its virtual channel has credit
  *                     ▼
  *                   switch: route, wait for the channel, the oldest packet first ──► ...
  *                     │
@@ -45,8 +45,9 @@ struct net_hooks {
 struct net_config {
     enum net_routing routing;
     bool store_and_forward;
-    uint32_t packet;     /* most bytes of one */
-    uint64_t buffer;     /* bytes of a lane of a switch's incoming channel; at least a packet */
+    uint32_t packet; /* most bytes of one */
+    uint64_t
+        buffer; /* bytes of a virtual channel of a switch's incoming channel; at least a packet */
     uint64_t byte;       /* 1e-6 ps on a channel; at least 1 */
     uint64_t hop, cable; /* ps: through a switch, along a cable */
     uint64_t seed;

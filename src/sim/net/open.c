@@ -14,23 +14,23 @@ struct net *net_open(const struct net_graph *g, const struct net_config *c,
     n->g = g;
     n->c = *c;
     n->hooks = *hooks;
-    n->lanes = net_lanes(g, c->routing);
+    n->vcs = net_vcs(g, c->routing);
     n->full_busy = charges_product(c->packet, c->byte);
     n->full_tail = charges_product(c->packet - 1, c->byte);
     n->channels = calloc(g->channels, sizeof(*n->channels));
-    n->lane = calloc((size_t)g->channels * n->lanes, sizeof(*n->lane));
+    n->vc = calloc((size_t)g->channels * n->vcs, sizeof(*n->vc));
     uint64_t near =
         n->full_busy / 2 + c->hop / 2 + c->cable / 2; /* times 4, each halved: no wrap */
     near = near < LOGGOPS_LAST / 4 ? 4 * near : LOGGOPS_LAST;
-    if (n->channels == NULL || n->lane == NULL ||
+    if (n->channels == NULL || n->vc == NULL ||
         net_events_init(&n->events, near, g->channels) != 0) {
         net_close(n);
         return NULL;
     }
     for (uint32_t i = 0; i < g->channels; i++) {
         n->channels[i].look = NET_NEVER;
-        for (uint32_t k = 0; k < n->lanes; k++) {
-            net_lane(n, i, k)->free = c->buffer;
+        for (uint32_t k = 0; k < n->vcs; k++) {
+            net_vc(n, i, k)->free = c->buffer;
         }
     }
     return n;
@@ -41,12 +41,12 @@ void net_close(struct net *n)
     if (n == NULL) {
         return;
     }
-    for (size_t i = 0; n->lane != NULL && i < (size_t)n->g->channels * n->lanes; i++) {
-        free(n->lane[i].heap);
+    for (size_t i = 0; n->vc != NULL && i < (size_t)n->g->channels * n->vcs; i++) {
+        free(n->vc[i].heap);
     }
     net_events_free(&n->events);
     free(n->channels);
-    free(n->lane);
+    free(n->vc);
     free(n->packets);
     free(n->transfers);
     free(n->credits);

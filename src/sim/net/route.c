@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The way of a packet, switch by switch. docs/network-model.md says why no ring of
- * lanes can come about in which each waits for the next.
+ * virtual channels can come about in which each waits for the next.
  */
 #include "state.h"
 
@@ -31,7 +31,7 @@ static uint32_t route_tree(const struct net *n, struct net_packet *p, uint32_t s
     return best;
 }
 
-/* ---- Torus: one dimension after the other, lane 1 from the dateline on ---- */
+/* ---- Torus: one dimension after the other, virtual channel 1 from the dateline on ---- */
 
 static uint32_t coordinate(const struct net_torus *t, uint32_t sw, uint32_t d)
 {
@@ -84,7 +84,7 @@ static uint32_t route_torus(const struct net *n, struct net_packet *p, uint32_t 
     return 2 * p->to + 1;
 }
 
-/* ---- Dragonfly: a lane for each group that was passed ---- */
+/* ---- Dragonfly: a virtual channel for each group that was passed ---- */
 
 /* The port by which a group is left for another, counted over its routers. */
 static uint32_t exit_port(const struct net_dragonfly *f, uint32_t group, uint32_t target,
@@ -162,7 +162,7 @@ static uint32_t route_dragonfly(const struct net *n, struct net_packet *p, uint3
     return channel_to(g, sw, exit);
 }
 
-/* ---- Any graph: shortest ways, a lane for each channel between switches ---- */
+/* ---- Any graph: shortest ways, a virtual channel for each channel between switches ---- */
 
 static uint32_t route_file(const struct net *n, struct net_packet *p, uint32_t sw)
 {

@@ -3,12 +3,12 @@
  * A network, inside; docs/network-model.md has the rules in the same words.
  *
  *   channel   a link one way: until when it is taken, and when it looks next
- *   lane      a virtual channel of it: what waits for it, oldest first, and the
+ *   vc        a virtual channel of it: what waits for it, oldest first, and the
  *             credit of the buffer behind it. What waits at a host's channel are
  *             messages, each with the age of its next packet
- *   packet    holds buffer space of the lane by which it came, until it has left
+ *   packet    holds buffer space of the virtual channel by which it came, until it has left
  *
- * Invariant (check.c): of a lane that leads to a switch, free bytes, bytes on
+ * Invariant (check.c): of a virtual channel that leads to a switch, free bytes, bytes on
  * their way back and bytes of the packets that hold it add up to the buffer.
  */
 #ifndef SIM_NET_STATE_H
@@ -38,10 +38,10 @@ struct net_credit {
     uint32_t next; /* index + 1 */
 };
 
-struct net_lane {
+struct net_vc {
     struct net_wait *heap;
     uint32_t count, capacity;
-    uint64_t free;        /* bytes; of a lane to a host not used */
+    uint64_t free;        /* bytes; of a virtual channel to a host not used */
     uint32_t first, last; /* net_credit on its way, by time; index + 1 */
     bool starved;         /* the first that waits lacks credit */
 };
@@ -51,7 +51,7 @@ struct net_channel {
     uint64_t look;    /* time of the NET_LOOK that counts, or NET_NEVER */
     uint64_t queued;  /* ps that what waits will take */
     uint64_t busy;    /* ps that it was taken */
-    uint32_t waiting; /* packets or messages in its lanes */
+    uint32_t waiting; /* packets or messages in its virtual channels */
 };
 
 struct net_packet {
@@ -59,14 +59,14 @@ struct net_packet {
     uint64_t ready;  /* when it could leave where it is */
     uint64_t serial; /* the order in which packets left their hosts */
     uint32_t message, from, to, bytes;
-    uint32_t channel;   /* by which it came; NET_NONE: the packet is free, and `to` is the next */
-    uint32_t via;       /* dragonfly: a group on the way */
-    uint8_t lane, next; /* by which it came and will leave */
-    uint8_t hops;       /* file: channels between switches; dragonfly: between groups */
-    uint8_t dimension;  /* torus: in which it moves */
-    bool up, crossed;   /* torus: which way it moves; it has passed the dateline */
-    uint32_t channels;  /* by which it went */
-    uint32_t number;    /* of its message's packets */
+    uint32_t channel;  /* by which it came; NET_NONE: the packet is free, and `to` is the next */
+    uint32_t via;      /* dragonfly: a group on the way */
+    uint8_t vc, next;  /* by which it came and will leave */
+    uint8_t hops;      /* file: channels between switches; dragonfly: between groups */
+    uint8_t dimension; /* torus: in which it moves */
+    bool up, crossed;  /* torus: which way it moves; it has passed the dateline */
+    uint32_t channels; /* by which it went */
+    uint32_t number;   /* of its message's packets */
 } __attribute__((aligned(64)));
 _Static_assert(sizeof(struct net_packet) == 64, "a cache line");
 
@@ -87,9 +87,9 @@ struct net {
     struct net_hooks hooks;
     struct net_events events;
     uint64_t now;
-    uint32_t lanes; /* of a channel */
+    uint32_t vcs; /* of a channel */
     struct net_channel *channels;
-    struct net_lane *lane; /* lanes of channel 0, of channel 1, ... */
+    struct net_vc *vc; /* virtual channels of channel 0, of channel 1, ... */
     struct net_packet *packets;
     uint32_t packets_used, packets_free, packets_capacity; /* free: index + 1 */
     uint64_t packets_live;
@@ -106,9 +106,9 @@ struct net {
     bool short_of_memory, overflow;
 };
 
-static inline struct net_lane *net_lane(const struct net *n, uint32_t channel, uint32_t lane)
+static inline struct net_vc *net_vc(const struct net *n, uint32_t channel, uint32_t vc)
 {
-    return &n->lane[(size_t)channel * n->lanes + lane];
+    return &n->vc[(size_t)channel * n->vcs + vc];
 }
 
 static inline bool net_from_host(const struct net *n, uint32_t channel)
@@ -155,13 +155,13 @@ static inline bool net_wait_before(const struct net_wait *a, const struct net_wa
     return a->age != b->age ? a->age < b->age : a->serial < b->serial;
 }
 
-/* net_wait_push() adds to what waits for a lane; -1 if memory is short. net_wait_drop()
+/* net_wait_push() adds to what waits for a virtual channel; -1 if memory is short. net_wait_drop()
  * removes the first; net_wait_sink() puts the first where it belongs after its age grew. */
-int net_wait_push(struct net_lane *lane, const struct net_wait *w);
-void net_wait_drop(struct net_lane *lane);
-void net_wait_sink(struct net_lane *lane);
+int net_wait_push(struct net_vc *vc, const struct net_wait *w);
+void net_wait_drop(struct net_vc *vc);
+void net_wait_sink(struct net_vc *vc);
 
-/* net_route() chooses the channel by which a packet leaves switch `sw`, and its lane. */
+/* net_route() chooses the channel by which a packet leaves switch `sw`, and its virtual channel. */
 uint32_t net_route(const struct net *n, struct net_packet *p, uint32_t sw);
 
 /* net_pair_join() puts a transfer behind the last of its pair; -1 if memory is short.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What waits: for a lane, the oldest first; for an earlier message of the same pair. */
+/* What waits: for a virtual channel, the oldest first; for an earlier message of the same pair. */
 #include "state.h"
 
 #include "base/array.h"
@@ -11,26 +11,26 @@
 #define BEFORE(a, b, of) net_wait_before(a, b)
 HEAP_OF(heap, struct net_wait, 2, BEFORE)
 
-int net_wait_push(struct net_lane *lane, const struct net_wait *w)
+int net_wait_push(struct net_vc *vc, const struct net_wait *w)
 {
-    if (!ARRAY_ROOM(lane->heap, lane->count, lane->capacity, 4)) {
+    if (!ARRAY_ROOM(vc->heap, vc->count, vc->capacity, 4)) {
         return -1;
     }
-    heap_rise(lane->heap, lane->count++, w, NULL);
+    heap_rise(vc->heap, vc->count++, w, NULL);
     return 0;
 }
 
-void net_wait_sink(struct net_lane *lane)
+void net_wait_sink(struct net_vc *vc)
 {
-    struct net_wait first = lane->heap[0];
-    heap_sink(lane->heap, lane->count, &first, NULL);
+    struct net_wait first = vc->heap[0];
+    heap_sink(vc->heap, vc->count, &first, NULL);
 }
 
-void net_wait_drop(struct net_lane *lane)
+void net_wait_drop(struct net_vc *vc)
 {
-    lane->heap[0] = lane->heap[--lane->count];
-    if (lane->count > 1) {
-        net_wait_sink(lane);
+    vc->heap[0] = vc->heap[--vc->count];
+    if (vc->count > 1) {
+        net_wait_sink(vc);
     }
 }
 

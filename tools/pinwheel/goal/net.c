@@ -161,7 +161,7 @@ void goal_net_json(struct json *j, struct goal_run *r)
     json_unsigned(j, "switches", r->net.graph.switches);
     json_string(j, "routing", c->routing == NET_STATIC ? "static" : "adaptive");
     json_string(j, "switching", c->store_and_forward ? "store-and-forward" : "cut-through");
-    json_unsigned(j, "virtual_channels", net_lanes(&r->net.graph, c->routing));
+    json_unsigned(j, "virtual_channels", net_vcs(&r->net.graph, c->routing));
     json_unsigned(j, "packet", c->packet);
     json_unsigned(j, "buffer", c->buffer);
     goal_json_time(j, &r->out, "hop_latency_ns", c->hop);
