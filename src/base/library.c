@@ -7,7 +7,7 @@
 
 const char *library_load(const char *library, const struct library_symbol *symbols, size_t count)
 {
-    /* They may have threads' data and exit handlers: they stay. */
+    /* The library stays loaded: it may have thread-local data and exit handlers. */
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     if (handle == NULL) {
         return library;

@@ -73,7 +73,7 @@ static void grant_bias(struct lock *l)
     atomic_store_explicit(&l->inside[seat], 1, memory_order_relaxed);
     atomic_store_explicit(&l->bias, seat, memory_order_release);
     compiler_fence();
-    /* Who began to wait just now may have missed the bias, and would not be woken. */
+    /* A thread that began to wait just now may have missed the bias; nobody would wake it. */
     if (atomic_load_explicit(&l->waiters, memory_order_relaxed) != 0 &&
         atomic_exchange(&l->bias, 0) == seat) {
         l->by_bias = false;

@@ -16,7 +16,8 @@ void mutex_wait(struct mutex *m)
         }
         cpu_pause();
     }
-    /* Who has slept cannot know whether others still do: it holds the mutex as one awaited. */
+    /* A thread that has slept cannot know whether others still sleep: it marks the mutex as
+     * awaited. */
     while (atomic_exchange_explicit(&m->word, 2, memory_order_acquire) != 0) {
         futex_wait(&m->word, 2, -1);
     }

@@ -22,7 +22,7 @@ static int clock_by_call(clockid_t clock, struct timespec *t)
     return (int)SYS_CALL(SYS_clock_gettime, clock, t);
 }
 
-/* What of the vDSO's dynamic section tells where its symbols are. */
+/* The entries of the vDSO's dynamic section that tell where its symbols are. */
 struct vdso {
     uintptr_t base; /* what is to be added to its addresses */
     const ElfW(Sym) * symbols;

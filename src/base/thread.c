@@ -53,7 +53,7 @@ static void find(void)
     }
 }
 
-/* What a new thread takes over from its maker, who waits for that. */
+/* The arguments that a new thread takes over from its maker, which waits until it has. */
 struct begin {
     void *(*function)(void *);
     void *arg;

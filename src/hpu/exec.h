@@ -75,7 +75,7 @@ struct hpu_message {
 
 enum hpu_count { HPU_COUNT_GET, HPU_COUNT_SET, HPU_COUNT_ADD };
 
-/* What the NIC hands down. Called on the handler's context, outside its code. */
+/* The functions that the NIC hands down. The handler's context calls them, outside its code. */
 struct hpu_ops {
     /* send() sends. It returns a PTL_ code, which the handler gets, or -EFAULT if the
      * handler's memory cannot be read or written, which ends it with SEGV. It may call
@@ -91,7 +91,7 @@ struct hpu_ops {
     size_t (*operand_size)(ptl_op_t op, ptl_datatype_t type);
 };
 
-/* What handlers count for the host. */
+/* A counter to which handlers add and that the host reads. */
 struct hpu_counter {
     _Atomic uint64_t sum, count;
 };

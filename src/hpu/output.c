@@ -63,7 +63,7 @@ static void append(struct line *l, const char *text, size_t n)
     l->length += n;
 }
 
-/* What a line is made of. */
+/* The format that a call prints, as it is read character by character. */
 struct reader {
     struct hpu_text *from;
     uint64_t format; /* the next character of it */
@@ -178,7 +178,7 @@ static int print_string(struct line *l, struct reader *r, const struct spec *s)
     return 0;
 }
 
-/* What the handler's compiler takes a number to be. */
+/* The type that the handler's compiler gives to the argument of a conversion. */
 static enum hpu_text_kind kind_of(const struct spec *s)
 {
     bool sign = s->conversion == 'd' || s->conversion == 'i';

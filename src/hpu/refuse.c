@@ -44,7 +44,7 @@ static void (*code_of(const struct hpu_exec *exec))(void)
                                             : (void (*)(void))exec->handler.completion;
 }
 
-/* What was called: its name, as it was registered, and where its code is. */
+/* Describes the handler that ran: its name, as it was registered, and where its code is. */
 static void describe_handler(const struct hpu_exec *exec, char *text, size_t size)
 {
     char code[160];

@@ -116,7 +116,7 @@ static struct hpu_exec *resume_one(struct hpu *h)
     return exec;
 }
 
-/* What the HPU does next, or NULL; suspended handlers and new ones have their turns. */
+/* The call that the HPU runs next, or NULL; suspended handlers and new ones alternate. */
 static struct hpu_exec *next_exec(struct hpu *h)
 {
     struct hpu_exec *exec = NULL;
@@ -154,8 +154,8 @@ static void push(struct hpu *h)
     mutex_take(&s->lock);
 }
 
-/* What of a time that has passed the HPU has run for. Asking the kernel costs as much as a
- * short handler, so that is done only when it may matter. */
+/* The part of a time that has passed in which the HPU's thread ran. To ask the kernel costs as much
+ * as a short handler, so the HPU asks only when it may matter. */
 static int64_t own_time(struct hpu *h, int64_t passed)
 {
     if (passed < QUANTUM_NS) {

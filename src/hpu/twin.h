@@ -63,7 +63,7 @@ struct hpu_twin_call {
     uint32_t result; /* when it has returned */
 };
 
-/* Who looks on while twins run (`pinwheel hpu`). */
+/* The observer of twins that run (`pinwheel hpu`). */
 struct hpu_twin_watch {
     /* run() runs the core in place of rv32_core_call(). */
     const struct rv32_result *(*run)(void *context, struct rv32_core *core,

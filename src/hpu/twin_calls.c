@@ -118,7 +118,7 @@ static uint32_t next_word(struct words *w)
     return value;
 }
 
-/* What is aligned to 8 bytes is so on the stack; registers are taken as they come. */
+/* An argument aligned to 8 bytes is aligned on the stack; in registers it takes the next two. */
 static uint64_t next_double(struct words *w, bool aligned)
 {
     if (aligned && w->next > REGISTERS) {
@@ -307,8 +307,8 @@ static int follow_pointers(const struct hpu_exec *exec, const struct call *call,
 
 /* ---- Cycles ---- */
 
-/* What is printed is charged when its length is known. The operand of a swap is written besides,
- * word by word. */
+/* A call that prints is charged when the length of its text is known. A swap also pays for its
+ * operand, which the handler writes word by word. */
 static void charge(struct hpu_core *c, const struct call *call, const struct moved *moved)
 {
     struct rv32_core *core = &c->rv32;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What spin_handler.h puts in front of an image. */
+/* The head that spin_handler.h puts in front of an image. */
 #define IMAGE_MAGIC "PTLRV32\1"
 struct image_head {
     char magic[8];

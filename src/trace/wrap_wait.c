@@ -173,7 +173,7 @@ int MPI_Testsome(int count, MPI_Request requests[], int *done, int indices[], MP
 
 /* ---- Persistent, cancelled, given up ---- */
 
-/* Those that begin are active from then on. */
+/* Requests that begin are active from then on. */
 static void begun(const struct trace_call *c, int count, const MPI_Request *requests)
 {
     trace_begin(c, "Start");
@@ -190,7 +190,7 @@ static void begun(const struct trace_call *c, int count, const MPI_Request *requ
 WRAP(Start, (MPI_Request * request), (request), begun(&c, 1, request))
 WRAP(Startall, (int count, MPI_Request requests[]), (count, requests), begun(&c, count, requests))
 
-/* What came of it is in the completion. */
+/* Whether MPI cancelled the request stands in the line of its completion. */
 WRAP_WITH(struct trace_call c = {.name = "MPI_Cancel"}; any_cancelled = true, Cancel,
                                                         (MPI_Request * request), (request),
                                                         trace_line(&c, "Cancel", 0, NULL))

@@ -146,7 +146,8 @@ static void *reach_store(struct rv32_core *core, const struct rv32_cell *ip, uin
 
 /* ---- Atomics ---- */
 
-/* What an atomic in L1 makes the next instruction wait: charged here, since it is rare. */
+/* Cycles that an atomic in L1 makes the next instruction wait: charged here, since atomics are
+ * rare. */
 static unsigned bank_wait(struct rv32_core *core, const struct rv32_cell *ip, uint32_t address)
 {
     const struct rv32_timing *t = core->program->timing;

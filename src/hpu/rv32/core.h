@@ -93,7 +93,7 @@ typedef int rv32_ecall(struct rv32_core *core, void *context);
  * adds to core->budget and core->left. */
 typedef bool rv32_late(struct rv32_core *core, void *context);
 
-/* What is to become of a program that is watched. */
+/* The answer of a function that watches a program: how the core goes on. */
 enum rv32_turn {
     RV32_GO_ON,
     RV32_GO_TO, /* core->go_to, an address of the code */

@@ -92,7 +92,7 @@ static void jump(struct rv32_fetch *f, const struct rv32_program *p, uint32_t pc
 {
     int64_t asks = f->next && f->next_asked < cycle ? later(cycle, f->next_here) : cycle;
     f->next = false;
-    /* What is not in the code is of others, whose code is there. */
+    /* An address outside this code belongs to other code, which is fetched as if it were there. */
     f->here = pc - p->base < p->size ? ask(f, p->timing, line_of(p->timing, pc), asks) : asks + 1;
 }
 

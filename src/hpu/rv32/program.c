@@ -106,7 +106,7 @@ static void lay_out(struct maker *m, uint32_t offset)
     }
 }
 
-/* What the prefetch buffer finds, at any place that it may look at. */
+/* Notes the length of the instruction at each place where the prefetch buffer may look. */
 static void note_lengths(struct maker *m)
 {
     struct rv32_program *p = m->p;

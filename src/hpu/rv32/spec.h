@@ -88,7 +88,7 @@ enum rv32_op {
     RV32_OPS
 };
 
-/* What an operation costs and does is told by its class (timing.h). */
+/* The class of an operation tells what it costs (timing.h) and which units it needs. */
 enum rv32_class {
     RV32_CLASS_NONE, /* never executed */
     RV32_CLASS_ALU,

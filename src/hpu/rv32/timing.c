@@ -109,7 +109,8 @@ unsigned rv32_cost_late(const struct rv32_timing *t, const struct rv32_insn *i, 
     enum { WORD = 4, HALF = 2 };
     uint32_t line = 1u << t->line_shift, end = pc % line + i->length;
     bool unforeseen = end == line - HALF && pc % line < line - WORD && next->length > HALF;
-    /* What takes longer than a cycle hides it; a jump leads elsewhere. */
+    /* An instruction of several cycles hides the wait for a straddling one; a jump leads elsewhere.
+     */
     return unforeseen && rv32_cost_fixed(t, i, next) == 1 ? t->straddle : 0;
 }
 
@@ -128,7 +129,7 @@ static bool accesses(const struct rv32_insn *i)
     return rv32_traits[i->op].bytes > 0;
 }
 
-/* What the instruction before leaves for this one to wait for. */
+/* Cycles that this instruction waits for the memory bank that the one before still uses. */
 static unsigned bank_wait(const struct rv32_replay *r, const struct rv32_timing *t,
                           const struct rv32_retired *now)
 {

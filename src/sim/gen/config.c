@@ -126,7 +126,7 @@ static int check_sizes(const struct goal_pattern *p, const struct goal_config *c
     return 0;
 }
 
-/* What was left to the pattern. */
+/* Sets members that the user left out to the pattern's own values. */
 static void complete(const struct goal_pattern *p, struct goal_config *c)
 {
     if (c->radix == 0) {

@@ -82,7 +82,7 @@ void gen_gate(struct goal_maker *m, uint32_t first, uint32_t a, uint32_t b);
 
 /* ---- Rounds ---- */
 
-/* What the next round waits for. Begin with GEN_ROUND_FIRST. */
+/* The operations that the next round waits for. Begin with GEN_ROUND_FIRST. */
 struct gen_round {
     uint32_t sent;
     uint32_t received; /* and reduced */

@@ -38,7 +38,7 @@ void gen_outcast(struct goal_maker *m)
     }
 }
 
-/* Who would send to itself keeps silent in that iteration. */
+/* A rank that would send to itself keeps silent in that iteration. */
 void gen_random_permutation(struct goal_maker *m)
 {
     const struct goal_config *c = m->config;

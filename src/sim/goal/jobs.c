@@ -115,7 +115,7 @@ static bool read_cpus(struct goal_job *job, char **p)
     return true;
 }
 
-/* What follows the nodes. */
+/* Reads the words of a line behind the nodes of a job. */
 static int read_rest(const struct reader *r, struct goal_job *job, char *p)
 {
     for (;;) {

@@ -344,7 +344,7 @@ static int write_labelled(struct goal_merge *m, int fd, int side_fd, struct goal
     if (goal_side_open(&side.writer, side_fd, m->nodes, error) != 0) {
         return -1;
     }
-    /* What has no line has a source all the same: the first job's schedule. */
+    /* An operation without a line has a source all the same: the first job's schedule. */
     int rc = goal_side_source(&side.writer, name_of(m, 0), &source, error);
     rc = rc == 0 ? write_binary(m, fd, &side, b, error) : rc;
     if (rc == 0) {

@@ -34,7 +34,7 @@ struct goal_builder {
     bool failed;             /* memory ran out, or a count 32 bits; nothing was added since */
     uint8_t highest_cpu;
     uint8_t highest_nic;
-    /* What goal_lay_out() makes of it. */
+    /* The layout that goal_lay_out() makes of the rank. */
     uint32_t *roots;
     uint64_t roots_room;
     uint32_t *successors;

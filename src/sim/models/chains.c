@@ -38,8 +38,8 @@ void chains_free(struct chains *c, struct slab *slab)
     *c = (struct chains){0};
 }
 
-/* What grows is likely to go on: four times as many slots as chains, so that all that is moved
- * is half of what there is in the end. */
+/* A table that grows is likely to go on: four times as many slots as chains, so that over all
+ * growths at most half of the final chains are moved. */
 static int chains_grow(struct chains *c, struct slab *slab)
 {
     uint32_t live = 0;

@@ -32,7 +32,8 @@ enum sim_end {
     SIM_FAILED, /* no memory, overflow, parameters that the model refuses: `error` */
 };
 
-/* What was left over: the frontier, from which what waits behind it follows. */
+/* The first operations and messages that were left over; all that waits behind them follows from
+ * these. */
 enum sim_left_kind {
     SIM_LEFT_RECV,    /* a receive that no message reached */
     SIM_LEFT_SEND,    /* a rendezvous send whose receive was not posted */

@@ -162,7 +162,7 @@ static inline uint64_t *next_gr(struct worker *w, struct rank *r, uint32_t nic)
     return &r->clocks[w->s->cpus + w->s->nics + nic];
 }
 
-/* What a rank has beside its one line. */
+/* The lists that a rank has beside its one cache line. */
 static inline struct lists *lists_of(struct worker *w, struct rank *r, uint32_t rank)
 {
     r->has_lists = true;

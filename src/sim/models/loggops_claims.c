@@ -15,7 +15,7 @@
 
 #include <stdlib.h>
 
-/* What a rank sends to another leaves it: `bytes` of it are on the wire. */
+/* A message leaves its rank: `bytes` of it are on the wire. */
 static inline void leave(struct worker *w, const struct event *arrival, uint64_t bytes,
                          uint64_t free)
 {

@@ -129,7 +129,7 @@ void loggops_net_close(struct loggops_net *n)
     free(n->flights);
 }
 
-/* What happens next, of the network or a rank; false: nothing is left. */
+/* Runs the next event, of the network or of a rank; false: no event is left. */
 static bool run_next(struct loggops_net *n)
 {
     struct worker *w = n->w;

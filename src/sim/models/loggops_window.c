@@ -56,7 +56,7 @@ static ALWAYS_INLINE const goal_u32 *next_root(const struct rank *r)
 
 /* ---- Fetching ---- */
 
-/* What a FREE starts is likely to be the first claim of the first queue. */
+/* A FREE is likely to start the first claim of the first queue, so that one is fetched. */
 static ALWAYS_INLINE uint32_t fetch_claim(const struct worker *w, uint32_t rank,
                                           enum match_step step)
 {

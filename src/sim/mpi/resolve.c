@@ -264,7 +264,8 @@ static int resolve_start(struct resolver *d, const int64_t *n, uint32_t count)
         if (rc != 0 || begin_request(d, n[i]) != 0) {
             return -1;
         }
-        /* They begin one after the other, in no time. */
+        /* The operations of one call begin one after the other, and all but the first take no time.
+         */
         struct mpi_call *c = &d->out.calls[d->out.count - 1];
         c->start += i > 0 ? c->took : 0;
         c->took = i > 0 ? 0 : c->took;

@@ -103,7 +103,7 @@ static int made(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_
     return 0;
 }
 
-/* They may be started in any order, but each equally often. */
+/* Ranks may start persistent collectives in any order, but each of them equally often. */
 static void started(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_call *call,
                     struct mpi_summary *sum)
 {

@@ -132,7 +132,7 @@ static int open_bin(struct net_events *q, uint32_t bin)
     return 0;
 }
 
-/* What is no longer far goes into bins. */
+/* Moves events that are no longer far into bins. */
 static int come_near(struct net_events *q)
 {
     struct sim_event e;

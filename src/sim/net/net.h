@@ -30,12 +30,13 @@ struct net_arrival {
     struct net_way first_way, last_way;
 };
 
-/* Who is told what becomes of messages. */
+/* The functions that the network calls when something becomes of a message. */
 struct net_hooks {
     /* The last byte of a message has left, or will have at `time`, its host, for `waited`
      * of which it waited there. */
     void (*left)(void *context, uint32_t ref, uint64_t time, uint64_t waited);
-    /* It is all there, now, or was earlier, and one before it is now. */
+    /* The whole message is there: its last byte came now, or earlier, and an older message of its
+     * pair has come now. */
     void (*deliver)(void *context, uint32_t ref, const struct net_arrival *a, uint64_t now);
     /* A packet of it takes a channel from now on; NULL: nobody asks. */
     void (*taken)(void *context, uint32_t ref, uint32_t channel, uint64_t now, uint64_t length);

@@ -177,8 +177,8 @@ static uint32_t route_file(const struct net *n, struct net_packet *p, uint32_t s
         uint32_t to = g->links[g->ports[i]].to;
         count += to >= g->hosts && distance[to - g->hosts] + 1 == distance[sw];
     }
-    /* Those that lead nearer are numbered; the search begins with the one that is the
-     * destination's in a static network. */
+    /* The ports that lead nearer are numbered; the search begins with the one that static routing
+     * takes for this destination. */
     uint32_t first = p->to % count, best = NET_NONE, kept = NET_NONE, k = 0;
     for (uint32_t i = begin; i < end; i++) {
         uint32_t c = g->ports[i], to = g->links[c].to;

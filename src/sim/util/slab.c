@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What chunks begin with, and what a free block is. */
+/* The head of a chunk; a free block is one, too. */
 struct slab_link {
     struct slab_link *next;
     size_t size; /* of a chunk */

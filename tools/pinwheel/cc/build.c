@@ -444,7 +444,7 @@ static int build(struct cc_job *job)
             return say_uncompiled(job, i);
         }
     }
-    /* What has a constructor may be named by the others as well. */
+    /* A static object with a constructor is named here first; the checks behind may name it too. */
     bool constructed = check_constructors(job) != 0;
     if (compare(job) != 0 || link_image(job, image) != 0 || check_image(job, image) != 0 ||
         constructed || (job->depfile != NULL && write_depfile(job) != 0)) {

@@ -307,7 +307,7 @@ static int check_size(const struct goal_run *r)
     return 0;
 }
 
-/* What the record of a run that ended well is for. */
+/* Writes what the user asked to be made of the record of a run that ended well. */
 static int read_record(struct goal_run *r)
 {
     struct goal_summary s = goal_summarise(&r->goal, &r->out);

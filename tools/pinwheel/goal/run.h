@@ -130,7 +130,7 @@ enum { GOAL_TRACE_CHANNELS = 1000000 };
 /* goal_trace_write() writes the timeline into r->trace; -1 with errno set. */
 int goal_trace_write(const struct goal_run *r);
 
-/* What people can still make out in a picture. */
+/* The largest schedule that people can still make out in a picture. */
 enum { GOAL_TIMELINE_MOST = 2000, GOAL_TIMELINE_RANKS = 64 };
 
 /* goal_timeline_draw() draws the timeline into r->timeline; -1 with errno set. */

@@ -20,7 +20,7 @@ struct budget {
     double cycles;   /* that an HPU has for a packet */
 };
 
-/* What a handler keeps its HPU busy: itself, and what the HPU does from one handler to the next. */
+/* Cycles for which a handler keeps its HPU busy: its own, and those between two handlers. */
 static double busy(const struct hpu_job *j, const struct rv32_result *r)
 {
     return (double)r->cycles + j->timing->around;

@@ -65,7 +65,7 @@ static int read_file(struct hpu_range *r, const char *path, struct rv32_error *e
     return size < 0 ? -1 : 0;
 }
 
-/* What no file says is zeros; the peers have nothing then. */
+/* Memory without a file is zeros; the peers have none then. */
 static int read_host(struct hpu_handler *h, struct rv32_error *error)
 {
     struct hpu_range *ranges[HPU_FILES] = {[HPU_FILE_ENTRY] = &h->host.entry,

@@ -27,7 +27,7 @@ static const char *kind_name(const struct rv32_image *image, uint32_t pc)
     return kind >= 0 ? kinds[kind] : "?";
 }
 
-/* What variables of a handler point to is its state, or a part of it or of its packet. */
+/* A handler's variables point to its state, to a part of that or to its packet. */
 static void print_handlers(const struct hpu_image *code)
 {
     struct hpu_struct structs[STRUCTS];

@@ -197,7 +197,7 @@ static void write_input(struct agent *a)
     }
 }
 
-/* What a rank said before it exited is passed on before its exit is. */
+/* The agent passes on what a rank wrote before it passes on that the rank exited. */
 static void look_for_exits(struct agent *a)
 {
     siginfo_t how;

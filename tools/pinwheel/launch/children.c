@@ -105,7 +105,7 @@ int children_start(struct children *c, const struct spawn *spawn, int rank,
     return rc;
 }
 
-/* They stay unreaped (groups.h). */
+/* The leaders of groups stay unreaped (groups.h). */
 int children_exited(struct children *c, siginfo_t *how)
 {
     for (int i = 0; i < c->started; i++) {

@@ -65,7 +65,7 @@ static void hear_exits(struct job *j)
 static void look_for_exits(struct job *j)
 {
     hear_exits(j);
-    /* Who made another one fail by ending has closed its connection before. */
+    /* A rank whose end made another one fail has closed its connection before. */
     for (int r = 0; !job_is_away(j) && j->holding && r < j->shown; r++) {
         while (service_read(&j->pmi, r)) {
         }

@@ -16,7 +16,7 @@
 
 enum { WORDS_MAX = 64 };
 
-/* What a host is to have of our environment, besides what --env says. */
+/* Variables of our environment that ranks on another host get, besides those of --env. */
 static const char *const passed[] = {"PINWHEEL_", "LD_LIBRARY_PATH="};
 
 extern char **environ;

@@ -87,7 +87,7 @@ static unsigned receive(struct slmp_udp *u, struct slmp *e)
     return count;
 }
 
-/* What is lost is the engine's to send again; what can never work is an error. */
+/* The engine sends lost packets again; an error is what no repetition can mend. */
 static int send_all(struct slmp_udp *u, struct slmp *e, bool *any, char *error, size_t error_size)
 {
     struct udp_failure f;
