@@ -72,7 +72,7 @@ struct textscan_state {
     uint64_t totals_at; /* where results go in the handler host memory */
     uint64_t edges_at;
     struct textscan_filter filter;
-    /* of the message in hand, by its header handler */
+    /* of the message in progress, by its header handler */
     uint64_t message;
     uint64_t length;
     /* of all messages so far */

@@ -39,7 +39,7 @@ static int run_native(struct hpu_exec *exec)
     return result;
 }
 
-/* Goes on to the packet behind the one in hand; false: there is none, or the time is over. */
+/* Goes on to the packet behind the current one; false: there is none, or the time is over. */
 static bool next_packet(struct hpu_exec *exec)
 {
     ptl_payload_t *p = &exec->arg.payload;

@@ -159,7 +159,7 @@ struct hpu_exec {
     int result;
     bool host_fault;        /* with SEGV: host memory in its ranges is not there */
     _Atomic bool ending;    /* it is to end, whatever is left of its time */
-    size_t behind, packet;  /* bytes that lie behind the packet in hand, for the same call; of each
+    size_t behind, packet;  /* bytes that lie behind the current packet, for the same call; of each
                                packet there but the last */
     unsigned calls;         /* of handlers, which this call has begun */
     uint64_t cycles, since; /* in the handler, until it last began or went on; and that moment */

@@ -266,7 +266,7 @@ int hpu_twin_run(struct hpu_exec *exec, const struct hpu_twin *twin)
     return (int)r->value;
 }
 
-/* Whether the call in hand was made by its stub, which is called as the call is. */
+/* Whether the current call was made by its stub, which is called as the call is. */
 static bool in_stub(const struct hpu_core *c)
 {
     const struct rv32_symbol *s = rv32_image_function(&c->image->image, c->rv32.result.pc);

@@ -8,7 +8,7 @@
  *
  * Each cell ends with a jump of its own to the code of the next one, so that the
  * processor learns what follows what; but all by one where RUN_WATCHED. `ip` is
- * the cell in hand; x[], left and instructions are the core's.
+ * the current cell; x[], left and instructions are the core's.
  */
 
 #define A x[ip->rs1]

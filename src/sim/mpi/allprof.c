@@ -84,7 +84,7 @@ struct reader {
     struct mpi_rank *r;
     struct goal_error *error;
     uint64_t line;
-    uint64_t start; /* of the call in hand, ns */
+    uint64_t start; /* of the current call, ns */
     uint64_t ended; /* the last call */
     struct field fields[FIELDS_MOST];
     int count;

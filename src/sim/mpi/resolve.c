@@ -25,7 +25,7 @@ struct resolver {
     const struct mpi_call *call; /* being resolved */
 };
 
-/* FAIL: sets the error to the line in hand and what is wrong with it; -1. */
+/* FAIL: sets the error to the current line and what is wrong with it; -1. */
 #define FAIL(d, ...) mpi_fail((d)->r, (d)->call->line, (d)->error, __VA_ARGS__)
 
 static int bad_request(const struct resolver *d, int64_t request)
