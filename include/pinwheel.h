@@ -66,7 +66,8 @@ struct pinwheel_job;
  * the job's key, and PtlSetJobKey gets it, so call this before PtlNIInit.
  * On failure *job is NULL and pinwheel_job_error(NULL) has the text.
  *   -EINVAL     of PMI_FD, PMI_RANK and PMI_SIZE, or of PMIX_NAMESPACE and
- *               PMIX_RANK, one is missing or no such number
+ *               PMIX_RANK, one is missing or no such number; or
+ *               PINWHEEL_JOB_KEY has fewer than 32 or more than 1024 characters
  *   -EBADF      PMI_FD names no open connection
  *   -ECONNREFUSED  no PMIx server answers for PMIX_NAMESPACE
  *   -EBUSY      this process has a job already
@@ -99,8 +100,8 @@ PINWHEEL_EXPORT int pinwheel_job_rank(const struct pinwheel_job *job);
 /* pinwheel_job_size() returns the number of ranks. */
 PINWHEEL_EXPORT int pinwheel_job_size(const struct pinwheel_job *job);
 
-/* pinwheel_job_key() returns the secret that the job's processes share: 32 hex
- * digits of PINWHEEL_JOB_KEY, or, with ranks on several hosts, what they agreed
+/* pinwheel_job_key() returns the secret that the job's processes share: the
+ * 32 to 1024 characters of PINWHEEL_JOB_KEY, or, with ranks on several hosts, what they agreed
  * on. NULL if there is none. */
 PINWHEEL_EXPORT const char *pinwheel_job_key(const struct pinwheel_job *job);
 

@@ -20,6 +20,7 @@ struct pinwheel_job {
 };
 
 enum { LOOPBACK = 127 };
+enum { KEY_MIN = 32, KEY_MAX = 1024 }; /* as PtlSetJobKey takes them */
 
 /* What pinwheel_job_error(NULL) gives. */
 static _Thread_local char last_error[LAUNCHER_ERROR_SIZE];
@@ -49,13 +50,24 @@ static int give_key(struct pinwheel_job *job)
         rc = PtlSetJobKey(job->key, strlen(job->key));
         PtlFini();
     }
-    return rc == PTL_OK ? 0
-           : rc == PTL_ARG_INVALID
-               ? launcher_fail(&job->launcher, -EINVAL,
-                               "PINWHEEL_JOB_KEY has %zu characters; a key of ranks on several "
-                               "hosts has 32 to 1024, as `openssl rand -hex 16` gives",
-                               strlen(job->key))
-               : launcher_fail(&job->launcher, -EINVAL, "PtlInit gave %d", rc);
+    return rc == PTL_OK ? 0 : launcher_fail(&job->launcher, -EINVAL, "PtlInit gave %d", rc);
+}
+
+/* Takes the key of the environment: where ranks are on one host, too, which do without one. */
+static int take_key(struct pinwheel_job *job)
+{
+    const char *key = getenv("PINWHEEL_JOB_KEY");
+    if (key == NULL || *key == '\0') {
+        return 0;
+    }
+    if (strlen(key) < KEY_MIN || strlen(key) > KEY_MAX) {
+        return launcher_fail(&job->launcher, -EINVAL,
+                             "PINWHEEL_JOB_KEY has %zu characters; a job's key has %d to %d, as "
+                             "`openssl rand -hex 16` gives",
+                             strlen(key), KEY_MIN, KEY_MAX);
+    }
+    job->key = strdup(key);
+    return job->key != NULL ? 0 : launcher_fail(&job->launcher, -ENOMEM, "no memory");
 }
 
 /* Ranks on several hosts talk over UDP, and prove with a key that they belong together: the
@@ -99,11 +111,7 @@ int pinwheel_job_init(struct pinwheel_job **out)
         snprintf(last_error, sizeof(last_error), "no memory");
         return -ENOMEM;
     }
-    const char *key = getenv("PINWHEEL_JOB_KEY");
-    int rc = 0;
-    if (key != NULL && *key != '\0' && (job->key = strdup(key)) == NULL) {
-        rc = launcher_fail(&job->launcher, -ENOMEM, "no memory");
-    }
+    int rc = take_key(job);
     if (rc == 0) {
         rc = launcher_join(&job->launcher);
     }

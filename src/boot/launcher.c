@@ -46,8 +46,8 @@ int launcher_claim(struct launcher *l)
         return launcher_fail(l, -EBUSY, "this process is in a job already; use that one");
     }
     return launcher_fail(l, -EALREADY,
-                         "this process left its job with pinwheel_job_finalize(), which "
-                         "closed its connection to the launcher; join once per process");
+                         "this process left its job with pinwheel_job_finalize(), and a launcher "
+                         "lets a process join once; so it is without a launcher, too");
 }
 
 void launcher_release(bool used)

@@ -253,8 +253,8 @@ static void client_close(struct launcher *l)
     struct pmi_client *c = l->state;
     if (c->fd >= 0) {
         sys_close(c->fd);
-        launcher_release(true);
     }
+    launcher_release(true);
     pmi_job_free(c->alone);
     free(c);
 }
@@ -325,9 +325,7 @@ static int start(struct launcher *l, int fd, struct pmi_job *alone)
     struct pmi_client *c = calloc(1, sizeof(*c));
     if (c == NULL) {
         pmi_job_free(alone);
-        if (fd >= 0) {
-            launcher_release(false);
-        }
+        launcher_release(false);
         return launcher_fail(l, -ENOMEM, "no memory");
     }
     c->fd = fd;
@@ -348,7 +346,12 @@ static int start(struct launcher *l, int fd, struct pmi_job *alone)
 int pmi_client_alone(struct launcher *l)
 {
     struct pmi_job *alone;
+    int rc = launcher_claim(l);
+    if (rc != 0) {
+        return rc;
+    }
     if (pmi_job_create(&alone, 1, "alone", NULL) != 0) {
+        launcher_release(false);
         return launcher_fail(l, -ENOMEM, "no memory");
     }
     l->rank = 0;

@@ -181,12 +181,19 @@ static void check_bad_environment(void)
     check(pinwheel_job_init(&job) == -EINVAL);
     check(strstr(pinwheel_job_error(NULL), "PMI_RANK is set but PMI_FD is not") != NULL);
     unsetenv("PMI_RANK");
+    setenv("PINWHEEL_JOB_KEY", "abc", 1);
+    check(pinwheel_job_init(&job) == -EINVAL);
+    check(strstr(pinwheel_job_error(NULL), "PINWHEEL_JOB_KEY has 3 characters") != NULL);
+    unsetenv("PINWHEEL_JOB_KEY");
 }
 
 int main(int argc, char **argv)
 {
     int alone = getenv("PMI_FD") == NULL && getenv("PMIX_NAMESPACE") == NULL;
     struct pinwheel_job *second;
+    if (alone) {
+        check_bad_environment();
+    }
     check(pinwheel_job_init(&job) == 0);
     check(pinwheel_job_rank(job) >= 0 && pinwheel_job_rank(job) < pinwheel_job_size(job));
     check(!alone || pinwheel_job_size(job) == 1);
@@ -196,16 +203,10 @@ int main(int argc, char **argv)
     check(pinwheel_job_abort(job, 0) == -EINVAL && pinwheel_job_abort(job, 256) == -EINVAL);
     check_key_of_the_job();
     check_map();
-    if (!alone) {
-        check(pinwheel_job_init(&second) == -EBUSY && second == NULL);
-    }
+    check(pinwheel_job_init(&second) == -EBUSY && second == NULL);
     check(pinwheel_job_finalize(job) == 0);
     job = NULL;
     check(pinwheel_job_finalize(NULL) == 0);
-    if (!alone) {
-        check(pinwheel_job_init(&job) == -EALREADY);
-    } else {
-        check_bad_environment();
-    }
+    check(pinwheel_job_init(&job) == -EALREADY && job == NULL);
     return 0;
 }
