@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -141,6 +142,26 @@ __attribute__((constructor)) static void watch_forks(void)
     watches_forks = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
 }
 
+/* Once in a process: what has no effect, though its user thinks so. */
+static void warn_of_environment(const struct options *o)
+{
+    static bool done; /* space_lock guards it */
+    char text[256];
+    cpu_set_t mine;
+    int64_t core = o->number[OPT_CORE];
+    for (size_t at = 0; !done && options_unknown(environ, &at, text, sizeof(text));) {
+        log_line(LOG_WARN, "%s", text);
+    }
+    if (!done && core >= 0 && sched_getaffinity(getpid(), sizeof(mine), &mine) == 0 &&
+        !CPU_ISSET(core, &mine)) {
+        log_line(LOG_WARN,
+                 "%s=%" PRId64 " has no effect: this process may not run on that core; take one of "
+                 "those that `pinwheel info` lists, or -1 (`pinwheel run --bind none`)",
+                 option_table[OPT_CORE].env, core);
+    }
+    done = true;
+}
+
 static int prepare(struct process *p)
 {
     static struct options fresh; /* space_lock guards it */
@@ -154,6 +175,7 @@ static int prepare(struct process *p)
         p->options = fresh;
     }
     log_set_level((enum log_level)p->options.number[OPT_LOG]);
+    warn_of_environment(&p->options);
     int rc = fault_install();
     if (rc != 0) {
         log_line(LOG_ERROR, "cannot install a handler for SIGSEGV: %s", strerror(-rc));

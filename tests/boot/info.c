@@ -156,6 +156,19 @@ static void any_bytes_make_legal_json(void **state)
     unsetenv("PINWHEEL_SHM_DIR");
 }
 
+static void names_that_are_no_options_are_told(void **state)
+{
+    setenv("PINWHEEL_FABRC", "udp", 1);
+    info(NULL);
+    assert_contains(o.out, "PINWHEEL_FABRC is no option; did you mean PINWHEEL_FABRIC?");
+    info("--json");
+    assert_json();
+    assert_contains(o.out, "\"PINWHEEL_FABRC is no option; did you mean PINWHEEL_FABRIC?\"");
+    unsetenv("PINWHEEL_FABRC");
+    info("--json");
+    assert_contains(o.out, "\"options_unknown\": []");
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -166,6 +179,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_folder_that_does_not_do_is_explained),
         cmocka_unit_test(interfaces_are_listed_or_refused),
         cmocka_unit_test(any_bytes_make_legal_json),
+        cmocka_unit_test(names_that_are_no_options_are_told),
     };
     if (argc != 2) {
         fprintf(stderr, "usage: info PINWHEEL\n");

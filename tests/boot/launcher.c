@@ -227,6 +227,20 @@ static void the_environment_is_set(void **state)
     assert_string_equal(o.out, "unset\n");
 }
 
+static void names_that_are_no_options_are_told(void **state)
+{
+    static const char told[] =
+        "pinwheel run: warning: PINWHEEL_FABRC is no option; did you mean PINWHEEL_FABRIC?\n";
+    setenv("PINWHEEL_FABRC", "udp", 1);
+    run("-n", "2", "true");
+    unsetenv("PINWHEEL_FABRC");
+    assert_string_equal(o.err, told);
+    run("-n", "2", "--env", "PINWHEEL_FABRC=udp", "true");
+    assert_string_equal(o.err, told);
+    run("-n", "2", "--env", "PINWHEEL_FABRIC=udp", "true");
+    assert_string_equal(o.err, "");
+}
+
 static void every_job_has_a_key_of_its_own(void **state)
 {
     char first[33];
@@ -524,6 +538,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(rank_0_reads_standard_input),
         cmocka_unit_test(the_environment_is_set),
         cmocka_unit_test(every_job_has_a_key_of_its_own),
+        cmocka_unit_test(names_that_are_no_options_are_told),
         cmocka_unit_test(ranks_are_bound_to_cores),
         cmocka_unit_test(ranks_have_homes),
         cmocka_unit_test(the_time_limit_ends_a_job),

@@ -97,10 +97,21 @@ static void row_of(const struct option_desc *d, char *row, size_t size)
     *strrchr(row, '/') = '|'; /* the bar that closes the cell is no bar of a text */
 }
 
+static bool is_beside(const char *name, size_t length)
+{
+    for (size_t i = 0; options_beside[i] != NULL; i++) {
+        if (strlen(options_beside[i]) == length && memcmp(options_beside[i], name, length) == 0) {
+            return true;
+        }
+    }
+    fail_msg("docs/options.md has a variable that is not known: %s", name);
+    return false;
+}
+
 static void the_document_has_each_option(void **state)
 {
     char line[1024], row[1024];
-    int id = 0;
+    int id = 0, rows = 0;
     FILE *f = fopen(OPTIONS_MD, "re");
     assert_non_null(f);
     while (id <= OPT_COUNT && fgets(line, sizeof(line), f) != NULL &&
@@ -121,8 +132,49 @@ static void the_document_has_each_option(void **state)
             fail_msg("docs/options.md: no version at the end of\n%s", line);
         }
     }
-    fclose(f);
     assert_int_equal(id, OPT_COUNT);
+    while (fgets(line, sizeof(line), f) != NULL) {
+        for (const char *at = line; *line == '|' && (at = strstr(at, "`PINWHEEL_")) != NULL;) {
+            size_t length = strcspn(++at, "`");
+            rows += length != strlen("PINWHEEL_") && is_beside(at, length);
+        }
+    }
+    fclose(f);
+    for (size_t i = 0; options_beside[i] != NULL; i++) {
+        rows--;
+    }
+    assert_int_equal(rows, 0);
+}
+
+/* ---- Variables that are no options ---- */
+
+static void names_that_are_near_an_option_are_told(void **state)
+{
+    static char *const known[] = {"PATH=/bin", "PINWHEEL_FABRIC=udp", "PINWHEEL_TRACE=x",
+                                  "PINWHEEL_JOB_KEY=x", NULL};
+    static const struct {
+        char *variable;
+        const char *told;
+    } cases[] = {
+        {"PINWHEEL_FABRC=udp", "PINWHEEL_FABRC is no option; did you mean PINWHEEL_FABRIC?"},
+        {"PINWHEEL_HPUS_=2", "PINWHEEL_HPUS_ is no option; did you mean PINWHEEL_HPUS?"},
+        {"PINWHEEL_JOBKEY=2", "PINWHEEL_JOBKEY is no option; did you mean PINWHEEL_JOB_KEY?"},
+        {"PINWHEEL_FASTER_PLEASE=1",
+         "PINWHEEL_FASTER_PLEASE is no option; `pinwheel info` lists them"},
+        {"PINWHEEL_", "PINWHEEL_ is no option; `pinwheel info` lists them"},
+    };
+    char text[256];
+    size_t at = 0;
+    assert_false(options_unknown(known, &at, text, sizeof(text)));
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char *const list[] = {known[0], cases[i].variable, known[1], cases[i].variable, NULL};
+        at = 0;
+        for (int times = 0; times < 2; times++) {
+            assert_true(options_unknown(list, &at, text, sizeof(text)));
+            assert_string_equal(text, cases[i].told);
+        }
+        assert_false(options_unknown(list, &at, text, sizeof(text)));
+    }
 }
 
 int main(void)
@@ -132,6 +184,7 @@ int main(void)
         cmocka_unit_test(bad_values_are_named),
         cmocka_unit_test(choices_give_their_index),
         cmocka_unit_test(the_document_has_each_option),
+        cmocka_unit_test(names_that_are_near_an_option_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

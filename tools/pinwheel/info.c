@@ -186,6 +186,10 @@ static void print_options(const struct info *info)
     if (info->options_error[0] != '\0') {
         printf("\nPtlInit will fail: %s\n", info->options_error);
     }
+    char text[256];
+    for (size_t at = 0; options_unknown(environ, &at, text, sizeof(text));) {
+        printf("\nset without effect: %s\n", text);
+    }
 }
 
 /* ---- As JSON ---- */
@@ -291,6 +295,12 @@ static void json_options(struct json *j, const struct info *info)
     if (info->options_error[0] != '\0') {
         json_string(j, "options_error", info->options_error);
     }
+    char text[256];
+    json_open_array(j, "options_unknown");
+    for (size_t at = 0; options_unknown(environ, &at, text, sizeof(text));) {
+        json_string(j, NULL, text);
+    }
+    json_close_array(j);
 }
 
 static int print_json(const struct info *info)

@@ -4,7 +4,7 @@
  * subcommand is a file, a line of commands.h and a line of the table.
  */
 #include "commands.h"
-#include "pinwheel/util/nearest.h"
+#include "base/nearest.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* `pinwheel goal gen`: schedules of known patterns, of any number of ranks. */
 #include "commands.h"
 #include "gen_options.h"
-#include "pinwheel/util/nearest.h"
+#include "base/nearest.h"
 
 #include <stdio.h>
 #include <unistd.h>

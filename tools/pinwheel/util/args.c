@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The options of a subcommand; see args.h. */
 #include "args.h"
-#include "nearest.h"
+#include "base/nearest.h"
 
 #include <errno.h>
 #include <inttypes.h>

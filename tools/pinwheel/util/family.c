@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A subcommand that has subcommands; see family.h. */
 #include "family.h"
-#include "nearest.h"
+#include "base/nearest.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Of the words that would have been right, the one that is the most like what was written. */
-#ifndef PINWHEEL_NEAREST_H
-#define PINWHEEL_NEAREST_H
+#ifndef BASE_NEAREST_H
+#define BASE_NEAREST_H
 
 #include <stddef.h>
 

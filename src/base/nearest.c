@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The word that is the most like another; see nearest.h. */
-#include "nearest.h"
+#include "base/nearest.h"
 
 #include <stdio.h>
 #include <string.h>
