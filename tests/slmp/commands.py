@@ -28,9 +28,10 @@ class Receiving:
             [*before, PINWHEEL, "slmp", "recv", "--port", "0", "--json", *options, path],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         line = self.process.stderr.readline()
-        found = re.match(r"listening at port (\d+)$", line)
+        found = re.match(r"listening at ([0-9.]+):(\d+), (.*)$", line)
         must(found, "recv says", line)
-        self.port = int(found.group(1))
+        self.port = int(found.group(2))
+        self.where = found.group(1) + ", " + found.group(3)
 
     def end(self, status=0):
         out, err = self.process.communicate(timeout=LIMIT)

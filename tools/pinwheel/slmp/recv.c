@@ -273,6 +273,17 @@ static uint32_t window_of(int receive)
     return window;
 }
 
+/* Who can reach it, too: by default only senders of this host. */
+static void say_where(const struct slmp_address *self)
+{
+    char text[32];
+    slmp_peer_text(self, text);
+    fprintf(stderr, "listening at %s, %s\n", text,
+            self->ip == 0           ? "all interfaces"
+            : self->ip >> 24 == 127 ? "this host only; --address 0.0.0.0 for all interfaces"
+                                    : "this interface only");
+}
+
 static int start(struct receiving *r)
 {
     struct slmp_upcalls up = {.context = r,
@@ -306,7 +317,7 @@ static int start(struct receiving *r)
     if (r->engine == NULL) {
         return -1;
     }
-    fprintf(stderr, "listening at port %u\n", udp_socket_port(&r->udp.socket));
+    say_where(&r->config.self);
     return 0;
 }
 

@@ -180,7 +180,8 @@ static int no_answer(struct sending *s)
     slmp_progress_end(&s->progress);
     if (s->udp.socket.refused > 0) {
         snprintf(text, sizeof(text),
-                 "nobody listens at %s (its host says so); start `pinwheel slmp recv` there", peer);
+                 "nobody listens at %s (its host says so); start `pinwheel slmp recv%s FILE` there",
+                 peer, s->to.ip >> 24 == 127 ? "" : " --address 0.0.0.0");
     } else if (c->forged > 0) {
         snprintf(text, sizeof(text), "%s has another job key, or none", peer);
     } else if (c->refused > 0 || c->version > 0) {
