@@ -6,13 +6,16 @@ install(TARGETS portals EXPORT pinwheel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBD
 install(FILES include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# The prefix may be chosen at install time, so the file is made then.
+# The prefix may be chosen at install time, so the files are made then.
 install(CODE "
     set(CMAKE_INSTALL_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
     set(CMAKE_INSTALL_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
-    configure_file(\"${PROJECT_SOURCE_DIR}/cmake/portals.pc.in\"
-                   \"${PROJECT_BINARY_DIR}/portals.pc\" @ONLY)")
-install(FILES ${PROJECT_BINARY_DIR}/portals.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+    set(PROJECT_VERSION \"${PROJECT_VERSION}\")
+    foreach(package portals pinwheel)
+        configure_file(\"${PROJECT_SOURCE_DIR}/cmake/\${package}.pc.in\"
+                       \"${PROJECT_BINARY_DIR}/\${package}.pc\" @ONLY)
+    endforeach()")
+install(FILES ${PROJECT_BINARY_DIR}/portals.pc ${PROJECT_BINARY_DIR}/pinwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Pinwheel)
 configure_package_config_file(cmake/PinwheelConfig.cmake.in

@@ -10,7 +10,7 @@ prefix=$work/prefix
 cmake --install "$build" --prefix "$prefix" >/dev/null
 
 for f in include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h include/pinwheel.h \
-         lib/libportals.so lib/pkgconfig/portals.pc bin/pinwheel \
+         lib/libportals.so lib/pkgconfig/portals.pc lib/pkgconfig/pinwheel.pc bin/pinwheel \
          share/man/man3/PtlPut.3 share/man/man7/portals4.7 \
          share/pinwheel/examples/graph.c share/pinwheel/handlers/graph.c; do
     [ -e "$prefix/$f" ] || { echo "not installed: $f"; exit 1; }
@@ -26,6 +26,12 @@ export PKG_CONFIG_PATH
 $cc ${CFLAGS-} "$source/tests/install/user.c" -o "$work/user" \
     $(pkg-config --cflags --libs portals) -Wl,-rpath,"$prefix/lib"
 "$work/user"
+
+# The first example, as README.md says it.
+# shellcheck disable=SC2046,SC2086
+$cc ${CFLAGS-} "$source/examples/hello_put.c" -o "$work/hello_put" \
+    $(pkg-config --cflags --libs pinwheel) -Wl,-rpath,"$(pkg-config --variable=libdir pinwheel)"
+"$prefix/bin/pinwheel" run -n 2 "$work/hello_put" | grep -q 'rank 1 received'
 
 # C++ takes the headers too, each alone.
 for header in "$prefix"/include/*.h; do
