@@ -100,6 +100,10 @@ __attribute__((cold, noinline, format(printf, 1, 2))) int api_refuse_call(const 
 __attribute__((cold, noinline, format(printf, 2, 3))) int api_refuse_state(int rc,
                                                                            const char *format, ...);
 
+/* api_refuse_null() tells which is the first NULL of the pointers behind `names`, one for each word
+ * of these: PTL_ARG_INVALID, or PTL_OK if there is none. */
+__attribute__((cold, noinline)) int api_refuse_null(const char *call, const char *names, ...);
+
 /* api_refuse_object() tells that a handle names nothing of a kind, or something of an interface
  * that it must not be of: PTL_ARG_INVALID, or, untold, PTL_NO_INIT. */
 __attribute__((cold, noinline)) int api_refuse_object(const char *call, ptl_handle_any_t handle,
@@ -178,11 +182,19 @@ __attribute__((cold, noinline)) int api_refuse(struct ni *ni, const struct reque
                                                const struct api_sides *sides);
 
 /* api_refuse_handle() tells that the handle names nothing at all: PTL_ARG_INVALID or, untold,
- * PTL_NO_INIT; api_refuse_operation() that a
- * call has no such operation, or that its operand cannot be read. */
+ * PTL_NO_INIT; api_refuse_operation() that a call has no such operation, api_refuse_operand() that
+ * the operand of one cannot be read. */
 __attribute__((cold, noinline)) int api_refuse_handle(const struct request *r,
                                                       ptl_handle_md_t handle);
-__attribute__((cold, noinline)) int api_refuse_operation(const struct request *r, bool exists);
+__attribute__((cold, noinline)) int api_refuse_operation(const struct request *r,
+                                                         enum atomic_call call);
+__attribute__((cold, noinline)) int api_refuse_operand(const struct request *r);
+
+/* api_explain_operation() writes what is wrong with the operation or the data type of an atomic
+ * that is not legal, api_explain_atomic() that or what is wrong with its length. */
+void api_explain_operation(const struct request *r, enum atomic_call call, char *text, size_t size);
+void api_explain_atomic(const struct ni *ni, const struct request *r, enum atomic_call call,
+                        char *text, size_t size);
 
 /* api_start() starts a data movement, once there is room for it. */
 int api_start(struct request *r, const struct api_sides *sides);

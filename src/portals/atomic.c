@@ -92,9 +92,10 @@ int api_check_fetch(const struct request *r, ptl_handle_md_t put_md)
 {
     struct ni *ni;
     int rc = api_ni(put_md, &ni);
-    return rc != PTL_OK                                        ? api_refuse_handle(r, put_md)
-           : atomic_is_legal(ATOMIC_FETCH, r->op, r->datatype) ? PTL_OK
-                                                               : api_refuse_operation(r, false);
+    return rc != PTL_OK ? api_refuse_handle(r, put_md)
+           : atomic_is_legal(ATOMIC_FETCH, r->op, r->datatype)
+               ? PTL_OK
+               : api_refuse_operation(r, ATOMIC_FETCH);
 }
 
 int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md)
@@ -104,15 +105,14 @@ int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md)
         return api_refuse_handle(r, put_md);
     }
     if (!atomic_is_legal(ATOMIC_SWAP, r->op, r->datatype)) {
-        return api_refuse_operation(r, false);
+        return api_refuse_operation(r, ATOMIC_SWAP);
     }
     size_t size = atomic_operand_size(r->op, r->datatype);
     if (size == 0) {
         return PTL_OK;
     }
-    return operand != NULL && nic_copy(r->operand, operand, size) == 0
-               ? PTL_OK
-               : api_refuse_operation(r, true);
+    return operand != NULL && nic_copy(r->operand, operand, size) == 0 ? PTL_OK
+                                                                       : api_refuse_operand(r);
 }
 
 int PtlFetchAtomic(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,

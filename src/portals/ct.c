@@ -219,10 +219,9 @@ int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsign
         return PTL_NO_INIT;
     }
     if (ct_handles == NULL || tests == NULL || size == 0 || event == NULL || which == NULL) {
-        return api_refuse_call("PtlCTPoll is refused: size %u is 0, or NULL is one of ct_handles "
-                               "%p, tests %p, event %p, which %p",
-                               size, (const void *)ct_handles, (const void *)tests, (void *)event,
-                               (void *)which);
+        return api_refuse_null(__func__, "ct_handles tests event which", ct_handles, tests, event,
+                               which)
+                   ?: api_refuse_call("PtlCTPoll is refused: size is 0, and must be at least 1");
     }
     struct ni *ni = NULL;
     for (unsigned i = 0; i < size; i++) {

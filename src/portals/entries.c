@@ -62,8 +62,8 @@ static inline bool is_plain(struct ni *ni, ptl_pt_index_t pt_index, const ptl_me
 int api_refuse_entry(const char *call, const struct le_setup *setup, const void *handle)
 {
     const char *entry = setup->matching ? "me" : "le";
-    return api_refuse_call("%s is refused: %s %p or %s_handle %p is NULL", call, entry,
-                           (const void *)setup->me, entry, handle);
+    return api_refuse_call("%s is refused: %s%s is NULL", call, entry,
+                           setup->me != NULL && handle == NULL ? "_handle" : "");
 }
 
 static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_setup *setup,
@@ -119,9 +119,10 @@ static int search(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
         return rc;
     }
     if (setup->me == NULL || op > PTL_SEARCH_DELETE) {
-        return api_refuse_call("%s is refused: %s %p is NULL, or ptl_search_op %u is not "
-                               "PTL_SEARCH_ONLY or PTL_SEARCH_DELETE",
-                               call, setup->matching ? "me" : "le", (const void *)setup->me, op);
+        return api_refuse_null(call, setup->matching ? "me" : "le", setup->me)
+                   ?: api_refuse_call("%s is refused: ptl_search_op %u is not PTL_SEARCH_ONLY or "
+                                      "PTL_SEARCH_DELETE",
+                                      call, op);
     }
     struct nic *nic = ni->nic;
     nic_poll_all(nic); /* what has arrived is to be found */

@@ -14,9 +14,8 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
         return rc;
     }
     if (eq_handle == NULL || count == 0) {
-        return api_refuse_call("PtlEQAlloc is refused: count %" PRIu64
-                               " is 0, or eq_handle %p NULL",
-                               (uint64_t)count, (void *)eq_handle);
+        return api_refuse_null(__func__, "eq_handle", eq_handle)
+                   ?: api_refuse_call("PtlEQAlloc is refused: count is 0, and must be at least 1");
     }
     ptl_event_t *ring = count <= EQ_MAX_EVENTS ? calloc(count, sizeof(*ring)) : NULL;
     if (ring == NULL) {
@@ -362,9 +361,8 @@ __attribute__((noinline)) static int poll_first(const ptl_handle_eq_t *eq_handle
         return PTL_NO_INIT;
     }
     if (eq_handles == NULL || size == 0 || event == NULL || which == NULL) {
-        return api_refuse_call("PtlEQPoll is refused: size %u is 0, or NULL is one of eq_handles "
-                               "%p, event %p, which %p",
-                               size, (const void *)eq_handles, (void *)event, (void *)which);
+        return api_refuse_null("PtlEQPoll", "eq_handles event which", eq_handles, event, which)
+                   ?: api_refuse_call("PtlEQPoll is refused: size is 0, and must be at least 1");
     }
     struct eq_wait w = {.handles = eq_handles, .size = size, .event = event};
     int rc;

@@ -31,9 +31,11 @@ int PtlSetJobKey(const void *key, ptl_size_t length)
     }
     int rc = length != 0 && key == NULL ? PTL_ARG_INVALID : process_set_key(p, key, length);
     return rc == PTL_OK ? rc
-                        : api_refuse_call("PtlSetJobKey is refused: key %p is NULL, or its length "
-                                          "%" PRIu64 " not %d to %d bytes (0: none)",
-                                          key, (uint64_t)length, SLMP_KEY_MIN, SLMP_KEY_MAX);
+           : key == NULL && length != 0
+               ? api_refuse_null(__func__, "key", key)
+               : api_refuse_call("PtlSetJobKey is refused: length %" PRIu64
+                                 " is not %d to %d bytes (0: none)",
+                                 (uint64_t)length, SLMP_KEY_MIN, SLMP_KEY_MAX);
 }
 
 void PtlAbort(void)

@@ -24,15 +24,12 @@ static int check_map(struct ni *ni, ptl_size_t size, const ptl_process_t *map)
                                    ni->nic->nid, ni->nic->pid);
 }
 
-static int refuse_map(const char *call, const struct ni *ni, ptl_size_t size, const void *mapping,
-                      const void *result)
+static int refuse_kind(const char *call, ptl_handle_ni_t ni_handle)
 {
-    return api_refuse_call("%s is refused: %s; map_size %" PRIu64 ", mapping %p, actual_map_size "
-                           "%p",
-                           call,
-                           ni_is_logical(ni) ? "an argument is NULL or out of range"
-                                             : "the interface is not logical, it has no map",
-                           (uint64_t)size, mapping, result);
+    return api_refuse_call(
+        "%s is refused: ni_handle 0x%x is of an interface that is not logical, it "
+        "has no map",
+        call, ni_handle);
 }
 
 int PtlSetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, const ptl_process_t *mapping)
@@ -42,8 +39,13 @@ int PtlSetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, const ptl_process_
     if (rc != PTL_OK) {
         return rc;
     }
-    if (!ni_is_logical(ni) || mapping == NULL || map_size == 0 || map_size >= PTL_RANK_ANY) {
-        return refuse_map(__func__, ni, map_size, mapping, &map_size);
+    if (!ni_is_logical(ni)) {
+        return refuse_kind(__func__, ni_handle);
+    }
+    if (mapping == NULL || map_size == 0 || map_size >= PTL_RANK_ANY) {
+        return api_refuse_null(__func__, "mapping", mapping)
+                   ?: api_refuse_call("PtlSetMap is refused: map_size %" PRIu64 " is not 1 to %u",
+                                      (uint64_t)map_size, PTL_RANK_ANY - 1);
     }
     rc = check_map(ni, map_size, mapping);
     if (rc == PTL_OK) {
@@ -64,8 +66,10 @@ int PtlGetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, ptl_process_t *map
     if (rc != PTL_OK) {
         return rc;
     }
-    if (!ni_is_logical(ni) || (mapping == NULL && map_size != 0) || actual_map_size == NULL) {
-        rc = refuse_map(__func__, ni, map_size, mapping, actual_map_size);
+    if (!ni_is_logical(ni)) {
+        rc = refuse_kind(__func__, ni_handle);
+    } else if ((mapping == NULL && map_size != 0) || actual_map_size == NULL) {
+        rc = api_refuse_null(__func__, "actual_map_size mapping", actual_map_size, mapping);
     } else if (ni->map == NULL) {
         rc = api_refuse_state(PTL_NO_SPACE,
                               "PtlGetMap is refused: ni_handle 0x%x has no map; "

@@ -26,12 +26,11 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md
         return rc;
     }
     if (md == NULL || md_handle == NULL || (md->options & ~PTL_MD_OPTIONS_MASK) != 0) {
-        return api_unlock(ni,
-                          api_refuse_call("PtlMDBind is refused: md %p or md_handle %p is NULL, "
-                                          "or options 0x%x has one beyond "
-                                          "PTL_MD_OPTIONS_MASK, 0x%x",
-                                          (const void *)md, (void *)md_handle,
-                                          md != NULL ? md->options : 0, PTL_MD_OPTIONS_MASK));
+        rc = api_refuse_null(__func__, "md md_handle", md, md_handle)
+                 ?: api_refuse_call("PtlMDBind is refused: options 0x%x has one beyond "
+                                    "PTL_MD_OPTIONS_MASK, 0x%x",
+                                    md->options, PTL_MD_OPTIONS_MASK);
+        return api_unlock(ni, rc);
     }
     struct eq_ref eq;
     struct ct_ref ct = {NULL, 0};

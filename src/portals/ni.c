@@ -84,9 +84,11 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
     }
     unsigned index = iface - PTL_IFACE_DEFAULT;
     if (ni_handle == NULL || index >= NICS_MAX) {
-        return api_refuse_call("PtlNIInit is refused: ni_handle %p is NULL, or iface, "
-                               "PTL_IFACE_DEFAULT + %u, more than + %u",
-                               (void *)ni_handle, index, NICS_MAX - 1);
+        return api_refuse_null(__func__, "ni_handle", ni_handle)
+                   ?: api_refuse_call(
+                          "PtlNIInit is refused: iface, PTL_IFACE_DEFAULT + %u, is more "
+                          "than + %u",
+                          index, NICS_MAX - 1);
     }
     if (check_options(options) != PTL_OK) {
         return PTL_ARG_INVALID;
@@ -143,10 +145,9 @@ int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t status_register, ptl_s
         return rc;
     }
     if (status == NULL || (unsigned)status_register >= PTL_SR_LAST) {
-        return api_refuse_call(
-            "PtlNIStatus is refused: status %p is NULL, or status_register %d is "
-            "not 0 to %d",
-            (void *)status, (int)status_register, PTL_SR_LAST - 1);
+        return api_refuse_null(__func__, "status", status)
+                   ?: api_refuse_call("PtlNIStatus is refused: status_register %d is not 0 to %d",
+                                      (int)status_register, PTL_SR_LAST - 1);
     }
     nic_poll(ni->nic);
     if (!api_lock(__func__, ni, ni_handle)) {

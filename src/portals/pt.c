@@ -58,9 +58,10 @@ int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options, ptl_handle_eq_t 
     struct eq_ref eq;
     ptl_pt_index_t index;
     if (pt_index == NULL || (options & ~(unsigned)PTL_PT_ALLOC_OPTIONS_MASK) != 0) {
-        rc = api_refuse_call("PtlPTAlloc is refused: pt_index %p is NULL, or options 0x%x has one "
-                             "beyond PTL_PT_ALLOC_OPTIONS_MASK, 0x%x",
-                             (void *)pt_index, options, PTL_PT_ALLOC_OPTIONS_MASK);
+        rc = api_refuse_null(__func__, "pt_index", pt_index)
+                 ?: api_refuse_call("PtlPTAlloc is refused: options 0x%x has one beyond "
+                                    "PTL_PT_ALLOC_OPTIONS_MASK, 0x%x",
+                                    options, PTL_PT_ALLOC_OPTIONS_MASK);
     } else {
         rc = api_eq_ref(__func__, ni, eq_handle, &eq);
     }

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static const char *const kinds[] = {[OP_PUT] = "a put",
                                     [OP_GET] = "a get",
@@ -72,20 +73,6 @@ static void explain_ack(const struct request *r, char *text, size_t size)
              "and no PTL_MD_UNRELIABLE, PTL_CT_ACK_REQ a counter");
 }
 
-static void explain_atomic(const struct ni *ni, const struct request *r, char *text, size_t size)
-{
-    uint64_t most = r->kind == OP_FETCH ? (uint64_t)ni->limits.max_fetch_atomic_size
-                                        : (uint64_t)ni->limits.max_atomic_size;
-    if (r->length > most) {
-        snprintf(text, size, "length %" PRIu64 " is more than %s, %" PRIu64, r->length,
-                 r->kind == OP_FETCH ? "max_fetch_atomic_size" : "max_atomic_size", most);
-    } else {
-        snprintf(text, size,
-                 "operation %u is not one that this call has for data type %u and length %" PRIu64,
-                 r->op, r->datatype, r->length);
-    }
-}
-
 static void explain_target(const struct ni *ni, const struct request *r, char *text, size_t size)
 {
     if (ni_is_logical(ni)) {
@@ -101,7 +88,7 @@ int api_refuse(struct ni *ni, const struct request *r, const struct api_sides *s
 {
     char text[240];
     bool short_enough = r->length <= (uint64_t)ni->limits.max_msg_size || r->kind > OP_GET;
-    bool fetches = r->kind == OP_FETCH;
+    bool fetches = r->kind == OP_FETCH, swaps = fetches && r->op >= PTL_SWAP;
     if (side_wrong(ni, r, sides->md, sides->offset, fetches ? "put_" : "", text, sizeof(text))) {
     } else if (!short_enough) {
         snprintf(text, sizeof(text), "length %" PRIu64 " is more than max_msg_size, %" PRIu64,
@@ -110,8 +97,9 @@ int api_refuse(struct ni *ni, const struct request *r, const struct api_sides *s
         snprintf(text, sizeof(text), "pt_index %u is beyond any portal table", r->pt_index);
     } else if (r->ack >= ACK_REQUESTS) {
         explain_ack(r, text, sizeof(text));
-    } else if (r->kind >= OP_ATOMIC && !request_atomic_sound(ni, r, fetches && r->op >= PTL_SWAP)) {
-        explain_atomic(ni, r, text, sizeof(text));
+    } else if (r->kind >= OP_ATOMIC && !request_atomic_sound(ni, r, swaps)) {
+        enum atomic_call call = swaps ? ATOMIC_SWAP : fetches ? ATOMIC_FETCH : ATOMIC_PLAIN;
+        api_explain_atomic(ni, r, call, text, sizeof(text));
     } else if (!fetches ||
                !side_wrong(ni, r, sides->get_md, sides->get_offset, "get_", text, sizeof(text))) {
         explain_target(ni, r, text, sizeof(text));
@@ -128,13 +116,32 @@ int api_refuse_handle(const struct request *r, ptl_handle_md_t handle)
                                  kinds[r->kind], r->kind == OP_FETCH ? "put_" : "", handle);
 }
 
-int api_refuse_operation(const struct request *r, bool exists)
+int api_refuse_operation(const struct request *r, enum atomic_call call)
 {
-    return exists ? api_refuse_call("%s is refused: its operand is NULL, or cannot be read",
-                                    kinds[r->kind])
-                  : api_refuse_call("%s is refused: operation %u is not one that it has for data "
-                                    "type %u",
-                                    kinds[r->kind], r->op, r->datatype);
+    char text[240];
+    api_explain_operation(r, call, text, sizeof(text));
+    return api_refuse_call("%s is refused: %s", kinds[r->kind], text);
+}
+
+int api_refuse_operand(const struct request *r)
+{
+    return api_refuse_call("%s is refused: its operand is NULL, or cannot be read", kinds[r->kind]);
+}
+
+int api_refuse_null(const char *call, const char *names, ...)
+{
+    int rc = PTL_OK;
+    va_list pointers;
+    va_start(pointers, names);
+    for (const char *name = names; rc == PTL_OK && *name != '\0';) {
+        int length = (int)strcspn(name, " ");
+        if (va_arg(pointers, const void *) == NULL) {
+            rc = api_refuse_call("%s is refused: %.*s is NULL", call, length, name);
+        }
+        name += length + (name[length] == ' ');
+    }
+    va_end(pointers);
+    return rc;
 }
 
 int api_refuse_state(int rc, const char *format, ...)

@@ -180,10 +180,11 @@ int PtlHPUAllocMem(ptl_handle_ni_t ni_handle, ptl_size_t length, ptl_handle_hpu_
         return rc;
     }
     if (hpu_mem == NULL || length == 0 || length > MAX_HANDLER_MEMORY) {
-        return api_unlock(ni,
-                          api_refuse_call("PtlHPUAllocMem is refused: hpu_mem %p is NULL, or "
-                                          "length %" PRIu64 " not 1 to max_handler_mem, %u",
-                                          (void *)hpu_mem, (uint64_t)length, MAX_HANDLER_MEMORY));
+        rc = api_refuse_null(__func__, "hpu_mem", hpu_mem)
+                 ?: api_refuse_call("PtlHPUAllocMem is refused: length %" PRIu64
+                                    " is not 1 to max_handler_mem, %u",
+                                    (uint64_t)length, MAX_HANDLER_MEMORY);
+        return api_unlock(ni, rc);
     }
     struct hpu_memory *m = hpu_memory_new(ni, length);
     if (m != NULL) {
@@ -241,10 +242,9 @@ int PtlSpinCounter(ptl_handle_ni_t ni_handle, unsigned int index, ptl_spin_count
         return rc;
     }
     if (counter == NULL || index >= PTL_SPIN_COUNTERS) {
-        return api_refuse_call(
-            "PtlSpinCounter is refused: counter %p is NULL, or index %u not 0 to "
-            "%d",
-            (void *)counter, index, PTL_SPIN_COUNTERS - 1);
+        return api_refuse_null(__func__, "counter", counter)
+                   ?: api_refuse_call("PtlSpinCounter is refused: index %u is not 0 to %d", index,
+                                      PTL_SPIN_COUNTERS - 1);
     }
     const struct hpu_counter *c = &ni->counters[index];
     counter->sum = atomic_load_explicit(&c->sum, memory_order_relaxed);
@@ -261,10 +261,11 @@ int PtlSpinOutput(ptl_handle_ni_t ni_handle, unsigned int hpu, char *text, ptl_s
         return rc;
     }
     if (text == NULL || size == 0 || printed == NULL || hpu >= num_hpus(ni->nic)) {
-        rc =
-            api_refuse_call("PtlSpinOutput is refused: text %p or printed %p is NULL, size %" PRIu64
-                            " 0, or hpu %u not one of %u",
-                            (void *)text, (void *)printed, (uint64_t)size, hpu, num_hpus(ni->nic));
+        rc = api_refuse_null(__func__, "text printed", text, printed)
+                 ?: size == 0 ? api_refuse_call("PtlSpinOutput is refused: size is 0, and must be "
+                                                "at least 1, for the text's end")
+                              : api_refuse_call("PtlSpinOutput is refused: hpu %u is not one of %u",
+                                                hpu, num_hpus(ni->nic));
     } else {
         size_t length = hpu_output_read(&ni->nic->board->outputs[hpu], text, size - 1, printed);
         text[length] = '\0';

@@ -2,6 +2,7 @@
 /* What a program is told of a call that is refused: the log names the argument and its value; the
  * masks of options are what the calls accept; PtlErrorStr knows every code. */
 #include "port.h"
+#include "spin.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -75,6 +76,25 @@ PTEST(reasons_are_told, 1)
     check_said(PtlGet(md, 60, 8, me, 0, 0, 0, NULL), "a get is refused", "offset 60");
     check_said(PtlAtomic(md, 0, 8, PTL_NO_ACK_REQ, me, 0, 0, 0, NULL, 0, PTL_BXOR, PTL_DOUBLE),
                "an atomic operation is refused", "data type");
+#define ATOMIC(length, op, type)                                                                   \
+    PtlAtomic(md, 0, length, PTL_NO_ACK_REQ, me, 0, 0, 0, NULL, 0, op, type)
+#define SWAP(length, op, type) PtlSwap(md, 0, md, 0, length, me, 0, 0, 0, NULL, 0, memory, op, type)
+    check_said(ATOMIC(12, PTL_SUM, PTL_UINT64_T), "length 12 is no multiple of 8", "PTL_UINT64_T");
+    check_said(ATOMIC(8, PTL_BXOR, PTL_DOUBLE),
+               "PTL_BXOR with data type PTL_DOUBLE: the one is not defined", "PTL_DOUBLE");
+    check_said(ATOMIC(8, PTL_CSWAP, PTL_INT64_T),
+               "operation PTL_CSWAP with data type PTL_INT64_T: PtlSwap has", "");
+    check_said(ATOMIC(8, PTL_OP_LAST, PTL_INT64_T),
+               "operation 18 with data type PTL_INT64_T: operations are", "PTL_MSWAP");
+    check_said(ATOMIC(8, PTL_SUM, PTL_DATATYPE_LAST), "PTL_SUM with data type 14: data types are",
+               "PTL_INT8_T");
+    check_said(SWAP(16, PTL_CSWAP, PTL_UINT64_T),
+               "length 16 must be 8, one element of data type "
+               "PTL_UINT64_T",
+               "PTL_CSWAP");
+    check_said(SWAP(12, PTL_SWAP, PTL_INT64_T), "length 12 is no multiple of 8", "PTL_INT64_T");
+    check_said(SWAP(8, PTL_SUM, PTL_INT64_T), "PTL_SUM with data type PTL_INT64_T: PtlAtomic and",
+               "PtlFetchAtomic");
     check_said(PtlFetchAtomic(md, 0, md, 60, 8, me, 0, 0, 0, NULL, 0, PTL_SUM, PTL_INT64_T),
                "put_offset 60", "64 bytes");
     check_said(PtlFetchAtomic(md, 60, md, 0, 8, me, 0, 0, 0, NULL, 0, PTL_SUM, PTL_INT64_T),
@@ -134,6 +154,111 @@ PTEST(states_are_told, 1)
     listen_no_more();
     OK(PtlNIFini(other));
     port_close(&p);
+}
+
+static void check_half(int code, const char *half)
+{
+    char text[1024];
+    read_log(text, sizeof(text));
+    const char *found = strstr(text, half);
+    bool whole = found != NULL && strstr(text, " or ") == NULL && strchr(found, '(') == NULL;
+    if (code != PTL_ARG_INVALID || !whole) {
+        listen_no_more();
+        FAIL("code %d, the log says \"%s\", not just \"%s\"", code, text, half);
+    }
+}
+
+/* Of the conditions that an argument has failed, the one is told. */
+PTEST(the_condition_that_fails_is_told, 1)
+{
+    struct port p, logical;
+    static unsigned char memory[64];
+    ptl_handle_any_t h;
+    ptl_event_t event;
+    ptl_ct_event_t value;
+    ptl_sr_value_t status;
+    ptl_size_t n = 1;
+    unsigned which;
+    char text[8];
+    ptl_pt_index_t pt;
+    ptl_md_t good = {memory, sizeof(memory), 0, PTL_EQ_NONE, PTL_CT_NONE};
+    ptl_md_t bad = {memory, sizeof(memory), ~0u, PTL_EQ_NONE, PTL_CT_NONE};
+    port_open(&p, KIND_MP, rank, size);
+    port_open(&logical, KIND_NL, rank, size);
+    ptl_handle_ni_t ni = p.ni;
+    listen_to_log();
+    check_half(PtlEQAlloc(ni, 0, &h), "PtlEQAlloc is refused: count is 0, and must be");
+    check_half(PtlEQAlloc(ni, 8, NULL), "PtlEQAlloc is refused: eq_handle is NULL\n");
+    check_half(PtlEQPoll(&p.eq, 0, 0, &event, &which), "PtlEQPoll is refused: size is 0");
+    check_half(PtlEQPoll(&p.eq, 1, 0, NULL, &which), "PtlEQPoll is refused: event is NULL\n");
+    check_half(PtlCTPoll(&h, &n, 0, 0, &value, &which), "PtlCTPoll is refused: size is 0");
+    check_half(PtlCTPoll(&h, NULL, 1, 0, &value, &which), "PtlCTPoll is refused: tests is NULL\n");
+    check_half(PtlMDBind(ni, &good, NULL), "PtlMDBind is refused: md_handle is NULL\n");
+    check_half(PtlMDBind(ni, NULL, &h), "PtlMDBind is refused: md is NULL\n");
+    check_half(PtlMDBind(ni, &bad, &h), "PtlMDBind is refused: options 0xffffffff has one beyond");
+    check_half(PtlPTAlloc(ni, 0, p.eq, PTL_PT_ANY, NULL), "refused: pt_index is NULL\n");
+    check_half(PtlPTAlloc(ni, ~0u, p.eq, PTL_PT_ANY, &pt), "refused: options 0xffffffff has one");
+    check_half(PtlMEAppend(ni, p.pt, NULL, PTL_PRIORITY_LIST, NULL, &h), "refused: me is NULL\n");
+    check_half(PtlMESearch(ni, p.pt, NULL, PTL_SEARCH_ONLY, NULL), "refused: me is NULL\n");
+    check_half(PtlNIStatus(ni, PTL_SR_DROP_COUNT, NULL), "refused: status is NULL\n");
+    check_half(PtlNIStatus(ni, 99, &status), "refused: status_register 99 is not 0 to");
+    check_half(PtlNIInit(PTL_IFACE_DEFAULT, KIND_MP, PTL_PID_ANY, NULL, NULL, NULL),
+               "PtlNIInit is refused: ni_handle is NULL\n");
+    check_half(PtlNIInit(77, KIND_MP, PTL_PID_ANY, NULL, NULL, &h), "is more than + ");
+    check_half(PtlSetMap(logical.ni, 0, p.phys), "PtlSetMap is refused: map_size 0 is not 1 to");
+    check_half(PtlSetMap(logical.ni, 1, NULL), "PtlSetMap is refused: mapping is NULL\n");
+    check_half(PtlGetMap(logical.ni, 1, p.phys, NULL), "refused: actual_map_size is NULL\n");
+    check_half(PtlGetMap(ni, 1, p.phys, &n), "is of an interface that is not logical");
+    check_half(PtlHPUAllocMem(ni, 0, &h), "PtlHPUAllocMem is refused: length 0 is not 1 to");
+    check_half(PtlHPUAllocMem(ni, 8, NULL), "PtlHPUAllocMem is refused: hpu_mem is NULL\n");
+    check_half(PtlSpinCounter(ni, 0, NULL), "PtlSpinCounter is refused: counter is NULL\n");
+    check_half(PtlSpinOutput(ni, 0, text, 0, &n), "PtlSpinOutput is refused: size is 0");
+    check_half(PtlSpinOutput(ni, 0, text, sizeof(text), NULL), "refused: printed is NULL\n");
+    check_half(PtlSetJobKey(NULL, 40), "PtlSetJobKey is refused: key is NULL\n");
+    listen_no_more();
+    port_close(&logical);
+    port_close(&p);
+}
+
+/* Once in a process, whoever calls PtlInit again. */
+PTEST(variables_without_effect_are_told, 1)
+{
+    char text[4096], again[4096];
+    setenv("PINWHEEL_FABRC", "udp", 1);
+    setenv("PINWHEEL_NO_SUCH_THING_AT_ALL", "1", 1);
+    setenv("PINWHEEL_TRACE", "/tmp", 1);
+    setenv("PINWHEEL_CORE", "1023", 1);
+    listen_to_log();
+    OK(PtlInit());
+    read_log(text, sizeof(text));
+    PtlFini();
+    OK(PtlInit());
+    read_log(again, sizeof(again));
+    PtlFini();
+    listen_no_more();
+    CHECK(again[0] == '\0');
+    CHECK(strstr(text, "PINWHEEL_FABRC is no option; did you mean PINWHEEL_FABRIC?\n") != NULL);
+    CHECK(strstr(text, "PINWHEEL_NO_SUCH_THING_AT_ALL is no option; `pinwheel info`") != NULL);
+    CHECK(strstr(text, "PINWHEEL_CORE=1023 has no effect") != NULL);
+    CHECK(strstr(text, "TRACE") == NULL);
+}
+
+/* The file that a variable names is told with the variable. */
+PTEST(a_job_key_that_cannot_be_is_told, 1)
+{
+    char text[4096];
+    ptl_handle_ni_t ni;
+    setenv("PINWHEEL_FABRIC", "udp", 1);
+    setenv("PINWHEEL_IFACES", "lo", 1);
+    setenv("PINWHEEL_JOB_KEY_FILE", "/no/such/key", 1);
+    OK(PtlInit());
+    listen_to_log();
+    int code = PtlNIInit(PTL_IFACE_DEFAULT, KIND_MP, PTL_PID_ANY, NULL, NULL, &ni);
+    read_log(text, sizeof(text));
+    listen_no_more();
+    PtlFini();
+    CHECK(code != PTL_OK);
+    CHECK(strstr(text, "PINWHEEL_JOB_KEY_FILE=/no/such/key: ") != NULL);
 }
 
 /* A call that is refused in a loop does not fill a disk. */
