@@ -69,6 +69,9 @@ strange="$scratch/other"
 processes alone >"$scratch/keys" 2>"$scratch/keys.log"
 strange=''
 expect_all "with keys of two kinds: $(cat "$scratch/keys.log")" <"$scratch/keys"
+grep -q "peer at 10.77.0.[0-9]*:[0-9]* are dropped: it cannot prove that it has this job's key" "$scratch/keys.log" ||
+    fail "nobody said that a peer has another key: $(cat "$scratch/keys.log")"
+[ "$(grep -c "this job's key" "$scratch/keys.log")" -le $((20 * 2 * hosts)) ] || fail "too many lines"
 
 # Closed to others, as by default: nobody is reached, and the remedy is named.
 processes alone >"$scratch/alone" 2>"$scratch/alone.log"

@@ -410,6 +410,9 @@ bool udp_receive(struct fabric *f, int64_t now, bool *more)
             proved |= slmp_input(f->engine, now, &from, to + at, n);
             at += n;
         } while (at < (size_t)length);
+        if (!proved) {
+            udp_unproved(f, &from);
+        }
         struct slmp_peer *session = proved ? slmp_known(f->engine, &from) : NULL;
         struct fabric_peer *p = session != NULL ? slmp_peer_user(session) : NULL;
         if (p != NULL) {

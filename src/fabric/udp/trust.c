@@ -3,16 +3,18 @@
  * Who is of this host, and whose socket it is (decision 13). An address of one's own is not
  * taken for granted by the network: the kernel drops packets that come from outside and
  * bear one. So such a packet is of this host, and the kernel knows who owns the port that it
- * comes from.
+ * comes from. And who cannot prove to be of the job.
  */
 #include "fabric/udp/udp.h"
 
 #include "base/cancel.h"
 #include "base/forks.h"
+#include "base/log.h"
 #include "base/sys.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
+#include <inttypes.h>
 #include <stdio.h>
 
 /* The kernel's list is read in pieces, by place: where sockets before the one that is sought close
@@ -88,4 +90,32 @@ uint32_t udp_owner(const struct slmp_address *a)
     forks_release();
     cancel_back(cancel);
     return owner;
+}
+
+/* Packets within a session are not looked at: on the way bits may have changed. */
+void udp_unproved(struct fabric *f, const struct slmp_address *from)
+{
+    const struct slmp_counters *c = slmp_counters(f->engine);
+    uint64_t unproved = f->keyed ? c->forged : c->refused, mark = 1;
+    if (unproved == f->unproved || slmp_peer_info(f->engine, from).session) {
+        f->unproved = unproved;
+        return;
+    }
+    f->unproved = unproved;
+    f->strange++;
+    while (mark < f->strange) {
+        mark *= 10;
+    }
+    if (mark == f->strange) {
+        struct in_addr a = {htonl(from->ip)};
+        char name[INET_ADDRSTRLEN];
+        log_line(LOG_WARN,
+                 "packets of the peer at %s:%u are dropped: %s; give all processes of the job the "
+                 "same %s (%" PRIu64 " such packets so far)",
+                 inet_ntop(AF_INET, &a, name, sizeof(name)), from->port,
+                 f->keyed ? "it cannot prove that it has this job's key"
+                          : "it has a job key, or does not speak as this process does, and this "
+                            "process has no key",
+                 option_table[OPT_JOB_KEY_FILE].env, f->strange);
+    }
 }

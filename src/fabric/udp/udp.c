@@ -101,7 +101,9 @@ static int take_key(struct fabric *f, const struct slmp_key *given, struct slmp_
 {
     const char *path = f->options->text[OPT_JOB_KEY_FILE];
     if (path[0] != '\0') {
-        if (slmp_key_read(key, path, error, error_size) != 0) {
+        char why[256];
+        if (slmp_key_read(key, path, why, sizeof(why)) != 0) {
+            snprintf(error, error_size, "%s=%s", option_table[OPT_JOB_KEY_FILE].env, why);
             return -EACCES;
         }
     } else if (given == NULL) {

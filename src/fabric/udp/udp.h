@@ -8,7 +8,7 @@
  *   receive.c  the consumer's side of a lane: pieces to the NIC
  *   channel.c  the lanes of a channel, one with another
  *   peer.c     sessions and peers: contact, refusal, death
- *   trust.c    who is of this host, and whose socket it is
+ *   trust.c    who is of this host, whose socket it is, and who has not got the key
  *   socket.c   datagrams in and out
  *   refusal.c  what ICMP says of them
  *   line.c     a second socket, for packets to the peer that most go to
@@ -221,6 +221,8 @@ struct fabric {
     uint32_t local[LOCAL_MOST];
     unsigned locals;
     uint64_t foreign, misshapen; /* packets, messages that were dropped */
+    uint64_t unproved;           /* packets without the key, as the engine counts them; */
+    uint64_t strange;            /* those of them that came without a session */
     uint32_t owner;              /* of the socket that udp_whose() was asked about last */
 };
 
@@ -343,6 +345,10 @@ uint32_t udp_pid_of(const struct options *, uint16_t port);
 /* ---- trust.c ---- */
 
 bool udp_is_local(struct fabric *, uint32_t ip);
+/* udp_unproved() looks at a packet that was not of a session: if the engine has dropped it because
+ * one of both ends has another key, or none, the first says so in the log, and the 10th, the 100th,
+ * ..., so that a flood of such packets leaves 20 lines. */
+void udp_unproved(struct fabric *, const struct slmp_address *from);
 void udp_learn_locals(struct fabric *);
 /* udp_owner() is the uid that the kernel says a socket of this host has; FABRIC_NOBODY if it
  * does not say. */
