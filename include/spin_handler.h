@@ -11,10 +11,12 @@
  *
  * A handler is plain code: no system calls, no locks, no allocation. It touches
  * its stack, its HPU memory (`state`), its packet, constant static data and, by
- * DMA, the two host ranges of its entry. Whatever leaves these (a fault, a DMA
- * outside the range) ends the handler with SEGV: the call that did it does not
- * return, and what the handler did before stays done. So does an integer division by 0, and that
- * of the smallest number by -1. A handler that runs for longer
+ * DMA, the two host ranges of its entry. On RV32 cores (PINWHEEL_HPU=rv32) whatever leaves these
+ * ends the handler with SEGV. Natively a DMA outside the ranges does, and what the processor's
+ * memory protection notices; an access to other memory that the process may access, as of a byte
+ * just outside the packet, is not noticed: try a new handler on RV32 first. The call that ends a
+ * handler does not return, and what the handler did before stays done. An integer division by 0,
+ * and that of the smallest number by -1, ends it with SEGV, too. A handler that runs for longer
  * than PINWHEEL_HANDLER_BUDGET_US, in processor time without a PtlHandlerYield(), is
  * ended in the same way with TIMEOUT.
  *
@@ -141,7 +143,42 @@ extern const char ptl_handler_image[] __attribute__((visibility("hidden")));
             ".popsection");
 #endif
 
+/* What is registered has the type of one of the three kinds above. */
+#ifdef __cplusplus
+extern "C++" {
+constexpr bool ptl_handler_is(int (*)(const ptl_header_t, void *))
+{
+    return true;
+}
+constexpr bool ptl_handler_is(int (*)(const ptl_payload_t, void *))
+{
+    return true;
+}
+constexpr bool ptl_handler_is(int (*)(ptl_size_t, bool, void *))
+{
+    return true;
+}
+constexpr bool ptl_handler_is(...)
+{
+    return false;
+}
+}
+#define PTL_HANDLER_IS(handler) ptl_handler_is(handler)
+#define PTL_HANDLER_ASSERT static_assert
+#else
+#define PTL_HANDLER_IS(handler)                                                                    \
+    _Generic(&(handler), int (*)(const ptl_header_t, void *) : 1,                                  \
+             int (*)(const ptl_payload_t, void *) : 1, int (*)(ptl_size_t, bool, void *) : 1,      \
+             default : 0)
+#define PTL_HANDLER_ASSERT _Static_assert
+#endif
+
 #define PTL_HANDLER(handler)                                                                       \
+    PTL_HANDLER_ASSERT(PTL_HANDLER_IS(handler),                                                    \
+                       #handler " has the type of none of the three kinds of handlers: "           \
+                                "int (const ptl_header_t, void *), "                               \
+                                "int (const ptl_payload_t, void *), "                              \
+                                "int (ptl_size_t, bool, void *)");                                 \
     PTL_HANDLER_NOTE                                                                               \
     __attribute__((used, PTL_HANDLER_RETAIN section("pinwheel_handlers"),                          \
                    aligned(sizeof(void *)))) static PTL_HANDLER_CONST struct ptl_handler_entry     \

@@ -187,6 +187,24 @@ refuse "handler again is registered twice" one.c two.c
 refuse "cannot be read" missing.c
 refuse "ends with .c" shout.o
 refuse "unknown option --fast" --fast "$folder/shout.c"
+refuse "unknown option --imge; see \`pinwheel cc --help\`; did you mean --image?" --imge "$folder/shout.c"
 refuse "riscv-none: No such file" --cross-cc riscv-none "$folder/shout.c"
+[ "$(wc -l <err)" -eq 1 ] || { cat err; fail "the source is blamed for a compiler that is missing"; }
+printf '#!/bin/sh\nkill -SEGV $$\n' >crashing && chmod +x crashing
+refuse "./crashing: was ended by signal 11" --cross-cc ./crashing "$folder/shout.c"
+[ "$(wc -l <err)" -eq 1 ] || { cat err; fail "the source is blamed for a compiler that crashes"; }
+
+# Handlers of no kind, in C and in C++; and where that is not noticed, `pinwheel hpu` does.
+for parameters in 'int p' 'const ptl_payload_t *p' 'const ptl_header_t h, int n'; do
+    printf '#include "spin_handler.h"\n__handler static int h(%s, void *s)\n{\n    return SUCCESS;\n}\nPTL_HANDLER(h);\n' \
+        "$parameters" >kind.c
+    cp kind.c kind.cc
+    refuse "h has the type of none of the three kinds of handlers" kind.c
+    refuse "h has the type of none of the three kinds of handlers" --cxx "$cxx" kind.cc
+done
+printf '#include "spin_handler.h"\n#undef PTL_HANDLER_ASSERT\n#define PTL_HANDLER_ASSERT(is, text) _Static_assert(1, text)\n__handler static int h(const ptl_payload_t *p, void *s)\n{\n    return SUCCESS;\n}\nPTL_HANDLER(h);\n' >kind.c
+"$pinwheel" cc --image --cc "$cc" kind.c -o kind.elf
+"$pinwheel" hpu run --handler h kind.elf >out 2>err && fail "a handler of no kind is run"
+says "kind.elf: h has the type of none of the three kinds of handlers"
 refuse "which FILE.c" -O2
 echo "compiled, linked, ran on both; refused what is wrong"

@@ -48,7 +48,11 @@ static bool add_list(struct cc_words *to, const struct cc_words *from)
     return add_all(to, from->word, from->count);
 }
 
-/* Runs a program and frees the words. */
+/* What run() gives of a program that was not there, or did not end by itself: so the source is not
+ * to blame. */
+enum { NOT_RUN = -2, NOT_FOUND = 127 };
+
+/* Runs a program and frees the words: 0, -1 if it has found something wrong, or NOT_RUN. */
 static int run(struct cc_words *words)
 {
     int status = 0, rc = 0;
@@ -60,12 +64,17 @@ static int run(struct cc_words *words)
                error == ENOENT && strstr(words->word[0], "riscv") != NULL
                    ? "; it is in the package gcc-riscv64-unknown-elf"
                    : "");
-        _exit(127);
+        _exit(NOT_FOUND);
     }
     if (child < 0) {
-        rc = cc_say("fork: %s", strerror(errno));
+        cc_say("fork: %s", strerror(errno));
+        rc = NOT_RUN;
     } else if (waitpid(child, &status, 0) != child || status != 0) {
-        rc = -1; /* it has said why */
+        rc = WIFEXITED(status) && WEXITSTATUS(status) != NOT_FOUND ? -1 : NOT_RUN;
+    }
+    if (child > 0 && WIFSIGNALED(status)) {
+        cc_say("%s: was ended by signal %d (%s)", words->word[0], WTERMSIG(status),
+               strsignal(WTERMSIG(status)));
     }
     free(words->word);
     *words = (struct cc_words){0};
@@ -440,8 +449,9 @@ static int build(struct cc_job *job)
     char image[PATH_MAX], object[PATH_MAX];
     scratch(job, image, 0, "image.elf");
     for (size_t i = 0; i < job->sources.count; i++) {
-        if (rv32_compile(job, i, scratch(job, object, i, "rv32.o"), false) != 0) {
-            return say_uncompiled(job, i);
+        int rc = rv32_compile(job, i, scratch(job, object, i, "rv32.o"), false);
+        if (rc != 0) {
+            return rc == NOT_RUN ? -1 : say_uncompiled(job, i);
         }
     }
     /* A static object with a constructor is named here first; the checks behind may name it too. */

@@ -2,6 +2,8 @@
 /* The options of `pinwheel cc`; see cc.h. They are those of a compiler, as far as they go. */
 #include "cc.h"
 
+#include "base/nearest.h"
+
 #include "pinwheel/commands.h"
 
 #include <stdarg.h>
@@ -134,7 +136,14 @@ static int parse(struct cc_job *job, int argc, char **argv)
             return -1;
         }
         if (taken == 0 && word[0] == '-') {
-            return cc_say("unknown option %s; see `pinwheel cc --help`", word);
+            struct nearest near = nearest_to(word, strcspn(word, "="));
+            char text[80];
+            nearest_try(&near, "--image");
+            for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
+                nearest_try(&near, options[k].name);
+            }
+            return cc_say("unknown option %s; see `pinwheel cc --help`%s", word,
+                          nearest_text(&near, text));
         }
         if (taken == 0 && !cc_add(&job->sources, word)) {
             return -1;

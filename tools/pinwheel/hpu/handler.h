@@ -70,8 +70,10 @@ int hpu_handler_run(struct hpu_handler *h, const struct hpu_handler_memory *m, h
 /* hpu_handler_code() is the name of a return code. */
 const char *hpu_handler_code(int code);
 
-/* hpu_handler_kind() gives the enum hpu_call of the function at `pc`, or -1 when the debug
- * information of the image does not tell. */
+/* hpu_handler_kind() gives the enum hpu_call of the function at `pc`, HPU_KIND_NONE when
+ * that has the type of no kind, or HPU_KIND_UNKNOWN when the image has no debug information of it.
+ */
+enum { HPU_KIND_NONE = -1, HPU_KIND_UNKNOWN = -2 };
 int hpu_handler_kind(const struct rv32_image *image, uint32_t pc);
 
 /* A struct that a variable of a handler points to: its state, and what else it looks at. */

@@ -64,7 +64,7 @@ static int kind_of(Dwarf_Die *parameter)
     Dwarf_Die type = *parameter;
     Dwarf_Attribute a;
     while (dwarf_attr_integrate(&type, DW_AT_type, &a) != NULL &&
-           dwarf_formref_die(&a, &type) != NULL) {
+           dwarf_formref_die(&a, &type) != NULL && dwarf_tag(&type) != DW_TAG_pointer_type) {
         const char *name = dwarf_diename(&type);
         for (size_t i = 0; name != NULL && i < sizeof(kinds) / sizeof(kinds[0]); i++) {
             if (strcmp(name, kinds[i].type) == 0) {
@@ -72,7 +72,7 @@ static int kind_of(Dwarf_Die *parameter)
             }
         }
     }
-    return -1;
+    return HPU_KIND_NONE;
 }
 
 /* ---- Structs ---- */
@@ -157,14 +157,12 @@ static void look_for_kind(Dwarf_Die *function, void *context)
 {
     Dwarf_Die parameter;
     int *kind = context;
-    if (find_parameter(function, &parameter)) {
-        *kind = kind_of(&parameter);
-    }
+    *kind = find_parameter(function, &parameter) ? kind_of(&parameter) : HPU_KIND_NONE;
 }
 
 int hpu_handler_kind(const struct rv32_image *image, uint32_t pc)
 {
-    int kind = -1;
+    int kind = HPU_KIND_UNKNOWN;
     with_function(image, pc, look_for_kind, &kind);
     return kind;
 }
