@@ -99,7 +99,8 @@ assert cost[3][0] == "Wait" and 0 < cost[3][1] <= 36 - 7, cost'
 
 # A profile and a flame graph have the calls in them; the budget takes handlers, too.
 "$pinwheel" hpu profile --handler timing_payload --packet packet twins.elf --flame flame.svg >out
-has '  PtlHandlerDMAFromHostB' '  timing_payload'
+has '  PtlHandlerDMAFromHostB' '  timing_payload' '(PtlHandlerDMAFromHostB)'
+grep -q ' ?$' out && { cat out; fail 'cycles of nowhere'; }
 grep -q PtlHandlerDMAFromHostB flame.svg || fail 'no call in the flame graph'
 "$pinwheel" hpu budget --handler telling_payload --table twins.elf >out
 [ "$(grep -c '^ *[0-9]* .* [0-9]* *[0-9]*$' out)" -ge 11 ] || { cat out; fail 'a table'; }
@@ -133,6 +134,15 @@ END
     has 'SEGV: in PtlHandlerDMAToHostB: argument 1, 0x00000020' 'received signal SIGSEGV' ' stray_in_call ('
 fi
 
+# A pipe is a file, too, for each of the host's memories.
+head -c 70000 /dev/urandom >user
+for file in host handler-host peers; do
+    # shellcheck disable=SC2094
+    cat user | run --handler telling_payload "--$file" /dev/stdin "--$file-out" user_after twins.elf >out
+    cmp user user_after
+    refuse 1 "--$file missing: No such file" run --handler telling_payload "--$file" missing twins.elf
+done
+
 # What is refused.
 refuse 1 'twins.elf: registers no handler none; it has asking_payload yielding_payload' run --handler none twins.elf
 refuse 1 'registers no handler; PTL_HANDLER(name) does' run --handler none "$2/golden/kernels.elf"
@@ -147,7 +157,6 @@ for wrong in type=8 source_id=1:2:3 source_id=x hdr_data=-1 hdr_data=; do
     refuse 1 "--set $wrong: a header handler is called with" run --handler telling_header --set "$wrong" twins.elf
 done
 refuse 1 '--set flow_control_triggered=2' run --handler telling_completion --set flow_control_triggered=2 twins.elf
-refuse 1 'missing: No such file' run --handler telling_payload --host missing twins.elf
 head -c 65537 /dev/zero >long
 refuse 1 'long: is longer than 65536 bytes' run --handler telling_payload --packet long twins.elf
 riscv64-unknown-elf-objcopy --strip-debug twins.elf bare.elf

@@ -43,26 +43,55 @@ static int make_range(struct hpu_range *r, size_t size, struct rv32_error *error
     return 0;
 }
 
-static int read_file(struct hpu_range *r, const char *path, struct rv32_error *error)
+/* All that a file has, or a pipe: NULL with what is wrong in `error`. */
+static char *read_all(FILE *f, size_t *size, struct rv32_error *error)
 {
-    FILE *f = fopen(path, "rb");
-    long size = -1;
-    if (f == NULL || fseek(f, 0, SEEK_END) != 0 || (size = ftell(f)) < 0 ||
-        fseek(f, 0, SEEK_SET) != 0) {
-        rv32_fail(error, "%s: %s", path, strerror(errno));
-    } else if (size > MOST_HOST) {
-        rv32_fail(error, "%s: is longer than %d bytes", path, MOST_HOST);
-        size = -1;
-    } else if (make_range(r, (size_t)size, error) != 0) {
-        size = -1;
-    } else if (fread(r->bytes, 1, (size_t)size, f) != (size_t)size) {
-        rv32_fail(error, "%s: cannot be read", path);
-        size = -1;
+    char *bytes = NULL;
+    size_t room = 0, n = 1;
+    for (*size = 0; n > 0 && *size <= MOST_HOST; *size += n) {
+        if (*size == room) {
+            room = room > 0 ? 2 * room : 1 << 16;
+            char *larger = realloc(bytes, room);
+            if (larger == NULL) {
+                rv32_fail(error, "no memory for %zu bytes of the host", room);
+                free(bytes);
+                return NULL;
+            }
+            bytes = larger;
+        }
+        n = fread(bytes + *size, 1, room - *size, f);
     }
-    if (f != NULL) {
+    if (ferror(f) != 0 || *size > MOST_HOST) {
+        ferror(f) != 0 ? rv32_fail(error, "cannot be read: %s", strerror(errno))
+                       : rv32_fail(error, "is longer than %d bytes", MOST_HOST);
+        free(bytes);
+        return NULL;
+    }
+    return bytes;
+}
+
+static int read_file(struct hpu_range *r, const char *option, const char *path,
+                     struct rv32_error *error)
+{
+    struct rv32_error why;
+    size_t size = 0;
+    char *bytes = NULL;
+    FILE *f = fopen(path, "rb");
+    if (f == NULL) {
+        rv32_fail(&why, "%s", strerror(errno));
+    } else {
+        bytes = read_all(f, &size, &why);
         fclose(f);
     }
-    return size < 0 ? -1 : 0;
+    if (bytes == NULL) {
+        return rv32_fail(error, "%s %s: %s", option, path, why.text);
+    }
+    int rc = make_range(r, size, error);
+    if (rc == 0) {
+        memcpy(r->bytes, bytes, size);
+    }
+    free(bytes);
+    return rc;
 }
 
 /* Memory without a file is zeros; the peers have none then. */
@@ -71,9 +100,12 @@ static int read_host(struct hpu_handler *h, struct rv32_error *error)
     struct hpu_range *ranges[HPU_FILES] = {[HPU_FILE_ENTRY] = &h->host.entry,
                                            [HPU_FILE_HANDLER] = &h->host.handler,
                                            [HPU_FILE_PEERS] = &h->host.peers};
+    static const char *const options[HPU_FILES] = {[HPU_FILE_ENTRY] = "--host",
+                                                   [HPU_FILE_HANDLER] = "--handler-host",
+                                                   [HPU_FILE_PEERS] = "--peers"};
     for (int i = 0; i < HPU_FILES; i++) {
         size_t size = i == HPU_FILE_PEERS ? 0 : HPU_HANDLER_HOST;
-        int rc = h->path[i] != NULL ? read_file(ranges[i], h->path[i], error)
+        int rc = h->path[i] != NULL ? read_file(ranges[i], options[i], h->path[i], error)
                                     : make_range(ranges[i], size, error);
         if (rc != 0) {
             return -1;
@@ -289,6 +321,12 @@ static int find(struct hpu_handler *h, const struct hpu_image *image, struct rv3
         return -1;
     }
     int kind = hpu_handler_kind(&image->image, s->address);
+    if (kind == HPU_KIND_NONE) {
+        return rv32_fail(error,
+                         "%s: %s has the type of none of the three kinds of handlers: its first "
+                         "parameter is a ptl_header_t, a ptl_payload_t or a ptl_size_t",
+                         image->image.name, h->name);
+    }
     if (kind < 0) {
         return rv32_fail(error,
                          "%s: does not tell what kind of handler %s is, for want of debug "

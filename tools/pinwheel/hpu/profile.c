@@ -113,7 +113,7 @@ static void line_name(const struct hpu_job *j, uint32_t pc, char *text, size_t s
 {
     const struct rv32_line *l = rv32_lines_at(&j->code.lines, pc);
     if (l == NULL) {
-        snprintf(text, size, "?");
+        snprintf(text, size, "(%s)", function_name(j, pc));
     } else {
         snprintf(text, size, "%s:%d", l->file, l->line);
     }
