@@ -59,11 +59,20 @@ static bool sp_is_astray(const struct rv32_result *r)
     return r->sp < r->near.base && r->near.base - r->sp > FAR_STACK;
 }
 
+enum { BYTES_TEXT = 24 };
+
+static const char *bytes_text(uint32_t count, char text[BYTES_TEXT])
+{
+    snprintf(text, BYTES_TEXT, "%u byte%s", count, count == 1 ? "" : "s");
+    return text;
+}
+
 void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE])
 {
     enum { size = RV32_PLACE };
     const struct rv32_near *n = &r->near;
     uint32_t end = n->base + n->size;
+    char bytes[BYTES_TEXT];
     text[0] = '\0';
     if (!is_access(r->end) || n->name == NULL) {
         return; /* of other ends `near` says nothing */
@@ -78,11 +87,11 @@ void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE])
         snprintf(text, size, ", a stack overflow by %u: the stack has %u bytes at 0x%08x", by,
                  n->size, n->base);
     } else if (r->address < n->base) {
-        snprintf(text, size, ", %u bytes below the %s, %u bytes at 0x%08x", n->base - r->address,
-                 n->name, n->size, n->base);
+        snprintf(text, size, ", %s below the %s, %u bytes at 0x%08x",
+                 bytes_text(n->base - r->address, bytes), n->name, n->size, n->base);
     } else if (r->address >= end) {
-        snprintf(text, size, ", %u bytes behind the %s, %u bytes at 0x%08x", r->address - end,
-                 n->name, n->size, n->base);
+        snprintf(text, size, ", %s behind the %s, %u bytes at 0x%08x",
+                 bytes_text(r->address - end, bytes), n->name, n->size, n->base);
     } else if (r->bytes > end - r->address) {
         snprintf(text, size, ", beyond the end of the %s, %u bytes at 0x%08x", n->name, n->size,
                  n->base);
@@ -99,7 +108,8 @@ void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE])
 static void describe(const struct rv32_result *r, const struct rv32_image *image, char *text,
                      size_t size)
 {
-    char place[RV32_PLACE];
+    static const char overflow[] = ", a stack overflow";
+    char place[RV32_PLACE], bytes[BYTES_TEXT];
     rv32_result_place(r, place);
     switch (r->end) {
     case RV32_RETURNED:
@@ -112,12 +122,12 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
         snprintf(text, size, "TIMEOUT: used %" PRIu64 " cycles, more than its budget", r->cycles);
         break;
     case RV32_FAULT_LOAD:
-        snprintf(text, size, "SEGV: may not load %u bytes at 0x%08x%s", r->bytes, r->address,
-                 place);
+        snprintf(text, size, "SEGV: may not load %s at 0x%08x%s", bytes_text(r->bytes, bytes),
+                 r->address, place);
         break;
     case RV32_FAULT_STORE:
-        snprintf(text, size, "SEGV: may not store %u bytes at 0x%08x%s", r->bytes, r->address,
-                 place);
+        snprintf(text, size, "SEGV: may not store %s at 0x%08x%s", bytes_text(r->bytes, bytes),
+                 r->address, place);
         break;
     case RV32_FAULT_ATOMIC:
         if (r->address % 4 != 0) {
@@ -128,12 +138,16 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
             snprintf(text, size, "SEGV: no atomic at 0x%08x: not its memory%s", r->address, place);
         }
         break;
-    case RV32_FAULT_STACK:
-        snprintf(text, size, "SEGV: %s: %u bytes at 0x%08x by sp%s",
-                 r->near.name == NULL || (r->address < r->near.base && !sp_is_astray(r))
-                     ? "stack overflow"
-                     : "sp is not in the stack",
-                 r->bytes, r->address, place);
+    case RV32_FAULT_STACK: /* what `place` says is all of it, where there is one */
+        if (strncmp(place, overflow, strlen(overflow)) == 0) {
+            snprintf(text, size, "SEGV: %s", place + strlen(", a "));
+        } else if (sp_is_astray(r) && place[0] == ',') {
+            snprintf(text, size, "SEGV: %s", place + strlen(", "));
+        } else {
+            snprintf(text, size, "SEGV: %s: %s at 0x%08x by sp%s",
+                     r->near.name == NULL ? "stack overflow" : "sp is not in the stack",
+                     bytes_text(r->bytes, bytes), r->address, place);
+        }
         break;
     case RV32_FAULT_ILLEGAL:
         snprintf(text, size, "SEGV: illegal instruction");
