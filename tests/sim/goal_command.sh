@@ -53,6 +53,8 @@ refuse 2 'did you mean --ranks?' "$pinwheel" goal gen --rnaks=4 dissemination
 refuse 2 'did you mean dissemination?' "$pinwheel" goal gen --ranks 4 --text disemination
 "$pinwheel" goal frobnicate 2>&1 | grep -q 'did you mean' && fail "goal frobnicate: is like nothing, and gets a proposal"
 refuse 2 'no such pattern' "$pinwheel" goal gen nonsense -o x
+refuse 2 'no such pattern; --list prints them; there is allgather_recdoub, allreduce_recdoub' "$pinwheel" goal gen recdoub -o x
+refuse 2 'no such pattern; --list prints them; did you mean allreduce_ring?' "$pinwheel" goal gen alreduce_ring -o x
 refuse 2 'does not take --extent' "$pinwheel" goal gen incast --extent 4x4 -o x
 refuse 2 'must be like 8x4' "$pinwheel" goal gen stencil_2d --extent 4x -o x
 refuse 2 'root 16 does not exist' "$pinwheel" goal gen incast --root 16 -o x

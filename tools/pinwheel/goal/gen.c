@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel goal gen`: schedules of known patterns, of any number of ranks. */
+#include "base/nearest.h"
 #include "commands.h"
 #include "gen_options.h"
-#include "base/nearest.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 /* ---- Files ---- */
@@ -38,6 +39,20 @@ static int generate(const struct gen_job *job, struct goal_error *error)
     return -1;
 }
 
+/* A name that is a part of others stands for none of them: which they are. */
+static const char *parts_of(const char *name, char *text, size_t size)
+{
+    size_t n = 0;
+    text[0] = '\0';
+    for (int i = 0; i < goal_pattern_count && n < size; i++) {
+        if (strstr(goal_patterns[i].name, name) != NULL) {
+            n += (size_t)snprintf(text + n, size - n, "%s%s", n == 0 ? "; there is " : ", ",
+                                  goal_patterns[i].name);
+        }
+    }
+    return text;
+}
+
 static int check_job(const struct args *a, struct gen_job *job, const char *name)
 {
     struct goal_error error;
@@ -50,9 +65,11 @@ static int check_job(const struct args *a, struct gen_job *job, const char *name
         for (int i = 0; i < goal_pattern_count; i++) {
             nearest_try(&near, goal_patterns[i].name);
         }
-        char text[80];
-        return args_error(a, "%s: no such pattern; --list prints them%s", name,
-                          nearest_text(&near, text));
+        char text[80], parts[512];
+        nearest_text(&near, text);
+        return args_error(
+            a, "%s: no such pattern; --list prints them%s", name,
+            text[0] != '\0' || name[0] == '\0' ? text : parts_of(name, parts, sizeof(parts)));
     }
     if (gen_check_options(a, job) != 0) {
         return 2;
