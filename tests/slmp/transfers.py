@@ -88,6 +88,10 @@ def test_job_key():
         same("again", data)
     finally:
         del os.environ["PINWHEEL_JOB_KEY_FILE"]
+    _, err = sending(9, "in", "--silence", "0.5", status=1,
+                     before=("env", "PINWHEEL_JOB_KEYFILE=key"))
+    must("warning: PINWHEEL_JOB_KEYFILE is no option; did you mean PINWHEEL_JOB_KEY_FILE?" in err,
+         err)
 
 
 def test_we_send_plain():

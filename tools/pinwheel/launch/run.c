@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* `pinwheel run`: what it is told on the command line; launch.c does it. */
 #include "agent.h"
-#include "base/options.h"
 #include "boot/pmi_server.h"
 #include "host_list.h"
 #include "launch.h"
@@ -10,9 +9,9 @@
 #include "spawn.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What the options say, until the launcher has it. */
 struct run {
@@ -112,15 +111,6 @@ static int place(struct args *a, struct run *r)
     return 0;
 }
 
-/* Said here, since a rank that opens no interface does not say it. */
-static void warn_of_variables(char *const *environment)
-{
-    char text[256];
-    for (size_t at = 0; options_unknown(environment, &at, text, sizeof(text));) {
-        fprintf(stderr, "pinwheel run: warning: %s\n", text);
-    }
-}
-
 static int run(struct args *a, struct run *r)
 {
     if (r->agent) {
@@ -130,8 +120,8 @@ static int run(struct args *a, struct run *r)
         return args_error(a, "no PROGRAM given; it follows the options: "
                              "pinwheel run -n 2 PROGRAM [ARGUMENT]...");
     }
-    warn_of_variables(environ);
-    warn_of_variables(r->launch.environment);
+    args_environment(a->command, environ); /* a rank that opens no interface does not say it */
+    args_environment(a->command, r->launch.environment);
     int rc = place(a, r);
     r->launch.argv = &a->argv[a->next];
     return rc != 0 ? rc : launch_run(&r->launch);

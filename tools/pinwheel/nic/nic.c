@@ -264,6 +264,7 @@ int command_nic(int argc, char **argv)
     if ((args_given(&a, "--interval") || args_given(&a, "--count")) && !is_top) {
         return args_error(&a, "--interval and --count belong to top");
     }
+    args_environment(a.command, environ);
     static struct options o; /* large */
     char error[512];
     if (options_load(&o, error, sizeof(error)) != 0) {

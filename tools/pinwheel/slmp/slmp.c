@@ -79,6 +79,7 @@ int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_
     const char *variable = option_table[OPT_JOB_KEY_FILE].env, *named = getenv(variable);
     bool from_environment = path == NULL && named != NULL && *named != '\0';
     char error[512];
+    args_environment(command, environ); /* without a key the other end is whoever it is */
     path = from_environment ? named : path;
     if (path == NULL) {
         return 0;

@@ -2,6 +2,7 @@
 /* The options of a subcommand; see args.h. */
 #include "args.h"
 #include "base/nearest.h"
+#include "base/options.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -262,5 +263,13 @@ int args_parse(struct args *a, int argc, char **argv, void *into)
         if (status != ARGS_GO_ON) {
             return status;
         }
+    }
+}
+
+void args_environment(const char *command, char *const *environment)
+{
+    char text[256];
+    for (size_t at = 0; options_unknown(environment, &at, text, sizeof(text));) {
+        fprintf(stderr, "pinwheel %s: warning: %s\n", command, text);
     }
 }

@@ -81,4 +81,8 @@ int args_bad(const struct args *a, const char *format, ...) __attribute__((forma
 /* args_choose() gives the number of the value among `count` names, or -1 after args_bad(). */
 int args_choose(const struct args *a, const char *const names[], int count);
 
+/* args_environment() warns, as "pinwheel COMMAND: warning: text", of variables that look like
+ * options and are none. */
+void args_environment(const char *command, char *const *environment);
+
 #endif
