@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Who gives way: the FIFO of each pool, and what it is to be listed, reaped, restored, charged.
+ *
+ * An entry is listed while HIT is set, used or not; its key is its stamp of some earlier time. The
+ * first one is looked at anew: a later stamp takes it to its new place; one in use is shut and
+ * leaves, and its last release, which needs the lock then, lists it again; one that is idle is the
+ * one that was released first of all.
+ */
+#include "pin/engine.h"
+
+static void place(struct pin_pool *pool, uint32_t at, struct pin_place what)
+{
+    pool->fifo[at - 1] = what;
+    what.entry->place = at;
+}
+
+static void rise(struct pin_pool *pool, uint32_t at, struct pin_place what)
+{
+    while (at > 1 && what.stamp < pool->fifo[at / 2 - 1].stamp) {
+        place(pool, at, pool->fifo[at / 2 - 1]);
+        at /= 2;
+    }
+    place(pool, at, what);
+}
+
+static void sink(struct pin_pool *pool, uint32_t at, struct pin_place what)
+{
+    for (uint32_t child = 2 * at; child <= pool->listed; child = 2 * at) {
+        child += child < pool->listed && pool->fifo[child].stamp < pool->fifo[child - 1].stamp;
+        if (what.stamp <= pool->fifo[child - 1].stamp) {
+            break;
+        }
+        place(pool, at, pool->fifo[child - 1]);
+        at = child;
+    }
+    place(pool, at, what);
+}
+
+static struct pin_pool *pool_of(struct pin *p, const struct pin_entry *x)
+{
+    return &p->pools[entry_node(x)];
+}
+
+void fifo_unlist(struct pin *p, struct pin_entry *x)
+{
+    struct pin_pool *pool = pool_of(p, x);
+    uint32_t at = x->place;
+    if (at == 0) {
+        return;
+    }
+    struct pin_place last = pool->fifo[--pool->listed];
+    x->place = 0;
+    if (last.entry != x) {
+        if (at > 1 && last.stamp < pool->fifo[at / 2 - 1].stamp) {
+            rise(pool, at, last);
+        } else {
+            sink(pool, at, last);
+        }
+    }
+}
+
+/* Lists an entry that is pinned, and lets it be hit without the lock. `now`: as the last one. */
+void fifo_list(struct pin *p, struct pin_entry *x, bool now)
+{
+    if (now) {
+        uint64_t epoch = atomic_fetch_add_explicit(&p->epoch, 1, memory_order_relaxed) + 1;
+        atomic_store_explicit(&x->word.stamp, epoch, memory_order_relaxed);
+    }
+    struct pin_pool *pool = pool_of(p, x);
+    struct pin_place what = {atomic_load_explicit(&x->word.stamp, memory_order_relaxed), x};
+    rise(pool, ++pool->listed, what);
+    word_open(&x->word);
+}
+
+/* A PINNED entry that is shut and idle, or used, can be hit again, if it is charged. */
+void entry_open(struct pin *p, struct pin_entry *x)
+{
+    if (x->fixed) {
+        word_open(&x->word);
+    } else if (!pin_is_self(p, entry_node(x)) || x->charged) {
+        fifo_list(p, x, true);
+    }
+}
+
+/* The slot of a local unit that peers keep pinned is free for another one. HIT is clear. */
+void entry_uncharge(struct pin *p, struct pin_entry *x)
+{
+    fifo_unlist(p, x);
+    x->charged = false;
+    p->pools[p->config.self].used--;
+}
+
+/* One use less, under the lock, and what follows from the last one. */
+void entry_drop(struct pin *p, struct pin_entry *x)
+{
+    bool self = pin_is_self(p, entry_node(x));
+    if (entry_word(x) & WORD_HIT) {
+        if (word_uses(entry_word(x)) == 1) {
+            uint64_t epoch = atomic_fetch_add_explicit(&p->epoch, 1, memory_order_relaxed) + 1;
+            atomic_store_explicit(&x->word.stamp, epoch, memory_order_relaxed);
+        }
+        if (word_use(&x->word, -1) == 0 && self && x->peers > 0 && !x->fixed &&
+            word_seize(&x->word)) {
+            entry_uncharge(p, x);
+        }
+        return;
+    }
+    if (word_use(&x->word, -1) > 0 || (x->state != PINNED && x->state != DEAD)) {
+        return;
+    }
+    if (x->state == DEAD) {
+        table_remove(p, x);
+    } else if (self && x->peers > 0) {
+        entry_uncharge(p, x);
+    } else {
+        fifo_list(p, x, true);
+    }
+}
+
+/* Takes the idle entry that was released first for `owner`; NULL if there is none. Of this node it
+ * may be one that peers keep pinned: that one stays, and what is returned is not REAPED but
+ * uncharged. */
+struct pin_entry *fifo_reap(struct pin *p, struct pin_pool *pool, struct pin_request *owner)
+{
+    while (pool->listed > 0) {
+        struct pin_place first = pool->fifo[0];
+        struct pin_entry *x = first.entry;
+        uint64_t stamp = atomic_load_explicit(&x->word.stamp, memory_order_relaxed);
+        if (stamp != first.stamp) {
+            sink(pool, 1, (struct pin_place){stamp, x});
+        } else if (!word_seize(&x->word)) {
+            if (word_shut(&x->word) == 0) {
+                word_open(&x->word); /* given back meanwhile: its stamp is looked at again */
+            } else {
+                fifo_unlist(p, x);
+            }
+        } else if (atomic_load_explicit(&x->word.stamp, memory_order_relaxed) != stamp) {
+            word_open(&x->word);
+        } else if (x->peers > 0) {
+            entry_uncharge(p, x);
+            return x;
+        } else {
+            fifo_unlist(p, x);
+            x->state = REAPED;
+            x->owner = owner;
+            return x;
+        }
+    }
+    return NULL;
+}
+
+/* A replacement that was not used goes back to where it was. */
+void fifo_restore(struct pin *p, struct pin_entry *x)
+{
+    x->owner = NULL;
+    if (p->pools[entry_node(x)].dead) {
+        x->state = PINNED;
+        entry_forget(p, x);
+        return;
+    }
+    x->state = PINNED;
+    fifo_list(p, x, false);
+}
+
+/* Somebody needs what is in another one's log of replacements: it is as it was. */
+void fifo_steal(struct pin *p, struct pin_entry *x)
+{
+    struct pin_request *r = x->owner;
+    for (uint32_t i = 0; i < r->victim_count; i++) {
+        if (r->victims[i] == x) {
+            r->victims[i] = r->victims[--r->victim_count];
+            break;
+        }
+    }
+    p->stats.stolen++;
+    fifo_restore(p, x);
+}
+
+/* The entry of a slot that is no more: unpinned, or of a peer that is dead. */
+void entry_forget(struct pin *p, struct pin_entry *x)
+{
+    struct pin_pool *pool = pool_of(p, x);
+    fifo_unlist(p, x);
+    if (pin_is_self(p, entry_node(x))) {
+        p->pinned--;
+        pool->used -= x->charged;
+    } else {
+        pool->used--;
+    }
+    table_remove(p, x);
+}
