@@ -452,6 +452,9 @@ int pin_partial(struct pin *p, struct pin_request *r, uint32_t node, uint64_t ad
         r->addr = low;
         r->len = high - low;
     }
+    if (rc != 0) {
+        request_free(r);
+    }
     return rc;
 }
 
