@@ -17,6 +17,14 @@ install(CODE "
     endforeach()")
 install(FILES ${PROJECT_BINARY_DIR}/portals.pc ${PROJECT_BINARY_DIR}/pinwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
+install(CODE "
+    set(CMAKE_INSTALL_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
+    set(CMAKE_INSTALL_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
+    configure_file(\"${PROJECT_SOURCE_DIR}/cmake/pinwheel-firehose.pc.in\"
+                   \"${PROJECT_BINARY_DIR}/pinwheel-firehose.pc\" @ONLY)")
+install(FILES ${PROJECT_BINARY_DIR}/pinwheel-firehose.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Pinwheel)
 configure_package_config_file(cmake/PinwheelConfig.cmake.in
                               ${PROJECT_BINARY_DIR}/PinwheelConfig.cmake

@@ -10,6 +10,8 @@ prefix=$work/prefix
 cmake --install "$build" --prefix "$prefix" >/dev/null
 
 for f in include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h include/pinwheel.h \
+         include/pinwheel_firehose.h include/firehose.h lib/libpinwheel-firehose.so \
+         lib/pkgconfig/pinwheel-firehose.pc share/man/man7/pinwheel_firehose.7 \
          lib/libportals.so lib/pkgconfig/portals.pc lib/pkgconfig/pinwheel.pc bin/pinwheel \
          share/man/man3/PtlPut.3 share/man/man7/portals4.7 \
          share/pinwheel/examples/graph.c share/pinwheel/handlers/graph.c; do
@@ -26,6 +28,10 @@ export PKG_CONFIG_PATH
 $cc ${CFLAGS-} "$source/tests/install/user.c" -o "$work/user" \
     $(pkg-config --cflags --libs portals) -Wl,-rpath,"$prefix/lib"
 "$work/user"
+# shellcheck disable=SC2046,SC2086
+$cc ${CFLAGS-} "$source/tests/firehose/names.c" "$source/tests/firehose/names_other.c" -o "$work/names" \
+    $(pkg-config --cflags --libs pinwheel-firehose) -Wl,-rpath,"$prefix/lib"
+"$work/names"
 
 # The first example, as README.md says it.
 # shellcheck disable=SC2046,SC2086
@@ -43,7 +49,7 @@ cmake_minimum_required(VERSION 3.22)
 project(user C)
 find_package(Pinwheel 0.1 REQUIRED)
 add_executable(user ${SOURCE}/tests/install/user.c)
-target_link_libraries(user Pinwheel::portals Pinwheel::pinwheel)
+target_link_libraries(user Pinwheel::portals Pinwheel::pinwheel Pinwheel::firehose)
 EOF
 cmake -S "$work" -B "$work/b" -DSOURCE="$source" -DCMAKE_PREFIX_PATH="$prefix" \
       -DCMAKE_C_COMPILER="$cc" -DCMAKE_C_FLAGS="${CFLAGS-}" >/dev/null
