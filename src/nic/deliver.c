@@ -35,8 +35,7 @@ static void release_entry(struct rx *rx)
     uint32_t pt_index = le->pt_index;
     if (rx->at.reserved) {
         le->handlers->taken = false;
-        le->reserved = le->handlers->inactive;
-        le->match.picky = le->reserved || (le->options & PTL_ME_NO_TRUNCATE) != 0;
+        le_reserve(le, le->handlers->inactive);
         if (!is_pending(rx)) {
             le_take_out(le);
         }

@@ -254,12 +254,6 @@ static bool counts_headers(const struct le *le)
     return (le->options & both) == both;
 }
 
-/* The entry has less room left than it must have. */
-static bool is_undercut(const struct le *le)
-{
-    return le->min_free != 0 && le_room(le, le->offset) < le->min_free;
-}
-
 /* Gives the entry the unexpected messages that it matches; true if they use it up. */
 static bool claim(struct le *le)
 {
@@ -278,7 +272,7 @@ static bool claim(struct le *le)
             tell_overflow(u, le, pt->eq, u->event.type);
             unexpected_forget(u);
         }
-        if ((le->options & PTL_ME_USE_ONCE) != 0 || (counts_headers(le) && is_undercut(le))) {
+        if ((le->options & PTL_ME_USE_ONCE) != 0 || (counts_headers(le) && le_is_undercut(le))) {
             return true;
         }
     }
@@ -353,7 +347,7 @@ static inline void put_in_list(struct le *le, struct pt *pt, struct match_list *
 __attribute__((noinline)) static void after_link(struct le *le)
 {
     if (le->handlers != NULL && le->handlers->inactive) {
-        le->reserved = le->match.picky = true; /* until le_activate() */
+        le_reserve(le, true); /* until le_activate() */
     } else if (le->list == PTL_PRIORITY_LIST && entry_pt(le)->unexpected.count != 0 && claim(le)) {
         use_up(le);
         return;
@@ -420,9 +414,9 @@ int le_activate(struct le *le)
     if (le->handlers->taken) {
         return PTL_IN_USE;
     }
-    le->handlers->inactive = le->reserved = false;
+    le->handlers->inactive = false;
     le->handlers->board->inactive = 0;
-    le->match.picky = (le->options & PTL_ME_NO_TRUNCATE) != 0;
+    le_reserve(le, false);
     if (entry_pt(le)->unexpected.count != 0 && claim(le)) {
         use_up(le);
     }

@@ -88,12 +88,24 @@ static inline bool le_holds(const struct le *le, uint64_t offset, uint64_t lengt
 {
     return offset <= le->length && length <= le->length - offset;
 }
+/* le_is_undercut() says whether an entry that manages its offset has less room left than it must
+ * have. */
+static inline bool le_is_undercut(const struct le *le)
+{
+    return le->min_free != 0 && le_room(le, le->offset) < le->min_free;
+}
 /* le_fits() says whether an entry whose bits and source match is also one for so many bytes: it
  * truncates, or has room for all of them. */
 static inline bool le_fits(const struct le *le, uint64_t remote_offset, uint64_t length)
 {
     return (le->options & PTL_ME_NO_TRUNCATE) == 0 ||
            le_holds(le, le_offset(le, remote_offset), length);
+}
+/* le_reserve() has no message find an entry, for a while, and match.h ask whether one fits. */
+static inline void le_reserve(struct le *le, bool reserved)
+{
+    le->reserved = reserved;
+    le->match.picky = reserved || (le->options & PTL_ME_NO_TRUNCATE) != 0;
 }
 /* Whether a message that it takes leaves an unexpected header. */
 static inline bool le_leaves_header(const struct le *le)

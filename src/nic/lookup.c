@@ -75,14 +75,7 @@ static inline void note_found(struct pt *pt, struct le *le, const struct match_h
 static struct le *find_entry(struct rx *rx, struct pt *pt)
 {
     struct fits_context c;
-    c.header.bits = rx->m->match_bits;
-    c.header.pid = 0;
-    if (ni_is_logical(rx->at.ni)) {
-        c.header.nid = rx->m->rank;
-    } else {
-        c.header.nid = rx->peer->nid;
-        c.header.pid = rx->peer->pid;
-    }
+    c.header = target_key(&rx->at, rx->m);
     if (usual(pt->recent != NULL && match_is_first(&pt->priority, &pt->recent->match, &c.header))) {
         COUNT_PATH(match_recent);
         return pt->recent;
@@ -190,19 +183,11 @@ struct le *rx_look_up(struct rx *rx, ptl_ni_fail_t *fail)
         return NULL;
     }
     rx->at.ni = ni;
-    if (!ni_is_logical(ni)) {
-        uint64_t id = nic_peer_id(rx->peer);
-        memcpy(&rx->at.initiator, &id, sizeof(rx->at.initiator));
-    } else if (rx_rank_is_true(rx, ni)) {
-        rx->at.initiator.rank = rx->m->rank;
-    } else {
+    struct pt *pt = rx->at.pt = ni_pt(ni, rx->m->pt_index);
+    if (!target_source(&rx->at, rx, rx->m) || pt == NULL) {
         return drop(rx, PTL_SR_DROP_COUNT);
     }
-    if (rx->m->pt_index > (unsigned)ni->limits.max_pt_index) {
-        return drop(rx, PTL_SR_DROP_COUNT);
-    }
-    struct pt *pt = rx->at.pt = &ni->pts[rx->m->pt_index];
-    if (rare(!pt->allocated || !pt->enabled)) {
+    if (rare(!pt_is_open(pt))) {
         if (pt->refusing && may_wait(rx)) {
             return NULL;
         }
@@ -225,8 +210,9 @@ void rx_forget_found(const struct rx *rx)
 {
     const struct message *m = rx->m;
     struct ni *ni = m->ni < NI_KINDS ? rx->peer->nic->ni[m->ni] : NULL;
-    if (ni != NULL && m->pt_index <= (unsigned)ni->limits.max_pt_index) {
-        ni->pts[m->pt_index].recent = NULL;
-        ni->pts[m->pt_index].found.le = NULL;
+    struct pt *pt = ni != NULL ? ni_pt(ni, m->pt_index) : NULL;
+    if (pt != NULL) {
+        pt->recent = NULL;
+        pt->found.le = NULL;
     }
 }

@@ -347,6 +347,18 @@ static inline bool ni_is_logical(const struct ni *ni)
     return (ni->kind & 2) == 0;
 }
 
+/* ni_pt() is the portal table entry with an index; NULL: there is none. pt_is_open() says whether
+ * it takes messages. */
+static inline struct pt *ni_pt(const struct ni *ni, uint32_t index)
+{
+    return usual(index <= (unsigned)ni->limits.max_pt_index) ? &ni->pts[index] : NULL;
+}
+
+static inline bool pt_is_open(const struct pt *pt)
+{
+    return pt->allocated && pt->enabled;
+}
+
 /* ---- NIC and process ---- */
 
 struct nic_peer {

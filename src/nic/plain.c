@@ -30,23 +30,11 @@ static inline bool is_put(const struct message *m)
     return (begin & 0x00fcfcff) == MESSAGE_PUT;
 }
 
-/* Who sent it, as an event has it; false: he is another one. */
-static inline bool find_source(const struct rx *rx, const struct message *m, struct target *t)
-{
-    t->source = nic_peer_id(rx->peer);
-    if (rare(ni_is_logical(t->ni))) {
-        t->source = m->rank;
-        return rx_rank_is_true(rx, t->ni);
-    }
-    return true;
-}
-
 /* Whether the entry that matched last is again the first that matches, and takes all of the put. */
 static inline bool takes_it(const struct rx *rx, const struct message *m, const struct target *t)
 {
     const struct le *le = t->le;
-    struct match_header header = {
-        .bits = m->match_bits, .nid = (uint32_t)t->source, .pid = (uint32_t)(t->source >> 32)};
+    struct match_header header = target_key(t, m);
     return usual(le != NULL) && le->fast &&
            le_permits(le, rx->peer->uid, 0) == PTL_NI_OK && /* it takes puts */
            match_is_eldest(&t->pt->priority, &le->match) && match_key(&le->match, &header) &&
@@ -56,14 +44,14 @@ static inline bool takes_it(const struct rx *rx, const struct message *m, const 
 static inline bool find_target(const struct rx *rx, const struct message *m, struct target *t)
 {
     t->ni = rx->peer->nic->ni[m->ni];
-    if (rare(t->ni == NULL || m->pt_index > (unsigned)t->ni->limits.max_pt_index)) {
+    t->pt = usual(t->ni != NULL) ? ni_pt(t->ni, m->pt_index) : NULL;
+    if (rare(t->pt == NULL)) {
         return false;
     }
-    t->pt = &t->ni->pts[m->pt_index];
     t->le = t->pt->recent;
     t->fail = PTL_NI_OK;
-    return usual(t->pt->allocated && t->pt->enabled && find_source(rx, m, t) &&
-                 takes_it(rx, m, t) && pt_queue_has_room(t->pt) && list_empty(&rx->peer->detached));
+    return usual(pt_is_open(t->pt) && target_source(t, rx, m) && takes_it(rx, m, t) &&
+                 pt_queue_has_room(t->pt) && list_empty(&rx->peer->detached));
 }
 
 static bool is_acks(const struct rx *rx, const struct message_acks *a)

@@ -16,10 +16,10 @@ static void file_header(struct rx *rx, struct le *le)
     struct unexpected *u = rx->at.unexpected;
     u->le = le;
     u->busy = true;
-    u->header.key.bits = rx->m->match_bits;
-    u->header.key.nid =
-        ni_is_logical(rx->at.ni) ? rx->at.initiator.rank : rx->at.initiator.phys.nid;
-    u->header.key.pid = ni_is_logical(rx->at.ni) ? 0 : rx->at.initiator.phys.pid;
+    struct match_header key = target_key(&rx->at, rx->m);
+    u->header.key.bits = key.bits;
+    u->header.key.nid = key.nid;
+    u->header.key.pid = key.pid;
     target_event(rx, rx->m, &rx->at, &u->event, false);
     u->event.type++; /* PUT to PUT_OVERFLOW, and so on */
     le->headers++;
@@ -48,12 +48,9 @@ static void take_entry(struct rx *rx, struct le *le)
         }
         /* A handler may say PENDING, and then the entry stays. */
         le->handlers->taken = true;
-        le->reserved = true;
-        le->match.picky = true;
+        le_reserve(le, true);
         rx->at.reserved = true;
-    } else if ((le->options & PTL_ME_USE_ONCE) != 0 ||
-               (local && le->min_free != 0 && le->length - le->offset < le->min_free &&
-                !rx->tick)) {
+    } else if ((le->options & PTL_ME_USE_ONCE) != 0 || (local && le_is_undercut(le) && !rx->tick)) {
         le_take_out(le);
     }
 }

@@ -153,6 +153,22 @@ static inline bool rx_rank_is_true(const struct rx *rx, const struct ni *ni)
     return rank < ni->map_size && ni->map[rank].phys.nid == rx->peer->nid &&
            ni->map[rank].phys.pid == rx->peer->pid;
 }
+/* target_source() sets who has sent a message, as events have it; false: he is another one.
+ * target_key() is what lists compare: the source of such a message, and its match bits. */
+static inline bool target_source(struct target *t, const struct rx *rx, const struct message *m)
+{
+    t->source = nic_peer_id(rx->peer);
+    if (rare(ni_is_logical(t->ni))) {
+        t->source = m->rank;
+        return rx_rank_is_true(rx, t->ni);
+    }
+    return true;
+}
+static inline struct match_header target_key(const struct target *t, const struct message *m)
+{
+    return (struct match_header){
+        .bits = m->match_bits, .nid = (uint32_t)t->source, .pid = (uint32_t)(t->source >> 32)};
+}
 /* With flow control each message in hand has a place in the event queue. */
 static inline bool pt_queue_has_room(const struct pt *pt)
 {

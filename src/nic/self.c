@@ -56,8 +56,8 @@ static bool is_near(struct nic_peer *peer)
 
 static bool may_go(const struct ni *ni, struct nic_peer *peer, const struct request *r)
 {
-    return r->length <= SELF_MAX && r->pt_index <= (unsigned)ni->limits.max_pt_index &&
-           ni->pts[r->pt_index].with_handlers == 0 && is_near(peer);
+    const struct pt *pt = ni_pt(ni, r->pt_index);
+    return r->length <= SELF_MAX && pt != NULL && pt->with_handlers == 0 && is_near(peer);
 }
 
 /* Whether a message that this entry takes is told by nothing but a count, and leaves it as it is.
@@ -76,8 +76,8 @@ struct le *quiet_look_up(struct ni *ni, uint32_t pt_index, uint64_t match_bits)
         header.nid = ni->rank;
         header.pid = 0;
     }
-    if (!pt->allocated || !pt->enabled || (pt->options & PTL_PT_FLOWCTRL) != 0 ||
-        pt->with_handlers != 0 || (ni_is_logical(ni) && ni->rank == PTL_RANK_ANY)) {
+    if (!pt_is_open(pt) || (pt->options & PTL_PT_FLOWCTRL) != 0 || pt->with_handlers != 0 ||
+        (ni_is_logical(ni) && ni->rank == PTL_RANK_ANY)) {
         return NULL;
     }
     /* Of one that does not truncate, whether it fits is asked later, and not of others. */
@@ -108,7 +108,7 @@ static inline bool may_be_quiet(const struct request *r)
 bool quiet_make(struct ni *ni, const struct request *r, struct quiet *q)
 {
     q->epoch = 0;
-    if (!may_be_quiet(r) || r->pt_index > (unsigned)ni->limits.max_pt_index) {
+    if (!may_be_quiet(r) || ni_pt(ni, r->pt_index) == NULL) {
         return false;
     }
     const struct le *le = quiet_find(ni, r->pt_index, r->match_bits);

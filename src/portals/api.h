@@ -159,11 +159,8 @@ int api_find_pt(const char *call, struct ni *ni, ptl_pt_index_t index, struct pt
 /* api_pt() checks an index; the entry must be allocated. */
 static inline int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt)
 {
-    if (rare(index > (unsigned)ni->limits.max_pt_index) || rare(!ni->pts[index].allocated)) {
-        return PTL_ARG_INVALID;
-    }
-    *pt = &ni->pts[index];
-    return PTL_OK;
+    *pt = ni_pt(ni, index);
+    return usual(*pt != NULL && (*pt)->allocated) ? PTL_OK : PTL_ARG_INVALID;
 }
 
 /* Where a data movement leaves from and goes to, as the program names it. */

@@ -22,7 +22,7 @@ static inline bool done_quietly(struct ni *ni, const void *from, ptl_size_t leng
                                 ptl_match_bits_t match_bits, ptl_size_t remote_offset)
 {
     struct quiet q = {.from = from};
-    if (rare(from == NULL || pt_index > (unsigned)ni->limits.max_pt_index)) {
+    if (rare(from == NULL || ni_pt(ni, pt_index) == NULL)) {
         return false;
     }
     const struct le *le = quiet_find(ni, pt_index, match_bits);
