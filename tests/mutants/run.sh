@@ -46,16 +46,25 @@ build() {
     }
 }
 
-# Whether the programs come to what they must; a mutant that hangs does not either.
-passes() {
+# Where the programs do not come to what they must: at oneself, between two processes over shared
+# memory, or over UDP. A mutant that hangs does not come there either.
+differ() { # FABRIC WAY...
+    fabric=$1
+    shift
+    PINWHEEL_FABRIC=$fabric PINWHEEL_IFACES=lo PINWHEEL_LOG=error timeout 300 \
+        "$scratch/build/tests/soak/soak_differ" 1 "$programs" 400 --as-is "$@" >> "$scratch/differ.log" 2>&1
+}
+fails_at() { # MUTANT
+    : > "$scratch/differ.log"
     case $1 in
     rx_*)
-        timeout 300 "$scratch/build/tests/fabric/fabric_machine" > "$scratch/differ.log" 2>&1
+        timeout 300 "$scratch/build/tests/fabric/fabric_machine" > "$scratch/differ.log" 2>&1 || echo machine
         return
         ;;
     esac
-    PINWHEEL_LOG=error timeout 300 "$scratch/build/tests/soak/soak_differ" 1 "$programs" 400 --as-is \
-        self-on self-off pair-on pair-off > "$scratch/differ.log" 2>&1
+    differ auto self-on self-off || echo self
+    differ auto pair-on pair-off || echo shm
+    differ udp pair-on pair-off || echo udp
 }
 
 cmake -S "$scratch/tree" -B "$scratch/build" -DPINWHEEL_TESTS=ON > "$scratch/cmake.log" 2>&1 || {
@@ -63,7 +72,7 @@ cmake -S "$scratch/tree" -B "$scratch/build" -DPINWHEEL_TESTS=ON > "$scratch/cma
     exit 2
 }
 build "the tree"
-if ! passes "all" || ! passes "rx_"; then
+if [ -n "$(fails_at all)$(fails_at rx_)" ]; then
     cat "$scratch/differ.log" >&2
     echo "the tree itself fails" >&2
     exit 2
@@ -75,11 +84,12 @@ for name in "$@"; do
         exit 2
     }
     build "$name"
-    if passes "$name"; then
+    where=$(fails_at "$name" | tr '\n' ' ')
+    if [ -z "$where" ]; then
         echo "$name lives"
         bad=1
     else
-        echo "$name dies: $(head -n 1 "$scratch/differ.log" | cut -c 1-100)"
+        echo "$name dies at: $where"
     fi
     patch -s -R -d "$scratch/tree" -p1 < "$here/$name.patch"
 done
