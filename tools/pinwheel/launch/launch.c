@@ -407,6 +407,17 @@ static int start_here(struct job *j, const char *key, const char *id)
     return 0;
 }
 
+/* Gives back what a job has that was not started. */
+static void release(struct job *j)
+{
+    cores_release(&j->cores);
+    service_free(&j->pmi);
+    relay_free(&j->out);
+    relay_free(&j->err);
+    free(j->processes);
+    free(j->fds);
+}
+
 static void destroy(struct job *j)
 {
     if (job_is_away(j)) {
@@ -414,12 +425,7 @@ static void destroy(struct job *j)
     } else {
         children_close(&j->children);
     }
-    cores_release(&j->cores);
-    service_free(&j->pmi);
-    relay_free(&j->out);
-    relay_free(&j->err);
-    free(j->processes);
-    free(j->fds);
+    release(j);
     pump_stop(&j->pump);
 }
 
@@ -456,6 +462,7 @@ int launch_run(const struct launch *launch)
         j.time_limit = now_ms() + launch->timeout_seconds * 1000;
     }
     if ((job_is_away(&j) ? job_start_away(&j, key, id) : start_here(&j, key, id)) != 0) {
+        release(&j);
         return 1;
     }
     run_until_exits(&j);
