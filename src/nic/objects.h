@@ -347,11 +347,16 @@ static inline bool ni_is_logical(const struct ni *ni)
     return (ni->kind & 2) == 0;
 }
 
-/* ni_pt() is the portal table entry with an index; NULL: there is none. pt_is_open() says whether
- * it takes messages. */
+/* ni_has_pt() says whether there is a portal table entry with an index; ni_pt() is that entry, or
+ * NULL. pt_is_open() says whether it takes messages. */
+static inline bool ni_has_pt(const struct ni *ni, uint32_t index)
+{
+    return usual(index <= (unsigned)ni->limits.max_pt_index);
+}
+
 static inline struct pt *ni_pt(const struct ni *ni, uint32_t index)
 {
-    return usual(index <= (unsigned)ni->limits.max_pt_index) ? &ni->pts[index] : NULL;
+    return ni_has_pt(ni, index) ? &ni->pts[index] : NULL;
 }
 
 static inline bool pt_is_open(const struct pt *pt)

@@ -44,10 +44,10 @@ static inline bool takes_it(const struct rx *rx, const struct message *m, const 
 static inline bool find_target(const struct rx *rx, const struct message *m, struct target *t)
 {
     t->ni = rx->peer->nic->ni[m->ni];
-    t->pt = usual(t->ni != NULL) ? ni_pt(t->ni, m->pt_index) : NULL;
-    if (rare(t->pt == NULL)) {
+    if (rare(t->ni == NULL || !ni_has_pt(t->ni, m->pt_index))) {
         return false;
     }
+    t->pt = &t->ni->pts[m->pt_index];
     t->le = t->pt->recent;
     t->fail = PTL_NI_OK;
     return usual(pt_is_open(t->pt) && target_source(t, rx, m) && takes_it(rx, m, t) &&
