@@ -17,9 +17,11 @@ struct fits_context {
     struct match_header header;
     uint64_t remote_offset;
     const struct nic_peer *peer;
-    const struct match_entry **kept; /* the first that fits but for a message of this peer, */
-    bool *in_channel;                /* which has not left its channel */
-    bool *refused;                   /* one that has its key does not fit, or not now */
+    /* The first that fits but for a message of this peer, and whether that message is still in its
+     * channel. */
+    const struct match_entry **kept;
+    bool *in_channel;
+    bool *refused; /* one that has its key does not fit, or not now */
 };
 
 static bool entry_fits(const struct match_entry *entry, const struct match_header *header)

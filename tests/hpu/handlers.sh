@@ -137,7 +137,7 @@ fi
 # A pipe is a file, too, for each of the host's memories.
 head -c 70000 /dev/urandom >user
 for file in host handler-host peers; do
-    # shellcheck disable=SC2094
+    # shellcheck disable=SC2002,SC2094 # a pipe is meant
     cat user | run --handler telling_payload "--$file" /dev/stdin "--$file-out" user_after twins.elf >out
     cmp user user_after
     refuse 1 "--$file missing: No such file" run --handler telling_payload "--$file" missing twins.elf

@@ -3,8 +3,8 @@
  * The command `pinwheel`: finds the subcommand in one table and runs it. A new
  * subcommand is a file, a line of commands.h and a line of the table.
  */
-#include "commands.h"
 #include "base/nearest.h"
+#include "commands.h"
 
 #include <stdio.h>
 #include <string.h>
