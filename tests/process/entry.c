@@ -185,6 +185,39 @@ PTEST_MATCHING(min_free, 2)
     port_close(&p);
 }
 
+/* Headers that an entry claims take their room from it, where it says so: after the one that leaves
+ * less than min_free it goes, and the next header is the next entry's. */
+PTEST_MATCHING(min_free_of_headers, 1)
+{
+    enum { LENGTH = 1000, EACH = 100, FREE = 850, CLAIMED = 2, SENT = 3 };
+    struct port p;
+    port_open(&p, kind, rank, size);
+    ptl_handle_md_t md = port_quiet_md(&p, from, LENGTH, 0, PTL_CT_NONE);
+    ptl_me_t me = port_entry(&p, to, sizeof(to), PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE);
+    ptl_handle_me_t overflow, entry;
+    OK(PtlMEAppend(p.ni, p.pt, &me, PTL_OVERFLOW_LIST, NULL, &overflow));
+    for (int i = 0; i < SENT; i++) {
+        OK(PtlPut(md, 0, EACH, PTL_NO_ACK_REQ, p.id[0], p.pt, 0, 0, NULL, (ptl_hdr_data_t)i));
+        EVENT(p.eq, PTL_EVENT_PUT);
+    }
+    me = port_entry(&p, to, LENGTH,
+                    PTL_ME_OP_PUT | PTL_ME_MANAGE_LOCAL | PTL_ME_LOCAL_INC_UH_RLENGTH |
+                        PTL_ME_EVENT_LINK_DISABLE);
+    me.min_free = FREE;
+    for (int i = 0; i < SENT; i++) {
+        if (i % CLAIMED == 0) {
+            NO_EVENT(p.eq);
+            OK(PtlMEAppend(p.ni, p.pt, &me, PTL_PRIORITY_LIST, NULL, &entry));
+        }
+        CHECK_EQ(EVENT(p.eq, PTL_EVENT_PUT_OVERFLOW).hdr_data, i);
+        if (i % CLAIMED == CLAIMED - 1) {
+            EVENT(p.eq, PTL_EVENT_AUTO_UNLINK);
+        }
+    }
+    NO_EVENT(p.eq);
+    port_close(&p);
+}
+
 /* Exactly min_free left is enough; min_free 0 never unlinks. */
 PTEST_MATCHING(min_free_edge, 1)
 {

@@ -221,6 +221,53 @@ PTEST(free_drops_pending, 1)
     port_close(&p);
 }
 
+/* A put to oneself that is told by nothing but a count may find its entry when it is set up: it is
+ * for the entry that is there when it fires. */
+PTEST_KINDS(entry_goes_before_it_fires, 1)
+{
+    enum { FAR = 1000 };
+    struct port p;
+    port_open(&p, kind, rank, size);
+    ptl_handle_md_t md = port_quiet_md(&p, from, sizeof(from), 0, PTL_CT_NONE);
+    ptl_handle_ct_t ct = port_ct(&p), first = port_ct(&p), second = port_ct(&p);
+    ptl_me_t me = port_entry(&p, to, 8,
+                             PTL_ME_OP_PUT | PTL_ME_EVENT_COMM_DISABLE | PTL_ME_EVENT_LINK_DISABLE |
+                                 PTL_ME_EVENT_CT_COMM);
+    me.ct_handle = first;
+    ptl_handle_me_t entry = port_append(&p, &me, NULL);
+    memset(from, 0x55, 8);
+    memset(to, 0, sizeof(to));
+    for (ptl_size_t threshold = 1; threshold <= 3; threshold++) {
+        put_when(&p, md, 0, ct, threshold);
+    }
+    OK(PtlCTInc(ct, one));
+    port_wait_ct(first, 1);
+    port_unlink(&p, entry);
+    me.start = to + FAR;
+    me.ct_handle = second;
+    entry = port_append(&p, &me, NULL);
+    memset(to, 0, 8);
+    OK(PtlCTInc(ct, one));
+    port_wait_ct(second, 1);
+    check_success(first, 1);
+    CHECK_BYTES(to, 8, 0);
+    CHECK_BYTES(to + FAR, 8, 0x55);
+
+    port_unlink(&p, entry); /* and for nobody if none is there */
+    memset(to + FAR, 0, 8);
+    int dropped = port_status(&p, PTL_SR_DROP_COUNT);
+    OK(PtlCTInc(ct, one));
+    for (uint64_t end = ptest_now_ms() + 10000; ptest_now_ms() < end;) {
+        if (port_status(&p, PTL_SR_DROP_COUNT) != dropped) {
+            break;
+        }
+    }
+    CHECK_EQ(port_status(&p, PTL_SR_DROP_COUNT), dropped + 1);
+    check_success(second, 1);
+    CHECK_BYTES(to + FAR, 8, 0);
+    port_close(&p);
+}
+
 PTEST(limit, 1)
 {
     enum { MANY = 1000000 };
