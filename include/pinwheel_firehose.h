@@ -11,20 +11,22 @@
  * The network and the pins are the client's (struct pw_firehose_ops). Messages may overtake each
  * other; each arrives once, or the peer is declared dead (pw_firehose_peer_dead).
  *
- * Shapes. Addresses and lengths are in bytes, and what is pinned is a superset of what was asked,
+ * - Shapes. Addresses and lengths are in bytes; what is pinned is a superset of what was asked,
  *   in whole pages. A node is 0 ... nodes - 1. All nodes have the same limits and variant.
- * Ownership. Requests are the caller's memory, which stays where it is from the pin to the release;
- *   the library copies what else it is given. A handle is whatever the client's move() has put into
- *   the region; it travels to who asked for the pin.
- * Threads. All calls but _init and _fini may be made by any thread at any time. Callbacks are made
- *   without a lock held, by any thread that is in a call. In a callback, and in
- *   pw_firehose_deliver(), pw_firehose_release() is the only call that is legal; pins give
- * -EDEADLK. Waiting. A local pin returns when it is there; a remote one returns when its message
- * has left, and its callback comes from pw_firehose_poll() or from within a pin that waits. What
- * waits polls. A thread that holds pins and waits for others may wait for itself: pin remote memory
- * before local memory, all that an operation needs at once, and see `patience`. Errors. Functions
- * that return int return 0, or a number that they name, or a negative errno; what was wrong in a
- * call or a message is counted (`refused`) and changes nothing. docs/firehose.md has an example.
+ * - Ownership. Requests are the caller's memory, which stays where it is from the pin to the
+ *   release; the library copies what else it is given. A handle is whatever the client's move()
+ *   has put into the region; it travels to who asked for the pin.
+ * - Threads. All calls but _init and _fini may be made by any thread at any time. Callbacks are
+ *   made without a lock held, by any thread that is in a call. In a callback, and in
+ *   pw_firehose_deliver(), only pw_firehose_release() is legal; pins give -EDEADLK.
+ * - Waiting. A local pin returns when it is there; a remote one returns when its message has left,
+ *   and its callback comes from pw_firehose_poll() or from within a pin that waits. What waits
+ *   polls. A thread that holds pins and waits for others may wait for itself: pin remote memory
+ *   before local memory, all that an operation needs at once, and see `patience`.
+ * - Errors. Functions that return int return 0, or a number that they name, or a negative errno;
+ *   what was wrong in a call or a message is counted (`refused`) and changes nothing.
+ *
+ * docs/firehose.md has an example.
  */
 #ifndef PINWHEEL_FIREHOSE_H
 #define PINWHEEL_FIREHOSE_H
