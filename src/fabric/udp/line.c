@@ -24,11 +24,11 @@
 #include <unistd.h>
 
 enum {
-    WON = 64,      /* votes that make a peer the favourite: calls that send to it, */
-    AGAINST = 4,   /* and what one to another takes away */
-    LATER = 10000, /* votes that a peer lacks to which no line could lead */
-    NOBODYS_GROUP = 224 << 24
+    WON = 64,     /* votes that make a peer the favourite: calls that send to it, */
+    AGAINST = 4,  /* and what one to another takes away */
+    LATER = 10000 /* votes that a peer lacks to which no line could lead */
 };
+#define NOBODYS_GROUP UINT32_C(0xe0000000) /* 224.0.0.0 */
 
 static struct sockaddr_in address_of(uint32_t ip, uint16_t port)
 {
