@@ -105,9 +105,9 @@ done
 
 # One side dies: the other one ends. First the launcher, then what connects it to a host.
 for victim in launcher agent; do
-    "$pinwheel" run --timeout 60 --hosts h1:2,h2:2 sh -c 'echo up; exec sleep 1002' \
+    "$pinwheel" run --timeout 150 --hosts h1:2,h2:2 sh -c 'echo up; exec sleep 1002' \
         >"$scratch/out" 2>"$scratch/err" &
-    for _ in $(seq 200); do
+    for _ in $(seq 1200); do
         [ "$(grep -c up "$scratch/out")" = 4 ] && break
         sleep 0.05
     done
