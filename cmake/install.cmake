@@ -6,24 +6,19 @@ install(TARGETS portals EXPORT pinwheel LIBRARY DESTINATION ${CMAKE_INSTALL_LIBD
 install(FILES include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 
-# The prefix may be chosen at install time, so the files are made then.
+# The prefix may be chosen at install time, so these files are made then, and in their place: two
+# installs of one build, to two prefixes, may run at once.
 install(CODE "
     set(CMAKE_INSTALL_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
     set(CMAKE_INSTALL_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
     set(PROJECT_VERSION \"${PROJECT_VERSION}\")
-    foreach(package portals pinwheel)
-        configure_file(\"${PROJECT_SOURCE_DIR}/cmake/\${package}.pc.in\"
-                       \"${PROJECT_BINARY_DIR}/\${package}.pc\" @ONLY)
+    foreach(package portals pinwheel pinwheel-firehose)
+        set(file \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/pkgconfig/\${package}.pc\")
+        message(STATUS \"Installing: \$ENV{DESTDIR}\${file}\")
+        configure_file(\"${PROJECT_SOURCE_DIR}/cmake/\${package}.pc.in\" \"\$ENV{DESTDIR}\${file}\"
+                       @ONLY)
+        list(APPEND CMAKE_INSTALL_MANIFEST_FILES \"\${file}\")
     endforeach()")
-install(FILES ${PROJECT_BINARY_DIR}/portals.pc ${PROJECT_BINARY_DIR}/pinwheel.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-
-install(CODE "
-    set(CMAKE_INSTALL_LIBDIR \"${CMAKE_INSTALL_LIBDIR}\")
-    set(CMAKE_INSTALL_INCLUDEDIR \"${CMAKE_INSTALL_INCLUDEDIR}\")
-    configure_file(\"${PROJECT_SOURCE_DIR}/cmake/pinwheel-firehose.pc.in\"
-                   \"${PROJECT_BINARY_DIR}/pinwheel-firehose.pc\" @ONLY)")
-install(FILES ${PROJECT_BINARY_DIR}/pinwheel-firehose.pc
-        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/Pinwheel)
 configure_package_config_file(cmake/PinwheelConfig.cmake.in

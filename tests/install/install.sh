@@ -7,7 +7,19 @@ build=$1 source=$2 cc=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 prefix=$work/prefix
-cmake --install "$build" --prefix "$prefix" >/dev/null
+cmake --install "$build" --prefix "$prefix" >/dev/null &
+first=$!
+
+# Another install of the same build at the same time: neither sees the other's prefix.
+cmake --install "$build" --prefix "$work/other" >/dev/null
+wait "$first"
+for p in prefix other; do
+    for f in portals pinwheel pinwheel-firehose; do
+        grep -qx "prefix=$work/$p" "$work/$p/lib/pkgconfig/$f.pc" ||
+            { echo "$f.pc in $work/$p: $(head -1 "$work/$p/lib/pkgconfig/$f.pc")"; exit 1; }
+    done
+done
+rm -rf "$work/other"
 
 for f in include/portals4.h include/spin.h include/spin_handler.h include/spin_queue.h include/pinwheel.h \
          include/pinwheel_firehose.h include/firehose.h lib/libpinwheel-firehose.so \
