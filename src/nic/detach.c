@@ -13,7 +13,8 @@
  *
  * How many: of a sender, as many packets at an entry as its context may have in its queue
  * (PINWHEEL_HPU_QUEUE), and at all entries SHARE times as many. What finds no place stays in its
- * channel, and holds its sender back.
+ * channel, and holds its sender back. A message leaves when it is the first of its channel: one
+ * that may leave, and is behind others there, begins no handler before that.
  *
  * Of one that has left its channel, "detached", its header has been matched, in its turn. Those of
  * a peer are in order in its list `detached`, and this order holds:
@@ -70,21 +71,19 @@ static bool is_due(const struct rx *rx)
            detach_behind_entry(rx);
 }
 
+bool detach_may(const struct rx *rx)
+{
+    bool unreadable = rx->m->type != MESSAGE_GET && rx->m->length != 0 && rx->f.length == 0;
+    return rx->peer->nic->sched != NULL && !rx->away && rx->local == NULL && !unreadable &&
+           is_due(rx) && has_place(rx, packets_of(rx));
+}
+
 /* An invocation for the message, if it may leave. */
 static struct invocation *place_for(const struct rx *rx)
 {
-    struct nic *nic = rx->peer->nic;
-    bool unreadable = rx->m->type != MESSAGE_GET && rx->m->length != 0 && rx->f.length == 0;
-    if (nic->sched == NULL || rx->away || rx->local != NULL || unreadable) {
-        return NULL;
-    }
-    uint64_t packets = packets_of(rx);
-    if (!is_due(rx) || !has_place(rx, packets)) {
-        return NULL;
-    }
-    struct invocation *v = invocation_new(nic, rx->f.length);
+    struct invocation *v = detach_may(rx) ? invocation_new(rx->peer->nic, rx->f.length) : NULL;
     if (v != NULL) {
-        v->packets = (unsigned)packets;
+        v->packets = (unsigned)packets_of(rx);
     }
     return v;
 }

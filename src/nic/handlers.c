@@ -192,12 +192,16 @@ static void set_up_header(struct rx *rx)
 /* A message of its sender that has left the channel before is at its entry. */
 static bool waits_for_entry(const struct rx *rx)
 {
-    return !rx->away && !rx->run->header_done && !rx->run->active && rx->run->nic->sched != NULL &&
+    return !rx->away && !rx->header_begun && rx->peer->nic->sched != NULL &&
            detach_behind_entry(rx);
 }
 
 enum rx_step handlers_header(struct rx *rx)
 {
+    if (waits_for_entry(rx)) {
+        rx->f.elsewhere = true;
+        return RX_WAIT;
+    }
     if (rx->run == NULL || (!rx->run->active && !rx->header_begun)) {
         if (!handlers_start(rx)) {
             rx->at.fail = PTL_NI_DROPPED;
@@ -208,10 +212,6 @@ enum rx_step handlers_header(struct rx *rx)
     struct handler_run *run = rx->run;
     if (run->header_done) {
         return RX_GO; /* but for its turn to write */
-    }
-    if (waits_for_entry(rx)) {
-        rx->f.elsewhere = true;
-        return RX_WAIT;
     }
     if (needs_first(rx) && rx->f.first == NULL) {
         return RX_FIRST;

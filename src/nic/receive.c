@@ -138,9 +138,15 @@ static enum rx_step request_header(struct rx *rx)
         return RX_TURN;
     }
     if (rx_has_handlers(rx)) {
-        /* One behind others stays in the channel: it is its place that tells when it may end. */
-        enum rx_step step =
-            !rx->f.behind && !rx->header_begun && detach(rx) ? RX_GO : handlers_header(rx);
+        if (!rx->header_begun && detach_may(rx)) {
+            if (rx->f.behind) {
+                return RX_TURN; /* answers leave in the order of the messages: detach.c */
+            }
+            if (detach(rx)) {
+                return RX_GO;
+            }
+        }
+        enum rx_step step = handlers_header(rx);
         return step == RX_GO && turn_waits_to_write(rx) ? RX_TURN : step;
     }
     if (rx_is_atomic(rx)) {

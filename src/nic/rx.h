@@ -295,6 +295,8 @@ void handlers_set_pace(struct handlers *h, const struct hpu_exec *exec);
 
 /* ---- detach.c ---- */
 
+/* detach_may() is true if a message at handlers may leave its channel when it is the first there. */
+bool detach_may(const struct rx *rx);
 /* detach_short() lets a message at handlers that is here whole leave its channel; detach() one
  * whose payload, if it has any, is to come: when that is here, detach_stored() says whether it has
  * left. False: it stays. */

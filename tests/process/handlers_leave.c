@@ -7,6 +7,7 @@
  *      SLOW       its header handler waits for the host
  *      FAST       has handlers that do not, and
  *      USED...    are use-once entries with the handlers of SLOW
+ *      HELD       has a payload handler that waits for the host to let it go
  */
 #include "handler.h"
 
@@ -15,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { SLOW, FAST, USED };
+enum { SLOW, FAST, USED, HELD = USED };
 enum { ROUNDS = 6, SMALL = 100, PACKETS = 20000, LONGEST = 300000 };
 
 enum kind { PUT, LARGE_PUT, ATOMIC, FETCH, SWAP, GET, LARGE_GET, KINDS };
@@ -28,8 +29,10 @@ static unsigned char source[LONGEST], fetched[ROUNDS][LONGEST], memory[USED + RO
 static struct notes {
     uint64_t go;
     uint64_t begun, active, disorder, bytes;
+    uint64_t held, released;
 } notes;
 
+#define NOTED(field) __atomic_load_n(&notes.field, __ATOMIC_ACQUIRE)
 #define NOTE(field, n) handler_log_add(offsetof(struct notes, field), n)
 
 /* Messages with hdr_data from 1 on come in this order. */
@@ -59,6 +62,15 @@ __handler static int fast_payload(const ptl_payload_t p, void *state)
     return SUCCESS;
 }
 
+__handler static int held_payload(const ptl_payload_t p, void *state)
+{
+    NOTE(held, 1);
+    while (NOTE(released, 0) == 0) {
+        PtlHandlerYield();
+    }
+    return SUCCESS;
+}
+
 /* The first message leaves the entry as it is. */
 __handler static int pending_once(const ptl_header_t h, void *state)
 {
@@ -71,6 +83,7 @@ __handler static int pending_once(const ptl_header_t h, void *state)
 PTL_HANDLER(slow_header);
 PTL_HANDLER(slow_completion);
 PTL_HANDLER(fast_payload);
+PTL_HANDLER(held_payload);
 PTL_HANDLER(pending_once);
 
 static void say_go(void)
@@ -242,6 +255,65 @@ PTEST_MATCHING(passes_use_once, 2)
     pass_all(rank, size, kind, 0, true, SMALL);
 }
 
+/* A message comes while one before it, too long to leave, has its handlers in the channel: it waits
+ * for its turn, and leaves the channel then, as it would have done at once. */
+static void pass_behind(struct port *p, enum kind kind)
+{
+    if (p->rank == 1) {
+        ptl_handlers_t held = handler_set(NULL, held_payload, NULL, NULL, 8, &notes, sizeof(notes));
+        open_slow_and_fast(p);
+        append(p, HELD, 0, &held);
+        memcpy(memory[SLOW], source, LONGEST);
+    }
+    BARRIER();
+    ptl_handle_ct_t ct = port_ct(p);
+    ptl_handle_md_t md = port_quiet_md(p, source, LONGEST, 0, PTL_CT_NONE);
+    ptl_handle_md_t get_md = port_quiet_md(p, fetched, sizeof(fetched), PTL_MD_EVENT_CT_REPLY, ct);
+    if (p->rank == 0) {
+        put(p, md, PACKETS, HELD, 0);
+        for (uint64_t i = 0; i < 2; i++) {
+            move(p, kind, md, get_md, SLOW, i);
+            put(p, md, SMALL, FAST, 0);
+        }
+    }
+    if (p->rank == 1) {
+        while (NOTED(held) == 0) {
+            PtlEQGet(p->eq, &(ptl_event_t){0});
+        }
+        ptest_sleep_ms(20); /* the others are here by then, or the test shows less */
+        __atomic_store_n(&notes.released, 1, __ATOMIC_RELEASE);
+        take_events(p, 1, HELD, HELD);
+        take_events(p, 2, FAST, FAST);
+        NO_EVENT(p->eq);
+        say_go();
+        take_events(p, 2, SLOW, SLOW);
+        CHECK_EQ(notes.begun, 2);
+        CHECK_EQ(notes.disorder, 0);
+    }
+    if (p->rank == 0 && fetches(kind)) {
+        port_wait_ct(ct, 2);
+        CHECK(memcmp(fetched[0], source, lengths[kind]) == 0);
+    }
+    port_release(md);
+    port_release(get_md);
+    OK(PtlCTFree(ct));
+    BARRIER();
+}
+
+PTEST_MATCHING(passes_behind, 2)
+{
+    setenv("PINWHEEL_HPU_QUEUE", "4", 1);
+    for (int k = 0; k < KINDS; k++) {
+        struct port p;
+        if (k == LARGE_PUT) {
+            continue; /* it is too long as well */
+        }
+        open_or_skip(&p, kind, rank, size);
+        pass_behind(&p, (enum kind)k);
+        port_close(&p);
+    }
+}
+
 /* A message is longer than its entry's share of the buffers: it stays in its channel, and holds its
  * sender, but nobody else. */
 PTEST_MATCHING(too_long_to_leave, 3)
@@ -259,7 +331,7 @@ PTEST_MATCHING(too_long_to_leave, 3)
         put(&p, md, SMALL, FAST, 0);
     }
     if (rank == 1) {
-        while (__atomic_load_n(&notes.begun, __ATOMIC_ACQUIRE) == 0) {
+        while (NOTED(begun) == 0) {
             PtlEQGet(p.eq, &(ptl_event_t){0});
         }
     }
@@ -441,7 +513,7 @@ PTEST(sender_gone, 2)
         ptest_show(SHOW_NID, p.id[1].phys.nid);
         ptest_show(SHOW_PID, p.id[1].phys.pid);
         ptest_show(SHOW_PT, p.pt + 1);
-        while (__atomic_load_n(&notes.begun, __ATOMIC_ACQUIRE) == 0) {
+        while (NOTED(begun) == 0) {
             PtlEQGet(p.eq, &(ptl_event_t){0});
         }
         ptest_sleep_ms(50); /* for the others to come */
