@@ -12,7 +12,7 @@
 #include "link.h"
 #include "masks.h"
 
-#include "nic/match.h"
+#include "nic/match/match.h"
 #include "nic/nic.h"
 
 #include <stdlib.h>

@@ -31,10 +31,10 @@
 #include "nic/atomic.h"
 #include "nic/board.h"
 #include "nic/event.h"
-#include "nic/match.h"
+#include "nic/match/match.h"
+#include "nic/match/unexpected.h"
 #include "nic/memory.h"
 #include "nic/place.h"
-#include "nic/unexpected.h"
 #include "portals4.h"
 #include "spin.h"
 

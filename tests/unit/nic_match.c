@@ -3,7 +3,7 @@
  * Matching against a model: a plain list searched from its start, over random
  * entries, masks, wildcards, removals and headers.
  */
-#include "nic/match.h"
+#include "nic/match/match.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -5,7 +5,7 @@
  * with more masks than there are indexes, with memory and without. The linker sends
  * the list's calloc() to __wrap_calloc() below.
  */
-#include "nic/unexpected.h"
+#include "nic/match/unexpected.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

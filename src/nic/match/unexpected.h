@@ -19,10 +19,10 @@
  *
  * The links of all chains are in the header, so a header never waits for memory.
  */
-#ifndef NIC_UNEXPECTED_H
-#define NIC_UNEXPECTED_H
+#ifndef NIC_MATCH_UNEXPECTED_H
+#define NIC_MATCH_UNEXPECTED_H
 
-#include "nic/match.h"
+#include "nic/match/match.h"
 
 #include <stdbool.h>
 #include <stdint.h>

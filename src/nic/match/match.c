@@ -10,7 +10,7 @@
  * probes find nothing, and this makes them tell so without a branch that nobody can
  * predict. A probe ends at the first block that has an empty cell.
  */
-#include "nic/match.h"
+#include "nic/match/match.h"
 
 #include <emmintrin.h>
 #include <stddef.h>

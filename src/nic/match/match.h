@@ -15,8 +15,8 @@
  * long. So who takes messages in the order of his entries, or has few, pays for no table.
  * The lists know nothing of Portals but the match rule.
  */
-#ifndef NIC_MATCH_H
-#define NIC_MATCH_H
+#ifndef NIC_MATCH_MATCH_H
+#define NIC_MATCH_MATCH_H
 
 #include "base/branch.h"
 

@@ -7,7 +7,7 @@
  * leaves no mark: the cells behind it move up, so that searches for keys that are not
  * there end soon, however many came and went.
  */
-#include "nic/unexpected.h"
+#include "nic/match/unexpected.h"
 
 #include <stddef.h>
 #include <stdlib.h>
