@@ -12,7 +12,6 @@
  * that an entry has claimed and that is not complete yet.
  */
 #include "nic/entry.h"
-#include "nic/timer.h"
 
 #include "base/paths.h"
 

@@ -12,7 +12,6 @@
 #include "nic/pt.h"
 #include "nic/rungs.h"
 #include "nic/rx.h"
-#include "nic/timer.h"
 
 #include "base/log.h"
 #include "base/sys.h"

@@ -500,4 +500,12 @@ void invoke_free(struct nic *nic);
 /* rx_adopt() takes an entry for a message that has not come through a fabric. */
 void rx_adopt(struct rx *rx, struct le *le);
 
+/* ---- timer.c ---- */
+
+/* timers_end() forgets the timers of an NI, timers_end_entry() those of an entry; ticks that have
+ * begun go on. timers_advance() lets begin what is due; true if anything was. */
+void timers_end(struct ni *ni);
+void timers_end_entry(struct le *le);
+bool timers_advance(struct nic *nic);
+
 #endif

@@ -35,6 +35,7 @@
 #include "nic/match/unexpected.h"
 #include "nic/memory.h"
 #include "nic/place.h"
+#include "nic/request.h"
 #include "portals4.h"
 #include "spin.h"
 
@@ -44,12 +45,9 @@
 
 #define NICS_MAX 8
 #define NI_KINDS BOARD_KINDS /* matching or not, logical or physical */
-#define ATOMIC_OPERAND 32    /* bytes of the largest element of an atomic */
 /* Longer messages go packet by packet, so that both sides work at once. */
 #define NIC_SEND_NOW_MAX 65536
 
-struct answer;
-struct le;
 struct ni;
 struct nic;
 
@@ -62,155 +60,6 @@ struct ct {
     struct list triggers; /* struct triggered, by threshold, then by age */
     struct rungs *rungs;  /* places in them, or NULL */
 };
-
-struct ct_ref {
-    struct ct *ct;
-    uint32_t handle;
-};
-
-/* ---- initiator ---- */
-
-#define ACK_REQUESTS (PTL_OC_ACK_REQ + 1)
-#define ACK_NEVER UINT8_MAX /* it is not legal */
-
-struct md {
-    struct table_slot slot;
-    struct ni *ni;
-    void *start;
-    struct vector vector; /* PTL_IOVEC: a copy of the parts */
-    uint64_t length;
-    unsigned options;
-    struct eq_ref eq;
-    struct ct_ref ct;
-    unsigned users;                     /* operations that have not ended */
-    ptl_ack_req_t ack_as[ACK_REQUESTS]; /* what a request for an ack from it comes to; ACK_NEVER */
-};
-
-enum op_kind { OP_PUT, OP_GET, OP_ATOMIC, OP_FETCH /* PtlFetchAtomic and PtlSwap */ };
-enum op_origin { FROM_PROGRAM, FROM_TRIGGER, FROM_HANDLER };
-
-/* The arguments of a data movement, checked. */
-struct request {
-    enum op_kind kind;
-    enum op_origin origin;
-    ptl_op_t op; /* of atomics, else 0 */
-    ptl_datatype_t datatype;
-    struct md *md;        /* what is sent comes from there; of OP_GET: the reply goes there.
-                             NULL: a handler's */
-    struct memory memory; /* its memory */
-    struct md *get_md;    /* of OP_FETCH: where the reply goes */
-    struct memory get_memory;
-    uint64_t length;
-    ptl_ack_req_t ack;
-    ptl_process_t target;
-    uint32_t pt_index;
-    uint64_t match_bits;
-    uint64_t remote_offset;
-    uint64_t hdr_data;
-    void *user_ptr;
-    /* of a handler (FROM_HANDLER): what it inherits from its entry */
-    struct eq_ref eq;
-    struct ct_ref ct;                /* with PTL_CT_ACK_REQ and PTL_OC_ACK_REQ */
-    struct le *le;                   /* whose memory it uses; NULL: the handler's own */
-    struct answer *answer;           /* what the handler waits for, handler_send.c; or NULL */
-    void *owned;                     /* freed when the buffer is no longer needed */
-    uint8_t operand[ATOMIC_OPERAND]; /* of CSWAP and its relatives, and MSWAP */
-};
-
-static inline bool request_sends(const struct request *r)
-{
-    return r->kind != OP_GET;
-}
-
-static inline bool request_fetches(const struct request *r)
-{
-    return r->kind == OP_GET || r->kind == OP_FETCH;
-}
-
-/* The MD that a reply goes to. */
-static inline struct md *request_reply_md(const struct request *r)
-{
-    return r->kind == OP_FETCH ? r->get_md : r->md;
-}
-
-static inline const struct memory *request_reply_memory(const struct request *r)
-{
-    return r->kind == OP_FETCH ? &r->get_memory : &r->memory;
-}
-
-/* An operation in flight: queued, or waiting for its response. It keeps the
- * place for that response (wall 2). */
-struct op {
-    struct table_slot slot;
-    struct list link; /* of the peer's waiting list */
-    struct ni *ni;    /* NULL: its NI was closed; it ends without a sound */
-    struct nic_peer *peer;
-    bool left;       /* its buffer was given back, SEND was posted */
-    bool fabric_has; /* tx is the fabric's */
-    bool expects;    /* a response will come */
-    bool counted;    /* in the peer's outstanding */
-
-    struct request request;
-    struct fabric_tx tx;
-    uint8_t
-        staged[2 * ATOMIC_OPERAND]; /* payload of a swap with an operand: that, and one element */
-};
-
-/* What a put or an atomic does at a fast entry that holds it whole (stages.h): it writes, and
- * counts. */
-struct deed {
-    void *to;
-    nic_word_raw *instruction; /* of an atomic that is one; else NULL */
-    struct ct_ref ct;          /* NULL: none counts, */
-    uint64_t count;            /* by this */
-    uint32_t length;
-    uint8_t kind; /* OP_PUT or OP_ATOMIC, */
-    ptl_op_t op;  /* and which */
-    ptl_datatype_t datatype;
-};
-
-/* A quiet operation, ready to be done: quiet.h. */
-struct quiet {
-    uint64_t epoch; /* of the NI; 0: it is not ready */
-    const void *from;
-    struct deed deed;
-};
-
-/* Made by trigger_new(). To fire takes but the first two lines of one that is quiet or counts. */
-struct triggered {
-    struct table_slot slot;
-    enum trigger_kind {
-        TRIGGER_REQUEST,
-        TRIGGER_CT_INC,
-        TRIGGER_CT_SET,
-        TRIGGER_APPEND,
-        TRIGGER_UNLINK
-    } kind;
-    bool fetches; /* a request with two MDs */
-    bool silent;  /* a request whose SEND is not wanted */
-    union {
-        struct list link;             /* of a counter, or of the NIC's fired list; */
-        struct triggered *next_spare; /* of those that are none now */
-    };
-    struct ni *ni;
-    uint64_t threshold;
-    struct md *md; /* of a request, which keeps it */
-    union {
-        struct quiet quiet; /* the request, if it is */
-        struct {
-            struct ct_ref ct;     /* CT_INC, CT_SET */
-            ptl_ct_event_t value; /* the same */
-        };
-        struct {
-            struct le *le;      /* APPEND; */
-            uint32_t le_handle; /* UNLINK, while it has this */
-        };
-    };
-    struct request request;
-};
-_Static_assert(offsetof(struct triggered, quiet) == 64 &&
-                   offsetof(struct triggered, request) == 128,
-               "what fires is two lines");
 
 /* ---- target ---- */
 
@@ -242,6 +91,18 @@ struct hpu_memory {
     struct ni *ni;
     struct hpu_mem *mem;
     unsigned users; /* entries */
+};
+
+/* A timer that runs the handlers of an entry: spin/timer.h. */
+struct timer {
+    struct table_slot slot;
+    struct list link; /* of nic->timers, by `due` */
+    struct le *le;
+    int64_t due;             /* when it is looked at next, */
+    int64_t tick;            /* and the tick that this is for: begin + n * period */
+    int64_t period;          /* 0: it ticks once */
+    uint64_t argument;       /* hdr_data of its ticks */
+    struct invocation *busy; /* its tick that has not ended; NULL: none */
 };
 
 /* A list entry or a match list entry. */

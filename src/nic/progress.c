@@ -8,7 +8,6 @@
  * takes over when it stops.
  */
 #include "nic/nic.h"
-#include "nic/timer.h"
 
 #include "base/cancel.h"
 #include "base/fault.h"

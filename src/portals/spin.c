@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/nic_copy.h"
-#include "nic/timer.h"
+#include "nic/spin/timer.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

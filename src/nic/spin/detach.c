@@ -27,7 +27,7 @@
  *   - so does one that would match a use-once entry that one of them has in hand: its handlers may
  *     yet leave the entry where it is (detach_keeps()).
  */
-#include "nic/invocation.h"
+#include "nic/spin/invocation.h"
 
 #include <string.h>
 

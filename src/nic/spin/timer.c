@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Timers that run handlers; see timer.h. */
-#include "nic/timer.h"
+#include "nic/spin/timer.h"
 
-#include "nic/invocation.h"
+#include "nic/spin/invocation.h"
 
 #define RETRY_NS 1000000 /* until a tick that found no room tries again */
 

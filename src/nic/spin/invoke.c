@@ -11,8 +11,8 @@
  * it, or for its reply to leave, is in nic->invoked_away, and not looked at, until invoke_stir()
  * says that this has come.
  */
-#include "nic/invocation.h"
-#include "nic/timer.h"
+#include "nic/spin/invocation.h"
+#include "nic/spin/timer.h"
 
 #include "base/nic_copy.h"
 

@@ -3,8 +3,8 @@
  * A message with handlers that is in no channel, as invoke.c, which has it go through its stages,
  * and detach.c, which takes it out of its channel, know it.
  */
-#ifndef NIC_INVOCATION_H
-#define NIC_INVOCATION_H
+#ifndef NIC_SPIN_INVOCATION_H
+#define NIC_SPIN_INVOCATION_H
 
 #include "fabric/rx_machine.h"
 #include "nic/rx.h"

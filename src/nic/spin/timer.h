@@ -11,23 +11,10 @@
  *
  * A timer goes with its entry, and with its NI. Every function wants the NIC's lock.
  */
-#ifndef NIC_TIMER_H
-#define NIC_TIMER_H
+#ifndef NIC_SPIN_TIMER_H
+#define NIC_SPIN_TIMER_H
 
 #include "nic/nic.h"
-
-struct invocation;
-
-struct timer {
-    struct table_slot slot;
-    struct list link; /* of nic->timers, by `due` */
-    struct le *le;
-    int64_t due;             /* when it is looked at next, */
-    int64_t tick;            /* and the tick that this is for: begin + n * period */
-    int64_t period;          /* 0: it ticks once */
-    uint64_t argument;       /* hdr_data of its ticks */
-    struct invocation *busy; /* its tick that has not ended; NULL: none */
-};
 
 /* timer_start() gives a new one, which ticks `delay` ns from now; NULL: there is no room. */
 struct timer *timer_start(struct le *le, int64_t delay, int64_t period, uint64_t argument);
