@@ -13,7 +13,7 @@
 #include "masks.h"
 
 #include "nic/match/match.h"
-#include "nic/nic.h"
+#include "nic/objects.h"
 
 #include <stdlib.h>
 

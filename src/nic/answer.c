@@ -7,9 +7,10 @@
  * Most operations are puts whose ack says nothing but that all went as asked: op_acked() is
  * op_response() with what follows from that known, for those that `only_wait`.
  */
-#include "nic/rx.h"
+#include "nic/answer.h"
 
 #include "base/paths.h"
+#include "nic/initiate.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Atomics at their target: what such a message must look like, and its doing. */
-#include "nic/entry.h"
-#include "nic/rx.h"
+#include "nic/apply.h"
 
-#include "nic/atomic.h"
+#include "nic/entry.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -15,12 +15,12 @@
  */
 #include "nic/atomic.h"
 
+#include "base/mutex.h"
+#include "base/nic_copy.h"
+
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-
-#include "base/mutex.h"
-#include "base/nic_copy.h"
 
 enum { INTEGER = ATOMIC_INTEGER, REAL = ATOMIC_REAL, COMPLEX = ATOMIC_COMPLEX };
 enum { ORDERED = INTEGER | REAL, ANY = ORDERED | COMPLEX };

@@ -3,7 +3,7 @@
  * Counters. They change under the NIC's lock only; a program may read one
  * without it, and then sees what the operations that it counted have written.
  */
-#include "nic/nic.h"
+#include "nic/counter.h"
 
 /* Whether a thread that sleeps is to look at the counter. */
 static bool is_news(const struct nic *nic, const struct ct *ct)

@@ -10,10 +10,14 @@
  * it the channel it came through, waits with them (wall 2). So responses leave
  * in the order of their requests.
  */
-#include "nic/pt.h"
-#include "nic/stages.h"
+#include "nic/deliver.h"
 
 #include "base/paths.h"
+#include "nic/answer.h"
+#include "nic/pt.h"
+#include "nic/self.h"
+#include "nic/spin_calls.h"
+#include "nic/stages.h"
 
 #include <string.h>
 

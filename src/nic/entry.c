@@ -14,6 +14,7 @@
 #include "nic/entry.h"
 
 #include "base/paths.h"
+#include "nic/spin_calls.h"
 
 #include <stdlib.h>
 #include <string.h>

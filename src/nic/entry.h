@@ -7,7 +7,7 @@
 #ifndef NIC_ENTRY_H
 #define NIC_ENTRY_H
 
-#include "nic/nic.h"
+#include "nic/counter.h"
 
 /* ---- life ---- */
 
@@ -57,6 +57,8 @@ void le_take_out(struct le *le);
 void le_use_up(struct le *le);
 /* le_release() ends a message's use of an entry; the last posts AUTO_UNLINK. */
 void le_release(struct le *le);
+/* handlers_release() frees what an entry has besides, and HPU memory of its own. */
+void handlers_release(struct handlers *handlers);
 /* unexpected_end() says that the message of a header is complete, or was lost. */
 void unexpected_end(struct unexpected *u, ptl_ni_fail_t fail);
 /* unexpected_forget() drops a header that is in no list; its entry may go with it. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Event queues: what is not the usual case of event.h. */
-#include "nic/nic.h"
+#include "nic/event.h"
+
+#include "nic/objects.h"
 
 #include <stdlib.h>
 

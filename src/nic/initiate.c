@@ -13,7 +13,9 @@
 #include "nic/initiate.h"
 
 #include "base/nic_copy.h"
-#include "nic/atomic.h"
+#include "nic/answer.h"
+#include "nic/peer.h"
+#include "nic/self.h"
 
 #include <stdlib.h>
 #include <string.h>

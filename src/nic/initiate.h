@@ -11,10 +11,98 @@
 #define NIC_INITIATE_H
 
 #include "base/paths.h"
+#include "nic/counter.h"
 #include "nic/message.h"
-#include "nic/nic.h"
+#include "nic/spin_calls.h"
+
+/* ---- the calls ---- */
+
+/* request_operand_size() is what leads the payload of a swap. */
+size_t request_operand_size(const struct request *r);
+/* request_message() fills the header of its message. */
+void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
+                     struct message *m);
+/* request_left() posts and counts SEND. */
+void request_left(const struct request *r, ptl_ni_fail_t fail);
+/* nic_request() starts an operation; lock held. The request is copied. Gives
+ * PTL_OK, or PTL_NO_SPACE when no place for it is left; `owned` then is the
+ * caller's still. */
+int nic_request(struct ni *ni, const struct request *request);
+/* nic_request_now() starts an operation only if it can be over when the call
+ * returns: its buffer is the caller's at once. True if it did. */
+bool nic_request_now(struct ni *ni, const struct request *request);
+/* nic_has_place() is true while the queue of that origin has room. */
+static inline bool nic_has_place(const struct nic *nic, enum op_origin origin)
+{
+    const int64_t *limit = nic->process->options.number;
+    switch (origin) {
+    case FROM_PROGRAM:
+        return nic->queued_program < (unsigned)limit[OPT_SEND_QUEUE];
+    case FROM_HANDLER:
+        return nic->queued_handler < (unsigned)limit[OPT_HANDLER_QUEUE];
+    default:
+        return true; /* its place is the one it had while it waited for its counter */
+    }
+}
+/* op_send() tries to hand an op to the fabric; false if there is no room. */
+bool op_send(struct op *op);
+/* op_left() notes that the buffer is free. */
+void op_left(struct op *op, ptl_ni_fail_t fail);
+
+/* ---- whether it makes sense ---- */
+
+/* Whether somebody may have this id, in the terms of the NI. */
+static inline bool target_sound(const struct ni *ni, ptl_process_t target)
+{
+    if (ni_is_logical(ni)) {
+        return target.rank < ni->map_size;
+    }
+    return target.phys.nid != PTL_NID_ANY && target.phys.pid != 0 && target.phys.pid <= PTL_PID_MAX;
+}
+
+/* request_sound() makes the checks that every data movement has in common, with
+ * the event queue and the counter that its answer would go to: ack_sound(), request_fits() and
+ * target_sound(). */
+static inline bool ack_sound(ptl_ack_req_t ack, struct eq_ref eq, struct ct_ref ct)
+{
+    return ack <= PTL_OC_ACK_REQ && (ack != PTL_ACK_REQ || eq.eq != NULL) &&
+           (ack != PTL_CT_ACK_REQ || ct.ct != NULL);
+}
+static inline bool request_fits(const struct ni *ni, const struct request *r)
+{
+    /* Atomics have limits of their own. */
+    bool short_enough = r->length <= ni->limits.max_msg_size || r->kind > OP_GET;
+    return short_enough && r->pt_index <= UINT16_MAX;
+}
+static inline bool request_sound(const struct ni *ni, const struct request *r, struct eq_ref eq,
+                                 struct ct_ref ct)
+{
+    return ack_sound(r->ack, eq, ct) && request_fits(ni, r) && target_sound(ni, r->target);
+}
+/* request_atomic_sound() makes those that atomics have besides. */
+static inline bool request_atomic_sound(const struct ni *ni, const struct request *r, bool swap)
+{
+    bool fetch = r->kind == OP_FETCH;
+    enum atomic_call call = swap ? ATOMIC_SWAP : fetch ? ATOMIC_FETCH : ATOMIC_PLAIN;
+    return atomic_is_legal(call, r->op, r->datatype) &&
+           atomic_fits(r->length, r->op, r->datatype) &&
+           r->length <= (fetch ? ni->limits.max_fetch_atomic_size : ni->limits.max_atomic_size);
+}
 
 /* ---- what the program sees ---- */
+
+/* request_event() posts an event of a request, made where it is posted: a copy would have to wait
+ * for the stores of the original. */
+static inline __attribute__((always_inline)) void
+request_event(struct eq *eq, ptl_event_kind_t type, const struct request *r, ptl_ni_fail_t fail,
+              uint64_t mlength, uint64_t remote_offset, ptl_list_t list)
+{
+    ptl_event_t *event = eq_place(eq);
+    *event =
+        (ptl_event_t){.user_ptr = r->user_ptr, .mlength = mlength, .remote_offset = remote_offset};
+    eq_kinds(event, type, list, fail, 0, 0);
+    eq_placed(eq);
+}
 
 /* Posts and counts SEND. */
 static inline __attribute__((always_inline)) void request_tell_left(const struct request *r,

@@ -4,11 +4,13 @@
  * questions come in the order of the specification: interface, portal table entry, match,
  * permission, then room for the event and the unexpected header.
  */
-#include "nic/entry.h"
-#include "nic/pt.h"
-#include "nic/rx.h"
+#include "nic/lookup.h"
 
 #include "base/paths.h"
+#include "nic/entry.h"
+#include "nic/pt.h"
+#include "nic/spin_calls.h"
+#include "nic/turn.h"
 
 /* Between two messages of a flood there is less than this. */
 #define FLOOD_GAP_NS 50000

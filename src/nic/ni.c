@@ -8,13 +8,19 @@
  * Its tables are empty then, and its memory waits for the next NI of its number: a thread that had
  * found it before finds out under the lock that it is closed (wall 7).
  */
-#include "nic/nic.h"
-#include "nic/pt.h"
-#include "nic/rungs.h"
-#include "nic/rx.h"
+#include "nic/ni.h"
 
 #include "base/log.h"
 #include "base/sys.h"
+#include "nic/answer.h"
+#include "nic/entry.h"
+#include "nic/nic.h"
+#include "nic/process.h"
+#include "nic/progress.h"
+#include "nic/pt.h"
+#include "nic/rungs.h"
+#include "nic/spin_calls.h"
+#include "nic/wait.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,6 +7,12 @@
 #include "fabric/iface.h"
 #include "hpu/mover.h"
 #include "hpu/twin.h"
+#include "nic/peer.h"
+#include "nic/process.h"
+#include "nic/progress.h"
+#include "nic/self.h"
+#include "nic/spin_calls.h"
+#include "nic/wait.h"
 
 #include <errno.h>
 #include <stdio.h>

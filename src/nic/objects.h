@@ -61,6 +61,13 @@ struct ct {
     struct rungs *rungs;  /* places in them, or NULL */
 };
 
+/* A thread that waits for one counter to get somewhere, ni_wait_mark(). */
+struct ct_mark {
+    struct list link; /* of nic->counting, while it sleeps */
+    const struct ct *ct;
+    uint64_t success; /* or any failure */
+};
+
 /* ---- target ---- */
 
 /* What an entry with handlers has besides. */

@@ -11,14 +11,17 @@
  * answered, are fixed when the first request for it begins to wait, whatever the peer does.
  * Of those that were sought in vain SOUGHT_MOST are remembered.
  */
-#include "nic/message.h"
-#include "nic/nic.h"
-#include "nic/rx.h"
+#include "nic/peer.h"
 
 #include "base/cancel.h"
 #include "base/log.h"
-
 #include "fabric/iface.h"
+#include "nic/answer.h"
+#include "nic/deliver.h"
+#include "nic/initiate.h"
+#include "nic/plain.h"
+#include "nic/progress.h"
+#include "nic/receive.h"
 
 #include <stdio.h>
 #include <stdlib.h>

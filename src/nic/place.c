@@ -2,12 +2,11 @@
 /* The cores on which threads of the program wait; see place.h. */
 #include "nic/place.h"
 
-#include "nic/nic.h"
-
 #include "base/cancel.h"
 #include "base/fault.h"
 #include "base/forks.h"
 #include "base/sys.h"
+#include "nic/progress.h"
 
 #include <dirent.h>
 #include <stdio.h>

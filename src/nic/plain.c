@@ -16,6 +16,10 @@
  *
  * So there is no state of it to keep, and struct rx is left as it was but for gathered acks.
  */
+#include "nic/plain.h"
+
+#include "nic/answer.h"
+#include "nic/receive.h"
 #include "nic/stages.h"
 
 /* What the first word of its header says: a put with a known ack, for one of the NIs there may be.

@@ -11,11 +11,14 @@
  * which may take long. So the thread that forks does not wait for PtlFini: it tries space_lock, and
  * if that is free holds it until the child is made.
  */
-#include "nic/nic.h"
+#include "nic/process.h"
 
 #include "base/fault.h"
 #include "base/log.h"
 #include "base/sys.h"
+#include "nic/ni.h"
+#include "nic/nic.h"
+#include "nic/progress.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * `polled`. The NIC thread sleeps a lease at a time while that goes on, and
  * takes over when it stops.
  */
-#include "nic/nic.h"
+#include "nic/progress.h"
 
 #include "base/cancel.h"
 #include "base/fault.h"
@@ -15,6 +15,11 @@
 #include "base/killpoint.h"
 #include "base/sys.h"
 #include "base/thread.h"
+#include "nic/deliver.h"
+#include "nic/peer.h"
+#include "nic/process.h"
+#include "nic/spin_calls.h"
+#include "nic/trigger.h"
 
 #include <errno.h>
 #include <sys/epoll.h>

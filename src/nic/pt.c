@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portal table entries: how flow control closes one, and how one is emptied. */
 #include "nic/pt.h"
+
 #include "nic/entry.h"
 
 /* Flow control tells that it has closed the entry when nothing is under way any more. */

@@ -3,7 +3,7 @@
 #ifndef NIC_PT_H
 #define NIC_PT_H
 
-#include "nic/nic.h"
+#include "nic/objects.h"
 
 /* pt_refuse() closes a portal table entry to messages: `le` (or NULL) found no
  * room for one. pt_release() ends a message's use of it. */

@@ -3,10 +3,14 @@
  * Receive: what a header is for and where its payload goes, for a message that is here whole and
  * for one that comes in parts.
  */
-#include "nic/stages.h"
+#include "nic/receive.h"
 
 #include "base/paths.h"
-#include "nic/atomic.h"
+#include "nic/answer.h"
+#include "nic/lookup.h"
+#include "nic/spin_calls.h"
+#include "nic/stages.h"
+#include "nic/turn.h"
 
 #include <string.h>
 

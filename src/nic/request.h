@@ -95,6 +95,30 @@ static inline const struct memory *request_reply_memory(const struct request *r)
     return r->kind == OP_FETCH ? &r->get_memory : &r->memory;
 }
 
+/* Whether a response is due. */
+static inline bool request_expects(const struct request *r)
+{
+    return request_fetches(r) || r->ack != PTL_NO_ACK_REQ;
+}
+
+/* Options that say what SEND does. A handler's request has no MD: it gets the ACK it asked for,
+ * and SEND only when its message was lost. */
+static inline unsigned request_send_options(const struct request *r)
+{
+    return r->md != NULL ? r->md->options : PTL_MD_EVENT_SUCCESS_DISABLE;
+}
+/* Nobody wants to know when the data of a successful request have left. */
+static inline bool md_is_silent(const struct md *md)
+{
+    return (md->options & PTL_MD_EVENT_CT_SEND) == 0 &&
+           ((md->options & (PTL_MD_EVENT_SUCCESS_DISABLE | PTL_MD_EVENT_SEND_DISABLE)) != 0 ||
+            md->eq.eq == NULL);
+}
+static inline bool request_is_silent(const struct request *r)
+{
+    return r->md == NULL || md_is_silent(r->md);
+}
+
 /* An operation in flight: queued, or waiting for its response. It keeps the
  * place for that response (wall 2). */
 struct op {

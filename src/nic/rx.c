@@ -3,6 +3,8 @@
  */
 #include "nic/rx.h"
 
+#include "nic/spin_calls.h"
+
 #include <stdlib.h>
 
 struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class)

@@ -20,7 +20,7 @@
 
 #include "base/paths.h"
 #include "nic/message.h"
-#include "nic/nic.h"
+#include "nic/objects.h"
 
 /* A message at the handlers of its entry. */
 struct handler_run {
@@ -117,8 +117,9 @@ static inline bool rx_is_atomic(const struct rx *rx)
     return message_is_atomic(rx->m);
 }
 
-/* ---- rx.c ---- */
-
+/* rx_new() makes the object of a channel, rx_free() frees it. */
+struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class);
+void rx_free(struct nic_peer *peer, struct fabric_rx *rx);
 /* rx_reset() makes the object ready for the next message. */
 void rx_reset(struct rx *rx);
 /* rx_lend() says where the fabric is to put the payload; rx_deposit() puts it there when all of it
@@ -178,86 +179,6 @@ static inline bool pt_queue_has_room(const struct pt *pt)
                    atomic_load_explicit(&eq->head, memory_order_relaxed) + pt->users <
                eq->count;
 }
-
-/* ---- lookup.c ---- */
-
-/* rx_look_up() finds the entry that a request is for, or says why there is none; the message waits
- * if rx->held is set. rx_forget_found() has it search for that, whatever was found before. */
-struct le *rx_look_up(struct rx *rx, ptl_ni_fail_t *fail);
-void rx_forget_found(const struct rx *rx);
-
-/* ---- answer.c ---- */
-
-/* rx_op() is the operation that a response is for, or NULL; response_end() ends it, and
- * response_done() that or those that it is for. */
-struct op *rx_op(struct rx *rx);
-void response_end(const struct rx *rx, struct op *op, enum fabric_status status);
-void response_done(struct rx *rx, enum fabric_status status);
-/* acks_done() ends the operations of a peer's acks; they are over then (RX_GO). */
-enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *acks);
-
-/* ---- apply.c ---- */
-
-/* rx_atomic_sound() checks the header of an atomic: legal, whole elements, one packet. */
-bool rx_atomic_sound(const struct rx *rx);
-/* rx_apply() does an atomic whose payload is here whole, at the entry that it has found. */
-void rx_apply(struct rx *rx, const uint8_t *payload);
-
-/* ---- deliver.c ---- */
-
-/* rx_tell() posts the full event of a message at its entry and counts it. */
-void rx_tell(const struct rx *rx);
-/* rx_gather_ack() notes the ack of a message that went as it was asked, to be sent with
- * others when the NIC has taken what is there, or at once if nothing is behind the message;
- * false: there is no room for it. */
-bool rx_gather_ack(struct rx *rx, ptl_list_t list);
-/* rx_add_ack() does so where there is room for it, and nothing that it must wait for; one that is
- * the first or the last of several takes rx_send_ack(). */
-void rx_send_ack(struct rx *rx, uint32_t cookie, ptl_list_t list);
-static inline void rx_note_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
-{
-    acks_set_cookie(&rx->acks, rx->ack_count, cookie);
-    rx->ack_overflow |= (unsigned)(list == PTL_OVERFLOW_LIST) << rx->ack_count;
-    rx->ack_count++;
-}
-static inline void rx_add_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
-{
-    COUNT_PATH(ack_gathered);
-    if (rx->f.last || rx->ack_count == 0 || rx->ack_count == ACKS_MOST - 1) {
-        rx_send_ack(rx, cookie, list);
-    } else {
-        rx_note_ack(rx, cookie, list);
-    }
-}
-/* rx_reply_at_once() sends the reply of a get, all data with it; false: it cannot leave so, or not
- * now, and nothing has happened. */
-bool rx_reply_at_once(struct rx *rx);
-
-/* ---- self.c ---- */
-
-/* self_answer() brings what a message to oneself fetched. */
-void self_answer(struct rx *rx);
-
-/* ---- handler_run.c ---- */
-
-#define PACKET_ALIGN 64 /* of the packets of handlers, in memory */
-
-/* handlers_start() makes the message ready for its handlers; false: memory is short. */
-bool handlers_start(struct rx *rx);
-/* handlers_go_on() goes on with the call that is set up: its return code, or HPU_WAIT: it is to be
- * gone on with later, if only because no context was free. */
-int handlers_go_on(struct rx *rx);
-/* handlers_run() says whether any thread runs one of a message; handlers_end() ends those, and says
- * the same. They come back as soon as their threads have a processor and the NIC's lock. */
-bool handlers_run(struct rx *rx);
-bool handlers_end(struct rx *rx);
-/* handlers_cancel() gives up handlers that are suspended. One that an HPU runs goes on without its
- * message; none may run inline: its thread will want the lock that is held. */
-void handlers_cancel(struct rx *rx);
-void handlers_free(struct rx *rx);
-
-/* ---- handlers.c ---- */
-
 /* Whether the message's entry has handlers that are to run. */
 static inline bool rx_has_handlers(const struct rx *rx)
 {
@@ -270,77 +191,10 @@ static inline bool rx_handlers_ran(const struct rx *rx)
 {
     return rx->at.le != NULL && rx->header_begun && rx->run->header_done;
 }
-
-enum rx_step handlers_header(struct rx *rx);
-enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
-enum rx_step handlers_completion(struct rx *rx);
 /* Whether a handler of the message is with an HPU that is a thread. */
 static inline bool handlers_away(const struct rx *rx)
 {
     return rx->f.elsewhere && rx->run != NULL && (rx->run->active || rx->run->outstanding != 0);
 }
-/* handlers_torn() notes that the payload did not come whole. */
-void handlers_torn(struct rx *rx, ptl_ni_fail_t fail);
-/* For packets.c: handlers_next_packet() takes from a wire packet what makes the next one for
- * handlers; true when that is complete, in run->packet, which is the bounce buffer or part of
- * the wire packet. handlers_payload_result() notes how a payload handler of `length` bytes
- * at `base` ended. handlers_no_room() says whether a message has found no room for its next call
- * for too long; then it goes no further, and the sink says so. handlers_set_pace(), after each call
- * of payload handlers, has the next one take more packets, or fewer. */
-bool handlers_next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length);
-void handlers_payload_result(struct rx *rx, const struct hpu_exec *exec, int code,
-                             const uint8_t *base, size_t length);
-bool handlers_no_room(struct rx *rx);
-void handlers_set_pace(struct handlers *h, const struct hpu_exec *exec);
-
-/* ---- detach.c ---- */
-
-/* detach_may() is true if a message at handlers may leave its channel when it is the first there. */
-bool detach_may(const struct rx *rx);
-/* detach_short() lets a message at handlers that is here whole leave its channel; detach() one
- * whose payload, if it has any, is to come: when that is here, detach_stored() says whether it has
- * left. False: it stays. */
-bool detach_short(struct rx *rx, const void *data);
-bool detach(struct rx *rx);
-bool detach_stored(struct rx *rx, enum fabric_status status);
-/* detach_note() learns how long the handlers of an entry took for a message. */
-void detach_note(struct handlers *h, uint64_t length, int64_t took);
-/* Whether a message, in a channel or not, must wait for one that has left the channel before it:
- * for its entry, or with its answer. */
-bool detach_behind_entry(const struct rx *rx);
-bool detach_behind_answer(const struct rx *rx);
-/* Whether a message of the peer that has left its channel is at an entry. */
-bool detach_keeps(const struct nic_peer *peer, const struct le *le);
-
-/* ---- turn.c ---- */
-
-/* Whether a message that was matched waits until one before it has ended: with all that is to be
- * done for it, or only with its data, now that the sink is known. */
-bool turn_waits_to_begin(const struct rx *rx);
-bool turn_waits_to_write(const struct rx *rx);
-/* Whether a message of the peer that is in its channel has an entry. */
-bool turn_keeps(const struct nic_peer *peer, const struct le *le);
-
-/* ---- handler_send.c ---- */
-
-extern const struct hpu_ops handler_ops;
-
-/* ---- packets.c ---- */
-
-/* Whether one more call of the message's handlers may be queued. */
-bool packets_room(const struct rx *rx);
-/* packets_take() has payload handlers called for a wire packet, which is then to be kept, and
- * perhaps for some of the `behind` bytes that lie behind it: run->consumed says how many. */
-enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t length,
-                          size_t behind);
-/* packets_drop() takes back what has not begun. */
-void packets_drop(struct rx *rx);
-/* packets_run() says whether any runs, packets_end() ends those that do. */
-bool packets_run(const struct rx *rx);
-void packets_end(struct rx *rx);
-/* packets_cancel() gives up what has not ended. */
-void packets_cancel(struct rx *rx);
-/* packet_ended() notes the end of a payload handler; lock held. */
-void packet_ended(struct nic *nic, struct hpu_exec *exec, int code);
 
 #endif

@@ -7,14 +7,15 @@
  * other one, queued or in hand. It must end at once: where entries have handlers, which may
  * wait, it goes the other way, too. What is quiet (quiet.h) needs not even the stages.
  */
-#include "nic/initiate.h"
-#include "nic/quiet.h"
-#include "nic/rx.h"
+#include "nic/self.h"
 
 #include "base/nic_copy.h"
 #include "base/paths.h"
 #include "fabric/rx_machine.h"
-#include "nic/atomic.h"
+#include "nic/initiate.h"
+#include "nic/peer.h"
+#include "nic/quiet.h"
+#include "nic/receive.h"
 
 #include <stdlib.h>
 #include <string.h>

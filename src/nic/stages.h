@@ -15,8 +15,9 @@
 #ifndef NIC_STAGES_H
 #define NIC_STAGES_H
 
+#include "nic/apply.h"
+#include "nic/deliver.h"
 #include "nic/entry.h"
-#include "nic/rx.h"
 
 #include "base/nic_copy.h"
 #include "base/paths.h"

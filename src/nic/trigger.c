@@ -7,10 +7,12 @@
  * (quiet.h) has found its entry when it was armed: to fire is to move its data,
  * or to find out that it must go the way of all others.
  */
-#include "nic/quiet.h"
-#include "nic/rungs.h"
+#include "nic/trigger.h"
 
 #include "base/paths.h"
+#include "nic/initiate.h"
+#include "nic/quiet.h"
+#include "nic/rungs.h"
 
 struct triggered *trigger_new(struct ni *ni)
 {

@@ -17,7 +17,7 @@
  *
  * The data of replies go to where they are awaited as they come.
  */
-#include "nic/rx.h"
+#include "nic/turn.h"
 
 /* Whether `other`, of the same channel, is before a message and has its entry still. */
 static bool is_before(const struct rx *other, const struct rx *rx)

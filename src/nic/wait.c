@@ -3,10 +3,11 @@
  * Waits of program threads: they move the NIC themselves, and when nothing comes they spin,
  * yield, and sleep on the bell (progress.c), each as long as it has been worth it of late.
  */
-#include "nic/nic.h"
+#include "nic/wait.h"
 
 #include "base/killpoint.h"
 #include "base/sys.h"
+#include "nic/progress.h"
 
 #define GLANCES 16       /* looks without the lock between two with it */
 #define CLOCK_ROUNDS 16  /* looks with the lock between two at the clock */
@@ -14,6 +15,8 @@
 #define YIELD_PROBES 16  /* of these, one forgets what was learnt of yielding */
 #define GLIMPSE_NS 5000  /* that a wait stays for cells emptied since it last had the core */
 #define NET_SPIN 10      /* times PINWHEEL_SPIN_US: a wait while packets come from a network */
+
+__thread struct handler_time handler_time __attribute__((tls_model("initial-exec")));
 
 /* One wait of a program thread: it spins, then yields, then sleeps. */
 struct patience {

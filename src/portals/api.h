@@ -7,7 +7,10 @@
 #define PORTALS_API_H
 
 #include "base/killpoint.h"
-#include "nic/entry.h"
+#include "nic/process.h"
+#include "nic/progress.h"
+
+struct le_setup;
 
 /* api_ni() finds the NI that a handle of any kind names: PTL_OK, PTL_NO_INIT or
  * PTL_ARG_INVALID. Its memory stays an NI's, and its NIC's a NIC's (wall 7). */

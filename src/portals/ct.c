@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.14: counting events. */
+#include "nic/counter.h"
+#include "nic/wait.h"
 #include "portals/api.h"
 
 int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)

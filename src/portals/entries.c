@@ -3,6 +3,7 @@
  * Portals 4, sections 3.11 and 3.12: list entries and match list entries; and
  * their forms with handlers (sPIN, appendix B).
  */
+#include "nic/entry.h"
 #include "portals/api.h"
 
 #include <stdlib.h>

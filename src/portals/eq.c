@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.13: event queues. */
+#include "nic/wait.h"
 #include "portals/api.h"
 
 #include <inttypes.h>

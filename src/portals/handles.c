@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.18: handles; and the checks that other files share. */
-#include "portals/api.h"
-
 #include "base/nic_copy.h"
+#include "portals/api.h"
 
 #include <inttypes.h>
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.5: initialisation. */
-#include "portals/api.h"
-
 #include "base/cancel.h"
+#include "portals/api.h"
 
 #include <inttypes.h>
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.6.6: the map of a logical interface. */
+#include "nic/ni.h"
 #include "portals/api.h"
 
 #include <inttypes.h>

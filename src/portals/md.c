@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.10: memory descriptors. */
+#include "nic/initiate.h"
 #include "portals/api.h"
 
 #include <stdlib.h>

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.15: data movement. */
-#include "portals/api.h"
-
 #include "nic/initiate.h"
+#include "nic/peer.h"
+#include "nic/wait.h"
+#include "portals/api.h"
 
 static bool side_sound(const struct request *r, const struct md *md, ptl_size_t offset)
 {

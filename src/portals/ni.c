@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, sections 3.6, 3.8 and 3.9: network interfaces and identity. */
-#include "portals/api.h"
-
+#include "nic/ni.h"
 #include "base/cancel.h"
+#include "nic/nic.h"
+#include "portals/api.h"
 
 static bool one_of(unsigned options, unsigned a, unsigned b)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Portals 4, section 3.7: the portal table. */
 #include "nic/pt.h"
+#include "nic/nic.h"
+#include "nic/wait.h"
 #include "portals/api.h"
 
 static int find_index(struct ni *ni, ptl_pt_index_t wanted, ptl_pt_index_t *index)

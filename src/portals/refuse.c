@@ -3,10 +3,10 @@
  * What the code of a refused call does not say: which argument it was, and what would
  * have been right; and the names of codes. Nothing of this is on the way of a call that is taken.
  */
-#include "portals/api.h"
-
 #include "base/log.h"
 #include "base/sys.h"
+#include "nic/initiate.h"
+#include "portals/api.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

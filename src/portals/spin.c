@@ -3,11 +3,15 @@
  * sPIN, appendix B: HPU memory, limits, and what a program does with the handlers of an entry
  * (RED-SEA D4.7, section 4.4). Entries are appended in entries.c.
  */
-#include "portals/api.h"
-
 #include "base/log.h"
 #include "base/nic_copy.h"
+#include "nic/entry.h"
+#include "nic/spin/handler_run.h"
+#include "nic/spin/hpu_memory.h"
+#include "nic/spin/invoke.h"
 #include "nic/spin/timer.h"
+#include "nic/spin_calls.h"
+#include "portals/api.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

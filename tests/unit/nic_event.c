@@ -3,7 +3,7 @@
  * Event queues against a model: posted, taken, overwritten, extended, in random order; what is
  * taken is what was posted, in that order, but for what the queue says that it lost.
  */
-#include "nic/nic.h"
+#include "nic/objects.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -6,7 +6,8 @@
 #ifndef NIC_PLACE_WORLD_H
 #define NIC_PLACE_WORLD_H
 
-#include "nic/nic.h"
+#include "nic/progress.h"
+#include "nic/wait.h"
 
 #include <dirent.h>
 #include <errno.h>

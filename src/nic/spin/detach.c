@@ -27,7 +27,9 @@
  *   - so does one that would match a use-once entry that one of them has in hand: its handlers may
  *     yet leave the entry where it is (detach_keeps()).
  */
-#include "nic/spin/invocation.h"
+#include "nic/spin/detach.h"
+
+#include "nic/spin_calls.h"
 
 #include <string.h>
 

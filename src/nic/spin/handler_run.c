@@ -9,11 +9,17 @@
  * message waits, `elsewhere`, until nic_sched_ops.done() says that it has ended; payload
  * handlers do not wait for each other (packets.c).
  */
-#include "nic/rx.h"
+#include "nic/spin/handler_run.h"
 
 #include "base/fault.h"
 #include "base/sys.h"
-#include "nic/atomic.h"
+#include "nic/process.h"
+#include "nic/progress.h"
+#include "nic/spin/handler_send.h"
+#include "nic/spin/packets.h"
+#include "nic/spin/telemetry.h"
+#include "nic/spin_calls.h"
+#include "nic/wait.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -39,8 +45,6 @@ static int go_on_elsewhere(struct rx *rx)
 
 /* A call with a time-out runs handlers until that is over, at least one, so that a program that
  * makes no other calls gets on; what is left is for the next call, or for the NIC thread. */
-__thread struct handler_time handler_time __attribute__((tls_model("initial-exec")));
-
 static __attribute__((noinline)) bool time_is_over(void)
 {
     handler_time.over = handler_time.begun && clock_ns() >= handler_time.end;

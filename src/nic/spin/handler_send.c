@@ -11,11 +11,13 @@
  *                      ▲ its data: the reply goes there    a handler may be cancelled, and an
  *                      └─ copied by the handler, resumed   operation end, in any order
  */
-#include "nic/atomic.h"
-#include "nic/entry.h"
-#include "nic/rx.h"
+#include "nic/spin/handler_send.h"
 
 #include "base/nic_copy.h"
+#include "nic/entry.h"
+#include "nic/initiate.h"
+#include "nic/peer.h"
+#include "nic/progress.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -17,9 +17,15 @@
  *
  * handler_run.c has the calls run, packets.c those of payload handlers on HPUs that are threads.
  */
+#include "nic/spin/handlers.h"
+
+#include "nic/apply.h"
 #include "nic/entry.h"
 #include "nic/pt.h"
-#include "nic/rx.h"
+#include "nic/spin/detach.h"
+#include "nic/spin/handler_run.h"
+#include "nic/spin/packets.h"
+#include "nic/spin_calls.h"
 
 #include <stdlib.h>
 #include <string.h>

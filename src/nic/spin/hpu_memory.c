@@ -4,7 +4,9 @@
  * ones that were given back are kept, since to map one anew takes longer than all else that an
  * entry with handlers needs.
  */
-#include "nic/nic.h"
+#include "nic/spin/hpu_memory.h"
+
+#include "nic/spin_calls.h"
 
 #define SPARE_BYTES 65536 /* of a piece that is kept, with its guards */
 

@@ -11,10 +11,13 @@
  * it, or for its reply to leave, is in nic->invoked_away, and not looked at, until invoke_stir()
  * says that this has come.
  */
-#include "nic/spin/invocation.h"
-#include "nic/spin/timer.h"
+#include "nic/spin/invoke.h"
 
 #include "base/nic_copy.h"
+#include "nic/peer.h"
+#include "nic/receive.h"
+#include "nic/spin/detach.h"
+#include "nic/spin_calls.h"
 
 #include <stdlib.h>
 #include <string.h>

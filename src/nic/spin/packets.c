@@ -20,7 +20,11 @@
  * handler begin, before `outstanding` is 0. A call ends with its last packet: where one of its
  * packets is dropped, those behind it are queued again, in front.
  */
-#include "nic/rx.h"
+#include "nic/spin/packets.h"
+
+#include "nic/spin/handlers.h"
+#include "nic/spin/telemetry.h"
+#include "nic/spin_calls.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,9 @@
  * contexts together have done what the HPUs have done, as far as nobody's interface was closed
  * under its handlers.
  */
-#include "nic/nic.h"
+#include "nic/spin/telemetry.h"
+
+#include "nic/spin_calls.h"
 
 #include <string.h>
 

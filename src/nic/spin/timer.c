@@ -2,7 +2,8 @@
 /* Timers that run handlers; see timer.h. */
 #include "nic/spin/timer.h"
 
-#include "nic/spin/invocation.h"
+#include "nic/spin/invoke.h"
+#include "nic/spin_calls.h"
 
 #define RETRY_NS 1000000 /* until a tick that found no room tries again */
 

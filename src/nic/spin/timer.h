@@ -14,18 +14,12 @@
 #ifndef NIC_SPIN_TIMER_H
 #define NIC_SPIN_TIMER_H
 
-#include "nic/nic.h"
+#include "nic/objects.h"
 
 /* timer_start() gives a new one, which ticks `delay` ns from now; NULL: there is no room. */
 struct timer *timer_start(struct le *le, int64_t delay, int64_t period, uint64_t argument);
 
-/* timer_end() forgets it; a tick that has begun goes on. timers_end() does so with all of an entry,
- * or with all of an NI. */
+/* timer_end() forgets it; a tick that has begun goes on. */
 void timer_end(struct timer *t);
-void timers_end_entry(struct le *le);
-void timers_end(struct ni *ni);
-
-/* timers_advance() lets begin what is due; true if anything was. */
-bool timers_advance(struct nic *nic);
 
 #endif

@@ -3,8 +3,8 @@
  * A message with handlers that is in no channel, as invoke.c, which has it go through its stages,
  * and detach.c, which takes it out of its channel, know it.
  */
-#ifndef NIC_SPIN_INVOCATION_H
-#define NIC_SPIN_INVOCATION_H
+#ifndef NIC_SPIN_INVOKE_H
+#define NIC_SPIN_INVOKE_H
 
 #include "fabric/rx_machine.h"
 #include "nic/rx.h"
@@ -23,20 +23,20 @@ struct invocation {
     bool behind;           /* it waits for another one to leave its entry, or to send its answer */
 };
 
-/* ---- invoke.c ---- */
-
 /* invocation_new() makes one with room for `length` bytes, in no list yet; NULL: memory is short.
  * invocation_drop() is done with one that is in no list: the next one has its memory again. */
 struct invocation *invocation_new(struct nic *nic, uint64_t length);
 void invocation_drop(struct invocation *v);
 /* invocation_begin() lets it begin. */
 void invocation_begin(struct invocation *v);
-
-/* ---- detach.c ---- */
-
-/* detach_end() says that one that has left its channel is at its end; detach_left() that it has
- * left its entry. */
-void detach_end(struct invocation *v);
-void detach_left(struct invocation *v, const struct le *le);
+/* invoke() has the handlers of an entry run on a copy of `length` bytes, or on none as a tick of a
+ * timer; lock held. Gives a PTL_ code. */
+struct invoke_what {
+    const void *data;
+    uint64_t length;
+    uint64_t hdr_data;
+    struct timer *timer;
+};
+int invoke(struct le *le, const struct invoke_what *what);
 
 #endif

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Network interfaces (ni.c). */
+#ifndef NIC_NI_H
+#define NIC_NI_H
+
+#include "nic/objects.h"
+
+int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, struct ni **ni);
+/* ni_free_memory() frees what a number's NIs had, of a process that no thread is in; or NULL. */
+void ni_free_memory(struct ni *ni);
+/* ni_close() lets operations in flight end for a while, then cuts them off. */
+void ni_close(struct ni *ni);
+/* ni_set_map() takes a map that the caller has checked, if there is none; the NI is the one that
+ * has this handle. */
+int ni_set_map(struct ni *ni, ptl_handle_ni_t handle, uint64_t size, const ptl_process_t *map);
+
+#endif

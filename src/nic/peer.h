@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Peers (peer.c): found, spoken to, lost. */
+#ifndef NIC_PEER_H
+#define NIC_PEER_H
+
+#include "nic/objects.h"
+
+struct nic_peer *peer_get(struct nic *nic, uint32_t nid, uint32_t pid);
+/* peer_resolve() finds the peer of a target in the terms of an NI, or NULL. The
+ * one of a physical target that was found last is remembered: peer_met() finds it if a fabric
+ * has it. */
+struct nic_peer *peer_look_up(struct ni *ni, ptl_process_t target);
+static inline struct nic_peer *peer_met(struct ni *ni, ptl_process_t target)
+{
+    struct nic_peer *p;
+    if (ni_is_logical(ni)) {
+        p = target.rank < ni->map_size ? ni->map_peers[target.rank] : NULL;
+    } else {
+        p = ni->nic->last_peer;
+        p = p != NULL && p->nid == target.phys.nid && p->pid == target.phys.pid ? p : NULL;
+    }
+    return usual(p != NULL && p->fabric != NULL) ? p : NULL;
+}
+static inline struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
+{
+    struct nic_peer *p = peer_met(ni, target);
+    return usual(p != NULL) ? p : peer_look_up(ni, target);
+}
+/* peers_advance() sends what waits; peers_deadline() is when it must be called
+ * next, or -1. */
+bool peers_advance_busy(struct nic *nic);
+static inline bool peers_advance(struct nic *nic)
+{
+    return rare(!list_empty(&nic->busy)) && peers_advance_busy(nic);
+}
+int64_t peers_deadline(struct nic *nic);
+void peers_free(struct nic *nic);
+/* nic_upcalls are what the NIC does for a fabric; nic_upcalls_staged the same without fast paths.
+ */
+extern const struct fabric_upcalls nic_upcalls, nic_upcalls_staged;
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What handlers send and count (handler_send.c). */
+#ifndef NIC_SPIN_HANDLER_SEND_H
+#define NIC_SPIN_HANDLER_SEND_H
+
+#include "hpu/exec.h"
+
+extern const struct hpu_ops handler_ops;
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What handlers do, told on the board (telemetry.c). */
+#ifndef NIC_SPIN_TELEMETRY_H
+#define NIC_SPIN_TELEMETRY_H
+
+#include "nic/objects.h"
+
+/* telemetry_call() counts a call that has ended; `h` NULL: its context is no more. */
+void telemetry_call(struct nic *nic, struct handlers *h, const struct hpu_exec *exec, int code);
+
+#endif
