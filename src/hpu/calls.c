@@ -29,6 +29,7 @@ static bool may_linger(const struct call_place *host, size_t length)
 
 void call_end_late(struct hpu_exec *exec, const char *name, const void *caller)
 {
+    hpu_ctx_set_expendable(exec->ctx, 0); /* the log and the loader have locks */
     hpu_refuse_late(exec, name, caller);
     exec->result = TIMEOUT;
     hpu_ctx_abandon(exec->ctx);
