@@ -72,7 +72,7 @@ asan:
 tsan:
 	@tools/packages.sh test
 	$(call configure,$(BUILD)-tsan,$(WERROR) -DPINWHEEL_SANITIZE=thread)
-	cd $(BUILD)-tsan && $(CTEST) -L tsan
+	cd $(BUILD)-tsan && $(CTEST) -L "^tsan$$" -LE long
 
 # Peers whose packages cannot be had are left out, which the report says.
 BENCH_OPTIONS ?=
