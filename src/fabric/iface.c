@@ -6,9 +6,7 @@
 #include "base/log.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <ifaddrs.h>
-#include <limits.h>
 #include <net/if.h>
 #include <net/route.h>
 #include <netinet/in.h>

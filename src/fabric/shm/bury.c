@@ -6,14 +6,12 @@
 #include "fabric/shm/shm.h"
 
 #include "base/cancel.h"
-#include "base/forks.h"
 #include "base/killpoint.h"
 #include "base/log.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/epoll.h>
 
 static void free_peer(struct fabric_peer *p)
 {

@@ -10,16 +10,12 @@
 #include "fabric/shm/shm.h"
 
 #include "base/cancel.h"
-#include "base/forks.h"
 #include "base/killpoint.h"
 #include "base/log.h"
-#include "base/sys.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 /* Whether a claimed slot is left over from an earlier process with our address,
  * which died before it was ready. A process has one slot in a segment at most. */

@@ -5,7 +5,6 @@
 #include "fabric/shm/names.h"
 #include "fabric/shm/segment.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 

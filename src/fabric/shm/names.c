@@ -8,13 +8,10 @@
  */
 #include "fabric/shm/names.h"
 
-#include "base/forks.h"
 #include "base/log.h"
-#include "base/sys.h"
 #include "fabric/shm/owner.h"
 
 #include <dirent.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,10 +2,6 @@
 /* Whether the process that a segment names still is there; see owner.h. */
 #include "fabric/shm/owner.h"
 
-#include "base/forks.h"
-#include "base/sys.h"
-
-#include <errno.h>
 #include <sys/stat.h>
 
 static uint64_t pid_namespace(void)

@@ -12,8 +12,6 @@
  */
 #include "fabric/shm/rx.h"
 
-#include "base/killpoint.h"
-
 #define BATCH 32 /* messages of one channel before the next has its turn */
 
 static inline bool is_there(struct place place)

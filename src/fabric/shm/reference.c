@@ -14,11 +14,6 @@
 #include "fabric/shm/shm.h"
 
 #include "base/killpoint.h"
-#include "base/sys.h"
-
-#include <errno.h>
-#include <limits.h>
-#include <sys/uio.h>
 
 #define REFERENCE_RUN ((uint64_t)4 << 20) /* bytes of one process_vm_readv */
 

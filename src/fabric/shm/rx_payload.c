@@ -17,8 +17,6 @@
  */
 #include "fabric/shm/rx.h"
 
-#include "base/killpoint.h"
-
 #define CELL_RUN 8 /* cells emptied before the sender is told, or handed to the NIC at once */
 
 static struct rx_channel *channel_of(struct rx_machine *m)

@@ -11,19 +11,14 @@
 #include "fabric/shm/names.h"
 #include "fabric/shm/owner.h"
 
-#include "base/forks.h"
 #include "base/killpoint.h"
 #include "base/log.h"
-#include "base/sys.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define PID_MIN 1u
 #define PID_MAX 65534u

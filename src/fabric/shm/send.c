@@ -13,7 +13,6 @@
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/paths.h"
-#include "base/sys.h"
 
 #include <stdlib.h>
 #include <string.h>

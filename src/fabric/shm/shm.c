@@ -7,14 +7,9 @@
 
 #include "base/killpoint.h"
 #include "base/log.h"
-#include "base/sys.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 
 #define PROBE_NS 250000000 /* how often peers are asked whether they are there */
 #define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */

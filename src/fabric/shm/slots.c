@@ -7,7 +7,6 @@
 
 #include "base/log.h"
 
-#include <errno.h>
 #include <string.h>
 
 bool slot_is_claimed(uint64_t owner)

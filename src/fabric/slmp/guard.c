@@ -6,10 +6,8 @@
 #include "base/forks.h"
 #include "base/library.h"
 #include "base/log.h"
-#include "base/mutex.h"
 
 #include <dlfcn.h>
-#include <errno.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>
 #include <openssl/params.h>

@@ -2,14 +2,10 @@
 /* The file of a job key; see key.h. */
 #include "key.h"
 #include "base/forks.h"
-#include "base/sys.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 /* Whether nobody else can have read or written it; says why not. */
 static int check(const struct stat *st, const char *path, char *error, size_t size)

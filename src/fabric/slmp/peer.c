@@ -12,9 +12,7 @@
  */
 #include "engine.h"
 
-#include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define LOOK INT64_MIN
 #define LINGER 1000000000LL /* how long the rings of a silent peer are kept */

@@ -30,8 +30,6 @@
  */
 #include "engine.h"
 
-#include <string.h>
-
 enum { GREETINGS_LEAST = 3, WELCOMES_MOST = 4, ANSWERS_AT_ONCE = 16 };
 #define ANSWER_GAP 10000000LL
 

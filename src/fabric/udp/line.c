@@ -16,12 +16,9 @@
 #include "fabric/udp/socket.h"
 
 #include "base/forks.h"
-#include "base/sys.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 enum {
     WON = 64,     /* votes that make a peer the favourite: calls that send to it, */

@@ -9,11 +9,9 @@
 #include "base/log.h"
 #include "fabric/iface.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ASK_NS 100000000
 #define LOW_PIDS 1024u /* whose ports are the system's */

@@ -7,11 +7,9 @@
 #include "base/sys.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <linux/errqueue.h>
 #include <netinet/in.h>
 #include <string.h>
-#include <sys/socket.h>
 
 /* Whether the host that a packet went to has itself said that it did not arrive. The bytes of
  * ICMP that tell of the packet, others who saw it can write as well. */

@@ -11,8 +11,6 @@
 #include "base/nic_copy.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

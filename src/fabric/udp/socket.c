@@ -5,19 +5,13 @@
 #include "base/cancel.h"
 #include "base/forks.h"
 #include "base/log.h"
-#include "base/sys.h"
 #include "fabric/slmp/wire.h"
 
 #include <arpa/inet.h>
-#include <errno.h>
 #include <netinet/udp.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103

@@ -8,9 +8,7 @@
 #include "fabric/udp/udp.h"
 
 #include "base/cancel.h"
-#include "base/forks.h"
 #include "base/log.h"
-#include "base/sys.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>

@@ -10,19 +10,12 @@
  */
 #include "fabric/udp/udp.h"
 
-#include "base/forks.h"
 #include "base/log.h"
-#include "base/sys.h"
 
-#include <errno.h>
 #include <net/if.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include "fabric/iface.h"
 
