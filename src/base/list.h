@@ -16,6 +16,22 @@ struct list {
 
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
+/* LIST_EACH() goes through the objects of the list `head`, which are linked by `member`; the list
+ * does not change meanwhile, unless the loop ends with the change. */
+#define LIST_EACH(type, item, head, member)                                                        \
+    for (type *item = container_of((head)->next, type, member); &item->member != (head);           \
+         item = container_of(item->member.next, type, member))
+
+/* LIST_POP() unlinks the first object of a list and is a pointer to it, or NULL; LIST_FIRST()
+ * leaves it there. */
+#define LIST_POP(type, head, member)                                                               \
+    ({                                                                                             \
+        struct list *first_ = list_pop_front(head);                                                \
+        first_ != NULL ? container_of(first_, type, member) : NULL;                                \
+    })
+#define LIST_FIRST(type, head, member)                                                             \
+    (list_empty(head) ? NULL : container_of((head)->next, type, member))
+
 static inline void list_init(struct list *l)
 {
     l->next = l;
@@ -71,6 +87,14 @@ static inline void list_splice_back(struct list *head, struct list *first, struc
     last->next = head;
     head->prev->next = first;
     head->prev = last;
+}
+
+/* list_move_all() moves what is in a list to the end of `head`. */
+static inline void list_move_all(struct list *head, struct list *from)
+{
+    if (!list_empty(from)) {
+        list_splice_back(head, from->next, from->prev);
+    }
 }
 
 #endif

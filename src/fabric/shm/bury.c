@@ -160,8 +160,7 @@ void peers_probe(struct fabric *f)
 {
     ERRNO_KEPT;
     int cancel = cancel_off();
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         if (!peer_is_probed(p)) {
             continue;
         }

@@ -205,8 +205,7 @@ static bool introduce(struct fabric_peer *p)
 static struct fabric_peer *find_peer(struct fabric *f, uint32_t nid, uint32_t pid,
                                      uint64_t incarnation)
 {
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         if (p->address.nid == nid && p->address.pid == pid && !p->dying &&
             p->address.incarnation == incarnation) {
             return p;

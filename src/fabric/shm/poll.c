@@ -132,8 +132,7 @@ static bool poll_slots(struct fabric *f)
  * poll than others do. */
 static bool bury_one(struct fabric *f)
 {
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         if (p->dying) {
             list_remove(&p->link); /* to the end, so that each has its turn */
             list_push_back(&f->peers, &p->link);

@@ -39,8 +39,7 @@ static struct mutex own_lock; /* by forks_take() */
  * the list of its parent, whose names stay. */
 __attribute__((destructor)) static void unlink_own(void)
 {
-    for (struct list *l = own_segments.next; l != &own_segments; l = l->next) {
-        const struct segment *s = container_of(l, struct segment, link);
+    LIST_EACH (const struct segment, s, &own_segments, link) {
         if (owner_is_self(&s->info)) {
             unlink(s->path);
         }
@@ -130,13 +129,13 @@ static struct segment *take_hole(uint64_t bytes)
 {
     struct segment *s = NULL;
     forks_take(&own_lock);
-    for (struct list *l = holes.next; l != &holes && s == NULL; l = l->next) {
-        struct segment *hole = container_of(l, struct segment, link);
-        s = hole->mapped == bytes || hole->mapped == 0 ? hole : NULL;
-    }
-    if (s != NULL) {
-        list_remove(&s->link);
-        *s = (struct segment){.header = s->header, .mapped = s->mapped};
+    LIST_EACH (struct segment, hole, &holes, link) {
+        if (hole->mapped == bytes || hole->mapped == 0) {
+            s = hole;
+            list_remove(&s->link);
+            *s = (struct segment){.header = s->header, .mapped = s->mapped};
+            break;
+        }
     }
     forks_give(&own_lock);
     return s != NULL ? s : calloc(1, sizeof(*s));
@@ -292,11 +291,11 @@ static struct segment *find_own(const char *path)
 {
     forks_take(&own_lock);
     struct segment *found = NULL;
-    for (struct list *l = own_segments.next; l != &own_segments && found == NULL; l = l->next) {
-        struct segment *s = container_of(l, struct segment, link);
+    LIST_EACH (struct segment, s, &own_segments, link) {
         if (strcmp(s->path, path) == 0 && !segment_closed(s)) {
             s->users++;
             found = s;
+            break;
         }
     }
     forks_give(&own_lock);
@@ -468,8 +467,7 @@ void segment_release(struct segment *s, bool owner)
 void segment_forget(void)
 {
     list_init(&own_segments);
-    for (struct list *l = holes.next; l != &holes; l = l->next) {
-        struct segment *hole = container_of(l, struct segment, link);
+    LIST_EACH (struct segment, hole, &holes, link) {
         hole->header = NULL; /* it is not mapped here */
         hole->mapped = 0;
     }

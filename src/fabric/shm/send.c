@@ -130,8 +130,7 @@ void tx_refresh_head(struct fabric_peer *p, struct tx_channel *t)
         peer_lost(p, "its ring index is damaged");
         return;
     }
-    for (struct list *l = t->referred.next; l != &t->referred; l = l->next) {
-        struct fabric_tx *tx = container_of(l, struct fabric_tx, link);
+    LIST_EACH (struct fabric_tx, tx, &t->referred, link) {
         if (tx->record_end > head) {
             break;
         }

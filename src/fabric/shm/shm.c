@@ -190,8 +190,7 @@ static bool shm_flows(struct fabric *f)
 static void shm_waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *others)
 {
     atomic_store_explicit(&f->segment->header->core, core_word(core, now), memory_order_relaxed);
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         if (p->remote == NULL || p->same_process) {
             continue;
         }
@@ -232,8 +231,7 @@ static int64_t shm_next_deadline(struct fabric *f)
 {
     int64_t now = clock_ns(), deadline = -1;
     bool probe = f->put_off;
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         if (rx_blocked(p)) {
             deadline = now + BLOCKED_NS;
         }
@@ -264,8 +262,7 @@ static bool anything_left(struct fabric *f)
     if ((atomic_load(&f->segment->header->flags) & SEGMENT_SWEEP) != 0) {
         return true;
     }
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         bool waits = rx_blocked(p);
         if (p->dying || rx_visible(p) || (tx_pending(p) && tx_has_room(p))) {
             return true;
@@ -291,8 +288,7 @@ static bool anything_left(struct fabric *f)
 
 static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
 {
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         if (p->in != NULL && !rx_blocked(p)) {
             clear_bit(f, p->in_index);
             fabric_ignore(f, p);
@@ -306,8 +302,7 @@ static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
     }
     if (anything_left(f)) {
         /* Rings whose bit was cleared are looked at again from here on. */
-        for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-            struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+        LIST_EACH (struct fabric_peer, p, &f->peers, link) {
             if (p->in != NULL) {
                 set_bit(f, p->in_index);
             }

@@ -353,9 +353,8 @@ void tx_cancel(struct fabric_peer *p)
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         struct list *lists[] = {&p->tx[c].filling, &p->tx[c].referred};
         for (unsigned i = 0; i < 2; i++) {
-            for (struct list *l; (l = list_pop_front(lists[i])) != NULL;) {
-                p->fabric->up->sent(p->np, container_of(l, struct fabric_tx, link),
-                                    FABRIC_UNDELIVERABLE);
+            for (struct fabric_tx *tx; (tx = LIST_POP(struct fabric_tx, lists[i], link)) != NULL;) {
+                p->fabric->up->sent(p->np, tx, FABRIC_UNDELIVERABLE);
             }
         }
     }

@@ -347,6 +347,7 @@ void slmp_shield_seal(struct slmp_peer *, struct slmp_packet *, const struct slm
 /* tx.c */
 void slmp_tx_start(struct slmp_flow *);
 void slmp_tx_end(struct slmp_flow *, enum slmp_status);
+void slmp_give_back(struct slmp_peer *, struct list *messages, enum slmp_status);
 void slmp_tx_ack(struct slmp_flow *, const struct slmp_wire *);
 void slmp_tx_acked(struct slmp_flow *, struct slmp_segment *);
 void slmp_tx_settle(struct slmp_flow *, uint32_t acked, int64_t rtt); /* rtt 0: none */
@@ -418,7 +419,7 @@ static inline uint64_t slmp_sequence(const struct slmp_flow *f, const struct slm
 
 static inline struct slmp_segment *slmp_first_segment(const struct list *l)
 {
-    return list_empty(l) ? NULL : container_of(l->next, struct slmp_segment, link);
+    return LIST_FIRST(struct slmp_segment, l, link);
 }
 
 static inline struct slmp_segment *slmp_last_segment(const struct list *l)

@@ -77,8 +77,7 @@ static struct list *bucket_of(const struct slmp *e, const struct slmp_address *a
 struct slmp_peer *slmp_known(const struct slmp *e, const struct slmp_address *a)
 {
     struct list *head = bucket_of(e, a);
-    for (struct list *l = head->next; l != head; l = l->next) {
-        struct slmp_peer *p = container_of(l, struct slmp_peer, bucket);
+    LIST_EACH (struct slmp_peer, p, head, bucket) {
         if (slmp_address_equal(&p->address, a)) {
             return p;
         }
@@ -374,8 +373,7 @@ int64_t slmp_active_due(const struct slmp *e)
     if (e->due != LOOK) {
         return e->due;
     }
-    for (const struct list *l = e->active.next; l != &e->active; l = l->next) {
-        const struct slmp_peer *p = container_of(l, struct slmp_peer, work);
+    LIST_EACH (const struct slmp_peer, p, &e->active, work) {
         at = slmp_earlier(at, p->due == LOOK ? peer_due(p) : p->due);
     }
     return at;

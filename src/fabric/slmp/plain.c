@@ -250,8 +250,7 @@ void slmp_plain_end(struct slmp_peer *p, enum slmp_status status)
 
 static struct slmp_message *first_unsent(const struct slmp_peer *p)
 {
-    for (struct list *l = p->unacked.next; l != &p->unacked; l = l->next) {
-        struct slmp_message *m = container_of(l, struct slmp_message, link);
+    LIST_EACH (struct slmp_message, m, &p->unacked, link) {
         if (!m->whole) {
             return m;
         }

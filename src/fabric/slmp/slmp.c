@@ -107,13 +107,9 @@ void slmp_close(struct slmp *e)
 {
     while (!list_empty(&e->all)) {
         struct slmp_peer *p = container_of(e->all.next, struct slmp_peer, all);
-        struct list *l;
         slmp_peer_end(p, SLMP_UNDELIVERABLE);
         slmp_plain_end(p, SLMP_UNDELIVERABLE);
-        while ((l = list_pop_front(&p->unacked)) != NULL) {
-            struct slmp_message *m = container_of(l, struct slmp_message, link);
-            e->up.sent(e->up.context, m, SLMP_UNDELIVERABLE);
-        }
+        slmp_give_back(p, &p->unacked, SLMP_UNDELIVERABLE);
         slmp_peer_free(p);
     }
     slmp_guard_close(e->guard);
@@ -351,8 +347,7 @@ void slmp_path(struct slmp *e, int64_t now, const struct slmp_address *a, uint32
 
 void slmp_flush(struct slmp *e)
 {
-    for (struct list *l = e->active.next; l != &e->active; l = l->next) {
-        struct slmp_peer *p = container_of(l, struct slmp_peer, work);
+    LIST_EACH (struct slmp_peer, p, &e->active, work) {
         for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
             if (p->flow[i] != NULL && p->flow[i]->unacked > 0) {
                 p->flow[i]->ack_now = true;

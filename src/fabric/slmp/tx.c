@@ -39,20 +39,11 @@ void slmp_tx_start(struct slmp_flow *f)
     slmp_cc_reset(&f->cc, slmp_flow_config(f), slmp_flow_plain(f));
 }
 
-static void give_back(struct slmp_flow *f, struct list *messages, enum slmp_status status)
+void slmp_give_back(struct slmp_peer *p, struct list *messages, enum slmp_status status)
 {
-    const struct slmp_upcalls *up = &f->peer->engine->up;
-    struct list *link;
-    while ((link = list_pop_front(messages)) != NULL) {
-        up->sent(up->context, container_of(link, struct slmp_message, link), status);
-    }
-}
-
-static void move_all(struct list *from, struct list *to)
-{
-    struct list *link;
-    while ((link = list_pop_front(from)) != NULL) {
-        list_push_back(to, link);
+    struct slmp_message *m;
+    while ((m = LIST_POP(struct slmp_message, messages, link)) != NULL) {
+        p->engine->up.sent(p->engine->up.context, m, status);
     }
 }
 
@@ -61,10 +52,10 @@ void slmp_tx_end(struct slmp_flow *f, enum slmp_status status)
 {
     struct list messages;
     list_init(&messages);
-    move_all(&f->flying, &messages);
-    move_all(&f->queue, &messages);
+    list_move_all(&messages, &f->flying);
+    list_move_all(&messages, &f->queue);
     slmp_tx_start(f);
-    give_back(f, &messages, status);
+    slmp_give_back(f->peer, &messages, status);
 }
 
 /* ---- What was acknowledged ---- */

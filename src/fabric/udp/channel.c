@@ -59,19 +59,19 @@ void udp_cut(struct fabric_peer *p)
 /* Whether the engine was told to wait with something that there is room for now. */
 static bool may_offer(const struct udp_channel *c)
 {
-    bool any = c->next_refused && udp_lane_may_begin(c);
-    for (const struct udp_lane *l = udp_lane_first(c); l != NULL && !any;
-         l = udp_lane_behind(c, l)) {
-        any = l->refused && l->count < udp_lane_most(c, l) / 2;
+    LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
+        if (l->refused && l->count < udp_lane_most(c, l) / 2) {
+            return true;
+        }
     }
-    return any;
+    return c->next_refused && udp_lane_may_begin(c);
 }
 
 /* Has it offer all of that again. */
 static void ask_again(struct fabric_peer *p, struct udp_channel *c, unsigned class)
 {
     c->refused = c->next_refused = false;
-    for (struct udp_lane *l = udp_lane_first(c); l != NULL; l = udp_lane_behind(c, l)) {
+    LIST_EACH (struct udp_lane, l, &c->lanes, link) {
         l->refused = false;
     }
     /* The engine's clock stands still: what is due then is due for the poll that we are in. */
@@ -114,12 +114,12 @@ static bool has_its_turn(const struct udp_channel *c, const struct udp_lane *l)
 
 static bool channel_blocked(const struct udp_channel *c)
 {
-    bool any = c->busy;
-    for (const struct udp_lane *l = udp_lane_first(c); l != NULL && !any;
-         l = udp_lane_behind(c, l)) {
-        any = is_stuck(l);
+    LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
+        if (is_stuck(l)) {
+            return true;
+        }
     }
-    return any;
+    return c->busy;
 }
 
 bool udp_blocked(const struct fabric_peer *p)
@@ -130,12 +130,12 @@ bool udp_blocked(const struct fabric_peer *p)
 
 static bool channel_elsewhere(const struct udp_channel *c)
 {
-    bool all = !c->busy;
-    for (const struct udp_lane *l = udp_lane_first(c); l != NULL && all;
-         l = udp_lane_behind(c, l)) {
-        all = !is_stuck(l) || !l->m.waiting || l->m.rx->elsewhere;
+    LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
+        if (l->m.waiting && !l->m.rx->elsewhere) {
+            return false;
+        }
     }
-    return all;
+    return !c->busy;
 }
 
 bool udp_elsewhere(const struct fabric_peer *p)
@@ -161,12 +161,12 @@ static bool channel_wants_poll(const struct udp_channel *c)
     if (c->busy || (nothing_here(c) && !c->refused)) {
         return false;
     }
-    bool any = c->refused && may_offer(c);
-    for (const struct udp_lane *l = udp_lane_first(c); l != NULL && !any;
-         l = udp_lane_behind(c, l)) {
-        any = is_stuck(l) || (!list_empty(&l->pieces) && has_its_turn(c, l));
+    LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
+        if (is_stuck(l) || (!list_empty(&l->pieces) && has_its_turn(c, l))) {
+            return true;
+        }
     }
-    return any;
+    return c->refused && may_offer(c);
 }
 
 bool udp_wants_poll(const struct fabric_peer *p)

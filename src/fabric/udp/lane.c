@@ -64,10 +64,8 @@ void udp_channel_free(struct fabric *f, struct udp_channel *c)
     for (unsigned i = 0; i < UDP_LANES; i++) {
         struct udp_lane *l = &c->lane[i];
         udp_lane_clear(f, l);
-        for (struct list *item; (item = list_pop_front(&l->kept)) != NULL;) {
-            struct udp_kept *k = container_of(item, struct udp_kept, link);
+        for (struct udp_kept *k; (k = LIST_POP(struct udp_kept, &l->kept, link)) != NULL; free(k)) {
             udp_memory_drop(f, k->memory);
-            free(k);
         }
         free_buffers(f, l);
     }
@@ -88,12 +86,11 @@ struct udp_lane *udp_lane_begin(struct udp_channel *c)
     if (last_of(c)->open == NULL) {
         return last_of(c);
     }
-    struct list *item = list_pop_front(&c->spare);
-    if (item == NULL) {
-        return NULL;
+    struct udp_lane *l = LIST_POP(struct udp_lane, &c->spare, link);
+    if (l != NULL) {
+        list_push_back(&c->lanes, &l->link);
     }
-    list_push_back(&c->lanes, item);
-    return container_of(item, struct udp_lane, link);
+    return l;
 }
 
 /* The first piece of the message behind the one in hand, and how many pieces are before it; the
@@ -109,20 +106,6 @@ static struct list *next_message(struct udp_lane *l, unsigned *before)
     return item;
 }
 
-/* Moves what is in a list from `item` on into an empty one. */
-static void move_rest(struct list *from, struct list *item, struct list *to)
-{
-    if (item != from) {
-        struct list *last = from->prev;
-        from->prev = item->prev;
-        item->prev->next = from;
-        to->next = item;
-        to->prev = last;
-        item->prev = to;
-        last->next = to;
-    }
-}
-
 bool udp_lane_split(struct udp_channel *c, struct udp_lane *l)
 {
     unsigned before;
@@ -132,13 +115,14 @@ bool udp_lane_split(struct udp_channel *c, struct udp_lane *l)
     if (item == &l->pieces && !begun) {
         return true;
     }
-    struct list *spare = list_pop_front(&c->spare);
-    if (spare == NULL) {
+    struct udp_lane *behind = LIST_POP(struct udp_lane, &c->spare, link);
+    if (behind == NULL) {
         return false;
     }
-    struct udp_lane *behind = container_of(spare, struct udp_lane, link);
     list_insert_after(&l->link, &behind->link);
-    move_rest(&l->pieces, item, &behind->pieces);
+    if (item != &l->pieces) {
+        list_splice_back(&behind->pieces, item, l->pieces.prev);
+    }
     behind->count = l->count - before;
     l->count = before;
     behind->open = l->open;

@@ -252,8 +252,7 @@ bool udp_expects(const struct fabric_peer *p)
 void udp_ask_silent(struct fabric *f, int64_t now)
 {
     f->ask_at = now + f->config.silence / 4;
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         int64_t wait = patience(f, p);
         if (now - p->heard >= wait && udp_expects(p)) {
             slmp_ask(f->engine, now, p->session);

@@ -32,7 +32,7 @@ static struct fabric_peer *peer_of(const struct rx_machine *m)
 
 static struct udp_piece *front(const struct udp_lane *l)
 {
-    return list_empty(&l->pieces) ? NULL : container_of(l->pieces.next, struct udp_piece, link);
+    return LIST_FIRST(struct udp_piece, &l->pieces, link);
 }
 
 /* The first piece of the message in hand that has bytes left; NULL if it is not here. What
@@ -113,11 +113,8 @@ static bool let_go(struct rx_machine *m)
     struct fabric_peer *p = peer_of(m);
     struct udp_lane *l = lane_of(m);
     bool any = false;
-    while (!list_empty(&l->kept)) {
-        struct udp_kept *k = container_of(l->kept.next, struct udp_kept, link);
-        if (k->end > m->rx->held) {
-            break;
-        }
+    struct udp_kept *k;
+    while ((k = LIST_FIRST(struct udp_kept, &l->kept, link)) != NULL && k->end <= m->rx->held) {
         list_remove(&k->link);
         udp_memory_drop(p->fabric, k->memory);
         free(k);

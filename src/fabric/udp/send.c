@@ -59,8 +59,9 @@ static void free_message(struct fabric *f, struct udp_message *m)
 void udp_spare_free(struct fabric *f)
 {
     for (unsigned i = 0; i < 2; i++) {
-        for (struct list *l; (l = list_pop_front(&f->spare[i])) != NULL;) {
-            free(container_of(l, struct udp_message, link));
+        for (struct udp_message *m;
+             (m = LIST_POP(struct udp_message, &f->spare[i], link)) != NULL;) {
+            free(m);
         }
     }
     free(f->outgoing);

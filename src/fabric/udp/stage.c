@@ -269,8 +269,8 @@ static bool add_row(struct fabric *f, struct udp_lane *l, struct udp_memory *m,
         }
         struct udp_piece *piece = new_piece(f);
         if (piece == NULL) {
-            for (struct list *i; (i = list_pop_front(&made)) != NULL;) {
-                free_piece(f, container_of(i, struct udp_piece, link));
+            for (struct udp_piece *i; (i = LIST_POP(struct udp_piece, &made, link)) != NULL;) {
+                free_piece(f, i);
             }
             return false;
         }
@@ -281,9 +281,7 @@ static bool add_row(struct fabric *f, struct udp_lane *l, struct udp_memory *m,
         piece->total = s.length;
         list_push_back(&made, &piece->link);
     }
-    for (struct list *i; (i = list_pop_front(&made)) != NULL;) {
-        list_push_back(&l->pieces, i);
-    }
+    list_move_all(&l->pieces, &made);
     l->count += count;
     m->users += count;
     return true;

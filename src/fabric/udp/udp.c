@@ -267,8 +267,7 @@ static void udp_close(struct fabric *f)
     int64_t now = udp_socket_now(&f->socket);
     slmp_flush(f->engine);
     udp_flush(f, now);
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         if (p->session != NULL) {
             slmp_leave(f->engine, p->session);
         }
@@ -296,11 +295,8 @@ static bool take_ready(struct fabric *f)
     bool moved = false;
     struct list now;
     list_init(&now);
-    for (struct list *l; (l = list_pop_front(&f->ready)) != NULL;) {
-        list_push_back(&now, l);
-    }
-    for (struct list *l; (l = list_pop_front(&now)) != NULL;) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, ready);
+    list_move_all(&now, &f->ready);
+    for (struct fabric_peer *p; (p = LIST_POP(struct fabric_peer, &now, ready)) != NULL;) {
         moved |= udp_take(p);
         if (udp_wants_poll(p)) {
             udp_attend(p);
@@ -311,8 +307,7 @@ static bool take_ready(struct fabric *f)
 
 static bool bury_one(struct fabric *f)
 {
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         if (p->dying) {
             list_remove(&p->link); /* to the end, so that each has its turn */
             list_push_back(&f->peers, &p->link);
@@ -446,8 +441,8 @@ static void udp_fd_event(struct fabric *f)
 
 static bool anybody_expected(struct fabric *f)
 {
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        if (udp_expects(container_of(l, struct fabric_peer, link))) {
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+        if (udp_expects(p)) {
             return true;
         }
     }
@@ -457,8 +452,8 @@ static bool anybody_expected(struct fabric *f)
 static int64_t udp_next_deadline(struct fabric *f)
 {
     int64_t at = f->posted != 0 || f->behind ? udp_socket_now(&f->socket) : f->deadline;
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        if (udp_blocked(container_of(l, struct fabric_peer, link))) {
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+        if (udp_blocked(p)) {
             int64_t soon = udp_socket_now(&f->socket) + BLOCKED_NS;
             at = soon < at ? soon : at;
             break;
@@ -474,8 +469,7 @@ static int64_t udp_next_deadline(struct fabric *f)
 static bool anything_left(struct fabric *f)
 {
     bool blocked = false, waits = false;
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
         bool stuck = udp_blocked(p);
         if (p->dying || (!stuck && udp_wants_poll(p))) {
             return true;
@@ -532,8 +526,7 @@ static void udp_report(struct fabric *f, struct fabric_report *r)
     r->shortened = c->shortened + f->socket.narrowed;
     r->dropped = c->malformed + c->corrupt + c->version + c->stale + c->beyond + c->refused +
                  c->no_room + c->forged + c->replayed + f->foreign + f->misshapen;
-    for (struct list *l = f->peers.next; l != &f->peers; l = l->next) {
-        const struct fabric_peer *p = container_of(l, struct fabric_peer, link);
+    LIST_EACH (const struct fabric_peer, p, &f->peers, link) {
         struct slmp_peer_info info = slmp_peer_info(f->engine, &p->at);
         if (peers < FABRIC_REPORT_PEERS) {
             r->peer[peers] = (struct fabric_peer_report){.nid = p->address.nid,
