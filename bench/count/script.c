@@ -51,8 +51,8 @@ static struct inbox *inbox_at(const struct slmp_address *a)
     return NULL;
 }
 
-int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffers, char *error,
-                    size_t error_size)
+int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffers,
+                    struct reason *why)
 {
     struct inbox *i = inboxes[0].owner == NULL ? &inboxes[0] : &inboxes[1];
     uint16_t given = (uint16_t)(port != 0 ? port : FIRST_PORT + (i - inboxes));

@@ -81,7 +81,7 @@ struct link *link_open(const struct link_options *o)
                               .done = done,
                               .sent = sent};
     struct slmp_config c = slmp_defaults();
-    char error[256];
+    struct reason why;
     c.mode = SLMP_OWN;
     c.packet_size = o->packet;
     c.peers_max = o->peers > 0 ? o->peers : 1;
@@ -95,8 +95,8 @@ struct link *link_open(const struct link_options *o)
         exit(1);
     }
     memset(l->from, 1, LINK_LARGE); /* pages of zeros are one page */
-    if (slmp_udp_open(&l->udp, 0x7f000001, 0, NULL, error, sizeof(error)) != 0) {
-        fprintf(stderr, "slmp_bench: %s\n", error);
+    if (slmp_udp_open(&l->udp, 0x7f000001, 0, NULL, &why) != 0) {
+        fprintf(stderr, "slmp_bench: %s\n", why.text);
         exit(1);
     }
     l->udp.drop = o->loss;
@@ -122,9 +122,9 @@ void link_send(struct link *l, uint16_t port, size_t length)
 
 void link_turn(struct link *l)
 {
-    char error[256];
-    if (slmp_udp_turn(&l->udp, l->engine, 0, error, sizeof(error)) != 0) {
-        fprintf(stderr, "slmp_bench: %s\n", error);
+    struct reason why;
+    if (slmp_udp_turn(&l->udp, l->engine, 0, &why) != 0) {
+        fprintf(stderr, "slmp_bench: %s\n", why.text);
         exit(1);
     }
     if (l->failed > 0) {

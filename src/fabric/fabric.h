@@ -26,6 +26,7 @@
 #include "base/forks.h"
 #include "base/list.h"
 #include "base/options.h"
+#include "base/reason.h"
 #include "base/vector.h"
 #include "fabric/slmp/key.h"
 
@@ -232,18 +233,16 @@ struct fabric_home {
 struct fabric_ops {
     const char *name;
     /* Opens a NIC's end. 0, or -errno: -EADDRINUSE when the pid is taken;
-     * `error` then holds a line that says what and how to mend it. */
-    int (*open)(const struct fabric_setup *, struct fabric **, uint32_t *pid, char *error,
-                size_t error_size);
+     * `why` then holds a line that says what and how to mend it. */
+    int (*open)(const struct fabric_setup *, struct fabric **, uint32_t *pid, struct reason *why);
     /* Others may still peek() and foresee(), by an address that they had before: its memory, and
      * what these look at, stay what they are (wall 7). */
     void (*close)(struct fabric *);
     /* Looks for the process at an address. FABRIC_UP: `peer_up` was called.
      * FABRIC_LATER: nobody is there (yet). FABRIC_SOON: it has answered, and contact will come
      * or be given up. FABRIC_ELSEWHERE: it is there and takes
-     * messages through another fabric only. FABRIC_NEVER: `error` says why. */
-    enum fabric_connect (*connect)(struct fabric *, uint32_t nid, uint32_t pid, char *error,
-                                   size_t error_size);
+     * messages through another fabric only. FABRIC_NEVER: `why` says why. */
+    enum fabric_connect (*connect)(struct fabric *, uint32_t nid, uint32_t pid, struct reason *why);
     enum fabric_send (*send)(struct fabric_peer *, enum fabric_class, struct fabric_tx *);
     /* The short cut for payloads of at most info.inline_max bytes: the message
      * leaves now or not at all. Its header is a multiple of 8 in memory. */

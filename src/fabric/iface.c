@@ -3,38 +3,19 @@
 #include "fabric/iface.h"
 
 #include "base/forks.h"
+#include "base/ip.h"
 #include "base/log.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <net/route.h>
-#include <netinet/in.h>
-#include <stdarg.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 struct request {
     const struct ifaddrs *present;
-    char *error;
-    size_t error_size;
+    struct reason *why;
 };
-
-static int __attribute__((format(printf, 3, 4)))
-refuse(const struct request *q, int rc, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    vsnprintf(q->error, q->error_size, format, args);
-    va_end(args);
-    return rc;
-}
-
-static uint32_t address_of(const struct ifaddrs *a)
-{
-    return ntohl(((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr.s_addr);
-}
 
 static bool has_ipv4(const struct ifaddrs *a)
 {
@@ -56,27 +37,28 @@ static int by_name(const struct request *q, const char *name, struct iface *out)
         }
         any = a;
         if (has_ipv4(a) && (a->ifa_flags & IFF_UP) != 0) {
-            set(out, name, address_of(a));
+            set(out, name, ip_of(a->ifa_addr));
             return 0;
         }
     }
     if (any == NULL) {
-        return refuse(q, -ENODEV,
-                      "interface %s: this host has none of that name (`ip addr` lists "
-                      "names and addresses)",
-                      name);
+        return reason_say(q->why, -ENODEV,
+                          "interface %s: this host has none of that name (`ip addr` lists "
+                          "names and addresses)",
+                          name);
     }
     if ((any->ifa_flags & IFF_UP) == 0) {
-        return refuse(q, -ENODEV, "interface %s: is down (`ip link set %s up`)", name, name);
+        return reason_say(q->why, -ENODEV, "interface %s: is down (`ip link set %s up`)", name,
+                          name);
     }
-    return refuse(q, -EADDRNOTAVAIL, "interface %s: has no IPv4 address, which would be its NID",
-                  name);
+    return reason_say(q->why, -EADDRNOTAVAIL,
+                      "interface %s: has no IPv4 address, which would be its NID", name);
 }
 
 static int by_address(const struct request *q, const char *text, uint32_t nid, struct iface *out)
 {
     for (const struct ifaddrs *a = q->present; a != NULL; a = a->ifa_next) {
-        if (has_ipv4(a) && address_of(a) == nid && (a->ifa_flags & IFF_UP) != 0) {
+        if (has_ipv4(a) && ip_of(a->ifa_addr) == nid && (a->ifa_flags & IFF_UP) != 0) {
             set(out, a->ifa_name, nid);
             return 0;
         }
@@ -85,8 +67,8 @@ static int by_address(const struct request *q, const char *text, uint32_t nid, s
         set(out, "lo", nid);
         return 0;
     }
-    return refuse(q, -EADDRNOTAVAIL, "address %s: not one of this host's (`ip addr` lists them)",
-                  text);
+    return reason_say(q->why, -EADDRNOTAVAIL,
+                      "address %s: not one of this host's (`ip addr` lists them)", text);
 }
 
 /* The interface of the IPv4 default route with the smallest metric: 1, 0 for none, or -errno. A
@@ -119,7 +101,8 @@ static int the_default(const struct request *q, struct iface *out)
     char name[16];
     int rc = default_route(name);
     if (rc < 0) {
-        return refuse(q, rc, "cannot read /proc/net/route: %s%s", strerror(-rc), log_remedy(-rc));
+        return reason_say(q->why, rc, "cannot read /proc/net/route: %s%s", strerror(-rc),
+                          log_remedy(-rc));
     }
     if (rc > 0 && by_name(q, name, out) == 0) {
         return 1;
@@ -133,12 +116,13 @@ static int one_entry(const struct request *q, const char *entry, size_t length, 
     char text[64];
     struct in_addr address;
     if (length == 0) {
-        return refuse(q, -EINVAL,
-                      "the list of interfaces has an empty entry: separate names or "
-                      "addresses by single commas");
+        return reason_say(q->why, -EINVAL,
+                          "the list of interfaces has an empty entry: separate names or "
+                          "addresses by single commas");
     }
     if (length >= sizeof(text)) {
-        return refuse(q, -ENODEV, "interface %.20s...: names have at most 15 characters", entry);
+        return reason_say(q->why, -ENODEV, "interface %.20s...: names have at most 15 characters",
+                          entry);
     }
     memcpy(text, entry, length);
     text[length] = '\0';
@@ -158,15 +142,14 @@ static int parse_list(const struct request *q, const char *ifaces, struct iface 
         }
         for (int i = 0; i < count; i++) {
             if (out[i].nid == found.nid) {
-                return refuse(q, -EEXIST,
-                              "interface %.*s: address %u.%u.%u.%u is listed twice; "
-                              "each needs one of its own (of 127.0.0.0/8 any will do)",
-                              (int)length, at, found.nid >> 24, found.nid >> 16 & 255,
-                              found.nid >> 8 & 255, found.nid & 255);
+                return reason_say(q->why, -EEXIST,
+                                  "interface %.*s: address %s is listed twice; "
+                                  "each needs one of its own (of 127.0.0.0/8 any will do)",
+                                  (int)length, at, ip_text(found.nid).text);
             }
         }
         if (count == max) {
-            return refuse(q, -E2BIG, "more than %d interfaces are listed", max);
+            return reason_say(q->why, -E2BIG, "more than %d interfaces are listed", max);
         }
         out[count++] = found;
         at += length;
@@ -176,18 +159,18 @@ static int parse_list(const struct request *q, const char *ifaces, struct iface 
     }
 }
 
-int iface_parse(const char *ifaces, struct iface *out, int max, char *error, size_t error_size)
+int iface_parse(const char *ifaces, struct iface *out, int max, struct reason *why)
 {
     struct ifaddrs *present;
-    struct request q = {NULL, error, error_size};
+    struct request q = {NULL, why};
     if (max < 1) {
-        return refuse(&q, -E2BIG, "there is no room for an interface");
+        return reason_say(why, -E2BIG, "there is no room for an interface");
     }
     int rc;
     forks_hold(); /* a child would keep open what is read here */
     if (getifaddrs(&present) != 0) {
-        rc = refuse(&q, -errno, "the system does not list its interfaces: %s%s", strerror(errno),
-                    log_remedy(errno));
+        rc = reason_say(why, -errno, "the system does not list its interfaces: %s%s",
+                        strerror(errno), log_remedy(errno));
     } else {
         q.present = present;
         rc = *ifaces == '\0' ? the_default(&q, out) : parse_list(&q, ifaces, out, max);
@@ -199,27 +182,24 @@ int iface_parse(const char *ifaces, struct iface *out, int max, char *error, siz
 
 int iface_list(const char *ifaces, struct iface *out, int max)
 {
-    char error[256];
-    int rc = iface_parse(ifaces, out, max, error, sizeof(error));
+    struct reason why;
+    int rc = iface_parse(ifaces, out, max, &why);
     if (rc < 0) {
-        log_line(LOG_ERROR, "PINWHEEL_IFACES=%s: %s", ifaces, error);
+        log_line(LOG_ERROR, "PINWHEEL_IFACES=%s: %s", ifaces, why.text);
     }
     return rc;
 }
 
-bool iface_is_local(uint32_t nid)
+bool iface_of(uint32_t nid, struct iface *out)
 {
-    char text[INET_ADDRSTRLEN], error[256];
-    struct in_addr a = {htonl(nid)};
-    struct iface found;
-    return inet_ntop(AF_INET, &a, text, sizeof(text)) != NULL &&
-           iface_parse(text, &found, 1, error, sizeof(error)) == 1;
+    struct reason why;
+    return iface_parse(ip_text(nid).text, out, 1, &why) == 1;
 }
 
-void iface_refuse_beyond(uint32_t nid, char *error, size_t error_size)
+void iface_refuse_beyond(uint32_t nid, struct reason *why)
 {
-    snprintf(error, error_size,
-             "NID %u.%u.%u.%u is beyond this host: messages go there, and come from there, with "
-             "PINWHEEL_FABRIC=auto or udp and PINWHEEL_JOB_KEY_FILE or PINWHEEL_UDP_OPEN=1 only",
-             nid >> 24, nid >> 16 & 255, nid >> 8 & 255, nid & 255);
+    reason_say(why, 0,
+               "NID %s is beyond this host: messages go there, and come from there, with "
+               "PINWHEEL_FABRIC=auto or udp and PINWHEEL_JOB_KEY_FILE or PINWHEEL_UDP_OPEN=1 only",
+               ip_text(nid).text);
 }

@@ -6,6 +6,8 @@
 #ifndef FABRIC_IFACE_H
 #define FABRIC_IFACE_H
 
+#include "base/reason.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,20 +21,20 @@ struct iface {
  * addresses, separated by commas; all of 127.0.0.0/8 is local. An empty list
  * stands for the interface of the default IPv4 route, or loopback without one.
  * It stores up to `max` and returns how many it stored, or -errno after it has
- * written to `error` one line that names the entry and the remedy:
+ * written one line that names the entry and the remedy:
  *   -ENODEV no such interface, or it is down   -EADDRNOTAVAIL not an address of
  *   this host, or an interface without one     -EEXIST listed twice
  *   -EINVAL an empty entry                     -E2BIG more than `max` */
-int iface_parse(const char *ifaces, struct iface *out, int max, char *error, size_t error_size)
+int iface_parse(const char *ifaces, struct iface *out, int max, struct reason *why)
     __attribute__((cold));
 
 /* iface_list() is iface_parse() that logs the line. */
 int iface_list(const char *ifaces, struct iface *out, int max);
 
-/* iface_is_local() says whether an address is of this host. */
-bool iface_is_local(uint32_t nid);
+/* iface_of() finds the interface of an address; false: it is none of this host's. */
+bool iface_of(uint32_t nid, struct iface *out);
 
 /* iface_refuse_beyond() writes why an address of another host is not reached. */
-void iface_refuse_beyond(uint32_t nid, char *error, size_t error_size);
+void iface_refuse_beyond(uint32_t nid, struct reason *why);
 
 #endif

@@ -230,7 +230,7 @@ static void close_fabrics(struct nic *nic)
 
 /* Opens both fabrics with one PID: the socket decides it, since what ports are free is not
  * ours to say. */
-static int open_both(struct nic *nic, uint32_t pid, char *error, size_t size)
+static int open_both(struct nic *nic, uint32_t pid, struct reason *why)
 {
     const struct options *o = &nic->process->options;
     struct fabric_setup setup = {
@@ -247,11 +247,11 @@ static int open_both(struct nic *nic, uint32_t pid, char *error, size_t size)
         .alone = nic->net_only,
     };
     struct fabric *net = NULL, *home;
-    int rc = wants_net(nic->process) ? nic->net_ops->open(&setup, &net, &pid, error, size) : 0;
+    int rc = wants_net(nic->process) ? nic->net_ops->open(&setup, &net, &pid, why) : 0;
     if (rc == 0) {
         nic->net = net;
         setup.pid = pid;
-        rc = fabric_shm.open(&setup, &home, &pid, error, size);
+        rc = fabric_shm.open(&setup, &home, &pid, why);
     }
     if (rc == 0) {
         nic->fabric = home;
@@ -266,17 +266,18 @@ static int open_both(struct nic *nic, uint32_t pid, char *error, size_t size)
 static int open_fabrics(struct nic *nic, uint32_t pid)
 {
     enum { TRIES = 16 }; /* any PID will do: another process may have the one we got */
-    char error[640] = "", note[LOG_NOTE] = "";
+    struct reason why = {""};
+    char note[LOG_NOTE] = "";
     int rc = -EADDRINUSE;
     for (int i = 0; i < (pid == 0 ? TRIES : 1) && rc == -EADDRINUSE; i++) {
-        rc = open_both(nic, pid, error, sizeof(error));
+        rc = open_both(nic, pid, &why);
     }
     if (rc == 0) {
         return PTL_OK;
     }
     /* A program may try one PID after the other. */
     if (rc != -EADDRINUSE || log_again((uintptr_t)open_fabrics, clock_ns(), note)) {
-        log_line(LOG_ERROR, "%s%s", error, note);
+        log_line(LOG_ERROR, "%s%s", why.text, note);
     }
     return rc == -EADDRINUSE                ? PTL_PID_IN_USE
            : rc == -ENOSPC || rc == -ENOMEM ? PTL_NO_SPACE

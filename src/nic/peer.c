@@ -71,26 +71,26 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
 
 /* Looks for a peer where it may be: oneself is at home, others as well unless that is
  * forbidden; beyond the host there is only the other fabric. */
-static enum fabric_connect reach(struct nic_peer *p, char *error, size_t size)
+static enum fabric_connect reach(struct nic_peer *p, struct reason *why)
 {
     struct nic *nic = p->nic;
     enum fabric_connect found = FABRIC_ELSEWHERE;
     if (p->self || !nic->net_only) {
-        found = nic->ops->connect(nic->fabric, p->nid, p->pid, error, size);
+        found = nic->ops->connect(nic->fabric, p->nid, p->pid, why);
     }
-    bool beyond = found == FABRIC_LATER && !iface_is_local(p->nid);
+    bool beyond = found == FABRIC_LATER && !iface_of(p->nid, &(struct iface){0});
     if (nic->net != NULL && !p->self && (found == FABRIC_ELSEWHERE || beyond)) {
-        return nic->net_ops->connect(nic->net, p->nid, p->pid, error, size);
+        return nic->net_ops->connect(nic->net, p->nid, p->pid, why);
     }
     if (found == FABRIC_ELSEWHERE) {
-        snprintf(error, size,
-                 "PID %u takes messages over UDP only, and this process none: start "
-                 "both with the same PINWHEEL_FABRIC, or this one with PINWHEEL_UDP_OPEN=1",
-                 p->pid);
-        return FABRIC_NEVER;
+        return reason_say(
+            why, FABRIC_NEVER,
+            "PID %u takes messages over UDP only, and this process none: start both with the same "
+            "PINWHEEL_FABRIC, or this one with PINWHEEL_UDP_OPEN=1",
+            p->pid);
     }
     if (beyond) {
-        iface_refuse_beyond(p->nid, error, size);
+        iface_refuse_beyond(p->nid, why);
         return FABRIC_NEVER;
     }
     return found;
@@ -113,15 +113,15 @@ static int64_t given_up_at(const struct nic_peer *p)
 static void seek(struct nic_peer *p)
 {
     struct nic *nic = p->nic;
-    char error[512] = "";
+    struct reason why = {""};
     p->retry = nic->now() + RETRY_NS;
     ERRNO_KEPT;
     int cancel = cancel_off();
-    enum fabric_connect found = reach(p, error, sizeof(error));
+    enum fabric_connect found = reach(p, &why);
     cancel_back(cancel);
     p->answered = found == FABRIC_SOON;
     if (found == FABRIC_NEVER) {
-        log_line(p->told ? LOG_INFO : LOG_WARN, "%s", error);
+        log_line(p->told ? LOG_INFO : LOG_WARN, "%s", why.text);
         p->told = true;
         p->deadline = 0;
     }

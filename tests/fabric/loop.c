@@ -282,8 +282,8 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct fabric_setup 
     return p;
 }
 
-static enum fabric_connect loop_connect(struct fabric *f, uint32_t nid, uint32_t pid, char *error,
-                                        size_t size)
+static enum fabric_connect loop_connect(struct fabric *f, uint32_t nid, uint32_t pid,
+                                        struct reason *why)
 {
     struct fabric_peer *a = new_peer(f, &all[pid]->setup);
     a->other = new_peer(all[pid], &f->setup);
@@ -292,7 +292,7 @@ static enum fabric_connect loop_connect(struct fabric *f, uint32_t nid, uint32_t
 }
 
 static int loop_open(const struct fabric_setup *setup, struct fabric **f, uint32_t *pid,
-                     char *error, size_t size)
+                     struct reason *why)
 {
     *f = all[setup->pid] = calloc(1, sizeof(**f));
     list_init(&(*f)->peers);

@@ -327,7 +327,7 @@ static void check_place(const struct message *m)
 
 static void open_all(uint64_t seed)
 {
-    char error[64];
+    struct reason why;
     assert_int_equal(fault_install(), 0);
     loop_seed(seed);
     number = ~seed;
@@ -335,9 +335,9 @@ static void open_all(uint64_t seed)
         struct fabric_setup setup = {
             .nic = &nics[i], .up = &upcalls, .pid = i, .packet_size = PACKET};
         nics[i].lost = false;
-        assert_int_equal(fabric_loop.open(&setup, &nics[i].fabric, &setup.pid, error, 64), 0);
+        assert_int_equal(fabric_loop.open(&setup, &nics[i].fabric, &setup.pid, &why), 0);
         for (uint32_t k = 0; k < i; k++) {
-            assert_int_equal(fabric_loop.connect(nics[i].fabric, 0, k, error, 64), FABRIC_UP);
+            assert_int_equal(fabric_loop.connect(nics[i].fabric, 0, k, &why), FABRIC_UP);
         }
     }
 }

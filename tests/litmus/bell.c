@@ -143,7 +143,7 @@ static const struct fabric_upcalls upcalls = {.peer_up = peer_up,
 
 static void open_end(struct end *e, int who)
 {
-    char error[512] = "";
+    struct reason why = {""};
     uint32_t pid;
     struct fabric_setup setup = {
         .nic = (struct nic *)e,
@@ -158,8 +158,8 @@ static void open_end(struct end *e, int who)
     if (options.number[OPT_MEMBARRIER] != 0 && !setup.asymmetric) {
         fprintf(stderr, "this kernel has no membarrier; fences are used\n");
     }
-    if (fabric_shm.open(&setup, &e->fabric, &pid, error, sizeof(error)) != 0) {
-        fprintf(stderr, "%s\n", error);
+    if (fabric_shm.open(&setup, &e->fabric, &pid, &why) != 0) {
+        fprintf(stderr, "%s\n", why.text);
         exit(1);
     }
     atomic_store(&shared->nid[who], setup.nid);
@@ -209,13 +209,13 @@ static void delay_stores(uint64_t *r, int who)
 
 static void connect_to_other(struct end *e)
 {
-    char error[512] = "";
+    struct reason why = {""};
     while (atomic_load(&shared->pid[OTHER]) == 0) {
         sched_yield();
     }
     if (fabric_shm.connect(e->fabric, atomic_load(&shared->nid[OTHER]),
-                           atomic_load(&shared->pid[OTHER]), error, sizeof(error)) != FABRIC_UP) {
-        fprintf(stderr, "no connection: %s\n", error);
+                           atomic_load(&shared->pid[OTHER]), &why) != FABRIC_UP) {
+        fprintf(stderr, "no connection: %s\n", why.text);
         exit(1);
     }
 }
@@ -331,11 +331,11 @@ static thread_body *body[2];
 
 static void print_segment(int who, const char *name)
 {
-    char error[512] = "";
+    struct reason why = {""};
     struct segment *s;
     if (segment_open(&options, atomic_load(&shared->nid[who]), atomic_load(&shared->pid[who]), &s,
-                     error, sizeof(error)) != 0) {
-        fprintf(stderr, "%s: %s\n", name, error);
+                     &why) != 0) {
+        fprintf(stderr, "%s: %s\n", name, why.text);
         return;
     }
     uint32_t bell = atomic_load(&s->header->bell);
@@ -448,7 +448,7 @@ static bool as_threads(void)
 
 int main(int argc, char **argv)
 {
-    char error[512];
+    struct reason why;
     if (argc != 5) {
         fprintf(stderr, "usage: %s processes|threads news|room SEED COUNT\n", argv[0]);
         return 2;
@@ -459,8 +459,8 @@ int main(int argc, char **argv)
     seed = strtoull(argv[3], NULL, 10);
     count = strtoull(argv[4], NULL, 10);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (shared == MAP_FAILED || options_load(&options, error, sizeof(error)) != 0) {
-        fprintf(stderr, "%s\n", shared == MAP_FAILED ? "no shared page" : error);
+    if (shared == MAP_FAILED || options_load(&options, why.text, sizeof(why.text)) != 0) {
+        fprintf(stderr, "%s\n", shared == MAP_FAILED ? "no shared page" : why.text);
         return 2;
     }
     bool good = strcmp(argv[1], "threads") == 0 ? as_threads() : as_processes();

@@ -45,11 +45,11 @@ static bool come_and_go(const struct slmp_address *to)
     static uint8_t buffer[UDP_BUFFER];
     struct udp_socket u;
     unsigned opened = 0;
-    char error[256];
+    struct reason why;
     struct slmp_upcalls up = {.context = &opened, .opened = on_session, .closed = on_closed};
     struct slmp_config c = slmp_defaults();
-    if (udp_socket_open(&u, to->ip, 0, BUFFERS, error, sizeof(error)) != 0) {
-        FAIL("%s", error);
+    if (udp_socket_open(&u, to->ip, 0, BUFFERS, &why) != 0) {
+        FAIL("%s", why.text);
     }
     c.mode = SLMP_OWN;
     c.rto_initial = 10000000;

@@ -133,12 +133,10 @@ static void sleep_ends_the_habit(void **state)
 static void answers_carry_acknowledgements(void **state)
 {
     enum { TURNS = 50 };
-    char error[512] = "";
+    struct reason why = {""};
     begin();
     /* IN answers: it has the peer since it was spoken to. */
-    assert_int_equal(
-        fabric->connect(ends[IN].fabric, 0x7f000001, ends[OUT].pid, error, sizeof(error)),
-        FABRIC_UP);
+    assert_int_equal(fabric->connect(ends[IN].fabric, 0x7f000001, ends[OUT].pid, &why), FABRIC_UP);
     uint64_t before = net_counts().packets;
     for (unsigned i = 0; i < TURNS; i++) {
         struct plan plan;

@@ -45,8 +45,8 @@ static uint64_t wait_on(const struct end *e, int core, int64_t at)
 
 static void reach(const struct end *e, uint32_t pid)
 {
-    char error[512] = "";
-    assert_int_equal(fabric->connect(e->fabric, 0x7f000001, pid, error, sizeof(error)), FABRIC_UP);
+    struct reason why = {""};
+    assert_int_equal(fabric->connect(e->fabric, 0x7f000001, pid, &why), FABRIC_UP);
 }
 
 static uint64_t obey(const struct order *o)
@@ -95,14 +95,14 @@ static uint64_t tell(const struct other *p, int what, int64_t value)
 /* An end here, OUT, and one in another process, connected both ways. */
 static void begin(struct other *p)
 {
-    char error[512] = "";
+    struct reason why = {""};
     int to[2], from[2];
 #ifdef __SANITIZE_THREAD__
     print_message("skipped: with ThreadSanitizer the forked process does not always live\n");
     skip();
 #endif
     setenv("PINWHEEL_LOG", "none", 1);
-    assert_int_equal(options_load(&options, error, sizeof(error)), 0);
+    assert_int_equal(options_load(&options, why.text, sizeof(why.text)), 0);
     assert_true(pipe(to) == 0 && pipe(from) == 0);
     p->process = fork();
     if (p->process == 0) {

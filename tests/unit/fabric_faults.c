@@ -98,7 +98,7 @@ static void silence_is_death(void **state)
  * first one is undeliverable, and nothing of it reaches the second. */
 static void a_successor_is_another(void **state)
 {
-    char error[512] = "";
+    struct reason why = {""};
     struct plan plan;
     begin(5, &quiet);
     make_plan(&plan, 4 << 20, WHOLE, WHOLE);
@@ -119,8 +119,7 @@ static void a_successor_is_another(void **state)
     fabric->close(ends[IN].fabric);
     assert_true(plan.is_done);
     assert_int_equal(plan.done, FABRIC_UNDELIVERABLE);
-    assert_int_equal(fabric->open(&setup, &ends[IN].fabric, &ends[IN].pid, error, sizeof(error)),
-                     0);
+    assert_int_equal(fabric->open(&setup, &ends[IN].fabric, &ends[IN].pid, &why), 0);
     wait_sent(&plan, 20000000000);
     assert_int_equal(plan.sent, FABRIC_UNDELIVERABLE);
     memset(arrived, 0, sizeof(arrived));
@@ -128,7 +127,7 @@ static void a_successor_is_another(void **state)
     enum fabric_connect found = FABRIC_LATER;
     for (int i = 0; i < 1000000 && found != FABRIC_UP; i++) {
         poll_both();
-        found = fabric->connect(ends[OUT].fabric, 0x7f000001, ends[IN].pid, error, sizeof(error));
+        found = fabric->connect(ends[OUT].fabric, 0x7f000001, ends[IN].pid, &why);
     }
     assert_int_equal(found, FABRIC_UP);
     carry_sound_ones();

@@ -366,7 +366,7 @@ static const struct fabric_upcalls upcalls = {.peer_up = peer_up,
 /* With a PID, or 0 for any. */
 static void open_end_at(struct end *e, uint32_t pid)
 {
-    char error[512] = "";
+    struct reason why = {""};
     struct fabric_setup setup = {.nic = (struct nic *)e,
                                  .up = &upcalls,
                                  .options = &options,
@@ -375,8 +375,8 @@ static void open_end_at(struct end *e, uint32_t pid)
                                  .incarnation = ++incarnations,
                                  .packet_size = PACKET,
                                  .alone = true};
-    if (fabric->open(&setup, &e->fabric, &e->pid, error, sizeof(error)) != 0) {
-        fail_msg("%s", error);
+    if (fabric->open(&setup, &e->fabric, &e->pid, &why) != 0) {
+        fail_msg("%s", why.text);
     }
 }
 
@@ -513,14 +513,14 @@ static inline void carry_sound_ones(void)
  * cells. */
 static void open_ends(const char *way)
 {
-    char error[512] = "";
+    struct reason why = {""};
     bool udp = strcmp(way, "udp") == 0;
     fabric = udp ? &fabric_udp : &fabric_shm;
     setenv("PINWHEEL_SHM_LARGE", udp ? "auto" : way, 1);
     setenv("PINWHEEL_SHM_CELLS", "16", 1);
     setenv("PINWHEEL_SHM_CELLS_FIRST", "4", 1);
     setenv("PINWHEEL_LOG", "none", 1);
-    assert_int_equal(options_load(&options, error, sizeof(error)), 0);
+    assert_int_equal(options_load(&options, why.text, sizeof(why.text)), 0);
     assert_int_equal(options.number[OPT_SHM_INLINE], INLINE_MOST);
     assert_int_equal(fault_install(), 0);
     open_end(&ends[OUT]);
@@ -531,15 +531,15 @@ static void open_ends(const char *way)
 /* An end gets IN for its peer. */
 static inline void connect_end(const struct end *e)
 {
-    char error[512] = "";
+    struct reason why = {""};
     enum fabric_connect found = FABRIC_LATER;
     for (unsigned idle = 0; (found == FABRIC_LATER || found == FABRIC_SOON) && idle < idle_most;
          idle++) {
-        found = fabric->connect(e->fabric, 0x7f000001, ends[IN].pid, error, sizeof(error));
+        found = fabric->connect(e->fabric, 0x7f000001, ends[IN].pid, &why);
         poll_both();
     }
     if (found != FABRIC_UP) {
-        fail_msg("no connection: %s", error);
+        fail_msg("no connection: %s", why.text);
     }
 }
 

@@ -7,8 +7,8 @@
 
 static enum fabric_connect connect_to(uint32_t pid)
 {
-    char error[512] = "";
-    return fabric->connect(ends[OUT].fabric, 0x7f000001, pid, error, sizeof(error));
+    struct reason why = {""};
+    return fabric->connect(ends[OUT].fabric, 0x7f000001, pid, &why);
 }
 
 static void poll_out(void)

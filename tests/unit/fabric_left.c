@@ -41,7 +41,7 @@ static unsigned names(void)
 
 static struct segment *create(uint32_t pid)
 {
-    char error[512] = "";
+    struct reason why = {""};
     struct segment *s = NULL;
     struct segment_info info = {.magic = SEGMENT_MAGIC,
                                 .version = SEGMENT_VERSION,
@@ -59,14 +59,14 @@ static struct segment *create(uint32_t pid)
     owner_describe(&info);
     info.slot_bytes = slot_size(info.ring_lines, info.cells, info.cell_size);
     info.file_bytes = SEGMENT_SLOTS_AT + info.slot_bytes;
-    return segment_create(&options, &info, &s, error, sizeof(error)) == 0 ? s : NULL;
+    return segment_create(&options, &info, &s, &why) == 0 ? s : NULL;
 }
 
 static int open_code(uint32_t pid)
 {
-    char error[512] = "";
+    struct reason why = {""};
     struct segment *s;
-    int rc = segment_open(&options, NID, pid, &s, error, sizeof(error));
+    int rc = segment_open(&options, NID, pid, &s, &why);
     if (rc == 0) {
         segment_release(s, false);
     }
@@ -224,11 +224,11 @@ static void a_child_outlives_its_parent(void **state)
 /* A peer that has it open sees that its owner is dead. */
 static void a_peer_sees_it(void **state)
 {
-    char error[512] = "";
+    struct reason why = {""};
     struct owner o;
     struct segment *s;
     assert_true(begin(&o, 0, LEAVES_CHILD));
-    assert_int_equal(segment_open(&options, NID, PID, &s, error, sizeof(error)), 0);
+    assert_int_equal(segment_open(&options, NID, PID, &s, &why), 0);
     assert_true(segment_alive(s));
     make_zombie(&o);
     assert_false(segment_alive(s));
@@ -273,17 +273,18 @@ static void other_pid_namespaces_live(void **state)
 
 static void another_layout_is_refused(void **state)
 {
-    char error[512] = "", both[64];
+    struct reason why = {""};
+    char both[64];
     struct owner o;
     struct segment *s;
     assert_true(begin(&o, 0, NOTHING));
-    assert_int_equal(segment_open(&options, NID, PID, &s, error, sizeof(error)), 0);
+    assert_int_equal(segment_open(&options, NID, PID, &s, &why), 0);
     s->header->info.version = SEGMENT_VERSION - 1;
     segment_release(s, false);
-    assert_int_equal(segment_open(&options, NID, PID, &s, error, sizeof(error)), -EPROTO);
+    assert_int_equal(segment_open(&options, NID, PID, &s, &why), -EPROTO);
     snprintf(both, sizeof(both), "version %u, this Pinwheel's is %u", SEGMENT_VERSION - 1,
              SEGMENT_VERSION);
-    assert_non_null(strstr(error, both));
+    assert_non_null(strstr(why.text, both));
     end(&o);
     the_address_is_free();
 }
@@ -291,18 +292,19 @@ static void another_layout_is_refused(void **state)
 /* What has the name of a peer, and is no segment, is told as what it is. */
 static void what_has_a_name_is_told(void **state)
 {
-    char path[384], error[512] = "";
+    struct reason why = {""};
+    char path[384];
     struct segment *s;
-    assert_int_equal(segment_path(&options, NID, PID, path, sizeof(path), error, sizeof(error)), 0);
+    assert_int_equal(segment_path(&options, NID, PID, path, sizeof(path), &why), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
-    assert_true(segment_open(&options, NID, PID, &s, error, sizeof(error)) != 0);
-    assert_non_null(strstr(error, "no regular file"));
+    assert_true(segment_open(&options, NID, PID, &s, &why) != 0);
+    assert_non_null(strstr(why.text, "no regular file"));
     unlink(path);
     int fd = open(path, O_CREAT | O_RDWR, 0600);
     assert_true(fd >= 0);
     close(fd);
-    assert_true(segment_open(&options, NID, PID, &s, error, sizeof(error)) != 0);
-    assert_non_null(strstr(error, "too short"));
+    assert_true(segment_open(&options, NID, PID, &s, &why) != 0);
+    assert_non_null(strstr(why.text, "too short"));
     unlink(path);
 }
 

@@ -37,7 +37,7 @@ static void check_told_once(int log, const char *word)
  * another's. */
 static void banned_slots_come_back(void **state)
 {
-    char error[512];
+    struct reason why;
     setenv("PINWHEEL_SHM_PEERS", "2", 1);
     open_both("cells");
     peer_lost(ends[IN].peer, "the test says so");
@@ -53,7 +53,7 @@ static void banned_slots_come_back(void **state)
     assert_true(log >= 0 && errors >= 0 && dup2(log, STDERR_FILENO) == STDERR_FILENO);
     enum fabric_connect found = FABRIC_LATER;
     for (unsigned i = 0; i < 10 && found == FABRIC_LATER; i++) {
-        found = fabric->connect(ends[THIRD].fabric, NID, ends[IN].pid, error, sizeof(error));
+        found = fabric->connect(ends[THIRD].fabric, NID, ends[IN].pid, &why);
         fabric->poll(ends[IN].fabric);
     }
     dup2(errors, STDERR_FILENO);
@@ -63,7 +63,7 @@ static void banned_slots_come_back(void **state)
     fabric->close(ends[OUT].fabric);
     found = FABRIC_LATER;
     for (unsigned i = 0; i < 10 && found == FABRIC_LATER; i++) {
-        found = fabric->connect(ends[THIRD].fabric, NID, ends[IN].pid, error, sizeof(error));
+        found = fabric->connect(ends[THIRD].fabric, NID, ends[IN].pid, &why);
         fabric->poll(ends[IN].fabric);
     }
     assert_int_equal(found, FABRIC_UP);
@@ -125,15 +125,14 @@ static void bury_the_first(void)
  * about to be given back. It must not count it as one that it takes over. */
 static void a_slot_that_is_freed_is_not_taken_over(void **state)
 {
-    char error[512];
+    struct reason why;
     open_both("cells");
     uint64_t address = address_of(&ends[OUT]);
     assert_int_equal(atomic_load(owner_word(0)), address);
     fabric->close(ends[OUT].fabric);
     open_end_at(&ends[OUT], (uint32_t)address);
     at_allocation = bury_the_first;
-    assert_int_equal(fabric->connect(ends[OUT].fabric, NID, ends[IN].pid, error, sizeof(error)),
-                     FABRIC_UP);
+    assert_int_equal(fabric->connect(ends[OUT].fabric, NID, ends[IN].pid, &why), FABRIC_UP);
     assert_null(at_allocation);
     assert_int_equal(atomic_load(owner_word(ends[OUT].peer->out_index)), address);
     assert_int_equal(slots_taken(), 1);
@@ -201,10 +200,9 @@ static struct plan asked;
 /* A process under the same address takes the slot over, and has not quite filled it yet. */
 static void take_over(void)
 {
-    char error[512];
+    struct reason why;
     restart_the_dead();
-    assert_int_equal(fabric->connect(ends[OUT].fabric, NID, ends[IN].pid, error, sizeof(error)),
-                     FABRIC_UP);
+    assert_int_equal(fabric->connect(ends[OUT].fabric, NID, ends[IN].pid, &why), FABRIC_UP);
     atomic_store(&ends[OUT].peer->out->ready, SLOT_UNREADY);
 }
 
@@ -294,14 +292,13 @@ static void carry_back(void)
  * one has looked. */
 static void who_gives_up_begins_anew(void **state)
 {
-    static const char *const why[] = {NULL, "the test says so"};
+    static const char *const reasons[] = {NULL, "the test says so"};
     for (unsigned i = 0; i < 2; i++) {
-        char error[512];
+        struct reason why;
         open_both("cells");
         carry_back();
-        give_up(why[i]);
-        assert_int_equal(fabric->connect(ends[IN].fabric, NID, ends[OUT].pid, error, sizeof(error)),
-                         FABRIC_UP);
+        give_up(reasons[i]);
+        assert_int_equal(fabric->connect(ends[IN].fabric, NID, ends[OUT].pid, &why), FABRIC_UP);
         carry_back();
         close_two();
     }

@@ -53,8 +53,8 @@ static enum slmp_step data(void *x, struct slmp_incoming *m, uint64_t at, const 
 
 static void open_socket(struct fixture *x, int i, uint32_t ip)
 {
-    char error[256];
-    assert_int_equal(udp_socket_open(&x->socket[i], ip, 0, 1 << 16, error, sizeof(error)), 0);
+    struct reason why;
+    assert_int_equal(udp_socket_open(&x->socket[i], ip, 0, 1 << 16, &why), 0);
     x->at[i] = (struct slmp_address){ip, udp_socket_port(&x->socket[i])};
 }
 
@@ -174,13 +174,11 @@ static void nobody_gets_the_port(void **state)
 {
     struct fixture *x = *state;
     struct udp_socket other;
-    char error[256];
+    struct reason why;
     count(x, FIRST, ENOUGH);
     assert_true(x->socket[OWN].line.on);
     for (uint32_t ip = 0; ip <= LOOPBACK; ip += LOOPBACK) {
-        assert_int_equal(
-            udp_socket_open(&other, ip, x->at[OWN].port, 1 << 16, error, sizeof(error)),
-            -EADDRINUSE);
+        assert_int_equal(udp_socket_open(&other, ip, x->at[OWN].port, 1 << 16, &why), -EADDRINUSE);
     }
 }
 

@@ -170,11 +170,11 @@ static struct fabric_upcalls flooded_upcalls;
 static struct fabric_ops flooded_ops;
 
 static int open_flooded(const struct fabric_setup *setup, struct fabric **f, uint32_t *pid,
-                        char *error, size_t error_size)
+                        struct reason *why)
 {
     struct fabric_setup other = *setup;
     other.up = setup->nic == (struct nic *)&ends[IN] ? &flooded_upcalls : setup->up;
-    return fabric_shm.open(&other, f, pid, error, error_size);
+    return fabric_shm.open(&other, f, pid, why);
 }
 
 /* Two ends, of which the receiver's upcalls make the sender send more. */

@@ -327,20 +327,20 @@ static void key_files(void **state)
                 {SLMP_KEY_MAX + 1, 0600, "has 1025 bytes"},
                 {32, 0640, "has mode 0640"},
                 {32, 0604, "has mode 0604"}};
-    char folder[] = "/tmp/slmp_key.XXXXXX", path[64], error[256];
+    struct reason why;
+    char folder[] = "/tmp/slmp_key.XXXXXX", path[64];
     struct slmp_key key;
     assert_non_null(mkdtemp(folder));
     snprintf(path, sizeof(path), "%s/key", folder);
-    assert_int_equal(slmp_key_read(&key, path, error, sizeof(error)), -1);
-    assert_non_null(strstr(error, "No such file"));
-    assert_int_equal(slmp_key_read(&key, folder, error, sizeof(error)), -1);
-    assert_non_null(strstr(error, "no regular file"));
+    assert_int_equal(slmp_key_read(&key, path, &why), -1);
+    assert_non_null(strstr(why.text, "No such file"));
+    assert_int_equal(slmp_key_read(&key, folder, &why), -1);
+    assert_non_null(strstr(why.text, "no regular file"));
     for (unsigned i = 0; i < sizeof(file) / sizeof(file[0]); i++) {
         make_file(path, file[i].length, file[i].mode);
-        assert_int_equal(slmp_key_read(&key, path, error, sizeof(error)),
-                         file[i].wrong != NULL ? -1 : 0);
+        assert_int_equal(slmp_key_read(&key, path, &why), file[i].wrong != NULL ? -1 : 0);
         assert_int_equal(key.length, file[i].wrong != NULL ? 0 : file[i].length);
-        assert_true(file[i].wrong == NULL || strstr(error, file[i].wrong) != NULL);
+        assert_true(file[i].wrong == NULL || strstr(why.text, file[i].wrong) != NULL);
     }
     unlink(path);
     rmdir(folder);

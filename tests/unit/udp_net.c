@@ -76,8 +76,8 @@ struct net_counts net_counts(void)
 
 /* ---- the functions of socket.h ---- */
 
-int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffers, char *error,
-                    size_t error_size)
+int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffers,
+                    struct reason *why)
 {
     unsigned i = 0;
     while (i < PORTS && (port != 0 ? i + FIRST_PORT != port : net.owner[i] != NULL)) {

@@ -27,7 +27,7 @@ struct info {
     char options_error[512]; /* "" if all variables have legal values */
     struct iface ifaces[IFACES_MAX];
     int iface_count; /* below 0: error */
-    char iface_error[256];
+    struct reason iface_error;
     struct probe_folder folder;
     struct probe membarrier, process_vm, pidfd;
     int cores;
@@ -60,8 +60,8 @@ static void load_options(struct info *info)
 static void gather(struct info *info)
 {
     load_options(info);
-    info->iface_count = iface_parse(info->options.text[OPT_IFACES], info->ifaces, IFACES_MAX,
-                                    info->iface_error, sizeof(info->iface_error));
+    info->iface_count =
+        iface_parse(info->options.text[OPT_IFACES], info->ifaces, IFACES_MAX, &info->iface_error);
     info->folder = probe_folder(info->options.text[OPT_SHM_DIR]);
     info->membarrier = probe_membarrier();
     info->process_vm = probe_process_vm();
@@ -118,7 +118,7 @@ static void print_machine(const struct info *info)
            build_profiled() ? "profile-guided" : "without a profile");
     printf("    %-18s %d (%s)\n", "cores allowed", info->cores, info->core_list);
     if (info->iface_count < 0) {
-        printf("    %-18s none: %s\n", "interfaces", info->iface_error);
+        printf("    %-18s none: %s\n", "interfaces", info->iface_error.text);
     }
     for (int i = 0; i < info->iface_count; i++) {
         nid_text(info->ifaces[i].nid, nid);
@@ -213,7 +213,7 @@ static void json_machine(struct json *j, const struct info *info)
     json_number(j, "cores_allowed", info->cores);
     json_string(j, "core_list", info->core_list);
     if (info->iface_count < 0) {
-        json_string(j, "interfaces_error", info->iface_error);
+        json_string(j, "interfaces_error", info->iface_error.text);
     }
     json_open_array(j, "interfaces");
     for (int i = 0; i < info->iface_count; i++) {

@@ -6,10 +6,10 @@
 #include "fabric/shm/shm.h"
 
 #include "base/cancel.h"
+#include "base/ip.h"
 #include "base/killpoint.h"
 #include "base/log.h"
 
-#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -86,9 +86,7 @@ static void vacate_slot(struct fabric_peer *p)
 
 const char *peer_name(const struct fabric_address *a, char name[PEER_NAME])
 {
-    struct in_addr in = {htonl(a->nid)};
-    char nid[INET_ADDRSTRLEN];
-    snprintf(name, PEER_NAME, "NID %s PID %u", inet_ntop(AF_INET, &in, nid, sizeof(nid)), a->pid);
+    snprintf(name, PEER_NAME, "NID %s PID %u", ip_text(a->nid).text, a->pid);
     return name;
 }
 

@@ -49,8 +49,8 @@ static void give_slot(struct segment *s, unsigned index, uint64_t mine)
 }
 
 /* Backs a claimed slot with memory and says there who we are. */
-static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned index, char *error,
-                              size_t error_size)
+static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned index,
+                              struct reason *why)
 {
     const struct segment_info *me = &f->segment->info;
     KILL_POINT("slot-claimed");
@@ -58,9 +58,9 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
     struct slot *slot = segment_slot(s, index, true, &rc);
     if (slot == NULL) {
         give_slot(s, index, address_word(me->nid, me->pid));
-        snprintf(error, error_size, "no memory for a connection (%llu bytes in %s): %s",
-                 (unsigned long long)slot_first(&s->info), f->options->text[OPT_SHM_DIR],
-                 strerror(rc));
+        reason_say(why, 0, "no memory for a connection (%llu bytes in %s): %s",
+                   (unsigned long long)slot_first(&s->info), f->options->text[OPT_SHM_DIR],
+                   strerror(rc));
         return NULL;
     }
     KILL_POINT("slot-backed");
@@ -96,16 +96,16 @@ static void note_full(struct fabric *f, const struct segment *s)
 
 /* Claims a free slot in the peer's segment. NULL with an empty `error`: all are
  * taken, and the peer was asked to see whether some are dead ones', or it is leaving. */
-static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *index, char *error,
-                               size_t error_size)
+static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *index,
+                               struct reason *why)
 {
     const struct segment_info *me = &f->segment->info;
     uint64_t mine = address_word(me->nid, me->pid);
-    error[0] = '\0';
+    why->text[0] = '\0';
     for (unsigned i = 0; i < s->info.slots; i++) {
         if (take_slot(s, i, mine)) {
             *index = i;
-            return fill_slot(f, s, i, error, error_size);
+            return fill_slot(f, s, i, why);
         }
     }
     note_full(f, s);
@@ -138,15 +138,15 @@ static void watch_process(struct fabric_peer *p)
 }
 
 /* Attaches the way out: the peer's segment and a slot in it. */
-static bool attach_out(struct fabric_peer *p, struct segment *s, char *error, size_t error_size)
+static bool attach_out(struct fabric_peer *p, struct segment *s, struct reason *why)
 {
     struct fabric *f = p->fabric;
     if (!tx_allocate(p, &s->info)) {
         tx_free(p);
-        snprintf(error, error_size, "out of memory");
+        reason_say(why, 0, "out of memory");
         return false;
     }
-    struct slot *slot = claim_slot(f, s, &p->out_index, error, error_size);
+    struct slot *slot = claim_slot(f, s, &p->out_index, why);
     if (slot == NULL) {
         tx_free(p);
         return false;
@@ -214,11 +214,10 @@ static struct fabric_peer *find_peer(struct fabric *f, uint32_t nid, uint32_t pi
     return NULL;
 }
 
-enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, char *error,
-                                size_t error_size)
+enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, struct reason *why)
 {
     struct segment *s;
-    int rc = segment_open(f->options, nid, pid, &s, error, error_size);
+    int rc = segment_open(f->options, nid, pid, &s, why);
     if (rc != 0) {
         return rc == -ENOENT ? FABRIC_LATER : FABRIC_NEVER;
     }
@@ -236,12 +235,12 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
         struct fabric_address a = {nid, pid, s->info.incarnation, geteuid(), false, &fabric_shm};
         p = new_peer(f, &a);
     }
-    if (p == NULL || !attach_out(p, s, error, error_size)) {
+    if (p == NULL || !attach_out(p, s, why)) {
         segment_release(s, false);
         if (p != NULL && fresh) {
             peer_forget(p);
         }
-        return p != NULL && error[0] == '\0' ? FABRIC_LATER : FABRIC_NEVER;
+        return p != NULL && why->text[0] == '\0' ? FABRIC_LATER : FABRIC_NEVER;
     }
     if (fresh && !introduce(p)) {
         peer_lost(p, "out of memory");
@@ -253,22 +252,21 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
 enum way { WAY_FOUND, WAY_GONE, WAY_NONE };
 
 /* Connects to a peer that has contacted us. WAY_GONE: that process is dead, or leaves; WAY_NONE:
- * `error` says why it cannot be reached now. */
-static enum way reach_back(struct fabric_peer *p, char *error, size_t error_size)
+ * `why` says why it cannot be reached now. */
+static enum way reach_back(struct fabric_peer *p, struct reason *why)
 {
     struct segment *s;
-    int rc =
-        segment_open(p->fabric->options, p->address.nid, p->address.pid, &s, error, error_size);
+    int rc = segment_open(p->fabric->options, p->address.nid, p->address.pid, &s, why);
     if (rc != 0) {
         return rc == -ENOENT ? WAY_GONE : WAY_NONE;
     }
     bool alive = s->info.incarnation == p->address.incarnation;
-    if (alive && attach_out(p, s, error, error_size)) {
+    if (alive && attach_out(p, s, why)) {
         return WAY_FOUND;
     }
-    if (error[0] == '\0') {
-        snprintf(error, error_size, "its %u connections are taken (see PINWHEEL_SHM_PEERS there)",
-                 s->info.slots);
+    if (why->text[0] == '\0') {
+        reason_say(why, 0, "its %u connections are taken (see PINWHEEL_SHM_PEERS there)",
+                   s->info.slots);
     }
     alive = alive && !segment_closed(s);
     segment_release(s, false);
@@ -292,22 +290,22 @@ static bool is_second(struct fabric *f, unsigned index, struct fabric_peer *p)
 static struct fabric_peer *meet_new(struct fabric *f, unsigned index, struct fabric_address *a,
                                     bool left)
 {
-    char error[512] = "out of memory";
+    struct reason why = {"out of memory"};
     struct fabric_peer *p = new_peer(f, a);
     if (p != NULL) {
-        error[0] = '\0';
-        enum way way = left ? WAY_GONE : reach_back(p, error, sizeof(error));
+        why.text[0] = '\0';
+        enum way way = left ? WAY_GONE : reach_back(p, &why);
         a->dead = p->address.dead = way == WAY_GONE;
         if (way != WAY_NONE) {
             if (introduce(p)) {
                 return p;
             }
-            snprintf(error, sizeof(error), "out of memory");
+            reason_say(&why, 0, "out of memory");
         }
         peer_leave(p);
         peer_forget(p);
     }
-    put_off_slot(f, index, a, error);
+    put_off_slot(f, index, a, why.text);
     return NULL;
 }
 

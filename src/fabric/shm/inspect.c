@@ -50,12 +50,11 @@ static unsigned count_senders(struct segment *s)
     return n;
 }
 
-static const char *look(struct segment *s, void (*see)(void *, const struct segment_view *),
-                        void *arg)
+static bool look(struct segment *s, void (*see)(void *, const struct segment_view *), void *arg)
 {
     void *board = mmap(NULL, FABRIC_BOARD, PROT_READ, MAP_SHARED, s->fd, SEGMENT_HEADER_BYTES);
     if (board == MAP_FAILED) {
-        return "its board cannot be mapped";
+        return false;
     }
     see(arg, &(struct segment_view){.nid = s->info.nid,
                                     .pid = s->info.pid,
@@ -65,7 +64,7 @@ static const char *look(struct segment *s, void (*see)(void *, const struct segm
                                     .most = s->info.slots,
                                     .board = board});
     munmap(board, FABRIC_BOARD);
-    return NULL;
+    return true;
 }
 
 int inspect_segments(const struct options *o,
@@ -80,16 +79,15 @@ int inspect_segments(const struct options *o,
     }
     for (size_t i = 0; i < names.count && rc == 0; i++) {
         struct segment *s;
-        char error[512];
-        int opened = segment_open(o, names.of[i].nid, names.of[i].pid, &s, error, sizeof(error));
+        struct reason why;
+        int opened = segment_open(o, names.of[i].nid, names.of[i].pid, &s, &why);
         if (opened == 0) {
-            const char *why = look(s, see, arg);
-            if (why != NULL) {
-                skipped(arg, why);
+            if (!look(s, see, arg)) {
+                skipped(arg, "its board cannot be mapped");
             }
             segment_release(s, false);
         } else if (opened != -ENOENT) { /* that one has ended */
-            skipped(arg, error);
+            skipped(arg, why.text);
         }
     }
     free(names.of);

@@ -43,15 +43,14 @@ static int host_name(char *name, size_t size, size_t *kernel)
 }
 
 int segment_path(const struct options *o, uint32_t nid, uint32_t pid, char *path, size_t size,
-                 char *error, size_t error_size)
+                 struct reason *why)
 {
     char host[64];
     size_t kernel;
     int rc = host_name(host, sizeof(host), &kernel);
     if (rc != 0) {
-        snprintf(error, error_size, "cannot tell this host from others by %s: %s%s", BOOT_ID,
-                 strerror(-rc), rc == -ENOENT ? ": mount /proc" : log_remedy(-rc));
-        return rc;
+        return reason_say(why, rc, "cannot tell this host from others by %s: %s%s", BOOT_ID,
+                          strerror(-rc), rc == -ENOENT ? ": mount /proc" : log_remedy(-rc));
     }
     snprintf(path, size, "%s/%s-%08x-%u", o->text[OPT_SHM_DIR], host, nid, pid);
     return 0;

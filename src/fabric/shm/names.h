@@ -8,9 +8,9 @@
 
 #include "fabric/shm/layout.h"
 
-/* segment_path() is the name of an address's segment. 0 or -errno, with a line in `error`. */
+/* segment_path() is the name of an address's segment. 0 or -errno, with a line in `why`. */
 int segment_path(const struct options *, uint32_t nid, uint32_t pid, char *path, size_t size,
-                 char *error, size_t error_size);
+                 struct reason *why);
 
 /* segment_each() shows the names of all segments of this host, those of the dead as well.
  * 0, or -errno of the folder. */

@@ -65,20 +65,22 @@ static int publish(int fd, const char *path)
 }
 
 /* Who has the name of a PID need not be a Pinwheel, nor ours. */
-static void explain_taken(const struct segment *s, uint32_t pid, char *error, size_t error_size)
+static int refuse_taken(const struct segment *s, uint32_t pid, struct reason *why)
 {
     struct stat st;
-    int n = snprintf(error, error_size, "PID %u is in use: ask for another or PTL_PID_ANY", pid);
+    reason_say(why, 0, "PID %u is in use: ask for another or PTL_PID_ANY", pid);
     if (lstat(s->path, &st) == 0) {
-        snprintf(error + n, error_size - (size_t)n,
-                 ", or have %s removed, which belongs to uid %u, if no process of his has the PID",
-                 s->path, st.st_uid);
+        reason_add(
+            why, 0,
+            ", or have %s removed, which belongs to uid %u, if no process of his has the PID",
+            s->path, st.st_uid);
     }
+    return -EADDRINUSE;
 }
 
 /* Finds a PID whose name is free and links the segment there. The search for
  * any PID starts at a number that differs between processes. */
-static int publish_pid(const struct options *o, struct segment *s, char *error, size_t error_size)
+static int publish_pid(const struct options *o, struct segment *s, struct reason *why)
 {
     struct segment_info *h = &s->header->info;
     uint32_t wanted = h->pid;
@@ -86,7 +88,7 @@ static int publish_pid(const struct options *o, struct segment *s, char *error, 
     uint32_t start = (uint32_t)getpid() % span;
     for (uint32_t i = 0; i < (wanted != 0 ? 1 : span); i++) {
         h->pid = wanted != 0 ? wanted : PID_ANY_MIN + (start + i) % span;
-        int rc = segment_path(o, h->nid, h->pid, s->path, sizeof(s->path), error, error_size);
+        int rc = segment_path(o, h->nid, h->pid, s->path, sizeof(s->path), why);
         if (rc != 0) {
             return rc;
         }
@@ -96,18 +98,13 @@ static int publish_pid(const struct options *o, struct segment *s, char *error, 
             return 0;
         }
         if (rc != -EADDRINUSE) {
-            snprintf(error, error_size, "cannot create %s: %s%s", s->path, strerror(-rc),
-                     log_remedy(-rc));
-            return rc;
+            return reason_say(why, rc, "cannot create %s: %s%s", s->path, strerror(-rc),
+                              log_remedy(-rc));
         }
     }
-    if (wanted != 0) {
-        explain_taken(s, wanted, error, error_size);
-    } else {
-        snprintf(error, error_size, "all PIDs are in use: each has a name in %s",
-                 o->text[OPT_SHM_DIR]);
-    }
-    return -EADDRINUSE;
+    return wanted != 0 ? refuse_taken(s, wanted, why)
+                       : reason_say(why, -EADDRINUSE, "all PIDs are in use: each has a name in %s",
+                                    o->text[OPT_SHM_DIR]);
 }
 
 /* Maps a part of a file, in place of the hole at `hole`, if that is not NULL. */
@@ -167,56 +164,64 @@ static int allocate(int fd, uint64_t offset, uint64_t bytes)
     return rc;
 }
 
-int segment_create(const struct options *o, const struct segment_info *wanted,
-                   struct segment **result, char *error, size_t error_size)
+/* Makes the file of a segment, without a name, locked and mapped. */
+static int make_file(struct segment *s, const char *dir, const struct segment_info *wanted,
+                     struct reason *why)
 {
-    const char *dir = o->text[OPT_SHM_DIR];
-    struct segment *s = take_hole(wanted->file_bytes);
-    if (s == NULL) {
-        snprintf(error, error_size, "out of memory");
-        return -ENOMEM;
-    }
-    segment_sweep(dir);
-    s->own = true;
-    s->users = 1;
     s->fd = forks_open(sys_open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-    int rc = s->fd < 0 ? s->fd : 0;
-    if (rc != 0) {
-        snprintf(error, error_size, "cannot make a segment in %s: %s%s", dir, strerror(-rc),
-                 *log_remedy(-rc) != '\0' ? log_remedy(-rc)
+    if (s->fd < 0) {
+        const char *remedy = log_remedy(-s->fd);
+        return reason_say(why, s->fd, "cannot make a segment in %s: %s%s", dir, strerror(-s->fd),
+                          *remedy != '\0' ? remedy
                                           : "; PINWHEEL_SHM_DIR must name a writable tmpfs");
-        goto fail;
     }
-    rc = fchmod(s->fd, 0600) != 0 ? -errno : sys_flock(s->fd, LOCK_EX | LOCK_NB);
+    int rc = fchmod(s->fd, 0600) != 0 ? -errno : sys_flock(s->fd, LOCK_EX | LOCK_NB);
     if (rc == 0 && ftruncate(s->fd, (off_t)wanted->file_bytes) != 0) {
         rc = -errno;
     }
     if (rc != 0) {
-        snprintf(error, error_size, "cannot prepare a segment in %s: %s", dir, strerror(-rc));
-        goto fail;
+        return reason_say(why, rc, "cannot prepare a segment in %s: %s", dir, strerror(-rc));
     }
     rc = -allocate(s->fd, 0, SEGMENT_SLOTS_AT);
     if (rc != 0) {
-        snprintf(error, error_size, "%s: no room for a segment (%u bytes): %s", dir,
-                 SEGMENT_SLOTS_AT, strerror(-rc));
-        goto fail;
+        return reason_say(why, rc, "%s: no room for a segment (%u bytes): %s", dir,
+                          SEGMENT_SLOTS_AT, strerror(-rc));
     }
     void *at = map_file(s->fd, 0, wanted->file_bytes, s->header);
     if (at == NULL) {
-        rc = -errno;
-        snprintf(
-            error, error_size,
+        return reason_say(
+            why, -errno,
             "cannot map a segment of %llu MiB of addresses: %s; a process may need more (ulimit "
             "-v), or fewer peers (PINWHEEL_SHM_PEERS) and cells (PINWHEEL_SHM_CELLS)",
-            (unsigned long long)wanted->file_bytes >> 20, strerror(-rc));
-        goto fail;
+            (unsigned long long)wanted->file_bytes >> 20, strerror(errno));
     }
     s->header = at;
     s->mapped = wanted->file_bytes;
     s->header->info = *wanted;
-    rc = publish_pid(o, s, error, error_size);
+    return 0;
+}
+
+int segment_create(const struct options *o, const struct segment_info *wanted,
+                   struct segment **result, struct reason *why)
+{
+    const char *dir = o->text[OPT_SHM_DIR];
+    struct segment *s = take_hole(wanted->file_bytes);
+    if (s == NULL) {
+        return reason_say(why, -ENOMEM, "out of memory");
+    }
+    segment_sweep(dir);
+    s->own = true;
+    s->users = 1;
+    int rc = make_file(s, dir, wanted, why);
+    rc = rc == 0 ? publish_pid(o, s, why) : rc;
     if (rc != 0) {
-        goto fail;
+        forks_close(s->fd);
+        if (s->header != NULL) {
+            leave_hole(s);
+        } else {
+            free(s);
+        }
+        return rc;
     }
     KILL_POINT("segment-named");
     forks_take(&own_lock);
@@ -224,15 +229,6 @@ int segment_create(const struct options *o, const struct segment_info *wanted,
     forks_give(&own_lock);
     *result = s;
     return 0;
-
-fail:
-    forks_close(s->fd);
-    if (s->header != NULL) {
-        leave_hole(s);
-    } else {
-        free(s);
-    }
-    return rc;
 }
 
 static bool power_of_two(uint64_t v)
@@ -302,12 +298,44 @@ static struct segment *find_own(const char *path)
     return found;
 }
 
-int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct segment **result,
-                 char *error, size_t error_size)
+/* Looks at the file of a segment that is not ours, and maps its header. What is wrong with it;
+ * NULL: nothing, or with `*dead` its owner is no more. */
+static const char *map_foreign(struct segment *s, uint32_t nid, uint32_t pid, char text[128],
+                               bool *dead)
 {
-    char path[sizeof((*result)->path)];
-    int rc = segment_path(o, nid, pid, path, sizeof(path), error, error_size);
-    if (rc != 0) {
+    struct stat st;
+    if (fstat(s->fd, &st) != 0) {
+        return strerror(errno);
+    }
+    if (!S_ISREG(st.st_mode)) {
+        return "it is no regular file";
+    }
+    if (st.st_size < (off_t)SEGMENT_HEADER_BYTES) {
+        return "it is too short";
+    }
+    if (st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
+        return "it belongs to another user, or others may write to it";
+    }
+    *dead = !is_locked(s);
+    if (*dead) {
+        return NULL;
+    }
+    s->header = map_file(s->fd, 0, SEGMENT_HEADER_BYTES, NULL);
+    if (s->header == NULL) {
+        return strerror(errno);
+    }
+    s->mapped = SEGMENT_HEADER_BYTES;
+    s->info = s->header->info;
+    const char *fault = header_fault(&s->info, (uint64_t)st.st_size, nid, pid, text, 128);
+    *dead = fault == NULL && (segment_closed(s) || owner_gone(&s->info));
+    return fault;
+}
+
+int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct segment **result,
+                 struct reason *why)
+{
+    char path[sizeof((*result)->path)], text[128];
+    if (segment_path(o, nid, pid, path, sizeof(path), why) != 0) {
         return -EINVAL; /* a host that is not known is no peer that is not there */
     }
     *result = find_own(path);
@@ -316,55 +344,21 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
     }
     int fd = forks_open(sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0));
     if (fd < 0) {
-        rc = fd;
-        snprintf(error, error_size, "cannot open %s: %s%s", path, strerror(-rc), log_remedy(-rc));
-        return rc;
+        return reason_say(why, fd, "cannot open %s: %s%s", path, strerror(-fd), log_remedy(-fd));
     }
-    struct stat st;
-    char text[128];
-    const char *why = NULL;
     struct segment *s = calloc(1, sizeof(*s));
     if (s == NULL) {
-        why = "out of memory";
-    } else if (fstat(fd, &st) != 0) {
-        why = strerror(errno);
-    } else if (!S_ISREG(st.st_mode)) {
-        why = "it is no regular file";
-    } else if (st.st_size < (off_t)SEGMENT_HEADER_BYTES) {
-        why = "it is too short";
-    } else if (st.st_uid != geteuid() || (st.st_mode & 077) != 0) {
-        why = "it belongs to another user, or others may write to it";
-    }
-    if (why == NULL) {
-        s->fd = fd;
-        s->users = 1;
-        s->mapped = SEGMENT_HEADER_BYTES;
-        snprintf(s->path, sizeof(s->path), "%s", path);
-        if (!is_locked(s)) {
-            free(s);
-            forks_close(fd);
-            return -ENOENT;
-        }
-        s->header = map_file(fd, 0, s->mapped, NULL);
-        if (s->header == NULL) {
-            why = strerror(errno);
-        } else {
-            s->info = s->header->info;
-            why = header_fault(&s->info, (uint64_t)st.st_size, nid, pid, text, sizeof(text));
-        }
-    }
-    if (why != NULL) {
-        snprintf(error, error_size, "%s cannot be used: %s", path, why);
-        if (s != NULL && s->header != NULL) {
-            munmap(s->header, s->mapped);
-        }
-        free(s);
         forks_close(fd);
-        return -EPROTO;
+        return reason_say(why, -EPROTO, "%s cannot be used: out of memory", path);
     }
-    if (segment_closed(s) || owner_gone(&s->info)) {
+    bool dead = false;
+    s->fd = fd;
+    s->users = 1;
+    memcpy(s->path, path, sizeof(path));
+    const char *fault = map_foreign(s, nid, pid, text, &dead);
+    if (fault != NULL || dead) {
         segment_release(s, false);
-        return -ENOENT;
+        return dead ? -ENOENT : reason_say(why, -EPROTO, "%s cannot be used: %s", path, fault);
     }
     *result = s;
     return 0;
@@ -372,9 +366,10 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
 
 bool segment_left(const struct options *o, uint32_t nid, uint32_t pid, const uint64_t *incarnation)
 {
-    char path[384], error[512];
+    char path[384];
+    struct reason why;
     struct segment_info info;
-    if (segment_path(o, nid, pid, path, sizeof(path), error, sizeof(error)) != 0) {
+    if (segment_path(o, nid, pid, path, sizeof(path), &why) != 0) {
         return false;
     }
     int fd = forks_open(sys_open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0));

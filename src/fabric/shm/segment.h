@@ -25,15 +25,15 @@ struct segment {
 
 /* segment_create() makes and publishes the segment of a NIC. A wanted pid of 0
  * takes any that is free. Returns 0 or -errno, with a line
- * in `error`. */
+ * in `why`. */
 int segment_create(const struct options *, const struct segment_info *wanted, struct segment **,
-                   char *error, size_t error_size);
+                   struct reason *why);
 
 /* segment_open() maps the header of a peer's segment and checks it. Returns 0;
  * -ENOENT when no live process has that address; another -errno with a line
- * in `error`. */
-int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segment **, char *error,
-                 size_t error_size);
+ * in `why`. */
+int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segment **,
+                 struct reason *why);
 
 /* segment_slot() maps slot `index`, its first part backed with memory if `back` is set. */
 struct slot *segment_slot(struct segment *, unsigned index, bool back, int *error);

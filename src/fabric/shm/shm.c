@@ -96,12 +96,11 @@ static void drop_fabric(struct fabric *f)
 }
 
 static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result, uint32_t *pid,
-                        char *error, size_t error_size)
+                        struct reason *why)
 {
     struct fabric *f = new_fabric();
     if (f == NULL) {
-        snprintf(error, error_size, "out of memory");
-        return -ENOMEM;
+        return reason_say(why, -ENOMEM, "out of memory");
     }
     f->nic = setup->nic;
     f->up = setup->up;
@@ -117,12 +116,12 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     }
     struct segment_info info = {0};
     fill_info(f, setup, &info);
-    int rc = segment_create(setup->options, &info, &f->segment, error, error_size);
+    int rc = segment_create(setup->options, &info, &f->segment, why);
     if (rc == 0) {
         rc = open_bell(f);
         if (rc != 0) {
-            snprintf(error, error_size, "cannot make the NIC's socket: %s%s", strerror(-rc),
-                     log_remedy(-rc));
+            reason_say(why, rc, "cannot make the NIC's socket: %s%s", strerror(-rc),
+                       log_remedy(-rc));
             segment_release(f->segment, true);
         }
     }

@@ -293,8 +293,7 @@ void sweep_slots(struct fabric *f);
 
 /* ---- connect.c ---- */
 
-enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, char *error,
-                                size_t error_size);
+enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, struct reason *why);
 /* accept_slot() serves the first bit of a slot; NULL if nobody usable is there. */
 struct fabric_peer *accept_slot(struct fabric *f, unsigned index);
 /* accept_rest() serves, once the segment is closed, all slots that were claimed before and whose

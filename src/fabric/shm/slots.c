@@ -18,10 +18,9 @@ bool slot_is_claimed(uint64_t owner)
  * say yet which incarnation claimed it. */
 static bool claimant_alive(struct fabric *f, uint64_t owner, const struct slot *slot)
 {
-    char error[512];
+    struct reason why;
     struct segment *s;
-    int rc = segment_open(f->options, (uint32_t)(owner >> 32), (uint32_t)owner, &s, error,
-                          sizeof(error));
+    int rc = segment_open(f->options, (uint32_t)(owner >> 32), (uint32_t)owner, &s, &why);
     if (rc != 0) {
         return rc != -ENOENT; /* it may live, and only cannot be asked */
     }

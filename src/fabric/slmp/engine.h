@@ -394,11 +394,6 @@ int64_t slmp_cc_rto(const struct slmp_cc *, const struct slmp_config *);
 void slmp_cc_sent(struct slmp_cc *, double part, int64_t now);
 int64_t slmp_cc_min(const struct slmp_cc *);
 
-static inline bool slmp_address_equal(const struct slmp_address *a, const struct slmp_address *b)
-{
-    return a->ip == b->ip && a->port == b->port;
-}
-
 static inline const struct slmp_config *slmp_flow_config(const struct slmp_flow *f)
 {
     return &f->peer->engine->config;

@@ -8,6 +8,8 @@
 #ifndef FABRIC_SLMP_KEY_H
 #define FABRIC_SLMP_KEY_H
 
+#include "base/reason.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
@@ -18,9 +20,9 @@ struct slmp_key {
     uint8_t bytes[SLMP_KEY_MAX];
 };
 
-/* slmp_key_read() takes all bytes of a file for the key. 0, or -1 with a line in `error`
+/* slmp_key_read() takes all bytes of a file for the key. 0, or -1 with a line in `why`
  * that says what is wrong with the file: its owner, its mode, its length. */
-int slmp_key_read(struct slmp_key *, const char *path, char *error, size_t error_size);
+int slmp_key_read(struct slmp_key *, const char *path, struct reason *why);
 
 /* slmp_key_take() takes `length` bytes that the caller has, such as the text that a
  * launcher put into the environment; -1 if there are too few or too many. */

@@ -2,6 +2,8 @@
 /* The calls of slmp.h: what comes is parsed and goes where it belongs. */
 #include "engine.h"
 
+#include "base/ip.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,9 +41,9 @@ void slmp_version_text(const struct slmp_address *a, unsigned theirs, unsigned o
                        char text[SLMP_TEXT])
 {
     snprintf(text, SLMP_TEXT,
-             "%u.%u.%u.%u:%u speaks version %u of SLMP sessions and this process version %u, so "
+             "%s:%u speaks version %u of SLMP sessions and this process version %u, so "
              "there is none between them: install the same release of Pinwheel at both",
-             a->ip >> 24, a->ip >> 16 & 255, a->ip >> 8 & 255, a->ip & 255, a->port, theirs, ours);
+             ip_text(a->ip).text, a->port, theirs, ours);
 }
 
 static void no_version(void *context, const struct slmp_address *from, unsigned theirs,

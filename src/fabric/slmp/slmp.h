@@ -68,6 +68,11 @@ struct slmp_address {
     uint16_t port;
 };
 
+static inline bool slmp_address_equal(const struct slmp_address *a, const struct slmp_address *b)
+{
+    return a->ip == b->ip && a->port == b->port;
+}
+
 enum slmp_mode {
     SLMP_AUTO,  /* sessions with our own, plain SLMP with others */
     SLMP_PLAIN, /* nothing but plain SLMP */

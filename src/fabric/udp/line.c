@@ -16,9 +16,7 @@
 #include "fabric/udp/socket.h"
 
 #include "base/forks.h"
-
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include "base/ip.h"
 
 enum {
     WON = 64,     /* votes that make a peer the favourite: calls that send to it, */
@@ -26,17 +24,6 @@ enum {
     LATER = 10000 /* votes that a peer lacks to which no line could lead */
 };
 #define NOBODYS_GROUP UINT32_C(0xe0000000) /* 224.0.0.0 */
-
-static struct sockaddr_in address_of(uint32_t ip, uint16_t port)
-{
-    return (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
-}
-
-static bool same(const struct slmp_address *a, const struct slmp_address *b)
-{
-    return a->ip == b->ip && a->port == b->port;
-}
 
 /* Whether what is sent to an address of our own comes from it: then a socket that has no address
  * yet gets this one by connecting to it. */
@@ -72,7 +59,7 @@ static bool take_after(int first, int fd)
     if (getsockname(first, (struct sockaddr *)&own, &size) != 0 || !is_its_own_source(&own)) {
         return false;
     }
-    struct sockaddr_in group = address_of(NOBODYS_GROUP, ntohs(own.sin_port));
+    struct sockaddr_in group = ip_socket(NOBODYS_GROUP, ntohs(own.sin_port));
     /* Sockets of other addresses may have the same port, and lines of their own. */
     return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
            setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off)) == 0 &&
@@ -112,7 +99,7 @@ void udp_line_fail(struct udp_line *l)
 
 static void lead(struct udp_line *l, int first)
 {
-    struct sockaddr_in to = address_of(l->often.ip, l->often.port);
+    struct sockaddr_in to = ip_socket(l->often.ip, l->often.port);
     if ((!l->on && !make(l, first)) ||
         sys_connect(l->fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
         udp_line_fail(l);
@@ -123,7 +110,7 @@ static void lead(struct udp_line *l, int first)
 
 void udp_line_count(struct udp_line *l, int first, const struct slmp_address *to)
 {
-    if (!same(to, &l->often)) {
+    if (!slmp_address_equal(to, &l->often)) {
         l->votes -= AGAINST;
         if (l->votes <= 0) {
             l->often = *to;
@@ -136,5 +123,5 @@ void udp_line_count(struct udp_line *l, int first, const struct slmp_address *to
 
 bool udp_line_leads_to(const struct udp_line *l, const struct slmp_address *to)
 {
-    return l->on && same(to, &l->to);
+    return l->on && slmp_address_equal(to, &l->to);
 }

@@ -198,8 +198,7 @@ static void note_full(struct fabric *f)
     }
 }
 
-enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, char *error,
-                                size_t error_size)
+enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, struct reason *why)
 {
     struct slmp_address to = {nid, udp_port_of(f->options, pid)};
     struct slmp_peer *session = slmp_known(f->engine, &to);
@@ -207,7 +206,7 @@ enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
         return FABRIC_UP;
     }
     if (!f->open_to_all && !udp_is_local(f, nid)) {
-        iface_refuse_beyond(nid, error, error_size);
+        iface_refuse_beyond(nid, why);
         return FABRIC_NEVER;
     }
     int64_t now = udp_socket_now(&f->socket);
@@ -217,8 +216,7 @@ enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, ch
         return FABRIC_LATER; /* those who are silent are asked whether they live */
     }
     if (rc != 0) {
-        snprintf(error, error_size, "cannot make contact over UDP: %s", strerror(-rc));
-        return FABRIC_NEVER;
+        return reason_say(why, FABRIC_NEVER, "cannot make contact over UDP: %s", strerror(-rc));
     }
     udp_flush(f, now);
     return slmp_peer_info(f->engine, &to).answered ? FABRIC_SOON : FABRIC_LATER;

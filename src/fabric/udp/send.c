@@ -7,10 +7,10 @@
  */
 #include "fabric/udp/udp.h"
 
+#include "base/ip.h"
 #include "base/log.h"
 #include "base/nic_copy.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -405,10 +405,8 @@ static void note_failure(struct fabric *f, int rc, const struct udp_failure *fai
         f->careful = true;
         return;
     }
-    struct in_addr a = {htonl(failure->to.ip)};
-    char name[INET_ADDRSTRLEN];
     log_line(LOG_INFO, "cannot send packets of %u bytes to %s port %u: %s", failure->length,
-             inet_ntop(AF_INET, &a, name, sizeof(name)), failure->to.port, strerror(-rc));
+             ip_text(failure->to.ip).text, failure->to.port, strerror(-rc));
 }
 
 void udp_flush(struct fabric *f, int64_t now)

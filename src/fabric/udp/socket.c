@@ -4,10 +4,10 @@
 
 #include "base/cancel.h"
 #include "base/forks.h"
+#include "base/ip.h"
 #include "base/log.h"
 #include "fabric/slmp/wire.h"
 
-#include <arpa/inet.h>
 #include <netinet/udp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,17 +19,6 @@
 #endif
 
 enum { PATIENCE_MS = 1 };
-
-static struct sockaddr_in socket_address(uint32_t ip, uint16_t port)
-{
-    return (struct sockaddr_in){
-        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(ip)};
-}
-
-static void address_text(uint32_t ip, uint16_t port, char text[32])
-{
-    snprintf(text, 32, "%u.%u.%u.%u:%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255, port);
-}
 
 /* As much as an administrator may have, or as anybody may. */
 static int grow(int fd, int wanted, int forced, int ordinary, int which)
@@ -48,32 +37,30 @@ static bool set_joining(struct udp_socket *u, int on)
     return setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
 }
 
-static int fail(struct udp_socket *u, int rc, char *error, size_t size, const char *what,
-                const char *where, const char *remedy)
+/* A socket that does not do is closed. */
+static int fail(struct udp_socket *u, int rc, const char *what, uint32_t ip, uint16_t port,
+                const char *remedy, struct reason *why)
 {
-    snprintf(error, size, "%s %s: %s%s", what, where, strerror(-rc), remedy);
     udp_socket_close(u);
-    return rc;
+    return reason_say(why, rc, "%s %s:%u: %s%s", what, ip_text(ip).text, port, strerror(-rc),
+                      remedy);
 }
 
-int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffers, char *error,
-                    size_t error_size)
+int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffers,
+                    struct reason *why)
 {
-    struct sockaddr_in own = socket_address(ip, port);
-    char text[32];
+    struct sockaddr_in own = ip_socket(ip, port);
     int on = 1;
     *u = (struct udp_socket){
         .fd = forks_open(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0))};
-    address_text(ip, port, text);
     if (u->fd < 0 || (u->batch = calloc(1, sizeof(*u->batch))) == NULL) {
-        return fail(u, -errno, error, error_size, "cannot make a UDP socket for", text,
-                    log_remedy(errno));
+        return fail(u, -errno, "cannot make a UDP socket for", ip, port, log_remedy(errno), why);
     }
     if (bind(u->fd, (struct sockaddr *)&own, sizeof(own)) != 0) {
         const char *remedy = errno == EADDRINUSE      ? "; another process has the port"
                              : errno == EADDRNOTAVAIL ? "; no interface of this machine has it"
                                                       : "";
-        return fail(u, -errno, error, error_size, "cannot listen at", text, remedy);
+        return fail(u, -errno, "cannot listen at", ip, port, remedy, why);
     }
     u->receive = grow(u->fd, buffers, SO_RCVBUFFORCE, SO_RCVBUF, SO_RCVBUF);
     grow(u->fd, buffers, SO_SNDBUFFORCE, SO_SNDBUF, SO_SNDBUF);
@@ -88,7 +75,7 @@ int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffer
  * known, -errno: there is no way. */
 static int connect_to(int fd, const struct slmp_address *peer)
 {
-    struct sockaddr_in to = socket_address(peer->ip, peer->port);
+    struct sockaddr_in to = ip_socket(peer->ip, peer->port);
     int mtu;
     socklen_t size = sizeof(mtu);
     int rc = sys_connect(fd, (struct sockaddr *)&to, sizeof(to));
@@ -99,14 +86,11 @@ static int connect_to(int fd, const struct slmp_address *peer)
     return known ? mtu - UDP_IP_HEADERS : 0;
 }
 
-int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, char *error,
-                       size_t error_size)
+int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, struct reason *why)
 {
-    char text[32];
-    address_text(peer->ip, peer->port, text);
     int longest = connect_to(u->fd, peer);
     if (longest < 0) {
-        return fail(u, longest, error, error_size, "no way to", text, "");
+        return fail(u, longest, "no way to", peer->ip, peer->port, "", why);
     }
     u->longest = (uint32_t)longest;
     return 0;
@@ -344,7 +328,7 @@ static ssize_t send_once(struct udp_socket *u, struct udp_batch *b)
     } control = {0};
     struct iovec part[3 * UDP_BATCH];
     unsigned parts = list_parts(b, part);
-    struct sockaddr_in to = socket_address(b->packet[0].to.ip, b->packet[0].to.port);
+    struct sockaddr_in to = ip_socket(b->packet[0].to.ip, b->packet[0].to.port);
     struct msghdr m = {.msg_iov = part, .msg_iovlen = parts};
     int fd = way_to(u, &b->packet[0].to);
     u->calls_out++;

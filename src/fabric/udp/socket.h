@@ -62,12 +62,11 @@ struct udp_socket {
 };
 
 /* udp_socket_open() binds to an address (0: all) and a port (0: any), with buffers of
- * `buffers` bytes if the system allows so many. 0; or -errno, with a line in `error`. */
-int udp_socket_open(struct udp_socket *, uint32_t ip, uint16_t port, int buffers, char *error,
-                    size_t error_size);
+ * `buffers` bytes if the system allows so many. 0; or -errno, with a line in `why`. */
+int udp_socket_open(struct udp_socket *, uint32_t ip, uint16_t port, int buffers,
+                    struct reason *why);
 /* udp_socket_connect() talks to one peer only, and finds out how long packets may be. */
-int udp_socket_connect(struct udp_socket *, const struct slmp_address *, char *error,
-                       size_t error_size);
+int udp_socket_connect(struct udp_socket *, const struct slmp_address *, struct reason *why);
 void udp_socket_close(struct udp_socket *);
 uint16_t udp_socket_port(const struct udp_socket *);
 

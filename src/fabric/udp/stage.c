@@ -10,9 +10,9 @@
  */
 #include "fabric/udp/udp.h"
 
+#include "base/ip.h"
 #include "base/log.h"
 
-#include <arpa/inet.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -378,12 +378,10 @@ static bool welcome(struct fabric *f, const struct slmp_address *from)
         return true;
     }
     if (f->foreign++ == 0) {
-        struct in_addr a = {htonl(from->ip)};
-        char name[INET_ADDRSTRLEN];
         log_line(LOG_WARN,
                  "packets from %s are dropped: peers beyond this host are let in with "
                  "PINWHEEL_JOB_KEY_FILE or PINWHEEL_UDP_OPEN=1 only",
-                 inet_ntop(AF_INET, &a, name, sizeof(name)));
+                 ip_text(from->ip).text);
     }
     return false;
 }

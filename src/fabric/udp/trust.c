@@ -8,9 +8,9 @@
 #include "fabric/udp/udp.h"
 
 #include "base/cancel.h"
+#include "base/ip.h"
 #include "base/log.h"
 
-#include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,11 +18,6 @@
 /* The kernel's list is read in pieces, by place: where sockets before the one that is sought close
  * in between, it is passed over. */
 #define LOOKS 8
-
-static uint32_t address_of(const struct ifaddrs *a)
-{
-    return ntohl(((const struct sockaddr_in *)(const void *)a->ifa_addr)->sin_addr.s_addr);
-}
 
 void udp_learn_locals(struct fabric *f)
 {
@@ -36,7 +31,7 @@ void udp_learn_locals(struct fabric *f)
     }
     for (const struct ifaddrs *a = present; a != NULL && f->locals < LOCAL_MOST; a = a->ifa_next) {
         if (a->ifa_addr != NULL && a->ifa_addr->sa_family == AF_INET) {
-            f->local[f->locals++] = address_of(a);
+            f->local[f->locals++] = ip_of(a->ifa_addr);
         }
     }
     freeifaddrs(present);
@@ -105,12 +100,10 @@ void udp_unproved(struct fabric *f, const struct slmp_address *from)
         mark *= 10;
     }
     if (mark == f->strange) {
-        struct in_addr a = {htonl(from->ip)};
-        char name[INET_ADDRSTRLEN];
         log_line(LOG_WARN,
                  "packets of the peer at %s:%u are dropped: %s; give all processes of the job the "
                  "same %s (%" PRIu64 " such packets so far)",
-                 inet_ntop(AF_INET, &a, name, sizeof(name)), from->port,
+                 ip_text(from->ip).text, from->port,
                  f->keyed ? "it cannot prove that it has this job's key"
                           : "it has a job key, or does not speak as this process does, and this "
                             "process has no key",

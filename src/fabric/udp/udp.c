@@ -36,11 +36,8 @@ enum checksum { CHECKSUM_AUTO, CHECKSUM_HEADER, CHECKSUM_ALL };
 static uint32_t longest_packet(uint32_t nid, int fd)
 {
     struct iface face;
-    char address[32], error[256];
     struct ifreq request = {0};
-    snprintf(address, sizeof(address), "%u.%u.%u.%u", nid >> 24, nid >> 16 & 255, nid >> 8 & 255,
-             nid & 255);
-    if (iface_parse(address, &face, 1, error, sizeof(error)) != 1) {
+    if (!iface_of(nid, &face)) {
         return SLMP_PACKET_MIN;
     }
     memcpy(request.ifr_name, face.name, sizeof(face.name));
@@ -90,14 +87,14 @@ static void set_config(struct fabric *f, uint64_t incarnation)
 
 /* With a key every packet is proved, and holders of the key are one principal. */
 static int take_key(struct fabric *f, const struct slmp_key *given, struct slmp_key *key,
-                    char *error, size_t error_size)
+                    struct reason *why)
 {
     const char *path = f->options->text[OPT_JOB_KEY_FILE];
     if (path[0] != '\0') {
-        char why[256];
-        if (slmp_key_read(key, path, why, sizeof(why)) != 0) {
-            snprintf(error, error_size, "%s=%s", option_table[OPT_JOB_KEY_FILE].env, why);
-            return -EACCES;
+        struct reason wrong;
+        if (slmp_key_read(key, path, &wrong) != 0) {
+            return reason_say(why, -EACCES, "%s=%s", option_table[OPT_JOB_KEY_FILE].env,
+                              wrong.text);
         }
     } else if (given == NULL) {
         return 0;
@@ -110,8 +107,7 @@ static int take_key(struct fabric *f, const struct slmp_key *given, struct slmp_
     return 0;
 }
 
-static int start_engine(struct fabric *f, const struct slmp_key *given, char *error,
-                        size_t error_size)
+static int start_engine(struct fabric *f, const struct slmp_key *given, struct reason *why)
 {
     struct slmp_upcalls up = {.context = f,
                               .opened = udp_opened,
@@ -124,7 +120,7 @@ static int start_engine(struct fabric *f, const struct slmp_key *given, char *er
                               .whose = udp_whose,
                               .busy = udp_busy};
     struct slmp_key key;
-    int rc = take_key(f, given, &key, error, error_size);
+    int rc = take_key(f, given, &key, why);
     if (rc == 0) {
         f->careful = f->config.cover || f->keyed || UDP_ALWAYS_CAREFUL;
         f->engine = slmp_open(&f->config, &up);
@@ -133,8 +129,7 @@ static int start_engine(struct fabric *f, const struct slmp_key *given, char *er
             char text[SLMP_TEXT];
             rc = -errno;
             slmp_key_trouble(text);
-            snprintf(error, error_size, "cannot begin with UDP: %s",
-                     rc == -ELIBACC ? text : strerror(-rc));
+            reason_say(why, rc, "cannot begin with UDP: %s", rc == -ELIBACC ? text : strerror(-rc));
         }
     }
     explicit_bzero(&key, sizeof(key));
@@ -142,24 +137,20 @@ static int start_engine(struct fabric *f, const struct slmp_key *given, char *er
 }
 
 /* Binds to the port of a PID, or to one that the system picks and that is a PID. */
-static int open_socket(struct fabric *f, uint32_t wanted, char *error, size_t error_size)
+static int open_socket(struct fabric *f, uint32_t wanted, struct reason *why)
 {
     int buffers = (int)f->options->number[OPT_UDP_BUFFER];
     uint32_t base = (uint32_t)f->options->number[OPT_UDP_PORT_BASE];
     if (wanted > base && wanted < base + 1024) {
-        snprintf(error, error_size,
-                 "PID %u is not free over UDP: its port is that of PID %u, see "
-                 "PINWHEEL_UDP_PORT_BASE=%u",
-                 wanted, wanted - base, base);
-        return -EADDRINUSE;
+        return reason_say(why, -EADDRINUSE,
+                          "PID %u is not free over UDP: its port is that of PID %u, see "
+                          "PINWHEEL_UDP_PORT_BASE=%u",
+                          wanted, wanted - base, base);
     }
     for (int i = 0; i < PORT_TRIES; i++) {
-        int rc = udp_socket_open(&f->socket, f->nid, udp_port_of(f->options, wanted), buffers,
-                                 error, error_size);
+        int rc = udp_socket_open(&f->socket, f->nid, udp_port_of(f->options, wanted), buffers, why);
         if (rc == -EADDRINUSE) {
-            size_t n = strlen(error);
-            snprintf(error + n, error_size - n, ": ask for another PID than %u or PTL_PID_ANY",
-                     wanted);
+            return reason_add(why, rc, ": ask for another PID than %u or PTL_PID_ANY", wanted);
         }
         if (rc != 0) {
             return rc;
@@ -171,11 +162,10 @@ static int open_socket(struct fabric *f, uint32_t wanted, char *error, size_t er
         }
         udp_socket_close(&f->socket);
     }
-    snprintf(error, error_size,
-             "the system gives UDP ports that are those of PIDs below 1024: change "
-             "PINWHEEL_UDP_PORT_BASE=%u",
-             base);
-    return -EADDRINUSE;
+    return reason_say(why, -EADDRINUSE,
+                      "the system gives UDP ports that are those of PIDs below 1024: change "
+                      "PINWHEEL_UDP_PORT_BASE=%u",
+                      base);
 }
 
 static int open_epoll(struct fabric *f)
@@ -230,17 +220,15 @@ static struct fabric *new_fabric(const struct fabric_setup *setup)
 }
 
 static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result, uint32_t *pid,
-                        char *error, size_t error_size)
+                        struct reason *why)
 {
     struct fabric *f = new_fabric(setup);
     if (f == NULL) {
-        snprintf(error, error_size, "out of memory");
-        return -ENOMEM;
+        return reason_say(why, -ENOMEM, "out of memory");
     }
-    int rc = open_socket(f, setup->pid, error, error_size);
+    int rc = open_socket(f, setup->pid, why);
     if (rc == 0 && (rc = open_epoll(f)) != 0) {
-        snprintf(error, error_size, "cannot watch the UDP socket: %s%s", strerror(-rc),
-                 log_remedy(-rc));
+        reason_say(why, rc, "cannot watch the UDP socket: %s%s", strerror(-rc), log_remedy(-rc));
     }
     if (rc != 0) {
         free_fabric(f, false);
@@ -249,7 +237,7 @@ static int udp_open_nic(const struct fabric_setup *setup, struct fabric **result
     f->socket.adapts = true;
     set_config(f, setup->incarnation);
     udp_learn_locals(f);
-    rc = start_engine(f, setup->key, error, error_size);
+    rc = start_engine(f, setup->key, why);
     if (rc != 0) {
         free_fabric(f, false);
         return rc;

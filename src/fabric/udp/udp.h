@@ -329,8 +329,7 @@ void udp_other_version(void *fabric, const struct slmp_address *, unsigned their
  * other host is. udp_busy() is true while anything at all is outstanding with a peer. */
 struct slmp_whose udp_whose(void *fabric, const struct slmp_address *);
 bool udp_busy(void *fabric, struct slmp_peer *);
-enum fabric_connect udp_connect(struct fabric *, uint32_t nid, uint32_t pid, char *error,
-                                size_t error_size);
+enum fabric_connect udp_connect(struct fabric *, uint32_t nid, uint32_t pid, struct reason *why);
 /* udp_bury() ends a peer whose session is over, if it can be ended. */
 bool udp_bury(struct fabric_peer *);
 /* udp_bury_refused() ends peers of this host whose port nobody listens at any more. */

@@ -160,9 +160,9 @@ static void on_sent(void *context, struct slmp_message *m, enum slmp_status stat
 
 static int turn(struct receiving *r)
 {
-    char error[256];
-    if (slmp_udp_turn(&r->udp, r->engine, 100000000, error, sizeof(error)) != 0) {
-        return slmp_file_complain(&r->file, error);
+    struct reason why;
+    if (slmp_udp_turn(&r->udp, r->engine, 100000000, &why) != 0) {
+        return slmp_file_complain(&r->file, why.text);
     }
     return 0;
 }
@@ -293,7 +293,7 @@ static int start(struct receiving *r)
                               .data = on_data,
                               .done = on_done,
                               .sent = on_sent};
-    char error[256];
+    struct reason why;
     if (slmp_job_key("slmp recv", r->key_file, r->config.mode == SLMP_PLAIN, &r->key, &r->config) !=
         0) {
         return -1;
@@ -304,8 +304,8 @@ static int start(struct receiving *r)
     if (slmp_file_create(&r->file) != 0) {
         return -1;
     }
-    if (slmp_udp_open(&r->udp, r->address, r->port, NULL, error, sizeof(error)) != 0) {
-        return slmp_file_complain(&r->file, error);
+    if (slmp_udp_open(&r->udp, r->address, r->port, NULL, &why) != 0) {
+        return slmp_file_complain(&r->file, why.text);
     }
     r->config.packet_size = SLMP_PACKET_MAX;
     r->config.window = window_of(r->udp.socket.receive);
@@ -323,10 +323,9 @@ static int start(struct receiving *r)
 
 static int take_address(struct args *a, void *address)
 {
-    char error[256];
-    return slmp_udp_find(a->value, address, error, sizeof(error)) == 0
-               ? ARGS_GO_ON
-               : args_error(a, "--address %s", error);
+    struct reason why;
+    return slmp_udp_find(a->value, address, &why) == 0 ? ARGS_GO_ON
+                                                       : args_error(a, "--address %s", why.text);
 }
 
 #define AT(member) ARGS_AT(struct receiving, member)

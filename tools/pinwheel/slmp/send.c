@@ -207,7 +207,7 @@ static bool waits(const struct sending *s)
 
 static int transfer(struct sending *s)
 {
-    char error[256];
+    struct reason why;
     int64_t heard = clock_ns();
     while (waits(s)) {
         bool refused = s->udp.socket.refused > 0 && slmp_counters(s->engine)->packets_in == 0;
@@ -218,8 +218,8 @@ static int transfer(struct sending *s)
         if ((s->plain ? feed_plain(s) : feed_session(s)) != 0) {
             return -1;
         }
-        if (slmp_udp_turn(&s->udp, s->engine, 100000000, error, sizeof(error)) != 0) {
-            return complain(s, error);
+        if (slmp_udp_turn(&s->udp, s->engine, 100000000, &why) != 0) {
+            return complain(s, why.text);
         }
         heard = s->ended ? heard : clock_ns();
         /* The receiver reads its file again before it answers: 100 MB/s is slow. */
@@ -236,12 +236,12 @@ static int transfer(struct sending *s)
 static void say_goodbye(struct sending *s)
 {
     enum { QUIET = 50000000, LONGEST = 1000000000 };
-    char error[256];
+    struct reason why;
     int64_t begun = clock_ns(), heard = begun;
     uint64_t packets = slmp_counters(s->engine)->packets_in;
     slmp_flush(s->engine);
     while (clock_ns() - heard < QUIET && clock_ns() - begun < LONGEST &&
-           slmp_udp_turn(&s->udp, s->engine, QUIET / 4, error, sizeof(error)) == 0) {
+           slmp_udp_turn(&s->udp, s->engine, QUIET / 4, &why) == 0) {
         heard = slmp_counters(s->engine)->packets_in != packets ? clock_ns() : heard;
         packets = slmp_counters(s->engine)->packets_in;
     }
@@ -308,13 +308,13 @@ static int start(struct sending *s)
                               .data = on_data,
                               .done = on_done,
                               .sent = on_sent};
-    char error[256];
+    struct reason why;
     if (slmp_job_key("slmp send", s->key_file, s->plain, &s->key, &s->config) != 0 ||
         open_file(s) != 0 || allocate(s) != 0) {
         return -1;
     }
-    if (slmp_udp_open(&s->udp, 0, 0, &s->to, error, sizeof(error)) != 0) {
-        return complain(s, error);
+    if (slmp_udp_open(&s->udp, 0, 0, &s->to, &why) != 0) {
+        return complain(s, why.text);
     }
     if (s->config.packet_size == 0) {
         s->config.packet_size =
@@ -351,7 +351,7 @@ static const struct args_option send_options[] = {
 /* ARGS_GO_ON, or the exit status. */
 static int parse(struct sending *s, int argc, char **argv)
 {
-    char error[256];
+    struct reason why;
     int status = args_parse(&s->args, argc, argv, s);
     if (status != ARGS_GO_ON) {
         return status;
@@ -365,8 +365,8 @@ static int parse(struct sending *s, int argc, char **argv)
         return args_error(&s->args, "--gap: is for --plain; sessions are always acknowledged");
     }
     s->path = s->args.argv[s->args.next + 1];
-    if (slmp_udp_find(s->args.argv[s->args.next], &s->to.ip, error, sizeof(error)) != 0) {
-        fprintf(stderr, "pinwheel slmp send: %s\n", error);
+    if (slmp_udp_find(s->args.argv[s->args.next], &s->to.ip, &why) != 0) {
+        fprintf(stderr, "pinwheel slmp send: %s\n", why.text);
         return 1;
     }
     return ARGS_GO_ON;

@@ -78,7 +78,7 @@ int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_
 {
     const char *variable = option_table[OPT_JOB_KEY_FILE].env, *named = getenv(variable);
     bool from_environment = path == NULL && named != NULL && *named != '\0';
-    char error[512];
+    struct reason why;
     args_environment(command, environ); /* without a key the other end is whoever it is */
     path = from_environment ? named : path;
     if (path == NULL) {
@@ -89,9 +89,9 @@ int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_
                 command, from_environment ? variable : "--key-file");
         return -1;
     }
-    if (slmp_key_read(key, path, error, sizeof(error)) != 0) {
+    if (slmp_key_read(key, path, &why) != 0) {
         fprintf(stderr, "pinwheel %s: %s%s%s\n", command, from_environment ? variable : "",
-                from_environment ? "=" : "", error);
+                from_environment ? "=" : "", why.text);
         return -1;
     }
     config->mode = SLMP_OWN;

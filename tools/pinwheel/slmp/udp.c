@@ -2,9 +2,9 @@
 /* UDP under an SLMP engine; see udp.h. */
 #include "udp.h"
 
+#include "base/ip.h"
 #include "base/sys.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
@@ -15,20 +15,18 @@
 enum { RECEIVES = 64, WANTED = 4 << 20 };
 
 int slmp_udp_open(struct slmp_udp *u, uint32_t address, uint16_t port,
-                  const struct slmp_address *peer, char *error, size_t error_size)
+                  const struct slmp_address *peer, struct reason *why)
 {
     *u = (struct slmp_udp){.socket.fd = -1, .buffer = malloc(UDP_BUFFER)};
     if (u->buffer == NULL) {
-        snprintf(error, error_size, "out of memory");
-        return -1;
+        return reason_say(why, -1, "out of memory");
     }
-    int rc = udp_socket_open(&u->socket, address, port, WANTED, error, error_size);
+    int rc = udp_socket_open(&u->socket, address, port, WANTED, why);
     if (rc == -EADDRINUSE) {
-        size_t used = strlen(error);
-        snprintf(error + used, error_size - used, ", name another with --port, or 0 for any");
+        reason_add(why, 0, ", name another with --port, or 0 for any");
     }
     if (rc == 0 && peer != NULL) {
-        rc = udp_socket_connect(&u->socket, peer, error, error_size);
+        rc = udp_socket_connect(&u->socket, peer, why);
     }
     if (rc != 0) {
         slmp_udp_close(u);
@@ -43,16 +41,15 @@ void slmp_udp_close(struct slmp_udp *u)
     u->buffer = NULL;
 }
 
-int slmp_udp_find(const char *host, uint32_t *address, char *error, size_t error_size)
+int slmp_udp_find(const char *host, uint32_t *address, struct reason *why)
 {
     struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_DGRAM}, *found;
     int r = getaddrinfo(host, NULL, &hints, &found);
     if (r != 0) {
-        snprintf(error, error_size, "%s: %s; needed is a host name or an IPv4 address", host,
-                 gai_strerror(r));
-        return -1;
+        return reason_say(why, -1, "%s: %s; needed is a host name or an IPv4 address", host,
+                          gai_strerror(r));
     }
-    *address = ntohl(((struct sockaddr_in *)found->ai_addr)->sin_addr.s_addr);
+    *address = ip_of(found->ai_addr);
     freeaddrinfo(found);
     return 0;
 }
@@ -88,15 +85,14 @@ static unsigned receive(struct slmp_udp *u, struct slmp *e)
 }
 
 /* The engine sends lost packets again; an error is what no repetition can mend. */
-static int send_all(struct slmp_udp *u, struct slmp *e, bool *any, char *error, size_t error_size)
+static int send_all(struct slmp_udp *u, struct slmp *e, bool *any, struct reason *why)
 {
     struct udp_failure f;
     int rc = udp_socket_output(&u->socket, e, clock_ns(), 0, any, &f);
     if (rc != 0) {
-        snprintf(error, error_size, "cannot send packets of %u bytes to %u.%u.%u.%u:%u: %s%s",
-                 f.length, f.to.ip >> 24, f.to.ip >> 16 & 255, f.to.ip >> 8 & 255, f.to.ip & 255,
-                 f.to.port, strerror(-rc),
-                 rc == -EMSGSIZE ? "; shorter ones may pass, see --packet" : "");
+        reason_say(why, rc, "cannot send packets of %u bytes to %s:%u: %s%s", f.length,
+                   ip_text(f.to.ip).text, f.to.port, strerror(-rc),
+                   rc == -EMSGSIZE ? "; shorter ones may pass, see --packet" : "");
     }
     return rc;
 }
@@ -111,8 +107,7 @@ static void sleep_until(struct slmp_udp *u, int64_t at)
     }
 }
 
-int slmp_udp_turn(struct slmp_udp *u, struct slmp *e, int64_t longest, char *error,
-                  size_t error_size)
+int slmp_udp_turn(struct slmp_udp *u, struct slmp *e, int64_t longest, struct reason *why)
 {
     bool any = false;
     unsigned joined = 2;
@@ -123,7 +118,7 @@ int slmp_udp_turn(struct slmp_udp *u, struct slmp *e, int64_t longest, char *err
         any = any || joined > 0;
     }
     slmp_advance(e, clock_ns());
-    if (send_all(u, e, &any, error, error_size) != 0) {
+    if (send_all(u, e, &any, why) != 0) {
         return -1;
     }
     for (struct slmp_address who; u->socket.tells && udp_socket_refusal(&u->socket, &who);) {
