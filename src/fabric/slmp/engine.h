@@ -213,7 +213,7 @@ struct slmp_peer {
     int64_t greet_at;
     unsigned greetings;
     struct slmp_wait greet_wait;
-    struct slmp_flow *flow[SLMP_CHANNELS];
+    struct slmp_flow flow[SLMP_CHANNELS];
     struct slmp_plain *plain;
     struct list unacked; /* messages sent without acknowledgement */
     int64_t unacked_at;
@@ -280,10 +280,9 @@ struct slmp_peer *slmp_peer_make(struct slmp *, const struct slmp_address *,
                                  const struct slmp_whose *);
 uint32_t *slmp_peer_forgotten(struct slmp *, const struct slmp_address *);
 void slmp_peer_end(struct slmp_peer *, enum slmp_status);
-/* A channel of a peer, made if need be; NULL without memory. A bare one may be without rings:
- * then nothing is under way in it, and no packet but an acknowledgement leaves or comes. */
-struct slmp_flow *slmp_peer_flow(struct slmp_peer *, unsigned channel);
-struct slmp_flow *slmp_peer_bare(struct slmp_peer *, unsigned channel);
+/* slmp_peer_rings() gives a channel its rings; false without memory. Without them nothing is under
+ * way in it, and no packet but an acknowledgement leaves or comes. */
+bool slmp_peer_rings(struct slmp_flow *);
 uint64_t slmp_draw(struct slmp *); /* a number that nobody can guess, and not 0 */
 uint64_t slmp_mix(const struct slmp *, uint64_t a, uint64_t b); /* a keyed hash */
 

@@ -98,10 +98,7 @@ static void free_rings(struct slmp_flow *f)
 void slmp_peer_free(struct slmp_peer *p)
 {
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        if (p->flow[i] != NULL) {
-            free_rings(p->flow[i]);
-            free(p->flow[i]);
-        }
+        free_rings(&p->flow[i]);
     }
     if (p->active) {
         list_remove(&p->work);
@@ -138,6 +135,15 @@ struct slmp_peer *slmp_peer_make(struct slmp *e, const struct slmp_address *a,
     p->path = SLMP_PACKET_MAX;
     p->raise_at = SLMP_NEVER;
     list_init(&p->unacked);
+    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+        struct slmp_flow *f = &p->flow[i];
+        f->peer = p;
+        f->channel = (uint8_t)i;
+        list_init(&f->queue);
+        list_init(&f->flying);
+        slmp_tx_start(f);
+        slmp_rx_end(f, SLMP_OK);
+    }
     list_push_back(bucket_of(e, a), &p->bucket);
     list_push_back(&e->all, &p->all);
     e->peers++;
@@ -145,9 +151,12 @@ struct slmp_peer *slmp_peer_make(struct slmp *e, const struct slmp_address *a,
     return p;
 }
 
-static bool make_rings(struct slmp_flow *f)
+bool slmp_peer_rings(struct slmp_flow *f)
 {
     uint32_t window = f->peer->engine->config.window;
+    if (f->segments != NULL) {
+        return true;
+    }
     f->segments = calloc(window, sizeof(*f->segments));
     f->slots = calloc(window, sizeof(*f->slots));
     f->incoming = calloc(window, sizeof(*f->incoming));
@@ -156,28 +165,6 @@ static bool make_rings(struct slmp_flow *f)
         return false;
     }
     return true;
-}
-
-struct slmp_flow *slmp_peer_bare(struct slmp_peer *p, unsigned channel)
-{
-    struct slmp_flow *f = p->flow[channel];
-    if (f != NULL || (f = calloc(1, sizeof(*f))) == NULL) {
-        return f;
-    }
-    f->peer = p;
-    f->channel = (uint8_t)channel;
-    list_init(&f->queue);
-    list_init(&f->flying);
-    slmp_tx_start(f);
-    slmp_rx_end(f, SLMP_OK);
-    p->flow[channel] = f;
-    return f;
-}
-
-struct slmp_flow *slmp_peer_flow(struct slmp_peer *p, unsigned channel)
-{
-    struct slmp_flow *f = slmp_peer_bare(p, channel);
-    return f != NULL && (f->segments != NULL || make_rings(f)) ? f : NULL;
 }
 
 /* ---- How long packets may be ---- */
@@ -206,16 +193,12 @@ void slmp_peer_end(struct slmp_peer *p, enum slmp_status status)
     slmp_touch(p);
     p->ending = session;
     for (unsigned i = 0; session && i < SLMP_CHANNELS; i++) {
-        if (p->flow[i] != NULL) {
-            slmp_rx_resume(p->flow[i]); /* what was acknowledged and can be taken, is */
-        }
+        slmp_rx_resume(&p->flow[i]); /* what was acknowledged and can be taken, is */
     }
     p->ending = false;
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        if (p->flow[i] != NULL) {
-            slmp_rx_end(p->flow[i], status);
-            slmp_tx_end(p->flow[i], status);
-        }
+        slmp_rx_end(&p->flow[i], status);
+        slmp_tx_end(&p->flow[i], status);
     }
     slmp_room_leave(p);
     if (session) {
@@ -245,11 +228,9 @@ static int64_t work_due(const struct slmp_peer *p)
 {
     int64_t at = slmp_earlier(slmp_session_deadline(p), slmp_plain_deadline(p));
     for (unsigned i = 0; i < SLMP_CHANNELS && talks(p); i++) {
-        if (p->flow[i] != NULL) {
-            at = slmp_earlier(at, slmp_tx_deadline(p->flow[i]));
-            if (p->state == PEER_SESSION) {
-                at = slmp_earlier(at, slmp_rx_deadline(p->flow[i]));
-            }
+        at = slmp_earlier(at, slmp_tx_deadline(&p->flow[i]));
+        if (p->state == PEER_SESSION) {
+            at = slmp_earlier(at, slmp_rx_deadline(&p->flow[i]));
         }
     }
     return at;
@@ -258,7 +239,7 @@ static int64_t work_due(const struct slmp_peer *p)
 /* A channel that could do without its rings. */
 static bool at_rest(const struct slmp_flow *f)
 {
-    return f != NULL && f->segments != NULL && list_empty(&f->queue) && f->una == f->next &&
+    return f->segments != NULL && list_empty(&f->queue) && f->una == f->next &&
            f->base == f->top && f->incoming_active == 0;
 }
 
@@ -266,7 +247,7 @@ static bool has_rings_to_free(const struct slmp_peer *p)
 {
     bool any = false;
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        any = any || at_rest(p->flow[i]);
+        any = any || at_rest(&p->flow[i]);
     }
     return any;
 }
@@ -283,15 +264,14 @@ static void advance(struct slmp_peer *p)
     slmp_session_advance(p);
     slmp_plain_advance(p);
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        if (talks(p) && p->flow[i] != NULL && !slmp_tx_advance(p->flow[i]) &&
-            !slmp_room_spares(p)) {
+        if (talks(p) && !slmp_tx_advance(&p->flow[i]) && !slmp_room_spares(p)) {
             slmp_peer_end(p, SLMP_UNDELIVERABLE);
         }
     }
     if (p->engine->now - p->touched >= LINGER && work_due(p) == SLMP_NEVER) {
         for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-            if (at_rest(p->flow[i])) {
-                free_rings(p->flow[i]);
+            if (at_rest(&p->flow[i])) {
+                free_rings(&p->flow[i]);
             }
         }
     }
@@ -317,9 +297,9 @@ static bool peer_output(struct slmp_peer *p, struct slmp_packet *packet)
         return true;
     }
     for (unsigned i = 0; i < SLMP_CHANNELS && talks(p); i++) {
-        struct slmp_flow *f = p->flow[i];
-        if (f != NULL && (slmp_tx_output(f, packet) ||
-                          (p->state == PEER_SESSION && slmp_rx_output(f, packet)))) {
+        struct slmp_flow *f = &p->flow[i];
+        if (slmp_tx_output(f, packet) ||
+            (p->state == PEER_SESSION && slmp_rx_output(f, packet))) {
             return true;
         }
     }

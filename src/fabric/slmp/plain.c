@@ -51,7 +51,7 @@ static void plain_ack(struct slmp *e, const struct slmp_address *from, const str
         return;
     }
     for (unsigned i = 0; p != NULL && p->state == PEER_PLAIN && i < SLMP_CHANNELS; i++) {
-        if (p->flow[i] != NULL && acknowledged(p->flow[i], w)) {
+        if (acknowledged(&p->flow[i], w)) {
             return;
         }
     }

@@ -106,8 +106,8 @@ bool slmp_room_join(struct slmp_peer *p, const struct slmp_whose *w)
 static bool sends(const struct slmp_peer *p)
 {
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        const struct slmp_flow *f = p->flow[i];
-        if (f != NULL && (!list_empty(&f->queue) || !list_empty(&f->flying) || f->una != f->next)) {
+        const struct slmp_flow *f = &p->flow[i];
+        if (!list_empty(&f->queue) || !list_empty(&f->flying) || f->una != f->next) {
             return true;
         }
     }
@@ -126,8 +126,8 @@ static bool is_needed(const struct slmp_peer *p)
 static bool has_begun(const struct slmp_peer *p)
 {
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        const struct slmp_flow *f = p->flow[i];
-        if (f != NULL && (f->base != f->top || f->incoming_active != 0 || f->unacked != 0)) {
+        const struct slmp_flow *f = &p->flow[i];
+        if (f->base != f->top || f->incoming_active != 0 || f->unacked != 0) {
             return true;
         }
     }
@@ -136,8 +136,7 @@ static bool has_begun(const struct slmp_peer *p)
 
 static bool holds(const struct slmp_peer *p)
 {
-    return (p->flow[0] != NULL && p->flow[0]->held != 0) ||
-           (p->flow[1] != NULL && p->flow[1]->held != 0);
+    return p->flow[0].held != 0 || p->flow[1].held != 0;
 }
 
 static bool is_silent(const struct slmp_peer *p)
@@ -147,7 +146,7 @@ static bool is_silent(const struct slmp_peer *p)
 
 static bool is_absent(const struct slmp_peer *p)
 {
-    return p->asked && (p->absent || slmp_tx_unanswered(p->flow[0], p->engine->config.silence / 4));
+    return p->asked && (p->absent || slmp_tx_unanswered(&p->flow[0], p->engine->config.silence / 4));
 }
 
 static bool is_quiet(const struct slmp_peer *p)
@@ -166,11 +165,10 @@ static void ask_one(struct slmp *e, bool holding)
             best = p;
         }
     }
-    struct slmp_flow *f = best != NULL ? slmp_peer_bare(best, 0) : NULL;
-    if (f != NULL) {
+    if (best != NULL) {
         best->asked = true;
         slmp_touch(best);
-        slmp_tx_ask(f);
+        slmp_tx_ask(&best->flow[0]);
     }
 }
 
@@ -187,7 +185,7 @@ bool slmp_room_spares(struct slmp_peer *p)
         return false;
     }
     p->absent = true;
-    slmp_tx_hush(p->flow[0]);
+    slmp_tx_hush(&p->flow[0]);
     return true;
 }
 

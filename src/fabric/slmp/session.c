@@ -71,9 +71,7 @@ void slmp_session_plain(struct slmp_peer *p)
     p->packet = p->engine->config.packet_size;
     slmp_peer_path(p, p->path);
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        if (p->flow[i] != NULL) {
-            slmp_tx_start(p->flow[i]);
-        }
+        slmp_tx_start(&p->flow[i]);
     }
 }
 
@@ -106,9 +104,7 @@ static void start(struct slmp_peer *p, const struct slmp_wire *w)
     slmp_peer_path(p, p->path); /* ranges may stand before the payload, four bytes each */
     p->window = w->window;
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        if (p->flow[i] != NULL) {
-            slmp_tx_start(p->flow[i]);
-        }
+        slmp_tx_start(&p->flow[i]);
     }
     e->up.opened(e->up.context, p, &p->address, p->incarnation);
 }
@@ -350,9 +346,8 @@ static bool in_session(struct slmp *e, const struct slmp_address *from, struct s
         return true;
     }
     slmp_room_heard(p);
-    struct slmp_flow *f =
-        w->kind == SLMP_KIND_ACK ? slmp_peer_bare(p, w->channel) : slmp_peer_flow(p, w->channel);
-    if (f == NULL) {
+    struct slmp_flow *f = &p->flow[w->channel];
+    if (w->kind == SLMP_KIND_DATA && !slmp_peer_rings(f)) {
         e->counters.no_room++;
         return true;
     }

@@ -148,8 +148,8 @@ int slmp_send(struct slmp *e, int64_t now, struct slmp_message *m)
         return 0;
     }
     bool channels = p->state != PEER_PLAIN && e->config.mode != SLMP_PLAIN;
-    struct slmp_flow *f = slmp_peer_flow(p, channels ? m->channel : 0);
-    if (f == NULL) {
+    struct slmp_flow *f = &p->flow[channels ? m->channel : 0];
+    if (!slmp_peer_rings(f)) {
         return -ENOMEM;
     }
     list_push_back(&f->queue, &m->link);
@@ -198,11 +198,10 @@ void slmp_lost(struct slmp *e, int64_t now, struct slmp_peer *p)
 void slmp_ask(struct slmp *e, int64_t now, struct slmp_peer *p)
 {
     set_now(e, now);
-    struct slmp_flow *f = p->state == PEER_SESSION ? slmp_peer_bare(p, 0) : NULL;
-    if (f != NULL) {
+    if (p->state == PEER_SESSION) {
         p->asked = false; /* it is for more than room now */
         slmp_touch(p);
-        slmp_tx_ask(f);
+        slmp_tx_ask(&p->flow[0]);
     }
 }
 
@@ -225,7 +224,7 @@ bool slmp_incomplete(const struct slmp_peer *p)
 {
     bool any = false;
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        any = any || (p->flow[i] != NULL && p->flow[i]->cumulative < p->flow[i]->top);
+        any = any || p->flow[i].cumulative < p->flow[i].top;
     }
     return any;
 }
@@ -326,9 +325,9 @@ int64_t slmp_deadline(const struct slmp *e)
 
 void slmp_resume(struct slmp *e, int64_t now, struct slmp_peer *p, unsigned channel)
 {
-    struct slmp_flow *f = channel < SLMP_CHANNELS ? p->flow[channel] : NULL;
+    struct slmp_flow *f = &p->flow[channel % SLMP_CHANNELS];
     set_now(e, now);
-    if (p->state == PEER_SESSION && f != NULL && (f->held > 0 || f->begin_waits || f->data_waits)) {
+    if (p->state == PEER_SESSION && (f->held > 0 || f->begin_waits || f->data_waits)) {
         e->inside = true;
         slmp_touch(p);
         slmp_rx_resume(f);
@@ -351,8 +350,8 @@ void slmp_flush(struct slmp *e)
 {
     LIST_EACH (struct slmp_peer, p, &e->active, work) {
         for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-            if (p->flow[i] != NULL && p->flow[i]->unacked > 0) {
-                p->flow[i]->ack_now = true;
+            if (p->flow[i].unacked > 0) {
+                p->flow[i].ack_now = true;
                 slmp_touch(p);
             }
         }
@@ -383,16 +382,14 @@ struct slmp_peer_info slmp_peer_info(const struct slmp *e, const struct slmp_add
     info.heard = p->heard;
     info.segment = p->segment;
     info.dropped = p->dropped;
-    const struct slmp_flow *f = p->flow[0];
-    if (f != NULL) {
-        info.rtt = f->cc.srtt;
-        info.rtt_min = slmp_cc_min(&f->cc);
-        info.rto = slmp_cc_rto(&f->cc, &e->config);
-        info.window = (uint32_t)f->cc.window;
-        info.flight = f->in_flight;
-    }
+    const struct slmp_flow *f = &p->flow[0];
+    info.rtt = f->cc.srtt;
+    info.rtt_min = slmp_cc_min(&f->cc);
+    info.rto = slmp_cc_rto(&f->cc, &e->config);
+    info.window = (uint32_t)f->cc.window;
+    info.flight = f->in_flight;
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        info.retransmitted += p->flow[i] != NULL ? p->flow[i]->retransmitted : 0;
+        info.retransmitted += p->flow[i].retransmitted;
     }
     return info;
 }
