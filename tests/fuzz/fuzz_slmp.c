@@ -240,7 +240,8 @@ static void seal(struct packet *p)
         if (tagged) {
             seal_tag(p, header, session);
         } else {
-            slmp_wire_seal(p->bytes, header, p->bytes + header, p->length - header, NULL, 0);
+            struct iovec payload = {p->bytes + header, p->length - header};
+            slmp_wire_seal(p->bytes, header, &payload, 1);
         }
     }
 }

@@ -45,7 +45,7 @@ static bool of_other_versions(void *context, unsigned from, const uint8_t *bytes
     memcpy(own, bytes, length);
     own[11] = o->from;
     own[12] = o->to;
-    slmp_wire_seal(own, length, NULL, 0, NULL, 0);
+    slmp_wire_seal(own, length, NULL, 0);
     net_inject(o->net, 1, 0, own, length);
     return true;
 }

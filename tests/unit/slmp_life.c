@@ -286,7 +286,7 @@ static void what_no_peer_would_send(void **state)
     /* An OPEN of a version that nobody speaks, with its checksum right. */
     memcpy(bytes, seen.packet[2].bytes, seen.packet[2].length);
     bytes[11] = SLMP_VERSION + 1;
-    slmp_wire_seal(bytes, seen.packet[2].length, NULL, 0, NULL, 0);
+    slmp_wire_seal(bytes, seen.packet[2].length, NULL, 0);
     net_inject(n, 0, 1, bytes, seen.packet[2].length);
     /* Plain data where sessions are wanted. */
     static const uint8_t plain[] = {0xc0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 'x'};

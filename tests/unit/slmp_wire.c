@@ -123,7 +123,8 @@ static void data_covers_its_payload_or_not(void **state)
         assert_int_equal(slmp_wire_write(&w, p), SLMP_OVERHEAD);
         memcpy(p + SLMP_OVERHEAD, "hello", 5);
         if (cover) {
-            slmp_wire_seal(p, SLMP_OVERHEAD, "hel", 3, "lo", 2);
+            struct iovec part[] = {{"hel", 3}, {"lo", 2}};
+            slmp_wire_seal(p, SLMP_OVERHEAD, part, 2);
         }
         assert_int_equal(slmp_wire_parse(&again, p, SLMP_OVERHEAD + 5), SLMP_PARSED);
         assert_int_equal(again.payload_length, 5);

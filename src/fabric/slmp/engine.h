@@ -341,6 +341,8 @@ bool slmp_shield_admit(struct slmp_peer *, const struct slmp_wire *, const uint8
 void slmp_shield_quote(struct slmp_wire *reset, const struct slmp_wire *packet);
 bool slmp_shield_answers(const struct slmp_peer *, const struct slmp_wire *reset);
 void slmp_shield_number(struct slmp_peer *, struct slmp_wire *);
+/* slmp_shield_seal() writes the header of a packet for the peer, whose parts are there, and its
+ * tag, or the checksum that it is to have. */
 void slmp_shield_seal(struct slmp_peer *, struct slmp_packet *, const struct slmp_wire *);
 
 /* tx.c */

@@ -239,8 +239,8 @@ static int64_t work_due(const struct slmp_peer *p)
 /* A channel that could do without its rings. */
 static bool at_rest(const struct slmp_flow *f)
 {
-    return f->segments != NULL && list_empty(&f->queue) && f->una == f->next &&
-           f->base == f->top && f->incoming_active == 0;
+    return f->segments != NULL && list_empty(&f->queue) && f->una == f->next && f->base == f->top &&
+           f->incoming_active == 0;
 }
 
 static bool has_rings_to_free(const struct slmp_peer *p)
@@ -298,8 +298,7 @@ static bool peer_output(struct slmp_peer *p, struct slmp_packet *packet)
     }
     for (unsigned i = 0; i < SLMP_CHANNELS && talks(p); i++) {
         struct slmp_flow *f = &p->flow[i];
-        if (slmp_tx_output(f, packet) ||
-            (p->state == PEER_SESSION && slmp_rx_output(f, packet))) {
+        if (slmp_tx_output(f, packet) || (p->state == PEER_SESSION && slmp_rx_output(f, packet))) {
             return true;
         }
     }

@@ -146,7 +146,8 @@ static bool is_silent(const struct slmp_peer *p)
 
 static bool is_absent(const struct slmp_peer *p)
 {
-    return p->asked && (p->absent || slmp_tx_unanswered(&p->flow[0], p->engine->config.silence / 4));
+    return p->asked &&
+           (p->absent || slmp_tx_unanswered(&p->flow[0], p->engine->config.silence / 4));
 }
 
 static bool is_quiet(const struct slmp_peer *p)

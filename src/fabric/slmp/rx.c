@@ -442,10 +442,7 @@ bool slmp_rx_output(struct slmp_flow *f, struct slmp_packet *p)
     }
     slmp_shield_number(f->peer, &w);
     slmp_rx_fill(f, &w);
-    p->to = f->peer->address;
     p->parts = 0;
-    p->header_length = (uint16_t)slmp_wire_write(&w, p->header);
-    p->length = p->header_length;
     slmp_shield_seal(f->peer, p, &w);
     return true;
 }

@@ -282,7 +282,7 @@ void slmp_session_leave(struct slmp_peer *p)
                           .kind = SLMP_KIND_RESET,
                           .token = p->token_in,
                           .incarnation = e->config.incarnation};
-    struct slmp_packet packet = {.to = p->address};
+    struct slmp_packet packet = {0};
     if (e->guard == NULL) {
         slmp_reply(e, &p->address, &w);
         return;
@@ -290,7 +290,6 @@ void slmp_session_leave(struct slmp_peer *p)
     w.kind = SLMP_KIND_LEAVE;
     w.token = p->token_out;
     slmp_shield_number(p, &w);
-    packet.header_length = (uint16_t)slmp_wire_write(&w, packet.header);
     slmp_shield_seal(p, &packet, &w);
     slmp_reply_bytes(e, &p->address, packet.header, packet.header_length);
 }

@@ -204,14 +204,20 @@ void slmp_shield_number(struct slmp_peer *p, struct slmp_wire *w)
 
 void slmp_shield_seal(struct slmp_peer *p, struct slmp_packet *packet, const struct slmp_wire *w)
 {
-    struct iovec part[1 + sizeof(packet->part) / sizeof(packet->part[0])] = {
-        {packet->header, packet->header_length - (size_t)SLMP_TAG}};
+    struct iovec part[1 + sizeof(packet->part) / sizeof(packet->part[0])];
+    packet->to = p->address;
+    packet->header_length = (uint16_t)slmp_wire_write(w, packet->header);
+    packet->length = packet->header_length;
+    for (unsigned i = 0; i < packet->parts; i++) {
+        packet->length += (uint32_t)packet->part[i].iov_len;
+    }
     if (w->tagged) {
         uint8_t *tag = packet->header + packet->header_length - SLMP_TAG;
-        for (unsigned i = 0; i < packet->parts; i++) {
-            part[1 + i] = packet->part[i];
-        }
+        part[0] = (struct iovec){packet->header, packet->header_length - (size_t)SLMP_TAG};
+        memcpy(&part[1], packet->part, packet->parts * sizeof(part[0]));
         slmp_guard_tag(p->engine->guard, p->shield->out, w->number, part, 1u + packet->parts, tag);
         p->shield->sent[w->number % SLMP_SENT] = first_of(tag);
+    } else if (w->cover) {
+        slmp_wire_seal(packet->header, packet->header_length, packet->part, packet->parts);
     }
 }

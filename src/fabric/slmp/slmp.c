@@ -325,9 +325,9 @@ int64_t slmp_deadline(const struct slmp *e)
 
 void slmp_resume(struct slmp *e, int64_t now, struct slmp_peer *p, unsigned channel)
 {
-    struct slmp_flow *f = &p->flow[channel % SLMP_CHANNELS];
+    struct slmp_flow *f = channel < SLMP_CHANNELS ? &p->flow[channel] : NULL;
     set_now(e, now);
-    if (p->state == PEER_SESSION && (f->held > 0 || f->begin_waits || f->data_waits)) {
+    if (p->state == PEER_SESSION && f != NULL && (f->held > 0 || f->begin_waits || f->data_waits)) {
         e->inside = true;
         slmp_touch(p);
         slmp_rx_resume(f);

@@ -170,15 +170,6 @@ void slmp_message_parts(const struct slmp_message *m, uint64_t offset, uint32_t 
     }
 }
 
-static void seal(struct slmp_packet *p)
-{
-    const struct iovec *a = p->parts > 0 ? &p->part[0] : NULL;
-    const struct iovec *b = p->parts > 1 ? &p->part[1] : NULL;
-    slmp_wire_seal(p->header, p->header_length, a != NULL ? a->iov_base : NULL,
-                   a != NULL ? a->iov_len : 0, b != NULL ? b->iov_base : NULL,
-                   b != NULL ? b->iov_len : 0);
-}
-
 /* A short payload goes with the header: one piece costs the system less than two. */
 static void fold(struct slmp_packet *p)
 {
@@ -235,14 +226,7 @@ static void emit(struct slmp_flow *f, struct slmp_message *m, uint64_t offset, u
         w.blank = blank;
         slmp_rx_fill(f, &w);
     }
-    p->to = f->peer->address;
-    p->header_length = (uint16_t)slmp_wire_write(&w, p->header);
-    p->length = p->header_length + part.end - part.at;
-    if (w.tagged) {
-        slmp_shield_seal(f->peer, p, &w);
-    } else if (w.cover) {
-        seal(p);
-    }
+    slmp_shield_seal(f->peer, p, &w);
     if (m->fill == NULL) {
         fold(p); /* what a caller finds himself only the system may read */
     }

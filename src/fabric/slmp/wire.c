@@ -108,20 +108,135 @@ static uint32_t header_sum(const uint8_t *header, size_t length)
     return slmp_crc(crc, header + AT_REST, length - AT_REST);
 }
 
-void slmp_wire_seal(uint8_t *header, size_t header_length, const void *a, size_t a_length,
-                    const void *b, size_t b_length)
+void slmp_wire_seal(uint8_t *header, size_t header_length, const struct iovec *part, unsigned parts)
 {
     uint32_t crc = header_sum(header, header_length);
-    if ((header[AT_BITS] & SLMP_COVER) != 0) {
-        crc = slmp_crc(crc, a, a_length);
-        crc = slmp_crc(crc, b, b_length);
+    for (unsigned i = 0; i < parts && (header[AT_BITS] & SLMP_COVER) != 0; i++) {
+        crc = slmp_crc(crc, part[i].iov_base, part[i].iov_len);
     }
     put32(header + AT_SUM, crc);
 }
 
-/* ---- Reading ---- */
+/* ---- Fields ----
+ * Where each stands is said once, for who reads packets and who writes them (`out`). */
 
-/* The length of what stands before the payload; 0 if the kind does not exist. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+ALWAYS_INLINE void field8(bool out, uint8_t *p, uint8_t *v)
+{
+    *(out ? p : v) = *(out ? v : p);
+}
+
+ALWAYS_INLINE void field16(bool out, uint8_t *p, uint16_t *v)
+{
+    if (out) {
+        put16(p, *v);
+    } else {
+        *v = get16(p);
+    }
+}
+
+ALWAYS_INLINE void field32(bool out, uint8_t *p, uint32_t *v)
+{
+    if (out) {
+        put32(p, *v);
+    } else {
+        *v = get32(p);
+    }
+}
+
+ALWAYS_INLINE void field64(bool out, uint8_t *p, uint64_t *v)
+{
+    if (out) {
+        put64(p, *v);
+    } else {
+        *v = get64(p);
+    }
+}
+
+ALWAYS_INLINE void header_fields(bool out, uint8_t *p, struct slmp_wire *w)
+{
+    field16(out, p, &w->flags);
+    field32(out, p + 2, &w->id);
+    field32(out, p + 6, &w->offset);
+}
+
+ALWAYS_INLINE void session_fields(bool out, uint8_t *p, struct slmp_wire *w)
+{
+    field8(out, p + AT_A, &w->channel);
+    field8(out, p + AT_B, &w->ranges);
+    field32(out, p + 18, &w->token);
+    field32(out, p + 22, &w->sequence);
+    field32(out, p + 26, &w->cumulative);
+    field16(out, p + 30, &w->window);
+    field32(out, p + 32, &w->stamp);
+    field32(out, p + 36, &w->echo);
+    field32(out, p + 40, &w->length);
+    uint8_t *behind = p + SLMP_OVERHEAD;
+    for (unsigned i = 0; i < w->ranges; i++, behind += 4) {
+        field16(out, behind, &w->range[i].first);
+        field16(out, behind + 2, &w->range[i].end);
+    }
+    if (w->piece) {
+        field16(out, behind, &w->piece_at);
+        field16(out, behind + 2, &w->piece_of);
+    }
+}
+
+ALWAYS_INLINE void greeting_fields(bool out, uint8_t *p, struct slmp_wire *w)
+{
+    field8(out, p + AT_A, &w->version);
+    if (w->kind == SLMP_KIND_HELLO) {
+        return;
+    }
+    field64(out, p + 18, &w->nonce);
+    field64(out, p + 26, &w->incarnation);
+    if (w->kind == SLMP_KIND_WELCOME) {
+        field8(out, p + AT_B, &w->version_max);
+        return;
+    }
+    field32(out, p + 34, &w->token);
+    field16(out, p + 38, &w->packet_size);
+    field16(out, p + 40, &w->window);
+}
+
+/* All but what a tag brings. */
+ALWAYS_INLINE void kind_fields(bool out, uint8_t *p, struct slmp_wire *w)
+{
+    if (w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK) {
+        session_fields(out, p, w);
+    } else if (w->kind == SLMP_KIND_RESET || w->kind == SLMP_KIND_LEAVE) {
+        field32(out, p + 18, &w->token);
+        field64(out, p + 22, &w->incarnation);
+    } else {
+        greeting_fields(out, p, w);
+    }
+}
+
+/* What a tag brings, but for itself, in the last bytes before `end`, where the payload begins. */
+ALWAYS_INLINE void tag_fields(bool out, uint8_t *end, struct slmp_wire *w)
+{
+    bool reset = w->kind == SLMP_KIND_RESET;
+    uint8_t *p = end - (slmp_wire_inside(w) ? SLMP_TAGGED_MORE
+                        : reset             ? SLMP_RESET_MORE
+                                            : SLMP_GREETING_MORE);
+    if (out) {
+        memset(p, 0, (size_t)(end - p));
+    }
+    field64(out, p, &w->number);
+    if (!slmp_wire_inside(w)) {
+        field32(out, p + 8, &w->to_ip);
+        field16(out, p + 12, &w->to_port);
+    }
+    if (reset) {
+        field32(out, p + 16, &w->from_ip);
+        field16(out, p + 20, &w->from_port);
+        field64(out, p + 24, &w->answers);
+    }
+}
+
+/* The length of what stands before the payload, by a packet's first bytes; 0 if the kind does not
+ * exist. */
 static size_t fixed_length(const uint8_t *p)
 {
     bool tagged = p[AT_BITS] & SLMP_TAGGED;
@@ -147,49 +262,7 @@ static size_t fixed_length(const uint8_t *p)
     }
 }
 
-/* What a tag brings, at the end of what stands before the payload. */
-static void read_tag(struct slmp_wire *w, const uint8_t *end)
-{
-    bool reset = w->kind == SLMP_KIND_RESET;
-    w->tag = end - SLMP_TAG_LENGTH;
-    if (slmp_wire_inside(w)) {
-        w->number = get64(end - SLMP_TAGGED_MORE);
-        return;
-    }
-    const uint8_t *p = end - (reset ? SLMP_RESET_MORE : SLMP_GREETING_MORE);
-    w->number = get64(p);
-    w->to_ip = get32(p + 8);
-    w->to_port = get16(p + 12);
-    if (reset) {
-        w->from_ip = get32(p + 16);
-        w->from_port = get16(p + 20);
-        w->answers = get64(p + 24);
-    }
-}
-
-static void read_session(struct slmp_wire *w, const uint8_t *p)
-{
-    w->channel = p[AT_A];
-    w->ranges = p[AT_B];
-    w->cover = (p[AT_BITS] & SLMP_COVER) != 0;
-    w->blank = (p[AT_BITS] & SLMP_BLANK) != 0;
-    w->token = get32(p + 18);
-    w->sequence = get32(p + 22);
-    w->cumulative = get32(p + 26);
-    w->window = get16(p + 30);
-    w->stamp = get32(p + 32);
-    w->echo = get32(p + 36);
-    w->length = get32(p + 40);
-    for (unsigned i = 0; i < w->ranges; i++) {
-        w->range[i].first = get16(p + SLMP_OVERHEAD + 4 * i);
-        w->range[i].end = get16(p + SLMP_OVERHEAD + 4 * i + 2);
-    }
-    w->piece = p[AT_BITS] & SLMP_PIECE;
-    if (w->piece) {
-        w->piece_at = get16(p + SLMP_OVERHEAD + 4u * w->ranges);
-        w->piece_of = get16(p + SLMP_OVERHEAD + 4u * w->ranges + 2);
-    }
-}
+/* ---- Reading ---- */
 
 /* Pieces are cut at multiples of a unit, so that few bits say which have come. */
 static bool sensible_piece(const struct slmp_wire *w)
@@ -198,25 +271,6 @@ static bool sensible_piece(const struct slmp_wire *w)
     return w->piece_at % SLMP_PIECE_UNIT == 0 && end <= w->piece_of &&
            (end == w->piece_of || end % SLMP_PIECE_UNIT == 0) &&
            w->piece_of <= w->length - (uint64_t)w->offset;
-}
-
-static void read_greeting(struct slmp_wire *w, const uint8_t *p)
-{
-    w->version = p[AT_A];
-    if (w->kind == SLMP_KIND_HELLO) {
-        w->version += w->version == 0; /* the first version did not say it */
-        w->cover = false;
-        return;
-    }
-    w->nonce = get64(p + 18);
-    w->incarnation = get64(p + 26);
-    if (w->kind == SLMP_KIND_WELCOME) {
-        w->version_max = p[AT_B];
-        return;
-    }
-    w->token = get32(p + 34);
-    w->packet_size = get16(p + 38);
-    w->window = get16(p + 40);
 }
 
 static bool sensible(const struct slmp_wire *w)
@@ -254,9 +308,7 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
     if (length < SLMP_HEADER || length > SLMP_PACKET_MAX) {
         return SLMP_MALFORMED;
     }
-    w->flags = get16(p);
-    w->id = get32(p + 2);
-    w->offset = get32(p + 6);
+    header_fields(false, (uint8_t *)(uintptr_t)p, w);
     w->kind = SLMP_KIND_PLAIN;
     w->tagged = false;
     w->payload = p + SLMP_HEADER;
@@ -282,122 +334,47 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
     w->kind = p[AT_KIND];
     w->payload = p + fixed;
     w->payload_length = length - fixed;
+    w->cover = (p[AT_BITS] & SLMP_COVER) != 0;
+    w->blank = (p[AT_BITS] & SLMP_BLANK) != 0;
+    w->piece = (p[AT_BITS] & SLMP_PIECE) != 0;
+    uint8_t *at = (uint8_t *)(uintptr_t)p; /* it stays as it is */
     if (w->tagged) {
-        read_tag(w, p + fixed); /* whether it is right, who has the key can say */
+        tag_fields(false, at + fixed, w);
+        w->tag = p + fixed - SLMP_TAG_LENGTH; /* whether it is right, who has the key can say */
     } else if (!sum_is_right(p, fixed, w)) {
         return SLMP_CORRUPT;
     }
-    if (w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK) {
-        read_session(w, p);
-    } else if (w->kind == SLMP_KIND_RESET || w->kind == SLMP_KIND_LEAVE) {
-        w->token = get32(p + 18);
-        w->incarnation = get64(p + 22);
-    } else {
-        read_greeting(w, p);
-        if (w->kind != SLMP_KIND_WELCOME && w->version != slmp_version(w->tagged)) {
-            return w->payload_length == 0 ? SLMP_OTHER_VERSION : SLMP_MALFORMED;
-        }
+    kind_fields(false, at, w);
+    if (w->kind == SLMP_KIND_HELLO) {
+        w->version += w->version == 0; /* the first version did not say it */
+    }
+    bool says_version =
+        w->kind == SLMP_KIND_HELLO || w->kind == SLMP_KIND_OPEN || w->kind == SLMP_KIND_OPENED;
+    if (says_version && w->version != slmp_version(w->tagged)) {
+        return w->payload_length == 0 ? SLMP_OTHER_VERSION : SLMP_MALFORMED;
     }
     return sensible(w) ? SLMP_PARSED : SLMP_MALFORMED;
 }
 
 /* ---- Writing ---- */
 
-static size_t write_session(const struct slmp_wire *w, uint8_t *p)
+size_t slmp_wire_write(const struct slmp_wire *wire, uint8_t *p)
 {
-    p[AT_A] = w->channel;
-    p[AT_B] = w->ranges;
-    p[AT_BITS] = (uint8_t)((w->cover ? SLMP_COVER : 0) | (w->blank ? SLMP_BLANK : 0));
-    put32(p + 18, w->token);
-    put32(p + 22, w->sequence);
-    put32(p + 26, w->cumulative);
-    put16(p + 30, w->window);
-    put32(p + 32, w->stamp);
-    put32(p + 36, w->echo);
-    put32(p + 40, w->length);
-    for (unsigned i = 0; i < w->ranges; i++) {
-        put16(p + SLMP_OVERHEAD + 4 * i, w->range[i].first);
-        put16(p + SLMP_OVERHEAD + 4 * i + 2, w->range[i].end);
-    }
-    size_t length = SLMP_OVERHEAD + 4u * w->ranges;
-    if (w->piece) {
-        p[AT_BITS] |= SLMP_PIECE;
-        put16(p + length, w->piece_at);
-        put16(p + length + 2, w->piece_of);
-        length += SLMP_PIECE_MORE;
-    }
-    return length;
-}
-
-static size_t write_greeting(const struct slmp_wire *w, uint8_t *p)
-{
-    p[AT_A] = w->version;
-    put64(p + 18, w->nonce);
-    put64(p + 26, w->incarnation);
-    if (w->kind == SLMP_KIND_WELCOME) {
-        p[AT_B] = w->version_max;
-        return WELCOME_LENGTH;
-    }
-    put32(p + 34, w->token);
-    put16(p + 38, w->packet_size);
-    put16(p + 40, w->window);
-    return OPEN_LENGTH;
-}
-
-static size_t write_address(uint8_t *p, uint32_t ip, uint16_t port)
-{
-    put32(p, ip);
-    put16(p + 4, port);
-    put16(p + 6, 0);
-    return 8;
-}
-
-/* All of it but the tag itself. */
-static size_t write_tagged(const struct slmp_wire *w, uint8_t *p, size_t length)
-{
-    p[AT_BITS] |= SLMP_TAGGED;
-    put64(p + length, w->number);
-    length += 8;
-    if (!slmp_wire_inside(w)) {
-        length += write_address(p + length, w->to_ip, w->to_port);
-    }
-    if (w->kind == SLMP_KIND_RESET) {
-        length += write_address(p + length, w->from_ip, w->from_port);
-        put64(p + length, w->answers);
-        length += 8;
-    }
-    memset(p + length, 0, SLMP_TAG_LENGTH);
-    return length + SLMP_TAG_LENGTH;
-}
-
-size_t slmp_wire_write(const struct slmp_wire *w, uint8_t *p)
-{
-    size_t length;
-    put16(p, w->flags);
-    put32(p + 2, w->id);
-    put32(p + 6, w->offset);
+    struct slmp_wire *w = (struct slmp_wire *)(uintptr_t)wire; /* it stays as it is */
+    header_fields(true, p, w);
     if (w->kind == SLMP_KIND_PLAIN) {
         return SLMP_HEADER;
     }
     memset(p + AT_KIND, 0, AT_REST - AT_KIND);
     p[AT_KIND] = (uint8_t)w->kind;
-    if (w->kind == SLMP_KIND_HELLO) {
-        p[AT_A] = w->version;
-        length = HELLO_LENGTH;
-    } else if (w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK) {
-        length = write_session(w, p);
-    } else if (w->kind == SLMP_KIND_RESET || w->kind == SLMP_KIND_LEAVE) {
-        put32(p + 18, w->token);
-        put64(p + 22, w->incarnation);
-        length = RESET_LENGTH;
-    } else {
-        length = write_greeting(w, p);
-    }
+    p[AT_BITS] = (uint8_t)((w->cover ? SLMP_COVER : 0) | (w->blank ? SLMP_BLANK : 0) |
+                           (w->piece ? SLMP_PIECE : 0) | (w->tagged ? SLMP_TAGGED : 0));
+    kind_fields(true, p, w);
+    size_t length = fixed_length(p);
     if (w->tagged) {
-        return write_tagged(w, p, length);
-    }
-    if (!w->cover) {
-        slmp_wire_seal(p, length, NULL, 0, NULL, 0);
+        tag_fields(true, p + length, w);
+    } else if (!w->cover) {
+        slmp_wire_seal(p, length, NULL, 0);
     }
     return length;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 enum {
     SLMP_EOM = 0x8000, /* the three flags of the paper, where the prototype has them */
@@ -104,8 +105,8 @@ size_t slmp_wire_write(const struct slmp_wire *, uint8_t *to);
 uint32_t slmp_crc(uint32_t crc, const void *bytes, size_t length);
 
 /* slmp_wire_seal() stores the checksum of a packet whose header is at `header` and whose
- * payload is in two pieces. */
-void slmp_wire_seal(uint8_t *header, size_t header_length, const void *a, size_t a_length,
-                    const void *b, size_t b_length);
+ * payload is in so many parts. */
+void slmp_wire_seal(uint8_t *header, size_t header_length, const struct iovec *part,
+                    unsigned parts);
 
 #endif
