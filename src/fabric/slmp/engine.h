@@ -214,6 +214,7 @@ struct slmp_peer {
     unsigned greetings;
     struct slmp_wait greet_wait;
     struct slmp_flow flow[SLMP_CHANNELS];
+    unsigned channels; /* from that one on none was used yet: nothing can be due there */
     struct slmp_plain *plain;
     struct list unacked; /* messages sent without acknowledgement */
     int64_t unacked_at;
@@ -404,6 +405,13 @@ static inline const struct slmp_config *slmp_flow_config(const struct slmp_flow 
 static inline bool slmp_flow_plain(const struct slmp_flow *f)
 {
     return f->peer->state == PEER_PLAIN;
+}
+
+/* slmp_peer_flow() takes a channel into use. */
+static inline struct slmp_flow *slmp_peer_flow(struct slmp_peer *p, unsigned channel)
+{
+    p->channels = p->channels > channel ? p->channels : channel + 1;
+    return &p->flow[channel];
 }
 
 /* The packet number of a segment: the ring says its low bits, una the rest. */

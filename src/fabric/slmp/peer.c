@@ -227,7 +227,7 @@ static bool talks(const struct slmp_peer *p)
 static int64_t work_due(const struct slmp_peer *p)
 {
     int64_t at = slmp_earlier(slmp_session_deadline(p), slmp_plain_deadline(p));
-    for (unsigned i = 0; i < SLMP_CHANNELS && talks(p); i++) {
+    for (unsigned i = 0; i < p->channels && talks(p); i++) {
         at = slmp_earlier(at, slmp_tx_deadline(&p->flow[i]));
         if (p->state == PEER_SESSION) {
             at = slmp_earlier(at, slmp_rx_deadline(&p->flow[i]));
@@ -263,7 +263,7 @@ static void advance(struct slmp_peer *p)
 {
     slmp_session_advance(p);
     slmp_plain_advance(p);
-    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+    for (unsigned i = 0; i < p->channels; i++) {
         if (talks(p) && !slmp_tx_advance(&p->flow[i]) && !slmp_room_spares(p)) {
             slmp_peer_end(p, SLMP_UNDELIVERABLE);
         }
@@ -296,7 +296,7 @@ static bool peer_output(struct slmp_peer *p, struct slmp_packet *packet)
     if (slmp_session_output(p, packet) || slmp_plain_unacked(p, packet)) {
         return true;
     }
-    for (unsigned i = 0; i < SLMP_CHANNELS && talks(p); i++) {
+    for (unsigned i = 0; i < p->channels && talks(p); i++) {
         struct slmp_flow *f = &p->flow[i];
         if (slmp_tx_output(f, packet) || (p->state == PEER_SESSION && slmp_rx_output(f, packet))) {
             return true;

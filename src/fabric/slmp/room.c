@@ -169,7 +169,7 @@ static void ask_one(struct slmp *e, bool holding)
     if (best != NULL) {
         best->asked = true;
         slmp_touch(best);
-        slmp_tx_ask(&best->flow[0]);
+        slmp_tx_ask(slmp_peer_flow(best, 0));
     }
 }
 

@@ -345,7 +345,7 @@ static bool in_session(struct slmp *e, const struct slmp_address *from, struct s
         return true;
     }
     slmp_room_heard(p);
-    struct slmp_flow *f = &p->flow[w->channel];
+    struct slmp_flow *f = slmp_peer_flow(p, w->channel);
     if (w->kind == SLMP_KIND_DATA && !slmp_peer_rings(f)) {
         e->counters.no_room++;
         return true;

@@ -148,7 +148,7 @@ int slmp_send(struct slmp *e, int64_t now, struct slmp_message *m)
         return 0;
     }
     bool channels = p->state != PEER_PLAIN && e->config.mode != SLMP_PLAIN;
-    struct slmp_flow *f = &p->flow[channels ? m->channel : 0];
+    struct slmp_flow *f = slmp_peer_flow(p, channels ? m->channel : 0);
     if (!slmp_peer_rings(f)) {
         return -ENOMEM;
     }
@@ -201,7 +201,7 @@ void slmp_ask(struct slmp *e, int64_t now, struct slmp_peer *p)
     if (p->state == PEER_SESSION) {
         p->asked = false; /* it is for more than room now */
         slmp_touch(p);
-        slmp_tx_ask(&p->flow[0]);
+        slmp_tx_ask(slmp_peer_flow(p, 0));
     }
 }
 
