@@ -2,43 +2,36 @@
 /* Segments from outside; see inspect.h. */
 #include "fabric/shm/inspect.h"
 
+#include "base/array.h"
 #include "fabric/shm/names.h"
 #include "fabric/shm/segment.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-struct name {
-    uint32_t nid, pid;
-};
-
 struct names {
-    struct name *of;
+    uint64_t *of; /* NID << 32 | PID */
     size_t count, room;
     int rc;
 };
 
-static void note_name(void *arg, const char *path, uint32_t nid, uint32_t pid)
+static void note_name(void *arg, const struct segment_name *name)
 {
     struct names *n = arg;
-    if (n->count == n->room) {
-        size_t room = n->room == 0 ? 16 : 2 * n->room;
-        struct name *more = reallocarray(n->of, room, sizeof(*more));
-        if (more == NULL) {
-            n->rc = -ENOMEM;
-            return;
-        }
-        n->of = more;
-        n->room = room;
+    if (!name->ours) {
+        return;
     }
-    n->of[n->count++] = (struct name){nid, pid};
+    if (!ARRAY_ROOM(n->of, n->count, n->room, 16)) {
+        n->rc = -ENOMEM;
+        return;
+    }
+    n->of[n->count++] = address_word(name->nid, name->pid);
 }
 
 static int by_address(const void *a, const void *b)
 {
-    const struct name *x = a, *y = b;
-    return x->nid != y->nid ? (x->nid > y->nid) - (x->nid < y->nid)
-                            : (x->pid > y->pid) - (x->pid < y->pid);
+    const uint64_t *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
 }
 
 static unsigned count_senders(struct segment *s)
@@ -80,7 +73,8 @@ int inspect_segments(const struct options *o,
     for (size_t i = 0; i < names.count && rc == 0; i++) {
         struct segment *s;
         struct reason why;
-        int opened = segment_open(o, names.of[i].nid, names.of[i].pid, &s, &why);
+        int opened =
+            segment_open(o, (uint32_t)(names.of[i] >> 32), (uint32_t)names.of[i], &s, &why);
         if (opened == 0) {
             if (!look(s, see, arg)) {
                 skipped(arg, "its board cannot be mapped");

@@ -72,6 +72,12 @@ struct segment_header {
 #define OWNER_REFUSED 2u /* the receiver has given the connection up, or never made it */
 #define OWNER_ASKED 3u   /* for a moment: who seems to be dead is asked, and may have it again */
 
+/* The owner word of a slot that who has this address has claimed. */
+static inline uint64_t address_word(uint32_t nid, uint32_t pid)
+{
+    return (uint64_t)nid << 32 | pid;
+}
+
 #define SEGMENT_CLOSED 1u /* the owner has left for good */
 #define SEGMENT_SWEEP 2u  /* a sender found no free slot: the dead ones' are wanted */
 #define SEGMENT_LEFT 4u   /* a sender has left its slot */

@@ -100,14 +100,8 @@ static bool read_name(const char *rest, uint64_t *ns, uint32_t *nid, uint32_t *p
            end >= 0 && rest[end] == '\0';
 }
 
-/* A name as segment_each() and the sweep take it up; those of other network namespaces as well. */
-struct name {
-    const char *path;
-    uint32_t nid, pid;
-    bool ours; /* of this network namespace */
-};
-
-static int each_name(const char *directory, void (*see)(void *arg, const struct name *), void *arg)
+int segment_each(const char *directory, void (*see)(void *arg, const struct segment_name *),
+                 void *arg)
 {
     char host[64], path[384];
     size_t kernel = 0;
@@ -117,7 +111,7 @@ static int each_name(const char *directory, void (*see)(void *arg, const struct 
     uint64_t our_ns = 0, ns;
     rc = rc == 0 && sscanf(host + kernel, "%" SCNx64, &our_ns) != 1 ? -ENOENT : rc;
     for (struct dirent *e; rc == 0 && (e = readdir(d)) != NULL;) {
-        struct name name = {.path = path};
+        struct segment_name name = {.path = path};
         if (strncmp(e->d_name, host, kernel) == 0 &&
             read_name(e->d_name + kernel, &ns, &name.nid, &name.pid) &&
             snprintf(path, sizeof(path), "%s/%s", directory, e->d_name) < (int)sizeof(path)) {
@@ -132,26 +126,7 @@ static int each_name(const char *directory, void (*see)(void *arg, const struct 
     return rc;
 }
 
-struct seer {
-    void (*see)(void *arg, const char *path, uint32_t nid, uint32_t pid);
-    void *arg;
-};
-
-static void see_ours(void *arg, const struct name *n)
-{
-    const struct seer *s = arg;
-    if (n->ours) {
-        s->see(s->arg, n->path, n->nid, n->pid);
-    }
-}
-
-int segment_each(const char *directory,
-                 void (*see)(void *arg, const char *path, uint32_t nid, uint32_t pid), void *arg)
-{
-    return each_name(directory, see_ours, &(struct seer){see, arg});
-}
-
-static void sweep_one(void *arg, const struct name *n)
+static void sweep_one(void *arg, const struct segment_name *n)
 {
     struct stat st;
     if (stat(n->path, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid()) {
@@ -161,5 +136,5 @@ static void sweep_one(void *arg, const struct name *n)
 
 void segment_sweep(const char *directory)
 {
-    each_name(directory, sweep_one, NULL);
+    segment_each(directory, sweep_one, NULL);
 }

@@ -12,10 +12,15 @@
 int segment_path(const struct options *, uint32_t nid, uint32_t pid, char *path, size_t size,
                  struct reason *why);
 
-/* segment_each() shows the names of all segments of this host, those of the dead as well.
+/* segment_each() shows the names of all segments of this kernel, those of the dead as well.
  * 0, or -errno of the folder. */
-int segment_each(const char *directory,
-                 void (*see)(void *arg, const char *path, uint32_t nid, uint32_t pid), void *arg);
+struct segment_name {
+    const char *path;
+    uint32_t nid, pid;
+    bool ours; /* of this network namespace, which is a host */
+};
+int segment_each(const char *directory, void (*see)(void *arg, const struct segment_name *),
+                 void *arg);
 
 /* segment_remove_dead() removes the name of a segment if its owner is dead, and asks so many times
  * more, 100 us apart, if it seems to live. True if the name is free now. The lock of the
