@@ -184,6 +184,13 @@ struct fabric_setup {
 
 enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };
 enum fabric_short { SHORT_SENT, SHORT_FULL, SHORT_UNREADABLE /* sent, and says so */ };
+/* fabric_sent_short() is what send() says of a message that went as a short one. */
+static inline enum fabric_send fabric_sent_short(struct fabric_tx *tx, enum fabric_short sent)
+{
+    tx->fault = sent == SHORT_UNREADABLE ? FABRIC_SEGV : tx->fault;
+    return sent == SHORT_FULL ? FABRIC_FULL : FABRIC_SENT;
+}
+
 enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_SOON, FABRIC_ELSEWHERE, FABRIC_NEVER };
 enum bell_kind { BELL_FD, BELL_FUTEX };
 

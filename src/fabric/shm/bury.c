@@ -113,7 +113,7 @@ bool peer_empty(struct fabric_peer *p)
 bool peer_bury(struct fabric_peer *p)
 {
     rx_cut(p);
-    if (!rx_idle(p)) {
+    if ((rx_state(p) & RX_BUSY) != 0) {
         return false; /* its last message is with our handlers */
     }
     tx_cancel(p);
@@ -131,8 +131,8 @@ bool peer_bury(struct fabric_peer *p)
  * its pid, nor of one that has given the connection up: who owes us something is asked as well. */
 bool peer_is_probed(struct fabric_peer *p)
 {
-    return !p->dying && ((p->pidfd < 0 && !p->same_process) || shm_unsent(p) || !rx_idle(p) ||
-                         p->fabric->up->expects(p->np));
+    return !p->dying && ((p->pidfd < 0 && !p->same_process) || shm_unsent(p) ||
+                         (rx_state(p) & RX_BUSY) != 0 || p->fabric->up->expects(p->np));
 }
 
 /* Whether a peer is no more, or looks no more at the slot that we have with it. */

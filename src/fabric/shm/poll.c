@@ -167,7 +167,7 @@ static bool in_hand(struct fabric *f)
     for (unsigned i = 0; i < f->listening_count; i++) {
         struct fabric_peer *p = f->listening[i];
         bool left = atomic_load_explicit(&p->in->ready, memory_order_relaxed) == SLOT_LEFT;
-        if (!rx_elsewhere(p) || rx_expects(p) || left) {
+        if ((rx_state(p) & (RX_OURS | RX_AWAITS)) != 0 || left) {
             return true;
         }
     }

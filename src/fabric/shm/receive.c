@@ -276,37 +276,19 @@ static inline bool may_advance(const struct rx_channel *r)
     return usual(r->m.engaged == 0) ? has_record(r) : !r->m.busy;
 }
 
-bool rx_blocked(const struct fabric_peer *p)
+unsigned rx_state(const struct fabric_peer *p)
 {
-    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        if (p->rx[c].m.busy || p->rx[c].m.waiting || rx_machine_keeps(&p->rx[c].m)) {
-            return true;
-        }
+    unsigned state = 0;
+    for (const struct rx_channel *r = p->rx; r < p->rx + FABRIC_CLASSES; r++) {
+        const struct rx_machine *m = &r->m;
+        bool keeps = rx_machine_keeps(m), waits = m->waiting || keeps;
+        bool elsewhere = m->waiting ? m->rx->elsewhere : keeps;
+        state |= m->engaged != 0 ? RX_BUSY : 0;
+        state |= m->busy || waits ? RX_BLOCKED : 0;
+        state |= m->busy || (m->phase != RX_IDLE && !elsewhere) ? RX_OURS : 0;
+        state |= m->phase == RX_PAYLOAD && r->mode == RECORD_CELLS && !m->waiting ? RX_AWAITS : 0;
     }
-    return false;
-}
-
-bool rx_elsewhere(const struct fabric_peer *p)
-{
-    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        const struct rx_channel *r = &p->rx[c];
-        bool alone = r->m.waiting ? r->m.rx->elsewhere : rx_machine_keeps(&r->m);
-        if (r->m.busy || (r->m.phase != RX_IDLE && !alone)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-bool rx_expects(const struct fabric_peer *p)
-{
-    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        const struct rx_channel *r = &p->rx[c];
-        if (r->m.phase == RX_PAYLOAD && r->mode == RECORD_CELLS && !r->m.waiting) {
-            return true;
-        }
-    }
-    return false;
+    return state;
 }
 
 /* A sender that has left, and left nothing behind, is gone. */
@@ -314,7 +296,7 @@ static inline bool has_gone(struct fabric_peer *p)
 {
     if (p->in == NULL || p->dying ||
         usual(atomic_load_explicit(&p->in->ready, memory_order_acquire) != SLOT_LEFT) ||
-        rx_blocked(p) || rx_visible(p)) {
+        (rx_state(p) & RX_BLOCKED) != 0 || rx_visible(p)) {
         return false;
     }
     peer_lost(p, NULL);
@@ -352,16 +334,6 @@ bool rx_visible(struct fabric_peer *p)
         }
     }
     return false;
-}
-
-bool rx_idle(const struct fabric_peer *p)
-{
-    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        if (p->rx[c].m.phase != RX_IDLE || p->rx[c].m.busy) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* What is behind a message that was cut is lost as well, though its record be there: a channel has

@@ -316,18 +316,10 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
     }
     if (tx->fault != FABRIC_OK || tx->length <= p->inline_max) {
         size_t bytes = tx->fault == FABRIC_OK ? tx->length : 0;
-        switch (bytes != 0 && tx->vector != NULL
-                    ? send_parts(p, t, tx)
-                    : send_lines(p, t, tx->header, tx->base, bytes, tx->fault)) {
-        case SHORT_FULL:
-            return FABRIC_FULL;
-        case SHORT_UNREADABLE:
-            tx->fault = FABRIC_SEGV;
-            break;
-        case SHORT_SENT:
-            break;
-        }
-        return FABRIC_SENT;
+        return fabric_sent_short(tx,
+                                 bytes != 0 && tx->vector != NULL
+                                     ? send_parts(p, t, tx)
+                                     : send_lines(p, t, tx->header, tx->base, bytes, tx->fault));
     }
     return tx_send_long(p, t, tx);
 }

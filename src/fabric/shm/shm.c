@@ -172,7 +172,7 @@ bool shm_unsent(struct fabric_peer *p)
     for (unsigned c = 0; c < FABRIC_CLASSES && !p->dying; c++) {
         struct tx_channel *t = &p->tx[c];
         if (t->index != NULL &&
-            (!list_empty(&t->filling) || !list_empty(&t->referred) ||
+            (tx_under_way(t) ||
              atomic_load_explicit(&t->index->head, memory_order_relaxed) != t->tail)) {
             return true;
         }
@@ -231,7 +231,7 @@ static int64_t shm_next_deadline(struct fabric *f)
     int64_t now = clock_ns(), deadline = -1;
     bool probe = f->put_off;
     LIST_EACH (struct fabric_peer, p, &f->peers, link) {
-        if (rx_blocked(p)) {
+        if ((rx_state(p) & RX_BLOCKED) != 0) {
             deadline = now + BLOCKED_NS;
         }
         probe |= peer_is_probed(p);
@@ -262,7 +262,8 @@ static bool anything_left(struct fabric *f)
         return true;
     }
     LIST_EACH (struct fabric_peer, p, &f->peers, link) {
-        bool waits = rx_blocked(p);
+        unsigned state = rx_state(p);
+        bool waits = (state & RX_BLOCKED) != 0;
         if (p->dying || rx_visible(p) || (tx_pending(p) && tx_has_room(p))) {
             return true;
         }
@@ -272,7 +273,7 @@ static bool anything_left(struct fabric *f)
         if (p->in != NULL && waits) {
             known[p->in_index / 64] |= 1ull << (p->in_index % 64);
         }
-        blocked |= waits && !rx_elsewhere(p);
+        blocked |= waits && (state & RX_OURS) != 0;
         starved |= tx_pending(p);
     }
     for (unsigned w = 0; w < f->words; w++) {
@@ -288,7 +289,7 @@ static bool anything_left(struct fabric *f)
 static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
 {
     LIST_EACH (struct fabric_peer, p, &f->peers, link) {
-        if (p->in != NULL && !rx_blocked(p)) {
+        if (p->in != NULL && (rx_state(p) & RX_BLOCKED) == 0) {
             clear_bit(f, p->in_index);
             fabric_ignore(f, p);
         }

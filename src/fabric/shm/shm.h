@@ -170,12 +170,6 @@ static inline void light_barrier(const struct fabric_peer *p)
     }
 }
 
-/* The owner word of a slot that who has this address has claimed. */
-static inline uint64_t address_word(uint32_t nid, uint32_t pid)
-{
-    return (uint64_t)nid << 32 | pid;
-}
-
 /* The bit of a slot in our own bitmap: set while its rings are to be looked at. */
 static inline void set_bit(struct fabric *f, unsigned index)
 {
@@ -221,6 +215,11 @@ enum fabric_short shm_send_line(struct fabric_peer *p, enum fabric_class class,
 void shm_foresend(struct fabric_peer *p);
 /* tx_advance() fills cells, gives back what the peer has taken; true if it did. */
 bool tx_advance(struct fabric_peer *p);
+/* tx_under_way() is true while a payload is on its way, in cells or by reference. */
+static inline bool tx_under_way(const struct tx_channel *t)
+{
+    return !list_empty(&t->filling) || !list_empty(&t->referred);
+}
 /* tx_pending() is true while a tx of ours waits for the peer. */
 bool tx_pending(const struct fabric_peer *p);
 /* tx_flows() tells whether the peer has emptied cells since we last looked. */
@@ -248,15 +247,11 @@ void rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next);
 bool rx_advance(struct fabric_peer *p);
 /* rx_visible() tells whether the peer has published something for us. */
 bool rx_visible(struct fabric_peer *p);
-/* rx_blocked() is true while a message waits for our own side, or packets are kept;
- * rx_elsewhere() while that is all that is in hand, and up to threads which will poll. */
-bool rx_blocked(const struct fabric_peer *p);
-bool rx_elsewhere(const struct fabric_peer *p);
-/* rx_expects() is true while a message could go on as soon as its sender fills a cell, of which
+/* rx_state() is what is under way, of enum rx_state: RX_OURS is also a message that waits for its
+ * sender; RX_AWAITS one that could go on as soon as its sender fills a cell, of which
  * nobody is told while we poll. */
-bool rx_expects(const struct fabric_peer *p);
-/* rx_idle() is true between messages; rx_cut() ends a torn one as UNDELIVERABLE. */
-bool rx_idle(const struct fabric_peer *p);
+unsigned rx_state(const struct fabric_peer *p);
+/* rx_cut() ends a torn message as UNDELIVERABLE. */
 void rx_cut(struct fabric_peer *p);
 
 /* ---- reference.c ---- */

@@ -293,7 +293,7 @@ bool tx_advance(struct fabric_peer *p)
         moved |= advance_filling(p, t);
         moved |= advance_referred(p, t);
         moved |= advance_starved(p, t);
-        if (!t->starved && list_empty(&t->filling) && list_empty(&t->referred) &&
+        if (!t->starved && !tx_under_way(t) &&
             atomic_load_explicit(&t->index->want, memory_order_relaxed) != 0) {
             atomic_store_explicit(&t->index->want, 0, memory_order_relaxed);
         }
@@ -304,9 +304,7 @@ bool tx_advance(struct fabric_peer *p)
 bool tx_pending(const struct fabric_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        const struct tx_channel *t = &p->tx[c];
-        if (t->index != NULL &&
-            (t->starved || !list_empty(&t->filling) || !list_empty(&t->referred))) {
+        if (p->tx[c].starved || tx_under_way(&p->tx[c])) {
             return true;
         }
     }
@@ -319,7 +317,7 @@ bool tx_flows(struct fabric_peer *p)
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         struct tx_channel *t = &p->tx[c];
         uint64_t before = t->cells_head_seen;
-        if (t->index != NULL && before != t->cells_tail) {
+        if (before != t->cells_tail) {
             refresh_cells(p, t);
             moved |= t->cells_head_seen != before;
         }
@@ -331,9 +329,6 @@ bool tx_has_room(struct fabric_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         struct tx_channel *t = &p->tx[c];
-        if (t->index == NULL) {
-            continue;
-        }
         uint64_t head = t->head_seen, cells = t->cells_head_seen;
         if (t->starved || !list_empty(&t->referred)) {
             tx_refresh_head(p, t);

@@ -112,48 +112,21 @@ static bool has_its_turn(const struct udp_channel *c, const struct udp_lane *l)
            ((l->m.phase == RX_HEADER || l->m.phase == RX_PAYLOAD) && !l->m.turn);
 }
 
-static bool channel_blocked(const struct udp_channel *c)
+static unsigned channel_state(const struct udp_channel *c)
 {
+    const struct udp_lane *first = udp_lane_first(c);
+    unsigned state = c->busy ? RX_BUSY | RX_BLOCKED | RX_OURS : nothing_here(c) ? 0 : RX_BUSY;
+    state |= first->open != NULL || first->m.phase != RX_IDLE || !udp_lane_alone(c) ? RX_AWAITS : 0;
     LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
-        if (is_stuck(l)) {
-            return true;
-        }
+        state |= is_stuck(l) ? RX_BLOCKED : 0;
+        state |= l->m.waiting && !l->m.rx->elsewhere ? RX_OURS : 0;
     }
-    return c->busy;
+    return state;
 }
 
-bool udp_blocked(const struct fabric_peer *p)
+unsigned udp_state(const struct fabric_peer *p)
 {
-    return channel_blocked(&p->channel[FABRIC_REQUEST]) ||
-           channel_blocked(&p->channel[FABRIC_RESPONSE]);
-}
-
-static bool channel_elsewhere(const struct udp_channel *c)
-{
-    LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
-        if (l->m.waiting && !l->m.rx->elsewhere) {
-            return false;
-        }
-    }
-    return !c->busy;
-}
-
-bool udp_elsewhere(const struct fabric_peer *p)
-{
-    return channel_elsewhere(&p->channel[FABRIC_REQUEST]) &&
-           channel_elsewhere(&p->channel[FABRIC_RESPONSE]);
-}
-
-bool udp_awaits(const struct fabric_peer *p)
-{
-    for (unsigned i = 0; i < FABRIC_CLASSES; i++) {
-        const struct udp_channel *c = &p->channel[i];
-        const struct udp_lane *l = udp_lane_first(c);
-        if (l->open != NULL || l->m.phase != RX_IDLE || !udp_lane_alone(c)) {
-            return true;
-        }
-    }
-    return false;
+    return channel_state(&p->channel[FABRIC_REQUEST]) | channel_state(&p->channel[FABRIC_RESPONSE]);
 }
 
 static bool channel_wants_poll(const struct udp_channel *c)
@@ -173,15 +146,4 @@ bool udp_wants_poll(const struct fabric_peer *p)
 {
     return channel_wants_poll(&p->channel[FABRIC_REQUEST]) ||
            channel_wants_poll(&p->channel[FABRIC_RESPONSE]);
-}
-
-bool udp_idle(const struct fabric_peer *p)
-{
-    for (unsigned i = 0; i < FABRIC_CLASSES; i++) {
-        const struct udp_channel *c = &p->channel[i];
-        if (c->busy || !nothing_here(c)) {
-            return false;
-        }
-    }
-    return true;
 }

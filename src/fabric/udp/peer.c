@@ -51,7 +51,7 @@ struct slmp_whose udp_whose(void *fabric, const struct slmp_address *a)
 /* Whether anything is under way between the two, here or at the NIC. */
 static bool in_use(const struct fabric_peer *p)
 {
-    return !udp_idle(p) || udp_awaits(p) || p->channel[FABRIC_REQUEST].queued != 0 ||
+    return (udp_state(p) & (RX_BUSY | RX_AWAITS)) != 0 || p->channel[FABRIC_REQUEST].queued != 0 ||
            p->channel[FABRIC_RESPONSE].queued != 0 || p->fabric->up->needs(p->np);
 }
 
@@ -179,7 +179,7 @@ bool udp_bury(struct fabric_peer *p)
     while (udp_take(p)) {
     }
     udp_cut(p);
-    if (!udp_idle(p)) {
+    if ((udp_state(p) & RX_BUSY) != 0) {
         return false; /* its last message is with our handlers */
     }
     forget(p);
@@ -243,8 +243,8 @@ static int64_t patience(struct fabric *f, const struct fabric_peer *p)
 
 bool udp_expects(const struct fabric_peer *p)
 {
-    return !p->dying &&
-           (udp_awaits(p) || slmp_incomplete(p->session) || p->fabric->up->expects(p->np));
+    return !p->dying && ((udp_state(p) & RX_AWAITS) != 0 || slmp_incomplete(p->session) ||
+                         p->fabric->up->expects(p->np));
 }
 
 void udp_ask_silent(struct fabric *f, int64_t now)

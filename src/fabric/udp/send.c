@@ -362,16 +362,8 @@ enum fabric_send udp_send(struct fabric_peer *p, enum fabric_class class, struct
     if (length > UDP_COPY_MOST) {
         return FABRIC_FULL; /* a copy would cost more than to wait for an acknowledgement */
     }
-    switch (send_copy(p, class, (struct content){tx->header, tx->base, tx, length, tx->fault})) {
-    case SHORT_FULL:
-        return FABRIC_FULL;
-    case SHORT_UNREADABLE:
-        tx->fault = FABRIC_SEGV;
-        break;
-    case SHORT_SENT:
-        break;
-    }
-    return FABRIC_SENT;
+    struct content what = {tx->header, tx->base, tx, length, tx->fault};
+    return fabric_sent_short(tx, send_copy(p, class, what));
 }
 
 bool udp_unsent(struct fabric_peer *p)

@@ -441,7 +441,7 @@ static int64_t udp_next_deadline(struct fabric *f)
 {
     int64_t at = f->posted != 0 || f->behind ? udp_socket_now(&f->socket) : f->deadline;
     LIST_EACH (struct fabric_peer, p, &f->peers, link) {
-        if (udp_blocked(p)) {
+        if ((udp_state(p) & RX_BLOCKED) != 0) {
             int64_t soon = udp_socket_now(&f->socket) + BLOCKED_NS;
             at = soon < at ? soon : at;
             break;
@@ -458,11 +458,12 @@ static bool anything_left(struct fabric *f)
 {
     bool blocked = false, waits = false;
     LIST_EACH (struct fabric_peer, p, &f->peers, link) {
-        bool stuck = udp_blocked(p);
+        unsigned state = udp_state(p);
+        bool stuck = (state & RX_BLOCKED) != 0;
         if (p->dying || (!stuck && udp_wants_poll(p))) {
             return true;
         }
-        blocked |= stuck && !udp_elsewhere(p);
+        blocked |= stuck && (state & RX_OURS) != 0;
         waits |= udp_unsent(p);
     }
     /* A suspended handler that waits for no peer goes on as soon as it is asked. */

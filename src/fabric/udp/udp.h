@@ -307,13 +307,8 @@ bool udp_lane_take_behind(struct fabric_peer *, struct udp_lane *);
 
 /* udp_take() goes on with what a peer has sent; true if anything moved. */
 bool udp_take(struct fabric_peer *);
-/* Whether messages of the peer wait for our own side; whether all that do are with threads
- * of the NIC's own. */
-bool udp_blocked(const struct fabric_peer *);
-bool udp_elsewhere(const struct fabric_peer *);
-bool udp_idle(const struct fabric_peer *);
-/* Whether a message is in hand of which more is to come. */
-bool udp_awaits(const struct fabric_peer *);
+/* udp_state() is what is under way, of enum rx_state; RX_BUSY also while anything is staged. */
+unsigned udp_state(const struct fabric_peer *);
 /* Whether the next poll should look at it though nothing comes. */
 bool udp_wants_poll(const struct fabric_peer *);
 /* udp_cut() ends messages in hand of which no more will come. */
