@@ -7,40 +7,28 @@
 
 static bool nothing(struct fabric *f)
 {
-    (void)f;
     return false;
 }
 
 static void leave_it(struct fabric *f)
 {
-    (void)f;
 }
 
 static bool never_sleep(struct fabric *f, enum bell_kind kind, uint32_t *word)
 {
-    (void)f;
-    (void)kind;
-    (void)word;
     return false;
 }
 
 static void disarm(struct fabric *f, bool polled)
 {
-    (void)f;
-    (void)polled;
 }
 
 static void waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *others)
 {
-    (void)f;
-    (void)core;
-    (void)now;
-    (void)others;
 }
 
 static int64_t no_deadline(struct fabric *f)
 {
-    (void)f;
     return -1;
 }
 

@@ -29,6 +29,8 @@
  * cell for each of its pages, or more: who has sent few has no use for it. */
 #define GROW_AFTER 24
 
+enum large { LARGE_AUTO, LARGE_CELLS, LARGE_VM }; /* of PINWHEEL_SHM_LARGE */
+
 static void refresh_cells(struct fabric_peer *p, struct tx_channel *t)
 {
     uint64_t head = atomic_load_explicit(&t->index->cells_head, memory_order_acquire);
@@ -51,13 +53,8 @@ static bool by_reference(const struct fabric_peer *p, struct tx_channel *t,
         record_max_lines(p->remote->info.ring_lines) < 2) {
         return false;
     }
-    switch (o->number[OPT_SHM_LARGE]) {
-    case 1:
-        return false;
-    case 2:
-        return true;
-    default:
-        break;
+    if (o->number[OPT_SHM_LARGE] != LARGE_AUTO) {
+        return o->number[OPT_SHM_LARGE] == LARGE_VM;
     }
     if (tx->length >= (uint64_t)o->number[OPT_SHM_VM_MIN]) {
         return true;

@@ -327,8 +327,8 @@ struct slmp_peer_info {
     bool known, session, plain;
     bool answered; /* a session is being agreed on, and it has answered */
     uint64_t incarnation;
-    int64_t heard;        /* when a packet of its session came last, or that began */
-    int64_t rtt, rtt_min; /* smoothed; smallest of late; 0: not measured */
+    int64_t heard; /* when a packet of its session came last, or that began */
+    int64_t rtt;   /* smoothed; 0: not measured */
     int64_t rto;
     uint32_t window;  /* congestion window, packets, of channel 0 */
     uint32_t flight;  /* packets under way */
