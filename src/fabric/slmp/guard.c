@@ -18,45 +18,31 @@
 /* Numbers whose Poly1305 keys are made in one call, which costs little more than one. */
 enum { GROUP = 8, POLY_KEY = 32, DIGEST = 32, NO_GROUP = -1 };
 
-/* What is used of libcrypto. */
+/* What is used of libcrypto, by our names. */
+#define FUNCTIONS(USE)                                                                             \
+    USE(mac_fetch, EVP_MAC_fetch)                                                                  \
+    USE(mac_free, EVP_MAC_free)                                                                    \
+    USE(mac_new, EVP_MAC_CTX_new)                                                                  \
+    USE(mac_drop, EVP_MAC_CTX_free)                                                                \
+    USE(mac_init, EVP_MAC_init)                                                                    \
+    USE(mac_update, EVP_MAC_update)                                                                \
+    USE(mac_final, EVP_MAC_final)                                                                  \
+    USE(cipher_new, EVP_CIPHER_CTX_new)                                                            \
+    USE(cipher_drop, EVP_CIPHER_CTX_free)                                                          \
+    USE(encrypt_init, EVP_EncryptInit_ex)                                                          \
+    USE(encrypt, EVP_EncryptUpdate)                                                                \
+    USE(no_padding, EVP_CIPHER_CTX_set_padding)                                                    \
+    USE(aes, EVP_aes_256_ecb)
+#define MEMBER(ours, theirs) __typeof__(theirs) *ours;
+#define SYMBOL(ours, theirs) {#theirs, &crypto.ours},
 static struct {
-    __typeof__(EVP_MAC_fetch) *mac_fetch;
-    __typeof__(EVP_MAC_free) *mac_free;
-    __typeof__(EVP_MAC_CTX_new) *mac_new;
-    __typeof__(EVP_MAC_CTX_free) *mac_drop;
-    __typeof__(EVP_MAC_init) *mac_init;
-    __typeof__(EVP_MAC_update) *mac_update;
-    __typeof__(EVP_MAC_final) *mac_final;
-    __typeof__(EVP_CIPHER_CTX_new) *cipher_new;
-    __typeof__(EVP_CIPHER_CTX_free) *cipher_drop;
-    __typeof__(EVP_EncryptInit_ex) *encrypt_init;
-    __typeof__(EVP_EncryptUpdate) *encrypt;
-    __typeof__(EVP_CIPHER_CTX_set_padding) *no_padding;
-    __typeof__(EVP_aes_256_ecb) *aes;
-    __typeof__(OSSL_PARAM_construct_utf8_string) *text_parameter;
-    __typeof__(OSSL_PARAM_construct_end) *last_parameter;
+    FUNCTIONS(MEMBER)
 } crypto;
 static struct mutex loading; /* by forks_take(), for these two: */
 static bool crypto_loaded;   /* else the next one tries again */
 static char trouble[SLMP_TEXT];
 
-static const struct library_symbol symbols[] = {
-    {"EVP_MAC_fetch", &crypto.mac_fetch},
-    {"EVP_MAC_free", &crypto.mac_free},
-    {"EVP_MAC_CTX_new", &crypto.mac_new},
-    {"EVP_MAC_CTX_free", &crypto.mac_drop},
-    {"EVP_MAC_init", &crypto.mac_init},
-    {"EVP_MAC_update", &crypto.mac_update},
-    {"EVP_MAC_final", &crypto.mac_final},
-    {"EVP_CIPHER_CTX_new", &crypto.cipher_new},
-    {"EVP_CIPHER_CTX_free", &crypto.cipher_drop},
-    {"EVP_EncryptInit_ex", &crypto.encrypt_init},
-    {"EVP_EncryptUpdate", &crypto.encrypt},
-    {"EVP_CIPHER_CTX_set_padding", &crypto.no_padding},
-    {"EVP_aes_256_ecb", &crypto.aes},
-    {"OSSL_PARAM_construct_utf8_string", &crypto.text_parameter},
-    {"OSSL_PARAM_construct_end", &crypto.last_parameter},
-};
+static const struct library_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 
 /* The linker's words say why it cannot be had, which need not be that it is not there. */
 static bool load(void)
@@ -122,8 +108,8 @@ static bool hash(struct slmp_guard *g, const uint8_t *key, size_t key_length, co
 {
     char sha[] = "SHA256";
     size_t made;
-    const OSSL_PARAM p[] = {crypto.text_parameter(OSSL_MAC_PARAM_DIGEST, sha, 0),
-                            crypto.last_parameter()};
+    const OSSL_PARAM p[] = {OSSL_PARAM_utf8_string(OSSL_MAC_PARAM_DIGEST, sha, sizeof(sha) - 1),
+                            OSSL_PARAM_END};
     return crypto.mac_init(g->hash, key, key_length, p) == 1 &&
            crypto.mac_update(g->hash, bytes, length) == 1 &&
            crypto.mac_final(g->hash, digest, &made, DIGEST) == 1 && made == DIGEST;
