@@ -264,7 +264,7 @@ struct slmp {
     /* Peers that were, by a keyed hash of their address: what nonces of strangers are made from,
      * so that an OPEN of one that was forgotten opens nothing, and those of others stay good. */
     uint32_t forgotten[SLMP_FORGOTTEN];
-    struct slmp_reply *reply; /* a ring of SLMP_REPLIES */
+    struct slmp_reply reply[SLMP_REPLIES]; /* a ring */
     unsigned reply_first, reply_count;
     int64_t answer_due[SLMP_ANSWERS]; /* of answers to strangers; see session.c */
 };

@@ -158,13 +158,10 @@ void slmp_session_version(struct slmp *e, const struct slmp_address *from,
 
 static void welcome(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *w)
 {
-    if (p == NULL || !greeting(p)) {
-        e->counters.stale++;
-        return;
-    }
     /* It answers our hello, or refuses the OPEN that we are sending; a copy of an older one
      * must not make us open the session twice. */
-    if (w->id != (p->state == PEER_HELLO ? p->plain_id : (uint32_t)p->nonce) ||
+    if (p == NULL || !greeting(p) ||
+        w->id != (p->state == PEER_HELLO ? p->plain_id : (uint32_t)p->nonce) ||
         (e->guard != NULL && w->number != p->drawn)) {
         e->counters.stale++;
         return;

@@ -58,17 +58,9 @@ struct slmp *slmp_open(const struct slmp_config *config, const struct slmp_upcal
         return NULL;
     }
     struct slmp *e = calloc(1, sizeof(*e));
-    struct slmp_reply *reply = calloc(SLMP_REPLIES, sizeof(*reply));
-    if (e == NULL || reply == NULL) {
-        free(e);
-        free(reply);
-        errno = ENOMEM;
-        return NULL;
-    }
-    if (config->key != NULL && (e->guard = slmp_guard_open(config->key)) == NULL) {
+    if (e == NULL || (config->key != NULL && (e->guard = slmp_guard_open(config->key)) == NULL)) {
         int why = errno;
         free(e);
-        free(reply);
         errno = why;
         return NULL;
     }
@@ -76,7 +68,6 @@ struct slmp *slmp_open(const struct slmp_config *config, const struct slmp_upcal
     e->config.key = NULL; /* its owner may wipe it now */
     e->up = *up;
     e->up.version = up->version != NULL ? up->version : no_version;
-    e->reply = reply;
     e->now = INT64_MIN;
     list_init(&e->all);
     list_init(&e->active);
@@ -115,7 +106,6 @@ void slmp_close(struct slmp *e)
         slmp_peer_free(p);
     }
     slmp_guard_close(e->guard);
-    free(e->reply);
     free(e);
 }
 
@@ -384,7 +374,6 @@ struct slmp_peer_info slmp_peer_info(const struct slmp *e, const struct slmp_add
     info.dropped = p->dropped;
     const struct slmp_flow *f = &p->flow[0];
     info.rtt = f->cc.srtt;
-    info.rtt_min = slmp_cc_min(&f->cc);
     info.rto = slmp_cc_rto(&f->cc, &e->config);
     info.window = (uint32_t)f->cc.window;
     info.flight = f->in_flight;
