@@ -117,7 +117,7 @@ static void nothing_is_left(struct fixture *x)
 {
     assert_true(list_empty(&lane(x)->pieces));
     assert_int_equal(lane(x)->count, 0);
-    assert_null(lane(x)->row);
+    assert_null(lane(x)->in.row);
 }
 
 static void each_message_comes_once(void **state)
@@ -182,7 +182,7 @@ static void one_that_is_too_long_is_dropped(void **state)
         .peer = &x->session, .length = UDP_ROW_MOST + 1, .channel = FABRIC_REQUEST, .active = true};
     assert_int_equal(udp_begin(&x->fabric, &x->in, x->row, x->length), SLMP_GO);
     assert_int_equal(udp_data(&x->fabric, &x->in, 0, x->row, x->length), SLMP_GO);
-    assert_null(lane(x)->open); /* the next one need not wait for the rest */
+    assert_null(lane(x)->in.open); /* the next one need not wait for the rest */
     assert_int_equal(udp_data(&x->fabric, &x->in, x->length, x->row, x->length), SLMP_GO);
     udp_done(&x->fabric, &x->in, SLMP_OK);
     nothing_is_left(x);

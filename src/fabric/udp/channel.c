@@ -60,7 +60,7 @@ void udp_cut(struct fabric_peer *p)
 static bool may_offer(const struct udp_channel *c)
 {
     LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
-        if (l->refused && l->count < udp_lane_most(c, l) / 2) {
+        if (l->in.refused && l->count < udp_lane_most(c, l) / 2) {
             return true;
         }
     }
@@ -72,7 +72,7 @@ static void ask_again(struct fabric_peer *p, struct udp_channel *c, unsigned cla
 {
     c->refused = c->next_refused = false;
     LIST_EACH (struct udp_lane, l, &c->lanes, link) {
-        l->refused = false;
+        l->in.refused = false;
     }
     /* The engine's clock stands still: what is due then is due for the poll that we are in. */
     slmp_resume(p->fabric->engine, 0, p->session, class);
@@ -116,7 +116,8 @@ static unsigned channel_state(const struct udp_channel *c)
 {
     const struct udp_lane *first = udp_lane_first(c);
     unsigned state = c->busy ? RX_BUSY | RX_BLOCKED | RX_OURS : nothing_here(c) ? 0 : RX_BUSY;
-    state |= first->open != NULL || first->m.phase != RX_IDLE || !udp_lane_alone(c) ? RX_AWAITS : 0;
+    state |=
+        first->in.open != NULL || first->m.phase != RX_IDLE || !udp_lane_alone(c) ? RX_AWAITS : 0;
     LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
         state |= is_stuck(l) ? RX_BLOCKED : 0;
         state |= l->m.waiting && !l->m.rx->elsewhere ? RX_OURS : 0;

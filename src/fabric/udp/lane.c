@@ -78,12 +78,12 @@ static struct udp_lane *last_of(const struct udp_channel *c)
 
 bool udp_lane_may_begin(const struct udp_channel *c)
 {
-    return last_of(c)->open == NULL || !list_empty(&c->spare);
+    return last_of(c)->in.open == NULL || !list_empty(&c->spare);
 }
 
 struct udp_lane *udp_lane_begin(struct udp_channel *c)
 {
-    if (last_of(c)->open == NULL) {
+    if (last_of(c)->in.open == NULL) {
         return last_of(c);
     }
     struct udp_lane *l = LIST_POP(struct udp_lane, &c->spare, link);
@@ -110,8 +110,8 @@ bool udp_lane_split(struct udp_channel *c, struct udp_lane *l)
 {
     unsigned before;
     struct list *item = next_message(l, &before);
-    bool begun =
-        l->open != NULL && (l->fresh || l->row != NULL); /* and none of its pieces is here */
+    bool begun = l->in.open != NULL &&
+                 (l->in.fresh || l->in.row != NULL); /* and none of its pieces is here */
     if (item == &l->pieces && !begun) {
         return true;
     }
@@ -125,24 +125,19 @@ bool udp_lane_split(struct udp_channel *c, struct udp_lane *l)
     }
     behind->count = l->count - before;
     l->count = before;
-    behind->open = l->open;
-    behind->fresh = l->fresh;
-    behind->row = l->row;
-    behind->row_have = l->row_have;
-    behind->refused = l->refused;
-    if (behind->open != NULL) {
-        behind->open->user = behind;
+    behind->in = l->in;
+    l->in = (struct udp_incoming){0};
+    if (behind->in.open != NULL) {
+        behind->in.open->user = behind;
     }
-    l->open = NULL;
-    l->row = NULL;
-    l->refused = false;
     return true;
 }
 
 bool udp_lane_retire(struct fabric *f, struct udp_channel *c)
 {
     struct udp_lane *l = udp_lane_first(c);
-    if (udp_lane_alone(c) || l->m.phase != RX_IDLE || l->open != NULL || !list_empty(&l->pieces)) {
+    if (udp_lane_alone(c) || l->m.phase != RX_IDLE || l->in.open != NULL ||
+        !list_empty(&l->pieces)) {
         return false;
     }
     list_remove(&l->link);

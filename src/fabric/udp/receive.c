@@ -63,8 +63,7 @@ static struct udp_piece *next_piece(struct fabric_peer *p, struct udp_lane *l)
 static uint8_t *gather(struct fabric_peer *p, struct udp_lane *l, size_t n)
 {
     struct udp_piece *piece;
-    if (l->gather == NULL &&
-        (l->gather = udp_memory_new(p->fabric, p->fabric->packet_size)) == NULL) {
+    if (l->gather == NULL && (l->gather = udp_memory_new(p->fabric->packet_size)) == NULL) {
         return NULL;
     }
     while (l->gathered < n && (piece = next_piece(p, l)) != NULL) {

@@ -21,23 +21,14 @@ enum { SKEW = UDP_ALIGN - (SLMP_OVERHEAD + UDP_HEAD) % UDP_ALIGN };
 
 /* ---- memory ---- */
 
-struct udp_memory *udp_memory_new(struct fabric *f, size_t bytes)
+struct udp_memory *udp_memory_new(size_t bytes)
 {
-    struct udp_memory *m = malloc(sizeof(*m));
-    uint8_t *at = m != NULL ? aligned_alloc(64, (bytes + 63) & ~(size_t)63) : NULL;
-    if (at == NULL) {
-        free(m);
-        return NULL;
+    struct udp_memory *m = aligned_alloc(64, (sizeof(*m) + bytes + 63) & ~(size_t)63);
+    if (m != NULL) {
+        *m = (struct udp_memory){.users = 1};
+        list_init(&m->link);
     }
-    *m = (struct udp_memory){.users = 1, .bytes = at};
-    list_init(&m->link);
     return m;
-}
-
-static void free_memory(struct udp_memory *m)
-{
-    free(m->bytes);
-    free(m);
 }
 
 void udp_memory_drop(struct fabric *f, struct udp_memory *m)
@@ -48,21 +39,17 @@ void udp_memory_drop(struct fabric *f, struct udp_memory *m)
     if (m->pooled) {
         list_insert_after(&f->free_buffers, &m->link);
     } else {
-        free_memory(m);
+        free(m);
     }
 }
 
 /* A buffer for the next datagrams; NULL if memory is short. */
 static struct udp_memory *take_buffer(struct fabric *f)
 {
-    struct list *l = list_pop_front(&f->free_buffers);
-    if (l != NULL) {
-        struct udp_memory *m = container_of(l, struct udp_memory, link);
-        m->users = 1;
-        return m;
-    }
-    struct udp_memory *m = udp_memory_new(f, UDP_BUFFER + SKEW);
+    struct udp_memory *m = LIST_POP(struct udp_memory, &f->free_buffers, link);
     if (m != NULL) {
+        m->users = 1;
+    } else if ((m = udp_memory_new(UDP_BUFFER + SKEW)) != NULL) {
         m->pooled = true;
         f->buffers++;
     }
@@ -74,11 +61,11 @@ void udp_memories_free(struct fabric *f)
     if (f->buffer != NULL) {
         udp_memory_drop(f, f->buffer);
     }
-    for (struct list *l; (l = list_pop_front(&f->free_buffers)) != NULL;) {
-        free_memory(container_of(l, struct udp_memory, link));
+    for (struct udp_memory *m; (m = LIST_POP(struct udp_memory, &f->free_buffers, link)) != NULL;) {
+        free(m);
     }
-    for (struct list *l; (l = list_pop_front(&f->free_pieces)) != NULL;) {
-        free(container_of(l, struct udp_piece, link));
+    for (struct udp_piece *p; (p = LIST_POP(struct udp_piece, &f->free_pieces, link)) != NULL;) {
+        free(p);
     }
 }
 
@@ -86,12 +73,11 @@ void udp_memories_free(struct fabric *f)
 
 static struct udp_piece *new_piece(struct fabric *f)
 {
-    struct list *l = list_pop_front(&f->free_pieces);
-    struct udp_piece *piece = l != NULL ? container_of(l, struct udp_piece, link) : NULL;
+    struct udp_piece *piece = LIST_POP(struct udp_piece, &f->free_pieces, link);
+    f->spare_pieces -= piece != NULL;
     if (piece == NULL && (piece = malloc(sizeof(*piece))) == NULL) {
         return NULL;
     }
-    f->spare_pieces -= l != NULL;
     *piece = (struct udp_piece){0};
     list_init(&piece->link);
     return piece;
@@ -120,9 +106,9 @@ void udp_piece_drop(struct fabric *f, struct udp_lane *l)
 
 static void drop_row(struct fabric *f, struct udp_lane *l)
 {
-    if (l->row != NULL) {
-        udp_memory_drop(f, l->row);
-        l->row = NULL;
+    if (l->in.row != NULL) {
+        udp_memory_drop(f, l->in.row);
+        l->in.row = NULL;
     }
 }
 
@@ -163,7 +149,7 @@ static struct udp_memory *keep(struct fabric *f, const void **bytes, size_t leng
         f->buffer->users++;
         return f->buffer;
     }
-    struct udp_memory *m = udp_memory_new(f, length);
+    struct udp_memory *m = udp_memory_new(length);
     if (m != NULL) {
         memcpy(m->bytes, *bytes, length);
         *bytes = m->bytes;
@@ -201,8 +187,8 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
         c->refused = c->next_refused = true;
         return SLMP_LATER;
     }
-    l->open = in;
-    l->fresh = true;
+    l->in.open = in;
+    l->in.fresh = true;
     in->user = l;
     return SLMP_GO;
 }
@@ -222,7 +208,7 @@ static bool take_bytes(struct fabric *f, struct udp_lane *l, const struct slmp_i
     piece->bytes = bytes;
     piece->length = (uint32_t)length;
     piece->blank = in->blank;
-    piece->first = l->fresh;
+    piece->first = l->in.fresh;
     piece->total = in->length;
     return true;
 }
@@ -230,7 +216,7 @@ static bool take_bytes(struct fabric *f, struct udp_lane *l, const struct slmp_i
 /* Whether bytes are of a row: those of its first packet say so. */
 static bool in_row(const struct udp_lane *l, const uint8_t *bytes)
 {
-    return l->fresh ? bytes[UDP_AT_MORE] != 0 : l->row != NULL;
+    return l->in.fresh ? bytes[UDP_AT_MORE] != 0 : l->in.row != NULL;
 }
 
 /* The message at the beginning of `rest` bytes of a row: with its prefix, and up to the next one.
@@ -294,31 +280,31 @@ static bool take_row(struct fabric *f, struct udp_lane *l, const struct slmp_inc
     if (in->length > UDP_ROW_MOST || in->blank) {
         f->misshapen++;
         drop_row(f, l);
-        l->open = NULL; /* what is still to come of it goes nowhere */
+        l->in.open = NULL; /* what is still to come of it goes nowhere */
         return true;
     }
-    bool whole = l->fresh && length == in->length;
-    if (l->fresh && !whole && (l->row = udp_memory_new(f, UDP_ROW_MOST)) == NULL) {
+    bool whole = l->in.fresh && length == in->length;
+    if (l->in.fresh && !whole && (l->in.row = udp_memory_new(UDP_ROW_MOST)) == NULL) {
         return false;
     }
-    l->row_have = l->fresh ? 0 : l->row_have;
+    l->in.row_have = l->in.fresh ? 0 : l->in.row_have;
     if (!whole) {
-        memcpy(l->row->bytes + l->row_have, bytes, length);
-        l->row_have += length;
-        if (l->row_have < in->length) {
+        memcpy(l->in.row->bytes + l->in.row_have, bytes, length);
+        l->in.row_have += length;
+        if (l->in.row_have < in->length) {
             return true;
         }
     }
-    struct udp_memory *m = whole ? keep(f, &bytes, length) : l->row;
+    struct udp_memory *m = whole ? keep(f, &bytes, length) : l->in.row;
     if (m == NULL) {
         return false;
     }
-    bool added = add_row(f, l, m, whole ? bytes : l->row->bytes, in->length);
+    bool added = add_row(f, l, m, whole ? bytes : l->in.row->bytes, in->length);
     if (!whole && !added) {
-        l->row_have -= length; /* these bytes will be offered again */
+        l->in.row_have -= length; /* these bytes will be offered again */
         return false;
     }
-    l->row = NULL;
+    l->in.row = NULL;
     udp_memory_drop(f, m); /* the pieces have theirs */
     return added;
 }
@@ -330,7 +316,7 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset,
     struct fabric_peer *p = peer_of(in);
     (void)offset; /* they come in order */
     struct udp_lane *l = in->user;
-    if (p == NULL || l == NULL || l->open != in) {
+    if (p == NULL || l == NULL || l->in.open != in) {
         return SLMP_GO;
     }
     struct udp_channel *c = &p->channel[in->channel];
@@ -341,10 +327,10 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset,
         taken = take_bytes(f, l, in, bytes, length);
     }
     if (!taken) {
-        c->refused = l->refused = true;
+        c->refused = l->in.refused = true;
         return SLMP_LATER;
     }
-    l->fresh = false;
+    l->in.fresh = false;
     udp_attend(p);
     return SLMP_GO;
 }
@@ -353,14 +339,14 @@ void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
 {
     struct fabric_peer *p = peer_of(in);
     struct udp_lane *l = in->user;
-    if (p == NULL || l == NULL || l->open != in) {
+    if (p == NULL || l == NULL || l->in.open != in) {
         return;
     }
     struct fabric *f = fabric;
-    l->open = NULL;
-    if (l->row != NULL) {
+    l->in.open = NULL;
+    if (l->in.row != NULL) {
         drop_row(f, l); /* nobody has seen any of it */
-    } else if (status != SLMP_OK && !l->fresh) {
+    } else if (status != SLMP_OK && !l->in.fresh) {
         struct udp_piece *piece = add_piece(f, l);
         if (piece != NULL) {
             piece->torn = true;

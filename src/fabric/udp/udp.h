@@ -78,7 +78,7 @@ struct udp_memory {
     unsigned users;
     bool pooled; /* one of UDP_BUFFER bytes */
     struct list link;
-    uint8_t *bytes;
+    _Alignas(64) uint8_t bytes[];
 };
 
 /* Bytes of a lane, in order. The first piece of a message begins with its prefix. */
@@ -100,6 +100,15 @@ struct udp_kept {
     uint64_t end;
 };
 
+/* The message whose pieces come, the last of its lane. */
+struct udp_incoming {
+    struct slmp_incoming *open; /* NULL: there is none */
+    bool fresh;                 /* its first piece has not come */
+    struct udp_memory *row;     /* it is a row that comes in several packets, */
+    size_t row_have;            /* so far */
+    bool refused;               /* the engine was told to wait with more of it */
+};
+
 /* Messages of a channel of which one is in hand; what is in other lanes need not wait for it. */
 struct udp_lane {
     struct list
@@ -108,11 +117,7 @@ struct udp_lane {
     /* as the engine hands over */
     struct list pieces;
     unsigned count;
-    struct slmp_incoming *open; /* the message whose pieces come, the last of the lane */
-    bool fresh;                 /* its first piece has not come */
-    struct udp_memory *row;     /* it is a row that comes in several packets, */
-    size_t row_have;            /* so far */
-    bool refused;               /* the engine was told to wait with more of it */
+    struct udp_incoming in;
     /* as the NIC takes */
     struct rx_machine m;       /* the message in hand */
     uint32_t used;             /* bytes of the first piece that were taken */
@@ -215,9 +220,8 @@ struct fabric {
     bool alone;        /* the NIC has its peers from here only */
     bool open_to_all;  /* packets from beyond this host are taken */
     bool keyed;        /* and all of them are proved by the job's key */
-    bool told;         /* that some are not, */
-    bool told_version; /* and that somebody speaks another version */
-    bool full_told;    /* that there is no room for one more peer */
+    bool told_version; /* it was said that somebody speaks another version, */
+    bool full_told;    /* and that there is no room for one more peer */
     uint32_t local[LOCAL_MOST];
     unsigned locals;
     uint64_t foreign, misshapen; /* packets, messages that were dropped */
@@ -256,7 +260,7 @@ void udp_done(void *fabric, struct slmp_incoming *, enum slmp_status);
 /* udp_receive() gives the engine what one look at the socket brings; false: nothing. `more`:
  * several datagrams were joined, and others may wait. */
 bool udp_receive(struct fabric *, int64_t now, bool *more);
-struct udp_memory *udp_memory_new(struct fabric *, size_t bytes);
+struct udp_memory *udp_memory_new(size_t bytes);
 void udp_memory_drop(struct fabric *, struct udp_memory *);
 void udp_piece_drop(struct fabric *, struct udp_lane *);
 /* udp_lane_clear() forgets what a lane has, but for a message in hand. */
