@@ -12,7 +12,8 @@
  *   socket.c   datagrams in and out
  *   refusal.c  what ICMP says of them
  *   line.c     a second socket, for packets to the peer that most go to
- *   udp.c      the operations of fabric.h: open, poll, arm, close
+ *   open.c     a fabric is opened and closed
+ *   udp.c      the other operations of fabric.h: poll, arm
  *
  * A fabric has one socket that all comes to and one engine (slmp.h); a class is a channel of a
  * session. On the wire a message is a prefix, the NIC's header and the payload:
@@ -60,7 +61,8 @@ enum {
     UDP_ROW_MOST = UDP_HEAD + UDP_COPY_MOST, /* bytes of a row */
     UDP_PIECES = 256,                        /* spare ones that are kept */
     UDP_BACK_NS = 20000,                     /* soon, */
-    UDP_HABIT = 4                            /* and a habit: see send.c */
+    UDP_HABIT = 4,                           /* and a habit: see send.c */
+    UDP_ACK_NS = 30000 /* the wait of an acknowledgement; with UDP_BACK_NS 50 us */
 };
 
 /* The kernel's own look at memory that may not be there is something that sanitizers take for
@@ -229,6 +231,13 @@ struct fabric {
     uint64_t strange;            /* those of them that came without a session */
     uint32_t owner;              /* of the socket that udp_whose() was asked about last */
 };
+
+/* ---- open.c ---- */
+
+int udp_open(const struct fabric_setup *, struct fabric **, uint32_t *pid, struct reason *why);
+/* udp_close(): peers learn it from a packet that ends their session; who does not get it finds
+ * nobody. */
+void udp_close(struct fabric *);
 
 /* ---- send.c ---- */
 
