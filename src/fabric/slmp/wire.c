@@ -15,38 +15,22 @@ enum { WELCOME_LENGTH = 34, OPEN_LENGTH = 42, RESET_LENGTH = 30, HELLO_LENGTH = 
 _Static_assert(SLMP_OVERHEAD + 4 * SLMP_RANGES_ACK + SLMP_TAGGED_MORE <= SLMP_HEADER_ROOM,
                "an ACK fits");
 
-static uint16_t get16(const uint8_t *p)
+/* ---- Fields ----
+ * Where each stands is said once, for who reads packets and who writes them (`out`). */
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a field's bytes are turned round");
+
+ALWAYS_INLINE void field(bool out, uint8_t *p, void *value, size_t bytes)
 {
-    return (uint16_t)(p[0] << 8 | p[1]);
+    uint64_t v = 0;
+    memcpy(&v, out ? value : p, bytes);
+    v = bytes == 4 ? __builtin_bswap32((uint32_t)v) : __builtin_bswap64(v) >> (64 - 8 * bytes);
+    memcpy(out ? p : value, &v, bytes);
 }
 
-static uint32_t get32(const uint8_t *p)
-{
-    return (uint32_t)get16(p) << 16 | get16(p + 2);
-}
-
-static uint64_t get64(const uint8_t *p)
-{
-    return (uint64_t)get32(p) << 32 | get32(p + 4);
-}
-
-static void put16(uint8_t *p, uint32_t v)
-{
-    p[0] = (uint8_t)(v >> 8);
-    p[1] = (uint8_t)v;
-}
-
-static void put32(uint8_t *p, uint32_t v)
-{
-    put16(p, v >> 16);
-    put16(p + 2, v & 0xffff);
-}
-
-static void put64(uint8_t *p, uint64_t v)
-{
-    put32(p, (uint32_t)(v >> 32));
-    put32(p + 4, (uint32_t)v);
-}
+/* FIELD() is the field of w that stands so many bytes behind p. */
+#define FIELD(at, member) field(out, p + (at), &w->member, sizeof(w->member))
 
 /* ---- CRC-32C ---- */
 
@@ -114,90 +98,53 @@ void slmp_wire_seal(uint8_t *header, size_t header_length, const struct iovec *p
     for (unsigned i = 0; i < parts && (header[AT_BITS] & SLMP_COVER) != 0; i++) {
         crc = slmp_crc(crc, part[i].iov_base, part[i].iov_len);
     }
-    put32(header + AT_SUM, crc);
-}
-
-/* ---- Fields ----
- * Where each stands is said once, for who reads packets and who writes them (`out`). */
-
-#define ALWAYS_INLINE static inline __attribute__((always_inline))
-
-ALWAYS_INLINE void field8(bool out, uint8_t *p, uint8_t *v)
-{
-    *(out ? p : v) = *(out ? v : p);
-}
-
-ALWAYS_INLINE void field16(bool out, uint8_t *p, uint16_t *v)
-{
-    if (out) {
-        put16(p, *v);
-    } else {
-        *v = get16(p);
-    }
-}
-
-ALWAYS_INLINE void field32(bool out, uint8_t *p, uint32_t *v)
-{
-    if (out) {
-        put32(p, *v);
-    } else {
-        *v = get32(p);
-    }
-}
-
-ALWAYS_INLINE void field64(bool out, uint8_t *p, uint64_t *v)
-{
-    if (out) {
-        put64(p, *v);
-    } else {
-        *v = get64(p);
-    }
+    field(true, header + AT_SUM, &crc, sizeof(crc));
 }
 
 ALWAYS_INLINE void header_fields(bool out, uint8_t *p, struct slmp_wire *w)
 {
-    field16(out, p, &w->flags);
-    field32(out, p + 2, &w->id);
-    field32(out, p + 6, &w->offset);
+    FIELD(0, flags);
+    FIELD(2, id);
+    FIELD(6, offset);
 }
 
 ALWAYS_INLINE void session_fields(bool out, uint8_t *p, struct slmp_wire *w)
 {
-    field8(out, p + AT_A, &w->channel);
-    field8(out, p + AT_B, &w->ranges);
-    field32(out, p + 18, &w->token);
-    field32(out, p + 22, &w->sequence);
-    field32(out, p + 26, &w->cumulative);
-    field16(out, p + 30, &w->window);
-    field32(out, p + 32, &w->stamp);
-    field32(out, p + 36, &w->echo);
-    field32(out, p + 40, &w->length);
-    uint8_t *behind = p + SLMP_OVERHEAD;
-    for (unsigned i = 0; i < w->ranges; i++, behind += 4) {
-        field16(out, behind, &w->range[i].first);
-        field16(out, behind + 2, &w->range[i].end);
+    FIELD(AT_A, channel);
+    FIELD(AT_B, ranges);
+    FIELD(18, token);
+    FIELD(22, sequence);
+    FIELD(26, cumulative);
+    FIELD(30, window);
+    FIELD(32, stamp);
+    FIELD(36, echo);
+    FIELD(40, length);
+    p += SLMP_OVERHEAD;
+    for (unsigned i = 0; i < w->ranges; i++, p += 4) {
+        FIELD(0, range[i].first);
+        FIELD(2, range[i].end);
     }
     if (w->piece) {
-        field16(out, behind, &w->piece_at);
-        field16(out, behind + 2, &w->piece_of);
+        FIELD(0, piece_at);
+        FIELD(2, piece_of);
     }
 }
 
 ALWAYS_INLINE void greeting_fields(bool out, uint8_t *p, struct slmp_wire *w)
 {
-    field8(out, p + AT_A, &w->version);
+    FIELD(AT_A, version);
     if (w->kind == SLMP_KIND_HELLO) {
         return;
     }
-    field64(out, p + 18, &w->nonce);
-    field64(out, p + 26, &w->incarnation);
+    FIELD(18, nonce);
+    FIELD(26, incarnation);
     if (w->kind == SLMP_KIND_WELCOME) {
-        field8(out, p + AT_B, &w->version_max);
+        FIELD(AT_B, version_max);
         return;
     }
-    field32(out, p + 34, &w->token);
-    field16(out, p + 38, &w->packet_size);
-    field16(out, p + 40, &w->window);
+    FIELD(34, token);
+    FIELD(38, packet_size);
+    FIELD(40, window);
 }
 
 /* All but what a tag brings. */
@@ -206,8 +153,8 @@ ALWAYS_INLINE void kind_fields(bool out, uint8_t *p, struct slmp_wire *w)
     if (w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK) {
         session_fields(out, p, w);
     } else if (w->kind == SLMP_KIND_RESET || w->kind == SLMP_KIND_LEAVE) {
-        field32(out, p + 18, &w->token);
-        field64(out, p + 22, &w->incarnation);
+        FIELD(18, token);
+        FIELD(22, incarnation);
     } else {
         greeting_fields(out, p, w);
     }
@@ -223,15 +170,15 @@ ALWAYS_INLINE void tag_fields(bool out, uint8_t *end, struct slmp_wire *w)
     if (out) {
         memset(p, 0, (size_t)(end - p));
     }
-    field64(out, p, &w->number);
+    FIELD(0, number);
     if (!slmp_wire_inside(w)) {
-        field32(out, p + 8, &w->to_ip);
-        field16(out, p + 12, &w->to_port);
+        FIELD(8, to_ip);
+        FIELD(12, to_port);
     }
     if (reset) {
-        field32(out, p + 16, &w->from_ip);
-        field16(out, p + 20, &w->from_port);
-        field64(out, p + 24, &w->answers);
+        FIELD(16, from_ip);
+        FIELD(20, from_port);
+        FIELD(24, answers);
     }
 }
 
@@ -294,13 +241,20 @@ static bool sensible(const struct slmp_wire *w)
     }
 }
 
+static uint32_t sum_in(const uint8_t *p)
+{
+    uint32_t sum;
+    field(false, (uint8_t *)(uintptr_t)p + AT_SUM, &sum, sizeof(sum));
+    return sum;
+}
+
 static bool sum_is_right(const uint8_t *p, size_t fixed, const struct slmp_wire *w)
 {
     uint32_t crc = header_sum(p, fixed);
     if ((p[AT_BITS] & SLMP_COVER) != 0) {
         crc = slmp_crc(crc, w->payload, w->payload_length);
     }
-    return crc == get32(p + AT_SUM);
+    return crc == sum_in(p);
 }
 
 enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t length)
@@ -326,7 +280,7 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
     uint8_t bits = w->tagged ? SLMP_TAGGED : data ? SLMP_COVER : 0;
     bits |= data ? SLMP_PIECE | SLMP_BLANK : 0;
     if (fixed == 0 || length < fixed || (w->flags & ~SLMP_FLAGS) != 0 ||
-        (p[AT_BITS] & ~bits) != 0 || (w->tagged && get32(p + AT_SUM) != 0) ||
+        (p[AT_BITS] & ~bits) != 0 || (w->tagged && sum_in(p) != 0) ||
         (p[AT_KIND] == SLMP_KIND_DATA && p[AT_B] > SLMP_RANGES_DATA) ||
         (p[AT_KIND] == SLMP_KIND_ACK && p[AT_B] > SLMP_RANGES_ACK)) {
         return SLMP_MALFORMED;
