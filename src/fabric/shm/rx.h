@@ -11,11 +11,6 @@
 
 /* ---- receive.c ---- */
 
-static inline struct record *line_behind(struct record *at, uint32_t lines)
-{
-    return (struct record *)((uint8_t *)at + lines * RECORD_LINE);
-}
-
 /* A line of the ring, and the tag of a record that begins there. */
 struct place {
     struct record *at;
@@ -25,7 +20,7 @@ struct place {
 /* Behind the record in hand, which begins at `at` and has so many lines: it does not wrap. */
 static inline struct place behind(const struct rx_channel *r, struct record *at, uint32_t lines)
 {
-    struct place next = {line_behind(at, lines), r->tag};
+    struct place next = {(struct record *)((uint8_t *)at + lines * RECORD_LINE), r->tag};
     if (rare(next.at == r->end)) {
         next.at = (struct record *)r->ring;
         next.tag ^= RECORD_TAG;

@@ -23,9 +23,9 @@
 bool tx_allocate(struct fabric_peer *p, const struct segment_info *g)
 {
     bool done = true;
-    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        p->tx[c].stale = calloc(tx_stale_words(g->ring_lines), sizeof(*p->tx[c].stale));
-        done &= p->tx[c].stale != NULL;
+    for (struct tx_channel *t = p->tx; t < p->tx + FABRIC_CLASSES; t++) {
+        t->stale = calloc(tx_stale_words(g->ring_lines), sizeof(*t->stale));
+        done &= t->stale != NULL;
     }
     return done;
 }

@@ -147,8 +147,7 @@ static void shm_close(struct fabric *f)
     bool leaked = false;
     atomic_fetch_or(&f->segment->header->flags, SEGMENT_CLOSED);
     accept_rest(f);
-    while (!list_empty(&f->peers)) {
-        struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
+    for (struct fabric_peer *p; (p = LIST_FIRST(struct fabric_peer, &f->peers, link)) != NULL;) {
         peer_lost(p, NULL);
         p->broken = true; /* so that what is in hand is all that can move: */
         while (peer_empty(p)) {
@@ -169,8 +168,7 @@ static void shm_close(struct fabric *f)
 
 bool shm_unsent(struct fabric_peer *p)
 {
-    for (unsigned c = 0; c < FABRIC_CLASSES && !p->dying; c++) {
-        struct tx_channel *t = &p->tx[c];
+    for (struct tx_channel *t = p->tx; t < p->tx + FABRIC_CLASSES && !p->dying; t++) {
         if (t->index != NULL &&
             (tx_under_way(t) ||
              atomic_load_explicit(&t->index->head, memory_order_relaxed) != t->tail)) {

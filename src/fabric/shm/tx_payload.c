@@ -234,11 +234,8 @@ enum fabric_send tx_send_long(struct fabric_peer *p, struct tx_channel *t, struc
 
 static bool advance_filling(struct fabric_peer *p, struct tx_channel *t)
 {
-    if (list_empty(&t->filling) || p->dying) {
-        return false;
-    }
-    struct fabric_tx *tx = container_of(t->filling.next, struct fabric_tx, link);
-    if (!fill_cells(p, t, tx, FILL_RUN)) {
+    struct fabric_tx *tx = LIST_FIRST(struct fabric_tx, &t->filling, link);
+    if (tx == NULL || p->dying || !fill_cells(p, t, tx, FILL_RUN)) {
         return false;
     }
     if (tx->moved == tx->length) {
@@ -252,14 +249,12 @@ static bool advance_filling(struct fabric_peer *p, struct tx_channel *t)
 static bool advance_referred(struct fabric_peer *p, struct tx_channel *t)
 {
     bool moved = false;
+    struct fabric_tx *tx;
     if (!list_empty(&t->referred)) {
         tx_refresh_head(p, t);
     }
-    while (!list_empty(&t->referred) && !p->dying) {
-        struct fabric_tx *tx = container_of(t->referred.next, struct fabric_tx, link);
-        if (t->head_seen < tx->record_end) {
-            break;
-        }
+    while ((tx = LIST_FIRST(struct fabric_tx, &t->referred, link)) != NULL && !p->dying &&
+           t->head_seen >= tx->record_end) {
         list_remove(&tx->link);
         p->fabric->up->sent(p->np, tx, tx->fault);
         moved = true;
@@ -311,8 +306,7 @@ bool tx_pending(const struct fabric_peer *p)
 bool tx_flows(struct fabric_peer *p)
 {
     bool moved = false;
-    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        struct tx_channel *t = &p->tx[c];
+    for (struct tx_channel *t = p->tx; t < p->tx + FABRIC_CLASSES; t++) {
         uint64_t before = t->cells_head_seen;
         if (before != t->cells_tail) {
             refresh_cells(p, t);
@@ -324,8 +318,7 @@ bool tx_flows(struct fabric_peer *p)
 
 bool tx_has_room(struct fabric_peer *p)
 {
-    for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        struct tx_channel *t = &p->tx[c];
+    for (struct tx_channel *t = p->tx; t < p->tx + FABRIC_CLASSES; t++) {
         uint64_t head = t->head_seen, cells = t->cells_head_seen;
         if (t->starved || !list_empty(&t->referred)) {
             tx_refresh_head(p, t);

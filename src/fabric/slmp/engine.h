@@ -421,11 +421,6 @@ static inline uint64_t slmp_sequence(const struct slmp_flow *f, const struct slm
     return f->una + (((uint64_t)(s - f->segments) - f->una) & mask);
 }
 
-static inline struct slmp_segment *slmp_first_segment(const struct list *l)
-{
-    return LIST_FIRST(struct slmp_segment, l, link);
-}
-
 static inline struct slmp_segment *slmp_last_segment(const struct list *l)
 {
     return list_empty(l) ? NULL : container_of(l->prev, struct slmp_segment, link);

@@ -67,7 +67,7 @@ uint32_t slmp_tx_lose(struct slmp_flow *f)
     struct slmp_segment *s;
     uint32_t lost = 0;
     f->late_at = SLMP_NEVER;
-    while ((s = slmp_first_segment(&f->flight)) != NULL && is_lost(f, s)) {
+    while ((s = LIST_FIRST(struct slmp_segment, &f->flight, link)) != NULL && is_lost(f, s)) {
         f->late_at = SLMP_NEVER;
         lose(f, s);
         lost++;
@@ -86,7 +86,7 @@ static int64_t quiet_since(const struct slmp_flow *f, const struct slmp_segment 
 /* When the oldest packet under way counts as lost. */
 static int64_t timeout_at(const struct slmp_flow *f)
 {
-    const struct slmp_segment *s = slmp_first_segment(&f->flight);
+    const struct slmp_segment *s = LIST_FIRST(struct slmp_segment, &f->flight, link);
     if (s == NULL) {
         return SLMP_NEVER;
     }
@@ -160,7 +160,7 @@ static void time_out(struct slmp_flow *f)
     bool full = false;
     uint32_t lost = 0;
     struct slmp_segment *s;
-    while ((s = slmp_first_segment(&f->flight)) != NULL && s->sent_at <= old) {
+    while ((s = LIST_FIRST(struct slmp_segment, &f->flight, link)) != NULL && s->sent_at <= old) {
         lose(f, s);
         full = full || is_full(f, s);
         lost++;

@@ -289,30 +289,24 @@ bool slmp_plain_unacked(struct slmp_peer *p, struct slmp_packet *packet)
 void slmp_plain_advance(struct slmp_peer *p)
 {
     struct slmp *e = p->engine;
-    while (!list_empty(&p->unacked)) {
-        struct slmp_message *m = container_of(p->unacked.next, struct slmp_message, link);
-        if (!m->whole) {
-            break;
-        }
+    struct slmp_message *m;
+    while ((m = LIST_FIRST(struct slmp_message, &p->unacked, link)) != NULL && m->whole) {
         list_remove(&m->link);
         e->counters.messages_out++;
         e->up.sent(e->up.context, m, SLMP_OK);
     }
     for (unsigned i = 0; p->plain != NULL && i < SLMP_PLAIN_MESSAGES; i++) {
-        struct slmp_pieces *m = &p->plain->message[i];
-        if (m->in.active && e->now - m->heard >= e->config.silence) {
-            finish(p, m, SLMP_UNDELIVERABLE);
+        struct slmp_pieces *in = &p->plain->message[i];
+        if (in->in.active && e->now - in->heard >= e->config.silence) {
+            finish(p, in, SLMP_UNDELIVERABLE);
         }
     }
 }
 
 int64_t slmp_plain_deadline(const struct slmp_peer *p)
 {
-    int64_t at = SLMP_NEVER;
-    if (!list_empty(&p->unacked)) {
-        struct slmp_message *m = container_of(p->unacked.next, struct slmp_message, link);
-        at = m->whole ? p->engine->now : p->unacked_at;
-    }
+    const struct slmp_message *m = LIST_FIRST(struct slmp_message, &p->unacked, link);
+    int64_t at = m == NULL ? SLMP_NEVER : m->whole ? p->engine->now : p->unacked_at;
     for (unsigned i = 0; p->plain != NULL && i < SLMP_PLAIN_MESSAGES; i++) {
         if (p->plain->message[i].in.active) {
             at = slmp_earlier(at, p->plain->message[i].heard + p->engine->config.silence);

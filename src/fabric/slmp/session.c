@@ -272,13 +272,18 @@ static bool lives(const struct slmp *e, uint32_t token)
     return false;
 }
 
+static struct slmp_wire reset_of(const struct slmp *e, uint32_t token)
+{
+    return (struct slmp_wire){.flags = SLMP_VER | SLMP_ACK,
+                              .kind = SLMP_KIND_RESET,
+                              .token = token,
+                              .incarnation = e->config.incarnation};
+}
+
 void slmp_session_leave(struct slmp_peer *p)
 {
     struct slmp *e = p->engine;
-    struct slmp_wire w = {.flags = SLMP_VER | SLMP_ACK,
-                          .kind = SLMP_KIND_RESET,
-                          .token = p->token_in,
-                          .incarnation = e->config.incarnation};
+    struct slmp_wire w = reset_of(e, p->token_in);
     struct slmp_packet packet = {0};
     if (e->guard == NULL) {
         slmp_reply(e, &p->address, &w);
@@ -295,10 +300,7 @@ void slmp_session_leave(struct slmp_peer *p)
 static void stale(struct slmp *e, const struct slmp_address *from, const struct slmp_peer *p,
                   const struct slmp_wire *w)
 {
-    struct slmp_wire reset = {.flags = SLMP_VER | SLMP_ACK,
-                              .kind = SLMP_KIND_RESET,
-                              .token = w->token,
-                              .incarnation = e->config.incarnation};
+    struct slmp_wire reset = reset_of(e, w->token);
     e->counters.stale++;
     /* Data may overtake OPENED; it will come again. */
     bool early = p != NULL && p->state == PEER_OPENING && p->opening == w->token;

@@ -98,8 +98,7 @@ static void wish(struct slmp_peer *p)
 
 void slmp_close(struct slmp *e)
 {
-    while (!list_empty(&e->all)) {
-        struct slmp_peer *p = container_of(e->all.next, struct slmp_peer, all);
+    for (struct slmp_peer *p; (p = LIST_FIRST(struct slmp_peer, &e->all, all)) != NULL;) {
         slmp_peer_end(p, SLMP_UNDELIVERABLE);
         slmp_plain_end(p, SLMP_UNDELIVERABLE);
         slmp_give_back(p, &p->unacked, SLMP_UNDELIVERABLE);

@@ -348,7 +348,7 @@ static void await_window(struct slmp_flow *f)
 
 bool slmp_tx_output(struct slmp_flow *f, struct slmp_packet *p)
 {
-    struct slmp_segment *s = slmp_first_segment(&f->lost);
+    struct slmp_segment *s = LIST_FIRST(struct slmp_segment, &f->lost, link);
     struct slmp_message *m = next_message(f);
     await_window(f);
     if (!may_send(f)) {

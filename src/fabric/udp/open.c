@@ -246,8 +246,7 @@ void udp_close(struct fabric *f)
     udp_flush(f, now);
     slmp_close(f->engine);
     bool leaked = false;
-    while (!list_empty(&f->peers)) {
-        struct fabric_peer *p = container_of(f->peers.next, struct fabric_peer, link);
+    for (struct fabric_peer *p; (p = LIST_FIRST(struct fabric_peer, &f->peers, link)) != NULL;) {
         if (!udp_bury(p)) {
             list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
             list_remove(&p->ready);
