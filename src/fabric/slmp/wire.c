@@ -10,7 +10,27 @@
 
 /* Where the fields behind the header of the paper are. */
 enum { AT_KIND = 10, AT_A = 11, AT_B = 12, AT_BITS = 13, AT_SUM = 14, AT_REST = 18 };
-enum { WELCOME_LENGTH = 34, OPEN_LENGTH = 42, RESET_LENGTH = 30, HELLO_LENGTH = 18 };
+enum { LENGTH_LEAST = 30 };
+
+/* What stands before the payload: bytes without ranges, piece and tag; what a tag adds; and whether
+ * there is none without. */
+static const struct {
+    uint8_t length, more;
+    bool tag_only;
+} kinds[] = {[SLMP_KIND_WELCOME] = {34, SLMP_GREETING_MORE, false},
+             [SLMP_KIND_OPEN] = {42, SLMP_GREETING_MORE, false},
+             [SLMP_KIND_OPENED] = {42, SLMP_GREETING_MORE, false},
+             [SLMP_KIND_DATA] = {SLMP_OVERHEAD, SLMP_TAGGED_MORE, false},
+             [SLMP_KIND_ACK] = {SLMP_OVERHEAD, SLMP_TAGGED_MORE, false},
+             [SLMP_KIND_RESET] = {LENGTH_LEAST, SLMP_RESET_MORE, false},
+             [SLMP_KIND_HELLO] = {18, SLMP_GREETING_MORE, true},
+             [SLMP_KIND_LEAVE] = {LENGTH_LEAST, SLMP_TAGGED_MORE, true}};
+
+static bool is_kind(uint8_t kind, bool tagged)
+{
+    return kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[kind].length != 0 &&
+           (tagged || !kinds[kind].tag_only);
+}
 
 _Static_assert(SLMP_OVERHEAD + 4 * SLMP_RANGES_ACK + SLMP_TAGGED_MORE <= SLMP_HEADER_ROOM,
                "an ACK fits");
@@ -163,10 +183,7 @@ ALWAYS_INLINE void kind_fields(bool out, uint8_t *p, struct slmp_wire *w)
 /* What a tag brings, but for itself, in the last bytes before `end`, where the payload begins. */
 ALWAYS_INLINE void tag_fields(bool out, uint8_t *end, struct slmp_wire *w)
 {
-    bool reset = w->kind == SLMP_KIND_RESET;
-    uint8_t *p = end - (slmp_wire_inside(w) ? SLMP_TAGGED_MORE
-                        : reset             ? SLMP_RESET_MORE
-                                            : SLMP_GREETING_MORE);
+    uint8_t *p = end - kinds[w->kind].more;
     if (out) {
         memset(p, 0, (size_t)(end - p));
     }
@@ -175,38 +192,20 @@ ALWAYS_INLINE void tag_fields(bool out, uint8_t *end, struct slmp_wire *w)
         FIELD(8, to_ip);
         FIELD(12, to_port);
     }
-    if (reset) {
+    if (w->kind == SLMP_KIND_RESET) {
         FIELD(16, from_ip);
         FIELD(20, from_port);
         FIELD(24, answers);
     }
 }
 
-/* The length of what stands before the payload, by a packet's first bytes; 0 if the kind does not
- * exist. */
+/* The length of what stands before the payload, by a packet's first bytes. */
 static size_t fixed_length(const uint8_t *p)
 {
-    bool tagged = p[AT_BITS] & SLMP_TAGGED;
-    size_t more = tagged ? SLMP_GREETING_MORE : 0;
-    switch (p[AT_KIND]) {
-    case SLMP_KIND_HELLO:
-        return tagged ? HELLO_LENGTH + more : 0;
-    case SLMP_KIND_WELCOME:
-        return WELCOME_LENGTH + more;
-    case SLMP_KIND_OPEN:
-    case SLMP_KIND_OPENED:
-        return OPEN_LENGTH + more;
-    case SLMP_KIND_RESET:
-        return RESET_LENGTH + (tagged ? SLMP_RESET_MORE : 0);
-    case SLMP_KIND_LEAVE:
-        return tagged ? RESET_LENGTH + SLMP_TAGGED_MORE : 0;
-    case SLMP_KIND_DATA:
-    case SLMP_KIND_ACK:
-        return SLMP_OVERHEAD + 4u * p[AT_B] + (tagged ? SLMP_TAGGED_MORE : 0) +
-               ((p[AT_BITS] & SLMP_PIECE) != 0 ? SLMP_PIECE_MORE : 0);
-    default:
-        return 0;
-    }
+    bool session = p[AT_KIND] == SLMP_KIND_DATA || p[AT_KIND] == SLMP_KIND_ACK;
+    return kinds[p[AT_KIND]].length + (session ? 4u * p[AT_B] : 0) +
+           ((p[AT_BITS] & SLMP_PIECE) != 0 ? SLMP_PIECE_MORE : 0) +
+           ((p[AT_BITS] & SLMP_TAGGED) != 0 ? kinds[p[AT_KIND]].more : 0);
 }
 
 /* ---- Reading ---- */
@@ -271,16 +270,16 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
         return w->offset + (uint64_t)w->payload_length > SLMP_LENGTH_MAX ? SLMP_MALFORMED
                                                                          : SLMP_PARSED;
     }
-    if (length < RESET_LENGTH) {
+    w->tagged = length >= LENGTH_LEAST && (p[AT_BITS] & SLMP_TAGGED) != 0;
+    if (length < LENGTH_LEAST || !is_kind(p[AT_KIND], w->tagged)) {
         return SLMP_MALFORMED;
     }
     size_t fixed = fixed_length(p);
     bool data = p[AT_KIND] == SLMP_KIND_DATA;
-    w->tagged = p[AT_BITS] & SLMP_TAGGED;
     uint8_t bits = w->tagged ? SLMP_TAGGED : data ? SLMP_COVER : 0;
     bits |= data ? SLMP_PIECE | SLMP_BLANK : 0;
-    if (fixed == 0 || length < fixed || (w->flags & ~SLMP_FLAGS) != 0 ||
-        (p[AT_BITS] & ~bits) != 0 || (w->tagged && sum_in(p) != 0) ||
+    if (length < fixed || (w->flags & ~SLMP_FLAGS) != 0 || (p[AT_BITS] & ~bits) != 0 ||
+        (w->tagged && sum_in(p) != 0) ||
         (p[AT_KIND] == SLMP_KIND_DATA && p[AT_B] > SLMP_RANGES_DATA) ||
         (p[AT_KIND] == SLMP_KIND_ACK && p[AT_B] > SLMP_RANGES_ACK)) {
         return SLMP_MALFORMED;
