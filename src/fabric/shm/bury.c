@@ -84,17 +84,17 @@ static void vacate_slot(struct fabric_peer *p)
     }
 }
 
-const char *peer_name(const struct fabric_address *a, char name[PEER_NAME])
+struct peer_name peer_name(const struct fabric_address *a)
 {
-    snprintf(name, PEER_NAME, "NID %s PID %u", ip_text(a->nid).text, a->pid);
+    struct peer_name name;
+    snprintf(name.text, sizeof(name.text), "NID %s PID %u", ip_text(a->nid).text, a->pid);
     return name;
 }
 
 void peer_lost(struct fabric_peer *p, const char *why)
 {
     if (why != NULL && !p->broken) {
-        char name[PEER_NAME];
-        log_line(LOG_WARN, "connection to %s ended: %s", peer_name(&p->address, name), why);
+        log_line(LOG_WARN, "connection to %s ended: %s", peer_name(&p->address).text, why);
         p->broken = true;
     }
     fabric_attend(p->fabric);
@@ -139,7 +139,6 @@ bool peer_is_probed(struct fabric_peer *p)
 static bool is_lost(struct fabric_peer *p)
 {
     const struct segment *s = p->remote, *mine = p->fabric->segment;
-    char name[PEER_NAME];
     if (!segment_alive(p->remote)) {
         return true;
     }
@@ -149,7 +148,7 @@ static bool is_lost(struct fabric_peer *p)
     }
     if (!segment_closed(s)) {
         log_line(LOG_WARN, "%s has refused or ended the connection: what it has logged says why",
-                 peer_name(&p->address, name));
+                 peer_name(&p->address).text);
     }
     return true;
 }

@@ -21,8 +21,7 @@
  * which died before it was ready. A process has one slot in a segment at most. */
 static bool left_over(struct segment *s, unsigned index)
 {
-    int rc;
-    struct slot *slot = segment_slot(s, index, true, &rc);
+    struct slot *slot = segment_slot(s, index, true);
     bool unready = slot != NULL && atomic_load(&slot->ready) == SLOT_UNREADY;
     if (slot != NULL) {
         segment_slot_unmap(s, slot);
@@ -54,13 +53,12 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
 {
     const struct segment_info *me = &f->segment->info;
     KILL_POINT("slot-claimed");
-    int rc = 0;
-    struct slot *slot = segment_slot(s, index, true, &rc);
+    struct slot *slot = segment_slot(s, index, true);
     if (slot == NULL) {
-        give_slot(s, index, address_word(me->nid, me->pid));
         reason_say(why, 0, "no memory for a connection (%llu bytes in %s): %s",
                    (unsigned long long)slot_first(&s->info), f->options->text[OPT_SHM_DIR],
-                   strerror(rc));
+                   strerror(errno));
+        give_slot(s, index, address_word(me->nid, me->pid));
         return NULL;
     }
     KILL_POINT("slot-backed");
@@ -312,11 +310,10 @@ static struct fabric_peer *meet_new(struct fabric *f, unsigned index, struct fab
 static struct fabric_peer *meet(struct fabric *f, unsigned index)
 {
     struct segment_header *h = f->segment->header;
-    int rc;
     /* Before the look: whoever is ready after it, and finds the bit set, need not set it. */
     clear_bit(f, index);
     uint64_t owner = atomic_load_explicit(&h->owner[index], memory_order_acquire);
-    struct slot *slot = slot_is_claimed(owner) ? segment_slot(f->segment, index, true, &rc) : NULL;
+    struct slot *slot = slot_is_claimed(owner) ? segment_slot(f->segment, index, true) : NULL;
     uint32_t ready = slot != NULL ? atomic_load(&slot->ready) : SLOT_UNREADY;
     if (ready == SLOT_UNREADY) {
         return NULL;

@@ -402,23 +402,17 @@ void segment_touch(void *cells, uint64_t bytes, bool write)
     }
 }
 
-struct slot *segment_slot(struct segment *s, unsigned index, bool back, int *error)
+struct slot *segment_slot(struct segment *s, unsigned index, bool back)
 {
     uint64_t bytes = s->info.slot_bytes;
     uint64_t offset = SEGMENT_SLOTS_AT + index * bytes;
-    if (back) {
-        int rc = allocate(s->fd, offset, slot_first(&s->info));
-        if (rc != 0) {
-            *error = rc;
-            return NULL;
-        }
+    int rc = back ? allocate(s->fd, offset, slot_first(&s->info)) : 0;
+    if (rc != 0) {
+        errno = rc;
+        return NULL;
     }
-    if (s->own) {
-        return (struct slot *)((char *)s->header + offset);
-    }
-    struct slot *slot = map_file(s->fd, offset, bytes, NULL);
-    *error = errno;
-    return slot;
+    return s->own ? (struct slot *)((char *)s->header + offset)
+                  : map_file(s->fd, offset, bytes, NULL);
 }
 
 void segment_slot_unmap(struct segment *s, struct slot *slot)

@@ -35,8 +35,9 @@ int segment_create(const struct options *, const struct segment_info *wanted, st
 int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segment **,
                  struct reason *why);
 
-/* segment_slot() maps slot `index`, its first part backed with memory if `back` is set. */
-struct slot *segment_slot(struct segment *, unsigned index, bool back, int *error);
+/* segment_slot() maps slot `index`, its first part backed with memory if `back` is set; NULL: errno
+ * says why not. */
+struct slot *segment_slot(struct segment *, unsigned index, bool back);
 /* segment_back_cells() backs the other cells of a class of a slot; 0 or an errno. */
 int segment_back_cells(struct segment *, unsigned index, unsigned class);
 /* segment_touch() brings cells that are backed with memory into the page table of this process at

@@ -297,9 +297,11 @@ void accept_rest(struct fabric *f);
 
 /* ---- bury.c ---- */
 
-/* peer_name() is how the log names a peer. */
-enum { PEER_NAME = 48 };
-const char *peer_name(const struct fabric_address *a, char name[PEER_NAME]);
+/* peer_name(a).text is how the log names a peer. */
+struct peer_name {
+    char text[48];
+};
+struct peer_name peer_name(const struct fabric_address *a);
 /* peer_leave() says in our slot at the peer that we write nothing more there: it may be another
  * sender's after that. peer_forget() frees a peer, which the NIC may not know yet. */
 void peer_leave(struct fabric_peer *p);

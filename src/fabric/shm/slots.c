@@ -55,7 +55,7 @@ void put_off_slot(struct fabric *f, unsigned index, const struct fabric_address 
                   const char *why)
 {
     int64_t now = clock_ns();
-    char note[LOG_NOTE], name[PEER_NAME];
+    char note[LOG_NOTE];
     if (f->refuse_at[index] == 0) {
         f->refuse_at[index] = now + f->options->number[OPT_CONNECT_MS] * 1000000;
     }
@@ -66,7 +66,7 @@ void put_off_slot(struct fabric *f, unsigned index, const struct fabric_address 
     withhold_slot(f, index, who, false);
     if (log_again((uintptr_t)put_off_slot, now, note)) {
         log_line(LOG_WARN, "messages of %s are refused, since no answer can reach it: %s%s",
-                 peer_name(who, name), why, note);
+                 peer_name(who).text, why, note);
     }
 }
 
@@ -102,9 +102,8 @@ void sweep_slots(struct fabric *f)
     struct segment_header *h = f->segment->header;
     for (unsigned i = 0; i < f->segment->info.slots; i++) {
         uint64_t owner = atomic_load(&h->owner[i]);
-        int rc;
         struct slot *slot =
-            owner != 0 && f->by_slot[i] == NULL ? segment_slot(f->segment, i, true, &rc) : NULL;
+            owner != 0 && f->by_slot[i] == NULL ? segment_slot(f->segment, i, true) : NULL;
         bool claimed = slot_is_claimed(owner);
         if (slot == NULL || (claimed && claimant_alive(f, owner, slot))) {
             continue;

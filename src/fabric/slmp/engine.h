@@ -289,10 +289,10 @@ uint64_t slmp_mix(const struct slmp *, uint64_t a, uint64_t b); /* a keyed hash 
 
 /* room.c. slmp_room_place() finds a place for a peer: of whom that is, NULL for who has not
  * proved his address. slmp_room_admit() says whether a session may be his. Both may end and free
- * other peers. slmp_room_self() is for what we wish ourselves. */
+ * other peers. slmp_room_self is for what we wish ourselves. */
 bool slmp_room_place(struct slmp *, const struct slmp_whose *);
 bool slmp_room_admit(struct slmp *, const struct slmp_whose *);
-const struct slmp_whose *slmp_room_self(void);
+extern const struct slmp_whose slmp_room_self;
 struct slmp_whose slmp_room_whose(struct slmp *, const struct slmp_address *);
 /* A session begins (false: no memory) or has ended; a packet of it has come. */
 bool slmp_room_join(struct slmp_peer *, const struct slmp_whose *);

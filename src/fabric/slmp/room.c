@@ -41,7 +41,7 @@ struct slmp_source {
 };
 
 /* What we wish ourselves. */
-static const struct slmp_whose self = {.name = UINT64_MAX, .standing = SLMP_OURS};
+const struct slmp_whose slmp_room_self = {.name = UINT64_MAX, .standing = SLMP_OURS};
 
 /* ---- Sources ---- */
 
@@ -321,11 +321,6 @@ bool slmp_room_admit(struct slmp *e, const struct slmp_whose *w)
         ask_some(e, false);
     }
     return found;
-}
-
-const struct slmp_whose *slmp_room_self(void)
-{
-    return &self;
 }
 
 /* ---- Memory ---- */

@@ -124,7 +124,7 @@ int slmp_send(struct slmp *e, int64_t now, struct slmp_message *m)
     if (p == NULL && e->inside && e->peers >= e->config.peers_max) {
         return -ENOBUFS;
     }
-    if (p == NULL && (p = slmp_peer_make(e, &m->to, slmp_room_self())) == NULL) {
+    if (p == NULL && (p = slmp_peer_make(e, &m->to, &slmp_room_self)) == NULL) {
         return e->peers >= e->config.peers_max ? -ENOBUFS : -ENOMEM;
     }
     p->used = e->now;
@@ -160,7 +160,7 @@ int slmp_contact(struct slmp *e, int64_t now, const struct slmp_address *a)
 {
     set_now(e, now);
     struct slmp_peer *p = slmp_known(e, a);
-    if (p == NULL && (p = slmp_peer_make(e, a, slmp_room_self())) == NULL) {
+    if (p == NULL && (p = slmp_peer_make(e, a, &slmp_room_self)) == NULL) {
         return e->peers >= e->config.peers_max ? -ENOBUFS : -ENOMEM;
     }
     wish(p);
