@@ -100,7 +100,7 @@ struct link *link_open(const struct link_options *o)
         exit(1);
     }
     l->udp.drop = o->loss;
-    if ((l->engine = slmp_open(&c, &up)) == NULL) {
+    if ((l->engine = slmp_open(&c, &up, &(struct reason){""})) == NULL) {
         fprintf(stderr, "slmp_bench: slmp_open: %s\n", strerror(errno));
         exit(1);
     }

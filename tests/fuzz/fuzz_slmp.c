@@ -367,7 +367,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     packet_count = 0;
     now = 1;
     uint8_t how = next();
-    guard = (how & 0x80) != 0 ? slmp_guard_open(&key) : NULL;
+    guard = (how & 0x80) != 0 ? slmp_guard_open(&key, &(struct reason){""}) : NULL;
     MUST((how & 0x80) == 0 || guard != NULL);
     for (unsigned i = 0; i < 2; i++) {
         struct slmp_upcalls up = {.context = &side[i],
@@ -391,7 +391,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         c.peers_max = 2;
         c.held_max = 3000;
         memset(&side[i], 0, sizeof(side[i]));
-        side[i].engine = slmp_open(&c, &up);
+        side[i].engine = slmp_open(&c, &up, &(struct reason){""});
         MUST(side[i].engine != NULL);
     }
     for (unsigned n = 0; input_left > 0 && n < STEPS; n++) {

@@ -54,7 +54,7 @@ static bool come_and_go(const struct slmp_address *to)
     c.mode = SLMP_OWN;
     c.rto_initial = 10000000;
     udp_socket_secrets(&c);
-    struct slmp *e = slmp_open(&c, &up);
+    struct slmp *e = slmp_open(&c, &up, &(struct reason){""});
     CHECK(e != NULL);
     int64_t until = udp_socket_now(&u) + (int64_t)LONE_MS * 1000000;
     CHECK_EQ(slmp_contact(e, udp_socket_now(&u), to), 0);

@@ -69,7 +69,7 @@ static int begin(void **state)
     }
     x.socket[OWN].adapts = true;
     c.incarnation = 1;
-    assert_non_null(x.engine = slmp_open(&c, &up));
+    assert_non_null(x.engine = slmp_open(&c, &up, &(struct reason){""}));
     *state = &x;
     return 0;
 }

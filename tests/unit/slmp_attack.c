@@ -370,7 +370,7 @@ static void the_first_version(void **state)
     c.self = net_address(1);
     c.incarnation = 5;
     for (unsigned i = 0; i < 2; i++) {
-        struct slmp *e = slmp_open(&c, &up);
+        struct slmp *e = slmp_open(&c, &up, &(struct reason){""});
         size_t length = from_hex(old[i], bytes);
         memset(&told, 0, sizeof(told));
         slmp_input(e, 1, &from, bytes, length);
@@ -390,11 +390,10 @@ static void the_first_version(void **state)
         assert_int_equal(slmp_counters(e)->forged, 1);
         slmp_close(e);
     }
-    char text[SLMP_TEXT];
-    slmp_version_text(&(struct slmp_address){0x0a4d0001, 2201}, 1, 2, text);
-    assert_non_null(strstr(text, "10.77.0.1:2201 speaks version 1"));
-    assert_non_null(strstr(text, "this process version 2"));
-    assert_non_null(strstr(text, "install the same release"));
+    const struct reason why = slmp_version_text(&(struct slmp_address){0x0a4d0001, 2201}, 1, 2);
+    assert_non_null(strstr(why.text, "10.77.0.1:2201 speaks version 1"));
+    assert_non_null(strstr(why.text, "this process version 2"));
+    assert_non_null(strstr(why.text, "install the same release"));
 }
 
 /* And what it answers to a hello of ours, made here with its tag. */
@@ -411,7 +410,7 @@ static void an_answer_of_the_first_version(void **state)
         c.key = keyed ? &the_key : NULL;
         c.self = net_address(1);
         c.incarnation = 5;
-        struct slmp *e = slmp_open(&c, &up);
+        struct slmp *e = slmp_open(&c, &up, &(struct reason){""});
         memset(&told, 0, sizeof(told));
         assert_int_equal(slmp_contact(e, 1, &to), 0);
         assert_true(slmp_output(e, 1, &p));
@@ -429,7 +428,7 @@ static void an_answer_of_the_first_version(void **state)
                                     .to_port = c.self.port};
         size_t length = slmp_wire_write(&welcome, bytes);
         if (keyed) {
-            struct slmp_guard *g = slmp_guard_open(&the_key);
+            struct slmp_guard *g = slmp_guard_open(&the_key, &(struct reason){""});
             assert_true(
                 slmp_guard_greeting(g, bytes, length - SLMP_TAG, bytes + length - SLMP_TAG));
             slmp_guard_close(g);

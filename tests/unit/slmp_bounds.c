@@ -148,7 +148,7 @@ static void nobody_gives_way_meanwhile(void **state)
     c.peers_max = 1;
     struct sender s = {.now = SECOND};
     struct slmp_upcalls up = {.context = &s, .sent = send_next, .closed = no_peer_event};
-    assert_non_null(s.engine = slmp_open(&c, &up));
+    assert_non_null(s.engine = slmp_open(&c, &up, &(struct reason){""}));
     for (unsigned i = 0; i < 2; i++) {
         s.message[i] =
             (struct slmp_message){.to = net_address(i), .body = body, .body_length = sizeof(body)};

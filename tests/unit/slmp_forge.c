@@ -302,7 +302,7 @@ static unsigned of_session(const struct seen_packet *packet[SEEN])
 static void a_reset_answers_one_of_the_last_packets(void **state)
 {
     enum { LAST = 256 };
-    struct slmp_guard *g = slmp_guard_open(&the_key);
+    struct slmp_guard *g = slmp_guard_open(&the_key, &(struct reason){""});
     struct net_node *node[2];
     struct net *n = up_to(SLMP_KIND_RESET, node);
     struct seen_packet model = held.first;

@@ -63,7 +63,7 @@ static void tags_are_what_the_document_says(void **state)
                  {1ULL << 40, "44b914946b5012c8f59850dd360cdb40"},
                  {5, "362c1367e3adfcf1407577ac38e0e871"}};
     uint8_t tag[SLMP_TAG], expected[SLMP_TAG];
-    struct slmp_guard *g = slmp_guard_open(&the_key);
+    struct slmp_guard *g = slmp_guard_open(&the_key, &(struct reason){""});
     assert_non_null(g);
     from_hex("f89be710b888dc372b1bdad11cda83d7", expected, SLMP_TAG);
     assert_true(slmp_guard_greeting(g, "hello", 5, tag));
@@ -283,14 +283,15 @@ static void configurations_that_cannot_be(void **state)
     struct slmp_message m = {.way = SLMP_UNACKED};
     struct slmp_key shorter = the_key;
     c.mode = SLMP_AUTO;
-    assert_null(slmp_open(&c, &none));
-    assert_int_equal(errno, EINVAL);
+    struct reason why;
+    assert_null(slmp_open(&c, &none, &why));
+    assert_string_equal(why.text, "a configuration that cannot be");
     c.mode = SLMP_OWN;
     shorter.length = SLMP_KEY_MIN - 1;
     c.key = &shorter;
-    assert_null(slmp_open(&c, &none));
+    assert_null(slmp_open(&c, &none, &(struct reason){""}));
     c.key = &the_key;
-    struct slmp *e = slmp_open(&c, &none);
+    struct slmp *e = slmp_open(&c, &none, &(struct reason){""});
     assert_int_equal(slmp_send(e, 0, &m), -EPERM);
     slmp_close(e);
 }

@@ -466,9 +466,9 @@ static void configurations_that_cannot_be(void **state)
     bad[3].peers_max = 0;
     bad[4].silence = 0;
     for (unsigned i = 0; i < 5; i++) {
-        assert_null(slmp_open(&bad[i], &none));
+        assert_null(slmp_open(&bad[i], &none, &(struct reason){""}));
     }
-    struct slmp *e = slmp_open(&c, &none);
+    struct slmp *e = slmp_open(&c, &none, &(struct reason){""});
     struct slmp_message m = {.channel = SLMP_CHANNELS};
     assert_int_equal(slmp_send(e, 0, &m), -22);
     m = (struct slmp_message){.body_length = SLMP_LENGTH_MAX, .head_length = 1};

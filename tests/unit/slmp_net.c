@@ -311,7 +311,7 @@ static void start(struct net_node *node, const struct slmp_config *config)
     struct slmp_config own = *config;
     own.incarnation = node->incarnation = net_random(node->net);
     own.secret = net_random(node->net);
-    node->engine = slmp_open(&own, &up);
+    node->engine = slmp_open(&own, &up, &(struct reason){""});
     assert_non_null(node->engine);
 }
 

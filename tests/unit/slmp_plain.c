@@ -133,7 +133,7 @@ static struct slmp *engine(const struct slmp_config *c)
                                            .done = up_done,
                                            .sent = up_sent};
     memset(&got, 0, sizeof(got));
-    struct slmp *e = slmp_open(c, &up);
+    struct slmp *e = slmp_open(c, &up, &(struct reason){""});
     assert_non_null(e);
     return e;
 }

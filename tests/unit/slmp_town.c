@@ -194,7 +194,7 @@ void begin_with(const struct slmp_config *c, const struct slmp_upcalls *up)
 {
     memset(&server, 0, sizeof(server));
     server.now = SECOND;
-    server.engine = slmp_open(c, up);
+    server.engine = slmp_open(c, up, &(struct reason){""});
     assert_non_null(server.engine);
 }
 
@@ -214,7 +214,7 @@ struct client *come(uint32_t ip, uint16_t port)
     assert_true(new != NULL &&count < MOST);
     new->at = (struct slmp_address){ip, port};
     c.incarnation = ++incarnations;
-    new->engine = slmp_open(&c, &up);
+    new->engine = slmp_open(&c, &up, &(struct reason){""});
     assert_non_null(new->engine);
     return clients[count++] = new;
 }

@@ -38,50 +38,34 @@ enum { GROUP = 8, POLY_KEY = 32, DIGEST = 32, NO_GROUP = -1 };
 static struct {
     FUNCTIONS(MEMBER)
 } crypto;
-static struct mutex loading; /* by forks_take(), for these two: */
+static struct mutex loading; /* by forks_take(), for this: */
 static bool crypto_loaded;   /* else the next one tries again */
-static char trouble[SLMP_TEXT];
 
 static const struct library_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 
 /* The linker's words say why it cannot be had, which need not be that it is not there. */
-static bool load(void)
+static bool load(struct reason *trouble)
 {
     static const char library[] = "libcrypto.so.3";
     const char *missing = library_load(library, symbols, sizeof(symbols) / sizeof(symbols[0]));
     if (missing == library) {
         const char *why = dlerror();
-        snprintf(trouble, sizeof(trouble), "a job key needs a library: %s%s", why,
-                 strstr(why, strerror(EMFILE)) != NULL ? log_remedy(EMFILE)
-                                                       : " (it is of the package libssl3)");
+        reason_say(trouble, 0, "a job key needs a library: %s%s", why,
+                   strstr(why, strerror(EMFILE)) != NULL ? log_remedy(EMFILE)
+                                                         : " (it is of the package libssl3)");
     } else if (missing != NULL) {
-        snprintf(trouble, sizeof(trouble), "a job key needs %s of OpenSSL 3: this one has no %s",
-                 library, missing);
+        reason_say(trouble, 0, "a job key needs %s of OpenSSL 3: this one has no %s", library,
+                   missing);
     }
     return missing == NULL;
 }
 
-static bool crypto_there(void)
+static bool crypto_there(struct reason *why)
 {
     forks_take(&loading); /* what is half loaded cannot be loaded again in a child */
-    bool there = crypto_loaded = crypto_loaded || load();
+    bool there = crypto_loaded = crypto_loaded || load(why);
     forks_give(&loading);
     return there;
-}
-
-/* What was loaded does not do. */
-static void note_trouble(const char *text)
-{
-    forks_take(&loading);
-    snprintf(trouble, sizeof(trouble), "%s", text);
-    forks_give(&loading);
-}
-
-void slmp_key_trouble(char text[SLMP_TEXT])
-{
-    forks_take(&loading);
-    memcpy(text, trouble, SLMP_TEXT);
-    forks_give(&loading);
 }
 
 struct slmp_guard {
@@ -115,14 +99,10 @@ static bool hash(struct slmp_guard *g, const uint8_t *key, size_t key_length, co
            crypto.mac_final(g->hash, digest, &made, DIGEST) == 1 && made == DIGEST;
 }
 
-struct slmp_guard *slmp_guard_open(const struct slmp_key *key)
+struct slmp_guard *slmp_guard_open(const struct slmp_key *key, struct reason *why)
 {
     static const char greetings[] = "SLMP 1 greetings", sessions[] = "SLMP 1 sessions";
-    if (!crypto_there()) {
-        errno = ELIBACC;
-        return NULL;
-    }
-    struct slmp_guard *g = calloc(1, sizeof(*g));
+    struct slmp_guard *g = crypto_there(why) ? calloc(1, sizeof(*g)) : NULL;
     if (g == NULL) {
         return NULL;
     }
@@ -132,9 +112,9 @@ struct slmp_guard *slmp_guard_open(const struct slmp_key *key)
         !hash(g, key->bytes, key->length, greetings, sizeof(greetings) - 1, g->greetings) ||
         !hash(g, key->bytes, key->length, sessions, sizeof(sessions) - 1, g->sessions)) {
         slmp_guard_close(g);
-        note_trouble("a job key needs HMAC with SHA-256 and Poly1305, which libcrypto.so.3 does "
-                     "not offer as it is configured (openssl.cnf)");
-        errno = ELIBACC;
+        reason_say(why, 0,
+                   "a job key needs HMAC with SHA-256 and Poly1305, which libcrypto.so.3 does not "
+                   "offer as it is configured (openssl.cnf)");
         return NULL;
     }
     return g;

@@ -30,9 +30,9 @@ enum { SLMP_TAG = 16 };
 struct slmp_guard; /* of one engine, and used by no two threads at once */
 struct slmp_lock;  /* one direction of one session */
 
-/* slmp_guard_open() makes what an engine needs of a job key, which is copied. NULL with
- * errno ELIBACC without libcrypto (slmp_key_trouble() says why), or ENOMEM. */
-struct slmp_guard *slmp_guard_open(const struct slmp_key *);
+/* slmp_guard_open() makes what an engine needs of a job key, which is copied. NULL
+ * without libcrypto, which `why` says, or memory. */
+struct slmp_guard *slmp_guard_open(const struct slmp_key *, struct reason *why);
 void slmp_guard_close(struct slmp_guard *);
 
 /* slmp_guard_greeting() makes the tag of bytes that are sent outside of a session; false

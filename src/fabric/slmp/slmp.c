@@ -37,13 +37,14 @@ static bool sensible(const struct slmp_config *c)
                                c->key->length <= SLMP_KEY_MAX));
 }
 
-void slmp_version_text(const struct slmp_address *a, unsigned theirs, unsigned ours,
-                       char text[SLMP_TEXT])
+struct reason slmp_version_text(const struct slmp_address *a, unsigned theirs, unsigned ours)
 {
-    snprintf(text, SLMP_TEXT,
-             "%s:%u speaks version %u of SLMP sessions and this process version %u, so "
-             "there is none between them: install the same release of Pinwheel at both",
-             ip_text(a->ip).text, a->port, theirs, ours);
+    struct reason why;
+    reason_say(&why, 0,
+               "%s:%u speaks version %u of SLMP sessions and this process version %u, so "
+               "there is none between them: install the same release of Pinwheel at both",
+               ip_text(a->ip).text, a->port, theirs, ours);
+    return why;
 }
 
 static void no_version(void *context, const struct slmp_address *from, unsigned theirs,
@@ -51,17 +52,15 @@ static void no_version(void *context, const struct slmp_address *from, unsigned 
 {
 }
 
-struct slmp *slmp_open(const struct slmp_config *config, const struct slmp_upcalls *up)
+struct slmp *slmp_open(const struct slmp_config *config, const struct slmp_upcalls *up,
+                       struct reason *why)
 {
-    if (!sensible(config)) {
-        errno = EINVAL;
-        return NULL;
-    }
-    struct slmp *e = calloc(1, sizeof(*e));
-    if (e == NULL || (config->key != NULL && (e->guard = slmp_guard_open(config->key)) == NULL)) {
-        int why = errno;
+    bool good = sensible(config);
+    struct slmp *e = good ? calloc(1, sizeof(*e)) : NULL;
+    reason_say(why, 0, good ? "out of memory" : "a configuration that cannot be");
+    if (e == NULL ||
+        (config->key != NULL && (e->guard = slmp_guard_open(config->key, why)) == NULL)) {
         free(e);
-        errno = why;
         return NULL;
     }
     e->config = *config;

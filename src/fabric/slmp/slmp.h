@@ -203,16 +203,12 @@ struct slmp_upcalls {
 };
 
 /* slmp_version_text() is a line about that, with the remedy. */
-enum { SLMP_TEXT = 256 };
-void slmp_version_text(const struct slmp_address *, unsigned theirs, unsigned ours,
-                       char text[SLMP_TEXT]);
+struct reason slmp_version_text(const struct slmp_address *, unsigned theirs, unsigned ours);
 
-/* slmp_open() makes an engine; NULL with errno ENOMEM, EINVAL (a configuration that cannot
- * be), or ELIBACC (a key, but libcrypto.so.3 cannot be used). The upcalls are copied. */
-struct slmp *slmp_open(const struct slmp_config *, const struct slmp_upcalls *);
-
-/* slmp_key_trouble() says why libcrypto.so.3 could not be used the last time, with the remedy. */
-void slmp_key_trouble(char text[SLMP_TEXT]);
+/* slmp_open() makes an engine; NULL if memory is short, for a configuration that cannot be, or with
+ * a key where libcrypto.so.3 cannot be used: `why` says which, and the remedy. The upcalls are
+ * copied. */
+struct slmp *slmp_open(const struct slmp_config *, const struct slmp_upcalls *, struct reason *why);
 
 /* slmp_close() gives back and ends all messages as SLMP_UNDELIVERABLE, tells peers nothing
  * and frees the engine. */

@@ -107,13 +107,11 @@ static int start_engine(struct fabric *f, const struct slmp_key *given, struct r
     int rc = take_key(f, given, &key, why);
     if (rc == 0) {
         f->careful = f->config.cover || f->keyed || UDP_ALWAYS_CAREFUL;
-        f->engine = slmp_open(&f->config, &up);
+        struct reason wrong;
+        f->engine = slmp_open(&f->config, &up, &wrong);
         f->config.key = NULL; /* the engine has a copy */
         if (f->engine == NULL) {
-            char text[SLMP_TEXT];
-            rc = -errno;
-            slmp_key_trouble(text);
-            reason_say(why, rc, "cannot begin with UDP: %s", rc == -ELIBACC ? text : strerror(-rc));
+            rc = reason_say(why, -ELIBACC, "cannot begin with UDP: %s", wrong.text);
         }
     }
     explicit_bzero(&key, sizeof(key));

@@ -166,11 +166,9 @@ void udp_closed(void *fabric, struct slmp_peer *session, const struct slmp_addre
 void udp_other_version(void *fabric, const struct slmp_address *a, unsigned theirs, unsigned ours)
 {
     struct fabric *f = fabric;
-    char text[SLMP_TEXT];
     if (!f->told_version) {
         f->told_version = true;
-        slmp_version_text(a, theirs, ours, text);
-        log_line(LOG_WARN, "%s", text);
+        log_line(LOG_WARN, "%s", slmp_version_text(a, theirs, ours).text);
     }
 }
 

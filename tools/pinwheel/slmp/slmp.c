@@ -106,11 +106,9 @@ static void other_version(void *context, const struct slmp_address *from, unsign
                           unsigned ours)
 {
     static bool told;
-    char text[SLMP_TEXT];
     if (!told) {
         told = true;
-        slmp_version_text(from, theirs, ours, text);
-        fprintf(stderr, "pinwheel %s: %s\n", begun, text);
+        fprintf(stderr, "pinwheel %s: %s\n", begun, slmp_version_text(from, theirs, ours).text);
     }
 }
 
@@ -120,12 +118,10 @@ struct slmp *slmp_start(const char *command, const struct slmp_config *config,
     struct slmp_upcalls all = *up;
     begun = command;
     all.version = other_version;
-    struct slmp *e = slmp_open(config, &all);
+    struct reason why;
+    struct slmp *e = slmp_open(config, &all, &why);
     if (e == NULL) {
-        char text[SLMP_TEXT];
-        slmp_key_trouble(text);
-        fprintf(stderr, "pinwheel %s: cannot start SLMP: %s\n", command,
-                errno == ELIBACC ? text : strerror(errno));
+        fprintf(stderr, "pinwheel %s: cannot start SLMP: %s\n", command, why.text);
     }
     return e;
 }
