@@ -25,4 +25,12 @@ static inline void cancel_back(int before)
     thread_cancel_state(before, NULL);
 }
 
+/* NOT_CANCELLED in front of a function's declarations: the two for all of the function. */
+static inline void cancel_back_to(const int *before)
+{
+    cancel_back(*before);
+}
+#define NOT_CANCELLED                                                                              \
+    __attribute__((cleanup(cancel_back_to), unused)) const int cancel_before = cancel_off()
+
 #endif

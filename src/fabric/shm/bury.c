@@ -118,12 +118,11 @@ bool peer_bury(struct fabric_peer *p)
     }
     tx_cancel(p);
     ERRNO_KEPT;
-    int cancel = cancel_off();
+    NOT_CANCELLED;
     if (p->in != NULL) {
         vacate_slot(p);
     }
     peer_forget(p);
-    cancel_back(cancel);
     return true;
 }
 
@@ -156,8 +155,8 @@ static bool is_lost(struct fabric_peer *p)
 void peers_probe(struct fabric *f)
 {
     ERRNO_KEPT;
-    int cancel = cancel_off();
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    NOT_CANCELLED;
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (!peer_is_probed(p)) {
             continue;
         }
@@ -173,5 +172,4 @@ void peers_probe(struct fabric *f)
         }
     }
     f->put_off = false;
-    cancel_back(cancel);
 }

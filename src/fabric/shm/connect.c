@@ -203,7 +203,7 @@ static bool introduce(struct fabric_peer *p)
 static struct fabric_peer *find_peer(struct fabric *f, uint32_t nid, uint32_t pid,
                                      uint64_t incarnation)
 {
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (p->address.nid == nid && p->address.pid == pid && !p->dying &&
             p->address.incarnation == incarnation) {
             return p;
@@ -348,10 +348,8 @@ static struct fabric_peer *meet(struct fabric *f, unsigned index)
 struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
 {
     ERRNO_KEPT;
-    int cancel = cancel_off();
-    struct fabric_peer *p = meet(f, index);
-    cancel_back(cancel);
-    return p;
+    NOT_CANCELLED;
+    return meet(f, index);
 }
 
 void accept_rest(struct fabric *f)

@@ -132,7 +132,7 @@ static bool poll_slots(struct fabric *f)
  * poll than others do. */
 static bool bury_one(struct fabric *f)
 {
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (p->dying) {
             list_remove(&p->link); /* to the end, so that each has its turn */
             list_push_back(&f->peers, &p->link);

@@ -39,7 +39,7 @@ static struct mutex own_lock; /* by forks_take() */
  * the list of its parent, whose names stay. */
 __attribute__((destructor)) static void unlink_own(void)
 {
-    LIST_EACH (const struct segment, s, &own_segments, link) {
+    LIST_EACH(const struct segment, s, &own_segments, link) {
         if (owner_is_self(&s->info)) {
             unlink(s->path);
         }
@@ -126,7 +126,7 @@ static struct segment *take_hole(uint64_t bytes)
 {
     struct segment *s = NULL;
     forks_take(&own_lock);
-    LIST_EACH (struct segment, hole, &holes, link) {
+    LIST_EACH(struct segment, hole, &holes, link) {
         if (hole->mapped == bytes || hole->mapped == 0) {
             s = hole;
             list_remove(&s->link);
@@ -287,7 +287,7 @@ static struct segment *find_own(const char *path)
 {
     forks_take(&own_lock);
     struct segment *found = NULL;
-    LIST_EACH (struct segment, s, &own_segments, link) {
+    LIST_EACH(struct segment, s, &own_segments, link) {
         if (strcmp(s->path, path) == 0 && !segment_closed(s)) {
             s->users++;
             found = s;
@@ -456,7 +456,7 @@ void segment_release(struct segment *s, bool owner)
 void segment_forget(void)
 {
     list_init(&own_segments);
-    LIST_EACH (struct segment, hole, &holes, link) {
+    LIST_EACH(struct segment, hole, &holes, link) {
         hole->header = NULL; /* it is not mapped here */
         hole->mapped = 0;
     }

@@ -76,12 +76,11 @@ bool shm_ring(struct fabric *f, struct segment *s, uint32_t bell)
         futex_wake(&s->header->bell);
         return true;
     }
+    NOT_CANCELLED;
     struct sockaddr_un to;
     socklen_t length = bell_address(&to, &s->info);
-    int cancel = cancel_off();
     int rc = (int)sys_sendto(f->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to,
                              length);
-    cancel_back(cancel);
     if (rc >= 0 || rc == -EAGAIN || rc == -ECONNREFUSED || rc == -ENOENT) {
         return true;
     }
@@ -130,7 +129,7 @@ void tx_refresh_head(struct fabric_peer *p, struct tx_channel *t)
         peer_lost(p, "its ring index is damaged");
         return;
     }
-    LIST_EACH (struct fabric_tx, tx, &t->referred, link) {
+    LIST_EACH(struct fabric_tx, tx, &t->referred, link) {
         if (tx->record_end > head) {
             break;
         }

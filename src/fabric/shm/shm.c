@@ -187,7 +187,7 @@ static bool shm_flows(struct fabric *f)
 static void shm_waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *others)
 {
     atomic_store_explicit(&f->segment->header->core, core_word(core, now), memory_order_relaxed);
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (p->remote == NULL || p->same_process) {
             continue;
         }
@@ -228,7 +228,7 @@ static int64_t shm_next_deadline(struct fabric *f)
 {
     int64_t now = clock_ns(), deadline = -1;
     bool probe = f->put_off;
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if ((rx_state(p) & RX_BLOCKED) != 0) {
             deadline = now + BLOCKED_NS;
         }
@@ -259,7 +259,7 @@ static bool anything_left(struct fabric *f)
     if ((atomic_load(&f->segment->header->flags) & SEGMENT_SWEEP) != 0) {
         return true;
     }
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         unsigned state = rx_state(p);
         bool waits = (state & RX_BLOCKED) != 0;
         if (p->dying || rx_visible(p) || (tx_pending(p) && tx_has_room(p))) {
@@ -286,7 +286,7 @@ static bool anything_left(struct fabric *f)
 
 static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
 {
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (p->in != NULL && (rx_state(p) & RX_BLOCKED) == 0) {
             clear_bit(f, p->in_index);
             fabric_ignore(f, p);
@@ -300,7 +300,7 @@ static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
     }
     if (anything_left(f)) {
         /* Rings whose bit was cleared are looked at again from here on. */
-        LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+        LIST_EACH(struct fabric_peer, p, &f->peers, link) {
             if (p->in != NULL) {
                 set_bit(f, p->in_index);
             }

@@ -77,7 +77,7 @@ static struct list *bucket_of(const struct slmp *e, const struct slmp_address *a
 struct slmp_peer *slmp_known(const struct slmp *e, const struct slmp_address *a)
 {
     struct list *head = bucket_of(e, a);
-    LIST_EACH (struct slmp_peer, p, head, bucket) {
+    LIST_EACH(struct slmp_peer, p, head, bucket) {
         if (slmp_address_equal(&p->address, a)) {
             return p;
         }
@@ -352,7 +352,7 @@ int64_t slmp_active_due(const struct slmp *e)
     if (e->due != LOOK) {
         return e->due;
     }
-    LIST_EACH (const struct slmp_peer, p, &e->active, work) {
+    LIST_EACH(const struct slmp_peer, p, &e->active, work) {
         at = slmp_earlier(at, p->due == LOOK ? peer_due(p) : p->due);
     }
     return at;

@@ -250,7 +250,7 @@ void slmp_plain_end(struct slmp_peer *p, enum slmp_status status)
 
 static struct slmp_message *first_unsent(const struct slmp_peer *p)
 {
-    LIST_EACH (struct slmp_message, m, &p->unacked, link) {
+    LIST_EACH(struct slmp_message, m, &p->unacked, link) {
         if (!m->whole) {
             return m;
         }

@@ -55,7 +55,7 @@ struct slmp_whose slmp_room_whose(struct slmp *e, const struct slmp_address *a)
 
 static struct slmp_source *find_source(const struct slmp *e, const struct slmp_whose *w)
 {
-    LIST_EACH (struct slmp_source, s, &e->sources, link) {
+    LIST_EACH(struct slmp_source, s, &e->sources, link) {
         if (s->name == w->name && s->standing == w->standing) {
             return s;
         }
@@ -160,7 +160,7 @@ static bool is_quiet(const struct slmp_peer *p)
 static void ask_one(struct slmp *e, bool holding)
 {
     struct slmp_peer *best = NULL;
-    LIST_EACH (struct slmp_peer, p, &e->all, all) {
+    LIST_EACH(struct slmp_peer, p, &e->all, all) {
         if (p->state == PEER_SESSION && !p->asked && is_silent(p) && (!holding || holds(p)) &&
             (best == NULL || p->heard < best->heard) && !is_needed(p)) {
             best = p;
@@ -225,7 +225,7 @@ static struct slmp_peer *choose(struct slmp *e, const struct slmp_whose *w, bool
     const struct slmp_source *own = find_source(e, w);
     uint32_t places = own != NULL ? own->places : 0;
     struct slmp_peer *best = NULL;
-    LIST_EACH (struct slmp_peer, p, &e->all, all) {
+    LIST_EACH(struct slmp_peer, p, &e->all, all) {
         if (p->state == PEER_SESSION && (!others || p->source->standing == SLMP_OTHERS) &&
             (is_absent(p) || is_quiet(p)) && may_push(p, w, places) &&
             (best == NULL || goes_before(p, best)) && !is_needed(p)) {
@@ -336,7 +336,7 @@ static bool has_share(const struct slmp_peer *p, size_t size)
 static bool squeeze(const struct slmp_peer *but)
 {
     struct slmp *e = but->engine;
-    LIST_EACH (struct slmp_peer, p, &e->all, all) {
+    LIST_EACH(struct slmp_peer, p, &e->all, all) {
         if (p != but && p->state == PEER_SESSION && holds(p) && is_absent(p) && !is_needed(p)) {
             slmp_leave(e, p);
             slmp_peer_end(p, SLMP_UNDELIVERABLE);

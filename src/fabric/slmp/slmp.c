@@ -336,7 +336,7 @@ void slmp_path(struct slmp *e, int64_t now, const struct slmp_address *a, uint32
 
 void slmp_flush(struct slmp *e)
 {
-    LIST_EACH (struct slmp_peer, p, &e->active, work) {
+    LIST_EACH(struct slmp_peer, p, &e->active, work) {
         for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
             if (p->flow[i].unacked > 0) {
                 p->flow[i].ack_now = true;

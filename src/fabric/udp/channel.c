@@ -59,7 +59,7 @@ void udp_cut(struct fabric_peer *p)
 /* Whether the engine was told to wait with something that there is room for now. */
 static bool may_offer(const struct udp_channel *c)
 {
-    LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
+    LIST_EACH(const struct udp_lane, l, &c->lanes, link) {
         if (l->in.refused && l->count < udp_lane_most(c, l) / 2) {
             return true;
         }
@@ -71,7 +71,7 @@ static bool may_offer(const struct udp_channel *c)
 static void ask_again(struct fabric_peer *p, struct udp_channel *c, unsigned class)
 {
     c->refused = c->next_refused = false;
-    LIST_EACH (struct udp_lane, l, &c->lanes, link) {
+    LIST_EACH(struct udp_lane, l, &c->lanes, link) {
         l->in.refused = false;
     }
     /* The engine's clock stands still: what is due then is due for the poll that we are in. */
@@ -118,7 +118,7 @@ static unsigned channel_state(const struct udp_channel *c)
     unsigned state = c->busy ? RX_BUSY | RX_BLOCKED | RX_OURS : nothing_here(c) ? 0 : RX_BUSY;
     state |=
         first->in.open != NULL || first->m.phase != RX_IDLE || !udp_lane_alone(c) ? RX_AWAITS : 0;
-    LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
+    LIST_EACH(const struct udp_lane, l, &c->lanes, link) {
         state |= is_stuck(l) ? RX_BLOCKED : 0;
         state |= l->m.waiting && !l->m.rx->elsewhere ? RX_OURS : 0;
     }
@@ -135,7 +135,7 @@ static bool channel_wants_poll(const struct udp_channel *c)
     if (c->busy || (nothing_here(c) && !c->refused)) {
         return false;
     }
-    LIST_EACH (const struct udp_lane, l, &c->lanes, link) {
+    LIST_EACH(const struct udp_lane, l, &c->lanes, link) {
         if (is_stuck(l) || (!list_empty(&l->pieces) && has_its_turn(c, l))) {
             return true;
         }

@@ -236,7 +236,7 @@ void udp_close(struct fabric *f)
     int64_t now = udp_socket_now(&f->socket);
     slmp_flush(f->engine);
     udp_flush(f, now);
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (p->session != NULL) {
             slmp_leave(f->engine, p->session);
         }

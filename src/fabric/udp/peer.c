@@ -248,7 +248,7 @@ bool udp_expects(const struct fabric_peer *p)
 void udp_ask_silent(struct fabric *f, int64_t now)
 {
     f->ask_at = now + f->config.silence / 4;
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         int64_t wait = patience(f, p);
         if (now - p->heard >= wait && udp_expects(p)) {
             slmp_ask(f->engine, now, p->session);

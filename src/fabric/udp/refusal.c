@@ -22,6 +22,7 @@ static bool said_by(const struct sock_extended_err *error, const struct sockaddr
 
 bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
 {
+    NOT_CANCELLED;
     union {
         struct cmsghdr align;
         char bytes[512];
@@ -31,9 +32,7 @@ bool udp_socket_refusal(struct udp_socket *u, struct slmp_address *who)
     do {
         m.msg_control = &control;
         m.msg_controllen = sizeof(control);
-        int cancel = cancel_off();
         ssize_t length = sys_recvmsg(u->fd, &m, MSG_ERRQUEUE);
-        cancel_back(cancel);
         if (length < 0) {
             u->tells = false;
             return false;

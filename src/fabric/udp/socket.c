@@ -251,14 +251,13 @@ static ssize_t receive_one(struct udp_socket *u, void *buffer, struct sockaddr_i
 ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_address *address,
                            size_t *each)
 {
+    NOT_CANCELLED;
     struct sockaddr_in from;
     ssize_t length;
-    int cancel = cancel_off();
     while ((length = u->joining ? receive_joined(u, buffer, &from, each)
                                 : receive_one(u, buffer, &from, each)) == -ECONNREFUSED) {
         note_refusal(u); /* the next one may be there */
     }
-    cancel_back(cancel);
     u->empty = length < 0;
     if (u->empty) {
         return -1;
@@ -440,8 +439,9 @@ static int send_batch(struct udp_socket *u, struct slmp *e, int64_t now, struct 
 int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, unsigned expected,
                       bool *any, struct udp_failure *failure)
 {
+    NOT_CANCELLED;
     struct udp_batch *b = u->batch;
-    int rc = 0, cancel = cancel_off();
+    int rc = 0;
     while (rc == 0 && slmp_output(e, now, &b->packet[b->count])) {
         *any = true;
         if (!fits(b, u->segments)) {
@@ -455,6 +455,5 @@ int udp_socket_output(struct udp_socket *u, struct slmp *e, int64_t now, unsigne
         }
     }
     int last = send_batch(u, e, now, b, failure);
-    cancel_back(cancel);
     return rc != 0 ? rc : last;
 }

@@ -74,14 +74,13 @@ static uint32_t look_up(const struct slmp_address *a)
 uint32_t udp_owner(const struct slmp_address *a)
 {
     ERRNO_KEPT;
-    int cancel = cancel_off();
+    NOT_CANCELLED;
     forks_hold(); /* a child would keep the file open */
     uint32_t owner = FABRIC_NOBODY;
     for (int i = 0; i < LOOKS && owner == FABRIC_NOBODY; i++) {
         owner = look_up(a);
     }
     forks_release();
-    cancel_back(cancel);
     return owner;
 }
 

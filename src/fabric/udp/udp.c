@@ -37,7 +37,7 @@ static bool take_ready(struct fabric *f)
 
 static bool bury_one(struct fabric *f)
 {
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (p->dying) {
             list_remove(&p->link); /* to the end, so that each has its turn */
             list_push_back(&f->peers, &p->link);
@@ -171,7 +171,7 @@ static void udp_fd_event(struct fabric *f)
 
 static bool anybody_expected(struct fabric *f)
 {
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (udp_expects(p)) {
             return true;
         }
@@ -182,7 +182,7 @@ static bool anybody_expected(struct fabric *f)
 static int64_t udp_next_deadline(struct fabric *f)
 {
     int64_t at = f->posted != 0 || f->behind ? udp_socket_now(&f->socket) : f->deadline;
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if ((udp_state(p) & RX_BLOCKED) != 0) {
             int64_t soon = udp_socket_now(&f->socket) + BLOCKED_NS;
             at = soon < at ? soon : at;
@@ -199,7 +199,7 @@ static int64_t udp_next_deadline(struct fabric *f)
 static bool anything_left(struct fabric *f)
 {
     bool blocked = false, waits = false;
-    LIST_EACH (struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         unsigned state = udp_state(p);
         bool stuck = (state & RX_BLOCKED) != 0;
         if (p->dying || (!stuck && udp_wants_poll(p))) {
@@ -257,7 +257,7 @@ static void udp_report(struct fabric *f, struct fabric_report *r)
     r->shortened = c->shortened + f->socket.narrowed;
     r->dropped = c->malformed + c->corrupt + c->version + c->stale + c->beyond + c->refused +
                  c->no_room + c->forged + c->replayed + f->foreign + f->misshapen;
-    LIST_EACH (const struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(const struct fabric_peer, p, &f->peers, link) {
         struct slmp_peer_info info = slmp_peer_info(f->engine, &p->at);
         if (peers < FABRIC_REPORT_PEERS) {
             r->peer[peers] = (struct fabric_peer_report){.nid = p->address.nid,
