@@ -335,7 +335,7 @@ static void who_cannot_be_answered_is_refused(void **state)
     for (unsigned i = 0; i < 2; i++) {
         atomic_store(&ends[OUT].fabric->segment->header->owner[i], OWNER_BANNED);
         ends[OUT].fabric->withheld[i] = (struct fabric_address){
-            .nid = NID, .pid = ends[IN].pid, .incarnation = ends[IN].fabric->incarnation};
+            .nid = NID, .pid = ends[IN].pid, .incarnation = ends[IN].fabric->setup.incarnation};
     }
     struct plan plan;
     make_plan(&plan, 8, WHOLE, WHOLE);

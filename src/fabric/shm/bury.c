@@ -50,10 +50,10 @@ void peer_forget(struct fabric_peer *p)
     if (p->np != NULL) {
         for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
             if (p->rx[c].m.rx != NULL) {
-                f->up->rx_free(p->np, p->rx[c].m.rx);
+                f->setup.up->rx_free(p->np, p->rx[c].m.rx);
             }
         }
-        f->up->peer_down(f->nic, p->np);
+        f->setup.up->peer_down(f->setup.nic, p->np);
     }
     free_peer(p);
 }
@@ -67,7 +67,7 @@ static bool may_write(const struct fabric_peer *p)
     if (!p->broken && atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT) {
         return false;
     }
-    return !segment_left(p->fabric->options, a->nid, a->pid, &a->incarnation);
+    return !segment_left(p->fabric->setup.options, a->nid, a->pid, &a->incarnation);
 }
 
 /* Gives a slot back, unless its claimant may still write to it. */
@@ -131,7 +131,7 @@ bool peer_bury(struct fabric_peer *p)
 bool peer_is_probed(struct fabric_peer *p)
 {
     return !p->dying && ((p->pidfd < 0 && !p->same_process) || shm_unsent(p) ||
-                         (rx_state(p) & RX_BUSY) != 0 || p->fabric->up->expects(p->np));
+                         (rx_state(p) & RX_BUSY) != 0 || p->fabric->setup.up->expects(p->np));
 }
 
 /* Whether a peer is no more, or looks no more at the slot that we have with it. */

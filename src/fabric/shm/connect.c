@@ -56,7 +56,7 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
     struct slot *slot = segment_slot(s, index, true);
     if (slot == NULL) {
         reason_say(why, 0, "no memory for a connection (%llu bytes in %s): %s",
-                   (unsigned long long)slot_first(&s->info), f->options->text[OPT_SHM_DIR],
+                   (unsigned long long)slot_first(&s->info), f->setup.options->text[OPT_SHM_DIR],
                    strerror(errno));
         give_slot(s, index, address_word(me->nid, me->pid));
         return NULL;
@@ -65,8 +65,8 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
     slot->nid = me->nid;
     slot->pid = me->pid;
     slot->process = me->process;
-    slot->incarnation = f->incarnation;
-    slot->asymmetric = f->asymmetric;
+    slot->incarnation = f->setup.incarnation;
+    slot->asymmetric = f->setup.asymmetric;
     atomic_store_explicit(&slot->ready, SLOT_READY, memory_order_release);
     KILL_POINT("slot-ready");
     full_fence();
@@ -87,7 +87,8 @@ static void note_full(struct fabric *f, const struct segment *s)
         log_line(LOG_WARN,
                  "all %u connections of PID %u are taken: one is waited for, "
                  "PINWHEEL_CONNECT_MS=%lld; start it with a larger PINWHEEL_SHM_PEERS%s",
-                 s->info.slots, s->info.pid, (long long)f->options->number[OPT_CONNECT_MS], note);
+                 s->info.slots, s->info.pid, (long long)f->setup.options->number[OPT_CONNECT_MS],
+                 note);
     }
     f->full = s->info.incarnation;
 }
@@ -150,10 +151,10 @@ static bool attach_out(struct fabric_peer *p, struct segment *s, struct reason *
         return false;
     }
     p->remote = s;
-    p->fences = s->own || !f->asymmetric || s->info.asymmetric == 0;
+    p->fences = s->own || !f->setup.asymmetric || s->info.asymmetric == 0;
     watch_process(p);
     if (p->references) {
-        p->buffer = aligned_alloc(64, f->packet_size * FETCH_PACKETS);
+        p->buffer = aligned_alloc(64, f->setup.packet_size * FETCH_PACKETS);
         p->references = p->buffer != NULL;
     }
     tx_attach(p, slot);
@@ -186,13 +187,13 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct fabric_addres
 static bool introduce(struct fabric_peer *p)
 {
     struct fabric *f = p->fabric;
-    p->np = f->up->peer_up(f->nic, &p->address, p);
+    p->np = f->setup.up->peer_up(f->setup.nic, &p->address, p);
     if (p->np == NULL) {
         return false;
     }
     p->source.np = p->np;
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        p->rx[c].m.rx = f->up->rx_new(p->np, (enum fabric_class)c);
+        p->rx[c].m.rx = f->setup.up->rx_new(p->np, (enum fabric_class)c);
         if (p->rx[c].m.rx == NULL) {
             return false;
         }
@@ -215,7 +216,7 @@ static struct fabric_peer *find_peer(struct fabric *f, uint32_t nid, uint32_t pi
 enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, struct reason *why)
 {
     struct segment *s;
-    int rc = segment_open(f->options, nid, pid, &s, why);
+    int rc = segment_open(f->setup.options, nid, pid, &s, why);
     if (rc != 0) {
         return rc == -ENOENT ? FABRIC_LATER : FABRIC_NEVER;
     }
@@ -254,7 +255,7 @@ enum way { WAY_FOUND, WAY_GONE, WAY_NONE };
 static enum way reach_back(struct fabric_peer *p, struct reason *why)
 {
     struct segment *s;
-    int rc = segment_open(p->fabric->options, p->address.nid, p->address.pid, &s, why);
+    int rc = segment_open(p->fabric->setup.options, p->address.nid, p->address.pid, &s, why);
     if (rc != 0) {
         return rc == -ENOENT ? WAY_GONE : WAY_NONE;
     }

@@ -43,7 +43,8 @@ static void silence(struct rx_channel *r)
 
 void rx_prepare(struct fabric_peer *p)
 {
-    p->source = (struct rx_source){&payload_source, p->fabric->up, NULL, p->fabric->packet_size};
+    p->source = (struct rx_source){&payload_source, p->fabric->setup.up, NULL,
+                                   p->fabric->setup.packet_size};
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         silence(&p->rx[c]);
         p->rx[c].m.source = &p->source;
@@ -151,7 +152,7 @@ static inline bool take_line(struct fabric_peer *p, struct rx_channel *r, struct
     KILL_POINT("record-read");
     rx->length = bytes;
     take_header(rx, at, next);
-    enum rx_step step = p->fabric->up->rx_short(p->np, rx, at->data);
+    enum rx_step step = p->fabric->setup.up->rx_short(p->np, rx, at->data);
     if (rare(step != RX_GO)) {
         take_up(r, RECORD_INLINE, 1);
         return after_short(p, r, step);
@@ -183,7 +184,7 @@ static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_
         rx_machine_begin(&r->m);
         return false;
     }
-    return after_short(p, r, p->fabric->up->rx_short(p->np, rx, data));
+    return after_short(p, r, p->fabric->setup.up->rx_short(p->np, rx, data));
 }
 
 /* A record that is not of one line: true if its message is over, or it is none but padding. What

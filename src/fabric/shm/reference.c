@@ -30,11 +30,11 @@ static enum fabric_status read_run(struct fabric_peer *p, const struct iovec *lo
     struct fabric *f = p->fabric;
     pid_t process = p->remote == NULL ? -1 : p->remote->info.process;
     struct iovec remote = {(void *)(uintptr_t)from, n};
-    f->up->unlock(f->nic);
+    f->setup.up->unlock(f->setup.nic);
     ssize_t got = sys_process_vm_readv(process, local, (unsigned long)count, &remote, 1);
     KILL_POINT("reference-read");
     bool gone = got == -ESRCH || (p->pidfd >= 0 && !proves_itself(&p->remote->info));
-    f->up->lock(f->nic);
+    f->setup.up->lock(f->setup.nic);
     *done += got > 0 ? (uint64_t)got : 0;
     return gone ? FABRIC_UNDELIVERABLE : got > 0 || got == -EINTR ? FABRIC_OK : FABRIC_SEGV;
 }

@@ -68,7 +68,7 @@ static uint64_t payload_cells(struct fabric_peer *p, struct rx_channel *r)
 static struct rx_span fetched_packets(struct fabric_peer *p, struct rx_channel *r)
 {
     struct rx_machine *m = &r->m;
-    size_t most = p->fabric->packet_size * FETCH_PACKETS;
+    size_t most = p->fabric->setup.packet_size * FETCH_PACKETS;
     uint64_t rest = m->rx->length - m->moved;
     if (r->fetched == m->moved && m->status == FABRIC_OK && m->rx->held >= m->moved) {
         uint64_t n = rest < most ? rest : most;
@@ -115,7 +115,7 @@ static struct rx_span cells_here(struct fabric_peer *p, struct rx_channel *r, bo
     }
     r->cells_seen = packets ? cells : 0;
     check_cells(r);
-    uint64_t bytes = cells * p->fabric->packet_size;
+    uint64_t bytes = cells * p->fabric->setup.packet_size;
     return (struct rx_span){cell_at(&r->cells, r->cells_taken), bytes < rest ? bytes : rest};
 }
 
@@ -151,7 +151,7 @@ static bool give_cells(struct fabric_peer *p, struct rx_channel *r)
 {
     uint64_t head = r->cells_taken;
     if (r->m.rx->held < r->m.moved) {
-        head = r->first_cell + r->m.rx->held / p->fabric->packet_size;
+        head = r->first_cell + r->m.rx->held / p->fabric->setup.packet_size;
     }
     if (head == r->cells_head) {
         return false;
@@ -171,7 +171,7 @@ static void payload_pass(struct rx_machine *m, uint64_t n, bool kept)
     if (r->mode != RECORD_CELLS) {
         return;
     }
-    size_t packet = p->fabric->packet_size;
+    size_t packet = p->fabric->setup.packet_size;
     uint64_t cells = (n + packet - 1) / packet;
     r->cells_taken += cells;
     r->cells_seen -= cells < r->cells_seen ? cells : r->cells_seen;
@@ -216,7 +216,7 @@ const struct rx_source_ops payload_source = {payload_here, payload_pass, payload
 
 const uint8_t *payload_cell(struct fabric_peer *p, struct rx_channel *r)
 {
-    if (r->m.rx->length > p->fabric->packet_size || r->cells_head != r->cells_taken ||
+    if (r->m.rx->length > p->fabric->setup.packet_size || r->cells_head != r->cells_taken ||
         (r->cells.mask + 1 != p->fabric->segment->info.cells && payload_cells(p, r) == 0)) {
         return NULL;
     }

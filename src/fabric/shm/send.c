@@ -52,7 +52,7 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
         t->at = tx_line(t, 0);
     }
     p->out = slot;
-    p->inline_max = inline_most(p->fabric->options, g->ring_lines);
+    p->inline_max = inline_most(p->fabric->setup.options, g->ring_lines);
     p->bell = &p->remote->header->bell;
     p->bits = &p->remote->header->bitmap[p->out_index / 64];
     p->bit = 1ull << (p->out_index % 64);
@@ -153,8 +153,8 @@ static void find_run(struct fabric_peer *p, struct tx_channel *t)
     clean = stale != 0 ? (uint64_t)__builtin_ctzll(stale) : clean;
     clean = clean < to_end ? clean : to_end;
     uint64_t room = t->line_mask - (t->tail - t->head_seen);
-    bool may =
-        !p->dying && p->inline_max >= FABRIC_LINE_PAYLOAD && options_fastpath(p->fabric->options);
+    bool may = !p->dying && p->inline_max >= FABRIC_LINE_PAYLOAD &&
+               options_fastpath(p->fabric->setup.options);
     uint64_t run = clean == 0 || !may ? 0 : clean - 1;
     t->run = (uint32_t)(run < room ? run : room);
     t->word = record_word(RECORD_INLINE, 0, 1, record_tag(t->tail, t->line_mask));

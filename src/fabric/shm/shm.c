@@ -102,12 +102,7 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     if (f == NULL) {
         return reason_say(why, -ENOMEM, "out of memory");
     }
-    f->nic = setup->nic;
-    f->up = setup->up;
-    f->options = setup->options;
-    f->incarnation = setup->incarnation;
-    f->asymmetric = setup->asymmetric;
-    f->packet_size = setup->packet_size;
+    f->setup = *setup;
     f->epoll_fd = f->bell_fd = f->ring_fd = -1;
     list_init(&f->peers);
     list_init(&f->active);
@@ -295,7 +290,7 @@ static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
     set_bell(f, kind == BELL_FUTEX ? BELL_ASLEEP_FUTEX : BELL_ASLEEP_FD);
     KILL_POINT("asleep");
     full_fence();
-    if (f->asymmetric) {
+    if (f->setup.asymmetric) {
         membarrier_all();
     }
     if (anything_left(f)) {

@@ -114,14 +114,9 @@ struct fabric_peer {
 
 struct fabric {
     struct kept kept; /* its memory is a fabric's for ever */
-    struct nic *nic;
-    const struct fabric_upcalls *up;
-    const struct options *options;
+    struct fabric_setup setup;
     struct segment *segment;
-    uint64_t incarnation;
     uint64_t cookie;
-    bool asymmetric;
-    size_t packet_size;
     struct list peers;
     struct list active;
     unsigned dying;              /* peers to be buried */

@@ -20,7 +20,7 @@ static bool claimant_alive(struct fabric *f, uint64_t owner, const struct slot *
 {
     struct reason why;
     struct segment *s;
-    int rc = segment_open(f->options, (uint32_t)(owner >> 32), (uint32_t)owner, &s, &why);
+    int rc = segment_open(f->setup.options, (uint32_t)(owner >> 32), (uint32_t)owner, &s, &why);
     if (rc != 0) {
         return rc != -ENOENT; /* it may live, and only cannot be asked */
     }
@@ -57,7 +57,7 @@ void put_off_slot(struct fabric *f, unsigned index, const struct fabric_address 
     int64_t now = clock_ns();
     char note[LOG_NOTE];
     if (f->refuse_at[index] == 0) {
-        f->refuse_at[index] = now + f->options->number[OPT_CONNECT_MS] * 1000000;
+        f->refuse_at[index] = now + f->setup.options->number[OPT_CONNECT_MS] * 1000000;
     }
     if (now < f->refuse_at[index]) {
         f->put_off = true;
@@ -84,7 +84,7 @@ static void free_slot(struct fabric *f, unsigned index, uint64_t owner, struct s
     }
     bool left =
         (owner == OWNER_REFUSED && atomic_load(&slot->ready) == SLOT_LEFT) ||
-        segment_left(f->options, claimed ? (uint32_t)(owner >> 32) : who->nid,
+        segment_left(f->setup.options, claimed ? (uint32_t)(owner >> 32) : who->nid,
                      claimed ? (uint32_t)owner : who->pid, claimed ? NULL : &who->incarnation);
     bool ready = claimed && atomic_load(&slot->ready) != SLOT_UNREADY;
     if (left && !ready) {

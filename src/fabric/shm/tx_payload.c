@@ -47,7 +47,7 @@ static void refresh_cells(struct fabric_peer *p, struct tx_channel *t)
 static bool by_reference(const struct fabric_peer *p, struct tx_channel *t,
                          const struct fabric_tx *tx)
 {
-    const struct options *o = p->fabric->options;
+    const struct options *o = p->fabric->setup.options;
     if (tx->at_once || tx->vector != NULL || /* a reference is one address */
         atomic_load_explicit(&p->out->references, memory_order_relaxed) == 0 ||
         record_max_lines(p->remote->info.ring_lines) < 2) {
@@ -240,7 +240,7 @@ static bool advance_filling(struct fabric_peer *p, struct tx_channel *t)
     }
     if (tx->moved == tx->length) {
         list_remove(&tx->link);
-        p->fabric->up->sent(p->np, tx, tx->fault);
+        p->fabric->setup.up->sent(p->np, tx, tx->fault);
     }
     shm_signal(p);
     return true;
@@ -256,7 +256,7 @@ static bool advance_referred(struct fabric_peer *p, struct tx_channel *t)
     while ((tx = LIST_FIRST(struct fabric_tx, &t->referred, link)) != NULL && !p->dying &&
            t->head_seen >= tx->record_end) {
         list_remove(&tx->link);
-        p->fabric->up->sent(p->np, tx, tx->fault);
+        p->fabric->setup.up->sent(p->np, tx, tx->fault);
         moved = true;
     }
     return moved;
@@ -339,7 +339,7 @@ void tx_cancel(struct fabric_peer *p)
         struct list *lists[] = {&p->tx[c].filling, &p->tx[c].referred};
         for (unsigned i = 0; i < 2; i++) {
             for (struct fabric_tx *tx; (tx = LIST_POP(struct fabric_tx, lists[i], link)) != NULL;) {
-                p->fabric->up->sent(p->np, tx, FABRIC_UNDELIVERABLE);
+                p->fabric->setup.up->sent(p->np, tx, FABRIC_UNDELIVERABLE);
             }
         }
     }

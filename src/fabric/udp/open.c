@@ -36,9 +36,9 @@ static uint32_t longest_packet(uint32_t nid, int fd)
  * takes twice a packet's length for each. */
 static void set_sizes(struct fabric *f)
 {
-    const int64_t *o = f->options->number;
+    const int64_t *o = f->setup.options->number;
     struct slmp_config *c = &f->config;
-    uint32_t most = longest_packet(f->nid, f->socket.fd);
+    uint32_t most = longest_packet(f->setup.nid, f->socket.fd);
     uint32_t wanted = (uint32_t)o[OPT_UDP_PACKET];
     uint32_t fair = (uint32_t)f->socket.receive / 64;
     fair = fair < 1472 ? 1472 : fair;
@@ -62,10 +62,10 @@ static void set_config(struct fabric *f, uint64_t incarnation)
     udp_socket_secrets(c);
     c->rto_initial = RTO_FIRST_NS;
     c->ack_delay = UDP_ACK_NS;
-    c->silence = f->options->number[OPT_UDP_SILENCE_MS] * 1000000;
+    c->silence = f->setup.options->number[OPT_UDP_SILENCE_MS] * 1000000;
     /* What does not leave the host is as safe as memory. */
-    int64_t checksum = f->options->number[OPT_UDP_CHECKSUM];
-    c->cover = checksum == CHECKSUM_ALL || (checksum == CHECKSUM_AUTO && f->nid >> 24 != 127);
+    int64_t checksum = f->setup.options->number[OPT_UDP_CHECKSUM];
+    c->cover = checksum == CHECKSUM_ALL || (checksum == CHECKSUM_AUTO && f->setup.nid >> 24 != 127);
     set_sizes(f);
 }
 
@@ -73,7 +73,7 @@ static void set_config(struct fabric *f, uint64_t incarnation)
 static int take_key(struct fabric *f, const struct slmp_key *given, struct slmp_key *key,
                     struct reason *why)
 {
-    const char *path = f->options->text[OPT_JOB_KEY_FILE];
+    const char *path = f->setup.options->text[OPT_JOB_KEY_FILE];
     if (path[0] != '\0') {
         struct reason wrong;
         if (slmp_key_read(key, path, &wrong) != 0) {
@@ -86,7 +86,7 @@ static int take_key(struct fabric *f, const struct slmp_key *given, struct slmp_
         *key = *given;
     }
     f->config.key = key;
-    f->config.self = (struct slmp_address){f->nid, udp_socket_port(&f->socket)};
+    f->config.self = (struct slmp_address){f->setup.nid, udp_socket_port(&f->socket)};
     f->keyed = f->open_to_all = true;
     return 0;
 }
@@ -121,8 +121,8 @@ static int start_engine(struct fabric *f, const struct slmp_key *given, struct r
 /* Binds to the port of a PID, or to one that the system picks and that is a PID. */
 static int open_socket(struct fabric *f, uint32_t wanted, struct reason *why)
 {
-    int buffers = (int)f->options->number[OPT_UDP_BUFFER];
-    uint32_t base = (uint32_t)f->options->number[OPT_UDP_PORT_BASE];
+    int buffers = (int)f->setup.options->number[OPT_UDP_BUFFER];
+    uint32_t base = (uint32_t)f->setup.options->number[OPT_UDP_PORT_BASE];
     if (wanted > base && wanted < base + 1024) {
         return reason_say(why, -EADDRINUSE,
                           "PID %u is not free over UDP: its port is that of PID %u, see "
@@ -130,7 +130,8 @@ static int open_socket(struct fabric *f, uint32_t wanted, struct reason *why)
                           wanted, wanted - base, base);
     }
     for (int i = 0; i < PORT_TRIES; i++) {
-        int rc = udp_socket_open(&f->socket, f->nid, udp_port_of(f->options, wanted), buffers, why);
+        int rc = udp_socket_open(&f->socket, f->setup.nid, udp_port_of(f->setup.options, wanted),
+                                 buffers, why);
         if (rc == -EADDRINUSE) {
             return reason_add(why, rc, ": ask for another PID than %u or PTL_PID_ANY", wanted);
         }
@@ -138,7 +139,7 @@ static int open_socket(struct fabric *f, uint32_t wanted, struct reason *why)
             return rc;
         }
         uint16_t port = udp_socket_port(&f->socket);
-        f->pid = udp_pid_of(f->options, port);
+        f->pid = udp_pid_of(f->setup.options, port);
         if (f->pid >= 1024 || wanted != 0) {
             return 0;
         }
@@ -183,13 +184,8 @@ static struct fabric *new_fabric(const struct fabric_setup *setup)
     memset(f, 0, offsetof(struct fabric, hot));
     size_t after = offsetof(struct fabric, armed);
     memset((char *)f + after, 0, sizeof(*f) - after);
-    f->nic = setup->nic;
-    f->up = setup->up;
-    f->options = setup->options;
-    f->nid = setup->nid;
-    f->packet_size = setup->packet_size;
+    f->setup = *setup;
     f->inline_max = (size_t)setup->options->number[OPT_SHM_INLINE];
-    f->alone = setup->alone;
     f->epoll_fd = f->socket.fd = -1;
     f->open_to_all = setup->options->number[OPT_UDP_OPEN] != 0;
     list_init(&f->peers);

@@ -52,7 +52,7 @@ struct slmp_whose udp_whose(void *fabric, const struct slmp_address *a)
 static bool in_use(const struct fabric_peer *p)
 {
     return (udp_state(p) & (RX_BUSY | RX_AWAITS)) != 0 || p->channel[FABRIC_REQUEST].queued != 0 ||
-           p->channel[FABRIC_RESPONSE].queued != 0 || p->fabric->up->needs(p->np);
+           p->channel[FABRIC_RESPONSE].queued != 0 || p->fabric->setup.up->needs(p->np);
 }
 
 bool udp_busy(void *fabric, struct slmp_peer *session)
@@ -77,11 +77,11 @@ static void forget(struct fabric_peer *p)
     struct fabric *f = p->fabric;
     for (unsigned c = 0; p->np != NULL && c < FABRIC_CLASSES; c++) {
         if (p->channel[c].rx != NULL) {
-            f->up->rx_free(p->np, p->channel[c].rx);
+            f->setup.up->rx_free(p->np, p->channel[c].rx);
         }
     }
     if (p->np != NULL) {
-        f->up->peer_down(f->nic, p->np);
+        f->setup.up->peer_down(f->setup.nic, p->np);
     }
     free_peer(p);
 }
@@ -89,9 +89,9 @@ static void forget(struct fabric_peer *p)
 static bool introduce(struct fabric_peer *p)
 {
     struct fabric *f = p->fabric;
-    p->np = p->source.np = f->up->peer_up(f->nic, &p->address, p);
+    p->np = p->source.np = f->setup.up->peer_up(f->setup.nic, &p->address, p);
     for (unsigned c = 0; p->np != NULL && c < FABRIC_CLASSES; c++) {
-        p->channel[c].rx = f->up->rx_new(p->np, (enum fabric_class)c);
+        p->channel[c].rx = f->setup.up->rx_new(p->np, (enum fabric_class)c);
         if (p->channel[c].rx == NULL) {
             return false;
         }
@@ -110,11 +110,11 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct slmp_address 
     p->fabric = f;
     p->at = *a;
     p->address = (struct fabric_address){.nid = a->ip,
-                                         .pid = udp_pid_of(f->options, a->port),
+                                         .pid = udp_pid_of(f->setup.options, a->port),
                                          .incarnation = incarnation,
                                          .uid = uid_of(f, a),
                                          .ops = &fabric_udp};
-    p->source = (struct rx_source){&udp_source, f->up, NULL, f->packet_size};
+    p->source = (struct rx_source){&udp_source, f->setup.up, NULL, f->setup.packet_size};
     list_init(&p->ready);
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         udp_channel_init(&p->channel[c], &p->source, (enum fabric_class)c);
@@ -192,13 +192,13 @@ static void note_full(struct fabric *f)
         log_line(LOG_WARN,
                  "all %u places for peers over UDP are those of peers in use: one more is waited "
                  "for, PINWHEEL_CONNECT_MS=%lld",
-                 f->config.peers_max, (long long)f->options->number[OPT_CONNECT_MS]);
+                 f->config.peers_max, (long long)f->setup.options->number[OPT_CONNECT_MS]);
     }
 }
 
 enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, struct reason *why)
 {
-    struct slmp_address to = {nid, udp_port_of(f->options, pid)};
+    struct slmp_address to = {nid, udp_port_of(f->setup.options, pid)};
     struct slmp_peer *session = slmp_known(f->engine, &to);
     if (session != NULL && slmp_peer_user(session) != NULL) {
         return FABRIC_UP;
@@ -242,7 +242,7 @@ static int64_t patience(struct fabric *f, const struct fabric_peer *p)
 bool udp_expects(const struct fabric_peer *p)
 {
     return !p->dying && ((udp_state(p) & RX_AWAITS) != 0 || slmp_incomplete(p->session) ||
-                         p->fabric->up->expects(p->np));
+                         p->fabric->setup.up->expects(p->np));
 }
 
 void udp_ask_silent(struct fabric *f, int64_t now)

@@ -63,7 +63,7 @@ static struct udp_piece *next_piece(struct fabric_peer *p, struct udp_lane *l)
 static uint8_t *gather(struct fabric_peer *p, struct udp_lane *l, size_t n)
 {
     struct udp_piece *piece;
-    if (l->gather == NULL && (l->gather = udp_memory_new(p->fabric->packet_size)) == NULL) {
+    if (l->gather == NULL && (l->gather = udp_memory_new(p->fabric->setup.packet_size)) == NULL) {
         return NULL;
     }
     while (l->gathered < n && (piece = next_piece(p, l)) != NULL) {
@@ -125,7 +125,7 @@ static bool let_go(struct rx_machine *m)
 /* The next packet. Afterwards it would be too late to find that memory is short. */
 static struct rx_span packet_here(struct fabric_peer *p, struct udp_lane *l, uint64_t rest)
 {
-    size_t packet_size = p->fabric->packet_size, n = rest < packet_size ? rest : packet_size;
+    size_t packet_size = p->fabric->setup.packet_size, n = rest < packet_size ? rest : packet_size;
     if (l->m.phase == RX_PAYLOAD && l->keeper == NULL &&
         (l->keeper = calloc(1, sizeof(*l->keeper))) == NULL) {
         l->m.waiting = true;
@@ -176,7 +176,7 @@ static struct fabric_rx *lend_rx(struct fabric_peer *p, struct udp_channel *c,
                                  enum fabric_class class)
 {
     if (c->lent) {
-        return p->fabric->up->rx_new(p->np, class);
+        return p->fabric->setup.up->rx_new(p->np, class);
     }
     c->lent = true;
     return c->rx;
@@ -188,7 +188,7 @@ static void give_rx_back(struct fabric_peer *p, struct udp_lane *l)
     if (l->m.rx == c->rx) {
         c->lent = false;
     } else {
-        p->fabric->up->rx_free(p->np, l->m.rx);
+        p->fabric->setup.up->rx_free(p->np, l->m.rx);
     }
     l->m.rx = NULL;
 }
@@ -222,13 +222,13 @@ static bool step_short(struct fabric_peer *p, struct udp_lane *l)
     struct fabric_rx *rx = l->m.rx;
     struct udp_piece *piece = front(l);
     const uint8_t *payload = piece->bytes + UDP_HEAD;
-    bool whole = l->m.status == FABRIC_OK && rx->length <= p->fabric->packet_size &&
+    bool whole = l->m.status == FABRIC_OK && rx->length <= p->fabric->setup.packet_size &&
                  piece->length - UDP_HEAD == rx->length && !piece->blank;
     if (!whole || (rx->length != 0 && (payload = packet(p, l, rx->length)) == NULL)) {
         rx_machine_begin(&l->m);
         return false;
     }
-    if (rx_machine_short(&l->m, p->fabric->up->rx_short(p->np, rx, payload))) {
+    if (rx_machine_short(&l->m, p->fabric->setup.up->rx_short(p->np, rx, payload))) {
         return false;
     }
     l->gathered = 0;

@@ -386,7 +386,7 @@ void udp_sent(void *fabric, struct slmp_message *message, enum slmp_status statu
     f->row = f->row == m ? NULL : f->row;
     free_message(f, m);
     if (tx != NULL) {
-        f->up->sent(p->np, tx, status == SLMP_OK ? tx->fault : FABRIC_UNDELIVERABLE);
+        f->setup.up->sent(p->np, tx, status == SLMP_OK ? tx->fault : FABRIC_UNDELIVERABLE);
     }
 }
 

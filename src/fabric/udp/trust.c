@@ -39,7 +39,7 @@ void udp_learn_locals(struct fabric *f)
 
 bool udp_is_local(struct fabric *f, uint32_t ip)
 {
-    if (ip >> 24 == 127 || ip == f->nid) {
+    if (ip >> 24 == 127 || ip == f->setup.nid) {
         return true;
     }
     for (unsigned i = 0; i < f->locals; i++) {

@@ -91,7 +91,7 @@ static bool may_cool(struct fabric *f, bool any, int64_t now)
     if (any || f->hot_until == 0) {
         f->hot_until = now + COOL_NS;
     }
-    return !f->alone && now >= f->hot_until && f->deadline == SLMP_NEVER;
+    return !f->setup.alone && now >= f->hot_until && f->deadline == SLMP_NEVER;
 }
 
 /* Does what is due; `any`: packets have come. True if anything happened for the NIC. */

@@ -179,11 +179,9 @@ struct udp_habit {
 
 struct fabric {
     struct kept kept; /* its memory is a fabric's for ever */
-    struct nic *nic;
-    const struct fabric_upcalls *up;
-    const struct options *options;
-    uint32_t nid, pid;
-    size_t packet_size, inline_max;
+    struct fabric_setup setup;
+    uint32_t pid;
+    size_t inline_max;
     struct udp_socket socket;
     struct slmp *engine;
     struct slmp_config config;
@@ -219,7 +217,6 @@ struct fabric {
     _Atomic bool attention; /* something is in hand: only poll() can tell */
     bool armed;             /* the socket is in the epoll */
 
-    bool alone;        /* the NIC has its peers from here only */
     bool open_to_all;  /* packets from beyond this host are taken */
     bool keyed;        /* and all of them are proved by the job's key */
     bool told_version; /* it was said that somebody speaks another version, */
