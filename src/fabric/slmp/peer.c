@@ -243,19 +243,13 @@ static bool at_rest(const struct slmp_flow *f)
            f->incoming_active == 0;
 }
 
-static bool has_rings_to_free(const struct slmp_peer *p)
-{
-    bool any = false;
-    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
-        any = any || at_rest(&p->flow[i]);
-    }
-    return any;
-}
-
 static int64_t peer_due(const struct slmp_peer *p)
 {
     int64_t at = work_due(p);
-    return at == SLMP_NEVER && has_rings_to_free(p) ? p->touched + LINGER : at;
+    for (unsigned i = 0; i < p->channels && at == SLMP_NEVER; i++) {
+        at = at_rest(&p->flow[i]) ? p->touched + LINGER : at;
+    }
+    return at;
 }
 
 /* What it does has no effect on others; false if the peer is dead. */

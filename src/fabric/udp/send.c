@@ -151,11 +151,6 @@ static bool fill(struct slmp_message *message, uint64_t offset, uint32_t length,
  * the NIC for news, as it has done soon after each of the last ones. A program that stops doing so
  * has its last messages sent by the NIC thread, and then no more of them wait. */
 
-void udp_habit_begin(struct udp_habit *h, int64_t now)
-{
-    h->since = now;
-}
-
 void udp_habit_end(struct udp_habit *h, int64_t now)
 {
     if (h->since != 0) {
@@ -178,7 +173,7 @@ static void posted(struct fabric *f, const struct udp_channel *c, uint64_t bytes
 {
     f->posted++;
     f->posted_bytes += bytes;
-    udp_habit_begin(&f->returns, now);
+    f->returns.since = now;
     if (is_ahead(f, c->queued, now)) {
         atomic_store_explicit(&f->attention, true, memory_order_relaxed);
     } else {

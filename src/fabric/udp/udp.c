@@ -80,7 +80,7 @@ static bool receive_all(struct fabric *f, int64_t *now, bool *moved)
     }
     if (any) {
         int64_t end = c->bytes_in - before > LONG_POLL ? udp_socket_now(&f->socket) : *now;
-        udp_habit_begin(&f->polls, end - *now < UDP_ACK_NS ? end : *now);
+        f->polls.since = end - *now < UDP_ACK_NS ? end : *now;
     }
     return any;
 }

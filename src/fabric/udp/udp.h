@@ -248,7 +248,6 @@ bool udp_unsent(struct fabric_peer *);
 void udp_sent(void *fabric, struct slmp_message *, enum slmp_status);
 /* udp_flush() sends what the engine has to send. */
 void udp_flush(struct fabric *, int64_t now);
-void udp_habit_begin(struct udp_habit *, int64_t now);
 void udp_habit_end(struct udp_habit *, int64_t now);
 static inline bool udp_is_habit(const struct udp_habit *h)
 {
