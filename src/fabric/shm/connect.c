@@ -41,12 +41,6 @@ static bool take_slot(struct segment *s, unsigned index, uint64_t mine)
            atomic_compare_exchange_strong(&s->header->owner[index], &expected, mine);
 }
 
-/* Gives a slot back that could not be filled, unless its receiver is about to do so. */
-static void give_slot(struct segment *s, unsigned index, uint64_t mine)
-{
-    atomic_compare_exchange_strong(&s->header->owner[index], &mine, 0);
-}
-
 /* Backs a claimed slot with memory and says there who we are. */
 static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned index,
                               struct reason *why)
@@ -58,7 +52,9 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
         reason_say(why, 0, "no memory for a connection (%llu bytes in %s): %s",
                    (unsigned long long)slot_first(&s->info), f->setup.options->text[OPT_SHM_DIR],
                    strerror(errno));
-        give_slot(s, index, address_word(me->nid, me->pid));
+        /* It is given back, unless its receiver is about to do so. */
+        uint64_t mine = address_word(me->nid, me->pid);
+        atomic_compare_exchange_strong(&s->header->owner[index], &mine, 0);
         return NULL;
     }
     KILL_POINT("slot-backed");

@@ -299,13 +299,6 @@ static bool peer_output(struct slmp_peer *p, struct slmp_packet *packet)
     return false;
 }
 
-static void to_the_end(struct slmp_peer *p)
-{
-    list_remove(&p->work);
-    list_push_back(&p->engine->active, &p->work);
-    p->engine->burst = 0;
-}
-
 static void rest(struct slmp_peer *p)
 {
     p->due = peer_due(p);
@@ -326,8 +319,10 @@ bool slmp_active_output(struct slmp *e, struct slmp_packet *packet)
         if (p->due <= e->now) {
             if (peer_output(p, packet)) {
                 p->due = LOOK;
-                if (++e->burst >= BURST) {
-                    to_the_end(p);
+                if (++e->burst >= BURST) { /* the others have their turn */
+                    list_remove(&p->work);
+                    list_push_back(&e->active, &p->work);
+                    e->burst = 0;
                 }
                 return true;
             }

@@ -139,11 +139,6 @@ static bool holds(const struct slmp_peer *p)
     return p->flow[0].held != 0 || p->flow[1].held != 0;
 }
 
-static bool is_silent(const struct slmp_peer *p)
-{
-    return p->engine->now - p->heard >= QUIET_NS;
-}
-
 static bool is_absent(const struct slmp_peer *p)
 {
     return p->asked &&
@@ -161,8 +156,8 @@ static void ask_one(struct slmp *e, bool holding)
 {
     struct slmp_peer *best = NULL;
     LIST_EACH(struct slmp_peer, p, &e->all, all) {
-        if (p->state == PEER_SESSION && !p->asked && is_silent(p) && (!holding || holds(p)) &&
-            (best == NULL || p->heard < best->heard) && !is_needed(p)) {
+        if (p->state == PEER_SESSION && !p->asked && e->now - p->heard >= QUIET_NS &&
+            (!holding || holds(p)) && (best == NULL || p->heard < best->heard) && !is_needed(p)) {
             best = p;
         }
     }

@@ -261,16 +261,11 @@ static struct slmp_message *next_message(const struct slmp_flow *f)
     return slmp_flow_plain(f) && m->way == SLMP_ENDS && m->cut > 0 && !m->begun ? NULL : m;
 }
 
-static void begin_message(struct slmp_flow *f, struct slmp_message *m)
-{
-    m->number = slmp_flow_plain(f) ? f->peer->plain_id++ : f->messages++;
-    m->segment = f->peer->segment;
-}
-
 static void cut(struct slmp_flow *f, struct slmp_message *m, struct slmp_packet *p)
 {
     if (m->cut == 0) {
-        begin_message(f, m);
+        m->number = slmp_flow_plain(f) ? f->peer->plain_id++ : f->messages++;
+        m->segment = f->peer->segment;
     }
     uint64_t left = total(m) - m->cut, offset = m->cut;
     uint32_t length = left < m->segment ? (uint32_t)left : m->segment;

@@ -64,7 +64,7 @@ static bool may_offer(const struct udp_channel *c)
             return true;
         }
     }
-    return c->next_refused && udp_lane_may_begin(c);
+    return c->next_refused && (udp_lane_last(c)->in.open == NULL || !list_empty(&c->spare));
 }
 
 /* Has it offer all of that again. */

@@ -71,20 +71,10 @@ void udp_channel_free(struct fabric *f, struct udp_channel *c)
     }
 }
 
-static struct udp_lane *last_of(const struct udp_channel *c)
-{
-    return container_of(c->lanes.prev, struct udp_lane, link);
-}
-
-bool udp_lane_may_begin(const struct udp_channel *c)
-{
-    return last_of(c)->in.open == NULL || !list_empty(&c->spare);
-}
-
 struct udp_lane *udp_lane_begin(struct udp_channel *c)
 {
-    if (last_of(c)->in.open == NULL) {
-        return last_of(c);
+    if (udp_lane_last(c)->in.open == NULL) {
+        return udp_lane_last(c);
     }
     struct udp_lane *l = LIST_POP(struct udp_lane, &c->spare, link);
     if (l != NULL) {

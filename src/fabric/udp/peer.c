@@ -28,13 +28,6 @@ uint32_t udp_pid_of(const struct options *o, uint16_t port)
     return port > base && port < base + LOW_PIDS ? port - base : port;
 }
 
-/* What it is believed to be: of this host the kernel knows; beyond it who has the job's key is
- * of our own user, and of nobody else anything is known. */
-static uint32_t uid_of(struct fabric *f, const struct slmp_address *a)
-{
-    return udp_is_local(f, a->ip) ? f->owner : f->keyed ? getuid() : FABRIC_NOBODY;
-}
-
 /* It is asked before each session, of which it decides the uid as well. */
 struct slmp_whose udp_whose(void *fabric, const struct slmp_address *a)
 {
@@ -107,12 +100,15 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct slmp_address 
     if (p == NULL) {
         return NULL;
     }
+    /* Of this host the kernel knows who it is; beyond it who has the job's key is of our own user,
+     * and of nobody else anything is known. */
+    uint32_t uid = udp_is_local(f, a->ip) ? f->owner : f->keyed ? getuid() : FABRIC_NOBODY;
     p->fabric = f;
     p->at = *a;
     p->address = (struct fabric_address){.nid = a->ip,
                                          .pid = udp_pid_of(f->setup.options, a->port),
                                          .incarnation = incarnation,
-                                         .uid = uid_of(f, a),
+                                         .uid = uid,
                                          .ops = &fabric_udp};
     p->source = (struct rx_source){&udp_source, f->setup.up, NULL, f->setup.packet_size};
     list_init(&p->ready);

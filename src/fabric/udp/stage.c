@@ -130,22 +130,12 @@ static struct udp_piece *add_piece(struct fabric *f, struct udp_lane *l)
     return piece;
 }
 
-static bool in_buffer(const struct fabric *f, const void *bytes)
-{
-    uintptr_t at = (uintptr_t)bytes, begin = (uintptr_t)f->buffer->bytes;
-    return at >= begin && at < begin + UDP_BUFFER + SKEW;
-}
-
-/* Whether the buffer may stay in use: another one must be left. */
-static bool may_keep_buffer(const struct fabric *f)
-{
-    return f->buffers < BUFFERS_MOST || !list_empty(&f->free_buffers);
-}
-
-/* Memory that has these bytes, for a piece. */
+/* Memory that has these bytes, for a piece. The buffer may stay in use if another one is left. */
 static struct udp_memory *keep(struct fabric *f, const void **bytes, size_t length)
 {
-    if (f->buffer != NULL && in_buffer(f, *bytes) && may_keep_buffer(f)) {
+    bool left = f->buffers < BUFFERS_MOST || !list_empty(&f->free_buffers);
+    if (f->buffer != NULL && left &&
+        (uintptr_t)*bytes - (uintptr_t)f->buffer->bytes < UDP_BUFFER + SKEW) {
         f->buffer->users++;
         return f->buffer;
     }
@@ -164,12 +154,6 @@ static struct fabric_peer *peer_of(const struct slmp_incoming *in)
     return slmp_peer_user(in->peer);
 }
 
-/* Whether the message is one that we send: the first packet has all of its head. */
-static bool well_formed(const struct slmp_incoming *in, const uint8_t *first, size_t length)
-{
-    return length >= UDP_HEAD && in->length >= UDP_HEAD && first[0] == UDP_FORMAT && !in->blank;
-}
-
 enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *first, size_t length)
 {
     struct fabric *f = fabric;
@@ -178,7 +162,9 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
         return SLMP_GO; /* nobody wants it: udp_data() sees no lane */
     }
     struct udp_channel *c = &p->channel[in->channel];
-    if (!well_formed(in, first, length)) {
+    /* The first packet of a message that we send has all of its head. */
+    if (length < UDP_HEAD || in->length < UDP_HEAD || *(const uint8_t *)first != UDP_FORMAT ||
+        in->blank) {
         f->misshapen++;
         return SLMP_GO;
     }

@@ -280,6 +280,10 @@ static inline struct udp_lane *udp_lane_first(const struct udp_channel *c)
 {
     return container_of(c->lanes.next, struct udp_lane, link);
 }
+static inline struct udp_lane *udp_lane_last(const struct udp_channel *c)
+{
+    return container_of(c->lanes.prev, struct udp_lane, link);
+}
 /* udp_lane_behind() is the lane behind another one, NULL behind the last. */
 static inline struct udp_lane *udp_lane_behind(const struct udp_channel *c,
                                                const struct udp_lane *l)
@@ -292,7 +296,6 @@ static inline bool udp_lane_alone(const struct udp_channel *c)
 }
 /* udp_lane_begin() finds a lane for a message that begins; NULL: there is none. */
 struct udp_lane *udp_lane_begin(struct udp_channel *);
-bool udp_lane_may_begin(const struct udp_channel *);
 /* udp_lane_split() gives what is behind the message in hand a lane of its own, if it can; false:
  * something is behind it still. */
 bool udp_lane_split(struct udp_channel *, struct udp_lane *);
