@@ -122,8 +122,8 @@ struct slmp_flow {
     uint32_t in_flight;
     uint64_t order, acked_order;
     int64_t acked_took;    /* how long the acknowledgement of that one took */
-    int64_t late_at;       /* when the oldest packet before it counts as lost; SLMP_NEVER */
-    bool tail_asked;       /* the last packet was sent again since something was acknowledged */
+    int64_t rack_at;       /* when the oldest packet before it counts as lost; SLMP_NEVER */
+    bool pto_sent;         /* the last packet was sent again since something was acknowledged */
     int64_t progress;      /* when something was acknowledged, or the timeout struck */
     int64_t probe_at;      /* the peer's window is closed: when to ask; SLMP_NEVER */
     bool probe;            /* the next acknowledgement wants an answer */

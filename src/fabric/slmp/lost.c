@@ -4,13 +4,15 @@
  *
  *  - when three packets that were sent after it have been acknowledged (each transmission
  *    has a number of its own, so that this holds for one that was sent again as well),
- *  - when one was, and the time that it took, and a quarter more, is over for this one, too, or
- *  - when nothing was acknowledged for a timeout; at the first, only the oldest one is. Long
- *    before that the last one is sent again, once.
+ *  - when one that was sent after it has been acknowledged, and the time that this took, and a
+ *    quarter more, is over for it, too (the reordering timer of RACK, RFC 8985), or
+ *  - when nothing was acknowledged for a retransmission timeout; at the first, only the oldest one
+ *    is. Long before that, after the probe timeout (PTO, RFC 8985), the last one is sent again,
+ * once.
  */
 #include "engine.h"
 
-enum { REORDER = 3, UNANSWERED_LEAST = 3, LATE_LEAST = 20000, TAIL_LEAST = 500000 };
+enum { REORDER = 3, UNANSWERED_LEAST = 3, RACK_LEAST = 20000, PTO_LEAST = 500000 };
 
 /* ---- What acknowledgements tell ---- */
 
@@ -57,18 +59,18 @@ static bool is_lost(struct slmp_flow *f, const struct slmp_segment *s)
     if (slmp_flow_plain(f) || s->order > f->acked_order) {
         return false;
     }
-    int64_t more = f->acked_took / 4 > LATE_LEAST ? f->acked_took / 4 : LATE_LEAST;
-    f->late_at = s->sent_at + f->acked_took + more;
-    return f->late_at <= f->peer->engine->now;
+    int64_t more = f->acked_took / 4 > RACK_LEAST ? f->acked_took / 4 : RACK_LEAST;
+    f->rack_at = s->sent_at + f->acked_took + more;
+    return f->rack_at <= f->peer->engine->now;
 }
 
 uint32_t slmp_tx_lose(struct slmp_flow *f)
 {
     struct slmp_segment *s;
     uint32_t lost = 0;
-    f->late_at = SLMP_NEVER;
+    f->rack_at = SLMP_NEVER;
     while ((s = LIST_FIRST(struct slmp_segment, &f->flight, link)) != NULL && is_lost(f, s)) {
-        f->late_at = SLMP_NEVER;
+        f->rack_at = SLMP_NEVER;
         lose(f, s);
         lost++;
     }
@@ -93,24 +95,25 @@ static int64_t timeout_at(const struct slmp_flow *f)
     return quiet_since(f, s) + slmp_cc_rto(&f->cc, slmp_flow_config(f));
 }
 
-/* When the last packet under way is sent again, long before a timeout: its acknowledgement tells
- * what is missing. Behind it nothing has left that could tell (RFC 8985). */
-static int64_t tail_at(const struct slmp_flow *f)
+/* The probe timeout: when the last packet under way is sent again, long before a retransmission
+ * timeout. Its acknowledgement tells what is missing; behind it nothing has left that could tell.
+ */
+static int64_t pto_at(const struct slmp_flow *f)
 {
     const struct slmp_segment *s = slmp_last_segment(&f->flight);
-    if (s == NULL || f->tail_asked || slmp_flow_plain(f) || f->cc.srtt == 0 ||
+    if (s == NULL || f->pto_sent || slmp_flow_plain(f) || f->cc.srtt == 0 ||
         !list_empty(&f->lost)) {
         return SLMP_NEVER;
     }
     int64_t spread = 2 * f->cc.rttvar > f->cc.srtt ? 2 * f->cc.rttvar : f->cc.srtt;
     int64_t wait = f->cc.srtt + spread + slmp_flow_config(f)->ack_delay;
-    return quiet_since(f, s) + (wait > TAIL_LEAST ? wait : TAIL_LEAST);
+    return quiet_since(f, s) + (wait > PTO_LEAST ? wait : PTO_LEAST);
 }
 
 int64_t slmp_tx_lost_at(const struct slmp_flow *f)
 {
-    int64_t at = slmp_earlier(timeout_at(f), tail_at(f));
-    return slmp_earlier(at, slmp_earlier(f->late_at, f->probe_at));
+    int64_t at = slmp_earlier(timeout_at(f), pto_at(f));
+    return slmp_earlier(at, slmp_earlier(f->rack_at, f->probe_at));
 }
 
 /* False when the peer has been silent for too long. That takes several questions. */
@@ -213,14 +216,14 @@ bool slmp_tx_advance(struct slmp_flow *f)
         f->peer->raise_at = SLMP_NEVER;
         slmp_peer_path(f->peer, SLMP_PACKET_MAX);
     }
-    if (f->late_at <= e->now) {
+    if (f->rack_at <= e->now) {
         slmp_cc_lost(&f->cc, slmp_tx_lose(f));
     }
     if (timeout_at(f) <= e->now) {
         time_out(f);
         alive = ask_again(f);
-    } else if (tail_at(f) <= e->now) {
-        f->tail_asked = true;
+    } else if (pto_at(f) <= e->now) {
+        f->pto_sent = true;
         lose(f, slmp_last_segment(&f->flight));
     }
     if (f->probe_at <= e->now) {

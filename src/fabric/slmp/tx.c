@@ -27,8 +27,8 @@ void slmp_tx_start(struct slmp_flow *f)
     f->in_flight = 0;
     f->order = f->acked_order = 0;
     f->acked_took = 0;
-    f->late_at = SLMP_NEVER;
-    f->tail_asked = false;
+    f->rack_at = SLMP_NEVER;
+    f->pto_sent = false;
     f->progress = f->peer->engine->now;
     f->probe_at = SLMP_NEVER;
     f->probe = false;
@@ -92,7 +92,7 @@ void slmp_tx_settle(struct slmp_flow *f, uint32_t acked, int64_t rtt)
     }
     if (acked > 0) {
         f->progress = e->now;
-        f->tail_asked = false;
+        f->pto_sent = false;
     }
     if (!slmp_flow_plain(f)) {
         slmp_cc_lost(&f->cc, lost);
