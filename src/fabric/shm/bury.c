@@ -107,13 +107,13 @@ bool peer_empty(struct fabric_peer *p)
 {
     tx_cancel(p); /* a get of the dead one waits for its reply to leave */
     peer_leave(p);
-    return rx_advance(p);
+    return shm_rx_advance(p);
 }
 
 bool peer_bury(struct fabric_peer *p)
 {
-    rx_cut(p);
-    if ((rx_state(p) & RX_BUSY) != 0) {
+    shm_rx_cut(p);
+    if ((shm_rx_state(p) & RX_BUSY) != 0) {
         return false; /* its last message is with our handlers */
     }
     tx_cancel(p);
@@ -131,7 +131,7 @@ bool peer_bury(struct fabric_peer *p)
 bool peer_is_probed(struct fabric_peer *p)
 {
     return !p->dying && ((p->pidfd < 0 && !p->same_process) || shm_unsent(p) ||
-                         (rx_state(p) & RX_BUSY) != 0 || p->fabric->setup.up->expects(p->np));
+                         (shm_rx_state(p) & RX_BUSY) != 0 || p->fabric->setup.up->expects(p->np));
 }
 
 /* Whether a peer is no more, or looks no more at the slot that we have with it. */

@@ -174,7 +174,7 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct fabric_addres
         list_init(&p->tx[c].filling);
         list_init(&p->tx[c].referred);
     }
-    rx_prepare(p);
+    shm_rx_prepare(p);
     list_init(&p->active);
     list_push_back(&f->peers, &p->link);
     return p;
@@ -332,7 +332,7 @@ static struct fabric_peer *meet(struct fabric *f, unsigned index)
     f->by_slot[index] = p;
     f->refuse_at[index] = 0;
     set_bit(f, index);
-    rx_attach(p, slot);
+    shm_rx_attach(p, slot);
     KILL_POINT("slot-accepted");
     atomic_store_explicit(&slot->references, p->references, memory_order_release);
     if (a.dead) {

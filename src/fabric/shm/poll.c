@@ -31,7 +31,7 @@ static void set_listener(struct fabric *f, struct fabric_peer *p, unsigned at)
 {
     p->listening_at = at;
     f->listening[at] = p;
-    rx_announce(p, f->next[at]);
+    shm_rx_announce(p, f->next[at]);
 }
 
 void fabric_listen(struct fabric *f, struct fabric_peer *p)
@@ -50,7 +50,7 @@ void fabric_ignore(struct fabric *f, struct fabric_peer *p)
         unsigned last = atomic_load_explicit(&f->listening_count, memory_order_relaxed) - 1;
         flip_known(f, p);
         set_listener(f, f->listening[last], p->listening_at);
-        rx_announce(p, NULL);
+        shm_rx_announce(p, NULL);
         atomic_store_explicit(&f->listening_count, last, memory_order_relaxed);
     }
 }
@@ -87,7 +87,7 @@ static __attribute__((noinline)) bool take_up_news(struct fabric *f)
             }
             if (p != NULL) {
                 fabric_listen(f, p);
-                moved |= !p->dying && rx_advance(p);
+                moved |= !p->dying && shm_rx_advance(p);
             }
         }
     }
@@ -117,7 +117,7 @@ static bool poll_slots(struct fabric *f)
     for (unsigned i = 0; i < f->listening_count; i++) {
         struct fabric_peer *p = f->listening[i];
         if (usual(!p->dying)) {
-            moved |= rx_advance(p);
+            moved |= shm_rx_advance(p);
         }
     }
     /* News can wait for a few polls while there is other work. */
@@ -167,7 +167,7 @@ static bool in_hand(struct fabric *f)
     for (unsigned i = 0; i < f->listening_count; i++) {
         struct fabric_peer *p = f->listening[i];
         bool left = atomic_load_explicit(&p->in->ready, memory_order_relaxed) == SLOT_LEFT;
-        if ((rx_state(p) & (RX_OURS | RX_AWAITS)) != 0 || left) {
+        if ((shm_rx_state(p) & (RX_OURS | RX_AWAITS)) != 0 || left) {
             return true;
         }
     }

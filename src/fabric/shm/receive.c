@@ -7,7 +7,7 @@
  *
  * A record's header is copied out of the ring once and checked in the copy.
  * Of what has come, responses are taken first, and requests that a response came before wait
- * for the next look (rx_advance()).
+ * for the next look (shm_rx_advance()).
  * A thread that is inside a channel says `busy`: the NIC's lock may be free meanwhile.
  */
 #include "fabric/shm/rx.h"
@@ -25,7 +25,7 @@ static inline void announce(struct rx_channel *r)
     atomic_store_explicit(r->announced, (uintptr_t)&r->at->word | r->tag, memory_order_relaxed);
 }
 
-void rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next)
+void shm_rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         p->rx[c].announced = next != NULL ? &next[c] : &p->rx[c].unannounced;
@@ -41,7 +41,7 @@ static void silence(struct rx_channel *r)
     r->tag = record_tag(0, 0);
 }
 
-void rx_prepare(struct fabric_peer *p)
+void shm_rx_prepare(struct fabric_peer *p)
 {
     p->source = (struct rx_source){&payload_source, p->fabric->setup.up, NULL,
                                    p->fabric->setup.packet_size};
@@ -49,10 +49,10 @@ void rx_prepare(struct fabric_peer *p)
         silence(&p->rx[c]);
         p->rx[c].m.source = &p->source;
     }
-    rx_announce(p, NULL);
+    shm_rx_announce(p, NULL);
 }
 
-void rx_attach(struct fabric_peer *p, struct slot *slot)
+void shm_rx_attach(struct fabric_peer *p, struct slot *slot)
 {
     const struct segment_info *g = &p->fabric->segment->info;
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
@@ -271,7 +271,7 @@ static inline bool may_advance(const struct rx_channel *r)
     return usual(r->m.engaged == 0) ? is_there(r->at, r->tag) : !r->m.busy;
 }
 
-unsigned rx_state(const struct fabric_peer *p)
+unsigned shm_rx_state(const struct fabric_peer *p)
 {
     unsigned state = 0;
     for (const struct rx_channel *r = p->rx; r < p->rx + FABRIC_CLASSES; r++) {
@@ -291,14 +291,14 @@ static inline bool has_gone(struct fabric_peer *p)
 {
     if (p->in == NULL || p->dying ||
         usual(atomic_load_explicit(&p->in->ready, memory_order_acquire) != SLOT_LEFT) ||
-        (rx_state(p) & RX_BLOCKED) != 0 || rx_visible(p)) {
+        (shm_rx_state(p) & RX_BLOCKED) != 0 || shm_rx_visible(p)) {
         return false;
     }
     peer_lost(p, NULL);
     return true;
 }
 
-bool rx_advance(struct fabric_peer *p)
+bool shm_rx_advance(struct fabric_peer *p)
 {
     struct rx_channel *requests = &p->rx[FABRIC_REQUEST], *responses = &p->rx[FABRIC_RESPONSE];
     /* Looked at first: responses that were sent before this request are visible then. */
@@ -317,7 +317,7 @@ bool rx_advance(struct fabric_peer *p)
     return moved || has_gone(p);
 }
 
-bool rx_visible(struct fabric_peer *p)
+bool shm_rx_visible(struct fabric_peer *p)
 {
     for (struct rx_channel *r = p->rx; r < p->rx + FABRIC_CLASSES; r++) {
         if (r->index == NULL || r->m.busy) {
@@ -333,7 +333,7 @@ bool rx_visible(struct fabric_peer *p)
 
 /* What is behind a message that was cut is lost as well, though its record be there: a channel has
  * no gaps. */
-void rx_cut(struct fabric_peer *p)
+void shm_rx_cut(struct fabric_peer *p)
 {
     for (unsigned c = FABRIC_CLASSES; c-- != 0;) {
         if (rx_machine_cut(&p->rx[c].m)) {

@@ -224,7 +224,7 @@ static int64_t shm_next_deadline(struct fabric *f)
     int64_t now = clock_ns(), deadline = -1;
     bool probe = f->put_off;
     LIST_EACH(struct fabric_peer, p, &f->peers, link) {
-        if ((rx_state(p) & RX_BLOCKED) != 0) {
+        if ((shm_rx_state(p) & RX_BLOCKED) != 0) {
             deadline = now + BLOCKED_NS;
         }
         probe |= peer_is_probed(p);
@@ -255,9 +255,9 @@ static bool anything_left(struct fabric *f)
         return true;
     }
     LIST_EACH(struct fabric_peer, p, &f->peers, link) {
-        unsigned state = rx_state(p);
+        unsigned state = shm_rx_state(p);
         bool waits = (state & RX_BLOCKED) != 0;
-        if (p->dying || rx_visible(p) || (tx_pending(p) && tx_has_room(p))) {
+        if (p->dying || shm_rx_visible(p) || (tx_pending(p) && tx_has_room(p))) {
             return true;
         }
         if (p->in != NULL && atomic_load(&p->in->ready) == SLOT_LEFT && !waits) {
@@ -282,7 +282,7 @@ static bool anything_left(struct fabric *f)
 static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
 {
     LIST_EACH(struct fabric_peer, p, &f->peers, link) {
-        if (p->in != NULL && (rx_state(p) & RX_BLOCKED) == 0) {
+        if (p->in != NULL && (shm_rx_state(p) & RX_BLOCKED) == 0) {
             clear_bit(f, p->in_index);
             fabric_ignore(f, p);
         }

@@ -231,23 +231,23 @@ bool shm_ring(struct fabric *f, struct segment *s, uint32_t bell);
 
 /* ---- receive.c ---- */
 
-/* rx_prepare() makes the channels of a peer that has no slot with us: nothing comes there.
- * rx_attach() makes them consume from `slot` of our segment. */
-void rx_prepare(struct fabric_peer *p);
-void rx_attach(struct fabric_peer *p, struct slot *slot);
-/* rx_announce() says from now on in `next`, by class, where peek() finds the next records of a
+/* shm_rx_prepare() makes the channels of a peer that has no slot with us: nothing comes there.
+ * shm_rx_attach() makes them consume from `slot` of our segment. */
+void shm_rx_prepare(struct fabric_peer *p);
+void shm_rx_attach(struct fabric_peer *p, struct slot *slot);
+/* shm_rx_announce() says from now on in `next`, by class, where peek() finds the next records of a
  * peer's channels; with NULL nobody is told any more. */
-void rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next);
-/* rx_advance() takes messages of both classes; true if anything moved. */
-bool rx_advance(struct fabric_peer *p);
-/* rx_visible() tells whether the peer has published something for us. */
-bool rx_visible(struct fabric_peer *p);
-/* rx_state() is what is under way, of enum rx_state: RX_OURS is also a message that waits for its
- * sender; RX_AWAITS one that could go on as soon as its sender fills a cell, of which
- * nobody is told while we poll. */
-unsigned rx_state(const struct fabric_peer *p);
-/* rx_cut() ends a torn message as UNDELIVERABLE. */
-void rx_cut(struct fabric_peer *p);
+void shm_rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next);
+/* shm_rx_advance() takes messages of both classes; true if anything moved. */
+bool shm_rx_advance(struct fabric_peer *p);
+/* shm_rx_visible() tells whether the peer has published something for us. */
+bool shm_rx_visible(struct fabric_peer *p);
+/* shm_rx_state() is what is under way, of enum rx_state: RX_OURS is also a message that waits for
+ * its sender; RX_AWAITS one that could go on as soon as its sender fills a cell, of which nobody is
+ * told while we poll. */
+unsigned shm_rx_state(const struct fabric_peer *p);
+/* shm_rx_cut() ends a torn message as UNDELIVERABLE. */
+void shm_rx_cut(struct fabric_peer *p);
 
 /* ---- reference.c ---- */
 
