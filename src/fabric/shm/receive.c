@@ -14,10 +14,10 @@
 
 #define BATCH 32 /* messages of one channel before the next has its turn */
 
-/* Whether a record was written there. */
-static inline bool is_there(const struct record *at, uint32_t tag)
+static inline bool is_there(struct place place)
 {
-    return ((atomic_load_explicit(&at->word, memory_order_acquire) ^ tag) & RECORD_TAG) == 0;
+    uint32_t word = atomic_load_explicit(&place.at->word, memory_order_relaxed);
+    return ((word ^ place.tag) & RECORD_TAG) == 0;
 }
 
 static inline void announce(struct rx_channel *r)
@@ -101,8 +101,7 @@ static inline void take_header(struct fabric_rx *rx, const struct record *at, st
     for (unsigned i = 0; i < FABRIC_HEADER / 8; i++) {
         header[i] = atomic_load_explicit(&at->words[i], memory_order_relaxed);
     }
-    rx->last =
-        !is_there(next.at, next.tag); /* and its line, cold since the last lap, begins to come */
+    rx->last = !is_there(next); /* and its line, cold since the last lap, begins to come */
 }
 
 /* Takes up a record: what is to be known of it while its message is in progress. */
@@ -266,9 +265,16 @@ static __attribute__((noinline)) bool serve_channel(struct fabric_peer *p, struc
     return moved;
 }
 
+/* Whether the next record is there. */
+static inline bool has_record(const struct rx_channel *r)
+{
+    uint32_t word = atomic_load_explicit(&r->at->word, memory_order_acquire);
+    return ((word ^ r->tag) & RECORD_TAG) == 0;
+}
+
 static inline bool may_advance(const struct rx_channel *r)
 {
-    return usual(r->m.engaged == 0) ? is_there(r->at, r->tag) : !r->m.busy;
+    return usual(r->m.engaged == 0) ? has_record(r) : !r->m.busy;
 }
 
 unsigned shm_rx_state(const struct fabric_peer *p)
@@ -323,8 +329,7 @@ bool shm_rx_visible(struct fabric_peer *p)
         if (r->index == NULL || r->m.busy) {
             continue;
         }
-        if (r->m.phase == RX_IDLE ? is_there(r->at, r->tag)
-                                  : !r->m.waiting && payload_can_move(p, r)) {
+        if (r->m.phase == RX_IDLE ? has_record(r) : !r->m.waiting && payload_can_move(p, r)) {
             return true;
         }
     }
