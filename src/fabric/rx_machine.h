@@ -106,9 +106,9 @@ static inline bool rx_machine_keeps(const struct rx_machine *m)
 /* What is under way from a peer, as its fabric tells. */
 enum rx_state {
     RX_BUSY = 1,    /* a message is in progress, or a thread is with one */
-    RX_BLOCKED = 2, /* a message waits for our own side, or packets are kept, */
-    RX_OURS = 4, /* and somebody must go on with it but threads of the NIC's own, which will poll */
-    RX_AWAITS = 8 /* more is to come of a message */
+    RX_BLOCKED = 2, /* a message waits for our own side, or packets are kept */
+    RX_OURS = 4,    /* not only threads of the NIC's own, which will poll, can go on with one */
+    RX_AWAITS = 8   /* more is to come of a message */
 };
 
 /* The source of a message that lies whole in this process's memory, at `data`: what the host
