@@ -64,9 +64,11 @@
 #define PATH_ENUM(name, fast) PATH_##name,
 enum path_name { PATHS(PATH_ENUM) PATHS_COUNT };
 void path_taken(enum path_name path);
-#define COUNT_PATH(name) path_taken(PATH_##name)
+#define COUNT_PATH_OF(name, which) path_taken((enum path_name)(PATH_##name + (which)))
 #else
-#define COUNT_PATH(name) ((void)0)
+#define COUNT_PATH_OF(name, which) ((void)(which))
 #endif
+/* COUNT_PATH_OF() counts the path that stands so many behind a name. */
+#define COUNT_PATH(name) COUNT_PATH_OF(name, 0)
 
 #endif

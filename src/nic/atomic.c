@@ -82,7 +82,7 @@ union element {
 _Static_assert(sizeof(union element) == ELEMENT_MAX, "a buffer of an element holds each of them");
 
 /* Cases, as a size that the compiler knows makes a move of each. */
-static inline void element_copy(void *to, const void *from, size_t size)
+static inline void word_copy(void *to, const void *from, size_t size)
 {
     switch (size) {
     case 1:
@@ -94,40 +94,31 @@ static inline void element_copy(void *to, const void *from, size_t size)
     case 4:
         memcpy(to, from, 4);
         break;
-    case 8:
+    default:
         memcpy(to, from, 8);
         break;
-    case 16:
-        memcpy(to, from, 16);
-        break;
-    default:
-        memcpy(to, from, ELEMENT_MAX);
-        break;
+    }
+}
+
+static inline void element_copy(void *to, const void *from, size_t size)
+{
+    if (size <= sizeof(uint64_t)) {
+        word_copy(to, from, size);
+    } else {
+        memcpy(to, from, size);
     }
 }
 
 /* By way of a register: a word that was stored in parts takes long to load. */
 static inline void element_load(union element *e, const void *from, size_t size)
 {
-    uint64_t word = 0;
-    switch (size) {
-    case 1:
-        memcpy(&word, from, 1);
-        break;
-    case 2:
-        memcpy(&word, from, 2);
-        break;
-    case 4:
-        memcpy(&word, from, 4);
-        break;
-    case 8:
-        memcpy(&word, from, 8);
-        break;
-    default:
-        element_copy(e, from, size);
-        return;
+    if (size <= sizeof(uint64_t)) {
+        uint64_t word = 0;
+        word_copy(&word, from, size);
+        e->word = word;
+    } else {
+        memcpy(e, from, size);
     }
-    e->word = word;
 }
 
 /* So shifted and flipped, unsigned integers compare as the element's type does. */

@@ -284,24 +284,6 @@ void rx_reply_sent(struct fabric_tx *tx, enum fabric_status status)
     }
 }
 
-static inline void count_done(const struct rx *rx)
-{
-    switch (rx->m->type) {
-    case MESSAGE_PUT:
-        COUNT_PATH(done_put);
-        break;
-    case MESSAGE_GET:
-        COUNT_PATH(done_get);
-        break;
-    case MESSAGE_ATOMIC:
-        COUNT_PATH(done_atomic);
-        break;
-    default:
-        COUNT_PATH(done_fetch);
-        break;
-    }
-}
-
 static enum rx_step request_done(struct rx *rx)
 {
     if (rx_handlers_ran(rx) && !rx->event_posted && handlers_completion(rx) == RX_WAIT) {
@@ -310,7 +292,7 @@ static enum rx_step request_done(struct rx *rx)
     if (rx->at.fail != PTL_NI_OK && rx->at.fail != PTL_NI_SEGV && rx->at.le == NULL) {
         rx->at.mlength = 0;
     }
-    count_done(rx);
+    COUNT_PATH_OF(done_put, rx->m->type - MESSAGE_PUT);
     if (rx->m->type == MESSAGE_GET || rx->m->type == MESSAGE_FETCH) {
         if (send_reply(rx) == RX_WAIT) {
             return RX_WAIT;

@@ -306,16 +306,10 @@ static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, str
         }
         return false;
     }
-    if (line && expects) {
-        COUNT_PATH(send_straight_op);
-    } else if (line) {
-        COUNT_PATH(send_straight);
-    } else if (expects) {
-        COUNT_PATH(send_op_short);
-    } else if (whole) {
-        COUNT_PATH(send_now_long);
+    if (line) {
+        COUNT_PATH_OF(send_straight, expects);
     } else {
-        COUNT_PATH(send_now_short);
+        COUNT_PATH_OF(send_now_short, expects ? 2 : whole);
     }
     /* The operation is made behind the message's back: who waits for it need not wait for that. */
     if (expects) {

@@ -37,8 +37,6 @@ static const ptl_ni_limits_t most = {
     .max_list_size = 131072,
     .max_triggered_ops = 131072,
     .max_msg_size = 1ull << 32,
-    .max_atomic_size = 4096,
-    .max_fetch_atomic_size = 4096,
     .max_waw_ordered_size = 1ull << 32,
     .max_war_ordered_size = 1ull << 32,
     .max_volatile_size = 4096,
@@ -50,72 +48,58 @@ static const ptl_ni_limits_t most = {
 #define MIN_WAW 64
 #define MIN_WAR 8
 #define MIN_ATOMIC 32 /* one element of every type */
+#define MAX_ATOMIC 4096
 
 #define LEAVE_S 10 /* a thread that is to leave its wait, or that copies, does so within that */
 
-static int clamp_int(int desired, int lowest, int highest)
-{
-    return desired < lowest ? lowest : desired > highest ? highest : desired;
-}
-
-static ptl_size_t clamp_size(ptl_size_t desired, ptl_size_t lowest, ptl_size_t highest)
-{
-    return desired < lowest ? lowest : desired > highest ? highest : desired;
-}
+/* What is asked for, within the floor and what this NIC offers. */
+#define SET_LIMIT(l, d, name, lowest)                                                              \
+    ((l)->name = (d)->name < (lowest) ? (lowest) : (d)->name < (l)->name ? (d)->name : (l)->name)
 
 static void set_limits(ptl_ni_limits_t *l, const ptl_ni_limits_t *d, size_t packet_size)
 {
     *l = most;
-    l->max_atomic_size = clamp_size(packet_size, 0, most.max_atomic_size);
-    l->max_fetch_atomic_size = clamp_size(packet_size, 0, most.max_fetch_atomic_size);
+    l->max_atomic_size = packet_size < MAX_ATOMIC ? packet_size : MAX_ATOMIC;
+    l->max_fetch_atomic_size = l->max_atomic_size;
     if (d == NULL) {
         return;
     }
-    l->max_atomic_size = clamp_size(d->max_atomic_size, MIN_ATOMIC, l->max_atomic_size);
-    l->max_fetch_atomic_size =
-        clamp_size(d->max_fetch_atomic_size, MIN_ATOMIC, l->max_fetch_atomic_size);
-    l->max_entries = clamp_int(d->max_entries, 1, most.max_entries);
-    l->max_unexpected_headers =
-        clamp_int(d->max_unexpected_headers, 0, most.max_unexpected_headers);
-    l->max_iovecs = clamp_int(d->max_iovecs, 0, most.max_iovecs);
-    l->max_mds = clamp_int(d->max_mds, 1, most.max_mds);
-    l->max_cts = clamp_int(d->max_cts, 1, most.max_cts);
-    l->max_eqs = clamp_int(d->max_eqs, 1, most.max_eqs);
-    l->max_pt_index = clamp_int(d->max_pt_index, MIN_PT_INDEX, most.max_pt_index);
-    l->max_list_size = clamp_int(d->max_list_size, 1, most.max_list_size);
-    l->max_triggered_ops = clamp_int(d->max_triggered_ops, 1, most.max_triggered_ops);
-    l->max_msg_size = clamp_size(d->max_msg_size, 1, most.max_msg_size);
-    l->max_waw_ordered_size = clamp_size(d->max_waw_ordered_size, MIN_WAW, l->max_msg_size);
-    l->max_waw_ordered_size =
-        clamp_size(l->max_waw_ordered_size, MIN_WAW, most.max_waw_ordered_size);
-    l->max_war_ordered_size =
-        clamp_size(d->max_war_ordered_size, MIN_WAR, most.max_war_ordered_size);
-    l->max_volatile_size = clamp_size(d->max_volatile_size, 0, most.max_volatile_size);
+    SET_LIMIT(l, d, max_atomic_size, MIN_ATOMIC);
+    SET_LIMIT(l, d, max_fetch_atomic_size, MIN_ATOMIC);
+    SET_LIMIT(l, d, max_entries, 1);
+    SET_LIMIT(l, d, max_unexpected_headers, 0);
+    SET_LIMIT(l, d, max_iovecs, 0);
+    SET_LIMIT(l, d, max_mds, 1);
+    SET_LIMIT(l, d, max_cts, 1);
+    SET_LIMIT(l, d, max_eqs, 1);
+    SET_LIMIT(l, d, max_pt_index, MIN_PT_INDEX);
+    SET_LIMIT(l, d, max_list_size, 1);
+    SET_LIMIT(l, d, max_triggered_ops, 1);
+    SET_LIMIT(l, d, max_msg_size, 1);
+    l->max_waw_ordered_size = l->max_msg_size > MIN_WAW ? l->max_msg_size : MIN_WAW;
+    SET_LIMIT(l, d, max_waw_ordered_size, MIN_WAW);
+    SET_LIMIT(l, d, max_war_ordered_size, MIN_WAR);
+    l->max_volatile_size = d->max_volatile_size < most.max_volatile_size ? d->max_volatile_size
+                                                                         : most.max_volatile_size;
     if ((d->features & PTL_TOTAL_DATA_ORDERING) == 0) {
         l->features &= ~PTL_TOTAL_DATA_ORDERING; /* data need not wait for others (turn.c) */
     }
 }
 
-/* Lays out the tables that outlive the NI. */
-static void make_tables(struct ni *ni, unsigned number)
-{
-    table_init(&ni->eqs, HANDLE_EQ, number, 0, sizeof(struct eq));
-    table_init(&ni->cts, HANDLE_CT, number, 0, sizeof(struct ct));
-    table_init(&ni->mds, HANDLE_MD, number, 0, sizeof(struct md));
-    table_init(&ni->les, HANDLE_LE, number, 0, sizeof(struct le));
-    table_init(&ni->hpu_memories, HANDLE_HPU, number, 0, sizeof(struct hpu_memory));
-    table_init(&ni->timers, HANDLE_TIMER, number, 0, sizeof(struct timer));
-}
-
 /* The memory of all NIs of a number. */
 static struct ni *find_memory(struct nic *nic, unsigned kind)
 {
+    static const size_t objects[NI_TABLES] = {sizeof(struct eq),         sizeof(struct ct),
+                                              sizeof(struct md),         sizeof(struct le),
+                                              sizeof(struct hpu_memory), sizeof(struct timer)};
     unsigned number = nic->index * NI_KINDS + kind;
     struct ni *ni = nic->process->ni_memory[number];
     if (ni == NULL && (ni = calloc(1, sizeof(*ni))) != NULL) {
         ni->nic = nic;
         ni->kind = kind;
-        make_tables(ni, number);
+        for (unsigned i = 0; i < NI_TABLES; i++) {
+            table_init(&ni->tables[i], HANDLE_EQ + i, number, 0, objects[i]);
+        }
         nic->process->ni_memory[number] = ni;
     }
     return ni;
@@ -125,25 +109,19 @@ static struct ni *find_memory(struct nic *nic, unsigned kind)
 static void clear_tables(struct ni *ni)
 {
     const ptl_ni_limits_t *l = &ni->limits;
-    table_clear(&ni->eqs, (uint32_t)l->max_eqs);
-    table_clear(&ni->cts, (uint32_t)l->max_cts);
-    table_clear(&ni->mds, (uint32_t)l->max_mds);
-    table_clear(&ni->les, (uint32_t)l->max_entries);
-    table_clear(&ni->hpu_memories, (uint32_t)l->max_entries);
-    table_clear(&ni->timers, PTL_SPIN_TIMERS);
+    const int limits[NI_TABLES] = {l->max_eqs,     l->max_cts,     l->max_mds,
+                                   l->max_entries, l->max_entries, PTL_SPIN_TIMERS};
+    for (unsigned i = 0; i < NI_TABLES; i++) {
+        table_clear(&ni->tables[i], (uint32_t)limits[i]);
+    }
 }
 
 void ni_free_memory(struct ni *ni)
 {
-    if (ni != NULL) {
-        table_free(&ni->eqs);
-        table_free(&ni->cts);
-        table_free(&ni->mds);
-        table_free(&ni->les);
-        table_free(&ni->hpu_memories);
-        table_free(&ni->timers);
-        free(ni);
+    for (unsigned i = 0; ni != NULL && i < NI_TABLES; i++) {
+        table_free(&ni->tables[i]);
     }
+    free(ni);
 }
 
 /* Makes a fresh NI in its memory; lock held. */
@@ -226,15 +204,7 @@ static bool quiet(void *arg)
 static void cut_message(struct rx *rx, const struct ni *ni)
 {
     if (rx->at.ni == ni) {
-        handlers_cancel(rx);
-        rx->f.sink = RX_DISCARD;
-        if (rx->reply.vector != NULL) {
-            rx->reply.fault = FABRIC_SEGV;
-        }
-        rx->at.le = NULL;
-        rx->at.unexpected = NULL;
-        rx->at.ni = NULL;
-        rx->at.fail = PTL_NI_DROPPED;
+        rx_abandon(rx);
     } else if (rx_op(rx) != NULL && rx_op(rx)->ni == NULL) {
         rx->f.sink = RX_DISCARD;
     }

@@ -45,6 +45,7 @@
 
 #define NICS_MAX 8
 #define NI_KINDS BOARD_KINDS /* matching or not, logical or physical */
+#define NI_TABLES (HANDLE_TIMER - HANDLE_EQ + 1)
 /* Longer messages go packet by packet, so that both sides work at once. */
 #define NIC_SEND_NOW_MAX 65536
 
@@ -188,7 +189,13 @@ struct ni {
     unsigned users;                 /* PtlNIInit less PtlNIFini */
     _Atomic ptl_handle_ni_t handle; /* 0: it is closed */
     ptl_ni_limits_t limits;
-    struct table eqs, cts, mds, les, unexpected, triggered, hpu_memories, timers;
+    union {
+        struct table tables[NI_TABLES]; /* by kind of handle, from HANDLE_EQ on */
+        struct {
+            struct table eqs, cts, mds, les, hpu_memories, timers;
+        };
+    };
+    struct table unexpected, triggered;
     struct triggered *spare_triggered;
     struct pt *pts;
     uint64_t epoch; /* not 0; another one once quiet operations may find something else: quiet.h */

@@ -302,19 +302,15 @@ static void sleep_in_epoll(struct nic *nic, int timeout_ms)
     nic_lock(nic);
     nic->thread_idle = false;
     for (int i = 0; i < n; i++) {
-        if (events[i].data.fd == nic->wake_fd) {
+        int fd = events[i].data.fd;
+        if (fd == nic->wake_fd || fd == nic->alarm_fd) {
             uint64_t value;
-            sys_read(nic->wake_fd, &value, sizeof(value));
-            continue;
-        }
-        if (events[i].data.fd == nic->alarm_fd) {
-            uint64_t value;
-            sys_read(nic->alarm_fd, &value, sizeof(value));
-            nic->events_due |= timers_advance(nic);
+            sys_read(fd, &value, sizeof(value));
+            nic->events_due |= fd == nic->alarm_fd && timers_advance(nic);
             continue;
         }
         nic->events_due = true;
-        if (nic->net != NULL && events[i].data.fd == nic->net_ops->fd(nic->net)) {
+        if (nic->net != NULL && fd == nic->net_ops->fd(nic->net)) {
             nic->net_ops->fd_event(nic->net);
         } else {
             nic->ops->fd_event(nic->fabric);

@@ -42,6 +42,19 @@ void rx_free(struct nic_peer *peer, struct fabric_rx *f)
     free(rx);
 }
 
+void rx_abandon(struct rx *rx)
+{
+    handlers_cancel(rx);
+    rx->at.ni = NULL;
+    rx->at.le = NULL;
+    rx->at.unexpected = NULL;
+    rx->at.fail = PTL_NI_DROPPED;
+    rx->f.sink = RX_DISCARD;
+    if (rx->reply.vector != NULL) {
+        rx->reply.fault = FABRIC_SEGV; /* the vector goes with its entry */
+    }
+}
+
 void rx_reset(struct rx *rx)
 {
     if (rx->at.ni != NULL) {

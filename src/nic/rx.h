@@ -120,6 +120,9 @@ static inline bool rx_is_atomic(const struct rx *rx)
 /* rx_new() makes the object of a channel, rx_free() frees it. */
 struct fabric_rx *rx_new(struct nic_peer *peer, enum fabric_class class);
 void rx_free(struct nic_peer *peer, struct fabric_rx *rx);
+/* rx_abandon() takes from a message what it has of an NI that is being closed: what is left to do
+ * is to discard it. */
+void rx_abandon(struct rx *rx);
 /* rx_reset() makes the object ready for the next message. */
 void rx_reset(struct rx *rx);
 /* rx_lend() says where the fabric is to put the payload; rx_deposit() puts it there when all of it

@@ -82,10 +82,7 @@ struct le *quiet_look_up(struct ni *ni, uint32_t pt_index, uint64_t match_bits)
         return NULL;
     }
     /* Of one that does not truncate, whether it fits is asked later, and not of others. */
-    struct match_entry *e = pt->recent != NULL ? &pt->recent->match : NULL;
-    if (e == NULL || !match_is_first(&pt->priority, e, &header)) {
-        e = match_first(&pt->priority, &header);
-    }
+    const struct match_entry *e = match_first(&pt->priority, &header);
     struct le *le = e != NULL ? container_of(e, struct le, match) : NULL;
     if (le == NULL || !is_quiet(pt, le) ||
         le_permits(le, ni->nic->uid, PTL_ME_OP_PUT) != PTL_NI_OK) {

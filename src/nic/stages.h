@@ -175,11 +175,7 @@ static inline __attribute__((always_inline)) bool put_at_entry(struct rx *rx,
     } else {
         target_place(t, m);
         target_write(rx, m, t, payload);
-        if (m->type == MESSAGE_PUT) {
-            COUNT_PATH(plain_put);
-        } else {
-            COUNT_PATH(plain_atomic);
-        }
+        COUNT_PATH_OF(plain_put, m->type != MESSAGE_PUT);
         target_count_request(t->ni->nic, m->type - MESSAGE_PUT, m->length);
         rx_tell(rx);
     }

@@ -40,24 +40,11 @@ static inline int api_ni_only(ptl_handle_ni_t handle, struct ni **ni)
     return p == NULL || p->users == 0 ? PTL_NO_INIT : PTL_ARG_INVALID;
 }
 
+/* api_table() is the NI's table of a handle's kind, NULL if it has none. */
 static inline struct table *api_table(struct ni *ni, ptl_handle_any_t handle)
 {
-    switch (handle_kind(handle)) {
-    case HANDLE_EQ:
-        return &ni->eqs;
-    case HANDLE_CT:
-        return &ni->cts;
-    case HANDLE_MD:
-        return &ni->mds;
-    case HANDLE_LE:
-        return &ni->les;
-    case HANDLE_HPU:
-        return &ni->hpu_memories;
-    case HANDLE_TIMER:
-        return &ni->timers;
-    default:
-        return NULL;
-    }
+    unsigned i = (unsigned)handle_kind(handle) - HANDLE_EQ;
+    return i < NI_TABLES ? &ni->tables[i] : NULL;
 }
 
 /* api_object() finds the object of a kind that a handle names, and its NI. Without the lock that
@@ -96,32 +83,30 @@ int api_lock_object(const char *call, ptl_handle_any_t handle, enum handle_kind 
 /* api_unlock() gives the lock, and returns the code that it is given. */
 int api_unlock(struct ni *ni, int rc);
 
-/* api_refuse_call() tells why a call is refused, in words that begin with its name;
- * PTL_ARG_INVALID. api_refuse_state() tells why it has another code, which it returns. Of lines
- * that are the same, as of a call in a loop, the log has ten and then one a second. */
-__attribute__((cold, noinline, format(printf, 1, 2))) int api_refuse_call(const char *format, ...);
-__attribute__((cold, noinline, format(printf, 2, 3))) int api_refuse_state(int rc,
-                                                                           const char *format, ...);
-
+/* What tells of a refusal is on no way of a call that is taken. */
+#define REFUSAL __attribute__((cold, noinline))
+/* api_refuse_state() tells why a call is refused, in words that begin with its name, and returns
+ * its code; api_refuse_call() is that for PTL_ARG_INVALID. Of lines that are the same, as of a call
+ * in a loop, the log has ten and then one a second. */
+REFUSAL __attribute__((format(printf, 2, 3))) int api_refuse_state(int rc, const char *format, ...);
+#define api_refuse_call(...) api_refuse_state(PTL_ARG_INVALID, __VA_ARGS__)
 /* api_refuse_null() tells which is the first NULL of the pointers behind `names`, one for each word
  * of these: PTL_ARG_INVALID, or PTL_OK if there is none. */
-__attribute__((cold, noinline)) int api_refuse_null(const char *call, const char *names, ...);
+REFUSAL int api_refuse_null(const char *call, const char *names, ...);
 
 /* api_refuse_object() tells that a handle names nothing of a kind, or something of an interface
  * that it must not be of: PTL_ARG_INVALID, or, untold, PTL_NO_INIT. */
-__attribute__((cold, noinline)) int api_refuse_object(const char *call, ptl_handle_any_t handle,
-                                                      enum handle_kind kind);
+REFUSAL int api_refuse_object(const char *call, ptl_handle_any_t handle, enum handle_kind kind);
 
 /* api_refuse_entry() tells that an entry to append, or the place for its handle, is NULL. */
-__attribute__((cold, noinline)) int api_refuse_entry(const char *call, const struct le_setup *setup,
-                                                     const void *handle);
+REFUSAL int api_refuse_entry(const char *call, const struct le_setup *setup, const void *handle);
 
 /* api_refuse_increment() tells that success and failure cannot both be counted up. */
-__attribute__((cold, noinline)) int
-api_refuse_increment(const char *call, ptl_handle_ct_t ct_handle, ptl_ct_event_t increment);
+REFUSAL int api_refuse_increment(const char *call, ptl_handle_ct_t ct_handle,
+                                 ptl_ct_event_t increment);
 
 /* api_refuse_space() tells that a limit of the interface, or memory, is used up; PTL_NO_SPACE. */
-__attribute__((cold, noinline)) int api_refuse_space(const char *call, const char *limit, int most);
+REFUSAL int api_refuse_space(const char *call, const char *limit, int most);
 
 /* When a thread found something by a handle that it has remembered since: to look handles up is
  * most of the work of a call that finds nothing new. */
@@ -178,17 +163,14 @@ struct api_sides {
 int api_request(struct ni *ni, struct request *r, const struct api_sides *sides);
 
 /* api_refuse() tells the log why a data movement has failed those checks; PTL_ARG_INVALID. */
-__attribute__((cold, noinline)) int api_refuse(struct ni *ni, const struct request *r,
-                                               const struct api_sides *sides);
+REFUSAL int api_refuse(struct ni *ni, const struct request *r, const struct api_sides *sides);
 
 /* api_refuse_handle() tells that the handle names nothing at all: PTL_ARG_INVALID or, untold,
  * PTL_NO_INIT; api_refuse_operation() that a call has no such operation, api_refuse_operand() that
  * the operand of one cannot be read. */
-__attribute__((cold, noinline)) int api_refuse_handle(const struct request *r,
-                                                      ptl_handle_md_t handle);
-__attribute__((cold, noinline)) int api_refuse_operation(const struct request *r,
-                                                         enum atomic_call call);
-__attribute__((cold, noinline)) int api_refuse_operand(const struct request *r);
+REFUSAL int api_refuse_handle(const struct request *r, ptl_handle_md_t handle);
+REFUSAL int api_refuse_operation(const struct request *r, enum atomic_call call);
+REFUSAL int api_refuse_operand(const struct request *r);
 
 /* api_explain_operation() writes what is wrong with the operation or the data type of an atomic
  * that is not legal, api_explain_atomic() that or what is wrong with its length. */
@@ -233,7 +215,7 @@ int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md);
 int api_check_entry(const char *call, struct ni *ni, ptl_pt_index_t pt_index,
                     struct le_setup *setup);
 
-/* api_make_handlers() checks handlers (NULL: none) and sets them up for an entry; the lock is
+/* api_make_handlers() checks handlers and sets them up for an entry; the lock is
  * held. */
 int api_make_handlers(const char *call, struct ni *ni, const ptl_handlers_t *h,
                       struct handlers **result);

@@ -20,26 +20,21 @@ static const char *const kinds[] = {[OP_PUT] = "a put",
 
 /* A program may call again and again what is refused: a line that is as the one before is left out
  * now and then. */
-static void tell(const char *format, va_list arguments)
+int api_refuse_state(int rc, const char *format, ...)
 {
     char text[400], note[LOG_NOTE];
     uint64_t key = 0;
+    va_list arguments;
+    va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
     for (const char *c = text; *c != '\0'; c++) {
         key = key * 31 + (unsigned char)*c;
     }
     if (log_again(key, clock_ns(), note)) {
         log_line(LOG_WARN, "%s%s", text, note);
     }
-}
-
-int api_refuse_call(const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    tell(format, arguments);
-    va_end(arguments);
-    return PTL_ARG_INVALID;
+    return rc;
 }
 
 /* The MD of one side, and its part; false: it is as it should be. */
@@ -141,15 +136,6 @@ int api_refuse_null(const char *call, const char *names, ...)
         name += length + (name[length] == ' ');
     }
     va_end(pointers);
-    return rc;
-}
-
-int api_refuse_state(int rc, const char *format, ...)
-{
-    va_list arguments;
-    va_start(arguments, format);
-    tell(format, arguments);
-    va_end(arguments);
     return rc;
 }
 

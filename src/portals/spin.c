@@ -103,75 +103,68 @@ static int find_twins(struct nic *nic, struct handlers *made)
     return PTL_OK;
 }
 
-/* What was made of handlers that are refused after all. */
-static void unmake(struct handlers *made, struct hpu_memory *own, const struct vector *vector)
+/* Sets handlers up that were checked; what cannot be is given back by the caller. */
+static int set_up(const char *call, struct ni *ni, const ptl_handlers_t *h, struct handlers *made)
 {
-    if (own != NULL) {
-        hpu_memory_free(own);
+    *made = (struct handlers){
+        .header = h->header_handler,
+        .payload = h->payload_handler,
+        .completion = h->completion_handler,
+        .memory = made->memory,
+        .own_memory = made->memory == NULL,
+        .host_base = h->handler_host_mem,
+        .host_length = h->handler_host_length,
+        .user_header = h->user_hdr_length,
+        .hpu_mask = h->hpu_mask,
+        .inactive = (h->options & PTL_HANDLER_INACTIVE) != 0,
+        .slow = 1, /* nobody knows yet */
+    };
+    int rc = find_twins(ni->nic, made);
+    if (rc == PTL_OK && (h->options & PTL_HANDLER_IOVEC) != 0) {
+        rc = api_vector(call, ni, h->handler_host_mem, h->handler_host_length, &made->host_vector,
+                        &made->host_length);
     }
-    free(made);
-    free((void *)vector->parts);
+    if (rc != PTL_OK) {
+        return rc;
+    }
+    if (made->own_memory) {
+        made->memory = hpu_memory_new(ni, h->hpu_initial_length);
+    }
+    if (made->memory == NULL || handlers_prepare(ni->nic) != 0) {
+        return api_refuse_space(call, "max_hpu_mem", MAX_HANDLER_MEMORY);
+    }
+    if (h->hpu_initial_state != NULL &&
+        nic_copy(made->memory->mem->base, h->hpu_initial_state, h->hpu_initial_length) != 0) {
+        return refuse("hpu_initial_state %p: of its %" PRIu64 " bytes some cannot be read",
+                      h->hpu_initial_state, (uint64_t)h->hpu_initial_length);
+    }
+    hpu_queue_init(&made->queue, h->hpu_mask);
+    return PTL_OK;
 }
 
 int api_make_handlers(const char *call, struct ni *ni, const ptl_handlers_t *h,
                       struct handlers **result)
 {
-    *result = NULL;
-    if (h == NULL) {
-        return PTL_OK;
-    }
     struct hpu_memory *memory;
     int rc = check_handlers(ni, h, &memory);
     if (rc != PTL_OK) {
         return rc;
     }
-    struct vector vector = {NULL, 0};
-    uint64_t host_length = h->handler_host_length;
-    if ((h->options & PTL_HANDLER_IOVEC) != 0) {
-        rc = api_vector(call, ni, h->handler_host_mem, h->handler_host_length, &vector,
-                        &host_length);
-        if (rc != PTL_OK) {
-            return rc;
-        }
-    }
     struct handlers *made = calloc(1, sizeof(*made));
-    bool own = memory == NULL;
-    if (made != NULL) {
-        *made = (struct handlers){
-            .header = h->header_handler,
-            .payload = h->payload_handler,
-            .completion = h->completion_handler,
-            .own_memory = own,
-            .host_base = h->handler_host_mem,
-            .host_length = host_length,
-            .host_vector = vector,
-            .user_header = h->user_hdr_length,
-            .hpu_mask = h->hpu_mask,
-            .inactive = (h->options & PTL_HANDLER_INACTIVE) != 0,
-        };
-        rc = find_twins(ni->nic, made);
-        if (rc != PTL_OK) {
-            unmake(made, NULL, &vector);
-            return rc;
-        }
-    }
-    if (made != NULL && own) {
-        memory = hpu_memory_new(ni, h->hpu_initial_length);
-    }
-    if (made == NULL || memory == NULL || handlers_prepare(ni->nic) != 0) {
-        unmake(made, own ? memory : NULL, &vector);
+    if (made == NULL) {
         return api_refuse_space(call, "max_hpu_mem", MAX_HANDLER_MEMORY);
     }
-    if (h->hpu_initial_state != NULL &&
-        nic_copy(memory->mem->base, h->hpu_initial_state, h->hpu_initial_length) != 0) {
-        unmake(made, own ? memory : NULL, &vector);
-        return refuse("hpu_initial_state %p: of its %" PRIu64 " bytes some cannot be read",
-                      h->hpu_initial_state, (uint64_t)h->hpu_initial_length);
-    }
     made->memory = memory;
-    hpu_queue_init(&made->queue, h->hpu_mask);
-    made->slow = 1; /* nobody knows yet */
-    memory->users++;
+    rc = set_up(call, ni, h, made);
+    if (rc != PTL_OK) {
+        if (made->own_memory && made->memory != NULL) {
+            hpu_memory_free(made->memory);
+        }
+        free((void *)made->host_vector.parts);
+        free(made);
+        return rc;
+    }
+    made->memory->users++;
     *result = made;
     return PTL_OK;
 }

@@ -8,26 +8,21 @@
 /* What all the calls have in their names. */
 #define TRIGGERED "PtlTriggered..."
 
-/* Finds the counter that triggers, which must be of `ni`; the lock is held. */
-static int find_trigger(struct ni *ni, ptl_handle_ct_t handle, struct ct **ct)
+/* Finds the counter that triggers, which must be of `ni`, and makes an operation for it; the lock
+ * is held. */
+static int prepare(struct ni *ni, ptl_handle_ct_t handle, struct ct **ct, struct triggered **t)
 {
     *ct = handle_kind(handle) == HANDLE_CT ? table_get(&ni->cts, handle) : NULL;
-    return *ct != NULL ? PTL_OK
-                       : api_refuse_call(TRIGGERED
-                                         " is refused: trig_ct_handle 0x%x names no counter of the "
-                                         "interface that the other arguments are of; PtlCTAlloc "
-                                         "gives one",
-                                         handle);
-}
-
-/* An operation to arm, if `rc` is PTL_OK; NULL: *rc says why. */
-static struct triggered *new_triggered(struct ni *ni, int *rc)
-{
-    struct triggered *t = *rc == PTL_OK ? trigger_new(ni) : NULL;
-    if (t == NULL && *rc == PTL_OK) {
-        *rc = api_refuse_space(TRIGGERED, "max_triggered_ops", ni->limits.max_triggered_ops);
+    if (*ct == NULL) {
+        return api_refuse_call(TRIGGERED
+                               " is refused: trig_ct_handle 0x%x names no counter of the interface "
+                               "that the other arguments are of; PtlCTAlloc gives one",
+                               handle);
     }
-    return t;
+    *t = trigger_new(ni);
+    return *t != NULL
+               ? PTL_OK
+               : api_refuse_space(TRIGGERED, "max_triggered_ops", ni->limits.max_triggered_ops);
 }
 
 /* Queues a triggered operation, which may happen at once; the lock is held. */
@@ -41,13 +36,9 @@ static int arm(struct ct *ct, struct triggered *t, enum trigger_kind kind, ptl_s
 }
 
 /* The same for a data movement. What it will need is found now, as far as that is possible. */
-static int arm_request(struct ni *ni, struct ct *ct, const struct request *r, ptl_size_t threshold)
+static int arm_request(struct ni *ni, struct ct *ct, struct triggered *t, const struct request *r,
+                       ptl_size_t threshold)
 {
-    int rc = PTL_OK;
-    struct triggered *t = new_triggered(ni, &rc);
-    if (t == NULL) {
-        return rc;
-    }
     t->request = *r;
     t->request.origin = FROM_TRIGGER;
     t->md = r->md;
@@ -72,14 +63,10 @@ static int start(struct request *r, const struct api_sides *sides, ptl_handle_ct
         return api_refuse_handle(r, sides->md);
     }
     struct ct *ct;
+    struct triggered *t;
     nic_lock(ni->nic);
-    int rc = api_request(ni, r, sides);
-    if (rc == PTL_OK) {
-        rc = find_trigger(ni, trigger, &ct);
-    }
-    if (rc == PTL_OK) {
-        rc = arm_request(ni, ct, r, threshold);
-    }
+    int rc = api_request(ni, r, sides)
+                 ?: prepare(ni, trigger, &ct, &t) ?: arm_request(ni, ct, t, r, threshold);
     return api_unlock(ni, rc);
 }
 
@@ -163,9 +150,9 @@ static int change(ptl_handle_ct_t ct_handle, enum trigger_kind kind, ptl_ct_even
     if (rc != PTL_OK) {
         return rc;
     }
-    rc = find_trigger(ni, trig_ct_handle, &trigger);
-    struct triggered *t = new_triggered(ni, &rc);
-    if (t != NULL) {
+    struct triggered *t;
+    rc = prepare(ni, trig_ct_handle, &trigger, &t);
+    if (rc == PTL_OK) {
         t->ct = (struct ct_ref){ct, ct_handle};
         t->value = value;
         rc = arm(trigger, t, kind, threshold);
@@ -191,7 +178,7 @@ int PtlTriggeredMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, con
 {
     struct ni *ni;
     struct le_setup setup = {.me = me, .matching = true, .list = ptl_list, .user_ptr = user_ptr};
-    struct triggered *t = NULL;
+    struct triggered *t;
     struct le *le = NULL;
     struct ct *ct;
     int rc = api_lock_ni(__func__, ni_handle, &ni);
@@ -200,15 +187,12 @@ int PtlTriggeredMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, con
     }
     rc = me == NULL || me_handle == NULL ? api_refuse_entry(__func__, &setup, me_handle)
                                          : api_check_entry(__func__, ni, pt_index, &setup);
-    if (rc == PTL_OK) {
-        rc = find_trigger(ni, trig_ct_handle, &ct);
-    }
     if (rc == PTL_OK && (le = le_new(ni, pt_index, &setup)) == NULL) {
         rc = api_refuse_space(__func__, "max_entries", ni->limits.max_entries);
     }
-    if (rc != PTL_OK) {
+    if (le == NULL) {
         free((void *)setup.vector.parts);
-    } else if ((t = new_triggered(ni, &rc)) == NULL) {
+    } else if ((rc = prepare(ni, trig_ct_handle, &ct, &t)) != PTL_OK) {
         le_free(le);
     } else {
         *me_handle = le->slot.handle;
@@ -225,20 +209,17 @@ int PtlTriggeredMEUnlink(ptl_handle_me_t me_handle, ptl_handle_ct_t trig_ct_hand
     struct ni *ni;
     struct le *le;
     struct ct *ct;
+    struct triggered *t;
     int rc = api_lock_object(__func__, me_handle, HANDLE_LE, &ni, &le);
     if (rc != PTL_OK) {
         return rc;
     }
-    if (!ni_is_matching(ni)) {
-        rc = api_refuse_call("PtlTriggeredMEUnlink is refused: me_handle 0x%x is of an interface "
-                             "with PTL_NI_NO_MATCHING",
-                             me_handle);
-    }
+    rc = ni_is_matching(ni)
+             ? prepare(ni, trig_ct_handle, &ct, &t)
+             : api_refuse_call("PtlTriggeredMEUnlink is refused: me_handle 0x%x is of an interface "
+                               "with PTL_NI_NO_MATCHING",
+                               me_handle);
     if (rc == PTL_OK) {
-        rc = find_trigger(ni, trig_ct_handle, &ct);
-    }
-    struct triggered *t = new_triggered(ni, &rc);
-    if (t != NULL) {
         t->le = le;
         t->le_handle = me_handle;
         rc = arm(ct, t, TRIGGER_UNLINK, threshold);

@@ -260,27 +260,14 @@ bool invoke_any(struct ni *ni, bool (*ask)(struct rx *rx))
     return any_of(&ni->nic->invoked_away, ni, ask) || any;
 }
 
-/* Nothing is left to do but to tell its sender that it was lost. */
-static void refuse(struct invocation *v)
-{
-    v->rx.at.fail = PTL_NI_DROPPED;
-    v->rx.f.sink = RX_DISCARD;
-    v->whole.m.phase = RX_DONE;
-    invoke_stir(&v->rx);
-    atomic_store_explicit(&v->from.nic->attention, true, memory_order_relaxed);
-}
-
+/* Nothing is left to do but to tell the sender, if it wants to know, that the message was lost. */
 static void cut(struct invocation *v)
 {
-    handlers_cancel(&v->rx);
-    v->rx.at.le = NULL;
-    v->rx.at.unexpected = NULL;
-    v->rx.at.ni = NULL;
-    if (v->rx.reply.vector != NULL) {
-        v->rx.reply.fault = FABRIC_SEGV; /* the vector goes with its entry */
-    }
+    rx_abandon(&v->rx);
     if (!v->whole.m.busy && v->rx.at.response_due) {
-        refuse(v);
+        v->whole.m.phase = RX_DONE;
+        invoke_stir(&v->rx);
+        atomic_store_explicit(&v->from.nic->attention, true, memory_order_relaxed);
     } else if (!v->whole.m.busy) {
         end_invocation(v);
     }
