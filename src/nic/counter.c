@@ -5,9 +5,9 @@
  */
 #include "nic/counter.h"
 
-/* Whether a thread that sleeps is to look at the counter. */
-static bool is_news(const struct nic *nic, const struct ct *ct)
+void ct_tell(struct ct *ct)
 {
+    struct nic *nic = ct->ni->nic;
     bool news = nic->news.curious != 0;
     for (struct list *l = nic->counting.next; l != &nic->counting && !news; l = l->next) {
         const struct ct_mark *mark = container_of(l, struct ct_mark, link);
@@ -15,12 +15,7 @@ static bool is_news(const struct nic *nic, const struct ct *ct)
                (atomic_load_explicit(&ct->success, memory_order_relaxed) >= mark->success ||
                 atomic_load_explicit(&ct->failure, memory_order_relaxed) != 0);
     }
-    return news;
-}
-
-void ct_tell(struct ct *ct)
-{
-    ct->ni->nic->news.due |= is_news(ct->ni->nic, ct);
+    nic->news.due |= news;
 }
 
 void ct_add(struct ct_ref ref, uint64_t success, uint64_t failure)

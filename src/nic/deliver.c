@@ -126,7 +126,7 @@ static bool send_acks(struct rx *rx)
     return true;
 }
 
-void acks_advance_all(struct nic *nic)
+void acks_advance(struct nic *nic)
 {
     for (struct list *l = nic->acks_due.next, *next; l != &nic->acks_due; l = next) {
         next = l->next;

@@ -36,13 +36,7 @@ bool rx_reply_at_once(struct rx *rx);
 enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *rx, enum fabric_status status);
 /* acks_advance() sends the acks that were gathered while messages were taken, but
  * leaves those for which there is no room. */
-void acks_advance_all(struct nic *nic);
-static inline void acks_advance(struct nic *nic)
-{
-    if (rare(!list_empty(&nic->acks_due))) {
-        acks_advance_all(nic);
-    }
-}
+void acks_advance(struct nic *nic);
 /* rx_reply_sent() notes that the last byte of a get's data has left. */
 void rx_reply_sent(struct fabric_tx *tx, enum fabric_status status);
 

@@ -17,18 +17,13 @@
 #include "nic/peer.h"
 #include "nic/self.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 void request_left(const struct request *r, ptl_ni_fail_t fail)
 {
     request_tell_left(r, fail);
-}
-
-void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
-                     struct message *m)
-{
-    request_head(ni, r, cookie, m);
 }
 
 size_t request_operand_size(const struct request *r)
@@ -89,23 +84,29 @@ bool op_send(struct op *op)
     return true;
 }
 
+int request_own(struct request *r)
+{
+    r->owned = malloc(r->length != 0 ? r->length : 1);
+    if (r->owned == NULL) {
+        return PTL_NO_SPACE;
+    }
+    if (memory_read(r->owned, &r->memory, r->length) != 0) {
+        free(r->owned);
+        r->owned = NULL;
+        return -EFAULT;
+    }
+    r->memory = (struct memory){r->owned, NULL, 0};
+    return PTL_OK;
+}
+
 /* The program may write to the buffer of a volatile MD as soon as the call
  * returns; up to the limit, what does not leave at once is copied. A source that
  * cannot be read is left in place, for the fabric to find out. */
 static bool keep_volatile(struct ni *ni, struct request *r)
 {
-    if (r->md == NULL || (r->md->options & PTL_MD_VOLATILE) == 0 || !request_sends(r) ||
-        r->origin != FROM_PROGRAM || r->length > ni->limits.max_volatile_size) {
-        return true;
-    }
-    r->owned = malloc(r->length != 0 ? r->length : 1);
-    if (r->owned == NULL) {
-        return false;
-    }
-    if (memory_read(r->owned, &r->memory, r->length) == 0) {
-        r->memory = (struct memory){r->owned, NULL, 0};
-    }
-    return true;
+    bool keeps = r->md != NULL && (r->md->options & PTL_MD_VOLATILE) != 0 && request_sends(r) &&
+                 r->origin == FROM_PROGRAM && r->length <= ni->limits.max_volatile_size;
+    return !keeps || request_own(r) != PTL_NO_SPACE;
 }
 
 static void enqueue(struct op *op)

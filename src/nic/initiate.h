@@ -19,11 +19,11 @@
 
 /* request_operand_size() is what leads the payload of a swap. */
 size_t request_operand_size(const struct request *r);
-/* request_message() fills the header of its message. */
-void request_message(const struct ni *ni, const struct request *r, uint32_t cookie,
-                     struct message *m);
 /* request_left() posts and counts SEND. */
 void request_left(const struct request *r, ptl_ni_fail_t fail);
+/* request_own() copies what a request sends, since its buffer is the caller's again when the call
+ * returns: PTL_OK, PTL_NO_SPACE, or -EFAULT if it cannot be read. */
+int request_own(struct request *r);
 /* nic_request() starts an operation; lock held. The request is copied. Gives
  * PTL_OK, or PTL_NO_SPACE when no place for it is left; `owned` then is the
  * caller's still. */

@@ -45,7 +45,8 @@ static void clear_nic(struct nic *nic)
     list_init(&nic->acks_due);
     list_init(&nic->fired);
     list_init(&nic->counting);
-    list_init(&nic->gone.detached);
+    nic->host.nic = nic;
+    list_init(&nic->host.detached);
     list_init(&nic->timers);
     list_init(&nic->invoked);
     list_init(&nic->invoked_away);
@@ -116,7 +117,7 @@ static struct nic *find_memory(struct process *p, unsigned index)
 static bool begin_nic(struct nic *nic)
 {
     const struct options *o = &nic->process->options;
-    nic->uid = geteuid();
+    nic->uid = nic->host.uid = geteuid();
     nic->packet_size = (size_t)o->number[OPT_PACKET_SIZE];
     nic->now = clock_ns;
     nic->wake_at = progress_wake_at;

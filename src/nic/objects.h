@@ -260,6 +260,7 @@ struct nic_peer {
     struct list detached; /* struct invocation, in order (detach.c), */
     uint64_t detached_packets;
     bool self;     /* the NIC's own */
+    bool dead;     /* it is no more, but for messages that have left its channel (detach.c) */
     bool staged;   /* no request goes straight: it is the NIC's own, or PINWHEEL_FASTPATH=off */
     bool acked;    /* an ack left, and no request since: it is not looking for one, it seems */
     bool told;     /* the log says why it cannot be reached */
@@ -295,7 +296,7 @@ struct nic {
     struct list all_peers;
     struct list sought; /* peers that no fabric has, the oldest first; */
     unsigned sought_count;
-    struct nic_peer gone;       /* has what is in hand of those that are no more (detach.c) */
+    struct nic_peer host;       /* the sender of what the host starts itself (invoke.c) */
     struct nic_peer *last_peer; /* of a physical target; NULL: none */
     struct list busy;
     struct table operations; /* struct op */

@@ -157,6 +157,13 @@ static void free_peer(struct nic_peer *p)
     free(p);
 }
 
+void peer_let_go(struct nic_peer *p)
+{
+    if (p->dead && list_empty(&p->detached)) {
+        free_peer(p);
+    }
+}
+
 /* Notes one that is sought, and forgets the oldest one for which nothing waits any more. */
 static void seek_another(struct nic_peer *p)
 {
@@ -250,7 +257,7 @@ static bool send_waiting(struct nic_peer *p)
     return sent;
 }
 
-bool peers_advance_busy(struct nic *nic)
+bool peers_advance(struct nic *nic)
 {
     bool moved = false;
     for (struct list *l = nic->busy.next, *next; l != &nic->busy; l = next) {
@@ -342,7 +349,10 @@ static void peer_down(struct nic *nic, struct nic_peer *p)
             op_fail(op, PTL_NI_UNDELIVERABLE);
         }
     }
-    free_peer(p);
+    list_remove(&p->link);
+    list_init(&p->link);
+    p->dead = true;
+    peer_let_go(p);
 }
 
 static void sent(struct nic_peer *p, struct fabric_tx *tx, enum fabric_status status)

@@ -26,13 +26,11 @@ static inline struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
     struct nic_peer *p = peer_met(ni, target);
     return usual(p != NULL) ? p : peer_look_up(ni, target);
 }
+/* peer_let_go() frees a peer that is dead, once none of its messages goes on without it. */
+void peer_let_go(struct nic_peer *p);
 /* peers_advance() sends what waits; peers_deadline() is when it must be called
  * next, or -1. */
-bool peers_advance_busy(struct nic *nic);
-static inline bool peers_advance(struct nic *nic)
-{
-    return rare(!list_empty(&nic->busy)) && peers_advance_busy(nic);
-}
+bool peers_advance(struct nic *nic);
 int64_t peers_deadline(struct nic *nic);
 void peers_free(struct nic *nic);
 /* nic_upcalls are what the NIC does for a fabric; nic_upcalls_staged the same without fast paths.

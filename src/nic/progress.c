@@ -45,7 +45,7 @@ void nic_tell_news(struct nic *nic)
 static __attribute__((noinline)) bool advance_rest(struct nic *nic)
 {
     acks_advance(nic);
-    bool moved = peers_advance(nic);
+    bool moved = !list_empty(&nic->busy) && peers_advance(nic);
     if (list_empty(&nic->busy) && list_empty(&nic->acks_due) && list_empty(&nic->fired) &&
         !invoke_waits(nic)) {
         atomic_store_explicit(&nic->attention, false, memory_order_relaxed);

@@ -167,7 +167,7 @@ __attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_p
     if (request_sends(r) && memory_read(payload + operand, &r->memory, r->length) != 0) {
         return false; /* the fabric has a way to say so */
     }
-    request_message(ni, r, request_expects(r), rx->m);
+    request_head(ni, r, request_expects(r), rx->m);
     rx->local = r;
     rx->f.length = request_sends(r) ? operand + r->length : 0;
     rx->f.torn = false;

@@ -39,7 +39,8 @@ void handler_request_end(struct request *r, bool closed);
 
 /* ---- detach.c ---- */
 
-/* detach_may() is true if a message at handlers may leave its channel when it is the first there. */
+/* detach_may() is true if a message at handlers may leave its channel when it is the first there.
+ */
 bool detach_may(const struct rx *rx);
 /* detach_short() lets a message at handlers that is here whole leave its channel; detach() one
  * whose payload, if it has any, is to come: when that is here, detach_stored() says whether it has
@@ -52,7 +53,7 @@ bool detach_stored(struct rx *rx, enum fabric_status status);
 bool detach_behind_answer(const struct rx *rx);
 /* Whether a message of the peer that has left its channel is at an entry. */
 bool detach_keeps(const struct nic_peer *peer, const struct le *le);
-/* detach_peer_down() forgets a peer, whose messages that have left its channel go on. */
+/* detach_peer_down() tells messages that have left the channel of a peer that it is dead. */
 void detach_peer_down(struct nic_peer *peer);
 
 /* ---- invoke.c: messages in no channel ---- */

@@ -107,28 +107,19 @@ static bool take_next(void *arg)
     return w->rc != PTL_EQ_EMPTY;
 }
 
-/* Finds the NI of the queues, all of which must be of one, and whether they are all
- * empty, as far as can be told without the lock. */
-static int find_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni **result,
-                       bool *empty)
+/* Finds the NI of the queues, all of which must be of one. */
+static int find_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni **ni)
 {
-    *empty = true;
-    struct ni *ni = NULL;
-    for (unsigned i = 0; i < size; i++) {
+    struct eq *eq;
+    int rc = api_find("PtlEQPoll", handles[0], HANDLE_EQ, ni, &eq);
+    for (unsigned i = 1; rc == PTL_OK && i < size; i++) {
         struct ni *of;
-        struct eq *eq;
-        int rc = api_find("PtlEQPoll", handles[i], HANDLE_EQ, &of, &eq);
-        if (rc != PTL_OK) {
-            return rc;
+        rc = api_find("PtlEQPoll", handles[i], HANDLE_EQ, &of, &eq);
+        if (rc == PTL_OK && of != *ni) {
+            rc = api_refuse_object("PtlEQPoll", handles[i], HANDLE_EQ);
         }
-        if (i > 0 && of != ni) {
-            return api_refuse_object("PtlEQPoll", handles[i], HANDLE_EQ);
-        }
-        ni = of;
-        *empty &= eq_empty(eq);
     }
-    *result = ni;
-    return PTL_OK;
+    return rc;
 }
 
 int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
@@ -147,39 +138,20 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
     return rc == PTL_OK ? w.rc : rc;
 }
 
-/* A look that does not wait; when the queues were `empty`, after some progress. */
-static int look_once(struct eq_wait *w, bool empty)
-{
-    struct nic *nic = w->nic;
-    bool moved = false, done = false;
-    nic_take_over(nic);
-    if (empty && nic_quiet(nic)) {
-        load_fence(); /* looks that overlap get into the way of who writes there */
-    } else {
-        nic_lock(nic);
-        moved = !empty || nic_advance(nic);
-        done = moved && take_one(w);
-        nic_unlock(nic);
-    }
-    nic_note_poll(nic, moved);
-    return done ? w->rc : PTL_EQ_EMPTY;
-}
-
 /* A poll that may wait, or of more queues than are remembered. */
 static int poll_any(struct eq_wait *w, ptl_time_t timeout)
 {
-    bool empty;
-    struct ni *ni = NULL;
-    int rc = find_queues(w->handles, w->size, &ni, &empty);
+    struct ni *ni;
+    int rc = find_queues(w->handles, w->size, &ni);
     if (rc != PTL_OK) {
         return rc;
     }
     w->nic = ni->nic;
-    if (timeout == 0) {
-        return look_once(w, empty);
-    }
     int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
     rc = ni_wait_abort(ni, take_one, w, ns, PTL_EQ_EMPTY);
+    if (timeout == 0) {
+        nic_note_poll(w->nic, rc == PTL_OK);
+    }
     return rc == PTL_OK ? w->rc : rc;
 }
 

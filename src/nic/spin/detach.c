@@ -29,6 +29,7 @@
  */
 #include "nic/spin/detach.h"
 
+#include "nic/peer.h"
 #include "nic/spin_calls.h"
 
 #include <string.h>
@@ -95,14 +96,7 @@ static void hand_over(struct rx *rx, struct invocation *v)
 {
     struct nic_peer *peer = rx->peer;
     memcpy(v->rx.f.header, rx->f.header, sizeof(rx->f.header));
-    v->from = (struct nic_peer){.nic = peer->nic,
-                                .nid = peer->nid,
-                                .pid = peer->pid,
-                                .uid = peer->uid,
-                                .fabric = peer->fabric,
-                                .ops = peer->ops};
-    v->from.rx[FABRIC_REQUEST] = peer->rx[FABRIC_REQUEST]; /* for its gathered acks */
-    v->peer = peer;
+    v->rx.peer = peer;
     v->rx.detached = v->rx.decided = true;
     v->rx.at = rx->at;
     rx->at.ni = NULL; /* it is that one's now */
@@ -165,9 +159,7 @@ void detach_note(struct handlers *h, uint64_t length, int64_t took)
 /* The list of the peer that a message has come from, in which those before it are looked for. */
 static struct list *before(const struct rx *rx)
 {
-    const struct invocation *v = container_of(rx, struct invocation, rx);
-    struct nic_peer *peer = !rx->away ? rx->peer : v->peer;
-    return peer != NULL ? &peer->detached : NULL;
+    return rx->away && !rx->detached ? NULL : &rx->peer->detached;
 }
 
 bool detach_behind_entry(const struct rx *rx)
@@ -212,7 +204,7 @@ bool detach_keeps(const struct nic_peer *peer, const struct le *le)
 
 void detach_left(struct invocation *v, const struct le *le)
 {
-    struct nic_peer *peer = v->peer;
+    struct nic_peer *peer = v->rx.peer;
     for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
         struct invocation *next = detached_at(l);
         if (next->rx.at.le == le && !next->rx.header_begun) {
@@ -238,24 +230,19 @@ static void stir_answer(struct nic_peer *peer)
 
 void detach_end(struct invocation *v)
 {
-    struct nic_peer *peer = v->peer;
+    struct nic_peer *peer = v->rx.peer;
+    v->rx.peer = &peer->nic->host;
     list_remove(&v->turn);
     peer->detached_packets -= v->packets;
     stir_answer(peer);
+    peer_let_go(peer);
 }
 
 void detach_peer_down(struct nic_peer *peer)
 {
-    struct nic_peer *gone = &peer->nic->gone;
-    gone->detached_packets += peer->detached_packets;
-    while (!list_empty(&peer->detached)) {
-        struct invocation *v = detached_at(peer->detached.next);
-        list_remove(&v->turn);
-        list_push_back(&gone->detached, &v->turn);
-        v->peer = gone;
-        v->from.fabric = NULL;
-        v->from.rx[FABRIC_REQUEST] = NULL;
-        v->rx.at.response_due = false;
-        invoke_stir(&v->rx); /* it may have waited to answer */
+    for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
+        struct rx *rx = &detached_at(l)->rx;
+        rx->at.response_due = false;
+        invoke_stir(rx); /* it may have waited to answer */
     }
 }

@@ -156,23 +156,6 @@ static int make_request(struct handler_run *run, const struct hpu_message *m, st
 
 /* ---- Sending ---- */
 
-/* The handler's memory is its own again when the call returns: what cannot leave at once is
- * copied. */
-static int own_data(struct request *r)
-{
-    r->owned = malloc(r->length != 0 ? r->length : 1);
-    if (r->owned == NULL) {
-        return PTL_NO_SPACE;
-    }
-    if (memory_read(r->owned, &r->memory, r->length) != 0) {
-        free(r->owned);
-        r->owned = NULL;
-        return -EFAULT;
-    }
-    r->memory = (struct memory){r->owned, NULL, 0};
-    return PTL_OK;
-}
-
 /* Looks at one byte of each page. A handler that names memory it does not have ends
  * before anything is sent. */
 static bool readable(const void *base, uint64_t length)
@@ -243,7 +226,7 @@ static int start(struct hpu_env *env, struct ni *ni, struct request *r, bool fro
     if (owns && send_from_there(env, ni, r)) {
         return PTL_OK;
     }
-    int rc = owns ? own_data(r) : PTL_OK;
+    int rc = owns ? request_own(r) : PTL_OK;
     if (rc != PTL_OK) {
         return rc;
     }

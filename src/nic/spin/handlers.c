@@ -277,15 +277,10 @@ void handlers_payload_result(struct rx *rx, const struct hpu_exec *exec, int cod
 static void set_up_payload(struct rx *rx, size_t behind)
 {
     struct handler_run *run = rx->run;
-    size_t most = rx->at.le->handlers->together * run->nic->packet_size;
-    ptl_payload_t payload = {
-        .length = run->packet_length,
-        .offset = run->emitted,
-        .base = (uint8_t *)run->packet,
-    };
+    ptl_payload_t payload = handlers_payload(run);
     hpu_exec_payload(run->nic->hpus, &run->exec, rx->at.le->handlers->payload, &payload);
     if (run->packet != run->bounce) {
-        hpu_exec_behind(&run->exec, behind < most ? behind : most, run->nic->packet_size);
+        hpu_exec_behind(&run->exec, handlers_taken_along(rx, behind), run->nic->packet_size);
     }
 }
 
@@ -428,13 +423,6 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
     return queue ? RX_KEPT : RX_GO;
 }
 
-static void set_up_completion(struct rx *rx)
-{
-    struct handler_run *run = rx->run;
-    hpu_exec_completion(run->nic->hpus, &run->exec, rx->at.le->handlers->completion, run->dropped,
-                        run->flow_control);
-}
-
 /* What the handlers leave of the message, as the event will say. */
 static void conclude(struct rx *rx)
 {
@@ -475,7 +463,8 @@ enum rx_step handlers_completion(struct rx *rx)
     }
     if (!run->finished && rx->at.le->handlers->completion != NULL) {
         if (!run->active) {
-            set_up_completion(rx);
+            hpu_exec_completion(run->nic->hpus, &run->exec, rx->at.le->handlers->completion,
+                                run->dropped, run->flow_control);
         }
         int code = handlers_go_on(rx);
         if (code == HPU_WAIT) {

@@ -17,4 +17,20 @@ void handlers_payload_result(struct rx *rx, const struct hpu_exec *exec, int cod
 bool handlers_no_room(struct rx *rx);
 void handlers_set_pace(struct handlers *h, const struct hpu_exec *exec);
 
+/* handlers_payload() is the packet in hand, as its handler is to see it; handlers_taken_along() how
+ * many of the bytes that lie behind it its call takes, too. */
+static inline ptl_payload_t handlers_payload(const struct handler_run *run)
+{
+    return (ptl_payload_t){
+        .length = run->packet_length,
+        .offset = run->emitted,
+        .base = (uint8_t *)run->packet,
+    };
+}
+static inline size_t handlers_taken_along(const struct rx *rx, size_t behind)
+{
+    size_t most = rx->at.le->handlers->together * rx->run->nic->packet_size;
+    return behind < most ? behind : most;
+}
+
 #endif

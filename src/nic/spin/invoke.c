@@ -40,7 +40,7 @@ static void free_parts(struct invocation *v)
 
 void invocation_drop(struct invocation *v)
 {
-    struct nic *nic = v->from.nic;
+    struct nic *nic = v->rx.peer->nic;
     if (nic->spares == SPARES || v->room > SPARE_ROOM) {
         free_parts(v);
         return;
@@ -52,11 +52,11 @@ void invocation_drop(struct invocation *v)
 
 static void end_invocation(struct invocation *v)
 {
-    v->from.nic->invocations -= !v->rx.detached;
+    v->rx.peer->nic->invocations -= !v->rx.detached;
     if (v->timer != NULL) {
         v->timer->busy = NULL;
     }
-    if (v->peer != NULL) {
+    if (v->rx.detached) {
         detach_end(v);
     }
     list_remove(&v->link);
@@ -68,10 +68,6 @@ static void describe(struct invocation *v, struct le *le, const struct invoke_wh
 {
     struct ni *ni = le->ni;
     struct rx *rx = &v->rx;
-    v->from.nic = ni->nic;
-    v->from.nid = ni->nic->nid;
-    v->from.pid = ni->nic->pid;
-    v->from.uid = ni->nic->uid;
     rx->m->type = MESSAGE_PUT;
     rx->m->ni = (uint8_t)ni->kind;
     rx->m->pt_index = (uint16_t)le->pt_index;
@@ -122,13 +118,12 @@ struct invocation *invocation_new(struct nic *nic, uint64_t length)
     v->room = room;
     v->rx.run = run;
     v->rx.before = before;
-    v->from.nic = nic;
-    v->rx.peer = &v->from;
+    v->rx.peer = &nic->host;
     v->rx.away = true;
     v->rx.class = FABRIC_REQUEST;
     v->rx.m = (struct message *)v->rx.f.header;
     v->rx.f.length = length;
-    rx_whole_init(&v->whole, (struct rx_source){NULL, &nic_upcalls, &v->from, nic->packet_size},
+    rx_whole_init(&v->whole, (struct rx_source){NULL, &nic_upcalls, &nic->host, nic->packet_size},
                   &v->rx.f, v->data);
     rx_machine_begin(&v->whole.m);
     return v;
@@ -136,7 +131,7 @@ struct invocation *invocation_new(struct nic *nic, uint64_t length)
 
 void invocation_begin(struct invocation *v)
 {
-    struct nic *nic = v->from.nic;
+    struct nic *nic = v->rx.peer->nic;
     list_push_back(&nic->invoked, &v->link);
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
 }
@@ -213,7 +208,7 @@ bool invoke_advance_all(struct nic *nic)
         v->whole.m.busy = false;
         bool left = le != NULL && v->rx.at.le == NULL;
         moved |= ended || left || v->whole.m.phase != phase;
-        if (left && v->peer != NULL) {
+        if (left && v->rx.detached) {
             detach_left(v, le);
         }
         if (ended) {
@@ -230,7 +225,7 @@ void invoke_stir(struct rx *rx)
 {
     struct invocation *v = container_of(rx, struct invocation, rx);
     list_remove(&v->link);
-    list_push_back(&v->from.nic->invoked, &v->link);
+    list_push_back(&v->rx.peer->nic->invoked, &v->link);
 }
 
 bool invoke_waits(const struct nic *nic)
@@ -267,7 +262,7 @@ static void cut(struct invocation *v)
     if (!v->whole.m.busy && v->rx.at.response_due) {
         v->whole.m.phase = RX_DONE;
         invoke_stir(&v->rx);
-        atomic_store_explicit(&v->from.nic->attention, true, memory_order_relaxed);
+        atomic_store_explicit(&v->rx.peer->nic->attention, true, memory_order_relaxed);
     } else if (!v->whole.m.busy) {
         end_invocation(v);
     }

@@ -11,11 +11,9 @@
 
 struct invocation {
     struct rx rx;
-    struct list link;      /* nic->invoked or nic->invoked_away */
-    struct nic_peer from;  /* who has sent it, as far as the stages ask */
-    struct list turn;      /* of the peer that has sent it, if it is detached */
-    struct nic_peer *peer; /* that one, nic->gone once it is; NULL: the host has sent it */
-    unsigned packets;      /* places that it takes in the queue of its context */
+    struct list link;    /* nic->invoked or nic->invoked_away */
+    struct list turn;    /* of the peer that has sent it, if it is detached */
+    unsigned packets;    /* places that it takes in the queue of its context */
     struct timer *timer; /* whose tick it is, while that is there; NULL: nobody waits for its end */
     uint8_t *data;
     size_t room;           /* for it */

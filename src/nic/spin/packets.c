@@ -173,14 +173,6 @@ void packets_cancel(struct rx *rx)
     rx->f.held = FABRIC_HELD_NOTHING;
 }
 
-/* Of the bytes that lie behind the packet that is complete, those that its call takes, too. */
-static size_t taken_along(const struct rx *rx, size_t behind)
-{
-    const struct handler_run *run = rx->run;
-    size_t most = rx->at.le->handlers->together * run->nic->packet_size;
-    return run->packet == run->bounce ? 0 : behind < most ? behind : most;
-}
-
 /* Queues the handler of the packet that is complete, and with it that of some behind. */
 static bool queue_packet(struct rx *rx, uint64_t offset, size_t behind)
 {
@@ -192,12 +184,8 @@ static bool queue_packet(struct rx *rx, uint64_t offset, size_t behind)
     p->rx = rx;
     p->held = offset;
     p->exec.env = run->exec.env;
-    ptl_payload_t payload = {
-        .length = run->packet_length,
-        .offset = run->emitted,
-        .base = (uint8_t *)run->packet,
-    };
-    behind = taken_along(rx, behind);
+    ptl_payload_t payload = handlers_payload(run);
+    behind = run->packet != run->bounce ? handlers_taken_along(rx, behind) : 0;
     if (run->packet == run->bounce) {
         p->bounce = run->bounce;
         run->bounce = NULL;
