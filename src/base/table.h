@@ -154,6 +154,11 @@ static inline void *table_get(const struct table *t, uint32_t handle)
                                                                                            : NULL;
 }
 
+/* TABLE_EACH() goes through the objects in use, which may be dropped meanwhile. */
+#define TABLE_EACH(type, item, table)                                                              \
+    for (uint32_t at_ = 0, once_ = 1; once_ != 0; once_ = 0)                                       \
+        for (type * item; (item = table_next(table, &at_)) != NULL;)
+
 /* table_next() returns the object in use at or after *index and moves *index
  * behind it, or NULL at the end. */
 void *table_next(const struct table *t, uint32_t *index);

@@ -9,11 +9,10 @@ void ct_tell(struct ct *ct)
 {
     struct nic *nic = ct->ni->nic;
     bool news = nic->news.curious != 0;
-    for (struct list *l = nic->counting.next; l != &nic->counting && !news; l = l->next) {
-        const struct ct_mark *mark = container_of(l, struct ct_mark, link);
-        news = mark->ct == ct &&
-               (atomic_load_explicit(&ct->success, memory_order_relaxed) >= mark->success ||
-                atomic_load_explicit(&ct->failure, memory_order_relaxed) != 0);
+    LIST_EACH (struct ct_mark, mark, &nic->counting, link) {
+        news |= mark->ct == ct &&
+                (atomic_load_explicit(&ct->success, memory_order_relaxed) >= mark->success ||
+                 atomic_load_explicit(&ct->failure, memory_order_relaxed) != 0);
     }
     nic->news.due |= news;
 }

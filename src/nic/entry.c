@@ -101,11 +101,6 @@ fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct le_setup *set
                (me->options & ~LE_FAST_OPTIONS) == 0 && (me->options & PTL_ME_OP_PUT) != 0;
 }
 
-static struct match_list *list_of(struct le *le)
-{
-    return pt_list(entry_pt(le), le->list);
-}
-
 /* Who takes messages in the order of his entries has the next one found without a search. */
 static inline struct le *next_fresh(const struct le *le)
 {
@@ -376,7 +371,7 @@ struct le *le_new(struct ni *ni, uint32_t pt_index, const struct le_setup *setup
 
 int le_link(struct le *le)
 {
-    struct match_list *list = list_of(le);
+    struct match_list *list = pt_list(entry_pt(le), le->list);
     if (!list_has_place(le->ni, list)) {
         return PTL_LIST_TOO_LONG;
     }

@@ -60,9 +60,9 @@ static inline bool target_sound(const struct ni *ni, ptl_process_t target)
     return target.phys.nid != PTL_NID_ANY && target.phys.pid != 0 && target.phys.pid <= PTL_PID_MAX;
 }
 
-/* request_sound() makes the checks that every data movement has in common, with
- * the event queue and the counter that its answer would go to: ack_sound(), request_fits() and
- * target_sound(). */
+/* ack_sound() and request_fits() make the checks that every data movement has in common besides:
+ * that its answer has an event queue or a counter to go to, and that it is no longer than may be.
+ */
 static inline bool ack_sound(ptl_ack_req_t ack, struct eq_ref eq, struct ct_ref ct)
 {
     return ack <= PTL_OC_ACK_REQ && (ack != PTL_ACK_REQ || eq.eq != NULL) &&
@@ -73,11 +73,6 @@ static inline bool request_fits(const struct ni *ni, const struct request *r)
     /* Atomics have limits of their own. */
     bool short_enough = r->length <= ni->limits.max_msg_size || r->kind > OP_GET;
     return short_enough && r->pt_index <= UINT16_MAX;
-}
-static inline bool request_sound(const struct ni *ni, const struct request *r, struct eq_ref eq,
-                                 struct ct_ref ct)
-{
-    return ack_sound(r->ack, eq, ct) && request_fits(ni, r) && target_sound(ni, r->target);
 }
 /* request_atomic_sound() makes those that atomics have besides. */
 static inline bool request_atomic_sound(const struct ni *ni, const struct request *r, bool swap)

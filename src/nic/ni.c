@@ -214,8 +214,7 @@ static void cut_message(struct rx *rx, const struct ni *ni)
 static void cut_off(struct ni *ni)
 {
     struct nic *nic = ni->nic;
-    uint32_t at = 0;
-    for (struct op *op; (op = table_next(&nic->operations, &at)) != NULL;) {
+    TABLE_EACH (struct op, op, &nic->operations) {
         if (op->ni == ni) {
             op->ni = NULL;
             op->request.md = op->request.get_md = NULL;
@@ -224,8 +223,7 @@ static void cut_off(struct ni *ni)
             }
         }
     }
-    for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
-        struct nic_peer *p = container_of(l, struct nic_peer, all);
+    LIST_EACH (struct nic_peer, p, &nic->all_peers, all) {
         for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
             for (struct rx *rx = p->rx[c]; rx != NULL; rx = rx->beside) {
                 cut_message(rx, ni);
@@ -246,9 +244,8 @@ static bool any_message(struct ni *ni, bool (*ask)(struct rx *rx))
 {
     struct nic *nic = ni->nic;
     bool any = invoke_any(ni, ask);
-    for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
-        struct rx *rx = container_of(l, struct nic_peer, all)->rx[FABRIC_REQUEST];
-        for (; rx != NULL; rx = rx->beside) {
+    LIST_EACH (struct nic_peer, p, &nic->all_peers, all) {
+        for (struct rx *rx = p->rx[FABRIC_REQUEST]; rx != NULL; rx = rx->beside) {
             any |= rx->at.ni == ni && ask(rx);
         }
     }
@@ -323,27 +320,22 @@ void ni_close(struct ni *ni)
     for (int i = 0; i <= ni->limits.max_pt_index; i++) {
         pt_clear(&ni->pts[i]);
     }
-    uint32_t at = 0;
-    for (struct le *le; (le = table_next(&ni->les, &at)) != NULL;) {
+    TABLE_EACH (struct le, le, &ni->les) {
         if (le->handlers == NULL || !le->handlers->orphaned) {
             free((void *)le->vector.parts);
         }
         handlers_release(le->handlers); /* of an entry that was in use to the last */
     }
-    at = 0;
-    for (struct md *md; (md = table_next(&ni->mds, &at)) != NULL;) {
+    TABLE_EACH (struct md, md, &ni->mds) {
         free((void *)md->vector.parts);
     }
-    at = 0;
-    for (struct ct *ct; (ct = table_next(&ni->cts, &at)) != NULL;) {
+    TABLE_EACH (struct ct, ct, &ni->cts) {
         rungs_forget(ct);
     }
-    at = 0;
-    for (struct hpu_memory *m; (m = table_next(&ni->hpu_memories, &at)) != NULL;) {
+    TABLE_EACH (struct hpu_memory, m, &ni->hpu_memories) {
         hpu_memory_free(m);
     }
-    at = 0;
-    for (struct eq *eq; (eq = table_next(&ni->eqs, &at)) != NULL;) {
+    TABLE_EACH (struct eq, eq, &ni->eqs) {
         free(eq->ring);
     }
     if (nic->sched != NULL) {

@@ -374,8 +374,7 @@ static bool all_sent(void *arg)
         !list_empty(&nic->invoked)) {
         return false;
     }
-    for (struct list *l = nic->all_peers.next; l != &nic->all_peers; l = l->next) {
-        struct nic_peer *p = container_of(l, struct nic_peer, all);
+    LIST_EACH (struct nic_peer, p, &nic->all_peers, all) {
         if (p->fabric != NULL && p->ops->unsent(p->fabric)) {
             return false;
         }

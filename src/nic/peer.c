@@ -37,9 +37,7 @@ static struct list *bucket(struct nic *nic, uint32_t nid, uint32_t pid)
 
 static struct nic_peer *find(struct nic *nic, uint32_t nid, uint32_t pid)
 {
-    struct list *b = bucket(nic, nid, pid);
-    for (struct list *l = b->next; l != b; l = l->next) {
-        struct nic_peer *p = container_of(l, struct nic_peer, link);
+    LIST_EACH (struct nic_peer, p, bucket(nic, nid, pid), link) {
         if (p->nid == nid && p->pid == pid) {
             return p;
         }
@@ -227,8 +225,7 @@ static void dequeue(struct op *op)
 
 static void fail_waiting(struct nic_peer *p)
 {
-    while (!list_empty(&p->waiting)) {
-        struct op *op = container_of(p->waiting.next, struct op, link);
+    for (struct op *op; (op = LIST_FIRST(struct op, &p->waiting, link)) != NULL;) {
         dequeue(op);
         op_fail(op, PTL_NI_UNDELIVERABLE);
     }
@@ -240,10 +237,8 @@ static bool send_waiting(struct nic_peer *p)
 {
     struct nic *nic = p->nic;
     bool sent = false;
-    while (!list_empty(&p->waiting)) {
-        struct op *op = container_of(p->waiting.next, struct op, link);
-        enum op_origin origin = op->request.origin;
-        list_remove(&op->link); /* op_send() may end the op */
+    for (struct op *op; (op = LIST_POP(struct op, &p->waiting, link)) != NULL;) {
+        enum op_origin origin = op->request.origin; /* op_send() may end the op */
         if (!op_send(op)) {
             list_insert_after(&p->waiting, &op->link);
             return sent;
@@ -286,8 +281,7 @@ bool peers_advance(struct nic *nic)
 int64_t peers_deadline(struct nic *nic)
 {
     int64_t first = -1;
-    for (struct list *l = nic->busy.next; l != &nic->busy; l = l->next) {
-        struct nic_peer *p = container_of(l, struct nic_peer, busy);
+    LIST_EACH (struct nic_peer, p, &nic->busy, busy) {
         if (p->fabric == NULL && (first < 0 || p->retry < first)) {
             first = p->retry;
         }
@@ -343,8 +337,7 @@ static void peer_down(struct nic *nic, struct nic_peer *p)
     uncache(p);
     fail_waiting(p);
     detach_peer_down(p);
-    uint32_t at = 0;
-    for (struct op *op; (op = table_next(&nic->operations, &at)) != NULL;) {
+    TABLE_EACH (struct op, op, &nic->operations) {
         if (op->peer == p) {
             op_fail(op, PTL_NI_UNDELIVERABLE);
         }
@@ -373,8 +366,7 @@ static void sent(struct nic_peer *p, struct fabric_tx *tx, enum fabric_status st
 
 void peers_free(struct nic *nic)
 {
-    while (!list_empty(&nic->all_peers)) {
-        struct nic_peer *p = container_of(nic->all_peers.next, struct nic_peer, all);
+    for (struct nic_peer *p; (p = LIST_FIRST(struct nic_peer, &nic->all_peers, all)) != NULL;) {
         fail_waiting(p);
         free_peer(p);
     }

@@ -356,15 +356,11 @@ int progress_start(struct nic *nic)
     nic->thread_epoll = forks_open(epoll_create1(EPOLL_CLOEXEC));
     nic->wake_fd = forks_open(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     int rc = nic->thread_epoll < 0 || nic->wake_fd < 0 ? -errno : add_fd(nic, nic->wake_fd);
-    if (rc == 0) {
-        rc = add_fd(nic, nic->ops->fd(nic->fabric));
-    }
+    rc = rc ?: add_fd(nic, nic->ops->fd(nic->fabric));
     if (rc == 0 && nic->net != NULL) {
         rc = add_fd(nic, nic->net_ops->fd(nic->net));
     }
-    if (rc == 0) {
-        rc = -thread_start(&nic->thread, NULL, true, nic_thread, nic);
-    }
+    rc = rc ?: -thread_start(&nic->thread, NULL, true, nic_thread, nic);
     if (rc != 0) {
         close_descriptors(nic);
     }

@@ -359,10 +359,8 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
         COUNT_PATH(short_handlers);
         return short_to_handlers(rx, payload);
     }
-    if (le == NULL) {
-        COUNT_PATH(short_refused);
-    } else {
-        COUNT_PATH(short_entry);
+    COUNT_PATH_OF(short_entry, le == NULL);
+    if (le != NULL) {
         target_write(rx, rx->m, &rx->at, payload);
     }
     return rx_done(peer, f, FABRIC_OK);

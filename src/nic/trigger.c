@@ -170,8 +170,8 @@ static void forget(struct triggered *t)
 
 void ct_cancel(struct ct *ct)
 {
-    for (struct list *l; (l = list_pop_front(&ct->triggers)) != NULL;) {
-        forget(container_of(l, struct triggered, link));
+    for (struct triggered *t; (t = LIST_POP(struct triggered, &ct->triggers, link)) != NULL;) {
+        forget(t);
     }
 }
 

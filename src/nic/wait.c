@@ -28,6 +28,7 @@ struct patience {
     bool probe;      /* it forgets what was learnt */
     unsigned aborts; /* calls of PtlAbort when it began */
     struct ni *ni;   /* whose it is, NULL: the NIC's own */
+    int over;        /* what it gives when its time is over */
     bool counted;    /* in ni->waiting */
     struct ct_mark *mark;
 };
@@ -110,7 +111,7 @@ static void learn(struct nic *nic, const struct patience *p)
     }
 }
 
-enum bide { BIDE_GO_ON, BIDE_READY, BIDE_TIME_OVER, BIDE_CLOSED };
+enum { GO_ON = -1 }; /* no code: the wait is not over */
 
 static bool aborted(const struct nic *nic, const struct patience *p)
 {
@@ -134,42 +135,42 @@ static __attribute__((noinline)) bool keeps_apart(struct nic *nic, struct patien
     return true;
 }
 
-/* Looks at the clock and gives the core away if it is time for that. ready() may
- * take what it finds, so it is not asked again once it said yes. */
-static enum bide bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(void *arg),
-                      void *arg, int64_t end)
+/* Looks at the clock and gives the core away if it is time for that; the code of the wait, or
+ * GO_ON. ready() may take what it finds, so it is not asked again once it said yes. */
+static int bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(void *arg),
+                void *arg, int64_t end)
 {
     int64_t now = clock_ns();
     p->start = p->start == 0 ? now : p->start;
     p->quiet = moved || p->quiet == 0 ? now : p->quiet;
     int64_t left = end < 0 ? -1 : end - now;
     if (end >= 0 && left <= 0) {
-        return BIDE_TIME_OVER;
+        return p->over;
     }
     if (now - p->quiet < (p->stay > p->spin ? p->stay : p->spin)) {
-        return BIDE_GO_ON;
+        return GO_ON;
     }
     if (keeps_apart(nic, p, now)) {
-        return BIDE_GO_ON;
+        return GO_ON;
     }
     p->stay = 0;
     if (now - p->quiet < p->spin + p->yield) {
         p->yielded = true;
         sys_yield();
-        return BIDE_GO_ON;
+        return GO_ON;
     }
     p->slept = true;
     nic_lock(nic);
     bool done = ready(arg), closing = is_closing(p);
     if (done || closing || aborted(nic, p)) {
         nic_unlock(nic);
-        return done ? BIDE_READY : closing ? BIDE_CLOSED : BIDE_GO_ON;
+        return done ? PTL_OK : closing ? PTL_ARG_INVALID : GO_ON;
     }
     nic_sleep_on_bell(nic, left, p->mark);
     now = clock_ns();
     p->silence = now - p->quiet;
     p->quiet = now;
-    return BIDE_GO_ON;
+    return GO_ON;
 }
 
 /* Glances until something comes, for about a tenth of a microsecond. */
@@ -222,6 +223,7 @@ static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), vo
     PAUSE_POINT("waits");
     p.mark = mark;
     p.ni = ni;
+    p.over = over;
     bool patient = p.spin != 0 && end != 0;
     for (unsigned round = 1;; round++) {
         nic_take_over(nic);
@@ -242,24 +244,20 @@ static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), vo
             p.stay = p.stay != 0 ? most_spin(nic) : GLIMPSE_NS;
         }
         nic_unlock(nic);
-        enum bide next = closing ? BIDE_CLOSED : BIDE_GO_ON;
+        int rc = closing ? PTL_ARG_INVALID : GO_ON;
         if (!closing && !look) {
             glance(nic);
         } else if (!closing) {
-            next = bide(nic, &p, moved, ready, arg, end);
+            rc = bide(nic, &p, moved, ready, arg, end);
         }
-        if (next == BIDE_READY) {
+        if (rc == PTL_OK) {
             learn(nic, &p);
-            return leave(nic, &p, PTL_OK);
         }
-        if (next == BIDE_TIME_OVER) {
-            return leave(nic, &p, over);
+        if (rc == GO_ON && aborted(nic, &p)) {
+            rc = PTL_ABORTED;
         }
-        if (next == BIDE_CLOSED) {
-            return leave(nic, &p, PTL_ARG_INVALID);
-        }
-        if (aborted(nic, &p)) {
-            return leave(nic, &p, PTL_ABORTED);
+        if (rc != GO_ON) {
+            return leave(nic, &p, rc);
         }
     }
 }

@@ -36,9 +36,7 @@ int api_check_entry(const char *call, struct ni *ni, ptl_pt_index_t pt_index, st
                                call, s->list, me->options, known, s->matching ? "ME" : "LE");
     }
     int rc = api_find_pt(call, ni, pt_index, &pt);
-    if (rc == PTL_OK) {
-        rc = api_ct_ref(call, ni, me->ct_handle, (me->options & LE_COUNTS) != 0, &s->ct);
-    }
+    rc = rc ?: api_ct_ref(call, ni, me->ct_handle, (me->options & LE_COUNTS) != 0, &s->ct);
     if (rc != PTL_OK) {
         return rc;
     }

@@ -36,9 +36,7 @@ int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md
     struct eq_ref eq;
     struct ct_ref ct = {NULL, 0};
     rc = api_eq_ref(__func__, ni, md->eq_handle, &eq);
-    if (rc == PTL_OK) {
-        rc = api_ct_ref(__func__, ni, md->ct_handle, (md->options & MD_COUNTS) != 0, &ct);
-    }
+    rc = rc ?: api_ct_ref(__func__, ni, md->ct_handle, (md->options & MD_COUNTS) != 0, &ct);
     struct vector vector = {NULL, 0};
     uint64_t length = md->length;
     if (rc == PTL_OK && (md->options & PTL_IOVEC) != 0) {

@@ -70,9 +70,7 @@ int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options, ptl_handle_eq_t 
     if (rc == PTL_OK && (options & PTL_PT_FLOWCTRL) != 0) {
         rc = make_room(ni, &eq);
     }
-    if (rc == PTL_OK) {
-        rc = find_index(ni, pt_index_req, &index);
-    }
+    rc = rc ?: find_index(ni, pt_index_req, &index);
     if (rc == PTL_OK) {
         ni->pts[index] = (struct pt){
             .allocated = true,

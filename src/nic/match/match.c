@@ -37,11 +37,6 @@ struct match_cell {
     uint32_t group; /* its id */
 };
 
-static inline uint64_t source_of(uint32_t nid, uint32_t pid)
-{
-    return (uint64_t)nid << 32 | pid;
-}
-
 /* Keys are often consecutive numbers, and masks leave a few bits of them, anywhere: one
  * product each brings those up, another spreads them. The high half is the good one. */
 static inline uint64_t hash_of(const struct match_group *g, uint64_t bits, uint64_t source)
@@ -98,7 +93,7 @@ static inline struct match_cell *find_cell(const struct match_list *list,
 static struct match_cell *cell_of(const struct match_list *list, const struct match_group *g,
                                   const struct match_entry *e)
 {
-    return find_cell(list, g, e->bits & g->keep, source_of(e->nid, e->pid) & g->keep_source);
+    return find_cell(list, g, e->bits & g->keep, match_source(e->nid, e->pid) & g->keep_source);
 }
 
 /* A free cell for a key that is not in the table, its tag set. */
@@ -155,15 +150,9 @@ static int rebuild(struct match_list *list)
     return 0;
 }
 
-static uint64_t kept_source(unsigned any)
-{
-    return ((any & MATCH_ANY_NID) != 0 ? 0 : 0xffffffffull << 32) |
-           ((any & MATCH_ANY_PID) != 0 ? 0 : 0xffffffffull);
-}
-
 static struct match_group *group_of(const struct match_list *list, const struct match_entry *e)
 {
-    uint64_t keep = ~e->ignore, keep_source = kept_source(e->any);
+    uint64_t keep = ~e->ignore, keep_source = match_kept_source(e->any);
     for (uint32_t i = 0; i < list->group_count; i++) {
         struct match_group *g = &list->groups[i];
         if (g->keep == keep && g->keep_source == keep_source) {
@@ -186,7 +175,7 @@ static struct match_group *new_group(struct match_list *list, const struct match
     }
     struct match_group *g = &list->groups[list->group_count++];
     g->keep = ~e->ignore;
-    g->keep_source = kept_source(e->any);
+    g->keep_source = match_kept_source(e->any);
     g->salt = g->keep * 0xff51afd7ed558ccdull + g->keep_source * 0xc4ceb9fe1a85ec53ull;
     g->entries = 0;
     g->id = list->next_group++;
@@ -221,7 +210,7 @@ static int file_eldest(struct match_list *list)
     match_remove_fresh(list, e);
     e->fresh = false;
     g->entries++;
-    uint64_t bits = e->bits & g->keep, source = source_of(e->nid, e->pid) & g->keep_source;
+    uint64_t bits = e->bits & g->keep, source = match_source(e->nid, e->pid) & g->keep_source;
     uint64_t hash = hash_of(g, bits, source);
     struct match_cell *c = find_hashed(list, g, bits, source, hash);
     if (c == NULL) {
@@ -292,7 +281,7 @@ static inline struct match_entry *first_filed(const struct match_list *list,
                                               const struct match_header *h)
 {
     struct match_entry *best = NULL;
-    uint64_t source = source_of(h->nid, h->pid);
+    uint64_t source = match_source(h->nid, h->pid);
     const struct match_group *g = list->groups;
     for (uint32_t left = list->group_count; left != 0; left--, g++) {
         const struct match_cell *c = find_cell(list, g, h->bits & g->keep, source & g->keep_source);

@@ -27,6 +27,18 @@
 /* Source wildcards of an entry. On a logical NI the rank stands in `nid`. */
 enum { MATCH_ANY_NID = 1, MATCH_ANY_PID = 2 };
 
+/* match_source() is a source as one word; match_kept_source() what of it an entry compares that has
+ * these wildcards. */
+static inline uint64_t match_source(uint32_t nid, uint32_t pid)
+{
+    return (uint64_t)nid << 32 | pid;
+}
+static inline uint64_t match_kept_source(unsigned any)
+{
+    return match_source((any & MATCH_ANY_NID) != 0 ? 0 : UINT32_MAX,
+                        (any & MATCH_ANY_PID) != 0 ? 0 : UINT32_MAX);
+}
+
 struct match_group;
 
 struct match_entry {

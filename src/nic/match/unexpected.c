@@ -52,16 +52,9 @@ struct search {
     bool (*fits)(const struct match_entry *entry, const struct unexpected_header *header);
 };
 
-static inline uint64_t source_of(uint32_t nid, uint32_t pid)
-{
-    return (uint64_t)nid << 32 | pid;
-}
-
 static inline struct mask mask_of(const struct match_entry *e)
 {
-    uint32_t nid = (e->any & MATCH_ANY_NID) != 0 ? 0 : UINT32_MAX;
-    uint32_t pid = (e->any & MATCH_ANY_PID) != 0 ? 0 : UINT32_MAX;
-    return (struct mask){~e->ignore, source_of(nid, pid)};
+    return (struct mask){~e->ignore, match_kept_source(e->any)};
 }
 
 static inline uint64_t masked_bits(struct mask m, const struct unexpected_header *h)
@@ -71,7 +64,7 @@ static inline uint64_t masked_bits(struct mask m, const struct unexpected_header
 
 static inline uint64_t masked_source(struct mask m, const struct unexpected_header *h)
 {
-    return source_of(h->key.nid, h->key.pid) & m.keep_source;
+    return match_source(h->key.nid, h->key.pid) & m.keep_source;
 }
 
 static inline bool matches(const struct search *s, const struct unexpected_header *h)
@@ -329,7 +322,7 @@ struct unexpected_header *unexpected_first(struct unexpected_list *list,
     struct mask mask = mask_of(entry);
     struct search s = {.mask = mask,
                        .bits = entry->bits & mask.keep,
-                       .source = source_of(entry->nid, entry->pid) & mask.keep_source,
+                       .source = match_source(entry->nid, entry->pid) & mask.keep_source,
                        .entry = entry,
                        .fits = fits};
     const struct unexpected_index *x;

@@ -39,11 +39,6 @@
 #define LONG_BYTES_A_NS 2 /* as many bytes of it; longer is long, */
 #define REMEMBERED 8      /* and noted for this many messages */
 
-static struct invocation *detached_at(struct list *l)
-{
-    return container_of(l, struct invocation, turn);
-}
-
 /* ---- Leaving ---- */
 
 static uint64_t packets_of(const struct rx *rx)
@@ -60,8 +55,7 @@ static bool has_place(const struct rx *rx, uint64_t packets)
     if (packets > most || peer->detached_packets + packets > SHARE * most) {
         return false;
     }
-    for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
-        const struct invocation *v = detached_at(l);
+    LIST_EACH (const struct invocation, v, &peer->detached, turn) {
         packets += v->rx.at.le == rx->at.le ? v->packets : 0;
     }
     return packets <= most;
@@ -156,22 +150,11 @@ void detach_note(struct handlers *h, uint64_t length, int64_t took)
 
 /* ---- Order ---- */
 
-/* The list of the peer that a message has come from, in which those before it are looked for. */
-static struct list *before(const struct rx *rx)
-{
-    return rx->away && !rx->detached ? NULL : &rx->peer->detached;
-}
-
 bool detach_behind_entry(const struct rx *rx)
 {
-    struct list *all = before(rx);
-    for (struct list *l = all != NULL ? all->next : NULL; l != all; l = l->next) {
-        const struct rx *other = &detached_at(l)->rx;
-        if (other == rx) {
-            return false;
-        }
-        if (other->at.le == rx->at.le) {
-            return true;
+    LIST_EACH (const struct invocation, v, &rx->peer->detached, turn) {
+        if (&v->rx == rx || v->rx.at.le == rx->at.le) {
+            return &v->rx != rx;
         }
     }
     return false;
@@ -179,14 +162,9 @@ bool detach_behind_entry(const struct rx *rx)
 
 bool detach_behind_answer(const struct rx *rx)
 {
-    struct list *all = before(rx);
-    for (struct list *l = all != NULL ? all->next : NULL; l != all; l = l->next) {
-        const struct rx *other = &detached_at(l)->rx;
-        if (other == rx) {
-            return false;
-        }
-        if (other->at.response_due) {
-            return true;
+    LIST_EACH (const struct invocation, v, &rx->peer->detached, turn) {
+        if (&v->rx == rx || v->rx.at.response_due) {
+            return &v->rx != rx;
         }
     }
     return false;
@@ -194,8 +172,8 @@ bool detach_behind_answer(const struct rx *rx)
 
 bool detach_keeps(const struct nic_peer *peer, const struct le *le)
 {
-    for (const struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
-        if (container_of(l, struct invocation, turn)->rx.at.le == le) {
+    LIST_EACH (const struct invocation, v, &peer->detached, turn) {
+        if (v->rx.at.le == le) {
             return true;
         }
     }
@@ -205,8 +183,7 @@ bool detach_keeps(const struct nic_peer *peer, const struct le *le)
 void detach_left(struct invocation *v, const struct le *le)
 {
     struct nic_peer *peer = v->rx.peer;
-    for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
-        struct invocation *next = detached_at(l);
+    LIST_EACH (struct invocation, next, &peer->detached, turn) {
         if (next->rx.at.le == le && !next->rx.header_begun) {
             invoke_stir(&next->rx);
             return;
@@ -217,8 +194,7 @@ void detach_left(struct invocation *v, const struct le *le)
 /* Lets the one go on that is the next to answer. */
 static void stir_answer(struct nic_peer *peer)
 {
-    for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
-        struct invocation *next = detached_at(l);
+    LIST_EACH (struct invocation, next, &peer->detached, turn) {
         if (next->rx.at.response_due) {
             if (next->behind && next->whole.m.phase == RX_DONE) {
                 invoke_stir(&next->rx);
@@ -240,9 +216,8 @@ void detach_end(struct invocation *v)
 
 void detach_peer_down(struct nic_peer *peer)
 {
-    for (struct list *l = peer->detached.next; l != &peer->detached; l = l->next) {
-        struct rx *rx = &detached_at(l)->rx;
-        rx->at.response_due = false;
-        invoke_stir(rx); /* it may have waited to answer */
+    LIST_EACH (struct invocation, v, &peer->detached, turn) {
+        v->rx.at.response_due = false;
+        invoke_stir(&v->rx); /* it may have waited to answer */
     }
 }

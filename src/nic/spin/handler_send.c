@@ -115,7 +115,7 @@ static int read_operand(struct request *r, const struct hpu_message *m)
 
 static bool is_sound(const struct ni *ni, const struct request *r, const struct hpu_message *m)
 {
-    if (!request_sound(ni, r, r->eq, r->ct)) {
+    if (!ack_sound(r->ack, r->eq, r->ct) || !request_fits(ni, r) || !target_sound(ni, r->target)) {
         return false;
     }
     bool atomic = m->kind == HPU_ATOMIC || m->kind == HPU_FETCH;
@@ -273,9 +273,7 @@ static int handler_send(struct hpu_env *env, const struct hpu_message *m)
         }
     }
     int rc = make_request(run, m, &r);
-    if (rc == PTL_OK) {
-        rc = start(env, run->le->ni, &r, m->from_host);
-    }
+    rc = rc ?: start(env, run->le->ni, &r, m->from_host);
     if (rc == PTL_OK && r.answer != NULL) {
         rc = await(env, nic, r.answer, m->before);
     }

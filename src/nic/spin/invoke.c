@@ -25,11 +25,6 @@
 #define SPARES 64        /* kept of those that have ended, with their memory, */
 #define SPARE_ROOM 65536 /* for as much data */
 
-static struct invocation *invocation_at(struct list *l)
-{
-    return container_of(l, struct invocation, link);
-}
-
 static void free_parts(struct invocation *v)
 {
     handlers_free(&v->rx);
@@ -87,9 +82,9 @@ static void describe(struct invocation *v, struct le *le, const struct invoke_wh
 /* Memory for one, with room for its data: of one that has ended, as it was left, or zeroed. */
 static struct invocation *find_memory(struct nic *nic, size_t room)
 {
-    struct list *l = list_pop_front(&nic->spare_invocations);
-    nic->spares -= l != NULL;
-    struct invocation *v = l != NULL ? invocation_at(l) : calloc(1, sizeof(*v));
+    struct invocation *v = LIST_POP(struct invocation, &nic->spare_invocations, link);
+    nic->spares -= v != NULL;
+    v = v != NULL ? v : calloc(1, sizeof(*v));
     if (v == NULL || v->room >= room) {
         return v;
     }
@@ -195,8 +190,7 @@ bool invoke_advance_all(struct nic *nic)
     }
     /* Each moves to the end before its turn: the list may change while the lock is free. */
     for (; n != 0 && !list_empty(&nic->invoked); n--) {
-        struct invocation *v = invocation_at(nic->invoked.next);
-        list_remove(&v->link);
+        struct invocation *v = LIST_POP(struct invocation, &nic->invoked, link);
         list_push_back(&nic->invoked, &v->link);
         if (v->whole.m.busy) {
             continue;
@@ -230,8 +224,7 @@ void invoke_stir(struct rx *rx)
 
 bool invoke_waits(const struct nic *nic)
 {
-    for (struct list *l = nic->invoked.next; l != &nic->invoked; l = l->next) {
-        const struct invocation *v = invocation_at(l);
+    LIST_EACH (const struct invocation, v, &nic->invoked, link) {
         if (!v->whole.m.busy) {
             return true;
         }
@@ -242,9 +235,8 @@ bool invoke_waits(const struct nic *nic)
 static bool any_of(struct list *all, const struct ni *ni, bool (*ask)(struct rx *rx))
 {
     bool any = false;
-    for (struct list *l = all->next; l != all; l = l->next) {
-        struct rx *rx = &invocation_at(l)->rx;
-        any |= rx->at.ni == ni && ask(rx);
+    LIST_EACH (struct invocation, v, all, link) {
+        any |= v->rx.at.ni == ni && ask(&v->rx);
     }
     return any;
 }
@@ -268,21 +260,13 @@ static void cut(struct invocation *v)
     }
 }
 
-/* Lets all that wait look again. */
-static void stir_all(struct nic *nic)
-{
-    for (struct list *l; (l = list_pop_front(&nic->invoked_away)) != NULL;) {
-        list_push_back(&nic->invoked, l);
-    }
-}
-
 void invoke_cut(struct ni *ni)
 {
     struct list *all = &ni->nic->invoked;
-    stir_all(ni->nic);
+    list_move_all(all, &ni->nic->invoked_away);
     for (struct list *l = all->next, *next; l != all; l = next) {
         next = l->next;
-        struct invocation *v = invocation_at(l);
+        struct invocation *v = container_of(l, struct invocation, link);
         if (v->rx.at.ni == ni) {
             cut(v);
         }
@@ -291,12 +275,13 @@ void invoke_cut(struct ni *ni)
 
 void invoke_free(struct nic *nic)
 {
-    stir_all(nic);
-    while (!list_empty(&nic->invoked)) {
-        end_invocation(invocation_at(nic->invoked.next));
+    list_move_all(&nic->invoked, &nic->invoked_away);
+    struct invocation *v;
+    while ((v = LIST_FIRST(struct invocation, &nic->invoked, link)) != NULL) {
+        end_invocation(v);
     }
-    for (struct list *l; (l = list_pop_front(&nic->spare_invocations)) != NULL;) {
-        free_parts(invocation_at(l));
+    while ((v = LIST_POP(struct invocation, &nic->spare_invocations, link)) != NULL) {
+        free_parts(v);
     }
     nic->spares = 0;
 }

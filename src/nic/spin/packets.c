@@ -46,11 +46,6 @@ bool packets_room(const struct rx *rx)
            (uint64_t)nic->process->options.number[OPT_HPU_QUEUE];
 }
 
-static struct packet *packet_at(struct list *l)
-{
-    return container_of(l, struct packet, link);
-}
-
 static void free_packet(struct packet *p)
 {
     list_remove(&p->link);
@@ -67,11 +62,11 @@ static void note_end(struct packet *p)
 /* Lets go of the packets at the front that have ended. */
 static void settle(struct rx *rx)
 {
-    struct list *packets = &rx->run->packets;
-    while (!list_empty(packets) && packet_at(packets->next)->ended) {
-        free_packet(packet_at(packets->next));
+    struct packet *p;
+    while ((p = LIST_FIRST(struct packet, &rx->run->packets, link)) != NULL && p->ended) {
+        free_packet(p);
     }
-    rx->f.held = list_empty(packets) ? FABRIC_HELD_NOTHING : packet_at(packets->next)->held;
+    rx->f.held = p != NULL ? p->held : FABRIC_HELD_NOTHING;
 }
 
 /* Sets up the call for a packet and `behind` bytes that lie behind it. */
@@ -129,8 +124,7 @@ void packet_ended(struct nic *nic, struct hpu_exec *exec, int code)
 void packets_drop(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    for (struct list *l = run->packets.next; l != &run->packets; l = l->next) {
-        struct packet *p = packet_at(l);
+    LIST_EACH (struct packet, p, &run->packets, link) {
         if (!p->ended && hpu_sched_withdraw(run->nic->sched, &p->exec)) {
             note_end(p);
         }
@@ -141,9 +135,8 @@ bool packets_run(const struct rx *rx)
 {
     const struct handler_run *run = rx->run;
     bool any = false;
-    for (struct list *l = run->packets.next; l != &run->packets && !any; l = l->next) {
-        const struct packet *p = packet_at(l);
-        any = !p->ended && hpu_sched_runs(run->nic->sched, &p->exec);
+    LIST_EACH (const struct packet, p, &run->packets, link) {
+        any |= !p->ended && hpu_sched_runs(run->nic->sched, &p->exec);
     }
     return any;
 }
@@ -151,16 +144,15 @@ bool packets_run(const struct rx *rx)
 void packets_end(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    for (struct list *l = run->packets.next; l != &run->packets; l = l->next) {
-        hpu_sched_end(run->nic->sched, &packet_at(l)->exec);
+    LIST_EACH (struct packet, p, &run->packets, link) {
+        hpu_sched_end(run->nic->sched, &p->exec);
     }
 }
 
 void packets_cancel(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    while (run->outstanding != 0 || !list_empty(&run->packets)) {
-        struct packet *p = packet_at(run->packets.next);
+    for (struct packet *p; (p = LIST_FIRST(struct packet, &run->packets, link)) != NULL;) {
         run->outstanding -= !p->ended;
         if (p->ended || hpu_sched_cancel(run->nic->sched, &p->exec)) {
             free_packet(p);

@@ -66,17 +66,14 @@ void timer_end(struct timer *t)
 
 void timers_end(struct ni *ni)
 {
-    uint32_t at = 0;
-    for (struct timer *t; (t = table_next(&ni->timers, &at)) != NULL;) {
+    TABLE_EACH (struct timer, t, &ni->timers) {
         timer_end(t);
     }
 }
 
 void timers_end_entry(struct le *le)
 {
-    uint32_t at = 0;
-    for (struct timer *t; le->handlers->timers != 0;) {
-        t = table_next(&le->ni->timers, &at);
+    TABLE_EACH (struct timer, t, &le->ni->timers) {
         if (t->le == le) {
             timer_end(t);
         }
@@ -114,7 +111,7 @@ bool timers_advance(struct nic *nic)
     int64_t now = nic->now();
     bool any = false;
     while (!list_empty(&nic->timers) && timer_at(nic->timers.next)->due <= now) {
-        struct timer *t = timer_at(list_pop_front(&nic->timers));
+        struct timer *t = LIST_POP(struct timer, &nic->timers, link);
         any |= tick(t, now);
     }
     tell(nic);
