@@ -174,7 +174,7 @@ PTEST(ended_by_a_fault, 2)
     close_host(&x);
 }
 
-PTEST(ended_by_the_budget, 2)
+PTEST_OWN(ended_by_the_budget, 2, "changes the environment")
 {
     struct host x;
     if (PTEST_TSAN) {
@@ -267,22 +267,22 @@ static void close_under(int rank, int size, enum beside_what what, unsigned how)
     PtlFini();
 }
 
-PTEST(closed_while_it_calls, 2)
+PTEST_OWN(closed_while_it_calls, 2, "changes the environment")
 {
     close_under(rank, size, BESIDE_CALLS, ALONE);
 }
 
-PTEST(closed_while_it_calls_and_another_stays, 2)
+PTEST_OWN(closed_while_it_calls_and_another_stays, 2, "changes the environment")
 {
     close_under(rank, size, BESIDE_CALLS, STAYS);
 }
 
-PTEST(closed_while_a_thread_waits, 2)
+PTEST_OWN(closed_while_a_thread_waits, 2, "changes the environment")
 {
     close_under(rank, size, BESIDE_CALLS, STAYS | WAITS);
 }
 
-PTEST(closed_while_it_computes, 2)
+PTEST_OWN(closed_while_it_computes, 2, "changes the environment")
 {
     if (PTEST_TSAN && getenv("PINWHEEL_HPU") == NULL) {
         return; /* which keeps signals from loops that make no call */
@@ -290,7 +290,7 @@ PTEST(closed_while_it_computes, 2)
     close_under(rank, size, BESIDE_LOOP, STAYS);
 }
 
-PTEST(closed_while_it_is_suspended, 2)
+PTEST_OWN(closed_while_it_is_suspended, 2, "changes the environment")
 {
     close_under(rank, size, BESIDE_YIELDS, STAYS);
 }

@@ -144,7 +144,7 @@ PTEST(any_missing_of_eight, 8)
 }
 
 /* Two ranks are gone from the machine's network when it starts. */
-PTEST(gone, 6)
+PTEST_OWN(gone, 6, "changes the environment")
 {
     struct kit k;
     setenv("PINWHEEL_CONNECT_MS", "50", 1);

@@ -211,6 +211,14 @@ void suite_check_bytes(const void *buffer, size_t length, unsigned char value, c
     }
 }
 
+__attribute__((noinline, no_sanitize("thread"))) void suite_peek(void *to, const void *from,
+                                                                 size_t length)
+{
+    for (size_t i = 0; i < length; i++) {
+        ((volatile unsigned char *)to)[i] = ((const volatile unsigned char *)from)[i];
+    }
+}
+
 /* ---- Events and counters --------------------------------------------------- */
 
 static void describe(const ptl_event_t *e, char *text, size_t size)

@@ -49,6 +49,8 @@ static char state_of(pid_t pid)
     return state;
 }
 
+static const char stops[] = "stops its peer";
+
 static void stop_target(struct scene *s)
 {
     uint64_t end = suite_deadline();
@@ -253,7 +255,8 @@ GENERATE(pending_cases)
             suite_add_each((struct suite_case){.rule = deeds[i % 4].rule,
                                                .body = deeds[i % 4].body,
                                                .data = &pendings[i / 4],
-                                               .desired = &handles_few},
+                                               .desired = &handles_few,
+                                               .own_process = stops},
                            kind, PAIR, "%s.%s", deeds[i % 4].name, pendings[i / 4].name);
         }
     }
@@ -262,7 +265,8 @@ GENERATE(pending_cases)
                                                    "returns within a bounded time",
                                            .body = close_ni,
                                            .data = &pendings[i],
-                                           .alone = true},
+                                           .alone = true,
+                                           .own_process = stops},
                        i % 2 ? MP : NL, PAIR, "close_ni.%s", pendings[i].name);
     }
 }
@@ -270,7 +274,8 @@ GENERATE(pending_cases)
 /* ---- A put that nobody answers --------------------------------------------- */
 
 CASE(release_after_send, ALL_KINDS, PAIR,
-     "3.10: after SEND an MD whose put asks for no ack is free, whatever the target does")
+     "3.10: after SEND an MD whose put asks for no ack is free, whatever the target does",
+     .own_process = stops)
 {
     prepare(s);
     if (s->initiator) {
@@ -285,7 +290,7 @@ CASE(release_after_send, ALL_KINDS, PAIR,
 }
 
 CASE(many_at_work, ALL_KINDS, PAIR,
-     "3.10: an MD is in use until the last of its operations has ended")
+     "3.10: an MD is in use until the last of its operations has ended", .own_process = stops)
 {
     enum { MANY = 40 };
     prepare(s);

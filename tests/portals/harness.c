@@ -5,6 +5,7 @@
  */
 #include "suite.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -106,6 +107,46 @@ static void skipped(struct scene *s)
     if (s->target || s->c->setting == BARE) {
         suite_skip("not here");
     }
+    STEP();
+}
+
+/* Good where ranks are processes; TWIN says of the first and the last that their rows are wrong. */
+static void change_environment(struct scene *s)
+{
+    if (s->target) {
+        setenv("SUITE_HARNESS", "1", 1);
+    }
+    STEP();
+}
+CASE(whole_not_said, ML, PAIR, "3.1: the environment is changed, and the row does not say so")
+{
+    change_environment(s);
+}
+CASE(whole_said, ML, PAIR, "3.1: the environment is changed",
+     .own_process = "changes the environment")
+{
+    change_environment(s);
+}
+CASE(whole_nothing, ML, PAIR, "3.1: nothing is changed", .own_process = "forks")
+{
+    STEP();
+}
+static void *make_index(void *scene)
+{
+    struct scene *s = scene;
+    suite_pt(s, 0, PTL_EQ_NONE, 9);
+    return NULL;
+}
+CASE(rank_has_its_own, ML, PAIR,
+     "3.1: each rank has static variables of its own, and its threads are in its process")
+{
+    static int mine;
+    pthread_t thread;
+    mine = s->rank + 1;
+    STEP();
+    CHECK_EQ(mine, s->rank + 1);
+    CHECK_EQ(pthread_create(&thread, NULL, make_index, s), 0);
+    pthread_join(thread, NULL);
     STEP();
 }
 

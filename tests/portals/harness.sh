@@ -1,8 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# harness.sh PROGRAM: runs the cases of harness.c and checks that each bad one is reported
-# with what went wrong, and that each good one behind it passes.
+# harness.sh PROGRAM TWIN MODULE: runs the cases of harness.c and checks that each bad one is
+# reported with what went wrong, and that each good one behind it passes; then the pairs in TWIN.
 program=$1
+twin=$2
+module=$3
 failed=0
 out=$(SUITE_TIMEOUT_S=2 "$program")
 status=$?
@@ -48,4 +50,24 @@ check '^[0-9]+ ok, [0-9]+ not ok, 3 skipped'
 n=$("$program" 'good_behind_c*.self' | grep -c '^ok ')
 [ "$n" -eq 4 ] || { echo "a pattern chose $n cases, not 4"; failed=1; }
 "$program" --list | grep -q '^bad_code\.ml\.self: 3\.1: this rule is broken$' || failed=1
+
+out=$(SUITE_TIMEOUT_S=2 "$twin" "$module")
+[ $? -eq 1 ] || { echo "TWIN: exit status is not 1"; failed=1; }
+for name in number code event silence crash exit hang tidy; do
+    check "^not ok [0-9]+ bad_$name\\.(ml|np)\\.pair: 3\\.1: this rule is broken"
+done
+if printf '%s\n' "$out" | grep -Eq '^not ok [0-9]+ (good_|rank_)|\.self:'; then
+    echo "TWIN: a good case fails, or one runs that is no pair"
+    failed=1
+fi
+check 'harness\.c:[0-9]+: rank 1: byte \+ 1: expected 2 \(0x2\), found 1 \(0x1\)'
+check 'rank 1 calls raise\(\), which acts on its whole process: its row must say \.own_process'
+check 'rank 1 calls exit\(\), which acts'
+check 'rank [01] was still at work, last seen at harness\.c:[0-9]+'
+check '^ok [0-9]+ bad_skip\.(ml|np)\.pair: .* # SKIP not here'
+check '^not ok [0-9]+ whole_not_said\.'
+check 'rank 1 calls setenv\(\), which acts on its whole process'
+check '^ok [0-9]+ whole_said\.ml\.pair: .* # SKIP it changes the environment'
+check '^not ok [0-9]+ whole_nothing\.'
+check 'its row says that it forks, but it calls nothing of that kind'
 exit $failed

@@ -85,7 +85,8 @@ static void resume(struct scene *s)
 
 CASE(arriving_once, ALL_KINDS, PAIR,
      "3.12.1: a use-once entry may take the header of a message that still arrives; PUT_OVERFLOW "
-     "comes when all of it is there, then AUTO_UNLINK; both entries are in use meanwhile")
+     "comes when all of it is there, then AUTO_UNLINK; both entries are in use meanwhile",
+     .own_process = "stops itself")
 {
     if (begin(s, 0, false, 0)) {
         bool arriving = is_arriving();
@@ -111,7 +112,8 @@ CASE(arriving_once, ALL_KINDS, PAIR,
 CASE(
     arriving_persistent, ALL_KINDS, PAIR,
     "3.12.1: an entry that stays takes the header of a message that still arrives and is linked at "
-    "once; the message is told before one that came behind it and landed in the entry")
+    "once; the message is told before one that came behind it and landed in the entry",
+    .own_process = "stops itself")
 {
     if (begin(s, 0, false, 1)) {
         bool arriving = is_arriving();
@@ -135,7 +137,8 @@ CASE(
 CASE(
     arriving_two_claims, ALL_KINDS, PAIR,
     "3.12.1: of two use-once entries the first takes the message that arrives, the second the next "
-    "one")
+    "one",
+    .own_process = "stops itself")
 {
     if (begin(s, 0, false, 1)) {
         bool arriving = is_arriving();
@@ -163,7 +166,8 @@ CASE(
 
 CASE(arriving_counted, ALL_KINDS, PAIR,
      "3.12: EVENT_CT_OVERFLOW counts a message that still arrives when it is complete; what waits "
-     "for the count sees all of it")
+     "for the count sees all of it",
+     .own_process = "stops itself")
 {
     if (begin(s, PTL_ME_EVENT_COMM_DISABLE, false, 0)) {
         bool arriving = is_arriving();
@@ -185,7 +189,8 @@ CASE(arriving_counted, ALL_KINDS, PAIR,
 
 CASE(arriving_use_once_block, ALL_KINDS, PAIR,
      "3.12: a use-once overflow entry whose message was claimed while it arrived posts AUTO_UNLINK "
-     "and AUTO_FREE behind PUT_OVERFLOW or PUT, each once")
+     "and AUTO_FREE behind PUT_OVERFLOW or PUT, each once",
+     .own_process = "stops itself")
 {
     if (begin(s, PTL_ME_USE_ONCE, false, 0)) {
         suite_target(s, PTL_PRIORITY_LIST, other, 100,
@@ -213,7 +218,8 @@ CASE(arriving_use_once_block, ALL_KINDS, PAIR,
 
 CASE(arriving_get, ALL_KINDS, PAIR,
      "3.12.1: the header of a get whose data still leave may be taken; GET_OVERFLOW comes behind "
-     "GET")
+     "GET",
+     .own_process = "stops itself")
 {
     if (s->target) {
         suite_fill(from, LONG, 1);
@@ -228,7 +234,8 @@ CASE(arriving_get, ALL_KINDS, PAIR,
 }
 
 CASE(arriving_searched, ALL_KINDS, PAIR,
-     "3.12.3: a search finds a message when it is complete, not before")
+     "3.12.3: a search finds a message when it is complete, not before",
+     .own_process = "stops itself")
 {
     if (begin(s, PTL_ME_EVENT_COMM_DISABLE, false, 0)) {
         ptl_me_t me = suite_entry(s, NULL, 0, PTL_ME_OP_PUT | PTL_ME_USE_ONCE);
@@ -253,7 +260,8 @@ CASE(arriving_searched, ALL_KINDS, PAIR,
 CASE(
     arriving_unlink, ALL_KINDS, PAIR,
     "3.12.2: an overflow entry in which a message still arrives is in use; when it is complete and "
-    "taken, it is not")
+    "taken, it is not",
+    .own_process = "stops itself")
 {
     ptl_handle_me_t entry = 0;
     suite_show(s, 0, (uint64_t)getpid());
@@ -292,8 +300,9 @@ CASE(arriving_disable, ALL_KINDS, PAIR,
         memset(to, 0, LONG);
         suite_target(s, PTL_PRIORITY_LIST, to, LONG, PTL_ME_OP_PUT, (void *)9);
         STEP();
-        volatile unsigned char *first = to;
-        for (uint64_t end = suite_deadline(); *first == 0 && to[1] == 0 && suite_now_ms() < end;) {
+        unsigned char first[2] = {0, 0};
+        for (uint64_t end = suite_deadline();
+             first[0] == 0 && first[1] == 0 && suite_now_ms() < end; suite_peek(first, to, 2)) {
             rule_nudge(s, 0);
             ptl_ct_event_t ignored;
             OK(PtlCTGet(s->ct, &ignored));
@@ -309,7 +318,8 @@ CASE(arriving_disable, ALL_KINDS, PAIR,
 
 CASE(arriving_freed, ALL_KINDS, PAIR,
      "3.13, 3.14: a counter and a queue may be freed while a message arrives that would be told "
-     "there; all else goes on")
+     "there; all else goes on",
+     .own_process = "stops itself")
 {
     if (begin(s, PTL_ME_EVENT_COMM_DISABLE, false, 1)) {
         ptl_me_t me = suite_entry(s, other, 100,

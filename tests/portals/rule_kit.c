@@ -75,21 +75,24 @@ void rule_await_stop(struct scene *s, int pid)
 
 void rule_await_begin(struct scene *s, int pid, const unsigned char *memory, unsigned seed)
 {
-    unsigned char first[64];
+    unsigned char first[64], seen[64];
     suite_fill(first, sizeof(first), seed);
-    for (uint64_t end = suite_deadline(); memcmp(memory, first, sizeof(first)) != 0;) {
+    suite_peek(seen, memory, sizeof(seen));
+    for (uint64_t end = suite_deadline(); memcmp(seen, first, sizeof(first)) != 0;) {
         CHECK(kill(pid, SIGCONT) == 0);
         rule_nudge(s, 2);
         CHECK(kill(pid, SIGSTOP) == 0);
         rule_await_stop(s, pid);
         CHECK(suite_now_ms() < end);
+        suite_peek(seen, memory, sizeof(seen));
     }
 }
 
 void rule_await_change(struct scene *s, const unsigned char *byte, unsigned char from)
 {
     ptl_ct_event_t ignored;
-    for (uint64_t end = suite_deadline(); *(const volatile unsigned char *)byte == from;) {
+    unsigned char now = from;
+    for (uint64_t end = suite_deadline(); now == from; suite_peek(&now, byte, 1)) {
         OK(PtlCTGet(s->ct, &ignored));
         CHECK(suite_now_ms() < end);
     }
@@ -105,7 +108,9 @@ bool rule_ends_as(const unsigned char *memory, size_t length, unsigned seed)
         suite_fill(whole, length, seed);
         filled = length;
     }
-    return memcmp(memory + length - 64, whole + length - 64, 64) == 0;
+    unsigned char seen[64];
+    suite_peek(seen, memory + length - sizeof(seen), sizeof(seen));
+    return memcmp(seen, whole + length - sizeof(seen), sizeof(seen)) == 0;
 }
 
 ptl_ni_limits_t rule_some_limits(void)

@@ -22,6 +22,22 @@ static void clear_words(struct scene *s)
     STEP();
 }
 
+/* Waits for the end of a message without a call, and checks all of it. */
+static void await_end(const unsigned char *memory, unsigned seed)
+{
+    static unsigned char whole[LONG], seen[LONG];
+    suite_fill(whole, LONG, seed);
+    for (uint64_t end = suite_deadline(); suite_now_ms() < end;) {
+        suite_peek(seen + LONG - 64, memory + LONG - 64, 64);
+        if (memcmp(seen + LONG - 64, whole + LONG - 64, 64) == 0) {
+            break;
+        }
+        suite_sleep_ms(1);
+    }
+    suite_peek(seen, memory, LONG);
+    CHECK_FILL(seen, LONG, seed);
+}
+
 CASE(target_away, ALL_KINDS, PAIR,
      "3.1: every operation ends while the target's program makes no call")
 {
@@ -70,13 +86,7 @@ CASE(initiator_away, ALL_KINDS, PAIR,
         OK(PtlGet(rule_md(s, back, LONG), 0, LONG, s->to, SUITE_PT, 0, 0, NULL));
         sleep_until(s, 2);
         /* the memory has changed without a call of this process */
-        for (uint64_t end = suite_deadline(); suite_now_ms() < end;) {
-            if (memcmp(back + LONG - 64, from + LONG - 64, 64) == 0) {
-                break;
-            }
-            suite_sleep_ms(1);
-        }
-        CHECK_FILL(back, LONG, 3);
+        await_end(back, 3);
         EXPECT(s->mdeq, PTL_EVENT_ACK);
         EXPECT(s->mdeq, PTL_EVENT_REPLY);
     } else {
@@ -101,15 +111,7 @@ CASE(both_away, ALL_KINDS, PAIR, "3.1: a long message arrives while neither prog
         sleep_until(s, 2);
         EXPECT(s->mdeq, PTL_EVENT_ACK);
     } else {
-        static unsigned char whole[LONG];
-        suite_fill(whole, LONG, 4);
-        for (uint64_t end = suite_deadline(); suite_now_ms() < end;) {
-            if (memcmp(to + LONG - 64, whole + LONG - 64, 64) == 0) {
-                break;
-            }
-            suite_sleep_ms(1);
-        }
-        CHECK_FILL(to, LONG, 4);
+        await_end(to, 4);
         suite_show(s, 2, 1);
         EXPECT(s->eq, PTL_EVENT_PUT);
     }

@@ -24,7 +24,10 @@
  *   PAIR: two processes, the one the initiator, the other the target. Both run
  *   the body; STEP() keeps them in step, and does nothing in SELF. BARE: one
  *   process that has made no call of the library; the body makes all of them
- *   (`kind` and `data` are all that the scene holds).
+ *   (`kind` and `data` are all that the scene holds). TWIN (../twin/twin.h): a PAIR whose
+ *   processes are two threads, with a NIC each; it is chosen for a whole run, not by a case.
+ *   A case that forks, stops its peer, or does anything else to its whole process says so:
+ *   CASE(..., "3.12: ...", .own_process = "stops its peer").
  * Kinds. {matching, non-matching} x {logical, physical}: ML, MP, NL, NP. A CASE is
  *   registered once for each of its kinds and settings, as NAME.KIND.SETTING.
  * Crews. The program that runs the cases makes no call of the library. It forks
@@ -75,6 +78,8 @@ struct suite_case {
     const ptl_ni_limits_t *desired; /* of the interface, or null; must stay valid */
     unsigned event_count;           /* size of the queues, 0: SUITE_EVENTS */
     bool alone;                     /* a crew for this case only */
+    const char *own_process; /* why each rank must be a process ("stops its peer"), or null */
+    int index;               /* its place among all of the program */
     struct suite_case *next;
 };
 
@@ -317,6 +322,10 @@ void suite_check_fill(const void *buffer, size_t length, unsigned seed, const ch
     suite_check_bytes(buffer, length, value, #buffer, __FILE__, __LINE__)
 void suite_check_bytes(const void *buffer, size_t length, unsigned char value, const char *text,
                        const char *file, int line);
+
+/* suite_peek() copies memory that the NIC may be writing to, for cases that look there although no
+ * event says that they may; ThreadSanitizer is not told. */
+void suite_peek(void *to, const void *from, size_t length);
 
 /* ---- Time and processes ---------------------------------------------------- */
 

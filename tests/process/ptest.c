@@ -26,7 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EXIT_FAILED = 1, EXIT_SKIPPED = 77 };
+enum { EXIT_FAILED = 1, EXIT_REFUSED = 3, EXIT_SKIPPED = 77 };
 
 struct place {
     _Atomic(const char *) file;
@@ -44,6 +44,7 @@ static struct shared {
 static struct ptest_case *first, **last = &first;
 static const struct ptest_case *current;
 static int my_rank;
+static void (*spread_ranks)(int ranks, void *life); /* in TWIN, else NULL */
 void (*ptest_fence)(void);
 
 void ptest_register(struct ptest_case *c)
@@ -226,12 +227,41 @@ void ptest_check_bytes(const void *buffer, size_t length, unsigned char value, c
     }
 }
 
-static void run_child(const struct ptest_case *c, int rank)
+struct ptest_life {
+    struct shared *shared;
+    const char *name; /* of the case */
+};
+
+/* Of this rank's copy of the harness and of the cases, where there is one for each. */
+void ptest_life(const struct ptest_life *life, int rank)
 {
+    shared = life->shared;
     my_rank = rank;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    c->body(rank, c->nprocs, c->kind);
+    for (current = first; strcmp(current->name, life->name) != 0;) {
+        current = current->next;
+    }
+    current->body(rank, current->nprocs, current->kind);
     atomic_store(&shared->gone[rank], true);
+}
+
+void ptest_refuse(const char *function)
+{
+    if (current->own_process == NULL) {
+        fprintf(stderr, "%s: rank %d calls %s(), which acts on its whole process: PTEST_OWN\n",
+                current->name, my_rank, function);
+    }
+    _exit(EXIT_REFUSED);
+}
+
+_Noreturn static void run_child(const struct ptest_case *c, int rank)
+{
+    struct ptest_life life = {shared, c->name};
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (spread_ranks != NULL) {
+        spread_ranks(c->nprocs, &life);
+    } else {
+        ptest_life(&life, rank);
+    }
     exit(0); /* not _exit: leak checkers report at exit */
 }
 
@@ -254,7 +284,7 @@ static void report_hang(const pid_t *pids, const struct ptest_case *c, int limit
     fprintf(stderr, "%s: not finished after %d s\n", c->name, limit_s);
     for (int r = 0; r < c->nprocs; r++) {
         const char *file = atomic_load(&shared->place[r].file);
-        if (pids[r] > 0) {
+        if (pids[spread_ranks != NULL ? 0 : r] > 0 && !atomic_load(&shared->gone[r])) {
             fprintf(stderr, "    rank %d hangs, last seen at %s:%d\n", r,
                     file != NULL ? base_name(file) : "the start",
                     atomic_load(&shared->place[r].line));
@@ -288,6 +318,9 @@ static int reap(pid_t *pids, const struct ptest_case *c, enum outcome *outcome)
                 file != NULL ? base_name(file) : "the start",
                 atomic_load(&shared->place[rank].line));
         *outcome = FAILED;
+    } else if (WEXITSTATUS(status) == EXIT_REFUSED && c->own_process != NULL) {
+        snprintf(shared->skip, sizeof(shared->skip), "it %s", c->own_process);
+        *outcome = SKIPPED;
     } else if (WEXITSTATUS(status) == EXIT_SKIPPED && *outcome == PASSED) {
         *outcome = SKIPPED;
     } else if (WEXITSTATUS(status) != 0 && WEXITSTATUS(status) != EXIT_SKIPPED) {
@@ -306,7 +339,8 @@ static enum outcome run_case(const struct ptest_case *c)
     memset(shared, 0, sizeof(*shared));
     current = c;
     fflush(NULL);
-    for (int rank = 0; rank < c->nprocs; rank++) {
+    int processes = spread_ranks != NULL ? 1 : c->nprocs;
+    for (int rank = 0; rank < processes; rank++) {
         pids[rank] = fork();
         if (pids[rank] == 0) {
             run_child(c, rank);
@@ -320,7 +354,7 @@ static enum outcome run_case(const struct ptest_case *c)
     int limit_s = c->limit_s * ptest_slow();
     uint64_t end = ptest_now_ms() + (uint64_t)limit_s * 1000;
     enum outcome outcome = PASSED;
-    for (int left = c->nprocs; left > 0;) {
+    for (int left = processes; left > 0;) {
         int got = reap(pids, c, &outcome);
         if (got >= 0) {
             left -= got;
@@ -335,11 +369,19 @@ static enum outcome run_case(const struct ptest_case *c)
             break;
         }
     }
+    if (spread_ranks != NULL && c->own_process != NULL && outcome == PASSED) {
+        fprintf(stderr, "%s: its row says that it %s, but it calls nothing of that kind\n", c->name,
+                c->own_process);
+        outcome = FAILED;
+    }
     return outcome;
 }
 
 static bool chosen(const struct ptest_case *c, int argc, char **argv)
 {
+    if (spread_ranks != NULL && c->nprocs == 1) {
+        return false;
+    }
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], c->name) == 0) {
             return true;
@@ -348,12 +390,16 @@ static bool chosen(const struct ptest_case *c, int argc, char **argv)
     return argc <= 1;
 }
 
-int main(int argc, char **argv)
+int ptest_run(int argc, char **argv, void (*spread)(int ranks, void *life))
 {
     int count[3] = {0};
+    spread_ranks = spread;
     if (argc == 2 && strcmp(argv[1], "-l") == 0) {
         for (struct ptest_case *c = first; c != NULL; c = c->next) {
-            printf("%s\n", c->name);
+            bool own = spread != NULL && c->own_process != NULL;
+            if (spread == NULL || c->nprocs > 1) {
+                printf("%s%s%s\n", c->name, own ? " # it " : "", own ? c->own_process : "");
+            }
         }
         return 0;
     }
@@ -387,4 +433,9 @@ int main(int argc, char **argv)
     }
     printf("%d passed, %d failed\n", count[PASSED], count[FAILED]);
     return count[FAILED] != 0;
+}
+
+int main(int argc, char **argv)
+{
+    return ptest_run(argc, argv, NULL);
 }

@@ -16,6 +16,9 @@
  * dies, or the time limit passes, the others are killed and the case fails; the
  * harness says where each of those still running was seen last.
  *
+ * TWIN (../twin/twin.h) runs the cases of several processes as threads of one, with a NIC each. A
+ * case that does something to its whole process is one of PTEST_OWN(id, nprocs, "forks").
+ *
  * Usage of a test program: NAME [CASE...]; `-l` lists the cases. PTEST_SLOWDOWN=N
  * multiplies all time limits, for machines or tools that are slow.
  */
@@ -38,18 +41,21 @@ struct ptest_case {
     int limit_s;
     unsigned kind; /* passed to the body */
     void (*body)(int rank, int size, unsigned kind);
+    const char *own_process; /* why each rank must be a process ("forks"), or NULL */
     struct ptest_case *next;
 };
 
 void ptest_register(struct ptest_case *c);
 
 #define PTEST_UNUSED_ __attribute__((unused))
-#define PTEST_CASE_(id_, body_, nprocs_, limit_, kind_)                                            \
-    static struct ptest_case ptest_case_##id_ = {#id_, nprocs_, limit_, kind_, body_, NULL};       \
+#define PTEST_ROW_(id_, body_, nprocs_, limit_, kind_, why_)                                       \
+    static struct ptest_case ptest_case_##id_ = {#id_, nprocs_, limit_, kind_, body_, why_, NULL}; \
     static void __attribute__((constructor)) ptest_add_##id_(void)                                 \
     {                                                                                              \
         ptest_register(&ptest_case_##id_);                                                         \
     }
+#define PTEST_CASE_(id_, body_, nprocs_, limit_, kind_)                                            \
+    PTEST_ROW_(id_, body_, nprocs_, limit_, kind_, NULL)
 #define PTEST_BODY_(id_)                                                                           \
     static void id_(int rank PTEST_UNUSED_, int size PTEST_UNUSED_, unsigned kind PTEST_UNUSED_)
 
@@ -59,6 +65,18 @@ void ptest_register(struct ptest_case *c);
     PTEST_CASE_(id_, id_, nprocs_, limit_, 0)                                                      \
     PTEST_BODY_(id_)
 #define PTEST(id_, nprocs_) PTEST_LIMIT(id_, nprocs_, PTEST_LIMIT_S)
+
+#define PTEST_OWN(id_, nprocs_, why_)                                                              \
+    PTEST_BODY_(id_);                                                                              \
+    PTEST_ROW_(id_, id_, nprocs_, PTEST_LIMIT_S, 0, why_)                                          \
+    PTEST_BODY_(id_)
+
+/* ptest_run() is the program; with `spread`, which is twin_spread(), in TWIN. ptest_life() is what
+ * a rank does there. */
+struct ptest_life;
+int ptest_run(int argc, char **argv, void (*spread)(int ranks, void *life));
+void ptest_life(const struct ptest_life *life, int rank);
+_Noreturn void ptest_refuse(const char *function);
 
 /* Cases end here: the process leaves with a message and the case fails. */
 _Noreturn void ptest_fail(const char *file, int line, const char *format, ...)
