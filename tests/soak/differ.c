@@ -25,12 +25,18 @@
 
 enum { ACTS_MAX = 1 << 14, SHORTER_RUNS = 400, PATIENCE_S = 20, SHORTER_PATIENCE_S = 3 };
 
-/* Which process has fast paths: on if its bit is set. */
+/* How many processes; which has fast paths: on if its bit is set; how many rounds in a hundred send
+ * triggered messages. Processes apart send nothing to themselves. */
 static const struct way {
     const char *name;
-    unsigned processes, fast;
-} ways[] = {{"self-on", 1, 1},  {"self-off", 1, 0},  {"pair-on", 2, 3},
-            {"pair-off", 2, 0}, {"on-to-off", 2, 1}, {"off-to-on", 2, 2}};
+    unsigned processes, fast, triggers;
+    bool apart;
+} ways[] = {{"self-on", 1, 1, 15, false},       {"self-off", 1, 0, 15, false},
+            {"pair-on", 2, 3, 15, false},       {"pair-off", 2, 0, 15, false},
+            {"on-to-off", 2, 1, 15, false},     {"off-to-on", 2, 2, 15, false},
+            {"direct-on", 1, 1, 0, false},      {"direct-off", 1, 0, 0, false},
+            {"apart-on", 2, 3, 0, true},        {"apart-off", 2, 0, 0, true},
+            {"triggered-on", 1, 1, 100, false}, {"triggered-off", 1, 0, 100, false}};
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static struct shared {
@@ -90,6 +96,7 @@ static void choose(struct lane *l)
         l->target = (int)splitmix_below(&l->random, processes);
         l->kind = splitmix_below(&l->random, KINDS);
     }
+    l->target = way->apart ? 1 - l->process : l->target;
 }
 
 static void run(int number)
@@ -103,6 +110,9 @@ static void run(int number)
     spice = spices[seed % 3];
     hushed = seed % 4 == 3;
     open_all(&shared->meeting);
+    for (unsigned i = 0; i < lanes; i++) {
+        lane[i].triggers = way->triggers;
+    }
     for (round_number = 0; round_number < rounds; round_number++) {
         atomic_store(&shared->rounds, round_number + 1);
         each_lane(choose);

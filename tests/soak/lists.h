@@ -7,9 +7,9 @@
  *           what it sends, the memory of what it fetches
  *   site    what a lane finds at one process on one kind of interface: an index of its own with
  *           queue, counters and entries; their memory is the lane's, for all kinds
- *   round   the target of the lane's choice appends, unlinks, searches, opens and closes its
- *           site; then the lane sends a few messages without a pause, and one that says that
- *           they have arrived; then both compare what came with what had to
+ *   round   the target of the lane's choice appends and unlinks, at once or triggered, searches,
+ *           opens and closes its site; then the lane sends a few messages without a pause, and one
+ * that says that they have arrived; then both compare what came with what had to
  *
  * Every process draws and models every lane, and does in earnest what falls to it. Lanes run
  * side by side and share interfaces, channels and limits, but no site: so the model is exact
@@ -91,10 +91,12 @@ struct site {
     struct header header[HEADERS];
     size_t headers;
     uint64_t age;
+    uint64_t fired;   /* the count of `trigger` */
+    unsigned waiting; /* triggered appends and unlinks of this round */
     struct due_list due;
     ptl_ct_event_t count[SITE_CTS];
     ptl_handle_eq_t eq; /* from here on only at the process whose it is */
-    ptl_handle_ct_t ct[SITE_CTS];
+    ptl_handle_ct_t ct[SITE_CTS], trigger;
 };
 
 /* One side of a message: an MD. */
@@ -125,6 +127,7 @@ struct lane {
     unsigned kind;
     uint64_t random, names;
     bool triggered, chained;
+    unsigned triggers; /* percent of the rounds whose messages are triggered */
     unsigned acts, messages;
     struct message message[MESSAGES];
     uint8_t *memory[PROCESSES_MAX], *open[PROCESSES_MAX]; /* models; open: the value is */

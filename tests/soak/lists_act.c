@@ -39,7 +39,25 @@ static void fill_entry(const struct lane *l, const struct entry *e, ptl_me_t *me
     }
 }
 
-static void append(struct lane *l)
+/* The count of the site at which the next triggered append or unlink is due. */
+static uint64_t when(struct site *s)
+{
+    return s->fired + 1 + s->waiting++ / 2;
+}
+
+/* Lets the triggered ones of this round happen, one count after another or all by one. */
+static void let_happen(struct lane *l, bool at_once)
+{
+    struct site *s = site_of(l);
+    uint64_t n = (s->waiting + 1) / 2;
+    for (uint64_t i = 0; i < n && l->target == me; i += at_once ? n : 1) {
+        OK(PtlCTInc(s->trigger, (ptl_ct_event_t){at_once ? n : 1, 0}));
+    }
+    s->fired += n;
+    s->waiting = 0;
+}
+
+static void append(struct lane *l, bool triggered)
 {
     struct site *s = site_of(l);
     struct entry *e = s->entry;
@@ -50,11 +68,14 @@ static void append(struct lane *l)
         return;
     }
     draw_entry(l, e);
+    uint64_t at = triggered ? when(s) : 0;
     if (l->target == me) {
         ptl_me_t m;
         ptl_iovec_t parts[PARTS];
         fill_entry(l, e, &m, parts);
-        OK(is_matching(l->kind)
+        OK(triggered ? PtlTriggeredMEAppend(ni[l->kind], l->number, &m, e->list, e->user_ptr,
+                                            &e->handle, s->trigger, at)
+           : is_matching(l->kind)
                ? PtlMEAppend(ni[l->kind], l->number, &m, e->list, e->user_ptr, &e->handle)
                : PtlLEAppend(ni[l->kind], l->number, (const ptl_le_t *)&m, e->list, e->user_ptr,
                              &e->handle));
@@ -74,14 +95,29 @@ static void unlink_entry(struct lane *l, struct entry *e)
     }
 }
 
-static void unlink_one(struct lane *l)
+/* Of one that is in use by then nothing comes. Of what is used up the handle may be good until the
+ * append before it happens, or not: it is left alone. */
+static void unlink_later(struct lane *l, struct entry *e)
+{
+    struct site *s = site_of(l);
+    if (e->used_up) {
+        return;
+    }
+    uint64_t at = when(s);
+    if (l->target == me) {
+        OK(PtlTriggeredMEUnlink(e->handle, s->trigger, at));
+    }
+    (void)model_unlink(e);
+}
+
+static void unlink_one(struct lane *l, bool triggered)
 {
     struct site *s = site_of(l);
     unsigned first = splitmix_below(&l->random, ENTRIES);
     for (unsigned i = 0; i < ENTRIES; i++) {
         struct entry *e = &s->entry[(first + i) % ENTRIES];
         if (e->used) {
-            unlink_entry(l, e);
+            (triggered ? unlink_later : unlink_entry)(l, e);
             return;
         }
     }
@@ -133,19 +169,23 @@ void change_site(struct lane *l)
         unlink_all(l);
     }
     (void)act_begins(l);
-    for (unsigned n = splitmix_below(&l->random, 8); n > 0; n--) {
+    unsigned acts = splitmix_below(&l->random, 8);
+    bool triggered = percent(&l->random, 25) && is_matching(l->kind);
+    bool at_once = percent(&l->random, 50);
+    for (unsigned n = acts; n > 0; n--) {
         if (!act_begins(l)) {
             continue;
         }
         unsigned what = splitmix_below(&l->random, 100);
         if (what < 62) {
-            append(l);
+            append(l, triggered);
         } else if (what < 80) {
-            unlink_one(l);
-        } else {
+            unlink_one(l, triggered);
+        } else if (!triggered) {
             search(l);
         }
     }
+    let_happen(l, at_once);
 }
 
 /* ---- the initiator ---- */
@@ -280,7 +320,7 @@ void send_messages(struct lane *l)
     uint32_t used = 0;
     (void)act_begins(l);
     unsigned most = splitmix_below(&l->random, MESSAGES + 1);
-    l->triggered = percent(&l->random, 15);
+    l->triggered = percent(&l->random, l->triggers);
     l->chained = percent(&l->random, 50);
     l->messages = 0;
     for (unsigned n = 0; n < most; n++) {

@@ -88,6 +88,7 @@ static void open_site(struct lane *l)
     for (unsigned i = 0; i < SITE_CTS; i++) {
         OK(PtlCTAlloc(ni[l->kind], &s->ct[i]));
     }
+    OK(PtlCTAlloc(ni[l->kind], &s->trigger));
     OK(PtlPTAlloc(ni[l->kind],
                   (s->flow_control ? PTL_PT_FLOWCTRL : 0u) |
                       (s->enabled ? 0u : PTL_PT_ALLOC_DISABLED),
@@ -99,6 +100,7 @@ static void open_lane(struct lane *l, unsigned number)
     enum { EVENTS = 200 };
     l->number = number;
     l->process = (int)(number / threads);
+    l->triggers = 15;
     l->random = seed * 0x9e3779b97f4a7c15u + number;
     l->names = (uint64_t)(number + 1) << 24;
     l->fetched_model = memory(FETCHED_BYTES);
