@@ -2,7 +2,7 @@
 /* The program `twin`, with the library in it; see twin.h. */
 #include "twin.h"
 
-#include "nic/nic.h"
+#include "nic/process.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

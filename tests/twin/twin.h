@@ -23,7 +23,7 @@
 
 /* ---- of the program, twin.c ---- */
 
-/* Those of nic/nic.h. */
+/* Those of nic/process.h. */
 struct process;
 TWIN_EXPORT struct process *twin_process_new(void);
 TWIN_EXPORT struct process *twin_process_enter(struct process *p);
