@@ -136,7 +136,7 @@ static void relax(struct search *g, const bool *active)
     for (uint32_t to = 0; to < g->s->size; to++, begin = n) {
         for (const struct edge *e = g->m->edge; e != g->m->edge + g->m->edges; e++) {
             if (e->to / g->block == to && e->from - g->first < g->mine && active[e->from]) {
-                uint32_t so_far = graph_distance(g->word[e->from - g->first]);
+                uint32_t so_far = graph_distance(graph_word(&g->word[e->from - g->first]));
                 g->out[n++] =
                     (struct graph_record){e->to, e->from, so_far + (g->by_length ? e->length : 1)};
             }

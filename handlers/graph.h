@@ -34,6 +34,12 @@ struct graph_record {
 /* The entry's memory is a word a vertex, at first GRAPH_FAR: distance above, parent below. */
 #define GRAPH_FAR UINT64_MAX
 
+/* graph_word() reads one while messages may be arriving. */
+static inline uint64_t graph_word(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
 static inline uint32_t graph_distance(uint64_t word)
 {
     return (uint32_t)(word >> 32);

@@ -5,6 +5,7 @@
  */
 #include "base/log.h"
 #include "base/nic_copy.h"
+#include "base/tsan.h"
 #include "nic/entry.h"
 #include "nic/spin/handler_run.h"
 #include "nic/spin/hpu_memory.h"
@@ -270,7 +271,21 @@ int PtlSpinOutput(ptl_handle_ni_t ni_handle, unsigned int hpu, char *text, ptl_s
     return api_unlock(ni, rc);
 }
 
-/* Copies between HPU memory and the program's, without the lock: a user keeps the piece, and who
+/* Copies between HPU memory and the program's. Of the former ThreadSanitizer is told nothing, since
+ * handlers may run on it, and what the two see of each other is up to them. */
+static int copy_beside_handlers(void *hpu, void *to, const void *from, size_t length)
+{
+    int rc = nic_copy_raw(to != NULL ? to : hpu, from != NULL ? from : hpu, length,
+                          NIC_COPY_REP_MIN, nic_copy_wide_min);
+    if (rc == 0 && to != NULL) {
+        tsan_wrote(to, length);
+    } else if (rc == 0) {
+        tsan_read(from, length);
+    }
+    return rc;
+}
+
+/* Copies so without the lock: a user keeps the piece, and who
  * waits for an NI to be left keeps that. */
 static int copy_hpu_memory(const char *call, ptl_handle_hpu_mem_t handle, ptl_size_t offset,
                            ptl_size_t length, void *to, const void *from)
@@ -292,7 +307,7 @@ static int copy_hpu_memory(const char *call, ptl_handle_hpu_mem_t handle, ptl_si
     api_unlock(ni, rc);
     PAUSE_POINT("copies");
     void *at = (char *)m->mem->base + offset;
-    if (nic_copy(to != NULL ? to : at, from != NULL ? from : at, length) != 0) {
+    if (copy_beside_handlers(at, to, from, length) != 0) {
         rc = api_refuse_call("%s is refused: length %" PRIu64 ": not all of it is at %p", call,
                              (uint64_t)length, to != NULL ? to : from);
     }

@@ -160,7 +160,7 @@ static bool next_round(struct search *s, bool weights)
     for (size_t i = 0; i < s->g.edges; i++) {
         const struct edge *e = &s->g.edge[i];
         if (e->from - s->first < s->mine && active[e->from - s->first]) {
-            uint32_t d = graph_distance(s->word[e->from - s->first]);
+            uint32_t d = graph_distance(graph_word(&s->word[e->from - s->first]));
             add_record(s, count, e->to, e->from, d + (weights ? e->weight : 1));
         }
     }

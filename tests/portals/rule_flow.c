@@ -82,29 +82,41 @@ FLOW_CASE(
     }
 }
 
-FLOW_CASE(
-    flow_queue_full, SELF | PAIR, 8,
-    "3.7: a message that would overfill the event queue is refused and nothing in the queue is "
-    "lost; behind PT_DISABLED and PtlPTEnable it goes on")
+/* A put of `length` bytes, at once or by a counter; how it ended. */
+static ptl_ni_fail_t put_and_hear(struct scene *s, ptl_handle_md_t md, ptl_size_t length,
+                                  ptl_hdr_data_t hdr_data, ptl_handle_ct_t trigger, ptl_size_t at)
+{
+    if (at == 0) {
+        OK(PtlPut(md, 0, length, PTL_ACK_REQ, s->to, SUITE_PT, 0, 0, NULL, hdr_data));
+    } else {
+        OK(PtlTriggeredPut(md, 0, length, PTL_ACK_REQ, s->to, SUITE_PT, 0, 0, NULL, hdr_data,
+                           trigger, at));
+        OK(PtlCTInc(trigger, (ptl_ct_event_t){1, 0}));
+    }
+    ptl_event_t e;
+    OK(PtlEQWait(s->mdeq, &e));
+    CHECK(e.ni_fail_type == PTL_NI_OK || e.ni_fail_type == PTL_NI_PT_DISABLED);
+    return e.ni_fail_type;
+}
+
+/* Three times more puts than the queue of the index, of `events`, has room for. */
+static void fill_queue(struct scene *s, int events, bool triggered)
 {
     ptl_handle_md_t md = rule_md(s, from, SIZE);
-    int told = 0, good = 0;
+    ptl_handle_ct_t trigger = suite_ct(s);
+    int told = 0, good = 0, puts = 0;
     if (s->target) {
         suite_target(s, PTL_PRIORITY_LIST, to, SIZE, PTL_ME_OP_PUT, NULL);
     }
     STEP();
     for (int round = 0; round < 3; round++) {
         if (s->initiator) {
-            for (int i = 0; i < 20; i++) {
-                OK(PtlPut(md, 0, i % 4 == 3 ? SIZE : 8, PTL_ACK_REQ, s->to, SUITE_PT, 0, 0, NULL,
-                          (ptl_hdr_data_t)good));
-                ptl_event_t e;
-                OK(PtlEQWait(s->mdeq, &e));
-                CHECK(e.ni_fail_type == PTL_NI_OK || e.ni_fail_type == PTL_NI_PT_DISABLED);
-                good += e.ni_fail_type == PTL_NI_OK;
+            for (int i = 0; i < 20; i++, puts++) {
+                good += put_and_hear(s, md, i % 4 == 3 ? SIZE : 8, (ptl_hdr_data_t)good, trigger,
+                                     triggered ? (ptl_size_t)puts + 1 : 0) == PTL_NI_OK;
             }
             suite_show(s, 0, (uint64_t)good);
-            CHECK_EQ(good, (round + 1) * 8);
+            CHECK_EQ(good, (round + 1) * events);
         }
         STEP();
         if (s->target) {
@@ -117,6 +129,20 @@ FLOW_CASE(
         }
         STEP();
     }
+}
+
+FLOW_CASE(
+    flow_queue_full, SELF | PAIR, 8,
+    "3.7: a message that would overfill the event queue is refused and nothing in the queue is "
+    "lost; behind PT_DISABLED and PtlPTEnable it goes on")
+{
+    fill_queue(s, 8, false);
+}
+
+FLOW_CASE(flow_queue_full_triggered, SELF | PAIR, 8,
+          "3.7: so is a triggered message that would overfill the event queue")
+{
+    fill_queue(s, 8, true);
 }
 
 FLOW_CASE(flow_quiet_messages, SELF | PAIR, 4,
