@@ -1,6 +1,7 @@
 #!/bin/sh
 # Whether tests notice errors: each *.patch here breaks one rule in one place. It is applied to a copy
-# of the tree, and soak_differ must fail then, or, for rx_*.patch, fabric_machine. README.md.
+# of the tree, and soak_differ must fail then; for flow_*.patch portals_rule_flow, for rx_*.patch
+# fabric_machine. README.md.
 #
 #   run.sh SCRATCH [NAME...]      all, or some; SCRATCH is a folder for the copy, kept for the next time
 #
@@ -39,6 +40,7 @@ rm -rf "$scratch/new"
 build() {
     case $1 in
     rx_*) targets=fabric_machine ;;
+    flow_*) targets="portals portals_rule_flow" ;;
     *) targets="portals soak_differ" ;;
     esac
     # shellcheck disable=SC2086 # several words
@@ -56,9 +58,22 @@ differ() { # FABRIC WAY...
     PINWHEEL_FABRIC=$fabric PINWHEEL_IFACES=lo PINWHEEL_LOG=error timeout 300 \
         "$scratch/build/tests/soak/soak_differ" 1 "$programs" "$rounds" --as-is "$@" >> "$scratch/differ.log" 2>&1
 }
+flow() { # FABRIC CASE...
+    fabric=$1
+    shift
+    PINWHEEL_FABRIC=$fabric PINWHEEL_IFACES=lo PINWHEEL_LOG=error PINWHEEL_FLOWCTRL_MS=10 timeout 300 \
+        "$scratch/build/tests/portals/portals_rule_flow" "$@" >> "$scratch/differ.log" 2>&1
+}
 fails_at() { # MUTANT
     : > "$scratch/differ.log"
     case $1 in
+    flow_*)
+        flow shm 'flow_queue_full.*.self' || echo self
+        flow shm 'flow_queue_full.*.pair' || echo shm
+        flow udp 'flow_queue_full.*.pair' || echo udp
+        flow shm 'flow_queue_full_triggered.*' || echo triggered
+        return
+        ;;
     rx_*)
         timeout 300 "$scratch/build/tests/fabric/fabric_machine" > "$scratch/differ.log" 2>&1 || echo machine
         return
@@ -78,7 +93,8 @@ cmake -S "$scratch/tree" -B "$scratch/build" -DPINWHEEL_TESTS=ON -DCMAKE_BUILD_T
 }
 build "the tree"
 build rx_
-if [ -n "$(fails_at all)$(fails_at rx_)" ]; then
+build flow_
+if [ -n "$(fails_at all)$(fails_at flow_)$(fails_at rx_)" ]; then
     cat "$scratch/differ.log" >&2
     echo "the tree itself fails" >&2
     exit 2
