@@ -38,7 +38,7 @@ static struct shared {
     atomic_bool gone[PTEST_RANKS]; /* returned from the body, or reaped */
     struct place place[PTEST_RANKS];
     _Atomic uint64_t slot[PTEST_RANKS][PTEST_SLOTS];
-    char skip[128];
+    char skip[PTEST_RANKS][128];
 } * shared;
 
 static struct ptest_case *first, **last = &first;
@@ -109,7 +109,7 @@ void ptest_fail(const char *file, int line, const char *format, ...)
 
 void ptest_skip(const char *why)
 {
-    snprintf(shared->skip, sizeof(shared->skip), "%s", why);
+    snprintf(shared->skip[my_rank], sizeof(shared->skip[my_rank]), "%s", why);
     _exit(EXIT_SKIPPED);
 }
 
@@ -319,7 +319,7 @@ static int reap(pid_t *pids, const struct ptest_case *c, enum outcome *outcome)
                 atomic_load(&shared->place[rank].line));
         *outcome = FAILED;
     } else if (WEXITSTATUS(status) == EXIT_REFUSED && c->own_process != NULL) {
-        snprintf(shared->skip, sizeof(shared->skip), "it %s", c->own_process);
+        snprintf(shared->skip[0], sizeof(shared->skip[0]), "it %s", c->own_process);
         *outcome = SKIPPED;
     } else if (WEXITSTATUS(status) == EXIT_SKIPPED && *outcome == PASSED) {
         *outcome = SKIPPED;
@@ -377,6 +377,15 @@ static enum outcome run_case(const struct ptest_case *c)
     return outcome;
 }
 
+static const char *skip_reason(void)
+{
+    int rank = 0;
+    while (rank < PTEST_RANKS - 1 && shared->skip[rank][0] == '\0') {
+        rank++;
+    }
+    return shared->skip[rank];
+}
+
 static bool chosen(const struct ptest_case *c, int argc, char **argv)
 {
     if (spread_ranks != NULL && c->nprocs == 1) {
@@ -421,7 +430,7 @@ int ptest_run(int argc, char **argv, void (*spread)(int ranks, void *life))
         static const char *const names[] = {"ok    ", "FAILED", "skip  "};
         printf("%s %s (%d processes, %llu ms)%s%s\n", names[outcome], c->name, c->nprocs,
                (unsigned long long)(ptest_now_ms() - start), outcome == SKIPPED ? ": " : "",
-               outcome == SKIPPED ? shared->skip : "");
+               outcome == SKIPPED ? skip_reason() : "");
         fflush(stdout);
     }
     if (count[PASSED] + count[FAILED] + count[SKIPPED] == 0) {
