@@ -68,7 +68,8 @@ static inline bool ack_sound(ptl_ack_req_t ack, struct eq_ref eq, struct ct_ref 
     return ack <= PTL_OC_ACK_REQ && (ack != PTL_ACK_REQ || eq.eq != NULL) &&
            (ack != PTL_CT_ACK_REQ || ct.ct != NULL);
 }
-static inline bool request_fits(const struct ni *ni, const struct request *r)
+static inline __attribute__((always_inline)) bool request_fits(const struct ni *ni,
+                                                               const struct request *r)
 {
     /* Atomics have limits of their own. */
     bool short_enough = r->length <= ni->limits.max_msg_size || r->kind > OP_GET;

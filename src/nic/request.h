@@ -96,7 +96,7 @@ static inline const struct memory *request_reply_memory(const struct request *r)
 }
 
 /* Whether a response is due. */
-static inline bool request_expects(const struct request *r)
+static inline __attribute__((always_inline)) bool request_expects(const struct request *r)
 {
     return request_fetches(r) || r->ack != PTL_NO_ACK_REQ;
 }

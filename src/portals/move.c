@@ -5,7 +5,8 @@
 #include "nic/wait.h"
 #include "portals/api.h"
 
-static bool side_sound(const struct request *r, const struct md *md, ptl_size_t offset)
+static inline __attribute__((always_inline)) bool side_sound(const struct request *r,
+                                                             const struct md *md, ptl_size_t offset)
 {
     return md != NULL && offset <= md->length && r->length <= md->length - offset;
 }

@@ -311,8 +311,8 @@ static void step(uint8_t what)
         break;
     case 8:
         copy = (struct packet){.to = at, .length = next()};
-        for (size_t i = 0; i < copy.length; i++) {
-            copy.bytes[i] = next();
+        for (uint8_t *b = copy.bytes; b < copy.bytes + copy.length; b++) {
+            *b = next();
         }
         deliver(&copy);
         break;

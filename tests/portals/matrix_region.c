@@ -155,7 +155,7 @@ void region_wanted(const struct region *r, size_t at, void *bytes, size_t n)
 
 void region_forgive(struct region *r, size_t at, size_t n)
 {
-    for (unsigned char byte; n != 0; at++, n--) {
+    for (unsigned char byte = 0; n != 0; at++, n--) {
         copy(r, r->now, at, &byte, 1, OUT_OF);
         copy(r, r->want, at, &byte, 1, INTO);
     }

@@ -144,9 +144,9 @@ static bool is_tame(const uint8_t *element, unsigned type)
         type == PTL_FLOAT_COMPLEX || type == PTL_DOUBLE_COMPLEX || type == PTL_LONG_DOUBLE_COMPLEX;
     size_t size = type_size(type) / (pair ? 2 : 1);
     for (size_t at = 0; at < type_size(type); at += size) {
-        long double wide;
-        double d;
-        float f;
+        long double wide = 0;
+        double d = 0;
+        float f = 0;
         memcpy(&wide, element + at, size == sizeof(wide) ? size : 0);
         memcpy(&d, element + at, size == sizeof(d) ? size : 0);
         memcpy(&f, element + at, size == sizeof(f) ? size : 0);
