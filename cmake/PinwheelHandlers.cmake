@@ -67,5 +67,7 @@ function(pinwheel_add_handlers target)
         COMMAND_EXPAND_LISTS VERBATIM)
     set_property(SOURCE ${arg_UNPARSED_ARGUMENTS} APPEND PROPERTY COMPILE_DEFINITIONS
                  "PTL_HANDLER_IMAGE_FILE=\"${image}\"")
+    # Link-time optimisation would merge the symbols of their images.
+    set_property(SOURCE ${arg_UNPARSED_ARGUMENTS} APPEND PROPERTY COMPILE_OPTIONS -fno-lto)
     set_property(SOURCE ${arg_UNPARSED_ARGUMENTS} APPEND PROPERTY OBJECT_DEPENDS ${image})
 endfunction()

@@ -137,7 +137,8 @@ extern const char ptl_handler_image[] __attribute__((visibility("hidden")));
             ".long 9, 8, 1\n\t"                                                                    \
             ".asciz \"Pinwheel\"\n\t"                                                              \
             ".balign 4\n\t"                                                                        \
-            ".hidden __start_pinwheel_handlers, __stop_pinwheel_handlers\n\t"                      \
+            ".hidden __start_pinwheel_handlers\n\t"                                                \
+            ".hidden __stop_pinwheel_handlers\n\t"                                                 \
             ".long __start_pinwheel_handlers - .\n\t"                                              \
             ".long __stop_pinwheel_handlers - .\n\t"                                               \
             ".popsection");

@@ -79,6 +79,20 @@ $cc ${CFLAGS-} -I"$include" -I"$folder" library_main.c -o library ./libshout.so 
     -Wl,-rpath,"$(dirname "$portals")"
 [ "$(PINWHEEL_HPU=rv32 ./library)" = "$(PINWHEEL_HPU=rv32 ./shout)" ] || fail "in a library"
 
+# The whole program with link-time optimisation: files with images, and one without.
+printf '#include "spin_handler.h"\n__handler static int other(const ptl_payload_t p, void *s)\n{\n    return p.length != 0;\n}\nPTL_HANDLER(other);\n' >other.c
+sed 's/other/third/' other.c >third.c
+lto=-flto
+case $cc in *clang*) command -v ld.lld >/dev/null && lto='-flto -fuse-ld=lld' || lto='' ;; esac
+"$pinwheel" cc --cc "$cc" ${lto:+-flto} "$folder/shout.c" -o shout_lto.o
+"$pinwheel" cc --cc "$cc" ${lto:+-flto} other.c -o other_lto.o
+# shellcheck disable=SC2086
+$cc ${CFLAGS-} -O2 $lto -I"$include" "$folder/shout_main.c" shout_lto.o other_lto.o third.c -o shout_lto "$portals" \
+    -Wl,-rpath,"$(dirname "$portals")"
+for hpu in native rv32; do
+    [ "$(PINWHEEL_HPU=$hpu ./shout_lto)" = "$(PINWHEEL_HPU=$hpu ./shout)" ] || fail "with -flto, $hpu"
+done
+
 # A handler without twin is not run natively instead.
 # shellcheck disable=SC2086
 $cc ${CFLAGS-} -I"$include" "$folder/shout_main.c" "$folder/shout.c" -o plain "$portals" \
@@ -91,7 +105,6 @@ grep -qF 'the handler shout_payload has no RV32 code; compile its file with' err
 # The image alone, for the tools, and beside the program; several files.
 "$pinwheel" cc --image "$folder/shout.c"
 "$pinwheel" cc --image --cc "$cc" "$folder/bad_state.c" -o none.elf 2>/dev/null && fail "bad_state.c"
-printf '#include "spin_handler.h"\n__handler static int other(const ptl_payload_t p, void *s)\n{\n    return p.length != 0;\n}\nPTL_HANDLER(other);\n' >other.c
 "$pinwheel" cc --image other.c
 for images in shout.elf other.elf:shout.elf "$work/shout.elf:"; do
     [ "$(PINWHEEL_HPU=rv32 PINWHEEL_HPU_IMAGES=$images ./plain)" = "$(PINWHEEL_HPU=rv32 ./shout)" ] ||

@@ -322,9 +322,10 @@ static int native_compile(struct cc_job *job, size_t i, const char *image, const
     struct cc_words w = {0};
     char define[PATH_MAX + 64];
     snprintf(define, sizeof(define), "-DPTL_HANDLER_IMAGE_FILE=\"%s\"", image);
-    const char *making[] = {"-g", define, "-c", job->sources.word[i], "-o", object};
+    /* Link-time optimisation would merge the image's symbols of several files. */
+    const char *making[] = {"-g", define, "-fno-lto", "-c", job->sources.word[i], "-o", object};
     return begin_native(job, &w, i) && add_list(&w, &job->native) && add_includes(job, &w) &&
-                   add_all(&w, making, 6)
+                   add_all(&w, making, 7)
                ? run(&w)
                : -1;
 }
