@@ -13,13 +13,15 @@ CTEST   = ctest --output-on-failure --no-tests=error -j $$((3 * $(JOBS)))
 # With some 300 targets make takes 11 s of CPU time to find that nothing is to be done.
 export CMAKE_GENERATOR ?= Ninja
 
-.PHONY: help all demo test test-long asan tsan bench count fuzz install deb format lint clean
+.PHONY: help all demo test test-long builds abi asan tsan bench count fuzz install deb format lint clean
 
 help:
 	@echo "make all        install what is missing, build"
 	@echo "make demo       install what is missing, build, run the demo (results in demo-out/)"
 	@echo "make test       install what is missing, build with gcc and clang, run the tests"
 	@echo "make test-long  the long suites besides: soaks, a million races"
+	@echo "make builds     build and test as packagers do: types, compilers, flags, LTO (BUILDS: those of tools/builds.sh -l)"
+	@echo "make abi        libraries, command and environment against ABI_BASE=$(ABI_BASE): what is new, what is gone"
 	@echo "make asan       the tests under AddressSanitizer and UBSan"
 	@echo "make tsan       the tests of threads under ThreadSanitizer"
 	@echo "make bench      measure against the machine's limits and other libraries (BENCH_OPTIONS, PROFILE=off)"
@@ -61,6 +63,19 @@ test:
 test-long: test
 	@tools/packages.sh deb
 	cd $(BUILD) && $(CTEST) -L long
+
+# Hours, if BUILDS names none; before a release, and after a change of CMake files, flags or headers.
+BUILDS ?=
+builds:
+	@tools/packages.sh test
+	@tools/packages.sh builds
+	tools/builds.sh -j $(JOBS) $(BUILD)-builds $(BUILDS)
+
+ABI_BASE ?= 548af3f
+abi:
+	@tools/packages.sh build
+	@tools/packages.sh abi
+	tools/abi.sh $(ABI_BASE) $(BUILD)-abi
 
 asan:
 	@tools/packages.sh test
@@ -128,6 +143,6 @@ lint:
 	clang-tidy --quiet -p $(BUILD)-clang $(shell git ls-files 'src/*.c' 'tools/*.c' 'bench/ours/*.c' 'bench/conductor/*.c')
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-install $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-bench $(BUILD)-count $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-install $(BUILD)-clang $(BUILD)-asan $(BUILD)-tsan $(BUILD)-bench $(BUILD)-count $(BUILD)-fuzz $(BUILD)-builds $(BUILD)-abi
 
 COMMA = ,
