@@ -68,7 +68,14 @@ struct hpu_pool {
 
 _Static_assert(PTL_NUM_HPUS == 64, "free contexts are the bits of one word");
 
-_Thread_local struct hpu_ctx *hpu_thread_ctx __attribute__((tls_model("initial-exec")));
+/* hpu_ctx_current() names it in assembler, which link-time optimisation does not see. */
+#if defined(__clang__)
+#define NAMED_IN_ASSEMBLER __attribute__((used))
+#else
+#define NAMED_IN_ASSEMBLER __attribute__((used, externally_visible))
+#endif
+NAMED_IN_ASSEMBLER _Thread_local struct hpu_ctx *hpu_thread_ctx
+    __attribute__((tls_model("initial-exec")));
 
 void *hpu_ctx_stack(const struct hpu_ctx *ctx, size_t *size)
 {
