@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * What starting a handler takes on the host: an empty payload handler, natively and as its
- * twin on an RV32 core, from the call's set-up to its result, on a context of its own. The
+ * device code on an RV32 core, from the call's set-up to its result, on a context of its own. The
  * two take turns ROUNDS times; printed are the medians.
  */
 #include "start_handlers.h"
 
-#include "hpu/twin.h"
+#include "hpu/device.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ enum { ROUNDS = 9, CALLS = 200000 };
 struct bench {
     struct hpu_pool *pool;
     struct hpu_exec exec;
-    struct hpu_twin twins[3];
+    struct hpu_device_code code[3];
     _Alignas(64) uint8_t packet[64], state[64];
 };
 
@@ -48,22 +48,22 @@ int main(void)
     static struct bench b;
     struct rv32_error error = {""};
     double native[ROUNDS], rv32[ROUNDS];
-    struct hpu_twins *t = hpu_twins_create(65536, &rv32_timings[0], 1000000);
+    struct hpu_device *t = hpu_device_create(65536, &rv32_timings[0], 1000000);
     b.pool = hpu_pool_create(1, 65536);
     if (b.pool == NULL || t == NULL) {
         fprintf(stderr, "start_bench: no memory\n");
         return 1;
     }
-    if (hpu_twin_find(t, (void (*)(void))start_empty, &b.twins[HPU_CALL_PAYLOAD], &error) != 0) {
+    if (hpu_device_find(t, (void (*)(void))start_empty, &b.code[HPU_CALL_PAYLOAD], &error) != 0) {
         fprintf(stderr, "start_bench: %s\n", error.text);
         return 1;
     }
     b.exec.env.state = b.state;
     b.exec.env.state_length = sizeof(b.state);
     for (int i = 0; i < ROUNDS; i++) {
-        b.exec.env.twins = NULL;
+        b.exec.env.code = NULL;
         native[i] = call_time(&b);
-        b.exec.env.twins = b.twins;
+        b.exec.env.code = b.code;
         rv32[i] = call_time(&b);
     }
     qsort(native, ROUNDS, sizeof(native[0]), by_value);
@@ -71,6 +71,6 @@ int main(void)
     printf("native  %.1f ns a call\nrv32    %.1f ns a call, %.1f more (target 80)\n",
            native[ROUNDS / 2], rv32[ROUNDS / 2], rv32[ROUNDS / 2] - native[ROUNDS / 2]);
     hpu_pool_destroy(b.pool);
-    hpu_twins_destroy(t);
+    hpu_device_destroy(t);
     return 0;
 }

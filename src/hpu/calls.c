@@ -306,7 +306,7 @@ void PtlHandlerDMAWait(ptl_dma_h handle)
 
 /* ---- HPU memory ---- */
 
-/* A twin is told its own address, the first argument of its call. */
+/* Device code is told its own address, the first argument of its call. */
 static _Noreturn __attribute__((cold)) void
 refuse_value(struct hpu_exec *exec, const char *name, const void *caller, int rc, const void *value)
 {

@@ -16,9 +16,9 @@
 
 #include "base/nic_copy.h"
 #include "base/vector.h"
+#include "hpu/device.h"
 #include "hpu/exec.h"
 #include "hpu/refuse.h"
-#include "hpu/twin.h"
 
 /* call_enter() is the call whose handler calls us, or NULL outside of handlers. */
 static inline struct hpu_exec *call_enter(void)
@@ -32,8 +32,8 @@ static inline struct hpu_exec *call_enter(void)
 
 #define CALL_INLINE static inline __attribute__((always_inline))
 
-/* call_leave(): a handler whose time ran out in here ends here. A twin's time is its core's. Where
- * a helper is not inlined, `caller` is who called the function; else NULL. */
+/* call_leave(): a handler whose time ran out in here ends here. Device code's time is its core's.
+ * Where a helper is not inlined, `caller` is who called the function; else NULL. */
 _Noreturn void call_end_late(struct hpu_exec *exec, const char *name, const void *caller)
     __attribute__((cold));
 CALL_INLINE void call_leave_from(struct hpu_exec *exec, const char *name, const void *caller)

@@ -10,9 +10,9 @@
 #include <errno.h>
 
 #include "base/list.h"
+#include "hpu/device.h"
 #include "hpu/dma.h"
 #include "hpu/refuse.h"
-#include "hpu/twin.h"
 
 /* A handler that has returned, and whose last transfers left its memory; no return code. */
 #define END_SEGV (-2)
@@ -56,13 +56,13 @@ static bool next_packet(struct hpu_exec *exec)
     return true;
 }
 
-/* On the context. A twin is never given up: its core ends what strays. */
+/* On the context. Device code is never given up: its core ends what strays. */
 void hpu_exec_handler(void *arg)
 {
     struct hpu_exec *exec = arg;
     do {
-        int result = exec->env.twins != NULL ? hpu_twin_run(exec, &exec->env.twins[exec->call])
-                                             : run_native(exec);
+        int result = exec->env.code != NULL ? hpu_device_run(exec, &exec->env.code[exec->call])
+                                            : run_native(exec);
         int rc = hpu_dma_end(&exec->dmas, true);
         exec->host_fault |= rc == -EIO;
         exec->result = rc < 0 ? END_SEGV : result;
@@ -70,11 +70,12 @@ void hpu_exec_handler(void *arg)
 }
 
 /* A handler that gives FAIL means it, one that gives any other code of none of its kind errs. Who
- * looks on while twins run tells of these himself. */
+ * looks on while device code runs tells of these himself. */
 static __attribute__((cold, noinline)) int no_result(const struct hpu_exec *exec, int result)
 {
-    const struct hpu_twin *twin = exec->env.twins != NULL ? &exec->env.twins[exec->call] : NULL;
-    if (result != FAIL && (twin == NULL || twin->twins->watch == NULL)) {
+    const struct hpu_device_code *code =
+        exec->env.code != NULL ? &exec->env.code[exec->call] : NULL;
+    if (result != FAIL && (code == NULL || code->device->watch == NULL)) {
         hpu_refuse_code(exec, result);
     }
     return FAIL;
@@ -209,7 +210,7 @@ void hpu_exec_park(struct hpu_exec *exec, enum hpu_wait wait)
     exec->wait = wait;
     exec->cycles += __builtin_ia32_rdtsc() - exec->since;
     hpu_ctx_suspend(exec->ctx);
-    hpu_twin_resumed(exec);
+    hpu_device_resumed(exec);
 }
 
 void hpu_suspend(struct hpu_env *env)

@@ -44,7 +44,7 @@ struct hpu_env;
 struct hpu_mover;
 struct hpu_output;
 struct hpu_queue;
-struct hpu_twin;
+struct hpu_device_code;
 struct vector;
 
 enum hpu_message_kind { HPU_PUT, HPU_GET, HPU_ATOMIC, HPU_FETCH /* and swap */ };
@@ -107,8 +107,8 @@ struct hpu_env {
     size_t max_payload; /* of PutFromDevice */
     struct hpu_counter *counters;
     unsigned counter_count;
-    const struct hpu_twin
-        *twins; /* of the entry's handlers, by enum hpu_call (twin.h); NULL: native */
+    const struct hpu_device_code
+        *code; /* of the entry's handlers, by enum hpu_call (device.h); NULL: native */
     struct hpu_output *outputs; /* an HPU each (output.h); NULL: what is printed is lost */
     unsigned output_count;
     struct hpu_mover *mover; /* that copies beside the handler (mover.h); NULL: nobody does */
@@ -163,11 +163,11 @@ struct hpu_exec {
                                packet there but the last */
     unsigned calls;         /* of handlers, which this call has begun */
     uint64_t cycles, since; /* in the handler, until it last began or went on; and that moment */
-    uint64_t core_cycles;   /* that the core of its twin took, in calls that have ended */
+    uint64_t core_cycles;   /* that the core of its device code took, in calls that have ended */
     uint32_t dma_issued;    /* DMA handles 1 to dma_issued were given out */
     struct hpu_dmas *dmas;  /* those that are not done, dma.h */
     struct hpu_stride stride;
-    struct hpu_core *core; /* that runs the handler's twin; NULL: native code */
+    struct hpu_core *core; /* that runs the handler's device code; NULL: native code */
     union {
         ptl_header_handler_t header;
         ptl_payload_handler_t payload;
@@ -226,8 +226,9 @@ int hpu_exec_run(struct hpu_exec *exec);
 void hpu_exec_give(struct hpu_exec *exec);
 
 /* hpu_exec_end() says that the time of a handler that runs on a context is over: native code ends
- * at once, or with the call that it is in, a twin in its next call or a little later. Any thread
- * may call it while the context cannot be given back. hpu_exec_ending() says whether it was. */
+ * at once, or with the call that it is in, device code in its next call or a little later. Any
+ * thread may call it while the context cannot be given back. hpu_exec_ending() says whether it was.
+ */
 void hpu_exec_end(struct hpu_exec *exec);
 static inline bool hpu_exec_ending(const struct hpu_exec *exec)
 {

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/nic_copy.h"
 #include "base/sys.h"
-#include "hpu/twin.h"
+#include "hpu/device.h"
 
 #include <dlfcn.h>
 #include <inttypes.h>
@@ -48,8 +48,8 @@ static void (*code_of(const struct hpu_exec *exec))(void)
 static void describe_handler(const struct hpu_exec *exec, char *text, size_t size)
 {
     char code[160];
-    if (exec->env.twins != NULL) {
-        snprintf(text, size, "%.80s on RV32", exec->env.twins[exec->call].name);
+    if (exec->env.code != NULL) {
+        snprintf(text, size, "%.80s on RV32", exec->env.code[exec->call].name);
         return;
     }
     const struct ptl_handler_entry *entry = hpu_registered(code_of(exec));
@@ -88,7 +88,7 @@ void call_refuse_from(struct hpu_exec *exec, const char *name, const void *calle
     vsnprintf(why, sizeof(why), format, arguments);
     va_end(arguments);
     if (exec->core != NULL) {
-        hpu_twin_end(exec, result, why);
+        hpu_device_end(exec, result, why);
     }
     describe_code((uintptr_t)caller - 1, where, sizeof(where));
     hpu_tell(exec, (uintptr_t)caller, "ended with %s: in %s: %s; called from %s",
@@ -121,7 +121,8 @@ void hpu_refuse_late(const struct hpu_exec *exec, const char *name, const void *
     uintptr_t at = caller != NULL ? (uintptr_t)caller - 1 : hpu_ctx_guard(exec->ctx)->instruction;
     describe_code(at, where, sizeof(where));
     hpu_tell(exec, TIMEOUT, "ended with TIMEOUT: %s; in %s%s%s",
-             hpu_exec_ending(exec) ? hpu_twin_closed : "used more than PINWHEEL_HANDLER_BUDGET_US",
+             hpu_exec_ending(exec) ? hpu_device_closed
+                                   : "used more than PINWHEEL_HANDLER_BUDGET_US",
              name != NULL ? name : "", name != NULL ? ", called from " : "", where);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Why a handler was ended: which call it made, what it gave, what it might have given; which
- * memory it left, from where. Twins tell in their own words (twin_run.c), with what is said here
- * of their calls in them; for native handlers it is all here. One line a handler that ended,
+ * memory it left, from where. Device code tells in its own words (device_run.c), with what is said
+ * here of their calls in them; for native handlers it is all here. One line a handler that ended,
  * unless it does so again and again.
  */
 #ifndef HPU_REFUSE_H

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "fabric/iface.h"
+#include "hpu/device.h"
 #include "hpu/mover.h"
-#include "hpu/twin.h"
 #include "nic/peer.h"
 #include "nic/process.h"
 #include "nic/progress.h"
@@ -64,7 +64,7 @@ static void leave_nic(struct nic *nic)
     struct hpu_mover *mover = nic->mover;
     struct hpu_watch *watch = nic->watch;
     struct hpu_pool *hpus = nic->hpus;
-    struct hpu_twins *twins = nic->twins;
+    struct hpu_device *device = nic->device;
     table_free(&nic->operations);
     self_free(nic);
     hpu_memory_forget(nic);
@@ -74,7 +74,7 @@ static void leave_nic(struct nic *nic)
     hpu_mover_destroy(mover);
     hpu_watch_stop(watch);
     hpu_pool_destroy(hpus);
-    hpu_twins_destroy(twins);
+    hpu_device_destroy(device);
 }
 
 /* Makes what handlers need. */
@@ -84,15 +84,15 @@ static bool make_hpus(struct nic *nic)
     nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)o->number[OPT_HPU_STACK]);
     nic->mover = hpu_mover_create();
     if (o->number[OPT_HPU] != 0) {
-        nic->twins = hpu_twins_create((size_t)o->number[OPT_HPU_STACK],
-                                      &rv32_timings[o->number[OPT_HPU_TIMING]],
-                                      o->number[OPT_HANDLER_BUDGET_US]);
-        if (nic->twins != NULL) {
-            nic->twins->beside = o->text[OPT_HPU_IMAGES];
+        nic->device = hpu_device_create((size_t)o->number[OPT_HPU_STACK],
+                                        &rv32_timings[o->number[OPT_HPU_TIMING]],
+                                        o->number[OPT_HANDLER_BUDGET_US]);
+        if (nic->device != NULL) {
+            nic->device->beside = o->text[OPT_HPU_IMAGES];
         }
     }
     return nic->hpus != NULL && nic->mover != NULL &&
-           (o->number[OPT_HPU] == 0 || nic->twins != NULL);
+           (o->number[OPT_HPU] == 0 || nic->device != NULL);
 }
 
 /* The memory of all NICs of an index. */
@@ -163,8 +163,8 @@ static struct nic_board *begin_board(const struct nic *nic)
     board->index = nic->index;
     board->opened = sys_clock_ns(CLOCK_REALTIME) / 1000000000;
     snprintf(board->program, sizeof(board->program), "%s", program_invocation_short_name);
-    if (nic->twins != NULL) {
-        const struct rv32_timing *t = nic->twins->timing;
+    if (nic->device != NULL) {
+        const struct rv32_timing *t = nic->device->timing;
         board->core_mhz = t->clock_mhz;
         snprintf(board->core, sizeof(board->core), "%s%s%s", t->name, t->label != NULL ? ", " : "",
                  t->label != NULL ? t->label : "");

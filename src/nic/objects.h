@@ -23,10 +23,10 @@
 #include "base/options.h"
 #include "base/table.h"
 #include "fabric/fabric.h"
+#include "hpu/device.h"
 #include "hpu/exec.h"
 #include "hpu/memory.h"
 #include "hpu/sched.h"
-#include "hpu/twin.h"
 #include "hpu/watch.h"
 #include "nic/atomic.h"
 #include "nic/board.h"
@@ -81,17 +81,17 @@ struct handlers {
     void *host_base;
     uint64_t host_length;
     uint64_t user_header;
-    uint64_t hpu_mask;           /* HPUs that may run them, 0: all */
-    struct vector host_vector;   /* PTL_HANDLER_IOVEC: a copy of the parts */
-    struct board_context *board; /* what it has done */
-    struct hpu_queue queue;      /* with nic->sched */
-    unsigned together;           /* packets that a payload call takes besides its first */
-    unsigned slow;               /* messages until it may be taken for quick, with nic->sched */
-    bool inactive;               /* no message finds the entry before PtlHandlersActivate() */
-    struct hpu_twin twin[3];     /* by enum hpu_call, with nic->twins */
-    bool taken;                  /* a message has the entry, which is use-once, in hand */
-    unsigned timers;             /* that run them */
-    bool orphaned;               /* one runs on, and its NI is closed: what it uses is kept */
+    uint64_t hpu_mask;              /* HPUs that may run them, 0: all */
+    struct vector host_vector;      /* PTL_HANDLER_IOVEC: a copy of the parts */
+    struct board_context *board;    /* what it has done */
+    struct hpu_queue queue;         /* with nic->sched */
+    unsigned together;              /* packets that a payload call takes besides its first */
+    unsigned slow;                  /* messages until it may be taken for quick, with nic->sched */
+    bool inactive;                  /* no message finds the entry before PtlHandlersActivate() */
+    struct hpu_device_code code[3]; /* by enum hpu_call, with nic->device */
+    bool taken;                     /* a message has the entry, which is use-once, in hand */
+    unsigned timers;                /* that run them */
+    bool orphaned;                  /* one runs on, and its NI is closed: what it uses is kept */
 };
 
 struct hpu_memory {
@@ -307,10 +307,10 @@ struct nic {
     bool self_afar;       /* and whether any may be on the fabric's way, queued or in hand */
     bool fastpath;        /* PINWHEEL_FASTPATH, for what is not hot; else see `short_end` */
     struct hpu_pool *hpus;
-    struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
-    struct hpu_mover *mover; /* copies large transfers beside their handlers */
-    struct hpu_twins *twins; /* PINWHEEL_HPU=rv32: what runs handlers; NULL: native code */
-    struct hpu_watch *watch; /* over the handlers' time; NULL: not yet, or there is no budget */
+    struct hpu_sched *sched;   /* HPUs that are threads; NULL: whoever makes progress is one */
+    struct hpu_mover *mover;   /* copies large transfers beside their handlers */
+    struct hpu_device *device; /* PINWHEEL_HPU=rv32: what runs handlers; NULL: native code */
+    struct hpu_watch *watch;   /* over the handlers' time; NULL: not yet, or there is no budget */
     uint64_t hpu_memory_used;
     struct hpu_mem *spare_piece[SPARE_PIECES];
     unsigned spare_pieces;

@@ -86,17 +86,17 @@ static int check_handlers(struct ni *ni, const ptl_handlers_t *h, struct hpu_mem
 }
 
 /* Finds what the cores run in place of the handlers. There is no native run instead. */
-static int find_twins(struct nic *nic, struct handlers *made)
+static int find_device_code(struct nic *nic, struct handlers *made)
 {
     void (*const handlers[])(void) = {
         [HPU_CALL_HEADER] = (void (*)(void))made->header,
         [HPU_CALL_PAYLOAD] = (void (*)(void))made->payload,
         [HPU_CALL_COMPLETION] = (void (*)(void))made->completion,
     };
-    for (int i = 0; nic->twins != NULL && i < 3; i++) {
+    for (int i = 0; nic->device != NULL && i < 3; i++) {
         struct rv32_error error = {""};
         if (handlers[i] != NULL &&
-            hpu_twin_find(nic->twins, handlers[i], &made->twin[i], &error) != 0) {
+            hpu_device_find(nic->device, handlers[i], &made->code[i], &error) != 0) {
             log_line(LOG_ERROR, "%s", error.text);
             return PTL_ARG_INVALID;
         }
@@ -120,7 +120,7 @@ static int set_up(const char *call, struct ni *ni, const ptl_handlers_t *h, stru
         .inactive = (h->options & PTL_HANDLER_INACTIVE) != 0,
         .slow = 1, /* nobody knows yet */
     };
-    int rc = find_twins(ni->nic, made);
+    int rc = find_device_code(ni->nic, made);
     if (rc == PTL_OK && (h->options & PTL_HANDLER_IOVEC) != 0) {
         rc = api_vector(call, ni, h->handler_host_mem, h->handler_host_length, &made->host_vector,
                         &made->host_length);

@@ -196,7 +196,7 @@ bool handlers_start(struct rx *rx)
     env->max_payload = nic->packet_size;
     env->counters = rx->at.ni->counters;
     env->counter_count = PTL_SPIN_COUNTERS;
-    env->twins = nic->twins != NULL ? h->twin : NULL;
+    env->code = nic->device != NULL ? h->code : NULL;
     env->me_vector = rx->at.le->vector.parts != NULL ? &rx->at.le->vector : NULL;
     env->host_vector = h->host_vector.parts != NULL ? &h->host_vector : NULL;
     env->outputs = nic->board->outputs;

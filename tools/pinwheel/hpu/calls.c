@@ -32,7 +32,7 @@ static bool make_room(struct hpu_calls *c)
     return more != NULL;
 }
 
-void hpu_calls_begin(struct hpu_calls *c, const struct hpu_twin_call *call)
+void hpu_calls_begin(struct hpu_calls *c, const struct hpu_device_call *call)
 {
     if (make_room(c) && c->count < HPU_CALLS_MOST) {
         c->made[c->count] = (struct hpu_made_call){.call = *call};
@@ -51,7 +51,7 @@ static char *take_text(struct hpu_calls *c)
     return more > 0 && more <= n ? strndup(text + n - more, more) : NULL;
 }
 
-void hpu_calls_end(struct hpu_calls *c, const struct hpu_twin_call *call)
+void hpu_calls_end(struct hpu_calls *c, const struct hpu_device_call *call)
 {
     struct hpu_made_call *m = made_last(c);
     c->cycles += call->cycles;
@@ -145,15 +145,15 @@ void hpu_call_text(const struct hpu_made_call *m, const struct rv32_core *core, 
                    size_t size)
 {
     struct words w = {text, size};
-    const struct hpu_twin_call *call = &m->call;
+    const struct hpu_device_call *call = &m->call;
     add(&w, "%s(", call->name);
     for (int i = 0; i < call->count; i++) {
         add(&w, i > 0 ? ", " : "");
         if (m->text != NULL && i == 0) {
             add_quoted(&w, m->text);
-        } else if (call->kind[i] == HPU_TWIN_POINTER) {
+        } else if (call->kind[i] == HPU_DEVICE_POINTER) {
             add_pointer(&w, core, (uint32_t)call->argument[i]);
-        } else if (call->kind[i] == HPU_TWIN_PROCESS) {
+        } else if (call->kind[i] == HPU_DEVICE_PROCESS) {
             add_process(&w, call->argument[i]);
         } else {
             add_number(&w, call->argument[i]);

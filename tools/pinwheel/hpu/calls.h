@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The handler calls that a handler on the RV32 core has made, noted one by one as the core makes
- * them (hpu/twin.h), and printed as C has them: pointers as places in the handler's memory, text
+ * them (hpu/device.h), and printed as C has them: pointers as places in the handler's memory, text
  * as what was printed.
  *
  *      cycle  took  call
@@ -13,13 +13,13 @@
 
 #include "pinwheel/util/json.h"
 
+#include "hpu/device.h"
 #include "hpu/output.h"
-#include "hpu/twin.h"
 
 enum { HPU_CALLS_MOST = 10000 }; /* that are noted; others are counted */
 
 struct hpu_made_call {
-    struct hpu_twin_call call;
+    struct hpu_device_call call;
     bool returned;
     char *text; /* that it printed; NULL: none */
 };
@@ -33,8 +33,8 @@ struct hpu_calls {
 };
 
 /* hpu_calls_begin() notes a call that is being made, hpu_calls_end() that it has returned. */
-void hpu_calls_begin(struct hpu_calls *c, const struct hpu_twin_call *call);
-void hpu_calls_end(struct hpu_calls *c, const struct hpu_twin_call *call);
+void hpu_calls_begin(struct hpu_calls *c, const struct hpu_device_call *call);
+void hpu_calls_end(struct hpu_calls *c, const struct hpu_device_call *call);
 void hpu_calls_free(struct hpu_calls *c);
 
 /* hpu_call_text() writes "name(argument, ...) = result". */

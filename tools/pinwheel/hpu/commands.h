@@ -3,7 +3,7 @@
  * The subcommands of `pinwheel hpu`, one file each, and what they share: a registered handler
  * of an image (handler.h), or any function of it, with memory to run on, as the options ask
  * for. Each is called as a subcommand of `pinwheel` is (commands.h), with its own name as argv[0].
- * A function has this memory, a handler what a NIC gives it (hpu/twin.h):
+ * A function has this memory, a handler what a NIC gives it (hpu/device.h):
  *
  *   10000000  stack, 4 KiB below 10001000        10010000  state (HPU memory), up to 64 KiB
  *   10004000  packet, up to 16 KiB               and the segments of the image where it says

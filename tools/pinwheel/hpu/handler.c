@@ -248,7 +248,7 @@ static int set_up(struct hpu_handler *h, const struct hpu_handler_memory *m,
     hpu_host_serve(&h->host, &h->exec.env, packet);
     h->exec.env.state = m->state;
     h->exec.env.state_length = m->state_size;
-    h->exec.env.twins = h->twin;
+    h->exec.env.code = h->code;
     switch (h->kind) {
     case HPU_CALL_HEADER:
         hpu_exec_header(h->pool, &h->exec, NULL, &header);
@@ -287,13 +287,13 @@ static const struct rv32_result *run_core(void *context, struct rv32_core *core,
     return result;
 }
 
-static void called(void *context, const struct hpu_twin_call *call)
+static void called(void *context, const struct hpu_device_call *call)
 {
     struct run *r = context;
     hpu_calls_begin(&r->handler->calls, call);
 }
 
-static void returned(void *context, const struct hpu_twin_call *call)
+static void returned(void *context, const struct hpu_device_call *call)
 {
     struct run *r = context;
     hpu_calls_end(&r->handler->calls, call);
@@ -334,7 +334,7 @@ static int find(struct hpu_handler *h, const struct hpu_image *image, struct rv3
                          image->image.name, h->name);
     }
     h->kind = (enum hpu_call)kind;
-    h->twin[kind] = (struct hpu_twin){h->twins, image, s->name, s->address};
+    h->code[kind] = (struct hpu_device_code){h->device, image, s->name, s->address};
     return 0;
 }
 
@@ -342,13 +342,13 @@ int hpu_handler_open(struct hpu_handler *h, const struct hpu_image *image,
                      const struct rv32_timing *timing, int64_t budget, struct rv32_error *error)
 {
     hpu_handler_close(h);
-    h->twins = hpu_twins_create(HPU_HANDLER_STACK, timing, 0);
+    h->device = hpu_device_create(HPU_HANDLER_STACK, timing, 0);
     h->pool = hpu_pool_create(1, CONTEXT_STACK);
-    if (h->twins == NULL || h->pool == NULL) {
+    if (h->device == NULL || h->pool == NULL) {
         return rv32_fail(error, "no memory for a core");
     }
-    h->twins->budget = budget;
-    h->twins->watch = &h->watch;
+    h->device->budget = budget;
+    h->device->watch = &h->watch;
     h->calls.output = &h->host.output;
     return find(h, image, error) == 0 ? read_host(h, error) : -1;
 }
@@ -357,7 +357,7 @@ int hpu_handler_run(struct hpu_handler *h, const struct hpu_handler_memory *m, h
                     void *context, struct rv32_error *error)
 {
     struct run r = {.handler = h, .runner = runner, .context = context};
-    h->watch = (struct hpu_twin_watch){run_core, called, returned, ended, &r};
+    h->watch = (struct hpu_device_observer){run_core, called, returned, ended, &r};
     h->why[0] = '\0';
     if (set_up(h, m, error) != 0) {
         return -1;
@@ -377,13 +377,13 @@ int hpu_handler_run(struct hpu_handler *h, const struct hpu_handler_memory *m, h
 void hpu_handler_close(struct hpu_handler *h)
 {
     hpu_calls_free(&h->calls);
-    hpu_twins_destroy(h->twins);
+    hpu_device_destroy(h->device);
     hpu_pool_destroy(h->pool);
     free(h->host.entry.bytes);
     free(h->host.handler.bytes);
     free(h->host.peers.bytes);
     h->host = (struct hpu_host){0};
-    h->twins = NULL;
+    h->device = NULL;
     h->pool = NULL;
     h->core = NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A registered handler, run once as a NIC runs it: on a context, as a twin on the RV32 core
- * (hpu/twin.h), with a host of its own (host.h) that its calls reach.
+ * A registered handler, run once as a NIC runs it: on a context, as device code on the RV32 core
+ * (hpu/device.h), with a host of its own (host.h) that its calls reach.
  *
  *      --packet            a payload handler's packet, or a header handler's user header
  *      --set FIELD=VALUE   what else it is called with
@@ -14,7 +14,7 @@
 #include "calls.h"
 #include "host.h"
 
-#include "hpu/twin.h"
+#include "hpu/device.h"
 
 /* Files of the host's memory. */
 enum hpu_handler_file { HPU_FILE_ENTRY, HPU_FILE_HANDLER, HPU_FILE_PEERS, HPU_FILES };
@@ -36,10 +36,10 @@ struct hpu_handler {
     enum hpu_call kind;
     struct hpu_host host;
     struct hpu_calls calls;
-    struct hpu_twins *twins;
+    struct hpu_device *device;
     struct hpu_pool *pool;
-    struct hpu_twin twin[3]; /* by kind */
-    struct hpu_twin_watch watch;
+    struct hpu_device_code code[3]; /* by kind */
+    struct hpu_device_observer watch;
     struct hpu_exec exec;
     struct rv32_core *core;    /* that it ran on */
     struct rv32_result result; /* of the core */

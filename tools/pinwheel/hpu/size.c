@@ -33,7 +33,7 @@ static void print_handlers(const struct hpu_image *code)
     struct hpu_struct structs[STRUCTS];
     if (code->table.count > 0) {
         printf("handlers, and structs that they point to; HPU memory in L1 has %d bytes\n",
-               TWIN_STATE_MAX);
+               DEVICE_STATE_MAX);
     }
     for (size_t i = 0; i < code->table.count; i++) {
         const struct rv32_symbol *s = &code->table.handlers[i];
@@ -49,7 +49,7 @@ static void print_handlers(const struct hpu_image *code)
 static void json_handlers(const struct hpu_image *code, struct json *to)
 {
     struct hpu_struct structs[STRUCTS];
-    json_unsigned(to, "state_limit", TWIN_STATE_MAX);
+    json_unsigned(to, "state_limit", DEVICE_STATE_MAX);
     json_open_array(to, "handlers");
     for (size_t i = 0; i < code->table.count; i++) {
         const struct rv32_symbol *s = &code->table.handlers[i];

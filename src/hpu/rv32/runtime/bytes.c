@@ -2,7 +2,7 @@
 /*
  * What compilers call where the source has an assignment of structs or an initialiser:
  * memcpy() and the like, by words, which may be misaligned on this core. Besides, the
- * layout of what handlers are called with, as the host builds it (hpu/twin.c).
+ * layout of what handlers are called with, as the host builds it (hpu/device.c).
  */
 #include "spin_handler.h"
 
@@ -13,10 +13,10 @@ _Static_assert(sizeof(ptl_header_t) == 72 && offsetof(ptl_header_t, length) == 8
                    offsetof(ptl_header_t, offset) == 40 && offsetof(ptl_header_t, hdr_data) == 48 &&
                    offsetof(ptl_header_t, user_hdr) == 56 &&
                    offsetof(ptl_header_t, user_hdr_length) == 64,
-               "struct twin_header");
+               "struct device_header");
 _Static_assert(sizeof(ptl_payload_t) == 24 && offsetof(ptl_payload_t, offset) == 8 &&
                    offsetof(ptl_payload_t, base) == 16,
-               "struct twin_payload");
+               "struct device_payload");
 
 typedef uint32_t __attribute__((may_alias, aligned(1))) any_word;
 

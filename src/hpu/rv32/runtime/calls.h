@@ -2,7 +2,7 @@
 /*
  * The calls of spin_handler.h as RV32 handlers make them, and those of atomics.c beside this file:
  * one row a call, for the handler's side (calls.S makes a stub of each) and for the host's
- * (hpu/twin_calls.c).
+ * (hpu/device_calls.c).
  *
  *      stub: li t0, number; ecall; ret         arguments and result as ABI ilp32 has them
  *

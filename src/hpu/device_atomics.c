@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Atomics of 1, 2 and 8 bytes for twins, whose core has instructions for 4 (rv32/runtime/atomics.c
- * makes of these what compilers ask for). The twin's memory is this process's, so that they are
- * atomic with those of all other HPUs, native or not, and with those of the host.
+ * Atomics of 1, 2 and 8 bytes for device code, whose core has instructions for 4
+ * (rv32/runtime/atomics.c makes of these what compilers ask for). The device code's memory is this
+ * process's, so that they are atomic with those of all other HPUs, native or not, and with those of
+ * the host.
  *
- * The caller has checked that the memory is the twin's, and may be read and written so.
+ * The caller has checked that the memory is the device code's, and may be read and written so.
  */
-#include "hpu/twin.h"
+#include "hpu/device.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Regions begin at multiples of 8 in the twin's memory as in ours, but for what cannot be
- * written. What is told is the twin's address, the first argument of its call. */
+/* Regions begin at multiples of 8 in the device code's memory as in ours, but for what cannot be
+ * written. What is told is the device code's address, the first argument of its call. */
 static void *aligned(uint64_t address, size_t size)
 {
     enum { A0 = 10 };
@@ -23,13 +24,13 @@ static void *aligned(uint64_t address, size_t size)
                  "0x%08x: misaligned by %u, an atomic of %zu bytes: its address must be a multiple "
                  "of %zu",
                  exec->core->rv32.x[A0], (unsigned)(address % size), size, size);
-        hpu_twin_end(exec, SEGV, why);
+        hpu_device_end(exec, SEGV, why);
     }
     return (void *)(uintptr_t)address;
 }
 
 /* Of what nobody writes there are no halves. */
-uint64_t hpu_twin_load_8(uint64_t address)
+uint64_t hpu_device_load_8(uint64_t address)
 {
     uint64_t value;
     if (address % sizeof(value) == 0) {
@@ -39,14 +40,14 @@ uint64_t hpu_twin_load_8(uint64_t address)
     return value;
 }
 
-uint64_t hpu_twin_exchange_8(uint64_t address, uint64_t value)
+uint64_t hpu_device_exchange_8(uint64_t address, uint64_t value)
 {
     return __atomic_exchange_n((uint64_t *)aligned(address, sizeof(uint64_t)), value,
                                __ATOMIC_SEQ_CST);
 }
 
 #define CAS(size, type)                                                                            \
-    uint64_t hpu_twin_cas_##size(uint64_t address, uint64_t expected, uint64_t desired)            \
+    uint64_t hpu_device_cas_##size(uint64_t address, uint64_t expected, uint64_t desired)          \
     {                                                                                              \
         type found = (type)expected;                                                               \
         __atomic_compare_exchange_n((type *)aligned(address, size), &found, (type)desired, false,  \

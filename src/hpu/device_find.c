@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finding the twin of a handler (twin.h): from its address to the entry that PTL_HANDLER()
+ * Finding the device code of a handler (device.h): from its address to the entry that PTL_HANDLER()
  * made, by the notes that lead to the table of each program and library in memory; from there
  * to the image, which is read and decoded when the first of its handlers is asked for.
  */
-#include "hpu/twin.h"
+#include "hpu/device.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -54,7 +54,7 @@ int hpu_image_ready(struct hpu_image *i, const struct rv32_timing *timing,
 
 /* Adds the image that a program carries, `name` to people, or, if `head` is NULL, the one in the
  * file `name`. What handlers may not have is found out before one runs. */
-static struct hpu_image *add_image(struct hpu_twins *t, const struct image_head *head,
+static struct hpu_image *add_image(struct hpu_device *t, const struct image_head *head,
                                    const char *name, struct rv32_error *error)
 {
     struct hpu_image *i = calloc(1, sizeof(*i));
@@ -74,7 +74,7 @@ static struct hpu_image *add_image(struct hpu_twins *t, const struct image_head 
 }
 
 /* A library may have been replaced by another one at its address: so bytes are compared. */
-static struct hpu_image *load_image(struct hpu_twins *t, const struct image_head *head,
+static struct hpu_image *load_image(struct hpu_device *t, const struct image_head *head,
                                     struct rv32_error *error)
 {
     if (memcmp(head->magic, IMAGE_MAGIC, sizeof(head->magic)) != 0) {
@@ -93,7 +93,8 @@ static struct hpu_image *load_image(struct hpu_twins *t, const struct image_head
 
 /* ---- Beside the program ---- */
 
-static struct hpu_image *open_image(struct hpu_twins *t, const char *path, struct rv32_error *error)
+static struct hpu_image *open_image(struct hpu_device *t, const char *path,
+                                    struct rv32_error *error)
 {
     for (struct list *l = t->images.next; l != &t->images; l = l->next) {
         struct hpu_image *i = container_of(l, struct hpu_image, link);
@@ -106,7 +107,7 @@ static struct hpu_image *open_image(struct hpu_twins *t, const char *path, struc
 
 /* The first image beside the program that has a handler of that name. NULL: none, and if one of
  * them cannot be read, the error says so. */
-static struct hpu_image *find_beside(struct hpu_twins *t, const char *name,
+static struct hpu_image *find_beside(struct hpu_device *t, const char *name,
                                      struct rv32_error *error)
 {
     const char *at = t->beside != NULL ? t->beside : "";
@@ -189,8 +190,8 @@ static int no_entry(void (*handler)(void), struct rv32_error *error)
                      info.dli_fname != NULL ? info.dli_fname : "this program");
 }
 
-int hpu_twin_find(struct hpu_twins *t, void (*handler)(void), struct hpu_twin *twin,
-                  struct rv32_error *error)
+int hpu_device_find(struct hpu_device *t, void (*handler)(void), struct hpu_device_code *code,
+                    struct rv32_error *error)
 {
     const struct ptl_handler_entry *found = hpu_registered(handler);
     struct rv32_error why = {""};
@@ -217,16 +218,16 @@ int hpu_twin_find(struct hpu_twins *t, void (*handler)(void), struct hpu_twin *t
                          "is PTL_HANDLER(%s) there for native code only?",
                          found->name, found->name);
     }
-    *twin = (struct hpu_twin){t, i, symbol->name, symbol->address};
+    *code = (struct hpu_device_code){t, i, symbol->name, symbol->address};
     return 0;
 }
 
 /* ---- All of them ---- */
 
-struct hpu_twins *hpu_twins_create(size_t stack_size, const struct rv32_timing *timing,
-                                   int64_t budget_us)
+struct hpu_device *hpu_device_create(size_t stack_size, const struct rv32_timing *timing,
+                                     int64_t budget_us)
 {
-    struct hpu_twins *t = calloc(1, sizeof(*t));
+    struct hpu_device *t = calloc(1, sizeof(*t));
     if (t != NULL) {
         list_init(&t->images);
         t->timing = timing;
@@ -236,7 +237,7 @@ struct hpu_twins *hpu_twins_create(size_t stack_size, const struct rv32_timing *
     return t;
 }
 
-void hpu_twins_destroy(struct hpu_twins *t)
+void hpu_device_destroy(struct hpu_device *t)
 {
     if (t == NULL) {
         return;

@@ -1,66 +1,66 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Non-blocking transfers of a twin in the time of its core. The bytes move as those of native
- * handlers do (dma.h); to the twin a transfer is done when the cycles have passed that the blocking
- * call would have taken, no sooner and no later, so that its time is the same each time:
+ * Non-blocking transfers of device code in the time of its core. The bytes move as those of native
+ * handlers do (dma.h); to the device code a transfer is done when the cycles have passed that the
+ * blocking call would have taken, no sooner and no later, so that its time is the same each time:
  *
  *      NB ──► issued ──► the handler goes on        Test: no ... no, yes    Wait: charged the rest
  *             └────── cycles of the blocking call ──────────────┘
  */
-#include "hpu/twin.h"
+#include "hpu/device.h"
 
-/* When a transfer is done, in cycles; the core remembers the last TWIN_TRANSFERS of them one by
+/* When a transfer is done, in cycles; the core remembers the last DEVICE_TRANSFERS of them one by
  * one, and of those before when the last one is. */
 static uint64_t done_at(const struct hpu_exec *exec, uint64_t handle)
 {
     const struct hpu_core *c = exec->core;
-    return exec->dma_issued - handle < TWIN_TRANSFERS ? c->done[handle % TWIN_TRANSFERS]
-                                                      : c->done_before;
+    return exec->dma_issued - handle < DEVICE_TRANSFERS ? c->done[handle % DEVICE_TRANSFERS]
+                                                        : c->done_before;
 }
 
-/* A twin's PtlHandlerDMATest(): what has been copied is not done before its time has come, and
+/* Device code's PtlHandlerDMATest(): what has been copied is not done before its time has come, and
  * then it is. Handles that are none are left to the native calls. */
-uint64_t hpu_twin_test(uint64_t handle)
+uint64_t hpu_device_test(uint64_t handle)
 {
     const struct hpu_exec *exec = hpu_exec_current();
     bool good = handle != 0 && handle <= exec->dma_issued;
-    if (good && done_at(exec, handle) > hpu_twin_now(&exec->core->rv32)) {
+    if (good && done_at(exec, handle) > hpu_device_now(&exec->core->rv32)) {
         return false;
     }
     PtlHandlerDMAWait((ptl_dma_h)handle);
     return true;
 }
 
-/* A twin's PtlHandlerDMAWait() takes what is left of the transfer's time. */
-void hpu_twin_wait(uint64_t handle)
+/* Device code's PtlHandlerDMAWait() takes what is left of the transfer's time. */
+void hpu_device_wait(uint64_t handle)
 {
     const struct hpu_exec *exec = hpu_exec_current();
     struct rv32_core *core = &exec->core->rv32;
     PtlHandlerDMAWait((ptl_dma_h)handle);
     uint64_t done = done_at(exec, handle);
-    if (done > hpu_twin_now(core)) {
-        rv32_core_charge(core, (uint32_t)(done - hpu_twin_now(core)));
+    if (done > hpu_device_now(core)) {
+        rv32_core_charge(core, (uint32_t)(done - hpu_device_now(core)));
     }
 }
 
 /* A transfer that was begun goes on beside the handler. */
-void hpu_twin_begun(struct hpu_core *c, enum rv32_call_cost cost, uint32_t handle, uint64_t bytes)
+void hpu_device_begun(struct hpu_core *c, enum rv32_call_cost cost, uint32_t handle, uint64_t bytes)
 {
     const struct rv32_timing *t = c->rv32.program->timing;
-    uint64_t *done = &c->done[handle % TWIN_TRANSFERS];
+    uint64_t *done = &c->done[handle % DEVICE_TRANSFERS];
     if (cost != RV32_COST_TO_HOST && cost != RV32_COST_FROM_HOST && cost != RV32_COST_HOST_ATOMIC) {
         return;
     }
-    if (handle <= TWIN_TRANSFERS) { /* the place is not taken yet in this call of the handler */
+    if (handle <= DEVICE_TRANSFERS) { /* the place is not taken yet in this call of the handler */
         c->done_before = 0;
     } else if (*done > c->done_before) {
         c->done_before = *done;
     }
-    *done = hpu_twin_now(&c->rv32) + rv32_cost_call(t, cost + 1, bytes) -
+    *done = hpu_device_now(&c->rv32) + rv32_cost_call(t, cost + 1, bytes) -
             rv32_cost_call(t, cost, bytes);
 }
 
 _Static_assert(RV32_COST_TO_HOST_WAIT == RV32_COST_TO_HOST + 1 &&
                    RV32_COST_FROM_HOST_WAIT == RV32_COST_FROM_HOST + 1 &&
                    RV32_COST_HOST_ATOMIC_WAIT == RV32_COST_HOST_ATOMIC + 1,
-               "hpu_twin_begun");
+               "hpu_device_begun");

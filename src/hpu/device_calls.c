@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ecalls of twins: what rv32/runtime/calls.h says of each call, as a table, and one
+ * The ecalls of device code: what rv32/runtime/calls.h says of each call, as a table, and one
  * function that follows it.
  *
  *   a0...a7, stack ──► words ──► arguments ──pointers checked──► PtlHandler...() ──► a0, a1
@@ -10,9 +10,9 @@
  * arguments than any has, which those that have fewer do not look at (System V ABI, x86-64).
  */
 #include "hpu/calls.h"
+#include "hpu/device.h"
 #include "hpu/output.h"
 #include "hpu/rv32/runtime/calls.h"
-#include "hpu/twin.h"
 
 #include "base/list.h"
 
@@ -20,7 +20,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ARGUMENTS = TWIN_ARGUMENTS, RA = 1, SP = 2, T0 = 5, A0 = 10, REGISTERS = 8 };
+enum { ARGUMENTS = DEVICE_ARGUMENTS, RA = 1, SP = 2, T0 = 5, A0 = 10, REGISTERS = 8 };
 
 enum kind {
     ARGUMENT_END,
@@ -71,7 +71,7 @@ struct call {
 /* Numbers below are their own pointers. */
 #define USER_BASE 0xfffff000u
 
-/* A twin's PtlHandlerUserPtr(); spin_handler.h has the native one. */
+/* Device code's PtlHandlerUserPtr(); spin_handler.h has the native one. */
 static uint64_t user_pointer(uint64_t value)
 {
     struct hpu_exec *exec = hpu_exec_current();
@@ -79,8 +79,8 @@ static uint64_t user_pointer(uint64_t value)
     if (value < USER_BASE) {
         return value;
     }
-    if (c->users == TWIN_USERS) {
-        hpu_twin_end(exec, FAIL, "too many pointers in one call");
+    if (c->users == DEVICE_USERS) {
+        hpu_device_end(exec, FAIL, "too many pointers in one call");
     }
     c->user[c->users] = value;
     return USER_BASE + c->users++;
@@ -131,7 +131,7 @@ static uint64_t next_double(struct words *w, bool aligned)
 /* ---- Text ---- */
 
 /* The arguments of PtlHandlerPrintf() as ilp32 has them: 64 bits begin at an even word. */
-struct twin_text {
+struct device_text {
     struct hpu_text text;
     struct words words;
     uint64_t wrong; /* address of what is not there */
@@ -139,7 +139,7 @@ struct twin_text {
 
 static int text_byte(struct hpu_text *t, uint64_t address, char *c)
 {
-    struct twin_text *w = container_of(t, struct twin_text, text);
+    struct device_text *w = container_of(t, struct device_text, text);
     const char *at = address <= UINT32_MAX
                          ? rv32_core_reach(w->words.core, (uint32_t)address, 1, RV32_READ)
                          : NULL;
@@ -153,7 +153,7 @@ static int text_byte(struct hpu_text *t, uint64_t address, char *c)
 
 static int text_argument(struct hpu_text *t, enum hpu_text_kind kind, uint64_t *value)
 {
-    struct words *w = &container_of(t, struct twin_text, text)->words;
+    struct words *w = &container_of(t, struct device_text, text)->words;
     switch (kind) {
     case HPU_TEXT_LONG_LONG:
     case HPU_TEXT_DOUBLE:
@@ -171,12 +171,12 @@ static int text_argument(struct hpu_text *t, enum hpu_text_kind kind, uint64_t *
     return w->missing ? -EFAULT : 0;
 }
 
-/* A twin's PtlHandlerPrintf(). Bytes go to PsPIN's output one by one. */
+/* Device code's PtlHandlerPrintf(). Bytes go to PsPIN's output one by one. */
 static int print_text(uint64_t format)
 {
     struct hpu_exec *exec = hpu_exec_current();
     struct rv32_core *core = &exec->core->rv32;
-    struct twin_text t = {.text = {text_byte, text_argument}, .words = {.core = core, .next = 1}};
+    struct device_text t = {.text = {text_byte, text_argument}, .words = {.core = core, .next = 1}};
     size_t length;
     int rc = call_print(exec, &t.text, format, &length);
     if (rc == -EFAULT) {
@@ -185,7 +185,7 @@ static int print_text(uint64_t format)
                  t.words.missing ? "its arguments are not on the stack"
                                  : "its text at 0x%08x is not in its memory",
                  (uint32_t)t.wrong);
-        hpu_twin_end(exec, SEGV, why);
+        hpu_device_end(exec, SEGV, why);
     }
     if (rc == PTL_OK) {
         rv32_core_charge(core, (uint32_t)length *
@@ -196,15 +196,15 @@ static int print_text(uint64_t format)
 
 /* ---- The table ---- */
 
-#define PtlHandlerDMATest hpu_twin_test
-#define PtlHandlerDMAWait hpu_twin_wait
+#define PtlHandlerDMATest hpu_device_test
+#define PtlHandlerDMAWait hpu_device_wait
 #define PtlHandlerUserPtr user_pointer
 #define PtlHandlerPrintf print_text
-#define pinwheel_load_8 hpu_twin_load_8
-#define pinwheel_exchange_8 hpu_twin_exchange_8
-#define pinwheel_cas_1 hpu_twin_cas_1
-#define pinwheel_cas_2 hpu_twin_cas_2
-#define pinwheel_cas_8 hpu_twin_cas_8
+#define pinwheel_load_8 hpu_device_load_8
+#define pinwheel_exchange_8 hpu_device_exchange_8
+#define pinwheel_cas_1 hpu_device_cas_1
+#define pinwheel_cas_2 hpu_device_cas_2
+#define pinwheel_cas_8 hpu_device_cas_8
 #define RV32_CALL(number, name, cost, result, ...)                                                 \
     [number] = {#name, (void (*)(void))name, RV32_COST_##cost, RESULT_##result, {__VA_ARGS__}},
 
@@ -239,7 +239,8 @@ static void read_arguments(const struct hpu_core *c, const struct call *call, st
 
 /* ---- Pointers ---- */
 
-/* Puts the address in this process in place of that of the twin; false: it has no such memory. */
+/* Puts the address in this process in place of that of the device code; false: it has no such
+ * memory. */
 static bool follow(struct rv32_core *core, uint64_t *value, uint64_t bytes, unsigned access)
 {
     if (bytes == 0) {
@@ -327,23 +328,23 @@ static uint64_t begun(const struct rv32_core *core)
 {
     const struct rv32_program *p = core->program;
     uint32_t next = core->result.pc + 4 - p->base;
-    return hpu_twin_now(core) - (next < p->size ? (uint64_t)p->rest[p->at[next / 2]].cycles : 0);
+    return hpu_device_now(core) - (next < p->size ? (uint64_t)p->rest[p->at[next / 2]].cycles : 0);
 }
 
 static void describe(const struct rv32_core *core, const struct call *call, const uint64_t *value,
-                     struct hpu_twin_call *made)
+                     struct hpu_device_call *made)
 {
-    *made = (struct hpu_twin_call){.name = call->name,
-                                   .cycle = begun(core),
-                                   .pc = core->x[RA] - 2,
-                                   .gives = call->result != RESULT_NONE};
+    *made = (struct hpu_device_call){.name = call->name,
+                                     .cycle = begun(core),
+                                     .pc = core->x[RA] - 2,
+                                     .gives = call->result != RESULT_NONE};
     for (int i = 0; i < ARGUMENTS && call->argument[i] != ARGUMENT_END; i++) {
         unsigned kind = call->argument[i] & KIND;
         made->argument[made->count] = value[i];
-        made->kind[made->count++] = kind == ARGUMENT_PAIR ? HPU_TWIN_PROCESS
+        made->kind[made->count++] = kind == ARGUMENT_PAIR ? HPU_DEVICE_PROCESS
                                     : kind <= ARGUMENT_DOUBLE || kind == ARGUMENT_OPAQUE
-                                        ? HPU_TWIN_NUMBER
-                                        : HPU_TWIN_POINTER;
+                                        ? HPU_DEVICE_NUMBER
+                                        : HPU_DEVICE_POINTER;
     }
 }
 
@@ -381,7 +382,7 @@ static void give_result(struct rv32_core *core, enum result kind, uint64_t value
 
 static int refuse(const struct hpu_exec *exec, const char *why)
 {
-    hpu_twin_ended(exec, SEGV, why);
+    hpu_device_ended(exec, SEGV, why);
     return SEGV;
 }
 
@@ -389,22 +390,22 @@ static int serve(struct hpu_exec *exec, const struct call *call)
 {
     struct hpu_core *c = exec->core;
     struct rv32_core *core = &c->rv32;
-    const struct hpu_twin_watch *watch = c->twin->twins->watch;
+    const struct hpu_device_observer *watch = c->code->device->watch;
     struct words w = {.core = core};
-    uint64_t value[ARGUMENTS] = {0}, twins[ARGUMENTS];
-    struct hpu_twin_call made;
+    uint64_t value[ARGUMENTS] = {0}, asked[ARGUMENTS];
+    struct hpu_device_call made;
     struct moved moved = {0};
     if (hpu_exec_ending(exec)) {
-        hpu_twin_ended(exec, TIMEOUT, hpu_twin_closed);
+        hpu_device_ended(exec, TIMEOUT, hpu_device_closed);
         return TIMEOUT;
     }
     read_arguments(c, call, &w, value);
     if (w.missing) {
         return refuse(exec, "its arguments are not on the stack");
     }
-    memcpy(twins, value, sizeof(twins));
+    memcpy(asked, value, sizeof(asked));
     if (watch != NULL) {
-        describe(core, call, twins, &made);
+        describe(core, call, asked, &made);
         watch->called(watch->context, &made);
     }
     int wrong = follow_pointers(exec, call, value, &moved);
@@ -414,30 +415,30 @@ static int serve(struct hpu_exec *exec, const struct call *call)
         rv32_result_near(core);
         rv32_result_place(&core->result, place);
         snprintf(why, sizeof(why), "argument %d, 0x%08x, is no pointer into its memory: %u bytes%s",
-                 wrong, (uint32_t)twins[wrong - 1], core->result.bytes, place);
+                 wrong, (uint32_t)asked[wrong - 1], core->result.bytes, place);
         return refuse(exec, why);
     }
-    uint64_t before = hpu_twin_now(core);
+    uint64_t before = hpu_device_now(core);
     charge(c, call, &moved);
     uint64_t result = make_call(call, value);
-    hpu_twin_begun(c, call->cost, (uint32_t)result, moved.bytes);
+    hpu_device_begun(c, call->cost, (uint32_t)result, moved.bytes);
     give_result(core, call->result, result);
     if (watch != NULL) {
-        made.cycles = hpu_twin_now(core) - before;
+        made.cycles = hpu_device_now(core) - before;
         made.result = core->x[A0];
         watch->returned(watch->context, &made);
     }
     return 0;
 }
 
-_Noreturn void hpu_twin_end(struct hpu_exec *exec, int result, const char *why)
+_Noreturn void hpu_device_end(struct hpu_exec *exec, int result, const char *why)
 {
-    hpu_twin_ended(exec, result, why);
+    hpu_device_ended(exec, result, why);
     exec->core->ended = result;
     __builtin_longjmp(exec->core->end, 1);
 }
 
-int hpu_twin_serve(struct rv32_core *core, void *context)
+int hpu_device_serve(struct rv32_core *core, void *context)
 {
     struct hpu_exec *exec = context;
     struct hpu_core *c = exec->core;

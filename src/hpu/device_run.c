@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One call of a twin (twin.h). A core is set up for an image once; from call to call only the
- * three regions move that are a call's own, so that starting one costs little.
+ * One call of device code (device.h). A core is set up for an image once; from call to call only
+ * the three regions move that are a call's own, so that starting one costs little.
  *
  * A core has its budget a slice at a time: between two, as in each handler call, it learns that its
  * interface is closed (hpu_exec_end()).
  */
-#include "hpu/twin.h"
+#include "hpu/device.h"
 
 #include "base/branch.h"
 #include "base/log.h"
@@ -25,7 +25,7 @@ enum {
 };
 
 /* What a handler is called with, as RV32 lays it out; runtime/bytes.c asserts it. */
-struct twin_header {
+struct device_header {
     uint32_t type, gap;
     uint64_t length;
     ptl_process_t target_id, source_id;
@@ -34,16 +34,16 @@ struct twin_header {
     uint64_t user_hdr_length;
 };
 
-struct twin_payload {
+struct device_payload {
     uint64_t length, offset;
     uint32_t base, gap;
 };
 
-_Static_assert(sizeof(struct twin_header) == 72 && sizeof(struct twin_header) <= FRAME,
+_Static_assert(sizeof(struct device_header) == 72 && sizeof(struct device_header) <= FRAME,
                "runtime/bytes.c");
-_Static_assert(sizeof(struct twin_payload) == 24, "runtime/bytes.c");
+_Static_assert(sizeof(struct device_payload) == 24, "runtime/bytes.c");
 
-const char hpu_twin_closed[] = "its interface is closed";
+const char hpu_device_closed[] = "its interface is closed";
 
 /* ---- Cores ---- */
 
@@ -69,7 +69,7 @@ static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32
 {
     struct rv32_core *core = &c->rv32;
     unsigned both = RV32_READ | RV32_WRITE;
-    uint32_t stack = c->twin->twins->stack_size;
+    uint32_t stack = c->code->device->stack_size;
     rv32_core_init(core, &image->program);
     c->image = NULL;
     if (rv32_core_map_image(core, &image->image, error) != 0 ||
@@ -82,18 +82,18 @@ static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32
         return -1;
     }
     c->packet = core->region_count;
-    if (rv32_core_map(core, "state", TWIN_STATE_BASE, 0, NULL, both, RV32_AREA_L1, error) != 0) {
+    if (rv32_core_map(core, "state", DEVICE_STATE_BASE, 0, NULL, both, RV32_AREA_L1, error) != 0) {
         return -1;
     }
     c->state = core->region_count;
     core->exact = true; /* as native handlers, which the processor ends */
-    core->ecall = hpu_twin_serve;
+    core->ecall = hpu_device_serve;
     core->late = late;
     c->image = image;
     return 0;
 }
 
-static struct hpu_core *new_core(const struct hpu_twins *t)
+static struct hpu_core *new_core(const struct hpu_device *t)
 {
     size_t size = (sizeof(struct hpu_core) + t->stack_size + 63) & ~(size_t)63;
     struct hpu_core *c = aligned_alloc(64, size);
@@ -104,35 +104,35 @@ static struct hpu_core *new_core(const struct hpu_twins *t)
     return c;
 }
 
-/* Has a core with the code of the twin in the slot, or none: it has said why. */
+/* Has a core with the code of the device code in the slot, or none: it has said why. */
 static __attribute__((noinline)) struct hpu_core *fill_slot(struct hpu_core **slot,
-                                                            const struct hpu_twin *twin)
+                                                            const struct hpu_device_code *code)
 {
     if (*slot == NULL) {
-        *slot = new_core(twin->twins);
+        *slot = new_core(code->device);
     }
     if (*slot == NULL) {
-        log_line(LOG_ERROR, "handler %s cannot be run: no memory for a core", twin->name);
+        log_line(LOG_ERROR, "handler %s cannot be run: no memory for a core", code->name);
         return NULL;
     }
     struct rv32_error error = {""};
-    (*slot)->twin = twin;
-    if (set_up(*slot, twin->image, &error) != 0) {
-        log_line(LOG_ERROR, "handler %s cannot be run: %s", twin->name, error.text);
+    (*slot)->code = code;
+    if (set_up(*slot, code->image, &error) != 0) {
+        log_line(LOG_ERROR, "handler %s cannot be run: %s", code->name, error.text);
         return NULL;
     }
     return *slot;
 }
 
-/* The core of the context's slot, with the code of the twin; NULL: there is none. */
-static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_twin *twin)
+/* The core of the context's slot, with the code of the device code; NULL: there is none. */
+static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_device_code *code)
 {
-    struct hpu_core **slot = &twin->twins->cores[hpu_ctx_slot(exec->ctx)];
+    struct hpu_core **slot = &code->device->cores[hpu_ctx_slot(exec->ctx)];
     struct hpu_core *c = *slot;
-    if (rare(c == NULL || c->image != twin->image)) {
-        return fill_slot(slot, twin);
+    if (rare(c == NULL || c->image != code->image)) {
+        return fill_slot(slot, code);
     }
-    c->twin = twin;
+    c->code = code;
     return c;
 }
 
@@ -141,8 +141,8 @@ static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_twin *t
 /* Gives where it is. */
 static uint32_t move_state(struct hpu_core *c, const struct hpu_env *env)
 {
-    bool large = env->state_length > TWIN_STATE_MAX;
-    uint32_t base = large ? LARGE_STATE_BASE : TWIN_STATE_BASE;
+    bool large = env->state_length > DEVICE_STATE_MAX;
+    uint32_t base = large ? LARGE_STATE_BASE : DEVICE_STATE_BASE;
     rv32_core_move(&c->rv32, c->state, base, (uint32_t)env->state_length, env->state,
                    RV32_READ | RV32_WRITE, large ? RV32_AREA_HANDLER : RV32_AREA_L1);
     return base;
@@ -152,7 +152,7 @@ static uint32_t user_header(struct hpu_core *c, const ptl_header_t *h)
 {
     uint32_t size = h->user_hdr != NULL ? (uint32_t)h->user_hdr_length : 0;
     uint8_t *bytes = (uint8_t *)(uintptr_t)h->user_hdr;
-    if ((uintptr_t)bytes % 4 != 0 && size <= TWIN_USER_HEADER_MAX) {
+    if ((uintptr_t)bytes % 4 != 0 && size <= DEVICE_USER_HEADER_MAX) {
         bytes = memcpy(c->user_header, bytes, size);
     }
     rv32_core_move(&c->rv32, c->packet, PACKET_BASE, size, bytes, RV32_READ, RV32_AREA_L1);
@@ -162,7 +162,7 @@ static uint32_t user_header(struct hpu_core *c, const ptl_header_t *h)
 /* Arguments of more than 8 bytes lie in the frame, and a0 points to them. */
 static void *frame(struct hpu_core *c, struct rv32_call *call)
 {
-    uint32_t at = c->twin->twins->stack_size - FRAME;
+    uint32_t at = c->code->device->stack_size - FRAME;
     call->stack = STACK_BASE + at;
     call->arguments[0] = STACK_BASE + at;
     return c->stack_bytes + at;
@@ -172,23 +172,23 @@ static void set_arguments(struct hpu_core *c, const struct hpu_exec *exec, struc
 {
     if (exec->call == HPU_CALL_HEADER) {
         const ptl_header_t *h = &exec->arg.header;
-        *(struct twin_header *)frame(c, call) =
-            (struct twin_header){.type = h->type,
-                                 .length = h->length,
-                                 .target_id = h->target_id,
-                                 .source_id = h->source_id,
-                                 .match_bits = h->match_bits,
-                                 .offset = h->offset,
-                                 .hdr_data = h->hdr_data,
-                                 .user_hdr = user_header(c, h),
-                                 .user_hdr_length = h->user_hdr_length};
+        *(struct device_header *)frame(c, call) =
+            (struct device_header){.type = h->type,
+                                   .length = h->length,
+                                   .target_id = h->target_id,
+                                   .source_id = h->source_id,
+                                   .match_bits = h->match_bits,
+                                   .offset = h->offset,
+                                   .hdr_data = h->hdr_data,
+                                   .user_hdr = user_header(c, h),
+                                   .user_hdr_length = h->user_hdr_length};
         call->arguments[1] = move_state(c, &exec->env);
     } else if (exec->call == HPU_CALL_PAYLOAD) {
         const ptl_payload_t *p = &exec->arg.payload;
         rv32_core_move(&c->rv32, c->packet, PACKET_BASE, (uint32_t)p->length, p->base,
                        RV32_READ | RV32_WRITE, RV32_AREA_L1);
-        *(struct twin_payload *)frame(c, call) =
-            (struct twin_payload){p->length, p->offset, PACKET_BASE, 0};
+        *(struct device_payload *)frame(c, call) =
+            (struct device_payload){p->length, p->offset, PACKET_BASE, 0};
         call->arguments[1] = move_state(c, &exec->env);
     } else {
         call->arguments[0] = (uint32_t)exec->arg.completion.dropped;
@@ -196,16 +196,16 @@ static void set_arguments(struct hpu_core *c, const struct hpu_exec *exec, struc
         call->arguments[2] = exec->arg.completion.flow_control;
         rv32_core_move(&c->rv32, c->packet, PACKET_BASE, 0, NULL, RV32_READ, RV32_AREA_L1);
         call->arguments[3] = move_state(c, &exec->env);
-        call->stack = STACK_BASE + c->twin->twins->stack_size;
+        call->stack = STACK_BASE + c->code->device->stack_size;
     }
 }
 
 /* ---- Running ---- */
 
-/* A twin whose time is over was anywhere. */
+/* Device code whose time is over was anywhere. */
 static void tell(const struct hpu_exec *exec, int result, const char *text)
 {
-    const struct hpu_twins *t = exec->core->twin->twins;
+    const struct hpu_device *t = exec->core->code->device;
     if (t->watch != NULL) {
         t->watch->ended(t->watch->context, result, text);
         return;
@@ -225,11 +225,11 @@ static void tell(const struct hpu_exec *exec, int result, const char *text)
 static _Noreturn void end_run(struct hpu_exec *exec, const struct rv32_result *r)
 {
     const struct hpu_image *image = exec->core->image;
-    exec->result = r->end == RV32_STOPPED   ? (int)r->value /* twin_calls.c has told */
+    exec->result = r->end == RV32_STOPPED   ? (int)r->value /* device_calls.c has told */
                    : r->end == RV32_TIMEOUT ? TIMEOUT
                                             : SEGV;
     if (r->end == RV32_TIMEOUT && hpu_exec_ending(exec)) {
-        tell(exec, exec->result, hpu_twin_closed);
+        tell(exec, exec->result, hpu_device_closed);
     } else if (r->end != RV32_STOPPED) {
         struct rv32_error text = {""};
         rv32_result_text(r, &image->image, &image->lines, &text);
@@ -239,16 +239,16 @@ static _Noreturn void end_run(struct hpu_exec *exec, const struct rv32_result *r
     hpu_ctx_abandon(exec->ctx);
 }
 
-int hpu_twin_run(struct hpu_exec *exec, const struct hpu_twin *twin)
+int hpu_device_run(struct hpu_exec *exec, const struct hpu_device_code *code)
 {
-    struct hpu_core *c = core_for(exec, twin);
+    struct hpu_core *c = core_for(exec, code);
     if (c == NULL) {
         return FAIL;
     }
-    const struct hpu_twin_watch *watch = twin->twins->watch;
-    int64_t budget = twin->twins->budget;
+    const struct hpu_device_observer *watch = code->device->watch;
+    int64_t budget = code->device->budget;
     c->slice = watch != NULL ? INT64_MAX : SLICE; /* who looks on sees all of it */
-    struct rv32_call call = {.pc = twin->pc, .budget = budget < c->slice ? budget : c->slice};
+    struct rv32_call call = {.pc = code->pc, .budget = budget < c->slice ? budget : c->slice};
     c->kept = budget - call.budget;
     set_arguments(c, exec, &call);
     exec->core = c;
@@ -285,7 +285,7 @@ static void describe_place(const struct hpu_image *image, uint32_t pc, char *tex
 }
 
 /* The stub of the call is nobody's source: what counts is who called it. */
-void hpu_twin_ended(const struct hpu_exec *exec, int result, const char *why)
+void hpu_device_ended(const struct hpu_exec *exec, int result, const char *why)
 {
     enum { RA = 1 };
     char text[800], source[180] = "", caller[256] = "";
@@ -303,7 +303,7 @@ void hpu_twin_ended(const struct hpu_exec *exec, int result, const char *why)
     tell(exec, result, text);
 }
 
-void hpu_twin_resumed(struct hpu_exec *exec)
+void hpu_device_resumed(struct hpu_exec *exec)
 {
     struct hpu_core *c = exec->core;
     if (c != NULL) {
