@@ -19,7 +19,7 @@ static void *aligned(uint64_t address, size_t size)
     enum { A0 = 10 };
     if (address % size != 0) {
         struct hpu_exec *exec = hpu_exec_current();
-        char why[112];
+        char why[128];
         snprintf(why, sizeof(why),
                  "0x%08x: misaligned by %u, an atomic of %zu bytes: its address must be a multiple "
                  "of %zu",
