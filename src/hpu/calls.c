@@ -103,7 +103,7 @@ ptl_dma_h PtlHandlerDMAToHostNB(const void *local, ptl_size_t offset, ptl_size_t
     struct call_place to = call_place(exec, __func__, offset, length, options);
     ptl_dma_h handle = new_handle(exec);
     if (!may_linger(&to, length) ||
-        !hpu_dma_begin(&exec->dmas, exec->env.mover, handle, to.base, local, length, true)) {
+        !hpu_dma_begin(&exec->dmas, exec->env.engine, handle, to.base, local, length, true)) {
         call_write_host(exec, __func__, &to, local, length);
     }
     call_leave(exec, __func__);
@@ -138,7 +138,7 @@ ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local, ptl_size_t len
     struct call_place from = call_place(exec, __func__, offset, length, options);
     ptl_dma_h handle = new_handle(exec);
     if (!may_linger(&from, length) ||
-        !hpu_dma_begin(&exec->dmas, exec->env.mover, handle, local, from.base, length, false)) {
+        !hpu_dma_begin(&exec->dmas, exec->env.engine, handle, local, from.base, length, false)) {
         call_read_host(exec, __func__, local, &from, length);
     }
     call_leave(exec, __func__);

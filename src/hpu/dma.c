@@ -8,7 +8,7 @@
 
 #include "base/nic_copy.h"
 #include "base/sys.h"
-#include "hpu/mover.h"
+#include "hpu/dma_engine.h"
 
 #define PART ((size_t)32768)
 #define SPINS 100 /* looks before a waiting handler lets others have the core */
@@ -48,8 +48,8 @@ static bool is_done(const struct hpu_dma *d)
 /* Nobody touches the transfer any more. */
 static int forget(struct hpu_dmas *dmas, struct hpu_dma *d)
 {
-    if (dmas->mover != NULL) {
-        hpu_mover_retract(dmas->mover, d);
+    if (dmas->engine != NULL) {
+        hpu_dma_engine_retract(dmas->engine, d);
     }
     d->handle = 0;
     if (!atomic_load_explicit(&d->failed, memory_order_relaxed)) {
@@ -68,8 +68,8 @@ static struct hpu_dma *find(struct hpu_dmas *dmas, ptl_dma_h handle)
     return NULL;
 }
 
-bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_mover *mover, ptl_dma_h handle, void *to,
-                   const void *from, size_t length, bool to_host)
+bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_dma_engine *engine, ptl_dma_h handle,
+                   void *to, const void *from, size_t length, bool to_host)
 {
     if (*dmas == NULL) {
         *dmas = calloc(1, sizeof(**dmas));
@@ -78,7 +78,7 @@ bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_mover *mover, ptl_dma_h ha
     if (d == NULL) {
         return false;
     }
-    (*dmas)->mover = mover;
+    (*dmas)->engine = engine;
     d->handle = handle;
     d->to = to;
     d->from = from;
@@ -89,8 +89,8 @@ bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_mover *mover, ptl_dma_h ha
     atomic_store_explicit(&d->done, 0, memory_order_relaxed);
     atomic_store_explicit(&d->failed, false, memory_order_relaxed);
     list_init(&d->link);
-    if (mover != NULL) {
-        hpu_mover_offer(mover, d);
+    if (engine != NULL) {
+        hpu_dma_engine_offer(engine, d);
     }
     return true;
 }
@@ -102,7 +102,7 @@ int hpu_dma_test(struct hpu_dmas *dmas, ptl_dma_h handle)
         return 1;
     }
     size_t taken = atomic_load_explicit(&d->taken, memory_order_relaxed);
-    if (!is_done(d) && (dmas->mover == NULL || taken == d->looked)) {
+    if (!is_done(d) && (dmas->engine == NULL || taken == d->looked)) {
         hpu_dma_part(d);
     }
     d->looked = taken;

@@ -3,7 +3,7 @@
  * Non-blocking transfers between a handler and its host: those from HPU_DMA_LATER bytes on
  * are noted when the handler asks for them, and done part by part
  *
- *      by the mover (mover.h), while the handler goes on,
+ *      by the DMA engine (dma_engine.h), while the handler goes on,
  *      by the handler itself, a part with each test that finds that nothing has happened since the
  * one before, the rest when it waits, and when it has returned, for what nobody asked about again.
  *
@@ -26,10 +26,10 @@
 
 #define HPU_DMA_PENDING 8 /* of a handler, not done; the next one is done at once */
 
-struct hpu_mover;
+struct hpu_dma_engine;
 
 struct hpu_dma {
-    struct list link; /* of the mover, while it may take parts */
+    struct list link; /* of the engine, while it may take parts */
     ptl_dma_h handle; /* 0: none */
     size_t looked;    /* what was taken at the last test that found it not done */
     void *to;
@@ -43,7 +43,7 @@ struct hpu_dma {
 
 /* The transfers of a handler that are not known to be done; NULL: it has none. */
 struct hpu_dmas {
-    struct hpu_mover *mover; /* NULL: nobody helps */
+    struct hpu_dma_engine *engine; /* NULL: nobody helps */
     struct hpu_dma dma[HPU_DMA_PENDING];
 };
 
@@ -52,8 +52,8 @@ struct hpu_dmas {
 bool hpu_dma_local(const void *local, size_t length, bool write);
 
 /* hpu_dma_begin() notes a transfer. False: there is no place, or no memory; do it at once. */
-bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_mover *mover, ptl_dma_h handle, void *to,
-                   const void *from, size_t length, bool to_host);
+bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_dma_engine *engine, ptl_dma_h handle,
+                   void *to, const void *from, size_t length, bool to_host);
 
 /* hpu_dma_test() says whether a transfer is done; hpu_dma_wait() returns when it is. Both give
  * -EFAULT when it failed, -EIO when that is for the host's memory, else 1 or 0. One that is not

@@ -41,7 +41,7 @@
 struct hpu_core;
 struct hpu_dmas;
 struct hpu_env;
-struct hpu_mover;
+struct hpu_dma_engine;
 struct hpu_output;
 struct hpu_queue;
 struct hpu_device_code;
@@ -111,7 +111,8 @@ struct hpu_env {
         *code; /* of the entry's handlers, by enum hpu_call (device.h); NULL: native */
     struct hpu_output *outputs; /* an HPU each (output.h); NULL: what is printed is lost */
     unsigned output_count;
-    struct hpu_mover *mover; /* that copies beside the handler (mover.h); NULL: nobody does */
+    struct hpu_dma_engine
+        *engine; /* that copies beside the handler (dma_engine.h); NULL: nobody does */
     const struct hpu_ops *ops;
     void *owner;   /* the NIC's */
     void *awaited; /* the NIC's, while the handler is suspended in ops->send() */

@@ -6,7 +6,7 @@
 #include "base/sys.h"
 #include "fabric/iface.h"
 #include "hpu/device.h"
-#include "hpu/mover.h"
+#include "hpu/dma_engine.h"
 #include "nic/peer.h"
 #include "nic/process.h"
 #include "nic/progress.h"
@@ -61,7 +61,7 @@ static void clear_nic(struct nic *nic)
 static void leave_nic(struct nic *nic)
 {
     struct hpu_sched *sched = nic->sched;
-    struct hpu_mover *mover = nic->mover;
+    struct hpu_dma_engine *engine = nic->dma_engine;
     struct hpu_watch *watch = nic->watch;
     struct hpu_pool *hpus = nic->hpus;
     struct hpu_device *device = nic->device;
@@ -71,7 +71,7 @@ static void leave_nic(struct nic *nic)
     clear_nic(nic);
     lock_give(&nic->lock);
     hpu_sched_destroy(sched);
-    hpu_mover_destroy(mover);
+    hpu_dma_engine_destroy(engine);
     hpu_watch_stop(watch);
     hpu_pool_destroy(hpus);
     hpu_device_destroy(device);
@@ -82,7 +82,7 @@ static bool make_hpus(struct nic *nic)
 {
     const struct options *o = &nic->process->options;
     nic->hpus = hpu_pool_create(PTL_NUM_HPUS, (size_t)o->number[OPT_HPU_STACK]);
-    nic->mover = hpu_mover_create();
+    nic->dma_engine = hpu_dma_engine_create();
     if (o->number[OPT_HPU] != 0) {
         nic->device = hpu_device_create((size_t)o->number[OPT_HPU_STACK],
                                         &rv32_timings[o->number[OPT_HPU_TIMING]],
@@ -91,7 +91,7 @@ static bool make_hpus(struct nic *nic)
             nic->device->beside = o->text[OPT_HPU_IMAGES];
         }
     }
-    return nic->hpus != NULL && nic->mover != NULL &&
+    return nic->hpus != NULL && nic->dma_engine != NULL &&
            (o->number[OPT_HPU] == 0 || nic->device != NULL);
 }
 

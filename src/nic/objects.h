@@ -307,8 +307,8 @@ struct nic {
     bool self_afar;       /* and whether any may be on the fabric's way, queued or in hand */
     bool fastpath;        /* PINWHEEL_FASTPATH, for what is not hot; else see `short_end` */
     struct hpu_pool *hpus;
-    struct hpu_sched *sched;   /* HPUs that are threads; NULL: whoever makes progress is one */
-    struct hpu_mover *mover;   /* copies large transfers beside their handlers */
+    struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
+    struct hpu_dma_engine *dma_engine; /* copies large transfers beside their handlers */
     struct hpu_device *device; /* PINWHEEL_HPU=rv32: what runs handlers; NULL: native code */
     struct hpu_watch *watch;   /* over the handlers' time; NULL: not yet, or there is no budget */
     uint64_t hpu_memory_used;

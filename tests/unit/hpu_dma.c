@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Non-blocking transfers: small ones are done at once, large ones when they are asked about,
- * when the handler has returned, or by a mover: inline and on HPUs that are threads.
+ * when the handler has returned, or by a DMA engine: inline and on HPUs that are threads.
  */
 #include "hpu_fixture.h"
 
@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "hpu/dma.h"
-#include "hpu/mover.h"
+#include "hpu/dma_engine.h"
 #include "hpu/sched.h"
 
 enum { LARGE = 5000003, MANY = 3 * HPU_DMA_PENDING };
@@ -50,24 +50,24 @@ static void tear_down_large(void)
     tear_down();
 }
 
-/* Who runs the handler: inline or so many threads, with a mover or without. */
+/* Who runs the handler: inline or so many threads, with a DMA engine or without. */
 enum { ALONE, ALONE_THREADS = 3, MOVED, WAYS = 2 * MOVED };
 
 /* Runs a handler whose host range is `far`. */
 static int run_large(ptl_payload_handler_t handler, unsigned way)
 {
     unsigned hpus = way % MOVED;
-    struct hpu_mover *mover = way >= MOVED ? hpu_mover_create() : NULL;
+    struct hpu_dma_engine *engine = way >= MOVED ? hpu_dma_engine_create() : NULL;
     struct hpu_exec exec;
     ptl_payload_t packet = {.base = host2, .length = sizeof(host2)};
     memset(&exec, 0, sizeof(exec));
     exec.env = environment();
     exec.env.me_base = far;
     exec.env.me_length = LARGE;
-    exec.env.mover = mover;
+    exec.env.engine = engine;
     if (hpus == 0) {
         code = call_payload(&exec, handler, &packet);
-        hpu_mover_destroy(mover);
+        hpu_dma_engine_destroy(engine);
         return code;
     }
     struct hpu_queue q;
@@ -81,7 +81,7 @@ static int run_large(ptl_payload_handler_t handler, unsigned way)
         sched_yield();
     }
     hpu_sched_destroy(s);
-    hpu_mover_destroy(mover);
+    hpu_dma_engine_destroy(engine);
     return code;
 }
 

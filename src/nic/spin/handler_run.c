@@ -201,7 +201,7 @@ bool handlers_start(struct rx *rx)
     env->host_vector = h->host_vector.parts != NULL ? &h->host_vector : NULL;
     env->outputs = nic->board->outputs;
     env->output_count = PTL_NUM_HPUS;
-    env->mover = nic->mover;
+    env->engine = nic->dma_engine;
     env->ops = &handler_ops;
     env->owner = run;
     env->awaited = NULL;

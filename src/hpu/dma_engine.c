@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copying beside handlers; see mover.h. */
-#include "hpu/mover.h"
+/* Copying beside handlers; see dma_engine.h. */
+#include "hpu/dma_engine.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +15,12 @@
 #define WAKE_BYTES                                                                                 \
     ((size_t)1 << 20) /* bytes whose copy takes longer than SPIN_NS even in the cache */
 
-enum mover_state { MOVER_NOT_BEGUN, MOVER_RUNS, MOVER_NEVER };
+enum engine_state { ENGINE_NOT_BEGUN, ENGINE_RUNS, ENGINE_NEVER };
 
-struct hpu_mover {
+struct hpu_dma_engine {
     struct mutex lock;
     struct condition work;
-    enum mover_state state;
+    enum engine_state state;
     bool stop, asleep;
     struct list offered;     /* struct hpu_dma, with parts to be taken */
     struct hpu_dma *at;      /* a part of which it copies, without the lock */
@@ -29,25 +29,25 @@ struct hpu_mover {
     pthread_t thread;
 };
 
-struct hpu_mover *hpu_mover_create(void)
+struct hpu_dma_engine *hpu_dma_engine_create(void)
 {
-    struct hpu_mover *m = calloc(1, sizeof(*m));
+    struct hpu_dma_engine *m = calloc(1, sizeof(*m));
     if (m == NULL) {
         return NULL;
     }
     list_init(&m->offered);
     if (sched_getaffinity(0, sizeof(m->cpus), &m->cpus) != 0 || CPU_COUNT(&m->cpus) < 2) {
-        m->state = MOVER_NEVER;
+        m->state = ENGINE_NEVER;
     }
     return m;
 }
 
-void hpu_mover_destroy(struct hpu_mover *m)
+void hpu_dma_engine_destroy(struct hpu_dma_engine *m)
 {
     if (m == NULL) {
         return;
     }
-    if (m->state == MOVER_RUNS) {
+    if (m->state == ENGINE_RUNS) {
         mutex_take(&m->lock);
         m->stop = true;
         condition_signal(&m->work);
@@ -57,7 +57,7 @@ void hpu_mover_destroy(struct hpu_mover *m)
     free(m);
 }
 
-static void copy_part(struct hpu_mover *m)
+static void copy_part(struct hpu_dma_engine *m)
 {
     struct hpu_dma *dma = container_of(m->offered.next, struct hpu_dma, link);
     m->at = dma;
@@ -71,7 +71,7 @@ static void copy_part(struct hpu_mover *m)
 }
 
 /* For a moment it costs less to look than to be woken. */
-static void spin(struct hpu_mover *m)
+static void spin(struct hpu_dma_engine *m)
 {
     unsigned offers = atomic_load_explicit(&m->offers, memory_order_relaxed);
     mutex_give(&m->lock);
@@ -82,9 +82,9 @@ static void spin(struct hpu_mover *m)
     mutex_take(&m->lock);
 }
 
-static void *mover_thread(void *arg)
+static void *engine_thread(void *arg)
 {
-    struct hpu_mover *m = arg;
+    struct hpu_dma_engine *m = arg;
     mutex_take(&m->lock);
     while (!m->stop) {
         if (!list_empty(&m->offered)) {
@@ -102,21 +102,21 @@ static void *mover_thread(void *arg)
     return NULL;
 }
 
-static void begin(struct hpu_mover *m)
+static void begin(struct hpu_dma_engine *m)
 {
-    int rc = thread_start(&m->thread, &m->cpus, true, mover_thread, m);
-    m->state = rc == 0 ? MOVER_RUNS : MOVER_NEVER;
+    int rc = thread_start(&m->thread, &m->cpus, true, engine_thread, m);
+    m->state = rc == 0 ? ENGINE_RUNS : ENGINE_NEVER;
     if (rc != 0) {
         log_line(LOG_WARN, "no thread for non-blocking transfers, handlers do them: %s",
                  strerror(rc));
     }
 }
 
-void hpu_mover_offer(struct hpu_mover *m, struct hpu_dma *dma)
+void hpu_dma_engine_offer(struct hpu_dma_engine *m, struct hpu_dma *dma)
 {
     mutex_take(&m->lock);
     bool wake = dma->length >= WAKE_BYTES;
-    if (m->state == MOVER_NOT_BEGUN && wake) {
+    if (m->state == ENGINE_NOT_BEGUN && wake) {
         begin(m);
     }
     list_push_back(&m->offered, &dma->link);
@@ -127,7 +127,7 @@ void hpu_mover_offer(struct hpu_mover *m, struct hpu_dma *dma)
     mutex_give(&m->lock);
 }
 
-void hpu_mover_retract(struct hpu_mover *m, struct hpu_dma *dma)
+void hpu_dma_engine_retract(struct hpu_dma_engine *m, struct hpu_dma *dma)
 {
     mutex_take(&m->lock);
     list_remove(&dma->link);
