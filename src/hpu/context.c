@@ -28,7 +28,7 @@
 #include "base/sys.h"
 #include "hpu/sanitize.h"
 #include "hpu/switch_x86_64.h"
-#include "hpu/watch.h"
+#include "hpu/watchdog.h"
 #include "spin_handler.h"
 
 #define PAGE ((size_t)4096)
@@ -59,7 +59,7 @@ struct hpu_ctx {
 
 struct hpu_pool {
     uint64_t free; /* a bit for each free context */
-    struct hpu_watch *_Atomic watch;
+    struct hpu_watchdog *_Atomic watchdog;
     unsigned count;
     char *mapping;
     size_t mapping_length;
@@ -106,9 +106,9 @@ struct fault_guard *hpu_pool_guard(struct hpu_pool *pool, unsigned i)
     return &pool->ctx[i].head.guard;
 }
 
-void hpu_pool_set_watch(struct hpu_pool *pool, struct hpu_watch *watch)
+void hpu_pool_set_watchdog(struct hpu_pool *pool, struct hpu_watchdog *watchdog)
 {
-    atomic_store(&pool->watch, watch);
+    atomic_store(&pool->watchdog, watchdog);
 }
 
 /* ---- Switching ---- */
@@ -123,7 +123,7 @@ static enum hpu_ctx_exit enter(struct hpu_ctx *ctx)
     ctx->visited = true;
     __atomic_store_n(&ctx->head.guard.thread, fault_thread_id(), __ATOMIC_RELAXED);
     fault_guard_turn(&ctx->head.guard);
-    hpu_watch_note(atomic_load_explicit(&ctx->pool->watch, memory_order_relaxed));
+    hpu_watchdog_note(atomic_load_explicit(&ctx->pool->watchdog, memory_order_relaxed));
     ctx->thread_fiber = fiber_current();
     modes_save(&ctx->thread_modes);
     modes_change(&ctx->thread_modes, &ctx->modes);

@@ -35,7 +35,7 @@ enum hpu_ctx_exit {
     HPU_CTX_PARKED,    /* it suspended itself; touch nothing that its new owner may have freed */
     HPU_CTX_ABANDONED, /* it was given up by hpu_ctx_abandon() */
     HPU_CTX_FAULTED,   /* it was given up by a fault in code that may be given up */
-    HPU_CTX_OVERDUE    /* it was given up there because its time was over (watch.h) */
+    HPU_CTX_OVERDUE    /* it was given up there because its time was over (watchdog.h) */
 };
 
 /* hpu_pool_create() maps `max_contexts` (1 to PTL_NUM_HPUS) stacks of at least
@@ -144,17 +144,17 @@ static inline void hpu_ctx_new_turn(struct hpu_ctx *ctx)
  * be called by any thread while the context cannot be put back. */
 void hpu_ctx_end(struct hpu_ctx *ctx);
 
-/* ---- For watch.c ---- */
+/* ---- For watchdog.c ---- */
 
-struct hpu_watch;
+struct hpu_watchdog;
 
 /* hpu_pool_contexts() counts the contexts, hpu_pool_guard() is what the i-th one's thread is
  * watched by; its `turn` is odd while the context runs. */
 unsigned hpu_pool_contexts(const struct hpu_pool *pool);
 struct fault_guard *hpu_pool_guard(struct hpu_pool *pool, unsigned i);
 
-/* hpu_pool_set_watch() says who is to be told when a context starts or is resumed while it
+/* hpu_pool_set_watchdog() says who is to be told when a context starts or is resumed while it
  * sleeps; NULL: nobody. No context may be running. */
-void hpu_pool_set_watch(struct hpu_pool *pool, struct hpu_watch *watch);
+void hpu_pool_set_watchdog(struct hpu_pool *pool, struct hpu_watchdog *watchdog);
 
 #endif

@@ -86,10 +86,10 @@ struct hpu_device {
     struct list images;
     const struct rv32_timing *timing;
     const char *beside; /* files of images for handlers that carry none, by ":"; NULL: none */
-    const struct hpu_device_observer *watch; /* NULL: nobody */
-    uint32_t stack_size;                     /* of device code */
-    int64_t budget;                          /* cycles between two suspensions */
-    struct hpu_core *cores[PTL_NUM_HPUS];    /* by slot, made when first needed */
+    const struct hpu_device_observer *observer; /* NULL: nobody */
+    uint32_t stack_size;                        /* of device code */
+    int64_t budget;                             /* cycles between two suspensions */
+    struct hpu_core *cores[PTL_NUM_HPUS];       /* by slot, made when first needed */
 };
 
 /* A core, and what a call on it has. */

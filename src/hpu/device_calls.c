@@ -390,7 +390,7 @@ static int serve(struct hpu_exec *exec, const struct call *call)
 {
     struct hpu_core *c = exec->core;
     struct rv32_core *core = &c->rv32;
-    const struct hpu_device_observer *watch = c->code->device->watch;
+    const struct hpu_device_observer *observer = c->code->device->observer;
     struct words w = {.core = core};
     uint64_t value[ARGUMENTS] = {0}, asked[ARGUMENTS];
     struct hpu_device_call made;
@@ -404,9 +404,9 @@ static int serve(struct hpu_exec *exec, const struct call *call)
         return refuse(exec, "its arguments are not on the stack");
     }
     memcpy(asked, value, sizeof(asked));
-    if (watch != NULL) {
+    if (observer != NULL) {
         describe(core, call, asked, &made);
-        watch->called(watch->context, &made);
+        observer->called(observer->context, &made);
     }
     int wrong = follow_pointers(exec, call, value, &moved);
     if (wrong != 0) {
@@ -423,10 +423,10 @@ static int serve(struct hpu_exec *exec, const struct call *call)
     uint64_t result = make_call(call, value);
     hpu_device_begun(c, call->cost, (uint32_t)result, moved.bytes);
     give_result(core, call->result, result);
-    if (watch != NULL) {
+    if (observer != NULL) {
         made.cycles = hpu_device_now(core) - before;
         made.result = core->x[A0];
-        watch->returned(watch->context, &made);
+        observer->returned(observer->context, &made);
     }
     return 0;
 }

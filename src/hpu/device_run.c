@@ -206,8 +206,8 @@ static void set_arguments(struct hpu_core *c, const struct hpu_exec *exec, struc
 static void tell(const struct hpu_exec *exec, int result, const char *text)
 {
     const struct hpu_device *t = exec->core->code->device;
-    if (t->watch != NULL) {
-        t->watch->ended(t->watch->context, result, text);
+    if (t->observer != NULL) {
+        t->observer->ended(t->observer->context, result, text);
         return;
     }
     const char *label = t->timing->label;
@@ -245,9 +245,9 @@ int hpu_device_run(struct hpu_exec *exec, const struct hpu_device_code *code)
     if (c == NULL) {
         return FAIL;
     }
-    const struct hpu_device_observer *watch = code->device->watch;
+    const struct hpu_device_observer *observer = code->device->observer;
     int64_t budget = code->device->budget;
-    c->slice = watch != NULL ? INT64_MAX : SLICE; /* who looks on sees all of it */
+    c->slice = observer != NULL ? INT64_MAX : SLICE; /* who looks on sees all of it */
     struct rv32_call call = {.pc = code->pc, .budget = budget < c->slice ? budget : c->slice};
     c->kept = budget - call.budget;
     set_arguments(c, exec, &call);
@@ -256,8 +256,9 @@ int hpu_device_run(struct hpu_exec *exec, const struct hpu_device_code *code)
     c->rearmed = 0;
     c->users = 0;
     c->rv32.ecall_context = exec;
-    const struct rv32_result *r = watch != NULL ? watch->run(watch->context, &c->rv32, &call)
-                                                : rv32_core_call(&c->rv32, &call);
+    const struct rv32_result *r = observer != NULL
+                                      ? observer->run(observer->context, &c->rv32, &call)
+                                      : rv32_core_call(&c->rv32, &call);
     exec->core_cycles += r->cycles;
     if (r->end != RV32_RETURNED) {
         end_run(exec, r);

@@ -75,7 +75,7 @@ static __attribute__((cold, noinline)) int no_result(const struct hpu_exec *exec
 {
     const struct hpu_device_code *code =
         exec->env.code != NULL ? &exec->env.code[exec->call] : NULL;
-    if (result != FAIL && (code == NULL || code->device->watch == NULL)) {
+    if (result != FAIL && (code == NULL || code->device->observer == NULL)) {
         hpu_refuse_code(exec, result);
     }
     return FAIL;

@@ -62,7 +62,7 @@ static void leave_nic(struct nic *nic)
 {
     struct hpu_sched *sched = nic->sched;
     struct hpu_dma_engine *engine = nic->dma_engine;
-    struct hpu_watch *watch = nic->watch;
+    struct hpu_watchdog *watchdog = nic->watchdog;
     struct hpu_pool *hpus = nic->hpus;
     struct hpu_device *device = nic->device;
     table_free(&nic->operations);
@@ -72,7 +72,7 @@ static void leave_nic(struct nic *nic)
     lock_give(&nic->lock);
     hpu_sched_destroy(sched);
     hpu_dma_engine_destroy(engine);
-    hpu_watch_stop(watch);
+    hpu_watchdog_stop(watchdog);
     hpu_pool_destroy(hpus);
     hpu_device_destroy(device);
 }

@@ -27,7 +27,7 @@
 #include "hpu/exec.h"
 #include "hpu/memory.h"
 #include "hpu/sched.h"
-#include "hpu/watch.h"
+#include "hpu/watchdog.h"
 #include "nic/atomic.h"
 #include "nic/board.h"
 #include "nic/event.h"
@@ -310,7 +310,8 @@ struct nic {
     struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
     struct hpu_dma_engine *dma_engine; /* copies large transfers beside their handlers */
     struct hpu_device *device; /* PINWHEEL_HPU=rv32: what runs handlers; NULL: native code */
-    struct hpu_watch *watch;   /* over the handlers' time; NULL: not yet, or there is no budget */
+    struct hpu_watchdog
+        *watchdog; /* over the handlers' time; NULL: not yet, or there is no budget */
     uint64_t hpu_memory_used;
     struct hpu_mem *spare_piece[SPARE_PIECES];
     unsigned spare_pieces;

@@ -126,9 +126,9 @@ int handlers_prepare(struct nic *nic)
 {
     int64_t budget = nic->process->options.number[OPT_HANDLER_BUDGET_US] * 1000;
     fault_refresh();
-    if (nic->watch == NULL && budget != 0) {
-        nic->watch = hpu_watch_start(nic->hpus, budget);
-        return nic->watch != NULL ? 0 : -errno;
+    if (nic->watchdog == NULL && budget != 0) {
+        nic->watchdog = hpu_watchdog_start(nic->hpus, budget);
+        return nic->watchdog != NULL ? 0 : -errno;
     }
     return 0;
 }

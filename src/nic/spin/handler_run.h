@@ -12,7 +12,7 @@ bool handlers_start(struct rx *rx);
 /* handlers_go_on() goes on with the call that is set up: its return code, or HPU_WAIT: it is to be
  * gone on with later, if only because no context was free. */
 int handlers_go_on(struct rx *rx);
-/* handlers_prepare() makes the NIC ready to run handlers: the first ones' need of a watch. 0
+/* handlers_prepare() makes the NIC ready to run handlers: the first ones' need of a watchdog. 0
  * or -errno. */
 int handlers_prepare(struct nic *nic);
 

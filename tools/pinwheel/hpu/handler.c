@@ -348,7 +348,7 @@ int hpu_handler_open(struct hpu_handler *h, const struct hpu_image *image,
         return rv32_fail(error, "no memory for a core");
     }
     h->device->budget = budget;
-    h->device->watch = &h->watch;
+    h->device->observer = &h->observer;
     h->calls.output = &h->host.output;
     return find(h, image, error) == 0 ? read_host(h, error) : -1;
 }
@@ -357,7 +357,7 @@ int hpu_handler_run(struct hpu_handler *h, const struct hpu_handler_memory *m, h
                     void *context, struct rv32_error *error)
 {
     struct run r = {.handler = h, .runner = runner, .context = context};
-    h->watch = (struct hpu_device_observer){run_core, called, returned, ended, &r};
+    h->observer = (struct hpu_device_observer){run_core, called, returned, ended, &r};
     h->why[0] = '\0';
     if (set_up(h, m, error) != 0) {
         return -1;

@@ -39,7 +39,7 @@ struct hpu_handler {
     struct hpu_device *device;
     struct hpu_pool *pool;
     struct hpu_device_code code[3]; /* by kind */
-    struct hpu_device_observer watch;
+    struct hpu_device_observer observer;
     struct hpu_exec exec;
     struct rv32_core *core;    /* that it ran on */
     struct rv32_result result; /* of the core */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Design notes; for what it is for, see watch.h.
+ * Design notes; for what it is for, see watchdog.h.
  *
  * - A context that starts says so in its guard's turn and then looks whether we sleep; we
  *   say that we sleep and then look at all turns. membarrier (or a fence on both sides)
@@ -10,7 +10,7 @@
  * - What a turn has used is the CPU clock of its thread since we first saw it. A thread that
  *   has ended has no clock; then its turn is over as well.
  */
-#include "hpu/watch.h"
+#include "hpu/watchdog.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ struct seen {
 };
 
 struct watcher {
-    struct hpu_watch watch; /* first */
+    struct hpu_watchdog watchdog; /* first */
     struct hpu_pool *pool;
     int64_t budget, period;
     _Atomic uint32_t stop; /* 1: end */
@@ -39,11 +39,11 @@ struct watcher {
     struct seen seen[PTL_NUM_HPUS];
 };
 
-void hpu_watch_wake(struct hpu_watch *watch)
+void hpu_watchdog_wake(struct hpu_watchdog *watchdog)
 {
-    if (atomic_exchange(&watch->asleep, 0) != 0) {
+    if (atomic_exchange(&watchdog->asleep, 0) != 0) {
         fault_refresh(); /* for the handler that is about to run */
-        futex_wake(&watch->asleep);
+        futex_wake(&watchdog->asleep);
     }
 }
 
@@ -85,21 +85,21 @@ static bool look(struct watcher *w)
 /* Sleeps until a context starts, or not at all if one did just now. */
 static void sleep_well(struct watcher *w)
 {
-    atomic_store(&w->watch.asleep, 1);
+    atomic_store(&w->watchdog.asleep, 1);
     if (lock_asymmetric) {
         membarrier_own();
     } else {
         full_fence();
     }
     if (!look(w) && atomic_load(&w->stop) == 0) {
-        while (atomic_load(&w->watch.asleep) != 0) {
-            futex_wait(&w->watch.asleep, 1, -1);
+        while (atomic_load(&w->watchdog.asleep) != 0) {
+            futex_wait(&w->watchdog.asleep, 1, -1);
         }
     }
-    atomic_store(&w->watch.asleep, 0);
+    atomic_store(&w->watchdog.asleep, 0);
 }
 
-static void *watch_thread(void *arg)
+static void *watchdog_thread(void *arg)
 {
     struct watcher *w = arg;
     unsigned quiet = 0;
@@ -116,7 +116,7 @@ static void *watch_thread(void *arg)
     return NULL;
 }
 
-struct hpu_watch *hpu_watch_start(struct hpu_pool *pool, int64_t budget_ns)
+struct hpu_watchdog *hpu_watchdog_start(struct hpu_pool *pool, int64_t budget_ns)
 {
     struct watcher *w = calloc(1, sizeof(*w));
     if (w == NULL) {
@@ -127,26 +127,26 @@ struct hpu_watch *hpu_watch_start(struct hpu_pool *pool, int64_t budget_ns)
     w->period = budget_ns / LOOKS;
     w->period = w->period < LOOK_LEAST_NS ? LOOK_LEAST_NS : w->period;
     w->period = w->period > LOOK_MOST_NS ? LOOK_MOST_NS : w->period;
-    int rc = thread_start(&w->thread, NULL, false, watch_thread, w);
+    int rc = thread_start(&w->thread, NULL, false, watchdog_thread, w);
     if (rc != 0) {
         free(w);
         errno = rc;
         return NULL;
     }
-    hpu_pool_set_watch(pool, &w->watch);
-    return &w->watch;
+    hpu_pool_set_watchdog(pool, &w->watchdog);
+    return &w->watchdog;
 }
 
-void hpu_watch_stop(struct hpu_watch *watch)
+void hpu_watchdog_stop(struct hpu_watchdog *watchdog)
 {
-    if (watch == NULL) {
+    if (watchdog == NULL) {
         return;
     }
-    struct watcher *w = (struct watcher *)watch;
-    hpu_pool_set_watch(w->pool, NULL);
+    struct watcher *w = (struct watcher *)watchdog;
+    hpu_pool_set_watchdog(w->pool, NULL);
     atomic_store(&w->stop, 1);
     futex_wake(&w->stop);
-    hpu_watch_wake(watch);
+    hpu_watchdog_wake(watchdog);
     thread_join(w->thread);
     free(w);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The watch: what it ends, what it leaves alone, and that it sleeps when nothing runs. */
+/* The watchdog: what it ends, what it leaves alone, and that it sleeps when nothing runs. */
 #include "hpu_fixture.h"
 
 #include <dlfcn.h>
@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "base/tsan.h"
-#include "hpu/watch.h"
+#include "hpu/watchdog.h"
 
 #define BUDGET_NS 5000000
 
@@ -54,15 +54,15 @@ static void ends_what_does_not_end(void **state)
 {
     skip_with_tsan();
     set_up();
-    struct hpu_watch *watch = hpu_watch_start(pool, BUDGET_NS);
-    assert_non_null(watch);
+    struct hpu_watchdog *watchdog = hpu_watchdog_start(pool, BUDGET_NS);
+    assert_non_null(watchdog);
     for (int i = 0; i < 6; i++) {
         int64_t before = own_cpu_time();
         assert_int_equal(run(i % 2 ? endless : endless_calls), TIMEOUT);
         assert_true(own_cpu_time() - before >= BUDGET_NS);
         assert_int_equal(run(good), SUCCESS);
     }
-    hpu_watch_stop(watch);
+    hpu_watchdog_stop(watchdog);
     tear_down();
 }
 
@@ -70,12 +70,12 @@ static void ends_what_does_not_end(void **state)
 static void leaves_others_alone(void **state)
 {
     set_up();
-    struct hpu_watch *watch = hpu_watch_start(pool, BUDGET_NS);
+    struct hpu_watchdog *watchdog = hpu_watchdog_start(pool, BUDGET_NS);
     assert_int_equal(run(sleeping), SUCCESS);
     for (int i = 0; i < 100000; i++) {
         assert_int_equal(run(good), SUCCESS);
     }
-    hpu_watch_stop(watch);
+    hpu_watchdog_stop(watchdog);
     tear_down();
 }
 
@@ -93,14 +93,14 @@ static void each_packet_has_its_time(void **state)
 {
     enum { PACKET = 16, PACKETS = 6 };
     set_up();
-    struct hpu_watch *watch = hpu_watch_start(pool, BUDGET_NS);
+    struct hpu_watchdog *watchdog = hpu_watchdog_start(pool, BUDGET_NS);
     struct hpu_exec exec = {.env = environment()};
     ptl_payload_t first = {.length = PACKET, .base = host};
     hpu_exec_payload(pool, &exec, busy, &first);
     hpu_exec_behind(&exec, (PACKETS - 1) * PACKET, PACKET);
     assert_int_equal(go_on(&exec), SUCCESS);
     assert_int_equal(exec.calls, PACKETS);
-    hpu_watch_stop(watch);
+    hpu_watchdog_stop(watchdog);
     tear_down();
 }
 
@@ -108,16 +108,16 @@ static void sleeps_when_nothing_runs(void **state)
 {
     skip_with_tsan();
     set_up();
-    struct hpu_watch *watch = hpu_watch_start(pool, BUDGET_NS);
+    struct hpu_watchdog *watchdog = hpu_watchdog_start(pool, BUDGET_NS);
     for (int i = 0; i < 3; i++) {
-        while (atomic_load(&watch->asleep) == 0) {
+        while (atomic_load(&watchdog->asleep) == 0) {
             nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
         }
         assert_int_equal(run(good), SUCCESS);
         assert_int_equal(run(endless), TIMEOUT); /* so it woke up */
     }
-    hpu_watch_stop(watch);
-    hpu_watch_stop(NULL);
+    hpu_watchdog_stop(watchdog);
+    hpu_watchdog_stop(NULL);
     tear_down();
 }
 
@@ -192,7 +192,7 @@ static void on_later(int signal, siginfo_t *info, void *context)
     later_signals++;
 }
 
-/* The watch notices that the program has put a handler above ours. */
+/* The watchdog notices that the program has put a handler above ours. */
 static void finds_later_handlers(void **state)
 {
     skip_with_tsan();
@@ -200,12 +200,12 @@ static void finds_later_handlers(void **state)
     struct sigaction later = {.sa_sigaction = on_later, .sa_flags = SA_SIGINFO}, before;
     sigemptyset(&later.sa_mask);
     assert_int_equal(sigaction(FAULT_OVERDUE, &later, &before), 0);
-    struct hpu_watch *watch = hpu_watch_start(pool, BUDGET_NS);
+    struct hpu_watchdog *watchdog = hpu_watchdog_start(pool, BUDGET_NS);
     fault_refresh();
     assert_int_equal(run(endless), TIMEOUT);
     raise(FAULT_OVERDUE);
     assert_int_equal(later_signals, 1);
-    hpu_watch_stop(watch);
+    hpu_watchdog_stop(watchdog);
     tear_down();
     assert_int_equal(sigaction(FAULT_OVERDUE, &before, &later), 0);
     assert_ptr_equal(later.sa_sigaction, on_later);
