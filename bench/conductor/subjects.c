@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 /* The ranks bind themselves, and must not yield because mpirun thinks that they have
- * no core, unless they are more than there are; bench/peers/README.md has the reasons for all
+ * no core, unless they are more than there are; bench/peers/notes.md has the reasons for all
  * other words. */
 #define MPIRUN_OPENMPI_OF(ranks, yield)                                                            \
     "mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-n", ranks,  \
