@@ -157,7 +157,7 @@ static bool any_counts(const struct run *r, int work, int subject)
     return false;
 }
 
-/* What was measured and has no turn that counts is in no table: it is named. */
+/* The report names a work that was measured and has no turn that counts: it is in no table. */
 static void tell_unsettled(struct run *r)
 {
     char name[80];

@@ -30,7 +30,7 @@ struct stage {
     char why[STAGE_WHY]; /* the last failure, one line */
 };
 
-/* What all stages share. */
+/* The state that all stages of the runner share. */
 struct stage_settings {
     int core[2];
     double start_limit, turn_limit; /* seconds */

@@ -41,7 +41,7 @@ struct count_mark {
 
 struct count_row {
     const char *name;
-    const char *hpu; /* what runs its handlers, a value of PINWHEEL_HPU */
+    const char *hpu; /* value of PINWHEEL_HPU: runs the handlers of the row */
     unsigned each;   /* operations of one call of `run` */
     void (*open)(void);
     void (*arm)(void); /* what precedes each run uncounted, NULL: nothing */

@@ -26,7 +26,7 @@ struct datagram {
     uint8_t bytes[LONGEST];
 };
 
-/* What waits at a socket: the datagrams from `taken` to `come`. */
+/* The queue of a socket: the datagrams from `taken` to `come`. */
 static struct inbox {
     struct udp_socket *owner;
     struct slmp_address at;

@@ -17,7 +17,7 @@
 
 enum { FIRST = 1000, LATER = 4000, WINDOW = 20, BITS = 77 };
 
-/* What the child tells its parent. */
+/* The message of the child to its parent. */
 struct told {
     double first, later; /* seconds a message */
     bool done;

@@ -246,7 +246,7 @@ static int await_all(size_t word, uint32_t wanted)
     return rc;
 }
 
-/* What is shown stays until all have seen it. */
+/* A rank leaves what it shows until all ranks have seen it. */
 int turn_gather(const void *bytes, size_t length, void *theirs)
 {
     struct page_rank *me = mine();

@@ -258,7 +258,7 @@ static void open_all(void)
     }
 }
 
-/* Who is ready first goes on acknowledging what the other sends last. */
+/* The side that is ready first goes on acknowledging the last messages of the other. */
 static void stay_there(void)
 {
     bool peers = page->work == PEERS_FEW || page->work == PEERS_MANY;

@@ -95,7 +95,7 @@ static int open_server(void)
                : -1;
 }
 
-/* What comes to a server of the program's own lands aside, with its place in the header data. */
+/* A message to a server of the program's own lands aside, its place is in the header data. */
 static int open_server_for_cpu(void)
 {
     return crew_append(LINK_EVENTS, BITS_DATA, crew.aside, RANKS_MOST, &crew.arrived, NULL) != 0 ||

@@ -47,8 +47,8 @@ struct fault_slot {
     int signal;
     bool buried;             /* ours is installed below one of the program */
     bool again;              /* on_fault_again() was installed, and may have been found */
-    struct sigaction before; /* what was there before ours */
-    struct sigaction later;  /* what was put above it, and is below on_fault_again() */
+    struct sigaction before; /* the program's, before ours */
+    struct sigaction later;  /* the program's, put above ours: on_fault_again() passes on to it */
 };
 
 static struct fault_slot slots[] = {

@@ -41,7 +41,7 @@ struct fault_guard {
     _Atomic uint64_t overdue;                   /* the turn whose time is over */
     int signal;        /* which signal the fault raised; the fault writes it and the next four */
     int code;          /* its si_code; SI_KERNEL: the fault has no address */
-    uintptr_t address; /* what the fault touched (SIGSEGV, SIGBUS) */
+    uintptr_t address; /* address that the fault touched (SIGSEGV, SIGBUS) */
     uintptr_t instruction;   /* where the fault was */
     uintptr_t stack_pointer; /* as it stood at the fault */
 };

@@ -6,7 +6,7 @@
 
 enum { FDS = 1 << 20 /* as many as a process may have, unless fs.nr_open was raised */, WORD = 64 };
 
-static struct mutex gate; /* who forks has it until the child is made */
+static struct mutex gate; /* the thread that forks has it until the child is made */
 static struct condition left;
 static unsigned inside;            /* sections under way, nested ones as well */
 static uint64_t noted[FDS / WORD]; /* descriptors, as bits; these two are the gate's */

@@ -24,7 +24,7 @@ static int clock_by_call(clockid_t clock, struct timespec *t)
 
 /* The entries of the vDSO's dynamic section that tell where its symbols are. */
 struct vdso {
-    uintptr_t base; /* what is to be added to its addresses */
+    uintptr_t base; /* difference between its addresses in memory and in the file */
     const ElfW(Sym) * symbols;
     const char *names;
     const uint32_t *hash, *gnu_hash;

@@ -22,7 +22,7 @@ struct pinwheel_job {
 enum { LOOPBACK = 127 };
 enum { KEY_MIN = 32, KEY_MAX = 1024 }; /* as PtlSetJobKey takes them */
 
-/* What pinwheel_job_error(NULL) gives. */
+/* The text that pinwheel_job_error(NULL) gives. */
 static _Thread_local char last_error[LAUNCHER_ERROR_SIZE];
 
 const char *pinwheel_job_error(const struct pinwheel_job *job)
@@ -42,7 +42,7 @@ static void destroy(struct pinwheel_job *job, int rc)
     free(job);
 }
 
-/* What libportals is told before the program opens an interface. */
+/* Variables that tell libportals of the job before the program opens an interface. */
 static int give_key(struct pinwheel_job *job)
 {
     int rc = PtlInit();

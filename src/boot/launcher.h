@@ -51,7 +51,7 @@ struct launcher {
     void *state;                    /* the protocol's own */
     int rank, size;
     bool spread;                 /* the ranks are on several hosts */
-    size_t key_size, value_size; /* what it takes, counting the NUL */
+    size_t key_size, value_size; /* longest that the launcher takes, counting the NUL */
     char error[LAUNCHER_ERROR_SIZE];
 };
 

@@ -26,7 +26,7 @@ struct pmi_rank {
 
 struct pmi_job {
     int size;
-    bool keep_going; /* who is CLOSED holds up no barrier */
+    bool keep_going; /* a rank that is CLOSED holds up no barrier */
     int gone;        /* ranks that are CLOSED */
     int in_barrier;
     int first_gone; /* the first rank that became CLOSED, -1 for none */

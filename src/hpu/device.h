@@ -98,11 +98,11 @@ struct hpu_core {
     const struct hpu_image *image;      /* that it is set up for */
     const struct hpu_device_code *code; /* that runs */
     int stack, packet, state;           /* regions */
-    const char *call;            /* the handler call made last; NULL: none, or an unknown one */
-    void *end[5];                /* leads out of the handler call that is being served, ... */
-    int ended;                   /* ... with this result */
-    int64_t rearmed;             /* cycles used when the budget began anew */
-    int64_t slice, kept;         /* what the core has of its budget at once; what it has not yet */
+    const char *call;    /* the handler call made last; NULL: none, or an unknown one */
+    void *end[5];        /* leads out of the handler call that is being served, ... */
+    int ended;           /* ... with this result */
+    int64_t rearmed;     /* cycles used when the budget began anew */
+    int64_t slice, kept; /* cycles of its budget that the core has at once; those it gets later */
     uint64_t user[DEVICE_USERS]; /* of PtlHandlerUserPtr() */
     unsigned users;
     uint64_t done[DEVICE_TRANSFERS]; /* when transfers are done, by handle */

@@ -256,7 +256,7 @@ static bool follow(struct rv32_core *core, uint64_t *value, uint64_t bytes, unsi
     return at != NULL;
 }
 
-/* What a call moves. */
+/* The bytes that a handler call moves. */
 struct moved {
     uint64_t bytes;
     uint32_t operand;
@@ -323,7 +323,7 @@ static void charge(struct hpu_core *c, const struct call *call, const struct mov
 
 /* ---- Who looks on ---- */
 
-/* What follows the ecall, up to a jump, is charged already (program.h). */
+/* The core has charged what follows the ecall, up to a jump, already (program.h). */
 static uint64_t begun(const struct rv32_core *core)
 {
     const struct rv32_program *p = core->program;

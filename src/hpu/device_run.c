@@ -24,7 +24,7 @@ enum {
     FRAME = 96,                    /* room for what a handler is called with */
 };
 
-/* What a handler is called with, as RV32 lays it out; runtime/bytes.c asserts it. */
+/* Arguments of a handler as RV32 lays them out; runtime/bytes.c asserts it. */
 struct device_header {
     uint32_t type, gap;
     uint64_t length;
@@ -247,7 +247,7 @@ int hpu_device_run(struct hpu_exec *exec, const struct hpu_device_code *code)
     }
     const struct hpu_device_observer *observer = code->device->observer;
     int64_t budget = code->device->budget;
-    c->slice = observer != NULL ? INT64_MAX : SLICE; /* who looks on sees all of it */
+    c->slice = observer != NULL ? INT64_MAX : SLICE; /* an observer sees the whole call */
     struct rv32_call call = {.pc = code->pc, .budget = budget < c->slice ? budget : c->slice};
     c->kept = budget - call.budget;
     set_arguments(c, exec, &call);

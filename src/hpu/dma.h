@@ -31,7 +31,7 @@ struct hpu_dma_engine;
 struct hpu_dma {
     struct list link; /* of the engine, while it may take parts */
     ptl_dma_h handle; /* 0: none */
-    size_t looked;    /* what was taken at the last test that found it not done */
+    size_t looked;    /* bytes that were taken at the last test that found it not done */
     void *to;
     const void *from;
     size_t length;

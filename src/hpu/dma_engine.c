@@ -24,7 +24,7 @@ struct hpu_dma_engine {
     bool stop, asleep;
     struct list offered;     /* struct hpu_dma, with parts to be taken */
     struct hpu_dma *at;      /* a part of which it copies, without the lock */
-    _Atomic unsigned offers; /* what it looks at while it spins */
+    _Atomic unsigned offers; /* the engine looks at them while it spins */
     cpu_set_t cpus;          /* it may run on; who offers may be pinned */
     pthread_t thread;
 };

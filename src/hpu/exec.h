@@ -143,7 +143,7 @@ struct hpu_stride {
 struct hpu_exec {
     struct hpu_env env; /* set by the NIC before the call */
     struct hpu_ctx *ctx;
-    enum hpu_wait wait; /* what the call waits for */
+    enum hpu_wait wait; /* event that ends the wait of the call */
 
     uint64_t slots; /* of the pool that may be taken, 0: any; set before hpu_exec_take() */
 
@@ -166,7 +166,7 @@ struct hpu_exec {
     uint64_t cycles, since; /* in the handler, until it last began or went on; and that moment */
     uint64_t core_cycles;   /* that the core of its device code took, in calls that have ended */
     uint32_t dma_issued;    /* DMA handles 1 to dma_issued were given out */
-    struct hpu_dmas *dmas;  /* those that are not done, dma.h */
+    struct hpu_dmas *dmas;  /* transfers of this call that are not done, dma.h */
     struct hpu_stride stride;
     struct hpu_core *core; /* that runs the handler's device code; NULL: native code */
     union {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is said of a handler that was ended (refuse.h). */
+/* The log line of a handler that was ended (refuse.h). */
 #include "hpu/refuse.h"
 
 #include "base/log.h"

@@ -40,10 +40,10 @@ struct hpu_queue {
     unsigned waiting;  /* in `ready` */
     unsigned active;   /* begun and not ended */
     int64_t credit;    /* nanoseconds that it may use before it is another one's turn */
-    int64_t expected;  /* what a call of it takes, on average */
+    int64_t expected;  /* time that a call of it takes, on average */
 };
 
-/* What the NIC hands down; called on an HPU's thread without a lock. */
+/* Functions of the NIC that an HPU's thread calls without a lock. */
 struct hpu_sched_ops {
     void (*begin)(void *arg); /* first, on each thread */
     /* The call has ended and its context is given back. */

@@ -20,12 +20,12 @@ struct hpu {
     pthread_t thread;
     struct condition work;
     bool asleep, spinning;
-    bool was_suspended;      /* what it ran last, so that others have their turn */
+    bool was_suspended; /* the last call that it ran had been suspended: a new one has its turn */
     struct list suspended;   /* struct hpu_exec */
     unsigned lone;           /* times in a row that nothing but suspended ones were there */
     uint64_t slots;          /* of the pool */
     int64_t sample;          /* of its CPU clock */
-    int64_t since_sample;    /* what it has been charged for since the sample */
+    int64_t since_sample;    /* time that it has been charged for since the sample */
     _Atomic unsigned called; /* bumped when there is work: what a spinning HPU looks at */
 };
 

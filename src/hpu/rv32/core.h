@@ -110,8 +110,8 @@ struct rv32_core {
     const struct rv32_program *program;
     int64_t budget, left; /* cycles; left: less what is charged (program.h) */
     int64_t instructions; /* charged */
-    uint32_t waited;      /* what the current access costs besides */
-    uint32_t device_word; /* what it reads from a device, or writes */
+    uint32_t waited;      /* cycles that the current access costs besides */
+    uint32_t device_word; /* word that the core reads from a device, or writes */
     uint32_t go_to;       /* where RV32_GO_TO leads */
     struct rv32_result result;
     rv32_ecall *ecall;

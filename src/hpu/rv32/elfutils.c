@@ -35,7 +35,7 @@ int elfutils_load(struct rv32_error *error)
 {
     static struct mutex mutex;
     static bool loaded; /* else the next one tries again */
-    forks_take(&mutex); /* what is half loaded cannot be loaded again in a child */
+    forks_take(&mutex); /* a child could not load again a library that is half loaded */
     if (!loaded && load_one("libelf.so.1", elf_symbols, sizeof(elf_symbols) / sizeof(*elf_symbols),
                             error) == 0) {
         elfutils.elf_version(EV_CURRENT);

@@ -32,9 +32,9 @@ struct gdb_wire {
     bool gone;    /* the other side is */
     uint8_t in[1024];
     size_t in_at, in_end;
-    char packet[GDB_PACKET_MAX + 1]; /* what came, with a zero behind it */
+    char packet[GDB_PACKET_MAX + 1]; /* last packet of GDB, with a zero behind it */
     size_t length;
-    uint8_t out[2 * GDB_PACKET_MAX + 8]; /* what was sent last, as it went */
+    uint8_t out[2 * GDB_PACKET_MAX + 8]; /* last answer, byte by byte as it was sent */
     size_t out_size;
 };
 

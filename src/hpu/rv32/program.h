@@ -24,7 +24,7 @@
 #include "hpu/rv32/image.h"
 #include "hpu/rv32/timing.h"
 
-/* What cells do besides the operations of spec.h. */
+/* Steps of a cell that are no operations of spec.h. */
 enum rv32_cell_op {
     RV32_CELL_LI = RV32_OPS, /* rd = imm */
     RV32_CELL_MV,            /* rd = rs1 */
@@ -64,7 +64,7 @@ struct rv32_program {
 
 enum rv32_program_kind {
     RV32_WARM, /* every instruction is in the cache */
-    RV32_CACHE /* what is fetched comes through the instruction cache (fetch.h) */
+    RV32_CACHE /* the core fetches through the instruction cache (fetch.h) */
 };
 
 /* rv32_program_make() decodes the code of an image. */

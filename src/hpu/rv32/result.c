@@ -138,7 +138,7 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
             snprintf(text, size, "SEGV: no atomic at 0x%08x: not its memory%s", r->address, place);
         }
         break;
-    case RV32_FAULT_STACK: /* what `place` says is all of it, where there is one */
+    case RV32_FAULT_STACK: /* `place` says all of it, where there is one */
         if (strncmp(place, overflow, strlen(overflow)) == 0) {
             snprintf(text, size, "SEGV: %s", place + strlen(", a "));
         } else if (sp_is_astray(r) && place[0] == ',') {

@@ -152,7 +152,7 @@ struct rv32_spec {
     uint8_t format; /* enum rv32_format */
 };
 
-/* What is true of an operation, however it is encoded. */
+/* Properties of an operation, however it is encoded. */
 struct rv32_traits {
     uint8_t class;       /* enum rv32_class */
     uint8_t bytes;       /* of memory that it touches; 0: none */

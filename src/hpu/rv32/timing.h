@@ -64,7 +64,7 @@ struct rv32_timing {
     uint8_t straddle;            /* an instruction in two lines that was not foreseen */
     uint8_t load_use;            /* the next instruction uses what was loaded */
     uint8_t load_jalr;           /* the same, if it is a JALR */
-    uint8_t amo_use;             /* what an atomic returned is used by the next instruction */
+    uint8_t amo_use;             /* the next instruction uses the value that an atomic returned */
     uint8_t alu_jalr;            /* a JALR by a register that the instruction before computed */
     uint8_t amo_busy;            /* an atomic in L1, then an access to the same bank */
     uint8_t waited_jalr;         /* a JALR behind a store or atomic that waited: so much less */

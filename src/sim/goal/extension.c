@@ -45,7 +45,7 @@ static const struct part {
 
 static const struct operation {
     const char *word;
-    enum argument head; /* what follows the word */
+    enum argument head; /* argument behind the word */
     const char *needed; /* a part that must be there; NULL: none */
     unsigned kinds;
 } operations[] = {

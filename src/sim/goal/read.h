@@ -33,7 +33,7 @@ int goal_text_open(struct goal_text *t, const char *path, struct goal_error *err
 int goal_text_open_fd(struct goal_text *t, int fd, const char *name, struct goal_error *error);
 void goal_text_close(struct goal_text *t);
 
-/* What a compilation made. */
+/* The counts of a compilation. */
 struct goal_made {
     uint32_t ranks;
     uint64_t nodes;

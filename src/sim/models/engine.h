@@ -52,7 +52,7 @@ struct sim_network {
     const uint32_t *host; /* by rank; no two the same */
 };
 
-/* What the network carried. */
+/* Counts of the packets that the network carried. */
 struct sim_traffic {
     struct net_counts counts;
     uint64_t busy; /* ps that channels were taken, all together */

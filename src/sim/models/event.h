@@ -61,7 +61,7 @@ struct event {
     };
     uint32_t rank; /* where it happens; the next one, while it stands in a chain */
     uint32_t number : EVENT_NUMBER_BITS;
-    uint32_t arrival : 2; /* what arrives */
+    uint32_t arrival : 2; /* ARRIVE_MESSAGE, ARRIVE_REPLY or ARRIVE_DATA */
     uint32_t kind : 4;
 };
 _Static_assert(sizeof(struct event) == 32, "two to a cache line");

@@ -33,7 +33,7 @@
 
 enum record_slot { RECORD_BEGIN, RECORD_ANSWER, RECORD_IN, RECORD_TAKE, RECORD_SLOTS };
 
-/* What made a step happen when it did, and how long before the cause began. */
+/* The cause of a step's time, and how long before the cause began. */
 enum record_why {
     RECORD_AT_ONCE,     /* nothing: it is time 0 */
     RECORD_AFTER_START, /* an operation started: 0 */

@@ -78,7 +78,7 @@ static void to_root(struct goal_maker *m, const struct mpi_shape *s)
 
 /* ---- Reductions of all ---- */
 
-/* What ends the operations from `first` on: those that none of them waits for. */
+/* The last of the operations from `first` on: those that no other one waits for. */
 static void join_all(struct goal_maker *m, uint32_t first, uint32_t join)
 {
     for (uint32_t i = first; i < join && !m->builder->failed; i++) {

@@ -14,7 +14,7 @@
 
 enum { MPI_ALGORITHMS_MOST = 8, MPI_NAMES_MOST = 64 };
 
-/* What to make of a recording. */
+/* Options of the schedule that is made of a recording. */
 struct mpi_config {
     uint32_t blocks;                /* the schedule has this many times the ranks */
     bool gaps;                      /* calcs for the time between calls */
@@ -41,7 +41,7 @@ void mpi_unroll(struct goal_maker *m, int collective, int algorithm, const struc
  * many as a comma parts. Returns 0, or -1 with `error` set. */
 int mpi_choose(struct mpi_config *c, const char *text, struct goal_error *error);
 
-/* What a recording holds. */
+/* Counts of a recording. */
 struct mpi_summary {
     uint64_t calls;
     uint64_t messages; /* of the program itself */

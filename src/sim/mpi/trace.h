@@ -133,7 +133,7 @@ struct mpi_step {
     bool persistent;
     int64_t root;
     int64_t bytes;
-    uint32_t first_rank; /* who said so */
+    uint32_t first_rank; /* rank that said so first */
 };
 
 /* A step that makes a persistent collective. Each of its starts is one for all members,
@@ -143,7 +143,7 @@ struct mpi_persistent {
     uint64_t starts;     /* of the member that started it most often */
     uint64_t at;         /* of the rank that is being read */
     uint64_t least;      /* of the member that started it least often */
-    uint32_t first_rank; /* who was the first to start it that often */
+    uint32_t first_rank; /* rank that was the first to start it that often */
 };
 
 struct mpi_comm {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What must hold: the invariants of a network, and the latency of one at rest. */
+/* Checks of a network: the invariants of a network, and the latency of one at rest. */
 #include "state.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static int broken(char error[NET_ERROR], const char *what, uint32_t channel, uin
     return -1;
 }
 
-/* What waits for a virtual channel: in order, and no more than its channel knows of. */
+/* Packets wait for a virtual channel in order, and no more than its channel knows of. */
 static int check_waiting(const struct net *n, uint32_t channel, char error[NET_ERROR])
 {
     const struct net_channel *ch = &n->channels[channel];

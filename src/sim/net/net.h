@@ -67,7 +67,7 @@ struct net_message {
     uint32_t ref;      /* the caller's */
 };
 
-/* What has happened so far. */
+/* Counts of the run so far. */
 struct net_counts {
     uint64_t messages, packets; /* that were sent off; that left a host */
     uint64_t delivered;         /* packets that will have come */

@@ -9,7 +9,7 @@ static uint64_t ps(const struct sim_record *r, enum sim_parameter which)
     return r->parameters->value[which] / SIM_AS_PER_PS;
 }
 
-/* What a message spent in the network: what is neither its way nor its bytes, it waited. */
+/* The time of a message in the network: it waited for what is neither its way nor its bytes. */
 static void split_way(struct path_parts *parts, const struct net_way *way, uint64_t length)
 {
     parts->path += way->path;

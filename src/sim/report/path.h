@@ -11,12 +11,12 @@
 
 #include <stddef.h>
 
-/* What time was spent on, ps. */
+/* Time of the path by its use, ps. */
 struct path_parts {
     uint64_t o, g, G, L, O, calc;
     /* On a packet network, in the place of L: cables and switches, bytes before, contention. */
     uint64_t path, serial, queue;
-    uint64_t noise; /* what detours added to o, O and calc */
+    uint64_t noise; /* time that detours added to o, O and calc */
     uint64_t wait; /* how much of these another operation spent on the cpu or nic that was needed */
 };
 
@@ -25,7 +25,7 @@ struct path_step {
     uint64_t time;
     uint64_t operation; /* record_find() */
     enum record_slot slot;
-    enum record_why why; /* what made it happen at `time`; the step before is the cause */
+    enum record_why why; /* reason that it happened at `time`; the step before is the cause */
     struct path_parts parts;
 };
 

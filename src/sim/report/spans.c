@@ -16,7 +16,7 @@ static uint64_t ps(const struct sim_record *r, enum sim_parameter which)
     return r->parameters->value[which] / SIM_AS_PER_PS;
 }
 
-/* What a step takes of a cpu. */
+/* Time that a step takes of a cpu. */
 static struct span on_cpu(const struct sim_record *r, const struct goal_node *n, uint64_t operation,
                           enum record_slot slot, enum span_kind kind)
 {

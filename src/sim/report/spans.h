@@ -8,7 +8,7 @@
 
 #include "sim/models/record.h"
 
-/* What can be taken at a rank. */
+/* Resources of a rank. */
 enum span_lane { SPAN_CPU, SPAN_NIC_OUT, SPAN_NIC_IN, SPAN_LANES };
 
 enum span_kind { SPAN_CALC, SPAN_SEND, SPAN_REQUEST, SPAN_REPLY, SPAN_DATA, SPAN_RECV };

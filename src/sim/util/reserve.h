@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 
 #define SIM_LARGE_PAGE ((size_t)2 << 20)
-#define SIM_LARGE (SIM_LARGE_PAGE / 4) /* what is reserved in large pages */
+#define SIM_LARGE (SIM_LARGE_PAGE / 4) /* smallest reservation that has large pages */
 
 /* The bytes that are taken for so many. */
 static inline size_t sim_reserved(size_t size)

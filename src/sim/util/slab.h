@@ -24,7 +24,7 @@ struct slab_link;
 struct slab {
     struct slab_link *chunks;
     size_t size;   /* of the newest chunk */
-    uint8_t *rest; /* what was never given out of it */
+    uint8_t *rest; /* part of the block that was never given out */
     size_t left;
     struct slab_link *free[SLAB_CLASSES];
 };

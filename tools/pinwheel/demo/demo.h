@@ -79,7 +79,7 @@ struct demo_scan {
     bool equal;
 };
 
-/* What a report is about. */
+/* The subject of a report. */
 struct demo_report {
     const struct demo_options *options;
     char machine[320]; /* cores, packet size, fabric: one line */

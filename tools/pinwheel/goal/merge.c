@@ -13,7 +13,7 @@
 struct merge_job {
     struct args args;
     const char **paths;
-    struct goal *parts; /* those that were opened */
+    struct goal *parts; /* schedules that were opened */
     uint32_t count, opened;
     const char *output, *jobs_file, *placement, *start;
     bool as_text, with_side, compat;

@@ -51,7 +51,7 @@ static bool has_part(const struct goal_run *r, int i)
     }
 }
 
-/* What an operation does in a step. */
+/* The work of an operation in a step. */
 static const char *step_name(const struct goal_run *r, const struct path_step *step)
 {
     struct charges c;

@@ -30,7 +30,7 @@ static const struct args_option record_options[] = {
 };
 
 static const struct recorder {
-    const char *library; /* what a program of that MPI needs */
+    const char *library; /* shared library that a program of that MPI needs */
     const char *file;
     const char *package;
 } recorders[] = {
