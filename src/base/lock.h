@@ -71,12 +71,12 @@ bool lock_retake(struct lock *l);
  * not to be given and taken otherwise. */
 static inline bool lock_enter_seat(struct lock *l, uint32_t seat)
 {
-    if (rare(atomic_load_explicit(&l->bias, memory_order_relaxed) != seat)) {
+    if (unlikely(atomic_load_explicit(&l->bias, memory_order_relaxed) != seat)) {
         return false;
     }
     atomic_store_explicit(&l->inside[seat], 1, memory_order_relaxed);
     compiler_fence();
-    if (usual(atomic_load_explicit(&l->bias, memory_order_relaxed) == seat)) {
+    if (likely(atomic_load_explicit(&l->bias, memory_order_relaxed) == seat)) {
         return true;
     }
     atomic_store_explicit(&l->inside[seat], 0, memory_order_release);
@@ -100,14 +100,14 @@ static inline bool lock_try(struct lock *l)
 
 static inline void lock_take(struct lock *l)
 {
-    if (rare(!lock_enter_biased(l))) {
+    if (unlikely(!lock_enter_biased(l))) {
         lock_wait(l);
     }
 }
 
 static inline void lock_give(struct lock *l)
 {
-    if (usual(l->by_bias)) {
+    if (likely(l->by_bias)) {
         lock_leave_seat(l, lock_seat);
     } else {
         lock_give_held(l);

@@ -35,14 +35,14 @@ static inline bool mutex_try(struct mutex *m)
 
 static inline void mutex_take(struct mutex *m)
 {
-    if (rare(!mutex_try(m))) {
+    if (unlikely(!mutex_try(m))) {
         mutex_wait(m);
     }
 }
 
 static inline void mutex_give(struct mutex *m)
 {
-    if (rare(atomic_exchange_explicit(&m->word, 0, memory_order_release) == 2)) {
+    if (unlikely(atomic_exchange_explicit(&m->word, 0, memory_order_release) == 2)) {
         futex_wake_one(&m->word);
     }
 }
@@ -73,7 +73,7 @@ void once_slowly(struct once *o, void (*function)(void));
 
 static inline void once(struct once *o, void (*function)(void))
 {
-    if (rare(!atomic_load_explicit(&o->done, memory_order_acquire))) {
+    if (unlikely(!atomic_load_explicit(&o->done, memory_order_acquire))) {
         once_slowly(o, function);
     }
 }

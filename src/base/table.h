@@ -58,7 +58,7 @@ static inline uint32_t handle_next(uint32_t handle)
 {
     uint32_t one = 1u << HANDLE_INDEX_BITS;
     uint32_t all = ((1u << HANDLE_GENERATION_BITS) - 1) * one;
-    return usual((handle & all) != all) ? handle + one : handle - all + one;
+    return likely((handle & all) != all) ? handle + one : handle - all + one;
 }
 
 static inline enum handle_kind handle_kind(uint32_t handle)
@@ -114,7 +114,7 @@ void *table_add(struct table *t);
 __attribute__((cold)) int table_open(struct table *t); /* more slots join the free list; 0 or -1 */
 static inline bool table_ready(struct table *t)
 {
-    return usual(t->free_head != NULL) || table_open(t) == 0;
+    return likely(t->free_head != NULL) || table_open(t) == 0;
 }
 static inline void *table_take(struct table *t)
 {
@@ -132,7 +132,7 @@ static inline void table_drop(struct table *t, void *object)
     struct table_slot *s = object;
     atomic_store_explicit(&s->handle, 0, memory_order_release);
     s->next_free = NULL;
-    *(rare(t->free_head == NULL) ? &t->free_head : &t->free_tail->next_free) = s;
+    *(unlikely(t->free_head == NULL) ? &t->free_head : &t->free_tail->next_free) = s;
     t->free_tail = s;
 }
 

@@ -129,7 +129,7 @@ static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_device_
 {
     struct hpu_core **slot = &code->device->cores[hpu_ctx_slot(exec->ctx)];
     struct hpu_core *c = *slot;
-    if (rare(c == NULL || c->image != code->image)) {
+    if (unlikely(c == NULL || c->image != code->image)) {
         return fill_slot(slot, code);
     }
     c->code = code;

@@ -22,13 +22,13 @@ tell_answer(const struct request *r, const struct md *md, bool get, ptl_ni_fail_
             uint64_t mlength, uint64_t remote_offset, ptl_list_t list)
 {
     unsigned options = md->options;
-    if (rare((options & (get ? PTL_MD_EVENT_CT_REPLY : PTL_MD_EVENT_CT_ACK)) != 0)) {
+    if (unlikely((options & (get ? PTL_MD_EVENT_CT_REPLY : PTL_MD_EVENT_CT_ACK)) != 0)) {
         bool bytes = (options & PTL_MD_EVENT_CT_BYTES) != 0 && r->ack != PTL_OC_ACK_REQ;
         ct_count(md->ct, fail, bytes, mlength);
     }
     bool wanted = (get || r->ack == PTL_ACK_REQ) &&
                   (fail != PTL_NI_OK || (options & PTL_MD_EVENT_SUCCESS_DISABLE) == 0);
-    if (rare(!wanted || !eq_ref_alive(md->eq))) {
+    if (unlikely(!wanted || !eq_ref_alive(md->eq))) {
         return false;
     }
     request_event(md->eq.eq, get ? PTL_EVENT_REPLY : PTL_EVENT_ACK, r, fail, mlength, remote_offset,
@@ -123,18 +123,18 @@ static inline __attribute__((always_inline)) void answered(struct nic_peer *peer
         told = tell_answer(r, md, false, fail, mlength, remote_offset, list);
     } else {
         op->counted = false;
-        if (rare(!op->left)) {
+        if (unlikely(!op->left)) {
             /* An answer implies that the data has arrived: what became of it there is not SEND's.
              */
             bool lost = fail == PTL_NI_SEGV || fail == PTL_NI_UNDELIVERABLE;
             op_left(op, lost ? fail : PTL_NI_OK);
         }
-        if (usual(op->ni != NULL && !silent)) {
+        if (likely(op->ni != NULL && !silent)) {
             request_answered(r, fail, mlength, remote_offset, list);
         }
         op->expects = false;
     }
-    if (only_waits || usual(!op->fabric_has)) {
+    if (only_waits || likely(!op->fabric_has)) {
         forget(peer->nic, op, md, told, only_waits);
     } else if (op->ni != NULL && (op->tx.vector == NULL || keep_parts(op))) {
         let_go_of_mds(op); /* who has seen the last event may release them */
@@ -164,11 +164,11 @@ static inline bool only_waits(const struct op *op)
 static inline bool op_acked(struct nic_peer *peer, uint32_t cookie, ptl_list_t list)
 {
     struct op *op = table_get(&peer->nic->operations, cookie);
-    if (rare(op == NULL || op->peer != peer || !only_waits(op))) {
+    if (unlikely(op == NULL || op->peer != peer || !only_waits(op))) {
         return false;
     }
     const struct request *r = &op->request;
-    if (rare(r->md == NULL || request_fetches(r))) {
+    if (unlikely(r->md == NULL || request_fetches(r))) {
         return false;
     }
     COUNT_PATH(acked);
@@ -212,7 +212,7 @@ end_acked(struct nic_peer *peer, const struct message_acks *a, const bool fast)
     for (unsigned i = 0; i < count; i++) {
         uint32_t cookie = acks_cookie(a, i);
         ptl_list_t list = acks_overflow(a, i) ? PTL_OVERFLOW_LIST : PTL_PRIORITY_LIST;
-        if (!fast || rare(!op_acked(peer, cookie, list))) {
+        if (!fast || unlikely(!op_acked(peer, cookie, list))) {
             other_acked(peer, cookie, list);
         }
     }

@@ -17,7 +17,7 @@ static inline bool ct_ref_alive(struct ct_ref ref)
 void ct_tell(struct ct *ct);
 static inline void ct_changed(struct ct *ct)
 {
-    if (rare(ct->ni->nic->waiters != 0)) {
+    if (unlikely(ct->ni->nic->waiters != 0)) {
         ct_tell(ct);
     }
     if (!list_empty(&ct->triggers)) {

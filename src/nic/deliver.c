@@ -106,7 +106,7 @@ static enum rx_step answer_self(struct rx *rx)
 /* An answer waits for those of the messages before it. */
 static inline bool must_wait(const struct rx *rx)
 {
-    return rare(rx->away || !list_empty(&rx->peer->detached)) && detach_behind_answer(rx);
+    return unlikely(rx->away || !list_empty(&rx->peer->detached)) && detach_behind_answer(rx);
 }
 
 /* Sends what was gathered; false: there is no room. */
@@ -141,14 +141,14 @@ static inline bool send_single_ack(struct rx *rx, uint32_t cookie, ptl_list_t li
     rx->acks.head = acks_head(1, list == PTL_OVERFLOW_LIST);
     acks_set_cookie(&rx->acks, 0, cookie);
     peer->acked = true;
-    return usual(peer->ops->send_short(peer->fabric, FABRIC_RESPONSE, &rx->acks, NULL, 0) !=
-                 SHORT_FULL);
+    return likely(peer->ops->send_short(peer->fabric, FABRIC_RESPONSE, &rx->acks, NULL, 0) !=
+                  SHORT_FULL);
 }
 
 void rx_send_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
 {
-    if (usual(rx->ack_count == 0)) {
-        if (usual(rx->f.last) && send_single_ack(rx, cookie, list)) {
+    if (likely(rx->ack_count == 0)) {
+        if (likely(rx->f.last) && send_single_ack(rx, cookie, list)) {
             return;
         }
         struct nic *nic = rx->peer->nic;

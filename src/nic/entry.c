@@ -82,7 +82,7 @@ fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct le_setup *set
     le->ct.handle = setup->ct.handle;
     le->match.picky = (me->options & PTL_ME_NO_TRUNCATE) != 0;
     le->user_ptr = setup->user_ptr;
-    if (usual(setup->matching)) {
+    if (likely(setup->matching)) {
         le->min_free = me->min_free;
         le->match.bits = me->match_bits;
         le->match.ignore = me->ignore_bits;
@@ -332,7 +332,7 @@ static inline void put_in_list(struct le *le, struct pt *pt, struct match_list *
     if (list == &pt->priority && list->entries == 1) {
         pt->recent = le;
     }
-    if (rare(handlers != NULL)) {
+    if (unlikely(handlers != NULL)) {
         pt->with_handlers++;
         le->ni->epoch++;
     }
@@ -358,7 +358,7 @@ append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, ptl_handl
     struct le *le = new_entry(ni, pt_index, setup);
     *handle = le->slot.handle;
     put_in_list(le, pt, pt_list(pt, setup->list), setup->handlers);
-    if (rare(pt->unexpected.count != 0) || setup->handlers != NULL ||
+    if (unlikely(pt->unexpected.count != 0) || setup->handlers != NULL ||
         (setup->me->options & PTL_ME_EVENT_LINK_DISABLE) == 0) {
         after_link(le);
     }
@@ -441,7 +441,7 @@ void le_take_out(struct le *le)
 
 void le_use_up(struct le *le)
 {
-    if (usual(le->fast && le->users == 0)) {
+    if (likely(le->fast && le->users == 0)) {
         COUNT_PATH(use_up_simple);
         unlink_from_list(le, true);
         settle(le, true);

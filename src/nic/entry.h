@@ -70,7 +70,7 @@ void unexpected_forget(struct unexpected *u);
  * gives PTL_NI_OK, or how the request fails. */
 static inline ptl_ni_fail_t le_permits(const struct le *le, ptl_uid_t uid, unsigned needs)
 {
-    if (rare(le->uid != PTL_UID_ANY) && le->uid != uid) {
+    if (unlikely(le->uid != PTL_UID_ANY) && le->uid != uid) {
         return PTL_NI_PERM_VIOLATION;
     }
     return (le->options & needs) == needs ? PTL_NI_OK : PTL_NI_OP_VIOLATION;
@@ -123,8 +123,8 @@ static inline struct memory le_memory(const struct le *le, uint64_t offset)
 void *le_address_in_parts(const struct le *le, uint64_t offset);
 static inline void *le_address(const struct le *le, uint64_t offset)
 {
-    return usual(le->vector.parts == NULL) ? memory_at(le->start, offset)
-                                           : le_address_in_parts(le, offset);
+    return likely(le->vector.parts == NULL) ? memory_at(le->start, offset)
+                                            : le_address_in_parts(le, offset);
 }
 /* le_counter() is the counter that the entry has for `what`, PTL_ME_EVENT_CT_COMM or
  * ..._CT_OVERFLOW, if it is to be counted; le_counts() is what one request counts that has moved so
@@ -141,7 +141,7 @@ static inline void le_count(const struct le *le, unsigned what, ptl_ni_fail_t fa
                             uint64_t mlength)
 {
     struct ct_ref ct = le_counter(le, what);
-    if (rare(ct.ct != NULL)) {
+    if (unlikely(ct.ct != NULL)) {
         ct_count(ct, fail, true, le_counts(le, mlength));
     }
 }

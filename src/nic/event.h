@@ -35,7 +35,7 @@ struct news {
 /* news_tell() says that an event was posted, or that something else but a counter changed. */
 static inline void news_tell(struct news *n)
 {
-    if (rare(n->curious != 0)) {
+    if (unlikely(n->curious != 0)) {
         n->due = true;
     }
 }
@@ -92,9 +92,9 @@ void eq_make_room(struct eq *eq);
  * calls eq_placed(). */
 static inline ptl_event_t *eq_place(struct eq *eq)
 {
-    if (rare(atomic_load_explicit(&eq->tail, memory_order_relaxed) -
-                 atomic_load_explicit(&eq->head, memory_order_relaxed) ==
-             eq->size)) {
+    if (unlikely(atomic_load_explicit(&eq->tail, memory_order_relaxed) -
+                     atomic_load_explicit(&eq->head, memory_order_relaxed) ==
+                 eq->size)) {
         eq_make_room(eq);
     }
     return eq->put;
@@ -141,7 +141,7 @@ static inline int eq_take(struct eq *eq, ptl_event_t *event)
 {
     uint64_t head = atomic_load_explicit(&eq->head, memory_order_relaxed);
     uint64_t left = atomic_load_explicit(&eq->tail, memory_order_relaxed) - head;
-    if (rare(left == 0)) {
+    if (unlikely(left == 0)) {
         return PTL_EQ_EMPTY;
     }
     /* Word by word, as it was stored: a wider load of an event that came just now would
@@ -159,7 +159,7 @@ static inline int eq_take(struct eq *eq, ptl_event_t *event)
         eq->take = eq_next_place(eq, eq->take);
     }
     atomic_store_explicit(&eq->head, head + 1, memory_order_relaxed);
-    if (rare(eq->dropped)) {
+    if (unlikely(eq->dropped)) {
         eq->dropped = false;
         return PTL_EQ_DROPPED;
     }

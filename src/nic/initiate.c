@@ -50,7 +50,7 @@ void op_left(struct op *op, ptl_ni_fail_t fail)
     if (op->ni != NULL && request_sends(&op->request)) {
         request_left(&op->request, fail);
     }
-    if (rare(op->request.owned != NULL)) {
+    if (unlikely(op->request.owned != NULL)) {
         free(op->request.owned);
         op->request.owned = NULL;
     }
@@ -153,7 +153,7 @@ static bool leave_now(struct ni *ni, struct nic_peer *peer, const struct request
 {
     bool left = (peer->self && self_request(ni, peer, r)) ||
                 (peer->fabric != NULL && submit(ni->nic, ni, peer, r, false));
-    if (rare(left && r->owned != NULL)) {
+    if (unlikely(left && r->owned != NULL)) {
         free(r->owned);
     }
     return left;
@@ -173,7 +173,7 @@ int nic_request(struct ni *ni, const struct request *request)
 {
     struct nic *nic = ni->nic;
     struct nic_peer *peer = peer_resolve(ni, request->target);
-    if (rare(peer == NULL)) {
+    if (unlikely(peer == NULL)) {
         return PTL_NO_SPACE;
     }
     if (leave_now(ni, peer, request)) {
@@ -182,7 +182,7 @@ int nic_request(struct ni *ni, const struct request *request)
         }
         return PTL_OK;
     }
-    if (rare(!table_ready(&nic->operations))) {
+    if (unlikely(!table_ready(&nic->operations))) {
         return PTL_NO_SPACE;
     }
     struct op *op = table_take(&nic->operations);

@@ -105,7 +105,7 @@ static inline __attribute__((always_inline)) void request_tell_left(const struct
                                                                     ptl_ni_fail_t fail)
 {
     unsigned options = request_send_options(r);
-    if (rare((options & PTL_MD_EVENT_CT_SEND) != 0)) {
+    if (unlikely((options & PTL_MD_EVENT_CT_SEND) != 0)) {
         ct_count(r->md->ct, fail, (options & PTL_MD_EVENT_CT_BYTES) != 0, r->length);
     }
     if ((options & PTL_MD_EVENT_SEND_DISABLE) != 0 ||
@@ -113,7 +113,7 @@ static inline __attribute__((always_inline)) void request_tell_left(const struct
         return;
     }
     struct eq_ref eq = r->md != NULL ? r->md->eq : r->eq;
-    if (usual(eq_ref_alive(eq))) {
+    if (likely(eq_ref_alive(eq))) {
         request_event(eq.eq, PTL_EVENT_SEND, r, fail, r->length, r->remote_offset, 0);
     }
 }
@@ -173,7 +173,7 @@ op_begin(struct op *op, struct ni *ni, struct nic_peer *peer, const struct reque
     list_init(&op->link);
     op->tx.vector = NULL; /* cut_off() looks at it */
     ni->in_flight++;
-    if (usual(r->md != NULL)) {
+    if (likely(r->md != NULL)) {
         r->md->users++;
     }
     if (r->kind == OP_FETCH && r->origin != FROM_HANDLER) {
@@ -198,7 +198,7 @@ static inline void op_copy(struct op *op, const struct request *r)
 static inline __attribute__((always_inline)) void op_keep(struct op *op, const struct request *r,
                                                           const bool line)
 {
-    if (!line && rare(r->origin == FROM_HANDLER)) {
+    if (!line && unlikely(r->origin == FROM_HANDLER)) {
         op_copy(op, r);
         op->request.owned = NULL;
         return;
@@ -244,7 +244,7 @@ request_send(const struct ni *ni, struct nic_peer *peer, const struct request *r
     }
     if (request_sends(r)) {
         l.payload = 0;
-        if (rare(nic_copy(&l.payload, r->memory.base, length) != 0)) {
+        if (unlikely(nic_copy(&l.payload, r->memory.base, length) != 0)) {
             return SHORT_UNREADABLE;
         }
     }
@@ -284,19 +284,19 @@ static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, str
                                                             const struct request *r,
                                                             const bool line, const bool expects)
 {
-    bool is_short = usual(request_is_short(peer, r, line));
+    bool is_short = likely(request_is_short(peer, r, line));
     bool whole = !line && !expects && !is_short && r->length < nic->now_end;
-    if (rare(!list_empty(&peer->waiting) || (!is_short && !whole))) {
+    if (unlikely(!list_empty(&peer->waiting) || (!is_short && !whole))) {
         return false;
     }
     peer_foresend(peer);
-    if (rare(expects && !(may_ask(peer) && table_ready(&nic->operations)))) {
+    if (unlikely(expects && !(may_ask(peer) && table_ready(&nic->operations)))) {
         return false;
     }
     struct op *op = expects ? table_take(&nic->operations) : NULL;
     enum fabric_short sent = whole ? request_send_whole(ni, peer, r)
                                    : request_send(ni, peer, r, expects ? op->slot.handle : 0, line);
-    if (rare(sent != SHORT_SENT) && (line || sent == SHORT_FULL)) {
+    if (unlikely(sent != SHORT_SENT) && (line || sent == SHORT_FULL)) {
         if (expects) {
             table_drop(&nic->operations, op);
         }

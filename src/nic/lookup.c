@@ -80,7 +80,8 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
 {
     struct fits_context c;
     c.header = target_key(&rx->at, rx->m);
-    if (usual(pt->recent != NULL && match_is_first(&pt->priority, &pt->recent->match, &c.header))) {
+    if (likely(pt->recent != NULL &&
+               match_is_first(&pt->priority, &pt->recent->match, &c.header))) {
         COUNT_PATH(match_recent);
         return pt->recent;
     }
@@ -116,7 +117,7 @@ static inline bool check_permission(struct rx *rx, const struct le *le, ptl_ni_f
                       : rx->m->type == MESSAGE_FETCH ? PTL_ME_OP_GET | PTL_ME_OP_PUT
                                                      : PTL_ME_OP_PUT;
     *fail = le_permits(le, rx->peer->uid, needed);
-    if (rare(*fail != PTL_NI_OK)) {
+    if (unlikely(*fail != PTL_NI_OK)) {
         drop(rx, *fail == PTL_NI_PERM_VIOLATION ? PTL_SR_PERMISSION_VIOLATIONS
                                                 : PTL_SR_OPERATION_VIOLATIONS);
     }
@@ -191,7 +192,7 @@ struct le *rx_look_up(struct rx *rx, ptl_ni_fail_t *fail)
     if (!target_source(&rx->at, rx, rx->m) || pt == NULL) {
         return drop(rx, PTL_SR_DROP_COUNT);
     }
-    if (rare(!pt_is_open(pt))) {
+    if (unlikely(!pt_is_open(pt))) {
         if (pt->refusing && may_wait(rx)) {
             return NULL;
         }

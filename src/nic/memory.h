@@ -31,8 +31,8 @@ static inline void *memory_at(const void *start, uint64_t offset)
 static inline struct memory memory_of(const void *start, const struct vector *vector,
                                       uint64_t offset)
 {
-    return usual(vector->parts == NULL) ? (struct memory){memory_at(start, offset), NULL, 0}
-                                        : (struct memory){NULL, vector, offset};
+    return likely(vector->parts == NULL) ? (struct memory){memory_at(start, offset), NULL, 0}
+                                         : (struct memory){NULL, vector, offset};
 }
 
 static inline int memory_read(void *to, const struct memory *m, size_t n)

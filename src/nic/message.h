@@ -65,7 +65,7 @@ static inline void message_begin(struct message *m, const struct message *from)
 #define MESSAGE_BY_HANDLER 1u
 static inline uint8_t message_fail_code(ptl_ni_fail_t fail)
 {
-    return (uint8_t)(rare(fail == PTL_NI_HANDLER_SEGV) ? PTL_NI_SEGV : fail);
+    return (uint8_t)(unlikely(fail == PTL_NI_HANDLER_SEGV) ? PTL_NI_SEGV : fail);
 }
 
 static inline uint64_t message_fail_mark(ptl_ni_fail_t fail)

@@ -226,7 +226,7 @@ static inline bool ni_is_logical(const struct ni *ni)
  * NULL. pt_is_open() says whether it takes messages. */
 static inline bool ni_has_pt(const struct ni *ni, uint32_t index)
 {
-    return usual(index <= (unsigned)ni->limits.max_pt_index);
+    return likely(index <= (unsigned)ni->limits.max_pt_index);
 }
 
 static inline struct pt *ni_pt(const struct ni *ni, uint32_t index)

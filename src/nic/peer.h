@@ -19,12 +19,12 @@ static inline struct nic_peer *peer_met(struct ni *ni, ptl_process_t target)
         p = ni->nic->last_peer;
         p = p != NULL && p->nid == target.phys.nid && p->pid == target.phys.pid ? p : NULL;
     }
-    return usual(p != NULL && p->fabric != NULL) ? p : NULL;
+    return likely(p != NULL && p->fabric != NULL) ? p : NULL;
 }
 static inline struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
 {
     struct nic_peer *p = peer_met(ni, target);
-    return usual(p != NULL) ? p : peer_look_up(ni, target);
+    return likely(p != NULL) ? p : peer_look_up(ni, target);
 }
 /* peer_let_go() frees a peer that is dead, once none of its messages goes on without it. */
 void peer_let_go(struct nic_peer *p);

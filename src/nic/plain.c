@@ -39,7 +39,7 @@ static inline bool takes_it(const struct rx *rx, const struct message *m, const 
 {
     const struct le *le = t->le;
     struct match_header header = target_key(t, m);
-    return usual(le != NULL) && le->fast &&
+    return likely(le != NULL) && le->fast &&
            le_permits(le, rx->peer->uid, 0) == PTL_NI_OK && /* it takes puts */
            match_is_eldest(&t->pt->priority, &le->match) && match_key(&le->match, &header) &&
            le_holds(le, m->remote_offset, m->length);
@@ -48,14 +48,14 @@ static inline bool takes_it(const struct rx *rx, const struct message *m, const 
 static inline bool find_target(const struct rx *rx, const struct message *m, struct target *t)
 {
     t->ni = rx->peer->nic->ni[m->ni];
-    if (rare(t->ni == NULL || !ni_has_pt(t->ni, m->pt_index))) {
+    if (unlikely(t->ni == NULL || !ni_has_pt(t->ni, m->pt_index))) {
         return false;
     }
     t->pt = &t->ni->pts[m->pt_index];
     t->le = t->pt->recent;
     t->fail = PTL_NI_OK;
-    return usual(pt_is_open(t->pt) && target_source(t, rx, m) && takes_it(rx, m, t) &&
-                 pt_queue_has_room(t->pt) && list_empty(&rx->peer->detached));
+    return likely(pt_is_open(t->pt) && target_source(t, rx, m) && takes_it(rx, m, t) &&
+                  pt_queue_has_room(t->pt) && list_empty(&rx->peer->detached));
 }
 
 static bool is_acks(const struct rx *rx, const struct message_acks *a)
@@ -68,7 +68,7 @@ static __attribute__((noinline)) enum rx_step plain_acks(struct nic_peer *peer, 
                                                          const void *payload)
 {
     const struct message_acks *a = (const struct message_acks *)rx->f.header;
-    return usual(is_acks(rx, a)) ? acks_done(peer, a) : rx_short(peer, &rx->f, payload);
+    return likely(is_acks(rx, a)) ? acks_done(peer, a) : rx_short(peer, &rx->f, payload);
 }
 
 static __attribute__((noinline)) enum rx_step plain_put(struct nic_peer *peer, struct rx *rx,
@@ -78,8 +78,9 @@ static __attribute__((noinline)) enum rx_step plain_put(struct nic_peer *peer, s
     struct target t;
     bool known = is_put(m) && m->length == rx->f.length && rx->ack_count != ACKS_MOST &&
                  find_target(rx, m, &t);
-    return usual(known && put_at_entry(rx, m, &t, payload, true)) ? RX_GO
-                                                                  : rx_short(peer, &rx->f, payload);
+    return likely(known && put_at_entry(rx, m, &t, payload, true))
+               ? RX_GO
+               : rx_short(peer, &rx->f, payload);
 }
 
 enum rx_step plain_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)

@@ -12,7 +12,7 @@ extern __thread struct process *process_thread __attribute__((tls_model("initial
 static inline struct process *process_current(void)
 {
     struct process *p = process_thread;
-    return rare(p != NULL) ? p : __atomic_load_n(&process_space, __ATOMIC_ACQUIRE);
+    return unlikely(p != NULL) ? p : __atomic_load_n(&process_space, __ATOMIC_ACQUIRE);
 }
 int process_init(void);
 void process_fini(void);

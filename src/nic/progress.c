@@ -56,13 +56,13 @@ static __attribute__((noinline)) bool advance_rest(struct nic *nic)
 bool nic_advance(struct nic *nic)
 {
     bool moved = nic->ops->poll(nic->fabric);
-    if (rare(nic->net != NULL)) {
+    if (unlikely(nic->net != NULL)) {
         moved |= nic->net_ops->poll(nic->net);
     }
     moved |= trigger_run(nic);
     moved |= invoke_advance(nic);
     bool more = atomic_load_explicit(&nic->attention, memory_order_relaxed);
-    return rare(more) ? advance_rest(nic) | moved : moved;
+    return unlikely(more) ? advance_rest(nic) | moved : moved;
 }
 
 static void nudge_thread(struct nic *nic)

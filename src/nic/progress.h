@@ -17,7 +17,7 @@ void nic_tell_news(struct nic *nic);
 /* nic_unlock() wakes sleeping program threads if there is news for them. */
 static inline void nic_unlock(struct nic *nic)
 {
-    if (rare(nic->news.due && nic->waiters != 0)) {
+    if (unlikely(nic->news.due && nic->waiters != 0)) {
         nic_tell_news(nic);
     }
     lock_give(&nic->lock);
@@ -26,11 +26,11 @@ static inline void nic_unlock(struct nic *nic)
  * lock_enter_seat(); false if it has not. */
 static inline bool nic_enter_seat(struct nic *nic, uint32_t seat)
 {
-    return usual(lock_enter_seat(&nic->lock, seat));
+    return likely(lock_enter_seat(&nic->lock, seat));
 }
 static inline void nic_leave_seat(struct nic *nic, uint32_t seat)
 {
-    if (rare(nic->news.due)) {
+    if (unlikely(nic->news.due)) {
         nic_unlock(nic);
     } else {
         lock_leave_seat(&nic->lock, seat);
@@ -59,7 +59,7 @@ static inline bool nic_quiet(struct nic *nic)
 {
     struct fabric *net = nic->net;
     return !atomic_load_explicit(&nic->attention, memory_order_relaxed) &&
-           !nic->ops->peek(nic->fabric) && (usual(net == NULL) || !nic->net_ops->peek(net));
+           !nic->ops->peek(nic->fabric) && (likely(net == NULL) || !nic->net_ops->peek(net));
 }
 /* nic_follow_up() goes on with what the end of a handler has let go on; lock held. For HPUs
  * that are threads: the others need not look after what is with them. */
@@ -70,11 +70,11 @@ bool nic_advance(struct nic *nic);
 void nic_take_over_asleep(struct nic *nic);
 static inline void nic_take_over(struct nic *nic)
 {
-    if (rare(!atomic_load_explicit(&nic->polled, memory_order_relaxed))) {
+    if (unlikely(!atomic_load_explicit(&nic->polled, memory_order_relaxed))) {
         atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
     }
     uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
-    if (rare((bell & BELL_STATE) == BELL_ASLEEP_FD)) {
+    if (unlikely((bell & BELL_STATE) == BELL_ASLEEP_FD)) {
         nic_take_over_asleep(nic);
     }
 }
@@ -96,7 +96,7 @@ static inline void nic_note_poll(struct nic *nic, bool found)
 {
     unsigned n = found ? 0 : atomic_load_explicit(&nic->empty_polls, memory_order_relaxed) + 1;
     atomic_store_explicit(&nic->empty_polls, n, memory_order_relaxed);
-    if (rare(!found && n % EMPTY_POLLS_YIELD == 0)) {
+    if (unlikely(!found && n % EMPTY_POLLS_YIELD == 0)) {
         place_yield(nic);
     }
 }

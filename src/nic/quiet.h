@@ -34,7 +34,7 @@ struct le *quiet_look_up(struct ni *ni, uint32_t pt_index, uint64_t match_bits);
 static inline struct le *quiet_find(struct ni *ni, uint32_t pt_index, uint64_t match_bits)
 {
     const struct pt *pt = &ni->pts[pt_index];
-    return usual(pt->quiet_bits == match_bits && pt->quiet_epoch == ni->epoch)
+    return likely(pt->quiet_bits == match_bits && pt->quiet_epoch == ni->epoch)
                ? pt->quiet_entry
                : quiet_look_up(ni, pt_index, match_bits);
 }
@@ -42,7 +42,7 @@ static inline struct le *quiet_find(struct ni *ni, uint32_t pt_index, uint64_t m
 /* quiet_set() fills one with what its entry says, as a put; false: there is too little room. */
 static inline bool quiet_set(struct quiet *q, const struct le *le, uint64_t length, uint64_t offset)
 {
-    if (rare(!le_holds(le, offset, length))) {
+    if (unlikely(!le_holds(le, offset, length))) {
         return false;
     }
     q->epoch = le->ni->epoch;
@@ -66,10 +66,10 @@ static inline bool quiet_send(struct nic *nic, const struct quiet *q)
     const struct deed *d = &q->deed;
     uint64_t word = 0; /* of a shorter one these are the low bytes */
     bool put = d->kind == OP_PUT;
-    if (!put && rare(nic_copy(&word, q->from, d->length) != 0)) {
+    if (!put && unlikely(nic_copy(&word, q->from, d->length) != 0)) {
         return false;
     }
-    if (rare(deed_write(d, put ? q->from : &word) != 0)) {
+    if (unlikely(deed_write(d, put ? q->from : &word) != 0)) {
         return false;
     }
     deed_count(nic, d);

@@ -223,7 +223,7 @@ static inline enum rx_step over(struct rx *rx)
 static inline enum rx_step put_plain(struct rx *rx, const void *payload)
 {
     unsigned options = rx->at.le->options;
-    if (usual(put_at_entry(rx, rx->m, &rx->at, payload, false))) {
+    if (likely(put_at_entry(rx, rx->m, &rx->at, payload, false))) {
         return over(rx);
     }
     rx->response_silent = (options & PTL_ME_ACK_DISABLE) != 0;
@@ -322,7 +322,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
 {
     struct rx *rx = (struct rx *)f;
     bool put = is_whole_put(rx);
-    if (rare(!put)) {
+    if (unlikely(!put)) {
         if (rx->class == FABRIC_RESPONSE) {
             return response_short(rx, payload);
         }
@@ -335,11 +335,11 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
     }
     rx->at.response_due = rx->m->cookie != 0;
     struct le *le = rx_look_up(rx, &rx->at.fail);
-    if (rare(must_wait_behind(rx, le))) {
+    if (unlikely(must_wait_behind(rx, le))) {
         return begin_anew(rx);
     }
     bool fetches = rx->m->type == MESSAGE_GET || rx->m->type == MESSAGE_FETCH;
-    if (usual(le != NULL && le->plain)) {
+    if (likely(le != NULL && le->plain)) {
         rx->at.le = le;
         rx->at.offset = rx->m->remote_offset;
         return fetches ? get_plain(rx, payload) : put_plain(rx, payload);

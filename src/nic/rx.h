@@ -162,7 +162,7 @@ static inline bool rx_rank_is_true(const struct rx *rx, const struct ni *ni)
 static inline bool target_source(struct target *t, const struct rx *rx, const struct message *m)
 {
     t->source = nic_peer_id(rx->peer);
-    if (rare(ni_is_logical(t->ni))) {
+    if (unlikely(ni_is_logical(t->ni))) {
         t->source = m->rank;
         return rx_rank_is_true(rx, t->ni);
     }

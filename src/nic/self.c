@@ -43,7 +43,7 @@ static struct rx *self_rx(struct nic *nic, struct nic_peer *peer)
 static bool is_near(struct nic_peer *peer)
 {
     struct nic *nic = peer->nic;
-    if (usual(!nic->self_afar)) {
+    if (likely(!nic->self_afar)) {
         return true;
     }
     if (!nic->fastpath) {

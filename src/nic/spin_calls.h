@@ -63,7 +63,7 @@ void detach_peer_down(struct nic_peer *peer);
 bool invoke_advance_all(struct nic *nic);
 static inline bool invoke_advance(struct nic *nic)
 {
-    return rare(!list_empty(&nic->invoked)) && invoke_advance_all(nic);
+    return unlikely(!list_empty(&nic->invoked)) && invoke_advance_all(nic);
 }
 bool invoke_waits(const struct nic *nic);
 /* invoke_stir() says that a handler of one that waits has ended. */

@@ -93,7 +93,7 @@ static inline __attribute__((always_inline)) void
 target_post(const struct rx *rx, const struct message *m, const struct target *t, const bool fast)
 {
     struct eq_ref eq = t->pt->eq;
-    if (usual(le_wants_event(t->le, PTL_ME_EVENT_COMM_DISABLE, t->fail) && eq_ref_alive(eq))) {
+    if (likely(le_wants_event(t->le, PTL_ME_EVENT_COMM_DISABLE, t->fail) && eq_ref_alive(eq))) {
         target_event(rx, m, t, eq_place(eq.eq), fast);
         eq_placed(eq.eq);
     }
@@ -106,9 +106,9 @@ target_write(struct rx *rx, const struct message *m, struct target *t, const voi
 {
     if (m->type != MESSAGE_PUT) {
         rx_apply(rx, payload);
-    } else if (usual(t->mlength != 0)) {
+    } else if (likely(t->mlength != 0)) {
         struct memory to = le_memory(t->le, t->offset);
-        t->fail = usual(memory_write(&to, payload, t->mlength) == 0) ? t->fail : PTL_NI_SEGV;
+        t->fail = likely(memory_write(&to, payload, t->mlength) == 0) ? t->fail : PTL_NI_SEGV;
     }
 }
 
@@ -121,7 +121,7 @@ static inline __attribute__((always_inline)) int deed_write(const struct deed *d
     if (d->kind == OP_PUT) {
         return nic_copy(d->to, payload, d->length);
     }
-    return usual(d->instruction != NULL)
+    return likely(d->instruction != NULL)
                ? nic_word(d->instruction, d->to, *(const uint64_t *)payload, &found, d->length)
                : nic_atomic(d->to, payload, NULL, NULL, d->length, d->op, d->datatype);
 }
@@ -164,7 +164,7 @@ static inline __attribute__((always_inline)) bool put_at_entry(struct rx *rx,
     if (fast) {
         struct deed d;
         le_say_place(le, m->remote_offset, m->length, &d);
-        if (rare(deed_write(&d, payload) != 0)) {
+        if (unlikely(deed_write(&d, payload) != 0)) {
             t->fail = PTL_NI_SEGV;
             return false;
         }
@@ -183,7 +183,7 @@ static inline __attribute__((always_inline)) bool put_at_entry(struct rx *rx,
     unsigned once = options & (PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE);
     t->list = fast ? PTL_PRIORITY_LIST : le->list;
     /* All events come before the ack; an entry that goes without one is put away behind it. */
-    if (rare(once == PTL_ME_USE_ONCE)) {
+    if (unlikely(once == PTL_ME_USE_ONCE)) {
         le_use_up(le);
     }
     bool acked = target_ack(rx, m, t, options, fast);

@@ -32,7 +32,7 @@ void trigger_arm(struct ct *ct, struct triggered *t)
 {
     struct list *after = ct->triggers.prev;
     if (after == &ct->triggers) {
-        if (rare(ct->rungs != NULL)) {
+        if (unlikely(ct->rungs != NULL)) {
             rungs_forget(ct);
         }
     } else if (container_of(after, struct triggered, link)->threshold > t->threshold) {
@@ -68,7 +68,7 @@ void trigger_check(struct ct *ct)
 static inline void let_go_of_mds(struct triggered *t)
 {
     t->md->users--;
-    if (rare(t->fetches)) {
+    if (unlikely(t->fetches)) {
         t->request.get_md->users--;
     }
 }
@@ -107,7 +107,7 @@ static void append(struct triggered *t)
 
 static void request(struct triggered *t)
 {
-    if (usual(quiet_is_good(t->ni, &t->quiet)) && quiet_send(t->ni->nic, &t->quiet)) {
+    if (likely(quiet_is_good(t->ni, &t->quiet)) && quiet_send(t->ni->nic, &t->quiet)) {
         COUNT_PATH(trigger_quiet);
         if (!t->silent) {
             request_left(&t->request, PTL_NI_OK);

@@ -15,7 +15,7 @@ void trigger_check(struct ct *ct);
 void trigger_run_fired(struct nic *nic);
 static inline bool trigger_run(struct nic *nic)
 {
-    if (usual(list_empty(&nic->fired))) {
+    if (likely(list_empty(&nic->fired))) {
         return false;
     }
     trigger_run_fired(nic);

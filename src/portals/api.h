@@ -17,11 +17,11 @@ struct le_setup;
 static inline int api_ni(ptl_handle_any_t handle, struct ni **ni)
 {
     struct process *p = process_current();
-    if (rare(p == NULL || p->users == 0)) {
+    if (unlikely(p == NULL || p->users == 0)) {
         return PTL_NO_INIT;
     }
     *ni = __atomic_load_n(&p->nis[handle_ni(handle)], __ATOMIC_ACQUIRE);
-    if (rare(*ni == NULL || (handle_kind(handle) == HANDLE_NI && (*ni)->handle != handle))) {
+    if (unlikely(*ni == NULL || (handle_kind(handle) == HANDLE_NI && (*ni)->handle != handle))) {
         return PTL_ARG_INVALID;
     }
     PAUSE_POINT("found");
@@ -33,7 +33,7 @@ static inline int api_ni_only(ptl_handle_ni_t handle, struct ni **ni)
 {
     struct process *p = process_current();
     *ni = p != NULL ? __atomic_load_n(&p->nis[handle_ni(handle)], __ATOMIC_ACQUIRE) : NULL;
-    if (usual(*ni != NULL && (*ni)->handle == handle)) {
+    if (likely(*ni != NULL && (*ni)->handle == handle)) {
         PAUSE_POINT("found");
         return PTL_OK; /* there are none before PtlInit() and after PtlFini() */
     }
@@ -148,7 +148,7 @@ int api_find_pt(const char *call, struct ni *ni, ptl_pt_index_t index, struct pt
 static inline int api_pt(struct ni *ni, ptl_pt_index_t index, struct pt **pt)
 {
     *pt = ni_pt(ni, index);
-    return usual(*pt != NULL && (*pt)->allocated) ? PTL_OK : PTL_ARG_INVALID;
+    return likely(*pt != NULL && (*pt)->allocated) ? PTL_OK : PTL_ARG_INVALID;
 }
 
 /* Where a data movement leaves from and goes to, as the program names it. */

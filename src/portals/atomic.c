@@ -22,16 +22,16 @@ static inline bool done_quietly(struct ni *ni, const void *from, ptl_size_t leng
                                 ptl_match_bits_t match_bits, ptl_size_t remote_offset)
 {
     struct quiet q = {.from = from};
-    if (rare(from == NULL || ni_pt(ni, pt_index) == NULL)) {
+    if (unlikely(from == NULL || ni_pt(ni, pt_index) == NULL)) {
         return false;
     }
     const struct le *le = quiet_find(ni, pt_index, match_bits);
-    if (rare(le == NULL || !quiet_set(&q, le, length, remote_offset))) {
+    if (unlikely(le == NULL || !quiet_set(&q, le, length, remote_offset))) {
         return false;
     }
     q.deed.kind = OP_ATOMIC;
     q.deed.instruction = instruction;
-    if (usual(atomic_is_aligned(q.deed.to, length) && quiet_is_good(ni, &q)) &&
+    if (likely(atomic_is_aligned(q.deed.to, length) && quiet_is_good(ni, &q)) &&
         quiet_send(ni->nic, &q)) {
         COUNT_PATH(self_atomic);
         return true;
@@ -80,8 +80,8 @@ int PtlAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t len
     nic_word_raw *instruction = atomic_instruction(operation, datatype, length);
     if (ack_req == PTL_NO_ACK_REQ && instruction != NULL && api_ni(md_handle, &ni) == PTL_OK &&
         target_is_own(ni, target_id) && /* and a word is within any max_atomic_size */
-        usual(done_at_once(ni, md_handle, local_offset, length, pt_index, instruction, match_bits,
-                           remote_offset))) {
+        likely(done_at_once(ni, md_handle, local_offset, length, pt_index, instruction, match_bits,
+                            remote_offset))) {
         return PTL_OK;
     }
     return start(md_handle, local_offset, length, ack_req, target_id, pt_index, match_bits,

@@ -77,7 +77,7 @@ __attribute__((noinline)) static int find_anew(const char *call, ptl_handle_ct_t
     struct api_when now = api_now();
     struct ni *ni;
     k->when.epoch = 0;
-    if (rare(api_object(handle, HANDLE_CT, &ni, ct) != PTL_OK)) {
+    if (unlikely(api_object(handle, HANDLE_CT, &ni, ct) != PTL_OK)) {
         return api_refuse_object(call, handle, HANDLE_CT);
     }
     *k = (struct known){.when = now, .handle = handle, .ct = *ct};
@@ -87,10 +87,10 @@ __attribute__((noinline)) static int find_anew(const char *call, ptl_handle_ct_t
 static inline int find(const char *call, ptl_handle_ct_t handle, struct ct **ct)
 {
     const struct known *k = &known_counter;
-    if (usual(api_still(&k->when)) && usual(k->handle == handle)) {
+    if (likely(api_still(&k->when)) && likely(k->handle == handle)) {
         *ct = k->ct;
         PAUSE_POINT("remembered");
-        if (usual((*ct)->slot.handle == handle)) {
+        if (likely((*ct)->slot.handle == handle)) {
             return PTL_OK;
         }
     }
@@ -109,12 +109,12 @@ int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event)
     if (rc != PTL_OK) {
         return rc;
     }
-    if (rare(event == NULL)) {
+    if (unlikely(event == NULL)) {
         return refuse_event(__func__);
     }
     nic_poll(ct->ni->nic);
     *event = read_counter(ct);
-    return usual(ct->slot.handle == ct_handle) /* whose value it is */
+    return likely(ct->slot.handle == ct_handle) /* whose value it is */
                ? PTL_OK
                : api_refuse_object(__func__, ct_handle, HANDLE_CT);
 }
@@ -198,7 +198,7 @@ int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event)
     if (rc != PTL_OK) {
         return rc;
     }
-    if (rare(event == NULL)) {
+    if (unlikely(event == NULL)) {
         return refuse_event(__func__);
     }
     struct one_wait w = {.ct = ct, .handle = ct_handle, .test = test};
@@ -280,7 +280,7 @@ int PtlCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct)
 
 int PtlCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment)
 {
-    if (rare(increment.success != 0 && increment.failure != 0)) {
+    if (unlikely(increment.success != 0 && increment.failure != 0)) {
         return api_refuse_increment(__func__, ct_handle, increment);
     }
     return change(__func__, ct_handle, increment, false);

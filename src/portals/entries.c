@@ -53,9 +53,9 @@ static inline bool is_plain(struct ni *ni, ptl_pt_index_t pt_index, const ptl_me
 {
     struct pt *pt;
     unsigned known = (LE_FAST_OPTIONS & ~LE_COUNTS) | PTL_ME_ACK_DISABLE | PTL_ME_MANAGE_LOCAL;
-    return usual((me->options & ~known) == 0) && usual(list <= PTL_OVERFLOW_LIST) &&
-           usual(ni_is_matching(ni)) && usual(api_pt(ni, pt_index, &pt) == PTL_OK) &&
-           usual(list_has_place(ni, pt_list(pt, list))) && table_ready(&ni->les);
+    return likely((me->options & ~known) == 0) && likely(list <= PTL_OVERFLOW_LIST) &&
+           likely(ni_is_matching(ni)) && likely(api_pt(ni, pt_index, &pt) == PTL_OK) &&
+           likely(list_has_place(ni, pt_list(pt, list))) && table_ready(&ni->les);
 }
 
 int api_refuse_entry(const char *call, const struct le_setup *setup, const void *handle)
@@ -178,12 +178,12 @@ int PtlMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me
 {
     struct ni *ni;
     uint32_t seat = lock_seat;
-    if (rare(api_ni_only(ni_handle, &ni) != PTL_OK) || rare(me == NULL || me_handle == NULL) ||
-        rare(!nic_enter_seat(ni->nic, seat))) {
+    if (unlikely(api_ni_only(ni_handle, &ni) != PTL_OK) ||
+        unlikely(me == NULL || me_handle == NULL) || unlikely(!nic_enter_seat(ni->nic, seat))) {
         return append_any(ni_handle, pt_index, me, ptl_list, user_ptr, me_handle);
     }
     struct nic *nic = ni->nic;
-    if (rare(ni->handle != ni_handle) || rare(!is_plain(ni, pt_index, me, ptl_list))) {
+    if (unlikely(ni->handle != ni_handle) || unlikely(!is_plain(ni, pt_index, me, ptl_list))) {
         nic_leave_seat(nic, seat);
         return append_any(ni_handle, pt_index, me, ptl_list, user_ptr, me_handle);
     }

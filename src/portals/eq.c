@@ -189,7 +189,7 @@ static int remember(const char *call, struct known *k, const ptl_handle_eq_t *ha
     k->when.epoch = 0;
     for (unsigned i = 0; i < 2; i++) {
         k->handles[i] = handles[i & (size - 1)];
-        if (rare(api_object(k->handles[i], HANDLE_EQ, &ni[i], &k->queues[i]) != PTL_OK)) {
+        if (unlikely(api_object(k->handles[i], HANDLE_EQ, &ni[i], &k->queues[i]) != PTL_OK)) {
             return api_refuse_object(call, k->handles[i], HANDLE_EQ);
         }
     }
@@ -219,11 +219,11 @@ static inline unsigned choose(const struct known *k)
 static inline int take_from(struct known *k, unsigned i, ptl_event_t *event, unsigned int *which)
 {
     struct eq *eq = k->queues[i];
-    if (rare(eq->slot.handle != k->handles[i])) {
+    if (unlikely(eq->slot.handle != k->handles[i])) {
         return PTL_ARG_INVALID;
     }
     int rc = eq_take(eq, event);
-    if (usual(rc != PTL_EQ_EMPTY)) {
+    if (likely(rc != PTL_EQ_EMPTY)) {
         *which = i;
         k->next = i ^ 1;
         k->found = true;
@@ -249,7 +249,7 @@ static inline __attribute__((always_inline)) int take(struct known *k, unsigned 
 {
     struct nic *nic = k->nic;
     uint32_t seat = lock_seat;
-    if (rare(!lock_enter_seat(&nic->lock, seat))) {
+    if (unlikely(!lock_enter_seat(&nic->lock, seat))) {
         return take_locked(k, i, event, which);
     }
     int rc = take_from(k, i, event, which);
@@ -280,7 +280,7 @@ __attribute__((noinline)) static int look(struct known *k, ptl_event_t *event, u
 {
     struct nic *nic = k->nic;
     nic_take_over(nic);
-    if (rare(!nic_quiet(nic))) {
+    if (unlikely(!nic_quiet(nic))) {
         return advance_and_take(k, event, which);
     }
     load_fence(); /* looks that overlap get into the way of who writes there */
@@ -317,11 +317,13 @@ __attribute__((noinline)) static int get_first(ptl_handle_eq_t eq_handle, ptl_ev
 int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
     struct known *k = &known_one;
-    if (rare(!api_still(&k->when)) || rare(k->handles[0] != eq_handle) || rare(event == NULL)) {
+    if (unlikely(!api_still(&k->when)) || unlikely(k->handles[0] != eq_handle) ||
+        unlikely(event == NULL)) {
         return get_first(eq_handle, event);
     }
     PAUSE_POINT("remembered");
-    return usual(eq_empty(k->queues[0])) ? look(k, event, &k->which) : take(k, 0, event, &k->which);
+    return likely(eq_empty(k->queues[0])) ? look(k, event, &k->which)
+                                          : take(k, 0, event, &k->which);
 }
 
 /* Any poll, and the first one of some. */
@@ -357,9 +359,9 @@ int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, ptl_time_t t
               ptl_event_t *event, unsigned int *which)
 {
     struct known *k = &known_pair;
-    if (rare(((size ^ 2) | timeout) != 0) || rare(!api_still(&k->when)) ||
-        rare(eq_handles == NULL) || rare(!is_pair(k, eq_handles)) ||
-        rare(event == NULL || which == NULL)) {
+    if (unlikely(((size ^ 2) | timeout) != 0) || unlikely(!api_still(&k->when)) ||
+        unlikely(eq_handles == NULL) || unlikely(!is_pair(k, eq_handles)) ||
+        unlikely(event == NULL || which == NULL)) {
         return poll_first(eq_handles, size, timeout, event, which);
     }
     PAUSE_POINT("remembered");

@@ -49,7 +49,7 @@ int api_find_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni)
 bool api_lock(const char *call, struct ni *ni, ptl_handle_ni_t handle)
 {
     nic_lock(ni->nic);
-    if (usual(ni->handle == handle)) {
+    if (likely(ni->handle == handle)) {
         return true;
     }
     api_unlock(ni, api_refuse_object(call, handle, HANDLE_NI));
@@ -71,7 +71,7 @@ int api_lock_object(const char *call, ptl_handle_any_t handle, enum handle_kind 
     nic_lock((*ni)->nic);
     void *found = table_get(api_table(*ni, handle), handle);
     *(void **)object = found;
-    return usual(found != NULL) ? PTL_OK : api_unlock(*ni, api_refuse_object(call, handle, kind));
+    return likely(found != NULL) ? PTL_OK : api_unlock(*ni, api_refuse_object(call, handle, kind));
 }
 
 int api_unlock(struct ni *ni, int rc)

@@ -40,11 +40,12 @@ static inline __attribute__((always_inline)) int
 request_of(struct ni *ni, struct request *r, enum op_kind kind, const struct api_sides *sides)
 {
     struct md *md = find_md(ni, sides->md);
-    if (rare(!side_sound(r, md, sides->offset) || !request_fits(ni, r) || r->ack >= ACK_REQUESTS)) {
+    if (unlikely(!side_sound(r, md, sides->offset) || !request_fits(ni, r) ||
+                 r->ack >= ACK_REQUESTS)) {
         return PTL_ARG_INVALID;
     }
     r->ack = md->ack_as[r->ack];
-    if (rare(r->ack == ACK_NEVER)) {
+    if (unlikely(r->ack == ACK_NEVER)) {
         return PTL_ARG_INVALID;
     }
     if (kind >= OP_ATOMIC && !complete_atomic(ni, r, sides)) {
@@ -107,10 +108,10 @@ static inline __attribute__((always_inline)) int start(struct request *r, enum o
      */
     struct process *p = process_current();
     struct ni *ni = NULL;
-    if (usual(p != NULL)) {
+    if (likely(p != NULL)) {
         ni = __atomic_load_n(&p->nis[handle_ni(sides->md)], __ATOMIC_ACQUIRE);
     }
-    if (rare(ni == NULL)) {
+    if (unlikely(ni == NULL)) {
         struct request whole = *r;
         return api_refuse_handle(&whole, sides->md);
     }
@@ -119,9 +120,9 @@ static inline __attribute__((always_inline)) int start(struct request *r, enum o
     nic_take_over(nic);
     nic_lock(nic);
     int rc = request_of(ni, r, kind, sides);
-    if (usual(rc == PTL_OK)) {
+    if (likely(rc == PTL_OK)) {
         struct nic_peer *peer = peer_met(ni, r->target);
-        if (rare(peer == NULL || !submit(nic, ni, peer, r, true))) {
+        if (unlikely(peer == NULL || !submit(nic, ni, peer, r, true))) {
             struct request whole = *r; /* nothing else has its address: r stays in registers */
             struct api_sides both = *sides;
             rc = start_other(ni, &whole, &both);

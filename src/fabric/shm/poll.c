@@ -116,12 +116,12 @@ static bool poll_slots(struct fabric *f)
     bool moved = false;
     for (unsigned i = 0; i < f->listening_count; i++) {
         struct fabric_peer *p = f->listening[i];
-        if (usual(!p->dying)) {
+        if (likely(!p->dying)) {
             moved |= shm_rx_advance(p);
         }
     }
     /* News can wait for a few polls while there is other work. */
-    if (rare(!moved || ++f->busy_polls % NEWS_POLLS == 0) && rare(has_news(f))) {
+    if (unlikely(!moved || ++f->busy_polls % NEWS_POLLS == 0) && unlikely(has_news(f))) {
         moved |= take_up_news(f);
     }
     return moved;
@@ -194,7 +194,7 @@ bool shm_poll(struct fabric *f)
 {
     bool moved = poll_slots(f);
     bool more = atomic_load_explicit(&f->attention, memory_order_relaxed);
-    return rare(more) ? poll_rest(f, moved) : moved;
+    return unlikely(more) ? poll_rest(f, moved) : moved;
 }
 
 /* Whether the record at `next` has been written. After the caller loaded `next` and before this

@@ -152,7 +152,7 @@ static inline bool take_line(struct fabric_peer *p, struct rx_channel *r, struct
     rx->length = bytes;
     take_header(rx, at, next);
     enum rx_step step = p->fabric->setup.up->rx_short(p->np, rx, at->data);
-    if (rare(step != RX_GO)) {
+    if (unlikely(step != RX_GO)) {
         take_up(r, RECORD_INLINE, 1);
         return after_short(p, r, step);
     }
@@ -169,7 +169,7 @@ static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_
     const uint8_t *data = NULL;
     take_up(r, record_mode(word), record_lines(word));
     take_header(rx, at, behind(r, at, r->lines));
-    if (usual(r->mode == RECORD_INLINE)) {
+    if (likely(r->mode == RECORD_INLINE)) {
         rx->length = record_bytes(word);
         data = is_readable(at) ? at->data : NULL;
         r->m.status = data != NULL ? FABRIC_OK : FABRIC_SEGV;
@@ -191,7 +191,7 @@ static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_
 static __attribute__((noinline)) bool take_other(struct fabric_peer *p, struct rx_channel *r,
                                                  uint32_t word)
 {
-    if (rare(!record_sound(p, r, word))) {
+    if (unlikely(!record_sound(p, r, word))) {
         peer_lost(p, "it sent a record that makes no sense");
         return false;
     }
@@ -211,12 +211,12 @@ static inline bool take_next(struct fabric_peer *p, struct rx_channel *r)
     struct record *at = r->at;
     uint32_t word = atomic_load_explicit(&at->word, memory_order_acquire);
     uint32_t difference = word ^ record_word(RECORD_INLINE, 0, 1, r->tag);
-    if ((difference & RECORD_TAG) != 0 || rare(p->broken)) {
+    if ((difference & RECORD_TAG) != 0 || unlikely(p->broken)) {
         return false;
     }
     uint32_t bytes = line_bytes(difference);
-    return usual(bytes <= sizeof(at->data) && is_readable(at)) ? take_line(p, r, at, bytes)
-                                                               : take_other(p, r, word);
+    return likely(bytes <= sizeof(at->data) && is_readable(at)) ? take_line(p, r, at, bytes)
+                                                                : take_other(p, r, word);
 }
 
 /* Goes on with the message in progress. */
@@ -229,12 +229,12 @@ static bool go_on(struct fabric_peer *p, struct rx_channel *r)
 /* Takes what has come and goes on with what is in hand; true if anything moved. */
 static inline bool take_messages(struct fabric_peer *p, struct rx_channel *r)
 {
-    bool moved = rare(r->m.phase != RX_IDLE) && go_on(p, r);
-    if (rare(r->m.phase != RX_IDLE)) {
+    bool moved = unlikely(r->m.phase != RX_IDLE) && go_on(p, r);
+    if (unlikely(r->m.phase != RX_IDLE)) {
         return moved;
     }
     for (unsigned n = 0; n < BATCH; n++) {
-        if (usual(take_next(p, r))) {
+        if (likely(take_next(p, r))) {
             moved = true;
             if (r->m.rx->last) {
                 break; /* what came since is for the next look */
@@ -257,7 +257,7 @@ static __attribute__((noinline)) bool serve_channel(struct fabric_peer *p, struc
     r->m.busy = true;
     bool moved = take_messages(p, r);
     r->m.busy = false;
-    if (usual(moved)) {
+    if (likely(moved)) {
         p->sent_on = 0;
         tell_room(p, r);
         announce(r);
@@ -274,7 +274,7 @@ static inline bool has_record(const struct rx_channel *r)
 
 static inline bool may_advance(const struct rx_channel *r)
 {
-    return usual(r->m.engaged == 0) ? has_record(r) : !r->m.busy;
+    return likely(r->m.engaged == 0) ? has_record(r) : !r->m.busy;
 }
 
 unsigned shm_rx_state(const struct fabric_peer *p)
@@ -296,7 +296,7 @@ unsigned shm_rx_state(const struct fabric_peer *p)
 static inline bool has_gone(struct fabric_peer *p)
 {
     if (p->in == NULL || p->dying ||
-        usual(atomic_load_explicit(&p->in->ready, memory_order_acquire) != SLOT_LEFT) ||
+        likely(atomic_load_explicit(&p->in->ready, memory_order_acquire) != SLOT_LEFT) ||
         (shm_rx_state(p) & RX_BLOCKED) != 0 || shm_rx_visible(p)) {
         return false;
     }

@@ -21,7 +21,7 @@ struct place {
 static inline struct place behind(const struct rx_channel *r, struct record *at, uint32_t lines)
 {
     struct place next = {(struct record *)((uint8_t *)at + lines * RECORD_LINE), r->tag};
-    if (rare(next.at == r->end)) {
+    if (unlikely(next.at == r->end)) {
         next.at = (struct record *)r->ring;
         next.tag ^= RECORD_TAG;
     }
@@ -43,7 +43,7 @@ static inline void release_lines(struct rx_channel *r, uint32_t lines, struct pl
 static inline void tell_room(struct fabric_peer *p, struct rx_channel *r)
 {
     light_barrier(p);
-    if (rare(atomic_load_explicit(&r->index->want, memory_order_relaxed) != 0) &&
+    if (unlikely(atomic_load_explicit(&r->index->want, memory_order_relaxed) != 0) &&
         p->remote != NULL) {
         shm_signal(p);
     }

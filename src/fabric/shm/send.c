@@ -101,12 +101,12 @@ static __attribute__((noinline)) void wake_peer(struct fabric_peer *p, uint32_t 
 static inline void signal_peer(struct fabric_peer *p)
 {
     light_barrier(p);
-    if (rare((atomic_load_explicit(p->bits, memory_order_relaxed) & p->bit) == 0)) {
+    if (unlikely((atomic_load_explicit(p->bits, memory_order_relaxed) & p->bit) == 0)) {
         atomic_fetch_or(p->bits, p->bit);
         KILL_POINT("bit-set");
     }
     uint32_t bell = atomic_load_explicit(p->bell, memory_order_relaxed);
-    if (rare(bell_asleep(bell)) && (bell | BELL_RUNG) != p->rung) {
+    if (unlikely(bell_asleep(bell)) && (bell | BELL_RUNG) != p->rung) {
         wake_peer(p, bell);
     }
 }
@@ -200,10 +200,10 @@ send_inline(struct fabric_peer *p, struct tx_channel *t, const void *header, con
     if (r == NULL) {
         return SHORT_FULL;
     }
-    int rc = rare(bytes == 0) ? 0
-             : tx == NULL     ? nic_copy(r->data, payload, bytes)
-                              : tx_take_payload(r->data, tx, 0, bytes);
-    if (rare(rc != 0)) {
+    int rc = unlikely(bytes == 0) ? 0
+             : tx == NULL         ? nic_copy(r->data, payload, bytes)
+                                  : tx_take_payload(r->data, tx, 0, bytes);
+    if (unlikely(rc != 0)) {
         status = FABRIC_SEGV;
         bytes = 0;
         /* Some of it may stand in the lines ahead. */
@@ -263,7 +263,7 @@ send_run(struct fabric_peer *p, struct tx_channel *t, const void *header, const 
     COUNT_PATH(shm_run);
     struct record *r = t->at;
     tx_set_record(r, header, FABRIC_OK);
-    if (usual(length != 0)) {
+    if (likely(length != 0)) {
         r->length = *payload; /* the same eight bytes as data[] */
     }
     t->at = (struct record *)((uint8_t *)r + RECORD_LINE);
@@ -282,8 +282,8 @@ enum fabric_short shm_send_line(struct fabric_peer *p, enum fabric_class class,
 {
     struct tx_channel *t =
         class == FABRIC_REQUEST ? &p->tx[FABRIC_REQUEST] : &p->tx[FABRIC_RESPONSE];
-    return usual(t->run != 0) ? send_run(p, t, line->header, &line->payload, length)
-                              : send_alone(p, class, line->header, &line->payload, length);
+    return likely(t->run != 0) ? send_run(p, t, line->header, &line->payload, length)
+                               : send_alone(p, class, line->header, &line->payload, length);
 }
 
 static __attribute__((noinline)) enum fabric_short send_word(struct fabric_peer *p,
@@ -300,7 +300,7 @@ enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class,
                                  const void *payload, size_t length)
 {
     struct tx_channel *t = &p->tx[class];
-    if (rare(t->run == 0 || length > FABRIC_LINE_PAYLOAD)) {
+    if (unlikely(t->run == 0 || length > FABRIC_LINE_PAYLOAD)) {
         return send_alone(p, class, header, payload, length);
     }
     return length == 0 ? send_run(p, t, header, NULL, 0)

@@ -158,7 +158,7 @@ static inline size_t inline_most(const struct options *o, uint32_t ring_lines)
 /* Orders what we published before what we look at next; wall 1. */
 static inline void light_barrier(const struct fabric_peer *p)
 {
-    if (rare(p->fences)) {
+    if (unlikely(p->fences)) {
         full_fence();
     } else {
         compiler_fence();

@@ -84,7 +84,7 @@ static inline void tx_publish(struct tx_channel *t, enum record_mode mode, size_
     t->tail += lines;
     t->at = tx_line(t, t->tail);
     t->run = 0;
-    if (rare(tx_is_stale(t, t->tail))) {
+    if (unlikely(tx_is_stale(t, t->tail))) {
         tx_set_stale(t, t->tail, false);
         atomic_store_explicit(&tx_line(t, t->tail)->word, 0, memory_order_relaxed);
     }
@@ -104,7 +104,7 @@ static inline struct record *tx_reserve(struct fabric_peer *p, struct tx_channel
 {
     uint64_t to_end = t->line_mask + 1 - (t->tail & t->line_mask);
     uint64_t pad = lines > to_end ? to_end : 0;
-    if (rare(tx_crowded(t, pad + lines)) && !tx_make_room(p, t, pad + lines)) {
+    if (unlikely(tx_crowded(t, pad + lines)) && !tx_make_room(p, t, pad + lines)) {
         return NULL;
     }
     t->starved = false;

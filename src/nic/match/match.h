@@ -105,7 +105,7 @@ void match_remove_filed(struct match_list *list, struct match_entry *e);
 static inline void match_remove(struct match_list *list, struct match_entry *e)
 {
     list->entries--;
-    if (usual(e->fresh)) {
+    if (likely(e->fresh)) {
         match_remove_fresh(list, e);
     } else {
         match_remove_filed(list, e);

@@ -59,7 +59,7 @@ int handlers_go_on(struct rx *rx)
         return go_on_elsewhere(rx);
     }
     run->active = true;
-    if (rx->at.ni->halted || (rare(handler_time.end != 0) && time_is_over()) ||
+    if (rx->at.ni->halted || (unlikely(handler_time.end != 0) && time_is_over()) ||
         !hpu_exec_take(&run->exec)) {
         return HPU_WAIT;
     }
