@@ -4,21 +4,22 @@
  *
  *      NIC ── connect, send ──►  fabric  ── packets ──►  fabric  ── upcalls ──►  NIC
  *
- * A fabric moves messages between NICs: a header of FABRIC_HEADER bytes that it
- * does not read, and a payload. It knows no Portals. Messages of one peer and
- * one class begin, and end, in the order in which they were sent; where a network
- * may hold up the payload of one, that of some behind it may come before (fabric_rx.behind).
- * The REQUEST class may wait for the RESPONSE class, which waits for nothing (wall 2).
+ * A fabric moves messages between NICs: a header of FABRIC_HEADER bytes, which it does not read,
+ * and a payload. It knows no Portals. It begins and ends the messages of one peer and one class in
+ * the order in which the peer sent them. Where a network delays the payload of one message, the
+ * fabric may deliver that of later ones first (fabric_rx.behind). The REQUEST class may wait for
+ * the RESPONSE class, which waits for nothing (docs/architecture.md, wall 2).
  *
- * Every function and every upcall runs under the NIC's lock. A fabric lets go
- * of it only inside rx_short, rx_header, rx_packet and rx_done (the NIC runs
- * handlers there) and while it copies by reference (up->unlock, up->lock); the
- * channel concerned is busy meanwhile and everything else may change. Such a copy writes
- * to memory that was lent for a deposit until up->lock is called.
+ * The NIC's lock is held in every upcall, and in every function but peek() and foresee(). It is
+ * let go of in two cases only. In rx_short, rx_header, rx_packet and rx_done the NIC lets go of it
+ * while it runs handlers. In a single copy the fabric does, between up->unlock and up->lock. The
+ * channel concerned is busy meanwhile, and everything else may change. During a single copy the
+ * fabric writes to the memory that the NIC lent it for a deposit: the NIC must not give that memory
+ * back to its owner before the fabric calls up->lock.
  *
- * A NIC has one fabric that is its home: shared memory, with the bell and the board. It may
- * have a second one, for peers that the first does not reach; that one has no `home`, and arm()
- * leaves the word alone.
+ * A NIC has one home fabric: shared memory, which has the doorbell and the stats page. It may have
+ * a second fabric, for peers that shared memory does not reach. That one has no `home`, and its
+ * arm() does not set *word.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H

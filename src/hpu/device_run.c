@@ -104,7 +104,8 @@ static struct hpu_core *new_core(const struct hpu_device *t)
     return c;
 }
 
-/* Has a core with the code of the device code in the slot, or none: it has said why. */
+/* Puts a core with the image of `code` into the slot, and returns it. If it cannot, it logs why and
+ * returns NULL. */
 static __attribute__((noinline)) struct hpu_core *fill_slot(struct hpu_core **slot,
                                                             const struct hpu_device_code *code)
 {
@@ -124,7 +125,8 @@ static __attribute__((noinline)) struct hpu_core *fill_slot(struct hpu_core **sl
     return *slot;
 }
 
-/* The core of the context's slot, with the code of the device code; NULL: there is none. */
+/* Returns the core of the context's slot, with the image of `code` loaded; NULL if fill_slot() has
+ * none. */
 static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_device_code *code)
 {
     struct hpu_core **slot = &code->device->cores[hpu_ctx_slot(exec->ctx)];

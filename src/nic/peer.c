@@ -289,8 +289,8 @@ int64_t peers_deadline(struct nic *nic)
     return first;
 }
 
-/* One that died before it was met is not to be found by its address: that may be a
- * living one's by now. */
+/* Makes the object of a peer that died before the NIC met it: the NIC still takes what that peer
+ * has sent. A search by address does not find it, since a living process may have the address. */
 static struct nic_peer *add_dead(struct nic *nic, const struct fabric_address *a,
                                  struct fabric_peer *fp)
 {

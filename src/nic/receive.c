@@ -144,7 +144,7 @@ static enum rx_step request_header(struct rx *rx)
     if (rx_has_handlers(rx)) {
         if (!rx->header_begun && detach_may(rx)) {
             if (rx->f.behind) {
-                return RX_TURN; /* answers leave in the order of the messages: detach.c */
+                return RX_TURN; /* acks and replies leave in the order of the messages: detach.c */
             }
             if (detach(rx)) {
                 return RX_GO;

@@ -139,7 +139,9 @@ static bool quietly_done(struct ni *ni, const struct request *r)
     return true;
 }
 
-/* Goes on with a message that rx_short() has left to its header: nothing of it waits. */
+/* Runs the receive machine over a message that rx_short() has declined (RX_FIRST), from its header
+ * to its end. No step says RX_WAIT: may_go() lets no message for handlers come here, and a loopback
+ * message never waits for room (lookup.c). */
 static void go_on_at_once(struct rx *rx, uint8_t *payload)
 {
     struct rx_whole whole;

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The stages of a put or an atomic at an entry, and what they come to one after the other. Each is
- * here once; a caller says by `fast`, a constant, that it is a put, that the entry is fast and
- * holds it whole, and that its ack can be gathered: the compiler deletes the questions that this
- * answers.
+ * The stages of a put or an atomic at an entry. Each is written once, and put_at_entry() runs them
+ * in this order:
  *
  *   place ──► write ──► event, counter ──► use-once ──► ack ──► use-once without an event
  *
- * plain.c has the fast path; receive.c and deliver.c, which ends what took more than one step, have
- * all others. What is done at a fast entry is a deed: quiet.h keeps those of a NIC on itself. The
- * stages before these, whose rules are the entry's (who may, where it begins, whether it fits), are
- * in entry.h.
+ * A caller passes `fast` as a constant. True says that the message is a put, that the entry is
+ * fast (objects.h) and has room for the whole message, and that the ack can be gathered; the
+ * compiler then deletes the tests for all this. plain.c, the fast path, passes true. receive.c
+ * passes false, and so does deliver.c, which ends messages that took more than one step.
+ *
+ * A struct deed holds what a message does at a fast entry: where it writes, and what it counts.
+ * quiet.h stores deeds of loopback messages, so that the NIC can repeat them without a lookup.
+ * The stages before these (access permission check, offset, room) are in entry.h.
  */
 #ifndef NIC_STAGES_H
 #define NIC_STAGES_H

@@ -5,7 +5,8 @@
 
 #include "nic/objects.h"
 
-/* trigger_new() is a triggered operation of an NI, of which nothing else is set; or NULL. */
+/* trigger_new() allocates a triggered operation of an NI and sets its `ni`; the caller sets all
+ * other fields. It returns NULL if max_triggered_ops are in use or memory is short. */
 struct triggered *trigger_new(struct ni *ni);
 /* trigger_arm() queues `t` on a counter, or fires it when that is reached. */
 void trigger_arm(struct ct *ct, struct triggered *t);

@@ -35,13 +35,15 @@ struct pin_entry {
     uint8_t handle[PIN_HANDLE];
 };
 
-/* The units of one node: a FIFO of those that may be replaced, in the order of their release. As
- * hits do not take the lock, it is a heap whose keys are stamps as they were when last looked at.
- */
+/* An entry in the list of a pool, under the stamp that the holder of the lock last read of it. */
 struct pin_place {
     uint64_t stamp;
     struct pin_entry *entry;
 };
+/* The pool of a node (a peer, or this one). It lists the units that may be hit, in use or idle, in
+ * the order in which their last use ended; fifo_reap() takes the first idle one. A hit does not
+ * take the lock, so it cannot move its unit: the list is a heap by stamps that may be out of date.
+ */
 struct pin_pool {
     struct pin_place *fifo;
     uint32_t listed;

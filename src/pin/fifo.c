@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who gives way: the FIFO of each pool, and what it is to be listed, reaped, restored, charged.
+ * The FIFO of each pool, from which entries are replaced: an entry is listed, reaped, restored,
+ * charged.
  *
- * An entry is listed while HIT is set, used or not; its key is its stamp of some earlier time. The
- * first one is looked at anew: a later stamp takes it to its new place; one in use is shut and
- * leaves, and its last release, which needs the lock then, lists it again; one that is idle is the
- * one that was released first of all.
+ * An entry is listed while HIT is set, used or not; its key is its stamp of some earlier time.
+ * fifo_reap() reads the stamp of the first entry anew. If the stamp is a later one, the entry moves
+ * to its new place. If the entry is in use, it is shut and leaves the list, and its last release,
+ * which needs the lock then, lists it again. If it is idle, it is the one that was released first
+ * of all.
  */
 #include "pin/engine.h"
 

@@ -38,7 +38,9 @@ enum fabric_send tx_send_long(struct fabric_peer *p, struct tx_channel *t, struc
 
 /* ---- lines ---- */
 
-/* A response that has no way to go is dropped with its asker. */
+/* True if nothing can be sent on the channel: the fabric tears the peer down, or the peer was dead
+ * when it was met, so that there is no ring to it. The caller then drops a response, since the
+ * initiator that it is for is gone, and reports a request as FULL. */
 static inline bool tx_no_way(const struct fabric_peer *p, const struct tx_channel *t)
 {
     return p->dying || t->index == NULL;

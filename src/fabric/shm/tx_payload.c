@@ -25,8 +25,9 @@
 #define FAR_FROM 12     /* so many slow ones, and the peer is far, */
 #define NEAR_FROM 4     /* so few, and it is near */
 #define FAR_PROBE 32    /* of so many large messages to a far peer one goes through cells */
-/* Passes through the first cells before all are used. New memory takes as long as a message of one
- * cell for each of its pages, or more: who has sent few has no use for it. */
+/* The sender goes so many times round its first cells before it takes the others into use. Each
+ * page of new memory costs it as much time as a message of one cell, or more, which a sender of
+ * few messages does not earn back. */
 #define GROW_AFTER 24
 
 enum large { LARGE_AUTO, LARGE_CELLS, LARGE_VM }; /* of PINWHEEL_SHM_LARGE */

@@ -49,7 +49,9 @@ struct slmp_cc {
     bool watching; /* what is lost since a loss made the window smaller */
     uint32_t watch_acked, watch_lost;
     double window_before, lost_before; /* the window, and the share lost, before that loss */
-    int64_t collapsed_at; /* a timeout made it two packets; 0: not since the last acknowledgement */
+    /* When a retransmission timeout last cut the congestion window to two packets; 0 if none has
+     * since the last acknowledgement came. */
+    int64_t collapsed_at;
     double window_collapsed;
     double line;  /* share of the packets that is lost whatever the window */
     int64_t next; /* when the next packet may leave */

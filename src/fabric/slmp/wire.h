@@ -71,7 +71,7 @@ struct slmp_wire {
     uint32_t to_ip, from_ip;     /* tagged, outside of a session: where it was sent to */
     uint16_t to_port, from_port; /* RESET: also by whom; 0 where he does not know */
     uint64_t answers;            /* RESET: how the tag of the packet that it answers begins */
-    const uint8_t *tag;          /* tagged: of all from the packet's first byte that are not it */
+    const uint8_t *tag;          /* tagged: the MAC, in the packet, of the packet's other bytes */
     uint32_t sequence, cumulative, stamp, echo, length;
     struct slmp_range range[SLMP_RANGES_ACK];
 

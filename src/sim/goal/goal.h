@@ -48,7 +48,7 @@ struct goal_node {
     uint32_t depends; /* how many times others name it as a successor */
     uint8_t type;     /* enum goal_type */
     uint32_t peer;    /* rank sent to or received from, or GOAL_ANY */
-    uint64_t size;    /* bytes; of a calc its time, ns unless the user of the schedule says ps */
+    uint64_t size;    /* bytes; of a calc its duration: in ns, or in ps with --calc-unit ps */
     uint32_t tag;
     uint8_t cpu;
     uint8_t nic;

@@ -302,7 +302,8 @@ static int resolve_receive(struct resolver *d, int64_t *n)
     return put(d, n[0] == MPI_NONE ? MPI_K_NOTHING : MPI_K_RECV, n, 4);
 }
 
-/* peer tag comm, source tag bytes: as a receive of that size. */
+/* The line is: peer, tag, comm as asked; source, tag, bytes as found. It becomes a receive of that
+ * many bytes: matching is over with MPI_Mprobe, and MPI_Mrecv only fetches the data. */
 static int resolve_mprobe(struct resolver *d, const int64_t *n)
 {
     int64_t receive[7] = {n[0], n[1], n[5], n[2], n[3], n[4], n[5]};

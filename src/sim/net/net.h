@@ -62,7 +62,7 @@ struct net_message {
     uint32_t from, to; /* hosts */
     uint64_t bytes;    /* at least 1 */
     uint64_t time;     /* when its first byte could leave */
-    uint64_t pace;     /* 1e-6 ps from one of its bytes to the next, at least */
+    uint64_t pace;     /* 1e-6 ps: the host hands over no byte sooner than this after another */
     bool ordered;      /* not delivered before those of its pair that were sent off earlier */
     uint32_t ref;      /* the caller's */
 };

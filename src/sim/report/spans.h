@@ -20,10 +20,10 @@ struct span {
     enum span_kind kind;
 };
 
-/* A message under way: its first byte, or a request or reply. */
+/* A transfer between two ranks: data, or a request or reply of a rendezvous, which has one byte. */
 struct flight {
-    uint64_t from, to; /* operations */
-    uint64_t leaves, arrives;
+    uint64_t from, to;        /* operations */
+    uint64_t leaves, arrives; /* ps, of the transfer's first byte */
     enum span_kind kind; /* SPAN_SEND, SPAN_DATA; SPAN_REQUEST, SPAN_REPLY */
 };
 
