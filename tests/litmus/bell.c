@@ -339,7 +339,7 @@ static void print_segment(int who, const char *name)
         return;
     }
     uint32_t bell = atomic_load(&s->header->bell);
-    struct slot *slot = segment_slot(s, 0, false);
+    struct slot *slot = segment_slot(s, 0);
     fprintf(stderr, "%s: bell 0x%08x: state %u, %s, generation %u; bitmap 0x%llx\n", name, bell,
             bell & BELL_STATE, (bell & BELL_RUNG) != 0 ? "rung" : "not rung",
             bell / BELL_GENERATION, (unsigned long long)atomic_load(&s->header->bitmap[0]));

@@ -21,7 +21,7 @@
  * which died before it was ready. A process has one slot in a segment at most. */
 static bool left_over(struct segment *s, unsigned index)
 {
-    struct slot *slot = segment_slot(s, index, true);
+    struct slot *slot = segment_slot(s, index);
     bool unready = slot != NULL && atomic_load(&slot->ready) == SLOT_UNREADY;
     if (slot != NULL) {
         segment_slot_unmap(s, slot);
@@ -47,7 +47,7 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
 {
     const struct segment_info *me = &f->segment->info;
     KILL_POINT("slot-claimed");
-    struct slot *slot = segment_slot(s, index, true);
+    struct slot *slot = segment_slot(s, index);
     if (slot == NULL) {
         reason_say(why, 0, "no memory for a connection (%llu bytes in %s): %s",
                    (unsigned long long)slot_first(&s->info), f->setup.options->text[OPT_SHM_DIR],
@@ -310,7 +310,7 @@ static struct fabric_peer *meet(struct fabric *f, unsigned index)
     /* Before the look: whoever is ready after it, and finds the bit set, need not set it. */
     clear_bit(f, index);
     uint64_t owner = atomic_load_explicit(&h->owner[index], memory_order_acquire);
-    struct slot *slot = slot_is_claimed(owner) ? segment_slot(f->segment, index, true) : NULL;
+    struct slot *slot = slot_is_claimed(owner) ? segment_slot(f->segment, index) : NULL;
     uint32_t ready = slot != NULL ? atomic_load(&slot->ready) : SLOT_UNREADY;
     if (ready == SLOT_UNREADY) {
         return NULL;

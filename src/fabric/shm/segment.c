@@ -336,7 +336,7 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
 {
     char path[sizeof((*result)->path)], text[128];
     if (segment_path(o, nid, pid, path, sizeof(path), why) != 0) {
-        return -EINVAL; /* a host that is not known is no peer that is not there */
+        return -EINVAL; /* it cannot tell its own host; -ENOENT would say that the peer is gone */
     }
     *result = find_own(path);
     if (*result != NULL) {
@@ -402,11 +402,11 @@ void segment_touch(void *cells, uint64_t bytes, bool write)
     }
 }
 
-struct slot *segment_slot(struct segment *s, unsigned index, bool back)
+struct slot *segment_slot(struct segment *s, unsigned index)
 {
     uint64_t bytes = s->info.slot_bytes;
     uint64_t offset = SEGMENT_SLOTS_AT + index * bytes;
-    int rc = back ? allocate(s->fd, offset, slot_first(&s->info)) : 0;
+    int rc = allocate(s->fd, offset, slot_first(&s->info));
     if (rc != 0) {
         errno = rc;
         return NULL;

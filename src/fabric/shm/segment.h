@@ -35,9 +35,10 @@ int segment_create(const struct options *, const struct segment_info *wanted, st
 int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segment **,
                  struct reason *why);
 
-/* segment_slot() maps slot `index`, its first part backed with memory if `back` is set; NULL: errno
- * says why not. */
-struct slot *segment_slot(struct segment *, unsigned index, bool back);
+/* segment_slot() allocates memory for the header, rings and first cells of slot `index`, so that a
+ * full /dev/shm is an error and no SIGBUS, and maps the slot. On failure it returns NULL and sets
+ * errno. */
+struct slot *segment_slot(struct segment *, unsigned index);
 /* segment_back_cells() backs the other cells of a class of a slot; 0 or an errno. */
 int segment_back_cells(struct segment *, unsigned index, unsigned class);
 /* segment_touch() brings cells that are backed with memory into the page table of this process at

@@ -103,7 +103,7 @@ void sweep_slots(struct fabric *f)
     for (unsigned i = 0; i < f->segment->info.slots; i++) {
         uint64_t owner = atomic_load(&h->owner[i]);
         struct slot *slot =
-            owner != 0 && f->by_slot[i] == NULL ? segment_slot(f->segment, i, true) : NULL;
+            owner != 0 && f->by_slot[i] == NULL ? segment_slot(f->segment, i) : NULL;
         bool claimed = slot_is_claimed(owner);
         if (slot == NULL || (claimed && claimant_alive(f, owner, slot))) {
             continue;
