@@ -24,7 +24,7 @@ struct span {
 struct flight {
     uint64_t from, to;        /* operations */
     uint64_t leaves, arrives; /* ps, of the transfer's first byte */
-    enum span_kind kind; /* SPAN_SEND, SPAN_DATA; SPAN_REQUEST, SPAN_REPLY */
+    enum span_kind kind;      /* SPAN_SEND, SPAN_DATA; SPAN_REQUEST, SPAN_REPLY */
 };
 
 enum { SPANS_MOST = 3, FLIGHTS_MOST = 3 };
