@@ -7,8 +7,8 @@
  *   FREE 0 ──take──► HELD 1 ──another one waits──► AWAITED 2 ──give──► FREE, one is woken
  *
  * All zero is a mutex that is free, a condition that nobody waits for, something not yet done.
- * In a forked child a mutex is set to that again where the parent may have held it, unless who
- * holds it makes fork() wait (forks.h); once() does.
+ * In a forked child a mutex that the parent may have held is set to zero again, unless its holder
+ * makes fork() wait (forks.h), as once() does.
  */
 #ifndef BASE_MUTEX_H
 #define BASE_MUTEX_H

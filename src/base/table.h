@@ -87,7 +87,7 @@ struct table {
     unsigned ni;
     uint32_t limit;          /* objects at most */
     _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list */
-    uint32_t joined;         /* those of them that were opened since the table was last empty */
+    uint32_t joined;         /* slots of `opened` that were since the table was last empty */
     struct table_slot *free_head, *free_tail; /* the tail counts only while there is a head */
     size_t stride;
     char *chunks[(HANDLE_MAX_INDEX + 1) / TABLE_CHUNK];

@@ -20,8 +20,9 @@ int thread_start(pthread_t *thread, const cpu_set_t *cpus, bool may_fault,
                  void *(*function)(void *), void *arg);
 void thread_join(pthread_t thread);
 
-/* A value that each thread has for itself, and what is called with it when the thread ends. Both
- * return 0 or an error number. */
+/* thread_key_create() makes a key under which each thread has a value of its own; at_end() is
+ * called with that value when the thread ends. thread_key_set() sets the calling thread's value.
+ * Both return 0 or an error number. */
 int thread_key_create(pthread_key_t *key, void (*at_end)(void *value));
 int thread_key_set(pthread_key_t key, const void *value);
 

@@ -225,11 +225,11 @@ struct fabric_report {
 /* What a NIC's home has besides. */
 struct fabric_home {
     _Atomic uint32_t *(*bell)(struct fabric *);
-    /* FABRIC_BOARD zeroed bytes, the NIC's to write, that other processes of the user can
+    /* Returns FABRIC_BOARD zeroed bytes, which the NIC writes and other processes of the user can
      * read as long as the NIC is open. */
     void *(*board)(struct fabric *);
-    /* Whether peers have taken any of what left for them since this was last asked: who waits
-     * for what comes then does well to stay. */
+    /* Tells whether peers have taken any message that left for them since this was last asked: a
+     * thread that waits should then go on polling. */
     bool (*flows)(struct fabric *);
     /* Tells peers on which core a thread of this process waits (-1: on none), and adds to `others`
      * those on which threads of theirs do. */

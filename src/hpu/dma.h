@@ -61,8 +61,9 @@ bool hpu_dma_begin(struct hpu_dmas **dmas, struct hpu_dma_engine *engine, ptl_dm
 int hpu_dma_test(struct hpu_dmas *dmas, ptl_dma_h handle);
 int hpu_dma_wait(struct hpu_dmas *dmas, ptl_dma_h handle);
 
-/* hpu_dma_end() finishes all of them, or without `finish` stops them where they are, and
- * forgets them. -EFAULT or -EIO if one has failed. */
+/* hpu_dma_end() finishes all transfers of a handler, or without `finish` stops them where they are,
+ * and forgets them. If one has failed it returns -EFAULT or -EIO, as hpu_dma_wait() does, else 1.
+ */
 int hpu_dma_end(struct hpu_dmas **dmas, bool finish);
 
 /* hpu_dma_part() copies the next part; false: all are taken. */

@@ -14,7 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Causes that are no places in the code: TIMEOUT, and this with a return code. */
+/* The `cause` of hpu_tell() where it is no place in the code: TIMEOUT, or RETURNED plus the return
+ * code. */
 #define RETURNED (UINT64_C(1) << 63)
 
 /* "function+0x12 (libx.so+0x1234)": the second is what addr2line wants, and all that there is of

@@ -10,13 +10,14 @@
 
 #include "hpu/exec.h"
 
-/* hpu_tell() writes a line about the handler of a call, and why; of one handler and `cause`, the
- * place in the code, say, not more than log_again() lets through. */
+/* hpu_tell() logs that the handler of a call was ended, and why. Lines of one handler with one
+ * `cause`, for example the place in its code, appear as often as log_again() allows. */
 void hpu_tell(const struct hpu_exec *exec, uint64_t cause, const char *format, ...)
     __attribute__((format(printf, 3, 4), cold));
 
-/* call_refuse() ends the handler that calls one of our functions, `name`, with SEGV or FAIL. It
- * stands in that function, or in one that is inlined there: who called that is told. */
+/* call_refuse() ends the handler that has called our function `name`, with SEGV or FAIL. It is a
+ * macro for that function itself, or one inlined there: by the return address the log names the
+ * place in the handler. */
 #define call_refuse(exec, name, ...)                                                               \
     call_refuse_from(exec, name, __builtin_return_address(0), __VA_ARGS__)
 _Noreturn void call_refuse_from(struct hpu_exec *exec, const char *name, const void *caller,

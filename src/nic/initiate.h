@@ -307,7 +307,8 @@ static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, str
     } else {
         COUNT_PATH_OF(send_now_short, expects ? 2 : whole);
     }
-    /* The operation is made behind the message's back: who waits for it need not wait for that. */
+    /* The message has left. The initiator fills in the operation only now, so that the target does
+     * not wait for that. */
     if (expects) {
         op_begin(op, ni, peer, r, true);
         op_keep(op, r, line);

@@ -117,9 +117,9 @@ struct timer {
 struct le {
     struct table_slot slot;
     bool linked;
-    bool plain;    /* a message that is here whole ends in one step: LE_PLAIN_OPTIONS */
-    bool fast;     /* a put by the fast path: LE_FAST_OPTIONS, and it is of the priority list */
-    bool reserved; /* used up by a message whose handlers have the last word */
+    bool plain;         /* a message that is here whole ends in one step: LE_PLAIN_OPTIONS */
+    bool fast;          /* it takes puts by the fast path: LE_FAST_OPTIONS, in the priority list */
+    bool reserved;      /* used up by a message whose handlers have the last word */
     bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
     bool unlink_told;   /* AUTO_UNLINK was posted, AUTO_FREE is due with its last header */
     bool awaited;       /* a triggered operation will link it */
@@ -260,7 +260,7 @@ struct nic_peer {
     struct list detached; /* struct invocation, in order (detach.c), */
     uint64_t detached_packets;
     bool self;     /* the NIC's own */
-    bool dead;     /* it is no more, but for messages that have left its channel (detach.c) */
+    bool dead;     /* the peer is gone; offloaded messages of it are left (detach.c) */
     bool staged;   /* no request goes straight: it is the NIC's own, or PINWHEEL_FASTPATH=off */
     bool acked;    /* an ack left, and no request since: it is not looking for one, it seems */
     bool told;     /* the log says why it cannot be reached */

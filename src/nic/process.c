@@ -173,7 +173,8 @@ static int prepare(struct process *p)
         log_line(LOG_ERROR, "%s", error);
         return PTL_FAIL;
     }
-    /* A thread that is late to leave a closed NIC may be reading them. */
+    /* Options that are the same are not written again: a thread that is late to leave a closed NIC
+     * may be reading them. */
     if (memcmp(&p->options, &fresh, sizeof(fresh)) != 0) {
         p->options = fresh;
     }

@@ -133,8 +133,9 @@ int pin_arrive(struct pin *p, uint32_t peer, uint64_t token, const struct pin_ra
     return 0;
 }
 
-/* One firehose less on a unit. The last one leaves it to the victims, or they give way to it, or it
- * is unpinned. */
+/* Called when a peer has given up a firehose on a unit. If it was the last one, the unit becomes an
+ * idle one of this node. The least recently used of these are unpinned if they are too many; if
+ * none can be, the unit itself is. */
 static void drop_peer(struct pin *p, struct pin_serve *s, struct pin_entry *x)
 {
     struct pin_pool *pool = &p->pools[p->config.self];

@@ -121,8 +121,8 @@ static inline struct api_when api_now(void)
     return (struct api_when){atomic_load(&process_epoch), process_thread};
 }
 
-/* Whether the NI is still there, and the event queues of all, that were there then. Of another
- * object its handle tells, which its memory keeps. */
+/* True if the NI and all event queues that were there at api_now() are still there. For an object
+ * of another kind the caller compares its handle, which the object's memory keeps. */
 static inline bool api_still(const struct api_when *w)
 {
     return atomic_load_explicit(&process_epoch, memory_order_acquire) == w->epoch &&

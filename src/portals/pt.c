@@ -120,7 +120,8 @@ static int set_enabled(const char *call, ptl_handle_ni_t ni_handle, ptl_pt_index
         pt->enabled = enabled;
         (*ni)->epoch++;
         pt->refusing = false;
-        /* Who opens it while the last deliveries end need not hear any more that it was closed. */
+        /* A program that opens the entry while its last deliveries end gets no PT_DISABLED any
+         * more. */
         pt->refusal_due = pt->refusal_due && !enabled;
     }
     return api_unlock(*ni, rc);

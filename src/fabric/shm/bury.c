@@ -60,7 +60,7 @@ void peer_forget(struct fabric_peer *p)
 
 /* Whether the claimant of a slot may still write to it: until it has said that it left, which is
  * the last that it writes there, or its name or its process is gone. That its segment is closed is
- * not enough: who closes its NIC says so first, and then leaves its slots one by one. */
+ * not enough: a process that closes its NIC says so first, and then leaves its slots one by one. */
 static bool may_write(const struct fabric_peer *p)
 {
     const struct fabric_address *a = &p->address;

@@ -74,8 +74,9 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
     return slot;
 }
 
-/* It is tried again until it is given up, which the program's event does not explain: one warning
- * for all tries, as long as nobody else is full. */
+/* Warns that a peer has no free slot. The NIC tries again until it gives the peer up, and the event
+ * that the program then gets does not say why. All tries get one warning, until another peer has
+ * no free slot. */
 static void note_full(struct fabric *f, const struct segment *s)
 {
     char note[LOG_NOTE];

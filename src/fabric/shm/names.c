@@ -92,7 +92,8 @@ bool segment_remove_dead(const char *path, int patience)
     return freed;
 }
 
-/* The number of a network namespace, NID and PID in the rest of a name; false: it has others. */
+/* Reads the number of a network namespace, a NID and a PID from the rest of a name; false if it is
+ * no such name. */
 static bool read_name(const char *rest, uint64_t *ns, uint32_t *nid, uint32_t *pid)
 {
     int end = -1;

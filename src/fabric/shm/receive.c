@@ -92,8 +92,8 @@ static bool record_sound(const struct fabric_peer *p, const struct rx_channel *r
     }
 }
 
-/* Copies the header of a record, which its sender might change, word by word: the NIC's loads need
- * not wait for that. */
+/* Copies the header of a record, since its sender might change it. The copy goes word by word, so
+ * that the NIC's loads of its fields can take them from these stores at once. */
 static inline void take_header(struct fabric_rx *rx, const struct record *at, struct place next)
 {
     uint64_t *header = (uint64_t *)rx->header;

@@ -64,7 +64,8 @@ static int publish(int fd, const char *path)
     return -EADDRINUSE;
 }
 
-/* Who has the name of a PID need not be a Pinwheel, nor ours. */
+/* Says that a PID is in use. The file of its name may belong to another user, or to no NIC at all,
+ * so the line names its owner as well. */
 static int refuse_taken(const struct segment *s, uint32_t pid, struct reason *why)
 {
     struct stat st;

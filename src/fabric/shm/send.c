@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SENT_ON 3 /* who sends so many records without an answer sends more: the line */
-#define AHEAD 2   /* that comes so many later is fetched. The peer is not there yet. */
+#define SENT_ON 3 /* a sender that has sent so many records without an answer will send more */
+#define AHEAD 2   /* it then prefetches the line so many later, where the receiver is not yet */
 
 bool tx_allocate(struct fabric_peer *p, const struct segment_info *g)
 {
@@ -182,7 +182,8 @@ bool tx_make_room(struct fabric_peer *p, struct tx_channel *t, uint64_t lines)
     return true;
 }
 
-/* A record has left: fetches the one that comes a little later, if one will. */
+/* Called when a record has left: prefetches the line of one that will leave a little later, if the
+ * sender has sent SENT_ON of them without an answer. */
 static inline void send_on(struct fabric_peer *p, const struct tx_channel *t)
 {
     if (++p->sent_on >= SENT_ON) {

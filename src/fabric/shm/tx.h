@@ -95,7 +95,8 @@ static inline void tx_publish(struct tx_channel *t, enum record_mode mode, size_
     KILL_POINT("record-published");
 }
 
-/* No room for a record of `lines` at tail, padding included, as far as we know. */
+/* True if the ring has no room for a record of `lines` at tail, padding included, by the head that
+ * the sender has read last. */
 static inline bool tx_crowded(const struct tx_channel *t, uint64_t lines)
 {
     return t->tail - t->head_seen + lines > t->line_mask;

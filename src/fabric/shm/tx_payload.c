@@ -111,9 +111,9 @@ static void hand_over(struct tx_channel *t)
     KILL_POINT("cell-published");
 }
 
-/* A cell whose lines another core of the same cache has emptied is filled at 8 GB/s and more;
- * where they come from a core far away, at 2 to 3, and there one copy by process_vm_readv is
- * faster. */
+/* Fills a cell, and times one of TIMED to find out how far away the receiver's core is. A cell
+ * whose lines another core of the same cache has emptied is filled at 8 GB/s and more, one that a
+ * core far away has at 2 to 3 GB/s; there one copy by process_vm_readv is faster. */
 static int fill_timed(struct tx_channel *t, uint8_t *cell, struct fabric_tx *tx, size_t n)
 {
     if (n < t->cells.size || t->cells_tail % TIMED != 0) {

@@ -49,8 +49,8 @@ static void lose(struct slmp_flow *f, struct slmp_segment *s)
     list_insert_after(before, &s->link);
 }
 
-/* Whether a packet is lost, as one that left after it was acknowledged: there are enough of
- * those, or it has had more time than that one took. */
+/* Whether a packet is lost: the peer has acknowledged one that left REORDER transmissions later, or
+ * any that left later, and the packet has had more time since than that one took (RACK). */
 static bool is_lost(struct slmp_flow *f, const struct slmp_segment *s)
 {
     if (s->order + REORDER <= f->acked_order) {

@@ -7,8 +7,8 @@
  *   active   those for which something may be due, at `due` at the earliest; LOOK: something
  *            happened, it must be looked at. e->due is at most the least of them.
  *
- * A peer with nothing to do leaves `active`, so that who is silent costs no time; a while
- * later its channels' rings are freed, so that he costs little memory.
+ * A peer with nothing to do leaves `active`, so that silent peers cost no time; a while later its
+ * channels' rings are freed, so that they cost little memory.
  */
 #include "engine.h"
 

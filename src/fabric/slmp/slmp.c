@@ -82,7 +82,8 @@ static void set_now(struct slmp *e, int64_t now)
     e->now = now > e->now ? now : e->now;
 }
 
-/* Somebody wants the peer now: however long it has not answered, it is asked soon. */
+/* Called when the user of the engine wants a peer: the engine greets it after `rto_initial` at the
+ * latest, however long the peer has not answered. */
 static void wish(struct slmp_peer *p)
 {
     struct slmp *e = p->engine;

@@ -94,9 +94,9 @@ struct slmp_config {
     int64_t target;    /* queueing delay that congestion control allows, see cc.c */
     bool cover;        /* checksums of a session cover the payload as well */
     bool ordered;      /* packets of a message are delivered in order, in sessions */
-    /* NULL, or the key of the job, which is copied: nobody else is spoken to, so `mode` is
-     * SLMP_OWN. `self` is the address that others reach this engine at, as far as it is
-     * known (the rest 0): with it, packets for others are not taken for ours. */
+    /* The key of the job, which the engine copies, or NULL. With a key the engine speaks only to
+     * peers that have it, so `mode` is SLMP_OWN, and refuses packets that were sent to another
+     * address than `self`: the address at which others reach this engine, 0 where it is unknown. */
     const struct slmp_key *key;
     struct slmp_address self;
 };
@@ -197,8 +197,9 @@ struct slmp_upcalls {
     void (*version)(void *context, const struct slmp_address *, unsigned theirs, unsigned ours);
     /* Whose somebody is who is about to have a session; NULL: an address is a source. */
     struct slmp_whose (*whose)(void *context, const struct slmp_address *);
-    /* Whether the caller waits for a peer, or has something of it in hand: then its session does
-     * not give way to anybody. NULL: it never does. */
+    /* Tells whether the user of the engine waits for a peer, or has a message of it in progress:
+     * then the engine does not end the peer's session to make room for another. NULL stands for a
+     * function that always says no. */
     bool (*busy)(void *context, struct slmp_peer *);
 };
 

@@ -3,8 +3,8 @@
  * The lanes of a channel at work: which of them go on (receive.c says how), when the engine is
  * asked again for what it was told to keep, and what is to be waited for.
  *
- * The NIC's lock may be let go of while a message is at the NIC; `busy` keeps other threads off
- * the channel meanwhile, but for pieces and lanes that come behind the others.
+ * The NIC may let go of its lock while a message is with it. `busy` keeps other threads off the
+ * channel meanwhile; all that they may do is to add pieces and lanes behind the others.
  */
 #include "fabric/udp/udp.h"
 

@@ -237,8 +237,8 @@ static bool step_short(struct fabric_peer *p, struct udp_lane *l)
     return true;
 }
 
-/* The message in hand of the first lane was cut: what is behind it ends, too, and what has not
- * begun never will. */
+/* Called when the message of the first lane was cut: severs the messages of the lanes behind it,
+ * and drops the pieces of those that the NIC has not begun. */
 static void cut_behind(struct fabric_peer *p, struct udp_lane *l)
 {
     const struct udp_channel *c = &p->channel[l->class];

@@ -11,8 +11,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* Whether the host that a packet went to has itself said that it did not arrive. The bytes of
- * ICMP that tell of the packet, others who saw it can write as well. */
+/* True if the ICMP message comes from the host to which the packet went. Its copy of the packet
+ * proves nothing: anybody who saw the packet can write that. */
 static bool said_by(const struct sock_extended_err *error, const struct sockaddr_in *to)
 {
     const struct sockaddr_in *by = (const void *)SO_EE_OFFENDER(error);

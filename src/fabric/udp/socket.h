@@ -48,8 +48,8 @@ struct udp_socket {
     bool empty;       /* nothing was there at the last look, */
     unsigned alone;   /* so many came one at a time, */
     unsigned crowd;   /* or at once */
-    bool adapts;      /* whoever polls it wants single packets soon: there may be a line, and
-                       * what comes one at a time is not joined */
+    bool adapts;      /* set by a caller that wants single packets soon: there may be a line, and
+                       * packets that come one at a time are not joined */
     int receive;      /* bytes of its receive buffer */
     uint32_t longest; /* packet that the way to the peer carries whole; 0: not known */
     uint64_t calls_out, calls_in;

@@ -259,7 +259,8 @@ static bool add_row(struct fabric *f, struct udp_lane *l, struct udp_memory *m,
     return true;
 }
 
-/* A row lies in one packet, unless the path became shorter: then it is put together first. */
+/* Takes a row (udp.h): short messages that the sender has joined. A row lies in one packet, unless
+ * the path took shorter packets since the sender has joined them: then it is put together first. */
 static bool take_row(struct fabric *f, struct udp_lane *l, const struct slmp_incoming *in,
                      const void *bytes, size_t length)
 {

@@ -371,9 +371,9 @@ static const struct rv32_cell *redirect(struct rv32_core *core, uint32_t pc)
     return p->lengths != NULL ? redirect_fetch(core, pc, cell) : enter(core, cell);
 }
 
-/* Fetches the instruction at `ip`, if that is counted, and shows it to who watches, if anybody
- * does; gives where control goes on, NULL if the program has ended. An instruction that it was
- * led to is shown, too. */
+/* Fetches the instruction at `ip`, if the core counts fetches, and shows it to watch(), unless that
+ * is NULL. If watch() leads control elsewhere (RV32_GO_TO), the instruction there is shown, too.
+ * Returns where control goes on; NULL if the program has ended. */
 static const struct rv32_cell *show(struct rv32_core *core, const struct rv32_cell *ip,
                                     rv32_watch *watch, void *context)
 {

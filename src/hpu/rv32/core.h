@@ -62,7 +62,7 @@ enum rv32_end {
     RV32_FAULT_JUMP,  /* control left the code */
     RV32_FAULT_ECALL, /* nobody serves it */
     RV32_FAULT_EBREAK,
-    RV32_FAULT_DIVIDE, /* by 0, or the quotient has no place; of a core that is `exact` */
+    RV32_FAULT_DIVIDE, /* by 0, or the quotient overflows; only on a core that is `exact` */
 };
 
 /* The memory that an access which failed went astray from; name NULL: none is near. */

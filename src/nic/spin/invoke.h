@@ -14,7 +14,7 @@ struct invocation {
     struct list link;    /* nic->invoked or nic->invoked_away */
     struct list turn;    /* of the peer that has sent it, if it is detached */
     unsigned packets;    /* places that it takes in the queue of its context */
-    struct timer *timer; /* whose tick it is, while that is there; NULL: nobody waits for its end */
+    struct timer *timer; /* the periodic timer whose tick it is, until that ends; else NULL */
     uint8_t *data;
     size_t room;           /* for it */
     struct rx_whole whole; /* its progress */

@@ -42,8 +42,8 @@ void gen_allgather_bruck(struct goal_maker *m)
     }
 }
 
-/* Bytes of the blocks of numbers first .. first + count - 1, of which those below
- * `extra` have two. */
+/* Bytes of the blocks of ranks first .. first + count - 1 of the folded ones. Each rank below
+ * `extra` has the block of a rank that hands over besides its own. */
 static uint64_t blocks(const struct goal_maker *m, const struct gen_fold *f, uint64_t first,
                        uint64_t count)
 {

@@ -72,8 +72,9 @@ static inline void gen_wait(struct goal_maker *m, uint32_t node, uint32_t on)
  * for which none waits yet. */
 void gen_wait_since(struct goal_maker *m, uint32_t node, uint32_t first);
 
-/* gen_join() returns an operation that ends after all from `first` on: their last
- * if only one has none waiting, else a calc of no time; GOAL_NONE if there are none. */
+/* gen_join() returns an operation that ends when all operations from `first` on have ended. If only
+ * one of them has no other that waits for it, it is that one, else a new calc of no time. GOAL_NONE
+ * if there are none from `first` on. */
 uint32_t gen_join(struct goal_maker *m, uint32_t first);
 
 /* gen_gate(): those from `first` on that wait for nothing wait for `a` and `b`, each

@@ -95,9 +95,9 @@ static uint64_t members_below(const struct residues *r, uint64_t limit)
     return below(limit, r->a, r->modulus) + (r->b != r->a ? below(limit, r->b, r->modulus) : 0);
 }
 
-/* Bytes of the chunks to which the place leads that is at `at` in `dimension`, else
- * where the rank is, with the steps that are not done. The first size % places chunks
- * have a byte more; they are counted digit by digit, as numbers are compared. */
+/* Bytes of the chunks that a place reaches by the steps that are not done yet. The place is at `at`
+ * in `dimension`, and where the rank is in all others. The first size % places chunks have a byte
+ * more; they are counted digit by digit, as numbers are compared. */
 static uint64_t chunks(const struct goal_maker *m, const struct torus *t, int dimension,
                        uint64_t at)
 {

@@ -64,7 +64,8 @@ static void compute(struct step *s)
     s->time = 0;
 }
 
-/* A collective of a group after `a` and `b`. Returns what ends it. */
+/* Makes the operations of a collective of `size` bytes in group `g`, which begins when `a` and `b`
+ * have ended. Returns the operation that ends it. */
 static uint32_t collective(struct step *s, const struct goal_pattern *p, const struct group *g,
                            uint64_t size, uint32_t a, uint32_t b)
 {

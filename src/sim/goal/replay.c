@@ -17,7 +17,8 @@ static void release(const struct goal_rank *r, uint32_t first, uint32_t count, u
     }
 }
 
-/* Replays the dependencies of a rank: what is left stays, all else is done. Gives how many stay. */
+/* Replays the dependencies of a rank. An operation that can begin, and that `fate` does not list as
+ * begun without an end, becomes GOAL_DONE. Returns how many operations do not. */
 static uint32_t replay(const struct goal_rank *r, uint8_t *fate, uint32_t *met, uint32_t *ready)
 {
     uint32_t count = r->root_count, unfinished = r->node_count;

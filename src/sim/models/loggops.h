@@ -32,8 +32,8 @@
 #include "team.h"
 #include "wheel.h"
 
-/* Slots of a window: one begins with the first event that is left, and ends short
- * of o + L by a slot at most. */
+/* A window has so many slots. It begins with the slot of the first event that is left, and is
+ * shorter than o + L by one slot at most. */
 enum { LOGGOPS_SLOTS = 16 };
 
 #define NO_SLOT UINT64_MAX

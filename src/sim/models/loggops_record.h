@@ -34,9 +34,9 @@ void loggops_record_match(struct worker *w, const struct event *e, uint32_t recv
 /* loggops_record_reply() notes why data want to leave: a reply arrived. */
 void loggops_record_reply(struct worker *w, const struct event *e);
 
-/* loggops_record_in() notes when a nic begins to bring in a message, before the nic
- * is taken. It arrived at `arrived`; by its nic it is there at `by_nic`, by its
- * sender's cpu, or by the network, at `by_cpu`. */
+/* loggops_record_in() notes when a nic begins to bring in a message, before the model takes the
+ * nic. The message arrived at `arrived`. Its nic alone could end it at `by_nic`; its sender's cpu,
+ * or the network, could at `by_cpu`. */
 void loggops_record_in(struct worker *w, const struct event *e, uint32_t recv, uint64_t arrived,
                        uint64_t begin, uint64_t by_nic, uint64_t by_cpu);
 

@@ -77,7 +77,8 @@ static inline uint64_t wheel_slot(const struct wheel *w, uint64_t time)
     return (uint64_t)((unsigned __int128)time * w->scale >> 63);
 }
 
-/* wheel_end() gives the least time of the slots after `slot`; UINT64_MAX: there are none. */
+/* wheel_end() returns the time at which `slot` ends and the next one begins; UINT64_MAX if it is
+ * the last. */
 static inline uint64_t wheel_end(const struct wheel *w, uint64_t slot)
 {
     if (w->scale == 0) {

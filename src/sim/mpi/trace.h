@@ -136,8 +136,8 @@ struct mpi_step {
     uint32_t first_rank; /* rank that said so first */
 };
 
-/* A step that makes a persistent collective. Each of its starts is one for all members,
- * whatever other steps come between. */
+/* A step that makes a persistent collective. The k-th starts of all members are one collective,
+ * whatever other steps stand between. */
 struct mpi_persistent {
     uint64_t step;
     uint64_t starts;     /* of the member that started it most often */

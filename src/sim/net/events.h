@@ -48,7 +48,8 @@ int net_events_add(struct net_events *q, uint64_t time, uint64_t key, uint64_t r
 int net_events_peek(struct net_events *q, struct sim_event *e);
 void net_events_pop(struct net_events *q);
 
-/* net_events_ahead() is one that is likely to come after `ahead` others, or NULL. */
+/* net_events_ahead() returns an event that will probably be taken after `ahead` others, so that the
+ * network can prefetch what it needs; NULL if none is known. */
 static inline const struct sim_event *net_events_ahead(const struct net_events *q, size_t ahead)
 {
     return q->begin + ahead < q->end ? &q->list[q->begin + ahead] : NULL;

@@ -30,10 +30,11 @@ struct net_arrival {
     struct net_way first_way, last_way;
 };
 
-/* The functions that the network calls when something becomes of a message. */
+/* The functions by which the network tells its user what becomes of a message; `ref` is the
+ * message's net_message.ref. */
 struct net_hooks {
-    /* The last byte of a message has left, or will have at `time`, its host, for `waited`
-     * of which it waited there. */
+    /* The last byte of a message leaves its host at `time`, which may be later than now; for
+     * `waited` of the time until then it waited at the host. */
     void (*left)(void *context, uint32_t ref, uint64_t time, uint64_t waited);
     /* The whole message is there: its last byte came now, or earlier, and an older message of its
      * pair has come now. */

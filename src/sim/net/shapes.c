@@ -50,8 +50,8 @@ static uint64_t tree_channels(const struct net_tree *t)
     return count;
 }
 
-/* The channels of a switch of level i: to its children (hosts have theirs), to its
- * parents. Among its children it is parent number `position / low of the level below`. */
+/* Adds the channels of switch s of level i: to its children, unless these are hosts, then to its
+ * parents. Each of its children has it as parent number `position / low[i - 1]`. */
 static void wire_switch(struct net_graph *g, uint32_t i, uint32_t s)
 {
     const struct net_tree *t = &g->tree;

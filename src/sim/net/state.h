@@ -75,7 +75,7 @@ struct net_transfer {
     uint64_t sent, came; /* bytes */
     struct net_arrival arrival;
     uint64_t serial;
-    uint32_t next;  /* index + 1: free, or of the last of other pairs with the same hash */
+    uint32_t next;  /* index + 1: the next free one; of a pair's last, the next with its hash */
     uint32_t after; /* index + 1: the next one of its pair */
     bool behind;    /* one of its pair comes before it */
     bool here;      /* complete, but behind */

@@ -3,12 +3,12 @@
  * Handler state has one layout for the host, which fills it in, and for the cores: compared
  * here by the debug information (DWARF) of two objects from one source (cc.h).
  *
- *   PTL_HANDLER_STATE(struct x)   ptl_handler_state_0: const pointer ─► struct x   these, or
- *   PTL_HANDLER(f)                ptl_handler_entry_f ─► f ─► variables ─► structs  without any,
- * these
+ *   PTL_HANDLER_STATE(struct x)   ptl_handler_state_0: const pointer ─► struct x
+ *   PTL_HANDLER(f)                ptl_handler_entry_f ─► f ─► variables ─► structs
  *
- * Both sides are walked side by side, by name. What may not be in a state is told from the
- * RV32 side, where uint32_t is a long: fixed-width names end the walk.
+ * The structs of the first line are compared; if a source has none, those of the second. Both
+ * sides are walked side by side, by name. What may not be in a state is told from the RV32 side,
+ * where uint32_t is a long: fixed-width names end the walk.
  */
 #include "cc.h"
 

@@ -209,8 +209,8 @@ static int transfer(struct receiving *r)
     return 0;
 }
 
-/* Tells the sender what is in the file and waits until it knows; a plain one may want its
- * last acknowledgements again. */
+/* Sends the checksum of the file to the sender and waits until the sender has acknowledged it. A
+ * plain sender gets none, but may want its last acknowledgements again for a while. */
 static int answer(struct receiving *r, bool right, uint32_t checksum)
 {
     struct file_head h = {.kind = FILE_ANSWER, .checksum = checksum, .number = right};
@@ -263,7 +263,8 @@ static int finish(struct receiving *r)
 
 /* ---- Set-up ---- */
 
-/* As many packets as the kernel keeps for us while we write: 4 KiB each, as most are. */
+/* Returns a window of as many packets as the socket's receive buffer keeps while the receiver
+ * writes to the file, if each takes 4 KiB of it, as most do. */
 static uint32_t window_of(int receive)
 {
     uint32_t window = 16;
