@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The shared-memory fabric, as its own files see it.
- *
- *   segment.c  files and locks; names.c, owner.c: their names, the processes that have them
- *   connect.c  connections: claim, accept; bury.c: their end; slots.c: slots without one
- *   send.c     the producer's side of a channel: records, short messages, and the signal
- *   tx_payload.c  the same for payloads that go through cells or by reference; tx.h for both
- *   receive.c  the consumer's side: records; rx_payload.c: the payload of those that take more than
- *              one step, as a source of fabric/rx_machine.h; rx.h for both
- *   reference.c  payload that the consumer fetches from the sender's memory
- *   poll.c     the looks for what has come
- *   shm.c      the other operations of fabric.h: open, arm, close
+ * The shared-memory fabric, as its own files see it; README.md says which does what.
  *
  * A connection is a slot in the peer's segment, which we fill, and a slot in
  * ours, which we empty; either may be missing for a while. All of this is

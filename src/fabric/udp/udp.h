@@ -1,19 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The UDP fabric, as its own files see it: Portals messages as messages of SLMP.
- *
- *   send.c     messages on their way out
- *   stage.c    what comes, as the engine hands it over: pieces, in order
- *   lane.c     messages of a channel that are under way side by side
- *   receive.c  the consumer's side of a lane: pieces to the NIC
- *   channel.c  the lanes of a channel, one with another
- *   peer.c     sessions and peers: contact, refusal, death
- *   trust.c    who is of this host, whose socket it is, and who has not got the key
- *   socket.c   datagrams in and out
- *   refusal.c  what ICMP says of them
- *   line.c     a second socket, for packets to the peer that most go to
- *   open.c     a fabric is opened and closed
- *   udp.c      the other operations of fabric.h: poll, arm
+ * The UDP fabric, as its own files see it: Portals messages as messages of SLMP. README.md says
+ * which file does what.
  *
  * A fabric has one socket that all comes to and one engine (slmp.h); a class is a channel of a
  * session. On the wire a message is a prefix, the NIC's header and the payload:
