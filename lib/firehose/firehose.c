@@ -53,7 +53,8 @@ static uint64_t prepinned_bytes(const struct pw_firehose_config *c)
     return bytes;
 }
 
-/* What is not given is three quarters and one quarter of all, or the rest. */
+/* Sets M and MAXVICTIM where they are not given: three quarters and one quarter of all, or the rest
+ * of the other one. */
 static void share(uint64_t all, uint64_t *m, uint64_t *victims)
 {
     if (*m == 0 && *victims == 0) {

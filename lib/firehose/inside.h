@@ -93,7 +93,7 @@ struct message {
     uint32_t unpin_count, pin_count, args_length;
     const unsigned char *unpins, *pins, *args; /* in the message */
 };
-/* What a message of so many units may be. */
+/* The bytes of a message, by its number of units. */
 size_t wire_size(const struct message *m);
 /* wire_write() writes the header; the units follow by wire_range(). */
 unsigned char *wire_write(unsigned char *at, const struct message *m);

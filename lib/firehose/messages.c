@@ -158,7 +158,7 @@ static void answer(struct pw_firehose *f, unsigned node, uint64_t token, enum me
         .type = type, .token = token, .error = error, .pin_count = error == 0 ? count : 0};
     unsigned char small[PW_FIREHOSE_HEADER], *bytes = small, *at;
     if (m.pin_count > 0 && (bytes = malloc(wire_size(&m))) == NULL) {
-        pw_firehose_peer_dead(f, node); /* who would wait for ever */
+        pw_firehose_peer_dead(f, node); /* the node would wait for the answer for ever */
         return;
     }
     at = wire_write(bytes, &m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which way a branch goes. The compiler guesses, and where it guesses wrong on the way of a
+ * Hints which way a branch goes. The compiler guesses, and where it guesses wrong on the way of a
  * message that way jumps to and fro through code that hardly ever runs, which costs most where a
  * core shares its front end with another thread. likely() and unlikely() say it, at the branches
  * that every message passes; what is in doubt is left to the compiler.

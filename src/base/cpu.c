@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the processor has; see cpu.h. */
+/* The features of the processor; see cpu.h. */
 #include "base/cpu.h"
 
 #include <cpuid.h>

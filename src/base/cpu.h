@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What the processor has, of what is asked for here. __builtin_cpu_supports() would bring 4.5 KB of
- * the compiler's own library along, which knows every feature of every processor.
- */
+/* The features of the processor that are asked for here. __builtin_cpu_supports() would bring 4.5
+ * KB of the compiler's own library along, which knows every feature of every processor. */
 #ifndef BASE_CPU_H
 #define BASE_CPU_H
 

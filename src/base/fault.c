@@ -307,7 +307,8 @@ void fault_fork(void)
     fault_thread = 0;
 }
 
-/* Whoever has found on_fault_again() may call it, so it is put above one handler only. */
+/* Puts on_fault_again() above the program's handler. A handler that has found on_fault_again() may
+ * call it, so it is put above one only. */
 static void refresh(struct fault_slot *slot)
 {
     struct sigaction current;

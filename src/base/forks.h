@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a fork() does not cut, and what its child does not keep. A forked child has the memory of
- * its parent and of its threads the one that forked: what another one was in the midst of stays
- * half done there, and locked.
+ * Sections that a fork() does not cut, and resources that its child does not keep. A forked child
+ * has the memory of its parent and of its threads the one that forked: what another one was in the
+ * midst of stays half done there, and locked.
  *
  *   forks_hold() ... forks_release()   a fork() of another thread waits until the section has ended
  *

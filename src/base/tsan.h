@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What ThreadSanitizer must be told about accesses that it cannot see. Without
- * it, TSAN is 0 and these do nothing.
- */
+/* Annotations for ThreadSanitizer of accesses that it cannot see. Without it, TSAN is 0 and these
+ * do nothing. */
 #ifndef BASE_TSAN_H
 #define BASE_TSAN_H
 
@@ -41,7 +39,8 @@ static inline void tsan_wrote(void *p, size_t n)
     __tsan_write_range(p, (long)n);
 }
 
-/* What this thread did before is seen by whoever reads the atomic *p next. */
+/* Tells it that the accesses of this thread so far are seen by a thread that reads the atomic *p
+ * next. */
 static inline void tsan_release(void *p)
 {
     __tsan_release(p);

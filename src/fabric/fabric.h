@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a NIC and a fabric ask of each other.
+ * The interface between a NIC and a fabric.
  *
  *      NIC ── connect, send ──►  fabric  ── packets ──►  fabric  ── upcalls ──►  NIC
  *
@@ -120,7 +120,7 @@ struct nic_peer;
 
 #define FABRIC_NOBODY UINT32_MAX /* the uid of who cannot prove to have one */
 
-/* Who a peer is, as its fabric knows. */
+/* The identity of a peer, as its fabric knows it. */
 struct fabric_address {
     uint32_t nid, pid;
     uint64_t incarnation;
@@ -203,8 +203,8 @@ struct fabric_info {
     int64_t contact_ns; /* one that has answered may take so long until contact is made */
 };
 
-/* What a fabric over a network tells of itself and its peers, for the board. Counts begin
- * with the fabric. */
+/* Figures of a fabric over a network and of its peers, for the board. Counts begin with the fabric.
+ */
 #define FABRIC_REPORT_PEERS 64
 struct fabric_report {
     uint64_t packets_in, packets_out;
@@ -222,7 +222,7 @@ struct fabric_report {
     } peer[FABRIC_REPORT_PEERS];
 };
 
-/* What a NIC's home has besides. */
+/* The functions that only a NIC's home has. */
 struct fabric_home {
     _Atomic uint32_t *(*bell)(struct fabric *);
     /* Returns FABRIC_BOARD zeroed bytes, which the NIC writes and other processes of the user can

@@ -65,9 +65,9 @@ struct rx_span {
 };
 
 struct rx_source_ops {
-    /* What is here from m->moved on, of which there is more; at most what is left. With `packets`
-     * it is for the NIC's handlers: whole packets, or all that is left. Sets m->status if the
-     * sender could not read it, or, FABRIC_UNDELIVERABLE, if nothing more will come. */
+    /* Returns bytes that are here from m->moved on, of a message of which bytes are left. With
+     * `packets` they are for the NIC's handlers: whole packets, or all that is left. Sets m->status
+     * if the sender could not read it, or, FABRIC_UNDELIVERABLE, if nothing more will come. */
     struct rx_span (*here)(struct rx_machine *m, bool packets);
     /* The last n bytes before m->moved are done with; with `kept`, when the NIC has raised
      * rx->held beyond them. */
@@ -103,7 +103,7 @@ static inline bool rx_machine_keeps(const struct rx_machine *m)
     return m->phase != RX_IDLE && m->rx->held != FABRIC_HELD_NOTHING;
 }
 
-/* What is under way from a peer, as its fabric tells. */
+/* The state of what comes from a peer, as its fabric tells it. */
 enum rx_state {
     RX_BUSY = 1,    /* a message is in progress, or a thread is with one */
     RX_BLOCKED = 2, /* a message waits for our own side, or packets are kept */

@@ -99,7 +99,7 @@ forget(struct nic *nic, struct op *op, struct md *md, bool told, const bool only
         op->ni->in_flight--;
     }
     if (!told) {
-        news_tell(&nic->news); /* who waits for the end of all operations hears of it as well */
+        news_tell(&nic->news); /* wakes threads that wait for the end of all operations, too */
     }
     table_drop(&nic->operations, op);
 }
@@ -137,7 +137,7 @@ static inline __attribute__((always_inline)) void answered(struct nic_peer *peer
     if (only_waits || likely(!op->fabric_has)) {
         forget(peer->nic, op, md, told, only_waits);
     } else if (op->ni != NULL && (op->tx.vector == NULL || keep_parts(op))) {
-        let_go_of_mds(op); /* who has seen the last event may release them */
+        let_go_of_mds(op); /* a program that has seen the last event may release them */
     }
 }
 

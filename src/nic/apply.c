@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* What an atomic asks for must make sense: legal, whole elements, in one packet. */
+/* True if an atomic is legal, of whole elements, and in one packet. */
 bool rx_atomic_sound(const struct rx *rx)
 {
     const struct message *m = rx->m;

@@ -133,7 +133,7 @@ static inline unsigned order(uint64_t a, uint64_t b)
     return a < b ? LESS : a > b ? GREATER : EQUAL;
 }
 
-/* What is carried beyond the element's size does not count. */
+/* Computes an operation on integers. Bits carried beyond the size of the element are dropped. */
 static uint64_t integer_result(ptl_op_t op, const struct atomic_kind *kind, uint64_t target,
                                uint64_t data, uint64_t operand)
 {

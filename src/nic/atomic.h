@@ -57,7 +57,7 @@ static inline size_t atomic_rest(size_t length, ptl_datatype_t type)
     return length & (atomic_size(type) - 1);
 }
 
-/* What an operation is defined for, and how it is done. */
+/* An operation: the types for which it is defined, and how it is done. */
 struct atomic_operation {
     uint8_t classes;
     uint8_t takes; /* the data replaces the target if the comparison gives one of these: atomic.c */

@@ -60,7 +60,7 @@ struct nic_board {
     uint32_t unused;
 
     uint64_t sent[BOARD_MOVEMENTS], sent_bytes; /* requests of this process, handlers' too */
-    uint64_t received[BOARD_MOVEMENTS], received_bytes; /* what they asked for, refused ones too */
+    uint64_t received[BOARD_MOVEMENTS], received_bytes; /* as asked for, refused ones too */
     uint64_t registers[BOARD_KINDS][PTL_SR_LAST];       /* of PtlNIStatus(); 0 when it is opened */
     uint64_t malformed;                                 /* messages that made no sense */
     uint64_t waited;                                    /* messages that waited for flow control */

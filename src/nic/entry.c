@@ -101,7 +101,8 @@ fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct le_setup *set
                (me->options & ~LE_FAST_OPTIONS) == 0 && (me->options & PTL_ME_OP_PUT) != 0;
 }
 
-/* Who takes messages in the order of his entries has the next one found without a search. */
+/* Returns the entry behind `le` if that one is fresh (match.h), so that messages which come in the
+ * order of the entries find theirs without a search. */
 static inline struct le *next_fresh(const struct le *le)
 {
     const struct match_entry *e = &le->match;
@@ -338,7 +339,8 @@ static inline void put_in_list(struct le *le, struct pt *pt, struct match_list *
     }
 }
 
-/* What follows; of the usual entry nothing does. Then it may be gone. */
+/* Does what an entry that was linked needs besides: a reservation, a look at unexpected headers, an
+ * event; the usual entry needs none. The entry may be gone afterwards. */
 __attribute__((noinline)) static void after_link(struct le *le)
 {
     if (le->handlers != NULL && le->handlers->inactive) {

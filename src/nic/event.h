@@ -26,9 +26,9 @@
 
 struct ni;
 
-/* What wakes the program threads that sleep on a NIC. */
+/* The state by which a NIC knows whether to wake the program threads that sleep on it. */
 struct news {
-    bool due;         /* what one of them waits for has happened since */
+    bool due;         /* something that one of them waits for has happened since */
     unsigned curious; /* of them: to whom whatever changes is news */
 };
 

@@ -254,7 +254,8 @@ request_send(const struct ni *ni, struct nic_peer *peer, const struct request *r
 
 /* ---- submission ---- */
 
-/* Who sent an answer last, and now a request: its line is fetched while that is made. */
+/* Called for a peer to which an ack left last, and now a request: prefetches the line of the ring
+ * that the request will use, while the NIC makes it. */
 static inline void peer_foresend(struct nic_peer *peer)
 {
     if (peer->acked) {

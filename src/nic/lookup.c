@@ -58,7 +58,8 @@ static struct le *first_of(struct rx *rx, struct match_list *list, struct fits_c
     return e == NULL ? NULL : container_of(e, struct le, match);
 }
 
-/* What a search found, if that was for such a header and the entry fits. */
+/* Returns the entry that an earlier search has found, if that was for such a header and the entry
+ * fits; else NULL. */
 static inline struct le *found_before(const struct pt *pt, const struct fits_context *c)
 {
     const struct found *f = &pt->found;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which entry a request is for (lookup.c). */
+/* The search of the entry that a request is for (lookup.c). */
 #ifndef NIC_LOOKUP_H
 #define NIC_LOOKUP_H
 

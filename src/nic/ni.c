@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What this NIC offers at most; atomics travel in one packet, which may be smaller. */
+/* The most that this NIC offers; atomics travel in one packet, which may be smaller. */
 static const ptl_ni_limits_t most = {
     .max_entries = 131072,
     .max_unexpected_headers = 131072,
@@ -52,7 +52,7 @@ static const ptl_ni_limits_t most = {
 
 #define LEAVE_S 10 /* a thread that is to leave its wait, or that copies, does so within that */
 
-/* What is asked for, within the floor and what this NIC offers. */
+/* Sets a limit to the wish of the program, or the nearest that the NIC offers. */
 #define SET_LIMIT(l, d, name, lowest)                                                              \
     ((l)->name = (d)->name < (lowest) ? (lowest) : (d)->name < (l)->name ? (d)->name : (l)->name)
 
@@ -214,7 +214,7 @@ static void cut_message(struct rx *rx, const struct ni *ni)
 static void cut_off(struct ni *ni)
 {
     struct nic *nic = ni->nic;
-    TABLE_EACH (struct op, op, &nic->operations) {
+    TABLE_EACH(struct op, op, &nic->operations) {
         if (op->ni == ni) {
             op->ni = NULL;
             op->request.md = op->request.get_md = NULL;
@@ -223,7 +223,7 @@ static void cut_off(struct ni *ni)
             }
         }
     }
-    LIST_EACH (struct nic_peer, p, &nic->all_peers, all) {
+    LIST_EACH(struct nic_peer, p, &nic->all_peers, all) {
         for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
             for (struct rx *rx = p->rx[c]; rx != NULL; rx = rx->beside) {
                 cut_message(rx, ni);
@@ -244,7 +244,7 @@ static bool any_message(struct ni *ni, bool (*ask)(struct rx *rx))
 {
     struct nic *nic = ni->nic;
     bool any = invoke_any(ni, ask);
-    LIST_EACH (struct nic_peer, p, &nic->all_peers, all) {
+    LIST_EACH(struct nic_peer, p, &nic->all_peers, all) {
         for (struct rx *rx = p->rx[FABRIC_REQUEST]; rx != NULL; rx = rx->beside) {
             any |= rx->at.ni == ni && ask(rx);
         }
@@ -320,22 +320,22 @@ void ni_close(struct ni *ni)
     for (int i = 0; i <= ni->limits.max_pt_index; i++) {
         pt_clear(&ni->pts[i]);
     }
-    TABLE_EACH (struct le, le, &ni->les) {
+    TABLE_EACH(struct le, le, &ni->les) {
         if (le->handlers == NULL || !le->handlers->orphaned) {
             free((void *)le->vector.parts);
         }
         handlers_release(le->handlers); /* of an entry that was in use to the last */
     }
-    TABLE_EACH (struct md, md, &ni->mds) {
+    TABLE_EACH(struct md, md, &ni->mds) {
         free((void *)md->vector.parts);
     }
-    TABLE_EACH (struct ct, ct, &ni->cts) {
+    TABLE_EACH(struct ct, ct, &ni->cts) {
         rungs_forget(ct);
     }
-    TABLE_EACH (struct hpu_memory, m, &ni->hpu_memories) {
+    TABLE_EACH(struct hpu_memory, m, &ni->hpu_memories) {
         hpu_memory_free(m);
     }
-    TABLE_EACH (struct eq, eq, &ni->eqs) {
+    TABLE_EACH(struct eq, eq, &ni->eqs) {
         free(eq->ring);
     }
     if (nic->sched != NULL) {

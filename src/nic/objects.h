@@ -71,7 +71,7 @@ struct ct_mark {
 
 /* ---- target ---- */
 
-/* What an entry with handlers has besides. */
+/* The part that only an entry with handlers has. */
 struct handlers {
     ptl_header_handler_t header;
     ptl_payload_handler_t payload;
@@ -83,7 +83,7 @@ struct handlers {
     uint64_t user_header;
     uint64_t hpu_mask;              /* HPUs that may run them, 0: all */
     struct vector host_vector;      /* PTL_HANDLER_IOVEC: a copy of the parts */
-    struct board_context *board;    /* what it has done */
+    struct board_context *board;    /* counts of its calls, for others to read */
     struct hpu_queue queue;         /* with nic->sched */
     unsigned together;              /* packets that a payload call takes besides its first */
     unsigned slow;                  /* messages until it may be taken for quick, with nic->sched */
@@ -153,8 +153,9 @@ struct unexpected {
     ptl_event_t event;   /* ..._OVERFLOW, but for user_ptr */
 };
 
-/* What a search of a priority list has found: the entry, and for whom. As long as it is in the list
- * it is the first one for such headers, since none comes before it; but it may not fit them. */
+/* The result of a search of a priority list: the entry, and the source and bits of the header. As
+ * long as the entry is in the list it is the first one for such headers, since none comes before
+ * it; but it may not fit them. */
 struct found {
     struct le *le; /* NULL: none, or it is not in the list any more */
     uint32_t nid, pid;
@@ -174,7 +175,7 @@ struct pt {
     unsigned with_handlers; /* entries that have some */
     bool refusing;          /* flow control has closed it: not enabled */
     bool refusal_due;       /* PT_DISABLED is to be posted when the last message in hand ends */
-    /* What is quiet and has these match bits finds this entry, while the epoch is the NI's. */
+    /* A quiet operation with these match bits finds this entry, while the epoch is the NI's. */
     uint64_t quiet_epoch, quiet_bits;
     struct le *quiet_entry;
 };
@@ -317,7 +318,7 @@ struct nic {
     unsigned spare_pieces;
     struct list timers;                /* struct timer (timer.h), the first one due first */
     struct list invoked, invoked_away; /* struct invocation (invoke.c) */
-    struct list spare_invocations;     /* those that are kept for the next ones */
+    struct list spare_invocations;     /* ended ones, kept for the next messages */
     unsigned spares;
     unsigned invocations;    /* in both */
     struct nic_board *board; /* the fabric's: what others may know */
@@ -325,7 +326,7 @@ struct nic {
     int64_t (*now)(void);    /* nanoseconds, for how long peers are sought, and for timers */
     void (*wake_at)(struct nic *nic, int64_t due); /* timers_advance() is to be called then */
     unsigned unlocked; /* threads that run handlers or copy, without the lock; */
-    unsigned handling; /* those of them that run handlers */
+    unsigned handling; /* of these, threads that run handlers */
 
     /* progress.c */
     struct lock lock;

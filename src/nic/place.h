@@ -48,7 +48,7 @@ struct place {
     bool on;         /* there is a home */
     bool leaves;     /* threads may leave the cores of peers */
     bool held;       /* HELD; read without the lock by who forks */
-    bool forking;    /* what it was before fork(): the NIC thread may end it meanwhile */
+    bool forking;    /* the state before fork(): the NIC thread may end it meanwhile */
     bool asleep;     /* the first thread sleeps on the bell */
     cpu_set_t whole; /* the mask when the NIC was opened, */
     cpu_set_t home;  /* and one core of it */

@@ -22,8 +22,8 @@
 #include "nic/receive.h"
 #include "nic/stages.h"
 
-/* What the first word of its header says: a put with a known ack, for one of the NIs there may be.
- */
+/* True if the first word of the header says: a put, with a kind of ack that there is, for one of
+ * the four NIs. */
 static inline bool is_put(const struct message *m)
 {
     _Static_assert(NI_KINDS == 4 && PTL_OC_ACK_REQ == 3 && offsetof(struct message, ni) == 1 &&

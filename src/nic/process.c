@@ -102,8 +102,8 @@ static void free_lock(struct nic *nic)
     nic->lock = (struct lock){.held = 0};
 }
 
-/* What the parent had stays allocated: its locks may be held by threads that
- * do not exist here. */
+/* All that the parent had stays allocated: its locks may be held by threads that do not exist here.
+ */
 static void fork_child(void)
 {
     process_each_nic(process_space, place_fork);
@@ -194,7 +194,7 @@ static int prepare(struct process *p)
 int process_init(void)
 {
     if (!watches_forks) {
-        return PTL_NO_SPACE; /* what pthread_atfork() lacked */
+        return PTL_NO_SPACE; /* pthread_atfork() had no memory */
     }
     mutex_take(&space_lock);
     struct process *p = process_current();

@@ -86,7 +86,7 @@ static inline bool must_wait_behind(const struct rx *rx, const struct le *le)
     return !list_empty(&rx->peer->detached) && le != NULL && le->handlers == NULL;
 }
 
-/* What becomes of a request; the entry, if there is one, is the message's then. */
+/* Decides what becomes of a request. The entry, if there is one, is the message's then. */
 static void decide(struct rx *rx, struct le *le)
 {
     target_count_request(rx->peer->nic, rx->m->type - MESSAGE_PUT, rx->m->length);

@@ -40,7 +40,7 @@ struct md {
     struct eq_ref eq;
     struct ct_ref ct;
     unsigned users;                     /* operations that have not ended */
-    ptl_ack_req_t ack_as[ACK_REQUESTS]; /* what a request for an ack from it comes to; ACK_NEVER */
+    ptl_ack_req_t ack_as[ACK_REQUESTS]; /* the ack that a request needs, by the one asked for */
 };
 
 enum op_kind { OP_PUT, OP_GET, OP_ATOMIC, OP_FETCH /* PtlFetchAtomic and PtlSwap */ };
@@ -52,8 +52,7 @@ struct request {
     enum op_origin origin;
     ptl_op_t op; /* of atomics, else 0 */
     ptl_datatype_t datatype;
-    struct md *md;        /* what is sent comes from there; of OP_GET: the reply goes there.
-                             NULL: a handler's */
+    struct md *md;        /* it has the payload, or gets the reply of OP_GET; NULL: a handler's */
     struct memory memory; /* its memory */
     struct md *get_md;    /* of OP_FETCH: where the reply goes */
     struct memory get_memory;
@@ -67,10 +66,10 @@ struct request {
     void *user_ptr;
     /* of a handler (FROM_HANDLER): what it inherits from its entry */
     struct eq_ref eq;
-    struct ct_ref ct;                /* with PTL_CT_ACK_REQ and PTL_OC_ACK_REQ */
-    struct le *le;                   /* whose memory it uses; NULL: the handler's own */
-    struct answer *answer;           /* what the handler waits for, handler_send.c; or NULL */
-    void *owned;                     /* freed when the buffer is no longer needed */
+    struct ct_ref ct;      /* with PTL_CT_ACK_REQ and PTL_OC_ACK_REQ */
+    struct le *le;         /* the entry whose memory it uses; NULL: the handler's own */
+    struct answer *answer; /* the answer that the handler waits for, handler_send.c; or NULL */
+    void *owned;           /* freed when the buffer is no longer needed */
     uint8_t operand[ATOMIC_OPERAND]; /* of CSWAP and its relatives, and MSWAP */
 };
 
@@ -137,13 +136,13 @@ struct op {
         staged[2 * ATOMIC_OPERAND]; /* payload of a swap with an operand: that, and one element */
 };
 
-/* What a put or an atomic does at a fast entry that holds it whole (stages.h): it writes, and
+/* The effect of a put or an atomic at a fast entry that holds it whole (stages.h): it writes, and
  * counts. */
 struct deed {
     void *to;
     nic_word_raw *instruction; /* of an atomic that is one; else NULL */
     struct ct_ref ct;          /* NULL: none counts */
-    uint64_t count;            /* what is added to it */
+    uint64_t count;            /* the number that is added to it */
     uint32_t length;
     uint8_t kind; /* OP_PUT or OP_ATOMIC */
     ptl_op_t op;  /* of an atomic */

@@ -38,7 +38,7 @@ static uint32_t above(const struct rungs *r, uint64_t threshold)
     return from;
 }
 
-/* What is below the first link has left the list. */
+/* Drops the rungs whose links have left the list; `first` is the number of its first link. */
 static void let_go(struct rungs *r, uint64_t first)
 {
     uint32_t gone = first != 0 ? above(r, first - 1) : 0;

@@ -32,7 +32,7 @@ struct handler_run {
     bool deposit;  /* no payload handler: the NIC deposits after the user header */
     bool header_done, completion_done;
     ptl_ni_fail_t fail; /* the first error */
-    bool lost;          /* what is not kept is dropped: after an error, or half a message */
+    bool lost;          /* bytes that are not kept are dropped: after an error, or half a message */
     bool flow_control;  /* there was no room for too long */
     int64_t stalled;    /* since when its next call finds no room; 0: it does not */
     int64_t begun;      /* with nic->sched: when it was made ready */
@@ -58,7 +58,7 @@ struct handler_run {
     unsigned outstanding; /* of these, not ended */
 };
 
-/* What a request has found at its target, and what becomes of it there. */
+/* The place that a request has found at its target, and what becomes of it there. */
 struct target {
     struct ni *ni;                 /* NULL: nobody's, or its NI was closed */
     struct pt *pt;                 /* its portal table entry */
@@ -91,7 +91,7 @@ struct rx {
     /* a request: */
     struct target at;
     bool applied;                /* an atomic was done */
-    uint8_t *before;             /* what a fetch found: a packet, kept */
+    uint8_t *before;             /* the old values that a fetch returns: a packet, kept */
     bool header_begun;           /* its handlers were set up */
     bool away;                   /* it is in no channel: invoke.c */
     bool detached;               /* it was in one */

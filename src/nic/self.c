@@ -125,7 +125,7 @@ bool quiet_make(struct ni *ni, const struct request *r, struct quiet *q)
     return true;
 }
 
-/* What finds a quiet entry is done on the spot. */
+/* Does a request at once if the entry that it finds is quiet (quiet.h); false if it does not. */
 static bool quietly_done(struct ni *ni, const struct request *r)
 {
     struct quiet q;
@@ -194,7 +194,7 @@ bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)
     return done;
 }
 
-/* What send_ack() and send_reply() do for others. */
+/* Answers a loopback message, as send_ack() and send_reply() answer others. */
 void self_answer(struct rx *rx)
 {
     const struct request *r = rx->local;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the stages ask of spin/, the room above them: a message at handlers goes on there. It is
- * declared here, since includes point down, and defined there, file by file.
+ * Functions of spin/, the room above, that the stages call: a message at handlers goes on there. It
+ * is declared here, since includes point down, and defined there, file by file.
  */
 #ifndef NIC_SPIN_CALLS_H
 #define NIC_SPIN_CALLS_H

@@ -24,7 +24,7 @@
 #include "base/nic_copy.h"
 #include "base/paths.h"
 
-/* What the event of each type of request is called. */
+/* Returns the kind of event that the target gets of a type of request. */
 static inline ptl_event_kind_t target_event_kind(uint8_t type)
 {
     static const uint8_t kinds[] = {

@@ -73,7 +73,7 @@ static inline void let_go_of_mds(struct triggered *t)
     }
 }
 
-/* One that is in no list may be armed anew. */
+/* Gives an operation that is in no list back to the spare ones: it may be armed anew. */
 static inline void put_away(struct triggered *t)
 {
     t->next_spare = t->ni->spare_triggered;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What must wait for the messages before it (turn.c). */
+/* In-order completion: parts of a message that must wait for the messages before it (turn.c). */
 #ifndef NIC_TURN_H
 #define NIC_TURN_H
 

@@ -27,22 +27,21 @@ struct patience {
     bool yielded, slept;
     bool probe;      /* it forgets what was learnt */
     unsigned aborts; /* calls of PtlAbort when it began */
-    struct ni *ni;   /* whose it is, NULL: the NIC's own */
-    int over;        /* what it gives when its time is over */
+    struct ni *ni;   /* the interface that it is for; NULL: the NIC's own */
+    int over;        /* the code that it returns when its time is over */
     bool counted;    /* in ni->waiting */
     struct ct_mark *mark;
 };
 
-/* What pays depends on where the peer runs. On another core, spinning does; on this
- * one it only keeps the peer away, yielding hands the core over, unless the scheduler
- * has the two in different groups: then only sleeping does. So a wait
- * halves the time of a stage in which its message did not come, and doubles that of the
- * stage in which it came: the next wait spins and yields for so long, at most for
- * PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; but a silence that was longer than those
- * that were slept through is no success. Peers move and change: every PROBE_NS a
- * wait may spin as long as ever again, and every YIELD_PROBES-th of these yield, too.
- * A peer that empties our cells rings for each few of them if we sleep, which costs both of us
- * more than the wait: as long as it does so while we look on, we stay, whatever was learnt. */
+/* How long spinning and yielding pay depends on where the peer runs. On another core, spinning
+ * does; on this one it only keeps the peer away, yielding hands the core over, unless the scheduler
+ * has the two in different groups: then only sleeping does. So a wait halves the time of a stage in
+ * which its message did not come, and doubles that of the stage in which it came: the next wait
+ * spins and yields for so long, at most for PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; but a silence
+ * that was longer than those that were slept through is no success. Peers move and change: every
+ * PROBE_NS a wait may spin as long as ever again, and every YIELD_PROBES-th of these yield, too. A
+ * peer that empties our cells rings for each few of them if we sleep, which costs both of us more
+ * than the wait: as long as it does so while we look on, we stay, whatever was learnt. */
 static int64_t learnt(int64_t before, bool failed, int64_t most)
 {
     int64_t next = failed ? before / 2 : before * 2 + 1000;

@@ -11,7 +11,7 @@
  * and gives PTL_OK, PTL_ABORTED, PTL_ARG_INVALID, or `over` when the time is over. The NI
  * may be gone then: of what ready() saw, only what it has kept is good. */
 bool nic_wait(struct nic *nic, bool (*ready)(void *arg), void *arg, int64_t timeout_ns);
-/* What a thread that waits with a time-out tells handlers_go_on() (handler_run.c). */
+/* The time that a thread which waits with a time-out gives to handlers_go_on() (handler_run.c). */
 struct handler_time {
     int64_t end;      /* of the call with a time-out that this thread is in; 0: it is in none */
     bool begun, over; /* it has run a handler; the time is over, so that it runs no other one */

@@ -72,7 +72,7 @@ int pin_check(const struct pin *p, char *text, size_t length)
         }
     }
     const struct pin_pool *own = &p->pools[c->self];
-    /* What is leaving is unpinned before what takes its place is pinned. */
+    /* Units that leave are unpinned before those that take their places are pinned. */
     if (pinned != p->pinned || pinned - leaving > c->remote + c->victims ||
         charged != own->used - own->reserved || grants != granted || used != slots) {
         WRONG("pinned %llu is %llu, charged %llu is %llu, granted %llu is %llu, used %llu is %llu",

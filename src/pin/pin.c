@@ -21,7 +21,7 @@ static bool allocate(struct pin *p)
 {
     const struct pin_config *c = &p->config;
     uint64_t units = c->remote + c->victims, all = (uint64_t)(c->nodes - 1) * c->f;
-    /* What is pinned and what is leaving, here and elsewhere; grants; claims. */
+    /* Entries for units that are pinned or leave, here and elsewhere; for grants; for claims. */
     uint64_t capacity = 2 * units + 3 * all + 4 * (c->victims < c->f ? c->f : c->victims) + 64;
     if (capacity >= 1u << 30) {
         return false;
@@ -146,7 +146,7 @@ int pin_drop_locked(struct pin *p, struct pin_entry *x, uint32_t generation)
     return 0;
 }
 
-/* Whoever waits for an entry is told that it is there, or why not. */
+/* Tells all requests that wait for an entry that its unit is pinned, or why it is not. */
 static void wake(struct pin *p, struct pin_entry *x, int error, struct list *ended)
 {
     struct pin_use *u = x->waiters, *next;

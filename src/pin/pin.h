@@ -83,7 +83,7 @@ struct pin_use {
 /* A request belongs to its caller, who leaves its inside alone, from pin_begin() until it was
  * released, cancelled or has failed. */
 struct pin_request {
-    uint64_t addr, len; /* what is pinned: a superset of what was asked */
+    uint64_t addr, len; /* the range that is pinned, a superset of the one asked for */
     uint32_t node;
     int error;
     uint32_t count;
@@ -145,7 +145,8 @@ int pin_partial(struct pin *pin, struct pin_request *request, uint32_t node, uin
                 uint64_t len);
 void pin_release(struct pin *pin, struct pin_request *request);
 
-/* What a request that was told PIN_SENT has unpinned and pinned: first the one, then the other. */
+/* pin_unpins() and pin_pins() give the ranges that a request which was told PIN_SENT has to unpin,
+ * and then to pin. */
 uint32_t pin_unpins(const struct pin_request *request, struct pin_range *ranges);
 uint32_t pin_pins(const struct pin_request *request, struct pin_range *ranges);
 

@@ -190,7 +190,7 @@ static void pin_one(struct pin *p, struct pin_serve *s, uint32_t i)
     }
 }
 
-/* What was pinned for a move that has failed is given up again. */
+/* Gives up the pins of a move that has failed. */
 static void undo(struct pin *p, struct pin_serve *s)
 {
     for (uint32_t i = 0; i < s->fresh_count; i++) {
@@ -319,7 +319,7 @@ bool pin_served(struct pin *p, struct pin_serve *s, int error, const struct pin_
     return true;
 }
 
-/* What a dead peer has here is given up by a move of nobody. */
+/* Gives up all that a dead peer has pinned here, by a move that has no asker. */
 static struct pin_serve *bury(struct pin *p, uint32_t node)
 {
     struct pin_serve *s = serve_new((uint32_t)p->pools[node].granted, 0);

@@ -34,7 +34,8 @@
 #define WORD_HIT (UINT64_C(1) << 32)
 #define WORD_GENERATION (UINT64_C(1) << 33)
 
-/* Who an entry stands for, and when it was last given back. All of it may be read at any time. */
+/* The range that an entry stands for, and the time at which it was last given back. All of it may
+ * be read at any time. */
 struct pin_word {
     _Atomic uint64_t word;
     _Atomic uint64_t addr, len;

@@ -61,17 +61,17 @@ static inline int api_object(ptl_handle_any_t handle, enum handle_kind kind, str
     return found != NULL ? PTL_OK : PTL_ARG_INVALID;
 }
 
-/* What follows is for calls whose time does not count: functions, which tell the log what they
- * refuse, by the name of the call. */
+/* The functions below are for calls whose time does not count. They tell the log what they refuse,
+ * by the name of the call. */
 
 /* api_find() and api_find_ni() are api_object() and api_ni_only(). */
 int api_find(const char *call, ptl_handle_any_t handle, enum handle_kind kind, struct ni **ni,
              void *object);
 int api_find_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni);
 
-/* What a handle has named may be gone, and another one in its place, before the lock is taken: only
- * a look under it counts (wall 7). api_lock() takes the lock of the NIC of an NI that was found by
- * its handle; false: it is gone, and the lock is not held. */
+/* The object that a handle has named may be gone, and another one in its place, before the lock is
+ * taken: only a look under it counts (wall 7). api_lock() takes the lock of the NIC of an NI that
+ * was found by its handle; false: it is gone, and the lock is not held. */
 bool api_lock(const char *call, struct ni *ni, ptl_handle_ni_t handle);
 
 /* api_lock_ni() and api_lock_object() are api_find_ni() and api_find() with that look. With
@@ -83,7 +83,7 @@ int api_lock_object(const char *call, ptl_handle_any_t handle, enum handle_kind 
 /* api_unlock() gives the lock, and returns the code that it is given. */
 int api_unlock(struct ni *ni, int rc);
 
-/* What tells of a refusal is on no way of a call that is taken. */
+/* A function that tells of a refusal is on no path of a call that succeeds. */
 #define REFUSAL __attribute__((cold, noinline))
 /* api_refuse_state() tells why a call is refused, in words that begin with its name, and returns
  * its code; api_refuse_call() is that for PTL_ARG_INVALID. Of lines that are the same, as of a call

@@ -30,7 +30,8 @@ int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)
     return api_unlock(ni, rc);
 }
 
-/* What frees a counter, or what waits for it; what has fired is no longer the counter's. */
+/* Frees a counter, or cancels the operations that wait for it, as how() does. Operations that have
+ * fired are no longer the counter's. */
 static int forget(const char *call, ptl_handle_ct_t ct_handle, void (*how)(struct ct *ct))
 {
     struct ni *ni;
@@ -114,12 +115,12 @@ int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event)
     }
     nic_poll(ct->ni->nic);
     *event = read_counter(ct);
-    return likely(ct->slot.handle == ct_handle) /* whose value it is */
-               ? PTL_OK
-               : api_refuse_object(__func__, ct_handle, HANDLE_CT);
+    /* If the counter was freed meanwhile the value is that of another one. */
+    return likely(ct->slot.handle == ct_handle) ? PTL_OK
+                                                : api_refuse_object(__func__, ct_handle, HANDLE_CT);
 }
 
-/* What a thread waits for: one of some counters at its mark, or a failure. */
+/* The condition of a wait: one of some counters is at its mark, or has a failure. */
 struct ct_wait {
     const ptl_handle_ct_t *handles;
     const ptl_size_t *tests;

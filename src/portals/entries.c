@@ -124,7 +124,7 @@ static int search(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
                                       call, op);
     }
     struct nic *nic = ni->nic;
-    nic_poll_all(nic); /* what has arrived is to be found */
+    nic_poll_all(nic); /* the search is to find messages that have arrived */
     if (!api_lock(call, ni, ni_handle)) {
         return PTL_ARG_INVALID;
     }
@@ -153,7 +153,7 @@ static int unlink_entry(ptl_handle_le_t handle, bool matching)
     }
     api_unlock(ni, rc);
     if (rc == PTL_IN_USE) {
-        nic_poll(ni->nic); /* who retries in a loop brings the message to its end */
+        nic_poll(ni->nic); /* a program that retries in a loop so brings the message to its end */
     }
     return rc;
 }

@@ -62,7 +62,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
     return rc;
 }
 
-/* What a thread waits for: an event of one of some queues. */
+/* The condition of a wait: one of some queues has an event. */
 struct eq_wait {
     struct nic *nic;
     const ptl_handle_eq_t *handles;
@@ -205,7 +205,7 @@ static int remember(const char *call, struct known *k, const ptl_handle_eq_t *ha
 
 #define NEITHER 2u
 
-/* Which of the queues is to be taken from, as far as can be told without the lock. */
+/* Returns the queue to take from, as far as can be told without the lock. */
 static inline unsigned choose(const struct known *k)
 {
     unsigned i = k->next;

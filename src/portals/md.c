@@ -7,8 +7,8 @@
 
 #define MD_COUNTS (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_ACK)
 
-/* What a request for an ack comes to. One that nobody would see is none, and the MD need not wait
- * for it. */
+/* Returns the ack that a request from the MD needs. An ack that nobody would see is left out, and
+ * the MD need not wait for it. */
 static ptl_ack_req_t ack_as(const struct md *md, ptl_ack_req_t ack)
 {
     if (!ack_sound(ack, md->eq, md->ct) ||

@@ -88,12 +88,12 @@ static int start_later(struct ni *ni, struct request *r, const struct api_sides 
     return nic_request(ni, r);
 }
 
-/* What the straight way is not for. */
+/* Starts a request that the fast path does not take. */
 static __attribute__((noinline)) int start_other(struct ni *ni, struct request *r,
                                                  const struct api_sides *sides)
 {
     if (!target_sound(ni, r->target)) {
-        return api_refuse(ni, r, sides); /* who goes straight has met it */
+        return api_refuse(ni, r, sides); /* the fast path has met the peer */
     }
     if (request_expects(r) && nic_has_place(ni->nic, FROM_PROGRAM)) {
         return nic_request(ni, r); /* only one to oneself could end at once */
@@ -104,8 +104,8 @@ static __attribute__((noinline)) int start_other(struct ni *ni, struct request *
 static inline __attribute__((always_inline)) int start(struct request *r, enum op_kind kind,
                                                        const struct api_sides *sides)
 {
-    /* What the handle names is seen below: there are no NIs before PtlInit() and after PtlFini().
-     */
+    /* Whether the handle names anything is seen below: there are no NIs before PtlInit() and after
+     * PtlFini(). */
     struct process *p = process_current();
     struct ni *ni = NULL;
     if (likely(p != NULL)) {

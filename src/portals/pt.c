@@ -127,7 +127,7 @@ static int set_enabled(const char *call, ptl_handle_ni_t ni_handle, ptl_pt_index
     return api_unlock(*ni, rc);
 }
 
-/* What PtlPTDisable() waits for: the end of the messages in hand. */
+/* The condition of PtlPTDisable(): no message of the entry is in progress any more. */
 struct idle_wait {
     struct ni *ni;
     ptl_handle_ni_t handle;

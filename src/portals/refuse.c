@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the code of a refused call does not say: which argument it was, and what would
- * have been right; and the names of codes. Nothing of this is on the way of a call that is taken.
+ * Log lines that say what the code of a refused call does not: which argument it was, and what
+ * would have been right; and the names of codes. Nothing of this is on the way of a call that is
+ * taken.
  */
 #include "base/log.h"
 #include "base/sys.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which of operation, data type and length an atomic is refused for, by their names. */
+/* The log line of a refused atomic: which of operation, data type and length is wrong, by their
+ * names. */
 #include "portals/api.h"
 
 #include <inttypes.h>

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* What all the calls have in their names. */
+/* The beginning of the names of all calls here. */
 #define TRIGGERED "PtlTriggered..."
 
 /* Finds the counter that triggers, which must be of `ni`, and makes an operation for it; the lock

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What lies in a shared-memory segment. Every NIC has one; its peers map it
+ * The layout of a shared-memory segment. Every NIC has one; its peers map it
  * and write to it.
  *
  *   segment   | header: constants | bell line | owner words | board | slot 0 | slot 1 | ...
@@ -60,8 +60,8 @@ struct segment_header {
     _Atomic uint32_t flags; /* SEGMENT_... */
     _Atomic uint64_t bitmap[SLOT_WORDS];
 
-    /* Who claimed a slot: NID << 32 | PID, 0 when it is free, or OWNER_...: its claimant sees by
-     * it that what it writes there is not looked at any more. */
+    /* The claimant of a slot: NID << 32 | PID, 0 when it is free, or OWNER_...: its claimant sees
+     * by it that what it writes there is not looked at any more. */
     _Alignas(64) _Atomic uint64_t owner[SLOTS_MAX];
 };
 
@@ -212,7 +212,7 @@ static inline uint64_t slot_size(uint64_t ring_lines, uint64_t cells, uint64_t c
     return (bytes + 4095) & ~(uint64_t)4095;
 }
 
-/* What of it is backed from the beginning. */
+/* Bytes of a slot that are backed with memory when it is claimed. */
 static inline uint64_t slot_first(const struct segment_info *g)
 {
     return slot_size(g->ring_lines, g->cells_first, g->cell_size);

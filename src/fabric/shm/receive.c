@@ -70,7 +70,7 @@ void shm_rx_attach(struct fabric_peer *p, struct slot *slot)
     p->in = slot;
 }
 
-/* What a published record must satisfy; false ends the connection. */
+/* Checks a published record; false ends the connection. */
 static bool record_sound(const struct fabric_peer *p, const struct rx_channel *r, uint32_t word)
 {
     size_t lines = record_lines(word), bytes = record_bytes(word);
@@ -237,7 +237,7 @@ static inline bool take_messages(struct fabric_peer *p, struct rx_channel *r)
         if (likely(take_next(p, r))) {
             moved = true;
             if (r->m.rx->last) {
-                break; /* what came since is for the next look */
+                break; /* requests that came since are for the next look */
             }
             continue;
         }
@@ -310,8 +310,9 @@ bool shm_rx_advance(struct fabric_peer *p)
     /* Looked at first: responses that were sent before this request are visible then. */
     bool request = may_advance(requests), moved = false, wait = false;
     if (may_advance(responses)) {
-        /* Who waited for a response often makes an entry for the request behind it next, which
-         * had better not find the entry missing: it stays where it is, once. */
+        /* A program that waited for a response often appends the entry for the request behind it
+         * next. So the request stays in its ring until the next look, once: it had better not find
+         * the entry missing. */
         moved = serve_channel(p, responses);
         wait = moved && !p->requests_wait && responses->m.phase == RX_IDLE;
         request = request && !wait && may_advance(requests);
@@ -336,8 +337,8 @@ bool shm_rx_visible(struct fabric_peer *p)
     return false;
 }
 
-/* What is behind a message that was cut is lost as well, though its record be there: a channel has
- * no gaps. */
+/* Cuts the message in progress. Messages behind it are lost as well, even if their records are
+ * there: a channel has no gaps. */
 void shm_rx_cut(struct fabric_peer *p)
 {
     for (unsigned c = FABRIC_CLASSES; c-- != 0;) {

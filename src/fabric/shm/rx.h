@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What the files of the consumer's side do for each other: receive.c takes records, rx_payload.c
- * feeds the receive machine (fabric/rx_machine.h) with those that take more than one step.
- */
+/* The functions by which the files of the receiver's side work together: receive.c takes records,
+ * rx_payload.c feeds the receive machine (fabric/rx_machine.h) with those that take more than one
+ * step. */
 #ifndef FABRIC_SHM_RX_H
 #define FABRIC_SHM_RX_H
 

@@ -237,7 +237,7 @@ static bool power_of_two(uint64_t v)
     return v != 0 && (v & (v - 1)) == 0;
 }
 
-/* What a foreign header must satisfy before any of its numbers is used. */
+/* Checks a foreign header before any of its numbers is used; returns what is wrong, or NULL. */
 static const char *header_fault(const struct segment_info *h, uint64_t file_bytes, uint32_t nid,
                                 uint32_t pid, char *text, size_t size)
 {

@@ -61,7 +61,7 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
 void tx_stop(struct fabric_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        p->tx[c].run = 0; /* who looks sees that it is dying */
+        p->tx[c].run = 0; /* a sender then looks, and sees that the peer is dying */
     }
 }
 
@@ -176,7 +176,7 @@ bool tx_make_room(struct fabric_peer *p, struct tx_channel *t, uint64_t lines)
     if (tx_crowded(t, lines)) {
         tx_watch(p, t);
         t->starved = true;
-        t->run = 0; /* what leaves next is to see that it found room */
+        t->run = 0; /* the next message is to see that there is room again */
         return false;
     }
     return true;

@@ -178,7 +178,8 @@ static bool shm_flows(struct fabric *f)
     return f->flowing != NULL && !f->flowing->dying && tx_flows(f->flowing);
 }
 
-/* Who sleeps needs no core until it is rung. */
+/* Tells peers on which core a thread waits, and adds theirs to `others`. A process that sleeps
+ * needs no core until it is rung, so its core does not count. */
 static void shm_waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *others)
 {
     atomic_store_explicit(&f->segment->header->core, core_word(core, now), memory_order_relaxed);

@@ -54,7 +54,7 @@ struct rx_channel {
     _Atomic uintptr_t *announced; /* where peek() finds `at` and `tag` */
     uint32_t tag;                 /* of a record at `at` */
     struct rx_machine m;
-    _Atomic uintptr_t unannounced; /* what `announced` points to while nobody listens */
+    _Atomic uintptr_t unannounced; /* `announced` points here while there is nobody to tell */
 
     uint8_t *ring;
     struct cells cells;
@@ -112,12 +112,12 @@ struct fabric {
     unsigned dying;              /* peers to be buried */
     struct fabric_peer *flowing; /* the last one that got a payload of several cells, or NULL */
     struct fabric_peer *by_slot[SLOTS_MAX];
-    struct fabric_address withheld[SLOTS_MAX]; /* who may still write to a slot that is withheld */
+    struct fabric_address withheld[SLOTS_MAX]; /* claimants that may still write to their slots */
     /* When the claimant of a slot, who cannot be reached back, is refused; 0: it is not tried. */
     int64_t refuse_at[SLOTS_MAX];
     bool put_off;  /* there is one who is to be tried again */
     uint64_t full; /* the last peer found without a free slot, by its incarnation */
-    struct fabric_peer *listening[SLOTS_MAX]; /* whose rings every poll looks at */
+    struct fabric_peer *listening[SLOTS_MAX]; /* the peers whose rings every poll looks at */
     unsigned busy_polls;
 
     /* From here to `attention` for peek(), which holds no lock. What it points to is in a segment

@@ -46,7 +46,7 @@ struct slmp_cc {
     double window, threshold, most;
     int64_t round_end, backed_off;
     uint32_t round_acked, round_lost;
-    bool watching; /* what is lost since a loss made the window smaller */
+    bool watching; /* packets lost are counted since a loss made the window smaller */
     uint32_t watch_acked, watch_lost;
     double window_before, lost_before; /* the window, and the share lost, before that loss */
     /* When a retransmission timeout last cut the congestion window to two packets; 0 if none has
@@ -59,10 +59,10 @@ struct slmp_cc {
     double burst; /* full packets of this burst that have left */
 };
 
-/* What was waited for a peer, question by question. Each question has
- * a time in which the peer is to answer it. If more than twice that time has gone by before the
- * asker looks again, the asker was stopped or its clock has jumped: it counts that time once only,
- * since it was not listening, and the answer may have come meanwhile. */
+/* The time waited for a peer, question by question. Each question has a time in which the peer is
+ * to answer it. If more than twice that time has gone by before the asker looks again, the asker
+ * was stopped or its clock has jumped: it counts that time once only, since it was not listening,
+ * and the answer may have come meanwhile. */
 struct slmp_wait {
     int64_t asked, next; /* when the last question was put, and how soon after it the next is due */
     int64_t before;      /* and how long was waited after those before it */
@@ -150,7 +150,7 @@ struct slmp_flow {
     uint64_t told;   /* end of the window last told */
 };
 
-/* What has come of one message of a plain peer: sorted, disjoint pieces. */
+/* The parts of one message of a plain peer that have come: sorted, disjoint pieces. */
 enum { SLMP_PLAIN_MESSAGES = 8, SLMP_PLAIN_PIECES = 64, SLMP_PLAIN_DONE = 64 };
 struct slmp_pieces {
     struct slmp_incoming in;
@@ -201,9 +201,9 @@ struct slmp_peer {
     int64_t used;               /* when a message, or part of one, last went either way */
     bool asked;          /* whether it lives, since then, because room is short; see room.c */
     bool absent;         /* it did not answer, and is not asked any more */
-    uint64_t generation; /* what nonces for it are made from: another for each session */
+    uint64_t generation; /* its nonces are made from it; another one for each session */
     uint64_t incarnation, nonce;
-    uint32_t token_in, token_out; /* what its packets bear, and ours */
+    uint32_t token_in, token_out; /* the token in the peer's packets, and in ours */
     uint32_t opening;             /* our token of the OPEN under way */
     uint32_t reset;               /* the token of a RESET which has come meanwhile; 0: none */
     uint64_t drawn;               /* with a key: what we drew for this exchange */

@@ -18,7 +18,7 @@
 /* Numbers whose Poly1305 keys are made in one call, which costs little more than one. */
 enum { GROUP = 8, POLY_KEY = 32, DIGEST = 32, NO_GROUP = -1 };
 
-/* What is used of libcrypto, by our names. */
+/* The functions of libcrypto that are used, by our names. */
 #define FUNCTIONS(USE)                                                                             \
     USE(mac_fetch, EVP_MAC_fetch)                                                                  \
     USE(mac_free, EVP_MAC_free)                                                                    \
@@ -62,7 +62,7 @@ static bool load(struct reason *trouble)
 
 static bool crypto_there(struct reason *why)
 {
-    forks_take(&loading); /* what is half loaded cannot be loaded again in a child */
+    forks_take(&loading); /* a library that is half loaded cannot be loaded again in a child */
     bool there = crypto_loaded = crypto_loaded || load(why);
     forks_give(&loading);
     return there;
@@ -75,7 +75,7 @@ struct slmp_guard {
 
 struct slmp_lock {
     EVP_CIPHER_CTX *cipher;
-    int64_t group; /* whose keys are these; NO_GROUP: none */
+    int64_t group; /* the group of numbers that these keys are for; NO_GROUP: none */
     uint8_t keys[GROUP][POLY_KEY];
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the job key does with bytes: who holds the key can make and check the tag of a
+ * Tags by the job key: whoever holds the key can make and check the tag of a
  * packet, and nobody else can. No packets here and no sessions; shield.c has those.
  *
  *   job key ──HMAC──► key of greetings    tag = HMAC-SHA-256, its first 16 bytes

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which packets of a channel are lost, and whether its peer is dead. A packet is lost
+ * Detection of lost packets of a channel, and of a dead peer. A packet is lost
  *
  *  - when three packets that were sent after it have been acknowledged (each transmission
  *    has a number of its own, so that this holds for one that was sent again as well),

@@ -193,7 +193,7 @@ void slmp_peer_end(struct slmp_peer *p, enum slmp_status status)
     slmp_touch(p);
     p->ending = session;
     for (unsigned i = 0; session && i < SLMP_CHANNELS; i++) {
-        slmp_rx_resume(&p->flow[i]); /* what was acknowledged and can be taken, is */
+        slmp_rx_resume(&p->flow[i]); /* the NIC takes what is acknowledged, as far as it can */
     }
     p->ending = false;
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
@@ -252,7 +252,7 @@ static int64_t peer_due(const struct slmp_peer *p)
     return at;
 }
 
-/* What it does has no effect on others; false if the peer is dead. */
+/* Does what is due for a peer, without an effect on others; false if the peer is dead. */
 static void advance(struct slmp_peer *p)
 {
     slmp_session_advance(p);

@@ -24,7 +24,7 @@
 
 #include <stdlib.h>
 
-#define QUIET_NS 1000000000LL /* who was heard since then lives, who was used is not quiet */
+#define QUIET_NS 1000000000LL /* a peer heard within it lives, one used within it is not quiet */
 
 enum {
     SHORT_PART = 8, /* room is short when less than this part of it is free */
@@ -40,7 +40,7 @@ struct slmp_source {
     size_t held; /* bytes of packets */
 };
 
-/* What we wish ourselves. */
+/* The source of peers that this side wants itself. */
 const struct slmp_whose slmp_room_self = {.name = UINT64_MAX, .standing = SLMP_OURS};
 
 /* ---- Sources ---- */

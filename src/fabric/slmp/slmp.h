@@ -160,8 +160,8 @@ enum slmp_step {
     SLMP_LATER /* not now: the engine keeps the packet, slmp_resume() offers it again */
 };
 
-/* Whose a peer is, as the caller knows: sessions of one source share places and memory. Who stands
- * lower gives way to who stands higher, and never the other way round. */
+/* The source of a peer, as the user of the engine knows it: sessions of one source share places and
+ * memory. A source of lower standing gives way to one of higher, and never the other way round. */
 enum slmp_standing {
     SLMP_OTHERS,   /* somebody else's for certain: half of the places at most */
     SLMP_ANYBODYS, /* not known */
@@ -195,7 +195,8 @@ struct slmp_upcalls {
     /* Somebody speaks another version of sessions, so that there will be none. With a key he has
      * proved to have it, too. */
     void (*version)(void *context, const struct slmp_address *, unsigned theirs, unsigned ours);
-    /* Whose somebody is who is about to have a session; NULL: an address is a source. */
+    /* Returns the source of an address that is about to have a session; NULL: an address is a
+     * source. */
     struct slmp_whose (*whose)(void *context, const struct slmp_address *);
     /* Tells whether the user of the engine waits for a peer, or has a message of it in progress:
      * then the engine does not end the peer's session to make room for another. NULL stands for a
@@ -294,7 +295,7 @@ bool slmp_incomplete(const struct slmp_peer *);
 /* slmp_flush() makes acknowledgements that wait for data to ride on due at once. */
 void slmp_flush(struct slmp *);
 
-/* What happened so far. */
+/* Counts of what happened so far. */
 struct slmp_counters {
     uint64_t packets_in, packets_out;
     uint64_t messages_in, messages_out; /* complete, or acknowledged */

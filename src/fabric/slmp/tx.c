@@ -138,7 +138,8 @@ void slmp_tx_ack(struct slmp_flow *f, const struct slmp_wire *w)
         acked += ack_between(f, first < una ? una : first, end);
     }
     int64_t rtt = 0;
-    if (w->echo != 0 && acked > 0) { /* what brings nothing new may be old (RFC 7323) */
+    /* An acknowledgement that brings nothing new may be old (RFC 7323). */
+    if (w->echo != 0 && acked > 0) {
         int32_t us = (int32_t)((uint32_t)(e->now / 1000) - w->echo);
         rtt = us > 0 ? us * 1000LL : us > -2 ? 1000 : 0;
     }
@@ -228,7 +229,7 @@ static void emit(struct slmp_flow *f, struct slmp_message *m, uint64_t offset, u
     }
     slmp_shield_seal(f->peer, p, &w);
     if (m->fill == NULL) {
-        fold(p); /* what a caller finds himself only the system may read */
+        fold(p); /* parts that m->fill() finds are not read here: only the system may */
     }
 }
 

@@ -12,8 +12,8 @@
 enum { AT_KIND = 10, AT_A = 11, AT_B = 12, AT_BITS = 13, AT_SUM = 14, AT_REST = 18 };
 enum { LENGTH_LEAST = 30 };
 
-/* What stands before the payload: bytes without ranges, piece and tag; what a tag adds; and whether
- * there is none without. */
+/* By kind of packet, the bytes before the payload: without ranges, piece and tag; those that a tag
+ * adds; and whether a tag must be there. */
 static const struct {
     uint8_t length, more;
     bool tag_only;
@@ -180,7 +180,8 @@ ALWAYS_INLINE void kind_fields(bool out, uint8_t *p, struct slmp_wire *w)
     }
 }
 
-/* What a tag brings, but for itself, in the last bytes before `end`, where the payload begins. */
+/* The fields that come with a tag, but for the tag itself, in the last bytes before `end`, where
+ * the payload begins. */
 ALWAYS_INLINE void tag_fields(bool out, uint8_t *end, struct slmp_wire *w)
 {
     uint8_t *p = end - kinds[w->kind].more;

@@ -60,10 +60,10 @@ struct slmp_wire {
     enum slmp_kind kind;
 
     uint8_t version, version_max; /* HELLO, WELCOME, OPEN, OPENED */
-    uint64_t nonce, incarnation;  /* those but HELLO; RESET and LEAVE the second */
+    uint64_t nonce, incarnation;  /* all but HELLO; of RESET and LEAVE the second */
     uint32_t token;               /* all but HELLO and WELCOME */
     uint16_t packet_size;         /* OPEN, OPENED */
-    uint16_t window;              /* those, and DATA and ACK, as all that follows */
+    uint16_t window;              /* OPEN, OPENED, DATA, ACK, as all that follows */
     uint8_t channel, ranges;
     bool cover, blank, tagged, piece;
     uint16_t piece_at, piece_of; /* piece: where its payload is in the packet's */

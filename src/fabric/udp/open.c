@@ -63,7 +63,7 @@ static void set_config(struct fabric *f, uint64_t incarnation)
     c->rto_initial = RTO_FIRST_NS;
     c->ack_delay = UDP_ACK_NS;
     c->silence = f->setup.options->number[OPT_UDP_SILENCE_MS] * 1000000;
-    /* What does not leave the host is as safe as memory. */
+    /* Packets that do not leave the host are as safe as memory. */
     int64_t checksum = f->setup.options->number[OPT_UDP_CHECKSUM];
     c->cover = checksum == CHECKSUM_ALL || (checksum == CHECKSUM_AUTO && f->setup.nid >> 24 != 127);
     set_sizes(f);

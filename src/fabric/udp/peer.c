@@ -14,7 +14,7 @@
 #include <string.h>
 
 #define ASK_NS 100000000
-#define LOW_PIDS 1024u /* whose ports are the system's */
+#define LOW_PIDS 1024u /* PIDs below it have ports of the system */
 
 uint16_t udp_port_of(const struct options *o, uint32_t pid)
 {
@@ -207,7 +207,7 @@ enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, st
     int rc = slmp_contact(f->engine, now, &to);
     if (rc == -ENOBUFS) {
         note_full(f);
-        return FABRIC_LATER; /* those who are silent are asked whether they live */
+        return FABRIC_LATER; /* silent peers are asked whether they live */
     }
     if (rc != 0) {
         return reason_say(why, FABRIC_NEVER, "cannot make contact over UDP: %s", strerror(-rc));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Who says that nobody listens where packets went (ICMP), and whether to believe it; see socket.h.
- */
+/* ICMP messages that say that nobody listens where packets went, and whether to believe them; see
+ * socket.h. */
 #include "fabric/udp/socket.h"
 
 #include "base/cancel.h"

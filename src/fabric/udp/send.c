@@ -23,7 +23,7 @@
 
 #define BATCH_MOST 32   /* messages: the receiver works on one batch while the next is made */
 #define AHEAD_NS 8000   /* two calls of the system */
-#define TOOK_MOST 50000 /* whoever was not running meanwhile */
+#define TOOK_MOST 50000 /* more only if the thread was not running meanwhile */
 
 /* ---- the messages ---- */
 
@@ -228,7 +228,7 @@ static uint8_t *row_at(struct udp_message *m, uint64_t offset)
     return offset < UDP_HEAD ? m->head + offset : m->copy + (offset - UDP_HEAD);
 }
 
-/* What a message has in it. */
+/* The contents of a message. */
 struct content {
     const void *header, *payload;
     const struct fabric_tx *tx; /* or NULL */
@@ -385,7 +385,8 @@ void udp_sent(void *fabric, struct slmp_message *message, enum slmp_status statu
     }
 }
 
-/* What cannot work is said once; memory that cannot be read is found by copying it. */
+/* Notes that packets cannot be sent. Memory that the kernel could not read is found by copying
+ * payload from now on; anything else is logged, once. */
 static void note_failure(struct fabric *f, int rc, const struct udp_failure *failure)
 {
     if (rc == -EFAULT) {

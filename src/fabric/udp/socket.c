@@ -136,7 +136,7 @@ void udp_socket_secrets(struct slmp_config *c)
 
 enum {
     ALONE = 1000,    /* packets one at a time: joining is of no use */
-    CROWDED = 16,    /* what one that was not alone takes away */
+    CROWDED = 16,    /* so many of them are taken away by a packet that was not alone */
     CROWD = 4,       /* packets at once: it is */
     SURELY_ONE = 144 /* shorter than two packets of a message that is cut */
 };
@@ -148,7 +148,8 @@ static void note_refusal(struct udp_socket *u)
     u->tells = true;
 }
 
-/* What waits already may be joined: then all stays as it was. */
+/* Asks the kernel to join packets no more. Packets that wait already may be joined: then all stays
+ * as it was. */
 static void stop_joining(struct udp_socket *u)
 {
     char byte;

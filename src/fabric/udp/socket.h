@@ -34,7 +34,7 @@ struct udp_line {
     bool on; /* there is one, */
     int fd;
     struct slmp_address to;    /* and leads there */
-    struct slmp_address often; /* who may be next, */
+    struct slmp_address often; /* the peer that may be next */
     int votes;                 /* and how much is for it */
 };
 

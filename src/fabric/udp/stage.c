@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes, as the engine hands it over: it is put aside in pieces, in the order of a
+ * Receipt from the engine: what it hands over is put aside in pieces, in the order of a
  * lane's bytes, for receive.c to take. A message that begins before the one before it is here
  * whole gets a lane of its own; while there is none, the engine keeps it.
  *
@@ -267,7 +267,7 @@ static bool take_row(struct fabric *f, struct udp_lane *l, const struct slmp_inc
     if (in->length > UDP_ROW_MOST || in->blank) {
         f->misshapen++;
         drop_row(f, l);
-        l->in.open = NULL; /* what is still to come of it goes nowhere */
+        l->in.open = NULL; /* the rest of it goes nowhere when it comes */
         return true;
     }
     bool whole = l->in.fresh && length == in->length;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Who is of this host, and whose socket it is (decision 13). An address of one's own is not
- * taken for granted by the network: the kernel drops packets that come from outside and
+ * Which senders are of this host, and whose sockets theirs are (decision 13). An address of one's
+ * own is not taken for granted by the network: the kernel drops packets that come from outside and
  * bear one. So such a packet is of this host, and the kernel knows who owns the port that it
  * comes from. And who cannot prove to be of the job.
  */

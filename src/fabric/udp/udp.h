@@ -190,7 +190,7 @@ struct fabric {
 
     int64_t deadline;         /* the engine's, as of its last call */
     int64_t flushed;          /* when it was last asked for packets */
-    int64_t flush_took;       /* what that took */
+    int64_t flush_took;       /* the time that the last flush took */
     unsigned posted;          /* messages that it got since then, */
     uint64_t posted_bytes;    /* and their bytes */
     unsigned expected;        /* packets of those, */
@@ -213,7 +213,7 @@ struct fabric {
     unsigned locals;
     uint64_t foreign, misshapen; /* packets, messages that were dropped */
     uint64_t unproved;           /* packets without the key, as the engine counts them; */
-    uint64_t strange;            /* those of them that came without a session */
+    uint64_t strange;            /* unproved ones that came without a session */
     uint32_t owner;              /* of the socket that udp_whose() was asked about last */
 };
 

@@ -24,7 +24,7 @@
 enum { TAG_EMPTY = 0, TAG_REMOVED = 1, TAG_KEY = 0x80 };
 
 struct match_group {
-    uint64_t keep, keep_source; /* what is compared */
+    uint64_t keep, keep_source; /* the bits that are compared */
     uint64_t salt;
     uint32_t entries;
     uint32_t id;

@@ -69,8 +69,8 @@ struct match_list {
     uint64_t sequence; /* of the next entry */
 };
 
-/* What a header asks for. fits() has the last word on a picky entry (one that does
- * not truncate); NULL: it fits. */
+/* A header that asks for an entry. fits() has the last word on a picky entry (one that does not
+ * truncate); NULL: it fits. */
 struct match_header {
     uint64_t bits;
     uint32_t nid, pid;

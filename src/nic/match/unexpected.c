@@ -32,7 +32,7 @@ struct cell {
     struct unexpected_header *first, *last;
 };
 
-/* What of a header is compared. */
+/* The bits of a header that are compared. */
 struct mask {
     uint64_t keep, keep_source;
 };
@@ -332,7 +332,8 @@ struct unexpected_header *unexpected_first(struct unexpected_list *list,
             return first_in_index(list, x, &s, after);
         }
     }
-    /* What matches everything walks for fits() alone: no index spares it a step. */
+    /* An entry that matches everything walks the list for fits() alone: no index spares it a step.
+     */
     bool everything = (mask.keep | mask.keep_source) == 0;
     struct unexpected_header *h = after != NULL ? after->next : list->first;
     for (uint32_t steps = 1; h != NULL; h = h->next, steps++) {

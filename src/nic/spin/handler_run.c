@@ -133,7 +133,8 @@ int handlers_prepare(struct nic *nic)
     return 0;
 }
 
-/* What of the message is payload, and what stands in front of it. */
+/* Sets how much of the message is payload, and how much is the user header or operand in front of
+ * it. */
 static void set_lengths(struct rx *rx)
 {
     struct handler_run *run = rx->run;

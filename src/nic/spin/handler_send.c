@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What handlers send, and how they count.
+ * Sending and counting by handlers.
  *
  *   from the entry's memory   queued, as if the host had sent it: the entry is kept until the
  *                             operation has ended, its event queue and counter hear of it
@@ -79,7 +79,7 @@ bool handler_request_answered(const struct request *r, ptl_ni_fail_t fail, uint6
         }
         return r->ack == PTL_ACK_REQ;
     }
-    /* What it has fetched is to the entry as a message that has come. */
+    /* The data that it has fetched count at the entry as a message that has come. */
     le_count(r->le, PTL_ME_EVENT_CT_COMM, fail, mlength);
     return le_wants_event(r->le, PTL_ME_EVENT_COMM_DISABLE, fail);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What handlers send and count (handler_send.c). */
+/* Sending and counting by handlers (handler_send.c). */
 #ifndef NIC_SPIN_HANDLER_SEND_H
 #define NIC_SPIN_HANDLER_SEND_H
 

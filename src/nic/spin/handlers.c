@@ -241,7 +241,7 @@ enum rx_step handlers_header(struct rx *rx)
     return RX_GO;
 }
 
-/* What a fetch brings back is what its payload handler has left. */
+/* Keeps the reply of a fetch: the bytes that its payload handler has left. */
 static bool keep_before(struct rx *rx, const uint8_t *base, size_t length)
 {
     if (rx->before == NULL) {
@@ -423,7 +423,7 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
     return queue ? RX_KEPT : RX_GO;
 }
 
-/* What the handlers leave of the message, as the event will say. */
+/* Sets what the event will say of the message, by what its handlers have left of it. */
 static void conclude(struct rx *rx)
 {
     struct handler_run *run = rx->run;

@@ -105,7 +105,7 @@ void packet_ended(struct nic *nic, struct hpu_exec *exec, int code)
         return;
     }
     const ptl_payload_t *last = &exec->arg.payload;
-    rx->run->kept += last->offset - p->offset; /* those before it have ended with SUCCESS */
+    rx->run->kept += last->offset - p->offset; /* packets before it have ended with SUCCESS */
     handlers_set_pace(rx->at.le->handlers, exec);
     handlers_payload_result(rx, exec, code, last->base, last->length);
     if (rx->f.sink == RX_PACKETS && go_on_behind(p)) {
@@ -124,7 +124,7 @@ void packet_ended(struct nic *nic, struct hpu_exec *exec, int code)
 void packets_drop(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    LIST_EACH (struct packet, p, &run->packets, link) {
+    LIST_EACH(struct packet, p, &run->packets, link) {
         if (!p->ended && hpu_sched_withdraw(run->nic->sched, &p->exec)) {
             note_end(p);
         }
@@ -135,7 +135,7 @@ bool packets_run(const struct rx *rx)
 {
     const struct handler_run *run = rx->run;
     bool any = false;
-    LIST_EACH (const struct packet, p, &run->packets, link) {
+    LIST_EACH(const struct packet, p, &run->packets, link) {
         any |= !p->ended && hpu_sched_runs(run->nic->sched, &p->exec);
     }
     return any;
@@ -144,7 +144,7 @@ bool packets_run(const struct rx *rx)
 void packets_end(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    LIST_EACH (struct packet, p, &run->packets, link) {
+    LIST_EACH(struct packet, p, &run->packets, link) {
         hpu_sched_end(run->nic->sched, &p->exec);
     }
 }

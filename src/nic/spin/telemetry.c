@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What handlers do, told on the board: sums of their calls for each HPU and each execution
+ * Counts of what handlers do, on the board: sums of their calls for each HPU and each execution
  * context. A context that ends, or that finds no place of its own, counts in `rest`, so that the
  * contexts together have done what the HPUs have done, as far as nobody's interface was closed
  * under its handlers.

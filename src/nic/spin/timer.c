@@ -22,7 +22,7 @@ static void file(struct timer *t)
     list_insert_after(before, &t->link);
 }
 
-/* Who drives the NIC is told when the next one is due, -1: none is. */
+/* Tells the driver of the NIC's clock when the next timer is due; -1: none is. */
 static void tell(struct nic *nic)
 {
     nic->wake_at(nic, list_empty(&nic->timers) ? -1 : timer_at(nic->timers.next)->due);
@@ -66,14 +66,14 @@ void timer_end(struct timer *t)
 
 void timers_end(struct ni *ni)
 {
-    TABLE_EACH (struct timer, t, &ni->timers) {
+    TABLE_EACH(struct timer, t, &ni->timers) {
         timer_end(t);
     }
 }
 
 void timers_end_entry(struct le *le)
 {
-    TABLE_EACH (struct timer, t, &le->ni->timers) {
+    TABLE_EACH(struct timer, t, &le->ni->timers) {
         if (t->le == le) {
             timer_end(t);
         }
