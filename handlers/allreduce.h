@@ -42,7 +42,7 @@ struct allreduce_state {
     uint32_t unused;
 };
 
-/* What an allreduce is: alike at all ranks but for the rank. */
+/* An allreduce: alike at all ranks but for the rank. */
 struct allreduce {
     struct tree_group group;
     ptl_op_t op; /* PTL_MIN to PTL_BXOR */

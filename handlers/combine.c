@@ -86,7 +86,7 @@ bool combine_defined(ptl_op_t op, ptl_datatype_t type)
         }                                                                                          \
         }
 
-/* What all types have; swaps compare the operand with the target. */
+/* The operations of all types; swaps compare the operand with the target. */
 #define ANY_TYPE(T)                                                                                \
     case PTL_SWAP:                                                                                 \
         EACH(T, d);                                                                                \

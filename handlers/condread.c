@@ -36,10 +36,10 @@ static void send(struct result *out, uint64_t hdr_data)
 
 /* ---- Comparing ---- */
 
-/* What a comparison says, as bits. NaN is none of the first three. */
+/* The result of a comparison, as bits. NaN is none of the first three. */
 enum { LESS = 1, SAME = 2, MORE = 4, NEITHER = 8 };
 
-/* What the operation of a request asks for. */
+/* The results of the comparison that the operation of a request accepts. */
 static unsigned wanted(uint32_t op)
 {
     static const uint8_t bits[CONDREAD_OPS] = {

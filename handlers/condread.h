@@ -29,8 +29,8 @@ enum condread_op {
     CONDREAD_OPS
 };
 
-/* What a column holds: an integer or real type of Portals up to 8 bytes, or bytes, which
- * compare as memcmp() does. */
+/* The type of a column: an integer or real type of Portals up to 8 bytes, or bytes, which compare
+ * as memcmp() does. */
 enum { CONDREAD_BYTES = 255, CONDREAD_VALUE = 64, CONDREAD_ROW = 1024 };
 
 /* A request, as it travels. Packets must have its length. */
@@ -41,11 +41,11 @@ struct condread_request {
     uint64_t room;          /* how much of the result there may be */
     uint64_t tag;           /* 15 bits that come back in hdr_data */
     uint64_t first, rows;   /* the part of the table to scan */
-    uint32_t column, width; /* what is compared: place in a row, bytes */
+    uint32_t column, width; /* the column that is compared: place in a row, bytes */
     uint32_t type;          /* of it: PTL_INT8_T to PTL_DOUBLE, or CONDREAD_BYTES */
     uint32_t op;
-    uint32_t select, select_width; /* what is sent */
-    uint8_t value[CONDREAD_VALUE]; /* what is compared with */
+    uint32_t select, select_width; /* the column that is sent */
+    uint8_t value[CONDREAD_VALUE]; /* the value that it is compared with */
     uint64_t matched;              /* 0; by handlers: rows that matched so far */
 };
 

@@ -52,7 +52,7 @@ static inline uint32_t graph_parent(uint64_t word)
 
 /* HPU memory of the entry: set by the host, constant. */
 struct graph_state {
-    uint64_t first, vertices; /* those that are here: first, first + 1, ... */
+    uint64_t first, vertices; /* the vertices of this rank: first, first + 1, and so on */
 };
 
 /* graph_frontier_size() is the size of the handler host memory: zeros, at a multiple of 8. */

@@ -25,7 +25,7 @@
 enum { RAID_DATA = 16, RAID_PARITY = 4, RAID_SERVERS = RAID_DATA + RAID_PARITY };
 enum { RAID_TABLE = 32, RAID_BLOCK = 1024, RAID_LOCKS = 64 };
 
-/* What all servers and clients agree on. */
+/* The layout on which all servers and clients agree. */
 struct raid_layout {
     ptl_process_t server[RAID_SERVERS]; /* ids of the data + parity servers */
     uint64_t unit;                      /* bytes of a unit, a multiple of 64 */

@@ -194,7 +194,7 @@ static void finish(struct rendezvous_request *q, uint64_t length, ptl_ni_fail_t 
     q->done = true;
 }
 
-/* What rendezvous_match() does, for an announcement that came before the receive. */
+/* Does the part of rendezvous_match() for an announcement that came before the receive. */
 static int clear_early(const struct rendezvous *r, struct rendezvous_request *q,
                        const ptl_event_t *e)
 {
@@ -221,8 +221,8 @@ static int matched(const struct rendezvous *r, struct rendezvous_request *q, con
     return PtlMEUnlink(q->entry);
 }
 
-/* What was put has arrived, or not: a short message, the announcement of a long one, or
- * its data. A send is done when its last acknowledgement is here. */
+/* Takes the event by which a put ends, well or not: a short message, the announcement of a long
+ * one, or its data. A send is done when its last acknowledgement is here. */
 static int acknowledged(const ptl_event_t *e)
 {
     bool announcement = ((uintptr_t)e->user_ptr & ANNOUNCEMENT) != 0;

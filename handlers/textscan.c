@@ -274,7 +274,7 @@ void textscan_handlers(uint64_t slot, const struct textscan_filter *filter, uint
         .completion_handler = textscan_completion,
         .hpu_mem = memory,
         .hpu_initial_state = state,
-        /* what follows is zero in fresh HPU memory, and the handlers' own */
+        /* the rest is zero in fresh HPU memory, and the handlers' own */
         .hpu_initial_length = offsetof(struct textscan_state, message),
         .handler_host_mem = host,
         .handler_host_length = textscan_host_size(messages),

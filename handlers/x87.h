@@ -149,7 +149,7 @@ X87_APART void x87_round(struct x87 *to, unsigned sign, int exponent, struct x87
 
 /* ---- Sums and products ---- */
 
-/* What an operation makes of a NaN; true: there was one. */
+/* Computes the result of an operation with a NaN; true: there was one. */
 X87_APART bool x87_take_nan(struct x87 *to, const struct x87 *a, const struct x87 *b)
 {
     const uint64_t quiet = UINT64_C(1) << 62;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which launcher started this process, if any; see launcher.h. */
+/* Finds the launcher that started this process, if any; see launcher.h. */
 #include "boot/launcher.h"
 
 #include "boot/pmi_client.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What one rank may ask of whoever started it, whatever that one speaks.
+ * Requests of one rank to the launcher that started it, whatever protocol that speaks.
  *
  *     job.c ──► struct launcher ──┬── pmi_client.c   PMI-1 over PMI_FD: `pinwheel run`, Hydra
  *               (ops, rank, size) ├── pmix.c         PMIx: Open MPI's mpirun, prterun, Slurm

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What ranks ask of the PMI-1 server. A line is cut into fields in place, then one table says which
- * function answers its command.
+ * The requests of ranks to the PMI-1 server. A line is cut into fields in place, then one table
+ * says which function answers its command.
  */
 #include "boot/pmi_job.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the two files of the PMI-1 server share: the job, and what may happen to a connection.
+ * The inside of the PMI-1 server, for its two files: the job, and what may happen to a connection.
  *
  *     pmi_feed() ──line──► pmi_take_line() ──one table──► the function of the command
  *     pmi_server.c           pmi_commands.c                 │

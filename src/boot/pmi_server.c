@@ -65,8 +65,8 @@ static bool output_reserve(struct pmi_rank *r, size_t length)
     return true;
 }
 
-/* What travels back from a request is bounded by the length of a line, so the buffer here always
- * holds the reply. */
+/* The answer to a request is bounded by the length of a line, so the buffer here always holds the
+ * reply. */
 void pmi_reply(struct pmi_job *job, struct pmi_rank *r, const char *format, ...)
 {
     char line[2 * PMI_LINE_MAX];
@@ -113,7 +113,7 @@ void pmi_open_barrier(struct pmi_job *job)
 
 /* ---- What the owner calls ---- */
 
-/* What a rank may ask before any rank has put it: how the ranks are laid out,
+/* Puts the values that a rank may ask for before any rank has put them: how the ranks are laid out,
  * in the notation of MPICH's process managers; as a rule all on one node. */
 static int put_presets(struct pmi_job *job, const char *hosts)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the functions that handlers call have in common.
+ * The common part of the functions that handlers call.
  *
  * Each begins with call_enter() and ends with call_leave() or, when the handler left its
  * memory, with call_refuse(), which does not return. What is said then names the function and who

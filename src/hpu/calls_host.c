@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What handlers say to their host besides messages: counts, and text. */
+/* Calls by which handlers tell their host something besides messages: counts, and text. */
 #include "hpu/calls.h"
 
 #include "base/list.h"

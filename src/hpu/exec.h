@@ -49,8 +49,8 @@ struct vector;
 
 enum hpu_message_kind { HPU_PUT, HPU_GET, HPU_ATOMIC, HPU_FETCH /* and swap */ };
 
-/* What a handler sends, and where the answer goes. Ranges of host memory have been checked;
- * `local`, `before` and `operand` have not, and are followed with nic_copy() only. */
+/* A message that a handler sends, and where the answer goes. Ranges of host memory have been
+ * checked; `local`, `before` and `operand` have not, and are followed with nic_copy() only. */
 struct hpu_message {
     enum hpu_message_kind kind;
     int from_host;          /* all of the message's memory is the entry's; else the handler's */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What handlers print; see output.h. */
+/* The text that handlers print; see output.h. */
 #include "hpu/output.h"
 
 #include <errno.h>

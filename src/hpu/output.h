@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What handlers print: the newest bytes of each HPU, in a ring that others, also other
+ * The text that handlers print: the newest bytes of each HPU, in a ring that others, also other
  * processes, read while it is written.
  *
  *      begun ──► written: bytes on their way     text[i % size] holds byte i of all that was
@@ -35,8 +35,8 @@ void hpu_output_add(struct hpu_output *o, const char *text, size_t length);
  * counts all that were printed. */
 size_t hpu_output_read(const struct hpu_output *o, char *text, size_t size, uint64_t *written);
 
-/* What a handler says to print, as its processor has it: bytes at its addresses, arguments one
- * after another. Both give 0, or -EFAULT if they are not there. */
+/* The arguments of a handler's print, as its processor has them: bytes at its addresses, arguments
+ * one after another. Both give 0, or -EFAULT if they are not there. */
 enum hpu_text_kind {
     HPU_TEXT_INT,
     HPU_TEXT_LONG, /* z and t as well; extended to 64 bits */

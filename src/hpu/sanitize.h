@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the checking tools must be told when the stack changes under them:
+ * Annotations that checking tools need when the stack changes under them:
  * AddressSanitizer (which stack is live), ThreadSanitizer (a context is a fiber)
  * and valgrind (which memory is a stack). Without them these do nothing.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the scheduler share: sched.c has queues, turns and what an HPU does,
+ * The inside of the scheduler, for its files: sched.c has queues, turns and what an HPU does,
  * sched_threads.c the threads. All of it is under the scheduler's lock, but for what an HPU has of
  * its own.
  */

@@ -9,7 +9,7 @@ void ct_tell(struct ct *ct)
 {
     struct nic *nic = ct->ni->nic;
     bool news = nic->news.curious != 0;
-    LIST_EACH (struct ct_mark, mark, &nic->counting, link) {
+    LIST_EACH(struct ct_mark, mark, &nic->counting, link) {
         news |= mark->ct == ct &&
                 (atomic_load_explicit(&ct->success, memory_order_relaxed) >= mark->success ||
                  atomic_load_explicit(&ct->failure, memory_order_relaxed) != 0);

@@ -374,7 +374,7 @@ static bool all_sent(void *arg)
         !list_empty(&nic->invoked)) {
         return false;
     }
-    LIST_EACH (struct nic_peer, p, &nic->all_peers, all) {
+    LIST_EACH(struct nic_peer, p, &nic->all_peers, all) {
         if (p->fabric != NULL && p->ops->unsent(p->fabric)) {
             return false;
         }

@@ -37,7 +37,7 @@ static struct list *bucket(struct nic *nic, uint32_t nid, uint32_t pid)
 
 static struct nic_peer *find(struct nic *nic, uint32_t nid, uint32_t pid)
 {
-    LIST_EACH (struct nic_peer, p, bucket(nic, nid, pid), link) {
+    LIST_EACH(struct nic_peer, p, bucket(nic, nid, pid), link) {
         if (p->nid == nid && p->pid == pid) {
             return p;
         }
@@ -281,7 +281,7 @@ bool peers_advance(struct nic *nic)
 int64_t peers_deadline(struct nic *nic)
 {
     int64_t first = -1;
-    LIST_EACH (struct nic_peer, p, &nic->busy, busy) {
+    LIST_EACH(struct nic_peer, p, &nic->busy, busy) {
         if (p->fabric == NULL && (first < 0 || p->retry < first)) {
             first = p->retry;
         }
@@ -337,7 +337,7 @@ static void peer_down(struct nic *nic, struct nic_peer *p)
     uncache(p);
     fail_waiting(p);
     detach_peer_down(p);
-    TABLE_EACH (struct op, op, &nic->operations) {
+    TABLE_EACH(struct op, op, &nic->operations) {
         if (op->peer == p) {
             op_fail(op, PTL_NI_UNDELIVERABLE);
         }

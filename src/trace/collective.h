@@ -28,7 +28,7 @@ static inline struct trace_counts trace_counts(const trace_count *list)
 void trace_one_vector(const struct trace_call *c, MPI_Comm comm, int root, int64_t own,
                       struct trace_counts counts, MPI_Datatype type);
 
-/* What a rank sends to each, and what it gets from each. */
+/* The parts that a rank sends to each rank, and gets from each. */
 struct trace_vectors {
     bool in_place;
     struct trace_counts out_counts, in_counts;

@@ -28,7 +28,7 @@ static const char *const bindings[] = {"libmpi_mpifh.so", "libmpi_usempif08.so",
 /* A library as it is loaded. */
 struct library {
     Elf64_Addr base;
-    Elf64_Addr sealed, sealed_end; /* what the dynamic linker has made read-only */
+    Elf64_Addr sealed, sealed_end; /* the range that the dynamic linker has made read-only */
     const char *strings;
     const Elf64_Sym *symbols;
     const Elf64_Rela *entries[2]; /* of data; of functions that are called */

@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What stands in a line for MPI's constants, whose values differ from MPI to MPI. */
+/* The numbers that stand in a line for MPI's constants, whose values differ from MPI to MPI. */
 enum { TRACE_ANY = -1, TRACE_NULL = -2, TRACE_SENT = -3, TRACE_CANCELLED = -4 };
 
 /* A call on its way: the caller sets its name, and of a collective what its line begins with. */

@@ -74,7 +74,7 @@ static void gather(struct info *info)
 #endif
 }
 
-/* What a connection costs, both directions: the fabric knows. */
+/* The memory that a connection costs, both directions: the fabric knows. */
 static struct fabric_info fabric_costs(const struct options *o)
 {
     struct fabric_info info;

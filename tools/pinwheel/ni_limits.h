@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What interfaces of each of the four kinds can hold, by asking the library. */
+/* The limits of interfaces of each of the four kinds, by asking the library. */
 #ifndef PINWHEEL_NI_LIMITS_H
 #define PINWHEEL_NI_LIMITS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What this machine lets Pinwheel do. Each probe tries the thing itself rather
+ * Probes of what this machine lets Pinwheel do. Each probe tries the thing itself rather
  * than deduce it from versions, and says why when it does not work.
  */
 #ifndef PINWHEEL_PROBE_H

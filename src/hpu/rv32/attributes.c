@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What an image says of the instructions that it uses: the ISA string, among the RISC-V
+ * The instructions that an image says it uses: the ISA string, among the RISC-V
  * attributes (RISC-V ELF psABI), which are
  *
  *   'A', for each vendor: length, name, for each scope: tag, length, (tag, value)...

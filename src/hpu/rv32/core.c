@@ -264,7 +264,7 @@ static uint32_t divide(uint32_t a, uint32_t b)
     if (b == 0) {
         return UINT32_MAX;
     }
-    /* The one quotient that 32 bits do not hold is what wraps around to it. */
+    /* The one quotient that 32 bits do not hold wraps around. */
     return b == UINT32_MAX ? -a : (uint32_t)((int32_t)a / (int32_t)b);
 }
 

@@ -85,8 +85,8 @@ struct rv32_result {
 
 struct rv32_core;
 
-/* What an ecall does: it may read and change registers and charge cycles. Giving anything
- * but 0 stops the program with that value. */
+/* A function that serves ecalls: it may read and change registers and charge cycles. Giving
+ * anything but 0 stops the program with that value. */
 typedef int rv32_ecall(struct rv32_core *core, void *context);
 
 /* Asked when the budget is used up, with the context of ecalls: true if it gives more, which it

@@ -183,7 +183,7 @@ static void RUN_NAME(struct rv32_core *core, const struct rv32_cell *ip, rv32_wa
         [RV32_AMOMAX] = &&atomic,
         [RV32_AMOMINU] = &&atomic,
         [RV32_AMOMAXU] = &&atomic,
-        /* What may be read is RV32_CELL_CSR. */
+        /* Registers that may be read are RV32_CELL_CSR. */
         [RV32_CSRRW] = &&illegal,
         [RV32_CSRRS] = &&illegal,
         [RV32_CSRRC] = &&illegal,

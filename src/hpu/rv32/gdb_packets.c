@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What each packet of GDB asks for, and its answer. Numbers are hexadecimal. */
+/* The packets of GDB, and the answer to each. Numbers are hexadecimal. */
 #include "gdb_session.h"
 
 #include <stdio.h>

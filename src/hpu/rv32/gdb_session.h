@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of the GDB stub share: a session. Control is in one of three places:
+ * A session, for the files of the GDB stub. Control is in one of three places:
  *
  *   stopped   in front of an instruction: `pc`; what it has used: `cycles`
  *   running   in the core; gdb_points.c says where to stop

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What GDB sees of a core: registers, memory, and words for `monitor`. */
+/* The parts of a core that GDB sees: registers, memory, and words for `monitor`. */
 #include "gdb_session.h"
 
 #include <inttypes.h>

@@ -204,8 +204,8 @@ static void describe_jump(const struct rv32_result *r, const struct rv32_image *
     }
 }
 
-/* What compilers call by themselves has reserved names, and is nobody's source: runtime/, libgcc.
- */
+/* True for functions that compilers call by themselves (runtime/, libgcc): they have reserved
+ * names, and no source of the user's. */
 static bool is_run_time(const struct rv32_image *image, uint32_t pc)
 {
     static const char *const copies[] = {"memcpy", "memmove", "memset", "memcmp"};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What instructions cost, as tables: one a core. docs/rv32.md has the rules in words,
+ * The cost of instructions, as tables: one a core. docs/rv32.md has the rules in words,
  * where the numbers come from, and what was never measured.
  *
  * The cost of an instruction has a fixed part, which its neighbours in the code decide
@@ -30,8 +30,8 @@ enum rv32_area {
     RV32_AREAS
 };
 
-/* What a handler call makes the core wait for, besides its stub (runtime/calls.h): so many
- * cycles, and more for each beat of 64 bytes that it moves. */
+/* The cycles for which a handler call makes the core wait, besides its stub (runtime/calls.h): so
+ * many cycles, and more for each beat of 64 bytes that it moves. */
 enum rv32_call_cost {
     RV32_COST_SEND,         /* NIC send */
     RV32_COST_TO_HOST,      /* host DMA: begun */

@@ -55,7 +55,7 @@ static bool has_place(const struct rx *rx, uint64_t packets)
     if (packets > most || peer->detached_packets + packets > SHARE * most) {
         return false;
     }
-    LIST_EACH (const struct invocation, v, &peer->detached, turn) {
+    LIST_EACH(const struct invocation, v, &peer->detached, turn) {
         packets += v->rx.at.le == rx->at.le ? v->packets : 0;
     }
     return packets <= most;
@@ -152,7 +152,7 @@ void detach_note(struct handlers *h, uint64_t length, int64_t took)
 
 bool detach_behind_entry(const struct rx *rx)
 {
-    LIST_EACH (const struct invocation, v, &rx->peer->detached, turn) {
+    LIST_EACH(const struct invocation, v, &rx->peer->detached, turn) {
         if (&v->rx == rx || v->rx.at.le == rx->at.le) {
             return &v->rx != rx;
         }
@@ -162,7 +162,7 @@ bool detach_behind_entry(const struct rx *rx)
 
 bool detach_behind_answer(const struct rx *rx)
 {
-    LIST_EACH (const struct invocation, v, &rx->peer->detached, turn) {
+    LIST_EACH(const struct invocation, v, &rx->peer->detached, turn) {
         if (&v->rx == rx || v->rx.at.response_due) {
             return &v->rx != rx;
         }
@@ -172,7 +172,7 @@ bool detach_behind_answer(const struct rx *rx)
 
 bool detach_keeps(const struct nic_peer *peer, const struct le *le)
 {
-    LIST_EACH (const struct invocation, v, &peer->detached, turn) {
+    LIST_EACH(const struct invocation, v, &peer->detached, turn) {
         if (v->rx.at.le == le) {
             return true;
         }
@@ -183,7 +183,7 @@ bool detach_keeps(const struct nic_peer *peer, const struct le *le)
 void detach_left(struct invocation *v, const struct le *le)
 {
     struct nic_peer *peer = v->rx.peer;
-    LIST_EACH (struct invocation, next, &peer->detached, turn) {
+    LIST_EACH(struct invocation, next, &peer->detached, turn) {
         if (next->rx.at.le == le && !next->rx.header_begun) {
             invoke_stir(&next->rx);
             return;
@@ -194,7 +194,7 @@ void detach_left(struct invocation *v, const struct le *le)
 /* Lets the one go on that is the next to answer. */
 static void stir_answer(struct nic_peer *peer)
 {
-    LIST_EACH (struct invocation, next, &peer->detached, turn) {
+    LIST_EACH(struct invocation, next, &peer->detached, turn) {
         if (next->rx.at.response_due) {
             if (next->behind && next->whole.m.phase == RX_DONE) {
                 invoke_stir(&next->rx);
@@ -216,7 +216,7 @@ void detach_end(struct invocation *v)
 
 void detach_peer_down(struct nic_peer *peer)
 {
-    LIST_EACH (struct invocation, v, &peer->detached, turn) {
+    LIST_EACH(struct invocation, v, &peer->detached, turn) {
         v->rx.at.response_due = false;
         invoke_stir(&v->rx); /* it may have waited to answer */
     }

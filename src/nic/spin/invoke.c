@@ -224,7 +224,7 @@ void invoke_stir(struct rx *rx)
 
 bool invoke_waits(const struct nic *nic)
 {
-    LIST_EACH (const struct invocation, v, &nic->invoked, link) {
+    LIST_EACH(const struct invocation, v, &nic->invoked, link) {
         if (!v->whole.m.busy) {
             return true;
         }
@@ -235,7 +235,7 @@ bool invoke_waits(const struct nic *nic)
 static bool any_of(struct list *all, const struct ni *ni, bool (*ask)(struct rx *rx))
 {
     bool any = false;
-    LIST_EACH (struct invocation, v, all, link) {
+    LIST_EACH(struct invocation, v, all, link) {
         any |= v->rx.at.ni == ni && ask(&v->rx);
     }
     return any;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a pattern is asked for: defaults, and what cannot be; see goal_gen.h. */
+/* The configuration of a pattern: defaults, and what is refused; see goal_gen.h. */
 #include "goal_gen.h"
 
 #include <inttypes.h>
@@ -24,7 +24,7 @@ const struct goal_config goal_config_default = {
                  .activations = GOAL_DERIVED,
                  .experts_chosen = 1,
                  .backward = GOAL_DERIVED,
-                 .bucket = 25 << 20}}; /* what DistributedDataParallel of PyTorch has */
+                 .bucket = 25 << 20}}; /* as in DistributedDataParallel of PyTorch */
 
 /* ---- Extents ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What generators of patterns are made of; see gen.h. */
+/* The parts of which generators are made; see gen.h. */
 #include "gen.h"
 
 uint32_t gen_reduce(struct goal_maker *m, uint64_t size, uint32_t after)
@@ -59,7 +59,7 @@ void gen_exchange(struct goal_maker *m, struct gen_round *r, uint32_t to, uint64
     if (use == GEN_REDUCE) {
         uint32_t reduced = gen_reduce(m, in, received);
         if (reduced != received) {
-            goal_requires(m->builder, reduced, sent.send); /* what leaves must not change */
+            goal_requires(m->builder, reduced, sent.send); /* else bytes change before they leave */
         }
         received = reduced;
     }

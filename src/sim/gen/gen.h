@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What generators of patterns are made of. A pattern adds the operations of one
+ * The parts of which generators of patterns are made. A pattern adds the operations of one
  * rank; what it must not do is keep anything per other rank.
  *
  * Where an algorithm goes by rounds, a round begins at a rank when its send and its

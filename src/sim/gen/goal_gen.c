@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What generators share: operations, the way to a file; see goal_gen.h. */
+/* Functions of all generators: operations, the way to a file; see goal_gen.h. */
 #include "goal_gen.h"
 
 #include "sim/goal/print.h"

@@ -27,7 +27,7 @@ struct goal_training {
     uint32_t layers, microbatches;
     uint64_t hidden, sequence, batch, element; /* of a transformer; element: bytes of a number */
     uint64_t gradients;                 /* bytes of a layer's gradients at a rank, experts apart */
-    uint64_t expert_gradients;          /* those of its experts */
+    uint64_t expert_gradients;          /* of these, the gradients of its experts */
     uint64_t activations;               /* bytes of a microbatch between two layers */
     uint64_t experts_chosen;            /* experts that see each token */
     uint64_t forward, backward, update; /* times: of a layer, of the end of the step */
@@ -37,7 +37,7 @@ struct goal_training {
     bool no_overlap; /* gradients wait for the end of the backward computation */
 };
 
-/* What a pattern is asked for. Members a pattern does not use keep their default. */
+/* The configuration of a pattern. Members a pattern does not use keep their default. */
 struct goal_config {
     uint32_t ranks;
     uint64_t size;        /* bytes; docs/goal.md says of what */

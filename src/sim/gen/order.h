@@ -6,7 +6,7 @@
 #include "goal_gen.h"
 #include "sim/util/random.h"
 
-/* Which of `count` receives is posted as the i-th. */
+/* Returns which of `count` receives is posted as the i-th. */
 static inline uint64_t gen_in_order(const struct goal_config *c,
                                     const struct goal_permutation *shuffle, uint64_t i,
                                     uint64_t count)

@@ -47,9 +47,9 @@ struct step {
     uint32_t stage, neighbour; /* ranks between two stages */
     uint32_t layers;           /* of this stage */
     uint32_t tag;              /* of the next collective: the same at all ranks of a stage */
-    uint32_t last;             /* what ends what was computed so far */
-    uint32_t also;             /* what else comes next waits for */
-    uint32_t synchronised;     /* what ends the bucket before */
+    uint32_t last;             /* the operation that ends what was computed so far */
+    uint32_t also;             /* another one for which the next operation waits */
+    uint32_t synchronised;     /* the operation that ends the bucket before */
     uint64_t time;             /* that is to be computed next */
 };
 

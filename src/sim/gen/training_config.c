@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a step of training is asked for: what fits together, and what follows. */
+/* The configuration of a step of training: what fits together, and what follows. */
 #include "goal_gen.h"
 
 #include <inttypes.h>

@@ -28,7 +28,7 @@ struct check {
     uint32_t highest_cpu, highest_nic;
 };
 
-/* What is wrong with a field: its name, its value, what it should be. */
+/* A fault of a field: its name, its value, what it should be. */
 struct fault {
     const char *field;
     uint64_t value;

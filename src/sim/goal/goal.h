@@ -97,8 +97,8 @@ struct goal_rank {
     uint32_t root_count;
 };
 
-/* What went wrong, in one to three lines without a newline at the end: the file,
- * where in it, what was found, what was expected. */
+/* The text of an error, in one to three lines without a newline at the end: the file, where in it,
+ * what was found, what was expected. */
 struct goal_error {
     char text[2048];
 };

@@ -113,7 +113,7 @@ static uint64_t cookie_of(const struct goal_text *t)
     return cookie;
 }
 
-/* What is neither text nor a schedule is told here, where its kind is known. */
+/* A file that is neither text nor a schedule is refused here, where its kind is known. */
 static int refuse_others(const struct goal_text *t, struct goal_error *error)
 {
     if (cookie_of(t) == GOAL_COOKIE_SPENT) {

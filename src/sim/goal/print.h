@@ -19,7 +19,7 @@ struct goal_line {
 /* Prints to `out`, which must be set; the rest may be zero. */
 struct goal_printer {
     struct goal_stream *out;
-    struct goal *labels_of; /* whose labels are used; NULL: l1, l2, ... */
+    struct goal *labels_of; /* the schedule whose labels are used; NULL: l1, l2, ... */
     /* Private: memory that is used again from rank to rank. */
     struct goal_line *lines;
     uint64_t lines_room;

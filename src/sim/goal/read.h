@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the parts that read schedules share: the check of binary ones, the
+ * Functions for the parts that read schedules: the check of binary ones, the
  * compiler of text, and the side file of labels and lines. For src/sim and the
  * command; who only walks schedules needs goal.h alone.
  */

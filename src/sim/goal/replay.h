@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which operations of a schedule end, if only the dependencies within ranks are looked at. */
+/* Finds the operations of a schedule that end, if only the dependencies within ranks are looked at.
+ */
 #ifndef SIM_GOAL_REPLAY_H
 #define SIM_GOAL_REPLAY_H
 

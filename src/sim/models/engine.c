@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the models share; see engine.h. */
+/* The functions of all models; see engine.h. */
 #include "engine.h"
 
 #include <stdarg.h>

@@ -72,7 +72,7 @@ struct sim_queues {
     struct sim_queue_use posted, unexpected;
 };
 
-/* What to run, and a function that is told how far it is, now and then. */
+/* The schedule to run, and a function that is told how far it is, now and then. */
 struct sim_input {
     const struct goal *goal;
     const struct sim_parameters *parameters;

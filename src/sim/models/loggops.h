@@ -59,7 +59,7 @@ struct roots {
     uint32_t taken;
 };
 
-/* What most events of a rank touch: one cache line, with one cpu and one nic. */
+/* The part of a rank that most of its events touch: one cache line, with one cpu and one nic. */
 struct rank {
     const struct goal_node *nodes;
     uint32_t node_count;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What every event of the pinwheel model does: take clocks, add times, make other
+ * The steps of every event of the pinwheel model: take clocks, add times, make other
  * events, park itself, complete operations. Inline, for it is done a few times in
  * 40 nanoseconds; what is rare is in loggops_base.c.
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What each event of the pinwheel model does; docs/loggops-model.md has the rules,
+ * The events of the pinwheel model; docs/loggops-model.md has the rules,
  * in the same words. Here is who becomes ready and who meets whom; claims are in
  * loggops_claims.c.
  */

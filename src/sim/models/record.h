@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What happened in a run of the pinwheel model: when each operation did what, and
+ * The record of a run of the pinwheel model: when each operation did what, and
  * the one thing that made it do so then. A run writes it if sim_input.record says
  * so; afterwards it is read from the end to the beginning, along the causes.
  *

@@ -245,7 +245,7 @@ static int add_completions(struct reader *d, const struct mpi_call *call, uint64
                : mpi_fail(d->r, d->line, d->error, "no memory");
 }
 
-/* What the arguments of a line say; of the second message of a Sendrecv in [1]. */
+/* The arguments of a line; of the second message of a Sendrecv in [1]. */
 struct said {
     int64_t count[2], size[2], peer[2], tag[2];
     int counts, types, peers, tags, vectors;
@@ -467,7 +467,7 @@ int mpi_read_allprof(struct mpi_trace *t, struct mpi_rank *r, struct goal_error 
     while (at != NULL && at < end && rc == 0) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         if (newline == NULL) {
-            break; /* what a killed program was writing */
+            break; /* the line that a killed program was writing */
         }
         d->line++;
         const char *stop = newline > at && newline[-1] == '\r' ? newline - 1 : newline;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What must be known of all ranks before the first can be turned: which tags each
+ * The survey of all ranks, before the first can be turned into a schedule: which tags each
  * communicator uses, so that each gets a range of its own; whether its members do the
  * same collectives in the same order; and what the recording lacks.
  */

@@ -68,7 +68,7 @@ enum mpi_collective {
     MPI_COLLECTIVES,
 };
 
-/* What the line of a collective has after the communicator. */
+/* The numbers that the line of a collective has after the communicator. */
 struct mpi_collective_form {
     const char *name; /* "Bcast"; the nonblocking one is "Ibcast" */
     bool root;
@@ -82,8 +82,8 @@ struct mpi_call {
     enum mpi_kind kind;
     enum mpi_collective collective;
     bool nonblocking; /* a collective with a request */
-    bool persistent;  /* what makes such a one, or starts it; when resolved its last number says the
-                       * how-manieth of its communicator it is */
+    bool persistent;  /* it makes a persistent one, or starts it; when resolved its last number says
+                         the how-manieth of its communicator it is */
     uint8_t thread;
     uint32_t count; /* of its numbers */
     uint64_t first; /* of them */
@@ -127,7 +127,7 @@ struct mpi_group {
     uint64_t seen; /* of them in the rank that is being read */
 };
 
-/* What every member of a communicator must say of its k-th collective. */
+/* The k-th collective of a communicator, of which every member must say the same. */
 struct mpi_step {
     uint8_t kind;
     bool persistent;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What networks of all shapes share; see graph.h. */
+/* The functions of networks of all shapes; see graph.h. */
 #include "graph.h"
 
 #include <stdio.h>

@@ -25,7 +25,8 @@ enum net_kind { NET_FATTREE, NET_TORUS, NET_DRAGONFLY, NET_FILE };
 enum net_routing { NET_STATIC, NET_ADAPTIVE };
 enum { NET_LEVELS = 6, NET_DIMENSIONS = 8 };
 
-/* What a user asks for: fattree:radix=36, torus:8x8x8, dragonfly:a=8,h=4,p=4, FILE.dot. */
+/* The network that a user asks for: fattree:radix=36, torus:8x8x8, dragonfly:a=8,h=4,p=4, FILE.dot.
+ */
 struct net_spec {
     const char *text;
     enum net_kind kind;

@@ -425,8 +425,8 @@ bool net_next(struct net *n, uint64_t *time)
     return found != 0;
 }
 
-/* What happens soon is fetched into the cache, in steps that each need what the one
- * before has fetched. */
+/* Prefetches the data of events that happen soon, in steps, each of which needs what the one before
+ * has fetched. */
 static void fetch_ahead(const struct net *n)
 {
     enum { SOON = 2, LATER = 5 };

@@ -18,8 +18,8 @@
 
 #include "graph.h"
 
-/* What the time of a byte went to, from when its message could leave on, ps: cables and
- * switches, and bytes before it that were handed over or carried. The rest it waited. */
+/* The parts of a byte's time, from when its message could leave on, ps: cables and switches, and
+ * bytes before it that were handed over or carried. The rest it waited. */
 struct net_way {
     uint64_t path, serial;
 };

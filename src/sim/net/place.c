@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which rank runs on which host; see place.h. */
+/* The placement of ranks on hosts; see place.h. */
 #include "place.h"
 
 #include "sim/util/random.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which rank runs on which host of a network. */
+/* The placement of ranks on the hosts of a network. */
 #ifndef SIM_NET_PLACE_H
 #define SIM_NET_PLACE_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What waits: for a virtual channel, the oldest first; for an earlier message of the same pair. */
+/* Queues of packets that wait for a virtual channel, the oldest first; for an earlier message of
+ * the same pair. */
 #include "state.h"
 
 #include "base/array.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What messages cost; see charges.h. */
+/* The cost of messages; see charges.h. */
 #include "charges.h"
 
 uint64_t charges_product(uint64_t bytes, uint64_t rate)

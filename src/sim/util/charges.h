@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the bytes of a message cost in the pinwheel model, in ps. */
+/* The cost of a message's bytes in the pinwheel model, in ps. */
 #ifndef SIM_CHARGES_H
 #define SIM_CHARGES_H
 

@@ -16,16 +16,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* What every compilation for the cores has in common. The tuning is that of a core which loads
- * misaligned words at once, as these do: with the others, -mno-strict-align alone leaves copies
- * of unknown alignment byte by byte (docs/rv32-handlers.md has the figures). */
+/* The options of every compilation for the cores. The tuning is that of a core which loads
+ * misaligned words at once, as these do: with the others, -mno-strict-align alone leaves copies of
+ * unknown alignment byte by byte (docs/rv32-handlers.md has the figures). */
 static const char *const rv32_options[] = {
     "-march=rv32imac_zicsr", "-mabi=ilp32", "-mno-strict-align",   "-mtune=thead-c906",
     "-ffreestanding",        "-g",          "-ffunction-sections", "-w",
     "-msmall-data-limit=0"};
 
-/* What handlers in C++ do without, on both: it needs a run time that an HPU does not have, and
- * without it their object is linked by a C compiler, too. */
+/* The options of handlers in C++, on both sides: what they switch off needs a run time that an HPU
+ * does not have, and without it their object is linked by a C compiler, too. */
 static const char *const cxx_options[] = {"-fno-exceptions", "-fno-rtti",
                                           "-fno-threadsafe-statics"};
 
@@ -48,8 +48,8 @@ static bool add_list(struct cc_words *to, const struct cc_words *from)
     return add_all(to, from->word, from->count);
 }
 
-/* What run() gives of a program that was not there, or did not end by itself: so the source is not
- * to blame. */
+/* The results of run() for a program that was not there, or did not end by itself: so the source is
+ * not to blame. */
 enum { NOT_RUN = -2, NOT_FOUND = 127 };
 
 /* Runs a program and frees the words: 0, -1 if it has found something wrong, or NOT_RUN. */

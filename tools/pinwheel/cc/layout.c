@@ -348,7 +348,7 @@ static void compare_pointees(struct comparison *c, Dwarf_Die *native, Dwarf_Die 
 
 /* ---- Which structs ---- */
 
-/* One that the source names: a loop over a range has others. */
+/* True for a variable that the source names: a loop over a range has others. */
 static bool is_variable(Dwarf_Die *die)
 {
     int tag = dwarf_tag(die);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the two ranks of the demo do: 0 conducts and reports, 1 serves. */
+/* The two ranks of the demo: 0 conducts and reports, 1 serves. */
 #include "base/options.h"
 #include "demo.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the demo has found: tables for people, and JSON. */
+/* The report of the demo: tables for people, and JSON. */
 #include "demo.h"
 #include "pinwheel/util/json.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `pinwheel goal run` prints of one run, for people and as JSON; see run.h. */
+/* The output of `pinwheel goal run` for one run, for people and as JSON; see run.h. */
 #include "run.h"
 
 #include <inttypes.h>

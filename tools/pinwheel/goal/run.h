@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the files of `pinwheel goal run` share: the run that its options ask for,
+ * The inside of `pinwheel goal run`, for its files: the run that its options ask for,
  * and how times are written.
  *
  *   run.c      options, one run

@@ -5,7 +5,7 @@
 
 #include "run.h"
 
-/* What one run of a sweep gave. */
+/* The result of one run of a sweep. */
 struct sweep_point {
     uint64_t value; /* as in sim_parameters.value */
     uint64_t finish;

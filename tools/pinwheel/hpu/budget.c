@@ -117,8 +117,8 @@ static double hpus_for(const struct budget *b, double nanoseconds)
     return fmax(1, ceil(nanoseconds / b->interval - 1e-9));
 }
 
-/* What the function of the image takes for a packet of that size, on memory as at first; NULL,
- * having said why, if it does not return. */
+/* Runs the function of the image on a packet of that size, with memory as at first, and returns
+ * what it took. If it does not return, says why and returns NULL. */
 static const struct rv32_result *run_sized(struct hpu_job *j, const struct hpu_job *first,
                                            uint32_t bytes)
 {

@@ -40,7 +40,7 @@ void hpu_calls_begin(struct hpu_calls *c, const struct hpu_device_call *call)
     c->count++;
 }
 
-/* What the call has printed, if it has printed. */
+/* Takes the text that the call has printed; NULL: none. */
 static char *take_text(struct hpu_calls *c)
 {
     char text[TEXT_MOST];

@@ -108,7 +108,7 @@ int hpu_job_command(struct args *a, int argc, char **argv, hpu_work *work);
         "--json", NULL, "print JSON", ARGS_FLAG, HPU_AT(json)                                      \
     }
 
-/* What takes those values that are more than a text or a number. */
+/* Takes an option whose value is more than a text or a number. */
 int hpu_take_field(struct args *a, void *job);
 int hpu_take_argument(struct args *a, void *job);
 int hpu_take_timing(struct args *a, void *job);

@@ -43,15 +43,16 @@ struct hpu_handler {
     struct hpu_exec exec;
     struct rv32_core *core;    /* that it ran on */
     struct rv32_result result; /* of the core */
-    int returned;              /* what its return counts as, or SEGV, TIMEOUT, FAIL */
+    int returned;              /* the code that its return counts as, or SEGV, TIMEOUT, FAIL */
     char why[512];             /* it did not return */
 };
 
-/* What runs the core: rv32_core_call(), or something that looks at each instruction. */
+/* The function that runs the core: rv32_core_call(), or something that looks at each instruction.
+ */
 typedef const struct rv32_result *hpu_runner(void *context, struct rv32_core *core,
                                              const struct rv32_call *call);
 
-/* What it is called with: bytes that stay where they are, and change. */
+/* The arguments of the handler: bytes that stay where they are, and change. */
 struct hpu_handler_memory {
     uint8_t *packet, *state;
     uint32_t packet_size, state_size;

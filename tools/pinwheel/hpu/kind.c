@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What the debug information of an image tells of a handler: of which kind it is, by the type of
+ * The debug information of an image on a handler: of which kind it is, by the type of
  * its first parameter, and which structs it works on, by what its variables point to.
  *
  *      const ptl_header_t h    header      ptl_size_t dropped_bytes    completion

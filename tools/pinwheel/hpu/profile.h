@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `pinwheel hpu profile` found, as a tree of calls, and its picture. */
+/* The result of `pinwheel hpu profile`, as a tree of calls, and its picture. */
 #ifndef PINWHEEL_HPU_PROFILE_H
 #define PINWHEEL_HPU_PROFILE_H
 

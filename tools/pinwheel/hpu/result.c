@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What became of a run, for every command that makes one; see commands.h. */
+/* The result of a run, for every command that makes one; see commands.h. */
 #include "commands.h"
 
 #include <inttypes.h>
@@ -32,7 +32,7 @@ static void where(const void *context, uint32_t pc, char *text, size_t size)
     hpu_where(context, pc, text, size);
 }
 
-/* What handlers counted for the host. */
+/* Prints the counters of handlers on the host. */
 static void print_counts(const struct hpu_host *host)
 {
     for (int i = 0; i < host->count_count; i++) {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What --packet-out and its like name, in hpu_job.own. */
+/* The files that --packet-out and its like name, in hpu_job.own. */
 enum { PACKET_OUT, STATE_OUT, HOST_OUT, HANDLER_HOST_OUT, PEERS_OUT, OUTS };
 
 static const struct args_option run_options[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What `pinwheel run` and its agents on other hosts (agent.c) say to each other, over the
+ * The frames between `pinwheel run` and its agents on other hosts (agent.c), over the
  * standard input and output of the remote shell:
  *
  *      | type 1 | 0 | rank 2 | length 4 | bytes ... |          network byte order
@@ -22,7 +22,7 @@
 enum {
     FRAME_HEAD = 8,
     FRAME_MAX = 131072,     /* payload: the longest word that exec takes */
-    FRAMES_QUEUE = 1 << 20, /* who has more to send leaves sources alone meanwhile */
+    FRAMES_QUEUE = 1 << 20, /* a side with more to send leaves its sources alone meanwhile */
 };
 
 /* One of these, or none, is added to the ranks of the host (launch.h). */

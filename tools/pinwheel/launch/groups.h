@@ -13,7 +13,7 @@
 /* groups_signal() sends `signal` to `count` groups; ids below 2 are skipped. */
 void groups_signal(const pid_t *groups, int count, int signal);
 
-/* What else groups_alive() may return: no group has a live member; there is no /proc that could
+/* The other results of groups_alive(): no group has a live member; there is no /proc that could
  * tell; it can tell, and only not now, for want of a descriptor or of memory. */
 enum { GROUPS_NONE = -1, GROUPS_UNTOLD = -2, GROUPS_LATER = -3 };
 

@@ -244,7 +244,7 @@ static void take_greeting(struct hosts *h, struct host *host)
         lose(h, host, "its shell says a lot, but no agent of Pinwheel's answers");
         return;
     }
-    if (length > 0) { /* what the shell's start-up files print there */
+    if (length > 0) { /* text that the shell's start-up files print there */
         fwrite(noise, 1, length, stderr);
     }
     if (strcmp(version, PINWHEEL_VERSION) != 0) {
@@ -318,7 +318,7 @@ void hosts_work(struct hosts *h, const struct pollfd *fds)
     for (int i = 0; i < h->count; i++) {
         struct host *host = &h->at[i];
         if (fds[2 * i].revents != 0 && host->to >= 0 && frames_write(&host->out, host->to) != 0) {
-            close(host->to); /* what it said last may still be read */
+            close(host->to); /* the bytes that the agent sent last may still be read */
             host->to = -1;
             frames_free(&host->out);
         }

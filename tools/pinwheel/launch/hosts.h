@@ -32,7 +32,7 @@ enum host_state { HOST_STARTING, HOST_UP, HOST_OVER };
 struct host {
     const char *name;
     int first, count; /* its ranks */
-    int running;      /* those of them that have not exited */
+    int running;      /* of these, ranks that have not exited */
     enum host_state state;
     int to, from; /* pipes to the shell; -1 */
     struct frames in, out;
@@ -42,7 +42,7 @@ struct host {
     int shell_status;
 };
 
-/* What the launcher is told. */
+/* The upcalls by which the launcher is told. */
 struct hosts_upcalls {
     void *arg;
     void (*output)(void *arg, int rank, bool error, const void *bytes, size_t length);
@@ -67,7 +67,7 @@ struct hosts {
     int64_t alive_at;    /* ms: when hosts are told next that we live */
 };
 
-/* What an agent is told. */
+/* The part of a job that an agent is told. */
 struct hosts_job {
     const struct host_list *list;
     const char *shell;   /* words of the command that reaches a host; NULL: ssh */

@@ -87,7 +87,8 @@ void job_say_left(int rank, bool stays);
 
 /* job_start_away() starts agents on the hosts; 0, or -1 after a line on stderr. */
 int job_start_away(struct job *j, const char *key, const char *id);
-/* Which ranks share a host, for pmi_job_create(), in PMI_VALUE_MAX bytes. */
+/* job_describe_hosts() writes which ranks share a host, for pmi_job_create(), in PMI_VALUE_MAX
+ * bytes. */
 void job_describe_hosts(const struct host_list *l, char *text);
 
 #endif

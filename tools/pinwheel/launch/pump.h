@@ -20,7 +20,8 @@ struct pump {
 void pump_start(struct pump *p, int to);
 void pump_stop(struct pump *p);
 
-/* What to poll for: room or bytes; then call the function that does it. */
+/* pump_reads() and pump_writes() tell what to poll for: room or bytes; then call the function that
+ * does it. */
 bool pump_reads(const struct pump *p);
 bool pump_writes(const struct pump *p);
 void pump_read(struct pump *p, int from);

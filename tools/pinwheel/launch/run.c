@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What the options say, until the launcher has it. */
+/* The options, until the launcher has them. */
 struct run {
     struct launch launch;
     struct host_list hosts;

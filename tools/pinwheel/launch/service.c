@@ -11,9 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* What one read may ask for fits the other half of the server's bound: the
- * shortest request that fetches a value has 34 bytes, the longest answer is below
- * PMI_LINE_MAX. */
+/* The requests of one read fit the other half of the server's bound: the shortest request that
+ * fetches a value has 34 bytes, the longest answer is below PMI_LINE_MAX. */
 enum { REQUEST_BYTES = 1024, QUEUE_BYTES = PMI_OUTPUT_MAX / 2 };
 _Static_assert(REQUEST_BYTES / 34 * PMI_LINE_MAX < PMI_OUTPUT_MAX - QUEUE_BYTES, "replies fit");
 

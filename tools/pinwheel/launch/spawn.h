@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-/* What all ranks have in common. */
+/* The settings that all ranks have in common. */
 struct spawn {
     char **argv;
     char **environment; /* NAME=VALUE */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What `pinwheel nic` tells of a NIC's handlers; see handlers.h. All but the dump of HPU
+ * The part of `pinwheel nic` on a NIC's handlers; see handlers.h. All but the dump of HPU
  * memory comes from the board; that memory is the process's own and is read with
  * process_vm_readv().
  */
@@ -30,7 +30,7 @@ static unsigned hpus(const struct nic_board *b)
 
 /* ---- For people ---- */
 
-/* What its handlers took: on RV32 the core's cycles, else those of this processor. */
+/* The time of its handlers: on RV32 the core's cycles, else those of this processor. */
 static uint64_t took(const struct nic_board *b, const struct board_work *w)
 {
     return b->core_mhz != 0 ? w->core_cycles : w->cycles;
@@ -56,7 +56,7 @@ static const char *mask_text(uint64_t mask, char text[20])
     return text;
 }
 
-/* What entries with handlers are. */
+/* Prints the entries with handlers. */
 static void print_contexts(const struct nic_board *b)
 {
     char mask[20];
@@ -220,7 +220,7 @@ void nic_handlers_rates(const struct nic_board *before, const struct nic_board *
         snprintf(name, sizeof(name), "context %" PRIu64, c.number);
         print_rate(&s, name, &c, true);
     }
-    print_rate(&s, "others", &others, true); /* those that have ended meanwhile among them */
+    print_rate(&s, "others", &others, true); /* with the contexts that have ended meanwhile */
 }
 
 void nic_handlers_text(const struct nic_board *b)

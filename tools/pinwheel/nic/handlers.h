@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `pinwheel nic` tells of a NIC's handlers: HPUs, execution contexts, text, HPU memory. */
+/* The part of `pinwheel nic` on a NIC's handlers: HPUs, execution contexts, text, HPU memory. */
 #ifndef PINWHEEL_NIC_HANDLERS_H
 #define PINWHEEL_NIC_HANDLERS_H
 

@@ -154,7 +154,7 @@ static int top(const struct options *o, long interval_ms, long count)
 
 /* ---- The command ---- */
 
-/* What is to be shown, and how. */
+/* The choice of what is shown, and how. */
 struct manner {
     const char *what; /* a process, or top */
     bool json, text;

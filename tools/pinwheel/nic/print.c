@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What is printed of one look; see print.h. */
+/* The output of one look; see print.h. */
 #include "print.h"
 #include "handlers.h"
 #include "pinwheel/util/json.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What `pinwheel nic` prints of one look at the NICs: a table, one NIC in full, JSON. */
+/* The output of `pinwheel nic` for one look at the NICs: a table, one NIC in full, JSON. */
 #ifndef PINWHEEL_NIC_PRINT_H
 #define PINWHEEL_NIC_PRINT_H
 

@@ -58,7 +58,7 @@ struct slmp_progress {
 void slmp_progress(struct slmp_progress *, const char *what, uint64_t done, uint64_t of);
 void slmp_progress_end(struct slmp_progress *);
 
-/* What a transfer was, printed at its end. */
+/* The report of a transfer, printed at its end. */
 struct slmp_report {
     const char *verb; /* "sent", "received" */
     const char *file;

@@ -46,7 +46,7 @@ struct receiving {
     struct slmp_address from;
     int64_t begun_at, ended_at;
     uint64_t size;
-    uint32_t checksum; /* what the sender says */
+    uint32_t checksum; /* the checksum that the sender has sent */
     const char *wrong; /* the sender broke the rules of the transfer */
 
     struct slmp_message answer;
@@ -274,7 +274,7 @@ static uint32_t window_of(int receive)
     return window;
 }
 
-/* Who can reach it, too: by default only senders of this host. */
+/* Says where the receiver listens, and for whom: by default only senders of this host. */
 static void say_where(const struct slmp_address *self)
 {
     char text[32];

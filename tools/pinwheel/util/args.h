@@ -47,7 +47,7 @@ struct args_option {
 
 struct args {
     const char *command;  /* "run" */
-    const char *operands; /* what follows the options: "PROGRAM [ARGUMENT]..." or "" */
+    const char *operands; /* the arguments behind the options: "PROGRAM [ARGUMENT]..." or "" */
     const char *summary;
     const struct args_option *options;
     int count; /* 64 at most */

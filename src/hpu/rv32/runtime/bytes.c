@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What compilers call where the source has an assignment of structs or an initialiser:
+ * Functions that compilers call where the source has an assignment of structs or an initialiser:
  * memcpy() and the like, by words, which may be misaligned on this core. Besides, the
  * layout of what handlers are called with, as the host builds it (hpu/device.c).
  */
