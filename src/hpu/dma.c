@@ -3,7 +3,6 @@
 #include "hpu/dma.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "base/nic_copy.h"

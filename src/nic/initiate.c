@@ -12,7 +12,6 @@
  */
 #include "nic/initiate.h"
 
-#include "base/nic_copy.h"
 #include "nic/answer.h"
 #include "nic/peer.h"
 #include "nic/self.h"

@@ -23,7 +23,6 @@
 #include "nic/progress.h"
 #include "nic/receive.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 #define RETRY_NS 2000000 /* between two looks for a peer that is not there */

@@ -9,7 +9,6 @@
  */
 #include "nic/self.h"
 
-#include "base/nic_copy.h"
 #include "base/paths.h"
 #include "fabric/rx_machine.h"
 #include "nic/initiate.h"

@@ -2,7 +2,6 @@
 /* The engine's life, the end of its moves, and what can be asked about it. */
 #include "pin/engine.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* Running programs (core.h): what is rare in the loop, and the loops (core_run.h). */
 #include "core.h"
 
-#include <stdio.h>
 #include <string.h>
 
 enum { RA = 1, SP = 2, A0 = 10 }; /* registers */

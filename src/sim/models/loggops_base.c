@@ -4,8 +4,6 @@
 
 #include "base/array.h"
 
-#include <stdlib.h>
-
 uint64_t loggops_overflow(struct worker *w, uint32_t rank, uint32_t op)
 {
     if (!w->overflow || rank < w->overflow_rank ||

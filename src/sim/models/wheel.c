@@ -4,7 +4,6 @@
 
 #include "sim/util/reserve.h"
 
-#include <errno.h>
 #include <string.h>
 
 int wheel_init(struct wheel *w, uint64_t events, uint64_t width)

@@ -7,7 +7,6 @@
 #include "goal.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 static void count_name(struct mpi_summary *s, const struct mpi_call *c)
 {

@@ -4,7 +4,6 @@
 
 #include "sim/goal/read.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>

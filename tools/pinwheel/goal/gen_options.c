@@ -2,8 +2,6 @@
 /* The options of `pinwheel goal gen`; see gen_options.h. */
 #include "gen_options.h"
 
-#include "commands.h"
-
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>

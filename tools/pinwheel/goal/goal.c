@@ -8,10 +8,6 @@
 #include "pinwheel/commands.h"
 #include "pinwheel/util/family.h"
 
-#include <errno.h>
-#include <inttypes.h>
-#include <stdbool.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const struct family_member members[] = {

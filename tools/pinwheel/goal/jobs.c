@@ -3,7 +3,6 @@
 #include "run.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 static const char *name_of(const struct goal_job *job)
 {

@@ -5,10 +5,8 @@
 
 #include "sim/mpi/goal.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 

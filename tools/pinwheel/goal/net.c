@@ -2,6 +2,8 @@
 /* The packet network of `pinwheel goal run --network`; see run.h. */
 #include "run.h"
 
+#include "sim/net/place.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

@@ -20,7 +20,6 @@
 
 #include "sim/goal/jobs.h"
 #include "sim/models/engine.h"
-#include "sim/net/place.h"
 #include "sim/report/path.h"
 
 /* --sweep: `values` values of one parameter; 0: none. */

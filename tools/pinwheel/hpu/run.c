@@ -3,7 +3,6 @@
 #include "commands.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* The files that --packet-out and its like name, in hpu_job.own. */

@@ -3,7 +3,6 @@
 #include "commands.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 
 static const struct args_option trace_options[] = {
     HPU_SETUP_OPTION_ROWS,

@@ -14,7 +14,6 @@
 #include "agent_start.h"
 
 #include "base/log.h"
-#include "boot/pmi_server.h"
 #include "children.h"
 #include "cores.h"
 #include "frames.h"
@@ -26,7 +25,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>

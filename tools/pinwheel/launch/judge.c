@@ -19,7 +19,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 void job_signal(struct job *j, int signal)
 {

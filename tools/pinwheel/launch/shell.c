@@ -2,7 +2,6 @@
 /* Starting the agent of a host; see shell.h. */
 #include "shell.h"
 
-#include "base/log.h"
 #include "launch.h"
 
 #include <errno.h>

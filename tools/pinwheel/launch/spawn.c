@@ -5,7 +5,6 @@
  */
 #include "spawn.h"
 
-#include "groups.h"
 #include "pinwheel/util/keeper.h"
 
 #include <errno.h>

@@ -11,13 +11,10 @@
 #include "fabric/slmp/wire.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ANSWER_LONGEST = 2000000000, PLAIN_LINGER = 300000000 };

@@ -11,7 +11,6 @@
 #include "pinwheel/util/family.h"
 #include "pinwheel/util/json.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -9,7 +9,6 @@
 #include "fabric/slmp/slmp.h"
 #include "fabric/udp/socket.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
 struct slmp_udp {
