@@ -7,12 +7,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* array_grow() makes the array at `array` twice as large, or of `least` elements if it has none,
- * and gives the new capacity; the old one if memory is short. */
-static inline uint64_t array_grow(void *array, uint64_t capacity, uint64_t least, size_t size)
+/* array_grow() makes the array at `array` twice as large, or of `least` elements if it has none, or
+ * of as many as are `needed`, and gives the new capacity; the old one if memory is short. */
+static inline uint64_t array_grow(void *array, uint64_t capacity, uint64_t needed, uint64_t least,
+                                  size_t size)
 {
     void **at = array;
     uint64_t more = capacity > 0 ? 2 * capacity : least;
+    more = more < needed ? needed : more;
     void *grown = reallocarray(*at, more, size);
     if (grown == NULL) {
         return capacity;
@@ -21,11 +23,13 @@ static inline uint64_t array_grow(void *array, uint64_t capacity, uint64_t least
     return more;
 }
 
-/* ARRAY_ROOM() is true if there is room for one more element than `count`, once the array has
- * grown if need be; false: memory is short, and nothing has changed. */
-#define ARRAY_ROOM(array, count, capacity, least)                                                  \
-    ((count) < (capacity) ||                                                                       \
-     ((capacity) = array_grow(&(array), (capacity), (least), sizeof(*(array))),                    \
-      (count) < (capacity)))
+/* ARRAY_HOLDS() is true if there is room for `needed` elements, once the array has grown if need
+ * be; false: memory is short, and nothing has changed. ARRAY_ROOM() is that for one more element
+ * than `count`. */
+#define ARRAY_HOLDS(array, needed, capacity, least)                                                \
+    ((needed) <= (capacity) ||                                                                     \
+     ((capacity) = array_grow(&(array), (capacity), (needed), (least), sizeof(*(array))),          \
+      (needed) <= (capacity)))
+#define ARRAY_ROOM(array, count, capacity, least) ARRAY_HOLDS(array, (count) + 1, capacity, least)
 
 #endif

@@ -3,6 +3,7 @@
  * The PMI-1 server; see pmi_server.h for the protocol and the states: connections, and what the
  * owner of a job calls. pmi_commands.c answers what ranks ask.
  */
+#include "base/array.h"
 #include "boot/pmi_job.h"
 
 #include <errno.h>
@@ -52,17 +53,7 @@ static bool output_reserve(struct pmi_rank *r, size_t length)
         r->output_start = 0;
         r->output_end = queued;
     }
-    size_t capacity = r->output_capacity != 0 ? r->output_capacity : 512;
-    while (capacity - queued < length) {
-        capacity *= 2;
-    }
-    char *output = realloc(r->output, capacity);
-    if (output == NULL) {
-        return false;
-    }
-    r->output = output;
-    r->output_capacity = capacity;
-    return true;
+    return ARRAY_HOLDS(r->output, queued + length, r->output_capacity, 512);
 }
 
 /* The answer to a request is bounded by the length of a line, so the buffer here always holds the

@@ -12,6 +12,8 @@
  */
 #include "nic/match/match.h"
 
+#include "base/array.h"
+
 #include <emmintrin.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -164,14 +166,8 @@ static struct match_group *group_of(const struct match_list *list, const struct 
 
 static struct match_group *new_group(struct match_list *list, const struct match_entry *e)
 {
-    if (list->group_count == list->group_room) {
-        uint32_t room = list->group_room == 0 ? GROUPS_FIRST : list->group_room * 2;
-        struct match_group *groups = realloc(list->groups, room * sizeof(*groups));
-        if (groups == NULL) {
-            return NULL;
-        }
-        list->groups = groups;
-        list->group_room = room;
+    if (!ARRAY_ROOM(list->groups, list->group_count, list->group_room, GROUPS_FIRST)) {
+        return NULL;
     }
     struct match_group *g = &list->groups[list->group_count++];
     g->keep = ~e->ignore;

@@ -2,6 +2,8 @@
 /* Files of jobs; see jobs.h. */
 #include "jobs.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,19 +19,9 @@ struct reader {
     struct goal_error *error;
 };
 
-/* Makes room for one more where there are `count`, in steps of powers of two. */
-static int room_for_one(const struct reader *r, void *array, uint32_t count, size_t size)
+static int no_memory(const struct reader *r)
 {
-    void **at = array;
-    if (count != 0 && (count & (count - 1)) != 0) {
-        return 0;
-    }
-    void *grown = realloc(*at, (count != 0 ? 2 * (size_t)count : 1) * size);
-    if (grown == NULL) {
-        return goal_fail(r->error, "%s, line %u: no memory", r->path, r->line);
-    }
-    *at = grown;
-    return 0;
+    return goal_fail(r->error, "%s, line %u: no memory", r->path, r->line);
 }
 
 /* A number at *p, of at most `most`, and what comes after it. */
@@ -73,8 +65,8 @@ static int add_node(const struct reader *r, struct goal_job *job, uint32_t node)
                          "can have more",
                          r->path, r->line, r->most);
     }
-    if (room_for_one(r, &job->nodes, job->count, sizeof(*job->nodes)) != 0) {
-        return -1;
+    if (!ARRAY_ROOM(job->nodes, job->count, job->room, 16)) {
+        return no_memory(r);
     }
     job->nodes[job->count++] = node;
     return 0;
@@ -179,9 +171,8 @@ static int read_line(const struct reader *r, struct goal_jobs *jobs, char *line)
     if (*line == '\0' || *line == '#') {
         return 0;
     }
-    if (jobs->count == GOAL_ANY - 1 ||
-        room_for_one(r, &jobs->job, jobs->count, sizeof(*jobs->job)) != 0) {
-        return -1;
+    if (jobs->count == GOAL_ANY - 1 || !ARRAY_ROOM(jobs->job, jobs->count, jobs->room, 16)) {
+        return no_memory(r);
     }
     struct goal_job *job = &jobs->job[jobs->count++];
     *job = (struct goal_job){.name = NULL};

@@ -19,7 +19,7 @@
 struct goal_job {
     char *name;      /* NULL: none */
     uint32_t *nodes; /* by rank of the job */
-    uint32_t count;
+    uint32_t count, room;
     uint64_t start; /* as a calc counts time */
     uint32_t first_cpu, last_cpu;
     bool has_cpus, has_start; /* as opposed to all of them, and to 0 */
@@ -27,7 +27,7 @@ struct goal_job {
 
 struct goal_jobs {
     struct goal_job *job;
-    uint32_t count;
+    uint32_t count, room;
 };
 
 /* goal_jobs_read() reads a file, in which a job has at most `most` nodes. Returns 0, or -1

@@ -5,6 +5,7 @@
  * something was added in front of a job that starts late, those of job 2 are "job2_LABEL",
  * and what was added is "job2".
  */
+#include "base/array.h"
 #include "merge.h"
 
 #include <inttypes.h>
@@ -20,23 +21,10 @@ static int no_memory(struct goal_error *error)
  * found by pointers into `text`, so it must not move while a node is put together. */
 static int make_room(struct goal_merge_side *s, uint64_t operations, uint64_t bytes)
 {
-    if (operations > s->room) {
-        struct goal_origin *origins = realloc(s->origins, operations * sizeof(*origins));
-        if (origins == NULL) {
-            return -1;
-        }
-        s->origins = origins;
-        s->room = operations;
-    }
-    if (bytes > s->text_room) {
-        char *text = realloc(s->text, bytes);
-        if (text == NULL) {
-            return -1;
-        }
-        s->text = text;
-        s->text_room = bytes;
-    }
-    return 0;
+    return ARRAY_HOLDS(s->origins, operations, s->room, 0) &&
+                   ARRAY_HOLDS(s->text, bytes, s->text_room, 0)
+               ? 0
+               : -1;
 }
 
 /* The label of an operation of a job, made longer if its node asks for it. */

@@ -4,6 +4,7 @@
  * memory, everything else is in the files. docs/goal.md has the grammar; the
  * functions below follow it from the file down to the attribute.
  */
+#include "base/array.h"
 #include "extension.h"
 #include "labels.h"
 #include "write.h"
@@ -133,22 +134,6 @@ static int read_operation(struct compiler *c, enum goal_type type)
 
 /* ---- Labels ---- */
 
-/* Makes room for the origin of the operation that is read next. */
-static inline bool reserve_origin(struct compiler *c)
-{
-    if (c->builder.count < c->origins_room) {
-        return true;
-    }
-    uint64_t room = c->origins_room < 64 ? 64 : 2 * c->origins_room;
-    struct goal_origin *grown = realloc(c->origins, room * sizeof(*grown));
-    if (grown == NULL) {
-        return false;
-    }
-    c->origins = grown;
-    c->origins_room = room;
-    return true;
-}
-
 /* Adds the label of the operation that is read next. */
 static int define_label(struct compiler *c, const struct goal_word *label)
 {
@@ -254,7 +239,7 @@ static int read_labelled(struct compiler *c, const struct goal_word *label)
 static int read_statement(struct compiler *c)
 {
     struct goal_scan *s = &c->s;
-    if (!reserve_origin(c)) {
+    if (!ARRAY_ROOM(c->origins, c->builder.count, c->origins_room, 64)) {
         return no_memory(c);
     }
     c->origins[c->builder.count] = (struct goal_origin){.line = s->line};

@@ -9,35 +9,18 @@
  */
 #include "write.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Makes room for `count` elements of `size` bytes; the old ones are kept. */
-static bool reserve(void *array, uint64_t *room, uint64_t count, size_t size)
-{
-    void **at = array;
-    if (count <= *room) {
-        return true;
-    }
-    uint64_t wanted = *room < 64 ? 64 : *room * 2;
-    if (wanted < count) {
-        wanted = count;
-    }
-    void *grown = wanted <= SIZE_MAX / size ? realloc(*at, wanted * size) : NULL;
-    if (grown == NULL) {
-        return false;
-    }
-    *at = grown;
-    *room = wanted;
-    return true;
-}
+enum { LEAST = 64 };
 
 uint32_t goal_add(struct goal_builder *b, enum goal_type type, uint64_t size, uint32_t peer,
                   uint32_t tag, uint8_t cpu, uint8_t nic)
 {
-    if (b->failed || b->count == UINT32_MAX ||
-        !reserve(&b->nodes, &b->room, b->count + 1, sizeof(*b->nodes))) {
+    if (b->failed || b->count == UINT32_MAX || !ARRAY_ROOM(b->nodes, b->count, b->room, LEAST)) {
         b->failed = true;
         return 0;
     }
@@ -51,7 +34,7 @@ uint32_t goal_add(struct goal_builder *b, enum goal_type type, uint64_t size, ui
 static bool add_edge(struct goal_builder *b, struct goal_edges *edges, uint32_t node, uint32_t on)
 {
     if (b->failed || b->done.count + b->start.count >= UINT32_MAX ||
-        !reserve(&edges->at, &edges->room, edges->count + 1, sizeof(*edges->at))) {
+        !ARRAY_ROOM(edges->at, edges->count, edges->room, LEAST)) {
         b->failed = true;
         return false;
     }
@@ -93,9 +76,9 @@ int goal_lay_out(struct goal_builder *b, struct goal_rank *rank)
 {
     uint64_t edges = b->done.count + b->start.count, roots = b->failed ? 0 : place_lists(b);
     /* One more of each, so that what is empty has an address too. */
-    if (b->failed || !reserve(&b->nodes, &b->room, b->count + 1, sizeof(*b->nodes)) ||
-        !reserve(&b->successors, &b->successors_room, edges + 1, sizeof(uint32_t)) ||
-        !reserve(&b->roots, &b->roots_room, roots + 1, sizeof(uint32_t))) {
+    if (b->failed || !ARRAY_ROOM(b->nodes, b->count, b->room, LEAST) ||
+        !ARRAY_ROOM(b->successors, edges, b->successors_room, LEAST) ||
+        !ARRAY_ROOM(b->roots, roots, b->roots_room, LEAST)) {
         return -1;
     }
     for (uint64_t i = b->done.count; i-- > 0;) {

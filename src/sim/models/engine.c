@@ -2,6 +2,8 @@
 /* The functions of all models; see engine.h. */
 #include "engine.h"
 
+#include "base/array.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,13 +92,8 @@ void sim_output_free(struct sim_output *out)
 
 int sim_leave(struct sim_output *out, uint32_t rank, uint32_t node, enum sim_left_kind kind)
 {
-    size_t n = out->left_count;
-    if ((n & (n - 1)) == 0) { /* room for a power of two is used up */
-        struct sim_left *left = realloc(out->left, (n > 0 ? 2 * n : 1) * sizeof(*left));
-        if (left == NULL) {
-            return -1;
-        }
-        out->left = left;
+    if (!ARRAY_ROOM(out->left, out->left_count, out->left_room, 16)) {
+        return -1;
     }
     out->left[out->left_count++] = (struct sim_left){rank, node, kind};
     return 0;

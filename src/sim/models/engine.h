@@ -93,7 +93,7 @@ struct sim_output {
     uint64_t operations; /* that were started */
     uint64_t messages;
     struct sim_left *left;
-    size_t left_count;
+    size_t left_count, left_room;
     struct sim_traffic traffic; /* if there is a network */
     struct sim_queues queues;   /* if they are counted */
     uint64_t abandoned; /* loggopsim: operations that LogGOPSim never starts, and does not miss */

@@ -2,6 +2,8 @@
 /* Noise; see noise.h. */
 #include "noise.h"
 
+#include "base/array.h"
+
 #include "sim/util/charges.h"
 #include "sim/util/parameters.h"
 #include "sim/util/random.h"
@@ -170,13 +172,8 @@ static int check_shape(const struct sim_noise *n, const char *text, char *error,
 
 static int add_detour(struct sim_noise *n, const struct sim_detour *d)
 {
-    if ((n->count & (n->count - 1)) == 0) { /* room for a power of two is used up */
-        size_t room = n->count > 0 ? 2 * n->count : 1;
-        struct sim_detour *more = realloc(n->detours, room * sizeof(*more));
-        if (more == NULL) {
-            return -1;
-        }
-        n->detours = more;
+    if (!ARRAY_ROOM(n->detours, n->count, n->room, 16)) {
+        return -1;
     }
     n->detours[n->count++] = *d;
     n->period = d->begin + d->length;

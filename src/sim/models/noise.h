@@ -25,7 +25,7 @@ struct sim_noise {
     uint64_t low, high;         /* uniform: of a length; normal: mean, deviation;
                                    exponential: mean in `low` */
     struct sim_detour *detours; /* trace: in order, apart from each other, before `period` */
-    size_t count;
+    size_t count, room;
 };
 
 /* sim_noise_open() reads --noise: uniform:period=1ms,low=0,high=10us,

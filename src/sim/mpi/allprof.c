@@ -184,7 +184,7 @@ static int time_at(const struct reader *d, int i, uint64_t *ns)
 
 static int add_world(struct reader *d, int64_t handle, int64_t *comm)
 {
-    if (!mpi_grow(&d->worlds, &d->world_room, d->world_count + 1, sizeof(*d->worlds))) {
+    if (!ARRAY_ROOM(d->worlds, d->world_count, d->world_room, MPI_ROOM)) {
         return mpi_fail(d->r, d->line, d->error, "no memory");
     }
     d->worlds[d->world_count++] = handle;

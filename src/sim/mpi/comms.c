@@ -123,8 +123,8 @@ int64_t mpi_next_comm(struct mpi_trace *t, const uint32_t *members, uint32_t siz
         if (t->surveyed) {
             return goal_fail(error, "the recording changed while it was read");
         }
-        if (!mpi_grow(&g->comms, &g->comm_room, g->comm_count + 1, sizeof(*g->comms)) ||
-            !mpi_grow(&t->comms, &t->comm_room, t->comm_count + 1, sizeof(*t->comms))) {
+        if (!ARRAY_ROOM(g->comms, g->comm_count, g->comm_room, MPI_ROOM) ||
+            !ARRAY_ROOM(t->comms, t->comm_count, t->comm_room, MPI_ROOM)) {
             return goal_fail(error, "no memory");
         }
         t->comms[t->comm_count] = (struct mpi_comm){.group = g, .highest_tag = -1};

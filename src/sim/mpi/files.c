@@ -24,23 +24,6 @@ enum { HEAD = 256 };
 
 /* ---- What the readers share ---- */
 
-bool mpi_grow(void *array, uint64_t *room, uint64_t count, size_t size)
-{
-    void **at = array;
-    if (count <= *room) {
-        return true;
-    }
-    uint64_t wanted = *room < 16 ? 16 : *room * 2;
-    wanted = wanted < count ? count : wanted;
-    void *grown = wanted <= SIZE_MAX / size ? realloc(*at, wanted * size) : NULL;
-    if (grown == NULL) {
-        return false;
-    }
-    *at = grown;
-    *room = wanted;
-    return true;
-}
-
 int mpi_fail(const struct mpi_rank *r, uint64_t line, struct goal_error *error, const char *format,
              ...)
 {
@@ -54,7 +37,7 @@ int mpi_fail(const struct mpi_rank *r, uint64_t line, struct goal_error *error, 
 
 bool mpi_add_number(struct mpi_rank *r, int64_t number)
 {
-    if (!mpi_grow(&r->numbers, &r->number_room, r->number_count + 1, sizeof(*r->numbers)) ||
+    if (!ARRAY_ROOM(r->numbers, r->number_count, r->number_room, MPI_ROOM) ||
         r->calls[r->count - 1].count == UINT32_MAX) {
         return false;
     }
@@ -65,7 +48,7 @@ bool mpi_add_number(struct mpi_rank *r, int64_t number)
 
 bool mpi_add_call(struct mpi_rank *r, const struct mpi_call *call)
 {
-    if (!mpi_grow(&r->calls, &r->room, r->count + 1, sizeof(*r->calls))) {
+    if (!ARRAY_ROOM(r->calls, r->count, r->room, MPI_ROOM)) {
         return false;
     }
     r->calls[r->count] = *call;
@@ -141,7 +124,7 @@ static int recognise(struct list *l, struct found *f, const char *head, struct g
 static int look_at(struct list *l, const char *path, struct goal_error *error)
 {
     char head[HEAD + 1] = "";
-    if (!mpi_grow(&l->at, &l->room, l->count + 1, sizeof(*l->at))) {
+    if (!ARRAY_ROOM(l->at, l->count, l->room, MPI_ROOM)) {
         return goal_fail(error, "no memory");
     }
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -317,7 +300,7 @@ int mpi_load(struct mpi_trace *t, uint32_t rank, struct mpi_rank *r, struct goal
     *r = (struct mpi_rank){.rank = rank, .path = t->paths[rank]};
     mpi_forget_seen(t);
     /* Room for one, so that calls without numbers have an address too. */
-    if (!mpi_grow(&r->numbers, &r->number_room, 1, sizeof(*r->numbers))) {
+    if (!ARRAY_HOLDS(r->numbers, 1, r->number_room, MPI_ROOM)) {
         return goal_fail(error, "%s: no memory", r->path);
     }
     if (map(r, error) != 0 ||

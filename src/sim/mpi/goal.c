@@ -63,7 +63,7 @@ static void follow(const struct turning *d, const struct chain *c, uint32_t node
 
 static void add_after(struct turning *d, struct chain *c, uint32_t node, bool start)
 {
-    if (!mpi_grow(&c->after, &c->room, c->count + 1, sizeof(*c->after))) {
+    if (!ARRAY_ROOM(c->after, c->count, c->room, MPI_ROOM)) {
         d->failed = true;
         return;
     }

@@ -455,9 +455,8 @@ int mpi_resolve(struct mpi_trace *t, struct mpi_rank *r, struct goal_error *erro
     d.members = calloc(t->ranks, sizeof(*d.members));
     d.is_member = calloc(t->ranks, 1);
     int rc;
-    if (!mpi_grow(&d.out.numbers, &d.out.number_room, 1, sizeof(*d.out.numbers)) ||
-        d.comms == NULL || d.started == NULL || d.persistent == NULL || d.members == NULL ||
-        d.is_member == NULL) {
+    if (!ARRAY_HOLDS(d.out.numbers, 1, d.out.number_room, MPI_ROOM) || d.comms == NULL ||
+        d.started == NULL || d.persistent == NULL || d.members == NULL || d.is_member == NULL) {
         rc = goal_fail(error, "%s: no memory", r->path);
     } else {
         rc = first_comms(&d) != 0 ? -1 : resolve_all(&d);

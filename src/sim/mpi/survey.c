@@ -63,7 +63,7 @@ static int same_step(struct mpi_trace *t, const struct mpi_rank *r, const struct
     struct mpi_step step = {(uint8_t)call->collective, call->persistent, s.root,
                             f->vectors > 0 ? 0 : s.bytes, r->rank};
     if (c->at == c->step_count) {
-        if (!mpi_grow(&c->steps, &c->step_room, c->step_count + 1, sizeof(*c->steps))) {
+        if (!ARRAY_ROOM(c->steps, c->step_count, c->step_room, MPI_ROOM)) {
             return goal_fail(error, "no memory");
         }
         c->steps[c->step_count++] = step;
@@ -93,8 +93,7 @@ static int made(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_
     if (mpi_persistent(r, call) < c->persistent_count) {
         return 0;
     }
-    if (!mpi_grow(&c->persistents, &c->persistent_room, c->persistent_count + 1,
-                  sizeof(*c->persistents))) {
+    if (!ARRAY_ROOM(c->persistents, c->persistent_count, c->persistent_room, MPI_ROOM)) {
         return goal_fail(error, "no memory");
     }
     c->persistents[c->persistent_count++] =

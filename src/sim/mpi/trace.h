@@ -20,6 +20,7 @@
 #ifndef SIM_MPI_TRACE_H
 #define SIM_MPI_TRACE_H
 
+#include "base/array.h"
 #include "sim/goal/file.h"
 
 enum { MPI_NONE = -2, MPI_ANY = -1, MPI_SENT = -3, MPI_CANCELLED = -4 };
@@ -195,8 +196,8 @@ int mpi_resolve(struct mpi_trace *t, struct mpi_rank *r, struct goal_error *erro
 bool mpi_add_call(struct mpi_rank *r, const struct mpi_call *call);
 bool mpi_add_number(struct mpi_rank *r, int64_t number);
 
-/* mpi_grow() makes room for `count` elements of `size` bytes in an array. */
-bool mpi_grow(void *array, uint64_t *room, uint64_t count, size_t size);
+/* Elements of an array that grows, at first. */
+enum { MPI_ROOM = 16 };
 
 /* mpi_fail() sets `error` to "FILE:LINE: ..." and returns -1. */
 int mpi_fail(const struct mpi_rank *r, uint64_t line, struct goal_error *error, const char *format,

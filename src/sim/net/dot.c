@@ -10,6 +10,8 @@
  */
 #include "dot.h"
 
+#include "base/array.h"
+
 #include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -79,15 +81,9 @@ static void skip(struct reader *r)
 
 static bool take_character(struct reader *r, size_t length, char c)
 {
-    if (length + 1 >= r->room) {
-        size_t room = r->room > 0 ? 2 * r->room : 64;
-        char *name = realloc(r->name, room);
-        if (name == NULL) {
-            fail(r, "not enough memory");
-            return false;
-        }
-        r->name = name;
-        r->room = room;
+    if (!ARRAY_ROOM(r->name, length + 1, r->room, 64)) {
+        fail(r, "not enough memory");
+        return false;
     }
     r->name[length] = c;
     r->name[length + 1] = '\0';
@@ -232,13 +228,9 @@ static void add_edge(struct reader *r, uint32_t from, uint32_t to)
     if (r->failed) {
         return;
     }
-    if ((d->edges & (d->edges - 1)) == 0) { /* room for a power of two is used up */
-        struct net_link *e = realloc(d->edge, (d->edges > 0 ? 2 * d->edges : 1) * sizeof(*e));
-        if (e == NULL) {
-            fail(r, "not enough memory");
-            return;
-        }
-        d->edge = e;
+    if (!ARRAY_ROOM(d->edge, d->edges, d->room, 16)) {
+        fail(r, "not enough memory");
+        return;
     }
     d->edge[d->edges++] = (struct net_link){from, to};
 }

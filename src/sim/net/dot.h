@@ -18,7 +18,7 @@ struct net_dot_node {
 struct net_dot {
     bool directed;
     uint32_t nodes;
-    size_t edges;              /* one way each; an edge of a graph is two */
+    size_t edges, room;        /* one way each; an edge of a graph is two */
     struct net_dot_node *node; /* in the order of the file, and by name */
     struct net_link *edge;
 };

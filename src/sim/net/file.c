@@ -3,6 +3,7 @@
  * A network from a Graphviz file: which nodes are hosts, and how far it is from
  * switch to switch. Names that begin with H are hosts, as in LogGOPSim.
  */
+#include "base/array.h"
 #include "dot.h"
 
 #include <errno.h>
@@ -233,10 +234,8 @@ int net_file_parse(struct net_graph *g, const char *name, const char *text, size
 
 static int read_all(FILE *f, char **text, size_t *length)
 {
-    size_t room = 1 << 16;
-    *text = malloc(room);
-    *length = 0;
-    while (*text != NULL) {
+    size_t room = 0;
+    for (*length = 0; ARRAY_ROOM(*text, *length, room, 1 << 16);) {
         *length += fread(*text + *length, 1, room - *length, f);
         if (*length < room) {
             return ferror(f) != 0 ? -1 : 0;
@@ -245,11 +244,6 @@ static int read_all(FILE *f, char **text, size_t *length)
             errno = EFBIG;
             return -1;
         }
-        char *more = realloc(*text, room *= 2);
-        if (more == NULL) {
-            return -1;
-        }
-        *text = more;
     }
     return -1;
 }

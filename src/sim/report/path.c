@@ -2,6 +2,8 @@
 /* Critical paths; see path.h. */
 #include "path.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 
 static uint64_t ps(const struct sim_record *r, enum sim_parameter which)
@@ -127,15 +129,10 @@ static void add_parts(struct path_parts *sum, const struct path_parts *more)
 
 static struct path_step *append(struct path *p)
 {
-    size_t n = p->count;
-    if ((n & (n - 1)) == 0) { /* room for a power of two is used up */
-        struct path_step *steps = realloc(p->steps, (n > 0 ? 2 * n : 1) * sizeof(*steps));
-        if (steps == NULL) {
-            return NULL;
-        }
-        p->steps = steps;
+    if (!ARRAY_ROOM(p->steps, p->count, p->room, 16)) {
+        return NULL;
     }
-    p->steps[n] = (struct path_step){0};
+    p->steps[p->count] = (struct path_step){0};
     return &p->steps[p->count++];
 }
 

@@ -31,7 +31,7 @@ struct path_step {
 
 struct path {
     struct path_step *steps; /* the earliest first */
-    size_t count;            /* 0: no rank has an operation */
+    size_t count, room;      /* 0: no rank has an operation */
     uint64_t end;
     struct path_parts sum;
 };

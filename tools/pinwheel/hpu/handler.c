@@ -2,6 +2,8 @@
 /* Running one handler; see handler.h. */
 #include "handler.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,15 +51,10 @@ static char *read_all(FILE *f, size_t *size, struct rv32_error *error)
     char *bytes = NULL;
     size_t room = 0, n = 1;
     for (*size = 0; n > 0 && *size <= MOST_HOST; *size += n) {
-        if (*size == room) {
-            room = room > 0 ? 2 * room : 1 << 16;
-            char *larger = realloc(bytes, room);
-            if (larger == NULL) {
-                rv32_fail(error, "no memory for %zu bytes of the host", room);
-                free(bytes);
-                return NULL;
-            }
-            bytes = larger;
+        if (!ARRAY_ROOM(bytes, *size, room, 1 << 16)) {
+            rv32_fail(error, "no memory for %zu bytes of the host", *size + 1);
+            free(bytes);
+            return NULL;
         }
         n = fread(bytes + *size, 1, room - *size, f);
     }

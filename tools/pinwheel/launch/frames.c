@@ -2,6 +2,8 @@
 /* Frames between `pinwheel run` and its agents; see frames.h. */
 #include "frames.h"
 
+#include "base/array.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -19,19 +21,7 @@ static bool reserve(struct frames *q, size_t length)
         q->start = 0;
         q->end = queued;
     }
-    size_t capacity = q->capacity != 0 ? q->capacity : 4096;
-    while (capacity - q->end < length) {
-        capacity *= 2;
-    }
-    if (capacity != q->capacity) {
-        uint8_t *bytes = realloc(q->bytes, capacity);
-        if (bytes == NULL) {
-            return false;
-        }
-        q->bytes = bytes;
-        q->capacity = capacity;
-    }
-    return true;
+    return ARRAY_HOLDS(q->bytes, q->end + length, q->capacity, 4096);
 }
 
 bool frames_append(struct frames *q, const void *bytes, size_t length)

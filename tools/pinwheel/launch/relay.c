@@ -2,6 +2,8 @@
 /* Labelled output; see relay.h. */
 #include "relay.h"
 
+#include "base/array.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -9,23 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static bool reserve(char **buffer, size_t *capacity, size_t needed)
-{
-    size_t c = *capacity != 0 ? *capacity : 4096;
-    while (c < needed) {
-        c *= 2;
-    }
-    if (c == *capacity) {
-        return true;
-    }
-    char *grown = realloc(*buffer, c);
-    if (grown == NULL) {
-        return false;
-    }
-    *buffer = grown;
-    *capacity = c;
-    return true;
-}
+enum { LEAST = 4096 };
 
 static void drop_queue(struct relay *relay)
 {
@@ -49,7 +35,7 @@ static void queue_line(struct relay *relay, int rank, const char *line, size_t l
     if (relay->broken) {
         return;
     }
-    if (!reserve(&relay->queue, &relay->capacity, relay->end + n + length + 1)) {
+    if (!ARRAY_HOLDS(relay->queue, relay->end + n + length + 1, relay->capacity, LEAST)) {
         fprintf(stderr, "pinwheel run: no memory for output of rank %d, it is dropped\n", rank);
         return;
     }
@@ -64,7 +50,8 @@ static void queue_line(struct relay *relay, int rank, const char *line, size_t l
  * exceed the bound, or if memory is short. */
 static void extend_line(struct relay *relay, struct relay_source *s, const char *bytes, size_t n)
 {
-    if (s->length + n > RELAY_LINE_MAX || !reserve(&s->line, &s->capacity, s->length + n)) {
+    if (s->length + n > RELAY_LINE_MAX ||
+        !ARRAY_HOLDS(s->line, s->length + n, s->capacity, LEAST)) {
         if (s->length > 0) {
             queue_line(relay, s->rank, s->line, s->length);
         }

@@ -4,6 +4,7 @@
  * board of each (nic/board.h); what is printed, as a table, in full, as JSON or as what
  * changes from second to second, comes from looks alone.
  */
+#include "base/array.h"
 #include "base/options.h"
 #include "base/sys.h"
 #include "fabric/shm/inspect.h"
@@ -34,15 +35,9 @@ static void see(void *arg, const struct segment_view *view)
     if (__atomic_load_n(&board->version, __ATOMIC_ACQUIRE) != BOARD_VERSION) {
         return; /* it is being opened */
     }
-    if (l->count == l->room) {
-        size_t room = l->room == 0 ? 16 : 2 * l->room;
-        struct nic_seen *more = reallocarray(l->of, room, sizeof(*more));
-        if (more == NULL) {
-            l->failed = true;
-            return;
-        }
-        l->of = more;
-        l->room = room;
+    if (!ARRAY_ROOM(l->of, l->count, l->room, 16)) {
+        l->failed = true;
+        return;
     }
     struct nic_seen *s = &l->of[l->count++];
     s->view = *view;
