@@ -54,8 +54,8 @@ struct fabric_tx {
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     const void *base;
     uint64_t length;
-    const struct vector *vector; /* NULL: the payload is at base; else in the vector, */
-    uint64_t skip;               /* from this offset on; skip + length does not wrap */
+    const struct vector *vector; /* NULL: the payload is at base; else it is in the vector */
+    uint64_t skip;               /* its offset in the vector; skip + length does not wrap */
     enum fabric_status fault;    /* set: the payload is unreadable, send the header alone with it */
     bool at_once;                /* send all of it now, or nothing: FABRIC_QUEUED will not do */
 
@@ -100,8 +100,8 @@ struct fabric_rx {
     enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;
     void *base; /* RX_DEPOSIT: the first `room` bytes of the payload go here */
     uint64_t room;
-    const struct vector *vector; /* not NULL: they go into the vector instead, */
-    uint64_t skip;               /* from this offset on; skip + room does not wrap */
+    const struct vector *vector; /* not NULL: the bytes go into the vector instead */
+    uint64_t skip;               /* their offset in the vector; skip + room does not wrap */
 };
 
 enum rx_step {
@@ -209,9 +209,9 @@ struct fabric_info {
 struct fabric_report {
     uint64_t packets_in, packets_out;
     uint64_t resent, timeouts, duplicates;
-    uint64_t dropped;   /* not understood, not welcome, or no room for them; of these */
-    uint64_t forged;    /* proved nothing, */
-    uint64_t replayed;  /* or were copies of what had come; only with a job's key */
+    uint64_t dropped;   /* not understood, not welcome, or no room for them */
+    uint64_t forged;    /* dropped since they proved nothing */
+    uint64_t replayed;  /* dropped since they had come before; only with a job's key */
     uint64_t shortened; /* times that packets became shorter for a path */
     uint64_t peers;     /* now; the first of them: */
     struct fabric_peer_report {

@@ -46,7 +46,7 @@ const struct atomic_kind atomic_kinds[PTL_DATATYPE_LAST] = {
 enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8 };
 
 const struct atomic_operation atomic_operations[PTL_OP_LAST] = {
-    [PTL_MIN] = {ORDERED, LESS, NULL}, /* data against target, */
+    [PTL_MIN] = {ORDERED, LESS, NULL}, /* data against target */
     [PTL_MAX] = {ORDERED, GREATER, NULL},
     [PTL_SUM] = {ANY, 0, nic_add_raw},
     [PTL_PROD] = {ANY, 0, NULL},

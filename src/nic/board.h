@@ -31,8 +31,8 @@ struct board_work {
     uint64_t calls[BOARD_CALLS];
     uint64_t cycles;      /* of the time stamp counter, in their code and their calls */
     uint64_t core_cycles; /* of the RV32 cores, contention not counted; native ones have none */
-    uint64_t faults;      /* of these calls: SEGV or TIMEOUT, */
-    uint64_t failed;      /* or FAIL */
+    uint64_t faults;      /* calls that ended with SEGV or TIMEOUT */
+    uint64_t failed;      /* calls that ended with FAIL */
 };
 
 /* An execution context: what the handlers of one entry have in common. */

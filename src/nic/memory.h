@@ -14,8 +14,8 @@
 
 struct memory {
     void *base;
-    const struct vector *vector; /* NULL: it begins at `base`; else in there, */
-    uint64_t skip;               /* this far from its beginning */
+    const struct vector *vector; /* NULL: it begins at `base`; else it is in the vector */
+    uint64_t skip;               /* its offset in the vector */
 };
 
 /* memory_at() is an address in memory that a program or a peer has named: a

@@ -106,8 +106,8 @@ struct timer {
     struct table_slot slot;
     struct list link; /* of nic->timers, by `due` */
     struct le *le;
-    int64_t due;             /* when it is looked at next, */
-    int64_t tick;            /* and the tick that this is for: begin + n * period */
+    int64_t due;             /* when it is looked at next */
+    int64_t tick;            /* the tick that `due` is for: begin + n * period */
     int64_t period;          /* 0: it ticks once */
     uint64_t argument;       /* hdr_data of its ticks */
     struct invocation *busy; /* its tick that has not ended; NULL: none */
@@ -258,7 +258,7 @@ struct nic_peer {
     int64_t retry;             /* when to look next */
     /* Of each channel the first. */
     struct rx *rx[FABRIC_CLASSES];
-    struct list detached; /* struct invocation, in order (detach.c), */
+    struct list detached; /* struct invocation, in order (detach.c) */
     uint64_t detached_packets;
     bool self;     /* the NIC's own */
     bool dead;     /* the peer is gone; offloaded messages of it are left (detach.c) */
@@ -280,22 +280,23 @@ struct nic {
     uint64_t incarnation;
     ptl_uid_t uid;
     size_t packet_size;
-    size_t inline_max;  /* payloads up to here fit the fabric's short cut, */
-    uint64_t short_end; /* shorter ones take it; and shorter ones than this leave whole, without */
-    uint64_t now_end;   /* an operation, if they want no answer. Both 0: PINWHEEL_FASTPATH=off */
-    int64_t contact_ns; /* how long one that has answered is waited for */
-    _Atomic(const struct fabric_ops *) ops; /* of its home; of a closed one fabric_none, */
+    size_t inline_max;  /* payloads up to here fit the fabric's short cut */
+    uint64_t short_end; /* payloads below it take the short cut */
+    uint64_t now_end;   /* those below it leave whole, and as no operation if they want no answer */
+    /* With PINWHEEL_FASTPATH=off both are 0. */
+    int64_t contact_ns;                     /* how long one that has answered is waited for */
+    _Atomic(const struct fabric_ops *) ops; /* of its home; of a closed NIC fabric_none */
     struct fabric *_Atomic fabric;
     const struct fabric_ops
-        *net_ops;                   /* and of the fabric for peers that it does not reach: UDP's */
-    struct fabric *_Atomic net;     /* NULL: there is none */
-    bool net_only;                  /* home is for messages to oneself */
+        *net_ops;               /* of the fabric for peers that the home does not reach: UDP's */
+    struct fabric *_Atomic net; /* NULL: there is none */
+    bool net_only;              /* home is for messages to oneself */
     _Atomic uint32_t *_Atomic bell; /* of its home, or `no_bell` */
     _Atomic uint32_t no_bell;
     struct ni *ni[NI_KINDS];
     struct list peers[PEER_BUCKETS];
     struct list all_peers;
-    struct list sought; /* peers that no fabric has, the oldest first; */
+    struct list sought; /* peers that no fabric has, the oldest first */
     unsigned sought_count;
     struct nic_peer host;       /* the sender of what the host starts itself (invoke.c) */
     struct nic_peer *last_peer; /* of a physical target; NULL: none */
@@ -304,8 +305,8 @@ struct nic {
     unsigned queued_program, queued_handler;
     struct list acks_due; /* struct rx with gathered acks */
     struct list fired;    /* struct triggered whose threshold was reached */
-    struct rx *self;      /* self.c: a message to oneself that is in its stages; */
-    bool self_afar;       /* and whether any may be on the fabric's way, queued or in hand */
+    struct rx *self;      /* self.c: a message to oneself that is in its stages */
+    bool self_afar;       /* a message to oneself may be on the fabric's way, queued or in hand */
     bool fastpath;        /* PINWHEEL_FASTPATH, for what is not hot; else see `short_end` */
     struct hpu_pool *hpus;
     struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
@@ -325,7 +326,7 @@ struct nic {
     int64_t reported;        /* when the other fabric told it last of its peers */
     int64_t (*now)(void);    /* nanoseconds, for how long peers are sought, and for timers */
     void (*wake_at)(struct nic *nic, int64_t due); /* timers_advance() is to be called then */
-    unsigned unlocked; /* threads that run handlers or copy, without the lock; */
+    unsigned unlocked; /* threads that run handlers or copy, without the lock */
     unsigned handling; /* of these, threads that run handlers */
 
     /* progress.c */
@@ -341,8 +342,8 @@ struct nic {
     bool stalled;     /* a message with handlers finds no room: its patience has an end */
     bool stop;
     struct news news;
-    unsigned waiters;     /* program threads asleep on the bell: the curious, */
-    struct list counting; /* and struct ct_mark of the others */
+    unsigned waiters;     /* program threads asleep on the bell */
+    struct list counting; /* struct ct_mark of those of them that wait for one counter */
     int wake_fd;
     int alarm_fd; /* a timer of the kernel's, for those of handlers; -1: none yet */
     int thread_epoll;

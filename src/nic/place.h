@@ -50,8 +50,8 @@ struct place {
     bool held;       /* HELD; read without the lock by who forks */
     bool forking;    /* the state before fork(): the NIC thread may end it meanwhile */
     bool asleep;     /* the first thread sleeps on the bell */
-    cpu_set_t whole; /* the mask when the NIC was opened, */
-    cpu_set_t home;  /* and one core of it */
+    cpu_set_t whole; /* the mask when the NIC was opened */
+    cpu_set_t home;  /* the core of the mask that the first thread has */
     int64_t ran;     /* time on a core of the first thread at the last look; -1: none was */
     /* Read without the lock: */
     _Atomic int64_t next_look; /* for a peer on the same core */

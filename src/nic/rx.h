@@ -51,8 +51,8 @@ struct handler_run {
     /* With HPUs that are threads (nic->sched). The exec above is for header and completion
      * handlers then. */
     struct rx *rx;
-    bool ended;           /* the active handler has ended, */
-    int code;             /* with this */
+    bool ended;           /* the active handler has ended */
+    int code;             /* its return code then */
     bool orphan;          /* it runs on, and its NI is closed: whoever ends it frees this */
     struct list packets;  /* struct packet (packets.c), in order: not all that has ended yet */
     unsigned outstanding; /* of these, not ended */
@@ -83,8 +83,8 @@ struct rx {
     enum fabric_class class;
     struct message *m; /* the header, where the fabric copied it */
     bool decided;      /* the header went through match and checks */
-    bool held;         /* it is to wait for room, and be decided then, */
-    bool held_by_turn; /* or for a message before it to end */
+    bool held;         /* it is to wait for room, and be decided then */
+    bool held_by_turn; /* it is to wait for a message before it to end */
     bool response_silent;
     bool event_posted;
 

@@ -86,8 +86,8 @@ struct fabric_peer {
     struct slot *out;
     unsigned out_index;
     size_t inline_max;      /* payload that fits a record of its ring */
-    _Atomic uint32_t *bell; /* its bell, */
-    _Atomic uint64_t *bits; /* and in the same line the word of its bitmap */
+    _Atomic uint32_t *bell; /* the peer's bell */
+    _Atomic uint64_t *bits; /* in the line of its bell: the word of its bitmap */
     uint64_t bit;           /* that has our bit */
     uint32_t rung;          /* generation of its bell in which we rang */
     unsigned sent_on;       /* records that left since one came */

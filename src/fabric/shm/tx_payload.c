@@ -21,9 +21,9 @@
 #define FILL_RUN 32 /* cells filled before what comes in has its turn */
 #define TIMED 8     /* of so many cells one is timed */
 #define SLOW_BYTES_NS 4
-#define SAMPLES 0xffffu /* timed cells that count: */
-#define FAR_FROM 12     /* so many slow ones, and the peer is far, */
-#define NEAR_FROM 4     /* so few, and it is near */
+#define SAMPLES 0xffffu /* timed cells that count */
+#define FAR_FROM 12     /* with so many slow ones the peer is far */
+#define NEAR_FROM 4     /* with so few slow ones it is near */
 #define FAR_PROBE 32    /* of so many large messages to a far peer one goes through cells */
 /* The sender goes so many times round its first cells before it takes the others into use. Each
  * page of new memory costs it as much time as a message of one cell, or more, which a sender of

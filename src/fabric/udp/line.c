@@ -19,8 +19,8 @@
 #include "base/ip.h"
 
 enum {
-    WON = 64,     /* votes that make a peer the favourite: calls that send to it, */
-    AGAINST = 4,  /* and what one to another takes away */
+    WON = 64,     /* votes that make a peer the favourite: a call that sends to it is one */
+    AGAINST = 4,  /* votes that a call to another peer takes away */
     LATER = 10000 /* votes that a peer lacks to which no line could lead */
 };
 #define NOBODYS_GROUP UINT32_C(0xe0000000) /* 224.0.0.0 */

@@ -31,31 +31,31 @@ struct udp_batch {
 
 /* The second socket, see line.c. */
 struct udp_line {
-    bool on; /* there is one, */
+    bool on; /* there is such a socket */
     int fd;
-    struct slmp_address to;    /* and leads there */
+    struct slmp_address to;    /* the peer that it is connected to */
     struct slmp_address often; /* the peer that may be next */
-    int votes;                 /* and how much is for it */
+    int votes;                 /* votes for that peer */
 };
 
 struct udp_socket {
     int fd;
     struct udp_line line;
     bool segments;    /* the kernel cuts (UDP_SEGMENT) */
-    bool joins;       /* the kernel joins (UDP_GRO), */
-    bool joining;     /* and does so now; */
-    int64_t parted;   /* since then it does not, */
-    bool empty;       /* nothing was there at the last look, */
-    unsigned alone;   /* so many came one at a time, */
-    unsigned crowd;   /* or at once */
+    bool joins;       /* the kernel can join packets (UDP_GRO) */
+    bool joining;     /* the kernel joins packets now */
+    int64_t parted;   /* when it was last told not to join any */
+    bool empty;       /* nothing was there at the last look */
+    unsigned alone;   /* packets that came one at a time */
+    unsigned crowd;   /* packets that came with others */
     bool adapts;      /* set by a caller that wants single packets soon: there may be a line, and
                        * packets that come one at a time are not joined */
     int receive;      /* bytes of its receive buffer */
     uint32_t longest; /* packet that the way to the peer carries whole; 0: not known */
     uint64_t calls_out, calls_in;
     uint64_t refused;  /* times that a peer's host said that nobody listens */
-    uint64_t dropped;  /* packets that the kernel did not take, */
-    int error;         /* and why it was last */
+    uint64_t dropped;  /* packets that the kernel did not take */
+    int error;         /* the last reason for that */
     uint64_t narrowed; /* times that the system said that a path takes shorter packets */
     bool tells;        /* udp_socket_refusal() has something to say */
     struct udp_batch *batch;

@@ -39,17 +39,17 @@ enum {
     UDP_ALIGN = 64,        /* of packets for the NIC, in memory */
     UDP_FORMAT = 2,        /* the version in the prefix */
     UDP_LANES = 8,         /* messages of a channel under way, see lane.c */
-    STAGED_MOST = 128,     /* pieces of its first lane, */
-    STAGED_BEHIND = 16,    /* and of each other one */
+    STAGED_MOST = 128,     /* pieces of a channel's first lane */
+    STAGED_BEHIND = 16,    /* pieces of each of its other lanes */
     BUFFERS_MOST = 64,     /* of UDP_BUFFER bytes, in use at once */
-    QUEUED_MOST = 512,     /* messages of a channel that are not acknowledged, */
-    COPIED_MOST = 1 << 20, /* and bytes of those that were copied, */
-    UDP_COPY_MOST = 16384, /* each at most so many: not less than PINWHEEL_SHM_INLINE can be */
+    QUEUED_MOST = 512,     /* messages of a channel that are not acknowledged */
+    COPIED_MOST = 1 << 20, /* bytes of unacknowledged messages that were copied */
+    UDP_COPY_MOST = 16384, /* bytes of one that is copied; PINWHEEL_SHM_INLINE is no more */
     LOCAL_MOST = 64,       /* addresses of this host that are known */
     UDP_ROW_MOST = UDP_HEAD + UDP_COPY_MOST, /* bytes of a row */
     UDP_PIECES = 256,                        /* spare ones that are kept */
-    UDP_BACK_NS = 20000,                     /* soon, */
-    UDP_HABIT = 4,                           /* and a habit: see send.c */
+    UDP_BACK_NS = 20000,                     /* a poll within it comes soon: send.c */
+    UDP_HABIT = 4,                           /* so often in a row makes a habit: send.c */
     UDP_ACK_NS = 30000 /* the wait of an acknowledgement; with UDP_BACK_NS 50 us */
 };
 
@@ -94,8 +94,8 @@ struct udp_kept {
 struct udp_incoming {
     struct slmp_incoming *open; /* NULL: there is none */
     bool fresh;                 /* its first piece has not come */
-    struct udp_memory *row;     /* it is a row that comes in several packets, */
-    size_t row_have;            /* so far */
+    struct udp_memory *row;     /* memory of a row that comes in several packets */
+    size_t row_have;            /* bytes of it that have come */
     bool refused;               /* the engine was told to wait with more of it */
 };
 
@@ -111,20 +111,20 @@ struct udp_lane {
     /* as the NIC takes */
     struct rx_machine m;       /* the message in hand */
     uint32_t used;             /* bytes of the first piece that were taken */
-    struct udp_memory *gather; /* a packet that came in several pieces, */
-    size_t gathered;           /* so far */
+    struct udp_memory *gather; /* memory of a packet that comes in several pieces */
+    size_t gathered;           /* bytes of it that have come */
     struct list kept;
     struct udp_kept *keeper; /* for the next one */
 };
 
 struct udp_channel {
-    struct fabric_rx *rx; /* the one that lasts, */
-    bool lent;            /* and a lane has it */
+    struct fabric_rx *rx; /* the one that the channel keeps */
+    bool lent;            /* a lane has the rx of the channel */
     struct udp_lane lane[UDP_LANES];
     struct list lanes, spare; /* at least one is in the first list */
     uint64_t messages;        /* that have begun */
-    bool refused;             /* the engine was told to wait, */
-    bool next_refused;        /* with the next one */
+    bool refused;             /* the engine was told to wait with a message */
+    bool next_refused;        /* the engine was told to wait with the next message */
     bool busy;                /* a thread is with the NIC, perhaps without the lock */
     /* out */
     unsigned queued;
@@ -153,8 +153,8 @@ struct udp_message {
     struct fabric_peer *peer;
     struct fabric_tx *tx; /* NULL: its payload is in `copy` */
     bool large;           /* `copy` has UDP_COPY_MOST bytes, else inline_max */
-    uint32_t row_most;    /* bytes that it may have in all; 0: nothing may join it, */
-    uint32_t last;        /* and where in it the last prefix stands */
+    uint32_t row_most;    /* bytes that it may have in all; 0: nothing may join it */
+    uint32_t last;        /* where in it the last prefix stands */
     uint8_t head[UDP_HEAD];
     uint8_t copy[];
 };
@@ -177,8 +177,8 @@ struct fabric {
 
     struct list peers, ready;
     unsigned dying;            /* peers to be buried */
-    struct list spare[2];      /* struct udp_message of either size, */
-    unsigned spares[2];        /* so many */
+    struct list spare[2];      /* struct udp_message of either size */
+    unsigned spares[2];        /* number of spare ones */
     struct udp_message *row;   /* the last message posted, while others may join it */
     struct udp_memory *buffer; /* where the next datagrams go */
     struct list free_buffers, free_pieces;
@@ -191,12 +191,12 @@ struct fabric {
     int64_t deadline;         /* the engine's, as of its last call */
     int64_t flushed;          /* when it was last asked for packets */
     int64_t flush_took;       /* the time that the last flush took */
-    unsigned posted;          /* messages that it got since then, */
-    uint64_t posted_bytes;    /* and their bytes */
-    unsigned expected;        /* packets of those, */
+    unsigned posted;          /* messages that the engine got since then */
+    uint64_t posted_bytes;    /* bytes of the messages posted */
+    unsigned expected;        /* packets of the messages posted */
     bool behind;              /* the last poll brought something, and what is due waits */
-    struct udp_habit returns; /* the next poll after a post, */
-    struct udp_habit polls;   /* and after one that brought packets */
+    struct udp_habit returns; /* whether a poll soon follows a post */
+    struct udp_habit polls;   /* whether a poll soon follows one that brought packets */
     bool moved;               /* an upcall of the engine did something for the NIC */
     int64_t ask_at;           /* when silent peers are asked next */
     int64_t hot_until;
@@ -207,12 +207,12 @@ struct fabric {
 
     bool open_to_all;  /* packets from beyond this host are taken */
     bool keyed;        /* and all of them are proved by the job's key */
-    bool told_version; /* it was said that somebody speaks another version, */
-    bool full_told;    /* and that there is no room for one more peer */
+    bool told_version; /* the log says that somebody speaks another version */
+    bool full_told;    /* the log says that there is no room for one more peer */
     uint32_t local[LOCAL_MOST];
     unsigned locals;
     uint64_t foreign, misshapen; /* packets, messages that were dropped */
-    uint64_t unproved;           /* packets without the key, as the engine counts them; */
+    uint64_t unproved;           /* packets without the key, as the engine counts them */
     uint64_t strange;            /* unproved ones that came without a session */
     uint32_t owner;              /* of the socket that udp_whose() was asked about last */
 };

@@ -35,9 +35,10 @@
 #include <string.h>
 
 #define SHARE 8
-#define LONG_NS 50000     /* that handlers of a message take, and one for */
-#define LONG_BYTES_A_NS 2 /* as many bytes of it; longer is long, */
-#define REMEMBERED 8      /* and noted for this many messages */
+/* A message is long if its handlers take LONG_NS, and a nanosecond for LONG_BYTES_A_NS bytes. */
+#define LONG_NS 50000
+#define LONG_BYTES_A_NS 2
+#define REMEMBERED 8 /* for so many messages a long handler is remembered */
 
 /* ---- Leaving ---- */
 

@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPARES 64        /* kept of those that have ended, with their memory, */
-#define SPARE_ROOM 65536 /* for as much data */
+#define SPARES 64        /* ended ones that are kept, with their memory */
+#define SPARE_ROOM 65536 /* bytes of memory of each that are kept */
 
 static void free_parts(struct invocation *v)
 {
