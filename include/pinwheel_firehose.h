@@ -91,7 +91,7 @@ struct pw_firehose_ops {
 struct pw_firehose_config {
     unsigned nodes, self, flags;
     size_t page;           /* of a bucket, a power of two [that of the system] */
-    uint64_t max_pinnable; /* what may be pinned here at all */
+    uint64_t max_pinnable; /* the most that may be pinned here at all */
     uint64_t max_regions;  /* region variant: how many regions [unlimited] */
     uint64_t max_region;   /* region variant: the longest one [128 KiB] */
     size_t max_message;    /* the longest message [4096] */
@@ -104,7 +104,7 @@ struct pw_firehose_config {
     void *client;
 };
 
-/* What follows from a configuration. A region count of 0: the variant has no such limit. */
+/* The numbers that a configuration gives. A region count of 0: the variant has no such limit. */
 struct pw_firehose_info {
     uint64_t m, maxvictim;                  /* bytes */
     uint64_t firehoses;                     /* f, units at each peer */

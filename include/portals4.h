@@ -246,7 +246,7 @@ typedef int ptl_sr_value_t;
 enum ptl_list { PTL_PRIORITY_LIST = 0, PTL_OVERFLOW_LIST = 1 };
 enum ptl_search_op { PTL_SEARCH_ONLY = 0, PTL_SEARCH_DELETE = 1 };
 
-/* What the initiator of a put wants to hear of the target (3.15). */
+/* The ack that the initiator of a put wants from the target (3.15). */
 enum ptl_ack_req {
     PTL_NO_ACK_REQ = 0,
     PTL_ACK_REQ = 1,    /* an ACK event, also counted with PTL_MD_EVENT_CT_ACK */
@@ -326,7 +326,7 @@ typedef enum { PTL_CT_OPERATION = 0, PTL_CT_BYTE = 1 } ptl_ct_type_t;
 
 /* ---- Structures ------------------------------------------------------------ */
 
-/* What an interface can hold (3.6.1). Counts unless noted. */
+/* The limits of an interface (3.6.1). Counts unless noted. */
 typedef struct {
     int max_entries;            /* MEs or LEs linked at a time */
     int max_unexpected_headers; /* kept at a time */
@@ -366,7 +366,7 @@ typedef struct {
     void *start;
     ptl_size_t length;
     ptl_handle_ct_t ct_handle; /* or PTL_CT_NONE; not looked at without an EVENT_CT_ option */
-    ptl_uid_t uid;             /* whose messages may land here, or PTL_UID_ANY */
+    ptl_uid_t uid;             /* user whose messages may land here, or PTL_UID_ANY */
     unsigned int options;      /* PTL_LE_... */
 } ptl_le_t;
 

@@ -28,7 +28,7 @@
 extern "C" {
 #endif
 
-/* What handlers are called with; defined in spin_handler.h. */
+/* The arguments of handlers; defined in spin_handler.h. */
 typedef struct ptl_header ptl_header_t;
 typedef struct ptl_payload ptl_payload_t;
 
@@ -71,7 +71,7 @@ typedef struct {
                                        it has bits, so one bit makes an entry's handlers serial */
 } ptl_handlers_t;
 
-/* What an NI offers to handlers. Sizes are in bytes. */
+/* The limits of an NI for handlers. Sizes are in bytes. */
 typedef struct {
     ptl_size_t max_user_hdr_size;       /* user header of a message */
     ptl_size_t max_payload_size;        /* payload of a packet */
@@ -83,7 +83,7 @@ typedef struct {
                                            with none, handlers that may be active at once */
 } ptl_spin_limits_t;
 
-/* What handlers have counted with PtlHandlerCounterAdd(). */
+/* The counts that handlers have made with PtlHandlerCounterAdd(). */
 typedef struct {
     uint64_t sum;   /* of the values */
     uint64_t count; /* how many values there were */

@@ -71,8 +71,8 @@ typedef struct ptl_payload {
     uint8_t *base;     /* its bytes: valid, and the handler's to overwrite, until it returns */
 } ptl_payload_t;
 
-/* What a handler returns. Any other value, or one that its kind may not
- * return, counts as FAIL. */
+/* The return code of a handler. Any other value, or one that its kind may not return, counts as
+ * FAIL. */
 enum ptl_handler_return {
     SUCCESS = 0,              /* payload, completion */
     DROP = 1,                 /* header: the message; payload: this packet */
@@ -144,7 +144,7 @@ extern const char ptl_handler_image[] __attribute__((visibility("hidden")));
             ".popsection");
 #endif
 
-/* What is registered has the type of one of the three kinds above. */
+/* A handler that is registered has the type of one of the three kinds above. */
 #ifdef __cplusplus
 extern "C++" {
 constexpr bool ptl_handler_is(int (*)(const ptl_header_t, void *))

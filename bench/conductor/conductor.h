@@ -35,7 +35,7 @@ enum {
 /* ---- What can be measured (plan.c) ---- */
 
 enum value_kind {
-    VALUE_TIME, /* what the turn gave, times scale */
+    VALUE_TIME, /* the result of the turn, times scale */
     VALUE_RATE, /* how often that goes into a second, times scale */
     VALUE_BYTES /* GB/s of `scale` messages in that time */
 };

@@ -186,7 +186,7 @@ static void draw_curve(struct plot *s, const struct run *r, const struct panel *
               (size_t)curve->count);
 }
 
-/* What a waiting time may be if one handler of the other context is in the way: ours without
+/* The most that a call may wait if one handler of the other context is in the way: ours without
  * that context, and its time more. */
 static void draw_bound(struct plot *s, const struct panel *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the samples say: values, comparisons, and the targets of the project. */
+/* The results of the samples: values, comparisons, and the targets of the project. */
 #include "conductor.h"
 #include "values.h"
 
@@ -218,8 +218,8 @@ static void judge(const struct run *r, const struct target *t, const struct benc
     }
 }
 
-/* What was said when a subject of the target, either side of it, was left out, wholly or
- * at this bench. */
+/* The reason that was given when a subject of the target, either side of it, was left out, wholly
+ * or at this bench. */
 static const char *left_out(const struct run *r, const struct target *t)
 {
     const char *names[] = {t->subject, NULL};

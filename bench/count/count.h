@@ -44,7 +44,7 @@ struct count_row {
     const char *hpu; /* value of PINWHEEL_HPU: runs the handlers of the row */
     unsigned each;   /* operations of one call of `run` */
     void (*open)(void);
-    void (*arm)(void); /* what precedes each run uncounted, NULL: nothing */
+    void (*arm)(void); /* runs before each run, and is not counted; NULL: nothing */
     void (*run)(void);
     void (*verify)(unsigned operations); /* that all of them happened */
 };

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What a hit of Firehose costs: try_remote_pin's fast sibling, a remote pin of one bucket that is
- * pinned, and its release, by 1 and more threads that hit buckets of their own.
- *
- * Usage: bench_firehose [THREADS [BUCKETS]]
- */
+/* The cost of a hit of Firehose: try_remote_pin's fast sibling, a remote pin of one bucket that is
+ * pinned, and its release, by 1 and more threads that hit buckets of their own. Usage:
+ * bench_firehose [THREADS [BUCKETS]] */
 #include "pinwheel_firehose.h"
 
 #include <errno.h>

@@ -38,8 +38,8 @@ enum {
     TURN_SIZE_MAX = 4 << 20     /* bytes of a message, at most */
 };
 
-/* What an iteration does. Peers serve those before BENCH_WAKE as far as their library
- * has them; the rest is for Pinwheel's own programs. */
+/* The numbers of the benches: what an iteration does. Peers serve those before BENCH_WAKE as far as
+ * their library has them; the rest is for Pinwheel's own programs. */
 enum turn_bench {
     BENCH_LATENCY,   /* a ping-pong of `size` bytes, received by waiting or polling as the
                         library's users do: a round trip */
@@ -133,7 +133,7 @@ struct turn_work {
 struct turn_result {
     double seconds;     /* of `count` iterations, by rank 0 */
     double cpu_seconds; /* user and system, of this process, in the same time */
-    double extra;       /* what the bench says */
+    double extra;       /* a figure of the bench's own */
     int32_t error;      /* the turn failed; then why */
     char why[160];
 };

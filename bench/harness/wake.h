@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What all benches of wake-ups have in common, so that they are comparable: how
- * long rank 0 keeps away until rank 1 is surely asleep, and the median of a turn.
- */
+/* The common part of all benches of wake-ups, so that they are comparable: how long rank 0 keeps
+ * away until rank 1 is surely asleep, and the median of a turn. */
 #ifndef BENCH_WAKE_H
 #define BENCH_WAKE_H
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What starting a handler takes on the host: an empty payload handler, natively and as its
- * device code on an RV32 core, from the call's set-up to its result, on a context of its own. The
- * two take turns ROUNDS times; printed are the medians.
- */
+/* The time that it takes on the host to start a handler: an empty payload handler, natively and as
+ * its device code on an RV32 core, from the call's set-up to its result, on a context of its own.
+ * The two take turns ROUNDS times; printed are the medians. */
 #include "start_handlers.h"
 
 #include "hpu/device.h"

@@ -17,7 +17,8 @@
 
 enum { WORDS = 64, LINE_DONE = 3 /* turn_line(): runs of `shared` that rank 0 has done */ };
 
-/* What others change, and what the operations of this rank take and give. */
+/* The memory that others change, and that from which operations of this rank take and to which they
+ * give. */
 static struct {
     _Alignas(64) int64_t fetched_from[2]; /* fetch, swap_if */
     _Alignas(64) int64_t streamed;
@@ -29,8 +30,8 @@ static struct {
 
 static struct link_count targeted, streamed, local, replies;
 static ptl_handle_md_t operand_md, fetched_md;
-static int64_t stream_sum;   /* what words.streamed must be */
-static uint64_t shared_sum;  /* what words.shared of rank 1 must be */
+static int64_t stream_sum;   /* the value that words.streamed must have */
+static uint64_t shared_sum;  /* the value that words.shared of rank 1 must have */
 static uint64_t shared_runs; /* of both ranks */
 static double shared_iterations;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What it costs to look at a counter and at an empty queue while nothing arrives. */
+/* The cost of a look at a counter and at an empty queue while nothing arrives. */
 #include "link.h"
 
 enum { CALLS = 64 };

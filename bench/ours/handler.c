@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What an empty handler adds. Rank 0 sends a batch and says so beside the library;
- * only then does rank 1, whose library has stood still, take all of it out, and
- * times that. Batches for an entry with a handler alternate with batches for one
- * without, so `extra`, of rank 1, is a difference of neighbours:
- *
- *   message   64 puts of 8 bytes; a header handler that returns PROCEED
- *   packet    one put of several packets through the cells; a payload handler that
- *             returns SUCCESS, against the deposit of the same packets
- *
- * The second says what handlers cost only where the copy of the deposit is small
- * beside them: the subject `ours-cells` has packets of 64 bytes.
- */
+/* The time that an empty handler adds. Rank 0 sends a batch and says so beside the library; only
+ * then does rank 1, whose library has stood still, take all of it out, and times that. Batches for
+ * an entry with a handler alternate with batches for one without, so `extra`, of rank 1, is a
+ * difference of neighbours: message 64 puts of 8 bytes; a header handler that returns PROCEED
+ * packet one put of several packets through the cells; a payload handler that returns SUCCESS,
+ * against the deposit of the same packets The second says what handlers cost only where the copy of
+ * the deposit is small beside them: the subject `ours-cells` has packets of 64 bytes. */
 #include "empty.h"
 #include "link.h"
 

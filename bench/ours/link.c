@@ -104,7 +104,7 @@ int link_open(void)
 
 /* ---- Memory of a connection ---- */
 
-/* What this process's own segment occupies, and its private memory. Before the
+/* Returns the bytes that this process's own segment occupies, and its private memory. Before the
  * first contact the own segment is the only file that it has open in that tmpfs. */
 struct footprint {
     int segment; /* descriptor */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which components carry this process's messages; see mpi_portals.h. */
+/* Finds the components that carry this process's messages; see mpi_portals.h. */
 #include "mpi_portals.h"
 
 #include "harness/turn.h"

@@ -23,7 +23,7 @@ enum { TAG = 1, TAG_ANSWER = 2, QUEUE = 1024, KEY = 1, LINE_READS = 0 };
 
 static const char *provider = "shm";
 
-/* What a rank tells the other of the memory that may be read. */
+/* The message by which a rank tells the other of the memory that may be read. */
 struct ticket {
     uint64_t address, key;
 };

@@ -23,7 +23,7 @@ struct ucx {
     ucp_worker_h worker;
     ucp_ep_h endpoint;
     ucp_mem_h exposed;
-    char *region;    /* what `exposed` is, here */
+    char *region;    /* the address that `exposed` has here */
     uint64_t remote; /* the address of the other rank's region, there */
     ucp_rkey_h key;  /* and the key to it */
     struct slots slots;

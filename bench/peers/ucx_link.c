@@ -5,7 +5,7 @@
 
 #include "peer_ucx.h"
 
-/* What a rank tells the other of its region. */
+/* The message by which a rank tells the other of its region. */
 struct ticket {
     uint64_t address;
     uint64_t key_length;

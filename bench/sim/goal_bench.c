@@ -32,7 +32,7 @@
 
 enum { WORDS = 12, SIZES = 2, ROUNDS_MOST = 99, HEAP = 131072, HEAP_STEPS = 1000000 };
 
-/* What `goal gen` and `goal run` are told; a size takes the place of "N". */
+/* The arguments of `goal gen` and `goal run`; a size takes the place of "N". */
 struct bench_case {
     const char *name;
     const char *gen[WORDS];
@@ -163,7 +163,7 @@ static uint64_t memory_of(pid_t pid)
     snprintf(path, sizeof(path), "/proc/%d/smaps_rollup", (int)pid);
     FILE *f = fopen(path, "r");
     while (f != NULL && fgets(line, sizeof(line), f) != NULL) {
-        /* What is dirtied in a private mapping of a file is anonymous from then on. */
+        /* Pages that are dirtied in a private mapping of a file are anonymous from then on. */
         if (sscanf(line, "Anonymous: %llu kB", &kib) == 1) {
             anonymous = kib;
         }

@@ -12,7 +12,7 @@ enum { LINK_WINDOW = 64, LINK_LARGE = 1 << 20, LINK_PORTS = 64 };
 
 struct link;
 
-/* What a message that is done does to its receiver. */
+/* When a receiver answers: never, after each message, or after each window of them. */
 enum link_answer { ANSWER_NONE, ANSWER_EACH, ANSWER_WINDOW };
 
 struct link {

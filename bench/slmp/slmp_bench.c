@@ -45,7 +45,7 @@ struct line {
     enum work work;
     enum subject subject;
     unsigned count;
-    double per;       /* what one is worth: messages, or bytes */
+    double per;       /* the worth of one: messages, or bytes */
     const char *unit; /* of the value: us, GB/s, M/s */
     int against;      /* the line of which it is a fraction; -1: none */
     double value[ROUNDS_MAX];

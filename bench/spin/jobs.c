@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the benches of the handler library share; see jobs.h. */
+/* The functions of all benches of the handler library; see jobs.h. */
 #include "jobs.h"
 
 #include <errno.h>

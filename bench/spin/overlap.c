@@ -214,7 +214,7 @@ static const struct turn_duty duties[] = {
     {BENCH_SPIN_OVERLAP_GEMM, fits, begin, run, end},
 };
 
-/* Whoever waits at rank 1 sleeps, so that its CPU time is that of the message. */
+/* A thread that waits at rank 1 sleeps, so that its CPU time is that of the message. */
 static int sleep_at_once(void)
 {
     return setenv("PINWHEEL_SPIN_US", "0", 1) == 0 && setenv("PINWHEEL_YIELD_US", "0", 1) == 0

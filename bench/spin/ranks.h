@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * What the works of bench_crew share: eight ranks, their ids and memory, and the entries of a
- * turn. crew.c has collectives, redundant.c one with redundancy, storage.c
- * servers.
- */
+/* The common part of the works of bench_crew: eight ranks, their ids and memory, and the entries of
+ * a turn. crew.c has collectives, redundant.c one with redundancy, storage.c servers. */
 #ifndef BENCH_SPIN_RANKS_H
 #define BENCH_SPIN_RANKS_H
 

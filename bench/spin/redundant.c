@@ -17,7 +17,7 @@
 #include <string.h>
 
 static struct {
-    struct ftbcast_state state; /* who the neighbours are */
+    struct ftbcast_state state; /* the neighbours of the rank */
     ptl_handlers_t handlers;
     ptl_handle_hpu_mem_t memory;
     uint64_t bits; /* a broadcast's own, so that late copies of the one before do not match */

@@ -179,7 +179,7 @@ static int write_all(uint64_t size, uint64_t iterations)
     return rc;
 }
 
-/* Which parity of its stripe the server with the byte at `offset` after `s` members is. */
+/* Returns the server that has member `member` of the stripe with the byte at `offset`. */
 static uint32_t member_server(uint64_t offset, uint32_t member)
 {
     uint64_t servers = layout.data + layout.parity;

@@ -31,7 +31,7 @@ struct record {
     uint64_t key, value;
 };
 
-/* What jobs leave, of handlers and of the CPU alike. */
+/* The memory that jobs leave, of handlers and of the CPU alike. */
 static struct {
     struct pspin_sum sum;
     struct pspin_histogram histogram;
