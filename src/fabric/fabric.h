@@ -125,7 +125,7 @@ struct fabric_address {
     uint32_t nid, pid;
     uint64_t incarnation;
     uint32_t uid;
-    bool dead;                    /* it has sent something, and is no more: nobody is to find it */
+    bool dead;                    /* it has died, and messages of it are left: no search finds it */
     const struct fabric_ops *ops; /* the fabric's */
 };
 

@@ -51,9 +51,9 @@ void call_end_transfer(struct hpu_exec *exec, const char *name, const void *call
 #define STRIDE_MOST 2048 /* within longer ones the processor sees by itself what comes */
 #define AHEAD_BYTES 4096 /* of transfers, so far ahead */
 
-/* Transfers that go on in equal strides, as those of a vector datatype: the lines of one that is
- * due some time later are asked for now, since a processor does not see what comes behind a
- * gap. A guess may be wrong, and no address is: nothing happens at one that is not there. */
+/* Prefetches for transfers in equal strides, as those of a vector datatype: the lines of one that
+ * is due some time later, since a processor does not foresee memory behind a gap. The guess may be
+ * wrong, and do no harm: a prefetch from an address that is not mapped does nothing. */
 static void look_ahead(struct hpu_exec *exec, const void *to, size_t length)
 {
     struct hpu_stride *s = &exec->stride;

@@ -262,7 +262,8 @@ struct moved {
     uint32_t operand;
 };
 
-/* Gives the number of the argument that is wrong, from 1, or 0. */
+/* Translates the pointers among a call's arguments to host addresses. Returns the number of the
+ * argument that is wrong, from 1, or 0. */
 static int follow_pointers(const struct hpu_exec *exec, const struct call *call, uint64_t *value,
                            struct moved *moved)
 {

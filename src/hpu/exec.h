@@ -136,7 +136,7 @@ enum hpu_call { HPU_CALL_HEADER, HPU_CALL_PAYLOAD, HPU_CALL_COMPLETION };
  * never set up. */
 struct hpu_stride {
     uintptr_t last;        /* where the last one went */
-    uintptr_t step, ahead; /* how far from the one before, how far from one to be guessed */
+    uintptr_t step, ahead; /* from the transfer before; to the one that is prefetched */
     size_t length;         /* of each */
 };
 

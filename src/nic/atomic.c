@@ -414,8 +414,8 @@ int nic_atomic(void *target, const void *data, const void *operand, void *before
         (op > PTL_SWAP && operand == NULL)) {
         return -EINVAL;
     }
-    /* The usual case, without the ceremony. Of the instructions, that of sums says what was there.
-     */
+    /* The usual case: one aligned element, changed by one instruction. Only the instruction of sums
+     * returns the old value. */
     bool one = before == NULL || op == PTL_SUM;
     nic_word_raw *raw = one ? atomic_instruction(op, type, length) : NULL;
     if (raw != NULL && atomic_is_aligned(target, length)) {

@@ -107,8 +107,9 @@ static inline bool atomic_fits(size_t length, ptl_op_t op, ptl_datatype_t type)
 int nic_atomic(void *target, const void *data, const void *operand, void *before, size_t length,
                ptl_op_t op, ptl_datatype_t type);
 
-/* atomic_instruction() is what carries out an operation, by nic_word(), on one element of `length`
- * bytes that is aligned: for the data in the low bytes of a word. NULL: it is another operation. */
+/* atomic_instruction() returns the instruction by which nic_word() carries out an operation on one
+ * aligned element of `length` bytes, with the data in the low bytes of a word. NULL: there is none
+ * for it. */
 static inline nic_word_raw *atomic_instruction(ptl_op_t op, ptl_datatype_t type, size_t length)
 {
     bool one = op < PTL_OP_LAST && type < PTL_DATATYPE_LAST && atomic_kinds[type].size == length &&

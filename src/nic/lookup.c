@@ -76,7 +76,7 @@ static inline void note_found(struct pt *pt, struct le *le, const struct match_h
     pt->found = (struct found){le, h->nid, h->pid, h->bits};
 }
 
-/* The entry that the message matches: of the priority list, or else of the overflow list. */
+/* Returns the entry that the message matches, of the priority list or else of the overflow list. */
 static struct le *find_entry(struct rx *rx, struct pt *pt)
 {
     struct fits_context c;

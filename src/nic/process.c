@@ -145,7 +145,7 @@ __attribute__((constructor)) static void watch_forks(void)
     watches_forks = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
 }
 
-/* Once in a process: what has no effect, though its user thinks so. */
+/* Warns, once in a process, of variables of the environment that have no effect. */
 static void warn_of_environment(const struct options *o)
 {
     static bool done; /* space_lock guards it */

@@ -272,8 +272,8 @@ static bool settle(struct nic *nic, int *timeout_ms)
     uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
     int64_t lease = nic->process->options.number[OPT_LEASE_US] * 1000;
     report_net(nic);
-    /* A program thread sleeps on the bell: it will be there when it rings. But no packet
-     * rings it: the socket is for this thread to watch. */
+    /* A program thread sleeps on the bell and wakes when a peer rings it. But packets of a network
+     * ring nothing, so the NIC thread watches the socket. */
     bool guarded = (bell & BELL_STATE) == BELL_ASLEEP_FUTEX;
     if (guarded && nic->net != NULL && !nic->net_ops->arm(nic->net, BELL_FUTEX, &word)) {
         nic->events_due = true;

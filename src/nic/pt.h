@@ -5,8 +5,8 @@
 
 #include "nic/objects.h"
 
-/* pt_refuse() closes a portal table entry to messages: `le` (or NULL) found no
- * room for one. pt_release() ends a message's use of it. */
+/* pt_refuse() closes a portal table entry to messages, since there is no room for one that matched
+ * `le`, or that matched nothing (NULL). */
 void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le);
 void pt_release(struct ni *ni, uint32_t pt_index);
 /* pt_clear() drops its unexpected headers and its entries. */

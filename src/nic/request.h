@@ -156,7 +156,7 @@ struct quiet {
     struct deed deed;
 };
 
-/* Made by trigger_new(). To fire takes but the first two lines of one that is quiet or counts. */
+/* Made by trigger_new(). One that is quiet or counts fires by its first two cache lines alone. */
 struct triggered {
     struct table_slot slot;
     enum trigger_kind {

@@ -60,8 +60,8 @@ static bool may_go(const struct ni *ni, struct nic_peer *peer, const struct requ
     return r->length <= SELF_MAX && pt != NULL && pt->with_handlers == 0 && is_near(peer);
 }
 
-/* Whether a message that this entry takes is told by nothing but a count, and leaves it as it is.
- */
+/* True if the program learns of a message that this entry takes by a count only, and the message
+ * leaves the entry as it is. */
 static bool is_quiet(const struct pt *pt, const struct le *le)
 {
     return le->fast && le_lasts(le) &&

@@ -57,7 +57,8 @@ static inline __attribute__((always_inline)) int64_t most_spin(const struct nic 
     return net != NULL && nic->net_ops->peek(net) ? most * NET_SPIN : most;
 }
 
-/* Begins a wait with what was learnt; a probe spins, or spins and yields, in full. */
+/* Begins a wait: it spins and yields for the times that waits before it have learnt. A probe, which
+ * is one wait every PROBE_NS, spins for the full time, or spins and yields for it. */
 static struct patience new_patience(struct nic *nic)
 {
     const int64_t *limit = nic->process->options.number;

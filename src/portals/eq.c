@@ -162,7 +162,7 @@ static int poll_any(struct eq_wait *w, ptl_time_t timeout)
 struct known {
     struct api_when when; /* PtlEQFree() makes that late, as the end of an NI does */
     ptl_handle_eq_t handles[2];
-    unsigned next;  /* which one is looked at first: not the one that had the last event */
+    unsigned next;  /* the queue that is looked at first: not the one that had the last event */
     unsigned which; /* for who does not want to know which one had an event */
     bool found;     /* the last look was not in vain */
     struct nic *nic;

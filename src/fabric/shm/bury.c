@@ -105,7 +105,7 @@ void peer_lost(struct fabric_peer *p, const char *why)
 
 bool peer_empty(struct fabric_peer *p)
 {
-    tx_cancel(p); /* a get of the dead one waits for its reply to leave */
+    tx_cancel(p); /* a get of the dead peer would wait for its reply to leave */
     peer_leave(p);
     return shm_rx_advance(p);
 }

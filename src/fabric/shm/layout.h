@@ -92,7 +92,8 @@ static inline uint64_t core_word(int core, int64_t now)
     return (uint64_t)now / CORE_TIME_NS << CORE_BITS | (uint64_t)(core + 1);
 }
 
-/* Where a thread of another process waits, or -1. Its look at the clock may be the later one. */
+/* Returns the core on which a thread of another process waits, or -1. That process may have read
+ * the clock later than this one. */
 static inline int core_of(uint64_t word, int64_t now)
 {
     uint64_t age = (uint64_t)now / CORE_TIME_NS - (word >> CORE_BITS) + 1;

@@ -104,7 +104,7 @@ static inline void take_header(struct fabric_rx *rx, const struct record *at, st
     rx->last = !is_there(next); /* and its line, cold since the last lap, begins to come */
 }
 
-/* Takes up a record: what is to be known of it while its message is in progress. */
+/* Takes up a record: sets what must be known of it while its message is in progress. */
 static inline void take_up(struct rx_channel *r, enum record_mode mode, size_t lines)
 {
     r->mode = mode;

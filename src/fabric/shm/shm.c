@@ -83,7 +83,8 @@ static struct fabric *new_fabric(void)
     return f;
 }
 
-/* From here on a look finds nothing, until another fabric has the memory. */
+/* Frees a fabric. A look without the lock finds nothing from here on, until another fabric has the
+ * memory. */
 static void drop_fabric(struct fabric *f)
 {
     atomic_store_explicit(&f->listening_count, 0, memory_order_relaxed);

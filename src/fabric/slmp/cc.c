@@ -130,7 +130,8 @@ static void end_watch(struct slmp_cc *c)
     }
 }
 
-/* A round ends: too much was lost in it? Few packets say nothing, so rounds are joined. */
+/* Ends a round, and makes the window smaller if too much was lost in it. A round of few packets
+ * says nothing, so it is joined to the next. */
 static void end_round(struct slmp_cc *c, int64_t now)
 {
     uint32_t all = c->round_acked + c->round_lost;

@@ -263,8 +263,8 @@ static bool is_full(const struct slmp *e)
     return e->peers >= e->config.peers_max;
 }
 
-/* Forgets who is idle until there is a place; with `greeting` also those whom we have asked
- * for a session without a message for them. */
+/* Forgets idle peers until there is a place; with `greeting` also peers that this side has asked
+ * for a session without having a message for them. */
 static bool forget_idle(struct slmp *e, bool greeting)
 {
     for (struct list *l = e->all.next; l != &e->all && is_full(e);) {

@@ -258,8 +258,9 @@ static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *
     start(p, w);
 }
 
-/* With a key, a RESET is proof: nobody gets one for a session that lives, from whatever
- * address he asks. Few sessions are looked through, for packets that few can send. */
+/* Whether a session with this token lives. With a key a RESET is proof that it does not: nobody
+ * gets one for a session that lives, from whatever address he asks. The search costs little: there
+ * are few sessions, and few can send the packets that lead here. */
 static bool lives(const struct slmp *e, uint32_t token)
 {
     for (const struct list *l = e->all.next; e->guard != NULL && l != &e->all; l = l->next) {

@@ -25,8 +25,8 @@ enum {
 };
 #define NOBODYS_GROUP UINT32_C(0xe0000000) /* 224.0.0.0 */
 
-/* Whether what is sent to an address of our own comes from it: then a socket that has no address
- * yet gets this one by connecting to it. */
+/* True if packets to `own`, an address of this host, come from that address: then a socket that has
+ * no address yet gets this one by connecting to it. */
 static bool is_its_own_source(const struct sockaddr_in *own)
 {
     struct sockaddr_in source = {0};

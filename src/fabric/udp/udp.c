@@ -85,7 +85,8 @@ static bool receive_all(struct fabric *f, int64_t *now, bool *moved)
     return any;
 }
 
-/* Whether nothing has come for long, and others are to be served. */
+/* True if nothing has come for so long that polls may leave the socket out, and the NIC has another
+ * fabric to poll. */
 static bool may_cool(struct fabric *f, bool any, int64_t now)
 {
     if (any || f->hot_until == 0) {

@@ -83,7 +83,7 @@ struct udp_piece {
     uint64_t total;
 };
 
-/* Packets that the NIC keeps: they end at this byte of the payload. */
+/* Memory of packets that the NIC keeps; the last of them ends at byte `end` of the payload. */
 struct udp_kept {
     struct list link;
     struct udp_memory *memory;

@@ -34,7 +34,8 @@ struct rv32_fetch {
     /* Set by the core: so long the next instruction waits in EX for a bank of memory, which is
      * charged to the one that keeps it busy. */
     unsigned bank_wait;
-    /* The line in the buffer is there since; the next one, if it was asked for, is there at. */
+    /* Cycles: since `here` the line in the buffer is there; if `next` is set, the line behind it
+     * was asked for in `next_asked` and is there in `next_here`. */
     int64_t here, next_asked, next_here;
     bool next;
     unsigned victim;                       /* of a set that is full */

@@ -136,7 +136,8 @@ static unsigned bank_wait(const struct rv32_replay *r, const struct rv32_timing 
     bool busy = r->begun && rv32_traits[r->before.insn.op].class == RV32_CLASS_AMO &&
                 r->before.area == RV32_AREA_L1 && accesses(&now->insn) &&
                 now->area == RV32_AREA_L1 && rv32_same_bank(t, r->before.address, now->address);
-    /* If it used the result it has waited for that already, and for the bank with it. */
+    /* An instruction that uses the atomic's result has waited for that already, and so for the
+     * bank. */
     return busy && !rv32_reads(&now->insn, rv32_writes(&r->before.insn)) ? t->amo_busy : 0;
 }
 

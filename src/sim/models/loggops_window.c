@@ -17,7 +17,7 @@
 /* Ranks from one step of fetching to the next, and events while they are chained. */
 enum { AHEAD = 6, EVENTS_AHEAD = 4, STEPS = 4, CHAIN_AHEAD = 12, TRIED = 8 };
 
-/* The operations that the ranks to come are likely to be about. */
+/* The operations that the events of the next ranks are likely to be about, to be prefetched. */
 struct likely {
     const struct goal_node *nodes[AHEAD * STEPS];
 };

@@ -136,7 +136,8 @@ static bool fit(uint32_t a, uint32_t b)
     return a == b || a == GOAL_ANY || b == GOAL_ANY;
 }
 
-/* An operation of `at` that would serve as partner and has not become ready. */
+/* Returns an operation of rank `at` that would be the partner of `n` of `rank`, and has not become
+ * ready. */
 static uint64_t partner_at(struct stuck *s, uint32_t at, uint32_t rank, const struct goal_node *n)
 {
     struct goal_rank r = goal_rank(s->g, at);

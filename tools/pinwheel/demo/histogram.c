@@ -114,8 +114,8 @@ static void draw_axes(struct svg *s, double top, int range)
     svg_text_up(s, "middle", (struct svg_point){26, (TOP + BOTTOM) / 2.0}, "occurrences");
 }
 
-/* Whether a bar is among the NAMED tallest, and the tallest where it stands:
- * names must not touch. */
+/* True if a bar gets its name: if it is among the NAMED tallest, and the tallest of its
+ * neighbourhood, since names must not touch. */
 static bool is_named(const uint64_t *bytes, int byte, int range)
 {
     int taller = 0, apart = range == 128 ? 1 : 6;

@@ -100,7 +100,8 @@ static int status_of(const struct failure *f)
     return f->code == CLD_EXITED ? f->status : LAUNCH_SIGNAL + f->status;
 }
 
-/* Of several, a rank that a signal ended is no consequence of one that exited. */
+/* Orders failures: that of a rank which a signal ended precedes that of one which exited, of which
+ * it is no consequence. */
 static bool precedes(const struct failure *f, const struct failure *other)
 {
     return f->code != CLD_EXITED && other->code == CLD_EXITED;
