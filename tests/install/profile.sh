@@ -66,7 +66,7 @@ make_it "$build" pinwheel
 # Profiles of other functions do no harm.
 stale=$work/stale
 cp -r "$build/profile/data" "$stale"
-cp "$stale/src#nic#CMakeFiles#pw_nic.dir#match.c.gcda" "$stale/src#nic#CMakeFiles#pw_nic.dir#self.c.gcda"
+cp "$stale/src#nic#CMakeFiles#pw_nic.dir#event.c.gcda" "$stale/src#nic#CMakeFiles#pw_nic.dir#self.c.gcda"
 configure "$work/second" -DPINWHEEL_PROFILE=use -DPINWHEEL_PROFILE_DIR="$stale" || fail "stale" "$work/configure"
 make_it "$work/second" pw_nic
 echo "trained, refused what cannot be, and built with what does not fit"
