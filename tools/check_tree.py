@@ -5,10 +5,12 @@
   comments  no comment ends in the middle of its sentence, to go on after the next line of code
   sizes     no file of src, lib, tools and bench above 500 lines, no function above 80, but for those
             that tools/check_tree.exempt lists with a reason
+  mutants   each patch of tests/mutants still fits the tree
 
 It prints a line FILE:LINE: what is wrong, for each finding, and exits with 1 if there is any.
 `check_tree.py --self-test` runs the checks on a tree of its own in which each finds something.
 """
+import glob
 import os
 import re
 import subprocess
@@ -117,6 +119,18 @@ def check_sizes(texts, reasons):
     return wrong
 
 
+def check_mutants(folder):
+    """A patch that does not fit any more tells nobody until somebody runs that mutant."""
+    wrong = []
+    for name in sorted(glob.glob(f"{folder}/*.patch")):
+        tried = subprocess.run(["patch", "--dry-run", "--force", "-p1", "-i", name], check=False,
+                               capture_output=True, text=True)
+        if tried.returncode != 0:
+            wrong.append(f"{name}:1: the patch does not fit the tree any more: break the same rule "
+                         f"where it is now, with `git diff > {name}`")
+    return wrong
+
+
 def read(names):
     texts = {}
     for name in names:
@@ -129,9 +143,13 @@ def read(names):
 def check(texts):
     reasons, wrong = exemptions(EXEMPT)
     wrong += check_rooms(texts, "docs/rooms.txt") + check_comments(texts, reasons)
-    wrong += check_sizes(texts, reasons)
+    wrong += check_sizes(texts, reasons) + check_mutants("tests/mutants")
     return wrong + [f"{EXEMPT}:{number}: {what} needs no exemption"
                     for what, number in reasons.items()]
+
+
+def mutant_of(name, line):
+    return f"--- a/{name}\n+++ b/{name}\n@@ -1 +1 @@\n-{line}\n+int y;\n"
 
 
 SELF_TEST = {
@@ -144,6 +162,9 @@ SELF_TEST = {
     "src/low/long.c": "\n" * 501,
     "src/low/function.c": "int f(int a,\n      int b)\n{\n" + "    a++;\n" * 90 + "}\n",
     "src/other/x.c": "int x;\n",
+    "tests/mutants/fits.patch": mutant_of("src/other/x.c", "int x;"),
+    "tests/mutants/bent.patch": mutant_of("src/other/x.c", "int z;"),
+    "tests/mutants/gone.patch": mutant_of("src/gone.c", "int x;"),
 }
 SELF_TEST_FINDS = [
     "src/low/up.c:1: src/low may not include src/high/high.h (docs/rooms.txt)",
@@ -151,6 +172,10 @@ SELF_TEST_FINDS = [
     "src/high/high.h:2: the comment goes on after the next line of code",
     "src/low/long.c:501: the file has more than 500 lines",
     "src/low/function.c:1: f() has 94 lines, more than 80",
+    "tests/mutants/bent.patch:1: the patch does not fit the tree any more: break the same rule "
+    "where it is now, with `git diff > tests/mutants/bent.patch`",
+    "tests/mutants/gone.patch:1: the patch does not fit the tree any more: break the same rule "
+    "where it is now, with `git diff > tests/mutants/gone.patch`",
     "tools/check_tree.exempt:2: src/low/gone.c needs no exemption",
 ]
 
