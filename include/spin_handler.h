@@ -303,11 +303,17 @@ PTL_EXPORT int PtlHandlerCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increme
 /* ---- Messages ----
  * The portal index of the entry is used, or with Ex the one given. Calls that name memory as
  * Host use the memory of the entry, at an offset: they enqueue the operation, as if the host had,
- * never wait (PTL_NO_SPACE when the NIC has no operation left), and keep the entry until the
- * operation has ended: it is not unlinked before. Calls that name it as Device use the handler's:
- * one packet at most (PTL_ARG_INVALID beyond max_payload_size), which may be reused on return.
- * When PINWHEEL_HANDLER_QUEUE messages wait, these suspend the handler, for
- * PINWHEEL_HPU_PATIENCE_MS at most, and then give PTL_NO_SPACE.
+ * never wait, and keep the entry until the operation has ended: it is not unlinked before. Calls
+ * that name it as Device use the handler's: one packet at most (PTL_ARG_INVALID beyond
+ * max_payload_size), which may be reused on return.
+ *
+ * What cannot leave at once, since its target takes nothing, waits in a place of its target's.
+ * There are PINWHEEL_HANDLER_QUEUE of them for messages from handlers' memory, and more for those
+ * from entries'. A target's first place is always its own; of the others a target has no more than
+ * are free, and an entry no more at a target than that may still have: so one that takes nothing,
+ * or an entry that floods, stops no others. Without a place for it, a message from an entry's
+ * memory is refused at once (PTL_NO_SPACE); one from the handler's suspends the handler, for
+ * PINWHEEL_HPU_PATIENCE_MS at most, and is refused then.
  *
  * Events go to the event queue of the entry: ACK with PTL_ACK_REQ, and SEND only if the
  * message was lost. With PTL_CT_ACK_REQ and PTL_OC_ACK_REQ the acknowledgement is counted,
@@ -326,6 +332,11 @@ PTL_EXPORT int PtlHandlerCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increme
  *
  * Memory that is not there ends the handler with SEGV: `local`, `before` and `operand` that it may
  * not read or write; an offset and length that are not in the entry. */
+
+/* PTL_HANDLER_NOWAIT, added to the `ack_req` of a put or an atomic, has it never suspend the
+ * handler: without a place the message is refused at once. A library that does not know it refuses
+ * every message that has it, with PTL_ARG_INVALID, also where the handler is device code. */
+#define PTL_HANDLER_NOWAIT 0x80u
 
 /* PtlHandlerUserPtr() makes a user_ptr of a number of 64 bits, as a pointer of the host's that
  * the state holds: on an HPU whose pointers are shorter, one that stands for it in this call of

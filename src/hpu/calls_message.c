@@ -24,12 +24,14 @@ static int send(struct hpu_exec *exec, const char *name, const void *caller,
 }
 
 /* One copy is enough for all of them, so it is told who called which. */
-static int post_from(const struct hpu_message *m, const char *name, const void *caller)
+static int post_from(struct hpu_message *m, const char *name, const void *caller)
 {
     struct hpu_exec *exec = call_enter();
     if (exec == NULL) {
         return PTL_FAIL;
     }
+    m->nowait = (m->ack & PTL_HANDLER_NOWAIT) != 0;
+    m->ack &= (ptl_ack_req_t)~PTL_HANDLER_NOWAIT;
     int rc = send(exec, name, caller, m);
     if (rc == -EFAULT) {
         call_refuse_from(exec, name, caller, SEGV,

@@ -59,7 +59,8 @@ struct hpu_message {
     void *before;           /* HPU_GET, HPU_FETCH: where what comes back goes */
     uint64_t before_offset; /* the same, if from_host */
     size_t length;
-    ptl_ack_req_t ack;
+    ptl_ack_req_t ack; /* without PTL_HANDLER_NOWAIT, which is: */
+    bool nowait;
     ptl_process_t target;
     ptl_pt_index_t pt_index; /* unless pt_inherited, then the entry's */
     int pt_inherited;

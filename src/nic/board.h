@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#define BOARD_VERSION 3u /* another layout is another version */
+#define BOARD_VERSION 4u /* another layout is another version */
 #define BOARD_KINDS 4    /* of interfaces, by struct ni's kind */
 #define BOARD_CONTEXTS 64
 
@@ -48,6 +48,7 @@ struct board_context {
     uint64_t messages;              /* that came to their end */
     uint64_t dropped_bytes;         /* payload that nobody kept */
     uint64_t refused;               /* messages that found no room for too long */
+    uint64_t unsent;                /* of its handlers: for which their peer had no place left */
     struct board_work work;
 };
 

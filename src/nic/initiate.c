@@ -108,17 +108,25 @@ static bool keep_volatile(struct ni *ni, struct request *r)
     return !keeps || request_own(r) != PTL_NO_SPACE;
 }
 
-static void enqueue(struct op *op)
+/* Has an operation wait at its peer; false: no memory. */
+static bool enqueue(struct op *op)
 {
     struct nic_peer *peer = op->peer;
     struct nic *nic = peer->nic;
+    if (op->request.origin == FROM_HANDLER) {
+        enum share_kind kind = request_share(&op->request);
+        op->share = share_take(&nic->shares[kind], &peer->places[kind], op->request.context);
+        if (op->share == NULL) {
+            return false;
+        }
+    }
     nic->queued_program += op->request.origin == FROM_PROGRAM;
-    nic->queued_handler += op->request.origin == FROM_HANDLER;
     if (list_empty(&peer->busy)) {
         list_push_back(&nic->busy, &peer->busy);
     }
     list_push_back(&peer->waiting, &op->link);
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
+    return true;
 }
 
 /* The operand of a swap leads the payload. */
@@ -168,6 +176,14 @@ bool nic_request_now(struct ni *ni, const struct request *request)
                                     : leave_now(ni, peer, request);
 }
 
+/* Ends an operation that has not begun, for which there is no memory. */
+static __attribute__((cold)) int give_up(struct op *op)
+{
+    op->request.owned = NULL; /* the caller's still */
+    op_end(op);
+    return PTL_NO_SPACE;
+}
+
 int nic_request(struct ni *ni, const struct request *request)
 {
     struct nic *nic = ni->nic;
@@ -188,17 +204,16 @@ int nic_request(struct ni *ni, const struct request *request)
     op_begin(op, ni, peer, request, false);
     op_copy(op, request);
     if (!keep_volatile(ni, &op->request)) {
-        op->request.owned = NULL; /* the caller's still */
-        op_end(op);
-        return PTL_NO_SPACE;
+        return give_up(op);
     }
-    request_count(nic, request);
     fill_tx(ni, &op->request, op->expects ? op->slot.handle : 0, &op->tx);
     if (request_operand_size(request) != 0) {
         stage_operand(op);
     }
-    if (peer->fabric == NULL || !list_empty(&peer->waiting) || !op_send(op)) {
-        enqueue(op);
+    bool waits = peer->fabric == NULL || !list_empty(&peer->waiting) || !op_send(op);
+    if (waits && !enqueue(op)) {
+        return give_up(op);
     }
+    request_count(nic, request);
     return PTL_OK;
 }

@@ -31,18 +31,21 @@ int nic_request(struct ni *ni, const struct request *request);
 /* nic_request_now() starts an operation only if it can be over when the call
  * returns: its buffer is the caller's at once. True if it did. */
 bool nic_request_now(struct ni *ni, const struct request *request);
-/* nic_has_place() is true while the queue of that origin has room. */
-static inline bool nic_has_place(const struct nic *nic, enum op_origin origin)
+/* nic_has_place() is true while the queue of the program has room; request_has_place() while that
+ * of handlers has some for a handler's request to a peer. Triggered ones have the place that they
+ * had while they waited for their counter. */
+static inline bool nic_has_place(const struct nic *nic)
 {
-    const int64_t *limit = nic->process->options.number;
-    switch (origin) {
-    case FROM_PROGRAM:
-        return nic->queued_program < (unsigned)limit[OPT_SEND_QUEUE];
-    case FROM_HANDLER:
-        return nic->queued_handler < (unsigned)limit[OPT_HANDLER_QUEUE];
-    default:
-        return true; /* its place is the one it had while it waited for its counter */
-    }
+    return nic->queued_program < (unsigned)nic->process->options.number[OPT_SEND_QUEUE];
+}
+static inline enum share_kind request_share(const struct request *r)
+{
+    return r->le != NULL ? SHARE_HOST : SHARE_OWN;
+}
+static inline bool request_has_place(const struct nic_peer *peer, const struct request *r)
+{
+    enum share_kind kind = request_share(r);
+    return share_is_open(&peer->nic->shares[kind], &peer->places[kind], r->context);
 }
 /* op_send() tries to hand an op to the fabric; false if there is no room. */
 bool op_send(struct op *op);

@@ -135,6 +135,8 @@ static bool begin_nic(struct nic *nic)
     fabric_udp.info(o, &info);
     nic->contact_ns = info.contact_ns;
     table_init(&nic->operations, HANDLE_OP, nic->index, HANDLE_MAX_INDEX, sizeof(struct op));
+    shares_init(&nic->shares[SHARE_OWN], (unsigned)o->number[OPT_HANDLER_QUEUE]);
+    shares_init(&nic->shares[SHARE_HOST], HANDLE_MAX_INDEX / 2);
     return make_hpus(nic);
 }
 

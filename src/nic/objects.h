@@ -36,6 +36,7 @@
 #include "nic/memory.h"
 #include "nic/place.h"
 #include "nic/request.h"
+#include "nic/share.h"
 #include "portals4.h"
 #include "spin.h"
 
@@ -253,6 +254,7 @@ struct nic_peer {
     struct fabric_peer *fabric;             /* NULL: not found yet */
     const struct fabric_ops *ops;           /* of its fabric */
     struct list waiting;                    /* struct op, in order */
+    unsigned places[SHARE_KINDS];           /* of shares: handlers' messages among them */
     unsigned outstanding, outstanding_most; /* ops that expect a response */
     int64_t deadline, contact; /* to be found until then; if it has answered, until then */
     int64_t retry;             /* when to look next */
@@ -302,7 +304,8 @@ struct nic {
     struct nic_peer *last_peer; /* of a physical target; NULL: none */
     struct list busy;
     struct table operations; /* struct op */
-    unsigned queued_program, queued_handler;
+    unsigned queued_program;
+    struct shares shares[SHARE_KINDS];
     struct list acks_due; /* struct rx with gathered acks */
     struct list fired;    /* struct triggered whose threshold was reached */
     struct rx *self;      /* self.c: a message to oneself that is in its stages */

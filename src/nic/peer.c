@@ -214,18 +214,19 @@ struct nic_peer *peer_look_up(struct ni *ni, ptl_process_t target)
     return p;
 }
 
-static void dequeue(struct op *op)
+/* Gives back the place of an operation that waited, which may have ended. */
+static void give_place(struct nic *nic, enum op_origin origin, struct share *share)
 {
-    struct nic *nic = op->peer->nic;
-    nic->queued_program -= op->request.origin == FROM_PROGRAM;
-    nic->queued_handler -= op->request.origin == FROM_HANDLER;
-    list_remove(&op->link);
+    nic->queued_program -= origin == FROM_PROGRAM;
+    if (origin == FROM_HANDLER) {
+        share_give(share);
+    }
 }
 
 static void fail_waiting(struct nic_peer *p)
 {
-    for (struct op *op; (op = LIST_FIRST(struct op, &p->waiting, link)) != NULL;) {
-        dequeue(op);
+    for (struct op *op; (op = LIST_POP(struct op, &p->waiting, link)) != NULL;) {
+        give_place(p->nic, op->request.origin, op->share);
         op_fail(op, PTL_NI_UNDELIVERABLE);
     }
     list_remove(&p->busy);
@@ -238,12 +239,12 @@ static bool send_waiting(struct nic_peer *p)
     bool sent = false;
     for (struct op *op; (op = LIST_POP(struct op, &p->waiting, link)) != NULL;) {
         enum op_origin origin = op->request.origin; /* op_send() may end the op */
+        struct share *share = op->share;
         if (!op_send(op)) {
             list_insert_after(&p->waiting, &op->link);
             return sent;
         }
-        nic->queued_program -= origin == FROM_PROGRAM;
-        nic->queued_handler -= origin == FROM_HANDLER;
+        give_place(nic, origin, share);
         news_tell(&nic->news); /* a program thread may wait for a place */
         sent = true;
     }

@@ -21,6 +21,7 @@ struct ct;
 struct le;
 struct ni;
 struct nic_peer;
+struct share;
 
 struct ct_ref {
     struct ct *ct;
@@ -60,6 +61,7 @@ struct request {
     ptl_ack_req_t ack;
     ptl_process_t target;
     uint32_t pt_index;
+    uint32_t context; /* of a handler: the handle of its entry */
     uint64_t match_bits;
     uint64_t remote_offset;
     uint64_t hdr_data;
@@ -134,6 +136,7 @@ struct op {
     struct fabric_tx tx;
     uint8_t
         staged[2 * ATOMIC_OPERAND]; /* payload of a swap with an operand: that, and one element */
+    struct share *share;            /* its place, while it waits for its peer: a handler's */
 };
 
 /* The effect of a put or an atomic at a fast entry that holds it whole (stages.h): it writes, and

@@ -64,7 +64,7 @@ int api_request(struct ni *ni, struct request *r, const struct api_sides *sides)
 
 static bool has_place(void *arg)
 {
-    return nic_has_place(arg, FROM_PROGRAM);
+    return nic_has_place(arg);
 }
 
 /* Starts an operation, after the queue has room for it. The lock is held, but for
@@ -72,7 +72,7 @@ static bool has_place(void *arg)
 static int start_later(struct ni *ni, struct request *r, const struct api_sides *sides)
 {
     struct nic *nic = ni->nic;
-    while (!nic_has_place(nic, FROM_PROGRAM)) {
+    while (!nic_has_place(nic)) {
         nic_unlock(nic);
         PAUSE_POINT("full");
         int rc;
@@ -95,7 +95,7 @@ static __attribute__((noinline)) int start_other(struct ni *ni, struct request *
     if (!target_sound(ni, r->target)) {
         return api_refuse(ni, r, sides); /* the fast path has met the peer */
     }
-    if (request_expects(r) && nic_has_place(ni->nic, FROM_PROGRAM)) {
+    if (request_expects(r) && nic_has_place(ni->nic)) {
         return nic_request(ni, r); /* only one to oneself could end at once */
     }
     return nic_request_now(ni, r) ? PTL_OK : start_later(ni, r, sides);

@@ -21,7 +21,7 @@ assert set(c) == {0, 1, 2, 3}, c
 def has(x, **want):
     assert all(x[k] == v for k, v in want.items()), (x, want)
 has(c[1], messages=5, headers=5, packets=15, completions=5, dropped_bytes=5 * 4096, faults=0,
-    failed=0, match_bits=7, kind="mp", memory=32, hpu_mask=1, inactive=0, refused=0)
+    failed=0, match_bits=7, kind="mp", memory=32, hpu_mask=1, inactive=0, refused=0, unsent=0)
 has(c[2], messages=1, headers=1, packets=0, completions=0, faults=1, match_bits=8)
 has(c[3], messages=0, headers=0, inactive=1, match_bits=9)
 has(c[0], messages=1, headers=0, completions=1)
@@ -38,7 +38,7 @@ assert n["hpus"][0]["printed"] == 5 * 17
 EOF2
 
 "$pinwheel" nic "$pid" > "$work/full"
-grep -Eq '^ +1 +5 +5 +15 +5 +[0-9]+ +0 +0 +20480 +0$' "$work/full" ||
+grep -Eq '^ +1 +5 +5 +15 +5 +[0-9]+ +0 +0 +20480 +0 +0$' "$work/full" ||
     fail "the full text misses context 1: $(cat "$work/full")"
 [ "${PINWHEEL_HPU:-native}" = native ] || grep -q 'as on RV32 cores *arm, uncalibrated, 2500 MHz$' "$work/full" ||
     fail "the full text misses the cores: $(cat "$work/full")"
@@ -78,8 +78,8 @@ for line in open(sys.argv[1]):
     if m:
         cells = m[2].replace(" %", "").split()
         unit = lambda c: 0 if c == "-" else float(c.rstrip("kMGT")) * 1000 ** " kMGT".index(c[-1] if c[-1] in "kMGT" else " ")
-        assert len(cells) == 10, line
-        rows[m[1]] = dict(zip("messages packets calls cycles each busy faults failed dropped refused".split(), map(unit, cells)))
+        assert len(cells) == 11, line
+        rows[m[1]] = dict(zip("messages packets calls cycles each busy faults failed dropped refused unsent".split(), map(unit, cells)))
 def near(a, b):
     assert abs(a - b) <= 0.02 * max(a, b) + 1, (a, b, rows)
 one, hpu = rows["context 1"], rows["HPU 0"]

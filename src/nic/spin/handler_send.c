@@ -135,6 +135,7 @@ static int make_request(struct handler_run *run, const struct hpu_message *m, st
         .ack = m->ack,
         .target = m->target,
         .pt_index = m->pt_inherited ? le->pt_index : m->pt_index,
+        .context = le->slot.handle,
         .match_bits = m->match_bits,
         .remote_offset = m->remote_offset,
         .hdr_data = m->hdr_data,
@@ -201,14 +202,14 @@ static bool takes(struct ni *ni, const struct request *r)
 
 /* Sends from the handler's memory where it lies. A stream of packets is faster held up for a
  * moment, and its sender with it, than copied into a queue. False: it is to be copied. */
-static bool send_from_there(struct hpu_env *env, struct ni *ni, const struct request *r)
+static bool send_from_there(struct hpu_env *env, struct ni *ni, const struct request *r, bool waits)
 {
     struct nic *nic = ni->nic;
     int64_t since = 0;
     while (!nic_request_now(ni, r)) {
         int64_t now = nic->now();
         since = since == 0 ? now : since;
-        if (!takes(ni, r) || request_expects(r) || now - since >= ROOM_NS) {
+        if (!waits || !takes(ni, r) || request_expects(r) || now - since >= ROOM_NS) {
             return false;
         }
         rest(env, nic);
@@ -216,17 +217,42 @@ static bool send_from_there(struct hpu_env *env, struct ni *ni, const struct req
     return true;
 }
 
-/* Sends, now or later; the lock is held. */
-static int start(struct hpu_env *env, struct ni *ni, struct request *r, bool from_host)
+/* Waits for a place in the queue of handlers' messages (nic/share.h), should the request have to
+ * wait in there. */
+static int await_place(struct hpu_env *env, struct ni *ni, const struct request *r, bool waits)
 {
-    bool owns = !from_host && request_sends(r);
+    struct handler_run *run = env->owner;
+    int64_t since = 0;
+    for (;;) {
+        const struct nic_peer *peer = peer_resolve(ni, r->target);
+        if (peer == NULL) {
+            return PTL_NO_SPACE;
+        }
+        if (request_has_place(peer, r)) {
+            return PTL_OK;
+        }
+        since = since == 0 ? ni->nic->now() : since;
+        if (!waits || !be_patient(env, ni->nic, since)) {
+            run->le->handlers->board->unsent++;
+            return PTL_NO_SPACE;
+        }
+    }
+}
+
+/* Sends, now or later; the lock is held. What the handler sends from its own memory may suspend it
+ * if it `waits`. What it sends from the host takes no memory but the operation's, so it has more
+ * places, and need not wait for one. */
+static int start(struct hpu_env *env, struct ni *ni, struct request *r, const struct hpu_message *m)
+{
+    bool waits = !m->from_host && !m->nowait, owns = !m->from_host && request_sends(r);
     if (owns && !readable(r->memory.base, r->length)) {
         return -EFAULT;
     }
-    if (owns && send_from_there(env, ni, r)) {
+    if (owns && send_from_there(env, ni, r, waits)) {
         return PTL_OK;
     }
-    int rc = owns ? request_own(r) : PTL_OK;
+    int rc = await_place(env, ni, r, waits);
+    rc = rc == PTL_OK && owns ? request_own(r) : rc;
     if (rc != PTL_OK) {
         return rc;
     }
@@ -242,10 +268,8 @@ static int await(struct hpu_env *env, struct nic *nic, struct answer *a, void *t
 {
     int rc = PTL_ABORTED;
     int64_t since = nic->now();
-    env->awaited = a;
     while (!a->done && be_patient(env, nic, since)) {
     }
-    env->awaited = NULL;
     if (a->done && a->fail != PTL_NI_OK) {
         rc = PTL_FAIL;
     } else if (a->done) {
@@ -254,29 +278,22 @@ static int await(struct hpu_env *env, struct nic *nic, struct answer *a, void *t
     return rc;
 }
 
-/* Runs on the handler's context, without the lock. A full queue suspends a handler that sends
- * from its own memory, and with it the channel of its message. What it sends from the host is
- * enqueued all the same: that takes no memory but the operation's, of which there is a
- * limited number, so it need not wait. */
+/* Runs on the handler's context, without the lock. While the handler is suspended the channel of
+ * its message is held up with it, and the answer that it may wait for is known to who cancels it.
+ */
 static int handler_send(struct hpu_env *env, const struct hpu_message *m)
 {
     struct handler_run *run = env->owner;
     struct nic *nic = run->nic;
     struct request r;
     nic_lock(nic);
-    int64_t since = 0;
-    while (!m->from_host && !nic_has_place(nic, FROM_HANDLER)) {
-        since = since == 0 ? nic->now() : since;
-        if (!be_patient(env, nic, since)) {
-            nic_unlock(nic);
-            return PTL_NO_SPACE;
-        }
-    }
     int rc = make_request(run, m, &r);
-    rc = rc ?: start(env, run->le->ni, &r, m->from_host);
+    env->awaited = r.answer;
+    rc = rc ?: start(env, run->le->ni, &r, m);
     if (rc == PTL_OK && r.answer != NULL) {
         rc = await(env, nic, r.answer, m->before);
     }
+    env->awaited = NULL;
     drop_answer(r.answer);
     nic_unlock(nic);
     return rc;

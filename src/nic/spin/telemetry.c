@@ -61,6 +61,7 @@ void telemetry_end(struct nic *nic, struct handlers *h)
     rest->messages += c->messages;
     rest->dropped_bytes += c->dropped_bytes;
     rest->refused += c->refused;
+    rest->unsent += c->unsent;
     __atomic_store_n(&c->number, 0, __ATOMIC_RELEASE);
 }
 

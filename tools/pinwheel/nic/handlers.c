@@ -77,7 +77,7 @@ static void print_done(const struct nic_board *b, const struct board_context *c,
 {
     printf("    %7s %8" PRIu64, name, c->messages);
     print_work(b, &c->work);
-    printf(" %10" PRIu64 " %8" PRIu64 "\n", c->dropped_bytes, c->refused);
+    printf(" %10" PRIu64 " %8" PRIu64 " %8" PRIu64 "\n", c->dropped_bytes, c->refused, c->unsent);
 }
 
 void nic_handlers_print(const struct nic_board *b)
@@ -103,7 +103,7 @@ void nic_handlers_print(const struct nic_board *b)
     }
     print_contexts(b);
     print_titles("context messages");
-    printf(" %10s %8s\n", "dropped B", "refused");
+    printf(" %10s %8s %8s\n", "dropped B", "refused", "unsent");
     for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
         if (b->context[i].number != 0) {
             snprintf(name, sizeof(name), "%" PRIu64, b->context[i].number);
@@ -122,6 +122,7 @@ static void add(struct board_context *to, const struct board_context *c, int64_t
     to->messages += n * c->messages;
     to->dropped_bytes += n * c->dropped_bytes;
     to->refused += n * c->refused;
+    to->unsent += n * c->unsent;
     for (unsigned k = 0; k < BOARD_CALLS; k++) {
         to->work.calls[k] += n * c->work.calls[k];
     }
@@ -164,13 +165,13 @@ static void print_rate(struct span *s, const char *name, const struct board_cont
     char text[16];
     uint64_t called = calls(&c->work), used = took(s->board, &c->work);
     if (called == 0 && c->work.cycles == 0 && c->messages == 0 && c->dropped_bytes == 0 &&
-        c->refused == 0) {
+        c->refused == 0 && c->unsent == 0) {
         return;
     }
     if (!s->titled) {
-        printf("    %-14s %10s %10s %10s %10s %10s %6s %10s %10s %10s %10s\n", "handlers",
+        printf("    %-14s %10s %10s %10s %10s %10s %6s %10s %10s %10s %10s %10s\n", "handlers",
                "messages/s", "packets/s", "calls/s", "cycles/s", "each", "busy", "faults/s",
-               "failed/s", "dropped B/s", "refused/s");
+               "failed/s", "dropped B/s", "refused/s", "unsent/s");
         s->titled = true;
     }
     printf("    %-14s", name);
@@ -189,8 +190,9 @@ static void print_rate(struct span *s, const char *name, const struct board_cont
     if (is_context) {
         print_per_second(s, c->dropped_bytes);
         print_per_second(s, c->refused);
+        print_per_second(s, c->unsent);
     } else {
-        printf(" %10s %10s", "-", "-");
+        printf(" %10s %10s %10s", "-", "-", "-");
     }
     printf("\n");
 }
@@ -275,6 +277,7 @@ static void json_context(struct json *j, const struct board_context *c)
     json_unsigned(j, "messages", c->messages);
     json_unsigned(j, "dropped_bytes", c->dropped_bytes);
     json_unsigned(j, "refused", c->refused);
+    json_unsigned(j, "unsent", c->unsent);
     json_work(j, &c->work);
     json_close_object(j);
 }
