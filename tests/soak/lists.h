@@ -121,12 +121,17 @@ struct message {
     uint8_t *sent; /* the copy of `bytes` that leaves */
 };
 
+/* What a lane sends in a round: messages of any kind; or mostly small puts and atomics, that ask
+ * for no answer (QUIET), or for a full ack (ACKED). */
+enum manner { ANY, QUIET, ACKED };
+
 struct lane {
     unsigned number;
     int process, target;
     unsigned kind;
     uint64_t random, names;
     bool triggered, chained;
+    enum manner manner;
     unsigned triggers; /* percent of the rounds whose messages are triggered */
     unsigned acts, messages;
     struct message message[MESSAGES];

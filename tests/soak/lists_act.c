@@ -322,6 +322,8 @@ void send_messages(struct lane *l)
     unsigned most = splitmix_below(&l->random, MESSAGES + 1);
     l->triggered = percent(&l->random, l->triggers);
     l->chained = percent(&l->random, 50);
+    unsigned manner = splitmix_below(&l->random, 100);
+    l->manner = manner < (hushed ? 50 : 25) ? QUIET : manner < 85 ? ANY : ACKED;
     l->messages = 0;
     for (unsigned n = 0; n < most; n++) {
         if (!act_begins(l)) {

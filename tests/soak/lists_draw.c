@@ -74,7 +74,7 @@ static unsigned draw_entry_options(uint64_t *r, bool matching)
         {PTL_ME_EVENT_CT_COMM, 45},
         {PTL_ME_EVENT_CT_OVERFLOW, 45},
         {PTL_ME_EVENT_CT_BYTES, 40},
-        {PTL_ME_ACK_DISABLE, 5},
+        {PTL_ME_ACK_DISABLE, 12},
     };
     static const struct chance of_mes[] = {
         {PTL_ME_MANAGE_LOCAL, 35},
@@ -107,6 +107,34 @@ static void draw_parts(uint64_t *r, struct entry *e, unsigned unit)
     }
 }
 
+/* Makes of an entry one that takes any number of small messages and tells of them by counting, as
+ * windows of one-sided operations do. */
+static void make_window(uint64_t *r, struct entry *e)
+{
+    unsigned never = PTL_ME_MANAGE_LOCAL | PTL_ME_LOCAL_INC_UH_RLENGTH | PTL_ME_MAY_ALIGN |
+                     PTL_ME_ACK_DISABLE | PTL_IOVEC;
+    e->options &= ~(never | (percent(r, 80) ? PTL_ME_USE_ONCE : 0u));
+    e->options |= percent(r, 70) ? PTL_ME_EVENT_COMM_DISABLE : 0;
+    e->list = PTL_PRIORITY_LIST;
+    e->parts = 0;
+    e->length = 8 + splitmix_below(r, 2000);
+    e->start = splitmix_below(r, SITE_BYTES - e->length) / ELEMENT_MAX * ELEMENT_MAX;
+}
+
+/* Makes of an entry one that gathers: each message and each header that came before it moves its
+ * offset on, and it stays, so that the messages after them show where it stands. */
+static void make_gathering(uint64_t *r, struct entry *e)
+{
+    e->options &= ~(unsigned)(PTL_ME_USE_ONCE | PTL_IOVEC);
+    e->options |= PTL_ME_MANAGE_LOCAL | PTL_ME_LOCAL_INC_UH_RLENGTH;
+    e->list = PTL_PRIORITY_LIST;
+    e->ignore |= percent(r, 50) ? 3 : 0;
+    e->parts = 0;
+    e->length = 1000 + splitmix_below(r, 100000);
+    e->start = splitmix_below(r, SITE_BYTES - e->length) / ELEMENT_MAX * ELEMENT_MAX;
+    e->min_free = splitmix_below(r, 200);
+}
+
 void draw_entry(struct lane *l, struct entry *e)
 {
     static const ptl_match_bits_t ignored[] = {0, 0, 1, 3, ~0ull, 1ull << 63, 3 | 1ull << 63};
@@ -115,6 +143,8 @@ void draw_entry(struct lane *l, struct entry *e)
     unsigned unit = percent(r, 75) ? ELEMENT_MAX : 1;
     e->list = percent(r, 45) ? PTL_PRIORITY_LIST : PTL_OVERFLOW_LIST;
     e->options = draw_entry_options(r, is_matching(l->kind));
+    e->options |=
+        e->list == PTL_OVERFLOW_LIST && percent(r, 25) ? PTL_ME_UNEXPECTED_HDR_DISABLE : 0;
     e->length = percent(r, 70) ? draw_length(r) : splitmix_below(r, 60000);
     e->start = splitmix_below(r, SITE_BYTES - e->length) / unit * unit;
     if (percent(r, 18 * spice / 100)) {
@@ -130,6 +160,11 @@ void draw_entry(struct lane *l, struct entry *e)
     e->min_free = percent(r, 40) ? 0 : splitmix_below(r, e->length + 2);
     if (e->length >= 64 && percent(r, 25)) { /* what one message leaves is just enough, or not */
         e->min_free = e->length - (8u << splitmix_below(r, 4));
+    }
+    if (percent(r, hushed ? 30 : 12)) {
+        make_window(r, e);
+    } else if (is_matching(l->kind) && percent(r, hushed ? 5 : 10)) {
+        make_gathering(r, e);
     }
     e->ct = splitmix_below(r, SITE_CTS);
     e->user_ptr = (void *)(uintptr_t)(++l->names * 8);
@@ -220,6 +255,7 @@ static void draw_atomic(struct lane *l, struct message *m)
     } while (!op_is_legal(m->act, m->op, m->type));
     uint32_t size = (uint32_t)type_size(m->type), most = atomic_limit(l, m) / size;
     uint32_t n = op_has_operand(m->op) ? 1 : splitmix_below(r, percent(r, 60) ? 9 : most + 1);
+    n = l->manner != ANY && percent(r, 80) ? 1 : n;
     m->length = (n < most ? n : most) * size;
     m->offset = m->offset / ELEMENT_MAX * ELEMENT_MAX;
     m->own = true;
@@ -253,7 +289,8 @@ static uint32_t draw_fitting(struct lane *l, const struct message *m)
 static void draw_bytes(struct lane *l, struct message *m)
 {
     uint64_t *r = &l->random;
-    m->length = hushed && percent(r, 60) ? splitmix_below(r, 65) : draw_length(r);
+    bool small = l->manner != ANY ? percent(r, 85) : hushed && percent(r, 60);
+    m->length = small ? splitmix_below(r, 65) : draw_length(r);
     if (percent(r, 12)) {
         m->length = draw_fitting(l, m);
     }
@@ -299,21 +336,36 @@ static ptl_ack_req_t draw_ack(uint64_t *r, const struct side *side)
     return ack == PTL_ACK_REQ ? (side->eq ? ack : PTL_NO_ACK_REQ) : counts ? ack : PTL_NO_ACK_REQ;
 }
 
+/* A put or an atomic of a round of QUIET or ACKED ones asks for what most of them do. */
+static void draw_manner(struct lane *l, struct message *m)
+{
+    if (l->manner == QUIET && percent(&l->random, 85)) {
+        m->from.parts = false;
+        m->ack = PTL_NO_ACK_REQ;
+    } else if (l->manner == ACKED && percent(&l->random, 85)) {
+        m->from.eq = true;
+        m->ack = PTL_ACK_REQ;
+    }
+}
+
 void draw_message(struct lane *l, struct message *m, uint32_t *used)
 {
     uint64_t *r = &l->random;
     memset(m, 0, sizeof(*m));
-    unsigned act = splitmix_below(r, 100);
-    m->act = act < 45   ? ACT_PUT
-             : act < 65 ? ACT_GET
-             : act < 78 ? ACT_ATOMIC
-             : act < 88 ? ACT_FETCH
-                        : ACT_SWAP;
+    unsigned act = splitmix_below(r, l->manner == ANY ? 100 : 130);
+    m->act = act < 45       ? ACT_PUT
+             : act < 65     ? ACT_GET
+             : act < 78     ? ACT_ATOMIC
+             : act < 88     ? ACT_FETCH
+             : act < 100    ? ACT_SWAP
+             : act % 3 == 0 ? ACT_ATOMIC
+                            : ACT_PUT;
     m->bits = is_matching(l->kind) ? splitmix_below(r, 4) | (percent(r, 10) ? 1ull << 63 : 0)
                                    : splitmix(r);
-    m->offset = percent(r, 45)   ? 0
-                : percent(r, 50) ? splitmix_below(r, 64) * 16
-                                 : splitmix_below(r, 70000);
+    m->offset = percent(r, 45)     ? 0
+                : l->manner != ANY ? splitmix_below(r, 40) * 16
+                : percent(r, 50)   ? splitmix_below(r, 64) * 16
+                                   : splitmix_below(r, 70000);
     m->hdr_data = m->act == ACT_GET ? 0 : splitmix(r);
     m->user_ptr = (void *)(uintptr_t)(++l->names * 8);
     m->lost = percent(r, 2);
@@ -331,6 +383,7 @@ void draw_message(struct lane *l, struct message *m, uint32_t *used)
     }
     if (m->act == ACT_PUT || m->act == ACT_ATOMIC) {
         m->ack = draw_ack(r, &m->from);
+        draw_manner(l, m);
     }
     m->from.options |= m->own && percent(r, 15) ? PTL_MD_VOLATILE : 0;
     m->from.options |= m->ack == PTL_NO_ACK_REQ && percent(r, 8) ? PTL_MD_UNRELIABLE : 0;
