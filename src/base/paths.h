@@ -35,7 +35,6 @@
     PATH(short_entry, 1)                                                                           \
     PATH(short_refused, 1)                                                                         \
     PATH(short_handlers, 1)                                                                        \
-    PATH(short_detached, 1)                                                                        \
     PATH(use_up_simple, 1)                                                                         \
     PATH(ack_gathered, 1)                                                                          \
     PATH(reply_at_once, 1)                                                                         \

@@ -254,14 +254,14 @@ __attribute__((noinline)) static enum rx_step get_plain(struct rx *rx, const voi
     return over(rx);
 }
 
-/* A message that finds handlers ends at once as well, if its header handler neither waits nor
- * asks for payload handlers. */
-static enum rx_step short_to_handlers(struct rx *rx, const void *payload)
+/* Takes a message that is here whole, and decided, through the stages, if its header waits for
+ * nothing and no handler wants its packets. */
+static enum rx_step go_through(struct rx *rx, const void *payload)
 {
     rx->f.first = payload;
     rx->f.first_length = rx->f.length;
     rx->f.sink = RX_DISCARD;
-    if (handlers_header(rx) != RX_GO) {
+    if (request_header(rx) != RX_GO) {
         return RX_FIRST;
     }
     if (rx->f.sink == RX_PACKETS) {
@@ -328,7 +328,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
         }
         /* A header without its payload says that the sender could not read it. */
         bool get = rx->m->type == MESSAGE_GET;
-        if ((rx->m->length != 0 && f->length == 0 && !get) || (rx->local != NULL && get) ||
+        if ((rx->m->length != 0 && f->length == 0 && !get) ||
             (rx->local == NULL && !message_sound(rx))) {
             return RX_FIRST;
         }
@@ -344,26 +344,12 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
         rx->at.offset = rx->m->remote_offset;
         return fetches ? get_plain(rx, payload) : put_plain(rx, payload);
     }
-    if (le != NULL && rx->m->type == MESSAGE_GET) {
-        return begin_anew(rx);
-    }
     if (let_wait(rx)) {
         return RX_FIRST;
     }
+    COUNT_PATH_OF(short_entry, le == NULL ? 1 : le->handlers != NULL ? 2 : 0);
     decide(rx, le);
-    if (rx_has_handlers(rx)) {
-        if (detach_short(rx, payload)) {
-            COUNT_PATH(short_detached);
-            return RX_GO;
-        }
-        COUNT_PATH(short_handlers);
-        return short_to_handlers(rx, payload);
-    }
-    COUNT_PATH_OF(short_entry, le == NULL);
-    if (le != NULL) {
-        target_write(rx, rx->m, &rx->at, payload);
-    }
-    return rx_done(peer, f, FABRIC_OK);
+    return go_through(rx, payload);
 }
 
 enum rx_step staged_short(struct nic_peer *peer, struct fabric_rx *f, const void *payload)

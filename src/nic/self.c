@@ -10,7 +10,6 @@
 #include "nic/self.h"
 
 #include "base/paths.h"
-#include "fabric/rx_machine.h"
 #include "nic/initiate.h"
 #include "nic/peer.h"
 #include "nic/quiet.h"
@@ -138,20 +137,9 @@ static bool quietly_done(struct ni *ni, const struct request *r)
     return true;
 }
 
-/* Runs the receive machine over a message that rx_short() has declined (RX_FIRST), from its header
- * to its end. No step says RX_WAIT: may_go() lets no message for handlers come here, and a loopback
- * message never waits for room (lookup.c). */
-static void go_on_at_once(struct rx *rx, uint8_t *payload)
-{
-    struct rx_whole whole;
-    struct rx_source from = {NULL, &nic_upcalls, rx->peer, rx->peer->nic->packet_size};
-    rx_whole_init(&whole, from, &rx->f, payload);
-    rx_machine_begin(&whole.m);
-    rx_machine_go_on(&whole.m);
-}
-
-/* All other messages: through the stages of their receipt. Not inlined: its payload would be on
- * the stack of those that are done on the spot. */
+/* All other messages: through the stages of their receipt, in one step. None of these says RX_WAIT:
+ * may_go() lets no message for handlers come here, and a loopback message never waits for room
+ * (lookup.c). Not inlined: its payload would be on the stack of those that are done on the spot. */
 __attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_peer *peer,
                                                      const struct request *r)
 {
@@ -172,9 +160,7 @@ __attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_p
     rx->local = r;
     rx->f.length = request_sends(r) ? operand + r->length : 0;
     rx->f.torn = false;
-    if (rx_short(peer, &rx->f, payload) == RX_FIRST) {
-        go_on_at_once(rx, payload);
-    }
+    rx_short(peer, &rx->f, payload);
     rx->local = NULL;
     request_count(ni->nic, r);
     if (!request_expects(r) && !request_is_silent(r)) {

@@ -42,10 +42,8 @@ void handler_request_end(struct request *r, bool closed);
 /* detach_may() is true if a message at handlers may leave its channel when it is the first there.
  */
 bool detach_may(const struct rx *rx);
-/* detach_short() lets a message at handlers that is here whole leave its channel; detach() one
- * whose payload, if it has any, is to come: when that is here, detach_stored() says whether it has
- * left. False: it stays. */
-bool detach_short(struct rx *rx, const void *data);
+/* detach() lets one that may leave its channel: at once if it has no payload, else its payload goes
+ * to a copy, and when that is here detach_stored() says whether it has left. False: it stays. */
 bool detach(struct rx *rx);
 bool detach_stored(struct rx *rx, enum fabric_status status);
 /* Whether the answer of a message, in a channel or not, must wait for one before it that has left

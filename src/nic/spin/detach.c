@@ -76,16 +76,6 @@ bool detach_may(const struct rx *rx)
            is_due(rx) && has_place(rx, packets_of(rx));
 }
 
-/* An invocation for the message, if it may leave. */
-static struct invocation *place_for(const struct rx *rx)
-{
-    struct invocation *v = detach_may(rx) ? invocation_new(rx->peer->nic, rx->f.length) : NULL;
-    if (v != NULL) {
-        v->packets = (unsigned)packets_of(rx);
-    }
-    return v;
-}
-
 /* The message is the invocation's from now on, and the channel's no more. */
 static void hand_over(struct rx *rx, struct invocation *v)
 {
@@ -101,23 +91,13 @@ static void hand_over(struct rx *rx, struct invocation *v)
     invocation_begin(v);
 }
 
-bool detach_short(struct rx *rx, const void *data)
-{
-    struct invocation *v = place_for(rx);
-    if (v == NULL) {
-        return false;
-    }
-    memcpy(v->data, data, rx->f.length);
-    hand_over(rx, v);
-    return true;
-}
-
 bool detach(struct rx *rx)
 {
-    struct invocation *v = place_for(rx);
+    struct invocation *v = invocation_new(rx->peer->nic, rx->f.length);
     if (v == NULL) {
         return false;
     }
+    v->packets = (unsigned)packets_of(rx);
     if (rx->f.length == 0) {
         hand_over(rx, v);
         rx->m->type = 0; /* nothing is left of it here */
