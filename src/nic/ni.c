@@ -147,8 +147,7 @@ static void begin_ni(struct ni *ni, unsigned options, const ptl_ni_limits_t *des
 
 int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, struct ni **result)
 {
-    unsigned kind = ((options & PTL_NI_NO_MATCHING) != 0 ? 1u : 0) |
-                    ((options & PTL_NI_PHYSICAL) != 0 ? 2u : 0);
+    unsigned kind = ni_kind_of(options);
     struct process *p = nic->process;
     unsigned number = nic->index * NI_KINDS + kind;
     struct ni *ni = find_memory(nic, kind);

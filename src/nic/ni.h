@@ -5,6 +5,12 @@
 
 #include "nic/objects.h"
 
+/* ni_kind_of() is which of its NIC's NIs one with these options is. */
+static inline unsigned ni_kind_of(unsigned options)
+{
+    return ((options & PTL_NI_NO_MATCHING) != 0 ? 1u : 0) |
+           ((options & PTL_NI_PHYSICAL) != 0 ? 2u : 0);
+}
 int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, struct ni **ni);
 /* ni_free_memory() frees what a number's NIs had, of a process that no thread is in; or NULL. */
 void ni_free_memory(struct ni *ni);

@@ -80,6 +80,12 @@ int api_lock_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni);
 int api_lock_object(const char *call, ptl_handle_any_t handle, enum handle_kind kind,
                     struct ni **ni, void *object);
 
+/* api_timeout() is a time in the nanoseconds of ni_wait_abort(). */
+static inline int64_t api_timeout(ptl_time_t timeout)
+{
+    return timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
+}
+
 /* api_unlock() gives the lock, and returns the code that it is given. */
 int api_unlock(struct ni *ni, int rc);
 
@@ -205,10 +211,10 @@ static inline void api_fill(struct request *r, enum op_kind kind, ptl_size_t len
     r->owned = NULL;
 }
 
-/* api_check_fetch() checks that the operation is one of PtlFetchAtomic's;
- * api_operand() that it is one of PtlSwap's, and reads its operand into the request. */
-int api_check_fetch(const struct request *r, ptl_handle_md_t put_md);
-int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md);
+/* api_check_fetch() checks that the operation is one of PtlFetchAtomic's or of PtlSwap's, and reads
+ * its operand, if it has one, into the request. */
+int api_check_fetch(struct request *r, enum atomic_call call, const void *operand,
+                    ptl_handle_md_t put_md);
 
 /* api_check_entry() checks the arguments of an entry to append or to search with, and
  * copies its parts if it has some; the lock is held. */

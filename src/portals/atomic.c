@@ -88,31 +88,20 @@ int PtlAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t len
                  remote_offset, user_ptr, hdr_data, operation, datatype);
 }
 
-int api_check_fetch(const struct request *r, ptl_handle_md_t put_md)
-{
-    struct ni *ni;
-    int rc = api_ni(put_md, &ni);
-    return rc != PTL_OK ? api_refuse_handle(r, put_md)
-           : atomic_is_legal(ATOMIC_FETCH, r->op, r->datatype)
-               ? PTL_OK
-               : api_refuse_operation(r, ATOMIC_FETCH);
-}
-
-int api_operand(struct request *r, const void *operand, ptl_handle_md_t put_md)
+int api_check_fetch(struct request *r, enum atomic_call call, const void *operand,
+                    ptl_handle_md_t put_md)
 {
     struct ni *ni;
     if (api_ni(put_md, &ni) != PTL_OK) {
         return api_refuse_handle(r, put_md);
     }
-    if (!atomic_is_legal(ATOMIC_SWAP, r->op, r->datatype)) {
-        return api_refuse_operation(r, ATOMIC_SWAP);
+    if (!atomic_is_legal(call, r->op, r->datatype)) {
+        return api_refuse_operation(r, call);
     }
     size_t size = atomic_operand_size(r->op, r->datatype);
-    if (size == 0) {
-        return PTL_OK;
-    }
-    return operand != NULL && nic_copy(r->operand, operand, size) == 0 ? PTL_OK
-                                                                       : api_refuse_operand(r);
+    return size == 0 || (operand != NULL && nic_copy(r->operand, operand, size) == 0)
+               ? PTL_OK
+               : api_refuse_operand(r);
 }
 
 int PtlFetchAtomic(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
@@ -124,7 +113,7 @@ int PtlFetchAtomic(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
     struct request r;
     api_fill(&r, OP_FETCH, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
              user_ptr, hdr_data, operation, datatype);
-    int rc = api_check_fetch(&r, put_md_handle);
+    int rc = api_check_fetch(&r, ATOMIC_FETCH, NULL, put_md_handle);
     struct api_sides sides = {put_md_handle, local_put_offset, get_md_handle, local_get_offset};
     return rc == PTL_OK ? api_start(&r, &sides) : rc;
 }
@@ -138,7 +127,7 @@ int PtlSwap(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
     struct request r;
     api_fill(&r, OP_FETCH, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
              user_ptr, hdr_data, operation, datatype);
-    int rc = api_operand(&r, operand, put_md_handle);
+    int rc = api_check_fetch(&r, ATOMIC_SWAP, operand, put_md_handle);
     struct api_sides sides = {put_md_handle, local_put_offset, get_md_handle, local_get_offset};
     return rc == PTL_OK ? api_start(&r, &sides) : rc;
 }

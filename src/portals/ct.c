@@ -244,8 +244,7 @@ int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsign
         return PTL_CT_NONE_REACHED;
     }
     if (timeout != 0 && !is_over(ni->nic, reached, &w)) {
-        int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
-        int rc = ni_wait_abort(ni, reached, &w, ns, PTL_CT_NONE_REACHED);
+        int rc = ni_wait_abort(ni, reached, &w, api_timeout(timeout), PTL_CT_NONE_REACHED);
         if (rc != PTL_OK) {
             return rc;
         }

@@ -92,67 +92,45 @@ static bool take_one(void *arg)
     return false;
 }
 
-/* The usual case of it: one queue. */
-struct one_wait {
-    struct eq *eq;
-    ptl_handle_eq_t handle;
-    ptl_event_t *event;
-    int rc;
-};
-
-static bool take_next(void *arg)
-{
-    struct one_wait *w = arg;
-    w->rc = w->eq->slot.handle == w->handle ? eq_take(w->eq, w->event) : PTL_ARG_INVALID;
-    return w->rc != PTL_EQ_EMPTY;
-}
-
 /* Finds the NI of the queues, all of which must be of one. */
-static int find_queues(const ptl_handle_eq_t *handles, unsigned size, struct ni **ni)
+static int find_queues(const char *call, const ptl_handle_eq_t *handles, unsigned size,
+                       struct ni **ni)
 {
     struct eq *eq;
-    int rc = api_find("PtlEQPoll", handles[0], HANDLE_EQ, ni, &eq);
+    int rc = api_find(call, handles[0], HANDLE_EQ, ni, &eq);
     for (unsigned i = 1; rc == PTL_OK && i < size; i++) {
         struct ni *of;
-        rc = api_find("PtlEQPoll", handles[i], HANDLE_EQ, &of, &eq);
+        rc = api_find(call, handles[i], HANDLE_EQ, &of, &eq);
         if (rc == PTL_OK && of != *ni) {
-            rc = api_refuse_object("PtlEQPoll", handles[i], HANDLE_EQ);
+            rc = api_refuse_object(call, handles[i], HANDLE_EQ);
         }
     }
     return rc;
 }
 
-int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
-{
-    struct ni *ni;
-    struct eq *eq;
-    int rc = api_find(__func__, eq_handle, HANDLE_EQ, &ni, &eq);
-    if (rc != PTL_OK) {
-        return rc;
-    }
-    if (event == NULL) {
-        return api_refuse_call("PtlEQWait is refused: event is NULL");
-    }
-    struct one_wait w = {.eq = eq, .handle = eq_handle, .event = event};
-    rc = ni_wait_abort(ni, take_next, &w, -1, PTL_EQ_EMPTY);
-    return rc == PTL_OK ? w.rc : rc;
-}
-
 /* A poll that may wait, or of more queues than are remembered. */
-static int poll_any(struct eq_wait *w, ptl_time_t timeout)
+static int poll_any(const char *call, struct eq_wait *w, ptl_time_t timeout)
 {
     struct ni *ni;
-    int rc = find_queues(w->handles, w->size, &ni);
+    int rc = find_queues(call, w->handles, w->size, &ni);
+    if (rc == PTL_OK && w->event == NULL) {
+        rc = api_refuse_call("%s is refused: event is NULL", call);
+    }
     if (rc != PTL_OK) {
         return rc;
     }
     w->nic = ni->nic;
-    int64_t ns = timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
-    rc = ni_wait_abort(ni, take_one, w, ns, PTL_EQ_EMPTY);
+    rc = ni_wait_abort(ni, take_one, w, api_timeout(timeout), PTL_EQ_EMPTY);
     if (timeout == 0) {
         nic_note_poll(w->nic, rc == PTL_OK);
     }
     return rc == PTL_OK ? w->rc : rc;
+}
+
+int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
+{
+    struct eq_wait w = {.handles = &eq_handle, .size = 1, .event = event};
+    return poll_any(__func__, &w, PTL_TIME_FOREVER);
 }
 
 /* ---- looks that do not wait, at one queue or two ---- */
@@ -347,7 +325,7 @@ __attribute__((noinline)) static int poll_first(const ptl_handle_eq_t *eq_handle
     } else if (timeout == 0 && size == 1) {
         rc = PtlEQGet(eq_handles[0], event);
     } else {
-        rc = poll_any(&w, timeout);
+        rc = poll_any("PtlEQPoll", &w, timeout);
     }
     if (rc == PTL_OK || rc == PTL_EQ_DROPPED) {
         *which = w.which;

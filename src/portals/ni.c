@@ -38,20 +38,14 @@ static int check_pid(const struct nic *nic, ptl_pid_t pid)
                                  pid, PTL_PID_MAX);
 }
 
-static unsigned kind_of(unsigned options)
-{
-    return ((options & PTL_NI_NO_MATCHING) != 0 ? 1u : 0) |
-           ((options & PTL_NI_PHYSICAL) != 0 ? 2u : 0);
-}
-
 /* Opens the NI, and the NIC under it if this is its first; process lock held. */
 static int open_ni(struct process *p, unsigned index, unsigned options, ptl_pid_t pid,
                    const ptl_ni_limits_t *desired, struct ni **ni)
 {
     struct nic *nic = p->nics[index];
     bool fresh = nic == NULL;
-    if (!fresh && nic->ni[kind_of(options)] != NULL) {
-        *ni = nic->ni[kind_of(options)];
+    if (!fresh && nic->ni[ni_kind_of(options)] != NULL) {
+        *ni = nic->ni[ni_kind_of(options)];
         (*ni)->users++;
         return PTL_OK;
     }

@@ -117,7 +117,7 @@ int PtlTriggeredFetchAtomic(ptl_handle_md_t get_md_handle, ptl_size_t local_get_
     struct request r;
     api_fill(&r, OP_FETCH, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
              user_ptr, hdr_data, operation, datatype);
-    int rc = api_check_fetch(&r, put_md_handle);
+    int rc = api_check_fetch(&r, ATOMIC_FETCH, NULL, put_md_handle);
     struct api_sides sides = {put_md_handle, local_put_offset, get_md_handle, local_get_offset};
     return rc == PTL_OK ? start(&r, &sides, trig_ct_handle, threshold) : rc;
 }
@@ -132,7 +132,7 @@ int PtlTriggeredSwap(ptl_handle_md_t get_md_handle, ptl_size_t local_get_offset,
     struct request r;
     api_fill(&r, OP_FETCH, length, PTL_NO_ACK_REQ, target_id, pt_index, match_bits, remote_offset,
              user_ptr, hdr_data, operation, datatype);
-    int rc = api_operand(&r, operand, put_md_handle);
+    int rc = api_check_fetch(&r, ATOMIC_SWAP, operand, put_md_handle);
     struct api_sides sides = {put_md_handle, local_put_offset, get_md_handle, local_get_offset};
     return rc == PTL_OK ? start(&r, &sides, trig_ct_handle, threshold) : rc;
 }
