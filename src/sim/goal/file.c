@@ -139,6 +139,36 @@ void goal_output_discard(struct goal_output *o)
     *o = (struct goal_output){.fd = -1};
 }
 
+int goal_write_text(int fd, goal_writing *write, void *context, struct goal_error *error)
+{
+    struct goal_stream out;
+    if (goal_stream_append(&out, fd) != 0) {
+        return goal_fail(error, "no memory");
+    }
+    int rc = write(context, -1, &out, error);
+    int closed = goal_stream_close(&out);
+    return rc == 0 && closed != 0 ? goal_fail(error, "cannot write: %s", strerror(-closed)) : rc;
+}
+
+int goal_write(const char *path, bool as_text, goal_writing *write, void *context,
+               struct goal_error *error)
+{
+    struct goal_output o;
+    if (goal_writes_out(path, as_text)) {
+        return goal_write_text(STDOUT_FILENO, write, context, error);
+    }
+    if (goal_output_open(&o, path, error) != 0) {
+        return -1;
+    }
+    int rc =
+        as_text ? goal_write_text(o.fd, write, context, error) : write(context, o.fd, NULL, error);
+    if (rc == 0) {
+        return goal_output_commit(&o, error);
+    }
+    goal_output_discard(&o);
+    return -1;
+}
+
 int goal_temporary(struct goal_error *error)
 {
     const char *folder = getenv("TMPDIR");

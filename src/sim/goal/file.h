@@ -66,6 +66,21 @@ int goal_output_open(struct goal_output *o, const char *path, struct goal_error 
 int goal_output_commit(struct goal_output *o, struct goal_error *error);
 void goal_output_discard(struct goal_output *o);
 
+/* Writes a schedule: as text into the stream, or, where `text` is NULL, into the file. Returns 0,
+ * or -1 with `error` set. */
+typedef int goal_writing(void *context, int fd, struct goal_stream *text, struct goal_error *error);
+
+/* goal_write_text() has `write` write text to `fd`. goal_write() has it write a file, as text or
+ * not, that appears under the name `path` when it is complete; text without a path, or to "-", goes
+ * to standard output (goal_writes_out()). */
+int goal_write_text(int fd, goal_writing *write, void *context, struct goal_error *error);
+int goal_write(const char *path, bool as_text, goal_writing *write, void *context,
+               struct goal_error *error);
+static inline bool goal_writes_out(const char *path, bool as_text)
+{
+    return as_text && (path == NULL || strcmp(path, "-") == 0);
+}
+
 /* goal_temporary() opens a file without a name, in TMPDIR or else /var/tmp.
  * Returns the descriptor, or -1 with `error` set. */
 int goal_temporary(struct goal_error *error);

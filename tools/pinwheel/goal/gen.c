@@ -6,37 +6,14 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 /* ---- Files ---- */
 
-static int write_text(const struct gen_job *job, int fd, struct goal_error *error)
+static int generate(void *context, int fd, struct goal_stream *text, struct goal_error *error)
 {
-    struct goal_stream out;
-    if (goal_stream_append(&out, fd) != 0) {
-        return goal_fail(error, "no memory");
-    }
-    int rc = goal_generate_text(job->pattern, &job->config, &out, error);
-    int closed = goal_stream_close(&out);
-    return rc == 0 && closed != 0 ? goal_fail(error, "cannot write: %s", strerror(-closed)) : rc;
-}
-
-static int generate(const struct gen_job *job, struct goal_error *error)
-{
-    struct goal_output o;
-    if (job->as_text && (job->output == NULL || strcmp(job->output, "-") == 0)) {
-        return write_text(job, STDOUT_FILENO, error);
-    }
-    if (goal_output_open(&o, job->output, error) != 0) {
-        return -1;
-    }
-    int rc = job->as_text ? write_text(job, o.fd, error)
-                          : goal_generate(job->pattern, &job->config, o.fd, error);
-    if (rc == 0) {
-        return goal_output_commit(&o, error);
-    }
-    goal_output_discard(&o);
-    return -1;
+    const struct gen_job *job = context;
+    return text != NULL ? goal_generate_text(job->pattern, &job->config, text, error)
+                        : goal_generate(job->pattern, &job->config, fd, error);
 }
 
 /* A name that is a part of others stands for none of them: which they are. */
@@ -101,7 +78,7 @@ int goal_command_gen(int argc, char **argv)
         return 2;
     }
     struct goal_error error;
-    if (generate(&job, &error) != 0) {
+    if (goal_write(job.output, job.as_text, generate, &job, &error) != 0) {
         fprintf(stderr, "pinwheel goal gen: %s\n", error.text);
         return 1;
     }

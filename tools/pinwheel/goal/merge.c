@@ -203,29 +203,15 @@ static int place(struct merge_job *job, struct goal_error *error)
 
 /* ---- Files ---- */
 
-static int close_stream(struct goal_stream *out, int rc, struct goal_error *error)
+static int write_text(void *context, int fd, struct goal_stream *text, struct goal_error *error)
 {
-    int closed = goal_stream_close(out);
-    return rc == 0 && closed != 0 ? goal_fail(error, "cannot write: %s", strerror(-closed)) : rc;
+    return goal_merge_write(context, fd, -1, text, error);
 }
 
-static int write_text(struct merge_job *job, int fd, struct goal_error *error)
+static int write_jobs(void *context, int fd, struct goal_stream *text, struct goal_error *error)
 {
-    struct goal_stream out;
-    if (goal_stream_append(&out, fd) != 0) {
-        return goal_fail(error, "no memory");
-    }
-    return close_stream(&out, goal_merge_write(&job->merge, -1, -1, &out, error), error);
-}
-
-static int write_jobs(const struct merge_job *job, struct goal_output *o, struct goal_error *error)
-{
-    struct goal_stream out;
-    if (goal_stream_append(&out, o->fd) != 0) {
-        return goal_fail(error, "no memory");
-    }
-    goal_jobs_write(&job->merge.jobs, &out);
-    return close_stream(&out, 0, error);
+    goal_jobs_write(context, text);
+    return 0;
 }
 
 static int open_labels(const struct merge_job *job, struct goal_output *labels,
@@ -241,16 +227,17 @@ static int open_labels(const struct merge_job *job, struct goal_output *labels,
 static int write_files(struct merge_job *job, struct goal_error *error)
 {
     struct goal_output o = {.fd = -1}, side = {.fd = -1}, labels = {.fd = -1};
-    bool standard = job->as_text && (job->output == NULL || strcmp(job->output, "-") == 0);
+    bool standard = goal_writes_out(job->output, job->as_text);
     int rc = standard ? 0 : goal_output_open(&o, job->output, error);
     if (rc == 0 && job->jobs_file != NULL) {
         rc = goal_output_open(&side, job->jobs_file, error);
-        rc = rc == 0 ? write_jobs(job, &side, error) : rc;
+        rc = rc == 0 ? goal_write_text(side.fd, write_jobs, &job->merge.jobs, error) : rc;
     }
     rc = rc == 0 && job->with_side ? open_labels(job, &labels, error) : rc;
     if (rc == 0) {
-        rc = job->as_text ? write_text(job, standard ? STDOUT_FILENO : o.fd, error)
-                          : goal_merge_write(&job->merge, o.fd, labels.fd, NULL, error);
+        int fd = standard ? STDOUT_FILENO : o.fd;
+        rc = job->as_text ? goal_write_text(fd, write_text, &job->merge, error)
+                          : goal_merge_write(&job->merge, fd, labels.fd, NULL, error);
     }
     rc = rc == 0 && !standard ? goal_output_commit(&o, error) : rc;
     rc = rc == 0 && job->jobs_file != NULL ? goal_output_commit(&side, error) : rc;

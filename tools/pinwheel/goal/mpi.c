@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct trace_job {
     struct mpi_config config;
@@ -114,36 +113,17 @@ static int check_job(const struct args *a, const struct trace_job *job)
 
 /* ---- The work ---- */
 
-static int write_text(struct trace_job *job, struct mpi_trace *t, struct mpi_channels *channels,
-                      int fd, struct goal_error *error)
-{
-    struct goal_stream out;
-    if (goal_stream_append(&out, fd) != 0) {
-        return goal_fail(error, "no memory");
-    }
-    int rc = mpi_schedule(t, &job->config, channels, &job->summary, -1, &out, error);
-    int closed = goal_stream_close(&out);
-    return rc == 0 && closed != 0 ? goal_fail(error, "cannot write: %s", strerror(-closed)) : rc;
-}
+/* A recording, and what turns it into a schedule. */
+struct turning {
+    struct trace_job *job;
+    struct mpi_trace trace;
+    struct mpi_channels *channels;
+};
 
-static int write_schedule(struct trace_job *job, struct mpi_trace *t, struct mpi_channels *channels,
-                          struct goal_error *error)
+static int write_schedule(void *context, int fd, struct goal_stream *text, struct goal_error *error)
 {
-    struct goal_output o;
-    if (job->as_text && (job->output == NULL || strcmp(job->output, "-") == 0)) {
-        return write_text(job, t, channels, STDOUT_FILENO, error);
-    }
-    if (goal_output_open(&o, job->output, error) != 0) {
-        return -1;
-    }
-    int rc = job->as_text
-                 ? write_text(job, t, channels, o.fd, error)
-                 : mpi_schedule(t, &job->config, channels, &job->summary, o.fd, NULL, error);
-    if (rc == 0) {
-        return goal_output_commit(&o, error);
-    }
-    goal_output_discard(&o);
-    return -1;
+    struct turning *t = context;
+    return mpi_schedule(&t->trace, &t->job->config, t->channels, &t->job->summary, fd, text, error);
 }
 
 static int choose_blocks(struct trace_job *job, const struct mpi_trace *t, struct goal_error *error)
@@ -162,17 +142,16 @@ static int choose_blocks(struct trace_job *job, const struct mpi_trace *t, struc
 
 static int turn(struct trace_job *job, struct goal_error *error)
 {
-    struct mpi_trace t;
-    struct mpi_channels *channels = NULL;
-    if (mpi_open(&t, job->input, error) != 0) {
+    struct turning t = {.job = job};
+    if (mpi_open(&t.trace, job->input, error) != 0) {
         return -1;
     }
-    int rc = choose_blocks(job, &t, error);
-    rc = rc == 0 ? mpi_survey(&t, &job->config, &job->summary, error) : rc;
-    rc = rc == 0 ? mpi_balance(&t, &job->config, &channels, error) : rc;
-    rc = rc == 0 ? write_schedule(job, &t, channels, error) : rc;
-    mpi_channels_free(channels);
-    mpi_close(&t);
+    int rc = choose_blocks(job, &t.trace, error);
+    rc = rc == 0 ? mpi_survey(&t.trace, &job->config, &job->summary, error) : rc;
+    rc = rc == 0 ? mpi_balance(&t.trace, &job->config, &t.channels, error) : rc;
+    rc = rc == 0 ? goal_write(job->output, job->as_text, write_schedule, &t, error) : rc;
+    mpi_channels_free(t.channels);
+    mpi_close(&t.trace);
     return rc;
 }
 
@@ -286,7 +265,7 @@ int goal_command_trace(int argc, char **argv)
         return 1;
     }
     warn(&job.summary);
-    bool text_on_stdout = job.as_text && (job.output == NULL || strcmp(job.output, "-") == 0);
+    bool text_on_stdout = goal_writes_out(job.output, job.as_text);
     if (job.as_json && !text_on_stdout) {
         return print_json(&job) == 0 ? 0 : 1;
     }
