@@ -31,7 +31,7 @@ static double complex response(uint32_t rank, int i)
     return 1 / (1 + I * frequency(i) / (500.0 * rank));
 }
 
-/* Rank 0: one entry a message, all over the same product. */
+/* Rank 0: one entry, for all messages. */
 static void receive(const struct start *s, double complex *product, ptl_handle_ct_t came)
 {
     static struct accumulate_locks locks;
@@ -39,18 +39,15 @@ static void receive(const struct start *s, double complex *product, ptl_handle_c
     for (int i = 0; i < POINTS; i++) {
         product[i] = 1;
     }
-    for (uint32_t rank = 1; rank < s->size; rank++) {
-        struct accumulate_state state;
-        ptl_handlers_t handlers;
-        ptl_handle_me_t handle;
-        ptl_me_t me = entry(product, length, BITS, came);
-        me.options |= PTL_ME_USE_ONCE;
-        check(accumulate_handlers(PTL_PROD, PTL_DOUBLE_COMPLEX, NULL, length, &locks, &state,
-                                  &handlers),
-              "accumulate_handlers");
-        check(PtlMEAppendHandlers(s->ni, INDEX, &me, &handlers, PTL_PRIORITY_LIST, NULL, &handle),
-              "PtlMEAppendHandlers");
-    }
+    struct accumulate_state state;
+    ptl_handlers_t handlers;
+    ptl_handle_me_t handle;
+    ptl_me_t me = entry(product, length, BITS, came);
+    check(
+        accumulate_handlers(PTL_PROD, PTL_DOUBLE_COMPLEX, NULL, length, &locks, &state, &handlers),
+        "accumulate_handlers");
+    check(PtlMEAppendHandlers(s->ni, INDEX, &me, &handlers, PTL_PRIORITY_LIST, NULL, &handle),
+          "PtlMEAppendHandlers");
 }
 
 static void send(const struct start *s, double complex *mine)

@@ -14,13 +14,12 @@ _Static_assert(ACCUMULATE_BLOCK % COMBINE_LARGEST == 0, "a block holds whole ele
 
 __handler static int accumulate_header(const ptl_header_t h, void *state)
 {
-    struct accumulate_state *s = state;
+    const struct accumulate_state *s = state;
     uint32_t size = combine_size((ptl_datatype_t)s->type);
     if (h.offset % size != 0 || h.length % size != 0 ||
         !range_fits(h.offset, h.length, s->length)) {
         return FAIL;
     }
-    s->at = h.offset;
     return PROCESS_DATA;
 }
 PTL_HANDLER(accumulate_header);
@@ -45,8 +44,12 @@ static bool one_block(const struct accumulate_state *s, uint64_t at, const uint8
 __handler static int accumulate_payload(const ptl_payload_t p, void *state)
 {
     const struct accumulate_state *s = state;
+    ptl_header_t h; /* where the message goes in the entry */
+    if (PtlHandlerHeader(&h) != PTL_OK) {
+        return FAIL;
+    }
     for (uint64_t done = 0; done < p.length;) {
-        uint64_t at = s->at + p.offset + done;
+        uint64_t at = h.offset + p.offset + done;
         uint64_t length = smaller(p.length - done, ACCUMULATE_BLOCK - at % ACCUMULATE_BLOCK);
         if (!one_block(s, at, p.base + done, length)) {
             return FAIL;

@@ -10,9 +10,7 @@
  *      locks          |    0    |    1    |    2    | ...     shared, round and round
  *
  * An element is combined as a whole, towards all entries that share the locks: any
- * number of senders may accumulate to the same memory. An entry serves one message (its
- * state has the place of that message in the memory): append it with PTL_ME_USE_ONCE, as
- * many of them as messages may come at once.
+ * number of senders may accumulate to the same memory, and to the same entry.
  */
 #ifndef HANDLERS_ACCUMULATE_H
 #define HANDLERS_ACCUMULATE_H
@@ -35,7 +33,6 @@ struct accumulate_state {
     uint64_t length;                  /* of the entry */
     uint32_t op;
     uint32_t type;
-    uint64_t at; /* where the message goes in the entry; by the header handler */
 };
 
 /* accumulate_handlers() fills in the handlers of an entry over `length` bytes. `operand`

@@ -6,20 +6,15 @@
 
 /* ---- Handlers ---- */
 
-__handler static int pingpong_header(const ptl_header_t h, void *state)
-{
-    struct pingpong_state *s = state;
-    s->client = h.source_id;
-    s->length = h.length;
-    return PROCESS_DATA;
-}
-PTL_HANDLER(pingpong_header);
-
 /* Sends a packet back from where it lies, to the place it has in the message. */
 __handler static int pingpong_packet(const ptl_payload_t p, void *state)
 {
     const struct pingpong_state *s = state;
-    int rc = PtlHandlerPutFromDevice(p.base, p.length, PTL_NO_ACK_REQ, s->client, s->answer_bits,
+    ptl_header_t h;
+    if (PtlHandlerHeader(&h) != PTL_OK) {
+        return FAIL;
+    }
+    int rc = PtlHandlerPutFromDevice(p.base, p.length, PTL_NO_ACK_REQ, h.source_id, s->answer_bits,
                                      p.offset, NULL, 0);
     return rc == PTL_OK ? SUCCESS : FAIL;
 }
@@ -30,11 +25,12 @@ __handler static int pingpong_stored(ptl_size_t dropped_bytes, bool flow_control
                                      void *state)
 {
     const struct pingpong_state *s = state;
-    if (dropped_bytes != 0 || flow_control_triggered) {
+    ptl_header_t h;
+    if (dropped_bytes != 0 || flow_control_triggered || PtlHandlerHeader(&h) != PTL_OK) {
         return FAIL;
     }
     int rc =
-        PtlHandlerPutFromHost(0, s->length, PTL_NO_ACK_REQ, s->client, s->answer_bits, 0, NULL, 0);
+        PtlHandlerPutFromHost(0, h.length, PTL_NO_ACK_REQ, h.source_id, s->answer_bits, 0, NULL, 0);
     return rc == PTL_OK ? SUCCESS : FAIL;
 }
 PTL_HANDLER(pingpong_stored);
@@ -48,7 +44,6 @@ void pingpong_handlers(enum pingpong_way way, ptl_size_t length, ptl_size_t pack
     bool by_packet = way == PINGPONG_STREAMED || length <= packet;
     *state = (struct pingpong_state){.answer_bits = answer_bits};
     *handlers = (ptl_handlers_t){
-        .header_handler = pingpong_header,
         .payload_handler = by_packet ? pingpong_packet : NULL,
         .completion_handler = by_packet ? NULL : pingpong_stored,
         .hpu_mem = PTL_HPU_MEM_NONE,

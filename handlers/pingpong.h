@@ -8,8 +8,8 @@
  *      STREAMED   client ──packet──► its handler ──put of that packet──► client
  *                                    nothing is written to the server's memory
  *
- * An entry serves one ping at a time, as it is with ping-pong: the header handler
- * notes in the entry's HPU memory to whom the answer goes.
+ * An entry that is STREAMED serves any number of clients at a time: each handler asks whose
+ * ping it sees. One that is STORED has memory for one ping, as it is with ping-pong.
  */
 #ifndef HANDLERS_PINGPONG_H
 #define HANDLERS_PINGPONG_H
@@ -22,8 +22,6 @@ enum pingpong_way { PINGPONG_STORED, PINGPONG_STREAMED };
 /* HPU memory of the entry. */
 struct pingpong_state {
     uint64_t answer_bits; /* match bits of the answer; set by the host */
-    ptl_process_t client; /* by the header handler, from here on */
-    uint64_t length;
 };
 
 /* pingpong_handlers() fills in the handlers of an entry for pings of `length`

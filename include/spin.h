@@ -49,6 +49,16 @@ typedef ptl_handle_any_t ptl_handle_hpu_mem_t;
     (1u << 0)                          /* handler_host_mem is an array of ptl_iovec_t, and         \
                                           handler_host_length their number */
 #define PTL_HANDLER_INACTIVE (1u << 1) /* linked, but no message matches until it is activated */
+#define PTL_HANDLER_KEEP_USER_HDR                                                                  \
+    (1u << 2) /* payload and completion handlers have the user header, too, by PtlHandlerHeader()  \
+               */
+
+/* PTL_HANDLER_MESSAGE_STATE() is the option that gives each message at the entry a block of
+ * `bytes`, zeroed, of its own: its handlers have it by PtlHandlerMessageState(). At most
+ * PTL_SPIN_MESSAGE_STATE bytes; 0 is none. (Beyond the paper.) */
+#define PTL_HANDLER_MESSAGE_STATE(bytes)                                                           \
+    ((unsigned long long)(bytes) < 0xffffffu ? (unsigned int)(bytes) << 8 : 0xffffff00u)
+#define PTL_SPIN_MESSAGE_STATE 4096
 
 /* The three handlers of an entry, and the memory they work on. Any handler may
  * be NULL and is then not called. */
@@ -65,7 +75,7 @@ typedef struct {
     ptl_size_t handler_host_length; /* its bytes, or with PTL_HANDLER_IOVEC its parts */
     ptl_size_t user_hdr_length;     /* first bytes of a message that are its user header,
                                        <= max_user_hdr_size */
-    unsigned int options;           /* of the two above; else PTL_ARG_INVALID */
+    unsigned int options;           /* of those above; else PTL_ARG_INVALID */
     uint64_t hpu_mask;              /* HPUs that may run the handlers, bit i for the i-th, all
                                        below num_hpus; 0: any. No more of them run at once than
                                        it has bits, so one bit makes an entry's handlers serial */

@@ -198,6 +198,26 @@ constexpr bool ptl_handler_is(...)
 #define PTL_HANDLER_STATE(type) typedef type *PTL_HANDLER_JOIN(ptl_handler_state_, __COUNTER__)
 #endif
 
+/* ---- The message (beyond the paper) ----
+ * All handlers of a message may ask whose it is, and share what is its own. A tick of a timer is
+ * asked about as a message is: its header has the type PTL_REQUEST_TIMER, and it has no state. */
+
+/* PtlHandlerHeader() stores what the header handler of the message is called with, whether the
+ * entry has a header handler or not. `user_hdr` is the user header in a header handler; in the
+ * others it is a copy with PTL_HANDLER_KEEP_USER_HDR, and NULL without; what it points to is there
+ * until the handler returns. PTL_FAIL: the caller is no handler, or its interface is closed. Memory
+ * that cannot be written ends the handler with SEGV. */
+PTL_EXPORT int PtlHandlerHeader(ptl_header_t *header);
+
+/* PtlHandlerMessageState() gives the message's own memory, which begins at a multiple of 64 and has
+ * as many bytes as PTL_HANDLER_MESSAGE_STATE() gave the entry: zeros, until a handler of this
+ * message writes there. NULL: the entry has none, the message is a tick of a timer, or the caller
+ * is no handler. What the header handler has written is seen by all others, what payload handlers
+ * have written by the completion handler. Payload handlers of a message run side by side: among
+ * them atomics are seen in order, and nothing else. The pointer is the handler's until it returns;
+ * on RV32 cores an access by it in a handler that has not asked is SEGV. */
+PTL_EXPORT void *PtlHandlerMessageState(void);
+
 /* ---- Host memory ----
  * `offset` counts from the start of the host range that `options` names. B
  * returns when the transfer is done, NB at once with a handle for Test or Wait;

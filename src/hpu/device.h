@@ -13,9 +13,10 @@
  *
  * What device code sees (docs/rv32-handlers.md):
  *
- *      10004400  its packet, or user header      1b000000  its stack
- *      10014400  HPU memory of up to 943 KiB     1c000000  constants of the image
- *      30000000  larger HPU memory (L2)          1d000000  code
+ *      10001000  its message's own memory        1b000000  its stack
+ *      10002000  the user header that is kept    1c000000  constants of the image
+ *      10004400  its packet, or user header      1d000000  code
+ *      10014400  HPU memory of up to 943 KiB     30000000  larger HPU memory (L2)
  *
  * Images and cores belong to a struct hpu_device, one for each NIC. It has no lock of its own:
  * images are found under the NIC's, a core is used by who has the context of its slot.
@@ -95,9 +96,11 @@ struct hpu_device {
 /* A core, and what a call on it has. */
 struct hpu_core {
     struct rv32_core rv32;
-    const struct hpu_image *image;      /* that it is set up for */
-    const struct hpu_device_code *code; /* that runs */
-    int stack, packet, state;           /* regions */
+    const struct hpu_image *image;                  /* that it is set up for */
+    const struct hpu_device_code *code;             /* that runs */
+    int stack, packet, state, message, kept_header; /* regions: the last two lie where its message's
+                                                     own memory and kept user header do */
+    bool lent;                                      /* one of these two */
     const char *call;    /* the handler call made last; NULL: none, or an unknown one */
     void *end[5];        /* leads out of the handler call that is being served, ... */
     int ended;           /* ... with this result */
@@ -139,7 +142,9 @@ int hpu_device_find(struct hpu_device *t, void (*handler)(void), struct hpu_devi
  * ended: this does not return. */
 int hpu_device_run(struct hpu_exec *exec, const struct hpu_device_code *code);
 
-/* hpu_device_serve() serves the ecall of device code; `context` is the exec. */
+/* hpu_device_serve() serves the ecall of device code; `context` is the exec. Numbers of handler
+ * calls are 1 to hpu_device_last_call. */
+extern const uint32_t hpu_device_last_call;
 int hpu_device_serve(struct rv32_core *core, void *context);
 
 /* hpu_device_now() is what the handler has taken so far, in cycles. */
@@ -156,6 +161,11 @@ void hpu_device_begun(struct hpu_core *c, enum rv32_call_cost cost, uint32_t han
  * PtlHandlerDMAWait(). */
 uint64_t hpu_device_test(uint64_t handle);
 void hpu_device_wait(uint64_t handle);
+
+/* hpu_device_header() and hpu_device_message_state() are device code's PtlHandlerHeader() and
+ * PtlHandlerMessageState(): addresses that they give are its own. */
+uint64_t hpu_device_header(uint64_t header);
+uint64_t hpu_device_message_state(void);
 
 /* Atomics by address in this process (device_atomics.c); each gives what was there. */
 uint64_t hpu_device_load_8(uint64_t address);

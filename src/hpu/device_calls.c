@@ -200,6 +200,8 @@ static int print_text(uint64_t format)
 #define PtlHandlerDMAWait hpu_device_wait
 #define PtlHandlerUserPtr user_pointer
 #define PtlHandlerPrintf print_text
+#define PtlHandlerHeader hpu_device_header
+#define PtlHandlerMessageState hpu_device_message_state
 #define pinwheel_load_8 hpu_device_load_8
 #define pinwheel_exchange_8 hpu_device_exchange_8
 #define pinwheel_cas_1 hpu_device_cas_1
@@ -211,6 +213,8 @@ static int print_text(uint64_t format)
 static const struct call calls[] = {RV32_CALLS};
 
 enum { CALLS = sizeof(calls) / sizeof(calls[0]) };
+
+const uint32_t hpu_device_last_call = CALLS - 1;
 
 /* ---- Arguments ---- */
 

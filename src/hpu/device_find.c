@@ -35,10 +35,45 @@ static void free_image(struct hpu_image *i)
     free(i);
 }
 
+/* The number of the handler call that a function is the stub of (rv32/runtime/calls.S); 0: none. */
+static uint32_t stub_of(const struct rv32_image *image, const struct rv32_symbol *function)
+{
+    enum { RA = 1, T0 = 5, LEAST = 8, MOST = 12 };
+    uint32_t pc = function->address;
+    if (function->size < LEAST || function->size > MOST || pc % 2 != 0) {
+        return 0;
+    }
+    struct rv32_insn li = rv32_program_insn(&image->code, pc);
+    struct rv32_insn call = rv32_program_insn(&image->code, pc += li.length);
+    struct rv32_insn ret = rv32_program_insn(&image->code, pc += call.length);
+    bool is_stub = li.op == RV32_ADDI && li.rd == T0 && li.rs1 == 0 && li.imm > 0 &&
+                   call.op == RV32_ECALL && ret.op == RV32_JALR && ret.rd == 0 && ret.rs1 == RA &&
+                   pc + ret.length - function->address == function->size;
+    return is_stub ? (uint32_t)li.imm : 0;
+}
+
+/* An image that a newer run time has made calls what nobody here serves: who appends its handlers
+ * is told, and not who sends to them. */
+static int check_calls(const struct rv32_image *image, struct rv32_error *error)
+{
+    for (size_t f = 0; f < image->function_count; f++) {
+        uint32_t number = stub_of(image, &image->functions[f]);
+        if (number > hpu_device_last_call) {
+            return rv32_fail(
+                error,
+                "%s: %s is handler call %u, and this library knows 1 to %u; compile "
+                "the handlers with the `pinwheel cc` of this library, or use a library "
+                "as new as the one that has compiled them",
+                image->name, image->functions[f].name, number, hpu_device_last_call);
+        }
+    }
+    return 0;
+}
+
 int hpu_image_ready(struct hpu_image *i, const struct rv32_timing *timing,
                     enum rv32_program_kind kind, struct rv32_error *error)
 {
-    if (rv32_table_open(&i->table, &i->image, error) != 0) {
+    if (rv32_table_open(&i->table, &i->image, error) != 0 || check_calls(&i->image, error) != 0) {
         return -1;
     }
     for (int k = 0; k < i->image.data_count; k++) {

@@ -17,6 +17,8 @@
 #include <string.h>
 
 enum {
+    MESSAGE_BASE = 0x10001000,
+    USER_BASE = 0x10002000,
     PACKET_BASE = 0x10004400,
     LARGE_STATE_BASE = 0x30000000, /* HPU memory that is too large for L1 */
     STACK_BASE = 0x1b000000,       /* the alias of L1 */
@@ -86,6 +88,17 @@ static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32
         return -1;
     }
     c->state = core->region_count;
+    if (rv32_core_map(core, "message state", MESSAGE_BASE, 0, NULL, both, RV32_AREA_L1, error) !=
+        0) {
+        return -1;
+    }
+    c->message = core->region_count;
+    if (rv32_core_map(core, "user header", USER_BASE, 0, NULL, RV32_READ, RV32_AREA_L1, error) !=
+        0) {
+        return -1;
+    }
+    c->kept_header = core->region_count;
+    c->lent = false;
     core->exact = true; /* as native handlers, which the processor ends */
     core->ecall = hpu_device_serve;
     core->late = late;
@@ -170,20 +183,24 @@ static void *frame(struct hpu_core *c, struct rv32_call *call)
     return c->stack_bytes + at;
 }
 
+static struct device_header lay_out(const ptl_header_t *h, uint32_t user_hdr)
+{
+    return (struct device_header){.type = h->type,
+                                  .length = h->length,
+                                  .target_id = h->target_id,
+                                  .source_id = h->source_id,
+                                  .match_bits = h->match_bits,
+                                  .offset = h->offset,
+                                  .hdr_data = h->hdr_data,
+                                  .user_hdr = user_hdr,
+                                  .user_hdr_length = h->user_hdr_length};
+}
+
 static void set_arguments(struct hpu_core *c, const struct hpu_exec *exec, struct rv32_call *call)
 {
     if (exec->call == HPU_CALL_HEADER) {
         const ptl_header_t *h = &exec->arg.header;
-        *(struct device_header *)frame(c, call) =
-            (struct device_header){.type = h->type,
-                                   .length = h->length,
-                                   .target_id = h->target_id,
-                                   .source_id = h->source_id,
-                                   .match_bits = h->match_bits,
-                                   .offset = h->offset,
-                                   .hdr_data = h->hdr_data,
-                                   .user_hdr = user_header(c, h),
-                                   .user_hdr_length = h->user_hdr_length};
+        *(struct device_header *)frame(c, call) = lay_out(h, user_header(c, h));
         call->arguments[1] = move_state(c, &exec->env);
     } else if (exec->call == HPU_CALL_PAYLOAD) {
         const ptl_payload_t *p = &exec->arg.payload;
@@ -200,6 +217,52 @@ static void set_arguments(struct hpu_core *c, const struct hpu_exec *exec, struc
         call->arguments[3] = move_state(c, &exec->env);
         call->stack = STACK_BASE + c->code->device->stack_size;
     }
+}
+
+/* ---- What a call is lent when it asks ---- */
+
+uint64_t hpu_device_header(uint64_t header)
+{
+    struct hpu_exec *exec = hpu_exec_current();
+    struct hpu_core *c = exec->core;
+    ptl_header_t h;
+    int rc = exec->env.ops->header(&exec->env, &h);
+    if (rc != PTL_OK) {
+        return (uint64_t)rc;
+    }
+    uint32_t at = h.user_hdr == NULL || h.user_hdr_length == 0 ? 0 : PACKET_BASE;
+    if (at != 0 && exec->call != HPU_CALL_HEADER) {
+        rv32_core_move(&c->rv32, c->kept_header, USER_BASE, (uint32_t)h.user_hdr_length,
+                       (void *)(uintptr_t)h.user_hdr, RV32_READ, RV32_AREA_L1);
+        c->lent = true;
+        at = USER_BASE;
+    }
+    *(struct device_header *)(uintptr_t)header = lay_out(&h, at);
+    return PTL_OK;
+}
+
+uint64_t hpu_device_message_state(void)
+{
+    struct hpu_exec *exec = hpu_exec_current();
+    struct hpu_core *c = exec->core;
+    size_t length;
+    void *state = exec->env.ops->state(&exec->env, &length);
+    if (state == NULL) {
+        return 0;
+    }
+    rv32_core_move(&c->rv32, c->message, MESSAGE_BASE, (uint32_t)length, state,
+                   RV32_READ | RV32_WRITE, RV32_AREA_L1);
+    c->lent = true;
+    return MESSAGE_BASE;
+}
+
+/* What the call before was lent is another message's. */
+static __attribute__((noinline)) void take_back(struct hpu_core *c)
+{
+    rv32_core_move(&c->rv32, c->message, MESSAGE_BASE, 0, NULL, RV32_READ | RV32_WRITE,
+                   RV32_AREA_L1);
+    rv32_core_move(&c->rv32, c->kept_header, USER_BASE, 0, NULL, RV32_READ, RV32_AREA_L1);
+    c->lent = false;
 }
 
 /* ---- Running ---- */
@@ -246,6 +309,9 @@ int hpu_device_run(struct hpu_exec *exec, const struct hpu_device_code *code)
     struct hpu_core *c = core_for(exec, code);
     if (c == NULL) {
         return FAIL;
+    }
+    if (unlikely(c->lent)) {
+        take_back(c);
     }
     const struct hpu_device_observer *observer = code->device->observer;
     int64_t budget = code->device->budget;

@@ -90,6 +90,10 @@ struct hpu_ops {
                  ptl_ct_event_t *value);
     /* operand_size() is how long the operand of a swap is; 0: nobody looks at one. */
     size_t (*operand_size)(ptl_op_t op, ptl_datatype_t type);
+    /* header() stores the header of the message, with the user header as the handler may see it.
+     * Gives a PTL_ code. state() gives the message's own memory, NULL: it has none. */
+    int (*header)(struct hpu_env *env, ptl_header_t *header);
+    void *(*state)(struct hpu_env *env, size_t *length);
 };
 
 /* A counter to which handlers add and that the host reads. */
@@ -175,13 +179,15 @@ struct hpu_exec {
         ptl_payload_handler_t payload;
         ptl_completion_handler_t completion;
     } handler;
-    union {
-        ptl_header_t header;
-        ptl_payload_t payload;
-        struct {
-            ptl_size_t dropped;
-            bool flow_control;
-        } completion;
+    struct {
+        ptl_header_t header; /* stays: the calls that follow may be of the same message */
+        union {
+            ptl_payload_t payload;
+            struct {
+                ptl_size_t dropped;
+                bool flow_control;
+            } completion;
+        };
     } arg;
 };
 

@@ -30,6 +30,7 @@ void handlers_release(struct handlers *h)
         return;
     }
     telemetry_end(h->memory->ni->nic, h);
+    blocks_end(h->memory->ni->nic, h->block);
     if (h->orphaned) {
         return;
     }

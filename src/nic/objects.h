@@ -93,6 +93,16 @@ struct handlers {
     bool taken;                     /* a message has the entry, which is use-once, in hand */
     unsigned timers;                /* that run them */
     bool orphaned;                  /* one runs on, and its NI is closed: what it uses is kept */
+    bool keeps_header;              /* PTL_HANDLER_KEEP_USER_HDR */
+    uint8_t block;                  /* kind of block that each message takes, 0: none (blocks.c), */
+    uint32_t message_state;         /* and how much of it is state */
+};
+
+/* Memory of messages at handlers, of one size (spin/blocks.c). */
+struct block_list {
+    struct block *unused;
+    unsigned count;   /* of all: those that messages use, too */
+    unsigned entries; /* whose messages take such ones */
 };
 
 struct hpu_memory {
@@ -272,6 +282,7 @@ struct nic_peer {
 
 #define PEER_BUCKETS 256
 #define SPARE_PIECES 16 /* of HPU memory */
+#define BLOCK_KINDS 9   /* of blocks, by size; the first one is none */
 
 /* Its memory is that of all NICs of its index, one after the other (wall 7). Without the lock only
  * `process`, `index` and what is _Atomic may be looked at. */
@@ -320,6 +331,7 @@ struct nic {
     uint64_t hpu_memory_used;
     struct hpu_mem *spare_piece[SPARE_PIECES];
     unsigned spare_pieces;
+    struct block_list blocks[BLOCK_KINDS];
     struct list timers;                /* struct timer (timer.h), the first one due first */
     struct list invoked, invoked_away; /* struct invocation (invoke.c) */
     struct list spare_invocations;     /* ended ones, kept for the next messages */

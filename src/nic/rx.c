@@ -60,6 +60,9 @@ void rx_reset(struct rx *rx)
     if (rx->at.ni != NULL) {
         rx->at.ni->in_flight--;
     }
+    if (rx->header_begun && rx->run != NULL) {
+        block_give(rx->run); /* no completion handler has run */
+    }
     rx->at = (struct target){.ni = NULL};
     rx->applied = rx->decided = rx->event_posted = rx->response_silent = false;
     rx->reply_started = rx->reply_left = rx->header_begun = false;

@@ -81,7 +81,12 @@ void timers_end(struct ni *ni);
 void timers_end_entry(struct le *le);
 bool timers_advance(struct nic *nic);
 
-/* ---- hpu_memory.c, telemetry.c ---- */
+/* ---- blocks.c, hpu_memory.c, telemetry.c ---- */
+
+/* blocks_end() forgets an entry whose messages take blocks of a kind, or of none; block_give()
+ * takes a message's block back, if it has one. */
+void blocks_end(struct nic *nic, unsigned kind);
+void block_give(struct handler_run *run);
 
 /* hpu_memory_free() ends a piece of HPU memory; hpu_memory_forget() unmaps what is kept for the
  * next ones. */

@@ -7,6 +7,7 @@
 #include "base/nic_copy.h"
 #include "base/tsan.h"
 #include "nic/entry.h"
+#include "nic/spin/blocks.h"
 #include "nic/spin/handler_run.h"
 #include "nic/spin/hpu_memory.h"
 #include "nic/spin/invoke.h"
@@ -33,16 +34,31 @@ static unsigned num_hpus(const struct nic *nic)
     return nic->sched != NULL ? hpu_sched_hpus(nic->sched) : PTL_NUM_HPUS;
 }
 
+/* What PTL_HANDLER_MESSAGE_STATE() makes of its bytes. */
+#define STATE_SHIFT 8
+#define STATE_OPTIONS PTL_HANDLER_MESSAGE_STATE(UINT64_MAX)
+
+static unsigned message_state(const ptl_handlers_t *h)
+{
+    return h->options >> STATE_SHIFT;
+}
+
 /* An append that is refused has one code for many reasons: which one it is, the log says. */
 #define refuse(reason, ...)                                                                        \
     api_refuse_call("these handlers cannot be appended: " reason, ##__VA_ARGS__)
 
 static int check_numbers(const struct nic *nic, const ptl_handlers_t *h)
 {
-    unsigned hpus = num_hpus(nic),
-             others = h->options & ~(PTL_HANDLER_INACTIVE | PTL_HANDLER_IOVEC);
+    unsigned hpus = num_hpus(nic), state = message_state(h),
+             others = h->options & ~(PTL_HANDLER_INACTIVE | PTL_HANDLER_IOVEC |
+                                     PTL_HANDLER_KEEP_USER_HDR | STATE_OPTIONS);
     if (others != 0) {
         return refuse("there is no option 0x%x", others);
+    }
+    if (state > PTL_SPIN_MESSAGE_STATE) {
+        return refuse("PTL_HANDLER_MESSAGE_STATE(%u)%s is more than PTL_SPIN_MESSAGE_STATE, %u",
+                      state, state == STATE_OPTIONS >> STATE_SHIFT ? " or beyond" : "",
+                      PTL_SPIN_MESSAGE_STATE);
     }
     if ((h->hpu_mask & ~(UINT64_MAX >> (64 - hpus))) != 0) {
         return refuse("hpu_mask 0x%" PRIx64 " names an HPU beyond the %u that there are "
@@ -119,6 +135,8 @@ static int set_up(const char *call, struct ni *ni, const ptl_handlers_t *h, stru
         .hpu_mask = h->hpu_mask,
         .inactive = (h->options & PTL_HANDLER_INACTIVE) != 0,
         .slow = 1, /* nobody knows yet */
+        .keeps_header = (h->options & PTL_HANDLER_KEEP_USER_HDR) != 0,
+        .message_state = message_state(h),
     };
     int rc = find_device_code(ni->nic, made);
     if (rc == PTL_OK && (h->options & PTL_HANDLER_IOVEC) != 0) {
@@ -131,7 +149,11 @@ static int set_up(const char *call, struct ni *ni, const ptl_handlers_t *h, stru
     if (made->own_memory) {
         made->memory = hpu_memory_new(ni, h->hpu_initial_length);
     }
-    if (made->memory == NULL || handlers_prepare(ni->nic) != 0) {
+    unsigned kind = block_kind(made);
+    if (made->memory != NULL && blocks_begin(ni->nic, kind)) {
+        made->block = (uint8_t)kind;
+    }
+    if (made->memory == NULL || made->block != kind || handlers_prepare(ni->nic) != 0) {
         return api_refuse_space(call, "max_hpu_mem", MAX_HANDLER_MEMORY);
     }
     if (h->hpu_initial_state != NULL &&
@@ -158,6 +180,7 @@ int api_make_handlers(const char *call, struct ni *ni, const ptl_handlers_t *h,
     made->memory = memory;
     rc = set_up(call, ni, h, made);
     if (rc != PTL_OK) {
+        blocks_end(ni->nic, made->block);
         if (made->own_memory && made->memory != NULL) {
             hpu_memory_free(made->memory);
         }

@@ -18,13 +18,20 @@ enum { BITS = 1, ORACLE_BITS = 2 };
 
 static struct accumulate_locks locks;
 
-static ptl_handle_me_t post(struct kit *k, void *memory, size_t length, ptl_op_t op,
-                            ptl_datatype_t type, const void *operand, ptl_handle_ct_t ct)
+static ptl_handle_me_t post_with(struct kit *k, void *memory, size_t length, ptl_op_t op,
+                                 ptl_datatype_t type, const void *operand, unsigned options,
+                                 ptl_handle_ct_t ct)
 {
     struct accumulate_state state;
     ptl_handlers_t h;
     OK(accumulate_handlers(op, type, operand, length, &locks, &state, &h));
-    return kit_entry(k, memory, length, BITS, PTL_ME_USE_ONCE, ct, &h);
+    return kit_entry(k, memory, length, BITS, options, ct, &h);
+}
+
+static ptl_handle_me_t post(struct kit *k, void *memory, size_t length, ptl_op_t op,
+                            ptl_datatype_t type, const void *operand, ptl_handle_ct_t ct)
+{
+    return post_with(k, memory, length, op, type, operand, PTL_ME_USE_ONCE, ct);
 }
 
 /* ---- Every operation on every type ---- */
@@ -180,9 +187,11 @@ static size_t message(const struct kit *k, int rank, int m, size_t count, size_t
     return n;
 }
 
-PTEST(many_senders, 4)
+/* To an entry for each message, or one for all. */
+enum { MESSAGES = 60 };
+
+static void many(int rank, int size, int entries, unsigned options)
 {
-    enum { MESSAGES = 60 };
     struct kit k;
     kit_open(&k, rank, size);
     size_t count = 10 * k.packet / 8, at;
@@ -193,8 +202,8 @@ PTEST(many_senders, 4)
     }
     ptl_handle_ct_t ct = port_ct(&k.p);
     if (rank == 3) {
-        for (int m = 0; m < 3 * MESSAGES; m++) {
-            post(&k, memory, count * 8, PTL_SUM, PTL_UINT64_T, NULL, ct);
+        for (int m = 0; m < entries; m++) {
+            post_with(&k, memory, count * 8, PTL_SUM, PTL_UINT64_T, NULL, options, ct);
         }
     }
     BARRIER();
@@ -219,6 +228,16 @@ PTEST(many_senders, 4)
         CHECK_SAME(memory, want, count * 8);
     }
     kit_close(&k);
+}
+
+PTEST(many_senders, 4)
+{
+    many(rank, size, 3 * MESSAGES, PTL_ME_USE_ONCE);
+}
+
+PTEST(many_senders_to_one_entry, 4)
+{
+    many(rank, size, 1, 0);
 }
 
 /* ---- Refused ---- */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * handlers/pingpong: all lengths both ways, each client with an entry of its own; the
- * bytes come back to where they were, and a streamed ping leaves nothing behind.
+ * bytes come back to where they were, and a streamed ping leaves nothing behind. And streamed, all
+ * clients at one entry at the same time.
  *
  *      rank 0: the server       the others: clients
  */
@@ -94,4 +95,45 @@ PTEST(stored_for_three, 4)
 PTEST(streamed_for_three, 4)
 {
     all_lengths(rank, size, PINGPONG_STREAMED);
+}
+
+/* Each client has several pings under way, all at one entry. */
+PTEST(streamed_at_one_entry, 6)
+{
+    enum { PINGS = 8 };
+    struct kit k;
+    struct pingpong_state state;
+    ptl_handlers_t h;
+    ptl_handle_me_t entry = PTL_INVALID_HANDLE;
+    kit_open(&k, rank, size);
+    size_t length = 5 * k.packet + 77;
+    if (rank == 0) {
+        pingpong_handlers(PINGPONG_STREAMED, length, k.packet, ANSWER_BITS, &state, &h);
+        entry = kit_entry(&k, kit_memory(0), 0, PING_BITS, 0, PTL_CT_NONE, &h);
+    }
+    BARRIER();
+    if (rank != 0) {
+        unsigned char *ping = kit_memory(length), *pong = kit_memory(length + 1);
+        ptl_handle_ct_t ct = port_ct(&k.p);
+        ptl_handle_me_t answers =
+            kit_entry(&k, pong, length, ANSWER_BITS, PTL_ME_EVENT_CT_BYTES, ct, NULL);
+        struct kit_sender s = kit_sender(&k, ping, length);
+        BARRIER();
+        ptest_fill(ping, length, (unsigned)rank);
+        for (int i = 0; i < PINGS; i++) {
+            kit_put(&s, 0, length, 0, PING_BITS, 0, 0);
+        }
+        kit_flush(&s);
+        kit_wait(ct, PINGS * length);
+        CHECK_FILL(pong, length, (unsigned)rank);
+        BARRIER();
+        kit_release(&s);
+        port_unlink(&k.p, answers);
+        OK(PtlCTFree(ct));
+    } else {
+        BARRIER();
+        BARRIER();
+        port_unlink(&k.p, entry);
+    }
+    kit_close(&k);
 }

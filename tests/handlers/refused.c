@@ -16,9 +16,13 @@ enum spoilt {
     RELOCATIONS,
     WRITABLE,
     TOO_LARGE,
+    NEWER,
     VARIABLES,
     SPOILT
 };
+
+/* The stub of a handler call that a later run time may have. */
+static const uint32_t newer_stub[] = {0x7d000293 /* li t0, 2000 */, 0x00000073, 0x00008067};
 
 static void spoil(struct stray_file *f, enum spoilt what)
 {
@@ -56,6 +60,10 @@ static void spoil(struct stray_file *f, enum spoilt what)
     case WRITABLE:
         f->segments[0].p_flags |= PF_W;
         break;
+    case NEWER:
+        memcpy(f->code + (f->symbols[2].st_value - STRAY_CODE), newer_stub, sizeof(newer_stub));
+        f->symbols[2].st_size = sizeof(newer_stub);
+        break;
     case TOO_LARGE:
         f->segments[0].p_memsz = RV32_CODE_MAX + 4;
         break;
@@ -81,6 +89,7 @@ PTEST(refused, 1)
         [RELOCATIONS] = "has relocations",
         [WRITABLE] = "is code that can be written",
         [TOO_LARGE] = "the program memory holds 32768",
+        [NEWER] = "load is handler call 2000, and this library knows 1 to 47; compile",
         [VARIABLES] = "has variables at 1c000000",
     };
     static uint8_t memory[64];

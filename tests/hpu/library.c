@@ -118,6 +118,9 @@ static int run_native(struct message *m, enum hpu_call kind, size_t packet)
     m->header.user_hdr_length = packet;
     m->header.source_id = (ptl_process_t){.phys = {0, 0}};
     m->header.source_id.rank = 1;
+    exec.arg.header = m->header; /* what the others ask for */
+    exec.arg.header.user_hdr = NULL;
+    exec.arg.header.user_hdr_length = 0;
     if (kind == HPU_CALL_HEADER) {
         hpu_exec_header(pool, &exec, m->handlers.header_handler, &m->header);
     } else if (kind == HPU_CALL_PAYLOAD) {
@@ -193,12 +196,12 @@ static void run_both(struct message *m, enum hpu_call kind, void (*handler)(void
     }
     write_files(m, e, packet);
     int n = snprintf(options, sizeof(options), "--handler %s --packet packet", e->name);
-    if (kind == HPU_CALL_HEADER) {
-        snprintf(options + n, sizeof(options) - (size_t)n,
-                 " --set length=%llu --set offset=%llu --set hdr_data=%llu --set match_bits=%llu",
-                 (unsigned long long)m->header.length, (unsigned long long)m->header.offset,
-                 (unsigned long long)m->header.hdr_data, (unsigned long long)m->header.match_bits);
-    }
+    const char *of = kind == HPU_CALL_HEADER ? "" : "header.";
+    snprintf(options + n, sizeof(options) - (size_t)n,
+             " --set %slength=%llu --set %soffset=%llu --set %shdr_data=%llu "
+             "--set %smatch_bits=%llu",
+             of, (unsigned long long)m->header.length, of, (unsigned long long)m->header.offset, of,
+             (unsigned long long)m->header.hdr_data, of, (unsigned long long)m->header.match_bits);
     compare_cycles(m, options);
     snprintf(more, sizeof(more),
              "%s --packet-out packet_out --state-out state_out --host-out host_out "

@@ -56,7 +56,24 @@ static inline int fake_send(struct hpu_env *env, const struct hpu_message *put)
     return put_result;
 }
 
-static const struct hpu_ops ops = {.send = fake_send};
+/* The message that the handlers ask about. */
+static ptl_header_t fake_about;
+static uint8_t fake_state[64];
+
+static inline int fake_header(struct hpu_env *env, ptl_header_t *header)
+{
+    *header = fake_about;
+    return PTL_OK;
+}
+
+static inline void *fake_message_state(struct hpu_env *env, size_t *length)
+{
+    *length = sizeof(fake_state);
+    return fake_state;
+}
+
+static const struct hpu_ops ops = {
+    .send = fake_send, .header = fake_header, .state = fake_message_state};
 
 static inline struct hpu_env environment(void)
 {

@@ -19,7 +19,8 @@
              [RV32_COST_LOCAL_ATOMIC] = {12, 0},                                                   \
              [RV32_COST_REGISTER] = {1, 0},                                                        \
              [RV32_COST_COUNTER] = {54, 0},                                                        \
-             [RV32_COST_PRINT] = {4, 0}}
+             [RV32_COST_PRINT] = {4, 0},                                                           \
+             [RV32_COST_HEADER] = {36, 0}}
 
 #define RI5CY                                                                                      \
     .class = {[RV32_CLASS_ALU] = 1,   [RV32_CLASS_MUL] = 1,    [RV32_CLASS_MULH] = 5,              \

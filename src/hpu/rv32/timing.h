@@ -46,6 +46,7 @@ enum rv32_call_cost {
     RV32_COST_REGISTER,     /* one access to the HPU's registers */
     RV32_COST_COUNTER,      /* two sums in L2 */
     RV32_COST_PRINT,        /* one byte of text */
+    RV32_COST_HEADER,       /* 18 words of the message's header, read and written */
     RV32_COSTS
 };
 

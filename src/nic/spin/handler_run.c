@@ -84,6 +84,20 @@ static void sched_begin(void *arg)
     process_enter(((struct nic *)arg)->process);
 }
 
+static void free_run(struct handler_run *run)
+{
+    block_give(run);
+    free(run->bounce);
+    free(run);
+}
+
+void handlers_orphan_ended(struct handler_run *run)
+{
+    if (--run->orphans == 0) {
+        free_run(run);
+    }
+}
+
 /* The message goes on with what comes after, here and now. */
 static void sched_done(void *arg, struct hpu_exec *exec, int code)
 {
@@ -93,12 +107,11 @@ static void sched_done(void *arg, struct hpu_exec *exec, int code)
         packet_ended(nic, exec, code);
     } else {
         struct handler_run *run = container_of(exec, struct handler_run, exec);
-        telemetry_call(nic, run->orphan ? NULL : run->le->handlers, exec, code);
+        telemetry_call(nic, run->orphans != 0 ? NULL : run->le->handlers, exec, code);
         run->ended = true;
         run->code = code;
-        if (run->orphan) {
-            free(run->bounce);
-            free(run);
+        if (run->orphans != 0) {
+            handlers_orphan_ended(run);
         } else if (run->rx->away) {
             invoke_stir(run->rx);
         }
@@ -244,23 +257,26 @@ void handlers_cancel(struct rx *rx)
         return;
     }
     if (run->nic->sched != NULL) {
-        packets_cancel(rx);
-        if (run->active && !run->ended && !hpu_sched_cancel(run->nic->sched, &run->exec)) {
+        run->orphans = packets_cancel(rx);
+        run->orphans +=
+            run->active && !run->ended && !hpu_sched_cancel(run->nic->sched, &run->exec);
+        if (run->orphans != 0) {
             rx->at.le->handlers->orphaned = true;
-            run->orphan = true;
             rx->run = NULL;
         }
     } else if (run->active) {
         hpu_exec_cancel(&run->exec);
     }
     run->active = false;
+    if (run->orphans == 0) {
+        block_give(run);
+    }
 }
 
 void handlers_free(struct rx *rx)
 {
     handlers_cancel(rx);
     if (rx->run != NULL) {
-        free(rx->run->bounce);
-        free(rx->run);
+        free_run(rx->run);
     }
 }

@@ -15,5 +15,7 @@ int handlers_go_on(struct rx *rx);
 /* handlers_prepare() makes the NIC ready to run handlers: the first ones' need of a watchdog. 0
  * or -errno. */
 int handlers_prepare(struct nic *nic);
+/* handlers_orphan_ended() notes the end of a call whose NI was closed before. */
+void handlers_orphan_ended(struct handler_run *run);
 
 #endif

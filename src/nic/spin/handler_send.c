@@ -18,6 +18,7 @@
 #include "nic/initiate.h"
 #include "nic/peer.h"
 #include "nic/progress.h"
+#include "nic/spin/handlers.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -335,9 +336,34 @@ static int handler_count(struct hpu_env *env, enum hpu_count how, ptl_handle_ct_
     return ct != NULL ? PTL_OK : PTL_ARG_INVALID;
 }
 
+/* ---- What a handler asks about its message ---- */
+
+/* Payload and completion handlers find the header where the header handler was called with it. What
+ * its user header points to was the header handler's only, unless it is kept. */
+static int handler_header(struct hpu_env *env, ptl_header_t *header)
+{
+    struct handler_run *run = env->owner;
+    bool first = container_of(env, struct hpu_exec, env)->call == HPU_CALL_HEADER;
+    if (!atomic_load_explicit(&run->described, memory_order_acquire) && !handlers_describe(run)) {
+        return PTL_FAIL;
+    }
+    *header = run->exec.arg.header;
+    header->user_hdr = first ? header->user_hdr : run->user_copy;
+    return PTL_OK;
+}
+
+static void *handler_state(struct hpu_env *env, size_t *length)
+{
+    const struct handler_run *run = env->owner;
+    *length = run->state_length;
+    return run->state;
+}
+
 const struct hpu_ops handler_ops = {
     .send = handler_send,
     .forget = handler_forget,
     .count = handler_count,
     .operand_size = atomic_operand_size,
+    .header = handler_header,
+    .state = handler_state,
 };

@@ -21,7 +21,9 @@
 
 #include "nic/apply.h"
 #include "nic/entry.h"
+#include "nic/progress.h"
 #include "nic/pt.h"
+#include "nic/spin/blocks.h"
 #include "nic/spin/detach.h"
 #include "nic/spin/handler_run.h"
 #include "nic/spin/packets.h"
@@ -169,11 +171,13 @@ static ptl_request_type_t request_type(const struct rx *rx)
 /* Whether the first packet is wanted before the header handler, or instead of it. */
 static bool needs_first(const struct rx *rx)
 {
+    const struct handlers *h = rx->at.le->handlers;
     return rx_is_atomic(rx) ? rx->run->length != 0
-                            : rx->run->user_header != 0 && rx->at.le->handlers->header != NULL;
+                            : rx->run->user_header != 0 && (h->header != NULL || h->keeps_header);
 }
 
-static void set_up_header(struct rx *rx)
+/* Makes the header that handlers see. */
+static inline ptl_header_t *describe(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     const struct ni *ni = rx->at.ni;
@@ -192,7 +196,40 @@ static void set_up_header(struct rx *rx)
         header->target_id.phys.nid = ni->nic->nid;
         header->target_id.phys.pid = ni->nic->pid;
     }
-    hpu_exec_header(ni->nic->hpus, &run->exec, rx->at.le->handlers->header, header);
+    atomic_store_explicit(&run->described, true, memory_order_release);
+    return header;
+}
+
+static void set_up_header(struct rx *rx)
+{
+    hpu_exec_header(rx->run->nic->hpus, &rx->run->exec, rx->at.le->handlers->header, describe(rx));
+}
+
+/* Where there is no header handler, the first other one that asks has the header made. */
+bool handlers_describe(struct handler_run *run)
+{
+    nic_lock(run->nic);
+    bool there = run->orphans == 0;
+    if (there && !atomic_load_explicit(&run->described, memory_order_relaxed)) {
+        describe(run->rx);
+    }
+    nic_unlock(run->nic);
+    return there;
+}
+
+/* Gives the message its own memory, if it is to have some; RX_WAIT: there is none just now. */
+static enum rx_step find_block(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    if (block_take(rx)) {
+        run->stalled = 0;
+        return RX_GO;
+    }
+    if (handlers_no_room(rx)) {
+        return RX_GO;
+    }
+    rx->f.elsewhere = run->nic->sched != NULL;
+    return RX_WAIT;
 }
 
 /* A message of its sender that has left the channel before is at its entry. */
@@ -219,10 +256,20 @@ enum rx_step handlers_header(struct rx *rx)
     if (run->header_done) {
         return RX_GO; /* but for its turn to write */
     }
+    if (block_lacks(rx)) {
+        enum rx_step step = find_block(rx);
+        if (run->block == NULL) {
+            return step;
+        }
+    }
     if (needs_first(rx) && rx->f.first == NULL) {
         return RX_FIRST;
     }
+    if (run->block != NULL) {
+        block_keep(rx, rx->f.first);
+    }
     if (rx->at.le->handlers->header == NULL) {
+        run->described = false;
         header_result(rx, PROCESS_DATA);
         return RX_GO;
     }
@@ -478,6 +525,9 @@ enum rx_step handlers_completion(struct rx *rx)
     }
     rx->f.elsewhere = false;
     run->completion_done = true;
+    if (run->block != NULL) {
+        block_give(run);
+    }
     conclude(rx);
     return RX_GO;
 }

@@ -17,6 +17,10 @@ void handlers_payload_result(struct rx *rx, const struct hpu_exec *exec, int cod
 bool handlers_no_room(struct rx *rx);
 void handlers_set_pace(struct handlers *h, const struct hpu_exec *exec);
 
+/* For handler_send.c: handlers_describe() makes the header of a message that none of its handlers
+ * was called with; the lock is not held. False: the message is gone. */
+bool handlers_describe(struct handler_run *run);
+
 /* handlers_payload() is the packet in hand, as its handler is to see it; handlers_taken_along() how
  * many of the bytes that lie behind it its call takes, too. */
 static inline ptl_payload_t handlers_payload(const struct handler_run *run)

@@ -6,6 +6,7 @@
  */
 #include "nic/spin/hpu_memory.h"
 
+#include "nic/spin/blocks.h"
 #include "nic/spin_calls.h"
 
 #define SPARE_BYTES 65536 /* of a piece that is kept, with its guards */
@@ -38,14 +39,24 @@ void hpu_memory_forget(struct nic *nic)
     }
 }
 
+static bool has_room(const struct nic *nic, uint64_t length)
+{
+    uint64_t most = (uint64_t)nic->process->options.number[OPT_HPU_MEMORY];
+    return length <= most - nic->hpu_memory_used;
+}
+
+bool hpu_memory_has(struct nic *nic, uint64_t length)
+{
+    if (!has_room(nic, length)) {
+        blocks_trim(nic);
+    }
+    return has_room(nic, length);
+}
+
 struct hpu_memory *hpu_memory_new(struct ni *ni, uint64_t length)
 {
     struct nic *nic = ni->nic;
-    uint64_t most = (uint64_t)nic->process->options.number[OPT_HPU_MEMORY];
-    if (length > most - nic->hpu_memory_used) {
-        return NULL;
-    }
-    struct hpu_mem *mem = find_piece(nic, length);
+    struct hpu_mem *mem = hpu_memory_has(nic, length) ? find_piece(nic, length) : NULL;
     struct hpu_memory *m = mem != NULL ? table_add(&ni->hpu_memories) : NULL;
     if (m == NULL) {
         drop_piece(nic, mem);

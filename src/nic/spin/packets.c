@@ -22,6 +22,7 @@
  */
 #include "nic/spin/packets.h"
 
+#include "nic/spin/handler_run.h"
 #include "nic/spin/handlers.h"
 #include "nic/spin/telemetry.h"
 #include "nic/spin_calls.h"
@@ -101,6 +102,7 @@ void packet_ended(struct nic *nic, struct hpu_exec *exec, int code)
     struct rx *rx = p->rx;
     telemetry_call(nic, rx != NULL ? rx->at.le->handlers : NULL, exec, code);
     if (rx == NULL) {
+        handlers_orphan_ended(p->exec.env.owner);
         free_packet(p);
         return;
     }
@@ -149,9 +151,10 @@ void packets_end(struct rx *rx)
     }
 }
 
-void packets_cancel(struct rx *rx)
+unsigned packets_cancel(struct rx *rx)
 {
     struct handler_run *run = rx->run;
+    unsigned orphans = 0;
     for (struct packet *p; (p = LIST_FIRST(struct packet, &run->packets, link)) != NULL;) {
         run->outstanding -= !p->ended;
         if (p->ended || hpu_sched_cancel(run->nic->sched, &p->exec)) {
@@ -159,10 +162,11 @@ void packets_cancel(struct rx *rx)
         } else {
             list_remove(&p->link);
             p->rx = NULL;
-            rx->at.le->handlers->orphaned = true;
+            orphans++;
         }
     }
     rx->f.held = FABRIC_HELD_NOTHING;
+    return orphans;
 }
 
 /* Queues the handler of the packet that is complete, and with it that of some behind. */

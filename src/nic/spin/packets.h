@@ -16,8 +16,8 @@ void packets_drop(struct rx *rx);
 /* packets_run() says whether any runs, packets_end() ends those that do. */
 bool packets_run(const struct rx *rx);
 void packets_end(struct rx *rx);
-/* packets_cancel() gives up what has not ended. */
-void packets_cancel(struct rx *rx);
+/* packets_cancel() gives up what has not ended, and counts the calls that run on. */
+unsigned packets_cancel(struct rx *rx);
 /* packet_ended() notes the end of a payload handler; lock held. */
 void packet_ended(struct nic *nic, struct hpu_exec *exec, int code);
 

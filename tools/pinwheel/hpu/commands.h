@@ -33,7 +33,7 @@ enum {
     HPU_PACKET_ROOM = 65536,   /* of a handler */
     HPU_STATE_ROOM = 16777216, /* of a handler */
     HPU_ARGUMENTS_TEXT = RV32_ARGUMENTS,
-    HPU_OWN = 5
+    HPU_OWN = 6
 };
 
 struct hpu_job {
@@ -72,7 +72,8 @@ int hpu_job_command(struct args *a, int argc, char **argv, hpu_work *work);
          "what a handler is called with: of a header type, length, target_id, source_id, "         \
          "match_bits, "                                                                            \
          "offset, hdr_data; of a payload offset; of a completion dropped_bytes, "                  \
-         "flow_control_triggered",                                                                 \
+         "flow_control_triggered; of the message that these two ask about header.type, ..., "      \
+         "header.hdr_data",                                                                        \
          .take = hpu_take_field},                                                                  \
         {"--host", "FILE", "what the entry's memory holds; default: 65536 zeros", ARGS_TEXT,       \
          HPU_AT(handler.path[HPU_FILE_ENTRY])},                                                    \
@@ -81,6 +82,8 @@ int hpu_job_command(struct args *a, int argc, char **argv, hpu_work *work);
         {"--peers", "FILE",                                                                        \
          "what those hold to whom the handler sends, by remote offset; default: nothing",          \
          ARGS_TEXT, HPU_AT(handler.path[HPU_FILE_PEERS])},                                         \
+        {"--message-state", "FILE", "what the message's own memory holds; default: 4096 zeros",    \
+         ARGS_TEXT, HPU_AT(handler.path[HPU_FILE_MESSAGE])},                                       \
         {"--function", "NAME", "a function to run instead, which makes no calls", ARGS_TEXT,       \
          HPU_AT(function)},                                                                        \
         {"--arg", "VALUE",                                                                         \

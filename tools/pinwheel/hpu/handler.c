@@ -96,12 +96,17 @@ static int read_host(struct hpu_handler *h, struct rv32_error *error)
 {
     struct hpu_range *ranges[HPU_FILES] = {[HPU_FILE_ENTRY] = &h->host.entry,
                                            [HPU_FILE_HANDLER] = &h->host.handler,
-                                           [HPU_FILE_PEERS] = &h->host.peers};
+                                           [HPU_FILE_PEERS] = &h->host.peers,
+                                           [HPU_FILE_MESSAGE] = &h->host.message};
     static const char *const options[HPU_FILES] = {[HPU_FILE_ENTRY] = "--host",
                                                    [HPU_FILE_HANDLER] = "--handler-host",
-                                                   [HPU_FILE_PEERS] = "--peers"};
+                                                   [HPU_FILE_PEERS] = "--peers",
+                                                   [HPU_FILE_MESSAGE] = "--message-state"};
+    static const size_t sizes[HPU_FILES] = {[HPU_FILE_ENTRY] = HPU_HANDLER_HOST,
+                                            [HPU_FILE_HANDLER] = HPU_HANDLER_HOST,
+                                            [HPU_FILE_MESSAGE] = PTL_SPIN_MESSAGE_STATE};
     for (int i = 0; i < HPU_FILES; i++) {
-        size_t size = i == HPU_FILE_PEERS ? 0 : HPU_HANDLER_HOST;
+        size_t size = sizes[i];
         int rc = h->path[i] != NULL ? read_file(ranges[i], options[i], h->path[i], error)
                                     : make_range(ranges[i], size, error);
         if (rc != 0) {
@@ -143,6 +148,9 @@ static const struct field fields[] = {
 };
 
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
+
+/* In front of a field of the header that payload and completion handlers ask for. */
+#define ABOUT "header."
 
 static bool read_number(const char *text, uint64_t most, char end, uint64_t *number, char **rest)
 {
@@ -208,9 +216,10 @@ static int bad_field(const struct hpu_handler *h, const char *text, struct rv32_
     rv32_fail(error, "--set %s: a %s handler is called with", text, kinds[h->kind]);
     for (int i = 0; i < FIELDS; i++) {
         size_t n = strlen(error->text);
-        if (fields[i].kind == h->kind) {
-            snprintf(error->text + n, sizeof(error->text) - n, " %s=(%s)", fields[i].name,
-                     values[fields[i].type]);
+        bool about = fields[i].kind != h->kind && fields[i].kind == HPU_CALL_HEADER;
+        if (fields[i].kind == h->kind || about) {
+            snprintf(error->text + n, sizeof(error->text) - n, " %s%s=(%s)", about ? ABOUT : "",
+                     fields[i].name, values[fields[i].type]);
         }
     }
     return -1;
@@ -218,11 +227,13 @@ static int bad_field(const struct hpu_handler *h, const char *text, struct rv32_
 
 static int set_field(struct hpu_handler *h, const char *text, struct rv32_error *error)
 {
-    const char *equals = strchrnul(text, '=');
-    size_t length = (size_t)(equals - text);
+    bool about = h->kind != HPU_CALL_HEADER && strncmp(text, ABOUT, strlen(ABOUT)) == 0;
+    const char *name = about ? text + strlen(ABOUT) : text, *equals = strchrnul(name, '=');
+    enum hpu_call kind = about ? HPU_CALL_HEADER : h->kind;
+    size_t length = (size_t)(equals - name);
     for (int i = 0; i < FIELDS && *equals == '='; i++) {
         const struct field *f = &fields[i];
-        if (f->kind == h->kind && strlen(f->name) == length && memcmp(f->name, text, length) == 0 &&
+        if (f->kind == kind && strlen(f->name) == length && memcmp(f->name, name, length) == 0 &&
             set_value((char *)&h->exec + f->at, f->type, equals + 1)) {
             return 0;
         }
@@ -242,6 +253,7 @@ static int set_up(struct hpu_handler *h, const struct hpu_handler_memory *m,
     const ptl_payload_t payload = {.length = m->packet_size, .base = m->packet};
     uint32_t packet = m->packet_size > HPU_HANDLER_PACKET ? m->packet_size : HPU_HANDLER_PACKET;
     h->exec = (struct hpu_exec){0};
+    h->exec.arg.header = (ptl_header_t){.length = m->packet_size, .source_id = {.rank = 1}};
     hpu_host_serve(&h->host, &h->exec.env, packet);
     h->exec.env.state = m->state;
     h->exec.env.state_length = m->state_size;
@@ -379,6 +391,7 @@ void hpu_handler_close(struct hpu_handler *h)
     free(h->host.entry.bytes);
     free(h->host.handler.bytes);
     free(h->host.peers.bytes);
+    free(h->host.message.bytes);
     h->host = (struct hpu_host){0};
     h->device = NULL;
     h->pool = NULL;

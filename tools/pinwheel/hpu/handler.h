@@ -6,6 +6,7 @@
  *      --packet            a payload handler's packet, or a header handler's user header
  *      --set FIELD=VALUE   what else it is called with
  *      --state             HPU memory
+ *      --message-state     the message's own memory
  *      --host, --handler-host, --peers    the host's memory
  */
 #ifndef PINWHEEL_HPU_HANDLER_H
@@ -17,7 +18,13 @@
 #include "hpu/device.h"
 
 /* Files of the host's memory. */
-enum hpu_handler_file { HPU_FILE_ENTRY, HPU_FILE_HANDLER, HPU_FILE_PEERS, HPU_FILES };
+enum hpu_handler_file {
+    HPU_FILE_ENTRY,
+    HPU_FILE_HANDLER,
+    HPU_FILE_PEERS,
+    HPU_FILE_MESSAGE,
+    HPU_FILES
+};
 
 enum {
     HPU_HANDLER_FIELDS = 16,

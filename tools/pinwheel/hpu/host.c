@@ -2,6 +2,7 @@
 /* A host for one handler; see host.h. */
 #include "host.h"
 
+#include "base/list.h"
 #include "base/nic_copy.h"
 #include "nic/atomic.h"
 
@@ -104,8 +105,25 @@ static int count(struct hpu_env *env, enum hpu_count how, ptl_handle_ct_t ct, pt
     return PTL_OK;
 }
 
-static const struct hpu_ops ops = {
-    .send = send, .forget = forget, .count = count, .operand_size = atomic_operand_size};
+static int header(struct hpu_env *env, ptl_header_t *header)
+{
+    *header = container_of(env, struct hpu_exec, env)->arg.header;
+    return PTL_OK;
+}
+
+static void *state(struct hpu_env *env, size_t *length)
+{
+    const struct hpu_host *host = env->owner;
+    *length = host->message.size;
+    return host->message.size != 0 ? host->message.bytes : NULL;
+}
+
+static const struct hpu_ops ops = {.send = send,
+                                   .forget = forget,
+                                   .count = count,
+                                   .operand_size = atomic_operand_size,
+                                   .header = header,
+                                   .state = state};
 
 void hpu_host_serve(struct hpu_host *host, struct hpu_env *env, size_t max_payload)
 {

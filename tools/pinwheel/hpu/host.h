@@ -5,6 +5,8 @@
  *      entry    the entry's memory, PTL_ME_HOST_MEM       peers    what all peers hold, in one
  *      handler  handler_host_mem, PTL_HANDLER_HOST_MEM             piece, by remote offset
  *      counts   counters of the host, by handle, made when they are first named
+ *      message  the message's own memory; its header is what the handler is called with, or what
+ *               --set says of it
  *
  * A put, an atomic and what they bring are done at once, whoever the target is and whatever the
  * match bits; a get or fetch from beyond `peers` is refused (PTL_FAIL), a put there is lost, of
@@ -29,7 +31,7 @@ struct hpu_host_count {
 };
 
 struct hpu_host {
-    struct hpu_range entry, handler, peers;
+    struct hpu_range entry, handler, peers, message;
     struct hpu_host_count counts[HPU_HOST_COUNTS];
     int count_count;
     uint64_t lost; /* puts and atomics that led beyond `peers` */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* The files that --packet-out and its like name, in hpu_job.own. */
-enum { PACKET_OUT, STATE_OUT, HOST_OUT, HANDLER_HOST_OUT, PEERS_OUT, OUTS };
+enum { PACKET_OUT, STATE_OUT, HOST_OUT, HANDLER_HOST_OUT, PEERS_OUT, MESSAGE_OUT, OUTS };
 
 static const struct args_option run_options[] = {
     HPU_SETUP_OPTION_ROWS,
@@ -21,6 +21,8 @@ static const struct args_option run_options[] = {
      HPU_AT(own[HANDLER_HOST_OUT])},
     {"--peers-out", "FILE", "write there what the peers hold afterwards", ARGS_TEXT,
      HPU_AT(own[PEERS_OUT])},
+    {"--message-state-out", "FILE", "write there what the message's own memory holds afterwards",
+     ARGS_TEXT, HPU_AT(own[MESSAGE_OUT])},
 };
 
 /* The options of hpu_job.own are the last ones. */
@@ -47,11 +49,9 @@ static int write_memories(const struct hpu_job *j)
     const struct {
         const uint8_t *bytes;
         size_t size;
-    } memory[] = {{j->packet, j->packet_size},
-                  {j->state, j->state_size},
-                  {host->entry.bytes, host->entry.size},
-                  {host->handler.bytes, host->handler.size},
-                  {host->peers.bytes, host->peers.size}};
+    } memory[] = {{j->packet, j->packet_size},           {j->state, j->state_size},
+                  {host->entry.bytes, host->entry.size}, {host->handler.bytes, host->handler.size},
+                  {host->peers.bytes, host->peers.size}, {host->message.bytes, host->message.size}};
     int rc = 0;
     for (int i = 0; i < OUTS; i++) {
         if (j->own[i] != NULL && write_memory(j->own[i], memory[i].bytes, memory[i].size) != 0) {

@@ -74,7 +74,9 @@ RV32_CALL(41, pinwheel_load_8,            LOCAL_ATOMIC,   DOUBLE, TAKES(8)) \
 RV32_CALL(42, pinwheel_exchange_8,        LOCAL_ATOMIC,   DOUBLE, CHANGES(8), DOUBLE) \
 RV32_CALL(43, pinwheel_cas_1,             LOCAL_ATOMIC,   WORD, CHANGES(1), WORD, WORD) \
 RV32_CALL(44, pinwheel_cas_2,             LOCAL_ATOMIC,   WORD, CHANGES(2), WORD, WORD) \
-RV32_CALL(45, pinwheel_cas_8,             LOCAL_ATOMIC,   DOUBLE, CHANGES(8), DOUBLE, DOUBLE)
+RV32_CALL(45, pinwheel_cas_8,             LOCAL_ATOMIC,   DOUBLE, CHANGES(8), DOUBLE, DOUBLE) \
+RV32_CALL(46, PtlHandlerHeader,           HEADER,         WORD, CHANGES(72)) \
+RV32_CALL(47, PtlHandlerMessageState,     REGISTER,       WORD)
 /* clang-format on */
 
 #endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Memory of messages at handlers: a NIC has blocks of a few kinds, by size, and of each kind a list
+ * of those that no message uses. They count as HPU memory (PINWHEEL_HPU_MEMORY).
+ *
+ *      | state, zeroed when a message takes the block | user header, if it is kept |
+ *
+ * Invariants:
+ *
+ *   - A message has a block from the moment before its header handler, until its completion handler
+ *     has ended; rx_reset() and handlers_cancel() take it back from one that ends without. It is
+ *     run->block meanwhile, and no other message's.
+ *   - A handler that an HPU runs on when its message is gone keeps `run`, and so the block.
+ *   - While an entry has messages that take blocks of a kind there is one block of it at least. So
+ *     a message that waits for a block waits for another message to end, never for memory that
+ *     nobody gives back.
+ */
+#include "nic/spin/blocks.h"
+
+#include "nic/spin/hpu_memory.h"
+#include "nic/spin_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_LEAST 64  /* bytes of kind 1; each kind has twice as many as the one before, */
+#define OPERAND_MOST 32 /* and room for the operand of a swap, which is a user header, too */
+
+/* One that no message uses. */
+struct block {
+    struct block *next;
+};
+
+static uint64_t bytes_of(unsigned kind)
+{
+    return (uint64_t)BLOCK_LEAST << (kind - 1);
+}
+
+static uint64_t round_up(uint64_t bytes)
+{
+    return (bytes + BLOCK_LEAST - 1) / BLOCK_LEAST * BLOCK_LEAST;
+}
+
+unsigned block_kind(const struct handlers *h)
+{
+    uint64_t bytes = round_up(h->message_state);
+    unsigned kind = 1;
+    if (h->keeps_header) {
+        bytes += round_up(h->user_header > OPERAND_MOST ? h->user_header : OPERAND_MOST);
+    }
+    while (bytes_of(kind) < bytes) {
+        kind++;
+    }
+    return bytes == 0 ? 0 : kind;
+}
+
+/* ---- The NIC's ---- */
+
+static void free_unused(struct nic *nic, unsigned kind, unsigned least)
+{
+    struct block_list *list = &nic->blocks[kind];
+    while (list->unused != NULL && list->count > least) {
+        struct block *b = list->unused;
+        list->unused = b->next;
+        list->count--;
+        nic->hpu_memory_used -= bytes_of(kind);
+        free(b);
+    }
+}
+
+void blocks_trim(struct nic *nic)
+{
+    for (unsigned kind = 1; kind < BLOCK_KINDS; kind++) {
+        free_unused(nic, kind, nic->blocks[kind].entries != 0);
+    }
+}
+
+static struct block *new_block(struct nic *nic, unsigned kind)
+{
+    struct block *b =
+        hpu_memory_has(nic, bytes_of(kind)) ? aligned_alloc(64, bytes_of(kind)) : NULL;
+    if (b != NULL) {
+        nic->hpu_memory_used += bytes_of(kind);
+        nic->blocks[kind].count++;
+    }
+    return b;
+}
+
+static void put_back(struct nic *nic, unsigned kind, struct block *b)
+{
+    struct block_list *list = &nic->blocks[kind];
+    b->next = list->unused;
+    list->unused = b;
+    if (list->entries == 0) {
+        free_unused(nic, kind, 0);
+    }
+}
+
+bool blocks_begin(struct nic *nic, unsigned kind)
+{
+    struct block_list *list = &nic->blocks[kind];
+    if (kind == 0) {
+        return true;
+    }
+    if (list->count == 0) {
+        struct block *b = new_block(nic, kind);
+        if (b == NULL) {
+            return false;
+        }
+        b->next = NULL;
+        list->unused = b;
+    }
+    list->entries++;
+    return true;
+}
+
+void blocks_end(struct nic *nic, unsigned kind)
+{
+    if (kind != 0 && --nic->blocks[kind].entries == 0) {
+        free_unused(nic, kind, 0);
+    }
+}
+
+/* ---- A message's ---- */
+
+bool block_take(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    const struct handlers *h = rx->at.le->handlers;
+    struct block_list *list = &run->nic->blocks[h->block];
+    struct block *b = list->unused;
+    if (b != NULL) {
+        list->unused = b->next;
+    } else {
+        b = new_block(run->nic, h->block);
+    }
+    if (b == NULL) {
+        return false;
+    }
+    memset(b, 0, h->message_state);
+    run->block = b;
+    run->block_kind = h->block;
+    run->state = h->message_state != 0 ? b : NULL;
+    run->state_length = h->message_state;
+    return true;
+}
+
+void block_keep(struct rx *rx, const void *first)
+{
+    struct handler_run *run = rx->run;
+    if (run->user_copy == NULL && rx->at.le->handlers->keeps_header && run->user_header != 0) {
+        run->user_copy = (uint8_t *)run->block + round_up(run->state_length);
+        memcpy(run->user_copy, first, run->user_header);
+    }
+}
+
+void block_give(struct handler_run *run)
+{
+    if (run->block != NULL) {
+        put_back(run->nic, run->block_kind, run->block);
+        run->block = run->state = run->user_copy = NULL;
+        run->state_length = 0;
+    }
+}
