@@ -60,7 +60,7 @@ void rx_reset(struct rx *rx)
     if (rx->at.ni != NULL) {
         rx->at.ni->in_flight--;
     }
-    if (rx->header_begun && rx->run != NULL) {
+    if (rx->header_begun && rx->run != NULL && rx->run->block != NULL) {
         block_give(rx->run); /* no completion handler has run */
     }
     rx->at = (struct target){.ni = NULL};

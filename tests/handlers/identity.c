@@ -208,6 +208,7 @@ PTEST_BODY_(hundreds);
 PTEST_ROW_(hundreds_of_senders, hundreds, PTEST_RANKS, 240, 0, "forks")
 PTEST_BODY_(hundreds)
 {
+    setenv("PINWHEEL_HPU_PATIENCE_MS", "600000", 1);
     setenv("PINWHEEL_CONNECT_MS", "60000", 1); /* so many processes take a while to be there, */
     setenv("PINWHEEL_UDP_SILENCE_MS", "120000", 1); /* and to have a turn */
     if (rank == 0) {
@@ -359,6 +360,7 @@ static void open_small(struct kit *k, int rank, int size, const char *bytes)
 PTEST_OWN(few_blocks, 6, "changes the environment")
 {
     struct kit k;
+    setenv("PINWHEEL_HPU_PATIENCE_MS", "600000", 1);
     open_small(&k, rank, size, "8256");
     several(&k, &identity_handlers, PTL_SPIN_MESSAGE_STATE, 0, false);
     if (rank == 0) {
@@ -386,6 +388,46 @@ PTEST_OWN(no_block, 1, "changes the environment")
     port_unlink(&k.p, handle);
     ptl_handle_hpu_mem_t all;
     OK(PtlHPUAllocMem(k.p.ni, 4096, &all));
+    kit_close(&k);
+}
+
+/* A message has the only block, and waits in its handler: that of another sender waits for as long
+ * as it may, and is dropped. The first one ends well. */
+PTEST_OWN(waits_in_vain, 3, "changes the environment")
+{
+    struct kit k;
+    uint64_t hdr_data = hdr_data_of(8, IDENTITY_WAIT);
+    setenv("PINWHEEL_HPU_PATIENCE_MS", "50", 1);
+    open_small(&k, rank, size, "4200");
+    fill_source(100, hdr_data);
+    if (rank == 0) {
+        ptl_event_t event;
+        append(&k, &identity_handlers, PTL_SPIN_MESSAGE_STATE, 0, false, PTL_CT_NONE);
+        BARRIER();
+        while (__atomic_load_n(&host.waiting, __ATOMIC_ACQUIRE) == 0) {
+            CHECK_CODE(PtlEQGet(k.p.eq, &event), PTL_EQ_EMPTY);
+        }
+        BARRIER();
+        EVENT_FAIL(k.p.eq, PTL_EVENT_PUT, PTL_NI_DROPPED);
+        __atomic_store_n(&host.go, 1, __ATOMIC_RELEASE);
+    } else {
+        BARRIER();
+        if (rank == 1) {
+            struct kit_sender s = kit_sender(&k, source, sizeof(source));
+            kit_put(&s, 0, 100, 0, BITS, 0, hdr_data);
+            BARRIER();
+            kit_flush(&s);
+            kit_release(&s);
+        } else {
+            BARRIER();
+            kit_put_once(&k, source, 100, 0, BITS, 0, hdr_data, PTL_NI_DROPPED);
+        }
+    }
+    BARRIER();
+    if (rank == 0) {
+        check_log(1);
+        CHECK_EQ(host.headers, 1);
+    }
     kit_close(&k);
 }
 

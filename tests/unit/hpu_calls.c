@@ -376,12 +376,43 @@ static void bad_puts(void **state)
     tear_down();
 }
 
+/* ---- The message ---- */
+
+static __handler int ask(const ptl_payload_t p, void *state)
+{
+    struct notes *n = state;
+    ptl_header_t h;
+    n->rc[0] = PtlHandlerHeader(&h);
+    n->word = h.hdr_data;
+    return PtlHandlerMessageState() == fake_state ? SUCCESS : DROP;
+}
+
+static __handler int ask_into_nothing(const ptl_payload_t p, void *state)
+{
+    PtlHandlerHeader((ptl_header_t *)sizeof(ptl_header_t));
+    return SUCCESS;
+}
+
+static void the_message_is_asked_about(void **state)
+{
+    (void)state;
+    set_up();
+    fake_about.hdr_data = 77;
+    assert_int_equal(run(ask), SUCCESS);
+    assert_int_equal(notes->rc[0], PTL_OK);
+    assert_int_equal(notes->word, 77);
+    assert_int_equal(run(ask_into_nothing), SEGV);
+    assert_int_equal(run(good), SUCCESS);
+    tear_down();
+}
+
 /* ---- Not in a handler ---- */
 
 static void calls_outside_a_handler_do_nothing(void **state)
 {
     (void)state;
     uint64_t word = 1, before = 0;
+    ptl_header_t header;
     assert_int_equal(PtlHandlerDMAToHostB(&word, 0, 8, PTL_ME_HOST_MEM), PTL_FAIL);
     assert_int_equal(PtlHandlerDMAFromHostB(0, &word, 8, PTL_ME_HOST_MEM), PTL_FAIL);
     assert_int_equal(PtlHandlerDMAToHostNB(&word, 0, 8, PTL_ME_HOST_MEM), 0);
@@ -394,6 +425,8 @@ static void calls_outside_a_handler_do_nothing(void **state)
     PtlHandlerDMAWait(1);
     PtlHandlerYield();
     assert_int_equal(PTL_MY_HPU, 0);
+    assert_int_equal(PtlHandlerHeader(&header), PTL_FAIL);
+    assert_null(PtlHandlerMessageState());
     assert_int_equal(PtlHandlerPutFromDevice(&word, 8, PTL_ACK_REQ, peer, 0, 0, NULL, 0), PTL_FAIL);
     assert_int_equal(PtlHandlerPutFromDeviceEx(&word, 8, PTL_ACK_REQ, peer, 0, 0, 0, NULL, 0),
                      PTL_FAIL);
@@ -419,6 +452,7 @@ int main(void)
         cmocka_unit_test(bad_hpu_memory_is_segv),
         cmocka_unit_test(puts_reach_the_nic),
         cmocka_unit_test(bad_puts),
+        cmocka_unit_test(the_message_is_asked_about),
         cmocka_unit_test(calls_outside_a_handler_do_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
