@@ -96,11 +96,11 @@ struct hpu_device {
 /* A core, and what a call on it has. */
 struct hpu_core {
     struct rv32_core rv32;
-    const struct hpu_image *image;                  /* that it is set up for */
-    const struct hpu_device_code *code;             /* that runs */
-    int stack, packet, state, message, kept_header; /* regions: the last two lie where its message's
-                                                     own memory and kept user header do */
-    bool lent;                                      /* one of these two */
+    const struct hpu_image *image;      /* that it is set up for */
+    const struct hpu_device_code *code; /* that runs */
+    int stack, packet, state;           /* regions of each call */
+    int message, kept_header;           /* regions that a call is lent when it asks */
+    bool lent;                          /* the call, or the one before, was lent one */
     const char *call;    /* the handler call made last; NULL: none, or an unknown one */
     void *end[5];        /* leads out of the handler call that is being served, ... */
     int ended;           /* ... with this result */

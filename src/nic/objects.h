@@ -94,15 +94,15 @@ struct handlers {
     unsigned timers;                /* that run them */
     bool orphaned;                  /* one runs on, and its NI is closed: what it uses is kept */
     bool keeps_header;              /* PTL_HANDLER_KEEP_USER_HDR */
-    uint8_t block;                  /* kind of block that each message takes, 0: none (blocks.c), */
-    uint32_t message_state;         /* and how much of it is state */
+    uint8_t block;                  /* kind of block that each message takes (blocks.c); 0: none */
+    uint32_t message_state;         /* bytes of that block which are state */
 };
 
 /* Memory of messages at handlers, of one size (spin/blocks.c). */
 struct block_list {
-    struct block *unused;
-    unsigned count;   /* of all: those that messages use, too */
-    unsigned entries; /* whose messages take such ones */
+    struct block *unused; /* by no message */
+    unsigned count;       /* of all blocks, those in use included */
+    unsigned entries;     /* whose messages take such blocks */
 };
 
 struct hpu_memory {
@@ -282,7 +282,7 @@ struct nic_peer {
 
 #define PEER_BUCKETS 256
 #define SPARE_PIECES 16 /* of HPU memory */
-#define BLOCK_KINDS 9   /* of blocks, by size; the first one is none */
+#define BLOCK_KINDS 9   /* sizes of blocks; kind 0 is no block */
 
 /* Its memory is that of all NICs of its index, one after the other (wall 7). Without the lock only
  * `process`, `index` and what is _Atomic may be looked at. */

@@ -47,20 +47,20 @@ struct handler_run {
     size_t packet_length; /* of the running payload handler */
     struct nic *nic;
     struct le *le;
-    void *block; /* of the message's own memory (blocks.c), NULL: it has none; of it */
-    void *state; /* what its handlers share, and a copy of its user header; NULL: none */
-    uint8_t *user_copy;
-    uint32_t state_length;
-    uint8_t block_kind;
+    void *block;            /* memory of the message's own (blocks.c); NULL: it has none */
+    void *state;            /* part of it that the message's handlers share; NULL: there is none */
+    uint8_t *user_copy;     /* part of it that keeps the user header; NULL: it is not kept */
+    uint32_t state_length;  /* bytes of `state` */
+    uint8_t block_kind;     /* kind of `block` */
     _Atomic bool described; /* exec.arg.header is set up */
 
     /* With HPUs that are threads (nic->sched). The exec above is for header and completion
      * handlers then. */
     struct rx *rx;
-    bool ended;           /* the active handler has ended */
-    int code;             /* its return code then */
-    unsigned orphans;     /* calls that run on, and its NI is closed: who ends the last frees this */
-    struct list packets;  /* struct packet (packets.c), in order: not all that has ended yet */
+    bool ended;          /* the active handler has ended */
+    int code;            /* its return code then */
+    unsigned orphans;    /* calls that run on, and its NI is closed: who ends the last frees this */
+    struct list packets; /* struct packet (packets.c), in order: not all that has ended yet */
     unsigned outstanding; /* of these, not ended */
 };
 

@@ -23,8 +23,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_LEAST 64  /* bytes of kind 1; each kind has twice as many as the one before, */
-#define OPERAND_MOST 32 /* and room for the operand of a swap, which is a user header, too */
+#define BLOCK_LEAST 64  /* bytes of kind 1; each kind has twice as many as the one before */
+#define OPERAND_MOST 32 /* bytes of the operand of a swap, which is a user header, too */
 
 /* One that no message uses. */
 struct block {
