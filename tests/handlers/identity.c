@@ -209,8 +209,9 @@ PTEST_ROW_(hundreds_of_senders, hundreds, PTEST_RANKS, 240, 0, "forks")
 PTEST_BODY_(hundreds)
 {
     setenv("PINWHEEL_HPU_PATIENCE_MS", "600000", 1);
-    setenv("PINWHEEL_CONNECT_MS", "60000", 1); /* so many processes take a while to be there, */
-    setenv("PINWHEEL_UDP_SILENCE_MS", "120000", 1); /* and to have a turn */
+    /* So many processes take a while to be there, and to have a turn. */
+    setenv("PINWHEEL_CONNECT_MS", "60000", 1);
+    setenv("PINWHEEL_UDP_SILENCE_MS", "120000", 1);
     if (rank == 0) {
         receive((uint64_t)(size - 1) * (unsigned)children() * EACH);
         return;

@@ -70,9 +70,9 @@ enum identity_stray {
     STRAY_HEADER_NULL,           /* PtlHandlerHeader(NULL) */
     STRAY_HEADER_READ,           /* PtlHandlerHeader() to memory that may not be written */
     STRAY_NATIVE,                /* the number of those before */
-    STRAY_BEHIND = STRAY_NATIVE, /* an access behind the state, */
-    STRAY_BEFORE,                /* before it, */
-    STRAY_NOT_ASKED,             /* and by a pointer of the handler before */
+    STRAY_BEHIND = STRAY_NATIVE, /* an access behind the state */
+    STRAY_BEFORE,                /* an access before it */
+    STRAY_NOT_ASKED,             /* an access by a pointer of the handler before */
     STRAY_USER_WRITE,            /* a store to the kept user header */
     STRAY_USER_BEHIND,           /* a load behind it */
     STRAYS

@@ -17,6 +17,7 @@
  */
 #include "nic/spin/blocks.h"
 
+#include "nic/spin/handlers.h"
 #include "nic/spin/hpu_memory.h"
 #include "nic/spin_calls.h"
 
@@ -123,7 +124,8 @@ void blocks_end(struct nic *nic, unsigned kind)
 
 /* ---- A message's ---- */
 
-bool block_take(struct rx *rx)
+/* False: no block is free, and PINWHEEL_HPU_MEMORY has no room for one more. */
+static bool take(struct rx *rx)
 {
     struct handler_run *run = rx->run;
     const struct handlers *h = rx->at.le->handlers;
@@ -138,6 +140,7 @@ bool block_take(struct rx *rx)
         return false;
     }
     memset(b, 0, h->message_state);
+    run->stalled = 0;
     run->block = b;
     run->block_kind = h->block;
     run->state = h->message_state != 0 ? b : NULL;
@@ -145,13 +148,33 @@ bool block_take(struct rx *rx)
     return true;
 }
 
-void block_keep(struct rx *rx, const void *first)
+/* Whether the user header is yet to be kept. */
+static bool keeps(const struct rx *rx)
+{
+    const struct handler_run *run = rx->run;
+    return rx->at.le->handlers->keeps_header && run->user_header != 0 && run->user_copy == NULL;
+}
+
+bool block_ready(struct rx *rx, enum rx_step *step)
 {
     struct handler_run *run = rx->run;
-    if (run->user_copy == NULL && rx->at.le->handlers->keeps_header && run->user_header != 0) {
-        run->user_copy = (uint8_t *)run->block + round_up(run->state_length);
-        memcpy(run->user_copy, first, run->user_header);
+    *step = RX_GO;
+    if (run->block == NULL && !rx->tick && !take(rx)) {
+        if (!handlers_no_room(rx)) {
+            rx->f.elsewhere = run->nic->sched != NULL;
+            *step = RX_WAIT;
+        }
+        return false;
     }
+    if (keeps(rx) && rx->f.first == NULL) {
+        *step = RX_FIRST;
+        return false;
+    }
+    if (keeps(rx)) {
+        run->user_copy = (uint8_t *)run->block + round_up(run->state_length);
+        memcpy(run->user_copy, rx->f.first, run->user_header);
+    }
+    return true;
 }
 
 void block_give(struct handler_run *run)

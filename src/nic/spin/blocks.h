@@ -19,18 +19,9 @@ bool blocks_begin(struct nic *nic, unsigned kind);
 /* blocks_trim() gives memory back that no message uses, but for one block of each kind in use. */
 void blocks_trim(struct nic *nic);
 
-/* block_take() gives the message its block, zeroed as far as it is state; false: none is free, and
- * PINWHEEL_HPU_MEMORY has no room for one more. block_give(), in nic/spin_calls.h, takes it back.
- */
-bool block_take(struct rx *rx);
-
-/* Whether the message wants a block and has none. */
-static inline bool block_lacks(const struct rx *rx)
-{
-    return unlikely(rx->at.le->handlers->block != 0) && rx->run->block == NULL && !rx->tick;
-}
-
-/* block_keep() keeps the user header, which is at `first`, if the entry asks for that. */
-void block_keep(struct rx *rx, const void *first);
+/* block_ready() gives a message at such an entry its block, zeroed as far as it is state, and keeps
+ * its user header there if it is to. False: the message waits, or has ended for want of memory, and
+ * *step says which. block_give(), in nic/spin_calls.h, takes the block back. */
+bool block_ready(struct rx *rx, enum rx_step *step);
 
 #endif

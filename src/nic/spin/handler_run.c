@@ -15,7 +15,9 @@
 #include "base/sys.h"
 #include "nic/process.h"
 #include "nic/progress.h"
+#include "nic/pt.h"
 #include "nic/spin/handler_send.h"
+#include "nic/spin/handlers.h"
 #include "nic/spin/packets.h"
 #include "nic/spin/telemetry.h"
 #include "nic/spin_calls.h"
@@ -23,6 +25,42 @@
 
 #include <errno.h>
 #include <stdlib.h>
+
+/* After a header handler the message ends early and its completion handler hears of it. One
+ * that no handler has seen is as if it had not come: with flow control nobody hears of it,
+ * since its sender is told, and it uses no entry up. */
+bool handlers_no_room(struct rx *rx)
+{
+    struct handler_run *run = rx->run;
+    struct pt *pt = &rx->at.ni->pts[rx->at.le->pt_index];
+    int64_t now = run->nic->now();
+    int64_t patience = run->nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
+    if (run->stalled == 0 || rx->f.behind) {
+        run->stalled = now; /* the time of one behind others begins with its turn */
+    }
+    if (now - run->stalled < patience) {
+        run->nic->stalled = true;
+        return false;
+    }
+    bool refuses = (pt->options & PTL_PT_FLOWCTRL) != 0;
+    ptl_ni_fail_t fail = refuses ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED;
+    run->flow_control = run->lost = true;
+    rx->at.le->handlers->board->refused++;
+    rx->f.sink = RX_DISCARD;
+    rx->at.ni->registers[PTL_SR_DROP_COUNT]++;
+    if (!run->header_done) {
+        rx->at.fail = fail;
+        rx->at.mlength = 0;
+        run->pending = true;
+    }
+    if ((run->header_done || !refuses) && run->fail == PTL_NI_OK) {
+        run->fail = fail;
+    }
+    if (refuses) {
+        pt_refuse(rx->at.ni, rx->at.le->pt_index, rx->at.le);
+    }
+    return true;
+}
 
 /* handlers_go_on() where HPUs are threads. A completion handler need not find room: it makes some.
  */

@@ -45,42 +45,6 @@ static void note_error(struct rx *rx, const struct hpu_exec *exec, int code)
     }
 }
 
-/* After a header handler the message ends early and its completion handler hears of it. One
- * that no handler has seen is as if it had not come: with flow control nobody hears of it,
- * since its sender is told, and it uses no entry up. */
-bool handlers_no_room(struct rx *rx)
-{
-    struct handler_run *run = rx->run;
-    struct pt *pt = &rx->at.ni->pts[rx->at.le->pt_index];
-    int64_t now = run->nic->now();
-    int64_t patience = run->nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
-    if (run->stalled == 0 || rx->f.behind) {
-        run->stalled = now; /* the time of one behind others begins with its turn */
-    }
-    if (now - run->stalled < patience) {
-        run->nic->stalled = true;
-        return false;
-    }
-    bool refuses = (pt->options & PTL_PT_FLOWCTRL) != 0;
-    ptl_ni_fail_t fail = refuses ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED;
-    run->flow_control = run->lost = true;
-    rx->at.le->handlers->board->refused++;
-    rx->f.sink = RX_DISCARD;
-    rx->at.ni->registers[PTL_SR_DROP_COUNT]++;
-    if (!run->header_done) {
-        rx->at.fail = fail;
-        rx->at.mlength = 0;
-        run->pending = true;
-    }
-    if ((run->header_done || !refuses) && run->fail == PTL_NI_OK) {
-        run->fail = fail;
-    }
-    if (refuses) {
-        pt_refuse(rx->at.ni, rx->at.le->pt_index, rx->at.le);
-    }
-    return true;
-}
-
 /* A call that waits for room, as opposed to one that has begun. */
 static bool has_no_room(const struct handler_run *run)
 {
@@ -172,8 +136,7 @@ static ptl_request_type_t request_type(const struct rx *rx)
 static bool needs_first(const struct rx *rx)
 {
     const struct handlers *h = rx->at.le->handlers;
-    return rx_is_atomic(rx) ? rx->run->length != 0
-                            : rx->run->user_header != 0 && (h->header != NULL || h->keeps_header);
+    return rx_is_atomic(rx) ? rx->run->length != 0 : rx->run->user_header != 0 && h->header != NULL;
 }
 
 /* Makes the header that handlers see. */
@@ -217,21 +180,6 @@ bool handlers_describe(struct handler_run *run)
     return there;
 }
 
-/* Gives the message its own memory, if it is to have some; RX_WAIT: there is none just now. */
-static enum rx_step find_block(struct rx *rx)
-{
-    struct handler_run *run = rx->run;
-    if (block_take(rx)) {
-        run->stalled = 0;
-        return RX_GO;
-    }
-    if (handlers_no_room(rx)) {
-        return RX_GO;
-    }
-    rx->f.elsewhere = run->nic->sched != NULL;
-    return RX_WAIT;
-}
-
 /* A message of its sender that has left the channel before is at its entry. */
 static bool waits_for_entry(const struct rx *rx)
 {
@@ -256,17 +204,12 @@ enum rx_step handlers_header(struct rx *rx)
     if (run->header_done) {
         return RX_GO; /* but for its turn to write */
     }
-    if (block_lacks(rx)) {
-        enum rx_step step = find_block(rx);
-        if (run->block == NULL) {
-            return step;
-        }
+    enum rx_step step;
+    if (unlikely(rx->at.le->handlers->block != 0) && !block_ready(rx, &step)) {
+        return step;
     }
     if (needs_first(rx) && rx->f.first == NULL) {
         return RX_FIRST;
-    }
-    if (run->block != NULL) {
-        block_keep(rx, rx->f.first);
     }
     if (rx->at.le->handlers->header == NULL) {
         run->described = false;
