@@ -214,12 +214,14 @@ static int bad_field(const struct hpu_handler *h, const char *text, struct rv32_
     static const char *const values[] = {"a number", "RANK or NID:PID",
                                          "put, get, atomic, fetch_atomic, swap or timer", "0 or 1"};
     rv32_fail(error, "--set %s: a %s handler is called with", text, kinds[h->kind]);
-    for (int i = 0; i < FIELDS; i++) {
-        size_t n = strlen(error->text);
-        bool about = fields[i].kind != h->kind && fields[i].kind == HPU_CALL_HEADER;
-        if (fields[i].kind == h->kind || about) {
-            snprintf(error->text + n, sizeof(error->text) - n, " %s%s=(%s)", about ? ABOUT : "",
-                     fields[i].name, values[fields[i].type]);
+    for (int about = 0; about <= (h->kind != HPU_CALL_HEADER); about++) {
+        enum hpu_call kind = about ? HPU_CALL_HEADER : h->kind;
+        for (int i = 0; i < FIELDS; i++) {
+            size_t n = strlen(error->text);
+            if (fields[i].kind == kind) {
+                snprintf(error->text + n, sizeof(error->text) - n, " %s%s=(%s)", about ? ABOUT : "",
+                         fields[i].name, values[fields[i].type]);
+            }
         }
     }
     return -1;
