@@ -143,12 +143,25 @@ for file in host handler-host peers; do
     refuse 1 "--$file missing: No such file" run --handler telling_payload "--$file" missing twins.elf
 done
 
+# What handlers ask about their message: its header by --set, memory of its own from a file.
+"$pinwheel" cc --image --cc "$cc" "$folder/identity_handlers.c" -o identity.elf
+words 56 0 0 0 >state
+words 1 0 64 0 0 0 3 0 1280 0 7 0 0 0 >message
+head -c 64 /dev/zero >packet
+run --handler identity_payload --packet packet --state state --message-state message --message-state-out message_after \
+    --set header.offset=3 --set header.hdr_data=1280 identity.elf >out
+has 'result        returned SUCCESS' 'PtlHandlerHeader(stack+' 'PtlHandlerMessageState() = ' \
+    'PtlHandlerFAdd(message state+40, NULL, 64) = 0'
+words 1 0 64 0 0 0 3 0 1280 0 71 0 0 0 | cmp - message_after
+
 # What is refused.
 refuse 1 'twins.elf: registers no handler none; it has asking_payload yielding_payload' run --handler none twins.elf
 refuse 1 'registers no handler; PTL_HANDLER(name) does' run --handler none "$2/golden/kernels.elf"
 refuse 1 '--handler NAME or --function NAME is needed' run twins.elf
 refuse 1 '--function and --arg are for functions' run --handler telling_header --function deep twins.elf
-refuse 1 '--set, --host, --handler-host and --peers are for --handler' run --function deep --host user twins.elf
+refuse 1 '--set, --host, --handler-host, --peers and --message-state are for --handler' run --function deep --host user twins.elf
+head -c 4097 /dev/zero >message
+refuse 1 '--message-state message: is longer than 4096 bytes' run --handler telling_payload --message-state message twins.elf
 refuse 2 '--peers-out: is for --handler' run --function deep --peers-out x twins.elf
 refuse 1 '--set length=x: a header handler is called with type=(put, get, atomic, fetch_atomic, swap or timer) length=(a number)' \
     run --handler telling_header --set length=x twins.elf

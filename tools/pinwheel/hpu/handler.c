@@ -113,6 +113,10 @@ static int read_host(struct hpu_handler *h, struct rv32_error *error)
             return -1;
         }
     }
+    if (h->host.message.size > PTL_SPIN_MESSAGE_STATE) {
+        return rv32_fail(error, "%s %s: is longer than %d bytes", options[HPU_FILE_MESSAGE],
+                         h->path[HPU_FILE_MESSAGE], PTL_SPIN_MESSAGE_STATE);
+    }
     return 0;
 }
 

@@ -244,9 +244,9 @@ static int check_options(const struct hpu_job *j, const char *command)
     for (int i = 0; i < HPU_FILES; i++) {
         host |= h->path[i] != NULL;
     }
-    return h->name != NULL || !host
-               ? 0
-               : fail(command, "--set, --host, --handler-host and --peers are for --handler NAME");
+    return h->name != NULL || !host ? 0
+                                    : fail(command, "--set, --host, --handler-host, --peers and "
+                                                    "--message-state are for --handler NAME");
 }
 
 int hpu_job_open(struct hpu_job *j, const char *command)
