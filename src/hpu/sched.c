@@ -7,6 +7,8 @@
  *   first one of them needs, at once.
  * - A suspended handler is resumed by the HPU that began it, which takes suspended and new
  *   ones in turn. So the mask holds to the end of a call, and its slot tells its HPU.
+ * - Handlers of a context that wait for the NIC have three quarters of an HPU's slots at most, so
+ *   that those of others can begin there.
  * - An HPU without work spins for SPIN_NS and then sleeps on a condition of its own, so that
  *   a call wakes one that may run it, and no more.
  */
@@ -19,6 +21,7 @@
 #define SPIN_NS 5000     /* about what waking a thread costs */
 #define LONE_ROUNDS 64   /* resumptions of nothing but suspended handlers before an HPU naps */
 #define NAP_NS 50000     /* how long such a nap is */
+#define OPS_SHARE 3 /* slots of a context's handlers that wait for the NIC, to one that is free */
 
 /* ---- queues ---- */
 
@@ -50,14 +53,39 @@ static int64_t rounds_short(const struct hpu_queue *q)
     return q->credit > 0 ? 0 : -q->credit / QUANTUM_NS + 1;
 }
 
-/* The queue whose call HPU `hpu` is to begin, or NULL. */
-static struct hpu_queue *whose_turn(struct hpu_sched *s, unsigned hpu)
+static unsigned suspended_on(const struct hpu *h, const struct hpu_queue *of)
 {
+    unsigned count = 0;
+    LIST_EACH(const struct hpu_exec, exec, &h->suspended, link) {
+        count += of == NULL || (exec->queue == of && exec->wait == HPU_WAIT_OPS);
+    }
+    return count;
+}
+
+/* Whether a call of the queue would leave slots of the HPU to others: handlers that wait for the
+ * NIC, as for a peer that takes nothing, may have OPS_SHARE times as many as are free. An HPU that
+ * begins nothing for this reason has suspended handlers, and comes back here. */
+static bool leaves_slots(const struct hpu *h, const struct hpu_queue *q, unsigned free)
+{
+    unsigned all = (unsigned)__builtin_popcountll(h->slots);
+    if (all - free < OPS_SHARE * free) {
+        return true; /* all of them together have no more */
+    }
+    unsigned own = suspended_on(h, q);
+    return own == 0 || own < OPS_SHARE * free;
+}
+
+/* The queue whose call the HPU is to begin, or NULL. */
+static struct hpu_queue *whose_turn(struct hpu *h)
+{
+    struct hpu_sched *s = h->sched;
+    unsigned hpu = h->number, slots = (unsigned)__builtin_popcountll(h->slots);
+    unsigned free = slots - suspended_on(h, NULL);
     struct hpu_queue *first = NULL;
     int64_t rounds = INT64_MAX;
     for (struct list *l = s->turn.next; l != &s->turn; l = l->next) {
         struct hpu_queue *q = container_of(l, struct hpu_queue, turn);
-        if (may_run(q, hpu) && rounds_short(q) < rounds) {
+        if (may_run(q, hpu) && leaves_slots(h, q, free) && rounds_short(q) < rounds) {
             first = q;
             rounds = rounds_short(q);
             if (rounds == 0) {
@@ -67,7 +95,7 @@ static struct hpu_queue *whose_turn(struct hpu_sched *s, unsigned hpu)
     }
     for (struct list *l = s->turn.next; first != NULL && l != &s->turn; l = l->next) {
         struct hpu_queue *q = container_of(l, struct hpu_queue, turn);
-        if (may_run(q, hpu)) {
+        if (may_run(q, hpu) && leaves_slots(h, q, free)) {
             q->credit += rounds * QUANTUM_NS;
             q->credit = q->credit < QUANTUM_NS ? q->credit : QUANTUM_NS;
         }
@@ -88,7 +116,7 @@ static void charge(struct hpu_sched *s, struct hpu_queue *q, int64_t ns)
 
 static struct hpu_exec *begin_one(struct hpu *h)
 {
-    struct hpu_queue *q = whose_turn(h->sched, h->number);
+    struct hpu_queue *q = whose_turn(h);
     if (q == NULL) {
         return NULL;
     }

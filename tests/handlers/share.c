@@ -59,10 +59,10 @@ static void open_landing(struct kit *k, bool events)
     OK(port_append_code(&k->p, k->p.pt, &me, NULL, &handle));
 }
 
-static void open_post(struct post *x, struct kit *k, uint64_t bits, uint64_t mark)
+static void open_post_of(struct post *x, struct kit *k, uint64_t bits, uint64_t mark,
+                         ptl_handlers_t h)
 {
     struct share_state s = {.landing = LANDING, .mark = mark};
-    ptl_handlers_t h = share_handlers;
     *x = (struct post){.k = k, .bits = bits, .ct = port_ct(&k->p)};
     for (int r = 0; r < k->p.size; r++) {
         s.rank[r] = k->p.id[r];
@@ -73,6 +73,11 @@ static void open_post(struct post *x, struct kit *k, uint64_t bits, uint64_t mar
     h.handler_host_length = sizeof(x->notes);
     kit_entry(k, x->memory, sizeof(x->memory), bits, 0, x->ct, &h);
     x->md = port_quiet_md(&k->p, NULL, 0, 0, PTL_CT_NONE);
+}
+
+static void open_post(struct post *x, struct kit *k, uint64_t bits, uint64_t mark)
+{
+    open_post_of(x, k, bits, mark, share_handlers);
 }
 
 /* Has that sent, and gives the code of the last call. What is acknowledged has been. */
@@ -258,6 +263,49 @@ PTEST_OWN(contexts_share, 3, "stops itself")
     } else {
         stop();
         take_in_order(&k);
+    }
+    kit_close(&k);
+}
+
+/* Rank 1 sends a message to an entry of which each packet's handler waits for a place at the
+ * stopped one. Other entries' handlers run, though these would take every slot. */
+PTEST_OWN(waiting_ones_leave_slots, 3, "stops itself")
+{
+    enum { PACKETS = 200, FLOOD = ORDERS + 1 };
+    struct kit k;
+    struct post x, flood;
+    setenv("PINWHEEL_SHM_CELLS", "512", 1); /* so many packets are in hand */
+    setenv("PINWHEEL_SHM_CELLS_FIRST", "512", 1);
+    setenv("PINWHEEL_HPU_QUEUE", "1000", 1);
+    settings("16", "3600000");
+    open_all(&k, &x, rank, size, false);
+    if (rank == 0) {
+        open_post_of(&flood, &k, FLOOD, 0, share_flood);
+        meet_and_stop(&x, 2);
+        ptest_show(SHOW_SENT, 1);
+        /* To look too early would find slots. */
+        uint64_t begun = 0, now = 0;
+        for (int same = 0; same < 50; same = now == begun && now != 0 ? same + 1 : 0, begun = now) {
+            CHECK_EQ(order(&x, SHARE_PUT, 1, 1, PTL_CT_ACK_REQ), PTL_OK);
+            ptest_sleep_ms(2);
+            now = __atomic_load_n(&flood.notes.begun, __ATOMIC_ACQUIRE);
+        }
+        go_on(2);
+        kit_wait(flood.ct, 1);
+    } else if (rank == 1) {
+        size_t length = PACKETS * k.packet;
+        void *message = kit_memory(length);
+        BARRIER();
+        while (ptest_look(0, SHOW_SENT) == 0) {
+            ptest_sleep_ms(1);
+        }
+        struct kit_sender s = kit_sender(&k, message, length);
+        kit_put(&s, 0, length, 0, FLOOD, 0, 0);
+        kit_flush(&s);
+        kit_release(&s);
+        free(message);
+    } else {
+        stop();
     }
     kit_close(&k);
 }

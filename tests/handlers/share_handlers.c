@@ -36,6 +36,23 @@ __handler static int share_header(const ptl_header_t h, void *state)
 }
 PTL_HANDLER(share_header);
 
+__handler static int share_payload(const ptl_payload_t p, void *state)
+{
+    const struct share_state *s = state;
+    PtlHandlerDMAFetchAddB(offsetof(struct share_notes, begun), 1, NULL, PTL_UINT64_T,
+                           PTL_HANDLER_HOST_MEM);
+    return PtlHandlerPutFromDevice(p.base, 64, PTL_NO_ACK_REQ, s->rank[SHARE_STOPPED], s->landing,
+                                   0, NULL, 0) == PTL_OK
+               ? SUCCESS
+               : FAIL;
+}
+PTL_HANDLER(share_payload);
+
+const ptl_handlers_t share_flood = {
+    .payload_handler = share_payload,
+    .hpu_mem = PTL_HPU_MEM_NONE,
+};
+
 const ptl_handlers_t share_handlers = {
     .header_handler = share_header,
     .hpu_mem = PTL_HPU_MEM_NONE,

@@ -26,10 +26,13 @@ struct share_state {
 /* handler_host_mem: orders that have ended, and how the last one did. */
 struct share_notes {
     uint64_t ended;
-    uint64_t sent; /* messages of all orders for that rank */
-    int64_t code;  /* of the last call */
+    uint64_t begun; /* payload handlers */
+    uint64_t sent;  /* messages of all orders for that rank */
+    int64_t code;   /* of the last call */
 };
 
-extern const ptl_handlers_t share_handlers;
+/* share_flood sends a line of each packet to SHARE_STOPPED, and waits for a place. */
+enum { SHARE_STOPPED = 2 };
+extern const ptl_handlers_t share_handlers, share_flood;
 
 #endif
