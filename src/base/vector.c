@@ -5,6 +5,7 @@
 #include "base/nic_copy.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 /* Reads one part; the list itself may be unreadable. */
 static int read_part(const struct vector *v, size_t index, struct iovec *part)
@@ -54,36 +55,36 @@ int vector_length(const struct vector *v, uint64_t *length)
     return 0;
 }
 
-int vector_gather(void *dst, const struct vector *v, struct vector_cursor *c, uint64_t offset,
-                  size_t n)
+/* Copies n bytes between `bytes` and the vector: `into` it, a constant, or out of it. */
+static inline __attribute__((always_inline)) int copy_pieces(uint8_t *bytes, const struct vector *v,
+                                                             struct vector_cursor *c,
+                                                             uint64_t offset, size_t n,
+                                                             const bool into)
 {
-    for (uint8_t *to = dst; n != 0;) {
+    while (n != 0) {
         struct iovec piece;
         if (next_piece(v, c, offset, n, &piece) != 0 ||
-            nic_copy(to, piece.iov_base, piece.iov_len) != 0) {
+            nic_copy(into ? piece.iov_base : bytes, into ? bytes : piece.iov_base, piece.iov_len) !=
+                0) {
             return -EFAULT;
         }
-        to += piece.iov_len;
+        bytes += piece.iov_len;
         offset += piece.iov_len;
         n -= piece.iov_len;
     }
     return 0;
 }
 
+int vector_gather(void *dst, const struct vector *v, struct vector_cursor *c, uint64_t offset,
+                  size_t n)
+{
+    return copy_pieces(dst, v, c, offset, n, false);
+}
+
 int vector_scatter(const struct vector *v, struct vector_cursor *c, uint64_t offset,
                    const void *src, size_t n)
 {
-    for (const uint8_t *from = src; n != 0;) {
-        struct iovec piece;
-        if (next_piece(v, c, offset, n, &piece) != 0 ||
-            nic_copy(piece.iov_base, from, piece.iov_len) != 0) {
-            return -EFAULT;
-        }
-        from += piece.iov_len;
-        offset += piece.iov_len;
-        n -= piece.iov_len;
-    }
-    return 0;
+    return copy_pieces((uint8_t *)src, v, c, offset, n, true);
 }
 
 int vector_pieces(const struct vector *v, struct vector_cursor *c, uint64_t offset, uint64_t n,

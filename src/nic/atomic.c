@@ -169,53 +169,45 @@ static uint64_t integer_result(ptl_op_t op, const struct atomic_kind *kind, uint
 
 /* A macro, as C has no other way to say "for each of these types". memcpy() takes along
  * what an assignment of a long double leaves behind. */
-#define APPLY(name, T, ORDER)                                                                      \
-    static void name(ptl_op_t op, T *target, const T *data, const T *operand)                      \
+#define APPLY(name, member, ORDER)                                                                 \
+    static void name(ptl_op_t op, union element *target, const union element *data,                \
+                     const union element *operand)                                                 \
     {                                                                                              \
-        const T *against = op <= PTL_MAX ? data : operand;                                         \
+        const union element *against = op <= PTL_MAX ? data : operand;                             \
         if (op == PTL_SUM) {                                                                       \
-            *target += *data;                                                                      \
+            target->member += data->member;                                                        \
         } else if (op == PTL_PROD) {                                                               \
-            *target *= *data;                                                                      \
+            target->member *= data->member;                                                        \
         } else if (op == PTL_SWAP ||                                                               \
-                   (atomic_operations[op].takes & ORDER(*against, *target)) != 0) {                \
-            memcpy(target, data, sizeof(T));                                                       \
+                   (atomic_operations[op].takes & ORDER(against->member, target->member)) != 0) {  \
+            memcpy(&target->member, &data->member, sizeof(target->member));                        \
         }                                                                                          \
     }
 
-APPLY(apply_float, float, ORDER_REAL)
-APPLY(apply_double, double, ORDER_REAL)
-APPLY(apply_long_double, long double, ORDER_REAL)
-APPLY(apply_float_complex, float _Complex, ORDER_COMPLEX)
-APPLY(apply_double_complex, double _Complex, ORDER_COMPLEX)
-APPLY(apply_long_double_complex, long double _Complex, ORDER_COMPLEX)
+APPLY(apply_float, f, ORDER_REAL)
+APPLY(apply_double, d, ORDER_REAL)
+APPLY(apply_long_double, ld, ORDER_REAL)
+APPLY(apply_float_complex, fc, ORDER_COMPLEX)
+APPLY(apply_double_complex, dc, ORDER_COMPLEX)
+APPLY(apply_long_double_complex, ldc, ORDER_COMPLEX)
 
 static void apply(ptl_op_t op, ptl_datatype_t type, union element *target,
                   const union element *data, const union element *operand)
 {
-    switch (type) {
-    case PTL_FLOAT:
-        apply_float(op, &target->f, &data->f, &operand->f);
-        break;
-    case PTL_DOUBLE:
-        apply_double(op, &target->d, &data->d, &operand->d);
-        break;
-    case PTL_LONG_DOUBLE:
-        apply_long_double(op, &target->ld, &data->ld, &operand->ld);
-        break;
-    case PTL_FLOAT_COMPLEX:
-        apply_float_complex(op, &target->fc, &data->fc, &operand->fc);
-        break;
-    case PTL_DOUBLE_COMPLEX:
-        apply_double_complex(op, &target->dc, &data->dc, &operand->dc);
-        break;
-    case PTL_LONG_DOUBLE_COMPLEX:
-        apply_long_double_complex(op, &target->ldc, &data->ldc, &operand->ldc);
-        break;
-    default:
+    static void (*const of_type[PTL_DATATYPE_LAST])(
+        ptl_op_t, union element *, const union element *, const union element *) = {
+        [PTL_FLOAT] = apply_float,
+        [PTL_DOUBLE] = apply_double,
+        [PTL_LONG_DOUBLE] = apply_long_double,
+        [PTL_FLOAT_COMPLEX] = apply_float_complex,
+        [PTL_DOUBLE_COMPLEX] = apply_double_complex,
+        [PTL_LONG_DOUBLE_COMPLEX] = apply_long_double_complex,
+    };
+    if (of_type[type] != NULL) {
+        of_type[type](op, target, data, operand);
+    } else {
         target->word =
             integer_result(op, &atomic_kinds[type], target->word, data->word, operand->word);
-        break;
     }
 }
 

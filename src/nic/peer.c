@@ -289,29 +289,10 @@ int64_t peers_deadline(struct nic *nic)
     return first;
 }
 
-/* Makes the object of a peer that died before the NIC met it: the NIC still takes what that peer
- * has sent. A search by address does not find it, since a living process may have the address. */
-static struct nic_peer *add_dead(struct nic *nic, const struct fabric_address *a,
-                                 struct fabric_peer *fp)
-{
-    struct nic_peer *p = add(nic, a->nid, a->pid);
-    if (p != NULL) {
-        list_remove(&p->link);
-        list_init(&p->link);
-        p->uid = a->uid;
-        p->fabric = fp;
-        p->ops = a->ops;
-    }
-    return p;
-}
-
 static struct nic_peer *peer_up(struct nic *nic, const struct fabric_address *a,
                                 struct fabric_peer *fp)
 {
-    if (a->dead) {
-        return add_dead(nic, a, fp);
-    }
-    struct nic_peer *p = find(nic, a->nid, a->pid);
+    struct nic_peer *p = a->dead ? NULL : find(nic, a->nid, a->pid);
     if (p != NULL && p->fabric != NULL) {
         /* An earlier incarnation that is not buried yet: it keeps its operations
          * but is not found any more. */
@@ -328,6 +309,11 @@ static struct nic_peer *peer_up(struct nic *nic, const struct fabric_address *a,
         p->fabric = fp;
         p->ops = a->ops;
     }
+    if (p != NULL && a->dead) {
+        /* The NIC still takes what it has sent. A search by address does not find it, since a
+         * living process may have the address. */
+        list_remove(&p->link);
+    }
     return p;
 }
 
@@ -343,7 +329,6 @@ static void peer_down(struct nic *nic, struct nic_peer *p)
         }
     }
     list_remove(&p->link);
-    list_init(&p->link);
     p->dead = true;
     peer_let_go(p);
 }

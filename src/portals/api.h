@@ -86,6 +86,10 @@ static inline int64_t api_timeout(ptl_time_t timeout)
     return timeout == PTL_TIME_FOREVER ? -1 : (int64_t)timeout * 1000000;
 }
 
+/* api_lock_ni_for() is api_lock_ni() for a call that writes to `to`, its argument of that name. */
+int api_lock_ni_for(const char *call, ptl_handle_ni_t handle, struct ni **ni, const char *name,
+                    const void *to);
+
 /* api_unlock() gives the lock, and returns the code that it is given. */
 int api_unlock(struct ni *ni, int rc);
 

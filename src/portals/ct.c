@@ -7,12 +7,9 @@
 int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)
 {
     struct ni *ni;
-    int rc = api_lock_ni(__func__, ni_handle, &ni);
+    int rc = api_lock_ni_for(__func__, ni_handle, &ni, "ct_handle", ct_handle);
     if (rc != PTL_OK) {
         return rc;
-    }
-    if (ct_handle == NULL) {
-        return api_unlock(ni, api_refuse_call("PtlCTAlloc is refused: ct_handle is NULL"));
     }
     struct ct *ct = table_ready(&ni->cts) ? table_take(&ni->cts) : NULL;
     if (ct != NULL) {

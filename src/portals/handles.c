@@ -62,6 +62,13 @@ int api_lock_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni)
     return rc != PTL_OK ? rc : api_lock(call, *ni, handle) ? PTL_OK : PTL_ARG_INVALID;
 }
 
+int api_lock_ni_for(const char *call, ptl_handle_ni_t handle, struct ni **ni, const char *name,
+                    const void *to)
+{
+    int rc = api_lock_ni(call, handle, ni);
+    return rc == PTL_OK && to == NULL ? api_unlock(*ni, api_refuse_null(call, name, to)) : rc;
+}
+
 int api_lock_object(const char *call, ptl_handle_any_t handle, enum handle_kind kind,
                     struct ni **ni, void *object)
 {

@@ -155,29 +155,23 @@ int PtlNIStatus(ptl_handle_ni_t ni_handle, ptl_sr_index_t status_register, ptl_s
 int PtlGetUid(ptl_handle_ni_t ni_handle, ptl_uid_t *uid)
 {
     struct ni *ni;
-    int rc = api_lock_ni(__func__, ni_handle, &ni);
+    int rc = api_lock_ni_for(__func__, ni_handle, &ni, "uid", uid);
     if (rc != PTL_OK) {
         return rc;
     }
-    if (uid == NULL) {
-        rc = api_refuse_call("PtlGetUid is refused: uid is NULL");
-    } else {
-        *uid = ni->nic->uid;
-    }
-    return api_unlock(ni, rc);
+    *uid = ni->nic->uid;
+    return api_unlock(ni, PTL_OK);
 }
 
 /* The id of an NI, or the physical one of any. */
 static int get_id(const char *call, ptl_handle_ni_t ni_handle, ptl_process_t *id, bool physical)
 {
     struct ni *ni;
-    int rc = api_lock_ni(call, ni_handle, &ni);
+    int rc = api_lock_ni_for(call, ni_handle, &ni, "id", id);
     if (rc != PTL_OK) {
         return rc;
     }
-    if (id == NULL) {
-        rc = api_refuse_call("%s is refused: id is NULL", call);
-    } else if (physical || !ni_is_logical(ni)) {
+    if (physical || !ni_is_logical(ni)) {
         id->phys.nid = ni->nic->nid;
         id->phys.pid = ni->nic->pid;
     } else {

@@ -235,23 +235,19 @@ int PtlHPUFreeMem(ptl_handle_hpu_mem_t hpu_mem)
 int PtlSpinLimits(ptl_handle_ni_t ni_handle, ptl_spin_limits_t *limits)
 {
     struct ni *ni;
-    int rc = api_lock_ni(__func__, ni_handle, &ni);
+    int rc = api_lock_ni_for(__func__, ni_handle, &ni, "limits", limits);
     if (rc != PTL_OK) {
         return rc;
     }
-    if (limits == NULL) {
-        rc = api_refuse_call("PtlSpinLimits is refused: limits is NULL");
-    } else {
-        *limits = (ptl_spin_limits_t){
-            .max_user_hdr_size = max_user_header(ni->nic),
-            .max_payload_size = ni->nic->packet_size,
-            .max_handler_mem = MAX_HANDLER_MEMORY,
-            .max_initial_state = MAX_INITIAL_STATE,
-            .min_fragmentation_limit = 64,
-            .max_cycles_per_byte = PTL_SIZE_MAX,
-            .num_hpus = num_hpus(ni->nic),
-        };
-    }
+    *limits = (ptl_spin_limits_t){
+        .max_user_hdr_size = max_user_header(ni->nic),
+        .max_payload_size = ni->nic->packet_size,
+        .max_handler_mem = MAX_HANDLER_MEMORY,
+        .max_initial_state = MAX_INITIAL_STATE,
+        .min_fragmentation_limit = 64,
+        .max_cycles_per_byte = PTL_SIZE_MAX,
+        .num_hpus = num_hpus(ni->nic),
+    };
     return api_unlock(ni, rc);
 }
 
