@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arrays that grow: twice as large whenever they are full. */
+/* Arrays that grow, twice as large whenever they are full; and a search in sorted ones. */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
 
@@ -15,7 +15,7 @@ static inline uint64_t array_grow(void *array, uint64_t capacity, uint64_t neede
     void **at = array;
     uint64_t more = capacity > 0 ? 2 * capacity : least;
     more = more < needed ? needed : more;
-    void *grown = reallocarray(*at, more, size);
+    void *grown = more <= SIZE_MAX / size ? realloc(*at, more * size) : NULL;
     if (grown == NULL) {
         return capacity;
     }
@@ -30,6 +30,23 @@ static inline uint64_t array_grow(void *array, uint64_t capacity, uint64_t neede
     ((needed) <= (capacity) ||                                                                     \
      ((capacity) = array_grow(&(array), (capacity), (needed), (least), sizeof(*(array))),          \
       (needed) <= (capacity)))
-#define ARRAY_ROOM(array, count, capacity, least) ARRAY_HOLDS(array, (count) + 1, capacity, least)
+#define ARRAY_ROOM(array, count, capacity, least)                                                  \
+    ARRAY_HOLDS(array, (uint64_t)(count) + 1, capacity, least)
+
+/* ARRAY_FIRST() bisects the places 0 ... count - 1 for the first one, `i`, that meets a condition
+ * which all behind it meet as well; `count` if there is none. */
+#define ARRAY_FIRST(i, count, condition)                                                           \
+    ({                                                                                             \
+        size_t from_ = 0, to_ = (count);                                                           \
+        while (from_ < to_) {                                                                      \
+            size_t i = from_ + (to_ - from_) / 2;                                                  \
+            if (condition) {                                                                       \
+                to_ = i;                                                                           \
+            } else {                                                                               \
+                from_ = i + 1;                                                                     \
+            }                                                                                      \
+        }                                                                                          \
+        from_;                                                                                     \
+    })
 
 #endif

@@ -2,7 +2,8 @@
 /* The option table and its parser; see options.h. */
 #include "base/options.h"
 
-#include <errno.h>
+#include "base/number.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,18 +130,6 @@ const struct option_desc option_table[OPT_COUNT] = {
         NUMBER("PINWHEEL_HPU_STACK", "bytes", "65536", 16384, 16777216, "stack of a handler"),
 };
 
-static int parse_number(const struct option_desc *d, const char *value, int64_t *number)
-{
-    char *end;
-    errno = 0;
-    long long v = strtoll(value, &end, 10);
-    if (end == value || *end != '\0' || errno != 0 || v < d->min || v > d->max) {
-        return -1;
-    }
-    *number = v;
-    return 0;
-}
-
 static int parse_choice(const struct option_desc *d, const char *value, int64_t *number)
 {
     size_t length = strlen(value);
@@ -193,7 +182,7 @@ int option_parse(enum option_id id, const char *value, int64_t *number, char *er
     case OPTION_NUMBER:
         break;
     }
-    if (parse_number(d, value, number) != 0) {
+    if (!number_read(value, d->min, d->max, number)) {
         snprintf(error, error_size, "%s=%s: must be a whole number from %lld to %lld%s%s", d->env,
                  value, (long long)d->min, (long long)d->max, *d->unit ? " " : "", d->unit);
         return -1;

@@ -2,6 +2,7 @@
 /* Finds the launcher that started this process, if any; see launcher.h. */
 #include "boot/launcher.h"
 
+#include "base/number.h"
 #include "boot/pmi_client.h"
 #include "boot/pmix.h"
 
@@ -26,14 +27,10 @@ int launcher_fail(struct launcher *l, int rc, const char *format, ...)
 
 int launcher_number(const char *text, int min, int *number)
 {
-    char *end;
-    errno = 0;
-    long v = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || v < min || v > INT_MAX) {
-        return -1;
-    }
-    *number = (int)v;
-    return 0;
+    int64_t v = 0;
+    int rc = number_read(text, min, INT_MAX, &v) ? 0 : -1;
+    *number = rc == 0 ? (int)v : *number;
+    return rc;
 }
 
 int launcher_claim(struct launcher *l)

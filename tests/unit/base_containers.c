@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Heaps, arrays that grow, and hash tables where memory is short: base/heap.h, array.h, hash.h. */
+/* Heaps, arrays that grow or are searched, hash tables where memory is short, and numbers in texts:
+ * base/heap.h, array.h, hash.h, number.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -26,6 +27,7 @@ static void *limited(size_t size)
 #include "base/array.h"
 #include "base/hash.h"
 #include "base/heap.h"
+#include "base/number.h"
 
 #define EARLIER(a, b, of) (*(a) < *(b))
 HEAP_OF(two, uint64_t, 2, EARLIER)
@@ -80,6 +82,52 @@ static void an_array_grows(void **unused)
     free(array);
 }
 
+/* Room for many at once, no less than double, and what was there stays. */
+static void an_array_grows_to_what_is_needed(void **unused)
+{
+    uint32_t *array = NULL, capacity = 0;
+    assert_true(ARRAY_HOLDS(array, 1, capacity, 4));
+    assert_int_equal(capacity, 4);
+    array[0] = 7;
+    assert_true(ARRAY_HOLDS(array, 100, capacity, 4));
+    assert_int_equal(capacity, 100);
+    assert_true(ARRAY_HOLDS(array, 101, capacity, 4));
+    assert_int_equal(capacity, 200);
+    assert_true(ARRAY_HOLDS(array, 200, capacity, 4));
+    assert_int_equal(capacity, 200);
+    assert_int_equal(array[0], 7);
+    free(array);
+}
+
+/* Against a walk from the beginning: none, some equal, all of them, none at all. */
+static void the_first_of_a_sorted_array(void **unused)
+{
+    static const uint32_t sorted[] = {1, 3, 3, 3, 8, 9, 9, 20};
+    for (size_t count = 0; count <= 8; count++) {
+        for (uint32_t value = 0; value < 22; value++) {
+            size_t walked = 0;
+            while (walked < count && sorted[walked] <= value) {
+                walked++;
+            }
+            assert_int_equal(ARRAY_FIRST(i, count, sorted[i] > value), walked);
+        }
+    }
+}
+
+static void a_number_is_all_of_a_text(void **unused)
+{
+    static const char *const none[] = {"",   " ", "x", "7x", "7 ", "1.5", "99999999999999999999",
+                                       "-6", "11"};
+    int64_t n = 42;
+    for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+        assert_false(number_read(none[i], -5, 10, &n));
+        assert_int_equal(n, 42);
+    }
+    assert_true(number_read("-5", -5, 10, &n) && n == -5);
+    assert_true(number_read("10", -5, 10, &n) && n == 10);
+    assert_true(number_read("9223372036854775807", 0, INT64_MAX, &n) && n == INT64_MAX);
+}
+
 struct element {
     UT_hash_handle hh;
     int key;
@@ -124,6 +172,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(heaps_of_any_branches),
         cmocka_unit_test(an_array_grows),
+        cmocka_unit_test(an_array_grows_to_what_is_needed),
+        cmocka_unit_test(the_first_of_a_sorted_array),
+        cmocka_unit_test(a_number_is_all_of_a_text),
         cmocka_unit_test(a_table_without_memory_stays_as_it_was),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

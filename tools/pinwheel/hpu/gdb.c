@@ -7,13 +7,13 @@
  */
 #include "commands.h"
 
+#include "base/number.h"
 #include "hpu/rv32/gdb.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -72,10 +72,8 @@ static int fail(const char *where, const char *why)
 
 static int listen_port(const char *where)
 {
-    char *end;
-    errno = 0;
-    unsigned long port = strtoul(where, &end, 10);
-    if (end == where || *end != '\0' || errno != 0 || port > 65535) {
+    int64_t port;
+    if (!number_read(where, 0, 65535, &port)) {
         return fail(where, "must be a port from 0 to 65535, or a path with a / in it");
     }
     struct sockaddr_in at = {.sin_family = AF_INET,

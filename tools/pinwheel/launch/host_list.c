@@ -2,6 +2,7 @@
 /* The hosts of a job; see host_list.h. */
 #include "host_list.h"
 
+#include "base/number.h"
 #include "boot/pmi_server.h"
 
 #include <errno.h>
@@ -37,14 +38,11 @@ static int check_name(const char *name, size_t length, char *error, size_t size)
 static int add_one(struct host_list *l, const char *name, size_t length, const char *ranks,
                    char *error, size_t size)
 {
-    char *end;
-    errno = 0;
-    long number = ranks != NULL ? strtol(ranks, &end, 10) : 1;
+    int64_t number = 1;
     if (check_name(name, length, error, size) != 0) {
         return -1;
     }
-    if (ranks != NULL &&
-        (end == ranks || *end != '\0' || errno != 0 || number < 1 || number > PMI_RANKS_MAX)) {
+    if (ranks != NULL && !number_read(ranks, 1, PMI_RANKS_MAX, &number)) {
         return refuse(error, size, "%.*s: %s ranks; must be a whole number from 1 to %d",
                       (int)length, name, ranks, PMI_RANKS_MAX);
     }

@@ -5,6 +5,7 @@
  * changes from second to second, comes from looks alone.
  */
 #include "base/array.h"
+#include "base/number.h"
 #include "base/options.h"
 #include "base/sys.h"
 #include "fabric/shm/inspect.h"
@@ -207,15 +208,6 @@ static int show(const struct options *o, int32_t process, const struct manner *m
     return rc;
 }
 
-static int parse_process(const char *text, long *process)
-{
-    char *end;
-    errno = 0;
-    *process = strtol(text, &end, 10);
-    return errno != 0 || end == text || *end != '\0' || *process < 1 || *process > INT32_MAX ? -1
-                                                                                             : 0;
-}
-
 static int take_operand(struct args *a, void *into)
 {
     struct manner *m = into;
@@ -237,14 +229,14 @@ int command_nic(int argc, char **argv)
                      .take_operand = take_operand,
                      ARGS_OPTIONS(nic_options)};
     struct manner manner = {.interval = 1000};
-    long process = 0;
+    int64_t process = 0;
     int status = args_parse(&a, argc, argv, &manner);
     if (status != ARGS_GO_ON) {
         return status;
     }
     const char *what = manner.what;
     bool is_top = what != NULL && strcmp(what, "top") == 0;
-    if (what != NULL && !is_top && parse_process(what, &process) != 0) {
+    if (what != NULL && !is_top && !number_read(what, 1, INT32_MAX, &process)) {
         return args_error(&a, "\"%s\" is neither the number of a process nor top", what);
     }
     if ((manner.text || manner.memory != 0) && process == 0) {

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The options of a subcommand; see args.h. */
 #include "args.h"
+
 #include "base/nearest.h"
+#include "base/number.h"
 #include "base/options.h"
 
 #include <errno.h>
@@ -141,11 +143,8 @@ static void store(void *to, size_t size, uint64_t number)
 
 static int take_number(const struct args *a, const struct args_option *o, void *to)
 {
-    char *end;
-    errno = 0;
-    long v = strtol(a->value, &end, 10);
-    if (end == a->value || *end != '\0' || errno != 0 || v < o->least ||
-        (v > 0 && (uint64_t)v > o->most)) {
+    int64_t v;
+    if (!number_read(a->value, o->least, o->most < INT64_MAX ? (int64_t)o->most : INT64_MAX, &v)) {
         return args_bad(a, "must be a whole number from %" PRId64 " to %" PRIu64, o->least,
                         o->most);
     }

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whole numbers that a user has written: in variables, options, files. */
+#ifndef BASE_NUMBER_H
+#define BASE_NUMBER_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+/* number_read() reads a decimal number from `least` to `most` that is all of a text; false: the
+ * text is none, and *number stays as it was. */
+static inline bool number_read(const char *text, int64_t least, int64_t most, int64_t *number)
+{
+    char *end;
+    errno = 0;
+    long v = strtol(text, &end, 10);
+    if (end == text || *end != '\0' || errno != 0 || v < least || v > most) {
+        return false;
+    }
+    *number = v;
+    return true;
+}
+
+#endif
