@@ -2,6 +2,8 @@
 /* Places in long lists of triggered operations, found by bisection: rungs.h. */
 #include "nic/rungs.h"
 
+#include "base/array.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,16 +28,7 @@ static uint64_t threshold_of(const struct list *link)
 /* The first one above a threshold, or `count`. */
 static uint32_t above(const struct rungs *r, uint64_t threshold)
 {
-    uint32_t from = 0, to = r->count;
-    while (from < to) {
-        uint32_t middle = from + (to - from) / 2;
-        if (r->rung[middle].threshold > threshold) {
-            to = middle;
-        } else {
-            from = middle + 1;
-        }
-    }
-    return from;
+    return (uint32_t)ARRAY_FIRST(i, r->count, r->rung[i].threshold > threshold);
 }
 
 /* Drops the rungs whose links have left the list; `first` is the number of its first link. */

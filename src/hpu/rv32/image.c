@@ -5,6 +5,7 @@
  */
 #include "elfutils.h"
 
+#include "base/array.h"
 #include "base/forks.h"
 #include "base/sys.h"
 
@@ -419,16 +420,8 @@ const struct rv32_symbol *rv32_image_find(const struct rv32_image *image, const 
 
 const struct rv32_symbol *rv32_image_function(const struct rv32_image *image, uint32_t pc)
 {
-    size_t low = 0, high = image->function_count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (image->functions[middle].address <= pc) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    const struct rv32_symbol *s = low > 0 ? &image->functions[low - 1] : NULL;
+    size_t behind = ARRAY_FIRST(i, image->function_count, image->functions[i].address > pc);
+    const struct rv32_symbol *s = behind > 0 ? &image->functions[behind - 1] : NULL;
     bool inside = s != NULL && in_code(image, pc) && (s->size == 0 || pc - s->address < s->size);
     return inside ? s : NULL;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Source lines of an image, with libdw: every row of every unit's line program. */
+#include "base/array.h"
 #include "elfutils.h"
 
 #include <stdlib.h>
@@ -129,14 +130,6 @@ void rv32_lines_close(struct rv32_lines *lines)
 
 const struct rv32_line *rv32_lines_at(const struct rv32_lines *lines, uint32_t pc)
 {
-    size_t low = 0, high = lines->count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (lines->rows[middle].address <= pc) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low > 0 && lines->rows[low - 1].line != 0 ? &lines->rows[low - 1] : NULL;
+    size_t behind = ARRAY_FIRST(i, lines->count, lines->rows[i].address > pc);
+    return behind > 0 && lines->rows[behind - 1].line != 0 ? &lines->rows[behind - 1] : NULL;
 }

@@ -2,6 +2,7 @@
 /* Merged schedules; see merge.h. Memory: 12 bytes a rank, and that of one rank. */
 #include "merge.h"
 
+#include "base/array.h"
 #include "print.h"
 #include "sim/util/random.h"
 #include "write.h"
@@ -98,16 +99,7 @@ int goal_merge_spread(struct goal_merge *m, uint32_t count, enum goal_spread how
 /* The job of a place. */
 static uint32_t job_of(const struct goal_merge *m, uint64_t place)
 {
-    uint32_t low = 0, high = m->jobs.count; /* first[low] <= place < first[high] */
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (m->first[middle] <= place) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
+    return (uint32_t)ARRAY_FIRST(i, m->jobs.count, m->first[i] > place) - 1;
 }
 
 static bool is_shared(const struct goal_merge *m, uint32_t node)

@@ -62,16 +62,8 @@ static uint64_t first_from(const struct sim_noise *n, uint64_t key, uint64_t tim
 {
     uint64_t i = time / n->period;
     if (n->kind == NOISE_TRACE) {
-        uint64_t rest = time % n->period, low = 0, high = n->count;
-        while (low < high) {
-            uint64_t middle = (low + high) / 2;
-            if (n->detours[middle].begin < rest) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        return i * n->count + low;
+        uint64_t rest = time % n->period;
+        return i * n->count + ARRAY_FIRST(k, n->count, n->detours[k].begin >= rest);
     }
     return i + (detour_at(n, key, i).begin < time);
 }

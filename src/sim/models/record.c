@@ -2,6 +2,7 @@
 /* Records of runs; see record.h. */
 #include "record.h"
 
+#include "base/array.h"
 #include "sim/util/reserve.h"
 
 #include <stdlib.h>
@@ -50,17 +51,8 @@ void record_close(struct sim_record *r)
 
 void record_find(const struct sim_record *r, uint64_t operation, uint32_t *rank, uint32_t *op)
 {
-    uint32_t low = 0, high = r->goal->ranks; /* first[low] <= operation < first[high] */
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (r->first[middle] <= operation) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    *rank = low;
-    *op = (uint32_t)(operation - r->first[low]);
+    *rank = (uint32_t)ARRAY_FIRST(i, r->goal->ranks, r->first[i] > operation) - 1;
+    *op = (uint32_t)(operation - r->first[*rank]);
 }
 
 const struct goal_node *record_node(const struct sim_record *r, uint64_t operation)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Why a schedule cannot finish; see stuck.h. */
 #include "stuck.h"
+
+#include "base/array.h"
 #include "sim/goal/replay.h"
 
 #include <inttypes.h>
@@ -93,16 +95,7 @@ static void print_operation(struct stuck *s, uint32_t rank, uint32_t op)
 /* The rank of an operation, by its number among all. */
 static uint32_t rank_of(const struct stuck *s, uint64_t number)
 {
-    uint32_t low = 0, high = s->g->ranks - 1;
-    while (low < high) {
-        uint32_t middle = low + (high - low + 1) / 2;
-        if (s->first[middle] <= number) {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    return low;
+    return (uint32_t)ARRAY_FIRST(i, s->g->ranks, s->first[i] > number) - 1;
 }
 
 static bool names(const goal_u32 *list, uint32_t count, uint32_t op)
