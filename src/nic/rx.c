@@ -60,8 +60,8 @@ void rx_reset(struct rx *rx)
     if (rx->at.ni != NULL) {
         rx->at.ni->in_flight--;
     }
-    if (rx->header_begun && rx->run != NULL && rx->run->block != NULL) {
-        block_give(rx->run); /* no completion handler has run */
+    if (unlikely(rx->header_begun && rx->run->block != NULL)) {
+        block_give(rx->run);
     }
     rx->at = (struct target){.ni = NULL};
     rx->applied = rx->decided = rx->event_posted = rx->response_silent = false;

@@ -7,9 +7,9 @@
  *
  * Invariants:
  *
- *   - A message has a block from the moment before its header handler, until its completion handler
- *     has ended; rx_reset() and handlers_cancel() take it back from one that ends without. It is
- *     run->block meanwhile, and no other message's.
+ *   - A message has a block from the moment before its header handler until it has ended, well or
+ *     not: rx_reset() takes it back, or handlers_cancel() from one that is cut. It is run->block
+ *     meanwhile, and no other message's.
  *   - A handler that an HPU runs on when its message is gone keeps `run`, and so the block.
  *   - While an entry has messages that take blocks of a kind there is one block of it at least. So
  *     a message that waits for a block waits for another message to end, never for memory that

@@ -301,6 +301,7 @@ void handlers_cancel(struct rx *rx)
         if (run->orphans != 0) {
             rx->at.le->handlers->orphaned = true;
             rx->run = NULL;
+            rx->header_begun = false;
         }
     } else if (run->active) {
         hpu_exec_cancel(&run->exec);

@@ -468,9 +468,6 @@ enum rx_step handlers_completion(struct rx *rx)
     }
     rx->f.elsewhere = false;
     run->completion_done = true;
-    if (run->block != NULL) {
-        block_give(run);
-    }
     conclude(rx);
     return RX_GO;
 }
