@@ -392,10 +392,15 @@ PTL_EXPORT int PtlHandlerPutFromHostEx(ptl_size_t offset, ptl_size_t length, ptl
                                        ptl_match_bits_t match_bits, ptl_size_t remote_offset,
                                        void *user_ptr, ptl_hdr_data_t hdr_data);
 
-/* PtlHandlerGetToDevice() and Ex suspend the handler until the data is there. PTL_ARG_INVALID: the
+/* What handlers fetch, by the calls from here on that get, fetch or swap, passes all that their
+ * process has sent to the target before, and what that has sent them: so handlers that ask each
+ * other, in a circle, or their own process, are answered. It need not find at the target what the
+ * same handler has put there before. Where it meets an entry with handlers, these may keep it
+ * waiting.
+ *
+ * PtlHandlerGetToDevice() and Ex suspend the handler until the data is there. PTL_ARG_INVALID: the
  * length is beyond max_payload_size. PTL_FAIL, besides: the target refused it, or it was lost.
- * PTL_ABORTED: no answer has come for PINWHEEL_HPU_PATIENCE_MS, as when a handler at the target
- * waits for us in the same way. */
+ * PTL_ABORTED: no answer has come for PINWHEEL_HPU_PATIENCE_MS. */
 PTL_EXPORT int PtlHandlerGetToDevice(void *local, ptl_size_t length, ptl_process_t target_id,
                                      ptl_match_bits_t match_bits, ptl_size_t remote_offset);
 PTL_EXPORT int PtlHandlerGetToDeviceEx(void *local, ptl_size_t length, ptl_process_t target_id,

@@ -8,7 +8,8 @@
  * and a payload. It knows no Portals. It begins and ends the messages of one peer and one class in
  * the order in which the peer sent them. Where a network delays the payload of one message, the
  * fabric may deliver that of later ones first (fabric_rx.behind). The REQUEST class may wait for
- * the RESPONSE class, which waits for nothing (docs/architecture.md, wall 2).
+ * both other classes, the ASK class for the RESPONSE class, which waits for nothing
+ * (docs/architecture.md, wall 2).
  *
  * The NIC's lock is held in every upcall, and in every function but peek() and foresee(). It is
  * let go of in two cases only. In rx_short, rx_header, rx_packet and rx_done the NIC lets go of it
@@ -41,7 +42,8 @@
 #define FABRIC_HELD_NOTHING UINT64_MAX
 #define FABRIC_POLLS_ALL 2u
 
-enum fabric_class { FABRIC_REQUEST, FABRIC_RESPONSE, FABRIC_CLASSES };
+/* Asks are requests of handlers that wait for their answers: few, and in no order with others. */
+enum fabric_class { FABRIC_REQUEST, FABRIC_RESPONSE, FABRIC_ASK, FABRIC_CLASSES };
 
 /* How a message ended; the values are those of ptl_ni_fail_t. */
 enum fabric_status { FABRIC_OK = 0, FABRIC_UNDELIVERABLE = 1, FABRIC_SEGV = 7 };
@@ -142,7 +144,7 @@ struct fabric_upcalls {
     struct fabric_rx *(*rx_new)(struct nic_peer *, enum fabric_class);
     void (*rx_free)(struct nic_peer *, struct fabric_rx *);
 
-    /* The short cut for a message that is here whole: RX_GO: it is done; RX_WAIT:
+    /* The short cut for a message that is here whole, and is no ask: RX_GO: it is done; RX_WAIT:
      * its payload is placed, and rx_done wants to be called later; RX_FIRST: it
      * goes the ordinary way, which begins with rx_header; RX_HEADED: it goes the
      * rest of that way, the part of rx_header is done. */
@@ -257,7 +259,7 @@ struct fabric_ops {
     enum fabric_short (*send_short)(struct fabric_peer *, enum fabric_class, const void *header,
                                     const void *payload, size_t length);
     /* The same for a payload of at most FABRIC_LINE_PAYLOAD bytes, which stands behind the header
-     * already, in the NIC's own memory. */
+     * already, in the NIC's own memory. Asks do not go so. */
     enum fabric_short (*send_line)(struct fabric_peer *, enum fabric_class,
                                    const struct fabric_line *, size_t length);
     /* True while a message of the peer has not been taken out by it. */

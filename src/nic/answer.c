@@ -122,6 +122,7 @@ static inline __attribute__((always_inline)) void answered(struct nic_peer *peer
     if (only_waits) {
         told = tell_answer(r, md, false, fail, mlength, remote_offset, list);
     } else {
+        peer->asking -= op->counted && request_asks(r);
         op->counted = false;
         if (unlikely(!op->left)) {
             /* An answer implies that the data has arrived: what became of it there is not SEND's.

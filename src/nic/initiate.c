@@ -58,13 +58,10 @@ void op_left(struct op *op, ptl_ni_fail_t fail)
     }
 }
 
-bool op_send(struct op *op)
+bool op_hand_over(struct op *op, enum fabric_class class)
 {
     struct nic_peer *peer = op->peer;
-    if (peer->fabric == NULL || (op->expects && !may_ask(peer))) {
-        return false;
-    }
-    switch (peer->ops->send(peer->fabric, FABRIC_REQUEST, &op->tx)) {
+    switch (peer->ops->send(peer->fabric, class, &op->tx)) {
     case FABRIC_FULL:
         return false;
     case FABRIC_QUEUED:
@@ -81,6 +78,13 @@ bool op_send(struct op *op)
     }
     op_left(op, (ptl_ni_fail_t)op->tx.fault);
     return true;
+}
+
+bool op_send(struct op *op)
+{
+    struct nic_peer *peer = op->peer;
+    return peer->fabric != NULL && (!op->expects || may_ask(peer)) &&
+           op_hand_over(op, FABRIC_REQUEST);
 }
 
 int request_own(struct request *r)
@@ -184,9 +188,28 @@ static __attribute__((cold)) int give_up(struct op *op)
     return PTL_NO_SPACE;
 }
 
-int nic_request(struct ni *ni, const struct request *request)
+struct op *op_new(struct ni *ni, struct nic_peer *peer, const struct request *request)
 {
     struct nic *nic = ni->nic;
+    if (unlikely(!table_ready(&nic->operations))) {
+        return NULL;
+    }
+    struct op *op = table_take(&nic->operations);
+    op_begin(op, ni, peer, request, false);
+    op_copy(op, request);
+    if (!keep_volatile(ni, &op->request)) {
+        give_up(op);
+        return NULL;
+    }
+    fill_tx(ni, &op->request, op->expects ? op->slot.handle : 0, &op->tx);
+    if (request_operand_size(request) != 0) {
+        stage_operand(op);
+    }
+    return op;
+}
+
+int nic_request(struct ni *ni, const struct request *request)
+{
     struct nic_peer *peer = peer_resolve(ni, request->target);
     if (unlikely(peer == NULL)) {
         return PTL_NO_SPACE;
@@ -197,23 +220,14 @@ int nic_request(struct ni *ni, const struct request *request)
         }
         return PTL_OK;
     }
-    if (unlikely(!table_ready(&nic->operations))) {
+    struct op *op = op_new(ni, peer, request);
+    if (unlikely(op == NULL)) {
         return PTL_NO_SPACE;
-    }
-    struct op *op = table_take(&nic->operations);
-    op_begin(op, ni, peer, request, false);
-    op_copy(op, request);
-    if (!keep_volatile(ni, &op->request)) {
-        return give_up(op);
-    }
-    fill_tx(ni, &op->request, op->expects ? op->slot.handle : 0, &op->tx);
-    if (request_operand_size(request) != 0) {
-        stage_operand(op);
     }
     bool waits = peer->fabric == NULL || !list_empty(&peer->waiting) || !op_send(op);
     if (waits && !enqueue(op)) {
         return give_up(op);
     }
-    request_count(nic, request);
+    request_count(ni->nic, request);
     return PTL_OK;
 }

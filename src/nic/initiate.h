@@ -47,8 +47,13 @@ static inline bool request_has_place(const struct nic_peer *peer, const struct r
     enum share_kind kind = request_share(r);
     return share_is_open(&peer->nic->shares[kind], &peer->places[kind], r->context);
 }
-/* op_send() tries to hand an op to the fabric; false if there is no room. */
+/* op_new() makes an op of a request, which may be sent then; NULL: no place for it is left, and
+ * `owned` is the caller's still. */
+struct op *op_new(struct ni *ni, struct nic_peer *peer, const struct request *request);
+/* op_send() tries to hand an op to the fabric; false if there is no room. op_hand_over() does so as
+ * a message of that class, whether or not the peer may be asked for one more response. */
 bool op_send(struct op *op);
+bool op_hand_over(struct op *op, enum fabric_class class);
 /* op_left() notes that the buffer is free. */
 void op_left(struct op *op, ptl_ni_fail_t fail);
 

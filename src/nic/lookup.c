@@ -18,7 +18,7 @@
 struct fits_context {
     struct match_header header;
     uint64_t remote_offset;
-    const struct nic_peer *peer;
+    const struct rx *rx;
     /* The first that fits but for a message of this peer, and whether that message is still in its
      * channel. */
     const struct match_entry **kept;
@@ -31,8 +31,8 @@ static bool entry_fits(const struct match_entry *entry, const struct match_heade
     const struct le *le = container_of(entry, struct le, match);
     const struct fits_context *c = container_of(header, struct fits_context, header);
     bool fits = le_fits(le, c->remote_offset, header->length);
-    bool left = fits && le->reserved && detach_keeps(c->peer, le);
-    bool kept = left || (fits && le->reserved && turn_keeps(c->peer, le));
+    bool left = fits && le->reserved && detach_keeps(c->rx->peer, le);
+    bool kept = left || (fits && le->reserved && turn_keeps(c->rx, le));
     if (kept && (*c->kept == NULL || entry->sequence < (*c->kept)->sequence)) {
         *c->kept = entry;
         *c->in_channel = !left;
@@ -97,7 +97,7 @@ static struct le *find_entry(struct rx *rx, struct pt *pt)
     COUNT_PATH(match_search);
     bool refused = false;
     c.refused = &refused;
-    c.peer = rx->peer;
+    c.rx = rx;
     le = pt->recent = first_of(rx, &pt->priority, &c);
     if (le != NULL && !refused && le_lasts(le)) {
         note_found(pt, le, &c.header);

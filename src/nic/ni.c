@@ -244,8 +244,10 @@ static bool any_message(struct ni *ni, bool (*ask)(struct rx *rx))
     struct nic *nic = ni->nic;
     bool any = invoke_any(ni, ask);
     LIST_EACH(struct nic_peer, p, &nic->all_peers, all) {
-        for (struct rx *rx = p->rx[FABRIC_REQUEST]; rx != NULL; rx = rx->beside) {
-            any |= rx->at.ni == ni && ask(rx);
+        for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+            for (struct rx *rx = p->rx[c]; rx != NULL; rx = rx->beside) {
+                any |= rx->at.ni == ni && ask(rx);
+            }
         }
     }
     return any;

@@ -256,16 +256,18 @@ static inline bool pt_is_open(const struct pt *pt)
 struct nic_peer {
     struct list link;   /* of its hash chain */
     struct list all;    /* of nic->all_peers */
-    struct list busy;   /* of nic->busy, while it has waiting operations */
+    struct list busy;   /* of nic->busy, while it has waiting operations, asks included */
     struct list sought; /* of nic->sought, until it is found */
     struct nic *nic;
     uint32_t nid, pid;
     ptl_uid_t uid;
     struct fabric_peer *fabric;             /* NULL: not found yet */
     const struct fabric_ops *ops;           /* of its fabric */
-    struct list waiting;                    /* struct op, in order */
+    struct list waiting;                    /* struct op, in order, but for asks; */
+    struct list asks;                       /* these (ask.c) */
     unsigned places[SHARE_KINDS];           /* of shares: handlers' messages among them */
-    unsigned outstanding, outstanding_most; /* ops that expect a response */
+    unsigned outstanding, outstanding_most; /* ops that expect a response; */
+    unsigned asking;                        /* the asks of these */
     int64_t deadline, contact; /* to be found until then; if it has answered, until then */
     int64_t retry;             /* when to look next */
     /* Of each channel the first. */

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "fabric/iface.h"
 #include "nic/answer.h"
+#include "nic/ask.h"
 #include "nic/deliver.h"
 #include "nic/initiate.h"
 #include "nic/plain.h"
@@ -58,12 +59,18 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
     p->uid = p->self ? nic->uid : 0;
     p->outstanding_most = (unsigned)nic->process->options.number[OPT_OUTSTANDING];
     list_init(&p->waiting);
+    list_init(&p->asks);
     list_init(&p->detached);
     list_init(&p->busy);
     list_init(&p->sought);
     list_push_back(bucket(nic, nid, pid), &p->link);
     list_push_back(&nic->all_peers, &p->all);
     return p;
+}
+
+static inline bool nothing_waits(const struct nic_peer *p)
+{
+    return list_empty(&p->waiting) && list_empty(&p->asks);
 }
 
 /* Looks for a peer where it may be: oneself is at home, others as well unless that is
@@ -170,7 +177,7 @@ static void seek_another(struct nic_peer *p)
     for (struct list *l = nic->sought.next; nic->sought_count > SOUGHT_MOST && l != &nic->sought;) {
         struct nic_peer *old = container_of(l, struct nic_peer, sought);
         l = l->next;
-        if (old != p && list_empty(&old->waiting)) {
+        if (old != p && nothing_waits(old)) {
             uncache(old);
             free_peer(old);
         }
@@ -189,7 +196,7 @@ struct nic_peer *peer_get(struct nic *nic, uint32_t nid, uint32_t pid)
             seek_another(p);
         }
     }
-    if (p->fabric == NULL && list_empty(&p->waiting)) {
+    if (p->fabric == NULL && nothing_waits(p)) {
         p->deadline = nic->now() + patience(nic);
         p->contact = p->deadline + nic->contact_ns;
         seek(p);
@@ -225,6 +232,10 @@ static void give_place(struct nic *nic, enum op_origin origin, struct share *sha
 
 static void fail_waiting(struct nic_peer *p)
 {
+    for (struct op *op; (op = LIST_POP(struct op, &p->asks, link)) != NULL;) {
+        ask_give_place(op);
+        op_fail(op, PTL_NI_UNDELIVERABLE);
+    }
     for (struct op *op; (op = LIST_POP(struct op, &p->waiting, link)) != NULL;) {
         give_place(p->nic, op->request.origin, op->share);
         op_fail(op, PTL_NI_UNDELIVERABLE);
@@ -236,7 +247,7 @@ static void fail_waiting(struct nic_peer *p)
 static bool send_waiting(struct nic_peer *p)
 {
     struct nic *nic = p->nic;
-    bool sent = false;
+    bool sent = asks_send(p);
     for (struct op *op; (op = LIST_POP(struct op, &p->waiting, link)) != NULL;) {
         enum op_origin origin = op->request.origin; /* op_send() may end the op */
         struct share *share = op->share;
@@ -248,7 +259,9 @@ static bool send_waiting(struct nic_peer *p)
         news_tell(&nic->news); /* a program thread may wait for a place */
         sent = true;
     }
-    list_remove(&p->busy);
+    if (list_empty(&p->asks)) {
+        list_remove(&p->busy);
+    }
     return sent;
 }
 
@@ -365,7 +378,7 @@ static bool expects(struct nic_peer *p)
 static bool needs(struct nic_peer *p)
 {
     const struct rx *rx = p->rx[FABRIC_REQUEST];
-    return p->outstanding != 0 || !list_empty(&p->waiting) || !list_empty(&p->detached) ||
+    return p->outstanding != 0 || !nothing_waits(p) || !list_empty(&p->detached) ||
            (rx != NULL && rx->ack_count != 0);
 }
 

@@ -83,7 +83,8 @@ __attribute__((noinline)) static void wait_behind(struct rx *rx)
 
 static inline bool must_wait_behind(const struct rx *rx, const struct le *le)
 {
-    return !list_empty(&rx->peer->detached) && le != NULL && le->handlers == NULL;
+    return !list_empty(&rx->peer->detached) && le != NULL && le->handlers == NULL &&
+           rx->class != FABRIC_ASK;
 }
 
 /* Decides what becomes of a request. The entry, if there is one, is the message's then. */
@@ -131,7 +132,7 @@ static enum rx_step request_header(struct rx *rx)
             wait_behind(rx);
         }
         if (let_wait(rx)) {
-            bool turn = rx->held_by_turn;
+            bool turn = rx->held_by_turn && rx->class != FABRIC_ASK; /* it waits for other classes */
             rx->held_by_turn = false;
             return turn ? RX_TURN : RX_WAIT;
         }
@@ -195,7 +196,7 @@ static inline bool message_sound(const struct rx *rx)
         return rx->class == FABRIC_REQUEST && m->ack <= PTL_OC_ACK_REQ &&
                (m->length == rx->f.length || rx->f.length == 0);
     case MESSAGE_GET:
-        return rx->class == FABRIC_REQUEST && rx->f.length == 0 && m->cookie != 0;
+        return rx->class != FABRIC_RESPONSE && rx->f.length == 0 && m->cookie != 0;
     case MESSAGE_ACK:
     case MESSAGE_REPLY:
         return rx->class == FABRIC_RESPONSE && is_fail_type(m->ack) && m->op <= PTL_OVERFLOW_LIST;

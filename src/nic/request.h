@@ -85,6 +85,12 @@ static inline bool request_fetches(const struct request *r)
     return r->kind == OP_GET || r->kind == OP_FETCH;
 }
 
+/* What handlers fetch passes what others, and they, have sent before (ask.c). */
+static inline bool request_asks(const struct request *r)
+{
+    return r->origin == FROM_HANDLER && request_fetches(r);
+}
+
 /* The MD that a reply goes to. */
 static inline struct md *request_reply_md(const struct request *r)
 {
@@ -124,7 +130,7 @@ static inline bool request_is_silent(const struct request *r)
  * place for that response (wall 2). */
 struct op {
     struct table_slot slot;
-    struct list link; /* of the peer's waiting list */
+    struct list link; /* of the peer's waiting list, or its asks */
     struct ni *ni;    /* NULL: its NI was closed; it ends without a sound */
     struct nic_peer *peer;
     bool left;       /* its buffer was given back, SEND was posted */

@@ -27,20 +27,25 @@ static bool is_before(const struct rx *other, const struct rx *rx)
 
 static bool behind_entry(const struct rx *rx)
 {
-    const struct rx *other = rx->peer->rx[FABRIC_REQUEST];
+    const struct rx *other = rx->peer->rx[rx->class];
     while (other != NULL && !(is_before(other, rx) && other->at.le == rx->at.le)) {
         other = other->beside;
     }
     return other != NULL;
 }
 
-bool turn_keeps(const struct nic_peer *peer, const struct le *le)
+static bool has_entry(const struct rx *rx, const struct le *le)
 {
-    const struct rx *rx = peer->rx[FABRIC_REQUEST];
     while (rx != NULL && rx->at.le != le) {
         rx = rx->beside;
     }
     return rx != NULL;
+}
+
+bool turn_keeps(const struct rx *rx, const struct le *le)
+{
+    return has_entry(rx->peer->rx[FABRIC_REQUEST], le) ||
+           (rx->class == FABRIC_ASK && has_entry(rx->peer->rx[FABRIC_ASK], le));
 }
 
 /* Bytes of memory that a message reads or writes; of handlers, all that may be. */
@@ -75,7 +80,7 @@ static bool may_write(const struct rx *rx)
     if ((rx->at.ni->limits.features & PTL_TOTAL_DATA_ORDERING) != 0) {
         return false;
     }
-    const struct rx *other = rx->peer->rx[FABRIC_REQUEST];
+    const struct rx *other = rx->peer->rx[rx->class];
     while (other != NULL && !(is_before(other, rx) && overlap(range_of(other), range_of(rx)))) {
         other = other->beside;
     }

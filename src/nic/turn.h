@@ -9,7 +9,8 @@
  * done for it, or only with its data, now that the sink is known. */
 bool turn_waits_to_begin(const struct rx *rx);
 bool turn_waits_to_write(const struct rx *rx);
-/* Whether a message of the peer that is in its channel has an entry. */
-bool turn_keeps(const struct nic_peer *peer, const struct le *le);
+/* Whether a message of the same peer that a message waits for, and that is in its channel, has an
+ * entry: an ask also waits for asks and requests, a request for requests. */
+bool turn_keeps(const struct rx *rx, const struct le *le);
 
 #endif

@@ -343,10 +343,12 @@ static bool loop_poll(struct fabric *f)
     for (struct list *l = f->peers.next, *next; l != &f->peers; l = next) {
         struct fabric_peer *p = container_of(l, struct fabric_peer, link);
         bool moved = take(p, FABRIC_RESPONSE);
+        moved |= take(p, FABRIC_ASK);
         moved |= take(p, FABRIC_REQUEST);
         next = l->next;
         any |= moved;
-        if (p->lost && !moved && cut(p, FABRIC_RESPONSE) && cut(p, FABRIC_REQUEST)) {
+        if (p->lost && !moved && cut(p, FABRIC_RESPONSE) && cut(p, FABRIC_ASK) &&
+            cut(p, FABRIC_REQUEST)) {
             free_peer(p);
         }
     }

@@ -353,6 +353,7 @@ static void send_message(struct input *in)
     }
     unsigned class = m.type >= MESSAGE_ACK ? FABRIC_RESPONSE : FABRIC_REQUEST;
     class = how >= 250 ? 1 - class : class;
+    class = how >= 190 && how < 230 ? (unsigned)FABRIC_ASK : class;
     struct record r = {0};
     bool bare = m.type == MESSAGE_GET || m.type == MESSAGE_ACK || m.type == MESSAGE_ACKS;
     uint64_t n = bare ? 0 : m.length;

@@ -100,12 +100,12 @@ static bool next_write(struct mapping *m, uint8_t *slot, size_t slot_bytes, cons
         room = sizeof(*h) - offsetof(struct segment_header, bell);
         m->vandalised = true;
         break;
-    case 2: /* the start of the ring of requests, of responses */
+    case 2: /* the start of the ring of requests; of responses, of asks */
         area = slot + SLOT_HEADER_BYTES;
         room = 256;
         break;
     case 3:
-        area = slot_ring((struct slot *)slot, 1, h->info.ring_lines % 65536);
+        area = slot_ring((struct slot *)slot, 1 + d[3] % 2, h->info.ring_lines % 65536);
         room = 256;
         break;
     default:

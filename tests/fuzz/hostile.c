@@ -123,6 +123,8 @@ struct slot *hostile_claim(struct mapping *m, ptl_process_t self, unsigned *inde
 void hostile_tell(struct mapping *m, unsigned index)
 {
     struct segment_header *h = (struct segment_header *)m->base;
+    atomic_fetch_or(&h->asked[index / 64], 1ull << index % 64);
+    atomic_fetch_or(&h->flags, SEGMENT_ASKED);
     atomic_fetch_or(&h->bitmap[index / 64], 1ull << index % 64);
 }
 

@@ -3,12 +3,12 @@
 """A peer with the job's key that speaks version 1 of sessions: version.py HOW KEY-FILE
 
 At 127.0.0.2:2202, with the peer at 127.0.0.1:2201, whose HELLO it waits for; that must say that it
-speaks version 2. It prints a line when it is there, and what else it sees is wrong on standard
+speaks version 4. It prints a line when it is there, and what else it sees is wrong on standard
 error. HOW is
 
   answers   it welcomes the peer
   asks      it answers nothing, but sends a HELLO of its own and waits for the peer's WELCOME,
-            which must say that it speaks version 2
+            which must say that it speaks version 4
 
 The packets are made from docs/slmp.md, and what differed in version 1.
 """
@@ -53,14 +53,14 @@ def main():
     print("is there", flush=True)
     sock.connect(PEER)
     hello = expect(sock, key, HELLO, 50)
-    assert hello[11] == 2, hello.hex()
+    assert hello[11] == 4, hello.hex()
     message, drawn = struct.unpack_from("!I", hello, 2)[0], struct.unpack_from("!Q", hello, 18)[0]
     if sys.argv[1] == "answers":
         sock.send(packet(key, ACK | VER, message, WELCOME, (1, 1), struct.pack("!QQ", 5, 6), drawn))
     else:
         sock.send(packet(key, SYN | VER, 7, HELLO, (0, 0), b"", DRAWN))
         welcome = expect(sock, key, WELCOME, 66)
-        assert welcome[11:13] == b"\2\2", welcome.hex()
+        assert welcome[11:13] == b"\4\4", welcome.hex()
 
 
 main()

@@ -6,7 +6,7 @@ program=$1
 . "$(dirname "$0")/net.sh"
 net_make 1
 (umask 077; head -c 32 /dev/urandom >"$scratch/key")
-line="127.0.0.2:2202 speaks version 1 of SLMP sessions and this process version 2.*install the same"
+line="127.0.0.2:2202 speaks version 1 of SLMP sessions and this process version 4.*install the same"
 
 for how in answers asks; do
     rm -f "$scratch/there"

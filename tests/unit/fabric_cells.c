@@ -63,8 +63,8 @@ static void memory_comes_with_use(void **state)
     carry_cells(FEW); /* of one cell */
     assert_int_equal(blocks(), idle);
     carry_cells(MANY);
-    assert_in_range(blocks(), idle + (FABRIC_CLASSES * (CELLS - FIRST) - 1) * PAGE_BLOCKS,
-                    idle + FABRIC_CLASSES * (CELLS - FIRST) * PAGE_BLOCKS);
+    assert_in_range(blocks(), idle + (LARGE_CLASSES * (CELLS - FIRST) - 1) * PAGE_BLOCKS,
+                    idle + LARGE_CLASSES * (CELLS - FIRST) * PAGE_BLOCKS);
     close_both();
 }
 

@@ -96,7 +96,7 @@ static const char *const rings[] = {"2", "4", "32", "64", "128", "256"};
 
 static size_t length_for(enum way way)
 {
-    size_t most = ends[OUT].peer->inline_max < 200 ? ends[OUT].peer->inline_max : 200;
+    size_t most = channel()->inline_max < 200 ? channel()->inline_max : 200;
     return way == BY_LINE || below(4) != 0 ? below(9) : below(most + 1);
 }
 

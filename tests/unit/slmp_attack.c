@@ -376,12 +376,12 @@ static void the_first_version(void **state)
         slmp_input(e, 1, &from, bytes, length);
         assert_int_equal(told.times, 1);
         assert_int_equal(told.theirs, 1);
-        assert_int_equal(told.ours, 2);
+        assert_int_equal(told.ours, SLMP_VERSION_KEYED);
         assert_int_equal(told.from.ip, from.ip);
         assert_int_equal(slmp_output(e, 1, &p), i == 0);
         if (i == 0) {
             assert_int_equal(p.header[10], SLMP_KIND_WELCOME);
-            assert_true(p.header[11] == 2 && p.header[12] == 2);
+            assert_true(p.header[11] == SLMP_VERSION_KEYED && p.header[12] == SLMP_VERSION_KEYED);
         }
         bytes[length - 1] ^= 1; /* of somebody without the key nothing is said */
         slmp_input(e, 1, &from, bytes, length);
@@ -436,7 +436,7 @@ static void an_answer_of_the_first_version(void **state)
         slmp_input(e, 2, &to, bytes, length);
         assert_int_equal(told.times, 1);
         assert_int_equal(told.theirs, other);
-        assert_int_equal(told.ours, keyed ? 2 : 1);
+        assert_int_equal(told.ours, keyed ? SLMP_VERSION_KEYED : SLMP_VERSION);
         slmp_close(e);
     }
 }

@@ -56,12 +56,12 @@ static void greetings(void **state)
     struct slmp_wire w = {.flags = SLMP_ACK | SLMP_VER,
                           .id = 0x01020304,
                           .kind = SLMP_KIND_WELCOME,
-                          .version = 1,
-                          .version_max = 1,
+                          .version = 3,
+                          .version_max = 3,
                           .nonce = 0x1112131415161718,
                           .incarnation = 0x2122232425262728};
     static const uint8_t welcome[34] = {0x30, 0,    1,    2,    3,    4,    0,    0,    0,
-                                        0,    1,    1,    1,    0,    0,    0,    0,    0,
+                                        0,    1,    3,    3,    0,    0,    0,    0,    0,
                                         0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21,
                                         0x22, 0x23, 0x24, 0x25, 0x26, 0x27, 0x28};
     round_trip(&w, welcome, sizeof(welcome));
@@ -71,7 +71,7 @@ static void greetings(void **state)
     w.packet_size = 1472;
     w.window = 256;
     static const uint8_t open[42] = {
-        0x50, 0,    1,    2,    3,    4,    0,    0,    0,    0,    2,    1,    0,    0,
+        0x50, 0,    1,    2,    3,    4,    0,    0,    0,    0,    2,    3,    0,    0,
         0,    0,    0,    0,    0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18, 0x21, 0x22,
         0x23, 0x24, 0x25, 0x26, 0x27, 0x28, 0x31, 0x32, 0x33, 0x34, 0x05, 0xc0, 0x01, 0x00};
     struct slmp_wire again = round_trip(&w, open, sizeof(open));
@@ -159,7 +159,7 @@ static void tags(void **state)
                               .to_ip = 0x0a630101,
                               .to_port = 0x2472};
     static const uint8_t right[50] = {0x50, 0,    0,    0,    0,    5,    0,    0,
-                                      0,    0,    7,    2,    0,    4,    0,    0,
+                                      0,    0,    7,    4,    0,    4,    0,    0,
                                       0,    0,    0x11, 0x12, 0x13, 0x14, 0x15, 0x16,
                                       0x17, 0x18, 0x0a, 0x63, 0x01, 0x01, 0x24, 0x72};
     struct slmp_wire again;

@@ -28,6 +28,7 @@ static void free_peer(struct fabric_peer *p)
     free(p->buffer);
     f->dying -= p->dying;
     list_remove(&p->active);
+    list_remove(&p->asking);
     list_remove(&p->link);
     f->flowing = f->flowing == p ? NULL : f->flowing;
     free(p);
@@ -107,7 +108,8 @@ bool peer_empty(struct fabric_peer *p)
 {
     tx_cancel(p); /* a get of the dead peer would wait for its reply to leave */
     peer_leave(p);
-    return shm_rx_advance(p);
+    bool moved = shm_rx_asks(p);
+    return shm_rx_advance(p) || moved;
 }
 
 bool peer_bury(struct fabric_peer *p)

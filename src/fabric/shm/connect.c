@@ -177,6 +177,7 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct fabric_addres
     }
     shm_rx_prepare(p);
     list_init(&p->active);
+    list_init(&p->asking);
     list_push_back(&f->peers, &p->link);
     return p;
 }
@@ -334,6 +335,9 @@ static struct fabric_peer *meet(struct fabric *f, unsigned index)
     f->refuse_at[index] = 0;
     set_bit(f, index);
     shm_rx_attach(p, slot);
+    if (shm_rx_asked(p)) {
+        asks_attend(p); /* its bit may have been taken before we knew it */
+    }
     KILL_POINT("slot-accepted");
     atomic_store_explicit(&slot->references, p->references, memory_order_release);
     if (a.dead) {

@@ -5,8 +5,8 @@
  *
  *   segment   | header: constants | bell line | owner words | board | slot 0 | slot 1 | ...
  *   board     what the NIC tells of itself to whoever looks; peers do not
- *   slot      | who sends | channel REQUEST, RESPONSE: indices | ring | ring |
- *             | first cells | first cells | more cells | more cells |
+ *   slot      | who sends | channel REQUEST, RESPONSE, ASK: indices | ring | ring |
+ *             | ring and cells of asks | first cells | first cells | more cells | more cells |
  *   ring      64-byte lines; a record is one or more of them
  *   cells     packets of payload, handed over in order; a payload of one before its record
  *
@@ -14,7 +14,8 @@
  * times through them waits until they are empty, backs the rest with memory and uses
  * all from then on: what does not fit the cache of one core passes from core to core
  * through the shared cache, several times faster than line by line. Cell i is then
- * at i modulo the number in use, which `cells_used` says.
+ * at i modulo the number in use, which `cells_used` says. The ASK channel is small, and has no more
+ * cells than its first ones.
  *
  * Only the receiver's own segment holds what it receives. docs/architecture.md,
  * wall 3, has the life cycles. Slots are sparse: the sender that claims one has it
@@ -28,7 +29,7 @@
 #include <stdatomic.h>
 
 #define SEGMENT_MAGIC 0x4c4545485750494eull
-#define SEGMENT_VERSION 7u
+#define SEGMENT_VERSION 8u
 #define SLOTS_MAX 448u
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
@@ -63,6 +64,9 @@ struct segment_header {
     /* The claimant of a slot: NID << 32 | PID, 0 when it is free, or OWNER_...: its claimant sees
      * by it that what it writes there is not looked at any more. */
     _Alignas(64) _Atomic uint64_t owner[SLOTS_MAX];
+
+    /* A bit a slot whose sender has asked, set before SEGMENT_ASKED. */
+    _Alignas(64) _Atomic uint64_t asked[SLOT_WORDS];
 };
 
 /* The owner words of slots that nobody may have; they are no addresses (PIDs of NID 0 do not
@@ -81,6 +85,7 @@ static inline uint64_t address_word(uint32_t nid, uint32_t pid)
 #define SEGMENT_CLOSED 1u /* the owner has left for good */
 #define SEGMENT_SWEEP 2u  /* a sender found no free slot: the dead ones' are wanted */
 #define SEGMENT_LEFT 4u   /* a sender has left its slot */
+#define SEGMENT_ASKED 8u  /* a sender has asked: `asked` */
 
 /* The core of a waiting thread, from 1 (0: it tells of none), and when it was there. */
 #define CORE_BITS 16
@@ -206,10 +211,33 @@ static inline size_t record_max_lines(uint32_t ring_lines)
     return ring_lines / 2 < 255 ? ring_lines / 2 : 255;
 }
 
+/* Each ask waits for its answer, so there are never many on their way. */
+#define ASK_LINES 16u
+#define ASK_CELLS 2u
+#define LARGE_CLASSES FABRIC_ASK /* the classes before it have rings and cells of the full size */
+
+/* The lines of a class's ring; its first cells; all of them. */
+static inline uint32_t class_lines(unsigned class, uint32_t ring_lines)
+{
+    return class == FABRIC_ASK && ring_lines > ASK_LINES ? ASK_LINES : ring_lines;
+}
+
+static inline uint32_t class_cells_first(unsigned class, const struct segment_info *g)
+{
+    return class == FABRIC_ASK ? ASK_CELLS : g->cells_first;
+}
+
+static inline uint32_t class_cells(unsigned class, const struct segment_info *g)
+{
+    return class == FABRIC_ASK ? ASK_CELLS : g->cells;
+}
+
 /* The size of a slot with these rings, in whole pages. */
 static inline uint64_t slot_size(uint64_t ring_lines, uint64_t cells, uint64_t cell_size)
 {
-    uint64_t bytes = SLOT_HEADER_BYTES + 2 * (ring_lines * RECORD_LINE + cells * cell_size);
+    uint64_t asks = class_lines(FABRIC_ASK, (uint32_t)ring_lines) * RECORD_LINE;
+    uint64_t bytes = SLOT_HEADER_BYTES + asks + ASK_CELLS * cell_size +
+                     LARGE_CLASSES * (ring_lines * RECORD_LINE + cells * cell_size);
     return (bytes + 4095) & ~(uint64_t)4095;
 }
 
@@ -224,13 +252,18 @@ static inline uint8_t *slot_ring(struct slot *s, unsigned class, uint32_t ring_l
     return (uint8_t *)s + SLOT_HEADER_BYTES + class * (uint64_t)ring_lines * RECORD_LINE;
 }
 
+/* The cells of asks come behind their ring, those of the other classes behind these. */
 static inline uint8_t *slot_cells(struct slot *s, unsigned class, const struct segment_info *g)
 {
-    return slot_ring(s, FABRIC_CLASSES, g->ring_lines) +
-           class * (uint64_t)g->cells_first * g->cell_size;
+    uint8_t *asks = slot_ring(s, FABRIC_ASK, g->ring_lines) +
+                    class_lines(FABRIC_ASK, g->ring_lines) * (size_t)RECORD_LINE;
+    return class == FABRIC_ASK ? asks
+                               : asks + (ASK_CELLS + class * (uint64_t)g->cells_first) *
+                                            g->cell_size;
 }
 
-/* Where the other cells of a class lie in their slot, and how many bytes they take. */
+/* Where the other cells of a class lie in their slot, if it is one that has more than the first
+ * ones, and how many bytes they take. */
 static inline uint64_t more_cells_bytes(const struct segment_info *g)
 {
     return (uint64_t)(g->cells - g->cells_first) * g->cell_size;
@@ -238,9 +271,9 @@ static inline uint64_t more_cells_bytes(const struct segment_info *g)
 
 static inline uint64_t more_cells_offset(unsigned class, const struct segment_info *g)
 {
-    return SLOT_HEADER_BYTES +
-           FABRIC_CLASSES *
-               ((uint64_t)g->ring_lines * RECORD_LINE + (uint64_t)g->cells_first * g->cell_size) +
+    return SLOT_HEADER_BYTES + class_lines(FABRIC_ASK, g->ring_lines) * (uint64_t)RECORD_LINE +
+           LARGE_CLASSES * (uint64_t)g->ring_lines * RECORD_LINE +
+           (ASK_CELLS + LARGE_CLASSES * (uint64_t)g->cells_first) * g->cell_size +
            class * more_cells_bytes(g);
 }
 
@@ -255,11 +288,13 @@ struct cells {
 static inline void cells_attach(struct cells *c, struct slot *s, unsigned class,
                                 const struct segment_info *g)
 {
-    c->count = g->cells_first;
+    c->count = class_cells_first(class, g);
     c->mask = c->count - 1;
     c->size = g->cell_size;
     c->first = slot_cells(s, class, g);
-    c->more = (uint8_t *)s + more_cells_offset(class, g) - (uint64_t)c->count * c->size;
+    c->more = class == FABRIC_ASK ? NULL
+                                  : (uint8_t *)s + more_cells_offset(class, g) -
+                                        (uint64_t)c->count * c->size;
 }
 
 static inline uint8_t *cell_at(const struct cells *c, uint64_t index)

@@ -4,7 +4,7 @@
  *
  *   poll      the rings of those we listen to, then what is in hand, leaves, or is to be buried
  *   peek      the same question without the lock: `next` has their lines, `known` their bits
- *   news      bits that were set since, of those we do not listen to yet
+ *   news      bits that were set since, of those we do not listen to yet; who has asked
  *
  * A bit stays set, and its ring is looked at directly, until arm() (shm.c) finds it quiet.
  */
@@ -13,6 +13,7 @@
 #include "base/tsan.h"
 
 #define NEWS_POLLS 16 /* busy polls between two looks for new connections */
+#define NEWS_FLAGS (SEGMENT_SWEEP | SEGMENT_LEFT | SEGMENT_ASKED)
 
 static bool is_known(const struct fabric *f, const struct fabric_peer *p)
 {
@@ -61,7 +62,7 @@ static __attribute__((noinline)) bool take_up_news(struct fabric *f)
 {
     bool moved = false;
     uint32_t wishes = atomic_load_explicit(&f->segment->header->flags, memory_order_relaxed) &
-                      (SEGMENT_SWEEP | SEGMENT_LEFT);
+                      NEWS_FLAGS;
     if (wishes != 0) {
         atomic_fetch_and(&f->segment->header->flags, ~wishes);
         fabric_attend(f);
@@ -69,6 +70,9 @@ static __attribute__((noinline)) bool take_up_news(struct fabric *f)
     }
     if ((wishes & SEGMENT_SWEEP) != 0) {
         sweep_slots(f);
+    }
+    if ((wishes & SEGMENT_ASKED) != 0) {
+        asks_note(f);
     }
     for (unsigned w = 0; w < f->words; w++) {
         uint64_t known = atomic_load_explicit(&f->known[w], memory_order_relaxed);
@@ -100,7 +104,7 @@ static bool has_news(struct fabric *f)
     const struct segment_header *h = atomic_load_explicit(&f->header, memory_order_relaxed);
     unsigned words = atomic_load_explicit(&f->words, memory_order_relaxed);
     uint64_t news =
-        atomic_load_explicit(&h->flags, memory_order_relaxed) & (SEGMENT_SWEEP | SEGMENT_LEFT);
+        atomic_load_explicit(&h->flags, memory_order_relaxed) & NEWS_FLAGS;
     for (unsigned w = 0; w < words; w++) {
         news |= atomic_load_explicit(&h->bitmap[w], memory_order_relaxed) &
                 ~atomic_load_explicit(&f->known[w], memory_order_relaxed);
@@ -171,7 +175,7 @@ static bool in_hand(struct fabric *f)
             return true;
         }
     }
-    return !list_empty(&f->active) || f->dying != 0;
+    return !list_empty(&f->active) || !list_empty(&f->asking) || f->dying != 0;
 }
 
 /* The rest of a poll while anything is in hand: what is on its way out and peers to be buried
@@ -180,6 +184,9 @@ static __attribute__((noinline)) bool poll_rest(struct fabric *f, bool moved)
 {
     if (!list_empty(&f->active)) {
         moved |= poll_active(f);
+    }
+    if (!list_empty(&f->asking)) {
+        moved |= asks_poll(f);
     }
     if (f->dying != 0) {
         moved |= bury_one(f);
@@ -210,7 +217,7 @@ bool shm_peek(struct fabric *f)
 {
     unsigned count = atomic_load_explicit(&f->listening_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
-        for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
+        for (unsigned c = 0; c < LARGE_CLASSES; c++) {
             uintptr_t next = atomic_load_explicit(&f->next[i][c], memory_order_relaxed);
             if (record_seen(next)) {
                 return true;

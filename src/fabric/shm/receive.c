@@ -7,7 +7,8 @@
  *
  * A record's header is copied out of the ring once and checked in the copy.
  * Of what has come, responses are taken first, and requests that a response came before wait
- * for the next look (shm_rx_advance()).
+ * for the next look (shm_rx_advance()). Asks, which may have to wait, are no short messages: they
+ * always go by the machine.
  * A thread that is inside a channel says `busy`: the NIC's lock may be free meanwhile.
  */
 #include "fabric/shm/rx.h"
@@ -28,7 +29,8 @@ static inline void announce(struct rx_channel *r)
 void shm_rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        p->rx[c].announced = next != NULL ? &next[c] : &p->rx[c].unannounced;
+        bool polled = next != NULL && c < LARGE_CLASSES;
+        p->rx[c].announced = polled ? &next[c] : &p->rx[c].unannounced;
         announce(&p->rx[c]);
     }
 }
@@ -57,12 +59,13 @@ void shm_rx_attach(struct fabric_peer *p, struct slot *slot)
     const struct segment_info *g = &p->fabric->segment->info;
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         struct rx_channel *r = &p->rx[c];
+        uint32_t lines = class_lines(c, g->ring_lines);
         r->ring = slot_ring(slot, c, g->ring_lines);
         cells_attach(&r->cells, slot, c, g);
         r->index = &slot->channel[c];
-        r->line_mask = g->ring_lines - 1;
+        r->line_mask = lines - 1;
         r->at = (struct record *)r->ring;
-        r->end = (struct record *)(r->ring + g->ring_lines * (size_t)RECORD_LINE);
+        r->end = (struct record *)(r->ring + lines * (size_t)RECORD_LINE);
         r->tag = record_tag(0, r->line_mask);
         r->head = r->cells_head = r->cells_taken = 0;
         r->m.rx->held = FABRIC_HELD_NOTHING;
@@ -160,9 +163,8 @@ static inline bool take_line(struct fabric_peer *p, struct rx_channel *r, struct
     return true;
 }
 
-/* Takes any other record in hand. */
-static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_channel *r,
-                                               uint32_t word)
+/* Takes any other record in hand: all of its payload, if that is here, else NULL. */
+static inline const uint8_t *take_record(struct fabric_peer *p, struct rx_channel *r, uint32_t word)
 {
     struct record *at = r->at;
     struct fabric_rx *rx = r->m.rx;
@@ -179,30 +181,44 @@ static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_
         r->address = r->mode == RECORD_REF ? at->address : 0;
         data = whole ? payload_cell(p, r) : NULL;
     }
+    return data;
+}
+
+static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_channel *r,
+                                               uint32_t word)
+{
+    const uint8_t *data = take_record(p, r, word);
     if (data == NULL) {
         rx_machine_begin(&r->m);
         return false;
     }
-    return after_short(p, r, p->fabric->setup.up->rx_short(p->np, rx, data));
+    return after_short(p, r, p->fabric->setup.up->rx_short(p->np, r->m.rx, data));
 }
 
-/* A record that is not of one line: true if its message is over, or it is none but padding. What
- * makes no sense is not taken in hand, and ends the connection. */
-static __attribute__((noinline)) bool take_other(struct fabric_peer *p, struct rx_channel *r,
-                                                 uint32_t word)
+/* What a record holds. What makes no sense ends the connection. */
+enum found { FOUND_NOTHING, FOUND_PAD, FOUND_MESSAGE };
+static inline enum found look_at(struct fabric_peer *p, struct rx_channel *r, uint32_t word)
 {
     if (unlikely(!record_sound(p, r, word))) {
         peer_lost(p, "it sent a record that makes no sense");
-        return false;
+        return FOUND_NOTHING;
     }
     KILL_POINT("record-read");
     if (record_mode(word) == RECORD_PAD) {
         uint32_t lines = (uint32_t)record_lines(word);
         release_lines(r, lines, behind(r, r->at, lines));
         r->m.rx->last = false;
-        return true;
+        return FOUND_PAD;
     }
-    return take_any(p, r, word);
+    return FOUND_MESSAGE;
+}
+
+/* A record that is not of one line: true if its message is over, or it is none but padding. */
+static __attribute__((noinline)) bool take_other(struct fabric_peer *p, struct rx_channel *r,
+                                                 uint32_t word)
+{
+    enum found found = look_at(p, r, word);
+    return likely(found == FOUND_MESSAGE) ? take_any(p, r, word) : found == FOUND_PAD;
 }
 
 /* Takes the next record, if there is one; true if its message is over. */
@@ -322,6 +338,54 @@ bool shm_rx_advance(struct fabric_peer *p)
         moved |= serve_channel(p, requests);
     }
     return moved || has_gone(p);
+}
+
+/* Takes asks and goes on with the one in hand; true if anything moved. */
+static bool take_asks(struct fabric_peer *p, struct rx_channel *r)
+{
+    bool moved = false;
+    for (unsigned n = 0; n < BATCH; n++) {
+        if (r->m.phase == RX_IDLE) {
+            uint32_t word = atomic_load_explicit(&r->at->word, memory_order_acquire);
+            if (((word ^ r->tag) & RECORD_TAG) != 0 || p->broken) {
+                break;
+            }
+            enum found found = look_at(p, r, word);
+            if (found != FOUND_MESSAGE) {
+                moved |= found == FOUND_PAD;
+                continue;
+            }
+            (void)take_record(p, r, word);
+            rx_machine_begin(&r->m);
+        }
+        moved |= go_on(p, r);
+        if (r->m.phase != RX_IDLE) {
+            break;
+        }
+    }
+    return moved;
+}
+
+bool shm_rx_asks(struct fabric_peer *p)
+{
+    struct rx_channel *asks = &p->rx[FABRIC_ASK], *responses = &p->rx[FABRIC_RESPONSE];
+    bool moved = may_advance(responses) && serve_channel(p, responses);
+    if (may_advance(asks)) {
+        asks->m.busy = true;
+        bool taken = take_asks(p, asks);
+        asks->m.busy = false;
+        if (taken) {
+            tell_room(p, asks);
+            moved = true;
+        }
+    }
+    return moved;
+}
+
+bool shm_rx_asked(const struct fabric_peer *p)
+{
+    const struct rx_channel *asks = &p->rx[FABRIC_ASK];
+    return asks->m.engaged != 0 || has_record(asks);
 }
 
 bool shm_rx_visible(struct fabric_peer *p)

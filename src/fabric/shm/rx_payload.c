@@ -34,7 +34,7 @@ static struct fabric_peer *peer_of(const struct rx_machine *m)
 static bool take_more_cells(struct fabric_peer *p, struct rx_channel *r, uint32_t used)
 {
     const struct segment_info *g = &p->fabric->segment->info;
-    if (used != g->cells ||
+    if (used != g->cells || r == &p->rx[FABRIC_ASK] ||
         segment_back_cells(p->fabric->segment, p->in_index, (unsigned)(r - p->rx)) != 0) {
         peer_lost(p, "its number of cells is damaged");
         return false;

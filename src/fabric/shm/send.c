@@ -24,7 +24,8 @@ bool tx_allocate(struct fabric_peer *p, const struct segment_info *g)
 {
     bool done = true;
     for (struct tx_channel *t = p->tx; t < p->tx + FABRIC_CLASSES; t++) {
-        t->stale = calloc(tx_stale_words(g->ring_lines), sizeof(*t->stale));
+        t->stale =
+            calloc(tx_stale_words(class_lines((unsigned)(t - p->tx), g->ring_lines)), sizeof(*t->stale));
         done &= t->stale != NULL;
     }
     return done;
@@ -45,14 +46,15 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
         struct tx_channel *t = &p->tx[c];
         t->ring = slot_ring(slot, c, g->ring_lines);
         cells_attach(&t->cells, slot, c, g);
-        t->all_cells = t->cells.count == g->cells;
+        t->all_cells = t->cells.count == class_cells(c, g);
         t->draining = true;
         t->index = &slot->channel[c];
-        t->line_mask = g->ring_lines - 1;
+        t->line_mask = class_lines(c, g->ring_lines) - 1;
+        t->inline_max =
+            inline_most(p->fabric->setup.options, class_lines(c, g->ring_lines));
         t->at = tx_line(t, 0);
     }
     p->out = slot;
-    p->inline_max = inline_most(p->fabric->setup.options, g->ring_lines);
     p->bell = &p->remote->header->bell;
     p->bits = &p->remote->header->bitmap[p->out_index / 64];
     p->bit = 1ull << (p->out_index % 64);
@@ -153,7 +155,7 @@ static void find_run(struct fabric_peer *p, struct tx_channel *t)
     clean = stale != 0 ? (uint64_t)__builtin_ctzll(stale) : clean;
     clean = clean < to_end ? clean : to_end;
     uint64_t room = t->line_mask - (t->tail - t->head_seen);
-    bool may = !p->dying && p->inline_max >= FABRIC_LINE_PAYLOAD &&
+    bool may = !p->dying && t->inline_max >= FABRIC_LINE_PAYLOAD &&
                options_fastpath(p->fabric->setup.options);
     uint64_t run = clean == 0 || !may ? 0 : clean - 1;
     t->run = (uint32_t)(run < room ? run : room);
@@ -236,6 +238,14 @@ void shm_foresend(struct fabric_peer *p)
     prefetch_write(p->tx[FABRIC_REQUEST].at); /* NULL, if we are not connected */
 }
 
+/* An ask that has left is told of apart: no poll looks at its ring before that. */
+static __attribute__((noinline)) void tell_ask(struct fabric_peer *p, bool left)
+{
+    if (left) {
+        asks_tell(p);
+    }
+}
+
 /* A short message that is no part of a run, or begins one. */
 static __attribute__((noinline)) enum fabric_short send_alone(struct fabric_peer *p,
                                                               enum fabric_class class,
@@ -246,11 +256,13 @@ static __attribute__((noinline)) enum fabric_short send_alone(struct fabric_peer
     if (tx_no_way(p, t)) {
         return class == FABRIC_RESPONSE ? SHORT_SENT : SHORT_FULL;
     }
-    if (length > p->inline_max) {
+    if (length > t->inline_max) {
         return SHORT_FULL;
     }
     enum fabric_short sent = send_lines(p, t, header, payload, length, FABRIC_OK);
-    if (length <= FABRIC_LINE_PAYLOAD) {
+    if (unlikely(class == FABRIC_ASK)) {
+        tell_ask(p, sent != SHORT_FULL);
+    } else if (length <= FABRIC_LINE_PAYLOAD) {
         find_run(p, t);
     }
     return sent;
@@ -308,13 +320,10 @@ enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class,
                        : send_word(p, class, header, payload, length);
 }
 
-enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
+static inline enum fabric_send send_any(struct fabric_peer *p, struct tx_channel *t,
+                                        struct fabric_tx *tx)
 {
-    struct tx_channel *t = &p->tx[class];
-    if (tx_no_way(p, t)) {
-        return class == FABRIC_RESPONSE ? FABRIC_SENT : FABRIC_FULL;
-    }
-    if (tx->fault != FABRIC_OK || tx->length <= p->inline_max) {
+    if (tx->fault != FABRIC_OK || tx->length <= t->inline_max) {
         size_t bytes = tx->fault == FABRIC_OK ? tx->length : 0;
         return fabric_sent_short(tx,
                                  bytes != 0 && tx->vector != NULL
@@ -322,4 +331,18 @@ enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct
                                      : send_lines(p, t, tx->header, tx->base, bytes, tx->fault));
     }
     return tx_send_long(p, t, tx);
+}
+
+enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
+{
+    struct tx_channel *t = &p->tx[class];
+    if (tx_no_way(p, t)) {
+        return class == FABRIC_RESPONSE ? FABRIC_SENT : FABRIC_FULL;
+    }
+    if (unlikely(class == FABRIC_ASK)) {
+        enum fabric_send sent = send_any(p, t, tx);
+        tell_ask(p, sent != FABRIC_FULL);
+        return sent;
+    }
+    return send_any(p, t, tx);
 }

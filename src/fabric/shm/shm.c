@@ -107,6 +107,7 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     f->epoll_fd = f->bell_fd = f->ring_fd = -1;
     list_init(&f->peers);
     list_init(&f->active);
+    list_init(&f->asking);
     if (sys_getrandom(&f->cookie, sizeof(f->cookie)) != sizeof(f->cookie)) {
         f->cookie = (uint64_t)clock_ns();
     }
@@ -253,7 +254,7 @@ static bool anything_left(struct fabric *f)
 {
     uint64_t known[SLOT_WORDS] = {0};
     bool blocked = false, starved = false;
-    if ((atomic_load(&f->segment->header->flags) & SEGMENT_SWEEP) != 0) {
+    if ((atomic_load(&f->segment->header->flags) & (SEGMENT_SWEEP | SEGMENT_ASKED)) != 0) {
         return true;
     }
     LIST_EACH(struct fabric_peer, p, &f->peers, link) {

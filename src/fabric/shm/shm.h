@@ -34,7 +34,8 @@ struct tx_channel {
     uint64_t *stale;             /* a bit by line: it may hold what is neither a word nor 0 */
     struct channel_index *index; /* NULL: not connected */
     struct cells cells;
-    bool all_cells; /* all are in use, or there is no memory for more */
+    size_t inline_max; /* payload that fits a record of the ring */
+    bool all_cells;    /* all are in use, or there is no memory for more */
     bool draining;  /* none is free: none was used yet, or the first ones must become empty */
     uint64_t cells_tail, cells_head_seen;
     struct list filling;  /* fabric_tx: record written, payload on its way into cells */
@@ -72,6 +73,7 @@ struct fabric_peer {
     struct fabric *fabric;
     struct list link;   /* fabric->peers */
     struct list active; /* fabric->active, while a tx of ours waits for it */
+    struct list asking; /* fabric->asking, while its asks are to be looked at */
     struct nic_peer *np;
     struct fabric_address address;
     int pidfd; /* -1: watched by its lock instead */
@@ -85,7 +87,6 @@ struct fabric_peer {
     struct segment *remote; /* NULL: not connected */
     struct slot *out;
     unsigned out_index;
-    size_t inline_max;      /* payload that fits a record of its ring */
     _Atomic uint32_t *bell; /* the peer's bell */
     _Atomic uint64_t *bits; /* in the line of its bell: the word of its bitmap */
     uint64_t bit;           /* that has our bit */
@@ -108,7 +109,7 @@ struct fabric {
     struct segment *segment;
     uint64_t cookie;
     struct list peers;
-    struct list active;
+    struct list active, asking;
     unsigned dying;              /* peers to be buried */
     struct fabric_peer *flowing; /* the last one that got a payload of several cells, or NULL */
     struct fabric_peer *by_slot[SLOTS_MAX];
@@ -126,7 +127,7 @@ struct fabric {
     _Atomic unsigned words; /* of the bitmap that our slots use */
     _Atomic unsigned listening_count;
     _Atomic uint64_t known[SLOT_WORDS];                /* the bits of those we listen to */
-    _Atomic uintptr_t next[SLOTS_MAX][FABRIC_CLASSES]; /* by listening_at: word | its tag */
+    _Atomic uintptr_t next[SLOTS_MAX][LARGE_CLASSES]; /* by listening_at: word | its tag */
     _Atomic bool
         attention; /* something is in hand, on its way out or dying: only poll() can tell */
 
@@ -171,6 +172,17 @@ static inline void fabric_attend(struct fabric *f)
 {
     atomic_store_explicit(&f->attention, true, memory_order_relaxed);
 }
+
+/* ---- asks.c ---- */
+
+/* asks_tell() tells a peer that we have asked. */
+void asks_tell(struct fabric_peer *p);
+/* asks_attend() has polls look at the asks of a peer until they are done with; asks_note() those of
+ * all who have told us that they asked. */
+void asks_attend(struct fabric_peer *p);
+void asks_note(struct fabric *f);
+/* asks_poll() takes asks; true if anything moved. */
+bool asks_poll(struct fabric *f);
 
 /* ---- poll.c ---- */
 
@@ -228,8 +240,11 @@ void shm_rx_attach(struct fabric_peer *p, struct slot *slot);
 /* shm_rx_announce() says from now on in `next`, by class, where peek() finds the next records of a
  * peer's channels; with NULL nobody is told any more. */
 void shm_rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next);
-/* shm_rx_advance() takes messages of both classes; true if anything moved. */
+/* shm_rx_advance() takes responses and requests; true if anything moved. shm_rx_asks() takes asks,
+ * and before them responses; shm_rx_asked() tells whether it has more to do. */
 bool shm_rx_advance(struct fabric_peer *p);
+bool shm_rx_asks(struct fabric_peer *p);
+bool shm_rx_asked(const struct fabric_peer *p);
 /* shm_rx_visible() tells whether the peer has published something for us. */
 bool shm_rx_visible(struct fabric_peer *p);
 /* shm_rx_state() is what is under way, of enum rx_state: RX_OURS is also a message that waits for

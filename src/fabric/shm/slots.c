@@ -37,7 +37,8 @@ void clear_slot(struct fabric *f, struct slot *slot, unsigned index)
     atomic_store(&f->segment->header->owner[index], OWNER_BANNED);
     full_fence();
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        memset(slot_ring(slot, c, g->ring_lines), 0, (size_t)g->ring_lines * RECORD_LINE);
+        memset(slot_ring(slot, c, g->ring_lines), 0,
+               class_lines(c, g->ring_lines) * (size_t)RECORD_LINE);
     }
     memset(slot, 0, SLOT_HEADER_BYTES);
     f->refuse_at[index] = 0;

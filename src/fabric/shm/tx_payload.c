@@ -51,7 +51,7 @@ static bool by_reference(const struct fabric_peer *p, struct tx_channel *t,
     const struct options *o = p->fabric->setup.options;
     if (tx->at_once || tx->vector != NULL || /* a reference is one address */
         atomic_load_explicit(&p->out->references, memory_order_relaxed) == 0 ||
-        record_max_lines(p->remote->info.ring_lines) < 2) {
+        record_max_lines((uint32_t)t->line_mask + 1) < 2) {
         return false;
     }
     if (o->number[OPT_SHM_LARGE] != LARGE_AUTO) {

@@ -45,7 +45,7 @@
 
 enum {
     SLMP_PORT = 9330,       /* that of the FPsPIN prototype */
-    SLMP_CHANNELS = 2,      /* of one session */
+    SLMP_CHANNELS = 3,      /* of one session */
     SLMP_HEADER = 10,       /* bytes of the header of the paper */
     SLMP_OVERHEAD = 44,     /* bytes before the payload in a session, without ranges */
     SLMP_HEADER_ROOM = 208, /* the longest packet without payload */

@@ -33,8 +33,8 @@ enum slmp_kind {
 };
 
 enum {
-    SLMP_VERSION = 1,       /* packets without a tag */
-    SLMP_VERSION_KEYED = 2, /* packets with a tag */
+    SLMP_VERSION = 3,       /* packets without a tag; 1 and 2 had two channels */
+    SLMP_VERSION_KEYED = 4, /* packets with a tag */
     SLMP_COVER = 1,         /* bit of byte 13: the checksum covers the payload */
     SLMP_BLANK = 2, /* bit of byte 13: zeros stand for bytes that the sender could not read */
     SLMP_PIECE = 8, /* bit of byte 13: a piece of a packet that is too long for the path now */

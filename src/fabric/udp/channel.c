@@ -53,6 +53,7 @@ static void cut_channel(struct fabric_peer *p, struct udp_channel *c)
 void udp_cut(struct fabric_peer *p)
 {
     cut_channel(p, &p->channel[FABRIC_RESPONSE]);
+    cut_channel(p, &p->channel[FABRIC_ASK]);
     cut_channel(p, &p->channel[FABRIC_REQUEST]);
 }
 
@@ -97,6 +98,7 @@ static bool take_channel(struct fabric_peer *p, unsigned class)
 bool udp_take(struct fabric_peer *p)
 {
     bool moved = take_channel(p, FABRIC_RESPONSE);
+    moved |= take_channel(p, FABRIC_ASK);
     return take_channel(p, FABRIC_REQUEST) || moved;
 }
 
@@ -127,7 +129,8 @@ static unsigned channel_state(const struct udp_channel *c)
 
 unsigned udp_state(const struct fabric_peer *p)
 {
-    return channel_state(&p->channel[FABRIC_REQUEST]) | channel_state(&p->channel[FABRIC_RESPONSE]);
+    return channel_state(&p->channel[FABRIC_REQUEST]) | channel_state(&p->channel[FABRIC_ASK]) |
+           channel_state(&p->channel[FABRIC_RESPONSE]);
 }
 
 static bool channel_wants_poll(const struct udp_channel *c)
@@ -146,5 +149,6 @@ static bool channel_wants_poll(const struct udp_channel *c)
 bool udp_wants_poll(const struct fabric_peer *p)
 {
     return channel_wants_poll(&p->channel[FABRIC_REQUEST]) ||
+           channel_wants_poll(&p->channel[FABRIC_ASK]) ||
            channel_wants_poll(&p->channel[FABRIC_RESPONSE]);
 }

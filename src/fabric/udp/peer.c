@@ -44,8 +44,8 @@ struct slmp_whose udp_whose(void *fabric, const struct slmp_address *a)
 /* Whether anything is under way between the two, here or at the NIC. */
 static bool in_use(const struct fabric_peer *p)
 {
-    return (udp_state(p) & (RX_BUSY | RX_AWAITS)) != 0 || p->channel[FABRIC_REQUEST].queued != 0 ||
-           p->channel[FABRIC_RESPONSE].queued != 0 || p->fabric->setup.up->needs(p->np);
+    return (udp_state(p) & (RX_BUSY | RX_AWAITS)) != 0 || udp_unacknowledged(p) ||
+           p->fabric->setup.up->needs(p->np);
 }
 
 bool udp_busy(void *fabric, struct slmp_peer *session)

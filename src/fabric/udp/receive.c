@@ -216,13 +216,15 @@ static bool take_head(struct fabric_peer *p, struct udp_lane *l)
     return true;
 }
 
-/* A message that is here whole, in a piece, may be over in one step; true if it is. */
+/* A message that is here whole, in a piece, and is no ask, may be over in one step; true if it is.
+ */
 static bool step_short(struct fabric_peer *p, struct udp_lane *l)
 {
     struct fabric_rx *rx = l->m.rx;
     struct udp_piece *piece = front(l);
     const uint8_t *payload = piece->bytes + UDP_HEAD;
-    bool whole = l->m.status == FABRIC_OK && rx->length <= p->fabric->setup.packet_size &&
+    bool whole = l->class != FABRIC_ASK && l->m.status == FABRIC_OK &&
+                 rx->length <= p->fabric->setup.packet_size &&
                  piece->length - UDP_HEAD == rx->length && !piece->blank;
     if (!whole || (rx->length != 0 && (payload = packet(p, l, rx->length)) == NULL)) {
         rx_machine_begin(&l->m);

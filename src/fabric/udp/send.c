@@ -363,8 +363,7 @@ enum fabric_send udp_send(struct fabric_peer *p, enum fabric_class class, struct
 
 bool udp_unsent(struct fabric_peer *p)
 {
-    return !p->dying &&
-           (p->channel[FABRIC_REQUEST].queued != 0 || p->channel[FABRIC_RESPONSE].queued != 0);
+    return !p->dying && udp_unacknowledged(p);
 }
 
 void udp_sent(void *fabric, struct slmp_message *message, enum slmp_status status)

@@ -232,6 +232,12 @@ enum fabric_short udp_send_short(struct fabric_peer *, enum fabric_class, const 
 enum fabric_short udp_send_line(struct fabric_peer *, enum fabric_class, const struct fabric_line *,
                                 size_t length);
 bool udp_unsent(struct fabric_peer *);
+/* Whether messages for a peer are not acknowledged. */
+static inline bool udp_unacknowledged(const struct fabric_peer *p)
+{
+    return p->channel[FABRIC_REQUEST].queued != 0 || p->channel[FABRIC_RESPONSE].queued != 0 ||
+           p->channel[FABRIC_ASK].queued != 0;
+}
 /* udp_sent() is the engine's upcall. */
 void udp_sent(void *fabric, struct slmp_message *, enum slmp_status);
 /* udp_flush() sends what the engine has to send. */

@@ -72,7 +72,8 @@ static bool is_due(const struct rx *rx)
 bool detach_may(const struct rx *rx)
 {
     bool unreadable = rx->m->type != MESSAGE_GET && rx->m->length != 0 && rx->f.length == 0;
-    return rx->peer->nic->sched != NULL && !rx->away && rx->local == NULL && !unreadable &&
+    return rx->peer->nic->sched != NULL && rx->class == FABRIC_REQUEST && !rx->away &&
+           rx->local == NULL && !unreadable &&
            is_due(rx) && has_place(rx, packets_of(rx));
 }
 
@@ -143,6 +144,9 @@ bool detach_behind_entry(const struct rx *rx)
 
 bool detach_behind_answer(const struct rx *rx)
 {
+    if (rx->class == FABRIC_ASK) {
+        return false; /* one before it may wait for this answer */
+    }
     LIST_EACH(const struct invocation, v, &rx->peer->detached, turn) {
         if (&v->rx == rx || v->rx.at.response_due) {
             return &v->rx != rx;

@@ -14,6 +14,7 @@
 #include "nic/spin/handler_send.h"
 
 #include "base/nic_copy.h"
+#include "nic/ask.h"
 #include "nic/entry.h"
 #include "nic/initiate.h"
 #include "nic/peer.h"
@@ -249,15 +250,16 @@ static int start(struct hpu_env *env, struct ni *ni, struct request *r, const st
     if (owns && !readable(r->memory.base, r->length)) {
         return -EFAULT;
     }
-    if (owns && send_from_there(env, ni, r, waits)) {
+    if (owns && !request_asks(r) && send_from_there(env, ni, r, waits)) {
         return PTL_OK;
     }
-    int rc = await_place(env, ni, r, waits);
+    bool placed = request_asks(r) && !m->from_host; /* it waits for each of these */
+    int rc = placed ? PTL_OK : await_place(env, ni, r, waits);
     rc = rc == PTL_OK && owns ? request_own(r) : rc;
     if (rc != PTL_OK) {
         return rc;
     }
-    rc = nic_request(ni, r);
+    rc = request_asks(r) ? nic_ask(ni, r) : nic_request(ni, r);
     if (rc != PTL_OK) {
         free(r->owned);
     }

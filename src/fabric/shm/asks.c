@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The looks for asks. They are rare, so no poll looks at their rings: who asks sets his bit in
+ * `asked`, then SEGMENT_ASKED, which stands in the line of the bell that has_news() reads anyway,
+ * and rings. Who finds the flag takes the bits, and looks at the rings of these peers, at each poll,
+ * until nothing is in them or in hand.
+ *
+ *   sender    record ──► bit in `asked` ──► SEGMENT_ASKED ──► bell (wall 1)
+ *   receiver  SEGMENT_ASKED cleared ──► bits taken ──► fabric->asking ──► record
+ *
+ * So an ask that comes while the bits are taken is seen now or by its own flag. The bit of a
+ * peer that is not met says nothing: its ring is looked at when it is.
+ */
+#include "fabric/shm/shm.h"
+
+void asks_tell(struct fabric_peer *p)
+{
+    struct segment_header *h = p->remote->header;
+    atomic_fetch_or(&h->asked[p->out_index / 64], 1ull << (p->out_index % 64));
+    atomic_fetch_or(&h->flags, SEGMENT_ASKED);
+    shm_signal(p);
+}
+
+void asks_attend(struct fabric_peer *p)
+{
+    struct fabric *f = p->fabric;
+    if (list_empty(&p->asking)) {
+        list_push_back(&f->asking, &p->asking);
+    }
+    fabric_attend(f);
+}
+
+void asks_note(struct fabric *f)
+{
+    for (unsigned w = 0; w < f->words; w++) {
+        uint64_t bits = atomic_exchange(&f->segment->header->asked[w], 0);
+        for (; bits != 0; bits &= bits - 1) {
+            unsigned index = w * 64 + (unsigned)__builtin_ctzll(bits);
+            if (index < f->segment->info.slots && f->by_slot[index] != NULL) {
+                asks_attend(f->by_slot[index]);
+            }
+        }
+    }
+}
+
+bool asks_poll(struct fabric *f)
+{
+    bool moved = false;
+    unsigned n = 0;
+    for (const struct list *l = f->asking.next; l != &f->asking; l = l->next) {
+        n++;
+    }
+    /* Each moves to the end before its turn: the list may change while the lock is free. */
+    for (; n != 0 && !list_empty(&f->asking); n--) {
+        struct fabric_peer *p = container_of(f->asking.next, struct fabric_peer, asking);
+        list_remove(&p->asking);
+        list_push_back(&f->asking, &p->asking);
+        if (p->dying) {
+            continue; /* bury.c sees to it */
+        }
+        moved |= shm_rx_asks(p);
+        if (!shm_rx_asked(p)) {
+            list_remove(&p->asking);
+        }
+    }
+    return moved;
+}

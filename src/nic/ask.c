@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Asks: what handlers fetch, which they wait for. The messages of a handler's own peers wait
+ * meanwhile, and behind them what these have sent; so an ask must pass all that. It has a class of
+ * its own (fabric.h), and at its initiator a list of its own, apart from the operations of the
+ * program and from what handlers put. Wall 2 has the argument.
+ *
+ *   nic_ask() ──► peer->asks ──► FABRIC_ASK ──► target ──► FABRIC_RESPONSE ──► op_response()
+ *
+ * Asks of one peer leave in the order in which they were made, and ASKS_MOST at a time: more would
+ * wait in the ring instead.
+ */
+#include "nic/ask.h"
+
+#include "nic/answer.h"
+#include "nic/initiate.h"
+#include "nic/peer.h"
+
+#define ASKS_MOST 64
+
+/* Takes a place for an ask into an entry, which nobody waits for, as long as it has not left. */
+static bool take_place(struct op *op)
+{
+    enum share_kind kind = request_share(&op->request);
+    struct nic_peer *p = op->peer;
+    op->share = share_take(&p->nic->shares[kind], &p->places[kind], op->request.context);
+    return op->share != NULL;
+}
+
+void ask_give_place(struct op *op)
+{
+    if (op->share != NULL) {
+        share_give(op->share);
+        op->share = NULL;
+    }
+}
+
+bool asks_send(struct nic_peer *p)
+{
+    bool sent = false;
+    while (p->fabric != NULL && p->asking < ASKS_MOST && !list_empty(&p->asks)) {
+        struct op *op = LIST_POP(struct op, &p->asks, link);
+        if (!op_hand_over(op, FABRIC_ASK)) {
+            list_insert_after(&p->asks, &op->link);
+            break;
+        }
+        ask_give_place(op);
+        p->asking++;
+        sent = true;
+    }
+    return sent;
+}
+
+int nic_ask(struct ni *ni, const struct request *request)
+{
+    struct nic *nic = ni->nic;
+    struct nic_peer *peer = peer_resolve(ni, request->target);
+    struct op *op = peer != NULL ? op_new(ni, peer, request) : NULL;
+    if (op == NULL) {
+        return PTL_NO_SPACE;
+    }
+    op->share = NULL;
+    if (request->answer == NULL && !take_place(op)) {
+        op->request.owned = NULL; /* the caller's still */
+        op_end(op);
+        return PTL_NO_SPACE;
+    }
+    request_count(nic, request);
+    list_push_back(&peer->asks, &op->link);
+    asks_send(peer);
+    if (!list_empty(&peer->asks)) {
+        if (list_empty(&peer->busy)) {
+            list_push_back(&nic->busy, &peer->busy);
+        }
+        atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
+    }
+    return PTL_OK;
+}

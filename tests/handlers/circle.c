@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Handlers that ask in a circle: each rank puts to the next one, whose handler asks the rank behind
+ * it (get, fetch-atomic, swap) at an entry without handlers while the other way round the same goes
+ * on. An ask passes the messages that wait for its answer, so that all handlers get what they ask
+ * for, once.
+ *
+ *      rank 0 ──put──► rank 1 ──put──► rank 2 ──put──► rank 0
+ *                        └── its handler asks rank 2    └── asks rank 1 ...
+ *
+ * In a circle of two each one asks whose message it has; in one of one it asks itself.
+ */
+#include "kit.h"
+
+#include "circle_handlers.h"
+
+enum { ROUNDS = 12 * CIRCLE_KINDS };
+
+struct circle {
+    struct kit k;
+    uint64_t table[CIRCLE_WORDS];
+    ptl_handle_me_t asking, asked;
+    ptl_handlers_t h;
+};
+
+static void enter(struct circle *c, int rank, int size)
+{
+    struct circle_state state = {.to = (uint32_t)((rank + 1) % size)};
+    kit_open(&c->k, rank, size);
+    memset(c->table, 0, sizeof(c->table));
+    c->table[CIRCLE_CONSTANT] = 1000u + (uint64_t)rank;
+    c->h = circle_asking;
+    OK(PtlHPUAllocMem(c->k.p.ni, sizeof(state), &c->h.hpu_mem));
+    c->h.hpu_initial_state = &state;
+    c->asking = kit_entry(&c->k, NULL, 0, CIRCLE_BITS, 0, PTL_CT_NONE, &c->h);
+    c->asked = kit_entry(&c->k, c->table, sizeof(c->table), CIRCLE_TABLE, 0, PTL_CT_NONE, NULL);
+    BARRIER();
+}
+
+static void leave(struct circle *c)
+{
+    BARRIER();
+    port_unlink(&c->k.p, c->asking);
+    port_unlink(&c->k.p, c->asked);
+    OK(PtlHPUFreeMem(c->h.hpu_mem));
+    kit_close(&c->k);
+}
+
+/* Each handler has had what it asked for, once. */
+static void check_answers(struct circle *c, uint64_t rounds)
+{
+    struct circle_state s;
+    OK(PtlHPURead(c->h.hpu_mem, 0, &s, sizeof(s)));
+    CHECK_EQ(s.unknown, 0);
+    CHECK_EQ(s.other, 0);
+    CHECK_EQ(s.wrong, 0);
+    CHECK_EQ(s.done, rounds / CIRCLE_KINDS * (CIRCLE_KINDS + 1));
+    CHECK_EQ(s.added, rounds / CIRCLE_KINDS);
+    CHECK_EQ(c->table[CIRCLE_COUNT], rounds / CIRCLE_KINDS);
+    CHECK_EQ(c->table[CIRCLE_OWNER], 0);
+}
+
+/* One message after the other: each waits for the handler's end. */
+static void take_turns(int rank, int size)
+{
+    struct circle c;
+    enter(&c, rank, size);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        kit_put_once(&c.k, c.table, 8, (rank + 1) % size, CIRCLE_BITS, 0, i, PTL_NI_OK);
+    }
+    BARRIER();
+    check_answers(&c, ROUNDS);
+    leave(&c);
+}
+
+/* All messages at once: the rings are full of them, and asks pass. */
+static void flood(int rank, int size)
+{
+    struct circle c;
+    enter(&c, rank, size);
+    struct kit_sender s = kit_sender(&c.k, c.table, sizeof(c.table));
+    for (unsigned i = 0; i < 4 * ROUNDS; i++) {
+        kit_put(&s, 0, i % 2 == 0 ? 8 : 0, (rank + 1) % size, CIRCLE_BITS, 0, i);
+    }
+    kit_flush(&s);
+    BARRIER();
+    check_answers(&c, 4 * ROUNDS);
+    kit_release(&s);
+    leave(&c);
+}
+
+#define CIRCLE(size_)                                                                              \
+    PTEST(turns_##size_, size_)                                                                    \
+    {                                                                                              \
+        take_turns(rank, size);                                                                    \
+    }                                                                                              \
+    PTEST(flood_##size_, size_)                                                                    \
+    {                                                                                              \
+        flood(rank, size);                                                                         \
+    }
+CIRCLE(1)
+CIRCLE(2)
+CIRCLE(3)
+CIRCLE(5)
+CIRCLE(16)
