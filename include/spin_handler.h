@@ -398,9 +398,17 @@ PTL_EXPORT int PtlHandlerPutFromHostEx(ptl_size_t offset, ptl_size_t length, ptl
  * same handler has put there before. Where it meets an entry with handlers, these may keep it
  * waiting.
  *
- * PtlHandlerGetToDevice() and Ex suspend the handler until the data is there. PTL_ARG_INVALID: the
- * length is beyond max_payload_size. PTL_FAIL, besides: the target refused it, or it was lost.
- * PTL_ABORTED: no answer has come for PINWHEEL_HPU_PATIENCE_MS. */
+ * PtlHandlerGetToDevice() and Ex suspend the handler until the data is there. When none has come in
+ * PINWHEEL_HPU_PATIENCE_MS the NIC withdraws the question, and the handler waits as long again to
+ * hear what has become of it. So there are these ends:
+ *
+ *     PTL_OK        it is done, once, and the data is there
+ *     PTL_ABORTED   it was withdrawn: the target has not done it, and never will; the handler may
+ *                   ask again
+ *     PTL_FAIL      the target refused it; or it is not known whether it was done, or will be: the
+ *                   target is dead, or does not answer, or its handlers have the question
+ *
+ * PTL_ARG_INVALID: the length is beyond max_payload_size. */
 PTL_EXPORT int PtlHandlerGetToDevice(void *local, ptl_size_t length, ptl_process_t target_id,
                                      ptl_match_bits_t match_bits, ptl_size_t remote_offset);
 PTL_EXPORT int PtlHandlerGetToDeviceEx(void *local, ptl_size_t length, ptl_process_t target_id,

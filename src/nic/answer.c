@@ -10,6 +10,7 @@
 #include "nic/answer.h"
 
 #include "base/paths.h"
+#include "nic/ask.h"
 #include "nic/initiate.h"
 
 #include <stdlib.h>
@@ -228,6 +229,10 @@ enum rx_step acks_done(struct nic_peer *peer, const struct message_acks *a)
 void response_end(const struct rx *rx, struct op *op, enum fabric_status status)
 {
     ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : message_fail(rx->m);
+    if (unlikely(fail == FAIL_WITHDRAWN) && !(request_asks(&op->request) && op->withdrawn)) {
+        op->peer->nic->board->malformed++; /* nobody has asked for that */
+        fail = PTL_NI_DROPPED;
+    }
     uint64_t asked = op->request.length;
     uint64_t mlength = rx->m->length < asked ? rx->m->length : asked;
     op_response(op, fail, mlength, rx->m->remote_offset, rx->m->silent != 0, rx->m->op);
@@ -238,6 +243,10 @@ void response_done(struct rx *rx, enum fabric_status status)
     COUNT_PATH(done_response);
     if (rx->m->type == MESSAGE_ACKS) {
         end_acked(rx->peer, (const struct message_acks *)rx->m, false);
+        return;
+    }
+    if (rx->m->type == MESSAGE_WITHDRAW) {
+        asks_note_withdrawn(rx->peer, rx->m->match_bits);
         return;
     }
     struct op *op = rx_op(rx);

@@ -14,8 +14,8 @@ bool rx_atomic_sound(const struct rx *rx)
     bool fetch = m->type == MESSAGE_FETCH;
     bool legal = atomic_is_legal(ATOMIC_PLAIN, m->op, m->datatype) ||
                  (fetch && atomic_is_legal(ATOMIC_SWAP, m->op, m->datatype));
-    if ((rx->class != FABRIC_REQUEST && !(fetch && rx->class == FABRIC_ASK)) || !legal || m->ack > PTL_OC_ACK_REQ ||
-        fetch != (m->cookie != 0 && m->ack == PTL_NO_ACK_REQ)) {
+    if ((rx->class != FABRIC_REQUEST && !(fetch && rx->class == FABRIC_ASK)) || !legal ||
+        m->ack > PTL_OC_ACK_REQ || fetch != (m->cookie != 0 && m->ack == PTL_NO_ACK_REQ)) {
         return false;
     }
     size_t operand = atomic_operand_size(m->op, m->datatype);

@@ -8,7 +8,16 @@
  *   nic_ask() ──► peer->asks ──► FABRIC_ASK ──► target ──► FABRIC_RESPONSE ──► op_response()
  *
  * Asks of one peer leave in the order in which they were made, and ASKS_MOST at a time: more would
- * wait in the ring instead.
+ * wait in the ring instead. Both ends count them, so each has a number.
+ *
+ * A handler that loses its patience withdraws its ask. One that has not left is over. Of any other
+ * the target is told, by a response, which nothing holds up:
+ *
+ *   decided     it was done or refused, or handlers have it: its answer comes
+ *   not yet     its bit is set. When its turn comes, it is answered as FAIL_WITHDRAWN, and not done
+ *
+ * So each ask has one answer, and it is done or it is not. Who has none of both after as long a
+ * time again does not know: the peer is dead, stopped, or its handlers have the ask.
  */
 #include "nic/ask.h"
 
@@ -45,13 +54,14 @@ bool asks_send(struct nic_peer *p)
             break;
         }
         ask_give_place(op);
+        op->number = p->asks_sent++;
         p->asking++;
         sent = true;
     }
     return sent;
 }
 
-int nic_ask(struct ni *ni, const struct request *request)
+int nic_ask(struct ni *ni, const struct request *request, struct op **made)
 {
     struct nic *nic = ni->nic;
     struct nic_peer *peer = peer_resolve(ni, request->target);
@@ -60,6 +70,8 @@ int nic_ask(struct ni *ni, const struct request *request)
         return PTL_NO_SPACE;
     }
     op->share = NULL;
+    op->withdrawn = false;
+    *made = op;
     if (request->answer == NULL && !take_place(op)) {
         op->request.owned = NULL; /* the caller's still */
         op_end(op);
@@ -75,4 +87,28 @@ int nic_ask(struct ni *ni, const struct request *request)
         atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
     }
     return PTL_OK;
+}
+
+bool ask_withdraw(struct op *op)
+{
+    struct nic_peer *p = op->peer;
+    if (!op->counted) {
+        list_remove(&op->link);
+        op_fail(op, FAIL_WITHDRAWN);
+        return true;
+    }
+    _Alignas(8) struct message m = {.type = MESSAGE_WITHDRAW, .match_bits = op->number};
+    op->withdrawn = p->ops->send_short(p->fabric, FABRIC_RESPONSE, &m, NULL, 0) != SHORT_FULL;
+    return op->withdrawn;
+}
+
+void asks_note_withdrawn(struct nic_peer *p, uint64_t number)
+{
+    uint64_t ahead = number - p->asks_taken;
+    if (ahead < ASKS_MOST) {
+        p->asks_withdrawn |= UINT64_C(1) << ahead;
+    } else if (p->asks_taken - number > ASKS_MOST) {
+        p->nic->board
+            ->malformed++; /* neither one that may come, nor one that was decided of late */
+    }
 }

@@ -22,7 +22,8 @@ enum message_type {
     MESSAGE_FETCH, /* fetch-atomic or swap; CSWAP... and MSWAP: the operand leads the payload */
     MESSAGE_ACK,
     MESSAGE_REPLY,
-    MESSAGE_ACKS /* of several puts and atomics that went as asked: struct message_acks */
+    MESSAGE_ACKS,    /* of several puts and atomics that went as asked: struct message_acks */
+    MESSAGE_WITHDRAW /* of an ask, whose number match_bits is: nobody waits any more (ask.c) */
 };
 
 struct message {
@@ -59,6 +60,9 @@ static inline void message_begin(struct message *m, const struct message *from)
     memcpy(m, &first, sizeof(first));
     memcpy(&m->cookie, &second, sizeof(second));
 }
+
+/* How an ask ended that was withdrawn and is not done, nor will be. Programs do not see it. */
+#define FAIL_WITHDRAWN UINT8_MAX
 
 /* How an operation ended at its target. PTL_NI_HANDLER_SEGV travels as PTL_NI_SEGV with a mark in a
  * field that was 0: who does not know the one understands the other. */

@@ -263,11 +263,14 @@ struct nic_peer {
     ptl_uid_t uid;
     struct fabric_peer *fabric;             /* NULL: not found yet */
     const struct fabric_ops *ops;           /* of its fabric */
-    struct list waiting;                    /* struct op, in order, but for asks; */
-    struct list asks;                       /* these (ask.c) */
+    struct list waiting;                    /* struct op, in order, but for asks */
+    struct list asks;                       /* struct op of handlers that fetch (ask.c), in order */
     unsigned places[SHARE_KINDS];           /* of shares: handlers' messages among them */
-    unsigned outstanding, outstanding_most; /* ops that expect a response; */
-    unsigned asking;                        /* the asks of these */
+    unsigned outstanding, outstanding_most; /* ops that expect a response */
+    unsigned asking;                        /* asks that wait for their answers */
+    uint64_t asks_sent;                     /* asks that have left for it */
+    uint64_t asks_taken;                    /* asks of it that are decided */
+    uint64_t asks_withdrawn;   /* a bit for each of its next asks; set: it is not to be done */
     int64_t deadline, contact; /* to be found until then; if it has answered, until then */
     int64_t retry;             /* when to look next */
     /* Of each channel the first. */

@@ -7,6 +7,7 @@
 
 #include "base/paths.h"
 #include "nic/answer.h"
+#include "nic/ask.h"
 #include "nic/lookup.h"
 #include "nic/spin_calls.h"
 #include "nic/stages.h"
@@ -119,8 +120,24 @@ static enum rx_step atomic_header(struct rx *rx)
     return RX_GO;
 }
 
+/* An ask that was withdrawn before its turn: it is answered so, and nothing is done. */
+static bool is_withdrawn(struct rx *rx)
+{
+    if (rx->class != FABRIC_ASK || !ask_is_withdrawn(rx->peer)) {
+        return false;
+    }
+    rx->at.fail = FAIL_WITHDRAWN;
+    rx->decided = true;
+    ask_decided(rx->peer);
+    return true;
+}
+
 static enum rx_step request_header(struct rx *rx)
 {
+    if (!rx->decided && is_withdrawn(rx)) {
+        rx->f.matched = true;
+        return RX_GO;
+    }
     if (!rx->decided) {
         COUNT_PATH(header_request);
         if (!rx->peer->nic->fastpath) {
@@ -132,11 +149,15 @@ static enum rx_step request_header(struct rx *rx)
             wait_behind(rx);
         }
         if (let_wait(rx)) {
-            bool turn = rx->held_by_turn && rx->class != FABRIC_ASK; /* it waits for other classes */
+            bool turn =
+                rx->held_by_turn && rx->class != FABRIC_ASK; /* it waits for other classes */
             rx->held_by_turn = false;
             return turn ? RX_TURN : RX_WAIT;
         }
         decide(rx, le);
+        if (rx->class == FABRIC_ASK) {
+            ask_decided(rx->peer);
+        }
     }
     rx->f.matched = true;
     if (turn_waits_to_begin(rx)) {
@@ -166,7 +187,7 @@ static enum rx_step request_header(struct rx *rx)
 static enum rx_step response_header(struct rx *rx)
 {
     COUNT_PATH(header_response);
-    if (rx->m->type == MESSAGE_ACKS) {
+    if (rx->m->type >= MESSAGE_ACKS) {
         return RX_GO;
     }
     rx->cookie = rx->m->cookie;
@@ -181,7 +202,8 @@ static enum rx_step response_header(struct rx *rx)
 
 static inline bool is_fail_type(uint8_t value)
 {
-    return value <= PTL_NI_SEGV || value == PTL_NI_HANDLER_FAIL || value == PTL_NI_HANDLER_TIMEOUT;
+    return value <= PTL_NI_SEGV || value == PTL_NI_HANDLER_FAIL ||
+           value == PTL_NI_HANDLER_TIMEOUT || value == FAIL_WITHDRAWN;
 }
 
 /* The payload that a request says it has must be the one that came. */
@@ -203,6 +225,8 @@ static inline bool message_sound(const struct rx *rx)
     case MESSAGE_ACKS:
         return rx->class == FABRIC_RESPONSE && rx->f.length == 0 &&
                acks_count((const struct message_acks *)m) <= ACKS_MOST;
+    case MESSAGE_WITHDRAW:
+        return rx->class == FABRIC_RESPONSE && rx->f.length == 0;
     default:
         return false;
     }
@@ -282,7 +306,7 @@ static enum rx_step response_short(struct rx *rx, const void *payload)
         return RX_FIRST;
     }
     COUNT_PATH(short_response);
-    if (rx->m->type == MESSAGE_ACKS) {
+    if (rx->m->type >= MESSAGE_ACKS) {
         response_done(rx, FABRIC_OK);
         return RX_GO;
     }
@@ -365,6 +389,9 @@ enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
         peer->nic->board->malformed++;
         rx->m->type = 0;
         rx->decided = true;
+        if (rx->class == FABRIC_ASK) {
+            ask_decided(peer);
+        }
     }
     switch (rx->m->type) {
     case MESSAGE_PUT:
@@ -375,6 +402,7 @@ enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
     case MESSAGE_ACK:
     case MESSAGE_REPLY:
     case MESSAGE_ACKS:
+    case MESSAGE_WITHDRAW:
         return response_header(rx);
     default:
         return RX_GO; /* discarded; rx_done() forgets it */

@@ -137,6 +137,8 @@ struct op {
     bool fabric_has; /* tx is the fabric's */
     bool expects;    /* a response will come */
     bool counted;    /* in the peer's outstanding */
+    bool withdrawn;  /* an ask whose target was told that nobody waits any more */
+    uint64_t number; /* of an ask that has left: among those of its peer */
 
     struct request request;
     struct fabric_tx tx;

@@ -308,7 +308,7 @@ static uint8_t fault(uint8_t byte, uint8_t right, uint8_t modulus)
 /* A header of the input's choosing, more often than not one that makes sense. */
 static struct message any_header(struct input *in)
 {
-    struct message m = {.type = next(in) % 8};
+    struct message m = {.type = next(in) % 9};
     m.ni = fault(next(in), 2, 6);
     m.ack = m.type >= MESSAGE_ACK ? fault(next(in), 0, 12) : next(in) % 5;
     m.pt_index = (uint16_t)(PT_PLAIN + next(in) % 6);
@@ -355,7 +355,7 @@ static void send_message(struct input *in)
     class = how >= 250 ? 1 - class : class;
     class = how >= 190 && how < 230 ? (unsigned)FABRIC_ASK : class;
     struct record r = {0};
-    bool bare = m.type == MESSAGE_GET || m.type == MESSAGE_ACK || m.type == MESSAGE_ACKS;
+    bool bare = m.type == MESSAGE_GET || m.type == MESSAGE_ACK || m.type >= MESSAGE_ACKS;
     uint64_t n = bare ? 0 : m.length;
     if (legal) {
         n += operand_size(&m);

@@ -17,12 +17,12 @@ enum { CIRCLE_CONSTANT, CIRCLE_COUNT, CIRCLE_LAST, CIRCLE_OWNER, CIRCLE_WORDS };
 
 /* The state of an entry. Each rank is sent to by one other rank, so one handler runs at a time. */
 struct circle_state {
-    uint32_t to;                 /* whom handlers ask */
-    uint32_t gap;                /* */
+    uint32_t to;                              /* whom handlers ask */
+    uint32_t gap;                             /* */
     uint64_t done, withdrawn, unknown, other; /* ends of calls */
-    uint64_t wrong;              /* answers that cannot be */
-    uint64_t added;              /* times that the fetch-add is done */
-    uint64_t found_sum;          /* of what swaps have found, less what they have left */
+    uint64_t wrong;                           /* answers that cannot be */
+    uint64_t added;                           /* times that the fetch-add is done */
+    uint64_t found_sum; /* of what swaps have found, less what they have left */
 };
 
 /* Its header handler asks for what hdr_data says, and asks again if that was withdrawn. */

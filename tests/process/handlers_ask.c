@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What handlers ask of others: gets, atomics, fetches and swaps, from HPU memory and from the
- * host, and counters of the host.
+ * What handlers ask of others, from HPU memory and from the host, and counters of the host.
  *
  *      rank 0 ──put──► entry with handlers at rank 1
  *                         └── get, atomic, ... ──► table: an entry at a portal table index of
@@ -428,7 +427,6 @@ PTEST_KINDS(closed_while_it_waits, 1)
     setenv("PINWHEEL_LINGER_MS", "20", 1);
     setenv("PINWHEEL_HPU_PATIENCE_MS", "3600000", 1);
     port_open(&p, kind, rank, size);
-    open_table(&p, true);
     struct order o = new_order(&p, GET, 0, 1);
     o.pt = p.pt; /* it asks for its own entry, where a handler asks in turn, and so on */
     give_order(&p, &o, PTL_ME_OP_GET, PTL_CT_NONE);

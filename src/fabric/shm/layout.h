@@ -257,9 +257,9 @@ static inline uint8_t *slot_cells(struct slot *s, unsigned class, const struct s
 {
     uint8_t *asks = slot_ring(s, FABRIC_ASK, g->ring_lines) +
                     class_lines(FABRIC_ASK, g->ring_lines) * (size_t)RECORD_LINE;
-    return class == FABRIC_ASK ? asks
-                               : asks + (ASK_CELLS + class * (uint64_t)g->cells_first) *
-                                            g->cell_size;
+    return class == FABRIC_ASK
+               ? asks
+               : asks + (ASK_CELLS + class * (uint64_t)g->cells_first) * g->cell_size;
 }
 
 /* Where the other cells of a class lie in their slot, if it is one that has more than the first
@@ -292,9 +292,9 @@ static inline void cells_attach(struct cells *c, struct slot *s, unsigned class,
     c->mask = c->count - 1;
     c->size = g->cell_size;
     c->first = slot_cells(s, class, g);
-    c->more = class == FABRIC_ASK ? NULL
-                                  : (uint8_t *)s + more_cells_offset(class, g) -
-                                        (uint64_t)c->count * c->size;
+    c->more = class == FABRIC_ASK
+                  ? NULL
+                  : (uint8_t *)s + more_cells_offset(class, g) - (uint64_t)c->count * c->size;
 }
 
 static inline uint8_t *cell_at(const struct cells *c, uint64_t index)

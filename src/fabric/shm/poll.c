@@ -61,8 +61,8 @@ void fabric_ignore(struct fabric *f, struct fabric_peer *p)
 static __attribute__((noinline)) bool take_up_news(struct fabric *f)
 {
     bool moved = false;
-    uint32_t wishes = atomic_load_explicit(&f->segment->header->flags, memory_order_relaxed) &
-                      NEWS_FLAGS;
+    uint32_t wishes =
+        atomic_load_explicit(&f->segment->header->flags, memory_order_relaxed) & NEWS_FLAGS;
     if (wishes != 0) {
         atomic_fetch_and(&f->segment->header->flags, ~wishes);
         fabric_attend(f);
@@ -103,8 +103,7 @@ static bool has_news(struct fabric *f)
 {
     const struct segment_header *h = atomic_load_explicit(&f->header, memory_order_relaxed);
     unsigned words = atomic_load_explicit(&f->words, memory_order_relaxed);
-    uint64_t news =
-        atomic_load_explicit(&h->flags, memory_order_relaxed) & NEWS_FLAGS;
+    uint64_t news = atomic_load_explicit(&h->flags, memory_order_relaxed) & NEWS_FLAGS;
     for (unsigned w = 0; w < words; w++) {
         news |= atomic_load_explicit(&h->bitmap[w], memory_order_relaxed) &
                 ~atomic_load_explicit(&f->known[w], memory_order_relaxed);

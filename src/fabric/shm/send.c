@@ -24,8 +24,8 @@ bool tx_allocate(struct fabric_peer *p, const struct segment_info *g)
 {
     bool done = true;
     for (struct tx_channel *t = p->tx; t < p->tx + FABRIC_CLASSES; t++) {
-        t->stale =
-            calloc(tx_stale_words(class_lines((unsigned)(t - p->tx), g->ring_lines)), sizeof(*t->stale));
+        t->stale = calloc(tx_stale_words(class_lines((unsigned)(t - p->tx), g->ring_lines)),
+                          sizeof(*t->stale));
         done &= t->stale != NULL;
     }
     return done;
@@ -50,8 +50,7 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
         t->draining = true;
         t->index = &slot->channel[c];
         t->line_mask = class_lines(c, g->ring_lines) - 1;
-        t->inline_max =
-            inline_most(p->fabric->setup.options, class_lines(c, g->ring_lines));
+        t->inline_max = inline_most(p->fabric->setup.options, class_lines(c, g->ring_lines));
         t->at = tx_line(t, 0);
     }
     p->out = slot;

@@ -36,7 +36,7 @@ struct tx_channel {
     struct cells cells;
     size_t inline_max; /* payload that fits a record of the ring */
     bool all_cells;    /* all are in use, or there is no memory for more */
-    bool draining;  /* none is free: none was used yet, or the first ones must become empty */
+    bool draining;     /* none is free: none was used yet, or the first ones must become empty */
     uint64_t cells_tail, cells_head_seen;
     struct list filling;  /* fabric_tx: record written, payload on its way into cells */
     struct list referred; /* fabric_tx: record written, the peer reads our memory */
@@ -126,7 +126,7 @@ struct fabric {
     _Atomic(struct segment_header *) header;
     _Atomic unsigned words; /* of the bitmap that our slots use */
     _Atomic unsigned listening_count;
-    _Atomic uint64_t known[SLOT_WORDS];                /* the bits of those we listen to */
+    _Atomic uint64_t known[SLOT_WORDS];               /* the bits of those we listen to */
     _Atomic uintptr_t next[SLOTS_MAX][LARGE_CLASSES]; /* by listening_at: word | its tag */
     _Atomic bool
         attention; /* something is in hand, on its way out or dying: only poll() can tell */

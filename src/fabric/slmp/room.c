@@ -105,7 +105,7 @@ bool slmp_room_join(struct slmp_peer *p, const struct slmp_whose *w)
 
 static bool sends(const struct slmp_peer *p)
 {
-    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+    for (unsigned i = 0; i < p->channels; i++) {
         const struct slmp_flow *f = &p->flow[i];
         if (!list_empty(&f->queue) || !list_empty(&f->flying) || f->una != f->next) {
             return true;
@@ -125,7 +125,7 @@ static bool is_needed(const struct slmp_peer *p)
 /* Whether something of its own is: a message that came in part, or was not acknowledged. */
 static bool has_begun(const struct slmp_peer *p)
 {
-    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+    for (unsigned i = 0; i < p->channels; i++) {
         const struct slmp_flow *f = &p->flow[i];
         if (f->base != f->top || f->incoming_active != 0 || f->unacked != 0) {
             return true;

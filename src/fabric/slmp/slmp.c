@@ -212,7 +212,7 @@ bool slmp_ending(const struct slmp_peer *p)
 bool slmp_incomplete(const struct slmp_peer *p)
 {
     bool any = false;
-    for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+    for (unsigned i = 0; i < p->channels; i++) {
         any = any || p->flow[i].cumulative < p->flow[i].top;
     }
     return any;
@@ -338,7 +338,7 @@ void slmp_path(struct slmp *e, int64_t now, const struct slmp_address *a, uint32
 void slmp_flush(struct slmp *e)
 {
     LIST_EACH(struct slmp_peer, p, &e->active, work) {
-        for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
+        for (unsigned i = 0; i < p->channels; i++) {
             if (p->flow[i].unacked > 0) {
                 p->flow[i].ack_now = true;
                 slmp_touch(p);

@@ -95,10 +95,20 @@ static bool take_channel(struct fabric_peer *p, unsigned class)
     return moved;
 }
 
+static __attribute__((noinline)) bool take_asks(struct fabric_peer *p)
+{
+    const struct udp_channel *c = &p->channel[FABRIC_ASK];
+    bool moved = take_channel(p, FABRIC_ASK);
+    p->asks = c->busy || c->refused || !nothing_here(c) || udp_lane_first(c)->in.open != NULL;
+    return moved;
+}
+
 bool udp_take(struct fabric_peer *p)
 {
     bool moved = take_channel(p, FABRIC_RESPONSE);
-    moved |= take_channel(p, FABRIC_ASK);
+    if (unlikely(p->asks)) {
+        moved |= take_asks(p);
+    }
     return take_channel(p, FABRIC_REQUEST) || moved;
 }
 
@@ -129,7 +139,8 @@ static unsigned channel_state(const struct udp_channel *c)
 
 unsigned udp_state(const struct fabric_peer *p)
 {
-    return channel_state(&p->channel[FABRIC_REQUEST]) | channel_state(&p->channel[FABRIC_ASK]) |
+    unsigned asks = p->asks ? channel_state(&p->channel[FABRIC_ASK]) : 0;
+    return asks | channel_state(&p->channel[FABRIC_REQUEST]) |
            channel_state(&p->channel[FABRIC_RESPONSE]);
 }
 
@@ -149,6 +160,6 @@ static bool channel_wants_poll(const struct udp_channel *c)
 bool udp_wants_poll(const struct fabric_peer *p)
 {
     return channel_wants_poll(&p->channel[FABRIC_REQUEST]) ||
-           channel_wants_poll(&p->channel[FABRIC_ASK]) ||
+           (p->asks && channel_wants_poll(&p->channel[FABRIC_ASK])) ||
            channel_wants_poll(&p->channel[FABRIC_RESPONSE]);
 }

@@ -162,6 +162,7 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
         return SLMP_GO; /* nobody wants it: udp_data() sees no lane */
     }
     struct udp_channel *c = &p->channel[in->channel];
+    p->asks |= in->channel == FABRIC_ASK;
     /* The first packet of a message that we send has all of its head. */
     if (length < UDP_HEAD || in->length < UDP_HEAD || *(const uint8_t *)first != UDP_FORMAT ||
         in->blank) {

@@ -142,6 +142,7 @@ struct fabric_peer {
     struct slmp_peer *session; /* NULL: it is over */
     struct rx_source source;
     bool dying;
+    bool asks; /* its ASK channel may have something: most never have */
     int64_t heard; /* when it last sent something, or was asked to */
     struct udp_channel channel[FABRIC_CLASSES];
 };

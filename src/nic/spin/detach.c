@@ -73,8 +73,7 @@ bool detach_may(const struct rx *rx)
 {
     bool unreadable = rx->m->type != MESSAGE_GET && rx->m->length != 0 && rx->f.length == 0;
     return rx->peer->nic->sched != NULL && rx->class == FABRIC_REQUEST && !rx->away &&
-           rx->local == NULL && !unreadable &&
-           is_due(rx) && has_place(rx, packets_of(rx));
+           rx->local == NULL && !unreadable && is_due(rx) && has_place(rx, packets_of(rx));
 }
 
 /* The message is the invocation's from now on, and the channel's no more. */

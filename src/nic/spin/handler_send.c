@@ -28,6 +28,7 @@
 
 struct answer {
     unsigned users; /* the handler, the operation */
+    struct op *op;  /* until it is done */
     bool done;
     ptl_ni_fail_t fail;
     uint64_t mlength;
@@ -259,26 +260,45 @@ static int start(struct hpu_env *env, struct ni *ni, struct request *r, const st
     if (rc != PTL_OK) {
         return rc;
     }
-    rc = request_asks(r) ? nic_ask(ni, r) : nic_request(ni, r);
+    struct op *op = NULL;
+    rc = request_asks(r) ? nic_ask(ni, r, &op) : nic_request(ni, r);
+    if (r->answer != NULL) {
+        r->answer->op = op;
+    }
     if (rc != PTL_OK) {
         free(r->owned);
     }
     return rc;
 }
 
+/* Waits for the answer, and if none comes, withdraws the question and waits as long again for what
+ * has become of it; the lock is held. */
+static void wait_for(struct hpu_env *env, struct nic *nic, struct answer *a)
+{
+    int64_t since = nic->now();
+    bool told = false;
+    while (!a->done && be_patient(env, nic, since)) {
+    }
+    since = nic->now();
+    while (!a->done) {
+        told = told || ask_withdraw(a->op);
+        if (!a->done && !be_patient(env, nic, since)) {
+            break;
+        }
+    }
+}
+
 /* Waits for the answer and hands it over; the lock is held. */
 static int await(struct hpu_env *env, struct nic *nic, struct answer *a, void *to)
 {
-    int rc = PTL_ABORTED;
-    int64_t since = nic->now();
-    while (!a->done && be_patient(env, nic, since)) {
+    wait_for(env, nic, a);
+    if (!a->done) {
+        return PTL_FAIL; /* whether it was done, or will be, is not known */
     }
-    if (a->done && a->fail != PTL_NI_OK) {
-        rc = PTL_FAIL;
-    } else if (a->done) {
-        rc = nic_copy(to, a->data, a->mlength) == 0 ? PTL_OK : -EFAULT;
+    if (a->fail != PTL_NI_OK) {
+        return a->fail == FAIL_WITHDRAWN ? PTL_ABORTED : PTL_FAIL;
     }
-    return rc;
+    return nic_copy(to, a->data, a->mlength) == 0 ? PTL_OK : -EFAULT;
 }
 
 /* Runs on the handler's context, without the lock. While the handler is suspended the channel of
