@@ -9,44 +9,44 @@
 #define BIAS_AFTER 64 /* times in a row that earn the bias */
 
 bool lock_asymmetric;
-__thread uint32_t lock_seat __attribute__((tls_model("initial-exec"))) = LOCK_SEATS;
+__thread uint32_t lock_slot __attribute__((tls_model("initial-exec"))) = LOCK_SLOTS;
 
 /* Seats that are taken, as bits; 0 is nobody's. */
-static _Atomic uint32_t seats = 1;
-static pthread_key_t seat_key; /* its destructor gives the seat of a thread back */
-static struct once seat_once;
-static bool seat_key_works;
+static _Atomic uint32_t slots = 1;
+static pthread_key_t slot_key; /* its destructor gives the owner slot of a thread back */
+static struct once slot_once;
+static bool slot_key_works;
 
-_Static_assert(LOCK_SEATS <= 32, "seats are the bits of a word");
+_Static_assert(LOCK_SLOTS <= 32, "slots are the bits of a word");
 
-static void leave_seat(void *seat)
+static void leave_slot(void *slot)
 {
-    lock_seat = LOCK_SEATS;
-    atomic_fetch_and(&seats, ~(1u << (uintptr_t)seat));
+    lock_slot = LOCK_SLOTS;
+    atomic_fetch_and(&slots, ~(1u << (uintptr_t)slot));
 }
 
-static void make_seat_key(void)
+static void make_slot_key(void)
 {
-    seat_key_works = thread_key_create(&seat_key, leave_seat) == 0;
+    slot_key_works = thread_key_create(&slot_key, leave_slot) == 0;
 }
 
-/* The thread's seat; it gets one if there is one left. */
-static uint32_t sit_down(void)
+/* The thread's slot; it gets one if there is one left. */
+static uint32_t take_slot(void)
 {
-    once(&seat_once, make_seat_key);
-    uint32_t taken = atomic_load(&seats);
-    while (lock_seat == LOCK_SEATS && seat_key_works && taken != (1ull << LOCK_SEATS) - 1) {
-        uint32_t seat = (uint32_t)__builtin_ctz(~taken);
-        if (atomic_compare_exchange_weak(&seats, &taken, taken | 1u << seat)) {
-            if (thread_key_set(seat_key, (void *)(uintptr_t)seat) == 0) {
-                lock_seat = seat;
+    once(&slot_once, make_slot_key);
+    uint32_t taken = atomic_load(&slots);
+    while (lock_slot == LOCK_SLOTS && slot_key_works && taken != (1ull << LOCK_SLOTS) - 1) {
+        uint32_t slot = (uint32_t)__builtin_ctz(~taken);
+        if (atomic_compare_exchange_weak(&slots, &taken, taken | 1u << slot)) {
+            if (thread_key_set(slot_key, (void *)(uintptr_t)slot) == 0) {
+                lock_slot = slot;
             } else {
-                atomic_fetch_and(&seats, ~(1u << seat));
+                atomic_fetch_and(&slots, ~(1u << slot));
             }
             break;
         }
     }
-    return lock_seat;
+    return lock_slot;
 }
 
 void lock_setup(void)
@@ -59,25 +59,25 @@ void lock_setup(void)
 
 void lock_fork(void)
 {
-    atomic_store(&seats, lock_seat == LOCK_SEATS ? 1 : 1 | 1u << lock_seat);
+    atomic_store(&slots, lock_slot == LOCK_SLOTS ? 1 : 1 | 1u << lock_slot);
 }
 
 /* The lock is ours, by `held`: from now on by the bias, which the thread has earned. */
 static void grant_bias(struct lock *l)
 {
-    uint32_t seat = sit_down();
-    if (seat == LOCK_SEATS) {
+    uint32_t slot = take_slot();
+    if (slot == LOCK_SLOTS) {
         return;
     }
     l->by_bias = true;
-    atomic_store_explicit(&l->inside[seat], 1, memory_order_relaxed);
-    atomic_store_explicit(&l->bias, seat, memory_order_release);
+    atomic_store_explicit(&l->inside[slot], 1, memory_order_relaxed);
+    atomic_store_explicit(&l->bias, slot, memory_order_release);
     compiler_fence();
     /* A thread that began to wait just now may have missed the bias; nobody would wake it. */
     if (atomic_load_explicit(&l->waiters, memory_order_relaxed) != 0 &&
-        atomic_exchange(&l->bias, 0) == seat) {
+        atomic_exchange(&l->bias, 0) == slot) {
         l->by_bias = false;
-        atomic_store_explicit(&l->inside[seat], 0, memory_order_release);
+        atomic_store_explicit(&l->inside[slot], 0, memory_order_release);
     }
 }
 
@@ -85,7 +85,7 @@ static void grant_bias(struct lock *l)
  * the bias after BIAS_AFTER times. */
 static void taken(struct lock *l)
 {
-    uintptr_t self = (uintptr_t)&lock_seat;
+    uintptr_t self = (uintptr_t)&lock_slot;
     l->by_bias = false;
     if (l->last != self) {
         l->last = self;
@@ -102,12 +102,12 @@ static void taken(struct lock *l)
  * it inside. Sections are short, so we wait for its way out without sleeping. */
 static bool take_bias_away(struct lock *l)
 {
-    uint32_t seat = atomic_load_explicit(&l->bias, memory_order_relaxed);
-    if (seat == 0 || (seat = atomic_exchange(&l->bias, 0)) == 0) {
+    uint32_t slot = atomic_load_explicit(&l->bias, memory_order_relaxed);
+    if (slot == 0 || (slot = atomic_exchange(&l->bias, 0)) == 0) {
         return false; /* none, or another one was faster */
     }
     membarrier_own();
-    for (int i = 0; atomic_load_explicit(&l->inside[seat], memory_order_acquire) != 0; i++) {
+    for (int i = 0; atomic_load_explicit(&l->inside[slot], memory_order_acquire) != 0; i++) {
         if (i < SPINS) {
             cpu_pause();
         } else {

@@ -30,24 +30,24 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-/* One more than the threads of a process that can have a bias: seat 0 is nobody's. */
-#define LOCK_SEATS 16u
+/* One more than the threads of a process that can have a bias: slot 0 is nobody's. */
+#define LOCK_SLOTS 16u
 
 struct lock {
     _Atomic uint32_t held;
     _Atomic uint32_t waiters;
-    _Atomic uint32_t bias; /* the seat of a thread, 0: none */
+    _Atomic uint32_t bias; /* the owner slot of a thread, 0: none */
     /* written by who holds it */
     bool by_bias;    /* it is held by entering with the bias */
     uint32_t streak; /* how often it was taken in a row by ... */
     uintptr_t last;  /* ... this thread */
-    /* by seat, written by that thread only */
-    _Atomic uint8_t inside[LOCK_SEATS];
+    /* by slot, written by that thread only */
+    _Atomic uint8_t inside[LOCK_SLOTS];
 };
 
-/* The calling thread's seat, a number that no other living thread has; LOCK_SEATS as
+/* The calling thread's owner slot, a number that no other living thread has; LOCK_SLOTS as
  * long as it has none. */
-extern __thread uint32_t lock_seat __attribute__((tls_model("initial-exec")));
+extern __thread uint32_t lock_slot __attribute__((tls_model("initial-exec")));
 
 /* Set by lock_setup() when whoever comes seldom pays for the order. */
 extern bool lock_asymmetric;
@@ -56,7 +56,7 @@ extern bool lock_asymmetric;
  * threads use locks; again in a forked child. */
 void lock_setup(void);
 
-/* lock_fork() is for a forked child: the seats of the threads that are not there are free. */
+/* lock_fork() is for a forked child: the slots of the threads that are not there are free. */
 void lock_fork(void);
 
 /* The slow halves: lock_wait() takes the lock, lock_give_held() gives it where it was not entered
@@ -66,31 +66,31 @@ void lock_wait(struct lock *l);
 void lock_give_held(struct lock *l);
 bool lock_retake(struct lock *l);
 
-/* lock_enter_seat() takes the lock if the calling thread, whose seat it is, has the bias;
- * lock_leave_seat() then gives it, even if the bias was taken away meanwhile. In between it is
+/* lock_enter_slot() takes the lock if the calling thread, whose slot it is, has the bias;
+ * lock_leave_slot() then gives it, even if the bias was taken away meanwhile. In between it is
  * not to be given and taken otherwise. */
-static inline bool lock_enter_seat(struct lock *l, uint32_t seat)
+static inline bool lock_enter_slot(struct lock *l, uint32_t slot)
 {
-    if (unlikely(atomic_load_explicit(&l->bias, memory_order_relaxed) != seat)) {
+    if (unlikely(atomic_load_explicit(&l->bias, memory_order_relaxed) != slot)) {
         return false;
     }
-    atomic_store_explicit(&l->inside[seat], 1, memory_order_relaxed);
+    atomic_store_explicit(&l->inside[slot], 1, memory_order_relaxed);
     compiler_fence();
-    if (likely(atomic_load_explicit(&l->bias, memory_order_relaxed) == seat)) {
+    if (likely(atomic_load_explicit(&l->bias, memory_order_relaxed) == slot)) {
         return true;
     }
-    atomic_store_explicit(&l->inside[seat], 0, memory_order_release);
+    atomic_store_explicit(&l->inside[slot], 0, memory_order_release);
     return false;
 }
 
-static inline void lock_leave_seat(struct lock *l, uint32_t seat)
+static inline void lock_leave_slot(struct lock *l, uint32_t slot)
 {
-    atomic_store_explicit(&l->inside[seat], 0, memory_order_release);
+    atomic_store_explicit(&l->inside[slot], 0, memory_order_release);
 }
 
 static inline bool lock_enter_biased(struct lock *l)
 {
-    return lock_enter_seat(l, lock_seat);
+    return lock_enter_slot(l, lock_slot);
 }
 
 static inline bool lock_try(struct lock *l)
@@ -108,7 +108,7 @@ static inline void lock_take(struct lock *l)
 static inline void lock_give(struct lock *l)
 {
     if (likely(l->by_bias)) {
-        lock_leave_seat(l, lock_seat);
+        lock_leave_slot(l, lock_slot);
     } else {
         lock_give_held(l);
     }

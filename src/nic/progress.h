@@ -22,18 +22,18 @@ static inline void nic_unlock(struct nic *nic)
     }
     lock_give(&nic->lock);
 }
-/* nic_enter_seat() and nic_leave_seat() are these for a thread that has the lock's bias, as
- * lock_enter_seat(); false if it has not. */
-static inline bool nic_enter_seat(struct nic *nic, uint32_t seat)
+/* nic_enter_slot() and nic_leave_slot() are these for a thread that has the lock's bias, as
+ * lock_enter_slot(); false if it has not. */
+static inline bool nic_enter_slot(struct nic *nic, uint32_t slot)
 {
-    return likely(lock_enter_seat(&nic->lock, seat));
+    return likely(lock_enter_slot(&nic->lock, slot));
 }
-static inline void nic_leave_seat(struct nic *nic, uint32_t seat)
+static inline void nic_leave_slot(struct nic *nic, uint32_t slot)
 {
     if (unlikely(nic->news.due)) {
         nic_unlock(nic);
     } else {
-        lock_leave_seat(&nic->lock, seat);
+        lock_leave_slot(&nic->lock, slot);
     }
 }
 /* nic_step_out() lets go of the lock while user code runs or a fabric copies, nic_step_in() takes

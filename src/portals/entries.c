@@ -177,19 +177,19 @@ int PtlMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me
                 ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle)
 {
     struct ni *ni;
-    uint32_t seat = lock_seat;
+    uint32_t slot = lock_slot;
     if (unlikely(api_ni_only(ni_handle, &ni) != PTL_OK) ||
-        unlikely(me == NULL || me_handle == NULL) || unlikely(!nic_enter_seat(ni->nic, seat))) {
+        unlikely(me == NULL || me_handle == NULL) || unlikely(!nic_enter_slot(ni->nic, slot))) {
         return append_any(ni_handle, pt_index, me, ptl_list, user_ptr, me_handle);
     }
     struct nic *nic = ni->nic;
     if (unlikely(ni->handle != ni_handle) || unlikely(!is_plain(ni, pt_index, me, ptl_list))) {
-        nic_leave_seat(nic, seat);
+        nic_leave_slot(nic, slot);
         return append_any(ni_handle, pt_index, me, ptl_list, user_ptr, me_handle);
     }
     le_append_plain(ni, pt_index, me, ptl_list, user_ptr, me_handle);
     trigger_run(nic);
-    nic_leave_seat(nic, seat);
+    nic_leave_slot(nic, slot);
     PAUSE_POINT("appended");
     nic_foresee(nic);
     return PTL_OK;

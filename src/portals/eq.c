@@ -226,12 +226,12 @@ static inline __attribute__((always_inline)) int take(struct known *k, unsigned 
                                                       ptl_event_t *event, unsigned int *which)
 {
     struct nic *nic = k->nic;
-    uint32_t seat = lock_seat;
-    if (unlikely(!lock_enter_seat(&nic->lock, seat))) {
+    uint32_t slot = lock_slot;
+    if (unlikely(!lock_enter_slot(&nic->lock, slot))) {
         return take_locked(k, i, event, which);
     }
     int rc = take_from(k, i, event, which);
-    lock_leave_seat(&nic->lock, seat);
+    lock_leave_slot(&nic->lock, slot);
     nic_note_poll(nic, true);
     return rc;
 }

@@ -27,23 +27,23 @@ struct visitor {
     pthread_t thread;
 };
 
-/* Every other time by its seat, if it has the bias. */
+/* Every other time by its slot, if it has the bias. */
 static void visit(bool tries)
 {
     static __thread unsigned visits;
-    uint32_t seat = lock_seat;
-    bool by_seat = visits++ % 2 == 0 && lock_enter_seat(&lock, seat);
-    if (!by_seat && tries) {
+    uint32_t slot = lock_slot;
+    bool by_slot = visits++ % 2 == 0 && lock_enter_slot(&lock, slot);
+    if (!by_slot && tries) {
         while (!lock_try(&lock)) {
         }
-    } else if (!by_seat) {
+    } else if (!by_slot) {
         lock_take(&lock);
     }
     clashes += atomic_fetch_add(&in, 1) != 0;
     count++;
     atomic_fetch_sub(&in, 1);
-    if (by_seat) {
-        lock_leave_seat(&lock, seat);
+    if (by_slot) {
+        lock_leave_slot(&lock, slot);
     } else {
         lock_give(&lock);
     }
@@ -99,14 +99,14 @@ static void one_after_the_other(void **state)
     }
 }
 
-/* More threads than seats, each long enough alone to earn the bias. */
-static void more_threads_than_seats(void **state)
+/* More threads than slots, each long enough alone to earn the bias. */
+static void more_threads_than_slots(void **state)
 {
-    struct visitor v[2 * LOCK_SEATS];
-    for (unsigned i = 0; i < 2 * LOCK_SEATS; i++) {
+    struct visitor v[2 * LOCK_SLOTS];
+    for (unsigned i = 0; i < 2 * LOCK_SLOTS; i++) {
         v[i] = (struct visitor){2000, i % 4, false, 0};
     }
-    all_meet(v, 2 * LOCK_SEATS);
+    all_meet(v, 2 * LOCK_SLOTS);
 }
 
 static void earns_the_bias_and_loses_it(void **state)
@@ -115,7 +115,7 @@ static void earns_the_bias_and_loses_it(void **state)
     for (int i = 0; i < 1000; i++) {
         visit(false);
     }
-    assert_int_equal(lock.bias, lock_asymmetric ? lock_seat : 0);
+    assert_int_equal(lock.bias, lock_asymmetric ? lock_slot : 0);
     struct visitor v = {1, 0, true, 0};
     all_meet(&v, 1);
     assert_int_equal(lock.bias, 0);
@@ -144,7 +144,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_often_others_seldom), cmocka_unit_test(all_often),
         cmocka_unit_test(one_after_the_other),     cmocka_unit_test(earns_the_bias_and_loses_it),
-        cmocka_unit_test(more_threads_than_seats), cmocka_unit_test(without_membarrier),
+        cmocka_unit_test(more_threads_than_slots), cmocka_unit_test(without_membarrier),
     };
     return cmocka_run_group_tests(tests, set_up, NULL);
 }
