@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The socket of the UDP fabric, on loopback. Its line (fabric/udp/line.c) leads to the peer that
- * most packets go to, they come from the same address and port as all others, answers come to the
- * first socket, and what no line carries leaves by that. What comes is not joined while it
- * comes one at a time, and all of it is told apart at any time.
+ * The socket of the UDP fabric, on loopback. Its connected socket (fabric/udp/connected.c) leads to
+ * the peer that most packets go to, they come from the same address and port as all others, answers
+ * come to the first socket, and what that does not carry leaves by that. What comes is not joined
+ * while it comes one at a time, and all of it is told apart at any time.
  */
 #include "fabric/udp/socket.h"
 
@@ -88,7 +88,7 @@ static void count(struct fixture *x, int to, int times)
 {
     struct udp_socket *u = &x->socket[OWN];
     for (int i = 0; i < times; i++) {
-        udp_line_count(&u->line, u->fd, &x->at[to]);
+        udp_connected_count(&u->connected, u->fd, &x->at[to]);
     }
 }
 
@@ -134,16 +134,16 @@ static void hear(struct fixture *x, int from)
 static void it_leads_to_the_favourite(void **state)
 {
     struct fixture *x = *state;
-    struct udp_line *l = &x->socket[OWN].line;
+    struct udp_connected *l = &x->socket[OWN].connected;
     count(x, FIRST, 10);
     assert_false(l->on);
     count(x, FIRST, ENOUGH);
-    assert_true(udp_line_leads_to(l, &x->at[FIRST]));
+    assert_true(udp_connected_leads_to(l, &x->at[FIRST]));
     count(x, SECOND, 3);
-    assert_true(udp_line_leads_to(l, &x->at[FIRST]));
+    assert_true(udp_connected_leads_to(l, &x->at[FIRST]));
     count(x, SECOND, ENOUGH);
-    assert_true(udp_line_leads_to(l, &x->at[SECOND]));
-    assert_false(udp_line_leads_to(l, &x->at[FIRST]));
+    assert_true(udp_connected_leads_to(l, &x->at[SECOND]));
+    assert_false(udp_connected_leads_to(l, &x->at[FIRST]));
 }
 
 static void two_that_take_turns_do_not_move_it(void **state)
@@ -153,7 +153,7 @@ static void two_that_take_turns_do_not_move_it(void **state)
     for (int i = 0; i < ENOUGH; i++) {
         count(x, SECOND, 1);
         count(x, FIRST, 1);
-        assert_true(udp_line_leads_to(&x->socket[OWN].line, &x->at[FIRST]));
+        assert_true(udp_connected_leads_to(&x->socket[OWN].connected, &x->at[FIRST]));
     }
 }
 
@@ -167,7 +167,7 @@ static void both_ways_are_open(void **state)
         }
         count(x, turn % 2 == 0 ? FIRST : SECOND, ENOUGH);
     }
-    assert_true(x->socket[OWN].line.on);
+    assert_true(x->socket[OWN].connected.on);
 }
 
 static void nobody_gets_the_port(void **state)
@@ -176,13 +176,13 @@ static void nobody_gets_the_port(void **state)
     struct udp_socket other;
     struct reason why;
     count(x, FIRST, ENOUGH);
-    assert_true(x->socket[OWN].line.on);
+    assert_true(x->socket[OWN].connected.on);
     for (uint32_t ip = 0; ip <= LOOPBACK; ip += LOOPBACK) {
         assert_int_equal(udp_socket_open(&other, ip, x->at[OWN].port, 1 << 16, &why), -EADDRINUSE);
     }
 }
 
-/* Another address with the same port has a line of its own. */
+/* Another address with the same port has a connected socket of its own. */
 static void one_port_may_have_two_lines(void **state)
 {
     struct fixture *x = *state;
@@ -193,7 +193,7 @@ static void one_port_may_have_two_lines(void **state)
     assert_int_equal(setsockopt(other, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
     assert_int_equal(bind(other, (struct sockaddr *)&group, sizeof(group)), 0);
     count(x, FIRST, ENOUGH);
-    assert_true(udp_line_leads_to(&x->socket[OWN].line, &x->at[FIRST]));
+    assert_true(udp_connected_leads_to(&x->socket[OWN].connected, &x->at[FIRST]));
     speak(x, FIRST);
     hear(x, FIRST);
     close(other);
@@ -207,7 +207,7 @@ static void refusals_come_to_the_first(void **state)
     count(x, FIRST, ENOUGH);
     close(x->socket[FIRST].fd);
     x->socket[FIRST].fd = -1;
-    assert_int_equal(send(x->socket[OWN].line.fd, "a", 1, 0), 1);
+    assert_int_equal(send(x->socket[OWN].connected.fd, "a", 1, 0), 1);
     assert_int_equal(poll(&p, 1, PATIENCE_MS), 1);
     assert_true(udp_socket_refusal(&x->socket[OWN], &who));
     assert_int_equal(who.ip, x->at[FIRST].ip);
@@ -277,7 +277,7 @@ static void refusals_by_somebody_else_are_not_believed(void **state)
 static void what_it_does_not_carry_leaves_by_the_first(void **state)
 {
     struct fixture *x = *state;
-    struct udp_line *l = &x->socket[OWN].line;
+    struct udp_connected *l = &x->socket[OWN].connected;
     count(x, FIRST, ENOUGH);
     assert_int_equal(shutdown(l->fd, SHUT_WR), 0);
     speak(x, FIRST);
@@ -285,11 +285,12 @@ static void what_it_does_not_carry_leaves_by_the_first(void **state)
     count(x, FIRST, ENOUGH);
     assert_false(l->on); /* not soon */
     count(x, SECOND, ENOUGH);
-    assert_true(udp_line_leads_to(l, &x->at[SECOND]));
+    assert_true(udp_connected_leads_to(l, &x->at[SECOND]));
     speak(x, SECOND);
 }
 
-/* Packets of a line would come from elsewhere: there is none, or the system knows better. */
+/* Packets of a connected socket would come from elsewhere: there is none, or the system knows
+ * better. */
 static void an_address_that_is_no_source_is_kept(void **state)
 {
     struct fixture *x = *state;

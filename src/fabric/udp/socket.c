@@ -99,7 +99,7 @@ int udp_socket_connect(struct udp_socket *u, const struct slmp_address *peer, st
 void udp_socket_close(struct udp_socket *u)
 {
     forks_close(u->fd);
-    udp_line_close(&u->line);
+    udp_connected_close(&u->connected);
     free(u->batch);
     *u = (struct udp_socket){.fd = -1};
 }
@@ -317,7 +317,7 @@ static unsigned list_parts(struct udp_batch *b, struct iovec *part)
 /* The socket that packets to an address leave by. */
 static int way_to(const struct udp_socket *u, const struct slmp_address *to)
 {
-    return udp_line_leads_to(&u->line, to) ? u->line.fd : u->fd;
+    return udp_connected_leads_to(&u->connected, to) ? u->connected.fd : u->fd;
 }
 
 static ssize_t send_once(struct udp_socket *u, struct udp_batch *b)
@@ -356,7 +356,7 @@ static bool may_try(struct udp_socket *u, int fd, int error, unsigned attempt)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     if (fd != u->fd && error != EINTR && error != EAGAIN && error != EFAULT) {
-        udp_line_fail(&u->line); /* the first socket tells what is wrong */
+        udp_connected_fail(&u->connected); /* the first socket tells what is wrong */
         return true;
     }
     switch (error) {
@@ -413,7 +413,7 @@ static int send_batch(struct udp_socket *u, struct slmp *e, int64_t now, struct 
     int rc = 0;
     unsigned count = b->count;
     if (count > 0 && u->adapts) {
-        udp_line_count(&u->line, u->fd, &b->packet[0].to);
+        udp_connected_count(&u->connected, u->fd, &b->packet[0].to);
     }
     ssize_t sent;
     for (unsigned attempt = 0; count > 0 && (sent = send_once(u, b)) < 0; attempt++) {

@@ -29,8 +29,8 @@ struct udp_batch {
     uint8_t row[UDP_BATCH * SLMP_HEADER_ROOM]; /* packets that are all header, in a row */
 };
 
-/* The second socket, see line.c. */
-struct udp_line {
+/* The second socket, see connected.c. */
+struct udp_connected {
     bool on; /* there is such a socket */
     int fd;
     struct slmp_address to;    /* the peer that it is connected to */
@@ -40,17 +40,17 @@ struct udp_line {
 
 struct udp_socket {
     int fd;
-    struct udp_line line;
-    bool segments;    /* the kernel cuts (UDP_SEGMENT) */
-    bool joins;       /* the kernel can join packets (UDP_GRO) */
-    bool joining;     /* the kernel joins packets now */
-    int64_t parted;   /* when it was last told not to join any */
-    bool empty;       /* nothing was there at the last look */
-    unsigned alone;   /* packets that came one at a time */
-    unsigned crowd;   /* packets that came with others */
-    bool adapts;      /* set by a caller that wants single packets soon: there may be a line, and
-                       * packets that come one at a time are not joined */
-    int receive;      /* bytes of its receive buffer */
+    struct udp_connected connected;
+    bool segments;  /* the kernel cuts (UDP_SEGMENT) */
+    bool joins;     /* the kernel can join packets (UDP_GRO) */
+    bool joining;   /* the kernel joins packets now */
+    int64_t parted; /* when it was last told not to join any */
+    bool empty;     /* nothing was there at the last look */
+    unsigned alone; /* packets that came one at a time */
+    unsigned crowd; /* packets that came with others */
+    bool adapts; /* set by a caller that wants single packets soon: there may be a connected socket,
+                  * and packets that come one at a time are not joined */
+    int receive; /* bytes of its receive buffer */
     uint32_t longest; /* packet that the way to the peer carries whole; 0: not known */
     uint64_t calls_out, calls_in;
     uint64_t refused;  /* times that a peer's host said that nobody listens */
@@ -70,14 +70,16 @@ int udp_socket_connect(struct udp_socket *, const struct slmp_address *, struct 
 void udp_socket_close(struct udp_socket *);
 uint16_t udp_socket_port(const struct udp_socket *);
 
-/* ---- line.c ---- */
+/* ---- connected.c ---- */
 
-/* udp_line_count() hears of each call that sends, and may lead the line elsewhere. */
-void udp_line_count(struct udp_line *, int first, const struct slmp_address *to);
-bool udp_line_leads_to(const struct udp_line *, const struct slmp_address *to);
-/* udp_line_fail() ends a line that does not carry; there may be another one much later. */
-void udp_line_fail(struct udp_line *);
-void udp_line_close(struct udp_line *);
+/* udp_connected_count() hears of each call that sends, and may connect the socket to another peer.
+ */
+void udp_connected_count(struct udp_connected *, int first, const struct slmp_address *to);
+bool udp_connected_leads_to(const struct udp_connected *, const struct slmp_address *to);
+/* udp_connected_fail() closes a connected socket that does not carry; there may be another one much
+ * later. */
+void udp_connected_fail(struct udp_connected *);
+void udp_connected_close(struct udp_connected *);
 
 /* ---- socket.c ---- */
 

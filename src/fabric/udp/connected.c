@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A line: a second socket, connected to the peer that most packets go to, by which packets leave
+ * A second socket, connected to the peer that most packets go to, by which packets leave
  * and none come. The system then looks for the way there once and not for each packet, which is an
  * eighth of a short packet's time on loopback.
  *
@@ -11,7 +11,7 @@
  * what peers send stays in the order of the one queue that it has, and answers of routers and
  * hosts (ICMP) go to the first socket.
  *
- * Nothing depends on a line: where there is none, all leaves by the first socket.
+ * Nothing depends on it: where there is none, all leaves by the first socket.
  */
 #include "fabric/udp/socket.h"
 
@@ -21,7 +21,7 @@
 enum {
     WON = 64,     /* votes that make a peer the favourite: a call that sends to it is one */
     AGAINST = 4,  /* votes that a call to another peer takes away */
-    LATER = 10000 /* votes that a peer lacks to which no line could lead */
+    LATER = 10000 /* votes that a peer lacks to which it could not be connected */
 };
 #define NOBODYS_GROUP UINT32_C(0xe0000000) /* 224.0.0.0 */
 
@@ -60,14 +60,14 @@ static bool take_after(int first, int fd)
         return false;
     }
     struct sockaddr_in group = ip_socket(NOBODYS_GROUP, ntohs(own.sin_port));
-    /* Sockets of other addresses may have the same port, and lines of their own. */
+    /* Sockets of other addresses may have the same port, and connected sockets of their own. */
     return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
            setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off)) == 0 &&
            bind(fd, (struct sockaddr *)&group, sizeof(group)) == 0 &&
            sys_connect(fd, (struct sockaddr *)&own, sizeof(own)) == 0;
 }
 
-static bool make(struct udp_line *l, int first)
+static bool make(struct udp_connected *l, int first)
 {
     int fd = forks_open(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (fd < 0) {
@@ -83,7 +83,7 @@ static bool make(struct udp_line *l, int first)
     return true;
 }
 
-void udp_line_close(struct udp_line *l)
+void udp_connected_close(struct udp_connected *l)
 {
     if (l->on) {
         forks_close(l->fd);
@@ -91,24 +91,24 @@ void udp_line_close(struct udp_line *l)
     }
 }
 
-void udp_line_fail(struct udp_line *l)
+void udp_connected_fail(struct udp_connected *l)
 {
-    udp_line_close(l);
+    udp_connected_close(l);
     l->votes = -LATER;
 }
 
-static void lead(struct udp_line *l, int first)
+static void lead(struct udp_connected *l, int first)
 {
     struct sockaddr_in to = ip_socket(l->often.ip, l->often.port);
     if ((!l->on && !make(l, first)) ||
         sys_connect(l->fd, (struct sockaddr *)&to, sizeof(to)) != 0) {
-        udp_line_fail(l);
+        udp_connected_fail(l);
         return;
     }
     l->to = l->often;
 }
 
-void udp_line_count(struct udp_line *l, int first, const struct slmp_address *to)
+void udp_connected_count(struct udp_connected *l, int first, const struct slmp_address *to)
 {
     if (!slmp_address_equal(to, &l->often)) {
         l->votes -= AGAINST;
@@ -116,12 +116,12 @@ void udp_line_count(struct udp_line *l, int first, const struct slmp_address *to
             l->often = *to;
             l->votes = 1;
         }
-    } else if (l->votes < WON && ++l->votes == WON && !udp_line_leads_to(l, to)) {
+    } else if (l->votes < WON && ++l->votes == WON && !udp_connected_leads_to(l, to)) {
         lead(l, first);
     }
 }
 
-bool udp_line_leads_to(const struct udp_line *l, const struct slmp_address *to)
+bool udp_connected_leads_to(const struct udp_connected *l, const struct slmp_address *to)
 {
     return l->on && slmp_address_equal(to, &l->to);
 }
