@@ -30,9 +30,9 @@ static struct udp_channel *channel(struct fixture *x)
     return &x->peer.channel[FABRIC_REQUEST];
 }
 
-static struct udp_lane *lane(struct fixture *x)
+static struct udp_stream *stream(struct fixture *x)
 {
-    return udp_lane_first(channel(x));
+    return udp_stream_first(channel(x));
 }
 
 static int begin(void **state)
@@ -101,7 +101,7 @@ static void hand_over(struct fixture *x, size_t each, size_t most)
 /* The next message that the NIC would get has so many bytes of `with`. */
 static void expect(struct fixture *x, uint32_t length, uint8_t with)
 {
-    struct udp_lane *l = lane(x);
+    struct udp_stream *l = stream(x);
     assert_false(list_empty(&l->pieces));
     struct udp_piece *piece = container_of(l->pieces.next, struct udp_piece, link);
     assert_true(piece->first);
@@ -115,9 +115,9 @@ static void expect(struct fixture *x, uint32_t length, uint8_t with)
 
 static void nothing_is_left(struct fixture *x)
 {
-    assert_true(list_empty(&lane(x)->pieces));
-    assert_int_equal(lane(x)->count, 0);
-    assert_null(lane(x)->in.row);
+    assert_true(list_empty(&stream(x)->pieces));
+    assert_int_equal(stream(x)->count, 0);
+    assert_null(stream(x)->in.row);
 }
 
 static void each_message_comes_once(void **state)
@@ -182,7 +182,7 @@ static void one_that_is_too_long_is_dropped(void **state)
         .peer = &x->session, .length = UDP_ROW_MOST + 1, .channel = FABRIC_REQUEST, .active = true};
     assert_int_equal(udp_begin(&x->fabric, &x->in, x->row, x->length), SLMP_GO);
     assert_int_equal(udp_data(&x->fabric, &x->in, 0, x->row, x->length), SLMP_GO);
-    assert_null(lane(x)->in.open); /* the next one need not wait for the rest */
+    assert_null(stream(x)->in.open); /* the next one need not wait for the rest */
     assert_int_equal(udp_data(&x->fabric, &x->in, x->length, x->row, x->length), SLMP_GO);
     udp_done(&x->fabric, &x->in, SLMP_OK);
     nothing_is_left(x);

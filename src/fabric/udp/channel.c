@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lanes of a channel at work: which of them go on (receive.c says how), when the engine is
+ * The streams of a channel at work: which of them go on (receive.c says how), when the engine is
  * asked again for what it was told to keep, and what is to be waited for.
  *
  * The NIC may let go of its lock while a message is with it. `busy` keeps other threads off the
- * channel meanwhile; all that they may do is to add pieces and lanes behind the others.
+ * channel meanwhile; all that they may do is to add pieces and streams behind the others.
  */
 #include "fabric/udp/udp.h"
 
 static bool nothing_here(const struct udp_channel *c)
 {
-    const struct udp_lane *l = udp_lane_first(c);
-    return udp_lane_alone(c) && l->m.phase == RX_IDLE && list_empty(&l->pieces);
+    const struct udp_stream *l = udp_stream_first(c);
+    return udp_stream_alone(c) && l->m.phase == RX_IDLE && list_empty(&l->pieces);
 }
 
-/* Goes on with all lanes that can, in their order. */
-static bool take_lanes(struct fabric_peer *p, struct udp_channel *c)
+/* Goes on with all streams that can, in their order. */
+static bool take_streams(struct fabric_peer *p, struct udp_channel *c)
 {
-    struct udp_lane *l = udp_lane_first(c);
-    bool moved = udp_lane_take_first(p, l);
+    struct udp_stream *l = udp_stream_first(c);
+    bool moved = udp_stream_take_first(p, l);
     while (!nothing_here(c)) {
-        if (l == udp_lane_first(c) && udp_lane_retire(p->fabric, c)) {
-            l = udp_lane_first(c);
-            moved |= udp_lane_take_first(p, l);
+        if (l == udp_stream_first(c) && udp_stream_retire(p->fabric, c)) {
+            l = udp_stream_first(c);
+            moved |= udp_stream_take_first(p, l);
             continue;
         }
-        if (l->m.phase == RX_IDLE || !udp_lane_split(c, l) || !l->m.rx->matched ||
-            (l = udp_lane_behind(c, l)) == NULL) {
+        if (l->m.phase == RX_IDLE || !udp_stream_split(c, l) || !l->m.rx->matched ||
+            (l = udp_stream_behind(c, l)) == NULL) {
             return moved;
         }
-        moved |= udp_lane_take_behind(p, l);
+        moved |= udp_stream_take_behind(p, l);
     }
     return moved;
 }
@@ -41,12 +41,12 @@ static void cut_channel(struct fabric_peer *p, struct udp_channel *c)
     }
     c->busy = true;
     do {
-        struct udp_lane *l = udp_lane_first(c);
+        struct udp_stream *l = udp_stream_first(c);
         if (l->m.phase != RX_IDLE && !rx_machine_cut(&l->m)) {
             break; /* the NIC has not done with it */
         }
-        udp_lane_clear(p->fabric, l);
-    } while (udp_lane_retire(p->fabric, c));
+        udp_stream_clear(p->fabric, l);
+    } while (udp_stream_retire(p->fabric, c));
     c->busy = false;
 }
 
@@ -60,19 +60,19 @@ void udp_cut(struct fabric_peer *p)
 /* Whether the engine was told to wait with something that there is room for now. */
 static bool may_offer(const struct udp_channel *c)
 {
-    LIST_EACH(const struct udp_lane, l, &c->lanes, link) {
-        if (l->in.refused && l->count < udp_lane_most(c, l) / 2) {
+    LIST_EACH(const struct udp_stream, l, &c->streams, link) {
+        if (l->in.refused && l->count < udp_stream_most(c, l) / 2) {
             return true;
         }
     }
-    return c->next_refused && (udp_lane_last(c)->in.open == NULL || !list_empty(&c->spare));
+    return c->next_refused && (udp_stream_last(c)->in.open == NULL || !list_empty(&c->spare));
 }
 
 /* Has it offer all of that again. */
 static void ask_again(struct fabric_peer *p, struct udp_channel *c, unsigned class)
 {
     c->refused = c->next_refused = false;
-    LIST_EACH(struct udp_lane, l, &c->lanes, link) {
+    LIST_EACH(struct udp_stream, l, &c->streams, link) {
         l->in.refused = false;
     }
     /* The engine's clock stands still: what is due then is due for the poll that we are in. */
@@ -86,7 +86,7 @@ static bool take_channel(struct fabric_peer *p, unsigned class)
         return false;
     }
     c->busy = true;
-    bool moved = take_lanes(p, c);
+    bool moved = take_streams(p, c);
     c->busy = false;
     if (c->refused && p->session != NULL && may_offer(c)) {
         ask_again(p, c, class);
@@ -99,7 +99,7 @@ static __attribute__((noinline)) bool take_asks(struct fabric_peer *p)
 {
     const struct udp_channel *c = &p->channel[FABRIC_ASK];
     bool moved = take_channel(p, FABRIC_ASK);
-    p->asks = c->busy || c->refused || !nothing_here(c) || udp_lane_first(c)->in.open != NULL;
+    p->asks = c->busy || c->refused || !nothing_here(c) || udp_stream_first(c)->in.open != NULL;
     return moved;
 }
 
@@ -112,25 +112,25 @@ bool udp_take(struct fabric_peer *p)
     return take_channel(p, FABRIC_REQUEST) || moved;
 }
 
-static bool is_stuck(const struct udp_lane *l)
+static bool is_stuck(const struct udp_stream *l)
 {
     return l->m.waiting || rx_machine_keeps(&l->m);
 }
 
 /* Whether its pieces wait for messages before it, which need not wait for us. */
-static bool has_its_turn(const struct udp_channel *c, const struct udp_lane *l)
+static bool has_its_turn(const struct udp_channel *c, const struct udp_stream *l)
 {
-    return l == udp_lane_first(c) ||
+    return l == udp_stream_first(c) ||
            ((l->m.phase == RX_HEADER || l->m.phase == RX_PAYLOAD) && !l->m.turn);
 }
 
 static unsigned channel_state(const struct udp_channel *c)
 {
-    const struct udp_lane *first = udp_lane_first(c);
+    const struct udp_stream *first = udp_stream_first(c);
     unsigned state = c->busy ? RX_BUSY | RX_BLOCKED | RX_OURS : nothing_here(c) ? 0 : RX_BUSY;
     state |=
-        first->in.open != NULL || first->m.phase != RX_IDLE || !udp_lane_alone(c) ? RX_AWAITS : 0;
-    LIST_EACH(const struct udp_lane, l, &c->lanes, link) {
+        first->in.open != NULL || first->m.phase != RX_IDLE || !udp_stream_alone(c) ? RX_AWAITS : 0;
+    LIST_EACH(const struct udp_stream, l, &c->streams, link) {
         state |= is_stuck(l) ? RX_BLOCKED : 0;
         state |= l->m.waiting && !l->m.rx->elsewhere ? RX_OURS : 0;
     }
@@ -149,7 +149,7 @@ static bool channel_wants_poll(const struct udp_channel *c)
     if (c->busy || (nothing_here(c) && !c->refused)) {
         return false;
     }
-    LIST_EACH(const struct udp_lane, l, &c->lanes, link) {
+    LIST_EACH(const struct udp_stream, l, &c->streams, link) {
         if (is_stuck(l) || (!list_empty(&l->pieces) && has_its_turn(c, l))) {
             return true;
         }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The consumer's side of a channel: in each lane (lane.c) one message at a time, as a source of the
- * receive machine (fabric/rx_machine.h).
+ * The consumer's side of a channel: in each stream (stream.c) one message at a time, as a source of
+ * the receive machine (fabric/rx_machine.h).
  *
  * Of a channel one message begins after the other, and one ends after the other; what comes
  * between, each does when its packets come. What follows one that was cut ends with it: a channel
@@ -20,9 +20,9 @@
 
 #define BATCH 32 /* messages of one channel before the next has its turn */
 
-static struct udp_lane *lane_of(struct rx_machine *m)
+static struct udp_stream *stream_of(struct rx_machine *m)
 {
-    return container_of(m, struct udp_lane, m);
+    return container_of(m, struct udp_stream, m);
 }
 
 static struct fabric_peer *peer_of(const struct rx_machine *m)
@@ -30,14 +30,14 @@ static struct fabric_peer *peer_of(const struct rx_machine *m)
     return container_of(m->source, struct fabric_peer, source);
 }
 
-static struct udp_piece *front(const struct udp_lane *l)
+static struct udp_piece *front(const struct udp_stream *l)
 {
     return LIST_FIRST(struct udp_piece, &l->pieces, link);
 }
 
 /* The first piece of the message in hand that has bytes left; NULL if it is not here. What
  * is behind a byte that its sender could not read, or a torn end, does not come. */
-static struct udp_piece *next_piece(struct fabric_peer *p, struct udp_lane *l)
+static struct udp_piece *next_piece(struct fabric_peer *p, struct udp_stream *l)
 {
     struct udp_piece *piece;
     while ((piece = front(l)) != NULL && !piece->first && !piece->torn &&
@@ -60,7 +60,7 @@ static struct udp_piece *next_piece(struct fabric_peer *p, struct udp_lane *l)
 /* ---- packets ---- */
 
 /* Puts a packet together from pieces, as far as they have come; NULL if not all is here. */
-static uint8_t *gather(struct fabric_peer *p, struct udp_lane *l, size_t n)
+static uint8_t *gather(struct fabric_peer *p, struct udp_stream *l, size_t n)
 {
     struct udp_piece *piece;
     if (l->gather == NULL && (l->gather = udp_memory_new(p->fabric->setup.packet_size)) == NULL) {
@@ -78,7 +78,7 @@ static uint8_t *gather(struct fabric_peer *p, struct udp_lane *l, size_t n)
 
 /* The packet of n bytes at l->moved; NULL if it is not here yet. Packets begin at multiples of
  * UDP_ALIGN in memory: how the NIC cuts them must not depend on how they travelled. */
-static uint8_t *packet(struct fabric_peer *p, struct udp_lane *l, size_t n)
+static uint8_t *packet(struct fabric_peer *p, struct udp_stream *l, size_t n)
 {
     if (l->gathered == 0) {
         struct udp_piece *piece = next_piece(p, l);
@@ -91,7 +91,7 @@ static uint8_t *packet(struct fabric_peer *p, struct udp_lane *l, size_t n)
 }
 
 /* The packet that ends at l->m.moved stays in use. */
-static void keep(struct udp_lane *l)
+static void keep(struct udp_stream *l)
 {
     struct udp_kept *k = l->keeper;
     l->keeper = NULL;
@@ -110,7 +110,7 @@ static void keep(struct udp_lane *l)
 static bool let_go(struct rx_machine *m)
 {
     struct fabric_peer *p = peer_of(m);
-    struct udp_lane *l = lane_of(m);
+    struct udp_stream *l = stream_of(m);
     bool any = false;
     struct udp_kept *k;
     while ((k = LIST_FIRST(struct udp_kept, &l->kept, link)) != NULL && k->end <= m->rx->held) {
@@ -123,7 +123,7 @@ static bool let_go(struct rx_machine *m)
 }
 
 /* The next packet. Afterwards it would be too late to find that memory is short. */
-static struct rx_span packet_here(struct fabric_peer *p, struct udp_lane *l, uint64_t rest)
+static struct rx_span packet_here(struct fabric_peer *p, struct udp_stream *l, uint64_t rest)
 {
     size_t packet_size = p->fabric->setup.packet_size, n = rest < packet_size ? rest : packet_size;
     if (l->m.phase == RX_PAYLOAD && l->keeper == NULL &&
@@ -136,7 +136,7 @@ static struct rx_span packet_here(struct fabric_peer *p, struct udp_lane *l, uin
 }
 
 /* Bytes that need not come in packets. */
-static struct rx_span bytes_here(struct fabric_peer *p, struct udp_lane *l, uint64_t rest)
+static struct rx_span bytes_here(struct fabric_peer *p, struct udp_stream *l, uint64_t rest)
 {
     if (l->gathered != 0) {
         return (struct rx_span){l->gather->bytes, l->gathered};
@@ -149,17 +149,17 @@ static struct rx_span bytes_here(struct fabric_peer *p, struct udp_lane *l, uint
     return (struct rx_span){(uint8_t *)(uintptr_t)piece->bytes + l->used, n < rest ? n : rest};
 }
 
-static struct rx_span lane_here(struct rx_machine *m, bool packets)
+static struct rx_span stream_here(struct rx_machine *m, bool packets)
 {
     uint64_t rest = m->rx->length - m->moved;
-    return packets ? packet_here(peer_of(m), lane_of(m), rest)
-                   : bytes_here(peer_of(m), lane_of(m), rest);
+    return packets ? packet_here(peer_of(m), stream_of(m), rest)
+                   : bytes_here(peer_of(m), stream_of(m), rest);
 }
 
 /* The bytes were those of the packet that was gathered, or of the first piece. */
-static void lane_pass(struct rx_machine *m, uint64_t n, bool kept)
+static void stream_pass(struct rx_machine *m, uint64_t n, bool kept)
 {
-    struct udp_lane *l = lane_of(m);
+    struct udp_stream *l = stream_of(m);
     if (kept && m->rx->held < m->moved) {
         keep(l);
     }
@@ -182,7 +182,7 @@ static struct fabric_rx *lend_rx(struct fabric_peer *p, struct udp_channel *c,
     return c->rx;
 }
 
-static void give_rx_back(struct fabric_peer *p, struct udp_lane *l)
+static void give_rx_back(struct fabric_peer *p, struct udp_stream *l)
 {
     struct udp_channel *c = &p->channel[l->class];
     if (l->m.rx == c->rx) {
@@ -194,7 +194,7 @@ static void give_rx_back(struct fabric_peer *p, struct udp_lane *l)
 }
 
 /* Takes the head of the next message; false if none is here, or memory is short. */
-static bool take_head(struct fabric_peer *p, struct udp_lane *l)
+static bool take_head(struct fabric_peer *p, struct udp_stream *l)
 {
     struct udp_channel *c = &p->channel[l->class];
     struct udp_piece *piece;
@@ -206,7 +206,7 @@ static bool take_head(struct fabric_peer *p, struct udp_lane *l)
     }
     struct fabric_rx *rx = l->m.rx;
     rx->number = c->messages++;
-    rx->behind = l != udp_lane_first(c);
+    rx->behind = l != udp_stream_first(c);
     memcpy(rx->header, piece->bytes + UDP_PREFIX, FABRIC_HEADER);
     l->m.status = piece->bytes[1] == FABRIC_OK ? FABRIC_OK : FABRIC_SEGV;
     rx->length = l->m.status == FABRIC_OK ? piece->total - UDP_HEAD : 0;
@@ -218,7 +218,7 @@ static bool take_head(struct fabric_peer *p, struct udp_lane *l)
 
 /* A message that is here whole, in a piece, and is no ask, may be over in one step; true if it is.
  */
-static bool step_short(struct fabric_peer *p, struct udp_lane *l)
+static bool step_short(struct fabric_peer *p, struct udp_stream *l)
 {
     struct fabric_rx *rx = l->m.rx;
     struct udp_piece *piece = front(l);
@@ -239,45 +239,45 @@ static bool step_short(struct fabric_peer *p, struct udp_lane *l)
     return true;
 }
 
-/* Called when the message of the first lane was cut: severs the messages of the lanes behind it,
- * and drops the pieces of those that the NIC has not begun. */
-static void cut_behind(struct fabric_peer *p, struct udp_lane *l)
+/* Called when the message of the first stream was cut: severs the messages of the streams behind
+ * it, and drops the pieces of those that the NIC has not begun. */
+static void cut_behind(struct fabric_peer *p, struct udp_stream *l)
 {
     const struct udp_channel *c = &p->channel[l->class];
-    udp_lane_clear(p->fabric, l);
-    while ((l = udp_lane_behind(c, l)) != NULL) {
+    udp_stream_clear(p->fabric, l);
+    while ((l = udp_stream_behind(c, l)) != NULL) {
         rx_machine_sever(&l->m);
         if (l->m.phase == RX_IDLE) {
-            udp_lane_clear(p->fabric, l);
+            udp_stream_clear(p->fabric, l);
         }
     }
 }
 
-/* The message in hand of the first lane has ended. */
-static void lane_over(struct rx_machine *m)
+/* The message in hand of the first stream has ended. */
+static void stream_over(struct rx_machine *m)
 {
     struct fabric_peer *p = peer_of(m);
-    struct udp_lane *l = lane_of(m);
+    struct udp_stream *l = stream_of(m);
     (void)let_go(m);
     l->gathered = 0;
     give_rx_back(p, l);
     if (m->status == FABRIC_UNDELIVERABLE) {
         cut_behind(p, l);
     }
-    while ((l = udp_lane_behind(&p->channel[lane_of(m)->class], l)) != NULL) {
+    while ((l = udp_stream_behind(&p->channel[stream_of(m)->class], l)) != NULL) {
         l->m.turn = false;
     }
 }
 
-const struct rx_source_ops udp_source = {lane_here, lane_pass, let_go, lane_over};
+const struct rx_source_ops udp_source = {stream_here, stream_pass, let_go, stream_over};
 
-static bool go_on(struct fabric_peer *p, struct udp_lane *l)
+static bool go_on(struct fabric_peer *p, struct udp_stream *l)
 {
-    l->m.rx->behind = l != udp_lane_first(&p->channel[l->class]);
+    l->m.rx->behind = l != udp_stream_first(&p->channel[l->class]);
     return rx_machine_go_on(&l->m);
 }
 
-bool udp_lane_take_first(struct fabric_peer *p, struct udp_lane *l)
+bool udp_stream_take_first(struct fabric_peer *p, struct udp_stream *l)
 {
     bool moved = false;
     for (unsigned n = 0; n < BATCH; n++) {
@@ -301,7 +301,7 @@ bool udp_lane_take_first(struct fabric_peer *p, struct udp_lane *l)
     return moved;
 }
 
-bool udp_lane_take_behind(struct fabric_peer *p, struct udp_lane *l)
+bool udp_stream_take_behind(struct fabric_peer *p, struct udp_stream *l)
 {
     bool moved = false;
     if (l->m.phase == RX_IDLE) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Receipt from the engine: what it hands over is put aside in pieces, in the order of a
- * lane's bytes, for receive.c to take. A message that begins before the one before it is here
- * whole gets a lane of its own; while there is none, the engine keeps it.
+ * stream's bytes, for receive.c to take. A message that begins before the one before it is here
+ * whole gets a stream of its own; while there is none, the engine keeps it.
  *
  * Datagrams come into a buffer of the fabric; pieces point into it and keep it from being
  * used again. What the engine has kept meanwhile is its own, and is copied. One buffer is
@@ -93,7 +93,7 @@ static void free_piece(struct fabric *f, struct udp_piece *piece)
     list_insert_after(&f->free_pieces, &piece->link); /* the one that is still in a cache */
 }
 
-void udp_piece_drop(struct fabric *f, struct udp_lane *l)
+void udp_piece_drop(struct fabric *f, struct udp_stream *l)
 {
     struct udp_piece *piece = container_of(list_pop_front(&l->pieces), struct udp_piece, link);
     l->count--;
@@ -104,7 +104,7 @@ void udp_piece_drop(struct fabric *f, struct udp_lane *l)
     free_piece(f, piece);
 }
 
-static void drop_row(struct fabric *f, struct udp_lane *l)
+static void drop_row(struct fabric *f, struct udp_stream *l)
 {
     if (l->in.row != NULL) {
         udp_memory_drop(f, l->in.row);
@@ -112,7 +112,7 @@ static void drop_row(struct fabric *f, struct udp_lane *l)
     }
 }
 
-void udp_lane_clear(struct fabric *f, struct udp_lane *l)
+void udp_stream_clear(struct fabric *f, struct udp_stream *l)
 {
     while (!list_empty(&l->pieces)) {
         udp_piece_drop(f, l);
@@ -120,7 +120,7 @@ void udp_lane_clear(struct fabric *f, struct udp_lane *l)
     drop_row(f, l);
 }
 
-static struct udp_piece *add_piece(struct fabric *f, struct udp_lane *l)
+static struct udp_piece *add_piece(struct fabric *f, struct udp_stream *l)
 {
     struct udp_piece *piece = new_piece(f);
     if (piece != NULL) {
@@ -159,7 +159,7 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
     struct fabric *f = fabric;
     struct fabric_peer *p = peer_of(in);
     if (p == NULL) {
-        return SLMP_GO; /* nobody wants it: udp_data() sees no lane */
+        return SLMP_GO; /* nobody wants it: udp_data() sees no stream */
     }
     struct udp_channel *c = &p->channel[in->channel];
     p->asks |= in->channel == FABRIC_ASK;
@@ -169,7 +169,7 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
         f->misshapen++;
         return SLMP_GO;
     }
-    struct udp_lane *l = udp_lane_begin(c);
+    struct udp_stream *l = udp_stream_begin(c);
     if (l == NULL) {
         c->refused = c->next_refused = true;
         return SLMP_LATER;
@@ -180,7 +180,7 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
     return SLMP_GO;
 }
 
-static bool take_bytes(struct fabric *f, struct udp_lane *l, const struct slmp_incoming *in,
+static bool take_bytes(struct fabric *f, struct udp_stream *l, const struct slmp_incoming *in,
                        const void *bytes, size_t length)
 {
     struct udp_memory *m = keep(f, &bytes, length);
@@ -201,7 +201,7 @@ static bool take_bytes(struct fabric *f, struct udp_lane *l, const struct slmp_i
 }
 
 /* Whether bytes are of a row: those of its first packet say so. */
-static bool in_row(const struct udp_lane *l, const uint8_t *bytes)
+static bool in_row(const struct udp_stream *l, const uint8_t *bytes)
 {
     return l->in.fresh ? bytes[UDP_AT_MORE] != 0 : l->in.row != NULL;
 }
@@ -228,7 +228,7 @@ static bool next_of_row(const uint8_t *bytes, size_t rest, struct span *s)
 }
 
 /* Makes pieces of all messages of a row; false, and nothing is changed, if memory is short. */
-static bool add_row(struct fabric *f, struct udp_lane *l, struct udp_memory *m,
+static bool add_row(struct fabric *f, struct udp_stream *l, struct udp_memory *m,
                     const uint8_t *bytes, size_t length)
 {
     struct list made;
@@ -262,7 +262,7 @@ static bool add_row(struct fabric *f, struct udp_lane *l, struct udp_memory *m,
 
 /* Takes a row (udp.h): short messages that the sender has joined. A row lies in one packet, unless
  * the path took shorter packets since the sender has joined them: then it is put together first. */
-static bool take_row(struct fabric *f, struct udp_lane *l, const struct slmp_incoming *in,
+static bool take_row(struct fabric *f, struct udp_stream *l, const struct slmp_incoming *in,
                      const void *bytes, size_t length)
 {
     if (in->length > UDP_ROW_MOST || in->blank) {
@@ -303,12 +303,12 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset,
     struct fabric *f = fabric;
     struct fabric_peer *p = peer_of(in);
     (void)offset; /* they come in order */
-    struct udp_lane *l = in->user;
+    struct udp_stream *l = in->user;
     if (p == NULL || l == NULL || l->in.open != in) {
         return SLMP_GO;
     }
     struct udp_channel *c = &p->channel[in->channel];
-    bool taken = l->count < udp_lane_most(c, l) || slmp_ending(in->peer);
+    bool taken = l->count < udp_stream_most(c, l) || slmp_ending(in->peer);
     if (taken && in_row(l, bytes)) {
         taken = take_row(f, l, in, bytes, length);
     } else if (taken) {
@@ -326,7 +326,7 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset,
 void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
 {
     struct fabric_peer *p = peer_of(in);
-    struct udp_lane *l = in->user;
+    struct udp_stream *l = in->user;
     if (p == NULL || l == NULL || l->in.open != in) {
         return;
     }

@@ -16,7 +16,7 @@
  *
  * The engine is called under the NIC's lock and never lets go of it: what it hands over is
  * put aside as pieces, which point into the buffer that the datagrams came in. Pieces go to
- * the NIC after that, channel by channel, and there the lock may be let go of. A lane of a
+ * the NIC after that, channel by channel, and there the lock may be let go of. A stream of a
  * channel that has STAGED_MOST of them (STAGED_BEHIND) takes no more; the engine keeps what
  * comes then, within its own bounds, and tells the sender to wait.
  */
@@ -38,9 +38,9 @@ enum {
     UDP_HEAD = UDP_PREFIX + FABRIC_HEADER,
     UDP_ALIGN = 64,        /* of packets for the NIC, in memory */
     UDP_FORMAT = 2,        /* the version in the prefix */
-    UDP_LANES = 8,         /* messages of a channel under way, see lane.c */
-    STAGED_MOST = 128,     /* pieces of a channel's first lane */
-    STAGED_BEHIND = 16,    /* pieces of each of its other lanes */
+    UDP_STREAMS = 8,       /* messages of a channel under way, see stream.c */
+    STAGED_MOST = 128,     /* pieces of a channel's first stream */
+    STAGED_BEHIND = 16,    /* pieces of each of its other streams */
     BUFFERS_MOST = 64,     /* of UDP_BUFFER bytes, in use at once */
     QUEUED_MOST = 512,     /* messages of a channel that are not acknowledged */
     COPIED_MOST = 1 << 20, /* bytes of unacknowledged messages that were copied */
@@ -71,7 +71,7 @@ struct udp_memory {
     _Alignas(64) uint8_t bytes[];
 };
 
-/* Bytes of a lane, in order. The first piece of a message begins with its prefix. */
+/* Bytes of a stream, in order. The first piece of a message begins with its prefix. */
 struct udp_piece {
     struct list link;
     struct udp_memory *memory;
@@ -90,7 +90,7 @@ struct udp_kept {
     uint64_t end;
 };
 
-/* The message whose pieces come, the last of its lane. */
+/* The message whose pieces come, the last of its stream. */
 struct udp_incoming {
     struct slmp_incoming *open; /* NULL: there is none */
     bool fresh;                 /* its first piece has not come */
@@ -99,10 +99,10 @@ struct udp_incoming {
     bool refused;               /* the engine was told to wait with more of it */
 };
 
-/* Messages of a channel of which one is in hand; what is in other lanes need not wait for it. */
-struct udp_lane {
+/* Messages of a channel of which one is in hand; what is in other streams need not wait for it. */
+struct udp_stream {
     struct list
-        link; /* of its channel's lanes, in the order of the messages, or of the spare ones */
+        link; /* of its channel's streams, in the order of the messages, or of the spare ones */
     uint8_t class;
     /* as the engine hands over */
     struct list pieces;
@@ -119,13 +119,13 @@ struct udp_lane {
 
 struct udp_channel {
     struct fabric_rx *rx; /* the one that the channel keeps */
-    bool lent;            /* a lane has the rx of the channel */
-    struct udp_lane lane[UDP_LANES];
-    struct list lanes, spare; /* at least one is in the first list */
-    uint64_t messages;        /* that have begun */
-    bool refused;             /* the engine was told to wait with a message */
-    bool next_refused;        /* the engine was told to wait with the next message */
-    bool busy;                /* a thread is with the NIC, perhaps without the lock */
+    bool lent;            /* a stream has the rx of the channel */
+    struct udp_stream stream[UDP_STREAMS];
+    struct list streams, spare; /* at least one is in the first list */
+    uint64_t messages;          /* that have begun */
+    bool refused;               /* the engine was told to wait with a message */
+    bool next_refused;          /* the engine was told to wait with the next message */
+    bool busy;                  /* a thread is with the NIC, perhaps without the lock */
     /* out */
     unsigned queued;
     size_t copied;
@@ -142,7 +142,7 @@ struct fabric_peer {
     struct slmp_peer *session; /* NULL: it is over */
     struct rx_source source;
     bool dying;
-    bool asks; /* its ASK channel may have something: most never have */
+    bool asks;     /* its ASK channel may have something: most never have */
     int64_t heard; /* when it last sent something, or was asked to */
     struct udp_channel channel[FABRIC_CLASSES];
 };
@@ -262,53 +262,54 @@ void udp_done(void *fabric, struct slmp_incoming *, enum slmp_status);
 bool udp_receive(struct fabric *, int64_t now, bool *more);
 struct udp_memory *udp_memory_new(size_t bytes);
 void udp_memory_drop(struct fabric *, struct udp_memory *);
-void udp_piece_drop(struct fabric *, struct udp_lane *);
-/* udp_lane_clear() forgets what a lane has, but for a message in hand. */
-void udp_lane_clear(struct fabric *, struct udp_lane *);
+void udp_piece_drop(struct fabric *, struct udp_stream *);
+/* udp_stream_clear() forgets what a stream has, but for a message in hand. */
+void udp_stream_clear(struct fabric *, struct udp_stream *);
 void udp_memories_free(struct fabric *);
 
-/* ---- lane.c ---- */
+/* ---- stream.c ---- */
 
 void udp_channel_init(struct udp_channel *, const struct rx_source *, enum fabric_class);
 void udp_channel_free(struct fabric *, struct udp_channel *);
-static inline struct udp_lane *udp_lane_first(const struct udp_channel *c)
+static inline struct udp_stream *udp_stream_first(const struct udp_channel *c)
 {
-    return container_of(c->lanes.next, struct udp_lane, link);
+    return container_of(c->streams.next, struct udp_stream, link);
 }
-static inline struct udp_lane *udp_lane_last(const struct udp_channel *c)
+static inline struct udp_stream *udp_stream_last(const struct udp_channel *c)
 {
-    return container_of(c->lanes.prev, struct udp_lane, link);
+    return container_of(c->streams.prev, struct udp_stream, link);
 }
-/* udp_lane_behind() is the lane behind another one, NULL behind the last. */
-static inline struct udp_lane *udp_lane_behind(const struct udp_channel *c,
-                                               const struct udp_lane *l)
+/* udp_stream_behind() is the stream behind another one, NULL behind the last. */
+static inline struct udp_stream *udp_stream_behind(const struct udp_channel *c,
+                                                   const struct udp_stream *l)
 {
-    return l->link.next == &c->lanes ? NULL : container_of(l->link.next, struct udp_lane, link);
+    return l->link.next == &c->streams ? NULL : container_of(l->link.next, struct udp_stream, link);
 }
-static inline bool udp_lane_alone(const struct udp_channel *c)
+static inline bool udp_stream_alone(const struct udp_channel *c)
 {
-    return c->lanes.next == c->lanes.prev;
+    return c->streams.next == c->streams.prev;
 }
-/* udp_lane_begin() finds a lane for a message that begins; NULL: there is none. */
-struct udp_lane *udp_lane_begin(struct udp_channel *);
-/* udp_lane_split() gives what is behind the message in hand a lane of its own, if it can; false:
- * something is behind it still. */
-bool udp_lane_split(struct udp_channel *, struct udp_lane *);
-/* udp_lane_retire() puts the first lane away if nothing comes there any more and others do. */
-bool udp_lane_retire(struct fabric *, struct udp_channel *);
-/* udp_lane_most() is how many pieces a lane takes. */
-static inline unsigned udp_lane_most(const struct udp_channel *c, const struct udp_lane *l)
+/* udp_stream_begin() finds a stream for a message that begins; NULL: there is none. */
+struct udp_stream *udp_stream_begin(struct udp_channel *);
+/* udp_stream_split() gives what is behind the message in hand a stream of its own, if it can;
+ * false: something is behind it still. */
+bool udp_stream_split(struct udp_channel *, struct udp_stream *);
+/* udp_stream_retire() puts the first stream away if nothing comes there any more and others do. */
+bool udp_stream_retire(struct fabric *, struct udp_channel *);
+/* udp_stream_most() is how many pieces a stream takes. */
+static inline unsigned udp_stream_most(const struct udp_channel *c, const struct udp_stream *l)
 {
-    return l == udp_lane_first(c) ? STAGED_MOST : STAGED_BEHIND;
+    return l == udp_stream_first(c) ? STAGED_MOST : STAGED_BEHIND;
 }
 
 /* ---- receive.c ---- */
 
 extern const struct rx_source_ops udp_source;
-/* udp_lane_take_first() takes messages of the first lane of a channel, udp_lane_take_behind() the
- * one that is in hand, or begins, in another lane as far as it may go; true if anything moved. */
-bool udp_lane_take_first(struct fabric_peer *, struct udp_lane *);
-bool udp_lane_take_behind(struct fabric_peer *, struct udp_lane *);
+/* udp_stream_take_first() takes messages of the first stream of a channel, udp_stream_take_behind()
+ * the one that is in hand, or begins, in another stream as far as it may go; true if anything
+ * moved. */
+bool udp_stream_take_first(struct fabric_peer *, struct udp_stream *);
+bool udp_stream_take_behind(struct fabric_peer *, struct udp_stream *);
 
 /* ---- channel.c ---- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lanes (fabric/udp/lane.c): when a packet of a message is lost, those behind it begin and come to
- * their places all the same, and end after it; how many, and how much is kept, is bounded; those
+ * Streams (fabric/udp/stream.c): when a packet of a message is lost, those behind it begin and come
+ * to their places all the same, and end after it; how many, and how much is kept, is bounded; those
  * that must wait for their turn do not keep out what they wait for; a peer that dies meanwhile ends
  * them all, in order; one that begins what it does not go on with holds up itself alone.
  */
@@ -41,11 +41,11 @@ static struct udp_channel *incoming(void)
     return &p->channel[FABRIC_REQUEST];
 }
 
-static unsigned lanes_used(void)
+static unsigned streams_used(void)
 {
     unsigned n = 0;
-    for (const struct udp_lane *l = udp_lane_first(incoming()); l != NULL;
-         l = udp_lane_behind(incoming(), l)) {
+    for (const struct udp_stream *l = udp_stream_first(incoming()); l != NULL;
+         l = udp_stream_behind(incoming(), l)) {
         n++;
     }
     return n;
@@ -55,9 +55,9 @@ static unsigned lanes_used(void)
 static void check_kept(void)
 {
     const struct fabric *f = ends[IN].fabric;
-    for (const struct udp_lane *l = udp_lane_first(incoming()); l != NULL;
-         l = udp_lane_behind(incoming(), l)) {
-        assert_true(l->count <= (l == udp_lane_first(incoming()) ? STAGED_MOST : STAGED_BEHIND));
+    for (const struct udp_stream *l = udp_stream_first(incoming()); l != NULL;
+         l = udp_stream_behind(incoming(), l)) {
+        assert_true(l->count <= (l == udp_stream_first(incoming()) ? STAGED_MOST : STAGED_BEHIND));
     }
     assert_true(f->buffers <= BUFFERS_MOST);
     assert_true(f->spare_pieces <= UDP_PIECES);
@@ -125,7 +125,7 @@ static void let_it_end(void)
         check_plan(&many[i]);
     }
     assert_int_equal(arrived[FABRIC_REQUEST], sent_plans);
-    assert_int_equal(lanes_used(), 1);
+    assert_int_equal(streams_used(), 1);
     assert_false(incoming()->lent);
 }
 
@@ -155,7 +155,7 @@ static void a_loss_holds_up_its_own_message(void **state)
     end();
 }
 
-/* Short ones go in rows; each has a lane of its own all the same. */
+/* Short ones go in rows; each has a stream of its own all the same. */
 static void short_ones_pass_too(void **state)
 {
     begin();
@@ -174,7 +174,7 @@ static void short_ones_pass_too(void **state)
     end();
 }
 
-static void lanes_are_bounded(void **state)
+static void streams_are_bounded(void **state)
 {
     begin();
     for (unsigned i = 0; i < PIPELINE; i++) {
@@ -183,9 +183,9 @@ static void lanes_are_bounded(void **state)
     }
     run(100000000);
     nobody_has_ended();
-    assert_int_equal(lanes_used(), UDP_LANES);
+    assert_int_equal(streams_used(), UDP_STREAMS);
     for (unsigned i = 1; i < PIPELINE; i++) {
-        assert_int_equal(is_in_place(&many[i]), i < UDP_LANES);
+        assert_int_equal(is_in_place(&many[i]), i < UDP_STREAMS);
     }
     let_it_end();
     end();
@@ -282,10 +282,10 @@ static void death_ends_all(void **state)
         fabric->poll(ends[IN].fabric);
     }
     assert_null(ends[IN].peer);
-    assert_int_equal(arrived[FABRIC_REQUEST], UDP_LANES);
+    assert_int_equal(arrived[FABRIC_REQUEST], UDP_STREAMS);
     for (unsigned i = 0; i < sent_plans; i++) {
-        assert_int_equal(many[i].is_done, i < UDP_LANES);
-        assert_true(i >= UDP_LANES || many[i].done == FABRIC_UNDELIVERABLE);
+        assert_int_equal(many[i].is_done, i < UDP_STREAMS);
+        assert_true(i >= UDP_STREAMS || many[i].done == FABRIC_UNDELIVERABLE);
         free_plan(&many[i]);
     }
     fabric->close(ends[IN].fabric);
@@ -361,7 +361,7 @@ static void begin_three(void)
 
 /* The other one's messages, some under way at a time, in the plans that the first one leaves. They
  * have the turns from 0 on: all of them end before any of the first one does. */
-static void stream_beside(void)
+static void send_beside(void)
 {
     unsigned most = PIPELINE - sent_plans, turn = 0, ended = 0;
     while (ended < OTHERS) {
@@ -393,19 +393,19 @@ static void others_pass(void)
 {
     const struct fabric *f = ends[IN].fabric;
     run(100000000);
-    assert_int_equal(lanes_used(), UDP_LANES);
-    stream_beside();
+    assert_int_equal(streams_used(), UDP_STREAMS);
+    send_beside();
     unsigned buffers = f->buffers;
     size_t held = slmp_held(f->engine);
     check_kept();
     for (unsigned i = 0; i < 2; i++) {
         arrived[FABRIC_REQUEST] = 0;
-        stream_beside();
+        send_beside();
         assert_int_equal(f->buffers, buffers);
         assert_int_equal(slmp_held(f->engine), held);
         check_kept();
     }
-    assert_int_equal(lanes_used(), UDP_LANES);
+    assert_int_equal(streams_used(), UDP_STREAMS);
     nobody_has_ended();
     arrived[FABRIC_REQUEST] = 0;
     let_it_end();
@@ -431,14 +431,14 @@ static void widen(void)
     arrived[FABRIC_REQUEST] = sent_plans = 0;
 }
 
-/* As many messages as there are lanes are opened, and no more of their payload follows; the one
+/* As many messages as there are streams are opened, and no more of their payload follows; the one
  * behind them is told to wait, and comes when they have. */
 static void one_that_stalls_holds_up_itself(void **state)
 {
     begin_three();
     widen();
     net_choose(is_stalled);
-    for (unsigned i = 0; i < UDP_LANES + 1; i++) {
+    for (unsigned i = 0; i < UDP_STREAMS + 1; i++) {
         send_one(STALLED_LENGTH)->by_packets = i % 2 == 0;
         off(false, false);
     }
@@ -454,7 +454,7 @@ static void those_that_wait_hold_up_their_own(void **state)
     net_choose(is_stalled);
     send_one(STALLED_LENGTH);
     off(false, false);
-    for (unsigned i = 1; i < UDP_LANES; i++) {
+    for (unsigned i = 1; i < UDP_STREAMS; i++) {
         send_one(15000);
         off(true, false);
     }
@@ -468,7 +468,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_loss_holds_up_its_own_message),
         cmocka_unit_test(short_ones_pass_too),
-        cmocka_unit_test(lanes_are_bounded),
+        cmocka_unit_test(streams_are_bounded),
         cmocka_unit_test(one_that_waits_is_passed),
         cmocka_unit_test(one_that_is_not_matched_is_not_passed),
         cmocka_unit_test(what_waits_is_bounded),
