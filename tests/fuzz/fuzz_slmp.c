@@ -13,7 +13,7 @@
  */
 #include "fuzz.h"
 
-#include "fabric/slmp/guard.h"
+#include "fabric/slmp/mac.h"
 #include "fabric/slmp/slmp.h"
 #include "fabric/slmp/wire.h"
 
@@ -125,8 +125,8 @@ static void sent(void *c, struct slmp_message *m, enum slmp_status status)
 /* ---- What the network knows of the job key ---- */
 
 static const struct slmp_key key = {.length = SLMP_KEY_MIN};
-static struct slmp_guard *guard;   /* NULL: no key */
-static struct slmp_lock *locks[2]; /* of the last session, by the side that receives */
+static struct slmp_mac *mac;             /* NULL: no key */
+static struct slmp_session_key *keys[2]; /* of the last session, by the side that receives */
 static struct slmp_wire last_open;
 
 static void put64(uint8_t *to, uint64_t v)
@@ -138,16 +138,16 @@ static void put64(uint8_t *to, uint64_t v)
 
 static void forget_session(void)
 {
-    slmp_lock_free(locks[0]);
-    slmp_lock_free(locks[1]);
-    locks[0] = locks[1] = NULL;
+    slmp_session_key_free(keys[0]);
+    slmp_session_key_free(keys[1]);
+    keys[0] = keys[1] = NULL;
 }
 
 /* Sees the first packets of sessions; `from` sends this one. */
 static void learn(unsigned from, const uint8_t *bytes, size_t length)
 {
     struct slmp_wire w;
-    if (guard == NULL || slmp_wire_parse(&w, bytes, length) != SLMP_PARSED || !w.tagged) {
+    if (mac == NULL || slmp_wire_parse(&w, bytes, length) != SLMP_PARSED || !w.tagged) {
         return;
     }
     if (w.kind == SLMP_KIND_OPEN) {
@@ -162,7 +162,7 @@ static void learn(unsigned from, const uint8_t *bytes, size_t length)
         }
         for (unsigned k = 0; k < 2; k++) { /* 0: what the initiator sends, to `from` */
             put64(names + 48, k);
-            locks[k == 0 ? from : !from] = slmp_guard_lock(guard, names, sizeof(names));
+            keys[k == 0 ? from : !from] = slmp_mac_session_key(mac, names, sizeof(names));
         }
     }
 }
@@ -208,16 +208,16 @@ static void seal_tag(struct packet *p, size_t header, bool session)
     uint8_t *tag = p->bytes + header - SLMP_TAG;
     const struct iovec part[2] = {{p->bytes, header - SLMP_TAG},
                                   {p->bytes + header, p->length - header}};
-    struct slmp_lock *lock = locks[p->to];
+    struct slmp_session_key *session_key = keys[p->to];
     uint64_t number = 0;
     memset(p->bytes + 14, 0, 4);
     if (!session) {
-        MUST(guard == NULL || slmp_guard_greeting(guard, p->bytes, header - SLMP_TAG, tag));
-    } else if (lock != NULL) {
+        MUST(mac == NULL || slmp_mac_greeting(mac, p->bytes, header - SLMP_TAG, tag));
+    } else if (session_key != NULL) {
         for (int i = 0; i < 8; i++) {
             number = number << 8 | tag[i - 8];
         }
-        MUST(slmp_guard_tag(guard, lock, number, part, 2, tag));
+        MUST(slmp_mac_tag(mac, session_key, number, part, 2, tag));
     }
 }
 
@@ -367,8 +367,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     packet_count = 0;
     now = 1;
     uint8_t how = next();
-    guard = (how & 0x80) != 0 ? slmp_guard_open(&key, &(struct reason){""}) : NULL;
-    MUST((how & 0x80) == 0 || guard != NULL);
+    mac = (how & 0x80) != 0 ? slmp_mac_open(&key, &(struct reason){""}) : NULL;
+    MUST((how & 0x80) == 0 || mac != NULL);
     for (unsigned i = 0; i < 2; i++) {
         struct slmp_upcalls up = {.context = &side[i],
                                   .opened = opened,
@@ -380,8 +380,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         struct slmp_config c = slmp_defaults();
         c.incarnation = i + 1;
         c.secret = 77 + i;
-        c.mode = guard != NULL ? SLMP_OWN : (how >> (2 * i) & 3) % 3;
-        c.key = guard != NULL ? &key : NULL;
+        c.mode = mac != NULL ? SLMP_OWN : (how >> (2 * i) & 3) % 3;
+        c.key = mac != NULL ? &key : NULL;
         c.self = (struct slmp_address){2 + i, 5};
         c.ordered = how >> (4 + i) & 1;
         c.cover = how >> 6 & 1;
@@ -403,7 +403,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
         MUST(side[i].begun == side[i].done && side[i].given == side[i].back);
     }
     forget_session();
-    slmp_guard_close(guard);
+    slmp_mac_close(mac);
     return 0;
 }
 

@@ -8,7 +8,7 @@
 enum { SEEN = 1500, KEPT = 320 };
 #include "slmp_seen.h"
 
-#include "fabric/slmp/guard.h"
+#include "fabric/slmp/mac.h"
 #include "fabric/slmp/wire.h"
 
 #include <setjmp.h>
@@ -428,10 +428,9 @@ static void an_answer_of_the_first_version(void **state)
                                     .to_port = c.self.port};
         size_t length = slmp_wire_write(&welcome, bytes);
         if (keyed) {
-            struct slmp_guard *g = slmp_guard_open(&the_key, &(struct reason){""});
-            assert_true(
-                slmp_guard_greeting(g, bytes, length - SLMP_TAG, bytes + length - SLMP_TAG));
-            slmp_guard_close(g);
+            struct slmp_mac *g = slmp_mac_open(&the_key, &(struct reason){""});
+            assert_true(slmp_mac_greeting(g, bytes, length - SLMP_TAG, bytes + length - SLMP_TAG));
+            slmp_mac_close(g);
         }
         slmp_input(e, 2, &to, bytes, length);
         assert_int_equal(told.times, 1);

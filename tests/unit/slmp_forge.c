@@ -8,7 +8,7 @@ enum { KEPT = 320, SEEN = 1024, KIND = 10 };
 
 #include "slmp_seen.h"
 
-#include "fabric/slmp/guard.h"
+#include "fabric/slmp/mac.h"
 #include "fabric/slmp/wire.h"
 
 #include <setjmp.h>
@@ -270,7 +270,7 @@ static void an_open_opens_once(void **state)
 /* ---- RESET ---- */
 
 /* A RESET as who has the key would make it: that answers the packet `question`. */
-static struct seen_packet reset_for(struct slmp_guard *g, const struct seen_packet *model,
+static struct seen_packet reset_for(struct slmp_mac *g, const struct seen_packet *model,
                                     const struct seen_packet *question)
 {
     enum { TOKEN = 18, RESET = 30, TAG_OF_DATA = 24 };
@@ -279,8 +279,7 @@ static struct seen_packet reset_for(struct slmp_guard *g, const struct seen_pack
     memcpy(r.bytes + TOKEN, question->bytes + TOKEN, 4);
     memcpy(r.bytes + RESET, question->bytes + tag, 8);
     memcpy(r.bytes + RESET + 24, question->bytes + tag + 8, 8);
-    assert_true(
-        slmp_guard_greeting(g, r.bytes, r.length - SLMP_TAG, r.bytes + r.length - SLMP_TAG));
+    assert_true(slmp_mac_greeting(g, r.bytes, r.length - SLMP_TAG, r.bytes + r.length - SLMP_TAG));
     return r;
 }
 
@@ -302,7 +301,7 @@ static unsigned of_session(const struct seen_packet *packet[SEEN])
 static void a_reset_answers_one_of_the_last_packets(void **state)
 {
     enum { LAST = 256 };
-    struct slmp_guard *g = slmp_guard_open(&the_key, &(struct reason){""});
+    struct slmp_mac *g = slmp_mac_open(&the_key, &(struct reason){""});
     struct net_node *node[2];
     struct net *n = up_to(SLMP_KIND_RESET, node);
     struct seen_packet model = held.first;
@@ -327,7 +326,7 @@ static void a_reset_answers_one_of_the_last_packets(void **state)
         assert_int_equal(node[0]->closed, too_old ? 0 : 1);
         net_close(n);
     }
-    slmp_guard_close(g);
+    slmp_mac_close(g);
 }
 
 int main(void)

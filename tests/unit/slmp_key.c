@@ -6,7 +6,7 @@
 enum { SEEN = 2048, KEPT = 512 };
 #include "slmp_seen.h"
 
-#include "fabric/slmp/guard.h"
+#include "fabric/slmp/mac.h"
 #include "fabric/slmp/wire.h"
 
 #include <errno.h>
@@ -63,25 +63,25 @@ static void tags_are_what_the_document_says(void **state)
                  {1ULL << 40, "44b914946b5012c8f59850dd360cdb40"},
                  {5, "362c1367e3adfcf1407577ac38e0e871"}};
     uint8_t tag[SLMP_TAG], expected[SLMP_TAG];
-    struct slmp_guard *g = slmp_guard_open(&the_key, &(struct reason){""});
+    struct slmp_mac *g = slmp_mac_open(&the_key, &(struct reason){""});
     assert_non_null(g);
     from_hex("f89be710b888dc372b1bdad11cda83d7", expected, SLMP_TAG);
-    assert_true(slmp_guard_greeting(g, "hello", 5, tag));
+    assert_true(slmp_mac_greeting(g, "hello", 5, tag));
     assert_memory_equal(tag, expected, SLMP_TAG);
     static const char names[] = "names of a session";
-    struct slmp_lock *l = slmp_guard_lock(g, names, sizeof(names) - 1);
+    struct slmp_session_key *l = slmp_mac_session_key(g, names, sizeof(names) - 1);
     assert_non_null(l);
     const struct iovec part[] = {{"header", 6}, {"payload of a packet", 19}};
     for (unsigned i = 0; i < 4; i++) {
         from_hex(right[i].tag, expected, SLMP_TAG);
-        assert_true(slmp_guard_tag(g, l, right[i].number, part, 2, tag));
+        assert_true(slmp_mac_tag(g, l, right[i].number, part, 2, tag));
         assert_memory_equal(tag, expected, SLMP_TAG);
         assert_true(slmp_tag_equal(tag, expected));
         tag[i] ^= 1;
         assert_false(slmp_tag_equal(tag, expected));
     }
-    slmp_lock_free(l);
-    slmp_guard_close(g);
+    slmp_session_key_free(l);
+    slmp_mac_close(g);
 }
 
 /* ---- Who has the key ---- */

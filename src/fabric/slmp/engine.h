@@ -10,7 +10,7 @@
  *   lost.c     which of them are lost: gaps, timeouts
  *   rx.c       a channel's receiving side: order, duplicates, acknowledgements
  *   plain.c    messages of plain peers, in both directions
- *   shield.c   with a job key: whose packets are taken, and once only
+ *   auth.c     with a job key: whose packets are taken, and once only
  *   cc.c       round trips, congestion window, pacing
  *   wire.c     packets as bytes
  *
@@ -33,7 +33,7 @@
 #ifndef FABRIC_SLMP_ENGINE_H
 #define FABRIC_SLMP_ENGINE_H
 
-#include "guard.h"
+#include "mac.h"
 #include "slmp.h"
 #include "wire.h"
 
@@ -178,8 +178,8 @@ enum slmp_state {
 /* A session's keys, and which of its packets have come: of the last SLMP_REPLAY numbers
  * below `top`, a bit each. One that is older is not taken. */
 enum { SLMP_REPLAY = 4096, SLMP_SENT = 256 };
-struct slmp_shield {
-    struct slmp_lock *out, *in;
+struct slmp_auth {
+    struct slmp_session_key *out, *in;
     uint64_t number;          /* of the next packet that leaves */
     uint64_t sent[SLMP_SENT]; /* how the tags of the last ones began, by number */
     uint64_t top;             /* above all that have come */
@@ -207,7 +207,7 @@ struct slmp_peer {
     uint32_t opening;             /* our token of the OPEN under way */
     uint32_t reset;               /* the token of a RESET which has come meanwhile; 0: none */
     uint64_t drawn;               /* with a key: what we drew for this exchange */
-    struct slmp_shield *shield;   /* with a key: of the session */
+    struct slmp_auth *auth;       /* with a key: of the session */
     uint64_t opened_by;           /* the nonce of its OPEN that made the session; 0: ours did */
     uint32_t packet, path;        /* longest packet agreed on; that the path takes */
     uint32_t segment, window;     /* longest payload; packets it takes at first */
@@ -252,7 +252,7 @@ struct slmp {
     struct slmp_config config;
     struct slmp_upcalls up;
     struct slmp_counters counters;
-    struct slmp_guard *guard; /* NULL without a key */
+    struct slmp_mac *mac; /* NULL without a key */
     bool inside; /* a call that holds peers is under way: none may be forgotten by upcalls */
     int64_t now;
     struct list bucket[SLMP_BUCKETS];
@@ -331,22 +331,22 @@ bool slmp_session_output(struct slmp_peer *, struct slmp_packet *);
 int64_t slmp_session_deadline(const struct slmp_peer *);
 void slmp_session_advance(struct slmp_peer *);
 
-/* shield.c: all true, or nothing to do, in an engine without a key */
-bool slmp_shield_greeting(struct slmp *, const struct slmp_wire *, const uint8_t *packet);
-size_t slmp_shield_greet(struct slmp *, const struct slmp_address *to, struct slmp_wire *,
-                         uint8_t *packet);
-bool slmp_shield_start(struct slmp_peer *, bool initiator, uint64_t drawn, uint64_t nonce,
-                       uint64_t initiated_by);
-void slmp_shield_end(struct slmp_peer *);
-bool slmp_shield_admit(struct slmp_peer *, const struct slmp_wire *, const uint8_t *packet);
-/* slmp_shield_quote() puts into a RESET which packet it answers; slmp_shield_answers() says
+/* auth.c: all true, or nothing to do, in an engine without a key */
+bool slmp_auth_greeting(struct slmp *, const struct slmp_wire *, const uint8_t *packet);
+size_t slmp_auth_greet(struct slmp *, const struct slmp_address *to, struct slmp_wire *,
+                       uint8_t *packet);
+bool slmp_auth_start(struct slmp_peer *, bool initiator, uint64_t drawn, uint64_t nonce,
+                     uint64_t initiated_by);
+void slmp_auth_end(struct slmp_peer *);
+bool slmp_auth_admit(struct slmp_peer *, const struct slmp_wire *, const uint8_t *packet);
+/* slmp_auth_quote() puts into a RESET which packet it answers; slmp_auth_answers() says
  * whether that is one that was sent to the peer in this session, and the RESET its own. */
-void slmp_shield_quote(struct slmp_wire *reset, const struct slmp_wire *packet);
-bool slmp_shield_answers(const struct slmp_peer *, const struct slmp_wire *reset);
-void slmp_shield_number(struct slmp_peer *, struct slmp_wire *);
-/* slmp_shield_seal() writes the header of a packet for the peer, whose parts are there, and its
+void slmp_auth_quote(struct slmp_wire *reset, const struct slmp_wire *packet);
+bool slmp_auth_answers(const struct slmp_peer *, const struct slmp_wire *reset);
+void slmp_auth_number(struct slmp_peer *, struct slmp_wire *);
+/* slmp_auth_seal() writes the header of a packet for the peer, whose parts are there, and its
  * tag, or the checksum that it is to have. */
-void slmp_shield_seal(struct slmp_peer *, struct slmp_packet *, const struct slmp_wire *);
+void slmp_auth_seal(struct slmp_peer *, struct slmp_packet *, const struct slmp_wire *);
 
 /* tx.c */
 void slmp_tx_start(struct slmp_flow *);

@@ -103,7 +103,7 @@ void slmp_peer_free(struct slmp_peer *p)
     if (p->active) {
         list_remove(&p->work);
     }
-    slmp_shield_end(p);
+    slmp_auth_end(p);
     slmp_room_leave(p);
     list_remove(&p->bucket);
     list_remove(&p->all);
@@ -177,7 +177,7 @@ void slmp_peer_path(struct slmp_peer *p, uint32_t longest)
     p->path = longest > SLMP_PACKET_MIN ? longest : SLMP_PACKET_MIN;
     least = least > SLMP_PACKET_MIN ? least : SLMP_PACKET_MIN;
     p->segment = p->state == PEER_SESSION ? least - SLMP_OVERHEAD - RANGES -
-                                                (p->engine->guard != NULL ? SLMP_TAGGED_MORE : 0)
+                                                (p->engine->mac != NULL ? SLMP_TAGGED_MORE : 0)
                                           : least - SLMP_HEADER;
 }
 
@@ -189,7 +189,7 @@ void slmp_peer_end(struct slmp_peer *p, enum slmp_status status)
     bool session = p->state == PEER_SESSION;
     p->state = PEER_IDLE;
     p->generation = slmp_draw(e);
-    slmp_shield_end(p);
+    slmp_auth_end(p);
     slmp_touch(p);
     p->ending = session;
     for (unsigned i = 0; session && i < SLMP_CHANNELS; i++) {

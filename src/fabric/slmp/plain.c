@@ -275,7 +275,7 @@ bool slmp_plain_unacked(struct slmp_peer *p, struct slmp_packet *packet)
     struct slmp_wire w = {
         .flags = m->whole ? SLMP_EOM : 0, .id = (uint32_t)m->number, .offset = (uint32_t)m->cut};
     slmp_message_parts(m, m->cut, length, packet);
-    slmp_shield_seal(p, packet, &w);
+    slmp_auth_seal(p, packet, &w);
     m->cut += length;
     p->unacked_at = e->now + m->gap;
     e->counters.bytes_out += length;

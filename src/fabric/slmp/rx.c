@@ -440,10 +440,10 @@ bool slmp_rx_output(struct slmp_flow *f, struct slmp_packet *p)
         w.flags |= SLMP_SYN;
         f->probe = false;
     }
-    slmp_shield_number(f->peer, &w);
+    slmp_auth_number(f->peer, &w);
     slmp_rx_fill(f, &w);
     p->parts = 0;
-    slmp_shield_seal(f->peer, p, &w);
+    slmp_auth_seal(f->peer, p, &w);
     return true;
 }
 

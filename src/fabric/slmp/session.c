@@ -87,7 +87,7 @@ void slmp_session_begin(struct slmp_peer *p)
     p->greetings = 0;
     slmp_wait_begin(&p->greet_wait, e->now, 0);
     p->opening = p->reset = 0;
-    p->drawn = e->guard != NULL ? slmp_draw(e) : 0;
+    p->drawn = e->mac != NULL ? slmp_draw(e) : 0;
 }
 
 /* The session stands: both tokens and the peer's limits are known. */
@@ -116,7 +116,7 @@ static struct slmp_wire opening(const struct slmp *e, enum slmp_kind kind, uint6
         .flags = (uint16_t)(SLMP_VER | (kind == SLMP_KIND_OPEN ? SLMP_SYN : SLMP_ACK)),
         .id = (uint32_t)nonce,
         .kind = kind,
-        .version = slmp_version(e->guard != NULL),
+        .version = slmp_version(e->mac != NULL),
         .nonce = nonce,
         .number = drawn,
         .incarnation = e->config.incarnation,
@@ -129,7 +129,7 @@ static struct slmp_wire opening(const struct slmp *e, enum slmp_kind kind, uint6
 
 void slmp_session_hello(struct slmp *e, const struct slmp_address *from, const struct slmp_wire *w)
 {
-    uint8_t version = slmp_version(e->guard != NULL);
+    uint8_t version = slmp_version(e->mac != NULL);
     struct slmp_wire welcome = {.flags = SLMP_VER | SLMP_ACK,
                                 .id = w->id,
                                 .offset = w->offset,
@@ -147,9 +147,9 @@ void slmp_session_hello(struct slmp *e, const struct slmp_address *from, const s
 void slmp_session_version(struct slmp *e, const struct slmp_address *from,
                           const struct slmp_wire *w, const uint8_t *packet)
 {
-    if (slmp_shield_greeting(e, w, packet)) {
+    if (slmp_auth_greeting(e, w, packet)) {
         e->counters.version++;
-        e->up.version(e->up.context, from, w->version, slmp_version(e->guard != NULL));
+        e->up.version(e->up.context, from, w->version, slmp_version(e->mac != NULL));
         if (w->kind == SLMP_KIND_HELLO) {
             slmp_session_hello(e, from, w); /* he, too, may say which version we speak */
         }
@@ -162,11 +162,11 @@ static void welcome(struct slmp *e, struct slmp_peer *p, const struct slmp_wire 
      * must not make us open the session twice. */
     if (p == NULL || !greeting(p) ||
         w->id != (p->state == PEER_HELLO ? p->plain_id : (uint32_t)p->nonce) ||
-        (e->guard != NULL && w->number != p->drawn)) {
+        (e->mac != NULL && w->number != p->drawn)) {
         e->counters.stale++;
         return;
     }
-    uint8_t version = slmp_version(e->guard != NULL);
+    uint8_t version = slmp_version(e->mac != NULL);
     slmp_touch(p);
     if (w->version > version || w->version_max < version) {
         e->counters.version++;
@@ -205,7 +205,7 @@ static void open_session(struct slmp *e, const struct slmp_address *from, struct
     p->token_out = w->token;
     p->token_in = (uint32_t)slmp_draw(e) | 1;
     p->opened_by = w->nonce;
-    if (!slmp_shield_start(p, false, w->number, w->nonce, w->incarnation)) {
+    if (!slmp_auth_start(p, false, w->number, w->nonce, w->incarnation)) {
         e->counters.no_room++;
         return;
     }
@@ -234,7 +234,7 @@ static void open_asked(struct slmp *e, const struct slmp_address *from, struct s
 static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *w)
 {
     if (p == NULL || p->state != PEER_OPENING || w->nonce != p->nonce ||
-        (e->guard != NULL && w->number != p->drawn)) {
+        (e->mac != NULL && w->number != p->drawn)) {
         e->counters.stale++;
         return;
     }
@@ -251,7 +251,7 @@ static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *
     p->token_in = p->opening;
     p->token_out = w->token;
     p->opened_by = 0;
-    if (!slmp_shield_start(p, true, p->drawn, w->nonce, w->incarnation)) {
+    if (!slmp_auth_start(p, true, p->drawn, w->nonce, w->incarnation)) {
         e->counters.no_room++;
         return;
     }
@@ -263,7 +263,7 @@ static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *
  * are few sessions, and few can send the packets that lead here. */
 static bool lives(const struct slmp *e, uint32_t token)
 {
-    for (const struct list *l = e->all.next; e->guard != NULL && l != &e->all; l = l->next) {
+    for (const struct list *l = e->all.next; e->mac != NULL && l != &e->all; l = l->next) {
         const struct slmp_peer *p = container_of(l, struct slmp_peer, all);
         if ((p->state == PEER_SESSION && p->token_in == token) ||
             (p->state == PEER_OPENING && p->opening == token)) {
@@ -286,14 +286,14 @@ void slmp_session_leave(struct slmp_peer *p)
     struct slmp *e = p->engine;
     struct slmp_wire w = reset_of(e, p->token_in);
     struct slmp_packet packet = {0};
-    if (e->guard == NULL) {
+    if (e->mac == NULL) {
         slmp_reply(e, &p->address, &w);
         return;
     }
     w.kind = SLMP_KIND_LEAVE;
     w.token = p->token_out;
-    slmp_shield_number(p, &w);
-    slmp_shield_seal(p, &packet, &w);
+    slmp_auth_number(p, &w);
+    slmp_auth_seal(p, &packet, &w);
     slmp_reply_bytes(e, &p->address, packet.header, packet.header_length);
 }
 
@@ -305,11 +305,11 @@ static void stale(struct slmp *e, const struct slmp_address *from, const struct 
     e->counters.stale++;
     /* Data may overtake OPENED; it will come again. */
     bool early = p != NULL && p->state == PEER_OPENING && p->opening == w->token;
-    if (early || w->kind == SLMP_KIND_LEAVE || w->tagged != (e->guard != NULL) ||
+    if (early || w->kind == SLMP_KIND_LEAVE || w->tagged != (e->mac != NULL) ||
         !may_answer(e, from, (uint64_t)SLMP_KIND_RESET << 32 ^ w->token) || lives(e, w->token)) {
         return;
     }
-    slmp_shield_quote(&reset, w);
+    slmp_auth_quote(&reset, w);
     slmp_reply(e, from, &reset);
 }
 
@@ -318,11 +318,11 @@ static void stale(struct slmp *e, const struct slmp_address *from, const struct 
 static void session_reset(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *w)
 {
     if (p != NULL && p->state == PEER_SESSION && p->token_out == w->token &&
-        slmp_shield_answers(p, w)) {
+        slmp_auth_answers(p, w)) {
         slmp_peer_end(p, SLMP_UNDELIVERABLE);
         return;
     }
-    if (p != NULL && p->state == PEER_OPENING && e->guard == NULL) {
+    if (p != NULL && p->state == PEER_OPENING && e->mac == NULL) {
         p->reset = w->token;
     }
     e->counters.stale++;
@@ -336,7 +336,7 @@ static bool in_session(struct slmp *e, const struct slmp_address *from, struct s
         stale(e, from, p, w);
         return false;
     }
-    if (!slmp_shield_admit(p, w, packet)) {
+    if (!slmp_auth_admit(p, w, packet)) {
         return false;
     }
     slmp_touch(p);
@@ -380,7 +380,7 @@ bool slmp_session_input(struct slmp *e, const struct slmp_address *from, const s
     if (slmp_wire_inside(w)) {
         return in_session(e, from, p, w, packet);
     }
-    if (!slmp_shield_greeting(e, w, packet)) {
+    if (!slmp_auth_greeting(e, w, packet)) {
         return false;
     }
     if (reflected(e, w)) {
@@ -416,8 +416,8 @@ bool slmp_session_output(struct slmp_peer *p, struct slmp_packet *packet)
     }
     struct slmp_wire w = {.flags = SLMP_SYN | SLMP_VER,
                           .id = p->plain_id,
-                          .kind = e->guard != NULL ? SLMP_KIND_HELLO : SLMP_KIND_PLAIN,
-                          .version = slmp_version(e->guard != NULL),
+                          .kind = e->mac != NULL ? SLMP_KIND_HELLO : SLMP_KIND_PLAIN,
+                          .version = slmp_version(e->mac != NULL),
                           .number = p->drawn};
     if (p->state == PEER_OPENING) {
         w = opening(e, SLMP_KIND_OPEN, p->nonce, p->drawn, p->opening);
@@ -432,7 +432,7 @@ bool slmp_session_output(struct slmp_peer *p, struct slmp_packet *packet)
     slmp_wait_on(&p->greet_wait, e->now, wait);
     packet->to = p->address;
     packet->parts = 0;
-    packet->header_length = (uint16_t)slmp_shield_greet(e, &p->address, &w, packet->header);
+    packet->header_length = (uint16_t)slmp_auth_greet(e, &p->address, &w, packet->header);
     packet->length = packet->header_length;
     return true;
 }

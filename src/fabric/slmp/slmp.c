@@ -58,8 +58,7 @@ struct slmp *slmp_open(const struct slmp_config *config, const struct slmp_upcal
     bool good = sensible(config);
     struct slmp *e = good ? calloc(1, sizeof(*e)) : NULL;
     reason_say(why, 0, good ? "out of memory" : "a configuration that cannot be");
-    if (e == NULL ||
-        (config->key != NULL && (e->guard = slmp_guard_open(config->key, why)) == NULL)) {
+    if (e == NULL || (config->key != NULL && (e->mac = slmp_mac_open(config->key, why)) == NULL)) {
         free(e);
         return NULL;
     }
@@ -104,7 +103,7 @@ void slmp_close(struct slmp *e)
         slmp_give_back(p, &p->unacked, SLMP_UNDELIVERABLE);
         slmp_peer_free(p);
     }
-    slmp_guard_close(e->guard);
+    slmp_mac_close(e->mac);
     free(e);
 }
 
@@ -117,7 +116,7 @@ int slmp_send(struct slmp *e, int64_t now, struct slmp_message *m)
     if (m->head_length > SLMP_LENGTH_MAX || m->body_length > SLMP_LENGTH_MAX - m->head_length) {
         return -EMSGSIZE;
     }
-    if (m->way == SLMP_UNACKED && e->guard != NULL) {
+    if (m->way == SLMP_UNACKED && e->mac != NULL) {
         return -EPERM;
     }
     struct slmp_peer *p = slmp_known(e, &m->to);
@@ -231,7 +230,7 @@ bool slmp_input(struct slmp *e, int64_t now, const struct slmp_address *from, co
         e->counters.corrupt += parsed == SLMP_CORRUPT;
         return false;
     }
-    if (w.tagged && e->guard == NULL) {
+    if (w.tagged && e->mac == NULL) {
         e->counters.refused++;
         return false;
     }
@@ -241,7 +240,7 @@ bool slmp_input(struct slmp *e, int64_t now, const struct slmp_address *from, co
         slmp_session_version(e, from, &w, packet);
     } else if (w.kind != SLMP_KIND_PLAIN) {
         proved = slmp_session_input(e, from, &w, packet);
-    } else if (e->guard != NULL) {
+    } else if (e->mac != NULL) {
         e->counters.forged++;
     } else if (hello && w.payload_length == 0 && e->config.mode != SLMP_PLAIN) {
         slmp_session_hello(e, from, &w);
@@ -272,7 +271,7 @@ void slmp_reply(struct slmp *e, const struct slmp_address *to, struct slmp_wire 
         e->counters.unsent++; /* without the work of a tag */
         return;
     }
-    slmp_reply_bytes(e, to, bytes, slmp_shield_greet(e, to, w, bytes));
+    slmp_reply_bytes(e, to, bytes, slmp_auth_greet(e, to, w, bytes));
 }
 
 static bool reply_output(struct slmp *e, struct slmp_packet *packet)

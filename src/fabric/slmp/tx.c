@@ -223,11 +223,11 @@ static void emit(struct slmp_flow *f, struct slmp_message *m, uint64_t offset, u
         w.piece = part.end - part.at < length;
         w.piece_at = (uint16_t)part.at;
         w.piece_of = (uint16_t)length;
-        slmp_shield_number(f->peer, &w);
+        slmp_auth_number(f->peer, &w);
         w.blank = blank;
         slmp_rx_fill(f, &w);
     }
-    slmp_shield_seal(f->peer, p, &w);
+    slmp_auth_seal(f->peer, p, &w);
     if (m->fill == NULL) {
         fold(p); /* parts that m->fill() finds are not read here: only the system may */
     }

@@ -38,14 +38,14 @@ static bool ours(const struct slmp_address *self, const struct slmp_wire *w)
     return (self->ip == 0 || self->ip == w->to_ip) && (self->port == 0 || self->port == w->to_port);
 }
 
-bool slmp_shield_greeting(struct slmp *e, const struct slmp_wire *w, const uint8_t *packet)
+bool slmp_auth_greeting(struct slmp *e, const struct slmp_wire *w, const uint8_t *packet)
 {
     uint8_t tag[SLMP_TAG];
-    if (e->guard == NULL) {
+    if (e->mac == NULL) {
         return true;
     }
     bool good = w->tagged && ours(&e->config.self, w) &&
-                slmp_guard_greeting(e->guard, packet, (size_t)(w->tag - packet), tag) &&
+                slmp_mac_greeting(e->mac, packet, (size_t)(w->tag - packet), tag) &&
                 slmp_tag_equal(tag, w->tag);
     e->counters.forged += !good;
     return good;
@@ -58,15 +58,15 @@ static bool theirs(const struct slmp_address *from, const struct slmp_wire *w)
     return w->from_ip == from->ip && w->from_port == from->port;
 }
 
-bool slmp_shield_answers(const struct slmp_peer *p, const struct slmp_wire *w)
+bool slmp_auth_answers(const struct slmp_peer *p, const struct slmp_wire *w)
 {
-    const struct slmp_shield *s = p->shield;
+    const struct slmp_auth *s = p->auth;
     return s == NULL ||
            (theirs(&p->address, w) && w->number < s->number && s->number - w->number <= SLMP_SENT &&
             s->sent[w->number % SLMP_SENT] == w->answers);
 }
 
-void slmp_shield_quote(struct slmp_wire *reset, const struct slmp_wire *w)
+void slmp_auth_quote(struct slmp_wire *reset, const struct slmp_wire *w)
 {
     if (w->tagged) {
         reset->number = w->number;
@@ -74,10 +74,10 @@ void slmp_shield_quote(struct slmp_wire *reset, const struct slmp_wire *w)
     }
 }
 
-size_t slmp_shield_greet(struct slmp *e, const struct slmp_address *to, struct slmp_wire *w,
-                         uint8_t *packet)
+size_t slmp_auth_greet(struct slmp *e, const struct slmp_address *to, struct slmp_wire *w,
+                       uint8_t *packet)
 {
-    if (e->guard == NULL) {
+    if (e->mac == NULL) {
         return slmp_wire_write(w, packet);
     }
     w->tagged = true;
@@ -87,28 +87,28 @@ size_t slmp_shield_greet(struct slmp *e, const struct slmp_address *to, struct s
     w->from_port = e->config.self.port;
     size_t length = slmp_wire_write(w, packet);
     /* Without a right tag, if libcrypto fails, it is a packet that is lost. */
-    slmp_guard_greeting(e->guard, packet, length - SLMP_TAG, packet + length - SLMP_TAG);
+    slmp_mac_greeting(e->mac, packet, length - SLMP_TAG, packet + length - SLMP_TAG);
     return length;
 }
 
 /* ---- Sessions ---- */
 
-void slmp_shield_end(struct slmp_peer *p)
+void slmp_auth_end(struct slmp_peer *p)
 {
-    if (p->shield != NULL) {
-        slmp_lock_free(p->shield->out);
-        slmp_lock_free(p->shield->in);
-        free(p->shield);
-        p->shield = NULL;
+    if (p->auth != NULL) {
+        slmp_session_key_free(p->auth->out);
+        slmp_session_key_free(p->auth->in);
+        free(p->auth);
+        p->auth = NULL;
     }
 }
 
-bool slmp_shield_start(struct slmp_peer *p, bool initiator, uint64_t drawn, uint64_t nonce,
-                       uint64_t other)
+bool slmp_auth_start(struct slmp_peer *p, bool initiator, uint64_t drawn, uint64_t nonce,
+                     uint64_t other)
 {
     struct slmp *e = p->engine;
     uint64_t own = e->config.incarnation;
-    if (e->guard == NULL) {
+    if (e->mac == NULL) {
         return true;
     }
     uint64_t value[] = {drawn,
@@ -119,39 +119,39 @@ bool slmp_shield_start(struct slmp_peer *p, bool initiator, uint64_t drawn, uint
                         initiator ? p->token_out : p->token_in,
                         0};
     enum { VALUES = sizeof(value) / sizeof(value[0]) };
-    struct slmp_lock *lock[2];
+    struct slmp_session_key *key[2];
     for (unsigned k = 0; k < 2; k++) { /* 0: what the initiator sends */
         uint8_t names[8 * VALUES];
         value[VALUES - 1] = k;
         for (unsigned i = 0; i < sizeof(names); i++) {
             names[i] = (uint8_t)(value[i / 8] >> (56 - 8 * (i % 8)));
         }
-        lock[k] = slmp_guard_lock(e->guard, names, sizeof(names));
+        key[k] = slmp_mac_session_key(e->mac, names, sizeof(names));
     }
-    slmp_shield_end(p);
-    p->shield = calloc(1, sizeof(*p->shield));
-    if (lock[0] == NULL || lock[1] == NULL || p->shield == NULL) {
-        slmp_lock_free(lock[0]);
-        slmp_lock_free(lock[1]);
-        free(p->shield);
-        p->shield = NULL;
+    slmp_auth_end(p);
+    p->auth = calloc(1, sizeof(*p->auth));
+    if (key[0] == NULL || key[1] == NULL || p->auth == NULL) {
+        slmp_session_key_free(key[0]);
+        slmp_session_key_free(key[1]);
+        free(p->auth);
+        p->auth = NULL;
         return false;
     }
-    p->shield->out = lock[!initiator];
-    p->shield->in = lock[initiator];
+    p->auth->out = key[!initiator];
+    p->auth->in = key[initiator];
     return true;
 }
 
 /* ---- Packets of a session ---- */
 
-static bool fresh(const struct slmp_shield *s, uint64_t number)
+static bool fresh(const struct slmp_auth *s, uint64_t number)
 {
     return number >= s->top ||
            (s->top - number <= SLMP_REPLAY &&
             (s->seen[number / 64 % (SLMP_REPLAY / 64)] >> number % 64 & 1) == 0);
 }
 
-static void mark(struct slmp_shield *s, uint64_t number)
+static void mark(struct slmp_auth *s, uint64_t number)
 {
     if (number >= s->top) {
         if (number - s->top >= SLMP_REPLAY) {
@@ -166,43 +166,42 @@ static void mark(struct slmp_shield *s, uint64_t number)
     s->seen[number / 64 % (SLMP_REPLAY / 64)] |= 1ULL << number % 64;
 }
 
-bool slmp_shield_admit(struct slmp_peer *p, const struct slmp_wire *w, const uint8_t *packet)
+bool slmp_auth_admit(struct slmp_peer *p, const struct slmp_wire *w, const uint8_t *packet)
 {
     struct slmp *e = p->engine;
     uint8_t tag[SLMP_TAG];
-    if (e->guard == NULL) {
+    if (e->mac == NULL) {
         return true;
     }
     if (!w->tagged || w->number == UINT64_MAX) {
         slmp_drop(p, &e->counters.forged);
         return false;
     }
-    if (!fresh(p->shield, w->number)) {
+    if (!fresh(p->auth, w->number)) {
         slmp_drop(p, &e->counters.replayed);
         return false;
     }
     const struct iovec part[2] = {{(void *)(uintptr_t)packet, (size_t)(w->tag - packet)},
                                   {(void *)(uintptr_t)w->payload, w->payload_length}};
-    if (!slmp_guard_tag(e->guard, p->shield->in, w->number, part, w->payload_length > 0 ? 2 : 1,
-                        tag) ||
+    if (!slmp_mac_tag(e->mac, p->auth->in, w->number, part, w->payload_length > 0 ? 2 : 1, tag) ||
         !slmp_tag_equal(tag, w->tag)) {
         slmp_drop(p, &e->counters.forged);
         return false;
     }
-    mark(p->shield, w->number);
+    mark(p->auth, w->number);
     return true;
 }
 
-void slmp_shield_number(struct slmp_peer *p, struct slmp_wire *w)
+void slmp_auth_number(struct slmp_peer *p, struct slmp_wire *w)
 {
-    if (p->shield != NULL) {
+    if (p->auth != NULL) {
         w->tagged = true;
         w->cover = false;
-        w->number = p->shield->number++;
+        w->number = p->auth->number++;
     }
 }
 
-void slmp_shield_seal(struct slmp_peer *p, struct slmp_packet *packet, const struct slmp_wire *w)
+void slmp_auth_seal(struct slmp_peer *p, struct slmp_packet *packet, const struct slmp_wire *w)
 {
     struct iovec part[1 + sizeof(packet->part) / sizeof(packet->part[0])];
     packet->to = p->address;
@@ -215,8 +214,8 @@ void slmp_shield_seal(struct slmp_peer *p, struct slmp_packet *packet, const str
         uint8_t *tag = packet->header + packet->header_length - SLMP_TAG;
         part[0] = (struct iovec){packet->header, packet->header_length - (size_t)SLMP_TAG};
         memcpy(&part[1], packet->part, packet->parts * sizeof(part[0]));
-        slmp_guard_tag(p->engine->guard, p->shield->out, w->number, part, 1u + packet->parts, tag);
-        p->shield->sent[w->number % SLMP_SENT] = first_of(tag);
+        slmp_mac_tag(p->engine->mac, p->auth->out, w->number, part, 1u + packet->parts, tag);
+        p->auth->sent[w->number % SLMP_SENT] = first_of(tag);
     } else if (w->cover) {
         slmp_wire_seal(packet->header, packet->header_length, packet->part, packet->parts);
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Tags of packets, by libcrypto; see guard.h. */
-#include "guard.h"
+/* Tags of packets, by libcrypto; see mac.h. */
+#include "mac.h"
 #include "slmp.h"
 
 #include "base/forks.h"
@@ -68,12 +68,12 @@ static bool crypto_there(struct reason *why)
     return there;
 }
 
-struct slmp_guard {
+struct slmp_mac {
     EVP_MAC_CTX *hash, *poly;
     uint8_t greetings[DIGEST], sessions[DIGEST];
 };
 
-struct slmp_lock {
+struct slmp_session_key {
     EVP_CIPHER_CTX *cipher;
     int64_t group; /* the group of numbers that these keys are for; NO_GROUP: none */
     uint8_t keys[GROUP][POLY_KEY];
@@ -87,7 +87,7 @@ static EVP_MAC_CTX *fetch(const char *name)
     return c;
 }
 
-static bool hash(struct slmp_guard *g, const uint8_t *key, size_t key_length, const void *bytes,
+static bool hash(struct slmp_mac *g, const uint8_t *key, size_t key_length, const void *bytes,
                  size_t length, uint8_t digest[DIGEST])
 {
     char sha[] = "SHA256";
@@ -99,10 +99,10 @@ static bool hash(struct slmp_guard *g, const uint8_t *key, size_t key_length, co
            crypto.mac_final(g->hash, digest, &made, DIGEST) == 1 && made == DIGEST;
 }
 
-struct slmp_guard *slmp_guard_open(const struct slmp_key *key, struct reason *why)
+struct slmp_mac *slmp_mac_open(const struct slmp_key *key, struct reason *why)
 {
     static const char greetings[] = "SLMP 1 greetings", sessions[] = "SLMP 1 sessions";
-    struct slmp_guard *g = crypto_there(why) ? calloc(1, sizeof(*g)) : NULL;
+    struct slmp_mac *g = crypto_there(why) ? calloc(1, sizeof(*g)) : NULL;
     if (g == NULL) {
         return NULL;
     }
@@ -111,7 +111,7 @@ struct slmp_guard *slmp_guard_open(const struct slmp_key *key, struct reason *wh
     if (g->hash == NULL || g->poly == NULL ||
         !hash(g, key->bytes, key->length, greetings, sizeof(greetings) - 1, g->greetings) ||
         !hash(g, key->bytes, key->length, sessions, sizeof(sessions) - 1, g->sessions)) {
-        slmp_guard_close(g);
+        slmp_mac_close(g);
         reason_say(why, 0,
                    "a job key needs HMAC with SHA-256 and Poly1305, which libcrypto.so.3 does not "
                    "offer as it is configured (openssl.cnf)");
@@ -120,7 +120,7 @@ struct slmp_guard *slmp_guard_open(const struct slmp_key *key, struct reason *wh
     return g;
 }
 
-void slmp_guard_close(struct slmp_guard *g)
+void slmp_mac_close(struct slmp_mac *g)
 {
     if (g != NULL) {
         crypto.mac_drop(g->hash);
@@ -130,8 +130,7 @@ void slmp_guard_close(struct slmp_guard *g)
     }
 }
 
-bool slmp_guard_greeting(struct slmp_guard *g, const void *bytes, size_t length,
-                         uint8_t tag[SLMP_TAG])
+bool slmp_mac_greeting(struct slmp_mac *g, const void *bytes, size_t length, uint8_t tag[SLMP_TAG])
 {
     uint8_t digest[DIGEST];
     bool good = hash(g, g->greetings, sizeof(g->greetings), bytes, length, digest);
@@ -139,10 +138,10 @@ bool slmp_guard_greeting(struct slmp_guard *g, const void *bytes, size_t length,
     return good;
 }
 
-struct slmp_lock *slmp_guard_lock(struct slmp_guard *g, const void *names, size_t length)
+struct slmp_session_key *slmp_mac_session_key(struct slmp_mac *g, const void *names, size_t length)
 {
     uint8_t key[DIGEST];
-    struct slmp_lock *l = calloc(1, sizeof(*l));
+    struct slmp_session_key *l = calloc(1, sizeof(*l));
     if (l == NULL) {
         return NULL;
     }
@@ -150,7 +149,7 @@ struct slmp_lock *slmp_guard_lock(struct slmp_guard *g, const void *names, size_
     l->cipher = crypto.cipher_new();
     if (l->cipher == NULL || !hash(g, g->sessions, sizeof(g->sessions), names, length, key) ||
         crypto.encrypt_init(l->cipher, crypto.aes(), NULL, key, NULL) != 1) {
-        slmp_lock_free(l);
+        slmp_session_key_free(l);
         l = NULL;
     } else {
         crypto.no_padding(l->cipher, 0);
@@ -159,7 +158,7 @@ struct slmp_lock *slmp_guard_lock(struct slmp_guard *g, const void *names, size_
     return l;
 }
 
-void slmp_lock_free(struct slmp_lock *l)
+void slmp_session_key_free(struct slmp_session_key *l)
 {
     if (l != NULL) {
         crypto.cipher_drop(l->cipher);
@@ -168,7 +167,7 @@ void slmp_lock_free(struct slmp_lock *l)
     }
 }
 
-static bool make_keys(struct slmp_lock *l, int64_t group)
+static bool make_keys(struct slmp_session_key *l, int64_t group)
 {
     uint8_t plain[GROUP][POLY_KEY] = {0};
     int made;
@@ -187,8 +186,8 @@ static bool make_keys(struct slmp_lock *l, int64_t group)
     return true;
 }
 
-bool slmp_guard_tag(struct slmp_guard *g, struct slmp_lock *l, uint64_t number,
-                    const struct iovec *part, unsigned count, uint8_t tag[SLMP_TAG])
+bool slmp_mac_tag(struct slmp_mac *g, struct slmp_session_key *l, uint64_t number,
+                  const struct iovec *part, unsigned count, uint8_t tag[SLMP_TAG])
 {
     int64_t group = (int64_t)(number / GROUP);
     size_t made;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Tags by the job key: whoever holds the key can make and check the tag of a
- * packet, and nobody else can. No packets here and no sessions; shield.c has those.
+ * packet, and nobody else can. No packets here and no sessions; auth.c has those.
  *
  *   job key ──HMAC──► key of greetings    tag = HMAC-SHA-256, its first 16 bytes
  *           ──HMAC──► key of sessions ──HMAC(names of one session)──► one key a direction:
@@ -15,8 +15,8 @@
  *
  * libcrypto is loaded when the first key is used: a process without one does without it.
  */
-#ifndef FABRIC_SLMP_GUARD_H
-#define FABRIC_SLMP_GUARD_H
+#ifndef FABRIC_SLMP_MAC_H
+#define FABRIC_SLMP_MAC_H
 
 #include "key.h"
 
@@ -27,28 +27,27 @@
 
 enum { SLMP_TAG = 16 };
 
-struct slmp_guard; /* of one engine, and used by no two threads at once */
-struct slmp_lock;  /* one direction of one session */
+struct slmp_mac;         /* of one engine, and used by no two threads at once */
+struct slmp_session_key; /* one direction of one session */
 
-/* slmp_guard_open() makes what an engine needs of a job key, which is copied. NULL
+/* slmp_mac_open() makes what an engine needs of a job key, which is copied. NULL
  * without libcrypto, which `why` says, or memory. */
-struct slmp_guard *slmp_guard_open(const struct slmp_key *, struct reason *why);
-void slmp_guard_close(struct slmp_guard *);
+struct slmp_mac *slmp_mac_open(const struct slmp_key *, struct reason *why);
+void slmp_mac_close(struct slmp_mac *);
 
-/* slmp_guard_greeting() makes the tag of bytes that are sent outside of a session; false
+/* slmp_mac_greeting() makes the tag of bytes that are sent outside of a session; false
  * if libcrypto could not. */
-bool slmp_guard_greeting(struct slmp_guard *, const void *bytes, size_t length,
-                         uint8_t tag[SLMP_TAG]);
+bool slmp_mac_greeting(struct slmp_mac *, const void *bytes, size_t length, uint8_t tag[SLMP_TAG]);
 
-/* slmp_guard_lock() makes the key of one direction of the session that `names` names, as
+/* slmp_mac_session_key() makes the key of one direction of the session that `names` names, as
  * no other session does. NULL without memory. */
-struct slmp_lock *slmp_guard_lock(struct slmp_guard *, const void *names, size_t length);
-void slmp_lock_free(struct slmp_lock *);
+struct slmp_session_key *slmp_mac_session_key(struct slmp_mac *, const void *names, size_t length);
+void slmp_session_key_free(struct slmp_session_key *);
 
-/* slmp_guard_tag() makes the tag of a packet in `count` parts. A number is used for one
+/* slmp_mac_tag() makes the tag of a packet in `count` parts. A number is used for one
  * packet only; numbers that follow each other are the fastest. */
-bool slmp_guard_tag(struct slmp_guard *, struct slmp_lock *, uint64_t number,
-                    const struct iovec *part, unsigned count, uint8_t tag[SLMP_TAG]);
+bool slmp_mac_tag(struct slmp_mac *, struct slmp_session_key *, uint64_t number,
+                  const struct iovec *part, unsigned count, uint8_t tag[SLMP_TAG]);
 
 /* slmp_tag_equal() takes the same time wherever the first difference is. */
 bool slmp_tag_equal(const uint8_t a[SLMP_TAG], const uint8_t b[SLMP_TAG]);
