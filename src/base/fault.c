@@ -45,7 +45,7 @@ static const struct {
 
 struct fault_slot {
     int signal;
-    bool buried;             /* ours is installed below one of the program */
+    bool below;              /* ours is installed below one of the program */
     bool again;              /* on_fault_again() was installed, and may have been found */
     struct sigaction before; /* the program's, before ours */
     struct sigaction later;  /* the program's, put above ours: on_fault_again() passes on to it */
@@ -247,10 +247,10 @@ static int install(struct fault_slot *slot)
     if (sigaction(slot->signal, NULL, &current) != 0) {
         return -errno;
     }
-    if (is_ours(&current) || (slot->buried && is_handler(&current))) {
+    if (is_ours(&current) || (slot->below && is_handler(&current))) {
         return 0;
     }
-    slot->buried = false;
+    slot->below = false;
     slot->before = current;
     return put_above(slot->signal, &current, on_fault);
 }
@@ -265,9 +265,9 @@ static void uninstall(struct fault_slot *slot)
         sigaction(slot->signal, &slot->before, NULL);
     } else if (runs(&current, on_fault_again)) {
         sigaction(slot->signal, &slot->later, NULL);
-        slot->buried = is_handler(&slot->later);
+        slot->below = is_handler(&slot->later);
     } else {
-        slot->buried = true;
+        slot->below = true;
     }
 }
 
@@ -319,7 +319,7 @@ static void refresh(struct fault_slot *slot)
         slot->again = false;
     } else if (!is_handler(&current)) {
         slot->before = current;
-        slot->buried = slot->again = false;
+        slot->below = slot->again = false;
         put_above(slot->signal, &current, on_fault);
     } else if (!slot->again) {
         slot->again = true;

@@ -307,7 +307,7 @@ static struct nic_peer *peer_up(struct nic *nic, const struct fabric_address *a,
 {
     struct nic_peer *p = a->dead ? NULL : find(nic, a->nid, a->pid);
     if (p != NULL && p->fabric != NULL) {
-        /* An earlier incarnation that is not buried yet: it keeps its operations
+        /* An earlier incarnation that is not torn down yet: it keeps its operations
          * but is not found any more. */
         uncache(p);
         list_remove(&p->link);

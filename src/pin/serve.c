@@ -320,7 +320,7 @@ bool pin_served(struct pin *p, struct pin_serve *s, int error, const struct pin_
 }
 
 /* Gives up all that a dead peer has pinned here, by a move that has no asker. */
-static struct pin_serve *bury(struct pin *p, uint32_t node)
+static struct pin_serve *tear_down(struct pin *p, uint32_t node)
 {
     struct pin_serve *s = serve_new((uint32_t)p->pools[node].granted, 0);
     if (s == NULL) {
@@ -376,7 +376,7 @@ int pin_peer_dead(struct pin *p, uint32_t node, struct list *ended)
     if (p->pools[node].dead) {
         return 0;
     }
-    if (bury(p, node) == NULL) {
+    if (tear_down(p, node) == NULL) {
         return -ENOMEM;
     }
     p->pools[node].dead = true;

@@ -113,7 +113,7 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
     return __real_posix_fallocate(fd, offset, bytes);
 }
 
-static void bury_the_first(void)
+static void tear_down_the_first(void)
 {
     for (unsigned i = 0; i < 1000 && ends[IN].fabric->by_slot[0] != NULL; i++) {
         fabric->poll(ends[IN].fabric);
@@ -131,7 +131,7 @@ static void a_slot_that_is_freed_is_not_taken_over(void **state)
     assert_int_equal(atomic_load(owner_word(0)), address);
     fabric->close(ends[OUT].fabric);
     open_end_at(&ends[OUT], (uint32_t)address);
-    at_allocation = bury_the_first;
+    at_allocation = tear_down_the_first;
     assert_int_equal(fabric->connect(ends[OUT].fabric, NID, ends[IN].pid, &why), FABRIC_UP);
     assert_null(at_allocation);
     assert_int_equal(atomic_load(owner_word(ends[OUT].peer->out_index)), address);
@@ -259,7 +259,7 @@ static void who_is_closing_may_still_leave_its_slot(void **state)
 {
     open_both("cells");
     peer_lost(ends[IN].peer, NULL);
-    bury_the_first();
+    tear_down_the_first();
     assert_int_equal(slots_taken(), 1);
     assert_false(slot_is_claimed(atomic_load(owner_word(0))));
     fabric->close(ends[OUT].fabric);
@@ -272,7 +272,7 @@ static void who_is_closing_may_still_leave_its_slot(void **state)
 static void give_up(const char *why)
 {
     peer_lost(ends[IN].peer, why);
-    bury_the_first();
+    tear_down_the_first();
     assert_null(ends[IN].peer);
 }
 

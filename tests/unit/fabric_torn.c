@@ -215,8 +215,8 @@ static void message_without_end(void **state)
     free_plan(&under_way);
 }
 
-/* A sender that has left, so it says, and sends on is buried when it does no more: the polls that
- * see to that come back, and the receiver serves others. */
+/* A sender that has left, so it says, and sends on is torn down when it does no more: the polls
+ * that see to that come back, and the receiver serves others. */
 static void sends_on_after_its_end(void **state)
 {
     open_flood("cells", send_more);
@@ -243,8 +243,8 @@ static void sends_on_after_its_end(void **state)
 
 /* ---- a sender that dies while a message of it waits ---- */
 
-/* Polls of the receiver alone, whose sender does nothing any more, until it is buried. */
-static void bury(void)
+/* Polls of the receiver alone, whose sender does nothing any more, until it is torn down. */
+static void await_teardown(void)
 {
     for (unsigned i = 0; i < 1000 && ends[IN].peer != NULL; i++) {
         fabric->poll(ends[IN].fabric);
@@ -282,7 +282,7 @@ static void killed_before_the_first_packet(void **state)
         }
         assert_true(first.is_done && !second.is_done && second.waits == 0);
         peer_lost(ends[IN].peer, NULL);
-        bury();
+        await_teardown();
         assert_int_equal(first.done, FABRIC_OK);
         assert_true(second.is_done);
         assert_int_equal(second.done, FABRIC_UNDELIVERABLE);
@@ -338,7 +338,7 @@ static void suspended_in_a_packet(void **state)
         }
         assert_true(!plan.is_done && ends[IN].peer != NULL);
         peer_lost(ends[IN].peer, NULL);
-        bury();
+        await_teardown();
         assert_true(plan.is_done && plan.suspends == 0);
         assert_true(plan.seen == 4 * PACKET); /* those that it had */
         assert_int_equal(plan.done, FABRIC_UNDELIVERABLE);
@@ -374,7 +374,7 @@ static void nothing_comes_behind_a_gap(void **state)
     assert_true(torn.is_done && !waits.is_done && ends[IN].peer != NULL);
     assert_int_equal(torn.done, FABRIC_UNDELIVERABLE);
     waits.waits = 0;
-    bury();
+    await_teardown();
     assert_true(waits.is_done && !behind.is_done);
     assert_int_equal(waits.done, FABRIC_OK);
     close_both();

@@ -56,7 +56,7 @@ bool asks_poll(struct fabric *f)
         list_remove(&p->asking);
         list_push_back(&f->asking, &p->asking);
         if (p->dying) {
-            continue; /* bury.c sees to it */
+            continue; /* teardown.c sees to it */
         }
         moved |= shm_rx_asks(p);
         if (!shm_rx_asked(p)) {

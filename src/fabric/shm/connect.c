@@ -341,7 +341,7 @@ static struct fabric_peer *meet(struct fabric *f, unsigned index)
     KILL_POINT("slot-accepted");
     atomic_store_explicit(&slot->references, p->references, memory_order_release);
     if (a.dead) {
-        peer_lost(p, NULL); /* its messages are taken, then it is buried */
+        peer_lost(p, NULL); /* its messages are taken, then it is torn down */
     }
     sweep_slots(f);
     return p;

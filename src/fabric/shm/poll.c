@@ -2,7 +2,7 @@
 /*
  * The looks for what has come.
  *
- *   poll      the rings of those we listen to, then what is in hand, leaves, or is to be buried
+ *   poll      the rings of those we listen to, then what is in hand, leaves, or is to be torn down
  *   peek      the same question without the lock: `next` has their lines, `known` their bits
  *   news      bits that were set since, of those we do not listen to yet; who has asked
  *
@@ -133,13 +133,13 @@ static bool poll_slots(struct fabric *f)
 /* Goes on with the end of one dying peer. Handlers may run without the lock meanwhile, so the
  * list of peers is not looked at after. One that is not dead, and sends on, takes no more of a
  * poll than others do. */
-static bool bury_one(struct fabric *f)
+static bool tear_down_one(struct fabric *f)
 {
     LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (p->dying) {
             list_remove(&p->link); /* to the end, so that each has its turn */
             list_push_back(&f->peers, &p->link);
-            return peer_empty(p) || peer_bury(p);
+            return peer_empty(p) || peer_tear_down(p);
         }
     }
     return false;
@@ -164,7 +164,7 @@ static bool poll_active(struct fabric *f)
     return moved;
 }
 
-/* Whether a message is in hand, on its way out, or a peer to be buried. */
+/* Whether a message is in hand, on its way out, or a peer to be torn down. */
 static bool in_hand(struct fabric *f)
 {
     for (unsigned i = 0; i < f->listening_count; i++) {
@@ -177,7 +177,7 @@ static bool in_hand(struct fabric *f)
     return !list_empty(&f->active) || !list_empty(&f->asking) || f->dying != 0;
 }
 
-/* The rest of a poll while anything is in hand: what is on its way out and peers to be buried
+/* The rest of a poll while anything is in hand: what is on its way out and peers to be torn down
  * have set `attention`, which in_hand() keeps as long as there are any. */
 static __attribute__((noinline)) bool poll_rest(struct fabric *f, bool moved)
 {
@@ -188,7 +188,7 @@ static __attribute__((noinline)) bool poll_rest(struct fabric *f, bool moved)
         moved |= asks_poll(f);
     }
     if (f->dying != 0) {
-        moved |= bury_one(f);
+        moved |= tear_down_one(f);
     }
     if (!moved) {
         atomic_store_explicit(&f->attention, in_hand(f), memory_order_relaxed);

@@ -149,7 +149,7 @@ static void shm_close(struct fabric *f)
         p->broken = true; /* so that what is in hand is all that can move: */
         while (peer_empty(p)) {
         }
-        if (!peer_bury(p)) {
+        if (!peer_tear_down(p)) {
             list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
             leaked = true;
         }

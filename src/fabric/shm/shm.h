@@ -110,7 +110,7 @@ struct fabric {
     uint64_t cookie;
     struct list peers;
     struct list active, asking;
-    unsigned dying;              /* peers to be buried */
+    unsigned dying;              /* peers to be torn down */
     struct fabric_peer *flowing; /* the last one that got a payload of several cells, or NULL */
     struct fabric_peer *by_slot[SLOTS_MAX];
     struct fabric_address withheld[SLOTS_MAX]; /* claimants that may still write to their slots */
@@ -295,7 +295,7 @@ struct fabric_peer *accept_slot(struct fabric *f, unsigned index);
  * bit nobody has seen: who claims one later sees that the segment is closed. */
 void accept_rest(struct fabric *f);
 
-/* ---- bury.c ---- */
+/* ---- teardown.c ---- */
 
 /* peer_name(a).text is how the log names a peer. */
 struct peer_name {
@@ -307,11 +307,11 @@ struct peer_name peer_name(const struct fabric_address *a);
 void peer_leave(struct fabric_peer *p);
 void peer_forget(struct fabric_peer *p);
 /* peer_lost() notes that a peer died, left or broke the rules; peer_empty() then takes what it has
- * left behind, as much as one look takes of any peer, true if there was something; and peer_bury()
- * ends the connection as far as it can, true when the peer is gone. */
+ * left behind, as much as one look takes of any peer, true if there was something; and
+ * peer_tear_down() ends the connection as far as it can, true when the peer is gone. */
 void peer_lost(struct fabric_peer *p, const char *why);
 bool peer_empty(struct fabric_peer *p);
-bool peer_bury(struct fabric_peer *p);
+bool peer_tear_down(struct fabric_peer *p);
 /* peer_is_probed(): whether peers_probe() asks if its process still has its segment. */
 bool peer_is_probed(struct fabric_peer *p);
 void peers_probe(struct fabric *f);

@@ -110,7 +110,7 @@ void sweep_slots(struct fabric *f)
             continue;
         }
         if (claimed && atomic_load(&slot->ready) != SLOT_UNREADY) {
-            /* It may have sent something: it is met, then buried. */
+            /* It may have sent something: it is met, then torn down. */
             set_bit(f, i);
         } else {
             free_slot(f, i, owner, slot);

@@ -241,7 +241,7 @@ void udp_close(struct fabric *f)
     slmp_close(f->engine);
     bool leaked = false;
     for (struct fabric_peer *p; (p = LIST_FIRST(struct fabric_peer, &f->peers, link)) != NULL;) {
-        if (!udp_bury(p)) {
+        if (!udp_tear_down(p)) {
             list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
             list_remove(&p->ready);
             leaked = true;

@@ -2,7 +2,7 @@
 /*
  * Sessions and peers. The engine's session with an address is a peer of the NIC's; when it
  * ends, what has come whole is taken, the rest ends as UNDELIVERABLE, and the peer is
- * buried: udp_bury(). The next session with that address is another peer.
+ * torn down: udp_tear_down(). The next session with that address is another peer.
  */
 #include "fabric/udp/udp.h"
 
@@ -168,7 +168,7 @@ void udp_other_version(void *fabric, const struct slmp_address *a, unsigned thei
     }
 }
 
-bool udp_bury(struct fabric_peer *p)
+bool udp_tear_down(struct fabric_peer *p)
 {
     while (udp_take(p)) {
     }
@@ -216,7 +216,7 @@ enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, st
     return slmp_peer_info(f->engine, &to).answered ? FABRIC_SOON : FABRIC_LATER;
 }
 
-void udp_bury_refused(struct fabric *f)
+void udp_tear_down_refused(struct fabric *f)
 {
     struct slmp_address who;
     while (udp_socket_refusal(&f->socket, &who)) {

@@ -338,7 +338,7 @@ void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
         struct udp_piece *piece = add_piece(f, l);
         if (piece != NULL) {
             piece->torn = true;
-        } /* else the burial of the peer ends the message */
+        } /* else the teardown of the peer ends the message */
     }
     udp_attend(p);
 }

@@ -35,13 +35,13 @@ static bool take_ready(struct fabric *f)
     return moved;
 }
 
-static bool bury_one(struct fabric *f)
+static bool tear_down_one(struct fabric *f)
 {
     LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (p->dying) {
             list_remove(&p->link); /* to the end, so that each has its turn */
             list_push_back(&f->peers, &p->link);
-            return udp_bury(p);
+            return udp_tear_down(p);
         }
     }
     return false;
@@ -105,13 +105,13 @@ static bool keep_up(struct fabric *f, int64_t now, bool any)
         any = true;
     }
     if (f->socket.tells) {
-        udp_bury_refused(f);
+        udp_tear_down_refused(f);
     }
     if (!list_empty(&f->ready)) {
         moved |= take_ready(f);
     }
     if (f->dying != 0) {
-        moved |= bury_one(f);
+        moved |= tear_down_one(f);
     }
     if (any || f->posted != 0 || f->deadline <= now) {
         slmp_advance(f->engine, now);

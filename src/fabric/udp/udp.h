@@ -177,7 +177,7 @@ struct fabric {
     int epoll_fd;
 
     struct list peers, ready;
-    unsigned dying;            /* peers to be buried */
+    unsigned dying;            /* peers to be torn down */
     struct list spare[2];      /* struct udp_message of either size */
     unsigned spares[2];        /* number of spare ones */
     struct udp_message *row;   /* the last message posted, while others may join it */
@@ -333,10 +333,10 @@ void udp_other_version(void *fabric, const struct slmp_address *, unsigned their
 struct slmp_whose udp_whose(void *fabric, const struct slmp_address *);
 bool udp_busy(void *fabric, struct slmp_peer *);
 enum fabric_connect udp_connect(struct fabric *, uint32_t nid, uint32_t pid, struct reason *why);
-/* udp_bury() ends a peer whose session is over, if it can be ended. */
-bool udp_bury(struct fabric_peer *);
-/* udp_bury_refused() ends peers of this host whose port nobody listens at any more. */
-void udp_bury_refused(struct fabric *);
+/* udp_tear_down() ends a peer whose session is over, if it can be ended. */
+bool udp_tear_down(struct fabric_peer *);
+/* udp_tear_down_refused() ends peers of this host whose port nobody listens at any more. */
+void udp_tear_down_refused(struct fabric *);
 /* udp_ask_silent() makes peers that we wait for show that they live. */
 void udp_ask_silent(struct fabric *, int64_t now);
 bool udp_expects(const struct fabric_peer *);

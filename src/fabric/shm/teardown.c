@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How connections end: a peer that is lost is emptied, told that we have left its slot, and
- * buried; who owes us something is probed. Wall 3.
+ * torn down; who owes us something is probed. Wall 3.
  */
 #include "fabric/shm/shm.h"
 
@@ -112,7 +112,7 @@ bool peer_empty(struct fabric_peer *p)
     return shm_rx_advance(p) || moved;
 }
 
-bool peer_bury(struct fabric_peer *p)
+bool peer_tear_down(struct fabric_peer *p)
 {
     shm_rx_cut(p);
     if ((shm_rx_state(p) & RX_BUSY) != 0) {
