@@ -195,7 +195,7 @@ static inline enum fabric_send fabric_sent_short(struct fabric_tx *tx, enum fabr
 }
 
 enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_SOON, FABRIC_ELSEWHERE, FABRIC_NEVER };
-enum bell_kind { BELL_FD, BELL_FUTEX };
+enum doorbell_kind { DOORBELL_FD, DOORBELL_FUTEX };
 
 struct fabric_info {
     size_t inline_max;       /* payloads up to here leave at once */
@@ -226,7 +226,7 @@ struct fabric_report {
 
 /* The functions that only a NIC's home has. */
 struct fabric_home {
-    _Atomic uint32_t *(*bell)(struct fabric *);
+    _Atomic uint32_t *(*doorbell)(struct fabric *);
     /* Returns FABRIC_BOARD zeroed bytes, which the NIC writes and other processes of the user can
      * read as long as the NIC is open. */
     void *(*board)(struct fabric *);
@@ -275,12 +275,12 @@ struct fabric_ops {
     void (*foresee)(struct fabric *);
     void (*foresend)(struct fabric_peer *);
     /* The descriptor that the NIC thread waits on; it becomes readable when
-     * the bell rings for BELL_FD or a peer dies. fd_event() serves it. */
+     * the doorbell rings for DOORBELL_FD or a peer dies. fd_event() serves it. */
     int (*fd)(struct fabric *);
     void (*fd_event)(struct fabric *);
-    /* Prepares for sleep (wall 1): true if nothing is left to do and the bell
+    /* Prepares for sleep (wall 1): true if nothing is left to do and the doorbell
      * is ASLEEP; *word is then its value. disarm() ends it. */
-    bool (*arm)(struct fabric *, enum bell_kind, uint32_t *word);
+    bool (*arm)(struct fabric *, enum doorbell_kind, uint32_t *word);
     void (*disarm)(struct fabric *, bool polled);
     /* When the NIC thread must look again without being rung, on clock_ns();
      * -1: never. */
@@ -291,18 +291,18 @@ struct fabric_ops {
     const struct fabric_home *home; /* NULL: it is nobody's */
 };
 
-/* The bell word (wall 1). */
-#define BELL_STATE 7u
-#define BELL_AWAKE 0u
-#define BELL_POLLED 1u
-#define BELL_ASLEEP_FD 2u
-#define BELL_ASLEEP_FUTEX 3u
-#define BELL_RUNG 8u
-#define BELL_GENERATION 16u /* increment */
+/* The doorbell word (wall 1). */
+#define DOORBELL_STATE 7u
+#define DOORBELL_AWAKE 0u
+#define DOORBELL_POLLED 1u
+#define DOORBELL_ASLEEP_FD 2u
+#define DOORBELL_ASLEEP_FUTEX 3u
+#define DOORBELL_RUNG 8u
+#define DOORBELL_GENERATION 16u /* increment */
 
-static inline bool bell_asleep(uint32_t word)
+static inline bool doorbell_asleep(uint32_t word)
 {
-    return (word & BELL_STATE) >= BELL_ASLEEP_FD;
+    return (word & DOORBELL_STATE) >= DOORBELL_ASLEEP_FD;
 }
 
 /* fabric_none is a closed NIC's: nothing comes there. */

@@ -14,7 +14,7 @@ static void leave_it(struct fabric *f)
 {
 }
 
-static bool never_sleep(struct fabric *f, enum bell_kind kind, uint32_t *word)
+static bool never_sleep(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
 {
     return false;
 }

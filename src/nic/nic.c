@@ -31,7 +31,7 @@ static void clear_bytes(struct nic *nic, size_t from, size_t to)
  * the lock, and the lock itself. Lock held, but for the first one. */
 static void clear_nic(struct nic *nic)
 {
-    nic->bell = &nic->no_bell;
+    nic->doorbell = &nic->no_doorbell;
     nic->ops = &fabric_none;
     nic->net = NULL;
     clear_bytes(nic, offsetof(struct nic, ni), offsetof(struct nic, lock));
@@ -295,7 +295,7 @@ static int open_ends(struct nic *nic, ptl_pid_t pid)
     }
     int rc = open_fabrics(nic, pid == PTL_PID_ANY ? 0 : pid);
     if (rc == PTL_OK) {
-        nic->bell = nic->ops->home->bell(nic->fabric);
+        nic->doorbell = nic->ops->home->doorbell(nic->fabric);
         nic->board = begin_board(nic);
     }
     return rc;
@@ -318,7 +318,7 @@ static int start_threads(struct nic *nic)
 /* Lock held, and given. */
 static void end_nic(struct nic *nic)
 {
-    nic->bell = &nic->no_bell; /* before the one that it was is gone */
+    nic->doorbell = &nic->no_doorbell; /* before the one that it was is gone */
     close_fabrics(nic);
     invoke_free(nic);
     peers_free(nic);

@@ -309,8 +309,8 @@ struct nic {
         *net_ops;               /* of the fabric for peers that the home does not reach: UDP's */
     struct fabric *_Atomic net; /* NULL: there is none */
     bool net_only;              /* home is for messages to oneself */
-    _Atomic uint32_t *_Atomic bell; /* of its home, or `no_bell` */
-    _Atomic uint32_t no_bell;
+    _Atomic uint32_t *_Atomic doorbell; /* of its home, or `no_doorbell` */
+    _Atomic uint32_t no_doorbell;
     struct ni *ni[NI_KINDS];
     struct list peers[PEER_BUCKETS];
     struct list all_peers;
@@ -362,7 +362,7 @@ struct nic {
     bool stalled;     /* a message with handlers finds no room: its patience has an end */
     bool stop;
     struct news news;
-    unsigned waiters;     /* program threads asleep on the bell */
+    unsigned waiters;     /* program threads asleep on the doorbell */
     struct list counting; /* struct ct_mark of those of them that wait for one counter */
     int wake_fd;
     int alarm_fd; /* a timer of the kernel's, for those of handlers; -1: none yet */

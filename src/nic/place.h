@@ -10,12 +10,13 @@
  *   FREE   the thread has the mask that it had when the NIC was opened
  *   HELD   it has its home only
  *
- *   FREE ──the thread begins to poll, and takes the bell over from the NIC thread──► HELD
+ *   FREE ──the thread begins to poll, and takes the doorbell over from the NIC thread──► HELD
  *   HELD ──nobody has polled for a lease; the NIC is closed; fork(), in the child──► FREE
  *
- * A first thread that sleeps on the bell makes no threads, and stays HELD; so does one that is held
- * up: it was ready to run and was given no core for that lease. One that computes while another
- * thread sleeps on the bell does not. While one sleeps there, nobody takes the bell over.
+ * A first thread that sleeps on the doorbell makes no threads, and stays HELD; so does one that is
+ * held up: it was ready to run and was given no core for that lease. One that computes while
+ * another thread sleeps on the doorbell does not. While one sleeps there, nobody takes the doorbell
+ * over.
  *
  * Threads that were made meanwhile are found once a lease by the NIC thread, and get the whole
  * mask. It asks for the mask of each: a number of threads does not tell that one has ended and
@@ -49,7 +50,7 @@ struct place {
     bool leaves;     /* threads may leave the cores of peers */
     bool held;       /* HELD; read without the lock by who forks */
     bool forking;    /* the state before fork(): the NIC thread may end it meanwhile */
-    bool asleep;     /* the first thread sleeps on the bell */
+    bool asleep;     /* the first thread sleeps on the doorbell */
     cpu_set_t whole; /* the mask when the NIC was opened */
     cpu_set_t home;  /* the core of the mask that the first thread has */
     int64_t ran;     /* time on a core of the first thread at the last look; -1: none was */
@@ -64,7 +65,7 @@ void place_open(struct nic *nic);
 /* place_hold() is called by a thread that begins to poll; place_tend() by the NIC thread once a
  * lease while that goes on, and place_rest() when nobody has polled for one: true if it is to look
  * again in a lease, as the first thread is held up. place_free() ends HELD in any case.
- * place_sleeps() is called by a thread before it sleeps on the bell, and after. Lock held. */
+ * place_sleeps() is called by a thread before it sleeps on the doorbell, and after. Lock held. */
 void place_hold(struct nic *nic);
 void place_tend(struct nic *nic);
 bool place_rest(struct nic *nic);

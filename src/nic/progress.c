@@ -31,14 +31,14 @@
 #define REPORT_NS 50000000 /* between two reports of a network on the board */
 #define DRAIN_EMPTY 3      /* looks at nothing before the NIC thread believes it */
 
-/* Changes and rings the bell as a peer would. */
+/* Changes and rings the doorbell as a peer would. */
 void nic_tell_news(struct nic *nic)
 {
     nic->news.due = false;
-    if (bell_asleep(atomic_load_explicit(nic->bell, memory_order_relaxed))) {
-        atomic_fetch_or(nic->bell, BELL_RUNG);
+    if (doorbell_asleep(atomic_load_explicit(nic->doorbell, memory_order_relaxed))) {
+        atomic_fetch_or(nic->doorbell, DOORBELL_RUNG);
     }
-    futex_wake(nic->bell);
+    futex_wake(nic->doorbell);
 }
 
 /* Acks and operations that wait for room, which have set `attention`. */
@@ -82,7 +82,7 @@ static void wake_thread(struct nic *nic)
 }
 
 /* Both fabrics are ready for sleep, or none is. */
-static bool arm(struct nic *nic, enum bell_kind kind, uint32_t *word)
+static bool arm(struct nic *nic, enum doorbell_kind kind, uint32_t *word)
 {
     if (nic->net != NULL && !nic->net_ops->arm(nic->net, kind, word)) {
         return false;
@@ -107,7 +107,8 @@ static void disarm(struct nic *nic, bool polled)
 void nic_take_over_asleep(struct nic *nic)
 {
     nic_lock(nic);
-    if ((atomic_load_explicit(nic->bell, memory_order_relaxed) & BELL_STATE) == BELL_ASLEEP_FD) {
+    if ((atomic_load_explicit(nic->doorbell, memory_order_relaxed) & DOORBELL_STATE) ==
+        DOORBELL_ASLEEP_FD) {
         disarm(nic, true);
         wake_thread(nic);
         place_hold(nic);
@@ -152,10 +153,10 @@ static int64_t until_deadline(struct nic *nic, int64_t most_ns)
     return most_ns;
 }
 
-void nic_sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark)
+void nic_sleep_on_doorbell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark)
 {
     uint32_t word;
-    if (!arm(nic, BELL_FUTEX, &word)) {
+    if (!arm(nic, DOORBELL_FUTEX, &word)) {
         nic_unlock(nic);
         return;
     }
@@ -170,7 +171,7 @@ void nic_sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark
     place_sleeps(nic, true);
     lock_give(&nic->lock);
     PAUSE_POINT("sleeps");
-    futex_wait(nic->bell, word, timeout_ns);
+    futex_wait(nic->doorbell, word, timeout_ns);
     atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
     nic_lock(nic);
     place_sleeps(nic, false);
@@ -180,8 +181,8 @@ void nic_sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark
     } else {
         nic->news.curious--;
     }
-    uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
-    if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
+    uint32_t doorbell = atomic_load_explicit(nic->doorbell, memory_order_relaxed);
+    if ((doorbell & DOORBELL_STATE) == DOORBELL_ASLEEP_FUTEX) {
         disarm(nic, true);
     }
     wake_thread(nic);
@@ -269,13 +270,13 @@ static void report_net(struct nic *nic)
 static bool settle(struct nic *nic, int *timeout_ms)
 {
     uint32_t word;
-    uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
+    uint32_t doorbell = atomic_load_explicit(nic->doorbell, memory_order_relaxed);
     int64_t lease = nic->process->options.number[OPT_LEASE_US] * 1000;
     report_net(nic);
-    /* A program thread sleeps on the bell and wakes when a peer rings it. But packets of a network
-     * ring nothing, so the NIC thread watches the socket. */
-    bool guarded = (bell & BELL_STATE) == BELL_ASLEEP_FUTEX;
-    if (guarded && nic->net != NULL && !nic->net_ops->arm(nic->net, BELL_FUTEX, &word)) {
+    /* A program thread sleeps on the doorbell and wakes when a peer rings it. But packets of a
+     * network ring nothing, so the NIC thread watches the socket. */
+    bool guarded = (doorbell & DOORBELL_STATE) == DOORBELL_ASLEEP_FUTEX;
+    if (guarded && nic->net != NULL && !nic->net_ops->arm(nic->net, DOORBELL_FUTEX, &word)) {
         nic->events_due = true;
         return false;
     }
@@ -286,7 +287,7 @@ static bool settle(struct nic *nic, int *timeout_ms)
         *timeout_ms = whole_ms(until_deadline(nic, lease));
         return true;
     }
-    if (!guarded && !arm(nic, BELL_FD, &word)) {
+    if (!guarded && !arm(nic, DOORBELL_FD, &word)) {
         return false;
     }
     nic->thread_idle = true;
@@ -316,8 +317,8 @@ static void sleep_in_epoll(struct nic *nic, int timeout_ms)
             nic->ops->fd_event(nic->fabric);
         }
     }
-    uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
-    if ((bell & BELL_STATE) == BELL_ASLEEP_FD) {
+    uint32_t doorbell = atomic_load_explicit(nic->doorbell, memory_order_relaxed);
+    if ((doorbell & DOORBELL_STATE) == DOORBELL_ASLEEP_FD) {
         disarm(nic, false);
     }
 }

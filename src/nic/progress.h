@@ -12,7 +12,7 @@ static inline void nic_lock(struct nic *nic)
 {
     lock_take(&nic->lock);
 }
-/* nic_tell_news() wakes the program threads that sleep on the bell. */
+/* nic_tell_news() wakes the program threads that sleep on the doorbell. */
 void nic_tell_news(struct nic *nic);
 /* nic_unlock() wakes sleeping program threads if there is news for them. */
 static inline void nic_unlock(struct nic *nic)
@@ -73,8 +73,8 @@ static inline void nic_take_over(struct nic *nic)
     if (unlikely(!atomic_load_explicit(&nic->polled, memory_order_relaxed))) {
         atomic_store_explicit(&nic->polled, true, memory_order_relaxed);
     }
-    uint32_t bell = atomic_load_explicit(nic->bell, memory_order_relaxed);
-    if (unlikely((bell & BELL_STATE) == BELL_ASLEEP_FD)) {
+    uint32_t doorbell = atomic_load_explicit(nic->doorbell, memory_order_relaxed);
+    if (unlikely((doorbell & DOORBELL_STATE) == DOORBELL_ASLEEP_FD)) {
         nic_take_over_asleep(nic);
     }
 }
@@ -100,8 +100,8 @@ static inline void nic_note_poll(struct nic *nic, bool found)
         place_yield(nic);
     }
 }
-/* nic_sleep_on_bell() gives the lock up and sleeps until the bell rings, there is news or the time
- * is over (negative: never). */
-void nic_sleep_on_bell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark);
+/* nic_sleep_on_doorbell() gives the lock up and sleeps until the doorbell rings, there is news or
+ * the time is over (negative: never). */
+void nic_sleep_on_doorbell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Waits of program threads: they move the NIC themselves, and when nothing comes they spin,
- * yield, and sleep on the bell (progress.c), each as long as it has been worth it of late.
+ * yield, and sleep on the doorbell (progress.c), each as long as it has been worth it of late.
  */
 #include "nic/wait.h"
 
@@ -166,7 +166,7 @@ static int bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(v
         nic_unlock(nic);
         return done ? PTL_OK : closing ? PTL_ARG_INVALID : GO_ON;
     }
-    nic_sleep_on_bell(nic, left, p->mark);
+    nic_sleep_on_doorbell(nic, left, p->mark);
     now = clock_ns();
     p->silence = now - p->quiet;
     p->quiet = now;

@@ -4,7 +4,7 @@
  *
  * First half of the inputs: a hostile peer of our own uid claims a slot of a live
  * NIC's segment and writes what the input says into rings, cells, indices,
- * identity and the bell line, again and again while the NIC looks.
+ * identity and the doorbell line, again and again while the NIC looks.
  * Second half: the hostile peer's own segment; its header, then what our channel
  * to it would read. In both the NIC must go on serving itself afterwards.
  *
@@ -95,9 +95,9 @@ static bool next_write(struct mapping *m, uint8_t *slot, size_t slot_bytes, cons
     case 0: /* the slot's identity and indices */
         room = SLOT_HEADER_BYTES;
         break;
-    case 1: /* the bell line and the owners */
-        area = (uint8_t *)&h->bell;
-        room = sizeof(*h) - offsetof(struct segment_header, bell);
+    case 1: /* the doorbell line and the owners */
+        area = (uint8_t *)&h->doorbell;
+        room = sizeof(*h) - offsetof(struct segment_header, doorbell);
         m->vandalised = true;
         break;
     case 2: /* the start of the ring of requests; of responses, of asks */

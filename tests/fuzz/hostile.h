@@ -19,7 +19,7 @@
 
 /* A segment, mapped whole. */
 struct mapping {
-    bool vandalised; /* the bell line or the owners were written over: no promise holds */
+    bool vandalised; /* the doorbell line or the owners were written over: no promise holds */
     int fd;
     uint8_t *base;
     size_t bytes;

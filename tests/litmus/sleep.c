@@ -3,7 +3,7 @@
  * The sleep/wake race through the whole library: a thread that waits in
  * PtlCTWait or PtlEQWait, and sleeps at once instead of spinning, is woken by a
  * put, by an ack, or by its own process; LITMUS_ROUNDS times, each waiting for
- * the one before. A lost wake-up is a hang; the state of both bells is then
+ * the one before. A lost wake-up is a hang; the state of both doorbells is then
  * printed. The lease is a second long, so that the NIC thread, which looks after
  * a NIC when its lease is over, does not cover a lost wake-up soon enough to
  * hide it in a run of many.
@@ -33,8 +33,8 @@ static uint64_t rounds(void)
     return text != NULL ? strtoull(text, NULL, 10) : 10000;
 }
 
-/* Prints the bell of the segment of one rank. */
-static void print_bell(int rank)
+/* Prints the doorbell of the segment of one rank. */
+static void print_doorbell(int rank)
 {
     const char *folder =
         getenv("PINWHEEL_SHM_DIR") != NULL ? getenv("PINWHEEL_SHM_DIR") : "/dev/shm";
@@ -51,10 +51,11 @@ static void print_bell(int rank)
         int fd = open(path, O_RDONLY);
         struct segment_header *h = mmap(NULL, SEGMENT_HEADER_BYTES, PROT_READ, MAP_SHARED, fd, 0);
         if (fd >= 0 && h != MAP_FAILED) {
-            uint32_t bell = atomic_load(&h->bell);
-            fprintf(stderr, "    rank %d: round %llu, bell 0x%08x: state %u, %s; bitmap 0x%llx\n",
-                    rank, (unsigned long long)ptest_look(rank, SLOT_ROUND), bell, bell & 7,
-                    (bell & 8) != 0 ? "rung" : "not rung",
+            uint32_t doorbell = atomic_load(&h->doorbell);
+            fprintf(stderr,
+                    "    rank %d: round %llu, doorbell 0x%08x: state %u, %s; bitmap 0x%llx\n", rank,
+                    (unsigned long long)ptest_look(rank, SLOT_ROUND), doorbell, doorbell & 7,
+                    (doorbell & 8) != 0 ? "rung" : "not rung",
                     (unsigned long long)atomic_load(&h->bitmap[0]));
         }
     }
@@ -71,8 +72,8 @@ static void *watch(void *unused)
         still = now == before ? still + 100 : 0;
         before = now;
         if (still > STILL_MS * ptest_slow()) {
-            print_bell(0);
-            print_bell(1);
+            print_doorbell(0);
+            print_doorbell(1);
             FAIL("nothing moves: a wake-up was lost");
         }
     }

@@ -98,7 +98,7 @@ SHOWN int fchmod(int fd, mode_t mode)
     return (int)syscall(SYS_fchmod, fd, mode);
 }
 
-/* The first one of a NIC is over its bell, or over its UDP socket. */
+/* The first one of a NIC is over its doorbell, or over its UDP socket. */
 SHOWN int bind(int fd, const struct sockaddr *address, socklen_t length)
 {
     stop_at(IN_BIND);

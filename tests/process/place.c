@@ -127,7 +127,7 @@ PTEST_KINDS(threads_run_anywhere, 1)
     port_close(&p);
 }
 
-static void *sleep_on_bell(void *arg)
+static void *sleep_on_doorbell(void *arg)
 {
     ptl_event_t event;
     (void)arg;
@@ -147,7 +147,7 @@ static bool sleeps(pid_t thread)
     return strstr(line, ") S ") != NULL;
 }
 
-/* The first thread stops polling while another one, which the bell is to wake, sleeps on. */
+/* The first thread stops polling while another one, which the doorbell is to wake, sleeps on. */
 PTEST_KINDS(sleepers_keep_no_home, 1)
 {
     pthread_t thread;
@@ -163,7 +163,7 @@ PTEST_KINDS(sleepers_keep_no_home, 1)
     CHECK_CODE(PtlEQAlloc(p.ni, 8, &mine), PTL_OK);
     made = 0;
     poll_until(0, &one);
-    CHECK_EQ(pthread_create(&thread, NULL, sleep_on_bell, NULL), 0);
+    CHECK_EQ(pthread_create(&thread, NULL, sleep_on_doorbell, NULL), 0);
     do {
         CHECK_CODE(PtlEQGet(mine, &event), PTL_EQ_EMPTY);
     } while (made == 0 || !sleeps(made));

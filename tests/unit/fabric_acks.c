@@ -119,7 +119,7 @@ static void sleep_ends_the_habit(void **state)
         net_pass(STEP);
         poll_both();
     }
-    assert_true(fabric->arm(ends[IN].fabric, BELL_FD, &word));
+    assert_true(fabric->arm(ends[IN].fabric, DOORBELL_FD, &word));
     fabric->disarm(ends[IN].fabric, true);
     lend(&plan);
     net_pass(WAY);

@@ -58,7 +58,7 @@ static uint64_t obey(const struct order *o)
     } else if (o->what == WAIT_ON) {
         return wait_on(e, (int)o->value, now);
     } else if (o->what == SLEEP) {
-        for (unsigned i = 0; i < idle_most && !fabric->arm(e->fabric, BELL_FUTEX, &word); i++) {
+        for (unsigned i = 0; i < idle_most && !fabric->arm(e->fabric, DOORBELL_FUTEX, &word); i++) {
             fabric->poll(e->fabric);
         }
     }

@@ -251,7 +251,7 @@ static void await_teardown(void)
     }
     assert_null(ends[IN].peer);
     uint32_t word;
-    assert_true(fabric->arm(ends[IN].fabric, BELL_FD, &word)); /* nothing is left to do */
+    assert_true(fabric->arm(ends[IN].fabric, DOORBELL_FD, &word)); /* nothing is left to do */
     fabric->disarm(ends[IN].fabric, false);
 }
 

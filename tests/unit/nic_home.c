@@ -106,8 +106,8 @@ static void home_ends_where_the_kernel_does_not_say(void **state)
     assert_true(is_mask(&world.mask, "11"));
 }
 
-/* Only the first one's own sleep on the bell keeps its home. */
-static void who_sleeps_on_the_bell_stays_at_home(void **state)
+/* Only the first one's own sleep on the doorbell keeps its home. */
+static void who_sleeps_on_the_doorbell_stays_at_home(void **state)
 {
     hold_home();
     world.state = 'S';
@@ -121,7 +121,7 @@ static void who_sleeps_on_the_bell_stays_at_home(void **state)
     assert_true(is_mask(&world.mask, "11"));
 }
 
-static void *sleep_on_bell(void *arg)
+static void *sleep_on_doorbell(void *arg)
 {
     place_sleeps(&nic, true);
     return NULL;
@@ -132,7 +132,7 @@ static void who_sleeps_beside_it_keeps_nothing(void **state)
     pthread_t thread;
     hold_home();
     world.ran += MS;
-    assert_int_equal(pthread_create(&thread, NULL, sleep_on_bell, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, sleep_on_doorbell, NULL), 0);
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_false(place_rest(&nic));
     assert_true(is_mask(&world.mask, "11"));
@@ -147,7 +147,7 @@ int main(void)
         cmocka_unit_test(who_is_held_up_stays_at_home),
         cmocka_unit_test(home_is_not_kept_for_who_left_it),
         cmocka_unit_test(home_ends_where_the_kernel_does_not_say),
-        cmocka_unit_test(who_sleeps_on_the_bell_stays_at_home),
+        cmocka_unit_test(who_sleeps_on_the_doorbell_stays_at_home),
         cmocka_unit_test(who_sleeps_beside_it_keeps_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

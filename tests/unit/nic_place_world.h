@@ -193,7 +193,7 @@ static bool no(struct fabric *f)
 }
 
 /* A wait that would sleep goes on. */
-static bool arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
+static bool arm(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
 {
     world.sleeps++;
     return false;
@@ -203,7 +203,7 @@ static const struct fabric_home ops_home = {.flows = no, .waits_on = waits_on};
 static const struct fabric_ops ops = {.poll = no, .peek = no, .arm = arm, .home = &ops_home};
 static struct process process;
 static struct nic nic;
-static _Atomic uint32_t bell;
+static _Atomic uint32_t doorbell;
 
 static void open_nic(int cores, int core, int64_t home)
 {
@@ -221,7 +221,7 @@ static void open_nic(int cores, int core, int64_t home)
     memset(&nic, 0, sizeof(nic));
     nic.process = &process;
     nic.ops = &ops;
-    nic.bell = &bell;
+    nic.doorbell = &doorbell;
     nic.spin_ns = 20000;
     nic.yield_ns = 100000;
     list_init(&nic.fired);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The looks for asks. They are rare, so no poll looks at their rings: who asks sets his bit in
- * `asked`, then SEGMENT_ASKED, which stands in the line of the bell that has_news() reads anyway,
- * and rings. Who finds the flag takes the bits, and looks at the rings of these peers, at each
- * poll, until nothing is in them or in hand.
+ * `asked`, then SEGMENT_ASKED, which stands in the line of the doorbell that has_news() reads
+ * anyway, and rings. Who finds the flag takes the bits, and looks at the rings of these peers, at
+ * each poll, until nothing is in them or in hand.
  *
- *   sender    record ──► bit in `asked` ──► SEGMENT_ASKED ──► bell (wall 1)
+ *   sender    record ──► bit in `asked` ──► SEGMENT_ASKED ──► doorbell (wall 1)
  *   receiver  SEGMENT_ASKED cleared ──► bits taken ──► fabric->asking ──► record
  *
  * So an ask that comes while the bits are taken is seen now or by its own flag. The bit of a

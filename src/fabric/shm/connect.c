@@ -106,9 +106,9 @@ static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *in
     }
     note_full(f, s);
     atomic_fetch_or(&s->header->flags, SEGMENT_SWEEP);
-    uint32_t bell = atomic_load(&s->header->bell);
-    if (bell_asleep(bell)) {
-        shm_ring(f, s, bell);
+    uint32_t doorbell = atomic_load(&s->header->doorbell);
+    if (doorbell_asleep(doorbell)) {
+        shm_ring(f, s, doorbell);
     }
     return NULL;
 }

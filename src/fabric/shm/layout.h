@@ -3,7 +3,7 @@
  * The layout of a shared-memory segment. Every NIC has one; its peers map it
  * and write to it.
  *
- *   segment   | header: constants | bell line | owner words | board | slot 0 | slot 1 | ...
+ *   segment   | header: constants | doorbell line | owner words | board | slot 0 | slot 1 | ...
  *   board     what the NIC tells of itself to whoever looks; peers do not
  *   slot      | who sends | channel REQUEST, RESPONSE, ASK: indices | ring | ring |
  *             | ring and cells of asks | first cells | first cells | more cells | more cells |
@@ -56,8 +56,8 @@ struct segment_header {
     struct segment_info info;
     _Atomic uint64_t core; /* where a thread of the owner waits, written by it: CORE_... */
 
-    /* The bell line, written by all. */
-    _Alignas(64) _Atomic uint32_t bell;
+    /* The doorbell line, written by all. */
+    _Alignas(64) _Atomic uint32_t doorbell;
     _Atomic uint32_t flags; /* SEGMENT_... */
     _Atomic uint64_t bitmap[SLOT_WORDS];
 
@@ -108,8 +108,9 @@ static inline int core_of(uint64_t word, int64_t now)
 #define SEGMENT_HEADER_BYTES 4096u
 #define SEGMENT_SLOTS_AT (SEGMENT_HEADER_BYTES + FABRIC_BOARD)
 _Static_assert(sizeof(struct segment_header) <= SEGMENT_HEADER_BYTES, "header fits its page");
-_Static_assert(offsetof(struct segment_header, owner) - offsetof(struct segment_header, bell) == 64,
-               "bell and bitmap share one line");
+_Static_assert(offsetof(struct segment_header, owner) - offsetof(struct segment_header, doorbell) ==
+                   64,
+               "doorbell and bitmap share one line");
 
 enum slot_ready { SLOT_UNREADY, SLOT_READY, SLOT_LEFT };
 

@@ -98,7 +98,7 @@ static __attribute__((noinline)) bool take_up_news(struct fabric *f)
     return moved;
 }
 
-/* Whether the bell line holds anything that take_up_news() would act on. */
+/* Whether the doorbell line holds anything that take_up_news() would act on. */
 static bool has_news(struct fabric *f)
 {
     const struct segment_header *h = atomic_load_explicit(&f->header, memory_order_relaxed);

@@ -54,7 +54,7 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
         t->at = tx_line(t, 0);
     }
     p->out = slot;
-    p->bell = &p->remote->header->bell;
+    p->doorbell = &p->remote->header->doorbell;
     p->bits = &p->remote->header->bitmap[p->out_index / 64];
     p->bit = 1ull << (p->out_index % 64);
 }
@@ -69,17 +69,17 @@ void tx_stop(struct fabric_peer *p)
 /* Wakes a sleeper: its thread on the futex, or its NIC thread by its socket. A full queue has rung
  * already, a missing listener is dead. What else the system says may pass: the sender that wants
  * something of the sleeper rings again when it probes it. */
-bool shm_ring(struct fabric *f, struct segment *s, uint32_t bell)
+bool shm_ring(struct fabric *f, struct segment *s, uint32_t doorbell)
 {
-    atomic_fetch_or(&s->header->bell, BELL_RUNG);
+    atomic_fetch_or(&s->header->doorbell, DOORBELL_RUNG);
     KILL_POINT("rung");
-    if ((bell & BELL_STATE) == BELL_ASLEEP_FUTEX) {
-        futex_wake(&s->header->bell);
+    if ((doorbell & DOORBELL_STATE) == DOORBELL_ASLEEP_FUTEX) {
+        futex_wake(&s->header->doorbell);
         return true;
     }
     NOT_CANCELLED;
     struct sockaddr_un to;
-    socklen_t length = bell_address(&to, &s->info);
+    socklen_t length = doorbell_address(&to, &s->info);
     int rc = (int)sys_sendto(f->ring_fd, "", 1, MSG_DONTWAIT | MSG_NOSIGNAL, (struct sockaddr *)&to,
                              length);
     if (rc >= 0 || rc == -EAGAIN || rc == -ECONNREFUSED || rc == -ENOENT) {
@@ -94,9 +94,9 @@ bool shm_ring(struct fabric *f, struct segment *s, uint32_t bell)
 }
 
 /* Apart, so that a sender whose peer is awake saves no registers for it. */
-static __attribute__((noinline)) void wake_peer(struct fabric_peer *p, uint32_t bell)
+static __attribute__((noinline)) void wake_peer(struct fabric_peer *p, uint32_t doorbell)
 {
-    p->rung = shm_ring(p->fabric, p->remote, bell) ? bell | BELL_RUNG : 0;
+    p->rung = shm_ring(p->fabric, p->remote, doorbell) ? doorbell | DOORBELL_RUNG : 0;
 }
 
 static inline void signal_peer(struct fabric_peer *p)
@@ -106,9 +106,9 @@ static inline void signal_peer(struct fabric_peer *p)
         atomic_fetch_or(p->bits, p->bit);
         KILL_POINT("bit-set");
     }
-    uint32_t bell = atomic_load_explicit(p->bell, memory_order_relaxed);
-    if (unlikely(bell_asleep(bell)) && (bell | BELL_RUNG) != p->rung) {
-        wake_peer(p, bell);
+    uint32_t doorbell = atomic_load_explicit(p->doorbell, memory_order_relaxed);
+    if (unlikely(doorbell_asleep(doorbell)) && (doorbell | DOORBELL_RUNG) != p->rung) {
+        wake_peer(p, doorbell);
     }
 }
 

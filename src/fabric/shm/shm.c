@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The shared-memory fabric: opened, armed for sleep, closed. The bell, and the half of wall 1
+ * The shared-memory fabric: opened, armed for sleep, closed. The doorbell, and the half of wall 1
  * that goes to sleep, are here; poll.c has the looks for what has come.
  */
 #include "fabric/shm/shm.h"
@@ -14,7 +14,7 @@
 #define PROBE_NS 250000000 /* how often peers are asked whether they are there */
 #define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */
 
-socklen_t bell_address(struct sockaddr_un *address, const struct segment_info *owner)
+socklen_t doorbell_address(struct sockaddr_un *address, const struct segment_info *owner)
 {
     memset(address, 0, sizeof(*address));
     address->sun_family = AF_UNIX;
@@ -24,19 +24,19 @@ socklen_t bell_address(struct sockaddr_un *address, const struct segment_info *o
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-static int open_bell(struct fabric *f)
+static int open_doorbell(struct fabric *f)
 {
     struct sockaddr_un address;
-    socklen_t length = bell_address(&address, &f->segment->info);
-    f->bell_fd = forks_open(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    socklen_t length = doorbell_address(&address, &f->segment->info);
+    f->doorbell_fd = forks_open(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     f->ring_fd = forks_open(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     f->epoll_fd = forks_open(epoll_create1(EPOLL_CLOEXEC));
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = NULL};
-    if (f->bell_fd < 0 || f->ring_fd < 0 || f->epoll_fd < 0 ||
-        bind(f->bell_fd, (struct sockaddr *)&address, length) != 0) {
+    if (f->doorbell_fd < 0 || f->ring_fd < 0 || f->epoll_fd < 0 ||
+        bind(f->doorbell_fd, (struct sockaddr *)&address, length) != 0) {
         return -errno;
     }
-    return sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->bell_fd, &event);
+    return sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_ADD, f->doorbell_fd, &event);
 }
 
 static uint32_t first_cells(const int64_t *options)
@@ -104,7 +104,7 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
         return reason_say(why, -ENOMEM, "out of memory");
     }
     f->setup = *setup;
-    f->epoll_fd = f->bell_fd = f->ring_fd = -1;
+    f->epoll_fd = f->doorbell_fd = f->ring_fd = -1;
     list_init(&f->peers);
     list_init(&f->active);
     list_init(&f->asking);
@@ -115,7 +115,7 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     fill_info(f, setup, &info);
     int rc = segment_create(setup->options, &info, &f->segment, why);
     if (rc == 0) {
-        rc = open_bell(f);
+        rc = open_doorbell(f);
         if (rc != 0) {
             reason_say(why, rc, "cannot make the NIC's socket: %s%s", strerror(-rc),
                        log_remedy(-rc));
@@ -124,7 +124,7 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     }
     if (rc != 0) {
         forks_close(f->epoll_fd);
-        forks_close(f->bell_fd);
+        forks_close(f->doorbell_fd);
         forks_close(f->ring_fd);
         drop_fabric(f);
         return rc;
@@ -155,7 +155,7 @@ static void shm_close(struct fabric *f)
         }
     }
     forks_close(f->epoll_fd);
-    forks_close(f->bell_fd);
+    forks_close(f->doorbell_fd);
     forks_close(f->ring_fd);
     segment_release(f->segment, true);
     if (!leaked) {
@@ -190,9 +190,9 @@ static void shm_waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *oth
             continue;
         }
         struct segment_header *h = p->remote->header;
-        uint32_t bell = atomic_load_explicit(&h->bell, memory_order_relaxed);
+        uint32_t doorbell = atomic_load_explicit(&h->doorbell, memory_order_relaxed);
         int on = core_of(atomic_load_explicit(&h->core, memory_order_relaxed), now);
-        if (!bell_asleep(bell) || (bell & BELL_RUNG) != 0) {
+        if (!doorbell_asleep(doorbell) || (doorbell & DOORBELL_RUNG) != 0) {
             CPU_SET(on, others); /* which takes no number that is none of a core */
         }
     }
@@ -211,7 +211,8 @@ static void shm_fd_event(struct fabric *f)
         struct fabric_peer *p = events[i].data.ptr;
         if (p == NULL) {
             char drop[64];
-            while (sys_recvfrom(f->bell_fd, drop, sizeof(drop), MSG_DONTWAIT, NULL, NULL) >= 0) {
+            while (sys_recvfrom(f->doorbell_fd, drop, sizeof(drop), MSG_DONTWAIT, NULL, NULL) >=
+                   0) {
             }
             continue;
         }
@@ -242,10 +243,11 @@ static int64_t shm_next_deadline(struct fabric *f)
     return deadline;
 }
 
-static void set_bell(struct fabric *f, uint32_t state)
+static void set_doorbell(struct fabric *f, uint32_t state)
 {
-    f->generation += BELL_GENERATION;
-    atomic_store_explicit(&f->segment->header->bell, f->generation | state, memory_order_release);
+    f->generation += DOORBELL_GENERATION;
+    atomic_store_explicit(&f->segment->header->doorbell, f->generation | state,
+                          memory_order_release);
 }
 
 /* The second look of wall 1: is anything there that the first look missed? The
@@ -282,7 +284,7 @@ static bool anything_left(struct fabric *f)
     return blocked && !starved;
 }
 
-static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
+static bool shm_arm(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
 {
     LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         if (p->in != NULL && (shm_rx_state(p) & RX_BLOCKED) == 0) {
@@ -290,7 +292,7 @@ static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
             fabric_ignore(f, p);
         }
     }
-    set_bell(f, kind == BELL_FUTEX ? BELL_ASLEEP_FUTEX : BELL_ASLEEP_FD);
+    set_doorbell(f, kind == DOORBELL_FUTEX ? DOORBELL_ASLEEP_FUTEX : DOORBELL_ASLEEP_FD);
     KILL_POINT("asleep");
     full_fence();
     if (f->setup.asymmetric) {
@@ -303,16 +305,16 @@ static bool shm_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
                 set_bit(f, p->in_index);
             }
         }
-        set_bell(f, BELL_POLLED);
+        set_doorbell(f, DOORBELL_POLLED);
         return false;
     }
-    *word = f->generation | (kind == BELL_FUTEX ? BELL_ASLEEP_FUTEX : BELL_ASLEEP_FD);
+    *word = f->generation | (kind == DOORBELL_FUTEX ? DOORBELL_ASLEEP_FUTEX : DOORBELL_ASLEEP_FD);
     return true;
 }
 
 static void shm_disarm(struct fabric *f, bool polled)
 {
-    set_bell(f, polled ? BELL_POLLED : BELL_AWAKE);
+    set_doorbell(f, polled ? DOORBELL_POLLED : DOORBELL_AWAKE);
 }
 
 static void *shm_board(struct fabric *f)
@@ -320,9 +322,9 @@ static void *shm_board(struct fabric *f)
     return (char *)f->segment->header + SEGMENT_HEADER_BYTES;
 }
 
-static _Atomic uint32_t *shm_bell(struct fabric *f)
+static _Atomic uint32_t *shm_doorbell(struct fabric *f)
 {
-    return &f->segment->header->bell;
+    return &f->segment->header->doorbell;
 }
 
 static void shm_info(const struct options *o, struct fabric_info *info)
@@ -341,7 +343,7 @@ static void shm_info(const struct options *o, struct fabric_info *info)
 }
 
 static const struct fabric_home home = {
-    .bell = shm_bell,
+    .doorbell = shm_doorbell,
     .board = shm_board,
     .flows = shm_flows,
     .waits_on = shm_waits_on,

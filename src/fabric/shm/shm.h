@@ -87,11 +87,11 @@ struct fabric_peer {
     struct segment *remote; /* NULL: not connected */
     struct slot *out;
     unsigned out_index;
-    _Atomic uint32_t *bell; /* the peer's bell */
-    _Atomic uint64_t *bits; /* in the line of its bell: the word of its bitmap */
-    uint64_t bit;           /* that has our bit */
-    uint32_t rung;          /* generation of its bell in which we rang */
-    unsigned sent_on;       /* records that left since one came */
+    _Atomic uint32_t *doorbell; /* the peer's doorbell */
+    _Atomic uint64_t *bits;     /* in the line of its doorbell: the word of its bitmap */
+    uint64_t bit;               /* that has our bit */
+    uint32_t rung;              /* generation of its doorbell in which we rang */
+    unsigned sent_on;           /* records that left since one came */
     struct tx_channel tx[FABRIC_CLASSES];
 
     struct slot *in; /* NULL: it has no slot with us */
@@ -131,7 +131,7 @@ struct fabric {
     _Atomic bool
         attention; /* something is in hand, on its way out or dying: only poll() can tell */
 
-    int epoll_fd, bell_fd, ring_fd;
+    int epoll_fd, doorbell_fd, ring_fd;
     uint32_t generation;
     int64_t next_probe;
 };
@@ -227,9 +227,9 @@ bool tx_has_room(struct fabric_peer *p);
 void tx_cancel(struct fabric_peer *p);
 /* shm_signal() tells the peer that something changed in memory it looks at. */
 void shm_signal(struct fabric_peer *p);
-/* shm_ring() wakes the owner of a segment, whose bell was found ASLEEP; false: the system did not
- * let us, which was logged. */
-bool shm_ring(struct fabric *f, struct segment *s, uint32_t bell);
+/* shm_ring() wakes the owner of a segment, whose doorbell was found ASLEEP; false: the system did
+ * not let us, which was logged. */
+bool shm_ring(struct fabric *f, struct segment *s, uint32_t doorbell);
 
 /* ---- receive.c ---- */
 
@@ -264,8 +264,8 @@ enum fabric_status reference_deposit(struct fabric_peer *p, struct rx_channel *r
 
 /* ---- shm.c ---- */
 
-/* bell_address() is the socket on which a segment's owner listens for rings. */
-socklen_t bell_address(struct sockaddr_un *address, const struct segment_info *owner);
+/* doorbell_address() is the socket on which a segment's owner listens for rings. */
+socklen_t doorbell_address(struct sockaddr_un *address, const struct segment_info *owner);
 /* shm_unsent() is true until the peer has taken all that was sent to it. */
 bool shm_unsent(struct fabric_peer *p);
 

@@ -165,7 +165,7 @@ void peers_probe(struct fabric *f)
         if (is_lost(p)) {
             peer_lost(p, NULL);
         } else if (p->rung == 0) {
-            shm_signal(p); /* the bell could not be rung, or there was no need */
+            shm_signal(p); /* the doorbell could not be rung, or there was no need */
         }
     }
     for (unsigned i = 0; i < f->segment->info.slots && f->put_off; i++) {

@@ -213,14 +213,14 @@ static bool anything_left(struct fabric *f)
     return blocked && !waits;
 }
 
-static bool udp_arm(struct fabric *f, enum bell_kind kind, uint32_t *word)
+static bool udp_arm(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
 {
     slmp_flush(f->engine);
     udp_flush(f, udp_socket_now(&f->socket));
     if (f->behind || f->deadline < udp_socket_now(&f->socket) + NEAR_NS || anything_left(f)) {
         return false;
     }
-    if (kind == BELL_FD) {
+    if (kind == DOORBELL_FD) {
         f->polls = (struct udp_habit){0}; /* the polls of late were the NIC thread's */
     }
     arm_socket(f, true);

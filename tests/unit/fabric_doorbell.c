@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The bell: who sleeps is rung once for each sleep, and again where the system did not let the
+ * The doorbell: who sleeps is rung once for each sleep, and again where the system did not let the
  * sender ring, for as long as the sender wants something of the sleeper.
  */
 #include "fabric_fixture.h"
@@ -11,14 +11,14 @@
 
 static bool is_rung(void)
 {
-    struct pollfd at = {.fd = ends[IN].fabric->bell_fd, .events = POLLIN};
+    struct pollfd at = {.fd = ends[IN].fabric->doorbell_fd, .events = POLLIN};
     return poll(&at, 1, 0) == 1;
 }
 
 static void sleep_in(void)
 {
     uint32_t word;
-    while (!fabric->arm(ends[IN].fabric, BELL_FD, &word)) {
+    while (!fabric->arm(ends[IN].fabric, DOORBELL_FD, &word)) {
         fabric->poll(ends[IN].fabric);
     }
     assert_false(is_rung());
@@ -39,7 +39,7 @@ static void probe(void)
     fabric->next_deadline(ends[OUT].fabric);
 }
 
-static void a_bell_that_could_not_be_rung_is_rung_later(void **state)
+static void a_doorbell_that_could_not_be_rung_is_rung_later(void **state)
 {
     struct plan plan;
     open_both("auto");
@@ -63,7 +63,7 @@ static void a_bell_that_could_not_be_rung_is_rung_later(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_bell_that_could_not_be_rung_is_rung_later),
+        cmocka_unit_test(a_doorbell_that_could_not_be_rung_is_rung_later),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -10,7 +10,7 @@
  * and the same for a sender that sleeps because it found no room, in a ring of
  * few lines, until the other one has taken something out.
  *
- *     litmus_bell processes|threads news|room SEED COUNT
+ *     litmus_doorbell processes|threads news|room SEED COUNT
  *
  * As processes, the two use the membarrier, or fences with PINWHEEL_MEMBARRIER=0;
  * as threads (two NICs of one process) always fences. The sleeper sleeps by
@@ -170,13 +170,13 @@ static void open_end(struct end *e, int who)
 static void sleep_once(struct end *e, bool by_futex)
 {
     uint32_t word;
-    if (!fabric_shm.arm(e->fabric, by_futex ? BELL_FUTEX : BELL_FD, &word)) {
+    if (!fabric_shm.arm(e->fabric, by_futex ? DOORBELL_FUTEX : DOORBELL_FD, &word)) {
         atomic_fetch_add_explicit(&shared->refused, 1, memory_order_relaxed);
         return;
     }
     atomic_fetch_add_explicit(&shared->slept, 1, memory_order_relaxed);
     if (by_futex) {
-        futex_wait(fabric_shm.home->bell(e->fabric), word, -1);
+        futex_wait(fabric_shm.home->doorbell(e->fabric), word, -1);
     } else {
         struct pollfd fd = {fabric_shm.fd(e->fabric), POLLIN, 0};
         poll(&fd, 1, -1);
@@ -338,11 +338,12 @@ static void print_segment(int who, const char *name)
         fprintf(stderr, "%s: %s\n", name, why.text);
         return;
     }
-    uint32_t bell = atomic_load(&s->header->bell);
+    uint32_t doorbell = atomic_load(&s->header->doorbell);
     struct slot *slot = segment_slot(s, 0);
-    fprintf(stderr, "%s: bell 0x%08x: state %u, %s, generation %u; bitmap 0x%llx\n", name, bell,
-            bell & BELL_STATE, (bell & BELL_RUNG) != 0 ? "rung" : "not rung",
-            bell / BELL_GENERATION, (unsigned long long)atomic_load(&s->header->bitmap[0]));
+    fprintf(stderr, "%s: doorbell 0x%08x: state %u, %s, generation %u; bitmap 0x%llx\n", name,
+            doorbell, doorbell & DOORBELL_STATE,
+            (doorbell & DOORBELL_RUNG) != 0 ? "rung" : "not rung", doorbell / DOORBELL_GENERATION,
+            (unsigned long long)atomic_load(&s->header->bitmap[0]));
     if (slot != NULL) {
         const struct channel_index *c = &slot->channel[FABRIC_REQUEST];
         uint64_t head = atomic_load(&c->head);
