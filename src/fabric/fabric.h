@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define FABRIC_HEADER 48
-#define FABRIC_BOARD 65536u
+#define FABRIC_STATS 65536u
 #define FABRIC_HELD_NOTHING UINT64_MAX
 #define FABRIC_POLLS_ALL 2u
 
@@ -205,7 +205,8 @@ struct fabric_info {
     int64_t contact_ns; /* one that has answered may take so long until contact is made */
 };
 
-/* Figures of a fabric over a network and of its peers, for the board. Counts begin with the fabric.
+/* Figures of a fabric over a network and of its peers, for the stats page. Counts begin with the
+ * fabric.
  */
 #define FABRIC_REPORT_PEERS 64
 struct fabric_report {
@@ -227,9 +228,9 @@ struct fabric_report {
 /* The functions that only a NIC's home has. */
 struct fabric_home {
     _Atomic uint32_t *(*doorbell)(struct fabric *);
-    /* Returns FABRIC_BOARD zeroed bytes, which the NIC writes and other processes of the user can
+    /* Returns FABRIC_STATS zeroed bytes, which the NIC writes and other processes of the user can
      * read as long as the NIC is open. */
-    void *(*board)(struct fabric *);
+    void *(*stats)(struct fabric *);
     /* Tells whether peers have taken any message that left for them since this was last asked: a
      * thread that waits should then go on polling. */
     bool (*flows)(struct fabric *);

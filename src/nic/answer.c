@@ -200,7 +200,7 @@ static __attribute__((noinline)) void other_acked(struct nic_peer *peer, uint32_
 {
     struct op *op = find_op(peer, cookie, false);
     if (op == NULL) {
-        peer->nic->board->malformed++;
+        peer->nic->stats->malformed++;
         return;
     }
     op_response(op, PTL_NI_OK, op->request.length, op->request.remote_offset, false, list);
@@ -230,7 +230,7 @@ void response_end(const struct rx *rx, struct op *op, enum fabric_status status)
 {
     ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : message_fail(rx->m);
     if (unlikely(fail == FAIL_WITHDRAWN) && !(request_asks(&op->request) && op->withdrawn)) {
-        op->peer->nic->board->malformed++; /* nobody has asked for that */
+        op->peer->nic->stats->malformed++; /* nobody has asked for that */
         fail = PTL_NI_DROPPED;
     }
     uint64_t asked = op->request.length;

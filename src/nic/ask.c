@@ -108,7 +108,7 @@ void asks_note_withdrawn(struct nic_peer *p, uint64_t number)
     if (ahead < ASKS_MOST) {
         p->asks_withdrawn |= UINT64_C(1) << ahead;
     } else if (p->asks_taken - number > ASKS_MOST) {
-        p->nic->board
+        p->nic->stats
             ->malformed++; /* neither one that may come, nor one that was decided of late */
     }
 }

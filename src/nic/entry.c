@@ -413,7 +413,7 @@ int le_activate(struct le *le)
         return PTL_IN_USE;
     }
     le->handlers->inactive = false;
-    le->handlers->board->inactive = 0;
+    le->handlers->stats->inactive = 0;
     le_reserve(le, false);
     if (entry_pt(le)->unexpected.count != 0 && claim(le)) {
         use_up(le);

@@ -15,7 +15,7 @@ void eq_make_room(struct eq *eq)
     atomic_store_explicit(&eq->head, head + 1, memory_order_relaxed);
     eq->take = eq_next_place(eq, eq->take);
     eq->dropped = true;
-    eq->ni->nic->board->events_lost++;
+    eq->ni->nic->stats->events_lost++;
 }
 
 void eq_post(struct eq_ref ref, const ptl_event_t *event)

@@ -155,7 +155,7 @@ request_head(const struct ni *ni, const struct request *r, uint32_t cookie, stru
 static inline __attribute__((always_inline)) void request_count(struct nic *nic,
                                                                 const struct request *r)
 {
-    board_count(nic->board->sent, &nic->board->sent_bytes, (enum board_movement)r->kind, r->length);
+    stats_count(nic->stats->sent, &nic->stats->sent_bytes, (enum stats_movement)r->kind, r->length);
 }
 
 /* ---- its operation ---- */

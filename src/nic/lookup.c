@@ -144,7 +144,7 @@ __attribute__((noinline)) static bool may_wait(struct rx *rx)
     bool same_flood = *refused_at != 0 && now - *refused_at < FLOOD_GAP_NS;
     if (rx->wait_end == 0 && !same_flood) {
         rx->wait_end = now + patience;
-        nic->board->waited++;
+        nic->stats->waited++;
     }
     rx->held = now < rx->wait_end;
     if (!rx->held) {

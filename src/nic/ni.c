@@ -159,12 +159,12 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
     nic_lock(nic);
     begin_ni(ni, options, desired);
     ni->pts = pts;
-    ni->registers = nic->board->registers[kind];
-    memset(ni->registers, 0, sizeof(nic->board->registers[kind]));
+    ni->registers = nic->stats->registers[kind];
+    memset(ni->registers, 0, sizeof(nic->stats->registers[kind]));
     p->generations[number] = p->generations[number] % ((1u << HANDLE_GENERATION_BITS) - 1) + 1;
     ni->handle = handle_make(HANDLE_NI, number, p->generations[number], 0);
     nic->ni[kind] = ni;
-    nic->board->open |= 1u << kind;
+    nic->stats->open |= 1u << kind;
     nic_unlock(nic);
     __atomic_store_n(&p->nis[number], ni, __ATOMIC_RELEASE);
     *result = ni;
@@ -317,7 +317,7 @@ void ni_close(struct ni *ni)
     bool free_to_go = end_who_is_inside(ni);
     cut_off(ni);
     nic->ni[ni->kind] = NULL;
-    nic->board->open &= ~(1u << ni->kind);
+    nic->stats->open &= ~(1u << ni->kind);
     for (int i = 0; i <= ni->limits.max_pt_index; i++) {
         pt_clear(&ni->pts[i]);
     }

@@ -159,20 +159,20 @@ static int find_interface(struct process *p, unsigned index, uint32_t *nid)
     return PTL_OK;
 }
 
-static struct nic_board *begin_board(const struct nic *nic)
+static struct nic_stats *begin_stats(const struct nic *nic)
 {
-    struct nic_board *board = nic->ops->home->board(nic->fabric);
-    board->index = nic->index;
-    board->opened = sys_clock_ns(CLOCK_REALTIME) / 1000000000;
-    snprintf(board->program, sizeof(board->program), "%s", program_invocation_short_name);
+    struct nic_stats *stats = nic->ops->home->stats(nic->fabric);
+    stats->index = nic->index;
+    stats->opened = sys_clock_ns(CLOCK_REALTIME) / 1000000000;
+    snprintf(stats->program, sizeof(stats->program), "%s", program_invocation_short_name);
     if (nic->device != NULL) {
         const struct rv32_timing *t = nic->device->timing;
-        board->core_mhz = t->clock_mhz;
-        snprintf(board->core, sizeof(board->core), "%s%s%s", t->name, t->label != NULL ? ", " : "",
+        stats->core_mhz = t->clock_mhz;
+        snprintf(stats->core, sizeof(stats->core), "%s%s%s", t->name, t->label != NULL ? ", " : "",
                  t->label != NULL ? t->label : "");
     }
-    __atomic_store_n(&board->version, BOARD_VERSION, __ATOMIC_RELEASE);
-    return board;
+    __atomic_store_n(&stats->version, STATS_VERSION, __ATOMIC_RELEASE);
+    return stats;
 }
 
 /* Starts HPUs that are threads, if they are asked for. */
@@ -180,7 +180,7 @@ static bool start_hpus(struct nic *nic)
 {
     unsigned hpus = (unsigned)nic->process->options.number[OPT_HPUS];
     const char *cpus = nic->process->options.text[OPT_HPU_PIN];
-    nic->board->hpus = hpus;
+    nic->stats->hpus = hpus;
     if (hpus == 0) {
         return true;
     }
@@ -296,7 +296,7 @@ static int open_ends(struct nic *nic, ptl_pid_t pid)
     int rc = open_fabrics(nic, pid == PTL_PID_ANY ? 0 : pid);
     if (rc == PTL_OK) {
         nic->doorbell = nic->ops->home->doorbell(nic->fabric);
-        nic->board = begin_board(nic);
+        nic->stats = begin_stats(nic);
     }
     return rc;
 }

@@ -29,7 +29,6 @@
 #include "hpu/sched.h"
 #include "hpu/watchdog.h"
 #include "nic/atomic.h"
-#include "nic/board.h"
 #include "nic/event.h"
 #include "nic/match/match.h"
 #include "nic/match/unexpected.h"
@@ -37,6 +36,7 @@
 #include "nic/place.h"
 #include "nic/request.h"
 #include "nic/share.h"
+#include "nic/stats.h"
 #include "portals4.h"
 #include "spin.h"
 
@@ -45,7 +45,7 @@
 #include <string.h>
 
 #define NICS_MAX 8
-#define NI_KINDS BOARD_KINDS /* matching or not, logical or physical */
+#define NI_KINDS STATS_KINDS /* matching or not, logical or physical */
 #define NI_TABLES (HANDLE_TIMER - HANDLE_EQ + 1)
 /* Longer messages go packet by packet, so that both sides work at once. */
 #define NIC_SEND_NOW_MAX 65536
@@ -84,7 +84,7 @@ struct handlers {
     uint64_t user_header;
     uint64_t hpu_mask;              /* HPUs that may run them, 0: all */
     struct vector host_vector;      /* PTL_HANDLER_IOVEC: a copy of the parts */
-    struct board_context *board;    /* counts of its calls, for others to read */
+    struct stats_context *stats;    /* counts of its calls, for others to read */
     struct hpu_queue queue;         /* with nic->sched */
     unsigned together;              /* packets that a payload call takes besides its first */
     unsigned slow;                  /* messages until it may be taken for quick, with nic->sched */
@@ -215,7 +215,7 @@ struct ni {
     uint64_t map_size;
     struct nic_peer **map_peers; /* by rank, NULL: to be looked up */
     ptl_rank_t rank;
-    uint64_t *registers; /* by ptl_sr_index_t, on the board */
+    uint64_t *registers; /* by ptl_sr_index_t, on the stats page */
     struct hpu_counter counters[PTL_SPIN_COUNTERS];
     unsigned in_flight; /* ops and messages that refer to it */
     unsigned bundles;   /* PtlStartBundle less PtlEndBundle */
@@ -342,7 +342,7 @@ struct nic {
     struct list spare_invocations;     /* ended ones, kept for the next messages */
     unsigned spares;
     unsigned invocations;    /* in both */
-    struct nic_board *board; /* the fabric's: what others may know */
+    struct nic_stats *stats; /* the fabric's: what others may know */
     int64_t reported;        /* when the other fabric told it last of its peers */
     int64_t (*now)(void);    /* nanoseconds, for how long peers are sought, and for timers */
     void (*wake_at)(struct nic *nic, int64_t due); /* timers_advance() is to be called then */

@@ -28,7 +28,7 @@
 
 #define INVOKED_NS 5000000 /* between two looks of sleepers at what was invoked and waits */
 #define FOLLOW_UPS 16      /* rounds of progress by an HPU between two handlers */
-#define REPORT_NS 50000000 /* between two reports of a network on the board */
+#define REPORT_NS 50000000 /* between two reports of a network on the stats page */
 #define DRAIN_EMPTY 3      /* looks at nothing before the NIC thread believes it */
 
 /* Changes and rings the doorbell as a peer would. */
@@ -256,13 +256,13 @@ static int whole_ms(int64_t ns)
     return ns < 0 ? -1 : (int)((ns + 999999) / 1000000);
 }
 
-/* Has the network's figures put on the board, now and then. */
+/* Has the network's figures put on the stats page, now and then. */
 static void report_net(struct nic *nic)
 {
     int64_t now = clock_ns();
     if (nic->net != NULL && now - nic->reported >= REPORT_NS) {
         nic->reported = now;
-        nic->net_ops->report(nic->net, &nic->board->net);
+        nic->net_ops->report(nic->net, &nic->stats->net);
     }
 }
 

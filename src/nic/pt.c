@@ -24,7 +24,7 @@ void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le)
     struct pt *pt = &ni->pts[pt_index];
     pt->enabled = false;
     pt->refusing = true;
-    ni->nic->board->closed++;
+    ni->nic->stats->closed++;
     pt->refusal_due = le == NULL || (le->options & PTL_ME_EVENT_FLOWCTRL_DISABLE) == 0;
     tell_refusal(ni, pt_index);
 }

@@ -73,7 +73,7 @@ static inline bool quiet_send(struct nic *nic, const struct quiet *q)
         return false;
     }
     deed_count(nic, d);
-    board_count(nic->board->sent, &nic->board->sent_bytes, (enum board_movement)d->kind, d->length);
+    stats_count(nic->stats->sent, &nic->stats->sent_bytes, (enum stats_movement)d->kind, d->length);
     return true;
 }
 

@@ -193,7 +193,7 @@ static enum rx_step response_header(struct rx *rx)
     rx->cookie = rx->m->cookie;
     struct op *op = rx_op(rx);
     if (op == NULL) {
-        rx->peer->nic->board->malformed++;
+        rx->peer->nic->stats->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
         rx_lend(rx, *request_reply_memory(&op->request), op->request.length);
     }
@@ -314,7 +314,7 @@ static enum rx_step response_short(struct rx *rx, const void *payload)
     struct op *op = rx_op(rx);
     enum fabric_status status = FABRIC_OK;
     if (op == NULL) {
-        rx->peer->nic->board->malformed++;
+        rx->peer->nic->stats->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
         uint64_t room = op->request.length < rx->f.length ? op->request.length : rx->f.length;
         if (memory_write(request_reply_memory(&op->request), payload, room) != 0) {
@@ -386,7 +386,7 @@ enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
 {
     struct rx *rx = (struct rx *)f;
     if (!rx->decided && !message_sound(rx)) {
-        peer->nic->board->malformed++;
+        peer->nic->stats->malformed++;
         rx->m->type = 0;
         rx->decided = true;
         if (rx->class == FABRIC_ASK) {

@@ -92,8 +92,8 @@ void block_give(struct handler_run *run);
  * next ones. */
 void hpu_memory_free(struct hpu_memory *m);
 void hpu_memory_forget(struct nic *nic);
-/* telemetry_begin() finds an execution context its place on the board, telemetry_end() gives it
- * back. */
+/* telemetry_begin() finds an execution context its place on the stats page, telemetry_end() gives
+ * it back. */
 void telemetry_begin(struct le *le);
 void telemetry_end(struct nic *nic, struct handlers *h);
 

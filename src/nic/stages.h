@@ -39,7 +39,7 @@ static inline ptl_event_kind_t target_event_kind(uint8_t type)
 /* Every request is counted once, when it is known what becomes of it. */
 static inline void target_count_request(struct nic *nic, unsigned movement, uint64_t length)
 {
-    board_count(nic->board->received, &nic->board->received_bytes, (enum board_movement)movement,
+    stats_count(nic->stats->received, &nic->stats->received_bytes, (enum stats_movement)movement,
                 length);
 }
 

@@ -284,7 +284,7 @@ int PtlSpinOutput(ptl_handle_ni_t ni_handle, unsigned int hpu, char *text, ptl_s
                               : api_refuse_call("PtlSpinOutput is refused: hpu %u is not one of %u",
                                                 hpu, num_hpus(ni->nic));
     } else {
-        size_t length = hpu_output_read(&ni->nic->board->outputs[hpu], text, size - 1, printed);
+        size_t length = hpu_output_read(&ni->nic->stats->outputs[hpu], text, size - 1, printed);
         text[length] = '\0';
     }
     return api_unlock(ni, rc);

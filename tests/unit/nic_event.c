@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-static struct nic_board board;
-static struct nic nic = {.board = &board};
+static struct nic_stats stats;
+static struct nic nic = {.stats = &stats};
 static struct ni ni = {.nic = &nic};
 static uint64_t seed = 20261122;
 
@@ -84,7 +84,7 @@ static void extended_queue_loses_nothing(void **state)
 {
     for (uint64_t count = 1; count < 12; count++) {
         struct eq eq = new_queue(count);
-        uint64_t posted = 0, taken = 0, lost_before = board.events_lost;
+        uint64_t posted = 0, taken = 0, lost_before = stats.events_lost;
         for (int i = 0; i < 2000; i++) {
             if (i == 100) {
                 assert_int_equal(eq_extend(&eq, 1 + count / 2), 0);
@@ -107,7 +107,7 @@ static void extended_queue_loses_nothing(void **state)
             is_event(&e, taken++);
         }
         assert_true(eq_empty(&eq));
-        assert_int_equal(board.events_lost, lost_before);
+        assert_int_equal(stats.events_lost, lost_before);
         free(eq.ring);
     }
 }

@@ -45,8 +45,8 @@ static unsigned count_senders(struct segment *s)
 
 static bool look(struct segment *s, void (*see)(void *, const struct segment_view *), void *arg)
 {
-    void *board = mmap(NULL, FABRIC_BOARD, PROT_READ, MAP_SHARED, s->fd, SEGMENT_HEADER_BYTES);
-    if (board == MAP_FAILED) {
+    void *stats = mmap(NULL, FABRIC_STATS, PROT_READ, MAP_SHARED, s->fd, SEGMENT_HEADER_BYTES);
+    if (stats == MAP_FAILED) {
         return false;
     }
     see(arg, &(struct segment_view){.nid = s->info.nid,
@@ -55,8 +55,8 @@ static bool look(struct segment *s, void (*see)(void *, const struct segment_vie
                                     .incarnation = s->info.incarnation,
                                     .senders = count_senders(s),
                                     .most = s->info.slots,
-                                    .board = board});
-    munmap(board, FABRIC_BOARD);
+                                    .stats = stats});
+    munmap(stats, FABRIC_STATS);
     return true;
 }
 
@@ -77,7 +77,7 @@ int inspect_segments(const struct options *o,
             segment_open(o, (uint32_t)(names.of[i] >> 32), (uint32_t)names.of[i], &s, &why);
         if (opened == 0) {
             if (!look(s, see, arg)) {
-                skipped(arg, "its board cannot be mapped");
+                skipped(arg, "its stats page cannot be mapped");
             }
             segment_release(s, false);
         } else if (opened != -ENOENT) { /* that one has ended */

@@ -13,7 +13,7 @@ struct segment_view {
     int32_t process;        /* the owner's, as itself numbers processes */
     uint64_t incarnation;   /* of the NIC: another one is another NIC */
     unsigned senders, most; /* NICs that have a place to send to it, and places */
-    const void *board;      /* FABRIC_BOARD bytes that the owner writes; until the call returns */
+    const void *stats;      /* FABRIC_STATS bytes that the owner writes; until the call returns */
 };
 
 /* inspect_segments() shows those of living NICs, by NID and PID; `skipped` hears why one cannot

@@ -3,8 +3,8 @@
  * The layout of a shared-memory segment. Every NIC has one; its peers map it
  * and write to it.
  *
- *   segment   | header: constants | doorbell line | owner words | board | slot 0 | slot 1 | ...
- *   board     what the NIC tells of itself to whoever looks; peers do not
+ *   segment   | header: constants | doorbell line | owner words | stats | slot 0 | slot 1 | ...
+ *   stats     what the NIC tells of itself to whoever looks; peers do not
  *   slot      | who sends | channel REQUEST, RESPONSE, ASK: indices | ring | ring |
  *             | ring and cells of asks | first cells | first cells | more cells | more cells |
  *   ring      64-byte lines; a record is one or more of them
@@ -106,7 +106,7 @@ static inline int core_of(uint64_t word, int64_t now)
 }
 
 #define SEGMENT_HEADER_BYTES 4096u
-#define SEGMENT_SLOTS_AT (SEGMENT_HEADER_BYTES + FABRIC_BOARD)
+#define SEGMENT_SLOTS_AT (SEGMENT_HEADER_BYTES + FABRIC_STATS)
 _Static_assert(sizeof(struct segment_header) <= SEGMENT_HEADER_BYTES, "header fits its page");
 _Static_assert(offsetof(struct segment_header, owner) - offsetof(struct segment_header, doorbell) ==
                    64,

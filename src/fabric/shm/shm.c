@@ -317,7 +317,7 @@ static void shm_disarm(struct fabric *f, bool polled)
     set_doorbell(f, polled ? DOORBELL_POLLED : DOORBELL_AWAKE);
 }
 
-static void *shm_board(struct fabric *f)
+static void *shm_stats(struct fabric *f)
 {
     return (char *)f->segment->header + SEGMENT_HEADER_BYTES;
 }
@@ -344,7 +344,7 @@ static void shm_info(const struct options *o, struct fabric_info *info)
 
 static const struct fabric_home home = {
     .doorbell = shm_doorbell,
-    .board = shm_board,
+    .stats = shm_stats,
     .flows = shm_flows,
     .waits_on = shm_waits_on,
     .forget = segment_forget,

@@ -45,7 +45,7 @@ bool handlers_no_room(struct rx *rx)
     bool refuses = (pt->options & PTL_PT_FLOWCTRL) != 0;
     ptl_ni_fail_t fail = refuses ? PTL_NI_PT_DISABLED : PTL_NI_DROPPED;
     run->flow_control = run->lost = true;
-    rx->at.le->handlers->board->refused++;
+    rx->at.le->handlers->stats->refused++;
     rx->f.sink = RX_DISCARD;
     rx->at.ni->registers[PTL_SR_DROP_COUNT]++;
     if (!run->header_done) {
@@ -251,7 +251,7 @@ bool handlers_start(struct rx *rx)
     env->code = nic->device != NULL ? h->code : NULL;
     env->me_vector = rx->at.le->vector.parts != NULL ? &rx->at.le->vector : NULL;
     env->host_vector = h->host_vector.parts != NULL ? &h->host_vector : NULL;
-    env->outputs = nic->board->outputs;
+    env->outputs = nic->stats->outputs;
     env->output_count = PTL_NUM_HPUS;
     env->engine = nic->dma_engine;
     env->ops = &handler_ops;

@@ -236,7 +236,7 @@ static int await_place(struct hpu_env *env, struct ni *ni, const struct request 
         }
         since = since == 0 ? ni->nic->now() : since;
         if (!waits || !be_patient(env, ni->nic, since)) {
-            run->le->handlers->board->unsent++;
+            run->le->handlers->stats->unsent++;
             return PTL_NO_SPACE;
         }
     }

@@ -417,10 +417,10 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
 static void conclude(struct rx *rx)
 {
     struct handler_run *run = rx->run;
-    struct board_context *board = rx->at.le->handlers->board;
+    struct stats_context *stats = rx->at.le->handlers->stats;
     bool proceeded = run->finished && run->fail == PTL_NI_OK;
-    board->messages++;
-    board->dropped_bytes += run->dropped;
+    stats->messages++;
+    stats->dropped_bytes += run->dropped;
     if (run->nic->sched != NULL) {
         detach_note(rx->at.le->handlers, run->length, run->nic->now() - run->begun);
     }

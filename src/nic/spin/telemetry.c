@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counts of what handlers do, on the board: sums of their calls for each HPU and each execution
- * context. A context that ends, or that finds no place of its own, counts in `rest`, so that the
- * contexts together have done what the HPUs have done, as far as nobody's interface was closed
- * under its handlers.
+ * Counts of what handlers do, on the stats page: sums of their calls for each HPU and each
+ * execution context. A context that ends, or that finds no place of its own, counts in `rest`, so
+ * that the contexts together have done what the HPUs have done, as far as nobody's interface was
+ * closed under its handlers.
  */
 #include "nic/spin/telemetry.h"
 
@@ -13,19 +13,19 @@
 
 void telemetry_begin(struct le *le)
 {
-    struct nic_board *board = le->ni->nic->board;
+    struct nic_stats *stats = le->ni->nic->stats;
     struct handlers *h = le->handlers;
     unsigned place = 0;
-    board->contexts++;
-    while (place < BOARD_CONTEXTS && board->context[place].number != 0) {
+    stats->contexts++;
+    while (place < STATS_CONTEXTS && stats->context[place].number != 0) {
         place++;
     }
-    if (place == BOARD_CONTEXTS) {
-        h->board = &board->rest;
+    if (place == STATS_CONTEXTS) {
+        h->stats = &stats->rest;
         return;
     }
-    h->board = &board->context[place];
-    *h->board = (struct board_context){
+    h->stats = &stats->context[place];
+    *h->stats = (struct stats_context){
         .handle = le->slot.handle,
         .pt_index = le->pt_index,
         .kind = le->ni->kind,
@@ -36,12 +36,12 @@ void telemetry_begin(struct le *le)
         .memory = (uintptr_t)h->memory->mem->base,
         .memory_length = h->memory->mem->length,
     };
-    __atomic_store_n(&h->board->number, board->contexts, __ATOMIC_RELEASE);
+    __atomic_store_n(&h->stats->number, stats->contexts, __ATOMIC_RELEASE);
 }
 
-static void add_work(struct board_work *to, const struct board_work *more)
+static void add_work(struct stats_work *to, const struct stats_work *more)
 {
-    for (unsigned i = 0; i < BOARD_CALLS; i++) {
+    for (unsigned i = 0; i < STATS_CALLS; i++) {
         to->calls[i] += more->calls[i];
     }
     to->cycles += more->cycles;
@@ -52,8 +52,8 @@ static void add_work(struct board_work *to, const struct board_work *more)
 
 void telemetry_end(struct nic *nic, struct handlers *h)
 {
-    struct board_context *rest = &nic->board->rest, *c = h->board;
-    h->board = NULL;
+    struct stats_context *rest = &nic->stats->rest, *c = h->stats;
+    h->stats = NULL;
     if (c == NULL || c == rest) {
         return;
     }
@@ -65,21 +65,21 @@ void telemetry_end(struct nic *nic, struct handlers *h)
     __atomic_store_n(&c->number, 0, __ATOMIC_RELEASE);
 }
 
-_Static_assert((int)HPU_CALL_HEADER == BOARD_HEADER && (int)HPU_CALL_PAYLOAD == BOARD_PAYLOAD &&
-                   (int)HPU_CALL_COMPLETION == BOARD_COMPLETION,
+_Static_assert((int)HPU_CALL_HEADER == STATS_HEADER && (int)HPU_CALL_PAYLOAD == STATS_PAYLOAD &&
+                   (int)HPU_CALL_COMPLETION == STATS_COMPLETION,
                "calls and their counts come in one order");
 
 void telemetry_call(struct nic *nic, struct handlers *h, const struct hpu_exec *exec, int code)
 {
-    struct board_work one = {
+    struct stats_work one = {
         .cycles = exec->cycles,
         .core_cycles = exec->core_cycles,
         .faults = code == SEGV || code == TIMEOUT,
         .failed = code == FAIL,
     };
     one.calls[exec->call] = exec->calls;
-    add_work(&nic->board->hpu[exec->hpu], &one);
-    if (h != NULL && h->board != NULL) {
-        add_work(&h->board->work, &one);
+    add_work(&nic->stats->hpu[exec->hpu], &one);
+    if (h != NULL && h->stats != NULL) {
+        add_work(&h->stats->work, &one);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counts of what handlers do, on the board (telemetry.c). */
+/* Counts of what handlers do, on the stats page (telemetry.c). */
 #ifndef NIC_SPIN_TELEMETRY_H
 #define NIC_SPIN_TELEMETRY_H
 

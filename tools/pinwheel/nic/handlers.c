@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The part of `pinwheel nic` on a NIC's handlers; see handlers.h. All but the dump of HPU
- * memory comes from the board; that memory is the process's own and is read with
+ * memory comes from the stats page; that memory is the process's own and is read with
  * process_vm_readv().
  */
 #include "handlers.h"
@@ -18,12 +18,12 @@
 
 enum { LINE = 16, CHUNK = 4096 };
 
-static uint64_t calls(const struct board_work *w)
+static uint64_t calls(const struct stats_work *w)
 {
-    return w->calls[BOARD_HEADER] + w->calls[BOARD_PAYLOAD] + w->calls[BOARD_COMPLETION];
+    return w->calls[STATS_HEADER] + w->calls[STATS_PAYLOAD] + w->calls[STATS_COMPLETION];
 }
 
-static unsigned hpus(const struct nic_board *b)
+static unsigned hpus(const struct nic_stats *b)
 {
     return b->hpus != 0 && b->hpus <= PTL_NUM_HPUS ? b->hpus : PTL_NUM_HPUS;
 }
@@ -31,15 +31,15 @@ static unsigned hpus(const struct nic_board *b)
 /* ---- For people ---- */
 
 /* The time of its handlers: on RV32 the core's cycles, else those of this processor. */
-static uint64_t took(const struct nic_board *b, const struct board_work *w)
+static uint64_t took(const struct nic_stats *b, const struct stats_work *w)
 {
     return b->core_mhz != 0 ? w->core_cycles : w->cycles;
 }
 
-static void print_work(const struct nic_board *b, const struct board_work *w)
+static void print_work(const struct nic_stats *b, const struct stats_work *w)
 {
     printf("%10" PRIu64 " %10" PRIu64 " %10" PRIu64 " %14" PRIu64 " %8" PRIu64 " %8" PRIu64,
-           w->calls[BOARD_HEADER], w->calls[BOARD_PAYLOAD], w->calls[BOARD_COMPLETION], took(b, w),
+           w->calls[STATS_HEADER], w->calls[STATS_PAYLOAD], w->calls[STATS_COMPLETION], took(b, w),
            w->faults, w->failed);
 }
 
@@ -57,12 +57,12 @@ static const char *mask_text(uint64_t mask, char text[20])
 }
 
 /* Prints the entries with handlers. */
-static void print_contexts(const struct nic_board *b)
+static void print_contexts(const struct nic_stats *b)
 {
     char mask[20];
     printf("    context  on  pt       match bits      ignore bits        HPU mask     memory\n");
-    for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
-        const struct board_context *c = &b->context[i];
+    for (unsigned i = 0; i < STATS_CONTEXTS; i++) {
+        const struct stats_context *c = &b->context[i];
         if (c->number != 0) {
             printf("    %7" PRIu64 " %3s %3u %16" PRIx64 " %16" PRIx64 " %15s %10" PRIu64 "%s\n",
                    c->number, nic_kind(c->kind), c->pt_index, c->match_bits, c->ignore_bits,
@@ -73,14 +73,14 @@ static void print_contexts(const struct nic_board *b)
 }
 
 /* and what its handlers have done. */
-static void print_done(const struct nic_board *b, const struct board_context *c, const char *name)
+static void print_done(const struct nic_stats *b, const struct stats_context *c, const char *name)
 {
     printf("    %7s %8" PRIu64, name, c->messages);
     print_work(b, &c->work);
     printf(" %10" PRIu64 " %8" PRIu64 " %8" PRIu64 "\n", c->dropped_bytes, c->refused, c->unsent);
 }
 
-void nic_handlers_print(const struct nic_board *b)
+void nic_handlers_print(const struct nic_stats *b)
 {
     char name[24];
     if (b->contexts == 0) {
@@ -104,7 +104,7 @@ void nic_handlers_print(const struct nic_board *b)
     print_contexts(b);
     print_titles("context messages");
     printf(" %10s %8s %8s\n", "dropped B", "refused", "unsent");
-    for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
+    for (unsigned i = 0; i < STATS_CONTEXTS; i++) {
         if (b->context[i].number != 0) {
             snprintf(name, sizeof(name), "%" PRIu64, b->context[i].number);
             print_done(b, &b->context[i], name);
@@ -116,14 +116,14 @@ void nic_handlers_print(const struct nic_board *b)
 /* ---- What changes ---- */
 
 /* add() adds what a context has done `times` times, which may be a negative number. */
-static void add(struct board_context *to, const struct board_context *c, int64_t times)
+static void add(struct stats_context *to, const struct stats_context *c, int64_t times)
 {
     uint64_t n = (uint64_t)times;
     to->messages += n * c->messages;
     to->dropped_bytes += n * c->dropped_bytes;
     to->refused += n * c->refused;
     to->unsent += n * c->unsent;
-    for (unsigned k = 0; k < BOARD_CALLS; k++) {
+    for (unsigned k = 0; k < STATS_CALLS; k++) {
         to->work.calls[k] += n * c->work.calls[k];
     }
     to->work.cycles += n * c->work.cycles;
@@ -132,11 +132,11 @@ static void add(struct board_context *to, const struct board_context *c, int64_t
     to->work.failed += n * c->work.failed;
 }
 
-static struct board_context all(const struct nic_board *b)
+static struct stats_context all(const struct nic_stats *b)
 {
-    struct board_context sum = {.number = 0};
+    struct stats_context sum = {.number = 0};
     add(&sum, &b->rest, 1);
-    for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
+    for (unsigned i = 0; i < STATS_CONTEXTS; i++) {
         if (b->context[i].number != 0) {
             add(&sum, &b->context[i], 1);
         }
@@ -146,7 +146,7 @@ static struct board_context all(const struct nic_board *b)
 
 /* Between two looks. */
 struct span {
-    const struct nic_board *board;
+    const struct nic_stats *stats;
     double seconds;
     uint64_t cycles; /* of the time stamp counter */
     bool titled;
@@ -159,11 +159,11 @@ static void print_per_second(const struct span *s, uint64_t number)
 }
 
 /* A line of what has changed; nothing if nothing has. HPUs know no messages. */
-static void print_rate(struct span *s, const char *name, const struct board_context *c,
+static void print_rate(struct span *s, const char *name, const struct stats_context *c,
                        bool is_context)
 {
     char text[16];
-    uint64_t called = calls(&c->work), used = took(s->board, &c->work);
+    uint64_t called = calls(&c->work), used = took(s->stats, &c->work);
     if (called == 0 && c->work.cycles == 0 && c->messages == 0 && c->dropped_bytes == 0 &&
         c->refused == 0 && c->unsent == 0) {
         return;
@@ -180,7 +180,7 @@ static void print_rate(struct span *s, const char *name, const struct board_cont
     } else {
         printf(" %10s", "-");
     }
-    print_per_second(s, c->work.calls[BOARD_PAYLOAD]);
+    print_per_second(s, c->work.calls[STATS_PAYLOAD]);
     print_per_second(s, called);
     print_per_second(s, used);
     printf(" %10s", called != 0 ? nic_number((double)used / (double)called, text) : "-");
@@ -197,21 +197,21 @@ static void print_rate(struct span *s, const char *name, const struct board_cont
     printf("\n");
 }
 
-void nic_handlers_rates(const struct nic_board *before, const struct nic_board *now, double seconds,
+void nic_handlers_rates(const struct nic_stats *before, const struct nic_stats *now, double seconds,
                         uint64_t cycles)
 {
-    struct span s = {.board = now, .seconds = seconds, .cycles = cycles};
-    struct board_context others = all(now), old = all(before);
+    struct span s = {.stats = now, .seconds = seconds, .cycles = cycles};
+    struct stats_context others = all(now), old = all(before);
     char name[32];
     for (unsigned i = 0; i < hpus(now); i++) {
-        struct board_context c = {.work = now->hpu[i]};
-        add(&c, &(struct board_context){.work = before->hpu[i]}, -1);
+        struct stats_context c = {.work = now->hpu[i]};
+        add(&c, &(struct stats_context){.work = before->hpu[i]}, -1);
         snprintf(name, sizeof(name), "HPU %u", i);
         print_rate(&s, name, &c, false);
     }
     add(&others, &old, -1);
-    for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
-        struct board_context c = now->context[i];
+    for (unsigned i = 0; i < STATS_CONTEXTS; i++) {
+        struct stats_context c = now->context[i];
         if (c.number == 0) {
             continue;
         }
@@ -225,7 +225,7 @@ void nic_handlers_rates(const struct nic_board *before, const struct nic_board *
     print_rate(&s, "others", &others, true); /* with the contexts that have ended meanwhile */
 }
 
-void nic_handlers_text(const struct nic_board *b)
+void nic_handlers_text(const struct nic_stats *b)
 {
     for (unsigned i = 0; i < hpus(b); i++) {
         char text[PTL_SPIN_OUTPUT];
@@ -252,18 +252,18 @@ void nic_handlers_text(const struct nic_board *b)
 
 /* ---- JSON ---- */
 
-static void json_work(struct json *j, const struct board_work *w)
+static void json_work(struct json *j, const struct stats_work *w)
 {
-    json_unsigned(j, "headers", w->calls[BOARD_HEADER]);
-    json_unsigned(j, "packets", w->calls[BOARD_PAYLOAD]);
-    json_unsigned(j, "completions", w->calls[BOARD_COMPLETION]);
+    json_unsigned(j, "headers", w->calls[STATS_HEADER]);
+    json_unsigned(j, "packets", w->calls[STATS_PAYLOAD]);
+    json_unsigned(j, "completions", w->calls[STATS_COMPLETION]);
     json_unsigned(j, "cycles", w->cycles);
     json_unsigned(j, "core_cycles", w->core_cycles);
     json_unsigned(j, "faults", w->faults);
     json_unsigned(j, "failed", w->failed);
 }
 
-static void json_context(struct json *j, const struct board_context *c)
+static void json_context(struct json *j, const struct stats_context *c)
 {
     json_open_object(j, NULL);
     json_unsigned(j, "number", c->number);
@@ -282,7 +282,7 @@ static void json_context(struct json *j, const struct board_context *c)
     json_close_object(j);
 }
 
-void nic_handlers_json(struct json *j, const struct nic_board *b)
+void nic_handlers_json(struct json *j, const struct nic_stats *b)
 {
     json_unsigned(j, "hpu_threads", b->hpus);
     if (b->core_mhz != 0) {
@@ -309,7 +309,7 @@ void nic_handlers_json(struct json *j, const struct nic_board *b)
     json_close_array(j);
     json_unsigned(j, "contexts_ever", b->contexts);
     json_open_array(j, "contexts");
-    for (unsigned i = 0; i < BOARD_CONTEXTS; i++) {
+    for (unsigned i = 0; i < STATS_CONTEXTS; i++) {
         if (b->context[i].number != 0) {
             json_context(j, &b->context[i]);
         }
@@ -370,10 +370,10 @@ static int read_error(int32_t process, uint64_t context)
     return 1;
 }
 
-int nic_handlers_memory(int32_t process, const struct nic_board *b, uint64_t context)
+int nic_handlers_memory(int32_t process, const struct nic_stats *b, uint64_t context)
 {
-    const struct board_context *c = NULL;
-    for (unsigned i = 0; i < BOARD_CONTEXTS && context != 0; i++) {
+    const struct stats_context *c = NULL;
+    for (unsigned i = 0; i < STATS_CONTEXTS && context != 0; i++) {
         c = b->context[i].number == context ? &b->context[i] : c;
     }
     if (c == NULL) {

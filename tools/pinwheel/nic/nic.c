@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * `pinwheel nic`: looks into the NICs of running processes from outside. A look copies the
- * board of each (nic/board.h); what is printed, as a table, in full, as JSON or as what
+ * stats of each (nic/stats.h); what is printed, as a table, in full, as JSON or as what
  * changes from second to second, comes from looks alone.
  */
 #include "base/array.h"
@@ -10,7 +10,7 @@
 #include "base/sys.h"
 #include "fabric/shm/inspect.h"
 #include "handlers.h"
-#include "nic/board.h"
+#include "nic/stats.h"
 #include "pinwheel/commands.h"
 #include "pinwheel/util/args.h"
 #include "pinwheel/util/json.h"
@@ -29,11 +29,11 @@
 static void see(void *arg, const struct segment_view *view)
 {
     struct nic_look *l = arg;
-    const struct nic_board *board = view->board;
+    const struct nic_stats *stats = view->stats;
     if (l->process != 0 && view->process != l->process) {
         return;
     }
-    if (__atomic_load_n(&board->version, __ATOMIC_ACQUIRE) != BOARD_VERSION) {
+    if (__atomic_load_n(&stats->version, __ATOMIC_ACQUIRE) != STATS_VERSION) {
         return; /* it is being opened */
     }
     if (!ARRAY_ROOM(l->of, l->count, l->room, 16)) {
@@ -42,9 +42,9 @@ static void see(void *arg, const struct segment_view *view)
     }
     struct nic_seen *s = &l->of[l->count++];
     s->view = *view;
-    s->view.board = NULL;
-    memcpy(&s->board, board, sizeof(s->board));
-    s->board.program[sizeof(s->board.program) - 1] = '\0';
+    s->view.stats = NULL;
+    memcpy(&s->stats, stats, sizeof(s->stats));
+    s->stats.program[sizeof(s->stats.program) - 1] = '\0';
 }
 
 static void skipped(void *arg, const char *why)
@@ -99,15 +99,15 @@ static void print_rates(const struct nic_look *before, const struct nic_look *no
     printf("%-22s %8s  %-16s %10s %10s %12s %12s %9s %8s\n", "NIC", "process", "program", "sent/s",
            "received/s", "bytes out/s", "bytes in/s", "dropped", "waited");
     for (size_t i = 0; i < now->count; i++) {
-        static const struct nic_board none;
-        const struct nic_board *b = &now->of[i].board;
+        static const struct nic_stats none;
+        const struct nic_stats *b = &now->of[i].stats;
         const struct nic_seen *old = find(before, &now->of[i].view);
-        const struct nic_board *a = old != NULL ? &old->board : &none;
+        const struct nic_stats *a = old != NULL ? &old->stats : &none;
         double sends =
-            (double)(nic_sum(b->sent, BOARD_MOVEMENTS) - nic_sum(a->sent, BOARD_MOVEMENTS)) /
+            (double)(nic_sum(b->sent, STATS_MOVEMENTS) - nic_sum(a->sent, STATS_MOVEMENTS)) /
             seconds;
-        double receipts = (double)(nic_sum(b->received, BOARD_MOVEMENTS) -
-                                   nic_sum(a->received, BOARD_MOVEMENTS)) /
+        double receipts = (double)(nic_sum(b->received, STATS_MOVEMENTS) -
+                                   nic_sum(a->received, STATS_MOVEMENTS)) /
                           seconds;
         printf("%-22s %8d  %-16.16s %10s %10s %12s %12s %9" PRIu64 " %8" PRIu64 "\n",
                nic_address(&now->of[i].view, address), now->of[i].view.process, b->program,
@@ -177,9 +177,9 @@ static int show_process(const struct nic_look *l, const struct manner *m)
     int rc = 0;
     for (size_t i = 0; i < l->count; i++) {
         if (m->memory != 0) {
-            rc |= nic_handlers_memory(l->process, &l->of[i].board, (uint64_t)m->memory);
+            rc |= nic_handlers_memory(l->process, &l->of[i].stats, (uint64_t)m->memory);
         } else if (m->text) {
-            nic_handlers_text(&l->of[i].board);
+            nic_handlers_text(&l->of[i].stats);
         } else {
             nic_print_full(&l->of[i]);
         }

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-static const char *const kind_names[BOARD_KINDS] = {"matching, logical", "non-matching, logical",
+static const char *const kind_names[STATS_KINDS] = {"matching, logical", "non-matching, logical",
                                                     "matching, physical", "non-matching, physical"};
-static const char *const movement_names[BOARD_MOVEMENTS] = {"puts", "gets", "atomics", "fetches"};
+static const char *const movement_names[STATS_MOVEMENTS] = {"puts", "gets", "atomics", "fetches"};
 static const char *const register_names[PTL_SR_LAST] = {
     [PTL_SR_DROP_COUNT] = "dropped",
     [PTL_SR_PERMISSION_VIOLATIONS] = "permission_violations",
@@ -27,10 +27,10 @@ uint64_t nic_sum(const uint64_t *numbers, size_t count)
     return total;
 }
 
-uint64_t nic_dropped(const struct nic_board *b)
+uint64_t nic_dropped(const struct nic_stats *b)
 {
     uint64_t total = 0;
-    for (unsigned k = 0; k < BOARD_KINDS; k++) {
+    for (unsigned k = 0; k < STATS_KINDS; k++) {
         total += nic_sum(b->registers[k], PTL_SR_LAST);
     }
     return total;
@@ -54,7 +54,7 @@ static const char *kinds_text(uint32_t open, char text[16])
 {
     size_t at = 0;
     text[0] = '\0';
-    for (unsigned k = 0; k < BOARD_KINDS; k++) {
+    for (unsigned k = 0; k < STATS_KINDS; k++) {
         if ((open >> k & 1) != 0) {
             at += (size_t)snprintf(text + at, 16 - at, "%s%s", at == 0 ? "" : ",", nic_kind(k));
         }
@@ -74,19 +74,19 @@ void nic_print_table(const struct nic_look *l)
     for (size_t i = 0; i < l->count; i++) {
         const struct nic_seen *s = &l->of[i];
         printf("%-22s %8d  %-16.16s %-11s %7u %8s %8s %8s %8" PRIu64 " %6" PRIu64 "\n",
-               nic_address(&s->view, address), s->view.process, s->board.program,
-               kinds_text(s->board.open, kinds), s->view.senders,
-               nic_number((double)nic_sum(s->board.sent, BOARD_MOVEMENTS), sent),
-               nic_number((double)nic_sum(s->board.received, BOARD_MOVEMENTS), received),
-               nic_number((double)s->board.received_bytes, bytes), nic_dropped(&s->board),
-               s->board.closed);
+               nic_address(&s->view, address), s->view.process, s->stats.program,
+               kinds_text(s->stats.open, kinds), s->view.senders,
+               nic_number((double)nic_sum(s->stats.sent, STATS_MOVEMENTS), sent),
+               nic_number((double)nic_sum(s->stats.received, STATS_MOVEMENTS), received),
+               nic_number((double)s->stats.received_bytes, bytes), nic_dropped(&s->stats),
+               s->stats.closed);
     }
 }
 
 static void print_movements(const char *title, const uint64_t *movements, uint64_t bytes)
 {
     printf("    %-24s", title);
-    for (unsigned m = 0; m < BOARD_MOVEMENTS; m++) {
+    for (unsigned m = 0; m < STATS_MOVEMENTS; m++) {
         printf("%" PRIu64 " %s, ", movements[m], movement_names[m]);
     }
     printf("%" PRIu64 " bytes\n", bytes);
@@ -125,7 +125,7 @@ static void print_net(const struct fabric_report *net)
 
 void nic_print_full(const struct nic_seen *s)
 {
-    const struct nic_board *b = &s->board;
+    const struct nic_stats *b = &s->stats;
     char address[32], opened[32] = "?";
     time_t at = (time_t)b->opened;
     struct tm tm;
@@ -142,7 +142,7 @@ void nic_print_full(const struct nic_seen *s)
     printf("    %-24s%" PRIu64 "\n", "events lost", b->events_lost);
     printf("    %-24s%" PRIu64 "\n", "malformed messages", b->malformed);
     print_net(&b->net);
-    for (unsigned k = 0; k < BOARD_KINDS; k++) {
+    for (unsigned k = 0; k < STATS_KINDS; k++) {
         if ((b->open >> k & 1) != 0) {
             printf("    %-24s", kind_names[k]);
             for (unsigned r = 0; r < PTL_SR_LAST; r++) {
@@ -160,7 +160,7 @@ static void json_movements(struct json *j, const char *name, const uint64_t *mov
                            uint64_t bytes)
 {
     json_open_object(j, name);
-    for (unsigned m = 0; m < BOARD_MOVEMENTS; m++) {
+    for (unsigned m = 0; m < STATS_MOVEMENTS; m++) {
         json_unsigned(j, movement_names[m], movements[m]);
     }
     json_unsigned(j, "bytes", bytes);
@@ -200,7 +200,7 @@ static void json_net(struct json *j, const struct fabric_report *net)
 static void json_seen(struct json *j, const struct nic_seen *s)
 {
     char address[32];
-    const struct nic_board *b = &s->board;
+    const struct nic_stats *b = &s->stats;
     json_open_object(j, NULL);
     json_unsigned(j, "nid", s->view.nid);
     json_unsigned(j, "pid", s->view.pid);
@@ -219,7 +219,7 @@ static void json_seen(struct json *j, const struct nic_seen *s)
     json_unsigned(j, "malformed", b->malformed);
     json_net(j, &b->net);
     json_open_array(j, "interfaces");
-    for (unsigned k = 0; k < BOARD_KINDS; k++) {
+    for (unsigned k = 0; k < STATS_KINDS; k++) {
         if ((b->open >> k & 1) != 0) {
             json_open_object(j, NULL);
             json_string(j, "kind", nic_kind(k));

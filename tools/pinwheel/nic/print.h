@@ -4,14 +4,14 @@
 #define PINWHEEL_NIC_PRINT_H
 
 #include "fabric/shm/inspect.h"
-#include "nic/board.h"
+#include "nic/stats.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 
 struct nic_seen {
     struct segment_view view;
-    struct nic_board board;
+    struct nic_stats stats;
 };
 
 /* All NICs at one moment. */
@@ -27,7 +27,7 @@ struct nic_look {
 
 /* nic_sum() adds numbers; nic_dropped() says what all interfaces of a NIC have dropped. */
 uint64_t nic_sum(const uint64_t *numbers, size_t count);
-uint64_t nic_dropped(const struct nic_board *b);
+uint64_t nic_dropped(const struct nic_stats *b);
 
 /* nic_address() writes the address of a NIC. */
 const char *nic_address(const struct segment_view *v, char text[32]);

@@ -3,7 +3,7 @@
 #ifndef PINWHEEL_NIC_TEXT_H
 #define PINWHEEL_NIC_TEXT_H
 
-#include "nic/board.h"
+#include "nic/stats.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,8 +11,8 @@
 
 static inline const char *nic_kind(uint32_t kind)
 {
-    static const char *const names[BOARD_KINDS] = {"ml", "nl", "mp", "np"};
-    return names[kind % BOARD_KINDS];
+    static const char *const names[STATS_KINDS] = {"ml", "nl", "mp", "np"};
+    return names[kind % STATS_KINDS];
 }
 
 /* nic_number() writes a number that is not negative with a unit, as 12.34k; small ones with two

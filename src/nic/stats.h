@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The board of a NIC: what it tells of itself to other processes, which look at it while
+ * The stats page of a NIC: what it tells of itself to other processes, which look at it while
  * it works. `pinwheel nic` is who looks.
  *
  * The NIC writes under its lock, in plain memory that the fabric shares; a reader takes
  * what is there, so that figures of one look may belong to different moments. All of them
  * but those marked grow from the opening of the NIC on.
  */
-#ifndef NIC_BOARD_H
-#define NIC_BOARD_H
+#ifndef NIC_STATS_H
+#define NIC_STATS_H
 
 #include "fabric/fabric.h"
 #include "hpu/output.h"
@@ -17,18 +17,18 @@
 
 #include <stdint.h>
 
-#define BOARD_VERSION 4u /* another layout is another version */
-#define BOARD_KINDS 4    /* of interfaces, by struct ni's kind */
-#define BOARD_CONTEXTS 64
+#define STATS_VERSION 4u /* another layout is another version */
+#define STATS_KINDS 4    /* of interfaces, by struct ni's kind */
+#define STATS_CONTEXTS 64
 
 /* Data movements: puts, gets, atomics, fetches (PtlFetchAtomic and PtlSwap). */
-enum board_movement { BOARD_PUT, BOARD_GET, BOARD_ATOMIC, BOARD_FETCH, BOARD_MOVEMENTS };
+enum stats_movement { STATS_PUT, STATS_GET, STATS_ATOMIC, STATS_FETCH, STATS_MOVEMENTS };
 
 /* Handler calls that have ended, by kind: header, payload, completion. */
-enum board_call { BOARD_HEADER, BOARD_PAYLOAD, BOARD_COMPLETION, BOARD_CALLS };
+enum stats_call { STATS_HEADER, STATS_PAYLOAD, STATS_COMPLETION, STATS_CALLS };
 
-struct board_work {
-    uint64_t calls[BOARD_CALLS];
+struct stats_work {
+    uint64_t calls[STATS_CALLS];
     uint64_t cycles;      /* of the time stamp counter, in their code and their calls */
     uint64_t core_cycles; /* of the RV32 cores, contention not counted; native ones have none */
     uint64_t faults;      /* calls that ended with SEGV or TIMEOUT */
@@ -36,7 +36,7 @@ struct board_work {
 };
 
 /* An execution context: what the handlers of one entry have in common. */
-struct board_context {
+struct stats_context {
     uint64_t number; /* of all that were ever appended, from 1; 0: the place is free */
     uint32_t handle; /* of the entry */
     uint32_t pt_index;
@@ -49,10 +49,10 @@ struct board_context {
     uint64_t dropped_bytes;         /* payload that nobody kept */
     uint64_t refused;               /* messages that found no room for too long */
     uint64_t unsent;                /* of its handlers: for which their peer had no place left */
-    struct board_work work;
+    struct stats_work work;
 };
 
-struct nic_board {
+struct nic_stats {
     uint32_t version; /* written last: 0 as long as the rest is not there */
     uint32_t index;   /* the interface's number, 0 for PTL_IFACE_DEFAULT */
     int64_t opened;   /* seconds since 1970 */
@@ -60,9 +60,9 @@ struct nic_board {
     uint32_t open; /* now: bit k for an interface of kind k */
     uint32_t unused;
 
-    uint64_t sent[BOARD_MOVEMENTS], sent_bytes; /* requests of this process, handlers' too */
-    uint64_t received[BOARD_MOVEMENTS], received_bytes; /* as asked for, refused ones too */
-    uint64_t registers[BOARD_KINDS][PTL_SR_LAST];       /* of PtlNIStatus(); 0 when it is opened */
+    uint64_t sent[STATS_MOVEMENTS], sent_bytes; /* requests of this process, handlers' too */
+    uint64_t received[STATS_MOVEMENTS], received_bytes; /* as asked for, refused ones too */
+    uint64_t registers[STATS_KINDS][PTL_SR_LAST];       /* of PtlNIStatus(); 0 when it is opened */
     uint64_t malformed;                                 /* messages that made no sense */
     uint64_t waited;                                    /* messages that waited for flow control */
     uint64_t closed;                                    /* entries that flow control closed */
@@ -75,16 +75,16 @@ struct nic_board {
     uint32_t core_mhz;         /* of the RV32 cores that run them; 0: they are native */
     char core[96];             /* the table of these, and how far to trust it */
     uint64_t contexts;         /* appended in all */
-    struct board_context rest; /* sums: of those that have ended, or found no place below */
-    struct board_context context[BOARD_CONTEXTS];
-    struct board_work hpu[PTL_NUM_HPUS];
+    struct stats_context rest; /* sums: of those that have ended, or found no place below */
+    struct stats_context context[STATS_CONTEXTS];
+    struct stats_work hpu[PTL_NUM_HPUS];
     struct hpu_output outputs[PTL_NUM_HPUS];
 };
 
-_Static_assert(sizeof(struct nic_board) <= FABRIC_BOARD, "the board fits");
+_Static_assert(sizeof(struct nic_stats) <= FABRIC_STATS, "the stats page fits");
 
-static inline void board_count(uint64_t movements[BOARD_MOVEMENTS], uint64_t *bytes,
-                               enum board_movement movement, uint64_t length)
+static inline void stats_count(uint64_t movements[STATS_MOVEMENTS], uint64_t *bytes,
+                               enum stats_movement movement, uint64_t length)
 {
     movements[movement]++;
     *bytes += length;
