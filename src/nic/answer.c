@@ -100,7 +100,7 @@ forget(struct nic *nic, struct op *op, struct md *md, bool told, const bool only
         op->ni->in_flight--;
     }
     if (!told) {
-        news_tell(&nic->news); /* wakes threads that wait for the end of all operations, too */
+        wakeup_tell(&nic->wakeup); /* wakes threads that wait for the end of all operations, too */
     }
     table_drop(&nic->operations, op);
 }

@@ -8,13 +8,13 @@
 void ct_tell(struct ct *ct)
 {
     struct nic *nic = ct->ni->nic;
-    bool news = nic->news.curious != 0;
+    bool due = nic->wakeup.any_change != 0;
     LIST_EACH(struct ct_mark, mark, &nic->counting, link) {
-        news |= mark->ct == ct &&
-                (atomic_load_explicit(&ct->success, memory_order_relaxed) >= mark->success ||
-                 atomic_load_explicit(&ct->failure, memory_order_relaxed) != 0);
+        due |= mark->ct == ct &&
+               (atomic_load_explicit(&ct->success, memory_order_relaxed) >= mark->success ||
+                atomic_load_explicit(&ct->failure, memory_order_relaxed) != 0);
     }
-    nic->news.due |= news;
+    nic->wakeup.due |= due;
 }
 
 void ct_add(struct ct_ref ref, uint64_t success, uint64_t failure)

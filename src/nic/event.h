@@ -27,15 +27,15 @@
 struct ni;
 
 /* The state by which a NIC knows whether to wake the program threads that sleep on it. */
-struct news {
-    bool due;         /* something that one of them waits for has happened since */
-    unsigned curious; /* of them: to whom whatever changes is news */
+struct wakeup {
+    bool due;            /* something that one of them waits for has happened since */
+    unsigned any_change; /* sleepers that any change is to wake */
 };
 
-/* news_tell() says that an event was posted, or that something else but a counter changed. */
-static inline void news_tell(struct news *n)
+/* wakeup_tell() says that an event was posted, or that something else but a counter changed. */
+static inline void wakeup_tell(struct wakeup *n)
 {
-    if (unlikely(n->curious != 0)) {
+    if (unlikely(n->any_change != 0)) {
         n->due = true;
     }
 }
@@ -47,8 +47,8 @@ struct eq {
     ptl_event_t *put, *take;     /* where in the ring the next one goes and comes from */
     ptl_event_t *ring, *end;     /* its first place, and behind its last */
     /* In the next line. */
-    uint64_t size;     /* of the ring; with flow control it is longer, and grows */
-    struct news *news; /* the NIC's */
+    uint64_t size;         /* of the ring; with flow control it is longer, and grows */
+    struct wakeup *wakeup; /* the NIC's */
     struct ni *ni;
     uint64_t count; /* events that the program asked for */
 };
@@ -105,7 +105,7 @@ static inline void eq_placed(struct eq *eq)
     uint64_t tail = atomic_load_explicit(&eq->tail, memory_order_relaxed);
     eq->put = eq_next_place(eq, eq->put);
     atomic_store_explicit(&eq->tail, tail + 1, memory_order_release);
-    news_tell(eq->news);
+    wakeup_tell(eq->wakeup);
 }
 
 /* eq_whose() sets two fields of an event that are one word for its reader, in one store. */

@@ -361,7 +361,7 @@ struct nic {
     bool events_due;  /* it was rung or told of a death */
     bool stalled;     /* a message with handlers finds no room: its patience has an end */
     bool stop;
-    struct news news;
+    struct wakeup wakeup;
     unsigned waiters;     /* program threads asleep on the doorbell */
     struct list counting; /* struct ct_mark of those of them that wait for one counter */
     int wake_fd;

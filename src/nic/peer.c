@@ -256,7 +256,7 @@ static bool send_waiting(struct nic_peer *p)
             return sent;
         }
         give_place(nic, origin, share);
-        news_tell(&nic->news); /* a program thread may wait for a place */
+        wakeup_tell(&nic->wakeup); /* a program thread may wait for a place */
         sent = true;
     }
     if (list_empty(&p->asks)) {

@@ -83,10 +83,10 @@ void process_each_nic(struct process *p, void (*see)(struct nic *))
     }
 }
 
-static void tell_news(struct nic *nic)
+static void wake_sleepers(struct nic *nic)
 {
     nic_lock(nic);
-    nic_tell_news(nic);
+    nic_wake_sleepers(nic);
     nic_unlock(nic);
 }
 
@@ -94,7 +94,7 @@ void process_abort(struct process *p)
 {
     atomic_fetch_add(&p->aborts, 1);
     /* Not under the process's lock: who closes something has it, and may wait for long. */
-    process_each_nic(p, tell_news);
+    process_each_nic(p, wake_sleepers);
 }
 
 static void free_lock(struct nic *nic)

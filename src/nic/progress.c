@@ -32,9 +32,9 @@
 #define DRAIN_EMPTY 3      /* looks at nothing before the NIC thread believes it */
 
 /* Changes and rings the doorbell as a peer would. */
-void nic_tell_news(struct nic *nic)
+void nic_wake_sleepers(struct nic *nic)
 {
-    nic->news.due = false;
+    nic->wakeup.due = false;
     if (doorbell_asleep(atomic_load_explicit(nic->doorbell, memory_order_relaxed))) {
         atomic_fetch_or(nic->doorbell, DOORBELL_RUNG);
     }
@@ -160,12 +160,12 @@ void nic_sleep_on_doorbell(struct nic *nic, int64_t timeout_ns, struct ct_mark *
         nic_unlock(nic);
         return;
     }
-    nic->news.due = false;
+    nic->wakeup.due = false;
     nic->waiters++;
     if (mark != NULL) {
         list_push_back(&nic->counting, &mark->link);
     } else {
-        nic->news.curious++;
+        nic->wakeup.any_change++;
     }
     timeout_ns = until_deadline(nic, timeout_ns);
     place_sleeps(nic, true);
@@ -179,7 +179,7 @@ void nic_sleep_on_doorbell(struct nic *nic, int64_t timeout_ns, struct ct_mark *
     if (mark != NULL) {
         list_remove(&mark->link);
     } else {
-        nic->news.curious--;
+        nic->wakeup.any_change--;
     }
     uint32_t doorbell = atomic_load_explicit(nic->doorbell, memory_order_relaxed);
     if ((doorbell & DOORBELL_STATE) == DOORBELL_ASLEEP_FUTEX) {
@@ -212,7 +212,7 @@ void nic_follow_up(struct nic *nic)
     }
     /* There is more, and handlers wait: somebody else is to go on. */
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
-    nic->news.due = true;
+    nic->wakeup.due = true;
     nic->events_due = true;
     nudge_thread(nic);
 }

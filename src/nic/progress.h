@@ -12,13 +12,13 @@ static inline void nic_lock(struct nic *nic)
 {
     lock_take(&nic->lock);
 }
-/* nic_tell_news() wakes the program threads that sleep on the doorbell. */
-void nic_tell_news(struct nic *nic);
-/* nic_unlock() wakes sleeping program threads if there is news for them. */
+/* nic_wake_sleepers() wakes the program threads that sleep on the doorbell. */
+void nic_wake_sleepers(struct nic *nic);
+/* nic_unlock() wakes sleeping program threads if a wake-up is due. */
 static inline void nic_unlock(struct nic *nic)
 {
-    if (unlikely(nic->news.due && nic->waiters != 0)) {
-        nic_tell_news(nic);
+    if (unlikely(nic->wakeup.due && nic->waiters != 0)) {
+        nic_wake_sleepers(nic);
     }
     lock_give(&nic->lock);
 }
@@ -30,7 +30,7 @@ static inline bool nic_enter_slot(struct nic *nic, uint32_t slot)
 }
 static inline void nic_leave_slot(struct nic *nic, uint32_t slot)
 {
-    if (unlikely(nic->news.due)) {
+    if (unlikely(nic->wakeup.due)) {
         nic_unlock(nic);
     } else {
         lock_leave_slot(&nic->lock, slot);
@@ -100,8 +100,8 @@ static inline void nic_note_poll(struct nic *nic, bool found)
         place_yield(nic);
     }
 }
-/* nic_sleep_on_doorbell() gives the lock up and sleeps until the doorbell rings, there is news or
- * the time is over (negative: never). */
+/* nic_sleep_on_doorbell() gives the lock up and sleeps until the doorbell rings, a wake-up is due
+ * or the time is over (negative: never). */
 void nic_sleep_on_doorbell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark);
 
 #endif

@@ -32,7 +32,7 @@ void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le)
 void pt_release(struct ni *ni, uint32_t pt_index)
 {
     ni->pts[pt_index].users--;
-    news_tell(&ni->nic->news); /* somebody may wait for the last user to leave */
+    wakeup_tell(&ni->nic->wakeup); /* somebody may wait for the last user to leave */
     tell_refusal(ni, pt_index);
 }
 

@@ -180,6 +180,6 @@ void ct_drop(struct ct *ct)
     ct_cancel(ct);
     rungs_forget(ct);
     table_drop(&ct->ni->cts, ct);
-    ct->ni->nic->news.due |=
+    ct->ni->nic->wakeup.due |=
         ct->ni->nic->waiters != 0; /* for who waits for it: it is an invalid handle now */
 }

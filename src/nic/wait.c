@@ -196,7 +196,7 @@ static void count_out(struct nic *nic, struct patience *p)
     if (p->counted) {
         p->ni->waiting--;
         p->counted = false;
-        nic->news.due |= p->ni->closing; /* for who closes it */
+        nic->wakeup.due |= p->ni->closing; /* for who closes it */
     }
 }
 
@@ -290,7 +290,7 @@ void ni_end_waits(struct ni *ni)
     struct nic *nic = ni->nic;
     nic_lock(nic);
     ni->closing = true;
-    nic->news.due = true;
+    nic->wakeup.due = true;
     nic_unlock(nic);
 }
 

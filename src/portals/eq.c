@@ -32,7 +32,7 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
     struct eq *eq = table_ready(&ni->eqs) ? table_take(&ni->eqs) : NULL;
     if (eq != NULL) {
         eq->ni = ni;
-        eq->news = &ni->nic->news;
+        eq->wakeup = &ni->nic->wakeup;
         eq->count = count;
         eq->dropped = false;
         /* Others may ask whether the one before is empty. */
@@ -55,7 +55,7 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
     if (rc == PTL_OK) {
         free(eq->ring);
         table_drop(&ni->eqs, eq);
-        ni->nic->news.due = true; /* for who waits for it: it is an invalid handle now */
+        ni->nic->wakeup.due = true; /* for who waits for it: it is an invalid handle now */
         process_renew();
         api_unlock(ni, rc);
     }

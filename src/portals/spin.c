@@ -333,7 +333,7 @@ static int copy_hpu_memory(const char *call, ptl_handle_hpu_mem_t handle, ptl_si
     nic_lock(ni->nic);
     m->users--;
     ni->waiting--;
-    ni->nic->news.due |= ni->closing; /* for who closes it */
+    ni->nic->wakeup.due |= ni->closing; /* for who closes it */
     return api_unlock(ni, rc);
 }
 

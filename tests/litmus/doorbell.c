@@ -10,7 +10,7 @@
  * and the same for a sender that sleeps because it found no room, in a ring of
  * few lines, until the other one has taken something out.
  *
- *     litmus_doorbell processes|threads news|room SEED COUNT
+ *     litmus_doorbell processes|threads wakeup|room SEED COUNT
  *
  * As processes, the two use the membarrier, or fences with PINWHEEL_MEMBARRIER=0;
  * as threads (two NICs of one process) always fences. The sleeper sleeps by
@@ -220,9 +220,9 @@ static void connect_to_other(struct end *e)
     }
 }
 
-/* ---- news: the receiver sleeps ---- */
+/* ---- wakeup: the receiver sleeps ---- */
 
-static void *news_receiver(void *unused)
+static void *wakeup_receiver(void *unused)
 {
     struct end e = {0};
     uint64_t r = seed;
@@ -241,7 +241,7 @@ static void *news_receiver(void *unused)
     return NULL;
 }
 
-static void *news_sender(void *unused)
+static void *wakeup_sender(void *unused)
 {
     struct end e = {0};
     uint64_t r = ~seed;
@@ -450,12 +450,12 @@ int main(int argc, char **argv)
 {
     struct reason why;
     if (argc != 5) {
-        fprintf(stderr, "usage: %s processes|threads news|room SEED COUNT\n", argv[0]);
+        fprintf(stderr, "usage: %s processes|threads wakeup|room SEED COUNT\n", argv[0]);
         return 2;
     }
     bool room = strcmp(argv[2], "room") == 0;
-    body[OTHER] = room ? room_receiver : news_receiver;
-    body[SENDER] = room ? room_sender : news_sender;
+    body[OTHER] = room ? room_receiver : wakeup_receiver;
+    body[SENDER] = room ? room_sender : wakeup_sender;
     seed = strtoull(argv[3], NULL, 10);
     count = strtoull(argv[4], NULL, 10);
     shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -27,7 +27,7 @@ static uint64_t next_random(uint64_t below)
 
 static struct eq new_queue(uint64_t count)
 {
-    struct eq eq = {.ni = &ni, .news = &nic.news, .count = count};
+    struct eq eq = {.ni = &ni, .wakeup = &nic.wakeup, .count = count};
     ptl_event_t *ring = calloc(count, sizeof(*ring));
     assert_non_null(ring);
     eq_use_ring(&eq, ring, count, 0);
@@ -112,16 +112,16 @@ static void extended_queue_loses_nothing(void **state)
     }
 }
 
-static void only_the_curious_get_news(void **state)
+static void only_sleepers_for_any_change_are_told(void **state)
 {
     struct eq eq = new_queue(4);
-    nic.news = (struct news){.due = false};
+    nic.wakeup = (struct wakeup){.due = false};
     put(&eq, 0);
-    assert_false(nic.news.due);
-    nic.news.curious = 1;
+    assert_false(nic.wakeup.due);
+    nic.wakeup.any_change = 1;
     put(&eq, 1);
-    assert_true(nic.news.due);
-    nic.news.curious = 0;
+    assert_true(nic.wakeup.due);
+    nic.wakeup.any_change = 0;
     free(eq.ring);
 }
 
@@ -130,7 +130,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(queue_keeps_the_order_and_tells_what_it_lost),
         cmocka_unit_test(extended_queue_loses_nothing),
-        cmocka_unit_test(only_the_curious_get_news),
+        cmocka_unit_test(only_sleepers_for_any_change_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

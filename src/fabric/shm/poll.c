@@ -4,7 +4,7 @@
  *
  *   poll      the rings of those we listen to, then what is in hand, leaves, or is to be torn down
  *   peek      the same question without the lock: `next` has their lines, `known` their bits
- *   news      bits that were set since, of those we do not listen to yet; who has asked
+ *   new bits  those that were set since, of those we do not listen to yet; who has asked
  *
  * A bit stays set, and its ring is looked at directly, until arm() (shm.c) finds it quiet.
  */
@@ -12,7 +12,7 @@
 
 #include "base/tsan.h"
 
-#define NEWS_POLLS 16 /* busy polls between two looks for new connections */
+#define NEW_BITS_POLLS 16 /* busy polls between two looks for new connections */
 #define NEWS_FLAGS (SEGMENT_SWEEP | SEGMENT_LEFT | SEGMENT_ASKED)
 
 static bool is_known(const struct fabric *f, const struct fabric_peer *p)
@@ -58,7 +58,7 @@ void fabric_ignore(struct fabric *f, struct fabric_peer *p)
 
 /* Serves the connections whose bit was set since it was cleared, and listens to them
  * from now on. */
-static __attribute__((noinline)) bool take_up_news(struct fabric *f)
+static __attribute__((noinline)) bool take_up_new_bits(struct fabric *f)
 {
     bool moved = false;
     uint32_t wishes =
@@ -98,17 +98,17 @@ static __attribute__((noinline)) bool take_up_news(struct fabric *f)
     return moved;
 }
 
-/* Whether the doorbell line holds anything that take_up_news() would act on. */
-static bool has_news(struct fabric *f)
+/* Whether the doorbell line holds anything that take_up_new_bits() would act on. */
+static bool has_new_bits(struct fabric *f)
 {
     const struct segment_header *h = atomic_load_explicit(&f->header, memory_order_relaxed);
     unsigned words = atomic_load_explicit(&f->words, memory_order_relaxed);
-    uint64_t news = atomic_load_explicit(&h->flags, memory_order_relaxed) & NEWS_FLAGS;
+    uint64_t fresh = atomic_load_explicit(&h->flags, memory_order_relaxed) & NEWS_FLAGS;
     for (unsigned w = 0; w < words; w++) {
-        news |= atomic_load_explicit(&h->bitmap[w], memory_order_relaxed) &
-                ~atomic_load_explicit(&f->known[w], memory_order_relaxed);
+        fresh |= atomic_load_explicit(&h->bitmap[w], memory_order_relaxed) &
+                 ~atomic_load_explicit(&f->known[w], memory_order_relaxed);
     }
-    return news != 0;
+    return fresh != 0;
 }
 
 /* Serves the connections that we listen to: a bit stays set, and its ring is looked
@@ -123,9 +123,9 @@ static bool poll_slots(struct fabric *f)
             moved |= shm_rx_advance(p);
         }
     }
-    /* News can wait for a few polls while there is other work. */
-    if (unlikely(!moved || ++f->busy_polls % NEWS_POLLS == 0) && unlikely(has_news(f))) {
-        moved |= take_up_news(f);
+    /* New bits can wait for a few polls while there is other work. */
+    if (unlikely(!moved || ++f->busy_polls % NEW_BITS_POLLS == 0) && unlikely(has_new_bits(f))) {
+        moved |= take_up_new_bits(f);
     }
     return moved;
 }
@@ -223,7 +223,7 @@ bool shm_peek(struct fabric *f)
             }
         }
     }
-    return atomic_load_explicit(&f->attention, memory_order_relaxed) || has_news(f);
+    return atomic_load_explicit(&f->attention, memory_order_relaxed) || has_new_bits(f);
 }
 
 void shm_foresee(struct fabric *f)

@@ -129,7 +129,7 @@ static bool keep_up(struct fabric *f, int64_t now, bool any)
  * it may answer, and acknowledgements ride on that. */
 static bool udp_poll(struct fabric *f)
 {
-    bool moved = false, news = false;
+    bool moved = false, came = false;
     bool hot = atomic_load_explicit(&f->hot, memory_order_relaxed);
     int64_t now = udp_socket_now(&f->socket);
     udp_habit_end(&f->returns, now);
@@ -137,9 +137,9 @@ static bool udp_poll(struct fabric *f)
     if (f->posted != 0 || f->behind) {
         moved = keep_up(f, now, f->behind);
     }
-    bool any = hot && receive_all(f, &now, &news);
-    f->behind = news;
-    if (!news) {
+    bool any = hot && receive_all(f, &now, &came);
+    f->behind = came;
+    if (!came) {
         moved |= keep_up(f, now, any);
     }
     bool attend = f->behind || !list_empty(&f->ready) || f->dying != 0;
@@ -147,7 +147,7 @@ static bool udp_poll(struct fabric *f)
     if (hot && may_cool(f, any, now)) {
         arm_socket(f, true);
     }
-    return moved || news;
+    return moved || came;
 }
 
 static bool udp_peek(struct fabric *f)
