@@ -2,7 +2,7 @@
 /*
  * Memory of one type that is never given back: a struct of which threads may still hold an
  * address, and look at it without a lock, goes here when it has ended, and becomes the next one
- * of its type (wall 7). Each begins with a struct kept. Threads of one process only.
+ * of its type (invariant set 7). Each begins with a struct kept. Threads of one process only.
  */
 #ifndef BASE_KEEP_H
 #define BASE_KEEP_H

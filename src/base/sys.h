@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The services of the kernel and the processor that the library uses: the clock, futexes, pauses,
- * the two fences of docs/architecture.md, wall 1, and every system call that can block, yield
- * or wait.
+ * the two fences of docs/architecture.md, invariant set 1, and every system call that can block,
+ * yield or wait.
  *
  * A program may define sched_yield(), nanosleep(), read(), ... itself: a run time with user-level
  * threads does, and its versions know nothing of our threads. So these calls pass the program's

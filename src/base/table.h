@@ -15,7 +15,7 @@
  *
  * A slot is of its kind for as long as the table lives: table_clear() makes all handles stale
  * and keeps the memory, and the generations go on from where they were. So who looks up a
- * handle without the lock reads a slot, whatever else happens (wall 7).
+ * handle without the lock reads a slot, whatever else happens (invariant set 7).
  */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H

@@ -9,7 +9,7 @@
  * the order in which the peer sent them. Where a network delays the payload of one message, the
  * fabric may deliver that of later ones first (fabric_rx.behind). The REQUEST class may wait for
  * both other classes, the ASK class for the RESPONSE class, which waits for nothing
- * (docs/architecture.md, wall 2).
+ * (docs/architecture.md, invariant set 2).
  *
  * The NIC's lock is held in every upcall, and in every function but peek() and foresee(). It is
  * let go of in two cases only. In rx_short, rx_header, rx_packet and rx_done the NIC lets go of it
@@ -247,7 +247,7 @@ struct fabric_ops {
      * `why` then holds a line that says what and how to mend it. */
     int (*open)(const struct fabric_setup *, struct fabric **, uint32_t *pid, struct reason *why);
     /* Others may still peek() and foresee(), by an address that they had before: its memory, and
-     * what these look at, stay what they are (wall 7). */
+     * what these look at, stay what they are (invariant set 7). */
     void (*close)(struct fabric *);
     /* Looks for the process at an address. FABRIC_UP: `peer_up` was called.
      * FABRIC_LATER: nobody is there (yet). FABRIC_SOON: it has answered, and contact will come
@@ -279,7 +279,7 @@ struct fabric_ops {
      * the doorbell rings for DOORBELL_FD or a peer dies. fd_event() serves it. */
     int (*fd)(struct fabric *);
     void (*fd_event)(struct fabric *);
-    /* Prepares for sleep (wall 1): true if nothing is left to do and the doorbell
+    /* Prepares for sleep (invariant set 1): true if nothing is left to do and the doorbell
      * is ASLEEP; *word is then its value. disarm() ends it. */
     bool (*arm)(struct fabric *, enum doorbell_kind, uint32_t *word);
     void (*disarm)(struct fabric *, bool polled);
@@ -292,7 +292,7 @@ struct fabric_ops {
     const struct fabric_home *home; /* NULL: it is nobody's */
 };
 
-/* The doorbell word (wall 1). */
+/* The doorbell word (invariant set 1). */
 #define DOORBELL_STATE 7u
 #define DOORBELL_AWAKE 0u
 #define DOORBELL_POLLED 1u

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The home of a NIC that is closed: nothing ever comes. A thread that has found the NIC before
- * may still look, with and without the lock (wall 7).
+ * may still look, with and without the lock (invariant set 7).
  */
 #include "fabric/fabric.h"
 

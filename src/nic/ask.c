@@ -3,7 +3,7 @@
  * Asks: what handlers fetch, which they wait for. The messages of a handler's own peers wait
  * meanwhile, and behind them what these have sent; so an ask must pass all that. It has a class of
  * its own (fabric.h), and at its initiator a list of its own, apart from the operations of the
- * program and from what handlers put. Wall 2 has the argument.
+ * program and from what handlers put. Invariant set 2 has the argument.
  *
  *   nic_ask() ──► peer->asks ──► FABRIC_ASK ──► target ──► FABRIC_RESPONSE ──► op_response()
  *

@@ -7,7 +7,7 @@
  *   ack, reply                  the initiator's operation ends
  *
  * Acks and replies wait for room in the RESPONSE channel; the message, and with
- * it the channel it came through, waits with them (wall 2). So responses leave
+ * it the channel it came through, waits with them (invariant set 2). So responses leave
  * in the order of their requests.
  */
 #include "nic/deliver.h"

@@ -6,7 +6,7 @@
  * is resumed, and those that run are ended, and waited for. When nobody is inside any more the rest
  * is cut off: operations lose their NI and end without a sound, messages in hand are discarded.
  * Its tables are empty then, and its memory waits for the next NI of its number: a thread that had
- * found it before finds out under the lock that it is closed (wall 7).
+ * found it before finds out under the lock that it is closed (invariant set 7).
  */
 #include "nic/ni.h"
 

@@ -191,9 +191,9 @@ struct pt {
     struct le *quiet_entry;
 };
 
-/* Its memory is that of all NIs of its number, one after the other (wall 7): `nic` and `kind` are
- * theirs, too. Without the lock only `handle`, `rank` and `counters` may be looked at besides, and
- * objects of the tables by their handles. */
+/* Its memory is that of all NIs of its number, one after the other (invariant set 7): `nic` and
+ * `kind` are theirs, too. Without the lock only `handle`, `rank` and `counters` may be looked at
+ * besides, and objects of the tables by their handles. */
 struct ni {
     struct nic *nic;
     unsigned kind; /* index in nic->ni: 1 not matching, 2 physical */
@@ -289,8 +289,8 @@ struct nic_peer {
 #define SPARE_PIECES 16 /* of HPU memory */
 #define BLOCK_KINDS 9   /* sizes of blocks; kind 0 is no block */
 
-/* Its memory is that of all NICs of its index, one after the other (wall 7). Without the lock only
- * `process`, `index` and what is _Atomic may be looked at. */
+/* Its memory is that of all NICs of its index, one after the other (invariant set 7). Without the
+ * lock only `process`, `index` and what is _Atomic may be looked at. */
 struct nic {
     struct process *process;
     unsigned index;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Progress: who moves the NIC, and when it sleeps. docs/architecture.md, wall 1,
+ * Progress: who moves the NIC, and when it sleeps. docs/architecture.md, invariant set 1,
  * has the states and the invariants; this file is its private half.
  *
  * A program thread that polls or waits moves the NIC itself and says so in

@@ -127,7 +127,7 @@ static inline bool request_is_silent(const struct request *r)
 }
 
 /* An operation in flight: queued, or waiting for its response. It keeps the
- * place for that response (wall 2). */
+ * place for that response (invariant set 2). */
 struct op {
     struct table_slot slot;
     struct list link; /* of the peer's waiting list, or its asks */

@@ -13,7 +13,7 @@
 struct le_setup;
 
 /* api_ni() finds the NI that a handle of any kind names: PTL_OK, PTL_NO_INIT or
- * PTL_ARG_INVALID. Its memory stays an NI's, and its NIC's a NIC's (wall 7). */
+ * PTL_ARG_INVALID. Its memory stays an NI's, and its NIC's a NIC's (invariant set 7). */
 static inline int api_ni(ptl_handle_any_t handle, struct ni **ni)
 {
     struct process *p = process_current();
@@ -70,8 +70,8 @@ int api_find(const char *call, ptl_handle_any_t handle, enum handle_kind kind, s
 int api_find_ni(const char *call, ptl_handle_ni_t handle, struct ni **ni);
 
 /* The object that a handle has named may be gone, and another one in its place, before the lock is
- * taken: only a look under it counts (wall 7). api_lock() takes the lock of the NIC of an NI that
- * was found by its handle; false: it is gone, and the lock is not held. */
+ * taken: only a look under it counts (invariant set 7). api_lock() takes the lock of the NIC of an
+ * NI that was found by its handle; false: it is gone, and the lock is not held. */
 bool api_lock(const char *call, struct ni *ni, ptl_handle_ni_t handle);
 
 /* api_lock_ni() and api_lock_object() are api_find_ni() and api_find() with that look. With

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * No deadlock (wall 2): puts, gets and handler puts from all to all, over rings
+ * No deadlock (invariant set 2): puts, gets and handler puts from all to all, over rings
  * and cells of two, with queues of all sizes; see exchange.h for the traffic.
  */
 #include "exchange.h"

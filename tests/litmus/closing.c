@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Wall 7: what a call has found by a handle, and another call takes away before the first one
- * has the lock. A thread is held up at a pause point (src/base/killpoint.h) of a call, the main
+ * Invariant set 7: what a call has found by a handle, and another call takes away before the first
+ * one has the lock. A thread is held up at a pause point (src/base/killpoint.h) of a call, the main
  * thread closes what the handle names, and opens it again in some cases; then the call goes on.
  * It must neither touch memory that is gone nor act on what has come in its place.
  *

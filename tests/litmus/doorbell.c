@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The race between falling asleep and being woken (wall 1, W1 to W3), on the
+ * The race between falling asleep and being woken (invariant set 1, W1 to W3), on the
  * shared-memory fabric alone: no NIC thread, no time-out that could mend a lost
  * wake-up.
  *

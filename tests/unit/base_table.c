@@ -55,7 +55,7 @@ static void dropped_handles_are_stale(void **state)
     table_free(&t);
 }
 
-/* Wall 7: memory and generations outlive the objects. */
+/* Invariant set 7: memory and generations outlive the objects. */
 static void cleared_handles_stay_stale(void **state)
 {
     struct table t;

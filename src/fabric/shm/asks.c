@@ -5,7 +5,7 @@
  * anyway, and rings. Who finds the flag takes the bits, and looks at the rings of these peers, at
  * each poll, until nothing is in them or in hand.
  *
- *   sender    record ──► bit in `asked` ──► SEGMENT_ASKED ──► doorbell (wall 1)
+ *   sender    record ──► bit in `asked` ──► SEGMENT_ASKED ──► doorbell (invariant set 1)
  *   receiver  SEGMENT_ASKED cleared ──► bits taken ──► fabric->asking ──► record
  *
  * So an ask that comes while the bits are taken is seen now or by its own flag. The bit of a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Connections: a slot is claimed and accepted; wall 3.
+ * Connections: a slot is claimed and accepted; invariant set 3.
  *
  * The sender claims; the receiver accepts on the first bit, and connects back
  * so that responses have a way. Messages of a peer that is no more are taken

@@ -18,7 +18,7 @@
  * cells than its first ones.
  *
  * Only the receiver's own segment holds what it receives. docs/architecture.md,
- * wall 3, has the life cycles. Slots are sparse: the sender that claims one has it
+ * invariant set 3, has the life cycles. Slots are sparse: the sender that claims one has it
  * backed with memory first, up to `slot_first` bytes.
  */
 #ifndef FABRIC_SHM_LAYOUT_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The names of segments. A segment that has a name is locked by its owner, or dead (wall 3); who
- * may open it, and finds it dead, may remove the name.
+ * The names of segments. A segment that has a name is locked by its owner, or dead (invariant set
+ * 3); who may open it, and finds it dead, may remove the name.
  */
 #ifndef FABRIC_SHM_NAMES_H
 #define FABRIC_SHM_NAMES_H

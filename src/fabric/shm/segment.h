@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Segments as files: made, found, locked and removed. A segment has a name
- * only while it is complete and locked by its owner, or dead; wall 3.
+ * only while it is complete and locked by its owner, or dead; invariant set 3.
  */
 #ifndef FABRIC_SHM_SEGMENT_H
 #define FABRIC_SHM_SEGMENT_H
@@ -11,7 +11,7 @@
 /* A mapped segment. NICs of one process share the mapping, so that they and
  * the race detectors see one address for one byte. The addresses of an own one stay readable
  * when it is gone, as a hole of zeros, and become the next own segment of its size: who looks
- * into it without the NIC's lock may be late (wall 7). */
+ * into it without the NIC's lock may be late (invariant set 7). */
 struct segment {
     struct list link; /* of all segments that this process owns, or of the holes */
     struct segment_header *header;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The shared-memory fabric: opened, armed for sleep, closed. The doorbell, and the half of wall 1
- * that goes to sleep, are here; poll.c has the looks for what has come.
+ * The shared-memory fabric: opened, armed for sleep, closed. The doorbell, and the half of
+ * invariant set 1 that goes to sleep, are here; poll.c has the looks for what has come.
  */
 #include "fabric/shm/shm.h"
 
@@ -250,7 +250,7 @@ static void set_doorbell(struct fabric *f, uint32_t state)
                           memory_order_release);
 }
 
-/* The second look of wall 1: is anything there that the first look missed? The
+/* The second look of invariant set 1: is anything there that the first look missed? The
  * bits of blocked peers stay set, since they are to be tried again anyway. */
 static bool anything_left(struct fabric *f)
 {

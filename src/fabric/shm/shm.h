@@ -146,7 +146,7 @@ static inline size_t inline_most(const struct options *o, uint32_t ring_lines)
     return wanted < most ? wanted : most;
 }
 
-/* Orders what we published before what we look at next; wall 1. */
+/* Orders what we published before what we look at next; invariant set 1. */
 static inline void light_barrier(const struct fabric_peer *p)
 {
     if (unlikely(p->fences)) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The slots of our own segment that nobody is connected by: given back, banned, refused, found to
- * be dead ones'; wall 3.
+ * be dead ones'; invariant set 3.
  */
 #include "fabric/shm/shm.h"
 

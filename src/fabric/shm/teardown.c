@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * How connections end: a peer that is lost is emptied, told that we have left its slot, and
- * torn down; who owes us something is probed. Wall 3.
+ * torn down; who owes us something is probed. Invariant set 3.
  */
 #include "fabric/shm/shm.h"
 
