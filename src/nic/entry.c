@@ -8,7 +8,7 @@
  *             TAKEN OUT ──last message ends──► AUTO_UNLINK posted ──last header goes──►
  *             AUTO_FREE posted (overflow list), gone
  *
- * A message in hand counts as a user of its entry; so does an unexpected message
+ * A message in progress counts as a user of its entry; so does an unexpected message
  * that an entry has claimed and that is not complete yet.
  */
 #include "nic/entry.h"

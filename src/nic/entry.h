@@ -49,11 +49,11 @@ void le_search(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, p
  * they were not, PTL_IN_USE while a message that the host has started has it in hand and may use it
  * up. */
 int le_activate(struct le *le);
-/* le_unlink() gives PTL_IN_USE while a message is in hand. */
+/* le_unlink() gives PTL_IN_USE while a message is in progress. */
 int le_unlink(struct le *le);
 /* le_take_out() removes an entry from its list because a message used it up. */
 void le_take_out(struct le *le);
-/* le_use_up() does so, with what follows, for one that has no message in hand. */
+/* le_use_up() does so, with what follows, for one that has no message in progress. */
 void le_use_up(struct le *le);
 /* le_release() ends a message's use of an entry; the last posts AUTO_UNLINK. */
 void le_release(struct le *le);

@@ -4,7 +4,7 @@
  *
  * A closing NI lets what is in flight end for a while. Then its handlers are halted: none begins or
  * is resumed, and those that run are ended, and waited for. When nobody is inside any more the rest
- * is cut off: operations lose their NI and end without a sound, messages in hand are discarded.
+ * is cut off: operations lose their NI and end without a sound, messages in progress are discarded.
  * Its tables are empty then, and its memory waits for the next NI of its number: a thread that had
  * found it before finds out under the lock that it is closed (invariant set 7).
  */

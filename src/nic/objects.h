@@ -134,7 +134,7 @@ struct le {
     bool auto_unlinked; /* AUTO_UNLINK is due when its last message ends */
     bool unlink_told;   /* AUTO_UNLINK was posted, AUTO_FREE is due with its last header */
     bool awaited;       /* a triggered operation will link it */
-    unsigned users;     /* messages in hand */
+    unsigned users;     /* messages in progress */
     unsigned headers;   /* unexpected headers that refer to it */
     uint64_t offset;    /* locally managed */
 
@@ -160,7 +160,7 @@ struct unexpected {
     struct unexpected_header header;
     struct le *le;       /* that took it */
     struct le *claimant; /* that waits for it to be complete, or NULL */
-    bool busy;           /* the message is in hand */
+    bool busy;           /* the message is in progress */
     ptl_event_t event;   /* ..._OVERFLOW, but for user_ptr */
 };
 
@@ -177,7 +177,7 @@ struct pt {
     bool allocated;
     bool enabled;
     unsigned options;
-    unsigned users; /* messages in hand */
+    unsigned users; /* messages in progress */
     struct eq_ref eq;
     struct match_list priority, overflow;
     struct unexpected_list unexpected;
@@ -185,7 +185,7 @@ struct pt {
     struct found found;
     unsigned with_handlers; /* entries that have some */
     bool refusing;          /* flow control has closed it: not enabled */
-    bool refusal_due;       /* PT_DISABLED is to be posted when the last message in hand ends */
+    bool refusal_due;       /* PT_DISABLED is to be posted when the last message in progress ends */
     /* A quiet operation with these match bits finds this entry, while the epoch is the NI's. */
     uint64_t quiet_epoch, quiet_bits;
     struct le *quiet_entry;
@@ -325,8 +325,8 @@ struct nic {
     struct list acks_due; /* struct rx with gathered acks */
     struct list fired;    /* struct triggered whose threshold was reached */
     struct rx *self;      /* self.c: a message to oneself that is in its stages */
-    bool self_afar;       /* a message to oneself may be on the fabric's way, queued or in hand */
-    bool fastpath;        /* PINWHEEL_FASTPATH, for what is not hot; else see `short_end` */
+    bool self_afar; /* a message to oneself may be on the fabric's way, queued or in progress */
+    bool fastpath;  /* PINWHEEL_FASTPATH, for what is not hot; else see `short_end` */
     struct hpu_pool *hpus;
     struct hpu_sched *sched; /* HPUs that are threads; NULL: whoever makes progress is one */
     struct hpu_dma_engine *dma_engine; /* copies large transfers beside their handlers */

@@ -41,7 +41,7 @@ struct handler_run {
     uint64_t user_header; /* of this message: not longer than it; of a swap, its operand */
     uint8_t *bounce;      /* one packet, where packets must be cut anew */
     size_t filled;        /* bytes in it */
-    size_t consumed;      /* of the wire packet in hand, and of those behind it */
+    size_t consumed;      /* of the wire packet in progress, and of those behind it */
     uint64_t emitted;     /* payload bytes that handlers have been called for */
     const uint8_t *packet;
     size_t packet_length; /* of the running payload handler */
@@ -179,7 +179,7 @@ static inline struct match_header target_key(const struct target *t, const struc
     return (struct match_header){
         .bits = m->match_bits, .nid = (uint32_t)t->source, .pid = (uint32_t)(t->source >> 32)};
 }
-/* With flow control each message in hand has a place in the event queue. */
+/* With flow control each message in progress has a place in the event queue. */
 static inline bool pt_queue_has_room(const struct pt *pt)
 {
     const struct eq *eq = pt->eq.eq;

@@ -4,7 +4,7 @@
  * of its receipt at once, in the call that sends it, and needs no fabric.
  *
  * It must not overtake: it takes this way only while nothing of the NIC's own is on the
- * other one, queued or in hand. It must end at once: where entries have handlers, which may
+ * other one, queued or in progress. It must end at once: where entries have handlers, which may
  * wait, it goes the other way, too. What is quiet (quiet.h) needs not even the stages.
  */
 #include "nic/self.h"

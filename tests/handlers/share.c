@@ -274,7 +274,7 @@ PTEST_OWN(waiting_ones_leave_slots, 3, "stops itself")
     enum { PACKETS = 200, FLOOD = ORDERS + 1 };
     struct kit k;
     struct post x, flood;
-    setenv("PINWHEEL_SHM_CELLS", "512", 1); /* so many packets are in hand */
+    setenv("PINWHEEL_SHM_CELLS", "512", 1); /* so many packets are in progress */
     setenv("PINWHEEL_SHM_CELLS_FIRST", "512", 1);
     setenv("PINWHEEL_HPU_QUEUE", "1000", 1);
     settings("16", "3600000");

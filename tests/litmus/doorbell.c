@@ -54,7 +54,7 @@ struct end {
     uint64_t got; /* the payload of the last message */
 };
 
-struct message_in_hand {
+struct message_in_progress {
     struct fabric_rx rx; /* first */
     struct end *end;
     uint64_t data;
@@ -75,7 +75,7 @@ static void peer_down(struct nic *nic, struct nic_peer *p)
 
 static struct fabric_rx *rx_new(struct nic_peer *p, enum fabric_class class)
 {
-    struct message_in_hand *m = calloc(1, sizeof(*m));
+    struct message_in_progress *m = calloc(1, sizeof(*m));
     if (m == NULL) {
         return NULL;
     }
@@ -96,7 +96,7 @@ static enum rx_step rx_short(struct nic_peer *p, struct fabric_rx *rx, const voi
 
 static enum rx_step rx_header(struct nic_peer *p, struct fabric_rx *rx)
 {
-    struct message_in_hand *m = (struct message_in_hand *)rx;
+    struct message_in_progress *m = (struct message_in_progress *)rx;
     rx->sink = RX_DEPOSIT;
     rx->base = &m->data;
     rx->room = sizeof(m->data);
@@ -111,7 +111,7 @@ static enum rx_step rx_packet(struct nic_peer *p, struct fabric_rx *rx, void *da
 
 static enum rx_step rx_done(struct nic_peer *p, struct fabric_rx *rx, enum fabric_status status)
 {
-    struct message_in_hand *m = (struct message_in_hand *)rx;
+    struct message_in_progress *m = (struct message_in_progress *)rx;
     if (status != FABRIC_OK || m->data != m->end->got + 1) {
         fprintf(stderr, "round %llu came after %llu, with status %d\n", (unsigned long long)m->data,
                 (unsigned long long)m->end->got, status);

@@ -50,7 +50,7 @@ __handler static int add_one(const ptl_header_t h, void *state)
 }
 PTL_HANDLER(add_one);
 
-/* Keeps its entry in hand until the host says so. */
+/* Keeps its entry in progress until the host says so. */
 __handler static int hold(const ptl_header_t h, void *state)
 {
     uint64_t go = 0;
@@ -249,7 +249,8 @@ PTEST_OWN(stopped_between, 2, "stops its peer")
     port_close(&p);
 }
 
-/* A process of its own that never answers, since its entry is in hand; it ends as it is told. */
+/* A process of its own that never answers, since its entry is in progress; it ends as it is told.
+ */
 static _Noreturn void hold_until_the_end(bool closes)
 {
     struct port p = {.kind = KIND_MP};

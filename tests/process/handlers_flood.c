@@ -14,7 +14,7 @@ static unsigned char source[LONGEST], memory[LONGEST], landed[LONGEST];
 
 /* HPU memory of the echoing entry. */
 struct echo {
-    ptl_process_t source; /* of the message in hand: entries are per source */
+    ptl_process_t source; /* of the message in progress: entries are per source */
     uint64_t refused;
     uint32_t tired; /* gives up when refused, instead of trying again */
     uint32_t landing;

@@ -173,7 +173,7 @@ static void midway(int rank, int size, unsigned pt_options)
     } else {
         wait_until_dropped(&p, 1);
         if (shared.holding != 0) {
-            NO_EVENT(p.eq); /* the message is in hand still */
+            NO_EVENT(p.eq); /* the message is in progress still */
         }
         let_go(&p);
         ptl_event_t event = EVENT_FAIL(p.eq, PTL_EVENT_PUT, fail);

@@ -206,7 +206,7 @@ static struct plan *plans[PIPELINE];
 static uint64_t arrived[FABRIC_CLASSES]; /* messages that ended, by class */
 static unsigned unlocks;
 static uint64_t incarnations;
-static struct fabric_rx *in_hand; /* to be taken back at the second unlock */
+static struct fabric_rx *in_progress; /* to be taken back at the second unlock */
 
 static struct plan *plan_of(const struct fabric_rx *f)
 {
@@ -249,7 +249,7 @@ static void choose_sink(struct fabric_rx *f)
     f->vector = plan->to.in_parts ? &plan->to.vector : NULL;
     f->skip = plan->to.skip;
     f->room = plan->room;
-    in_hand = plan->taken_back ? f : NULL;
+    in_progress = plan->taken_back ? f : NULL;
 }
 
 static enum rx_step rx_short(struct nic_peer *p, struct fabric_rx *f, const void *payload)
@@ -339,8 +339,8 @@ static void lock(struct nic *nic)
 static void unlock(struct nic *nic)
 {
     unlocks++;
-    if (in_hand != NULL && unlocks == 2) {
-        take_back(plan_of(in_hand), in_hand);
+    if (in_progress != NULL && unlocks == 2) {
+        take_back(plan_of(in_progress), in_progress);
     }
 }
 

@@ -117,13 +117,13 @@ static void lies_about_references(void **state)
 
 static unsigned flooded; /* packets, or messages, that came after the receiver had one */
 static void (*flood)(void);
-static uint64_t cells_in_hand; /* of the receiver: it gives them back next */
+static uint64_t cells_in_progress; /* of the receiver: it gives them back next */
 
 static enum rx_step rx_packet_flooded(struct nic_peer *p, struct fabric_rx *f, void *data,
                                       uint64_t offset, size_t length)
 {
     flooded++;
-    cells_in_hand = length / PACKET;
+    cells_in_progress = length / PACKET;
     flood();
     return RX_GO;
 }
@@ -147,7 +147,7 @@ static void hand_over_more(void)
 {
     struct tx_channel *t = &ends[OUT].peer->tx[FABRIC_REQUEST];
     if (flooded < FLOOD) {
-        uint64_t taken = atomic_load(&t->index->cells_head) + cells_in_hand;
+        uint64_t taken = atomic_load(&t->index->cells_head) + cells_in_progress;
         atomic_store(&t->index->cells_tail, taken + t->cells.mask + 1);
     }
 }
@@ -198,7 +198,7 @@ static void open_flood(const char *way, void (*more)(void))
 static void message_without_end(void **state)
 {
     open_flood("cells", hand_over_more);
-    cells_in_hand = 0;
+    cells_in_progress = 0;
     make_plan(&under_way, LONG_MESSAGE, WHOLE, WHOLE);
     under_way.by_packets = true;
     plans[0] = &under_way;

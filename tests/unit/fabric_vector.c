@@ -222,7 +222,7 @@ static void target_can_be_taken_back(void **state)
         assert_int_equal(found[i], 0xee);
     }
     free(found);
-    in_hand = NULL;
+    in_progress = NULL;
     carry_sound_ones();
     free_plan(&plan);
     close_both();

@@ -3,7 +3,7 @@
  * The looks for asks. They are rare, so no poll looks at their rings: who asks sets his bit in
  * `asked`, then SEGMENT_ASKED, which stands in the line of the doorbell that has_news() reads
  * anyway, and rings. Who finds the flag takes the bits, and looks at the rings of these peers, at
- * each poll, until nothing is in them or in hand.
+ * each poll, until nothing is in them or in progress.
  *
  *   sender    record ──► bit in `asked` ──► SEGMENT_ASKED ──► doorbell (invariant set 1)
  *   receiver  SEGMENT_ASKED cleared ──► bits taken ──► fabric->asking ──► record

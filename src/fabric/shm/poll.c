@@ -2,7 +2,7 @@
 /*
  * The looks for what has come.
  *
- *   poll      the rings of those we listen to, then what is in hand, leaves, or is to be torn down
+ *   poll      the rings of those we listen to, then what is in progress, leaves, or is torn down
  *   peek      the same question without the lock: `next` has their lines, `known` their bits
  *   new bits  those that were set since, of those we do not listen to yet; who has asked
  *
@@ -164,8 +164,8 @@ static bool poll_active(struct fabric *f)
     return moved;
 }
 
-/* Whether a message is in hand, on its way out, or a peer to be torn down. */
-static bool in_hand(struct fabric *f)
+/* Whether a message is in progress, on its way out, or a peer to be torn down. */
+static bool in_progress(struct fabric *f)
 {
     for (unsigned i = 0; i < f->listening_count; i++) {
         struct fabric_peer *p = f->listening[i];
@@ -177,8 +177,8 @@ static bool in_hand(struct fabric *f)
     return !list_empty(&f->active) || !list_empty(&f->asking) || f->dying != 0;
 }
 
-/* The rest of a poll while anything is in hand: what is on its way out and peers to be torn down
- * have set `attention`, which in_hand() keeps as long as there are any. */
+/* The rest of a poll while anything is in progress: what is on its way out and peers to be torn
+ * down have set `attention`, which in_progress() keeps as long as there are any. */
 static __attribute__((noinline)) bool poll_rest(struct fabric *f, bool moved)
 {
     if (!list_empty(&f->active)) {
@@ -191,7 +191,7 @@ static __attribute__((noinline)) bool poll_rest(struct fabric *f, bool moved)
         moved |= tear_down_one(f);
     }
     if (!moved) {
-        atomic_store_explicit(&f->attention, in_hand(f), memory_order_relaxed);
+        atomic_store_explicit(&f->attention, in_progress(f), memory_order_relaxed);
     }
     return moved;
 }

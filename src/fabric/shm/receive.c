@@ -163,7 +163,7 @@ static inline bool take_line(struct fabric_peer *p, struct rx_channel *r, struct
     return true;
 }
 
-/* Takes any other record in hand: all of its payload, if that is here, else NULL. */
+/* Takes any other record in progress: all of its payload, if that is here, else NULL. */
 static inline const uint8_t *take_record(struct fabric_peer *p, struct rx_channel *r, uint32_t word)
 {
     struct record *at = r->at;
@@ -242,7 +242,7 @@ static bool go_on(struct fabric_peer *p, struct rx_channel *r)
     return rx_machine_go_on(&r->m);
 }
 
-/* Takes what has come and goes on with what is in hand; true if anything moved. */
+/* Takes what has come and goes on with what is in progress; true if anything moved. */
 static inline bool take_messages(struct fabric_peer *p, struct rx_channel *r)
 {
     bool moved = unlikely(r->m.phase != RX_IDLE) && go_on(p, r);

@@ -16,7 +16,7 @@ struct place {
     uint32_t tag;
 };
 
-/* Behind the record in hand, which begins at `at` and has so many lines: it does not wrap. */
+/* Behind the record in progress, which begins at `at` and has so many lines: it does not wrap. */
 static inline struct place behind(const struct rx_channel *r, struct record *at, uint32_t lines)
 {
     struct place next = {(struct record *)((uint8_t *)at + lines * RECORD_LINE), r->tag};

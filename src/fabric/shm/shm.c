@@ -146,7 +146,7 @@ static void shm_close(struct fabric *f)
     accept_rest(f);
     for (struct fabric_peer *p; (p = LIST_FIRST(struct fabric_peer, &f->peers, link)) != NULL;) {
         peer_lost(p, NULL);
-        p->broken = true; /* so that what is in hand is all that can move: */
+        p->broken = true; /* so that what is in progress is all that can move: */
         while (peer_empty(p)) {
         }
         if (!peer_tear_down(p)) {

@@ -48,7 +48,7 @@ struct tx_channel {
 
 /* The consumer's side of a channel. The message in progress is a copy of its record. */
 struct rx_channel {
-    struct record *at;  /* the line at `head`: the record in hand, or where the next will be */
+    struct record *at;  /* the line at `head`: the record in progress, or where the next will be */
     struct record *end; /* behind the last line of the ring */
     uint64_t head;
     struct channel_index *index;  /* NULL: nobody claimed a slot yet */
@@ -61,7 +61,7 @@ struct rx_channel {
     struct cells cells;
     uint64_t line_mask;               /* lines of the ring, less one */
     uint64_t cells_head, cells_taken; /* given back; looked at. Between them: kept by the NIC */
-    uint64_t first_cell;              /* of the message in hand */
+    uint64_t first_cell;              /* of the message in progress */
     uint64_t cells_seen;              /* from cells_taken on: the NIC was shown packets in them */
     enum record_mode mode;
     uint32_t lines;
@@ -129,7 +129,7 @@ struct fabric {
     _Atomic uint64_t known[SLOT_WORDS];               /* the bits of those we listen to */
     _Atomic uintptr_t next[SLOTS_MAX][LARGE_CLASSES]; /* by listening_at: word | its tag */
     _Atomic bool
-        attention; /* something is in hand, on its way out or dying: only poll() can tell */
+        attention; /* something is in progress, on its way out or dying: only poll() can tell */
 
     int epoll_fd, doorbell_fd, ring_fd;
     uint32_t generation;

@@ -35,7 +35,7 @@ static struct udp_piece *front(const struct udp_stream *l)
     return LIST_FIRST(struct udp_piece, &l->pieces, link);
 }
 
-/* The first piece of the message in hand that has bytes left; NULL if it is not here. What
+/* The first piece of the message in progress that has bytes left; NULL if it is not here. What
  * is behind a byte that its sender could not read, or a torn end, does not come. */
 static struct udp_piece *next_piece(struct fabric_peer *p, struct udp_stream *l)
 {
@@ -253,7 +253,7 @@ static void cut_behind(struct fabric_peer *p, struct udp_stream *l)
     }
 }
 
-/* The message in hand of the first stream has ended. */
+/* The message in progress of the first stream has ended. */
 static void stream_over(struct rx_machine *m)
 {
     struct fabric_peer *p = peer_of(m);

@@ -3,9 +3,9 @@
  * Streams: messages of a channel that are under way side by side, so that a packet that was lost
  * holds up its own message and not those behind it.
  *
- *      first stream      message in hand, complete ones behind it
+ *      first stream      message in progress, complete ones behind it
  *      another stream    a message that begins while the one before is not here whole, or that was
- *                      behind one in hand that has to wait (udp_stream_split)
+ *                      behind one in progress that has to wait (udp_stream_split)
  *
  * While nothing is late there is the first stream alone, and messages go through it as through a
  * channel that knows no streams.
@@ -24,8 +24,8 @@
  * side of it, some 5 KiB with handlers, and a packet that is put together: eight of them 80 KiB
  *     while something is late. While nothing is, the streams of a peer take 3 KiB.
  *   - The rx of the channel is lent to the first who asks for one; others get one of the NIC's for
- *     as long as their message is in hand. So a channel that waits for nothing has no more memory
- *     than the structs here.
+ *     as long as their message is in progress. So a channel that waits for nothing has no more
+ * memory than the structs here.
  */
 #include "fabric/udp/udp.h"
 
@@ -84,7 +84,7 @@ struct udp_stream *udp_stream_begin(struct udp_channel *c)
     return l;
 }
 
-/* The first piece of the message behind the one in hand, and how many pieces are before it; the
+/* The first piece of the message behind the one in progress, and how many pieces are before it; the
  * head of the list if none has come. */
 static struct list *next_message(struct udp_stream *l, unsigned *before)
 {

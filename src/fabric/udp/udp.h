@@ -99,7 +99,8 @@ struct udp_incoming {
     bool refused;               /* the engine was told to wait with more of it */
 };
 
-/* Messages of a channel of which one is in hand; what is in other streams need not wait for it. */
+/* Messages of a channel of which one is in progress; what is in other streams need not wait for it.
+ */
 struct udp_stream {
     struct list
         link; /* of its channel's streams, in the order of the messages, or of the spare ones */
@@ -109,7 +110,7 @@ struct udp_stream {
     unsigned count;
     struct udp_incoming in;
     /* as the NIC takes */
-    struct rx_machine m;       /* the message in hand */
+    struct rx_machine m;       /* the message in progress */
     uint32_t used;             /* bytes of the first piece that were taken */
     struct udp_memory *gather; /* memory of a packet that comes in several pieces */
     size_t gathered;           /* bytes of it that have come */
@@ -203,7 +204,7 @@ struct fabric {
     int64_t hot_until;
     /* These two for peek(), which holds no lock. */
     _Atomic bool hot;       /* the socket is polled */
-    _Atomic bool attention; /* something is in hand: only poll() can tell */
+    _Atomic bool attention; /* something is in progress: only poll() can tell */
     bool armed;             /* the socket is in the epoll */
 
     bool open_to_all;  /* packets from beyond this host are taken */
@@ -263,7 +264,7 @@ bool udp_receive(struct fabric *, int64_t now, bool *more);
 struct udp_memory *udp_memory_new(size_t bytes);
 void udp_memory_drop(struct fabric *, struct udp_memory *);
 void udp_piece_drop(struct fabric *, struct udp_stream *);
-/* udp_stream_clear() forgets what a stream has, but for a message in hand. */
+/* udp_stream_clear() forgets what a stream has, but for a message in progress. */
 void udp_stream_clear(struct fabric *, struct udp_stream *);
 void udp_memories_free(struct fabric *);
 
@@ -291,7 +292,7 @@ static inline bool udp_stream_alone(const struct udp_channel *c)
 }
 /* udp_stream_begin() finds a stream for a message that begins; NULL: there is none. */
 struct udp_stream *udp_stream_begin(struct udp_channel *);
-/* udp_stream_split() gives what is behind the message in hand a stream of its own, if it can;
+/* udp_stream_split() gives what is behind the message in progress a stream of its own, if it can;
  * false: something is behind it still. */
 bool udp_stream_split(struct udp_channel *, struct udp_stream *);
 /* udp_stream_retire() puts the first stream away if nothing comes there any more and others do. */
@@ -306,7 +307,7 @@ static inline unsigned udp_stream_most(const struct udp_channel *c, const struct
 
 extern const struct rx_source_ops udp_source;
 /* udp_stream_take_first() takes messages of the first stream of a channel, udp_stream_take_behind()
- * the one that is in hand, or begins, in another stream as far as it may go; true if anything
+ * the one that is in progress, or begins, in another stream as far as it may go; true if anything
  * moved. */
 bool udp_stream_take_first(struct fabric_peer *, struct udp_stream *);
 bool udp_stream_take_behind(struct fabric_peer *, struct udp_stream *);
@@ -319,7 +320,7 @@ bool udp_take(struct fabric_peer *);
 unsigned udp_state(const struct fabric_peer *);
 /* Whether the next poll should look at it though nothing comes. */
 bool udp_wants_poll(const struct fabric_peer *);
-/* udp_cut() ends messages in hand of which no more will come. */
+/* udp_cut() ends messages in progress of which no more will come. */
 void udp_cut(struct fabric_peer *);
 
 /* ---- peer.c ---- */

@@ -176,7 +176,7 @@ void detach_left(struct invocation *v, const struct le *le)
 }
 
 /* Lets the one go on that is the next to answer. */
-static void stir_answer(struct nic_peer *peer)
+static void kick_answer(struct nic_peer *peer)
 {
     LIST_EACH(struct invocation, next, &peer->detached, turn) {
         if (next->rx.at.response_due) {
@@ -194,7 +194,7 @@ void detach_end(struct invocation *v)
     v->rx.peer = &peer->nic->host;
     list_remove(&v->turn);
     peer->detached_packets -= v->packets;
-    stir_answer(peer);
+    kick_answer(peer);
     peer_let_go(peer);
 }
 

@@ -262,8 +262,8 @@ void handlers_payload_result(struct rx *rx, const struct hpu_exec *exec, int cod
     }
 }
 
-/* Sets up the handler's call for the packet in hand, and for as many of the `behind` bytes that lie
- * behind its wire packet as one call is to take. */
+/* Sets up the handler's call for the packet in progress, and for as many of the `behind` bytes that
+ * lie behind its wire packet as one call is to take. */
 static void set_up_payload(struct rx *rx, size_t behind)
 {
     struct handler_run *run = rx->run;

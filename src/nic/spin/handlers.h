@@ -21,8 +21,8 @@ void handlers_set_pace(struct handlers *h, const struct hpu_exec *exec);
  * was called with; the lock is not held. False: the message is gone. */
 bool handlers_describe(struct handler_run *run);
 
-/* handlers_payload() is the packet in hand, as its handler is to see it; handlers_taken_along() how
- * many of the bytes that lie behind it its call takes, too. */
+/* handlers_payload() is the packet in progress, as its handler is to see it; handlers_taken_along()
+ * how many of the bytes that lie behind it its call takes, too. */
 static inline ptl_payload_t handlers_payload(const struct handler_run *run)
 {
     return (ptl_payload_t){
