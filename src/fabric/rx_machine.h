@@ -19,8 +19,8 @@
  *     never the sender's to give: a message that waits has all it needs for its next step.
  *   - Each step forward raises `moved`, which never passes the message's length, or the phase. So
  *     one call ends, and a message that is always refilled leaves the lock after TURNS spans.
- *   - After an error bytes still come, and are discarded, but for FABRIC_UNDELIVERABLE; the packet
- * in which a handler is suspended is the NIC's until it has done with it.
+ *   - After an error bytes still come, and are discarded, but for FABRIC_UNDELIVERABLE; a packet in
+ *     which a handler is suspended is the NIC's until the handler is done with it.
  *   - The source dies: in HEADER the NIC is told a torn header, which runs no handler; in PAYLOAD
  *     the rest never comes; in each phase the message ends once, by rx_done with
  *     FABRIC_UNDELIVERABLE. One that waits is left to go on first, with what it has: its handler

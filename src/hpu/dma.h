@@ -4,8 +4,8 @@
  * are noted when the handler asks for them, and done part by part
  *
  *      by the DMA engine (dma_engine.h), while the handler goes on,
- *      by the handler itself, a part with each test that finds that nothing has happened since the
- * one before, the rest when it waits, and when it has returned, for what nobody asked about again.
+ *      by the handler itself: a part with each test that finds that nothing has happened since the
+ *      one before, the rest when it waits, and what nobody asked about again when it has returned.
  *
  * Smaller ones are done at once: they take less time than telling somebody. A handler that is
  * ended leaves its transfers as far as they have come; nobody touches its memory afterwards.

@@ -7,8 +7,8 @@
  *  - when one that was sent after it has been acknowledged, and the time that this took, and a
  *    quarter more, is over for it, too (the reordering timer of RACK, RFC 8985), or
  *  - when nothing was acknowledged for a retransmission timeout; at the first, only the oldest one
- *    is. Long before that, after the probe timeout (PTO, RFC 8985), the last one is sent again,
- * once.
+ *    is. Long before that, after the probe timeout (PTO, RFC 8985), the sender sends the last one
+ *    again, once.
  */
 #include "engine.h"
 

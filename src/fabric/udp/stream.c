@@ -3,29 +3,29 @@
  * Streams: messages of a channel that are under way side by side, so that a packet that was lost
  * holds up its own message and not those behind it.
  *
- *      first stream      message in progress, complete ones behind it
- *      another stream    a message that begins while the one before is not here whole, or that was
- *                      behind one in progress that has to wait (udp_stream_split)
+ *      first stream     message in progress, complete ones behind it
+ *      another stream   a message that begins while the one before is not here whole, or that was
+ *                       behind one in progress that has to wait (udp_stream_split)
  *
  * While nothing is late there is the first stream alone, and messages go through it as through a
  * channel that knows no streams.
  *
  * Invariants:
  *   - The streams of a channel stand in the order of their messages; messages of one stream are
- * taken one after the other. Only the last message of a stream may be open, and only what begins
- * when the last stream has none joins that stream.
+ *     taken one after the other. Only the last message of a stream may be open, and only a message
+ *     that begins when the last stream has none open joins that stream.
  *   - A message begins (rx_header) when the ones before it have been matched, and ends (rx_done)
  *     when they have ended: so only the first stream ends any.
- *   - What is staged is bounded: STAGED_MOST pieces in the first stream, STAGED_BEHIND in each
- * other one. Each stream has a bound of its own, so that what waits in one does not keep out the
+ *   - The pieces staged are bounded: STAGED_MOST in the first stream, STAGED_BEHIND in each other
+ *     one. Each stream has a bound of its own, so that pieces that wait in one do not keep out the
  *     packets that the first one waits for. Without a stream to spare the next message stays in
  *     the engine.
- *   - There are UDP_STREAMS at most. Besides what is staged a message costs its stream the NIC's
- * side of it, some 5 KiB with handlers, and a packet that is put together: eight of them 80 KiB
+ *   - There are UDP_STREAMS at most. Besides its pieces a message costs its stream the NIC's side
+ *     of it, some 5 KiB with handlers, and a packet that is put together: eight of them 80 KiB
  *     while something is late. While nothing is, the streams of a peer take 3 KiB.
  *   - The rx of the channel is lent to the first who asks for one; others get one of the NIC's for
  *     as long as their message is in progress. So a channel that waits for nothing has no more
- * memory than the structs here.
+ *     memory than the structs here.
  */
 #include "fabric/udp/udp.h"
 
