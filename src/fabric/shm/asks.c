@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The looks for asks. They are rare, so no poll looks at their rings: who asks sets his bit in
+ * The looks for asks. They are rare, so no poll looks at their rings: the sender sets its bit in
  * `asked`, then SEGMENT_ASKED, which stands in the line of the doorbell that has_news() reads
- * anyway, and rings. Who finds the flag takes the bits, and looks at the rings of these peers, at
- * each poll, until nothing is in them or in progress.
+ * anyway, and rings. The receiver that finds the flag takes the bits, and looks at the rings of
+ * these peers, at each poll, until nothing is in them or in progress.
  *
  *   sender    record ──► bit in `asked` ──► SEGMENT_ASKED ──► doorbell (invariant set 1)
  *   receiver  SEGMENT_ASKED cleared ──► bits taken ──► fabric->asking ──► record
