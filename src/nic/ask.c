@@ -94,6 +94,9 @@ bool ask_withdraw(struct op *op)
     struct nic_peer *p = op->peer;
     if (!op->counted) {
         list_remove(&op->link);
+        if (list_empty(&p->asks) && list_empty(&p->waiting)) {
+            list_remove(&p->busy); /* one for whom nothing waits may be forgotten */
+        }
         op_fail(op, FAIL_WITHDRAWN);
         return true;
     }

@@ -49,7 +49,7 @@ void op_left(struct op *op, ptl_ni_fail_t fail)
     if (op->ni != NULL && request_sends(&op->request)) {
         request_left(&op->request, fail);
     }
-    if (unlikely(op->request.owned != NULL)) {
+    if (unlikely(op->request.owned != NULL) && !op->fabric_has) { /* else op_end() frees it */
         free(op->request.owned);
         op->request.owned = NULL;
     }

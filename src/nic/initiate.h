@@ -184,8 +184,11 @@ op_begin(struct op *op, struct ni *ni, struct nic_peer *peer, const struct reque
     if (likely(r->md != NULL)) {
         r->md->users++;
     }
-    if (r->kind == OP_FETCH && r->origin != FROM_HANDLER) {
-        r->get_md->users++;
+    if (request_fetches(r)) {
+        op->replying = false;
+        if (r->kind == OP_FETCH && r->origin != FROM_HANDLER) {
+            r->get_md->users++;
+        }
     }
 }
 

@@ -184,6 +184,12 @@ static enum rx_step request_header(struct rx *rx)
     return RX_GO;
 }
 
+/* Whether a message in progress brings the reply already, to memory that is lent to it. */
+static inline bool is_second_reply(const struct rx *rx, const struct op *op)
+{
+    return rx->m->type == MESSAGE_REPLY && op->replying;
+}
+
 static enum rx_step response_header(struct rx *rx)
 {
     COUNT_PATH(header_response);
@@ -192,9 +198,11 @@ static enum rx_step response_header(struct rx *rx)
     }
     rx->cookie = rx->m->cookie;
     struct op *op = rx_op(rx);
-    if (op == NULL) {
+    if (op == NULL || is_second_reply(rx, op)) {
+        rx->cookie = 0; /* it ends nothing */
         rx->peer->nic->stats->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
+        op->replying = true;
         rx_lend(rx, *request_reply_memory(&op->request), op->request.length);
     }
     return RX_GO;
@@ -313,6 +321,7 @@ static enum rx_step response_short(struct rx *rx, const void *payload)
     rx->cookie = rx->m->cookie;
     struct op *op = rx_op(rx);
     enum fabric_status status = FABRIC_OK;
+    op = op != NULL && likely(!is_second_reply(rx, op)) ? op : NULL;
     if (op == NULL) {
         rx->peer->nic->stats->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {

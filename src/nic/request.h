@@ -137,6 +137,7 @@ struct op {
     bool fabric_has; /* tx is the fabric's */
     bool expects;    /* a response will come */
     bool counted;    /* in the peer's outstanding */
+    bool replying;   /* of one that fetches: a message in progress brings its reply */
     bool withdrawn;  /* an ask whose target was told that nobody waits any more */
     uint64_t number; /* of an ask that has left: among those of its peer */
 

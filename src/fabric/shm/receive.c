@@ -89,7 +89,7 @@ static bool record_sound(const struct fabric_peer *p, const struct rx_channel *r
     case RECORD_CELLS:
         return lines == 1;
     case RECORD_REF:
-        return lines == 2 && p->references; /* as it was told */
+        return lines == 2 && p->references && r != &p->rx[FABRIC_ASK]; /* as it was told */
     default:
         return false;
     }

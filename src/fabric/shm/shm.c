@@ -262,6 +262,10 @@ static bool anything_left(struct fabric *f)
     LIST_EACH(struct fabric_peer, p, &f->peers, link) {
         unsigned state = shm_rx_state(p);
         bool waits = (state & RX_BLOCKED) != 0;
+        if (p->in != NULL && list_empty(&p->asking) && shm_rx_asked(p)) {
+            asks_attend(p); /* its sender may be stopped, and has not told of it yet */
+            return true;
+        }
         if (p->dying || shm_rx_visible(p) || (tx_pending(p) && tx_has_room(p))) {
             return true;
         }
