@@ -26,6 +26,9 @@ static bool reserve(struct frames *q, size_t length)
 
 bool frames_append(struct frames *q, const void *bytes, size_t length)
 {
+    if (length == 0) {
+        return true; /* there may be no array yet */
+    }
     if (!reserve(q, length)) {
         return false;
     }
@@ -44,7 +47,7 @@ bool frames_put(struct frames *q, enum frame_type type, int rank, const void *by
     if (!reserve(q, sizeof(head) + length)) {
         return false;
     }
-    return frames_append(q, head, sizeof(head)) && (length == 0 || frames_append(q, bytes, length));
+    return frames_append(q, head, sizeof(head)) && frames_append(q, bytes, length);
 }
 
 bool frames_put_numbers(struct frames *q, enum frame_type type, int rank, uint32_t first,
