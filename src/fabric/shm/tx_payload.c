@@ -49,8 +49,8 @@ static bool by_reference(const struct fabric_peer *p, struct tx_channel *t,
                          const struct fabric_tx *tx)
 {
     const struct options *o = p->fabric->setup.options;
-    if (tx->at_once || tx->vector != NULL || /* a reference is one address, */
-        t == &p->tx[FABRIC_ASK] || /* and the receiver's buffer for packets of them is REQUEST's */
+    if (tx->at_once || tx->vector != NULL || /* a reference is one address */
+        t == &p->tx[FABRIC_ASK] ||           /* the receiver's buffer is for packets of REQUEST */
         atomic_load_explicit(&p->out->references, memory_order_relaxed) == 0 ||
         record_max_lines((uint32_t)t->line_mask + 1) < 2) {
         return false;
