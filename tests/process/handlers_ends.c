@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define PATIENCE_MS "100"
-enum { BITS = 7, SHOW_NID = 1, SHOW_PID, SHOW_PT, SHOW_PROCESS };
+enum { BITS = 7, SHOW_NID = 1, SHOW_PID, SHOW_PT, SHOW_PROCESS, SHOW_WORD };
 
 static uint64_t word;
 
@@ -269,6 +269,7 @@ static _Noreturn void hold_until_the_end(bool closes)
     }
     if (closes) {
         PtlNIFini(p.ni);
+        ptest_show(SHOW_WORD, word);
         PtlFini();
         _exit(0);
     }
@@ -277,7 +278,9 @@ static _Noreturn void hold_until_the_end(bool closes)
     }
 }
 
-/* Rank 1 asks the process that rank 0 has made, and that ends meanwhile: nobody knows, at once. */
+/* Rank 1 asks the process that rank 0 has made, and that ends meanwhile: nobody knows, at once. An
+ * interface that closes ends the handler that keeps the entry: what waits for the entry is then
+ * done, if somebody polls before all is over. */
 static void target_ends(int rank, int size, bool closes)
 {
     struct port p;
@@ -305,7 +308,9 @@ static void target_ends(int rank, int size, bool closes)
         }
         ptest_show(SHOW_PROCESS, 1);
         EVENT(p.eq, PTL_EVENT_PUT);
-        check_ends(0, 0, 1);
+        bool done = closes && NOTED(done) == 1;
+        check_ends(done, 0, !done);
+        ptest_show(SHOW_NID, done);
         ptl_event_t event;
         unsigned which;
         OK(PtlEQPoll(&p.mdeq, 1, 20000, &event, &which)); /* of the message that held the entry */
@@ -318,6 +323,8 @@ static void target_ends(int rank, int size, bool closes)
         CHECK(closes || kill(target, SIGKILL) == 0);
         CHECK_EQ(waitpid(target, NULL, 0), target);
     }
+    BARRIER();
+    CHECK(rank == 1 || ptest_look(0, SHOW_WORD) >= ptest_look(1, SHOW_NID));
     port_close(&p);
 }
 

@@ -213,7 +213,7 @@ static void target_can_be_taken_back(void **state)
     make_plan(&plan, 1 << 18, WHOLE, SMALL_PARTS);
     plan.taken_back = true;
     struct vector kept = plan.to.vector;
-    carry(&plan);
+    carry_as(FABRIC_REQUEST, &plan); /* an ask is no reference */
     assert_int_equal(unlocks, 2);
     plan.to.vector = kept;
     uint8_t *found = malloc(plan.length);
