@@ -43,6 +43,15 @@ static inline bool list_empty(const struct list *l)
     return l->next == l;
 }
 
+static inline unsigned list_count(const struct list *head)
+{
+    unsigned n = 0;
+    for (const struct list *l = head->next; l != head; l = l->next) {
+        n++;
+    }
+    return n;
+}
+
 /* list_push_back() links `item` at the end of the list `head`. */
 static inline void list_push_back(struct list *head, struct list *item)
 {

@@ -27,15 +27,6 @@
 
 #define ASKS_MOST 64
 
-/* Takes a place for an ask into an entry, which nobody waits for, as long as it has not left. */
-static bool take_place(struct op *op)
-{
-    enum share_kind kind = request_share(&op->request);
-    struct nic_peer *p = op->peer;
-    op->share = share_take(&p->nic->shares[kind], &p->places[kind], op->request.context);
-    return op->share != NULL;
-}
-
 void ask_give_place(struct op *op)
 {
     if (op->share != NULL) {
@@ -63,7 +54,6 @@ bool asks_send(struct nic_peer *p)
 
 int nic_ask(struct ni *ni, const struct request *request, struct op **made)
 {
-    struct nic *nic = ni->nic;
     struct nic_peer *peer = peer_resolve(ni, request->target);
     struct op *op = peer != NULL ? op_new(ni, peer, request) : NULL;
     if (op == NULL) {
@@ -71,20 +61,16 @@ int nic_ask(struct ni *ni, const struct request *request, struct op **made)
     }
     op->share = NULL;
     op->withdrawn = false;
-    *made = op;
-    if (request->answer == NULL && !take_place(op)) {
-        op->request.owned = NULL; /* the caller's still */
-        op_end(op);
-        return PTL_NO_SPACE;
+    /* One into an entry, which nobody waits for, has a place as long as it has not left. */
+    if (request->answer == NULL && !op_take_place(op)) {
+        return op_give_up(op);
     }
-    request_count(nic, request);
+    *made = op;
+    request_count(ni->nic, request);
     list_push_back(&peer->asks, &op->link);
     asks_send(peer);
     if (!list_empty(&peer->asks)) {
-        if (list_empty(&peer->busy)) {
-            list_push_back(&nic->busy, &peer->busy);
-        }
-        atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
+        peer_rouse(peer);
     }
     return PTL_OK;
 }
@@ -94,9 +80,7 @@ bool ask_withdraw(struct op *op)
     struct nic_peer *p = op->peer;
     if (!op->counted) {
         list_remove(&op->link);
-        if (list_empty(&p->asks) && list_empty(&p->waiting)) {
-            list_remove(&p->busy); /* one for whom nothing waits may be forgotten */
-        }
+        peer_rest(p);
         op_fail(op, FAIL_WITHDRAWN);
         return true;
     }
@@ -111,7 +95,7 @@ void asks_note_withdrawn(struct nic_peer *p, uint64_t number)
     if (ahead < ASKS_MOST) {
         p->asks_withdrawn |= UINT64_C(1) << ahead;
     } else if (p->asks_taken - number > ASKS_MOST) {
-        p->nic->stats
-            ->malformed++; /* neither one that may come, nor one that was decided of late */
+        /* Neither one that may come, nor one that was decided of late. */
+        p->nic->stats->malformed++;
     }
 }

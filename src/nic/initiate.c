@@ -112,24 +112,24 @@ static bool keep_volatile(struct ni *ni, struct request *r)
     return !keeps || request_own(r) != PTL_NO_SPACE;
 }
 
+bool op_take_place(struct op *op)
+{
+    struct nic_peer *peer = op->peer;
+    enum share_kind kind = request_share(&op->request);
+    op->share = share_take(&peer->nic->shares[kind], &peer->places[kind], op->request.context);
+    return op->share != NULL;
+}
+
 /* Has an operation wait at its peer; false: no memory. */
 static bool enqueue(struct op *op)
 {
     struct nic_peer *peer = op->peer;
-    struct nic *nic = peer->nic;
-    if (op->request.origin == FROM_HANDLER) {
-        enum share_kind kind = request_share(&op->request);
-        op->share = share_take(&nic->shares[kind], &peer->places[kind], op->request.context);
-        if (op->share == NULL) {
-            return false;
-        }
+    if (op->request.origin == FROM_HANDLER && !op_take_place(op)) {
+        return false;
     }
-    nic->queued_program += op->request.origin == FROM_PROGRAM;
-    if (list_empty(&peer->busy)) {
-        list_push_back(&nic->busy, &peer->busy);
-    }
+    peer->nic->queued_program += op->request.origin == FROM_PROGRAM;
     list_push_back(&peer->waiting, &op->link);
-    atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
+    peer_rouse(peer);
     return true;
 }
 
@@ -180,8 +180,7 @@ bool nic_request_now(struct ni *ni, const struct request *request)
                                     : leave_now(ni, peer, request);
 }
 
-/* Ends an operation that has not begun, for which there is no memory. */
-static __attribute__((cold)) int give_up(struct op *op)
+__attribute__((cold)) int op_give_up(struct op *op)
 {
     op->request.owned = NULL; /* the caller's still */
     op_end(op);
@@ -198,7 +197,7 @@ struct op *op_new(struct ni *ni, struct nic_peer *peer, const struct request *re
     op_begin(op, ni, peer, request, false);
     op_copy(op, request);
     if (!keep_volatile(ni, &op->request)) {
-        give_up(op);
+        op_give_up(op);
         return NULL;
     }
     fill_tx(ni, &op->request, op->expects ? op->slot.handle : 0, &op->tx);
@@ -226,7 +225,7 @@ int nic_request(struct ni *ni, const struct request *request)
     }
     bool waits = peer->fabric == NULL || !list_empty(&peer->waiting) || !op_send(op);
     if (waits && !enqueue(op)) {
-        return give_up(op);
+        return op_give_up(op);
     }
     request_count(ni->nic, request);
     return PTL_OK;

@@ -50,6 +50,12 @@ static inline bool request_has_place(const struct nic_peer *peer, const struct r
 /* op_new() makes an op of a request, which may be sent then; NULL: no place for it is left, and
  * `owned` is the caller's still. */
 struct op *op_new(struct ni *ni, struct nic_peer *peer, const struct request *request);
+/* op_take_place() takes a place of its peer's for a handler's op that is to wait (share.h); false:
+ * no memory. op_give_up() ends one that has not begun, for lack of memory; `owned` stays the
+ * caller's.
+ */
+bool op_take_place(struct op *op);
+int op_give_up(struct op *op);
 /* op_send() tries to hand an op to the fabric; false if there is no room. op_hand_over() does so as
  * a message of that class, whether or not the peer may be asked for one more response. */
 bool op_send(struct op *op);

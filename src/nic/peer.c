@@ -68,11 +68,6 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
     return p;
 }
 
-static inline bool nothing_waits(const struct nic_peer *p)
-{
-    return list_empty(&p->waiting) && list_empty(&p->asks);
-}
-
 /* Looks for a peer where it may be: oneself is at home, others as well unless that is
  * forbidden; beyond the host there is only the other fabric. */
 static enum fabric_connect reach(struct nic_peer *p, struct reason *why)
@@ -177,7 +172,7 @@ static void seek_another(struct nic_peer *p)
     for (struct list *l = nic->sought.next; nic->sought_count > SOUGHT_MOST && l != &nic->sought;) {
         struct nic_peer *old = container_of(l, struct nic_peer, sought);
         l = l->next;
-        if (old != p && nothing_waits(old)) {
+        if (old != p && peer_nothing_waits(old)) {
             uncache(old);
             free_peer(old);
         }
@@ -196,7 +191,7 @@ struct nic_peer *peer_get(struct nic *nic, uint32_t nid, uint32_t pid)
             seek_another(p);
         }
     }
-    if (p->fabric == NULL && nothing_waits(p)) {
+    if (p->fabric == NULL && peer_nothing_waits(p)) {
         p->deadline = nic->now() + patience(nic);
         p->contact = p->deadline + nic->contact_ns;
         seek(p);
@@ -240,7 +235,7 @@ static void fail_waiting(struct nic_peer *p)
         give_place(p->nic, op->request.origin, op->share);
         op_fail(op, PTL_NI_UNDELIVERABLE);
     }
-    list_remove(&p->busy);
+    peer_rest(p);
 }
 
 /* Sends what waits for one peer; true if anything went. */
@@ -259,9 +254,7 @@ static bool send_waiting(struct nic_peer *p)
         wakeup_tell(&nic->wakeup); /* a program thread may wait for a place */
         sent = true;
     }
-    if (list_empty(&p->asks)) {
-        list_remove(&p->busy);
-    }
+    peer_rest(p);
     return sent;
 }
 
@@ -378,7 +371,7 @@ static bool expects(struct nic_peer *p)
 static bool needs(struct nic_peer *p)
 {
     const struct rx *rx = p->rx[FABRIC_REQUEST];
-    return p->outstanding != 0 || !nothing_waits(p) || !list_empty(&p->detached) ||
+    return p->outstanding != 0 || !peer_nothing_waits(p) || !list_empty(&p->detached) ||
            (rx != NULL && rx->ack_count != 0);
 }
 

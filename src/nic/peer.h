@@ -26,6 +26,26 @@ static inline struct nic_peer *peer_resolve(struct ni *ni, ptl_process_t target)
     struct nic_peer *p = peer_met(ni, target);
     return likely(p != NULL) ? p : peer_look_up(ni, target);
 }
+/* A peer is in nic->busy while operations or asks wait for it, so that peers_advance() looks at it:
+ * peer_rouse() puts it there when one begins to wait, peer_rest() takes it out when none is left.
+ */
+static inline bool peer_nothing_waits(const struct nic_peer *p)
+{
+    return list_empty(&p->waiting) && list_empty(&p->asks);
+}
+static inline void peer_rouse(struct nic_peer *p)
+{
+    if (list_empty(&p->busy)) {
+        list_push_back(&p->nic->busy, &p->busy);
+    }
+    atomic_store_explicit(&p->nic->attention, true, memory_order_relaxed);
+}
+static inline void peer_rest(struct nic_peer *p)
+{
+    if (peer_nothing_waits(p)) {
+        list_remove(&p->busy);
+    }
+}
 /* peer_let_go() frees a peer that is dead, once none of its messages goes on without it. */
 void peer_let_go(struct nic_peer *p);
 /* peers_advance() sends what waits; peers_deadline() is when it must be called

@@ -143,6 +143,16 @@ static void stop(void)
     raise(SIGSTOP);
 }
 
+/* What the others do while rank 0 sends: rank 1 lives on, rank 2 stops. */
+static void stand_by(int rank)
+{
+    if (rank == 1) {
+        BARRIER();
+    } else {
+        stop();
+    }
+}
+
 static void go_on(int rank)
 {
     CHECK_EQ(kill((int)ptest_look(rank, SHOW_PID), SIGCONT), 0);
@@ -230,10 +240,8 @@ PTEST_OWN(refused_at_once, 3, "stops itself")
         }
         CHECK_EQ(order(&x, SHARE_HOST_PUT, 2, 1, PTL_NO_ACK_REQ | now), PTL_OK);
         go_on(2);
-    } else if (rank == 1) {
-        BARRIER();
     } else {
-        stop();
+        stand_by(rank);
     }
     kit_close(&k);
 }
@@ -326,10 +334,8 @@ PTEST_OWN(operations_are_left, 3, "stops itself")
         CHECK_EQ(order(&x, SHARE_HOST_PUT, 1, 1, PTL_CT_ACK_REQ), PTL_OK);
         kit_put_once(&k, NULL, 0, 1, LANDING, 0, 0, PTL_NI_OK);
         go_on(2);
-    } else if (rank == 1) {
-        BARRIER();
     } else {
-        stop();
+        stand_by(rank);
     }
     kit_close(&k);
 }

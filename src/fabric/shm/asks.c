@@ -46,12 +46,8 @@ void asks_note(struct fabric *f)
 bool asks_poll(struct fabric *f)
 {
     bool moved = false;
-    unsigned n = 0;
-    for (const struct list *l = f->asking.next; l != &f->asking; l = l->next) {
-        n++;
-    }
     /* Each moves to the end before its turn: the list may change while the lock is free. */
-    for (; n != 0 && !list_empty(&f->asking); n--) {
+    for (unsigned n = list_count(&f->asking); n != 0 && !list_empty(&f->asking); n--) {
         struct fabric_peer *p = container_of(f->asking.next, struct fabric_peer, asking);
         list_remove(&p->asking);
         list_push_back(&f->asking, &p->asking);

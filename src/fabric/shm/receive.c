@@ -340,7 +340,7 @@ bool shm_rx_advance(struct fabric_peer *p)
     return moved || has_gone(p);
 }
 
-/* Takes asks and goes on with the one in hand; true if anything moved. */
+/* Takes asks and goes on with the one in progress; true if anything moved. */
 static bool take_asks(struct fabric_peer *p, struct rx_channel *r)
 {
     bool moved = false;

@@ -184,12 +184,8 @@ static bool replies(const struct invocation *v)
 bool invoke_advance_all(struct nic *nic)
 {
     bool moved = false;
-    unsigned n = 0;
-    for (struct list *l = nic->invoked.next; l != &nic->invoked; l = l->next) {
-        n++;
-    }
     /* Each moves to the end before its turn: the list may change while the lock is free. */
-    for (; n != 0 && !list_empty(&nic->invoked); n--) {
+    for (unsigned n = list_count(&nic->invoked); n != 0 && !list_empty(&nic->invoked); n--) {
         struct invocation *v = LIST_POP(struct invocation, &nic->invoked, link);
         list_push_back(&nic->invoked, &v->link);
         if (v->whole.m.busy) {
