@@ -40,11 +40,13 @@ run 0 '^1 bytes, streamed: .* 0 wrong' 2 pingpong 1
 run 0 '^1 of 1 seats sold' 2 txlog 1
 run 0 '^rank 1 has heard' 4 ftbcast 3 2
 run 0 '^1 numbers .* 0 in the wrong place' 2 rendezvous 1
+run 0 '^rank 0: 11 lists read, 0 of them wrong' 3 chain 2
 
-for name in accumulate allreduce condread ftbcast graph kvstore pspin raid rendezvous strided txlog; do
+for name in accumulate allreduce chain condread ftbcast graph kvstore pspin raid rendezvous strided txlog; do
     run 2 "^usage: pinwheel run -n N $name" 3 $name a b c
 done
 run 2 '^usage: .* 1 to 16777216' 2 pingpong 0
+run 2 '^usage: .*2 to 100000' 2 chain 1
 run 2 '^usage: .*FILE WORD' 2 textscan "$work/text"
 run 1 'textscan: 3 ranks are too many: pinwheel run -n 2 textscan' 3 textscan
 run 1 'kvstore: 1 ranks are too few: pinwheel run -n 2 kvstore' 1 kvstore
