@@ -8,6 +8,7 @@
 #include "accumulate.h"
 #include "allreduce.h"
 #include "broadcast.h"
+#include "chain.h"
 #include "chunk.h"
 #include "condread.h"
 #include "ftbcast.h"
@@ -277,6 +278,64 @@ static void raid_at_parity(struct message *m)
     m->handlers.payload_handler = (ptl_payload_handler_t)library_address("raid_parity_packet");
 }
 
+/* ---- Lists of items in all ranks ---- */
+
+enum { CHAIN_ROOM = 8 };
+
+static struct chain_node *chain_node(void *table, uint64_t i)
+{
+    return (struct chain_node *)((uint8_t *)table + sizeof(struct chain_table) +
+                                 sizeof(struct chain_list)) +
+           i;
+}
+
+/* The list begins in the peers' memory: the last item appended is item `last` there, each leads to
+ * the one before, and `written` of them have their links. */
+static void chain(struct message *m, uint64_t op, uint64_t value, uint64_t last, unsigned written)
+{
+    static struct chain_state state;
+    state = (struct chain_state){
+        .table_bits = 1, .answer_bits = 2, .lists = 1, .room = CHAIN_ROOM, .rank = 1, .ranks = 2};
+    struct chain_request request = {.op = op, .value = value};
+    struct chain_list *list = (struct chain_list *)(m->peers + sizeof(struct chain_table));
+    *list = (struct chain_list){.number = last + 1, .head = last + 1};
+    for (uint64_t i = 0; i <= last; i++) {
+        *chain_node(m->peers, i) = (struct chain_node){
+            .link = i, .check = i + written > last ? ~i : 0, .item = {100 + i, i}};
+    }
+    memset(m->handler_host, 0, chain_size(&state));
+    memcpy(m->packet, &request, sizeof(request));
+    m->header.length = m->user = sizeof(request);
+    m->header.offset = MEMORY / 2;
+    m->header_gives = DROP;
+    chain_handlers(&state, (struct chain_table *)m->handler_host, &m->handlers);
+    state_made(m, sizeof(state));
+}
+
+static void chain_append(struct message *m)
+{
+    m->name = "chain, append";
+    chain(m, CHAIN_APPEND, 17, 2, 3);
+}
+
+static void chain_read(struct message *m)
+{
+    m->name = "chain, read";
+    chain(m, CHAIN_READ, CHAIN_END, CHAIN_ROOM - 1, CHAIN_ROOM);
+}
+
+static void chain_read_on(struct message *m)
+{
+    m->name = "chain, read on";
+    chain(m, CHAIN_READ, 2, CHAIN_ROOM - 1, CHAIN_ROOM);
+}
+
+static void chain_unlinked(struct message *m)
+{
+    m->name = "chain, an item without its link";
+    chain(m, CHAIN_READ, CHAIN_END, CHAIN_ROOM - 1, 2);
+}
+
 /* ---- Rendezvous ---- */
 
 static void rendezvous_match(struct message *m)
@@ -408,6 +467,10 @@ library_case *const library_cases[] = {copy,
                                        kv_missing,
                                        raid_at_data,
                                        raid_at_parity,
+                                       chain_append,
+                                       chain_read,
+                                       chain_read_on,
+                                       chain_unlinked,
                                        rendezvous_match,
                                        rendezvous_source,
                                        broadcast_root,
