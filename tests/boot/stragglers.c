@@ -239,6 +239,10 @@ static void run_without_descriptors(const char *rest)
     char script[1024];
     snprintf(script, sizeof(script),
              "l=$PPID; before=$(ulimit -Sn); "
+             /* until the launcher sleeps in its loop, and has no descriptor of the moment open */
+             "s=; k=0; while [ $k -lt 5 ]; do t=$(ls /proc/$l/fd); "
+             "if [ \"$t\" = \"$s\" ] && grep -q '^State:.S' /proc/$l/status; then k=$((k+1)); "
+             "else k=0; fi; s=$t; sleep .02; done; "
              /* the lowest number that the launcher has free: all above are closed to it */
              "n=0; while [ -e /proc/$l/fd/$n ]; do n=$((n+1)); done; "
              "(trap \"%s\" TERM; prlimit --pid $l --nofile=$n: && echo set; "
