@@ -9,6 +9,7 @@
 #include "fabric/udp/socket.h"
 
 #include "base/sys.h"
+#include "fabric/udp/refusal.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -5,6 +5,8 @@
  * ends where it does, and one that ends too soon brings nothing.
  */
 #include "fabric/slmp/engine.h"
+#include "fabric/udp/stage.h"
+#include "fabric/udp/stream.h"
 #include "fabric/udp/udp.h"
 
 #include <arpa/inet.h>

@@ -8,6 +8,8 @@
 
 #include "fabric/shm/segment.h"
 #include "fabric/shm/shm.h"
+#include "fabric/shm/slots.h"
+#include "fabric/shm/teardown.h"
 
 enum { NID = 0x7f000001, SECOND = IN + 1, THIRD };
 

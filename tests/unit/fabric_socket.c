@@ -5,6 +5,8 @@
  * come to the first socket, and what that does not carry leaves by that. What comes is not joined
  * while it comes one at a time, and all of it is told apart at any time.
  */
+#include "fabric/udp/connected.h"
+#include "fabric/udp/refusal.h"
 #include "fabric/udp/socket.h"
 
 #include <arpa/inet.h>

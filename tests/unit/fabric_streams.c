@@ -10,6 +10,8 @@
 #include "fabric_fixture.h"
 
 #include "fabric/slmp/wire.h"
+#include "fabric/udp/channel.h"
+#include "fabric/udp/stream.h"
 #include "fabric/udp/udp.h"
 #include "udp_net.h"
 

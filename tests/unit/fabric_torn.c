@@ -9,6 +9,7 @@
 #include "fabric_fixture.h"
 
 #include "fabric/shm/shm.h"
+#include "fabric/shm/teardown.h"
 
 enum { LONG_MESSAGE = 16 * FETCH_PACKETS * PACKET, FLOOD = 100000 };
 

@@ -4,6 +4,7 @@
 
 #include "base/list.h"
 #include "base/nic_copy.h"
+#include "fabric/udp/refusal.h"
 #include "fabric/udp/socket.h"
 
 #include <errno.h>

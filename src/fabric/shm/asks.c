@@ -11,7 +11,10 @@
  * So an ask that comes while the bits are taken is seen now or by its own flag. The bit of a
  * peer that is not met says nothing: its ring is looked at when it is.
  */
-#include "fabric/shm/shm.h"
+#include "fabric/shm/asks.h"
+
+#include "fabric/shm/receive.h"
+#include "fabric/shm/send.h"
 
 void asks_tell(struct fabric_peer *p)
 {

@@ -7,11 +7,16 @@
  * without: their responses are dropped. One that lives and cannot be reached
  * back is tried again for a while, then refused: it would wait for ever.
  */
-#include "fabric/shm/shm.h"
+#include "fabric/shm/connect.h"
 
 #include "base/cancel.h"
 #include "base/killpoint.h"
 #include "base/log.h"
+#include "fabric/shm/asks.h"
+#include "fabric/shm/receive.h"
+#include "fabric/shm/send.h"
+#include "fabric/shm/slots.h"
+#include "fabric/shm/teardown.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,9 +8,15 @@
  *
  * A bit stays set, and its ring is looked at directly, until arm() (shm.c) finds it quiet.
  */
-#include "fabric/shm/shm.h"
+#include "fabric/shm/poll.h"
 
 #include "base/tsan.h"
+#include "fabric/shm/asks.h"
+#include "fabric/shm/connect.h"
+#include "fabric/shm/receive.h"
+#include "fabric/shm/slots.h"
+#include "fabric/shm/teardown.h"
+#include "fabric/shm/tx_payload.h"
 
 #define NEW_BITS_POLLS 16 /* busy polls between two looks for new connections */
 #define NEWS_FLAGS (SEGMENT_SWEEP | SEGMENT_LEFT | SEGMENT_ASKED)

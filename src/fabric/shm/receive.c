@@ -11,7 +11,11 @@
  * always go by the machine.
  * A thread that is inside a channel says `busy`: the NIC's lock may be free meanwhile.
  */
+#include "fabric/shm/receive.h"
+
 #include "fabric/shm/rx.h"
+#include "fabric/shm/rx_payload.h"
+#include "fabric/shm/teardown.h"
 
 #define BATCH 32 /* messages of one channel before the next has its turn */
 

@@ -11,7 +11,7 @@
  * sink RX_DISCARD then): so with the lock held it is asked for the next addresses, and the
  * call is made with those.
  */
-#include "fabric/shm/shm.h"
+#include "fabric/shm/reference.h"
 
 #include "base/killpoint.h"
 

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions by which the files of the receiver's side work together: receive.c takes records,
- * rx_payload.c feeds the receive machine (fabric/rx_machine.h) with those that take more than one
- * step. */
+/* The consumer's side of a ring, as its two files see it: receive.c, which takes records, and
+ * rx_payload.c, which feeds the receive machine (fabric/rx_machine.h) with those that take more
+ * than one step. */
 #ifndef FABRIC_SHM_RX_H
 #define FABRIC_SHM_RX_H
 
 #include "base/killpoint.h"
-#include "fabric/shm/shm.h"
-
-/* ---- receive.c ---- */
+#include "fabric/shm/send.h"
 
 /* A line of the ring, and the tag of a record that begins there. */
 struct place {
@@ -47,17 +45,5 @@ static inline void tell_room(struct fabric_peer *p, struct rx_channel *r)
         shm_signal(p);
     }
 }
-
-/* ---- rx_payload.c ---- */
-
-extern const struct rx_source_ops payload_source;
-
-/* payload_can_move() tells whether the machine would find something to move. */
-bool payload_can_move(struct fabric_peer *p, struct rx_channel *r);
-/* payload_cell() is a payload that came in one cell before its record, which vouches for it; but
- * which cell that is must be known. NULL: it is not, or its sender could not read the payload.
- * payload_taken() says that the cell is done with. */
-const uint8_t *payload_cell(struct fabric_peer *p, struct rx_channel *r);
-void payload_taken(struct fabric_peer *p, struct rx_channel *r);
 
 #endif

@@ -15,7 +15,11 @@
  * A reference that fails is at its end at once, since the sender adds nothing to it; through cells
  * what follows an error still comes, and is discarded.
  */
+#include "fabric/shm/rx_payload.h"
+
+#include "fabric/shm/reference.h"
 #include "fabric/shm/rx.h"
+#include "fabric/shm/teardown.h"
 
 #define CELL_RUN 8 /* cells emptied before the sender is told, or handed to the NIC at once */
 

@@ -8,11 +8,15 @@
  * another kind, a ring without room, a peer that dies. A peer that takes lines out meanwhile only
  * makes more room.
  */
-#include "fabric/shm/tx.h"
+#include "fabric/shm/send.h"
 
 #include "base/cancel.h"
 #include "base/log.h"
 #include "base/paths.h"
+#include "fabric/shm/asks.h"
+#include "fabric/shm/teardown.h"
+#include "fabric/shm/tx.h"
+#include "fabric/shm/tx_payload.h"
 
 #include <stdlib.h>
 #include <string.h>

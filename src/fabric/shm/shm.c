@@ -7,6 +7,13 @@
 
 #include "base/killpoint.h"
 #include "base/log.h"
+#include "fabric/shm/asks.h"
+#include "fabric/shm/connect.h"
+#include "fabric/shm/poll.h"
+#include "fabric/shm/receive.h"
+#include "fabric/shm/send.h"
+#include "fabric/shm/teardown.h"
+#include "fabric/shm/tx_payload.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,9 +3,10 @@
  * The slots of our own segment that nobody is connected by: given back, banned, refused, found to
  * be dead ones'; invariant set 3.
  */
-#include "fabric/shm/shm.h"
+#include "fabric/shm/slots.h"
 
 #include "base/log.h"
+#include "fabric/shm/teardown.h"
 
 #include <string.h>
 

@@ -3,12 +3,17 @@
  * How connections end: a peer that is lost is emptied, told that we have left its slot, and
  * torn down; who owes us something is probed. Invariant set 3.
  */
-#include "fabric/shm/shm.h"
+#include "fabric/shm/teardown.h"
 
 #include "base/cancel.h"
 #include "base/ip.h"
 #include "base/killpoint.h"
 #include "base/log.h"
+#include "fabric/shm/poll.h"
+#include "fabric/shm/receive.h"
+#include "fabric/shm/send.h"
+#include "fabric/shm/slots.h"
+#include "fabric/shm/tx_payload.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -17,24 +17,9 @@
 #ifndef FABRIC_SHM_TX_H
 #define FABRIC_SHM_TX_H
 
-#include "fabric/shm/shm.h"
-
 #include "base/killpoint.h"
 #include "base/nic_copy.h"
-
-/* ---- send.c ---- */
-
-/* tx_refresh_head() reads how far the peer has taken out. */
-void tx_refresh_head(struct fabric_peer *p, struct tx_channel *t);
-/* tx_make_room() does so where tx_crowded() says that there is no room; false: there is none. */
-bool tx_make_room(struct fabric_peer *p, struct tx_channel *t, uint64_t lines);
-/* tx_watch() makes the peer's progress ours to watch. */
-void tx_watch(struct fabric_peer *p, struct tx_channel *t);
-
-/* ---- tx_payload.c ---- */
-
-/* tx_send_long() sends what no record can hold. */
-enum fabric_send tx_send_long(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx);
+#include "fabric/shm/send.h"
 
 /* ---- lines ---- */
 

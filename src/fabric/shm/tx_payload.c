@@ -11,9 +11,12 @@
  * Invariants: cells_tail - cells_head <= cells; payload of `filling` enters the cells in the order
  * of the records.
  */
-#include "fabric/shm/tx.h"
+#include "fabric/shm/tx_payload.h"
 
 #include "base/log.h"
+#include "fabric/shm/send.h"
+#include "fabric/shm/teardown.h"
+#include "fabric/shm/tx.h"
 
 #include <string.h>
 

@@ -18,7 +18,7 @@
  *      numbers     ──┬───────────────────┬─────────►
  *       too old: no  │  seen? a bit each │ top: new, and moves top
  */
-#include "engine.h"
+#include "auth.h"
 
 #include <endian.h>
 #include <stdlib.h>

@@ -34,7 +34,7 @@
  * counts for less. (Over the smoothed one they would be too far apart for good where a
  * peer that sleeps between our bursts is why it is long.)
  */
-#include "engine.h"
+#include "cc.h"
 
 enum {
     WINDOW_FIRST = 16,

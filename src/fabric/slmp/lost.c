@@ -10,7 +10,10 @@
  *    is. Long before that, after the probe timeout (PTO, RFC 8985), the sender sends the last one
  *    again, once.
  */
-#include "engine.h"
+#include "lost.h"
+
+#include "cc.h"
+#include "peer.h"
 
 enum { REORDER = 3, UNANSWERED_LEAST = 3, RACK_LEAST = 20000, PTO_LEAST = 500000 };
 

@@ -10,7 +10,15 @@
  * A peer with nothing to do leaves `active`, so that silent peers cost no time; a while later its
  * channels' rings are freed, so that they cost little memory.
  */
-#include "engine.h"
+#include "peer.h"
+
+#include "auth.h"
+#include "lost.h"
+#include "plain.h"
+#include "room.h"
+#include "rx.h"
+#include "session.h"
+#include "tx.h"
 
 #include <stdlib.h>
 

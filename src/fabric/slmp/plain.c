@@ -7,7 +7,12 @@
  *
  * The sending side with acknowledgements is that of tx.c; without any it is here.
  */
-#include "engine.h"
+#include "plain.h"
+
+#include "auth.h"
+#include "peer.h"
+#include "session.h"
+#include "tx.h"
 
 #include <stdlib.h>
 #include <string.h>

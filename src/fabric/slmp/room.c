@@ -20,7 +20,10 @@
  *   - Of the memory for packets a source may hold as much as is free then: one alone has half of
  *     it, and n of them leave an n + 1st as much as each has.
  */
-#include "engine.h"
+#include "room.h"
+
+#include "lost.h"
+#include "peer.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,10 @@
  * twice does not: it may be old, and whoever sent it now need not be the peer. It tells nothing of
  * the round trip, so its stamp is not repeated, and it is answered once in OLD_GAP at most.
  */
-#include "engine.h"
+#include "rx.h"
+
+#include "auth.h"
+#include "room.h"
 
 #include <stdlib.h>
 #include <string.h>

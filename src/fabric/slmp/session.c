@@ -28,7 +28,14 @@
  * Whatever a stranger gets he gets the same ANSWERS_AT_ONCE times and then once each
  * ANSWER_GAP: who repeats packets makes us send no more than that.
  */
-#include "engine.h"
+#include "session.h"
+
+#include "auth.h"
+#include "peer.h"
+#include "plain.h"
+#include "room.h"
+#include "rx.h"
+#include "tx.h"
 
 enum { GREETINGS_LEAST = 3, WELCOMES_MOST = 4, ANSWERS_AT_ONCE = 16 };
 #define ANSWER_GAP 10000000LL

@@ -2,7 +2,16 @@
 /* The calls of slmp.h: what comes is parsed and goes where it belongs. */
 #include "engine.h"
 
+#include "auth.h"
 #include "base/ip.h"
+#include "cc.h"
+#include "lost.h"
+#include "peer.h"
+#include "plain.h"
+#include "room.h"
+#include "rx.h"
+#include "session.h"
+#include "tx.h"
 
 #include <errno.h>
 #include <stdio.h>

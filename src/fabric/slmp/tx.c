@@ -4,7 +4,12 @@
  * lost. Lost packets leave before new ones. The same code serves plain peers, whose
  * acknowledgements name one packet each and whose window is fixed.
  */
-#include "engine.h"
+#include "tx.h"
+
+#include "auth.h"
+#include "cc.h"
+#include "lost.h"
+#include "rx.h"
 
 #include <string.h>
 

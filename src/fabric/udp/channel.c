@@ -6,7 +6,11 @@
  * The NIC may let go of its lock while a message is with it. `busy` keeps other threads off the
  * channel meanwhile; all that they may do is to add pieces and streams behind the others.
  */
-#include "fabric/udp/udp.h"
+#include "fabric/udp/channel.h"
+
+#include "fabric/udp/receive.h"
+#include "fabric/udp/stage.h"
+#include "fabric/udp/stream.h"
 
 static bool nothing_here(const struct udp_channel *c)
 {

@@ -13,10 +13,11 @@
  *
  * Nothing depends on it: where there is none, all leaves by the first socket.
  */
-#include "fabric/udp/socket.h"
+#include "fabric/udp/connected.h"
 
 #include "base/forks.h"
 #include "base/ip.h"
+#include "fabric/udp/socket.h"
 
 enum {
     WON = 64,     /* votes that make a peer the favourite: a call that sends to it is one */

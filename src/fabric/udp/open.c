@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The UDP fabric is opened, its engine set up by the options, and closed. */
-#include "fabric/udp/udp.h"
+#include "fabric/udp/open.h"
 
 #include "base/log.h"
 #include "fabric/iface.h"
+#include "fabric/udp/peer.h"
+#include "fabric/udp/send.h"
+#include "fabric/udp/stage.h"
+#include "fabric/udp/trust.h"
 
 #include <net/if.h>
 #include <stdio.h>

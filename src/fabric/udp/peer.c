@@ -4,10 +4,16 @@
  * ends, what has come whole is taken, the rest ends as UNDELIVERABLE, and the peer is
  * torn down: udp_tear_down(). The next session with that address is another peer.
  */
-#include "fabric/udp/udp.h"
+#include "fabric/udp/peer.h"
 
 #include "base/log.h"
 #include "fabric/iface.h"
+#include "fabric/udp/channel.h"
+#include "fabric/udp/receive.h"
+#include "fabric/udp/refusal.h"
+#include "fabric/udp/send.h"
+#include "fabric/udp/stream.h"
+#include "fabric/udp/trust.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,7 +13,10 @@
  *
  * While the NIC's lock is let go of, nobody else is with the channel (channel.c).
  */
-#include "fabric/udp/udp.h"
+#include "fabric/udp/receive.h"
+
+#include "fabric/udp/stage.h"
+#include "fabric/udp/stream.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* ICMP messages that say that nobody listens where packets went, and whether to believe them; see
  * socket.h. */
-#include "fabric/udp/socket.h"
+#include "fabric/udp/refusal.h"
 
 #include "base/cancel.h"
 #include "base/sys.h"
+#include "fabric/udp/socket.h"
 
 #include <arpa/inet.h>
 #include <linux/errqueue.h>

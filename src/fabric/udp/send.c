@@ -5,7 +5,7 @@
  * copies them into its packets. Memory in parts, and all memory once some was found
  * unreadable, or when checksums cover it, is copied through nic_copy() first.
  */
-#include "fabric/udp/udp.h"
+#include "fabric/udp/send.h"
 
 #include "base/ip.h"
 #include "base/log.h"

@@ -7,6 +7,7 @@
 #include "base/ip.h"
 #include "base/log.h"
 #include "fabric/slmp/wire.h"
+#include "fabric/udp/connected.h"
 
 #include <netinet/udp.h>
 #include <stdio.h>

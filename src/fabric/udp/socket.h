@@ -70,34 +70,11 @@ int udp_socket_connect(struct udp_socket *, const struct slmp_address *, struct 
 void udp_socket_close(struct udp_socket *);
 uint16_t udp_socket_port(const struct udp_socket *);
 
-/* ---- connected.c ---- */
-
-/* udp_connected_count() hears of each call that sends, and may connect the socket to another peer.
- */
-void udp_connected_count(struct udp_connected *, int first, const struct slmp_address *to);
-bool udp_connected_leads_to(const struct udp_connected *, const struct slmp_address *to);
-/* udp_connected_fail() closes a connected socket that does not carry; there may be another one much
- * later. */
-void udp_connected_fail(struct udp_connected *);
-void udp_connected_close(struct udp_connected *);
-
-/* ---- socket.c ---- */
-
 /* udp_socket_receive() brings one datagram, or several of `each` bytes from one peer that
  * the kernel has joined, to a buffer of UDP_BUFFER bytes. Gives how many bytes came, 0 if they
  * cannot be told apart and are lost, or -1 if nothing is there. */
 ssize_t udp_socket_receive(struct udp_socket *, void *buffer, struct slmp_address *from,
                            size_t *each);
-
-/* ---- refusal.c ---- */
-
-/* udp_socket_refusal() names an address where nobody listens, as its host has answered to a
- * packet of ours; false: there is no more to tell. What others say of it is passed over. Such an
- * answer is proof where the address is this host's own: the kernel lets nobody else send from
- * there. Another host is believed as far as the network is. */
-bool udp_socket_refusal(struct udp_socket *, struct slmp_address *);
-
-/* ---- socket.c ---- */
 
 /* udp_socket_output() sends what an engine has to send; where the caller expects so many packets,
  * these leave before the engine is asked for more (0: it cannot tell). `any` says whether there

@@ -8,10 +8,12 @@
  * used again. What the engine has kept meanwhile is its own, and is copied. One buffer is
  * always left for what comes next, since acknowledgements may be in it that others wait for.
  */
-#include "fabric/udp/udp.h"
+#include "fabric/udp/stage.h"
 
 #include "base/ip.h"
 #include "base/log.h"
+#include "fabric/udp/stream.h"
+#include "fabric/udp/trust.h"
 
 #include <stdlib.h>
 #include <string.h>

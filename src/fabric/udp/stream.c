@@ -27,7 +27,9 @@
  *     as long as their message is in progress. So a channel that waits for nothing has no more
  *     memory than the structs here.
  */
-#include "fabric/udp/udp.h"
+#include "fabric/udp/stream.h"
+
+#include "fabric/udp/stage.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * bear one. So such a packet is of this host, and the kernel knows who owns the port that it
  * comes from. And who cannot prove to be of the job.
  */
-#include "fabric/udp/udp.h"
+#include "fabric/udp/trust.h"
 
 #include "base/cancel.h"
 #include "base/ip.h"

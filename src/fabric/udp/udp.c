@@ -10,6 +10,12 @@
  */
 #include "fabric/udp/udp.h"
 
+#include "fabric/udp/channel.h"
+#include "fabric/udp/open.h"
+#include "fabric/udp/peer.h"
+#include "fabric/udp/send.h"
+#include "fabric/udp/stage.h"
+
 #define RECEIVES 32        /* looks at the socket of one poll */
 #define COOL_NS 10000000   /* so long nothing comes: other fabrics are not held up by looks */
 #define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */

@@ -4,6 +4,7 @@
 
 #include "base/ip.h"
 #include "base/sys.h"
+#include "fabric/udp/refusal.h"
 
 #include <errno.h>
 #include <netdb.h>

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The looks for what peers have sent (poll.c). */
+#ifndef FABRIC_SHM_POLL_H
+#define FABRIC_SHM_POLL_H
+
+#include "fabric/shm/shm.h"
+
+/* fabric_listen() has the rings of a peer looked at by every poll until
+ * fabric_ignore(); `known` holds its bit meanwhile. */
+void fabric_listen(struct fabric *f, struct fabric_peer *p);
+void fabric_ignore(struct fabric *f, struct fabric_peer *p);
+bool shm_poll(struct fabric *f);
+bool shm_peek(struct fabric *f);
+void shm_foresee(struct fabric *f);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the engine hands over, put aside in pieces (stage.c). */
+#ifndef FABRIC_UDP_STAGE_H
+#define FABRIC_UDP_STAGE_H
+
+#include "fabric/udp/udp.h"
+
+/* The engine's upcalls. */
+enum slmp_step udp_begin(void *fabric, struct slmp_incoming *, const void *first, size_t length);
+enum slmp_step udp_data(void *fabric, struct slmp_incoming *, uint64_t offset, const void *bytes,
+                        size_t length);
+void udp_done(void *fabric, struct slmp_incoming *, enum slmp_status);
+/* udp_receive() gives the engine what one look at the socket brings; false: nothing. `more`:
+ * several datagrams were joined, and others may wait. */
+bool udp_receive(struct fabric *, int64_t now, bool *more);
+struct udp_memory *udp_memory_new(size_t bytes);
+void udp_memory_drop(struct fabric *, struct udp_memory *);
+void udp_piece_drop(struct fabric *, struct udp_stream *);
+/* udp_stream_clear() forgets what a stream has, but for a message in progress. */
+void udp_stream_clear(struct fabric *, struct udp_stream *);
+void udp_memories_free(struct fabric *);
+
+#endif
