@@ -115,6 +115,8 @@ enum rx_step {
     RX_TURN    /* from rx_header of one that is behind: call again when one before it has ended */
 };
 
+/* A fabric's own end and what it keeps of a peer, behind which only that fabric looks: a struct
+ * shm_fabric or shm_peer, for one. */
 struct fabric;
 struct fabric_peer;
 struct nic;

@@ -41,7 +41,7 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t length)
 static uint64_t blocks(void)
 {
     struct stat status;
-    assert_int_equal(fstat(ends[IN].fabric->segment->fd, &status), 0);
+    assert_int_equal(fstat(shm_of(ends[IN].fabric)->segment->fd, &status), 0);
     return (uint64_t)status.st_blocks;
 }
 
@@ -77,7 +77,7 @@ static void a_full_folder_leaves_the_first_cells(void **state)
     stream(MANY, 20000);
     full = false;
     assert_int_equal(blocks(), idle);
-    assert_false(ends[OUT].peer->dying || ends[IN].peer->dying);
+    assert_false(shm_peer_of(ends[OUT].peer)->dying || shm_peer_of(ends[IN].peer)->dying);
     close_both();
 }
 
@@ -98,8 +98,8 @@ static void signals_interrupt_nothing(void **state)
     }
     interruptions = 0;
     assert_true(backed >= 6);
-    assert_int_equal(ends[OUT].peer->tx[FABRIC_REQUEST].cells.mask + 1, CELLS);
-    assert_false(ends[OUT].peer->dying || ends[IN].peer->dying);
+    assert_int_equal(shm_peer_of(ends[OUT].peer)->tx[FABRIC_REQUEST].cells.mask + 1, CELLS);
+    assert_false(shm_peer_of(ends[OUT].peer)->dying || shm_peer_of(ends[IN].peer)->dying);
     close_both();
 }
 
@@ -137,7 +137,7 @@ static void an_old_kernel_maps_one_by_one(void **state)
         open_both("cells");
         carry_cells(MANY);
         stream(MANY, 20000);
-        assert_int_equal(ends[OUT].peer->tx[FABRIC_REQUEST].cells.mask + 1, CELLS);
+        assert_int_equal(shm_peer_of(ends[OUT].peer)->tx[FABRIC_REQUEST].cells.mask + 1, CELLS);
         close_both();
         _exit(0);
     }

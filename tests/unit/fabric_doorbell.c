@@ -11,7 +11,7 @@
 
 static bool is_rung(void)
 {
-    struct pollfd at = {.fd = ends[IN].fabric->doorbell_fd, .events = POLLIN};
+    struct pollfd at = {.fd = shm_of(ends[IN].fabric)->doorbell_fd, .events = POLLIN};
     return poll(&at, 1, 0) == 1;
 }
 
@@ -35,7 +35,7 @@ static struct plan *send_one(struct plan *plan)
 /* The sender looks for its peers, as it does four times a second. */
 static void probe(void)
 {
-    ends[OUT].fabric->next_probe = 0;
+    shm_of(ends[OUT].fabric)->next_probe = 0;
     fabric->next_deadline(ends[OUT].fabric);
 }
 
@@ -43,14 +43,14 @@ static void a_doorbell_that_could_not_be_rung_is_rung_later(void **state)
 {
     struct plan plan;
     open_both("auto");
-    ends[OUT].peer->same_process = false; /* so it is asked whether it is there */
+    shm_peer_of(ends[OUT].peer)->same_process = false; /* so it is asked whether it is there */
     sleep_in();
-    int ring = ends[OUT].fabric->ring_fd;
-    ends[OUT].fabric->ring_fd = -1;
+    int ring = shm_of(ends[OUT].fabric)->ring_fd;
+    shm_of(ends[OUT].fabric)->ring_fd = -1;
     send_one(&plan);
     probe();
     assert_false(is_rung());
-    ends[OUT].fabric->ring_fd = ring;
+    shm_of(ends[OUT].fabric)->ring_fd = ring;
     probe();
     assert_true(is_rung());
     fabric->disarm(ends[IN].fabric, true);

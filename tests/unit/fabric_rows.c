@@ -18,8 +18,8 @@
 #include <cmocka.h>
 
 struct fixture {
-    struct fabric fabric;
-    struct fabric_peer peer;
+    struct udp_fabric fabric;
+    struct udp_peer peer;
     struct slmp_peer session;
     struct slmp_incoming in;
     uint8_t row[1024];

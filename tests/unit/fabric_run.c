@@ -17,7 +17,7 @@ static uint64_t begun, ended;
 
 static struct tx_channel *channel(void)
 {
-    return &ends[OUT].peer->tx[FABRIC_REQUEST];
+    return &shm_peer_of(ends[OUT].peer)->tx[FABRIC_REQUEST];
 }
 
 static bool is_sent(struct plan *plan, enum fabric_short outcome)

@@ -16,7 +16,7 @@ enum { NID = 0x7f000001, SECOND = IN + 1, THIRD };
 static unsigned slots_taken(void)
 {
     unsigned n = 0;
-    const struct segment *s = ends[IN].fabric->segment;
+    const struct segment *s = shm_of(ends[IN].fabric)->segment;
     for (unsigned i = 0; i < s->info.slots; i++) {
         n += atomic_load(&s->header->owner[i]) != 0;
     }
@@ -42,7 +42,7 @@ static void banned_slots_come_back(void **state)
     struct reason why;
     setenv("PINWHEEL_SHM_PEERS", "2", 1);
     open_both("cells");
-    peer_lost(ends[IN].peer, "the test says so");
+    peer_lost(shm_peer_of(ends[IN].peer), "the test says so");
     for (unsigned i = 0; i < 1000 && ends[IN].peer != NULL; i++) {
         fabric->poll(ends[IN].fabric);
     }
@@ -90,7 +90,7 @@ static uint64_t address_of(const struct end *e)
 
 static _Atomic uint64_t *owner_word(unsigned index)
 {
-    return &ends[IN].fabric->segment->header->owner[index];
+    return &shm_of(ends[IN].fabric)->segment->header->owner[index];
 }
 
 static void close_two(void)
@@ -117,10 +117,10 @@ int __wrap_posix_fallocate(int fd, off_t offset, off_t bytes)
 
 static void tear_down_the_first(void)
 {
-    for (unsigned i = 0; i < 1000 && ends[IN].fabric->by_slot[0] != NULL; i++) {
+    for (unsigned i = 0; i < 1000 && shm_of(ends[IN].fabric)->by_slot[0] != NULL; i++) {
         fabric->poll(ends[IN].fabric);
     }
-    assert_null(ends[IN].fabric->by_slot[0]);
+    assert_null(shm_of(ends[IN].fabric)->by_slot[0]);
 }
 
 /* A NIC is closed and opened again under its address; when it connects, the slot that it had is
@@ -136,7 +136,7 @@ static void a_slot_that_is_freed_is_not_taken_over(void **state)
     at_allocation = tear_down_the_first;
     assert_int_equal(fabric->connect(ends[OUT].fabric, NID, ends[IN].pid, &why), FABRIC_UP);
     assert_null(at_allocation);
-    assert_int_equal(atomic_load(owner_word(ends[OUT].peer->out_index)), address);
+    assert_int_equal(atomic_load(owner_word(shm_peer_of(ends[OUT].peer)->out_index)), address);
     assert_int_equal(slots_taken(), 1);
     close_two();
 }
@@ -173,11 +173,11 @@ static void a_slot_taken_over_is_not_swept(void **state)
     fabric->close(ends[OUT].fabric);
     atomic_store(owner_word(0), address);
     at_error = restart_the_dead;
-    sweep_slots(ends[IN].fabric);
+    sweep_slots(shm_of(ends[IN].fabric));
     assert_null(at_error);
     assert_int_equal(atomic_load(owner_word(0)), address);
     fabric->close(ends[OUT].fabric);
-    sweep_slots(ends[IN].fabric);
+    sweep_slots(shm_of(ends[IN].fabric));
     assert_int_equal(slots_taken(), 0);
     open_end(&ends[OUT]);
     close_two();
@@ -205,20 +205,20 @@ static void take_over(void)
     struct reason why;
     restart_the_dead();
     assert_int_equal(fabric->connect(ends[OUT].fabric, NID, ends[IN].pid, &why), FABRIC_UP);
-    atomic_store(&ends[OUT].peer->out->ready, SLOT_UNREADY);
+    atomic_store(&shm_peer_of(ends[OUT].peer)->out->ready, SLOT_UNREADY);
 }
 
 /* By now that process has filled it, and waits for its message to be taken: so it probes. */
 static void fill_and_probe(void)
 {
-    atomic_store(&ends[OUT].peer->out->ready, SLOT_READY);
+    atomic_store(&shm_peer_of(ends[OUT].peer)->out->ready, SLOT_READY);
     make_plan(&asked, 8, WHOLE, WHOLE);
     plans[0] = &asked;
     arrived[FABRIC_REQUEST] = 0;
     assert_true(send_plan(FABRIC_REQUEST, 0, 0));
-    assert_true(peer_is_probed(ends[OUT].peer));
-    peers_probe(ends[OUT].fabric);
-    assert_false(ends[OUT].peer->dying);
+    assert_true(peer_is_probed(shm_peer_of(ends[OUT].peer)));
+    peers_probe(shm_of(ends[OUT].fabric));
+    assert_false(shm_peer_of(ends[OUT].peer)->dying);
 }
 
 /* Whoever takes a slot over is not told that the connection has ended, just because it looks while
@@ -232,7 +232,7 @@ static void a_slot_asked_about_is_not_lost(void **state)
     atomic_store(owner_word(0), address);
     at_error = take_over;
     at_question = fill_and_probe;
-    sweep_slots(ends[IN].fabric);
+    sweep_slots(shm_of(ends[IN].fabric));
     assert_true(at_error == NULL && at_question == NULL);
     finish(&asked);
     check_plan(&asked);
@@ -245,11 +245,11 @@ static void who_is_closing_may_still_fill_its_slot(void **state)
 {
     open_two();
     atomic_store(owner_word(0), address_of(&ends[OUT]));
-    atomic_fetch_or(&ends[OUT].fabric->segment->header->flags, SEGMENT_CLOSED);
-    sweep_slots(ends[IN].fabric);
+    atomic_fetch_or(&shm_of(ends[OUT].fabric)->segment->header->flags, SEGMENT_CLOSED);
+    sweep_slots(shm_of(ends[IN].fabric));
     assert_int_equal(atomic_load(owner_word(0)), address_of(&ends[OUT]));
     fabric->close(ends[OUT].fabric);
-    sweep_slots(ends[IN].fabric);
+    sweep_slots(shm_of(ends[IN].fabric));
     assert_int_equal(slots_taken(), 0);
     open_end(&ends[OUT]);
     close_two();
@@ -260,12 +260,12 @@ static void who_is_closing_may_still_fill_its_slot(void **state)
 static void who_is_closing_may_still_leave_its_slot(void **state)
 {
     open_both("cells");
-    peer_lost(ends[IN].peer, NULL);
+    peer_lost(shm_peer_of(ends[IN].peer), NULL);
     tear_down_the_first();
     assert_int_equal(slots_taken(), 1);
     assert_false(slot_is_claimed(atomic_load(owner_word(0))));
     fabric->close(ends[OUT].fabric);
-    sweep_slots(ends[IN].fabric);
+    sweep_slots(shm_of(ends[IN].fabric));
     assert_int_equal(slots_taken(), 0);
     open_end(&ends[OUT]);
     close_two();
@@ -273,7 +273,7 @@ static void who_is_closing_may_still_leave_its_slot(void **state)
 
 static void give_up(const char *why)
 {
-    peer_lost(ends[IN].peer, why);
+    peer_lost(shm_peer_of(ends[IN].peer), why);
     tear_down_the_first();
     assert_null(ends[IN].peer);
 }
@@ -319,7 +319,7 @@ static void who_was_given_up_begins_anew(void **state)
             fabric->poll(ends[OUT].fabric);
         }
         assert_null(ends[OUT].peer);
-        sweep_slots(ends[IN].fabric);
+        sweep_slots(shm_of(ends[IN].fabric));
         assert_int_equal(slots_taken(), why[i] != NULL);
         connect_end(&ends[OUT]);
         carry_sound_ones();
@@ -335,9 +335,11 @@ static void who_cannot_be_answered_is_refused(void **state)
     setenv("PINWHEEL_CONNECT_MS", "0", 1);
     open_ends("cells");
     for (unsigned i = 0; i < 2; i++) {
-        atomic_store(&ends[OUT].fabric->segment->header->owner[i], OWNER_BANNED);
-        ends[OUT].fabric->withheld[i] = (struct fabric_address){
-            .nid = NID, .pid = ends[IN].pid, .incarnation = ends[IN].fabric->setup.incarnation};
+        atomic_store(&shm_of(ends[OUT].fabric)->segment->header->owner[i], OWNER_BANNED);
+        shm_of(ends[OUT].fabric)->withheld[i] =
+            (struct fabric_address){.nid = NID,
+                                    .pid = ends[IN].pid,
+                                    .incarnation = shm_of(ends[IN].fabric)->setup.incarnation};
     }
     struct plan plan;
     make_plan(&plan, 8, WHOLE, WHOLE);
@@ -347,7 +349,7 @@ static void who_cannot_be_answered_is_refused(void **state)
         assert_true(send_plan_from(&ends[OUT], FABRIC_REQUEST, 0, 0));
         poll_both();
         assert_null(ends[IN].peer);
-        peers_probe(ends[OUT].fabric);
+        peers_probe(shm_of(ends[OUT].fabric));
         for (unsigned n = 0; n < 1000 && ends[OUT].peer != NULL; n++) {
             fabric->poll(ends[OUT].fabric);
         }
@@ -355,10 +357,10 @@ static void who_cannot_be_answered_is_refused(void **state)
     }
     assert_false(plan.is_done);
     free_plan(&plan);
-    sweep_slots(ends[IN].fabric);
+    sweep_slots(shm_of(ends[IN].fabric));
     assert_int_equal(slots_taken(), 0);
     for (unsigned i = 0; i < 2; i++) {
-        atomic_store(&ends[OUT].fabric->segment->header->owner[i], 0);
+        atomic_store(&shm_of(ends[OUT].fabric)->segment->header->owner[i], 0);
     }
     connect_end(&ends[OUT]);
     carry_sound_ones();

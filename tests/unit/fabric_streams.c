@@ -39,7 +39,7 @@ static bool is_second(const uint8_t *packet, size_t length)
 /* The peer of IN that came first. */
 static struct udp_channel *incoming(void)
 {
-    struct fabric_peer *p = container_of(ends[IN].fabric->peers.next, struct fabric_peer, link);
+    struct udp_peer *p = container_of(udp_of(ends[IN].fabric)->peers.next, struct udp_peer, link);
     return &p->channel[FABRIC_REQUEST];
 }
 
@@ -56,7 +56,7 @@ static unsigned streams_used(void)
 /* What is kept of messages that wait is within its bounds. */
 static void check_kept(void)
 {
-    const struct fabric *f = ends[IN].fabric;
+    const struct udp_fabric *f = udp_of(ends[IN].fabric);
     for (const struct udp_stream *l = udp_stream_first(incoming()); l != NULL;
          l = udp_stream_behind(incoming(), l)) {
         assert_true(l->count <= (l == udp_stream_first(incoming()) ? STAGED_MOST : STAGED_BEHIND));
@@ -255,8 +255,8 @@ static void waiting_is_not_work(void **state)
     }
     run(100000000);
     nobody_has_ended();
-    const struct fabric_peer *p =
-        container_of(ends[IN].fabric->peers.next, struct fabric_peer, link);
+    const struct udp_peer *p =
+        container_of(udp_of(ends[IN].fabric)->peers.next, struct udp_peer, link);
     assert_int_equal(udp_state(p) & RX_BLOCKED, 0);
     assert_false(udp_wants_poll(p));
     let_it_end();
@@ -277,8 +277,8 @@ static void death_ends_all(void **state)
     nobody_has_ended();
     net_set(&nothing);
     fabric->close(ends[OUT].fabric);
-    slmp_lost(ends[IN].fabric->engine, net_now(),
-              container_of(ends[IN].fabric->peers.next, struct fabric_peer, link)->session);
+    slmp_lost(udp_of(ends[IN].fabric)->engine, net_now(),
+              container_of(udp_of(ends[IN].fabric)->peers.next, struct udp_peer, link)->session);
     for (unsigned i = 0; i < 100; i++) {
         pass();
         fabric->poll(ends[IN].fabric);
@@ -312,12 +312,12 @@ static void death_before_the_first_packet(void **state)
         run(100000000);
         nobody_has_ended();
         assert_int_equal(first->waits, 0);
-        const struct fabric_peer *p =
-            container_of(ends[IN].fabric->peers.next, struct fabric_peer, link);
+        const struct udp_peer *p =
+            container_of(udp_of(ends[IN].fabric)->peers.next, struct udp_peer, link);
         assert_false((udp_state(p) & RX_BLOCKED) != 0 || udp_wants_poll(p));
         net_set(&nothing);
         fabric->close(ends[OUT].fabric);
-        slmp_lost(ends[IN].fabric->engine, net_now(), p->session);
+        slmp_lost(udp_of(ends[IN].fabric)->engine, net_now(), p->session);
         for (unsigned i = 0; i < 100; i++) {
             pass();
             fabric->poll(ends[IN].fabric);
@@ -393,7 +393,7 @@ static void send_beside(void)
  * is kept meanwhile does not grow with them. */
 static void others_pass(void)
 {
-    const struct fabric *f = ends[IN].fabric;
+    const struct udp_fabric *f = udp_of(ends[IN].fabric);
     run(100000000);
     assert_int_equal(streams_used(), UDP_STREAMS);
     send_beside();
@@ -461,7 +461,7 @@ static void those_that_wait_hold_up_their_own(void **state)
         off(true, false);
     }
     others_pass();
-    assert_int_equal(ends[IN].fabric->buffers, BUFFERS_MOST);
+    assert_int_equal(udp_of(ends[IN].fabric)->buffers, BUFFERS_MOST);
     end_three();
 }
 

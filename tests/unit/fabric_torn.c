@@ -70,7 +70,7 @@ static void holes_through_cells(void **state)
 
 static struct record *record_sent(void)
 {
-    struct tx_channel *t = &ends[OUT].peer->tx[FABRIC_REQUEST];
+    struct tx_channel *t = &shm_peer_of(ends[OUT].peer)->tx[FABRIC_REQUEST];
     return (struct record *)(t->ring + (plans[0]->tx.record & t->line_mask) * RECORD_LINE);
 }
 
@@ -146,7 +146,7 @@ static enum rx_step rx_done_flooded(struct nic_peer *p, struct fabric_rx *f,
  * the receiver, for as long as the test lets it. */
 static void hand_over_more(void)
 {
-    struct tx_channel *t = &ends[OUT].peer->tx[FABRIC_REQUEST];
+    struct tx_channel *t = &shm_peer_of(ends[OUT].peer)->tx[FABRIC_REQUEST];
     if (flooded < FLOOD) {
         uint64_t taken = atomic_load(&t->index->cells_head) + cells_in_progress;
         atomic_store(&t->index->cells_tail, taken + t->cells.mask + 1);
@@ -227,7 +227,7 @@ static void sends_on_after_its_end(void **state)
         poll_both();
     }
     struct fabric_peer *dead = ends[IN].peer;
-    peer_lost(dead, NULL);
+    peer_lost(shm_peer_of(dead), NULL);
     send_more();
     for (unsigned i = 0; i < 10; i++) {
         fabric->poll(ends[IN].fabric);
@@ -282,7 +282,7 @@ static void killed_before_the_first_packet(void **state)
             fabric->poll(ends[IN].fabric);
         }
         assert_true(first.is_done && !second.is_done && second.waits == 0);
-        peer_lost(ends[IN].peer, NULL);
+        peer_lost(shm_peer_of(ends[IN].peer), NULL);
         await_teardown();
         assert_int_equal(first.done, FABRIC_OK);
         assert_true(second.is_done);
@@ -295,18 +295,19 @@ static void killed_before_the_first_packet(void **state)
 
 static void take_cells_back(void)
 {
-    struct channel_index *index = ends[OUT].peer->tx[FABRIC_REQUEST].index;
-    atomic_store(&index->cells_tail, ends[IN].peer->rx[FABRIC_REQUEST].cells_taken);
+    struct channel_index *index = shm_peer_of(ends[OUT].peer)->tx[FABRIC_REQUEST].index;
+    atomic_store(&index->cells_tail, shm_peer_of(ends[IN].peer)->rx[FABRIC_REQUEST].cells_taken);
 }
 
 static void damage_cells(void)
 {
-    atomic_store(&ends[OUT].peer->tx[FABRIC_REQUEST].index->cells_tail, UINT64_MAX / 2);
+    atomic_store(&shm_peer_of(ends[OUT].peer)->tx[FABRIC_REQUEST].index->cells_tail,
+                 UINT64_MAX / 2);
 }
 
 static void break_rules(void)
 {
-    peer_lost(ends[IN].peer, "it is a test");
+    peer_lost(shm_peer_of(ends[IN].peer), "it is a test");
 }
 
 static void find_a_hole(void)
@@ -338,7 +339,7 @@ static void suspended_in_a_packet(void **state)
             fabric->poll(ends[IN].fabric);
         }
         assert_true(!plan.is_done && ends[IN].peer != NULL);
-        peer_lost(ends[IN].peer, NULL);
+        peer_lost(shm_peer_of(ends[IN].peer), NULL);
         await_teardown();
         assert_true(plan.is_done && plan.suspends == 0);
         assert_true(plan.seen == 4 * PACKET); /* those that it had */
@@ -368,7 +369,7 @@ static void nothing_comes_behind_a_gap(void **state)
         fabric->poll(ends[IN].fabric);
     }
     assert_true(!torn.is_done && !behind.is_done && waits.waits != UINT_MAX);
-    peer_lost(ends[IN].peer, NULL);
+    peer_lost(shm_peer_of(ends[IN].peer), NULL);
     for (unsigned i = 0; i < 10; i++) {
         fabric->poll(ends[IN].fabric);
     }

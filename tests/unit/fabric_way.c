@@ -13,7 +13,7 @@ enum use { PUT_AWAY, BY_PACKETS };
 
 static struct tx_channel *channel(void)
 {
-    return &ends[OUT].peer->tx[FABRIC_REQUEST];
+    return &shm_peer_of(ends[OUT].peer)->tx[FABRIC_REQUEST];
 }
 
 /* Sends a payload to be used so; true if it goes by reference. */

@@ -16,7 +16,7 @@
 #include "fabric/shm/receive.h"
 #include "fabric/shm/send.h"
 
-void asks_tell(struct fabric_peer *p)
+void asks_tell(struct shm_peer *p)
 {
     struct segment_header *h = p->remote->header;
     atomic_fetch_or(&h->asked[p->out_index / 64], 1ull << (p->out_index % 64));
@@ -24,16 +24,16 @@ void asks_tell(struct fabric_peer *p)
     shm_signal(p);
 }
 
-void asks_attend(struct fabric_peer *p)
+void asks_attend(struct shm_peer *p)
 {
-    struct fabric *f = p->fabric;
+    struct shm_fabric *f = p->fabric;
     if (list_empty(&p->asking)) {
         list_push_back(&f->asking, &p->asking);
     }
-    fabric_attend(f);
+    shm_attend(f);
 }
 
-void asks_note(struct fabric *f)
+void asks_note(struct shm_fabric *f)
 {
     for (unsigned w = 0; w < f->words; w++) {
         uint64_t bits = atomic_exchange(&f->segment->header->asked[w], 0);
@@ -46,12 +46,12 @@ void asks_note(struct fabric *f)
     }
 }
 
-bool asks_poll(struct fabric *f)
+bool asks_poll(struct shm_fabric *f)
 {
     bool moved = false;
     /* Each moves to the end before its turn: the list may change while the lock is free. */
     for (unsigned n = list_count(&f->asking); n != 0 && !list_empty(&f->asking); n--) {
-        struct fabric_peer *p = container_of(f->asking.next, struct fabric_peer, asking);
+        struct shm_peer *p = container_of(f->asking.next, struct shm_peer, asking);
         list_remove(&p->asking);
         list_push_back(&f->asking, &p->asking);
         if (p->dying) {

@@ -47,7 +47,7 @@ static bool take_slot(struct segment *s, unsigned index, uint64_t mine)
 }
 
 /* Backs a claimed slot with memory and says there who we are. */
-static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned index,
+static struct slot *fill_slot(struct shm_fabric *f, struct segment *s, unsigned index,
                               struct reason *why)
 {
     const struct segment_info *me = &f->segment->info;
@@ -82,7 +82,7 @@ static struct slot *fill_slot(struct fabric *f, struct segment *s, unsigned inde
 /* Warns that a peer has no free slot. The NIC tries again until it gives the peer up, and the event
  * that the program then gets does not say why. All tries get one warning, until another peer has
  * no free slot. */
-static void note_full(struct fabric *f, const struct segment *s)
+static void note_full(struct shm_fabric *f, const struct segment *s)
 {
     char note[LOG_NOTE];
     if (f->full != s->info.incarnation && log_again((uintptr_t)note_full, clock_ns(), note)) {
@@ -97,7 +97,7 @@ static void note_full(struct fabric *f, const struct segment *s)
 
 /* Claims a free slot in the peer's segment. NULL with an empty `error`: all are
  * taken, and the peer was asked to see whether some are dead ones', or it is leaving. */
-static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *index,
+static struct slot *claim_slot(struct shm_fabric *f, struct segment *s, unsigned *index,
                                struct reason *why)
 {
     const struct segment_info *me = &f->segment->info;
@@ -118,7 +118,7 @@ static struct slot *claim_slot(struct fabric *f, struct segment *s, unsigned *in
     return NULL;
 }
 
-static void watch_process(struct fabric_peer *p)
+static void watch_process(struct shm_peer *p)
 {
     const struct segment_info *info = &p->remote->info;
     p->same_process = p->remote->own;
@@ -139,9 +139,9 @@ static void watch_process(struct fabric_peer *p)
 }
 
 /* Attaches the way out: the peer's segment and a slot in it. */
-static bool attach_out(struct fabric_peer *p, struct segment *s, struct reason *why)
+static bool attach_out(struct shm_peer *p, struct segment *s, struct reason *why)
 {
-    struct fabric *f = p->fabric;
+    struct shm_fabric *f = p->fabric;
     if (!tx_allocate(p, &s->info)) {
         tx_free(p);
         reason_say(why, 0, "out of memory");
@@ -167,9 +167,9 @@ static bool attach_out(struct fabric_peer *p, struct segment *s, struct reason *
 }
 
 /* Makes the object for a peer and introduces it to the NIC. */
-static struct fabric_peer *new_peer(struct fabric *f, const struct fabric_address *a)
+static struct shm_peer *new_peer(struct shm_fabric *f, const struct fabric_address *a)
 {
-    struct fabric_peer *p = calloc(1, sizeof(*p));
+    struct shm_peer *p = calloc(1, sizeof(*p));
     if (p == NULL) {
         return NULL;
     }
@@ -187,10 +187,10 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct fabric_addres
     return p;
 }
 
-static bool introduce(struct fabric_peer *p)
+static bool introduce(struct shm_peer *p)
 {
-    struct fabric *f = p->fabric;
-    p->np = f->setup.up->peer_up(f->setup.nic, &p->address, p);
+    struct shm_fabric *f = p->fabric;
+    p->np = f->setup.up->peer_up(f->setup.nic, &p->address, (struct fabric_peer *)p);
     if (p->np == NULL) {
         return false;
     }
@@ -204,10 +204,10 @@ static bool introduce(struct fabric_peer *p)
     return true;
 }
 
-static struct fabric_peer *find_peer(struct fabric *f, uint32_t nid, uint32_t pid,
-                                     uint64_t incarnation)
+static struct shm_peer *find_peer(struct shm_fabric *f, uint32_t nid, uint32_t pid,
+                                  uint64_t incarnation)
 {
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct shm_peer, p, &f->peers, link) {
         if (p->address.nid == nid && p->address.pid == pid && !p->dying &&
             p->address.incarnation == incarnation) {
             return p;
@@ -216,8 +216,10 @@ static struct fabric_peer *find_peer(struct fabric *f, uint32_t nid, uint32_t pi
     return NULL;
 }
 
-enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, struct reason *why)
+enum fabric_connect shm_connect(struct fabric *fabric, uint32_t nid, uint32_t pid,
+                                struct reason *why)
 {
+    struct shm_fabric *f = shm_of(fabric);
     struct segment *s;
     int rc = segment_open(f->setup.options, nid, pid, &s, why);
     if (rc != 0) {
@@ -227,7 +229,7 @@ enum fabric_connect shm_connect(struct fabric *f, uint32_t nid, uint32_t pid, st
         segment_release(s, false);
         return FABRIC_ELSEWHERE;
     }
-    struct fabric_peer *p = find_peer(f, nid, pid, s->info.incarnation);
+    struct shm_peer *p = find_peer(f, nid, pid, s->info.incarnation);
     if (p != NULL && p->remote != NULL) {
         segment_release(s, false);
         return FABRIC_UP;
@@ -255,7 +257,7 @@ enum way { WAY_FOUND, WAY_GONE, WAY_NONE };
 
 /* Connects to a peer that has contacted us. WAY_GONE: that process is dead, or leaves; WAY_NONE:
  * `why` says why it cannot be reached now. */
-static enum way reach_back(struct fabric_peer *p, struct reason *why)
+static enum way reach_back(struct shm_peer *p, struct reason *why)
 {
     struct segment *s;
     int rc = segment_open(p->fabric->setup.options, p->address.nid, p->address.pid, &s, why);
@@ -277,7 +279,7 @@ static enum way reach_back(struct fabric_peer *p, struct reason *why)
 
 /* Whether the claimant of a slot has another one here, which is against the rules: not if it has
  * left that one, as a NIC does that has given the connection up. Then it begins anew. */
-static bool is_second(struct fabric *f, unsigned index, struct fabric_peer *p)
+static bool is_second(struct shm_fabric *f, unsigned index, struct shm_peer *p)
 {
     if (atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT) {
         peer_lost(p, NULL);
@@ -289,11 +291,11 @@ static bool is_second(struct fabric *f, unsigned index, struct fabric_peer *p)
 }
 
 /* Makes a peer of the claimant of a slot. The way back first, so that the NIC meets it complete. */
-static struct fabric_peer *meet_new(struct fabric *f, unsigned index, struct fabric_address *a,
-                                    bool left)
+static struct shm_peer *meet_new(struct shm_fabric *f, unsigned index, struct fabric_address *a,
+                                 bool left)
 {
     struct reason why = {"out of memory"};
-    struct fabric_peer *p = new_peer(f, a);
+    struct shm_peer *p = new_peer(f, a);
     if (p != NULL) {
         why.text[0] = '\0';
         enum way way = left ? WAY_GONE : reach_back(p, &why);
@@ -311,7 +313,7 @@ static struct fabric_peer *meet_new(struct fabric *f, unsigned index, struct fab
     return NULL;
 }
 
-static struct fabric_peer *meet(struct fabric *f, unsigned index)
+static struct shm_peer *meet(struct shm_fabric *f, unsigned index)
 {
     struct segment_header *h = f->segment->header;
     /* Before the look: whoever is ready after it, and finds the bit set, need not set it. */
@@ -324,7 +326,7 @@ static struct fabric_peer *meet(struct fabric *f, unsigned index)
     }
     struct fabric_address a = {
         (uint32_t)(owner >> 32), (uint32_t)owner, slot->incarnation, geteuid(), false, &fabric_shm};
-    struct fabric_peer *p = find_peer(f, a.nid, a.pid, a.incarnation);
+    struct shm_peer *p = find_peer(f, a.nid, a.pid, a.incarnation);
     if (p != NULL && p->in != NULL) {
         if (is_second(f, index, p)) {
             return NULL;
@@ -352,14 +354,14 @@ static struct fabric_peer *meet(struct fabric *f, unsigned index)
     return p;
 }
 
-struct fabric_peer *accept_slot(struct fabric *f, unsigned index)
+struct shm_peer *accept_slot(struct shm_fabric *f, unsigned index)
 {
     ERRNO_KEPT;
     NOT_CANCELLED;
     return meet(f, index);
 }
 
-void accept_rest(struct fabric *f)
+void accept_rest(struct shm_fabric *f)
 {
     for (unsigned i = 0; i < f->segment->info.slots; i++) {
         if (f->by_slot[i] == NULL && atomic_load(&f->segment->header->owner[i]) != 0) {

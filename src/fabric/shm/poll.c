@@ -21,27 +21,27 @@
 #define NEW_BITS_POLLS 16 /* busy polls between two looks for new connections */
 #define NEWS_FLAGS (SEGMENT_SWEEP | SEGMENT_LEFT | SEGMENT_ASKED)
 
-static bool is_known(const struct fabric *f, const struct fabric_peer *p)
+static bool is_known(const struct shm_fabric *f, const struct shm_peer *p)
 {
     return (atomic_load_explicit(&f->known[p->in_index / 64], memory_order_relaxed) &
             1ull << (p->in_index % 64)) != 0;
 }
 
-static void flip_known(struct fabric *f, const struct fabric_peer *p)
+static void flip_known(struct shm_fabric *f, const struct shm_peer *p)
 {
     _Atomic uint64_t *word = &f->known[p->in_index / 64];
     uint64_t bits = atomic_load_explicit(word, memory_order_relaxed);
     atomic_store_explicit(word, bits ^ 1ull << (p->in_index % 64), memory_order_relaxed);
 }
 
-static void set_listener(struct fabric *f, struct fabric_peer *p, unsigned at)
+static void set_listener(struct shm_fabric *f, struct shm_peer *p, unsigned at)
 {
     p->listening_at = at;
     f->listening[at] = p;
     shm_rx_announce(p, f->next[at]);
 }
 
-void fabric_listen(struct fabric *f, struct fabric_peer *p)
+void shm_listen(struct shm_fabric *f, struct shm_peer *p)
 {
     if (!is_known(f, p)) {
         unsigned count = atomic_load_explicit(&f->listening_count, memory_order_relaxed);
@@ -51,7 +51,7 @@ void fabric_listen(struct fabric *f, struct fabric_peer *p)
     }
 }
 
-void fabric_ignore(struct fabric *f, struct fabric_peer *p)
+void shm_ignore(struct shm_fabric *f, struct shm_peer *p)
 {
     if (is_known(f, p)) {
         unsigned last = atomic_load_explicit(&f->listening_count, memory_order_relaxed) - 1;
@@ -64,14 +64,14 @@ void fabric_ignore(struct fabric *f, struct fabric_peer *p)
 
 /* Serves the connections whose bit was set since it was cleared, and listens to them
  * from now on. */
-static __attribute__((noinline)) bool take_up_new_bits(struct fabric *f)
+static __attribute__((noinline)) bool take_up_new_bits(struct shm_fabric *f)
 {
     bool moved = false;
     uint32_t wishes =
         atomic_load_explicit(&f->segment->header->flags, memory_order_relaxed) & NEWS_FLAGS;
     if (wishes != 0) {
         atomic_fetch_and(&f->segment->header->flags, ~wishes);
-        fabric_attend(f);
+        shm_attend(f);
         moved = true;
     }
     if ((wishes & SEGMENT_SWEEP) != 0) {
@@ -90,13 +90,13 @@ static __attribute__((noinline)) bool take_up_new_bits(struct fabric *f)
                 clear_bit(f, index);
                 continue;
             }
-            struct fabric_peer *p = f->by_slot[index];
+            struct shm_peer *p = f->by_slot[index];
             if (p == NULL) {
                 p = accept_slot(f, index);
                 moved |= p != NULL;
             }
             if (p != NULL) {
-                fabric_listen(f, p);
+                shm_listen(f, p);
                 moved |= !p->dying && shm_rx_advance(p);
             }
         }
@@ -105,7 +105,7 @@ static __attribute__((noinline)) bool take_up_new_bits(struct fabric *f)
 }
 
 /* Whether the doorbell line holds anything that take_up_new_bits() would act on. */
-static bool has_new_bits(struct fabric *f)
+static bool has_new_bits(struct shm_fabric *f)
 {
     const struct segment_header *h = atomic_load_explicit(&f->header, memory_order_relaxed);
     unsigned words = atomic_load_explicit(&f->words, memory_order_relaxed);
@@ -120,11 +120,11 @@ static bool has_new_bits(struct fabric *f)
 /* Serves the connections that we listen to: a bit stays set, and its ring is looked
  * at directly, until arm() finds the connection quiet. Handlers may run without the
  * lock meanwhile, and the list may change. */
-static bool poll_slots(struct fabric *f)
+static bool poll_slots(struct shm_fabric *f)
 {
     bool moved = false;
     for (unsigned i = 0; i < f->listening_count; i++) {
-        struct fabric_peer *p = f->listening[i];
+        struct shm_peer *p = f->listening[i];
         if (likely(!p->dying)) {
             moved |= shm_rx_advance(p);
         }
@@ -139,9 +139,9 @@ static bool poll_slots(struct fabric *f)
 /* Goes on with the end of one dying peer. Handlers may run without the lock meanwhile, so the
  * list of peers is not looked at after. One that is not dead, and sends on, takes no more of a
  * poll than others do. */
-static bool tear_down_one(struct fabric *f)
+static bool tear_down_one(struct shm_fabric *f)
 {
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct shm_peer, p, &f->peers, link) {
         if (p->dying) {
             list_remove(&p->link); /* to the end, so that each has its turn */
             list_push_back(&f->peers, &p->link);
@@ -151,12 +151,12 @@ static bool tear_down_one(struct fabric *f)
     return false;
 }
 
-static bool poll_active(struct fabric *f)
+static bool poll_active(struct shm_fabric *f)
 {
     bool moved = false;
     for (struct list *l = f->active.next, *next; l != &f->active; l = next) {
         next = l->next;
-        struct fabric_peer *p = container_of(l, struct fabric_peer, active);
+        struct shm_peer *p = container_of(l, struct shm_peer, active);
         if (p->dying) {
             continue;
         }
@@ -171,10 +171,10 @@ static bool poll_active(struct fabric *f)
 }
 
 /* Whether a message is in progress, on its way out, or a peer to be torn down. */
-static bool in_progress(struct fabric *f)
+static bool in_progress(struct shm_fabric *f)
 {
     for (unsigned i = 0; i < f->listening_count; i++) {
-        struct fabric_peer *p = f->listening[i];
+        struct shm_peer *p = f->listening[i];
         bool left = atomic_load_explicit(&p->in->ready, memory_order_relaxed) == SLOT_LEFT;
         if ((shm_rx_state(p) & (RX_OURS | RX_AWAITS)) != 0 || left) {
             return true;
@@ -185,7 +185,7 @@ static bool in_progress(struct fabric *f)
 
 /* The rest of a poll while anything is in progress: what is on its way out and peers to be torn
  * down have set `attention`, which in_progress() keeps as long as there are any. */
-static __attribute__((noinline)) bool poll_rest(struct fabric *f, bool moved)
+static __attribute__((noinline)) bool poll_rest(struct shm_fabric *f, bool moved)
 {
     if (!list_empty(&f->active)) {
         moved |= poll_active(f);
@@ -202,8 +202,9 @@ static __attribute__((noinline)) bool poll_rest(struct fabric *f, bool moved)
     return moved;
 }
 
-bool shm_poll(struct fabric *f)
+bool shm_poll(struct fabric *fabric)
 {
+    struct shm_fabric *f = shm_of(fabric);
     bool moved = poll_slots(f);
     bool more = atomic_load_explicit(&f->attention, memory_order_relaxed);
     return unlikely(more) ? poll_rest(f, moved) : moved;
@@ -218,8 +219,9 @@ static TSAN_IGNORES bool record_seen(uintptr_t next)
     return ((*word ^ next) & RECORD_TAG) == 0;
 }
 
-bool shm_peek(struct fabric *f)
+bool shm_peek(struct fabric *fabric)
 {
+    struct shm_fabric *f = shm_of(fabric);
     unsigned count = atomic_load_explicit(&f->listening_count, memory_order_acquire);
     for (unsigned i = 0; i < count; i++) {
         for (unsigned c = 0; c < LARGE_CLASSES; c++) {
@@ -232,8 +234,9 @@ bool shm_peek(struct fabric *f)
     return atomic_load_explicit(&f->attention, memory_order_relaxed) || has_new_bits(f);
 }
 
-void shm_foresee(struct fabric *f)
+void shm_foresee(struct fabric *fabric)
 {
+    struct shm_fabric *f = shm_of(fabric);
     if (atomic_load_explicit(&f->listening_count, memory_order_acquire) != 0) {
         uintptr_t next = atomic_load_explicit(&f->next[0][FABRIC_REQUEST], memory_order_relaxed);
         __builtin_prefetch((const void *)next);

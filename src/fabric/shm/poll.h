@@ -5,10 +5,10 @@
 
 #include "fabric/shm/shm.h"
 
-/* fabric_listen() has the rings of a peer looked at by every poll until
- * fabric_ignore(); `known` holds its bit meanwhile. */
-void fabric_listen(struct fabric *f, struct fabric_peer *p);
-void fabric_ignore(struct fabric *f, struct fabric_peer *p);
+/* shm_listen() has the rings of a peer looked at by every poll until
+ * shm_ignore(); `known` holds its bit meanwhile. */
+void shm_listen(struct shm_fabric *f, struct shm_peer *p);
+void shm_ignore(struct shm_fabric *f, struct shm_peer *p);
 bool shm_poll(struct fabric *f);
 bool shm_peek(struct fabric *f);
 void shm_foresee(struct fabric *f);

@@ -19,7 +19,7 @@
 
 #define BATCH 32 /* messages of one channel before the next has its turn */
 
-static inline bool is_there(struct place place)
+static inline bool is_there(struct ring_place place)
 {
     uint32_t word = atomic_load_explicit(&place.at->word, memory_order_relaxed);
     return ((word ^ place.tag) & RECORD_TAG) == 0;
@@ -30,7 +30,7 @@ static inline void announce(struct rx_channel *r)
     atomic_store_explicit(r->announced, (uintptr_t)&r->at->word | r->tag, memory_order_relaxed);
 }
 
-void shm_rx_announce(struct fabric_peer *p, _Atomic uintptr_t *next)
+void shm_rx_announce(struct shm_peer *p, _Atomic uintptr_t *next)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         bool polled = next != NULL && c < LARGE_CLASSES;
@@ -47,7 +47,7 @@ static void silence(struct rx_channel *r)
     r->tag = record_tag(0, 0);
 }
 
-void shm_rx_prepare(struct fabric_peer *p)
+void shm_rx_prepare(struct shm_peer *p)
 {
     p->source = (struct rx_source){&payload_source, p->fabric->setup.up, NULL,
                                    p->fabric->setup.packet_size};
@@ -58,7 +58,7 @@ void shm_rx_prepare(struct fabric_peer *p)
     shm_rx_announce(p, NULL);
 }
 
-void shm_rx_attach(struct fabric_peer *p, struct slot *slot)
+void shm_rx_attach(struct shm_peer *p, struct slot *slot)
 {
     const struct segment_info *g = &p->fabric->segment->info;
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
@@ -78,7 +78,7 @@ void shm_rx_attach(struct fabric_peer *p, struct slot *slot)
 }
 
 /* Checks a published record; false ends the connection. */
-static bool record_sound(const struct fabric_peer *p, const struct rx_channel *r, uint32_t word)
+static bool record_sound(const struct shm_peer *p, const struct rx_channel *r, uint32_t word)
 {
     size_t lines = record_lines(word), bytes = record_bytes(word);
     size_t to_end = r->line_mask + 1 - (r->head & r->line_mask);
@@ -101,7 +101,8 @@ static bool record_sound(const struct fabric_peer *p, const struct rx_channel *r
 
 /* Copies the header of a record, since its sender might change it. The copy goes word by word, so
  * that the NIC's loads of its fields can take them from these stores at once. */
-static inline void take_header(struct fabric_rx *rx, const struct record *at, struct place next)
+static inline void take_header(struct fabric_rx *rx, const struct record *at,
+                               struct ring_place next)
 {
     uint64_t *header = (uint64_t *)rx->header;
 #pragma GCC unroll 6
@@ -123,7 +124,7 @@ static inline void take_up(struct rx_channel *r, enum record_mode mode, size_t l
 }
 
 /* Goes on as the NIC says with a message that is here whole; true if it is over. */
-static bool after_short(struct fabric_peer *p, struct rx_channel *r, enum rx_step step)
+static bool after_short(struct shm_peer *p, struct rx_channel *r, enum rx_step step)
 {
     if (rx_machine_short(&r->m, step)) {
         return false;
@@ -150,11 +151,11 @@ static inline bool is_readable(const struct record *at)
 }
 
 /* Takes a message that is in one line with its payload, which is nearly all of them. */
-static inline bool take_line(struct fabric_peer *p, struct rx_channel *r, struct record *at,
+static inline bool take_line(struct shm_peer *p, struct rx_channel *r, struct record *at,
                              uint32_t bytes)
 {
     struct fabric_rx *rx = r->m.rx;
-    struct place next = behind(r, at, 1);
+    struct ring_place next = behind(r, at, 1);
     KILL_POINT("record-read");
     rx->length = bytes;
     take_header(rx, at, next);
@@ -168,7 +169,7 @@ static inline bool take_line(struct fabric_peer *p, struct rx_channel *r, struct
 }
 
 /* Takes any other record in progress: all of its payload, if that is here, else NULL. */
-static inline const uint8_t *take_record(struct fabric_peer *p, struct rx_channel *r, uint32_t word)
+static inline const uint8_t *take_record(struct shm_peer *p, struct rx_channel *r, uint32_t word)
 {
     struct record *at = r->at;
     struct fabric_rx *rx = r->m.rx;
@@ -188,7 +189,7 @@ static inline const uint8_t *take_record(struct fabric_peer *p, struct rx_channe
     return data;
 }
 
-static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_channel *r,
+static __attribute__((noinline)) bool take_any(struct shm_peer *p, struct rx_channel *r,
                                                uint32_t word)
 {
     const uint8_t *data = take_record(p, r, word);
@@ -201,7 +202,7 @@ static __attribute__((noinline)) bool take_any(struct fabric_peer *p, struct rx_
 
 /* What a record holds. What makes no sense ends the connection. */
 enum found { FOUND_NOTHING, FOUND_PAD, FOUND_MESSAGE };
-static inline enum found look_at(struct fabric_peer *p, struct rx_channel *r, uint32_t word)
+static inline enum found look_at(struct shm_peer *p, struct rx_channel *r, uint32_t word)
 {
     if (unlikely(!record_sound(p, r, word))) {
         peer_lost(p, "it sent a record that makes no sense");
@@ -218,7 +219,7 @@ static inline enum found look_at(struct fabric_peer *p, struct rx_channel *r, ui
 }
 
 /* A record that is not of one line: true if its message is over, or it is none but padding. */
-static __attribute__((noinline)) bool take_other(struct fabric_peer *p, struct rx_channel *r,
+static __attribute__((noinline)) bool take_other(struct shm_peer *p, struct rx_channel *r,
                                                  uint32_t word)
 {
     enum found found = look_at(p, r, word);
@@ -226,7 +227,7 @@ static __attribute__((noinline)) bool take_other(struct fabric_peer *p, struct r
 }
 
 /* Takes the next record, if there is one; true if its message is over. */
-static inline bool take_next(struct fabric_peer *p, struct rx_channel *r)
+static inline bool take_next(struct shm_peer *p, struct rx_channel *r)
 {
     struct record *at = r->at;
     uint32_t word = atomic_load_explicit(&at->word, memory_order_acquire);
@@ -240,14 +241,14 @@ static inline bool take_next(struct fabric_peer *p, struct rx_channel *r)
 }
 
 /* Goes on with the message in progress. */
-static bool go_on(struct fabric_peer *p, struct rx_channel *r)
+static bool go_on(struct shm_peer *p, struct rx_channel *r)
 {
-    fabric_attend(p->fabric);
+    shm_attend(p->fabric);
     return rx_machine_go_on(&r->m);
 }
 
 /* Takes what has come and goes on with what is in progress; true if anything moved. */
-static inline bool take_messages(struct fabric_peer *p, struct rx_channel *r)
+static inline bool take_messages(struct shm_peer *p, struct rx_channel *r)
 {
     bool moved = unlikely(r->m.phase != RX_IDLE) && go_on(p, r);
     if (unlikely(r->m.phase != RX_IDLE)) {
@@ -272,7 +273,7 @@ static inline bool take_messages(struct fabric_peer *p, struct rx_channel *r)
     return moved;
 }
 
-static __attribute__((noinline)) bool serve_channel(struct fabric_peer *p, struct rx_channel *r)
+static __attribute__((noinline)) bool serve_channel(struct shm_peer *p, struct rx_channel *r)
 {
     r->m.busy = true;
     bool moved = take_messages(p, r);
@@ -297,7 +298,7 @@ static inline bool may_advance(const struct rx_channel *r)
     return likely(r->m.engaged == 0) ? has_record(r) : !r->m.busy;
 }
 
-unsigned shm_rx_state(const struct fabric_peer *p)
+unsigned shm_rx_state(const struct shm_peer *p)
 {
     unsigned state = 0;
     for (const struct rx_channel *r = p->rx; r < p->rx + FABRIC_CLASSES; r++) {
@@ -313,7 +314,7 @@ unsigned shm_rx_state(const struct fabric_peer *p)
 }
 
 /* A sender that has left, and left nothing behind, is gone. */
-static inline bool has_gone(struct fabric_peer *p)
+static inline bool has_gone(struct shm_peer *p)
 {
     if (p->in == NULL || p->dying ||
         likely(atomic_load_explicit(&p->in->ready, memory_order_acquire) != SLOT_LEFT) ||
@@ -324,7 +325,7 @@ static inline bool has_gone(struct fabric_peer *p)
     return true;
 }
 
-bool shm_rx_advance(struct fabric_peer *p)
+bool shm_rx_advance(struct shm_peer *p)
 {
     struct rx_channel *requests = &p->rx[FABRIC_REQUEST], *responses = &p->rx[FABRIC_RESPONSE];
     /* Looked at first: responses that were sent before this request are visible then. */
@@ -345,7 +346,7 @@ bool shm_rx_advance(struct fabric_peer *p)
 }
 
 /* Takes asks and goes on with the one in progress; true if anything moved. */
-static bool take_asks(struct fabric_peer *p, struct rx_channel *r)
+static bool take_asks(struct shm_peer *p, struct rx_channel *r)
 {
     bool moved = false;
     for (unsigned n = 0; n < BATCH; n++) {
@@ -370,7 +371,7 @@ static bool take_asks(struct fabric_peer *p, struct rx_channel *r)
     return moved;
 }
 
-bool shm_rx_asks(struct fabric_peer *p)
+bool shm_rx_asks(struct shm_peer *p)
 {
     struct rx_channel *asks = &p->rx[FABRIC_ASK], *responses = &p->rx[FABRIC_RESPONSE];
     bool moved = may_advance(responses) && serve_channel(p, responses);
@@ -386,13 +387,13 @@ bool shm_rx_asks(struct fabric_peer *p)
     return moved;
 }
 
-bool shm_rx_asked(const struct fabric_peer *p)
+bool shm_rx_asked(const struct shm_peer *p)
 {
     const struct rx_channel *asks = &p->rx[FABRIC_ASK];
     return asks->m.engaged != 0 || has_record(asks);
 }
 
-bool shm_rx_visible(struct fabric_peer *p)
+bool shm_rx_visible(struct shm_peer *p)
 {
     for (struct rx_channel *r = p->rx; r < p->rx + FABRIC_CLASSES; r++) {
         if (r->index == NULL || r->m.busy) {
@@ -407,7 +408,7 @@ bool shm_rx_visible(struct fabric_peer *p)
 
 /* Cuts the message in progress. Messages behind it are lost as well, even if their records are
  * there: a channel has no gaps. */
-void shm_rx_cut(struct fabric_peer *p)
+void shm_rx_cut(struct shm_peer *p)
 {
     for (unsigned c = FABRIC_CLASSES; c-- != 0;) {
         if (rx_machine_cut(&p->rx[c].m)) {

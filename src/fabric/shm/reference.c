@@ -24,10 +24,10 @@ static uint64_t one_run(uint64_t n)
 
 /* Makes one call, which may copy less than it is asked for; adds what it did to *done. A peer of
  * the same process need not prove itself. */
-static enum fabric_status read_run(struct fabric_peer *p, const struct iovec *local, int count,
+static enum fabric_status read_run(struct shm_peer *p, const struct iovec *local, int count,
                                    uint64_t from, uint64_t n, uint64_t *done)
 {
-    struct fabric *f = p->fabric;
+    struct shm_fabric *f = p->fabric;
     pid_t process = p->remote == NULL ? -1 : p->remote->info.process;
     struct iovec remote = {(void *)(uintptr_t)from, n};
     f->setup.up->unlock(f->setup.nic);
@@ -39,7 +39,7 @@ static enum fabric_status read_run(struct fabric_peer *p, const struct iovec *lo
     return gone ? FABRIC_UNDELIVERABLE : got > 0 || got == -EINTR ? FABRIC_OK : FABRIC_SEGV;
 }
 
-enum fabric_status reference_fetch(struct fabric_peer *p, void *to, uint64_t from, uint64_t n)
+enum fabric_status reference_fetch(struct shm_peer *p, void *to, uint64_t from, uint64_t n)
 {
     enum fabric_status status = FABRIC_OK;
     for (uint64_t done = 0; done < n && status == FABRIC_OK;) {
@@ -50,7 +50,7 @@ enum fabric_status reference_fetch(struct fabric_peer *p, void *to, uint64_t fro
 }
 
 /* Fills as much as one call can, from `*done` on. */
-static enum fabric_status deposit_run(struct fabric_peer *p, struct rx_channel *r, uint64_t n,
+static enum fabric_status deposit_run(struct shm_peer *p, struct rx_channel *r, uint64_t n,
                                       uint64_t *done)
 {
     const struct fabric_rx *rx = r->m.rx;
@@ -63,7 +63,7 @@ static enum fabric_status deposit_run(struct fabric_peer *p, struct rx_channel *
     return count < 0 ? FABRIC_SEGV : read_run(p, local, count, r->address + *done, run, done);
 }
 
-enum fabric_status reference_deposit(struct fabric_peer *p, struct rx_channel *r, uint64_t n)
+enum fabric_status reference_deposit(struct shm_peer *p, struct rx_channel *r, uint64_t n)
 {
     enum fabric_status status = FABRIC_OK;
     for (uint64_t done = 0; done < n && status == FABRIC_OK && r->m.rx->sink == RX_DEPOSIT;) {

@@ -8,7 +8,7 @@
 /* reference_fetch() copies n bytes at `from` in the peer's memory to `to`; reference_deposit()
  * copies n bytes of the message in progress to where its RX_DEPOSIT says. n is not 0. Both let go
  * of the NIC's lock while they copy, and return how that ended. */
-enum fabric_status reference_fetch(struct fabric_peer *p, void *to, uint64_t from, uint64_t n);
-enum fabric_status reference_deposit(struct fabric_peer *p, struct rx_channel *r, uint64_t n);
+enum fabric_status reference_fetch(struct shm_peer *p, void *to, uint64_t from, uint64_t n);
+enum fabric_status reference_deposit(struct shm_peer *p, struct rx_channel *r, uint64_t n);
 
 #endif

@@ -9,15 +9,16 @@
 #include "fabric/shm/send.h"
 
 /* A line of the ring, and the tag of a record that begins there. */
-struct place {
+struct ring_place {
     struct record *at;
     uint32_t tag;
 };
 
 /* Behind the record in progress, which begins at `at` and has so many lines: it does not wrap. */
-static inline struct place behind(const struct rx_channel *r, struct record *at, uint32_t lines)
+static inline struct ring_place behind(const struct rx_channel *r, struct record *at,
+                                       uint32_t lines)
 {
-    struct place next = {(struct record *)((uint8_t *)at + lines * RECORD_LINE), r->tag};
+    struct ring_place next = {(struct record *)((uint8_t *)at + lines * RECORD_LINE), r->tag};
     if (unlikely(next.at == r->end)) {
         next.at = (struct record *)r->ring;
         next.tag ^= RECORD_TAG;
@@ -26,7 +27,7 @@ static inline struct place behind(const struct rx_channel *r, struct record *at,
 }
 
 /* Gives `lines` of the ring back to the sender; `next` is behind them. */
-static inline void release_lines(struct rx_channel *r, uint32_t lines, struct place next)
+static inline void release_lines(struct rx_channel *r, uint32_t lines, struct ring_place next)
 {
     r->at = next.at;
     r->tag = next.tag;
@@ -37,7 +38,7 @@ static inline void release_lines(struct rx_channel *r, uint32_t lines, struct pl
 }
 
 /* Tells the sender that there is room, if it waits for some. */
-static inline void tell_room(struct fabric_peer *p, struct rx_channel *r)
+static inline void tell_room(struct shm_peer *p, struct rx_channel *r)
 {
     light_barrier(p);
     if (unlikely(atomic_load_explicit(&r->index->want, memory_order_relaxed) != 0) &&

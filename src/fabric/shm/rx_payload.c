@@ -28,14 +28,14 @@ static struct rx_channel *channel_of(struct rx_machine *m)
     return container_of(m, struct rx_channel, m);
 }
 
-static struct fabric_peer *peer_of(const struct rx_machine *m)
+static struct shm_peer *peer_of(const struct rx_machine *m)
 {
-    return container_of(m->source, struct fabric_peer, source);
+    return container_of(m->source, struct shm_peer, source);
 }
 
 /* The sender uses all cells from now on; none of the first ones was left to take. We
  * back them ourselves as well, since nobody else vouches for it. */
-static bool take_more_cells(struct fabric_peer *p, struct rx_channel *r, uint32_t used)
+static bool take_more_cells(struct shm_peer *p, struct rx_channel *r, uint32_t used)
 {
     const struct segment_info *g = &p->fabric->segment->info;
     if (used != g->cells || r == &p->rx[FABRIC_ASK] ||
@@ -49,7 +49,7 @@ static bool take_more_cells(struct fabric_peer *p, struct rx_channel *r, uint32_
 }
 
 /* How many cells the sender has handed over and we have not taken. */
-static uint64_t payload_cells(struct fabric_peer *p, struct rx_channel *r)
+static uint64_t payload_cells(struct shm_peer *p, struct rx_channel *r)
 {
     uint64_t tail = atomic_load_explicit(&r->index->cells_tail, memory_order_acquire);
     uint64_t n = tail - r->cells_taken;
@@ -69,7 +69,7 @@ static uint64_t payload_cells(struct fabric_peer *p, struct rx_channel *r)
 
 /* The packets from m->moved on that lie in the peer's buffer. If there are none, the next ones are
  * fetched: not before those in the buffer are out of use, and not after an error. */
-static struct rx_span fetched_packets(struct fabric_peer *p, struct rx_channel *r)
+static struct rx_span fetched_packets(struct shm_peer *p, struct rx_channel *r)
 {
     struct rx_machine *m = &r->m;
     size_t most = p->fabric->setup.packet_size * FETCH_PACKETS;
@@ -87,7 +87,7 @@ static struct rx_span fetched_packets(struct fabric_peer *p, struct rx_channel *
 }
 
 /* A deposit by reference is made at once; its verdict goes into the record. */
-static struct rx_span deposit_reference(struct fabric_peer *p, struct rx_channel *r)
+static struct rx_span deposit_reference(struct shm_peer *p, struct rx_channel *r)
 {
     struct fabric_rx *rx = r->m.rx;
     uint64_t n = rx->sink != RX_DEPOSIT ? 0 : rx->room < rx->length ? rx->room : rx->length;
@@ -106,7 +106,7 @@ static void check_cells(struct rx_channel *r)
 }
 
 /* One cell, or for handlers several in a row. */
-static struct rx_span cells_here(struct fabric_peer *p, struct rx_channel *r, bool packets)
+static struct rx_span cells_here(struct shm_peer *p, struct rx_channel *r, bool packets)
 {
     uint64_t cells = payload_cells(p, r), row = cells_in_row(&r->cells, r->cells_taken);
     uint64_t most = packets ? CELL_RUN : 1, rest = r->m.rx->length - r->m.moved;
@@ -137,7 +137,7 @@ static struct rx_span payload_here(struct rx_machine *m, bool packets)
     }
 }
 
-bool payload_can_move(struct fabric_peer *p, struct rx_channel *r)
+bool payload_can_move(struct shm_peer *p, struct rx_channel *r)
 {
     switch (r->mode) {
     case RECORD_CELLS:
@@ -151,7 +151,7 @@ bool payload_can_move(struct fabric_peer *p, struct rx_channel *r)
 }
 
 /* Gives the cells that nobody needs any more back to the sender; true if there were any. */
-static bool give_cells(struct fabric_peer *p, struct rx_channel *r)
+static bool give_cells(struct shm_peer *p, struct rx_channel *r)
 {
     uint64_t head = r->cells_taken;
     if (r->m.rx->held < r->m.moved) {
@@ -171,7 +171,7 @@ static bool give_cells(struct fabric_peer *p, struct rx_channel *r)
 static void payload_pass(struct rx_machine *m, uint64_t n, bool kept)
 {
     struct rx_channel *r = channel_of(m);
-    struct fabric_peer *p = peer_of(m);
+    struct shm_peer *p = peer_of(m);
     if (r->mode != RECORD_CELLS) {
         return;
     }
@@ -218,7 +218,7 @@ static void payload_over(struct rx_machine *m)
 const struct rx_source_ops payload_source = {payload_here, payload_pass, payload_settle,
                                              payload_over};
 
-const uint8_t *payload_cell(struct fabric_peer *p, struct rx_channel *r)
+const uint8_t *payload_cell(struct shm_peer *p, struct rx_channel *r)
 {
     if (r->m.rx->length > p->fabric->setup.packet_size || r->cells_head != r->cells_taken ||
         (r->cells.mask + 1 != p->fabric->segment->info.cells && payload_cells(p, r) == 0)) {
@@ -228,7 +228,7 @@ const uint8_t *payload_cell(struct fabric_peer *p, struct rx_channel *r)
     return r->m.status == FABRIC_OK ? cell_at(&r->cells, r->cells_taken) : NULL;
 }
 
-void payload_taken(struct fabric_peer *p, struct rx_channel *r)
+void payload_taken(struct shm_peer *p, struct rx_channel *r)
 {
     r->cells_taken++;
     if (give_cells(p, r)) {

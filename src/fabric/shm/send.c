@@ -24,7 +24,7 @@
 #define SENT_ON 3 /* a sender that has sent so many records without an answer will send more */
 #define AHEAD 2   /* it then prefetches the line so many later, where the receiver is not yet */
 
-bool tx_allocate(struct fabric_peer *p, const struct segment_info *g)
+bool tx_allocate(struct shm_peer *p, const struct segment_info *g)
 {
     bool done = true;
     for (struct tx_channel *t = p->tx; t < p->tx + FABRIC_CLASSES; t++) {
@@ -35,7 +35,7 @@ bool tx_allocate(struct fabric_peer *p, const struct segment_info *g)
     return done;
 }
 
-void tx_free(struct fabric_peer *p)
+void tx_free(struct shm_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         free(p->tx[c].stale);
@@ -43,7 +43,7 @@ void tx_free(struct fabric_peer *p)
     }
 }
 
-void tx_attach(struct fabric_peer *p, struct slot *slot)
+void tx_attach(struct shm_peer *p, struct slot *slot)
 {
     const struct segment_info *g = &p->remote->info;
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
@@ -63,7 +63,7 @@ void tx_attach(struct fabric_peer *p, struct slot *slot)
     p->bit = 1ull << (p->out_index % 64);
 }
 
-void tx_stop(struct fabric_peer *p)
+void tx_stop(struct shm_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         p->tx[c].run = 0; /* a sender then looks, and sees that the peer is dying */
@@ -73,7 +73,7 @@ void tx_stop(struct fabric_peer *p)
 /* Wakes a sleeper: its thread on the futex, or its NIC thread by its socket. A full queue has rung
  * already, a missing listener is dead. What else the system says may pass: the sender that wants
  * something of the sleeper rings again when it probes it. */
-bool shm_ring(struct fabric *f, struct segment *s, uint32_t doorbell)
+bool shm_ring(struct shm_fabric *f, struct segment *s, uint32_t doorbell)
 {
     atomic_fetch_or(&s->header->doorbell, DOORBELL_RUNG);
     KILL_POINT("rung");
@@ -98,12 +98,12 @@ bool shm_ring(struct fabric *f, struct segment *s, uint32_t doorbell)
 }
 
 /* Apart, so that a sender whose peer is awake saves no registers for it. */
-static __attribute__((noinline)) void wake_peer(struct fabric_peer *p, uint32_t doorbell)
+static __attribute__((noinline)) void wake_peer(struct shm_peer *p, uint32_t doorbell)
 {
     p->rung = shm_ring(p->fabric, p->remote, doorbell) ? doorbell | DOORBELL_RUNG : 0;
 }
 
-static inline void signal_peer(struct fabric_peer *p)
+static inline void signal_peer(struct shm_peer *p)
 {
     light_barrier(p);
     if (unlikely((atomic_load_explicit(p->bits, memory_order_relaxed) & p->bit) == 0)) {
@@ -116,7 +116,7 @@ static inline void signal_peer(struct fabric_peer *p)
     }
 }
 
-void shm_signal(struct fabric_peer *p)
+void shm_signal(struct shm_peer *p)
 {
     signal_peer(p);
 }
@@ -124,7 +124,7 @@ void shm_signal(struct fabric_peer *p)
 /* Reads how far the peer has taken out; a head that cannot be is a broken peer.
  * The lines behind it are ours to write again, so the verdicts on references
  * that stand in them are read now. */
-void tx_refresh_head(struct fabric_peer *p, struct tx_channel *t)
+void tx_refresh_head(struct shm_peer *p, struct tx_channel *t)
 {
     uint64_t head = atomic_load_explicit(&t->index->head, memory_order_acquire);
     if (head == t->head_seen) {
@@ -149,7 +149,7 @@ void tx_refresh_head(struct fabric_peer *p, struct tx_channel *t)
 /* Finds how long the straight run is that begins at tail: as far as the lines are free as far as
  * we know and not stale, nor the one behind them. It ends with a word of `stale`, and so with
  * the lap, whose last record is followed by a line of another tag. */
-static void find_run(struct fabric_peer *p, struct tx_channel *t)
+static void find_run(struct shm_peer *p, struct tx_channel *t)
 {
     uint64_t line = t->tail & t->line_mask;
     uint64_t stale = t->stale[line / 64] >> line % 64;
@@ -166,16 +166,16 @@ static void find_run(struct fabric_peer *p, struct tx_channel *t)
 }
 
 /* From here on the peer's progress is ours to watch. */
-void tx_watch(struct fabric_peer *p, struct tx_channel *t)
+void tx_watch(struct shm_peer *p, struct tx_channel *t)
 {
     atomic_store_explicit(&t->index->want, 1, memory_order_relaxed);
-    fabric_attend(p->fabric);
+    shm_attend(p->fabric);
     if (list_empty(&p->active)) {
         list_push_back(&p->fabric->active, &p->active);
     }
 }
 
-bool tx_make_room(struct fabric_peer *p, struct tx_channel *t, uint64_t lines)
+bool tx_make_room(struct shm_peer *p, struct tx_channel *t, uint64_t lines)
 {
     tx_refresh_head(p, t);
     if (tx_crowded(t, lines)) {
@@ -189,7 +189,7 @@ bool tx_make_room(struct fabric_peer *p, struct tx_channel *t, uint64_t lines)
 
 /* Called when a record has left: prefetches the line of one that will leave a little later, if the
  * sender has sent SENT_ON of them without an answer. */
-static inline void send_on(struct fabric_peer *p, const struct tx_channel *t)
+static inline void send_on(struct shm_peer *p, const struct tx_channel *t)
 {
     if (++p->sent_on >= SENT_ON) {
         prefetch_write(tx_line(t, t->tail + AHEAD));
@@ -199,7 +199,7 @@ static inline void send_on(struct fabric_peer *p, const struct tx_channel *t)
 /* A message whose payload lies in its record: what is at `payload`, or if tx is not NULL the
  * one of tx. */
 static inline __attribute__((always_inline)) enum fabric_short
-send_inline(struct fabric_peer *p, struct tx_channel *t, const void *header, const void *payload,
+send_inline(struct shm_peer *p, struct tx_channel *t, const void *header, const void *payload,
             struct fabric_tx *tx, size_t bytes, enum fabric_status status)
 {
     struct record *r = tx_reserve(p, t, inline_lines(bytes));
@@ -223,26 +223,27 @@ send_inline(struct fabric_peer *p, struct tx_channel *t, const void *header, con
 }
 
 static __attribute__((noinline)) enum fabric_short
-send_lines(struct fabric_peer *p, struct tx_channel *t, const void *header, const void *payload,
+send_lines(struct shm_peer *p, struct tx_channel *t, const void *header, const void *payload,
            size_t bytes, enum fabric_status status)
 {
     return send_inline(p, t, header, payload, NULL, bytes, status);
 }
 
 static __attribute__((noinline)) enum fabric_short
-send_parts(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
+send_parts(struct shm_peer *p, struct tx_channel *t, struct fabric_tx *tx)
 {
     tx->cursor = (struct vector_cursor){0};
     return send_inline(p, t, tx->header, NULL, tx, tx->length, FABRIC_OK);
 }
 
-void shm_foresend(struct fabric_peer *p)
+void shm_foresend(struct fabric_peer *peer)
 {
+    struct shm_peer *p = shm_peer_of(peer);
     prefetch_write(p->tx[FABRIC_REQUEST].at); /* NULL, if we are not connected */
 }
 
 /* An ask that has left is told of apart: no poll looks at its ring before that. */
-static __attribute__((noinline)) void tell_ask(struct fabric_peer *p, bool left)
+static __attribute__((noinline)) void tell_ask(struct shm_peer *p, bool left)
 {
     if (left) {
         asks_tell(p);
@@ -250,7 +251,7 @@ static __attribute__((noinline)) void tell_ask(struct fabric_peer *p, bool left)
 }
 
 /* A short message that is no part of a run, or begins one. */
-static __attribute__((noinline)) enum fabric_short send_alone(struct fabric_peer *p,
+static __attribute__((noinline)) enum fabric_short send_alone(struct shm_peer *p,
                                                               enum fabric_class class,
                                                               const void *header,
                                                               const void *payload, size_t length)
@@ -273,7 +274,7 @@ static __attribute__((noinline)) enum fabric_short send_alone(struct fabric_peer
 
 /* A record of a run: send_inline() and tx_publish() with all their questions answered. */
 static inline __attribute__((always_inline)) enum fabric_short
-send_run(struct fabric_peer *p, struct tx_channel *t, const void *header, const uint64_t *payload,
+send_run(struct shm_peer *p, struct tx_channel *t, const void *header, const uint64_t *payload,
          size_t length)
 {
     COUNT_PATH(shm_run);
@@ -293,16 +294,17 @@ send_run(struct fabric_peer *p, struct tx_channel *t, const void *header, const 
     return SHORT_SENT;
 }
 
-enum fabric_short shm_send_line(struct fabric_peer *p, enum fabric_class class,
+enum fabric_short shm_send_line(struct fabric_peer *peer, enum fabric_class class,
                                 const struct fabric_line *line, size_t length)
 {
+    struct shm_peer *p = shm_peer_of(peer);
     struct tx_channel *t =
         class == FABRIC_REQUEST ? &p->tx[FABRIC_REQUEST] : &p->tx[FABRIC_RESPONSE];
     return likely(t->run != 0) ? send_run(p, t, line->header, &line->payload, length)
                                : send_alone(p, class, line->header, &line->payload, length);
 }
 
-static __attribute__((noinline)) enum fabric_short send_word(struct fabric_peer *p,
+static __attribute__((noinline)) enum fabric_short send_word(struct shm_peer *p,
                                                              enum fabric_class class,
                                                              const void *header,
                                                              const void *payload, size_t length)
@@ -312,9 +314,10 @@ static __attribute__((noinline)) enum fabric_short send_word(struct fabric_peer 
                                                  : send_alone(p, class, header, payload, length);
 }
 
-enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
-                                 const void *payload, size_t length)
+enum fabric_short shm_send_short(struct fabric_peer *peer, enum fabric_class class,
+                                 const void *header, const void *payload, size_t length)
 {
+    struct shm_peer *p = shm_peer_of(peer);
     struct tx_channel *t = &p->tx[class];
     if (unlikely(t->run == 0 || length > FABRIC_LINE_PAYLOAD)) {
         return send_alone(p, class, header, payload, length);
@@ -323,7 +326,7 @@ enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class,
                        : send_word(p, class, header, payload, length);
 }
 
-static inline enum fabric_send send_any(struct fabric_peer *p, struct tx_channel *t,
+static inline enum fabric_send send_any(struct shm_peer *p, struct tx_channel *t,
                                         struct fabric_tx *tx)
 {
     if (tx->fault != FABRIC_OK || tx->length <= t->inline_max) {
@@ -336,8 +339,9 @@ static inline enum fabric_send send_any(struct fabric_peer *p, struct tx_channel
     return tx_send_long(p, t, tx);
 }
 
-enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
+enum fabric_send shm_send(struct fabric_peer *peer, enum fabric_class class, struct fabric_tx *tx)
 {
+    struct shm_peer *p = shm_peer_of(peer);
     struct tx_channel *t = &p->tx[class];
     if (tx_no_way(p, t)) {
         return class == FABRIC_RESPONSE ? FABRIC_SENT : FABRIC_FULL;

@@ -7,12 +7,12 @@
 
 /* tx_allocate() takes the memory that channels into such a segment need, false if it
  * is short; tx_free() gives it back. */
-bool tx_allocate(struct fabric_peer *p, const struct segment_info *g);
-void tx_free(struct fabric_peer *p);
+bool tx_allocate(struct shm_peer *p, const struct segment_info *g);
+void tx_free(struct shm_peer *p);
 /* tx_attach() makes a channel produce into `slot` of the peer's segment; tx_stop() has nothing
  * more leave. */
-void tx_attach(struct fabric_peer *p, struct slot *slot);
-void tx_stop(struct fabric_peer *p);
+void tx_attach(struct shm_peer *p, struct slot *slot);
+void tx_stop(struct shm_peer *p);
 enum fabric_send shm_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx);
 enum fabric_short shm_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
                                  const void *payload, size_t length);
@@ -20,16 +20,16 @@ enum fabric_short shm_send_line(struct fabric_peer *p, enum fabric_class class,
                                 const struct fabric_line *line, size_t length);
 void shm_foresend(struct fabric_peer *p);
 /* shm_signal() tells the peer that something changed in memory it looks at. */
-void shm_signal(struct fabric_peer *p);
+void shm_signal(struct shm_peer *p);
 /* shm_ring() wakes the owner of a segment, whose doorbell was found ASLEEP; false: the system did
  * not let us, which was logged. */
-bool shm_ring(struct fabric *f, struct segment *s, uint32_t doorbell);
+bool shm_ring(struct shm_fabric *f, struct segment *s, uint32_t doorbell);
 
 /* tx_refresh_head() reads how far the peer has taken out. */
-void tx_refresh_head(struct fabric_peer *p, struct tx_channel *t);
+void tx_refresh_head(struct shm_peer *p, struct tx_channel *t);
 /* tx_make_room() does so where tx_crowded() says that there is no room; false: there is none. */
-bool tx_make_room(struct fabric_peer *p, struct tx_channel *t, uint64_t lines);
+bool tx_make_room(struct shm_peer *p, struct tx_channel *t, uint64_t lines);
 /* tx_watch() makes the peer's progress ours to watch. */
-void tx_watch(struct fabric_peer *p, struct tx_channel *t);
+void tx_watch(struct shm_peer *p, struct tx_channel *t);
 
 #endif

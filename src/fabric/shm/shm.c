@@ -31,7 +31,7 @@ socklen_t doorbell_address(struct sockaddr_un *address, const struct segment_inf
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-static int open_doorbell(struct fabric *f)
+static int open_doorbell(struct shm_fabric *f)
 {
     struct sockaddr_un address;
     socklen_t length = doorbell_address(&address, &f->segment->info);
@@ -52,7 +52,8 @@ static uint32_t first_cells(const int64_t *options)
     return (uint32_t)(first < options[OPT_SHM_CELLS] ? first : options[OPT_SHM_CELLS]);
 }
 
-static void fill_info(struct fabric *f, const struct fabric_setup *setup, struct segment_info *h)
+static void fill_info(struct shm_fabric *f, const struct fabric_setup *setup,
+                      struct segment_info *h)
 {
     const int64_t *o = setup->options->number;
     h->magic = SEGMENT_MAGIC;
@@ -79,12 +80,12 @@ static struct keep fabrics;
 
 /* A fabric as if it were new, but for what others may be looking at: there nobody is listened
  * to. */
-static struct fabric *new_fabric(void)
+static struct shm_fabric *new_fabric(void)
 {
-    struct fabric *f = keep_take(&fabrics, sizeof(*f));
+    struct shm_fabric *f = keep_take(&fabrics, sizeof(*f));
     if (f != NULL) {
-        size_t after = offsetof(struct fabric, epoll_fd);
-        memset(f, 0, offsetof(struct fabric, header));
+        size_t after = offsetof(struct shm_fabric, epoll_fd);
+        memset(f, 0, offsetof(struct shm_fabric, header));
         memset((char *)f + after, 0, sizeof(*f) - after);
     }
     return f;
@@ -92,7 +93,7 @@ static struct fabric *new_fabric(void)
 
 /* Frees a fabric. A look without the lock finds nothing from here on, until another fabric has the
  * memory. */
-static void drop_fabric(struct fabric *f)
+static void drop_fabric(struct shm_fabric *f)
 {
     atomic_store_explicit(&f->listening_count, 0, memory_order_relaxed);
     atomic_store_explicit(&f->words, 0, memory_order_relaxed);
@@ -106,7 +107,7 @@ static void drop_fabric(struct fabric *f)
 static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result, uint32_t *pid,
                         struct reason *why)
 {
-    struct fabric *f = new_fabric();
+    struct shm_fabric *f = new_fabric();
     if (f == NULL) {
         return reason_say(why, -ENOMEM, "out of memory");
     }
@@ -139,19 +140,20 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     atomic_store_explicit(&f->header, f->segment->header, memory_order_relaxed);
     atomic_store_explicit(&f->words, (f->segment->info.slots + 63) / 64, memory_order_relaxed);
     *pid = f->segment->info.pid;
-    *result = f;
+    *result = (struct fabric *)f;
     return 0;
 }
 
 /* Every connection ends, those too that nobody has noticed yet; peers learn it by
  * SLOT_LEFT, at the latest by the closed segment. Called when no other thread is
  * inside any more. */
-static void shm_close(struct fabric *f)
+static void shm_close(struct fabric *fabric)
 {
+    struct shm_fabric *f = shm_of(fabric);
     bool leaked = false;
     atomic_fetch_or(&f->segment->header->flags, SEGMENT_CLOSED);
     accept_rest(f);
-    for (struct fabric_peer *p; (p = LIST_FIRST(struct fabric_peer, &f->peers, link)) != NULL;) {
+    for (struct shm_peer *p; (p = LIST_FIRST(struct shm_peer, &f->peers, link)) != NULL;) {
         peer_lost(p, NULL);
         p->broken = true; /* so that what is in progress is all that can move: */
         while (peer_empty(p)) {
@@ -170,8 +172,9 @@ static void shm_close(struct fabric *f)
     }
 }
 
-bool shm_unsent(struct fabric_peer *p)
+bool shm_unsent(struct fabric_peer *peer)
 {
+    struct shm_peer *p = shm_peer_of(peer);
     for (struct tx_channel *t = p->tx; t < p->tx + FABRIC_CLASSES && !p->dying; t++) {
         if (t->index != NULL &&
             (tx_under_way(t) ||
@@ -182,17 +185,19 @@ bool shm_unsent(struct fabric_peer *p)
     return false;
 }
 
-static bool shm_flows(struct fabric *f)
+static bool shm_flows(struct fabric *fabric)
 {
+    struct shm_fabric *f = shm_of(fabric);
     return f->flowing != NULL && !f->flowing->dying && tx_flows(f->flowing);
 }
 
 /* Tells peers on which core a thread waits, and adds theirs to `others`. A process that sleeps
  * needs no core until it is rung, so its core does not count. */
-static void shm_waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *others)
+static void shm_waits_on(struct fabric *fabric, int core, int64_t now, cpu_set_t *others)
 {
+    struct shm_fabric *f = shm_of(fabric);
     atomic_store_explicit(&f->segment->header->core, core_word(core, now), memory_order_relaxed);
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct shm_peer, p, &f->peers, link) {
         if (p->remote == NULL || p->same_process) {
             continue;
         }
@@ -205,17 +210,19 @@ static void shm_waits_on(struct fabric *f, int core, int64_t now, cpu_set_t *oth
     }
 }
 
-static int shm_fd(struct fabric *f)
+static int shm_fd(struct fabric *fabric)
 {
+    struct shm_fabric *f = shm_of(fabric);
     return f->epoll_fd;
 }
 
-static void shm_fd_event(struct fabric *f)
+static void shm_fd_event(struct fabric *fabric)
 {
+    struct shm_fabric *f = shm_of(fabric);
     struct epoll_event events[32];
     int n = sys_epoll_wait(f->epoll_fd, events, 32, 0);
     for (int i = 0; i < n; i++) {
-        struct fabric_peer *p = events[i].data.ptr;
+        struct shm_peer *p = events[i].data.ptr;
         if (p == NULL) {
             char drop[64];
             while (sys_recvfrom(f->doorbell_fd, drop, sizeof(drop), MSG_DONTWAIT, NULL, NULL) >=
@@ -230,11 +237,12 @@ static void shm_fd_event(struct fabric *f)
 
 /* A message that waits may wait for a handler that loses its patience: nobody
  * rings for that. Peers that a pidfd says too little of are looked after from here. */
-static int64_t shm_next_deadline(struct fabric *f)
+static int64_t shm_next_deadline(struct fabric *fabric)
 {
+    struct shm_fabric *f = shm_of(fabric);
     int64_t now = clock_ns(), deadline = -1;
     bool probe = f->put_off;
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct shm_peer, p, &f->peers, link) {
         if ((shm_rx_state(p) & RX_BLOCKED) != 0) {
             deadline = now + BLOCKED_NS;
         }
@@ -250,7 +258,7 @@ static int64_t shm_next_deadline(struct fabric *f)
     return deadline;
 }
 
-static void set_doorbell(struct fabric *f, uint32_t state)
+static void set_doorbell(struct shm_fabric *f, uint32_t state)
 {
     f->generation += DOORBELL_GENERATION;
     atomic_store_explicit(&f->segment->header->doorbell, f->generation | state,
@@ -259,14 +267,14 @@ static void set_doorbell(struct fabric *f, uint32_t state)
 
 /* The second look of invariant set 1: is anything there that the first look missed? The
  * bits of blocked peers stay set, since they are to be tried again anyway. */
-static bool anything_left(struct fabric *f)
+static bool anything_left(struct shm_fabric *f)
 {
     uint64_t known[SLOT_WORDS] = {0};
     bool blocked = false, starved = false;
     if ((atomic_load(&f->segment->header->flags) & (SEGMENT_SWEEP | SEGMENT_ASKED)) != 0) {
         return true;
     }
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct shm_peer, p, &f->peers, link) {
         unsigned state = shm_rx_state(p);
         bool waits = (state & RX_BLOCKED) != 0;
         if (p->in != NULL && list_empty(&p->asking) && shm_rx_asked(p)) {
@@ -295,12 +303,13 @@ static bool anything_left(struct fabric *f)
     return blocked && !starved;
 }
 
-static bool shm_arm(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
+static bool shm_arm(struct fabric *fabric, enum doorbell_kind kind, uint32_t *word)
 {
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    struct shm_fabric *f = shm_of(fabric);
+    LIST_EACH(struct shm_peer, p, &f->peers, link) {
         if (p->in != NULL && (shm_rx_state(p) & RX_BLOCKED) == 0) {
             clear_bit(f, p->in_index);
-            fabric_ignore(f, p);
+            shm_ignore(f, p);
         }
     }
     set_doorbell(f, kind == DOORBELL_FUTEX ? DOORBELL_ASLEEP_FUTEX : DOORBELL_ASLEEP_FD);
@@ -311,7 +320,7 @@ static bool shm_arm(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
     }
     if (anything_left(f)) {
         /* Rings whose bit was cleared are looked at again from here on. */
-        LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+        LIST_EACH(struct shm_peer, p, &f->peers, link) {
             if (p->in != NULL) {
                 set_bit(f, p->in_index);
             }
@@ -323,19 +332,20 @@ static bool shm_arm(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
     return true;
 }
 
-static void shm_disarm(struct fabric *f, bool polled)
+static void shm_disarm(struct fabric *fabric, bool polled)
 {
+    struct shm_fabric *f = shm_of(fabric);
     set_doorbell(f, polled ? DOORBELL_POLLED : DOORBELL_AWAKE);
 }
 
-static void *shm_stats(struct fabric *f)
+static void *shm_stats(struct fabric *fabric)
 {
-    return (char *)f->segment->header + SEGMENT_HEADER_BYTES;
+    return (char *)shm_of(fabric)->segment->header + SEGMENT_HEADER_BYTES;
 }
 
-static _Atomic uint32_t *shm_doorbell(struct fabric *f)
+static _Atomic uint32_t *shm_doorbell(struct fabric *fabric)
 {
-    return &f->segment->header->doorbell;
+    return &shm_of(fabric)->segment->header->doorbell;
 }
 
 static void shm_info(const struct options *o, struct fabric_info *info)

@@ -69,8 +69,8 @@ struct rx_channel {
     uint64_t fetched; /* RECORD_REF: bytes of [moved, fetched) are in the peer's buffer */
 };
 
-struct fabric_peer {
-    struct fabric *fabric;
+struct shm_peer {
+    struct shm_fabric *fabric;
     struct list link;   /* fabric->peers */
     struct list active; /* fabric->active, while a tx of ours waits for it */
     struct list asking; /* fabric->asking, while its asks are to be looked at */
@@ -103,22 +103,22 @@ struct fabric_peer {
     uint8_t *buffer;    /* packets fetched by reference */
 };
 
-struct fabric {
+struct shm_fabric {
     struct kept kept; /* its memory is a fabric's for ever */
     struct fabric_setup setup;
     struct segment *segment;
     uint64_t cookie;
     struct list peers;
     struct list active, asking;
-    unsigned dying;              /* peers to be torn down */
-    struct fabric_peer *flowing; /* the last one that got a payload of several cells, or NULL */
-    struct fabric_peer *by_slot[SLOTS_MAX];
+    unsigned dying;           /* peers to be torn down */
+    struct shm_peer *flowing; /* the last one that got a payload of several cells, or NULL */
+    struct shm_peer *by_slot[SLOTS_MAX];
     struct fabric_address withheld[SLOTS_MAX]; /* claimants that may still write to their slots */
     /* When the claimant of a slot, who cannot be reached back, is refused; 0: it is not tried. */
     int64_t refuse_at[SLOTS_MAX];
     bool put_off;  /* there is one who is to be tried again */
     uint64_t full; /* the last peer found without a free slot, by its incarnation */
-    struct fabric_peer *listening[SLOTS_MAX]; /* the peers whose rings every poll looks at */
+    struct shm_peer *listening[SLOTS_MAX]; /* the peers whose rings every poll looks at */
     unsigned busy_polls;
 
     /* From here to `attention` for peek(), which holds no lock. What it points to is in a segment
@@ -136,6 +136,17 @@ struct fabric {
     int64_t next_probe;
 };
 
+/* Behind the interface's struct fabric and struct fabric_peer are these two. */
+static inline struct shm_fabric *shm_of(struct fabric *f)
+{
+    return (struct shm_fabric *)f;
+}
+
+static inline struct shm_peer *shm_peer_of(struct fabric_peer *p)
+{
+    return (struct shm_peer *)p;
+}
+
 #define FETCH_PACKETS 16
 
 /* The longest payload that we put into a record of such a ring. */
@@ -147,7 +158,7 @@ static inline size_t inline_most(const struct options *o, uint32_t ring_lines)
 }
 
 /* Orders what we published before what we look at next; invariant set 1. */
-static inline void light_barrier(const struct fabric_peer *p)
+static inline void light_barrier(const struct shm_peer *p)
 {
     if (unlikely(p->fences)) {
         full_fence();
@@ -157,18 +168,18 @@ static inline void light_barrier(const struct fabric_peer *p)
 }
 
 /* The bit of a slot in our own bitmap: set while its rings are to be looked at. */
-static inline void set_bit(struct fabric *f, unsigned index)
+static inline void set_bit(struct shm_fabric *f, unsigned index)
 {
     atomic_fetch_or(&f->segment->header->bitmap[index / 64], 1ull << (index % 64));
 }
 
-static inline void clear_bit(struct fabric *f, unsigned index)
+static inline void clear_bit(struct shm_fabric *f, unsigned index)
 {
     atomic_fetch_and(&f->segment->header->bitmap[index / 64], ~(1ull << (index % 64)));
 }
 
-/* fabric_attend() makes peek() say that there is work, until a poll finds none. */
-static inline void fabric_attend(struct fabric *f)
+/* shm_attend() makes peek() say that there is work, until a poll finds none. */
+static inline void shm_attend(struct shm_fabric *f)
 {
     atomic_store_explicit(&f->attention, true, memory_order_relaxed);
 }

@@ -17,7 +17,7 @@ bool slot_is_claimed(uint64_t owner)
 
 /* Whether the process that claimed a slot still lives. An unready slot does not
  * say yet which incarnation claimed it. */
-static bool claimant_alive(struct fabric *f, uint64_t owner, const struct slot *slot)
+static bool claimant_alive(struct shm_fabric *f, uint64_t owner, const struct slot *slot)
 {
     struct reason why;
     struct segment *s;
@@ -31,7 +31,7 @@ static bool claimant_alive(struct fabric *f, uint64_t owner, const struct slot *
     return alive;
 }
 
-void clear_slot(struct fabric *f, struct slot *slot, unsigned index)
+void clear_slot(struct shm_fabric *f, struct slot *slot, unsigned index)
 {
     const struct segment_info *g = &f->segment->info;
     /* First, so that a sender which finds the slot unready also finds it taken; see take_slot(). */
@@ -46,14 +46,15 @@ void clear_slot(struct fabric *f, struct slot *slot, unsigned index)
     atomic_store_explicit(&f->segment->header->owner[index], 0, memory_order_release);
 }
 
-void withhold_slot(struct fabric *f, unsigned index, const struct fabric_address *who, bool broken)
+void withhold_slot(struct shm_fabric *f, unsigned index, const struct fabric_address *who,
+                   bool broken)
 {
     f->withheld[index] = *who;
     f->refuse_at[index] = 0;
     atomic_store(&f->segment->header->owner[index], broken ? OWNER_BANNED : OWNER_REFUSED);
 }
 
-void put_off_slot(struct fabric *f, unsigned index, const struct fabric_address *who,
+void put_off_slot(struct shm_fabric *f, unsigned index, const struct fabric_address *who,
                   const char *why)
 {
     int64_t now = clock_ns();
@@ -76,7 +77,7 @@ void put_off_slot(struct fabric *f, unsigned index, const struct fabric_address 
  * have died before it was ready, or says that the slot is withheld from somebody. That address may
  * have another owner by now, who took the slot over; and who closes its NIC may still be about to
  * fill it. So nobody may have the slot from then on, and asked is who may write there. */
-static void free_slot(struct fabric *f, unsigned index, uint64_t owner, struct slot *slot)
+static void free_slot(struct shm_fabric *f, unsigned index, uint64_t owner, struct slot *slot)
 {
     const struct fabric_address *who = &f->withheld[index];
     _Atomic uint64_t *word = &f->segment->header->owner[index];
@@ -99,7 +100,7 @@ static void free_slot(struct fabric *f, unsigned index, uint64_t owner, struct s
     }
 }
 
-void sweep_slots(struct fabric *f)
+void sweep_slots(struct shm_fabric *f)
 {
     struct segment_header *h = f->segment->header;
     for (unsigned i = 0; i < f->segment->info.slots; i++) {

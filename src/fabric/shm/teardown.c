@@ -18,9 +18,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void free_peer(struct fabric_peer *p)
+static void free_peer(struct shm_peer *p)
 {
-    struct fabric *f = p->fabric;
+    struct shm_fabric *f = p->fabric;
     if (p->pidfd >= 0) {
         sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_DEL, p->pidfd, NULL);
         forks_close(p->pidfd);
@@ -39,7 +39,7 @@ static void free_peer(struct fabric_peer *p)
     free(p);
 }
 
-void peer_leave(struct fabric_peer *p)
+void peer_leave(struct shm_peer *p)
 {
     if (p->remote != NULL && !p->left) {
         p->left = true;
@@ -50,9 +50,9 @@ void peer_leave(struct fabric_peer *p)
     }
 }
 
-void peer_forget(struct fabric_peer *p)
+void peer_forget(struct shm_peer *p)
 {
-    struct fabric *f = p->fabric;
+    struct shm_fabric *f = p->fabric;
     if (p->np != NULL) {
         for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
             if (p->rx[c].m.rx != NULL) {
@@ -67,7 +67,7 @@ void peer_forget(struct fabric_peer *p)
 /* Whether the claimant of a slot may still write to it: until it has said that it left, which is
  * the last that it writes there, or its name or its process is gone. That its segment is closed is
  * not enough: a process that closes its NIC says so first, and then leaves its slots one by one. */
-static bool may_write(const struct fabric_peer *p)
+static bool may_write(const struct shm_peer *p)
 {
     const struct fabric_address *a = &p->address;
     if (!p->broken && atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT) {
@@ -77,11 +77,11 @@ static bool may_write(const struct fabric_peer *p)
 }
 
 /* Gives a slot back, unless its claimant may still write to it. */
-static void vacate_slot(struct fabric_peer *p)
+static void vacate_slot(struct shm_peer *p)
 {
-    struct fabric *f = p->fabric;
+    struct shm_fabric *f = p->fabric;
     f->by_slot[p->in_index] = NULL;
-    fabric_ignore(f, p);
+    shm_ignore(f, p);
     clear_bit(f, p->in_index);
     if (may_write(p)) {
         withhold_slot(f, p->in_index, &p->address, p->broken);
@@ -97,19 +97,19 @@ struct peer_name peer_name(const struct fabric_address *a)
     return name;
 }
 
-void peer_lost(struct fabric_peer *p, const char *why)
+void peer_lost(struct shm_peer *p, const char *why)
 {
     if (why != NULL && !p->broken) {
         log_line(LOG_WARN, "connection to %s ended: %s", peer_name(&p->address).text, why);
         p->broken = true;
     }
-    fabric_attend(p->fabric);
+    shm_attend(p->fabric);
     p->fabric->dying += !p->dying;
     p->dying = true;
     tx_stop(p);
 }
 
-bool peer_empty(struct fabric_peer *p)
+bool peer_empty(struct shm_peer *p)
 {
     tx_cancel(p); /* a get of the dead peer would wait for its reply to leave */
     peer_leave(p);
@@ -117,7 +117,7 @@ bool peer_empty(struct fabric_peer *p)
     return shm_rx_advance(p) || moved;
 }
 
-bool peer_tear_down(struct fabric_peer *p)
+bool peer_tear_down(struct shm_peer *p)
 {
     shm_rx_cut(p);
     if ((shm_rx_state(p) & RX_BUSY) != 0) {
@@ -135,14 +135,15 @@ bool peer_tear_down(struct fabric_peer *p)
 
 /* A pidfd tells of a process that ends, and not of one that runs another program (exec) and keeps
  * its pid, nor of one that has given the connection up: who owes us something is asked as well. */
-bool peer_is_probed(struct fabric_peer *p)
+bool peer_is_probed(struct shm_peer *p)
 {
-    return !p->dying && ((p->pidfd < 0 && !p->same_process) || shm_unsent(p) ||
-                         (shm_rx_state(p) & RX_BUSY) != 0 || p->fabric->setup.up->expects(p->np));
+    return !p->dying &&
+           ((p->pidfd < 0 && !p->same_process) || shm_unsent((struct fabric_peer *)p) ||
+            (shm_rx_state(p) & RX_BUSY) != 0 || p->fabric->setup.up->expects(p->np));
 }
 
 /* Whether a peer is no more, or looks no more at the slot that we have with it. */
-static bool is_lost(struct fabric_peer *p)
+static bool is_lost(struct shm_peer *p)
 {
     const struct segment *s = p->remote, *mine = p->fabric->segment;
     if (!segment_alive(p->remote)) {
@@ -159,11 +160,11 @@ static bool is_lost(struct fabric_peer *p)
     return true;
 }
 
-void peers_probe(struct fabric *f)
+void peers_probe(struct shm_fabric *f)
 {
     ERRNO_KEPT;
     NOT_CANCELLED;
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct shm_peer, p, &f->peers, link) {
         if (!peer_is_probed(p)) {
             continue;
         }

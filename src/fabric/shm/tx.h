@@ -26,7 +26,7 @@
 /* True if nothing can be sent on the channel: the fabric tears the peer down, or the peer was dead
  * when it was met, so that there is no ring to it. The caller then drops a response, since the
  * initiator that it is for is gone, and reports a request as FULL. */
-static inline bool tx_no_way(const struct fabric_peer *p, const struct tx_channel *t)
+static inline bool tx_no_way(const struct shm_peer *p, const struct tx_channel *t)
 {
     return p->dying || t->index == NULL;
 }
@@ -88,7 +88,7 @@ static inline bool tx_crowded(const struct tx_channel *t, uint64_t lines)
 }
 
 /* Makes room for a record of `lines` at tail and returns it, or NULL. */
-static inline struct record *tx_reserve(struct fabric_peer *p, struct tx_channel *t, uint64_t lines)
+static inline struct record *tx_reserve(struct shm_peer *p, struct tx_channel *t, uint64_t lines)
 {
     uint64_t to_end = t->line_mask + 1 - (t->tail & t->line_mask);
     uint64_t pad = lines > to_end ? to_end : 0;

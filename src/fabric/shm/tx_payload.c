@@ -35,7 +35,7 @@
 
 enum large { LARGE_AUTO, LARGE_CELLS, LARGE_VM }; /* of PINWHEEL_SHM_LARGE */
 
-static void refresh_cells(struct fabric_peer *p, struct tx_channel *t)
+static void refresh_cells(struct shm_peer *p, struct tx_channel *t)
 {
     uint64_t head = atomic_load_explicit(&t->index->cells_head, memory_order_acquire);
     if (head - t->cells_head_seen > t->cells_tail - t->cells_head_seen) {
@@ -48,8 +48,7 @@ static void refresh_cells(struct fabric_peer *p, struct tx_channel *t)
 /* Cells or a reference? To a peer that is far, now and then a message goes through cells, so
  * that it learns whether it still is: processes move. What handlers take packet by packet goes
  * through cells at any distance: they work on the first packets while the others are filled. */
-static bool by_reference(const struct fabric_peer *p, struct tx_channel *t,
-                         const struct fabric_tx *tx)
+static bool by_reference(const struct shm_peer *p, struct tx_channel *t, const struct fabric_tx *tx)
 {
     const struct options *o = p->fabric->setup.options;
     if (tx->at_once || tx->vector != NULL || /* a reference is one address */
@@ -77,7 +76,7 @@ static uint64_t cells_free(const struct tx_channel *t)
 
 /* Takes more cells into use while none is free: the first ones for the first payload, all of them
  * once the first ones are empty again. */
-static void use_more_cells(struct fabric_peer *p, struct tx_channel *t)
+static void use_more_cells(struct shm_peer *p, struct tx_channel *t)
 {
     if (!t->draining || t->cells_tail != t->cells_head_seen) {
         return;
@@ -100,7 +99,7 @@ static void use_more_cells(struct fabric_peer *p, struct tx_channel *t)
 }
 
 /* Room in the cells for a payload of `length`, or for any of it, is looked for. */
-static uint64_t find_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t needed)
+static uint64_t find_cells(struct shm_peer *p, struct tx_channel *t, uint64_t needed)
 {
     if (cells_free(t) < needed) {
         refresh_cells(p, t);
@@ -135,7 +134,7 @@ static int fill_timed(struct tx_channel *t, uint8_t *cell, struct fabric_tx *tx,
 /* Copies payload into free cells, `most` of them; true if any moved. The first two are handed over
  * one by one, so that the receiver can begin, the others by HAND_OVER. A source that turns out
  * unreadable, or is taken back, is said in the record; the rest of its cells carry nothing. */
-static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx,
+static bool fill_cells(struct shm_peer *p, struct tx_channel *t, struct fabric_tx *tx,
                        uint64_t most)
 {
     uint64_t filled = 0;
@@ -165,7 +164,7 @@ static bool fill_cells(struct fabric_peer *p, struct tx_channel *t, struct fabri
 }
 
 /* Whether the cells can take all of a payload now. */
-static bool fits_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t length)
+static bool fits_cells(struct shm_peer *p, struct tx_channel *t, uint64_t length)
 {
     uint64_t needed = length / t->cells.size + (length % t->cells.size != 0);
     return list_empty(&t->filling) && needed <= t->cells.mask + 1 &&
@@ -173,7 +172,7 @@ static bool fits_cells(struct fabric_peer *p, struct tx_channel *t, uint64_t len
 }
 
 /* A payload of one cell goes ahead of its record: whoever finds that has all of the message. */
-static enum fabric_send send_cell(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
+static enum fabric_send send_cell(struct shm_peer *p, struct tx_channel *t, struct fabric_tx *tx)
 {
     struct record *r = tx_reserve(p, t, 1);
     if (r == NULL) {
@@ -194,7 +193,7 @@ static enum fabric_send send_cell(struct fabric_peer *p, struct tx_channel *t, s
     return FABRIC_SENT;
 }
 
-enum fabric_send tx_send_long(struct fabric_peer *p, struct tx_channel *t, struct fabric_tx *tx)
+enum fabric_send tx_send_long(struct shm_peer *p, struct tx_channel *t, struct fabric_tx *tx)
 {
     /* Only here: what is to leave at once must not find the cells closed half-way. */
     t->draining |= !t->all_cells && t->cells_tail >= GROW_AFTER * t->cells.count;
@@ -237,7 +236,7 @@ enum fabric_send tx_send_long(struct fabric_peer *p, struct tx_channel *t, struc
     return FABRIC_QUEUED;
 }
 
-static bool advance_filling(struct fabric_peer *p, struct tx_channel *t)
+static bool advance_filling(struct shm_peer *p, struct tx_channel *t)
 {
     struct fabric_tx *tx = LIST_FIRST(struct fabric_tx, &t->filling, link);
     if (tx == NULL || p->dying || !fill_cells(p, t, tx, FILL_RUN)) {
@@ -251,7 +250,7 @@ static bool advance_filling(struct fabric_peer *p, struct tx_channel *t)
     return true;
 }
 
-static bool advance_referred(struct fabric_peer *p, struct tx_channel *t)
+static bool advance_referred(struct shm_peer *p, struct tx_channel *t)
 {
     bool moved = false;
     struct fabric_tx *tx;
@@ -268,7 +267,7 @@ static bool advance_referred(struct fabric_peer *p, struct tx_channel *t)
 }
 
 /* Notices room where there was none; the NIC then sends what waits. */
-static bool advance_starved(struct fabric_peer *p, struct tx_channel *t)
+static bool advance_starved(struct shm_peer *p, struct tx_channel *t)
 {
     uint64_t before = t->head_seen;
     if (t->starved) {
@@ -279,7 +278,7 @@ static bool advance_starved(struct fabric_peer *p, struct tx_channel *t)
     return false;
 }
 
-bool tx_advance(struct fabric_peer *p)
+bool tx_advance(struct shm_peer *p)
 {
     bool moved = false;
     for (int c = FABRIC_CLASSES - 1; c >= 0; c--) {
@@ -298,7 +297,7 @@ bool tx_advance(struct fabric_peer *p)
     return moved;
 }
 
-bool tx_pending(const struct fabric_peer *p)
+bool tx_pending(const struct shm_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         if (p->tx[c].starved || tx_under_way(&p->tx[c])) {
@@ -308,7 +307,7 @@ bool tx_pending(const struct fabric_peer *p)
     return false;
 }
 
-bool tx_flows(struct fabric_peer *p)
+bool tx_flows(struct shm_peer *p)
 {
     bool moved = false;
     for (struct tx_channel *t = p->tx; t < p->tx + FABRIC_CLASSES; t++) {
@@ -321,7 +320,7 @@ bool tx_flows(struct fabric_peer *p)
     return moved;
 }
 
-bool tx_has_room(struct fabric_peer *p)
+bool tx_has_room(struct shm_peer *p)
 {
     for (struct tx_channel *t = p->tx; t < p->tx + FABRIC_CLASSES; t++) {
         uint64_t head = t->head_seen, cells = t->cells_head_seen;
@@ -338,7 +337,7 @@ bool tx_has_room(struct fabric_peer *p)
     return p->dying;
 }
 
-void tx_cancel(struct fabric_peer *p)
+void tx_cancel(struct shm_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         struct list *lists[] = {&p->tx[c].filling, &p->tx[c].referred};

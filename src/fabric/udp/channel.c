@@ -19,7 +19,7 @@ static bool nothing_here(const struct udp_channel *c)
 }
 
 /* Goes on with all streams that can, in their order. */
-static bool take_streams(struct fabric_peer *p, struct udp_channel *c)
+static bool take_streams(struct udp_peer *p, struct udp_channel *c)
 {
     struct udp_stream *l = udp_stream_first(c);
     bool moved = udp_stream_take_first(p, l);
@@ -38,7 +38,7 @@ static bool take_streams(struct fabric_peer *p, struct udp_channel *c)
     return moved;
 }
 
-static void cut_channel(struct fabric_peer *p, struct udp_channel *c)
+static void cut_channel(struct udp_peer *p, struct udp_channel *c)
 {
     if (c->busy) {
         return;
@@ -54,7 +54,7 @@ static void cut_channel(struct fabric_peer *p, struct udp_channel *c)
     c->busy = false;
 }
 
-void udp_cut(struct fabric_peer *p)
+void udp_cut(struct udp_peer *p)
 {
     cut_channel(p, &p->channel[FABRIC_RESPONSE]);
     cut_channel(p, &p->channel[FABRIC_ASK]);
@@ -73,7 +73,7 @@ static bool may_offer(const struct udp_channel *c)
 }
 
 /* Has it offer all of that again. */
-static void ask_again(struct fabric_peer *p, struct udp_channel *c, unsigned class)
+static void ask_again(struct udp_peer *p, struct udp_channel *c, unsigned class)
 {
     c->refused = c->next_refused = false;
     LIST_EACH(struct udp_stream, l, &c->streams, link) {
@@ -83,7 +83,7 @@ static void ask_again(struct fabric_peer *p, struct udp_channel *c, unsigned cla
     slmp_resume(p->fabric->engine, 0, p->session, class);
 }
 
-static bool take_channel(struct fabric_peer *p, unsigned class)
+static bool take_channel(struct udp_peer *p, unsigned class)
 {
     struct udp_channel *c = &p->channel[class];
     if (c->busy || (nothing_here(c) && !c->refused)) {
@@ -99,7 +99,7 @@ static bool take_channel(struct fabric_peer *p, unsigned class)
     return moved;
 }
 
-static __attribute__((noinline)) bool take_asks(struct fabric_peer *p)
+static __attribute__((noinline)) bool take_asks(struct udp_peer *p)
 {
     const struct udp_channel *c = &p->channel[FABRIC_ASK];
     bool moved = take_channel(p, FABRIC_ASK);
@@ -107,7 +107,7 @@ static __attribute__((noinline)) bool take_asks(struct fabric_peer *p)
     return moved;
 }
 
-bool udp_take(struct fabric_peer *p)
+bool udp_take(struct udp_peer *p)
 {
     bool moved = take_channel(p, FABRIC_RESPONSE);
     if (unlikely(p->asks)) {
@@ -141,7 +141,7 @@ static unsigned channel_state(const struct udp_channel *c)
     return state;
 }
 
-unsigned udp_state(const struct fabric_peer *p)
+unsigned udp_state(const struct udp_peer *p)
 {
     unsigned asks = p->asks ? channel_state(&p->channel[FABRIC_ASK]) : 0;
     return asks | channel_state(&p->channel[FABRIC_REQUEST]) |
@@ -161,7 +161,7 @@ static bool channel_wants_poll(const struct udp_channel *c)
     return c->refused && may_offer(c);
 }
 
-bool udp_wants_poll(const struct fabric_peer *p)
+bool udp_wants_poll(const struct udp_peer *p)
 {
     return channel_wants_poll(&p->channel[FABRIC_REQUEST]) ||
            (p->asks && channel_wants_poll(&p->channel[FABRIC_ASK])) ||

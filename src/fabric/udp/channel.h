@@ -6,12 +6,12 @@
 #include "fabric/udp/udp.h"
 
 /* udp_take() goes on with what a peer has sent; true if anything moved. */
-bool udp_take(struct fabric_peer *);
+bool udp_take(struct udp_peer *);
 /* udp_state() is what is under way, of enum rx_state; RX_BUSY also while anything is staged. */
-unsigned udp_state(const struct fabric_peer *);
+unsigned udp_state(const struct udp_peer *);
 /* Whether the next poll should look at it though nothing comes. */
-bool udp_wants_poll(const struct fabric_peer *);
+bool udp_wants_poll(const struct udp_peer *);
 /* udp_cut() ends messages in progress of which no more will come. */
-void udp_cut(struct fabric_peer *);
+void udp_cut(struct udp_peer *);
 
 #endif

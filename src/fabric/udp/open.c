@@ -38,7 +38,7 @@ static uint32_t longest_packet(uint32_t nid, int fd)
 
 /* The packets of a full window of one peer fit into the socket's buffer, of which the kernel
  * takes twice a packet's length for each. */
-static void set_sizes(struct fabric *f)
+static void set_sizes(struct udp_fabric *f)
 {
     const int64_t *o = f->setup.options->number;
     struct slmp_config *c = &f->config;
@@ -56,7 +56,7 @@ static void set_sizes(struct fabric *f)
     c->plain_window = 16;
 }
 
-static void set_config(struct fabric *f, uint64_t incarnation)
+static void set_config(struct udp_fabric *f, uint64_t incarnation)
 {
     struct slmp_config *c = &f->config;
     *c = slmp_defaults();
@@ -74,7 +74,7 @@ static void set_config(struct fabric *f, uint64_t incarnation)
 }
 
 /* With a key every packet is proved, and holders of the key are one principal. */
-static int take_key(struct fabric *f, const struct slmp_key *given, struct slmp_key *key,
+static int take_key(struct udp_fabric *f, const struct slmp_key *given, struct slmp_key *key,
                     struct reason *why)
 {
     const char *path = f->setup.options->text[OPT_JOB_KEY_FILE];
@@ -95,7 +95,7 @@ static int take_key(struct fabric *f, const struct slmp_key *given, struct slmp_
     return 0;
 }
 
-static int start_engine(struct fabric *f, const struct slmp_key *given, struct reason *why)
+static int start_engine(struct udp_fabric *f, const struct slmp_key *given, struct reason *why)
 {
     struct slmp_upcalls up = {.context = f,
                               .opened = udp_opened,
@@ -123,7 +123,7 @@ static int start_engine(struct fabric *f, const struct slmp_key *given, struct r
 }
 
 /* Binds to the port of a PID, or to one that the system picks and that is a PID. */
-static int open_socket(struct fabric *f, uint32_t wanted, struct reason *why)
+static int open_socket(struct udp_fabric *f, uint32_t wanted, struct reason *why)
 {
     int buffers = (int)f->setup.options->number[OPT_UDP_BUFFER];
     uint32_t base = (uint32_t)f->setup.options->number[OPT_UDP_PORT_BASE];
@@ -155,7 +155,7 @@ static int open_socket(struct fabric *f, uint32_t wanted, struct reason *why)
                       base);
 }
 
-static int open_epoll(struct fabric *f)
+static int open_epoll(struct udp_fabric *f)
 {
     struct epoll_event event = {.events = EPOLLONESHOT};
     f->epoll_fd = forks_open(epoll_create1(EPOLL_CLOEXEC));
@@ -166,7 +166,7 @@ static int open_epoll(struct fabric *f)
 static struct keep fabrics;
 
 /* From here on a look finds nothing, until another fabric has the memory. */
-static void free_fabric(struct fabric *f, bool leaked)
+static void free_fabric(struct udp_fabric *f, bool leaked)
 {
     udp_socket_close(&f->socket);
     forks_close(f->epoll_fd);
@@ -179,14 +179,14 @@ static void free_fabric(struct fabric *f, bool leaked)
     }
 }
 
-static struct fabric *new_fabric(const struct fabric_setup *setup)
+static struct udp_fabric *new_fabric(const struct fabric_setup *setup)
 {
-    struct fabric *f = keep_take(&fabrics, sizeof(*f));
+    struct udp_fabric *f = keep_take(&fabrics, sizeof(*f));
     if (f == NULL) {
         return NULL;
     }
-    memset(f, 0, offsetof(struct fabric, hot));
-    size_t after = offsetof(struct fabric, armed);
+    memset(f, 0, offsetof(struct udp_fabric, hot));
+    size_t after = offsetof(struct udp_fabric, armed);
     memset((char *)f + after, 0, sizeof(*f) - after);
     f->setup = *setup;
     f->inline_max = (size_t)setup->options->number[OPT_SHM_INLINE];
@@ -204,7 +204,7 @@ static struct fabric *new_fabric(const struct fabric_setup *setup)
 int udp_open(const struct fabric_setup *setup, struct fabric **result, uint32_t *pid,
              struct reason *why)
 {
-    struct fabric *f = new_fabric(setup);
+    struct udp_fabric *f = new_fabric(setup);
     if (f == NULL) {
         return reason_say(why, -ENOMEM, "out of memory");
     }
@@ -227,16 +227,17 @@ int udp_open(const struct fabric_setup *setup, struct fabric **result, uint32_t 
     f->deadline = SLMP_NEVER;
     atomic_store_explicit(&f->hot, true, memory_order_relaxed);
     *pid = f->pid;
-    *result = f;
+    *result = (struct fabric *)f;
     return 0;
 }
 
-void udp_close(struct fabric *f)
+void udp_close(struct fabric *fabric)
 {
+    struct udp_fabric *f = udp_of(fabric);
     int64_t now = udp_socket_now(&f->socket);
     slmp_flush(f->engine);
     udp_flush(f, now);
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct udp_peer, p, &f->peers, link) {
         if (p->session != NULL) {
             slmp_leave(f->engine, p->session);
         }
@@ -244,7 +245,7 @@ void udp_close(struct fabric *f)
     udp_flush(f, now);
     slmp_close(f->engine);
     bool leaked = false;
-    for (struct fabric_peer *p; (p = LIST_FIRST(struct fabric_peer, &f->peers, link)) != NULL;) {
+    for (struct udp_peer *p; (p = LIST_FIRST(struct udp_peer, &f->peers, link)) != NULL;) {
         if (!udp_tear_down(p)) {
             list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
             list_remove(&p->ready);

@@ -37,7 +37,7 @@ uint32_t udp_pid_of(const struct options *o, uint16_t port)
 /* It is asked before each session, of which it decides the uid as well. */
 struct slmp_whose udp_whose(void *fabric, const struct slmp_address *a)
 {
-    struct fabric *f = fabric;
+    struct udp_fabric *f = fabric;
     struct slmp_whose w = {.name = a->ip, .standing = f->keyed ? SLMP_OURS : SLMP_ANYBODYS};
     if (udp_is_local(f, a->ip)) {
         f->owner = udp_owner(a);
@@ -48,7 +48,7 @@ struct slmp_whose udp_whose(void *fabric, const struct slmp_address *a)
 }
 
 /* Whether anything is under way between the two, here or at the NIC. */
-static bool in_use(const struct fabric_peer *p)
+static bool in_use(const struct udp_peer *p)
 {
     return (udp_state(p) & (RX_BUSY | RX_AWAITS)) != 0 || udp_unacknowledged(p) ||
            p->fabric->setup.up->needs(p->np);
@@ -56,11 +56,11 @@ static bool in_use(const struct fabric_peer *p)
 
 bool udp_busy(void *fabric, struct slmp_peer *session)
 {
-    const struct fabric_peer *p = slmp_peer_user(session);
+    const struct udp_peer *p = slmp_peer_user(session);
     return p != NULL && in_use(p);
 }
 
-static void free_peer(struct fabric_peer *p)
+static void free_peer(struct udp_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
         udp_channel_free(p->fabric, &p->channel[c]);
@@ -71,9 +71,9 @@ static void free_peer(struct fabric_peer *p)
     free(p);
 }
 
-static void forget(struct fabric_peer *p)
+static void forget(struct udp_peer *p)
 {
-    struct fabric *f = p->fabric;
+    struct udp_fabric *f = p->fabric;
     for (unsigned c = 0; p->np != NULL && c < FABRIC_CLASSES; c++) {
         if (p->channel[c].rx != NULL) {
             f->setup.up->rx_free(p->np, p->channel[c].rx);
@@ -85,10 +85,10 @@ static void forget(struct fabric_peer *p)
     free_peer(p);
 }
 
-static bool introduce(struct fabric_peer *p)
+static bool introduce(struct udp_peer *p)
 {
-    struct fabric *f = p->fabric;
-    p->np = p->source.np = f->setup.up->peer_up(f->setup.nic, &p->address, p);
+    struct udp_fabric *f = p->fabric;
+    p->np = p->source.np = f->setup.up->peer_up(f->setup.nic, &p->address, (struct fabric_peer *)p);
     for (unsigned c = 0; p->np != NULL && c < FABRIC_CLASSES; c++) {
         p->channel[c].rx = f->setup.up->rx_new(p->np, (enum fabric_class)c);
         if (p->channel[c].rx == NULL) {
@@ -99,10 +99,10 @@ static bool introduce(struct fabric_peer *p)
     return p->np != NULL;
 }
 
-static struct fabric_peer *new_peer(struct fabric *f, const struct slmp_address *a,
-                                    uint64_t incarnation)
+static struct udp_peer *new_peer(struct udp_fabric *f, const struct slmp_address *a,
+                                 uint64_t incarnation)
 {
-    struct fabric_peer *p = calloc(1, sizeof(*p));
+    struct udp_peer *p = calloc(1, sizeof(*p));
     if (p == NULL) {
         return NULL;
     }
@@ -128,8 +128,8 @@ static struct fabric_peer *new_peer(struct fabric *f, const struct slmp_address 
 void udp_opened(void *fabric, struct slmp_peer *session, const struct slmp_address *a,
                 uint64_t incarnation)
 {
-    struct fabric *f = fabric;
-    struct fabric_peer *p = new_peer(f, a, incarnation);
+    struct udp_fabric *f = fabric;
+    struct udp_peer *p = new_peer(f, a, incarnation);
     if (p != NULL && !introduce(p)) {
         forget(p);
         p = NULL;
@@ -148,8 +148,8 @@ void udp_opened(void *fabric, struct slmp_peer *session, const struct slmp_addre
 
 void udp_closed(void *fabric, struct slmp_peer *session, const struct slmp_address *a)
 {
-    struct fabric *f = fabric;
-    struct fabric_peer *p = slmp_peer_user(session);
+    struct udp_fabric *f = fabric;
+    struct udp_peer *p = slmp_peer_user(session);
     slmp_peer_set_user(session, NULL);
     if (p == NULL) {
         return;
@@ -167,14 +167,14 @@ void udp_closed(void *fabric, struct slmp_peer *session, const struct slmp_addre
 
 void udp_other_version(void *fabric, const struct slmp_address *a, unsigned theirs, unsigned ours)
 {
-    struct fabric *f = fabric;
+    struct udp_fabric *f = fabric;
     if (!f->told_version) {
         f->told_version = true;
         log_line(LOG_WARN, "%s", slmp_version_text(a, theirs, ours).text);
     }
 }
 
-bool udp_tear_down(struct fabric_peer *p)
+bool udp_tear_down(struct udp_peer *p)
 {
     while (udp_take(p)) {
     }
@@ -187,7 +187,7 @@ bool udp_tear_down(struct fabric_peer *p)
 }
 
 /* Nobody gives way to a peer that the program wants to reach: said once. */
-static void note_full(struct fabric *f)
+static void note_full(struct udp_fabric *f)
 {
     if (!f->full_told) {
         f->full_told = true;
@@ -198,8 +198,10 @@ static void note_full(struct fabric *f)
     }
 }
 
-enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, struct reason *why)
+enum fabric_connect udp_connect(struct fabric *fabric, uint32_t nid, uint32_t pid,
+                                struct reason *why)
 {
+    struct udp_fabric *f = udp_of(fabric);
     struct slmp_address to = {nid, udp_port_of(f->setup.options, pid)};
     struct slmp_peer *session = slmp_known(f->engine, &to);
     if (session != NULL && slmp_peer_user(session) != NULL) {
@@ -222,7 +224,7 @@ enum fabric_connect udp_connect(struct fabric *f, uint32_t nid, uint32_t pid, st
     return slmp_peer_info(f->engine, &to).answered ? FABRIC_SOON : FABRIC_LATER;
 }
 
-void udp_tear_down_refused(struct fabric *f)
+void udp_tear_down_refused(struct udp_fabric *f)
 {
     struct slmp_address who;
     while (udp_socket_refusal(&f->socket, &who)) {
@@ -235,22 +237,22 @@ void udp_tear_down_refused(struct fabric *f)
 
 /* How long a peer is waited for before it is asked: of this host an answer costs little, and
  * the kernel gives it where a process is no more. */
-static int64_t patience(struct fabric *f, const struct fabric_peer *p)
+static int64_t patience(struct udp_fabric *f, const struct udp_peer *p)
 {
     return udp_is_local(f, p->at.ip) && f->config.silence > 4 * ASK_NS ? ASK_NS
                                                                        : f->config.silence / 4;
 }
 
-bool udp_expects(const struct fabric_peer *p)
+bool udp_expects(const struct udp_peer *p)
 {
     return !p->dying && ((udp_state(p) & RX_AWAITS) != 0 || slmp_incomplete(p->session) ||
                          p->fabric->setup.up->expects(p->np));
 }
 
-void udp_ask_silent(struct fabric *f, int64_t now)
+void udp_ask_silent(struct udp_fabric *f, int64_t now)
 {
     f->ask_at = now + f->config.silence / 4;
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct udp_peer, p, &f->peers, link) {
         int64_t wait = patience(f, p);
         if (now - p->heard >= wait && udp_expects(p)) {
             slmp_ask(f->engine, now, p->session);

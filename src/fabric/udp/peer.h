@@ -15,12 +15,12 @@ struct slmp_whose udp_whose(void *fabric, const struct slmp_address *);
 bool udp_busy(void *fabric, struct slmp_peer *);
 enum fabric_connect udp_connect(struct fabric *, uint32_t nid, uint32_t pid, struct reason *why);
 /* udp_tear_down() ends a peer whose session is over, if it can be ended. */
-bool udp_tear_down(struct fabric_peer *);
+bool udp_tear_down(struct udp_peer *);
 /* udp_tear_down_refused() ends peers of this host whose port nobody listens at any more. */
-void udp_tear_down_refused(struct fabric *);
+void udp_tear_down_refused(struct udp_fabric *);
 /* udp_ask_silent() makes peers that we wait for show that they live. */
-void udp_ask_silent(struct fabric *, int64_t now);
-bool udp_expects(const struct fabric_peer *);
+void udp_ask_silent(struct udp_fabric *, int64_t now);
+bool udp_expects(const struct udp_peer *);
 /* A PID is a port, but for those below 1024, which begin at PINWHEEL_UDP_PORT_BASE + 1. */
 uint16_t udp_port_of(const struct options *, uint32_t pid);
 uint32_t udp_pid_of(const struct options *, uint16_t port);

@@ -28,9 +28,9 @@ static struct udp_stream *stream_of(struct rx_machine *m)
     return container_of(m, struct udp_stream, m);
 }
 
-static struct fabric_peer *peer_of(const struct rx_machine *m)
+static struct udp_peer *peer_of(const struct rx_machine *m)
 {
-    return container_of(m->source, struct fabric_peer, source);
+    return container_of(m->source, struct udp_peer, source);
 }
 
 static struct udp_piece *front(const struct udp_stream *l)
@@ -40,7 +40,7 @@ static struct udp_piece *front(const struct udp_stream *l)
 
 /* The first piece of the message in progress that has bytes left; NULL if it is not here. What
  * is behind a byte that its sender could not read, or a torn end, does not come. */
-static struct udp_piece *next_piece(struct fabric_peer *p, struct udp_stream *l)
+static struct udp_piece *next_piece(struct udp_peer *p, struct udp_stream *l)
 {
     struct udp_piece *piece;
     while ((piece = front(l)) != NULL && !piece->first && !piece->torn &&
@@ -63,7 +63,7 @@ static struct udp_piece *next_piece(struct fabric_peer *p, struct udp_stream *l)
 /* ---- packets ---- */
 
 /* Puts a packet together from pieces, as far as they have come; NULL if not all is here. */
-static uint8_t *gather(struct fabric_peer *p, struct udp_stream *l, size_t n)
+static uint8_t *gather(struct udp_peer *p, struct udp_stream *l, size_t n)
 {
     struct udp_piece *piece;
     if (l->gather == NULL && (l->gather = udp_memory_new(p->fabric->setup.packet_size)) == NULL) {
@@ -81,7 +81,7 @@ static uint8_t *gather(struct fabric_peer *p, struct udp_stream *l, size_t n)
 
 /* The packet of n bytes at l->moved; NULL if it is not here yet. Packets begin at multiples of
  * UDP_ALIGN in memory: how the NIC cuts them must not depend on how they travelled. */
-static uint8_t *packet(struct fabric_peer *p, struct udp_stream *l, size_t n)
+static uint8_t *packet(struct udp_peer *p, struct udp_stream *l, size_t n)
 {
     if (l->gathered == 0) {
         struct udp_piece *piece = next_piece(p, l);
@@ -112,7 +112,7 @@ static void keep(struct udp_stream *l)
 /* Lets go of what the NIC needs no more; true if that was anything. */
 static bool let_go(struct rx_machine *m)
 {
-    struct fabric_peer *p = peer_of(m);
+    struct udp_peer *p = peer_of(m);
     struct udp_stream *l = stream_of(m);
     bool any = false;
     struct udp_kept *k;
@@ -126,7 +126,7 @@ static bool let_go(struct rx_machine *m)
 }
 
 /* The next packet. Afterwards it would be too late to find that memory is short. */
-static struct rx_span packet_here(struct fabric_peer *p, struct udp_stream *l, uint64_t rest)
+static struct rx_span packet_here(struct udp_peer *p, struct udp_stream *l, uint64_t rest)
 {
     size_t packet_size = p->fabric->setup.packet_size, n = rest < packet_size ? rest : packet_size;
     if (l->m.phase == RX_PAYLOAD && l->keeper == NULL &&
@@ -139,7 +139,7 @@ static struct rx_span packet_here(struct fabric_peer *p, struct udp_stream *l, u
 }
 
 /* Bytes that need not come in packets. */
-static struct rx_span bytes_here(struct fabric_peer *p, struct udp_stream *l, uint64_t rest)
+static struct rx_span bytes_here(struct udp_peer *p, struct udp_stream *l, uint64_t rest)
 {
     if (l->gathered != 0) {
         return (struct rx_span){l->gather->bytes, l->gathered};
@@ -175,8 +175,7 @@ static void stream_pass(struct rx_machine *m, uint64_t n, bool kept)
 
 /* ---- messages ---- */
 
-static struct fabric_rx *lend_rx(struct fabric_peer *p, struct udp_channel *c,
-                                 enum fabric_class class)
+static struct fabric_rx *lend_rx(struct udp_peer *p, struct udp_channel *c, enum fabric_class class)
 {
     if (c->lent) {
         return p->fabric->setup.up->rx_new(p->np, class);
@@ -185,7 +184,7 @@ static struct fabric_rx *lend_rx(struct fabric_peer *p, struct udp_channel *c,
     return c->rx;
 }
 
-static void give_rx_back(struct fabric_peer *p, struct udp_stream *l)
+static void give_rx_back(struct udp_peer *p, struct udp_stream *l)
 {
     struct udp_channel *c = &p->channel[l->class];
     if (l->m.rx == c->rx) {
@@ -197,7 +196,7 @@ static void give_rx_back(struct fabric_peer *p, struct udp_stream *l)
 }
 
 /* Takes the head of the next message; false if none is here, or memory is short. */
-static bool take_head(struct fabric_peer *p, struct udp_stream *l)
+static bool take_head(struct udp_peer *p, struct udp_stream *l)
 {
     struct udp_channel *c = &p->channel[l->class];
     struct udp_piece *piece;
@@ -221,7 +220,7 @@ static bool take_head(struct fabric_peer *p, struct udp_stream *l)
 
 /* A message that is here whole, in a piece, and is no ask, may be over in one step; true if it is.
  */
-static bool step_short(struct fabric_peer *p, struct udp_stream *l)
+static bool step_short(struct udp_peer *p, struct udp_stream *l)
 {
     struct fabric_rx *rx = l->m.rx;
     struct udp_piece *piece = front(l);
@@ -244,7 +243,7 @@ static bool step_short(struct fabric_peer *p, struct udp_stream *l)
 
 /* Called when the message of the first stream was cut: severs the messages of the streams behind
  * it, and drops the pieces of those that the NIC has not begun. */
-static void cut_behind(struct fabric_peer *p, struct udp_stream *l)
+static void cut_behind(struct udp_peer *p, struct udp_stream *l)
 {
     const struct udp_channel *c = &p->channel[l->class];
     udp_stream_clear(p->fabric, l);
@@ -259,7 +258,7 @@ static void cut_behind(struct fabric_peer *p, struct udp_stream *l)
 /* The message in progress of the first stream has ended. */
 static void stream_over(struct rx_machine *m)
 {
-    struct fabric_peer *p = peer_of(m);
+    struct udp_peer *p = peer_of(m);
     struct udp_stream *l = stream_of(m);
     (void)let_go(m);
     l->gathered = 0;
@@ -274,13 +273,13 @@ static void stream_over(struct rx_machine *m)
 
 const struct rx_source_ops udp_source = {stream_here, stream_pass, let_go, stream_over};
 
-static bool go_on(struct fabric_peer *p, struct udp_stream *l)
+static bool go_on(struct udp_peer *p, struct udp_stream *l)
 {
     l->m.rx->behind = l != udp_stream_first(&p->channel[l->class]);
     return rx_machine_go_on(&l->m);
 }
 
-bool udp_stream_take_first(struct fabric_peer *p, struct udp_stream *l)
+bool udp_stream_take_first(struct udp_peer *p, struct udp_stream *l)
 {
     bool moved = false;
     for (unsigned n = 0; n < BATCH; n++) {
@@ -304,7 +303,7 @@ bool udp_stream_take_first(struct fabric_peer *p, struct udp_stream *l)
     return moved;
 }
 
-bool udp_stream_take_behind(struct fabric_peer *p, struct udp_stream *l)
+bool udp_stream_take_behind(struct udp_peer *p, struct udp_stream *l)
 {
     bool moved = false;
     if (l->m.phase == RX_IDLE) {

@@ -28,7 +28,7 @@
 /* ---- the messages ---- */
 
 /* With room for so many bytes: those that are copied come in two sizes. */
-static struct udp_message *new_message(struct fabric *f, size_t length)
+static struct udp_message *new_message(struct udp_fabric *f, size_t length)
 {
     bool large = length > f->inline_max;
     size_t room = large ? UDP_COPY_MOST : f->inline_max;
@@ -45,7 +45,7 @@ static struct udp_message *new_message(struct fabric *f, size_t length)
     return m;
 }
 
-static void free_message(struct fabric *f, struct udp_message *m)
+static void free_message(struct udp_fabric *f, struct udp_message *m)
 {
     static const unsigned most[2] = {SPARE_MOST, SPARE_LARGE_MOST};
     if (f->spares[m->large] == most[m->large]) {
@@ -56,7 +56,7 @@ static void free_message(struct fabric *f, struct udp_message *m)
     list_insert_after(&f->spare[m->large], &m->link); /* the one that is still in a cache */
 }
 
-void udp_spare_free(struct fabric *f)
+void udp_spare_free(struct udp_fabric *f)
 {
     for (unsigned i = 0; i < 2; i++) {
         for (struct udp_message *m;
@@ -85,7 +85,7 @@ static bool has_room(struct udp_channel *c, uint64_t copied)
 /* ---- payload that is lent ---- */
 
 /* Room for n bytes that stay until the packets that are made now have left. */
-static uint8_t *outgoing(struct fabric *f, size_t n)
+static uint8_t *outgoing(struct udp_fabric *f, size_t n)
 {
     if (f->outgoing == NULL && (f->outgoing = malloc(OUTGOING)) == NULL) {
         return NULL;
@@ -97,7 +97,7 @@ static uint8_t *outgoing(struct fabric *f, size_t n)
 }
 
 /* Finds n bytes of the payload, those at `from`; false: they cannot be read. */
-static bool find_payload(struct fabric *f, struct fabric_tx *tx, uint64_t from, uint32_t n,
+static bool find_payload(struct udp_fabric *f, struct fabric_tx *tx, uint64_t from, uint32_t n,
                          struct iovec *part)
 {
     if (tx->fault != FABRIC_OK) {
@@ -161,7 +161,7 @@ void udp_habit_end(struct udp_habit *h, int64_t now)
 
 /* Whether the channel's sender is faster than calls of the system, with `under_way` messages
  * that are not acknowledged. */
-static bool is_ahead(const struct fabric *f, unsigned under_way, int64_t now)
+static bool is_ahead(const struct udp_fabric *f, unsigned under_way, int64_t now)
 {
     return udp_is_habit(&f->returns) && under_way > 1 &&
            now - f->flushed < AHEAD_NS + f->flush_took && f->posted < BATCH_MOST &&
@@ -169,7 +169,7 @@ static bool is_ahead(const struct fabric *f, unsigned under_way, int64_t now)
 }
 
 /* The engine has a message of so many bytes: it leaves, or waits for others. */
-static void posted(struct fabric *f, const struct udp_channel *c, uint64_t bytes, int64_t now)
+static void posted(struct udp_fabric *f, const struct udp_channel *c, uint64_t bytes, int64_t now)
 {
     f->posted++;
     f->posted_bytes += bytes;
@@ -182,10 +182,10 @@ static void posted(struct fabric *f, const struct udp_channel *c, uint64_t bytes
 }
 
 /* Gives a message to the engine; false if that has no memory. */
-static bool post(struct fabric_peer *p, enum fabric_class class, struct udp_message *m,
+static bool post(struct udp_peer *p, enum fabric_class class, struct udp_message *m,
                  struct fabric_tx *tx, uint64_t length, int64_t now)
 {
-    struct fabric *f = p->fabric;
+    struct udp_fabric *f = p->fabric;
     struct udp_channel *c = &p->channel[class];
     m->peer = p;
     m->tx = tx;
@@ -213,9 +213,9 @@ static bool post(struct fabric_peer *p, enum fabric_class class, struct udp_mess
 
 /* Bytes that a row may have which begins with a message of `length` bytes: one packet's. 0: the
  * message leaves at once, or is so long that it goes alone. */
-static uint32_t row_room(struct fabric_peer *p, enum fabric_class class, size_t length, int64_t now)
+static uint32_t row_room(struct udp_peer *p, enum fabric_class class, size_t length, int64_t now)
 {
-    struct fabric *f = p->fabric;
+    struct udp_fabric *f = p->fabric;
     if (length > f->inline_max || !is_ahead(f, p->channel[class].queued + 1, now)) {
         return 0;
     }
@@ -251,10 +251,9 @@ static void copy_payload(uint8_t *to, struct content *what)
 }
 
 /* Puts a message behind the last one of the row; false: it goes by itself. */
-static bool join_row(struct fabric_peer *p, enum fabric_class class, struct content *what,
-                     int64_t now)
+static bool join_row(struct udp_peer *p, enum fabric_class class, struct content *what, int64_t now)
 {
-    struct fabric *f = p->fabric;
+    struct udp_fabric *f = p->fabric;
     struct udp_channel *c = &p->channel[class];
     struct udp_message *m = f->row;
     if (m == NULL || m->peer != p || m->m.channel != class) {
@@ -284,10 +283,9 @@ static bool join_row(struct fabric_peer *p, enum fabric_class class, struct cont
 
 /* ---- the operations ---- */
 
-static enum fabric_short send_copy(struct fabric_peer *p, enum fabric_class class,
-                                   struct content what)
+static enum fabric_short send_copy(struct udp_peer *p, enum fabric_class class, struct content what)
 {
-    struct fabric *f = p->fabric;
+    struct udp_fabric *f = p->fabric;
     struct udp_channel *c = &p->channel[class];
     if (!has_room(c, what.length)) {
         return SHORT_FULL;
@@ -310,9 +308,10 @@ static enum fabric_short send_copy(struct fabric_peer *p, enum fabric_class clas
     return what.status == FABRIC_OK ? SHORT_SENT : SHORT_UNREADABLE;
 }
 
-enum fabric_short udp_send_short(struct fabric_peer *p, enum fabric_class class, const void *header,
-                                 const void *payload, size_t length)
+enum fabric_short udp_send_short(struct fabric_peer *peer, enum fabric_class class,
+                                 const void *header, const void *payload, size_t length)
 {
+    struct udp_peer *p = udp_peer_of(peer);
     if (p->dying) {
         return class == FABRIC_RESPONSE ? SHORT_SENT : SHORT_FULL;
     }
@@ -322,16 +321,15 @@ enum fabric_short udp_send_short(struct fabric_peer *p, enum fabric_class class,
     return send_copy(p, class, (struct content){header, payload, NULL, length, FABRIC_OK});
 }
 
-enum fabric_short udp_send_line(struct fabric_peer *p, enum fabric_class class,
+enum fabric_short udp_send_line(struct fabric_peer *peer, enum fabric_class class,
                                 const struct fabric_line *line, size_t length)
 {
-    return udp_send_short(p, class, line->header, &line->payload, length);
+    return udp_send_short(peer, class, line->header, &line->payload, length);
 }
 
-static enum fabric_send send_lent(struct fabric_peer *p, enum fabric_class class,
-                                  struct fabric_tx *tx)
+static enum fabric_send send_lent(struct udp_peer *p, enum fabric_class class, struct fabric_tx *tx)
 {
-    struct fabric *f = p->fabric;
+    struct udp_fabric *f = p->fabric;
     struct udp_message *m = has_room(&p->channel[class], 0) ? new_message(f, 0) : NULL;
     if (m == NULL) {
         return FABRIC_FULL;
@@ -344,8 +342,9 @@ static enum fabric_send send_lent(struct fabric_peer *p, enum fabric_class class
     return FABRIC_QUEUED;
 }
 
-enum fabric_send udp_send(struct fabric_peer *p, enum fabric_class class, struct fabric_tx *tx)
+enum fabric_send udp_send(struct fabric_peer *peer, enum fabric_class class, struct fabric_tx *tx)
 {
+    struct udp_peer *p = udp_peer_of(peer);
     if (p->dying) {
         return class == FABRIC_RESPONSE ? FABRIC_SENT : FABRIC_FULL;
     }
@@ -361,16 +360,17 @@ enum fabric_send udp_send(struct fabric_peer *p, enum fabric_class class, struct
     return fabric_sent_short(tx, send_copy(p, class, what));
 }
 
-bool udp_unsent(struct fabric_peer *p)
+bool udp_unsent(struct fabric_peer *peer)
 {
+    struct udp_peer *p = udp_peer_of(peer);
     return !p->dying && udp_unacknowledged(p);
 }
 
 void udp_sent(void *fabric, struct slmp_message *message, enum slmp_status status)
 {
-    struct fabric *f = fabric;
+    struct udp_fabric *f = fabric;
     struct udp_message *m = container_of(message, struct udp_message, m);
-    struct fabric_peer *p = m->peer;
+    struct udp_peer *p = m->peer;
     struct udp_channel *c = &p->channel[message->channel];
     struct fabric_tx *tx = m->tx;
     c->queued--;
@@ -386,7 +386,7 @@ void udp_sent(void *fabric, struct slmp_message *message, enum slmp_status statu
 
 /* Notes that packets cannot be sent. Memory that the kernel could not read is found by copying
  * payload from now on; anything else is logged, once. */
-static void note_failure(struct fabric *f, int rc, const struct udp_failure *failure)
+static void note_failure(struct udp_fabric *f, int rc, const struct udp_failure *failure)
 {
     if (rc == -EFAULT) {
         f->careful = true;
@@ -396,7 +396,7 @@ static void note_failure(struct fabric *f, int rc, const struct udp_failure *fai
              ip_text(failure->to.ip).text, failure->to.port, strerror(-rc));
 }
 
-void udp_flush(struct fabric *f, int64_t now)
+void udp_flush(struct udp_fabric *f, int64_t now)
 {
     struct udp_failure failure;
     bool any = false;

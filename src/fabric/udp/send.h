@@ -12,7 +12,7 @@ enum fabric_short udp_send_line(struct fabric_peer *, enum fabric_class, const s
                                 size_t length);
 bool udp_unsent(struct fabric_peer *);
 /* Whether messages for a peer are not acknowledged. */
-static inline bool udp_unacknowledged(const struct fabric_peer *p)
+static inline bool udp_unacknowledged(const struct udp_peer *p)
 {
     return p->channel[FABRIC_REQUEST].queued != 0 || p->channel[FABRIC_RESPONSE].queued != 0 ||
            p->channel[FABRIC_ASK].queued != 0;
@@ -20,12 +20,12 @@ static inline bool udp_unacknowledged(const struct fabric_peer *p)
 /* udp_sent() is the engine's upcall. */
 void udp_sent(void *fabric, struct slmp_message *, enum slmp_status);
 /* udp_flush() sends what the engine has to send. */
-void udp_flush(struct fabric *, int64_t now);
+void udp_flush(struct udp_fabric *, int64_t now);
 void udp_habit_end(struct udp_habit *, int64_t now);
 static inline bool udp_is_habit(const struct udp_habit *h)
 {
     return h->times >= UDP_HABIT;
 }
-void udp_spare_free(struct fabric *);
+void udp_spare_free(struct udp_fabric *);
 
 #endif

@@ -33,7 +33,7 @@ struct udp_memory *udp_memory_new(size_t bytes)
     return m;
 }
 
-void udp_memory_drop(struct fabric *f, struct udp_memory *m)
+void udp_memory_drop(struct udp_fabric *f, struct udp_memory *m)
 {
     if (--m->users != 0) {
         return;
@@ -46,7 +46,7 @@ void udp_memory_drop(struct fabric *f, struct udp_memory *m)
 }
 
 /* A buffer for the next datagrams; NULL if memory is short. */
-static struct udp_memory *take_buffer(struct fabric *f)
+static struct udp_memory *take_buffer(struct udp_fabric *f)
 {
     struct udp_memory *m = LIST_POP(struct udp_memory, &f->free_buffers, link);
     if (m != NULL) {
@@ -58,7 +58,7 @@ static struct udp_memory *take_buffer(struct fabric *f)
     return m;
 }
 
-void udp_memories_free(struct fabric *f)
+void udp_memories_free(struct udp_fabric *f)
 {
     if (f->buffer != NULL) {
         udp_memory_drop(f, f->buffer);
@@ -73,7 +73,7 @@ void udp_memories_free(struct fabric *f)
 
 /* ---- pieces ---- */
 
-static struct udp_piece *new_piece(struct fabric *f)
+static struct udp_piece *new_piece(struct udp_fabric *f)
 {
     struct udp_piece *piece = LIST_POP(struct udp_piece, &f->free_pieces, link);
     f->spare_pieces -= piece != NULL;
@@ -85,7 +85,7 @@ static struct udp_piece *new_piece(struct fabric *f)
     return piece;
 }
 
-static void free_piece(struct fabric *f, struct udp_piece *piece)
+static void free_piece(struct udp_fabric *f, struct udp_piece *piece)
 {
     if (f->spare_pieces == UDP_PIECES) {
         free(piece);
@@ -95,7 +95,7 @@ static void free_piece(struct fabric *f, struct udp_piece *piece)
     list_insert_after(&f->free_pieces, &piece->link); /* the one that is still in a cache */
 }
 
-void udp_piece_drop(struct fabric *f, struct udp_stream *l)
+void udp_piece_drop(struct udp_fabric *f, struct udp_stream *l)
 {
     struct udp_piece *piece = container_of(list_pop_front(&l->pieces), struct udp_piece, link);
     l->count--;
@@ -106,7 +106,7 @@ void udp_piece_drop(struct fabric *f, struct udp_stream *l)
     free_piece(f, piece);
 }
 
-static void drop_row(struct fabric *f, struct udp_stream *l)
+static void drop_row(struct udp_fabric *f, struct udp_stream *l)
 {
     if (l->in.row != NULL) {
         udp_memory_drop(f, l->in.row);
@@ -114,7 +114,7 @@ static void drop_row(struct fabric *f, struct udp_stream *l)
     }
 }
 
-void udp_stream_clear(struct fabric *f, struct udp_stream *l)
+void udp_stream_clear(struct udp_fabric *f, struct udp_stream *l)
 {
     while (!list_empty(&l->pieces)) {
         udp_piece_drop(f, l);
@@ -122,7 +122,7 @@ void udp_stream_clear(struct fabric *f, struct udp_stream *l)
     drop_row(f, l);
 }
 
-static struct udp_piece *add_piece(struct fabric *f, struct udp_stream *l)
+static struct udp_piece *add_piece(struct udp_fabric *f, struct udp_stream *l)
 {
     struct udp_piece *piece = new_piece(f);
     if (piece != NULL) {
@@ -133,7 +133,7 @@ static struct udp_piece *add_piece(struct fabric *f, struct udp_stream *l)
 }
 
 /* Memory that has these bytes, for a piece. The buffer may stay in use if another one is left. */
-static struct udp_memory *keep(struct fabric *f, const void **bytes, size_t length)
+static struct udp_memory *keep(struct udp_fabric *f, const void **bytes, size_t length)
 {
     bool left = f->buffers < BUFFERS_MOST || !list_empty(&f->free_buffers);
     if (f->buffer != NULL && left &&
@@ -151,15 +151,15 @@ static struct udp_memory *keep(struct fabric *f, const void **bytes, size_t leng
 
 /* ---- upcalls of the engine ---- */
 
-static struct fabric_peer *peer_of(const struct slmp_incoming *in)
+static struct udp_peer *peer_of(const struct slmp_incoming *in)
 {
     return slmp_peer_user(in->peer);
 }
 
 enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *first, size_t length)
 {
-    struct fabric *f = fabric;
-    struct fabric_peer *p = peer_of(in);
+    struct udp_fabric *f = fabric;
+    struct udp_peer *p = peer_of(in);
     if (p == NULL) {
         return SLMP_GO; /* nobody wants it: udp_data() sees no stream */
     }
@@ -182,7 +182,7 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
     return SLMP_GO;
 }
 
-static bool take_bytes(struct fabric *f, struct udp_stream *l, const struct slmp_incoming *in,
+static bool take_bytes(struct udp_fabric *f, struct udp_stream *l, const struct slmp_incoming *in,
                        const void *bytes, size_t length)
 {
     struct udp_memory *m = keep(f, &bytes, length);
@@ -230,7 +230,7 @@ static bool next_of_row(const uint8_t *bytes, size_t rest, struct span *s)
 }
 
 /* Makes pieces of all messages of a row; false, and nothing is changed, if memory is short. */
-static bool add_row(struct fabric *f, struct udp_stream *l, struct udp_memory *m,
+static bool add_row(struct udp_fabric *f, struct udp_stream *l, struct udp_memory *m,
                     const uint8_t *bytes, size_t length)
 {
     struct list made;
@@ -264,7 +264,7 @@ static bool add_row(struct fabric *f, struct udp_stream *l, struct udp_memory *m
 
 /* Takes a row (udp.h): short messages that the sender has joined. A row lies in one packet, unless
  * the path took shorter packets since the sender has joined them: then it is put together first. */
-static bool take_row(struct fabric *f, struct udp_stream *l, const struct slmp_incoming *in,
+static bool take_row(struct udp_fabric *f, struct udp_stream *l, const struct slmp_incoming *in,
                      const void *bytes, size_t length)
 {
     if (in->length > UDP_ROW_MOST || in->blank) {
@@ -302,8 +302,8 @@ static bool take_row(struct fabric *f, struct udp_stream *l, const struct slmp_i
 enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset, const void *bytes,
                         size_t length)
 {
-    struct fabric *f = fabric;
-    struct fabric_peer *p = peer_of(in);
+    struct udp_fabric *f = fabric;
+    struct udp_peer *p = peer_of(in);
     (void)offset; /* they come in order */
     struct udp_stream *l = in->user;
     if (p == NULL || l == NULL || l->in.open != in) {
@@ -327,12 +327,12 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset,
 
 void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
 {
-    struct fabric_peer *p = peer_of(in);
+    struct udp_peer *p = peer_of(in);
     struct udp_stream *l = in->user;
     if (p == NULL || l == NULL || l->in.open != in) {
         return;
     }
-    struct fabric *f = fabric;
+    struct udp_fabric *f = fabric;
     l->in.open = NULL;
     if (l->in.row != NULL) {
         drop_row(f, l); /* nobody has seen any of it */
@@ -348,7 +348,7 @@ void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
 /* ---- the socket ---- */
 
 /* Whether a packet may be looked at: without leave, only those of this host are. */
-static bool welcome(struct fabric *f, const struct slmp_address *from)
+static bool welcome(struct udp_fabric *f, const struct slmp_address *from)
 {
     if (f->open_to_all || udp_is_local(f, from->ip)) {
         return true;
@@ -362,7 +362,7 @@ static bool welcome(struct fabric *f, const struct slmp_address *from)
     return false;
 }
 
-bool udp_receive(struct fabric *f, int64_t now, bool *more)
+bool udp_receive(struct udp_fabric *f, int64_t now, bool *more)
 {
     struct slmp_address from;
     size_t each;
@@ -386,7 +386,7 @@ bool udp_receive(struct fabric *f, int64_t now, bool *more)
             udp_unproved(f, &from);
         }
         struct slmp_peer *session = proved ? slmp_known(f->engine, &from) : NULL;
-        struct fabric_peer *p = session != NULL ? slmp_peer_user(session) : NULL;
+        struct udp_peer *p = session != NULL ? slmp_peer_user(session) : NULL;
         if (p != NULL) {
             p->heard = now;
         }

@@ -12,12 +12,12 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *, uint64_t offset, c
 void udp_done(void *fabric, struct slmp_incoming *, enum slmp_status);
 /* udp_receive() gives the engine what one look at the socket brings; false: nothing. `more`:
  * several datagrams were joined, and others may wait. */
-bool udp_receive(struct fabric *, int64_t now, bool *more);
+bool udp_receive(struct udp_fabric *, int64_t now, bool *more);
 struct udp_memory *udp_memory_new(size_t bytes);
-void udp_memory_drop(struct fabric *, struct udp_memory *);
-void udp_piece_drop(struct fabric *, struct udp_stream *);
+void udp_memory_drop(struct udp_fabric *, struct udp_memory *);
+void udp_piece_drop(struct udp_fabric *, struct udp_stream *);
 /* udp_stream_clear() forgets what a stream has, but for a message in progress. */
-void udp_stream_clear(struct fabric *, struct udp_stream *);
-void udp_memories_free(struct fabric *);
+void udp_stream_clear(struct udp_fabric *, struct udp_stream *);
+void udp_memories_free(struct udp_fabric *);
 
 #endif

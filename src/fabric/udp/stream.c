@@ -52,7 +52,7 @@ void udp_channel_init(struct udp_channel *c, const struct rx_source *source,
     }
 }
 
-static void free_buffers(struct fabric *f, struct udp_stream *l)
+static void free_buffers(struct udp_fabric *f, struct udp_stream *l)
 {
     if (l->gather != NULL) {
         udp_memory_drop(f, l->gather);
@@ -62,7 +62,7 @@ static void free_buffers(struct fabric *f, struct udp_stream *l)
     l->keeper = NULL;
 }
 
-void udp_channel_free(struct fabric *f, struct udp_channel *c)
+void udp_channel_free(struct udp_fabric *f, struct udp_channel *c)
 {
     for (unsigned i = 0; i < UDP_STREAMS; i++) {
         struct udp_stream *l = &c->stream[i];
@@ -126,7 +126,7 @@ bool udp_stream_split(struct udp_channel *c, struct udp_stream *l)
     return true;
 }
 
-bool udp_stream_retire(struct fabric *f, struct udp_channel *c)
+bool udp_stream_retire(struct udp_fabric *f, struct udp_channel *c)
 {
     struct udp_stream *l = udp_stream_first(c);
     if (udp_stream_alone(c) || l->m.phase != RX_IDLE || l->in.open != NULL ||

@@ -6,7 +6,7 @@
 #include "fabric/udp/udp.h"
 
 void udp_channel_init(struct udp_channel *, const struct rx_source *, enum fabric_class);
-void udp_channel_free(struct fabric *, struct udp_channel *);
+void udp_channel_free(struct udp_fabric *, struct udp_channel *);
 static inline struct udp_stream *udp_stream_first(const struct udp_channel *c)
 {
     return container_of(c->streams.next, struct udp_stream, link);
@@ -31,7 +31,7 @@ struct udp_stream *udp_stream_begin(struct udp_channel *);
  * false: something is behind it still. */
 bool udp_stream_split(struct udp_channel *, struct udp_stream *);
 /* udp_stream_retire() puts the first stream away if nothing comes there any more and others do. */
-bool udp_stream_retire(struct fabric *, struct udp_channel *);
+bool udp_stream_retire(struct udp_fabric *, struct udp_channel *);
 /* udp_stream_most() is how many pieces a stream takes. */
 static inline unsigned udp_stream_most(const struct udp_channel *c, const struct udp_stream *l)
 {

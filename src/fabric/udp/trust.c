@@ -19,7 +19,7 @@
  * in between, it is passed over. */
 #define LOOKS 8
 
-void udp_learn_locals(struct fabric *f)
+void udp_learn_locals(struct udp_fabric *f)
 {
     struct ifaddrs *present;
     f->locals = 0;
@@ -37,7 +37,7 @@ void udp_learn_locals(struct fabric *f)
     freeifaddrs(present);
 }
 
-bool udp_is_local(struct fabric *f, uint32_t ip)
+bool udp_is_local(struct udp_fabric *f, uint32_t ip)
 {
     if (ip >> 24 == 127 || ip == f->setup.nid) {
         return true;
@@ -85,7 +85,7 @@ uint32_t udp_owner(const struct slmp_address *a)
 }
 
 /* Packets within a session are not looked at: on the way bits may have changed. */
-void udp_unproved(struct fabric *f, const struct slmp_address *from)
+void udp_unproved(struct udp_fabric *f, const struct slmp_address *from)
 {
     const struct slmp_counters *c = slmp_counters(f->engine);
     uint64_t unproved = f->keyed ? c->forged : c->refused, mark = 1;

@@ -5,12 +5,12 @@
 
 #include "fabric/udp/udp.h"
 
-bool udp_is_local(struct fabric *, uint32_t ip);
+bool udp_is_local(struct udp_fabric *, uint32_t ip);
 /* udp_unproved() looks at a packet that was not of a session: if the engine has dropped it because
  * one of both ends has another key, or none, the first says so in the log, and the 10th, the 100th,
  * ..., so that a flood of such packets leaves 20 lines. */
-void udp_unproved(struct fabric *, const struct slmp_address *from);
-void udp_learn_locals(struct fabric *);
+void udp_unproved(struct udp_fabric *, const struct slmp_address *from);
+void udp_learn_locals(struct udp_fabric *);
 /* udp_owner() is the uid that the kernel says a socket of this host has; FABRIC_NOBODY if it
  * does not say. */
 uint32_t udp_owner(const struct slmp_address *);

@@ -26,13 +26,13 @@
 
 /* Goes on with the peers that have something, each once. Handlers may run without the lock
  * meanwhile, and peers come and go. */
-static bool take_ready(struct fabric *f)
+static bool take_ready(struct udp_fabric *f)
 {
     bool moved = false;
     struct list now;
     list_init(&now);
     list_move_all(&now, &f->ready);
-    for (struct fabric_peer *p; (p = LIST_POP(struct fabric_peer, &now, ready)) != NULL;) {
+    for (struct udp_peer *p; (p = LIST_POP(struct udp_peer, &now, ready)) != NULL;) {
         moved |= udp_take(p);
         if (udp_wants_poll(p)) {
             udp_attend(p);
@@ -41,9 +41,9 @@ static bool take_ready(struct fabric *f)
     return moved;
 }
 
-static bool tear_down_one(struct fabric *f)
+static bool tear_down_one(struct udp_fabric *f)
 {
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct udp_peer, p, &f->peers, link) {
         if (p->dying) {
             list_remove(&p->link); /* to the end, so that each has its turn */
             list_push_back(&f->peers, &p->link);
@@ -53,7 +53,7 @@ static bool tear_down_one(struct fabric *f)
     return false;
 }
 
-static void arm_socket(struct fabric *f, bool armed)
+static void arm_socket(struct udp_fabric *f, bool armed)
 {
     struct epoll_event event = {.events = EPOLLONESHOT | (armed ? EPOLLIN : 0)};
     sys_epoll_ctl(f->epoll_fd, EPOLL_CTL_MOD, f->socket.fd, &event);
@@ -64,7 +64,7 @@ static void arm_socket(struct fabric *f, bool armed)
 /* Packets have come. Their acknowledgements may wait for an answer to ride on, or for others to
  * share one, as long as somebody will look at the clock in time: who has come back soon each
  * time. Otherwise they leave now, before the program has the news and handlers the thread. */
-static void acknowledge(struct fabric *f, int64_t now)
+static void acknowledge(struct udp_fabric *f, int64_t now)
 {
     if (!udp_is_habit(&f->polls)) {
         slmp_flush(f->engine);
@@ -73,7 +73,7 @@ static void acknowledge(struct fabric *f, int64_t now)
 }
 
 /* One message alone is served, and perhaps answered, before the kernel is asked for more. */
-static bool receive_all(struct fabric *f, int64_t *now, bool *moved)
+static bool receive_all(struct udp_fabric *f, int64_t *now, bool *moved)
 {
     const struct slmp_counters *c = slmp_counters(f->engine);
     uint64_t before = c->bytes_in;
@@ -93,7 +93,7 @@ static bool receive_all(struct fabric *f, int64_t *now, bool *moved)
 
 /* True if nothing has come for so long that polls may leave the socket out, and the NIC has another
  * fabric to poll. */
-static bool may_cool(struct fabric *f, bool any, int64_t now)
+static bool may_cool(struct udp_fabric *f, bool any, int64_t now)
 {
     if (any || f->hot_until == 0) {
         f->hot_until = now + COOL_NS;
@@ -102,7 +102,7 @@ static bool may_cool(struct fabric *f, bool any, int64_t now)
 }
 
 /* Does what is due; `any`: packets have come. True if anything happened for the NIC. */
-static bool keep_up(struct fabric *f, int64_t now, bool any)
+static bool keep_up(struct udp_fabric *f, int64_t now, bool any)
 {
     bool moved = false;
     f->behind = false;
@@ -133,8 +133,9 @@ static bool keep_up(struct fabric *f, int64_t now, bool any)
 
 /* A program that gets something is given it at once, and what is due waits for the next poll:
  * it may answer, and acknowledgements ride on that. */
-static bool udp_poll(struct fabric *f)
+static bool udp_poll(struct fabric *fabric)
 {
+    struct udp_fabric *f = udp_of(fabric);
     bool moved = false, came = false;
     bool hot = atomic_load_explicit(&f->hot, memory_order_relaxed);
     int64_t now = udp_socket_now(&f->socket);
@@ -156,19 +157,22 @@ static bool udp_poll(struct fabric *f)
     return moved || came;
 }
 
-static bool udp_peek(struct fabric *f)
+static bool udp_peek(struct fabric *fabric)
 {
+    struct udp_fabric *f = udp_of(fabric);
     return atomic_load_explicit(&f->hot, memory_order_relaxed) ||
            atomic_load_explicit(&f->attention, memory_order_relaxed);
 }
 
-static int udp_fd(struct fabric *f)
+static int udp_fd(struct fabric *fabric)
 {
+    struct udp_fabric *f = udp_of(fabric);
     return f->epoll_fd;
 }
 
-static void udp_fd_event(struct fabric *f)
+static void udp_fd_event(struct fabric *fabric)
 {
+    struct udp_fabric *f = udp_of(fabric);
     struct epoll_event event;
     sys_epoll_wait(f->epoll_fd, &event, 1, 0);
     arm_socket(f, false);
@@ -176,9 +180,9 @@ static void udp_fd_event(struct fabric *f)
 
 /* ---- sleeping ---- */
 
-static bool anybody_expected(struct fabric *f)
+static bool anybody_expected(struct udp_fabric *f)
 {
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct udp_peer, p, &f->peers, link) {
         if (udp_expects(p)) {
             return true;
         }
@@ -186,10 +190,11 @@ static bool anybody_expected(struct fabric *f)
     return false;
 }
 
-static int64_t udp_next_deadline(struct fabric *f)
+static int64_t udp_next_deadline(struct fabric *fabric)
 {
+    struct udp_fabric *f = udp_of(fabric);
     int64_t at = f->posted != 0 || f->behind ? udp_socket_now(&f->socket) : f->deadline;
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct udp_peer, p, &f->peers, link) {
         if ((udp_state(p) & RX_BLOCKED) != 0) {
             int64_t soon = udp_socket_now(&f->socket) + BLOCKED_NS;
             at = soon < at ? soon : at;
@@ -203,24 +208,25 @@ static int64_t udp_next_deadline(struct fabric *f)
 }
 
 /* Whether something can be done without anybody else. */
-static bool anything_left(struct fabric *f)
+static bool anything_left(struct udp_fabric *f)
 {
     bool blocked = false, waits = false;
-    LIST_EACH(struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(struct udp_peer, p, &f->peers, link) {
         unsigned state = udp_state(p);
         bool stuck = (state & RX_BLOCKED) != 0;
         if (p->dying || (!stuck && udp_wants_poll(p))) {
             return true;
         }
         blocked |= stuck && (state & RX_OURS) != 0;
-        waits |= udp_unsent(p);
+        waits |= udp_unacknowledged(p);
     }
     /* A suspended handler that waits for no peer goes on as soon as it is asked. */
     return blocked && !waits;
 }
 
-static bool udp_arm(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
+static bool udp_arm(struct fabric *fabric, enum doorbell_kind kind, uint32_t *word)
 {
+    struct udp_fabric *f = udp_of(fabric);
     slmp_flush(f->engine);
     udp_flush(f, udp_socket_now(&f->socket));
     if (f->behind || f->deadline < udp_socket_now(&f->socket) + NEAR_NS || anything_left(f)) {
@@ -233,8 +239,9 @@ static bool udp_arm(struct fabric *f, enum doorbell_kind kind, uint32_t *word)
     return true;
 }
 
-static void udp_disarm(struct fabric *f, bool polled)
+static void udp_disarm(struct fabric *fabric, bool polled)
 {
+    struct udp_fabric *f = udp_of(fabric);
     if (f->armed) {
         arm_socket(f, false);
     }
@@ -250,8 +257,9 @@ static void udp_info(const struct options *o, struct fabric_info *info)
     info->contact_ns = o->number[OPT_UDP_SILENCE_MS] * 1000000;
 }
 
-static void udp_report(struct fabric *f, struct fabric_report *r)
+static void udp_report(struct fabric *fabric, struct fabric_report *r)
 {
+    struct udp_fabric *f = udp_of(fabric);
     const struct slmp_counters *c = slmp_counters(f->engine);
     uint64_t peers = 0;
     r->packets_in = c->packets_in;
@@ -264,7 +272,7 @@ static void udp_report(struct fabric *f, struct fabric_report *r)
     r->shortened = c->shortened + f->socket.narrowed;
     r->dropped = c->malformed + c->corrupt + c->version + c->stale + c->beyond + c->refused +
                  c->no_room + c->forged + c->replayed + f->foreign + f->misshapen;
-    LIST_EACH(const struct fabric_peer, p, &f->peers, link) {
+    LIST_EACH(const struct udp_peer, p, &f->peers, link) {
         struct slmp_peer_info info = slmp_peer_info(f->engine, &p->at);
         if (peers < FABRIC_REPORT_PEERS) {
             r->peer[peers] = (struct fabric_peer_report){.nid = p->address.nid,

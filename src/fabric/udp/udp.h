@@ -133,8 +133,8 @@ struct udp_channel {
     bool starved; /* a message found no room */
 };
 
-struct fabric_peer {
-    struct fabric *fabric;
+struct udp_peer {
+    struct udp_fabric *fabric;
     struct list link;  /* fabric->peers */
     struct list ready; /* fabric->ready, while there is something to take */
     struct nic_peer *np;
@@ -152,7 +152,7 @@ struct fabric_peer {
 struct udp_message {
     struct slmp_message m;
     struct list link; /* fabric->spare[large] */
-    struct fabric_peer *peer;
+    struct udp_peer *peer;
     struct fabric_tx *tx; /* NULL: its payload is in `copy` */
     bool large;           /* `copy` has UDP_COPY_MOST bytes, else inline_max */
     uint32_t row_most;    /* bytes that it may have in all; 0: nothing may join it */
@@ -167,7 +167,7 @@ struct udp_habit {
     unsigned times;
 };
 
-struct fabric {
+struct udp_fabric {
     struct kept kept; /* its memory is a fabric's for ever */
     struct fabric_setup setup;
     uint32_t pid;
@@ -219,8 +219,19 @@ struct fabric {
     uint32_t owner;              /* of the socket that udp_whose() was asked about last */
 };
 
+/* Behind the interface's struct fabric and struct fabric_peer are these two. */
+static inline struct udp_fabric *udp_of(struct fabric *f)
+{
+    return (struct udp_fabric *)f;
+}
+
+static inline struct udp_peer *udp_peer_of(struct fabric_peer *p)
+{
+    return (struct udp_peer *)p;
+}
+
 /* udp_attend() has a peer looked at by the next poll. */
-static inline void udp_attend(struct fabric_peer *p)
+static inline void udp_attend(struct udp_peer *p)
 {
     if (list_empty(&p->ready)) {
         list_push_back(&p->fabric->ready, &p->ready);
