@@ -63,16 +63,18 @@ static unsigned suspended_on(const struct hpu *h, const struct hpu_queue *of)
 }
 
 /* Whether a call of the queue would leave slots of the HPU to others: handlers that wait for the
- * NIC, as for a peer that takes nothing, may have OPS_SHARE times as many as are free. An HPU that
- * begins nothing for this reason has suspended handlers, and comes back here. */
+ * NIC, as for a peer that takes nothing, may have OPS_SHARE times as many as are free then. Who has
+ * none there may take any that is free. An HPU that begins nothing for this reason has suspended
+ * handlers, and comes back here. */
 static bool leaves_slots(const struct hpu *h, const struct hpu_queue *q, unsigned free)
 {
     unsigned all = (unsigned)__builtin_popcountll(h->slots);
-    if (all - free < OPS_SHARE * free) {
+    unsigned most = OPS_SHARE * free; /* less OPS_SHARE, for the slot that the call itself takes */
+    if (all - free + 1 + OPS_SHARE <= most) {
         return true; /* all of them together have no more */
     }
     unsigned own = suspended_on(h, q);
-    return own == 0 || own < OPS_SHARE * free;
+    return own == 0 || own + 1 + OPS_SHARE <= most;
 }
 
 /* The queue whose call the HPU is to begin, or NULL. */

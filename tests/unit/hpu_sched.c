@@ -256,6 +256,84 @@ static void suspended_ones_let_others_run(void **state)
     end(s);
 }
 
+/* A call that waits in the NIC until the gate is open. */
+static atomic_uint waiting_on[PTL_NUM_HPUS], looks_of[PTL_NUM_HPUS];
+
+static int wait_in_nic(struct hpu_env *env, const struct hpu_message *m)
+{
+    unsigned h = (unsigned)m->hdr_data % hpu_count;
+    atomic_fetch_add(&waiting_on[h], 1);
+    while (atomic_load(&gate) == 0) {
+        atomic_fetch_add(&looks_of[h], 1);
+        hpu_suspend(env);
+    }
+    return PTL_OK;
+}
+
+static const struct hpu_ops waiting_ops = {.send = wait_in_nic};
+
+static __handler int wait_for_nic(const ptl_payload_t p, void *state)
+{
+    PtlHandlerPutFromDevice(NULL, 0, PTL_NO_ACK_REQ, peer, 0, 0, NULL, PTL_MY_HPU);
+    return SUCCESS;
+}
+
+/* Waits until each HPU has resumed handlers so often that it has begun what it may: it looks for a
+ * call to begin after each one. Or until the gate is open. */
+static void let_all_look(void)
+{
+    for (unsigned h = 0; h < hpu_count; h++) {
+        atomic_store(&looks_of[h], 0);
+    }
+    for (unsigned h = 0; h < hpu_count; h++) {
+        while (atomic_load(&looks_of[h]) < 4 * PTL_NUM_HPUS && atomic_load(&gate) == 0) {
+            sched_yield();
+        }
+    }
+}
+
+/* A context with more calls than there are slots, all of which wait for the NIC, has three
+ * quarters of each HPU's slots and leaves the others, so that another one's call begins. */
+static void leave_slots(unsigned hpus)
+{
+    struct hpu_queue a, b;
+    unsigned kept[PTL_NUM_HPUS];
+    hpu_count = hpus;
+    gate = 0;
+    memset(waiting_on, 0, sizeof(waiting_on));
+    struct hpu_sched *s = begin_with(hpus);
+    hpu_queue_init(&a, 0);
+    hpu_queue_init(&b, 0);
+    hpu_sched_pause(s);
+    for (unsigned i = 0; i < CALLS; i++) {
+        submit(s, &a, &calls[i], wait_for_nic, i);
+        calls[i].exec.env.ops = &waiting_ops;
+    }
+    hpu_sched_resume(s);
+    let_all_look();
+    for (unsigned h = 0; h < hpus; h++) {
+        kept[h] = atomic_load(&waiting_on[h]);
+    }
+    submit(s, &b, &others[0], open_gate, 0);
+    let_all_look();
+    int opened = atomic_exchange(&gate, 1);
+    wait_for(CALLS + 1);
+    end(s);
+    for (unsigned h = 0; h < hpus; h++) {
+        unsigned slots = (PTL_NUM_HPUS - h + hpus - 1) / hpus;
+        assert_int_equal(kept[h], slots * 3 / 4);
+    }
+    assert_int_equal(opened, 1);
+}
+
+static void a_context_that_waits_leaves_slots(void **state)
+{
+    static const unsigned hpus[] = {1, 2, 3, 9, 13, 16, 17, 21, 22, 31, 32};
+    for (size_t i = 0; i < sizeof(hpus) / sizeof(hpus[0]); i++) {
+        leave_slots(hpus[i]);
+    }
+}
+
 /* ---- Taking back ---- */
 
 static void withdrawn_and_cancelled_ones_are_not_done(void **state)
@@ -333,6 +411,7 @@ int main(void)
         cmocka_unit_test(slow_context_does_not_starve),
         cmocka_unit_test(equals_take_turns),
         cmocka_unit_test(suspended_ones_let_others_run),
+        cmocka_unit_test(a_context_that_waits_leaves_slots),
         cmocka_unit_test(withdrawn_and_cancelled_ones_are_not_done),
         cmocka_unit_test(faults_end_a_call),
         cmocka_unit_test(processors),
