@@ -8,17 +8,14 @@
  *      rank 0 ──put──► rank 1 ──put──► rank 2 ──put──► rank 0
  *                        └── its handler asks rank 2    └── asks rank 1 ...
  *
- * In a circle of two each one asks whose message it has; in one of one it asks itself.
+ * In a circle of two each one asks whose message it has; in one of one it asks itself. A case has a
+ * process for each rank of its circle, but `every_size`, whose 16 form one of 1, of 2 and so on.
  */
 #include "kit.h"
 
 #include "circle_handlers.h"
 
-/* Messages of a rank: a circle of many ranks has enough with few. */
-static unsigned rounds_of(int size)
-{
-    return (size <= 3 ? 12 : 2) * CIRCLE_KINDS;
-}
+enum { ROUNDS = 12 * CIRCLE_KINDS }; /* messages of a rank in a small circle */
 
 struct circle {
     struct kit k;
@@ -27,10 +24,10 @@ struct circle {
     ptl_handlers_t h;
 };
 
+/* The entries of a rank of a circle of the first `size` ranks. */
 static void enter(struct circle *c, int rank, int size)
 {
     struct circle_state state = {.to = (uint32_t)((rank + 1) % size)};
-    kit_open(&c->k, rank, size);
     memset(c->table, 0, sizeof(c->table));
     c->table[CIRCLE_CONSTANT] = 1000u + (uint64_t)rank;
     c->h = circle_asking;
@@ -38,16 +35,13 @@ static void enter(struct circle *c, int rank, int size)
     c->h.hpu_initial_state = &state;
     c->asking = kit_entry(&c->k, NULL, 0, CIRCLE_BITS, 0, PTL_CT_NONE, &c->h);
     c->asked = kit_entry(&c->k, c->table, sizeof(c->table), CIRCLE_TABLE, 0, PTL_CT_NONE, NULL);
-    BARRIER();
 }
 
 static void leave(struct circle *c)
 {
-    BARRIER();
     port_unlink(&c->k.p, c->asking);
     port_unlink(&c->k.p, c->asked);
     OK(PtlHPUFreeMem(c->h.hpu_mem));
-    kit_close(&c->k);
 }
 
 /* Each handler has had what it asked for, once. */
@@ -65,45 +59,75 @@ static void check_answers(struct circle *c, uint64_t rounds)
 }
 
 /* One message after the other: each waits for the handler's end. */
-static void take_turns(int rank, int size)
+static void take_turns(struct circle *c, int rank, int size, unsigned rounds)
 {
-    struct circle c;
-    enter(&c, rank, size);
-    for (unsigned i = 0; i < rounds_of(size); i++) {
-        kit_put_once(&c.k, c.table, 8, (rank + 1) % size, CIRCLE_BITS, 0, i, PTL_NI_OK);
+    for (unsigned i = 0; i < rounds; i++) {
+        kit_put_once(&c->k, c->table, 8, (rank + 1) % size, CIRCLE_BITS, 0, i, PTL_NI_OK);
     }
-    BARRIER();
-    check_answers(&c, rounds_of(size));
-    leave(&c);
 }
 
 /* All messages at once: the rings are full of them, and asks pass. */
-static void flood(int rank, int size)
+static void flood(struct circle *c, int rank, int size, unsigned rounds)
 {
-    struct circle c;
-    enter(&c, rank, size);
-    struct kit_sender s = kit_sender(&c.k, c.table, sizeof(c.table));
-    for (unsigned i = 0; i < 4 * rounds_of(size); i++) {
+    struct kit_sender s = kit_sender(&c->k, c->table, sizeof(c->table));
+    for (unsigned i = 0; i < rounds; i++) {
         kit_put(&s, 0, i % 2 == 0 ? 8 : 0, (rank + 1) % size, CIRCLE_BITS, 0, i);
     }
     kit_flush(&s);
-    BARRIER();
-    check_answers(&c, 4 * rounds_of(size));
     kit_release(&s);
-    leave(&c);
+}
+
+typedef void circle_way(struct circle *c, int rank, int size, unsigned rounds);
+
+/* The first `size` ranks go round; the others wait for them. */
+static void go_round(struct circle *c, circle_way *way, int rank, int size, unsigned rounds)
+{
+    bool member = rank < size;
+    if (member) {
+        enter(c, rank, size);
+    }
+    BARRIER();
+    if (member) {
+        way(c, rank, size, rounds);
+    }
+    BARRIER();
+    if (member) {
+        check_answers(c, rounds);
+    }
+    BARRIER();
+    if (member) {
+        leave(c);
+    }
+}
+
+static void one_size(circle_way *way, int rank, int size, unsigned rounds)
+{
+    struct circle c;
+    kit_open(&c.k, rank, size);
+    go_round(&c, way, rank, size, rounds);
+    kit_close(&c.k);
 }
 
 #define CIRCLE(size_)                                                                              \
     PTEST(turns_##size_, size_)                                                                    \
     {                                                                                              \
-        take_turns(rank, size);                                                                    \
+        one_size(take_turns, rank, size, ROUNDS);                                                  \
     }                                                                                              \
     PTEST(flood_##size_, size_)                                                                    \
     {                                                                                              \
-        flood(rank, size);                                                                         \
+        one_size(flood, rank, size, 4 * ROUNDS);                                                   \
     }
 CIRCLE(1)
 CIRCLE(2)
 CIRCLE(3)
-CIRCLE(5)
-CIRCLE(16)
+
+PTEST(every_size, PTEST_RANKS)
+{
+    struct circle c;
+    kit_open(&c.k, rank, size);
+    for (int members = 1; members <= size; members++) {
+        go_round(&c, take_turns, rank, members, CIRCLE_KINDS);
+        go_round(&c, flood, rank, members, 4 * CIRCLE_KINDS);
+    }
+    kit_close(&c.k);
+}
