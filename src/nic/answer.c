@@ -4,8 +4,8 @@
  *
  *   left and waiting ──► answered: event, counter ──► ended, unless the fabric has its buffer still
  *
- * Most operations are puts whose ack says nothing but that all went as asked: op_acked() is
- * op_response() with what follows from that known, for those that `only_wait`.
+ * Most operations are puts whose ack says only that the target did all that was asked. For those
+ * that only wait for it (only_waits()), op_acked() is a shorter op_response().
  */
 #include "nic/answer.h"
 
@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Posts and counts ACK or REPLY of a request with an MD, which is `md`; `get`: it is a REPLY. True
- * if there was an event. */
+/* Posts and counts ACK, or REPLY if `get`, of a request whose answer goes to the MD `md`. Returns
+ * whether it posted an event. */
 static inline __attribute__((always_inline)) bool
 tell_answer(const struct request *r, const struct md *md, bool get, ptl_ni_fail_t fail,
             uint64_t mlength, uint64_t remote_offset, ptl_list_t list)
@@ -50,7 +50,7 @@ void request_answered(const struct request *r, ptl_ni_fail_t fail, uint64_t mlen
     }
 }
 
-/* The operation needs its MDs no more. */
+/* Ends the operation's use of its MDs, so that the program may release them. */
 static void let_go_of_mds(struct op *op)
 {
     struct request *r = &op->request;
@@ -63,7 +63,8 @@ static void let_go_of_mds(struct op *op)
     r->md = r->get_md = NULL;
 }
 
-/* The fabric may read on from the parts of an MD that is let go of: it gets a list of its own. */
+/* Copies the parts of an MD with PTL_IOVEC into a list that the operation owns: the fabric still
+ * reads the list after the program may have released the MD. False: no memory. */
 static bool keep_parts(struct op *op)
 {
     const struct vector *from = op->tx.vector;
@@ -81,9 +82,10 @@ static bool keep_parts(struct op *op)
     return true;
 }
 
-/* Forgets an operation that has left and been answered; `told`: by an event. With `only_waits`, a
- * constant, it was a put or an atomic of the program that only waited for its ack: it owns nothing
- * but its place, and its NI is open. */
+/* Frees an operation that has left and been answered. `told`: the answer posted an event, which
+ * wakes sleepers by itself. `only_waits`, a constant: the operation was a put or an atomic of the
+ * program that only waited for its ack, so it owns nothing but its place in the table, and its NI
+ * is open. */
 static inline __attribute__((always_inline)) void
 forget(struct nic *nic, struct op *op, struct md *md, bool told, const bool only_waits)
 {
@@ -100,7 +102,8 @@ forget(struct nic *nic, struct op *op, struct md *md, bool told, const bool only
         op->ni->in_flight--;
     }
     if (!told) {
-        wakeup_tell(&nic->wakeup); /* wakes threads that wait for the end of all operations, too */
+        /* also wakes threads that wait until no operation is in flight */
+        wakeup_tell(&nic->wakeup);
     }
     table_drop(&nic->operations, op);
 }
@@ -110,7 +113,7 @@ void op_end(struct op *op)
     forget(op->peer->nic, op, op->request.md, false, false);
 }
 
-/* Ends the operation that a response is for. */
+/* Ends the operation that a response is for. `silent`: the initiator posts and counts nothing. */
 static inline __attribute__((always_inline)) void answered(struct nic_peer *peer, struct op *op,
                                                            ptl_ni_fail_t fail, uint64_t mlength,
                                                            uint64_t remote_offset, bool silent,
@@ -126,8 +129,8 @@ static inline __attribute__((always_inline)) void answered(struct nic_peer *peer
         peer->asking -= op->counted && request_asks(r);
         op->counted = false;
         if (unlikely(!op->left)) {
-            /* An answer implies that the data has arrived: what became of it there is not SEND's.
-             */
+            /* An answer proves that the data have arrived. SEND fails only if they could not be
+             * read or delivered; any other failure is the target's, and ACK or REPLY has it. */
             bool lost = fail == PTL_NI_SEGV || fail == PTL_NI_UNDELIVERABLE;
             op_left(op, lost ? fail : PTL_NI_OK);
         }
@@ -139,7 +142,7 @@ static inline __attribute__((always_inline)) void answered(struct nic_peer *peer
     if (only_waits || likely(!op->fabric_has)) {
         forget(peer->nic, op, md, told, only_waits);
     } else if (op->ni != NULL && (op->tx.vector == NULL || keep_parts(op))) {
-        let_go_of_mds(op); /* a program that has seen the last event may release them */
+        let_go_of_mds(op); /* the program may release them once it has seen the last event */
     }
 }
 
@@ -149,7 +152,8 @@ void op_response(struct op *op, ptl_ni_fail_t fail, uint64_t mlength, uint64_t r
     answered(op->peer, op, fail, mlength, remote_offset, silent, list, false);
 }
 
-/* Whether it has left whole, is counted, and waits for its ack alone. */
+/* Whether the fabric has sent the whole operation and let go of its buffer, it is counted at the
+ * peer, and it waits only for its answer. */
 static inline bool only_waits(const struct op *op)
 {
     _Static_assert(offsetof(struct op, fabric_has) == offsetof(struct op, left) + 1 &&
@@ -160,9 +164,9 @@ static inline bool only_waits(const struct op *op)
     return memcmp(&op->left, waits, sizeof(waits)) == 0;
 }
 
-/* Ends the usual one of a put or an atomic that went as asked, and was sent to this peer; false:
- * there is none of that name, or it is another one. One with an MD is a program's, and its NI is
- * open; one that has left owns nothing. */
+/* Ends a put or an atomic to this peer, for an ack of complete success. It takes only an operation
+ * in its usual state: only_waits(), with an MD. So it is the program's, its NI is open, and it owns
+ * no copy. False: the cookie names no such operation, and nothing was done. */
 static inline bool op_acked(struct nic_peer *peer, uint32_t cookie, ptl_list_t list)
 {
     struct op *op = table_get(&peer->nic->operations, cookie);
@@ -178,7 +182,8 @@ static inline bool op_acked(struct nic_peer *peer, uint32_t cookie, ptl_list_t l
     return true;
 }
 
-/* The operation of the peer with this cookie that waits for a reply, or for an ack. */
+/* Returns the operation to this peer that has this cookie and waits for a reply (or, unless
+ * `reply`, for an ack); NULL if there is none. */
 static struct op *find_op(struct nic_peer *peer, uint32_t cookie, bool reply)
 {
     if (cookie == 0 || handle_kind(cookie) != HANDLE_OP) {
@@ -206,7 +211,8 @@ static __attribute__((noinline)) void other_acked(struct nic_peer *peer, uint32_
     op_response(op, PTL_NI_OK, op->request.length, op->request.remote_offset, false, list);
 }
 
-/* Ends the operations of a peer's acks; `fast`, a constant: those in their usual state at once. */
+/* Ends the operations that the acks of a peer name. `fast`, a constant: it tries op_acked()
+ * first. */
 static inline __attribute__((always_inline)) void
 end_acked(struct nic_peer *peer, const struct message_acks *a, const bool fast)
 {
@@ -230,7 +236,7 @@ void response_end(const struct rx *rx, struct op *op, enum fabric_status status)
 {
     ptl_ni_fail_t fail = status != FABRIC_OK ? (ptl_ni_fail_t)status : message_fail(rx->m);
     if (unlikely(fail == FAIL_WITHDRAWN) && !(request_asks(&op->request) && op->withdrawn)) {
-        op->peer->nic->stats->malformed++; /* nobody has asked for that */
+        op->peer->nic->stats->malformed++; /* the initiator has not withdrawn this request */
         fail = PTL_NI_DROPPED;
     }
     uint64_t asked = op->request.length;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Atomics at their target: what such a message must look like, and its doing. */
+/* Atomics at their target: the check of such a message, and its execution on the entry's memory. */
 #include "nic/apply.h"
 
 #include "nic/entry.h"
@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* True if an atomic is legal, of whole elements, and in one packet. */
+/* Whether an atomic message is sound: a legal operation on whole elements, in one packet. */
 bool rx_atomic_sound(const struct rx *rx)
 {
     const struct message *m = rx->m;
@@ -25,7 +25,8 @@ bool rx_atomic_sound(const struct rx *rx)
            (rx->f.length == m->length + operand || rx->f.length == 0);
 }
 
-/* An atomic on an element that lies across parts. */
+/* Does an atomic on one element that begins in one part of the memory (PTL_IOVEC) and ends in
+ * another. */
 static int atomic_across(const struct memory *m, const uint8_t *data, const void *operand,
                          uint8_t *before, size_t size, ptl_op_t op, ptl_datatype_t type)
 {
@@ -37,7 +38,8 @@ static int atomic_across(const struct memory *m, const uint8_t *data, const void
     return memory_write(m, element, size);
 }
 
-/* nic_atomic() on memory in parts: each is done as far as it holds whole elements. */
+/* Does nic_atomic() on memory in parts: the whole elements of each part at once, and one by one
+ * those that lie across two parts. */
 static int memory_atomic(const struct memory *m, const uint8_t *data, const void *operand,
                          uint8_t *before, size_t length, ptl_op_t op, ptl_datatype_t type)
 {
@@ -65,7 +67,7 @@ static int memory_atomic(const struct memory *m, const uint8_t *data, const void
     return 0;
 }
 
-/* Does an atomic with a payload that is here whole. */
+/* Does an atomic whose payload has come whole. */
 void rx_apply(struct rx *rx, const uint8_t *payload)
 {
     struct message *m = rx->m;

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Asks: what handlers fetch, which they wait for. The messages of a handler's own peers wait
- * meanwhile, and behind them what these have sent; so an ask must pass all that. It has a class of
- * its own (fabric.h), and at its initiator a list of its own, apart from the operations of the
- * program and from what handlers put. Invariant set 2 has the argument.
+ * Asks: operations by which a handler fetches data, and for whose answer it waits. Meanwhile the
+ * handler's message holds up those behind it in its channel; so an ask must overtake requests. It
+ * has a class of its own (fabric.h), and at its initiator a list of its own, apart from the
+ * operations of the program and from what handlers put. Invariant set 2 has the argument.
  *
  *   nic_ask() ──► peer->asks ──► FABRIC_ASK ──► target ──► FABRIC_RESPONSE ──► op_response()
  *
  * Asks of one peer leave in the order in which they were made, and ASKS_MOST at a time: more would
- * wait in the ring instead. Both ends count them, so each has a number.
+ * only wait in the ring of the target. Both ends count them, so each has a number.
  *
- * A handler that loses its patience withdraws its ask. One that has not left is over. Of any other
- * the target is told, by a response, which nothing holds up:
+ * A handler whose time is up withdraws its ask. If the ask has not left, it just ends. Otherwise
+ * the initiator tells the target so by a response, which nothing holds up:
  *
- *   decided     it was done or refused, or handlers have it: its answer comes
- *   not yet     its bit is set. When its turn comes, it is answered as FAIL_WITHDRAWN, and not done
+ *   decided     the target has done or refused the ask, or its handlers have it: the answer comes
+ *   not yet     the target sets the ask's bit, and in its turn answers FAIL_WITHDRAWN instead
  *
- * So each ask has one answer, and it is done or it is not. Who has none of both after as long a
- * time again does not know: the peer is dead, stopped, or its handlers have the ask.
+ * So each ask has one answer: it was done, or it was not. A handler that gets none after the same
+ * time once more cannot know which: the peer is dead or stopped, or its handlers have the ask.
  */
 #include "nic/ask.h"
 
@@ -61,7 +61,8 @@ int nic_ask(struct ni *ni, const struct request *request, struct op **made)
     }
     op->share = NULL;
     op->withdrawn = false;
-    /* One into an entry, which nobody waits for, has a place as long as it has not left. */
+    /* A handler does not wait for an ask that fetches into an entry: so such an ask takes a place
+     * of its peer's, and holds it until it leaves. */
     if (request->answer == NULL && !op_take_place(op)) {
         return op_give_up(op);
     }
@@ -95,7 +96,8 @@ void asks_note_withdrawn(struct nic_peer *p, uint64_t number)
     if (ahead < ASKS_MOST) {
         p->asks_withdrawn |= UINT64_C(1) << ahead;
     } else if (p->asks_taken - number > ASKS_MOST) {
-        /* Neither one that may come, nor one that was decided of late. */
+        /* The number is neither that of an ask that may still come, nor of one that was decided
+         * lately. */
         p->nic->stats->malformed++;
     }
 }

@@ -7,11 +7,11 @@
  *                │             (small elements that fill an aligned word: all of it at once)
  *                └► strips()   each: nic_copy(), apply() to all, nic_copy()
  *
- * - apply() knows operations and types and works on our own memory; the others know
- *   how to get at the target. What others named is a uintptr_t here: it may wrap, and
- *   only nic_word() and nic_copy() follow it.
- * - An operation that changes nothing writes all the same, or else read-only memory
- *   would be refused for some values and not for others.
+ * - apply() knows operations and types, and works on memory of the NIC; the other functions
+ *   know how to access the target. An address that a program or a peer named is a uintptr_t: it
+ *   may wrap, and only nic_word() and nic_copy() dereference it.
+ * - An operation that leaves the value as it is writes it all the same: otherwise read-only
+ *   memory would be refused for some values and accepted for others.
  */
 #include "nic/atomic.h"
 
@@ -42,11 +42,11 @@ const struct atomic_kind atomic_kinds[PTL_DATATYPE_LAST] = {
     [PTL_LONG_DOUBLE_COMPLEX] = {sizeof(long double _Complex), COMPLEX, true},
 };
 
-/* How two numbers compare. */
+/* Outcomes of a comparison of two numbers, as bits. */
 enum { LESS = 1, EQUAL = 2, GREATER = 4, UNORDERED = 8 };
 
 const struct atomic_operation atomic_operations[PTL_OP_LAST] = {
-    [PTL_MIN] = {ORDERED, LESS, NULL}, /* data against target */
+    [PTL_MIN] = {ORDERED, LESS, NULL}, /* the data is compared with the target */
     [PTL_MAX] = {ORDERED, GREATER, NULL},
     [PTL_SUM] = {ANY, 0, nic_add_raw},
     [PTL_PROD] = {ANY, 0, NULL},
@@ -57,7 +57,7 @@ const struct atomic_operation atomic_operations[PTL_OP_LAST] = {
     [PTL_LXOR] = {INTEGER, 0, NULL},
     [PTL_BXOR] = {INTEGER, 0, nic_xor_raw},
     [PTL_SWAP] = {ANY, LESS | EQUAL | GREATER | UNORDERED, NULL},
-    [PTL_CSWAP] = {ANY, EQUAL, NULL}, /* operand against target */
+    [PTL_CSWAP] = {ANY, EQUAL, NULL}, /* the operand is compared with the target */
     [PTL_CSWAP_NE] = {ANY, LESS | GREATER | UNORDERED, NULL},
     [PTL_CSWAP_LE] = {ORDERED, LESS | EQUAL, NULL},
     [PTL_CSWAP_LT] = {ORDERED, LESS, NULL},
@@ -66,10 +66,11 @@ const struct atomic_operation atomic_operations[PTL_OP_LAST] = {
     [PTL_MSWAP] = {INTEGER, 0, NULL},
 };
 
-/* ---- One element, in memory of ours ---- */
+/* ---- One element, in memory of the NIC ---- */
 
 union element {
-    uint64_t word; /* all of an element of up to 8 bytes; shorter ones widened with zeros */
+    /* the whole element if it has up to 8 bytes; a shorter one is widened with zeros */
+    uint64_t word;
     float f;
     double d;
     float _Complex fc;
@@ -81,7 +82,8 @@ union element {
 #define ELEMENT_MAX ((size_t)32)
 _Static_assert(sizeof(union element) == ELEMENT_MAX, "a buffer of an element holds each of them");
 
-/* Cases, as a size that the compiler knows makes a move of each. */
+/* A switch over the sizes, since the compiler turns each memcpy() of a constant size into one
+ * move. */
 static inline void word_copy(void *to, const void *from, size_t size)
 {
     switch (size) {
@@ -109,7 +111,7 @@ static inline void element_copy(void *to, const void *from, size_t size)
     }
 }
 
-/* By way of a register: a word that was stored in parts takes long to load. */
+/* Copies by way of a register: a load of the word right after stores of its parts would stall. */
 static inline void element_load(union element *e, const void *from, size_t size)
 {
     if (size <= sizeof(uint64_t)) {
@@ -121,7 +123,8 @@ static inline void element_load(union element *e, const void *from, size_t size)
     }
 }
 
-/* So shifted and flipped, unsigned integers compare as the element's type does. */
+/* Maps a value to an unsigned integer, by a shift and a flip of the sign bit, such that these
+ * compare as the values of the element's type do. */
 static inline uint64_t rank(const struct atomic_kind *kind, uint64_t word)
 {
     uint64_t top = word << (64 - 8 * kind->size);
@@ -133,7 +136,8 @@ static inline unsigned order(uint64_t a, uint64_t b)
     return a < b ? LESS : a > b ? GREATER : EQUAL;
 }
 
-/* Computes an operation on integers. Bits carried beyond the size of the element are dropped. */
+/* Computes an operation on integers. Bits of the result beyond the size of the element are garbage,
+ * which the caller drops. */
 static uint64_t integer_result(ptl_op_t op, const struct atomic_kind *kind, uint64_t target,
                                uint64_t data, uint64_t operand)
 {
@@ -167,8 +171,8 @@ static uint64_t integer_result(ptl_op_t op, const struct atomic_kind *kind, uint
 #define ORDER_REAL(a, b) ((a) < (b) ? LESS : (a) > (b) ? GREATER : (a) == (b) ? EQUAL : UNORDERED)
 #define ORDER_COMPLEX(a, b) ((a) == (b) ? EQUAL : UNORDERED)
 
-/* A macro, as C has no other way to say "for each of these types". memcpy() takes along
- * what an assignment of a long double leaves behind. */
+/* A macro, since C has no other way to write one function for several types. It copies by memcpy(),
+ * which takes along the padding of a long double, as an assignment need not. */
 #define APPLY(name, member, ORDER)                                                                 \
     static void name(ptl_op_t op, union element *target, const union element *data,                \
                      const union element *operand)                                                 \
@@ -213,19 +217,21 @@ static void apply(ptl_op_t op, ptl_datatype_t type, union element *target,
 
 /* ---- The calling thread's floating-point settings ---- */
 
-/* A program may have traps enabled, and then what a peer sent must not be its SIGFPE;
- * nor may its rounding show in results, or our flags in its own computations. */
+/* The program may have enabled traps: without this, data that a peer sent would raise SIGFPE in it.
+ * And its rounding mode must not show in results, nor the NIC's exception flags in its own
+ * computations. */
 
 struct float_settings {
     uint32_t sse;
     struct {
         uint32_t words[7];
-    } x87; /* long double only: it takes longer than most operations */
+    } x87; /* saved for long double only: it takes longer than most operations */
 };
 
 static void float_settings_enter(struct float_settings *saved, bool x87)
 {
-    static const uint32_t initial = 0x1f80; /* as a process starts with: SysV ABI, 3.4.1 */
+    /* the SSE settings with which a process starts: SysV ABI, 3.4.1 */
+    static const uint32_t initial = 0x1f80;
     __asm__ volatile("stmxcsr %0\n\tldmxcsr %1" : "=m"(saved->sse) : "m"(initial) : "memory");
     if (x87) {
         __asm__ volatile("fnstenv %0\n\tfninit" : "=m"(saved->x87) : : "memory");
@@ -255,7 +261,7 @@ struct job {
     bool integer;
 };
 
-/* Sums of the integers that fill a word: no carry goes beyond the top bit of each. */
+/* Adds the integers that are packed in a word: no carry goes beyond the top bit of each. */
 static uint64_t packed_sum(uint64_t target, uint64_t data, size_t size)
 {
     uint64_t tops = UINT64_MAX / ((UINT64_C(1) << 8 * size) - 1) << (8 * size - 1);
@@ -281,7 +287,8 @@ static int word_by_loop(const struct job *job, void *at, const union element *da
                         size_t size)
 {
     *found = 0;
-    /* A hint, so that TSan need not know: the compare-and-swap will tell. */
+    /* A first guess of the value. It may race with other threads, so it is read in a way that TSan
+     * does not see; the compare-and-swap tells whether it was right. */
     int rc = nic_copy_raw(found, at, size, SIZE_MAX, SIZE_MAX);
     while (rc == 0) {
         union element next = {.word = *found};
@@ -299,7 +306,8 @@ static int word_by_loop(const struct job *job, void *at, const union element *da
     return rc;
 }
 
-/* `size` is that of an element, or that of a word that elements fill. */
+/* Does the operation on one word of `size` bytes: an element, or several that fill a word of 8
+ * bytes. */
 static inline int word(const struct job *job, void *at, const union element *data, uint64_t *found,
                        size_t size)
 {
@@ -318,7 +326,7 @@ static inline int word(const struct job *job, void *at, const union element *dat
 
 static int words(const struct job *job)
 {
-    bool pack = job->op <= PTL_SWAP; /* where there is an operand, it is one element */
+    bool pack = job->op <= PTL_SWAP; /* an operation with an operand is one on a single element */
     for (size_t i = 0, size; i < job->length; i += size) {
         uintptr_t at = job->target + i;
         bool fills = pack && at % sizeof(uint64_t) == 0 && job->length - i >= sizeof(uint64_t);
@@ -336,8 +344,8 @@ static int words(const struct job *job)
     return 0;
 }
 
-/* A strip is the elements that begin in one line of memory; the last one may reach into
- * the next. */
+/* A strip is the elements that begin in one cache line of the target; its last one may reach into
+ * the next line. A lock, chosen by that line's address, guards it. */
 #define LINE ((size_t)64)
 #define STRIPES ((size_t)64)
 
@@ -345,7 +353,8 @@ static struct stripe {
     _Alignas(64) struct mutex lock;
 } stripes[STRIPES];
 
-/* In a forked child they may be held by threads that do not exist there. */
+/* Threads of the parent that do not exist in a forked child may hold the locks: the child resets
+ * them. */
 static void free_stripes(void)
 {
     for (size_t i = 0; i < STRIPES; i++) {
@@ -406,8 +415,8 @@ int nic_atomic(void *target, const void *data, const void *operand, void *before
         (op > PTL_SWAP && operand == NULL)) {
         return -EINVAL;
     }
-    /* The usual case: one aligned element, changed by one instruction. Only the instruction of sums
-     * returns the old value. */
+    /* The usual case: one aligned element, changed by one instruction. Of these instructions only
+     * that of PTL_SUM returns the old value. */
     bool one = before == NULL || op == PTL_SUM;
     nic_word_raw *raw = one ? atomic_instruction(op, type, length) : NULL;
     if (raw != NULL && atomic_is_aligned(target, length)) {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Counters. They change under the NIC's lock only; a program may read one
- * without it, and then sees what the operations that it counted have written.
- */
+/* Counters. Only a thread that holds the NIC's lock changes one. The program may read one without
+ * the lock, and then sees all that the counted operations have written. */
 #include "nic/counter.h"
 
 void ct_tell(struct ct *ct)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counters (counter.c), and what a change of one sets off. */
+/* Counters (counter.c), and what follows from a change: triggered operations start, sleepers
+ * wake. */
 #ifndef NIC_COUNTER_H
 #define NIC_COUNTER_H
 
 #include "nic/trigger.h"
 
 void ct_add(struct ct_ref ref, uint64_t success, uint64_t failure);
-/* ct_count() counts one operation: `bytes` or 1 on success, one failure else. */
+/* ct_count() counts one operation: if it succeeded `bytes`, or 1 without `count_bytes`, as success,
+ * else 1 as failure. */
 void ct_count(struct ct_ref ref, ptl_ni_fail_t fail, bool count_bytes, uint64_t bytes);
 void ct_set(struct ct *ct, ptl_ct_event_t value);
 static inline bool ct_ref_alive(struct ct_ref ref)

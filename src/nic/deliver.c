@@ -6,9 +6,9 @@
  *   get    completion handler ─► reply until its last byte left ─► event, counter ─► released
  *   ack, reply                  the initiator's operation ends
  *
- * Acks and replies wait for room in the RESPONSE channel; the message, and with
- * it the channel it came through, waits with them (invariant set 2). So responses leave
- * in the order of their requests.
+ * An ack or reply waits until the RESPONSE channel has room. The message waits with it, and so does
+ * the channel by which that came (invariant set 2). So responses leave in the order of their
+ * requests.
  */
 #include "nic/deliver.h"
 
@@ -32,7 +32,8 @@ void rx_tell(const struct rx *rx)
     target_post(rx, rx->m, &rx->at, false);
 }
 
-/* Ends the message's use of its entry, and a use-once entry with it. */
+/* Ends the message's use of its entry; takes the entry out if the message had reserved it as its
+ * only one, unless the handler said PENDING. */
 static void release_entry(struct rx *rx)
 {
     struct le *le = rx->at.le;
@@ -49,14 +50,16 @@ static void release_entry(struct rx *rx)
     pt_release(rx->at.ni, pt_index);
 }
 
-/* Event, counter and entry, once. */
+/* Posts the event, counts, and releases the entry of a message; on a second call it does
+ * nothing. */
 static void finish_entry(struct rx *rx)
 {
     if (rx->at.le == NULL || rx->event_posted) {
         return;
     }
     rx->event_posted = true;
-    /* A pending message completes nothing; a handler's error is told all the same. */
+    /* If the handler said PENDING, the target completes nothing; but it reports a handler's
+     * error. */
     if (!is_pending(rx) || rx->run->fail != PTL_NI_OK) {
         rx_tell(rx);
     }
@@ -86,7 +89,8 @@ static inline void fill_response(const struct rx *rx, uint8_t type, ptl_list_t l
     m->remote_offset = rx->at.offset;
 }
 
-/* The offset that the initiator hears of: the one used, if anything was. */
+/* The offset in the target's answer: the one used, if the entry was accessed; else the one asked
+ * for. */
 static uint64_t answer_offset(const struct rx *rx)
 {
     bool done = rx->at.fail == PTL_NI_OK || rx->at.fail == PTL_NI_SEGV ||
@@ -103,16 +107,17 @@ static enum rx_step answer_self(struct rx *rx)
     return RX_GO;
 }
 
-/* An answer waits for those of the messages before it. */
+/* Whether the answer of this message must wait until those before it of its peer have been sent. */
 static inline bool must_wait(const struct rx *rx)
 {
     return unlikely(rx->away || !list_empty(&rx->peer->detached)) && detach_behind_answer(rx);
 }
 
-/* Sends what was gathered; false: there is no room. */
+/* Sends the acks that were gathered for a peer; false: the response channel is full. */
 static bool send_acks(struct rx *rx)
 {
-    rx = rx->peer->rx[FABRIC_REQUEST]; /* of a message that has left its channel: the channel's */
+    /* a message that has left its channel has another rx; the acks are gathered in the channel's */
+    rx = rx->peer->rx[FABRIC_REQUEST];
     if (rx != NULL && rx->ack_count != 0) {
         rx->acks.head = acks_head(rx->ack_count, rx->ack_overflow);
         if (rx->peer->ops->send_short(rx->peer->fabric, FABRIC_RESPONSE, &rx->acks, NULL, 0) ==
@@ -134,7 +139,8 @@ void acks_advance(struct nic *nic)
     }
 }
 
-/* The ack of a message that nothing is behind: its sender may wait for it. */
+/* Sends the ack of a message behind which its channel is empty: its sender may be waiting for
+ * it. */
 static inline bool send_single_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
 {
     struct nic_peer *peer = rx->peer;
@@ -157,7 +163,8 @@ void rx_send_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
     }
     rx_note_ack(rx, cookie, list);
     if (rx->f.last || rx->ack_count == ACKS_MOST) {
-        send_acks(rx); /* the peer may wait for it; what cannot leave stays gathered */
+        /* the peer may be waiting for them; if the channel is full they stay gathered */
+        send_acks(rx);
     }
 }
 
@@ -170,7 +177,8 @@ bool rx_gather_ack(struct rx *rx, ptl_list_t list)
     return true;
 }
 
-/* Responses leave in the order of their requests: the gathered acks go first. */
+/* Sends an ack with its own fields. The gathered acks go first: responses leave in the order of
+ * their requests. */
 static enum rx_step send_ack(struct rx *rx)
 {
     if (rx->local != NULL) {
@@ -188,7 +196,7 @@ static enum rx_step send_ack(struct rx *rx)
                : RX_GO;
 }
 
-/* Where the data of a reply are, and how many. */
+/* Returns the memory that a reply is sent from, and sets its length. */
 static inline struct memory reply_data(const struct rx *rx, uint64_t *length)
 {
     bool data = rx->at.fail == PTL_NI_OK;
@@ -197,7 +205,7 @@ static inline struct memory reply_data(const struct rx *rx, uint64_t *length)
                                               : (struct memory){rx->before, NULL, 0};
 }
 
-/* Sends a reply by the short cut of the fabric. */
+/* Sends a reply by send_short() of the fabric, which copies the data at once. */
 static inline enum rx_step send_reply_short(struct rx *rx, const void *data, uint64_t length)
 {
     struct message m;
@@ -227,7 +235,7 @@ bool rx_reply_at_once(struct rx *rx)
     return send_reply_short(rx, from.base, length) == RX_GO;
 }
 
-/* Sends the data of a get, in as many calls as it takes. */
+/* Sends the reply of a get or fetch; the caller repeats it until it returns RX_GO. */
 static enum rx_step send_reply(struct rx *rx)
 {
     struct nic *nic = rx->peer->nic;
@@ -237,7 +245,8 @@ static enum rx_step send_reply(struct rx *rx)
     if (rx->local != NULL) {
         return answer_self(rx);
     }
-    if (rx->peer->fabric == NULL) { /* it has gone, and its message had left the channel */
+    /* the peer has gone, and its message had left the channel before */
+    if (rx->peer->fabric == NULL) {
         rx->at.fail = rx->at.fail == PTL_NI_OK ? PTL_NI_UNDELIVERABLE : rx->at.fail;
         return RX_GO;
     }

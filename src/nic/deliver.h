@@ -5,14 +5,14 @@
 
 #include "nic/rx.h"
 
-/* rx_tell() posts the full event of a message at its entry and counts it. */
+/* rx_tell() posts the full event of a message at its entry, and counts it. */
 void rx_tell(const struct rx *rx);
-/* rx_gather_ack() notes the ack of a message that went as it was asked, to be sent with
- * others when the NIC has taken what is there, or at once if nothing is behind the message;
- * false: there is no room for it. */
+/* rx_gather_ack() notes a plain ack of the message, for an operation that went as it was asked. The
+ * NIC sends it with others when it has taken all messages that are there, or at once if the message
+ * is the last. False: the acks before it do not leave. */
 bool rx_gather_ack(struct rx *rx, ptl_list_t list);
-/* rx_add_ack() does so where there is room for it, and nothing that it must wait for; one that is
- * the first or the last of several takes rx_send_ack(). */
+/* rx_add_ack() gathers an ack where the array has room and no ack must go before it; rx_send_ack()
+ * does so for an ack that begins the gathering, fills it, or is of the channel's last message. */
 void rx_send_ack(struct rx *rx, uint32_t cookie, ptl_list_t list);
 static inline void rx_note_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
 {
@@ -29,15 +29,15 @@ static inline void rx_add_ack(struct rx *rx, uint32_t cookie, ptl_list_t list)
         rx_note_ack(rx, cookie, list);
     }
 }
-/* rx_reply_at_once() sends the reply of a get, all data with it; false: it cannot leave so, or not
- * now, and nothing has happened. */
+/* rx_reply_at_once() sends the reply of a get together with all its data; false: it is too long for
+ * that, or cannot leave now, and the caller takes the usual way. */
 bool rx_reply_at_once(struct rx *rx);
-/* rx_done() ends a message, or says RX_WAIT and is called again. */
+/* rx_done() ends a message; RX_WAIT: it cannot yet, and the fabric calls it again. */
 enum rx_step rx_done(struct nic_peer *peer, struct fabric_rx *rx, enum fabric_status status);
-/* acks_advance() sends the acks that were gathered while messages were taken, but
- * leaves those for which there is no room. */
+/* acks_advance() sends the gathered acks of all peers; those whose channel is full stay
+ * gathered. */
 void acks_advance(struct nic *nic);
-/* rx_reply_sent() notes that the last byte of a get's data has left. */
+/* rx_reply_sent() notes that the fabric has sent the last byte of a reply. */
 void rx_reply_sent(struct fabric_tx *tx, enum fabric_status status);
 
 #endif

@@ -63,8 +63,8 @@ void *le_address_in_parts(const struct le *le, uint64_t offset)
     return memory_address(&memory);
 }
 
-/* All of an entry but its slot. Inlined: where the setup is known to have little, it costs little.
- */
+/* Sets all of an entry but its slot. Inlined, so that the compiler drops what a constant setup does
+ * not have. */
 static inline __attribute__((always_inline)) void
 fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct le_setup *setup)
 {
@@ -73,7 +73,8 @@ fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct le_setup *set
     le->ni = ni;
     le->pt_index = pt_index;
     le->start = me->start;
-    le->vector.parts = setup->vector.parts; /* a struct as one load would wait for its stores */
+    /* field by field: one load of the struct would wait for the stores that just made it */
+    le->vector.parts = setup->vector.parts;
     le->vector.count = setup->vector.count;
     le->length = setup->length;
     le->options = me->options;
@@ -91,7 +92,7 @@ fill(struct le *le, struct ni *ni, uint32_t pt_index, const struct le_setup *set
     } else {
         le->min_free = 0;
         le->match.bits = 0;
-        le->match.ignore = ~0ull; /* the first entry always matches */
+        le->match.ignore = ~0ull; /* in an NI without matching a message takes the first entry */
         le->match.nid = le->match.pid = 0;
         le->match.any = MATCH_ANY_NID | MATCH_ANY_PID;
     }
@@ -110,9 +111,9 @@ static inline struct le *next_fresh(const struct le *le)
     return e->fresh && e->next != NULL ? container_of(e->next, struct le, match) : NULL;
 }
 
-/* Takes an entry out of its list. Here and below, `bare`, a constant, says that it is `fast`,
- * linked, and in nobody's hand: so it is of the priority list, has no unexpected headers, and owns
- * nothing. */
+/* Takes an entry out of its list. `bare`, a constant, here and below: the entry is `fast` and
+ * linked, and no message uses it. So it is in the priority list, has no unexpected headers, and
+ * owns nothing. */
 static inline __attribute__((always_inline)) void unlink_from_list(struct le *le, const bool bare)
 {
     if (!bare && !le->linked) {
@@ -172,7 +173,8 @@ static inline void post_entry_event(struct le *le, ptl_event_kind_t type, unsign
     }
 }
 
-/* Goes on with an entry that was used up, as far as its users and headers allow. */
+/* Goes on with the end of an entry that was used up: posts AUTO_UNLINK when no message uses it any
+ * more, frees it when it has no unexpected headers either. */
 static inline __attribute__((always_inline)) void settle(struct le *le, const bool bare)
 {
     if (!bare && (!le->auto_unlinked || le->users != 0)) {
@@ -203,7 +205,8 @@ void unexpected_forget(struct unexpected *u)
     settle(le, false);
 }
 
-/* Posts what `le` is to hear of a message that came before it, and counts it. */
+/* Posts the event by which the owner of `le` hears of a message that came before the append or
+ * search, and counts it. */
 static void tell_overflow(const struct unexpected *u, const struct le *le, struct eq_ref eq,
                           ptl_event_kind_t type)
 {
@@ -238,20 +241,21 @@ static bool header_fits(const struct match_entry *entry, const struct unexpected
     return le_fits(container_of(entry, struct le, match), u->event.remote_offset, u->event.rlength);
 }
 
-/* A search sees messages when they are complete. */
+/* Whether a search finds a header: only if its message is complete. */
 static bool header_found(const struct match_entry *entry, const struct unexpected_header *header)
 {
     return !container_of(header, struct unexpected, header)->busy && header_fits(entry, header);
 }
 
-/* The messages that an entry claims move its offset. */
+/* Whether each message that the entry claims advances its managed offset. */
 static bool counts_headers(const struct le *le)
 {
     unsigned both = PTL_ME_MANAGE_LOCAL | PTL_ME_LOCAL_INC_UH_RLENGTH;
     return (le->options & both) == both;
 }
 
-/* Gives the entry the unexpected messages that it matches; true if they use it up. */
+/* Has a newly linked entry claim the unexpected messages that it matches; true if they use it
+ * up. */
 static bool claim(struct le *le)
 {
     struct pt *pt = entry_pt(le);
@@ -314,7 +318,7 @@ static void use_up(struct le *le)
     settle(le, false);
 }
 
-/* There is a place for it. */
+/* Makes an entry; the caller has seen that the table has a place. */
 static inline __attribute__((always_inline)) struct le *new_entry(struct ni *ni, uint32_t pt_index,
                                                                   const struct le_setup *setup)
 {
@@ -340,12 +344,12 @@ static inline void put_in_list(struct le *le, struct pt *pt, struct match_list *
     }
 }
 
-/* Does what an entry that was linked needs besides: a reservation, a look at unexpected headers, an
- * event; the usual entry needs none. The entry may be gone afterwards. */
+/* Does the rarer steps after an entry was linked: reserves it if its handlers are inactive, else
+ * lets it claim unexpected headers; then posts LINK. The entry may be gone afterwards. */
 __attribute__((noinline)) static void after_link(struct le *le)
 {
     if (le->handlers != NULL && le->handlers->inactive) {
-        le_reserve(le, true); /* until le_activate() */
+        le_reserve(le, true); /* messages do not find it until le_activate() */
     } else if (le->list == PTL_PRIORITY_LIST && entry_pt(le)->unexpected.count != 0 && claim(le)) {
         use_up(le);
         return;
@@ -353,7 +357,7 @@ __attribute__((noinline)) static void after_link(struct le *le)
     post_entry_event(le, PTL_EVENT_LINK, PTL_ME_EVENT_LINK_DISABLE, PTL_NI_OK);
 }
 
-/* There is a place for it in both, table and list. */
+/* Makes an entry and links it; the caller has seen that table and list have a place. */
 static inline __attribute__((always_inline)) void
 append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup, ptl_handle_le_t *handle)
 {
@@ -387,7 +391,7 @@ int le_append(struct ni *ni, uint32_t pt_index, const struct le_setup *setup,
               ptl_handle_le_t *handle)
 {
     if (!table_ready(&ni->les)) {
-        return PTL_NO_SPACE; /* also where the list is as full */
+        return PTL_NO_SPACE; /* PTL_NO_SPACE comes before PTL_LIST_TOO_LONG where both are full */
     }
     if (!list_has_place(ni, pt_list(&ni->pts[pt_index], setup->list))) {
         return PTL_LIST_TOO_LONG;

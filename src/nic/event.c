@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Event queues: what is not the usual case of event.h. */
+/* Event queues: the rarer steps, which event.h does not have inline. */
 #include "nic/event.h"
 
 #include "nic/objects.h"

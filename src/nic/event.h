@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Event queues: rings in the program's memory. A full one overwrites its oldest
- * event and says so at the next get. With flow control the ring is longer than
- * what the program asked for: messages are refused when that much is in it, and the
- * events of what is under way then still find room. What the program itself sets off
- * meanwhile (..._OVERFLOW, LINK, SEND) makes it grow: there nothing is ever lost.
+ * Event queues: rings in the program's memory. Where a ring is full, the NIC overwrites the oldest
+ * event and says so at the next get. At a portal table entry with flow control the ring is longer
+ * than the program asked for: the NIC refuses messages when that many events are in it, and those
+ * of messages in progress still find room. For the events that the program itself causes meanwhile
+ * (..._OVERFLOW, LINK, SEND) the ring grows: so with flow control none is ever lost.
  *
- * The NIC's lock guards all of it; `head` and `tail` may be looked at without. Three
- * events go through here for each message of a library such as Open MPI, so that the
- * usual case of each step is inline.
+ * The NIC's lock guards all of a queue; `head` and `tail` may be read without it. A library such as
+ * Open MPI has three events for each message, so the usual case of each step is inline.
  */
 #ifndef NIC_EVENT_H
 #define NIC_EVENT_H
@@ -26,13 +25,14 @@
 
 struct ni;
 
-/* The state by which a NIC knows whether to wake the program threads that sleep on it. */
+/* State by which a NIC knows whether to wake the program threads that sleep on it. */
 struct wakeup {
-    bool due;            /* something that one of them waits for has happened since */
-    unsigned any_change; /* sleepers that any change is to wake */
+    /* something that a sleeper waits for has happened since it was last woken */
+    bool due;
+    unsigned any_change; /* how many sleepers are to wake at any change */
 };
 
-/* wakeup_tell() says that an event was posted, or that something else but a counter changed. */
+/* wakeup_tell() notes that an event was posted, or anything changed but a counter. */
 static inline void wakeup_tell(struct wakeup *n)
 {
     if (unlikely(n->any_change != 0)) {
@@ -43,11 +43,13 @@ static inline void wakeup_tell(struct wakeup *n)
 struct eq {
     struct table_slot slot;
     bool dropped;                /* events were overwritten since the last get */
-    _Atomic uint64_t head, tail; /* taken, posted; tail - head <= size */
-    ptl_event_t *put, *take;     /* where in the ring the next one goes and comes from */
-    ptl_event_t *ring, *end;     /* its first place, and behind its last */
-    /* In the next line. */
-    uint64_t size;         /* of the ring; with flow control it is longer, and grows */
+    _Atomic uint64_t head, tail; /* events taken, events posted; tail - head <= size */
+    /* where in the ring the next event goes, and where the next one is taken */
+    ptl_event_t *put, *take;
+    ptl_event_t *ring, *end; /* the first place of the ring, and the one behind its last */
+    /* From here on the second cache line. */
+    /* places of the ring; with flow control more than `count`, and growing */
+    uint64_t size;
     struct wakeup *wakeup; /* the NIC's */
     struct ni *ni;
     uint64_t count; /* events that the program asked for */
@@ -69,13 +71,13 @@ static inline bool eq_empty(const struct eq *eq)
            atomic_load_explicit(&eq->tail, memory_order_relaxed);
 }
 
-/* The place behind another one in the ring: no division. */
+/* Returns the place behind another one in the ring, without a division. */
 static inline ptl_event_t *eq_next_place(const struct eq *eq, ptl_event_t *place)
 {
     return place + 1 == eq->end ? eq->ring : place + 1;
 }
 
-/* eq_use_ring() gives a queue its ring, whose first `used` places have its events. */
+/* eq_use_ring() gives a queue its ring, whose first `used` places already hold events. */
 static inline void eq_use_ring(struct eq *eq, ptl_event_t *ring, uint64_t size, uint64_t used)
 {
     eq->ring = ring;
@@ -85,11 +87,11 @@ static inline void eq_use_ring(struct eq *eq, ptl_event_t *ring, uint64_t size, 
     eq->put = ring + used;
 }
 
-/* eq_make_room() makes a full queue grow, or lose its oldest event. */
+/* eq_make_room() makes the ring of a full queue longer, or drops its oldest event. */
 void eq_make_room(struct eq *eq);
 
-/* eq_place() is where the next event goes, for who fills it there, all of it, and then
- * calls eq_placed(). */
+/* eq_place() returns the place of the next event. The caller fills in all of the event there, and
+ * then calls eq_placed(). */
 static inline ptl_event_t *eq_place(struct eq *eq)
 {
     if (unlikely(atomic_load_explicit(&eq->tail, memory_order_relaxed) -
@@ -108,7 +110,8 @@ static inline void eq_placed(struct eq *eq)
     wakeup_tell(eq->wakeup);
 }
 
-/* eq_whose() sets two fields of an event that are one word for its reader, in one store. */
+/* eq_whose() sets the fields uid and pt_index in one store, since their reader loads them as one
+ * word. */
 static inline void eq_whose(ptl_event_t *event, ptl_uid_t uid, ptl_pt_index_t pt_index)
 {
     _Static_assert(offsetof(ptl_event_t, pt_index) == offsetof(ptl_event_t, uid) + 4 &&
@@ -133,10 +136,10 @@ static inline void eq_kinds(ptl_event_t *event, ptl_event_kind_t type, ptl_list_
     memcpy(&event->type, &word, sizeof(word));
 }
 
-/* Posts a copy of an event, if the queue is still there. */
+/* Posts a copy of an event, if the queue still exists. */
 void eq_post(struct eq_ref ref, const ptl_event_t *event);
 
-/* eq_take() gives PTL_OK, PTL_EQ_DROPPED or PTL_EQ_EMPTY. */
+/* eq_take() takes the oldest event. It returns PTL_OK, PTL_EQ_DROPPED or PTL_EQ_EMPTY. */
 static inline int eq_take(struct eq *eq, ptl_event_t *event)
 {
     uint64_t head = atomic_load_explicit(&eq->head, memory_order_relaxed);
@@ -144,8 +147,8 @@ static inline int eq_take(struct eq *eq, ptl_event_t *event)
     if (unlikely(left == 0)) {
         return PTL_EQ_EMPTY;
     }
-    /* Word by word, as it was stored: a wider load of an event that came just now would
-     * wait for those stores to reach the cache. */
+    /* Copies word by word, as the event was stored: a wider load of an event that was posted just
+     * now would wait until those stores have reached the cache. */
     const uint64_t *from = (const uint64_t *)eq->take;
     uint64_t *to = (uint64_t *)event;
     _Static_assert(sizeof(*event) % sizeof(*to) == 0, "an event is whole words");
@@ -154,7 +157,8 @@ static inline int eq_take(struct eq *eq, ptl_event_t *event)
         __atomic_store_n(&to[i], from[i], __ATOMIC_RELAXED);
     }
     if (left == 1) {
-        eq->put = eq->take = eq->ring; /* one that runs empty stays in the first-level cache */
+        /* a queue that runs empty restarts at the first place, which is still in the L1 cache */
+        eq->put = eq->take = eq->ring;
     } else {
         eq->take = eq_next_place(eq, eq->take);
     }
@@ -166,8 +170,8 @@ static inline int eq_take(struct eq *eq, ptl_event_t *event)
     return PTL_OK;
 }
 
-/* eq_extend() makes room for `more` events that flow control lets through when
- * `count` are in the queue. 0, or -1 when memory is short. */
+/* eq_extend() makes the ring longer by `more` places, for events of messages that flow control
+ * admits while `count` events are in the queue. 0, or -1 if memory is short. */
 int eq_extend(struct eq *eq, uint64_t more);
 
 #endif

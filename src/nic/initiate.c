@@ -5,8 +5,8 @@
  *   request ──► sent at once ──────────────► left ──► answered ──► ended
  *         └───► waits for its turn or room ──┘
  *
- * `left`: its buffer is free and SEND was posted. `answered`: ACK or REPLY was.
- * An operation that wants no answer ends when it has left; a small one that
+ * `left`: its buffer is free and SEND was posted. `answered`: ACK or REPLY was posted.
+ * An operation that wants no answer ends when it has left; one that is small and
  * leaves at once never becomes a struct op. Operations for one peer are sent
  * in the order of their requests.
  */
@@ -102,9 +102,9 @@ int request_own(struct request *r)
     return PTL_OK;
 }
 
-/* The program may write to the buffer of a volatile MD as soon as the call
- * returns; up to the limit, what does not leave at once is copied. A source that
- * cannot be read is left in place, for the fabric to find out. */
+/* The program may write to the buffer of a volatile MD as soon as the call returns. So a request up
+ * to max_volatile_size that does not leave at once is copied. A source that cannot be read stays
+ * where it is: the fabric will find that out and report it. False: no memory. */
 static bool keep_volatile(struct ni *ni, struct request *r)
 {
     bool keeps = r->md != NULL && (r->md->options & PTL_MD_VOLATILE) != 0 && request_sends(r) &&
@@ -120,7 +120,7 @@ bool op_take_place(struct op *op)
     return op->share != NULL;
 }
 
-/* Has an operation wait at its peer; false: no memory. */
+/* Has an operation wait for its turn at its peer; false: no memory. */
 static bool enqueue(struct op *op)
 {
     struct nic_peer *peer = op->peer;
@@ -133,7 +133,7 @@ static bool enqueue(struct op *op)
     return true;
 }
 
-/* The operand of a swap leads the payload. */
+/* Copies the payload of a swap: its operand, and behind that the data. */
 static void stage_operand(struct op *op)
 {
     const struct request *r = &op->request;
@@ -159,7 +159,8 @@ enum fabric_short request_send_whole(struct ni *ni, struct nic_peer *peer, const
     return tx.fault == FABRIC_OK ? SHORT_SENT : SHORT_UNREADABLE;
 }
 
-/* Starts a request whose data can leave at once, with all that it has; false: nothing was done. */
+/* Starts a request, of the program, a trigger or a handler, if all its data can leave at once;
+ * false: nothing was done. */
 static bool leave_now(struct ni *ni, struct nic_peer *peer, const struct request *r)
 {
     bool left = (peer->self && self_request(ni, peer, r)) ||
@@ -182,7 +183,7 @@ bool nic_request_now(struct ni *ni, const struct request *request)
 
 __attribute__((cold)) int op_give_up(struct op *op)
 {
-    op->request.owned = NULL; /* the caller's still */
+    op->request.owned = NULL; /* the caller still has to free it */
     op_end(op);
     return PTL_NO_SPACE;
 }

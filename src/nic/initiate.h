@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The submission of a request, for the calls to have inline: what most requests are is known where
- * they are called, and stays in registers.
+ * The submission of a request, inline in the calls of the program: there the compiler knows most
+ * fields of a request as constants, and keeps the others in registers.
  *
- *   submit()         what leaves at once, since the peer is met and nothing waits for it: inline
- *                    for what fits one line of a ring, else in nic_request()
+ *   submit()         a request that leaves at once, since its peer is known and no operation waits
+ *                    there: inline if it fits one line of a ring, else from nic_request()
  *   nic_request()    all others: an operation, which is sent, or waits for its turn
  */
 #ifndef NIC_INITIATE_H
@@ -17,23 +17,24 @@
 
 /* ---- the calls ---- */
 
-/* request_operand_size() is what leads the payload of a swap. */
+/* request_operand_size() returns the size of a swap's operand, which leads its payload; 0 for
+ * others. */
 size_t request_operand_size(const struct request *r);
 /* request_left() posts and counts SEND. */
 void request_left(const struct request *r, ptl_ni_fail_t fail);
-/* request_own() copies what a request sends, since its buffer is the caller's again when the call
- * returns: PTL_OK, PTL_NO_SPACE, or -EFAULT if it cannot be read. */
+/* request_own() copies the data that a request sends, so that the caller may reuse its buffer after
+ * the call. PTL_OK, PTL_NO_SPACE, or -EFAULT if the data cannot be read. */
 int request_own(struct request *r);
-/* nic_request() starts an operation; lock held. The request is copied. Gives
- * PTL_OK, or PTL_NO_SPACE when no place for it is left; `owned` then is the
- * caller's still. */
+/* nic_request() starts an operation, of which it copies the request; the caller holds the lock.
+ * PTL_OK, or PTL_NO_SPACE when there is no memory for it: then the caller still has to free
+ * `owned`. */
 int nic_request(struct ni *ni, const struct request *request);
-/* nic_request_now() starts an operation only if it can be over when the call
- * returns: its buffer is the caller's at once. True if it did. */
+/* nic_request_now() starts an operation only if it can end before the call returns, so that the
+ * caller has its buffer back; it says whether it did. */
 bool nic_request_now(struct ni *ni, const struct request *request);
-/* nic_has_place() is true while the queue of the program has room; request_has_place() while that
- * of handlers has some for a handler's request to a peer. Triggered ones have the place that they
- * had while they waited for their counter. */
+/* nic_has_place() is true while the queue of the program's operations has room; request_has_place()
+ * while the queue of a peer has room for one of a handler's. A triggered operation needs no place:
+ * it keeps the one that it had while it waited for its counter. */
 static inline bool nic_has_place(const struct nic *nic)
 {
     return nic->queued_program < (unsigned)nic->process->options.number[OPT_SEND_QUEUE];
@@ -47,25 +48,25 @@ static inline bool request_has_place(const struct nic_peer *peer, const struct r
     enum share_kind kind = request_share(r);
     return share_is_open(&peer->nic->shares[kind], &peer->places[kind], r->context);
 }
-/* op_new() makes an op of a request, which may be sent then; NULL: no place for it is left, and
- * `owned` is the caller's still. */
+/* op_new() makes an operation of a request, ready to be sent. NULL: no memory, and the caller still
+ * has to free `owned`. */
 struct op *op_new(struct ni *ni, struct nic_peer *peer, const struct request *request);
-/* op_take_place() takes a place of its peer's for a handler's op that is to wait (share.h); false:
- * no memory. op_give_up() ends one that has not begun, for lack of memory; `owned` stays the
- * caller's.
- */
+/* op_take_place() takes one of the peer's places for a handler's operation that has to wait
+ * (share.h); false: no memory. op_give_up() ends an operation that has not begun, for lack of
+ * memory, but leaves `owned` to the caller. */
 bool op_take_place(struct op *op);
 int op_give_up(struct op *op);
-/* op_send() tries to hand an op to the fabric; false if there is no room. op_hand_over() does so as
- * a message of that class, whether or not the peer may be asked for one more response. */
+/* op_send() tries to hand an operation to the fabric as a request; false: the ring is full, or as
+ * many responses are outstanding as the peer may be asked for. op_hand_over() hands it over in the
+ * given class, without a look at that limit. */
 bool op_send(struct op *op);
 bool op_hand_over(struct op *op, enum fabric_class class);
-/* op_left() notes that the buffer is free. */
+/* op_left() notes that the fabric has sent an operation and its buffer is free. */
 void op_left(struct op *op, ptl_ni_fail_t fail);
 
-/* ---- whether it makes sense ---- */
+/* ---- checks ---- */
 
-/* Whether somebody may have this id, in the terms of the NI. */
+/* Whether a process could have this id: as a rank or as nid and pid, whichever the NI uses. */
 static inline bool target_sound(const struct ni *ni, ptl_process_t target)
 {
     if (ni_is_logical(ni)) {
@@ -74,9 +75,9 @@ static inline bool target_sound(const struct ni *ni, ptl_process_t target)
     return target.phys.nid != PTL_NID_ANY && target.phys.pid != 0 && target.phys.pid <= PTL_PID_MAX;
 }
 
-/* ack_sound() and request_fits() make the checks that every data movement has in common besides:
- * that its answer has an event queue or a counter to go to, and that it is no longer than may be.
- */
+/* ack_sound() and request_fits() check what all data movements have in common: that an ack which is
+ * asked for has an event queue or a counter to go to, and that length and portal index are within
+ * limits. */
 static inline bool ack_sound(ptl_ack_req_t ack, struct eq_ref eq, struct ct_ref ct)
 {
     return ack <= PTL_OC_ACK_REQ && (ack != PTL_ACK_REQ || eq.eq != NULL) &&
@@ -85,11 +86,11 @@ static inline bool ack_sound(ptl_ack_req_t ack, struct eq_ref eq, struct ct_ref 
 static inline __attribute__((always_inline)) bool request_fits(const struct ni *ni,
                                                                const struct request *r)
 {
-    /* Atomics have limits of their own. */
+    /* Atomics have limits of their own: request_atomic_sound(). */
     bool short_enough = r->length <= ni->limits.max_msg_size || r->kind > OP_GET;
     return short_enough && r->pt_index <= UINT16_MAX;
 }
-/* request_atomic_sound() makes those that atomics have besides. */
+/* request_atomic_sound() checks what atomics have besides. */
 static inline bool request_atomic_sound(const struct ni *ni, const struct request *r, bool swap)
 {
     bool fetch = r->kind == OP_FETCH;
@@ -101,8 +102,8 @@ static inline bool request_atomic_sound(const struct ni *ni, const struct reques
 
 /* ---- what the program sees ---- */
 
-/* request_event() posts an event of a request, made where it is posted: a copy would have to wait
- * for the stores of the original. */
+/* request_event() posts an event of a request. It is filled in at its place in the queue: a copy
+ * would wait for the stores of the original. */
 static inline __attribute__((always_inline)) void
 request_event(struct eq *eq, ptl_event_kind_t type, const struct request *r, ptl_ni_fail_t fail,
               uint64_t mlength, uint64_t remote_offset, ptl_list_t list)
@@ -166,14 +167,14 @@ static inline __attribute__((always_inline)) void request_count(struct nic *nic,
 
 /* ---- its operation ---- */
 
-/* The peer may be asked for one more response. */
+/* Whether one more response may be outstanding from this peer. */
 static inline bool may_ask(const struct nic_peer *peer)
 {
     return peer->outstanding < peer->outstanding_most;
 }
 
-/* Makes an operation of a request: all but its copy is set here. One that has left is answered
- * next. */
+/* Sets up an operation of a request, all but its copy of the request. `left`: the data have left,
+ * and the operation only waits for its answer. */
 static inline __attribute__((always_inline)) void
 op_begin(struct op *op, struct ni *ni, struct nic_peer *peer, const struct request *r, bool left)
 {
@@ -185,7 +186,7 @@ op_begin(struct op *op, struct ni *ni, struct nic_peer *peer, const struct reque
     op->counted = left && op->expects;
     peer->outstanding += op->counted;
     list_init(&op->link);
-    op->tx.vector = NULL; /* cut_off() looks at it */
+    op->tx.vector = NULL; /* cut_off() reads it */
     ni->in_flight++;
     if (likely(r->md != NULL)) {
         r->md->users++;
@@ -198,8 +199,8 @@ op_begin(struct op *op, struct ni *ni, struct nic_peer *peer, const struct reque
     }
 }
 
-/* Copies all of a request into its op, which uses what that uses of handlers. One of the program
- * has set what a fetch needs only if it is one. */
+/* Copies a request into its operation, which then is a user of the handlers that made the request.
+ * The calls of the program set get_md only in a fetch. */
 static inline void op_copy(struct op *op, const struct request *r)
 {
     op->request = *r;
@@ -210,8 +211,8 @@ static inline void op_copy(struct op *op, const struct request *r)
     }
 }
 
-/* Keeps of a request whose data have left what its answer, and the events of that, ask for; of a
- * handler's, which does not come as a `line`, that is all. */
+/* Copies only those fields of a request which its answer and the events need, as its data have
+ * left. Of a handler's request it copies all; that never comes with `line`. */
 static inline __attribute__((always_inline)) void op_keep(struct op *op, const struct request *r,
                                                           const bool line)
 {
@@ -238,11 +239,11 @@ static inline __attribute__((always_inline)) void op_keep(struct op *op, const s
     }
 }
 
-/* request_send_whole() sends one that expects nothing and is too long for the short cut. */
+/* request_send_whole() sends a request that expects no answer and is too long for send_short(). */
 enum fabric_short request_send_whole(struct ni *ni, struct nic_peer *peer, const struct request *r);
 
-/* Sends a request by the short cut of the fabric, which also has one for what fits a `line`: there
- * SHORT_UNREADABLE says that nothing has left. The cookie is 0 for one that expects nothing. */
+/* Sends a request by the fabric's send_short(), or with `line` by its send_line(), where
+ * SHORT_UNREADABLE says that nothing has left. The cookie is 0 if the request expects no answer. */
 static inline __attribute__((always_inline)) enum fabric_short
 request_send(const struct ni *ni, struct nic_peer *peer, const struct request *r, uint32_t cookie,
              const bool line)
@@ -271,8 +272,9 @@ request_send(const struct ni *ni, struct nic_peer *peer, const struct request *r
 
 /* ---- submission ---- */
 
-/* Called for a peer to which an ack left last, and now a request: prefetches the line of the ring
- * that the request will use, while the NIC makes it. */
+/* peer_foresend() prefetches the line of the ring that a request will use, while the NIC makes the
+ * request. It does so only if the last message to the peer was an ack: after a request that is
+ * done. */
 static inline void peer_foresend(struct nic_peer *peer)
 {
     if (peer->acked) {
@@ -283,7 +285,7 @@ static inline void peer_foresend(struct nic_peer *peer)
     }
 }
 
-/* Whether the payload of a request may take the short cut of the fabric, or that for a `line`. */
+/* Whether a request can go by send_short(), or with `line` by send_line(). */
 static inline __attribute__((always_inline)) bool
 request_is_short(const struct nic_peer *peer, const struct request *r, const bool line)
 {
@@ -294,9 +296,8 @@ request_is_short(const struct nic_peer *peer, const struct request *r, const boo
            (r->kind != OP_FETCH || atomic_operand_size(r->op, r->datatype) == 0);
 }
 
-/* submit(), of a request that expects an answer, or of one that does not: that is a constant. One
- * that expects none leaves whole also where it is too long for the short cut, up to nic->now_end.
- */
+/* submit() with the constant `expects`: whether the request expects an answer. One that expects
+ * none also leaves at once if it is too long for send_short(), up to nic->now_end. */
 static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, struct ni *ni,
                                                             struct nic_peer *peer,
                                                             const struct request *r,
@@ -325,7 +326,7 @@ static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, str
     } else {
         COUNT_PATH_OF(send_now_short, expects ? 2 : whole);
     }
-    /* The message has left. The initiator fills in the operation only now, so that the target does
+    /* The message has left. The initiator fills in the operation only now, so that the target need
      * not wait for that. */
     if (expects) {
         op_begin(op, ni, peer, r, true);
@@ -338,9 +339,10 @@ static inline __attribute__((always_inline)) bool submit_as(struct nic *nic, str
     return true;
 }
 
-/* submit() starts a request to a peer that is met, if it can leave at once: then it becomes an
- * operation only if it expects an answer. With `line`, a constant, only one of the program or of a
- * trigger, whose payload fits a line. False: nothing was done. The lock is held. */
+/* submit() starts a request to a known peer if it can leave at once; it makes an operation only if
+ * the request expects an answer. `line`, a constant: the caller takes only requests of the program
+ * or of a trigger, and submit() those whose payload fits a line. False: nothing was done. The
+ * caller holds the lock. */
 static inline __attribute__((always_inline)) bool submit(struct nic *nic, struct ni *ni,
                                                          struct nic_peer *peer,
                                                          const struct request *r, const bool line)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Look up: which entry a request is for, whether it may, and whether there is room for it. The
- * questions come in the order of the specification: interface, portal table entry, match,
- * permission, then room for the event and the unexpected header.
+ * Lookup: which entry a request is for, whether the initiator may access it, and whether there is
+ * room for the message's event and header. The checks come in the order of the specification:
+ * interface, portal table entry, match, permission, room.
  */
 #include "nic/lookup.h"
 
@@ -12,18 +12,18 @@
 #include "nic/spin_calls.h"
 #include "nic/turn.h"
 
-/* Between two messages of a flood there is less than this. */
+/* Messages of one flood follow each other in less than this. */
 #define FLOOD_GAP_NS 50000
 
 struct fits_context {
     struct match_header header;
     uint64_t remote_offset;
     const struct rx *rx;
-    /* The first that fits but for a message of this peer, and whether that message is still in its
-     * channel. */
+    /* The first entry that matches but is reserved by a message of the same peer, and whether that
+     * message is still in its channel. */
     const struct match_entry **kept;
     bool *in_channel;
-    bool *refused; /* one that has its key does not fit, or not now */
+    bool *refused; /* an entry that matches was passed over: it does not fit, or is reserved */
 };
 
 static bool entry_fits(const struct match_entry *entry, const struct match_header *header)
@@ -41,8 +41,9 @@ static bool entry_fits(const struct match_entry *entry, const struct match_heade
     return fits && !le->reserved;
 }
 
-/* The first entry of a list that the message matches. It waits where that is one that a message
- * before it may yet leave there. */
+/* Returns the first entry of a list that the message matches. If an earlier message of this peer
+ * has reserved one before it, which that message may yet give back, the message waits
+ * (rx->held). */
 static struct le *first_of(struct rx *rx, struct match_list *list, struct fits_context *c)
 {
     const struct match_entry *kept = NULL;
@@ -58,8 +59,8 @@ static struct le *first_of(struct rx *rx, struct match_list *list, struct fits_c
     return e == NULL ? NULL : container_of(e, struct le, match);
 }
 
-/* Returns the entry that an earlier search has found, if that was for such a header and the entry
- * fits; else NULL. */
+/* Returns the entry that an earlier search has found, if that search was for the same key and the
+ * entry fits; else NULL. */
 static inline struct le *found_before(const struct pt *pt, const struct fits_context *c)
 {
     const struct found *f = &pt->found;
@@ -126,11 +127,11 @@ static inline bool check_permission(struct rx *rx, const struct le *le, ptl_ni_f
 }
 
 /*
- * Whether a message that flow control has no room for is to wait: its channel stands still
- * then, and the sender is held back. A program that is at work takes its events meanwhile or
- * opens the portal table entry again, and nobody has to recover. Those that come behind one that
- * waited in vain are of the same flood: they are refused at once. A message to oneself never waits,
- * whichever way it goes: the program that it would wait for may be the one that sends it.
+ * Whether a message for which flow control has no room shall wait. While it waits, its channel
+ * stands still and its sender is held back; a program that is busy takes its events meanwhile, or
+ * enables the portal table entry again, and no sender has to recover. Messages that follow one that
+ * waited in vain are of the same flood: the NIC refuses them at once. A message to oneself never
+ * waits, on any path: the program that would have to act may be the one that is sending it.
  */
 __attribute__((noinline)) static bool may_wait(struct rx *rx)
 {
@@ -153,7 +154,8 @@ __attribute__((noinline)) static bool may_wait(struct rx *rx)
     return rx->held;
 }
 
-/* A message that there is no room for waits, is dropped, or closes the portal table entry. */
+/* Has a message for which there is no room wait, or drops it; with flow control it then also
+ * disables the portal table entry. */
 __attribute__((noinline)) static struct le *no_room(struct rx *rx, struct pt *pt,
                                                     const struct le *le, ptl_ni_fail_t *fail)
 {
@@ -168,7 +170,7 @@ __attribute__((noinline)) static struct le *no_room(struct rx *rx, struct pt *pt
     return drop(rx, PTL_SR_DROP_COUNT);
 }
 
-/* Finds room for the event and the unexpected header of a message. */
+/* Takes room for the unexpected header of a message, and checks that for its event; false: none. */
 __attribute__((noinline)) static bool find_room(struct rx *rx, const struct pt *pt,
                                                 const struct le *le)
 {

@@ -5,8 +5,9 @@
 
 #include "nic/rx.h"
 
-/* rx_look_up() finds the entry that a request is for, or says why there is none; the message waits
- * if rx->held is set. rx_forget_found() has it search for that, whatever was found before. */
+/* rx_look_up() returns the entry that a request is for; NULL with `*fail` says why there is none,
+ * and NULL with rx->held that the message waits. rx_forget_found() forgets what earlier lookups
+ * found at its portal table entry, so that the next one searches. */
 struct le *rx_look_up(struct rx *rx, ptl_ni_fail_t *fail);
 void rx_forget_found(const struct rx *rx);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Memory that a program has named, as operations see it: a range, or a place in the
- * parts of a PTL_IOVEC descriptor or entry. All access is by nic_copy() and so survives a
- * bad address: 0, or -EFAULT.
- */
+/* Memory that a program has named: a range, or a place in the parts of a PTL_IOVEC descriptor or
+ * entry. All access is by nic_copy(), so a bad address gives -EFAULT instead of a signal; success
+ * is 0. */
 #ifndef NIC_MEMORY_H
 #define NIC_MEMORY_H
 
@@ -14,20 +12,21 @@
 
 struct memory {
     void *base;
-    const struct vector *vector; /* NULL: it begins at `base`; else it is in the vector */
-    uint64_t skip;               /* its offset in the vector */
+    /* NULL: the memory is a range that begins at `base`; else it lies in these parts */
+    const struct vector *vector;
+    uint64_t skip; /* offset in the parts at which the memory begins */
 };
 
-/* memory_at() is an address in memory that a program or a peer has named: a
- * range may start at null and span the address space, so this is arithmetic on
- * addresses, not on pointers into an object. */
+/* memory_at() returns start + offset, where a program or a peer has named both. A range may start
+ * at null and span the address space, so this is arithmetic on addresses, not on pointers into an
+ * object. */
 static inline void *memory_at(const void *start, uint64_t offset)
 {
     return (void *)((uintptr_t)start + offset);
 }
 
-/* memory_of() is the place at an offset of a descriptor or an entry; its vector has no
- * parts if it is a plain range. */
+/* memory_of() returns the memory of a descriptor or an entry from an offset on. `vector` has no
+ * parts if the memory is a plain range. */
 static inline struct memory memory_of(const void *start, const struct vector *vector,
                                       uint64_t offset)
 {
@@ -49,7 +48,7 @@ static inline int memory_write(const struct memory *m, const void *from, size_t 
                              : vector_scatter(m->vector, &cursor, m->skip, from, n);
 }
 
-/* memory_address() is where its first byte is; NULL if it has none. */
+/* memory_address() returns the address of the first byte; NULL if the memory has none. */
 static inline void *memory_address(const struct memory *m)
 {
     struct vector_cursor cursor = {0, 0};

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The header of a message between NICs: what a fabric carries and never reads.
- * It is the same on every fabric. Fields come from a peer: check before use.
- */
+/* The header of a message between NICs. Fabrics carry it without a look into it; it is the same on
+ * each. A peer has filled in its fields: check them before use. */
 #ifndef NIC_MESSAGE_H
 #define NIC_MESSAGE_H
 
@@ -19,28 +17,30 @@ enum message_type {
     MESSAGE_PUT = 1,
     MESSAGE_GET,
     MESSAGE_ATOMIC,
-    MESSAGE_FETCH, /* fetch-atomic or swap; CSWAP... and MSWAP: the operand leads the payload */
+    MESSAGE_FETCH, /* fetch-atomic or swap; of CSWAP... and MSWAP the operand leads the payload */
     MESSAGE_ACK,
     MESSAGE_REPLY,
-    MESSAGE_ACKS,    /* of several puts and atomics that went as asked: struct message_acks */
-    MESSAGE_WITHDRAW /* of an ask, whose number match_bits is: nobody waits any more (ask.c) */
+    /* acks of several puts and atomics that the target did as asked: struct message_acks */
+    MESSAGE_ACKS,
+    MESSAGE_WITHDRAW /* the initiator withdraws the ask whose number match_bits is (ask.c) */
 };
 
 struct message {
     uint8_t type;
-    uint8_t ni;     /* which of the NIC's four NIs it is for */
-    uint8_t ack;    /* request: ptl_ack_req_t; response: ptl_ni_fail_t */
-    uint8_t silent; /* response: give no event (PTL_ME_ACK_DISABLE); request: its data may pass
-                       those of messages before it (PTL_MD_UNORDERED) */
+    uint8_t ni;  /* index of the NI, among the four of a NIC, that it is for */
+    uint8_t ack; /* request: ptl_ack_req_t; response: ptl_ni_fail_t */
+    /* response: the initiator posts no event (PTL_ME_ACK_DISABLE); request: the target may write
+     * its data before those of earlier messages (PTL_MD_UNORDERED) */
+    uint8_t silent;
     uint16_t pt_index;
-    uint8_t op; /* atomics: ptl_op_t, ptl_datatype_t; response: ptl_list_t of the entry, 0 */
+    uint8_t op; /* atomics: ptl_op_t; response: ptl_list_t of the entry */
     uint8_t datatype;
-    uint32_t cookie; /* names the initiator's operation, 0: wants no response */
-    uint32_t rank;   /* of the initiator, on a logical NI */
-    uint64_t length; /* request: requested; response: mlength */
+    uint32_t cookie; /* names the initiator's operation; 0: it wants no response */
+    uint32_t rank;   /* of the initiator, if the NI is logical */
+    uint64_t length; /* request: requested length; response: mlength */
     uint64_t match_bits;
     uint64_t hdr_data;      /* response: message_fail_mark() */
-    uint64_t remote_offset; /* request: requested; response: used at the target */
+    uint64_t remote_offset; /* request: requested offset; response: the one used at the target */
 };
 
 static inline bool message_is_atomic(const struct message *m)
@@ -48,9 +48,8 @@ static inline bool message_is_atomic(const struct message *m)
     return m->type == MESSAGE_ATOMIC || m->type == MESSAGE_FETCH;
 }
 
-/* message_begin() sets what comes before `length`, in two stores: the fabric copies
- * the header word by word right after, and a processor forwards a store only to a
- * load that lies within it. */
+/* message_begin() sets the fields before `length` in two stores. The fabric copies the header word
+ * by word right after, and a processor forwards a store only to a load that lies within it. */
 static inline void message_begin(struct message *m, const struct message *from)
 {
     uint64_t first = (uint64_t)from->type | (uint64_t)from->ni << 8 | (uint64_t)from->ack << 16 |
@@ -61,11 +60,13 @@ static inline void message_begin(struct message *m, const struct message *from)
     memcpy(&m->cookie, &second, sizeof(second));
 }
 
-/* How an ask ended that was withdrawn and is not done, nor will be. Programs do not see it. */
+/* Failure code of an ask that was withdrawn, and that the target has not done and will not do. The
+ * NIC never shows it to a program. */
 #define FAIL_WITHDRAWN UINT8_MAX
 
-/* How an operation ended at its target. PTL_NI_HANDLER_SEGV travels as PTL_NI_SEGV with a mark in a
- * field that was 0: who does not know the one understands the other. */
+/* Failure codes on the wire. PTL_NI_HANDLER_SEGV travels as PTL_NI_SEGV with a mark in a field that
+ * used to be 0: so an initiator that does not know the code still understands a segmentation
+ * fault. */
 #define MESSAGE_BY_HANDLER 1u
 static inline uint8_t message_fail_code(ptl_ni_fail_t fail)
 {
@@ -83,12 +84,13 @@ static inline ptl_ni_fail_t message_fail(const struct message *m)
                                                                       : m->ack;
 }
 
-/* Acks that have nothing to tell but that: all data are where they were to go. Whole words,
- * for the reason of message_begin(). */
+/* Acks of operations that the target did as asked: each has nothing else to tell. The fields are
+ * whole words, for the reason of message_begin(). */
 #define ACKS_MOST 10u
 struct message_acks {
-    uint64_t head; /* type, number, and from bit 16 on: which entries were in the overflow list */
-    uint64_t cookies[ACKS_MOST / 2]; /* two in each, the low half first */
+    /* type, number of acks, and from bit 16 on: whose entries were in the overflow list */
+    uint64_t head;
+    uint64_t cookies[ACKS_MOST / 2]; /* two in each word, the low half first */
 };
 
 static inline uint64_t acks_head(unsigned count, unsigned overflow)

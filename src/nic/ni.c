@@ -2,11 +2,12 @@
 /*
  * Network interfaces: the four kinds of a NIC, their limits and maps.
  *
- * A closing NI lets what is in flight end for a while. Then its handlers are halted: none begins or
- * is resumed, and those that run are ended, and waited for. When nobody is inside any more the rest
- * is cut off: operations lose their NI and end without a sound, messages in progress are discarded.
- * Its tables are empty then, and its memory waits for the next NI of its number: a thread that had
- * found it before finds out under the lock that it is closed (invariant set 7).
+ * PtlNIFini lets the operations in flight end for a while. Then it halts the handlers of the NI:
+ * none begins or goes on, and it ends those that run and waits for them. When no thread is inside
+ * any more it cuts off the rest: operations lose their NI and end without an event, messages in
+ * progress are discarded. The NI's tables are empty then, and the next NI of this number gets its
+ * memory. A thread that has found the NI before learns under the lock that it is closed (invariant
+ * set 7).
  */
 #include "nic/ni.h"
 
@@ -25,7 +26,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The most that this NIC offers; atomics travel in one packet, which may be smaller. */
+/* The largest limits that this NIC offers. Those of atomics are smaller where a packet is: an
+ * atomic travels in one packet. */
 static const ptl_ni_limits_t most = {
     .max_entries = 131072,
     .max_unexpected_headers = 131072,
@@ -43,16 +45,17 @@ static const ptl_ni_limits_t most = {
     .features = PTL_TARGET_BIND_INACCESSIBLE | PTL_TOTAL_DATA_ORDERING | PTL_COHERENT_ATOMICS,
 };
 
-/* The floors of the specification. */
+/* The least that the specification allows. */
 #define MIN_PT_INDEX 63
 #define MIN_WAW 64
 #define MIN_WAR 8
 #define MIN_ATOMIC 32 /* one element of every type */
 #define MAX_ATOMIC 4096
 
-#define LEAVE_S 10 /* a thread that is to leave its wait, or that copies, does so within that */
+/* seconds in which a thread that is to leave its wait, or that copies, should have done so */
+#define LEAVE_S 10
 
-/* Sets a limit to the wish of the program, or the nearest that the NIC offers. */
+/* Sets a limit to the value that the program wishes, or the nearest one that the NIC offers. */
 #define SET_LIMIT(l, d, name, lowest)                                                              \
     ((l)->name = (d)->name < (lowest) ? (lowest) : (d)->name < (l)->name ? (d)->name : (l)->name)
 
@@ -82,11 +85,13 @@ static void set_limits(ptl_ni_limits_t *l, const ptl_ni_limits_t *d, size_t pack
     l->max_volatile_size = d->max_volatile_size < most.max_volatile_size ? d->max_volatile_size
                                                                          : most.max_volatile_size;
     if ((d->features & PTL_TOTAL_DATA_ORDERING) == 0) {
-        l->features &= ~PTL_TOTAL_DATA_ORDERING; /* data need not wait for others (turn.c) */
+        /* the program does without total ordering, so the data of a message need not wait for
+         * others (turn.c) */
+        l->features &= ~PTL_TOTAL_DATA_ORDERING;
     }
 }
 
-/* The memory of all NIs of a number. */
+/* Returns the memory of all NIs of a number, one after the other; makes it for the first one. */
 static struct ni *find_memory(struct nic *nic, unsigned kind)
 {
     static const size_t objects[NI_TABLES] = {sizeof(struct eq),         sizeof(struct ct),
@@ -105,7 +110,7 @@ static struct ni *find_memory(struct nic *nic, unsigned kind)
     return ni;
 }
 
-/* Empties the tables that outlive the NI; lock held. */
+/* Empties the tables that stay when the NI is closed; lock held. */
 static void clear_tables(struct ni *ni)
 {
     const ptl_ni_limits_t *l = &ni->limits;
@@ -130,7 +135,8 @@ static void begin_ni(struct ni *ni, unsigned options, const ptl_ni_limits_t *des
     unsigned number = ni->nic->index * NI_KINDS + ni->kind;
     ni->options = options;
     __atomic_store_n(&ni->rank, PTL_RANK_ANY, __ATOMIC_RELAXED);
-    ni->epoch++; /* never that of anything which was found in one before */
+    /* differs from the epoch of anything that was found in an earlier NI of this memory */
+    ni->epoch++;
     ni->in_flight = ni->bundles = ni->waiting = 0;
     ni->closing = ni->halted = false;
     for (unsigned i = 0; i < PTL_SPIN_COUNTERS; i++) {
@@ -171,8 +177,8 @@ int ni_open(struct nic *nic, unsigned options, const ptl_ni_limits_t *desired, s
     return PTL_OK;
 }
 
-/* Nobody finds anything of the NI any more. Its memory is the next one's of its number, unless
- * somebody has stayed in it. Lock held. */
+/* Closes an NI: no thread finds anything of it any more. The next NI of its number gets its memory,
+ * unless a thread has stayed inside (`haunted`). Lock held. */
 static void end_ni(struct ni *ni, bool haunted)
 {
     ni->handle = 0;
@@ -209,7 +215,7 @@ static void cut_message(struct rx *rx, const struct ni *ni)
     }
 }
 
-/* Cuts off what still refers to the NI. */
+/* Takes the NI away from the operations and messages that still refer to it. */
 static void cut_off(struct ni *ni)
 {
     struct nic *nic = ni->nic;
@@ -218,7 +224,7 @@ static void cut_off(struct ni *ni)
             op->ni = NULL;
             op->request.md = op->request.get_md = NULL;
             if (op->tx.vector != NULL) {
-                op->tx.fault = FABRIC_SEGV; /* the vector goes with its MD */
+                op->tx.fault = FABRIC_SEGV; /* the vector is freed with its MD */
             }
         }
     }
@@ -238,7 +244,7 @@ static void cut_off(struct ni *ni)
     }
 }
 
-/* Asks each message of the NI; true if any says so. */
+/* Calls ask() for each message of the NI; returns whether any call returned true. */
 static bool any_message(struct ni *ni, bool (*ask)(struct rx *rx))
 {
     struct nic *nic = ni->nic;
@@ -253,8 +259,9 @@ static bool any_message(struct ni *ni, bool (*ask)(struct rx *rx))
     return any;
 }
 
-/* Whether no thread waits for anything of the NI or works on it without the lock. A thread
- * that copies without the lock does not say for which NI, so any copy of the NIC counts. */
+/* Whether no program thread waits for anything of the NI or works on it without the lock. A thread
+ * that copies without the lock does not note for which NI, so a copy for any NI of the NIC
+ * counts. */
 static bool is_left_alone(struct ni *ni)
 {
     return ni->waiting == 0 && ni->nic->unlocked == ni->nic->handling;
@@ -265,7 +272,7 @@ static bool nobody_inside(void *arg)
     return is_left_alone(arg) && !any_message(arg, handlers_run);
 }
 
-/* From here on none of its handlers begins or goes on. */
+/* Sees to it that from now on no handler of the NI begins or is resumed. */
 static void halt(struct ni *ni)
 {
     nic_lock(ni->nic);
@@ -276,9 +283,9 @@ static void halt(struct ni *ni)
     nic_unlock(ni->nic);
 }
 
-/* Ends the handlers that still run, and waits for them: they may write to memory that is the
- * program's when this is over. The lock is held then, so that it stays so. False: somebody else did
- * not leave, as if he had jumped out of his call. */
+/* Ends the handlers that still run, and waits for them: they may write to memory that belongs to
+ * the program once PtlNIFini returns. It returns with the lock held, so that no thread comes in
+ * again. False: a program thread did not leave, as if its call had ended by longjmp(). */
 static bool end_who_is_inside(struct ni *ni)
 {
     struct nic *nic = ni->nic;
@@ -309,7 +316,7 @@ void ni_close(struct ni *ni)
     nic->linger_end = 0;
     ni_end_waits(ni);
     nic_lock(nic);
-    timers_end(ni); /* no other one begins: it is closing */
+    timers_end(ni); /* no new timer begins: the NI is closing */
     nic_unlock(nic);
     nic_linger(nic, quiet, ni);
     halt(ni);
@@ -325,7 +332,7 @@ void ni_close(struct ni *ni)
         if (le->handlers == NULL || !le->handlers->orphaned) {
             free((void *)le->vector.parts);
         }
-        handlers_release(le->handlers); /* of an entry that was in use to the last */
+        handlers_release(le->handlers); /* of an entry that still had users */
     }
     TABLE_EACH(struct md, md, &ni->mds) {
         free((void *)md->vector.parts);
@@ -377,7 +384,8 @@ int ni_set_map(struct ni *ni, ptl_handle_ni_t handle, uint64_t size, const ptl_p
             own = (ptl_rank_t)r;
         }
     }
-    __atomic_store_n(&ni->rank, own, __ATOMIC_RELAXED); /* target_is_own() looks without the lock */
+    /* target_is_own() reads it without the lock */
+    __atomic_store_n(&ni->rank, own, __ATOMIC_RELAXED);
     nic_unlock(ni->nic);
     return PTL_OK;
 }

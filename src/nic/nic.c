@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The NIC of an interface: opened with its first NI, closed with its last. */
+/* The NIC of an interface: opened with its first NI, closed with its last one. */
 #include "nic/nic.h"
 
 #include "base/log.h"
@@ -19,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* PINWHEEL_FABRIC. */
+/* Values of PINWHEEL_FABRIC. */
 enum path { PATH_AUTO, PATH_SHM, PATH_UDP };
 
 static void clear_bytes(struct nic *nic, size_t from, size_t to)
@@ -27,8 +27,8 @@ static void clear_bytes(struct nic *nic, size_t from, size_t to)
     memset((char *)nic + from, 0, to - from);
 }
 
-/* Makes a NIC that is closed of what it was: all begins anew but what threads may look at without
- * the lock, and the lock itself. Lock held, but for the first one. */
+/* Clears a closed NIC for its next opening: all but the lock, and the fields that threads read
+ * without it. Lock held, except for a NIC that no thread knows yet. */
 static void clear_nic(struct nic *nic)
 {
     nic->doorbell = &nic->no_doorbell;
@@ -56,8 +56,8 @@ static void clear_nic(struct nic *nic)
     }
 }
 
-/* Gives back all that the NIC has but its memory, and leaves it closed: to look finds nothing, and
- * nothing is in its lists. The lock is held, and given. */
+/* Gives back all that the NIC has but its memory, and leaves it closed: threads that look at it
+ * find no fabric, and empty lists. The caller holds the lock; this releases it. */
 static void leave_nic(struct nic *nic)
 {
     struct hpu_sched *sched = nic->sched;
@@ -77,7 +77,7 @@ static void leave_nic(struct nic *nic)
     hpu_device_destroy(device);
 }
 
-/* Makes what handlers need. */
+/* Makes the HPUs of a NIC, and the device that runs RV32 code if there is one. */
 static bool make_hpus(struct nic *nic)
 {
     const struct options *o = &nic->process->options;
@@ -95,7 +95,7 @@ static bool make_hpus(struct nic *nic)
            (o->number[OPT_HPU] == 0 || nic->device != NULL);
 }
 
-/* The memory of all NICs of an index. */
+/* Returns the memory of all NICs of an index, one after the other; makes it for the first one. */
 static struct nic *find_memory(struct process *p, unsigned index)
 {
     struct nic *nic = p->nic_memory[index];
@@ -113,7 +113,7 @@ static struct nic *find_memory(struct process *p, unsigned index)
     return nic;
 }
 
-/* Begins a NIC in its memory. False: memory is short. */
+/* Sets up a NIC in its memory. False: memory is short. */
 static bool begin_nic(struct nic *nic)
 {
     const struct options *o = &nic->process->options;
@@ -130,7 +130,7 @@ static bool begin_nic(struct nic *nic)
     nic->fastpath = options_fastpath(o);
     nic->short_end = nic->fastpath ? info.inline_max + 1 : 0;
     nic->now_end = nic->fastpath ? NIC_SEND_NOW_MAX + 1 : 0;
-    nic->self_afar = !nic->fastpath; /* and stays so: self.c */
+    nic->self_afar = !nic->fastpath; /* stays true without the fast path: self.c */
     place_open(nic);
     fabric_udp.info(o, &info);
     nic->contact_ns = info.contact_ns;
@@ -140,7 +140,7 @@ static bool begin_nic(struct nic *nic)
     return make_hpus(nic);
 }
 
-/* The address of the index-th interface. */
+/* Finds the address of the interface with this index. */
 static int find_interface(struct process *p, unsigned index, uint32_t *nid)
 {
     struct iface faces[NICS_MAX];
@@ -175,7 +175,7 @@ static struct nic_stats *begin_stats(const struct nic *nic)
     return stats;
 }
 
-/* Starts HPUs that are threads, if they are asked for. */
+/* Starts the threads that are HPUs, if PINWHEEL_HPUS asks for some. */
 static bool start_hpus(struct nic *nic)
 {
     unsigned hpus = (unsigned)nic->process->options.number[OPT_HPUS];
@@ -208,7 +208,7 @@ unsigned nic_peers_most(const struct nic *nic)
     return home.max_peers + net.max_peers;
 }
 
-/* A second fabric is opened where it is of use. */
+/* Whether the process needs the UDP fabric, beside that of its host. */
 static bool wants_net(const struct process *p)
 {
     const struct options *o = &p->options;
@@ -218,7 +218,8 @@ static bool wants_net(const struct process *p)
              p->key.length != 0));
 }
 
-/* Lock held. Who looks without it may still have either fabric. */
+/* Closes both fabrics; lock held. A thread that looks at the NIC without the lock may still use
+ * either. */
 static void close_fabrics(struct nic *nic)
 {
     if (nic->net != NULL) {
@@ -231,8 +232,8 @@ static void close_fabrics(struct nic *nic)
     }
 }
 
-/* Opens both fabrics with one PID: the socket decides it, since what ports are free is not
- * ours to say. */
+/* Opens both fabrics with one PID. UDP goes first and chooses the PID, as that is also its port,
+ * and the host has others' ports in use. */
 static int open_both(struct nic *nic, uint32_t pid, struct reason *why)
 {
     const struct options *o = &nic->process->options;
@@ -268,7 +269,8 @@ static int open_both(struct nic *nic, uint32_t pid, struct reason *why)
 
 static int open_fabrics(struct nic *nic, uint32_t pid)
 {
-    enum { TRIES = 16 }; /* any PID will do: another process may have the one we got */
+    /* if the caller takes any PID: another process may have taken the one that UDP chose */
+    enum { TRIES = 16 };
     struct reason why = {""};
     char note[LOG_NOTE] = "";
     int rc = -EADDRINUSE;
@@ -278,7 +280,7 @@ static int open_fabrics(struct nic *nic, uint32_t pid)
     if (rc == 0) {
         return PTL_OK;
     }
-    /* A program may try one PID after the other. */
+    /* Not logged each time: a program may try one PID after the other. */
     if (rc != -EADDRINUSE || log_again((uintptr_t)open_fabrics, clock_ns(), note)) {
         log_line(LOG_ERROR, "%s%s", why.text, note);
     }
@@ -287,7 +289,8 @@ static int open_fabrics(struct nic *nic, uint32_t pid)
                                             : PTL_FAIL;
 }
 
-/* Opens the NIC's ends; lock held. Gives a PTL_ code. */
+/* Opens the fabrics of a NIC, and with them doorbell and stats page; lock held. Returns a PTL_
+ * code. */
 static int open_ends(struct nic *nic, ptl_pid_t pid)
 {
     if (sys_getrandom(&nic->incarnation, sizeof(nic->incarnation)) != sizeof(nic->incarnation)) {
@@ -301,7 +304,7 @@ static int open_ends(struct nic *nic, ptl_pid_t pid)
     return rc;
 }
 
-/* Starts the NIC's threads. Gives a PTL_ code. */
+/* Starts the NIC's threads. Returns a PTL_ code. */
 static int start_threads(struct nic *nic)
 {
     if (!start_hpus(nic)) {
@@ -315,17 +318,18 @@ static int start_threads(struct nic *nic)
     return err == 0 ? PTL_OK : PTL_FAIL;
 }
 
-/* Lock held, and given. */
+/* Closes a NIC that has no NI and no threads. The caller holds the lock; this releases it. */
 static void end_nic(struct nic *nic)
 {
-    nic->doorbell = &nic->no_doorbell; /* before the one that it was is gone */
+    nic->doorbell = &nic->no_doorbell; /* first, since the doorbell is in the memory of a fabric */
     close_fabrics(nic);
     invoke_free(nic);
     peers_free(nic);
     leave_nic(nic);
 }
 
-/* The threads of a NIC that is opened may run wherever the process might. */
+/* Gives the first thread its whole mask back, so that the threads of a NIC that is being opened do
+ * not inherit its home. */
 static void free_held_place(struct nic *nic)
 {
     nic_lock(nic);
@@ -368,7 +372,7 @@ int nic_open(struct process *p, unsigned index, ptl_pid_t pid, struct nic **resu
     return rc;
 }
 
-/* Nothing that this NIC was given to send is still with it. */
+/* Whether the NIC has sent all operations and handlers' messages that it was given. */
 static bool all_sent(void *arg)
 {
     struct nic *nic = arg;
@@ -384,7 +388,8 @@ static bool all_sent(void *arg)
     return true;
 }
 
-/* Nobody else gets the memory of a NIC in which somebody has stayed, nor that of its NIs. */
+/* Keeps the memory of this NIC, and that of its NIs, from the next NIC: a program thread has stayed
+ * inside. */
 static void abandon(struct nic *nic)
 {
     struct process *p = nic->process;

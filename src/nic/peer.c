@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Peers: other NICs, by address. A peer is made by the first request for its
- * address or by its own first contact, and goes with its process: all that is
- * outstanding then ends as UNDELIVERABLE, and the next request makes a new one.
+ * Peers: other NICs, by address. The first request for an address, or the first contact from there,
+ * makes a peer. It goes when its process does: then the operations for it end as UNDELIVERABLE, and
+ * the next request makes a new one.
  *
  *   SOUGHT (no fabric peer, until its deadline) ──peer_up──► UP ──peer_down──► gone
- *        └── deadline: what waits is UNDELIVERABLE; sought anew at the next request
+ *        └── deadline: waiting operations end as UNDELIVERABLE; the next request seeks it anew
  *
- * Both deadlines of a peer that is sought, for one that is not there and for one that has
- * answered, are fixed when the first request for it begins to wait, whatever the peer does.
- * Of those that were sought in vain SOUGHT_MOST are remembered.
+ * A peer that is sought has two deadlines, one in case that it is not there and one in case that it
+ * has answered. Both are fixed when the first request begins to wait for it, whatever the peer
+ * does. The NIC remembers SOUGHT_MOST peers that it has sought in vain.
  */
 #include "nic/peer.h"
 
@@ -26,7 +26,7 @@
 
 #include <stdlib.h>
 
-#define RETRY_NS 2000000 /* between two looks for a peer that is not there */
+#define RETRY_NS 2000000 /* between two attempts to reach a peer that is not there */
 
 enum { SOUGHT_MOST = 256 };
 
@@ -68,8 +68,8 @@ static struct nic_peer *add(struct nic *nic, uint32_t nid, uint32_t pid)
     return p;
 }
 
-/* Looks for a peer where it may be: oneself is at home, others as well unless that is
- * forbidden; beyond the host there is only the other fabric. */
+/* Tries to reach a peer: this NIC itself by the home fabric; others also by that, unless net_only
+ * forbids it; and beyond the host by the other fabric only. */
 static enum fabric_connect reach(struct nic_peer *p, struct reason *why)
 {
     struct nic *nic = p->nic;
@@ -100,15 +100,15 @@ static int64_t patience(const struct nic *nic)
     return nic->process->options.number[OPT_CONNECT_MS] * 1000000;
 }
 
-/* When a sought peer is given up. One that has answered is there, however slow: it has more
- * time, for as long as the fabric says that it is. */
+/* Returns when a sought peer is given up. One that has answered exists, however slow it is: it has
+ * until the later deadline, as long as the fabric says that contact is being made. */
 static int64_t given_up_at(const struct nic_peer *p)
 {
     return p->answered ? p->contact : p->deadline;
 }
 
-/* One look for a sought peer. What makes it hopeless is logged, since the event
- * that the program gets cannot say it. */
+/* Makes one attempt to reach a sought peer. It logs why an attempt is hopeless, since the event
+ * that the program gets cannot tell. */
 static void seek(struct nic_peer *p)
 {
     struct nic *nic = p->nic;
@@ -126,7 +126,7 @@ static void seek(struct nic_peer *p)
     }
 }
 
-/* Makes every NI look the peer up again. */
+/* Makes every NI forget where it has found the peer. */
 static void uncache(struct nic_peer *p)
 {
     if (p->nic->last_peer == p) {
@@ -163,7 +163,8 @@ void peer_let_go(struct nic_peer *p)
     }
 }
 
-/* Notes one that is sought, and forgets the oldest one for which nothing waits any more. */
+/* Notes one more peer that is sought, and forgets the oldest ones beyond SOUGHT_MOST for which no
+ * operation waits. */
 static void seek_another(struct nic_peer *p)
 {
     struct nic *nic = p->nic;
@@ -216,7 +217,8 @@ struct nic_peer *peer_look_up(struct ni *ni, ptl_process_t target)
     return p;
 }
 
-/* Gives back the place of an operation that waited, which may have ended. */
+/* Gives back the place of an operation that waited. Its origin and share are passed by themselves,
+ * since the operation may have ended. */
 static void give_place(struct nic *nic, enum op_origin origin, struct share *share)
 {
     nic->queued_program -= origin == FROM_PROGRAM;
@@ -238,7 +240,7 @@ static void fail_waiting(struct nic_peer *p)
     peer_rest(p);
 }
 
-/* Sends what waits for one peer; true if anything went. */
+/* Sends the operations that wait for a peer; returns whether any left. */
 static bool send_waiting(struct nic_peer *p)
 {
     struct nic *nic = p->nic;
@@ -251,7 +253,7 @@ static bool send_waiting(struct nic_peer *p)
             return sent;
         }
         give_place(nic, origin, share);
-        wakeup_tell(&nic->wakeup); /* a program thread may wait for a place */
+        wakeup_tell(&nic->wakeup); /* a program thread may sleep until the queue has a place */
         sent = true;
     }
     peer_rest(p);
@@ -267,7 +269,8 @@ bool peers_advance(struct nic *nic)
         if (p->fabric == NULL) {
             int64_t now = nic->now();
             if (now - p->retry > patience(nic) / 4) {
-                p->deadline += now - p->retry; /* nobody has looked meanwhile: we were stopped */
+                /* no thread has tried meanwhile: the process was stopped */
+                p->deadline += now - p->retry;
                 p->contact += now - p->retry;
             }
             if (now < given_up_at(p) && now >= p->retry) {
@@ -300,8 +303,8 @@ static struct nic_peer *peer_up(struct nic *nic, const struct fabric_address *a,
 {
     struct nic_peer *p = a->dead ? NULL : find(nic, a->nid, a->pid);
     if (p != NULL && p->fabric != NULL) {
-        /* An earlier incarnation that is not torn down yet: it keeps its operations
-         * but is not found any more. */
+        /* The peer is an earlier incarnation that is not torn down yet: it keeps its operations,
+         * but a search by address must not find it any more. */
         uncache(p);
         list_remove(&p->link);
         p = NULL;
@@ -316,8 +319,8 @@ static struct nic_peer *peer_up(struct nic *nic, const struct fabric_address *a,
         p->ops = a->ops;
     }
     if (p != NULL && a->dead) {
-        /* The NIC still takes what it has sent. A search by address does not find it, since a
-         * living process may have the address. */
+        /* The NIC still takes the messages that the dead peer has sent. A search by address must
+         * not find it: a living process may have the address. */
         list_remove(&p->link);
     }
     return p;
@@ -351,7 +354,7 @@ static void sent(struct nic_peer *p, struct fabric_tx *tx, enum fabric_status st
     if (!op->left) {
         op_left(op, (ptl_ni_fail_t)status);
     } else if (!op->expects) {
-        op_end(op); /* it was answered before its buffer was given back */
+        op_end(op); /* its answer came before the fabric had let go of its buffer */
     }
 }
 

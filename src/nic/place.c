@@ -13,10 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_NS 1000000   /* between two looks for a peer on the same core */
-#define APART_NS 50000000 /* that a thread which left a peer's core tries to stay apart */
+#define LOOK_NS 1000000   /* between two looks for a peer that waits on the same core */
+#define APART_NS 50000000 /* how long a thread that has left a peer's core tries to stay apart */
 #define SLICE_NS 5000000  /* more than the scheduler lets a third process run at a time */
-#define SCRAP_NS 50000    /* of a core that a thread gets in a lease, if it was held up */
+#define SCRAP_NS 50000    /* a thread that had less than this of a core in a lease was held up */
 
 static bool has_mask(pid_t thread, const cpu_set_t *mask)
 {
@@ -25,8 +25,8 @@ static bool has_mask(pid_t thread, const cpu_set_t *mask)
     return sched_getaffinity(thread, sizeof(now), &now) == 0 && CPU_EQUAL(&now, mask);
 }
 
-/* Changes the mask of a thread, if it is `from`. A thread that has ended, or whose cores are gone,
- * needs none. */
+/* Changes the mask of a thread if that is `from`, and returns whether it did. It ignores a thread
+ * that has ended, or whose new cores are gone. */
 static bool change(pid_t thread, const cpu_set_t *from, const cpu_set_t *to)
 {
     return has_mask(thread, from) && SYS_CALL(SYS_sched_setaffinity, thread, sizeof(*to), to) == 0;
@@ -41,7 +41,7 @@ void place_open(struct nic *nic)
         CPU_COUNT(&p->whole) == 1) {
         return;
     }
-    CPU_SET(core, &p->home); /* which does nothing without one */
+    CPU_SET(core, &p->home); /* if the option names no core (-1), this does nothing */
     p->on = CPU_ISSET(core, &p->whole);
     p->leaves = !p->on && nic->process->options.number[OPT_SPIN_US] > 0;
 }
@@ -55,12 +55,12 @@ void place_hold(struct nic *nic)
     }
 }
 
-/* Gives the whole mask to all threads that took over the home of the first one. */
+/* Gives the whole mask to all other threads that have inherited the home of the first one. */
 static void widen_others(const struct place *p)
 {
     ERRNO_KEPT;
     int cancel = cancel_off();
-    forks_hold(); /* a child would keep the folder open */
+    forks_hold(); /* a child of the program would keep the folder open */
     DIR *d = opendir("/proc/self/task");
     for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;) {
         pid_t thread = (pid_t)strtol(e->d_name, NULL, 10);
@@ -75,14 +75,14 @@ static void widen_others(const struct place *p)
     cancel_back(cancel);
 }
 
-/* The time for which the first thread has had a core; -1 where the kernel does not say. */
+/* Returns for how long the first thread has had a core so far; -1 where the kernel does not say. */
 static int64_t first_ran(void)
 {
     enum { THREAD = 4, EXACT = 2 };
     return sys_clock_ns((clockid_t)(~(unsigned)getpid() << 3 | THREAD | EXACT));
 }
 
-/* Whether the first thread runs or is ready to: it does not sleep. */
+/* Whether the first thread runs or is ready to run, and does not sleep. */
 static bool first_is_ready(void)
 {
     char text[128];
@@ -99,7 +99,7 @@ static bool first_is_ready(void)
     return behind_name != NULL && strncmp(behind_name, ") R", 3) == 0;
 }
 
-/* Whether the first thread was ready, and was given no core since the last look. */
+/* Whether the first thread was ready to run, but got no core since the last look. */
 static bool is_held_up(struct place *p)
 {
     int64_t before = p->ran;
@@ -147,8 +147,9 @@ void place_sleeps(struct nic *nic, bool asleep)
     }
 }
 
-/* Takes the calling thread to one of the cores. In a held section it makes no threads and no
- * children in between, nor does a signal handler of its own. */
+/* Moves the calling thread to one of `cores`: gives it their mask, and at once the whole one again.
+ * Forks are held off meanwhile, so neither the thread nor a signal handler in it makes children
+ * with the small mask. */
 static bool take_to(const cpu_set_t *whole, const cpu_set_t *cores)
 {
     forks_hold();
@@ -173,7 +174,8 @@ bool place_leave(struct nic *nic, int64_t now)
     CPU_XOR(&cores, &cores, &others);
     bool met = p->leaves && CPU_ISSET(core, &others), leaves = met && CPU_COUNT(&cores) != 0;
     if (leaves) {
-        nic->ops->home->waits_on(nic->fabric, -1, now, &others); /* so that the peer stays */
+        /* withdraws the note, so that the peer does not leave, too */
+        nic->ops->home->waits_on(nic->fabric, -1, now, &others);
     }
     nic_unlock(nic);
     leaves = leaves && take_to(&whole, &cores);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Matching by groups of masks and one hash table, and by a walk through what is not in
- * it; see match.h.
+ * Matching by groups of masks and one hash table, and by a walk through the fresh entries, which
+ * are not in the table; see match.h.
  *
  *   tags    one byte a cell: 0 empty, 1 a key was removed, else seven bits of its hash
  *   cells   keys, BLOCK of them side by side
  *
  * A probe compares the tags of a whole block at once. With many groups in use most
- * probes find nothing, and this makes them tell so without a branch that nobody can
- * predict. A probe ends at the first block that has an empty cell.
+ * probes find nothing, and learn so without a branch that the processor cannot predict. A probe
+ * ends at the first block that has an empty cell.
  */
 #include "nic/match/match.h"
 
@@ -21,26 +21,28 @@
 
 #define BLOCK 16u
 #define GROUPS_FIRST 4u
-#define WALK 8 /* fresh entries that a search may look at in vain */
+/* fresh entries that a search may look at in vain before it moves them to the table */
+#define WALK 8
 
 enum { TAG_EMPTY = 0, TAG_REMOVED = 1, TAG_KEY = 0x80 };
 
 struct match_group {
-    uint64_t keep, keep_source; /* the bits that are compared */
+    uint64_t keep, keep_source; /* the bits of a header that its entries compare */
     uint64_t salt;
     uint32_t entries;
     uint32_t id;
 };
 
-/* A key and its entries. */
+/* A key, and the chain of the entries that have it. */
 struct match_cell {
     uint64_t bits, source;
     struct match_entry *first;
-    uint32_t group; /* its id */
+    uint32_t group; /* id of the key's group */
 };
 
-/* Keys are often consecutive numbers, and masks leave a few bits of them, anywhere: one
- * product each brings those up, another spreads them. The high half is the good one. */
+/* Keys are often consecutive numbers, and masks leave a few bits of them, at any place. The first
+ * product brings these bits up, the second one spreads them. The callers use the high half, where
+ * both have arrived. */
 static inline uint64_t hash_of(const struct match_group *g, uint64_t bits, uint64_t source)
 {
     uint64_t mixed = bits * 0x9e3779b97f4a7c15ull + source * 0x9fb21c651e98df25ull + g->salt;
@@ -57,14 +59,14 @@ static inline uint32_t block_of(const struct match_list *list, uint64_t hash)
     return (uint32_t)(hash >> 32) & (list->cells / BLOCK - 1);
 }
 
-/* The tags of a block that equal `tag`, as bits. */
+/* The tags of a block that equal `tag`, as a mask of bits. */
 static inline unsigned equal_tags(const struct match_list *list, uint32_t block, uint8_t tag)
 {
     __m128i tags = _mm_load_si128((const __m128i *)(list->tags + block * BLOCK));
     return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(tags, _mm_set1_epi8((char)tag)));
 }
 
-/* The cell of a key with this hash, or NULL. */
+/* Returns the cell of a key, whose hash the caller has computed, or NULL. */
 static inline struct match_cell *find_hashed(const struct match_list *list,
                                              const struct match_group *g, uint64_t bits,
                                              uint64_t source, uint64_t hash)
@@ -84,7 +86,7 @@ static inline struct match_cell *find_hashed(const struct match_list *list,
     }
 }
 
-/* The cell of a key, or NULL. */
+/* Returns the cell of a key, or NULL. */
 static inline struct match_cell *find_cell(const struct match_list *list,
                                            const struct match_group *g, uint64_t bits,
                                            uint64_t source)
@@ -98,7 +100,7 @@ static struct match_cell *cell_of(const struct match_list *list, const struct ma
     return find_cell(list, g, e->bits & g->keep, match_source(e->nid, e->pid) & g->keep_source);
 }
 
-/* A free cell for a key that is not in the table, its tag set. */
+/* Takes a free cell for a key that is not in the table, and sets its tag. */
 static struct match_cell *new_cell(struct match_list *list, uint64_t hash)
 {
     uint32_t block = block_of(list, hash);
@@ -121,7 +123,8 @@ static struct match_group *group_by_id(const struct match_list *list, uint32_t i
     return g;
 }
 
-/* Makes a table anew: twice as large, or of the same size if removed keys fill it. */
+/* Makes the table anew: twice as large, or of the same size if removed keys had filled it. 0, or -1
+ * if memory is short. */
 static int rebuild(struct match_list *list)
 {
     struct match_list fresh = *list;
@@ -191,11 +194,11 @@ static void link_last(struct match_list *list, struct match_cell *c, struct matc
     c->first->last = e;
 }
 
-/* Puts the oldest fresh entry into the table. Returns 0, or -1 when memory is short. */
+/* Moves the oldest fresh entry into the table. 0, or -1 if memory is short. */
 static int file_eldest(struct match_list *list)
 {
     struct match_entry *e = list->fresh;
-    /* One cell in eight stays empty, so that probes end. */
+    /* At least one cell in eight stays empty, so that probes end. */
     if (list->filled + 1 > list->cells / 8 * 7 && rebuild(list) != 0) {
         return -1;
     }
@@ -219,7 +222,8 @@ static int file_eldest(struct match_list *list)
     return 0;
 }
 
-/* A probe that came by need not go on where the block has an empty cell already. */
+/* Removes a key. If its block has an empty cell, no probe goes beyond the block, so the cell may
+ * become empty; else it is marked as removed, for probes to go on. */
 static void remove_cell(struct match_list *list, const struct match_cell *c)
 {
     uint32_t at = (uint32_t)(c - list->table);
@@ -260,7 +264,8 @@ static inline bool accepts(const struct match_entry *e, const struct match_heade
     return !e->picky || h->fits == NULL || h->fits(e, h);
 }
 
-/* The oldest entry of a chain that fits and is older than `best`, or that. */
+/* Returns the oldest entry of a chain that fits and is older than `best`; if there is none,
+ * `best`. */
 static inline struct match_entry *older(struct match_entry *e, struct match_entry *best,
                                         const struct match_header *h)
 {
@@ -272,7 +277,7 @@ static inline struct match_entry *older(struct match_entry *e, struct match_entr
     return best;
 }
 
-/* The oldest entry of the table that the header matches, or NULL. */
+/* Returns the oldest entry of the table that the header matches, or NULL. */
 static inline struct match_entry *first_filed(const struct match_list *list,
                                               const struct match_header *h)
 {
@@ -288,7 +293,8 @@ static inline struct match_entry *first_filed(const struct match_list *list,
     return best;
 }
 
-/* Of the fresh entries from `e` on; *walk of them, at the most, are looked at. */
+/* Returns the first fresh entry, from `e` on, that the header matches. It looks at *walk of them at
+ * most, and counts *walk down. */
 static inline struct match_entry *first_fresh(struct match_entry *e, const struct match_header *h,
                                               uint32_t *walk)
 {
@@ -300,8 +306,8 @@ static inline struct match_entry *first_fresh(struct match_entry *e, const struc
     return NULL;
 }
 
-/* The walk was long: the fresh entries move to the table, as many as memory allows, and the
- * search goes on there and with what is left. */
+/* Moves the fresh entries to the table, as many as memory allows, after a walk past too many of
+ * them, and searches the table and the fresh ones that are left. */
 __attribute__((noinline)) static struct match_entry *file_and_search(struct match_list *list,
                                                                      const struct match_header *h)
 {

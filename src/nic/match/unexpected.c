@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unexpected headers in order of arrival, with an index for each mask that long
- * searches ask with; see unexpected.h.
+ * Unexpected headers in order of arrival, with an index for each mask that long searches have used;
+ * see unexpected.h.
  *
- * The table of an index is probed linearly and at most half full. A key that goes
- * leaves no mark: the cells behind it move up, so that searches for keys that are not
- * there end soon, however many came and went.
+ * The table of an index is probed linearly and at most half full. A removed key leaves no mark: the
+ * cells behind it move up, so that a search for a key that is not there ends soon, however many
+ * keys came and went.
  */
 #include "nic/match/unexpected.h"
 
 #include <stddef.h>
 #include <stdlib.h>
 
-/* A search that took this many steps makes an index, if it may. */
+/* A search that took this many steps makes an index for its mask, if there is a place for one. */
 #define NEAR 64u
-/* A list of fewer headers needs no index: far below NEAR, so that a list whose length
- * goes up and down does not make and drop them over and over. */
+/* A list of fewer headers has no indexes. SHORT is far below NEAR, so that a list whose length goes
+ * up and down does not make and drop indexes over and over. */
 #define SHORT 16u
-/* An index is not replaced before this many searches did without it. More masks than
- * indexes, in turn, thus cost walks and not a new index each time. */
+/* A new index may replace one that this many searches have not used. So with more masks in turn
+ * than indexes, a search walks the list, instead of making a new index each time. */
 #define PATIENCE 64u
-/* An index that this many searches for each header in the list did without is not worth
- * its upkeep; they pay for making it again. */
+/* The list drops an index that this many searches, for each header of the list, have not used:
+ * their number pays for making the index again, and its upkeep is saved. */
 #define IDLE 4u
 #define CELLS_FIRST 64u
 #define ALL_LIVE ((1u << UNEXPECTED_INDEXES) - 1)
 
-/* A key and its headers; first is NULL in an empty cell, and so is last. */
+/* A key and the chain of its headers; first and last are NULL in an empty cell. */
 struct cell {
     uint64_t bits, source;
     struct unexpected_header *first, *last;
 };
 
-/* The bits of a header that are compared. */
+/* The bits of a header that the entry of a search compares. */
 struct mask {
     uint64_t keep, keep_source;
 };
@@ -42,7 +42,7 @@ struct unexpected_index {
     struct cell *cells;
     uint32_t room; /* cells, a power of two */
     uint32_t keys;
-    uint64_t used; /* at which search */
+    uint64_t used; /* number of the search that used it last */
 };
 
 struct search {
@@ -77,8 +77,7 @@ static inline bool accepts(const struct search *s, const struct unexpected_heade
     return s->fits == NULL || s->fits(s->entry, h);
 }
 
-/* Where the probe for a key begins. As in match.c: keys may be consecutive numbers or
- * have a few bits anywhere, and the high half of the last product is the good one. */
+/* The cell where the probe for a key begins. The hash is that of match.c, for the same reasons. */
 static inline uint32_t home_of(const struct unexpected_index *x, uint64_t bits, uint64_t source)
 {
     uint64_t mixed = bits * 0x9e3779b97f4a7c15ull + source * 0x9fb21c651e98df25ull;
@@ -86,7 +85,7 @@ static inline uint32_t home_of(const struct unexpected_index *x, uint64_t bits, 
     return (uint32_t)(mixed >> 32) & (x->room - 1);
 }
 
-/* The cell of a key, or the empty one where it belongs. */
+/* Returns the cell of a key, or the empty cell where it belongs. */
 static struct cell *cell_of(const struct unexpected_index *x, uint64_t bits, uint64_t source)
 {
     uint32_t at = home_of(x, bits, source);
@@ -118,7 +117,7 @@ static bool grow(struct unexpected_index *x)
     return true;
 }
 
-/* Empties a cell: the next one whose probe comes by here moves up, and so on. */
+/* Empties a cell: moves the next cell whose probe passes here up to its place, and so on. */
 static void close_gap(struct unexpected_index *x, struct cell *empty)
 {
     uint32_t wrap = x->room - 1, gap = (uint32_t)(empty - x->cells);
@@ -132,10 +131,10 @@ static void close_gap(struct unexpected_index *x, struct cell *empty)
     x->cells[gap] = (struct cell){0};
 }
 
-/* Puts a header at the end of its chain in index `id`. False when memory is short. */
+/* Puts a header at the end of its chain in index `id`. False: memory is short. */
 static bool enter(struct unexpected_index *x, unsigned id, struct unexpected_header *h)
 {
-    /* Room for one more key, whether it is a new one or not. */
+    /* Makes room for one more key, even if the header turns out to have a known one. */
     if (x->keys >= x->room / 2 && !grow(x)) {
         return false;
     }
@@ -180,7 +179,8 @@ static void drop_index(struct unexpected_list *list, unsigned id)
     list->live &= ~(1u << id);
 }
 
-/* A place for a new index, or UNEXPECTED_INDEXES if all of them are in use. */
+/* Returns a free place for an index, or that of the least recently used one, which it drops; or
+ * UNEXPECTED_INDEXES if all of them are in use. */
 static unsigned free_place(struct unexpected_list *list)
 {
     if (list->live != ALL_LIVE) {
@@ -199,7 +199,7 @@ static unsigned free_place(struct unexpected_list *list)
     return oldest;
 }
 
-/* The index of a mask, made now, or NULL if there is no place or no memory. */
+/* Makes an index for a mask; NULL if there is no place or no memory for it. */
 static const struct unexpected_index *new_index(struct unexpected_list *list, struct mask mask)
 {
     if (list->indexes == NULL) {
@@ -224,7 +224,7 @@ static const struct unexpected_index *new_index(struct unexpected_list *list, st
     return x;
 }
 
-/* The index of a mask that is there, or NULL. */
+/* Returns the index of a mask, or NULL if it has none. */
 static const struct unexpected_index *live_index(struct unexpected_list *list, struct mask mask)
 {
     for (uint32_t left = list->live; left != 0; left &= left - 1) {
@@ -332,8 +332,8 @@ struct unexpected_header *unexpected_first(struct unexpected_list *list,
             return first_in_index(list, x, &s, after);
         }
     }
-    /* An entry that matches everything walks the list for fits() alone: no index spares it a step.
-     */
+    /* An entry that matches all headers walks the list only for the sake of fits(): no index saves
+     * it a step. */
     bool everything = (mask.keep | mask.keep_source) == 0;
     struct unexpected_header *h = after != NULL ? after->next : list->first;
     for (uint32_t steps = 1; h != NULL; h = h->next, steps++) {
