@@ -87,7 +87,7 @@ static bool first_is_ready(void)
 {
     char text[128];
     snprintf(text, sizeof(text), "/proc/self/task/%d/stat", getpid());
-    forks_hold(); /* a child would keep the file open */
+    forks_hold(); /* a child of the program would keep the file open */
     int fd = sys_open(text, O_RDONLY | O_CLOEXEC, 0);
     ssize_t n = fd < 0 ? -1 : sys_read(fd, text, sizeof(text) - 1);
     if (fd >= 0) {

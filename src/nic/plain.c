@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The two messages that are nearly all: a put that is here whole and meets, at the head of its
- * list, a fast entry that takes all of it; and acks of puts that went as asked.
+ * The fast path at the receiver, for the two kinds of message that are nearly all: a put that has
+ * come whole and meets, at the head of its list, a fast entry that takes all of it; and acks of
+ * operations that the target did as asked.
  *
  *   fabric ──► plain_short() ──usual──► over
  *                    └──────any other──► rx_short() (receive.c)
  *
- * A message is either over here, or nothing was done and the stages have it from the beginning.
- * What is done here are the stages (stages.h) where all is known:
+ * This file either ends a message, or has done nothing, and the message passes through the stages
+ * from the beginning. It does the steps of the stages (stages.h), knowing this:
  *
- *   - nobody has to be told of a fault: the message makes sense, goes to an entry of an open portal
- *     table entry, which it is permitted to, and its whole payload is in its place;
- *   - nothing has to wait: there is room for the event, none of the peer's messages is at handlers,
- *     and its ack can be gathered, if it cannot leave.
+ *   - there is no fault to report: the message is sound, its portal table entry is open, the
+ *     entry permits it and holds the whole payload;
+ *   - nothing has to wait: there is room for the event, no message of the peer
+ *     has left its channel for handlers, and its ack can be gathered, if it cannot leave.
  *
- * So there is no state of it to keep, and struct rx is left as it was but for gathered acks.
+ * So the message has no state to keep, and struct rx stays as it is but for gathered acks.
  */
 #include "nic/plain.h"
 
@@ -22,7 +23,7 @@
 #include "nic/receive.h"
 #include "nic/stages.h"
 
-/* True if the first word of the header says: a put, with a kind of ack that there is, for one of
+/* Whether the first word of the header is that of a put, with a kind of ack that exists, for one of
  * the four NIs. */
 static inline bool is_put(const struct message *m)
 {
@@ -34,13 +35,13 @@ static inline bool is_put(const struct message *m)
     return (begin & 0x00fcfcff) == MESSAGE_PUT;
 }
 
-/* Whether the entry that matched last is again the first that matches, and takes all of the put. */
+/* Whether the entry that matched last is again the first one to match, and holds all of the put. */
 static inline bool takes_it(const struct rx *rx, const struct message *m, const struct target *t)
 {
     const struct le *le = t->le;
     struct match_header header = target_key(t, m);
     return likely(le != NULL) && le->fast &&
-           le_permits(le, rx->peer->uid, 0) == PTL_NI_OK && /* it takes puts */
+           le_permits(le, rx->peer->uid, 0) == PTL_NI_OK && /* a fast entry permits puts */
            match_is_eldest(&t->pt->priority, &le->match) && match_key(&le->match, &header) &&
            le_holds(le, m->remote_offset, m->length);
 }
@@ -63,7 +64,7 @@ static bool is_acks(const struct rx *rx, const struct message_acks *a)
     return (a->head & 0xff) == MESSAGE_ACKS && acks_count(a) <= ACKS_MOST && rx->f.length == 0;
 }
 
-/* Apart from each other: one needs few registers. */
+/* Two functions apart, as the one for acks needs few registers, and saves no others. */
 static __attribute__((noinline)) enum rx_step plain_acks(struct nic_peer *peer, struct rx *rx,
                                                          const void *payload)
 {

@@ -5,7 +5,7 @@
 
 #include "nic/rx.h"
 
-/* plain_short() is rx_short() (receive.h); it ends most messages in fewer steps. */
+/* plain_short() is rx_short() (receive.h), with fewer steps for most messages. */
 enum rx_step plain_short(struct nic_peer *peer, struct fabric_rx *rx, const void *payload);
 
 #endif

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The process: where the table of NICs hangs. There is one an address space,
- * but for tests and the simulator, which run several and switch between them
- * by the thread's pointer.
+ * The process, which has the table of NICs. An address space has one, but for tests and the
+ * simulator: these have several, and switch between them by a pointer of the thread.
  *
- * A forked child has the parent's memory and none of its segments, threads or
- * locks: the child forgets the process and starts anew at its PtlInit. Only a process that is
- * closed the child keeps: one that has no users, and in which no thread is in PtlInit or PtlFini.
- * To have no users is not enough, since the last PtlFini takes them away before it closes the NICs,
- * which may take long. So the thread that forks does not wait for PtlFini: it tries space_lock, and
- * if that is free holds it until the child is made.
+ * A forked child has the parent's memory, and none of its segments, threads or locks: the child
+ * forgets the process, and starts anew at its PtlInit. It keeps the process only if that is closed:
+ * one that has no users, and in which no thread is in PtlInit or PtlFini. To have no users is not
+ * enough, since the last PtlFini counts them down before it closes the NICs, which may take long.
+ * So the thread that forks does not wait for PtlFini: it tries space_lock, and if that is free
+ * holds it until the child is made.
  */
 #include "nic/process.h"
 
@@ -28,7 +27,8 @@ struct process *process_space;
 __thread struct process *process_thread __attribute__((tls_model("initial-exec")));
 _Atomic uint64_t process_epoch = 1;
 static struct mutex space_lock;
-static __thread bool forks_alone __attribute__((tls_model("initial-exec"))); /* has space_lock */
+/* this thread forks, and holds space_lock */
+static __thread bool forks_alone __attribute__((tls_model("initial-exec")));
 static bool watches_forks;
 
 struct process *process_enter(struct process *p)
@@ -93,7 +93,7 @@ static void wake_sleepers(struct nic *nic)
 void process_abort(struct process *p)
 {
     atomic_fetch_add(&p->aborts, 1);
-    /* Not under the process's lock: who closes something has it, and may wait for long. */
+    /* Not under the process's lock: a thread that closes an NI holds it, and may wait for long. */
     process_each_nic(p, wake_sleepers);
 }
 
@@ -102,13 +102,14 @@ static void free_lock(struct nic *nic)
     nic->lock = (struct lock){.held = 0};
 }
 
-/* All that the parent had stays allocated: its locks may be held by threads that do not exist here.
- */
+/* Makes the child forget the process. All that the parent had stays allocated, since threads that
+ * do not exist in the child may hold its locks. */
 static void fork_child(void)
 {
     process_each_nic(process_space, place_fork);
     if (process_space != NULL && forks_alone && process_space->users == 0) {
-        process_space->lock = (struct mutex){0}; /* it holds nothing of the parent's */
+        /* no thread of the parent held it, as no call was in progress */
+        process_space->lock = (struct mutex){0};
         process_each_nic(process_space, free_lock);
     } else {
         process_space = NULL;
@@ -139,13 +140,13 @@ static void fork_parent(void)
     forks_gate(FORK_PARENT);
 }
 
-/* Before the first PtlInit: a fork() may come while it is under way. */
+/* Registered when the library is loaded, since a thread may fork while the first PtlInit runs. */
 __attribute__((constructor)) static void watch_forks(void)
 {
     watches_forks = pthread_atfork(fork_prepare, fork_parent, fork_child) == 0;
 }
 
-/* Warns, once in a process, of variables of the environment that have no effect. */
+/* Warns, once in a process, of environment variables that are unknown or have no effect. */
 static void warn_of_environment(const struct options *o)
 {
     static bool done; /* space_lock guards it */

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Progress: who moves the NIC, and when it sleeps. docs/architecture.md, invariant set 1,
- * has the states and the invariants; this file is its private half.
+ * Progress: which thread moves the NIC, and when the NIC thread sleeps. docs/architecture.md,
+ * invariant set 1, has the states and the invariants; this file is its private half.
  *
- * A program thread that polls or waits moves the NIC itself and says so in
- * `polled`. The NIC thread sleeps a lease at a time while that goes on, and
- * takes over when it stops.
+ * A program thread that polls or waits moves the NIC itself, and notes that in `polled`. While this
+ * goes on the NIC thread sleeps a lease at a time; it takes over when the polling stops.
  */
 #include "nic/progress.h"
 
@@ -26,12 +25,14 @@
 #include <sys/eventfd.h>
 #include <sys/timerfd.h>
 
-#define INVOKED_NS 5000000 /* between two looks of sleepers at what was invoked and waits */
-#define FOLLOW_UPS 16      /* rounds of progress by an HPU between two handlers */
-#define REPORT_NS 50000000 /* between two reports of a network on the stats page */
-#define DRAIN_EMPTY 3      /* looks at nothing before the NIC thread believes it */
+#define INVOKED_NS 5000000 /* between two looks of a sleeping thread at invocations that wait */
+#define FOLLOW_UPS 16      /* rounds of progress that an HPU makes between two handlers */
+/* between two times at which the NIC thread puts a network's figures on the stats page */
+#define REPORT_NS 50000000
+/* the NIC thread goes to sleep after so many looks in a row that find nothing */
+#define DRAIN_EMPTY 3
 
-/* Changes and rings the doorbell as a peer would. */
+/* Wakes sleeping threads as a peer would: changes the doorbell, and rings it. */
 void nic_wake_sleepers(struct nic *nic)
 {
     nic->wakeup.due = false;
@@ -41,7 +42,8 @@ void nic_wake_sleepers(struct nic *nic)
     futex_wake(nic->doorbell);
 }
 
-/* Acks and operations that wait for room, which have set `attention`. */
+/* Sends acks and operations that have waited for room. Those that make them wait set
+ * `attention`. */
 static __attribute__((noinline)) bool advance_rest(struct nic *nic)
 {
     acks_advance(nic);
@@ -81,7 +83,8 @@ static void wake_thread(struct nic *nic)
     }
 }
 
-/* Both fabrics are ready for sleep, or none is. */
+/* Makes both fabrics ready for the thread's sleep, or none: then it returns false, and must not
+ * sleep. */
 static bool arm(struct nic *nic, enum doorbell_kind kind, uint32_t *word)
 {
     if (nic->net != NULL && !nic->net_ops->arm(nic->net, kind, word)) {
@@ -134,8 +137,8 @@ void nic_poll_all(struct nic *nic)
     }
 }
 
-/* The time until somebody must look again without being rung, `most_ns` at the
- * most; negative: there is no need. */
+/* Returns the time until a thread must look again without being rung, `most_ns` at the most;
+ * negative: no thread need look. */
 static int64_t until_deadline(struct nic *nic, int64_t most_ns)
 {
     int64_t deadlines[] = {nic->ops->next_deadline(nic->fabric), peers_deadline(nic),
@@ -191,7 +194,8 @@ void nic_sleep_on_doorbell(struct nic *nic, int64_t timeout_ns, struct ct_mark *
 
 /* ---- the NIC thread ---- */
 
-/* Works until nothing is left to do, letting others at the lock in between. */
+/* Makes progress until nothing is left to do; other threads may take the lock between two
+ * rounds. */
 static void drain(struct nic *nic)
 {
     for (int empty = 0; empty < DRAIN_EMPTY && !nic->stop;) {
@@ -210,14 +214,15 @@ void nic_follow_up(struct nic *nic)
         nic_unlock(nic);
         nic_lock(nic);
     }
-    /* There is more, and handlers wait: somebody else is to go on. */
+    /* The HPU has handlers to run, and the NIC has more to do: another thread is to go on with
+     * that. */
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
     nic->wakeup.due = true;
     nic->events_due = true;
     nudge_thread(nic);
 }
 
-/* ---- timers, by a timer of the kernel's ---- */
+/* ---- timers of handlers, by a timerfd ---- */
 
 static int add_fd(struct nic *nic, int fd)
 {
@@ -244,19 +249,19 @@ void progress_wake_at(struct nic *nic, int64_t due)
 {
     struct itimerspec at = {.it_value = {.tv_sec = due / 1000000000, .tv_nsec = due % 1000000000}};
     if (due < 0) {
-        at.it_value = (struct timespec){0, 0}; /* never */
+        at.it_value = (struct timespec){0, 0}; /* disarms it */
     }
     SYS_CALL(SYS_timerfd_settime, nic->alarm_fd, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-/* ---- how it sleeps ---- */
+/* ---- how the NIC thread sleeps ---- */
 
 static int whole_ms(int64_t ns)
 {
     return ns < 0 ? -1 : (int)((ns + 999999) / 1000000);
 }
 
-/* Has the network's figures put on the stats page, now and then. */
+/* Puts the network's figures on the stats page, if the last ones are old. */
 static void report_net(struct nic *nic)
 {
     int64_t now = clock_ns();
@@ -266,22 +271,23 @@ static void report_net(struct nic *nic)
     }
 }
 
-/* Decides how the NIC thread sleeps next; false: not at all. Lock held. */
+/* Decides how long the NIC thread sleeps next; false: it must not sleep. Lock held. */
 static bool settle(struct nic *nic, int *timeout_ms)
 {
     uint32_t word;
     uint32_t doorbell = atomic_load_explicit(nic->doorbell, memory_order_relaxed);
     int64_t lease = nic->process->options.number[OPT_LEASE_US] * 1000;
     report_net(nic);
-    /* A program thread sleeps on the doorbell and wakes when a peer rings it. But packets of a
+    /* A program thread sleeps on the doorbell, and wakes when a peer rings it. But packets of a
      * network ring nothing, so the NIC thread watches the socket. */
     bool guarded = (doorbell & DOORBELL_STATE) == DOORBELL_ASLEEP_FUTEX;
     if (guarded && nic->net != NULL && !nic->net_ops->arm(nic->net, DOORBELL_FUTEX, &word)) {
         nic->events_due = true;
         return false;
     }
-    /* A thread in a handler comes back to what it works on, which nobody else can take; to try
-     * to sleep over that again and again would cost it its core. */
+    /* A thread that has released the lock for a handler or a copy comes back to it, and no other
+     * thread can do that work. Until then the NIC thread sleeps for a lease: to try again and again
+     * would cost that thread its core. */
     if (atomic_exchange_explicit(&nic->polled, false, memory_order_relaxed) || nic->unlocked != 0) {
         place_tend(nic);
         *timeout_ms = whole_ms(until_deadline(nic, lease));

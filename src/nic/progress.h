@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Progress (progress.c): the lock of a NIC, who looks after it, and the ends of a sleep on its
- * doorbell. Stages know no clock: what is here calls them.
- */
+/* Progress (progress.c): the lock of a NIC, the threads that make progress, and how they sleep on
+ * its doorbell. Stages read no clock: the functions of this file call them. */
 #ifndef NIC_PROGRESS_H
 #define NIC_PROGRESS_H
 
@@ -22,8 +20,8 @@ static inline void nic_unlock(struct nic *nic)
     }
     lock_give(&nic->lock);
 }
-/* nic_enter_slot() and nic_leave_slot() are these for a thread that has the lock's bias, as
- * lock_enter_slot(); false if it has not. */
+/* nic_enter_slot() and nic_leave_slot() take and release the lock for a thread for which it is
+ * biased: lock_enter_slot(). False: it is not. */
 static inline bool nic_enter_slot(struct nic *nic, uint32_t slot)
 {
     return likely(lock_enter_slot(&nic->lock, slot));
@@ -36,8 +34,8 @@ static inline void nic_leave_slot(struct nic *nic, uint32_t slot)
         lock_leave_slot(&nic->lock, slot);
     }
 }
-/* nic_step_out() lets go of the lock while user code runs or a fabric copies, nic_step_in() takes
- * it again; in between the thread counts as one that comes back. */
+/* nic_step_out() releases the lock while user code runs or a fabric copies, and nic_step_in() takes
+ * it again; `unlocked` counts the thread meanwhile. */
 static inline void nic_step_out(struct nic *nic)
 {
     nic->unlocked++;
@@ -50,23 +48,24 @@ static inline void nic_step_in(struct nic *nic)
 }
 int progress_start(struct nic *nic);
 void progress_stop(struct nic *nic);
-/* progress_have_alarm() makes what progress_wake_at(), which is nic->wake_at, needs; 0 or -errno.
- */
+/* progress_have_alarm() opens the timerfd that progress_wake_at(), which is nic->wake_at, sets; 0
+ * or -errno. */
 int progress_have_alarm(struct nic *nic);
 void progress_wake_at(struct nic *nic, int64_t due);
-/* nic_quiet() says, without the lock, that nic_advance() would find nothing. */
+/* nic_quiet() says, without the lock, whether nic_advance() would find nothing to do. */
 static inline bool nic_quiet(struct nic *nic)
 {
     struct fabric *net = nic->net;
     return !atomic_load_explicit(&nic->attention, memory_order_relaxed) &&
            !nic->ops->peek(nic->fabric) && (likely(net == NULL) || !nic->net_ops->peek(net));
 }
-/* nic_follow_up() goes on with what the end of a handler has let go on; lock held. For HPUs
- * that are threads: the others need not look after what is with them. */
+/* nic_follow_up() makes the progress that the end of a handler allows; lock held. An HPU thread
+ * calls it, so that no other thread need watch for that end. */
 void nic_follow_up(struct nic *nic);
-/* nic_advance() does all that can be done now; lock held. True if anything was. */
+/* nic_advance() does all that can be done now, and returns whether there was anything; lock
+ * held. */
 bool nic_advance(struct nic *nic);
-/* nic_take_over() says that a program thread looks after the NIC for a while. */
+/* nic_take_over() notes that a program thread makes progress for a while. */
 void nic_take_over_asleep(struct nic *nic);
 static inline void nic_take_over(struct nic *nic)
 {
@@ -78,19 +77,20 @@ static inline void nic_take_over(struct nic *nic)
         nic_take_over_asleep(nic);
     }
 }
-/* nic_foresee() fetches, without the lock, what the next poll for requests will look at: for a
- * program that has seen all there was, and comes again. */
+/* nic_foresee() prefetches, without the lock, the lines that the next poll for requests will read.
+ * A program thread calls it that has taken all messages and will poll again. */
 static inline void nic_foresee(struct nic *nic)
 {
     nic->ops->foresee(nic->fabric);
 }
-/* nic_poll_all() is nic_poll() until all that had come when it was called has been looked at. */
+/* nic_poll_all() repeats nic_poll() until each message that had come before the call has been
+ * looked at. */
 void nic_poll_all(struct nic *nic);
-/* nic_poll() is nic_advance() for a program thread, without the lock; it keeps the
- * NIC thread away, and gives the core away now and then when nothing happens. */
+/* nic_poll() is nic_advance() for a program thread that does not hold the lock. It keeps the NIC
+ * thread asleep, and yields the core now and then if nothing happens. */
 void nic_poll(struct nic *nic);
-/* nic_note_poll() notes whether a poll found anything to do. With more pollers than cores,
- * somebody else may have the message: give the core away now and then. */
+/* nic_note_poll() notes whether a poll found anything to do. After many that did not it yields:
+ * with more polling threads than cores, another one may be the one that can go on. */
 #define EMPTY_POLLS_YIELD 64 /* polls of nothing before a polling program yields */
 static inline void nic_note_poll(struct nic *nic, bool found)
 {
@@ -100,7 +100,7 @@ static inline void nic_note_poll(struct nic *nic, bool found)
         place_yield(nic);
     }
 }
-/* nic_sleep_on_doorbell() gives the lock up and sleeps until the doorbell rings, a wake-up is due
+/* nic_sleep_on_doorbell() releases the lock and sleeps until the doorbell rings, a wake-up is due,
  * or the time is over (negative: never). */
 void nic_sleep_on_doorbell(struct nic *nic, int64_t timeout_ns, struct ct_mark *mark);
 

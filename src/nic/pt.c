@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Portal table entries: how flow control closes one, and how one is emptied. */
+/* Portal table entries: how flow control disables one, and how one is emptied. */
 #include "nic/pt.h"
 
 #include "nic/entry.h"
 
-/* Flow control tells that it has closed the entry when nothing is under way any more. */
+/* Posts PT_DISABLED once no message uses a portal table entry that flow control has disabled. */
 static void tell_refusal(struct ni *ni, uint32_t pt_index)
 {
     struct pt *pt = &ni->pts[pt_index];
@@ -32,7 +32,7 @@ void pt_refuse(struct ni *ni, uint32_t pt_index, const struct le *le)
 void pt_release(struct ni *ni, uint32_t pt_index)
 {
     ni->pts[pt_index].users--;
-    wakeup_tell(&ni->nic->wakeup); /* somebody may wait for the last user to leave */
+    wakeup_tell(&ni->nic->wakeup); /* a program thread may wait until the last user has left */
     tell_refusal(ni, pt_index);
 }
 

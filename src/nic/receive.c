@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Receive: what a header is for and where its payload goes, for a message that is here whole and
- * for one that comes in parts.
- */
+/* Receive: which entry or operation a header is for, and where its payload goes; for a message that
+ * has come whole, and for one that comes in parts. */
 #include "nic/receive.h"
 
 #include "base/paths.h"
@@ -15,7 +13,8 @@
 
 #include <string.h>
 
-/* Files the header of a message that the overflow list takes. */
+/* Puts the header of a message, which an entry of the overflow list takes, among the unexpected
+ * ones. */
 static void file_header(struct rx *rx, struct le *le)
 {
     struct unexpected *u = rx->at.unexpected;
@@ -31,7 +30,8 @@ static void file_header(struct rx *rx, struct le *le)
     unexpected_add(&rx->at.pt->unexpected, &u->header);
 }
 
-/* Takes the entry for the message: length, offset, and what that does to it. */
+/* Takes the entry for the message: sets the length and offset that it gets, and counts it as a
+ * user. Advances the managed offset, and takes out an entry that the message uses up. */
 static void take_entry(struct rx *rx, struct le *le)
 {
     bool local = (le->options & PTL_ME_MANAGE_LOCAL) != 0;
@@ -51,7 +51,7 @@ static void take_entry(struct rx *rx, struct le *le)
         if (rx->tick) {
             return;
         }
-        /* A handler may say PENDING, and then the entry stays. */
+        /* The entry is reserved, not taken out: a handler may say PENDING, and then it stays. */
         le->handlers->taken = true;
         le_reserve(le, true);
         rx->at.reserved = true;
@@ -60,7 +60,8 @@ static void take_entry(struct rx *rx, struct le *le)
     }
 }
 
-/* Whether the message is to come again when there may be room. */
+/* Whether the message shall wait (rx->held). Then it forgets its lookup, which it will make
+ * anew. */
 static inline bool let_wait(struct rx *rx)
 {
     if (!rx->held) {
@@ -72,7 +73,8 @@ static inline bool let_wait(struct rx *rx)
     return true;
 }
 
-/* A message for an entry without handlers does not pass one of its sender that is at handlers. */
+/* Has a message for an entry without handlers wait: an earlier one of its sender is still at
+ * handlers, and must not be overtaken. */
 __attribute__((noinline)) static void wait_behind(struct rx *rx)
 {
     if (rx->at.unexpected != NULL) {
@@ -88,13 +90,13 @@ static inline bool must_wait_behind(const struct rx *rx, const struct le *le)
            rx->class != FABRIC_ASK;
 }
 
-/* Decides what becomes of a request. The entry, if there is one, is the message's then. */
+/* Decides what becomes of a request: it takes the entry, if the lookup has found one. */
 static void decide(struct rx *rx, struct le *le)
 {
     target_count_request(rx->peer->nic, rx->m->type - MESSAGE_PUT, rx->m->length);
     if (rx->at.ni != NULL) {
         rx->at.ni->in_flight++;
-        if (le != NULL) { /* it is of that NI */
+        if (le != NULL) { /* of that NI, so only if there is one */
             take_entry(rx, le);
         }
     }
@@ -120,7 +122,8 @@ static enum rx_step atomic_header(struct rx *rx)
     return RX_GO;
 }
 
-/* An ask that was withdrawn before its turn: it is answered so, and nothing is done. */
+/* Whether the initiator has withdrawn this ask. If so the target answers FAIL_WITHDRAWN, and does
+ * nothing. */
 static bool is_withdrawn(struct rx *rx)
 {
     if (rx->class != FABRIC_ASK || !ask_is_withdrawn(rx->peer)) {
@@ -150,7 +153,8 @@ static enum rx_step request_header(struct rx *rx)
         }
         if (let_wait(rx)) {
             bool turn =
-                rx->held_by_turn && rx->class != FABRIC_ASK; /* it waits for other classes */
+                /* an ask also waits for requests */
+                rx->held_by_turn && rx->class != FABRIC_ASK;
             rx->held_by_turn = false;
             return turn ? RX_TURN : RX_WAIT;
         }
@@ -184,7 +188,7 @@ static enum rx_step request_header(struct rx *rx)
     return RX_GO;
 }
 
-/* Whether a message in progress brings the reply already, to memory that is lent to it. */
+/* Whether another message in progress already brings this reply, and has the memory lent to it. */
 static inline bool is_second_reply(const struct rx *rx, const struct op *op)
 {
     return rx->m->type == MESSAGE_REPLY && op->replying;
@@ -199,7 +203,7 @@ static enum rx_step response_header(struct rx *rx)
     rx->cookie = rx->m->cookie;
     struct op *op = rx_op(rx);
     if (op == NULL || is_second_reply(rx, op)) {
-        rx->cookie = 0; /* it ends nothing */
+        rx->cookie = 0; /* the response ends no operation */
         rx->peer->nic->stats->malformed++;
     } else if (rx->m->type == MESSAGE_REPLY && op->ni != NULL) {
         op->replying = true;
@@ -214,7 +218,8 @@ static inline bool is_fail_type(uint8_t value)
            value == PTL_NI_HANDLER_TIMEOUT || value == FAIL_WITHDRAWN;
 }
 
-/* The payload that a request says it has must be the one that came. */
+/* Whether a message is sound: of a type that its class allows, with fields in range, and the
+ * payload that its header says it has. */
 static inline bool message_sound(const struct rx *rx)
 {
     const struct message *m = rx->m;
@@ -240,7 +245,7 @@ static inline bool message_sound(const struct rx *rx)
     }
 }
 
-/* The message is over, in one step. */
+/* Ends a message that was taken in one step: clears what the lookup has set. */
 static inline enum rx_step over(struct rx *rx)
 {
     rx->at.ni = NULL;
@@ -250,9 +255,9 @@ static inline enum rx_step over(struct rx *rx)
     return RX_GO;
 }
 
-/* A put or an atomic, and then a get or an atomic that fetches, that finds a plain entry. The reply
- * leaves before the event; if it, or an ack, cannot leave at once, the message goes on as any
- * other. */
+/* Take, in one step, a put or an atomic; and a get or an atomic that fetches, that has found a
+ * plain entry. The reply leaves before the event is posted. If reply or ack cannot leave at once,
+ * the message goes on in stages. */
 static inline enum rx_step put_plain(struct rx *rx, const void *payload)
 {
     unsigned options = rx->at.le->options;
@@ -287,8 +292,8 @@ __attribute__((noinline)) static enum rx_step get_plain(struct rx *rx, const voi
     return over(rx);
 }
 
-/* Takes a message that is here whole, and decided, through the stages, if its header waits for
- * nothing and no handler wants its packets. */
+/* Takes a message that has come whole, and was decided, through the stages, if nothing in them
+ * makes it wait and no handler wants its packets. */
 static enum rx_step go_through(struct rx *rx, const void *payload)
 {
     rx->f.first = payload;
@@ -307,7 +312,7 @@ static enum rx_step go_through(struct rx *rx, const void *payload)
     return rx_done(rx->peer, &rx->f, status);
 }
 
-/* A response that is here whole. */
+/* Takes a response that has come whole. */
 static enum rx_step response_short(struct rx *rx, const void *payload)
 {
     if (!message_sound(rx)) {
@@ -337,14 +342,15 @@ static enum rx_step response_short(struct rx *rx, const void *payload)
     return RX_GO;
 }
 
-/* The usual case of message_sound(). */
+/* message_sound() for the usual case, a put that has come whole. */
 static inline bool is_whole_put(const struct rx *rx)
 {
     return rx->m->type == MESSAGE_PUT && rx->class == FABRIC_REQUEST &&
            rx->m->length == rx->f.length && rx->m->ack <= PTL_OC_ACK_REQ;
 }
 
-/* Forgets what was looked up: the message goes the ordinary way, which begins with its header. */
+/* Forgets the lookup, and returns RX_FIRST: the message waits its turn, and begins again at its
+ * header. */
 __attribute__((noinline)) static enum rx_step begin_anew(struct rx *rx)
 {
     wait_behind(rx);
@@ -360,7 +366,7 @@ enum rx_step rx_short(struct nic_peer *peer, struct fabric_rx *f, const void *pa
         if (rx->class == FABRIC_RESPONSE) {
             return response_short(rx, payload);
         }
-        /* A header without its payload says that the sender could not read it. */
+        /* A header without its payload means that the sender could not read the data. */
         bool get = rx->m->type == MESSAGE_GET;
         if ((rx->m->length != 0 && f->length == 0 && !get) ||
             (rx->local == NULL && !message_sound(rx))) {
@@ -414,7 +420,7 @@ enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
     case MESSAGE_WITHDRAW:
         return response_header(rx);
     default:
-        return RX_GO; /* discarded; rx_done() forgets it */
+        return RX_GO; /* message_sound() failed: the payload is discarded, and rx_done() ends it */
     }
 }
 

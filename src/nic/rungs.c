@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum {
-    STRIDE = 64, /* links between two of them */
+    STRIDE = 64, /* links between two rungs */
     FEWEST = 16
 };
 
@@ -25,13 +25,14 @@ static uint64_t threshold_of(const struct list *link)
     return container_of(link, const struct triggered, link)->threshold;
 }
 
-/* The first one above a threshold, or `count`. */
+/* Returns the index of the first rung whose threshold is above the given one, or `count`. */
 static uint32_t above(const struct rungs *r, uint64_t threshold)
 {
     return (uint32_t)ARRAY_FIRST(i, r->count, r->rung[i].threshold > threshold);
 }
 
-/* Drops the rungs whose links have left the list; `first` is the number of its first link. */
+/* Drops the rungs whose links have left the list; `first` is the threshold of the list's first
+ * link. */
 static void let_go(struct rungs *r, uint64_t first)
 {
     uint32_t gone = first != 0 ? above(r, first - 1) : 0;
@@ -39,7 +40,7 @@ static void let_go(struct rungs *r, uint64_t first)
     r->count -= gone;
 }
 
-/* Without memory there is none, and the next one walks farther. */
+/* Adds a rung. If memory is short it adds none, and the next walk is longer. */
 static void add(struct ct *ct, uint32_t place, struct list *link)
 {
     struct rungs *r = ct->rungs;

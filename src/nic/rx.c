@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The object of a message at its receiver (rx.h): made with its channel, and used again and again.
- */
+/* The object of a message at its receiver (rx.h): made with its channel, and used for one message
+ * after the other. */
 #include "nic/rx.h"
 
 #include "nic/spin_calls.h"
@@ -51,7 +51,7 @@ void rx_abandon(struct rx *rx)
     rx->at.fail = PTL_NI_DROPPED;
     rx->f.sink = RX_DISCARD;
     if (rx->reply.vector != NULL) {
-        rx->reply.fault = FABRIC_SEGV; /* the vector goes with its entry */
+        rx->reply.fault = FABRIC_SEGV; /* the list of parts is freed with its entry */
     }
 }
 

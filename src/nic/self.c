@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations on oneself: a small message from a NIC to itself goes through the stages
- * of its receipt at once, in the call that sends it, and needs no fabric.
+ * Operations on oneself: a small message from a NIC to itself passes through the stages of its
+ * receipt in the call that sends it, without a fabric.
  *
- * It must not overtake: it takes this way only while nothing of the NIC's own is on the
- * other one, queued or in progress. It must end at once: where entries have handlers, which may
- * wait, it goes the other way, too. What is quiet (quiet.h) needs not even the stages.
+ * It must not overtake: it goes this way only while no other message of the NIC to itself is queued
+ * or in progress on the fabric. It must end at once: if the portal table entry has entries with
+ * handlers, which may wait, it goes through the fabric, too. A quiet one (quiet.h) does not even
+ * need the stages.
  */
 #include "nic/self.h"
 
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its payload lies on the stack meanwhile: both ends may be the same memory. */
+/* The longest payload; it is copied to the stack, since source and destination may overlap. */
 #define SELF_MAX 1024
 
 static struct rx *self_rx(struct nic *nic, struct nic_peer *peer)
@@ -27,7 +28,7 @@ static struct rx *self_rx(struct nic *nic, struct nic_peer *peer)
         nic->self = calloc(1, sizeof(*nic->self));
     }
     struct rx *rx = nic->self;
-    if (rx != NULL && rx->peer != peer) { /* one that was lost and found is a new one */
+    if (rx != NULL && rx->peer != peer) { /* the peer for oneself was freed and made anew */
         rx->peer = peer;
         rx->class = FABRIC_REQUEST;
         rx->m = (struct message *)rx->f.header;
@@ -35,9 +36,9 @@ static struct rx *self_rx(struct nic *nic, struct nic_peer *peer)
     return rx;
 }
 
-/* Whether nothing that the NIC sent to itself is on the fabric's way. Once nothing is, and no
- * answer is due that would come that way, it stays so until something is sent there: see
- * self_request(). */
+/* Whether no message of the NIC to itself is on its way through the fabric, and no answer is due
+ * that would come through it. Then self_afar is cleared, until self_request() sends such a message
+ * again. */
 static bool is_near(struct nic_peer *peer)
 {
     struct nic *nic = peer->nic;
@@ -45,7 +46,7 @@ static bool is_near(struct nic_peer *peer)
         return true;
     }
     if (!nic->fastpath) {
-        return false; /* the fabric has all */
+        return false; /* all messages go through the fabric */
     }
     bool near = list_empty(&peer->waiting) && list_empty(&peer->detached) &&
                 (peer->fabric == NULL || !peer->ops->unsent(peer->fabric));
@@ -59,8 +60,8 @@ static bool may_go(const struct ni *ni, struct nic_peer *peer, const struct requ
     return r->length <= SELF_MAX && pt != NULL && pt->with_handlers == 0 && is_near(peer);
 }
 
-/* True if the program learns of a message that this entry takes by a count only, and the message
- * leaves the entry as it is. */
+/* Whether the program learns of a message at this entry by a count only, and the entry stays as it
+ * is. */
 static bool is_quiet(const struct pt *pt, const struct le *le)
 {
     return le->fast && le_lasts(le) &&
@@ -79,7 +80,7 @@ struct le *quiet_look_up(struct ni *ni, uint32_t pt_index, uint64_t match_bits)
         (ni_is_logical(ni) && ni->rank == PTL_RANK_ANY)) {
         return NULL;
     }
-    /* Of one that does not truncate, whether it fits is asked later, and not of others. */
+    /* The header has no fits(): the caller asks whether the entry holds the operation. */
     const struct match_entry *e = match_first(&pt->priority, &header);
     struct le *le = e != NULL ? container_of(e, struct le, match) : NULL;
     if (le == NULL || !is_quiet(pt, le) ||
@@ -92,7 +93,8 @@ struct le *quiet_look_up(struct ni *ni, uint32_t pt_index, uint64_t match_bits)
     return le;
 }
 
-/* Whether it is a put of a line at the most, or an atomic of one word, that wants no answer. */
+/* Whether a request is a put of QUIET_MAX bytes at the most, or an atomic of one word, and wants no
+ * answer. */
 static inline bool may_be_quiet(const struct request *r)
 {
     bool small = r->kind == OP_PUT ? r->length <= QUIET_MAX
@@ -123,7 +125,7 @@ bool quiet_make(struct ni *ni, const struct request *r, struct quiet *q)
     return true;
 }
 
-/* Does a request at once if the entry that it finds is quiet (quiet.h); false if it does not. */
+/* Does a request at once if it is quiet (quiet.h); false: nothing was done. */
 static bool quietly_done(struct ni *ni, const struct request *r)
 {
     struct quiet q;
@@ -137,9 +139,10 @@ static bool quietly_done(struct ni *ni, const struct request *r)
     return true;
 }
 
-/* All other messages: through the stages of their receipt, in one step. None of these says RX_WAIT:
- * may_go() lets no message for handlers come here, and a loopback message never waits for room
- * (lookup.c). Not inlined: its payload would be on the stack of those that are done on the spot. */
+/* Takes any other request through the stages of its receipt, in one step. None of them says
+ * RX_WAIT: may_go() lets no message pass where there are handlers, and a message to oneself never
+ * waits for room (lookup.c). Not inlined, so that the payload is not on the stack of quiet
+ * requests. */
 __attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_peer *peer,
                                                      const struct request *r)
 {
@@ -154,7 +157,7 @@ __attribute__((noinline)) static bool through_stages(struct ni *ni, struct nic_p
         memcpy(payload, r->operand, operand);
     }
     if (request_sends(r) && memory_read(payload + operand, &r->memory, r->length) != 0) {
-        return false; /* the fabric has a way to say so */
+        return false; /* the fabric will find that, too, and report it */
     }
     request_head(ni, r, request_expects(r), rx->m);
     rx->local = r;
@@ -174,12 +177,12 @@ bool self_request(struct ni *ni, struct nic_peer *peer, const struct request *r)
     bool done = may_go(ni, peer, r) && (quietly_done(ni, r) || through_stages(ni, peer, r));
     if (!done) {
         COUNT_PATH(self_fabric);
-        ni->nic->self_afar = true; /* it goes the fabric's way */
+        ni->nic->self_afar = true; /* the request goes through the fabric */
     }
     return done;
 }
 
-/* Answers a loopback message, as send_ack() and send_reply() answer others. */
+/* Answers a message to oneself, as send_ack() and send_reply() answer others. */
 void self_answer(struct rx *rx)
 {
     const struct request *r = rx->local;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Places of handlers' messages that wait, shared by peers and contexts; see share.h. */
+/* Places of messages of handlers that wait to be sent, shared by peers and contexts; see
+ * share.h. */
 #include "nic/share.h"
 
 #include <stddef.h>

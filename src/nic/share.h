@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Places of handlers' messages that wait for room at their peer, so that a peer that takes nothing,
- * or a context that floods, is in nobody's way but its own.
+ * Places of handlers' messages that wait for room at their peer. Their number is limited, and
+ * shared so that a peer that takes no messages, or a context that floods, only holds up its own
+ * ones.
  *
  *      nic->shares[kind] ── taken of `limit` ──┬─ peer ── taken ──┬─ context ── taken: struct share
  *                                              ├─ peer            └─ context
@@ -15,8 +16,8 @@
  *         peer may still take.
  *
  * So one peer has half of the places at most, n peers have n/(n+1) of them, and one context has a
- * third where no other one sends; who has a place already does not take the last free one.
- * All of it is done under the NIC's lock.
+ * third where no other one sends; a peer that has a place does not take the last free one.
+ * The NIC's lock guards all of it.
  */
 #ifndef NIC_SHARE_H
 #define NIC_SHARE_H
@@ -26,33 +27,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Messages from the handler's own memory are copied when they have to wait; those from the entry's
- * take up an operation of the NIC's only. */
+/* Messages from the handler's own memory (SHARE_OWN) are copied when they have to wait; those from
+ * the entry's (SHARE_HOST) only take up an operation of the NIC. */
 enum share_kind { SHARE_OWN, SHARE_HOST, SHARE_KINDS };
 
 #define SHARE_CHAINS 64
 
 struct shares {
     unsigned limit, taken;
-    struct list chain[SHARE_CHAINS]; /* struct share */
+    struct list chain[SHARE_CHAINS]; /* lists of struct share */
 };
 
-/* What a context has taken at a peer. It is there while that is not 0. */
+/* The places that a context has taken at a peer. It exists while `taken` is not 0. */
 struct share {
     struct list link;
     struct shares *of;
-    unsigned *peer; /* what all contexts have taken there */
+    unsigned *peer; /* count of the places that all contexts have taken at the peer */
     uint32_t context;
     unsigned taken;
 };
 
 void shares_init(struct shares *s, unsigned limit);
 
-/* share_is_open() says whether a message of the context may take a place at the peer, which is
- * known by the address of its count. */
+/* share_is_open() says whether a message of the context may take a place at the peer. The address
+ * of its count stands for the peer. */
 bool share_is_open(const struct shares *s, const unsigned *peer, uint32_t context);
 
-/* share_take() takes a place, of whose share share_give() gives back one; NULL: no memory. */
+/* share_take() takes a place, share_give() gives back one of that share. NULL: memory is short. */
 struct share *share_take(struct shares *s, unsigned *peer, uint32_t context);
 void share_give(struct share *share);
 

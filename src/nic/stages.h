@@ -36,15 +36,16 @@ static inline ptl_event_kind_t target_event_kind(uint8_t type)
     return kinds[type];
 }
 
-/* Every request is counted once, when it is known what becomes of it. */
+/* Counts a request on the stats page. Each is counted once, when it is decided what becomes of
+ * it. */
 static inline void target_count_request(struct nic *nic, unsigned movement, uint64_t length)
 {
     stats_count(nic->stats->received, &nic->stats->received_bytes, (enum stats_movement)movement,
                 length);
 }
 
-/* Where in the entry the request begins, and how much of it goes there: what is known of these
- * stands in the header. */
+/* Return where in the entry the request begins, and how much of it the entry takes. At a fast entry
+ * both are those of the header. */
 static inline __attribute__((always_inline)) uint64_t
 target_offset(const struct target *t, const struct message *m, const bool fast)
 {
@@ -57,7 +58,7 @@ target_mlength(const struct target *t, const struct message *m, const bool fast)
     return fast ? m->length : t->mlength;
 }
 
-/* Finds how much of the request fits; of atomics, whole elements. */
+/* Sets how much of the request fits into the entry; of an atomic, in whole elements. */
 static inline void target_place(struct target *t, const struct message *m)
 {
     uint64_t room = le_room(t->le, t->offset);
@@ -67,7 +68,7 @@ static inline void target_place(struct target *t, const struct message *m)
     }
 }
 
-/* Fills the event of a request as the entry's owner is to see it. */
+/* Fills in the event of a request for the owner of the entry. */
 static inline __attribute__((always_inline)) void target_event(const struct rx *rx,
                                                                const struct message *m,
                                                                const struct target *t,
@@ -101,8 +102,8 @@ target_post(const struct rx *rx, const struct message *m, const struct target *t
     }
 }
 
-/* Does what a put or an atomic asks for with a payload that is here whole; t->fail says how that
- * went. Of an atomic `t` is the message's own. */
+/* Does a put or an atomic whose payload has come whole, and notes a fault in t->fail. Of an atomic,
+ * `t` must be rx->at. */
 static inline __attribute__((always_inline)) void
 target_write(struct rx *rx, const struct message *m, struct target *t, const void *payload)
 {
@@ -114,8 +115,8 @@ target_write(struct rx *rx, const struct message *m, struct target *t, const voi
     }
 }
 
-/* deed_write() does what a deed writes: 0 or -EFAULT, and then nothing was done of an atomic, whose
- * payload is here a word at least. deed_count() has it counted. */
+/* deed_write() writes the data of a deed: 0; or -EFAULT, and then of an atomic nothing was done.
+ * The payload of an atomic must be readable as a whole word. deed_count() counts the deed. */
 static inline __attribute__((always_inline)) int deed_write(const struct deed *d,
                                                             const void *payload)
 {
@@ -134,7 +135,7 @@ static inline __attribute__((always_inline)) void deed_count(struct nic *nic, co
     ct_add_success(d->ct, d->count);
 }
 
-/* Sees to the ack of a request that the entry is done with; false: it must be sent by itself. */
+/* Gathers the ack of a request; false: the ack has more to tell, and must be sent by itself. */
 static inline __attribute__((always_inline)) bool target_ack(struct rx *rx, const struct message *m,
                                                              const struct target *t,
                                                              unsigned options, const bool fast)
@@ -152,10 +153,10 @@ static inline __attribute__((always_inline)) bool target_ack(struct rx *rx, cons
 }
 
 /*
- * A put or an atomic, here whole, at a plain entry that nobody has in hand: nothing can come in
- * between, so that the entry needs no note of it, and but an ack, if one is due, nothing follows.
- * t->offset is set. False: that ack is to be sent by itself, or, with `fast` and t->fail, memory
- * is not there, and nothing was done.
+ * Takes a put or an atomic, whose payload has come whole, at a plain entry. It is done in one step
+ * under the lock, so the entry need not count the message as a user, and only the ack may be left
+ * to do. The caller has set t->offset. False: the ack must be sent by itself; or, with `fast` and
+ * t->fail set, the entry has no memory there, and nothing was done.
  */
 static inline __attribute__((always_inline)) bool put_at_entry(struct rx *rx,
                                                                const struct message *m,
@@ -184,7 +185,8 @@ static inline __attribute__((always_inline)) bool put_at_entry(struct rx *rx,
     unsigned options = le->options;
     unsigned once = options & (PTL_ME_USE_ONCE | PTL_ME_EVENT_UNLINK_DISABLE);
     t->list = fast ? PTL_PRIORITY_LIST : le->list;
-    /* All events come before the ack; an entry that goes without one is put away behind it. */
+    /* All events come before the ack. A use-once entry that posts no event is removed after the
+     * ack, to send that earlier. */
     if (unlikely(once == PTL_ME_USE_ONCE)) {
         le_use_up(le);
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Triggered operations. They wait on a counter in order of threshold, those of
- * one threshold in order of issue. What is reached moves to the NIC's fired
- * list and is carried out from there, one after the other: a chain of any
- * length needs no stack, and counting never sends by itself. A quiet request
- * (quiet.h) has found its entry when it was armed: to fire is to move its data,
- * or to find out that it must go the way of all others.
+ * Triggered operations. They wait at a counter in order of threshold, and where that is equal in
+ * the order in which they were issued. Those whose threshold is reached move to the NIC's fired
+ * list, and trigger_run() carries them out from there, one after the other: so a chain of any
+ * length needs no stack, and counting never sends by itself. A quiet request (quiet.h) has found
+ * its entry when it was armed; it only moves its data, unless it finds that it must take the path
+ * of all others.
  */
 #include "nic/trigger.h"
 
@@ -42,7 +42,8 @@ void trigger_arm(struct ct *ct, struct triggered *t)
     trigger_check(ct);
 }
 
-/* Whether a link of a counter's list is an operation, and the counter has reached it. */
+/* Whether a link of a counter's list is an operation (and not the list's head), whose threshold the
+ * counter has reached. */
 static inline bool is_reached(const struct ct *ct, const struct list *l, uint64_t count)
 {
     return l != &ct->triggers && container_of(l, struct triggered, link)->threshold <= count;
@@ -64,7 +65,7 @@ void trigger_check(struct ct *ct)
     atomic_store_explicit(&nic->attention, true, memory_order_relaxed);
 }
 
-/* Lets go of the MDs that a request was to use. */
+/* Ends the use of the MDs of a triggered request. */
 static inline void let_go_of_mds(struct triggered *t)
 {
     t->md->users--;
@@ -73,14 +74,15 @@ static inline void let_go_of_mds(struct triggered *t)
     }
 }
 
-/* Gives an operation that is in no list back to the spare ones: it may be armed anew. */
+/* Returns an operation that is in no list to the NI's spare ones; it may also be armed anew. */
 static inline void put_away(struct triggered *t)
 {
     t->next_spare = t->ni->spare_triggered;
     t->ni->spare_triggered = t;
 }
 
-/* An operation that finds no memory for its state ends here, and says so. */
+/* Reports a triggered request for whose operation there is no memory: a failure is counted, and the
+ * event tells PTL_NI_DROPPED. */
 static void request_lost(const struct request *r)
 {
     struct md *md = request_fetches(r) ? request_reply_md(r) : r->md;
@@ -151,13 +153,14 @@ void trigger_run_fired(struct nic *nic)
 {
     struct list *fired = &nic->fired;
     for (struct list *l; (l = fired->next) != fired;) {
-        fired->next = l->next; /* its own ends are of no use any more */
+        /* removed without a reset of its own links, which are not used any more */
+        fired->next = l->next;
         fired->next->prev = fired;
         carry_out(container_of(l, struct triggered, link));
     }
 }
 
-/* Forgets a triggered operation that is in no list. */
+/* Frees a triggered operation that is in no list. */
 static void forget(struct triggered *t)
 {
     if (t->kind == TRIGGER_REQUEST) {
@@ -181,5 +184,6 @@ void ct_drop(struct ct *ct)
     rungs_forget(ct);
     table_drop(&ct->ni->cts, ct);
     ct->ni->nic->wakeup.due |=
-        ct->ni->nic->waiters != 0; /* for who waits for it: it is an invalid handle now */
+        /* a thread that waits for the counter is to find its handle invalid */
+        ct->ni->nic->waiters != 0;
 }

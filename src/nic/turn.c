@@ -1,25 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages of one channel side by side. Where a network has lost a packet of one, its fabric goes
- * on with those behind it (fabric_rx.behind). Their order is kept all the same:
+ * In-order completion for messages of one channel that are in progress side by side: where a
+ * network has lost a packet of one, the fabric goes on with those behind it (fabric_rx.behind).
+ * Still:
  *
  *   - Headers are matched in the order of the messages.
  *   - Messages end in that order: completion handlers, events, counts, acks and replies, and with
  *     them the use of their entries.
  *   - Header and payload handlers run as packets come, but an entry has one message of a sender at
- *     a time: the next one there waits until that one has ended. One that would match a use-once
- *     entry which a message before it has in hand waits as well: handlers may yet leave that entry
- *     where it is.
- *   - Data reach an entry before those of the messages before them only where the interface has not
- *     promised PTL_TOTAL_DATA_ORDERING and no byte is one that these read or write, or where the
- *     sender has no use for an order (PTL_MD_UNORDERED). What must wait stays in the fabric.
+ *     a time: the next one at that entry waits until the first has ended. A message that would
+ *     match a use-once entry which an earlier one has reserved waits as well: the handlers may
+ * still leave that entry in its list.
+ *   - The NIC writes the data of a message before those of earlier messages only if the NI has not
+ *     promised PTL_TOTAL_DATA_ORDERING and the earlier ones neither read nor write any of the same
+ *     bytes; or if the sender needs no order (PTL_MD_UNORDERED). Data that must wait stay in the
+ *     fabric.
  *   - Atomics wait for their turn, and so do gets, whose data are read when they end.
  *
- * The data of replies go to where they are awaited as they come.
+ * The data of replies go to the initiator's memory as they come.
  */
 #include "nic/turn.h"
 
-/* Whether `other`, of the same channel, is before a message and has its entry still. */
+/* Whether `other`, of the same channel, came before a message and still uses its entry. */
 static bool is_before(const struct rx *other, const struct rx *rx)
 {
     return other->at.le != NULL && other->f.number < rx->f.number;
@@ -48,7 +50,7 @@ bool turn_keeps(const struct rx *rx, const struct le *le)
            (rx->class == FABRIC_ASK && has_entry(rx->peer->rx[FABRIC_ASK], le));
 }
 
-/* Bytes of memory that a message reads or writes; of handlers, all that may be. */
+/* The memory of an entry that a message may read or write; with handlers, all of the entry. */
 struct range {
     uintptr_t begin;
     uint64_t length;
@@ -71,7 +73,7 @@ static bool overlap(struct range a, struct range b)
            (b.begin - a.begin < a.length);
 }
 
-/* Whether its data may go to their place though messages before it are under way. */
+/* Whether the data of a message may be written although earlier messages are in progress. */
 static bool may_write(const struct rx *rx)
 {
     if (rx->m->silent != 0) {

@@ -5,12 +5,13 @@
 
 #include "nic/rx.h"
 
-/* Whether a message that was matched waits until one before it has ended: with all that is to be
- * done for it, or only with its data, now that the sink is known. */
+/* turn_waits_to_begin() says whether a message that was matched must wait, with all that follows,
+ * until earlier ones have ended; turn_waits_to_write() whether only its data must, now that the
+ * sink is known. */
 bool turn_waits_to_begin(const struct rx *rx);
 bool turn_waits_to_write(const struct rx *rx);
-/* Whether a message of the same peer that a message waits for, and that is in its channel, has an
- * entry: an ask also waits for asks and requests, a request for requests. */
+/* turn_keeps() says whether an earlier message of the same peer, which is in its channel, uses an
+ * entry. An ask waits for asks and requests, a request for requests only. */
 bool turn_keeps(const struct rx *rx, const struct le *le);
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Waits of program threads: they move the NIC themselves, and when nothing comes they spin,
- * yield, and sleep on the doorbell (progress.c), each as long as it has been worth it of late.
- */
+/* Waits of program threads. A waiting thread moves the NIC itself; when nothing comes it spins,
+ * then yields, then sleeps on the doorbell (progress.c), for times that it learns from earlier
+ * waits. */
 #include "nic/wait.h"
 
 #include "base/killpoint.h"
@@ -10,46 +9,50 @@
 #include "nic/progress.h"
 
 #define GLANCES 16       /* looks without the lock between two with it */
-#define CLOCK_ROUNDS 16  /* looks with the lock between two at the clock */
-#define PROBE_NS 2000000 /* between two waits that forget what was learnt of spinning */
-#define YIELD_PROBES 16  /* of these, one forgets what was learnt of yielding */
-#define GLIMPSE_NS 5000  /* that a wait stays for cells emptied since it last had the core */
-#define NET_SPIN 10      /* times PINWHEEL_SPIN_US: a wait while packets come from a network */
+#define CLOCK_ROUNDS 16  /* looks with the lock between two readings of the clock */
+#define PROBE_NS 2000000 /* between two waits that ignore what was learned of spinning */
+/* one in so many of these waits also ignores what was learned of yielding */
+#define YIELD_PROBES 16
+/* how long a wait goes on spinning after a look at which peers had emptied its cells */
+#define GLIMPSE_NS 5000
+/* factor of PINWHEEL_SPIN_US for a wait while packets come from a network */
+#define NET_SPIN 10
 
 __thread struct handler_time handler_time __attribute__((tls_model("initial-exec")));
 
 /* One wait of a program thread: it spins, then yields, then sleeps. */
 struct patience {
-    int64_t spin, yield;  /* how long it may spin, and yield after that */
-    int64_t start, quiet; /* when it began, when something last happened */
-    int64_t silence;      /* that it slept through */
-    int64_t stay;         /* how long it may spin because peers empty our cells */
+    int64_t spin, yield;  /* how long it may spin, and after that yield */
+    int64_t start, quiet; /* when it first read the clock, and when something last happened */
+    int64_t silence;      /* how long it slept with nothing happening */
+    int64_t stay;         /* how long it may spin because peers empty its cells */
     bool yielded, slept;
-    bool probe;      /* it forgets what was learnt */
+    bool probe;      /* it ignores what was learned */
     unsigned aborts; /* calls of PtlAbort when it began */
-    struct ni *ni;   /* the interface that it is for; NULL: the NIC's own */
+    struct ni *ni;   /* the interface that it is for; NULL: only the NIC */
     int over;        /* the code that it returns when its time is over */
     bool counted;    /* in ni->waiting */
     struct ct_mark *mark;
 };
 
-/* How long spinning and yielding pay depends on where the peer runs. On another core, spinning
- * does; on this one it only keeps the peer away, yielding hands the core over, unless the scheduler
- * has the two in different groups: then only sleeping does. So a wait halves the time of a stage in
- * which its message did not come, and doubles that of the stage in which it came: the next wait
- * spins and yields for so long, at most for PINWHEEL_SPIN_US and PINWHEEL_YIELD_US; but a silence
- * that was longer than those that were slept through is no success. Peers move and change: every
- * PROBE_NS a wait may spin as long as ever again, and every YIELD_PROBES-th of these yield, too. A
- * peer that empties our cells rings for each few of them if we sleep, which costs both of us more
- * than the wait: as long as it does so while we look on, we stay, whatever was learnt. */
+/* Returns for how long the next wait spins (or yields), by whether that has paid this time. That
+ * depends on where the peer runs. If on another core, spinning pays; if on this one, spinning only
+ * keeps the peer away, and yielding hands it the core, unless the scheduler has the two in
+ * different groups: then only sleeping does. So a wait halves the time of a stage in which its
+ * message did not come, and doubles that of the stage in which it came, up to PINWHEEL_SPIN_US and
+ * PINWHEEL_YIELD_US. A message after a silence longer than waits that end asleep usually have does
+ * not count as success. Since peers move and change, every PROBE_NS a wait may spin for the full
+ * time, and every YIELD_PROBES-th of these may yield for it, too. A peer that empties this
+ * process's cells rings the doorbell for each few of them if the thread sleeps, which costs both
+ * more than waiting does: so as long as it does that, the thread spins on, whatever was learned. */
 static int64_t learnt(int64_t before, bool failed, int64_t most)
 {
     int64_t next = failed ? before / 2 : before * 2 + 1000;
     return next < most ? next : most;
 }
 
-/* How long a wait may spin. An answer from a network takes longer, and so does it to be woken
- * by one. */
+/* Returns how long a wait may spin. It is longer while packets come from a network: an answer from
+ * there takes longer, and so does a wake-up. */
 static inline __attribute__((always_inline)) int64_t most_spin(const struct nic *nic)
 {
     int64_t most = nic->process->options.number[OPT_SPIN_US] * 1000;
@@ -57,8 +60,8 @@ static inline __attribute__((always_inline)) int64_t most_spin(const struct nic 
     return net != NULL && nic->net_ops->peek(net) ? most * NET_SPIN : most;
 }
 
-/* Begins a wait: it spins and yields for the times that waits before it have learnt. A probe, which
- * is one wait every PROBE_NS, spins for the full time, or spins and yields for it. */
+/* Begins a wait: it spins and yields for the times that earlier waits have learned. One wait every
+ * PROBE_NS is a probe: it spins for the full time, or spins and yields for it. */
 static struct patience new_patience(struct nic *nic)
 {
     const int64_t *limit = nic->process->options.number;
@@ -78,14 +81,14 @@ static struct patience new_patience(struct nic *nic)
     return p;
 }
 
-/* A probe that failed leaves what was learnt as it was. */
+/* Learns from a wait that has ended. A probe that has failed changes nothing. */
 static void learn(struct nic *nic, const struct patience *p)
 {
     const int64_t *limit = nic->process->options.number;
     int64_t spin_most = most_spin(nic), yield_most = limit[OPT_YIELD_US] * 1000;
     bool spun_in_vain = p->yielded || p->slept;
     if (!spun_in_vain && p->start == 0 && p->spin >= spin_most && !p->probe) {
-        return; /* it was over before anybody looked at the clock */
+        return; /* it ended before it read the clock, and there is nothing to learn */
     }
     int64_t now = p->start != 0 ? clock_ns() : 0;
     int64_t slept = atomic_load_explicit(&nic->slept_ns, memory_order_relaxed);
@@ -93,7 +96,8 @@ static void learn(struct nic *nic, const struct patience *p)
         slept = slept == 0 ? p->silence : (3 * slept + p->silence) / 4;
         atomic_store_explicit(&nic->slept_ns, slept, memory_order_relaxed);
     }
-    /* A message that came because the scheduler took the core away was not worth it. */
+    /* If the message came only because the scheduler took the core away, spinning was not worth
+     * it. */
     bool too_long = p->start != 0 && slept != 0 && now - p->quiet > slept;
     bool yielded_in_vain = p->slept || too_long;
     spun_in_vain |= too_long;
@@ -111,7 +115,7 @@ static void learn(struct nic *nic, const struct patience *p)
     }
 }
 
-enum { GO_ON = -1 }; /* no code: the wait is not over */
+enum { GO_ON = -1 }; /* not a PTL_ code: the wait goes on */
 
 static bool aborted(const struct nic *nic, const struct patience *p)
 {
@@ -123,7 +127,7 @@ static bool is_closing(const struct patience *p)
     return p->ni != NULL && p->ni->closing;
 }
 
-/* Whether the wait polls on, apart from its peers: place.h. */
+/* Whether the wait polls on because it is apart from its peers (place.h). */
 static __attribute__((noinline)) bool keeps_apart(struct nic *nic, struct patience *p, int64_t now)
 {
     if (!place_leave(nic, now)) {
@@ -131,12 +135,13 @@ static __attribute__((noinline)) bool keeps_apart(struct nic *nic, struct patien
     }
     p->spin = most_spin(nic);
     atomic_store_explicit(&nic->spin_ns, p->spin, memory_order_relaxed);
-    p->quiet = clock_ns(); /* to get the other core may have taken a while */
+    p->quiet = clock_ns(); /* to move to the other core may have taken a while */
     return true;
 }
 
-/* Looks at the clock and gives the core away if it is time for that; the code of the wait, or
- * GO_ON. ready() may take what it finds, so it is not asked again once it said yes. */
+/* Reads the clock, and spins on, yields or sleeps, whichever it is time for. Returns the code of
+ * the wait, or GO_ON. ready() may take an event, so it is not called again once it has returned
+ * true. */
 static int bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(void *arg),
                 void *arg, int64_t end)
 {
@@ -173,7 +178,7 @@ static int bide(struct nic *nic, struct patience *p, bool moved, bool (*ready)(v
     return GO_ON;
 }
 
-/* Glances until something comes, for about a tenth of a microsecond. */
+/* Looks without the lock until something comes, for about a tenth of a microsecond. */
 static void glance(struct nic *nic)
 {
     for (int i = 0; i < GLANCES && nic_quiet(nic); i++) {
@@ -181,8 +186,8 @@ static void glance(struct nic *nic)
     }
 }
 
-/* A wait that looked once in vain counts in its NI, which stays for it; the last that it touches
- * of either is the lock. Lock held. */
+/* A wait that has looked once in vain is counted in its NI, which stays open until count_out().
+ * After that the thread touches nothing of NI and NIC but the lock, to release it. Lock held. */
 static void count_in(struct patience *p)
 {
     if (p->ni != NULL && !p->counted) {
@@ -196,7 +201,7 @@ static void count_out(struct nic *nic, struct patience *p)
     if (p->counted) {
         p->ni->waiting--;
         p->counted = false;
-        nic->wakeup.due |= p->ni->closing; /* for who closes it */
+        nic->wakeup.due |= p->ni->closing; /* for the thread that closes the NI */
     }
 }
 
@@ -210,7 +215,7 @@ static int leave(struct nic *nic, struct patience *p, int rc)
     return rc;
 }
 
-/* When a wait is over; negative: never, 0: after one look. */
+/* Returns when a wait is over; negative: never, 0: after one look. */
 static int64_t end_of(int64_t timeout_ns)
 {
     return timeout_ns > 0 ? clock_ns() + timeout_ns : timeout_ns;
@@ -237,7 +242,7 @@ static int wait_for(struct nic *nic, struct ni *ni, bool (*ready)(void *arg), vo
             return PTL_OK;
         }
         count_in(&p);
-        /* The clock costs more than a look. */
+        /* To read the clock costs more than a look, so that is rarer. */
         bool look = !patient || round % CLOCK_ROUNDS == 0 || handler_time.over;
         if (look && nic->ops->home->flows(nic->fabric)) {
             moved = true;

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of messages at handlers: a NIC has blocks of a few kinds, by size, and of each kind a list
- * of those that no message uses. They count as HPU memory (PINWHEEL_HPU_MEMORY).
+ * Memory of messages at handlers. A NIC has blocks of a few kinds, by size, and for each kind a
+ * list of the blocks that no message uses. All blocks count as HPU memory (PINWHEEL_HPU_MEMORY).
  *
  *      | state, zeroed when a message takes the block | user header, if it is kept |
  *
  * Invariants:
  *
- *   - A message has a block from the moment before its header handler until it has ended, well or
- *     not: rx_reset() takes it back, or handlers_cancel() from one that is cut. It is run->block
- *     meanwhile, and no other message's.
- *   - A handler that an HPU runs on when its message is gone keeps `run`, and so the block.
- *   - While an entry has messages that take blocks of a kind there is one block of it at least. So
- *     a message that waits for a block waits for another message to end, never for memory that
+ *   - A message has a block from just before its header handler until it ends. rx_reset() takes the
+ *     block back, or handlers_cancel() if the message is cut off. Meanwhile it is run->block, and
+ * no other message has it.
+ *   - A handler that runs on while its message is gone keeps `run`, and so the block.
+ *   - While any entry's messages take blocks of a kind, there is at least one block of that kind.
+ * So a message that waits for a block waits for another message to end, never for memory that
  *     nobody gives back.
  */
 #include "nic/spin/blocks.h"
@@ -24,10 +24,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_LEAST 64  /* bytes of kind 1; each kind has twice as many as the one before */
-#define OPERAND_MOST 32 /* bytes of the operand of a swap, which is a user header, too */
+#define BLOCK_LEAST 64  /* bytes of kind 1; each further kind has twice as many as the one before  \
+                         */
+#define OPERAND_MOST 32 /* bytes of a swap's operand, which handlers see as a user header */
 
-/* One that no message uses. */
+/* A block that no message uses. */
 struct block {
     struct block *next;
 };
@@ -55,7 +56,7 @@ unsigned block_kind(const struct handlers *h)
     return bytes == 0 ? 0 : kind;
 }
 
-/* ---- The NIC's ---- */
+/* ---- The blocks of a NIC ---- */
 
 static void free_unused(struct nic *nic, unsigned kind, unsigned least)
 {
@@ -122,9 +123,10 @@ void blocks_end(struct nic *nic, unsigned kind)
     }
 }
 
-/* ---- A message's ---- */
+/* ---- The block of a message ---- */
 
-/* False: no block is free, and PINWHEEL_HPU_MEMORY has no room for one more. */
+/* Takes a block for a message. False: no block is free, and PINWHEEL_HPU_MEMORY has no room for one
+ * more. */
 static bool take(struct rx *rx)
 {
     struct handler_run *run = rx->run;
@@ -148,7 +150,7 @@ static bool take(struct rx *rx)
     return true;
 }
 
-/* Whether the user header is yet to be kept. */
+/* Whether the user header is still to be copied into the block. */
 static bool keeps(const struct rx *rx)
 {
     const struct handler_run *run = rx->run;

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages with handlers that leave their channel, so that a slow handler holds up its own entry
- * and not what its senders have for others. Only with HPUs that are threads: else whoever makes
- * progress runs the handlers, one after the other.
+ * Messages with handlers that leave their channel, so that a slow handler holds up its own entry,
+ * but not the messages of the same senders to other entries. Only with HPUs that are threads: else
+ * the thread that makes progress runs the handlers, one after the other.
  *
  *   channel ──header matched──► detach()  ── no payload, or all of it here ────────► invocation
- *                                  └─ a copy takes it ──► fabric ──► detach_stored() ──► begins
+ *                                  └─ else to a copy ──► fabric ──► detach_stored() ──► begins
  *
- * Which ones: gets, and what lies in its record whole, always. A longer one is copied only where
- * that spares others time: if it waits for one before it at its entry, or if handlers of this entry
- * took long of late. Else its packets are used in place, in its channel.
+ * Which messages: always gets, and those whose payload lies in the record. A longer payload is
+ * copied only where that saves other messages time: if the message waits for one before it at its
+ * entry, or if handlers of this entry took long lately. Else handlers use its packets in the
+ * channel.
  *
- * How many: of a sender, as many packets at an entry as its context may have in its queue
- * (PINWHEEL_HPU_QUEUE), and at all entries SHARE times as many. What finds no place stays in its
- * channel, and holds its sender back. A message leaves when it is the first of its channel: one
- * that may leave, and is behind others there, begins no handler before that.
+ * How many: of one sender, at one entry, as many packets as an execution context may have in its
+ * queue (PINWHEEL_HPU_QUEUE), and at all entries SHARE times as many. A message that finds no place
+ * stays in its channel, and holds its sender back. A message leaves when it is the first of its
+ * channel; until then, one that may leave begins no handler.
  *
- * Of one that has left its channel, "detached", its header has been matched, in its turn. Those of
- * a peer are in order in its list `detached`, and this order holds:
+ * A message that has left its channel is "detached". Its header was matched in its turn. The peer
+ * has its detached messages in order, in the list `detached`, and the NIC keeps this order:
  *
  *   - handlers of one entry have one message of a peer at a time: each waits for the ones before
- *     it, as one in the channel does;
- *   - answers leave in the order of the messages, also that of the one in the channel;
- *   - a message for an entry without handlers waits, in its channel, until none is left: who sends
- *     to such an entry last may rely on all that he has sent before;
- *   - so does one that would match a use-once entry that one of them has in hand: its handlers may
- *     yet leave the entry where it is (detach_keeps()).
+ *     it, and so does the one in the channel;
+ *   - answers leave in the order of the messages, with that of the one in the channel;
+ *   - a message for an entry without handlers waits in its channel until none is left: so when a
+ *     sender's last message to such an entry ends, all its earlier ones have ended;
+ *   - so does a message that would match a use-once entry which a detached message has reserved:
+ * its handlers may still leave that entry in its list (detach_keeps()).
  */
 #include "nic/spin/detach.h"
 
@@ -35,12 +36,13 @@
 #include <string.h>
 
 #define SHARE 8
-/* A message is long if its handlers take LONG_NS, and a nanosecond for LONG_BYTES_A_NS bytes. */
+/* Handlers are slow if a message takes them more than LONG_NS, and a nanosecond for each
+ * LONG_BYTES_A_NS bytes. */
 #define LONG_NS 50000
 #define LONG_BYTES_A_NS 2
-#define REMEMBERED 8 /* for so many messages a long handler is remembered */
+#define REMEMBERED 8 /* handlers that were slow count as slow for so many more messages */
 
-/* ---- Leaving ---- */
+/* ---- Leaving the channel ---- */
 
 static uint64_t packets_of(const struct rx *rx)
 {
@@ -48,7 +50,8 @@ static uint64_t packets_of(const struct rx *rx)
     return rx->f.length <= packet ? 1 : rx->f.length / packet + (rx->f.length % packet != 0);
 }
 
-/* Whether there is a place for it; a message longer than all places never finds one. */
+/* Whether there are places for the message's packets. A message longer than all places never finds
+ * them. */
 static bool has_place(const struct rx *rx, uint64_t packets)
 {
     const struct nic_peer *peer = rx->peer;
@@ -62,7 +65,7 @@ static bool has_place(const struct rx *rx, uint64_t packets)
     return packets <= most;
 }
 
-/* Whether the payload is worth a copy. */
+/* Whether the message shall leave: its payload is short, or worth a copy. */
 static bool is_due(const struct rx *rx)
 {
     return rx->f.length <= rx->peer->nic->inline_max || rx->at.le->handlers->slow != 0 ||
@@ -76,7 +79,7 @@ bool detach_may(const struct rx *rx)
            rx->local == NULL && !unreadable && is_due(rx) && has_place(rx, packets_of(rx));
 }
 
-/* The message is the invocation's from now on, and the channel's no more. */
+/* Moves the message from its channel's object to the invocation, and resets the former. */
 static void hand_over(struct rx *rx, struct invocation *v)
 {
     struct nic_peer *peer = rx->peer;
@@ -84,7 +87,7 @@ static void hand_over(struct rx *rx, struct invocation *v)
     v->rx.peer = peer;
     v->rx.detached = v->rx.decided = true;
     v->rx.at = rx->at;
-    rx->at.ni = NULL; /* it is that one's now */
+    rx->at.ni = NULL; /* the message is the invocation's now */
     rx_reset(rx);
     list_push_back(&peer->detached, &v->turn);
     peer->detached_packets += v->packets;
@@ -100,7 +103,7 @@ bool detach(struct rx *rx)
     v->packets = (unsigned)packets_of(rx);
     if (rx->f.length == 0) {
         hand_over(rx, v);
-        rx->m->type = 0; /* nothing is left of it here */
+        rx->m->type = 0; /* the channel's object has no message any more */
         return true;
     }
     rx->stored = v;
@@ -144,7 +147,7 @@ bool detach_behind_entry(const struct rx *rx)
 bool detach_behind_answer(const struct rx *rx)
 {
     if (rx->class == FABRIC_ASK) {
-        return false; /* one before it may wait for this answer */
+        return false; /* a message before it may be waiting for this very answer */
     }
     LIST_EACH(const struct invocation, v, &rx->peer->detached, turn) {
         if (&v->rx == rx || v->rx.at.response_due) {
@@ -175,7 +178,7 @@ void detach_left(struct invocation *v, const struct le *le)
     }
 }
 
-/* Lets the one go on that is the next to answer. */
+/* Has the next message that is to answer go on, if it waits for that. */
 static void kick_answer(struct nic_peer *peer)
 {
     LIST_EACH(struct invocation, next, &peer->detached, turn) {
@@ -202,6 +205,6 @@ void detach_peer_down(struct nic_peer *peer)
 {
     LIST_EACH(struct invocation, v, &peer->detached, turn) {
         v->rx.at.response_due = false;
-        invoke_stir(&v->rx); /* it may have waited to answer */
+        invoke_stir(&v->rx); /* it may have waited for its turn to answer */
     }
 }

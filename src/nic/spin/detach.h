@@ -5,13 +5,12 @@
 
 #include "nic/spin/invoke.h"
 
-/* detach_note() learns how long the handlers of an entry took for a message. */
+/* detach_note() notes how long the handlers of an entry took for a message of `length` bytes. */
 void detach_note(struct handlers *h, uint64_t length, int64_t took);
-/* Whether a message, in a channel or not, must wait for one that has left the channel before it to
- * leave its entry. */
+/* Whether a message, detached or in a channel, must wait until an earlier detached one of its peer
+ * has left the same entry. */
 bool detach_behind_entry(const struct rx *rx);
-/* detach_end() says that one that has left its channel is at its end; detach_left() that it has
- * left its entry. */
+/* detach_end() ends a detached message; detach_left() notes that it has left its entry. */
 void detach_end(struct invocation *v);
 void detach_left(struct invocation *v, const struct le *le);
 

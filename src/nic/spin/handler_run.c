@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Running the handlers of a message: struct handler_run begins with the message, and each call of
- * it that handlers.c sets up is run here.
+ * Running the handlers of a message. Struct handler_run is set up when the message begins;
+ * handlers.c sets up each call of a handler, and this file runs it.
  *
- * Without HPUs of its own (PINWHEEL_HPUS=0) whoever makes progress runs the handlers of a
- * message one after the other: the NIC's lock is dropped while one runs, and the channel is
- * busy meanwhile, so no other thread touches this message. With them a call is queued, and the
- * message waits, `elsewhere`, until nic_sched_ops.done() says that it has ended; payload
+ * Without HPUs of its own (PINWHEEL_HPUS=0) the thread that makes progress runs the handlers of a
+ * message one after the other. It releases the NIC's lock while one runs; the channel is marked
+ * busy meanwhile, so no other thread touches the message. With HPUs that are threads a call is
+ * queued, and the message waits, `elsewhere`, until nic_sched_ops.done() notes its end; payload
  * handlers do not wait for each other (packets.c).
  */
 #include "nic/spin/handler_run.h"
@@ -26,9 +26,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* After a header handler the message ends early and its completion handler hears of it. One
- * that no handler has seen is as if it had not come: with flow control nobody hears of it,
- * since its sender is told, and it uses no entry up. */
+/* Whether a message has found no room for its next call for too long. Then, if its header handler
+ * has run, it ends early, and its completion handler is told. If no handler has seen it, it is
+ * treated as if it had not come: it uses no entry up, and with flow control only its sender is
+ * told. */
 bool handlers_no_room(struct rx *rx)
 {
     struct handler_run *run = rx->run;
@@ -36,7 +37,7 @@ bool handlers_no_room(struct rx *rx)
     int64_t now = run->nic->now();
     int64_t patience = run->nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
     if (run->stalled == 0 || rx->f.behind) {
-        run->stalled = now; /* the time of one behind others begins with its turn */
+        run->stalled = now; /* the time of a message behind others begins with its turn */
     }
     if (now - run->stalled < patience) {
         run->nic->stalled = true;
@@ -62,8 +63,8 @@ bool handlers_no_room(struct rx *rx)
     return true;
 }
 
-/* handlers_go_on() where HPUs are threads. A completion handler need not find room: it makes some.
- */
+/* handlers_go_on() where HPUs are threads. A completion handler is queued even if there is no room,
+ * since its end makes room. */
 static int go_on_elsewhere(struct rx *rx)
 {
     struct handler_run *run = rx->run;
@@ -81,8 +82,9 @@ static int go_on_elsewhere(struct rx *rx)
     return run->ended ? run->code : HPU_WAIT;
 }
 
-/* A call with a time-out runs handlers until that is over, at least one, so that a program that
- * makes no other calls gets on; what is left is for the next call, or for the NIC thread. */
+/* Whether the time of this thread's call is over. A call with a time-out runs handlers until then,
+ * but at least one, so that a program that makes only such calls makes progress; the rest is left
+ * to the next call, or the NIC thread. */
 static __attribute__((noinline)) bool time_is_over(void)
 {
     handler_time.over = handler_time.begun && clock_ns() >= handler_time.end;
@@ -136,7 +138,7 @@ void handlers_orphan_ended(struct handler_run *run)
     }
 }
 
-/* The message goes on with what comes after, here and now. */
+/* Notes the end of a call, and makes the progress that follows from it, on the HPU's own thread. */
 static void sched_done(void *arg, struct hpu_exec *exec, int code)
 {
     struct nic *nic = arg;
@@ -184,8 +186,8 @@ int handlers_prepare(struct nic *nic)
     return 0;
 }
 
-/* Sets how much of the message is payload, and how much is the user header or operand in front of
- * it. */
+/* Sets how many bytes of the message are payload, and how many are the user header, or operand,
+ * before it. */
 static void set_lengths(struct rx *rx)
 {
     struct handler_run *run = rx->run;
@@ -211,13 +213,13 @@ bool handlers_start(struct rx *rx)
         if (rx->run == NULL || bounce == NULL) {
             free(rx->run);
             free(bounce);
-            rx->run = NULL; /* the next message tries again */
+            rx->run = NULL; /* the next message tries to allocate both again */
             return false;
         }
         rx->run->bounce = bounce;
     }
-    /* Field by field: most of the struct is what a handler call leaves behind, and
-     * clearing all of it would cost as much as the call. */
+    /* Field by field: a handler call overwrites most of the struct, and clearing all of it would
+     * cost as much as the call. */
     struct handler_run *run = rx->run;
     run->nic = nic;
     run->rx = rx;

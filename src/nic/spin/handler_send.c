@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sending and counting by handlers.
+ * How handlers send messages, count, and ask about their message.
  *
- *   from the entry's memory   queued, as if the host had sent it: the entry is kept until the
- *                             operation has ended, its event queue and counter hear of it
- *   from the handler's own    copied, unless it leaves at once; where something comes back, the
- *                             handler is suspended, and `answer` is what it waits for:
+ *   from the entry's memory   queued, as if the host had sent it: the operation is a user of the
+ * entry until it ends, and the entry's event queue and counter are told from the handler's own
+ * copied, unless it leaves at once; if data come back, the handler is suspended, and waits for a
+ * struct answer:
  *
- *      handler ──► struct answer ◄── struct op            who lets go of it last frees it, so
+ *      handler ──► struct answer ◄── struct op            the last of its two users frees it, so
  *                      ▲ its data: the reply goes there    a handler may be cancelled, and an
  *                      └─ copied by the handler, resumed   operation end, in any order
  */
@@ -24,11 +24,12 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#define ROOM_NS 200000 /* that a handler waits for a peer to take something, before it copies */
+/* how long a handler that may wait retries, before its data are copied into a queue */
+#define ROOM_NS 200000
 
 struct answer {
-    unsigned users; /* the handler, the operation */
-    struct op *op;  /* until it is done */
+    unsigned users; /* the handler and the operation, while they use it */
+    struct op *op;  /* the ask, valid until `done` */
     bool done;
     ptl_ni_fail_t fail;
     uint64_t mlength;
@@ -60,7 +61,7 @@ void handler_request_end(struct request *r, bool closed)
         le_release(r->le);
     }
     if (r->answer != NULL && !r->answer->done) {
-        r->answer->done = true; /* nobody will tell any more */
+        r->answer->done = true; /* the operation ends without an answer */
         r->answer->fail = PTL_NI_UNDELIVERABLE;
     }
     drop_answer(r->answer);
@@ -82,7 +83,7 @@ bool handler_request_answered(const struct request *r, ptl_ni_fail_t fail, uint6
         }
         return r->ack == PTL_ACK_REQ;
     }
-    /* The data that it has fetched count at the entry as a message that has come. */
+    /* At the entry, the data that its handler has fetched count as a message that has come. */
     le_count(r->le, PTL_ME_EVENT_CT_COMM, fail, mlength);
     return le_wants_event(r->le, PTL_ME_EVENT_COMM_DISABLE, fail);
 }
@@ -92,7 +93,8 @@ bool handler_request_answered(const struct request *r, ptl_ni_fail_t fail, uint6
 static const enum op_kind kinds[] = {
     [HPU_PUT] = OP_PUT, [HPU_GET] = OP_GET, [HPU_ATOMIC] = OP_ATOMIC, [HPU_FETCH] = OP_FETCH};
 
-/* Where what comes back goes: to the entry, or to be copied by the handler. */
+/* Sets where the data that come back go: to the entry, or into a struct answer, from which the
+ * handler copies them. */
 static int receive_at(struct request *r, const struct hpu_message *m, const struct le *le)
 {
     struct memory *to = r->kind == OP_GET ? &r->memory : &r->get_memory;
@@ -106,7 +108,7 @@ static int receive_at(struct request *r, const struct hpu_message *m, const stru
     }
     *r->answer = (struct answer){.users = 1};
     *to = (struct memory){r->answer->data, NULL, 0};
-    r->eq = (struct eq_ref){NULL, 0}; /* the handler hears of it */
+    r->eq = (struct eq_ref){NULL, 0}; /* no event: the handler itself gets the result */
     return PTL_OK;
 }
 
@@ -160,8 +162,8 @@ static int make_request(struct handler_run *run, const struct hpu_message *m, st
 
 /* ---- Sending ---- */
 
-/* Looks at one byte of each page. A handler that names memory it does not have ends
- * before anything is sent. */
+/* Whether a handler may read all of its data: it reads one byte of each page. So a handler that
+ * names memory which it does not have is ended before anything is sent. */
 static bool readable(const void *base, uint64_t length)
 {
     enum { PAGE = 4096 };
@@ -177,7 +179,7 @@ static bool readable(const void *base, uint64_t length)
     return true;
 }
 
-/* Suspends the handler, with the lock let go meanwhile. */
+/* Suspends the handler, and releases the lock meanwhile. */
 static void rest(struct hpu_env *env, struct nic *nic)
 {
     nic_unlock(nic);
@@ -185,7 +187,7 @@ static void rest(struct hpu_env *env, struct nic *nic)
     nic_lock(nic);
 }
 
-/* Suspends the handler unless it has waited for as long as it may. */
+/* Suspends the handler once more; false: it has waited for PINWHEEL_HPU_PATIENCE_MS. */
 static bool be_patient(struct hpu_env *env, struct nic *nic, int64_t since)
 {
     int64_t patience = nic->process->options.number[OPT_HPU_PATIENCE_MS] * 1000000;
@@ -196,15 +198,16 @@ static bool be_patient(struct hpu_env *env, struct nic *nic, int64_t since)
     return true;
 }
 
-/* Whether the peer takes what is sent, though it has no room just now. */
+/* Whether the peer can be expected to take messages soon, though its ring is full now. */
 static bool takes(struct ni *ni, const struct request *r)
 {
     const struct nic_peer *peer = peer_resolve(ni, r->target);
     return peer != NULL && peer->fabric != NULL && list_empty(&peer->waiting);
 }
 
-/* Sends from the handler's memory where it lies. A stream of packets is faster held up for a
- * moment, and its sender with it, than copied into a queue. False: it is to be copied. */
+/* Sends from the handler's memory without a copy. It is faster to hold up a stream of packets for a
+ * moment, and with it the sender, than to copy the packets into a queue. False: the caller has to
+ * copy the data. */
 static bool send_from_there(struct hpu_env *env, struct ni *ni, const struct request *r, bool waits)
 {
     struct nic *nic = ni->nic;
@@ -220,8 +223,8 @@ static bool send_from_there(struct hpu_env *env, struct ni *ni, const struct req
     return true;
 }
 
-/* Waits for a place in the queue of handlers' messages (nic/share.h), should the request have to
- * wait in there. */
+/* Waits for a place in the queue of handlers' messages (nic/share.h), in case that the request has
+ * to wait there. */
 static int await_place(struct hpu_env *env, struct ni *ni, const struct request *r, bool waits)
 {
     struct handler_run *run = env->owner;
@@ -242,9 +245,9 @@ static int await_place(struct hpu_env *env, struct ni *ni, const struct request 
     }
 }
 
-/* Sends, now or later; the lock is held. What the handler sends from its own memory may suspend it
- * if it `waits`. What it sends from the host takes no memory but the operation's, so it has more
- * places, and need not wait for one. */
+/* Sends a request now, or queues it; the lock is held. A message from the handler's own memory may
+ * suspend the handler, unless that said NOWAIT. One from the entry's memory takes up only an
+ * operation: it has more places, and never waits for one. */
 static int start(struct hpu_env *env, struct ni *ni, struct request *r, const struct hpu_message *m)
 {
     bool waits = !m->from_host && !m->nowait, owns = !m->from_host && request_sends(r);
@@ -254,7 +257,8 @@ static int start(struct hpu_env *env, struct ni *ni, struct request *r, const st
     if (owns && !request_asks(r) && send_from_there(env, ni, r, waits)) {
         return PTL_OK;
     }
-    bool placed = request_asks(r) && !m->from_host; /* it waits for each of these */
+    /* needs no place: the handler has one such ask at a time, and waits for it */
+    bool placed = request_asks(r) && !m->from_host;
     int rc = placed ? PTL_OK : await_place(env, ni, r, waits);
     rc = rc == PTL_OK && owns ? request_own(r) : rc;
     if (rc != PTL_OK) {
@@ -271,8 +275,8 @@ static int start(struct hpu_env *env, struct ni *ni, struct request *r, const st
     return rc;
 }
 
-/* Waits for the answer, and if none comes, withdraws the question and waits as long again for what
- * has become of it; the lock is held. */
+/* Waits until the answer is there. If none comes in time, withdraws the ask and waits for as long
+ * again; the lock is held. */
 static void wait_for(struct hpu_env *env, struct nic *nic, struct answer *a)
 {
     int64_t since = nic->now();
@@ -288,12 +292,12 @@ static void wait_for(struct hpu_env *env, struct nic *nic, struct answer *a)
     }
 }
 
-/* Waits for the answer and hands it over; the lock is held. */
+/* Waits for the answer and copies it to the handler; the lock is held. */
 static int await(struct hpu_env *env, struct nic *nic, struct answer *a, void *to)
 {
     wait_for(env, nic, a);
     if (!a->done) {
-        return PTL_FAIL; /* whether it was done, or will be, is not known */
+        return PTL_FAIL; /* not known whether the target has done the ask, or will */
     }
     if (a->fail != PTL_NI_OK) {
         return a->fail == FAIL_WITHDRAWN ? PTL_ABORTED : PTL_FAIL;
@@ -301,9 +305,9 @@ static int await(struct hpu_env *env, struct nic *nic, struct answer *a, void *t
     return nic_copy(to, a->data, a->mlength) == 0 ? PTL_OK : -EFAULT;
 }
 
-/* Runs on the handler's context, without the lock. While the handler is suspended the channel of
- * its message is held up with it, and the answer that it may wait for is known to who cancels it.
- */
+/* Runs on the handler's context, without the lock. While the handler is suspended, the channel of
+ * its message stands still. env->awaited lets handler_forget() drop the answer if the handler is
+ * cancelled. */
 static int handler_send(struct hpu_env *env, const struct hpu_message *m)
 {
     struct handler_run *run = env->owner;
@@ -358,10 +362,10 @@ static int handler_count(struct hpu_env *env, enum hpu_count how, ptl_handle_ct_
     return ct != NULL ? PTL_OK : PTL_ARG_INVALID;
 }
 
-/* ---- What a handler asks about its message ---- */
+/* ---- What a handler may ask about its message ---- */
 
-/* Payload and completion handlers find the header where the header handler was called with it. What
- * its user header points to was the header handler's only, unless it is kept. */
+/* Gives payload and completion handlers the header of their message. Its user header points into a
+ * packet that only the header handler could read, unless a copy is kept. */
 static int handler_header(struct hpu_env *env, ptl_header_t *header)
 {
     struct handler_run *run = env->owner;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handlers: a message at an entry that has some (sPIN, section 3.2).
+ * Handlers: the stages of a message at an entry with handlers (sPIN, section 3.2).
  *
  *   header handler ─ PROCESS_DATA ─► payload handlers, or a deposit without user header
  *        │         ─ PROCEED ──────► deposit of all, no further handler
  *        │         ─ DROP ─────────► nothing is kept
  *        └─ error: nothing is kept, no further handler      then: completion handler
  *
- * Wire packets are cut by message offset, handlers' packets by offset behind the
- * user header; where the two differ, or a packet does not begin at a multiple
- * of 64 in memory, it is put together in a bounce buffer.
+ * The fabric cuts packets by the offset in the message, handlers get packets cut by the offset
+ * behind the user header. Where the two differ, or a packet does not begin at a multiple of 64 in
+ * memory, the NIC puts the handlers' packet together in a bounce buffer.
  *
  * An atomic is one packet. With PROCESS_DATA its payload handler, if there is one, takes the
  * place of the operation; the bytes that it leaves in the packet are what a fetch brings back.
- * The operand of a swap leads the payload and is to handlers the user header.
+ * The operand of a swap leads the payload; handlers see it as the user header.
  *
- * handler_run.c has the calls run, packets.c those of payload handlers on HPUs that are threads.
+ * handler_run.c runs the calls that this file sets up; packets.c those of payload handlers, if HPUs
+ * are threads.
  */
 #include "nic/spin/handlers.h"
 
@@ -32,10 +33,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TOGETHER_MOST 7   /* packets that one call takes besides the first */
-#define CALL_CYCLES 16384 /* that it is to take at most */
+#define TOGETHER_MOST 7   /* packets that one call takes besides its first */
+#define CALL_CYCLES 16384 /* processor cycles that a call is to take at the most */
 
-/* Notes the first error of the message; what follows of it is not looked at. */
+/* Notes the first error of a message; later ones change nothing. */
 static void note_error(struct rx *rx, const struct hpu_exec *exec, int code)
 {
     if (rx->run->fail == PTL_NI_OK) {
@@ -45,7 +46,7 @@ static void note_error(struct rx *rx, const struct hpu_exec *exec, int code)
     }
 }
 
-/* A call that waits for room, as opposed to one that has begun. */
+/* Whether the call that is set up waits for room, and has not begun. */
 static bool has_no_room(const struct handler_run *run)
 {
     return run->nic->sched != NULL ? !run->active
@@ -66,7 +67,7 @@ static void discard(struct rx *rx)
     rx->run->dropped = rx->run->length - rx->run->user_header;
 }
 
-/* Does what the request says. */
+/* Does to the entry what the request asks for, since the header handler said PROCEED. */
 static void proceed(struct rx *rx)
 {
     if (rx->m->type == MESSAGE_PUT) {
@@ -76,8 +77,8 @@ static void proceed(struct rx *rx)
     }
 }
 
-/* Goes on with payload handlers, or where there are none does what the request says, less the
- * user header of a put. */
+/* Has payload handlers called for the packets. Without one it does what the request asks for, but
+ * leaves out the user header of a put. */
 static void process_data(struct rx *rx)
 {
     bool put = rx->m->type == MESSAGE_PUT;
@@ -132,14 +133,14 @@ static ptl_request_type_t request_type(const struct rx *rx)
     return m->type == MESSAGE_FETCH && m->op >= PTL_SWAP ? PTL_REQUEST_SWAP : types[m->type];
 }
 
-/* Whether the first packet is wanted before the header handler, or instead of it. */
+/* Whether the header handler must not run before the first packet is here. */
 static bool needs_first(const struct rx *rx)
 {
     const struct handlers *h = rx->at.le->handlers;
     return rx_is_atomic(rx) ? rx->run->length != 0 : rx->run->user_header != 0 && h->header != NULL;
 }
 
-/* Makes the header that handlers see. */
+/* Fills in the header that handlers see. */
 static inline ptl_header_t *describe(struct rx *rx)
 {
     struct handler_run *run = rx->run;
@@ -168,7 +169,8 @@ static void set_up_header(struct rx *rx)
     hpu_exec_header(rx->run->nic->hpus, &rx->run->exec, rx->at.le->handlers->header, describe(rx));
 }
 
-/* Where there is no header handler, the first other one that asks has the header made. */
+/* Fills it in when the first payload or completion handler asks for it: without a header handler it
+ * was not. */
 bool handlers_describe(struct handler_run *run)
 {
     nic_lock(run->nic);
@@ -180,7 +182,8 @@ bool handlers_describe(struct handler_run *run)
     return there;
 }
 
-/* A message of its sender that has left the channel before is at its entry. */
+/* Whether an earlier message of the same sender, which has left the channel, is still at the
+ * entry. */
 static bool waits_for_entry(const struct rx *rx)
 {
     return !rx->away && !rx->header_begun && rx->peer->nic->sched != NULL &&
@@ -202,7 +205,7 @@ enum rx_step handlers_header(struct rx *rx)
     }
     struct handler_run *run = rx->run;
     if (run->header_done) {
-        return RX_GO; /* but for its turn to write */
+        return RX_GO; /* the header handler has run; the message came again for its turn to write */
     }
     enum rx_step step;
     if (unlikely(rx->at.le->handlers->block != 0) && !block_ready(rx, &step)) {
@@ -231,7 +234,8 @@ enum rx_step handlers_header(struct rx *rx)
     return RX_GO;
 }
 
-/* Keeps the reply of a fetch: the bytes that its payload handler has left. */
+/* Keeps the bytes that the payload handler of a fetch has left in the packet: they are the
+ * reply. */
 static bool keep_before(struct rx *rx, const uint8_t *base, size_t length)
 {
     if (rx->before == NULL) {
@@ -262,8 +266,8 @@ void handlers_payload_result(struct rx *rx, const struct hpu_exec *exec, int cod
     }
 }
 
-/* Sets up the handler's call for the packet in progress, and for as many of the `behind` bytes that
- * lie behind its wire packet as one call is to take. */
+/* Sets up a payload handler's call for the packet in progress, and for as many whole packets of the
+ * `behind` bytes, which follow the wire packet in memory, as one call is to take. */
 static void set_up_payload(struct rx *rx, size_t behind)
 {
     struct handler_run *run = rx->run;
@@ -274,7 +278,7 @@ static void set_up_payload(struct rx *rx, size_t behind)
     }
 }
 
-/* Notes the packets that the call has done before the one that it is at now. */
+/* Notes the packets that the call has finished before the one that it is at now. */
 static void note_passed(struct handler_run *run)
 {
     const ptl_payload_t *at = &run->exec.arg.payload;
@@ -288,7 +292,8 @@ static void note_passed(struct handler_run *run)
     }
 }
 
-/* Between two calls the thread looks after others, so a call is to take some microseconds. */
+/* Sets how many packets the next call takes. Between two calls the thread serves other messages, so
+ * a call shall take some microseconds. */
 void handlers_set_pace(struct handlers *h, const struct hpu_exec *exec)
 {
     uint64_t over = exec->cycles / CALL_CYCLES;
@@ -298,8 +303,8 @@ void handlers_set_pace(struct handlers *h, const struct hpu_exec *exec)
                               : 0;
 }
 
-/* Takes from the wire packet what makes the next packet for the handlers; true
- * when that is complete. */
+/* Takes bytes of the wire packet for the handlers' next packet; returns true when that is
+ * complete. */
 bool handlers_next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length)
 {
     struct handler_run *run = rx->run;
@@ -334,8 +339,8 @@ bool handlers_next_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t 
     return true;
 }
 
-/* A message with handlers but no payload handler: its payload goes to the
- * entry, the user header left out. */
+/* Writes a packet to the entry, without the user header: the entry has handlers, but none for
+ * payload. */
 static void deposit_packet(struct rx *rx, const uint8_t *data, uint64_t offset, size_t length)
 {
     struct handler_run *run = rx->run;
@@ -355,8 +360,8 @@ static void deposit_packet(struct rx *rx, const uint8_t *data, uint64_t offset, 
     run->kept += n;
 }
 
-/* Runs handlers for a wire packet. run->consumed says how far they have come: beyond it where
- * they have taken what lies behind it, too. */
+/* Runs payload handlers for a wire packet. run->consumed says how far they have come; it is beyond
+ * the packet if they have also taken packets that follow it in memory. */
 static enum rx_step run_packet(struct rx *rx, uint8_t *data, uint64_t offset, size_t length,
                                size_t behind)
 {
@@ -413,7 +418,7 @@ enum rx_step handlers_packet(struct rx *rx, uint8_t *data, uint64_t offset, size
     return queue ? RX_KEPT : RX_GO;
 }
 
-/* Sets what the event will say of the message, by what its handlers have left of it. */
+/* Sets length and failure as the event will tell them, by how much the handlers have kept. */
 static void conclude(struct rx *rx)
 {
     struct handler_run *run = rx->run;
@@ -434,7 +439,7 @@ static void conclude(struct rx *rx)
         rx->at.fail = PTL_NI_DROPPED;
     }
     if (answered && rx->at.fail != PTL_NI_OK) {
-        rx->at.mlength = 0; /* nothing is sent back */
+        rx->at.mlength = 0; /* the reply carries no data */
     }
 }
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * HPU memory of a NIC: pieces with handles, together no more than PINWHEEL_HPU_MEMORY. A few small
- * ones that were given back are kept, since to map one anew takes longer than all else that an
- * entry with handlers needs.
+ * HPU memory of a NIC: pieces with handles, together no more than PINWHEEL_HPU_MEMORY. The NIC
+ * keeps a few small pieces that were given back: to map a new one takes longer than everything else
+ * that it does for an entry with handlers.
  */
 #include "nic/spin/hpu_memory.h"
 
 #include "nic/spin/blocks.h"
 #include "nic/spin_calls.h"
 
-#define SPARE_BYTES 65536 /* of a piece that is kept, with its guards */
+#define SPARE_BYTES 65536 /* the largest piece that is kept, with its guard pages */
 
 static struct hpu_mem *find_piece(struct nic *nic, uint64_t length)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages with handlers that are in no channel: those that the host starts, for an entry that it
- * names, and those that have left their channel to let the next one pass (detach.c). They go
- * through the same stages as others, by the same machine (fabric/rx_machine.h): this file is what a
- * fabric is to others.
+ * Invocations: messages with handlers that are in no channel. The host starts some, for an entry
+ * that it names; others have left their channel to let the next message pass (detach.c). They go
+ * through the same stages as others, driven by the same machine (fabric/rx_machine.h): this file
+ * takes the part of a fabric.
  *
- * The data is a copy, so that handlers may overwrite it. The memory of those that have ended is
- * kept for the next ones. Several of them may be under way; `busy` keeps other threads off one
- * whose handler runs without the lock. One that waits for an HPU that is a thread, for one before
- * it, or for its reply to leave, is in nic->invoked_away, and not looked at, until invoke_stir()
- * says that this has come.
+ * The payload is a copy, so handlers may overwrite it. The memory of an invocation that has ended
+ * is kept for the next one. Several invocations may be in progress; `busy` keeps other threads away
+ * from one whose handler runs without the lock. An invocation that waits for an HPU that is a
+ * thread, for an earlier message, or for its reply to leave, is in nic->invoked_away, where no
+ * thread looks at it, until invoke_stir() moves it back.
  */
 #include "nic/spin/invoke.h"
 
@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SPARES 64        /* ended ones that are kept, with their memory */
-#define SPARE_ROOM 65536 /* bytes of memory of each that are kept */
+#define SPARES 64        /* invocations that have ended and are kept, with their memory */
+#define SPARE_ROOM 65536 /* the largest payload memory that is kept with one */
 
 static void free_parts(struct invocation *v)
 {
@@ -58,7 +58,7 @@ static void end_invocation(struct invocation *v)
     invocation_drop(v);
 }
 
-/* The message, as a sender would have described it. */
+/* Fills in the header of a message that the host starts, as if it came from this NIC. */
 static void describe(struct invocation *v, struct le *le, const struct invoke_what *what)
 {
     struct ni *ni = le->ni;
@@ -79,7 +79,8 @@ static void describe(struct invocation *v, struct le *le, const struct invoke_wh
     }
 }
 
-/* Memory for one, with room for its data: of one that has ended, as it was left, or zeroed. */
+/* Returns memory for an invocation with room for its payload: that of one that has ended, not
+ * cleared, or zeroed memory. */
 static struct invocation *find_memory(struct nic *nic, size_t room)
 {
     struct invocation *v = LIST_POP(struct invocation, &nic->spare_invocations, link);
@@ -161,7 +162,7 @@ int invoke(struct le *le, const struct invoke_what *what)
     return PTL_OK;
 }
 
-/* Takes it as far as it goes; true if that is its end. */
+/* Drives an invocation through its stages as far as possible; returns whether it has ended. */
 static bool step(struct invocation *v)
 {
     struct rx_machine *m = &v->whole.m;
@@ -175,7 +176,7 @@ static bool step(struct invocation *v)
     return m->phase == RX_IDLE;
 }
 
-/* Its reply is leaving. */
+/* Whether its reply has begun to leave, and not all of it has left. */
 static bool replies(const struct invocation *v)
 {
     return v->rx.reply_started && !v->rx.reply_left;
@@ -184,7 +185,8 @@ static bool replies(const struct invocation *v)
 bool invoke_advance_all(struct nic *nic)
 {
     bool moved = false;
-    /* Each moves to the end before its turn: the list may change while the lock is free. */
+    /* Each invocation moves to the end of the list before its turn, as the list may change while a
+     * handler runs and the lock is free. */
     for (unsigned n = list_count(&nic->invoked); n != 0 && !list_empty(&nic->invoked); n--) {
         struct invocation *v = LIST_POP(struct invocation, &nic->invoked, link);
         list_push_back(&nic->invoked, &v->link);
@@ -243,7 +245,8 @@ bool invoke_any(struct ni *ni, bool (*ask)(struct rx *rx))
     return any_of(&ni->nic->invoked_away, ni, ask) || any;
 }
 
-/* Nothing is left to do but to tell the sender, if it wants to know, that the message was lost. */
+/* Cuts off an invocation of an NI that is being closed. If its sender wants a response, it stays to
+ * tell it of the loss; else it ends. */
 static void cut(struct invocation *v)
 {
     rx_abandon(&v->rx);

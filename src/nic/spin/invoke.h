@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * A message with handlers that is in no channel, as invoke.c, which has it go through its stages,
- * and detach.c, which takes it out of its channel, know it.
- */
+/* Invocations: messages with handlers that are in no channel. invoke.c takes them through their
+ * stages; detach.c makes them of messages that leave their channel. */
 #ifndef NIC_SPIN_INVOKE_H
 #define NIC_SPIN_INVOKE_H
 
@@ -11,24 +9,26 @@
 
 struct invocation {
     struct rx rx;
-    struct list link;    /* nic->invoked or nic->invoked_away */
-    struct list turn;    /* of the peer that has sent it, if it is detached */
-    unsigned packets;    /* places that it takes in the queue of its context */
+    struct list link; /* in nic->invoked or nic->invoked_away */
+    /* in the `detached` list of the peer that has sent it, if it has left a channel */
+    struct list turn;
+    unsigned packets;    /* places that its packets take among those of its sender (detach.c) */
     struct timer *timer; /* the periodic timer whose tick it is, until that ends; else NULL */
     uint8_t *data;
-    size_t room;           /* for it */
-    struct rx_whole whole; /* its progress */
-    bool behind;           /* it waits for another one to leave its entry, or to send its answer */
+    size_t room;           /* bytes of memory at `data` */
+    struct rx_whole whole; /* state of the machine that drives it */
+    /* it waits until an earlier message has left its entry, or has sent its answer */
+    bool behind;
 };
 
-/* invocation_new() makes one with room for `length` bytes, in no list yet; NULL: memory is short.
- * invocation_drop() is done with one that is in no list: the next one has its memory again. */
+/* invocation_new() makes an invocation with room for `length` bytes, in no list yet; NULL: memory
+ * is short. invocation_drop() gives its memory back to the next one; it must be in no list. */
 struct invocation *invocation_new(struct nic *nic, uint64_t length);
 void invocation_drop(struct invocation *v);
-/* invocation_begin() lets it begin. */
+/* invocation_begin() puts an invocation in nic->invoked, so that it begins. */
 void invocation_begin(struct invocation *v);
-/* invoke() has the handlers of an entry run on a copy of `length` bytes, or on none as a tick of a
- * timer; lock held. Gives a PTL_ code. */
+/* invoke() has the handlers of an entry run on a copy of `length` bytes, or as a tick of a timer on
+ * none; lock held. Returns a PTL_ code. */
 struct invoke_what {
     const void *data;
     uint64_t length;

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Payload handlers on HPUs that are threads: a message's packets are queued as they come, and
- * their handlers run side by side. Of packets whose handlers take a microsecond or less, several
- * that lie one behind the other are queued as one call: a turn through the queue costs as much as
+ * Payload handlers on HPUs that are threads: the NIC queues a message's packets as they come, and
+ * their handlers run side by side. If the handlers take a microsecond or less, it queues several
+ * packets that follow each other in memory as one call: a turn through the queue costs as much as
  * such a handler, and another HPU would take longer to wake up than the call takes.
  *
  *      wire packets     | ended | ended | runs  | ended | queued|       (not here yet)
  *                                       ▲ held                  ▲ moved
  *      the fabric's again ◄─────────────┘ in use ──────────────►
  *
- * A packet lies where the fabric put it, and its handler reads and writes it there; so the
- * fabric gets places back in order only, up to the first packet whose handler has not ended
- * (`held`). A packet that had to be put together in a bounce buffer counts as lying in the wire
- * packet that completed it. The queue of the execution context is bounded (PINWHEEL_HPU_QUEUE):
- * when it is full, the message waits, then its channel's cells run out, then its sender waits.
+ * A handler reads and writes its packet where the fabric put it; so the fabric gets memory back
+ * only in order, up to the first packet whose handler has not ended (`held`). A packet that was put
+ * together in a bounce buffer counts as part of the wire packet that completed it. The queue of the
+ * execution context is bounded (PINWHEEL_HPU_QUEUE): when it is full, the message waits, then its
+ * channel's cells run out, then its sender waits.
  *
  * Invariants, under the NIC's lock: `outstanding` counts the calls in `packets` that have not
- * ended; the first one in the list has not; the message does not end, nor does its completion
- * handler begin, before `outstanding` is 0. A call ends with its last packet: where one of its
- * packets is dropped, those behind it are queued again, in front.
+ * ended; the first call in the list has not; the message does not end, nor does its completion
+ * handler begin, before `outstanding` is 0. A call ends early at a packet that its handler drops:
+ * the packets behind that one are queued again, as a call at the front of the queue.
  */
 #include "nic/spin/packets.h"
 
@@ -29,14 +29,15 @@
 
 #include <stdlib.h>
 
-/* A call: a packet, or several. */
+/* A call of a payload handler: one packet, or several that follow each other. */
 struct packet {
     struct hpu_exec exec;
     struct list link;
-    struct rx *rx;   /* NULL: its NI is closed, nobody wants to know */
-    uint64_t held;   /* where the wire packet begins that it lies in */
-    uint64_t offset; /* of its first packet that has not ended */
-    uint8_t *bounce; /* NULL: it lies in the wire packet */
+    struct rx *rx;   /* NULL: the NI is closed, and the result is not wanted */
+    uint64_t held;   /* message offset of the wire packet that it lies in */
+    uint64_t offset; /* of the first packet of the call, behind the user header */
+    /* memory of the packet, if it was put together; NULL: it lies in the wire packet */
+    uint8_t *bounce;
     bool ended;
 };
 
@@ -60,7 +61,8 @@ static void note_end(struct packet *p)
     p->rx->run->outstanding--;
 }
 
-/* Lets go of the packets at the front that have ended. */
+/* Frees the calls at the front that have ended, and sets from where on the fabric must keep the
+ * payload. */
 static void settle(struct rx *rx)
 {
     struct packet *p;
@@ -70,7 +72,7 @@ static void settle(struct rx *rx)
     rx->f.held = p != NULL ? p->held : FABRIC_HELD_NOTHING;
 }
 
-/* Sets up the call for a packet and `behind` bytes that lie behind it. */
+/* Sets up a call for a packet and the `behind` bytes that follow it in memory. */
 static void set_up_call(struct packet *p, const ptl_payload_t *payload, size_t behind)
 {
     struct nic *nic = p->rx->peer->nic;
@@ -79,7 +81,8 @@ static void set_up_call(struct packet *p, const ptl_payload_t *payload, size_t b
     hpu_exec_behind(&p->exec, behind, nic->packet_size);
 }
 
-/* Queues what a call has left behind the packet that it ended with; false: nothing. */
+/* Queues the packets of a call that are behind the one at which it has ended; false: there are
+ * none. */
 static bool go_on_behind(struct packet *p)
 {
     struct nic *nic = p->rx->peer->nic;
@@ -107,7 +110,8 @@ void packet_ended(struct nic *nic, struct hpu_exec *exec, int code)
         return;
     }
     const ptl_payload_t *last = &exec->arg.payload;
-    rx->run->kept += last->offset - p->offset; /* packets before it have ended with SUCCESS */
+    /* the packets of the call before its last one have ended with SUCCESS */
+    rx->run->kept += last->offset - p->offset;
     handlers_set_pace(rx->at.le->handlers, exec);
     handlers_payload_result(rx, exec, code, last->base, last->length);
     if (rx->f.sink == RX_PACKETS && go_on_behind(p)) {
@@ -169,7 +173,7 @@ unsigned packets_cancel(struct rx *rx)
     return orphans;
 }
 
-/* Queues the handler of the packet that is complete, and with it that of some behind. */
+/* Queues a call for the packet that is complete, and for packets that follow it in memory. */
 static bool queue_packet(struct rx *rx, uint64_t offset, size_t behind)
 {
     struct handler_run *run = rx->run;
@@ -218,7 +222,8 @@ enum rx_step packets_take(struct rx *rx, uint8_t *data, uint64_t offset, size_t 
         run->stalled = 0;
         if (!has_bounce(run) ||
             (handlers_next_packet(rx, data, offset, length) && !queue_packet(rx, offset, behind))) {
-            handlers_payload_result(rx, &run->exec, FAIL, NULL, 0); /* memory is short */
+            /* memory is short: the message fails */
+            handlers_payload_result(rx, &run->exec, FAIL, NULL, 0);
         }
     }
     settle(rx);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counts of what handlers do, on the stats page: sums of their calls for each HPU and each
- * execution context. A context that ends, or that finds no place of its own, counts in `rest`, so
- * that the contexts together have done what the HPUs have done, as far as nobody's interface was
- * closed under its handlers.
+ * Counts of what handlers do, on the stats page: sums of their calls, for each HPU and for each
+ * execution context. A context that ends, or that finds no place of its own, counts in `rest`. So
+ * the sums over contexts and over HPUs are equal, except for calls that ran on after their NI was
+ * closed.
  */
 #include "nic/spin/telemetry.h"
 

@@ -5,7 +5,7 @@
 
 #include "nic/objects.h"
 
-/* telemetry_call() counts a call that has ended; `h` NULL: its context is no more. */
+/* telemetry_call() counts a call that has ended; `h` is NULL if its entry is gone. */
 void telemetry_call(struct nic *nic, struct handlers *h, const struct hpu_exec *exec, int code);
 
 #endif

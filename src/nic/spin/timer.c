@@ -5,14 +5,14 @@
 #include "nic/spin/invoke.h"
 #include "nic/spin_calls.h"
 
-#define RETRY_NS 1000000 /* until a tick that found no room tries again */
+#define RETRY_NS 1000000 /* time until a tick that found no room is tried again */
 
 static struct timer *timer_at(struct list *l)
 {
     return container_of(l, struct timer, link);
 }
 
-/* Files it behind those that are due before it, or with it. */
+/* Puts a timer into nic->timers, behind those that are due no later. */
 static void file(struct timer *t)
 {
     struct list *all = &t->le->ni->nic->timers, *before = all->prev;
@@ -22,7 +22,7 @@ static void file(struct timer *t)
     list_insert_after(before, &t->link);
 }
 
-/* Tells the driver of the NIC's clock when the next timer is due; -1: none is. */
+/* Tells the driver of the NIC's clock when the next timer is due; -1: no timer is left. */
 static void tell(struct nic *nic)
 {
     nic->wake_at(nic, list_empty(&nic->timers) ? -1 : timer_at(nic->timers.next)->due);
@@ -48,7 +48,7 @@ struct timer *timer_start(struct le *le, int64_t delay, int64_t period, uint64_t
     return t;
 }
 
-/* It is in no list. */
+/* Frees a timer that is in no list. */
 static void forget(struct timer *t)
 {
     if (t->busy != NULL) {
@@ -80,7 +80,8 @@ void timers_end_entry(struct le *le)
     }
 }
 
-/* A use-once entry that a message has used up ends with that message, and its timers with it. */
+/* Begins a tick; false: no room for its message, or its entry, which is use-once, was used up. Then
+ * the timer ends together with the entry. */
 static bool begin(struct timer *t)
 {
     struct le *le = t->le;
@@ -88,7 +89,8 @@ static bool begin(struct timer *t)
     return le->linked && invoke(le, &what) == PTL_OK;
 }
 
-/* A timer whose time has come ticks, and is filed anew or forgotten. */
+/* Has a timer tick whose time has come, unless its last tick has not ended; then puts it back into
+ * the list, or frees it. */
 static bool tick(struct timer *t, int64_t now)
 {
     bool left_out = t->busy != NULL, begun = !left_out && begin(t);

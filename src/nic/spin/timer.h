@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Timers that run the handlers of an entry. All timers of a NIC are here, in the order in which
- * they are due, by the clock nic->now(); nobody looks at them in between. Who drives the NIC is
- * told by nic->wake_at() when to call timers_advance(): the NIC thread, which then has a timer of
- * the kernel's (progress.c), or whoever keeps another clock.
+ * Timers that run the handlers of an entry. nic->timers has all timers of a NIC in the order in
+ * which they are due, by the clock nic->now(). nic->wake_at() asks for a call of timers_advance()
+ * when the first one is due: the NIC thread sets a timerfd for it (progress.c), a simulator an
+ * event of its own clock.
  *
  *   timer_start() ─► WAITS ─ due ─► a tick begins (invoke.c) ─► WAITS, until it is due again
- *                      ▲   └ no room: once more after RETRY_NS  └► gone, if it ticks once
- *                      └── the tick before has not ended: this one is left out
+ *                      ▲   └ no room: again after RETRY_NS  └► gone, if it ticks once
+ *                      └── the last tick has not ended: this one is left out
  *
- * A timer goes with its entry, and with its NI. Every function wants the NIC's lock.
+ * A timer ends with its entry, and with its NI. The caller of each function holds the NIC's lock.
  */
 #ifndef NIC_SPIN_TIMER_H
 #define NIC_SPIN_TIMER_H
 
 #include "nic/objects.h"
 
-/* timer_start() gives a new one, which ticks `delay` ns from now; NULL: there is no room. */
+/* timer_start() makes a timer, which ticks first `delay` ns from now; NULL: there is no room for
+ * it. */
 struct timer *timer_start(struct le *le, int64_t delay, int64_t period, uint64_t argument);
 
-/* timer_end() forgets it; a tick that has begun goes on. */
+/* timer_end() frees a timer; a tick that has begun goes on. */
 void timer_end(struct timer *t);
 
 #endif
