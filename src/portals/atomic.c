@@ -5,7 +5,8 @@
 #include "nic/quiet.h"
 #include "portals/api.h"
 
-/* A word of a descriptor that is told of nothing, as the source of an atomic; else NULL. */
+/* Returns the source of an atomic if its MD is in one piece and the program hears of the operation
+ * by nothing; else NULL. */
 static inline const void *find_word(const struct ni *ni, ptl_handle_md_t handle, ptl_size_t offset,
                                     ptl_size_t length)
 {
@@ -15,8 +16,8 @@ static inline const void *find_word(const struct ni *ni, ptl_handle_md_t handle,
     return may ? memory_at(md->start, offset) : NULL;
 }
 
-/* Carries out an atomic of one instruction on oneself, from a descriptor to an entry where both are
- * of the usual kind: nothing but counts tells of it. False: nothing was done. The lock is held. */
+/* Carries out an atomic of one instruction on oneself, if it is quiet (quiet.h). False: nothing was
+ * done. The caller holds the lock. */
 static inline bool done_quietly(struct ni *ni, const void *from, ptl_size_t length,
                                 ptl_pt_index_t pt_index, nic_word_raw *instruction,
                                 ptl_match_bits_t match_bits, ptl_size_t remote_offset)
@@ -39,8 +40,8 @@ static inline bool done_quietly(struct ni *ni, const void *from, ptl_size_t leng
     return false;
 }
 
-/* The usual atomic on oneself is done without becoming an operation. Not inlined: PtlAtomic() has
- * its hands full with what another one would need. */
+/* Carries out a quiet atomic without a request. Not inlined, so that PtlAtomic() keeps the
+ * arguments for other atomics in their registers. */
 static __attribute__((noinline)) bool
 done_at_once(struct ni *ni, ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
              ptl_pt_index_t pt_index, nic_word_raw *instruction, ptl_match_bits_t match_bits,
@@ -56,7 +57,7 @@ done_at_once(struct ni *ni, ptl_handle_md_t md_handle, ptl_size_t local_offset, 
     return done;
 }
 
-/* All others. */
+/* Starts an atomic of any other kind, as an operation. */
 static __attribute__((noinline)) int start(ptl_handle_md_t md_handle, ptl_size_t local_offset,
                                            ptl_size_t length, ptl_ack_req_t ack_req,
                                            ptl_process_t target_id, ptl_pt_index_t pt_index,
@@ -79,7 +80,7 @@ int PtlAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t len
     struct ni *ni;
     nic_word_raw *instruction = atomic_instruction(operation, datatype, length);
     if (ack_req == PTL_NO_ACK_REQ && instruction != NULL && api_ni(md_handle, &ni) == PTL_OK &&
-        target_is_own(ni, target_id) && /* and a word is within any max_atomic_size */
+        target_is_own(ni, target_id) && /* the length of one word is within any max_atomic_size */
         likely(done_at_once(ni, md_handle, local_offset, length, pt_index, instruction, match_bits,
                             remote_offset))) {
         return PTL_OK;
@@ -138,7 +139,8 @@ int PtlAtomicSync(void)
     if (p == NULL || p->users == 0) {
         return PTL_NO_INIT;
     }
-    /* Atomics are done by processors: whoever saw one complete needs but an order. */
+    /* Processors do the atomics themselves: a thread that has seen one complete only needs an
+     * order. */
     atomic_thread_fence(memory_order_seq_cst);
     return PTL_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Portals 4, section 3.17: deferred communication. Operations start at once, so that a
- * bundle is but a count. */
+/* Portals 4, section 3.17: deferred communication. The NIC starts each operation of a bundle at
+ * once, and only counts the bundles. */
 #include "portals/api.h"
 
 int PtlStartBundle(ptl_handle_ni_t ni_handle)

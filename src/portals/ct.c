@@ -14,7 +14,9 @@ int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)
     struct ct *ct = table_ready(&ni->cts) ? table_take(&ni->cts) : NULL;
     if (ct != NULL) {
         if (ct->ni == NULL) {
-            ct->ni = ni; /* the same for all that have its place: others may look */
+            /* the same for each counter in this place of the table: other threads may be reading
+             * it */
+            ct->ni = ni;
         }
         atomic_store_explicit(&ct->success, 0, memory_order_relaxed);
         atomic_store_explicit(&ct->failure, 0, memory_order_relaxed);
@@ -27,8 +29,8 @@ int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle)
     return api_unlock(ni, rc);
 }
 
-/* Frees a counter, or cancels the operations that wait for it, as how() does. Operations that have
- * fired are no longer the counter's. */
+/* Frees a counter, or cancels the triggered operations that wait for it, by how(). Operations that
+ * have fired are in the NIC's list, and not affected. */
 static int forget(const char *call, ptl_handle_ct_t ct_handle, void (*how)(struct ct *ct))
 {
     struct ni *ni;
@@ -60,7 +62,7 @@ static ptl_ct_event_t read_counter(struct ct *ct)
     };
 }
 
-/* The counter that a thread asked for last. */
+/* The counter that this thread looked up last. */
 struct known {
     struct api_when when;
     ptl_handle_ct_t handle;
@@ -112,12 +114,12 @@ int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event)
     }
     nic_poll(ct->ni->nic);
     *event = read_counter(ct);
-    /* If the counter was freed meanwhile the value is that of another one. */
+    /* If another thread has freed the counter meanwhile, the value may be that of a new one. */
     return likely(ct->slot.handle == ct_handle) ? PTL_OK
                                                 : api_refuse_object(__func__, ct_handle, HANDLE_CT);
 }
 
-/* The condition of a wait: one of some counters is at its mark, or has a failure. */
+/* The condition of a wait: one of several counters has reached its test value, or has a failure. */
 struct ct_wait {
     const ptl_handle_ct_t *handles;
     const ptl_size_t *tests;
@@ -127,8 +129,9 @@ struct ct_wait {
     int rc;
 };
 
-/* A wait for what has happened already is over at once, unless there is something to be done for
- * the NIC: who only ever waited for such things would never do it. */
+/* Whether a wait is over at once: its condition is true, and the NIC has nothing to do. If the NIC
+ * has, the thread goes on to the wait, which makes progress: a program whose conditions are always
+ * true would make none. */
 static inline bool is_over(struct nic *nic, bool (*ready)(void *arg), void *arg)
 {
     if (!ready(arg)) {
@@ -138,7 +141,7 @@ static inline bool is_over(struct nic *nic, bool (*ready)(void *arg), void *arg)
     return nic_quiet(nic);
 }
 
-/* A poll that does not wait. */
+/* Makes progress once, and returns whether the condition is true; PtlCTPoll() with timeout 0. */
 static inline bool poll_once(struct nic *nic, bool (*ready)(void *arg), void *arg)
 {
     nic_take_over(nic);
@@ -149,7 +152,8 @@ static inline bool poll_once(struct nic *nic, bool (*ready)(void *arg), void *ar
         done = ready(arg);
         nic_unlock(nic);
     }
-    nic_note_poll(nic, moved); /* as all looks do: messages that do not get it there are messages */
+    /* counts as a find even if the messages that moved did not make the condition true */
+    nic_note_poll(nic, moved);
     return done;
 }
 
@@ -172,7 +176,7 @@ static bool reached(void *arg)
     return false;
 }
 
-/* The usual case of it: one counter. */
+/* The condition of a wait for one counter. */
 struct one_wait {
     struct ct *ct;
     ptl_handle_ct_t handle;
@@ -184,7 +188,8 @@ struct one_wait {
 static bool one_reached(void *arg)
 {
     struct one_wait *w = arg;
-    w->value = read_counter(w->ct); /* its memory stays, even if it was freed meanwhile */
+    /* its memory stays that of a counter, even if another thread has freed it */
+    w->value = read_counter(w->ct);
     w->rc = w->ct->slot.handle == w->handle ? PTL_OK : PTL_ARG_INVALID;
     return w->value.success >= w->test || w->value.failure != 0 || w->rc != PTL_OK;
 }
@@ -251,7 +256,7 @@ int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests, unsign
     return w.rc;
 }
 
-/* PtlCTSet and PtlCTInc: what they trigger happens before they return. */
+/* PtlCTSet and PtlCTInc. The operations that they trigger start before they return. */
 static int change(const char *call, ptl_handle_ct_t ct_handle, ptl_ct_event_t value, bool set)
 {
     struct ni *ni;

@@ -11,7 +11,7 @@
 
 #define LE_COUNTS (PTL_LE_EVENT_CT_COMM | PTL_LE_EVENT_CT_OVERFLOW)
 
-/* An LE is for one kind of interface, an ME for the other. */
+/* Logs that an LE was given to a matching NI, or an ME to one without matching. */
 static int refuse_matching(const char *call, const struct ni *ni)
 {
     bool matching = ni_is_matching(ni);
@@ -46,8 +46,8 @@ int api_check_entry(const char *call, struct ni *ni, ptl_pt_index_t pt_index, st
                : PTL_OK;
 }
 
-/* Whether api_check_entry() would neither object to an entry nor find anything about it that
- * is not in `me`, and there is a place for it. */
+/* Whether an entry passes api_check_entry(), which would find nothing that is not in `me`, and
+ * there is a place for it. */
 static inline bool is_plain(struct ni *ni, ptl_pt_index_t pt_index, const ptl_me_t *me,
                             ptl_list_t list)
 {
@@ -80,7 +80,7 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
         return api_unlock(ni, api_refuse_entry(call, setup, le_handle));
     }
     rc = api_check_entry(call, ni, pt_index, setup);
-    /* Handlers work on messages that come for them. */
+    /* Handlers run for messages that match in the priority list. */
     if (rc == PTL_OK && handlers != NULL && setup->list != PTL_PRIORITY_LIST) {
         rc = api_refuse_call("%s is refused: ptl_list %u must be PTL_PRIORITY_LIST", call,
                              setup->list);
@@ -100,7 +100,7 @@ static int append(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
         handlers_release(setup->handlers);
         free((void *)setup->vector.parts);
     } else {
-        trigger_run(ni->nic); /* claimed headers may have counted */
+        trigger_run(ni->nic); /* the entry may have claimed headers, and counted them */
     }
     api_unlock(ni, rc);
     PAUSE_POINT("appended");
@@ -124,7 +124,7 @@ static int search(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, struct le_
                                       call, op);
     }
     struct nic *nic = ni->nic;
-    nic_poll_all(nic); /* the search is to find messages that have arrived */
+    nic_poll_all(nic); /* so that the search finds messages that have arrived */
     if (!api_lock(call, ni, ni_handle)) {
         return PTL_ARG_INVALID;
     }
@@ -153,7 +153,8 @@ static int unlink_entry(ptl_handle_le_t handle, bool matching)
     }
     api_unlock(ni, rc);
     if (rc == PTL_IN_USE) {
-        nic_poll(ni->nic); /* a program that retries in a loop so brings the message to its end */
+        /* a program that retries in a loop makes the progress by which the message ends */
+        nic_poll(ni->nic);
     }
     return rc;
 }
@@ -171,8 +172,8 @@ __attribute__((noinline)) static int append_any(ptl_handle_ni_t ni_handle, ptl_p
     return PtlMEAppendHandlers(ni_handle, pt_index, me, NULL, ptl_list, user_ptr, me_handle);
 }
 
-/* A library such as Open MPI appends an entry for each message that it expects. By a thread that
- * has the bias that is no more than this. */
+/* A library such as Open MPI appends an entry for each message that it expects. For a thread that
+ * has the lock's bias this function does all of the work. */
 int PtlMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me_t *me,
                 ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle)
 {
@@ -199,7 +200,7 @@ int PtlLEAppendHandlers(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, cons
                         const ptl_handlers_t *handlers, ptl_list_t ptl_list, void *user_ptr,
                         ptl_handle_le_t *le_handle)
 {
-    /* An LE is the first part of an ME; the rest is not looked at. */
+    /* An LE is the first part of an ME; for such an NI the rest is never read. */
     struct le_setup setup = {.me = (const ptl_me_t *)le, .list = ptl_list, .user_ptr = user_ptr};
     return append(ni_handle, pt_index, &setup, handlers, le_handle);
 }

@@ -35,7 +35,7 @@ int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_
         eq->wakeup = &ni->nic->wakeup;
         eq->count = count;
         eq->dropped = false;
-        /* Others may ask whether the one before is empty. */
+        /* Other threads may ask whether the queue that had this memory before is empty. */
         atomic_store_explicit(&eq->head, 0, memory_order_relaxed);
         atomic_store_explicit(&eq->tail, 0, memory_order_relaxed);
         eq_use_ring(eq, ring, count, 0);
@@ -55,14 +55,15 @@ int PtlEQFree(ptl_handle_eq_t eq_handle)
     if (rc == PTL_OK) {
         free(eq->ring);
         table_drop(&ni->eqs, eq);
-        ni->nic->wakeup.due = true; /* for who waits for it: it is an invalid handle now */
+        /* a thread that waits for the queue is to find its handle invalid */
+        ni->nic->wakeup.due = true;
         process_renew();
         api_unlock(ni, rc);
     }
     return rc;
 }
 
-/* The condition of a wait: one of some queues has an event. */
+/* The condition of a wait: one of several queues has an event. */
 struct eq_wait {
     struct nic *nic;
     const ptl_handle_eq_t *handles;
@@ -72,8 +73,9 @@ struct eq_wait {
     int rc;
 };
 
-/* Takes an event of the first queue that has one, or notices one that was freed. From behind
- * the queue that had the last event: one that never runs empty must not starve the others. */
+/* Takes an event of the first queue that has one, or finds that one was freed. It begins behind the
+ * queue that had the last event, so that a queue which never runs empty does not starve the
+ * others. */
 static bool take_one(void *arg)
 {
     struct eq_wait *w = arg;
@@ -92,7 +94,7 @@ static bool take_one(void *arg)
     return false;
 }
 
-/* Finds the NI of the queues, all of which must be of one. */
+/* Finds the NI of the queues; all of them must be of the same. */
 static int find_queues(const char *call, const ptl_handle_eq_t *handles, unsigned size,
                        struct ni **ni)
 {
@@ -108,7 +110,7 @@ static int find_queues(const char *call, const ptl_handle_eq_t *handles, unsigne
     return rc;
 }
 
-/* A poll that may wait, or of more queues than are remembered. */
+/* Polls any number of queues, and may wait. */
 static int poll_any(const char *call, struct eq_wait *w, ptl_time_t timeout)
 {
     struct ni *ni;
@@ -133,23 +135,24 @@ int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event)
     return poll_any(__func__, &w, PTL_TIME_FOREVER);
 }
 
-/* ---- looks that do not wait, at one queue or two ---- */
+/* ---- polls that do not wait, of one queue or two ---- */
 
-/* The queues that a thread looked at last: most looks find nothing or one event. A pair is what
- * PtlEQPoll() was given, in its order; of one queue, PtlEQGet()'s, both places have it. */
+/* The queues that this thread polled last: most polls are repeated. `known_pair` has those of
+ * PtlEQPoll(), in its order; `known_one` that of PtlEQGet(), twice. */
 struct known {
-    struct api_when when; /* PtlEQFree() makes that late, as the end of an NI does */
+    /* PtlEQFree() and the end of an NI begin a new epoch, and so outdate it */
+    struct api_when when;
     ptl_handle_eq_t handles[2];
-    unsigned next;  /* the queue that is looked at first: not the one that had the last event */
-    unsigned which; /* for who does not want to know which one had an event */
-    bool found;     /* the last look was not in vain */
+    unsigned next;  /* queue that is looked at first: not the one that had the last event */
+    unsigned which; /* PtlEQGet(): receives the index that the program does not ask for */
+    bool found;     /* the last poll has found an event */
     struct nic *nic;
     struct eq *queues[2];
 };
 static __thread struct known known_pair __attribute__((tls_model("initial-exec")));
 static __thread struct known known_one __attribute__((tls_model("initial-exec")));
 
-/* Whether a poll is of the pair. */
+/* Whether these two handles are the remembered ones. */
 static inline bool is_pair(const struct known *k, const ptl_handle_eq_t *handles)
 {
     uint64_t ours, theirs;
@@ -183,7 +186,8 @@ static int remember(const char *call, struct known *k, const ptl_handle_eq_t *ha
 
 #define NEITHER 2u
 
-/* Returns the queue to take from, as far as can be told without the lock. */
+/* Returns the index of a queue that has an event, as far as can be told without the lock; or
+ * NEITHER. */
 static inline unsigned choose(const struct known *k)
 {
     unsigned i = k->next;
@@ -193,7 +197,8 @@ static inline unsigned choose(const struct known *k)
     return eq_empty(k->queues[i ^ 1]) ? NEITHER : i ^ 1;
 }
 
-/* Takes an event of one of them; lock held. One that was freed meanwhile has its memory still. */
+/* Takes an event of queue `i`; lock held. If another thread has freed the queue, its memory is
+ * still that of a queue. */
 static inline int take_from(struct known *k, unsigned i, ptl_event_t *event, unsigned int *which)
 {
     struct eq *eq = k->queues[i];
@@ -209,7 +214,7 @@ static inline int take_from(struct known *k, unsigned i, ptl_event_t *event, uns
     return rc;
 }
 
-/* Takes one, whoever has the bias. */
+/* take(), for a thread that has not the lock's bias. */
 __attribute__((noinline)) static int take_locked(struct known *k, unsigned i, ptl_event_t *event,
                                                  unsigned int *which)
 {
@@ -220,8 +225,8 @@ __attribute__((noinline)) static int take_locked(struct known *k, unsigned i, pt
     return rc;
 }
 
-/* The same at once by a thread that has it. To take one is no news that somebody would have to be
- * woken for. */
+/* Takes an event of queue `i`. A thread that has the lock's bias takes it without the lock's slow
+ * path, and without nic_unlock(): to take an event wakes no other thread. */
 static inline __attribute__((always_inline)) int take(struct known *k, unsigned i,
                                                       ptl_event_t *event, unsigned int *which)
 {
@@ -236,7 +241,7 @@ static inline __attribute__((always_inline)) int take(struct known *k, unsigned 
     return rc;
 }
 
-/* There is something for the NIC to do. */
+/* Has the NIC do what it has to do, and takes an event if there is one then. */
 __attribute__((noinline)) static int advance_and_take(struct known *k, ptl_event_t *event,
                                                       unsigned int *which)
 {
@@ -249,11 +254,12 @@ __attribute__((noinline)) static int advance_and_take(struct known *k, ptl_event
         rc = i != NEITHER ? take_from(k, i, event, which) : PTL_EQ_EMPTY;
     }
     nic_unlock(nic);
-    nic_note_poll(nic, moved); /* messages without events are messages */
+    /* a poll counts as a find also if the messages that moved had no events */
+    nic_note_poll(nic, moved);
     return rc;
 }
 
-/* The queues were empty. */
+/* Polls when both queues were empty: looks whether the NIC has something to do. */
 __attribute__((noinline)) static int look(struct known *k, ptl_event_t *event, unsigned int *which)
 {
     struct nic *nic = k->nic;
@@ -261,7 +267,9 @@ __attribute__((noinline)) static int look(struct known *k, ptl_event_t *event, u
     if (unlikely(!nic_quiet(nic))) {
         return advance_and_take(k, event, which);
     }
-    load_fence(); /* looks that overlap get into the way of who writes there */
+    /* keeps loads of several looks from overlapping: these would slow down the peer that writes
+     * there */
+    load_fence();
     nic_note_poll(nic, false);
     return PTL_EQ_EMPTY;
 }
@@ -272,9 +280,9 @@ static inline int take_or_look(struct known *k, ptl_event_t *event, unsigned int
     return i != NEITHER ? take(k, i, event, which) : look(k, event, which);
 }
 
-/* Programs take events until there is none, and then act on what they have. So after the last one
- * there is none, without a look: what comes meanwhile would find the entries missing that they
- * are about to append. */
+/* Says that there is no event, without a look, to a program that polls again after the last event.
+ * A program takes events until there is none, and then acts on them: a message that the NIC took
+ * earlier would miss the entries that the program is about to append. */
 __attribute__((noinline)) static int none_after_last(struct known *k)
 {
     k->found = false;
@@ -282,7 +290,7 @@ __attribute__((noinline)) static int none_after_last(struct known *k)
     return PTL_EQ_EMPTY;
 }
 
-/* The first of some looks at one queue. */
+/* PtlEQGet() for a queue that is not the remembered one. */
 __attribute__((noinline)) static int get_first(ptl_handle_eq_t eq_handle, ptl_event_t *event)
 {
     int rc = remember("PtlEQGet", &known_one, &eq_handle, 1);
@@ -304,7 +312,7 @@ int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event)
                                           : take(k, 0, event, &k->which);
 }
 
-/* Any poll, and the first one of some. */
+/* PtlEQPoll() for queues that are not the remembered pair, or with a time to wait. */
 __attribute__((noinline)) static int poll_first(const ptl_handle_eq_t *eq_handles,
                                                 unsigned int size, ptl_time_t timeout,
                                                 ptl_event_t *event, unsigned int *which)

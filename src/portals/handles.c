@@ -126,7 +126,7 @@ int api_vector(const char *call, struct ni *ni, const void *parts, ptl_size_t co
                                "max_iovecs, %d",
                                call, (uint64_t)count, ni->limits.max_iovecs);
     }
-    /* One more than needed: a vector without parts would be a range. */
+    /* One part more than needed: a vector without parts would be a range. */
     struct iovec *copy = malloc((count + 1) * sizeof(*copy));
     if (copy == NULL) {
         return api_refuse_space(call, "max_iovecs", ni->limits.max_iovecs);

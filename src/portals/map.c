@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* PTL_OK, or why a map is refused. */
+/* Checks the map of an NI: PTL_OK, or the code with which it is refused. */
 static int check_map(struct ni *ni, ptl_size_t size, const ptl_process_t *map)
 {
     bool found = false;

@@ -7,8 +7,9 @@
 
 #define MD_COUNTS (PTL_MD_EVENT_CT_SEND | PTL_MD_EVENT_CT_REPLY | PTL_MD_EVENT_CT_ACK)
 
-/* Returns the ack that a request from the MD needs. An ack that nobody would see is left out, and
- * the MD need not wait for it. */
+/* Returns the kind of ack that a request from the MD needs, given the one that it asks for. If no
+ * event and no counter of the MD would tell of an ack, there need be none, and the MD has no answer
+ * to wait for. */
 static ptl_ack_req_t ack_as(const struct md *md, ptl_ack_req_t ack)
 {
     if (!ack_sound(ack, md->eq, md->ct) ||
@@ -73,7 +74,7 @@ int PtlMDRelease(ptl_handle_md_t md_handle)
         return rc;
     }
     if (md->users != 0) {
-        /* The last answers may be waiting at the door. */
+        /* The answers of its last operations may have come, and wait to be taken. */
         nic_advance(ni->nic);
         rc = md->users != 0 ? PTL_IN_USE : PTL_OK;
     }

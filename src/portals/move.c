@@ -11,13 +11,15 @@ static inline __attribute__((always_inline)) bool side_sound(const struct reques
     return md != NULL && offset <= md->length && r->length <= md->length - offset;
 }
 
-/* Any handle may be asked for: those of other kinds are in other tables. */
+/* Returns the MD that a handle names, or NULL; the handle may be any number, or one of another
+ * kind. */
 static inline struct md *find_md(struct ni *ni, ptl_handle_md_t handle)
 {
     return table_get(&ni->mds, handle);
 }
 
-/* Apart from api_request(): what only atomics need would slow down every put. */
+/* Completes the request of an atomic. Apart from api_request(), where it would slow down every
+ * put. */
 __attribute__((noinline)) static bool complete_atomic(struct ni *ni, struct request *r,
                                                       const struct api_sides *sides)
 {
@@ -34,8 +36,8 @@ __attribute__((noinline)) static bool complete_atomic(struct ni *ni, struct requ
     return true;
 }
 
-/* Completes a request and checks it, but for its target. `kind` is its own, for the compiler, which
- * may know it. */
+/* Completes and checks a request, but for its target. `kind` is r->kind, passed by itself as the
+ * compiler may know it as a constant. */
 static inline __attribute__((always_inline)) int
 request_of(struct ni *ni, struct request *r, enum op_kind kind, const struct api_sides *sides)
 {
@@ -67,8 +69,8 @@ static bool has_place(void *arg)
     return nic_has_place(arg);
 }
 
-/* Starts an operation, after the queue has room for it. The lock is held, but for
- * while it waits: then all may have changed. */
+/* Starts an operation once the queue of the program has a place. The caller holds the lock; while
+ * the function waits it does not, so it checks the request again. */
 static int start_later(struct ni *ni, struct request *r, const struct api_sides *sides)
 {
     struct nic *nic = ni->nic;
@@ -88,15 +90,17 @@ static int start_later(struct ni *ni, struct request *r, const struct api_sides 
     return nic_request(ni, r);
 }
 
-/* Starts a request that the fast path does not take. */
+/* Starts a request that submit() did not take. */
 static __attribute__((noinline)) int start_other(struct ni *ni, struct request *r,
                                                  const struct api_sides *sides)
 {
     if (!target_sound(ni, r->target)) {
-        return api_refuse(ni, r, sides); /* the fast path has met the peer */
+        /* submit() need not check the target, as it only takes known peers */
+        return api_refuse(ni, r, sides);
     }
     if (request_expects(r) && nic_has_place(ni->nic)) {
-        return nic_request(ni, r); /* only one to oneself could end at once */
+        /* of requests with an answer only those to oneself could end in nic_request_now() */
+        return nic_request(ni, r);
     }
     return nic_request_now(ni, r) ? PTL_OK : start_later(ni, r, sides);
 }
@@ -104,8 +108,8 @@ static __attribute__((noinline)) int start_other(struct ni *ni, struct request *
 static inline __attribute__((always_inline)) int start(struct request *r, enum op_kind kind,
                                                        const struct api_sides *sides)
 {
-    /* Whether the handle names anything is seen below: there are no NIs before PtlInit() and after
-     * PtlFini(). */
+    /* Not tested for NULL: before PtlInit() and after PtlFini() there are no NIs, so the handle
+     * names none. */
     struct process *p = process_current();
     struct ni *ni = NULL;
     if (likely(p != NULL)) {
@@ -123,7 +127,8 @@ static inline __attribute__((always_inline)) int start(struct request *r, enum o
     if (likely(rc == PTL_OK)) {
         struct nic_peer *peer = peer_met(ni, r->target);
         if (unlikely(peer == NULL || !submit(nic, ni, peer, r, true))) {
-            struct request whole = *r; /* nothing else has its address: r stays in registers */
+            /* a copy, as r itself must not have its address taken, to stay in registers */
+            struct request whole = *r;
             struct api_sides both = *sides;
             rc = start_other(ni, &whole, &both);
         }
@@ -132,7 +137,7 @@ static inline __attribute__((always_inline)) int start(struct request *r, enum o
         struct api_sides both = *sides;
         rc = api_refuse(ni, &whole, &both);
     }
-    trigger_run(nic); /* SEND may have counted */
+    trigger_run(nic); /* SEND may have counted, and reached thresholds */
     nic_unlock(nic);
     return rc;
 }

@@ -22,7 +22,7 @@ static int check_options(unsigned options)
                                  options);
 }
 
-/* Whether a new interface may be asked to have this PID. */
+/* Checks the PID that PtlNIInit() asks for against that of an open NIC. */
 static int check_pid(const struct nic *nic, ptl_pid_t pid)
 {
     bool there = pid != 0 && (pid == PTL_PID_ANY || pid <= PTL_PID_MAX);
@@ -38,7 +38,7 @@ static int check_pid(const struct nic *nic, ptl_pid_t pid)
                                  pid, PTL_PID_MAX);
 }
 
-/* Opens the NI, and the NIC under it if this is its first; process lock held. */
+/* Opens the NI, and its NIC if this is the NIC's first one; the caller holds the process's lock. */
 static int open_ni(struct process *p, unsigned index, unsigned options, ptl_pid_t pid,
                    const ptl_ni_limits_t *desired, struct ni **ni)
 {
@@ -56,7 +56,7 @@ static int open_ni(struct process *p, unsigned index, unsigned options, ptl_pid_
     if (fresh) {
         rc = nic_open(p, index, pid, &nic);
         if (rc != PTL_OK) {
-            return rc; /* the NIC has told why */
+            return rc; /* nic_open() has logged why */
         }
     }
     rc = ni_open(nic, options, desired, ni);
@@ -92,7 +92,7 @@ int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
     ERRNO_KEPT;
     int cancel = cancel_off();
     mutex_take(&p->lock);
-    /* The last PtlFini() may have been under way. */
+    /* another thread may have called the last PtlFini() before this one got the lock */
     int rc = p->users != 0 ? open_ni(p, index, options, pid, desired, &ni) : PTL_NO_INIT;
     if (rc == PTL_OK) {
         *ni_handle = ni->handle;
@@ -163,7 +163,7 @@ int PtlGetUid(ptl_handle_ni_t ni_handle, ptl_uid_t *uid)
     return api_unlock(ni, PTL_OK);
 }
 
-/* The id of an NI, or the physical one of any. */
+/* Gets the id of an NI as it has it, rank or address; or, with `physical`, the address. */
 static int get_id(const char *call, ptl_handle_ni_t ni_handle, ptl_process_t *id, bool physical)
 {
     struct ni *ni;

@@ -33,8 +33,8 @@ static int find_index(struct ni *ni, ptl_pt_index_t wanted, ptl_pt_index_t *inde
                             last);
 }
 
-/* Room in the event queue for what flow control lets through: PT_DISABLED of each index,
- * and of each message under way (one a peer) AUTO_UNLINK and AUTO_FREE. */
+/* Makes room in the event queue for the events that flow control lets through: PT_DISABLED of each
+ * index, and AUTO_UNLINK and AUTO_FREE of each message in progress (one a peer). */
 static int make_room(struct ni *ni, const struct eq_ref *eq)
 {
     if (eq->eq == NULL) {
@@ -106,7 +106,7 @@ int PtlPTFree(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index)
     return api_unlock(ni, rc);
 }
 
-/* Opens or closes an entry to messages. */
+/* Enables or disables a portal table entry, for the program. */
 static int set_enabled(const char *call, ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
                        bool enabled, struct ni **ni)
 {
@@ -120,14 +120,14 @@ static int set_enabled(const char *call, ptl_handle_ni_t ni_handle, ptl_pt_index
         pt->enabled = enabled;
         (*ni)->epoch++;
         pt->refusing = false;
-        /* A program that opens the entry while its last deliveries end gets no PT_DISABLED any
-         * more. */
+        /* If the program enables the entry again while the last messages end, PT_DISABLED is not
+         * posted any more. */
         pt->refusal_due = pt->refusal_due && !enabled;
     }
     return api_unlock(*ni, rc);
 }
 
-/* The condition of PtlPTDisable(): no message of the entry is in progress any more. */
+/* The condition of PtlPTDisable(): no message uses the portal table entry. */
 struct idle_wait {
     struct ni *ni;
     ptl_handle_ni_t handle;

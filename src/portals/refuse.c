@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Log lines that say what the code of a refused call does not: which argument it was, and what
- * would have been right; and the names of codes. Nothing of this is on the way of a call that is
- * taken.
- */
+/* Log lines that say what the code of a refused call does not: which argument was wrong, and what
+ * would be right; and the names of codes. A call that succeeds runs nothing of this file. */
 #include "base/log.h"
 #include "base/sys.h"
 #include "nic/initiate.h"
@@ -19,8 +16,8 @@ static const char *const kinds[] = {[OP_PUT] = "a put",
                                     [OP_ATOMIC] = "an atomic operation",
                                     [OP_FETCH] = "a fetching operation"};
 
-/* A program may call again and again what is refused: a line that is as the one before is left out
- * now and then. */
+/* The log leaves out most repetitions of a line, since a program may repeat a refused call in a
+ * loop. */
 int api_refuse_state(int rc, const char *format, ...)
 {
     char text[400], note[LOG_NOTE];
@@ -38,7 +35,7 @@ int api_refuse_state(int rc, const char *format, ...)
     return rc;
 }
 
-/* The MD of one side, and its part; false: it is as it should be. */
+/* Writes what is wrong with the MD and range of one side of a data movement; false: nothing is. */
 static bool side_wrong(struct ni *ni, const struct request *r, ptl_handle_md_t handle,
                        ptl_size_t offset, const char *side, char *text, size_t size)
 {

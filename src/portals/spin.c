@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * sPIN, appendix B: HPU memory, limits, and what a program does with the handlers of an entry
- * (RED-SEA D4.7, section 4.4). Entries are appended in entries.c.
- */
+/* sPIN, appendix B: HPU memory, limits, and the calls by which a program uses the handlers of an
+ * entry (RED-SEA D4.7, section 4.4). entries.c appends such entries. */
 #include "base/log.h"
 #include "base/nic_copy.h"
 #include "base/tsan.h"
@@ -34,7 +32,7 @@ static unsigned num_hpus(const struct nic *nic)
     return nic->sched != NULL ? hpu_sched_hpus(nic->sched) : PTL_NUM_HPUS;
 }
 
-/* What PTL_HANDLER_MESSAGE_STATE() makes of its bytes. */
+/* PTL_HANDLER_MESSAGE_STATE() puts a number of bytes into the options, from this bit on. */
 #define STATE_SHIFT 8
 #define STATE_OPTIONS PTL_HANDLER_MESSAGE_STATE(UINT64_MAX)
 
@@ -43,7 +41,7 @@ static unsigned message_state(const ptl_handlers_t *h)
     return h->options >> STATE_SHIFT;
 }
 
-/* An append that is refused has one code for many reasons: which one it is, the log says. */
+/* An append that is refused has the same code for many reasons; the log says which it is. */
 #define refuse(reason, ...)                                                                        \
     api_refuse_call("these handlers cannot be appended: " reason, ##__VA_ARGS__)
 
@@ -101,7 +99,8 @@ static int check_handlers(struct ni *ni, const ptl_handlers_t *h, struct hpu_mem
     return rc;
 }
 
-/* Finds what the cores run in place of the handlers. There is no native run instead. */
+/* Finds the RV32 code that the cores run for each handler. If there is none the append fails: on
+ * RV32 the NIC never runs a handler's native code instead. */
 static int find_device_code(struct nic *nic, struct handlers *made)
 {
     void (*const handlers[])(void) = {
@@ -120,7 +119,8 @@ static int find_device_code(struct nic *nic, struct handlers *made)
     return PTL_OK;
 }
 
-/* Sets handlers up that were checked; what cannot be is given back by the caller. */
+/* Fills in the object of handlers that were checked. If it fails, the caller frees what `made`
+ * has. */
 static int set_up(const char *call, struct ni *ni, const ptl_handlers_t *h, struct handlers *made)
 {
     *made = (struct handlers){
@@ -134,7 +134,7 @@ static int set_up(const char *call, struct ni *ni, const ptl_handlers_t *h, stru
         .user_header = h->user_hdr_length,
         .hpu_mask = h->hpu_mask,
         .inactive = (h->options & PTL_HANDLER_INACTIVE) != 0,
-        .slow = 1, /* nobody knows yet */
+        .slow = 1, /* taken to be slow until a message has shown otherwise */
         .keeps_header = (h->options & PTL_HANDLER_KEEP_USER_HDR) != 0,
         .message_state = message_state(h),
     };
@@ -290,8 +290,8 @@ int PtlSpinOutput(ptl_handle_ni_t ni_handle, unsigned int hpu, char *text, ptl_s
     return api_unlock(ni, rc);
 }
 
-/* Copies between HPU memory and the program's. Of the former ThreadSanitizer is told nothing, since
- * handlers may run on it, and what the two see of each other is up to them. */
+/* Copies between HPU memory and the program's. ThreadSanitizer is not told of accesses to HPU
+ * memory: handlers may use it at the same time, and it is up to the program to order them. */
 static int copy_beside_handlers(void *hpu, void *to, const void *from, size_t length)
 {
     int rc = nic_copy_raw(to != NULL ? to : hpu, from != NULL ? from : hpu, length,
@@ -304,8 +304,8 @@ static int copy_beside_handlers(void *hpu, void *to, const void *from, size_t le
     return rc;
 }
 
-/* Copies so without the lock: a user keeps the piece, and who
- * waits for an NI to be left keeps that. */
+/* Copies to or from HPU memory without the lock. As its user, the copy keeps the piece from being
+ * freed; counted in ni->waiting, it keeps the NI from being closed. */
 static int copy_hpu_memory(const char *call, ptl_handle_hpu_mem_t handle, ptl_size_t offset,
                            ptl_size_t length, void *to, const void *from)
 {
@@ -333,7 +333,7 @@ static int copy_hpu_memory(const char *call, ptl_handle_hpu_mem_t handle, ptl_si
     nic_lock(ni->nic);
     m->users--;
     ni->waiting--;
-    ni->nic->wakeup.due |= ni->closing; /* for who closes it */
+    ni->nic->wakeup.due |= ni->closing; /* for the thread that closes the NI */
     return api_unlock(ni, rc);
 }
 
@@ -349,7 +349,7 @@ int PtlHPUWrite(ptl_handle_hpu_mem_t hpu_mem, ptl_size_t offset, const void *src
                        : copy_hpu_memory(__func__, hpu_mem, offset, length, NULL, src);
 }
 
-/* An entry by its handle, of either kind of NI; the lock is held if it is found. */
+/* Finds an entry by its handle, at either kind of NI; on PTL_OK the caller then holds the lock. */
 static int lock_entry(const char *call, ptl_handle_me_t handle, struct ni **ni, struct le **le)
 {
     int rc = api_lock_object(call, handle, HANDLE_LE, ni, le);
@@ -369,7 +369,7 @@ int PtlHandlersActivate(ptl_handle_me_t me_handle)
     int rc = lock_entry(__func__, me_handle, &ni, &le);
     if (rc == PTL_OK) {
         rc = le_activate(le);
-        trigger_run(ni->nic); /* claimed headers may have counted */
+        trigger_run(ni->nic); /* the entry may have claimed headers, and counted them */
         if (rc == PTL_ARG_INVALID) {
             api_refuse_call("PtlHandlersActivate is refused: me_handle 0x%x is active; "
                             "PTL_HANDLER_INACTIVE appends one that is not",

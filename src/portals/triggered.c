@@ -5,11 +5,11 @@
 
 #include <stdlib.h>
 
-/* The beginning of the names of all calls here. */
+/* What the names of all calls of this file begin with. */
 #define TRIGGERED "PtlTriggered..."
 
-/* Finds the counter that triggers, which must be of `ni`, and makes an operation for it; the lock
- * is held. */
+/* Finds the counter that triggers, which must be one of `ni`, and makes an operation for it; the
+ * caller holds the lock. */
 static int prepare(struct ni *ni, ptl_handle_ct_t handle, struct ct **ct, struct triggered **t)
 {
     *ct = handle_kind(handle) == HANDLE_CT ? table_get(&ni->cts, handle) : NULL;
@@ -25,7 +25,7 @@ static int prepare(struct ni *ni, ptl_handle_ct_t handle, struct ct **ct, struct
                : api_refuse_space(TRIGGERED, "max_triggered_ops", ni->limits.max_triggered_ops);
 }
 
-/* Queues a triggered operation, which may happen at once; the lock is held. */
+/* Queues a triggered operation, which may fire at once; the caller holds the lock. */
 static int arm(struct ct *ct, struct triggered *t, enum trigger_kind kind, ptl_size_t threshold)
 {
     t->kind = kind;
@@ -35,7 +35,8 @@ static int arm(struct ct *ct, struct triggered *t, enum trigger_kind kind, ptl_s
     return PTL_OK;
 }
 
-/* The same for a data movement. What it will need is found now, as far as that is possible. */
+/* Queues a triggered data movement: arm(), after it has looked up what is known already, as for a
+ * quiet one. */
 static int arm_request(struct ni *ni, struct ct *ct, struct triggered *t, const struct request *r,
                        ptl_size_t threshold)
 {
