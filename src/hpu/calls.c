@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The functions that handlers call (spin_handler.h), but for those that send, count on the
- * host or print: memory, HPUs, telemetry.
+ * The functions that handlers call (spin_handler.h) for memory, HPUs and telemetry. Other files
+ * have those that send, count on the host, or print.
  *
- * Host memory is in this process, hence a blocking transfer is a copy. Of non-blocking ones
- * the small ones are, too, and atomics; large ones go on beside the handler (dma.h).
+ * Host memory is in this process, so a blocking transfer is a copy. So is a small non-blocking one,
+ * or an atomic; a large non-blocking transfer goes on while the handler runs (dma.h).
  */
 #include "hpu/calls.h"
 
@@ -19,7 +19,7 @@ static ptl_dma_h new_handle(struct hpu_exec *exec)
     return ++exec->dma_issued;
 }
 
-/* A transfer that may go on beside the handler: what is large, and in one piece. */
+/* Whether a transfer may go on while the handler runs: it is large, and in one piece. */
 static bool may_linger(const struct call_place *host, size_t length)
 {
     return length >= HPU_DMA_LATER && host->vector == NULL;
@@ -29,7 +29,8 @@ static bool may_linger(const struct call_place *host, size_t length)
 
 void call_end_late(struct hpu_exec *exec, const char *name, const void *caller)
 {
-    hpu_ctx_set_expendable(exec->ctx, 0); /* the log and the loader have locks */
+    /* the log and the loader take locks, so a fault must not end this code */
+    hpu_ctx_set_expendable(exec->ctx, 0);
     hpu_refuse_late(exec, name, caller);
     exec->result = TIMEOUT;
     hpu_ctx_abandon(exec->ctx);
@@ -39,7 +40,8 @@ void call_end_transfer(struct hpu_exec *exec, const char *name, const void *call
                        const void *local, size_t length, bool write)
 {
     exec->host_fault = hpu_dma_local(local, length, write);
-    bool written = exec->host_fault != write; /* the memory that is at fault */
+    /* true if the memory that is at fault was to be written */
+    bool written = exec->host_fault != write;
     call_refuse_from(exec, name, caller, SEGV, "%zu bytes %s: the %s memory is not there%s", length,
                      write ? "from the host" : "to the host",
                      exec->host_fault ? "host's" : "handler's",
@@ -47,17 +49,17 @@ void call_end_transfer(struct hpu_exec *exec, const char *name, const void *call
 }
 
 #define LINE 64
-#define STRIDE_LEAST 128 /* shorter transfers gain nothing by a look ahead */
-#define STRIDE_MOST 2048 /* within longer ones the processor sees by itself what comes */
-#define AHEAD_BYTES 4096 /* of transfers, so far ahead */
+#define STRIDE_LEAST 128 /* for shorter transfers a prefetch gains nothing */
+#define STRIDE_MOST 2048 /* in longer ones the processor's own prefetcher does it */
+#define AHEAD_BYTES 4096 /* how far ahead, in bytes of transfers, the prefetched one is */
 
-/* Prefetches for transfers in equal strides, as those of a vector datatype: the lines of one that
- * is due some time later, since a processor does not foresee memory behind a gap. The guess may be
- * wrong, and do no harm: a prefetch from an address that is not mapped does nothing. */
+/* Prefetches for transfers in equal strides, as those of a vector datatype: the lines of a transfer
+ * that is due some time later, since the processor's prefetcher does not follow gaps. A wrong guess
+ * does no harm: a prefetch from an address that is not mapped does nothing. */
 static void look_ahead(struct hpu_exec *exec, const void *to, size_t length)
 {
     struct hpu_stride *s = &exec->stride;
-    uintptr_t step = (uintptr_t)to - s->last; /* down: it wraps */
+    uintptr_t step = (uintptr_t)to - s->last; /* wraps if the strides go down */
     s->last = (uintptr_t)to;
     if (step != s->step || length != s->length) {
         s->step = step;
@@ -145,7 +147,8 @@ ptl_dma_h PtlHandlerDMAFromHostNB(ptl_size_t offset, void *local, ptl_size_t len
     return handle;
 }
 
-/* The address counts, not the offset: the host's memory may begin anywhere. */
+/* Ends a handler whose atomic on host memory failed. The address must be aligned, not the offset,
+ * since host memory may begin anywhere. */
 static _Noreturn __attribute__((cold)) void refuse_atomic(struct hpu_exec *exec, const char *name,
                                                           const void *caller, int rc, const void *p,
                                                           ptl_size_t offset, size_t size)
@@ -160,8 +163,9 @@ static _Noreturn __attribute__((cold)) void refuse_atomic(struct hpu_exec *exec,
                      "offset %" PRIu64 ": the host has no memory there to change", offset);
 }
 
-/* One copy of each atomic is enough for its two functions, so it is told which one was called by
- * whom. It returns 0 outside of handlers, the transfer's handle if it is to have one, else 1. */
+/* Both functions of an atomic, blocking and not, share one body: it gets the name of the function
+ * and the return address in its caller. It returns 0 outside of handlers, the handle of the
+ * transfer if `handled`, else 1. */
 static __attribute__((noinline)) ptl_dma_h cas_from(const char *name, const void *caller,
                                                     bool handled, ptl_size_t offset,
                                                     uint64_t *cmpval, uint64_t swapval,
@@ -201,7 +205,7 @@ ptl_dma_h PtlHandlerDMACASNB(ptl_size_t offset, uint64_t *cmpval, uint64_t swapv
     return cas_from(__func__, __builtin_return_address(0), true, offset, cmpval, swapval, options);
 }
 
-/* Size of an integer type, or 0; *is_signed tells how to widen it. */
+/* Returns the size of an integer type, or 0 for other types; *is_signed tells how to widen it. */
 static size_t integer_size(ptl_datatype_t type, bool *is_signed)
 {
     *is_signed =
@@ -273,7 +277,7 @@ ptl_dma_h PtlHandlerDMAFetchAddNB(ptl_size_t offset, uint64_t inc, uint64_t *bef
                           options);
 }
 
-/* Asks about a transfer, one way or the other. */
+/* Tests a transfer, or waits for it, by how(). Returns whether it is done. */
 CALL_INLINE bool ask(struct hpu_exec *exec, const char *name, ptl_dma_h handle,
                      int (*how)(struct hpu_dmas *, ptl_dma_h))
 {
@@ -306,7 +310,8 @@ void PtlHandlerDMAWait(ptl_dma_h handle)
 
 /* ---- HPU memory ---- */
 
-/* Device code is told its own address, the first argument of its call. */
+/* Ends a handler whose atomic on HPU memory failed. Of device code the log gets its own address,
+ * the first argument of its call. */
 static _Noreturn __attribute__((cold)) void
 refuse_value(struct hpu_exec *exec, const char *name, const void *caller, int rc, const void *value)
 {
@@ -321,7 +326,8 @@ refuse_value(struct hpu_exec *exec, const char *name, const void *caller, int rc
                      "value 0x%" PRIxPTR ": there are no %d bytes to change", at, SIZE);
 }
 
-/* Outside a handler these work as well; then a bad address is just refused. */
+/* The atomics on HPU memory may also be called outside of handlers; then they refuse a bad address
+ * by their result. */
 bool PtlHandlerCAS(uint64_t *value, uint64_t cmpval, uint64_t swapval)
 {
     struct hpu_exec *exec = call_enter();

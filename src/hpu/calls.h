@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The common part of the functions that handlers call.
+ * What the functions that handlers call have in common.
  *
- * Each begins with call_enter() and ends with call_leave() or, when the handler left its
- * memory, with call_refuse(), which does not return. What is said then names the function and who
- * called it, which costs calls that succeed nothing: helpers that may end a handler are inlined
- * into the function, whose name is their constant. In between, a fault would be ours
- * and is not contained: so every pointer that came from the handler is followed by nic_copy()
- * and its atomics only.
+ * Each begins with call_enter(). It ends with call_leave(), or, if the handler has left its memory,
+ * with call_refuse(), which does not return. The log line then names the function and the place of
+ * its call; so helpers that may end a handler are inlined into the function, and have its name as a
+ * constant, which costs successful calls nothing. Between enter and leave a fault would be one of
+ * the NIC's code, which the handler's guard does not contain: so that code dereferences a pointer
+ * from the handler only by nic_copy() and its atomics.
  */
 #ifndef HPU_CALLS_H
 #define HPU_CALLS_H
@@ -20,7 +20,8 @@
 #include "hpu/exec.h"
 #include "hpu/refuse.h"
 
-/* call_enter() is the call whose handler calls us, or NULL outside of handlers. */
+/* call_enter() returns the handler call in which the calling code runs, or NULL outside of
+ * handlers. */
 static inline struct hpu_exec *call_enter(void)
 {
     struct hpu_exec *exec = hpu_exec_current();
@@ -32,8 +33,9 @@ static inline struct hpu_exec *call_enter(void)
 
 #define CALL_INLINE static inline __attribute__((always_inline))
 
-/* call_leave(): a handler whose time ran out in here ends here. Device code's time is its core's.
- * Where a helper is not inlined, `caller` is who called the function; else NULL. */
+/* call_leave() ends a handler whose time ran out during the call. The time of device code is
+ * counted by its core instead. `caller` is the place in the handler's code, where the function
+ * itself is not inlined; else NULL. */
 _Noreturn void call_end_late(struct hpu_exec *exec, const char *name, const void *caller)
     __attribute__((cold));
 CALL_INLINE void call_leave_from(struct hpu_exec *exec, const char *name, const void *caller)
@@ -51,7 +53,8 @@ CALL_INLINE void call_leave(struct hpu_exec *exec, const char *name)
     call_leave_from(exec, name, NULL);
 }
 
-/* call_copy() copies to or from the handler's memory. */
+/* call_copy() copies to or from the handler's memory, and ends the handler if some of it is not
+ * there. */
 CALL_INLINE void call_copy_from(struct hpu_exec *exec, const char *name, const void *caller,
                                 void *dst, const void *src, size_t length)
 {
@@ -66,22 +69,23 @@ CALL_INLINE void call_copy(struct hpu_exec *exec, const char *name, void *dst, c
     call_copy_from(exec, name, NULL, dst, src, length);
 }
 
-/* call_end_transfer() ends a handler of which a transfer has failed: it tells by `local`, its own
- * memory, whose fault that was (exec->host_fault). */
+/* call_end_transfer() ends a handler of which a transfer has failed. By `local`, the handler's
+ * memory, it finds out whether that or the host's was at fault (exec->host_fault). */
 _Noreturn void call_end_transfer(struct hpu_exec *exec, const char *name, const void *caller,
                                  const void *local, size_t length, bool write)
     __attribute__((cold));
 
-/* A place in one of the two host ranges: at `base`, or in `vector` behind `skip` bytes. */
+/* A place in one of the two host ranges: at `base`, or, with PTL_IOVEC, `skip` bytes into the parts
+ * of `vector`. */
 struct call_place {
     void *base;
     const struct vector *vector;
     uint64_t skip;
 };
 
-/* call_place() is where `length` bytes at `offset` of a host range are, which may be nowhere:
- * what leaves the range ends the handler. A range may be the whole address space, so neither sum
- * may wrap. */
+/* call_place() returns the place of `length` bytes at `offset` of a host range; that no memory need
+ * be there is found out by the copy. It ends a handler that leaves the range. A range may be the
+ * whole address space, so neither sum may wrap. */
 CALL_INLINE struct call_place call_place_from(struct hpu_exec *exec, const char *name,
                                               const void *caller, ptl_size_t offset,
                                               ptl_size_t length, unsigned options)
@@ -112,7 +116,7 @@ CALL_INLINE struct call_place call_place(struct hpu_exec *exec, const char *name
     return call_place_from(exec, name, NULL, offset, length, options);
 }
 
-/* call_read_host() copies from there, call_write_host() to there. */
+/* call_read_host() copies from a place of the host, call_write_host() to one. */
 CALL_INLINE void call_read_host(struct hpu_exec *exec, const char *name, void *to,
                                 const struct call_place *from, size_t length)
 {
@@ -133,8 +137,8 @@ CALL_INLINE void call_write_host(struct hpu_exec *exec, const char *name,
     }
 }
 
-/* call_element_from() is the address of one element for an atomic; in a range of parts it must
- * lie in one of them. */
+/* call_element_from() returns the address of one element for an atomic. In a range of parts the
+ * element must lie in a single part. */
 CALL_INLINE void *call_element_from(struct hpu_exec *exec, const char *name, const void *caller,
                                     ptl_size_t offset, size_t size, unsigned options)
 {
@@ -155,8 +159,8 @@ CALL_INLINE void *call_element_from(struct hpu_exec *exec, const char *name, con
 
 struct hpu_text;
 
-/* call_print() prints what the handler says (output.h): PTL_OK, PTL_ARG_INVALID, or -EFAULT, which
- * ends it. *length is that of the line. */
+/* call_print() prints a line of the handler (output.h): PTL_OK, PTL_ARG_INVALID, or -EFAULT, with
+ * which the caller ends the handler. *length is the length of the line. */
 int call_print(struct hpu_exec *exec, struct hpu_text *from, uint64_t format, size_t *length);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What handlers ask about the message that they see: its header, and memory of its own. */
+/* Calls by which handlers get the header of their message, and its state. */
 #include "hpu/calls.h"
 
 int PtlHandlerHeader(ptl_header_t *header)

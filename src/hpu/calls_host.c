@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls by which handlers tell their host something besides messages: counts, and text. */
+/* Calls by which handlers reach their host other than by messages: counters, and text. */
 #include "hpu/calls.h"
 
 #include "base/list.h"

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The messages that handlers send, from their own memory or from that of their entry. Each call is
- * a row that describes its message; what all have in common is checked in post(), and the rest by
- * the NIC.
- */
+/* The messages that handlers send, from their own memory or from that of their entry. Each call is
+ * a row that describes its message. post() checks what all have in common, and the NIC checks the
+ * rest. */
 #include "hpu/calls.h"
 
 #include <errno.h>
@@ -23,7 +21,8 @@ static int send(struct hpu_exec *exec, const char *name, const void *caller,
     return exec->env.ops->send(&exec->env, m);
 }
 
-/* One copy is enough for all of them, so it is told who called which. */
+/* Checks and sends a message. All calls share this body: it gets the name of the call and the
+ * return address in its caller. */
 static int post_from(struct hpu_message *m, const char *name, const void *caller)
 {
     struct hpu_exec *exec = call_enter();
@@ -44,8 +43,9 @@ static int post_from(struct hpu_message *m, const char *name, const void *caller
 
 #define ALL(...) __VA_ARGS__
 
-/* SENDS() is a call and its Ex, which names the portal table entry: the parameters before and
- * behind that, and what the message has besides those that all calls have. */
+/* SENDS() defines a call and its Ex variant, which also names the portal table entry. Its arguments
+ * are the parameters before and behind that one, and the fields of the message that not all calls
+ * have. */
 #define SENDS(name, before, behind, ...)                                                           \
     int name(ALL before, ptl_process_t target_id, ALL behind)                                      \
     {                                                                                              \
@@ -60,7 +60,7 @@ static int post_from(struct hpu_message *m, const char *name, const void *caller
 #define MESSAGE                                                                                    \
     .length = length, .target = target_id, .match_bits = match_bits, .remote_offset = remote_offset
 
-/* All of its memory is the entry's: what is sent, and where an answer goes. */
+/* Both the data that are sent and the answer's are in the entry's memory. */
 #define FROM_HOST(offset, to) .from_host = 1, .host_offset = (offset), .before_offset = (to)
 #define ATOMIC .op = operation, .datatype = datatype
 #define SWAP .swap = true, .operand = operand, ATOMIC

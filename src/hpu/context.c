@@ -3,12 +3,10 @@
  * Design notes; for what it is for, see context.h.
  *
  * - A context loops in hpu_ctx_main(): between two functions it stays switched out
- *   at the end of its loop, so starting the next one is a switch and nothing else.
- * - Only a stack that was given up is built anew, by the one who puts the context
- *   back.
- * - Suspended on thread A, resumed on thread B: whoever asked A to suspend may tell
- *   B before A has left the stack. `parked` is the last thing that A writes after
- *   leaving, and B waits for it.
+ *   at the end of its loop, so to start the next one takes only a switch.
+ * - Only the stack of a context that was given up is built anew, by the next hpu_ctx_get().
+ * - A context may be suspended on thread A and resumed on thread B, and B may learn of it before
+ *   A has left the stack. So A writes `parked` last, after it has left, and B waits for that.
  * - On a context, thread-local variables are read only in functions that do not
  *   switch, or as hpu_ctx_current() does: a compiler may keep their address across a switch,
  *   after which it can be another thread's.
@@ -35,9 +33,10 @@
 _Noreturn void hpu_ctx_main(struct switch_point *point);
 
 struct hpu_ctx {
-    struct hpu_ctx_head head;   /* first */
-    struct switch_point point;  /* where it was switched out; sp NULL: its stack was given up */
-    struct switch_point thread; /* where the thread that runs it was */
+    struct hpu_ctx_head head; /* first */
+    /* where the context was switched out; sp is NULL: its stack was given up */
+    struct switch_point point;
+    struct switch_point thread; /* where the thread that runs the context was */
     struct switch_modes modes, thread_modes;
     enum hpu_ctx_exit exit;
     atomic_bool parked;
@@ -48,7 +47,7 @@ struct hpu_ctx {
     char *stack; /* lowest byte */
     size_t stack_size;
 
-    /* For the checking tools. */
+    /* State of the sanitizers. */
     void *fake_stack;
     const void *thread_stack;
     size_t thread_stack_size;
@@ -67,7 +66,8 @@ struct hpu_pool {
 
 _Static_assert(PTL_NUM_HPUS == 64, "free contexts are the bits of one word");
 
-/* hpu_ctx_current() names it in assembler, which link-time optimisation does not see. */
+/* hpu_ctx_current() names the variable in assembler code, which link-time optimisation does not
+ * see. */
 #if defined(__clang__)
 #define NAMED_IN_ASSEMBLER __attribute__((used))
 #else
@@ -112,7 +112,7 @@ void hpu_pool_set_watchdog(struct hpu_pool *pool, struct hpu_watchdog *watchdog)
 
 /* ---- Switching ---- */
 
-/* On the thread: runs the context until it leaves. */
+/* Called on a thread: runs the context until it leaves. */
 static enum hpu_ctx_exit enter(struct hpu_ctx *ctx)
 {
     void *fake_stack = NULL;
@@ -140,7 +140,7 @@ static enum hpu_ctx_exit enter(struct hpu_ctx *ctx)
     return exit;
 }
 
-/* On the context: goes back to the thread. */
+/* Called on the context: switches back to the thread. */
 static inline void leave(struct hpu_ctx *ctx, enum hpu_ctx_exit exit, bool for_good)
 {
     ctx->exit = exit;
@@ -158,7 +158,7 @@ void hpu_ctx_main(struct switch_point *point)
     while (ctx->head.function != NULL) {
         ctx->head.function(ctx->head.arg);
         ctx->head.guard.armed = 0;
-        ctx->modes = switch_modes_default; /* of the next function */
+        ctx->modes = switch_modes_default; /* for the next function */
         leave(ctx, HPU_CTX_DONE, false);
     }
     leave(ctx, HPU_CTX_ABANDONED, true);
@@ -172,8 +172,8 @@ void hpu_ctx_abandon(struct hpu_ctx *ctx)
     __builtin_unreachable();
 }
 
-/* A fault lands here, on top of the stack that it happened on, with whatever state
- * of the floating-point unit. */
+/* A fault lands here, on the stack of the context that it happened on. The floating-point unit may
+ * be in any state. */
 static void on_fault(struct fault_guard *guard)
 {
     __asm__ volatile("fninit");
@@ -197,7 +197,8 @@ enum hpu_ctx_exit hpu_ctx_start(struct hpu_ctx *ctx, void (*function)(void *), v
 {
     ctx->head.function = function;
     ctx->head.arg = arg;
-    /* Without a signal stack a stack overflow kills the process, all else works. */
+    /* Without a signal stack the thread can still run handlers, but a stack overflow kills the
+     * process. */
     (void)fault_thread_stack();
     return enter(ctx);
 }
@@ -292,7 +293,8 @@ void hpu_pool_destroy(struct hpu_pool *pool)
             continue;
         }
         if (ctx->visited) {
-            /* Its loop ends, which gives ASan the chance to free what it keeps of it. */
+            /* Lets the loop of hpu_ctx_main() end, so that ASan frees what it keeps for the
+             * stack. */
             ctx->head.function = NULL;
             enter(ctx);
         }
@@ -323,7 +325,7 @@ struct hpu_ctx *hpu_ctx_get_of(struct hpu_pool *pool, uint64_t slots)
     if (free == 0) {
         return NULL;
     }
-    /* The lowest one, whose stack is the warmest. */
+    /* Takes the lowest free context, since its stack is the likeliest to be in the cache. */
     struct hpu_ctx *ctx = &pool->ctx[__builtin_ctzll(free)];
     pool->free &= ~(free & -free);
     if (ctx->point.sp == NULL) {

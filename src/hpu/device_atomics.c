@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Atomics of 1, 2 and 8 bytes for device code, whose core has instructions for 4
- * (rv32/runtime/atomics.c makes of these what compilers ask for). The device code's memory is this
- * process's, so that they are atomic with those of all other HPUs, native or not, and with those of
- * the host.
+ * Atomics of 1, 2 and 8 bytes for device code, whose core has instructions for 4 bytes only
+ * (rv32/runtime/atomics.c calls these for the functions that compilers emit). The device code's
+ * memory is memory of this process, so they are atomic towards all other HPUs, native or not, and
+ * towards the host.
  *
- * The caller has checked that the memory is the device code's, and may be read and written so.
+ * The caller has checked that the device code may access the memory so.
  */
 #include "hpu/device.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Regions begin at multiples of 8 in the device code's memory as in ours, but for what cannot be
- * written. What is told is the device code's address, the first argument of its call. */
+/* Returns the address as a pointer, or ends device code whose address is misaligned. Regions that
+ * can be written begin at multiples of 8 in both address spaces, so an address is aligned in both
+ * or in none. The log gets the device code's own address, the first argument of its call. */
 static void *aligned(uint64_t address, size_t size)
 {
     enum { A0 = 10 };
@@ -29,7 +30,8 @@ static void *aligned(uint64_t address, size_t size)
     return (void *)(uintptr_t)address;
 }
 
-/* Of what nobody writes there are no halves. */
+/* Memory that is not aligned is in a region that cannot be written, so a plain copy sees no torn
+ * value. */
 uint64_t hpu_device_load_8(uint64_t address)
 {
     uint64_t value;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The ecalls of device code: what rv32/runtime/calls.h says of each call, as a table, and one
- * function that follows it.
+ * The ecalls of device code: a table made from rv32/runtime/calls.h, with a row for each call, and
+ * one function that serves all calls by it.
  *
  *   a0...a7, stack ──► words ──► arguments ──pointers checked──► PtlHandler...() ──► a0, a1
  *
- * The functions are those of native handlers: numbers, and addresses in this process, in
- * integer registers and on the stack. So all of them can be called as one type with more
- * arguments than any has, which those that have fewer do not look at (System V ABI, x86-64).
+ * The functions are those of native handlers. Their arguments are numbers and addresses of this
+ * process, in integer registers and on the stack. So all can be called by one type with as many
+ * arguments as the longest has: a function with fewer ignores the others (System V ABI, x86-64).
  */
 #include "hpu/calls.h"
 #include "hpu/device.h"
@@ -46,7 +46,9 @@ struct call {
     void (*function)(void);
     enum rv32_call_cost cost;
     enum result result;
-    uint16_t argument[ARGUMENTS]; /* kind; above it which argument has the length, or bytes */
+    /* kind of each argument; in the upper bits the number of the argument that has its length, or
+     * its bytes */
+    uint16_t argument[ARGUMENTS];
 };
 
 #define KIND 0xff
@@ -66,12 +68,12 @@ struct call {
 #define TEXT ARGUMENT_TEXT
 #define STRUCT_16 ARGUMENT_STRUCT_16
 
-/* ---- Pointers that stand for numbers ---- */
+/* ---- User pointers that do not fit 32 bits ---- */
 
-/* Numbers below are their own pointers. */
+/* A value below this is its own pointer; from here on a pointer is an index. */
 #define USER_BASE 0xfffff000u
 
-/* Device code's PtlHandlerUserPtr(); spin_handler.h has the native one. */
+/* Device code's PtlHandlerUserPtr(): makes a pointer of 32 bits stand for a value of 64. */
 static uint64_t user_pointer(uint64_t value)
 {
     struct hpu_exec *exec = hpu_exec_current();
@@ -94,11 +96,11 @@ static uint64_t user_value(const struct hpu_core *c, uint32_t pointer)
 
 /* ---- Words ---- */
 
-/* The words of a call, one after another: registers, then the stack. */
+/* The argument words of a call, read one after the other: from registers, then from the stack. */
 struct words {
     struct rv32_core *core;
     unsigned next;
-    bool missing; /* the stack has not so many */
+    bool missing; /* the stack ends before the words do */
 };
 
 static uint32_t next_word(struct words *w)
@@ -118,7 +120,8 @@ static uint32_t next_word(struct words *w)
     return value;
 }
 
-/* An argument aligned to 8 bytes is aligned on the stack; in registers it takes the next two. */
+/* Reads an argument of two words. An aligned one begins at an even word on the stack; in registers
+ * it takes the next two. */
 static uint64_t next_double(struct words *w, bool aligned)
 {
     if (aligned && w->next > REGISTERS) {
@@ -130,11 +133,12 @@ static uint64_t next_double(struct words *w, bool aligned)
 
 /* ---- Text ---- */
 
-/* The arguments of PtlHandlerPrintf() as ilp32 has them: 64 bits begin at an even word. */
+/* The arguments of PtlHandlerPrintf() as the ilp32 ABI passes them: one of 64 bits begins at an
+ * even word. */
 struct device_text {
     struct hpu_text text;
     struct words words;
-    uint64_t wrong; /* address of what is not there */
+    uint64_t wrong; /* the address at which there is no memory */
 };
 
 static int text_byte(struct hpu_text *t, uint64_t address, char *c)
@@ -171,7 +175,8 @@ static int text_argument(struct hpu_text *t, enum hpu_text_kind kind, uint64_t *
     return w->missing ? -EFAULT : 0;
 }
 
-/* Device code's PtlHandlerPrintf(). Bytes go to PsPIN's output one by one. */
+/* Device code's PtlHandlerPrintf(). It is charged by the byte, as PsPIN's output takes bytes one by
+ * one. */
 static int print_text(uint64_t format)
 {
     struct hpu_exec *exec = hpu_exec_current();
@@ -243,12 +248,12 @@ static void read_arguments(const struct hpu_core *c, const struct call *call, st
 
 /* ---- Pointers ---- */
 
-/* Puts the address in this process in place of that of the device code; false: it has no such
- * memory. */
+/* Replaces an address of the device code by that in this process; false: the device code has no
+ * such memory. */
 static bool follow(struct rv32_core *core, uint64_t *value, uint64_t bytes, unsigned access)
 {
     if (bytes == 0) {
-        return true; /* nobody looks there */
+        return true; /* no byte is accessed */
     }
     core->result.end = (access & RV32_WRITE) != 0 ? RV32_FAULT_STORE : RV32_FAULT_LOAD;
     core->result.address = (uint32_t)*value;
@@ -260,7 +265,7 @@ static bool follow(struct rv32_core *core, uint64_t *value, uint64_t bytes, unsi
     return at != NULL;
 }
 
-/* The bytes that a handler call moves. */
+/* The bytes that a handler call moves, by which it is charged. */
 struct moved {
     uint64_t bytes;
     uint32_t operand;
@@ -313,8 +318,8 @@ static int follow_pointers(const struct hpu_exec *exec, const struct call *call,
 
 /* ---- Cycles ---- */
 
-/* A call that prints is charged when the length of its text is known. A swap also pays for its
- * operand, which the handler writes word by word. */
+/* Charges the core for a handler call. One that prints is charged later, when the length of its
+ * text is known. A swap also pays for its operand, which the handler writes word by word. */
 static void charge(struct hpu_core *c, const struct call *call, const struct moved *moved)
 {
     struct rv32_core *core = &c->rv32;
@@ -326,9 +331,10 @@ static void charge(struct hpu_core *c, const struct call *call, const struct mov
                                (moved->operand + 3) / 4 * t->class[RV32_CLASS_STORE]);
 }
 
-/* ---- Who looks on ---- */
+/* ---- The observer ---- */
 
-/* The core has charged what follows the ecall, up to a jump, already (program.h). */
+/* Returns the cycle at which the ecall began: the core has already charged the instructions behind
+ * it, up to a jump (program.h). */
 static uint64_t begun(const struct rv32_core *core)
 {
     const struct rv32_program *p = core->program;
@@ -358,7 +364,8 @@ static void describe(const struct rv32_core *core, const struct call *call, cons
 typedef uint64_t any_call(uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                           uint64_t, uint64_t, uint64_t, uint64_t, uint64_t);
 
-/* A struct of 16 bytes takes two places here: x86-64 passes it in two registers. */
+/* Calls the function. A struct of 16 bytes takes two places, as x86-64 passes it in two
+ * registers. */
 static uint64_t make_call(const struct call *call, const uint64_t *value)
 {
     any_call *f = (any_call *)call->function;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finding the device code of a handler (device.h): from its address to the entry that PTL_HANDLER()
- * made, by the notes that lead to the table of each program and library in memory; from there
- * to the image, which is read and decoded when the first of its handlers is asked for.
+ * Finding the device code of a handler (device.h). The notes of each program and library in memory
+ * lead to its table of registered handlers; the handler's entry in there, made by PTL_HANDLER(),
+ * leads to the image. That is read and decoded when the first of its handlers is looked for.
  */
 #include "hpu/device.h"
 
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The head that spin_handler.h puts in front of an image. */
+/* The head that spin_handler.h puts before an image. */
 #define IMAGE_MAGIC "PTLRV32\1"
 struct image_head {
     char magic[8];
@@ -35,7 +35,8 @@ static void free_image(struct hpu_image *i)
     free(i);
 }
 
-/* The number of the handler call that a function is the stub of (rv32/runtime/calls.S); 0: none. */
+/* Returns the number of the handler call of which a function is the stub (rv32/runtime/calls.S); 0:
+ * it is none. */
 static uint32_t stub_of(const struct rv32_image *image, const struct rv32_symbol *function)
 {
     enum { RA = 1, T0 = 5, LEAST = 8, MOST = 12 };
@@ -52,8 +53,9 @@ static uint32_t stub_of(const struct rv32_image *image, const struct rv32_symbol
     return is_stub ? (uint32_t)li.imm : 0;
 }
 
-/* An image that a newer run time has made calls what nobody here serves: who appends its handlers
- * is told, and not who sends to them. */
+/* Refuses an image with a handler call that this library does not have, since a newer run time has
+ * made it. So the program that appends its handlers learns of it, rather than those that send to
+ * them. */
 static int check_calls(const struct rv32_image *image, struct rv32_error *error)
 {
     for (size_t f = 0; f < image->function_count; f++) {
@@ -87,8 +89,8 @@ int hpu_image_ready(struct hpu_image *i, const struct rv32_timing *timing,
     return rv32_program_make(&i->program, &i->image, timing, kind, error);
 }
 
-/* Adds the image that a program carries, `name` to people, or, if `head` is NULL, the one in the
- * file `name`. What handlers may not have is found out before one runs. */
+/* Adds an image: the one that a program carries, called `name` in errors; or, if `head` is NULL,
+ * the one in the file `name`. Errors in the image are found now, before a handler runs. */
 static struct hpu_image *add_image(struct hpu_device *t, const struct image_head *head,
                                    const char *name, struct rv32_error *error)
 {
@@ -108,7 +110,8 @@ static struct hpu_image *add_image(struct hpu_device *t, const struct image_head
     return i;
 }
 
-/* A library may have been replaced by another one at its address: so bytes are compared. */
+/* Returns the image at `head`, which it loads unless one with the same bytes is loaded. The address
+ * does not tell, since another library may have been loaded in the place of one. */
 static struct hpu_image *load_image(struct hpu_device *t, const struct image_head *head,
                                     struct rv32_error *error)
 {
@@ -140,8 +143,8 @@ static struct hpu_image *open_image(struct hpu_device *t, const char *path,
     return add_image(t, NULL, path, error);
 }
 
-/* The first image beside the program that has a handler of that name. NULL: none, and if one of
- * them cannot be read, the error says so. */
+/* Returns the first image beside the program that has a handler of that name. NULL: none has; if
+ * one of the images cannot be read, the error says so. */
 static struct hpu_image *find_beside(struct hpu_device *t, const char *name,
                                      struct rv32_error *error)
 {
@@ -166,7 +169,8 @@ struct search {
     const struct ptl_handler_entry *found;
 };
 
-/* Two distances from their own place to the table's start and end. */
+/* Searches one table of handlers. A note has two distances, each from its own place: to the start
+ * and to the end of the table. */
 static void search_table(struct search *s, const int32_t *note)
 {
     const struct ptl_handler_entry *e = (const void *)((const char *)&note[0] + note[0]);
@@ -257,7 +261,7 @@ int hpu_device_find(struct hpu_device *t, void (*handler)(void), struct hpu_devi
     return 0;
 }
 
-/* ---- All of them ---- */
+/* ---- The device ---- */
 
 struct hpu_device *hpu_device_create(size_t stack_size, const struct rv32_timing *timing,
                                      int64_t budget_us)

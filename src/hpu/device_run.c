@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One call of device code (device.h). A core is set up for an image once; from call to call only
- * the three regions move that are a call's own, so that starting one costs little.
+ * One call of device code (device.h). A core is set up for an image once; between two calls only
+ * three regions change, those that belong to a call, so that it costs little to begin one.
  *
- * A core has its budget a slice at a time: between two, as in each handler call, it learns that its
- * interface is closed (hpu_exec_end()).
+ * A core gets its budget in slices. Between two of them, and in each handler call, it learns that
+ * its NI is being closed (hpu_exec_end()).
  */
 #include "hpu/device.h"
 
@@ -20,13 +20,14 @@ enum {
     MESSAGE_BASE = 0x10001000,
     USER_BASE = 0x10002000,
     PACKET_BASE = 0x10004400,
-    LARGE_STATE_BASE = 0x30000000, /* HPU memory that is too large for L1 */
-    STACK_BASE = 0x1b000000,       /* the alias of L1 */
-    SLICE = 1 << 16,               /* cycles: the interpreter takes less than a millisecond */
-    FRAME = 96,                    /* room for what a handler is called with */
+    LARGE_STATE_BASE = 0x30000000, /* for HPU memory that is too large for L1 */
+    STACK_BASE = 0x1b000000,       /* an address that PsPIN maps to L1, too */
+    /* in cycles: the interpreter takes less than a millisecond for them */
+    SLICE = 1 << 16,
+    FRAME = 96, /* bytes for the arguments of a handler */
 };
 
-/* Arguments of a handler as RV32 lays them out; runtime/bytes.c asserts it. */
+/* Arguments of handlers as RV32 lays them out; runtime/bytes.c asserts the same. */
 struct device_header {
     uint32_t type, gap;
     uint64_t length;
@@ -49,7 +50,7 @@ const char hpu_device_closed[] = "its interface is closed";
 
 /* ---- Cores ---- */
 
-/* Deals out the next slice, if anything is left of the budget. */
+/* Gives the core the next slice; false: nothing is left of the budget. */
 static bool deal(struct hpu_core *c)
 {
     int64_t all = c->rv32.left + c->kept;
@@ -99,7 +100,8 @@ static int set_up(struct hpu_core *c, const struct hpu_image *image, struct rv32
     }
     c->kept_header = core->region_count;
     c->lent = false;
-    core->exact = true; /* as native handlers, which the processor ends */
+    /* faults are reported at their exact instruction, as the processor does for native handlers */
+    core->exact = true;
     core->ecall = hpu_device_serve;
     core->late = late;
     c->image = image;
@@ -151,9 +153,9 @@ static struct hpu_core *core_for(struct hpu_exec *exec, const struct hpu_device_
     return c;
 }
 
-/* ---- What a call has ---- */
+/* ---- The arguments of a call ---- */
 
-/* Gives where it is. */
+/* Maps the HPU memory of the call, and returns its address for device code. */
 static uint32_t move_state(struct hpu_core *c, const struct hpu_env *env)
 {
     bool large = env->state_length > DEVICE_STATE_MAX;
@@ -174,7 +176,7 @@ static uint32_t user_header(struct hpu_core *c, const ptl_header_t *h)
     return size != 0 ? PACKET_BASE : 0;
 }
 
-/* Arguments of more than 8 bytes lie in the frame, and a0 points to them. */
+/* Puts an argument of more than 8 bytes into the frame on the stack; a0 points to it. */
 static void *frame(struct hpu_core *c, struct rv32_call *call)
 {
     uint32_t at = c->code->device->stack_size - FRAME;
@@ -219,7 +221,7 @@ static void set_arguments(struct hpu_core *c, const struct hpu_exec *exec, struc
     }
 }
 
-/* ---- What a call is lent when it asks ---- */
+/* ---- Regions that a call gets when it asks ---- */
 
 uint64_t hpu_device_header(uint64_t header)
 {
@@ -256,7 +258,7 @@ uint64_t hpu_device_message_state(void)
     return MESSAGE_BASE;
 }
 
-/* What the call before was lent is another message's. */
+/* Unmaps the regions that the call before this one got: they are another message's. */
 static __attribute__((noinline)) void take_back(struct hpu_core *c)
 {
     rv32_core_move(&c->rv32, c->message, MESSAGE_BASE, 0, NULL, RV32_READ | RV32_WRITE,
@@ -267,7 +269,8 @@ static __attribute__((noinline)) void take_back(struct hpu_core *c)
 
 /* ---- Running ---- */
 
-/* Device code whose time is over was anywhere. */
+/* Logs the end of device code, or tells the observer. Two lines count as the same if they have the
+ * same place, or if both are TIMEOUT, since a handler whose time is over may be anywhere. */
 static void tell(const struct hpu_exec *exec, int result, const char *text)
 {
     const struct hpu_device *t = exec->core->code->device;
@@ -277,7 +280,8 @@ static void tell(const struct hpu_exec *exec, int result, const char *text)
     }
     const char *label = t->timing->label;
     const struct rv32_core *core = &exec->core->rv32;
-    uint64_t place = (uint64_t)core->x[1] << 32 | core->result.pc; /* a stub has many callers */
+    /* a stub has many callers, so the return address counts, too */
+    uint64_t place = (uint64_t)core->x[1] << 32 | core->result.pc;
     hpu_tell(exec, result == TIMEOUT ? TIMEOUT : place, "ended with %s: %s%s%s%s%s%s",
              result == SEGV      ? "SEGV"
              : result == TIMEOUT ? "TIMEOUT"
@@ -286,11 +290,11 @@ static void tell(const struct hpu_exec *exec, int result, const char *text)
              label != NULL ? ": " : "", label != NULL ? label : "", label != NULL ? ")" : "");
 }
 
-/* Gives up a handler that has not returned, as native ones are by a fault. */
+/* Gives up the context of a handler that has not returned, as a fault does with native ones. */
 static _Noreturn void end_run(struct hpu_exec *exec, const struct rv32_result *r)
 {
     const struct hpu_image *image = exec->core->image;
-    exec->result = r->end == RV32_STOPPED   ? (int)r->value /* device_calls.c has told */
+    exec->result = r->end == RV32_STOPPED   ? (int)r->value /* device_calls.c has logged why */
                    : r->end == RV32_TIMEOUT ? TIMEOUT
                                             : SEGV;
     if (r->end == RV32_TIMEOUT && hpu_exec_ending(exec)) {
@@ -298,7 +302,8 @@ static _Noreturn void end_run(struct hpu_exec *exec, const struct rv32_result *r
     } else if (r->end != RV32_STOPPED) {
         struct rv32_error text = {""};
         rv32_result_text(r, &image->image, &image->lines, &text);
-        const char *what = strstr(text.text, ": "); /* behind the word that is told anyway */
+        /* behind the word that tell() puts there anyway */
+        const char *what = strstr(text.text, ": ");
         tell(exec, exec->result, what != NULL ? what + 2 : text.text);
     }
     hpu_ctx_abandon(exec->ctx);
@@ -315,7 +320,8 @@ int hpu_device_run(struct hpu_exec *exec, const struct hpu_device_code *code)
     }
     const struct hpu_device_observer *observer = code->device->observer;
     int64_t budget = code->device->budget;
-    c->slice = observer != NULL ? INT64_MAX : SLICE; /* an observer sees the whole call */
+    /* an observer has the whole call in one slice */
+    c->slice = observer != NULL ? INT64_MAX : SLICE;
     struct rv32_call call = {.pc = code->pc, .budget = budget < c->slice ? budget : c->slice};
     c->kept = budget - call.budget;
     set_arguments(c, exec, &call);
@@ -335,14 +341,14 @@ int hpu_device_run(struct hpu_exec *exec, const struct hpu_device_code *code)
     return (int)r->value;
 }
 
-/* Whether the current call was made by its stub, which is called as the call is. */
+/* Whether the handler call in progress was made by its stub, which has the same name. */
 static bool in_stub(const struct hpu_core *c)
 {
     const struct rv32_symbol *s = rv32_image_function(&c->image->image, c->rv32.result.pc);
     return s != NULL && c->call != NULL && strcmp(s->name, c->call) == 0;
 }
 
-/* "function, file.c:12", or less. */
+/* Writes "function, file.c:12", or less if less is known. */
 static void describe_place(const struct hpu_image *image, uint32_t pc, char *text, size_t size)
 {
     const struct rv32_symbol *s = rv32_image_function(&image->image, pc);
@@ -353,7 +359,7 @@ static void describe_place(const struct hpu_image *image, uint32_t pc, char *tex
     }
 }
 
-/* The stub of the call is nobody's source: what counts is who called it. */
+/* The stub has no source line: so the place of the call in its caller is logged. */
 void hpu_device_ended(const struct hpu_exec *exec, int result, const char *why)
 {
     enum { RA = 1 };

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Non-blocking transfers of device code in the time of its core. The bytes move as those of native
- * handlers do (dma.h); to the device code a transfer is done when the cycles have passed that the
- * blocking call would have taken, no sooner and no later, so that its time is the same each time:
+ * handlers do (dma.h); for the device code a transfer is done exactly when the cycles have passed
+ * that the blocking call would have taken, so that each run takes the same time:
  *
  *      NB ──► issued ──► the handler goes on        Test: no ... no, yes    Wait: charged the rest
  *             └────── cycles of the blocking call ──────────────┘
  */
 #include "hpu/device.h"
 
-/* When a transfer is done, in cycles; the core remembers the last DEVICE_TRANSFERS of them one by
- * one, and of those before when the last one is. */
+/* Returns the cycle at which a transfer is done. The core remembers that of each of the last
+ * DEVICE_TRANSFERS, and the latest one of those before. */
 static uint64_t done_at(const struct hpu_exec *exec, uint64_t handle)
 {
     const struct hpu_core *c = exec->core;
@@ -18,8 +18,9 @@ static uint64_t done_at(const struct hpu_exec *exec, uint64_t handle)
                                                         : c->done_before;
 }
 
-/* Device code's PtlHandlerDMATest(): what has been copied is not done before its time has come, and
- * then it is. Handles that are none are left to the native calls. */
+/* Device code's PtlHandlerDMATest(). A transfer may have been copied before its time: then it is
+ * not done yet. At its time it is done, even if this has to wait for the copy. Handles that do not
+ * exist are left to the native call. */
 uint64_t hpu_device_test(uint64_t handle)
 {
     const struct hpu_exec *exec = hpu_exec_current();
@@ -31,7 +32,7 @@ uint64_t hpu_device_test(uint64_t handle)
     return true;
 }
 
-/* Device code's PtlHandlerDMAWait() takes what is left of the transfer's time. */
+/* Device code's PtlHandlerDMAWait(): charges the core for what is left of the transfer's time. */
 void hpu_device_wait(uint64_t handle)
 {
     const struct hpu_exec *exec = hpu_exec_current();
@@ -43,7 +44,7 @@ void hpu_device_wait(uint64_t handle)
     }
 }
 
-/* A transfer that was begun goes on beside the handler. */
+/* Notes when a transfer is done that goes on beside the handler. */
 void hpu_device_begun(struct hpu_core *c, enum rv32_call_cost cost, uint32_t handle, uint64_t bytes)
 {
     const struct rv32_timing *t = c->rv32.program->timing;
@@ -51,7 +52,7 @@ void hpu_device_begun(struct hpu_core *c, enum rv32_call_cost cost, uint32_t han
     if (cost != RV32_COST_TO_HOST && cost != RV32_COST_FROM_HOST && cost != RV32_COST_HOST_ATOMIC) {
         return;
     }
-    if (handle <= DEVICE_TRANSFERS) { /* the place is not taken yet in this call of the handler */
+    if (handle <= DEVICE_TRANSFERS) { /* no transfer of this handler has had the place before */
         c->done_before = 0;
     } else if (*done > c->done_before) {
         c->done_before = *done;

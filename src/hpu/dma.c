@@ -10,7 +10,7 @@
 #include "hpu/dma_engine.h"
 
 #define PART ((size_t)32768)
-#define SPINS 100 /* looks before a waiting handler lets others have the core */
+#define SPINS 100 /* looks before a waiting handler yields the core */
 
 bool hpu_dma_local(const void *local, size_t length, bool write)
 {
@@ -44,7 +44,7 @@ static bool is_done(const struct hpu_dma *d)
     return atomic_load_explicit(&d->done, memory_order_acquire) == d->length;
 }
 
-/* Nobody touches the transfer any more. */
+/* Removes a transfer that the engine copies no more, and returns its result. */
 static int forget(struct hpu_dmas *dmas, struct hpu_dma *d)
 {
     if (dmas->engine != NULL) {
@@ -130,7 +130,7 @@ int hpu_dma_end(struct hpu_dmas **dmas, bool finish)
 {
     int rc = 1;
     if (*dmas == NULL) {
-        return rc; /* most handlers; nothing here is worth a call of free() to them */
+        return rc; /* true for most handlers, which are spared a call of free() */
     }
     for (unsigned i = 0; i < HPU_DMA_PENDING; i++) {
         struct hpu_dma *d = &(*dmas)->dma[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Copying beside handlers; see dma_engine.h. */
+/* The thread that copies beside handlers; see dma_engine.h. */
 #include "hpu/dma_engine.h"
 
 #include <stdlib.h>
@@ -11,9 +11,9 @@
 #include "base/thread.h"
 #include "hpu/dma.h"
 
-#define SPIN_NS 20000 /* about what waking a thread costs */
+#define SPIN_NS 20000 /* about what it costs to wake a thread */
 #define WAKE_BYTES                                                                                 \
-    ((size_t)1 << 20) /* bytes whose copy takes longer than SPIN_NS even in the cache */
+    ((size_t)1 << 20) /* a copy of so many bytes takes longer than SPIN_NS even in the cache */
 
 enum engine_state { ENGINE_NOT_BEGUN, ENGINE_RUNS, ENGINE_NEVER };
 
@@ -22,10 +22,11 @@ struct hpu_dma_engine {
     struct condition work;
     enum engine_state state;
     bool stop, asleep;
-    struct list offered;     /* struct hpu_dma, with parts to be taken */
-    struct hpu_dma *at;      /* a part of which it copies, without the lock */
-    _Atomic unsigned offers; /* the engine looks at them while it spins */
-    cpu_set_t cpus;          /* it may run on; who offers may be pinned */
+    struct list offered;     /* struct hpu_dma of which parts are left to be taken */
+    struct hpu_dma *at;      /* the transfer of which it copies a part, without the lock */
+    _Atomic unsigned offers; /* counts offers; the engine reads it while it spins */
+    /* where the engine may run: the thread that makes an offer may be bound to one core */
+    cpu_set_t cpus;
     pthread_t thread;
 };
 
@@ -70,7 +71,7 @@ static void copy_part(struct hpu_dma_engine *m)
     }
 }
 
-/* For a moment it costs less to look than to be woken. */
+/* Looks for offers for a moment, which costs less than to be woken. */
 static void spin(struct hpu_dma_engine *m)
 {
     unsigned offers = atomic_load_explicit(&m->offers, memory_order_relaxed);
@@ -131,7 +132,7 @@ void hpu_dma_engine_retract(struct hpu_dma_engine *m, struct hpu_dma *dma)
 {
     mutex_take(&m->lock);
     list_remove(&dma->link);
-    while (m->at == dma) { /* for the time of one part */
+    while (m->at == dma) { /* lasts for the time of one part */
         mutex_give(&m->lock);
         sys_yield();
         mutex_take(&m->lock);

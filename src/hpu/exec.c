@@ -14,10 +14,12 @@
 #include "hpu/dma.h"
 #include "hpu/refuse.h"
 
-/* A handler that has returned, and whose last transfers left its memory; no return code. */
+/* Internal result: the handler has returned, but a transfer that it left behind has failed on bad
+ * memory. */
 #define END_SEGV (-2)
 
-/* Between "may be given up" and "may not". */
+/* Runs a native handler, which a fault may end; before and after that the context is not
+ * expendable. */
 static int run_native(struct hpu_exec *exec)
 {
     void *state = exec->env.state;
@@ -39,7 +41,8 @@ static int run_native(struct hpu_exec *exec)
     return result;
 }
 
-/* Goes on to the packet behind the current one; false: there is none, or the time is over. */
+/* Sets the call up for the packet that follows the current one; false: there is none, or the time
+ * is over. */
 static bool next_packet(struct hpu_exec *exec)
 {
     ptl_payload_t *p = &exec->arg.payload;
@@ -56,7 +59,8 @@ static bool next_packet(struct hpu_exec *exec)
     return true;
 }
 
-/* On the context. Device code is never given up: its core ends what strays. */
+/* Runs on the context: the handler of a call, for each of its packets. Device code is not
+ * expendable: its core ends it. */
 void hpu_exec_handler(void *arg)
 {
     struct hpu_exec *exec = arg;
@@ -69,8 +73,8 @@ void hpu_exec_handler(void *arg)
     } while (exec->result == SUCCESS && next_packet(exec));
 }
 
-/* A handler that gives FAIL means it, one that gives any other code of none of its kind errs. Who
- * looks on while device code runs tells of these himself. */
+/* Returns FAIL, and logs a return code that no handler of this kind may return; a handler that
+ * returns FAIL means it. For device code with an observer, the observer tells it instead. */
 static __attribute__((cold, noinline)) int no_result(const struct hpu_exec *exec, int result)
 {
     const struct hpu_device_code *code =

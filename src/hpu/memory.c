@@ -11,7 +11,7 @@
 #define PAGE ((size_t)4096)
 #define ALIGN ((size_t)64)
 
-/* Of the pages between the guards. */
+/* Returns the length of the pages between the guards. */
 static size_t inner_length(size_t length)
 {
     return (length + PAGE - 1) & ~(PAGE - 1);

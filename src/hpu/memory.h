@@ -4,10 +4,9 @@
  *
  *      | guard page | (up to 63 bytes of padding before and after) memory | guard page |
  *
- * It is zeroed and starts at a multiple of 64. It ends at the upper guard page if
- * its length is a multiple of 64, else less than 64 bytes below it, so that a
- * handler which runs over the end soon faults. References are counted by its
- * owner, not here.
+ * The memory is zeroed, and starts at a multiple of 64. It ends at the upper guard page if its
+ * length is a multiple of 64, else less than 64 bytes below: so a handler that runs over the end
+ * soon faults. Its owner counts the users.
  */
 #ifndef HPU_MEMORY_H
 #define HPU_MEMORY_H
@@ -17,20 +16,20 @@
 
 struct hpu_mem {
     void *base;    /* the handlers' memory */
-    size_t length; /* as asked for */
+    size_t length; /* length that the owner has asked for */
     void *mapping;
     size_t mapping_length;
 };
 
-/* hpu_mem_create() maps `length` bytes, or returns NULL with errno set. A length
- * of 0 gives memory of which every byte faults. */
+/* hpu_mem_create() maps `length` bytes, or returns NULL with errno set. With length 0 every access
+ * faults. */
 struct hpu_mem *hpu_mem_create(size_t length);
 
-/* hpu_mem_renew() makes a piece that nobody uses any more one of `length`, zeroed again, if that
- * takes as many pages; else false. */
+/* hpu_mem_renew() makes a piece without users one of `length` zeroed bytes, if that takes as many
+ * pages; false: it does not. */
 bool hpu_mem_renew(struct hpu_mem *mem, size_t length);
 
-/* hpu_mem_destroy() unmaps it. NULL is legal. */
+/* hpu_mem_destroy() unmaps a piece. NULL is legal. */
 void hpu_mem_destroy(struct hpu_mem *mem);
 
 #endif

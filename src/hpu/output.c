@@ -41,7 +41,7 @@ size_t hpu_output_read(const struct hpu_output *o, char *text, size_t size, uint
 
 enum { SPEC_MOST = 24, DIGITS_MOST = 64 };
 
-/* One conversion, as it stands in the format, with what `*` stood for put in. */
+/* One conversion of a format: its text, with numbers in place of `*`. */
 struct spec {
     char text[SPEC_MOST];
     size_t length;
@@ -63,10 +63,10 @@ static void append(struct line *l, const char *text, size_t n)
     l->length += n;
 }
 
-/* The format that a call prints, as it is read character by character. */
+/* Reads the format of a call, one character after the other. */
 struct reader {
     struct hpu_text *from;
-    uint64_t format; /* the next character of it */
+    uint64_t format; /* address of the next character */
 };
 
 static int next(struct reader *r, char *c)
@@ -84,7 +84,7 @@ static bool keep(struct spec *s, char c)
     return true;
 }
 
-/* A number or `*`: no more than DIGITS_MOST, so that no conversion is long. */
+/* Reads a number or `*`. It may not exceed DIGITS_MOST, so that no conversion gets long. */
 static int read_number(struct reader *r, char *c, struct spec *s, int *number)
 {
     char digits[16];
@@ -130,7 +130,7 @@ static int read_size(struct reader *r, char *c, struct spec *s)
     return 0;
 }
 
-/* Reads what follows a `%`. */
+/* Reads a conversion, behind its `%`. */
 static int read_spec(struct reader *r, struct spec *s)
 {
     char c;
@@ -152,7 +152,7 @@ static int read_spec(struct reader *r, struct spec *s)
     return rc != 0 ? rc : keep(s, c) ? 0 : -EINVAL;
 }
 
-/* A string ends with its last byte, or where the precision or the line does. */
+/* Prints a string, up to its end, the precision, or the end of the line. */
 static int print_string(struct line *l, struct reader *r, const struct spec *s)
 {
     char copy[HPU_LINE_MOST + 1], text[HPU_LINE_MOST + DIGITS_MOST + 1];
@@ -178,7 +178,7 @@ static int print_string(struct line *l, struct reader *r, const struct spec *s)
     return 0;
 }
 
-/* The type that the handler's compiler gives to the argument of a conversion. */
+/* Returns the type that the handler's compiler gives the argument of a conversion. */
 static enum hpu_text_kind kind_of(const struct spec *s)
 {
     bool sign = s->conversion == 'd' || s->conversion == 'i';
@@ -211,7 +211,7 @@ static int print_integer(struct line *l, struct reader *r, const struct spec *s)
 
 static int print_other(struct line *l, struct reader *r, const struct spec *s)
 {
-    char text[512]; /* %f of the largest number has 309 digits and its precision */
+    char text[512]; /* the largest number in %f has 309 digits before the point */
     uint64_t value;
     double real;
     int n;

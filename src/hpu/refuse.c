@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The `cause` of hpu_tell() where it is no place in the code: TIMEOUT, or RETURNED plus the return
- * code. */
+/* The `cause` of hpu_tell() where that is not a place in the code: TIMEOUT, or RETURNED plus the
+ * return code. */
 #define RETURNED (UINT64_C(1) << 63)
 
-/* "function+0x12 (libx.so+0x1234)": the second is what addr2line wants, and all that there is of
- * static functions. */
+/* Writes "function+0x12 (libx.so+0x1234)". The second part is what addr2line takes, and all that is
+ * known of static functions. */
 static void describe_code(uintptr_t address, char *text, size_t size)
 {
     Dl_info info = {0};
@@ -45,7 +45,7 @@ static void (*code_of(const struct hpu_exec *exec))(void)
                                             : (void (*)(void))exec->handler.completion;
 }
 
-/* Describes the handler that ran: its name, as it was registered, and where its code is. */
+/* Writes the name of the handler, as it was registered, and where its code is. */
 static void describe_handler(const struct hpu_exec *exec, char *text, size_t size)
 {
     char code[160];
@@ -58,7 +58,8 @@ static void describe_handler(const struct hpu_exec *exec, char *text, size_t siz
     if (entry == NULL) {
         snprintf(text, size, "%s", code);
     } else {
-        char *object = strchr(code, '('); /* behind the function, whose name is the handler's */
+        /* behind the name of the function, which is the handler's */
+        char *object = strchr(code, '(');
         snprintf(text, size, object != NULL ? "%.80s %s" : "%.80s (%s)", entry->name,
                  object != NULL ? object : code);
     }
@@ -67,7 +68,8 @@ static void describe_handler(const struct hpu_exec *exec, char *text, size_t siz
 void hpu_tell(const struct hpu_exec *exec, uint64_t cause, const char *format, ...)
 {
     char handler[256], text[800], note[LOG_NOTE];
-    /* log_again() knows a line by its key. Multiplied by an odd number, two handlers stay two. */
+    /* log_again() knows equal lines by their key. The odd factor keeps the keys of two handlers
+     * apart. */
     uint64_t key = (uintptr_t)code_of(exec) * UINT64_C(0x9e3779b97f4a7c15) + cause;
     if (!log_again(key, clock_ns(), note)) {
         return;
@@ -141,8 +143,9 @@ void hpu_refuse_code(const struct hpu_exec *exec, int result)
 
 /* ---- Faults of native handlers ---- */
 
-/* Where a jump to nowhere came from: a call has left the address behind it on the stack, a return
- * has taken it from there, and the frame of who called is next. */
+/* Writes where a jump to a bad address came from, as far as the top of the stack tells: after a
+ * call that is the return address; after a return, which has popped its target, only the beginning
+ * of the caller's frame. */
 static void describe_jump(const struct fault_guard *guard, char *text, size_t size)
 {
     uintptr_t behind = 0;
@@ -154,8 +157,9 @@ static void describe_jump(const struct fault_guard *guard, char *text, size_t si
              where);
 }
 
-/* Whether the instruction is a jump or a call through a register, or a return: what it cannot do
- * is to go there. One through memory may as well be unable to load. */
+/* Whether an instruction that has faulted is a jump or a call through a register, or a return: then
+ * its target was bad. One through memory is not counted, since the load of the target may have
+ * failed. */
 static bool is_leap(uintptr_t instruction)
 {
     enum {
