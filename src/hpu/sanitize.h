@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Annotations that checking tools need when the stack changes under them:
- * AddressSanitizer (which stack is live), ThreadSanitizer (a context is a fiber)
- * and valgrind (which memory is a stack). Without them these do nothing.
+ * Annotations for tools that must know when the stack changes: AddressSanitizer (which stack is in
+ * use), ThreadSanitizer (a context is a fiber) and valgrind (which memory is a stack). Without
+ * these tools they do nothing.
  */
 #ifndef HPU_SANITIZE_H
 #define HPU_SANITIZE_H
@@ -40,9 +40,9 @@ void __tsan_destroy_fiber(void *fiber);
 void __tsan_switch_to_fiber(void *fiber, unsigned flags);
 #endif
 
-/* asan_leave() announces the switch to the stack at `bottom`; *fake keeps the
- * frames that ASan holds elsewhere, and NULL frees them for good. asan_arrive()
- * follows on the other stack, and tells where the one left was. */
+/* asan_leave() announces the switch to the stack at `bottom`; *fake keeps the frames that ASan
+ * holds elsewhere, and NULL frees them for good. The other stack calls asan_arrive() after the
+ * switch, and gets the bounds of the stack that was left. */
 static inline void asan_leave(void **fake, const void *bottom, size_t size)
 {
 #if ASAN

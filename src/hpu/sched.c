@@ -2,26 +2,28 @@
 /*
  * Design notes; for what it is for, see sched.h.
  *
- * - `turn` holds the queues that have calls ready; who has no credit left goes to its end.
- *   When nobody whose call could begin has credit, all of those get as many rounds as the
- *   first one of them needs, at once.
- * - A suspended handler is resumed by the HPU that began it, which takes suspended and new
- *   ones in turn. So the mask holds to the end of a call, and its slot tells its HPU.
- * - Handlers of a context that wait for the NIC have three quarters of an HPU's slots at most, so
- *   that those of others can begin there.
- * - An HPU without work spins for SPIN_NS and then sleeps on a condition of its own, so that
- *   a call wakes one that may run it, and no more.
+ * - `turn` holds the queues that have calls ready; a queue that has used up its credit goes to the
+ *   end. If no queue whose call could begin has credit, all of these get as many rounds of credit
+ * as one of them needs, at once.
+ * - The HPU that has begun a handler also resumes it; it alternates between suspended and new ones.
+ *   So the mask holds until the end of a call, and its slot tells its HPU.
+ * - Handlers of one context that wait for the NIC take three quarters of an HPU's slots at most, so
+ *   that handlers of other contexts can begin there.
+ * - An HPU without work spins for SPIN_NS and then sleeps on its own condition, so that a new call
+ *   wakes only one HPU, which may run it.
  */
 #include "hpu/sched_own.h"
 
 #include "base/sys.h"
 #include "hpu/dma.h"
 
-#define QUANTUM_NS 20000 /* of a context, a round */
-#define SPIN_NS 5000     /* about what waking a thread costs */
-#define LONE_ROUNDS 64   /* resumptions of nothing but suspended handlers before an HPU naps */
+#define QUANTUM_NS 20000 /* credit of a context for a round */
+#define SPIN_NS 5000     /* about what it costs to wake a thread */
+#define LONE_ROUNDS 64   /* resumptions in a row, with no new call to begin, before an HPU naps */
 #define NAP_NS 50000     /* how long such a nap is */
-#define OPS_SHARE 3 /* slots of a context's handlers that wait for the NIC, to one that is free */
+/* slots that handlers of one context may hold while they wait for the NIC, for each slot that is
+ * free */
+#define OPS_SHARE 3
 
 /* ---- queues ---- */
 
@@ -47,7 +49,7 @@ static void dequeue(struct hpu_exec *exec)
     }
 }
 
-/* Rounds that a queue needs until it has credit. */
+/* Returns how many rounds a queue needs to have credit. */
 static int64_t rounds_short(const struct hpu_queue *q)
 {
     return q->credit > 0 ? 0 : -q->credit / QUANTUM_NS + 1;
@@ -62,22 +64,22 @@ static unsigned suspended_on(const struct hpu *h, const struct hpu_queue *of)
     return count;
 }
 
-/* Whether a call of the queue would leave slots of the HPU to others: handlers that wait for the
- * NIC, as for a peer that takes nothing, may have OPS_SHARE times as many as are free then. Who has
- * none there may take any that is free. An HPU that begins nothing for this reason has suspended
- * handlers, and comes back here. */
+/* Whether a call of the queue leaves enough slots of the HPU to other queues: handlers of one queue
+ * that wait for the NIC, for example for a peer that takes no messages, may hold OPS_SHARE times as
+ * many slots as are then free. A queue that holds none there may take any that is free. An HPU that
+ * begins no call for this reason has suspended handlers to resume, and asks again after that. */
 static bool leaves_slots(const struct hpu *h, const struct hpu_queue *q, unsigned free)
 {
     unsigned all = (unsigned)__builtin_popcountll(h->slots);
     unsigned most = OPS_SHARE * free; /* less OPS_SHARE, for the slot that the call itself takes */
     if (all - free + 1 + OPS_SHARE <= most) {
-        return true; /* all of them together have no more */
+        return true; /* so even all handlers together hold no more */
     }
     unsigned own = suspended_on(h, q);
     return own == 0 || own + 1 + OPS_SHARE <= most;
 }
 
-/* The queue whose call the HPU is to begin, or NULL. */
+/* Returns the queue whose call the HPU is to begin, or NULL. */
 static struct hpu_queue *whose_turn(struct hpu *h)
 {
     struct hpu_sched *s = h->sched;
@@ -125,7 +127,7 @@ static struct hpu_exec *begin_one(struct hpu *h)
     struct hpu_exec *exec = container_of(q->ready.next, struct hpu_exec, link);
     exec->slots = h->slots;
     if (!hpu_exec_take(exec)) {
-        return NULL; /* as many are suspended as there are slots */
+        return NULL; /* all slots of the HPU have suspended handlers */
     }
     dequeue(exec);
     q->active++;
@@ -146,7 +148,8 @@ static struct hpu_exec *resume_one(struct hpu *h)
     return exec;
 }
 
-/* The call that the HPU runs next, or NULL; suspended handlers and new ones alternate. */
+/* Returns the call that the HPU runs next, or NULL; it alternates between suspended handlers and
+ * new calls. */
 static struct hpu_exec *next_exec(struct hpu *h)
 {
     struct hpu_exec *exec = NULL;
@@ -170,7 +173,8 @@ static struct hpu_exec *next_exec(struct hpu *h)
     return exec;
 }
 
-/* Nothing but suspended handlers is to be done: lets the next one find something new. */
+/* Makes progress when the HPU has only suspended handlers: for them to find something new when they
+ * are resumed. */
 static void push(struct hpu *h)
 {
     struct hpu_sched *s = h->sched;
@@ -184,8 +188,8 @@ static void push(struct hpu *h)
     mutex_take(&s->lock);
 }
 
-/* The part of a time that has passed in which the HPU's thread ran. To ask the kernel costs as much
- * as a short handler, so the HPU asks only when it may matter. */
+/* Returns for how much of `passed` the HPU's thread really ran. To ask the kernel costs as much as
+ * a short handler, so it does that only for long times. */
 static int64_t own_time(struct hpu *h, int64_t passed)
 {
     if (passed < QUANTUM_NS) {
@@ -239,7 +243,7 @@ static void spin(struct hpu *h)
     h->spinning = false;
 }
 
-/* Waits for work; it has looked and found none. */
+/* Sleeps until sched_wake(); the HPU has looked for work and found none. */
 static void wait_for_work(struct hpu *h)
 {
     h->asleep = true;

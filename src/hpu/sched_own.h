@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The inside of the scheduler, for its files: sched.c has queues, turns and what an HPU does,
- * sched_threads.c the threads. All of it is under the scheduler's lock, but for what an HPU has of
- * its own.
+ * The state of the scheduler, shared by its files: sched.c has the queues, their turns and the work
+ * of an HPU; sched_threads.c has the threads. The scheduler's lock guards all of it but the fields
+ * that only the HPU itself uses.
  */
 #ifndef HPU_SCHED_OWN_H
 #define HPU_SCHED_OWN_H
@@ -20,13 +20,14 @@ struct hpu {
     pthread_t thread;
     struct condition work;
     bool asleep, spinning;
-    bool was_suspended; /* the last call that it ran had been suspended: a new one has its turn */
+    /* the last call that it ran was a suspended one: next it begins a new one */
+    bool was_suspended;
     struct list suspended;   /* struct hpu_exec */
-    unsigned lone;           /* times in a row that nothing but suspended ones were there */
-    uint64_t slots;          /* of the pool */
-    int64_t sample;          /* of its CPU clock */
-    int64_t since_sample;    /* time that it has been charged for since the sample */
-    _Atomic unsigned called; /* bumped when there is work: what a spinning HPU looks at */
+    unsigned lone;           /* calls in a row that were suspended ones, with no new one to begin */
+    uint64_t slots;          /* its slots of the pool, as bits */
+    int64_t sample;          /* reading of its CPU clock */
+    int64_t since_sample;    /* time that was charged since that reading */
+    _Atomic unsigned called; /* incremented when there is work; a spinning HPU watches it */
 };
 
 struct hpu_sched {
@@ -41,9 +42,9 @@ struct hpu_sched {
     struct hpu hpu[];
 };
 
-/* sched_thread() is an HPU: `arg` is its struct hpu. */
+/* sched_thread() is the thread of an HPU: `arg` is its struct hpu. */
 void *sched_thread(void *arg);
-/* sched_wake() wakes an HPU that may begin a call of `q`; `q` NULL: all of them. Lock held. */
+/* sched_wake() wakes one HPU that may begin a call of `q`, or all if `q` is NULL; lock held. */
 void sched_wake(struct hpu_sched *s, const struct hpu_queue *q);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The threads of HPUs: where they run, their start and their end. */
+/* The threads of HPUs: where they run, how they start and end. */
 #include "hpu/sched_own.h"
 
 #include <errno.h>
 #include <stdlib.h>
 
-/* The processors of a list, in its order; 0 if it makes no sense. */
+/* Reads a list of processors, in its order, and returns their number; 0: it is malformed. */
 static unsigned parse_cpus(const char *list, unsigned *cpus, unsigned max)
 {
     unsigned n = 0;

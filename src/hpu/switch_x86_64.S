@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Where a fresh stack begins; the switch itself is in switch_x86_64.h, and leaves in
- * rsi the address of the switch_point that it went to. The end of every back trace.
- */
+/* Where a new stack begins. The switch itself is in switch_x86_64.h; it leaves in rsi the address
+ * of the switch_point that it went to. Every backtrace ends at this function. */
     .text
     .globl hpu_switch_begin
     .hidden hpu_switch_begin

@@ -2,15 +2,15 @@
 /*
  * The switch between two stacks, and the floating-point modes that go with a stack.
  *
- *      switch_stacks(&mine, &other)    returns when somebody switches back to `mine`
+ *      switch_stacks(&mine, &other)    returns when the other side switches back to `mine`
  *
- * It is inlined, and goes over by a jump: the processor predicts returns by counting
- * calls, and a function that is called on one stack and left on the other would make
- * it miss every return from there up to the top.
+ * It is inlined, and switches by a jump. The processor predicts returns by a stack of calls: a
+ * function that was called on one stack and returned on the other would make it mispredict every
+ * return from there on.
  *
- * Whoever starts or resumes a stack reads the modes of its own (modes_save), and loads
- * the other's only where they differ (modes_change). The way back loads without
- * looking (modes_load): reading mxcsr costs many times what loading it does.
+ * The thread that starts or resumes a stack reads its own modes (modes_save()), and loads those of
+ * the stack only if they differ (modes_change()). On the way back they are loaded without a read
+ * (modes_load()): to read mxcsr costs many times what it costs to load it.
  */
 #ifndef HPU_SWITCH_X86_64_H
 #define HPU_SWITCH_X86_64_H
@@ -18,8 +18,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The control words of both floating-point units. The flags in mxcsr (its low six
- * bits) belong to nobody. */
+/* The control words of both floating-point units. The flags in mxcsr, its low six bits, are not
+ * kept for either side. */
 struct switch_modes {
     uint32_t mxcsr;
     uint16_t x87;
@@ -27,7 +27,7 @@ struct switch_modes {
 
 #define MXCSR_FLAGS 0x3fu
 
-/* The ABI's values at the start of a process. */
+/* The values that the ABI has for the start of a process. */
 static const struct switch_modes switch_modes_default = {.mxcsr = 0x1f80, .x87 = 0x37f};
 
 /* A stack that is switched out. */
@@ -40,8 +40,8 @@ struct switch_point {
 _Static_assert(offsetof(struct switch_point, ip) == 8 && offsetof(struct switch_point, bp) == 16,
                "switch_stacks() knows the offsets");
 
-/* Where a fresh stack begins (switch_x86_64.S): calls hpu_ctx_main(the switch_point that
- * was switched to). Its sp is a multiple of 16. */
+/* Where a new stack begins (switch_x86_64.S): calls hpu_ctx_main() with the switch_point that was
+ * switched to. Its sp is a multiple of 16. */
 void hpu_switch_begin(void);
 
 static inline void modes_save(struct switch_modes *mine)
@@ -76,7 +76,8 @@ static inline void modes_change(const struct switch_modes *from, const struct sw
 #define SWITCH_AVX512
 #endif
 
-/* Nothing is pushed, so what a leaf function keeps below its stack pointer survives. */
+/* Switches stacks. It pushes nothing, so the red zone below the stack pointer of a leaf function
+ * survives. */
 static inline __attribute__((always_inline)) void switch_stacks(struct switch_point *mine,
                                                                 const struct switch_point *other)
 {

@@ -2,13 +2,13 @@
 /*
  * Design notes; for what it is for, see watchdog.h.
  *
- * - A context that starts says so in its guard's turn and then looks whether we sleep; we
- *   say that we sleep and then look at all turns. membarrier (or a fence on both sides)
- *   makes one of the two see the other.
- * - The first handler after a silence, and each look, see to it that our signal handlers
- *   are the ones that run: the program may have installed others meanwhile.
- * - What a turn has used is the CPU clock of its thread since we first saw it. A thread that
- *   has ended has no clock; then its turn is over as well.
+ * - A context that starts writes its guard's turn, and then reads whether the watchdog sleeps; the
+ *   watchdog writes that it sleeps, and then reads all turns. By membarrier (or a fence on both
+ *   sides) at least one of the two sees what the other has written.
+ * - The first handler that wakes the watchdog, and each look, install the library's signal handlers
+ *   again: the program may have installed others meanwhile.
+ * - The time used by a turn is that of its thread's CPU clock since the watchdog first saw the
+ * turn. A thread that has ended has no clock; then its turn is over, too.
  */
 #include "hpu/watchdog.h"
 
@@ -20,21 +20,22 @@
 #include "base/thread.h"
 #include "spin_handler.h"
 
-#define LOOKS 4 /* in a budget */
+#define LOOKS 4 /* looks within a budget */
 #define LOOK_LEAST_NS 1000000
 #define LOOK_MOST_NS 250000000
-#define QUIET_LOOKS 2 /* that found nothing running, before it sleeps */
+#define QUIET_LOOKS 2 /* looks in a row that find no running handler, before the watchdog sleeps   \
+                       */
 
 struct seen {
     uint64_t turn;
-    int64_t since; /* CPU clock of the thread then */
+    int64_t since; /* reading of the thread's CPU clock then */
 };
 
 struct watcher {
     struct hpu_watchdog watchdog; /* first */
     struct hpu_pool *pool;
     int64_t budget, period;
-    _Atomic uint32_t stop; /* 1: end */
+    _Atomic uint32_t stop; /* 1: the watchdog ends */
     pthread_t thread;
     struct seen seen[PTL_NUM_HPUS];
 };
@@ -47,14 +48,15 @@ void hpu_watchdog_wake(struct hpu_watchdog *watchdog)
     }
 }
 
-/* The kernel's name of another thread's CPU clock: its number inverted, and 6 for "of a
- * thread, as the scheduler counts". Negative: the thread is gone. */
+/* Reads the CPU clock of another thread. Its id is, for the kernel, the thread's number inverted,
+ * with 6 for "of a thread, by the scheduler's count". Negative: the thread is gone. */
 static int64_t cpu_time(pid_t thread)
 {
     return sys_clock_ns((clockid_t)(~(unsigned)thread << 3 | 6));
 }
 
-/* Looks at one context; true if it runs. */
+/* Looks at one context; returns whether a handler runs on it. Ends a handler whose budget is used
+ * up. */
 static bool look_at(struct watcher *w, unsigned i)
 {
     struct fault_guard *guard = hpu_pool_guard(w->pool, i);
@@ -82,7 +84,7 @@ static bool look(struct watcher *w)
     return running;
 }
 
-/* Sleeps until a context starts, or not at all if one did just now. */
+/* Sleeps until a context starts; if one has started already, it returns at once. */
 static void sleep_well(struct watcher *w)
 {
     atomic_store(&w->watchdog.asleep, 1);

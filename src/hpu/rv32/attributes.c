@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The instructions that an image says it uses: the ISA string, among the RISC-V
- * attributes (RISC-V ELF psABI), which are
+ * Checks the instruction set that an image declares: the ISA string among its RISC-V attributes
+ * (RISC-V ELF psABI), which are
  *
  *   'A', for each vendor: length, name, for each scope: tag, length, (tag, value)...
  *
- * A length counts itself and what stands in front of it in its block.
+ * A length counts its own bytes, and those before it in its block.
  */
 #include "image.h"
 
@@ -15,7 +15,8 @@ enum { TAG_FILE = 1, TAG_ARCH = 5 };
 
 int rv32_image_isa(const char *name, const char *isa, struct rv32_error *error)
 {
-    /* fence.i is an illegal instruction; images say that they may hold it because libgcc does. */
+    /* zifencei is accepted although fence.i is an illegal instruction: images declare it because
+     * libgcc does. */
     static const char *const known[] = {"i",        "m",      "a",     "c",      "zicsr", "zmmul",
                                         "zifencei", "zicntr", "zaamo", "zalrsc", "zca"};
     if (strncmp(isa, "rv32", 4) != 0) {
@@ -69,8 +70,8 @@ static bool read_text(struct reader *r, const char **text)
     return end != NULL;
 }
 
-/* A length of four bytes that counts itself and `before` bytes in front of it: the
- * reader of what is behind it. */
+/* Reads a length of four bytes, which counts its own and the `before` bytes in front of it; makes a
+ * reader of the bytes behind it. */
 static bool read_block(struct reader *r, size_t before, struct reader *block)
 {
     uint32_t length;
@@ -86,7 +87,8 @@ static bool read_block(struct reader *r, size_t before, struct reader *block)
     return true;
 }
 
-/* Attributes of the whole file: tags with numbers (even) and with texts (odd). */
+/* Checks the attributes of the whole file. Those with even tags are numbers, those with odd tags
+ * texts. */
 static int check_tags(const char *name, struct reader r, struct rv32_error *error)
 {
     uint32_t tag, number;

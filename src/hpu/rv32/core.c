@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Running programs (core.h): what is rare in the loop, and the loops (core_run.h). */
+/* Running programs (core.h): the rarer steps of the interpreter, and its loops (core_run.h). */
 #include "core.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static struct rv32_region *find_region(struct rv32_core *core, uint32_t address,
     return NULL;
 }
 
-/* The same without devices. */
+/* find_region() without devices. */
 static struct rv32_region *find_memory(struct rv32_core *core, uint32_t address, uint32_t bytes,
                                        unsigned access)
 {
@@ -34,7 +34,7 @@ static struct rv32_region *find_memory(struct rv32_core *core, uint32_t address,
     return r != NULL && r->device == NULL ? r : NULL;
 }
 
-/* The same for a word, by way of the hint of its base register. */
+/* find_memory() for a word; it tries first the region that the base register last pointed to. */
 static struct rv32_region *find_word(struct rv32_core *core, unsigned base, uint32_t address,
                                      unsigned rights)
 {
@@ -57,7 +57,7 @@ void *rv32_core_reach(struct rv32_core *core, uint32_t address, uint32_t bytes,
     return r != NULL ? r->host + (address - r->base) : NULL;
 }
 
-/* The instruction behind this one. */
+/* Returns the cell of the instruction that follows in the code. */
 static const struct rv32_cell *behind(const struct rv32_cell *ip)
 {
     for (ip++; ip->op == RV32_CELL_GOTO;) {
@@ -66,7 +66,8 @@ static const struct rv32_cell *behind(const struct rv32_cell *ip)
     return ip;
 }
 
-/* A wait that hides how late the instruction behind this one is fetched (rv32_cost_late()). */
+/* Returns how much longer the core waits. A wait hides the time by which the next instruction is
+ * fetched late (rv32_cost_late()), which was charged already. */
 static unsigned hide_late(const struct rv32_cell *ip, unsigned waits)
 {
     unsigned late = ip[1].op == RV32_CELL_GOTO ? (unsigned)ip[1].cycles : 0;
@@ -82,14 +83,14 @@ static void *deny(struct rv32_core *core, const struct rv32_cell *ip, enum rv32_
     return NULL;
 }
 
-/* Cycles used when control is at `ip`, as core->left stands. */
+/* Returns the cycles used when control is at `ip`: those charged, less those that lie ahead. */
 static uint64_t cycles_at(const struct rv32_core *core, const struct rv32_cell *ip)
 {
     return (uint64_t)(core->budget - core->left -
                       core->program->rest[ip - core->program->cells].cycles);
 }
 
-/* An access to a device; what it reads or writes is in core->device_word. */
+/* Accesses a device; the word to read or write is in core->device_word. */
 static void *visit(struct rv32_core *core, const struct rv32_cell *ip, const struct rv32_region *r,
                    enum rv32_access access, uint32_t address, uint32_t bytes)
 {
@@ -145,8 +146,8 @@ static void *reach_store(struct rv32_core *core, const struct rv32_cell *ip, uin
 
 /* ---- Atomics ---- */
 
-/* Cycles that an atomic in L1 makes the next instruction wait: charged here, since atomics are
- * rare. */
+/* Returns the cycles for which an atomic in L1 keeps the bank from the next instruction. The atomic
+ * is charged with them, since it is the rarer one. */
 static unsigned bank_wait(struct rv32_core *core, const struct rv32_cell *ip, uint32_t address)
 {
     const struct rv32_timing *t = core->program->timing;
@@ -165,7 +166,7 @@ static unsigned bank_wait(struct rv32_core *core, const struct rv32_cell *ip, ui
     if (r == NULL || r->area != RV32_AREA_L1) {
         return 0;
     }
-    /* A JALR behind it has its target by then. */
+    /* A JALR behind that access has its target by then, and waits less. */
     bool hidden = traits->class != RV32_CLASS_LOAD && behind(next)->op == RV32_JALR &&
                   rv32_cost_access(t, traits->class, r->area, follows, traits->bytes) == 0;
     return t->amo_busy - (hidden ? t->waited_jalr : 0);
@@ -251,7 +252,7 @@ static bool run_atomic(struct rv32_core *core, const struct rv32_cell *ip)
     return true;
 }
 
-/* ---- The rest of what is rare ---- */
+/* ---- Other rare operations ---- */
 
 static inline bool is_undefined(uint32_t a, uint32_t b)
 {
@@ -294,7 +295,7 @@ static uint32_t counter(const struct rv32_core *core, const struct rv32_cell *ip
     }
 }
 
-/* Tells whether the host ends the program. */
+/* Serves an ecall; returns whether the host ends the program. */
 static bool call_host(struct rv32_core *core, const struct rv32_cell *ip)
 {
     core->result.pc = core->program->pcs[ip - core->program->cells];
@@ -310,8 +311,8 @@ static bool call_host(struct rv32_core *core, const struct rv32_cell *ip)
     return true;
 }
 
-/* Whether the program may go on when its budget seems used up: `unused` cycles are charged and not
- * used yet. */
+/* Whether the program may go on when its budget seems used up: of the cycles charged, `unused` ones
+ * lie ahead. */
 static bool has_time(struct rv32_core *core, int64_t unused)
 {
     while (core->left + unused < 0) {
@@ -322,8 +323,8 @@ static bool has_time(struct rv32_core *core, int64_t unused)
     return true;
 }
 
-/* Gives what the instruction at `ip` waits for because it had to be fetched; it may be less than
- * nothing, where that hides what was charged already. */
+/* Returns how many cycles the instruction at `ip` waits for its fetch. The number is negative where
+ * that wait hides cycles that were charged already. */
 static int64_t fetch(struct rv32_core *core, const struct rv32_cell *ip, int64_t left)
 {
     const struct rv32_program *p = core->program;
@@ -332,7 +333,7 @@ static int64_t fetch(struct rv32_core *core, const struct rv32_cell *ip, int64_t
     return rv32_fetch_next(&core->fetch, p, p->pcs[cell], ip->op, cycle) - cycle;
 }
 
-/* The same for code that is not the program's. */
+/* fetch() for an address outside the program. */
 static int64_t fetch_outside(struct rv32_core *core, uint32_t pc, int64_t left)
 {
     int64_t cycle = core->budget - left;
@@ -347,7 +348,7 @@ static inline const struct rv32_cell *enter(struct rv32_core *core, uint32_t cel
     return &p->cells[cell];
 }
 
-/* redirect() where what is fetched is counted. */
+/* redirect() where the core counts fetches. */
 static __attribute__((noinline)) const struct rv32_cell *redirect_fetch(struct rv32_core *core,
                                                                         uint32_t pc, uint32_t cell)
 {
@@ -355,7 +356,7 @@ static __attribute__((noinline)) const struct rv32_cell *redirect_fetch(struct r
     return enter(core, cell);
 }
 
-/* Leads control elsewhere; gives the cell there, NULL if that is not in the code. */
+/* Leads control to `pc`; returns the cell there, NULL if that is not in the code. */
 static const struct rv32_cell *redirect(struct rv32_core *core, uint32_t pc)
 {
     const struct rv32_program *p = core->program;
@@ -420,7 +421,7 @@ static const struct rv32_cell *show(struct rv32_core *core, const struct rv32_ce
 
 /* ---- Calls ---- */
 
-/* Gives the first cell, or NULL if the call cannot begin. */
+/* Sets the core up for a call. Returns the first cell, or NULL if the call cannot begin. */
 static const struct rv32_cell *begin(struct rv32_core *core, const struct rv32_call *call)
 {
     memset(core->x, 0, sizeof(core->x));
@@ -431,7 +432,7 @@ static const struct rv32_cell *begin(struct rv32_core *core, const struct rv32_c
     core->budget = call->budget;
     core->left = call->budget;
     core->instructions = 0;
-    /* Registers and what memory is near are of faults, which write them. */
+    /* `near` and the registers of the result are left: only faults use them, and write them. */
     core->result.end = RV32_RETURNED;
     core->result.value = 0;
     core->result.pc = call->pc;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A core before it runs (core.h): made, with the memory that it may access, its cache. */
+/* A core before it runs (core.h): it is made, and given its memory and devices; its cache is
+ * emptied. */
 #include "core.h"
 
 #include <string.h>
@@ -57,7 +58,7 @@ void rv32_core_move(struct rv32_core *core, int index, uint32_t base, uint32_t s
 {
     struct rv32_region *r = &core->region[index];
     r->host = host;
-    /* From one call of a handler to the next, only where it lies in the host changes. */
+    /* Usually only the address in this process changes from one call of a handler to the next. */
     if (r->base == base && r->size == size && r->rights == rights && r->area == area) {
         return;
     }
@@ -90,7 +91,7 @@ int rv32_core_map_image(struct rv32_core *core, const struct rv32_image *image,
 int rv32_core_map_device(struct rv32_core *core, const char *name, uint32_t base, uint32_t size,
                          const struct rv32_device *device, struct rv32_error *error)
 {
-    /* An area that has no plain accesses. */
+    /* RV32_AREA_PROGRAM, since that area has no plain accesses. */
     if (rv32_core_map(core, name, base, size, NULL, RV32_READ | RV32_WRITE, RV32_AREA_PROGRAM,
                       error) != 0) {
         return -1;

@@ -3,19 +3,19 @@
  * The loop of the interpreter, included by core.c once for each way to run:
  *
  *   RUN_NAME      the function's name
- *   RUN_CHECKED   accesses are held against regions (else: offsets into an arena)
- *   RUN_WATCHED   each instruction is fetched by fetch.c, or somebody is told of it, or both
+ *   RUN_CHECKED   accesses are checked against regions (else: offsets into an arena)
+ *   RUN_WATCHED   each instruction is fetched by fetch.c, or shown to watch(), or both
  *
- * Each cell ends with a jump of its own to the code of the next one, so that the
- * processor learns what follows what; but all by one where RUN_WATCHED. `ip` is
- * the current cell; x[], left and instructions are the core's.
+ * The code of each operation ends with its own jump to that of the next one, so that the
+ * processor's branch predictor learns which operations follow each other; with RUN_WATCHED all
+ * share one jump. `ip` is the current cell; x[], left and instructions are those of the core.
  */
 
 #define A x[ip->rs1]
 #define B x[ip->rs2]
 #define SIGNED(value) ((int32_t)(value))
 
-/* To fetch or to tell costs more than a jump, so there is one place for it. */
+/* A fetch or a call of watch() costs more than a jump, so all cells share one place for it. */
 #if RUN_WATCHED
 #define DISPATCH() goto dispatch
 #else
@@ -119,7 +119,7 @@ static void RUN_NAME(struct rv32_core *core, const struct rv32_cell *ip, rv32_wa
                      void *context, uint8_t *arena)
 {
     static const void *const labels[RV32_CELL_OPS] = {
-        /* These are addresses of labels, no truth values. */
+        /* These are addresses of labels, not truth values. */
         /* cppcheck-suppress assignBoolToPointer */
         [RV32_ILLEGAL] = &&illegal,
         /* cppcheck-suppress assignBoolToPointer */
@@ -183,7 +183,7 @@ static void RUN_NAME(struct rv32_core *core, const struct rv32_cell *ip, rv32_wa
         [RV32_AMOMAX] = &&atomic,
         [RV32_AMOMINU] = &&atomic,
         [RV32_AMOMAXU] = &&atomic,
-        /* Registers that may be read are RV32_CELL_CSR. */
+        /* Reads of the CSRs that exist are RV32_CELL_CSR. */
         [RV32_CSRRW] = &&illegal,
         [RV32_CSRRS] = &&illegal,
         [RV32_CSRRC] = &&illegal,
@@ -313,7 +313,7 @@ ecall:
     NEXT();
 
 late:
-    /* Charged is more than allowed; is what was used? */
+    /* More is charged than the budget: has the program also used more? */
     core->left = left;
     if (!has_time(core, p->rest[ip - p->cells].cycles)) {
         core->result.end = RV32_TIMEOUT;
@@ -326,7 +326,8 @@ leave:
 #if RUN_WATCHED
     left -= p->lengths != NULL ? fetch_outside(core, target, left) : 0;
 #endif
-    /* A JALR is the last that was charged: nothing has to be given back. */
+    /* A jump out of the code is a JALR, the last instruction that was charged: there is nothing to
+     * give back. */
     core->left = left;
     core->instructions = instructions;
     core->result.end = target != RV32_RETURN ? RV32_FAULT_JUMP

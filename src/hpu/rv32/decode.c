@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a word to its operation and operands, by the table of spec.c. */
+/* Decodes a word: its operation and operands, by the table of spec.c. */
 #include "spec.h"
 
-/* Bits high..low of the word, at the bottom. */
+/* Returns bits high..low of the word, shifted to the bottom. */
 static uint32_t bits(uint32_t word, unsigned high, unsigned low)
 {
     return word >> low & (0xffffffffu >> (31 - (high - low)));
 }
 
-/* The lowest `width` bits of `value` as a signed number. */
+/* Returns the lowest `width` bits of `value` as a signed number. */
 static int32_t extend(uint32_t value, unsigned width)
 {
     return (int32_t)(value << (32 - width)) >> (32 - width);
@@ -78,7 +78,7 @@ static int32_t compressed_branch(uint32_t w)
                   9);
 }
 
-/* Offset of c.lw and c.sw. */
+/* Returns the offset in a c.lw or c.sw. */
 static int32_t compressed_word(uint32_t w)
 {
     return (int32_t)(bits(w, 5, 5) << 6 | bits(w, 12, 10) << 3 | bits(w, 6, 6) << 2);

@@ -26,7 +26,7 @@ static const char *csr_name(uint32_t csr, char number[16])
     }
 }
 
-/* The set of a fence: which of input, output, reads, writes. */
+/* Writes the set of a fence: which of input, output, reads, writes it orders. */
 static const char *fence_set(uint32_t set, char text[5])
 {
     size_t n = 0;

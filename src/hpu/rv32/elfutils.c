@@ -14,8 +14,8 @@ struct elfutils elfutils;
 static const struct library_symbol elf_symbols[] = {ELF_FUNCTIONS(SYMBOL)};
 static const struct library_symbol dw_symbols[] = {DW_FUNCTIONS(SYMBOL)};
 
-/* The linker's words for a library say why it cannot be had, which need not be that it is not
- * there: a process may lack descriptors. */
+/* The linker's message says why a library cannot be loaded: it may exist, and the process have no
+ * file descriptor left, for example. */
 static int load_one(const char *library, const struct library_symbol *symbols, size_t count,
                     struct rv32_error *error)
 {
@@ -34,8 +34,9 @@ static int load_one(const char *library, const struct library_symbol *symbols, s
 int elfutils_load(struct rv32_error *error)
 {
     static struct mutex mutex;
-    static bool loaded; /* else the next one tries again */
-    forks_take(&mutex); /* a child could not load again a library that is half loaded */
+    static bool loaded; /* false: the next call tries again */
+    /* so that no child is forked with a library half loaded, which it could not load again */
+    forks_take(&mutex);
     if (!loaded && load_one("libelf.so.1", elf_symbols, sizeof(elf_symbols) / sizeof(*elf_symbols),
                             error) == 0) {
         elfutils.elf_version(EV_CURRENT);

@@ -31,7 +31,8 @@ struct elfutils {
 
 extern struct elfutils elfutils;
 
-/* elfutils_load() must have given 0 before any of them is called; -1: it says what is missing. */
+/* elfutils_load() loads the libraries; -1: the error says what is missing. It must have returned 0
+ * before any of their functions is called. */
 int elfutils_load(struct rv32_error *error);
 
 #endif

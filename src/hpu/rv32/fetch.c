@@ -18,7 +18,7 @@ static uint32_t line_of(const struct rv32_timing *t, uint32_t pc)
 
 /* ---- The cache ---- */
 
-/* Tells whether a line is in the cache; if not, it is from now on. */
+/* Returns whether a line is in the cache, and puts it there if not. */
 static bool find_line(struct rv32_fetch *f, const struct rv32_timing *t, uint32_t line)
 {
     uint32_t sets = t->cache_lines / t->cache_ways;
@@ -50,7 +50,7 @@ void rv32_fetch_line(struct rv32_fetch *f, const struct rv32_timing *t, uint32_t
 
 /* ---- The buffer ---- */
 
-/* When a line is there that is asked for in this cycle. */
+/* Returns when a line is in the buffer that is asked for in this cycle. */
 static int64_t ask(struct rv32_fetch *f, const struct rv32_timing *t, uint32_t line, int64_t cycle)
 {
     return cycle + 1 + (find_line(f, t, line) ? 0 : t->miss);
@@ -71,8 +71,8 @@ static void ask_next(struct rv32_fetch *f, const struct rv32_timing *t, uint32_t
     }
 }
 
-/* The next line, asked for because of the instruction at `pc`, which the buffer looks at since
- * `at` and hands out in `handed`; not from the cycle `end` on. */
+/* Asks for the next line, if the instruction at `pc` makes the buffer do so: the buffer has looked
+ * at that since `at`, and hands it out in `handed`. It does not ask in the cycle `end` or later. */
 static void look_ahead(struct rv32_fetch *f, const struct rv32_program *p, uint32_t pc, int64_t at,
                        int64_t handed, int64_t end)
 {
@@ -86,19 +86,19 @@ static void look_ahead(struct rv32_fetch *f, const struct rv32_program *p, uint3
     }
 }
 
-/* A jump's own fetch: what was asked for before it has to come first. In the cycle of the jump
- * itself it is the jump that asks. */
+/* Asks for the line of a jump's target in `cycle`. A line that was asked for before has to arrive
+ * first; one to be asked for in the same cycle is not. */
 static void jump(struct rv32_fetch *f, const struct rv32_program *p, uint32_t pc, int64_t cycle)
 {
     int64_t asks = f->next && f->next_asked < cycle ? later(cycle, f->next_here) : cycle;
     f->next = false;
-    /* An address outside this code belongs to other code, which is fetched as if it were there. */
+    /* An address outside the program belongs to other code, which counts as cached. */
     f->here = pc - p->base < p->size ? ask(f, p->timing, line_of(p->timing, pc), asks) : asks + 1;
 }
 
-/* The cycle in which the jump or taken branch that was shown last sends the buffer elsewhere: a
- * branch is decided in EX, a jump in ID, where it may stand a while if it waits for its register,
- * or if a store or atomic in EX waits. Until then the buffer goes on with what lies behind it. */
+/* Returns the cycle in which the last instruction, a jump or taken branch, redirects the buffer. A
+ * branch is decided in EX; a jump in ID, where it may have to wait for its register, or for a store
+ * or atomic in EX. Until then the buffer looks ahead at the code behind it. */
 static int64_t leave(struct rv32_fetch *f, const struct rv32_program *p)
 {
     bool branch = f->class == RV32_CLASS_BRANCH;
@@ -118,7 +118,7 @@ void rv32_fetch_begin(struct rv32_fetch *f, const struct rv32_program *p, uint32
 {
     unsigned straddle = rv32_cost_straddle(p->timing, pc, length_at(p, pc));
     f->next = false;
-    f->length = 0; /* nothing was shown */
+    f->length = 0; /* no instruction was shown before */
     f->class = RV32_CLASS_NONE;
     f->bank_wait = 0;
     jump(f, p, pc, cycle - 3 - (straddle != 0));
@@ -132,7 +132,7 @@ int64_t rv32_fetch_next(struct rv32_fetch *f, const struct rv32_program *p, uint
     bool first = f->length == 0, branch = f->class == RV32_CLASS_BRANCH;
     bool jumped = !first && (f->class == RV32_CLASS_JAL || f->class == RV32_CLASS_JALR ||
                              pc != f->pc + f->length || (branch && cycle > f->begun + 1));
-    int64_t at; /* since when the buffer looks at this instruction */
+    int64_t at; /* cycle since which the buffer looks at this instruction */
     if (jumped) {
         jump(f, p, pc, leave(f, p));
     }
@@ -141,7 +141,8 @@ int64_t rv32_fetch_next(struct rv32_fetch *f, const struct rv32_program *p, uint
     } else {
         at = f->handed + 1;
         if (line_of(t, pc) != line_of(t, f->pc)) {
-            if (f->next) { /* else it came with an instruction in two lines */
+            /* false: the line came with an instruction that begins in the line before */
+            if (f->next) {
                 f->here = f->next_here;
                 f->next = false;
             }
@@ -156,7 +157,7 @@ int64_t rv32_fetch_next(struct rv32_fetch *f, const struct rv32_program *p, uint
         f->here = f->next_here;
         f->next = false;
     }
-    /* ID is free when the one before has come to EX. */
+    /* ID is free when the instruction before has come to EX. */
     handed = first ? handed : later(handed, f->in_ex - 1);
     if (line_of(t, pc) == line_of(t, pc + length - 1)) {
         look_ahead(f, p, pc, at, handed + (first || jumped), INT64_MAX);

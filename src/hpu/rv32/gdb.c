@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A program under GDB (gdb.h): when it stops, and how that is told. The core calls on_insn()
- * in front of each instruction; where the program is to stop, that talks with GDB and comes
- * back when it is to go on.
+ * A program under GDB (gdb.h): when it stops, and how GDB learns of that. The core calls on_insn()
+ * before each instruction; if the program is to stop there, on_insn() talks with GDB and returns
+ * when the program is to go on.
  */
 #include "gdb_session.h"
 
@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LOOK_EVERY = 1 << 16 }; /* instructions between two looks for a Ctrl-C */
+enum { LOOK_EVERY = 1 << 16 }; /* instructions between two looks whether GDB has sent a Ctrl-C */
 
-/* Numbers that GDB gives to signals, on any system. */
+/* Numbers of signals in GDB's protocol, the same on any system. */
 enum {
     SIGNAL_INT = 2,
     SIGNAL_ILL = 4,
@@ -23,7 +23,7 @@ enum {
     SIGNAL_XCPU = 24
 };
 
-/* Text for the user, while the program runs. */
+/* Sends text for the user of GDB while the program runs. */
 static void console(struct gdb_session *s, const char *text)
 {
     char packet[GDB_PACKET_MAX];
@@ -42,7 +42,7 @@ static void stopped_by_watch(struct gdb_session *s)
     gdb_answer(s, text);
 }
 
-/* Why the program stops in front of this instruction; 0: it does not. */
+/* Returns the signal with which the program stops before this instruction; 0: it does not stop. */
 static unsigned why_stop(struct gdb_session *s)
 {
     if (!s->told_once || s->hit != NULL || gdb_points_break(&s->points, s->pc)) {
@@ -120,7 +120,7 @@ static unsigned signal_of(const struct gdb_session *s, const struct rv32_result 
     }
 }
 
-/* Tells GDB that the program has left the core; true: it is to go on all the same. */
+/* Tells GDB that the program has left the core; true: GDB has it go on nevertheless. */
 static bool on_end(struct gdb_session *s, const struct rv32_result *r)
 {
     struct rv32_error text;
@@ -134,7 +134,8 @@ static bool on_end(struct gdb_session *s, const struct rv32_result *r)
         return false;
     }
     unsigned signal = signal_of(s, r);
-    /* Where control left the code is no frame of anybody's: the jump that did it is one. */
+    /* The target of a wild jump is in no function's frame, so the pc that GDB gets is that of the
+     * jump. */
     bool wild = r->end == RV32_FAULT_JUMP && signal == SIGNAL_SEGV;
     s->pc = wild ? r->from : r->pc;
     s->cycles = r->cycles;

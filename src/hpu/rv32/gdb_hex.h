@@ -9,7 +9,7 @@
 
 static const char gdb_hex_digits[] = "0123456789abcdef";
 
-/* The value of a digit, -1 if it is none. */
+/* Returns the value of a hexadecimal digit, -1 for other characters. */
 static inline int gdb_hex_digit(int c)
 {
     if (c >= '0' && c <= '9') {
@@ -19,7 +19,7 @@ static inline int gdb_hex_digit(int c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Reads a number of at most 32 bits and moves *text behind it; false if there is none. */
+/* Reads a number of at most 32 bits and moves *text behind it; false: there is none. */
 static inline bool gdb_hex_number(const char **text, uint32_t *value)
 {
     const char *begin = *text;
@@ -31,7 +31,7 @@ static inline bool gdb_hex_number(const char **text, uint32_t *value)
     return *text > begin && n <= UINT32_MAX;
 }
 
-/* Reads `size` bytes of two digits each; false if there are not so many. */
+/* Reads `size` bytes of two digits each; false: there are fewer. */
 static inline bool gdb_hex_read(const char *text, void *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {
@@ -44,7 +44,7 @@ static inline bool gdb_hex_read(const char *text, void *bytes, size_t size)
     return true;
 }
 
-/* Writes `size` bytes as digits, without a zero behind them; gives how many. */
+/* Writes `size` bytes as digits, without a terminating zero; returns the number of digits. */
 static inline size_t gdb_hex_write(char *text, const void *bytes, size_t size)
 {
     for (size_t i = 0; i < size; i++) {

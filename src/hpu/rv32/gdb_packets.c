@@ -48,7 +48,7 @@ static void write_registers(struct gdb_session *s, const char *text)
 {
     uint32_t value;
     for (uint32_t i = 0; i <= GDB_PC && gdb_hex_read(text + (size_t)8 * i, &value, 4); i++) {
-        gdb_register_write(s, i, value); /* that to zero is lost */
+        gdb_register_write(s, i, value); /* a write to register zero is ignored */
     }
     gdb_answer(s, "OK");
 }
@@ -76,7 +76,7 @@ static void write_register(struct gdb_session *s, const char *text)
     }
 }
 
-/* "address,size", and what is behind `end`. */
+/* Reads "address,size", and moves *text behind the character `end`. */
 static bool read_range(const char **text, char end, uint32_t *address, uint32_t *size)
 {
     bool good = gdb_hex_number(text, address) && *(*text)++ == ',' && gdb_hex_number(text, size) &&
@@ -103,7 +103,7 @@ static void read_memory(struct gdb_session *s, const char *text)
     }
 }
 
-/* M has digits, X the bytes themselves. */
+/* Packet M has the bytes as digits, packet X as they are. */
 static void write_memory(struct gdb_session *s, bool digits)
 {
     const char *text = s->wire.packet + 1;
@@ -200,7 +200,7 @@ static void query(struct gdb_session *s, const char *packet)
     } else if ((rest = behind(packet, "qRcmd,")) != NULL) {
         run_monitor(s, rest);
     } else if (behind(packet, "qAttached") != NULL) {
-        gdb_answer(s, "0"); /* the program was started for GDB: it dies with it */
+        gdb_answer(s, "0"); /* the stub has started the program for GDB: it ends with the session */
     } else if (behind(packet, "qSymbol") != NULL) {
         gdb_answer(s, "OK");
     } else {
@@ -208,9 +208,9 @@ static void query(struct gdb_session *s, const char *packet)
     }
 }
 
-/* ---- Going on ---- */
+/* ---- Resuming ---- */
 
-/* "s", "c", "S05;address", ...: an address may follow. */
+/* Resumes by "s", "c", "S05;address", ...: an address may follow. */
 static enum todo resume(struct gdb_session *s, char how, const char *address)
 {
     uint32_t pc;
@@ -226,7 +226,7 @@ static enum todo resume(struct gdb_session *s, char how, const char *address)
     return RESUME;
 }
 
-/* vCont;action[:thread]...: there is one thread, so the first action is its. */
+/* Resumes by vCont;action[:thread]...: the first action is that of the only thread. */
 static enum todo resume_v(struct gdb_session *s, const char *action)
 {
     const char *text = action + 1;

@@ -24,8 +24,8 @@ static bool change_break(struct gdb_points *p, bool set, uint32_t address)
         return false;
     }
     if (offset >= p->image->code.size) {
-        /* Where the program returns to it ends anyway; in memory of data a call of GDB's returns.
-         */
+        /* An address outside the code: the return address of the program, where it ends anyway, or
+         * the place in data to which a function that GDB calls returns. */
         p->outside = set ? address : 0;
         return true;
     }
@@ -55,7 +55,7 @@ static bool change_watch(struct gdb_points *p, unsigned access, bool set, uint32
         return false;
     }
     if (room->access == 0 && !set) {
-        return true; /* was not there */
+        return true; /* there was none to clear */
     }
     p->watch_count += (int)set - (room->access != 0);
     *room = set ? (struct gdb_watch){address, bytes, access} : (struct gdb_watch){0};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A session, for the files of the GDB stub. Control is in one of three places:
+ * A session, as the files of the GDB stub share it. The program is in one of three states:
  *
- *   stopped   in front of an instruction: `pc`; what it has used: `cycles`
+ *   stopped   before the instruction at `pc`; it has used `cycles`
  *   running   in the core; gdb_points.c says where to stop
- *   ended     the core has left its loop; registers and memory are as it left them
+ *   ended     the core has left its loop; registers and memory stay as they were then
  */
 #ifndef HPU_RV32_GDB_SESSION_H
 #define HPU_RV32_GDB_SESSION_H
@@ -20,11 +20,12 @@ struct gdb_watch {
     unsigned access; /* enum rv32_access; 0: not in use */
 };
 
-/* Where to stop. */
+/* Where the program stops. */
 struct gdb_points {
     const struct rv32_image *image;
-    uint8_t *breaks;  /* a bit a half-word of the code */
-    uint32_t outside; /* a breakpoint out of the code, where a call from GDB returns to; 0: none */
+    uint8_t *breaks; /* one bit for each half-word of the code */
+    /* a breakpoint outside the code, to which a function called by GDB returns; 0: none */
+    uint32_t outside;
     struct gdb_watch watches[GDB_WATCHES];
     int watch_count;
 };
@@ -33,24 +34,25 @@ struct gdb_session {
     const struct rv32_gdb *g;
     struct gdb_wire wire;
     struct gdb_points points;
-    uint32_t pc, wanted_pc; /* where it stands; where GDB wants it to go on */
+    uint32_t pc, wanted_pc; /* where the program stands; where GDB has it go on */
     uint64_t cycles, instructions;
-    uint32_t range_begin, range_end; /* stepping goes on within; both 0: one step */
+    /* stepping goes on while pc is in this range; both 0: one step */
+    uint32_t range_begin, range_end;
     bool stepping, told_once, arrived, detached, killed;
-    const struct gdb_watch *hit; /* by the instruction before */
+    const struct gdb_watch *hit; /* the watchpoint that the last instruction has touched */
     uint32_t hit_address;
-    uint32_t since_look; /* instructions since we looked for a Ctrl-C */
+    uint32_t since_look; /* instructions since the stub last looked for a Ctrl-C */
 };
 
 /* ---- gdb_packets.c ---- */
 
-/* gdb_converse() does what GDB asks of a program that has stopped; true: it is to go on, at
- * wanted_pc; false: it has been killed or detached. */
+/* gdb_converse() talks with GDB about a program that has stopped. True: the program goes on, at
+ * wanted_pc; false: GDB has killed it or detached. */
 bool gdb_converse(struct gdb_session *s, unsigned signal);
 
 void gdb_answer(struct gdb_session *s, const char *text);
 
-/* gdb_answer_signal() says that the program has stopped. */
+/* gdb_answer_signal() tells GDB that the program has stopped. */
 void gdb_answer_signal(struct gdb_session *s, unsigned signal);
 
 /* ---- gdb_points.c ---- */
@@ -58,32 +60,32 @@ void gdb_answer_signal(struct gdb_session *s, unsigned signal);
 bool gdb_points_open(struct gdb_points *p, const struct rv32_image *image);
 void gdb_points_close(struct gdb_points *p);
 
-/* gdb_points_change() sets or clears a breakpoint (kind '0', '1') or watchpoint ('2' to '4');
- * false: there can be none. */
+/* gdb_points_change() sets or clears a breakpoint (kind '0', '1') or a watchpoint ('2' to '4');
+ * false: it cannot be set. */
 bool gdb_points_change(struct gdb_points *p, char kind, bool set, uint32_t address, uint32_t bytes);
 
 bool gdb_points_break(const struct gdb_points *p, uint32_t pc);
 
-/* gdb_points_watch() gives the watchpoint that the instruction at pc is about to touch, and
- * where; NULL: none. */
+/* gdb_points_watch() returns the watchpoint that the instruction at pc will touch, and at which
+ * address; NULL: none. */
 const struct gdb_watch *gdb_points_watch(const struct gdb_points *p, const struct rv32_core *core,
                                          uint32_t pc, uint32_t *address);
 
 /* ---- gdb_state.c ---- */
 
-/* gdb_target() writes the description of the target; gives its length. */
+/* gdb_target() writes the XML description of the target; returns its length. */
 size_t gdb_target(char text[GDB_TARGET_MAX]);
 
-/* One register, by GDB's number; false: there is none, or it cannot be written. */
+/* Read or write one register, by GDB's number; false: it does not exist, or cannot be written. */
 bool gdb_register_read(const struct gdb_session *s, uint32_t number, uint32_t *value);
 bool gdb_register_write(struct gdb_session *s, uint32_t number, uint32_t value);
 
-/* Memory, as far as the program might access it; gives how many bytes. */
+/* Read or write memory, as far as the program may access it; return the number of bytes. */
 uint32_t gdb_memory_read(struct rv32_core *core, uint32_t address, void *bytes, uint32_t size);
 uint32_t gdb_memory_write(struct rv32_core *core, uint32_t address, const void *bytes,
                           uint32_t size);
 
-/* gdb_monitor() answers a command of the user, in words. */
+/* gdb_monitor() answers a `monitor` command of the user in words. */
 void gdb_monitor(const struct gdb_session *s, const char *command, char *text, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of a core that GDB sees: registers, memory, and words for `monitor`. */
+/* The state of a core that GDB sees: registers, memory, and the answers to `monitor`. */
 #include "gdb_session.h"
 
 #include <inttypes.h>

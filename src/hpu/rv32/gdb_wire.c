@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Packets in and out (gdb_wire.h). */
+/* Receiving and sending packets (gdb_wire.h). */
 #include "gdb_wire.h"
 
 #include "gdb_hex.h"
@@ -8,7 +8,7 @@
 
 enum { CTRL_C = 0x03, NONE = -1 };
 
-/* Fills `in` if it is empty; tells whether something is there. */
+/* Reads into `in` if that is empty; returns whether it has bytes. */
 static bool fill(struct gdb_wire *w, bool wait)
 {
     if (w->in_at < w->in_end) {
@@ -24,7 +24,7 @@ static bool fill(struct gdb_wire *w, bool wait)
     return n > 0;
 }
 
-/* The next byte, NONE at the end. */
+/* Returns the next byte, NONE at the end. */
 static int next(struct gdb_wire *w)
 {
     return fill(w, true) ? w->in[w->in_at++] : NONE;
@@ -37,7 +37,7 @@ static void put(struct gdb_wire *w, const void *bytes, size_t size)
     }
 }
 
-/* The data of a packet behind its $; tells whether it is whole and its sum is right. */
+/* Reads the data of a packet, behind its $; returns whether it is whole and its checksum right. */
 static bool receive_data(struct gdb_wire *w)
 {
     uint8_t sum = 0;
@@ -45,7 +45,7 @@ static bool receive_data(struct gdb_wire *w)
     int c;
     w->length = 0;
     while ((c = next(w)) != '#' && c != NONE) {
-        if (c == '$') { /* the one before was cut */
+        if (c == '$') { /* a new packet begins: the one before was cut off */
             sum = 0;
             w->length = 0;
             escaped = full = false;

@@ -2,12 +2,12 @@
 /*
  * Packets of GDB's remote serial protocol, over any stream of bytes.
  *
- *   $ data # two digits of checksum       answered by + or -, until both sides agree not to
- *   0x03                                  somebody pressed Ctrl-C
+ *   $ data # two digits of checksum       acknowledged by + or -, until both sides agree to do
+ * without 0x03                                  GDB's user has pressed Ctrl-C
  *
- * In what is sent, and in what is received, } stands before a byte that means something
- * else, which is then changed by 0x20. Bytes come from outside: a packet may hold anything,
- * be cut, be longer than there is room for, or have a wrong sum.
+ * In both directions } escapes a byte with another meaning, which is then XORed with 0x20. The
+ * bytes come from outside: a packet may hold anything, be cut off, be longer than there is room
+ * for, or have a wrong checksum.
  */
 #ifndef HPU_RV32_GDB_WIRE_H
 #define HPU_RV32_GDB_WIRE_H
@@ -16,10 +16,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { GDB_PACKET_MAX = 4096 }; /* bytes of data in one */
+enum { GDB_PACKET_MAX = 4096 }; /* bytes of data in one packet */
 
-/* The stream. read() gives how many bytes came, 0 if the other side has closed it; without
- * `wait`, -1 if none are there yet. write() tells whether all were written. */
+/* The stream. read() returns the number of bytes read; 0: the other side has closed it; -1, without
+ * `wait`: none has come yet. write() returns whether it has written all. */
 struct gdb_link {
     long (*read)(void *context, void *bytes, size_t room, bool wait);
     bool (*write)(void *context, const void *bytes, size_t size);
@@ -28,24 +28,24 @@ struct gdb_link {
 
 struct gdb_wire {
     const struct gdb_link *link;
-    bool trusted; /* nobody answers packets by + any more */
-    bool gone;    /* the other side is */
+    bool trusted; /* packets are not acknowledged by + any more */
+    bool gone;    /* the other side has closed the stream */
     uint8_t in[1024];
     size_t in_at, in_end;
-    char packet[GDB_PACKET_MAX + 1]; /* last packet of GDB, with a zero behind it */
+    char packet[GDB_PACKET_MAX + 1]; /* the last packet from GDB, with a terminating zero */
     size_t length;
-    uint8_t out[2 * GDB_PACKET_MAX + 8]; /* last answer, byte by byte as it was sent */
+    uint8_t out[2 * GDB_PACKET_MAX + 8]; /* the last answer, byte by byte as it was sent */
     size_t out_size;
 };
 
-/* gdb_wire_receive() waits for a packet, which is then in `packet`. One that was too long is
- * empty. False: the other side is gone. A Ctrl-C in between has no meaning. */
+/* gdb_wire_receive() waits for a packet, and puts it into `packet`; one that is too long counts as
+ * empty. False: the other side has closed the stream. It ignores a Ctrl-C. */
 bool gdb_wire_receive(struct gdb_wire *w);
 
-/* gdb_wire_interrupted() looks, without waiting, whether a Ctrl-C has come, and takes it. */
+/* gdb_wire_interrupted() takes a Ctrl-C if one has come, without waiting; true: there was one. */
 bool gdb_wire_interrupted(struct gdb_wire *w);
 
-/* gdb_wire_send() sends `length` bytes of data; what is beyond GDB_PACKET_MAX is left out. */
+/* gdb_wire_send() sends `length` bytes of data; it drops those beyond GDB_PACKET_MAX. */
 void gdb_wire_send(struct gdb_wire *w, const void *data, size_t length);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Reading images, with libelf for what is structure. Segments are taken from the bytes
- * themselves, after the bounds that the file claims have been held against its size.
- */
+/* Reading images. libelf reads headers and sections. Segments are copied from the bytes of the file
+ * itself, after the bounds that it declares were checked against its size. */
 #include "elfutils.h"
 
 #include "base/array.h"
@@ -34,9 +32,10 @@ static int no_memory(const struct rv32_image *image, struct rv32_error *error)
     return rv32_fail(error, "%s: no memory", image->name);
 }
 
-/* ---- Is it for this core? ---- */
+/* ---- Is the file for this core? ---- */
 
-/* libelf gives tables as they lie in the file; structs are read where they are aligned. */
+/* Checks that a table is aligned in the file: libelf returns pointers into that, and the structs
+ * are read from there. */
 static int check_place(const struct rv32_image *image, const char *what, uint32_t offset,
                        struct rv32_error *error)
 {

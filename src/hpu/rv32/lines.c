@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One name is kept once: units have few files. */
+/* Returns a copy of a file name, the same for equal names. A linear search, since units have few
+ * files. */
 static const char *keep_name(struct rv32_lines *lines, const char *name)
 {
     for (size_t i = 0; i < lines->file_count; i++) {
@@ -34,9 +35,9 @@ static int add_row(struct rv32_lines *lines, const struct rv32_segment *code, Dw
     const char *name = elfutils.dwarf_linesrc(row, NULL, NULL);
     if (elfutils.dwarf_lineaddr(row, &address) != 0 || elfutils.dwarf_lineno(row, &line) != 0 ||
         elfutils.dwarf_lineendsequence(row, &end) != 0) {
-        return 0; /* a row that says nothing */
+        return 0; /* a row without an address */
     }
-    /* The end of the last function stands right behind the code. */
+    /* The row that ends the last function has the address right behind the code. */
     if (address - code->base > code->size) {
         return 0;
     }
@@ -53,7 +54,7 @@ static int add_unit(struct rv32_lines *lines, const struct rv32_segment *code, D
     Dwarf_Lines *table;
     size_t count;
     if (elfutils.dwarf_getsrclines(unit, &table, &count) != 0) {
-        return 0; /* a unit without lines */
+        return 0; /* the unit has no lines */
     }
     struct rv32_line *rows = realloc(lines->rows, (lines->count + count + 1) * sizeof(*rows));
     if (rows == NULL) {
@@ -75,7 +76,7 @@ static int by_address(const void *a, const void *b)
     if (x->address != y->address) {
         return x->address < y->address ? -1 : 1;
     }
-    /* An end stands before a beginning at the same place. */
+    /* At one address an end of sequence comes before a row that begins one. */
     return (x->line != 0) - (y->line != 0);
 }
 

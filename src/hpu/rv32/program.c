@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Making programs (program.h), in three passes: lay out cells for every even address,
- * sum up costs from the back, link branches. Until it is linked, the imm of a jump is the
- * number of bytes that the instruction says.
+ * Making programs (program.h), in three passes: lay out a cell for every even address, sum up the
+ * costs from the end backwards, link jumps. Until it is linked, the imm of a jump is the distance
+ * in bytes that its instruction has.
  */
 #include "program.h"
 
@@ -14,7 +14,7 @@ enum { NOWHERE = 0xffffffff };
 struct maker {
     struct rv32_program *p;
     const struct rv32_segment *code;
-    struct rv32_insn *insns; /* by cell; op RV32_ILLEGAL for GOTO, OUTSIDE */
+    struct rv32_insn *insns; /* by cell; the op is RV32_ILLEGAL for GOTO and OUTSIDE */
 };
 
 struct rv32_insn rv32_program_insn(const struct rv32_segment *code, uint32_t pc)
@@ -42,7 +42,8 @@ static struct rv32_cell *add_cell(struct maker *m, uint32_t pc, uint8_t op)
 
 static bool reads_counter(const struct rv32_insn *i)
 {
-    /* These set or clear bits, none of them if rs1 is zero; a write is illegal. */
+    /* These instructions set or clear bits, and none if rs1 is zero: then they only read. A write
+     * to a counter is illegal. */
     bool reads = (i->op == RV32_CSRRS || i->op == RV32_CSRRC || i->op == RV32_CSRRSI ||
                   i->op == RV32_CSRRCI) &&
                  i->rs1 == 0;
@@ -85,7 +86,7 @@ static void add_insn(struct maker *m, uint32_t pc, const struct rv32_insn *i)
     }
 }
 
-/* Lays out instructions from `offset` on until one that is there already, or the end. */
+/* Lays out instructions from `offset` on, until one that has a cell already, or the end. */
 static void lay_out(struct maker *m, uint32_t offset)
 {
     struct rv32_program *p = m->p;
@@ -106,7 +107,7 @@ static void lay_out(struct maker *m, uint32_t offset)
     }
 }
 
-/* Notes the length of the instruction at each place where the prefetch buffer may look. */
+/* Notes the length of the instruction at each address at which the prefetch buffer may look. */
 static void note_lengths(struct maker *m)
 {
     struct rv32_program *p = m->p;
@@ -126,9 +127,9 @@ static const struct rv32_insn *next_insn(const struct maker *m, uint32_t cell)
     return &m->insns[cell];
 }
 
-/* Sums up the cells from the last to the first, as the sum of a cell is made of the one behind it.
- * That of a GOTO is the sum of its target, which is always a cell in front of it: the caller sums
- * up the sweep, which ends without GOTO, before what was added behind it. */
+/* Sums up the costs of cells from the last to the first, since the sum of a cell includes that of
+ * the next one. The sum of a GOTO is that of its target, always an earlier cell: so the caller sums
+ * up the sweep, which has no GOTO, before the cells that were added behind it. */
 static void sum_up(struct maker *m, uint32_t first, uint32_t end)
 {
     struct rv32_program *p = m->p;
@@ -161,8 +162,9 @@ static void sum_entries(struct maker *m)
     }
 }
 
-/* Where the fetch of the instruction behind a jump's target is late (timing.h), jumps lead to a
- * cell of their own for the target, whose GOTO to the instruction behind it takes that time. */
+/* Adds entries for jumps where the instruction after the target is fetched late (timing.h). Such
+ * jumps lead to a cell of their own for the target, followed by a GOTO, which takes that time, to
+ * the instruction after it. */
 static void add_late_entries(struct maker *m)
 {
     struct rv32_program *p = m->p;
@@ -249,8 +251,8 @@ int rv32_program_make(struct rv32_program *p, const struct rv32_image *image,
     *p =
         (struct rv32_program){.timing = timing, .base = image->code.base, .size = image->code.size};
     struct maker m = {.p = p, .code = &image->code};
-    /* For a half-word: its instruction, an end of a run, a jump out of the code; for eight of them
-     * the two cells of a late entry. */
+    /* Room: for each half-word its instruction, the GOTO that ends a run, and a jump out of the
+     * code; and for each eighth of them the two cells of a late entry. */
     size_t halves = p->size / 2 + 1, room = 4 * halves + 1;
     p->cells = calloc(room, sizeof(*p->cells));
     p->pcs = calloc(room, sizeof(*p->pcs));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How a call ended, in words (core.h). */
+/* Describes in words how a call ended (core.h). */
 #include "core.h"
 
 #include <inttypes.h>
@@ -7,19 +7,20 @@
 #include <string.h>
 
 enum {
-    NEAR_STACK = 64 << 10, /* bytes: what strays so far below the stack came from it */
-    NEAR = 4 << 10,        /* ... beside other memory */
-    FAR_STACK = 16 << 20,  /* an sp farther below was overwritten: no frame is so large */
+    /* bytes: an access at most so far below the stack counts as one beside it */
+    NEAR_STACK = 64 << 10,
+    NEAR = 4 << 10,       /* ... and so far from other memory */
+    FAR_STACK = 16 << 20, /* an sp farther below the stack was overwritten: no frame is so large */
 };
 
-/* ---- Where an access went ---- */
+/* ---- Near which memory an access failed ---- */
 
 static bool is_stack(const char *name)
 {
     return strcmp(name, "stack") == 0;
 }
 
-/* How far an address is beside a region; 0: in it. */
+/* Returns by how many bytes an address is beside a region; 0: it is in there. */
 static uint32_t distance(const struct rv32_region *r, uint32_t address)
 {
     uint32_t below = r->base - address, behind = address - (r->base + r->size);
@@ -75,7 +76,7 @@ void rv32_result_place(const struct rv32_result *r, char text[RV32_PLACE])
     char bytes[BYTES_TEXT];
     text[0] = '\0';
     if (!is_access(r->end) || n->name == NULL) {
-        return; /* of other ends `near` says nothing */
+        return; /* `near` is set for accesses only */
     }
     bool overflow = is_stack(n->name) && r->address < n->base;
     uint32_t by = overflow && r->sp < r->address ? n->base - r->sp : n->base - r->address;
@@ -138,7 +139,7 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
             snprintf(text, size, "SEGV: no atomic at 0x%08x: not its memory%s", r->address, place);
         }
         break;
-    case RV32_FAULT_STACK: /* `place` says all of it, where there is one */
+    case RV32_FAULT_STACK: /* `place` describes it, where there is one */
         if (strncmp(place, overflow, strlen(overflow)) == 0) {
             snprintf(text, size, "SEGV: %s", place + strlen(", a "));
         } else if (sp_is_astray(r) && place[0] == ',') {
@@ -171,7 +172,7 @@ static void describe(const struct rv32_result *r, const struct rv32_image *image
     }
 }
 
-/* " in f+0x4, file.c:12", or less. */
+/* Writes " in f+0x4, file.c:12", or less if less is known. */
 static void describe_pc(uint32_t pc, const struct rv32_image *image, const struct rv32_lines *lines,
                         char *text, size_t size)
 {
@@ -187,9 +188,9 @@ static void describe_pc(uint32_t pc, const struct rv32_image *image, const struc
     }
 }
 
-/* Where a jump out of the code came from, and which call had entered the function that jumped. The
- * register ra says the latter until the function calls another one: from then on it points behind
- * that call, and is told all the same. */
+/* Writes where a jump out of the code came from, and which call had entered the function that
+ * jumped. Register ra has the latter until the function calls another one, and then points behind
+ * that call; it is written in both cases. */
 static void describe_jump(const struct rv32_result *r, const struct rv32_image *image,
                           const struct rv32_lines *lines, char *text, size_t size)
 {
@@ -204,8 +205,8 @@ static void describe_jump(const struct rv32_result *r, const struct rv32_image *
     }
 }
 
-/* True for functions that compilers call by themselves (runtime/, libgcc): they have reserved
- * names, and no source of the user's. */
+/* Whether an address is in a function that compilers call by themselves (runtime/, libgcc): these
+ * have reserved names, and no source of the user's. */
 static bool is_run_time(const struct rv32_image *image, uint32_t pc)
 {
     static const char *const copies[] = {"memcpy", "memmove", "memset", "memcmp"};
@@ -233,7 +234,8 @@ static void describe_caller(const struct rv32_result *r, const struct rv32_image
     }
 }
 
-/* Whether the instruction in front of an address of the code is a call, which returns there. */
+/* Whether the instruction before an address of the code is a call, which returns to that
+ * address. */
 static bool is_behind_call(const struct rv32_segment *code, uint32_t address)
 {
     enum { RA = 1 };
@@ -243,7 +245,7 @@ static bool is_behind_call(const struct rv32_segment *code, uint32_t address)
     }
     uint32_t word = rv32_program_insn(code, long_call).bits;
     uint32_t half = rv32_program_insn(code, short_call).bits & 0xffff;
-    bool jal = (word & 0x7f) == 0x6f || (word & 0x707f) == 0x67; /* or jalr */
+    bool jal = (word & 0x7f) == 0x6f || (word & 0x707f) == 0x67; /* jal or jalr */
     bool c_jal = (half & 0xe003) == 0x2001;
     bool c_jalr = (half & 0xf07f) == 0x9002 && (half & 0xf80) != 0;
     return (jal && (word >> 7 & 31) == RA) || c_jal || c_jalr;
@@ -252,7 +254,7 @@ static bool is_behind_call(const struct rv32_segment *code, uint32_t address)
 uint32_t rv32_result_run_time_caller(struct rv32_core *core, const struct rv32_image *image,
                                      uint32_t pc)
 {
-    enum { SP = 2, WORDS = 64 }; /* frames of the run time are smaller */
+    enum { SP = 2, WORDS = 64 }; /* words; frames of run-time functions are smaller */
     uint32_t word, sp = core->x[SP];
     for (uint32_t i = 0; i < WORDS && sp % 4 == 0 && is_run_time(image, pc); i++) {
         const void *at = rv32_core_reach(core, sp + 4 * i, sizeof(word), RV32_READ);

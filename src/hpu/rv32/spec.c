@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The table of encodings, and what is true of each operation; see spec.h. */
+/* The table of encodings, and the properties of each operation; see spec.h. */
 #include "spec.h"
 
 const struct rv32_spec rv32_specs[] = {
@@ -70,7 +70,7 @@ const struct rv32_spec rv32_specs[] = {
     {"csrrsi", 0x0000707f, 0x00006073, RV32_CSRRSI, RV32_FORMAT_CSRI},
     {"csrrci", 0x0000707f, 0x00007073, RV32_CSRRCI, RV32_FORMAT_CSRI},
 
-    /* 16 bits. Rows of RV32_ILLEGAL are reserved cases of the row behind them. */
+    /* 16-bit encodings. A row of RV32_ILLEGAL is a reserved case of the row that follows it. */
     {"c.unimp", 0xffff, 0x0000, RV32_ILLEGAL, RV32_FORMAT_NONE},
     {NULL, 0xffe3, 0x0000, RV32_ILLEGAL, RV32_FORMAT_NONE}, /* c.addi4spn of 0 */
     {"c.addi4spn", 0xe003, 0x0000, RV32_ADDI, RV32_FORMAT_CIW},
@@ -82,7 +82,7 @@ const struct rv32_spec rv32_specs[] = {
     {NULL, 0xf07f, 0x6001, RV32_ILLEGAL, RV32_FORMAT_NONE}, /* c.lui and c.addi16sp of 0 */
     {"c.addi16sp", 0xef83, 0x6101, RV32_ADDI, RV32_FORMAT_C16SP},
     {"c.lui", 0xe003, 0x6001, RV32_LUI, RV32_FORMAT_CLUI},
-    {"c.srli64", 0xfc7f, 0x8001, RV32_SRLI, RV32_FORMAT_CSHIFT}, /* by nothing: a hint */
+    {"c.srli64", 0xfc7f, 0x8001, RV32_SRLI, RV32_FORMAT_CSHIFT}, /* a shift by 0: a hint */
     {"c.srai64", 0xfc7f, 0x8401, RV32_SRAI, RV32_FORMAT_CSHIFT},
     {"c.srli", 0xfc03, 0x8001, RV32_SRLI, RV32_FORMAT_CSHIFT},
     {"c.srai", 0xfc03, 0x8401, RV32_SRAI, RV32_FORMAT_CSHIFT},

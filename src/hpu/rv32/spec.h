@@ -2,14 +2,13 @@
 /*
  * The instruction set RV32IMAC with Zicsr as data: one row an encoding, with its
  * name, the bits that tell it from others, how its operands lie in the word, and
- * the operation that it is. The 16-bit encodings are rows of their own that name
- * the operation that they are short for. Decoder, disassembler, timing and
- * interpreter take what they need from here.
+ * its operation. The 16-bit encodings are rows of their own, with the operation that they
+ * abbreviate. Decoder, disassembler, timing and interpreter all use this table.
  *
  *   word ──rv32_decode()──► struct rv32_insn { operation, registers, immediate, row }
  *
- * A row matches when (word & mask) == match; the first match wins, so special cases
- * stand before what they are cases of. A word without a row is illegal.
+ * A row matches when (word & mask) == match; the first match wins, so special
+ * cases come before the general one. A word without a row is illegal.
  */
 #ifndef HPU_RV32_SPEC_H
 #define HPU_RV32_SPEC_H
@@ -88,7 +87,8 @@ enum rv32_op {
     RV32_OPS
 };
 
-/* The class of an operation tells what it costs (timing.h) and which units it needs. */
+/* Classes of operations: an operation's class decides what it costs (timing.h), and which unit it
+ * needs. */
 enum rv32_class {
     RV32_CLASS_NONE, /* never executed */
     RV32_CLASS_ALU,
@@ -107,7 +107,7 @@ enum rv32_class {
     RV32_CLASSES
 };
 
-/* How operands lie in a word, and so how they are written. */
+/* How operands lie in a word, and how the disassembler writes them. */
 enum rv32_format {
     RV32_FORMAT_NONE,
     RV32_FORMAT_R,      /* rd,rs1,rs2 */
@@ -121,7 +121,7 @@ enum rv32_format {
     RV32_FORMAT_AMO,    /* rd,rs2,(rs1), with .aq and .rl in the name */
     RV32_FORMAT_LR,     /* rd,(rs1) */
     RV32_FORMAT_CSR,    /* rd,csr,rs1 */
-    RV32_FORMAT_CSRI,   /* rd,csr,uimm, which stands in rs1 */
+    RV32_FORMAT_CSRI,   /* rd,csr,uimm, which lies in the bits of rs1 */
     RV32_FORMAT_FENCE,  /* predecessors,successors */
     RV32_FORMAT_CIW,    /* 16 bits from here on: rd',sp,imm */
     RV32_FORMAT_CL,     /* rd',imm(rs1') */
@@ -131,7 +131,7 @@ enum rv32_format {
     RV32_FORMAT_C16SP,  /* sp,imm in steps of 16 */
     RV32_FORMAT_CLUI,   /* rd,0xupper */
     RV32_FORMAT_CSLLI,  /* rd,0xshamt; rd alone if that is 0 */
-    RV32_FORMAT_CSHIFT, /* the same of rd' */
+    RV32_FORMAT_CSHIFT, /* as CSLLI, of rd' */
     RV32_FORMAT_CANDI,  /* rd',imm */
     RV32_FORMAT_CA,     /* rd',rs2' */
     RV32_FORMAT_CJ,     /* target, linking to zero */
@@ -152,59 +152,60 @@ struct rv32_spec {
     uint8_t format; /* enum rv32_format */
 };
 
-/* Properties of an operation, however it is encoded. */
+/* Properties of an operation, in any encoding. */
 struct rv32_traits {
     uint8_t class;       /* enum rv32_class */
-    uint8_t bytes;       /* of memory that it touches; 0: none */
-    bool reads1, reads2; /* rs1 and rs2 are registers that it reads */
-    bool writes;         /* rd is a register that it writes */
+    uint8_t bytes;       /* bytes of memory that it accesses; 0: none */
+    bool reads1, reads2; /* it reads register rs1; rs2 */
+    bool writes;         /* it writes register rd */
 };
 
 struct rv32_insn {
     uint8_t op;     /* enum rv32_op */
     uint8_t length; /* 2 or 4 */
     uint8_t rd, rs1, rs2;
-    int32_t imm; /* sign-extended; LUI and AUIPC: shifted; jumps: from this instruction; CSR: its
-                    number */
+    /* sign-extended; LUI and AUIPC: shifted; jumps: distance from this instruction; CSR: its
+     * number */
+    int32_t imm;
     uint32_t bits;
     const struct rv32_spec *spec; /* NULL: illegal */
 };
 
-/* The rows, in the order in which they are tried: 32-bit encodings, 16-bit ones. */
+/* The rows, in the order in which the decoder tries them: 32-bit encodings, then 16-bit ones. */
 extern const struct rv32_spec rv32_specs[];
 extern const size_t rv32_spec_count;
 
 extern const struct rv32_traits rv32_traits[RV32_OPS];
 
-/* rv32_length() tells from its first 16 bits how many bytes an instruction has. */
+/* rv32_length() returns the number of bytes of an instruction, from its first 16 bits. */
 static inline unsigned rv32_length(uint16_t low)
 {
     return (low & 3) == 3 ? 4 : 2;
 }
 
-/* rv32_decode() decodes the instruction at the start of `word`; of a 16-bit one the
- * upper half does not count. What has no row comes out as RV32_ILLEGAL, with the
- * length that its lowest bits tell. */
+/* rv32_decode() decodes the instruction at the start of `word`; the upper half is ignored for a
+ * 16-bit one. A word that has no row becomes RV32_ILLEGAL, with the length that its lowest bits
+ * tell. */
 struct rv32_insn rv32_decode(uint32_t word);
 
-/* rv32_reads() tells whether the instruction reads register `r`, never so for r = 0. */
+/* rv32_reads() tells whether the instruction reads register `r`; false for r = 0. */
 static inline bool rv32_reads(const struct rv32_insn *i, unsigned r)
 {
     const struct rv32_traits *t = &rv32_traits[i->op];
     return r != 0 && ((t->reads1 && i->rs1 == r) || (t->reads2 && i->rs2 == r));
 }
 
-/* rv32_writes() gives the register that the instruction writes; 0: none. */
+/* rv32_writes() returns the register that the instruction writes; 0: none. */
 static inline unsigned rv32_writes(const struct rv32_insn *i)
 {
     return rv32_traits[i->op].writes ? i->rd : 0;
 }
 
-enum { RV32_TEXT = 64 }; /* enough for any instruction as text */
+enum { RV32_TEXT = 64 }; /* room for the text of any instruction */
 
-/* rv32_disassemble() writes the instruction as text, with the names of the encoding
- * itself ("c.lw a5,0(a0)"), a tab between name and operands, and targets of jumps as
- * addresses; `pc` is where it stands. */
+/* rv32_disassemble() writes the instruction as text, by the name of its encoding ("c.lw a5,0(a0)"),
+ * with a tab between name and operands, and jump targets as addresses; `pc` is the address of the
+ * instruction. */
 void rv32_disassemble(const struct rv32_insn *i, uint32_t pc, char text[RV32_TEXT]);
 
 extern const char *const rv32_register_names[32];

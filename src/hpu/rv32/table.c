@@ -9,7 +9,7 @@
 
 enum { ENTRY = 12 };
 
-/* The bytes at an address of the data, as many as there are; NULL: none. */
+/* Returns the bytes at an address of the data, and how many there are; NULL: none. */
 static const uint8_t *data_at(const struct rv32_image *image, uint32_t address, uint32_t *left)
 {
     for (int i = 0; i < image->data_count; i++) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The tables of timing.h, and the rules by which they are read. */
+/* The tables of timing.h, and the functions that apply them. */
 #include "timing.h"
 
 #include <string.h>
 
-/* A command is a load (ISSUE) and a store for INFO and each word, one cycle each; waiting is a
- * store (WAIT) and what the command takes. docs/rv32-handlers.md derives each row. */
+/* A command is a load (ISSUE), and a store for INFO and for each word, one cycle each; to wait is a
+ * store (WAIT), and the time of the command. docs/rv32-handlers.md derives each row. */
 #define PSPIN_CALLS                                                                                \
     .call = {[RV32_COST_SEND] = {17, 0},                                                           \
              [RV32_COST_TO_HOST] = {7, 0},                                                         \
@@ -110,8 +110,8 @@ unsigned rv32_cost_late(const struct rv32_timing *t, const struct rv32_insn *i, 
     enum { WORD = 4, HALF = 2 };
     uint32_t line = 1u << t->line_shift, end = pc % line + i->length;
     bool unforeseen = end == line - HALF && pc % line < line - WORD && next->length > HALF;
-    /* An instruction of several cycles hides the wait for a straddling one; a jump leads elsewhere.
-     */
+    /* An instruction of several cycles hides the wait for a straddling one; after a jump that one
+     * does not follow. */
     return unforeseen && rv32_cost_fixed(t, i, next) == 1 ? t->straddle : 0;
 }
 
@@ -121,7 +121,8 @@ unsigned rv32_cost_access(const struct rv32_timing *t, enum rv32_class class, en
     const uint8_t *cycles = class == RV32_CLASS_LOAD    ? t->load
                             : class == RV32_CLASS_STORE ? t->store
                                                         : t->amo;
-    unsigned crossing = address % 4 + bytes > 4 ? cycles[area] : 0; /* a second access */
+    /* the second access of one that crosses a word */
+    unsigned crossing = address % 4 + bytes > 4 ? cycles[area] : 0;
     return cycles[area] - cycles[RV32_AREA_L1] + crossing;
 }
 
@@ -130,7 +131,8 @@ static bool accesses(const struct rv32_insn *i)
     return rv32_traits[i->op].bytes > 0;
 }
 
-/* Cycles that this instruction waits for the memory bank that the one before still uses. */
+/* Returns the cycles for which this instruction waits for the memory bank that the last one still
+ * uses. */
 static unsigned bank_wait(const struct rv32_replay *r, const struct rv32_timing *t,
                           const struct rv32_retired *now)
 {
@@ -181,7 +183,7 @@ enum rv32_area rv32_pspin_area(uint32_t address)
         return address < 0x10400000u ? RV32_AREA_L1 : RV32_AREA_REMOTE;
     }
     if (address >> 22 == 0x1b000000u >> 22) {
-        return RV32_AREA_L1; /* the alias of the own cluster */
+        return RV32_AREA_L1; /* the address that PsPIN maps to the core's own cluster, too */
     }
     if (address >> 22 == 0x1c000000u >> 22) {
         return RV32_AREA_HANDLER;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The atomics that compilers call where the core has no instruction for them: those of 8 bytes,
- * and of 1 and 2, by C11's names and by the older ones. Orders are not looked at: each is as
- * strong as any.
+ * The atomics that compilers emit calls of, where the core has no instruction: those of 8 bytes,
+ * and of 1 and 2, by the names of C11 and by the older ones. All ignore the memory order that they
+ * are given: each is sequentially consistent.
  *
  *      load of 8, exchange of 8    a call each (calls.h)
- *      all others                  a load, then compare-and-swap until nobody came in between
+ *      all others                  a load, then compare-and-swap until no other HPU came in between
  *
- * Larger objects have none: libatomic would lock, and there is nobody to lock with. Besides,
- * divisions of 64 bits, as far as C leaves them undefined and libgcc goes on.
+ * Larger objects have none: libatomic uses locks for these, and handlers have none. This file also
+ * has the divisions of 64 bits, to end a handler where C leaves the result undefined.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,7 +25,7 @@ uint64_t pinwheel_cas_8(volatile void *p, uint64_t expected, uint64_t desired);
 #define LOAD_2(p) (*(const volatile uint16_t *)(p))
 #define LOAD_8(p) pinwheel_load_8(p)
 
-/* fetch_NAME() does it and gives what was there, NAME_fetch() what is there then. */
+/* fetch_NAME() changes the value and returns the old one, NAME_fetch() the new one. */
 #define CHANGE(size, type, name, result)                                                           \
     type fetch_##name##_##size(volatile void *p, type with,                                        \
                                int order) __asm__("__atomic_fetch_" #name "_" #size);              \
@@ -151,7 +151,7 @@ int64_t __real___moddi3(int64_t a, int64_t b);
 int64_t __wrap___divdi3(int64_t a, int64_t b);
 int64_t __wrap___moddi3(int64_t a, int64_t b);
 
-/* The one quotient that does not fit ends the handler as that of 32 bits does. */
+/* The one quotient that does not fit ends the handler, as that of 32 bits does. */
 static inline void end_overflow(int64_t a, int64_t b)
 {
     if (b == -1 && a == INT64_MIN) {

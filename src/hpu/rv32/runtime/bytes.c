@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions that compilers call where the source has an assignment of structs or an initialiser:
- * memcpy() and the like, by words, which may be misaligned on this core. Besides, the
- * layout of what handlers are called with, as the host builds it (hpu/device.c).
+ * Functions that compilers call for assignments of structs and for initialisers: memcpy() and the
+ * like, by words, which may be misaligned on this core. This file also asserts the layout of
+ * handlers' arguments as the host builds them (hpu/device_run.c).
  */
 #include "spin_handler.h"
 

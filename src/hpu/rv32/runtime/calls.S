@@ -17,7 +17,7 @@
 #define RV32_CALL(number, name, ...) stub number, name ;
 RV32_CALLS
 
-/* The counter of the core; read again when the upper half moved meanwhile. */
+/* Reads the cycle counter of the core, again if its upper half has changed meanwhile. */
         .section .text.PtlHandlerCycles, "ax", @progbits
         .balign 2
         .globl PtlHandlerCycles
@@ -30,7 +30,7 @@ PtlHandlerCycles:
         ret
         .size PtlHandlerCycles, . - PtlHandlerCycles
 
-/* What stands in a table of virtual functions for one that is pure: the handler ends with SEGV. */
+/* Stands in virtual function tables for a pure function: ends the handler with SEGV. */
         .section .text.__cxa_pure_virtual, "ax", @progbits
         .balign 2
         .globl __cxa_pure_virtual

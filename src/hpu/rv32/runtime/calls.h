@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The calls of spin_handler.h as RV32 handlers make them, and those of atomics.c beside this file:
- * one row a call, for the handler's side (calls.S makes a stub of each) and for the host's
- * (hpu/device_calls.c).
+ * a row for each call, from which calls.S makes its stub for handlers, and
+ * hpu/device_calls.c its entry for the host.
  *
  *      stub: li t0, number; ecall; ret         arguments and result as ABI ilp32 has them
  *
@@ -13,15 +13,14 @@
  *
  *      BYTE, WORD, DOUBLE     8, 32 or 64 bits
  *      PAIR                   64 bits that are aligned as 32: ptl_process_t
- *      OPAQUE                 a pointer that nobody follows: a number, or of PtlHandlerUserPtr()
- *      READS(i)               a pointer to as many bytes as argument i says, which are read
- *      WRITES(i)              ... written
- *      CHANGES(n), FILLS(n)   a pointer to n bytes; that of FILLS may be NULL
- *      TAKES(n)               a pointer to n bytes, which are read
- *      OPERAND(i)             a pointer to what the swap of argument i compares with or masks: an
- *                             element of the type that comes next; of PTL_SWAP nobody looks there
- *      TEXT                   a pointer to a format, what it asks for follows as ilp32 has it
- *      STRUCT_16              a struct of two words of 64 bits by value, which ilp32 has in memory
+ *      OPAQUE                 a pointer that is not dereferenced: a number, or of
+ * PtlHandlerUserPtr() READS(i)               a pointer to as many bytes as argument i says, which
+ * are read WRITES(i)              ... written CHANGES(n), FILLS(n)   a pointer to n bytes; that of
+ * FILLS may be NULL TAKES(n)               a pointer to n bytes, which are read OPERAND(i) a
+ * pointer to what the swap of argument i compares with or masks: an element of the type in the next
+ * argument; ignored for PTL_SWAP TEXT                   a pointer to a format; its arguments follow
+ * as ilp32 passes them STRUCT_16              a struct of two words of 64 bits by value, which
+ * ilp32 passes in memory
  *
  * and the cost a row of `struct rv32_timing`.call (timing.h).
  */
