@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Arrays that grow, twice as large whenever they are full; and a search in sorted ones. */
+/* Arrays that double their capacity when they are full, and a binary search in sorted arrays. */
 #ifndef BASE_ARRAY_H
 #define BASE_ARRAY_H
 
@@ -7,8 +7,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* array_grow() makes the array at `array` twice as large, or of `least` elements if it has none, or
- * of as many as are `needed`, and gives the new capacity; the old one if memory is short. */
+/* array_grow() reallocates the array at `array` to twice its capacity (to `least` elements if it
+ * has none), or to `needed` elements if that is more. It returns the new capacity; if memory is
+ * short the old one, and the array is as it was. */
 static inline uint64_t array_grow(void *array, uint64_t capacity, uint64_t needed, uint64_t least,
                                   size_t size)
 {
@@ -23,9 +24,9 @@ static inline uint64_t array_grow(void *array, uint64_t capacity, uint64_t neede
     return more;
 }
 
-/* ARRAY_HOLDS() is true if there is room for `needed` elements, once the array has grown if need
- * be; false: memory is short, and nothing has changed. ARRAY_ROOM() is that for one more element
- * than `count`. */
+/* ARRAY_HOLDS() is true if the array has room for `needed` elements, and makes it grow first if it
+ * has not; false if memory is short, and then nothing has changed. ARRAY_ROOM() does the same for
+ * one element more than the `count` that the array holds. */
 #define ARRAY_HOLDS(array, needed, capacity, least)                                                \
     ((needed) <= (capacity) ||                                                                     \
      ((capacity) = array_grow(&(array), (capacity), (needed), (least), sizeof(*(array))),          \
@@ -33,8 +34,9 @@ static inline uint64_t array_grow(void *array, uint64_t capacity, uint64_t neede
 #define ARRAY_ROOM(array, count, capacity, least)                                                  \
     ARRAY_HOLDS(array, (uint64_t)(count) + 1, capacity, least)
 
-/* ARRAY_FIRST() bisects the places 0 ... count - 1 for the first one, `i`, that meets a condition
- * which all behind it meet as well; `count` if there is none. */
+/* ARRAY_FIRST() finds by bisection the first index `i` of 0 ... count - 1 for which the condition,
+ * an expression in `i`, is true; `count` if there is none. The condition must be true for all
+ * indices behind the first one as well. */
 #define ARRAY_FIRST(i, count, condition)                                                           \
     ({                                                                                             \
         size_t from_ = 0, to_ = (count);                                                           \

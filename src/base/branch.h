@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hints which way a branch goes. The compiler guesses, and where it guesses wrong on the way of a
- * message that way jumps to and fro through code that hardly ever runs, which costs most where a
- * core shares its front end with another thread. likely() and unlikely() say it, at the branches
- * that every message passes; what is in doubt is left to the compiler.
+ * Hints to the compiler which way a branch goes. Without them the compiler guesses, and where it
+ * guesses wrong the code that each message runs is spread between code that hardly ever runs. That
+ * costs most where two hardware threads of a core share its front end. likely() and unlikely() mark
+ * the branches that every message passes; a branch whose usual direction is not sure has no hint.
  */
 #ifndef BASE_BRANCH_H
 #define BASE_BRANCH_H

@@ -17,7 +17,8 @@ bool cpu_has_sse42(void)
 
 bool cpu_has_avx(void)
 {
-    enum { KEPT = 6 }; /* of XCR0: the lower and the upper halves of vector registers */
+    /* bits 1 and 2 of XCR0: the kernel saves the lower and the upper halves of vector registers */
+    enum { KEPT = 6 };
     unsigned both = bit_OSXSAVE | bit_AVX, low, high;
     if ((features() & both) != both) {
         return false;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The features of the processor that are asked for here. __builtin_cpu_supports() would bring 4.5
- * KB of the compiler's own library along, which knows every feature of every processor. */
+/* Tests for the processor features that the library uses. __builtin_cpu_supports() is not used: it
+ * links 4.5 KB of the compiler's run time, which detects every feature of every processor. */
 #ifndef BASE_CPU_H
 #define BASE_CPU_H
 
 #include <stdbool.h>
 
-/* CPUID waits for all instructions before it, and under a hypervisor for that one: ask once. */
+/* Each function executes CPUID, which waits for all earlier instructions and which a hypervisor
+ * traps and emulates: callers ask once and keep the answer. */
 bool cpu_has_sse42(void);
 
-/* The kernel must keep the upper halves of the registers, too. */
+/* cpu_has_avx() is true if the kernel saves the upper halves of the vector registers, too. */
 bool cpu_has_avx(void);
 
 #endif

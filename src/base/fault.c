@@ -6,8 +6,8 @@
  *   returns, so the signal mask, the alternate stack and a sanitizer's view of the
  *   signal are left in the ordinary way.
  * - `slots` is written under `lock` and read by the signal handler without it. A fork() waits for
- *   who has the lock, so the child gets handlers that are installed as `slots` says.
- *   `before` is complete before ours is installed.
+ * the thread that holds the lock, so that in the child `slots` and the installed handlers agree.
+ * `before` is complete before our handler is installed.
  * - When the program has installed a handler above ours, the chain cannot be cut:
  *   theirs may call ours at any time. Then ours stays where it is for good, with its
  *   `before`; installing again must not put it above theirs as well, or the two
@@ -36,7 +36,8 @@
 /* nic_copy_x86_64.S */
 extern const char nic_text_begin[], nic_text_end[], nic_text_fault[];
 
-/* A fault at begin <= instruction < end continues at `landing`, same stack. */
+/* If the faulting instruction lies between `begin` and `end`, the thread goes on at `landing`, with
+ * the same stack. */
 static const struct {
     const char *begin, *end, *landing;
 } fixups[] = {
@@ -45,10 +46,13 @@ static const struct {
 
 struct fault_slot {
     int signal;
-    bool below;              /* ours is installed below one of the program */
-    bool again;              /* on_fault_again() was installed, and may have been found */
-    struct sigaction before; /* the program's, before ours */
-    struct sigaction later;  /* the program's, put above ours: on_fault_again() passes on to it */
+    bool below; /* the program has installed a handler above ours */
+    /* on_fault_again() was installed; the program may have found it and call it */
+    bool again;
+    struct sigaction before; /* the action that was installed when ours came */
+    /* the program's later action, above which on_fault_again() was put, and to which it passes
+     * on */
+    struct sigaction later;
 };
 
 static struct fault_slot slots[] = {
@@ -66,7 +70,7 @@ static _Thread_local bool thread_has_stack __attribute__((tls_model("initial-exe
 
 __thread pid_t fault_thread __attribute__((tls_model("initial-exec")));
 
-/* In the value of our own signals. */
+/* FAULT_OVERDUE signals that fault_end() sends carry this variable's address. */
 static char mark;
 
 #define FLAGS_TRAP 0x100
@@ -74,8 +78,9 @@ static char mark;
 #define FLAGS_NESTED_TASK 0x4000
 #define FLAGS_ALIGN_CHECK 0x40000
 
-/* Faults of the running instruction, as opposed to signals that were sent, and to
- * news of a broken memory page that nobody has touched yet. */
+/* True for a fault of the instruction that the thread was executing. False for a signal that a
+ * process sent, and for the kernel's early notice of a broken memory page that nobody has accessed
+ * yet (BUS_MCEERR_AO). */
 static bool is_synchronous(int signal, const siginfo_t *info)
 {
     return info->si_code > 0 && signal != FAULT_OVERDUE &&
@@ -94,7 +99,8 @@ static bool fix_up(ucontext_t *context)
     return false;
 }
 
-/* One of fault_end(); a late one is for a turn that has ended. */
+/* True if fault_end() sent the signal. It may come so late that the turn it was meant for has
+ * ended. */
 static bool is_end(int signal, const siginfo_t *info)
 {
     return signal == FAULT_OVERDUE && info->si_code == SI_QUEUE &&
@@ -115,19 +121,20 @@ static bool divert(int signal, const siginfo_t *info, ucontext_t *context)
     guard->instruction = (uintptr_t)r[REG_RIP];
     guard->stack_pointer = (uintptr_t)r[REG_RSP];
     r[REG_RIP] = (greg_t)guard->landing;
-    r[REG_RSP] = (greg_t)guard->stack - 8; /* as if called */
+    /* the stack pointer is as a call instruction would leave it */
+    r[REG_RSP] = (greg_t)guard->stack - 8;
     r[REG_RDI] = (greg_t)guard;
     r[REG_EFL] &= ~(greg_t)(FLAGS_TRAP | FLAGS_DIRECTION | FLAGS_NESTED_TASK | FLAGS_ALIGN_CHECK);
     return true;
 }
 
-/* The default action of these signals is to die. A fault happens again as soon as
- * its instruction runs again; a signal that was sent has to be sent again, and is
- * taken when this handler returns. */
+/* Does what the kernel does by default: it kills the process. A fault comes again by itself, since
+ * its instruction runs again when the handler returns; a signal that a process sent is sent again
+ * here, and delivered when the handler returns. */
 static void die_by_default(int signal, siginfo_t *info)
 {
     if (signal == FAULT_OVERDUE) {
-        return; /* of this one it is to ignore it */
+        return; /* the default of FAULT_OVERDUE is to ignore the signal */
     }
     struct sigaction by_default = {.sa_handler = SIG_DFL};
     sigaction(signal, &by_default, NULL);
@@ -170,7 +177,8 @@ static void pass_on(struct fault_slot *slot, struct sigaction *to, siginfo_t *in
     }
 }
 
-/* Does what is ours to do; true if that was it. */
+/* Handles signals of fault_end(), faults in nic_copy() and faults in guarded code. Returns false
+ * for all others, which the caller passes on to the program's handler. */
 static bool serve(int signal, siginfo_t *info, ucontext_t *context)
 {
     if (is_end(signal, info)) {
@@ -228,12 +236,13 @@ static bool is_handler(const struct sigaction *action)
            (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
 
-/* Installs one of ours above `below`. */
+/* Installs `handler`, one of the two of this file, above the action `below`. */
 static int put_above(int signal, const struct sigaction *below,
                      void (*handler)(int, siginfo_t *, void *))
 {
     struct sigaction action = {.sa_sigaction = handler, .sa_flags = SA_SIGINFO | SA_ONSTACK};
-    /* A signal that was sent must interrupt system calls as it would have. */
+    /* A system call that a process's signal interrupts must fail with EINTR or be restarted as it
+     * was with the program's own handler: SA_RESTART is taken over from that. */
     if (!is_handler(below) || (below->sa_flags & SA_RESTART)) {
         action.sa_flags |= SA_RESTART;
     }
@@ -307,8 +316,9 @@ void fault_fork(void)
     fault_thread = 0;
 }
 
-/* Puts on_fault_again() above the program's handler. A handler that has found on_fault_again() may
- * call it, so it is put above one only. */
+/* Puts on_fault_again() above the handler that the program has installed since. That happens once
+ * for a signal: a handler that has found on_fault_again() in its place may call it, and both would
+ * call each other for ever. */
 static void refresh(struct fault_slot *slot)
 {
     struct sigaction current;
@@ -373,7 +383,7 @@ struct fault_guard *fault_set_guard(struct fault_guard *guard)
 
 /* ---- Alternate signal stacks ---- */
 
-/* Room for the handler of a sanitizer or of the program as well as for ours. */
+/* The handler of a sanitizer or of the program may run on this stack above ours. */
 #define SIGNAL_STACK_SIZE ((size_t)128 << 10)
 #define PAGE ((size_t)4096)
 

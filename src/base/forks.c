@@ -6,18 +6,19 @@
 
 enum { FDS = 1 << 20 /* as many as a process may have, unless fs.nr_open was raised */, WORD = 64 };
 
-static struct mutex gate; /* the thread that forks has it until the child is made */
+static struct mutex gate; /* the thread that calls fork() holds it until the child is made */
 static struct condition left;
-static unsigned inside;            /* sections under way, nested ones as well */
-static uint64_t noted[FDS / WORD]; /* descriptors, as bits; these two are the gate's */
-static unsigned words;             /* of these, the ones that had any */
+static unsigned inside; /* sections that threads are in; a nested one counts again */
+/* descriptors that a child closes, a bit each; guarded by `gate`, as is `words` */
+static uint64_t noted[FDS / WORD];
+static unsigned words; /* words of `noted` in use: behind them no bit was ever set */
 
-/* Of each thread: sections that it is in, and the signals that were blocked before. */
+/* Per thread: how many sections it is in, and which signals it had blocked before the first one. */
 static __thread unsigned depth __attribute__((tls_model("initial-exec")));
 static __thread uint64_t before __attribute__((tls_model("initial-exec")));
 
-/* gate_take() lets no signal in, but faults: a blocked one would kill the process whatever handler
- * the program has for it. */
+/* Blocks all signals of the calling thread but those of faults, and takes the gate. A fault whose
+ * signal is blocked would kill the process, whatever handler the program has for it. */
 static __attribute__((noinline)) void gate_take(void)
 {
     sigset_t all, was;
@@ -28,7 +29,7 @@ static __attribute__((noinline)) void gate_take(void)
         sigdelset(&all, SIGFPE);
         sigdelset(&all, SIGILL);
         sys_signal_mask(SIG_SETMASK, &all, &was);
-        memcpy(&before, &was, sizeof(before)); /* the kernel has 64 */
+        memcpy(&before, &was, sizeof(before)); /* the kernel's set has 64 bits, glibc's more */
     }
     mutex_take(&gate);
 }
@@ -47,7 +48,7 @@ void forks_hold(void)
 {
     gate_take();
     inside++;
-    depth++; /* so that signals stay out */
+    depth++; /* so that gate_give() leaves the signals blocked until forks_release() */
     gate_give();
 }
 
@@ -118,7 +119,8 @@ void forks_gate(enum fork_phase phase)
         while (inside != 0) {
             condition_wait(&left, &gate);
         }
-        condition_signal(&left); /* another thread that forks may have waited as well */
+        /* wakes another thread that waits to fork: a signal wakes only one */
+        condition_signal(&left);
         return;
     }
     if (phase == FORK_CHILD) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Hash tables: uthash, for tables that no message meets. An element that memory is short for is
- * not added, and the process goes on: who adds one asks hash_added(). An element must not move
- * while it is in a table.
+ * Hash tables: uthash, for tables that are off the path of messages. If memory is short HASH_ADD
+ * does not add the element, and the process goes on: code that adds one asks hash_added()
+ * afterwards. An element must not move while it is in a table.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H
@@ -10,7 +10,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-/* hash_added() says, right after HASH_ADD, whether the element is in the table. */
+/* hash_added() is true if the HASH_ADD just before has put the element into the table. */
 #define hash_added(element) ((element)->hh.tbl != NULL)
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Heaps: the first of what is ordered, in an array that its owner keeps. The children of place i
- * are the places branches * i + 1 ... branches * i + branches.
+ * d-ary heaps (priority queues) in an array that the caller owns and lets grow; place 0 holds the
+ * first item of the order. The children of place i are the places branches * i + 1 ... branches * i
+ * + branches.
  *
  * HEAP_OF(name, type, branches, before) makes two inline functions, where before(a, b, of) says
  * whether *a comes before *b; `of` is passed through:
  *
- *   name_rise(heap, count, item, of)   puts an item into a heap of `count`, which has room
- *   name_sink(heap, count, item, of)   puts an item into a heap of `count` whose first place is
- *                                      free: the last one's when the first was taken
+ *   name_rise(heap, count, item, of)   adds an item to a heap of `count` items; the array has room
+ *   name_sink(heap, count, item, of)   puts an item into a heap of `count` places, of which place 0
+ *                                      is free: the last item, after the first was taken out
  */
 #ifndef BASE_HEAP_H
 #define BASE_HEAP_H

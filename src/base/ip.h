@@ -8,7 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* ip_text(ip).text names an address, until the end of the expression that it stands in. */
+/* ip_text(ip).text is the address in dotted decimal. The text lives until the end of the full
+ * expression. */
 struct ip_text {
     char text[INET_ADDRSTRLEN];
 };
@@ -20,8 +21,8 @@ static inline struct ip_text ip_text(uint32_t ip)
     return t;
 }
 
-/* ip_socket() is the address of a socket as the system takes it, ip_of() the IPv4 address of one.
- */
+/* ip_socket() makes the sockaddr_in of an address and a port; ip_of() returns the address in
+ * one. */
 static inline struct sockaddr_in ip_socket(uint32_t ip, uint16_t port)
 {
     return (struct sockaddr_in){

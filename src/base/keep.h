@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory of one type that is never given back: a struct of which threads may still hold an
- * address, and look at it without a lock, goes here when it has ended, and becomes the next one
- * of its type (invariant set 7). Each begins with a struct kept. Threads of one process only.
+ * Memory of one type that is never given back to malloc(). A struct goes here when its life ends
+ * although threads may still hold its address and read it without a lock; its memory becomes the
+ * next struct of the same type, so these threads always read a struct of that type (invariant set
+ * 7). Each such struct begins with a struct kept. The threads are those of one process.
  */
 #ifndef BASE_KEEP_H
 #define BASE_KEEP_H
@@ -15,13 +16,15 @@ struct kept {
     struct kept *next;
 };
 
-/* All zero is one that has nothing. */
+/* A zeroed struct keep holds no memory. */
 struct keep {
-    struct mutex lock; /* by forks_take() */
+    struct mutex lock; /* taken by forks_take() */
     struct kept *first;
 };
 
-/* keep_take() is one that has ended, as it was left, or zeroed memory; or NULL. */
+/* keep_take() returns the memory of a struct that keep_put() was given, with its contents of then,
+ * or else new zeroed memory; NULL if memory is short. keep_put() gives a struct whose life has
+ * ended. */
 void *keep_take(struct keep *k, size_t size);
 void keep_put(struct keep *k, void *object);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Labelled points of the protocols. In the build for the kill tests, a process
- * with PINWHEEL_KILL_POINT=LABEL:N dies of SIGKILL when it passes the label for
- * the N-th time, and a thread that passes a pause point calls pinwheel_pause(), if the
- * program has one: there it may be held up while others go on. In every other build a
- * point is nothing.
+ * Labelled points of the protocols. In the build for the kill tests, a process with
+ * PINWHEEL_KILL_POINT=LABEL:N dies of SIGKILL when it passes the label for the N-th time, and a
+ * thread that passes a pause point calls pinwheel_pause(), if the test program defines it: the test
+ * holds the thread there while other threads go on. In every other build a point compiles to
+ * nothing.
  */
 #ifndef BASE_KILLPOINT_H
 #define BASE_KILLPOINT_H

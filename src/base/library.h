@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Shared libraries that only some programs need, loaded when they are: what libportals links
- * every program loads at its start.
+ * Shared libraries that only some programs need, loaded with dlopen() at their first use: the
+ * dynamic linker would load a library that libportals is linked with into every program.
  */
 #ifndef BASE_LIBRARY_H
 #define BASE_LIBRARY_H
@@ -10,11 +10,11 @@
 
 struct library_symbol {
     const char *name;
-    void *to; /* the function pointer that it goes to */
+    void *to; /* the function pointer that library_load() sets to the address of the function */
 };
 
-/* library_load() loads a library, which stays, out of sight of others, and finds functions in it.
- * NULL, or the name of what is not there: the library's or a function's. */
+/* library_load() loads a library for good, with symbols that other libraries do not see, and finds
+ * functions in it. It returns NULL, or the name of the library or function that it did not find. */
 const char *library_load(const char *library, const struct library_symbol *symbols, size_t count);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A doubly linked circular list threaded through the objects it holds. A list
- * head and a link are the same struct; an unlinked link points to itself.
- * The lists take no lock: their owner's lock guards them.
+ * A doubly linked circular list threaded through the objects it holds. A list head and a link are
+ * the same struct; an unlinked link points to itself. The functions take no lock: the lock of the
+ * list's owner guards it.
  */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
@@ -16,14 +16,14 @@ struct list {
 
 #define container_of(ptr, type, member) ((type *)((char *)(ptr)-offsetof(type, member)))
 
-/* LIST_EACH() goes through the objects of the list `head`, which are linked by `member`; the list
- * does not change meanwhile, unless the loop ends with the change. */
+/* LIST_EACH() visits the objects of the list `head`, which are linked by `member`. The loop must
+ * not change the list, unless it ends right after. */
 #define LIST_EACH(type, item, head, member)                                                        \
     for (type *item = container_of((head)->next, type, member); &item->member != (head);           \
          item = container_of(item->member.next, type, member))
 
-/* LIST_POP() unlinks the first object of a list and is a pointer to it, or NULL; LIST_FIRST()
- * leaves it there. */
+/* LIST_POP() unlinks the first object of a list and returns a pointer to it, or NULL; LIST_FIRST()
+ * returns that pointer and leaves the object in the list. */
 #define LIST_POP(type, head, member)                                                               \
     ({                                                                                             \
         struct list *first_ = list_pop_front(head);                                                \
@@ -67,7 +67,7 @@ static inline void list_insert_after(struct list *where, struct list *item)
     list_push_back(where->next, item);
 }
 
-/* list_remove() unlinks `item`; it is legal on an unlinked one. */
+/* list_remove() unlinks `item`, which may be unlinked already. */
 static inline void list_remove(struct list *item)
 {
     item->prev->next = item->next;
@@ -98,7 +98,7 @@ static inline void list_splice_back(struct list *head, struct list *first, struc
     head->prev = last;
 }
 
-/* list_move_all() moves what is in a list to the end of `head`. */
+/* list_move_all() moves all links of the list `from` to the end of `head`. */
 static inline void list_move_all(struct list *head, struct list *from)
 {
     if (!list_empty(from)) {

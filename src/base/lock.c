@@ -6,12 +6,12 @@
 #include "base/thread.h"
 
 #define SPINS 40      /* pauses before a waiting thread sleeps: about the time of a system call */
-#define BIAS_AFTER 64 /* times in a row that earn the bias */
+#define BIAS_AFTER 64 /* times that a thread must take the lock in a row to get the bias */
 
 bool lock_asymmetric;
 __thread uint32_t lock_slot __attribute__((tls_model("initial-exec"))) = LOCK_SLOTS;
 
-/* Seats that are taken, as bits; 0 is nobody's. */
+/* Owner slots in use, a bit each. Slot 0 counts as in use, but belongs to no thread. */
 static _Atomic uint32_t slots = 1;
 static pthread_key_t slot_key; /* its destructor gives the owner slot of a thread back */
 static struct once slot_once;
@@ -30,7 +30,8 @@ static void make_slot_key(void)
     slot_key_works = thread_key_create(&slot_key, leave_slot) == 0;
 }
 
-/* The thread's slot; it gets one if there is one left. */
+/* Returns the owner slot of the calling thread, which gets a free one if it has none; LOCK_SLOTS if
+ * there is none left. */
 static uint32_t take_slot(void)
 {
     once(&slot_once, make_slot_key);
@@ -53,7 +54,8 @@ void lock_setup(void)
 {
     bool asymmetric = membarrier_own_register() == 0 && membarrier_own() == 0;
     if (asymmetric != lock_asymmetric) {
-        lock_asymmetric = asymmetric; /* else others may be reading it */
+        /* written only if it changes: other threads may be reading it */
+        lock_asymmetric = asymmetric;
     }
 }
 
@@ -62,7 +64,8 @@ void lock_fork(void)
     atomic_store(&slots, lock_slot == LOCK_SLOTS ? 1 : 1 | 1u << lock_slot);
 }
 
-/* The lock is ours, by `held`: from now on by the bias, which the thread has earned. */
+/* The calling thread has taken the lock by setting `held` and has earned the bias: it now has the
+ * lock by the bias, and `held` stays 1. */
 static void grant_bias(struct lock *l)
 {
     uint32_t slot = take_slot();
@@ -73,7 +76,8 @@ static void grant_bias(struct lock *l)
     atomic_store_explicit(&l->inside[slot], 1, memory_order_relaxed);
     atomic_store_explicit(&l->bias, slot, memory_order_release);
     compiler_fence();
-    /* A thread that began to wait just now may have missed the bias; nobody would wake it. */
+    /* A thread that began to wait just now may not have seen the bias, and would not be woken by a
+     * thread that leaves by the bias: then the bias is taken back. */
     if (atomic_load_explicit(&l->waiters, memory_order_relaxed) != 0 &&
         atomic_exchange(&l->bias, 0) == slot) {
         l->by_bias = false;
@@ -98,13 +102,14 @@ static void taken(struct lock *l)
     }
 }
 
-/* After the barrier the thread with the bias either has seen that it lost it, or we see
- * it inside. Sections are short, so we wait for its way out without sleeping. */
+/* Takes the lock from the thread that has the bias. After the barrier either that thread has seen
+ * that it lost the bias, or this one sees its `inside` set, and waits until it is reset; without
+ * sleeping, since sections are short. */
 static bool take_bias_away(struct lock *l)
 {
     uint32_t slot = atomic_load_explicit(&l->bias, memory_order_relaxed);
     if (slot == 0 || (slot = atomic_exchange(&l->bias, 0)) == 0) {
-        return false; /* none, or another one was faster */
+        return false; /* no thread has the bias, or another thread has taken it away first */
     }
     membarrier_own();
     for (int i = 0; atomic_load_explicit(&l->inside[slot], memory_order_acquire) != 0; i++) {

@@ -41,7 +41,7 @@ void log_line(enum log_level level, const char *format, ...)
     ERRNO_KEPT;
     int cancel = cancel_off();
     ssize_t written = sys_write(STDERR_FILENO, line, length);
-    (void)written; /* nowhere to complain to */
+    (void)written; /* if standard error cannot be written there is no place to report it */
     cancel_back(cancel);
 }
 
@@ -50,12 +50,13 @@ void log_line(enum log_level level, const char *format, ...)
 enum { CAUSES = 64, AT_ONCE = 10 };
 #define APART_NS INT64_C(1000000000)
 
-/* Without a lock, which a child could inherit taken. Places fill from the first on. */
+/* The causes have no lock, since a forked child could inherit it taken. Free places are filled from
+ * the first on. */
 static struct cause {
     _Atomic uint64_t key; /* 0: free */
     _Atomic unsigned lines;
     _Atomic uint64_t unsaid;
-    _Atomic int64_t last; /* when a line was written */
+    _Atomic int64_t last; /* when the last line of this cause was written */
 } causes[CAUSES];
 
 static struct cause *cause_of(uint64_t key)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The log: one line a message on standard error, "pinwheel[pid] level: text".
- * The level is a property of the process (PINWHEEL_LOG); nothing that a user
- * must know is said only here, but for the remedy of an error.
+ * The log: one line a message on standard error, "pinwheel[pid] level: text". The level is one for
+ * the process (PINWHEEL_LOG). Errors also reach the program as return codes; only their remedy is
+ * told by the log alone.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -18,15 +18,16 @@ void log_set_level(enum log_level level);
 /* log_line() writes one line if the level asks for it. Any thread may call it. */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* log_again() says whether a line may be written now (clock_ns()) that may come again and again:
- * ten of a cause, `key`, then one a second. `note` is for its end: "", or that lines were left
- * out, and how many. Any thread may call it. Of 64 causes it knows; of more, those that came last.
- * Two threads at once may be let through both. */
+/* log_again() is asked before a line that may repeat without end. It returns true if the caller may
+ * write the line now (clock_ns()): the first ten of a cause, which is named by `key`, then one a
+ * second. `note` is text to put at the line's end: "", or how many lines were left out. Any thread
+ * may call it; two threads at once may both get true. It remembers 64 causes; a new one takes the
+ * place of the cause whose line is the oldest. */
 enum { LOG_NOTE = 64 };
 bool log_again(uint64_t key, int64_t now, char note[LOG_NOTE]);
 
-/* log_remedy() gives what helps against an error of the system wherever it comes from, to be put
- * behind its text; "" where that depends. */
+/* log_remedy() returns the remedy of a system error, as text to put behind the error's, where the
+ * remedy does not depend on what the caller did; else "". */
 const char *log_remedy(int error);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "base/forks.h"
 
-#define SPINS 100 /* looks of a waiting thread before it sleeps: about a system call */
+/* looks at the word before a waiting thread sleeps: together about the time of a system call */
+#define SPINS 100
 
 void mutex_wait(struct mutex *m)
 {
@@ -16,8 +17,8 @@ void mutex_wait(struct mutex *m)
         }
         cpu_pause();
     }
-    /* A thread that has slept cannot know whether others still sleep: it marks the mutex as
-     * awaited. */
+    /* A thread that has slept cannot know whether others still sleep: it takes the mutex in the
+     * state AWAITED, so that giving it wakes one more. */
     while (atomic_exchange_explicit(&m->word, 2, memory_order_acquire) != 0) {
         futex_wait(&m->word, 2, -1);
     }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Mutexes, conditions and what is done once, by futexes. A program may define pthread_mutex_lock()
- * and its like itself, for threads that are its own; threads of ours would be strangers there.
- * lock.h has the lock of a NIC.
+ * Mutexes, condition variables and functions that run once, made of futexes. A program with
+ * user-level threads may define pthread_mutex_lock() and its like itself, and these functions would
+ * not know the library's threads. The lock of a NIC is in lock.h.
  *
  *   FREE 0 ──take──► HELD 1 ──another one waits──► AWAITED 2 ──give──► FREE, one is woken
  *
- * All zero is a mutex that is free, a condition that nobody waits for, something not yet done.
- * In a forked child a mutex that the parent may have held is set to zero again, unless its holder
- * makes fork() wait (forks.h), as once() does.
+ * A zeroed struct is a free mutex, a condition that no thread waits for, or a function that has not
+ * run yet. In a forked child a mutex that the parent may have held is set to zero again, unless its
+ * holder makes fork() wait (forks.h), as once() does.
  */
 #ifndef BASE_MUTEX_H
 #define BASE_MUTEX_H
@@ -47,15 +47,15 @@ static inline void mutex_give(struct mutex *m)
     }
 }
 
-/* condition_wait() gives the mutex, sleeps until a condition_signal() that comes after that, and
- * takes the mutex again. It may also return without any. */
+/* condition_wait() gives the mutex, sleeps until a thread calls condition_signal(), and takes the
+ * mutex again. It may also return without a signal. */
 struct condition {
     _Atomic uint32_t signals;
 };
 
 void condition_wait(struct condition *c, struct mutex *m);
 
-/* Wakes one that waits; called with the mutex held. */
+/* Wakes one thread that waits; the caller holds the mutex. */
 static inline void condition_signal(struct condition *c)
 {
     atomic_fetch_add_explicit(&c->signals, 1, memory_order_relaxed);
@@ -67,8 +67,9 @@ struct once {
     _Atomic bool done;
 };
 
-/* once() calls a function the first time; who comes meanwhile waits until it has returned, and so
- * does who forks: a library that is half loaded cannot be loaded again in the child. */
+/* once() calls a function the first time. A thread that calls once() meanwhile waits until the
+ * function has returned, and so does a thread that forks: a library that is half loaded cannot be
+ * loaded again in the child. */
 void once_slowly(struct once *o, void (*function)(void));
 
 static inline void once(struct once *o, void (*function)(void))

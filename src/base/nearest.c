@@ -17,7 +17,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Row by row of the table of distances between beginnings; the last three are kept. */
+/* Damerau-Levenshtein distance of two words, computed row by row; only the last three rows are
+ * kept. */
 static size_t distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][LONGEST + 1];

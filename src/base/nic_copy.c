@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The C side of nic_copy.h: argument checks, and what ThreadSanitizer is told. */
+/* The C side of nic_copy.h: argument checks, and the reports of accesses to ThreadSanitizer. */
 #include "nic_copy.h"
 
 #include <errno.h>
@@ -21,14 +21,14 @@ int nic_copy_told(void *dst, const void *src, size_t n)
 {
     int rc = nic_copy_raw(dst, src, n, NIC_COPY_REP_MIN, nic_copy_wide_min);
     if (rc == 0) {
-        /* Told afterwards: now the memory is known to exist. */
+        /* Reported after the copy: its success shows that the memory exists. */
         tsan_read(src, n);
         tsan_wrote(dst, n);
     }
     return rc;
 }
 
-/* An access that ThreadSanitizer sees as atomic. */
+/* Makes an access of `size` bytes that ThreadSanitizer sees as atomic, and that changes nothing. */
 static void tsan_touch_atomic(void *p, size_t size)
 {
     switch (size) {

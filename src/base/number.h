@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whole numbers that a user has written: in variables, options, files. */
+/* Whole numbers in text that a user has written: in environment variables, options, files. */
 #ifndef BASE_NUMBER_H
 #define BASE_NUMBER_H
 
@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* number_read() reads a decimal number from `least` to `most` that is all of a text; false: the
- * text is none, and *number stays as it was. */
+/* number_read() reads `text`, which must be one decimal number from `least` to `most` and nothing
+ * else. It returns false if that is not so, and *number stays as it was. */
 static inline bool number_read(const char *text, int64_t least, int64_t most, int64_t *number)
 {
     char *end;

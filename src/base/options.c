@@ -147,8 +147,8 @@ static int parse_choice(const struct option_desc *d, const char *value, int64_t 
     }
 }
 
-/* Sizes that index by masking must be powers of two; packets are cut in units
- * of 64 bytes. */
+/* Rings and cells are indexed by masking, so their sizes must be powers of two; packets are cut in
+ * units of 64 bytes. Returns what the number should be, or NULL if it is right. */
 static const char *shape_error(enum option_id id, int64_t number)
 {
     if ((id == OPT_SHM_RING || id == OPT_SHM_CELLS || id == OPT_SHM_CELLS_FIRST) &&

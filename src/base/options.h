@@ -95,12 +95,14 @@ int options_load(struct options *o, char *error, size_t error_size);
 int option_parse(enum option_id id, const char *value, int64_t *number, char *error,
                  size_t error_size);
 
-/* The variables that parts of Pinwheel read beside the options; NULL ends them. */
+/* Environment variables that are no options, but that parts of Pinwheel read, too; NULL ends
+ * them. */
 extern const char *const options_beside[];
 
-/* options_unknown() looks for variables that begin with PINWHEEL_ and are neither options nor
- * options_beside: misspelt ones, as a rule. It begins at `*at`, 0 at first, gives true for each
- * with a line for the user in `text`, and false when there is none any more. */
+/* options_unknown() finds variables that begin with PINWHEEL_ and are neither options nor in
+ * options_beside; most are misspelt. The search begins at `*at`, which the caller sets to 0 before
+ * the first call. For each variable found it returns true and writes a line for the user to `text`;
+ * it returns false when there are no more. */
 bool options_unknown(char *const *environment, size_t *at, char *text, size_t size);
 
 #endif

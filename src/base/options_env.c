@@ -15,7 +15,7 @@ const char *const options_beside[] = {
     "PINWHEEL_ROOT",    "PINWHEEL_KILL_POINT", "PINWHEEL_TEST_TAG", NULL,
 };
 
-/* The names begin alike, so that only their rests say how near they are. */
+/* The distance is computed without the prefix PINWHEEL_, which all names share. */
 static bool is_known(struct nearest *rest, const char *name)
 {
     nearest_try(rest, name + PREFIX_LENGTH);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Counts of the ways that messages take, in the library for tests; see paths.h. */
+/* Counts how often messages take each path, in the library for tests; see paths.h. */
 #include "base/paths.h"
 
 #include <stddef.h>
@@ -28,8 +28,8 @@ void path_taken(enum path_name path)
     atomic_fetch_add_explicit(&counts[path], 1, memory_order_relaxed);
 }
 
-/* The interface of tests, which declare it themselves. pinwheel_path() gives the i-th one's name,
- * whether it is a fast path, and how often it was taken; NULL behind the last. */
+/* Tests call this function and declare it themselves. pinwheel_path() returns the name of the i-th
+ * path, whether it is a fast path, and how often it was taken; NULL behind the last. */
 __attribute__((visibility("default"))) const char *pinwheel_path(unsigned i, int *fast,
                                                                  uint64_t *count);
 const char *pinwheel_path(unsigned i, int *fast, uint64_t *count)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Counts of the ways that messages take: the fast paths, and the general stages that
- * PINWHEEL_FASTPATH=off leaves. Each place that is one of them says COUNT_PATH(name). The library
- * that is built for tests (tests/paths) counts them and tells a count by its name; there a fast
- * path that is taken with the option `off` ends the process. In every other build a place is
+ * Counts how often messages take each path: the fast paths, and the general stages that they stand
+ * for, which alone PINWHEEL_FASTPATH=off leaves. Code that belongs to a path says COUNT_PATH(name).
+ * The library that is built for tests (tests/paths) counts these calls, and ends the process where
+ * a fast path is taken although the option is `off`. In every other build COUNT_PATH() compiles to
  * nothing.
  */
 #ifndef BASE_PATHS_H
 #define BASE_PATHS_H
 
-/* PATH(name, fast): fast paths first, in the order of a message's life. */
+/* PATH(name, fast): the fast paths come first, in the order of a message's life. */
 #define PATHS(PATH)                                                                                \
     /* at the initiator: a request of one line without and with an answer; a short or long one     \
      * that wants no answer; a short one with an operation; those of triggers */                   \
@@ -67,7 +67,7 @@ void path_taken(enum path_name path);
 #else
 #define COUNT_PATH_OF(name, which) ((void)(which))
 #endif
-/* COUNT_PATH_OF() counts the path that stands so many behind a name. */
+/* COUNT_PATH_OF() counts the path that comes `n` places behind `name` in PATHS. */
 #define COUNT_PATH(name) COUNT_PATH_OF(name, 0)
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bytes that nobody can guess, as text. */
+/* Random bytes that an attacker cannot guess, as hexadecimal text. */
 #ifndef BASE_RANDOM_H
 #define BASE_RANDOM_H
 
@@ -15,7 +15,8 @@ enum { RANDOM_HEX_MOST = 16 };
 static inline void random_hex(char *text, size_t bytes)
 {
     uint8_t raw[RANDOM_HEX_MOST];
-    while (sys_getrandom(raw, bytes) != (ssize_t)bytes) { /* a signal came before there were any */
+    /* the call was interrupted before the kernel had collected enough randomness */
+    while (sys_getrandom(raw, bytes) != (ssize_t)bytes) {
     }
     for (size_t i = 0; i < bytes; i++) {
         snprintf(text + 2 * i, 3, "%02x", raw[i]);

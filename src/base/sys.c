@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * System calls, and the clock, found in the vDSO: the library that the kernel maps into every
- * process. Its address is in the auxiliary vector, its functions are in its own table of symbols,
- * so that no symbol of the program's has a say. Where there is none (valgrind hides it) the clock
- * is a system call.
+ * process. Its address is in the auxiliary vector and its functions are in its own symbol table, so
+ * a function of the same name in the program is never found. Where there is no vDSO (valgrind hides
+ * it) the clock is a system call.
  */
 #include "base/sys.h"
 
@@ -22,9 +22,9 @@ static int clock_by_call(clockid_t clock, struct timespec *t)
     return (int)SYS_CALL(SYS_clock_gettime, clock, t);
 }
 
-/* The entries of the vDSO's dynamic section that tell where its symbols are. */
+/* The parts of the vDSO that its dynamic section points to. */
 struct vdso {
-    uintptr_t base; /* difference between its addresses in memory and in the file */
+    uintptr_t base; /* what to add to an address of the file to have that in memory */
     const ElfW(Sym) * symbols;
     const char *names;
     const uint32_t *hash, *gnu_hash;
@@ -65,8 +65,8 @@ static bool find_tables(const ElfW(Ehdr) * elf, struct vdso *v)
     return v->symbols != NULL && v->names != NULL && (v->hash != NULL || v->gnu_hash != NULL);
 }
 
-/* The older hash table says how many symbols there are. Newer kernels leave it out; then it is
- * one more than the last one of the last chain of the other table. */
+/* The number of symbols is in the older hash table (DT_HASH). Newer kernels leave that table out;
+ * then it is one more than the last index of the last chain of the other one (DT_GNU_HASH). */
 static uint32_t count_symbols(const struct vdso *v)
 {
     if (v->hash != NULL) {
@@ -116,7 +116,8 @@ static sys_clock_function *find_clock(void)
 static int first_call(clockid_t clock, struct timespec *t);
 static sys_clock_function *sys_clock = first_call;
 
-/* The first call finds the clock for all later ones; several threads may at once. */
+/* The first call finds the clock's function and stores it for all later calls; several threads may
+ * do so at once, with the same result. */
 static int first_call(clockid_t clock, struct timespec *t)
 {
     sys_clock_function *found = find_clock();

@@ -5,10 +5,11 @@
  * yield or wait.
  *
  * A program may define sched_yield(), nanosleep(), read(), ... itself: a run time with user-level
- * threads does, and its versions know nothing of our threads. So these calls pass the program's
- * symbols by: they are the instruction itself. They return a value or -errno, and leave errno
- * as it is. tests/symbols holds what else the library takes from outside. Sanitizers need
- * to see the calls, and tests to stand in their way: libc makes them there (SYS_BY_LIBC).
+ * threads does, and its versions know nothing of the library's threads. So these calls do not use
+ * such symbols: each executes the system call instruction. They return a value or -errno, and leave
+ * errno as it is. tests/symbols lists the other symbols that the library takes from outside.
+ * Sanitizers must see the calls, and some tests replace them: in their builds libc makes the calls
+ * (SYS_BY_LIBC).
  */
 #ifndef BASE_SYS_H
 #define BASE_SYS_H
@@ -44,7 +45,7 @@
 
 /* ---- System calls ---- */
 
-/* A call of libc's as one that returns -errno. */
+/* Turns the result of a libc call into the value, or -errno. */
 static inline long sys_result(long result)
 {
     return result == -1 ? -(long)errno : result;
@@ -71,10 +72,11 @@ static inline long sys_instruction(long number, long a, long b, long c, long d, 
 
 #define SYS_CALL7(number, a, b, c, d, e, f, ...)                                                   \
     sys_instruction(number, (long)(a), (long)(b), (long)(c), (long)(d), (long)(e), (long)(f))
-/* SYS_CALL(number, arguments...) is a call that no sanitizer needs to see. */
+/* SYS_CALL(number, arguments...) executes a system call that no sanitizer needs to see. */
 #define SYS_CALL(...) SYS_CALL7(__VA_ARGS__, 0, 0, 0, 0, 0, 0, 0)
 
-/* SYS(libc's call, number, arguments...) is one that it does. */
+/* SYS(libc's call, number, arguments...) executes a system call that sanitizers must see: by libc
+ * in their builds. */
 #if SYS_BY_LIBC
 #define SYS(by_libc, ...)                                                                          \
     ({                                                                                             \
@@ -87,8 +89,9 @@ static inline long sys_instruction(long number, long a, long b, long c, long d, 
 #define SYS(by_libc, ...) SYS_CALL(__VA_ARGS__)
 #endif
 
-/* ERRNO_KEPT in front of a function's declarations: whoever calls it finds errno as it was.
- * It is for what the library does by libc inside calls that programs make again and again. */
+/* ERRNO_KEPT, as the first declaration of a function, restores errno when the function returns, so
+ * that its caller finds errno unchanged. It is for functions that call libc on behalf of programs,
+ * again and again. */
 static inline void sys_errno_back(const int *before)
 {
     errno = *before;
@@ -103,8 +106,8 @@ ssize_t sys_read(int fd, void *to, size_t n);
 ssize_t sys_pread(int fd, void *to, size_t n, off_t at);
 ssize_t sys_write(int fd, const void *from, size_t n);
 int sys_flock(int fd, int operation);
-/* sys_lock_description() locks the file for its open file description, beside what flock() does,
- * and does not wait. */
+/* sys_lock_description() locks the file for its open file description (F_OFD_SETLK), which is
+ * independent of flock(), and does not wait. */
 int sys_lock_description(int fd);
 int sys_poll(struct pollfd *fds, nfds_t n, int timeout_ms);
 int sys_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms);
@@ -120,14 +123,14 @@ ssize_t sys_process_vm_readv(pid_t process, const struct iovec *local, unsigned 
                              const struct iovec *remote, unsigned long remotes);
 ssize_t sys_getrandom(void *to, size_t n);
 
-/* The mask of the calling thread. Signals that libc keeps to itself stay open, as in
- * pthread_sigmask(). */
+/* sys_signal_mask() changes the signal mask of the calling thread. As in pthread_sigmask(), the
+ * signals that libc uses itself cannot be blocked. */
 void sys_signal_mask(int how, const sigset_t *set, sigset_t *before);
 
 /* ---- The clock ---- */
 
-/* By the kernel's vDSO, found in the vDSO itself. clock_ns() is the monotonic one; sys_clock_ns()
- * returns -1 where there is no such clock. */
+/* Both read the clock by the vDSO. clock_ns() is the monotonic clock; sys_clock_ns() returns -1 if
+ * the kernel does not have the clock. */
 int64_t sys_clock_ns(clockid_t clock);
 int64_t clock_ns(void);
 
@@ -138,23 +141,23 @@ static inline void cpu_pause(void)
     __builtin_ia32_pause();
 }
 
-/* Asks for a line that is to be written, sooner than a store would, which waits for the stores
- * before it; at an address that is not there nothing happens. */
+/* Asks the processor for a cache line that the caller is going to write. A store would wait for the
+ * stores before it; this does not. At an invalid address nothing happens. */
 static inline void prefetch_write(const void *line)
 {
     __asm__ volatile("prefetchw (%0)" : : "r"(line));
 }
 
-/* Lets no later load begin before the earlier ones have their values. A loop that
- * looks at a line which another core is about to write would otherwise have dozens of
- * looks under way, which only get into the writer's way. */
+/* Lets no later load begin before the earlier loads have their values. Without it a loop that polls
+ * a cache line which another core is about to write would have dozens of loads in flight, and these
+ * delay the writing core. */
 static inline void load_fence(void)
 {
     __builtin_ia32_lfence();
 }
 
-/* A fence that orders stores before later loads. A locked instruction on the
- * own stack does on x86 what mfence does, in a third of the time. */
+/* Orders the stores before it before the loads after it. On x86 an addition with a lock prefix to
+ * the own stack does what mfence does, in a third of the time. */
 static inline void full_fence(void)
 {
     __asm__ volatile("lock; addl $0, -4(%%rsp)" ::: "memory", "cc");
@@ -167,20 +170,22 @@ static inline void compiler_fence(void)
 
 /* ---- Futexes ---- */
 
-/* futex_wait() sleeps while *word is `value`, `timeout_ns` at most; a negative
- * time-out is none. The word may be shared between processes. */
+/* futex_wait() sleeps while *word is `value`, `timeout_ns` at most; a negative time-out means
+ * without end. The word may be shared between processes. futex_wake() wakes all sleepers,
+ * futex_wake_one() one. */
 void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t timeout_ns);
 void futex_wake(_Atomic uint32_t *word);
 void futex_wake_one(_Atomic uint32_t *word);
 
 /* ---- Barriers of the kernel ---- */
 
-/* membarrier_register() makes this process answer membarrier_all() of others;
- * returns 0 where the kernel can. */
+/* membarrier_register() lets other processes' membarrier_all() reach the threads of this process.
+ * Both return 0 where the kernel has the call. */
 int membarrier_register(void);
 int membarrier_all(void);
 
-/* The same among the threads of this process. */
+/* membarrier_own() is such a barrier among the threads of this process only, and needs a
+ * registration of its own. */
 int membarrier_own_register(void);
 int membarrier_own(void);
 

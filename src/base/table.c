@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define LINE 64u /* objects are whole cache lines */
+#define LINE 64u /* objects are padded to whole cache lines */
 
 _Static_assert(3 + HANDLE_NI_BITS + HANDLE_GENERATION_BITS + HANDLE_INDEX_BITS == 32,
                "a handle is 32 bits");
@@ -43,8 +43,8 @@ void table_free(struct table *t)
     t->free_head = NULL;
 }
 
-/* The next slots join the free list in order, so the table grows only when every slot
- * is in use. */
+/* Adds the next slots to the free list, which is empty, in the order of their indices: so the table
+ * grows only when every slot is in use. Returns 0 or -1. */
 int table_open(struct table *t)
 {
     uint32_t first = t->joined;

@@ -4,18 +4,17 @@
  *
  *   handle = | kind 3 | NI 5 | generation 6 | index 18 |
  *
- * Objects live in chunks that never move, so an object may be reached while
- * the table grows. Each begins with a struct table_slot that holds its own
- * handle, or 0 when it is free: one compare tells a good handle from a stale
- * or foreign one. Free slots are taken in the order in which they were freed,
- * which makes a stale handle's generation last long, and equal sequences of calls
- * give equal handles; but a table opens few slots at a time, so that one with few
- * objects in use stays in the first-level cache. The owner's lock guards all but
- * table_get().
+ * Objects live in chunks that never move, so an object may be reached while the table grows. Each
+ * begins with a struct table_slot that holds its own handle, or 0 when it is free: one compare
+ * tells a good handle from a stale or foreign one. Free slots are used in the order in which they
+ * were freed: so it takes long until a stale handle's generation comes round again, and equal
+ * sequences of calls give equal handles. A table opens few slots at a time, so that a table with
+ * few objects in use stays in the first-level cache. The lock of the table's owner guards all
+ * functions but table_get().
  *
- * A slot is of its kind for as long as the table lives: table_clear() makes all handles stale
- * and keeps the memory, and the generations go on from where they were. So who looks up a
- * handle without the lock reads a slot, whatever else happens (invariant set 7).
+ * The memory of a slot stays a slot for as long as the table lives: table_clear() makes all handles
+ * stale and keeps the memory, and the generations go on from where they were. So a thread that
+ * looks up a handle without the lock always reads a slot (invariant set 7).
  */
 #ifndef BASE_TABLE_H
 #define BASE_TABLE_H
@@ -34,17 +33,18 @@ enum handle_kind {
     HANDLE_MD,
     HANDLE_LE,
     HANDLE_HPU,
-    HANDLE_OP,                /* on the wire: an operation in flight */
-    HANDLE_TIMER = HANDLE_OP, /* to a program: a timer */
+    HANDLE_OP,                /* in packets: an operation in flight */
+    HANDLE_TIMER = HANDLE_OP, /* in the program: a timer */
     HANDLE_NONE
 };
 
 #define HANDLE_INDEX_BITS 18
 #define HANDLE_GENERATION_BITS 6
 #define HANDLE_NI_BITS 5
-#define HANDLE_MAX_INDEX ((1u << HANDLE_INDEX_BITS) - 1) /* itself never given out */
+/* the largest index, which no object gets */
+#define HANDLE_MAX_INDEX ((1u << HANDLE_INDEX_BITS) - 1)
 #define TABLE_CHUNK 256u
-#define TABLE_STEP 32u /* slots that join the free list at once; divides a chunk */
+#define TABLE_STEP 32u /* slots that are opened at once; divides TABLE_CHUNK */
 
 static inline uint32_t handle_make(enum handle_kind kind, unsigned ni, unsigned generation,
                                    uint32_t index)
@@ -52,8 +52,8 @@ static inline uint32_t handle_make(enum handle_kind kind, unsigned ni, unsigned 
     return ((uint32_t)kind << 29) | (ni << 24) | (generation << HANDLE_INDEX_BITS) | index;
 }
 
-/* handle_next() is the handle that a slot has after this one: the next generation, 1 after the
- * last. */
+/* handle_next() returns the handle that the slot of `handle` gets next: with the next generation;
+ * generation 1 follows the last. */
 static inline uint32_t handle_next(uint32_t handle)
 {
     uint32_t one = 1u << HANDLE_INDEX_BITS;
@@ -77,18 +77,20 @@ static inline uint32_t handle_index(uint32_t handle)
 }
 
 struct table_slot {
-    _Atomic uint32_t handle; /* 0: free */
-    uint32_t last;           /* the handle that it had last, or one of generation 0 */
+    _Atomic uint32_t handle; /* the object's handle; 0: the slot is free */
+    /* the handle that the slot had last; before its first use one of generation 0 */
+    uint32_t last;
     struct table_slot *next_free;
 };
 
 struct table {
     enum handle_kind kind;
     unsigned ni;
-    uint32_t limit;          /* objects at most */
-    _Atomic uint32_t opened; /* slots that were ever in use or wait in the free list */
-    uint32_t joined;         /* slots of `opened` that were since the table was last empty */
-    struct table_slot *free_head, *free_tail; /* the tail counts only while there is a head */
+    uint32_t limit;          /* how many objects the table may have */
+    _Atomic uint32_t opened; /* slots that were ever in use or in the free list */
+    /* slots that were so since the table was last empty; the others of `opened` join again later */
+    uint32_t joined;
+    struct table_slot *free_head, *free_tail; /* the tail is valid only while there is a head */
     size_t stride;
     char *chunks[(HANDLE_MAX_INDEX + 1) / TABLE_CHUNK];
 };
@@ -97,8 +99,8 @@ struct table {
  * bytes, each of which begins with a struct table_slot. */
 void table_init(struct table *t, enum handle_kind kind, unsigned ni, uint32_t limit, size_t stride);
 
-/* table_clear() makes the handles of all objects stale and keeps their memory, for at most `limit`
- * new ones. */
+/* table_clear() makes the handles of all objects stale and keeps their memory; from then on the
+ * table may have at most `limit` objects. */
 void table_clear(struct table *t, uint32_t limit);
 
 /* table_free() releases the memory of all objects. */
@@ -108,10 +110,10 @@ void table_free(struct table *t);
  * limit is reached or memory is short. */
 void *table_add(struct table *t);
 
-/* table_take() is table_add() for who sets all of an object but its slot himself, before anybody
- * else learns the handle, and has seen that table_ready(): false when the limit is reached or
- * memory is short. */
-__attribute__((cold)) int table_open(struct table *t); /* more slots join the free list; 0 or -1 */
+/* table_take() is a faster table_add() for a caller that has just seen table_ready() return true,
+ * and that sets all fields of the object but its slot before another thread learns the handle.
+ * table_ready() returns false when the limit is reached or memory is short. */
+__attribute__((cold)) int table_open(struct table *t); /* opens more slots; 0 or -1 */
 static inline bool table_ready(struct table *t)
 {
     return likely(t->free_head != NULL) || table_open(t) == 0;
@@ -154,7 +156,7 @@ static inline void *table_get(const struct table *t, uint32_t handle)
                                                                                            : NULL;
 }
 
-/* TABLE_EACH() goes through the objects in use, which may be dropped meanwhile. */
+/* TABLE_EACH() visits the objects in use; the loop may drop them. */
 #define TABLE_EACH(type, item, table)                                                              \
     for (uint32_t at_ = 0, once_ = 1; once_ != 0; once_ = 0)                                       \
         for (type * item; (item = table_next(table, &at_)) != NULL;)

@@ -21,7 +21,8 @@ static struct {
 
 static struct once found;
 
-/* A program may have been linked with the run time of a sanitizer though we were not. */
+/* True if the program is linked with the run time of a sanitizer, though this library may not
+ * be. */
 static bool is_sanitized(void)
 {
     return dlsym(RTLD_DEFAULT, "__tsan_init") != NULL || dlsym(RTLD_DEFAULT, "__asan_init") != NULL;
@@ -29,7 +30,7 @@ static bool is_sanitized(void)
 
 static void find(void)
 {
-    /* In the second one these functions were before glibc 2.34. */
+    /* Before glibc 2.34 these functions were in libpthread.so.0. */
     static const char *const libraries[] = {"libc.so.6", "libpthread.so.0"};
     static const struct {
         const char *name;
@@ -53,7 +54,8 @@ static void find(void)
     }
 }
 
-/* The arguments that a new thread takes over from its maker, which waits until it has. */
+/* The arguments of a new thread, on the stack of the thread that makes it, which waits until the
+ * new thread has read them. */
 struct begin {
     void *(*function)(void *);
     void *arg;
@@ -70,8 +72,9 @@ static void *begin_thread(void *arg)
     long error =
         b->cpus == NULL ? 0 : SYS_CALL(SYS_sched_setaffinity, 0, sizeof(*b->cpus), b->cpus);
     b->error = (int)-error;
-    atomic_store(&b->begun, 1); /* with this the maker may be gone: */
-    futex_wake(&b->begun);      /* a wake-up of an address that nobody waits for does nothing */
+    /* from here on the maker may return, and the memory of `b` be gone */
+    atomic_store(&b->begun, 1);
+    futex_wake(&b->begun); /* a wake-up at an address where no thread waits does nothing */
     return error == 0 ? function(own) : NULL;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Annotations for ThreadSanitizer of accesses that it cannot see. Without it, TSAN is 0 and these
- * do nothing. */
+/* Annotations that tell ThreadSanitizer of accesses that it cannot see. In a build without it TSAN
+ * is 0 and they do nothing. */
 #ifndef BASE_TSAN_H
 #define BASE_TSAN_H
 
@@ -17,7 +17,8 @@
 #define TSAN 0
 #endif
 
-/* For a function that reads, as a hint, what others may write in any way. */
+/* TSAN_IGNORES marks a function that reads, as a mere hint, memory that other threads may write at
+ * any time: ThreadSanitizer does not check its accesses. */
 #if TSAN
 #define TSAN_IGNORES __attribute__((no_sanitize("thread"), noinline))
 #else
@@ -39,8 +40,8 @@ static inline void tsan_wrote(void *p, size_t n)
     __tsan_write_range(p, (long)n);
 }
 
-/* Tells it that the accesses of this thread so far are seen by a thread that reads the atomic *p
- * next. */
+/* tsan_release() tells ThreadSanitizer that all accesses of this thread so far happen before those
+ * of a thread that reads the atomic *p from now on. */
 static inline void tsan_release(void *p)
 {
     __tsan_release(p);

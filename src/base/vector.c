@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory in parts; see vector.h. All access goes through next_piece(). */
+/* Memory in parts; see vector.h. All accesses find their bytes with next_piece(). */
 #include "base/vector.h"
 
 #include "base/nic_copy.h"
@@ -7,14 +7,15 @@
 #include <errno.h>
 #include <stdbool.h>
 
-/* Reads one part; the list itself may be unreadable. */
+/* Reads the entry of one part; -EFAULT also if the list itself cannot be read. */
 static int read_part(const struct vector *v, size_t index, struct iovec *part)
 {
     const void *at = (const void *)((uintptr_t)v->parts + index * sizeof(*part));
     return index < v->count ? nic_copy(part, at, sizeof(*part)) : -EFAULT;
 }
 
-/* Finds the byte at `offset`, and those up to n that follow it in the same part. */
+/* Finds the address of the byte at `offset`, and how many of the up to n bytes from there lie in
+ * the same part. */
 static int next_piece(const struct vector *v, struct vector_cursor *c, uint64_t offset, uint64_t n,
                       struct iovec *piece)
 {
@@ -55,7 +56,8 @@ int vector_length(const struct vector *v, uint64_t *length)
     return 0;
 }
 
-/* Copies n bytes between `bytes` and the vector: `into` it, a constant, or out of it. */
+/* Copies n bytes from `bytes` to the vector, or, if `into` is false, from the vector to `bytes`.
+ * `into` is a constant at each call. */
 static inline __attribute__((always_inline)) int copy_pieces(uint8_t *bytes, const struct vector *v,
                                                              struct vector_cursor *c,
                                                              uint64_t offset, size_t n,
