@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * libpinwheel: what a program sees of its job; see pinwheel.h. Arguments are
- * checked here, and the map of ranks made; launcher.h has who answers.
+ * libpinwheel: what a program sees of its job; see pinwheel.h. This file checks arguments and makes
+ * the map of ranks; launcher.h has the protocols by which the launcher answers.
  */
 #include "pinwheel.h"
 
@@ -14,15 +14,15 @@
 #include <string.h>
 
 struct pinwheel_job {
-    struct launcher launcher; /* all errors are in its text */
+    struct launcher launcher; /* its `error` holds the text of all errors of the job */
     unsigned maps;            /* pinwheel_job_map() calls, equal on all ranks */
-    char *key;                /* NULL: none */
+    char *key;                /* the job key of the ranks; NULL: none */
 };
 
 enum { LOOPBACK = 127 };
 enum { KEY_MIN = 32, KEY_MAX = 1024 }; /* as PtlSetJobKey takes them */
 
-/* The text that pinwheel_job_error(NULL) gives. */
+/* The text that pinwheel_job_error(NULL) returns: that of a job that could not be joined. */
 static _Thread_local char last_error[LAUNCHER_ERROR_SIZE];
 
 const char *pinwheel_job_error(const struct pinwheel_job *job)
@@ -32,7 +32,7 @@ const char *pinwheel_job_error(const struct pinwheel_job *job)
 
 /* ---- Joining and leaving ---- */
 
-/* Frees a job; the text of the error `rc` stays. */
+/* Frees a job. If `rc` is an error its text stays in last_error. */
 static void destroy(struct pinwheel_job *job, int rc)
 {
     if (rc != 0) {
@@ -42,7 +42,7 @@ static void destroy(struct pinwheel_job *job, int rc)
     free(job);
 }
 
-/* Variables that tell libportals of the job before the program opens an interface. */
+/* Gives libportals the job key before the program opens an interface. */
 static int give_key(struct pinwheel_job *job)
 {
     int rc = PtlInit();
@@ -53,7 +53,8 @@ static int give_key(struct pinwheel_job *job)
     return rc == PTL_OK ? 0 : launcher_fail(&job->launcher, -EINVAL, "PtlInit gave %d", rc);
 }
 
-/* Takes the key of the environment: where ranks are on one host, too, which do without one. */
+/* Takes the job key of the environment, if there is one, also where all ranks are on one host and
+ * could do without. */
 static int take_key(struct pinwheel_job *job)
 {
     const char *key = getenv("PINWHEEL_JOB_KEY");
@@ -70,8 +71,8 @@ static int take_key(struct pinwheel_job *job)
     return job->key != NULL ? 0 : launcher_fail(&job->launcher, -ENOMEM, "no memory");
 }
 
-/* Ranks on several hosts talk over UDP, and prove with a key that they belong together: the
- * one that the launcher gave them, or one that rank 0 draws. */
+/* Ranks on several hosts talk over UDP, and prove by a job key that they belong together: by the
+ * one that the launcher has put into their environment, or by a random one of rank 0. */
 static int agree_on_key(struct pinwheel_job *job)
 {
     struct launcher *l = &job->launcher;
@@ -227,8 +228,8 @@ int pinwheel_job_barrier(struct pinwheel_job *job)
 
 /* ---- The map from ranks to physical ids ---- */
 
-/* A rank whose interface has no id says so, "-", rather than leave the others
- * in the barrier. */
+/* A rank whose interface has no ID publishes "-" instead: the other ranks then get an error and do
+ * not wait for it in the barrier. */
 int pinwheel_job_map(struct pinwheel_job *job, ptl_handle_ni_t ni, ptl_process_t *map)
 {
     char key[64], value[64];
@@ -272,7 +273,7 @@ int pinwheel_job_map(struct pinwheel_job *job, ptl_handle_ni_t ni, ptl_process_t
     return rc;
 }
 
-/* Whether `ni` has exactly this map. */
+/* True if the interface `ni` has this logical map already. */
 static int same_map(struct pinwheel_job *job, ptl_handle_ni_t ni, const ptl_process_t *map)
 {
     ptl_size_t size = 0;

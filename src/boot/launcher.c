@@ -52,9 +52,9 @@ void launcher_release(bool used)
     atomic_store(&connection, used ? CONNECTION_ENDED : CONNECTION_UNUSED);
 }
 
-/* The first that is there decides. PMI_FD comes first because `pinwheel run` and
- * mpiexec may themselves have been started by a PMIx launcher, whose variables
- * their ranks inherit. */
+/* The first launcher whose variables are set is taken. PMI_FD comes first because `pinwheel run`
+ * and mpiexec may themselves have been started by a PMIx launcher, whose variables their ranks
+ * inherit. */
 int launcher_join(struct launcher *l)
 {
     if (getenv("PMI_FD") != NULL) {

@@ -2,10 +2,9 @@
 /*
  * A rank's side of PMI-1; see pmi_client.h.
  *
- * PMI-1 is call and answer: exchange() sends one line and takes one line, over
- * the connection that PMI_FD names. A process without a launcher has the server
- * itself, with one rank, in place of the connection. An answer is kept in
- * `answer` until the next exchange.
+ * In PMI-1 the rank sends a line and the launcher answers with one: exchange() does both, over the
+ * connection that PMI_FD names. A process without a launcher has a PMI-1 server with one rank
+ * inside, instead of the connection. The answer stays in `answer` until the next exchange.
  */
 #include "boot/pmi_client.h"
 #include "base/sys.h"
@@ -27,15 +26,15 @@
 enum { LINE_SIZE = LAUNCHER_VALUE_SIZE };
 
 struct pmi_client {
-    int fd; /* -1: `alone` answers */
+    int fd; /* the connection; -1: the server `alone` answers */
     struct pmi_job *alone;
     char kvsname[PMI_NAME_MAX];
-    size_t received; /* bytes in `input`, which may begin a later line */
+    size_t received; /* bytes in `input`; those behind the first line belong to later lines */
     char input[LINE_SIZE];
     char answer[LINE_SIZE];
 };
 
-/* ---- One line there, one line back ---- */
+/* ---- Exchanges: a line to the server, a line back ---- */
 
 static int wait_for(int fd, short events)
 {
@@ -81,7 +80,8 @@ static int send_all(struct launcher *l, const char *bytes, size_t length)
     return 0;
 }
 
-/* Moves the first line of the input, without its newline, to `answer`. */
+/* Moves the first line that was received, without its newline, to `answer`; receives until there is
+ * one. */
 static int receive_line(struct launcher *l)
 {
     struct pmi_client *c = l->state;
@@ -128,7 +128,7 @@ static int ask_alone(struct launcher *l, const char *bytes, size_t length)
     return 0;
 }
 
-/* Copies the value of field `name` of the answer; -1 when there is none or it
+/* Copies the value of field `name` of the answer; -1 when the answer has no such field or the value
  * does not fit. */
 static int answer_field(const struct pmi_client *c, const char *name, char *value, size_t size)
 {
@@ -157,8 +157,8 @@ static int answer_number(const struct pmi_client *c, const char *name, int *numb
                                                           : launcher_number(text, INT_MIN, number);
 }
 
-/* Sends a request and takes its answer, which must be the command `expected`.
- * Returns the answer's rc= in *rc: 0 if it has none. */
+/* Sends a request and receives its answer, whose command must be `expected`. *rc gets the number of
+ * the answer's field rc=, or 0 if it has none. */
 static int __attribute__((format(printf, 4, 5)))
 exchange(struct launcher *l, const char *expected, int *rc, const char *format, ...)
 {
@@ -188,7 +188,7 @@ exchange(struct launcher *l, const char *expected, int *rc, const char *format, 
     return 0;
 }
 
-/* ---- What a rank may ask ---- */
+/* ---- The requests of a rank ---- */
 
 static int client_put(struct launcher *l, const char *key, const char *value)
 {
@@ -229,7 +229,7 @@ static int client_barrier(struct launcher *l)
     return result;
 }
 
-/* The launcher does not answer this one; it ends the processes. */
+/* The launcher sends no answer to an abort: it ends the processes. */
 static int client_abort(struct launcher *l, int code)
 {
     struct pmi_client *c = l->state;
@@ -298,8 +298,9 @@ static int greet(struct launcher *l)
     return result;
 }
 
-/* Whether ranks are on several hosts: of the blocks (first host, hosts, ranks of each) one
- * has a host that is not the first. A launcher that does not say has one host. */
+/* Learns from the launcher whether the ranks are on several hosts: then one of the blocks (first
+ * host, number of hosts, ranks of each) has more than one host, or a first host other than 0. A
+ * launcher that does not tell is taken to have one host. */
 static int learn_hosts(struct launcher *l)
 {
     struct pmi_client *c = l->state;
@@ -318,8 +319,8 @@ static int learn_hosts(struct launcher *l)
     return 0;
 }
 
-/* Greets over `fd` or, if that is -1, the server `alone`; both are the client's
- * from here on. */
+/* Begins the protocol over `fd` or, if that is -1, with the server `alone`. The client owns both
+ * from here on, also on failure. */
 static int start(struct launcher *l, int fd, struct pmi_job *alone)
 {
     struct pmi_client *c = calloc(1, sizeof(*c));
@@ -390,9 +391,8 @@ int pmi_client_join(struct launcher *l)
     if (rc != 0) {
         return rc;
     }
-    /* A variable that was inherited by mistake may name any file: look before
-     * writing. Programs that this one starts have no business on the
-     * connection. */
+    /* PMI_FD may be inherited by mistake and name any file: it must be a socket before anything is
+     * written to it. Programs that this process starts must not inherit the connection. */
     struct stat st;
     if (fstat(fd, &st) != 0 || !S_ISSOCK(st.st_mode) || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) {
         launcher_release(false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The requests of ranks to the PMI-1 server. A line is cut into fields in place, then one table
- * says which function answers its command.
+ * The requests of ranks to the PMI-1 server. A line is cut into its fields in place; the table
+ * `commands` gives the function that answers its command.
  */
 #include "boot/pmi_job.h"
 
@@ -32,7 +32,7 @@ static const char *field(const struct fields *f, const char *name)
     return NULL;
 }
 
-/* A field as a number; `fallback` if it is absent or no number. */
+/* Returns the number in field `name`; `fallback` if the field is absent or holds no number. */
 static long field_number(const struct fields *f, const char *name, long fallback)
 {
     const char *value = field(f, name);
@@ -45,7 +45,7 @@ static long field_number(const struct fields *f, const char *name, long fallback
     return *end == '\0' && errno == 0 ? number : fallback;
 }
 
-/* Whether the request names our key-value space; answers it if not. */
+/* True if the request names this job's key-value space; if not, answers it with an error. */
 static bool right_kvs(struct pmi_job *job, struct pmi_rank *r, const struct fields *f,
                       const char *answer)
 {
@@ -182,8 +182,8 @@ static void do_abort(struct pmi_job *job, struct pmi_rank *r, const struct field
     pmi_close(job, r);
 }
 
-/* Everything a rank may ask, the command its answer bears, and who answers.
- * NULL: refused, this server has no such service. */
+/* Every command that a rank may send, the command of its answer, and the function that answers. A
+ * NULL function: the server does not offer this service and answers with an error. */
 static const struct command {
     const char *name, *answer;
     void (*run)(struct pmi_job *job, struct pmi_rank *r, const struct fields *f);
@@ -230,7 +230,7 @@ static void run_command(struct pmi_job *job, struct pmi_rank *r, const char *nam
 
 /* ---- Lines ---- */
 
-/* Cuts `line` at its blanks into name=value; -1 when it is no such line. */
+/* Cuts `line` at its blanks into fields name=value; -1 if one of its words is none. */
 static int parse_fields(char *line, struct fields *f)
 {
     f->count = 0;
@@ -251,8 +251,8 @@ static int parse_fields(char *line, struct fields *f)
     return f->count > 0 ? 0 : -1;
 }
 
-/* A spawn request is lines "mcmd=spawn", "name=value"..., "endcmd", repeated
- * totspawns times; it has one answer. */
+/* Takes one line of a spawn request. Such a request has lines "mcmd=spawn", "name=value"...,
+ * "endcmd", repeated `totspawns` times, and gets one answer. */
 static void take_spawn_line(struct pmi_job *job, struct pmi_rank *r, const char *line)
 {
     if (strncmp(line, "totspawns=", 10) == 0) {
@@ -289,7 +289,7 @@ void pmi_take_line(struct pmi_job *job, struct pmi_rank *r)
         return;
     }
     if (strncmp(r->line, "cmd=abort", 9) == 0) {
-        /* The text that some clients append has blanks in it. */
+        /* Some clients append an error text, which has blanks in it; it is cut off. */
         char *code = strstr(r->line, "exitcode=");
         char *end = code != NULL ? strchr(code, ' ') : NULL;
         if (end != NULL) {

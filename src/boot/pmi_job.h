@@ -14,23 +14,25 @@
 
 struct pmi_rank {
     enum pmi_state state;
-    bool torn;           /* its connection ended, and neither side had said that it would */
-    bool spawning;       /* between mcmd=spawn and endcmd */
-    int spawns, spawned; /* of one spawn request: commands it has, commands seen */
+    /* the connection ended though neither the rank nor the server had announced it */
+    bool torn;
+    bool spawning; /* between mcmd=spawn and endcmd */
+    /* of one spawn request: how many commands it has, and how many have been read */
+    int spawns, spawned;
     size_t line_length;
     char line[PMI_LINE_MAX + 1];
     char *output;
     size_t output_start, output_end, output_capacity;
-    char error[160]; /* "" unless the server closed the connection */
+    char error[160]; /* why the server closed the connection; "" if it did not */
 };
 
 struct pmi_job {
     int size;
-    bool keep_going; /* a rank that is CLOSED holds up no barrier */
+    bool keep_going; /* a barrier does not wait for ranks that are CLOSED */
     int gone;        /* ranks that are CLOSED */
     int in_barrier;
     int first_gone; /* the first rank that became CLOSED, -1 for none */
-    int abort_rank; /* -1: nobody asked */
+    int abort_rank; /* the first rank that asked for the job's end; -1: none has */
     int abort_code;
     struct kvs kvs;
     char kvsname[PMI_NAME_MAX];
@@ -41,12 +43,13 @@ struct pmi_job {
 void pmi_reply(struct pmi_job *job, struct pmi_rank *r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* pmi_close() ends the connection of a rank, pmi_refuse() does so and says why. */
+/* pmi_close() ends the connection of a rank; pmi_refuse() does so and stores the reason in
+ * `error`. */
 void pmi_close(struct pmi_job *job, struct pmi_rank *r);
 void pmi_refuse(struct pmi_job *job, struct pmi_rank *r, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* pmi_open_barrier() lets all out of the barrier if nobody is missing. */
+/* pmi_open_barrier() lets all ranks out of the barrier if all that it waits for are in it. */
 void pmi_open_barrier(struct pmi_job *job);
 
 /* pmi_take_line() answers the line that a rank has sent, r->line. */

@@ -7,8 +7,8 @@
 #include <errno.h>
 #include <string.h>
 
-/* The hash of a key, by which uthash's macros are told what to look for: they would write its
- * computation out in each place. */
+/* Computes the hash of a key for uthash. Its macros would otherwise expand the computation wherever
+ * they are used. */
 static unsigned hash_of(const char *key, size_t length)
 {
     unsigned hash;

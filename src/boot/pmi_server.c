@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The PMI-1 server; see pmi_server.h for the protocol and the states: connections, and what the
- * owner of a job calls. pmi_commands.c answers what ranks ask.
+ * The PMI-1 server: connections, and the functions that the owner of a job calls. pmi_server.h has
+ * the protocol and the states; pmi_commands.c answers the requests of ranks.
  */
 #include "base/array.h"
 #include "boot/pmi_job.h"
@@ -56,8 +56,8 @@ static bool output_reserve(struct pmi_rank *r, size_t length)
     return ARRAY_HOLDS(r->output, queued + length, r->output_capacity, 512);
 }
 
-/* The answer to a request is bounded by the length of a line, so the buffer here always holds the
- * reply. */
+/* Queues a formatted line for a rank. A line of an answer has bounded parts only, so the buffer
+ * always holds it. */
 void pmi_reply(struct pmi_job *job, struct pmi_rank *r, const char *format, ...)
 {
     char line[2 * PMI_LINE_MAX];
@@ -82,7 +82,8 @@ void pmi_reply(struct pmi_job *job, struct pmi_rank *r, const char *format, ...)
     r->output_end += length;
 }
 
-/* To answer a rank may close its connection. */
+/* pmi_open_barrier(): an answer to a rank whose queue is full closes its connection, so the states
+ * are set before the answers. */
 void pmi_open_barrier(struct pmi_job *job)
 {
     int missing = job->size - job->in_barrier - (job->keep_going ? job->gone : 0);
@@ -102,10 +103,10 @@ void pmi_open_barrier(struct pmi_job *job)
     }
 }
 
-/* ---- What the owner calls ---- */
+/* ---- Calls of the job's owner ---- */
 
-/* Puts the values that a rank may ask for before any rank has put them: how the ranks are laid out,
- * in the notation of MPICH's process managers; as a rule all on one node. */
+/* Puts the pairs that a rank may get although no rank puts them: how the ranks are spread over
+ * hosts, in the notation of MPICH's process managers. Without `hosts` all ranks are on one host. */
 static int put_presets(struct pmi_job *job, const char *hosts)
 {
     char mapping[64];

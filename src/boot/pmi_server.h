@@ -17,8 +17,8 @@
  *     cmd=finalize                      ->
  *                                       <-   cmd=finalize_ack
  *
- * The server knows no sockets: its owner feeds it what a rank sent and sends
- * what it queued for a rank. One thread at a time may use a job.
+ * The server knows no sockets: its owner gives it the bytes that a rank has sent, and sends the
+ * bytes that it has queued for a rank. Only one thread at a time may use a job.
  *
  * A rank's connection is in one of these states:
  *
@@ -27,7 +27,7 @@
  *     any --line that is no PMI line, reply not read, abort--> CLOSED
  *     any --pmi_rank_gone()--> CLOSED
  *
- * After pmi_keep_going() the ranks that are not CLOSED make a barrier among them.
+ * After pmi_keep_going() a barrier is complete when all ranks that are not CLOSED are in it.
  *
  * Bounds: a line has at most PMI_LINE_MAX bytes, a job at most KVS_PAIRS_MAX
  * keys, a rank at most PMI_OUTPUT_MAX bytes of replies that it has not read.
@@ -42,7 +42,7 @@
 #include <stddef.h>
 
 enum {
-    PMI_NAME_MAX = 256, /* of a key-value space; these three count the final NUL */
+    PMI_NAME_MAX = 256, /* of a key-value space; this and the next two include the final NUL */
     PMI_KEY_MAX = 64,
     PMI_VALUE_MAX = 1024,
     PMI_LINE_MAX = 2048,
@@ -64,24 +64,24 @@ int pmi_job_create(struct pmi_job **job, int size, const char *kvsname, const ch
 /* pmi_job_free() frees a job; NULL is legal. */
 void pmi_job_free(struct pmi_job *job);
 
-/* pmi_feed() takes bytes that `rank` sent, cut anywhere. Replies are queued,
- * for all ranks if this completes a barrier. Bytes from a rank whose connection
- * is CLOSED are ignored. */
+/* pmi_feed() takes bytes that `rank` has sent; they may begin and end anywhere in a line. It queues
+ * the replies, for all ranks if the bytes complete a barrier. It ignores bytes of a rank whose
+ * connection is CLOSED. */
 void pmi_feed(struct pmi_job *job, int rank, const void *bytes, size_t length);
 
-/* pmi_keep_going() says that the job goes on without ranks that are gone. What these have put
- * stays. */
+/* pmi_keep_going() lets the job go on without the ranks that are gone. The pairs that these have
+ * put stay in the key-value space. */
 void pmi_keep_going(struct pmi_job *job);
 
-/* pmi_rank_gone() says that nothing more will come from `rank`: its process or
- * its connection ended. */
+/* pmi_rank_gone() tells the server that nothing more will come from `rank`, because its process or
+ * its connection has ended. */
 void pmi_rank_gone(struct pmi_job *job, int rank);
 
-/* pmi_output() returns the replies queued for `rank` and their length; the
- * bytes are valid until the next call with this job. */
+/* pmi_output() returns the replies queued for `rank` and their length. The bytes are valid until
+ * the next call with this job. */
 const char *pmi_output(const struct pmi_job *job, int rank, size_t *length);
 
-/* pmi_output_sent() removes the first `length` bytes that pmi_output() gave. */
+/* pmi_output_sent() removes the first `length` bytes of the queue, which the owner has sent. */
 void pmi_output_sent(struct pmi_job *job, int rank, size_t length);
 
 enum pmi_state pmi_state(const struct pmi_job *job, int rank);
@@ -90,17 +90,17 @@ enum pmi_state pmi_state(const struct pmi_job *job, int rank);
  * if it did not. */
 const char *pmi_error(const struct pmi_job *job, int rank);
 
-/* pmi_torn() tells whether the connection of `rank` ended unannounced, by neither finalize nor
- * abort nor the server: then its process has ended, or is about to, or has hung up. */
+/* pmi_torn() is true if the connection of `rank` ended unannounced: the rank sent neither finalize
+ * nor abort, and the server did not close it. The rank's process has ended, is about to, or has
+ * closed the connection. */
 bool pmi_torn(const struct pmi_job *job, int rank);
 
-/* pmi_aborted() tells whether a rank asked for the job's end, and then which
- * one was the first and with which exit code. */
+/* pmi_aborted() is true if a rank has asked for the job's end; *rank is then the first one that
+ * did, and *code the exit code that it gave. */
 bool pmi_aborted(const struct pmi_job *job, int *rank, int *code);
 
-/* pmi_stuck() tells whether a rank waits in a barrier that another can no
- * longer enter; *gone is then the first such other one, *waiting the first that
- * waits. */
+/* pmi_stuck() is true if a rank waits in a barrier that another rank can no longer enter. *gone is
+ * then the first rank that cannot enter, *waiting the first one that waits. */
 bool pmi_stuck(const struct pmi_job *job, int *gone, int *waiting);
 
 #endif

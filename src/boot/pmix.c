@@ -2,22 +2,22 @@
 /*
  * A rank's side of PMIx; see pmix.h.
  *
- * libpmix is loaded when a PMIx launcher started the process and not before: it
- * brings libevent, hwloc and a thread of its own, which no other process is to
- * carry. Their names stay out of the program's; a program that uses
- * PMIx itself (an MPI) gets the same copy, whose PMIx_Init counts its users.
+ * libpmix is loaded only in a process that a PMIx launcher has started: it brings libevent, hwloc
+ * and a thread, with which other processes should not be burdened. It is loaded with RTLD_LOCAL, so
+ * its symbols do not clash with the program's. A program that uses PMIx itself (an MPI) shares the
+ * same copy of the library, whose PMIx_Init counts its users.
  *
- * PMIx knows no job-wide key: a get names the rank that put. So the pairs that
- * a rank puts go out as *cards*, strings of lines under keys that only we use:
+ * PMIx has no key-value space for the whole job: a get must name the rank that has put the key. So
+ * a rank publishes its pairs as *cards*, strings of lines, under keys that only this file uses:
  *
  *     rank r:  pinwheel.card.0 = "pw-map-0-1=7f000001:41\nhost=a\n"
  *              pinwheel.card.1 = ...         one or more per barrier with puts
  *
- * barrier() publishes the card under way and is a fence that collects data,
- * which brings all cards to each host. The first get() after a barrier that
- * misses reads from every rank the cards that it has not read yet, until there
- * is no next one; that is a look into shared memory per card and a question to
- * the local server per rank (0.1 ms). Everything read stays in `pairs`.
+ * barrier() publishes the card that the rank is filling, and is a PMIx fence that collects data,
+ * which copies all cards to each host. When get() does not find a key, the first time after a
+ * barrier, it reads every rank's cards that it has not read yet. That costs a read of shared memory
+ * for each card, and a question to the local server for each rank (0.1 ms). All pairs that were
+ * read stay in `pairs`.
  */
 #include "boot/pmix.h"
 
@@ -32,7 +32,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Its name from PMIx 2 to 5; the tests have 4.2. */
+/* The library's name from PMIx 2 to 5; it was tested with 4.2. */
 static const char library[] = "libpmix.so.2";
 
 static struct {
@@ -53,18 +53,19 @@ static const struct library_symbol symbols[] = {
     {"PMIx_Get", &pmix.get},       {"PMIx_Error_string", &pmix.error_string},
 };
 
-/* A card holds some pairs of the longest kind; the server stores it whole. */
+/* A card holds several pairs even of the longest kind; the PMIx server stores a card as one
+ * value. */
 enum { CARD_SIZE = 8192 };
 _Static_assert(PMI_KEY_MAX + PMI_VALUE_MAX < CARD_SIZE, "any pair fits a card");
 
 struct pmix_client {
     pmix_proc_t me;
-    struct kvs pairs;    /* ours, and those of all cards that were read */
-    bool up_to_date;     /* no barrier since all ranks' cards were read */
-    unsigned cards;      /* published by us */
-    unsigned *read_from; /* by rank: cards read */
+    struct kvs pairs;    /* the pairs of this rank, and those of all cards that it has read */
+    bool up_to_date;     /* true if no barrier came since this rank read the cards of all ranks */
+    unsigned cards;      /* how many cards this rank has published */
+    unsigned *read_from; /* by rank: how many of its cards this rank has read */
     size_t card_length;
-    char card[CARD_SIZE]; /* under way */
+    char card[CARD_SIZE]; /* the card that is being filled */
 };
 
 /* ---- Calls of libpmix ---- */
@@ -99,7 +100,7 @@ static int refused(struct launcher *l, pmix_status_t status, const char *doing)
                          doing);
 }
 
-/* A directive that is on. The arrays of PMIx's interface are plain memory. */
+/* Makes a directive of PMIx whose value is true. PMIx takes arrays of them in plain memory. */
 static pmix_info_t directive(const char *name)
 {
     pmix_info_t info;
@@ -110,8 +111,8 @@ static pmix_info_t directive(const char *name)
     return info;
 }
 
-/* PMIx_Get of what is known on this host. The value is malloc()ed, and so is
- * its string. */
+/* Gets a value that this host has already, without asking other hosts. libpmix allocates the value
+ * and its string with malloc(). */
 static pmix_status_t get_value(struct launcher *l, pmix_rank_t rank, const char *key,
                                pmix_value_t **value)
 {
@@ -146,8 +147,8 @@ static int publish_card(struct launcher *l)
     return 0;
 }
 
-/* Stores the pairs of a card, which it cuts up. A key that is known already is
- * a program's mistake; the first value stays. */
+/* Stores the pairs of a card, and cuts the card's text up for that. A program should not put a key
+ * twice; if it does, the first value stays. */
 static int take_card(struct launcher *l, int rank, char *card)
 {
     struct pmix_client *c = l->state;
@@ -167,7 +168,7 @@ static int take_card(struct launcher *l, int rank, char *card)
     return 0;
 }
 
-/* Reads the cards of `rank` from the first one that was not read yet. */
+/* Reads the cards of `rank` that this rank has not read yet. */
 static int read_cards(struct launcher *l, int rank)
 {
     struct pmix_client *c = l->state;
@@ -207,8 +208,8 @@ static int read_all_cards(struct launcher *l)
             return rc;
         }
     }
-    /* PMIx calls a card not found as well when the server has gone. A fence
-     * with oneself tells. */
+    /* PMIx returns "not found" also when the server is gone. A fence of this rank alone tells the
+     * two apart. */
     pmix_status_t status = pmix.fence(&c->me, 1, NULL, 0);
     if (status != PMIX_SUCCESS) {
         return refused(l, status, "PMIx_Get");
@@ -217,7 +218,7 @@ static int read_all_cards(struct launcher *l)
     return 0;
 }
 
-/* ---- What a rank may ask ---- */
+/* ---- The requests of a rank ---- */
 
 static int client_put(struct launcher *l, const char *key, const char *value)
 {
@@ -281,7 +282,7 @@ static int client_abort(struct launcher *l, int code)
     return status != PMIX_SUCCESS ? refused(l, status, "PMIx_Abort") : 0;
 }
 
-/* PMIx_Finalize succeeds without a server as well. */
+/* PMIx_Finalize() succeeds although the server is gone; a fence of this rank alone fails then. */
 static int client_leave(struct launcher *l)
 {
     struct pmix_client *c = l->state;
@@ -329,7 +330,7 @@ static int connect_to_server(struct launcher *l, const char *nspace)
     return 0;
 }
 
-/* How many ranks there are, and which one this is. */
+/* Learns how many ranks the job has, which one this is, and whether they are on several hosts. */
 static int learn_job(struct launcher *l)
 {
     struct pmix_client *c = l->state;
@@ -349,7 +350,7 @@ static int learn_job(struct launcher *l)
     status = get_value(l, PMIX_RANK_WILDCARD, PMIX_LOCAL_SIZE, &value);
     l->spread = status == PMIX_SUCCESS && value->type == PMIX_UINT32 && value->data.uint32 < size;
     free(value);
-    /* PMIx has room for more, but what runs here is to run elsewhere too. */
+    /* PMIx takes longer ones, but a program that runs under PMIx should run under PMI-1 as well. */
     l->key_size = PMI_KEY_MAX;
     l->value_size = PMI_VALUE_MAX;
     c->read_from = calloc(size, sizeof(*c->read_from));

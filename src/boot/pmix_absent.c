@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In place of pmix.c in a library that was built without PMIx's headers. */
+/* Stands in for pmix.c in a library that was built without the headers of PMIx: joining fails. */
 #include "boot/pmix.h"
 
 #include <errno.h>

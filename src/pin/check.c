@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the tables agree with each other: for tests, and for whoever doubts. */
+/* Checks whether the engine's tables agree with each other; for tests and for debugging. */
 #include "pin/engine.h"
 
 #include <stdio.h>
@@ -72,7 +72,8 @@ int pin_check(const struct pin *p, char *text, size_t length)
         }
     }
     const struct pin_pool *own = &p->pools[c->self];
-    /* Units that leave are unpinned before those that take their places are pinned. */
+    /* A move unpins the units that leave before it pins those that replace them, so these may count
+     * above the bound. */
     if (pinned != p->pinned || pinned - leaving > c->remote + c->victims ||
         charged != own->used - own->reserved || grants != granted || used != slots) {
         WRONG("pinned %llu is %llu, charged %llu is %llu, granted %llu is %llu, used %llu is %llu",

@@ -14,56 +14,64 @@
  *             │  └───roll back───┘◄───────failed─────┘                  ▼        │
  *             └──────────unpinned───────── LEAVING ◄────commit─────── REAPED ────┘
  *
- * Entries of `nodes + p` are grants: what peer p has pinned here; `unit` is the local entry.
+ * An entry of node number `nodes + p` is a grant: a unit of this node's memory that peer p has had
+ * pinned; `unit` is the entry of this node for it.
  */
 enum pin_state { FREE, CLAIMED, PENDING, PINNED, REAPED, LEAVING, DEAD };
 
 struct pin_entry {
     _Alignas(64) struct pin_word word;
-    _Atomic uint32_t next[2]; /* in the chain of each grain that it touches, see table.c */
-    uint32_t place;           /* in the FIFO of its pool, from 1 on; 0: in none */
-    uint32_t peers;           /* local: firehoses of peers on it (R) */
-    uint8_t state;            /* enum pin_state */
-    bool charged;             /* local: counts against MAXVICTIM */
-    bool fixed;               /* pinned before, for good */
-    struct pin_use *waiters;  /* PENDING: who waits for it */
+    /* next entry in the chain of each grain of addresses that the unit touches, see table.c */
+    _Atomic uint32_t next[2];
+    /* index in the FIFO of its pool, from 1 on; 0: the entry is in no FIFO */
+    uint32_t place;
+    /* unit of this node: how many peers have a firehose on it (R in the paper) */
+    uint32_t peers;
+    uint8_t state;           /* enum pin_state */
+    bool charged;            /* unit of this node: it counts against MAXVICTIM */
+    bool fixed;              /* the unit was pinned by pin_prepin() and is never unpinned */
+    struct pin_use *waiters; /* PENDING: uses that wait until the unit is pinned */
     union {
-        struct pin_request *owner; /* CLAIMED, REAPED: in whose log it is */
-        struct pin_entry *unit;    /* grant: what is pinned for it, once it is */
-        struct pin_entry *free;    /* FREE: the next one */
+        struct pin_request *owner; /* CLAIMED, REAPED: the request in whose log the entry is */
+        struct pin_entry *unit;    /* grant: the entry of the pinned unit, once it is pinned */
+        struct pin_entry *free;    /* FREE: the next free entry */
     };
     uint8_t handle[PIN_HANDLE];
 };
 
-/* An entry in the list of a pool, under the stamp that the holder of the lock last read of it. */
+/* A place in the FIFO of a pool: an entry, and the stamp that it had when a thread last looked,
+ * with the lock. */
 struct pin_place {
     uint64_t stamp;
     struct pin_entry *entry;
 };
-/* The pool of a node (a peer, or this one). It lists the units that may be hit, in use or idle, in
- * the order in which their last use ended; fifo_reap() takes the first idle one. A hit does not
- * take the lock, so it cannot move its unit: the list is a heap by stamps that may be out of date.
- */
+/* The pool of a node (of a peer, or of this node). Its FIFO lists the units that a hit may take, in
+ * use or idle, in the order in which their last use ended; fifo_reap() replaces the first one that
+ * is idle. A hit does not take the lock and cannot move its unit in the list: the list is a heap
+ * ordered by stamps that may be out of date. */
 struct pin_pool {
     struct pin_place *fifo;
     uint32_t listed;
-    uint64_t used, limit; /* slots: those of entries, and of these that requests have put aside */
+    /* slots: those that entries have, and those that requests have reserved */
+    uint64_t used, limit;
     uint64_t reserved;
-    uint64_t granted; /* that the peer has here */
+    uint64_t granted; /* how many grants the peer has here */
     struct pin_request *winner;
     bool dead;
 };
 
 struct pin {
     struct pin_config config;
-    unsigned grain; /* bits of an address in a grain: no unit lies in more than two grains */
+    /* log2 of the bytes of a grain of addresses; a unit touches two grains at most */
+    unsigned grain;
     struct pin_entry *entries, *free;
     uint32_t capacity;
     _Atomic uint32_t *chains;
-    unsigned shift; /* of a hash, which leaves the number of a chain */
+    unsigned shift; /* shift of an address's hash that leaves the number of a chain */
     _Atomic uint64_t epoch;
-    uint64_t pinned; /* units here that are PENDING, PINNED, REAPED or LEAVING (and may exceed the
-                      * bound by those: they are unpinned before others are pinned) */
+    /* units of this node that are PENDING, PINNED, REAPED or LEAVING. The last may come on top of
+     * the bound: a move unpins them before it pins others. */
+    uint64_t pinned;
     uint64_t token;
     struct pin_pool *pools;
     struct list moves, serves;
@@ -95,7 +103,8 @@ static inline bool pin_is_self(const struct pin *p, uint32_t node)
 struct pin_entry *table_add(struct pin *p, uint32_t node, uint64_t addr, uint64_t len,
                             enum pin_state state);
 void table_remove(struct pin *p, struct pin_entry *x);
-/* table_find() prefers a PINNED entry that covers the range; exact: the one that is the range. */
+/* table_find() returns an entry that covers the range, a PINNED one if there is one; table_exact()
+ * the one whose range is the same. */
 struct pin_entry *table_find(const struct pin *p, uint32_t node, uint64_t addr, uint64_t len);
 struct pin_entry *table_exact(const struct pin *p, uint32_t node, uint64_t addr, uint64_t len);
 void table_widen(struct pin *p, uint32_t node, uint64_t *addr, uint64_t *len);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The FIFO of each pool, from which entries are replaced: an entry is listed, reaped, restored,
- * charged.
+ * The FIFO of each pool, by which the engine chooses the entry to replace.
  *
- * An entry is listed while HIT is set, used or not; its key is its stamp of some earlier time.
- * fifo_reap() reads the stamp of the first entry anew. If the stamp is a later one, the entry moves
- * to its new place. If the entry is in use, it is shut and leaves the list, and its last release,
- * which needs the lock then, lists it again. If it is idle, it is the one that was released first
- * of all.
+ * An entry is listed while HIT is set, whether it is in use or not. The FIFO is a heap by stamps,
+ * which may be out of date. So fifo_reap() reads the stamp of the first entry anew. If it has
+ * changed, the entry moves to the place of its new stamp. If the entry is in use, fifo_reap()
+ * clears HIT and takes it off the list; its last release then needs the lock, and lists it again.
+ * If it is idle, no other idle entry was released before it.
  */
 #include "pin/engine.h"
 
@@ -62,7 +61,8 @@ void fifo_unlist(struct pin *p, struct pin_entry *x)
     }
 }
 
-/* Lists an entry that is pinned, and lets it be hit without the lock. `now`: as the last one. */
+/* Lists a pinned entry and sets HIT, so that threads can take it without the lock. With `now` it
+ * gets a new stamp, that of the entry released last; else it keeps its stamp. */
 void fifo_list(struct pin *p, struct pin_entry *x, bool now)
 {
     if (now) {
@@ -75,7 +75,8 @@ void fifo_list(struct pin *p, struct pin_entry *x, bool now)
     word_open(&x->word);
 }
 
-/* A PINNED entry that is shut and idle, or used, can be hit again, if it is charged. */
+/* Sets HIT of a PINNED entry again, so that threads can take it without the lock. A unit of this
+ * node that is not charged stays as it is. */
 void entry_open(struct pin *p, struct pin_entry *x)
 {
     if (x->fixed) {
@@ -85,7 +86,8 @@ void entry_open(struct pin *p, struct pin_entry *x)
     }
 }
 
-/* The slot of a local unit that peers keep pinned is free for another one. HIT is clear. */
+/* Frees the slot of a unit of this node that peers keep pinned; it no longer counts against
+ * MAXVICTIM. HIT is clear. */
 void entry_uncharge(struct pin *p, struct pin_entry *x)
 {
     fifo_unlist(p, x);
@@ -93,7 +95,8 @@ void entry_uncharge(struct pin *p, struct pin_entry *x)
     p->pools[p->config.self].used--;
 }
 
-/* One use less, under the lock, and what follows from the last one. */
+/* Gives back one use, with the lock held; after the last one the entry is listed, uncharged or
+ * removed. */
 void entry_drop(struct pin *p, struct pin_entry *x)
 {
     bool self = pin_is_self(p, entry_node(x));
@@ -120,9 +123,9 @@ void entry_drop(struct pin *p, struct pin_entry *x)
     }
 }
 
-/* Takes the idle entry that was released first for `owner`; NULL if there is none. Of this node it
- * may be one that peers keep pinned: that one stays, and what is returned is not REAPED but
- * uncharged. */
+/* Takes the idle entry that was released first, as a replacement for `owner`; NULL if no entry is
+ * idle. If that entry is a unit of this node that peers have pinned, too, it stays pinned: then it
+ * is returned uncharged instead of REAPED, and its slot is free. */
 struct pin_entry *fifo_reap(struct pin *p, struct pin_pool *pool, struct pin_request *owner)
 {
     while (pool->listed > 0) {
@@ -133,7 +136,8 @@ struct pin_entry *fifo_reap(struct pin *p, struct pin_pool *pool, struct pin_req
             sink(pool, 1, (struct pin_place){stamp, x});
         } else if (!word_seize(&x->word)) {
             if (word_shut(&x->word) == 0) {
-                word_open(&x->word); /* given back meanwhile: its stamp is looked at again */
+                /* given back since word_seize(): the next turn looks at its new stamp */
+                word_open(&x->word);
             } else {
                 fifo_unlist(p, x);
             }
@@ -152,7 +156,8 @@ struct pin_entry *fifo_reap(struct pin *p, struct pin_pool *pool, struct pin_req
     return NULL;
 }
 
-/* A replacement that was not used goes back to where it was. */
+/* Puts a replacement that its request does not need back into the FIFO, at the place of its
+ * stamp. */
 void fifo_restore(struct pin *p, struct pin_entry *x)
 {
     x->owner = NULL;
@@ -165,7 +170,8 @@ void fifo_restore(struct pin *p, struct pin_entry *x)
     fifo_list(p, x, false);
 }
 
-/* Somebody needs what is in another one's log of replacements: it is as it was. */
+/* Takes an entry out of the log of replacements of the request that has reaped it, since another
+ * request or a move of a peer needs it, and lists it again. */
 void fifo_steal(struct pin *p, struct pin_entry *x)
 {
     struct pin_request *r = x->owner;
@@ -179,7 +185,7 @@ void fifo_steal(struct pin *p, struct pin_entry *x)
     fifo_restore(p, x);
 }
 
-/* The entry of a slot that is no more: unpinned, or of a peer that is dead. */
+/* Removes an entry and frees its slot: its unit was unpinned, or belongs to a peer that is dead. */
 void entry_forget(struct pin *p, struct pin_entry *x)
 {
     struct pin_pool *pool = pool_of(p, x);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The engine's life, the end of its moves, and what can be asked about it. */
+/* The engine's creation and end, the end of the moves of this node, and queries. */
 #include "pin/engine.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ static bool allocate(struct pin *p)
 {
     const struct pin_config *c = &p->config;
     uint64_t units = c->remote + c->victims, all = (uint64_t)(c->nodes - 1) * c->f;
-    /* Entries for units that are pinned or leave, here and elsewhere; for grants; for claims. */
+    /* Entries for: units that are pinned or leave, here and at peers; grants; claims of
+     * requests. */
     uint64_t capacity = 2 * units + 3 * all + 4 * (c->victims < c->f ? c->f : c->victims) + 64;
     if (capacity >= 1u << 30) {
         return false;
@@ -145,7 +146,8 @@ int pin_drop_locked(struct pin *p, struct pin_entry *x, uint32_t generation)
     return 0;
 }
 
-/* Tells all requests that wait for an entry that its unit is pinned, or why it is not. */
+/* Tells all requests that wait for an entry that its unit is pinned, or, if `error` is not 0, that
+ * it could not be. */
 static void wake(struct pin *p, struct pin_entry *x, int error, struct list *ended)
 {
     struct pin_use *u = x->waiters, *next;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests of this node: what they need is gathered, put into a log, and committed or rolled back.
+ * Requests of this node. A request gathers the entries that it needs in a log, and then commits or
+ * rolls back the log.
  *
- * A request holds uses of units that are pinned, waits for those that somebody else is having
- * pinned, and claims the others. Each claim, and each local unit that only peers keep pinned, needs
- * a slot: an unused one, or that of a replacement. It is committed when it has a slot for each, and
- * no unit is in a state that ends by itself (CLAIMED by another one, LEAVING).
+ * A request uses units that are pinned, waits for units that another request is having pinned, and
+ * claims the others. Each claim needs a slot, and so does each unit of this node that only peers
+ * keep pinned: a free slot, or that of an entry that is replaced. The request is committed when it
+ * has all these slots, and none of its units is in a state that ends by itself (CLAIMED by another
+ * request, LEAVING).
  */
 #include "pin/engine.h"
 
@@ -22,7 +24,7 @@ static uint64_t cap(const struct pin *p)
     return p->config.remote + p->config.victims;
 }
 
-/* Checks the range, rounds it to pages and lists its units. */
+/* Checks the range, rounds it to pages and fills `uses` with its units. */
 int request_shape(struct pin *p, struct pin_request *r, uint32_t node, uint64_t addr, uint64_t len)
 {
     const struct pin_config *c = &p->config;
@@ -84,7 +86,7 @@ static void stop_waiting(struct pin_use *u)
     u->request->waiting--;
 }
 
-/* Gives back all that the request has; it may gather anew. */
+/* Gives back all that the request has gathered; it may gather again afterwards. */
 void request_rollback(struct pin *p, struct pin_request *r)
 {
     struct pin_pool *pool = &p->pools[r->node];
@@ -115,7 +117,7 @@ void request_rollback(struct pin *p, struct pin_request *r)
     }
 }
 
-/* A move of a peer needs a unit that the request has only claimed. */
+/* Takes the claim on an entry away from a request, because a move of a peer needs the unit. */
 void request_lose_claim(struct pin_request *r, struct pin_entry *x)
 {
     for (uint32_t i = 0; i < r->count; i++) {
@@ -203,7 +205,7 @@ static enum found look(struct pin *p, struct pin_request *r, struct pin_use *u)
     return BUSY;
 }
 
-/* Gets slots until there are `need`, or no more to be had. */
+/* Gets slots until the request has `need` of them, or until there are no more. */
 static void get_slots(struct pin *p, struct pin_request *r, uint32_t need)
 {
     struct pin_pool *pool = &p->pools[r->node];
@@ -224,7 +226,7 @@ static void get_slots(struct pin *p, struct pin_request *r, uint32_t need)
     }
 }
 
-/* Slots that are not needed after all go back. */
+/* Gives back the slots that the request has beyond `need`. */
 static void trim_slots(struct pin *p, struct pin_request *r, uint32_t need)
 {
     struct pin_pool *pool = &p->pools[r->node];
@@ -239,7 +241,8 @@ static void trim_slots(struct pin *p, struct pin_request *r, uint32_t need)
     }
 }
 
-/* A unit that peers keep pinned becomes one of this node, too. */
+/* Charges a unit of this node that peers keep pinned to MAXVICTIM, as this node uses it now,
+ * too. */
 static void charge(struct pin *p, struct pin_use *u)
 {
     struct pin_entry *x = table_find(p, p->config.self, u->addr, u->len);
@@ -361,8 +364,8 @@ void pin_cancel(struct pin *p, struct pin_request *r)
     p->stats.failed++;
 }
 
-/* The PINNED entry of a unit that can be had without a message or a pin; it uses up `spare` slots.
- */
+/* Returns the PINNED entry of a unit that can be used without a move and without pinning, or NULL.
+ * A unit that must be charged takes one of the `spare` slots. */
 static struct pin_entry *at_hand(const struct pin *p, uint32_t node, uint64_t addr, uint64_t len,
                                  uint64_t *spare)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Moves of peers, at their target: checked when they arrive, then queued until what they touch is
- * in no passing state; none waits for a request of this node, only for pins that are being made.
+ * Moves that peers send to this node. A move is checked when it arrives, and waits in a queue until
+ * no unit that it needs is being pinned or unpinned. It waits for nothing else, and for no request
+ * of this node.
  *
- * A grant, an entry of node `nodes + peer`, stands for each firehose of a peer here. So a peer can
- * give up what it has only, has f at most, and loses all when it dies.
+ * For each firehose that a peer has here there is a grant, an entry of node number `nodes + peer`.
+ * By the grants this node sees that a peer gives up only what it has and has at most f, and gives
+ * up all when the peer dies.
  */
 #include "pin/engine.h"
 
@@ -46,7 +48,8 @@ void pin_serve_free(struct pin_serve *s)
     free(s);
 }
 
-/* Gives the grants of the pins back that were made, as nothing will be pinned for them. */
+/* Removes the grants that were made for the pins of a move, since nothing will be pinned for
+ * them. */
 static void fail_grants(struct pin *p, struct pin_serve *s)
 {
     for (uint32_t i = 0; i < s->pin_count; i++) {
@@ -58,7 +61,8 @@ static void fail_grants(struct pin *p, struct pin_serve *s)
     }
 }
 
-/* Marks the grants that the peer gives up; false if it has one of them not, or names it twice. */
+/* Marks the grants that the peer gives up as LEAVING; false, and marks none, if the peer lacks one
+ * of them or names one twice. */
 static bool mark_unpins(struct pin *p, uint32_t peer, const struct pin_range *unpins, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) {
@@ -133,9 +137,9 @@ int pin_arrive(struct pin *p, uint32_t peer, uint64_t token, const struct pin_ra
     return 0;
 }
 
-/* Called when a peer has given up a firehose on a unit. If it was the last one, the unit becomes an
- * idle one of this node. The least recently used of these are unpinned if they are too many; if
- * none can be, the unit itself is. */
+/* Called when a peer has given up a firehose on a unit. If no other peer has one and this node does
+ * not use it, the unit becomes an idle, charged unit of this node. If that makes one too many, the
+ * idle units that were released first are unpinned; if there are none, the unit itself is. */
 static void drop_peer(struct pin *p, struct pin_serve *s, struct pin_entry *x)
 {
     struct pin_pool *pool = &p->pools[p->config.self];
@@ -190,7 +194,7 @@ static void pin_one(struct pin *p, struct pin_serve *s, uint32_t i)
     }
 }
 
-/* Gives up the pins of a move that has failed. */
+/* Undoes the pins of a move that has failed. */
 static void undo(struct pin *p, struct pin_serve *s)
 {
     for (uint32_t i = 0; i < s->fresh_count; i++) {
@@ -208,8 +212,8 @@ static void undo(struct pin *p, struct pin_serve *s)
     fail_grants(p, s);
 }
 
-/* Finds all units of a move; false if one is being pinned or unpinned, or there is no room before
- * what is leaving has left. */
+/* Finds or makes the entries of all units of a move. False if one of them is being pinned or
+ * unpinned, or if there is no room until units that leave are unpinned: then it changes nothing. */
 static bool resolve(struct pin *p, struct pin_serve *s)
 {
     uint64_t fresh = 0;
@@ -319,7 +323,8 @@ bool pin_served(struct pin *p, struct pin_serve *s, int error, const struct pin_
     return true;
 }
 
-/* Gives up all that a dead peer has pinned here, by a move that has no asker. */
+/* Gives up all units that a dead peer has pinned here, by a move that no peer has sent and none is
+ * told of. */
 static struct pin_serve *tear_down(struct pin *p, uint32_t node)
 {
     struct pin_serve *s = serve_new((uint32_t)p->pools[node].granted, 0);
@@ -349,7 +354,8 @@ static struct pin_serve *tear_down(struct pin *p, uint32_t node)
     return s;
 }
 
-/* This node's firehoses at a dead peer: those in use end with their last release. */
+/* Forgets this node's firehoses at a dead peer. Entries in use become DEAD and go with their last
+ * release. */
 static void forget(struct pin *p, uint32_t node)
 {
     for (uint32_t i = 0; i < p->capacity; i++) {

@@ -2,10 +2,11 @@
 /*
  * The table of entries: found by node and address, without the lock too.
  *
- * Entries stay where they are for the engine's life. A link is the number of an entry, twice, plus
- * which of its two chains goes on there, plus 1; 0 ends a chain. Who walks without the lock may be
- * led into another chain when an entry moves under his feet, so he takes a bounded number of steps,
- * finds at worst nothing, and believes none but word_take().
+ * Entries never move in memory. A link is 2 * the index of an entry + which of the entry's two
+ * `next` continues the chain + 1; 0 ends a chain. A thread that walks a chain without the lock may
+ * get into another chain, when another thread gives an entry a new identity meanwhile. So it takes
+ * a bounded number of steps, may miss an entry that is there, and takes an entry only if
+ * word_take() has checked it.
  */
 #include "pin/engine.h"
 
@@ -39,7 +40,7 @@ struct pin_entry *pin_take(struct pin *p, uint32_t node, uint64_t addr, uint64_t
     return NULL;
 }
 
-/* How many grains the range touches: 1 or 2. */
+/* Returns how many grains of addresses the range touches: 1 or 2. */
 static unsigned grains(const struct pin *p, uint64_t addr, uint64_t len)
 {
     return addr >> p->grain == (addr + (len - 1)) >> p->grain ? 1 : 2;
@@ -88,7 +89,8 @@ void table_remove(struct pin *p, struct pin_entry *x)
     p->free = x;
 }
 
-/* The next entry of the grain after *link, or NULL. */
+/* Returns the entry that follows *link in the chain of the grain, and moves *link on; NULL at the
+ * end. */
 static struct pin_entry *walk(const struct pin *p, uint32_t node, uint64_t grain, uint32_t *link)
 {
     uint32_t now = *link == 0 ? atomic_load_explicit(&p->chains[chain_of(p, node, grain)],
@@ -130,7 +132,8 @@ struct pin_entry *table_exact(const struct pin *p, uint32_t node, uint64_t addr,
     return NULL;
 }
 
-/* A pinned region that overlaps or touches the range, makes it longer, and not too long. */
+/* Widens the range by a pinned region that overlaps or touches it, unless the result is too long;
+ * true if the range has become longer. */
 static bool wider(const struct pin *p, const struct pin_entry *x, uint32_t node, uint64_t *addr,
                   uint64_t *len)
 {
@@ -147,7 +150,8 @@ static bool wider(const struct pin *p, const struct pin_entry *x, uint32_t node,
     return true;
 }
 
-/* Joins the range with pinned regions beside it, as long as they are one region then. */
+/* Widens the range by pinned regions that overlap or touch it, as long as the result may be one
+ * region. */
 void table_widen(struct pin *p, uint32_t node, uint64_t *addr, uint64_t *len)
 {
     bool again = true;

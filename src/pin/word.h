@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The word of an entry: what a hit, its release and an eviction decide by, without a lock.
+ * The word of an entry. Threads exchange it atomically to take a unit (a hit), to give it back (a
+ * release) and to evict it, without a lock.
  *
  *     63          33   32   31           0
  *     | generation | HIT | uses          |
  *
  * While HIT is set, any thread may add a use (word_take) or give one back (word_drop), and the
  * holder of the lock may clear HIT if there is no use (word_seize) or in spite of uses (word_shut).
- * While HIT is clear the word changes under the lock only. The generation changes under the lock,
- * with HIT clear, when the entry gets another identity: a take that succeeds has read the identity
- * that belongs to the word it changed.
+ * While HIT is clear only the holder of the lock changes the word. The holder raises the
+ * generation, with HIT clear, when the entry gets another identity (node and range): so a thread
+ * whose word_take() succeeds has read the identity that belongs to the word that it exchanged.
  *
- * README.md has the argument. A test replaces the PIN_ macros and runs this very file on a model of
- * memory, so all accesses to what threads share go through them.
+ * README.md has the proof. A test replaces the PIN_ macros and runs this file on a model of memory,
+ * so every access to memory that threads share must go through these macros.
  */
 #ifndef PIN_WORD_H
 #define PIN_WORD_H
@@ -24,7 +25,8 @@
 #ifndef PIN_LOAD
 #define PIN_LOAD(at, order) atomic_load_explicit(at, memory_order_##order)
 #define PIN_STORE(at, value, order) atomic_store_explicit(at, value, memory_order_##order)
-/* PIN_CAS() replaces *seen by what it finds if that is not *seen; `order` is that of success. */
+/* PIN_CAS() replaces *at by `value` if it equals *seen, else it stores *at in *seen. `order` is the
+ * memory order of success. */
 #define PIN_CAS(at, seen, value, order)                                                            \
     atomic_compare_exchange_strong_explicit(at, seen, value, memory_order_##order,                 \
                                             memory_order_relaxed)
@@ -34,12 +36,12 @@
 #define WORD_HIT (UINT64_C(1) << 32)
 #define WORD_GENERATION (UINT64_C(1) << 33)
 
-/* The range that an entry stands for, and the time at which it was last given back. All of it may
- * be read at any time. */
+/* The identity of an entry (node and range), its word, and the time at which it was last given
+ * back. Threads may read all of it at any time. */
 struct pin_word {
     _Atomic uint64_t word;
     _Atomic uint64_t addr, len;
-    _Atomic uint64_t stamp; /* the epoch in which the last use was given back */
+    _Atomic uint64_t stamp; /* the epoch in which a thread last gave the entry back */
     _Atomic uint32_t node;
 };
 
@@ -55,8 +57,9 @@ static inline uint32_t word_generation(uint64_t word)
     return (uint32_t)(word >> 33);
 }
 
-/* word_take() adds a use if the entry may be hit and covers the range on `node`; it stores the
- * generation, which the release names. False: look elsewhere, or take the lock. */
+/* word_take() adds a use if HIT is set and the entry covers the range on `node`. It stores the
+ * generation, which the release must name. False: the caller tries another entry, or takes the
+ * lock. */
 static inline bool word_take(struct pin_word *e, uint32_t node, uint64_t addr, uint64_t len,
                              uint32_t *generation)
 {
@@ -78,8 +81,9 @@ static inline bool word_take(struct pin_word *e, uint32_t node, uint64_t addr, u
     }
 }
 
-/* word_drop() gives a use back that was taken in `generation`. WORD_SLOW: HIT is clear, the lock is
- * needed; WORD_STALE: there is no such use. `epoch` becomes the stamp if it was the last one. */
+/* word_drop() gives back a use that was taken in `generation`. If it was the last use the stamp
+ * becomes *epoch. WORD_SLOW: HIT is clear, so the caller must take the lock; WORD_STALE: the entry
+ * has no use of that generation. */
 static inline enum word_drop word_drop(struct pin_word *e, uint32_t generation,
                                        _Atomic uint64_t *epoch)
 {
@@ -100,7 +104,8 @@ static inline enum word_drop word_drop(struct pin_word *e, uint32_t generation,
     }
 }
 
-/* word_seize() clears HIT if there is no use: from then on the entry is the lock holder's. */
+/* word_seize() clears HIT if there is no use: from then on only the holder of the lock changes the
+ * entry. False: there is a use, or HIT is clear. */
 static inline bool word_seize(struct pin_word *e)
 {
     uint64_t seen = PIN_LOAD(&e->word, relaxed);
@@ -112,7 +117,7 @@ static inline bool word_seize(struct pin_word *e)
     return false;
 }
 
-/* word_shut() clears HIT and returns how many uses there are, which end under the lock. */
+/* word_shut() clears HIT and returns how many uses there are. Their releases need the lock. */
 static inline uint32_t word_shut(struct pin_word *e)
 {
     uint64_t seen = PIN_LOAD(&e->word, relaxed);
@@ -121,14 +126,16 @@ static inline uint32_t word_shut(struct pin_word *e)
     return word_uses(seen);
 }
 
-/* word_open() sets HIT, which tells all threads that the range is pinned. Under the lock. */
+/* word_open() sets HIT, after which all threads may use the unit without the lock; the caller holds
+ * the lock, and the unit is pinned. */
 static inline void word_open(struct pin_word *e)
 {
     PIN_STORE(&e->word, PIN_LOAD(&e->word, relaxed) | WORD_HIT, release);
 }
 
-/* word_use() adds or takes away one use under the lock, whether HIT is set or not, and returns how
- * many there are then. The lock orders it with all that changes what is pinned. */
+/* word_use() adds a use, or gives one back, and returns how many there are then. The caller holds
+ * the lock; HIT may be set or clear. The lock orders the call with all changes of what is pinned,
+ * so the exchange needs no order of its own. */
 static inline uint32_t word_use(struct pin_word *e, int by)
 {
     uint64_t seen = PIN_LOAD(&e->word, relaxed);
@@ -137,8 +144,8 @@ static inline uint32_t word_use(struct pin_word *e, int by)
     return word_uses(seen) + (uint32_t)by;
 }
 
-/* word_name() gives an entry that nobody uses, and that is shut, another identity. Under the lock.
- */
+/* word_name() gives an entry without uses, whose HIT is clear, another identity. The caller holds
+ * the lock. */
 static inline void word_name(struct pin_word *e, uint32_t node, uint64_t addr, uint64_t len)
 {
     uint64_t seen = PIN_LOAD(&e->word, relaxed);
