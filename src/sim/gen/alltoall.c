@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A message, or a block in some message, from each rank to each other. */
+/* All-to-all patterns: each rank sends each other rank one block, in a message of its own or
+ * together with other blocks. */
 #include "gen.h"
 #include "order.h"
 
@@ -15,7 +16,8 @@ void gen_linear_alltoall(struct goal_maker *m)
     }
 }
 
-/* In round i to the rank i further on, from the one i back. */
+/* In round i each rank sends to the rank i places further on and receives from the rank i places
+ * back. */
 void gen_alltoall_pairwise(struct goal_maker *m)
 {
     uint64_t n = m->config->ranks, size = m->config->size;
@@ -26,8 +28,8 @@ void gen_alltoall_pairwise(struct goal_maker *m)
     }
 }
 
-/* The distances below n, in ranks that a block has to go, whose digit of `weight` is
- * `digit`. */
+/* Returns the bytes of the blocks that a rank sends in one message: of a block for each distance
+ * below n, in ranks, those whose distance has the digit `digit` at `weight`. */
 static uint64_t blocks_with_digit(const struct goal_config *c, uint64_t weight, uint64_t digit)
 {
     uint64_t period = weight * c->radix, begin = digit * weight;
@@ -36,7 +38,8 @@ static uint64_t blocks_with_digit(const struct goal_config *c, uint64_t weight, 
     return count * c->size;
 }
 
-/* Blocks go the way that the digits of their distance say, lowest digit first. */
+/* Bruck's algorithm. In the round of a digit each block moves by that digit of the distance that it
+ * has to go, lowest digit first. */
 void gen_alltoall_bruck(struct goal_maker *m)
 {
     struct gen_round r = GEN_ROUND_FIRST;

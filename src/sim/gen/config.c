@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The configuration of a pattern: defaults, and what is refused; see goal_gen.h. */
+/* The configuration of a pattern: its defaults, and the checks that refuse a wrong one; see
+ * goal_gen.h. */
 #include "goal_gen.h"
 
 #include <inttypes.h>
@@ -28,7 +29,7 @@ const struct goal_config goal_config_default = {
 
 /* ---- Extents ---- */
 
-/* Whether base^exponent is at most n. */
+/* True if base^exponent is at most n. */
 static bool power_fits(uint64_t base, int exponent, uint64_t n)
 {
     unsigned __int128 power = 1;
@@ -38,7 +39,7 @@ static bool power_fits(uint64_t base, int exponent, uint64_t n)
     return power <= n;
 }
 
-/* The largest divisor of n up to its dimensions-th root. */
+/* Returns the largest divisor of n that is at most the `dimensions`-th root of n. */
 static uint32_t divisor_near_root(uint32_t n, int dimensions)
 {
     uint32_t best = 1;
@@ -48,7 +49,8 @@ static uint32_t divisor_near_root(uint32_t n, int dimensions)
     return dimensions > 1 ? best : n;
 }
 
-/* As near to a cube as the ranks allow, smallest extent first. */
+/* Chooses the extents of a torus or stencil with so many dimensions: as near to a cube as the
+ * number of ranks allows, smallest extent first. */
 static void choose_extent(struct goal_config *c, int dimensions)
 {
     uint32_t rest = c->ranks;
@@ -58,7 +60,8 @@ static void choose_extent(struct goal_config *c, int dimensions)
     }
 }
 
-/* A pattern with no dimensions of its own takes any number, one unless told. */
+/* Checks the extents that the user gave, or chooses them. A pattern with a fixed number of
+ * dimensions must have as many; any other takes any number, and has one if the user gave none. */
 static int complete_extent(const struct goal_pattern *p, struct goal_config *c,
                            struct goal_error *error)
 {
@@ -126,7 +129,7 @@ static int check_sizes(const struct goal_pattern *p, const struct goal_config *c
     return 0;
 }
 
-/* Sets members that the user left out to the pattern's own values. */
+/* Sets members that the user left out to the defaults of the pattern. */
 static void complete(const struct goal_pattern *p, struct goal_config *c)
 {
     if (c->radix == 0) {

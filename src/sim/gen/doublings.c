@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rounds over distances 1, 2, 4, ...: barriers, allgathers and allreduces; gen.h. */
+/* Patterns in rounds whose distances double, 1, 2, 4, ...: barriers, allgathers and allreduces; see
+ * gen.h. */
 #include "gen.h"
 
-/* LogGOPSim's: a message waits only for the one that came last before it. */
+/* The dissemination of LogGOPSim's generator: a send waits only for the receive of the round
+ * before. */
 void gen_dissemination(struct goal_maker *m)
 {
     const struct goal_config *c = m->config;
@@ -21,7 +23,7 @@ static uint64_t same_size(const struct goal_config *c, uint64_t weight, uint64_t
     return c->size;
 }
 
-/* Nobody leaves the last round before all have come to the first. */
+/* A barrier: no rank leaves the last round before all ranks have begun the first. */
 void gen_barrier_dissemination(struct goal_maker *m)
 {
     struct gen_round r = GEN_ROUND_FIRST;
@@ -30,7 +32,8 @@ void gen_barrier_dissemination(struct goal_maker *m)
     }
 }
 
-/* A rank has the blocks of those that follow it; their number doubles. */
+/* Bruck's allgather. A rank holds the blocks of the ranks that follow it; their number doubles in
+ * each round. */
 void gen_allgather_bruck(struct goal_maker *m)
 {
     uint64_t n = m->config->ranks;
@@ -42,8 +45,9 @@ void gen_allgather_bruck(struct goal_maker *m)
     }
 }
 
-/* Bytes of the blocks of ranks first .. first + count - 1 of the folded ones. Each rank below
- * `extra` has the block of a rank that hands over besides its own. */
+/* Returns the bytes of the blocks of `count` numbers of the fold (gen_fold()) from `first` on. A
+ * number below `extra` holds two blocks: its own, and that of the rank that has handed over to
+ * it. */
 static uint64_t blocks(const struct goal_maker *m, const struct gen_fold *f, uint64_t first,
                        uint64_t count)
 {
@@ -65,7 +69,8 @@ void gen_allgather_recdoub(struct goal_maker *m)
         r.received = goal_make_recv(m, m->rank - 1, size, 0, GOAL_NONE);
     }
     for (uint64_t distance = 1; distance < f.power; distance *= 2) {
-        uint64_t other = f.self ^ distance, low = distance - 1; /* bits that are gathered */
+        /* bits of `other` that are gathered already */
+        uint64_t other = f.self ^ distance, low = distance - 1;
         uint32_t peer = gen_unfold(&f, other);
         gen_exchange(m, &r, peer, blocks(m, &f, f.self & ~low, distance), peer,
                      blocks(m, &f, other & ~low, distance), GEN_KEEP);
@@ -89,15 +94,16 @@ void gen_allreduce_recdoub(struct goal_maker *m)
     gen_fold_out(m, &f, &r);
 }
 
-/* Chunks first .. first + count - 1 of those dealt to the numbers below 2^k. */
+/* Returns the bytes of chunks first .. first + count - 1, when the data are dealt to 2^k chunks. */
 static uint64_t part(const struct goal_maker *m, const struct gen_fold *f, uint64_t first,
                      uint64_t count)
 {
     return gen_chunks(m->config->size, f->power, first, first + count);
 }
 
-/* Recursive halving: of the chunks that a pair has in common the one with the lower
- * number keeps the lower half and gets the other's share of it. Then the same back. */
+/* Rabenseifner's allreduce. Recursive halving: two peers hold the same chunks; the one with the
+ * lower number keeps the lower half and receives the peer's data for it, to reduce them. Then the
+ * steps run backwards as an allgather. */
 void gen_allreduce_rabenseifner(struct goal_maker *m)
 {
     struct gen_fold f = gen_fold(m);

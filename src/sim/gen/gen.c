@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The parts of which generators are made; see gen.h. */
+/* Functions that several generators of patterns use; see gen.h. */
 #include "gen.h"
 
 uint32_t gen_reduce(struct goal_maker *m, uint64_t size, uint32_t after)
@@ -59,7 +59,8 @@ void gen_exchange(struct goal_maker *m, struct gen_round *r, uint32_t to, uint64
     if (use == GEN_REDUCE) {
         uint32_t reduced = gen_reduce(m, in, received);
         if (reduced != received) {
-            goal_requires(m->builder, reduced, sent.send); /* else bytes change before they leave */
+            /* the bytes must leave before the reduction changes them */
+            goal_requires(m->builder, reduced, sent.send);
         }
         received = reduced;
     }
@@ -79,7 +80,7 @@ void gen_fan(struct goal_maker *m, struct gen_round *r, uint64_t weight,
         gen_exchange(m, r, (uint32_t)((m->rank + distance) % n), size,
                      (uint32_t)((m->rank + n - distance) % n), size, GEN_KEEP);
     }
-    if (digit > 2) { /* more than one pair of messages */
+    if (digit > 2) { /* the round had more than one pair of messages */
         *r = (struct gen_round){gen_join(m, first), GOAL_NONE};
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions of all generators: operations, the way to a file; see goal_gen.h. */
+/* Functions of all generators: they add operations, and write the schedule to a file; see
+ * goal_gen.h. */
 #include "goal_gen.h"
 
 #include "sim/goal/print.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The order in which receives are posted. */
+/* The order in which a rank posts its receives. */
 #ifndef SIM_GEN_ORDER_H
 #define SIM_GEN_ORDER_H
 

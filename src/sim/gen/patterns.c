@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The names of the patterns. Those that LogGOPSim's schedule generator has too carry
- * its names and make the same operations in the same order, so that results can be
- * compared; the others are called by what they do and how.
+ * The table of the patterns and their names. A pattern that LogGOPSim's schedule generator has,
+ * too, has the same name and makes the same operations in the same order, so that results can be
+ * compared. The names of the others say what they do and by which algorithm.
  */
 #include "gen.h"
 
@@ -19,7 +19,7 @@ enum {
     INCAST = TIMES | GOAL_USES_ROOT | GOAL_USES_SOURCE | GOAL_USES_LATE | GOAL_USES_ORDER,
 };
 
-/* PATTERN() is a row whose function is called by its name, PATTERN_BY() one with another. */
+/* PATTERN() is a row whose function is gen_NAME(); PATTERN_BY() is a row with any function. */
 #define PATTERN(called, ...) PATTERN_BY(called, gen_##called, __VA_ARGS__)
 #define PATTERN_BY(called, function, says, of, ...)                                                \
     {                                                                                              \

@@ -10,7 +10,8 @@
  */
 #include "gen.h"
 
-/* Segments travel from the root to the last rank, each passed on as it comes. */
+/* The root sends the data in segments; each rank passes a segment on as soon as it has come, up to
+ * the last rank. */
 void gen_pipelinedring(struct goal_maker *m)
 {
     const struct goal_config *c = m->config;
@@ -27,7 +28,7 @@ void gen_pipelinedring(struct goal_maker *m)
     }
 }
 
-/* A piece from place v - 1 to v + 1, or, backwards, from v + 1 to v - 1. */
+/* Passes a segment on from place v - 1 to place v + 1 or, if `backwards`, from v + 1 to v - 1. */
 static void pass_on(struct goal_maker *m, uint64_t v, uint64_t size, bool backwards)
 {
     uint64_t n = m->config->ranks, step = backwards ? n - 1 : 1;
@@ -41,7 +42,7 @@ static void pass_on(struct goal_maker *m, uint64_t v, uint64_t size, bool backwa
     }
 }
 
-/* Of two ranks both halves go the same way: tags tell them apart. */
+/* With two ranks both halves go between the same ranks: the tags tell them apart. */
 void gen_bcast_ring(struct goal_maker *m)
 {
     const struct goal_config *c = m->config;
@@ -61,9 +62,10 @@ void gen_bcast_ring(struct goal_maker *m)
     }
 }
 
-/* `steps` times pass on the chunk that came last, the first time number `first`. What
- * comes in the first `reduced` steps is reduced. `size` bytes are one chunk, or are
- * dealt to chunks. */
+/* A ring algorithm: in each of `steps` steps a rank passes on the chunk that it received in the
+ * step before; in the first step that is chunk number `first`. It reduces the chunks that come in
+ * the first `reduced` steps. If `whole`, each chunk has `size` bytes, else `size` bytes are dealt
+ * to the chunks. */
 struct ring {
     uint64_t first, steps, reduced;
     uint32_t next, previous, tag;
@@ -108,7 +110,7 @@ void gen_allgather_ring(struct goal_maker *m)
     go_round(m, r);
 }
 
-/* A rank's chunk begins behind it and ends there. */
+/* Chunk v starts at place v + 1, goes round, and ends fully reduced at place v. */
 void gen_reduce_scatter_ring(struct goal_maker *m)
 {
     struct ring r = ring(m);
@@ -117,7 +119,7 @@ void gen_reduce_scatter_ring(struct goal_maker *m)
     go_round(m, r);
 }
 
-/* Reduce-scatter, then allgather. */
+/* A reduce-scatter, then an allgather, on the same ring. */
 void gen_allreduce_ring(struct goal_maker *m)
 {
     struct ring r = ring(m);
@@ -126,7 +128,8 @@ void gen_allreduce_ring(struct goal_maker *m)
     go_round(m, r);
 }
 
-/* Chunk v belongs to place v; a subtree of the scatter is that of consecutive places. */
+/* Chunk v belongs to place v. In the scatter a rank sends a child the chunks of the child's
+ * subtree, whose places are consecutive. */
 void gen_bcast_scatter_allgather(struct goal_maker *m)
 {
     const struct goal_config *c = m->config;

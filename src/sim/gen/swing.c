@@ -3,24 +3,24 @@
  * Swing: De Sensi, Bonato, Saam, Hoefler, "Swing: Short-cutting Rings for Higher
  * Bandwidth Allreduce", NSDI 2024.
  *
- * On a ring of p = 2^k places an even place x meets in step s place x + d(s), an odd
- * one place x - d(s), where d(s) = (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5, 11, ...; the
- * distance is less than recursive doubling's 2^s, and is the same for all. On a torus
- * the steps take turns over the dimensions that are not done.
+ * On a ring of p = 2^k places, in step s, an even place x exchanges data with place x + d(s), an
+ * odd one with place x - d(s), where d(s) = (1 - (-2)^(s+1)) / 3 = 1, -1, 3, -5, 11, ...; the
+ * distance is less than recursive doubling's 2^s, and is the same for all. On a torus the steps
+ * take turns over the dimensions that are not done.
  *
  *   latency      k steps with all data
  *   bandwidth    a reduce-scatter, in which the peer of step s gets the chunks that it
  *                and those it meets later are to have; then the same back
  *
- * Which chunks are those: a step is an involution of the places, two of them in turn
- * move a place by d(t) - d(s), and d(s + 1) - d(s) is a power of two, 2^(s+1) with a
- * sign. So from step s on a place x leads to all that are x or x's peer in step s
- * modulo 2^(s+1), and to no others: two residue classes, which can be counted without
- * being listed. On a torus they are sets of coordinates.
+ * How these chunks are found: each step is an involution of the places. Two steps s and t one after
+ * the other move a place by d(t) - d(s), and d(s + 1) - d(s) is 2^(s+1) up to its sign. So by the
+ * steps from s on place x reaches exactly the places that equal x, or x's peer in step s, modulo
+ * 2^(s+1). These are two residue classes, which can be counted without listing their places. On a
+ * torus each dimension has such classes of coordinates.
  */
 #include "gen.h"
 
-/* Where place x of a ring of `extent` goes in step s. */
+/* Returns the peer of place x in step s, on a ring of `extent` places. */
 static uint64_t swing(uint64_t x, unsigned s, uint64_t extent)
 {
     int64_t power = (int64_t)2 << s, d = (1 - (s % 2 == 0 ? -power : power)) / 3;
@@ -28,13 +28,13 @@ static uint64_t swing(uint64_t x, unsigned s, uint64_t extent)
     return (uint64_t)(to % (int64_t)extent + (int64_t)extent) % extent;
 }
 
-/* The torus, a rank's place on it, and how many steps of each dimension are done. */
+/* A torus, the place of the rank on it, and how many steps of each dimension are done. */
 struct torus {
     int dimensions;
     uint64_t places;
     uint64_t extent[GOAL_SPACE];
     uint64_t at[GOAL_SPACE];
-    unsigned steps[GOAL_SPACE]; /* in all */
+    unsigned steps[GOAL_SPACE]; /* steps of each dimension in total */
     unsigned done[GOAL_SPACE];
 };
 
@@ -58,7 +58,8 @@ static struct torus torus(const struct goal_maker *m, const struct gen_fold *f)
     return t;
 }
 
-/* The number of the place that is at `at`[d] in dimension d, else where the rank is. */
+/* Returns the number of the place whose coordinate in `dimension` is `at`, and whose other
+ * coordinates are the rank's. */
 static uint64_t moved(const struct torus *t, int dimension, uint64_t at)
 {
     uint64_t number = 0;
@@ -70,12 +71,12 @@ static uint64_t moved(const struct torus *t, int dimension, uint64_t at)
 
 /* ---- Sets of chunks ---- */
 
-/* The places of one dimension that are a or b modulo `modulus`. */
+/* The coordinates in one dimension that equal a or b modulo `modulus`. */
 struct residues {
     uint64_t a, b, modulus;
 };
 
-/* Where x leads to with the steps from number s on. */
+/* Returns the coordinates that x reaches by the steps from number s on. */
 static struct residues leads_to(uint64_t x, unsigned s, unsigned steps, uint64_t extent)
 {
     if (s >= steps) {
@@ -95,14 +96,16 @@ static uint64_t members_below(const struct residues *r, uint64_t limit)
     return below(limit, r->a, r->modulus) + (r->b != r->a ? below(limit, r->b, r->modulus) : 0);
 }
 
-/* Bytes of the chunks that a place reaches by the steps that are not done yet. The place is at `at`
- * in `dimension`, and where the rank is in all others. The first size % places chunks have a byte
- * more; they are counted digit by digit, as numbers are compared. */
+/* Returns the bytes of all chunks that a place reaches by the steps that are not done yet. The
+ * place's coordinate in `dimension` is `at`, its others are the rank's. The first size % places
+ * chunks have a byte more. How many of those the place reaches is counted digit by digit, with the
+ * coordinates as the digits of a chunk's number. */
 static uint64_t chunks(const struct goal_maker *m, const struct torus *t, int dimension,
                        uint64_t at)
 {
     uint64_t size = m->config->size, longer = size % t->places, count = 0, lower = 1;
-    bool equal[GOAL_SPACE + 1] = {0}; /* from dimension d on the set has longer's digits */
+    /* true if the place reaches coordinates that are the digits of `longer` from dimension d on */
+    bool equal[GOAL_SPACE + 1] = {0};
     struct residues r[GOAL_SPACE];
     uint64_t digit[GOAL_SPACE], all = 1;
     for (int d = 0; d < t->dimensions; d++) {
@@ -126,7 +129,7 @@ static uint64_t chunks(const struct goal_maker *m, const struct torus *t, int di
 
 /* ---- Steps ---- */
 
-/* The dimension of the next step, -1 after the last. */
+/* Returns the dimension of the next step, -1 after the last step. */
 static int turn(const struct torus *t)
 {
     int next = -1;
@@ -154,7 +157,7 @@ void gen_allreduce_swing_latency(struct goal_maker *m)
     gen_fold_out(m, &f, &r);
 }
 
-/* The steps back are the steps again, last first. */
+/* After the reduce-scatter the same steps run backwards, last step first. */
 void gen_allreduce_swing_bandwidth(struct goal_maker *m)
 {
     struct gen_fold f = gen_fold(m);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Patterns of traffic that are no collectives: all to one, one to all, permutations,
- * exchanges with the neighbours in a line, a plane, space, or four dimensions. */
+/* Traffic patterns that are no collectives: all to one, one to all, permutations, and exchanges
+ * with the neighbours in one to four dimensions. */
 #include "gen.h"
 #include "order.h"
 
@@ -38,7 +38,7 @@ void gen_outcast(struct goal_maker *m)
     }
 }
 
-/* A rank that would send to itself keeps silent in that iteration. */
+/* A rank that the permutation maps to itself sends nothing in that iteration. */
 void gen_random_permutation(struct goal_maker *m)
 {
     const struct goal_config *c = m->config;
@@ -56,7 +56,7 @@ void gen_random_permutation(struct goal_maker *m)
 
 /* ---- Exchanges with neighbours ---- */
 
-/* The neighbour one step up or down dimension `d`; GOAL_NONE beyond an open border. */
+/* Returns the neighbour one step up or down in dimension `d`; GOAL_NONE beyond an open border. */
 static uint32_t neighbour(const struct goal_maker *m, int d, bool up)
 {
     const struct goal_config *c = m->config;
@@ -72,9 +72,9 @@ static uint32_t neighbour(const struct goal_maker *m, int d, bool up)
     return (uint32_t)(m->rank - at * stride + next * stride);
 }
 
-/* An iteration: a message to each neighbour and one from each, then a calc that
- * waits for all of them and on which the next iteration waits. A message's tag is
- * its direction, so that two from the same neighbour are told apart. */
+/* An iteration: the rank sends a message to each neighbour and receives one from each; then it has
+ * a calc that waits for all of them, and for which the next iteration waits. The tag of a message
+ * is its direction, so that two messages from the same neighbour are told apart. */
 void gen_exchange_neighbours(struct goal_maker *m)
 {
     uint32_t step = GOAL_NONE;

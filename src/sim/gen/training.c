@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Steps of training a neural network. rank = tensor + tp * (data + dp * stage): the
- * ranks that exchange most are neighbours. Of each `ep` ranks that are neighbours in
- * `data` each has other experts; the others of the network's layers they share.
+ * Steps of training a neural network. rank = tensor + tp * (data + dp * stage): ranks that exchange
+ * the most data are neighbours. `ep` ranks that are neighbours in `data` form an expert group: each
+ * has other experts, and all have the same remaining layers.
  *
- * A rank computes on cpu 0 and communicates on cpu 1, as on a stream of its own. Its
- * stage has layers / pp layers. One item of work is the forward or the backward
- * computation of one microbatch; `enum goal_pipeline` says in which order they come:
+ * A rank computes on cpu 0 and communicates on cpu 1, like a GPU with a stream for communication.
+ * Its stage has layers / pp layers. An item of work is the forward or the backward computation of
+ * one microbatch; `enum goal_pipeline` gives the order of the items:
  *
  *   GPipe   forward 0 .. M - 1, then backward M - 1 .. 0
  *   1F1B    as many forward as stages follow, then one forward, one backward in turn
@@ -17,25 +17,25 @@
  *            ranks; all-to-all to the experts; half the time, allreduce, all-to-all
  *            back. Backward the same from the end
  *
- * In the last backward item gradients get ready layer by layer, last layer first. They
- * are cut into buckets; one is reduced over the data ranks once all its bytes are
- * there and the bucket before it is done.
+ * In the last backward item gradients become ready layer by layer, last layer first. They are cut
+ * into buckets. A bucket is reduced over the data ranks when all its bytes are ready and the
+ * reduction of the bucket before has ended.
  */
 #include "gen.h"
 
 enum { COMPUTATION = 0, COMMUNICATION = 1 }; /* cpus */
 
-/* Ranks first, first + stride, ... of which this one is number `self`. */
+/* The ranks first, first + stride, ...; this rank is number `self` of them. */
 struct group {
     uint32_t ranks, self, first, stride;
 };
 
-/* Gradients that are reduced over one group. */
+/* Gradients that are reduced over one group of ranks. */
 struct gradients {
     struct group group;
-    uint64_t layer; /* bytes of a layer */
-    uint64_t total; /* of the stage */
-    uint64_t begun; /* bytes of buckets that are on their way */
+    uint64_t layer; /* bytes of a layer's gradients */
+    uint64_t total; /* bytes of the stage's gradients */
+    uint64_t begun; /* bytes of the buckets whose reduction has begun */
 };
 
 struct step {
@@ -44,13 +44,14 @@ struct step {
     const struct goal_pattern *alltoall;
     struct group tensor, expert;
     struct gradients dense, experts;
-    uint32_t stage, neighbour; /* ranks between two stages */
-    uint32_t layers;           /* of this stage */
-    uint32_t tag;              /* of the next collective: the same at all ranks of a stage */
-    uint32_t last;             /* the operation that ends what was computed so far */
-    uint32_t also;             /* another one for which the next operation waits */
-    uint32_t synchronised;     /* the operation that ends the bucket before */
-    uint64_t time;             /* that is to be computed next */
+    uint32_t stage, neighbour; /* distance in ranks between the same places of two stages */
+    uint32_t layers;           /* layers of this stage */
+    uint32_t tag;              /* tag of the next collective: the same at all ranks of a stage */
+    uint32_t last;             /* the operation that ends the computation so far */
+    /* one more operation that the next operation waits for, or GOAL_NONE */
+    uint32_t also;
+    uint32_t synchronised; /* the operation that ends the reduction of the last bucket */
+    uint64_t time;         /* how long the next computation takes */
 };
 
 /* ---- Computing and communicating ---- */
@@ -88,7 +89,7 @@ static uint32_t collective(struct step *s, const struct goal_pattern *p, const s
     return gen_join(&part, first);
 }
 
-/* A collective that what is computed next needs. */
+/* Adds a collective whose result the next computation needs. */
 static void in_line(struct step *s, const struct goal_pattern *p, const struct group *g,
                     uint64_t size)
 {
@@ -107,7 +108,7 @@ static void reduce_activations(struct step *s)
     in_line(s, s->t->allreduce, &s->tensor, s->t->activations);
 }
 
-/* Each token goes to its experts, which are anywhere in the group. */
+/* Sends each token to its experts, which may be at any rank of the expert group. */
 static void to_experts(struct step *s)
 {
     unsigned __int128 tokens = (unsigned __int128)s->t->activations * s->t->experts_chosen;
@@ -143,7 +144,8 @@ static void backward(struct step *s)
 
 /* ---- Gradients ---- */
 
-/* `layers` layers have been computed backward: what buckets that filled are reduced. */
+/* `layers` layers have been computed backward: adds the reductions of all buckets that are full
+ * now. */
 static void synchronise(struct step *s, struct gradients *g, uint32_t layers)
 {
     uint64_t ready = g->layer * layers;
@@ -175,7 +177,7 @@ struct item {
     uint32_t microbatch;
 };
 
-/* The i-th of the 2 M items of a stage. */
+/* Returns the i-th of the 2 M items of a stage. */
 static struct item item(const struct step *s, uint64_t i)
 {
     uint64_t m = s->t->microbatches, first = s->t->pipeline - 1 - s->stage;
@@ -186,21 +188,22 @@ static struct item item(const struct step *s, uint64_t i)
     if (i < first) {
         return (struct item){false, (uint32_t)i};
     }
-    uint64_t k = i - first; /* a forward and a backward in turn, then only backward */
+    uint64_t k = i - first; /* forward and backward in turn, then only backward */
     if (k < 2 * (m - first)) {
         return (struct item){k % 2 == 1, (uint32_t)(k / 2 + (k % 2 == 1 ? 0 : first))};
     }
     return (struct item){true, (uint32_t)(i - m)};
 }
 
-/* Tags of what passes between stages are apart from those of collectives. */
+/* Returns the tag of a message between stages, which differs from all tags of collectives. */
 static uint32_t stage_tag(const struct step *s, uint32_t iteration, struct item w)
 {
     return UINT32_C(1) << 31 |
            ((iteration * s->t->microbatches + w.microbatch) << 1 | (uint32_t)w.backward);
 }
 
-/* The neighbouring stage: forward from the one before to the one behind. */
+/* Finds the same place in the next stage (upwards) or in the stage before; false if there is
+ * none. */
 static bool has_next(const struct step *s, bool upwards, uint32_t *rank)
 {
     *rank = upwards ? s->m->rank + s->neighbour : s->m->rank - s->neighbour;
@@ -235,7 +238,8 @@ void gen_training(struct goal_maker *m)
     const struct goal_training *t = &m->config->training;
     uint32_t tensor = m->rank % t->tensor, data = m->rank / t->tensor % t->data;
     uint32_t stage = m->rank / t->tensor / t->data, expert = data % t->expert;
-    uint32_t begin = m->rank - data * t->tensor; /* the first of the data ranks */
+    /* rank with data index 0 of this rank's data group */
+    uint32_t begin = m->rank - data * t->tensor;
     struct step s = {.m = m, .t = t, .stage = stage, .last = GOAL_NONE, .also = GOAL_NONE};
     s.alltoall = goal_pattern_find("linear_alltoall");
     s.layers = t->layers / t->pipeline;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The configuration of a step of training: what fits together, and what follows. */
+/* The configuration of a training step: checks which values fit together, and derives the
+ * others. */
 #include "goal_gen.h"
 
 #include <inttypes.h>
@@ -23,7 +24,7 @@ static int check_counts(const struct goal_config *c, struct goal_error *error)
     return 0;
 }
 
-/* How the ranks are shared out. */
+/* Checks that the ranks can be divided among the kinds of parallelism. */
 static int check_groups(struct goal_config *c, struct goal_error *error)
 {
     struct goal_training *t = &c->training;
@@ -56,7 +57,7 @@ static int check_groups(struct goal_config *c, struct goal_error *error)
     return 0;
 }
 
-/* a * b * c * d / divisor, rounded up; GOAL_DERIVED if that is too large. */
+/* Returns a * b * c * d / divisor, rounded up; GOAL_DERIVED if that is too large. */
 static uint64_t product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t divisor)
 {
     unsigned __int128 p = (unsigned __int128)a * b;
@@ -71,8 +72,9 @@ static uint64_t product(uint64_t a, uint64_t b, uint64_t c, uint64_t d, uint64_t
     return p < GOAL_DERIVED ? (uint64_t)p : GOAL_DERIVED;
 }
 
-/* A transformer's layer has 4 hidden^2 parameters in its attention and 8 hidden^2 in
- * the two matrices behind it, which are the experts' if there are some. */
+/* Derives the numbers of bytes that the user left out. A layer of a transformer has 4 hidden^2
+ * parameters in its attention and 8 hidden^2 in the two matrices behind; with experts these
+ * matrices belong to the experts. */
 static int complete_bytes(struct goal_config *c, struct goal_error *error)
 {
     struct goal_training *t = &c->training;
@@ -112,7 +114,8 @@ static int complete_bytes(struct goal_config *c, struct goal_error *error)
     return 0;
 }
 
-/* Each collective has a tag, below those of messages between stages. */
+/* Checks that each collective can have a tag of its own below the tags of messages between
+ * stages. */
 static int check_tags(const struct goal_config *c, struct goal_error *error)
 {
     const struct goal_training *t = &c->training;

@@ -8,14 +8,14 @@
  *   k-ary      children r v + 1 .. r v + r; radix 2: binary, ranks - 1: linear
  *   chains     `radix` chains of neighbours, all from the root
  *
- * A place is a rank counted from the root. Who has several children serves the one
- * with the largest subtree first (k-nomial), else in their order.
+ * A place is a rank's distance from the root. A rank with several children sends to, or receives
+ * from, the child with the largest subtree first (k-nomial), else in the order of the children.
  */
 #include "gen.h"
 
-/* ---- LogGOPSim's ---- */
+/* ---- Patterns of LogGOPSim's generator ---- */
 
-/* Round by round the ranks that have the data send it to as many that have not. */
+/* In each round every rank that has the data sends it to one that has not. */
 void gen_binomialtreebcast(struct goal_maker *m)
 {
     const struct goal_config *c = m->config;
@@ -31,7 +31,8 @@ void gen_binomialtreebcast(struct goal_maker *m)
     }
 }
 
-/* The same tree upwards: a rank sends once it has received from all below it. */
+/* A reduction along the same tree: a rank sends to its parent when it has received from all its
+ * children. */
 void gen_binomialtreereduce(struct goal_maker *m)
 {
     const struct goal_config *c = m->config;
@@ -69,7 +70,8 @@ static struct tree tree(const struct goal_maker *m, int kind, uint64_t radix)
     return t;
 }
 
-/* k-nomial: how many places the subtree of v would have among infinitely many. */
+/* k-nomial: returns how many places the subtree of v would have if the number of ranks were
+ * unbounded. */
 static uint64_t weight(const struct tree *t, uint64_t v)
 {
     uint64_t w = 1;
@@ -79,7 +81,8 @@ static uint64_t weight(const struct tree *t, uint64_t v)
     return w;
 }
 
-/* Where chain number c begins; chain number `radix` begins behind the last place. */
+/* Returns the place at which chain number c begins; for c = `radix` the place behind the last
+ * chain. */
 static uint64_t chain_begin(const struct tree *t, uint64_t c)
 {
     return 1 + gen_chunks(t->ranks - 1, t->radix, 0, c);
@@ -106,7 +109,7 @@ static uint64_t parent(const struct tree *t, uint64_t v)
     }
 }
 
-/* Places in the subtree of v. */
+/* Returns how many places the subtree of v has. */
 static uint64_t subtree(const struct tree *t, uint64_t v)
 {
     uint64_t n = t->ranks;
@@ -123,12 +126,12 @@ static uint64_t subtree(const struct tree *t, uint64_t v)
     return count;
 }
 
-/* The children of a place, one after the other. */
+/* Visits the children of a place, one after the other. */
 struct walk {
     const struct tree *tree;
     uint64_t place;
-    uint64_t weight; /* k-nomial: of the digit that makes a child */
-    uint64_t next;   /* k-nomial: that digit; else the number of the child */
+    uint64_t weight; /* k-nomial: weight of the digit that the next child adds */
+    uint64_t next;   /* k-nomial: value of that digit; else the number of the next child */
 };
 
 static struct walk children(const struct tree *t, uint64_t v)
@@ -169,7 +172,7 @@ static bool next_child(struct walk *w, uint64_t *child)
     }
 }
 
-/* ---- What goes along them ---- */
+/* ---- Collectives along a tree ---- */
 
 static void bcast(struct goal_maker *m, struct tree t)
 {
@@ -241,7 +244,7 @@ static struct tree linear(const struct goal_maker *m)
     return tree(m, KARY, m->config->ranks > 1 ? m->config->ranks - 1 : 1);
 }
 
-/* ALONG() is a pattern: what goes along which tree. */
+/* ALONG() defines the pattern that runs the collective `what` along the tree `of`. */
 #define ALONG(what, tree_name, of)                                                                 \
     void gen_##what##_##tree_name(struct goal_maker *m)                                            \
     {                                                                                              \

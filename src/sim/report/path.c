@@ -11,7 +11,8 @@ static uint64_t ps(const struct sim_record *r, enum sim_parameter which)
     return r->parameters->value[which] / SIM_AS_PER_PS;
 }
 
-/* The time of a message in the network: it waited for what is neither its way nor its bytes. */
+/* Divides the time that a message spent in the network: on the path, for its bytes, and, as the
+ * rest, waiting in queues. */
 static void split_way(struct path_parts *parts, const struct net_way *way, uint64_t length)
 {
     parts->path += way->path;
@@ -19,7 +20,8 @@ static void split_way(struct path_parts *parts, const struct net_way *way, uint6
     parts->queue += length - way->path - way->serial;
 }
 
-/* o, and what noise added to it: what a step sends is handed over after both. Returns their sum. */
+/* Divides the time from a step to the moment at which it hands its message to the NIC: o, and the
+ * time that noise added to it. Returns the sum. */
 static uint64_t split_handing(struct path_parts *parts, const struct sim_record *r,
                               const struct path_step *from)
 {
@@ -29,7 +31,8 @@ static uint64_t split_handing(struct path_parts *parts, const struct sim_record 
     return all;
 }
 
-/* The time from a step to when its message, or the first byte of it, came. */
+/* Divides the time `length` from a step to the arrival of its message, or, if `first`, of the
+ * message's first byte. */
 static void split_message(struct path_parts *parts, const struct sim_record *r,
                           const struct path_step *from, bool first, uint64_t length)
 {
@@ -43,7 +46,8 @@ static void split_message(struct path_parts *parts, const struct sim_record *r,
     split_way(parts, first ? &a->first_way : &a->last_way, rest);
 }
 
-/* Of `length`, in which a step held its cpu: o, then the rest. */
+/* Divides the time `length` in which a step held its cpu: o or calc, the time that noise added, and
+ * O. */
 static void split_work(struct path_parts *parts, const struct sim_record *r,
                        const struct path_step *from, uint64_t length)
 {
@@ -57,8 +61,8 @@ static void split_work(struct path_parts *parts, const struct sim_record *r,
     parts->O += work - ps(r, SIM_o);
 }
 
-/* Of `length`, in which an operation ended: data have left when cpu and wire, or network,
- * are done. */
+/* Divides the time `length` from a step to the end of its operation. A send of data ends when both
+ * the cpu and the nic (or the network) are done with the data. */
 static void split_end(struct path_parts *parts, const struct sim_record *r,
                       const struct path_step *from, uint64_t length)
 {
@@ -79,7 +83,8 @@ static void split_end(struct path_parts *parts, const struct sim_record *r,
     *(c.G > c.O ? &parts->G : &parts->O) += rest;
 }
 
-/* The parts of the time from a step to what it caused; `why` and `slot` are of the latter. */
+/* Divides the time `length` from step `from` to the step that it caused; `why` and `slot` belong to
+ * the latter. */
 static void split(struct path_parts *parts, const struct sim_record *r,
                   const struct path_step *from, enum record_why why, enum record_slot slot,
                   uint64_t length)
@@ -136,7 +141,7 @@ static struct path_step *append(struct path *p)
     return &p->steps[p->count++];
 }
 
-/* The last step of the first operation of a rank that ends at `finish`. */
+/* Returns the last step of the first operation of the rank that ends at `finish`. */
 static uint64_t last_step(const struct sim_record *r, uint32_t rank, uint64_t finish)
 {
     uint64_t operation = r->first[rank];
@@ -172,7 +177,8 @@ int path_find(struct path *p, const struct sim_record *r, uint32_t last, uint64_
     }
     uint64_t number = last_step(r, last, finish), until = finish;
     enum record_why why = RECORD_AFTER_END;
-    enum record_slot slot = RECORD_BEGIN; /* of the step after */
+    /* slot of the step that was found last: the cause of it is looked for */
+    enum record_slot slot = RECORD_BEGIN;
     for (;;) {
         struct path_step *step = append(p);
         if (step == NULL) {

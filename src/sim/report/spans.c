@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Timelines of records; see spans.h. */
+/* Timelines from records; see spans.h. */
 #include "spans.h"
 
 const char *span_name(enum span_kind kind)
@@ -16,7 +16,7 @@ static uint64_t ps(const struct sim_record *r, enum sim_parameter which)
     return r->parameters->value[which] / SIM_AS_PER_PS;
 }
 
-/* Time that a step takes of a cpu. */
+/* Returns the time during which a step holds its cpu. */
 static struct span on_cpu(const struct sim_record *r, const struct goal_node *n, uint64_t operation,
                           enum record_slot slot, enum span_kind kind)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why a schedule cannot finish; see stuck.h. */
+/* Explains why a schedule cannot finish; see stuck.h. */
 #include "stuck.h"
 
 #include "base/array.h"
@@ -9,23 +9,23 @@
 #include <stdlib.h>
 
 enum { LISTED = 8 };
-/* Operations looked at before the search for reasons ends. */
+/* The search for reasons ends after it has looked at so many operations. */
 #define PATIENCE (UINT64_C(1) << 30)
 #define NOWHERE UINT64_MAX
 
 struct stuck {
     const struct goal *g;
-    struct goal *places; /* the same, to look up labels */
+    struct goal *places; /* the same schedule, opened to look up labels and lines */
     const struct sim_output *out;
     FILE *to;
-    uint64_t *first;  /* by rank: number of its first operation among all */
+    uint64_t *first;  /* by rank: index of its first operation among all operations */
     uint8_t *fate;    /* by operation */
-    uint32_t *walked; /* by operation: the walk that came by, or 0 */
+    uint32_t *walked; /* by operation: number of the walk that has visited it; 0: none has */
     int64_t unfinished;
     uint64_t looked_at;
 };
 
-/* ---- Who is left ---- */
+/* ---- Which operations are unfinished ---- */
 
 static int find_fates(struct stuck *s)
 {
@@ -45,7 +45,7 @@ static int find_fates(struct stuck *s)
     return s->unfinished < 0 ? -1 : 0;
 }
 
-/* ---- Words ---- */
+/* ---- Output ---- */
 
 static void print_rank_or_any(FILE *to, const char *word, uint32_t rank)
 {
@@ -92,7 +92,7 @@ static void print_operation(struct stuck *s, uint32_t rank, uint32_t op)
 
 /* ---- What an operation waits for ---- */
 
-/* The rank of an operation, by its number among all. */
+/* Returns the rank of an operation, given its index among all operations. */
 static uint32_t rank_of(const struct stuck *s, uint64_t number)
 {
     return (uint32_t)ARRAY_FIRST(i, s->g->ranks, s->first[i] > number) - 1;
@@ -108,7 +108,7 @@ static bool names(const goal_u32 *list, uint32_t count, uint32_t op)
     return false;
 }
 
-/* The first unfinished operation of its rank that `op` requires. */
+/* Returns the first unfinished operation of the rank that `op` requires, or NOWHERE. */
 static uint64_t before(struct stuck *s, uint32_t rank, uint32_t op)
 {
     struct goal_rank r = goal_rank(s->g, rank);
@@ -129,8 +129,8 @@ static bool fit(uint32_t a, uint32_t b)
     return a == b || a == GOAL_ANY || b == GOAL_ANY;
 }
 
-/* Returns an operation of rank `at` that would be the partner of `n` of `rank`, and has not become
- * ready. */
+/* Returns an operation of rank `at` that would match `n` of rank `rank`, but has never become
+ * ready; or NOWHERE. */
 static uint64_t partner_at(struct stuck *s, uint32_t at, uint32_t rank, const struct goal_node *n)
 {
     struct goal_rank r = goal_rank(s->g, at);
@@ -201,8 +201,9 @@ static void print_dead_end(struct stuck *s, uint64_t number)
             s->fate[number] == GOAL_LEFT_RECV ? "no send" : "no recv");
 }
 
-/* Walks from an operation to a place where others have been, a cycle or a dead
- * end. Tells of the first cycle and of the first dead ends. */
+/* Walks from an operation to the one that it waits for, and on, until it comes to an operation that
+ * a walk has visited or that waits for nothing. Prints the first cycle, and the first operations
+ * without a partner. */
 static void walk(struct stuck *s, uint64_t from, uint32_t number, int *cycles, int *dead_ends)
 {
     uint64_t at = from;

@@ -5,7 +5,7 @@
 uint64_t charges_product(uint64_t bytes, uint64_t rate)
 {
     unsigned __int128 exact = (unsigned __int128)bytes * rate;
-    if (exact <= UINT64_MAX / 2) { /* nearly always, and then quicker */
+    if (exact <= UINT64_MAX / 2) { /* nearly always so, and the faster way */
         uint64_t low = (uint64_t)exact, ps = low / SIM_AS_PER_PS, rest = low % SIM_AS_PER_PS;
         return ps + (rest > SIM_AS_PER_PS / 2 || (rest == SIM_AS_PER_PS / 2 && ps % 2 != 0));
     }

@@ -11,7 +11,7 @@ struct unit {
     uint64_t scale;
 };
 
-/* The first is what a number without unit means. */
+/* The first unit is that of a number without unit. */
 static const struct unit units[] = {
     {"ns", SIM_AS_PER_NS},
     {"ps", SIM_AS_PER_PS},
@@ -49,8 +49,8 @@ static bool per_byte(enum sim_parameter which)
     return which == SIM_G || which == SIM_O;
 }
 
-/* How many attoseconds the unit at `text` has; 0 if it is none. A time per byte
- * may end in "/B"; bytes have no unit. */
+/* Returns how many attoseconds the unit at `text` has; 0 if there is no such unit. The unit of a
+ * time per byte may end in "/B"; the parameter S, in bytes, has no unit. */
 static uint64_t find_unit(enum sim_parameter which, const char *text)
 {
     size_t length = strlen(text);
@@ -73,8 +73,8 @@ static uint64_t find_unit(enum sim_parameter which, const char *text)
 
 enum decimal { DECIMAL_GOOD, DECIMAL_BAD, DECIMAL_LARGE, DECIMAL_FINE };
 
-/* The decimal of `length` characters at `text`, times `scale`: digits, and perhaps
- * a point with digits behind it. */
+/* Reads the decimal of `length` characters at `text` (digits, perhaps a point and more digits) and
+ * multiplies it by `scale`. */
 static enum decimal scale_decimal(const char *text, size_t length, uint64_t scale, uint64_t *value)
 {
     unsigned __int128 sum = 0;
@@ -91,7 +91,8 @@ static enum decimal scale_decimal(const char *text, size_t length, uint64_t scal
             sum = sum * 10 + (unsigned __int128)digit * scale;
         } else if (i > whole) {
             fine |= digit != 0 && place % 10 != 0;
-            place = place % 10 == 0 ? place / 10 : 1; /* 1: all digits further down are too fine */
+            /* 1: the digits from here on are finer than an attosecond */
+            place = place % 10 == 0 ? place / 10 : 1;
             sum += (unsigned __int128)digit * place;
         }
         if (sum > UINT64_MAX) {
@@ -154,7 +155,7 @@ int sim_time_parse(uint64_t *ps, const char *option, const char *text, char *err
     return 0;
 }
 
-/* Units of rates, in bit/s and B/s. */
+/* Prefixes of the units bit/s and B/s of rates. */
 static const struct unit prefixes[] = {
     {"", 1}, {"k", 1000}, {"M", 1000000}, {"G", 1000000000}, {"T", 1000000000000},
 };

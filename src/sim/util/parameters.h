@@ -6,9 +6,9 @@
  *   g  time between two messages of a NIC        G  time a further byte costs a NIC
  *   O  time a further byte costs a CPU           S  bytes up to which a message is sent eagerly
  *
- * Times are exact decimals, kept in attoseconds (1e-6 ps): nothing is rounded
- * before a model multiplies. A number without unit means nanoseconds,
- * nanoseconds per byte, bytes, as LogGOPSim's options do.
+ * Times are exact decimals, kept in attoseconds (1e-6 ps): they are rounded only when a model
+ * multiplies them. A number without unit is in nanoseconds, nanoseconds per byte or bytes, as in
+ * LogGOPSim's options.
  */
 #ifndef SIM_PARAMETERS_H
 #define SIM_PARAMETERS_H
@@ -35,24 +35,26 @@ struct sim_parameter_set {
 extern const struct sim_parameter_set sim_parameter_sets[];
 extern const int sim_parameter_set_count;
 
-/* sim_parameter_name() gives the one letter of a parameter. */
+/* sim_parameter_name() returns the letter of a parameter. */
 const char *sim_parameter_name(enum sim_parameter which);
 
-/* sim_parameter_parse() reads the value of one parameter. It returns 0, or -1
- * after it has written into `error` what is wrong and what would be right. */
+/* sim_parameter_parse() reads the value of one parameter from `text`. It returns 0, or -1 after it
+ * has written to `error` what is wrong and what would be right. */
 int sim_parameter_parse(struct sim_parameters *p, enum sim_parameter which, const char *text,
                         char *error, size_t size);
 
-/* sim_time_parse() reads a time of whole ps for the option `option`, sim_rate_parse() a rate
- * such as 400Gbit/s or 50GB/s as the time of a byte, in attoseconds. Like the one above. */
+/* sim_time_parse() reads a time in whole ps, as the value of the option `option`. sim_rate_parse()
+ * reads a rate such as 400Gbit/s or 50GB/s, and stores the time of a byte in attoseconds. They
+ * return as sim_parameter_parse() does. */
 int sim_time_parse(uint64_t *ps, const char *option, const char *text, char *error, size_t size);
 int sim_rate_parse(uint64_t *byte, const char *option, const char *text, char *error, size_t size);
 
-/* sim_parameters_named() fills in the set called `name`; -1 if there is none. */
+/* sim_parameters_named() sets all parameters to those of the set called `name`; -1 if there is no
+ * such set. */
 int sim_parameters_named(struct sim_parameters *p, const char *name);
 
-/* sim_parameter_format() writes a value with the largest unit in which it needs
- * no more than three digits before the point; every digit is kept. */
+/* sim_parameter_format() writes a value in the largest unit in which it has at most three digits
+ * before the point. No digit is lost. */
 void sim_parameter_format(const struct sim_parameters *p, enum sim_parameter which, char *text,
                           size_t size);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Events in the order of (time, key), both unsigned and the pair unique: a heap
- * of four branches (base/heap.h). An event may be earlier than one that was taken before it.
+ * Events in the order of (time, key), both unsigned and the pair unique: a heap of four branches
+ * (base/heap.h). The caller may push an event that is earlier than one that it has popped already.
  */
 #ifndef SIM_QUEUE_H
 #define SIM_QUEUE_H
@@ -16,10 +16,10 @@
 struct sim_event {
     uint64_t time;
     uint64_t key;
-    uint64_t ref; /* the caller's */
+    uint64_t ref; /* for the caller's use */
 };
 
-/* All bytes 0: empty. */
+/* A zeroed struct is an empty queue. */
 struct sim_queue {
     struct sim_event *events;
     size_t count;
@@ -51,7 +51,7 @@ static inline int sim_queue_push(struct sim_queue *q, uint64_t time, uint64_t ke
     return 0;
 }
 
-/* sim_queue_pop() takes the first event; false if there is none. */
+/* sim_queue_pop() removes the first event and stores it in *event; false if the queue is empty. */
 static inline bool sim_queue_pop(struct sim_queue *q, struct sim_event *event)
 {
     if (q->count == 0) {

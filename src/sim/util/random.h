@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Random numbers for generators, without state: a number is a function of a key
- * and a count, a permutation can be asked for any of its elements and back.
+ * Random numbers for generators, without state: a number is a function of a key and a count, and a
+ * permutation is a function that gives any element, or the index of any element.
  */
 #ifndef SIM_GOAL_RANDOM_H
 #define SIM_GOAL_RANDOM_H
@@ -17,13 +17,13 @@ static inline uint64_t goal_mix(uint64_t z)
     return z ^ (z >> 31);
 }
 
-/* The count-th number of a key. */
+/* Returns the random number with index `count` of the sequence of `key`. */
 static inline uint64_t goal_random(uint64_t key, uint64_t count)
 {
     return goal_mix(goal_mix(key) + (count + 1) * 0x9e3779b97f4a7c15u);
 }
 
-/* A number from 0 to `highest`, from 64 random bits. */
+/* Maps 64 random bits to a number from 0 to `highest`. */
 static inline uint64_t goal_scale(uint64_t bits, uint64_t highest)
 {
     return highest == UINT64_MAX

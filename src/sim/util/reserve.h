@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Large zeroed arrays of which only what is touched costs memory: address space
- * is reserved at once, pages come at first use. Nothing ever moves.
+ * Large zeroed arrays that need memory only for the pages that are used: the address space is
+ * reserved at once, and the kernel adds a page at its first access. An array never moves.
  *
- * What is large begins and ends where pages of 2 MiB do: one of them costs the kernel as
- * much as some hundred small ones, so that it is cheaper for all that fills a quarter of it.
+ * A reservation of SIM_LARGE bytes or more begins and ends at multiples of 2 MiB, so that the
+ * kernel can use pages of that size. Such a page costs the kernel as much as some hundred small
+ * ones, so it is cheaper if at least a quarter of it is used.
  */
 #ifndef SIM_RESERVE_H
 #define SIM_RESERVE_H
@@ -14,9 +15,9 @@
 #include <sys/mman.h>
 
 #define SIM_LARGE_PAGE ((size_t)2 << 20)
-#define SIM_LARGE (SIM_LARGE_PAGE / 4) /* smallest reservation that has large pages */
+#define SIM_LARGE (SIM_LARGE_PAGE / 4) /* smallest reservation for which 2 MiB pages are used */
 
-/* The bytes that are taken for so many. */
+/* Returns how many bytes of address space a reservation of `size` bytes takes. */
 static inline size_t sim_reserved(size_t size)
 {
     if (size >= SIM_LARGE) {
@@ -25,11 +26,13 @@ static inline size_t sim_reserved(size_t size)
     return size > 0 ? size : 1;
 }
 
-/* sim_reserve() gives zeroed memory for sim_unreserve(), or NULL with errno set. */
+/* sim_reserve() returns zeroed memory, which sim_unreserve() gives back; NULL, with errno set, if
+ * it fails. */
 static inline void *sim_reserve(size_t size)
 {
     size_t length = sim_reserved(size);
-    size_t more = length >= SIM_LARGE ? SIM_LARGE_PAGE : 0; /* to find its beginning in */
+    /* room to find a multiple of 2 MiB in */
+    size_t more = length >= SIM_LARGE ? SIM_LARGE_PAGE : 0;
     char *p = mmap(NULL, length + more, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Blocks side by side; see slab.h. */
+/* An allocator of blocks that lie side by side; see slab.h. */
 #include "slab.h"
 
 #include "reserve.h"
 
 #include <string.h>
 
-/* The head of a chunk; a free block is one, too. */
+/* The head of a chunk; a free block begins with one, too. */
 struct slab_link {
     struct slab_link *next;
-    size_t size; /* of a chunk */
+    size_t size; /* size of the chunk */
 };
 
-/* The first chunk is small, for most runs are; blocks are as aligned as cache lines. */
+/* The first chunk is small, since most runs are; blocks are aligned to cache lines. */
 enum { LEAST = 64, FIRST_CHUNK = 65536 };
 _Static_assert(SIM_LARGE == (size_t)1 << (SLAB_CLASSES - 1), "what is larger is reserved");
 _Static_assert(sizeof(struct slab_link) <= LEAST, "a chunk's link takes a line");

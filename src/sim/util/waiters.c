@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Events that wait; see waiters.h. */
+/* Events that wait until a cpu or nic is free; see waiters.h. */
 #include "waiters.h"
 
 #include "base/array.h"
