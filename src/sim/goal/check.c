@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Checks that a binary schedule is one that the compiler could have written (the
- * invariant of goal.h), in one pass from rank to rank. Of each rank the lists come
- * first: how often they name each node is what its `depends` must say. Everything
- * read is within the file because the span of the rank is, and because its counts
- * add up to the span exactly before anything else of it is looked at.
+ * Checks that a binary schedule is one that the compiler could have written (the invariant of
+ * goal.h), in one pass from rank to rank. For each rank it goes through the lists first and counts
+ * how often they name each node: that must be the node's `depends`. No read goes beyond the file:
+ * the span of a rank lies within it, and the rank's counts must add up to its span before anything
+ * else of the rank is read.
  */
 #include "read.h"
 
@@ -13,26 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node of LogGOPSim's sPIN extension: the same 39 bytes, then 65 of its own. */
+/* A node of LogGOPSim's sPIN extension has the same 39 bytes first, then 65 bytes of its own. */
 enum { PORTALS_NODE = 104, PORTALS_TYPES = 11 };
 
 struct check {
     struct goal *g;
-    uint64_t length; /* from byte 8 */
+    uint64_t length; /* bytes of the schedule from byte 8 on */
     const char *name;
     struct goal_error *error;
     uint32_t rank;
-    uint32_t *named; /* of the rank at hand: how often lists name each node */
+    uint32_t *named; /* of the rank that is checked: how often its lists name each node */
     uint64_t room;
     uint64_t of_type[4];
     uint32_t highest_cpu, highest_nic;
 };
 
-/* A fault of a field: its name, its value, what it should be. */
+/* A field with an illegal value: its name, its value, and the legal one. */
 struct fault {
     const char *field;
     uint64_t value;
-    uint64_t expected; /* or the highest that is legal, as `rule` says */
+    uint64_t expected; /* the legal value, or the highest legal one, as `rule` says */
     const char *rule;
 };
 
@@ -43,7 +43,7 @@ static struct goal_rank rank_at(const struct check *c, uint64_t start)
     return goal_rank(&view, 0);
 }
 
-/* Whether the rank makes sense with the nodes of LogGOPSim's sPIN extension. */
+/* True if the rank would be valid with nodes of LogGOPSim's sPIN extension. */
 static bool has_portals_nodes(const struct goal_rank *r, uint64_t length)
 {
     uint64_t fixed = 8 + 4 * (uint64_t)r->root_count + PORTALS_NODE * (uint64_t)r->node_count;
@@ -88,7 +88,8 @@ static int node_fault(const struct check *c, uint32_t node, const struct fault *
     return rank_fault(c, what, f->value, f->rule, f->expected);
 }
 
-/* Returns whether the node's own fields are legal; lists and roots come apart. */
+/* True if the fields of a node are legal, but for its lists and for the roots, which are checked
+ * elsewhere. */
 static inline bool check_fields(const struct check *c, const struct goal_node *n, struct fault *f)
 {
     uint32_t ranks = c->g->ranks;
@@ -136,7 +137,8 @@ static int count_names(struct check *c, const struct goal_rank *r, uint64_t succ
 {
     if (r->node_count < c->room) {
         memset(c->named, 0, sizeof(*c->named) * (size_t)r->node_count);
-    } else { /* zeroed as it is touched: a rank that lies about its size is found out before */
+    } else { /* pages of a new array cost memory at their first use: a wrong size is refused before
+              */
         free(c->named);
         c->room = r->node_count + (uint64_t)1;
         c->named = calloc(c->room, sizeof(*c->named));

@@ -2,8 +2,8 @@
 /*
  * The Portals and sPIN operations of GOAL; see extension.h.
  *
- * Sources differ on the order of their parts, so each operation is a head, which
- * is fixed, and parts in any order, of which some must be there.
+ * LogGOPSim's documents and programs differ in the order of an operation's parts. So an operation
+ * is read as a head, which is fixed, and parts in any order, one of which may be required.
  */
 #include "extension.h"
 
@@ -13,7 +13,8 @@ enum argument { NO_NUMBER, NUMBER, PERHAPS_NUMBER, NUMBER_BYTES, NUMBER_OR_ANY, 
 
 enum { ADDRESSED = 1, APPENDED = 2, TRIGGERED = 4, COUNTED = 8, PLACED = 16 };
 
-/* The parts: each is a word with what follows it, for operations of these kinds. */
+/* The parts: each is a word, the argument behind it, and the kinds of operations that may have
+ * it. */
 static const struct part {
     const char *word;
     enum argument argument;
@@ -45,8 +46,8 @@ static const struct part {
 
 static const struct operation {
     const char *word;
-    enum argument head; /* argument behind the word */
-    const char *needed; /* a part that must be there; NULL: none */
+    enum argument head; /* argument behind the operation's word */
+    const char *needed; /* a part that the operation must have; NULL: none */
     unsigned kinds;
 } operations[] = {
     {"put", NUMBER_BYTES, "to", ADDRESSED},
@@ -92,7 +93,7 @@ static int read_argument(struct goal_scan *s, enum argument a)
     return 0;
 }
 
-/* Reads one part; sets *found if it is the one that must be there. */
+/* Reads one part; sets *found if it is the part that the operation must have. */
 static int read_part(struct goal_scan *s, const struct operation *o, bool *found)
 {
     const char *first = s->at;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Files that schedules are written to. A stream is a buffer in front of a file,
- * written at an offset of its own, so that the table at the head of a schedule
- * and the ranks behind it grow at the same time without either being kept in
- * memory. An output is a file that appears under its name only when it is complete.
+ * Files that schedules are written to. A stream is a buffer in front of a file, which it writes at
+ * an offset of its own: so the table at the head of a schedule and the ranks behind it can be
+ * written at the same time, and neither is kept in memory. An output is a file that gets its name
+ * only when it is complete.
  */
 #ifndef SIM_GOAL_FILE_H
 #define SIM_GOAL_FILE_H
@@ -16,9 +16,9 @@ enum { GOAL_STREAM_BUFFER = 1 << 18 };
 
 struct goal_stream {
     int fd;
-    bool sequential; /* a pipe: written in order, from where it stands */
+    bool sequential; /* for a pipe or terminal: written in order, from the current position on */
     int failed;      /* errno of the first write that failed, else 0 */
-    uint64_t at;     /* where in the file the buffer begins */
+    uint64_t at;     /* offset in the file at which the buffer's bytes belong */
     size_t used;
     uint8_t *buffer;
 };
@@ -28,13 +28,14 @@ struct goal_stream {
 int goal_stream_open(struct goal_stream *s, int fd, uint64_t at);
 int goal_stream_append(struct goal_stream *s, int fd);
 
-/* goal_stream_flush() writes what is buffered; failures are kept in `failed`. */
+/* goal_stream_flush() writes the buffer; if that fails it sets `failed`. */
 void goal_stream_flush(struct goal_stream *s);
 
-/* goal_stream_close() flushes and frees; returns 0 or -errno of the first failure. */
+/* goal_stream_close() flushes and frees the stream; it returns 0, or -errno of the first
+ * failure. */
 int goal_stream_close(struct goal_stream *s);
 
-/* goal_stream_long() is goal_stream_put() for what does not fit the buffer. */
+/* goal_stream_long() is the part of goal_stream_put() for data that do not fit into the buffer. */
 void goal_stream_long(struct goal_stream *s, const void *data, size_t length);
 
 static inline void goal_stream_put(struct goal_stream *s, const void *data, size_t length)
@@ -53,26 +54,27 @@ static inline void goal_stream_put(struct goal_stream *s, const void *data, size
 struct goal_output {
     int fd;
     char *path;
-    char *partial; /* its name until it is complete; NULL: written in place (a device) */
+    /* the file's name until it is complete; NULL: the path is written in place (a device) */
+    char *partial;
 };
 
-/* goal_output_open() creates the file that becomes `path`. Returns 0, or -1 with
- * `error` set. */
+/* goal_output_open() creates a file under a temporary name, which becomes `path` later. Returns 0,
+ * or -1 with `error` set. */
 int goal_output_open(struct goal_output *o, const char *path, struct goal_error *error);
 
-/* goal_output_commit() gives the file its name, which replaces an older one;
- * goal_output_discard() removes it. Both close it. Commit returns 0, or -1 with
+/* goal_output_commit() renames the file to its path, where it replaces an older one;
+ * goal_output_discard() removes it. Both close it. goal_output_commit() returns 0, or -1 with
  * `error` set and the file removed. */
 int goal_output_commit(struct goal_output *o, struct goal_error *error);
 void goal_output_discard(struct goal_output *o);
 
-/* Writes a schedule: as text into the stream, or, where `text` is NULL, into the file. Returns 0,
- * or -1 with `error` set. */
+/* A function that writes a schedule: as text to the stream `text`, or, if `text` is NULL, in binary
+ * form to the file `fd`. Returns 0, or -1 with `error` set. */
 typedef int goal_writing(void *context, int fd, struct goal_stream *text, struct goal_error *error);
 
-/* goal_write_text() has `write` write text to `fd`. goal_write() has it write a file, as text or
- * not, that appears under the name `path` when it is complete; text without a path, or to "-", goes
- * to standard output (goal_writes_out()). */
+/* goal_write_text() calls `write` to write text to `fd`. goal_write() calls it to write a file,
+ * text or binary, that gets the name `path` when it is complete; text goes to standard output if
+ * there is no path or if it is "-", which goal_writes_out() tells. */
 int goal_write_text(int fd, goal_writing *write, void *context, struct goal_error *error);
 int goal_write(const char *path, bool as_text, goal_writing *write, void *context,
                struct goal_error *error);
@@ -81,8 +83,8 @@ static inline bool goal_writes_out(const char *path, bool as_text)
     return as_text && (path == NULL || strcmp(path, "-") == 0);
 }
 
-/* goal_temporary() opens a file without a name, in TMPDIR or else /var/tmp.
- * Returns the descriptor, or -1 with `error` set. */
+/* goal_temporary() opens a file without a name, in the folder TMPDIR or else /var/tmp. Returns the
+ * descriptor, or -1 with `error` set. */
 int goal_temporary(struct goal_error *error);
 
 /* goal_fail() sets `error` and returns -1. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * GOAL schedules: what each rank of a parallel program sends, receives and
- * computes, and which of it waits for which. docs/goal.md has both formats.
+ * GOAL schedules: what each rank of a parallel program sends, receives and computes, and which of
+ * these operations wait for which. docs/goal.md has both formats.
  *
- * Everybody who reads a schedule reads the binary format, mapped read-only:
+ * All programs that run or analyse a schedule read its binary form, mapped read-only:
  *
  *     0   u64 cookie 4223
  *     8   u32 ranks, u8 highest cpu, u8 highest nic          <- offsets count from byte 8
@@ -12,9 +12,9 @@
  *         u32 nodes, u32 roots, u32 root[roots],
  *         node[nodes] of 39 bytes, u32 successor[]           <- until the rank's end
  *
- * The first `done_count` successors of a node wait for its end ("requires"), the
- * next `start_count` for its start ("irequires"). All numbers are little-endian
- * and lie at any address: read them through the packed types below.
+ * The first `done_count` successors of a node wait for its end ("requires"), the next `start_count`
+ * for its start ("irequires"). All numbers are little-endian and need not be aligned: they are read
+ * through the packed types below.
  *
  * Invariant: a schedule that goal_open() accepted is one that the compiler could
  * have written, byte for byte. In particular, for every rank and node
@@ -24,8 +24,8 @@
  *     are the nodes with none, in ascending order;
  *   - types are send, recv or calc; peers are ranks (or GOAL_ANY for recv);
  *     cpu and nic are at most the highest of the header; a calc has no peer, tag, nic.
- * So whoever walks a schedule needs no check of its own. Cycles are possible:
- * their nodes never become ready. The file must not be changed while it is open.
+ * So code that walks a schedule needs no checks. Dependencies may form cycles, whose nodes never
+ * become ready. Nobody may change the file while it is open.
  */
 #ifndef SIM_GOAL_H
 #define SIM_GOAL_H
@@ -45,95 +45,94 @@ typedef uint32_t goal_u32 __attribute__((aligned(1)));
 
 /* An operation, as it stands in the file. */
 struct goal_node {
-    uint32_t depends; /* how many times others name it as a successor */
+    uint32_t depends; /* how many times lists of other nodes name this one as a successor */
     uint8_t type;     /* enum goal_type */
     uint32_t peer;    /* rank sent to or received from, or GOAL_ANY */
     uint64_t size;    /* bytes; of a calc its duration: in ns, or in ps with --calc-unit ps */
     uint32_t tag;
     uint8_t cpu;
     uint8_t nic;
-    uint32_t done_count;  /* successors that wait for its end */
+    uint32_t done_count;  /* successors that wait for this operation's end */
     uint32_t done_first;  /* index of the first in goal_rank.successors */
-    uint32_t start_count; /* successors that wait for its start */
+    uint32_t start_count; /* successors that wait for this operation's start */
     uint32_t start_first; /* always done_first + done_count */
 } __attribute__((packed));
 _Static_assert(sizeof(struct goal_node) == 39, "a node of the binary format");
 
-/* Where a rank lies, counted from byte 8. */
+/* Where a rank's part begins and ends, counted from byte 8 of the file. */
 struct goal_span {
     uint64_t start;
     uint64_t end;
 } __attribute__((packed));
 
-/* A schedule. Read its members; goal_open() and goal_close() write them. */
+/* A schedule. Users read its members; goal_open() and goal_close() write them. */
 struct goal {
-    const uint8_t *base;           /* byte 8 of the file */
-    const struct goal_span *spans; /* of the ranks */
+    const uint8_t *base;           /* points to byte 8 of the file */
+    const struct goal_span *spans; /* by rank */
     uint32_t ranks;                /* at least 1 */
     uint32_t cpus;                 /* highest cpu + 1 */
     uint32_t nics;                 /* highest nic + 1 */
-    uint64_t nodes;                /* of all ranks */
+    uint64_t nodes;                /* nodes of all ranks together */
     uint64_t sends;
     uint64_t recvs;
     uint64_t calcs;
-    uint64_t successors; /* of all ranks: the number of dependencies */
+    uint64_t successors; /* successors of all ranks together: the number of dependencies */
     uint32_t most_nodes; /* nodes of the rank that has the most */
     /* Private. */
     void *map;
     size_t map_length;
-    struct goal_side *side; /* labels and lines, from the first goal_locate() on */
+    struct goal_side *side; /* labels and lines; loaded at the first goal_locate() */
     bool side_sought;
     char *path;
-    int text_fd;    /* of the text it was compiled from, else -1 */
-    unsigned flags; /* with which the text was compiled */
+    int text_fd;    /* the text that the schedule was compiled from; -1: it was binary */
+    unsigned flags; /* the flags that the text was compiled with */
 };
 
 /* A rank, seen through pointers into the mapping. */
 struct goal_rank {
     const struct goal_node *nodes;
-    const goal_u32 *roots;      /* indices of nodes */
-    const goal_u32 *successors; /* all lists of the rank */
+    const goal_u32 *roots;      /* indices of the nodes that wait for nothing */
+    const goal_u32 *successors; /* the lists of all nodes of the rank */
     uint32_t node_count;
     uint32_t root_count;
 };
 
-/* The text of an error, in one to three lines without a newline at the end: the file, where in it,
- * what was found, what was expected. */
+/* The text of an error, in one to three lines without a final newline: the file, the place in it,
+ * what was found there, and what was expected. */
 struct goal_error {
     char text[2048];
 };
 
-/* Where an operation was written. `label` is not terminated; length 0: it has none. */
+/* Where the text of a schedule has an operation. `label` has no NUL at its end; length 0: the
+ * operation has no label. */
 struct goal_place {
     const char *file;
-    uint64_t line; /* 0: it is in no text, but has a label */
+    uint64_t line; /* 0: no line is known, only a label */
     const char *label;
     uint32_t label_length;
 };
 
 enum goal_flags {
-    GOAL_COMPAT = 1, /* the first of two equal labels counts, as in LogGOPSim's compiler */
+    GOAL_COMPAT = 1, /* of two equal labels the first counts, as in LogGOPSim's compiler */
 };
 
-/* goal_open() opens a schedule. A file that begins with the cookie is mapped and
- * checked in one pass; any other is taken for text and compiled to a temporary
- * file first (in TMPDIR, else /var/tmp; it has no name). Returns 0, or -1 with
- * `error` set and nothing to close. */
+/* goal_open() opens a schedule. A file that begins with the cookie is mapped and checked in one
+ * pass. Any other file is taken for text and first compiled to a temporary file without a name (in
+ * TMPDIR, else /var/tmp). Returns 0, or -1 with `error` set and nothing to close. */
 int goal_open(struct goal *g, const char *path, unsigned flags, struct goal_error *error);
 
-/* goal_open_image() is goal_open() for a binary schedule in memory of the caller,
- * which must outlive `g`; `name` stands for the file in errors. */
+/* goal_open_image() opens a binary schedule in the caller's memory, which must stay until
+ * goal_close(). `name` stands for the file in errors. */
 int goal_open_image(struct goal *g, const void *image, size_t length, const char *name,
                     struct goal_error *error);
 
-/* goal_close() unmaps the schedule; pointers into it are void. */
+/* goal_close() unmaps the schedule; pointers into it become invalid. */
 void goal_close(struct goal *g);
 
-/* goal_locate() says where node `node` of rank `rank` was written: from the text
- * that was opened, or from the side file FILE.labels beside the binary. Returns
- * false if there is none, or it does not belong to this binary. Not for hot
- * paths: the first call reads the whole schedule. The place lives until
- * goal_close(). */
+/* goal_locate() finds where node `node` of rank `rank` was written: in the text that goal_open()
+ * compiled, or by the side file FILE.labels beside the binary. Returns false if there is no such
+ * file or it belongs to another binary. The first call reads the whole schedule, so this is for
+ * error messages and reports. The place is valid until goal_close(). */
 bool goal_locate(struct goal *g, uint32_t rank, uint32_t node, struct goal_place *place);
 
 static inline struct goal_rank goal_rank(const struct goal *g, uint32_t rank)
@@ -145,7 +144,7 @@ static inline struct goal_rank goal_rank(const struct goal *g, uint32_t rank)
     return r;
 }
 
-/* goal_successor_count() is the length of all lists of a rank together. */
+/* goal_successor_count() returns the length of all lists of a rank together. */
 static inline uint64_t goal_successor_count(const struct goal *g, uint32_t rank)
 {
     struct goal_rank r = goal_rank(g, rank);

@@ -11,11 +11,11 @@
 
 /* ---- Reading ---- */
 
-/* Where a file is read; what is wrong is said of this line. */
+/* The file that is read, and the line it is at, which errors name. */
 struct reader {
     const char *path;
     unsigned line;
-    uint32_t most; /* nodes of a job */
+    uint32_t most; /* nodes that a job may have */
     struct goal_error *error;
 };
 
@@ -24,7 +24,7 @@ static int no_memory(const struct reader *r)
     return goal_fail(r->error, "%s, line %u: no memory", r->path, r->line);
 }
 
-/* A number at *p, of at most `most`, and what comes after it. */
+/* Reads a number of at most `most` at *p, and moves *p behind it. False: there is none. */
 static bool read_number(char **p, uint64_t most, uint64_t *number)
 {
     if (**p < '0' || **p > '9') {
@@ -35,7 +35,7 @@ static bool read_number(char **p, uint64_t most, uint64_t *number)
     return errno == 0 && *number <= most;
 }
 
-/* "N", "N-M" or "N-M:STEP". */
+/* Reads "N", "N-M" or "N-M:STEP". */
 static bool read_range(char **p, uint64_t *first, uint64_t *last, uint64_t *step)
 {
     const uint64_t most = GOAL_ANY - 2;
@@ -107,7 +107,7 @@ static bool read_cpus(struct goal_job *job, char **p)
     return true;
 }
 
-/* Reads the words of a line behind the nodes of a job. */
+/* Reads the rest of a job's line, behind its nodes. */
 static int read_rest(const struct reader *r, struct goal_job *job, char *p)
 {
     for (;;) {
@@ -144,7 +144,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* A job's nodes are in the order of its ranks; a sorted copy shows one that is there twice. */
+/* Checks that no node appears twice in a job. The nodes are in the order of the job's ranks, so a
+ * sorted copy is needed. */
 static int check_once(const struct reader *r, const struct goal_job *job)
 {
     uint32_t *sorted = malloc(job->count * sizeof(*sorted));
@@ -214,7 +215,7 @@ int goal_jobs_read(struct goal_jobs *jobs, const char *path, uint32_t most,
 
 /* ---- Writing ---- */
 
-/* Nodes as few ranges as equal steps allow. */
+/* Writes a job's nodes as ranges with steps, as few as possible. */
 static void write_nodes(const struct goal_job *job, struct goal_stream *out)
 {
     char text[64];

@@ -32,7 +32,7 @@ static void fill(struct goal_labels *l, uint32_t hash, uint32_t node)
     l->count++;
 }
 
-/* Doubles the slots in use, by way of a copy of those that are taken. */
+/* Doubles the number of slots and fills them again, by way of a copy of the filled ones. */
 static bool grow(struct goal_labels *l)
 {
     uint64_t wanted = 2 * (l->mask + 1), kept = 0;

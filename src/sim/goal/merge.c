@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Merged schedules; see merge.h. Memory: 12 bytes a rank, and that of one rank. */
+/* Merged schedules; see merge.h. It needs 12 bytes for each rank, and memory for one rank's
+ * operations. */
 #include "merge.h"
 
 #include "base/array.h"
@@ -94,9 +95,9 @@ int goal_merge_spread(struct goal_merge *m, uint32_t count, enum goal_spread how
     return 0;
 }
 
-/* ---- Who is where ---- */
+/* ---- Which ranks are at which node ---- */
 
-/* The job of a place. */
+/* Returns the job of a place: places number the ranks of all jobs, job by job. */
 static uint32_t job_of(const struct goal_merge *m, uint64_t place)
 {
     return (uint32_t)ARRAY_FIRST(i, m->jobs.count, m->first[i] > place) - 1;
@@ -141,7 +142,7 @@ static int count_places(struct goal_merge *m, struct goal_error *error)
     return m->head != NULL && m->next != NULL ? 0 : no_memory(error);
 }
 
-/* Chains what is at a node, the first job first. */
+/* Chains the places at each node, those of the first job first. */
 static int chain_places(struct goal_merge *m, struct goal_error *error)
 {
     for (uint32_t i = m->jobs.count; i-- > 0;) {
@@ -169,7 +170,7 @@ static int chain_places(struct goal_merge *m, struct goal_error *error)
 
 /* ---- Cpus and tags of jobs that share nodes ---- */
 
-/* A job's cpus come after those that jobs before it have at any of its nodes. */
+/* Gives each job its cpus: they follow those that the jobs before it have at any of its nodes. */
 static int give_cpus(struct goal_merge *m, struct goal_error *error)
 {
     uint16_t *used = calloc(m->nodes, sizeof(*used));
@@ -198,8 +199,8 @@ static int give_cpus(struct goal_merge *m, struct goal_error *error)
     return rc;
 }
 
-/* The highest tag of a job, in *highest, if none of its operations could meet those of
- * another job all the same. */
+/* Finds the highest tag of a job. It fails if an operation of the job has any tag at a shared node,
+ * and so might match one of another job. */
 static int scan_tags(const struct goal_merge *m, uint32_t i, uint32_t *highest,
                      struct goal_error *error)
 {
@@ -228,7 +229,7 @@ static int scan_tags(const struct goal_merge *m, uint32_t i, uint32_t *highest,
     return 0;
 }
 
-/* Tags of jobs that share nodes follow one another. */
+/* Gives the jobs that share nodes disjoint ranges of tags, one after the other. */
 static int give_tags(struct goal_merge *m, struct goal_error *error)
 {
     uint64_t next = 0;
@@ -262,7 +263,7 @@ int goal_merge_check(struct goal_merge *m, struct goal_error *error)
 
 /* ---- The schedule ---- */
 
-/* Adds the operations of a job's rank behind those that are there. */
+/* Adds the operations of a job's rank to the node's, behind those of the jobs before. */
 static void add_rank(const struct goal_merge *m, uint32_t i, uint32_t rank, struct goal_builder *b)
 {
     const struct goal_job *job = &m->jobs.job[i];
@@ -310,7 +311,7 @@ static void make_node(const struct goal_merge *m, uint32_t node, struct goal_bui
     }
 }
 
-/* `side` NULL: without labels. */
+/* Writes the binary schedule, and, unless `side` is NULL, its side file. */
 static int write_binary(struct goal_merge *m, int fd, struct goal_merge_side *side,
                         struct goal_builder *b, struct goal_error *error)
 {
@@ -336,7 +337,7 @@ static int write_labelled(struct goal_merge *m, int fd, int side_fd, struct goal
     if (goal_side_open(&side.writer, side_fd, m->nodes, error) != 0) {
         return -1;
     }
-    /* An operation without a line has a source all the same: the first job's schedule. */
+    /* an operation without a line still needs a source: the first job's schedule */
     int rc = goal_side_source(&side.writer, name_of(m, 0), &source, error);
     rc = rc == 0 ? write_binary(m, fd, &side, b, error) : rc;
     if (rc == 0) {

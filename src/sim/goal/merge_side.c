@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The side file of a merged schedule: labels and lines of the jobs' operations, as far as
- * the jobs have them. In a rank labels must differ: where jobs share a node, and where
- * something was added in front of a job that starts late, those of job 2 are "job2_LABEL",
- * and what was added is "job2".
+ * The side file of a merged schedule: labels and lines of the jobs' operations, as far as the jobs
+ * have them. The labels of a rank must differ. So at a node that jobs share, and at one where a job
+ * starts late, LABEL of job 2 becomes "job2_LABEL"; the calc that was added for the late start is
+ * "job2".
  */
 #include "base/array.h"
 #include "merge.h"
@@ -17,8 +17,8 @@ static int no_memory(struct goal_error *error)
     return goal_fail(error, "no memory for the labels of the jobs");
 }
 
-/* Room for so many more operations and bytes of made labels. Labels that were made are
- * found by pointers into `text`, so it must not move while a node is put together. */
+/* Makes room for so many operations and bytes of labels. The origins point into `text`, which must
+ * not move while the labels of a node are made. */
 static int make_room(struct goal_merge_side *s, uint64_t operations, uint64_t bytes)
 {
     return ARRAY_HOLDS(s->origins, operations, s->room, 0) &&
@@ -27,7 +27,7 @@ static int make_room(struct goal_merge_side *s, uint64_t operations, uint64_t by
                : -1;
 }
 
-/* The label of an operation of a job, made longer if its node asks for it. */
+/* Sets the label of an operation, with the job's prefix if `prefixed`. */
 static void put_label(struct goal_merge_side *s, uint32_t job, bool prefixed, struct goal_origin *o,
                       const struct goal_place *place)
 {
@@ -70,7 +70,7 @@ static int add_rank(struct goal_merge_side *s, struct goal_merge *m, uint32_t jo
     return 0;
 }
 
-/* How many operations a job's rank adds, and how long their labels can get. */
+/* Adds up how many operations a job's rank has, and how long their labels may become. */
 static void measure(struct goal_merge *m, uint32_t job, uint32_t rank, uint64_t *operations,
                     uint64_t *bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Opening schedules: files are mapped, text is compiled to a temporary file and
- * that is mapped, so that who walks a schedule knows one form only.
+ * Opens schedules. A binary file is mapped; text is compiled to a temporary file, which is mapped.
+ * So code that walks a schedule needs to know the binary form only.
  */
 #include "read.h"
 
@@ -15,7 +15,7 @@
 
 /* ---- Files as text ---- */
 
-/* Copies what comes from a pipe to a file without a name, which is returned. */
+/* Copies the data from a pipe to a file without a name, and returns the file's descriptor. */
 static int copy_pipe(int from, const char *name, struct goal_error *error)
 {
     int to = goal_temporary(error);
@@ -113,7 +113,7 @@ static uint64_t cookie_of(const struct goal_text *t)
     return cookie;
 }
 
-/* A file that is neither text nor a schedule is refused here, where its kind is known. */
+/* Refuses a file that is neither text nor a schedule, with an error that names its kind. */
 static int refuse_others(const struct goal_text *t, struct goal_error *error)
 {
     if (cookie_of(t) == GOAL_COOKIE_SPENT) {
@@ -131,7 +131,7 @@ static int refuse_others(const struct goal_text *t, struct goal_error *error)
     return 0;
 }
 
-/* Maps the schedule in `fd` for `g`. */
+/* Maps the binary schedule in `fd`. */
 static int map_binary(struct goal *g, int fd, const char *name, struct goal_error *error)
 {
     struct stat st;
@@ -212,9 +212,9 @@ void goal_close(struct goal *g)
 
 /* ---- Places ---- */
 
-/* Labels and lines of text are made when somebody asks: the text is compiled once
- * more, this time with a side file. Should it have changed meanwhile, the side
- * file does not belong to `g` and is not loaded. */
+/* Makes the labels and lines of a schedule that was opened as text, at the first goal_locate(): it
+ * compiles the text again, this time with a side file. If the text has changed since, the side file
+ * does not belong to `g`, and is not loaded. */
 static struct goal_side *side_of_text(const struct goal *g)
 {
     struct goal_error error = {.text = ""};

@@ -2,9 +2,9 @@
 /*
  * Printing GOAL text; see print.h.
  *
- * A dependency may be written once both its operations are, and the order of a
- * list is that of its lines. So each goes below the later of its two operations,
- * or of any before it in its list. Lines are sorted by that operation, counting.
+ * The line of a dependency must come after the lines of both its operations, and the lines of a
+ * list in the list's order. So it is printed below the operation, of its own two and those of the
+ * lines before it in its list, that comes last. A counting sort orders the lines by that operation.
  */
 #include "print.h"
 
@@ -26,7 +26,7 @@ static void put_number(struct goal_printer *p, uint64_t n)
     goal_stream_put(p->out, digits + at, sizeof(digits) - at);
 }
 
-/* A u32 of which the highest value is written "-1". */
+/* Prints a number; GOAL_ANY as "-1". */
 static void put_or_any(struct goal_printer *p, uint32_t n)
 {
     if (n == GOAL_ANY) {
@@ -105,8 +105,8 @@ static bool reserve(struct goal_printer *p, uint64_t nodes, uint64_t successors)
     return true;
 }
 
-/* Goes through one list and either counts, for each operation, the lines that
- * belong below it (in first[operation + 2]), or puts them there. */
+/* Goes through one list. With `count_only` it counts the lines that belong below each operation, in
+ * first[operation + 2]; else it puts the lines into their places. */
 static void deal(struct goal_printer *p, uint32_t on, const goal_u32 *list, uint32_t count,
                  bool at_start, bool count_only)
 {
@@ -131,7 +131,7 @@ static void deal_all(struct goal_printer *p, const struct goal_rank *r, bool cou
     }
 }
 
-/* Sorts: afterwards the lines below operation i are first[i] to first[i + 1]. */
+/* Sorts the lines of a rank: those below operation i are then first[i] to first[i + 1]. */
 static void sort_lines(struct goal_printer *p, const struct goal_rank *r)
 {
     memset(p->first, 0, ((uint64_t)r->node_count + 2) * sizeof(*p->first));

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An operation that ended, or began, frees what waits for it. */
+/* Counts that an operation has ended, or begun, for all operations that wait for that; those that
+ * wait for nothing more become ready. */
 static void release(const struct goal_rank *r, uint32_t first, uint32_t count, uint32_t *met,
                     uint32_t *ready, uint32_t *ready_count)
 {
@@ -17,8 +18,8 @@ static void release(const struct goal_rank *r, uint32_t first, uint32_t count, u
     }
 }
 
-/* Replays the dependencies of a rank. An operation that can begin, and that `fate` does not list as
- * begun without an end, becomes GOAL_DONE. Returns how many operations do not. */
+/* Replays the dependencies of a rank. An operation that becomes ready is GOAL_DONE, unless `fate`
+ * has it as one that starts and never ends. Returns how many operations do not end. */
 static uint32_t replay(const struct goal_rank *r, uint8_t *fate, uint32_t *met, uint32_t *ready)
 {
     uint32_t count = r->root_count, unfinished = r->node_count;

@@ -6,11 +6,11 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-/* Of a long line only this much is shown, and of it this much before the caret. */
+/* How many characters of a long line an error shows, and how many of them before the caret. */
 enum { SHOWN = 100, SHOWN_BEFORE = 60 };
 
-/* Writes the line of `where` and a caret below it: blanks and tabs before the
- * caret are those of the line, so that it stands right whatever a tab is. */
+/* Writes the line of `where` and a caret below that place. The caret's line begins with the blanks
+ * and tabs of the line above, so that it is right whatever the width of a tab. */
 static void show_line(const struct goal_scan *s, const char *where, char *text, size_t size)
 {
     const char *first = where, *last = where;

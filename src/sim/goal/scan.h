@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The scanner of GOAL text: where it stands, and the few things it can ask of
- * what comes next. There is no list of tokens: the grammar wants certain words at
- * certain places and allows blanks nearly everywhere, so the compiler asks for
- * each where it may stand. The text is mapped and has no terminator: every look
- * compares with `end`.
+ * The scanner of GOAL text: a position in the text, and functions that take what comes next. It
+ * makes no list of tokens: the grammar wants certain words at certain places and allows blanks
+ * nearly everywhere, so the compiler asks for each word where it may stand. The text is mapped and
+ * has no terminator: every function compares its position with `end`.
  */
 #ifndef SIM_GOAL_SCAN_H
 #define SIM_GOAL_SCAN_H
@@ -29,9 +28,8 @@ struct goal_word {
     uint32_t hash;
 };
 
-/* goal_scan_error() says what is wrong at `where`, with the line and a caret;
- * goal_scan_expected() says what was expected there and what was found. Both
- * return -1. */
+/* goal_scan_error() sets an error about the place `where`, with the line and a caret;
+ * goal_scan_expected() sets one that names what was expected and what was found. Both return -1. */
 int goal_scan_error(const struct goal_scan *s, const char *where, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 int goal_scan_expected(const struct goal_scan *s, const char *where, const char *what);
@@ -40,8 +38,8 @@ int goal_scan_expected(const struct goal_scan *s, const char *where, const char 
  * errors. Returns 0 or -1. */
 int goal_scan_number(struct goal_scan *s, uint64_t max, const char *what, uint64_t *number);
 
-/* goal_scan_comment() skips a comment, at its "/". goal_scan_space() skips blanks,
- * ends of lines and comments. Both return 0 or -1. */
+/* goal_scan_comment() skips the comment whose "/" comes next. goal_scan_space() skips blanks, ends
+ * of lines and comments. Both return 0, or -1 with an error. */
 int goal_scan_comment(struct goal_scan *s);
 int goal_scan_space(struct goal_scan *s);
 
@@ -62,7 +60,7 @@ static inline void goal_scan_blanks(struct goal_scan *s)
     }
 }
 
-/* Takes `word`, a literal of `length` bytes, if it comes next. */
+/* Takes `word`, of `length` bytes, if it comes next; else takes nothing and returns false. */
 static inline bool goal_scan_literal(struct goal_scan *s, const char *word, size_t length)
 {
     if ((size_t)(s->end - s->at) < length || memcmp(s->at, word, length) != 0) {
@@ -72,8 +70,8 @@ static inline bool goal_scan_literal(struct goal_scan *s, const char *word, size
     return true;
 }
 
-/* Takes `word` if it comes next, after blanks, which stay taken. Always inlined,
- * so that a literal's length is known where it is compared. */
+/* Takes the blanks, and then `word` if it comes next. Always inlined, so that the compiler knows
+ * the length of a literal. */
 static inline __attribute__((always_inline)) bool goal_scan_take(struct goal_scan *s,
                                                                  const char *word)
 {
@@ -81,8 +79,8 @@ static inline __attribute__((always_inline)) bool goal_scan_take(struct goal_sca
     return goal_scan_literal(s, word, strlen(word));
 }
 
-/* The same for a word that a number follows: a letter right behind it makes it
- * another word. */
+/* Takes `word` like goal_scan_take(), but not if a letter follows at once: then it is another word.
+ * A number may follow at once. */
 static inline __attribute__((always_inline)) bool goal_scan_keyword(struct goal_scan *s,
                                                                     const char *word)
 {
@@ -94,7 +92,7 @@ static inline __attribute__((always_inline)) bool goal_scan_keyword(struct goal_
     return goal_scan_literal(s, word, length);
 }
 
-/* Takes the end of the line, after blanks, if that comes next. */
+/* Takes the blanks, and then the end of the line if it comes next. */
 static inline bool goal_scan_line_end(struct goal_scan *s)
 {
     goal_scan_blanks(s);
@@ -105,8 +103,8 @@ static inline bool goal_scan_line_end(struct goal_scan *s)
     return true;
 }
 
-/* Takes the longest word from here on (FNV-1a gives the hash: Fowler, Noll, Vo,
- * draft-eastlake-fnv); length 0 if no letter comes next. */
+/* Takes a word, as long as possible, and computes its hash (FNV-1a: Fowler, Noll, Vo,
+ * draft-eastlake-fnv). The length is 0 if no letter comes next. */
 static inline struct goal_word goal_scan_word(struct goal_scan *s)
 {
     const char *p = s->at;

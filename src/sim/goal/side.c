@@ -12,10 +12,10 @@
  *             labels, one after the other
  *         the names, each with a 0 at its end
  *
- * A source is where its name begins among the names. A label begins where the one before
- * it ends; an empty one is none, and line 0 is none. The hash
- * makes sure that lines of an older compilation are not taken for this one's.
- * Nothing here is trusted: each look-up checks what it follows.
+ * A source is the offset of its name among the names. A label begins where the one before it ends;
+ * an operation with an empty label has none, and one with line 0 has no line. The hash shows
+ * whether the side file belongs to the binary, and not to an older compilation. The reader trusts
+ * no number in the file: each look-up checks the offsets that it uses.
  */
 #include "read.h"
 
@@ -53,10 +53,11 @@ struct goal_side {
     const uint8_t *bytes;
     const side_u64 *starts;
     uint32_t ranks;
-    uint64_t names; /* to the end of the file, whose last byte is 0 */
+    uint64_t names; /* offset of the names, which go to the end of the file; its last byte is 0 */
 };
 
-/* Words are mixed as splitmix64 mixes its state (see util/random.h). */
+/* A hash of a schedule's bytes, which mixes its words as splitmix64 mixes its state (see
+ * util/random.h). */
 static uint64_t hash_bytes(const uint8_t *bytes, size_t length)
 {
     uint64_t h = length, word;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The compiler of GOAL text. One pass over the mapped text; the rank at hand is in
- * memory, everything else is in the files. docs/goal.md has the grammar; the
- * functions below follow it from the file down to the attribute.
+ * The compiler of GOAL text. It passes once over the mapped text; only the rank that is being
+ * compiled is in memory. docs/goal.md has the grammar; each function reads one of its parts, the
+ * smallest parts first.
  */
 #include "base/array.h"
 #include "extension.h"
@@ -38,7 +38,7 @@ static int no_memory(struct compiler *c)
 
 /* ---- An operation ---- */
 
-/* Reads "cpu N" or "nic N" if `word` comes next. */
+/* Reads "cpu N" or "nic N" if `word` comes next; else changes nothing. */
 static inline __attribute__((always_inline)) int read_index(struct goal_scan *s, const char *word,
                                                             uint8_t *index)
 {
@@ -93,7 +93,7 @@ static inline int read_tag(struct goal_scan *s, uint32_t *tag)
     return 0;
 }
 
-/* Reads what follows the operation's word, to the end of the line, and adds it. */
+/* Reads the rest of an operation's line, behind its first word, and adds the operation. */
 static int read_operation(struct compiler *c, enum goal_type type)
 {
     struct goal_scan *s = &c->s;
@@ -134,7 +134,7 @@ static int read_operation(struct compiler *c, enum goal_type type)
 
 /* ---- Labels ---- */
 
-/* Adds the label of the operation that is read next. */
+/* Adds the label of the operation that will be read next. */
 static int define_label(struct compiler *c, const struct goal_word *label)
 {
     struct goal_origin *o = &c->origins[c->builder.count];
@@ -174,7 +174,7 @@ static int find_label(struct compiler *c, const struct goal_word *label, uint32_
 
 /* ---- A line ---- */
 
-/* After "LABEL requires" or "LABEL irequires". */
+/* Reads the rest of a line that began with "LABEL requires" or "LABEL irequires". */
 static int read_dependency(struct compiler *c, const struct goal_word *label, bool on_start)
 {
     struct goal_scan *s = &c->s;
@@ -209,7 +209,8 @@ static inline enum goal_type operation_of(const struct goal_word *w)
                                            : 0;
 }
 
-/* After "LABEL:", where no blank need part the operation from its number. */
+/* Reads the rest of a line that began with "LABEL:". There may be no blank between the operation's
+ * word and its number. */
 static int read_labelled(struct compiler *c, const struct goal_word *label)
 {
     struct goal_scan *s = &c->s;
@@ -235,7 +236,7 @@ static int read_labelled(struct compiler *c, const struct goal_word *label)
     return goal_scan_expected(s, first, "\"send\", \"recv\" or \"calc\"");
 }
 
-/* A line that begins with a word: an operation or a dependency. */
+/* Reads a line that begins with a word: an operation or a dependency. */
 static int read_statement(struct compiler *c)
 {
     struct goal_scan *s = &c->s;
@@ -270,7 +271,7 @@ static int read_statement(struct compiler *c)
 
 /* ---- A rank, and the file ---- */
 
-/* The lines between the braces. */
+/* Reads the lines between a rank's braces. */
 static int read_lines(struct compiler *c)
 {
     struct goal_scan *s = &c->s;

@@ -2,10 +2,10 @@
 /*
  * Builder and writer of schedules; see write.h.
  *
- * Lists are laid out by counting: while edges are added each node counts its
- * successors; a prefix sum gives each list its place, first the one of "requires",
- * then the one of "irequires"; the edges are dealt out in the order in which they
- * came. That is the order of LogGOPSim's compiler.
+ * The lists are a counting sort of the edges. While edges are added each node counts its
+ * successors; a prefix sum gives each node the place of its two lists, "requires" first, then
+ * "irequires"; then the edges are put into the lists in the order in which they were added.
+ * LogGOPSim's compiler has the same order.
  */
 #include "write.h"
 
@@ -57,8 +57,8 @@ void goal_irequires(struct goal_builder *b, uint32_t node, uint32_t on)
     }
 }
 
-/* While lists are dealt out, the first index of a list runs; place_lists() has
- * set it to the list's end, so that filling backwards leaves it at the first. */
+/* Sets the place of each list, and counts the roots. The first index of a list is set to the list's
+ * end: goal_lay_out() fills the list backwards and counts the index down to the first entry. */
 static uint64_t place_lists(struct goal_builder *b)
 {
     uint64_t roots = 0;
@@ -75,7 +75,8 @@ static uint64_t place_lists(struct goal_builder *b)
 int goal_lay_out(struct goal_builder *b, struct goal_rank *rank)
 {
     uint64_t edges = b->done.count + b->start.count, roots = b->failed ? 0 : place_lists(b);
-    /* One more of each, so that what is empty has an address too. */
+    /* ARRAY_ROOM() makes room for one element more than needed, so that an empty array has an
+     * address, too */
     if (b->failed || !ARRAY_ROOM(b->nodes, b->count, b->room, LEAST) ||
         !ARRAY_ROOM(b->successors, edges, b->successors_room, LEAST) ||
         !ARRAY_ROOM(b->roots, roots, b->roots_room, LEAST)) {

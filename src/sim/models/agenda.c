@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The events of a rank in a window; see agenda.h. */
+/* The queue of a rank's events in one window; see agenda.h. */
 #include "agenda.h"
 
 #include "sim/util/reserve.h"
@@ -58,7 +58,7 @@ void agenda_free(struct agenda *a)
     *a = (struct agenda){0};
 }
 
-/* The end of the run that begins at `begin`: events in order. */
+/* Returns the end of the run of events, in the order of their keys, that begins at `begin`. */
 static size_t run_end(const struct event *e, size_t begin, size_t count)
 {
     size_t end = begin + 1;
@@ -103,9 +103,10 @@ static void swap_lists(struct agenda *a)
     a->spare_capacity = capacity;
 }
 
-/* Merges runs two by two until one is left. A chain comes last event first, so
- * turned round it may be a single run already, once those that agenda_collect() put in order
- * are turned as well. */
+/* Merge sort: merges neighbouring runs until one is left. The events of a rank are chained last
+ * event first, so the list is often a single descending run: it is turned round first. The first
+ * events, which agenda_collect() has sorted already, are turned round before, so that this turns
+ * them back. */
 int agenda_sort(struct agenda *a)
 {
     reverse(a->list, a->end < AGENDA_INSERT ? a->end : AGENDA_INSERT);

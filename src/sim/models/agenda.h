@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The events of one rank in one window, in the order of their keys: a sorted list,
- * to which is added what comes after all in it, as nearly everything does, and a
- * heap for the others.
+ * The events of one rank in one window, ordered by their keys: a sorted list, to which an event is
+ * appended if it comes after all events of the list, as nearly every event does, and a heap for the
+ * other events.
  */
 #ifndef SIM_AGENDA_H
 #define SIM_AGENDA_H
@@ -13,31 +13,33 @@
 
 #include <stddef.h>
 
-/* All bytes 0: empty. */
+/* A zeroed struct is an empty agenda. */
 struct agenda {
-    struct event *list; /* sorted, from begin to end; both 0 when it is empty */
+    /* sorted; the events are those from `begin` to `end`, which are both 0 when it is empty */
+    struct event *list;
     size_t begin, end, list_capacity;
     struct event *heap;
     size_t count, heap_capacity;
-    struct event *spare; /* for agenda_sort() */
+    struct event *spare; /* memory for agenda_sort() */
     size_t spare_capacity;
-    size_t room; /* as many events as there are likely to be at most; what grows beyond
-                  * AGENDA_SMALL is reserved for that many at once */
+    /* upper bound of the events that are likely; an array that outgrows AGENDA_SMALL is reserved
+     * for so many at once */
+    size_t room;
 };
 enum { AGENDA_SMALL = 4096 };
 
 void agenda_free(struct agenda *a);
 
-/* agenda_grow() makes room for one more event in the heap, agenda_grow_list() in the
- * list; -1 if memory is short. */
+/* agenda_grow() makes room for one more event in the heap, agenda_grow_list() for one in the list.
+ * They return -1 if memory is short. */
 int agenda_grow(struct agenda *a);
 int agenda_grow_list(struct agenda *a);
 
 /* agenda_sort() sorts the list after agenda_collect(); -1 if memory is short. */
 int agenda_sort(struct agenda *a);
 
-/* agenda_collect() puts an event into an agenda of which no event was taken yet. If
- * there are more than AGENDA_INSERT in the end, agenda_sort() follows. */
+/* agenda_collect() adds an event to an agenda from which none was taken yet. It keeps the first
+ * AGENDA_INSERT events sorted; if there are more the caller must call agenda_sort() in the end. */
 enum { AGENDA_INSERT = 8 };
 static inline int agenda_collect(struct agenda *a, const struct event *e)
 {
@@ -72,7 +74,8 @@ static inline int agenda_push(struct agenda *a, const struct event *e)
     return 0;
 }
 
-/* agenda_first() is the event that agenda_pop() would take, or NULL. */
+/* agenda_first() returns the event with the least key and leaves it there; NULL if there is
+ * none. */
 static inline const struct event *agenda_first(const struct agenda *a)
 {
     if (a->begin < a->end && (a->count == 0 || event_before(&a->list[a->begin], &a->heap[0]))) {
@@ -81,7 +84,7 @@ static inline const struct event *agenda_first(const struct agenda *a)
     return a->count > 0 ? &a->heap[0] : NULL;
 }
 
-/* agenda_pop() takes the event with the least key; false if there is none. */
+/* agenda_pop() removes the event with the least key and stores it in *e; false if there is none. */
 static inline bool agenda_pop(struct agenda *a, struct event *e)
 {
     if (a->begin < a->end && (a->count == 0 || event_before(&a->list[a->begin], &a->heap[0]))) {

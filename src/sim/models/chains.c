@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Chains by source and tag; see chains.h. */
+/* A hash table of chains by source and tag; see chains.h. */
 #include "chains.h"
 
 enum { CHAINS_LEAST = 64 };
 #define CHAINS_MOST (UINT32_C(1) << 31)
 
-/* At most three quarters of the slots are in use. */
+/* Returns how many of the slots may be used: three quarters. */
 static uint32_t most_used(uint32_t slots)
 {
     return slots - slots / 4;
@@ -38,8 +38,9 @@ void chains_free(struct chains *c, struct slab *slab)
     *c = (struct chains){0};
 }
 
-/* A table that grows is likely to go on: four times as many slots as chains, so that over all
- * growths at most half of the final chains are moved. */
+/* Rebuilds the table with at least four times as many slots as chains: a table that grows is likely
+ * to grow on, and so its growths together move at most half as many chains as there are in the
+ * end. */
 static int chains_grow(struct chains *c, struct slab *slab)
 {
     uint32_t live = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Claims that wait; see claims.h. */
+/* Queues of claims on a cpu or nic; see claims.h. */
 #include "claims.h"
 
 #include "base/array.h"

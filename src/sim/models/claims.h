@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Claims that wait for the same resources: for a cpu alone, or for a cpu and the
- * sending side of a nic. The one with the least key comes first.
+ * A queue of claims: operations of a rank that wait for the same cpu, or for the same cpu and the
+ * sending side of the same nic. The claim with the least key comes first.
  *
- * Nearly always a claim comes with a greater key than all before it and goes to
- * the end of a chain. Those that do not, because something took no time at all,
- * go to a heap beside it.
+ * Nearly every claim has a greater key than all claims before it, and is appended to a chain. A
+ * claim that has not, because an operation took no time at all, goes into a heap beside the chain.
  *
- * Claims are named by index + 1 in an array of events, where `rank` is the next of
+ * A claim is named by its index + 1 in an array of events; the event's `rank` is the next claim of
  * the chain.
  */
 #ifndef SIM_CLAIMS_H
@@ -17,17 +16,18 @@
 
 enum { CLAIMS_NO_NIC = 256 };
 
-/* All bytes 0 after cpu and nic: empty. */
+/* A struct whose bytes behind `cpu` and `nic` are 0 is an empty queue. */
 struct claims {
     uint16_t cpu;
-    uint16_t nic; /* CLAIMS_NO_NIC: cpu alone */
+    uint16_t nic; /* CLAIMS_NO_NIC: the claims need no nic */
     uint32_t head, tail;
     uint32_t early_count, early_capacity;
-    uint32_t *early; /* the heap */
-    uint64_t armed;  /* time of the last FREE for this queue */
+    uint32_t *early; /* the heap of claims that came with a smaller key than one before them */
+    uint64_t armed;  /* time of the last FREE event that was made for this queue */
 };
 
-/* claims_add_early() and claims_drop_early() are the parts that concern the heap. */
+/* claims_add_early() and claims_drop_early() add a claim to the heap, and remove the first one from
+ * it. */
 int claims_add_early(struct claims *q, const struct event *events, uint32_t i);
 void claims_drop_early(struct claims *q, const struct event *events);
 
@@ -47,7 +47,7 @@ static inline int claims_add(struct claims *q, struct event *events, uint32_t i)
     return 0;
 }
 
-/* claims_first() gives the claim with the least key, or 0. */
+/* claims_first() returns the claim with the least key, or 0. */
 static inline uint32_t claims_first(const struct claims *q, const struct event *events)
 {
     if (q->early_count == 0) {
@@ -59,7 +59,7 @@ static inline uint32_t claims_first(const struct claims *q, const struct event *
     return q->head;
 }
 
-/* claims_drop() removes the one that claims_first() gave. */
+/* claims_drop() removes the claim that claims_first() returns. */
 static inline void claims_drop(struct claims *q, const struct event *events)
 {
     if (claims_first(q, events) == q->head) {

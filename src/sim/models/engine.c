@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of all models; see engine.h. */
+/* Functions that all models share; see engine.h. */
 #include "engine.h"
 
 #include "base/array.h"

@@ -4,10 +4,10 @@
  *
  *     (time, kind, source, number)
  *
- * `source` is the sender's rank for what arrives, the rank itself for all else.
- * The number of an arrival counts what its sender has sent off, modulo 2^26; that
- * of all else is `op`. Arrivals are compared by number only if they left one rank
- * at one time, so that they are close: loggops.c refuses the schedules in which
+ * `source` is the sender's rank for an ARRIVE, and the event's own rank for all other kinds. The
+ * number of an ARRIVE counts the messages, replies and data that its sender has sent, modulo 2^26;
+ * the number of other kinds is `op`. Two ARRIVE events are compared by number only if they left one
+ * rank at the same time, and then their numbers are close: loggops.c refuses schedules in which
  * they might not be.
  *
  *                     op     tag          size              charge
@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 enum event_kind {
-    EVENT_ARRIVE = 1, /* 0, COMPLETE, never exists: what it does is done in advance */
+    EVENT_ARRIVE = 1, /* kind 0, COMPLETE, has no events: completions are computed in advance */
     EVENT_FREE,
     EVENT_POST,
     EVENT_SEND,
@@ -41,11 +41,11 @@ enum { ARRIVE_MESSAGE, ARRIVE_REPLY, ARRIVE_DATA };
 enum { EVENT_NUMBER_BITS = 26 };
 #define EVENT_NUMBERS (UINT32_C(1) << EVENT_NUMBER_BITS)
 
-/* A TAKE has in `number` what it needs to know of its recv: the cpu, and whether
- * something waits for it. So the node is touched again only then. */
+/* A TAKE event has in `number` what the model must know of its recv: the cpu, and whether other
+ * operations wait for the recv's end. So it reads the node again only if some do. */
 enum { TAKE_CPU = 255, TAKE_SUCCESSORS = 256 };
 
-/* Sizes from here on are looked up in the schedule. */
+/* Sizes of at least this are not in the event; the model looks them up in the schedule. */
 #define EVENT_LARGE UINT32_MAX
 
 struct event {
@@ -59,7 +59,7 @@ struct event {
         };
         uint64_t charge;
     };
-    uint32_t rank; /* where it happens; the next one, while it stands in a chain */
+    uint32_t rank; /* the rank where the event happens; in a chain the next event */
     uint32_t number : EVENT_NUMBER_BITS;
     uint32_t arrival : 2; /* ARRIVE_MESSAGE, ARRIVE_REPLY or ARRIVE_DATA */
     uint32_t kind : 4;

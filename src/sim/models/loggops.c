@@ -13,7 +13,8 @@
 static void set_parameters(struct loggops *s)
 {
     const uint64_t *value = s->in->parameters->value;
-    s->L = s->in->network == NULL ? value[SIM_L] / SIM_AS_PER_PS : 0; /* the network's */
+    /* 0 with a network, which computes the delay */
+    s->L = s->in->network == NULL ? value[SIM_L] / SIM_AS_PER_PS : 0;
     s->o = value[SIM_o] / SIM_AS_PER_PS;
     s->g = value[SIM_g] / SIM_AS_PER_PS;
     s->G = value[SIM_G];
@@ -38,14 +39,15 @@ static int set_up_worker(struct worker *w, struct loggops *s, uint32_t number)
         match_pool_init(&w->pool, g->sends + g->recvs) != 0) {
         return -1;
     }
-    /* Slots of less than a picosecond make no sense. */
+    /* A slot must not be narrower than a picosecond. */
     uint64_t ahead = s->o + s->L;
     s->slots = ahead >= LOGGOPS_SLOTS ? LOGGOPS_SLOTS : 1;
     w->agenda.room = 2 * g->nodes + g->sends;
     return wheel_init(&w->wheel, 2 * g->nodes + g->sends, ahead / s->slots);
 }
 
-/* Gives each worker as many ranks as the others. Without lookahead only one can work. */
+/* Gives each worker about as many ranks as the others. Without lookahead (o + L = 0) there is only
+ * one worker. */
 static void share_out(struct loggops *s)
 {
     uint32_t threads = s->o + s->L > 0 ? s->in->threads : 1;
@@ -148,7 +150,7 @@ static bool failed(const struct worker *w)
     return w->short_of_memory || w->overflow;
 }
 
-/* Puts into the wheel what the other workers have for this one. */
+/* Puts the events that the other workers have made for ranks of this worker into its wheel. */
 static void take_in(struct worker *w)
 {
     for (uint32_t i = 0; i < w->s->workers; i++) {
@@ -165,7 +167,7 @@ static void take_in(struct worker *w)
     }
 }
 
-/* The first slot that has events, of whichever worker. */
+/* Returns the first slot in which any worker has events; all workers compute the same. */
 static uint64_t agree(const struct loggops *s)
 {
     uint64_t slot = NO_SLOT;
@@ -182,12 +184,12 @@ static void run_together(struct worker *w)
     struct loggops *s = w->s;
     loggops_begin_all(w);
     for (;;) {
-        team_meet(&s->team); /* the outboxes are filled */
+        team_meet(&s->team); /* all outboxes are complete */
         take_in(w);
         w->next = NO_SLOT;
         (void)wheel_next(&w->wheel, &w->next);
         w->stop = failed(w);
-        team_meet(&s->team); /* they were read, and all have said what is next */
+        team_meet(&s->team); /* all outboxes were read, and each worker has set `next` and `stop` */
         uint64_t slot = agree(s);
         if (slot == NO_SLOT) {
             return;
@@ -213,7 +215,7 @@ static void *thread_main(void *context)
     return NULL;
 }
 
-/* The calling thread is the first worker's. Returns 0 or an error number. */
+/* Runs all workers, the first one in the calling thread. Returns 0 or an error number. */
 static int run_team(struct loggops *s)
 {
     pthread_t threads[SIM_THREADS_MOST];
@@ -275,7 +277,7 @@ static uint64_t finish_time(const struct loggops *s, uint32_t rank)
     return latest;
 }
 
-/* Notes what was left over at the ranks of a worker. */
+/* Notes the operations and messages of a worker's ranks that were left without a partner. */
 static void find_left(struct loggops *s, struct worker *w, struct sim_output *out, bool all_done)
 {
     for (uint32_t rank = w->first_rank; rank < w->end_rank; rank++) {
@@ -295,7 +297,7 @@ static void add_queue(struct sim_queue_use *sum, const struct sim_queue_use *u)
     sum->searches += u->searches;
     sum->hits += u->hits;
     sum->lengths += u->lengths;
-    if (u->most > sum->most) { /* workers come in the order of ranks */
+    if (u->most > sum->most) { /* workers have ascending ranks, so that the lowest rank wins */
         sum->most = u->most;
         sum->rank = u->rank;
     }
@@ -331,7 +333,7 @@ static enum sim_end finish(struct loggops *s, struct sim_output *out)
     return out->left_count > 0 || !all_done ? SIM_STUCK : SIM_DONE;
 }
 
-/* In the workers' way, or on a network. */
+/* Runs the schedule: by the workers or, with a network, by loggops_net_run(). */
 static enum sim_end run(struct loggops *s, struct sim_output *out)
 {
     if (s->in->network != NULL) {
@@ -362,7 +364,7 @@ enum sim_end loggops_run(const struct sim_input *in, struct sim_output *out)
     enum sim_end end;
     set_parameters(&s);
     if (s.o == 0 && s.goal->most_nodes >= EVENT_NUMBERS / 4) {
-        /* Only then can a rank send that many at one time (event.h). */
+        /* Only with o = 0 can a rank send so many messages at the same time (event.h). */
         return sim_fail(out,
                         "a rank has %" PRIu32 " operations; with -o 0 at most %" PRIu32
                         " can be simulated",

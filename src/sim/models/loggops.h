@@ -2,12 +2,11 @@
 /*
  * The pinwheel model (docs/loggops-model.md), inside.
  *
- * What happens at a rank depends on its own state and on what arrives there, and
- * an arrival is at least o + L after the event that made it. So time is cut into
- * windows of o + L: within one, each rank is simulated alone, event by event in
- * the order of keys, and what is later goes into the wheel. The order of ranks
- * within a window is of no consequence, which is why several threads, each with
- * ranks of its own, give the same results.
+ * An event of a rank depends only on the rank's own state and on messages that have arrived at it,
+ * and a message arrives at least o + L after the event that sent it. So time is cut into windows of
+ * o + L. Within a window each rank is simulated alone, event by event in the order of keys; events
+ * that are later than the window go into the wheel. The order of the ranks within a window does not
+ * matter, so several threads, each with ranks of its own, give the same results.
  *
  *   worker:  wheel --- the events of a window, chained by rank ---> agenda of a rank
  *              ^                                                     |
@@ -17,9 +16,9 @@
  *
  * With o + L = 0 there is one window, and its agenda has the events of all ranks.
  *
- * When an operation starts its completion is known, except that of a recv and of
- * a rendezvous send: so completions need no event. What waits for an operation is
- * told at once from when on it may run.
+ * When an operation starts the model can compute its completion, but for a recv and a rendezvous
+ * send, whose completion it computes later: so completions need no event. An operation's successors
+ * are told at that moment from which time on they may run.
  */
 #ifndef SIM_LOGGOPS_H
 #define SIM_LOGGOPS_H
@@ -32,14 +31,14 @@
 #include "team.h"
 #include "wheel.h"
 
-/* A window has so many slots. It begins with the slot of the first event that is left, and is
- * shorter than o + L by one slot at most. */
+/* A window has LOGGOPS_SLOTS slots of the wheel. It begins with the slot of the first event that is
+ * left, so it may be shorter than o + L by up to one slot. */
 enum { LOGGOPS_SLOTS = 16 };
 
 #define NO_SLOT UINT64_MAX
 #define NO_FREE UINT64_MAX
 
-/* The queues of a rank that ever had a claim. */
+/* The queues of claims of a rank; they are made at its first claim. */
 struct waits {
     uint32_t queues;
     uint64_t armed; /* time of the last FREE */
@@ -47,99 +46,104 @@ struct waits {
 };
 
 /*
- * The recvs that wait for nothing are posted first, in their order. While messages
- * come about in that order too, they stand in no list: the schedule's own list of
- * roots is one. Roots before `next` are done with; of the 32 from there on, a set
- * bit in `taken` says which are. When a message fits none of the first few, or
- * another recv is posted, the rest moves to `posted`.
+ * The recvs of a rank that depend on nothing (roots) are posted before all others, in their order.
+ * As long as messages come in about the same order, the rank needs no match queue for them: the
+ * schedule's list of roots serves as one. The roots before `next` have been matched; of the 32 from
+ * `next` on, a bit in `taken` is set for each that has been. When a message fits none of the first
+ * few, or another recv is posted, the model moves the rest to the queue `posted`.
  */
 struct roots {
     uint32_t next;
-    uint32_t count; /* next == count: none left */
+    uint32_t count; /* next == count: all are matched */
     uint32_t taken;
 };
 
-/* The part of a rank that most of its events touch: one cache line, with one cpu and one nic. */
+/* The part of a rank's state that most of its events use. With one cpu and one nic it fills a cache
+ * line. */
 struct rank {
     const struct goal_node *nodes;
     uint32_t node_count;
-    uint32_t chain; /* its events of this window: index + 1 of the first */
+    uint32_t chain; /* events of the rank in this window: index + 1 of the first of a chain */
     struct roots roots;
-    uint32_t sent;      /* arrivals that it has caused, modulo 2^32 */
-    uint32_t waiting;   /* claims */
-    uint32_t has_lists; /* its struct lists was ever used */
+    uint32_t sent;      /* how many ARRIVE events the rank has caused, modulo 2^32 */
+    uint32_t waiting;   /* claims of the rank that wait */
+    uint32_t has_lists; /* the rank's struct lists was used at least once */
     uint64_t clocks[];  /* next_o[cpus], next_gs[nics], next_gr[nics] */
 };
 _Static_assert(sizeof(struct rank) + 3 * sizeof(uint64_t) == 64, "a cache line");
 
-/* The rest, often never touched. */
+/* The rest of a rank's state, which many ranks never use. */
 struct lists {
     struct match_side posted, arrived;
-    struct waits *waits; /* NULL: nothing ever waited */
-    uint64_t data_end;   /* the latest completion that is in no next_o: of data sent */
+    struct waits *waits; /* NULL: no claim of the rank ever waited */
+    uint64_t data_end;   /* the latest end of a send of data, which no next_o shows */
 };
 
-/* Events for another worker. */
+/* Events that a worker has made for ranks of another worker. */
 struct outbox {
     struct event *events;
     size_t count, capacity;
 };
 
-/* The same for all workers; nothing in it changes while they run, but what belongs
- * to a rank, by the worker that has the rank, and a worker, by itself. */
+/* State that all workers share. While they run each changes only its own struct worker and the
+ * parts that belong to its ranks. */
 struct loggops_net;
 
 struct loggops {
     const struct sim_input *in;
     const struct goal *goal;
-    struct sim_record *record; /* NULL: none */
+    struct sim_record *record; /* NULL: the run is not recorded */
     struct loggops_net *net;   /* NULL: messages take L */
     uint64_t L, o, g;          /* ps */
     uint64_t G, O;             /* 1e-6 ps */
     uint64_t S;
     uint32_t cpus, nics;
-    uint32_t slots; /* of the wheel, in a window */
+    uint32_t slots; /* slots of the wheel in a window */
     uint8_t *ranks;
     size_t rank_size;
     struct lists *lists; /* by rank */
-    uint64_t node_room;  /* entries of the next two */
-    uint32_t *met;       /* by node with two or more dependencies: how many are met */
-    uint64_t *ready_at;  /* by such a node: when the last of them was */
+    uint64_t node_room;  /* entries of `met` and `ready_at` */
+    uint32_t *met;       /* by node with two or more dependencies: how many of them are met */
+    uint64_t *ready_at;  /* by such a node: time at which the last of these was met */
     uint32_t workers;
     uint32_t ranks_per_worker;
     struct worker *worker;
-    struct sim_queues *queues; /* by worker; NULL: not counted */
+    struct sim_queues *queues; /* by worker; NULL: queues are not counted */
     struct team team;
-    _Atomic int go; /* the threads may begin (1), or must end (-1) */
+    _Atomic int go; /* the new threads may begin (1), or must end (-1); 0: wait */
 };
 
-/* Aligned, so that no two workers write to one line, or to a pair of lines. */
+/* Aligned to a pair of cache lines, so that no two workers write to the same pair. */
 struct worker {
     _Alignas(128) struct loggops *s;
     uint32_t number;
     uint32_t first_rank, end_rank;
-    uint64_t end;     /* of the current window: what is earlier goes to the agenda */
-    uint64_t free_at; /* the next FREE of the rank that is being run; NO_FREE */
-    bool apart;       /* ranks are run one by one, so that free_at stands for those events */
+    /* end of the current window: events before it go to the agenda, later ones to the wheel */
+    uint64_t end;
+    /* time of the next FREE of the rank that is simulated, which is no event yet; NO_FREE: none */
+    uint64_t free_at;
+    /* ranks are simulated one by one, so `free_at` belongs to one rank; false with one window for
+     * all */
+    bool apart;
     struct agenda agenda;
-    struct charges charges; /* of the size that was asked for last */
+    struct charges charges; /* charges of the message size that was asked for last */
     struct wheel wheel;
-    uint32_t *active; /* ranks that have events in this window */
+    uint32_t *active; /* ranks with events in this window */
     struct match_pool pool;
-    struct event *parked; /* claims that wait, messages that arrived */
+    struct event *parked; /* claims that wait, and messages that have arrived */
     uint32_t parked_free, parked_used, parked_count;
-    struct outbox *outbox; /* by worker */
-    uint64_t next;         /* slot of its first event; NO_SLOT: none */
-    bool stop;             /* it cannot go on */
-    uint64_t told;         /* events when progress was told last */
+    struct outbox *outbox; /* by worker that they are for */
+    uint64_t next;         /* slot of the worker's first event; NO_SLOT: it has none */
+    bool stop;             /* the worker cannot go on */
+    uint64_t told;         /* number of events at the last call of `progress` */
     uint64_t completed, messages;
-    struct sim_queues *queues;     /* NULL: not counted */
-    const struct sim_noise *noise; /* NULL: none */
-    uint64_t cause;                /* for the record: a step, and how it makes operations ready */
+    struct sim_queues *queues;     /* NULL: queues are not counted */
+    const struct sim_noise *noise; /* NULL: no noise */
+    uint64_t cause;                /* for the record: the step that now makes operations ready */
     int why;                       /* enum record_why */
     bool short_of_memory;
     bool overflow;
-    uint32_t overflow_rank, overflow_op; /* the least */
+    uint32_t overflow_rank, overflow_op; /* the lowest operation with an overflow */
 };
 
 static inline struct rank *loggops_rank(const struct loggops *s, uint32_t rank)
@@ -147,33 +151,35 @@ static inline struct rank *loggops_rank(const struct loggops *s, uint32_t rank)
     return (struct rank *)(s->ranks + rank * s->rank_size);
 }
 
-/* Every node has a place of its own in `met` and `ready_at`: its bytes are its own. */
+/* Returns the index of a node in `met` and `ready_at`: its offset in the schedule, in nodes, which
+ * no other node has. */
 static inline size_t loggops_place(const struct loggops *s, const struct goal_node *n)
 {
     return (size_t)((const uint8_t *)n - s->goal->base) / sizeof(*n);
 }
 
-/* loggops_tell_progress() tells it if it is time. */
+/* loggops_tell_progress() calls the user's `progress` if enough events have been handled since the
+ * last call. */
 void loggops_tell_progress(struct worker *w);
 
-/* loggops_handle() does what an event does. */
+/* loggops_handle() handles one event. */
 void loggops_handle(struct worker *w, const struct event *e);
 
-/* loggops_free() starts what waits at a rank, as far as it can. */
+/* loggops_free() starts the claims of a rank whose cpu and nic are free now. */
 void loggops_free(struct worker *w, struct rank *r, const struct event *e);
 
-/* loggops_emit_free() makes a FREE of what has become w->free_at. */
+/* loggops_emit_free() makes a FREE event for the time w->free_at. */
 void loggops_emit_free(struct worker *w, uint32_t rank);
 
-/* loggops_begin_all() begins the worker's ranks and runs the first window.
- * loggops_window() runs the window that begins with `slot`. */
+/* loggops_begin_all() begins the worker's ranks and simulates the first window. loggops_window()
+ * simulates the window that begins with the slot `slot`. */
 void loggops_begin_all(struct worker *w);
 void loggops_window(struct worker *w, uint64_t slot);
 
-/* loggops_begin() makes the operations ready that wait for nothing. */
+/* loggops_begin() makes the operations of a rank ready that depend on nothing. */
 void loggops_begin(struct worker *w, uint32_t rank);
 
-/* loggops_end() puts all posted recvs that are left into `posted`. */
+/* loggops_end() moves the roots that were never matched to the queue `posted`. */
 void loggops_end(struct worker *w, uint32_t rank);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The rare part of what events do; see loggops_base.h. */
+/* The less frequent parts of what every event does; see loggops_base.h. */
 #include "loggops_base.h"
 
 #include "base/array.h"

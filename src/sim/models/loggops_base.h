@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The steps of every event of the pinwheel model: take clocks, add times, make other
- * events, park itself, complete operations. Inline, for it is done a few times in
- * 40 nanoseconds; what is rare is in loggops_base.c.
+ * Steps that all events of the pinwheel model share: they take clocks, add times, make other
+ * events, park events, and complete operations. They are inline, since an event of some 40 ns does
+ * several of them; the less frequent ones are in loggops_base.c.
  */
 #ifndef SIM_LOGGOPS_BASE_H
 #define SIM_LOGGOPS_BASE_H
 
 #include "loggops_record.h"
 
-/* loggops_overflow() notes that a time of an operation would be too late, and gives
- * the latest time. */
+/* loggops_overflow() notes that a time of operation `op` exceeds the highest one, and returns the
+ * highest time. */
 uint64_t loggops_overflow(struct worker *w, uint32_t rank, uint32_t op);
 
-/* loggops_put_out() keeps an event for another worker. */
+/* loggops_put_out() adds an event to the outbox of another worker. */
 void loggops_put_out(struct worker *w, struct outbox *o, const struct event *e);
 
-/* loggops_compute_charges() fills in worker.charges. */
+/* loggops_compute_charges() sets worker.charges to the charges of a message of `bytes` bytes. */
 void loggops_compute_charges(struct worker *w, uint64_t bytes);
 
-/* loggops_resolve() tells the operations in `count` entries of a rank's list of
- * successors, from `first` on, that one that they wait for happens at `time`. */
+/* loggops_resolve() is called when an operation starts or completes at `time`. The operations that
+ * wait for that, `count` entries of the rank's successors from `first` on, have one dependency
+ * less. */
 void loggops_resolve(struct worker *w, struct rank *r, uint32_t rank, uint32_t first,
                      uint32_t count, uint64_t time);
 
-/* loggops_claim() starts a claim, or lets it wait. */
+/* loggops_claim() starts a claim, or puts it into the queue of its cpu and nic. */
 void loggops_claim(struct worker *w, struct rank *r, const struct event *e);
 
 static inline uint64_t later(uint64_t a, uint64_t b)
@@ -32,14 +33,14 @@ static inline uint64_t later(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* A time and a duration of at most 2^63. */
+/* Adds a duration of at most 2^63 to a time; the result is at most the highest time. */
 static inline uint64_t add(struct worker *w, const struct event *e, uint64_t time, uint64_t more)
 {
     uint64_t sum = time + more;
     return sum <= LOGGOPS_LAST ? sum : loggops_overflow(w, e->rank, e->op);
 }
 
-/* When a cpu has worked for `work` from `begin` on. */
+/* Returns when a cpu that begins at `begin` has worked for `work`, noise included. */
 static inline uint64_t work_until(struct worker *w, const struct event *e, uint64_t begin,
                                   uint64_t work)
 {
@@ -65,7 +66,7 @@ static inline void emit(struct worker *w, const struct event *e)
     *to = *e;
 }
 
-/* An event at whatever rank. */
+/* Makes an event for any rank, also one of another worker. */
 static inline void send_out(struct worker *w, const struct event *e)
 {
     uint32_t owner = w->s->workers > 1 ? e->rank / w->s->ranks_per_worker : 0;
@@ -89,8 +90,9 @@ static inline uint32_t park(struct worker *w, const struct event *e)
     return i;
 }
 
-/* The chain of free places is as shuffled as what was unparked; when all are free, they
- * are in order again. */
+/* Frees the place of a parked event. The chain of free places gets as shuffled as the order in
+ * which they were freed; when all places are free the chain is dropped and they are used in order
+ * again. */
 static inline void unpark(struct worker *w, uint32_t i)
 {
     if (--w->parked_count == 0) {
@@ -109,13 +111,13 @@ static inline const struct charges *charges_of(struct worker *w, uint64_t size)
     return &w->charges;
 }
 
-/* On a packet network. */
+/* True if messages go through a packet network. */
 static inline bool networked(const struct worker *w)
 {
     return __builtin_expect(w->s->net != NULL, 0);
 }
 
-/* A match queue of so many entries is searched, or one is added to it. */
+/* Counts a search of a match queue of `length` entries, which may have found a partner. */
 static inline void count_search(struct sim_queue_use *u, uint32_t length, bool hit)
 {
     u->searches++;
@@ -136,7 +138,7 @@ static inline bool counting(const struct worker *w)
     return __builtin_expect(w->queues != NULL, 0);
 }
 
-/* Bytes of a message: 1 where the schedule says 0. */
+/* Returns the bytes of a message: 1 if the schedule says 0. */
 static inline uint64_t bytes_of(const struct goal_node *send)
 {
     return send->size > 0 ? send->size : 1;
@@ -162,7 +164,7 @@ static inline uint64_t *next_gr(struct worker *w, struct rank *r, uint32_t nic)
     return &r->clocks[w->s->cpus + w->s->nics + nic];
 }
 
-/* The lists that a rank has beside its one cache line. */
+/* Returns the part of a rank's state that is outside its struct rank. */
 static inline struct lists *lists_of(struct worker *w, struct rank *r, uint32_t rank)
 {
     r->has_lists = true;
@@ -180,8 +182,9 @@ static inline void start(struct worker *w, struct rank *r, const struct event *e
     }
 }
 
-/* An operation will complete at `time`. A rank's finish time is found at the end, as
- * the latest next_o: all completions are one, but those of data. */
+/* Notes that an operation completes at `time`, and tells its successors. A rank's finish time is
+ * computed at the end, as the latest next_o: completions are at one of those times, but for
+ * data. */
 static inline void complete(struct worker *w, struct rank *r, const struct event *e,
                             const struct goal_node *n, uint64_t time)
 {

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Claims of the pinwheel model: what starts, and what waits for a cpu or a nic.
+ * Claims of the pinwheel model: operations start when their cpu and nic are free, and wait in
+ * queues until then.
  *
- * FREE exists only where a claim waits. A queue of claims is armed: there is
- * a FREE at the time when its cpu and its nic are free, as far as is known. When
- * one of them is taken for longer, the queue is armed anew.
+ * FREE events exist only for queues in which a claim waits. Such a queue is armed: there is a FREE
+ * event at the time when its cpu and its nic will be free, as far as known. When another claim
+ * takes one of these for longer, the queue is armed again, for the later time.
  *
- * While ranks are run one by one, the first FREE of the one that is run is no event but a
- * time, w->free_at: it is the earliest of its queues whenever one was armed. What is left
- * of it at the end of the window becomes an event.
+ * While ranks are simulated one by one, the next FREE of the rank that is simulated is not an event
+ * but the time w->free_at, the earliest of those of its queues. If it lies behind the end of the
+ * window, it becomes an event then.
  */
 #include "loggops_base.h"
 #include "loggops_net.h"
 
 #include <stdlib.h>
 
-/* A message leaves its rank: `bytes` of it are on the wire. */
+/* Sends `bytes` bytes from the rank to the rank of the event `arrival`. */
 static inline void leave(struct worker *w, const struct event *arrival, uint64_t bytes,
                          uint64_t free)
 {
@@ -89,7 +90,7 @@ static void start_data(struct worker *w, struct rank *r, const struct event *e,
                          .arrival = ARRIVE_DATA};
     leave(w, &data, bytes, free);
     if (networked(w)) {
-        return; /* it completes when the network has taken the last byte */
+        return; /* the send completes when the network has taken its last byte */
     }
     struct lists *lists = lists_of(w, r, e->rank);
     lists->data_end = later(lists->data_end, left);
@@ -118,7 +119,7 @@ static void start_take(struct worker *w, struct rank *r, const struct event *e)
     }
 }
 
-/* Starts a claim at e->time, at which all it needs is free; `waited`: was not before. */
+/* Starts a claim at e->time, when its cpu and nic are free; `waited`: it has been in a queue. */
 static void start_claim(struct worker *w, struct rank *r, const struct event *e, bool waited)
 {
     const struct goal_node *n = &r->nodes[e->op];
@@ -148,7 +149,7 @@ static inline bool needs_nic(struct worker *w, const struct event *e, const stru
     return e->kind == EVENT_DATA || (e->kind == EVENT_SEND && bytes_of(n) <= w->s->S);
 }
 
-/* Makes sure of a FREE at the time when a queue's claims may start. */
+/* Makes sure that there is a FREE at the time when the claims of a queue may start. */
 static void arm(struct worker *w, struct rank *r, uint32_t rank, struct waits *waits,
                 struct claims *q)
 {
@@ -177,7 +178,7 @@ void loggops_emit_free(struct worker *w, uint32_t rank)
     waits->armed = w->free_at;
 }
 
-/* A claim took a cpu or a nic: what waits for them waits until later. */
+/* Arms all queues of a rank again, after a claim has taken a cpu or a nic. */
 static void arm_all(struct worker *w, struct rank *r, uint32_t rank)
 {
     struct waits *waits = w->s->lists[rank].waits;
@@ -189,7 +190,7 @@ static void arm_all(struct worker *w, struct rank *r, uint32_t rank)
     }
 }
 
-/* The queue for a cpu and a nic, in *all; NULL if memory is short. */
+/* Finds the queue for a cpu and a nic in *all, or adds it; NULL if memory is short. */
 static struct claims *find_queue(struct waits **all, uint32_t cpu, uint32_t nic)
 {
     struct waits *waits = *all;
@@ -247,8 +248,8 @@ void loggops_claim(struct worker *w, struct rank *r, const struct event *e)
     }
 }
 
-/* Of the queues whose first claim can start, the one in which it has the least key;
- * the claim is in *least. */
+/* Returns the queue whose first claim has the least key among the first claims that can start now;
+ * the claim is in *least. NULL if none can. */
 static struct claims *next_claims(struct worker *w, struct rank *r, struct waits *waits,
                                   uint64_t now, uint32_t *least)
 {
@@ -284,7 +285,9 @@ void loggops_free(struct worker *w, struct rank *r, const struct event *e)
         unpark(w, i);
         r->waiting--;
         first.rank = e->rank;
-        first.time = e->time; /* its key gave it its place; now it is its start */
+        /* so far `time` was the key by which the claim was queued; now it is the time of the
+         * start */
+        first.time = e->time;
         start_claim(w, r, &first, true);
     }
     arm_all(w, r, e->rank);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The events of the pinwheel model; docs/loggops-model.md has the rules,
- * in the same words. Here is who becomes ready and who meets whom; claims are in
- * loggops_claims.c.
+ * The events of the pinwheel model. docs/loggops-model.md has the rules, in the same words. This
+ * file has operations that become ready and the matching of recvs with messages; loggops_claims.c
+ * has claims.
  */
 #include "loggops_base.h"
 #include "loggops_net.h"
@@ -44,8 +44,9 @@ static inline uint64_t bytes_in(struct worker *w, const struct event *arrival)
                : bytes_of(&loggops_rank(w->s, arrival->source)->nodes[arrival->op]);
 }
 
-/* The nic of a recv brings in a message that has arrived; `e` happens now. On a network
- * a message arrives with its last byte, which its sender handed over long before. */
+/* Makes the TAKE event of a recv whose message has arrived and whose nic now takes the bytes in;
+ * `e` is the event that happens now. With a network a message counts as arrived when its last byte
+ * has come; its first byte came long before. */
 static void bring_in(struct worker *w, struct rank *r, const struct event *e, uint32_t recv,
                      const struct event *message, uint64_t bytes)
 {
@@ -70,7 +71,8 @@ static void bring_in(struct worker *w, struct rank *r, const struct event *e, ui
     emit(w, &take);
 }
 
-/* A recv and a message have met; one of them is what happens now, at `e`. */
+/* Handles a match of a recv and a message; `e`, the event that happens now, is the arrival of the
+ * message or the post of the recv. */
 static void match(struct worker *w, struct rank *r, const struct event *e, uint32_t recv,
                   const struct event *message)
 {
@@ -101,7 +103,7 @@ static inline const goal_u32 *roots_of(const struct rank *r)
     return (const goal_u32 *)r->nodes - r->roots.count;
 }
 
-/* Marks root `next + i` as done with. */
+/* Marks root number `next + i` as matched. */
 static inline void drop_root(struct roots *o, uint32_t i)
 {
     o->taken |= UINT32_C(1) << i;
@@ -111,7 +113,7 @@ static inline void drop_root(struct roots *o, uint32_t i)
     }
 }
 
-/* Takes the first root recv that fits a message: its number, or MATCH_NONE. */
+/* Takes the first root recv that fits a message, and returns its index, or MATCH_NONE. */
 static uint32_t take_root(struct rank *r, uint32_t source, uint32_t tag)
 {
     const goal_u32 *roots = roots_of(r);
@@ -124,7 +126,7 @@ static uint32_t take_root(struct rank *r, uint32_t source, uint32_t tag)
             continue;
         }
         if (n->type != GOAL_RECV) {
-            o->taken |= UINT32_C(1) << i; /* became ready at the start */
+            o->taken |= UINT32_C(1) << i; /* no recv: it became ready at the start */
             continue;
         }
         if ((n->peer == source || n->peer == GOAL_ANY) &&
@@ -137,7 +139,7 @@ static uint32_t take_root(struct rank *r, uint32_t source, uint32_t tag)
     return MATCH_NONE;
 }
 
-/* How many roots are recvs that are not done with. */
+/* Returns how many recvs among the roots have not been matched. */
 static uint32_t count_roots(const struct rank *r)
 {
     const goal_u32 *roots = roots_of(r);
@@ -168,7 +170,8 @@ static void post_roots(struct worker *w, struct rank *r, uint32_t rank)
     }
 }
 
-/* The first posted recv that fits a message; MATCH_NONE if there is none. */
+/* Takes the first posted recv that fits a message, and returns its index; MATCH_NONE if there is
+ * none. */
 static uint32_t take_posted(struct worker *w, struct rank *r, const struct event *e)
 {
     if (r->roots.next < r->roots.count) {
@@ -211,7 +214,8 @@ static void arrive_message(struct worker *w, struct rank *r, const struct event 
     }
 }
 
-/* Out of line, like post(), so that other events do not pay for the registers that these need. */
+/* Handles the arrival of a message. Not inlined, like post(), so that other events need not save
+ * the registers that it uses. */
 static __attribute__((noinline)) void arrive(struct worker *w, struct rank *r,
                                              const struct event *e)
 {
@@ -290,8 +294,8 @@ void loggops_begin(struct worker *w, uint32_t rank)
     struct goal_rank g = goal_rank(w->s->goal, rank);
     r->nodes = g.nodes;
     r->node_count = g.node_count;
-    /* Recvs come first of all, in their order, unless one makes others ready; posted one by one
-     * they can be counted. */
+    /* Root recvs are posted before all other operations, without an event, unless the start of one
+     * makes other operations ready. If queues are counted they are posted one by one. */
     bool in_order = !counting(w);
     for (uint32_t i = 0; i < g.root_count && in_order; i++) {
         const struct goal_node *n = &g.nodes[g.roots[i]];

@@ -12,7 +12,7 @@
 
 #define NET_FLIGHT_NONE UINT32_MAX
 
-/* The send whose bytes a message or data are. */
+/* Returns the send whose bytes a message or data consist of. */
 static const struct goal_node *send_of(const struct worker *w, const struct event *arrival)
 {
     return &loggops_rank(w->s, arrival->source)->nodes[arrival->op];
@@ -23,7 +23,7 @@ uint64_t loggops_net_came(const struct worker *w, const struct event *message)
     return w->s->net->came[loggops_place(w->s, send_of(w, message))];
 }
 
-/* ---- What the network tells ---- */
+/* ---- Calls from the network ---- */
 
 static void left(void *context, uint32_t ref, uint64_t time, uint64_t waited)
 {
@@ -129,7 +129,7 @@ void loggops_net_close(struct loggops_net *n)
     free(n->flights);
 }
 
-/* Runs the next event, of the network or of a rank; false: no event is left. */
+/* Handles the next event, of the network or of a rank; false: there is none left. */
 static bool run_next(struct loggops_net *n)
 {
     struct worker *w = n->w;
@@ -152,7 +152,7 @@ static bool run_next(struct loggops_net *n)
 void loggops_net_run(struct loggops_net *n)
 {
     struct worker *w = n->w;
-    w->end = UINT64_MAX; /* all events stand in one agenda */
+    w->end = UINT64_MAX; /* one window: all events are in one agenda */
     for (uint32_t rank = 0; rank < w->s->goal->ranks; rank++) {
         loggops_begin(w, rank);
     }

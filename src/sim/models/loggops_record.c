@@ -28,7 +28,7 @@ static uint64_t step_of(const struct sim_record *r, const struct event *e)
     return record_number(r, e->rank, e->op, slot_of(e));
 }
 
-/* Of a clock of struct rank. */
+/* Returns the place of the record that has the holder of a clock (struct rank) of a rank. */
 static uint64_t *holder(struct worker *w, uint32_t rank, uint32_t clock)
 {
     const struct loggops *s = w->s;
@@ -119,7 +119,8 @@ void loggops_record_in(struct worker *w, const struct event *e, uint32_t recv, u
     }
 }
 
-/* Of what will arrive: an answer is a reply or data. */
+/* Returns the way of a message that will arrive: replies and data belong to the step
+ * RECORD_ANSWER. */
 static uint64_t way_of(const struct sim_record *r, const struct event *arrival)
 {
     return record_way(record_operation(r, arrival->source, arrival->op),

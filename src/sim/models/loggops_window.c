@@ -3,26 +3,29 @@
  * One window of a worker: its events are chained by rank, then each rank is
  * simulated alone.
  *
- * The ranks of a window are known beforehand, so what each will touch is fetched
- * while others are simulated, in steps that each need what the one before has
- * fetched: the rank; where it has its recvs; their table; the one that it is likely to meet; that
- * operation; what waits for it; that operation. A wrong guess costs a little time and nothing else.
+ * The ranks of a window are known beforehand. So while one rank is simulated the worker prefetches
+ * memory that the next ranks will use, in steps, each of which reads what the step before has
+ * prefetched: the rank; the head of its queue of recvs; the queue's table; the recv that the
+ * message is likely to match; that recv's operation; its list of successors; the first successor. A
+ * wrong guess costs a little time and nothing else.
  */
 #include "loggops.h"
 
-/* GCC 12 takes a function that only fetches for one without effect and drops its
- * calls, unless it must inline them. */
+/* GCC 12 takes a function that only prefetches for one without effect and drops calls of it, unless
+ * it must inline them. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
-/* Ranks from one step of fetching to the next, and events while they are chained. */
+/* How many ranks are between two steps of prefetching, how many events between two steps within a
+ * rank, and how many events ahead they are prefetched while they are chained. */
 enum { AHEAD = 6, EVENTS_AHEAD = 4, STEPS = 4, CHAIN_AHEAD = 12, TRIED = 8 };
 
-/* The operations that the events of the next ranks are likely to be about, to be prefetched. */
+/* The operations that the first events of the next ranks are likely to be about. */
 struct likely {
     const struct goal_node *nodes[AHEAD * STEPS];
 };
 
-/* Chains events of the window by rank; `count` ranks have some so far. */
+/* Chains the events of a chain of blocks by rank. `count` ranks have events so far; returns how
+ * many have then. */
 static uint32_t chain(struct worker *w, uint32_t block, uint32_t count)
 {
     for (; block != WHEEL_NONE; block = w->wheel.blocks[block].next) {
@@ -54,9 +57,10 @@ static ALWAYS_INLINE const goal_u32 *next_root(const struct rank *r)
     return (const goal_u32 *)r->nodes - r->roots.count + r->roots.next;
 }
 
-/* ---- Fetching ---- */
+/* ---- Prefetching ---- */
 
-/* A FREE is likely to start the first claim of the first queue, so that one is fetched. */
+/* A FREE is likely to start the first claim of the rank's first queue; prefetches one step towards
+ * it. */
 static ALWAYS_INLINE uint32_t fetch_claim(const struct worker *w, uint32_t rank,
                                           enum match_step step)
 {
@@ -76,8 +80,8 @@ static ALWAYS_INLINE uint32_t fetch_claim(const struct worker *w, uint32_t rank,
     return w->parked[head - 1].op;
 }
 
-/* One step towards the operation that an event is about: its number, at the last
- * step, or MATCH_NONE. */
+/* Prefetches one step towards the operation that an event is about. The last step returns the
+ * operation's index; MATCH_NONE before, or if it is not known. */
 static ALWAYS_INLINE uint32_t fetch_event(const struct worker *w, uint32_t rank,
                                           const struct event *e, enum match_step step)
 {
@@ -98,8 +102,8 @@ static ALWAYS_INLINE uint32_t fetch_event(const struct worker *w, uint32_t rank,
                         : MATCH_NONE;
 }
 
-/* A step for the first events of a rank. The last gives the operation that is
- * likely to be the first, or NULL. */
+/* Does one step of prefetching for the first events of a rank. The last step returns the operation
+ * that is likely to be used first, or NULL. */
 static ALWAYS_INLINE const struct goal_node *fetch_rank(const struct worker *w, uint32_t rank,
                                                         enum match_step step)
 {
@@ -147,7 +151,7 @@ static ALWAYS_INLINE void fetch_successors(const struct rank *r, const struct go
     }
 }
 
-/* The steps for the ranks that come after the i-th of `count`. */
+/* Does the steps of prefetching for the ranks that come after the i-th of `count`. */
 static ALWAYS_INLINE void fetch_ahead(const struct worker *w, struct likely *likely, uint32_t i,
                                       uint32_t count)
 {
@@ -187,7 +191,7 @@ static ALWAYS_INLINE void fetch_ahead(const struct worker *w, struct likely *lik
     }
 }
 
-/* A recv that will be posted looks for a message. */
+/* Prefetches for a recv that is about to be posted and searches the messages that have arrived. */
 static ALWAYS_INLINE void fetch_post(const struct worker *w, const struct event *e,
                                      enum match_step step)
 {
@@ -200,7 +204,7 @@ static ALWAYS_INLINE void fetch_post(const struct worker *w, const struct event 
     }
 }
 
-/* The same within a rank that has many events. */
+/* Prefetches within a rank that has many events, for the next ones of its agenda. */
 static ALWAYS_INLINE void fetch_within(const struct worker *w)
 {
     const struct agenda *a = &w->agenda;
@@ -217,9 +221,9 @@ static ALWAYS_INLINE void fetch_within(const struct worker *w)
     }
 }
 
-/* ---- Running ---- */
+/* ---- Simulation ---- */
 
-/* Whether the FREE that w->free_at stands for comes before all in the agenda. */
+/* True if w->free_at, the next FREE, comes before all events of the agenda. */
 static inline bool free_is_next(const struct worker *w)
 {
     if (w->free_at >= w->end) {
@@ -236,7 +240,8 @@ static inline void run_free(struct worker *w, uint32_t rank)
     loggops_free(w, loggops_rank(w->s, rank), &e);
 }
 
-/* Runs a rank as far as the window goes; or all ranks, if they are not apart. */
+/* Handles the events of a rank up to the end of the window; with one agenda for all ranks, those of
+ * all. */
 static void run_agenda(struct worker *w, uint32_t rank)
 {
     struct event e;
@@ -259,7 +264,7 @@ static void run_agenda(struct worker *w, uint32_t rank)
     }
 }
 
-/* Puts the events of a rank into the agenda, in order. */
+/* Puts the events of a rank into the agenda, sorted. */
 static void collect(struct worker *w, uint32_t rank)
 {
     struct rank *r = loggops_rank(w->s, rank);
@@ -278,7 +283,7 @@ static void collect(struct worker *w, uint32_t rank)
     }
 }
 
-/* Blocks of events of a window, one chain a slot. */
+/* Blocks of events that were taken out of the wheel, one chain for each slot of the window. */
 struct taken {
     uint32_t first[LOGGOPS_SLOTS], last[LOGGOPS_SLOTS];
     int slots;
@@ -310,7 +315,7 @@ void loggops_window(struct worker *w, uint64_t slot)
         fetch_ahead(w, &likely, i, count);
         collect(w, w->active[i]);
         if (i + 1 == count) {
-            release(w, &t); /* new events can use them while they are in the cache */
+            release(w, &t); /* so that new events use the blocks while they are in the cache */
         }
         run_agenda(w, w->active[i]);
     }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The model that gives LogGOPSim's finish times, to the nanosecond, for every
- * schedule: what LogGOPSim computes once its ready operations are taken in a
- * stable order. docs/loggops-model.md says where the default model differs.
+ * The model that gives LogGOPSim's finish times, to the nanosecond, for every schedule: those of a
+ * LogGOPSim that takes operations which become ready at once in a stable order.
+ * docs/loggops-model.md says where the default model differs.
  *
- * Events happen in the order of (time, stamp); the stamp is a count of
- * operations and messages in the order of their creation. Three clocks of a rank
- * say when it is free again: next_o of a CPU, next_gs and next_gr of a NIC, to
- * send and to receive. Times are 64-bit nanoseconds that wrap.
+ * Events happen in the order of (time, stamp); the stamp is a count of operations and messages in
+ * the order of their creation. Each rank has clocks, times at which a resource is free again:
+ * next_o of a CPU, next_gs of a NIC to send, next_gr of a NIC to receive. Times are 64-bit
+ * nanoseconds that wrap.
  *
- * LogGOPSim pushes an event whose clock is not free again and again. Here an
- * event that finds its clock taken waits in the heap of its class (rank, kind,
- * cpu, nic), by stamp; only the first of the class stands in the queue:
+ * LogGOPSim pushes an event whose clock is not free yet into its queue again and again. In this
+ * model such an event waits in the heap of its class (rank, kind, cpu, nic), ordered by stamp. Only
+ * the first event of the class, its deputy, is in the queue:
  *
  *   W1  of a class with waiters, a deputy stands in the queue with a stamp below
  *       all theirs, no later than the time at which the class's clocks are free.
@@ -19,11 +19,10 @@
  *
  *   W3  no clock ever goes back, and nothing happens before what has happened.
  *
- * All events of a class wait for the same clocks, so each would be pushed to the
- * same times as its deputy, and be taken there in the order of stamps: the result
- * is the same, at a cost that does not grow with the number of waiters. W3 fails
- * where a sum wraps, as for a message of size 0 with g < G: then the run begins
- * anew, and does as LogGOPSim does.
+ * All events of a class wait for the same clocks. LogGOPSim would push each of them to the same
+ * times as the deputy, and take them there in the order of stamps: so the result is the same, at a
+ * cost that does not grow with the number of waiters. W3 is violated where a sum wraps, as for a
+ * message of size 0 with g < G: then the run begins again and pushes events as LogGOPSim does.
  */
 #include "engine.h"
 #include "match.h"
@@ -41,7 +40,7 @@ enum { KIND_CALC, KIND_SEND, KIND_MESSAGE, KINDS };
 
 struct host {
     const struct goal_node *nodes;
-    uint64_t first_node; /* of this rank among all nodes */
+    uint64_t first_node; /* index of the rank's first operation among all */
     uint32_t node_count;
     struct classes classes;
     struct match_side posted, unexpected;
@@ -63,19 +62,21 @@ struct loggopsim {
     uint32_t *resolved; /* by node: dependencies that are met, modulo 2^32 */
     struct match_pool pool;
     struct sim_queue queue;
-    struct ready ready[2]; /* of the event's own host; of the other end of a rendezvous */
-    uint32_t other;        /* host of ready[1] */
+    /* operations that became ready: of the event's own rank, and of the rank at the other end of a
+     * rendezvous */
+    struct ready ready[2];
+    uint32_t other; /* the rank of ready[1] */
     uint64_t stamp;
     bool short_of_memory;
-    bool wrapped;  /* a time or a clock went back */
-    bool push_all; /* no waiters: whatever finds a clock taken is pushed again */
+    bool wrapped;  /* a time or a clock has become earlier: W3 does not hold */
+    bool push_all; /* there are no waiters: an event that finds a clock taken is pushed again */
 };
 
 /* The event that is being handled. A message is named by its send. */
 struct event {
     uint64_t time;
-    uint64_t key; /* stamp, then one bit: a message */
-    uint64_t ref; /* rank, node of the operation */
+    uint64_t key; /* the stamp, and one bit below it that is set for a message */
+    uint64_t ref; /* rank and index of the operation */
     uint32_t host;
     const struct goal_node *node;
     unsigned kind;
@@ -108,7 +109,7 @@ static void push(struct loggopsim *s, uint64_t time, uint64_t key, uint64_t ref)
     }
 }
 
-/* When the clocks are free that an event needs. */
+/* Returns when all clocks that an event needs are free. */
 static uint64_t free_at(struct loggopsim *s, uint32_t host, unsigned kind,
                         const struct goal_node *n)
 {
@@ -129,7 +130,7 @@ static uint32_t class_of(const struct event *e)
                                 : 256 + (e->node->nic * 256u + e->node->cpu) * KINDS + e->kind;
 }
 
-/* The event must wait until `until`. */
+/* Lets an event wait until `until`, in the queue or as a waiter of its class. */
 static void wait(struct loggopsim *s, const struct event *e, uint64_t until)
 {
     if (s->push_all) {
@@ -145,13 +146,14 @@ static void wait(struct loggopsim *s, const struct event *e, uint64_t until)
         s->short_of_memory |= waiters_add(w, (struct waiter){e->key, e->ref}) != 0;
         return;
     }
-    /* A deputy that is replaced stays in the queue and becomes a waiter there. */
+    /* The deputy that this event replaces stays in the queue, and becomes a waiter when it comes
+     * up. */
     w->has_deputy = true;
     w->deputy = e->key;
     push(s, until, e->key, e->ref);
 }
 
-/* The event has taken its clocks: the next of its class steps forward. */
+/* Makes the first waiter of an event's class the deputy, after the event has taken its clocks. */
 static void step_forward(struct loggopsim *s, const struct event *e)
 {
     struct waiters *w = classes_find(&s->hosts[e->host].classes, class_of(e));
@@ -203,7 +205,7 @@ static void resolve_start(struct loggopsim *s, uint32_t host, const struct goal_
     resolve(s, host, successors_of(&s->hosts[host]) + n->start_first, n->start_count, &s->ready[0]);
 }
 
-/* Pushes what became ready on a host: sends, receives, calcs. */
+/* Pushes the operations that became ready on a rank: first sends, then recvs, then calcs. */
 static void drain(struct loggopsim *s, uint32_t host, struct ready *r)
 {
     struct host *h = &s->hosts[host];
@@ -231,7 +233,7 @@ static void drain_both(struct loggopsim *s, uint32_t host)
     }
 }
 
-/* The receiver has matched a rendezvous: the send at the other end is done. */
+/* Ends the send at the other end of a rendezvous, whose recv has been matched. */
 static void release_sender(struct loggopsim *s, const struct event *e, uint32_t rank, uint32_t node,
                            const struct goal_node *clocks)
 {
@@ -242,7 +244,7 @@ static void release_sender(struct loggopsim *s, const struct event *e, uint32_t 
     *nic = later(*nic, e->time);
 }
 
-/* The time `charge` after an event. */
+/* Returns the time of the event plus `charge`, and notes if the sum wraps. */
 static uint64_t after(struct loggopsim *s, const struct event *e, uint64_t charge)
 {
     uint64_t time = e->time + charge;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Matching; see match.h.
+ * The matching of messages and receives; see match.h.
  */
 #include "match.h"
 
@@ -108,7 +108,7 @@ static int table_add(struct match_table *t, struct match_pool *p, uint32_t i)
     return 0;
 }
 
-/* Makes room for so many notes. */
+/* Makes room for `capacity` notes. */
 static int view_grow(struct view *v, struct match_pool *p, uint32_t capacity)
 {
     struct note *notes = slab_take(&p->slab, capacity * sizeof(*notes));
@@ -124,7 +124,8 @@ static int view_grow(struct view *v, struct match_pool *p, uint32_t capacity)
     return 0;
 }
 
-/* Adds note number `note`, which names its entry, to its chain. */
+/* Adds the note with index `note` to the chain of its entry's source, or tag, or to the only chain,
+ * by the kind of the view. */
 static int view_link(struct view *v, enum view_kind kind, struct match_pool *p, uint32_t note)
 {
     const struct match_entry *e = &p->entries[v->notes[note].entry];
@@ -152,7 +153,7 @@ static int view_add(struct view *v, enum view_kind kind, struct match_pool *p, u
     return view_link(v, kind, p, note);
 }
 
-/* Turns the one chain of a side into a table, with room for so many. */
+/* Turns a side's single chain into a table with room for `entries` entries. */
 static int make_long(struct match_side *s, struct match_pool *p, uint32_t entries)
 {
     struct match_table *t = slab_take(&p->slab, sizeof(*t));
@@ -239,7 +240,7 @@ static int take_short(struct match_side *s, struct match_pool *p, uint32_t sourc
             continue;
         }
         if (before == MATCH_NONE) {
-            s->head = e->next + 1; /* MATCH_NONE + 1 is 0 */
+            s->head = e->next + 1; /* MATCH_NONE + 1 is 0: the chain is empty */
         } else {
             p->entries[before].next = e->next;
         }
@@ -254,7 +255,7 @@ static int take_short(struct match_side *s, struct match_pool *p, uint32_t sourc
     return 0;
 }
 
-/* The head of a chain if it is earlier than *best. */
+/* Sets *best to the chain of a source and tag if its first entry is earlier than that of *best. */
 static void probe(const struct match_table *t, const struct match_pool *p, uint32_t source,
                   uint32_t tag, struct chain **best)
 {
@@ -290,8 +291,8 @@ static int by_sequence(const void *a, const void *b)
     return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
 }
 
-/* Sorts notes. Their sequence numbers lie close together where one rank is busy:
- * then each goes to its place at once. */
+/* Sorts notes by sequence number. If the numbers lie close together, as when only one rank is busy,
+ * each note is put into its place directly. */
 static int sort_notes(struct note *notes, uint32_t n, struct slab *slab)
 {
     uint64_t least = UINT64_MAX, most = 0;
@@ -304,7 +305,8 @@ static int sort_notes(struct note *notes, uint32_t n, struct slab *slab)
         qsort(notes, n, sizeof(*notes), by_sequence);
         return 0;
     }
-    uint32_t *at = slab_take(slab, range * sizeof(*at)); /* entry + 1 by sequence */
+    /* by sequence number - `least`: index of the entry + 1 */
+    uint32_t *at = slab_take(slab, range * sizeof(*at));
     if (at == NULL) {
         return -1;
     }
@@ -321,7 +323,7 @@ static int sort_notes(struct note *notes, uint32_t n, struct slab *slab)
     return 0;
 }
 
-/* Notes of all entries of a side, in order. */
+/* Makes notes of all entries of a side, in their order. */
 static int note_all(const struct match_side *s, struct view *v, struct match_pool *p)
 {
     const struct chains *exact = &s->table->exact;
@@ -349,21 +351,22 @@ static int view_build(const struct match_side *s, struct view *v, enum view_kind
     return status;
 }
 
-/* The view of a kind, which is built if need be; NULL if memory is short. */
+/* Returns the view of a kind, which is built first if there is none; NULL if memory is short. */
 static struct view *view_of(struct match_side *s, enum view_kind kind, struct match_pool *p)
 {
     struct view *v = &s->table->views[kind];
     return v->chains.slots != NULL || view_build(s, v, kind, p) == 0 ? v : NULL;
 }
 
-/* The first live entry of a view's chain, as note; NULL if there is none. */
+/* Returns the note of the first entry that still exists in a chain of a view, and drops the notes
+ * before it; NULL if there is none. */
 static const struct note *first_note(struct view *v, const struct match_pool *p, uint32_t source,
                                      uint32_t tag)
 {
     struct chain *s = chains_find(&v->chains, source, tag);
     while (s->head != 0) {
         const struct note *n = &v->notes[s->head - 1];
-        /* A free entry has no sequence number; a new one has a later one. */
+        /* A freed entry has no sequence number, and one that was used again has a greater one. */
         if (p->entries[n->entry].sequence == n->sequence) {
             return n;
         }
@@ -372,7 +375,8 @@ static const struct note *first_note(struct view *v, const struct match_pool *p,
     return NULL;
 }
 
-/* The first entry that fits a search with wildcards, as the slot of its chain. */
+/* Finds the first entry that fits a search with wildcards: *found gets the chain that begins with
+ * it. */
 static int first_wild(struct match_side *s, struct match_pool *p, uint32_t source, uint32_t tag,
                       struct chain **found)
 {

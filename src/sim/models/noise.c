@@ -14,14 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- Detours in time ---- */
+/* ---- Detours of a rank ---- */
 
 static uint64_t key_of(const struct sim_noise *n, uint32_t rank)
 {
     return goal_random(n->seed, rank);
 }
 
-/* From 0 to 1, neither of which it is. */
+/* Returns a random number between 0 and 1, both excluded. */
 static double draw(uint64_t key, uint64_t count)
 {
     return ((double)(goal_random(key, count) >> 12) + 0.5) / 4503599627370496.0;
@@ -43,7 +43,7 @@ static uint64_t draw_length(const struct sim_noise *n, uint64_t key, uint64_t co
     return length > 0 ? (uint64_t)length : 0;
 }
 
-/* The i-th detour of a rank since time 0, of a rank's own time line. */
+/* Returns the i-th detour of a rank, counted from time 0 of the rank's own time line. */
 static struct sim_detour detour_at(const struct sim_noise *n, uint64_t key, uint64_t i)
 {
     struct sim_detour d;
@@ -57,7 +57,7 @@ static struct sim_detour detour_at(const struct sim_noise *n, uint64_t key, uint
     return d;
 }
 
-/* The first detour that begins at `time` or later. */
+/* Returns the number of the first detour that begins at `time` or later. */
 static uint64_t first_from(const struct sim_noise *n, uint64_t key, uint64_t time)
 {
     uint64_t i = time / n->period;
@@ -93,7 +93,7 @@ uint64_t sim_noise_end(const struct sim_noise *n, uint32_t rank, uint64_t begin,
     }
 }
 
-/* ---- What the user wrote ---- */
+/* ---- The option --noise ---- */
 
 struct shape {
     const char *name;
@@ -116,7 +116,7 @@ static int bad_shape(const struct shape *s, const char *text, char *error, size_
     return -1;
 }
 
-/* The times after the colon, by key; all must be there. */
+/* Reads the times behind the colon of --noise, each as KEY=TIME; all keys must be given. */
 static int parse_shape(struct sim_noise *n, const struct shape *s, const char *text, char *error,
                        size_t size)
 {
@@ -144,7 +144,7 @@ static int parse_shape(struct sim_noise *n, const struct shape *s, const char *t
     return given == (s->keys[2] != NULL ? 7u : 3u) ? 0 : bad_shape(s, text, error, size);
 }
 
-/* Detours must leave some time for work. */
+/* Checks that detours leave time for work. */
 static int check_shape(const struct sim_noise *n, const char *text, char *error, size_t size)
 {
     if (n->kind == NOISE_UNIFORM && n->high < n->low) {
@@ -152,7 +152,7 @@ static int check_shape(const struct sim_noise *n, const char *text, char *error,
         return -1;
     }
     uint64_t mean = n->kind == NOISE_UNIFORM ? n->low / 2 + n->high / 2 : n->low;
-    /* Of a normal distribution that is cut off at 0 the mean is below mean + deviation / 2. */
+    /* The mean of a normal distribution that is cut off at 0 is below mean + deviation / 2. */
     mean += n->kind == NOISE_NORMAL ? n->high / 2 : 0;
     if (n->period == 0 || mean >= n->period) {
         snprintf(error, size, "--noise %s: detours that fill their period leave no time for work",
@@ -207,7 +207,7 @@ static int read_trace(struct sim_noise *n, FILE *f, const char *path, char *erro
     for (size_t i = 0; i < n->count; i++) {
         sum += n->detours[i].length;
     }
-    if (sum >= n->period) { /* and an empty trace */
+    if (sum >= n->period) { /* also true for an empty trace */
         snprintf(error, size, "--noise %s: has no detour, or no time between them", path);
         return -1;
     }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The record of a run of the pinwheel model: when each operation did what, and
- * the one thing that made it do so then. A run writes it if sim_input.record says
- * so; afterwards it is read from the end to the beginning, along the causes.
+ * The record of a run of the pinwheel model: the time of each step of each operation, and the one
+ * step that caused it to happen then. The run writes it if sim_input.record is set; reports read it
+ * afterwards, from the end back along the causes.
  *
  * An operation has up to four steps, in slots of its own:
  *
@@ -13,15 +13,15 @@
  *   recv     it is posted            reply leaves      its nic begins to bring  its cpu begins
  *                                                      the bytes in             to take it
  *
- * Only a rendezvous has ANSWERs. Operations of all ranks are numbered together, in
- * the order of ranks; steps are numbered 4 * operation + slot.
+ * Only operations of a rendezvous have an ANSWER. The operations of all ranks are numbered
+ * together, in the order of ranks; a step has the number 4 * operation + slot.
  *
- * What noise added to the time that a cpu was taken is not kept: it is a function of
- * when that began, and found again.
+ * The time that noise added to a step is not recorded: it is a function of the step's begin, and
+ * computed again.
  *
- * Invariant, after a run that ended well: the time between a step and its cause is
- * what `why` says, so a chain of causes leads to time 0 and the intervals add up.
- * A rank's steps are written by the thread that simulates the rank.
+ * Invariant, after a run that ended well: the time between a step and its cause is the one that
+ * enum record_why names for `why`. So the causes lead from each step to time 0, and the times
+ * between them add up. The thread that simulates a rank writes the rank's steps.
  */
 #ifndef SIM_RECORD_H
 #define SIM_RECORD_H
@@ -33,39 +33,43 @@
 
 enum record_slot { RECORD_BEGIN, RECORD_ANSWER, RECORD_IN, RECORD_TAKE, RECORD_SLOTS };
 
-/* The cause of a step's time, and how long before the cause began. */
+/* Why a step happened when it did, and how much later than its cause. */
 enum record_why {
-    RECORD_AT_ONCE,     /* nothing: it is time 0 */
-    RECORD_AFTER_START, /* an operation started: 0 */
-    RECORD_AFTER_END,   /* an operation completed: all that it takes */
-    RECORD_POSTED,      /* a recv was posted: 0 */
-    RECORD_MESSAGE,     /* something arrived: o + L, or o and its way through the network */
-    RECORD_LAST_BYTE,   /* the nic has brought the last byte in: (s-1)*G */
-    RECORD_HANDED_OVER, /* the last byte came as late as its sender's cpu let it: o + L + (s-1)*O,
-                           or as the network did: o and its way */
-    RECORD_CPU,         /* another step held the cpu: its charge */
-    RECORD_NIC,         /* another message held the nic's sending side: g + (s-1)*G */
-    RECORD_NIC_IN,      /* another message held the nic's receiving side: the same */
+    RECORD_AT_ONCE,     /* it has no cause and happens at time 0 */
+    RECORD_AFTER_START, /* an operation started: 0 later */
+    RECORD_AFTER_END,   /* an operation completed: its whole duration later */
+    RECORD_POSTED,      /* a recv was posted: 0 later */
+    /* a message, reply or data arrived: o + L later, or o and the time in the network */
+    RECORD_MESSAGE,
+    RECORD_LAST_BYTE, /* the nic has taken the last byte in: (s-1)*G later */
+    /* the last byte came when its sender's cpu, or the network, had delivered it: o + L + (s-1)*O
+     * later, or o and the time in the network */
+    RECORD_HANDED_OVER,
+    RECORD_CPU,    /* another step had the cpu: its charge later */
+    RECORD_NIC,    /* another message had the nic's sending side: g + (s-1)*G later */
+    RECORD_NIC_IN, /* another message had the nic's receiving side: g + (s-1)*G later */
 };
 
 struct record_step {
-    uint64_t time;       /* ps */
-    uint64_t cause : 60; /* a step, unless `why` is RECORD_AT_ONCE */
+    uint64_t time; /* ps */
+    /* number of the step that is the cause; unused if `why` is RECORD_AT_ONCE */
+    uint64_t cause : 60;
     uint64_t why : 4;
 };
 _Static_assert(sizeof(struct record_step) == 16, "four to a cache line");
 
-/* On a packet network: what became of that which left in a BEGIN or an ANSWER. */
+/* On a packet network: the times of the message, reply or data that left in a BEGIN or ANSWER. */
 struct record_way {
-    uint64_t last;              /* when it counted as there */
-    uint64_t left, left_waited; /* of data: when the last byte was out of its host */
-    struct net_arrival arrival; /* of its bytes */
+    uint64_t last; /* when it counted as arrived */
+    /* of data: when the last byte left its host, and how long that byte had waited */
+    uint64_t left, left_waited;
+    struct net_arrival arrival; /* the arrival of its first and last byte */
 };
 
-/* A packet took a channel. */
+/* A packet has taken a channel. */
 struct record_taken {
     uint64_t time, length; /* ps */
-    uint64_t way;          /* of which message */
+    uint64_t way;          /* number (record_way()) of the message that the packet belongs to */
     uint32_t channel;
 };
 
@@ -74,27 +78,32 @@ struct sim_record {
     const struct sim_parameters *parameters;
     const struct sim_noise *noise; /* NULL: none */
     bool calc_in_ps;
-    uint64_t *first;            /* by rank: number of its first operation; and their count */
-    struct record_step *steps;  /* by step */
-    uint64_t *partner;          /* by operation: of a recv, the send that it met */
-    uint64_t *holder;           /* by rank and clock (struct rank): the step that took it last */
-    struct record_way *ways;    /* by record_way(); NULL: no network */
-    struct record_taken *taken; /* as packets took channels, up to `taken_most` of them */
+    /* by rank: number of its first operation; behind the last rank the number of all operations */
+    uint64_t *first;
+    struct record_step *steps; /* by step */
+    /* by operation: for a recv the number of the send that it matched */
+    uint64_t *partner;
+    /* by rank and clock (struct rank): the number of the step that took it last */
+    uint64_t *holder;
+    struct record_way *ways; /* indexed by record_way(); NULL: there is no network */
+    /* in the order in which packets took channels; at most `taken_most` */
+    struct record_taken *taken;
     uint64_t taken_most, taken_count, taken_missed;
 };
 
-/* record_open() prepares the record of one run of a schedule; goal, parameters and noise
- * must outlive it. It returns 0, or -1 if memory is short; record_close() in any case. */
+/* record_open() prepares the record of one run of a schedule; goal, parameters and noise must
+ * outlive the record. It returns 0, or -1 if memory is short. The caller calls record_close() in
+ * any case. */
 int record_open(struct sim_record *r, const struct goal *goal,
                 const struct sim_parameters *parameters, const struct sim_noise *noise,
                 bool calc_in_ps);
 void record_close(struct sim_record *r);
 
-/* record_add_network() makes room, before the run, for what a packet network adds: ways,
- * and which packets take channels, of which the first `most` are kept. -1 if memory is short. */
+/* record_add_network() makes room, before the run, for the times of messages on a packet network,
+ * and for the first `most` packets that take channels. -1 if memory is short. */
 int record_add_network(struct sim_record *r, uint64_t most);
 
-/* record_way() is the number of the way of what leaves in a step. */
+/* record_way() returns the index in `ways` of the message that leaves in a step. */
 static inline uint64_t record_way(uint64_t operation, enum record_slot slot)
 {
     return 2 * operation + (slot == RECORD_ANSWER);
@@ -111,28 +120,29 @@ static inline uint64_t record_number(const struct sim_record *r, uint32_t rank, 
     return (r->first[rank] + op) * RECORD_SLOTS + slot;
 }
 
-/* record_find() says which operation of which rank has a number. */
+/* record_find() finds the rank and index of the operation with a number. */
 void record_find(const struct sim_record *r, uint64_t operation, uint32_t *rank, uint32_t *op);
 
 const struct goal_node *record_node(const struct sim_record *r, uint64_t operation);
 
-/* record_charges() gives what the message of a send or recv costs, and returns whether
- * it is a rendezvous. */
+/* record_charges() computes the charges of the message of a send or recv, and returns true if the
+ * message is a rendezvous. */
 bool record_charges(const struct sim_record *r, uint64_t operation, struct charges *c);
 
-/* record_work() is how long a step that takes a cpu takes it, without noise, and
- * record_work_until() when its rank's cpu, taken at `begin`, has worked for `work`. */
+/* record_work() returns how long a step works on its cpu, without noise. record_work_until()
+ * returns when the cpu of the operation's rank, which begins at `begin`, has worked for `work`,
+ * with noise. */
 uint64_t record_work(const struct sim_record *r, uint64_t operation, enum record_slot slot);
 uint64_t record_work_until(const struct sim_record *r, uint64_t operation, uint64_t begin,
                            uint64_t work);
 
-/* record_handed() is when what a step sends has left the cpu: after o. record_data_left() is
- * when the last byte of data has left, and record_free() when a step gives its cpu back. */
+/* record_handed() returns when a step hands its message to the nic: after o. record_data_left()
+ * returns when the last byte of data has left the nic, record_free() when a step frees its cpu. */
 uint64_t record_handed(const struct sim_record *r, uint64_t operation, enum record_slot slot);
 uint64_t record_data_left(const struct sim_record *r, uint64_t operation);
 uint64_t record_free(const struct sim_record *r, uint64_t operation, enum record_slot slot);
 
-/* record_end() is when an operation completed. */
+/* record_end() returns when an operation completed. */
 uint64_t record_end(const struct sim_record *r, uint64_t operation);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A barrier for a few threads that meet often: who waits looks for a while, then
- * yields the core again and again.
+ * A barrier for a few threads that meet often: a waiting thread first spins, then yields its core
+ * again and again.
  */
 #ifndef SIM_TEAM_H
 #define SIM_TEAM_H
@@ -18,7 +18,8 @@ struct team {
     _Atomic uint32_t round;
 };
 
-/* team_meet() returns when all have called it; what each wrote before, all see. */
+/* team_meet() returns when all threads of the team have called it; each then sees all that the
+ * others wrote before. */
 static inline void team_meet(struct team *t)
 {
     uint32_t round = atomic_load_explicit(&t->round, memory_order_relaxed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The wheel; see wheel.h. */
+/* The queue of events of later windows; see wheel.h. */
 #include "wheel.h"
 
 #include "sim/util/reserve.h"
@@ -11,10 +11,11 @@ int wheel_init(struct wheel *w, uint64_t events, uint64_t width)
     uint64_t capacity = events / WHEEL_BLOCK + 2 * WHEEL_LEVELS * WHEEL_BINS;
     memset(w, 0, sizeof(*w));
     if (capacity >= WHEEL_NONE / WHEEL_BLOCK) {
-        capacity = WHEEL_NONE / WHEEL_BLOCK; /* then the number of events under way is limited */
+        capacity = WHEEL_NONE / WHEEL_BLOCK; /* the number of events in the wheel is limited then */
     }
     w->capacity = (uint32_t)capacity;
-    /* Rounded up: then width * scale >= 2^63, and `width` later is a slot later. */
+    /* Rounded up, so that width * scale >= 2^63: a time that is `width` later is at least a slot
+     * later. */
     w->scale = width > 0 ? ((UINT64_C(1) << 63) + width - 1) / width : 0;
     w->free = WHEEL_NONE;
     w->events = sim_reserve(capacity * WHEEL_BLOCK * sizeof(*w->events));
