@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives. A line names the communicator, the root if there is one, and bytes:
- * what one rank contributes or gets; of vector collectives of each rank. Sizes are
- * taken from the side that MPI looks at when the other one is MPI_IN_PLACE.
- * The nonblocking and the persistent ones have a request before all that.
+ * Writes the lines of collectives. A line has the communicator, the root if there is one, and the
+ * bytes that one rank contributes or gets, or, of a vector collective, the bytes of each rank.
+ * Sizes are taken from the buffer that MPI still reads when the other one is MPI_IN_PLACE. Lines of
+ * nonblocking and persistent collectives have the request first.
  */
 #include "collective.h"
 
@@ -12,7 +12,7 @@ bool trace_is_root(MPI_Comm comm, int root)
     return root == MPI_ROOT || root == trace_comm_rank(comm);
 }
 
-/* Begins the line; trace_end() ends it. */
+/* Begins the line of a collective; trace_end() ends it. */
 static void collective_begin(const struct trace_call *c, MPI_Comm comm, int root)
 {
     int64_t number = 0, known = trace_comm(comm);
@@ -43,7 +43,8 @@ void trace_collective(const struct trace_call *c, MPI_Comm comm, int root, int64
     trace_end();
 }
 
-/* Bytes for each rank; `step` is 1 if each has a type of its own, else 0. */
+/* Writes the bytes for each rank; `step` is 1 if each rank has a type of its own, 0 if all have the
+ * same. */
 static void put_counts(int ranks, struct trace_counts counts, const MPI_Datatype *types, int step)
 {
     for (int i = 0; i < ranks; i++) {
@@ -53,7 +54,8 @@ static void put_counts(int ranks, struct trace_counts counts, const MPI_Datatype
     }
 }
 
-/* One count for each rank, at the root, or at all. */
+/* Writes the line of a collective with one vector of counts: one that only the root has, or one
+ * that all ranks have. */
 void trace_one_vector(const struct trace_call *c, MPI_Comm comm, int root, int64_t own,
                       struct trace_counts counts, MPI_Datatype type)
 {

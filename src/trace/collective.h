@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Lines of collectives, those without a request and those with one. */
+/* Writing the lines of collectives: blocking, nonblocking and persistent. */
 #ifndef TRACE_COLLECTIVE_H
 #define TRACE_COLLECTIVE_H
 
@@ -11,7 +11,8 @@ bool trace_is_root(MPI_Comm comm, int root);
 
 void trace_collective(const struct trace_call *c, MPI_Comm comm, int root, int64_t bytes);
 
-/* Counts of ranks, which calls of MPI 4 may have as MPI_Count; NULL: none. */
+/* A vector of counts, which in calls of MPI 4 may be of type MPI_Count (`large`) instead of int; a
+ * NULL list: there is none. */
 struct trace_counts {
     const void *list;
     bool large;
@@ -24,11 +25,14 @@ static inline struct trace_counts trace_counts(const trace_count *list)
     return (struct trace_counts){list, sizeof(*list) > sizeof(int)};
 }
 
-/* One count for each rank, at the root (elsewhere none, and `own` bytes), or at all. */
+/* trace_one_vector() writes the line of a collective with one vector of counts. With a root only
+ * the root has the vector, and each rank's line has `own` bytes first; without a root all ranks
+ * have it. */
 void trace_one_vector(const struct trace_call *c, MPI_Comm comm, int root, int64_t own,
                       struct trace_counts counts, MPI_Datatype type);
 
-/* The parts that a rank sends to each rank, and gets from each. */
+/* The vectors of a collective in which each rank sends a part to each rank, and gets one from
+ * each. */
 struct trace_vectors {
     bool in_place;
     struct trace_counts out_counts, in_counts;

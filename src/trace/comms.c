@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Communicators: each carries its number and sizes as an attribute, which goes with
- * it when it is freed and is not copied when it is duplicated. World is 0, self 1.
+ * Communicators: each carries its number and sizes as an MPI attribute, which MPI deletes with the
+ * communicator and does not copy when it duplicates one. MPI_COMM_WORLD has number 0, MPI_COMM_SELF
+ * 1.
  */
 #include "trace.h"
 
@@ -9,7 +10,7 @@
 
 struct known {
     int64_t number;
-    int size; /* of the remote group, if there is one */
+    int size; /* size of the remote group, or of the only one */
     int rank;
 };
 
@@ -78,8 +79,8 @@ void trace_comms_open(void)
 
 /* ---- Lines ---- */
 
-/* The ranks in MPI_COMM_WORLD of a group, which is freed; -2 for a process that
- * is not in it. NULL: no memory. */
+/* Returns the ranks in MPI_COMM_WORLD of a group, and frees the group. A process outside
+ * MPI_COMM_WORLD has -2. NULL if memory is short. */
 static int *world_ranks(MPI_Group group, int *count)
 {
     MPI_Group world;
@@ -151,8 +152,9 @@ void trace_new_comm(const struct trace_call *c, MPI_Comm comm)
     write_members(c, comm, number);
 }
 
-/* The line comes now, so that all ranks have lines of equal members in one order;
- * the attribute when the request has completed, before which MPI allows no use. */
+/* The line is written now, so that all ranks write the communicators with the same members in the
+ * same order. The attribute is set when the request has completed: MPI forbids to use the
+ * communicator before. */
 int64_t trace_promise_comm(const struct trace_call *c, MPI_Comm parent)
 {
     int64_t number = next_number();

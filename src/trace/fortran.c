@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Programs in Fortran. The MPIs' bindings of Fortran convert handles, statuses and
- * constants, and then call C: Open MPI's PMPI_X, MPICH's MPI_X in some places and
- * PMPI_X in others. Who calls PMPI_X goes past this library. So before the program
- * begins, the entries of PMPI_X in the bindings' own tables of addresses (one for each
- * function of another library that a library calls) get the address of MPI_X, which
- * the dynamic linker finds here:
+ * Programs in Fortran. The MPIs' bindings of Fortran convert handles, statuses and constants, and
+ * then call C: Open MPI's PMPI_X, MPICH's MPI_X in some places and PMPI_X in others. A binding that
+ * calls PMPI_X bypasses this library. So, before the program begins, this file changes the global
+ * offset tables of the bindings' libraries: the entry of PMPI_X gets the address of MPI_X, which is
+ * this library's:
  *
  *     program ──► mpi_send_ ──┐  libmpi_mpifh, libmpichfort
  *     program ──► mpi_send_f08┴─► [PMPI_Send] ──► MPI_Send (here) ──► PMPI_Send
  *
- * Nothing of the bindings is done again here; and what is not recorded is called as
- * before, because there MPI_X and PMPI_X are the same function. Libraries that the
- * program opens later are visited in MPI_Init.
+ * So the recorder needs no bindings of its own. For a function that it does not wrap, MPI_X and
+ * PMPI_X are the same function of the MPI, and nothing changes. Libraries that the program opens
+ * later are changed in MPI_Init.
  */
 #include "trace.h"
 
@@ -25,13 +24,14 @@
 
 static const char *const bindings[] = {"libmpi_mpifh.so", "libmpi_usempif08.so", "libmpichfort.so"};
 
-/* A library as it is loaded. */
+/* A library in memory. */
 struct library {
     Elf64_Addr base;
-    Elf64_Addr sealed, sealed_end; /* the range that the dynamic linker has made read-only */
+    /* the range that the dynamic linker has made read-only after relocation */
+    Elf64_Addr sealed, sealed_end;
     const char *strings;
     const Elf64_Sym *symbols;
-    const Elf64_Rela *entries[2]; /* of data; of functions that are called */
+    const Elf64_Rela *entries[2]; /* relocation entries: of data, and of functions */
     size_t count[2];
 };
 
@@ -46,7 +46,8 @@ static bool is_binding(const char *path)
     return false;
 }
 
-/* The dynamic linker replaces offsets by addresses, in most libraries. */
+/* Returns an address that the dynamic section has: in most libraries the dynamic linker has
+ * replaced offsets by addresses already, in others it has not. */
 static const void *address(const struct library *l, Elf64_Addr at)
 {
     return (const void *)(at < l->base ? l->base + at : at);

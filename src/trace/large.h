@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Functions with counts are there twice in MPI 4: MPI_Send counts in int, MPI_Send_c in
- * MPI_Count, and places are MPI_Aint where the other one has int. They differ in nothing
- * else, so the files that define them write `trace_count`, `trace_at` and MPI_(Send), and
- * are compiled a second time, with TRACE_LARGE, where the MPI has such functions; and those
- * with persistent collectives with TRACE_MPIX, where these have the names from before MPI 4.
- * Macros, because names cannot be put together otherwise.
+ * MPI 4 has each function with counts twice: MPI_Send has int counts, MPI_Send_c has MPI_Count, and
+ * displacements are MPI_Aint instead of int. They differ in nothing else. So the files that define
+ * wrappers write `trace_count`, `trace_at` and MPI_(Send), and are compiled a second time, with
+ * TRACE_LARGE, if the MPI has such functions. The file of persistent collectives is compiled again
+ * with TRACE_MPIX if the MPI has these under their names from before MPI 4. They are macros, since
+ * only macros can put names together.
  */
 #ifndef TRACE_LARGE_H
 #define TRACE_LARGE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that are not finished: a hash table from handle to number, whose buckets
- * are queues. See trace.h for who calls.
+ * Requests that are pending: a hash table from handle to number. Each bucket is a queue, so of
+ * equal handles the oldest is found first. The callers hold the recorder's lock; see trace.h.
  */
 #include "trace.h"
 
@@ -18,7 +18,8 @@ static int64_t numbers;
 static struct bucket *bucket_of(MPI_Request handle)
 {
     uint64_t bits = 0;
-    memcpy(&bits, &handle, sizeof(handle)); /* a pointer in one MPI, an int in the other */
+    /* a handle is a pointer in one MPI, an int in another */
+    memcpy(&bits, &handle, sizeof(handle));
     return &buckets[(bits * 0x9e3779b97f4a7c15u) >> 54];
 }
 
@@ -26,7 +27,8 @@ struct trace_request *trace_add_request(MPI_Request handle, bool receives)
 {
     struct trace_request *r = calloc(1, sizeof(*r));
     struct bucket *b = bucket_of(handle);
-    static struct trace_request none; /* without memory: numbered, but never found */
+    /* returned if memory is short: it has a number, but is never found again */
+    static struct trace_request none;
     if (r == NULL) {
         none = (struct trace_request){.number = numbers++, .comm = MPI_COMM_NULL};
         return &none;

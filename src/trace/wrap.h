@@ -4,9 +4,9 @@
  *
  *     WRAP(function, (parameters), (arguments), what is written when the call succeeded)
  *
- * The row's function is called MPI_function, or has the name that large.h gives it, calls its like
- * of PMPI_ and returns what that has returned; `c` is the call. Macros, because each function needs
- * a name and parameters of its own, and they differ in nothing else.
+ * A row defines MPI_function, or the name that large.h gives it. The function calls PMPI_function
+ * and returns its result; in the row's last part `c` is the call. Rows are macros because the
+ * functions differ in their names and parameters only.
  */
 #ifndef TRACE_WRAP_H
 #define TRACE_WRAP_H
@@ -29,16 +29,16 @@
     WRAP_WITH(struct trace_call c = {.name = NAME_OF(function)}, function, parameters, arguments,  \
               __VA_ARGS__)
 
-/* WRAP_STATUS() is WRAP() for a function with the parameter `status`, which the program may leave
- * out: the row passes `s`, and reads it afterwards. */
+/* WRAP_STATUS() is WRAP() for a function with the parameter `status`, which may be
+ * MPI_STATUS_IGNORE: the row passes `s` to PMPI_, which is never that, and reads it afterwards. */
 #define WRAP_STATUS(function, parameters, arguments, ...)                                          \
     WRAP_WITH(struct trace_call c = {.name = NAME_OF(function)}; MPI_Status own = {0};             \
               MPI_Status *s = status != MPI_STATUS_IGNORE ? status : &own, function, parameters,   \
               arguments, __VA_ARGS__)
 
-/* NAMED() is WRAP() for calls that communicate and are not understood: one-sided ones, collectives
- * of neighbours, processes that join. Each leaves a line with its name, so that who uses the
- * recording learns what it lacks. */
+/* NAMED() is WRAP() for calls that communicate but are not understood: one-sided ones,
+ * neighbourhood collectives, dynamic processes. The recorder writes a line with the call's name, so
+ * that the converter can tell the user what the recording lacks. */
 #define NAMED(function, parameters, arguments)                                                     \
     WRAP(function, parameters, arguments, trace_other(&c))
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives: a row is a blocking function and the nonblocking one, and when this file is compiled
- * again with TRACE_PERSISTENT the one that is made once and started many times. The latter two have
- * a request, with which their lines begin, and the last one an info. A size is taken from the side
- * that counts when the other is MPI_IN_PLACE.
+ * Collectives: each row defines a blocking function and the nonblocking one; when this file is
+ * compiled again with TRACE_PERSISTENT it defines the persistent one. Nonblocking and persistent
+ * functions have a request, with which their lines begin, and persistent ones an info as well.
+ * Sizes are taken from the buffer that MPI still reads when the other one is MPI_IN_PLACE.
  */
 #include "collective.h"
 
@@ -13,7 +13,7 @@
         .name = (text), .line = (begins), .request = (of), .persistent = (lasts)                   \
     }
 
-/* COLLECTIVE_AS() has lines that begin with other names than its functions have. */
+/* COLLECTIVE_AS() is for collectives whose lines begin with another name than the function has. */
 #ifdef TRACE_PERSISTENT
 #define COLLECTIVE_AS(name, lower, begins, begins_lower, parameters, arguments, ...)               \
     WRAP_WITH(struct trace_call c = CALL(NAME_OF(name##_init), #begins "_init", request, true),    \
@@ -31,7 +31,7 @@
 #define COLLECTIVE(name, lower, parameters, arguments, ...)                                        \
     COLLECTIVE_AS(name, lower, name, lower, parameters, arguments, __VA_ARGS__)
 
-#ifndef TRACE_LARGE /* a barrier counts nothing */
+#ifndef TRACE_LARGE /* a barrier has no counts */
 COLLECTIVE(Barrier, barrier, (MPI_Comm comm), (comm),
            trace_collective(&c, comm, TRACE_NO_ROOT, TRACE_NO_BYTES))
 #endif
@@ -47,7 +47,7 @@ COLLECTIVE(Reduce, reduce,
            (out, in, count, type, op, root, comm),
            trace_collective(&c, comm, root, trace_bytes(count, type)))
 
-/* Each rank has a part in the result. */
+/* A reduction to which each rank contributes, and of which all or some ranks get the result. */
 #define REDUCES(name, lower)                                                                       \
     COLLECTIVE(name, lower,                                                                        \
                (const void *out, void *in, trace_count count, MPI_Datatype type, MPI_Op op,        \
@@ -59,7 +59,7 @@ REDUCES(Scan, scan)
 REDUCES(Exscan, exscan)
 REDUCES(Reduce_scatter_block, reduce_scatter_block)
 
-/* ---- A count for what is sent and one for what is received ---- */
+/* ---- Separate counts for sending and receiving ---- */
 
 static void rooted(const struct trace_call *c, MPI_Comm comm, int root, trace_count count,
                    MPI_Datatype type, trace_count elsewhere, MPI_Datatype type_elsewhere)
@@ -92,7 +92,7 @@ EXCHANGES(Alltoall, alltoall,
 EXCHANGES(Neighbor_allgather, neighbor_allgather, trace_other(&c))
 EXCHANGES(Neighbor_alltoall, neighbor_alltoall, trace_other(&c))
 
-/* ---- A count for each rank ---- */
+/* ---- A vector of counts ---- */
 
 static void rooted_vector(const struct trace_call *c, MPI_Comm comm, int root,
                           const trace_count *counts, MPI_Datatype type, trace_count own,
@@ -132,7 +132,7 @@ COLLECTIVE(Reduce_scatter, reduce_scatter,
            (out, in, counts, type, op, comm),
            trace_one_vector(&c, comm, TRACE_NO_ROOT, 0, trace_counts(counts), type))
 
-/* ---- Two counts for each rank ---- */
+/* ---- Two vectors of counts ---- */
 
 #define EXCHANGES_VECTORS(name, lower, ...)                                                        \
     COLLECTIVE(name, lower,                                                                        \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that make communicators. A communicator that another call makes has no
- * number; a recording that uses it says so. */
+/* Calls that make communicators. A communicator that was made by a call not wrapped in this file
+ * has no number, and lines that use it have TRACE_NULL instead. */
 #include "wrap.h"
 
 #define MAKES(name, parameters, arguments)                                                         \
@@ -19,8 +19,9 @@ MAKES(Intercomm_create,
       (comm, leader, peers, remote_leader, tag, new))
 MAKES(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *new), (comm, high, new))
 
-/* The handle is taken at once, when both MPIs know it: Fortran's bindings hand in a variable
- * of their own that is gone when the request completes. */
+/* Numbers a communicator that a request will complete. Its handle is read at once, since both MPIs
+ * set it at once: Fortran bindings pass a variable of their own, which is gone when the request
+ * completes. */
 static void promised(const struct trace_call *c, MPI_Comm parent, MPI_Comm new, MPI_Request request)
 {
     int64_t number = trace_promise_comm(c, parent);

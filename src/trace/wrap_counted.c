@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that are only named, and have counts. */
+/* Calls with counts for which the recorder writes their names only. */
 #include "wrap.h"
 
 #define ALL(...) __VA_ARGS__
 
-/* An operation on a window, and the same with a request. */
+/* An operation on a window, and the same operation with a request. */
 #define ONE_SIDED(name, with_request, parameters, arguments)                                       \
     NAMED(name, parameters, arguments)                                                             \
     NAMED(with_request, (ALL parameters, MPI_Request * request), (ALL arguments, request))

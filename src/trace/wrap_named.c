@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls that are only named, and count nothing. */
+/* Calls without counts for which the recorder writes their names only. */
 #include "wrap.h"
 
 NAMED(Fetch_and_op,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Messages from one rank to another: blocking, nonblocking, persistent. */
+/* Point-to-point messages: blocking, nonblocking, persistent. */
 #include "wrap.h"
 
 /* ---- Sends ---- */
@@ -11,7 +11,7 @@ static void sent(const struct trace_call *c, const char *line, trace_count count
                (int64_t[]){trace_rank(to), tag, trace_bytes(count, type), trace_comm(comm)});
 }
 
-/* A send or receive that a request stands for. */
+/* Writes the line of a send or receive that has a request. */
 static void started(const struct trace_call *c, const char *line, bool receives, bool persistent,
                     const MPI_Request *request, trace_count count, MPI_Datatype type, int peer,
                     int tag, MPI_Comm comm)
@@ -53,7 +53,7 @@ STARTS_SEND(Bsend_init, "Send_init", true)
 STARTS_SEND(Ssend_init, "Send_init", true)
 STARTS_SEND(Rsend_init, "Send_init", true)
 
-/* Like MPI_Bsend it is complete at once, whatever its request says. */
+/* Written as "Bsend", which is complete at once, whatever happens to its request. */
 STARTS(Ibsend, sent(&c, "Bsend", count, type, to, tag, comm))
 
 /* ---- Receives ---- */
@@ -77,7 +77,7 @@ WRAP_STATUS(Recv,
                                    trace_comm(comm), trace_rank(s->MPI_SOURCE), s->MPI_TAG,
                                    trace_received(s)}))
 
-/* ---- Both ---- */
+/* ---- A send and a receive in one call ---- */
 
 static void exchanged(const struct trace_call *c, int to, int tag, int64_t bytes, int from,
                       int from_tag, int64_t room, MPI_Comm comm, const MPI_Status *s)
@@ -102,13 +102,13 @@ WRAP_STATUS(Sendrecv_replace,
             exchanged(&c, to, tag, trace_bytes(count, type), from, from_tag,
                       trace_bytes(count, type), comm, s))
 
-/* ---- What a probe has matched ---- */
+/* ---- Receives of messages that a probe has matched ---- */
 
 WRAP(Mrecv,
      (void *buf, trace_count count, MPI_Datatype type, MPI_Message *message, MPI_Status *status),
      (buf, count, type, message, status), trace_line(&c, "Mrecv", 0, NULL))
 
-/* Its request is of no message any more. */
+/* Written as "Mrecv", without a request: the message was received by the probe's line. */
 WRAP(Imrecv,
      (void *buf, trace_count count, MPI_Datatype type, MPI_Message *message, MPI_Request *request),
      (buf, count, type, message, request), trace_line(&c, "Mrecv", 0, NULL))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Probes: they leave the message where it is, or (matched ones) take it out of matching. */
+/* Probes. A plain probe leaves the message where it is; a matched probe (MPI_Mprobe) takes it out
+ * of matching. */
 #include "wrap.h"
 
 static void probed(const struct trace_call *c, const char *line, bool found, int from, int tag,
@@ -19,7 +20,8 @@ WRAP_STATUS(Probe, (int from, int tag, MPI_Comm comm, MPI_Status *status), (from
 WRAP_STATUS(Iprobe, (int from, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
             (from, tag, comm, flag, s), probed(&c, "Probe", *flag, from, tag, comm, s))
 
-/* A matched probe takes the message out of matching: it is written as the receive. */
+/* The line of a matched probe is that of a receive, since no other receive can match the message
+ * any more. */
 WRAP_STATUS(Mprobe, (int from, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
             (from, tag, comm, message, s), probed(&c, "Mprobe", true, from, tag, comm, s))
 WRAP_STATUS(Improbe,

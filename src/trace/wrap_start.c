@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Where a recording begins and ends. */
+/* MPI_Init and MPI_Finalize, at which a recording begins and ends. */
 #include "trace.h"
 
 static int begun(struct trace_call *c, int rc)
 {
     int level = MPI_THREAD_SINGLE;
-    trace_leave(c, rc); /* nothing is written before trace_open() */
+    trace_leave(c, rc); /* no line is written before trace_open() */
     if (rc == MPI_SUCCESS && c->outermost) {
         trace_fortran();
         PMPI_Query_thread(&level);

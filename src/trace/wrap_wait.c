@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Requests that complete, begin again, are cancelled or given up. A call that
- * completes some writes for each of them four numbers: request, source, tag, bytes;
- * in place of the source stands TRACE_SENT or TRACE_CANCELLED. Handles are kept
- * from before the call, which overwrites them.
+ * Calls that complete requests, start them again, cancel or free them. The line of a call that
+ * completes requests has four numbers for each: request, source, tag, bytes; for a send or a
+ * cancelled receive the source is TRACE_SENT or TRACE_CANCELLED. The handles are copied before the
+ * call, since the call overwrites them.
  */
 #include "wrap.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static bool any_cancelled; /* MPI_Cancel has been called: statuses are asked */
+/* the program has called MPI_Cancel: completions ask whether they were cancelled */
+static bool any_cancelled;
 
-/* A call, and its requests and statuses, copied where need be. */
+/* A call in progress, with copies of its requests and statuses if needed. */
 struct waited {
     struct trace_call call;
     const MPI_Status *given; /* the program's statuses */
-    bool kept;               /* the handles were remembered: memory sufficed */
+    bool kept;               /* the handles were copied, and there are statuses: memory sufficed */
     MPI_Request *handles;
-    MPI_Status *statuses; /* that PMPI_ gets */
+    MPI_Status *statuses; /* the statuses that PMPI_ gets */
     MPI_Request few_handles[16];
     MPI_Status few_statuses[16];
 };
 
-/* begin() remembers `count` requests, and makes room for `most` statuses where the program wants
- * none; without memory the program's own stay. */
+/* begin() copies `count` requests. If the program ignores statuses it makes room for `most` of its
+ * own; if memory is short the program's argument is passed on. */
 static void begin(struct waited *w, const char *name, int count, const MPI_Request *requests,
                   int most, MPI_Status *statuses)
 {
@@ -44,15 +45,15 @@ static void begin(struct waited *w, const char *name, int count, const MPI_Reque
     }
 }
 
-/* Between trace_begin() and trace_end(). */
+/* Writes the numbers of one completed request, between trace_begin() and trace_end(). */
 static void completed(MPI_Request handle, const MPI_Status *s)
 {
     struct trace_request *r = trace_find_request(handle, true);
     int cancelled = 0;
     if (r == NULL) {
-        return; /* of something that is not recorded, or nothing */
+        return; /* an operation that is not recorded, or an inactive request */
     }
-    if (r->comm != MPI_COMM_NULL) { /* no operation: what it took is in no line */
+    if (r->comm != MPI_COMM_NULL) { /* no message: MPI_Comm_idup has completed */
         trace_promised_comm(r->comm, r->comm_number);
         trace_drop_request(r);
         return;
@@ -73,8 +74,8 @@ static void completed(MPI_Request handle, const MPI_Status *s)
     }
 }
 
-/* end() writes that `count` requests have completed, the first ones or (`index` not NULL) those it
- * names; a negative `count`: the call found none, and is one of many that poll. */
+/* end() writes that `count` requests have completed: the first ones or, if `index` is not NULL,
+ * those that it names. A negative `count`: the call found no completion, and is only counted. */
 static int end(struct waited *w, int rc, int count, const int *index)
 {
     if (trace_leave(&w->call, rc) && w->kept) {
@@ -112,7 +113,8 @@ int MPI_Test(MPI_Request *request, int *flag, MPI_Status *status)
     return end(&w, rc, rc == MPI_SUCCESS && *flag ? 1 : -1, NULL);
 }
 
-/* No request was active: `index` says so. */
+/* Returns how many requests one call of MPI_Waitany or MPI_Testany has completed; *index is
+ * MPI_UNDEFINED if no request was active. */
 static int one_of(int rc, const int *index)
 {
     return rc == MPI_SUCCESS && *index != MPI_UNDEFINED;
@@ -149,7 +151,7 @@ int MPI_Testall(int count, MPI_Request requests[], int *flag, MPI_Status statuse
     return end(&w, rc, rc == MPI_SUCCESS && *flag ? count : -1, NULL);
 }
 
-/* How many of some have completed; -1: none. */
+/* Returns how many requests MPI_Waitsome or MPI_Testsome has completed; -1: none. */
 static int some_of(int rc, const int *done)
 {
     return rc == MPI_SUCCESS && *done != MPI_UNDEFINED && *done > 0 ? *done : -1;
@@ -171,9 +173,9 @@ int MPI_Testsome(int count, MPI_Request requests[], int *done, int indices[], MP
     return end(&w, rc, some_of(rc, done), indices);
 }
 
-/* ---- Persistent, cancelled, given up ---- */
+/* ---- Persistent requests, cancelling, freeing ---- */
 
-/* Requests that begin are active from then on. */
+/* Writes which requests the program has started; they are active from now on. */
 static void begun(const struct trace_call *c, int count, const MPI_Request *requests)
 {
     trace_begin(c, "Start");
@@ -190,7 +192,7 @@ static void begun(const struct trace_call *c, int count, const MPI_Request *requ
 WRAP(Start, (MPI_Request * request), (request), begun(&c, 1, request))
 WRAP(Startall, (int count, MPI_Request requests[]), (count, requests), begun(&c, count, requests))
 
-/* Whether MPI cancelled the request stands in the line of its completion. */
+/* The line of a cancelled request's completion tells whether MPI has cancelled it. */
 WRAP_WITH(struct trace_call c = {.name = "MPI_Cancel"}; any_cancelled = true, Cancel,
                                                         (MPI_Request * request), (request),
                                                         trace_line(&c, "Cancel", 0, NULL))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file of a rank: a buffer of whole lines in front of it, written when it is
- * full and when the last time is more than a tenth of a second ago, so that a
- * program that is killed leaves all but its last moments.
+ * Writes the file of a rank. Lines are collected in a buffer, which is written when it is full, or
+ * when it was last written more than a tenth of a second ago: so a program that is killed leaves
+ * all lines but the last.
  *
- * One lock, held while a line is put together; it is never held during a call of
- * PMPI_ that could wait.
+ * One lock guards all of this; a thread holds it while it makes a line, and never during a call of
+ * PMPI_ that might wait.
  */
 #include "trace.h"
 
@@ -26,17 +26,17 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int file = -1;
 static char *buffer;
 static size_t used;      /* bytes in the buffer */
-static size_t complete;  /* of these, whole lines */
+static size_t complete;  /* how many of these are whole lines */
 static uint64_t flushed; /* when the buffer was last written */
 static uint64_t origin;  /* time 0 of the recording */
-static unsigned threads; /* that have made a call */
-static pid_t owner;      /* the process that records */
+static unsigned threads; /* threads that have made a call so far */
+static pid_t owner;      /* the process that records; a forked child does not */
 
 /* Calls of this thread that found nothing since its last line. */
 static _Thread_local uint64_t poll_count, poll_start, poll_time;
 
 static _Thread_local int depth;
-static _Thread_local unsigned thread; /* its number + 1; 0: none yet */
+static _Thread_local unsigned thread; /* number of the thread + 1; 0: it has none yet */
 
 static uint64_t now(void)
 {
@@ -45,7 +45,8 @@ static uint64_t now(void)
     return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* A fork() meanwhile finds either a file that is open or none. */
+/* Sets `file` to -1 before it closes the file: so a thread that forks meanwhile leaves its child
+ * either an open file or none. */
 static int close_file(void)
 {
     int last = file;
@@ -88,8 +89,8 @@ static void write_lines(void)
     flushed = now();
 }
 
-/* A line that outgrows the buffer goes to the file in pieces: only a line of a
- * communicator or of a vector collective of many thousand ranks does. */
+/* Appends text to the buffer. If a single line is longer than the buffer it goes to the file in
+ * pieces; that happens only for a communicator or vector collective of many thousand ranks. */
 static void put(const char *text, size_t length)
 {
     if (used + length > BUFFER) {
@@ -234,14 +235,16 @@ bool trace_leave(struct trace_call *c, int rc)
 
 /* ---- The file ---- */
 
-/* The recording is its parent's, and so is a thread that had the lock, perhaps. */
+/* In a forked child: the recording stays the parent's, so the child closes the file; the lock may
+ * have been taken by a thread that does not exist in the child. */
 static void in_child(void)
 {
     lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     close_file();
 }
 
-/* A child that was made past fork() (a raw clone) and ends by exit() leaves its parent's lines. */
+/* Writes the rest of the buffer at exit(), but only in the process that records: a child made by a
+ * raw clone() has the same buffer, and the parent will write it. */
 static void at_exit(void)
 {
     if (getpid() == owner) {

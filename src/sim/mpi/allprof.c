@@ -5,16 +5,18 @@
  *
  *     MPI_Send:START:BUFFER:COUNT:TYPE,SIZE,EXTENT:PEER:TAG:COMM,RANK,RANKS:END
  *
- * The fields between the times are the arguments of the call, each in the form of
- * its type. What these traces do not say, and what is made of it:
- *   - which message a wildcard got: the receive stays one from any source; a rank may
- *     receive all of its messages with any tag, or none;
- *   - which requests MPI_Waitany, MPI_Waitsome and MPI_Test* completed: such a call is
- *     counted as not understood;
- *   - who is in a communicator: those of all ranks have all in order, one of a single
- *     rank is MPI_COMM_SELF, others are refused;
- *   - requests are addresses, whose size is 8 bytes, or 4 if that finds more of them.
- * Negative ranks have Open MPI's values: -1 any source, -2 nobody; in a send both are nobody.
+ * The fields between the times are the arguments of the call, each in the form of its type. These
+ * traces lack some facts, for which this reader does the following:
+ *   - which message a wildcard receive got: the receive stays one from any source; of the receives
+ *   of a rank all must have any tag, or none;
+ *   - which requests MPI_Waitany, MPI_Waitsome and MPI_Test* completed: such a call is counted as
+ *     one that is not understood;
+ *   - which ranks are members of a communicator: one of all ranks has them in order, one of a
+ *   single rank is MPI_COMM_SELF, others are refused;
+ *   - how large a request is: requests are addresses, and those of an array are taken to be 8 bytes
+ *   apart, or 4 if with 4 bytes more of them are found. Negative
+ *     ranks have Open MPI's values: -1 is any source, -2 is MPI_PROC_NULL; in a send both are
+ *     MPI_PROC_NULL.
  */
 #include "pending.h"
 #include "trace.h"
@@ -62,7 +64,8 @@ static const struct shape {
     {"Iallreduce", "bbntocr", MPI_K_COLLECTIVE},
 };
 
-/* Calls without communication: their names begin so. All others are named in a warning. */
+/* Calls that do not communicate: their names begin with one of these. A warning names all other
+ * calls that are not understood. */
 static const char *const local_calls[] = {
     "Comm_rank",    "Comm_size", "Comm_group",  "Comm_compare", "Comm_get",    "Comm_set",
     "Comm_test",    "Comm_free", "Group_",      "Type_",        "Op_",         "Info_",
@@ -84,12 +87,12 @@ struct reader {
     struct mpi_rank *r;
     struct goal_error *error;
     uint64_t line;
-    uint64_t start; /* of the current call, ns */
-    uint64_t ended; /* the last call */
+    uint64_t start; /* start of the current call, ns */
+    uint64_t ended; /* end of the last call, ns */
     struct field fields[FIELDS_MOST];
     int count;
     struct mpi_pending *pending;
-    int64_t *worlds; /* communicators of all ranks, the first of them MPI_COMM_WORLD */
+    int64_t *worlds; /* communicators of all ranks; the first one is MPI_COMM_WORLD */
     uint64_t world_count, world_room;
 };
 
@@ -100,7 +103,7 @@ static int bad_field(const struct reader *d, int i, const char *what)
                     length, d->fields[i].at);
 }
 
-/* Splits the line; what is beyond the last field that any call has is dropped. */
+/* Splits the line into its fields. Fields beyond the longest call's are dropped. */
 static void split(struct reader *d, const char *at, const char *end)
 {
     d->count = 0;
@@ -115,7 +118,7 @@ static void split(struct reader *d, const char *at, const char *end)
     }
 }
 
-/* The part-th of the numbers that commas separate in a field. */
+/* Reads one of the numbers that commas separate in field i: the one with index `part`. */
 static int number(const struct reader *d, int i, int part, int64_t *value)
 {
     const char *at = d->fields[i].at, *end = at + d->fields[i].length;
@@ -142,7 +145,7 @@ static int number(const struct reader *d, int i, int part, int64_t *value)
     return 0;
 }
 
-/* An address is an unsigned number, and may use all 64 bits. */
+/* Reads an address: an unsigned number, which may use all 64 bits. */
 static int address(const struct reader *d, int i, uint64_t *value)
 {
     uint64_t n = 0;
@@ -157,12 +160,12 @@ static int address(const struct reader *d, int i, uint64_t *value)
     return 0;
 }
 
-/* Microseconds, with a fraction or without. */
+/* Reads a time in microseconds, with or without a fraction, and converts it to ns. */
 static int time_at(const struct reader *d, int i, uint64_t *ns)
 {
     const char *at = d->fields[i].at, *end = at + d->fields[i].length;
     uint64_t n = 0;
-    int digits = -1; /* of the fraction */
+    int digits = -1; /* digits of the fraction so far; -1: before the point */
     for (; at < end; at++) {
         if (*at == '.' && digits < 0) {
             digits = 0;
@@ -245,16 +248,16 @@ static int add_completions(struct reader *d, const struct mpi_call *call, uint64
                : mpi_fail(d->r, d->line, d->error, "no memory");
 }
 
-/* The arguments of a line; of the second message of a Sendrecv in [1]. */
+/* The arguments of a line. A Sendrecv has two messages; index [1] is the second. */
 struct said {
     int64_t count[2], size[2], peer[2], tag[2];
     int counts, types, peers, tags, vectors;
-    int vector[2]; /* fields of lists */
+    int vector[2]; /* indices of the fields that have lists */
     uint64_t request;
     int64_t comm, root;
 };
 
-/* Reads the argument at field *i and steps over it. */
+/* Reads the argument at field *i, of the type `letter`, and moves *i behind it. */
 static int take_argument(struct reader *d, char letter, int *i, struct said *s)
 {
     int at = *i;
@@ -339,12 +342,12 @@ static int add_collective(struct reader *d, const struct mpi_call *call, struct 
         n[count++] = bytes(s, 0);
     }
     if (s->comm == MPI_SELF && f->vectors > 0) {
-        return 0; /* one rank: nothing is sent */
+        return 0; /* the communicator has one rank, which sends nothing */
     }
     if (add(d, call, n, count) != 0) {
         return -1;
     }
-    /* A list goes with the type after it: the first field of sizes may be of a count before. */
+    /* The type behind the list is the list's: the first type may belong to a count before it. */
     if (f->vectors == 1 && s->types == 2) {
         s->size[0] = s->size[1];
     }
@@ -427,7 +430,7 @@ static int add_by_name(struct reader *d, struct mpi_call *call)
     return add(d, call, NULL, 0);
 }
 
-/* MPI_Init has no start and MPI_Finalize no end. */
+/* Reads a line. MPI_Init has no start time and MPI_Finalize no end time. */
 static int read_line(struct reader *d)
 {
     struct mpi_call call = {.line = d->line};
@@ -441,7 +444,8 @@ static int read_line(struct reader *d)
         (!finalize && time_at(d, d->count - 1, &end) != 0)) {
         return -1;
     }
-    /* The clock is one of microseconds, and may step back by one. */
+    /* Times are rounded to microseconds, so a call may seem to start before the last one has
+     * ended. */
     start = start < d->ended ? d->ended : start;
     end = finalize || end < start ? start : end;
     call.start = init ? end : start;
@@ -467,7 +471,7 @@ int mpi_read_allprof(struct mpi_trace *t, struct mpi_rank *r, struct goal_error 
     while (at != NULL && at < end && rc == 0) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         if (newline == NULL) {
-            break; /* the line that a killed program was writing */
+            break; /* a program that was killed has left this line unfinished */
         }
         d->line++;
         const char *stop = newline > at && newline[-1] == '\r' ? newline - 1 : newline;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Whether every message has its receive. A channel is a sender, a receiver and a tag;
- * messages of one are received in their order, so of a channel with more on one side
- * the last ones lack their other half. A receive that names no source (of a trace of
- * liballprof) makes one channel of all senders.
+ * Checks that every message has its receive. A channel is a sender, a receiver and a tag. The
+ * messages of a channel are received in order, so if it has more sends than receives, or fewer, the
+ * last ones have no partner. A receive from any source (in a trace of liballprof) joins the
+ * channels of all senders into one.
  */
 #include "goal.h"
 
@@ -21,11 +21,11 @@ struct channel {
     UT_hash_handle hh;
     struct ends ends;
     uint64_t sent, received;
-    uint64_t sent_now, received_now; /* while the schedule is written */
+    uint64_t sent_now, received_now; /* the same counts while the schedule is written */
 };
 
 struct mpi_channels {
-    struct channel *table; /* by ends */
+    struct channel *table; /* found by sender, receiver and tag */
 };
 
 struct mpi_channels *mpi_channels_make(void)
@@ -55,7 +55,7 @@ static struct channel *find(const struct mpi_channels *c, uint32_t from, uint32_
     return s;
 }
 
-/* NULL: memory is short. */
+/* Returns the channel, which is made if there was none; NULL if memory is short. */
 static struct channel *channel(struct mpi_channels *c, uint32_t from, uint32_t to, uint32_t tag)
 {
     struct channel *s = find(c, from, to, tag);
@@ -90,7 +90,8 @@ int mpi_count_rank(struct mpi_channels *c, uint32_t rank, const struct goal_buil
     return 0;
 }
 
-/* Senders whose messages are received without a name join those receives. */
+/* Adds the counts of each channel to the channel of receives from any source, if the receiver has
+ * one with the same tag. */
 static void join_senders(struct mpi_channels *c)
 {
     for (struct channel *s = c->table; s != NULL; s = s->hh.next) {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Collectives, unrolled into messages: one rank's part at a time, from what that rank
- * knows. Ranks are those of the communicator; m->rank is the one whose part it is,
- * m->config->ranks how many there are. What the generators have is theirs
- * (docs/goal-gen.md); the rest is here.
+ * Unrolls collectives into messages, for one rank at a time, from what the recording of that rank
+ * says. Ranks are those of the communicator: m->rank is the rank whose messages are made,
+ * m->config->ranks the number of ranks. Algorithms that are patterns of the generators
+ * (docs/goal-gen.md) are called; this file has the others.
  *
- * Vectors are read modulo their length, so that a communicator that was extrapolated
- * repeats what its first members said.
+ * Vectors of counts are indexed modulo their length: in an extrapolated communicator the further
+ * ranks have the counts of the first ones.
  */
 #include "goal.h"
 
-enum { SIGNAL = 1, SEGMENT = 65536 }; /* bytes of a message of a barrier; of a pipeline's piece */
+/* bytes of a message of a barrier; bytes of a segment of a pipelined collective */
+enum { SIGNAL = 1, SEGMENT = 65536 };
 
 static void pattern(struct goal_maker *m, const char *name, const struct mpi_shape *s,
                     uint64_t size, bool pieces)
@@ -39,9 +40,10 @@ static uint32_t after_both(struct goal_maker *m, uint32_t node, uint32_t a, uint
     return node;
 }
 
-/* ---- To all and from all, through a root ---- */
+/* ---- Through a root: scatter and gather ---- */
 
-/* Bytes of rank i, or to it: the same of all, or a vector. */
+/* Returns the bytes that the root sends to rank i or receives from it: the same for all ranks, or
+ * an element of the vector. */
 static uint64_t part(const struct mpi_shape *s, uint64_t i)
 {
     return s->out != NULL ? (uint64_t)s->out[i % s->members] : (uint64_t)s->bytes;
@@ -76,9 +78,9 @@ static void to_root(struct goal_maker *m, const struct mpi_shape *s)
     }
 }
 
-/* ---- Reductions of all ---- */
+/* ---- Allreduce ---- */
 
-/* The last of the operations from `first` on: those that no other one waits for. */
+/* Makes `join` wait for all operations from `first` on for which no other operation waits. */
 static void join_all(struct goal_maker *m, uint32_t first, uint32_t join)
 {
     for (uint32_t i = first; i < join && !m->builder->failed; i++) {
@@ -88,7 +90,7 @@ static void join_all(struct goal_maker *m, uint32_t first, uint32_t join)
     }
 }
 
-/* Up a tree to rank 0 and down again. */
+/* A reduction along a tree to rank 0, then a broadcast along the same tree. */
 static void allreduce_tree(struct goal_maker *m, const struct mpi_shape *s)
 {
     uint32_t first = (uint32_t)m->builder->count;
@@ -135,7 +137,8 @@ static void scan_chain(struct goal_maker *m, const struct mpi_shape *s)
 
 /* ---- Rings ---- */
 
-/* n - 1 steps: pass on the block that came last, beginning with number `first`. */
+/* A ring of n - 1 steps: in each the rank passes on the block that it received last; the first is
+ * number `first`. */
 static void ring(struct goal_maker *m, const struct mpi_shape *s, uint64_t first)
 {
     uint64_t n = m->config->ranks;
@@ -153,20 +156,20 @@ static void allgather_ring(struct goal_maker *m, const struct mpi_shape *s)
     ring(m, s, m->rank);
 }
 
-/* The block of a rank goes once round and ends there. */
+/* The block of a rank starts at the next rank, goes round, and ends at the rank. */
 static void reduce_scatter_ring(struct goal_maker *m, const struct mpi_shape *s)
 {
     ring(m, s, (uint64_t)m->rank + m->config->ranks - 1);
 }
 
-/* ---- Each to each ---- */
+/* ---- All-to-all and allgather ---- */
 
 static uint64_t from(const struct mpi_shape *s, uint32_t peer)
 {
     return s->in != NULL ? (uint64_t)s->in[peer % s->members] : (uint64_t)s->bytes;
 }
 
-/* With vectors nothing goes where there is nothing to send. */
+/* True if no message is sent because the vector says 0 bytes. */
 static bool silent(const struct mpi_shape *s, uint64_t size)
 {
     return s->out != NULL && size == 0;
@@ -209,7 +212,7 @@ static void alltoall_pairwise(struct goal_maker *m, const struct mpi_shape *s)
     }
 }
 
-/* Everybody sends its part to everybody. */
+/* Each rank sends its block to each other rank. */
 static void allgather_linear(struct goal_maker *m, const struct mpi_shape *s)
 {
     uint64_t n = m->config->ranks;
@@ -279,7 +282,7 @@ void mpi_unroll(struct goal_maker *m, int collective, int algorithm, const struc
     }
 }
 
-/* ---- Choosing ---- */
+/* ---- The choice of algorithms ---- */
 
 static int fail_choice(const char *text, size_t length, struct goal_error *error)
 {
@@ -294,7 +297,7 @@ static bool same(const char *a, const char *b, size_t length)
     return strlen(a) == length && strncasecmp(a, b, length) == 0;
 }
 
-/* One item of the list: `split` is its "=", or NULL. */
+/* Reads one item of the list; `split` points to its "=", or is NULL. */
 static int choose(struct mpi_config *c, const char *text, size_t length, struct goal_error *error)
 {
     const char *split = memchr(text, '=', length);

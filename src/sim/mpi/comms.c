@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Collectives and communicators as recordings have them. */
+/* The collectives and communicators of a recording. */
 #include "trace.h"
 
 #include <stdlib.h>

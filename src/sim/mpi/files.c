@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The files of a recording. Those of our own recorder say in their first line which
- * rank of how many they are; those of liballprof begin with a remark of its name,
- * and their rank is the last number in their own.
+ * Finds and maps the files of a recording. In a file of our own recorder the first line has the
+ * rank and the number of ranks. A file of liballprof begins with a comment that names liballprof,
+ * and the rank is the last number in the file's name.
  */
 #include "trace.h"
 
@@ -62,7 +62,7 @@ bool mpi_add_call(struct mpi_rank *r, const struct mpi_call *call)
 struct found {
     char *path;
     uint64_t rank;
-    uint64_t size; /* as it says; 0: liballprof does not */
+    uint64_t size; /* number of ranks, as the file says; 0: it does not, as with liballprof */
 };
 
 struct list {
@@ -76,7 +76,7 @@ static bool starts_with(const char *text, const char *head)
     return strncmp(text, head, strlen(head)) == 0;
 }
 
-/* The last number in a file's name. */
+/* Reads the last number in a file's name. */
 static bool number_in_name(const char *path, uint64_t *number)
 {
     const char *name = strrchr(path, '/') + 1, *end = name + strlen(name);
@@ -299,7 +299,7 @@ int mpi_load(struct mpi_trace *t, uint32_t rank, struct mpi_rank *r, struct goal
 {
     *r = (struct mpi_rank){.rank = rank, .path = t->paths[rank]};
     mpi_forget_seen(t);
-    /* Room for one, so that calls without numbers have an address too. */
+    /* room for one number, so that calls without numbers have an address, too */
     if (!ARRAY_HOLDS(r->numbers, 1, r->number_room, MPI_ROOM)) {
         return goal_fail(error, "%s: no memory", r->path);
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The operations of a rank. Each thread is a chain on a cpu of its own: what comes
- * next in it waits for the `after` of the chain, which a blocking call replaces by the
- * end of its operation, a nonblocking one by its start; a completion adds the
- * ends of what it completed.
+ * The operations of a rank. Each thread of the program is a chain of operations on a cpu of its
+ * own: the next operation of a chain waits for the operations in the chain's `after`. A blocking
+ * call replaces these by the end of its operation, a nonblocking call by the start of its
+ * operation; a completion adds the ends of the operations that it completed.
  *
  *     gap          calc            after = { end of it }
  *     MPI_Isend    send            after = { start of it }, and the request is the send
@@ -16,14 +16,14 @@
 
 struct wait {
     uint32_t node;
-    bool start; /* for its start, else its end */
+    bool start; /* true: until its start; false: until its end */
 };
 
 struct chain {
     struct wait *after;
     uint64_t count, room;
-    uint64_t ended; /* the last call, ns */
-    uint64_t idle;  /* of the time since then, spent in calls that are no operations */
+    uint64_t ended; /* when the last call ended, ns */
+    uint64_t idle;  /* time since then that the program spent in calls that become no operations */
     bool begun;
 };
 
@@ -33,8 +33,8 @@ struct turning {
     const struct mpi_rank *r;
     struct goal_builder *b;
     uint32_t block;
-    uint32_t *requests; /* their operation, or GOAL_NONE */
-    bool failed;        /* no memory */
+    uint32_t *requests; /* by request: its operation, or GOAL_NONE */
+    bool failed;        /* memory is short */
     struct chain chains[256];
 };
 
@@ -83,8 +83,9 @@ static void add_calc(struct turning *d, struct chain *c, const struct mpi_call *
     set_after(d, c, node, false);
 }
 
-/* The program's own time before a call. Whoever needs one thing to wait for asks
- * for `single`. */
+/* Adds the calc for the time that the program computed before a call. If the next operation can
+ * wait for one operation only, the caller sets `single`: then a calc, of no time if need be, stands
+ * for all in `after`. */
 static void gap(struct turning *d, struct chain *c, const struct mpi_call *call, bool single)
 {
     uint64_t time = c->begun ? call->start - c->ended : 0;
@@ -102,7 +103,7 @@ static void gap(struct turning *d, struct chain *c, const struct mpi_call *call,
 
 /* ---- Messages ---- */
 
-/* The tag of a message to world rank `to`. */
+/* Returns the tag in the schedule of a message to world rank `to`. */
 static uint32_t tag_of(const struct turning *d, int64_t comm, int64_t tag, int64_t to)
 {
     const struct mpi_comm *c = &d->t->comms[comm];
@@ -110,7 +111,7 @@ static uint32_t tag_of(const struct turning *d, int64_t comm, int64_t tag, int64
     return (uint32_t)(c->base + (alike || tag < 0 ? 0 : (uint64_t)tag));
 }
 
-/* n: peer, tag, bytes */
+/* Adds a send; n has peer, tag, bytes. */
 static uint32_t send(struct turning *d, const struct chain *c, const struct mpi_call *call,
                      const int64_t *n, int64_t comm)
 {
@@ -143,10 +144,10 @@ static void exchange(struct turning *d, struct chain *c, const struct mpi_call *
     }
 }
 
-/* The end of an operation; its start need not be waited for any more. */
+/* Adds the end of an operation to `after`; if the operation's start is there it becomes the end. */
 static void add_end(struct turning *d, struct chain *c, uint32_t node)
 {
-    if (c->count > 0 && c->after[0].node == node) { /* a start is always the first */
+    if (c->count > 0 && c->after[0].node == node) { /* a start is always the first of `after` */
         c->after[0].start = false;
         return;
     }
@@ -165,7 +166,8 @@ static void complete(struct turning *d, struct chain *c, const int64_t *n, uint3
 
 /* ---- Collectives ---- */
 
-/* Members of a communicator that was extrapolated: block after block. */
+/* Returns the members of an extrapolated communicator: those of the recording, once for each block
+ * of ranks. */
 static const uint32_t *grown(struct turning *d, struct mpi_comm *comm)
 {
     const struct mpi_group *g = comm->group;
@@ -189,7 +191,8 @@ static uint32_t index_of(const struct mpi_group *g, uint32_t rank)
     return i;
 }
 
-/* Its messages: the first wait for the chain, and a calc 0 waits for the last. */
+/* Adds the messages of a collective. The first ones wait for the chain, and a calc 0, which is
+ * returned, waits for the last ones. */
 static uint32_t unroll(struct turning *d, const struct chain *c, const struct mpi_call *call)
 {
     struct mpi_shape s;
@@ -246,7 +249,7 @@ static void turn(struct turning *d, const struct mpi_call *call)
     struct chain *c = &d->chains[call->thread];
     uint32_t node;
     switch (call->kind) {
-    case MPI_K_INIT: /* other threads have been the program's since then, too */
+    case MPI_K_INIT: /* the program's other threads have been computing since MPI_Init, too */
         for (int i = 0; i < 256; i++) {
             d->chains[i].ended = call->start + call->took;
             d->chains[i].begun = true;
@@ -284,11 +287,12 @@ static void turn(struct turning *d, const struct mpi_call *call)
         gap(d, c, call, true);
         collective(d, c, call);
         return;
-    case MPI_K_COLLECTIVE_INIT: /* a step, whose tag its starts have */
+    /* it takes a step of the communicator, whose tag all its starts use */
+    case MPI_K_COLLECTIVE_INIT:
         d->t->comms[n[1]].at++;
         c->idle += c->begun ? call->took : 0;
         return;
-    default: /* time that is not the program's */
+    default: /* the call's time is not the program's own */
         c->idle += c->begun ? call->took : 0;
         return;
     }

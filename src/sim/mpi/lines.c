@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The lines of our own recorder, one by one: a name, "/THREAD" if it is not the first,
- * start and duration in nanoseconds, then the numbers of that kind of call. A last
- * line without its end is what a killed program was writing, and is left out.
+ * Reads the lines of our own recorder. A line has the name of the call, "/THREAD" behind it unless
+ * it is the first thread, start and duration in nanoseconds, and the numbers of that kind of call.
+ * If the last line does not end with a newline the program was killed while it wrote it, and it is
+ * ignored.
  */
 #include "trace.h"
 
 #include <inttypes.h>
 
-/* Lines that are no collectives: how many numbers each has, at least and at most;
- * a multiple of `step` beyond the least. */
+/* The calls that are no collectives. A line has at least `least` and at most `most` numbers, and
+ * `least` plus a multiple of `step` of them. */
 static const struct form {
     const char *name;
     enum mpi_kind kind;
@@ -46,7 +47,7 @@ static const struct form {
     {"Error", MPI_K_FAILED, 1, 1, 1},
 };
 
-/* Numbers that need a sum with another stay far from where it would wrap. */
+/* Numbers that are added up with others must be at most this, so that sums do not wrap. */
 #define LARGEST (INT64_MAX / 4)
 
 struct reader {
@@ -89,7 +90,7 @@ static int number(struct reader *d, const char *text, size_t length, int64_t *va
     return 0;
 }
 
-/* The next word as a number of at least 0. */
+/* Reads the next word as a number of at least 0; `what` names it in errors. */
 static int field(struct reader *d, const char *what, int64_t *value)
 {
     const char *text = NULL;

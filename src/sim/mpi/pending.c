@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Requests that have begun; see pending.h. */
+/* The table of pending requests; see pending.h. */
 #include "pending.h"
 
 #include "base/hash.h"
@@ -9,7 +9,7 @@
 struct mpi_pending {
     UT_hash_handle hh;
     uint64_t address;
-    int64_t number; /* -1: completed */
+    int64_t number; /* the request's number; -1: it has completed */
 };
 
 static struct mpi_pending *find(struct mpi_pending *table, uint64_t address)
@@ -58,8 +58,9 @@ bool mpi_pending_complete(struct mpi_pending **table, struct mpi_rank *r, uint64
     bool ok = true;
     for (uint64_t i = 0; i < count && ok; i++) {
         struct mpi_pending *p = find(*table, address + i * step);
-        if (p != NULL && p->number >= 0) { /* else MPI_REQUEST_NULL */
-            /* Four numbers for each; the source of a receive is as it was asked. */
+        if (p != NULL && p->number >= 0) { /* else the program had MPI_REQUEST_NULL there */
+            /* A completion has four numbers: request, source, tag, bytes. The source is unknown: it
+             * stays the one that the receive asked for. */
             ok = mpi_add_number(r, p->number) && mpi_add_number(r, MPI_ANY) &&
                  mpi_add_number(r, MPI_ANY) && mpi_add_number(r, 0);
             p->number = -1;

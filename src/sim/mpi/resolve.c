@@ -1,31 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From lines to calls that can become operations: ranks of communicators become ranks
- * of the program, wildcards the message that came, starts of persistent requests
- * calls of their own. Everything a recording says is checked here.
+ * Turns the lines of a recording into calls that can become operations: ranks of communicators
+ * become ranks of the program, wildcards become the source and tag of the message that was
+ * received, and starts of persistent requests become calls of their own. All checks of a
+ * recording's contents are in this file.
  */
 #include "trace.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* ---- A rank on its way ---- */
+/* ---- The state of resolving a rank ---- */
 
 struct resolver {
     struct mpi_trace *t;
     struct mpi_rank *r;
     struct goal_error *error;
-    struct mpi_rank out;         /* the calls that come of it */
-    uint64_t *comms;             /* by number in the file: number in the trace + 1 */
-    uint64_t *started;           /* by request: its call in `out` + 1, until it completes */
-    uint64_t *persistent;        /* by request: what made it, in `out` + 1 */
-    uint32_t *members;           /* room for all ranks */
-    uint8_t *is_member;          /* of all ranks */
-    uint64_t ended[256];         /* when the last call of each thread was over */
-    const struct mpi_call *call; /* being resolved */
+    struct mpi_rank out; /* the calls that were resolved so far */
+    /* by communicator number in the file: its number in the trace + 1; 0: none yet */
+    uint64_t *comms;
+    /* by request that is pending: the call in `out` that started it, + 1 */
+    uint64_t *started;
+    uint64_t *persistent;        /* by persistent request: the call in `out` that made it, + 1 */
+    uint32_t *members;           /* memory for a list of all ranks */
+    uint8_t *is_member;          /* by rank: whether it is in that list */
+    uint64_t ended[256];         /* by thread: when its last call ended */
+    const struct mpi_call *call; /* the call that is being resolved */
 };
 
-/* FAIL: sets the error to the current line and what is wrong with it; -1. */
+/* FAIL() sets the error, with the line of the current call, and is -1. */
 #define FAIL(d, ...) mpi_fail((d)->r, (d)->call->line, (d)->error, __VA_ARGS__)
 
 static int bad_request(const struct resolver *d, int64_t request)
@@ -34,7 +37,8 @@ static int bad_request(const struct resolver *d, int64_t request)
                 request, d->r->requests);
 }
 
-/* Takes members from the line; each is a rank, and none comes twice. */
+/* Copies a list of members from the line to d->members. Each must be a rank, and none may be there
+ * twice. */
 static int take_members(struct resolver *d, const int64_t *numbers, uint64_t count)
 {
     if (count > d->t->ranks) {
@@ -71,7 +75,8 @@ static int set_comm(struct resolver *d, int64_t number, uint32_t size, uint32_t 
     return 0;
 }
 
-/* Both sides of an intercommunicator list the group with the lower first member first. */
+/* Adds an intercommunicator. The recordings of both groups must give the same list, so the group
+ * whose first member is the lower rank comes first. */
 static int take_intercomm(struct resolver *d, const int64_t *n, uint64_t count)
 {
     int64_t local = n[1];
@@ -103,7 +108,7 @@ static int take_comm(struct resolver *d, int64_t *number)
     return 0;
 }
 
-/* From a rank of a communicator to one of the program. */
+/* Replaces a rank of a communicator by the rank of the program. `any`: MPI_ANY is allowed, too. */
 static int take_peer(struct resolver *d, int64_t *peer, int64_t comm, bool any)
 {
     const struct mpi_group *g = d->t->comms[comm].group;
@@ -138,7 +143,7 @@ static int check_bytes(struct resolver *d, int64_t bytes)
     return bytes >= 0 ? 0 : FAIL(d, "%" PRId64 " bytes", bytes);
 }
 
-/* The four numbers peer, tag, bytes, comm of a message. */
+/* Resolves the four numbers peer, tag, bytes, comm of a message. */
 static int take_message(struct resolver *d, int64_t *n, bool receives)
 {
     bool nobody = n[0] == MPI_NONE;
@@ -149,14 +154,15 @@ static int take_message(struct resolver *d, int64_t *n, bool receives)
     return nobody ? 0 : check_tag(d, n[1], receives);
 }
 
-/* Puts what came, `got` (source tag bytes), in place of what was asked for, peer tag bytes. */
+/* Replaces peer, tag and bytes that a receive asked for by those of the message that it got, `got`
+ * (source tag bytes). */
 static int take_received(struct resolver *d, int64_t *asked, int64_t comm, const int64_t *got)
 {
     int64_t source = got[0];
     if (asked[0] == MPI_NONE) {
         return 0;
     }
-    if (d->t->allprof && source == MPI_ANY) { /* unknown */
+    if (d->t->allprof && source == MPI_ANY) { /* liballprof does not record the source */
         return 0;
     }
     if (take_peer(d, &source, comm, false) != 0 || check_tag(d, got[1], false) != 0 ||
@@ -175,7 +181,7 @@ static int take_received(struct resolver *d, int64_t *asked, int64_t comm, const
     return 0;
 }
 
-/* ---- Calls that come of it ---- */
+/* ---- Resolved calls ---- */
 
 static int put(struct resolver *d, enum mpi_kind kind, const int64_t *numbers, uint32_t count)
 {
@@ -196,7 +202,7 @@ static int begin_request(struct resolver *d, int64_t request)
     if (d->started[request] != 0) {
         return FAIL(d, "request %" PRId64 " begins, but has not ended", request);
     }
-    d->started[request] = d->out.count; /* of the call put last, + 1 */
+    d->started[request] = d->out.count; /* the call that was put last, + 1 */
     return 0;
 }
 
@@ -210,7 +216,7 @@ static int resolve_nonblocking(struct resolver *d, int64_t *n, uint32_t count)
     return begin_request(d, n[0]);
 }
 
-/* The call put last makes a persistent request. */
+/* Notes that the call that was put last makes a persistent request. */
 static int make_persistent(struct resolver *d, int64_t request)
 {
     if (request < 0 || (uint64_t)request >= d->r->requests || d->persistent[request] != 0) {
@@ -264,8 +270,8 @@ static int resolve_start(struct resolver *d, const int64_t *n, uint32_t count)
         if (rc != 0 || begin_request(d, n[i]) != 0) {
             return -1;
         }
-        /* The operations of one call begin one after the other, and all but the first take no time.
-         */
+        /* The operations of a call that starts several begin one after the other; the first one
+         * takes the whole time of the call. */
         struct mpi_call *c = &d->out.calls[d->out.count - 1];
         c->start += i > 0 ? c->took : 0;
         c->took = i > 0 ? 0 : c->took;
@@ -302,8 +308,9 @@ static int resolve_receive(struct resolver *d, int64_t *n)
     return put(d, n[0] == MPI_NONE ? MPI_K_NOTHING : MPI_K_RECV, n, 4);
 }
 
-/* The line is: peer, tag, comm as asked; source, tag, bytes as found. It becomes a receive of that
- * many bytes: matching is over with MPI_Mprobe, and MPI_Mrecv only fetches the data. */
+/* Resolves an MPI_Mprobe line: peer, tag, comm as asked for; source, tag, bytes of the message
+ * found. It becomes a receive of that many bytes, since the message is matched then; MPI_Mrecv
+ * later only fetches the data. */
 static int resolve_mprobe(struct resolver *d, const int64_t *n)
 {
     int64_t receive[7] = {n[0], n[1], n[5], n[2], n[3], n[4], n[5]};
@@ -411,7 +418,7 @@ static int check_time(struct resolver *d)
     return 0;
 }
 
-/* The communicators that every program has. */
+/* Adds the communicators that every program has. */
 static int first_comms(struct resolver *d)
 {
     static const struct mpi_call none;

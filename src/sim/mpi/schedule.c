@@ -28,7 +28,7 @@ int mpi_balance(struct mpi_trace *t, const struct mpi_config *c, struct mpi_chan
 }
 
 struct output {
-    struct goal_writer writer; /* or */
+    struct goal_writer writer; /* binary; text uses the printer */
     struct goal_printer printer;
     bool text;
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The survey of all ranks, before the first can be turned into a schedule: which tags each
- * communicator uses, so that each gets a range of its own; whether its members do the
- * same collectives in the same order; and what the recording lacks.
+ * The survey reads all ranks before any of them becomes a part of the schedule. It finds the tags
+ * that each communicator uses, so that each gets a range of tags of its own; it checks that the
+ * members of a communicator have the same collectives in the same order; and it counts calls that
+ * are not understood and messages that never came.
  */
 #include "goal.h"
 
@@ -19,7 +20,8 @@ static void count_name(struct mpi_summary *s, const struct mpi_call *c)
             return;
         }
     }
-    if (s->name_count == MPI_NAMES_MOST) { /* more names than MPI has: the rest as one */
+    /* the table is full: the remaining names share its last entry */
+    if (s->name_count == MPI_NAMES_MOST) {
         s->names[MPI_NAMES_MOST - 1].count++;
         strcpy(s->names[MPI_NAMES_MOST - 1].name, "others");
         return;
@@ -52,7 +54,7 @@ static void receives(struct mpi_trace *t, const struct mpi_rank *r, const int64_
     t->one_tag[r->rank] |= n[1] != MPI_ANY;
 }
 
-/* The k-th collective of a communicator is the same for all its members. */
+/* Checks that the k-th collective of a communicator is the same at all its members. */
 static int same_step(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_call *call,
                      struct mpi_summary *sum, struct goal_error *error)
 {
@@ -82,7 +84,8 @@ static int same_step(struct mpi_trace *t, const struct mpi_rank *r, const struct
                     first->persistent ? "_init" : "", first->root, first->bytes);
 }
 
-/* The k-th persistent collective of a communicator is the same for all its members. */
+/* Checks that the k-th persistent collective of a communicator is the same at all its members, and
+ * adds it. */
 static int made(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_call *call,
                 struct mpi_summary *sum, struct goal_error *error)
 {
@@ -101,7 +104,8 @@ static int made(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_
     return 0;
 }
 
-/* Ranks may start persistent collectives in any order, but each of them equally often. */
+/* Counts that a rank starts a persistent collective. The members may start several of them in any
+ * order, but each one equally often. */
 static void started(struct mpi_trace *t, const struct mpi_rank *r, const struct mpi_call *call,
                     struct mpi_summary *sum)
 {
@@ -157,7 +161,8 @@ static int survey_call(struct mpi_trace *t, const struct mpi_rank *r, const stru
     }
 }
 
-/* Every communicator that this rank is a member of, by the groups it has seen. */
+/* Adds a rank's counts to all communicators that the rank is a member of: those of the groups it
+ * has seen. */
 static void end_of_rank(struct mpi_trace *t)
 {
     for (int i = 0; i < MPI_GROUP_BUCKETS; i++) {
@@ -265,6 +270,6 @@ int mpi_survey(struct mpi_trace *t, const struct mpi_config *c, struct mpi_summa
         }
     }
     t->surveyed = true;
-    s->communicators = t->comm_count - t->ranks; /* without MPI_COMM_SELF of each rank */
+    s->communicators = t->comm_count - t->ranks; /* each rank's MPI_COMM_SELF does not count */
     return deal_tags(t, c, error);
 }

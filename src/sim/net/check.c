@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Checks of a network: the invariants of a network, and the latency of one at rest. */
+/* Checks the invariants of a network, for tests, and computes the latency of a message that is
+ * alone in it. */
 #include "state.h"
 
 #include <inttypes.h>
@@ -15,7 +16,8 @@ static int broken(char error[NET_ERROR], const char *what, uint32_t channel, uin
     return -1;
 }
 
-/* Packets wait for a virtual channel in order, and no more than its channel knows of. */
+/* Checks the heaps of packets that wait for a channel's virtual channels, and that the channel's
+ * counts of these packets and of their time are right. */
 static int check_waiting(const struct net *n, uint32_t channel, char error[NET_ERROR])
 {
     const struct net_channel *ch = &n->channels[channel];
@@ -40,7 +42,8 @@ static int check_waiting(const struct net *n, uint32_t channel, char error[NET_E
     return 0;
 }
 
-/* Bytes of the packets that hold space of a virtual channel's buffer. */
+/* Returns, by virtual channel, the bytes of the packets that hold space of its buffer; the caller
+ * frees it. */
 static uint64_t *find_held(const struct net *n)
 {
     uint64_t *held = calloc((size_t)n->g->channels * n->vcs, sizeof(*held));
@@ -96,7 +99,7 @@ int net_check(const struct net *n, char error[NET_ERROR])
     return status;
 }
 
-/* docs/network-model.md derives it. */
+/* docs/network-model.md derives this formula. */
 uint64_t net_zero_load(const struct net_graph *g, const struct net_config *c, uint32_t from,
                        uint32_t to, uint64_t bytes, uint64_t pace)
 {
@@ -106,7 +109,7 @@ uint64_t net_zero_load(const struct net_graph *g, const struct net_config *c, ui
     uint64_t h = net_path_switches(g, from, to);
     uint64_t path = (h + 1) * c->cable + h * c->hop;
     uint64_t slower = pace > c->byte ? pace : c->byte;
-    uint64_t last = (bytes - 1) % c->packet; /* of the last packet, without its first byte */
+    uint64_t last = (bytes - 1) % c->packet; /* bytes of the last packet behind its first byte */
     uint64_t all = path + charges_product(bytes - 1, slower);
     if (!c->store_and_forward) {
         return all;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads a network from a Graphviz file: the part of the DOT language that graphs
- * of machines are written in. docs/network-model.md says which; subgraphs are not.
+ * Reads a network from a Graphviz file. It reads the part of the DOT language that is listed in
+ * docs/network-model.md, in which files of networks are written; subgraphs are refused.
  *
  *   text ──► tokens ──► statements: names become nodes, edges become channels
  *
- * Nodes are numbered in the order in which their names appear; hosts and switches
- * get their own numbers at the end (file.c).
+ * Nodes are numbered in the order in which their names appear; file.c later gives hosts and
+ * switches numbers of their own.
  */
 #include "dot.h"
 
@@ -27,9 +27,9 @@ struct reader {
     uint32_t line;
     enum token token;
     char sign;   /* OTHER: the character; EDGE: '-' or '>' */
-    char *name;  /* NAME: its characters, which end with 0 */
-    size_t room; /* of name */
-    bool quoted; /* so it is no keyword */
+    char *name;  /* NAME: its characters, with a NUL */
+    size_t room; /* capacity of `name` */
+    bool quoted; /* the name is quoted, so it is no keyword */
     bool failed;
     char *error;
 };
@@ -55,7 +55,7 @@ static bool starts(const struct reader *r, const char *text)
     return (size_t)(r->end - r->at) >= length && memcmp(r->at, text, length) == 0;
 }
 
-/* Blanks, comments, and lines of a preprocessor. */
+/* Skips blanks, comments and lines that begin with #. */
 static void skip(struct reader *r)
 {
     bool line_begins = r->line == 1;
@@ -184,7 +184,7 @@ static void expect(struct reader *r, char sign)
 
 /* ---- Nodes ---- */
 
-/* The node called r->name. */
+/* Returns the node called r->name, which is made if there was none. */
 static uint32_t find_node(struct reader *r)
 {
     struct net_dot *d = r->dot;
@@ -237,7 +237,7 @@ static void add_edge(struct reader *r, uint32_t from, uint32_t to)
 
 /* ---- Statements ---- */
 
-/* [NAME=VALUE, ...] once or more: nothing in it is about the network. */
+/* Skips lists of attributes, [NAME=VALUE, ...]: none concerns the network. */
 static void skip_attributes(struct reader *r)
 {
     while (is_sign(r, '[')) {
@@ -249,7 +249,7 @@ static void skip_attributes(struct reader *r)
     }
 }
 
-/* A node and perhaps its port, which does not matter. */
+/* Reads a node's name and perhaps its port, which is ignored. */
 static uint32_t read_node(struct reader *r)
 {
     if (r->token != NAME) {
@@ -300,7 +300,8 @@ static void read_statement(struct reader *r)
         fail(r, "a node, an edge or '}' is expected");
         return;
     }
-    /* NAME = VALUE is about the drawing; so the name must not become a node yet. */
+    /* NAME = VALUE sets an attribute of the drawing. So the reader looks for "=" before it makes a
+     * node of the name. */
     const char *at = r->at;
     uint32_t line = r->line;
     skip(r);

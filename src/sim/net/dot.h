@@ -18,13 +18,14 @@ struct net_dot_node {
 struct net_dot {
     bool directed;
     uint32_t nodes;
-    size_t edges, room;        /* one way each; an edge of a graph is two */
-    struct net_dot_node *node; /* in the order of the file, and by name */
+    /* edges in one direction each; an undirected edge of the graph is two */
+    size_t edges, room;
+    struct net_dot_node *node; /* nodes in the order of the file, and hashed by name */
     struct net_link *edge;
 };
 
-/* net_dot_read() reads `length` bytes at `text`; `name` stands for the file in errors.
- * Returns 0, or -1 with `error` set and nothing to free. */
+/* net_dot_read() reads the `length` bytes at `text`; errors call the file `name`. Returns 0, or -1
+ * with `error` set and nothing to free. */
 int net_dot_read(struct net_dot *d, const char *name, const char *text, size_t length,
                  char error[NET_ERROR]);
 void net_dot_free(struct net_dot *d);

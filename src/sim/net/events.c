@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calendar of a network's events; see events.h. */
+/* The queue of a network's events; see events.h. */
 #include "events.h"
 
 #include "base/array.h"
@@ -64,7 +64,7 @@ int net_events_add(struct net_events *q, uint64_t time, uint64_t key, uint64_t r
     return add_to_bin(q, &(struct sim_event){time, key, ref});
 }
 
-/* The first bin at or after `bin` that has events, of the bits of `words` words. */
+/* Returns the first bin from `bin` on that has events, by the bitmap of filled bins. */
 static uint32_t next_bin(const struct net_events *q, uint32_t bin)
 {
     uint64_t here = q->filled[bin / 64] & UINT64_MAX << bin % 64;
@@ -107,7 +107,7 @@ static void sort(struct sim_event *list, size_t count)
     }
 }
 
-/* Today's list is empty: it gets the events of a bin. */
+/* Opens a bin when today's list is empty: sorts the bin's events into the list. */
 static int open_bin(struct net_events *q, uint32_t bin)
 {
     q->begin = q->end = 0;
@@ -132,7 +132,7 @@ static int open_bin(struct net_events *q, uint32_t bin)
     return 0;
 }
 
-/* Moves events that are no longer far into bins. */
+/* Moves events from the heap to the bins if they are near enough now. */
 static int come_near(struct net_events *q)
 {
     struct sim_event e;
@@ -145,7 +145,8 @@ static int come_near(struct net_events *q)
     return 0;
 }
 
-/* Today is over: the next day that has events. 1, 0 if there is none, -1. */
+/* Goes on to the next day that has events. Returns 1; 0 if there are no events; -1 if memory is
+ * short. */
 static int next_day(struct net_events *q)
 {
     if (q->binned == 0 && q->far.count == 0) {

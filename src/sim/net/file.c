@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A network from a Graphviz file: which nodes are hosts, and how far it is from
- * switch to switch. Names that begin with H are hosts, as in LogGOPSim.
+ * Makes a network from a Graphviz file: nodes whose names begin with H are hosts, as in LogGOPSim,
+ * all others are switches. It computes the distances between switches.
  */
 #include "base/array.h"
 #include "dot.h"
@@ -20,7 +20,8 @@ static bool is_host(const char *name)
     return name[0] == 'H';
 }
 
-/* Numbers of nodes in the graph, by their numbers in the file; g->file.names gets the names. */
+/* Returns the numbers of nodes in the graph, by their numbers in the file; g->file.names gets the
+ * nodes' names. */
 static uint32_t *number_nodes(struct net_graph *g, struct net_dot *d)
 {
     uint32_t *number = malloc((d->nodes + 1) * sizeof(*number));
@@ -38,11 +39,12 @@ static uint32_t *number_nodes(struct net_graph *g, struct net_dot *d)
     return number;
 }
 
-/* The cables of hosts, each one there and one back. */
+/* Adds the cable of each host: one channel to its switch and one back. */
 static int wire_hosts(struct net_graph *g, const struct net_dot *d, const char *name,
                       const uint32_t *number, char error[NET_ERROR])
 {
-    struct net_link *cable = calloc(g->hosts, sizeof(*cable)); /* switch + 1: to it, from it */
+    /* by host, switch + 1: at the end of the channel from it, and of the one to it; 0: none yet */
+    struct net_link *cable = calloc(g->hosts, sizeof(*cable));
     if (cable == NULL) {
         return -1;
     }
@@ -96,7 +98,7 @@ static int wire(struct net_graph *g, struct net_dot *d, const char *name, char e
 
 /* ---- Distances ---- */
 
-/* Channels that lead to a switch, by switch; the channels of hosts are left out. */
+/* By switch: the switches from which a channel leads to it. Channels of hosts are left out. */
 struct inwards {
     uint32_t *first, *from;
 };
@@ -121,7 +123,8 @@ static int find_inwards(const struct net_graph *g, struct inwards *in)
     return 0;
 }
 
-/* How far it is from every switch to `to`; `queue` has room for all switches. */
+/* Computes the distance of every switch from switch `to`, by a breadth-first search; `queue` has
+ * room for all switches. */
 static void spread(const struct net_graph *g, const struct inwards *in, uint32_t to,
                    uint16_t *distance, uint32_t *queue)
 {
@@ -141,7 +144,7 @@ static void spread(const struct net_graph *g, const struct inwards *in, uint32_t
     }
 }
 
-/* Every host must reach every other. */
+/* Checks that every host can reach every other, and finds the longest of the shortest routes. */
 static int check_ways(struct net_graph *g, const char *name, char error[NET_ERROR])
 {
     g->longest = 1;
@@ -149,7 +152,7 @@ static int check_ways(struct net_graph *g, const char *name, char error[NET_ERRO
     for (uint32_t to = 0; to < g->hosts; to++) {
         uint32_t sw = net_switch_of(g, to);
         if (sw == before) {
-            continue; /* a row that was looked at */
+            continue; /* the row of this switch was checked for the host before */
         }
         before = sw;
         for (uint32_t from = 0; from < g->hosts; from++) {

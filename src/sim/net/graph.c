@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of networks of all shapes; see graph.h. */
+/* Functions for networks of all shapes; see graph.h. */
 #include "graph.h"
 
 #include <stdio.h>
@@ -33,7 +33,7 @@ int net_graph_ports(struct net_graph *g)
     if (g->first_port == NULL || g->ports == NULL) {
         return -1;
     }
-    uint32_t *next = g->first_port + 1; /* becomes first_port */
+    uint32_t *next = g->first_port + 1; /* counts ports first; afterwards it is first_port */
     for (uint32_t c = 0; c < g->channels; c++) {
         if (g->links[c].from >= g->hosts) {
             next[g->links[c].from - g->hosts + 1]++;
@@ -143,7 +143,7 @@ static uint32_t dragonfly_switches(const struct net_graph *g, uint32_t from, uin
     if (group == home) {
         return 2;
     }
-    /* The cable that the destination chooses among the parallel ones; see route.c. */
+    /* With parallel cables between two groups the destination chooses the cable; see route.c. */
     uint32_t offset = (home + f->groups - group) % f->groups,
              round = f->cables > 1 ? to % f->cables : 0;
     uint32_t out = (round * (f->groups - 1) + offset - 1) / f->h;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The shape of a network: hosts, switches, and channels, each of which leads one
- * way along a cable; and who goes where in it. docs/network-model.md has the
- * topologies, their routes and why these cannot lock each other up.
+ * The shape of a network: hosts, switches, and channels, each of which is one direction of a cable.
+ * docs/network-model.md has the topologies, their routes, and the reason why routing cannot
+ * deadlock.
  *
  *   nodes      0 .. hosts-1 are hosts, from there on switches
  *   channels   2h leads from host h to its switch, 2h+1 back; those between
@@ -10,8 +10,8 @@
  *   ports      the channels that leave a switch, in a fixed order: those to its
  *              hosts first, then as the topology says
  *
- * Invariant: every host has one cable, and a route leads from each to each. Nothing
- * here changes while a network is simulated.
+ * Invariant: every host has one cable, and there is a route from every host to every other. Nothing
+ * of it changes during a simulation.
  */
 #ifndef SIM_NET_GRAPH_H
 #define SIM_NET_GRAPH_H
@@ -25,8 +25,8 @@ enum net_kind { NET_FATTREE, NET_TORUS, NET_DRAGONFLY, NET_FILE };
 enum net_routing { NET_STATIC, NET_ADAPTIVE };
 enum { NET_LEVELS = 6, NET_DIMENSIONS = 8 };
 
-/* The network that a user asks for: fattree:radix=36, torus:8x8x8, dragonfly:a=8,h=4,p=4, FILE.dot.
- */
+/* The network that a user asks for: "fattree:radix=36", "torus:8x8x8", "dragonfly:a=8,h=4,p=4", or
+ * the name of a Graphviz file. */
 struct net_spec {
     const char *text;
     enum net_kind kind;
@@ -35,31 +35,36 @@ struct net_spec {
     uint32_t a, h, p, groups; /* dragonfly; groups 0: a * h + 1 */
 };
 
-/* A tree's level i has switches with `down` children and `up` parents each; level 0
- * is the hosts. A switch is (position among parents) + low * (group of hosts). */
+/* A fat tree. A switch of level i has down[i] children and up[i] parents; level 0 are the hosts.
+ * The number of a switch within its level is (its position among the switches above the same hosts)
+ * + low[i] * (number of that group of hosts). */
 struct net_tree {
     uint32_t levels;
-    uint32_t down[NET_LEVELS + 1], up[NET_LEVELS + 1]; /* up[i]: parents of a node of level i */
-    uint32_t first[NET_LEVELS + 2];                    /* number of the first switch of a level */
-    uint64_t below[NET_LEVELS + 1];                    /* hosts below a switch of a level */
-    uint32_t low[NET_LEVELS + 1]; /* switches of a level above the same hosts */
+    /* up[i]: parents of a node of level i, down[i]: its children */
+    uint32_t down[NET_LEVELS + 1], up[NET_LEVELS + 1];
+    uint32_t first[NET_LEVELS + 2]; /* by level: number of its first switch */
+    /* by level: hosts below one of its switches */
+    uint64_t below[NET_LEVELS + 1];
+    uint32_t low[NET_LEVELS + 1]; /* by level: how many of its switches are above the same hosts */
 };
 
 struct net_torus {
     uint32_t dimensions, size[NET_DIMENSIONS];
     uint32_t stride[NET_DIMENSIONS];
-    uint32_t port[NET_DIMENSIONS]; /* of the channel upwards; the one downwards follows */
+    /* by dimension: port of the channel upwards; the next port is that of the channel downwards */
+    uint32_t port[NET_DIMENSIONS];
 };
 
-/* Port j of a group, counted over its routers, leads `j % (groups - 1) + 1` groups on. */
+/* A dragonfly. The ports between groups are numbered over all routers of a group: port j leads to
+ * the group `j % (groups - 1) + 1` further on. */
 struct net_dragonfly {
     uint32_t a, h, p, groups;
-    uint32_t cables; /* between each two groups */
+    uint32_t cables; /* parallel cables between each two groups */
 };
 
 struct net_file {
-    uint16_t *distance; /* from switch to switch: row by destination */
-    char **names;       /* of nodes */
+    uint16_t *distance; /* distance from switch to switch; a row for each destination */
+    char **names;       /* by node */
 };
 
 struct net_link {
@@ -69,9 +74,10 @@ struct net_link {
 struct net_graph {
     enum net_kind kind;
     uint32_t hosts, switches, channels, capacity;
-    uint32_t longest; /* switches on the longest route that is a shortest one */
+    uint32_t longest; /* switches on the longest of all shortest routes */
     struct net_link *links;
-    uint32_t *first_port; /* by switch, and one more */
+    /* by switch: its first index in `ports`; one more behind the last switch */
+    uint32_t *first_port;
     uint32_t *ports;
     union {
         struct net_tree tree;
@@ -81,22 +87,24 @@ struct net_graph {
     };
 };
 
-/* net_spec_parse() reads what the user wrote; -1 with `error` set. `text` must outlive it. */
+/* net_spec_parse() reads the network that the user asks for; -1 with `error` set. `text` must
+ * outlive `spec`. */
 int net_spec_parse(struct net_spec *spec, const char *text, char error[NET_ERROR]);
 
-/* net_graph_open() builds the network for at least `ranks` hosts; -1 with `error` set
- * and nothing to close. */
+/* net_graph_open() builds the network, with at least `ranks` hosts; -1 with `error` set and nothing
+ * to close. */
 int net_graph_open(struct net_graph *g, const struct net_spec *spec, uint32_t ranks,
                    char error[NET_ERROR]);
 void net_graph_close(struct net_graph *g);
 
-/* net_vcs() says how many virtual channels the routing needs between switches. */
+/* net_vcs() returns how many virtual channels the routing needs on channels between switches. */
 uint32_t net_vcs(const struct net_graph *g, enum net_routing routing);
 
-/* net_path_switches() counts the switches of a static route, or of a shortest one. */
+/* net_path_switches() returns how many switches a static route has, or, where routes are not fixed,
+ * a shortest one. */
 uint32_t net_path_switches(const struct net_graph *g, uint32_t from, uint32_t to);
 
-/* net_node_name() writes what people call a node. */
+/* net_node_name() writes the name by which reports call a node. */
 void net_node_name(const struct net_graph *g, uint32_t node, char *text, size_t size);
 
 static inline uint32_t net_switch_of(const struct net_graph *g, uint32_t host)
@@ -109,11 +117,12 @@ static inline uint32_t net_port(const struct net_graph *g, uint32_t sw, uint32_t
     return g->ports[g->first_port[sw] + port];
 }
 
-/* ---- For topologies ---- */
+/* ---- Functions that build topologies ---- */
 
-/* net_graph_begin() makes `hosts` hosts and `switches` switches without cables,
- * net_graph_add() a channel, net_graph_host() the cable of host `host`: those of all
- * hosts come first, in order. net_graph_ports() follows all. -1: memory is short. */
+/* net_graph_begin() makes `hosts` hosts and `switches` switches without cables. net_graph_host()
+ * adds the cable of a host; the cables of all hosts must be added first, in order. net_graph_add()
+ * adds a channel. net_graph_ports() is called when all channels are there. They return -1 if memory
+ * is short. */
 int net_graph_begin(struct net_graph *g, uint32_t hosts, uint32_t switches, uint64_t channels);
 void net_graph_add(struct net_graph *g, uint32_t from, uint32_t to);
 void net_graph_host(struct net_graph *g, uint32_t host, uint32_t sw);
@@ -125,10 +134,10 @@ int net_torus_build(struct net_graph *g, const struct net_spec *spec, char error
 int net_dragonfly_build(struct net_graph *g, const struct net_spec *spec, char error[NET_ERROR]);
 int net_file_build(struct net_graph *g, const struct net_spec *spec, char error[NET_ERROR]);
 
-/* net_file_parse() is net_file_build() for text in memory. */
+/* net_file_parse() is net_file_build() for text in memory instead of a file. */
 int net_file_parse(struct net_graph *g, const char *name, const char *text, size_t length,
                    char error[NET_ERROR]);
-/* net_file_measure() fills in the distances and finds what cannot be reached. */
+/* net_file_measure() computes the distances; it fails if a host cannot reach another one. */
 int net_file_measure(struct net_graph *g, const char *name, char error[NET_ERROR]);
 
 #endif

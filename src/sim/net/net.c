@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A network's events: packets enter switches, channels look what they may carry,
+ * The events of a network: packets enter switches, channels choose the packets that they carry,
  * messages are delivered; see state.h.
  */
 #include "state.h"
@@ -18,7 +18,7 @@ static void add_event(struct net *n, uint64_t time, enum net_event_kind kind, ui
     }
 }
 
-/* A channel looks at `time` what it may carry, or earlier. */
+/* Makes sure that a channel looks for a packet to carry at `time`, or earlier. */
 static void look(struct net *n, uint32_t channel, uint64_t time)
 {
     struct net_channel *ch = &n->channels[channel];
@@ -74,7 +74,7 @@ static void collect(struct net *n, struct net_vc *l)
     }
 }
 
-/* When a virtual channel will have so many bytes free, as far as is known. */
+/* Returns when a virtual channel will have `bytes` bytes of credit, as far as known. */
 static uint64_t enough_at(const struct net *n, const struct net_vc *l, uint32_t bytes)
 {
     uint64_t sum = l->free;
@@ -95,7 +95,8 @@ static uint32_t next_bytes(const struct net *n, const struct net_transfer *t)
     return left < n->c.packet ? (uint32_t)left : n->c.packet;
 }
 
-/* When the next packet may leave so that none of its bytes is missing on its way. */
+/* Returns when the next packet of a message may leave its host at the earliest: so that the host
+ * hands over each byte before the channel needs it. */
 static uint64_t next_age(struct net *n, const struct net_transfer *t)
 {
     uint64_t age = net_add(n, t->m.time, charges_product(t->sent, t->m.pace));
@@ -138,7 +139,7 @@ static uint32_t new_transfer(struct net *n)
     return n->transfers_used++;
 }
 
-/* A message from a host to itself takes no channel. */
+/* A message of a host to itself uses no channel. */
 static void send_to_itself(struct net *n, uint32_t transfer)
 {
     struct net_transfer *t = &n->transfers[transfer];
@@ -209,8 +210,9 @@ static uint32_t new_packet(struct net *n)
     return i - 1;
 }
 
-/* How long after its message's time a packet could leave if there were no others: the bytes
- * before it are handed over and carried, its own last one must not come too late. */
+/* Returns how long after the message's time a packet could leave its host if the network were
+ * empty: the bytes before it must have been handed over and sent, and its own last byte must be
+ * handed over before the channel needs it. */
 static uint64_t handed_after(const struct net *n, const struct net_transfer *t,
                              const struct net_packet *p)
 {
@@ -219,8 +221,8 @@ static uint64_t handed_after(const struct net *n, const struct net_transfer *t,
                        : charges_product(before, byte);
 }
 
-/* How long a packet that leaves now waited at its host. Rounding may have it leave before
- * its time. */
+/* Returns how long a packet that leaves now has waited at its host, but for the time of
+ * handed_after(). By rounding it may leave slightly before that time. */
 static uint64_t waited_at_host(const struct net *n, const struct net_transfer *t,
                                const struct net_packet *p)
 {
@@ -228,7 +230,7 @@ static uint64_t waited_at_host(const struct net *n, const struct net_transfer *t
     return since > handed ? since - handed : 0;
 }
 
-/* Cuts the next packet off the message that is first at a host's channel. */
+/* Cuts the next packet off the message that is first in the queue of a host's channel. */
 static uint32_t cut_packet(struct net *n, struct net_vc *l, struct net_channel *ch)
 {
     uint32_t i = new_packet(n), transfer = l->heap[0].ref;
@@ -272,7 +274,8 @@ static void count_wait(struct net *n, uint64_t waited)
     n->counts.longest = waited > n->counts.longest ? waited : n->counts.longest;
 }
 
-/* A packet leaves the switch network: from now on it is known when it will be there. */
+/* Ends a packet that has entered the last channel, to its host: from now on the time of its arrival
+ * is known. */
 static void eject(struct net *n, uint32_t packet, uint64_t head)
 {
     struct net_packet *p = &n->packets[packet];
@@ -282,7 +285,8 @@ static void eject(struct net *n, uint32_t packet, uint64_t head)
     uint64_t switches = p->channels - UINT64_C(1);
     uint64_t path = switches * n->c.hop + p->channels * n->c.cable;
     uint64_t serial = handed_after(n, t, p) + (n->c.store_and_forward ? switches * length : 0);
-    uint64_t most = head - t->m.time - path; /* less, if products were rounded so */
+    /* smaller than `serial` only if products were rounded */
+    uint64_t most = head - t->m.time - path;
     struct net_way way = {.path = path, .serial = serial < most ? serial : most};
     t->came += p->bytes;
     if (head < a->first) {
@@ -305,7 +309,7 @@ static void eject(struct net *n, uint32_t packet, uint64_t head)
     n->packets_live--;
 }
 
-/* The first of a virtual channel takes its channel, now. */
+/* Sends the first packet of a virtual channel's queue along its channel, now. */
 static void transmit(struct net *n, uint32_t channel, uint32_t vc)
 {
     struct net_channel *ch = &n->channels[channel];
@@ -349,7 +353,7 @@ static void transmit(struct net *n, uint32_t channel, uint32_t vc)
     add_event(n, p->ready, NET_ENTER, channel, i);
 }
 
-/* A packet has come through a switch, as far as the channel by which it will leave. */
+/* Queues a packet that has passed through a switch at the channel by which it will leave. */
 static void enter(struct net *n, uint32_t packet)
 {
     struct net_packet *p = &n->packets[packet];
@@ -362,10 +366,10 @@ static void enter(struct net *n, uint32_t packet)
     look(n, channel, ch->busy_until > n->now ? ch->busy_until : n->now);
 }
 
-/* ---- Looking ---- */
+/* ---- How a channel chooses ---- */
 
-/* Of the virtual channels whose first packet could leave now, the one with the oldest, or
- * NET_NONE; *later is when to look again. */
+/* Returns the virtual channel, among those whose first packet can leave now, that has the oldest
+ * first packet, or NET_NONE; *later gets the time at which the channel must look again. */
 static uint32_t choose(struct net *n, uint32_t channel, uint64_t *later)
 {
     bool host = net_from_host(n, channel), last = net_to_host(n, channel);
@@ -399,7 +403,7 @@ static void look_now(struct net *n, uint32_t channel)
     struct net_channel *ch = &n->channels[channel];
     uint64_t later;
     if (ch->look != n->now) {
-        return; /* an earlier look has taken its place */
+        return; /* an earlier time for the look has replaced this event */
     }
     ch->look = NET_NEVER;
     if (ch->busy_until > n->now) {
@@ -425,8 +429,8 @@ bool net_next(struct net *n, uint64_t *time)
     return found != 0;
 }
 
-/* Prefetches the data of events that happen soon, in steps, each of which needs what the one before
- * has fetched. */
+/* Prefetches the data of events that happen soon, in steps, each of which reads what the step
+ * before has prefetched. */
 static void fetch_ahead(const struct net *n)
 {
     enum { SOON = 2, LATER = 5 };

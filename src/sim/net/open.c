@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A network begins and ends; what it says of itself. See net.h. */
+/* The begin and the end of a network, and queries about it; see net.h. */
 #include "state.h"
 
 #include <stdlib.h>
@@ -20,7 +20,8 @@ struct net *net_open(const struct net_graph *g, const struct net_config *c,
     n->channels = calloc(g->channels, sizeof(*n->channels));
     n->vc = calloc((size_t)g->channels * n->vcs, sizeof(*n->vc));
     uint64_t near =
-        n->full_busy / 2 + c->hop / 2 + c->cable / 2; /* times 4, each halved: no wrap */
+        /* four times their sum; each is halved first, so that nothing wraps */
+        n->full_busy / 2 + c->hop / 2 + c->cable / 2;
     near = near < LOGGOPS_LAST / 4 ? 4 * near : LOGGOPS_LAST;
     if (n->channels == NULL || n->vc == NULL ||
         net_events_init(&n->events, near, g->channels) != 0) {

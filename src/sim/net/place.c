@@ -39,7 +39,7 @@ static int read_hosts(FILE *f, const char *path, const struct net_graph *g, uint
                          number, word, g->hosts);
                 return -1;
             }
-            uint32_t other = taken[host[rank]]; /* rank + 1 */
+            uint32_t other = taken[host[rank]]; /* the rank that has this host already, + 1 */
             if (other != 0) {
                 snprintf(error, NET_ERROR,
                          "%.200s, line %u: host %.60s has rank %u already, and cannot have rank %u",

@@ -5,9 +5,9 @@
 
 #include "graph.h"
 
-/* net_place() fills in the host of each rank: "linear" takes them in order, "random"
- * as the seed says, anything else is a file of hosts, rank by rank, by number or by the
- * name that a Graphviz file gives them. No host gets two ranks. -1 with `error` set. */
+/* net_place() sets the host of each rank. `how` is "linear" (in order), "random" (by `seed`), or
+ * the name of a file with a host for each rank, by its number or by the name in the Graphviz file.
+ * No host gets two ranks. Returns -1 with `error` set. */
 int net_place(const char *how, const struct net_graph *g, uint32_t ranks, uint64_t seed,
               uint32_t *host, char error[NET_ERROR]);
 

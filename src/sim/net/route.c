@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The way of a packet, switch by switch. docs/network-model.md says why no ring of
- * virtual channels can come about in which each waits for the next.
+ * Routing: at each switch it chooses the channel by which a packet leaves, and the virtual channel.
+ * docs/network-model.md proves that virtual channels cannot wait for each other in a cycle.
  */
 #include "state.h"
 
@@ -31,14 +31,15 @@ static uint32_t route_tree(const struct net *n, struct net_packet *p, uint32_t s
     return best;
 }
 
-/* ---- Torus: one dimension after the other, virtual channel 1 from the dateline on ---- */
+/* ---- Torus: one dimension after the other; virtual channel 1 after the dateline ---- */
 
 static uint32_t coordinate(const struct net_torus *t, uint32_t sw, uint32_t d)
 {
     return sw / t->stride[d] % t->size[d];
 }
 
-/* Of two ways that are as long as each other half of the pairs take each. */
+/* If both ways round are equally long, half of the pairs of hosts take each: the way upwards if the
+ * sum of the coordinates is even. */
 static bool upwards_if_even(const struct net_torus *t, uint32_t from, uint32_t to, uint32_t d)
 {
     uint32_t sum = 0;
@@ -84,9 +85,10 @@ static uint32_t route_torus(const struct net *n, struct net_packet *p, uint32_t 
     return 2 * p->to + 1;
 }
 
-/* ---- Dragonfly: a virtual channel for each group that was passed ---- */
+/* ---- Dragonfly: the virtual channel is the number of groups passed ---- */
 
-/* The port by which a group is left for another, counted over its routers. */
+/* Returns the port, counted over all routers of `group`, by which a packet leaves it for the group
+ * `target`. */
 static uint32_t exit_port(const struct net_dragonfly *f, uint32_t group, uint32_t target,
                           uint32_t to)
 {
@@ -104,7 +106,8 @@ static uint32_t channel_to(const struct net_graph *g, uint32_t sw, uint32_t exit
     return net_port(g, sw, f->p + (out < router ? out : out - 1));
 }
 
-/* Channels between routers from `sw` on, to the router in `target` where one comes in. */
+/* Returns how many channels lead from router `sw` to the group `target`; *in is the router at which
+ * the last one arrives. */
 static uint32_t count_way(const struct net_dragonfly *f, uint32_t sw, uint32_t target, uint32_t to,
                           uint32_t *in)
 {
@@ -113,7 +116,8 @@ static uint32_t count_way(const struct net_dragonfly *f, uint32_t sw, uint32_t t
     return 1 + (sw % f->a != out);
 }
 
-/* At the first router: the short way, or one by a group drawn by lot. */
+/* Chooses the group by which a packet goes, at its first router: directly, or by a random other
+ * group if the direct way has more load. */
 static void choose_group(const struct net *n, struct net_packet *p, uint32_t sw, uint32_t home)
 {
     const struct net_dragonfly *f = &n->g->dragonfly;
@@ -162,7 +166,7 @@ static uint32_t route_dragonfly(const struct net *n, struct net_packet *p, uint3
     return channel_to(g, sw, exit);
 }
 
-/* ---- Any graph: shortest ways, a virtual channel for each channel between switches ---- */
+/* ---- Any graph: shortest routes; a virtual channel for each hop between switches ---- */
 
 static uint32_t route_file(const struct net *n, struct net_packet *p, uint32_t sw)
 {
@@ -177,8 +181,8 @@ static uint32_t route_file(const struct net *n, struct net_packet *p, uint32_t s
         uint32_t to = g->links[g->ports[i]].to;
         count += to >= g->hosts && distance[to - g->hosts] + 1 == distance[sw];
     }
-    /* The ports that lead nearer are numbered; the search begins with the one that static routing
-     * takes for this destination. */
+    /* The candidates are the ports that lead nearer to the destination. The search begins with the
+     * one that static routing takes for this destination. */
     uint32_t first = p->to % count, best = NET_NONE, kept = NET_NONE, k = 0;
     for (uint32_t i = begin; i < end; i++) {
         uint32_t c = g->ports[i], to = g->links[c].to;

@@ -4,7 +4,8 @@
 
 #include <stdio.h>
 
-/* More channels than this are no network that anybody simulates packet by packet. */
+/* A network with more channels than this is refused: a simulation packet by packet would take too
+ * long. */
 static const uint64_t channels_most = UINT64_C(1) << 27;
 
 static int too_large(const struct net_spec *spec, char error[NET_ERROR])
@@ -16,7 +17,8 @@ static int too_large(const struct net_spec *spec, char error[NET_ERROR])
 
 /* ---- Fat tree ---- */
 
-/* A tree of so many levels; false if it has too many hosts to be counted. */
+/* Computes the shape of a tree with so many levels; false if its hosts cannot be counted in 32
+ * bits. */
 static bool shape_tree(struct net_tree *t, const struct net_spec *spec, uint32_t levels)
 {
     uint32_t up = spec->radix / (1 + spec->oversubscription), half = spec->radix / 2;
@@ -101,7 +103,7 @@ int net_torus_build(struct net_graph *g, const struct net_spec *spec, char error
 {
     struct net_torus *t = &g->torus;
     uint64_t count = 1;
-    uint32_t port = 1; /* 0 leads to the host */
+    uint32_t port = 1; /* port 0 leads to the host */
     t->dimensions = spec->dimensions;
     g->longest = 1;
     for (uint32_t d = 0; d < t->dimensions; d++) {
@@ -139,7 +141,8 @@ int net_torus_build(struct net_graph *g, const struct net_spec *spec, char error
 
 /* ---- Dragonfly ---- */
 
-/* Where port `port` of a group leads: a group, and one of its ports. */
+/* Returns where port `port` of a group leads: the group, and the port of that group at the other
+ * end. */
 static void follow(const struct net_dragonfly *f, uint32_t group, uint32_t port, uint32_t *to,
                    uint32_t *to_port)
 {

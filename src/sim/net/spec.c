@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reads what network a user asks for; see graph.h. */
+/* Reads the text by which a user asks for a network; see graph.h. */
 #include "graph.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A whole number from `least` to `most` of `length` digits at `text`; -1 if it is none. */
+/* Reads a whole number from `least` to `most`, of `length` digits at `text`; -1 if there is
+ * none. */
 static int number(const char *text, size_t length, uint32_t least, uint32_t most, uint32_t *value)
 {
     if (length == 0 || length > 9 || strspn(text, "0123456789") < length) {
@@ -35,7 +36,7 @@ static int bad_key(const struct net_spec *spec, const char *at, size_t length,
     return -1;
 }
 
-/* NAME=NUMBER, and more of them after commas. */
+/* Reads NAME=NUMBER, and more of these after commas. */
 static int take_keys(const struct net_spec *spec, const char *text, const struct key *keys,
                      int count, char error[NET_ERROR])
 {

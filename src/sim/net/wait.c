@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Queues of packets that wait for a virtual channel, the oldest first; for an earlier message of
- * the same pair. */
+/* Two kinds of queues: of packets that wait for a virtual channel, the oldest first; and of
+ * messages that wait until an earlier one of the same pair was delivered. */
 #include "state.h"
 
 #include "base/array.h"
@@ -35,7 +35,7 @@ void net_wait_drop(struct net_vc *vc)
     }
 }
 
-/* ---- Pairs: a chain for each hash of the last ordered transfers of pairs ---- */
+/* ---- Pairs: a hash table of the last transfer of each pair ---- */
 
 static uint32_t *slot_of(struct net *n, const struct net_message *m)
 {
@@ -76,7 +76,7 @@ int net_pair_join(struct net *n, uint32_t transfer)
     for (; *link != 0; link = &n->transfers[*link - 1].next) {
         struct net_transfer *last = &n->transfers[*link - 1];
         if (last->m.from == t->m.from && last->m.to == t->m.to) {
-            last->after = transfer + 1; /* and `t` takes its place in the chain */
+            last->after = transfer + 1; /* `t` takes the place of `last` in the hash chain */
             t->behind = true;
             t->next = last->next;
             *link = transfer + 1;
