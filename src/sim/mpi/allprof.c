@@ -8,15 +8,15 @@
  * The fields between the times are the arguments of the call, each in the form of its type. These
  * traces lack some facts, for which this reader does the following:
  *   - which message a wildcard receive got: the receive stays one from any source; of the receives
- *   of a rank all must have any tag, or none;
+ *     of a rank all must have any tag, or none;
  *   - which requests MPI_Waitany, MPI_Waitsome and MPI_Test* completed: such a call is counted as
  *     one that is not understood;
  *   - which ranks are members of a communicator: one of all ranks has them in order, one of a
- *   single rank is MPI_COMM_SELF, others are refused;
+ *     single rank is MPI_COMM_SELF, others are refused;
  *   - how large a request is: requests are addresses, and those of an array are taken to be 8 bytes
- *   apart, or 4 if with 4 bytes more of them are found. Negative
- *     ranks have Open MPI's values: -1 is any source, -2 is MPI_PROC_NULL; in a send both are
- *     MPI_PROC_NULL.
+ *     apart, or 4 if with 4 bytes more of them are found.
+ * Negative ranks have Open MPI's values: -1 is any source, -2 is MPI_PROC_NULL; in a send both are
+ * MPI_PROC_NULL.
  */
 #include "pending.h"
 #include "trace.h"

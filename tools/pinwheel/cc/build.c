@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The steps of `pinwheel cc` (cc.h). Each compiler run is a process; what it says goes to the
- * user as it is. Files that are made on the way lie in a folder that is removed at the end.
+ * The steps of `pinwheel cc` (cc.h). Each compiler runs in a process of its own, and what it prints
+ * goes to the user unchanged. Intermediate files are in a folder that is removed at the end.
  */
 #include "cc.h"
 
@@ -16,21 +16,21 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* The options of every compilation for the cores. The tuning is that of a core which loads
- * misaligned words at once, as these do: with the others, -mno-strict-align alone leaves copies of
- * unknown alignment byte by byte (docs/rv32-handlers.md has the figures). */
+/* Options of every compilation for the RV32 cores. -mtune names a core that loads misaligned words
+ * as fast as these cores do: with other values -mno-strict-align alone leaves copies of unknown
+ * alignment byte by byte (docs/rv32-handlers.md has the figures). */
 static const char *const rv32_options[] = {
     "-march=rv32imac_zicsr", "-mabi=ilp32", "-mno-strict-align",   "-mtune=thead-c906",
     "-ffreestanding",        "-g",          "-ffunction-sections", "-w",
     "-msmall-data-limit=0"};
 
-/* The options of handlers in C++, on both sides: what they switch off needs a run time that an HPU
- * does not have, and without it their object is linked by a C compiler, too. */
+/* Options of handlers in C++, for both targets. They switch off features that need a run time,
+ * which an HPU does not have; and a C compiler can link the object then. */
 static const char *const cxx_options[] = {"-fno-exceptions", "-fno-rtti",
                                           "-fno-threadsafe-statics"};
 
-/* Compilers of C++ leave out of the debug information what they expect in that of another file,
- * unless they are told, each in its way: clang, gcc. */
+/* By default compilers of C++ leave out of the debug information what they expect in another
+ * file's. These options forbid that: the first is clang's, the second gcc's. */
 static const char *const class_debug[] = {"-fstandalone-debug", "-femit-class-debug-always"};
 
 static bool add_all(struct cc_words *to, const char *const *from, size_t count)
@@ -48,11 +48,12 @@ static bool add_list(struct cc_words *to, const struct cc_words *from)
     return add_all(to, from->word, from->count);
 }
 
-/* The results of run() for a program that was not there, or did not end by itself: so the source is
+/* run() returns NOT_RUN if the program was not found, or did not end by itself: then the source is
  * not to blame. */
 enum { NOT_RUN = -2, NOT_FOUND = 127 };
 
-/* Runs a program and frees the words: 0, -1 if it has found something wrong, or NOT_RUN. */
+/* Runs a program and frees the words. Returns 0, -1 if the program has reported an error, or
+ * NOT_RUN. */
 static int run(struct cc_words *words)
 {
     int status = 0, rc = 0;
@@ -81,7 +82,7 @@ static int run(struct cc_words *words)
     return rc;
 }
 
-/* The same; what it writes on standard error goes to a file. */
+/* Like run(), but the program's standard error goes to the file `path`. */
 static int run_into(struct cc_words *words, const char *path)
 {
     fflush(NULL);
@@ -103,7 +104,7 @@ static int run_into(struct cc_words *words, const char *path)
     return rc;
 }
 
-/* The name of what is made on the way for the i-th source. */
+/* Returns the name of an intermediate file of the i-th source. */
 static const char *scratch(struct cc_job *job, char *name, size_t i, const char *what)
 {
     snprintf(name, PATH_MAX, "%s/%zu.%s", job->scratch, i, what);
@@ -115,7 +116,7 @@ static bool add_includes(struct cc_job *job, struct cc_words *w)
     return job->include[0] == '\0' || (cc_add(w, "-isystem") && cc_add(w, job->include));
 }
 
-/* Options of both compilers for the i-th source, in its language. */
+/* Adds the user's options for both compilers that apply to the language of the i-th source. */
 static bool add_options(struct cc_job *job, struct cc_words *w, size_t i)
 {
     bool cxx = cc_is_cxx(job->sources.word[i]);
@@ -144,7 +145,8 @@ static int rv32_compile(struct cc_job *job, size_t i, const char *object, bool c
     const char *checking[] = {"-O0", "-mno-relax", "-DPTL_HANDLER_CHECK"};
     const char *noting[] = {"-MD", "-MT", job->output, "-MF", scratch(job, deps, i, "d")};
     const char *making[] = {"-c", job->sources.word[i], "-o", object};
-    /* Destructors of static objects are then where cc_check_constructors() looks. */
+    /* With this option destructors of static objects are registered where cc_check_constructors()
+     * looks for them. */
     bool cxx = cc_is_cxx(job->sources.word[i]);
     if (!begin_rv32(job, &w) || !add_options(job, &w, i) || !add_includes(job, &w) ||
         (cxx && !cc_add(&w, "-fno-use-cxa-atexit"))) {
@@ -166,7 +168,8 @@ static int rv32_runtime(struct cc_job *job, const char *name, const char *object
     return begin_rv32(job, &w) && add_includes(job, &w) && add_all(&w, making, 5) ? run(&w) : -1;
 }
 
-/* Shows what the linker has said, and says why there is nothing of that name. */
+/* Prints what the linker has printed, and explains why symbols that are missing do not exist on an
+ * HPU. */
 static int say_unlinked(const char *path)
 {
     static const struct {
@@ -203,8 +206,9 @@ static int say_unlinked(const char *path)
                   "functions of the files named here");
 }
 
-/* The linker finds libgcc by the name of the instruction set, and knows none with zicsr. An image
- * has no entry point: a debugger would take the function there for the outermost one. */
+/* Links the image. The linker finds libgcc by the name of the instruction set, and has none for a
+ * name with zicsr. The image has no entry point: a debugger would take the function there for the
+ * outermost one. */
 static int link_image(struct cc_job *job, const char *image)
 {
     struct cc_words w = {0};
@@ -237,7 +241,7 @@ static int link_image(struct cc_job *job, const char *image)
     return rc == 0 ? 0 : say_unlinked(said);
 }
 
-/* Reads the image as what it will be; its name in a message is that of the result. */
+/* Parses an intermediate image as if it was the output; errors name the output. */
 static int parse_image(struct cc_job *job, const char *path, struct rv32_image *image,
                        struct rv32_error *error)
 {
@@ -322,7 +326,7 @@ static int native_compile(struct cc_job *job, size_t i, const char *image, const
     struct cc_words w = {0};
     char define[PATH_MAX + 64];
     snprintf(define, sizeof(define), "-DPTL_HANDLER_IMAGE_FILE=\"%s\"", image);
-    /* Link-time optimisation would merge the image's symbols of several files. */
+    /* Link-time optimisation would merge the equally named image symbols of several files. */
     const char *making[] = {"-g", define, "-fno-lto", "-c", job->sources.word[i], "-o", object};
     return begin_native(job, &w, i) && add_list(&w, &job->native) && add_includes(job, &w) &&
                    add_all(&w, making, 7)
@@ -349,7 +353,7 @@ static int native_object(struct cc_job *job, const char *image)
     return rc;
 }
 
-/* ---- All of it ---- */
+/* ---- The whole job ---- */
 
 static int copy_file(FILE *to, const char *from)
 {
@@ -380,7 +384,7 @@ static int write_depfile(struct cc_job *job)
     return rc == 0 ? 0 : cc_say("%s: %s", job->depfile, strerror(errno));
 }
 
-/* Only what has passed all checks gets there. */
+/* Writes the image to its place, after all checks have passed. */
 static int put_in_place(struct cc_job *job, const char *image)
 {
     FILE *f = fopen(job->output, "wb");
@@ -391,7 +395,7 @@ static int put_in_place(struct cc_job *job, const char *image)
     return rc == 0 ? 0 : cc_say("%s: %s", job->output, strerror(errno));
 }
 
-/* Whether this machine's compiler takes a source, with one or two options more; NULL: none. */
+/* True if this machine's compiler accepts a source, with up to two more options; NULL: none. */
 static bool compiles_here(struct cc_job *job, size_t i, const char *option, const char *other)
 {
     struct cc_words w = {0};
@@ -401,9 +405,9 @@ static bool compiles_here(struct cc_job *job, size_t i, const char *option, cons
            cc_add(&w, job->sources.word[i]) && run_into(&w, "/dev/null") == 0;
 }
 
-/* After the compiler has said what is wrong: a source that this machine's compiler takes lacks
- * what the cores lack, one that it takes with more of C++ has that, any other one is simply wrong.
- */
+/* Explains why the RV32 compiler has refused a source. If this machine's compiler accepts it, the
+ * source needs something that the cores lack; if it accepts it with exceptions or type information,
+ * the source uses those; else the source is wrong. */
 static int say_uncompiled(struct cc_job *job, size_t i)
 {
     const char *name = job->sources.word[i];
@@ -455,7 +459,8 @@ static int build(struct cc_job *job)
             return rc == NOT_RUN ? -1 : say_uncompiled(job, i);
         }
     }
-    /* A static object with a constructor is named here first; the checks behind may name it too. */
+    /* A static object with a constructor is reported by this check first; later checks may report
+     * it, too. */
     bool constructed = check_constructors(job) != 0;
     if (compare(job) != 0 || link_image(job, image) != 0 || check_image(job, image) != 0 ||
         constructed || (job->depfile != NULL && write_depfile(job) != 0)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The options of `pinwheel cc`; see cc.h. They are those of a compiler, as far as they go. */
+/* The options of `pinwheel cc`; see cc.h. They are a subset of a compiler's options. */
 #include "cc.h"
 
 #include "base/nearest.h"
@@ -53,7 +53,8 @@ static void help(void)
            "  -f..., -m..., -W...  for the compiler of this machine only\n");
 }
 
-/* The value of an option "-oFILE", "-o FILE", "--image=X"; NULL: it is not this option. */
+/* Returns the value of an option "-oFILE", "-o FILE" or "--image=X"; NULL: the word is not this
+ * option. */
 static const char *value_of(char **argv, int *at, const char *option)
 {
     size_t n = strlen(option);
@@ -102,7 +103,7 @@ static int add_common(struct cc_job *job, char **argv, int *at)
     return 0;
 }
 
-/* Gives -1 after an error, 1 after help, else 0. */
+/* Returns 0, -1 after an error, 1 after help was printed. */
 static int parse(struct cc_job *job, int argc, char **argv)
 {
     struct {
@@ -178,7 +179,8 @@ static int check_sources(const struct cc_job *job)
     return 0;
 }
 
-/* FILE.o or FILE.elf, in the current folder, as compilers do. */
+/* Sets the name of the output, unless the user gave it: FILE.o or FILE.elf in the current folder,
+ * as compilers do. */
 static int name_output(struct cc_job *job, char *name, size_t size)
 {
     if (job->output != NULL) {
@@ -192,7 +194,8 @@ static int name_output(struct cc_job *job, char *name, size_t size)
     return n > 0 && (size_t)n < size ? 0 : cc_say("%s: is too long a name", source);
 }
 
-/* The folders beside the command: of an installation, of the build tree. */
+/* Finds the folders `runtime` and `include` relative to the command: those of an installation, or
+ * of a build tree. */
 static int find_folders(struct cc_job *job)
 {
     static const char *const above[] = {"..", "../.."};

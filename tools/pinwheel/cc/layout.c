@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Handler state has one layout for the host, which fills it in, and for the cores: compared
- * here by the debug information (DWARF) of two objects from one source (cc.h).
+ * Handler state must have the same layout for the host, which fills it in, and for the cores. This
+ * file compares the two by the debug information (DWARF) of two objects that were made from one
+ * source (cc.h).
  *
  *   PTL_HANDLER_STATE(struct x)   ptl_handler_state_0: const pointer ─► struct x
  *   PTL_HANDLER(f)                ptl_handler_entry_f ─► f ─► variables ─► structs
  *
- * The structs of the first line are compared; if a source has none, those of the second. Both
- * sides are walked side by side, by name. What may not be in a state is told from the RV32 side,
- * where uint32_t is a long: fixed-width names end the walk.
+ * It compares the structs of the first line; if a source has none, those of the second. It walks
+ * the types of both objects side by side, member by member, by name. Types that a state may not
+ * have, such as long, are recognised in the RV32 object. There uint32_t is a long, too, so the walk
+ * ends at a type with a fixed-width name.
  */
 #include "cc.h"
 
@@ -22,10 +24,10 @@ enum { DEPTH = 16, PATH = 256 };
 
 struct comparison {
     const char *source;
-    int found;       /* differences */
-    int handlers;    /* registered */
-    bool named;      /* there are PTL_HANDLER_STATE() */
-    char said[PATH]; /* the field that was complained about last: structs come up often */
+    int found;       /* differences so far */
+    int handlers;    /* registered handlers so far */
+    bool named;      /* the source uses PTL_HANDLER_STATE() */
+    char said[PATH]; /* the field that was reported last: the same struct comes up often */
 };
 
 /* ---- Objects ---- */
@@ -33,7 +35,8 @@ struct comparison {
 static const Dwfl_Callbacks callbacks = {.find_debuginfo = dwfl_standard_find_debuginfo,
                                          .section_address = dwfl_offline_section_address};
 
-/* Relocations of the object are applied; NULL if it cannot be read. */
+/* Opens the debug information of an object, with its relocations applied; NULL if it cannot be
+ * read. */
 static Dwarf *open_object(Dwfl **session, const char *path)
 {
     Dwarf_Addr bias;
@@ -61,8 +64,8 @@ static const char *name_of(Dwarf_Die *die)
     return name != NULL ? name : "";
 }
 
-/* Finds what is defined under that name, in a unit or in a namespace of it. C++ has declarations
- * in namespaces, and the definition, which refers to that for its name, there or in the unit. */
+/* Finds a definition by its name, in a unit or in a namespace of it. In C++ a namespace has the
+ * declaration; the definition, in the namespace or in the unit, refers to it for its name. */
 static bool definition_named(Dwarf_Die *parent, int tag, const char *name, Dwarf_Die *found)
 {
     Dwarf_Die die;
@@ -122,7 +125,8 @@ static bool of_the_machine(const char *name)
     return false;
 }
 
-/* Leaves out const, volatile and names, up to one that decides: true, and `name` is it. */
+/* Strips const, volatile and type names that do not decide. True if it comes to a name that does (a
+ * fixed-width type), which is in *name then. */
 static bool peel(Dwarf_Die *type, const char **name)
 {
     for (;;) {
@@ -175,7 +179,7 @@ static void compare_member(struct comparison *c, const char *path, Dwarf_Die *na
     if (typed) {
         compare_types(c, base ? &type[0] : native, here, type[0], type[1], depth + 1);
     }
-    /* Behind a field that was complained about, offsets follow from that. */
+    /* After a reported field all later offsets differ because of it, and are not reported. */
     for (size_t i = 0; c->found == 0 && i < sizeof(places) / sizeof(places[0]); i++) {
         Dwarf_Word a = number_of(native, places[i], 0), b = number_of(rv32, places[i], 0);
         if (a != b) {
@@ -186,7 +190,7 @@ static void compare_member(struct comparison *c, const char *path, Dwarf_Die *na
     }
 }
 
-/* A member that each object has, or a base. */
+/* True for a data member of each object (not a static one), or a base class. */
 static bool is_member(Dwarf_Die *die)
 {
     int tag = dwarf_tag(die);
@@ -194,7 +198,7 @@ static bool is_member(Dwarf_Die *die)
            tag == DW_TAG_inheritance;
 }
 
-/* Goes on to the next member, which `die` is then; compilers have other things in between. */
+/* Moves `die` on to the next member, past other entries that compilers put in between. */
 static bool next_member(Dwarf_Die *die, bool more)
 {
     while (more && !is_member(die)) {
@@ -203,7 +207,8 @@ static bool next_member(Dwarf_Die *die, bool more)
     return more;
 }
 
-/* Whether objects have a pointer to a table of virtual functions; that of a base is the base's. */
+/* True if objects of the type have a pointer to a table of virtual functions of their own, not of a
+ * base class. */
 static bool has_virtual(Dwarf_Die *type)
 {
     Dwarf_Die die;
@@ -245,8 +250,8 @@ static void refuse(struct comparison *c, Dwarf_Die *at, const char *path, const 
     complain(c, at, path, what);
 }
 
-/* Types that are refused by their names; true: it is one. A long of the size that is had here is
- * what C++ makes of uint32_t as the argument of a template. */
+/* Reports types that a state may not have; true if this is one. A long whose size is the same on
+ * both sides is allowed: C++ makes that of uint32_t as the argument of a template. */
 static bool refused(struct comparison *c, Dwarf_Die *at, const char *path, Dwarf_Die *native,
                     Dwarf_Die *type, const char *name)
 {
@@ -305,7 +310,8 @@ static bool is_pointer(Dwarf_Die *type)
            tag == DW_TAG_rvalue_reference_type;
 }
 
-/* Compares what two pointers, or references, point to, if these are structs that are defined. */
+/* Compares the types that two pointers or references point to, if these are structs with a
+ * definition. */
 static void compare_pointees(struct comparison *c, Dwarf_Die *native, Dwarf_Die *rv32)
 {
     Dwarf_Die type[2];
@@ -331,7 +337,7 @@ static void compare_pointees(struct comparison *c, Dwarf_Die *native, Dwarf_Die 
     const char *tag = name_of(&type[0]);
     bool is_union = dwarf_tag(&type[0]) == DW_TAG_union_type;
     if (strcmp(tag, "ptl_header") == 0 || strcmp(tag, "ptl_payload") == 0) {
-        return; /* the host makes them as the cores want them */
+        return; /* the library makes these for the cores in the cores' layout */
     }
     snprintf(path, sizeof(path), "%s%s",
              tag[0] == '\0' ? ""
@@ -346,9 +352,9 @@ static void compare_pointees(struct comparison *c, Dwarf_Die *native, Dwarf_Die 
     compare_types(c, &type[0], path, type[0], type[1], 0);
 }
 
-/* ---- Which structs ---- */
+/* ---- Which structs are compared ---- */
 
-/* True for a variable that the source names: a loop over a range has others. */
+/* True for a variable that the source names; a range-based loop has others. */
 static bool is_variable(Dwarf_Die *die)
 {
     int tag = dwarf_tag(die);
@@ -356,7 +362,7 @@ static bool is_variable(Dwarf_Die *die)
            !dwarf_hasattr(die, DW_AT_artificial);
 }
 
-/* The variable of that name which is declared in that line, in whatever block. */
+/* Finds the variable with a name that is declared in a line, in any block of the function. */
 static bool find_variable(Dwarf_Die *block, const char *name, int line, Dwarf_Die *found, int depth)
 {
     Dwarf_Die die;
@@ -378,7 +384,7 @@ static bool find_variable(Dwarf_Die *block, const char *name, int line, Dwarf_Di
     return false;
 }
 
-/* Every variable of a function, in whatever block. */
+/* Compares all variables of a function, in all its blocks. */
 static void compare_variables(struct comparison *c, Dwarf_Die *native, Dwarf_Die *rv32, int depth)
 {
     Dwarf_Die die, other;
@@ -424,7 +430,7 @@ static void count_entry(struct comparison *c, Dwarf_Die *units, Dwarf_Die *varia
     c->handlers += behind(name_of(variable), "ptl_handler_entry_") != NULL;
 }
 
-/* Does something with each variable that a unit, or a namespace, defines outside of functions. */
+/* Calls `f` for each variable that a unit, or a namespace of it, defines outside of functions. */
 static void each_variable(struct comparison *c, Dwarf_Die *units, Dwarf_Die *parent,
                           void (*f)(struct comparison *, Dwarf_Die *, Dwarf_Die *))
 {

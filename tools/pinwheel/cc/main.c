@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel cc` by itself, for building what `pinwheel` is linked with: the handler library. */
+/* `pinwheel cc` as a program of its own, to build the handler library, which `pinwheel` is linked
+ * with. */
 #include "pinwheel/commands.h"
 
 int main(int argc, char **argv)

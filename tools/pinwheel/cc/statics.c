@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Static data that handlers may not have (cc.h): such as can be written, which would be one for all
- * messages natively and one for each core on RV32, and such as C++ makes when a program starts or a
- * function is first called: nothing does that on an HPU.
+ * Looks for static data that handlers may not have (cc.h): data that can be written, since natively
+ * there is one copy for all messages but on RV32 one for each core; and C++ objects that are
+ * constructed when a program starts or a function is first called, since nothing does that on an
+ * HPU.
  */
 #include "cc.h"
 
@@ -15,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- What the debug information calls a variable ---- */
+/* ---- Names of variables, from the debug information ---- */
 
 static bool is_at(Dwarf_Die *die, Dwarf_Addr address)
 {
@@ -27,7 +28,7 @@ static bool is_at(Dwarf_Die *die, Dwarf_Addr address)
            op[0].number == address;
 }
 
-/* Finds the variable at an address, in whatever function or namespace below `parent`. */
+/* Finds the variable at an address, in any function or namespace below `parent`. */
 static bool find_at(Dwarf_Die *parent, Dwarf_Addr address, Dwarf_Die *found)
 {
     Dwarf_Die die;
@@ -59,7 +60,7 @@ static bool find_variable(Dwarf *dwarf, Dwarf_Addr address, Dwarf_Die *found)
     return false;
 }
 
-/* Whether a variable, or what an array is made of, is const. */
+/* True if a variable, or the element of an array, is const. */
 static bool is_const(Dwarf_Die *variable)
 {
     Dwarf_Attribute a;
@@ -95,8 +96,8 @@ static void say_variable(Dwarf *dwarf, const char *symbol, Dwarf_Addr address)
     }
 }
 
-/* Looks for symbols of data that can be written. That which notes whether a static object of a
- * function has been made, _ZGV..., comes with the object. */
+/* Reports symbols of data that can be written. Symbols _ZGV..., which note whether a static object
+ * of a function was constructed, are skipped: the object itself is reported. */
 static int check_symbols(Elf *elf, Dwarf *dwarf, Elf_Scn *section, const GElf_Shdr *header)
 {
     int found = 0;

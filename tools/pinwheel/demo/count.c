@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The plain count that the handlers' is compared with: one pass over the file,
- * byte by byte. It shares no code with handlers/textscan.c, on purpose.
+ * The plain count with which the handlers' count is compared: one pass over the file, byte by byte.
+ * To be independent it shares no code with handlers/textscan.c.
  */
 #include "demo.h"
 
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <strings.h>
 
-/* A word that was too long to be kept whole is in no list. */
+/* The word that is being read. A word that is too long to be kept whole is in no list, so its end
+ * need not be kept. */
 struct current {
     char text[TEXTSCAN_WORD_MAX + 2];
     size_t length;
@@ -42,7 +43,7 @@ int demo_count(const struct demo_options *o, struct textscan_totals *totals)
     int c;
     while ((c = getc_unlocked(f)) != EOF) {
         totals->bytes[c]++;
-        if (isalnum(c) || c >= 128) { /* the "C" locale: ASCII only */
+        if (isalnum(c) || c >= 128) { /* in the "C" locale isalnum() is true for ASCII only */
             if (word.length < sizeof(word.text) - 1) {
                 word.text[word.length++] = (char)c;
             }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel demo`: its options, checked before anything is started; then it
- * starts two ranks of itself, each on a core of its own, with the same options
- * and the operands "rank CORES LIST": how many cores there are and which, which a
- * bound rank cannot see. They do the work (rank.c).
+ * `pinwheel demo`: checks its options, then starts itself as two ranks, each on a core of its own,
+ * with the same options and the operands "rank CORES LIST": the number and the list of the cores
+ * that the demo may use, which a rank that is bound to one of them cannot find out. The ranks do
+ * the work (rank.c).
  */
 #include "demo.h"
 #include "pinwheel/commands.h"
@@ -20,7 +20,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEFAULT_FILE "/usr/share/common-licenses/GPL-3" /* Debian's base-files has it */
+/* on Debian the package base-files has it */
+#define DEFAULT_FILE "/usr/share/common-licenses/GPL-3"
 #define DEFAULT_WORDS "the,of,you,license,free,software,work,source,patent,freedom"
 enum { ITERATIONS = 1000, QUICK_ITERATIONS = 60, QUICK_ROUNDS = 3 };
 
@@ -144,11 +145,11 @@ static void set_rounds(struct demo_options *o)
     if (o->iterations < o->rounds) {
         o->rounds = (int)o->iterations;
     }
-    /* the rounds are equal: a rest makes them longer, not shorter */
+    /* all rounds have equally many iterations, rounded up */
     o->iterations = (o->iterations + o->rounds - 1) / o->rounds * o->rounds;
 }
 
-/* ---- What must be there before anything starts ---- */
+/* ---- Checks before anything starts ---- */
 
 static int check_file(const struct args *a, const struct demo_options *o)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel demo`: the parts of it, and what they tell each other.
+ * `pinwheel demo`: its files, and the structs that they exchange.
  *
  *   demo.c               the options; starts two ranks of itself through launch.h
  *   rank.c               what a rank does: 0 conducts and reports, 1 serves
@@ -11,8 +11,8 @@
  *   report.c             tables and JSON
  *   plot.c, histogram.c  the pictures, through svg.h
  *
- * Functions that return int give 0, or -1 after they have said on stderr what
- * went wrong, unless noted.
+ * Functions that return int return 0, or -1 after they have printed on stderr what went wrong,
+ * unless noted.
  */
 #ifndef PINWHEEL_DEMO_H
 #define PINWHEEL_DEMO_H
@@ -27,18 +27,18 @@ enum { DEMO_SIZE_MAX = 4 << 20, DEMO_SIZES = 24, DEMO_ROUNDS = 20, DEMO_PATH = 1
 
 enum demo_way { WAY_CPU, WAY_TRIGGERED, WAY_STORED, WAY_STREAMED, WAYS };
 
-extern const char *const demo_way_names[WAYS]; /* for JSON and labels */
+extern const char *const demo_way_names[WAYS]; /* names for JSON and labels */
 
 struct demo_options {
     const char *file, *out;
     struct textscan_filter filter;
-    char words[TEXTSCAN_WORDS][TEXTSCAN_WORD_MAX + 1]; /* as given */
+    char words[TEXTSCAN_WORDS][TEXTSCAN_WORD_MAX + 1]; /* the words as the user gave them */
     uint64_t smallest, largest;
-    long iterations; /* of a way and size, all rounds together */
+    long iterations; /* for each way and size, all rounds together */
     int rounds;
-    bool limited; /* stop measuring when it takes too long */
+    bool limited; /* measuring stops when it takes too long */
     bool json, quick;
-    int cores; /* that the demo may use, and their numbers */
+    int cores; /* number of cores that the demo may use, and their list */
     const char *core_list;
 };
 
@@ -47,16 +47,16 @@ enum demo_kind { DEMO_READY, DEMO_PING, DEMO_SCAN, DEMO_SCANNED, DEMO_END };
 
 struct demo_command {
     enum demo_kind kind;
-    enum demo_way way; /* PING: how to answer */
-    uint64_t size;     /* PING: of a message */
-    uint64_t count;    /* messages */
+    enum demo_way way; /* PING: how rank 1 must answer */
+    uint64_t size;     /* PING: bytes of a message */
+    uint64_t count;    /* number of messages */
     uint64_t first;    /* PING: number of the first iteration */
     uint64_t wrong;    /* READY, in answer to END: wrong bytes that rank 1 has seen */
 };
 
-/* Half round trips of a way and size. */
+/* Half round-trip times of a way and size. */
 struct demo_time {
-    double median_ns, low_ns, high_ns; /* of the rounds' medians: median and quartiles */
+    double median_ns, low_ns, high_ns; /* median and quartiles of the medians of the rounds */
 };
 
 struct demo_row {
@@ -65,11 +65,11 @@ struct demo_row {
 };
 
 struct demo_pingpong {
-    int rows, rounds; /* rounds made */
-    long iterations;  /* of a round */
+    int rows, rounds; /* rows; rounds that were made */
+    long iterations;  /* iterations in a round */
     struct demo_row row[DEMO_SIZES];
-    uint64_t checked, wrong; /* bytes */
-    char first_wrong[160];   /* "" or where */
+    uint64_t checked, wrong; /* bytes that were compared, and that were wrong */
+    char first_wrong[160];   /* where the first wrong byte was; "": none */
 };
 
 struct demo_scan {
@@ -79,32 +79,33 @@ struct demo_scan {
     bool equal;
 };
 
-/* The subject of a report. */
+/* What a report shows. */
 struct demo_report {
     const struct demo_options *options;
-    char machine[320]; /* cores, packet size, fabric: one line */
+    char machine[320]; /* one line: cores, packet size, fabric */
     uint64_t packet;
     const char *fabric;
-    const char *path; /* how payloads travel on it */
+    const char *path; /* how payloads travel on this fabric */
     struct demo_pingpong pingpong;
     struct demo_scan scan;
     char pingpong_svg[DEMO_PATH], histogram_svg[DEMO_PATH];
 };
 
-/* demo_rank() is what the two ranks run; returns the exit status. */
+/* demo_rank() runs one of the two ranks; it returns the exit status. */
 int demo_rank(const struct demo_options *options);
 
 /* ---- pingpong.c ---- */
 
 struct demo_pattern;
-/* demo_pattern() makes the bytes that messages of up to `largest` bytes are made
- * of, the same in both ranks; NULL: no memory. */
+/* demo_pattern() makes the bytes that messages of up to `largest` bytes are taken from, the same in
+ * both ranks; NULL: memory is short. */
 struct demo_pattern *demo_pattern(uint64_t largest);
 void demo_pattern_free(struct demo_pattern *pattern);
 int demo_pingpong(struct demo_link *l, const struct demo_options *options,
                   struct demo_pingpong *result);
 
-/* The other half: a buffer to be pinged, and what answers. */
+/* Rank 1's side of the ping-pong: the buffer that pings are put into, and the objects that
+ * answer. */
 struct demo_pinged {
     struct demo_pattern *pattern;
     uint8_t *buffer;
@@ -114,19 +115,19 @@ struct demo_pinged {
 };
 int demo_pinged_open(struct demo_link *l, uint64_t largest, struct demo_pinged *p);
 void demo_pinged_close(struct demo_pinged *p);
-/* demo_pinged_serve() answers the pings of one command. */
+/* demo_pinged_serve() answers the pings of one command, in rank 1. */
 int demo_pinged_serve(struct demo_link *l, struct demo_pinged *p, const struct demo_command *c);
 
 /* ---- scan.c ---- */
 
 int demo_scan(struct demo_link *l, const struct demo_options *options, struct demo_scan *result);
-/* demo_scan_serve() is the other half, until it has sent its result. */
+/* demo_scan_serve() is rank 1's side: it returns when it has sent its result. */
 int demo_scan_serve(struct demo_link *l, const struct textscan_filter *filter,
                     const struct demo_command *c);
 
 /* ---- count.c ---- */
 
-/* demo_count() reads the file and counts bytes and words. */
+/* demo_count() reads the file and counts its bytes and words. */
 int demo_count(const struct demo_options *options, struct textscan_totals *totals);
 
 /* ---- report.c, plot.c, histogram.c ---- */
@@ -134,13 +135,13 @@ int demo_count(const struct demo_options *options, struct textscan_totals *total
 bool demo_all_right(const struct demo_report *r);
 int demo_report_text(const struct demo_report *r);
 int demo_report_json(const struct demo_report *r);
-/* demo_size_text() writes "64 KiB". */
+/* demo_size_text() writes a size such as "64 KiB". */
 const char *demo_size_text(uint64_t bytes, char text[32]);
 int demo_plot(const struct demo_report *r);
 int demo_histogram(const struct demo_report *r);
 
-/* demo_progress() shows a line on stderr if that is a terminal, in place of the
- * last one; NULL clears it. */
+/* demo_progress() shows a line on stderr in place of the last one, if stderr is a terminal; NULL
+ * clears the line. */
 void demo_progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The picture of the file: how often each byte value occurs, as bars coloured by
- * what kind of byte it is; under it the words, as bars with their counts. All
- * numbers are those of the handlers.
+ * The picture of the scanned file: how often each byte value occurs, as bars coloured by the kind
+ * of byte; below it the words, as bars with their counts. All numbers are those of the handlers.
  */
 #include "demo.h"
 #include "pinwheel/util/plot.h"
@@ -19,10 +18,10 @@ enum {
     RIGHT = 930,
     TOP = 100,
     BOTTOM = 400,
-    KEY = 452,   /* the line of the colours' names */
-    WORDS = 510, /* the words begin */
+    KEY = 452,   /* y of the names of the colours */
+    WORDS = 510, /* y of the first word */
     WORD_STEP = 24,
-    NAMED = 12 /* bars that may carry their character */
+    NAMED = 12 /* so many bars may have their character as a label */
 };
 
 static const char style[] =
@@ -82,7 +81,7 @@ static uint64_t largest(const uint64_t *values, unsigned count)
     return most;
 }
 
-/* The byte values that have room on the axis: text is often ASCII only. */
+/* Returns how many byte values the axis has: 128 if the text is ASCII only. */
 static int range_of(const uint64_t *bytes)
 {
     return largest(bytes + 128, 128) == 0 ? 128 : 256;
@@ -114,8 +113,8 @@ static void draw_axes(struct svg *s, double top, int range)
     svg_text_up(s, "middle", (struct svg_point){26, (TOP + BOTTOM) / 2.0}, "occurrences");
 }
 
-/* True if a bar gets its name: if it is among the NAMED tallest, and the tallest of its
- * neighbourhood, since names must not touch. */
+/* True if a bar gets a label: if it is among the NAMED tallest bars and the tallest near by, since
+ * labels must not touch. */
 static bool is_named(const uint64_t *bytes, int byte, int range)
 {
     int taller = 0, apart = range == 128 ? 1 : 6;
@@ -136,7 +135,7 @@ static void draw_bars(struct svg *s, const uint64_t *bytes, double top, int rang
         if (bytes[byte] == 0) {
             continue;
         }
-        height = height < 0.6 ? 0.6 : height; /* one occurrence is still to be seen */
+        height = height < 0.6 ? 0.6 : height; /* a single occurrence must still be visible */
         snprintf(hint, sizeof(hint), "%s (0x%02x): %" PRIu64, byte_name(byte, name), (unsigned)byte,
                  bytes[byte]);
         double x = x_of(byte, range);

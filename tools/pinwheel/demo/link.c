@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A rank's end of the demo; see link.h. */
+/* The connection of a rank with the other rank; see link.h. */
 #include "link.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Longer than any pause of a busy machine, shorter than patience. */
+/* Silence that counts as an error: longer than any pause of a busy machine, and not too long for
+ * the user. */
 enum { SILENCE_MS = 30000 };
 
 int link_say(const struct demo_link *l, const char *format, ...)
@@ -58,7 +59,8 @@ int link_unlink(struct demo_link *l, ptl_handle_me_t me)
     int code;
     do {
         code = PtlMEUnlink(me);
-    } while (code == PTL_IN_USE); /* counted, but not quite let go of */
+    } while (code ==
+             PTL_IN_USE); /* its last message was counted, but the NIC still holds the entry */
     return link_ok(l, code, "PtlMEUnlink") ? 0 : -1;
 }
 

@@ -7,18 +7,17 @@
  *   STORED     handlers/pingpong.c: the whole ping first
  *   STREAMED   handlers/pingpong.c: packet by packet
  *
- * In all but the first, rank 1's program does nothing but wait for the last
- * ping. A round is, for each size and way, a batch of iterations:
+ * In all ways but the first rank 1's program only waits for the last ping. In a round each size and
+ * way has a batch of iterations:
  *
  *   rank 0: PING command ──► rank 1: sets up the way's entry ──► READY ──► iterations
  *
- * Each iteration is timed alone, its median stands for the batch; the median
- * over the rounds is reported, so that a disturbance of the machine, which hits
- * one round in all ways, counts for little. Bytes come from a pool of random
- * bytes, each iteration at another offset: nothing has to be filled, and what
- * was left from the iteration before is wrong almost everywhere. Rank 0 compares
- * every answer; the bytes went through both directions. Rank 1 compares its
- * memory after the last ping, where a ping is stored in it.
+ * Each iteration is timed alone, and the median stands for the batch. The report has the median
+ * over the rounds, so that a disturbance of the machine, which hits all ways of one round, counts
+ * for little. A ping's bytes come from a pool of random bytes, in each iteration from another
+ * offset: so no buffer has to be filled, and bytes left from the iteration before differ almost
+ * everywhere. Rank 0 compares every answer, whose bytes have travelled in both directions. In ways
+ * that store a ping in its memory, rank 1 compares that memory after the last ping.
  */
 #include "demo.h"
 
@@ -31,7 +30,7 @@
 #include <time.h>
 
 enum { SHIFT = 64, SHIFTS = 1024, ROUNDS_MIN = 3 };
-#define BUDGET_NS 10e9 /* for all of it, if it is limited */
+#define BUDGET_NS 10e9 /* for the whole measurement, if it is limited */
 
 const char *const demo_way_names[WAYS] = {"cpu", "triggered", "stored", "streamed"};
 
@@ -101,7 +100,7 @@ void demo_pinged_close(struct demo_pinged *p)
     free(p->buffer);
 }
 
-/* Sets up what will answer the pings of a command. */
+/* Sets up the entry and the objects that answer the pings of a command. */
 static int set_up(struct demo_link *l, struct demo_pinged *p, const struct demo_command *c,
                   ptl_handle_me_t *me)
 {
@@ -165,10 +164,10 @@ struct pinger {
     struct demo_link *l;
     struct demo_pingpong *result;
     struct demo_pattern *pattern;
-    uint8_t *buffer;    /* where answers land */
-    ptl_handle_ct_t ct; /* bytes of them */
+    uint8_t *buffer;    /* the buffer that answers are put into */
+    ptl_handle_ct_t ct; /* counts the bytes of answers */
     ptl_handle_md_t md;
-    uint64_t answered; /* bytes so far */
+    uint64_t answered; /* bytes of answers so far */
     uint64_t iteration;
     double *times;
 };
@@ -186,7 +185,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The value that `part` of the sorted values lie below, interpolated. */
+/* Returns the quantile `part` of the sorted values, interpolated. */
 static double quantile(double *values, size_t count, double part)
 {
     double at = part * (double)(count - 1);
@@ -207,7 +206,7 @@ static void check_answer(struct pinger *p, enum demo_way way, uint64_t size, uin
     r->wrong += wrong;
 }
 
-/* One batch; *median gets the median of its half round trips. */
+/* Runs one batch; *median gets the median of its half round trips. */
 static int ping_batch(struct pinger *p, enum demo_way way, uint64_t size, long count,
                       double *median)
 {
@@ -253,7 +252,7 @@ static int ping_rounds(struct pinger *p, const struct demo_options *o, round_tim
 {
     struct demo_pingpong *r = p->result;
     double start = now_ns(), unused;
-    for (int s = 0; s < r->rows; s++) { /* once, so that pages and paths are there */
+    for (int s = 0; s < r->rows; s++) { /* one warm-up iteration, so that pages and paths exist */
         for (int way = 0; way < WAYS; way++) {
             if (ping_batch(p, (enum demo_way)way, r->row[s].bytes, 1, &unused) != 0) {
                 return -1;
@@ -267,7 +266,7 @@ static int ping_rounds(struct pinger *p, const struct demo_options *o, round_tim
         demo_progress("ping-pong: round %d of %d", r->rounds + 1, o->rounds);
         for (int s = 0; s < r->rows; s++) {
             for (int w = 0; w < WAYS; w++) {
-                int way = (w + r->rounds) % WAYS; /* none always comes first */
+                int way = (w + r->rounds) % WAYS; /* each round begins with another way */
                 if (ping_batch(p, (enum demo_way)way, r->row[s].bytes, r->iterations,
                                &(*times)[s][way][r->rounds]) != 0) {
                     return -1;

@@ -21,8 +21,8 @@ enum {
     LEFT = 86,
     RIGHT = 930,
     TOP = 92,
-    MIDDLE = 500, /* the upper panel ends */
-    LOWER = 540,  /* the lower one begins */
+    MIDDLE = 500, /* bottom of the upper panel */
+    LOWER = 540,  /* top of the lower panel */
     BOTTOM = 690
 };
 
@@ -44,7 +44,7 @@ static double ratio_at(const struct demo_row *row, int way)
     return row->way[way].median_ns / row->way[WAY_CPU].median_ns;
 }
 
-/* The upper panel has half round trips in us, the lower one ratios to the CPU. */
+/* Chooses the axes: the upper panel has half round trips in us, the lower one ratios to the CPU. */
 static void choose_axes(const struct demo_pingpong *p, struct plot_panel *times,
                         struct plot_panel *ratios)
 {
@@ -65,7 +65,7 @@ static void choose_axes(const struct demo_pingpong *p, struct plot_panel *times,
                           RIGHT - 18,
                           "B",
                           1};
-    if (x.high < 2 * x.low) { /* a single size stands in the middle */
+    if (x.high < 2 * x.low) { /* with a single size its mark is in the middle */
         x.low /= 2;
         x.high *= 2;
     }
@@ -86,7 +86,7 @@ static void draw_sizes(struct plot *p, const struct plot_panel *times,
 {
     char text[32];
     double octaves = log2(times->x.high / times->x.low);
-    int step = octaves > 15.5 ? 2 : 1; /* names of sizes must not touch */
+    int step = octaves > 15.5 ? 2 : 1; /* labels of sizes must not touch */
     for (int e = 0; e <= 40; e++) {
         double x = plot_place(&times->x, exp2(e));
         if (x >= LEFT && x <= RIGHT) {
@@ -99,7 +99,7 @@ static void draw_sizes(struct plot *p, const struct plot_panel *times,
 
 /* ---- Ways ---- */
 
-/* A shape of its own for each, for those who print without colours. */
+/* Draws a mark, of another shape for each way, for prints without colours. */
 static void draw_mark(struct svg *s, int way, struct svg_point at)
 {
     char class[48];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The two ranks of the demo: 0 conducts and reports, 1 serves. */
+/* The two ranks of the demo: rank 0 sends commands, measures and reports; rank 1 carries the
+ * commands out. */
 #include "base/options.h"
 #include "demo.h"
 
@@ -64,7 +65,7 @@ static int rank_1(struct demo_link *l, const struct demo_options *o)
 
 /* ---- Rank 0 ---- */
 
-/* How a payload gets to the other process, by the library's options. */
+/* Describes, from the library's options, how payloads get to the other process. */
 static void describe(struct demo_report *r, const struct demo_link *l)
 {
     static const char *const large[] = {"larger ones through packet cells",
@@ -73,7 +74,8 @@ static void describe(struct demo_report *r, const struct demo_link *l)
     static char path[128];
     static struct options options;
     char ignored[512];
-    options_load(&options, ignored, sizeof(ignored)); /* PtlInit has found no fault in them */
+    /* cannot fail, since PtlInit() has accepted the options */
+    options_load(&options, ignored, sizeof(ignored));
     r->packet = l->packet;
     r->fabric = "shm";
     snprintf(path, sizeof(path), "payloads to %" PRId64 " bytes in the ring, %s",

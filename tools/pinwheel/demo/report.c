@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The report of the demo: tables for people, and JSON. */
+/* The report of the demo: tables for people, or JSON. */
 #include "demo.h"
 #include "pinwheel/util/json.h"
 
@@ -24,7 +24,7 @@ const char *demo_size_text(uint64_t bytes, char text[32])
     return text;
 }
 
-/* Three digits that count. */
+/* Writes a time in us with three significant digits. */
 static const char *us_text(double ns, char text[32])
 {
     double us = ns / 1000;
@@ -32,7 +32,7 @@ static const char *us_text(double ns, char text[32])
     return text;
 }
 
-/* Half the distance between the quartiles, in percent of the median. */
+/* Returns half the distance between the quartiles, in percent of the median. */
 static double spread(const struct demo_time *t)
 {
     return t->median_ns > 0 ? 50 * (t->high_ns - t->low_ns) / t->median_ns : 0;
@@ -47,7 +47,8 @@ static const char *spread_text(const struct demo_time *t, char text[16])
     return text;
 }
 
-/* Whether other work on the cores has made the times its own. */
+/* True if the times of many ways spread so widely that other work on the cores must have disturbed
+ * them. */
 static bool disturbed(const struct demo_pingpong *p)
 {
     int wide = 0;

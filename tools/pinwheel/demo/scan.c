@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A file streamed through handlers (handlers/textscan.h). Rank 0 reads it piece
- * by piece and puts each piece to rank 1, whose handlers count; rank 1's program
- * waits meanwhile and never has the text.
+ * A file streamed through handlers (handlers/textscan.h). Rank 0 reads it piece by piece and puts
+ * each piece to rank 1, whose handlers count; meanwhile rank 1's program waits, and the text is
+ * never stored in its memory.
  *
  *   rank 0: SCAN ─► rank 1: one entry a slot ─► READY ─► message m to slot m % SLOTS, as soon
  *           as the ack of message m - SLOTS is there ... ─► SCANNED ─► rank 1: the totals
  *
- * An ack is sent after the completion handler, so a slot has one message at a
- * time, and acks of one peer come in the order of the messages.
+ * Rank 1's NIC sends the ack of a message after its completion handler, so each slot has one
+ * message at a time, and the acks come in the order of the messages.
  */
 #include "demo.h"
 
@@ -21,8 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Eight messages at least, so that a short text shows their edges too, and at
- * most 64 packets in each. */
+/* A text has at least eight messages, so that also a short one shows their edges, and a message has
+ * at most 64 packets. */
 enum { MESSAGES_WANTED = 8, PACKETS_MOST = 64 };
 
 _Static_assert((int)PACKETS_MOST <= (int)TEXTSCAN_PACKETS, "the handlers take such messages");
@@ -51,7 +51,7 @@ static int open_slots(struct demo_link *l, const struct textscan_filter *filter,
             return -1;
         }
         textscan_handlers(i, filter, l->packet, s->memory[i], host, messages, &state, &handlers);
-        /* no memory of the host: the text passes by */
+        /* the entry has no memory: handlers see the text, and it is not stored */
         if (link_entry(l, NULL, 0, BITS_TEXT + i, 0, s->ct, &handlers, &s->entry[i]) != 0) {
             return -1;
         }
@@ -85,7 +85,7 @@ int demo_scan_serve(struct demo_link *l, const struct textscan_filter *filter,
     if (open_slots(l, filter, c->count, host, &slots) != 0 ||
         link_send(l, &word, sizeof(word)) != 0 || link_receive(l, &word, sizeof(word)) != 0 ||
         close_slots(l, &slots) != 0) {
-        goto out; /* the entries may still be there: the process ends */
+        goto out; /* the entries may still exist: only the end of the process removes them */
     }
     textscan_result(host, c->count, filter, &totals);
     rc = link_send(l, &totals, sizeof(totals));
@@ -100,8 +100,8 @@ struct streamer {
     struct demo_link *l;
     const char *path;
     int file;
-    uint8_t *buffer; /* one message a slot */
-    uint64_t size;   /* of a message */
+    uint8_t *buffer; /* room for one message in each slot */
+    uint64_t size;   /* bytes of a message */
     ptl_handle_ct_t ct;
     ptl_handle_md_t md;
 };
@@ -168,7 +168,8 @@ static int stream(struct streamer *s, struct demo_scan *r)
                : 0;
 }
 
-/* Lengths are multiples of the packet size: an edge of a message is one of packets. */
+/* Returns the bytes of a message: a multiple of the packet size, so that each message begins with a
+ * new packet. */
 static uint64_t choose_size(uint64_t bytes, uint64_t packet)
 {
     uint64_t packets = (bytes / MESSAGES_WANTED + packet - 1) / packet;

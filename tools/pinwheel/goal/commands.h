@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subcommands of `pinwheel goal`, one file each; each is called as a
- * subcommand of `pinwheel` is (commands.h), with its own name as argv[0].
+ * The subcommands of `pinwheel goal`, one file each. Each is called like a subcommand of `pinwheel`
+ * (commands.h), with its own name as argv[0].
  */
 #ifndef PINWHEEL_GOAL_COMMANDS_H
 #define PINWHEEL_GOAL_COMMANDS_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel goal gen`: schedules of known patterns, of any number of ranks. */
+/* `pinwheel goal gen`: generates schedules of known patterns, for any number of ranks. */
 #include "base/nearest.h"
 #include "commands.h"
 #include "gen_options.h"
@@ -16,7 +16,7 @@ static int generate(void *context, int fd, struct goal_stream *text, struct goal
                         : goal_generate(job->pattern, &job->config, fd, error);
 }
 
-/* A name that is a part of others stands for none of them: which they are. */
+/* Lists the patterns whose names contain `name`, for the error about a name that fits several. */
 static const char *parts_of(const char *name, char *text, size_t size)
 {
     size_t n = 0;

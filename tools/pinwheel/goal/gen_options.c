@@ -34,7 +34,7 @@ static int take_extent(struct args *a, void *into)
     return args_bad(a, "must be like 8x4 or 8x4x2");
 }
 
-/* A decimal, in millionths. */
+/* Reads a decimal, in millionths. */
 static int take_rate(struct args *a, void *rate)
 {
     unsigned __int128 value = 0;
@@ -88,7 +88,7 @@ static bool takes(const struct goal_pattern *p, int option)
     return (gen_options[option].group & ~p->uses) == 0;
 }
 
-/* The options of a pattern, in lines that begin with `indent` blanks. */
+/* Lists the options of a pattern, in lines that begin with `indent` blanks. */
 static void list_options(const struct goal_pattern *p, int indent)
 {
     int column = 0;
@@ -117,8 +117,8 @@ static int list_patterns(struct args *a, void *into)
 
 #define AT(member) ARGS_AT(struct gen_job, member)
 
-/* An option of training that counts bytes or time stops short of GOAL_DERIVED, which is no number
- * but means that the value follows from others. */
+/* The options. Training options that count bytes or time have a maximum below GOAL_DERIVED, which
+ * is no number but means that the value is derived from others. */
 const struct args_option gen_options[] = {
     {"--ranks", "N", "ranks (default 16)", ARGS_UNSIGNED, AT(config.ranks), 0, GOAL_ANY - 1},
     {"--size", "BYTES",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The options of `pinwheel goal gen`: one table says what each means, which member of
- * the configuration it sets and which patterns take it. */
+/* The options of `pinwheel goal gen`: one table with each option's meaning, the member of the
+ * configuration that it sets, and the patterns that take it. */
 #ifndef PINWHEEL_GOAL_GEN_OPTIONS_H
 #define PINWHEEL_GOAL_GEN_OPTIONS_H
 
@@ -15,7 +15,7 @@ struct gen_job {
     bool as_text;
 };
 
-/* Options of some patterns have these as their group: GOAL_USES_. */
+/* `group` of an option that only some patterns take is the GOAL_USES_ flag of these patterns. */
 extern const struct args_option gen_options[];
 extern const int gen_option_count;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel goal`: schedules of the simulator. A new subcommand is a file, a line of
- * commands.h and a line of the table.
+ * `pinwheel goal`: makes, converts and simulates schedules. A new subcommand needs a file, a line
+ * of commands.h and a line of the table.
  */
 #include "commands.h"
 

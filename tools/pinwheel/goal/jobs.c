@@ -19,7 +19,7 @@ bool goal_jobs_need_record(const struct goal_run *r)
     return false;
 }
 
-/* Ticks of what a calc of that time takes. */
+/* Returns the time at which a job starts, in ticks; the job has it in the unit of calcs. */
 static uint64_t start_of(const struct goal_run *r, const struct goal_job *job)
 {
     return job->start * (r->in.calc_in_ps || r->in.model == SIM_LOGGOPSIM ? 1 : 1000);
@@ -65,7 +65,7 @@ int goal_jobs_open(struct goal_run *r)
     return rc == 0 ? 0 : 1;
 }
 
-/* When the last of a node's operations on a job's cpus ends. */
+/* Returns when the last operation of a node on the job's cpus ends. */
 static uint64_t finish_on(const struct goal_run *r, const struct goal_job *job, uint32_t node)
 {
     struct goal_rank rank = goal_rank(&r->goal, node);
@@ -91,7 +91,7 @@ static uint64_t finish_of(const struct goal_run *r, const struct goal_job *job)
     return last;
 }
 
-/* A job without operations takes no time, whenever it begins. */
+/* Returns how long a job takes from its start; 0 for a job without operations. */
 static uint64_t duration(const struct goal_run *r, const struct goal_job *job, uint64_t finish)
 {
     uint64_t start = start_of(r, job);

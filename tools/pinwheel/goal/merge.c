@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel goal merge`: schedules of several jobs become one, of all their nodes. */
+/* `pinwheel goal merge`: merges the schedules of several jobs into one for all their nodes. */
 #include "commands.h"
 
 #include "sim/goal/merge.h"
@@ -13,7 +13,7 @@
 struct merge_job {
     struct args args;
     const char **paths;
-    struct goal *parts; /* schedules that were opened */
+    struct goal *parts; /* the schedules, of which the first `opened` are open */
     uint32_t count, opened;
     const char *output, *jobs_file, *placement, *start;
     bool as_text, with_side, compat;
@@ -127,7 +127,7 @@ static int open_parts(struct merge_job *job, struct goal_error *error)
     return 0;
 }
 
-/* A job is called by its file, unless its line says how. */
+/* Names each job by its schedule's file, unless its line has a name. */
 static int name_jobs(struct merge_job *job, struct goal_error *error)
 {
     for (uint32_t i = 0; i < job->count; i++) {
@@ -136,7 +136,7 @@ static int name_jobs(struct merge_job *job, struct goal_error *error)
             return goal_fail(error, "no memory");
         }
         for (char *c = j->name; *c != '\0'; c++) {
-            *c = (unsigned char)*c < ' ' ? '?' : *c; /* a name is part of a line */
+            *c = (unsigned char)*c < ' ' ? '?' : *c; /* the name becomes part of a line */
         }
     }
     return 0;
@@ -177,7 +177,7 @@ static int read_placement(struct merge_job *job, struct goal_error *error)
                          m->jobs.count, job->count);
     }
     for (uint32_t i = 0; i < job->count; i++) {
-        m->jobs.job[i].has_cpus = false; /* they are given anew */
+        m->jobs.job[i].has_cpus = false; /* goal_merge_check() assigns them again */
     }
     m->nodes = job->nodes > 0 ? m->nodes : goal_jobs_highest(&m->jobs) + 1;
     return 0;
@@ -223,7 +223,7 @@ static int open_labels(const struct merge_job *job, struct goal_output *labels,
     return rc;
 }
 
-/* All files appear, or none. */
+/* Writes all files; each appears only if all are complete. */
 static int write_files(struct merge_job *job, struct goal_error *error)
 {
     struct goal_output o = {.fd = -1}, side = {.fd = -1}, labels = {.fd = -1};

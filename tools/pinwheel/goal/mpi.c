@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel goal trace`: the recording of an MPI program, turned into a schedule. */
+/* `pinwheel goal trace`: turns the recording of an MPI program into a schedule. */
 #include "commands.h"
 #include "pinwheel/util/json.h"
 
@@ -12,8 +12,8 @@
 struct trace_job {
     struct mpi_config config;
     struct mpi_summary summary;
-    uint32_t recorded; /* ranks */
-    uint32_t ranks;    /* 0: as recorded */
+    uint32_t recorded; /* ranks of the recording */
+    uint32_t ranks;    /* ranks of the schedule; 0: as many as recorded */
     const char *input;
     const char *output;
     bool as_text;
@@ -36,7 +36,7 @@ static int list_algorithms(struct args *a, void *into)
 
 /* ---- Options ---- */
 
-/* A decimal as a fraction: at most 9 digits before the point and 9 behind it. */
+/* Reads a decimal, with at most 9 digits before the point and 9 behind it, as a fraction. */
 static int take_scale(struct args *a, void *into)
 {
     uint64_t *scale = into;
@@ -113,7 +113,7 @@ static int check_job(const struct args *a, const struct trace_job *job)
 
 /* ---- The work ---- */
 
-/* A recording, and what turns it into a schedule. */
+/* A recording that is being turned into a schedule. */
 struct turning {
     struct trace_job *job;
     struct mpi_trace trace;

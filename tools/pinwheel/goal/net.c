@@ -42,7 +42,7 @@ int goal_net_take_rate(struct args *a, void *byte)
                : args_error(a, "%s", error);
 }
 
-/* An option that says nothing without --network; NULL: none was given. */
+/* Returns an option that was given but has no effect without --network, or NULL. */
 static const char *of_network(const struct args *a)
 {
     for (int i = 0; i < a->count; i++) {
@@ -56,7 +56,7 @@ static const char *of_network(const struct args *a)
 int goal_net_check(struct goal_run *r)
 {
     struct goal_net *n = &r->net;
-    /* --noise has a use for the seed, too. */
+    /* --noise uses the seed, too. */
     if (args_given(&r->args, "--seed") && n->text == NULL && r->noise_text == NULL) {
         return args_error(&r->args, "--seed: nothing is drawn by lot without --network or --noise");
     }
@@ -115,9 +115,9 @@ void goal_net_close(struct goal_run *r)
 
 /* ---- Results ---- */
 
-/* Parts of the time up to the last finish that channels were taken. */
+/* How much of the time up to the last finish channels were busy, as a fraction. */
 struct use {
-    double most, mean; /* mean of those that were used */
+    double most, mean; /* of the busiest channel; mean of all channels that were used */
 };
 
 static struct use find_use(const struct goal_run *r)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel goal run --critical-path`: its results, for people and as JSON. */
+/* `pinwheel goal run --critical-path`: prints its results, as text or JSON. */
 #include "run.h"
 
 #include "sim/report/stuck.h"
 
 #include <inttypes.h>
 
-/* Of a long path people see the first and the last steps. */
+/* Of a long path the text shows only so many first and last steps. */
 enum { SHOWN_AT_ENDS = 20 };
 
-/* L stands for what a network says in detail. */
+/* In which runs a part exists: with a network L is replaced by more detailed parts. */
 enum where { ANYWHERE, ON_LATENCY, ON_NETWORK, WITH_NOISE };
 
 static const struct {
@@ -36,7 +36,7 @@ static uint64_t part(const struct path_parts *p, int i)
     return *(const uint64_t *)((const char *)p + parts[i].at);
 }
 
-/* Whether a part is one of this run's. */
+/* True if a part exists in this run. */
 static bool has_part(const struct goal_run *r, int i)
 {
     switch (parts[i].where) {
@@ -51,7 +51,7 @@ static bool has_part(const struct goal_run *r, int i)
     }
 }
 
-/* The work of an operation in a step. */
+/* Returns the name of what an operation does in a step. */
 static const char *step_name(const struct goal_run *r, const struct path_step *step)
 {
     struct charges c;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel goal record`: runs a command that starts an MPI program, with the recorder
- * in the program but not in what starts it:
+ * `pinwheel goal record`: runs a command that starts an MPI program, and loads the recorder into
+ * the program, but not into its launcher:
  *
  *     mpirun -n 4 ./program      becomes
  *     mpirun -n 4 env LD_PRELOAD=.../libpinwheel-trace-openmpi.so PINWHEEL_TRACE=FOLDER ./program
  *
- * The program is a word of the command that names an executable which the dynamic
- * linker, asked as ldd asks it, finds to need an MPI; that says which recorder.
+ * The program is found among the words of the command: it is an executable that needs an MPI
+ * library, as the dynamic linker lists them for ldd. The library tells which recorder to load.
  */
 #include "commands.h"
 
@@ -30,7 +30,7 @@ static const struct args_option record_options[] = {
 };
 
 static const struct recorder {
-    const char *library; /* shared library that a program of that MPI needs */
+    const char *library; /* shared library that a program of this MPI needs */
     const char *file;
     const char *package;
 } recorders[] = {
@@ -40,7 +40,8 @@ static const struct recorder {
 
 /* ---- Which word is the program ---- */
 
-/* An executable with a dynamic linker: others would run, not list what they need. */
+/* True if an executable has a dynamic linker. Any other one would be run, instead of listing the
+ * libraries that it needs. */
 static bool is_dynamic(const char *path)
 {
     Elf64_Ehdr head;
@@ -69,7 +70,8 @@ static bool executable(const char *path)
     return stat(path, &s) == 0 && S_ISREG(s.st_mode) && access(path, X_OK) == 0;
 }
 
-/* A word as a launcher finds it: with a slash as it is, else in the folder or on PATH. */
+/* Finds a word as a launcher does: as a path if it has a slash, else in the current folder or on
+ * PATH. */
 static bool find_program(const char *word, char *path, size_t size)
 {
     snprintf(path, size, "%s", word);
@@ -97,7 +99,7 @@ static void list_libraries(const char *path, int to)
     _exit(127);
 }
 
-/* The recorder for what a program needs; NULL: it needs no MPI. */
+/* Returns the recorder for the MPI that a program needs; NULL: it needs none. */
 static const struct recorder *recorder_of(const char *path)
 {
     const struct recorder *found = NULL;
@@ -133,7 +135,8 @@ static const struct recorder *recorder_of(const char *path)
 
 /* ---- Where the recorder is ---- */
 
-/* From the folder of the command `pinwheel`: the build tree, an installation. */
+/* Where recorders are, relative to the folder of the command `pinwheel`: in a build tree, in an
+ * installation. */
 static const char *const folders[] = {"../../src/trace", "../" PINWHEEL_LIBDIR "/pinwheel"};
 
 static bool find_recorder(const struct recorder *r, char *path, size_t size)
@@ -160,7 +163,8 @@ static bool find_recorder(const struct recorder *r, char *path, size_t size)
 
 /* ---- The command ---- */
 
-/* Files of an older recording would be taken for ranks of this one. */
+/* True if a folder has no files: those of an older recording would be taken for ranks of this
+ * one. */
 static bool is_empty(const char *folder)
 {
     DIR *d = opendir(folder);
@@ -171,7 +175,7 @@ static bool is_empty(const char *folder)
     if (d != NULL) {
         closedir(d);
     }
-    return entries <= 2; /* itself and its parent */
+    return entries <= 2; /* "." and ".." */
 }
 
 static int make_folder(const struct args *a, const char *folder, char *path)
@@ -191,7 +195,7 @@ static int make_folder(const struct args *a, const char *folder, char *path)
     return 0;
 }
 
-/* Words of the new command, with room for four more for each that is a program. */
+/* The words of the new command; each program takes up to four words more. */
 struct command {
     char **words;
     int count;
@@ -222,7 +226,8 @@ static int add_program(const struct args *a, struct command *c, const struct rec
     return 0;
 }
 
-/* One program for each ":" of the command, the first that needs an MPI. */
+/* Builds the new command. Each part between ":" has one program: its first word that needs an
+ * MPI. */
 static int build(const struct args *a, struct command *c, const char *folder)
 {
     bool sought = true;

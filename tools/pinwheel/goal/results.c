@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The output of `pinwheel goal run` for one run, for people and as JSON; see run.h. */
+/* Prints the results of one run of `pinwheel goal run`, as text or JSON; see run.h. */
 #include "run.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ static const char *model_name(const struct goal_run *r)
     return r->in.model == SIM_LOGGOPSIM ? "loggopsim" : "pinwheel";
 }
 
-/* How long a queue was on average when it was searched. */
+/* Returns the average length of a queue at its searches. */
 static double mean_length(const struct sim_queue_use *u)
 {
     return u->searches > 0 ? (double)u->lengths / (double)u->searches : 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel goal run`: simulates a schedule and says when each rank finishes, as
- * a summary for people or as JSON.
+ * `pinwheel goal run`: simulates a schedule and prints when each rank finishes, as a summary or as
+ * JSON.
  */
 #include "run.h"
 
@@ -98,7 +98,7 @@ static int unknown_set(struct goal_run *r)
                       names);
 }
 
-/* The named set, and over it what -L to -S say. */
+/* Sets the parameters: those of the named set, replaced by -L to -S where given. */
 static int set_parameters(struct goal_run *r)
 {
     char error[256];
@@ -128,7 +128,7 @@ static int set_parameters(struct goal_run *r)
     return 0;
 }
 
-/* The option that needs a record of what happened, or NULL. */
+/* Returns the option that needs a record of the run, or NULL. */
 static const char *recorder(const struct goal_run *r)
 {
     if (r->critical_path) {
@@ -137,7 +137,7 @@ static const char *recorder(const struct goal_run *r)
     return r->trace != NULL ? "--trace" : r->timeline != NULL ? "--timeline" : NULL;
 }
 
-/* Options that say nothing beside, or without, others. */
+/* Refuses options that have no effect together with, or without, other options. */
 static int check_together(struct goal_run *r)
 {
     if (r->svg != NULL && r->sweep.values == 0) {
@@ -160,7 +160,7 @@ static int check_together(struct goal_run *r)
     return 0;
 }
 
-/* 0, 2 for bad usage, -1 after help was printed. */
+/* Returns 0, 2 after an error of usage, -1 after help was printed. */
 static int parse(struct goal_run *r, int argc, char **argv)
 {
     r->args = (struct args){
@@ -197,7 +197,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* Tells a terminal how far a long run is, twice a second. */
+/* Shows on a terminal how far a long run is, twice a second. */
 struct progress {
     double begin, next;
     uint64_t expected;
@@ -220,7 +220,7 @@ static void show_progress(void *context, uint64_t events)
     fflush(stderr);
 }
 
-/* Says why a run gave no times; 1 then. */
+/* Prints why a run gave no finish times; returns 1. */
 static int report_failure(struct goal_run *r, enum sim_end end)
 {
     if (end == SIM_FAILED) {
@@ -285,7 +285,7 @@ static int cannot_write(const char *option, const char *path)
     return 1;
 }
 
-/* Before a long run, not after it. */
+/* Refuses schedules that are too large for --trace or --timeline, before the run. */
 static int check_size(const struct goal_run *r)
 {
     if (r->trace != NULL && r->goal.nodes > GOAL_TRACE_MOST) {
@@ -306,7 +306,7 @@ static int check_size(const struct goal_run *r)
     return 0;
 }
 
-/* Writes what the user asked to be made of the record of a run that ended well. */
+/* Writes the outputs that need the record of a run: critical path and timelines. */
 static int read_record(struct goal_run *r)
 {
     struct goal_summary s = goal_summarise(&r->goal, &r->out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The inside of `pinwheel goal run`, for its files: the run that its options ask for,
- * and how times are written.
+ * The interface between the files of `pinwheel goal run`: the run that its options ask for, and
+ * functions that print times.
  *
  *   run.c      options, one run
  *   results.c  its results
@@ -22,29 +22,29 @@
 #include "sim/models/engine.h"
 #include "sim/report/path.h"
 
-/* --sweep: `values` values of one parameter; 0: none. */
+/* --sweep: runs with `values` values of one parameter; 0: no sweep. */
 struct goal_sweep {
     const char *text; /* as the user wrote it */
     enum sim_parameter which;
-    uint64_t from, to; /* as in sim_parameters.value */
+    uint64_t from, to; /* the ends, as sim_parameters.value has them */
     uint32_t values;
 };
 
-/* --network, and what belongs to it. */
+/* --network, and the options that belong to it. */
 struct goal_net {
-    const char *text; /* NULL: none */
+    const char *text; /* the value of --network; NULL: not given */
     const char *placement;
     struct net_spec spec;
     struct net_config config;
     struct net_graph graph;
-    uint32_t *host; /* by rank */
+    uint32_t *host; /* by rank: its host */
     struct sim_network network;
 };
 
 struct goal_run {
     struct args args;
     const char *file;
-    const char *text[SIM_PARAMETERS]; /* of -L ... -S; NULL: not given */
+    const char *text[SIM_PARAMETERS]; /* values of -L ... -S; NULL: not given */
     const char *set;
     bool ranks, json, compat;
     struct sim_parameters parameters;
@@ -53,50 +53,49 @@ struct goal_run {
     struct goal goal;
     double seconds;
     struct goal_sweep sweep;
-    const char *svg; /* of the sweep; NULL: none */
+    const char *svg; /* file for the picture of the sweep; NULL: none */
     bool critical_path;
-    const char *trace, *timeline; /* NULL: none */
+    const char *trace, *timeline; /* files to write; NULL: none */
     struct sim_record record;     /* open if r->in.record is set */
     struct path path;
     struct goal_net net;
-    const char *noise_text; /* NULL: none */
+    const char *noise_text; /* value of --noise; NULL: not given */
     struct sim_noise noise; /* open if r->in.noise is set */
-    const char *jobs_file;  /* NULL: none */
+    const char *jobs_file;  /* value of --jobs; NULL: not given */
     struct goal_jobs jobs;
 };
 
-/* goal_run_simulate() runs the schedule, showing a terminal how far it is. It
- * returns 0, or 1 after it has said why there are no times; r->out is the
- * caller's to free in any case. */
+/* goal_run_simulate() runs the schedule, and shows on a terminal how far it is. It returns 0, or 1
+ * after it has printed why there are no finish times. The caller frees r->out in both cases. */
 int goal_run_simulate(struct goal_run *r);
 
-/* goal_run_written() returns the exit status after results were written, and says
- * so if that failed. */
+/* goal_run_written() returns the exit status after the results were printed, and prints an error if
+ * that `failed`. */
 int goal_run_written(int failed);
 
-/* goal_run_print() prints the results; -1 if writing failed. */
+/* goal_run_print() prints the results; -1 if that failed. */
 int goal_run_print(struct goal_run *r);
 
 /* ---- The network (net.c) ---- */
 
-/* The group of options that say nothing without --network. */
+/* The group of options that have no effect without --network. */
 enum { GOAL_NET = 1 };
 
-/* goal_net_begin() sets what holds without options, goal_net_take() takes --network, its two others
- * the values of a rate and of times, and goal_net_check() says whether the options agree; 2 after
- * an error was printed. */
+/* goal_net_begin() sets the defaults. goal_net_take() takes the value of --network,
+ * goal_net_take_rate() that of a rate and goal_net_take_time() that of a time. goal_net_check()
+ * checks that the options agree; it returns 0, or 2 after it has printed an error. */
 void goal_net_begin(struct goal_run *r);
 int goal_net_take(struct args *a, void *net);
 int goal_net_take_rate(struct args *a, void *byte);
 int goal_net_take_time(struct args *a, void *ps);
 int goal_net_check(struct goal_run *r);
 
-/* goal_net_open() builds the network for the schedule that was opened, if there is to be
- * one, and places the ranks; 1 after an error was printed. */
+/* goal_net_open() builds the network for the open schedule, if --network was given, and places the
+ * ranks on hosts. It returns 0, or 1 after it has printed an error. */
 int goal_net_open(struct goal_run *r);
 void goal_net_close(struct goal_run *r);
 
-/* goal_net_channel() names a channel. */
+/* goal_net_channel() writes the name of a channel. */
 void goal_net_channel(const struct goal_run *r, uint32_t channel, char *text, size_t size);
 
 void goal_net_json(struct json *j, struct goal_run *r);
@@ -104,9 +103,9 @@ void goal_net_text(struct goal_run *r);
 
 /* ---- Jobs (jobs.c) ---- */
 
-/* goal_jobs_open() reads the file of --jobs, if there is one, once the schedule was
- * opened; 1 after an error was printed. goal_jobs_need_record(): jobs share nodes, so that
- * finish times of nodes do not say when they end. */
+/* goal_jobs_open() reads the file of --jobs, if it was given, after the schedule was opened; 1
+ * after it has printed an error. goal_jobs_need_record() is true if jobs share nodes: then the
+ * finish time of a node does not tell when a job ends, and the run must be recorded. */
 int goal_jobs_open(struct goal_run *r);
 bool goal_jobs_need_record(const struct goal_run *r);
 
@@ -119,28 +118,28 @@ void goal_jobs_text(struct goal_run *r);
 void goal_path_json(struct json *j, struct goal_run *r);
 void goal_path_text(struct goal_run *r);
 
-/* Operations of the largest schedule that goal_trace_write() is for: its file has
- * about 500 bytes for each. */
+/* --trace refuses larger schedules, in operations: its file has about 500 bytes for each. */
 enum { GOAL_TRACE_MOST = 1000000 };
 
-/* On a network, the most times that packets take a channel of which a trace tells. */
+/* The timeline has at most so many times that a packet took a channel. */
 enum { GOAL_TRACE_CHANNELS = 1000000 };
 
-/* goal_trace_write() writes the timeline into r->trace; -1 with errno set. */
+/* goal_trace_write() writes the timeline to the file r->trace; -1 with errno set. */
 int goal_trace_write(const struct goal_run *r);
 
-/* The largest schedule that people can still make out in a picture. */
+/* --timeline refuses larger schedules, in operations and ranks: the picture would not be
+ * readable. */
 enum { GOAL_TIMELINE_MOST = 2000, GOAL_TIMELINE_RANKS = 64 };
 
-/* goal_timeline_draw() draws the timeline into r->timeline; -1 with errno set. */
+/* goal_timeline_draw() draws the timeline to the file r->timeline; -1 with errno set. */
 int goal_timeline_draw(const struct goal_run *r);
 
 /* ---- Results (times.c) ---- */
 
-/* goal_run_name() is the schedule's file without its folder. */
+/* goal_run_name() returns the name of the schedule's file without its folder. */
 const char *goal_run_name(const struct goal_run *r);
 
-/* The largest finish time and who has it. */
+/* The latest and the earliest finish time, the rank with the latest, and their mean. */
 struct goal_summary {
     uint64_t most, least;
     uint32_t last;
@@ -149,8 +148,8 @@ struct goal_summary {
 
 struct goal_summary goal_summarise(const struct goal *g, const struct sim_output *out);
 
-/* goal_time_text() writes ticks as nanoseconds, with the decimals that are needed,
- * and returns the length. goal_json_time() writes them as a number. */
+/* goal_time_text() writes ticks as nanoseconds, with as many decimals as needed, and returns the
+ * length. goal_json_time() writes them as a JSON number. */
 int goal_time_text(const struct sim_output *out, uint64_t ticks, char text[32]);
 void goal_json_time(struct json *j, const struct sim_output *out, const char *name, uint64_t ticks);
 

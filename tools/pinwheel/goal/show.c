@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel goal show`: a schedule as text that compiles back to the identical
- * bytes, as JSON, or its statistics as either.
+ * `pinwheel goal show`: prints a schedule as text that compiles to the identical bytes, or as JSON;
+ * or its statistics, as text or JSON.
  */
 #include "commands.h"
 
@@ -31,7 +31,7 @@ static const struct args_option show_options[] = {
 
 /* ---- Statistics ---- */
 
-/* Sizes of one kind of operation. The sum of many large ones needs 128 bits. */
+/* The sizes of the operations of one type. The sum of many large ones needs 128 bits. */
 struct sizes {
     uint64_t count;
     uint64_t least;
@@ -44,7 +44,7 @@ struct stats {
     uint64_t requires, irequires;
     uint64_t roots;
     uint64_t empty_ranks;
-    uint64_t any_source, any_tag; /* receives */
+    uint64_t any_source, any_tag; /* receives from any source; receives of any tag */
     uint64_t self_sends;
 };
 
@@ -88,7 +88,7 @@ static const struct {
 } kinds[] = {
     {GOAL_SEND, "sends", "bytes"}, {GOAL_RECV, "recvs", "bytes"}, {GOAL_CALC, "calcs", "ns"}};
 
-/* A sum may have 39 digits. */
+/* Writes a sum, which may have 39 digits. */
 static const char *sum_text(unsigned __int128 n, char text[40])
 {
     char *p = text + 39;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The runs of a sweep, and their table. The values lie at equal distances, both
- * ends among them; each is rounded down to what the parameter and the model can
- * hold, and one that comes out like its neighbour is run once.
+ * The runs of a sweep, and their table. The values have equal distances and include both ends. Each
+ * is rounded down to a value that the parameter and the model can have; if that equals its
+ * neighbour it is run only once.
  */
 #include "sweep.h"
 
@@ -23,7 +23,7 @@ static int bad_sweep(const struct args *args)
                       args->value);
 }
 
-/* One end of the sweep: the text from `begin` up to `end`. */
+/* Reads one end of the sweep, from the text between `begin` and `end`. */
 static int parse_end(struct args *args, const struct goal_sweep *sweep, const char *begin,
                      const char *end, uint64_t *value)
 {
@@ -88,7 +88,7 @@ int goal_sweep_check(struct goal_run *r)
 
 /* ---- Values ---- */
 
-/* The least difference of two values. */
+/* Returns the least difference that two values of the parameter can have. */
 static uint64_t grain(const struct goal_run *r)
 {
     enum sim_parameter which = r->sweep.which;
@@ -111,7 +111,7 @@ static uint64_t value_at(const struct goal_run *r, uint32_t i)
     return value - value % grain(r);
 }
 
-/* A value as a number without unit: ns, ns per byte, bytes. */
+/* Writes a value as a number without unit: in ns, ns per byte, or bytes. */
 static void number_text(const struct goal_run *r, uint64_t value, char text[40])
 {
     if (r->sweep.which == SIM_S) {
@@ -172,7 +172,7 @@ static int report(const struct goal_run *r, const struct sweep_point *points, ui
     return goal_run_written(r->json ? print_json(r, points, count) : print_table(r, points, count));
 }
 
-/* The run that failed is one of many: says which. */
+/* Prints which of the sweep's runs has failed. */
 static void say_value(const struct goal_run *r)
 {
     char text[64];

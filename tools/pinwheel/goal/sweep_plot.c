@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The picture of a sweep: the last finish over the parameter, both linear. The
- * axis of times begins at 0, so that slopes can be compared.
+ * The picture of a sweep: the last finish time over the parameter, both linear. The axis of times
+ * begins at 0, so that slopes can be compared.
  */
 #include "pinwheel/util/plot.h"
 #include "sweep.h"
@@ -36,7 +36,7 @@ static struct plot_axis value_axis(const struct goal_run *r, const struct sweep_
     }
     a.low = low * a.scale;
     a.high = high * a.scale;
-    if (a.low == a.high) { /* a single value stands in the middle */
+    if (a.low == a.high) { /* with a single value its point is in the middle */
         a.low -= 1;
         a.high += 1;
     }

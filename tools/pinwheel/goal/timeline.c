@@ -32,7 +32,7 @@ static const char style[] =
     ".arrow { stroke: #333; stroke-width: 1.1 } .head { fill: #333 }\n"
     ".control { stroke-dasharray: 3 3; stroke: #777 }\n";
 
-/* Where lines lie: a y for each lane of each rank; 0: not used. */
+/* Where the lines of the picture are: the y of each lane of each rank; 0: the lane is not used. */
 struct timeline {
     const struct goal_run *r;
     struct plot plot;
@@ -54,7 +54,7 @@ static double x_of(const struct timeline *t, uint64_t time)
     return plot_place(&t->x, ns * t->x.scale);
 }
 
-/* Marks what is used, then gives each its place. */
+/* Marks the lanes that are used, then gives each of them its y. */
 static void lay_out(struct timeline *t)
 {
     const struct goal *g = &t->r->goal;
@@ -79,7 +79,7 @@ static void lay_out(struct timeline *t)
                 any = true;
             }
         }
-        y += any ? 0 : LINE; /* a rank without operations has its name */
+        y += any ? 0 : LINE; /* a rank without operations has a line for its name */
     }
     t->height = y + GAP;
 }
@@ -153,7 +153,7 @@ static void draw_spans(struct timeline *t, uint64_t operation)
     }
 }
 
-/* One end of an arrow. */
+/* Returns the point of one end of an arrow. */
 static struct svg_point end_of(struct timeline *t, uint64_t operation, enum span_lane lane,
                                uint64_t time)
 {
@@ -170,7 +170,8 @@ static void draw_arrow(struct timeline *t, const struct flight *f)
     struct svg_point from = end_of(t, f->from, SPAN_CPU, f->leaves);
     struct svg_point to =
         end_of(t, f->to, f->kind == SPAN_REPLY ? SPAN_CPU : SPAN_NIC_IN, f->arrives);
-    double down = to.y > from.y ? 1 : -1; /* from edge to edge of the boxes */
+    /* the arrow goes from the edge of one box to that of the other */
+    double down = to.y > from.y ? 1 : -1;
     from.y += down * BOX / 2.0;
     to.y -= down * BOX / 2.0;
     double dx = to.x - from.x, dy = to.y - from.y, length = sqrt(dx * dx + dy * dy);
@@ -199,7 +200,7 @@ static void draw_key(struct svg *s)
     }
 }
 
-/* The latest end of anything, nics among it. */
+/* Returns the latest end of any span, also those of nics. */
 static uint64_t latest(const struct goal_run *r)
 {
     uint64_t most = 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Results of a simulation as text; see run.h. */
+/* Results of a simulation, computed and written as text; see run.h. */
 #include "run.h"
 
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Threads of a rank: cpus, then sending sides, then receiving sides. */
+/* Threads of a rank: its cpus, then the sending sides of its nics, then the receiving sides. */
 enum { NUMBERS = 256 };
 
 static unsigned thread_of(enum span_lane lane, uint8_t number)
@@ -26,7 +26,7 @@ static void write_time(FILE *to, const char *name, uint64_t ps)
     fprintf(to, ",\"%s\":%" PRIu64 ".%06" PRIu64, name, ps / 1000000, ps % 1000000);
 }
 
-/* Each event follows the one before, the first one that of write_head(). */
+/* Begins an event behind another one; the first of all events is that of write_head(). */
 static void begin_event(FILE *to, char phase, uint32_t rank, unsigned thread)
 {
     fprintf(to, ",\n{\"ph\":\"%c\",\"pid\":%" PRIu32 ",\"tid\":%u", phase, rank, thread);
@@ -55,7 +55,7 @@ static void write_span(FILE *to, const struct goal_run *r, uint64_t operation,
     fputs("}}", to);
 }
 
-/* An arrow from where a message was sent to where it is received, cpu to cpu. */
+/* Writes an arrow from the cpu that sent a message to the cpu that receives it. */
 static void write_arrow(FILE *to, const struct goal_run *r, uint64_t recv)
 {
     struct flight flights[FLIGHTS_MOST];
@@ -77,7 +77,7 @@ static void write_arrow(FILE *to, const struct goal_run *r, uint64_t recv)
     }
 }
 
-/* Names of a rank and of the threads that it uses. */
+/* Writes the names of a rank and of its threads that are used. */
 static void write_names(FILE *to, const struct goal_run *r, uint32_t rank)
 {
     static const char *const lanes[] = {
@@ -130,7 +130,7 @@ static void write_taken(FILE *to, const struct goal_run *r, const struct record_
             span_name(kind), rank, peer, rank, op);
 }
 
-/* Channels have the names of their ends, which a Graphviz file may have chosen. */
+/* Writes the name of a channel, made of its ends, whose names a Graphviz file may have chosen. */
 static void write_channel_name(FILE *to, const struct goal_run *r, uint32_t channel)
 {
     char text[300];
@@ -166,7 +166,7 @@ static int write_channels(FILE *to, const struct goal_run *r)
 
 /* ---- The file ---- */
 
-/* The end says how much of the channels is told. */
+/* Writes the end of the file, with how many spans of channels it has and how many were left out. */
 static void write_end(FILE *to, const struct goal_run *r)
 {
     fputs("\n]", to);
@@ -183,7 +183,7 @@ static void write_end(FILE *to, const struct goal_run *r)
     fputs("}\n", to);
 }
 
-/* The first event is one of its own: the parameters. */
+/* Writes the first event, which has the parameters of the run. */
 static void write_head(FILE *to, const struct goal_run *r)
 {
     fputs("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n"

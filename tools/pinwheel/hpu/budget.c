@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel hpu budget`: at a packet size, rate and number of HPUs, how many cycles a
- * handler may take, by Little's law (the sPIN paper, section 4.4.2): packets come every
- * max(gap, size / rate); as long as each takes an HPU no longer than that times the
- * number of HPUs, they keep up. --table is its figure 4: how many HPUs are needed, by packet
- * size and by the time that a handler takes.
+ * `pinwheel hpu budget`: computes how many cycles a handler may take at a packet size, rate and
+ * number of HPUs, by Little's law (the sPIN paper, section 4.4.2). A packet comes every max(gap,
+ * size / rate); the HPUs keep up as long as a handler takes no longer than that time multiplied by
+ * their number. --table prints the paper's figure 4: how many HPUs are needed, by packet size and
+ * handler time.
  */
 #include "commands.h"
 
@@ -17,16 +17,17 @@
 struct budget {
     double bytes, rate, hpus, gap;
     double interval; /* ns between packets */
-    double cycles;   /* that an HPU has for a packet */
+    double cycles;   /* cycles that an HPU has for each packet */
 };
 
-/* Cycles for which a handler keeps its HPU busy: its own, and those between two handlers. */
+/* Returns for how many cycles a handler keeps its HPU busy: its own, and those between two
+ * handlers. */
 static double busy(const struct hpu_job *j, const struct rv32_result *r)
 {
     return (double)r->cycles + j->timing->around;
 }
 
-/* The numbers that options may set, whose texts are hpu_job.own. */
+/* Numbers that options set; their texts are in hpu_job.own. */
 enum { BYTES, RATE, HPUS, GAP, NUMBERS };
 
 static const struct args_option budget_options[] = {
@@ -117,8 +118,8 @@ static double hpus_for(const struct budget *b, double nanoseconds)
     return fmax(1, ceil(nanoseconds / b->interval - 1e-9));
 }
 
-/* Runs the function of the image on a packet of that size, with memory as at first, and returns
- * what it took. If it does not return, says why and returns NULL. */
+/* Runs the image's function on a packet of `bytes` bytes, with memory as at first, and returns the
+ * result. If the function does not return, it prints why and returns NULL. */
 static const struct rv32_result *run_sized(struct hpu_job *j, const struct hpu_job *first,
                                            uint32_t bytes)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Calls of a handler, noted and printed; see calls.h. */
+/* Records and prints the calls that a handler makes; see calls.h. */
 #include "calls.h"
 
 #include <inttypes.h>
@@ -10,14 +10,14 @@
 
 enum { TEXT_MOST = HPU_LINE_MOST + 1, CALL_TEXT = 4 * HPU_LINE_MOST + 512 };
 
-/* ---- Noting ---- */
+/* ---- Recording ---- */
 
 static struct hpu_made_call *made_last(const struct hpu_calls *c)
 {
     return c->count > 0 && c->count <= HPU_CALLS_MOST && !c->full ? &c->made[c->count - 1] : NULL;
 }
 
-/* Room doubles with each power of two. */
+/* Makes room for one more call; the array doubles when the count is a power of two. */
 static bool make_room(struct hpu_calls *c)
 {
     if ((c->count & (c->count - 1)) != 0 || c->count >= HPU_CALLS_MOST || c->full) {
@@ -40,7 +40,7 @@ void hpu_calls_begin(struct hpu_calls *c, const struct hpu_device_call *call)
     c->count++;
 }
 
-/* Takes the text that the call has printed; NULL: none. */
+/* Returns the text that the call has printed; NULL: none. */
 static char *take_text(struct hpu_calls *c)
 {
     char text[TEXT_MOST];
@@ -120,7 +120,8 @@ static void add_quoted(struct words *w, const char *text)
     add(w, "\"");
 }
 
-/* Large numbers are masks or addresses, more often than counts. */
+/* Writes a number: a large one in hexadecimal, since it is more often a mask or address than a
+ * count. */
 static void add_number(struct words *w, uint64_t value)
 {
     if (value <= UINT32_MAX) {
@@ -130,7 +131,7 @@ static void add_number(struct words *w, uint64_t value)
     }
 }
 
-/* A rank, or an address. */
+/* Writes a process: a rank, or an address. */
 static void add_process(struct words *w, uint64_t process)
 {
     uint32_t nid = (uint32_t)process, pid = (uint32_t)(process >> 32);
@@ -167,7 +168,7 @@ void hpu_call_text(const struct hpu_made_call *m, const struct rv32_core *core, 
     }
 }
 
-/* ---- All of them ---- */
+/* ---- All calls ---- */
 
 static uint64_t noted(const struct hpu_calls *c)
 {

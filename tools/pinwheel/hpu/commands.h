@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subcommands of `pinwheel hpu`, one file each, and what they share: a registered handler
- * of an image (handler.h), or any function of it, with memory to run on, as the options ask
- * for. Each is called as a subcommand of `pinwheel` is (commands.h), with its own name as argv[0].
- * A function has this memory, a handler what a NIC gives it (hpu/device.h):
+ * The subcommands of `pinwheel hpu`, one file each, and the job that they share: a registered
+ * handler of an image (handler.h), or any function of the image, and memory to run it on, as the
+ * options ask for. Each is called like a subcommand of `pinwheel` (commands.h), with its own name
+ * as argv[0]. A handler has the memory that a NIC gives it (hpu/device.h); a function has this
+ * memory:
  *
  *   10000000  stack, 4 KiB below 10001000        10010000  state (HPU memory), up to 64 KiB
  *   10004000  packet, up to 16 KiB               and the segments of the image where it says
@@ -30,8 +31,8 @@ enum {
     HPU_PACKET_MAX = 16384,
     HPU_STATE_BASE = 0x10010000,
     HPU_STATE_MAX = 65536,
-    HPU_PACKET_ROOM = 65536,   /* of a handler */
-    HPU_STATE_ROOM = 16777216, /* of a handler */
+    HPU_PACKET_ROOM = 65536,   /* of a handler's packet */
+    HPU_STATE_ROOM = 16777216, /* of a handler's state */
     HPU_ARGUMENTS_TEXT = RV32_ARGUMENTS,
     HPU_OWN = 6
 };
@@ -42,28 +43,30 @@ struct hpu_job {
     int argument_count;
     const struct rv32_timing *timing;
     bool cold, json;
-    const char *own[HPU_OWN]; /* of options that a command has besides */
+    const char *own[HPU_OWN]; /* values of options that only one command has */
     bool table;               /* --table */
     int64_t most;             /* --count */
     uint32_t packet_size, state_size;
     struct hpu_image code;
-    struct hpu_handler handler; /* with a name: this is run; else the function, ... */
-    struct rv32_core core;      /* ... on this core */
+    struct hpu_handler handler; /* has a name: this handler is run; else the function of `call` */
+    struct rv32_core core;      /* the core that runs the function */
     struct rv32_call call;
     uint8_t stack[HPU_STACK_BYTES];
-    uint8_t *packet, *state; /* as much as there is room for */
+    uint8_t *packet, *state; /* memory of packet and state, of the full room */
 };
 
-/* hpu_job_new() allocates a job with the defaults; NULL: no memory, which it has said. */
+/* hpu_job_new() allocates a job with defaults; NULL: memory is short, and it has printed that. */
 struct hpu_job *hpu_job_new(void);
 void hpu_job_free(struct hpu_job *j);
 
-/* hpu_job_command() is a whole command: it makes a job, parses the command line into it (the image,
- * and options of rows below), and if there is something to do, does it. Gives the exit status. */
+/* hpu_job_command() runs a whole command: it makes a job, parses the command line (the image, and
+ * options of the rows below), and calls `work`, unless help or an error ends it before. Returns the
+ * exit status. */
 typedef int hpu_work(struct hpu_job *j, struct args *a);
 int hpu_job_command(struct args *a, int argc, char **argv, hpu_work *work);
 
-/* Rows of options that set up a run, for a struct hpu_job; a command's own come behind them. */
+/* Rows of options that set up a run in a struct hpu_job; rows of a command's own options follow
+ * them. */
 #define HPU_AT(member) ARGS_AT(struct hpu_job, member)
 #define HPU_SETUP_OPTION_ROWS                                                                      \
     {"--handler", "NAME", "the handler to run, as PTL_HANDLER() registers it", ARGS_TEXT,          \
@@ -111,41 +114,42 @@ int hpu_job_command(struct args *a, int argc, char **argv, hpu_work *work);
         "--json", NULL, "print JSON", ARGS_FLAG, HPU_AT(json)                                      \
     }
 
-/* Takes an option whose value is more than a text or a number. */
+/* Functions for options whose value is more than a text or a number. */
 int hpu_take_field(struct args *a, void *job);
 int hpu_take_argument(struct args *a, void *job);
 int hpu_take_timing(struct args *a, void *job);
 
-/* hpu_job_open() loads the image and makes it ready to run; on failure it says why on
- * stderr and gives -1. */
+/* hpu_job_open() loads the image and makes it ready to run. Returns 0, or -1 after it has printed
+ * why on stderr. */
 int hpu_job_open(struct hpu_job *j, const char *command);
 
-/* hpu_job_run() runs it; NULL: it could not, and has said why on stderr. */
+/* hpu_job_run() runs the handler or function; NULL: it could not, and has printed why on stderr. */
 const struct rv32_result *hpu_job_run(struct hpu_job *j, const char *command, hpu_runner *runner,
                                       void *context);
 
-/* hpu_run_core() is the runner that just runs. */
+/* hpu_run_core() is the runner that lets the core run without looking at it. */
 const struct rv32_result *hpu_run_core(void *context, struct rv32_core *core,
                                        const struct rv32_call *call);
 
-/* hpu_job_name() is the name of what is run. */
+/* hpu_job_name() returns the name of the handler or function. */
 const char *hpu_job_name(const struct hpu_job *j);
 
-/* hpu_job_text() says how the run ended, in a line. */
+/* hpu_job_text() writes in one line how the run ended. */
 void hpu_job_text(const struct hpu_job *j, const struct rv32_result *r, struct rv32_error *text);
 
-/* hpu_job_resize() gives it a packet of another size, with the bytes that are there. */
+/* hpu_job_resize() makes the packet `packet_size` bytes long; the bytes that are there stay. */
 int hpu_job_resize(struct hpu_job *j, const char *command, uint32_t packet_size);
 
-/* hpu_image_open() loads the image and its lines only. */
+/* hpu_image_open() only loads the image and its table of source lines. */
 int hpu_image_open(struct hpu_job *j, const char *command);
 
-/* hpu_result_print() says how the run ended, what it took and which calls it made, in lines;
- * _json() puts it into an open object. Both give the exit status: 0 if it returned. */
+/* hpu_result_print() prints how the run ended, what it took and which calls it made, in lines;
+ * hpu_result_json() puts that into an open JSON object. Both return the exit status: 0 if the
+ * handler or function returned. */
 int hpu_result_print(const struct hpu_job *j, const struct rv32_result *r);
 int hpu_result_json(const struct hpu_job *j, const struct rv32_result *r, struct json *to);
 
-/* hpu_where() writes "function+0x10 file:12" for an address of the code. */
+/* hpu_where() writes "function+0x10 file:12" for an address in the code. */
 void hpu_where(const struct hpu_job *j, uint32_t pc, char *text, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel hpu disas`: the instructions of an image, function by function. */
+/* `pinwheel hpu disas`: prints the instructions of an image, function by function. */
 #include "commands.h"
 
 #include <stdio.h>

@@ -24,7 +24,8 @@ static uint64_t total(const struct hpu_frame *f)
     return sum;
 }
 
-/* Levels below this frame; what is deeper than DEEPEST is not drawn. */
+/* Returns how many levels of frames are below this one; levels below DEEPEST are not drawn and not
+ * counted. */
 static int depth(const struct hpu_frame *f, int level)
 {
     int most = 0;

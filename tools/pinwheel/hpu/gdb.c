@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel hpu gdb`: a handler under GDB (src/hpu/rv32/gdb.h), over standard input and
- * output, which is what `target remote | pinwheel hpu gdb ...` connects to, or over a socket:
- * of this machine only, since who can reach it can do with the handler what he likes. What
- * is not the protocol goes to stderr.
+ * `pinwheel hpu gdb`: runs a handler under GDB (src/hpu/rv32/gdb.h). It speaks GDB's protocol over
+ * standard input and output, as `target remote | pinwheel hpu gdb ...` expects, or over a socket.
+ * The socket is one of this machine only, since everybody who can connect to it controls the
+ * handler. All other output goes to stderr.
  */
 #include "commands.h"
 
@@ -94,7 +94,7 @@ static int listen_port(const char *where)
     return fd;
 }
 
-/* The name must be free; the socket is its owner's alone. */
+/* Listens on a Unix socket. No file may have its name yet, and only its owner may connect. */
 static int listen_path(const char *where)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -115,7 +115,7 @@ static int listen_path(const char *where)
     return fd;
 }
 
-/* Waits for GDB; gives its connection. */
+/* Waits until GDB connects, and returns the connection. */
 static int await(const char *where)
 {
     bool path = strchr(where, '/') != NULL;
@@ -184,7 +184,7 @@ static int debug(struct hpu_job *j, struct args *a)
     if (end == RV32_GDB_KILLED) {
         return 0;
     }
-    if (end == RV32_GDB_DETACHED || where != NULL) { /* else GDB has said it */
+    if (end == RV32_GDB_DETACHED || where != NULL) { /* else GDB has told the user */
         struct rv32_error text;
         hpu_job_text(j, r, &text);
         fprintf(stderr, "%s\n", text.text);

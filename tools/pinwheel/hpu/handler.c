@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Running one handler; see handler.h. */
+/* Runs one handler; see handler.h. */
 #include "handler.h"
 
 #include "base/array.h"
@@ -32,7 +32,7 @@ const char *hpu_handler_code(int code)
 
 /* ---- The host's memory ---- */
 
-/* At least one line, so that an empty range has an address. */
+/* Allocates memory of a range, one line at least, so that an empty range has an address. */
 static int make_range(struct hpu_range *r, size_t size, struct rv32_error *error)
 {
     size_t room = (size + 64) & ~(size_t)63;
@@ -45,7 +45,7 @@ static int make_range(struct hpu_range *r, size_t size, struct rv32_error *error
     return 0;
 }
 
-/* All that a file has, or a pipe: NULL with what is wrong in `error`. */
+/* Reads a whole file or pipe; NULL, with what is wrong in `error`. */
 static char *read_all(FILE *f, size_t *size, struct rv32_error *error)
 {
     char *bytes = NULL;
@@ -91,7 +91,8 @@ static int read_file(struct hpu_range *r, const char *option, const char *path,
     return rc;
 }
 
-/* Memory without a file is zeros; the peers have none then. */
+/* Reads the host's memory from files. Memory without a file is zeroed; without a file the peers
+ * have no memory. */
 static int read_host(struct hpu_handler *h, struct rv32_error *error)
 {
     struct hpu_range *ranges[HPU_FILES] = {[HPU_FILE_ENTRY] = &h->host.entry,
@@ -120,7 +121,7 @@ static int read_host(struct hpu_handler *h, struct rv32_error *error)
     return 0;
 }
 
-/* ---- What it is called with ---- */
+/* ---- The arguments of the handler ---- */
 
 enum field_type { FIELD_NUMBER, FIELD_PROCESS, FIELD_REQUEST, FIELD_FLAG };
 
@@ -128,7 +129,7 @@ struct field {
     const char *name;
     enum hpu_call kind;
     enum field_type type;
-    size_t at; /* in struct hpu_exec */
+    size_t at; /* offset in struct hpu_exec */
 };
 
 #define HEADER_FIELD(name, type)                                                                   \
@@ -153,7 +154,7 @@ static const struct field fields[] = {
 
 enum { FIELDS = sizeof(fields) / sizeof(fields[0]) };
 
-/* In front of a field of the header that payload and completion handlers ask for. */
+/* Prefix of a field of the header, which payload and completion handlers can ask for. */
 #define ABOUT "header."
 
 static bool read_number(const char *text, uint64_t most, char end, uint64_t *number, char **rest)
@@ -247,8 +248,8 @@ static int set_field(struct hpu_handler *h, const char *text, struct rv32_error 
     return bad_field(h, text, error);
 }
 
-/* Fields that nobody sets: a put of the user header, of rank 1 to rank 0; the first packet; all is
- * well. */
+/* Sets up the execution. Fields that the user does not set describe a put, with this user header,
+ * of rank 1 to rank 0, its first packet, and no error. */
 static int set_up(struct hpu_handler *h, const struct hpu_handler_memory *m,
                   struct rv32_error *error)
 {
@@ -288,7 +289,7 @@ struct run {
     struct hpu_handler *handler;
     hpu_runner *runner;
     void *context;
-    bool running; /* the core is */
+    bool running; /* the core runs the handler now */
 };
 
 static const struct rv32_result *run_core(void *context, struct rv32_core *core,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A host for one handler; see host.h. */
+/* A host for a handler that runs alone; see host.h. */
 #include "host.h"
 
 #include "base/list.h"
@@ -29,7 +29,7 @@ static bool is_sound(const struct hpu_message *m)
     return atomic_is_legal(call, m->op, m->datatype) && atomic_fits(m->length, m->op, m->datatype);
 }
 
-/* An atomic is done on the peers' memory; what it found comes to `before`, unless that is NULL. */
+/* Does an atomic on the peers' memory; the old value goes to `before`, unless that is NULL. */
 static int apply(const struct hpu_message *m, void *target, const void *data, void *before)
 {
     uint8_t operand[ELEMENT_MOST];

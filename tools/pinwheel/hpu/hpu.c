@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel hpu`: handlers on the RV32 core. A new subcommand is a file, a line of
- * commands.h and a line of the table.
+ * `pinwheel hpu`: runs and examines handlers on the RV32 core. A new subcommand needs a file, a
+ * line of commands.h and a line of the table.
  */
 #include "commands.h"
 #include "pinwheel/commands.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A handler's function with memory to run on; see commands.h. */
+/* A handler or function with memory to run it on; see commands.h. */
 #include "commands.h"
 
 #include <errno.h>
@@ -259,7 +259,7 @@ int hpu_job_open(struct hpu_job *j, const char *command)
     return hpu_job_resize(j, command, j->packet_size);
 }
 
-/* A handler finds its host as it was at first. */
+/* Opens the handler again, so that its host's memory is as at first. */
 static int resize_handler(struct hpu_job *j, const char *command)
 {
     struct rv32_error error = {""};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The debug information of an image on a handler: of which kind it is, by the type of
- * its first parameter, and which structs it works on, by what its variables point to.
+ * Reads from the debug information of an image of which kind a handler is, by the type of its first
+ * parameter, and which structs it uses, by the types that its variables point to.
  *
  *      const ptl_header_t h    header      ptl_size_t dropped_bytes    completion
  *      const ptl_payload_t p   payload     struct x *s = state         struct x
@@ -82,7 +82,7 @@ struct search {
     int count, most;
 };
 
-/* The type that is left when names and qualifiers are taken off; false: there is none. */
+/* Strips names and qualifiers off a type; false: there is no type. */
 static bool bare_type(Dwarf_Die *die, Dwarf_Die *type)
 {
     Dwarf_Attribute a;
@@ -120,7 +120,8 @@ static void add_struct(struct search *s, Dwarf_Die *variable)
     }
 }
 
-/* Variables of the function's own blocks, not of what is inlined there. */
+/* Collects the structs that variables of the function's own blocks point to; blocks of inlined
+ * functions are left out. */
 static void search_block(struct search *s, Dwarf_Die *block, int depth)
 {
     Dwarf_Die die;
@@ -138,7 +139,7 @@ static void search_block(struct search *s, Dwarf_Die *block, int depth)
 
 /* ---- Images ---- */
 
-/* Calls look() with the function at `pc`, if there is one. */
+/* Calls look() with the debug information of the function at `pc`, if there is any. */
 static void with_function(const struct rv32_image *image, uint32_t pc,
                           void (*look)(Dwarf_Die *function, void *context), void *context)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel hpu profile`: where the cycles of a handler go.
+ * `pinwheel hpu profile`: shows in which functions and lines a handler spends its cycles.
  *
- * Calls and returns are told by the instructions: a jump that leaves its address in ra
- * calls, one through ra that leaves none returns. Whatever else leads into another
- * function is a tail call. The calls make a tree; cycles from one instruction to the next
- * belong to the call that the first one is in, and to its source line.
+ * It recognises calls and returns by the instructions: a jump that stores its return address in ra
+ * is a call; a jump to ra that stores none is a return; any other jump into another function is a
+ * tail call. The calls form a tree. The cycles from one instruction to the next are added to the
+ * call and to the source line of the first of the two.
  */
 #include "profile.h"
 
@@ -28,10 +28,10 @@ struct profile {
     const struct hpu_job *job;
     struct hpu_frame *root, *top;
     uint64_t *by_half; /* cycles by half-word of the code */
-    uint64_t *runs;    /* how often each ran */
-    uint32_t before;   /* the instruction that runs; 0: none yet */
-    uint64_t since;    /* the cycle it began in */
-    bool full;         /* no memory for another frame */
+    uint64_t *runs;    /* by half-word: how often the instruction ran */
+    uint32_t before;   /* the instruction that is executed; 0: none yet */
+    uint64_t since;    /* the cycle in which it began */
+    bool full;         /* memory was short for another frame */
 };
 
 static const char *function_name(const struct hpu_job *j, uint32_t pc)
@@ -40,7 +40,7 @@ static const char *function_name(const struct hpu_job *j, uint32_t pc)
     return s != NULL ? s->name : "?";
 }
 
-/* The child of that name, made if need be. */
+/* Returns the child with a name, which is made if there is none. */
 static struct hpu_frame *descend(struct profile *p, struct hpu_frame *parent, const char *name)
 {
     struct hpu_frame **link = &parent->child;
@@ -119,7 +119,8 @@ static void line_name(const struct hpu_job *j, uint32_t pc, char *text, size_t s
     }
 }
 
-/* Sums up by function or by line; gives how many rows there are, the costliest first. */
+/* Adds up the cycles by function, or by line; returns the number of rows, which are sorted with the
+ * most cycles first. */
 static size_t sum_rows(const struct profile *p, bool lines, struct row *rows)
 {
     const struct rv32_segment *code = &p->job->code.image.code;

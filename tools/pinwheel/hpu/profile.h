@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The result of `pinwheel hpu profile`, as a tree of calls, and its picture. */
+/* The tree of calls that `pinwheel hpu profile` makes, and its picture. */
 #ifndef PINWHEEL_HPU_PROFILE_H
 #define PINWHEEL_HPU_PROFILE_H
 
 #include "commands.h"
 
 struct hpu_frame {
-    const char *name; /* of the function */
+    const char *name; /* name of the function */
     struct hpu_frame *parent, *child, *next;
-    uint64_t cycles; /* without those of its children */
+    uint64_t cycles; /* without the cycles of its children */
 };
 
-/* hpu_flame_draw() draws the tree, `root` not among it, as a flame graph: a bar a call, as
- * wide as its cycles, on that of its caller. -1 after saying on stderr what went wrong. */
+/* hpu_flame_draw() draws the tree below `root` as a flame graph: a bar for each call, as wide as
+ * its cycles, above the bar of its caller. Returns 0, or -1 after it has printed on stderr what
+ * went wrong. */
 int hpu_flame_draw(const struct hpu_frame *root, const char *path, const char *function);
 
 #endif

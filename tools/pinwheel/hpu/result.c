@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The result of a run, for every command that makes one; see commands.h. */
+/* Prints the result of a run, for all commands that run something; see commands.h. */
 #include "commands.h"
 
 #include <inttypes.h>
@@ -32,7 +32,7 @@ static void where(const void *context, uint32_t pc, char *text, size_t size)
     hpu_where(context, pc, text, size);
 }
 
-/* Prints the counters of handlers on the host. */
+/* Prints the host's counters that the handler has used. */
 static void print_counts(const struct hpu_host *host)
 {
     for (int i = 0; i < host->count_count; i++) {

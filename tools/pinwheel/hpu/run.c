@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel hpu run`: one handler, once, and what became of its memory. */
+/* `pinwheel hpu run`: runs a handler once, and writes its memory afterwards. */
 #include "commands.h"
 
 #include <errno.h>
 #include <string.h>
 
-/* The files that --packet-out and its like name, in hpu_job.own. */
+/* Indices in hpu_job.own of the files that --packet-out and its like name. */
 enum { PACKET_OUT, STATE_OUT, HOST_OUT, HANDLER_HOST_OUT, PEERS_OUT, MESSAGE_OUT, OUTS };
 
 static const struct args_option run_options[] = {
@@ -25,7 +25,7 @@ static const struct args_option run_options[] = {
      ARGS_TEXT, HPU_AT(own[MESSAGE_OUT])},
 };
 
-/* The options of hpu_job.own are the last ones. */
+/* Returns the name of such an option; these options are the last ones of the table. */
 static const char *out_name(int out)
 {
     return run_options[sizeof(run_options) / sizeof(run_options[0]) - OUTS + (size_t)out].name;
@@ -42,7 +42,7 @@ static int write_memory(const char *path, const uint8_t *bytes, size_t size)
     return 0;
 }
 
-/* Writes what was asked for; 0 or 1. */
+/* Writes the memories for which files were named; returns 0 or 1. */
 static int write_memories(const struct hpu_job *j)
 {
     const struct hpu_host *host = &j->handler.host;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel hpu size`: code, data and state of an image against the limits. */
+/* `pinwheel hpu size`: prints the sizes of an image's code, data and state, and the limits. */
 #include "commands.h"
 
 #include <inttypes.h>
@@ -27,7 +27,8 @@ static const char *kind_name(const struct rv32_image *image, uint32_t pc)
     return kind >= 0 ? kinds[kind] : "?";
 }
 
-/* A handler's variables point to its state, to a part of that or to its packet. */
+/* Prints the handlers and the structs that their variables point to: a state, a part of it, or a
+ * packet. */
 static void print_handlers(const struct hpu_image *code)
 {
     struct hpu_struct structs[STRUCTS];
@@ -123,7 +124,7 @@ static int tell(struct hpu_job *j, struct args *a)
     if (hpu_image_open(j, "size") != 0) {
         return 1;
     }
-    struct rv32_error none; /* of handlers: an image may have functions only */
+    struct rv32_error none; /* ignored: an image may have functions and no handlers */
     (void)rv32_table_open(&j->code.table, &j->code.image, &none);
     if (j->json) {
         return print_json(&j->code);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel hpu trace`: each instruction that a handler executes. */
+/* `pinwheel hpu trace`: prints each instruction that a handler executes. */
 #include "commands.h"
 
 #include <inttypes.h>
@@ -13,7 +13,7 @@ static const struct args_option trace_options[] = {
 
 struct tracer {
     const struct hpu_job *job;
-    struct json *json; /* NULL: lines */
+    struct json *json; /* NULL: print lines */
     uint64_t seen, most;
 };
 
