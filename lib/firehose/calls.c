@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pins and releases. A hit of one unit, and its release, take no lock. */
+/* Pins and releases. A pin that is a hit of one unit, and its release, take no lock. */
 #include "inside.h"
 
 #include <errno.h>
@@ -45,7 +45,8 @@ void call_free(struct call *c)
     free(c);
 }
 
-/* A call that is not a hit without the lock; the lock is taken if there is memory for it. */
+/* Begins a call for a pin that is no hit without the lock, and takes the lock. NULL if memory is
+ * short; then it has not taken the lock. */
 static struct call *call_begin(struct pw_firehose *f, struct pw_firehose_request *r)
 {
     struct call *c = calloc(1, sizeof(*c));
@@ -62,7 +63,7 @@ static struct call *call_begin(struct pw_firehose *f, struct pw_firehose_request
     return c;
 }
 
-/* May this pin be made at all? */
+/* Checks whether the client may make this pin; returns 0 or a negative errno value. */
 static int check(struct pw_firehose *f, unsigned node, bool remote,
                  const struct pw_firehose_request *r)
 {
@@ -105,7 +106,7 @@ static bool fast(struct pw_firehose *f, unsigned node, uint64_t addr, uint64_t l
     return true;
 }
 
-/* The request holds what its call has; the lock is held. */
+/* Sets the request to the range that its call has pinned. The caller holds the lock. */
 static void hold(struct pw_firehose_request *r, const struct call *c)
 {
     struct pin_range range;
@@ -116,7 +117,7 @@ static void hold(struct pw_firehose_request *r, const struct call *c)
     set_state(r, R_HELD);
 }
 
-/* The call has failed; the lock is held, and given. */
+/* Ends a call that has failed, and gives the lock, which the caller holds. */
 static int fail(struct pw_firehose *f, struct call *c, int error)
 {
     struct pw_firehose_request *r = c->user;
@@ -135,7 +136,8 @@ static void wait_changed(struct pw_firehose *f)
     f->sleepers--;
 }
 
-/* Polls until the engine has decided. The lock is held, but for the polls. */
+/* Polls until the engine has decided on a request. The caller holds the lock; it is given during
+ * the polls. */
 static int gather(struct pw_firehose *f, struct call *c, int step)
 {
     unsigned long polls = 0;
@@ -144,7 +146,7 @@ static int gather(struct pw_firehose *f, struct call *c, int step)
             pin_cancel(f->pin, &c->engine);
             return -ETIMEDOUT;
         }
-        firehose_wake(f); /* it may have rolled back */
+        firehose_wake(f); /* the request may have rolled back, so others may go on */
         if (step == PIN_YIELD) {
             while (pin_winner(f->pin, c->engine.node)) {
                 wait_changed(f);
@@ -161,7 +163,7 @@ static int gather(struct pw_firehose *f, struct call *c, int step)
         }
         step = pin_again(f->pin, &c->engine);
     }
-    firehose_wake(f); /* it may have been the winner */
+    firehose_wake(f); /* the request may have been the winner, for which others wait */
     return step;
 }
 
@@ -174,13 +176,15 @@ static void to_regions(struct pw_firehose_region *to, const struct pin_range *fr
     }
 }
 
-/* Room for what a local request unpins and pins, for client and engine. */
+/* Memory for the units that a local request unpins and pins, in the form of the engine and in the
+ * client's. */
 struct plan {
     struct pin_range *ranges;
     struct pw_firehose_region *regions;
 };
 
-/* Unpins and pins for a request of this node. The lock is held, but meanwhile. */
+/* Unpins and pins units of this node for a local request. The caller holds the lock; it is given
+ * meanwhile. */
 static void pin_here(struct pw_firehose *f, struct call *c, const struct plan *plan)
 {
     struct list ended;
@@ -197,7 +201,8 @@ static void pin_here(struct pw_firehose *f, struct call *c, const struct plan *p
     pin_finish(f->pin, f->config.self, c->engine.token, n > 0 ? rc : 0, plan->ranges + u, n,
                &ended);
     firehose_ended(f, &ended);
-    atomic_store_explicit(&f->work, true, memory_order_release); /* moves that waited for it */
+    /* moves of peers may have waited for this */
+    atomic_store_explicit(&f->work, true, memory_order_release);
 }
 
 int pw_firehose_local_pin(struct pw_firehose *f, uint64_t addr, uint64_t len,

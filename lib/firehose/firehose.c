@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Limits and their environment, the life of a table, statistics and the report of leaks. */
+/* Limits and the environment variables that set them, the life of a table, statistics, and the
+ * report of leaks. */
 #include "inside.h"
 
 #include <errno.h>
@@ -7,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where a number of the environment ends, and in what unit it is. */
+/* Finds the unit at `end`, where a number of an environment variable ends; false if there is no
+ * such unit. */
 static bool unit_of(const char *end, uint64_t *unit)
 {
     static const struct {
@@ -24,7 +26,8 @@ static bool unit_of(const char *end, uint64_t *unit)
     return false;
 }
 
-/* Overwrites *value if it is 0 and the variable is set; false: what it has is no number. */
+/* Sets *value to that of the environment variable `name` if *value is 0 and the variable is set;
+ * false if the variable holds no number. */
 static bool from_environment(const struct pw_firehose_config *c, const char *name, bool bytes,
                              uint64_t *value)
 {
@@ -53,8 +56,8 @@ static uint64_t prepinned_bytes(const struct pw_firehose_config *c)
     return bytes;
 }
 
-/* Sets M and MAXVICTIM where they are not given: three quarters and one quarter of all, or the rest
- * of the other one. */
+/* Sets M and MAXVICTIM where the client has not: if both are open to three quarters and one quarter
+ * of `all`, else to what the other one leaves. */
 static void share(uint64_t all, uint64_t *m, uint64_t *victims)
 {
     if (*m == 0 && *victims == 0) {
@@ -68,10 +71,12 @@ static void share(uint64_t all, uint64_t *m, uint64_t *victims)
     }
 }
 
-/* A configuration with all that was left open, and the units that follow. */
+/* A configuration in which nothing is open any more, and the limits in units that follow from
+ * it. */
 struct limits {
     struct pw_firehose_config c;
-    uint64_t f, victims, prepinned; /* units; victims without those pinned before */
+    /* in units; `victims` without the units that were pinned before */
+    uint64_t f, victims, prepinned;
     uint64_t most;
 };
 
@@ -254,7 +259,7 @@ int pw_firehose_init(const struct pw_firehose_config *config, struct pw_firehose
                                 .da_limit = l.c.da_limit};
     rc = pin_open(&engine, &f->pin);
     rc = rc == 0 ? prepin(f) : rc;
-    f->config.prepinned = NULL; /* the caller's */
+    f->config.prepinned = NULL; /* the array belongs to the caller */
     f->config.ops = NULL;
     if (rc != 0) {
         pin_close(f->pin);
@@ -313,7 +318,8 @@ void pw_firehose_stats(struct pw_firehose *f, struct pw_firehose_stats *stats)
     mutex_give(&f->lock);
 }
 
-/* Requests that were not released: those with memory of ours one by one, the others as a number. */
+/* Reports requests that were not released: one by one those for which the library has allocated
+ * memory, and the number of the others. */
 static int leaks(struct pw_firehose *f)
 {
     uint64_t n = sum(f, offsetof(struct stripe, local)) + sum(f, offsetof(struct stripe, remote)) -

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The inside of libpinwheel-firehose: the table, its lock, requests beyond the first hit, messages.
+ * The interface between the files of libpinwheel-firehose: the table and its lock, requests that
+ * are no hit without the lock, and messages.
  *
- * The lock guards the engine and all lists; it is held for a bounded number of steps, and never in
- * a callback. Who waits (for a winner of section 4, or for another thread's pin) sleeps on
- * `changed`, which everybody signals who may have changed what is waited for.
+ * The lock guards the engine and all lists; a thread holds it for a bounded number of steps, and
+ * never in a callback of the client. A thread that waits (for the winner of the paper's section 4,
+ * or for another thread's pin) sleeps on `changed`; a thread that may have ended such a wait wakes
+ * all of them.
  */
 #ifndef FIREHOSE_INSIDE_H
 #define FIREHOSE_INSIDE_H
@@ -18,32 +20,34 @@
 
 enum { STRIPES = 64 };
 
-/* internal[0] of a request. */
+/* State of a request, in its internal[0]. */
 enum { R_FREE, R_FAST, R_HELD, R_AWAITED };
 
-/* A request that was not a hit without the lock. */
+/* A call: a request that was no hit without the lock. */
 struct call {
     struct pin_request engine;
     struct pw_firehose_request *user;
     pw_firehose_completed completed;
     void *context;
-    struct list link;  /* among those that are due, or whose remote callback is awaited */
-    struct list alive; /* among all */
+    struct list link;  /* in the list `due`, or in `asked` while it waits for its remote callback */
+    struct list alive; /* in the list of all calls */
     unsigned flags;
     int error;
-    bool local, done;      /* a local pin, whose caller waits until it is done */
-    bool local_hit, asked; /* asked: its remote callback has been asked for by a message */
-    uint64_t token;        /* of that message */
+    /* local: a pin of this node's memory, whose caller waits until the call is done */
+    bool local, done;
+    bool local_hit, asked; /* asked: a message has asked the peer for the remote callback */
+    uint64_t token;        /* token of that message */
     size_t args_length;
     unsigned char args[PW_FIREHOSE_ARGS];
 };
 
-/* Hits without the lock, counted by stripes, as threads have them. */
+/* Counts of hits and releases without the lock. Threads are spread over the stripes, so that they
+ * seldom write to the same cache line. */
 struct stripe {
     _Alignas(64) _Atomic uint64_t local, remote, local_release, remote_release;
 };
 
-/* An answer, or a remote callback to run, that is due. */
+/* A remote callback that this node has to run for a peer, and perhaps an answer to send. */
 struct served {
     struct list link;
     unsigned node;
@@ -57,20 +61,22 @@ struct served {
 struct pw_firehose {
     struct pw_firehose_config config;
     struct pw_firehose_ops ops;
-    uint32_t units_most;    /* of a remote request */
+    uint32_t units_most;    /* units of the largest remote request */
     uint64_t max_local_pin; /* bytes */
     struct pin *pin;
     struct mutex lock;
     struct condition changed;
     unsigned sleepers;
-    struct list alive, due, asked, callbacks; /* calls; the last: struct served */
-    _Atomic bool work;                        /* something is due */
+    /* lists of struct call, but for `callbacks`, of struct served */
+    struct list alive, due, asked, callbacks;
+    _Atomic bool work; /* firehose_run() has something to do */
     uint64_t token, request_alloc;
     bool verbose;
     struct stripe stripes[STRIPES];
 };
 
-#define TOKEN_CALLBACK (UINT64_C(1) << 63) /* of messages that ask for a remote callback only */
+/* set in tokens of messages that only ask for a remote callback */
+#define TOKEN_CALLBACK (UINT64_C(1) << 63)
 
 /* messages.c */
 extern _Thread_local unsigned firehose_in_callback;
@@ -91,11 +97,11 @@ struct message {
     uint64_t token;
     int error;
     uint32_t unpin_count, pin_count, args_length;
-    const unsigned char *unpins, *pins, *args; /* in the message */
+    const unsigned char *unpins, *pins, *args; /* point into the message */
 };
-/* The bytes of a message, by its number of units. */
+/* wire_size() returns the bytes of a message with so many units and arguments. */
 size_t wire_size(const struct message *m);
-/* wire_write() writes the header; the units follow by wire_range(). */
+/* wire_write() writes the header and returns where it ends; there wire_put() writes the units. */
 unsigned char *wire_write(unsigned char *at, const struct message *m);
 unsigned char *wire_put(unsigned char *at, const struct pin_range *range, bool handle);
 const unsigned char *wire_get(const unsigned char *at, struct pin_range *range, bool handle);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages in and out, and what they cause: pins for peers, remote callbacks, answers, and the
- * completion of this node's requests. All but the first look at a message runs in a poll, since a
- * pin takes longer than a handler may, unless the client says otherwise (PW_FIREHOSE_IN_HANDLER).
+ * Sends and handles messages: pins for peers, remote callbacks, answers, and the completion of this
+ * node's requests. When a message arrives it is only read and queued; the rest happens in a poll,
+ * since a pin takes longer than the client's network handler may, unless the client allows that
+ * (PW_FIREHOSE_IN_HANDLER).
  */
 #include "inside.h"
 
@@ -19,7 +20,7 @@ static void range_to_region(struct pw_firehose_region *to, const struct pin_rang
     memcpy(to->handle, from->handle, sizeof(to->handle));
 }
 
-/* Wakes all that wait. The lock is held. */
+/* Wakes all threads that wait. The caller holds the lock. */
 void firehose_wake(struct pw_firehose *f)
 {
     for (unsigned n = f->sleepers; n > 0; n--) {
@@ -49,7 +50,8 @@ static void send_bytes(struct pw_firehose *f, unsigned node, const void *bytes, 
     }
 }
 
-/* Requests that have ended are due, or their remote callback is still to be asked for. */
+/* Takes the requests that have ended: a remote one becomes due, and firehose_run() completes it or
+ * first asks for its remote callback. */
 void firehose_ended(struct pw_firehose *f, struct list *ended)
 {
     struct list *at;
@@ -66,8 +68,8 @@ void firehose_ended(struct pw_firehose *f, struct list *ended)
     firehose_wake(f);
 }
 
-/* The message of a committed request, which the caller frees; NULL: memory is short. The lock is
- * held: when it is given back, the request may end. */
+/* Makes the message of a committed request, which the caller sends and frees; NULL: memory is
+ * short. The caller holds the lock: as soon as it is given, the request may end. */
 void *firehose_move_message(struct pw_firehose *f, struct call *c, size_t *length)
 {
     struct message m = {.type = MESSAGE_MOVE, .token = c->engine.token};
@@ -92,7 +94,8 @@ void *firehose_move_message(struct pw_firehose *f, struct call *c, size_t *lengt
     return bytes;
 }
 
-/* Sends it. Without it the peer would keep what the request has replaced: then they part. */
+/* Sends the message of a move. Without the message the peer would keep units pinned that the
+ * request has replaced: so, if there was no memory for it, the peer is treated as dead. */
 void firehose_send_move(struct pw_firehose *f, unsigned node, void *bytes, size_t length)
 {
     if (bytes == NULL) {
@@ -103,7 +106,8 @@ void firehose_send_move(struct pw_firehose *f, unsigned node, void *bytes, size_
     free(bytes);
 }
 
-/* Asks for the remote callback of a request that found all it wanted pending. */
+/* Asks the peer for the remote callback of a request that needed no move, because other requests
+ * were pinning all its units. */
 static void ask_callback(struct pw_firehose *f, struct call *c)
 {
     unsigned char bytes[PW_FIREHOSE_HEADER + 16 + PW_FIREHOSE_ARGS];
@@ -122,7 +126,7 @@ static void ask_callback(struct pw_firehose *f, struct call *c)
     send_bytes(f, node, bytes, wire_size(&m));
 }
 
-/* Tells the client that its request has ended. */
+/* Tells the client that a remote request has ended. */
 void firehose_complete(struct pw_firehose *f, struct call *c)
 {
     struct pw_firehose_request *user = c->user;
@@ -149,7 +153,7 @@ void firehose_complete(struct pw_firehose *f, struct call *c)
     }
 }
 
-/* ---- What peers ask for ---- */
+/* ---- Requests of peers ---- */
 
 static void answer(struct pw_firehose *f, unsigned node, uint64_t token, enum message_type type,
                    int error, const struct pin_range *pins, uint32_t count)
@@ -158,7 +162,7 @@ static void answer(struct pw_firehose *f, unsigned node, uint64_t token, enum me
         .type = type, .token = token, .error = error, .pin_count = error == 0 ? count : 0};
     unsigned char small[PW_FIREHOSE_HEADER], *bytes = small, *at;
     if (m.pin_count > 0 && (bytes = malloc(wire_size(&m))) == NULL) {
-        pw_firehose_peer_dead(f, node); /* the node would wait for the answer for ever */
+        pw_firehose_peer_dead(f, node); /* without the answer the peer would wait for ever */
         return;
     }
     at = wire_write(bytes, &m);
@@ -181,7 +185,7 @@ static void run_callback(struct pw_firehose *f, const struct served *s)
     }
 }
 
-/* A move of a peer: its pins, its remote callback, its answer. */
+/* Serves a move of a peer: unpins and pins for it, runs its remote callback, and answers. */
 static void serve(struct pw_firehose *f, struct pin_serve *s)
 {
     uint32_t u = s->leave_count, n = s->fresh_count;
@@ -202,7 +206,7 @@ static void serve(struct pw_firehose *f, struct pin_serve *s)
             memcpy(ranges[u + i].handle, regions[u + i].handle, PW_FIREHOSE_HANDLE);
         }
     } else {
-        /* Unpinned one by one; nothing is pinned. */
+        /* Memory is short: it unpins one unit after the other, and pins none. */
         for (uint32_t i = 0; i < u; i++) {
             struct pw_firehose_region region;
             pin_entry_range(s->leaves[i], &one);
@@ -234,7 +238,7 @@ static void serve(struct pw_firehose *f, struct pin_serve *s)
     pin_serve_free(s);
 }
 
-/* Does all that is due, until nothing is. */
+/* Serves moves, runs callbacks and completes requests until nothing is due. */
 void firehose_run(struct pw_firehose *f)
 {
     while (atomic_exchange_explicit(&f->work, false, memory_order_acq_rel)) {
@@ -274,7 +278,7 @@ void pw_firehose_poll(struct pw_firehose *f)
     }
 }
 
-/* ---- Messages that come ---- */
+/* ---- Messages that arrive ---- */
 
 static struct served *served_new(unsigned node, const struct message *m)
 {

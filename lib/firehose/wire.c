@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages as bytes, of this machine's order, which the magic number tells.
+ * The format of messages. Numbers are in the byte order of the machine; the magic number shows
+ * whether the receiver has the same.
  *
  *      0 magic  4 version  5 type  6 flags (1: remote callback)  8 token  16 error
  *     20 units given up  24 units wanted  28 bytes of arguments  32 zero
@@ -71,7 +72,7 @@ const unsigned char *wire_get(const unsigned char *at, struct pin_range *range, 
     return at + UNIT + (handle ? PW_FIREHOSE_HANDLE : 0);
 }
 
-/* Reads a header, and finds what follows it. */
+/* Reads the header of a message, and finds the parts behind it. */
 int wire_read(const void *bytes, size_t length, struct message *m)
 {
     struct header h;

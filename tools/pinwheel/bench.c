@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel bench`: its options, checked before anything is started. What is
- * measured and how is in bench/.
+ * `pinwheel bench`: checks its options before anything is started. The benchmarks are in bench/.
  */
 #include "commands.h"
 #include "conductor.h"
@@ -14,7 +13,7 @@
 
 #define DEFAULT_ROUNDS 11
 #define QUICK_ROUNDS 3
-#define DEFAULT_LIMIT 30 /* seconds; a launcher of MPI takes one or two */
+#define DEFAULT_LIMIT 30 /* seconds; the launcher of an MPI needs one or two */
 #define TURN_SECONDS 5e-3
 #define QUICK_SECONDS 1e-3
 
@@ -117,7 +116,7 @@ static int take_subject(struct args *a, void *into)
     return ARGS_GO_ON;
 }
 
-/* mpirun starts its ranks elsewhere, so the folder must not depend on ours. */
+/* Makes the folder of plug-ins absolute, since mpirun may start its ranks in another folder. */
 static int take_plugins(struct args *a, void *into)
 {
     struct stat status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The subcommands of `pinwheel`, one file each. Each gets its own name as
- * argv[0] and returns the exit status: 0, 1 for a failure, 2 for bad usage.
+ * The subcommands of `pinwheel`, one file each. Each gets its own name as argv[0] and returns the
+ * exit status: 0, 1 for a failure, 2 for bad usage.
  */
 #ifndef PINWHEEL_COMMANDS_H
 #define PINWHEEL_COMMANDS_H

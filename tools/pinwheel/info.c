@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel info`: what this machine offers, what an interface can hold, and the
- * option table. It is gathered into one struct first, then printed for people or
- * as JSON, so that both say the same.
+ * `pinwheel info`: what this machine lets Pinwheel do, the limits of interfaces, and the option
+ * table. It gathers all of it in one struct, and then prints that as text or as JSON, so that both
+ * have the same contents.
  */
 #include "base/build.h"
 #include "base/options.h"
@@ -39,8 +39,8 @@ static const struct args_option info_options[] = {
     {"--json", NULL, "print JSON", ARGS_FLAG, ARGS_AT(struct info, as_json)},
 };
 
-/* Variables with illegal values are reported where they are listed; everything
- * else is computed from the defaults then. */
+/* Reads the options. A variable with an illegal value is reported in the list of options;
+ * everything else is then computed from the defaults. */
 static void load_options(struct info *info)
 {
     char ignored[512];
@@ -74,7 +74,7 @@ static void gather(struct info *info)
 #endif
 }
 
-/* The memory that a connection costs, both directions: the fabric knows. */
+/* Asks the fabric how much memory a connection costs, for both directions. */
 static struct fabric_info fabric_costs(const struct options *o)
 {
     struct fabric_info info;
@@ -87,7 +87,7 @@ static void nid_text(uint32_t nid, char text[16])
     snprintf(text, 16, "%u.%u.%u.%u", nid >> 24 & 255, nid >> 16 & 255, nid >> 8 & 255, nid & 255);
 }
 
-/* ---- For people ---- */
+/* ---- Text ---- */
 
 static const char *bytes_text(uint64_t bytes, char text[32])
 {

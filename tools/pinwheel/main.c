@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The command `pinwheel`: finds the subcommand in one table and runs it. A new
- * subcommand is a file, a line of commands.h and a line of the table.
+ * The command `pinwheel`: finds the subcommand in one table and runs it. A new subcommand needs a
+ * file, a line of commands.h and a line of the table.
  */
 #include "base/nearest.h"
 #include "commands.h"

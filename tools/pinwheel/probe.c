@@ -68,7 +68,7 @@ struct probe probe_membarrier(void)
 struct probe probe_process_vm(void)
 {
     int hold[2];
-    volatile uint64_t word = 0; /* the child writes its own copy */
+    volatile uint64_t word = 0; /* the child writes to its own copy */
     if (pipe(hold) != 0) {
         return because("pipe: %s", strerror(errno));
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Probes of what this machine lets Pinwheel do. Each probe tries the thing itself rather
- * than deduce it from versions, and says why when it does not work.
+ * Probes that find out what this machine lets Pinwheel do. Each probe tries the operation itself,
+ * instead of deducing the result from versions, and tells why it does not work.
  */
 #ifndef PINWHEEL_PROBE_H
 #define PINWHEEL_PROBE_H
@@ -11,10 +11,10 @@
 
 struct probe {
     bool works;
-    char why_not[160]; /* "" if it works */
+    char why_not[160]; /* why it does not work; "": it works */
 };
 
-/* A folder for shared segments. */
+/* Whether a folder can hold shared segments. */
 struct probe_folder {
     struct probe usable;
     bool tmpfs, writable;
@@ -23,18 +23,18 @@ struct probe_folder {
 
 struct probe_folder probe_folder(const char *path);
 
-/* membarrier(2) between all processes that have registered, which lets idle
- * peers pay for the ordering of messages. */
+/* Tries membarrier(2) between all processes that have registered for it. With it an idle peer pays
+ * for the ordering of memory accesses, and not each message. */
 struct probe probe_membarrier(void);
 
-/* process_vm_readv(2) on a child, as on any process of the same user. */
+/* Tries process_vm_readv(2) on a child, as it would be used on any process of the same user. */
 struct probe probe_process_vm(void);
 
-/* pidfd_open(2), by which the death of a peer is seen. */
+/* Tries pidfd_open(2), by which a process notices the death of a peer. */
 struct probe probe_pidfd(void);
 
-/* probe_cores() returns how many cores this process may run on and writes their
- * numbers, "0-1,4", to list; 0 if the system does not say. */
+/* probe_cores() returns how many cores this process may run on, and writes their list, such as
+ * "0-1,4", to `list`; 0 if the system does not tell. */
 int probe_cores(char *list, int size);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel run --agent`: the ranks of one host of a job whose launcher is elsewhere, and
- * has started this through a remote shell (hosts.h). Standard input and output are the
- * connection, in frames (frames.h).
+ * `pinwheel run --agent`: runs the ranks of one host, for a launcher on another host that has
+ * started it through a remote shell (hosts.h). Standard input and output are its connection to the
+ * launcher, in frames (frames.h).
  *
  *     CONFIGURED --FRAME_START--> RUNNING --FRAME_END--> ENDING --no process left--> over
  *     any --end of input, silence, a signal to us--> ENDING, of ranks that still run as well
  *
- * The launcher judges; here nothing is decided but that no rank outlives the connection: a
- * launcher that is silent for SILENCE_MS, unless it has stopped the ranks, is taken for dead.
+ * The launcher judges how the job ends. The agent only makes sure that no rank outlives the
+ * connection: it takes a launcher that is silent for SILENCE_MS for dead, unless that has stopped
+ * the ranks.
  */
 #include "agent.h"
 #include "agent_start.h"
@@ -53,7 +54,7 @@ static void launcher_gone(struct agent *a)
     end(a, 0);
 }
 
-/* ---- What the launcher says ---- */
+/* ---- Frames of the launcher ---- */
 
 static bool of_ours(const struct agent *a, const struct frame *f)
 {
@@ -90,7 +91,7 @@ static void take_signal_frame(struct agent *a, int signal)
     }
 }
 
-/* False: it is no frame that a launcher sends now. */
+/* Handles a frame; false if a launcher does not send such a frame now. */
 static bool take_frame(struct agent *a, const struct frame *f)
 {
     bool started = a->ranks != NULL;
@@ -161,9 +162,9 @@ static void read_launcher(struct agent *a)
     }
 }
 
-/* ---- What ranks say ---- */
+/* ---- Data of ranks ---- */
 
-/* Passes on what one read gives; false when there is nothing now. */
+/* Passes the bytes of one read() from a rank on to the launcher; false when there are none now. */
 static bool read_source(struct agent *a, int i, enum source s)
 {
     char bytes[CHUNK];
@@ -187,7 +188,7 @@ static void write_input(struct agent *a)
     if (taken > 0) {
         agent_say_numbers(a, FRAME_INPUT_TAKEN, 0, (int)taken, 0, 1);
     }
-    if (broken) { /* rank 0 reads no more */
+    if (broken) { /* rank 0 has closed its input */
         agent_say_numbers(a, FRAME_INPUT_TAKEN, 0, 0, 0, 1);
         close_input(a);
     } else if (a->input_ends && frames_queued(&a->input_bytes) == 0) {
@@ -195,7 +196,8 @@ static void write_input(struct agent *a)
     }
 }
 
-/* The agent passes on what a rank wrote before it passes on that the rank exited. */
+/* Looks for ranks that have exited. It first passes on all that the rank has written, then its
+ * exit. */
 static void look_for_exits(struct agent *a)
 {
     siginfo_t how;
@@ -217,7 +219,7 @@ static void take_signals(struct agent *a)
         if (s.ssi_signo == SIGCHLD) {
             look_for_exits(a);
         } else if (s.ssi_signo != SIGUSR1 && s.ssi_signo != SIGUSR2 && s.ssi_signo != SIGTSTP) {
-            launcher_gone(a); /* the shell on this host was ended */
+            launcher_gone(a); /* a signal to the agent: somebody ends the shell on this host */
         }
     }
 }
@@ -283,12 +285,12 @@ static void do_work(struct agent *a)
         take_signals(a);
     }
     if (f[FD_IN].revents != 0) {
-        read_launcher(a); /* the last: it may start ranks, and change the descriptors */
+        read_launcher(a); /* last, since it may start ranks and so change the descriptors */
     }
 }
 
-/* Ends what is left in the ranks' groups: first it may go by itself, then SIGTERM, then
- * SIGKILL. */
+/* Ends processes that ranks have left in their process groups: it lets them end by themselves for a
+ * while, then sends SIGTERM, then SIGKILL. */
 static void sweep(struct agent *a)
 {
     int left =
@@ -315,7 +317,7 @@ static void sweep(struct agent *a)
         return;
     }
     children_signal(&a->children, a->step == 0 ? SIGTERM : SIGKILL);
-    children_signal(&a->children, SIGCONT); /* a stopped process acts on no SIGTERM */
+    children_signal(&a->children, SIGCONT); /* a stopped process does not act on SIGTERM */
     a->next = now_ms() + (a->step == 0 ? GRACE_MS : STUCK_MS);
     a->step++;
 }

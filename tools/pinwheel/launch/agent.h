@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One host's ranks of a job whose launcher is on another host; see agent.c. */
+/* The agent: runs the ranks of one host for a launcher on another host; see agent.c. */
 #ifndef PINWHEEL_AGENT_H
 #define PINWHEEL_AGENT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How an agent starts its ranks; see agent_start.h. */
+/* Starts the ranks of an agent; see agent_start.h. */
 #include "agent_start.h"
 
 #include "boot/pmi_server.h"
@@ -16,7 +16,7 @@
 void agent_say(struct agent *a, enum frame_type type, int rank, const void *bytes, size_t length)
 {
     if (!a->gone && !frames_put(&a->out, type, a->spawn.first + rank, bytes, length)) {
-        a->gone = true; /* no memory to say it */
+        a->gone = true; /* memory is too short to tell the launcher: as if it was gone */
     }
 }
 
@@ -29,7 +29,7 @@ void agent_say_numbers(struct agent *a, enum frame_type type, int rank, int firs
     }
 }
 
-/* The step of its start that failed, and errno. */
+/* Tells the launcher which step of a rank's start has failed, with which errno. */
 static void say_failed(struct agent *a, int rank, int error, const char *what)
 {
     uint8_t bytes[68];
@@ -108,7 +108,7 @@ static void start_rank(struct agent *a, int i, int null)
     }
 }
 
-/* All ranks are started, or none further when one fails; the launcher then ends them. */
+/* Starts the ranks. If one fails it starts no more; the launcher then ends those that run. */
 static void start_ranks(struct agent *a)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The processes that a launcher has started; see children.h. */
+/* The processes that a launcher or an agent has started; see children.h. */
 #include "children.h"
 
 #include "groups.h"
@@ -31,7 +31,8 @@ static void catch_signals(struct children *c, sigset_t *before)
     for (size_t i = 0; i < sizeof(ending) / sizeof(ending[0]); i++) {
         struct sigaction present;
         sigaction(ending[i], NULL, &present);
-        if (present.sa_handler != SIG_IGN) { /* nohup, or a shell's background job */
+        /* a signal that is ignored stays so: nohup, or a shell's background job */
+        if (present.sa_handler != SIG_IGN) {
             sigaddset(&set, ending[i]);
         }
     }
@@ -45,7 +46,7 @@ static void catch_signals(struct children *c, sigset_t *before)
     c->signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/* A rank needs up to five descriptors here, the soft limit is often 1024. */
+/* The launcher needs up to five descriptors for a rank, and the soft limit is often 1024. */
 static void raise_descriptor_limit(struct rlimit *before)
 {
     getrlimit(RLIMIT_NOFILE, before);
@@ -55,14 +56,15 @@ static void raise_descriptor_limit(struct rlimit *before)
 
 int children_limit(int free)
 {
-    int fd = 3; /* the standard ones are there, or will be */
+    int fd = 3; /* descriptors 0 to 2 are open, or will be */
     for (; free > 0; fd++) {
         free -= fcntl(fd, F_GETFD) < 0;
     }
     return fd;
 }
 
-/* Closed standard descriptors must not become pipes of ours. */
+/* Opens standard descriptors that are closed, so that no pipe of the launcher gets their
+ * numbers. */
 static void fill_standard_descriptors(void)
 {
     int fd = 0;
@@ -83,7 +85,8 @@ int children_open(struct children *c, int count, struct spawn *spawn)
     }
     fill_standard_descriptors();
     catch_signals(c, &spawn->signal_mask);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* so that no orphan stays a zombie */
+    /* orphans become children of this process, which can reap them */
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
     raise_descriptor_limit(&spawn->descriptors);
     c->keeper_fd = keeper_start(&c->keeper, groups_kill);
     if (c->signals < 0 || c->keeper_fd < 0) {
@@ -105,7 +108,7 @@ int children_start(struct children *c, const struct spawn *spawn, int rank,
     return rc;
 }
 
-/* The leaders of groups stay unreaped (groups.h). */
+/* Leaders of process groups stay unreaped (groups.h). */
 int children_exited(struct children *c, siginfo_t *how)
 {
     for (int i = 0; i < c->started; i++) {
@@ -136,7 +139,7 @@ void children_took(const struct children *c, int signal, pid_t from)
             return;
         }
     }
-    waitpid(from, NULL, WNOHANG); /* an orphan of a child's */
+    waitpid(from, NULL, WNOHANG); /* reaps an orphan that a child has left */
 }
 
 void children_close(struct children *c)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The processes that a launcher has started on this host: ranks, or the remote shells to
- * other hosts. Each leads a process group (groups.h), none is reaped before the end, and
- * none outlives the launcher, however that one ends.
+ * The processes that a launcher, or an agent, has started on this host: ranks, or the remote shells
+ * to other hosts. Each leads a process group (groups.h). None is reaped before the end of the job,
+ * and none outlives the launcher, however that ends.
  */
 #ifndef PINWHEEL_CHILDREN_H
 #define PINWHEEL_CHILDREN_H
@@ -16,43 +16,47 @@
 
 struct children {
     int count, started, running;
-    pid_t *groups; /* pid and process group of each; 0: never started */
+    pid_t *groups; /* by index: pid, which is also the id of the process group; 0: never started */
     bool *alive;
-    int signals; /* signalfd: what ends or stops us, SIGUSR1, SIGUSR2, SIGCHLD */
+    int signals; /* signalfd: signals that end or stop the launcher, SIGUSR1, SIGUSR2, SIGCHLD */
     int keeper_fd;
     pid_t keeper;
 };
 
 enum {
-    GRACE_MS = 2000, /* from SIGTERM to SIGKILL */
-    LEAVE_MS = 100,  /* for what a rank left behind to end by itself */
-    STUCK_MS = 5000, /* after SIGKILL; then the kernel does not let a process die */
+    GRACE_MS = 2000, /* time from SIGTERM to SIGKILL */
+    LEAVE_MS = 100,  /* time for processes that a rank has left behind to end by themselves */
+    STUCK_MS = 5000, /* time after SIGKILL; a process that lives then is stuck in the kernel */
     SCAN_MS = 10,
 };
 
 int64_t now_ms(void);
 
-/* children_limit() returns the limit of descriptors below which so many are free. */
+/* children_limit() returns the limit of descriptors with which `free` descriptors would be free. */
 int children_limit(int free);
 
-/* children_open() makes room for `count`, and a launcher of this process: signals come
- * through a descriptor, orphans are adopted, the limit of descriptors is raised. What the
- * program is to find as it was goes to `spawn`. 0, or -1 after a line on stderr. */
+/* children_open() makes room for `count` processes and prepares this process to be a launcher: it
+ * reads signals from a descriptor, adopts orphans, and has a higher limit of descriptors. `spawn`
+ * gets the signal mask and the limit from before, for the ranks. Returns 0, or -1 after a line on
+ * stderr. */
 int children_open(struct children *, int count, struct spawn *spawn);
 
-/* children_start() starts the next one as `rank`: 0, or -errno of the step *what. */
+/* children_start() starts the next process as `rank`. Returns 0, or -errno; *what then names the
+ * step that failed. */
 int children_start(struct children *, const struct spawn *, int rank, const struct spawn_ends *,
                    const char **what);
 
-/* children_exited() returns the index of one that has exited since, and how; -1: none has. */
+/* children_exited() returns the index of a process that has exited since the last call, and how;
+ * -1: none has. */
 int children_exited(struct children *, siginfo_t *how);
 
 void children_signal(const struct children *, int signal);
 
-/* children_took() notes a signal that was read from `signals`: adopted orphans are reaped. */
+/* children_took() is told of a signal that was read from `signals`; for SIGCHLD it reaps adopted
+ * orphans. */
 void children_took(const struct children *, int signal, pid_t from);
 
-/* children_close() reaps all; call it when none runs any more. */
+/* children_close() reaps all processes; the caller calls it when none runs any more. */
 void children_close(struct children *);
 
 #endif

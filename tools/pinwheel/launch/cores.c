@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Homes of ranks; see cores.h. */
+/* Chooses cores for ranks; see cores.h. */
 #include "cores.h"
 
 #include "base/options.h"
@@ -15,7 +15,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Whether the mask is all that the system allows: a child asks for every core, and gets those. */
+/* True if the affinity mask has all cores that the system allows: a child asks for every core, and
+ * sees which it gets. */
 static bool is_whole(const cpu_set_t *mask)
 {
     pid_t child = fork();
@@ -35,7 +36,7 @@ static bool is_whole(const cpu_set_t *mask)
     return ended == child && status == 0;
 }
 
-/* The file of locks, or -1: not to be had, or another user's. */
+/* Opens the file of locks; -1 if it cannot be opened or belongs to another user. */
 static int open_locks(void)
 {
     char path[PATH_MAX];
@@ -57,7 +58,7 @@ static bool take(int locks, int core)
     return fcntl(locks, F_OFD_SETLK, &one) == 0;
 }
 
-/* Of the threads of a physical core, this is the first. */
+/* True if the core is the first hardware thread of its physical core. */
 static bool is_first_thread(int core)
 {
     char path[96];
@@ -74,7 +75,7 @@ static bool is_first_thread(int core)
     return first == core;
 }
 
-/* Takes cores that are free, first those with a physical core of their own. */
+/* Takes the locks of free cores, first of those with a physical core of their own. */
 static int collect(struct cores *c, int ranks)
 {
     int found = 0;
@@ -107,7 +108,7 @@ void cores_release(struct cores *c)
 {
     free(c->home);
     if (c->lock >= 0) {
-        close(c->lock); /* with this the locks are gone */
+        close(c->lock); /* closing the file releases the locks */
     }
     c->home = NULL;
     c->lock = -1;

@@ -12,7 +12,7 @@
 
 enum { READ_BYTES = 65536, NOISE_MAX = 65536 };
 
-/* Room for `length` more bytes at the end. */
+/* Makes room for `length` more bytes at the queue's end. */
 static bool reserve(struct frames *q, size_t length)
 {
     size_t queued = q->end - q->start;
@@ -27,7 +27,7 @@ static bool reserve(struct frames *q, size_t length)
 bool frames_append(struct frames *q, const void *bytes, size_t length)
 {
     if (length == 0) {
-        return true; /* there may be no array yet */
+        return true; /* the queue may have no array yet */
     }
     if (!reserve(q, length)) {
         return false;

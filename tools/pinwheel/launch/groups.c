@@ -21,13 +21,15 @@ void groups_signal(const pid_t *groups, int count, int signal)
     }
 }
 
-/* Whether it says nothing of a file that it cannot be opened: who asks has no room for it. */
+/* True if an error of open() tells nothing about the file: this process, or the system, lacks
+ * descriptors or memory. */
 static bool lacks_room(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
-/* The group and state of process `name` (a folder of /proc); 0 if it is gone, or GROUPS_LATER. */
+/* Returns the process group of process `name` (a folder of /proc) and stores its state; 0 if the
+ * process is gone, or GROUPS_LATER. */
 static pid_t group_of(const char *name, char *state)
 {
     char path[64], text[512];
@@ -42,7 +44,7 @@ static pid_t group_of(const char *name, char *state)
         return 0;
     }
     text[n] = '\0';
-    /* pid (name, which may hold anything) state ppid pgrp */
+    /* the line is "pid (name) state ppid pgrp ..."; the name may contain any character */
     const char *end = strrchr(text, ')');
     int group;
     return end != NULL && sscanf(end + 1, " %c %*d %d", state, &group) == 2 ? group : 0;

@@ -21,7 +21,7 @@ refuse(char *error, size_t size, const char *format, ...)
     return -1;
 }
 
-/* A name that begins with '-' would be an option of ssh. */
+/* Checks the name of a host: ssh would take one that begins with '-' for an option. */
 static int check_name(const char *name, size_t length, char *error, size_t size)
 {
     if (length == 0) {

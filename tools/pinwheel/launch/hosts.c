@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The launcher's side of other hosts; see hosts.h. */
+/* The launcher's side of the connections to other hosts; see hosts.h. */
 #include "hosts.h"
 
 #include "boot/pmi_server.h"
@@ -16,10 +16,10 @@
 #include <unistd.h>
 
 enum {
-    ANSWER_MS = 60000, /* for a shell to reach its host */
-    ALIVE_MS = 5000,   /* so often each side says that it lives */
-    SILENCE_MS = 60000 /* so long a side is believed to live */,
-    REAP_MS = 200, /* for a shell to exit after it has closed its pipe */
+    ANSWER_MS = 60000, /* time for a shell to reach its host */
+    ALIVE_MS = 5000,   /* interval at which each side tells that it is alive */
+    SILENCE_MS = 60000 /* a side that is silent for longer is taken for dead */,
+    REAP_MS = 200, /* time for a shell to exit after it has closed its pipe */
     INPUT_ROOM = 65536,
 };
 
@@ -92,7 +92,8 @@ static void lose(struct hosts *h, struct host *host, const char *why)
     }
 }
 
-/* The connection has ended: why, as far as the shell's exit tells. */
+/* Ends a host whose connection has ended, with an error that says why, as far as the shell's exit
+ * status tells. */
 static void lose_connection(struct hosts *h, struct host *host)
 {
     char why[400];
@@ -161,7 +162,7 @@ int64_t hosts_deadline(const struct hosts *h)
     return at;
 }
 
-/* ---- What an agent says ---- */
+/* ---- Frames of an agent ---- */
 
 static void take_pmi(struct hosts *h, struct host *host, const struct frame *f)
 {
@@ -172,7 +173,7 @@ static void take_pmi(struct hosts *h, struct host *host, const struct frame *f)
     }
 }
 
-/* Rank 0 has taken so much of its input; 0: it takes no more. */
+/* Notes that rank 0 has taken so many bytes of its input; 0: it takes no more. */
 static bool take_input_room(struct hosts *h, uint32_t taken)
 {
     if (taken == 0 || h->input_room < 0) {
@@ -186,7 +187,7 @@ static bool take_input_room(struct hosts *h, uint32_t taken)
     return true;
 }
 
-/* False: no agent says that. */
+/* Handles a frame; false if an agent does not send such a frame. */
 static bool take_frame(struct hosts *h, struct host *host, const struct frame *f)
 {
     struct hosts_upcalls *up = &h->up;
@@ -242,7 +243,7 @@ static void take_greeting(struct hosts *h, struct host *host)
         lose(h, host, "its shell says a lot, but no agent of Pinwheel's answers");
         return;
     }
-    if (length > 0) { /* text that the shell's start-up files print there */
+    if (length > 0) { /* text that the start-up files of the shell on that host have printed */
         fwrite(noise, 1, length, stderr);
     }
     if (strcmp(version, PINWHEEL_VERSION) != 0) {
@@ -276,13 +277,13 @@ static void read_host(struct hosts *h, struct host *host)
     if (rc < 0) {
         lose(h, host, "sends what no agent of Pinwheel's sends");
     } else if (n == 0 || (n < 0 && n != -EAGAIN)) {
-        close_pipes(host); /* hosts_look() says why, when the shell has exited */
+        close_pipes(host); /* hosts_look() reports why, when the shell has exited */
         host->since = now_ms();
         hosts_look(h);
     }
 }
 
-/* ---- What it is told ---- */
+/* ---- Messages to agents ---- */
 
 static void queue_answers(struct hosts *h, struct host *host)
 {
@@ -316,7 +317,7 @@ void hosts_work(struct hosts *h, const struct pollfd *fds)
     for (int i = 0; i < h->count; i++) {
         struct host *host = &h->at[i];
         if (fds[2 * i].revents != 0 && host->to >= 0 && frames_write(&host->out, host->to) != 0) {
-            close(host->to); /* the bytes that the agent sent last may still be read */
+            close(host->to); /* the agent's last bytes may still be in the other pipe */
             host->to = -1;
             frames_free(&host->out);
         }
@@ -332,9 +333,10 @@ void hosts_signal(struct hosts *h, int signal)
     for (int i = 0; i < h->count; i++) {
         struct host *host = &h->at[i];
         if (host->state == HOST_UP) {
-            host->since = now_ms(); /* we may have been stopped since */
+            host->since = now_ms(); /* the launcher may have been stopped since the last frame */
             frames_put(&host->out, FRAME_SIGNAL, host->first, &number, 1);
-            frames_write(&host->out, host->to); /* now: we may be stopped next */
+            /* at once, since the signal may stop the launcher next */
+            frames_write(&host->out, host->to);
         } else if (host->state == HOST_STARTING && signal != SIGCONT && signal != SIGUSR1 &&
                    signal != SIGUSR2 && signal != SIGSTOP) {
             lose(h, host, "has not answered yet");
@@ -379,7 +381,7 @@ int hosts_running(const struct hosts *h)
     return running;
 }
 
-/* A shell whose host has said that it is done has nothing to do but to exit. */
+/* Ends shells that still run. One whose host has sent FRAME_DONE only needs time to exit. */
 void hosts_close(struct hosts *h)
 {
     int64_t end = now_ms() + GRACE_MS;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The launcher's side of other hosts: a remote shell for each, and at its end an agent
- * (agent.c), which has the host's ranks.
+ * The launcher's side of other hosts. For each host it starts a remote shell, and through that an
+ * agent (agent.c), which runs the host's ranks.
  *
  *     pinwheel run ── pipes ── ssh HOST ── encrypted ── sshd ── pipes ── pinwheel run --agent
  *
- * All that passes between launcher and ranks, their PMI-1, their output, the job's secret,
- * goes through that one connection as frames: whoever may log in has been asked for by ssh,
- * so no port is opened and nothing has to be proved a second time. It is also what tells
- * each side that the other has gone.
+ * All data between launcher and ranks (PMI-1, output, the job key) goes through that one
+ * connection, as frames. ssh has authenticated it, so no port is opened and no second
+ * authentication is needed. Each side also learns from this connection that the other is gone.
  *
  *     HOST_STARTING --greeting--> HOST_UP --FRAME_DONE--> HOST_OVER
  *     HOST_STARTING, HOST_UP --the shell's end, bytes that are no frames--> HOST_OVER (lost)
@@ -31,28 +30,28 @@ enum host_state { HOST_STARTING, HOST_UP, HOST_OVER };
 
 struct host {
     const char *name;
-    int first, count; /* its ranks */
-    int running;      /* of these, ranks that have not exited */
+    int first, count; /* first rank and number of ranks of the host */
+    int running;      /* ranks of the host that have not exited */
     enum host_state state;
-    int to, from; /* pipes to the shell; -1 */
+    int to, from; /* pipes to and from the shell; -1: closed */
     struct frames in, out;
-    int64_t since;  /* ms: when the shell was started, or the host last said something */
-    bool ended;     /* it was told to clean up */
-    int shell_code; /* waitid()'s si_code once the shell has exited; else 0 */
+    int64_t since;  /* ms: when the shell was started, or when the host last sent something */
+    bool ended;     /* FRAME_END was sent */
+    int shell_code; /* si_code of waitid() when the shell has exited; else 0 */
     int shell_status;
 };
 
-/* The upcalls by which the launcher is told. */
+/* Functions that hosts.c calls to tell the launcher about ranks and hosts. */
 struct hosts_upcalls {
     void *arg;
     void (*output)(void *arg, int rank, bool error, const void *bytes, size_t length);
-    /* The rank could not be started: what failed, errno. */
+    /* A rank could not be started: the step that failed, and errno. */
     void (*failed)(void *arg, int rank, int error, const char *step);
-    /* As waitid() says. */
+    /* A rank has exited; `code` and `status` are si_code and si_status of waitid(). */
     void (*exited)(void *arg, int rank, int code, int status);
-    /* The rank left processes behind, which are ended, or, `stays`, do not end. */
+    /* A rank has left processes behind, which the agent ends, or which, if `stays`, do not end. */
     void (*left)(void *arg, int rank, bool stays);
-    /* A host is gone with all its ranks; the text says why and what to do. */
+    /* A host is lost, with all its ranks; the text says why and what the user can do. */
     void (*lost)(void *arg, const char *text);
 };
 
@@ -62,16 +61,17 @@ struct hosts {
     struct children shells;
     struct service *pmi;
     struct hosts_upcalls up;
-    const char *command; /* that which runs here and, as a default, there */
-    int input_room;      /* bytes of input that rank 0 may get before it takes some; -1: no more */
-    int64_t alive_at;    /* ms: when hosts are told next that we live */
+    const char *command; /* path of this command, and the default for that on the other hosts */
+    /* bytes of input that may be sent to rank 0 before it takes some; -1: it takes no more */
+    int input_room;
+    int64_t alive_at; /* ms: when the next FRAME_ALIVE is due */
 };
 
-/* The part of a job that an agent is told. */
+/* What an agent has to know of the job. */
 struct hosts_job {
     const struct host_list *list;
     const char *shell;   /* words of the command that reaches a host; NULL: ssh */
-    const char *command; /* pinwheel on the other hosts; NULL: where it is here */
+    const char *command; /* path of pinwheel on the other hosts; NULL: the same as here */
     char **argv;
     char **environment;
     int environment_count;
@@ -79,33 +79,36 @@ struct hosts_job {
     int bind; /* enum launch_bind */
 };
 
-/* hosts_open() starts the shells. `h` has `pmi` and `up`. 0, or -1 after a line on stderr. */
+/* hosts_open() starts the shells. The caller has set `pmi` and `up` of `h`. Returns 0, or -1 after
+ * a line on stderr. */
 int hosts_open(struct hosts *h, const struct hosts_job *job);
 
-/* The descriptors to wait for, two a host; `reading`: what hosts send is wanted. */
+/* hosts_poll() sets the descriptors to wait for, two for each host; `reading`: the launcher can
+ * take data from hosts. hosts_work() does what they allow. */
 void hosts_poll(struct hosts *h, struct pollfd *fds, bool reading);
 void hosts_work(struct hosts *h, const struct pollfd *fds);
 
-/* hosts_look() notes shells that have exited, and hosts that do not answer. */
+/* hosts_look() notices shells that have exited, and hosts that do not answer. */
 void hosts_look(struct hosts *h);
 
-/* hosts_signal() signals all ranks. A host that has not answered yet is given up. */
+/* hosts_signal() signals all ranks. It gives up a host whose agent has not greeted yet. */
 void hosts_signal(struct hosts *h, int signal);
 
-/* hosts_input() passes input on to rank 0, at most input_room bytes; 0: its end. */
+/* hosts_input() sends input to rank 0, at most input_room bytes; a length of 0 is its end. */
 void hosts_input(struct hosts *h, const void *bytes, size_t length);
 
-/* hosts_end() has all hosts clean up; hosts_over() says that they have. */
+/* hosts_end() makes all hosts end what their ranks have left; hosts_over() is true when they
+ * have. */
 void hosts_end(struct hosts *h);
 bool hosts_over(const struct hosts *h);
 
 /* hosts_running() counts the ranks that have not exited. */
 int hosts_running(const struct hosts *h);
 
-/* When hosts_look() wants to be called, in ms. */
+/* hosts_deadline() returns when hosts_look() must be called next, in ms. */
 int64_t hosts_deadline(const struct hosts *h);
 
-/* hosts_close() ends shells that are left. */
+/* hosts_close() ends shells that still run. */
 void hosts_close(struct hosts *h);
 
 #endif

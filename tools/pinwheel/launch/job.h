@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A job while it runs, as the files of the launcher see it: launch.c has its loop, judge.c its
- * end, launch_away.c what is different when its ranks are on other hosts.
+ * A running job, for the files of the launcher: launch.c has its loop, judge.c its end, and
+ * launch_away.c the parts that differ when its ranks are on other hosts.
  */
 #ifndef PINWHEEL_JOB_H
 #define PINWHEEL_JOB_H
@@ -23,11 +23,12 @@ enum phase { RUNNING, ENDING, KILLING };
 struct process {
     struct relay_source out, err;
     bool exited;
-    int64_t ended_well; /* ms: when the launcher heard that it exited with 0; 0: it did not */
-    bool hung_up;       /* its PMI connection has ended long ago, and it has not */
+    /* ms: when the launcher learned that the rank exited with status 0; 0: it did not */
+    int64_t ended_well;
+    bool hung_up; /* its PMI connection ended long ago, but the rank has not exited */
 };
 
-/* How a rank failed, as waitid() says it. */
+/* How a rank has failed: si_code and si_status of waitid(). */
 struct failure {
     int rank, code, status;
 };
@@ -37,24 +38,25 @@ struct job {
     struct service pmi;
     struct process *processes;
     struct cores cores;       /* of this host */
-    struct children children; /* the ranks of this host, or nobody: */
-    struct hosts hosts;       /* then all ranks are there */
-    int shown;                /* ranks that have pipes or a line under way */
+    struct children children; /* the ranks of this host; none if the job runs on other hosts */
+    struct hosts hosts;       /* the other hosts, with all ranks */
+    int shown;                /* ranks that have pipes or an unfinished line of output */
     enum phase phase;
-    int status;   /* for the launcher to exit with */
-    bool judged;  /* status is final */
-    bool holding; /* there is a failure to judge once no rank is in doubt: */
+    int status;   /* the launcher's exit status */
+    bool judged;  /* `status` is final */
+    bool holding; /* `held` is a failure that will be judged when no rank is in doubt */
     struct failure held;
-    int64_t doubt_until; /* ms: ranks whose connection ended may tell until then how they did;
-                          * INT64_MAX: none is in doubt */
-    bool draining;       /* nothing is left but output to write */
-    bool give_up;        /* and nobody wants it any more */
-    int64_t next_step;   /* ms: when the phase goes on by itself; INT64_MAX: not */
-    int64_t time_limit;  /* ms; INT64_MAX: none */
+    /* ms: until then the launcher waits to learn how ranks whose connection has ended did end;
+     * INT64_MAX: it waits for none */
+    int64_t doubt_until;
+    bool draining;      /* only output is left to write */
+    bool give_up;       /* and that output is no longer wanted */
+    int64_t next_step;  /* ms: when the next phase begins by itself; INT64_MAX: it does not */
+    int64_t time_limit; /* ms; INT64_MAX: none */
     struct relay out, err;
-    struct pump pump;   /* from a terminal to rank 0 */
-    bool input_closed;  /* and to another host, whatever it is */
-    struct pollfd *fds; /* with as many again for wait_some() */
+    struct pump pump;   /* copies input from a terminal to rank 0 */
+    bool input_closed;  /* input for a rank 0 on another host has ended */
+    struct pollfd *fds; /* the second half is for wait_some() */
 };
 
 static inline bool job_is_away(const struct job *j)
@@ -65,30 +67,32 @@ static inline bool job_is_away(const struct job *j)
 /* ---- judge.c ---- */
 
 void job_signal(struct job *j, int signal);
-/* job_end() begins the end: `signal` now, SIGKILL after the grace; job_kill() is that. */
+/* job_end() begins the end of the job: it sends `signal` to all ranks now, and SIGKILL when the
+ * grace period is over; job_kill() sends SIGKILL. */
 void job_end(struct job *j, int signal);
 void job_kill(struct job *j);
-/* job_fail() is the first failure: says why and ends the job with `status`. */
+/* job_fail() reports the first failure: it prints why and ends the job with `status`. */
 void job_fail(struct job *j, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* job_take_exit() hears how a rank exited, as waitid() says it, and job_judge() judges what has
- * been heard: first all that is known, then judge. */
+/* job_take_exit() notes how a rank has exited; job_judge() then judges. The caller first notes all
+ * exits that are known. */
 void job_take_exit(struct job *j, int rank, int code, int status);
 void job_judge(struct job *j);
-/* job_say_waiting() is for a job that somebody else ends: if some ranks have ended with status 0
- * and others run, the launcher says which, as these may have waited for those. */
+/* job_say_waiting() is called when the job is ended from outside. If some ranks have ended with
+ * status 0 while others run, it prints which, since the latter may have waited for the former. */
 void job_say_waiting(const struct job *j);
-/* Why a rank could not be started: what failed, and with which errno. */
+/* job_fail_start() reports why a rank could not be started: the step that failed, and errno. */
 void job_fail_start(struct job *j, int rank, int error, const char *what);
-/* job_say_left(): a process of `rank` is left, or, with GROUPS_LATER, perhaps of some rank. */
+/* job_say_left() prints that `rank` has left a process behind; if `rank` is GROUPS_LATER, that some
+ * rank may have. */
 void job_say_left(int rank, bool stays);
 
 /* ---- launch_away.c ---- */
 
-/* job_start_away() starts agents on the hosts; 0, or -1 after a line on stderr. */
+/* job_start_away() starts the agents on the hosts; 0, or -1 after a line on stderr. */
 int job_start_away(struct job *j, const char *key, const char *id);
-/* job_describe_hosts() writes which ranks share a host, for pmi_job_create(), in PMI_VALUE_MAX
- * bytes. */
+/* job_describe_hosts() writes which ranks share a host, in the form of pmi_job_create(), to `text`,
+ * which has PMI_VALUE_MAX bytes. */
 void job_describe_hosts(const struct host_list *l, char *text);
 
 #endif

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How a job ends, and what is said of it; see job.h. The first cause decides the exit status;
- * what follows from it is not judged.
+ * Decides how a job ends, and reports it; see job.h. The first cause decides the exit status; its
+ * consequences are not judged.
  *
- * What is seen first need not be the cause. The kernel closes what a process has open before it
- * says that it has ended and how, so others may see a rank gone, wait in vain for it, or fail
- * because of it, while it is still in doubt why it went. Nothing is judged until that is known, or
- * the rank has been silent for so long that it must have hung up and live.
+ * The failure that the launcher sees first need not be the cause. The kernel closes the descriptors
+ * of a process before it reports that and how it has ended. So other ranks may notice that a rank
+ * is gone, and fail because of it, while the launcher does not know yet how that rank has ended. It
+ * judges nothing until it knows, or until so much time has passed that the rank must have closed
+ * its connection and live.
  */
 #include "job.h"
 
@@ -29,14 +30,14 @@ void job_signal(struct job *j, int signal)
     }
 }
 
-/* Begins the end: `signal` now, SIGKILL after the grace. */
+/* Begins the end of the job: sends `signal` now, and SIGKILL when the grace period is over. */
 void job_end(struct job *j, int signal)
 {
     if (j->phase == RUNNING) {
         j->phase = ENDING;
         j->next_step = now_ms() + GRACE_MS;
         job_signal(j, signal);
-        job_signal(j, SIGCONT); /* a stopped process acts on no signal */
+        job_signal(j, SIGCONT); /* a stopped process does not act on signals */
     }
 }
 
@@ -47,7 +48,7 @@ void job_kill(struct job *j)
     job_signal(j, SIGKILL);
 }
 
-/* The first failure: says why and ends the job with `status`. */
+/* Reports the first failure: prints why and ends the job with `status`. */
 void job_fail(struct job *j, int status, const char *format, ...)
 {
     if (j->judged) {
@@ -64,7 +65,8 @@ void job_fail(struct job *j, int status, const char *format, ...)
     job_end(j, SIGTERM);
 }
 
-/* Whether a rank's connection has ended, and how the rank ends is yet to be heard. */
+/* True if the connection of a rank has ended and the launcher does not know yet how the rank
+ * ends. */
 static bool in_doubt(struct job *j)
 {
     bool any = false, over = now_ms() >= j->doubt_until;
@@ -100,8 +102,8 @@ static int status_of(const struct failure *f)
     return f->code == CLD_EXITED ? f->status : LAUNCH_SIGNAL + f->status;
 }
 
-/* Orders failures: that of a rank which a signal ended precedes that of one which exited, of which
- * it is no consequence. */
+/* True if failure `f` is more likely the cause than `other`: one by a signal is never the
+ * consequence of another rank's exit. */
 static bool precedes(const struct failure *f, const struct failure *other)
 {
     return f->code != CLD_EXITED && other->code == CLD_EXITED;
@@ -129,18 +131,19 @@ void job_take_exit(struct job *j, int rank, int code, int status)
     }
 }
 
-/* ---- Who has ended while others run ---- */
+/* ---- Ranks that have ended while others run ---- */
 
-enum { RANGES_MAX = 8 }; /* of ranks that a line names; of the others it has the number */
+/* how many ranges of ranks a line names; of the others it has the number only */
+enum { RANGES_MAX = 8 };
 
-/* Whether the launcher counts a rank among those that ended well, or among those that run. */
+/* True if a rank has ended well or, with `ended` false, if it still runs. */
 static bool among(const struct process *p, bool ended)
 {
     return ended ? p->ended_well != 0 : !p->exited;
 }
 
-/* "rank 3" or "ranks 0, 4-6 and 12 more" of the ranks that ended well, or that run; their number.
- */
+/* Writes the ranks that have ended well, or that run, as "rank 3" or "ranks 0, 4-6 and 12 more";
+ * returns their number. */
 static int list_ranks(const struct job *j, bool ended, char *text, size_t size)
 {
     int count = 0, named = 0, ranges = 0;
@@ -203,7 +206,7 @@ void job_judge(struct job *j)
     }
 }
 
-/* Says why a rank could not be started: what failed, and with which errno. */
+/* Reports why a rank could not be started: the step that failed, and errno. */
 void job_fail_start(struct job *j, int rank, int error, const char *what)
 {
     const char *program = j->launch->argv[0];

@@ -9,8 +9,8 @@
  *     LEFT: processes that ranks left in their groups are ended in the same two
  *           steps; none is alive: done
  *
- * What the loop waits for is computed anew each round from the state of the
- * ranks, so there is nothing to keep in step with it.
+ * Each round of the loop computes anew from the state of the ranks what it waits for, so it needs
+ * no state of its own.
  */
 #include "job.h"
 
@@ -32,7 +32,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Ranks that have not exited. */
+/* Returns how many ranks have not exited. */
 static int running(const struct job *j)
 {
     return job_is_away(j) ? hosts_running(&j->hosts) : j->children.running;
@@ -45,8 +45,8 @@ static int signals_of(const struct job *j)
 
 /* ---- Processes ---- */
 
-/* Hears which ranks have exited. What a rank said to the server before it exited counts
- * before its exit does. */
+/* Learns which ranks have exited. It handles all that a rank has sent to the PMI server before the
+ * rank's exit. */
 static void hear_exits(struct job *j)
 {
     siginfo_t how;
@@ -64,7 +64,7 @@ static void hear_exits(struct job *j)
 static void look_for_exits(struct job *j)
 {
     hear_exits(j);
-    /* A rank whose end made another one fail has closed its connection before. */
+    /* If a rank's end made another rank fail, its connection was closed before that. */
     for (int r = 0; !job_is_away(j) && j->holding && r < j->shown; r++) {
         while (service_read(&j->pmi, r)) {
         }
@@ -82,7 +82,7 @@ static void take_signal(struct job *j, int signal)
     case SIGUSR2:
         job_signal(j, signal);
         break;
-    case SIGTSTP: /* the ranks' groups do not hear of the terminal's Ctrl-Z */
+    case SIGTSTP: /* Ctrl-Z in the terminal does not reach the process groups of the ranks */
         job_signal(j, SIGSTOP);
         raise(SIGSTOP);
         job_signal(j, SIGCONT);
@@ -154,8 +154,8 @@ static void start_rank(struct job *j, struct spawn *spawn, int rank, int null)
 
 /* ---- The loop ---- */
 
-/* Descriptors of the launcher beside the ranks' own: the signals, the keeper, the cores' lock, the
- * null device, and for a moment the other ends of one rank's connection and pipes. */
+/* Descriptors that the launcher needs beside those of each rank: the signals, the keeper, the lock
+ * of cores, /dev/null, and briefly the other ends of one rank's connection and pipes. */
 enum { SPARE_FDS = 16 };
 
 enum { FD_SIGNALS, FD_OUT, FD_ERR, FD_TERMINAL, FD_INPUT, FD_RANKS, FDS_PER_RANK = 3 };
@@ -166,7 +166,7 @@ static int ms_until(int64_t then)
     return left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
 }
 
-/* The launcher itself fails: it ends the job, and goes on without poll(), by looking often. */
+/* Handles a failure of poll(): ends the job, and from then on looks often instead of waiting. */
 static void cannot_wait(struct job *j, int error)
 {
     job_fail(j, 1, "cannot wait for the ranks: poll: %s%s", strerror(error), log_remedy(error));
@@ -174,7 +174,7 @@ static void cannot_wait(struct job *j, int error)
     j->fds[FD_SIGNALS].revents = POLLIN;
 }
 
-/* Waits until something can be done, at most `timeout` ms (-1: no limit). */
+/* Waits until there is something to do, at most `timeout` ms (-1: no limit). */
 static void wait_for_work(struct job *j, int timeout)
 {
     struct pollfd *f = j->fds;
@@ -206,7 +206,7 @@ static void wait_for_work(struct job *j, int timeout)
     }
 }
 
-/* Input for rank 0, which is on another host. */
+/* Reads input for a rank 0 on another host. */
 static void read_input(struct job *j)
 {
     char bytes[4096];
@@ -290,8 +290,8 @@ static void run_until_exits(struct job *j)
     }
 }
 
-/* Ends what ranks have left behind in their process groups: first it may go by
- * itself, then SIGTERM, then SIGKILL. */
+/* Ends processes that ranks have left in their process groups: lets them end by themselves for a
+ * while, then sends SIGTERM, then SIGKILL. */
 static void end_leftovers(struct job *j)
 {
     int64_t next = now_ms() + LEAVE_MS;
@@ -318,7 +318,8 @@ static void end_leftovers(struct job *j)
     }
 }
 
-/* Other hosts do that themselves. What they still have to say is output. */
+/* Waits until the agents on other hosts have ended what their ranks left. Only output comes from
+ * them now. */
 static void end_hosts(struct job *j)
 {
     j->draining = true;
@@ -337,8 +338,8 @@ static void write_out(struct job *j)
     }
 }
 
-/* Takes what is in the pipes now (a process that left its group may hold them
- * open for ever) and writes it all. */
+/* Reads all that is in the ranks' pipes now, and writes it. It does not wait for their ends, since
+ * a process that has left its group may hold a pipe open for ever. */
 static void drain_output(struct job *j)
 {
     j->draining = true;
@@ -366,8 +367,8 @@ static void start_ranks(struct job *j, struct spawn *spawn)
     close(null);
 }
 
-/* Whether the launcher can hold what the ranks need of it: a PMI connection each, two pipes if it
- * labels their output, and SPARE_FDS to start them and to look after them. */
+/* True if the launcher may have as many descriptors as the job needs: for each rank a PMI
+ * connection, and two pipes if output is labelled; and SPARE_FDS. */
 static bool has_room(const struct launch *l)
 {
     struct rlimit limit;
@@ -406,7 +407,7 @@ static int start_here(struct job *j, const char *key, const char *id)
     return 0;
 }
 
-/* Gives back what a job has that was not started. */
+/* Frees the parts of a job that was not started. */
 static void release(struct job *j)
 {
     cores_release(&j->cores);

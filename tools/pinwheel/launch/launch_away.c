@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Jobs whose ranks are on other hosts: how they start, and what hosts.h tells of them. */
+/* Jobs whose ranks are on other hosts: starts them, and handles what hosts.h reports. */
 #include "job.h"
 
 #include "boot/pmi_server.h"
@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Where nobody takes output, a job that goes on waits; one that ends does not. */
+/* Takes output of a rank. If the launcher cannot write its queue, output of a running job is still
+ * queued, and that of a job that ends is dropped. */
 static void take_output(void *arg, int rank, bool error, const void *bytes, size_t length)
 {
     struct job *j = arg;
@@ -41,7 +42,8 @@ static void take_loss(void *arg, const char *text)
     job_fail(arg, 1, "%s", text);
 }
 
-/* Hosts as MPICH's PMI-1 describes them: blocks of (first host, hosts, ranks of each). */
+/* Writes the placement of ranks as PMI-1 of MPICH has it: blocks of (first host, hosts, ranks of
+ * each). */
 void job_describe_hosts(const struct host_list *l, char *text)
 {
     size_t length = (size_t)snprintf(text, PMI_VALUE_MAX, "(vector");
@@ -53,7 +55,7 @@ void job_describe_hosts(const struct host_list *l, char *text)
     }
     if (length + 1 < PMI_VALUE_MAX) {
         snprintf(text + length, PMI_VALUE_MAX - length, ")");
-    } else { /* each rank for itself */
+    } else { /* as if each rank had a host of its own */
         snprintf(text, PMI_VALUE_MAX, "(vector,(0,%d,1))", l->ranks);
     }
 }

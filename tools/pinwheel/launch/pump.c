@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Standard input for rank 0; see pump.h. */
+/* Copies standard input to rank 0; see pump.h. */
 #include "pump.h"
 
 #include <errno.h>
@@ -50,6 +50,6 @@ void pump_write(struct pump *p)
         p->length -= (size_t)n;
         memmove(p->bytes, p->bytes + n, p->length);
     } else if (n < 0 && errno != EAGAIN && errno != EINTR) {
-        pump_stop(p); /* rank 0 reads no more */
+        pump_stop(p); /* rank 0 has closed its input */
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Standard input for rank 0 when ours is a terminal. Ranks are in process groups
- * of their own, so the terminal would stop one that reads it; the launcher reads
- * in its place and writes to a pipe. (A file or a pipe rank 0 reads itself.)
+ * Copies standard input to rank 0 if it is a terminal. The ranks are in process groups of their
+ * own, and the terminal would stop a rank that reads it; so the launcher reads, and writes to a
+ * pipe. From a file or a pipe rank 0 reads itself.
  */
 #ifndef PINWHEEL_PUMP_H
 #define PINWHEEL_PUMP_H
@@ -11,7 +11,7 @@
 #include <stddef.h>
 
 struct pump {
-    int to; /* the pipe; -1: not pumping */
+    int to; /* the pipe; -1: there is nothing to copy to */
     size_t length;
     char bytes[4096];
 };
@@ -20,8 +20,8 @@ struct pump {
 void pump_start(struct pump *p, int to);
 void pump_stop(struct pump *p);
 
-/* pump_reads() and pump_writes() tell what to poll for: room or bytes; then call the function that
- * does it. */
+/* pump_reads() is true if there is room to read: the caller polls, and calls pump_read().
+ * pump_writes() is true if there are bytes to write: the caller polls, and calls pump_write(). */
 bool pump_reads(const struct pump *p);
 bool pump_writes(const struct pump *p);
 void pump_read(struct pump *p, int from);

@@ -46,8 +46,8 @@ static void queue_line(struct relay *relay, int rank, const char *line, size_t l
     relay->end += n + length + 1;
 }
 
-/* Appends to the unfinished line; queues what there was before if that would
- * exceed the bound, or if memory is short. */
+/* Appends bytes to the source's unfinished line. If the line would get too long, or memory is
+ * short, it first queues the line as it is. */
 static void extend_line(struct relay *relay, struct relay_source *s, const char *bytes, size_t n)
 {
     if (s->length + n > RELAY_LINE_MAX ||
@@ -125,7 +125,7 @@ void relay_write(struct relay *relay)
     if (length == 0) {
         return;
     }
-    /* A pipe that poll() calls writable takes PIPE_BUF bytes without blocking. */
+    /* If poll() reports a pipe as writable it takes PIPE_BUF bytes without blocking. */
     length = length < PIPE_BUF ? length : PIPE_BUF;
     ssize_t n = write(relay->out, relay->queue + relay->start, length);
     if (n >= 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* `pinwheel run`: what it is told on the command line; launch.c does it. */
+/* `pinwheel run`: parses its command line; launch.c runs the job. */
 #include "agent.h"
 #include "boot/pmi_server.h"
 #include "host_list.h"
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The options, until the launcher has them. */
+/* What the command line says, before the job is started. */
 struct run {
     struct launch launch;
     struct host_list hosts;
@@ -92,7 +92,7 @@ static const struct args_option run_options[] = {
     {"--agent", NULL, "what --hosts starts on each host; not for people", ARGS_FLAG, AT(agent)},
 };
 
-/* Ranks in the places that the hosts have. */
+/* Checks that the hosts have places for the ranks, and assigns them. */
 static int place(struct args *a, struct run *r)
 {
     char error[256];
@@ -120,7 +120,8 @@ static int run(struct args *a, struct run *r)
         return args_error(a, "no PROGRAM given; it follows the options: "
                              "pinwheel run -n 2 PROGRAM [ARGUMENT]...");
     }
-    args_environment(a->command, environ); /* a rank that opens no interface does not say it */
+    /* a rank that opens no interface would not warn of a misspelt variable */
+    args_environment(a->command, environ);
     args_environment(a->command, r->launch.environment);
     int rc = place(a, r);
     r->launch.argv = &a->argv[a->next];

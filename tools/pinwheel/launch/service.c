@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The sockets under the PMI-1 server; see service.h. */
+/* The sockets of the PMI-1 server; see service.h. */
 #include "service.h"
 
 #include "boot/pmi_server.h"
@@ -11,8 +11,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* The requests of one read fit the other half of the server's bound: the shortest request that
- * fetches a value has 34 bytes, the longest answer is below PMI_LINE_MAX. */
+/* A connection is not read while QUEUE_BYTES of replies are queued for it. The replies to one read
+ * of REQUEST_BYTES fit into the other half of the server's bound: the shortest request for a value
+ * has 34 bytes, and the longest reply is below PMI_LINE_MAX. */
 enum { REQUEST_BYTES = 1024, QUEUE_BYTES = PMI_OUTPUT_MAX / 2 };
 _Static_assert(REQUEST_BYTES / 34 * PMI_LINE_MAX < PMI_OUTPUT_MAX - QUEUE_BYTES, "replies fit");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Starting the agent of a host; see shell.h. */
+/* Starts the agent of a host; see shell.h. */
 #include "shell.h"
 
 #include "launch.h"
@@ -15,12 +15,13 @@
 
 enum { WORDS_MAX = 64 };
 
-/* Variables of our environment that ranks on another host get, besides those of --env. */
+/* Beginnings of the names of the launcher's variables that ranks on other hosts get, besides those
+ * of --env. */
 static const char *const passed[] = {"PINWHEEL_", "LD_LIBRARY_PATH="};
 
 extern char **environ;
 
-/* Whether the name is this host's own: then no shell is needed to reach it. */
+/* True if the name is that of this host, which no shell is needed to reach. */
 static bool is_here(const char *name)
 {
     char own[256] = "";
@@ -28,7 +29,7 @@ static bool is_here(const char *name)
     return strcasecmp(name, "localhost") == 0 || strcasecmp(name, own) == 0;
 }
 
-/* The words of the command that starts an agent; text is their memory. */
+/* The words of the command that starts an agent, and memory for them. */
 struct shell {
     char *argv[WORDS_MAX + 4];
     char words[4096], agent[PATH_MAX + 64];
@@ -36,7 +37,7 @@ struct shell {
 
 static char *word(const char *constant)
 {
-    return (char *)(uintptr_t)constant; /* exec does not write to it */
+    return (char *)(uintptr_t)constant; /* exec does not write to it, so it may be constant */
 }
 
 static int make_shell(struct shell *s, const struct hosts_job *job, const char *host,
@@ -80,7 +81,7 @@ static int make_shell(struct shell *s, const struct hosts_job *job, const char *
 int host_start_shell(struct hosts *h, struct host *host, const struct hosts_job *job,
                      struct spawn *spawn)
 {
-    static struct shell shell; /* large */
+    static struct shell shell; /* static because it is large */
     int in[2] = {-1, -1}, out[2] = {-1, -1};
     const char *what = "making its pipes";
     int rc = make_shell(&shell, job, host->name, h->command);

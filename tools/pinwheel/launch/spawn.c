@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Starting one rank; see spawn.h. Between fork and exec the child reports the
- * step that failed, and errno, through a pipe that exec closes.
+ * Starts a rank; see spawn.h. If a step between fork and exec fails, the child reports the step and
+ * errno through a pipe, which exec closes.
  */
 #include "spawn.h"
 
@@ -31,11 +31,11 @@ static const char *const step_names[] = {
     [STEP_EXEC] = "exec",
 };
 
-/* Set in every rank. */
+/* Variables that the launcher sets in every rank. */
 static const char *const given[] = {"PMI_FD",           "PMI_RANK",        "PMI_SIZE",
                                     "PINWHEEL_JOB_KEY", "PINWHEEL_JOB_ID", "PINWHEEL_CORE"};
 
-/* Of another launcher that started this one; a rank must not follow them. */
+/* Variables of another launcher that has started this one; ranks must not see them. */
 static const char *const foreign[] = {"PMI_PORT", "PMI_ID", "PMI_SPAWNED", "PMI_CONTROL_PORT"};
 
 int spawn_reserved(const char *assignment)
@@ -70,7 +70,7 @@ static int set_environment(const struct spawn *s, int rank, int pmi)
         return 0;
     }
     if (s->home == NULL) {
-        unsetenv("PINWHEEL_CORE"); /* of a job that started this one */
+        unsetenv("PINWHEEL_CORE"); /* the launcher may have it from a job that has started it */
     } else if (set_number("PINWHEEL_CORE", s->home[rank - s->first]) != 0) {
         return -1;
     }
@@ -115,9 +115,9 @@ run_child(const struct spawn *s, int rank, const struct spawn_ends *ends, pid_t 
     setpgid(0, 0);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != launcher) {
-        _exit(126); /* there is nobody left to tell */
+        _exit(126); /* the launcher is gone */
     }
-    keeper_tell(s->keeper, getpid()); /* before the program can start others */
+    keeper_tell(s->keeper, getpid()); /* before the program can start other processes */
     if (set_descriptors(ends) != 0) {
         f.step = STEP_DESCRIPTORS;
     } else if (s->cores != NULL && bind_core(s->cores, rank - s->first) != 0) {
@@ -133,7 +133,7 @@ run_child(const struct spawn *s, int rank, const struct spawn_ends *ends, pid_t 
     }
     f.error = errno;
     if (write(report, &f, sizeof(f)) != (ssize_t)sizeof(f)) {
-        _exit(126); /* the launcher takes the status instead */
+        _exit(126); /* the launcher sees the exit status instead */
     }
     _exit(127);
 }
@@ -157,7 +157,7 @@ int spawn_rank(const struct spawn *spawn, int rank, const struct spawn_ends *end
         close(report[0]);
         return -error;
     }
-    setpgid(child, child); /* in the child as well: whoever comes first */
+    setpgid(child, child); /* the child does it, too: whichever comes first */
     struct failure f;
     ssize_t n;
     do {

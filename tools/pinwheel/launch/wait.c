@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Waiting for many descriptors, most of which may be absent; see wait.h. */
+/* poll() for many entries, most of which may have no descriptor; see wait.h. */
 #include "wait.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The part of `pinwheel nic` on a NIC's handlers; see handlers.h. All but the dump of HPU
- * memory comes from the stats page; that memory is the process's own and is read with
+ * The part of `pinwheel nic` that shows the handlers of a NIC; see handlers.h. It reads everything
+ * from the stats page, except HPU memory, which is in the process's own memory and is read by
  * process_vm_readv().
  */
 #include "handlers.h"
@@ -28,9 +28,9 @@ static unsigned hpus(const struct nic_stats *b)
     return b->hpus != 0 && b->hpus <= PTL_NUM_HPUS ? b->hpus : PTL_NUM_HPUS;
 }
 
-/* ---- For people ---- */
+/* ---- Text ---- */
 
-/* The time of its handlers: on RV32 the core's cycles, else those of this processor. */
+/* Returns the time that handlers took: in cycles of the core with RV32, else of this processor. */
 static uint64_t took(const struct nic_stats *b, const struct stats_work *w)
 {
     return b->core_mhz != 0 ? w->core_cycles : w->cycles;
@@ -49,14 +49,14 @@ static void print_titles(const char *first)
            "faults", "failed");
 }
 
-/* HPUs that may run the handlers of a context. */
+/* Writes the mask of the HPUs that may run the handlers of a context. */
 static const char *mask_text(uint64_t mask, char text[20])
 {
     snprintf(text, 20, mask == 0 || mask == UINT64_MAX ? "all" : "%" PRIx64, mask);
     return text;
 }
 
-/* Prints the entries with handlers. */
+/* Prints the execution contexts, which are entries with handlers. */
 static void print_contexts(const struct nic_stats *b)
 {
     char mask[20];
@@ -72,7 +72,7 @@ static void print_contexts(const struct nic_stats *b)
     }
 }
 
-/* and what its handlers have done. */
+/* Prints what the handlers of a context have done. */
 static void print_done(const struct nic_stats *b, const struct stats_context *c, const char *name)
 {
     printf("    %7s %8" PRIu64, name, c->messages);
@@ -113,9 +113,9 @@ void nic_handlers_print(const struct nic_stats *b)
     print_done(b, &b->rest, "others");
 }
 
-/* ---- What changes ---- */
+/* ---- Rates ---- */
 
-/* add() adds what a context has done `times` times, which may be a negative number. */
+/* Adds `times` times the counts of a context; `times` may be negative. */
 static void add(struct stats_context *to, const struct stats_context *c, int64_t times)
 {
     uint64_t n = (uint64_t)times;
@@ -144,11 +144,11 @@ static struct stats_context all(const struct nic_stats *b)
     return sum;
 }
 
-/* Between two looks. */
+/* The time between two looks at a NIC. */
 struct span {
     const struct nic_stats *stats;
     double seconds;
-    uint64_t cycles; /* of the time stamp counter */
+    uint64_t cycles; /* cycles of the time stamp counter */
     bool titled;
 };
 
@@ -158,7 +158,8 @@ static void print_per_second(const struct span *s, uint64_t number)
     printf(" %10s", nic_number((double)number / s->seconds, text));
 }
 
-/* A line of what has changed; nothing if nothing has. HPUs know no messages. */
+/* Prints a line of rates, or nothing if nothing has changed. HPUs have no counts of messages
+ * (`is_context` is false). */
 static void print_rate(struct span *s, const char *name, const struct stats_context *c,
                        bool is_context)
 {
@@ -222,7 +223,8 @@ void nic_handlers_rates(const struct nic_stats *before, const struct nic_stats *
         snprintf(name, sizeof(name), "context %" PRIu64, c.number);
         print_rate(&s, name, &c, true);
     }
-    print_rate(&s, "others", &others, true); /* with the contexts that have ended meanwhile */
+    /* includes contexts that have ended between the looks */
+    print_rate(&s, "others", &others, true);
 }
 
 void nic_handlers_text(const struct nic_stats *b)
@@ -232,7 +234,7 @@ void nic_handlers_text(const struct nic_stats *b)
         uint64_t printed;
         size_t length = hpu_output_read(&b->outputs[i], text, sizeof(text), &printed);
         const char *at = text, *end = text + length;
-        if (printed > length) { /* the first line is not whole */
+        if (printed > length) { /* the ring has lost the beginning of the first line */
             const char *first = memchr(at, '\n', length);
             at = first != NULL ? first + 1 : at;
             printf("HPU %u: ... %" PRIu64 " bytes before\n", i, printed - (uint64_t)(end - at));
@@ -314,7 +316,7 @@ void nic_handlers_json(struct json *j, const struct nic_stats *b)
             json_context(j, &b->context[i]);
         }
     }
-    json_context(j, &b->rest); /* number 0: of all others */
+    json_context(j, &b->rest); /* number 0 stands for all contexts that are not listed */
     json_close_array(j);
 }
 
@@ -337,7 +339,7 @@ static void dump_line(uint64_t at, const uint8_t *bytes, size_t n)
     printf("|\n");
 }
 
-/* Lines as the one before are left out, as `*`. */
+/* The state of a dump: lines that repeat the line before are printed as one `*`. */
 struct dump {
     uint8_t last[LINE];
     bool repeated, any;

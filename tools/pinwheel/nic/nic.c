@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel nic`: looks into the NICs of running processes from outside. A look copies the
- * stats of each (nic/stats.h); what is printed, as a table, in full, as JSON or as what
- * changes from second to second, comes from looks alone.
+ * `pinwheel nic`: looks into the NICs of running processes from outside. A look copies the stats
+ * page of each NIC (nic/stats.h). All output is made from looks: a table, one NIC in full, JSON, or
+ * the changes from second to second.
  */
 #include "base/array.h"
 #include "base/number.h"
@@ -34,7 +34,7 @@ static void see(void *arg, const struct segment_view *view)
         return;
     }
     if (__atomic_load_n(&stats->version, __ATOMIC_ACQUIRE) != STATS_VERSION) {
-        return; /* it is being opened */
+        return; /* the process is still opening it */
     }
     if (!ARRAY_ROOM(l->of, l->count, l->room, 16)) {
         l->failed = true;
@@ -55,7 +55,7 @@ static void skipped(void *arg, const char *why)
     }
 }
 
-/* Looks anew; 0, or 1 after it has said what went wrong. */
+/* Looks at all NICs; returns 0, or 1 after it has printed what went wrong. */
 static int look(const struct options *o, struct nic_look *l)
 {
     l->count = 0;
@@ -70,7 +70,7 @@ static int look(const struct options *o, struct nic_look *l)
     return 0;
 }
 
-/* ---- What changes ---- */
+/* ---- Changes from look to look ---- */
 
 static volatile sig_atomic_t interrupted;
 
@@ -128,7 +128,8 @@ static int top(const struct options *o, long interval_ms, long count)
     struct nic_look looks[2] = {0};
     bool terminal = isatty(STDOUT_FILENO);
     struct timespec pause = {interval_ms / 1000, interval_ms % 1000 * 1000000};
-    struct sigaction end = {.sa_handler = on_interrupt}; /* no SA_RESTART: it ends the pause */
+    /* without SA_RESTART, so that the signal ends the pause */
+    struct sigaction end = {.sa_handler = on_interrupt};
     sigaction(SIGINT, &end, NULL);
     int rc = look(o, &looks[0]);
     for (long n = 0; rc == 0 && (count == 0 || n < count); n++) {
@@ -150,11 +151,11 @@ static int top(const struct options *o, long interval_ms, long count)
 
 /* ---- The command ---- */
 
-/* The choice of what is shown, and how. */
+/* What is shown, and in which form. */
 struct manner {
-    const char *what; /* a process, or top */
+    const char *what; /* a process, or "top" */
     bool json, text;
-    long memory; /* of this context; 0: of none */
+    long memory; /* number of the context whose memory is dumped; 0: none */
     long interval, count;
 };
 
@@ -252,7 +253,7 @@ int command_nic(int argc, char **argv)
         return args_error(&a, "--interval and --count belong to top");
     }
     args_environment(a.command, environ);
-    static struct options o; /* large */
+    static struct options o; /* static because it is large */
     char error[512];
     if (options_load(&o, error, sizeof(error)) != 0) {
         fprintf(stderr, "pinwheel nic: %s\n", error);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The output of one look; see print.h. */
+/* Prints one look; see print.h. */
 #include "print.h"
 #include "handlers.h"
 #include "pinwheel/util/json.h"
@@ -36,7 +36,7 @@ uint64_t nic_dropped(const struct nic_stats *b)
     return total;
 }
 
-/* ---- For people ---- */
+/* ---- Text ---- */
 
 static const char *id_text(uint32_t nid, uint32_t pid, char text[32])
 {
@@ -92,7 +92,7 @@ static void print_movements(const char *title, const uint64_t *movements, uint64
     printf("%" PRIu64 " bytes\n", bytes);
 }
 
-/* Peers of which there are figures. */
+/* Returns how many peers the report has figures of. */
 static uint64_t listed_peers(const struct fabric_report *net)
 {
     return net->peers < FABRIC_REPORT_PEERS ? net->peers : FABRIC_REPORT_PEERS;

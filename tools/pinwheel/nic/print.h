@@ -14,18 +14,19 @@ struct nic_seen {
     struct nic_stats stats;
 };
 
-/* All NICs at one moment. */
+/* All NICs, as one look has found them. */
 struct nic_look {
     struct nic_seen *of;
     size_t count, room;
     int64_t at;      /* clock_ns() */
-    uint64_t cycles; /* the time stamp counter at the same moment */
-    int32_t process; /* only this one's; 0: all */
+    uint64_t cycles; /* time stamp counter at that moment */
+    int32_t process; /* only NICs of this process; 0: of all */
     bool failed;     /* memory is short */
-    bool quiet;      /* nobody is told again why one was left out */
+    bool quiet;      /* NICs that were left out are not reported again */
 };
 
-/* nic_sum() adds numbers; nic_dropped() says what all interfaces of a NIC have dropped. */
+/* nic_sum() adds up numbers; nic_dropped() returns how many messages all interfaces of a NIC have
+ * dropped. */
 uint64_t nic_sum(const uint64_t *numbers, size_t count);
 uint64_t nic_dropped(const struct nic_stats *b);
 
@@ -35,7 +36,7 @@ const char *nic_address(const struct segment_view *v, char text[32]);
 void nic_print_table(const struct nic_look *l);
 void nic_print_full(const struct nic_seen *s);
 
-/* nic_print_json() returns the exit status. */
+/* nic_print_json() prints the look as JSON and returns the exit status. */
 int nic_print_json(const struct nic_look *l);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How the parts of `pinwheel nic` write kinds of interfaces, and numbers. */
+/* Names of kinds of interfaces, and numbers, as all output of `pinwheel nic` has them. */
 #ifndef PINWHEEL_NIC_TEXT_H
 #define PINWHEEL_NIC_TEXT_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel slmp send` and `pinwheel slmp recv`, and what both share.
+ * `pinwheel slmp send` and `pinwheel slmp recv`, and functions that both use.
  *
  * A file travels in a session as messages of one channel:
  *
@@ -9,8 +9,8 @@
  *     FILE_END    size, checksum      CRC-32C of all bytes
  *     FILE_ANSWER right, checksum     from the receiver, of what is in its file
  *
- * each with a struct file_head, in network byte order. Towards plain peers it is one
- * message, as in the demo of the FPsPIN prototype, and nothing else.
+ * each with a struct file_head, in network byte order. To a plain peer the file is a single message
+ * without head, as in the demo of the FPsPIN prototype.
  */
 #ifndef PINWHEEL_SLMP_COMMANDS_H
 #define PINWHEEL_SLMP_COMMANDS_H
@@ -30,27 +30,27 @@ enum { FILE_HEAD = 16, PART = 4 << 20 };
 
 struct file_head {
     uint32_t kind, checksum;
-    uint64_t number; /* size, offset, or 1 for right */
+    uint64_t number; /* size, offset, or 1 if the file is right */
 };
 void file_head_write(const struct file_head *, uint8_t to[FILE_HEAD]);
 void file_head_read(struct file_head *, const uint8_t from[FILE_HEAD]);
 
-/* slmp_seconds() takes the value of an option, seconds with a fraction, as nanoseconds (int64_t).
- */
+/* slmp_seconds() reads the value of an option, in seconds with a fraction, and stores nanoseconds
+ * (int64_t). */
 int slmp_seconds(struct args *, void *ns);
 
-/* slmp_job_key() reads the job key from `path`, or without one from the file that the
- * environment names, and lets the configuration use it. `plain` is refused then. 0 with a
- * key or without, or -1 after it has said what is wrong. */
+/* slmp_job_key() reads the job key from the file `path` or, if that is NULL, from the file that the
+ * environment names, and sets it in the configuration. With a key `plain` is refused. Returns 0,
+ * with or without a key, or -1 after it has printed what is wrong. */
 int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_key *,
                  struct slmp_config *);
 
-/* slmp_start() opens the engine, and says itself that somebody speaks another version of sessions;
- * NULL after it has said why not. */
+/* slmp_start() opens the engine, with an upcall that reports peers with another version of the
+ * protocol. NULL after it has printed what is wrong. */
 struct slmp *slmp_start(const char *command, const struct slmp_config *,
                         const struct slmp_upcalls *);
 
-/* A bar on a terminal's standard error, a few times a second. */
+/* A progress bar on standard error, if that is a terminal, updated a few times a second. */
 struct slmp_progress {
     int64_t begun, next;
     bool shown;
@@ -58,7 +58,7 @@ struct slmp_progress {
 void slmp_progress(struct slmp_progress *, const char *what, uint64_t done, uint64_t of);
 void slmp_progress_end(struct slmp_progress *);
 
-/* The report of a transfer, printed at its end. */
+/* What is printed at the end of a transfer. */
 struct slmp_report {
     const char *verb; /* "sent", "received" */
     const char *file;
@@ -67,7 +67,7 @@ struct slmp_report {
     double seconds;
     uint32_t checksum;
     bool plain;
-    bool verified; /* the receiver has read back the same bytes */
+    bool verified; /* the receiver has read the bytes back, and they are right */
 };
 int slmp_report(const struct slmp_report *, const struct slmp *, const struct slmp_udp *,
                 bool as_json);

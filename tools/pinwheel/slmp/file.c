@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The file of `pinwheel slmp recv` while it comes; see file.h. */
+/* The file that `pinwheel slmp recv` writes; see file.h. */
 #include "file.h"
 
 #include "fabric/slmp/wire.h"

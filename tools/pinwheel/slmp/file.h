@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The file that `pinwheel slmp recv` writes: a temporary one beside the one that is wanted, whose
- * bytes are gathered while they follow each other.
+ * The file that `pinwheel slmp recv` writes: a temporary file beside the one that the user wants.
+ * Consecutive bytes are gathered and written together.
  */
 #ifndef PINWHEEL_SLMP_FILE_H
 #define PINWHEEL_SLMP_FILE_H
@@ -13,26 +13,27 @@
 enum { GATHER = 1 << 20 };
 
 struct slmp_file {
-    const char *path; /* the name that it gets at the end */
+    const char *path; /* the final name */
     char temporary[PATH_MAX];
     int fd;
-    int error;       /* errno of a write or read that failed; 0: none */
-    uint64_t got;    /* bytes that were handed over */
-    uint8_t *gather; /* GATHER bytes, of which `gathered`, not yet written, belong at `gather_at` */
+    int error;    /* errno of a write or read that failed; 0: none */
+    uint64_t got; /* bytes that the receiver has given to slmp_file_write() */
+    /* GATHER bytes; the first `gathered` wait to be written at offset `gather_at` */
+    uint8_t *gather;
     uint64_t gather_at;
     size_t gathered;
 };
 
-/* slmp_file_complain() says what is wrong with the file, and gives -1. */
+/* slmp_file_complain() prints what is wrong with the file, and returns -1. */
 int slmp_file_complain(const struct slmp_file *f, const char *what);
 
-/* slmp_file_create() makes the temporary file: 0, or -1 after it has said why not. */
+/* slmp_file_create() creates the temporary file: 0, or -1 after it has printed why it cannot. */
 int slmp_file_create(struct slmp_file *f);
 
 void slmp_file_write(struct slmp_file *f, uint64_t at, const uint8_t *bytes, size_t length);
 
-/* slmp_file_read_back() gives the checksum of the `size` bytes that are in the file now: 0, or -1
- * after it has said what failed. */
+/* slmp_file_read_back() computes the checksum of the `size` bytes that the file has now: 0, or -1
+ * after it has printed what failed. */
 int slmp_file_read_back(struct slmp_file *f, uint64_t size, uint32_t *checksum);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel slmp recv`: waits for one file and writes it. Bytes go to a temporary file
- * beside the one that is wanted, packet by packet as they come; at the end it is read
- * again, its checksum compared, and it takes its name. Who comes second is not listened to.
+ * `pinwheel slmp recv`: waits for one file and writes it. It writes the bytes of each packet, as
+ * they come, to a temporary file. At the end it reads the file again, compares the checksum with
+ * the sender's, and renames the file. A second sender that comes meanwhile is ignored.
  */
 #include "commands.h"
 #include "file.h"
@@ -19,7 +19,8 @@
 
 enum { ANSWER_LONGEST = 2000000000, PLAIN_LINGER = 300000000 };
 
-/* A message of the file; `base` is where its bytes belong, its head taken off. */
+/* A message of the transfer; `base` is the offset in the file at which the message's byte 0, the
+ * first of its head, would belong. */
 struct message {
     uint32_t kind;
     int64_t base;
@@ -43,8 +44,8 @@ struct receiving {
     struct slmp_address from;
     int64_t begun_at, ended_at;
     uint64_t size;
-    uint32_t checksum; /* the checksum that the sender has sent */
-    const char *wrong; /* the sender broke the rules of the transfer */
+    uint32_t checksum; /* the sender's checksum of the file */
+    const char *wrong; /* how the sender broke the rules of the transfer; NULL: it did not */
 
     struct slmp_message answer;
     uint8_t answer_bytes[FILE_HEAD];
@@ -65,7 +66,8 @@ static void on_closed(void *context, struct slmp_peer *p, const struct slmp_addr
     r->lost = r->lost || ours;
 }
 
-/* The first message of a transfer decides whose it is. */
+/* Begins the transfer if the message is the first of one; its sender is then the only one whose
+ * messages are taken. */
 static bool accept_first(struct receiving *r, const struct slmp_incoming *in,
                          const struct file_head *h)
 {
@@ -95,7 +97,7 @@ static enum slmp_step on_begin(void *context, struct slmp_incoming *in, const vo
                 in->from.port == r->from.port && in->plain == r->plain && !in->plain;
     bool new = !r->begun &&accept_first(r, in, &h);
     if (!ours && !new) {
-        return SLMP_GO; /* not of this transfer: its bytes go nowhere */
+        return SLMP_GO; /* a message of another sender: its bytes are dropped */
     }
     struct message *m = calloc(1, sizeof(*m));
     if (m == NULL) {
@@ -164,9 +166,9 @@ static int turn(struct receiving *r)
     return 0;
 }
 
-/* A sender that is gone before all has come leaves nothing to wait for by itself: the engine
- * speaks up only when it waits for an answer, or for the rest of a plain message. What others send
- * is no sign of the sender's life. */
+/* True if the sender has been silent for so long that it must be gone. The engine itself reports
+ * that only while it waits for an answer, or for the rest of a plain message. Packets of other
+ * peers do not count. */
 static bool silent(const struct receiving *r)
 {
     struct slmp_peer_info from = slmp_peer_info(r->engine, &r->from);
@@ -207,7 +209,8 @@ static int transfer(struct receiving *r)
 }
 
 /* Sends the checksum of the file to the sender and waits until the sender has acknowledged it. A
- * plain sender gets none, but may want its last acknowledgements again for a while. */
+ * plain sender gets no checksum, but may need the last acknowledgements again, so the receiver
+ * stays for a while. */
 static int answer(struct receiving *r, bool right, uint32_t checksum)
 {
     struct file_head h = {.kind = FILE_ANSWER, .checksum = checksum, .number = right};
@@ -260,8 +263,8 @@ static int finish(struct receiving *r)
 
 /* ---- Set-up ---- */
 
-/* Returns a window of as many packets as the socket's receive buffer keeps while the receiver
- * writes to the file, if each takes 4 KiB of it, as most do. */
+/* Returns a window in packets: as many as the socket's receive buffer can hold while the receiver
+ * writes to the file, at 4 KiB of the buffer for each. */
 static uint32_t window_of(int receive)
 {
     uint32_t window = 16;
@@ -271,7 +274,8 @@ static uint32_t window_of(int receive)
     return window;
 }
 
-/* Says where the receiver listens, and for whom: by default only senders of this host. */
+/* Prints at which address the receiver listens, and to which senders: by default only to those on
+ * this host. */
 static void say_where(const struct slmp_address *self)
 {
     char text[32];
@@ -344,7 +348,7 @@ static const struct args_option recv_options[] = {
     {"--json", NULL, "print the result as JSON", ARGS_FLAG, AT(as_json)},
 };
 
-/* ARGS_GO_ON, or the exit status. */
+/* Parses the command line; returns ARGS_GO_ON, or the exit status. */
 static int parse(struct receiving *r, int argc, char **argv)
 {
     int status = args_parse(&r->args, argc, argv, r);

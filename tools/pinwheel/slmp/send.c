@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel slmp send`: one file to one peer. In a session a few parts of the file are
- * under way at once, read as the ones before are acknowledged; towards a plain peer the
- * file is one message, and in memory as a whole.
+ * `pinwheel slmp send`: sends one file to one peer. In a session a few parts of the file are in
+ * flight at once; a part is read when an earlier one was acknowledged. To a plain peer the file is
+ * sent as one message, and read into memory as a whole.
  */
 #include "commands.h"
 
@@ -44,7 +44,7 @@ struct sending {
     struct slmp_udp udp;
     struct part part[PARTS], begin, end;
     bool begun, ended, answered, right, failed;
-    uint32_t answer; /* the receiver's checksum */
+    uint32_t answer; /* the receiver's checksum of the file */
     struct slmp_progress progress;
 };
 
@@ -67,7 +67,7 @@ static void on_closed(void *context, struct slmp_peer *p, const struct slmp_addr
     s->failed = s->failed || !s->answered;
 }
 
-/* All that a receiver says is its answer, one packet. */
+/* Takes the answer of the receiver, the only message that a receiver sends; it is one packet. */
 static enum slmp_step on_begin(void *context, struct slmp_incoming *in, const void *first,
                                size_t length)
 {
@@ -222,7 +222,8 @@ static int transfer(struct sending *s)
             return complain(s, why.text);
         }
         heard = s->ended ? heard : clock_ns();
-        /* The receiver reads its file again before it answers: 100 MB/s is slow. */
+        /* Before it answers the receiver reads its file again; 10 ns a byte (100 MB/s) are allowed
+         * for that. */
         if (s->ended && clock_ns() - heard > s->config.silence + (int64_t)s->size * 10) {
             return no_answer(s);
         }
@@ -232,7 +233,8 @@ static int transfer(struct sending *s)
     return 0;
 }
 
-/* Acknowledges the answer, and again while its sender has not heard it. */
+/* Acknowledges the answer, and again if the receiver sends it again because it did not get the
+ * acknowledgement. */
 static void say_goodbye(struct sending *s)
 {
     enum { QUIET = 50000000, LONGEST = 1000000000 };
@@ -322,7 +324,8 @@ static int start(struct sending *s)
     }
     s->config.mode = s->plain ? SLMP_PLAIN : SLMP_OWN;
     s->config.window = 1024;
-    /* Here the network is often this machine, whose queue is its scheduler. */
+    /* Here the network is often this machine, whose queueing delay is that of its scheduler: a low
+     * target would slow the transfer down. */
     s->config.target = 10000000;
     udp_socket_secrets(&s->config);
     s->engine = slmp_start("slmp send", &s->config, &up);
@@ -348,7 +351,7 @@ static const struct args_option send_options[] = {
     {"--json", NULL, "print the result as JSON", ARGS_FLAG, AT(as_json)},
 };
 
-/* ARGS_GO_ON, or the exit status. */
+/* Parses the command line; returns ARGS_GO_ON, or the exit status. */
 static int parse(struct sending *s, int argc, char **argv)
 {
     struct reason why;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * `pinwheel slmp`: files over UDP with SLMP. Finds the subcommand; what both of them
- * share is here: records, progress, the report.
+ * `pinwheel slmp`: sends files over UDP with SLMP. This file finds the subcommand, and has
+ * functions that both use: heads of records, progress, the report.
  */
 #include "commands.h"
 
@@ -78,7 +78,8 @@ int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_
     const char *variable = option_table[OPT_JOB_KEY_FILE].env, *named = getenv(variable);
     bool from_environment = path == NULL && named != NULL && *named != '\0';
     struct reason why;
-    args_environment(command, environ); /* without a key the other end is whoever it is */
+    /* warns of misspelt variables: without a key the peer is not authenticated */
+    args_environment(command, environ);
     path = from_environment ? named : path;
     if (path == NULL) {
         return 0;
@@ -98,9 +99,9 @@ int slmp_job_key(const char *command, const char *path, bool plain, struct slmp_
     return 0;
 }
 
-static const char *begun; /* the command that has begun with SLMP */
+static const char *begun; /* name of the command that has begun to use SLMP */
 
-/* Says, once, that somebody speaks another version of sessions. */
+/* Prints, once, that a peer has another version of the protocol. */
 static void other_version(void *context, const struct slmp_address *from, unsigned theirs,
                           unsigned ours)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* UDP under an SLMP engine; see udp.h. */
+/* The UDP socket of an SLMP engine; see udp.h. */
 #include "udp.h"
 
 #include "base/ip.h"
@@ -54,15 +54,15 @@ int slmp_udp_find(const char *host, uint32_t *address, struct reason *why)
     return 0;
 }
 
-/* Whether a packet is lost on purpose: each wire packet by itself, however many of them the
- * kernel has joined. */
+/* True if a packet that came is to be lost on purpose. Each packet is drawn for by itself, also if
+ * the kernel has joined several. */
 static bool dropped(struct slmp_udp *u)
 {
     u->draw = u->draw * 6364136223846793005u + 1442695040888963407u;
     return u->drop > 0 && (u->draw >> 33) % 10000 < u->drop;
 }
 
-/* One datagram, or several that the kernel has joined: how many. */
+/* Receives one datagram, or several that the kernel has joined; returns how many. */
 static unsigned receive(struct slmp_udp *u, struct slmp *e)
 {
     struct slmp_address from;
@@ -84,7 +84,8 @@ static unsigned receive(struct slmp_udp *u, struct slmp *e)
     return count;
 }
 
-/* The engine sends lost packets again; an error is what no repetition can mend. */
+/* Sends what the engine wants to send. Lost packets are no errors, since the engine sends them
+ * again; an error is one that sending again cannot mend. */
 static int send_all(struct slmp_udp *u, struct slmp *e, bool *any, struct reason *why)
 {
     struct udp_failure f;
@@ -111,8 +112,8 @@ int slmp_udp_turn(struct slmp_udp *u, struct slmp *e, int64_t longest, struct re
 {
     bool any = false;
     unsigned joined = 2;
-    /* Joined ones mean that more may wait, which one acknowledgement answers; one alone is
-     * answered before the kernel is asked for another. */
+    /* If the kernel has joined packets more may wait, and one acknowledgement can answer them all;
+     * a single packet is answered before the next is received. */
     for (int i = 0; i < RECEIVES && joined > 1; i++) {
         joined = receive(u, e);
         any = any || joined > 0;

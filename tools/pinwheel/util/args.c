@@ -80,8 +80,8 @@ static void unknown_option(const struct args *a, const char *word)
 
 enum { END = -1, BAD = -2, HELP = -3 };
 
-/* Gives the index of the next option in the table, END at the first operand (argv[next]) or the
- * end, HELP after it has printed help, BAD after it has said what is wrong. */
+/* Returns the index in the table of the next option; END at the first operand (argv[next]) or the
+ * end, HELP after it has printed help, BAD after it has printed what is wrong. */
 static int next_option(struct args *a)
 {
     a->value = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A subcommand that has subcommands, as `pinwheel goal` has `run`: one table, from which
- * help, choice and the text of errors come.
+ * A subcommand that has subcommands, as `pinwheel goal` has `run`: one table, from which the member
+ * is chosen, and help and error texts are made.
  */
 #ifndef PINWHEEL_FAMILY_H
 #define PINWHEEL_FAMILY_H

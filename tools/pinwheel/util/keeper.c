@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A process that waits for its parent's end; see keeper.h. */
+/* A process that outlives its parent; see keeper.h. */
 #include "keeper.h"
 
 #include "base/array.h"
@@ -18,7 +18,7 @@ static void __attribute__((noreturn)) keep(int from, void (*end)(const pid_t *id
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
     setsid();
-    /* Holding nothing but the pipe, the keeper keeps nobody waiting. */
+    /* The keeper closes all descriptors but the pipe: another process might wait for their end. */
     if (dup2(from, 0) == 0) {
         close_range(1, ~0U, 0);
     }
@@ -56,7 +56,7 @@ int keeper_start(pid_t *keeper, void (*end)(const pid_t *ids, int count))
 void keeper_tell(int fd, pid_t id)
 {
     if (write(fd, &id, sizeof(id)) < 0) {
-        return; /* the keeper was killed; leaders still die with their parent */
+        return; /* the keeper was killed; group leaders still get SIGKILL when their parent dies */
     }
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Pictures of numbers; see plot.h. */
+/* Plots; see plot.h. */
 #include "plot.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static const char common_style[] =
     ".line { fill: none; stroke-width: 2.2; stroke-linejoin: round }\n"
     ".band { fill-opacity: 0.16; stroke: none }\n"
     ".mark { stroke: #ffffff; stroke-width: 1.2 }\n"
-    /* colours that people tell apart whatever their eyes; Okabe and Ito */
+    /* Okabe and Ito's colours, which people with any colour vision can tell apart */
     ".c0 { stroke: #0072b2 } .c0-fill { fill: #0072b2 }\n"
     ".c1 { stroke: #e69f00 } .c1-fill { fill: #e69f00 }\n"
     ".c2 { stroke: #009e73 } .c2-fill { fill: #009e73 }\n"
@@ -110,7 +110,7 @@ void plot_choose_unit(struct plot_axis *a, double most_ns)
 
 double plot_step(double range)
 {
-    double power = pow(10, floor(log10(range)) - 1); /* 10 to 100 of it fill the range */
+    double power = pow(10, floor(log10(range)) - 1); /* the range is 10 to 100 times this */
     double parts = range / power;
     return power * (parts <= 12 ? 1 : parts <= 24 ? 2 : parts <= 60 ? 5 : 10);
 }

@@ -12,7 +12,7 @@ static void write_escaped(FILE *to, const char *text)
     const unsigned char *s = (const unsigned char *)text;
     while (*s != '\0') {
         size_t length = utf8_length(s);
-        if (length == 0 || *s < 0x20 || *s == 0x7f) { /* XML has no control characters */
+        if (length == 0 || *s < 0x20 || *s == 0x7f) { /* XML allows no control characters */
             fputs("\xef\xbf\xbd", to);
         } else if (*s == '&') {
             fputs("&amp;", to);

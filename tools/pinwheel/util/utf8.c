@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Telling UTF-8 from other bytes; see utf8.h. */
+/* The length of UTF-8 sequences; see utf8.h. */
 #include "utf8.h"
 
 size_t utf8_length(const unsigned char *s)
 {
-    unsigned low = 0x80, high = 0xbf; /* of the second byte */
+    unsigned low = 0x80, high = 0xbf; /* range of the second byte */
     size_t length;
     if (s[0] < 0x80) {
         return 1;
