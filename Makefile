@@ -128,6 +128,8 @@ format:
 	@tools/packages.sh lint
 	clang-format -i $(SOURCES)
 
+# cppcheck's ctuuninitvar takes a buffer that a function fills for one that it reads; compilers and
+# clang-tidy look for what is read before it is set.
 lint:
 	@tools/packages.sh lint
 	tools/check_tree.py --self-test
@@ -139,7 +141,8 @@ lint:
 	cppcheck --quiet --error-exitcode=1 --enable=warning,portability --inline-suppr --std=c11 \
 	    --suppress=nullPointerArithmetic -Iinclude -Isrc -Ibench -Itools -D_GNU_SOURCE -D__x86_64__ \
 	    -DPINWHEEL_VERSION='""' -DPINWHEEL_LIBDIR='""' --suppress=arrayIndexThenCheck \
-	    --suppress=invalidPointerCast --suppress=autoVariables:src/nic/receive.c src tools include bench
+	    --suppress=invalidPointerCast --suppress=autoVariables:src/nic/lookup.c \
+	    --suppress=ctuuninitvar src tools include bench
 	clang-tidy --quiet -p $(BUILD)-clang $(shell git ls-files 'src/*.c' 'tools/*.c' 'bench/ours/*.c' 'bench/conductor/*.c')
 
 clean:

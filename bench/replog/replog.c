@@ -254,7 +254,7 @@ static void lead(struct member *m, unsigned turns, uint64_t records)
         progress(m, begin);
     }
     double all = median(rate[0], turns), one = median(rate[1], turns);
-    printf("%u turns of %llu records each, %u before they are committed\n", turns,
+    printf("%u turns of %llu records each, %d before they are committed\n", turns,
            (unsigned long long)records, WINDOW);
     printf("all run:           %8.0f records/s, %.0f to %.0f, %llu puts refused\n", all, rate[0][0],
            rate[0][turns - 1], (unsigned long long)refused[0]);

@@ -14,7 +14,7 @@ static int check_map(struct ni *ni, ptl_size_t size, const ptl_process_t *map)
         if (map[i].phys.nid == PTL_NID_ANY || map[i].phys.pid == 0 ||
             map[i].phys.pid > PTL_PID_MAX) {
             return api_refuse_call("PtlSetMap is refused: mapping[%" PRIu64 "], nid 0x%08x pid %u, "
-                                   "is no process: PIDs are 1 to %u",
+                                   "is no process: PIDs are 1 to %d",
                                    (uint64_t)i, map[i].phys.nid, map[i].phys.pid, PTL_PID_MAX);
         }
         found |= map[i].phys.nid == ni->nic->nid && map[i].phys.pid == ni->nic->pid;

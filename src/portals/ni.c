@@ -33,7 +33,7 @@ static int check_pid(const struct nic *nic, ptl_pid_t pid)
                ? api_refuse_call("PtlNIInit is refused: pid %u, but what is open of the interface "
                                  "has pid %u; ask for that or PTL_PID_ANY",
                                  pid, nic->pid)
-               : api_refuse_call("PtlNIInit is refused: pid %u is none: PIDs are 1 to %u, or "
+               : api_refuse_call("PtlNIInit is refused: pid %u is none: PIDs are 1 to %d, or "
                                  "PTL_PID_ANY",
                                  pid, PTL_PID_MAX);
 }

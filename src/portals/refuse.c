@@ -72,7 +72,7 @@ static void explain_target(const struct ni *ni, const struct request *r, char *t
         snprintf(text, size, "target_id rank %u is beyond the %" PRIu64 " that PtlSetMap has named",
                  r->target.rank, (uint64_t)ni->map_size);
     } else {
-        snprintf(text, size, "target_id nid 0x%08x pid %u is no process: PIDs are 1 to %u",
+        snprintf(text, size, "target_id nid 0x%08x pid %u is no process: PIDs are 1 to %d",
                  r->target.phys.nid, r->target.phys.pid, PTL_PID_MAX);
     }
 }

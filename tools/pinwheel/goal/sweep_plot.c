@@ -83,13 +83,14 @@ int goal_sweep_draw(const struct goal_run *r, const struct sweep_point *points, 
         LEFT, RIGHT, TOP, BOTTOM, value_axis(r, points, count), finish_axis(r, points, count)};
     const char *name = sim_parameter_name(r->sweep.which);
     bool per_byte = r->sweep.which == SIM_G || r->sweep.which == SIM_O;
-    double *x = calloc(2 * (size_t)count, sizeof(*x)), *y = x + count;
+    double *x = calloc(2 * (size_t)count, sizeof(*x));
     char label[48];
     if (x == NULL ||
         plot_open(&p, r->svg, WIDTH, HEIGHT, "Sweep of a simulation", r->sweep.text, style) != 0) {
         free(x);
         return -1;
     }
+    double *y = x + count;
     write_head(&p.svg, r);
     plot_panel(&p, &panel);
     plot_ticks_x(&p, &panel);

@@ -219,7 +219,8 @@ static int bad_field(const struct hpu_handler *h, const char *text, struct rv32_
     static const char *const values[] = {"a number", "RANK or NID:PID",
                                          "put, get, atomic, fetch_atomic, swap or timer", "0 or 1"};
     rv32_fail(error, "--set %s: a %s handler is called with", text, kinds[h->kind]);
-    for (int about = 0; about <= (h->kind != HPU_CALL_HEADER); about++) {
+    int messages = h->kind == HPU_CALL_HEADER ? 1 : 2;
+    for (int about = 0; about < messages; about++) {
         enum hpu_call kind = about ? HPU_CALL_HEADER : h->kind;
         for (int i = 0; i < FIELDS; i++) {
             size_t n = strlen(error->text);

@@ -192,9 +192,9 @@ static int take_choice(const struct args *a, const struct args_option *o, void *
     const char *names[CHOICES];
     int count = 0;
     snprintf(words, sizeof(words), "%s", o->choices != NULL ? o->choices : o->argument);
-    while (rest != NULL && count < CHOICES) {
+    do {
         names[count++] = strsep(&rest, "|");
-    }
+    } while (rest != NULL && count < CHOICES);
     int chosen = args_choose(a, names, count);
     if (chosen < 0) {
         return 2;
