@@ -327,11 +327,12 @@ static void make_picture(const struct run *r, struct picture *picture, enum stat
 {
     for (int row = 0; row < PANELS; row += 2) {
         struct panel *pair = &picture->panel[picture->panels];
+        int rows_above = picture->panels / 2;
         for (int i = 0; i < 2; i++) {
             pair[i] = panel_table[row + i];
             pair[i].at.left = i == 0 ? 70 : 630;
             pair[i].at.right = i == 0 ? 530 : 1090;
-            pair[i].at.top = PANEL_TOP + picture->panels / 2 * ROW_HEIGHT;
+            pair[i].at.top = PANEL_TOP + rows_above * ROW_HEIGHT;
             pair[i].at.bottom = pair[i].at.top + PANEL_HEIGHT;
             fill_panel(r, &pair[i], mode);
         }

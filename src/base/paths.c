@@ -37,7 +37,7 @@ const char *pinwheel_path(unsigned i, int *fast, uint64_t *count)
     if (i >= PATHS_COUNT) {
         return NULL;
     }
-    *fast = is_fast[i];
+    *fast = is_fast[i] != 0;
     *count = atomic_load_explicit(&counts[i], memory_order_relaxed);
     return names[i];
 }

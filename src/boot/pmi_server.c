@@ -91,12 +91,13 @@ void pmi_open_barrier(struct pmi_job *job)
         return;
     }
     bool in[PMI_RANKS_MAX];
+    const int size = job->size;
     job->in_barrier = 0;
-    for (int i = 0; i < job->size; i++) {
+    for (int i = 0; i < size; i++) {
         in[i] = job->ranks[i].state == PMI_BARRIER;
         job->ranks[i].state = in[i] ? PMI_READY : job->ranks[i].state;
     }
-    for (int i = 0; i < job->size; i++) {
+    for (int i = 0; i < size; i++) {
         if (in[i]) {
             pmi_reply(job, &job->ranks[i], "cmd=barrier_out rc=0");
         }

@@ -111,7 +111,7 @@ int segment_each(const char *directory, void (*see)(void *arg, const struct segm
     int rc = d == NULL ? -errno : host_name(host, sizeof(host), &kernel);
     uint64_t our_ns = 0, ns;
     rc = rc == 0 && sscanf(host + kernel, "%" SCNx64, &our_ns) != 1 ? -ENOENT : rc;
-    for (struct dirent *e; rc == 0 && (e = readdir(d)) != NULL;) {
+    for (struct dirent *e; d != NULL && rc == 0 && (e = readdir(d)) != NULL;) {
         struct segment_name name = {.path = path};
         if (strncmp(e->d_name, host, kernel) == 0 &&
             read_name(e->d_name + kernel, &ns, &name.nid, &name.pid) &&

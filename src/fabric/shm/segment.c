@@ -84,7 +84,7 @@ static int refuse_taken(const struct segment *s, uint32_t pid, struct reason *wh
 static int publish_pid(const struct options *o, struct segment *s, struct reason *why)
 {
     struct segment_info *h = &s->header->info;
-    uint32_t wanted = h->pid;
+    uint32_t wanted = h->pid; /* NOLINT(clang-analyzer-core.NullDereference): make_file() set it */
     uint32_t span = PID_MAX - PID_ANY_MIN + 1;
     uint32_t start = (uint32_t)getpid() % span;
     for (uint32_t i = 0; i < (wanted != 0 ? 1 : span); i++) {
