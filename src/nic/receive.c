@@ -397,16 +397,30 @@ enum rx_step staged_short(struct nic_peer *peer, struct fabric_rx *f, const void
     return RX_FIRST;
 }
 
+/* What is not sound is not done. A request for which somebody waits is answered so: its sender may
+ * keep the rules and have longer packets than this NIC. */
+static __attribute__((cold)) void refuse(struct rx *rx)
+{
+    uint8_t type = rx->m->type;
+    bool asks = type >= MESSAGE_PUT && type <= MESSAGE_FETCH && rx->class != FABRIC_RESPONSE;
+    rx->peer->nic->stats->malformed++;
+    rx->decided = true;
+    rx->at.fail = PTL_NI_DROPPED;
+    rx->at.response_due = rx->m->cookie != 0;
+    if (!asks || rx->m->cookie == 0) {
+        rx->m->type = 0; /* discarded; rx_done() forgets it */
+    }
+    if (rx->class == FABRIC_ASK) {
+        ask_decided(rx->peer);
+    }
+}
+
 enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
 {
     struct rx *rx = (struct rx *)f;
     if (!rx->decided && !message_sound(rx)) {
-        peer->nic->stats->malformed++;
-        rx->m->type = 0;
-        rx->decided = true;
-        if (rx->class == FABRIC_ASK) {
-            ask_decided(peer);
-        }
+        refuse(rx);
+        return RX_GO;
     }
     switch (rx->m->type) {
     case MESSAGE_PUT:
@@ -420,7 +434,7 @@ enum rx_step rx_header(struct nic_peer *peer, struct fabric_rx *f)
     case MESSAGE_WITHDRAW:
         return response_header(rx);
     default:
-        return RX_GO; /* message_sound() failed: the payload is discarded, and rx_done() ends it */
+        return RX_GO;
     }
 }
 

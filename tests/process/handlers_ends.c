@@ -5,7 +5,8 @@
  *
  *   waits     for a use-once entry that a message of rank 1's has in hand
  *   leaves not, since nobody has the address
- *   meets     a process that is stopped, killed, or closes its interface
+ *   meets     a process that is stopped, killed, or closes its interface; or one with shorter
+ *             packets, which does not do what is longer
  */
 #include "handler.h"
 
@@ -32,6 +33,16 @@ struct asking {
     uint64_t pt;
 };
 
+/* Notes how a call has ended. */
+static void note_end(int code)
+{
+    uint64_t field = code == PTL_OK        ? offsetof(struct notes, done)
+                     : code == PTL_ABORTED ? offsetof(struct notes, withdrawn)
+                     : code == PTL_FAIL    ? offsetof(struct notes, unknown)
+                                           : offsetof(struct notes, other);
+    PtlHandlerDMAFetchAddB(field, 1, NULL, PTL_UINT64_T, PTL_HANDLER_HOST_MEM);
+}
+
 __handler static int add_one(const ptl_header_t h, void *state)
 {
     const struct asking *s = state;
@@ -39,16 +50,29 @@ __handler static int add_one(const ptl_header_t h, void *state)
     int code =
         PtlHandlerFetchAtomicFromDeviceEx(&before, &one, sizeof(one), s->target,
                                           (ptl_pt_index_t)s->pt, BITS, 0, 0, PTL_SUM, PTL_UINT64_T);
-    uint64_t field = code == PTL_OK        ? offsetof(struct notes, done)
-                     : code == PTL_ABORTED ? offsetof(struct notes, withdrawn)
-                     : code == PTL_FAIL    ? offsetof(struct notes, unknown)
-                                           : offsetof(struct notes, other);
     PtlHandlerDMAToHostB(&before, offsetof(struct notes, before), sizeof(before),
                          PTL_HANDLER_HOST_MEM);
-    PtlHandlerDMAFetchAddB(field, 1, NULL, PTL_UINT64_T, PTL_HANDLER_HOST_MEM);
+    note_end(code);
     return DROP;
 }
 PTL_HANDLER(add_one);
+
+enum { SHORT_PACKET = 1024, LONG_PACKET = 4096, LONG_WORDS = 256 /* more than a short packet */ };
+
+struct asking_more {
+    struct asking asking;
+    uint64_t ones[LONG_WORDS], before[LONG_WORDS];
+};
+
+__handler static int add_many(const ptl_header_t h, void *state)
+{
+    struct asking_more *s = state;
+    note_end(PtlHandlerFetchAtomicFromDeviceEx(s->before, s->ones, sizeof(s->ones),
+                                               s->asking.target, (ptl_pt_index_t)s->asking.pt, BITS,
+                                               0, 0, PTL_SUM, PTL_UINT64_T));
+    return DROP;
+}
+PTL_HANDLER(add_many);
 
 /* Keeps its entry in progress until the host says so. */
 __handler static int hold(const ptl_header_t h, void *state)
@@ -73,15 +97,21 @@ static void open_impatient(struct port *p, unsigned kind, int rank, int size)
     port_open(p, kind, rank, size);
 }
 
-/* The entry of rank 1 whose handler asks. */
-static ptl_handle_me_t open_asking(struct port *p, ptl_process_t target, ptl_pt_index_t pt)
+/* An entry of rank 1 whose handler asks. */
+static ptl_handle_me_t open_entry(struct port *p, ptl_header_handler_t handler, const void *state,
+                                  size_t length)
 {
-    struct asking s = {target, pt};
-    ptl_handlers_t h = handler_set(add_one, NULL, NULL, &s, sizeof(s), &notes, sizeof(notes));
+    ptl_handlers_t h = handler_set(handler, NULL, NULL, state, length, &notes, sizeof(notes));
     ptl_me_t me = port_entry(p, NULL, 0, PTL_ME_OP_PUT | PTL_ME_EVENT_LINK_DISABLE);
     me.match_bits = HANDLER_BITS;
     me.ignore_bits = 0;
     return handler_append(p, &me, &h);
+}
+
+static ptl_handle_me_t open_asking(struct port *p, ptl_process_t target, ptl_pt_index_t pt)
+{
+    struct asking s = {target, pt};
+    return open_entry(p, add_one, &s, sizeof(s));
 }
 
 /* The word of rank 0 that is added to. */
@@ -336,4 +366,58 @@ PTEST_OWN(killed_between, 2, "forks")
 PTEST_OWN(closed_between, 2, "forks")
 {
     target_ends(rank, size, true);
+}
+
+/* What rank 0 cannot do is refused: answers of handlers and of the program come, and the same peer
+ * does what it can. */
+PTEST(longer_than_its_packets, 2)
+{
+    static uint64_t memory[LONG_WORDS];
+    struct port p;
+    char packet[16];
+    snprintf(packet, sizeof(packet), "%d", rank == 0 ? SHORT_PACKET : LONG_PACKET);
+    setenv("PINWHEEL_PACKET_SIZE", packet, 1);
+    setenv("PINWHEEL_HPU_PATIENCE_MS", "3600000", 1); /* it is not patience that ends this */
+    port_open(&p, KIND_ML, rank, size);
+    struct asking_more more = {.asking = {p.id[0], p.pt}};
+    for (int i = 0; i < LONG_WORDS; i++) {
+        more.ones[i] = 1;
+    }
+    ptl_handle_me_t entry;
+    if (rank == 0) {
+        ptl_me_t me = port_entry(&p, memory, sizeof(memory),
+                                 PTL_ME_OP_PUT | PTL_ME_OP_GET | PTL_ME_EVENT_LINK_DISABLE |
+                                     PTL_ME_EVENT_COMM_DISABLE);
+        entry = port_append(&p, &me, NULL);
+        BARRIER();
+    } else {
+        BARRIER();
+        entry = open_entry(&p, add_many, &more, sizeof(more));
+        ask(&p, entry);
+        check_ends(0, 0, 1);
+        port_unlink(&p, entry);
+        ptl_handle_md_t md =
+            port_md(&p, more.ones, sizeof(more.ones), PTL_MD_EVENT_SEND_DISABLE, PTL_CT_NONE);
+        ptl_handle_md_t to = port_md(&p, more.before, sizeof(more.before), 0, PTL_CT_NONE);
+        OK(PtlFetchAtomic(to, 0, md, 0, sizeof(more.ones), p.id[0], p.pt, BITS, 0, NULL, 0, PTL_SUM,
+                          PTL_UINT64_T));
+        EVENT_FAIL(p.mdeq, PTL_EVENT_REPLY, PTL_NI_DROPPED);
+        OK(PtlAtomic(md, 0, sizeof(more.ones), PTL_ACK_REQ, p.id[0], p.pt, BITS, 0, NULL, 0,
+                     PTL_SUM, PTL_UINT64_T));
+        EVENT_FAIL(p.mdeq, PTL_EVENT_ACK, PTL_NI_DROPPED);
+        OK(PtlPut(md, 0, sizeof(more.ones), PTL_ACK_REQ, p.id[0], p.pt, BITS, 0, NULL, 0));
+        EVENT(p.mdeq, PTL_EVENT_ACK); /* it takes several packets */
+        port_release(md);
+        port_release(to);
+        entry = open_asking(&p, p.id[0], p.pt);
+        ask(&p, entry);
+        check_ends(1, 0, 1);
+        CHECK_EQ(notes.before, 1);
+    }
+    BARRIER();
+    for (int i = 0; i < LONG_WORDS && rank == 0; i++) {
+        CHECK_EQ(memory[i], i == 0 ? 2 : 1);
+    }
+    port_unlink(&p, entry);
+    port_close(&p);
 }
