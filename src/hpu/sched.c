@@ -3,8 +3,8 @@
  * Design notes; for what it is for, see sched.h.
  *
  * - `turn` holds the queues that have calls ready; a queue that has used up its credit goes to the
- *   end. If no queue whose call could begin has credit, all of these get as many rounds of credit
- * as one of them needs, at once.
+ *   end. If no queue whose call could begin has credit, all of these get at once as many rounds of
+ *   credit as the one needs that needs fewest.
  * - The HPU that has begun a handler also resumes it; it alternates between suspended and new ones.
  *   So the mask holds until the end of a call, and its slot tells its HPU.
  * - Handlers of one context that wait for the NIC take three quarters of an HPU's slots at most, so

@@ -17,7 +17,7 @@
  * A first thread that sleeps on the doorbell makes no threads, and stays HELD. So does one that is
  * held up: it was ready to run, but got no core for that lease. One that computes, while another
  * thread sleeps on the doorbell, goes to FREE. While a thread sleeps there, no other one takes the
- * doorbell over, so it cannot become HELD.
+ * doorbell over, so the first thread cannot become HELD.
  *
  * Once a lease the NIC thread looks for threads that the first one has made while HELD, and gives
  * them the whole mask. It asks for the mask of each thread, since their number does not tell that

@@ -10,7 +10,7 @@
  *   - Header and payload handlers run as packets come, but an entry has one message of a sender at
  *     a time: the next one at that entry waits until the first has ended. A message that would
  *     match a use-once entry which an earlier one has reserved waits as well: the handlers may
- * still leave that entry in its list.
+ *     still leave that entry in its list.
  *   - The NIC writes the data of a message before those of earlier messages only if the NI has not
  *     promised PTL_TOTAL_DATA_ORDERING and the earlier ones neither read nor write any of the same
  *     bytes; or if the sender needs no order (PTL_MD_UNORDERED). Data that must wait stay in the

@@ -2,8 +2,8 @@
 /*
  * Packets of GDB's remote serial protocol, over any stream of bytes.
  *
- *   $ data # two digits of checksum       acknowledged by + or -, until both sides agree to do
- * without 0x03                                  GDB's user has pressed Ctrl-C
+ *   $ data # two digits of checksum       acknowledged by + or -, or not if both sides agree
+ *   0x03                                  GDB's user has pressed Ctrl-C
  *
  * In both directions } escapes a byte with another meaning, which is then XORed with 0x20. The
  * bytes come from outside: a packet may hold anything, be cut off, be longer than there is room

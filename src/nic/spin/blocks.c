@@ -9,11 +9,11 @@
  *
  *   - A message has a block from just before its header handler until it ends. rx_reset() takes the
  *     block back, or handlers_cancel() if the message is cut off. Meanwhile it is run->block, and
- * no other message has it.
+ *     no other message has it.
  *   - A handler that runs on while its message is gone keeps `run`, and so the block.
  *   - While any entry's messages take blocks of a kind, there is at least one block of that kind.
- * So a message that waits for a block waits for another message to end, never for memory that
- *     nobody gives back.
+ *     So a message that waits for a block waits for another message to end, never for memory that
+ *     no message gives back.
  */
 #include "nic/spin/blocks.h"
 
@@ -24,7 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_LEAST 64  /* bytes of kind 1; each further kind has twice as many as the one before  \
+#define BLOCK_LEAST                                                                                \
+    64                  /* bytes of kind 1; each further kind has twice as many as the one before  \
                          */
 #define OPERAND_MOST 32 /* bytes of a swap's operand, which handlers see as a user header */
 

@@ -26,7 +26,7 @@
  *   - a message for an entry without handlers waits in its channel until none is left: so when a
  *     sender's last message to such an entry ends, all its earlier ones have ended;
  *   - so does a message that would match a use-once entry which a detached message has reserved:
- * its handlers may still leave that entry in its list (detach_keeps()).
+ *     its handlers may still leave that entry in its list (detach_keeps()).
  */
 #include "nic/spin/detach.h"
 

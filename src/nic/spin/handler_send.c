@@ -3,9 +3,9 @@
  * How handlers send messages, count, and ask about their message.
  *
  *   from the entry's memory   queued, as if the host had sent it: the operation is a user of the
- * entry until it ends, and the entry's event queue and counter are told from the handler's own
- * copied, unless it leaves at once; if data come back, the handler is suspended, and waits for a
- * struct answer:
+ *                             entry until it ends, and tells its event queue and counter
+ *   from the handler's own    copied, unless it leaves at once; if data come back, the handler is
+ *                             suspended, and waits for a struct answer:
  *
  *      handler ──► struct answer ◄── struct op            the last of its two users frees it, so
  *                      ▲ its data: the reply goes there    a handler may be cancelled, and an

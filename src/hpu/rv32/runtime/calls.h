@@ -13,14 +13,15 @@
  *
  *      BYTE, WORD, DOUBLE     8, 32 or 64 bits
  *      PAIR                   64 bits that are aligned as 32: ptl_process_t
- *      OPAQUE                 a pointer that is not dereferenced: a number, or of
- * PtlHandlerUserPtr() READS(i)               a pointer to as many bytes as argument i says, which
- * are read WRITES(i)              ... written CHANGES(n), FILLS(n)   a pointer to n bytes; that of
- * FILLS may be NULL TAKES(n)               a pointer to n bytes, which are read OPERAND(i) a
- * pointer to what the swap of argument i compares with or masks: an element of the type in the next
- * argument; ignored for PTL_SWAP TEXT                   a pointer to a format; its arguments follow
- * as ilp32 passes them STRUCT_16              a struct of two words of 64 bits by value, which
- * ilp32 passes in memory
+ *      OPAQUE                 a pointer that is not dereferenced: PtlHandlerUserPtr(), or a number
+ *      READS(i)               a pointer to as many bytes as argument i says, which are read
+ *      WRITES(i)              ... written
+ *      CHANGES(n), FILLS(n)   a pointer to n bytes; that of FILLS may be NULL
+ *      TAKES(n)               a pointer to n bytes, which are read
+ *      OPERAND(i)             a pointer to what the swap of argument i compares with or masks: an
+ *                             element of the type in the next argument; ignored for PTL_SWAP
+ *      TEXT                   a pointer to a format; its arguments follow as ilp32 passes them
+ *      STRUCT_16              a struct of two words of 64 bits by value: ilp32 passes its address
  *
  * and the cost a row of `struct rv32_timing`.call (timing.h).
  */
