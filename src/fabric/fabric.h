@@ -42,77 +42,87 @@
 #define FABRIC_HELD_NOTHING UINT64_MAX
 #define FABRIC_POLLS_ALL 2u
 
-/* Asks are requests of handlers that wait for their answers: few, and in no order with others. */
+/* FABRIC_ASK: requests of handlers that wait for their answers. There are few, and they keep no
+ * order with other messages. */
 enum fabric_class { FABRIC_REQUEST, FABRIC_RESPONSE, FABRIC_ASK, FABRIC_CLASSES };
 
 /* How a message ended; the values are those of ptl_ni_fail_t. */
 enum fabric_status { FABRIC_OK = 0, FABRIC_UNDELIVERABLE = 1, FABRIC_SEGV = 7 };
 
-/* One outgoing message. The NIC fills the first part; it lends the struct, the buffer and
- * the vector to the fabric until send() says FABRIC_SENT or the upcall `sent` comes. It
- * takes a vector back before that by setting `fault`: no more of it is looked at, and the
- * peer learns that the payload is unreadable. */
+/* One outgoing message. The NIC fills in the first part. It lends the struct, the buffer and the
+ * vector to the fabric until send() returns FABRIC_SENT or the fabric calls `sent`. It takes a
+ * vector back earlier by setting `fault`: then the fabric reads no more of it, and the peer learns
+ * that the payload is unreadable. */
 struct fabric_tx {
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     const void *base;
     uint64_t length;
-    const struct vector *vector; /* NULL: the payload is at base; else it is in the vector */
-    uint64_t skip;               /* its offset in the vector; skip + length does not wrap */
-    enum fabric_status fault;    /* set: the payload is unreadable, send the header alone with it */
-    bool at_once;                /* send all of it now, or nothing: FABRIC_QUEUED will not do */
+    const struct vector *vector; /* NULL: the payload is at base; else it is in these parts */
+    /* offset of the payload in the parts; skip + length does not wrap */
+    uint64_t skip;
+    /* if set, the payload is unreadable: the fabric sends only the header, with this status */
+    enum fabric_status fault;
+    /* send() must send all of it now, or nothing: it may not return FABRIC_QUEUED */
+    bool at_once;
 
-    struct list link; /* from here the fabric's */
+    struct list link; /* from here on for the fabric's use */
     struct vector_cursor cursor;
-    uint64_t moved;  /* bytes of payload that have left */
-    uint64_t record; /* where its record is in the ring */
+    uint64_t moved;  /* bytes of payload that have been sent */
+    uint64_t record; /* line of the ring at which its record begins */
     uint64_t record_end;
 };
 
-/* The shortest messages: a header, and all of the payload. */
+/* The shortest messages: a header, and behind it the whole payload. */
 #define FABRIC_LINE_PAYLOAD 8
 struct fabric_line {
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     uint64_t payload;
 };
 
-/* One incoming message. The fabric fills the first part before rx_header, the NIC the
- * second in rx_header, where it finds RX_DISCARD and no vector at first; in rx_short it
- * finds what the message before has left. A vector is lent to the fabric until rx_done; the
- * NIC takes it back before that by making the sink RX_DISCARD: no more of it is looked at. */
+/* One incoming message. The fabric fills in the first part before rx_header, the NIC the second in
+ * rx_header. The NIC finds RX_DISCARD and no vector there at first; in rx_short it finds the values
+ * that the last message has left. It lends a vector to the fabric until rx_done, and takes it back
+ * earlier by making the sink RX_DISCARD: then the fabric uses no more of it. */
 struct fabric_rx {
     _Alignas(8) uint8_t header[FABRIC_HEADER];
     uint64_t length;
-    const void *first; /* its first packet, when rx_header asked for it; else NULL */
+    const void *first; /* the first packet, after rx_header has returned RX_FIRST; else NULL */
     size_t first_length;
-    bool torn; /* its payload will not come: run no handlers for it */
-    bool last; /* nothing is behind it yet: who sent it may wait for its answer */
+    bool torn; /* the payload will not come: the NIC runs no handlers for the message */
+    bool last; /* no message has come behind it yet: its sender may be waiting for the answer */
 
-    /* Kept packets: payload from the byte `held` on is in use by the NIC, or nothing is
-     * (FABRIC_HELD_NOTHING). The NIC sets it when it says RX_KEPT, and raises it as its
-     * handlers end; what comes before is the fabric's again, which looks when it polls. */
+    /* Kept packets: the NIC still uses the payload from byte `held` on; FABRIC_HELD_NOTHING: none
+     * of it. The NIC sets this when it returns RX_KEPT, and raises it as its handlers end. The
+     * fabric reads it when it polls, and takes the bytes before it back. */
     uint64_t held;
-    uint64_t taken; /* with RX_WAIT from rx_packet: bytes of the packets that are done */
-    /* With RX_WAIT: threads of the NIC's own have it in hand, and will poll; nobody else
-     * needs to. */
+    uint64_t taken; /* with RX_WAIT from rx_packet: how many bytes of the packets are done */
+    /* With RX_WAIT: threads of the NIC's own work on the message, and will poll; no other thread
+     * need poll for it. */
     bool elsewhere;
-    bool matched; /* the NIC knows whose it is, though rx_header is not done: the next may begin */
-    bool behind;  /* messages of its channel before it are under way: rx_done comes after theirs */
-    uint64_t number; /* goes up from one message of the channel to the next */
+    /* the NIC has matched the message, even if rx_header is not done: the next one may begin */
+    bool matched;
+    /* earlier messages of the channel are in progress: rx_done may only be called after theirs */
+    bool behind;
+    uint64_t number; /* increases from one message of the channel to the next */
 
     enum rx_sink { RX_DISCARD, RX_DEPOSIT, RX_PACKETS } sink;
     void *base; /* RX_DEPOSIT: the first `room` bytes of the payload go here */
     uint64_t room;
-    const struct vector *vector; /* not NULL: the bytes go into the vector instead */
-    uint64_t skip;               /* their offset in the vector; skip + room does not wrap */
+    const struct vector *vector; /* not NULL: the bytes go into these parts instead */
+    uint64_t skip;               /* offset of the bytes in the parts; skip + room does not wrap */
 };
 
 enum rx_step {
-    RX_GO,    /* done with this step */
-    RX_WAIT,  /* call again later: a handler is suspended, or there is no room for a response */
-    RX_FIRST, /* from rx_header only: call again with the first packet */
-    RX_KEPT, /* from rx_packet only: go on with what follows, but leave this in place, see `held` */
+    RX_GO, /* the step is done */
+    /* the fabric calls again later: a handler is suspended, or there is no room for a response */
+    RX_WAIT,
+    RX_FIRST, /* from rx_header only: the fabric calls again with the first packet */
+    /* from rx_packet only: the fabric goes on, but keeps this packet in place, see `held` */
+    RX_KEPT,
     RX_HEADED, /* from rx_short only: see there */
-    RX_TURN    /* from rx_header of one that is behind: call again when one before it has ended */
+    /* from rx_header of a message that is behind others: the fabric calls again when one of those
+     * has ended */
+    RX_TURN
 };
 
 /* A fabric's own end and what it keeps of a peer, behind which only that fabric looks: a struct
@@ -122,51 +132,52 @@ struct fabric_peer;
 struct nic;
 struct nic_peer;
 
-#define FABRIC_NOBODY UINT32_MAX /* the uid of who cannot prove to have one */
+#define FABRIC_NOBODY UINT32_MAX /* the uid of a peer that cannot prove one */
 
 /* The identity of a peer, as its fabric knows it. */
 struct fabric_address {
     uint32_t nid, pid;
     uint64_t incarnation;
     uint32_t uid;
-    bool dead;                    /* it has died, and messages of it are left: no search finds it */
-    const struct fabric_ops *ops; /* the fabric's */
+    /* the peer has died, but messages of it are left; a search by address must not find it */
+    bool dead;
+    const struct fabric_ops *ops; /* of the fabric that has the peer */
 };
 
 struct fabric_upcalls {
-    /* A peer made contact, or was reached. Returns the NIC's object for it, or
-     * NULL to refuse it. `fp` is the fabric's. */
+    /* A peer has made contact, or was reached. Returns the NIC's object for it, or NULL to refuse
+     * it. `fp` is the fabric's object. */
     struct nic_peer *(*peer_up)(struct nic *, const struct fabric_address *,
                                 struct fabric_peer *fp);
-    /* The peer is gone; every tx of it was given back through `sent`, every rx
-     * ended through rx_done. */
+    /* The peer is gone. The fabric has given back every tx of it by `sent`, and has ended every rx
+     * by rx_done. */
     void (*peer_down)(struct nic *, struct nic_peer *);
-    /* An rx object for one channel of a peer, and its end. The first one lasts as long as the
-     * channel and takes whatever begins with nothing before it; others are for those behind. */
+    /* Make an rx object for a channel of a peer, and free one. The first object lasts as long as
+     * the channel, and is used for each message that has none in progress before it; further ones
+     * are for messages behind others. */
     struct fabric_rx *(*rx_new)(struct nic_peer *, enum fabric_class);
     void (*rx_free)(struct nic_peer *, struct fabric_rx *);
 
-    /* The short cut for a message that is here whole, and is no ask: RX_GO: it is done; RX_WAIT:
-     * its payload is placed, and rx_done wants to be called later; RX_FIRST: it
-     * goes the ordinary way, which begins with rx_header; RX_HEADED: it goes the
-     * rest of that way, the part of rx_header is done. */
+    /* Takes a message that has come whole, and is no ask. RX_GO: it has ended. RX_WAIT: its payload
+     * is placed, and the fabric calls rx_done later. RX_FIRST: the NIC has done nothing, and the
+     * fabric begins with rx_header. RX_HEADED: as after an rx_header that has returned RX_GO. */
     enum rx_step (*rx_short)(struct nic_peer *, struct fabric_rx *, const void *payload);
     enum rx_step (*rx_header)(struct nic_peer *, struct fabric_rx *);
-    /* `length` bytes of payload that begin at `offset`, in place: a packet, or several, one
-     * behind the other in memory, too. The packets of a message come in order; all but the last
-     * have the packet size. After RX_WAIT they come again, less the first rx->taken bytes,
-     * and perhaps more behind them. */
+    /* `length` bytes of payload from `offset` on, in place: one packet, or several that follow each
+     * other in memory. The packets of a message come in order; all but the last have the packet
+     * size. After RX_WAIT they come again, without the first rx->taken bytes, and perhaps with more
+     * behind them. */
     enum rx_step (*rx_packet)(struct nic_peer *, struct fabric_rx *, void *data, uint64_t offset,
                               size_t length);
     enum rx_step (*rx_done)(struct nic_peer *, struct fabric_rx *, enum fabric_status);
-    /* The buffer of a tx that send() kept is the NIC's again. */
+    /* The fabric no longer uses the buffer of a tx for which send() has returned FABRIC_QUEUED. */
     void (*sent)(struct nic_peer *, struct fabric_tx *, enum fabric_status);
-    /* Whether the NIC expects a response from the peer: a fabric that does not see a peer die
-     * asks then whether it lives. */
+    /* Whether the NIC expects a response from the peer. A fabric that cannot see the death of a
+     * peer then probes it. */
     bool (*expects)(struct nic_peer *);
-    /* Whether the NIC needs the peer as it is: it expects a response, has something for it, or
-     * has something of it in hand. Without that a fabric that is short of room may end it, and
-     * nobody notices. */
+    /* Whether the NIC needs the connection: it expects a response, has messages for the peer, or
+     * works on messages of it. A fabric that is short of room may end a connection that the NIC
+     * does not need; no message is lost by that. */
     bool (*needs)(struct nic_peer *);
 
     void (*lock)(struct nic *);
@@ -178,18 +189,19 @@ struct fabric_setup {
     const struct fabric_upcalls *up;
     const struct options *options;
     uint32_t nid;
-    uint32_t pid; /* wanted; 0: any */
+    uint32_t pid; /* the wanted PID; 0: any */
     uint64_t incarnation;
     size_t packet_size;
-    const struct slmp_key *key; /* of the job, unless an option names another; NULL: none */
-    bool asymmetric;            /* this process answers membarrier */
-    bool own_only;              /* no peer but oneself comes through this fabric */
-    bool alone;                 /* no peer comes through another one */
+    const struct slmp_key *key; /* key of the job, unless an option names another; NULL: none */
+    bool asymmetric;            /* this process takes part in membarrier */
+    bool own_only;              /* only messages of the NIC to itself come through this fabric */
+    bool alone;                 /* no peers come through another fabric */
 };
 
 enum fabric_send { FABRIC_SENT, FABRIC_QUEUED, FABRIC_FULL };
-enum fabric_short { SHORT_SENT, SHORT_FULL, SHORT_UNREADABLE /* sent, and says so */ };
-/* fabric_sent_short() is what send() says of a message that went as a short one. */
+/* the header was sent, and says that the payload is unreadable */
+enum fabric_short { SHORT_SENT, SHORT_FULL, SHORT_UNREADABLE };
+/* fabric_sent_short() converts the result of a short send to that of send(). */
 static inline enum fabric_send fabric_sent_short(struct fabric_tx *tx, enum fabric_short sent)
 {
     tx->fault = sent == SHORT_UNREADABLE ? FABRIC_SEGV : tx->fault;
@@ -200,98 +212,99 @@ enum fabric_connect { FABRIC_UP, FABRIC_LATER, FABRIC_SOON, FABRIC_ELSEWHERE, FA
 enum doorbell_kind { DOORBELL_FD, DOORBELL_FUTEX };
 
 struct fabric_info {
-    size_t inline_max;       /* payloads up to here leave at once */
-    size_t peer_memory;      /* bytes of one connection, both directions */
-    size_t peer_memory_most; /* once large messages went both ways, in both classes */
+    size_t inline_max;       /* payloads up to this many bytes leave at once */
+    size_t peer_memory;      /* bytes of memory for one connection, both directions */
+    size_t peer_memory_most; /* ... once large messages have gone both ways, in both classes */
     unsigned max_peers;
-    int64_t contact_ns; /* one that has answered may take so long until contact is made */
+    int64_t contact_ns; /* how long it may take until a peer that has answered is connected */
 };
 
-/* Figures of a fabric over a network and of its peers, for the stats page. Counts begin with the
- * fabric.
- */
+/* Figures of a network fabric and its peers, for the stats page. They count from the fabric's
+ * opening on. */
 #define FABRIC_REPORT_PEERS 64
 struct fabric_report {
     uint64_t packets_in, packets_out;
     uint64_t resent, timeouts, duplicates;
-    uint64_t dropped;   /* not understood, not welcome, or no room for them */
-    uint64_t forged;    /* dropped since they proved nothing */
-    uint64_t replayed;  /* dropped since they had come before; only with a job's key */
-    uint64_t shortened; /* times that packets became shorter for a path */
-    uint64_t peers;     /* now; the first of them: */
+    uint64_t dropped;   /* packets that were malformed, not admitted, or found no room */
+    uint64_t forged;    /* packets dropped since they did not prove to be from the job */
+    uint64_t replayed;  /* packets dropped since they had come before; only with a job key */
+    uint64_t shortened; /* how often packets were made shorter for a path */
+    uint64_t peers;     /* peers now; the first ones are in: */
     struct fabric_peer_report {
         uint32_t nid, pid;
-        int64_t rtt;             /* smoothed, in nanoseconds; 0: not measured */
-        uint32_t window, flight; /* packets of the REQUEST class that may be, and are, under way */
+        int64_t rtt; /* smoothed, in nanoseconds; 0: not measured yet */
+        /* packets of the REQUEST class that may be unacknowledged, and that are */
+        uint32_t window, flight;
         uint64_t resent, dropped;
     } peer[FABRIC_REPORT_PEERS];
 };
 
-/* The functions that only a NIC's home has. */
+/* Functions that only a home fabric has. */
 struct fabric_home {
     _Atomic uint32_t *(*doorbell)(struct fabric *);
     /* Returns FABRIC_STATS zeroed bytes, which the NIC writes and other processes of the user can
      * read as long as the NIC is open. */
     void *(*stats)(struct fabric *);
-    /* Tells whether peers have taken any message that left for them since this was last asked: a
-     * thread that waits should then go on polling. */
+    /* Whether peers have taken any message for them since the last call: a thread that waits should
+     * then go on polling. */
     bool (*flows)(struct fabric *);
-    /* Tells peers on which core a thread of this process waits (-1: on none), and adds to `others`
-     * those on which threads of theirs do. */
+    /* Tells peers on which core a thread of this process waits (-1: on none), and adds the cores on
+     * which their threads wait to `others`. */
     void (*waits_on)(struct fabric *, int core, int64_t now, cpu_set_t *others);
-    /* For a forked child, which has none of its parent's fabrics. */
+    /* Called in a forked child, which has none of its parent's fabrics. */
     void (*forget)(void);
 };
 
 struct fabric_ops {
     const char *name;
-    /* Opens a NIC's end. 0, or -errno: -EADDRINUSE when the pid is taken;
-     * `why` then holds a line that says what and how to mend it. */
+    /* Opens the fabric for a NIC. 0, or -errno, -EADDRINUSE if the pid is taken; then `why` has a
+     * line that names the error and the remedy. */
     int (*open)(const struct fabric_setup *, struct fabric **, uint32_t *pid, struct reason *why);
-    /* Others may still peek() and foresee(), by an address that they had before: its memory, and
-     * what these look at, stay what they are (invariant set 7). */
+    /* Closes the fabric. Threads may still call peek() and foresee() by an address that they read
+     * before: so the memory of the fabric, and that which these read, keep their use (invariant set
+     * 7). */
     void (*close)(struct fabric *);
-    /* Looks for the process at an address. FABRIC_UP: `peer_up` was called.
-     * FABRIC_LATER: nobody is there (yet). FABRIC_SOON: it has answered, and contact will come
-     * or be given up. FABRIC_ELSEWHERE: it is there and takes
-     * messages through another fabric only. FABRIC_NEVER: `why` says why. */
+    /* Looks for the process at an address. FABRIC_UP: it is connected, and `peer_up` was called.
+     * FABRIC_LATER: there is none, at least yet. FABRIC_SOON: it has answered, and will be
+     * connected or given up. FABRIC_ELSEWHERE: it exists, but takes messages by another fabric
+     * only. FABRIC_NEVER: it cannot be reached, and `why` says why. */
     enum fabric_connect (*connect)(struct fabric *, uint32_t nid, uint32_t pid, struct reason *why);
     enum fabric_send (*send)(struct fabric_peer *, enum fabric_class, struct fabric_tx *);
-    /* The short cut for payloads of at most info.inline_max bytes: the message
-     * leaves now or not at all. Its header is a multiple of 8 in memory. */
+    /* Sends a payload of at most info.inline_max bytes: now or not at all. The header is aligned to
+     * 8 bytes. */
     enum fabric_short (*send_short)(struct fabric_peer *, enum fabric_class, const void *header,
                                     const void *payload, size_t length);
-    /* The same for a payload of at most FABRIC_LINE_PAYLOAD bytes, which stands behind the header
-     * already, in the NIC's own memory. Asks do not go so. */
+    /* send_short() for a payload of at most FABRIC_LINE_PAYLOAD bytes, which lies behind the header
+     * in the NIC's own memory. Asks are not sent by it. */
     enum fabric_short (*send_line)(struct fabric_peer *, enum fabric_class,
                                    const struct fabric_line *, size_t length);
-    /* True while a message of the peer has not been taken out by it. */
+    /* Whether the peer has not taken all messages for it. */
     bool (*unsent)(struct fabric_peer *);
-    /* Moves what can be moved; true if anything did. Requests may wait for the next call where
-     * responses came: FABRIC_POLLS_ALL calls have looked at all that was there before the first. */
+    /* Makes all progress that is possible now; true if there was any. After responses it may leave
+     * requests to the next call: FABRIC_POLLS_ALL calls look at every message that had come before
+     * the first of them. */
     bool (*poll)(struct fabric *);
-    /* A look that needs no lock: false says that poll() would find nothing. */
+    /* Without the lock: false says that poll() would find nothing. */
     bool (*peek)(struct fabric *);
-    /* Fetches, without the lock, what the next look for requests will look at; and for writing,
-     * what the next request to a peer is written to. NULL: there is nothing to fetch, which
-     * cannot be said of a NIC's home. */
+    /* Prefetch, without the lock, the lines that the next look for requests will read; and the line
+     * that the next request to a peer will be written to. NULL if the fabric has nothing to
+     * prefetch; a home fabric has both. */
     void (*foresee)(struct fabric *);
     void (*foresend)(struct fabric_peer *);
-    /* The descriptor that the NIC thread waits on; it becomes readable when
-     * the doorbell rings for DOORBELL_FD or a peer dies. fd_event() serves it. */
+    /* The descriptor that the NIC thread waits on. It becomes readable when the doorbell rings for
+     * DOORBELL_FD, or a peer dies; then the NIC thread calls fd_event(). */
     int (*fd)(struct fabric *);
     void (*fd_event)(struct fabric *);
-    /* Prepares for sleep (invariant set 1): true if nothing is left to do and the doorbell
-     * is ASLEEP; *word is then its value. disarm() ends it. */
+    /* Prepares for sleep (invariant set 1). True: there is nothing left to do, and the doorbell is
+     * ASLEEP with the value *word. disarm() ends that state. */
     bool (*arm)(struct fabric *, enum doorbell_kind, uint32_t *word);
     void (*disarm)(struct fabric *, bool polled);
-    /* When the NIC thread must look again without being rung, on clock_ns();
-     * -1: never. */
+    /* When the NIC thread must look again without being rung, by clock_ns(); -1: never. */
     int64_t (*next_deadline)(struct fabric *);
     void (*info)(const struct options *, struct fabric_info *);
-    /* NULL: it has nothing to tell. */
+    /* NULL: the fabric has no figures. */
     void (*report)(struct fabric *, struct fabric_report *);
-    const struct fabric_home *home; /* NULL: it is nobody's */
+    const struct fabric_home *home; /* NULL: it cannot be a home fabric */
 };
 
 /* The doorbell word (invariant set 1). */
@@ -301,14 +314,14 @@ struct fabric_ops {
 #define DOORBELL_ASLEEP_FD 2u
 #define DOORBELL_ASLEEP_FUTEX 3u
 #define DOORBELL_RUNG 8u
-#define DOORBELL_GENERATION 16u /* increment */
+#define DOORBELL_GENERATION 16u /* added at each change of the state */
 
 static inline bool doorbell_asleep(uint32_t word)
 {
     return (word & DOORBELL_STATE) >= DOORBELL_ASLEEP_FD;
 }
 
-/* fabric_none is a closed NIC's: nothing comes there. */
+/* fabric_none is the home fabric of a closed NIC: no message comes. */
 extern const struct fabric_ops fabric_shm, fabric_udp, fabric_none;
 
 #endif

@@ -71,8 +71,8 @@ static int by_address(const struct request *q, const char *text, uint32_t nid, s
                       "address %s: not one of this host's (`ip addr` lists them)", text);
 }
 
-/* The interface of the IPv4 default route with the smallest metric: 1, 0 for none, or -errno. A
- * system without the list of routes has none. */
+/* Finds the interface of the IPv4 default route with the smallest metric: 1; 0 if there is none, or
+ * the system has no list of routes; or -errno. */
 static int default_route(char name[16])
 {
     FILE *f = fopen("/proc/net/route", "re");
@@ -167,7 +167,7 @@ int iface_parse(const char *ifaces, struct iface *out, int max, struct reason *w
         return reason_say(why, -E2BIG, "there is no room for an interface");
     }
     int rc;
-    forks_hold(); /* a child would keep open what is read here */
+    forks_hold(); /* a child would keep the open descriptors */
     if (getifaddrs(&present) != 0) {
         rc = reason_say(why, -errno, "the system does not list its interfaces: %s%s",
                         strerror(errno), log_remedy(errno));

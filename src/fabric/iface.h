@@ -17,24 +17,22 @@ struct iface {
     uint32_t nid; /* the IPv4 address in host byte order: 127.0.0.1 is 0x7f000001 */
 };
 
-/* iface_parse() finds the interfaces that `ifaces` lists: names or local IPv4
- * addresses, separated by commas; all of 127.0.0.0/8 is local. An empty list
- * stands for the interface of the default IPv4 route, or loopback without one.
- * It stores up to `max` and returns how many it stored, or -errno after it has
- * written one line that names the entry and the remedy:
- *   -ENODEV no such interface, or it is down   -EADDRNOTAVAIL not an address of
- *   this host, or an interface without one     -EEXIST listed twice
- *   -EINVAL an empty entry                     -E2BIG more than `max` */
+/* iface_parse() finds the interfaces that `ifaces` lists: names or local IPv4 addresses, separated
+ * by commas; all of 127.0.0.0/8 is local. An empty list stands for the interface of the default
+ * IPv4 route, or for loopback if there is none. It stores up to `max` interfaces and returns their
+ * number; or writes a line that names the entry and the remedy, and returns -ENODEV: no such
+ * interface, or it is down; -EADDRNOTAVAIL: no address of this host, or an interface without one;
+ * -EEXIST: listed twice; -EINVAL: an empty entry; or -E2BIG: more than `max`. */
 int iface_parse(const char *ifaces, struct iface *out, int max, struct reason *why)
     __attribute__((cold));
 
-/* iface_list() is iface_parse() that logs the line. */
+/* iface_list() is iface_parse(), and logs the line. */
 int iface_list(const char *ifaces, struct iface *out, int max);
 
-/* iface_of() finds the interface of an address; false: it is none of this host's. */
+/* iface_of() finds the interface with an address; false: this host has none. */
 bool iface_of(uint32_t nid, struct iface *out);
 
-/* iface_refuse_beyond() writes why an address of another host is not reached. */
+/* iface_refuse_beyond() writes why a peer with the address of another host cannot be reached. */
 void iface_refuse_beyond(uint32_t nid, struct reason *why);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The home of a NIC that is closed: nothing ever comes. A thread that has found the NIC before
- * may still look, with and without the lock (invariant set 7).
- */
+/* The home fabric of a closed NIC: no message comes. A thread that found the NIC earlier may still
+ * call it, with and without the lock (invariant set 7). */
 #include "fabric/fabric.h"
 
 static bool nothing(struct fabric *f)

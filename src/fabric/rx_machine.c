@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The receive machine (rx_machine.h): what all sources of messages have in common. */
+/* The receive machine (rx_machine.h): the steps that are the same for all sources of messages. */
 #include "fabric/rx_machine.h"
 
 #include "base/nic_copy.h"
 
-#define TURNS 64 /* spans of one message before others have their turn */
+#define TURNS 64 /* spans of one message before other messages have their turn */
 
 static void begin_payload(struct rx_machine *m)
 {
@@ -53,8 +53,8 @@ bool rx_machine_short(struct rx_machine *m, enum rx_step step)
     }
 }
 
-/* Asks for the first packet; false: it is not here yet. A sender that cannot read it sends the
- * header alone. */
+/* Asks the source for the first packet; false: it has not come yet. If the sender could not read
+ * the payload, only the header comes. */
 static bool find_first(struct rx_machine *m)
 {
     struct fabric_rx *rx = m->rx;
@@ -92,7 +92,7 @@ static bool step_header(struct rx_machine *m)
     return true;
 }
 
-/* Brings bytes to where the NIC wants them. */
+/* Copies bytes to where the NIC wants them. */
 static void place(struct rx_machine *m, const uint8_t *data, uint64_t n)
 {
     const struct fabric_rx *rx = m->rx;
@@ -108,14 +108,14 @@ static void place(struct rx_machine *m, const uint8_t *data, uint64_t n)
     }
 }
 
-/* Whether the NIC is to have the next packet: after an error only the one that it has suspended a
- * handler in. */
+/* Whether the NIC gets the next packet: after an error only the one in which it has suspended a
+ * handler. */
 static inline bool takes_packet(const struct rx_machine *m, bool suspended)
 {
     return m->rx->sink == RX_PACKETS && (m->status == FABRIC_OK || suspended);
 }
 
-/* Moves the next span of payload; false if none is here, or the NIC wants to wait with it. */
+/* Moves the next span of payload. False: none has come, or the NIC wants to wait with it. */
 static bool move_span(struct rx_machine *m, bool suspended, bool *moved)
 {
     const struct rx_source *s = m->source;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The looks for asks. They are rare, so no poll looks at their rings: the sender sets its bit in
- * `asked`, then SEGMENT_ASKED, which stands in the line of the doorbell that has_news() reads
- * anyway, and rings. The receiver that finds the flag takes the bits, and looks at the rings of
- * these peers, at each poll, until nothing is in them or in progress.
+ * How the receiver finds asks. They are rare, so polls do not look at their rings: the sender sets
+ * its bit in `asked`, then SEGMENT_ASKED, which is in the doorbell line that polls read anyway, and
+ * rings. A receiver that finds the flag clears the bits, and looks at the rings of these peers at
+ * each poll, until they are empty and no ask is in progress.
  *
  *   sender    record ──► bit in `asked` ──► SEGMENT_ASKED ──► doorbell (invariant set 1)
  *   receiver  SEGMENT_ASKED cleared ──► bits taken ──► fabric->asking ──► record
  *
- * So an ask that comes while the bits are taken is seen now or by its own flag. The bit of a
- * peer that is not met says nothing: its ring is looked at when it is.
+ * So an ask that comes while the bits are taken is seen now, or by the flag that it sets itself.
+ * The bit of a peer that is not connected yet is ignored: its ring is looked at when it is.
  */
 #include "fabric/shm/asks.h"
 
@@ -49,13 +49,14 @@ void asks_note(struct shm_fabric *f)
 bool asks_poll(struct shm_fabric *f)
 {
     bool moved = false;
-    /* Each moves to the end before its turn: the list may change while the lock is free. */
+    /* Each peer moves to the end of the list before its turn, as the list may change while a
+     * handler runs and the lock is free. */
     for (unsigned n = list_count(&f->asking); n != 0 && !list_empty(&f->asking); n--) {
         struct shm_peer *p = container_of(f->asking.next, struct shm_peer, asking);
         list_remove(&p->asking);
         list_push_back(&f->asking, &p->asking);
         if (p->dying) {
-            continue; /* teardown.c sees to it */
+            continue; /* teardown.c takes its asks */
         }
         moved |= shm_rx_asks(p);
         if (!shm_rx_asked(p)) {

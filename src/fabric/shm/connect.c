@@ -2,10 +2,10 @@
 /*
  * Connections: a slot is claimed and accepted; invariant set 3.
  *
- * The sender claims; the receiver accepts on the first bit, and connects back
- * so that responses have a way. Messages of a peer that is no more are taken
- * without: their responses are dropped. One that lives and cannot be reached
- * back is tried again for a while, then refused: it would wait for ever.
+ * The sender claims a slot; the receiver accepts it when the slot's bit is first set, and connects
+ * back, so that responses have a way. If the peer is dead by then, the receiver takes its messages
+ * without that, and drops the responses. A peer that lives but cannot be reached back is tried
+ * again for a while and then refused, since it would wait for ever.
  */
 #include "fabric/shm/connect.h"
 
@@ -22,8 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whether a claimed slot is left over from an earlier process with our address,
- * which died before it was ready. A process has one slot in a segment at most. */
+/* Whether a claimed slot was left by an earlier process with the address of this one, which died
+ * before it had filled the slot. A process has one slot in a segment at most. */
 static bool left_over(struct segment *s, unsigned index)
 {
     struct slot *slot = segment_slot(s, index);
@@ -34,8 +34,9 @@ static bool left_over(struct segment *s, unsigned index)
     return unready;
 }
 
-/* A slot that was taken over must still have our address once it was found unready: unready is
- * also one that the receiver frees meanwhile, after it has set the owner word to another value. */
+/* Claims a slot: a free one, or one that an earlier process has left. The owner word must still
+ * have this address after the slot was found unready: a slot that the receiver frees meanwhile is
+ * unready, too, and the receiver changes the owner word first. */
 static bool take_slot(struct segment *s, unsigned index, uint64_t mine)
 {
     uint64_t expected = 0;
@@ -46,7 +47,7 @@ static bool take_slot(struct segment *s, unsigned index, uint64_t mine)
            atomic_compare_exchange_strong(&s->header->owner[index], &expected, mine);
 }
 
-/* Backs a claimed slot with memory and says there who we are. */
+/* Backs a claimed slot with memory, and writes the identity of this NIC there. */
 static struct slot *fill_slot(struct shm_fabric *f, struct segment *s, unsigned index,
                               struct reason *why)
 {
@@ -57,7 +58,7 @@ static struct slot *fill_slot(struct shm_fabric *f, struct segment *s, unsigned 
         reason_say(why, 0, "no memory for a connection (%llu bytes in %s): %s",
                    (unsigned long long)slot_first(&s->info), f->setup.options->text[OPT_SHM_DIR],
                    strerror(errno));
-        /* It is given back, unless its receiver is about to do so. */
+        /* Gives the slot back, unless the receiver is doing so. */
         uint64_t mine = address_word(me->nid, me->pid);
         atomic_compare_exchange_strong(&s->header->owner[index], &mine, 0);
         return NULL;
@@ -72,16 +73,16 @@ static struct slot *fill_slot(struct shm_fabric *f, struct segment *s, unsigned 
     KILL_POINT("slot-ready");
     full_fence();
     if (segment_closed(s)) {
-        /* The owner may have looked for new slots for the last time: see accept_rest(). */
+        /* The receiver may have looked at new slots for the last time: accept_rest(). */
         segment_slot_unmap(s, slot);
         return NULL;
     }
     return slot;
 }
 
-/* Warns that a peer has no free slot. The NIC tries again until it gives the peer up, and the event
- * that the program then gets does not say why. All tries get one warning, until another peer has
- * no free slot. */
+/* Warns that a peer has no free slot, since the event that the program gets, when the NIC gives the
+ * peer up, cannot tell. The NIC tries again until then; all tries make one warning, until another
+ * peer has no free slot. */
 static void note_full(struct shm_fabric *f, const struct segment *s)
 {
     char note[LOG_NOTE];
@@ -95,8 +96,8 @@ static void note_full(struct shm_fabric *f, const struct segment *s)
     f->full = s->info.incarnation;
 }
 
-/* Claims a free slot in the peer's segment. NULL with an empty `error`: all are
- * taken, and the peer was asked to see whether some are dead ones', or it is leaving. */
+/* Claims a free slot in the peer's segment. NULL with an empty `why`: all slots are taken, and the
+ * peer was asked to free those of dead processes; or the peer is leaving. */
 static struct slot *claim_slot(struct shm_fabric *f, struct segment *s, unsigned *index,
                                struct reason *why)
 {
@@ -128,7 +129,7 @@ static void watch_process(struct shm_peer *p)
     }
     int fd = forks_open((int)SYS_CALL(SYS_pidfd_open, info->process, 0));
     struct epoll_event event = {.events = EPOLLIN, .data.ptr = p};
-    /* Proved again: the pidfd is of the process that has the cookie. */
+    /* Checked again, so that the pidfd is certainly that of the process with the cookie. */
     if (fd >= 0 && proves_itself(info) &&
         sys_epoll_ctl(p->fabric->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0) {
         p->pidfd = fd;
@@ -138,7 +139,7 @@ static void watch_process(struct shm_peer *p)
     forks_close(fd);
 }
 
-/* Attaches the way out: the peer's segment and a slot in it. */
+/* Attaches the way to a peer: its segment, and a slot in it. */
 static bool attach_out(struct shm_peer *p, struct segment *s, struct reason *why)
 {
     struct shm_fabric *f = p->fabric;
@@ -166,7 +167,7 @@ static bool attach_out(struct shm_peer *p, struct segment *s, struct reason *why
     return true;
 }
 
-/* Makes the object for a peer and introduces it to the NIC. */
+/* Makes the object of a peer; introduce() then tells the NIC of it. */
 static struct shm_peer *new_peer(struct shm_fabric *f, const struct fabric_address *a)
 {
     struct shm_peer *p = calloc(1, sizeof(*p));
@@ -255,8 +256,8 @@ enum fabric_connect shm_connect(struct fabric *fabric, uint32_t nid, uint32_t pi
 
 enum way { WAY_FOUND, WAY_GONE, WAY_NONE };
 
-/* Connects to a peer that has contacted us. WAY_GONE: that process is dead, or leaves; WAY_NONE:
- * `why` says why it cannot be reached now. */
+/* Connects to a peer that has connected to this NIC. WAY_GONE: its process is dead, or leaves;
+ * WAY_NONE: it cannot be reached now, and `why` says why. */
 static enum way reach_back(struct shm_peer *p, struct reason *why)
 {
     struct segment *s;
@@ -277,8 +278,9 @@ static enum way reach_back(struct shm_peer *p, struct reason *why)
     return alive ? WAY_NONE : WAY_GONE;
 }
 
-/* Whether the claimant of a slot has another one here, which is against the rules: not if it has
- * left that one, as a NIC does that has given the connection up. Then it begins anew. */
+/* Whether the claimant of a slot has another one here already, against the rules. It does not count
+ * if the claimant has left the other one, as a NIC does that has given the connection up and begins
+ * anew. */
 static bool is_second(struct shm_fabric *f, unsigned index, struct shm_peer *p)
 {
     if (atomic_load_explicit(&p->in->ready, memory_order_acquire) == SLOT_LEFT) {
@@ -290,7 +292,8 @@ static bool is_second(struct shm_fabric *f, unsigned index, struct shm_peer *p)
     return true;
 }
 
-/* Makes a peer of the claimant of a slot. The way back first, so that the NIC meets it complete. */
+/* Makes a peer of the claimant of a slot. It connects back first, so that the NIC meets the peer
+ * with both ways. */
 static struct shm_peer *meet_new(struct shm_fabric *f, unsigned index, struct fabric_address *a,
                                  bool left)
 {
@@ -316,7 +319,7 @@ static struct shm_peer *meet_new(struct shm_fabric *f, unsigned index, struct fa
 static struct shm_peer *meet(struct shm_fabric *f, unsigned index)
 {
     struct segment_header *h = f->segment->header;
-    /* Before the look: whoever is ready after it, and finds the bit set, need not set it. */
+    /* Cleared before the slot is read: a sender that becomes ready later sets the bit again. */
     clear_bit(f, index);
     uint64_t owner = atomic_load_explicit(&h->owner[index], memory_order_acquire);
     struct slot *slot = slot_is_claimed(owner) ? segment_slot(f->segment, index) : NULL;
@@ -343,12 +346,12 @@ static struct shm_peer *meet(struct shm_fabric *f, unsigned index)
     set_bit(f, index);
     shm_rx_attach(p, slot);
     if (shm_rx_asked(p)) {
-        asks_attend(p); /* its bit may have been taken before we knew it */
+        asks_attend(p); /* its bit in `asked` may have been taken before the peer was connected */
     }
     KILL_POINT("slot-accepted");
     atomic_store_explicit(&slot->references, p->references, memory_order_release);
     if (a.dead) {
-        peer_lost(p, NULL); /* its messages are taken, then it is torn down */
+        peer_lost(p, NULL); /* its messages are taken, and then the connection is torn down */
     }
     sweep_slots(f);
     return p;

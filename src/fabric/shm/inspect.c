@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Segments from outside; see inspect.h. */
+/* Inspects segments without being a peer; see inspect.h. */
 #include "fabric/shm/inspect.h"
 
 #include "base/array.h"
@@ -80,7 +80,7 @@ int inspect_segments(const struct options *o,
                 skipped(arg, "its stats page cannot be mapped");
             }
             segment_release(s, false);
-        } else if (opened != -ENOENT) { /* that one has ended */
+        } else if (opened != -ENOENT) { /* no error: that NIC was closed meanwhile */
             skipped(arg, why.text);
         }
     }

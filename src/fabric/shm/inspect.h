@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Looking at the segments of this host from outside, as nobody's peer. */
+/* Inspection of the segments of this host, for tools: the caller is nobody's peer. */
 #ifndef FABRIC_SHM_INSPECT_H
 #define FABRIC_SHM_INSPECT_H
 
@@ -10,14 +10,16 @@
 
 struct segment_view {
     uint32_t nid, pid;
-    int32_t process;        /* the owner's, as itself numbers processes */
-    uint64_t incarnation;   /* of the NIC: another one is another NIC */
-    unsigned senders, most; /* NICs that have a place to send to it, and places */
-    const void *stats;      /* FABRIC_STATS bytes that the owner writes; until the call returns */
+    int32_t process;        /* process number of the owner, in the owner's PID namespace */
+    uint64_t incarnation;   /* of the NIC, which another NIC at the same address does not share */
+    unsigned senders, most; /* NICs that have a slot in it, and the number of slots */
+    /* FABRIC_STATS bytes that the owner writes; valid until the call returns */
+    const void *stats;
 };
 
-/* inspect_segments() shows those of living NICs, by NID and PID; `skipped` hears why one cannot
- * be looked at. 0, or -errno of the folder that segments lie in. */
+/* inspect_segments() calls see() for the segment of each living NIC, in order of NID and PID, and
+ * skipped() with the reason for each that cannot be read. 0, or -errno of the folder of the
+ * segments. */
 int inspect_segments(const struct options *o,
                      void (*see)(void *arg, const struct segment_view *view),
                      void (*skipped)(void *arg, const char *why), void *arg);

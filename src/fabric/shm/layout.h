@@ -4,22 +4,22 @@
  * and write to it.
  *
  *   segment   | header: constants | doorbell line | owner words | stats | slot 0 | slot 1 | ...
- *   stats     what the NIC tells of itself to whoever looks; peers do not
- *   slot      | who sends | channel REQUEST, RESPONSE, ASK: indices | ring | ring |
+ *   stats     the figures of the NIC, for tools; peers do not read them
+ *   slot      | sender | channel REQUEST, RESPONSE, ASK: indices | ring | ring |
  *             | ring and cells of asks | first cells | first cells | more cells | more cells |
  *   ring      64-byte lines; a record is one or more of them
- *   cells     packets of payload, handed over in order; a payload of one before its record
+ *   cells     packets of payload, handed over in order; a payload of a single one before its record
  *
- * A channel begins with its first cells. A sender that has passed several
- * times through them waits until they are empty, backs the rest with memory and uses
- * all from then on: what does not fit the cache of one core passes from core to core
- * through the shared cache, several times faster than line by line. Cell i is then
- * at i modulo the number in use, which `cells_used` says. The ASK channel is small, and has no more
+ * A sender begins with the first cells of a channel. When it has gone round them several times it
+ * waits until they are empty, backs the others with memory, and uses all from then on: data that do
+ * not fit the cache of one core pass to the other core through the shared cache, several times
+ * faster than line by line. Cell i is at i modulo the number of cells in use, which is in
+ * `cells_used`. The ASK channel is small, and has no more
  * cells than its first ones.
  *
  * Only the receiver's own segment holds what it receives. docs/architecture.md,
- * invariant set 3, has the life cycles. Slots are sparse: the sender that claims one has it
- * backed with memory first, up to `slot_first` bytes.
+ * invariant set 3, has the life cycles. Slots are sparse: a sender that claims one first backs
+ * slot_first() bytes of it with memory.
  */
 #ifndef FABRIC_SHM_LAYOUT_H
 #define FABRIC_SHM_LAYOUT_H
@@ -33,8 +33,8 @@
 #define SLOTS_MAX 448u
 #define SLOT_WORDS (SLOTS_MAX / 64)
 
-/* Constant from before the segment has a name. Readers copy it, check the copy
- * and use the copy. */
+/* The constants of a segment, written before it has a name. A reader copies them, checks the copy,
+ * and uses only that. */
 struct segment_info {
     uint64_t magic;
     uint32_t version;
@@ -44,53 +44,58 @@ struct segment_info {
     uint64_t cookie_at;
     uint32_t nid, pid;
     int32_t process;
-    uint32_t asymmetric; /* the owner answers membarrier */
+    uint32_t asymmetric; /* the owner takes part in membarrier */
     uint32_t slots, ring_lines, cells, cells_first, cell_size;
-    uint32_t own_only;   /* the owner's peers come through another fabric */
-    uint64_t slot_bytes; /* all of a slot */
+    uint32_t own_only;   /* the owner takes messages of others by another fabric only */
+    uint64_t slot_bytes; /* bytes of a whole slot */
     uint64_t file_bytes;
-    uint64_t pid_namespace; /* in which `process` is a number; 0: not known */
+    uint64_t pid_namespace; /* namespace in which `process` is a number; 0: not known */
 };
 
 struct segment_header {
     struct segment_info info;
-    _Atomic uint64_t core; /* where a thread of the owner waits, written by it: CORE_... */
+    /* core on which a thread of the owner waits: core_word(); the owner writes it */
+    _Atomic uint64_t core;
 
-    /* The doorbell line, written by all. */
+    /* The doorbell line; all processes write it. */
     _Alignas(64) _Atomic uint32_t doorbell;
     _Atomic uint32_t flags; /* SEGMENT_... */
     _Atomic uint64_t bitmap[SLOT_WORDS];
 
-    /* The claimant of a slot: NID << 32 | PID, 0 when it is free, or OWNER_...: its claimant sees
-     * by it that what it writes there is not looked at any more. */
+    /* The claimant of each slot: NID << 32 | PID; 0: the slot is free; or OWNER_..., from which the
+     * claimant learns that the receiver no longer reads what it writes there. */
     _Alignas(64) _Atomic uint64_t owner[SLOTS_MAX];
 
-    /* A bit a slot whose sender has asked, set before SEGMENT_ASKED. */
+    /* One bit for each slot: its sender has sent an ask. The sender sets it before
+     * SEGMENT_ASKED. */
     _Alignas(64) _Atomic uint64_t asked[SLOT_WORDS];
 };
 
-/* The owner words of slots that nobody may have; they are no addresses (PIDs of NID 0 do not
- * exist). The claimant may still write there; the slot is free when it is gone, or if it kept the
- * rules, when it has left. */
-#define OWNER_BANNED 1u  /* it broke the rules; or the slot is just about to be freed */
+/* Owner words of slots that cannot be claimed. They are no addresses, as NID 0 has no PIDs. The
+ * claimant may still write to the slot; that becomes free when the claimant is gone or, if it has
+ * kept the rules, when it has left. */
+#define OWNER_BANNED 1u  /* the claimant has broken the rules; or the slot is about to be freed */
 #define OWNER_REFUSED 2u /* the receiver has given the connection up, or never made it */
-#define OWNER_ASKED 3u   /* for a moment: who seems to be dead is asked, and may have it again */
+/* for a moment: the receiver probes a claimant that seems dead, and may give the slot back to it */
+#define OWNER_ASKED 3u
 
-/* The owner word of a slot that who has this address has claimed. */
+/* Returns the owner word of a slot that the NIC with this address has claimed. */
 static inline uint64_t address_word(uint32_t nid, uint32_t pid)
 {
     return (uint64_t)nid << 32 | pid;
 }
 
 #define SEGMENT_CLOSED 1u /* the owner has left for good */
-#define SEGMENT_SWEEP 2u  /* a sender found no free slot: the dead ones' are wanted */
-#define SEGMENT_LEFT 4u   /* a sender has left its slot */
-#define SEGMENT_ASKED 8u  /* a sender has asked: `asked` */
+/* a sender has found no free slot: the receiver should free those of dead senders */
+#define SEGMENT_SWEEP 2u
+#define SEGMENT_LEFT 4u  /* a sender has left its slot */
+#define SEGMENT_ASKED 8u /* a sender has sent an ask: see `asked` */
 
-/* The core of a waiting thread, from 1 (0: it tells of none), and when it was there. */
+/* The core of a waiting thread, counted from 1 (0: none), and the time when it was there. */
 #define CORE_BITS 16
-#define CORE_TIME_NS 1000000 /* a unit of the time, of the host's monotonic clock */
-#define CORE_FRESH 10u       /* so old is too old: it sleeps, is stopped, or computes */
+#define CORE_TIME_NS 1000000 /* unit of that time, by the host's monotonic clock */
+/* an entry so many units old is ignored: the thread sleeps, is stopped, or computes */
+#define CORE_FRESH 10u
 
 static inline uint64_t core_word(int core, int64_t now)
 {
@@ -98,7 +103,7 @@ static inline uint64_t core_word(int core, int64_t now)
 }
 
 /* Returns the core on which a thread of another process waits, or -1. That process may have read
- * the clock later than this one. */
+ * the clock later than the caller. */
 static inline int core_of(uint64_t word, int64_t now)
 {
     uint64_t age = (uint64_t)now / CORE_TIME_NS - (word >> CORE_BITS) + 1;
@@ -114,27 +119,28 @@ _Static_assert(offsetof(struct segment_header, owner) - offsetof(struct segment_
 
 enum slot_ready { SLOT_UNREADY, SLOT_READY, SLOT_LEFT };
 
-/* One ring and its cells: indices grow without bound and are masked on use. */
+/* The indices of a ring and its cells. They grow without bound, and are masked on use. */
 struct channel_index {
-    /* written by the consumer */
-    _Alignas(64) _Atomic uint64_t head; /* lines taken out */
+    /* The consumer writes these: */
+    _Alignas(64) _Atomic uint64_t head; /* lines that it has taken out */
     _Atomic uint64_t cells_head;
-    _Atomic uint32_t by_packet; /* handlers took the last long payload packet by packet */
-    /* written by the producer */
+    _Atomic uint32_t by_packet; /* its handlers took the last long payload packet by packet */
+    /* The producer writes these: */
     _Alignas(64) _Atomic uint64_t cells_tail;
-    _Atomic uint32_t want;       /* the producer waits for head or cells_head to move */
-    _Atomic uint32_t cells_used; /* all cells, or 0: the first ones; changes when all are empty */
+    _Atomic uint32_t want; /* the producer waits until head or cells_head moves */
+    /* number of all cells; or 0: only the first ones are in use; changes when all are empty */
+    _Atomic uint32_t cells_used;
 };
 
 struct slot {
-    /* written by the sender, before `ready` */
+    /* The sender writes these, before `ready`: */
     _Atomic uint32_t ready; /* enum slot_ready */
     uint32_t nid, pid;
     int32_t process;
     uint64_t incarnation;
     uint32_t asymmetric;
-    /* written by the receiver */
-    _Alignas(64) _Atomic uint32_t references; /* it can read the sender's memory */
+    /* The receiver writes this: */
+    _Alignas(64) _Atomic uint32_t references; /* the receiver can read the sender's memory */
     struct channel_index channel[FABRIC_CLASSES];
 };
 
@@ -143,23 +149,25 @@ _Static_assert(sizeof(struct slot) <= SLOT_HEADER_BYTES, "slot header fits");
 
 /* How the payload of a record travels. */
 enum record_mode {
-    RECORD_PAD = 1, /* nothing: the ring wraps here */
-    RECORD_INLINE,  /* in the record */
-    RECORD_CELLS,   /* `length` bytes through the cells */
-    RECORD_REF      /* `length` bytes at `address` in the sender's memory */
+    RECORD_PAD = 1, /* no message: the ring wraps after this record */
+    RECORD_INLINE,  /* it is in the record */
+    RECORD_CELLS,   /* `length` bytes go through the cells */
+    RECORD_REF      /* the receiver reads `length` bytes at `address` in the sender's memory */
 };
 
-/* word = | mode 4 | inline bytes 16 | lines 8 | tag 2 |, published last. The tag is 1
- * and 2 in turn, lap by lap: a word of the lap before, or 0, is no record. */
+/* word = | mode 4 | inline bytes 16 | lines 8 | tag 2 |. The sender stores it last, which publishes
+ * the record. The tag alternates between 1 and 2 from lap to lap: so a word of the last lap, or 0,
+ * is no record. */
 struct record {
     _Atomic uint32_t word;
-    _Atomic uint32_t status; /* sender: payload unreadable; receiver: how a REF ended */
+    _Atomic uint32_t status; /* sender: the payload is unreadable; receiver: how a REF has ended */
     union {
         uint8_t header[FABRIC_HEADER];
         _Atomic uint64_t words[FABRIC_HEADER / 8];
     };
     union {
-        uint8_t data[8]; /* RECORD_INLINE: goes on in the lines that follow */
+        /* RECORD_INLINE: the payload begins here, and continues in the next lines */
+        uint8_t data[8];
         uint64_t length;
     };
     uint64_t address; /* RECORD_REF, in the second line */
@@ -171,9 +179,11 @@ _Static_assert(offsetof(struct record, address) == 64, "a reference takes two li
 
 #define RECORD_TAG 3u
 #define RECORD_BYTES_AT 10
-#define RECORD_WHOLE 1u /* as `bytes` of RECORD_CELLS: its only cell was filled before it */
+#define RECORD_WHOLE                                                                               \
+    1u /* in `bytes` of RECORD_CELLS: its only cell was filled before the record                   \
+        */
 
-/* The tag of records that begin at this line, counted without wrapping. */
+/* Returns the tag of a record that begins at this line; lines are counted without wrapping. */
 static inline uint32_t record_tag(uint64_t line, uint64_t line_mask)
 {
     return (line & (line_mask + 1)) != 0 ? 2 : 1;
@@ -199,25 +209,26 @@ static inline unsigned record_mode(uint32_t word)
     return (word >> 26) & 15;
 }
 
-/* Lines of a record with `bytes` of payload inside. */
+/* Returns the number of lines of a record with `bytes` of payload inside. */
 static inline size_t inline_lines(size_t bytes)
 {
     return 1 + (bytes > 8 ? (bytes - 8 + RECORD_LINE - 1) / RECORD_LINE : 0);
 }
 
-/* The longest record: half a ring, so that padding always leaves room, and
- * what the word can say. */
+/* Returns the number of lines of the longest record: half a ring, so that a pad always leaves room
+ * for it, and no more than the word can express. */
 static inline size_t record_max_lines(uint32_t ring_lines)
 {
     return ring_lines / 2 < 255 ? ring_lines / 2 : 255;
 }
 
-/* Each ask waits for its answer, so there are never many on their way. */
+/* A ring of asks is short, since each ask waits for its answer. */
 #define ASK_LINES 16u
 #define ASK_CELLS 2u
-#define LARGE_CLASSES FABRIC_ASK /* the classes before it have rings and cells of the full size */
+/* the classes before FABRIC_ASK have rings and cells of the full size */
+#define LARGE_CLASSES FABRIC_ASK
 
-/* The lines of a class's ring; its first cells; all of them. */
+/* Return the lines of a class's ring, the number of its first cells, and that of all its cells. */
 static inline uint32_t class_lines(unsigned class, uint32_t ring_lines)
 {
     return class == FABRIC_ASK && ring_lines > ASK_LINES ? ASK_LINES : ring_lines;
@@ -233,7 +244,7 @@ static inline uint32_t class_cells(unsigned class, const struct segment_info *g)
     return class == FABRIC_ASK ? ASK_CELLS : g->cells;
 }
 
-/* The size of a slot with these rings, in whole pages. */
+/* Returns the bytes of a slot with such rings and cells, in whole pages. */
 static inline uint64_t slot_size(uint64_t ring_lines, uint64_t cells, uint64_t cell_size)
 {
     uint64_t asks = class_lines(FABRIC_ASK, (uint32_t)ring_lines) * RECORD_LINE;
@@ -242,7 +253,7 @@ static inline uint64_t slot_size(uint64_t ring_lines, uint64_t cells, uint64_t c
     return (bytes + 4095) & ~(uint64_t)4095;
 }
 
-/* Bytes of a slot that are backed with memory when it is claimed. */
+/* Returns how many bytes of a slot a sender backs with memory when it claims the slot. */
 static inline uint64_t slot_first(const struct segment_info *g)
 {
     return slot_size(g->ring_lines, g->cells_first, g->cell_size);
@@ -253,7 +264,7 @@ static inline uint8_t *slot_ring(struct slot *s, unsigned class, uint32_t ring_l
     return (uint8_t *)s + SLOT_HEADER_BYTES + class * (uint64_t)ring_lines * RECORD_LINE;
 }
 
-/* The cells of asks come behind their ring, those of the other classes behind these. */
+/* The cells of asks lie behind their ring; those of the other classes lie behind these. */
 static inline uint8_t *slot_cells(struct slot *s, unsigned class, const struct segment_info *g)
 {
     uint8_t *asks = slot_ring(s, FABRIC_ASK, g->ring_lines) +
@@ -263,8 +274,8 @@ static inline uint8_t *slot_cells(struct slot *s, unsigned class, const struct s
                : asks + (ASK_CELLS + class * (uint64_t)g->cells_first) * g->cell_size;
 }
 
-/* Where the other cells of a class lie in their slot, if it is one that has more than the first
- * ones, and how many bytes they take. */
+/* The other cells of a class that has more than the first ones: how many bytes they take, and where
+ * they lie in the slot. */
 static inline uint64_t more_cells_bytes(const struct segment_info *g)
 {
     return (uint64_t)(g->cells - g->cells_first) * g->cell_size;
@@ -278,11 +289,12 @@ static inline uint64_t more_cells_offset(unsigned class, const struct segment_in
            class * more_cells_bytes(g);
 }
 
-/* The cells of a channel, as each end sees them. */
+/* The cells of a channel, as sender and receiver both see them. */
 struct cells {
-    uint8_t *first, *more; /* more: as if it began with the first cells */
-    uint32_t count;        /* of the first cells */
-    uint32_t mask;         /* number in use, less one */
+    /* `more` points to where the first cells would be if they lay before the others */
+    uint8_t *first, *more;
+    uint32_t count; /* number of the first cells */
+    uint32_t mask;  /* number of cells in use, less one */
     uint32_t size;
 };
 
@@ -304,7 +316,7 @@ static inline uint8_t *cell_at(const struct cells *c, uint64_t index)
     return (at < c->count ? c->first : c->more) + at * c->size;
 }
 
-/* How many cells lie one behind the other from that one on. */
+/* Returns how many cells, from this one on, follow each other in memory. */
 static inline uint64_t cells_in_row(const struct cells *c, uint64_t index)
 {
     uint64_t at = index & c->mask;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The names of segments, and how those of the dead are removed; see names.h.
+ * The names of segments, and how those of dead owners are removed; see names.h.
  *
  *   pinwheel-<boot of the kernel>-<network namespace>-<NID>-<PID>
  *
- * Containers that share the folder but not the network namespace have other names in it.
+ * Containers that share the folder, but not the network namespace, use different names in it.
  */
 #include "fabric/shm/names.h"
 
@@ -19,8 +19,8 @@
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
-/* A host is a boot of a kernel and a network namespace. The first `kernel` bytes of its name are
- * those of all names of this kernel, whatever the namespace. */
+/* Writes the name of this host, which is a boot of a kernel and a network namespace. The first
+ * `kernel` bytes are the same for all names of this kernel. */
 static int host_name(char *name, size_t size, size_t *kernel)
 {
     char boot[9] = "";
@@ -56,8 +56,8 @@ int segment_path(const struct options *o, uint32_t nid, uint32_t pid, char *path
     return 0;
 }
 
-/* Whether the owner of the file is certainly dead; if so, and no child of its has the lock, we have
- * it now. */
+/* Whether the owner of the file is certainly dead. If so, and no child of the owner has the lock,
+ * the caller holds it now. */
 static bool is_dead(int fd)
 {
     struct segment_info info;
@@ -74,7 +74,7 @@ bool segment_remove_dead(const char *path, int patience)
     }
     bool freed = false;
     struct stat mine, named;
-    /* Somebody who only asks whether the owner lives holds the lock for a moment. */
+    /* A process that only checks whether the owner lives holds the lock for a moment. */
     bool alone = sys_lock_description(fd) == 0, dead = alone && is_dead(fd);
     for (int attempt = 0; attempt < patience && !dead; attempt++) {
         sys_nap(100000);
@@ -92,8 +92,8 @@ bool segment_remove_dead(const char *path, int patience)
     return freed;
 }
 
-/* Reads the number of a network namespace, a NID and a PID from the rest of a name; false if it is
- * no such name. */
+/* Reads the number of a network namespace, a NID and a PID from the rest of a name; false: it is
+ * malformed. */
 static bool read_name(const char *rest, uint64_t *ns, uint32_t *nid, uint32_t *pid)
 {
     int end = -1;

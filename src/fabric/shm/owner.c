@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the process that a segment names still is there; see owner.h. */
+/* Checks whether the owner of a segment still exists; see owner.h. */
 #include "fabric/shm/owner.h"
 
 #include <sys/stat.h>
@@ -34,8 +34,8 @@ bool proves_itself(const struct segment_info *info)
     return read_cookie(info, &cookie) == sizeof(cookie) && cookie == info->cookie;
 }
 
-/* Nobody has that number, or what has it has ended: all of its threads, and only its parent has
- * not asked for it yet. */
+/* Whether a process does not exist, or has ended: all its threads have, and only its parent has not
+ * waited for it yet. */
 static bool has_ended(int32_t process)
 {
     int fd = forks_open((int)SYS_CALL(SYS_pidfd_open, process, 0));

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The looks for what has come.
+ * How the receiver finds messages.
  *
- *   poll      the rings of those we listen to, then what is in progress, leaves, or is torn down
- *   peek      the same question without the lock: `next` has their lines, `known` their bits
- *   new bits  those that were set since, of those we do not listen to yet; who has asked
+ *   poll      looks at the rings of the peers that it listens to; then goes on with messages in
+ *             progress, sends and teardowns
+ *   peek      says whether poll would find a message or a new bit, without the lock: by the lines
+ *             in `next`, and the bits in `known`
+ *   new bits  those of other peers in the segment's bitmap, and its flags: poll begins to listen
  *
- * A bit stays set, and its ring is looked at directly, until arm() (shm.c) finds it quiet.
+ * A bit stays set, and polls look at its ring, until arm() (shm.c) finds the connection quiet.
  */
 #include "fabric/shm/poll.h"
 
@@ -18,7 +20,7 @@
 #include "fabric/shm/teardown.h"
 #include "fabric/shm/tx_payload.h"
 
-#define NEW_BITS_POLLS 16 /* busy polls between two looks for new connections */
+#define NEW_BITS_POLLS 16 /* polls with work between two looks for new connections */
 #define NEWS_FLAGS (SEGMENT_SWEEP | SEGMENT_LEFT | SEGMENT_ASKED)
 
 static bool is_known(const struct shm_fabric *f, const struct shm_peer *p)
@@ -62,8 +64,8 @@ void shm_ignore(struct shm_fabric *f, struct shm_peer *p)
     }
 }
 
-/* Serves the connections whose bit was set since it was cleared, and listens to them
- * from now on. */
+/* Acts on the doorbell line: serves the connections whose bit was set since it was cleared, and
+ * listens to them from now on; finds asks, and slots of dead senders. */
 static __attribute__((noinline)) bool take_up_new_bits(struct shm_fabric *f)
 {
     bool moved = false;
@@ -104,7 +106,7 @@ static __attribute__((noinline)) bool take_up_new_bits(struct shm_fabric *f)
     return moved;
 }
 
-/* Whether the doorbell line holds anything that take_up_new_bits() would act on. */
+/* Whether the doorbell line has anything that take_up_new_bits() would act on. */
 static bool has_new_bits(struct shm_fabric *f)
 {
     const struct segment_header *h = atomic_load_explicit(&f->header, memory_order_relaxed);
@@ -117,9 +119,9 @@ static bool has_new_bits(struct shm_fabric *f)
     return fresh != 0;
 }
 
-/* Serves the connections that we listen to: a bit stays set, and its ring is looked
- * at directly, until arm() finds the connection quiet. Handlers may run without the
- * lock meanwhile, and the list may change. */
+/* Looks at the rings of all peers that are listened to. The bit of such a peer stays set until
+ * arm() finds the connection quiet. Handlers may run without the lock meanwhile, and the list may
+ * change. */
 static bool poll_slots(struct shm_fabric *f)
 {
     bool moved = false;
@@ -129,21 +131,21 @@ static bool poll_slots(struct shm_fabric *f)
             moved |= shm_rx_advance(p);
         }
     }
-    /* New bits can wait for a few polls while there is other work. */
+    /* While there is other work, new bits wait for a few polls. */
     if (unlikely(!moved || ++f->busy_polls % NEW_BITS_POLLS == 0) && unlikely(has_new_bits(f))) {
         moved |= take_up_new_bits(f);
     }
     return moved;
 }
 
-/* Goes on with the end of one dying peer. Handlers may run without the lock meanwhile, so the
- * list of peers is not looked at after. One that is not dead, and sends on, takes no more of a
- * poll than others do. */
+/* Goes on with the teardown of one dying peer. Handlers may run without the lock meanwhile, so the
+ * list of peers is not read afterwards. A peer that lives and goes on sending gets no more of a
+ * poll than others. */
 static bool tear_down_one(struct shm_fabric *f)
 {
     LIST_EACH(struct shm_peer, p, &f->peers, link) {
         if (p->dying) {
-            list_remove(&p->link); /* to the end, so that each has its turn */
+            list_remove(&p->link); /* moves to the end, so that each dying peer has its turn */
             list_push_back(&f->peers, &p->link);
             return peer_empty(p) || peer_tear_down(p);
         }
@@ -170,7 +172,7 @@ static bool poll_active(struct shm_fabric *f)
     return moved;
 }
 
-/* Whether a message is in progress, on its way out, or a peer to be torn down. */
+/* Whether a message is in progress or being sent, or a peer is to be torn down. */
 static bool in_progress(struct shm_fabric *f)
 {
     for (unsigned i = 0; i < f->listening_count; i++) {
@@ -183,8 +185,8 @@ static bool in_progress(struct shm_fabric *f)
     return !list_empty(&f->active) || !list_empty(&f->asking) || f->dying != 0;
 }
 
-/* The rest of a poll while anything is in progress: what is on its way out and peers to be torn
- * down have set `attention`, which in_progress() keeps as long as there are any. */
+/* The rest of a poll while `attention` is set: sends, messages in progress, teardowns.
+ * in_progress() keeps `attention` set as long as there are any. */
 static __attribute__((noinline)) bool poll_rest(struct shm_fabric *f, bool moved)
 {
     if (!list_empty(&f->active)) {
@@ -210,9 +212,9 @@ bool shm_poll(struct fabric *fabric)
     return unlikely(more) ? poll_rest(f, moved) : moved;
 }
 
-/* Whether the record at `next` has been written. After the caller loaded `next` and before this
- * loads the record's word, another thread may take the record out, and the sender may write its
- * line anew, payload included: then what this says was true a moment ago. */
+/* Whether the record at `next` has been written. Between the caller's load of `next` and this load
+ * of the record's word, another thread may take the record out, and the sender may write its line
+ * anew, payload included; then the answer was right a moment ago. */
 static TSAN_IGNORES bool record_seen(uintptr_t next)
 {
     const volatile uint32_t *word = (const volatile uint32_t *)(next & ~(uintptr_t)RECORD_TAG);
