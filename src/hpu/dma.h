@@ -24,8 +24,8 @@
 /* To note a transfer and to test whether it is done costs a hundredth of copying so many bytes. */
 #define HPU_DMA_LATER ((size_t)65536)
 
-#define HPU_DMA_PENDING 8 /* transfers of a handler that are not done; one more is copied at once  \
-                           */
+/* Transfers of a handler that may be not done; one more is copied at once. */
+#define HPU_DMA_PENDING 8
 
 struct hpu_dma_engine;
 

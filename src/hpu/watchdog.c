@@ -23,8 +23,8 @@
 #define LOOKS 4 /* looks within a budget */
 #define LOOK_LEAST_NS 1000000
 #define LOOK_MOST_NS 250000000
-#define QUIET_LOOKS 2 /* looks in a row that find no running handler, before the watchdog sleeps   \
-                       */
+/* Looks in a row that find no running handler, before the watchdog sleeps. */
+#define QUIET_LOOKS 2
 
 struct seen {
     uint64_t turn;

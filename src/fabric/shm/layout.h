@@ -179,9 +179,8 @@ _Static_assert(offsetof(struct record, address) == 64, "a reference takes two li
 
 #define RECORD_TAG 3u
 #define RECORD_BYTES_AT 10
-#define RECORD_WHOLE                                                                               \
-    1u /* in `bytes` of RECORD_CELLS: its only cell was filled before the record                   \
-        */
+/* In `bytes` of RECORD_CELLS: its only cell was filled before the record. */
+#define RECORD_WHOLE 1u
 
 /* Returns the tag of a record that begins at this line; lines are counted without wrapping. */
 static inline uint32_t record_tag(uint64_t line, uint64_t line_mask)

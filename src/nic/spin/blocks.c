@@ -24,9 +24,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BLOCK_LEAST                                                                                \
-    64                  /* bytes of kind 1; each further kind has twice as many as the one before  \
-                         */
+/* Bytes of kind 1; each further kind has twice as many as the one before. */
+#define BLOCK_LEAST 64
 #define OPERAND_MOST 32 /* bytes of a swap's operand, which handlers see as a user header */
 
 /* A block that no message uses. */
