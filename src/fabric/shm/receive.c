@@ -2,14 +2,13 @@
 /*
  * The consumer's side of a channel: records out of a ring, one message at a time.
  *
- *   look ──► a line with all of its payload ──rx_short──► over: most messages
- *        └─► any other record ──► perhaps over as well, or else in progress (fabric/rx_machine.h)
+ *   look ──► a record of one line, with its payload ──rx_short──► over: most messages
+ *        └─► any other record ──► over as well, or else in progress (fabric/rx_machine.h)
  *
- * A record's header is copied out of the ring once and checked in the copy.
- * Of what has come, responses are taken first, and requests that a response came before wait
- * for the next look (shm_rx_advance()). Asks, which may have to wait, are no short messages: they
- * always go by the machine.
- * A thread that is inside a channel says `busy`: the NIC's lock may be free meanwhile.
+ * The receiver copies a record's header out of the ring once, and checks the copy. It takes
+ * responses first; then requests that came with them wait for the next look (shm_rx_advance()).
+ * Asks may have to wait, so they always go by the machine. A thread sets `busy` while it works on a
+ * channel, since the NIC's lock may be free meanwhile.
  */
 #include "fabric/shm/receive.h"
 
@@ -17,7 +16,7 @@
 #include "fabric/shm/rx_payload.h"
 #include "fabric/shm/teardown.h"
 
-#define BATCH 32 /* messages of one channel before the next has its turn */
+#define BATCH 32 /* messages of one channel before the next channel has its turn */
 
 static inline bool is_there(struct ring_place place)
 {
@@ -39,7 +38,7 @@ void shm_rx_announce(struct shm_peer *p, _Atomic uintptr_t *next)
     }
 }
 
-/* Nothing comes in a channel from now on. */
+/* Makes a channel one in which no record will appear. */
 static void silence(struct rx_channel *r)
 {
     static struct record nothing;
@@ -77,7 +76,7 @@ void shm_rx_attach(struct shm_peer *p, struct slot *slot)
     p->in = slot;
 }
 
-/* Checks a published record; false ends the connection. */
+/* Checks a published record; false: it breaks the rules, and the connection ends. */
 static bool record_sound(const struct shm_peer *p, const struct rx_channel *r, uint32_t word)
 {
     size_t lines = record_lines(word), bytes = record_bytes(word);
@@ -93,14 +92,15 @@ static bool record_sound(const struct shm_peer *p, const struct rx_channel *r, u
     case RECORD_CELLS:
         return lines == 1;
     case RECORD_REF:
-        return lines == 2 && p->references && r != &p->rx[FABRIC_ASK]; /* as it was told */
+        /* the sender was told whether references can be read */
+        return lines == 2 && p->references && r != &p->rx[FABRIC_ASK];
     default:
         return false;
     }
 }
 
-/* Copies the header of a record, since its sender might change it. The copy goes word by word, so
- * that the NIC's loads of its fields can take them from these stores at once. */
+/* Copies the header of a record, since the sender might change it later. The copy is made word by
+ * word, so that the processor can forward these stores to the NIC's loads of the fields. */
 static inline void take_header(struct fabric_rx *rx, const struct record *at,
                                struct ring_place next)
 {
@@ -109,10 +109,11 @@ static inline void take_header(struct fabric_rx *rx, const struct record *at,
     for (unsigned i = 0; i < FABRIC_HEADER / 8; i++) {
         header[i] = atomic_load_explicit(&at->words[i], memory_order_relaxed);
     }
-    rx->last = !is_there(next); /* and its line, cold since the last lap, begins to come */
+    /* the load of that line, cold since the last lap, also prefetches it */
+    rx->last = !is_there(next);
 }
 
-/* Takes up a record: sets what must be known of it while its message is in progress. */
+/* Takes up a record: sets the fields that are needed while its message is in progress. */
 static inline void take_up(struct rx_channel *r, enum record_mode mode, size_t lines)
 {
     r->mode = mode;
@@ -123,7 +124,7 @@ static inline void take_up(struct rx_channel *r, enum record_mode mode, size_t l
     r->fetched = 0;
 }
 
-/* Goes on as the NIC says with a message that is here whole; true if it is over. */
+/* Goes on as the NIC has said with a message that has come whole; returns whether it has ended. */
 static bool after_short(struct shm_peer *p, struct rx_channel *r, enum rx_step step)
 {
     if (rx_machine_short(&r->m, step)) {
@@ -150,7 +151,7 @@ static inline bool is_readable(const struct record *at)
     return atomic_load_explicit(&at->status, memory_order_relaxed) == FABRIC_OK;
 }
 
-/* Takes a message that is in one line with its payload, which is nearly all of them. */
+/* Takes a message that is in one line with its payload, as nearly all are. */
 static inline bool take_line(struct shm_peer *p, struct rx_channel *r, struct record *at,
                              uint32_t bytes)
 {
@@ -168,7 +169,7 @@ static inline bool take_line(struct shm_peer *p, struct rx_channel *r, struct re
     return true;
 }
 
-/* Takes any other record in progress: all of its payload, if that is here, else NULL. */
+/* Takes up any other record. Returns all of its payload if that has come whole, else NULL. */
 static inline const uint8_t *take_record(struct shm_peer *p, struct rx_channel *r, uint32_t word)
 {
     struct record *at = r->at;
@@ -200,7 +201,7 @@ static __attribute__((noinline)) bool take_any(struct shm_peer *p, struct rx_cha
     return after_short(p, r, p->fabric->setup.up->rx_short(p->np, r->m.rx, data));
 }
 
-/* What a record holds. What makes no sense ends the connection. */
+/* Looks at a record. One that is malformed ends the connection. */
 enum found { FOUND_NOTHING, FOUND_PAD, FOUND_MESSAGE };
 static inline enum found look_at(struct shm_peer *p, struct rx_channel *r, uint32_t word)
 {
@@ -218,7 +219,8 @@ static inline enum found look_at(struct shm_peer *p, struct rx_channel *r, uint3
     return FOUND_MESSAGE;
 }
 
-/* A record that is not of one line: true if its message is over, or it is none but padding. */
+/* Takes a record of more than one line, or a pad; returns whether its message has ended, or it is a
+ * pad. */
 static __attribute__((noinline)) bool take_other(struct shm_peer *p, struct rx_channel *r,
                                                  uint32_t word)
 {
@@ -226,7 +228,7 @@ static __attribute__((noinline)) bool take_other(struct shm_peer *p, struct rx_c
     return likely(found == FOUND_MESSAGE) ? take_any(p, r, word) : found == FOUND_PAD;
 }
 
-/* Takes the next record, if there is one; true if its message is over. */
+/* Takes the next record, if there is one; returns whether its message has ended. */
 static inline bool take_next(struct shm_peer *p, struct rx_channel *r)
 {
     struct record *at = r->at;
@@ -247,7 +249,7 @@ static bool go_on(struct shm_peer *p, struct rx_channel *r)
     return rx_machine_go_on(&r->m);
 }
 
-/* Takes what has come and goes on with what is in progress; true if anything moved. */
+/* Takes records, and goes on with the message in progress; true if anything has moved. */
 static inline bool take_messages(struct shm_peer *p, struct rx_channel *r)
 {
     bool moved = unlikely(r->m.phase != RX_IDLE) && go_on(p, r);
@@ -258,12 +260,12 @@ static inline bool take_messages(struct shm_peer *p, struct rx_channel *r)
         if (likely(take_next(p, r))) {
             moved = true;
             if (r->m.rx->last) {
-                break; /* requests that came since are for the next look */
+                break; /* requests that have come since wait for the next look */
             }
             continue;
         }
         if (r->m.phase == RX_IDLE) {
-            break; /* nothing was there */
+            break; /* there was no record */
         }
         moved |= go_on(p, r);
         if (r->m.phase != RX_IDLE) {
@@ -286,7 +288,7 @@ static __attribute__((noinline)) bool serve_channel(struct shm_peer *p, struct r
     return moved;
 }
 
-/* Whether the next record is there. */
+/* Whether the next record has been written. */
 static inline bool has_record(const struct rx_channel *r)
 {
     uint32_t word = atomic_load_explicit(&r->at->word, memory_order_acquire);
@@ -313,7 +315,7 @@ unsigned shm_rx_state(const struct shm_peer *p)
     return state;
 }
 
-/* A sender that has left, and left nothing behind, is gone. */
+/* Whether a sender has left its slot, and all its messages were taken. */
 static inline bool has_gone(struct shm_peer *p)
 {
     if (p->in == NULL || p->dying ||
@@ -328,12 +330,13 @@ static inline bool has_gone(struct shm_peer *p)
 bool shm_rx_advance(struct shm_peer *p)
 {
     struct rx_channel *requests = &p->rx[FABRIC_REQUEST], *responses = &p->rx[FABRIC_RESPONSE];
-    /* Looked at first: responses that were sent before this request are visible then. */
+    /* Looked at before the responses: then those that were sent before this request are visible,
+     * too. */
     bool request = may_advance(requests), moved = false, wait = false;
     if (may_advance(responses)) {
-        /* A program that waited for a response often appends the entry for the request behind it
-         * next. So the request stays in its ring until the next look, once: it had better not find
-         * the entry missing. */
+        /* A program that has waited for a response often appends the entry for the next request
+         * only now. So the request stays in its ring until the next look, but only once, not to
+         * miss that entry. */
         moved = serve_channel(p, responses);
         wait = moved && !p->requests_wait && responses->m.phase == RX_IDLE;
         request = request && !wait && may_advance(requests);
@@ -345,7 +348,7 @@ bool shm_rx_advance(struct shm_peer *p)
     return moved || has_gone(p);
 }
 
-/* Takes asks and goes on with the one in progress; true if anything moved. */
+/* Takes asks, and goes on with the one in progress; true if anything has moved. */
 static bool take_asks(struct shm_peer *p, struct rx_channel *r)
 {
     bool moved = false;
@@ -406,8 +409,8 @@ bool shm_rx_visible(struct shm_peer *p)
     return false;
 }
 
-/* Cuts the message in progress. Messages behind it are lost as well, even if their records are
- * there: a channel has no gaps. */
+/* Cuts the message in progress. Messages behind it are lost, too, even if their records have come:
+ * a channel has no gaps. */
 void shm_rx_cut(struct shm_peer *p)
 {
     for (unsigned c = FABRIC_CLASSES; c-- != 0;) {

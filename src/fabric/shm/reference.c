@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Payload by reference: copies from the sender's memory into ours, without the lock.
+ * Payload by reference: the receiver copies it from the sender's memory, without the lock.
  *
- * Each is a number of process_vm_readv calls of at most REFERENCE_RUN bytes. Addresses
- * on both sides are named by others; the kernel says EFAULT for what is not there. What
- * was read counts only if the peer still proves itself after it: one that has died may have had
- * its pid taken over, and one that runs another program now has kept it.
+ * A copy is a number of calls of process_vm_readv, of REFERENCE_RUN bytes at most. Programs and
+ * peers have named the addresses on both sides; the kernel returns EFAULT for those without memory.
+ * Bytes that were read count only if the peer proves itself afterwards (proves_itself()): the pid
+ * of one that has died may belong to another process, and one that runs another program has kept
+ * it.
  *
- * Where a deposit goes is the NIC's, which may take it back whenever the lock is free (it makes the
- * sink RX_DISCARD then): so with the lock held it is asked for the next addresses, and the
- * call is made with those.
+ * The NIC has lent the memory of a deposit, and may take it back while the lock is free, by making
+ * the sink RX_DISCARD. So before each call the receiver reads the next addresses under the lock.
  */
 #include "fabric/shm/reference.h"
 
@@ -22,8 +22,8 @@ static uint64_t one_run(uint64_t n)
     return n < REFERENCE_RUN ? n : REFERENCE_RUN;
 }
 
-/* Makes one call, which may copy less than it is asked for; adds what it did to *done. A peer of
- * the same process need not prove itself. */
+/* Makes one call, which may copy fewer bytes than asked for, and adds those to *done. A peer in the
+ * same process need not prove itself. */
 static enum fabric_status read_run(struct shm_peer *p, const struct iovec *local, int count,
                                    uint64_t from, uint64_t n, uint64_t *done)
 {
@@ -49,7 +49,7 @@ enum fabric_status reference_fetch(struct shm_peer *p, void *to, uint64_t from, 
     return status;
 }
 
-/* Fills as much as one call can, from `*done` on. */
+/* Copies as much as one call can, from `*done` on. */
 static enum fabric_status deposit_run(struct shm_peer *p, struct rx_channel *r, uint64_t n,
                                       uint64_t *done)
 {

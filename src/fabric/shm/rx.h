@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The consumer's side of a ring, as its two files see it: receive.c, which takes records, and
- * rx_payload.c, which feeds the receive machine (fabric/rx_machine.h) with those that take more
- * than one step. */
+/* The consumer's side of a ring, as receive.c and rx_payload.c share it. */
 #ifndef FABRIC_SHM_RX_H
 #define FABRIC_SHM_RX_H
 
@@ -14,7 +12,8 @@ struct ring_place {
     uint32_t tag;
 };
 
-/* Behind the record in progress, which begins at `at` and has so many lines: it does not wrap. */
+/* Returns the place behind the record in progress, which begins at `at` and has so many lines. A
+ * record does not wrap. */
 static inline struct ring_place behind(const struct rx_channel *r, struct record *at,
                                        uint32_t lines)
 {
@@ -26,7 +25,7 @@ static inline struct ring_place behind(const struct rx_channel *r, struct record
     return next;
 }
 
-/* Gives `lines` of the ring back to the sender; `next` is behind them. */
+/* Gives `lines` of the ring back to the sender; `next` is the place behind them. */
 static inline void release_lines(struct rx_channel *r, uint32_t lines, struct ring_place next)
 {
     r->at = next.at;
@@ -37,7 +36,7 @@ static inline void release_lines(struct rx_channel *r, uint32_t lines, struct ri
     KILL_POINT("head-moved");
 }
 
-/* Tells the sender that there is room, if it waits for some. */
+/* Signals to the sender that there is room, if it waits for that. */
 static inline void tell_room(struct shm_peer *p, struct rx_channel *r)
 {
     light_barrier(p);

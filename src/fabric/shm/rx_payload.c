@@ -5,15 +5,15 @@
  *
  *   cells:  cells_head ── kept by the NIC ── cells_taken ── handed over ── cells_tail
  *
- * The lines of its record stay ours until it is over, since packets and references are used in
- * place. A cell is given back in order, and only when nobody needs it any more: not before its
- * bytes are moved, nor while the NIC keeps them (fabric_rx.held).
+ * The receiver gives the lines of the record back when the message has ended, since packets and
+ * references are used in place. It gives cells back in order, each when its bytes were moved and
+ * the NIC no longer keeps them (fabric_rx.held).
  *
- * A packet that the NIC was shown is there when it asks again, whatever its sender has written
- * since, and though nothing of that is looked at any more: what was handed over stays so.
+ * A packet that the NIC was shown once is shown again when it asks, even if the sender was found
+ * broken meanwhile: cells that were handed over stay so.
  *
- * A reference that fails is at its end at once, since the sender adds nothing to it; through cells
- * what follows an error still comes, and is discarded.
+ * A reference that fails is done at once, as the sender adds nothing to it. Through cells the bytes
+ * behind an error still come, and are discarded.
  */
 #include "fabric/shm/rx_payload.h"
 
@@ -21,7 +21,7 @@
 #include "fabric/shm/rx.h"
 #include "fabric/shm/teardown.h"
 
-#define CELL_RUN 8 /* cells emptied before the sender is told, or handed to the NIC at once */
+#define CELL_RUN 8 /* cells emptied before the sender is told, or given to the NIC at once */
 
 static struct rx_channel *channel_of(struct rx_machine *m)
 {
@@ -33,8 +33,9 @@ static struct shm_peer *peer_of(const struct rx_machine *m)
     return container_of(m->source, struct shm_peer, source);
 }
 
-/* The sender uses all cells from now on; none of the first ones was left to take. We
- * back them ourselves as well, since nobody else vouches for it. */
+/* Takes all cells into use, as the sender has done; it did so when the first ones were empty. The
+ * receiver backs the others with memory itself, too, as it cannot trust the sender to have done
+ * so. */
 static bool take_more_cells(struct shm_peer *p, struct rx_channel *r, uint32_t used)
 {
     const struct segment_info *g = &p->fabric->segment->info;
@@ -48,7 +49,7 @@ static bool take_more_cells(struct shm_peer *p, struct rx_channel *r, uint32_t u
     return true;
 }
 
-/* How many cells the sender has handed over and we have not taken. */
+/* Returns how many cells the sender has handed over that were not taken yet. */
 static uint64_t payload_cells(struct shm_peer *p, struct rx_channel *r)
 {
     uint64_t tail = atomic_load_explicit(&r->index->cells_tail, memory_order_acquire);
@@ -67,8 +68,8 @@ static uint64_t payload_cells(struct shm_peer *p, struct rx_channel *r)
     return n;
 }
 
-/* The packets from m->moved on that lie in the peer's buffer. If there are none, the next ones are
- * fetched: not before those in the buffer are out of use, and not after an error. */
+/* Returns the packets from m->moved on that are in the peer's buffer. If there are none it fetches
+ * the next ones, but not while the NIC keeps those in the buffer, and not after an error. */
 static struct rx_span fetched_packets(struct shm_peer *p, struct rx_channel *r)
 {
     struct rx_machine *m = &r->m;
@@ -86,7 +87,7 @@ static struct rx_span fetched_packets(struct shm_peer *p, struct rx_channel *r)
     return (struct rx_span){NULL, m->status != FABRIC_OK ? rest : 0};
 }
 
-/* A deposit by reference is made at once; its verdict goes into the record. */
+/* Copies a deposit by reference at once, and stores the result in the record. */
 static struct rx_span deposit_reference(struct shm_peer *p, struct rx_channel *r)
 {
     struct fabric_rx *rx = r->m.rx;
@@ -97,7 +98,7 @@ static struct rx_span deposit_reference(struct shm_peer *p, struct rx_channel *r
     return (struct rx_span){NULL, rx->length - r->m.moved};
 }
 
-/* Whether the sender could read what it has put into cells. */
+/* Notes whether the sender could not read the payload that it has put into cells. */
 static void check_cells(struct rx_channel *r)
 {
     if (atomic_load_explicit(&r->at->status, memory_order_relaxed) != 0) {
@@ -105,12 +106,12 @@ static void check_cells(struct rx_channel *r)
     }
 }
 
-/* One cell, or for handlers several in a row. */
+/* Returns the bytes of one cell, or for handlers of several that follow each other. */
 static struct rx_span cells_here(struct shm_peer *p, struct rx_channel *r, bool packets)
 {
     uint64_t cells = payload_cells(p, r), row = cells_in_row(&r->cells, r->cells_taken);
     uint64_t most = packets ? CELL_RUN : 1, rest = r->m.rx->length - r->m.moved;
-    r->cells_seen = packets ? r->cells_seen : 0; /* the NIC may have left off taking packets */
+    r->cells_seen = packets ? r->cells_seen : 0; /* the NIC may have ended the packets meanwhile */
     cells = cells > r->cells_seen ? cells : r->cells_seen;
     cells = cells < row ? cells : row;
     cells = cells < most ? cells : most;
@@ -150,7 +151,7 @@ bool payload_can_move(struct shm_peer *p, struct rx_channel *r)
     }
 }
 
-/* Gives the cells that nobody needs any more back to the sender; true if there were any. */
+/* Gives the cells that are done with back to the sender; true if there were any. */
 static bool give_cells(struct shm_peer *p, struct rx_channel *r)
 {
     uint64_t head = r->cells_taken;
@@ -166,8 +167,8 @@ static bool give_cells(struct shm_peer *p, struct rx_channel *r)
     return true;
 }
 
-/* Of cells that are emptied one by one the sender is told now and then; of the last ones,
- * receive.c tells it. */
+/* The machine has done with n bytes. The sender is told now and then of cells that are emptied one
+ * by one; receive.c tells it of the last ones. */
 static void payload_pass(struct rx_machine *m, uint64_t n, bool kept)
 {
     struct rx_channel *r = channel_of(m);
@@ -194,7 +195,7 @@ static bool payload_settle(struct rx_machine *m)
     return true;
 }
 
-/* Tells the sender how a payload of several cells was used. */
+/* Tells the sender whether handlers used a payload of several cells packet by packet. */
 static void note_use(struct rx_channel *r)
 {
     uint32_t by_packet = r->m.rx->sink == RX_PACKETS;

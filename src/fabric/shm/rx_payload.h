@@ -7,11 +7,11 @@
 
 extern const struct rx_source_ops payload_source;
 
-/* payload_can_move() tells whether the machine would find something to move. */
+/* payload_can_move() says whether the machine would find payload to move. */
 bool payload_can_move(struct shm_peer *p, struct rx_channel *r);
-/* payload_cell() is a payload that came in one cell before its record, which vouches for it; but
- * which cell that is must be known. NULL: it is not, or its sender could not read the payload.
- * payload_taken() says that the cell is done with. */
+/* payload_cell() returns a payload that is in one cell, which the sender has filled before the
+ * record. NULL: its cell is not known yet, or the sender could not read the payload.
+ * payload_taken() notes that the cell is done with. */
 const uint8_t *payload_cell(struct shm_peer *p, struct rx_channel *r);
 void payload_taken(struct shm_peer *p, struct rx_channel *r);
 

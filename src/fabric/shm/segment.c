@@ -2,9 +2,9 @@
 /*
  * Segments as files; see segment.h.
  *
- * The list of own segments is the one piece of state that belongs to the
- * address space rather than to a NIC: a peer in the same process is found
- * there and shares the mapping. A forked child, which has none of them, forgets it.
+ * The list of own segments is the only state that belongs to the address space, not to a NIC: a
+ * peer in the same process is found there, and shares the mapping. A forked child, which has none
+ * of the segments, forgets it.
  */
 #include "fabric/shm/segment.h"
 
@@ -23,7 +23,7 @@
 #define PID_MIN 1u
 #define PID_MAX 65534u
 #define PID_ANY_MIN 1024u
-#define PAGE_BYTES UINT64_C(4096) /* the layout's */
+#define PAGE_BYTES UINT64_C(4096) /* page size of the layout */
 
 /* Since Linux 5.14. */
 #ifndef MADV_POPULATE_READ
@@ -33,10 +33,10 @@
 
 static struct list own_segments = {&own_segments, &own_segments};
 static struct list holes = {&holes, &holes};
-static struct mutex own_lock; /* by forks_take() */
+static struct mutex own_lock; /* taken by forks_take() */
 
-/* A program that exits without PtlFini leaves no name behind. A child that was made past libc has
- * the list of its parent, whose names stay. */
+/* Removes the names of the segments of a program that exits without PtlFini. A child that was made
+ * without libc's fork() has the parent's list, but must leave the names. */
 __attribute__((destructor)) static void unlink_own(void)
 {
     LIST_EACH(const struct segment, s, &own_segments, link) {
@@ -64,8 +64,8 @@ static int publish(int fd, const char *path)
     return -EADDRINUSE;
 }
 
-/* Says that a PID is in use. The file of its name may belong to another user, or to no NIC at all,
- * so the line names its owner as well. */
+/* Writes that a PID is in use. The file of its name may belong to another user, or to no NIC at
+ * all, so the line names the file's owner, too. */
 static int refuse_taken(const struct segment *s, uint32_t pid, struct reason *why)
 {
     struct stat st;
@@ -79,8 +79,8 @@ static int refuse_taken(const struct segment *s, uint32_t pid, struct reason *wh
     return -EADDRINUSE;
 }
 
-/* Finds a PID whose name is free and links the segment there. The search for
- * any PID starts at a number that differs between processes. */
+/* Finds a PID whose name is free, and links the segment there. The search for any PID begins at a
+ * number that differs between processes. */
 static int publish_pid(const struct options *o, struct segment *s, struct reason *why)
 {
     struct segment_info *h = &s->header->info;
@@ -108,7 +108,7 @@ static int publish_pid(const struct options *o, struct segment *s, struct reason
                                     o->text[OPT_SHM_DIR]);
 }
 
-/* Maps a part of a file, in place of the hole at `hole`, if that is not NULL. */
+/* Maps a part of a file; at `hole`, in place of a hole, if that is not NULL. */
 static void *map_file(int fd, uint64_t offset, uint64_t bytes, void *hole)
 {
     void *at = mmap(hole, bytes, PROT_READ | PROT_WRITE,
@@ -121,8 +121,9 @@ static void *map_file(int fd, uint64_t offset, uint64_t bytes, void *hole)
     return at;
 }
 
-/* The struct of an own segment to be, whose header is a hole of that size if there is one. A child
- * has the structs of its parent's holes, whose header is NULL. */
+/* Returns a struct for a new own segment; if there is a hole of the right size, one with the hole's
+ * addresses as header. A forked child also has the structs of its parent's holes, with header
+ * NULL. */
 static struct segment *take_hole(uint64_t bytes)
 {
     struct segment *s = NULL;
@@ -139,8 +140,8 @@ static struct segment *take_hole(uint64_t bytes)
     return s != NULL ? s : calloc(1, sizeof(*s));
 }
 
-/* Gives the memory of an own segment back and keeps its addresses. Where the kernel does not let
- * us, the file stays mapped. */
+/* Frees the memory of an own segment but keeps its addresses, as a hole of zeros. If the kernel
+ * does not allow that, the file stays mapped. */
 static void leave_hole(struct segment *s)
 {
     if (mmap(s->header, s->mapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) !=
@@ -153,9 +154,8 @@ static void leave_hole(struct segment *s)
     forks_give(&own_lock);
 }
 
-/* Backs a part of a file with memory; 0 or an errno. A signal that comes meanwhile undoes what the
- * kernel has done (EINTR), and it is asked again: that nothing was backed is not for lack of room.
- */
+/* Backs a part of a file with memory; 0 or an errno. A signal makes the kernel undo its work and
+ * return EINTR; then it is tried again, as that does not mean that there is no room. */
 static int allocate(int fd, uint64_t offset, uint64_t bytes)
 {
     int rc;
@@ -165,7 +165,7 @@ static int allocate(int fd, uint64_t offset, uint64_t bytes)
     return rc;
 }
 
-/* Makes the file of a segment, without a name, locked and mapped. */
+/* Makes the file of a segment: without a name, locked, and mapped. */
 static int make_file(struct segment *s, const char *dir, const struct segment_info *wanted,
                      struct reason *why)
 {
@@ -237,7 +237,7 @@ static bool power_of_two(uint64_t v)
     return v != 0 && (v & (v - 1)) == 0;
 }
 
-/* Checks a foreign header before any of its numbers is used; returns what is wrong, or NULL. */
+/* Checks a foreign header before any of its numbers is used. Returns what is wrong, or NULL. */
 static const char *header_fault(const struct segment_info *h, uint64_t file_bytes, uint32_t nid,
                                 uint32_t pid, char *text, size_t size)
 {
@@ -264,20 +264,22 @@ static const char *header_fault(const struct segment_info *h, uint64_t file_byte
     return NULL;
 }
 
-/* Whether somebody holds the lock of the file behind a descriptor that takes no part in it. */
+/* Whether any process holds the lock of a file; `fd` must be of another file description than the
+ * holder's. */
 static bool is_held(int fd)
 {
     return sys_flock(fd, LOCK_SH | LOCK_NB) != 0;
 }
 
-/* A descriptor of its own: the answer must not take part in a lock of ours. */
+/* It opens a descriptor of its own, as the answer would be wrong by one that shares the lock. */
 static bool is_locked(const struct segment *s)
 {
     char self[64];
     snprintf(self, sizeof(self), "/proc/self/fd/%d", s->fd);
     int fd = forks_open(sys_open(self, O_RDONLY | O_CLOEXEC, 0));
     if (fd < 0) {
-        return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM; /* it cannot be asked now */
+        /* it cannot be found out now, so it counts as held */
+        return fd == -EMFILE || fd == -ENFILE || fd == -ENOMEM;
     }
     bool held = is_held(fd);
     forks_close(fd);
@@ -299,8 +301,8 @@ static struct segment *find_own(const char *path)
     return found;
 }
 
-/* Looks at the file of a segment that is not ours, and maps its header. What is wrong with it;
- * NULL: nothing, or with `*dead` its owner is no more. */
+/* Checks the file of a foreign segment, and maps its header. Returns what is wrong; NULL: nothing,
+ * or, with `*dead`, its owner no longer exists. */
 static const char *map_foreign(struct segment *s, uint32_t nid, uint32_t pid, char text[128],
                                bool *dead)
 {
@@ -337,7 +339,8 @@ int segment_open(const struct options *o, uint32_t nid, uint32_t pid, struct seg
 {
     char path[sizeof((*result)->path)], text[128];
     if (segment_path(o, nid, pid, path, sizeof(path), why) != 0) {
-        return -EINVAL; /* it cannot tell its own host; -ENOENT would say that the peer is gone */
+        /* this host's name cannot be told; -ENOENT would mean that the peer is gone */
+        return -EINVAL;
     }
     *result = find_own(path);
     if (*result != NULL) {
@@ -458,7 +461,7 @@ void segment_forget(void)
 {
     list_init(&own_segments);
     LIST_EACH(struct segment, hole, &holes, link) {
-        hole->header = NULL; /* it is not mapped here */
+        hole->header = NULL; /* not mapped in the child */
         hole->mapped = 0;
     }
 }

@@ -8,24 +8,23 @@
 
 #include "fabric/shm/layout.h"
 
-/* A mapped segment. NICs of one process share the mapping, so that they and
- * the race detectors see one address for one byte. The addresses of an own one stay readable
- * when it is gone, as a hole of zeros, and become the next own segment of its size: who looks
- * into it without the NIC's lock may be late (invariant set 7). */
+/* A mapped segment. NICs of one process share the mapping, so that they and the race detectors see
+ * one address for one byte. The addresses of an own segment stay readable when it is gone, as a
+ * hole of zeros, and are used for the next own segment of its size: a thread that reads the segment
+ * without the NIC's lock may be late (invariant set 7). */
 struct segment {
-    struct list link; /* of all segments that this process owns, or of the holes */
+    struct list link; /* in the list of the segments that this process owns, or of holes */
     struct segment_header *header;
     struct segment_info info; /* checked copy of header->info */
     uint64_t mapped;          /* bytes mapped at header */
-    bool own;                 /* of this process: fully mapped, locked by `fd` */
+    bool own;                 /* owned by this process: wholly mapped, and locked by `fd` */
     unsigned users;
     int fd;
     char path[384];
 };
 
-/* segment_create() makes and publishes the segment of a NIC. A wanted pid of 0
- * takes any that is free. Returns 0 or -errno, with a line
- * in `why`. */
+/* segment_create() makes and publishes the segment of a NIC; pid 0 stands for any free one. 0 or
+ * -errno, with a line in `why`. */
 int segment_create(const struct options *, const struct segment_info *wanted, struct segment **,
                    struct reason *why);
 
@@ -35,14 +34,14 @@ int segment_create(const struct options *, const struct segment_info *wanted, st
 int segment_open(const struct options *, uint32_t nid, uint32_t pid, struct segment **,
                  struct reason *why);
 
-/* segment_slot() allocates memory for the header, rings and first cells of slot `index`, so that a
- * full /dev/shm is an error and no SIGBUS, and maps the slot. On failure it returns NULL and sets
+/* segment_slot() backs the header, rings and first cells of slot `index` with memory, so that a
+ * full /dev/shm is an error and no SIGBUS, and maps the slot. If it fails it returns NULL and sets
  * errno. */
 struct slot *segment_slot(struct segment *, unsigned index);
-/* segment_back_cells() backs the other cells of a class of a slot; 0 or an errno. */
+/* segment_back_cells() backs the other cells of a class in a slot with memory; 0 or an errno. */
 int segment_back_cells(struct segment *, unsigned index, unsigned class);
-/* segment_touch() brings cells that are backed with memory into the page table of this process at
- * once, to be written or only read: else each is a page fault of its own. */
+/* segment_touch() enters cells that are backed with memory into the page table of this process, to
+ * be written or only read: otherwise the first access to each page is a page fault. */
 void segment_touch(void *cells, uint64_t bytes, bool write);
 void segment_slot_unmap(struct segment *, struct slot *);
 
@@ -51,18 +50,19 @@ static inline bool segment_closed(const struct segment *s)
     return (atomic_load(&s->header->flags) & SEGMENT_CLOSED) != 0;
 }
 
-/* segment_left() tells whether whoever had that address with that incarnation is gone for good:
- * closed, with all that it had mapped, or dead; with NULL, whether that holds for everybody who
- * had the address. False: perhaps not. */
+/* segment_left() says whether the NIC that had this address and incarnation is gone for good: it
+ * has closed its segment and left all slots, or its process is dead. With NULL: whether that holds
+ * for every NIC that had the address. False: perhaps not. */
 bool segment_left(const struct options *, uint32_t nid, uint32_t pid, const uint64_t *incarnation);
 
-/* segment_alive() tells whether the owner still holds its lock, and not a child of its. */
+/* segment_alive() says whether the owner still holds the lock itself, and not only a child of
+ * it. */
 bool segment_alive(struct segment *);
 
-/* segment_release() lets go of a mapping; the owner's also removes the name. */
+/* segment_release() ends the use of a mapping; the owner's call also removes the name. */
 void segment_release(struct segment *, bool owner);
 
-/* segment_forget() is for a forked child, which has none of its parent's segments. */
+/* segment_forget() forgets all segments in a forked child, which has none of its parent's. */
 void segment_forget(void);
 
 #endif

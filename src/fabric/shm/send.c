@@ -2,11 +2,11 @@
 /*
  * The producer's side of a channel: records, the short messages that they hold, and the signal.
  *
- * Most records are of one line, and follow others of that kind. Whoever sends one finds out how
- * many more may leave just so (`run`): to free lines, none of them stale, all with one tag. These
- * then leave without a question. Whatever changes one of the answers makes the run 0: a record of
- * another kind, a ring without room, a peer that dies. A peer that takes lines out meanwhile only
- * makes more room.
+ * Most records have one line, and follow others of one line. After the first one the sender
+ * computes how many more may leave in the same way (`run`): into lines that are free and not stale,
+ * and that have one tag. These then leave without these checks. A change of one of the conditions
+ * sets the run to 0: a record of another kind, a ring without room, a peer that dies. A peer that
+ * takes lines out meanwhile only makes more room.
  */
 #include "fabric/shm/send.h"
 
@@ -21,8 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SENT_ON 3 /* a sender that has sent so many records without an answer will send more */
-#define AHEAD 2   /* it then prefetches the line so many later, where the receiver is not yet */
+/* a sender that has sent so many records without an answer is taken to send more */
+#define SENT_ON 3
+/* it then prefetches the line so many records ahead, where the receiver does not look yet */
+#define AHEAD 2
 
 bool tx_allocate(struct shm_peer *p, const struct segment_info *g)
 {
@@ -66,13 +68,13 @@ void tx_attach(struct shm_peer *p, struct slot *slot)
 void tx_stop(struct shm_peer *p)
 {
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
-        p->tx[c].run = 0; /* a sender then looks, and sees that the peer is dying */
+        p->tx[c].run = 0; /* a thread that sends then checks, and sees that the peer is dying */
     }
 }
 
-/* Wakes a sleeper: its thread on the futex, or its NIC thread by its socket. A full queue has rung
- * already, a missing listener is dead. What else the system says may pass: the sender that wants
- * something of the sleeper rings again when it probes it. */
+/* Wakes the owner of a segment: a thread that sleeps on the futex, or its NIC thread by its socket.
+ * A full queue of the socket wakes it, too; without a listener it is dead. Other errors may pass: a
+ * sender that expects something of a sleeping peer rings again when it probes that. */
 bool shm_ring(struct shm_fabric *f, struct segment *s, uint32_t doorbell)
 {
     atomic_fetch_or(&s->header->doorbell, DOORBELL_RUNG);
@@ -97,7 +99,7 @@ bool shm_ring(struct shm_fabric *f, struct segment *s, uint32_t doorbell)
     return false;
 }
 
-/* Apart, so that a sender whose peer is awake saves no registers for it. */
+/* Not inlined, so that a sender whose peer is awake saves no registers for it. */
 static __attribute__((noinline)) void wake_peer(struct shm_peer *p, uint32_t doorbell)
 {
     p->rung = shm_ring(p->fabric, p->remote, doorbell) ? doorbell | DOORBELL_RUNG : 0;
@@ -121,9 +123,9 @@ void shm_signal(struct shm_peer *p)
     signal_peer(p);
 }
 
-/* Reads how far the peer has taken out; a head that cannot be is a broken peer.
- * The lines behind it are ours to write again, so the verdicts on references
- * that stand in them are read now. */
+/* Reads how far the peer has taken records out. A head that is impossible ends the connection. The
+ * lines before it may be written again, so the results of references that are in them are read
+ * now. */
 void tx_refresh_head(struct shm_peer *p, struct tx_channel *t)
 {
     uint64_t head = atomic_load_explicit(&t->index->head, memory_order_acquire);
@@ -146,9 +148,9 @@ void tx_refresh_head(struct shm_peer *p, struct tx_channel *t)
     t->head_seen = head;
 }
 
-/* Finds how long the straight run is that begins at tail: as far as the lines are free as far as
- * we know and not stale, nor the one behind them. It ends with a word of `stale`, and so with
- * the lap, whose last record is followed by a line of another tag. */
+/* Computes how many one-line records may leave from `tail` on: as long as the lines are free, by
+ * the head read last, and neither they nor the line behind them are stale. A run ends with a word
+ * of `stale`, and so at the end of a lap: the line after that has another tag. */
 static void find_run(struct shm_peer *p, struct tx_channel *t)
 {
     uint64_t line = t->tail & t->line_mask;
@@ -165,7 +167,7 @@ static void find_run(struct shm_peer *p, struct tx_channel *t)
     t->word = record_word(RECORD_INLINE, 0, 1, record_tag(t->tail, t->line_mask));
 }
 
-/* From here on the peer's progress is ours to watch. */
+/* Has polls watch whether the peer makes room. */
 void tx_watch(struct shm_peer *p, struct tx_channel *t)
 {
     atomic_store_explicit(&t->index->want, 1, memory_order_relaxed);
@@ -181,14 +183,14 @@ bool tx_make_room(struct shm_peer *p, struct tx_channel *t, uint64_t lines)
     if (tx_crowded(t, lines)) {
         tx_watch(p, t);
         t->starved = true;
-        t->run = 0; /* the next message is to see that there is room again */
+        t->run = 0; /* the next message must check for room */
         return false;
     }
     return true;
 }
 
-/* Called when a record has left: prefetches the line of one that will leave a little later, if the
- * sender has sent SENT_ON of them without an answer. */
+/* Called when a record has left. If the sender has sent SENT_ON of them without an answer,
+ * prefetches the line of one to come. */
 static inline void send_on(struct shm_peer *p, const struct tx_channel *t)
 {
     if (++p->sent_on >= SENT_ON) {
@@ -196,8 +198,8 @@ static inline void send_on(struct shm_peer *p, const struct tx_channel *t)
     }
 }
 
-/* A message whose payload lies in its record: what is at `payload`, or if tx is not NULL the
- * one of tx. */
+/* Sends a message whose payload fits the record: the bytes at `payload` or, if tx is not NULL,
+ * those of the tx. */
 static inline __attribute__((always_inline)) enum fabric_short
 send_inline(struct shm_peer *p, struct tx_channel *t, const void *header, const void *payload,
             struct fabric_tx *tx, size_t bytes, enum fabric_status status)
@@ -212,7 +214,7 @@ send_inline(struct shm_peer *p, struct tx_channel *t, const void *header, const 
     if (unlikely(rc != 0)) {
         status = FABRIC_SEGV;
         bytes = 0;
-        /* Some of it may stand in the lines ahead. */
+        /* A part of the payload may have been written into the lines ahead. */
         memset(t->stale, 0xff, tx_stale_words(t->line_mask + 1) * sizeof(*t->stale));
     }
     tx_set_record(r, header, status);
@@ -239,10 +241,10 @@ send_parts(struct shm_peer *p, struct tx_channel *t, struct fabric_tx *tx)
 void shm_foresend(struct fabric_peer *peer)
 {
     struct shm_peer *p = shm_peer_of(peer);
-    prefetch_write(p->tx[FABRIC_REQUEST].at); /* NULL, if we are not connected */
+    prefetch_write(p->tx[FABRIC_REQUEST].at); /* NULL, if there is no connection yet */
 }
 
-/* An ask that has left is told of apart: no poll looks at its ring before that. */
+/* Flags to the peer that an ask has left: its polls do not look at that ring before. */
 static __attribute__((noinline)) void tell_ask(struct shm_peer *p, bool left)
 {
     if (left) {
@@ -250,7 +252,7 @@ static __attribute__((noinline)) void tell_ask(struct shm_peer *p, bool left)
     }
 }
 
-/* A short message that is no part of a run, or begins one. */
+/* Sends a short message that is not part of a run; it may begin one. */
 static __attribute__((noinline)) enum fabric_short send_alone(struct shm_peer *p,
                                                               enum fabric_class class,
                                                               const void *header,
@@ -272,7 +274,7 @@ static __attribute__((noinline)) enum fabric_short send_alone(struct shm_peer *p
     return sent;
 }
 
-/* A record of a run: send_inline() and tx_publish() with all their questions answered. */
+/* Sends a record of a run: send_inline() and tx_publish(), with all conditions known. */
 static inline __attribute__((always_inline)) enum fabric_short
 send_run(struct shm_peer *p, struct tx_channel *t, const void *header, const uint64_t *payload,
          size_t length)

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The shared-memory fabric: opened, armed for sleep, closed. The doorbell, and the half of
- * invariant set 1 that goes to sleep, are here; poll.c has the looks for what has come.
- */
+/* The shared-memory fabric: how it is opened, armed for sleep, and closed. This file has the
+ * doorbell, and the half of invariant set 1 that goes to sleep; poll.c finds messages. */
 #include "fabric/shm/shm.h"
 
 #include "base/killpoint.h"
@@ -18,8 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PROBE_NS 250000000 /* how often peers are asked whether they are there */
-#define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */
+#define PROBE_NS 250000000 /* between two probes whether peers still exist */
+#define BLOCKED_NS 5000000 /* between two tries of a message that waits for this process */
 
 socklen_t doorbell_address(struct sockaddr_un *address, const struct segment_info *owner)
 {
@@ -78,8 +76,8 @@ static void fill_info(struct shm_fabric *f, const struct fabric_setup *setup,
 
 static struct keep fabrics;
 
-/* A fabric as if it were new, but for what others may be looking at: there nobody is listened
- * to. */
+/* Makes a fabric new, or one that was closed. Fields that threads may read without the lock are
+ * kept, but say that there are no peers. */
 static struct shm_fabric *new_fabric(void)
 {
     struct shm_fabric *f = keep_take(&fabrics, sizeof(*f));
@@ -91,8 +89,8 @@ static struct shm_fabric *new_fabric(void)
     return f;
 }
 
-/* Frees a fabric. A look without the lock finds nothing from here on, until another fabric has the
- * memory. */
+/* Frees a fabric. A thread that reads it without the lock finds nothing from now on, until another
+ * fabric has the memory. */
 static void drop_fabric(struct shm_fabric *f)
 {
     atomic_store_explicit(&f->listening_count, 0, memory_order_relaxed);
@@ -144,9 +142,8 @@ static int shm_open_nic(const struct fabric_setup *setup, struct fabric **result
     return 0;
 }
 
-/* Every connection ends, those too that nobody has noticed yet; peers learn it by
- * SLOT_LEFT, at the latest by the closed segment. Called when no other thread is
- * inside any more. */
+/* Ends every connection, also those that were claimed but not accepted yet. Peers learn it by
+ * SLOT_LEFT, or at the latest by the closed segment. No other thread is inside any more. */
 static void shm_close(struct fabric *fabric)
 {
     struct shm_fabric *f = shm_of(fabric);
@@ -155,11 +152,12 @@ static void shm_close(struct fabric *fabric)
     accept_rest(f);
     for (struct shm_peer *p; (p = LIST_FIRST(struct shm_peer, &f->peers, link)) != NULL;) {
         peer_lost(p, NULL);
-        p->broken = true; /* so that what is in progress is all that can move: */
+        p->broken = true; /* so that only messages in progress can still move: */
         while (peer_empty(p)) {
         }
         if (!peer_tear_down(p)) {
-            list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
+            /* a handler never ended: its peer is leaked, since the handler may use it */
+            list_remove(&p->link);
             leaked = true;
         }
     }
@@ -168,7 +166,7 @@ static void shm_close(struct fabric *fabric)
     forks_close(f->ring_fd);
     segment_release(f->segment, true);
     if (!leaked) {
-        drop_fabric(f); /* else that handler's thread has it still */
+        drop_fabric(f); /* otherwise the thread of that handler still uses it */
     }
 }
 
@@ -191,8 +189,8 @@ static bool shm_flows(struct fabric *fabric)
     return f->flowing != NULL && !f->flowing->dying && tx_flows(f->flowing);
 }
 
-/* Tells peers on which core a thread waits, and adds theirs to `others`. A process that sleeps
- * needs no core until it is rung, so its core does not count. */
+/* Tells peers on which core a thread of this process waits, and adds the cores of theirs to
+ * `others`. The core of a process that sleeps and was not rung does not count, as it needs none. */
 static void shm_waits_on(struct fabric *fabric, int core, int64_t now, cpu_set_t *others)
 {
     struct shm_fabric *f = shm_of(fabric);
@@ -205,7 +203,7 @@ static void shm_waits_on(struct fabric *fabric, int core, int64_t now, cpu_set_t
         uint32_t doorbell = atomic_load_explicit(&h->doorbell, memory_order_relaxed);
         int on = core_of(atomic_load_explicit(&h->core, memory_order_relaxed), now);
         if (!doorbell_asleep(doorbell) || (doorbell & DOORBELL_RUNG) != 0) {
-            CPU_SET(on, others); /* which takes no number that is none of a core */
+            CPU_SET(on, others); /* CPU_SET() ignores a number that is too large */
         }
     }
 }
@@ -235,8 +233,8 @@ static void shm_fd_event(struct fabric *fabric)
     }
 }
 
-/* A message that waits may wait for a handler that loses its patience: nobody
- * rings for that. Peers that a pidfd says too little of are looked after from here. */
+/* A message that waits may wait for a handler whose patience ends, of which no doorbell tells.
+ * Peers for which a pidfd does not tell enough are probed. */
 static int64_t shm_next_deadline(struct fabric *fabric)
 {
     struct shm_fabric *f = shm_of(fabric);
@@ -265,8 +263,8 @@ static void set_doorbell(struct shm_fabric *f, uint32_t state)
                           memory_order_release);
 }
 
-/* The second look of invariant set 1: is anything there that the first look missed? The
- * bits of blocked peers stay set, since they are to be tried again anyway. */
+/* The second look of invariant set 1: whether there is anything that the first look has missed. The
+ * bits of blocked peers stay set, since they are tried again anyway. */
 static bool anything_left(struct shm_fabric *f)
 {
     uint64_t known[SLOT_WORDS] = {0};
@@ -278,7 +276,7 @@ static bool anything_left(struct shm_fabric *f)
         unsigned state = shm_rx_state(p);
         bool waits = (state & RX_BLOCKED) != 0;
         if (p->in != NULL && list_empty(&p->asking) && shm_rx_asked(p)) {
-            asks_attend(p); /* its sender may be stopped, and has not told of it yet */
+            asks_attend(p); /* its sender may have been stopped before it set its bit */
             return true;
         }
         if (p->dying || shm_rx_visible(p) || (tx_pending(p) && tx_has_room(p))) {
@@ -299,7 +297,7 @@ static bool anything_left(struct shm_fabric *f)
             return true;
         }
     }
-    /* A suspended handler that waits for no peer goes on as soon as it is asked. */
+    /* A suspended handler that waits for no peer can go on as soon as it is tried. */
     return blocked && !starved;
 }
 
@@ -319,7 +317,7 @@ static bool shm_arm(struct fabric *fabric, enum doorbell_kind kind, uint32_t *wo
         membarrier_all();
     }
     if (anything_left(f)) {
-        /* Rings whose bit was cleared are looked at again from here on. */
+        /* From here on polls look again at the rings whose bits were cleared. */
         LIST_EACH(struct shm_peer, p, &f->peers, link) {
             if (p->in != NULL) {
                 set_bit(f, p->in_index);

@@ -2,9 +2,9 @@
 /*
  * The shared-memory fabric, as its own files see it; README.md says which does what.
  *
- * A connection is a slot in the peer's segment, which we fill, and a slot in
- * ours, which we empty; either may be missing for a while. All of this is
- * guarded by the NIC's lock, but for what lies in the segments themselves.
+ * A connection is a slot in the peer's segment, which this NIC fills, and one in its own segment,
+ * which it empties; either may be missing for a while. The NIC's lock guards all of this but the
+ * segments themselves.
  */
 #ifndef FABRIC_SHM_SHM_H
 #define FABRIC_SHM_SHM_H
@@ -21,122 +21,134 @@
 
 /* The producer's side of a channel. */
 struct tx_channel {
-    /* The straight run of records of one line that may leave from `tail` on, each like the one
-     * before it: send.c. */
+    /* The run of one-line records that may leave from `tail` on, each like the one before:
+     * send.c. */
     struct record *at; /* the line at `tail` */
     uint64_t tail;
-    uint32_t run;  /* how many; 0: who sends must look */
-    uint32_t word; /* theirs, but for the bytes of payload */
+    uint32_t run;  /* records of the run; 0: the sender must check */
+    uint32_t word; /* `word` of the records in the run, without the length of the payload */
 
     uint64_t head_seen;
     uint64_t line_mask; /* lines of the ring, less one */
     uint8_t *ring;
-    uint64_t *stale;             /* a bit by line: it may hold what is neither a word nor 0 */
+    /* one bit for each line: it may hold bytes that are neither a record's word nor 0 */
+    uint64_t *stale;
     struct channel_index *index; /* NULL: not connected */
     struct cells cells;
-    size_t inline_max; /* payload that fits a record of the ring */
-    bool all_cells;    /* all are in use, or there is no memory for more */
-    bool draining;     /* none is free: none was used yet, or the first ones must become empty */
+    size_t inline_max; /* the longest payload that fits into a record */
+    bool all_cells;    /* all cells are in use, or there is no memory for more */
+    /* no cell may be used: the first ones are not touched yet, or must become empty before the
+     * others are used */
+    bool draining;
     uint64_t cells_tail, cells_head_seen;
-    struct list filling;  /* fabric_tx: record written, payload on its way into cells */
-    struct list referred; /* fabric_tx: record written, the peer reads our memory */
-    bool starved;         /* the last send found no room */
-    bool far;             /* cells are slow: the peer's core is far */
-    uint32_t slow;        /* a bit for each of the last cells that were timed */
-    unsigned large;       /* large messages since it is far */
+    /* fabric_tx whose record is written, and whose payload is still being put into cells */
+    struct list filling;
+    /* fabric_tx whose record is written, and whose payload the peer reads from this process */
+    struct list referred;
+    bool starved;   /* the last message found no room */
+    bool far;       /* cells are slow, since the core of the peer is far away */
+    uint32_t slow;  /* one bit for each of the last cells that were timed: it was slow */
+    unsigned large; /* large messages since `far` was set */
 };
 
-/* The consumer's side of a channel. The message in progress is a copy of its record. */
+/* The consumer's side of a channel. The message in progress has a copy of its record. */
 struct rx_channel {
-    struct record *at;  /* the line at `head`: the record in progress, or where the next will be */
-    struct record *end; /* behind the last line of the ring */
+    /* the line at `head`: of the record in progress, or where the next one will be */
+    struct record *at;
+    struct record *end; /* the end of the ring */
     uint64_t head;
-    struct channel_index *index;  /* NULL: nobody claimed a slot yet */
-    _Atomic uintptr_t *announced; /* where peek() finds `at` and `tag` */
-    uint32_t tag;                 /* of a record at `at` */
+    struct channel_index *index;  /* NULL: no slot was claimed yet */
+    _Atomic uintptr_t *announced; /* where peek() reads `at` and `tag` */
+    uint32_t tag;                 /* tag of a record at `at` */
     struct rx_machine m;
-    _Atomic uintptr_t unannounced; /* `announced` points here while there is nobody to tell */
+    _Atomic uintptr_t unannounced; /* `announced` points here while peek() does not read them */
 
     uint8_t *ring;
     struct cells cells;
-    uint64_t line_mask;               /* lines of the ring, less one */
-    uint64_t cells_head, cells_taken; /* given back; looked at. Between them: kept by the NIC */
-    uint64_t first_cell;              /* of the message in progress */
-    uint64_t cells_seen;              /* from cells_taken on: the NIC was shown packets in them */
+    uint64_t line_mask; /* lines of the ring, less one */
+    /* cells given back; cells taken. The NIC keeps those in between */
+    uint64_t cells_head, cells_taken;
+    uint64_t first_cell; /* first cell of the message in progress */
+    /* cells from cells_taken on in which the NIC was shown packets */
+    uint64_t cells_seen;
     enum record_mode mode;
     uint32_t lines;
-    uint64_t address; /* of a reference */
-    uint64_t fetched; /* RECORD_REF: bytes of [moved, fetched) are in the peer's buffer */
+    uint64_t address; /* of the reference */
+    uint64_t fetched; /* RECORD_REF: the peer's buffer has the bytes [moved, fetched) */
 };
 
 struct shm_peer {
     struct shm_fabric *fabric;
-    struct list link;   /* fabric->peers */
-    struct list active; /* fabric->active, while a tx of ours waits for it */
-    struct list asking; /* fabric->asking, while its asks are to be looked at */
+    struct list link;   /* in fabric->peers */
+    struct list active; /* in fabric->active, while a tx waits for the peer */
+    struct list asking; /* in fabric->asking, while polls look at its asks */
     struct nic_peer *np;
     struct fabric_address address;
-    int pidfd; /* -1: watched by its lock instead */
+    int pidfd; /* -1: probed by its lock instead */
     bool same_process;
-    bool dying;      /* is no longer sent to */
-    bool broken;     /* broke the rules: nothing it wrote is looked at again */
-    bool left;       /* we have left our slot there: it may be another sender's */
-    bool references; /* we can read its memory */
-    bool fences;     /* light barriers towards it must be full fences */
+    bool dying;      /* no messages are sent to it any more */
+    bool broken;     /* it broke the rules: nothing that it wrote is read again */
+    bool left;       /* this NIC has left its slot there, which may be another sender's */
+    bool references; /* this process can read the peer's memory */
+    bool fences;     /* light_barrier() towards it must be a full fence */
 
-    struct segment *remote; /* NULL: not connected */
+    struct segment *remote; /* NULL: no connection to it */
     struct slot *out;
     unsigned out_index;
     _Atomic uint32_t *doorbell; /* the peer's doorbell */
-    _Atomic uint64_t *bits;     /* in the line of its doorbell: the word of its bitmap */
-    uint64_t bit;               /* that has our bit */
-    uint32_t rung;              /* generation of its doorbell in which we rang */
-    unsigned sent_on;           /* records that left since one came */
+    _Atomic uint64_t *bits;     /* in its doorbell line: the word of its bitmap that has our bit */
+    uint64_t bit;               /* our bit in that word */
+    uint32_t rung;              /* generation of its doorbell in which this NIC has rung */
+    unsigned sent_on;           /* records sent since the last one came */
     struct tx_channel tx[FABRIC_CLASSES];
 
-    struct slot *in; /* NULL: it has no slot with us */
+    struct slot *in; /* NULL: it has no slot in this NIC's segment */
     unsigned in_index;
-    unsigned listening_at; /* in fabric->listening, if its bit is in `known` */
+    unsigned listening_at; /* place in fabric->listening, if its bit is in `known` */
     struct rx_source source;
     struct rx_channel rx[FABRIC_CLASSES];
-    bool requests_wait; /* the last look took responses, and left requests to the next one */
-    uint8_t *buffer;    /* packets fetched by reference */
+    bool requests_wait; /* the last look has taken responses, and so left requests in their ring */
+    uint8_t *buffer;    /* for packets fetched by reference */
 };
 
 struct shm_fabric {
-    struct kept kept; /* its memory is a fabric's for ever */
+    struct kept kept; /* the memory stays that of a fabric as long as the process lives */
     struct fabric_setup setup;
     struct segment *segment;
     uint64_t cookie;
     struct list peers;
     struct list active, asking;
-    unsigned dying;           /* peers to be torn down */
-    struct shm_peer *flowing; /* the last one that got a payload of several cells, or NULL */
+    unsigned dying;           /* how many peers are to be torn down */
+    struct shm_peer *flowing; /* the peer that last got a payload of several cells, or NULL */
     struct shm_peer *by_slot[SLOTS_MAX];
-    struct fabric_address withheld[SLOTS_MAX]; /* claimants that may still write to their slots */
-    /* When the claimant of a slot, who cannot be reached back, is refused; 0: it is not tried. */
+    /* claimants that may still write to the slots that are withheld from them */
+    struct fabric_address withheld[SLOTS_MAX];
+    /* when a claimant that cannot be reached back is refused; 0: there is none */
     int64_t refuse_at[SLOTS_MAX];
-    bool put_off;  /* there is one who is to be tried again */
-    uint64_t full; /* the last peer found without a free slot, by its incarnation */
-    struct shm_peer *listening[SLOTS_MAX]; /* the peers whose rings every poll looks at */
+    bool put_off;                          /* some claimant is to be tried again */
+    uint64_t full;                         /* incarnation of the last peer that had no free slot */
+    struct shm_peer *listening[SLOTS_MAX]; /* peers whose rings every poll looks at */
     unsigned busy_polls;
 
-    /* From here to `attention` for peek(), which holds no lock. What it points to is in a segment
-     * of ours, whose addresses can be read for as long as the process lives. */
+    /* peek() reads the fields from here to `attention` without the lock. They point into own
+     * segments, whose addresses stay readable as long as the process lives. */
     _Atomic(struct segment_header *) header;
-    _Atomic unsigned words; /* of the bitmap that our slots use */
+    _Atomic unsigned words; /* words of the bitmap that have bits of slots */
     _Atomic unsigned listening_count;
-    _Atomic uint64_t known[SLOT_WORDS];               /* the bits of those we listen to */
-    _Atomic uintptr_t next[SLOTS_MAX][LARGE_CLASSES]; /* by listening_at: word | its tag */
+    _Atomic uint64_t known[SLOT_WORDS]; /* bits of the peers that are listened to */
+    /* by listening_at: address of the next record's word | its tag */
+    _Atomic uintptr_t next[SLOTS_MAX][LARGE_CLASSES];
     _Atomic bool
-        attention; /* something is in progress, on its way out or dying: only poll() can tell */
+        /* a message is in progress or being sent, or a peer is dying: peek() then says that poll()
+         * is needed */
+        attention;
 
     int epoll_fd, doorbell_fd, ring_fd;
     uint32_t generation;
     int64_t next_probe;
 };
 
-/* Behind the interface's struct fabric and struct fabric_peer are these two. */
+/* The objects behind the interface's struct fabric and struct fabric_peer. */
 static inline struct shm_fabric *shm_of(struct fabric *f)
 {
     return (struct shm_fabric *)f;
@@ -149,7 +161,7 @@ static inline struct shm_peer *shm_peer_of(struct fabric_peer *p)
 
 #define FETCH_PACKETS 16
 
-/* The longest payload that we put into a record of such a ring. */
+/* Returns the longest payload that a sender puts into a record of a ring. */
 static inline size_t inline_most(const struct options *o, uint32_t ring_lines)
 {
     size_t most = record_max_lines(ring_lines) * RECORD_LINE - offsetof(struct record, data);
@@ -157,7 +169,7 @@ static inline size_t inline_most(const struct options *o, uint32_t ring_lines)
     return wanted < most ? wanted : most;
 }
 
-/* Orders what we published before what we look at next; invariant set 1. */
+/* Orders earlier stores to shared memory before later loads from it; invariant set 1. */
 static inline void light_barrier(const struct shm_peer *p)
 {
     if (unlikely(p->fences)) {
@@ -167,7 +179,8 @@ static inline void light_barrier(const struct shm_peer *p)
     }
 }
 
-/* The bit of a slot in our own bitmap: set while its rings are to be looked at. */
+/* Set and clear the bit of a slot in this NIC's own bitmap; it is set while polls must look at the
+ * slot. */
 static inline void set_bit(struct shm_fabric *f, unsigned index)
 {
     atomic_fetch_or(&f->segment->header->bitmap[index / 64], 1ull << (index % 64));
@@ -184,9 +197,9 @@ static inline void shm_attend(struct shm_fabric *f)
     atomic_store_explicit(&f->attention, true, memory_order_relaxed);
 }
 
-/* doorbell_address() is the socket on which a segment's owner listens for rings. */
+/* doorbell_address() writes the address of the socket on which the owner of a segment listens. */
 socklen_t doorbell_address(struct sockaddr_un *address, const struct segment_info *owner);
-/* shm_unsent() is true until the peer has taken all that was sent to it. */
+/* shm_unsent() says whether the peer has not taken all messages for it. */
 bool shm_unsent(struct fabric_peer *p);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The slots of our own segment that nobody is connected by: given back, banned, refused, found to
- * be dead ones'; invariant set 3.
- */
+/* The slots of the own segment that have no connection: freed, withheld from a claimant that broke
+ * the rules or is refused, or found to be those of dead processes; invariant set 3. */
 #include "fabric/shm/slots.h"
 
 #include "base/log.h"
@@ -15,15 +13,15 @@ bool slot_is_claimed(uint64_t owner)
     return owner > OWNER_ASKED;
 }
 
-/* Whether the process that claimed a slot still lives. An unready slot does not
- * say yet which incarnation claimed it. */
+/* Whether the process that has claimed a slot still lives. A slot that is not ready does not say
+ * yet which incarnation claimed it. */
 static bool claimant_alive(struct shm_fabric *f, uint64_t owner, const struct slot *slot)
 {
     struct reason why;
     struct segment *s;
     int rc = segment_open(f->setup.options, (uint32_t)(owner >> 32), (uint32_t)owner, &s, &why);
     if (rc != 0) {
-        return rc != -ENOENT; /* it may live, and only cannot be asked */
+        return rc != -ENOENT; /* it may live: it only cannot be found out */
     }
     bool alive =
         atomic_load(&slot->ready) == SLOT_UNREADY || s->info.incarnation == slot->incarnation;
@@ -34,7 +32,8 @@ static bool claimant_alive(struct shm_fabric *f, uint64_t owner, const struct sl
 void clear_slot(struct shm_fabric *f, struct slot *slot, unsigned index)
 {
     const struct segment_info *g = &f->segment->info;
-    /* First, so that a sender which finds the slot unready also finds it taken; see take_slot(). */
+    /* Stored first, so that a sender which finds the slot unready also finds it taken:
+     * take_slot(). */
     atomic_store(&f->segment->header->owner[index], OWNER_BANNED);
     full_fence();
     for (unsigned c = 0; c < FABRIC_CLASSES; c++) {
@@ -73,10 +72,11 @@ void put_off_slot(struct shm_fabric *f, unsigned index, const struct fabric_addr
     }
 }
 
-/* Frees a slot if nobody may write to it any more. Its owner word has an address, of who seems to
- * have died before it was ready, or says that the slot is withheld from somebody. That address may
- * have another owner by now, who took the slot over; and who closes its NIC may still be about to
- * fill it. So nobody may have the slot from then on, and asked is who may write there. */
+/* Frees a slot if no process may write to it any more. Its owner word has the address of a claimant
+ * that seems to have died before it was ready, or says that the slot is withheld. A living NIC may
+ * have that address by now and have taken the slot over, and a NIC that is closing may be about to
+ * fill it. So the owner word becomes OWNER_ASKED, which keeps others from claiming the slot, before
+ * it is found out whether the claimant is gone. */
 static void free_slot(struct shm_fabric *f, unsigned index, uint64_t owner, struct slot *slot)
 {
     const struct fabric_address *who = &f->withheld[index];
@@ -112,7 +112,7 @@ void sweep_slots(struct shm_fabric *f)
             continue;
         }
         if (claimed && atomic_load(&slot->ready) != SLOT_UNREADY) {
-            /* It may have sent something: it is met, then torn down. */
+            /* Its claimant may have sent messages: it is accepted, and then torn down. */
             set_bit(f, i);
         } else {
             free_slot(f, i, owner, slot);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * How connections end: a peer that is lost is emptied, told that we have left its slot, and
- * torn down; who owes us something is probed. Invariant set 3.
- */
+/* How connections end. A peer that is lost is emptied, told that this NIC has left its slot, and
+ * torn down; a peer that owes something is probed. Invariant set 3. */
 #include "fabric/shm/teardown.h"
 
 #include "base/cancel.h"
@@ -64,9 +62,9 @@ void peer_forget(struct shm_peer *p)
     free_peer(p);
 }
 
-/* Whether the claimant of a slot may still write to it: until it has said that it left, which is
- * the last that it writes there, or its name or its process is gone. That its segment is closed is
- * not enough: a process that closes its NIC says so first, and then leaves its slots one by one. */
+/* Whether the claimant of a slot may still write to it: until it has stored SLOT_LEFT, its last
+ * store there, or its name or process is gone. A closed segment is not enough: a process that
+ * closes its NIC first closes the segment, and then leaves its slots one by one. */
 static bool may_write(const struct shm_peer *p)
 {
     const struct fabric_address *a = &p->address;
@@ -76,7 +74,7 @@ static bool may_write(const struct shm_peer *p)
     return !segment_left(p->fabric->setup.options, a->nid, a->pid, &a->incarnation);
 }
 
-/* Gives a slot back, unless its claimant may still write to it. */
+/* Frees the slot of a peer, unless the claimant may still write to it. */
 static void vacate_slot(struct shm_peer *p)
 {
     struct shm_fabric *f = p->fabric;
@@ -111,7 +109,7 @@ void peer_lost(struct shm_peer *p, const char *why)
 
 bool peer_empty(struct shm_peer *p)
 {
-    tx_cancel(p); /* a get of the dead peer would wait for its reply to leave */
+    tx_cancel(p); /* a get of the dead peer would wait until its reply has left */
     peer_leave(p);
     bool moved = shm_rx_asks(p);
     return shm_rx_advance(p) || moved;
@@ -121,7 +119,7 @@ bool peer_tear_down(struct shm_peer *p)
 {
     shm_rx_cut(p);
     if ((shm_rx_state(p) & RX_BUSY) != 0) {
-        return false; /* its last message is with our handlers */
+        return false; /* a handler works on its last message */
     }
     tx_cancel(p);
     ERRNO_KEPT;
@@ -133,8 +131,9 @@ bool peer_tear_down(struct shm_peer *p)
     return true;
 }
 
-/* A pidfd tells of a process that ends, and not of one that runs another program (exec) and keeps
- * its pid, nor of one that has given the connection up: who owes us something is asked as well. */
+/* A pidfd tells when a process ends; but not that it runs another program (exec) under the same
+ * pid, nor that its NIC has given up the connection. So a peer that owes something is probed,
+ * too. */
 bool peer_is_probed(struct shm_peer *p)
 {
     return !p->dying &&
@@ -142,7 +141,7 @@ bool peer_is_probed(struct shm_peer *p)
             (shm_rx_state(p) & RX_BUSY) != 0 || p->fabric->setup.up->expects(p->np));
 }
 
-/* Whether a peer is no more, or looks no more at the slot that we have with it. */
+/* Whether a peer no longer exists, or no longer reads the slot of this connection. */
 static bool is_lost(struct shm_peer *p)
 {
     const struct segment *s = p->remote, *mine = p->fabric->segment;
@@ -151,7 +150,7 @@ static bool is_lost(struct shm_peer *p)
     }
     uint64_t owner = atomic_load(&s->header->owner[p->out_index]);
     if (owner == address_word(mine->info.nid, mine->info.pid) || owner == OWNER_ASKED) {
-        return false; /* in the second case the next probe sees what came of it */
+        return false; /* if OWNER_ASKED, the next probe sees what has become of it */
     }
     if (!segment_closed(s)) {
         log_line(LOG_WARN, "%s has refused or ended the connection: what it has logged says why",
@@ -171,7 +170,7 @@ void peers_probe(struct shm_fabric *f)
         if (is_lost(p)) {
             peer_lost(p, NULL);
         } else if (p->rung == 0) {
-            shm_signal(p); /* the doorbell could not be rung, or there was no need */
+            shm_signal(p); /* its doorbell could not be rung, or was not */
         }
     }
     for (unsigned i = 0; i < f->segment->info.slots && f->put_off; i++) {

@@ -5,22 +5,23 @@
 
 #include "fabric/shm/shm.h"
 
-/* peer_name(a).text is how the log names a peer. */
+/* peer_name(a).text is the name of a peer for the log. */
 struct peer_name {
     char text[48];
 };
 struct peer_name peer_name(const struct fabric_address *a);
-/* peer_leave() says in our slot at the peer that we write nothing more there: it may be another
- * sender's after that. peer_forget() frees a peer, which the NIC may not know yet. */
+/* peer_leave() stores SLOT_LEFT in this NIC's slot at the peer; it writes nothing there afterwards,
+ * as the slot may become another sender's. peer_forget() frees a peer, which the NIC may not know
+ * yet. */
 void peer_leave(struct shm_peer *p);
 void peer_forget(struct shm_peer *p);
-/* peer_lost() notes that a peer died, left or broke the rules; peer_empty() then takes what it has
- * left behind, as much as one look takes of any peer, true if there was something; and
- * peer_tear_down() ends the connection as far as it can, true when the peer is gone. */
+/* peer_lost() notes that a peer has died, left or broken the rules. peer_empty() then takes the
+ * messages that it has left, as many as one look takes of any peer; true if there were any.
+ * peer_tear_down() ends the connection as far as possible; true: the peer is freed. */
 void peer_lost(struct shm_peer *p, const char *why);
 bool peer_empty(struct shm_peer *p);
 bool peer_tear_down(struct shm_peer *p);
-/* peer_is_probed(): whether peers_probe() asks if its process still has its segment. */
+/* peer_is_probed() says whether peers_probe() checks that the peer still has its segment. */
 bool peer_is_probed(struct shm_peer *p);
 void peers_probe(struct shm_fabric *f);
 

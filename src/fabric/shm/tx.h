@@ -7,11 +7,11 @@
  *     head ──► | taken out, free | records ...          | 0 | free ...
  *                                                  tail ──┘
  *
- * A record is published by its first word, stored last. The line behind it holds the
- * word of a record of the lap before, whose tag is another one, or 0: lines that held
- * something else since are remembered in `stale`, and zeroed when they come next; so
- * one line always stays free. A stream of short records zeroes nothing, and each of its
- * lines crosses over once. A record never wraps: a pad fills the ring's end.
+ * The first word of a record publishes it, and is stored last. The line behind it holds 0, or the
+ * word of a record of the last lap, with another tag. Lines that held other bytes are noted in
+ * `stale`, and zeroed before the consumer looks at them; so one line always stays free. A stream of
+ * short records zeroes nothing, and each of its lines moves between the cores once. A record never
+ * wraps: a pad fills the end of the ring.
  * Invariant: tail - head < lines.
  */
 #ifndef FABRIC_SHM_TX_H
@@ -36,7 +36,7 @@ static inline struct record *tx_line(const struct tx_channel *t, uint64_t line)
     return (struct record *)(t->ring + (line & t->line_mask) * RECORD_LINE);
 }
 
-/* Words of a bit a line. */
+/* Returns the number of words for one bit for each line. */
 static inline size_t tx_stale_words(uint64_t lines)
 {
     return (lines + 63) / 64;
@@ -57,8 +57,8 @@ static inline void tx_set_stale(struct tx_channel *t, uint64_t line, bool stale)
 
 /* ---- records ---- */
 
-/* Makes the record at tail visible. A line that the consumer will look at holds a word
- * of an earlier lap, 0, or is zeroed now. */
+/* Publishes the record at tail. The line behind it, at which the consumer will look, holds a word
+ * of an earlier lap or 0, or is zeroed now. */
 static inline void tx_publish(struct tx_channel *t, enum record_mode mode, size_t bytes,
                               size_t lines)
 {
@@ -80,14 +80,14 @@ static inline void tx_publish(struct tx_channel *t, enum record_mode mode, size_
     KILL_POINT("record-published");
 }
 
-/* True if the ring has no room for a record of `lines` at tail, padding included, by the head that
- * the sender has read last. */
+/* Whether the ring has no room for a record of `lines` at tail, with the pad that it may need, by
+ * the head that the sender has read last. */
 static inline bool tx_crowded(const struct tx_channel *t, uint64_t lines)
 {
     return t->tail - t->head_seen + lines > t->line_mask;
 }
 
-/* Makes room for a record of `lines` at tail and returns it, or NULL. */
+/* Returns a record of `lines` at tail, or NULL if there is no room. */
 static inline struct record *tx_reserve(struct shm_peer *p, struct tx_channel *t, uint64_t lines)
 {
     uint64_t to_end = t->line_mask + 1 - (t->tail & t->line_mask);
@@ -104,8 +104,8 @@ static inline struct record *tx_reserve(struct shm_peer *p, struct tx_channel *t
 
 static inline void tx_set_record(struct record *r, const void *header, enum fabric_status status)
 {
-    /* Word by word, as the NIC wrote it just now: a wider load would wait until those
-     * stores are in the cache, and with them all stores before. */
+    /* Word by word, as the NIC has just written it: a wider load would wait until those stores, and
+     * all before them, are in the cache. */
     const uint64_t *from = header;
 #pragma GCC unroll 6
     for (unsigned i = 0; i < FABRIC_HEADER / 8; i++) {
@@ -114,7 +114,7 @@ static inline void tx_set_record(struct record *r, const void *header, enum fabr
     atomic_store_explicit(&r->status, status, memory_order_relaxed);
 }
 
-/* Copies n bytes of a payload, those from `offset` on. */
+/* Copies n bytes of a payload, from `offset` on. */
 static inline int tx_take_payload(void *to, struct fabric_tx *tx, uint64_t offset, size_t n)
 {
     if (tx->vector != NULL) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The producer's side of a channel: payloads that no record holds. They go through cells, handed
- * over by cells_tail, or the record is a reference, and the peer reads our memory.
+ * The producer's side of a channel: payloads that do not fit a record. They go through cells, which
+ * cells_tail hands over; or the record is a reference, and the peer reads the sender's memory.
  *
- *   tx_send_long() ──► sent        it fits the cells that are free
+ *   tx_send_long() ──► sent        the payload fits the free cells
  *              ├─────► filling     its record is written, its cells are filled as they become free
- *              └─────► referred    its record is written, and is to be taken out
+ *              └─────► referred    its record is written, and the peer has not taken it out yet
  *
  * tx_advance() goes on with both, and tells the NIC when one has been sent.
  * Invariants: cells_tail - cells_head <= cells; payload of `filling` enters the cells in the order
@@ -20,20 +20,20 @@
 
 #include <string.h>
 
-#define HAND_OVER 4 /* cells handed over at once, in the middle of a payload */
-#define FILL_RUN 32 /* cells filled before what comes in has its turn */
-#define TIMED 8     /* of so many cells one is timed */
+#define HAND_OVER 4 /* cells handed over at a time, in the middle of a payload */
+#define FILL_RUN 32 /* cells filled before incoming messages have their turn */
+#define TIMED 8     /* one cell in so many is timed */
 #define SLOW_BYTES_NS 4
-#define SAMPLES 0xffffu /* timed cells that count */
-#define FAR_FROM 12     /* with so many slow ones the peer is far */
-#define NEAR_FROM 4     /* with so few slow ones it is near */
-#define FAR_PROBE 32    /* of so many large messages to a far peer one goes through cells */
+#define SAMPLES 0xffffu /* bits of the timed cells that count */
+#define FAR_FROM 12     /* if so many of these were slow the peer is far */
+#define NEAR_FROM 4     /* if only so many were slow it is near */
+#define FAR_PROBE 32    /* one in so many large messages to a far peer goes through cells */
 /* The sender goes so many times round its first cells before it takes the others into use. Each
  * page of new memory costs it as much time as a message of one cell, or more, which a sender of
  * few messages does not earn back. */
 #define GROW_AFTER 24
 
-enum large { LARGE_AUTO, LARGE_CELLS, LARGE_VM }; /* of PINWHEEL_SHM_LARGE */
+enum large { LARGE_AUTO, LARGE_CELLS, LARGE_VM }; /* values of PINWHEEL_SHM_LARGE */
 
 static void refresh_cells(struct shm_peer *p, struct tx_channel *t)
 {
@@ -45,14 +45,16 @@ static void refresh_cells(struct shm_peer *p, struct tx_channel *t)
     t->cells_head_seen = head;
 }
 
-/* Cells or a reference? To a peer that is far, now and then a message goes through cells, so
- * that it learns whether it still is: processes move. What handlers take packet by packet goes
- * through cells at any distance: they work on the first packets while the others are filled. */
+/* Whether a payload goes by reference rather than through cells. To a peer that is far, one message
+ * now and then goes through cells, to learn whether the peer still is far: processes move. A
+ * payload that handlers take packet by packet goes through cells at any distance: they work on the
+ * first packets while the sender fills the others. */
 static bool by_reference(const struct shm_peer *p, struct tx_channel *t, const struct fabric_tx *tx)
 {
     const struct options *o = p->fabric->setup.options;
-    if (tx->at_once || tx->vector != NULL || /* a reference is one address */
-        t == &p->tx[FABRIC_ASK] ||           /* the receiver's buffer is for packets of REQUEST */
+    if (tx->at_once || tx->vector != NULL || /* a reference has a single address */
+        /* the receiver's buffer is for packets of the REQUEST class */
+        t == &p->tx[FABRIC_ASK] ||
         atomic_load_explicit(&p->out->references, memory_order_relaxed) == 0 ||
         record_max_lines((uint32_t)t->line_mask + 1) < 2) {
         return false;
@@ -68,14 +70,14 @@ static bool by_reference(const struct shm_peer *p, struct tx_channel *t, const s
            ++t->large % FAR_PROBE != 0;
 }
 
-/* Free cells, as far as we know; none while the next ones are to be taken into use. */
+/* Returns the number of free cells, by the index read last; 0 while `draining`. */
 static uint64_t cells_free(const struct tx_channel *t)
 {
     return t->draining ? 0 : t->cells.mask + 1 - (t->cells_tail - t->cells_head_seen);
 }
 
-/* Takes more cells into use while none is free: the first ones for the first payload, all of them
- * once the first ones are empty again. */
+/* Takes more cells into use when none is in use: the first ones for the first payload, and all once
+ * the first ones are empty again. */
 static void use_more_cells(struct shm_peer *p, struct tx_channel *t)
 {
     if (!t->draining || t->cells_tail != t->cells_head_seen) {
@@ -98,7 +100,8 @@ static void use_more_cells(struct shm_peer *p, struct tx_channel *t)
     KILL_POINT("cells-used");
 }
 
-/* Room in the cells for a payload of `length`, or for any of it, is looked for. */
+/* Returns the number of free cells, and reads the peer's index first if fewer than `needed` seem
+ * free. */
 static uint64_t find_cells(struct shm_peer *p, struct tx_channel *t, uint64_t needed)
 {
     if (cells_free(t) < needed) {
@@ -131,9 +134,10 @@ static int fill_timed(struct tx_channel *t, uint8_t *cell, struct fabric_tx *tx,
     return rc;
 }
 
-/* Copies payload into free cells, `most` of them; true if any moved. The first two are handed over
- * one by one, so that the receiver can begin, the others by HAND_OVER. A source that turns out
- * unreadable, or is taken back, is said in the record; the rest of its cells carry nothing. */
+/* Copies payload into free cells, `most` of them; true if any was copied. It hands the first two
+ * over one by one, so that the receiver can begin, and then HAND_OVER at a time. If the source
+ * turns out to be unreadable, or is taken back, it marks the record, and the rest of the cells
+ * carry nothing. */
 static bool fill_cells(struct shm_peer *p, struct tx_channel *t, struct fabric_tx *tx,
                        uint64_t most)
 {
@@ -163,7 +167,7 @@ static bool fill_cells(struct shm_peer *p, struct tx_channel *t, struct fabric_t
     return filled != 0;
 }
 
-/* Whether the cells can take all of a payload now. */
+/* Whether all of a payload fits the cells that are free now. */
 static bool fits_cells(struct shm_peer *p, struct tx_channel *t, uint64_t length)
 {
     uint64_t needed = length / t->cells.size + (length % t->cells.size != 0);
@@ -171,7 +175,8 @@ static bool fits_cells(struct shm_peer *p, struct tx_channel *t, uint64_t length
            find_cells(p, t, needed) >= needed;
 }
 
-/* A payload of one cell goes ahead of its record: whoever finds that has all of the message. */
+/* Sends a payload of one cell. It fills the cell before the record, so that a receiver that finds
+ * the record has all of the message. */
 static enum fabric_send send_cell(struct shm_peer *p, struct tx_channel *t, struct fabric_tx *tx)
 {
     struct record *r = tx_reserve(p, t, 1);
@@ -195,7 +200,8 @@ static enum fabric_send send_cell(struct shm_peer *p, struct tx_channel *t, stru
 
 enum fabric_send tx_send_long(struct shm_peer *p, struct tx_channel *t, struct fabric_tx *tx)
 {
-    /* Only here: what is to leave at once must not find the cells closed half-way. */
+    /* Decided only here, since a message that must leave at once must not find half of the cells
+     * closed. */
     t->draining |= !t->all_cells && t->cells_tail >= GROW_AFTER * t->cells.count;
     if (tx->at_once && !fits_cells(p, t, tx->length)) {
         return FABRIC_FULL;
@@ -266,7 +272,7 @@ static bool advance_referred(struct shm_peer *p, struct tx_channel *t)
     return moved;
 }
 
-/* Notices room where there was none; the NIC then sends what waits. */
+/* Notes that there is room where there was none; the NIC then sends the messages that wait. */
 static bool advance_starved(struct shm_peer *p, struct tx_channel *t)
 {
     uint64_t before = t->head_seen;
