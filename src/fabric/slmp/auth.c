@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * With a job key: only packets of who has it are taken, each once.
+ * With a job key: the engine takes only packets of peers that have the key, and each packet once.
  *
- * In a greeting (HELLO, WELCOME, OPEN, OPENED) `number` is what the initiator drew for this
- * exchange: HELLO and OPEN say it, WELCOME and OPENED repeat it, so that no old answer
- * passes for one to this exchange, as no old OPEN passes for its nonce. A greeting also
- * says to which address it was sent: who forwards it to somebody else is found out there.
+ * In a greeting (HELLO, WELCOME, OPEN, OPENED) `number` is a random number of the initiator for
+ * this exchange. HELLO and OPEN carry it, WELCOME and OPENED repeat it, so that an old answer does
+ * not pass for one to this exchange; an old OPEN does not pass because of its nonce. A greeting
+ * also carries the address that it was sent to: one that was forwarded to another engine is refused
+ * there.
  *
- * Who gives a RESET knows nothing of the session that it ends, so it says all that he can
- * know: his address, whom he answers, and of the packet that he answers the number and how
- * its tag began. Only who sent that packet in this session knows the two together, so no
- * RESET can be had before the session was, and none from somebody else than its peer.
+ * The sender of a RESET knows nothing of the session that it ends. So the RESET carries all that it
+ * can know: its own address, that of the receiver, and the number and the beginning of the tag of
+ * the packet that it answers. The receiver checks that it has sent that packet in this session. So
+ * no RESET can be obtained before the session begins, nor from another address than the peer's.
  *
- * In a session each side numbers what it sends, also what it sends again, with 64 bits,
- * and its key is made from all that both drew:
+ * In a session each side numbers all packets that it sends, repeated ones anew, with 64 bits. The
+ * session's keys are made from the random numbers of both sides. The receiver keeps a replay
+ * window:
  *
  *      numbers     ──┬───────────────────┬─────────►
  *       too old: no  │  seen? a bit each │ top: new, and moves top
@@ -24,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How a tag begins, as a number. */
+/* Returns the first 8 bytes of a tag as a number. */
 static uint64_t first_of(const uint8_t *tag)
 {
     uint64_t first;
@@ -32,7 +34,8 @@ static uint64_t first_of(const uint8_t *tag)
     return be64toh(first);
 }
 
-/* Whether an address that a greeting was sent to can be ours; 0 is not known. */
+/* Whether an address that a greeting was sent to can be this engine's; 0 in `self` means that it is
+ * not known. */
 static bool ours(const struct slmp_address *self, const struct slmp_wire *w)
 {
     return (self->ip == 0 || self->ip == w->to_ip) && (self->port == 0 || self->port == w->to_port);
@@ -51,8 +54,8 @@ bool slmp_auth_greeting(struct slmp *e, const struct slmp_wire *w, const uint8_t
     return good;
 }
 
-/* Whether a RESET names the address that it seems to be from: who does not know his own cannot
- * give one that is believed. */
+/* Whether a RESET names the address that it seems to come from. An engine that does not know its
+ * own address cannot send a RESET that is accepted. */
 static bool theirs(const struct slmp_address *from, const struct slmp_wire *w)
 {
     return w->from_ip == from->ip && w->from_port == from->port;
@@ -86,7 +89,7 @@ size_t slmp_auth_greet(struct slmp *e, const struct slmp_address *to, struct slm
     w->from_ip = e->config.self.ip;
     w->from_port = e->config.self.port;
     size_t length = slmp_wire_write(w, packet);
-    /* Without a right tag, if libcrypto fails, it is a packet that is lost. */
+    /* If libcrypto fails, the packet has a wrong tag, and counts as lost. */
     slmp_mac_greeting(e->mac, packet, length - SLMP_TAG, packet + length - SLMP_TAG);
     return length;
 }
@@ -120,7 +123,7 @@ bool slmp_auth_start(struct slmp_peer *p, bool initiator, uint64_t drawn, uint64
                         0};
     enum { VALUES = sizeof(value) / sizeof(value[0]) };
     struct slmp_session_key *key[2];
-    for (unsigned k = 0; k < 2; k++) { /* 0: what the initiator sends */
+    for (unsigned k = 0; k < 2; k++) { /* 0: the key of the packets that the initiator sends */
         uint8_t names[8 * VALUES];
         value[VALUES - 1] = k;
         for (unsigned i = 0; i < sizeof(names); i++) {

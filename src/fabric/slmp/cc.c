@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How long to wait and how fast to send.
+ * Congestion control: how long a channel waits for acknowledgements, and how fast it sends.
  *
- * Retransmission timeout: RFC 6298, with a smallest value that is configured (its one
- * second would be a million round trips of a fast network).
+ * Retransmission timeout: RFC 6298, with a configured minimum, since the RFC's of one
+ * second would be a million round trips of a fast network.
  *
  * Congestion window: by delay first, as in Swift (Kumar et al., SIGCOMM 2020), because
  * queues show in the round trip before they overflow, and because a window that halves at
- * each loss (RFC 5681) gives 1.2 / sqrt(0.01) = 12 packets where one in a hundred is lost
- * for reasons that have nothing to do with load. Once a round trip:
+ * each loss (RFC 5681) gives 1.2 / sqrt(0.01) = 12 packets where one packet in a hundred is
+ * lost for reasons other than load. Once a round trip:
  *
  *   delay <= smallest round trip * 1.25 + target     one packet more; before the first
  *                                                    congestion, twice as many
@@ -17,22 +17,22 @@
  *   the line's loss + 2 % of the packets lost        0.7 of it (the 2 % are BBRv2's)
  *   second timeout in a row                          two packets; slow start to a half
  *
- * Loss that load is not the reason of does not end when the window shrinks. So each time
- * that a loss has made it smaller, the next WATCH packets are an experiment: if about as many
- * of them are lost as before, and no more than LINE_MOST, that is the line's loss: the window goes
- * back as fast as at the beginning, and so much does not count against it any more. Where a queue
- * overflows, a cut helps. Rounds that lose less bring the line's loss down; nothing but the
- * experiment brings it up: what grows with the window by and by is not taken for the line's.
+ * Loss for other reasons than load does not end when the window shrinks. So after each cut for loss
+ * the next WATCH packets are an experiment: if about the same share of them is lost as before, and
+ * no more than LINE_MOST, this share is the line's loss. Then the window grows back as fast as in
+ * slow start, and that share no longer counts against it. Where a queue overflows, a cut helps.
+ * Rounds that lose less lower the line's loss; only an experiment raises it, so that loss which
+ * grows slowly with the window is not taken for the line's.
  *
- * Delay alone never makes the window smaller than what a beginner may send: a long round trip
- * is as often a peer that is not given a processor as a queue, and such a window would need
- * hundreds of those round trips for a megabyte. A queue that such windows overflow loses packets.
+ * Delay alone never makes the window smaller than WINDOW_FIRST. A long round trip often means that
+ * the peer gets no processor, rather than a queue, and a smaller window would need hundreds of such
+ * round trips for a megabyte. If windows of this size overflow a queue, packets are lost.
  *
  * The smallest round trip is that of the last 5 to 10 seconds, so that a route that became
- * longer is not taken for a queue for ever. Packets are spaced over it as well (twice as
- * dense in slow start), in bursts of 16 to 64, which one system call sends; a short packet
- * counts for less. (Over the smoothed one they would be too far apart for good where a
- * peer that sleeps between our bursts is why it is long.)
+ * longer does not look like a queue for ever. Packets are spaced over it, too (twice as dense in
+ * slow start), in bursts of 16 to 64, which one system call sends; a short packet counts for less.
+ * (If they were spaced over the smoothed round trip, a peer that sleeps between bursts would make
+ * that long, and so keep the packets too far apart.)
  */
 #include "cc.h"
 
@@ -110,16 +110,16 @@ static void shrink(struct slmp_cc *c, double factor, double least)
     c->threshold = c->window;
 }
 
-/* Whether a round lost more than the line does. The loss of so few packets is its mean give
- * or take twice the root of the mean; the square saves the root. */
+/* Whether a round has lost more than the line does. For so few packets the number lost varies by
+ * twice the square root of its mean; the squared comparison saves the root. */
 static bool lost_too_much(const struct slmp_cc *c, uint32_t lost, uint32_t all)
 {
     double over = lost - all * (c->line + LOSS_TOLERATED) - 1;
     return over > 0 && over * over > 4 * c->line * all;
 }
 
-/* The experiment is over. If the smaller window has lost as much as the one before, it need
- * not have been made smaller. */
+/* Ends the experiment. If the smaller window has lost as much as the one before, the cut was not
+ * needed. */
 static void end_watch(struct slmp_cc *c)
 {
     double lost = (double)c->watch_lost / (c->watch_acked + c->watch_lost);
@@ -131,7 +131,7 @@ static void end_watch(struct slmp_cc *c)
 }
 
 /* Ends a round, and makes the window smaller if too much was lost in it. A round of few packets
- * says nothing, so it is joined to the next. */
+ * continues in the next one, as it tells too little. */
 static void end_round(struct slmp_cc *c, int64_t now)
 {
     uint32_t all = c->round_acked + c->round_lost;
@@ -153,8 +153,8 @@ static void end_round(struct slmp_cc *c, int64_t now)
     c->round_lost = 0;
 }
 
-/* The first acknowledgement after a timeout says which packet it is for. If that had left
- * before, the timeout came too early (RFC 4015), and nothing follows from it. */
+/* Handles the first acknowledgement after a timeout has cut the window. If its packet had left
+ * before the timeout, that came too early (RFC 4015), and the cut is undone. */
 static void end_collapse(struct slmp_cc *c, int64_t rtt, int64_t now)
 {
     if (rtt > 0 && now - rtt < c->collapsed_at) {
@@ -201,8 +201,8 @@ void slmp_cc_lost(struct slmp_cc *c, uint32_t packets)
     c->watch_lost += packets;
 }
 
-/* A few packets at the end of a message are lost together now and then where many are lost;
- * of how many more may be under way that says nothing. */
+/* A few packets at the end of a message are often lost together, which says nothing about how many
+ * more may be in flight: so the window is cut only if more than FEW are lost. */
 void slmp_cc_timeout(struct slmp_cc *c, const struct slmp_config *config, uint32_t lost,
                      int64_t now)
 {
@@ -217,8 +217,8 @@ void slmp_cc_timeout(struct slmp_cc *c, const struct slmp_config *config, uint32
     }
 }
 
-/* How many packets leave at once: what the rate gives in BURST_TIME, so that few bursts a
- * second are enough for a fast network and a slow one sees no long ones. */
+/* Returns how many packets leave at once: those of BURST_TIME at the given rate. So a fast network
+ * needs few bursts a second, and a slow one gets no long ones. */
 static double burst_of(const struct slmp_cc *c, double rate)
 {
     double size = rate * BURST_TIME;
@@ -226,8 +226,8 @@ static double burst_of(const struct slmp_cc *c, double rate)
     return size < c->window / 4 ? size : c->window / 4;
 }
 
-/* A whole burst leaves, then nothing until its share of the round trip is over: packet by
- * packet, each would take a system call of its own. `part` of a full packet has left. */
+/* Counts a packet, `part` of a full one. A whole burst leaves, then none until its share of the
+ * round trip is over: packet by packet, each would take a system call of its own. */
 void slmp_cc_sent(struct slmp_cc *c, double part, int64_t now)
 {
     double dense = c->window < c->threshold ? 2 : 1.25;

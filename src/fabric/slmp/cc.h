@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Round trips, congestion window, pacing (cc.c). */
+/* Round trip times, congestion window, pacing (cc.c). */
 #ifndef FABRIC_SLMP_CC_H
 #define FABRIC_SLMP_CC_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The file of a job key; see key.h. */
+/* Reads the file of a job key; see key.h. */
 #include "key.h"
 #include "base/forks.h"
 
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Whether nobody else can have read or written it; says why not. */
+/* Checks that no other user can have read or written the file; writes why if one can. */
 static int check(const struct stat *st, const char *path, struct reason *why)
 {
     if (!S_ISREG(st->st_mode)) {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The key of a job: who holds it is one principal. It comes from a file that its owner
- * alone may read, with bytes that nobody can guess and no two jobs share:
- *
- *     (umask 077; head -c 32 /dev/urandom >FILE)
+ * The key of a job: all processes that hold it trust each other. It is read from a file that only
+ * its owner may read, with bytes that cannot be guessed, and that no other job has: (umask 077;
+ * head -c 32 /dev/urandom >FILE).
  */
 #ifndef FABRIC_SLMP_KEY_H
 #define FABRIC_SLMP_KEY_H
@@ -20,12 +19,12 @@ struct slmp_key {
     uint8_t bytes[SLMP_KEY_MAX];
 };
 
-/* slmp_key_read() takes all bytes of a file for the key. 0, or -1 with a line in `why`
- * that says what is wrong with the file: its owner, its mode, its length. */
+/* slmp_key_read() reads a whole file as the key. 0, or -1 with a line in `why` about the file's
+ * owner, mode or length. */
 int slmp_key_read(struct slmp_key *, const char *path, struct reason *why);
 
-/* slmp_key_take() takes `length` bytes that the caller has, such as the text that a
- * launcher put into the environment; -1 if there are too few or too many. */
+/* slmp_key_take() makes a key of `length` bytes of the caller, such as text that a launcher has put
+ * into the environment; -1 if these are too few or too many. */
 int slmp_key_take(struct slmp_key *, const void *bytes, size_t length);
 
 #endif

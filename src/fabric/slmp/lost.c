@@ -2,13 +2,13 @@
 /*
  * Detection of lost packets of a channel, and of a dead peer. A packet is lost
  *
- *  - when three packets that were sent after it have been acknowledged (each transmission
- *    has a number of its own, so that this holds for one that was sent again as well),
- *  - when one that was sent after it has been acknowledged, and the time that this took, and a
- *    quarter more, is over for it, too (the reordering timer of RACK, RFC 8985), or
- *  - when nothing was acknowledged for a retransmission timeout; at the first, only the oldest one
- *    is. Long before that, after the probe timeout (PTO, RFC 8985), the sender sends the last one
- *    again, once.
+ *  - when three packets that were sent after it have been acknowledged (each transmission has its
+ *    own number, so this also holds for a packet that was sent again),
+ *  - when one that was sent after it has been acknowledged, and the packet itself has had a quarter
+ *    more time than that acknowledgement took (the reordering timer of RACK, RFC 8985), or
+ *  - when nothing was acknowledged for a retransmission timeout; at the first one, only the oldest
+ *    packet. Long before, after the probe timeout (PTO, RFC 8985), the sender sends the last
+ *    packet again, once.
  */
 #include "lost.h"
 
@@ -17,16 +17,17 @@
 
 enum { REORDER = 3, UNANSWERED_LEAST = 3, RACK_LEAST = 20000, PTO_LEAST = 500000 };
 
-/* ---- What acknowledgements tell ---- */
+/* ---- Acknowledgements ---- */
 
-/* Whether it left in packets about as long as they may be now. */
+/* Whether a packet last left in packets of about the full length. */
 static bool is_full(const struct slmp_flow *f, const struct slmp_segment *s)
 {
     return s->most <= f->peer->segment && s->most + SLMP_OVERHEAD >= f->peer->segment;
 }
 
-/* How long the acknowledgement of a packet takes, by the last that was sent once: of one that was
- * sent again nobody knows which time it came. */
+/* Notes how long an acknowledgement took, for the packet with the latest transmission. A packet
+ * that was sent more than once does not count, as it is not known which transmission was
+ * acknowledged. */
 void slmp_tx_heard(struct slmp_flow *f, const struct slmp_segment *s)
 {
     f->in_vain = is_full(f, s) ? 0 : f->in_vain;
@@ -36,8 +37,9 @@ void slmp_tx_heard(struct slmp_flow *f, const struct slmp_segment *s)
     }
 }
 
-/* Lost packets leave again in the order of their numbers: the first one that is missing is what a
- * receiver without memory for those behind it can take. Most are lost in that order. */
+/* Marks a packet as lost. Lost packets leave again in the order of their numbers, since a receiver
+ * without memory for later packets can only take the first missing one. Most packets are lost in
+ * that order. */
 static void lose(struct slmp_flow *f, struct slmp_segment *s)
 {
     uint64_t sequence = slmp_sequence(f, s);
@@ -82,13 +84,13 @@ uint32_t slmp_tx_lose(struct slmp_flow *f)
 
 /* ---- Time ---- */
 
-/* Since when nothing was heard that a packet has been waiting for. */
+/* Returns since when no acknowledgement has come while the packet was under way. */
 static int64_t quiet_since(const struct slmp_flow *f, const struct slmp_segment *s)
 {
     return s->sent_at > f->progress ? s->sent_at : f->progress;
 }
 
-/* When the oldest packet under way counts as lost. */
+/* Returns when the oldest packet under way counts as lost. */
 static int64_t timeout_at(const struct slmp_flow *f)
 {
     const struct slmp_segment *s = LIST_FIRST(struct slmp_segment, &f->flight, link);
@@ -98,9 +100,9 @@ static int64_t timeout_at(const struct slmp_flow *f)
     return quiet_since(f, s) + slmp_cc_rto(&f->cc, slmp_flow_config(f));
 }
 
-/* The probe timeout: when the last packet under way is sent again, long before a retransmission
- * timeout. Its acknowledgement tells what is missing; behind it nothing has left that could tell.
- */
+/* Returns the probe timeout: when the last packet under way is sent again, long before a
+ * retransmission timeout. The acknowledgement of that packet tells which others are missing; no
+ * packet after it could. */
 static int64_t pto_at(const struct slmp_flow *f)
 {
     const struct slmp_segment *s = slmp_last_segment(&f->flight);
@@ -119,7 +121,8 @@ int64_t slmp_tx_lost_at(const struct slmp_flow *f)
     return slmp_earlier(at, slmp_earlier(f->rack_at, f->probe_at));
 }
 
-/* False when the peer has been silent for too long. That takes several questions. */
+/* Counts one more question. False: the peer has been silent for too long, and for several
+ * questions. */
 static bool ask_again(struct slmp_flow *f)
 {
     struct slmp *e = f->peer->engine;
@@ -132,9 +135,9 @@ static bool ask_again(struct slmp_flow *f)
     return f->unanswered < UNANSWERED_LEAST || f->wait.before < e->config.silence;
 }
 
-/* Long packets were waited for in vain again and again, from a peer that may be there:
- * perhaps a place on the path drops what is long and does not say so. Shorter ones are
- * tried, of lengths that paths have, and after a while longer ones again. */
+/* Several timeouts have passed without an acknowledgement of a long packet, although the peer may
+ * live: perhaps a device on the path silently drops long packets. So shorter ones are tried, of
+ * lengths that paths allow, and later longer ones again. */
 static void suspect(struct slmp_flow *f)
 {
     static const uint32_t usual[] = {1472, 1232, 548, 0};
@@ -155,9 +158,9 @@ static void suspect(struct slmp_flow *f)
     }
 }
 
-/* The first timeout asks with the oldest packet only: a receiver that was not given a
- * processor for a while has lost nothing, and its answer tells what else is missing (RFC
- * 8985 has the same thought). The next one takes all that is old for lost. */
+/* At the first timeout only the oldest packet is sent again: a receiver that got no processor for a
+ * while has lost nothing, and its answer tells what is missing (as in RFC 8985). At the next one
+ * all packets that are old count as lost. */
 static void time_out(struct slmp_flow *f)
 {
     struct slmp *e = f->peer->engine;

@@ -15,10 +15,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers whose Poly1305 keys are made in one call, which costs little more than one. */
+/* GROUP packet numbers have their Poly1305 keys made in one call, which costs little more than one
+ * key does. */
 enum { GROUP = 8, POLY_KEY = 32, DIGEST = 32, NO_GROUP = -1 };
 
-/* The functions of libcrypto that are used, by our names. */
+/* The functions of libcrypto that this file uses, with its own names for them. */
 #define FUNCTIONS(USE)                                                                             \
     USE(mac_fetch, EVP_MAC_fetch)                                                                  \
     USE(mac_free, EVP_MAC_free)                                                                    \
@@ -38,12 +39,13 @@ enum { GROUP = 8, POLY_KEY = 32, DIGEST = 32, NO_GROUP = -1 };
 static struct {
     FUNCTIONS(MEMBER)
 } crypto;
-static struct mutex loading; /* by forks_take(), for this: */
-static bool crypto_loaded;   /* else the next one tries again */
+static struct mutex loading; /* taken by forks_take(), for: */
+static bool crypto_loaded;   /* false: the next engine tries again */
 
 static const struct library_symbol symbols[] = {FUNCTIONS(SYMBOL)};
 
-/* The linker's words say why it cannot be had, which need not be that it is not there. */
+/* Loads libcrypto. The linker's message says why it cannot be loaded, which may be for other
+ * reasons than that it is missing. */
 static bool load(struct reason *trouble)
 {
     static const char library[] = "libcrypto.so.3";
@@ -62,7 +64,7 @@ static bool load(struct reason *trouble)
 
 static bool crypto_there(struct reason *why)
 {
-    forks_take(&loading); /* a library that is half loaded cannot be loaded again in a child */
+    forks_take(&loading); /* so that no child is forked with a library half loaded */
     bool there = crypto_loaded = crypto_loaded || load(why);
     forks_give(&loading);
     return there;
@@ -75,7 +77,7 @@ struct slmp_mac {
 
 struct slmp_session_key {
     EVP_CIPHER_CTX *cipher;
-    int64_t group; /* the group of numbers that these keys are for; NO_GROUP: none */
+    int64_t group; /* the group of numbers for which the keys were made; NO_GROUP: none */
     uint8_t keys[GROUP][POLY_KEY];
 };
 

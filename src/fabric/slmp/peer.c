@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The peers of an engine: the table, their channels' memory, and which of them have
- * something to do.
+ * The peers of an engine: their table, the memory of their channels, and those with work to do.
  *
  *   all      every peer that is known
- *   active   those for which something may be due, at `due` at the earliest; LOOK: something
- *            happened, it must be looked at. e->due is at most the least of them.
+ *   active   peers that may have work, at `due` at the earliest; LOOK: something has happened, and
+ *            the peer must be looked at. e->due is not later than any of these.
  *
  * A peer with nothing to do leaves `active`, so that silent peers cost no time; a while later its
  * channels' rings are freed, so that they cost little memory.
@@ -23,7 +22,7 @@
 #include <stdlib.h>
 
 #define LOOK INT64_MIN
-#define LINGER 1000000000LL /* how long the rings of a silent peer are kept */
+#define LINGER 1000000000LL /* for how long a silent peer keeps its rings */
 
 /* ---- Numbers that cannot be guessed: SipHash-2-4 (Aumasson and Bernstein, 2012) ---- */
 
@@ -61,7 +60,7 @@ uint64_t slmp_mix(const struct slmp *e, uint64_t a, uint64_t b)
                      l ^ 0x7465646279746573};
     sip_word(v, a);
     sip_word(v, b);
-    sip_word(v, (uint64_t)16 << 56); /* the length of the two */
+    sip_word(v, (uint64_t)16 << 56); /* the length of both numbers together */
     v[2] ^= 0xff;
     for (int i = 0; i < 4; i++) {
         sip_round(v);
@@ -136,7 +135,7 @@ struct slmp_peer *slmp_peer_make(struct slmp *e, const struct slmp_address *a,
     }
     p->engine = e;
     p->address = *a;
-    p->generation = *slmp_peer_forgotten(e, a); /* a nonce given before it was known stays good */
+    p->generation = *slmp_peer_forgotten(e, a); /* a nonce that it got as a stranger stays valid */
     p->plain_id = (uint32_t)slmp_draw(e);
     p->unacked_at = e->now;
     p->packet = e->config.packet_size;
@@ -177,7 +176,8 @@ bool slmp_peer_rings(struct slmp_flow *f)
 
 /* ---- How long packets may be ---- */
 
-/* Longer ones that were cut already go in pieces from now on. */
+/* Sets the longest packet of a path. Longer packets that were cut already leave in pieces from now
+ * on. */
 void slmp_peer_path(struct slmp_peer *p, uint32_t longest)
 {
     enum { RANGES = 4 * SLMP_RANGES_DATA };
@@ -189,8 +189,8 @@ void slmp_peer_path(struct slmp_peer *p, uint32_t longest)
                                           : least - SLMP_HEADER;
 }
 
-/* Ends what there is with a peer: all messages are given back. Its next message begins
- * from the beginning. */
+/* Ends the session or exchange with a peer: gives back all its messages. The next message begins
+ * with a new greeting. */
 void slmp_peer_end(struct slmp_peer *p, enum slmp_status status)
 {
     struct slmp *e = p->engine;
@@ -201,7 +201,8 @@ void slmp_peer_end(struct slmp_peer *p, enum slmp_status status)
     slmp_touch(p);
     p->ending = session;
     for (unsigned i = 0; session && i < SLMP_CHANNELS; i++) {
-        slmp_rx_resume(&p->flow[i]); /* the NIC takes what is acknowledged, as far as it can */
+        /* offers packets that were acknowledged but not taken a last time */
+        slmp_rx_resume(&p->flow[i]);
     }
     p->ending = false;
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
@@ -214,7 +215,7 @@ void slmp_peer_end(struct slmp_peer *p, enum slmp_status status)
     }
 }
 
-/* ---- Who has something to do ---- */
+/* ---- Peers with work to do ---- */
 
 void slmp_touch(struct slmp_peer *p)
 {
@@ -244,7 +245,7 @@ static int64_t work_due(const struct slmp_peer *p)
     return at;
 }
 
-/* A channel that could do without its rings. */
+/* Whether a channel does not need its rings. */
 static bool at_rest(const struct slmp_flow *f)
 {
     return f->segments != NULL && list_empty(&f->queue) && f->una == f->next && f->base == f->top &&
@@ -260,7 +261,7 @@ static int64_t peer_due(const struct slmp_peer *p)
     return at;
 }
 
-/* Does what is due for a peer, without an effect on others; false if the peer is dead. */
+/* Does the work that is due for a peer; this may end its session. */
 static void advance(struct slmp_peer *p)
 {
     slmp_session_advance(p);
@@ -327,7 +328,7 @@ bool slmp_active_output(struct slmp *e, struct slmp_packet *packet)
         if (p->due <= e->now) {
             if (peer_output(p, packet)) {
                 p->due = LOOK;
-                if (++e->burst >= BURST) { /* the others have their turn */
+                if (++e->burst >= BURST) { /* the other peers have their turn */
                     list_remove(&p->work);
                     list_push_back(&e->active, &p->work);
                     e->burst = 0;

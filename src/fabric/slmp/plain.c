@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Plain SLMP, as the paper has it: ten bytes of header, every packet with SYN answered by
- * its header, at once. What the paper leaves to the receiver is kept small here: of each
- * message the pieces that have come, so that each byte is delivered once, and the ids of
- * the last messages that were complete. A packet that finds no room is not acknowledged.
+ * Plain SLMP, as in the paper: ten bytes of header; a receiver answers each packet with SYN at
+ * once, by its header. The receiver keeps for each message the pieces that have come, so that it
+ * delivers each byte once, and the ids of the last complete messages. It does not acknowledge a
+ * packet for which it has no room.
  *
- * The sending side with acknowledgements is that of tx.c; without any it is here.
+ * tx.c sends messages with acknowledgements, this file those without.
  */
 #include "plain.h"
 
@@ -25,9 +25,9 @@ static void answer(struct slmp *e, const struct slmp_address *to, const struct s
     }
 }
 
-/* ---- Acknowledgements of what we sent ---- */
+/* ---- Acknowledgements of packets that this engine has sent ---- */
 
-/* True if it was for a packet of this flow. */
+/* Takes an acknowledgement if it is for a packet of this flow; returns whether it is. */
 static bool acknowledged(struct slmp_flow *f, const struct slmp_wire *w)
 {
     struct slmp *e = f->peer->engine;
@@ -63,7 +63,7 @@ static void plain_ack(struct slmp *e, const struct slmp_address *from, const str
     e->counters.stale++;
 }
 
-/* ---- Messages that come ---- */
+/* ---- Messages of peers ---- */
 
 static bool is_done(const struct slmp_plain *r, uint32_t id)
 {
@@ -76,7 +76,8 @@ static bool is_done(const struct slmp_plain *r, uint32_t id)
     return false;
 }
 
-/* The message of a packet; a free place for it when it is new; NULL without one. */
+/* Returns the message that a packet is of, or a free place if the message is new; NULL if there is
+ * none. */
 static struct slmp_pieces *find_message(struct slmp_plain *r, uint32_t id)
 {
     struct slmp_pieces *found = NULL;
@@ -92,7 +93,7 @@ static struct slmp_pieces *find_message(struct slmp_plain *r, uint32_t id)
 
 enum piece { PIECE_NEW, PIECE_KNOWN, PIECE_WRONG, PIECE_NO_ROOM };
 
-/* Where a piece belongs among those that have come: *at is the first that begins after
+/* Says whether a piece is new, and where it belongs: *at is the first known piece that begins after
  * its first byte. */
 static enum piece place(const struct slmp_pieces *m, uint64_t first, uint64_t end, unsigned *at)
 {
@@ -146,7 +147,7 @@ static void finish(struct slmp_peer *p, struct slmp_pieces *m, enum slmp_status 
     e->up.done(e->up.context, &m->in, status);
 }
 
-/* Begins the message if need be and delivers a new piece; false if it must come again. */
+/* Begins the message if it is new, and delivers a piece; false if the sender must send it again. */
 static bool deliver(struct slmp_peer *p, struct slmp_pieces *m, const struct slmp_wire *w,
                     unsigned at)
 {
@@ -225,7 +226,8 @@ void slmp_plain_input(struct slmp *e, const struct slmp_address *from, const str
         return;
     }
     if (w->payload_length == 0 && (w->flags & SLMP_EOM) == 0 && e->config.mode != SLMP_OWN) {
-        answer(e, from, w); /* brings nothing: a question whether somebody is there */
+        /* an empty packet only asks whether there is an engine at this address */
+        answer(e, from, w);
         return;
     }
     struct slmp_peer *p = slmp_known(e, from);
@@ -289,8 +291,8 @@ bool slmp_plain_unacked(struct slmp_peer *p, struct slmp_packet *packet)
 
 /* ---- Time ---- */
 
-/* Messages that have left are given back here, not when their last packet is fetched:
- * that packet still lies in the lent memory. */
+/* Gives back messages that have left. Not when their last packet is fetched, since that packet
+ * still refers to the lent memory. */
 void slmp_plain_advance(struct slmp_peer *p)
 {
     struct slmp *e = p->engine;

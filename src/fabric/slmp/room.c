@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Places and memory of an engine, and who gives way when they are short.
+ * Places and memory of an engine, and which sessions give way when these are short.
  *
  * Invariants:
- *   - A session of ours gives way only if nothing of ours is outstanding: no message under way to
- *     it, and the caller says that it is not busy. So no operation of the program ends by it.
- *   - While there is room nobody is asked anything and nobody gives way: a process that is stopped
- *     keeps its session for as long as that.
- *   - When room becomes short, sessions that have been silent are asked, the one that was heard
- *     longest ago first. Who answers lives. Who does not, neither three questions nor for a
- *     quarter of config.silence, is absent: dead or stopped, which nobody can tell apart. Being
- *     absent is not the end: the session stays until its place is needed for a newcomer.
- *   - Places are given by address: a newcomer has proved his, since his OPEN repeats our nonce.
- *   - Who gives way: the lowest standing, then the absent, then the source with most places, then
- *     the one that was used longest ago. Nobody gives way to who stands lower; to an equal only
- *     who is absent, of the same source, or of one that has more places. Somebody who lives gives
- *     way only after a while without messages, and is told (slmp_leave), so that he begins anew.
- *   - Sources known to be somebody else's (SLMP_OTHERS) have half of the places together at most.
- *   - Of the memory for packets a source may hold as much as is free then: one alone has half of
- *     it, and n of them leave an n + 1st as much as each has.
+ *   - A session gives way only if this side has nothing outstanding with it: no message to the peer
+ *     is under way, and the user of the engine does not say that the peer is busy. So no operation
+ *     of the program fails by it.
+ *   - While there is room, no peer is probed and none gives way: a stopped process keeps its
+ *     session.
+ *   - When room becomes short, the engine asks silent peers whether they live, the one that was
+ *     silent longest first. A peer that answers lives. One that has not answered three questions,
+ *     for a quarter of config.silence at least, is absent: dead or stopped, which cannot be told
+ *     apart. An absent peer keeps its session until a newcomer needs the place.
+ *   - A newcomer gets a place when it has proved its address: its OPEN repeats this engine's nonce.
+ *   - The order in which sessions give way: the lowest standing first, then absent ones, then those
+ *     of the source with most places, then the one that was used longest ago. A session does not
+ *     give way to a newcomer of lower standing; to one of equal standing only if it is absent, of
+ *     the same source, or of a source with more places. A peer that lives gives way only after a
+ *     while without messages, and is told so (slmp_leave()), so that it can begin anew.
+ *   - Sources with standing SLMP_OTHERS have half of the places together at most.
+ *   - A source may hold as much memory for packets as remains free then: one alone has half of it,
+ *     and n sources leave as much for another one as each of them has.
  */
 #include "room.h"
 
@@ -27,23 +29,25 @@
 
 #include <stdlib.h>
 
-#define QUIET_NS 1000000000LL /* a peer heard within it lives, one used within it is not quiet */
+/* a peer heard within this time lives; one used within it is not quiet */
+#define QUIET_NS 1000000000LL
 
 enum {
-    SHORT_PART = 8, /* room is short when less than this part of it is free */
-    QUESTIONS = 2   /* sessions that are asked for each newcomer */
+    SHORT_PART = 8, /* room is short when less than the 8th part of it is free */
+    QUESTIONS = 2   /* peers that are asked for each newcomer */
 };
 
-/* Sessions of whom are equal here: all of one address, or what the caller says. */
+/* A source: its sessions share places and memory. It has the peers of one IP address, or those that
+ * the upcall `whose` names alike. */
 struct slmp_source {
     struct list link;
     uint64_t name;
     enum slmp_standing standing;
     uint32_t places;
-    size_t held; /* bytes of packets */
+    size_t held; /* bytes of packets that its sessions hold */
 };
 
-/* The source of peers that this side wants itself. */
+/* The source of peers that this side itself wants to reach. */
 const struct slmp_whose slmp_room_self = {.name = UINT64_MAX, .standing = SLMP_OURS};
 
 /* ---- Sources ---- */
@@ -104,7 +108,7 @@ bool slmp_room_join(struct slmp_peer *p, const struct slmp_whose *w)
     return true;
 }
 
-/* ---- Who is quiet, who is absent ---- */
+/* ---- Quiet and absent peers ---- */
 
 static bool sends(const struct slmp_peer *p)
 {
@@ -117,7 +121,7 @@ static bool sends(const struct slmp_peer *p)
     return !list_empty(&p->unacked);
 }
 
-/* Whether something of ours is outstanding with it. */
+/* Whether this side has something outstanding with a peer. */
 static bool is_needed(const struct slmp_peer *p)
 {
     const struct slmp_upcalls *up = &p->engine->up;
@@ -125,7 +129,7 @@ static bool is_needed(const struct slmp_peer *p)
            (up->busy != NULL && up->busy(up->context, (struct slmp_peer *)(uintptr_t)p));
 }
 
-/* Whether something of its own is: a message that came in part, or was not acknowledged. */
+/* Whether the peer has: a message that came in part, or a packet that is not acknowledged. */
 static bool has_begun(const struct slmp_peer *p)
 {
     for (unsigned i = 0; i < p->channels; i++) {
@@ -153,8 +157,8 @@ static bool is_quiet(const struct slmp_peer *p)
     return p->engine->now - p->used >= QUIET_NS && !has_begun(p);
 }
 
-/* The session that was silent for longest among those that were not asked yet, and of those that
- * hold packets, if that is what is short; asks it whether it lives. */
+/* Asks one peer whether it lives: the one that was silent longest among those that were not asked
+ * yet; with `holding` among those that hold packets. */
 static void ask_one(struct slmp *e, bool holding)
 {
     struct slmp_peer *best = NULL;
@@ -190,7 +194,7 @@ bool slmp_room_spares(struct slmp_peer *p)
 
 /* ---- Places ---- */
 
-/* Whether a session may give way to who has so many places. */
+/* Whether a session may give way to a newcomer `w`, whose source has so many places. */
 static bool may_push(const struct slmp_peer *p, const struct slmp_whose *w, uint32_t places)
 {
     const struct slmp_source *s = p->source;
@@ -200,7 +204,7 @@ static bool may_push(const struct slmp_peer *p, const struct slmp_whose *w, uint
     return is_absent(p) || s->name == w->name || s->places > places;
 }
 
-/* Whether one gives way before another. */
+/* Whether session p gives way before session q. */
 static bool goes_before(const struct slmp_peer *p, const struct slmp_peer *q)
 {
     const struct slmp_source *s = p->source, *t = q->source;
@@ -217,7 +221,8 @@ static bool goes_before(const struct slmp_peer *p, const struct slmp_peer *q)
     return p->used < q->used;
 }
 
-/* The session that gives way; `others`: one of those. NULL: none does. */
+/* Returns the session that gives way to a newcomer; with `others` only one of SLMP_OTHERS. NULL:
+ * none. */
 static struct slmp_peer *choose(struct slmp *e, const struct slmp_whose *w, bool others)
 {
     const struct slmp_source *own = find_source(e, w);
@@ -233,8 +238,8 @@ static struct slmp_peer *choose(struct slmp *e, const struct slmp_whose *w, bool
     return best;
 }
 
-/* Ends a session for somebody else's sake. False: an upcall has sent something to the peer
- * meanwhile, which therefore stays known. */
+/* Ends a session to make room, and frees the peer. False: an upcall has meanwhile sent a message to
+ * the peer, which therefore stays. */
 static bool give_way(struct slmp_peer *p)
 {
     struct slmp *e = p->engine;
@@ -250,7 +255,7 @@ static bool give_way(struct slmp_peer *p)
     return true;
 }
 
-/* Nothing is lost if this one is forgotten: there is no session, and nothing to send. */
+/* Whether a peer can be forgotten without loss: it has no session, and there is nothing to send. */
 static bool is_idle(const struct slmp_peer *p)
 {
     for (unsigned i = 0; p->plain != NULL && i < SLMP_PLAIN_MESSAGES; i++) {
@@ -266,8 +271,8 @@ static bool is_full(const struct slmp *e)
     return e->peers >= e->config.peers_max;
 }
 
-/* Forgets idle peers until there is a place; with `greeting` also peers that this side has asked
- * for a session without having a message for them. */
+/* Forgets idle peers until there is a place; with `greeting` those with which an exchange has
+ * begun, though there is no message for them. */
 static bool forget_idle(struct slmp *e, bool greeting)
 {
     for (struct list *l = e->all.next; l != &e->all && is_full(e);) {
@@ -291,7 +296,8 @@ static bool is_short(uint32_t used, uint32_t most)
     return used + most / SHORT_PART >= most;
 }
 
-/* Gets a place free, if anybody gives way; NULL for who has not proved his address. */
+/* Makes a place free if any peer gives way. `w` is NULL for a peer that has not proved its
+ * address. */
 static bool free_place(struct slmp *e, const struct slmp_whose *w)
 {
     if (!is_full(e) || forget_idle(e, false)) {
@@ -330,7 +336,7 @@ static bool has_share(const struct slmp_peer *p, size_t size)
     return size <= left && p->source->held <= left - size;
 }
 
-/* Ends an absent session that holds packets. */
+/* Ends an absent session that holds packets, but not that of `but`; false: there is none. */
 static bool squeeze(const struct slmp_peer *but)
 {
     struct slmp *e = but->engine;

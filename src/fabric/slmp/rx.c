@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The receiving side of a channel: each packet is taken once, in the order that the rules
- * of slmp.h ask for; what cannot be taken yet is held, in memory that is counted.
+ * The receiving side of a channel. It takes each packet once, in an order that slmp.h allows, and
+ * holds packets that cannot be taken yet, in memory that is counted.
  *
- * An acknowledgement leaves at once for what is out of order or was sent twice, and otherwise
- * with the next data or after config.ack_delay; after ACK_EVERY packets, a tenth of that.
+ * An acknowledgement leaves at once for a packet that is out of order or was sent again; else with
+ * the next data, or after config.ack_delay, or, after ACK_EVERY packets, a tenth of that.
  *
- * What was sent twice bears a stamp that is later than all that have come. What merely comes
- * twice does not: it may be old, and whoever sent it now need not be the peer. It tells nothing of
- * the round trip, so its stamp is not repeated, and it is answered once in OLD_GAP at most.
+ * A packet that was sent again has a later stamp than all that have come. One that merely comes
+ * again has not: it may be an old copy, and its sender another one than the peer. It tells nothing
+ * of the round trip, so its stamp is not echoed, and it is answered once in OLD_GAP at most.
  */
 #include "rx.h"
 
@@ -71,7 +71,7 @@ static enum taken begin(struct slmp_flow *f, const struct slmp_held *h, const ui
         return WAITS;
     }
     if (in->active) {
-        return BAD; /* more messages under way than packets: not a peer that keeps the rules */
+        return BAD; /* the peer has begun more messages than its window allows */
     }
     *in = (struct slmp_incoming){.from = f->peer->address,
                                  .peer = f->peer,
@@ -123,7 +123,7 @@ static enum taken take(struct slmp_flow *f, const struct slmp_held *h, const uin
     return TAKEN;
 }
 
-/* Takes what is held and can be taken now. */
+/* Takes the held packets that can be taken now. */
 static void drain(struct slmp_flow *f)
 {
     bool again = f->held > 0;
@@ -189,7 +189,7 @@ static bool begin_pieces(struct slmp_flow *f, struct slmp_slot *s, const struct 
     return true;
 }
 
-/* Puts a piece where it belongs; true when it was the last that was missing. */
+/* Copies a piece into its packet; returns whether it was the last one missing. */
 static bool add_piece(struct slmp_held *h, const struct slmp_wire *w)
 {
     uint8_t *have = h->bytes + h->length;
@@ -202,7 +202,8 @@ static bool add_piece(struct slmp_held *h, const struct slmp_wire *w)
     return h->missing == 0;
 }
 
-/* Not at once: who was waiting for these packets may be about to send something. */
+/* Has an acknowledgement leave soon. Not at once, since an application that has waited for these
+ * packets may be about to send data. */
 static void ack_soon(struct slmp_flow *f)
 {
     struct slmp *e = f->peer->engine;
@@ -218,13 +219,14 @@ static void slide(struct slmp_flow *f)
     while (f->base < f->cumulative && slot_at(f, f->base)->held == NULL) {
         slot_at(f, f->base++)->filled = false;
     }
-    /* A sender that was told of little room waits to hear that there is more. */
+    /* A sender that was told of little room waits until it is told of more. */
     if (f->base + window - f->told >= window / 2) {
         ack_soon(f);
     }
 }
 
-/* Whether a packet left its sender later than all that have come; it is the latest then. */
+/* Whether a packet left its sender later than all that have come before; then it becomes the
+ * latest. */
 static bool is_latest(struct slmp_flow *f, const struct slmp_wire *w)
 {
     bool latest = f->latest == 0 || (int32_t)(w->stamp - f->latest) > 0;
@@ -232,8 +234,8 @@ static bool is_latest(struct slmp_flow *f, const struct slmp_wire *w)
     return latest;
 }
 
-/* Something old asks for an answer. Stamps begin again after 71 minutes, so that what is the
- * latest may look old: it is answered by and by. */
+/* Answers an old packet, though rarely. Stamps wrap around after 71 minutes, so the latest packet
+ * may look old, and must be answered in the end. */
 static void answer_old(struct slmp_flow *f)
 {
     int64_t now = f->peer->engine->now;
@@ -266,7 +268,7 @@ static void want_ack(struct slmp_flow *f, const struct slmp_wire *w, bool at_onc
     }
 }
 
-/* A packet has come that brings nothing new. */
+/* Handles a packet that has come before. */
 static void came_again(struct slmp_flow *f, const struct slmp_wire *w)
 {
     if (is_latest(f, w)) {
@@ -276,8 +278,8 @@ static void came_again(struct slmp_flow *f, const struct slmp_wire *w)
     }
 }
 
-/* A piece has come. True when its packet is whole: `w` is that packet then, and `whole`
- * its memory. */
+/* Takes a piece of a packet. True: its packet is complete; `w` is changed to that packet, and
+ * `whole` owns its memory. */
 static bool gather(struct slmp_flow *f, struct slmp_slot *s, uint64_t sequence, struct slmp_wire *w,
                    struct slmp_slot *whole)
 {
@@ -296,7 +298,7 @@ static bool gather(struct slmp_flow *f, struct slmp_slot *s, uint64_t sequence, 
         if (s->held->missing == missing) {
             came_again(f, w);
         } else {
-            want_ack(f, w, true); /* so that the sender hears that we live */
+            want_ack(f, w, true); /* tells the sender that this side lives */
         }
         return false;
     }
@@ -308,7 +310,7 @@ static bool gather(struct slmp_flow *f, struct slmp_slot *s, uint64_t sequence, 
     return true;
 }
 
-/* Takes or holds a packet that is new; false if it must come again. */
+/* Takes a new packet, or holds it; false: the sender must send it again. */
 static bool accept_packet(struct slmp_flow *f, struct slmp_slot *s, const struct slmp_wire *w)
 {
     struct slmp *e = f->peer->engine;
@@ -325,13 +327,13 @@ static bool accept_packet(struct slmp_flow *f, struct slmp_slot *s, const struct
     }
     if (t == WAITS && !hold(f, s, &h, w->payload)) {
         slmp_drop(f->peer, &e->counters.no_room);
-        want_ack(f, w, true); /* we live, and something else is missing */
+        want_ack(f, w, true); /* tells the sender that this side lives, and misses other packets */
         return false;
     }
     return true;
 }
 
-/* True when with this piece its packet was accepted. */
+/* Takes a piece; returns whether its packet was accepted with it. */
 static bool take_piece(struct slmp_flow *f, struct slmp_slot *s, uint64_t sequence,
                        const struct slmp_wire *w)
 {
@@ -360,7 +362,7 @@ void slmp_rx_data(struct slmp_flow *f, const struct slmp_wire *w)
         return;
     }
     if (s->held != NULL && !w->piece) {
-        release(f, s); /* the path takes it whole again */
+        release(f, s); /* the path takes the packet whole again */
     }
     bool in_order = sequence == f->cumulative && f->top <= sequence;
     if (!(w->piece ? take_piece(f, s, sequence, w) : accept_packet(f, s, w))) {
@@ -387,8 +389,8 @@ void slmp_rx_resume(struct slmp_flow *f)
 
 /* ---- Acknowledgements ---- */
 
-/* The packets beyond the first missing one that have come, as ranges; false if there
- * are more than `most`. */
+/* Writes the ranges of packets beyond the first missing one that have come; false if there are more
+ * than `most`. */
 static bool fill_ranges(const struct slmp_flow *f, struct slmp_wire *w, unsigned most)
 {
     uint64_t i = f->cumulative;
@@ -408,7 +410,7 @@ static bool fill_ranges(const struct slmp_flow *f, struct slmp_wire *w, unsigned
     }
 }
 
-/* Puts the acknowledgement into a packet of the same channel. */
+/* Puts an acknowledgement into a packet of the same channel. */
 void slmp_rx_fill(struct slmp_flow *f, struct slmp_wire *w)
 {
     struct slmp *e = f->peer->engine;

@@ -5,9 +5,10 @@
 
 #include "engine.h"
 
-void slmp_rx_end(struct slmp_flow *, enum slmp_status); /* and ready for the next session */
+/* also makes the flow ready for the next session */
+void slmp_rx_end(struct slmp_flow *, enum slmp_status);
 void slmp_rx_data(struct slmp_flow *, const struct slmp_wire *);
-void slmp_rx_asked(struct slmp_flow *, const struct slmp_wire *); /* by ACK with SYN */
+void slmp_rx_asked(struct slmp_flow *, const struct slmp_wire *); /* handles an ACK with SYN */
 void slmp_rx_resume(struct slmp_flow *);
 void slmp_rx_fill(struct slmp_flow *, struct slmp_wire *);
 bool slmp_rx_output(struct slmp_flow *, struct slmp_packet *);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * How two peers come to a session.
+ * How two peers agree on a session.
  *
  *   initiator                              responder
  *   IDLE      ── hello ──────────────────►            keeps nothing
@@ -10,23 +10,24 @@
  *   SESSION   ── DATA token b ───────────►
  *             ◄── DATA token a ───────────
  *
- * An OPEN with another nonce than the right one is answered with WELCOME, which repeats
- * the first half of the wrong one where it repeats the hello's message id otherwise.
+ * The responder answers an OPEN with a wrong nonce by WELCOME; this repeats the first half of the
+ * wrong nonce, in the place where it repeats the message id of a hello.
  *
  * The hello, without a job key, is an empty first packet of plain SLMP with the version bit. A
  * plain peer answers it with ten bytes: HELLO becomes PLAIN.
  *
  * A nonce is a keyed hash of the peer's address and of a generation that changes with each
- * session, so an OPEN opens one session at most, however late its copies come, and only
- * for who can receive at its address. When both open at once the one with the greater
- * incarnation wins; the other's OPEN is ignored there, and here ours is dropped for it.
+ * session, so an OPEN opens one session at most, however late its copies come, and
+ * only for a peer that receives packets at its address. When both open at once, the OPEN of the one
+ * with the greater incarnation counts: that side ignores the other OPEN, and the other side drops
+ * its own.
  *
- * A token is what each side wants to see on packets of the session. A packet with another
- * is of a session that is no more: it is answered with RESET, which repeats that token and
- * so ends that session at its sender and no other.
+ * Each side chooses the token that packets to it must have in the session. A packet with another
+ * token is of a session that has ended: the receiver answers with RESET, which repeats that token,
+ * and so ends only that session at its sender.
  *
- * Whatever a stranger gets he gets the same ANSWERS_AT_ONCE times and then once each
- * ANSWER_GAP: who repeats packets makes us send no more than that.
+ * A stranger gets the same answer ANSWERS_AT_ONCE times, and then once each ANSWER_GAP: so repeated
+ * packets make this engine send no more than that.
  */
 #include "session.h"
 
@@ -51,8 +52,8 @@ static bool greeting(const struct slmp_peer *p)
     return p->state == PEER_HELLO || p->state == PEER_OPENING;
 }
 
-/* Whether an answer may leave that is told from others to the address by `what`. Answers share
- * places, by a hash that nobody can guess; each place has the time that its next one is due. */
+/* Whether an answer of the kind `what` may leave to an address. Answers share places in a table by
+ * a keyed hash; each place has the time when its next answer is due. */
 static bool may_answer(struct slmp *e, const struct slmp_address *to, uint64_t what)
 {
     uint64_t hash = slmp_mix(e, ((uint64_t)to->ip << 16 | to->port) ^ what, ~what);
@@ -97,7 +98,7 @@ void slmp_session_begin(struct slmp_peer *p)
     p->drawn = e->mac != NULL ? slmp_draw(e) : 0;
 }
 
-/* The session stands: both tokens and the peer's limits are known. */
+/* Begins the session: both tokens and the limits of the peer are known. */
 static void start(struct slmp_peer *p, const struct slmp_wire *w)
 {
     struct slmp *e = p->engine;
@@ -108,7 +109,7 @@ static void start(struct slmp_peer *p, const struct slmp_wire *w)
     p->incarnation = w->incarnation;
     p->generation = slmp_draw(e);
     p->packet = packet;
-    slmp_peer_path(p, p->path); /* ranges may stand before the payload, four bytes each */
+    slmp_peer_path(p, p->path); /* ranges may precede the payload, four bytes each */
     p->window = w->window;
     for (unsigned i = 0; i < SLMP_CHANNELS; i++) {
         slmp_tx_start(&p->flow[i]);
@@ -132,7 +133,7 @@ static struct slmp_wire opening(const struct slmp *e, enum slmp_kind kind, uint6
         .window = (uint16_t)e->config.window};
 }
 
-/* ---- What comes ---- */
+/* ---- Packets that have come ---- */
 
 void slmp_session_hello(struct slmp *e, const struct slmp_address *from, const struct slmp_wire *w)
 {
@@ -158,15 +159,16 @@ void slmp_session_version(struct slmp *e, const struct slmp_address *from,
         e->counters.version++;
         e->up.version(e->up.context, from, w->version, slmp_version(e->mac != NULL));
         if (w->kind == SLMP_KIND_HELLO) {
-            slmp_session_hello(e, from, w); /* he, too, may say which version we speak */
+            /* the peer, too, may report which version this engine speaks */
+            slmp_session_hello(e, from, w);
         }
     }
 }
 
 static void welcome(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *w)
 {
-    /* It answers our hello, or refuses the OPEN that we are sending; a copy of an older one
-     * must not make us open the session twice. */
+    /* A WELCOME answers the hello of this engine, or refuses its OPEN. A copy of an older one must
+     * not make it open the session twice. */
     if (p == NULL || !greeting(p) ||
         w->id != (p->state == PEER_HELLO ? p->plain_id : (uint32_t)p->nonce) ||
         (e->mac != NULL && w->number != p->drawn)) {
@@ -187,16 +189,17 @@ static void welcome(struct slmp *e, struct slmp_peer *p, const struct slmp_wire 
     p->incarnation = w->incarnation;
     p->opening = p->opening != 0 ? p->opening : (uint32_t)slmp_draw(e) | 1;
     if (p->greetings < WELCOMES_MOST) {
-        p->greet_at = e->now; /* one that says it again and again is answered in due time */
+        /* not at once for one that repeats this WELCOME: then at the usual time */
+        p->greet_at = e->now;
     }
 }
 
-/* A peer's OPEN with the right nonce: a new session, whatever was before. */
+/* Takes an OPEN of the peer with the right nonce: begins a new session, and ends an old one. */
 static void open_session(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
                          const struct slmp_wire *w)
 {
     if (p != NULL && p->state == PEER_OPENING && e->config.incarnation > w->incarnation) {
-        return; /* ours wins, and is on its way */
+        return; /* this engine's OPEN counts, and is on its way */
     }
     if (p != NULL && (p->state == PEER_SESSION || p->state == PEER_PLAIN)) {
         slmp_peer_end(p, SLMP_UNDELIVERABLE);
@@ -246,7 +249,8 @@ static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *
         return;
     }
     if (p->reset == w->token && p->reset != 0) {
-        slmp_peer_end(p, SLMP_UNDELIVERABLE); /* its end has come before its beginning */
+        /* the end of this session has come before its beginning */
+        slmp_peer_end(p, SLMP_UNDELIVERABLE);
         return;
     }
     struct slmp_whose whose = slmp_room_whose(e, &p->address);
@@ -265,9 +269,9 @@ static void opened(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *
     start(p, w);
 }
 
-/* Whether a session with this token lives. With a key a RESET is proof that it does not: nobody
- * gets one for a session that lives, from whatever address he asks. The search costs little: there
- * are few sessions, and few can send the packets that lead here. */
+/* Whether a session with this token exists. With a key, a RESET proves that its session does not:
+ * so no address may get a RESET for one that does. The search costs little, as there are few
+ * sessions, and few senders can cause it. */
 static bool lives(const struct slmp *e, uint32_t token)
 {
     for (const struct list *l = e->all.next; e->mac != NULL && l != &e->all; l = l->next) {
@@ -304,13 +308,13 @@ void slmp_session_leave(struct slmp_peer *p)
     slmp_reply_bytes(e, &p->address, packet.header, packet.header_length);
 }
 
-/* A packet of a session that is not known. */
+/* Answers a packet of an unknown session by a RESET. */
 static void stale(struct slmp *e, const struct slmp_address *from, const struct slmp_peer *p,
                   const struct slmp_wire *w)
 {
     struct slmp_wire reset = reset_of(e, w->token);
     e->counters.stale++;
-    /* Data may overtake OPENED; it will come again. */
+    /* Data may overtake OPENED; the peer will send them again. */
     bool early = p != NULL && p->state == PEER_OPENING && p->opening == w->token;
     if (early || w->kind == SLMP_KIND_LEAVE || w->tagged != (e->mac != NULL) ||
         !may_answer(e, from, (uint64_t)SLMP_KIND_RESET << 32 ^ w->token) || lives(e, w->token)) {
@@ -320,8 +324,8 @@ static void stale(struct slmp *e, const struct slmp_address *from, const struct 
     slmp_reply(e, from, &reset);
 }
 
-/* The peer has ended the session; on the way to one, the session may be that of an OPENED that is
- * still to come. */
+/* Takes a RESET: the peer has ended the session. While OPEN is under way, the session may be one
+ * whose OPENED is still to come. */
 static void session_reset(struct slmp *e, struct slmp_peer *p, const struct slmp_wire *w)
 {
     if (p != NULL && p->state == PEER_SESSION && p->token_out == w->token &&
@@ -335,7 +339,7 @@ static void session_reset(struct slmp *e, struct slmp_peer *p, const struct slmp
     e->counters.stale++;
 }
 
-/* True: it is the peer's, and was taken once. */
+/* Takes a packet of a session; true: it is of the peer's session, and was not taken before. */
 static bool in_session(struct slmp *e, const struct slmp_address *from, struct slmp_peer *p,
                        const struct slmp_wire *w, const uint8_t *packet)
 {
@@ -358,7 +362,7 @@ static bool in_session(struct slmp *e, const struct slmp_address *from, struct s
         return true;
     }
     slmp_tx_ack(f, w);
-    /* An upcall may have sent, but none can have ended the session. */
+    /* An upcall may have sent a message, but cannot have ended the session. */
     if (w->kind == SLMP_KIND_DATA) {
         p->used = e->now;
         slmp_rx_data(f, w);
@@ -368,7 +372,7 @@ static bool in_session(struct slmp *e, const struct slmp_address *from, struct s
     return true;
 }
 
-/* Our own words, as somebody else's. */
+/* Whether a greeting of this engine itself was sent back to it. */
 static bool reflected(const struct slmp *e, const struct slmp_wire *w)
 {
     return (w->kind == SLMP_KIND_WELCOME || w->kind == SLMP_KIND_OPEN ||
@@ -413,7 +417,7 @@ bool slmp_session_input(struct slmp *e, const struct slmp_address *from, const s
     return false;
 }
 
-/* ---- What leaves, and when ---- */
+/* ---- Greetings that leave ---- */
 
 bool slmp_session_output(struct slmp_peer *p, struct slmp_packet *packet)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The calls of slmp.h: what comes is parsed and goes where it belongs. */
+/* The calls of slmp.h: parses packets, and passes them to the other files. */
 #include "engine.h"
 
 #include "auth.h"
@@ -72,7 +72,7 @@ struct slmp *slmp_open(const struct slmp_config *config, const struct slmp_upcal
         return NULL;
     }
     e->config = *config;
-    e->config.key = NULL; /* its owner may wipe it now */
+    e->config.key = NULL; /* the caller may wipe the key now */
     e->up = *up;
     e->up.version = up->version != NULL ? up->version : no_version;
     e->now = INT64_MIN;
@@ -90,8 +90,8 @@ static void set_now(struct slmp *e, int64_t now)
     e->now = now > e->now ? now : e->now;
 }
 
-/* Called when the user of the engine wants a peer: the engine greets it after `rto_initial` at the
- * latest, however long the peer has not answered. */
+/* Notes that the user of the engine wants a session with a peer: the engine sends the next greeting
+ * within `rto_initial`, for however long the peer has not answered. */
 static void wish(struct slmp_peer *p)
 {
     struct slmp *e = p->engine;
@@ -196,7 +196,7 @@ void slmp_ask(struct slmp *e, int64_t now, struct slmp_peer *p)
 {
     set_now(e, now);
     if (p->state == PEER_SESSION) {
-        p->asked = false; /* it is for more than room now */
+        p->asked = false; /* the question is not only for the sake of room any more */
         slmp_touch(p);
         slmp_tx_ask(slmp_peer_flow(p, 0));
     }
@@ -277,7 +277,7 @@ void slmp_reply(struct slmp *e, const struct slmp_address *to, struct slmp_wire 
 {
     uint8_t bytes[SLMP_HEADER_ROOM];
     if (e->reply_count == SLMP_REPLIES) {
-        e->counters.unsent++; /* without the work of a tag */
+        e->counters.unsent++; /* dropped before a tag is made for it */
         return;
     }
     slmp_reply_bytes(e, to, bytes, slmp_auth_greet(e, to, w, bytes));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The sending side of a channel. A packet is FLIGHT, LOST or ACKED; lost.c says when it is
- * lost. Lost packets leave before new ones. The same code serves plain peers, whose
- * acknowledgements name one packet each and whose window is fixed.
+ * The sending side of a channel. A packet is FLIGHT, LOST or ACKED; lost.c decides when it is lost.
+ * Lost packets leave before new ones. This file serves plain peers, too: their acknowledgements
+ * name one packet each, and their window is fixed.
  */
 #include "tx.h"
 
@@ -52,7 +52,8 @@ void slmp_give_back(struct slmp_peer *p, struct list *messages, enum slmp_status
     }
 }
 
-/* The peer's state is IDLE already: what an upcall sends waits for the next session. */
+/* Ends a channel. The peer's state is IDLE already, so messages that an upcall sends wait for the
+ * next session. */
 void slmp_tx_end(struct slmp_flow *f, enum slmp_status status)
 {
     struct list messages;
@@ -63,7 +64,7 @@ void slmp_tx_end(struct slmp_flow *f, enum slmp_status status)
     slmp_give_back(f->peer, &messages, status);
 }
 
-/* ---- What was acknowledged ---- */
+/* ---- Acknowledgements ---- */
 
 void slmp_tx_acked(struct slmp_flow *f, struct slmp_segment *s)
 {
@@ -130,7 +131,7 @@ void slmp_tx_ack(struct slmp_flow *f, const struct slmp_wire *w)
         return;
     }
     if (cumulative + e->config.window < f->una) {
-        return; /* so late that it says nothing new */
+        return; /* so late that it acknowledges nothing new */
     }
     uint64_t una = f->una;
     uint32_t acked = ack_between(f, una, cumulative);
@@ -143,7 +144,7 @@ void slmp_tx_ack(struct slmp_flow *f, const struct slmp_wire *w)
         acked += ack_between(f, first < una ? una : first, end);
     }
     int64_t rtt = 0;
-    /* An acknowledgement that brings nothing new may be old (RFC 7323). */
+    /* An acknowledgement of nothing new may be old (RFC 7323), so its echo does not count. */
     if (w->echo != 0 && acked > 0) {
         int32_t us = (int32_t)((uint32_t)(e->now / 1000) - w->echo);
         rtt = us > 0 ? us * 1000LL : us > -2 ? 1000 : 0;
@@ -152,12 +153,12 @@ void slmp_tx_ack(struct slmp_flow *f, const struct slmp_wire *w)
     bool opens = cumulative + w->window > f->edge;
     f->edge = opens ? cumulative + w->window : f->edge;
     if (f->probe_at != SLMP_NEVER && (opens || list_empty(&f->queue))) {
-        f->probe_at = SLMP_NEVER; /* it lives, and no window is waited for any more */
+        f->probe_at = SLMP_NEVER; /* the peer lives, and no message waits for its window any more */
         f->cc.backoff = 0;
     }
 }
 
-/* ---- What leaves ---- */
+/* ---- Packets that leave ---- */
 
 void slmp_message_parts(const struct slmp_message *m, uint64_t offset, uint32_t length,
                         struct slmp_packet *p)
@@ -176,7 +177,7 @@ void slmp_message_parts(const struct slmp_message *m, uint64_t offset, uint32_t 
     }
 }
 
-/* A short payload goes with the header: one piece costs the system less than two. */
+/* Copies a short payload behind the header: one part costs the system less than two. */
 static void fold(struct slmp_packet *p)
 {
     if (p->length <= SLMP_HEADER_ROOM) {
@@ -188,12 +189,13 @@ static void fold(struct slmp_packet *p)
     }
 }
 
-/* The part [at, end) of a packet's payload: all of it, or a piece. */
+/* The bytes [at, end) of a packet's payload: all of it, or a piece. */
 struct part {
     uint32_t at, end;
 };
 
-/* Finds the bytes of a packet; false: zeros stand for them. */
+/* Sets the parts of a packet to its bytes; false: they cannot be read, and zeros are sent for
+ * them. */
 static bool find_bytes(struct slmp_message *m, uint64_t offset, uint32_t length,
                        struct slmp_packet *p)
 {
@@ -234,11 +236,11 @@ static void emit(struct slmp_flow *f, struct slmp_message *m, uint64_t offset, u
     }
     slmp_auth_seal(f->peer, p, &w);
     if (m->fill == NULL) {
-        fold(p); /* parts that m->fill() finds are not read here: only the system may */
+        fold(p); /* not if m->fill() has set the parts: only the system may read those */
     }
 }
 
-/* A packet is under way, the whole of it. */
+/* Notes that the whole of a packet is under way. */
 static void depart(struct slmp_flow *f, struct slmp_segment *s)
 {
     struct slmp *e = f->peer->engine;
@@ -256,7 +258,7 @@ static void depart(struct slmp_flow *f, struct slmp_segment *s)
     }
 }
 
-/* The message to cut next, NULL if nothing may be cut now. */
+/* Returns the message to cut next, NULL if none may be cut now. */
 static struct slmp_message *next_message(const struct slmp_flow *f)
 {
     if (list_empty(&f->queue) || f->next - f->una >= slmp_flow_config(f)->window ||
@@ -296,8 +298,8 @@ static void cut(struct slmp_flow *f, struct slmp_message *m, struct slmp_packet 
     emit(f, m, offset, length, (struct part){0, length}, f->next++, true, p);
 }
 
-/* When the next packet may leave. With nothing under way there is nothing to space it from:
- * the first packet of a message does not wait because of those that were acknowledged. */
+/* Returns when the next packet may leave. If none is under way, at once: a message need not be
+ * spaced from packets that were acknowledged. */
 static int64_t next_at(const struct slmp_flow *f)
 {
     return f->in_flight == 0 && !slmp_flow_plain(f) ? f->peer->engine->now : f->cc.next;
@@ -308,8 +310,8 @@ static bool may_send(const struct slmp_flow *f)
     return f->in_flight < f->cc.window && next_at(f) <= f->peer->engine->now;
 }
 
-/* The path takes shorter packets than when this one was cut: it goes in pieces, the last
- * of which is its transmission. */
+/* Sends a packet in pieces: it was cut when the path took longer packets than now. Its last piece
+ * counts as its transmission. */
 static bool emit_piece(struct slmp_flow *f, struct slmp_segment *s, struct slmp_packet *p)
 {
     uint32_t most = (f->peer->segment - SLMP_PIECE_MORE) / SLMP_PIECE_UNIT * SLMP_PIECE_UNIT;
@@ -338,7 +340,7 @@ static void send_again(struct slmp_flow *f, struct slmp_segment *s, struct slmp_
     }
 }
 
-/* Nothing is under way, and the peer's window lets nothing leave: it will be asked. */
+/* Begins to probe if no packet is under way and the peer's window is closed. */
 static void await_window(struct slmp_flow *f)
 {
     if (!list_empty(&f->queue) && list_empty(&f->lost) && f->next >= f->edge && f->in_flight == 0 &&

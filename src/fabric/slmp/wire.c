@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-/* Where the fields behind the header of the paper are. */
+/* Places of the fields behind the header of the paper. */
 enum { AT_KIND = 10, AT_A = 11, AT_B = 12, AT_BITS = 13, AT_SUM = 14, AT_REST = 18 };
 enum { LENGTH_LEAST = 30 };
 
-/* By kind of packet, the bytes before the payload: without ranges, piece and tag; those that a tag
- * adds; and whether a tag must be there. */
+/* By kind of packet: the bytes before the payload, without ranges, piece and tag; those that a tag
+ * adds; and whether a tag is required. */
 static const struct {
     uint8_t length, more;
     bool tag_only;
@@ -36,7 +36,7 @@ _Static_assert(SLMP_OVERHEAD + 4 * SLMP_RANGES_ACK + SLMP_TAGGED_MORE <= SLMP_HE
                "an ACK fits");
 
 /* ---- Fields ----
- * Where each stands is said once, for who reads packets and who writes them (`out`). */
+ * One function for each group has the places of its fields, to read them or (`out`) to write. */
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "a field's bytes are turned round");
@@ -49,12 +49,12 @@ ALWAYS_INLINE void field(bool out, uint8_t *p, void *value, size_t bytes)
     memcpy(out ? p : value, &v, bytes);
 }
 
-/* FIELD() is the field of w that stands so many bytes behind p. */
+/* FIELD() reads or writes the field of w that is so many bytes behind p. */
 #define FIELD(at, member) field(out, p + (at), &w->member, sizeof(w->member))
 
 /* ---- CRC-32C ---- */
 
-/* Remainders of the sixteen nibbles, polynomial 0x82f63b78 (reflected). */
+/* Remainders of the sixteen nibbles, for the polynomial 0x82f63b78 (reflected). */
 static uint32_t crc_portable(uint32_t crc, const uint8_t *p, size_t length)
 {
     static const uint32_t nibble[16] = {0x00000000, 0x105ec76f, 0x20bd8ede, 0x30e349b1,
@@ -77,7 +77,7 @@ __attribute__((target("sse4.2"))) static uint32_t crc_sse42(uint32_t crc, const 
         c = __builtin_ia32_crc32di(c, word);
     }
     crc = (uint32_t)c;
-    if ((length & 4) != 0) { /* headers have such rests */
+    if ((length & 4) != 0) { /* headers are often no multiple of 8 bytes */
         uint32_t half;
         memcpy(&half, p, 4);
         crc = __builtin_ia32_crc32si(crc, half);
@@ -167,7 +167,7 @@ ALWAYS_INLINE void greeting_fields(bool out, uint8_t *p, struct slmp_wire *w)
     FIELD(40, window);
 }
 
-/* All but what a tag brings. */
+/* Reads or writes all fields but those that a tag adds. */
 ALWAYS_INLINE void kind_fields(bool out, uint8_t *p, struct slmp_wire *w)
 {
     if (w->kind == SLMP_KIND_DATA || w->kind == SLMP_KIND_ACK) {
@@ -180,8 +180,8 @@ ALWAYS_INLINE void kind_fields(bool out, uint8_t *p, struct slmp_wire *w)
     }
 }
 
-/* The fields that come with a tag, but for the tag itself, in the last bytes before `end`, where
- * the payload begins. */
+/* Reads or writes the fields that a tag adds, without the tag itself. They are the last bytes
+ * before `end`, where the payload begins. */
 ALWAYS_INLINE void tag_fields(bool out, uint8_t *end, struct slmp_wire *w)
 {
     uint8_t *p = end - kinds[w->kind].more;
@@ -200,7 +200,7 @@ ALWAYS_INLINE void tag_fields(bool out, uint8_t *end, struct slmp_wire *w)
     }
 }
 
-/* The length of what stands before the payload, by a packet's first bytes. */
+/* Returns the length of the part before the payload, from a packet's first bytes. */
 static size_t fixed_length(const uint8_t *p)
 {
     bool session = p[AT_KIND] == SLMP_KIND_DATA || p[AT_KIND] == SLMP_KIND_ACK;
@@ -211,7 +211,8 @@ static size_t fixed_length(const uint8_t *p)
 
 /* ---- Reading ---- */
 
-/* Pieces are cut at multiples of a unit, so that few bits say which have come. */
+/* Whether a piece has a legal place: pieces begin at multiples of a unit, so that few bits note
+ * which have come. */
 static bool sensible_piece(const struct slmp_wire *w)
 {
     uint64_t end = w->piece_at + (uint64_t)w->payload_length;
@@ -291,16 +292,16 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
     w->cover = (p[AT_BITS] & SLMP_COVER) != 0;
     w->blank = (p[AT_BITS] & SLMP_BLANK) != 0;
     w->piece = (p[AT_BITS] & SLMP_PIECE) != 0;
-    uint8_t *at = (uint8_t *)(uintptr_t)p; /* it stays as it is */
+    uint8_t *at = (uint8_t *)(uintptr_t)p; /* field() with `out` false only reads it */
     if (w->tagged) {
         tag_fields(false, at + fixed, w);
-        w->tag = p + fixed - SLMP_TAG_LENGTH; /* whether it is right, who has the key can say */
+        w->tag = p + fixed - SLMP_TAG_LENGTH; /* only a holder of the key can check it */
     } else if (!sum_is_right(p, fixed, w)) {
         return SLMP_CORRUPT;
     }
     kind_fields(false, at, w);
     if (w->kind == SLMP_KIND_HELLO) {
-        w->version += w->version == 0; /* the first version did not say it */
+        w->version += w->version == 0; /* a HELLO of the first version has 0 there */
     }
     bool says_version =
         w->kind == SLMP_KIND_HELLO || w->kind == SLMP_KIND_OPEN || w->kind == SLMP_KIND_OPENED;
@@ -314,7 +315,8 @@ enum slmp_parse slmp_wire_parse(struct slmp_wire *w, const uint8_t *p, size_t le
 
 size_t slmp_wire_write(const struct slmp_wire *wire, uint8_t *p)
 {
-    struct slmp_wire *w = (struct slmp_wire *)(uintptr_t)wire; /* it stays as it is */
+    /* field() with `out` only reads it */
+    struct slmp_wire *w = (struct slmp_wire *)(uintptr_t)wire;
     header_fields(true, p, w);
     if (w->kind == SLMP_KIND_PLAIN) {
         return SLMP_HEADER;
