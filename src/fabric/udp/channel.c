@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The streams of a channel at work: which of them go on (receive.c says how), when the engine is
- * asked again for what it was told to keep, and what is to be waited for.
+ * How the streams of a channel go on: which of them do (receive.c takes their messages), when the
+ * engine is asked to offer again the packets that it was told to keep, and what a channel waits
+ * for.
  *
- * The NIC may let go of its lock while a message is with it. `busy` keeps other threads off the
- * channel meanwhile; all that they may do is to add pieces and streams behind the others.
+ * The NIC may release its lock while it works on a message. `busy` keeps other threads away from
+ * the channel meanwhile; they may only add pieces, and streams behind the others.
  */
 #include "fabric/udp/channel.h"
 
@@ -47,7 +48,7 @@ static void cut_channel(struct udp_peer *p, struct udp_channel *c)
     do {
         struct udp_stream *l = udp_stream_first(c);
         if (l->m.phase != RX_IDLE && !rx_machine_cut(&l->m)) {
-            break; /* the NIC has not done with it */
+            break; /* the NIC still works on it */
         }
         udp_stream_clear(p->fabric, l);
     } while (udp_stream_retire(p->fabric, c));
@@ -61,7 +62,7 @@ void udp_cut(struct udp_peer *p)
     cut_channel(p, &p->channel[FABRIC_REQUEST]);
 }
 
-/* Whether the engine was told to wait with something that there is room for now. */
+/* Whether the engine was told to keep packets for which there is room now. */
 static bool may_offer(const struct udp_channel *c)
 {
     LIST_EACH(const struct udp_stream, l, &c->streams, link) {
@@ -72,14 +73,15 @@ static bool may_offer(const struct udp_channel *c)
     return c->next_refused && (udp_stream_last(c)->in.open == NULL || !list_empty(&c->spare));
 }
 
-/* Has it offer all of that again. */
+/* Has the engine offer all packets that it keeps for a channel. */
 static void ask_again(struct udp_peer *p, struct udp_channel *c, unsigned class)
 {
     c->refused = c->next_refused = false;
     LIST_EACH(struct udp_stream, l, &c->streams, link) {
         l->in.refused = false;
     }
-    /* The engine's clock stands still: what is due then is due for the poll that we are in. */
+    /* The engine ignores a time before its own: work that becomes due is left to the poll that is
+     * running. */
     slmp_resume(p->fabric->engine, 0, p->session, class);
 }
 
@@ -121,7 +123,7 @@ static bool is_stuck(const struct udp_stream *l)
     return l->m.waiting || rx_machine_keeps(&l->m);
 }
 
-/* Whether its pieces wait for messages before it, which need not wait for us. */
+/* Whether the pieces of a stream can be taken now: it does not wait for messages before it. */
 static bool has_its_turn(const struct udp_channel *c, const struct udp_stream *l)
 {
     return l == udp_stream_first(c) ||

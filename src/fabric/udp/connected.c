@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A second socket, connected to the peer that most packets go to, by which packets leave
- * and none come. The system then looks for the way there once and not for each packet, which is an
- * eighth of a short packet's time on loopback.
+ * A second socket, connected to the peer that most packets go to. Packets leave by it, and none
+ * come. The kernel then finds the route once, and not for each packet, which saves an eighth of a
+ * short packet's time on loopback.
  *
  * It has the address and port of the first socket as its own, so that peers and firewalls cannot
- * tell the two apart, but takes neither from it. A socket that is bound to a multicast group gets
- * what is sent to that group, and has no source address yet; its first connect() gives it one, for
- * good. The group is 224.0.0.0, which may have no members (RFC 5771): so nothing comes,
- * what peers send stays in the order of the one queue that it has, and answers of routers and
- * hosts (ICMP) go to the first socket.
+ * tell the two apart, but it takes no packets from the first. A socket that is bound to a multicast
+ * group receives only what is sent to the group, and has no source address yet; its first connect()
+ * gives it one, for good. The group is 224.0.0.0, which may have no members (RFC 5771): so no
+ * packets come by it, the packets of peers stay in order in the one queue of the first socket, and
+ * ICMP messages of routers and hosts go to the first socket.
  *
- * Nothing depends on it: where there is none, all leaves by the first socket.
+ * The fabric works without it: then all packets leave by the first socket.
  */
 #include "fabric/udp/connected.h"
 
@@ -20,14 +20,14 @@
 #include "fabric/udp/socket.h"
 
 enum {
-    WON = 64,     /* votes that make a peer the favourite: a call that sends to it is one */
+    WON = 64,     /* votes that make a peer the favourite; each call that sends to it is a vote */
     AGAINST = 4,  /* votes that a call to another peer takes away */
-    LATER = 10000 /* votes that a peer lacks to which it could not be connected */
+    LATER = 10000 /* votes that a peer is set back when connecting to it has failed */
 };
 #define NOBODYS_GROUP UINT32_C(0xe0000000) /* 224.0.0.0 */
 
-/* True if packets to `own`, an address of this host, come from that address: then a socket that has
- * no address yet gets this one by connecting to it. */
+/* Whether packets to `own`, an address of this host, come from that address: then a socket without
+ * an address gets this one when it is connected to it. */
 static bool is_its_own_source(const struct sockaddr_in *own)
 {
     struct sockaddr_in source = {0};
@@ -45,13 +45,13 @@ static void copy_send_buffer(int from, int to)
     int bytes = 0;
     socklen_t size = sizeof(bytes);
     getsockopt(from, SOL_SOCKET, SO_SNDBUF, &bytes, &size);
-    bytes /= 2; /* the system says twice what it was asked for */
+    bytes /= 2; /* the kernel reports twice the size that was set */
     if (setsockopt(to, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes)) != 0) {
         setsockopt(to, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
     }
 }
 
-/* Gives a socket the address and port of the first one, to send from. */
+/* Gives a socket the address and port of the first one, as its source. */
 static bool take_after(int first, int fd)
 {
     struct sockaddr_in own = {0};
@@ -61,7 +61,7 @@ static bool take_after(int first, int fd)
         return false;
     }
     struct sockaddr_in group = ip_socket(NOBODYS_GROUP, ntohs(own.sin_port));
-    /* Sockets of other addresses may have the same port, and connected sockets of their own. */
+    /* Sockets with other addresses may have the same port, and connected sockets of their own. */
     return setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0 &&
            setsockopt(fd, IPPROTO_IP, IP_MULTICAST_ALL, &off, sizeof(off)) == 0 &&
            bind(fd, (struct sockaddr *)&group, sizeof(group)) == 0 &&

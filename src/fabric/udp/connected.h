@@ -5,12 +5,11 @@
 
 #include "fabric/udp/socket.h"
 
-/* udp_connected_count() hears of each call that sends, and may connect the socket to another peer.
- */
+/* udp_connected_count() counts a call that sends, and may connect the socket to another peer. */
 void udp_connected_count(struct udp_connected *, int first, const struct slmp_address *to);
 bool udp_connected_leads_to(const struct udp_connected *, const struct slmp_address *to);
-/* udp_connected_fail() closes a connected socket that does not carry; there may be another one much
- * later. */
+/* udp_connected_fail() closes a connected socket on which sending has failed; much later there may
+ * be a new one. */
 void udp_connected_fail(struct udp_connected *);
 void udp_connected_close(struct udp_connected *);
 

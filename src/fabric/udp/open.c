@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The UDP fabric is opened, its engine set up by the options, and closed. */
+/* Opens the UDP fabric, with an engine configured by the options, and closes it. */
 #include "fabric/udp/open.h"
 
 #include "base/log.h"
@@ -15,12 +15,12 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#define PORT_TRIES 64 /* ports that the system may give us and we cannot use */
+#define PORT_TRIES 64 /* ports tried that the system offers but that cannot be used */
 #define RTO_FIRST_NS 10000000
 
 enum checksum { CHECKSUM_AUTO, CHECKSUM_HEADER, CHECKSUM_ALL };
 
-/* The longest packet that the interface of an address carries whole. */
+/* Returns the longest packet that the interface of an address carries whole. */
 static uint32_t longest_packet(uint32_t nid, int fd)
 {
     struct iface face;
@@ -30,14 +30,14 @@ static uint32_t longest_packet(uint32_t nid, int fd)
     }
     memcpy(request.ifr_name, face.name, sizeof(face.name));
     if (ioctl(fd, SIOCGIFMTU, &request) != 0 || request.ifr_mtu <= UDP_IP_HEADERS) {
-        return 1472; /* Ethernet's */
+        return 1472; /* that of Ethernet */
     }
     uint32_t most = (uint32_t)request.ifr_mtu - UDP_IP_HEADERS;
     return most < SLMP_PACKET_MAX ? most : SLMP_PACKET_MAX;
 }
 
-/* The packets of a full window of one peer fit into the socket's buffer, of which the kernel
- * takes twice a packet's length for each. */
+/* Sets the buffer sizes: the packets of a full window of one peer fit into the socket's buffer,
+ * where the kernel counts twice the length of each. */
 static void set_sizes(struct udp_fabric *f)
 {
     const int64_t *o = f->setup.options->number;
@@ -67,13 +67,14 @@ static void set_config(struct udp_fabric *f, uint64_t incarnation)
     c->rto_initial = RTO_FIRST_NS;
     c->ack_delay = UDP_ACK_NS;
     c->silence = f->setup.options->number[OPT_UDP_SILENCE_MS] * 1000000;
-    /* Packets that do not leave the host are as safe as memory. */
+    /* Packets that do not leave the host are as safe as memory, and need no checksum of the
+     * payload. */
     int64_t checksum = f->setup.options->number[OPT_UDP_CHECKSUM];
     c->cover = checksum == CHECKSUM_ALL || (checksum == CHECKSUM_AUTO && f->setup.nid >> 24 != 127);
     set_sizes(f);
 }
 
-/* With a key every packet is proved, and holders of the key are one principal. */
+/* Takes the job key. With a key every packet is proved, and holders of the key trust each other. */
 static int take_key(struct udp_fabric *f, const struct slmp_key *given, struct slmp_key *key,
                     struct reason *why)
 {
@@ -122,7 +123,8 @@ static int start_engine(struct udp_fabric *f, const struct slmp_key *given, stru
     return rc;
 }
 
-/* Binds to the port of a PID, or to one that the system picks and that is a PID. */
+/* Binds the socket to the port of a PID; or, for any PID, to a port that the system picks and that
+ * belongs to one. */
 static int open_socket(struct udp_fabric *f, uint32_t wanted, struct reason *why)
 {
     int buffers = (int)f->setup.options->number[OPT_UDP_BUFFER];
@@ -165,7 +167,8 @@ static int open_epoll(struct udp_fabric *f)
 
 static struct keep fabrics;
 
-/* From here on a look finds nothing, until another fabric has the memory. */
+/* Frees a fabric. A thread that reads it without the lock finds nothing from now on, until another
+ * fabric has the memory. */
 static void free_fabric(struct udp_fabric *f, bool leaked)
 {
     udp_socket_close(&f->socket);
@@ -247,7 +250,8 @@ void udp_close(struct fabric *fabric)
     bool leaked = false;
     for (struct udp_peer *p; (p = LIST_FIRST(struct udp_peer, &f->peers, link)) != NULL;) {
         if (!udp_tear_down(p)) {
-            list_remove(&p->link); /* a handler never came back: its peer is leaked, not freed */
+            /* a handler never ended: its peer is leaked, since the handler may use it */
+            list_remove(&p->link);
             list_remove(&p->ready);
             leaked = true;
         }

@@ -6,8 +6,8 @@
 #include "fabric/udp/udp.h"
 
 int udp_open(const struct fabric_setup *, struct fabric **, uint32_t *pid, struct reason *why);
-/* udp_close(): peers learn it from a packet that ends their session; who does not get it finds
- * nobody. */
+/* udp_close() sends peers a packet that ends their session; a peer that does not get it finds the
+ * port closed. */
 void udp_close(struct fabric *);
 
 #endif

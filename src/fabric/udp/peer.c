@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Sessions and peers. The engine's session with an address is a peer of the NIC's; when it
- * ends, what has come whole is taken, the rest ends as UNDELIVERABLE, and the peer is
- * torn down: udp_tear_down(). The next session with that address is another peer.
+ * Sessions and peers. The engine's session with an address is a peer of the NIC. When the session
+ * ends, the fabric takes the messages that have come whole, ends the others as UNDELIVERABLE, and
+ * tears the peer down: udp_tear_down(). The next session with that address is a new peer.
  */
 #include "fabric/udp/peer.h"
 
@@ -20,7 +20,7 @@
 #include <string.h>
 
 #define ASK_NS 100000000
-#define LOW_PIDS 1024u /* PIDs below it have ports of the system */
+#define LOW_PIDS 1024u /* the system uses the ports of PIDs below it */
 
 uint16_t udp_port_of(const struct options *o, uint32_t pid)
 {
@@ -34,7 +34,8 @@ uint32_t udp_pid_of(const struct options *o, uint16_t port)
     return port > base && port < base + LOW_PIDS ? port - base : port;
 }
 
-/* It is asked before each session, of which it decides the uid as well. */
+/* Returns the source of an address. The engine calls it before each session; the uid of the
+ * session's peer is set then, too. */
 struct slmp_whose udp_whose(void *fabric, const struct slmp_address *a)
 {
     struct udp_fabric *f = fabric;
@@ -47,7 +48,7 @@ struct slmp_whose udp_whose(void *fabric, const struct slmp_address *a)
     return w;
 }
 
-/* Whether anything is under way between the two, here or at the NIC. */
+/* Whether anything is outstanding between this NIC and a peer, in the fabric or at the NIC. */
 static bool in_use(const struct udp_peer *p)
 {
     return (udp_state(p) & (RX_BUSY | RX_AWAITS)) != 0 || udp_unacknowledged(p) ||
@@ -106,8 +107,8 @@ static struct udp_peer *new_peer(struct udp_fabric *f, const struct slmp_address
     if (p == NULL) {
         return NULL;
     }
-    /* Of this host the kernel knows who it is; beyond it who has the job's key is of our own user,
-     * and of nobody else anything is known. */
+    /* The kernel knows the uid of a peer on this host. A peer of another host with the job's key is
+     * of this process's user; of others no uid is known. */
     uint32_t uid = udp_is_local(f, a->ip) ? f->owner : f->keyed ? getuid() : FABRIC_NOBODY;
     p->fabric = f;
     p->at = *a;
@@ -142,7 +143,7 @@ void udp_opened(void *fabric, struct slmp_peer *session, const struct slmp_addre
     }
     p->session = session;
     p->heard = udp_socket_now(&f->socket);
-    f->ask_at = p->heard; /* the next poll finds out how soon it must be */
+    f->ask_at = p->heard; /* the next poll computes when peers must be asked */
     f->moved = true;
 }
 
@@ -158,7 +159,7 @@ void udp_closed(void *fabric, struct slmp_peer *session, const struct slmp_addre
     p->dying = true;
     f->dying++;
     if (!in_use(p)) {
-        forget(p); /* at once: what is for this address from now on begins a new session */
+        forget(p); /* at once, since messages for this address now begin a new session */
         f->moved = true;
         return;
     }
@@ -180,13 +181,13 @@ bool udp_tear_down(struct udp_peer *p)
     }
     udp_cut(p);
     if ((udp_state(p) & RX_BUSY) != 0) {
-        return false; /* its last message is with our handlers */
+        return false; /* a handler works on its last message */
     }
     forget(p);
     return true;
 }
 
-/* Nobody gives way to a peer that the program wants to reach: said once. */
+/* Logs, once, that no peer gives way to one that the program wants to reach. */
 static void note_full(struct udp_fabric *f)
 {
     if (!f->full_told) {
@@ -215,7 +216,7 @@ enum fabric_connect udp_connect(struct fabric *fabric, uint32_t nid, uint32_t pi
     int rc = slmp_contact(f->engine, now, &to);
     if (rc == -ENOBUFS) {
         note_full(f);
-        return FABRIC_LATER; /* silent peers are asked whether they live */
+        return FABRIC_LATER; /* the engine asks silent peers whether they live */
     }
     if (rc != 0) {
         return reason_say(why, FABRIC_NEVER, "cannot make contact over UDP: %s", strerror(-rc));
@@ -235,8 +236,8 @@ void udp_tear_down_refused(struct udp_fabric *f)
     }
 }
 
-/* How long a peer is waited for before it is asked: of this host an answer costs little, and
- * the kernel gives it where a process is no more. */
+/* Returns how long a peer may be silent before it is asked. On this host an answer costs little,
+ * and the kernel itself gives one for a process that is gone. */
 static int64_t patience(struct udp_fabric *f, const struct udp_peer *p)
 {
     return udp_is_local(f, p->at.ip) && f->config.silence > 4 * ASK_NS ? ASK_NS

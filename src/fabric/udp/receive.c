@@ -3,15 +3,15 @@
  * The consumer's side of a channel: in each stream (stream.c) one message at a time, as a source of
  * the receive machine (fabric/rx_machine.h).
  *
- * Of a channel one message begins after the other, and one ends after the other; what comes
- * between, each does when its packets come. What follows one that was cut ends with it: a channel
+ * The messages of a channel begin one after the other, and end one after the other; in between,
+ * each goes on when its packets come. Messages behind one that was cut are cut as well: a channel
  * has no gaps.
  *
- * A deposit goes from the pieces to its place. Packets for the NIC are cut by its own packet
- * size: one that lies in a piece is used there, another is gathered from several. Packets
- * that the NIC keeps hold on to the memory that they lie in.
+ * A deposit is copied from the pieces to its place. Packets for the NIC have the NIC's packet size:
+ * one that lies within a piece is used there; another one is gathered from several pieces. A packet
+ * that the NIC keeps has a reference to its memory.
  *
- * While the NIC's lock is let go of, nobody else is with the channel (channel.c).
+ * While the NIC's lock is released, no other thread works on the channel (channel.c).
  */
 #include "fabric/udp/receive.h"
 
@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BATCH 32 /* messages of one channel before the next has its turn */
+#define BATCH 32 /* messages of one channel before the next channel has its turn */
 
 static struct udp_stream *stream_of(struct rx_machine *m)
 {
@@ -38,8 +38,8 @@ static struct udp_piece *front(const struct udp_stream *l)
     return LIST_FIRST(struct udp_piece, &l->pieces, link);
 }
 
-/* The first piece of the message in progress that has bytes left; NULL if it is not here. What
- * is behind a byte that its sender could not read, or a torn end, does not come. */
+/* Returns the first piece of the message in progress that has bytes left; NULL if none has come.
+ * Sets m.status if the sender could not read the bytes, or if no more will come. */
 static struct udp_piece *next_piece(struct udp_peer *p, struct udp_stream *l)
 {
     struct udp_piece *piece;
@@ -62,7 +62,7 @@ static struct udp_piece *next_piece(struct udp_peer *p, struct udp_stream *l)
 
 /* ---- packets ---- */
 
-/* Puts a packet together from pieces, as far as they have come; NULL if not all is here. */
+/* Puts a packet together from pieces, as far as they have come; NULL if bytes are missing. */
 static uint8_t *gather(struct udp_peer *p, struct udp_stream *l, size_t n)
 {
     struct udp_piece *piece;
@@ -79,8 +79,9 @@ static uint8_t *gather(struct udp_peer *p, struct udp_stream *l, size_t n)
     return l->gathered == n ? l->gather->bytes : NULL;
 }
 
-/* The packet of n bytes at l->moved; NULL if it is not here yet. Packets begin at multiples of
- * UDP_ALIGN in memory: how the NIC cuts them must not depend on how they travelled. */
+/* Returns the packet of n bytes at l->moved; NULL if it has not come whole. Packets begin at
+ * multiples of UDP_ALIGN in memory, so that the NIC cuts them for handlers in the same way, however
+ * they have travelled. */
 static uint8_t *packet(struct udp_peer *p, struct udp_stream *l, size_t n)
 {
     if (l->gathered == 0) {
@@ -93,7 +94,7 @@ static uint8_t *packet(struct udp_peer *p, struct udp_stream *l, size_t n)
     return gather(p, l, n);
 }
 
-/* The packet that ends at l->m.moved stays in use. */
+/* Keeps the memory of the packet that ends at l->m.moved in use. */
 static void keep(struct udp_stream *l)
 {
     struct udp_kept *k = l->keeper;
@@ -109,7 +110,7 @@ static void keep(struct udp_stream *l)
     list_push_back(&l->kept, &k->link);
 }
 
-/* Lets go of what the NIC needs no more; true if that was anything. */
+/* Releases the memory of packets that the NIC no longer keeps; true if there were any. */
 static bool let_go(struct rx_machine *m)
 {
     struct udp_peer *p = peer_of(m);
@@ -125,7 +126,8 @@ static bool let_go(struct rx_machine *m)
     return any;
 }
 
-/* The next packet. Afterwards it would be too late to find that memory is short. */
+/* Returns the next packet. It allocates the note of a kept packet first: when the NIC keeps the
+ * packet, it would be too late to find that memory is short. */
 static struct rx_span packet_here(struct udp_peer *p, struct udp_stream *l, uint64_t rest)
 {
     size_t packet_size = p->fabric->setup.packet_size, n = rest < packet_size ? rest : packet_size;
@@ -138,7 +140,7 @@ static struct rx_span packet_here(struct udp_peer *p, struct udp_stream *l, uint
     return (struct rx_span){data, data != NULL ? n : 0};
 }
 
-/* Bytes that need not come in packets. */
+/* Returns bytes that need not come in packets. */
 static struct rx_span bytes_here(struct udp_peer *p, struct udp_stream *l, uint64_t rest)
 {
     if (l->gathered != 0) {
@@ -159,7 +161,7 @@ static struct rx_span stream_here(struct rx_machine *m, bool packets)
                    : bytes_here(peer_of(m), stream_of(m), rest);
 }
 
-/* The bytes were those of the packet that was gathered, or of the first piece. */
+/* Counts bytes as taken: of the packet that was gathered, or of the first piece. */
 static void stream_pass(struct rx_machine *m, uint64_t n, bool kept)
 {
     struct udp_stream *l = stream_of(m);
@@ -195,13 +197,14 @@ static void give_rx_back(struct udp_peer *p, struct udp_stream *l)
     l->m.rx = NULL;
 }
 
-/* Takes the head of the next message; false if none is here, or memory is short. */
+/* Takes the head of the next message; false: none has come, or memory is short. */
 static bool take_head(struct udp_peer *p, struct udp_stream *l)
 {
     struct udp_channel *c = &p->channel[l->class];
     struct udp_piece *piece;
     while ((piece = front(l)) != NULL && !piece->first) {
-        udp_piece_drop(p->fabric, l); /* the rest of one that ended before its bytes */
+        /* the rest of a message that has ended before its last byte */
+        udp_piece_drop(p->fabric, l);
     }
     if (piece == NULL || (l->m.rx = lend_rx(p, c, (enum fabric_class)l->class)) == NULL) {
         return false;
@@ -218,8 +221,8 @@ static bool take_head(struct udp_peer *p, struct udp_stream *l)
     return true;
 }
 
-/* A message that is here whole, in a piece, and is no ask, may be over in one step; true if it is.
- */
+/* Takes a message that has come whole in one piece, and is no ask, in one step if possible; returns
+ * whether it has ended. */
 static bool step_short(struct udp_peer *p, struct udp_stream *l)
 {
     struct fabric_rx *rx = l->m.rx;
@@ -255,7 +258,7 @@ static void cut_behind(struct udp_peer *p, struct udp_stream *l)
     }
 }
 
-/* The message in progress of the first stream has ended. */
+/* Ends the message in progress of the first stream. */
 static void stream_over(struct rx_machine *m)
 {
     struct udp_peer *p = peer_of(m);

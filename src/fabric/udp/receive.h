@@ -6,9 +6,9 @@
 #include "fabric/udp/udp.h"
 
 extern const struct rx_source_ops udp_source;
-/* udp_stream_take_first() takes messages of the first stream of a channel, udp_stream_take_behind()
- * the one that is in progress, or begins, in another stream as far as it may go; true if anything
- * moved. */
+/* udp_stream_take_first() takes messages of the first stream of a channel; udp_stream_take_behind()
+ * goes on, as far as it may, with the message that is in progress in another stream, or begins
+ * there. True if anything has moved. */
 bool udp_stream_take_first(struct udp_peer *, struct udp_stream *);
 bool udp_stream_take_behind(struct udp_peer *, struct udp_stream *);
 

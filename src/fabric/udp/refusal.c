@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* ICMP messages that say that nobody listens where packets went, and whether to believe them; see
- * socket.h. */
+/* Evaluates ICMP messages which say that a port is closed; see socket.h. */
 #include "fabric/udp/refusal.h"
 
 #include "base/cancel.h"
@@ -12,8 +11,8 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* True if the ICMP message comes from the host to which the packet went. Its copy of the packet
- * proves nothing: anybody who saw the packet can write that. */
+/* Whether the ICMP message comes from the host to which the packet went. The copy of the packet in
+ * it proves nothing: anyone who has seen the packet can send that. */
 static bool said_by(const struct sock_extended_err *error, const struct sockaddr_in *to)
 {
     const struct sockaddr_in *by = (const void *)SO_EE_OFFENDER(error);

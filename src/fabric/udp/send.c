@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Messages on their way out. Small payloads are copied, and then nobody waits for them;
- * larger ones are lent until the peer has them, and leave from where they lie: the kernel
- * copies them into its packets. Memory in parts, and all memory once some was found
- * unreadable, or when checksums cover it, is copied through nic_copy() first.
+ * Sending messages. Small payloads are copied, so that no sender waits for them. Larger ones are
+ * lent until the peer has them, and the kernel copies them from their place into its packets.
+ * Payload in parts is first copied by nic_copy(); so is all payload once some of it was unreadable,
+ * or if checksums cover it.
  */
 #include "fabric/udp/send.h"
 
@@ -14,20 +14,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Copies that may be under way at once, five packets of the greatest length: a batch, the
- * packet behind it, what alignment takes, and what is left unused where the area begins anew. */
+/* Bytes of copies that are in use at once, five packets of the greatest length: those of a batch,
+ * the packet behind it, alignment, and the unused rest where the area begins anew. */
 #define OUTGOING (5 * (size_t)UDP_BUFFER)
 
-#define SPARE_MOST 512 /* messages kept for the next ones, of either size */
+#define SPARE_MOST 512 /* unused messages that are kept, of each size */
 #define SPARE_LARGE_MOST 64
 
-#define BATCH_MOST 32   /* messages: the receiver works on one batch while the next is made */
-#define AHEAD_NS 8000   /* two calls of the system */
-#define TOOK_MOST 50000 /* more only if the thread was not running meanwhile */
+/* messages: the receiver works on one batch while the sender makes the next */
+#define BATCH_MOST 32
+#define AHEAD_NS 8000   /* about the time of two system calls */
+#define TOOK_MOST 50000 /* a flush that took longer was interrupted by other threads */
 
 /* ---- the messages ---- */
 
-/* With room for so many bytes: those that are copied come in two sizes. */
+/* Returns a message with room for a copy of `length` bytes; there are two sizes. */
 static struct udp_message *new_message(struct udp_fabric *f, size_t length)
 {
     bool large = length > f->inline_max;
@@ -53,7 +54,8 @@ static void free_message(struct udp_fabric *f, struct udp_message *m)
         return;
     }
     f->spares[m->large]++;
-    list_insert_after(&f->spare[m->large], &m->link); /* the one that is still in a cache */
+    /* at the front, since it is still in a cache */
+    list_insert_after(&f->spare[m->large], &m->link);
 }
 
 void udp_spare_free(struct udp_fabric *f)
@@ -84,7 +86,7 @@ static bool has_room(struct udp_channel *c, uint64_t copied)
 
 /* ---- payload that is lent ---- */
 
-/* Room for n bytes that stay until the packets that are made now have left. */
+/* Returns n bytes that stay until the packets that are being made have left. */
 static uint8_t *outgoing(struct udp_fabric *f, size_t n)
 {
     if (f->outgoing == NULL && (f->outgoing = malloc(OUTGOING)) == NULL) {
@@ -96,7 +98,7 @@ static uint8_t *outgoing(struct udp_fabric *f, size_t n)
     return at;
 }
 
-/* Finds n bytes of the payload, those at `from`; false: they cannot be read. */
+/* Sets a part to n bytes of the payload, from `from` on; false: they cannot be read. */
 static bool find_payload(struct udp_fabric *f, struct fabric_tx *tx, uint64_t from, uint32_t n,
                          struct iovec *part)
 {
@@ -144,12 +146,13 @@ static bool fill(struct slmp_message *message, uint64_t offset, uint32_t length,
 }
 
 /* ---- batches ----
- * One system call for each message would give 0.3 million a second, and one packet for each
- * of those that share a call half of what rows give. So messages wait for each other, but only
- * where waiting costs their receiver nothing: while one that left just now is on its way to the
- * same peer, and only until enough are there, the time of another call is over, or the program asks
- * the NIC for news, as it has done soon after each of the last ones. A program that stops doing so
- * has its last messages sent by the NIC thread, and then no more of them wait. */
+ *
+ * With a system call for each message a sender reaches 0.3 million a second; with a packet for each
+ * message of a shared call about half of what rows reach. So a message waits for others, but only
+ * where that costs its receiver no time: while one that has just left is on its way to the same
+ * peer; and only until the batch is large enough, the time of another call has passed, or the
+ * program polls the NIC, if it has polled soon after each of the last messages. When a program
+ * stops polling, the NIC thread sends its last messages, and no further ones wait. */
 
 void udp_habit_end(struct udp_habit *h, int64_t now)
 {
@@ -159,8 +162,8 @@ void udp_habit_end(struct udp_habit *h, int64_t now)
     }
 }
 
-/* Whether the channel's sender is faster than calls of the system, with `under_way` messages
- * that are not acknowledged. */
+/* Whether the channel's sender makes messages faster than system calls send them; `under_way` of
+ * its messages are not acknowledged. */
 static bool is_ahead(const struct udp_fabric *f, unsigned under_way, int64_t now)
 {
     return udp_is_habit(&f->returns) && under_way > 1 &&
@@ -168,7 +171,7 @@ static bool is_ahead(const struct udp_fabric *f, unsigned under_way, int64_t now
            f->posted_bytes < UDP_BATCH_BYTES;
 }
 
-/* The engine has a message of so many bytes: it leaves, or waits for others. */
+/* Notes that the engine has a message of `bytes` bytes. It leaves now, or waits for others. */
 static void posted(struct udp_fabric *f, const struct udp_channel *c, uint64_t bytes, int64_t now)
 {
     f->posted++;
@@ -181,7 +184,7 @@ static void posted(struct udp_fabric *f, const struct udp_channel *c, uint64_t b
     }
 }
 
-/* Gives a message to the engine; false if that has no memory. */
+/* Gives a message to the engine; false: memory is short. */
 static bool post(struct udp_peer *p, enum fabric_class class, struct udp_message *m,
                  struct fabric_tx *tx, uint64_t length, int64_t now)
 {
@@ -211,8 +214,8 @@ static bool post(struct udp_peer *p, enum fabric_class class, struct udp_message
 
 /* ---- rows ---- */
 
-/* Bytes that a row may have which begins with a message of `length` bytes: one packet's. 0: the
- * message leaves at once, or is so long that it goes alone. */
+/* Returns how many bytes a row that begins with a message of `length` bytes may have: those of one
+ * packet. 0: the message leaves at once, or is so long that it goes alone. */
 static uint32_t row_room(struct udp_peer *p, enum fabric_class class, size_t length, int64_t now)
 {
     struct udp_fabric *f = p->fabric;
@@ -236,7 +239,7 @@ struct content {
     enum fabric_status status;
 };
 
-/* Copies the payload; what cannot be read has none, and says so. */
+/* Copies the payload; one that cannot be read becomes empty, with status FABRIC_SEGV. */
 static void copy_payload(uint8_t *to, struct content *what)
 {
     const struct fabric_tx *tx = what->tx;
@@ -250,7 +253,7 @@ static void copy_payload(uint8_t *to, struct content *what)
     what->length = what->status == FABRIC_OK ? what->length : 0;
 }
 
-/* Puts a message behind the last one of the row; false: it goes by itself. */
+/* Adds a message to the last row; false: it must go by itself. */
 static bool join_row(struct udp_peer *p, enum fabric_class class, struct content *what, int64_t now)
 {
     struct udp_fabric *f = p->fabric;
@@ -354,7 +357,7 @@ enum fabric_send udp_send(struct fabric_peer *peer, enum fabric_class class, str
         return send_lent(p, class, tx);
     }
     if (length > UDP_COPY_MOST) {
-        return FABRIC_FULL; /* a copy would cost more than to wait for an acknowledgement */
+        return FABRIC_FULL; /* a copy would take longer than the wait for an acknowledgement */
     }
     struct content what = {tx->header, tx->base, tx, length, tx->fault};
     return fabric_sent_short(tx, send_copy(p, class, what));
@@ -384,8 +387,8 @@ void udp_sent(void *fabric, struct slmp_message *message, enum slmp_status statu
     }
 }
 
-/* Notes that packets cannot be sent. Memory that the kernel could not read is found by copying
- * payload from now on; anything else is logged, once. */
+/* Notes that packets could not be sent. If the kernel could not read some memory, payload is copied
+ * from now on, which finds that memory; any other reason is logged, once. */
 static void note_failure(struct udp_fabric *f, int rc, const struct udp_failure *failure)
 {
     if (rc == -EFAULT) {

@@ -21,7 +21,7 @@
 
 enum { PATIENCE_MS = 1 };
 
-/* As much as an administrator may have, or as anybody may. */
+/* Sets a buffer size: by force, as an administrator may, or else as large as any user may. */
 static int grow(int fd, int wanted, int forced, int ordinary, int which)
 {
     int have = 0;
@@ -38,7 +38,7 @@ static bool set_joining(struct udp_socket *u, int on)
     return setsockopt(u->fd, IPPROTO_UDP, UDP_GRO, &on, sizeof(on)) == 0;
 }
 
-/* A socket that does not do is closed. */
+/* Closes a socket that cannot be used, and writes why. */
 static int fail(struct udp_socket *u, int rc, const char *what, uint32_t ip, uint16_t port,
                 const char *remedy, struct reason *why)
 {
@@ -67,13 +67,13 @@ int udp_socket_open(struct udp_socket *u, uint32_t ip, uint16_t port, int buffer
     grow(u->fd, buffers, SO_SNDBUFFORCE, SO_SNDBUF, SO_SNDBUF);
     u->joins = u->joining = set_joining(u, true);
     setsockopt(u->fd, IPPROTO_IP, IP_RECVERR, &on, sizeof(on));
-    on = 0; /* asks whether the option exists; each call says the length itself */
+    on = 0; /* only checks that the option exists; each call passes the length itself */
     u->segments = setsockopt(u->fd, IPPROTO_UDP, UDP_SEGMENT, &on, sizeof(on)) == 0;
     return 0;
 }
 
-/* Connects a socket; the longest packet that the system sends there in one piece, 0: not
- * known, -errno: there is no way. */
+/* Connects a socket. Returns the longest packet that the system sends there in one piece; 0: not
+ * known; -errno: there is no route. */
 static int connect_to(int fd, const struct slmp_address *peer)
 {
     struct sockaddr_in to = ip_socket(peer->ip, peer->port);
@@ -122,35 +122,36 @@ void udp_socket_secrets(struct slmp_config *c)
 {
     uint64_t random[2];
     if (sys_getrandom(random, sizeof(random)) != sizeof(random)) {
-        random[0] = (uint64_t)clock_ns(); /* no kernel since 3.17 comes here */
+        random[0] = (uint64_t)clock_ns(); /* needed only on kernels before 3.17 */
         random[1] = (uint64_t)getpid();
     }
     c->incarnation = c->incarnation != 0 ? c->incarnation : random[0];
     c->secret = random[1];
 }
 
-/* ---- In ----
- * Several datagrams that the kernel has joined are told from a long one by what recvmsg() says
- * beside them. A plain recvfrom() takes some 0.1 us less, and each look that finds nothing as
- * well. So where packets come one at a time, as answers do, joining is switched off, and on again
- * when several wait. */
+/* ---- Receiving ----
+ *
+ * recvmsg() reports in a control message whether the kernel has joined several datagrams. A plain
+ * recvfrom() takes some 0.1 us less, and so does each look that finds nothing. So where packets
+ * come one at a time, as answers do, joining is switched off; it is switched on again when several
+ * packets wait at once. */
 
 enum {
-    ALONE = 1000,    /* packets one at a time: joining is of no use */
-    CROWDED = 16,    /* so many of them are taken away by a packet that was not alone */
-    CROWD = 4,       /* packets at once: it is */
-    SURELY_ONE = 144 /* shorter than two packets of a message that is cut */
+    ALONE = 1000,    /* after so many packets that came one at a time, joining is switched off */
+    CROWDED = 16,    /* so many of these are subtracted for a packet that was not alone */
+    CROWD = 4,       /* after so many packets that came with others, joining is switched on */
+    SURELY_ONE = 144 /* bytes; two packets of a message that is cut are longer */
 };
 #define PARTED_NS 1000000000
 
 static void note_refusal(struct udp_socket *u)
 {
-    u->refused++; /* of something sent before */
+    u->refused++; /* an earlier packet was refused */
     u->tells = true;
 }
 
-/* Asks the kernel to join packets no more. Packets that wait already may be joined: then all stays
- * as it was. */
+/* Asks the kernel to join no more packets. Packets that wait already may be joined: then it
+ * switches joining on again. */
 static void stop_joining(struct udp_socket *u)
 {
     char byte;
@@ -173,8 +174,8 @@ static void start_joining(struct udp_socket *u)
     u->alone = u->crowd = 0;
 }
 
-/* Whether the engine sees when others were joined to a packet. In one that does not end its
- * message, they would pass for its payload. */
+/* Whether the engine notices if others were joined to a packet. Behind one that does not end its
+ * message, they would look like its payload. */
 static bool shows_its_end(const uint8_t *p, size_t length)
 {
     return length < SURELY_ONE || ((p[0] & SLMP_EOM >> 8) != 0 && (p[13] & SLMP_PIECE) == 0);
@@ -223,8 +224,9 @@ static ssize_t receive_joined(struct udp_socket *u, void *buffer, struct sockadd
     return length;
 }
 
-/* The kernel looks whether to join before it puts a packet into the queue: one that it was about
- * to put there when that ended may be several. A second later there is none on its way. */
+/* Whether a packet may still consist of several. The kernel decides to join before it puts a packet
+ * into the queue, so one may have been on its way there when joining was switched off; a second
+ * later none is. */
 static bool may_be_joined(const struct udp_socket *u, const uint8_t *p, size_t length)
 {
     return u->joins && !shows_its_end(p, length) && clock_ns() - u->parted < PARTED_NS;
@@ -243,7 +245,7 @@ static ssize_t receive_one(struct udp_socket *u, void *buffer, struct sockaddr_i
     if (may_be_joined(u, buffer, (size_t)length)) {
         start_joining(u);
         u->dropped++;
-        *each = length = 0; /* it is as good as lost */
+        *each = length = 0; /* counts as lost */
     } else if (u->joins && u->crowd == CROWD) {
         start_joining(u);
     }
@@ -258,7 +260,7 @@ ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_addre
     ssize_t length;
     while ((length = u->joining ? receive_joined(u, buffer, &from, each)
                                 : receive_one(u, buffer, &from, each)) == -ECONNREFUSED) {
-        note_refusal(u); /* the next one may be there */
+        note_refusal(u); /* the next packet may be there */
     }
     u->empty = length < 0;
     if (u->empty) {
@@ -269,9 +271,9 @@ ssize_t udp_socket_receive(struct udp_socket *u, void *buffer, struct slmp_addre
     return length;
 }
 
-/* ---- Out ---- */
+/* ---- Sending ---- */
 
-/* Whether the packet behind the batch belongs to it. */
+/* Whether the packet behind the batch can be added to it. */
 static bool fits(const struct udp_batch *b, bool segments)
 {
     if (b->count == 0) {
@@ -295,7 +297,7 @@ static unsigned add_part(struct iovec *part, unsigned parts, const void *bytes, 
     return parts + 1;
 }
 
-/* Short packets are put in a row: that costs less than the system's look at each. */
+/* Joins short packets into one part: that costs less than the kernel's work for each part. */
 static unsigned list_parts(struct udp_batch *b, struct iovec *part)
 {
     unsigned parts = 0;
@@ -315,7 +317,7 @@ static unsigned list_parts(struct udp_batch *b, struct iovec *part)
     return parts;
 }
 
-/* The socket that packets to an address leave by. */
+/* Returns the socket by which packets to an address leave. */
 static int way_to(const struct udp_socket *u, const struct slmp_address *to)
 {
     return udp_connected_leads_to(&u->connected, to) ? u->connected.fd : u->fd;
@@ -352,12 +354,12 @@ static ssize_t send_once(struct udp_socket *u, struct udp_batch *b)
     return sys_sendmsg(fd, &m, 0);
 }
 
-/* Whether a batch that was not taken may be tried again. */
+/* Whether a batch that the kernel has refused may be tried again. */
 static bool may_try(struct udp_socket *u, int fd, int error, unsigned attempt)
 {
     struct pollfd p = {.fd = fd, .events = POLLOUT};
     if (fd != u->fd && error != EINTR && error != EAGAIN && error != EFAULT) {
-        udp_connected_fail(&u->connected); /* the first socket tells what is wrong */
+        udp_connected_fail(&u->connected); /* the first socket then shows what is wrong */
         return true;
     }
     switch (error) {
@@ -379,7 +381,7 @@ static bool hopeless(int error)
            error == EFAULT;
 }
 
-/* The longest packet that goes to an address in one piece; 0: not known. */
+/* Returns the longest packet that reaches an address in one piece; 0: not known. */
 static uint32_t path_to(const struct slmp_address *a)
 {
     int fd = forks_open(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
@@ -388,8 +390,9 @@ static uint32_t path_to(const struct slmp_address *a)
     return longest > 0 ? (uint32_t)longest : 0;
 }
 
-/* The path has become shorter than the packets of the batch: each goes by itself, for IP to
- * cut, and the engine makes the next ones shorter. False: that is not what is wrong. */
+/* Handles a path that has become shorter than the packets of a batch: sends each by itself, for IP
+ * to fragment, and has the engine make the next ones shorter. False: the error has another
+ * reason. */
 static bool send_apart(struct udp_socket *u, struct slmp *e, int64_t now, struct udp_batch *b)
 {
     uint32_t longest = path_to(&b->packet[0].to);

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Receipt from the engine: what it hands over is put aside in pieces, in the order of a
- * stream's bytes, for receive.c to take. A message that begins before the one before it is here
- * whole gets a stream of its own; while there is none, the engine keeps it.
+ * Receipt from the engine. The upcalls put the bytes of messages aside as pieces, in the order of a
+ * stream, and receive.c takes them from there. A message that begins before the one before it has
+ * come whole gets a stream of its own; if none is free, the engine keeps the message.
  *
- * Datagrams come into a buffer of the fabric; pieces point into it and keep it from being
- * used again. What the engine has kept meanwhile is its own, and is copied. One buffer is
- * always left for what comes next, since acknowledgements may be in it that others wait for.
+ * Datagrams are received into a buffer of the fabric; pieces point into it, and keep it from being
+ * used again. Packets that the engine has held are in its memory, and are copied. The fabric always
+ * keeps one buffer for the next datagrams, as these may carry acknowledgements that others wait
+ * for.
  */
 #include "fabric/udp/stage.h"
 
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Puts the payload of the first packet where receive.c can use it in place. */
+/* Places a datagram so that receive.c can use the payload of a message's first packet in place. */
 enum { SKEW = UDP_ALIGN - (SLMP_OVERHEAD + UDP_HEAD) % UDP_ALIGN };
 
 /* ---- memory ---- */
@@ -45,7 +46,7 @@ void udp_memory_drop(struct udp_fabric *f, struct udp_memory *m)
     }
 }
 
-/* A buffer for the next datagrams; NULL if memory is short. */
+/* Takes a buffer for the next datagrams; NULL: memory is short. */
 static struct udp_memory *take_buffer(struct udp_fabric *f)
 {
     struct udp_memory *m = LIST_POP(struct udp_memory, &f->free_buffers, link);
@@ -92,7 +93,8 @@ static void free_piece(struct udp_fabric *f, struct udp_piece *piece)
         return;
     }
     f->spare_pieces++;
-    list_insert_after(&f->free_pieces, &piece->link); /* the one that is still in a cache */
+    /* at the front, since it is still in a cache */
+    list_insert_after(&f->free_pieces, &piece->link);
 }
 
 void udp_piece_drop(struct udp_fabric *f, struct udp_stream *l)
@@ -132,7 +134,8 @@ static struct udp_piece *add_piece(struct udp_fabric *f, struct udp_stream *l)
     return piece;
 }
 
-/* Memory that has these bytes, for a piece. The buffer may stay in use if another one is left. */
+/* Returns memory with these bytes, for a piece: the datagram's buffer, if another buffer is left,
+ * or else a copy. */
 static struct udp_memory *keep(struct udp_fabric *f, const void **bytes, size_t length)
 {
     bool left = f->buffers < BUFFERS_MOST || !list_empty(&f->free_buffers);
@@ -161,11 +164,12 @@ enum slmp_step udp_begin(void *fabric, struct slmp_incoming *in, const void *fir
     struct udp_fabric *f = fabric;
     struct udp_peer *p = peer_of(in);
     if (p == NULL) {
-        return SLMP_GO; /* nobody wants it: udp_data() sees no stream */
+        /* the fabric has no such peer: udp_data() finds no stream, and drops the bytes */
+        return SLMP_GO;
     }
     struct udp_channel *c = &p->channel[in->channel];
     p->asks |= in->channel == FABRIC_ASK;
-    /* The first packet of a message that we send has all of its head. */
+    /* The first packet of any message that this fabric sends contains the whole head. */
     if (length < UDP_HEAD || in->length < UDP_HEAD || *(const uint8_t *)first != UDP_FORMAT ||
         in->blank) {
         f->misshapen++;
@@ -202,14 +206,14 @@ static bool take_bytes(struct udp_fabric *f, struct udp_stream *l, const struct 
     return true;
 }
 
-/* Whether bytes are of a row: those of its first packet say so. */
+/* Whether bytes belong to a row, by its first packet. */
 static bool in_row(const struct udp_stream *l, const uint8_t *bytes)
 {
     return l->in.fresh ? bytes[UDP_AT_MORE] != 0 : l->in.row != NULL;
 }
 
-/* The message at the beginning of `rest` bytes of a row: with its prefix, and up to the next one.
- * False: there is none. */
+/* Finds the message at the beginning of `rest` bytes of a row: its length with the prefix, and the
+ * distance to the next one. False: it is malformed. */
 struct span {
     uint32_t length, step;
 };
@@ -229,7 +233,7 @@ static bool next_of_row(const uint8_t *bytes, size_t rest, struct span *s)
     return ntohl(payload) < rest && s->step < rest;
 }
 
-/* Makes pieces of all messages of a row; false, and nothing is changed, if memory is short. */
+/* Makes pieces of all messages of a row. False: memory is short, and nothing was changed. */
 static bool add_row(struct udp_fabric *f, struct udp_stream *l, struct udp_memory *m,
                     const uint8_t *bytes, size_t length)
 {
@@ -262,15 +266,15 @@ static bool add_row(struct udp_fabric *f, struct udp_stream *l, struct udp_memor
     return true;
 }
 
-/* Takes a row (udp.h): short messages that the sender has joined. A row lies in one packet, unless
- * the path took shorter packets since the sender has joined them: then it is put together first. */
+/* Takes a row (udp.h): short messages that the sender has joined. A row is in one packet, unless
+ * the path has become shorter since: then its packets are first put together. */
 static bool take_row(struct udp_fabric *f, struct udp_stream *l, const struct slmp_incoming *in,
                      const void *bytes, size_t length)
 {
     if (in->length > UDP_ROW_MOST || in->blank) {
         f->misshapen++;
         drop_row(f, l);
-        l->in.open = NULL; /* the rest of it goes nowhere when it comes */
+        l->in.open = NULL; /* the rest of the row is dropped when it comes */
         return true;
     }
     bool whole = l->in.fresh && length == in->length;
@@ -291,11 +295,11 @@ static bool take_row(struct udp_fabric *f, struct udp_stream *l, const struct sl
     }
     bool added = add_row(f, l, m, whole ? bytes : l->in.row->bytes, in->length);
     if (!whole && !added) {
-        l->in.row_have -= length; /* these bytes will be offered again */
+        l->in.row_have -= length; /* the engine will offer these bytes again */
         return false;
     }
     l->in.row = NULL;
-    udp_memory_drop(f, m); /* the pieces have theirs */
+    udp_memory_drop(f, m); /* the pieces have references of their own */
     return added;
 }
 
@@ -304,7 +308,7 @@ enum slmp_step udp_data(void *fabric, struct slmp_incoming *in, uint64_t offset,
 {
     struct udp_fabric *f = fabric;
     struct udp_peer *p = peer_of(in);
-    (void)offset; /* they come in order */
+    (void)offset; /* the engine delivers them in order */
     struct udp_stream *l = in->user;
     if (p == NULL || l == NULL || l->in.open != in) {
         return SLMP_GO;
@@ -335,19 +339,19 @@ void udp_done(void *fabric, struct slmp_incoming *in, enum slmp_status status)
     struct udp_fabric *f = fabric;
     l->in.open = NULL;
     if (l->in.row != NULL) {
-        drop_row(f, l); /* nobody has seen any of it */
+        drop_row(f, l); /* no message of it was taken */
     } else if (status != SLMP_OK && !l->in.fresh) {
         struct udp_piece *piece = add_piece(f, l);
         if (piece != NULL) {
             piece->torn = true;
-        } /* else the teardown of the peer ends the message */
+        } /* else: the teardown of the peer ends the message */
     }
     udp_attend(p);
 }
 
 /* ---- the socket ---- */
 
-/* Whether a packet may be looked at: without leave, only those of this host are. */
+/* Whether a packet may be taken: unless the option allows others, only one of this host. */
 static bool welcome(struct udp_fabric *f, const struct slmp_address *from)
 {
     if (f->open_to_all || udp_is_local(f, from->ip)) {

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Streams: messages of a channel that are under way side by side, so that a packet that was lost
- * holds up its own message and not those behind it.
+ * Streams: messages of a channel are put together side by side, so that a lost packet holds up its
+ * own message, and not those behind it.
  *
  *      first stream     message in progress, complete ones behind it
- *      another stream   a message that begins while the one before is not here whole, or that was
- *                       behind one in progress that has to wait (udp_stream_split)
+ *      another stream   a message that begins while the one before has not come whole, or that was
+ *                       behind one in progress that has to wait (udp_stream_split())
  *
- * While nothing is late there is the first stream alone, and messages go through it as through a
- * channel that knows no streams.
+ * While no packet is late the channel has only the first stream, and works like one without
+ * streams.
  *
  * Invariants:
- *   - The streams of a channel stand in the order of their messages; messages of one stream are
- *     taken one after the other. Only the last message of a stream may be open, and only a message
- *     that begins when the last stream has none open joins that stream.
+ *   - The streams of a channel are in the order of their messages; the messages of one stream are
+ *     taken one after the other. Only the last message of a stream may be incomplete. A new message
+ *     joins the last stream only if that has no incomplete message.
  *   - A message begins (rx_header) when the ones before it have been matched, and ends (rx_done)
  *     when they have ended: so only the first stream ends any.
  *   - The pieces staged are bounded: STAGED_MOST in the first stream, STAGED_BEHIND in each other
  *     one. Each stream has a bound of its own, so that pieces that wait in one do not keep out the
- *     packets that the first one waits for. Without a stream to spare the next message stays in
- *     the engine.
- *   - There are UDP_STREAMS at most. Besides its pieces a message costs its stream the NIC's side
- *     of it, some 5 KiB with handlers, and a packet that is put together: eight of them 80 KiB
- *     while something is late. While nothing is, the streams of a peer take 3 KiB.
- *   - The rx of the channel is lent to the first who asks for one; others get one of the NIC's for
- *     as long as their message is in progress. So a channel that waits for nothing has no more
- *     memory than the structs here.
+ *     packets that the first one waits for. If no stream is free the next message stays in the
+ *     engine.
+ *   - There are UDP_STREAMS at most. Besides its pieces, a stream with a message needs the NIC's
+ *     object for that, some 5 KiB with handlers, and memory to put a packet together: for eight of
+ *     them 80 KiB while packets are late. Otherwise the streams of a peer take 3 KiB.
+ *   - The channel lends its own rx to the first stream that needs one; further streams get one from
+ *     the NIC while their message is in progress. So an idle channel has no memory besides its
+ *     structs.
  */
 #include "fabric/udp/stream.h"
 
@@ -86,8 +86,8 @@ struct udp_stream *udp_stream_begin(struct udp_channel *c)
     return l;
 }
 
-/* The first piece of the message behind the one in progress, and how many pieces are before it; the
- * head of the list if none has come. */
+/* Finds the first piece of the message behind the one in progress, and counts the pieces before it.
+ * Returns the head of the list if it has not come. */
 static struct list *next_message(struct udp_stream *l, unsigned *before)
 {
     struct list *item = l->pieces.next;
@@ -104,7 +104,7 @@ bool udp_stream_split(struct udp_channel *c, struct udp_stream *l)
     unsigned before;
     struct list *item = next_message(l, &before);
     bool begun = l->in.open != NULL &&
-                 (l->in.fresh || l->in.row != NULL); /* and none of its pieces is here */
+                 (l->in.fresh || l->in.row != NULL); /* and none of its pieces was staged */
     if (item == &l->pieces && !begun) {
         return true;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which senders are of this host, and whose sockets theirs are (decision 13). An address of one's
- * own is not taken for granted by the network: the kernel drops packets that come from outside and
- * bear one. So such a packet is of this host, and the kernel knows who owns the port that it
- * comes from. And who cannot prove to be of the job.
+ * Which senders are on this host, and which users own their sockets (decision 13). The kernel drops
+ * packets that come from outside with an address of this host as source. So a packet with such an
+ * address is of this host, and the kernel knows the owner of the port that it comes from. This file
+ * also logs senders that cannot prove to be of the job.
  */
 #include "fabric/udp/trust.h"
 
@@ -15,19 +15,19 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The kernel's list is read in pieces, by place: where sockets before the one that is sought close
- * in between, it is passed over. */
+/* The kernel's list is read in pieces, by position: if sockets before the wanted one are closed
+ * meanwhile, a look may miss it. */
 #define LOOKS 8
 
 void udp_learn_locals(struct udp_fabric *f)
 {
     struct ifaddrs *present;
     f->locals = 0;
-    forks_hold(); /* a child would keep the socket that libc asks by */
+    forks_hold(); /* a child would keep the socket that libc opens */
     int rc = getifaddrs(&present);
     forks_release();
     if (rc != 0) {
-        return; /* loopback and our own address are local all the same */
+        return; /* loopback and the fabric's own address still count as local */
     }
     for (const struct ifaddrs *a = present; a != NULL && f->locals < LOCAL_MOST; a = a->ifa_next) {
         if (a->ifa_addr != NULL && a->ifa_addr->sa_family == AF_INET) {
@@ -50,7 +50,7 @@ bool udp_is_local(struct udp_fabric *f, uint32_t ip)
     return false;
 }
 
-/* One look through the kernel's list of sockets. */
+/* Looks once through the kernel's list of sockets for the owner of an address and port. */
 static uint32_t look_up(const struct slmp_address *a)
 {
     FILE *file = fopen("/proc/self/net/udp", "re");
@@ -84,7 +84,7 @@ uint32_t udp_owner(const struct slmp_address *a)
     return owner;
 }
 
-/* Packets within a session are not looked at: on the way bits may have changed. */
+/* Packets of a session are ignored: bits may have changed on the way. */
 void udp_unproved(struct udp_fabric *f, const struct slmp_address *from)
 {
     const struct slmp_counters *c = slmp_counters(f->engine);

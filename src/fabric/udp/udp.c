@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The UDP fabric: its operations, but to open and to close it (open.c).
+ * The UDP fabric: its operations; open.c has those that open and close it.
  *
- * The socket is either `hot`, and then every poll looks at it, or armed in the epoll that
- * the NIC thread waits on. Who polls for shared memory need not pay for a look at a socket
- * where nothing happens; who sleeps is woken by it. Between the two:
+ * The socket is either `hot`, and each poll looks at it; or armed in the epoll that the NIC thread
+ * waits on. So a thread that polls shared memory does not pay for looks at a silent socket, and a
+ * sleeping NIC thread is woken by it. Between the two:
  *
  *      armed ──packet: fd_event()──► hot ──COOL_NS without a packet, or arm()──► armed
  */
@@ -16,16 +16,18 @@
 #include "fabric/udp/send.h"
 #include "fabric/udp/stage.h"
 
-#define RECEIVES 32        /* looks at the socket of one poll */
-#define COOL_NS 10000000   /* so long nothing comes: other fabrics are not held up by looks */
-#define BLOCKED_NS 5000000 /* how often a message that waits for our own side is tried */
-#define NEAR_NS 200000     /* too short for a sleep */
-#define LONG_POLL 8192 /* bytes that a poll brings: more take time, which it is not blamed for */
+#define RECEIVES 32 /* looks at the socket in one poll */
+/* after so long without packets looks at the socket no longer hold up other fabrics */
+#define COOL_NS 10000000
+#define BLOCKED_NS 5000000 /* between two tries of a message that waits for this process */
+#define NEAR_NS 200000     /* a shorter time is not worth a sleep */
+/* bytes brought by a poll, beyond which the time it takes does not count for the program's habit */
+#define LONG_POLL 8192
 
 /* ---- polling ---- */
 
-/* Goes on with the peers that have something, each once. Handlers may run without the lock
- * meanwhile, and peers come and go. */
+/* Goes on with the peers that are ready, each once. Handlers may run without the lock meanwhile,
+ * and peers come and go. */
 static bool take_ready(struct udp_fabric *f)
 {
     bool moved = false;
@@ -45,7 +47,7 @@ static bool tear_down_one(struct udp_fabric *f)
 {
     LIST_EACH(struct udp_peer, p, &f->peers, link) {
         if (p->dying) {
-            list_remove(&p->link); /* to the end, so that each has its turn */
+            list_remove(&p->link); /* moves to the end, so that each dying peer has its turn */
             list_push_back(&f->peers, &p->link);
             return udp_tear_down(p);
         }
@@ -61,9 +63,9 @@ static void arm_socket(struct udp_fabric *f, bool armed)
     atomic_store_explicit(&f->hot, !armed, memory_order_relaxed);
 }
 
-/* Packets have come. Their acknowledgements may wait for an answer to ride on, or for others to
- * share one, as long as somebody will look at the clock in time: who has come back soon each
- * time. Otherwise they leave now, before the program has the news and handlers the thread. */
+/* Called when packets have come. Their acknowledgements may wait, to leave with an answer or to be
+ * joined, if the program has the habit of polling again soon. Otherwise they leave now, before the
+ * program gets the messages and handlers take the thread. */
 static void acknowledge(struct udp_fabric *f, int64_t now)
 {
     if (!udp_is_habit(&f->polls)) {
@@ -72,7 +74,8 @@ static void acknowledge(struct udp_fabric *f, int64_t now)
     }
 }
 
-/* One message alone is served, and perhaps answered, before the kernel is asked for more. */
+/* Receives packets. A single message is served, and perhaps answered, before the kernel is asked
+ * for more. */
 static bool receive_all(struct udp_fabric *f, int64_t *now, bool *moved)
 {
     const struct slmp_counters *c = slmp_counters(f->engine);
@@ -91,8 +94,8 @@ static bool receive_all(struct udp_fabric *f, int64_t *now, bool *moved)
     return any;
 }
 
-/* True if nothing has come for so long that polls may leave the socket out, and the NIC has another
- * fabric to poll. */
+/* Whether polls may leave out the socket, as no packet has come for a long time, and the NIC has
+ * another fabric to poll. */
 static bool may_cool(struct udp_fabric *f, bool any, int64_t now)
 {
     if (any || f->hot_until == 0) {
@@ -101,7 +104,8 @@ static bool may_cool(struct udp_fabric *f, bool any, int64_t now)
     return !f->setup.alone && now >= f->hot_until && f->deadline == SLMP_NEVER;
 }
 
-/* Does what is due; `any`: packets have come. True if anything happened for the NIC. */
+/* Does the work that is due; `any`: packets have come. True if anything has happened for the
+ * NIC. */
 static bool keep_up(struct udp_fabric *f, int64_t now, bool any)
 {
     bool moved = false;
@@ -131,8 +135,8 @@ static bool keep_up(struct udp_fabric *f, int64_t now, bool any)
     return moved;
 }
 
-/* A program that gets something is given it at once, and what is due waits for the next poll:
- * it may answer, and acknowledgements ride on that. */
+/* If messages have come, the program gets them at once, and work that is due waits for the next
+ * poll: the program may answer, and acknowledgements can leave with that. */
 static bool udp_poll(struct fabric *fabric)
 {
     struct udp_fabric *f = udp_of(fabric);
@@ -207,7 +211,7 @@ static int64_t udp_next_deadline(struct fabric *fabric)
     return at == SLMP_NEVER ? -1 : at;
 }
 
-/* Whether something can be done without anybody else. */
+/* Whether there is work that waits for no peer. */
 static bool anything_left(struct udp_fabric *f)
 {
     bool blocked = false, waits = false;
@@ -220,7 +224,7 @@ static bool anything_left(struct udp_fabric *f)
         blocked |= stuck && (state & RX_OURS) != 0;
         waits |= udp_unacknowledged(p);
     }
-    /* A suspended handler that waits for no peer goes on as soon as it is asked. */
+    /* A suspended handler that waits for no peer can go on as soon as it is tried. */
     return blocked && !waits;
 }
 
@@ -233,7 +237,7 @@ static bool udp_arm(struct fabric *fabric, enum doorbell_kind kind, uint32_t *wo
         return false;
     }
     if (kind == DOORBELL_FD) {
-        f->polls = (struct udp_habit){0}; /* the polls of late were the NIC thread's */
+        f->polls = (struct udp_habit){0}; /* the last polls were those of the NIC thread */
     }
     arm_socket(f, true);
     return true;
