@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Accumulating puts; see accumulate.h. Packets begin at multiples of 64 bytes of the
- * message, the put at a whole element of the target, and both 64 and ACCUMULATE_BLOCK are
- * multiples of every element: so none lies across two packets or two blocks.
+ * Accumulating puts; see accumulate.h. No element lies across two packets or two blocks: packets
+ * begin at multiples of 64 bytes of the message, a put begins at a whole element of the target, and
+ * 64 and ACCUMULATE_BLOCK are multiples of the size of every element.
  */
 #include "accumulate.h"
 
@@ -24,7 +24,8 @@ __handler static int accumulate_header(const ptl_header_t h, void *state)
 }
 PTL_HANDLER(accumulate_header);
 
-/* Combines data that goes to one block of the target. */
+/* Combines data with the part of one block of the target. Returns false if the block's lock could
+ * not be taken. */
 static bool one_block(const struct accumulate_state *s, uint64_t at, const uint8_t *data,
                       uint64_t length)
 {
@@ -44,7 +45,7 @@ static bool one_block(const struct accumulate_state *s, uint64_t at, const uint8
 __handler static int accumulate_payload(const ptl_payload_t p, void *state)
 {
     const struct accumulate_state *s = state;
-    ptl_header_t h; /* where the message goes in the entry */
+    ptl_header_t h; /* for the offset of the message in the entry */
     if (PtlHandlerHeader(&h) != PTL_OK) {
         return FAIL;
     }

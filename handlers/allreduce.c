@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Allreduce; see allreduce.h. Why the slots of a chunk are free when the next round
- * fills them: a child contributes to the next round when it has the result of this one,
- * which exists only after our slots were combined and the counter was cleared.
+ * Allreduce; see allreduce.h. The slots of a chunk are free when the next round fills them: a child
+ * contributes to the next round only when it has the result of this one, and this result is sent
+ * after this rank has combined its slots and cleared the counter.
  */
 #include "allreduce.h"
 
 #include "chunk.h"
 #include "spin_handler.h"
 
-/* A message begins with this; data follows. */
+/* The head of a message; the data of a chunk follow. */
 struct part {
-    uint64_t chunk; /* its number */
-    uint32_t slot;  /* on the way up */
+    uint64_t chunk; /* number of the chunk */
+    uint32_t slot;  /* on the way up: the slot at the parent for which the data are */
     uint32_t unused;
 };
 
-/* The line before the slots of a chunk. The head lies right before slot 0, so that both
- * leave as they are. */
+/* The cache line before the slots of a chunk. `head` lies right before slot 0, so that head and
+ * slot can be sent together from where they are. */
 struct meeting {
     uint64_t arrived;
     uint64_t unused[5];
@@ -67,9 +67,10 @@ static bool to_children(const struct allreduce_state *s, const void *data, uint6
     return sent;
 }
 
-/* ---- Up ---- */
+/* ---- Up the tree ---- */
 
-/* A slot has been filled. Who fills the last one combines them and sends the sum on. */
+/* Called when a slot has been filled. The handler that fills the last slot of a chunk combines all
+ * slots and sends the result to the parent, or, at the root, down the tree. */
 static int arrived(struct allreduce_state *s, struct meeting *m, uint64_t chunk)
 {
     uint64_t before = 0, length = part_length(s, chunk);
@@ -90,7 +91,8 @@ static int arrived(struct allreduce_state *s, struct meeting *m, uint64_t chunk)
     return sent ? SUCCESS : FAIL;
 }
 
-/* An empty message is this rank's program: hdr_data is the chunk to contribute. */
+/* An empty message comes from this rank's program: hdr_data is the number of the chunk to
+ * contribute. Other messages are left to the payload handler. */
 __handler static int allreduce_own(const ptl_header_t h, void *state)
 {
     struct allreduce_state *s = state;
@@ -107,7 +109,7 @@ __handler static int allreduce_own(const ptl_header_t h, void *state)
 }
 PTL_HANDLER(allreduce_own);
 
-/* Whether a packet is a whole part of the vector. */
+/* True if a packet is one whole chunk of the vector, with its head. */
 static bool is_part(const struct allreduce_state *s, const ptl_payload_t *p)
 {
     const struct part *part = (const struct part *)p->base;
@@ -128,7 +130,7 @@ __handler static int allreduce_child(const ptl_payload_t p, void *state)
 }
 PTL_HANDLER(allreduce_child);
 
-/* ---- Down ---- */
+/* ---- Down the tree ---- */
 
 __handler static int allreduce_result(const ptl_payload_t p, void *state)
 {
@@ -146,7 +148,8 @@ PTL_HANDLER(allreduce_result);
 
 /* ---- Host ---- */
 
-/* Whole elements of every type. */
+/* Returns the bytes of a chunk: a multiple of the largest type, so that each chunk has whole
+ * elements of any type. */
 static uint64_t data_of(const struct allreduce *a)
 {
     return chunk_data(a->packet) / COMBINE_LARGEST * COMBINE_LARGEST;
@@ -162,7 +165,7 @@ static int set_up(const struct allreduce *a, struct allreduce_state *s)
     s->is_root = a->group.rank == 0;
     s->self = tree_id(&a->group, a->group.rank);
     s->parent = s->is_root ? s->self : tree_id(&a->group, tree_parent(&a->group, TREE_BINOMIAL, 0));
-    /* A child that is 2^k ranks away has slot k + 1. */
+    /* A child whose rank is 2^k above its parent's has slot k + 1. */
     s->slot_at_parent = s->is_root ? 0 : (uint32_t)__builtin_ctz(a->group.rank) + 1;
     s->data = data_of(a);
     s->slot = round_up(smaller(s->data, s->length));

@@ -10,13 +10,14 @@ static int to_children(const struct broadcast_state *s, const void *chunk, uint6
     for (uint32_t i = 0; i < s->children; i++) {
         if (PtlHandlerPutFromDevice(chunk, length, PTL_NO_ACK_REQ, s->child[i], s->bits, 0, NULL,
                                     0) != PTL_OK) {
-            result = FAIL; /* the others shall have it all the same */
+            result = FAIL; /* the handler still sends to the other children */
         }
     }
     return result;
 }
 
-/* At the root: hdr_data is the number of the chunk to send. */
+/* At the root an empty message comes from the program: hdr_data is the number of the chunk to
+ * send. */
 __handler static int broadcast_source(const ptl_header_t h, void *state)
 {
     const struct broadcast_state *s = state;

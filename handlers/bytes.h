@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Bytes without libc, for handlers and for the host's functions beside them. */
+/* Copying and clearing bytes without libc, for handlers and for the host's functions in the same
+ * files. */
 #ifndef HANDLERS_BYTES_H
 #define HANDLERS_BYTES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Eight bytes anywhere: one access where the processor allows it, else as many as it needs,
- * and never a call. */
+/* Eight bytes at any address. The compiler makes one access where the processor allows that, else
+ * several, and never a call. */
 struct bytes_word {
     uint64_t value;
 } __attribute__((packed, may_alias));
@@ -61,7 +62,7 @@ static inline uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Whether `length` bytes at `offset` lie in `size` bytes; no sum wraps. */
+/* True if `length` bytes at `offset` lie within `size` bytes; no sum can wrap. */
 static inline bool range_fits(uint64_t offset, uint64_t length, uint64_t size)
 {
     return offset <= size && length <= size - offset;

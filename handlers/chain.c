@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lists across ranks; see chain.h. An item is written before its list leads to it, and its link
- * once, behind the swap that has found it: so a reader that follows links never comes to
- * anything but items, and waits for nothing but a link.
+ * Lists across ranks; see chain.h. A handler writes an item before the list's head leads to it, and
+ * writes the item's link once, after the swap has returned it. So a reader that follows links finds
+ * only complete items, and waits for nothing but a link.
  */
 #include "chain.h"
 
 #include "bytes.h"
 #include "spin_handler.h"
 
-/* An ask that was withdrawn is made so many times; a link that is not there is looked for so many
- * times before the reader is told to come again. */
+/* How often a handler makes a call to another rank again if that returns PTL_ABORTED, and how often
+ * it looks for a link that is not written yet, before it tells the reader to come again. */
 enum { TRIES = 16, LOOKS = 64 };
 
-/* ---- Where things are ---- */
+/* ---- Layout ---- */
 
 static uint64_t home_lists(const struct chain_state *s)
 {
@@ -57,9 +57,11 @@ static ptl_process_t home_of(const struct chain_state *s, uint64_t list)
     return (ptl_process_t){.rank = (ptl_rank_t)(list % s->ranks)};
 }
 
-/* ---- Asking: PTL_ABORTED says that nothing was done, so the handler asks again ---- */
+/* ---- Calls to other ranks: after PTL_ABORTED nothing was done, and the handler calls again
+ * ---- */
 
-/* Adds to a word and tells what it was: once, or with another code than PTL_OK. */
+/* Adds n to a word of another rank and stores the old value in *before. After any code but
+ * PTL_ABORTED it does not try again, so it never adds twice. */
 static int fetch_add(const struct chain_state *s, ptl_process_t to, uint64_t at, uint64_t n,
                      uint64_t *before)
 {
@@ -100,8 +102,9 @@ static void write_link(const struct chain_state *s, uint64_t i, uint64_t link)
     PtlHandlerDMAToHostB(words, node_at(s, i), sizeof(words), PTL_HANDLER_HOST_MEM);
 }
 
-/* What has become of the swap is not known: the item may be the head of its list, so a reader that
- * comes to it hears that there is no way on. It must not be swapped in a second time. */
+/* Called when the handler was not told whether its swap was done. The item may be the head of its
+ * list, so its link becomes CHAIN_LOST, which tells readers that they cannot go on. A second swap
+ * might put the item into the list twice. */
 static void lose(const struct chain_state *s, uint64_t i)
 {
     write_link(s, i, CHAIN_LOST);
@@ -132,7 +135,8 @@ static int append(const struct chain_state *s, const struct chain_request *r)
 
 /* ---- Reading ---- */
 
-/* Gets an item with its link; PTL_OK and false: its handler is still to write the link. */
+/* Gets an item with its link. If it returns PTL_OK and *linked is false, the item's handler has not
+ * written the link yet. */
 static int get_linked(const struct chain_state *s, uint64_t link, struct chain_node *node,
                       bool *linked)
 {
@@ -196,7 +200,7 @@ __handler static int chain_header(const ptl_header_t h, void *state)
 }
 PTL_HANDLER(chain_header);
 
-/* ---- The host's share ---- */
+/* ---- The host's functions ---- */
 
 uint64_t chain_size(const struct chain_state *state)
 {

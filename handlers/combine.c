@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Operations on arrays; see combine.h. One function a type, with one loop an
- * operation, so that the compiler may make vectors of what is asked for most. They are
- * made by macros, as C has no other way to say "for each of these types".
+ * Operations on arrays; see combine.h. Each type has a function, with a loop for each operation, so
+ * that the compiler can vectorise the loops. Macros make these functions, since C has no other way
+ * to write code for several types.
  *
- * Integers are added and multiplied as uint64_t, where nothing overflows. A minimum
- * keeps the target when the two do not compare (NaN), as the NIC's does.
+ * Integers are added and multiplied as uint64_t, in which overflow is defined. A minimum or maximum
+ * keeps the target's element if one of the two is NaN, as the NIC's does.
  */
 #include "combine.h"
 
@@ -45,7 +45,7 @@ static const uint8_t sizes[PTL_DATATYPE_LAST] = {
     [PTL_LONG_DOUBLE_COMPLEX] = sizeof(long double _Complex),
 };
 
-/* Types that each operation is defined for (3.15.4). */
+/* The types for which Portals defines each operation (section 3.15.4). */
 static const uint8_t defined_for[PTL_OP_LAST] = {
     [PTL_MIN] = ORDERED,      [PTL_MAX] = ORDERED,      [PTL_SUM] = ANY,
     [PTL_PROD] = ANY,         [PTL_LOR] = INTEGER,      [PTL_LAND] = INTEGER,
@@ -65,7 +65,7 @@ bool combine_defined(ptl_op_t op, ptl_datatype_t type)
     return op < PTL_OP_LAST && type < PTL_DATATYPE_LAST && (defined_for[op] & classes[type]) != 0;
 }
 
-/* t: an element of the target, d: of the data, o: the operand. */
+/* In `expression` t is an element of the target, d of the data, o the operand. */
 #define EACH(T, expression)                                                                        \
     for (uint64_t i = 0; i < count; i++) {                                                         \
         const T t = target[i], d = data[i];                                                        \
@@ -86,7 +86,7 @@ bool combine_defined(ptl_op_t op, ptl_datatype_t type)
         }                                                                                          \
         }
 
-/* The operations of all types; swaps compare the operand with the target. */
+/* Operations of all types; the conditional swaps compare the operand with the target. */
 #define ANY_TYPE(T)                                                                                \
     case PTL_SWAP:                                                                                 \
         EACH(T, d);                                                                                \
@@ -158,7 +158,7 @@ COMPLEXES(long_double_complexes, long double _Complex)
 
 #include "x87.h"
 
-/* Whether a swap, a minimum or a maximum takes the data. */
+/* True if a swap, minimum or maximum of x87 numbers stores the data in the target. */
 static bool takes(ptl_op_t op, const struct x87 *t, const struct x87 *d, const struct x87 *o,
                   uint32_t parts)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Conditional read; see condread.h. Rows come in by DMA, a block of them at a time; what
- * is selected gathers in a packet on the stack, which leaves when the next does not fit.
+ * Conditional read; see condread.h. The handler fetches rows by DMA, a block of them at a time. It
+ * gathers selected columns in a packet on its stack, and sends the packet when the next column does
+ * not fit.
  */
 #include "condread.h"
 
@@ -12,12 +13,12 @@ enum { BLOCK = 2048, OUT = 2048 };
 
 _Static_assert(BLOCK >= (int)CONDREAD_ROW && OUT >= (int)CONDREAD_ROW, "a row fits");
 
-/* A result on its way. */
+/* The part of a result that the handler is gathering. */
 struct result {
     const struct condread_state *s;
     struct condread_request *r;
-    uint64_t length; /* gathered */
-    uint64_t most;   /* before it must leave */
+    uint64_t length; /* bytes gathered */
+    uint64_t most;   /* bytes at which the packet must be sent */
     bool failed;
     uint8_t data[OUT];
 };
@@ -36,10 +37,10 @@ static void send(struct result *out, uint64_t hdr_data)
 
 /* ---- Comparing ---- */
 
-/* The result of a comparison, as bits. NaN is none of the first three. */
+/* The result of a comparison, as bits. A comparison with NaN gives NEITHER. */
 enum { LESS = 1, SAME = 2, MORE = 4, NEITHER = 8 };
 
-/* The results of the comparison that the operation of a request accepts. */
+/* Returns the results of a comparison, as bits, that the operation of a request accepts. */
 static unsigned wanted(uint32_t op)
 {
     static const uint8_t bits[CONDREAD_OPS] = {
@@ -70,7 +71,7 @@ static uint32_t width_of(uint32_t type)
     return type < sizeof(widths) ? widths[type] : 0;
 }
 
-/* Without a branch but the last: what rows hold, nobody can predict. */
+/* Compares rows without branches but for the loop's: the contents of rows cannot be predicted. */
 #define NEXT_OF(T)                                                                                 \
     do {                                                                                           \
         T a, b;                                                                                    \
@@ -85,7 +86,8 @@ static uint32_t width_of(uint32_t type)
         return i;                                                                                  \
     } while (0)
 
-/* The first of rows i to n - 1, of `size` bytes, that the request selects; n: none. */
+/* Returns the first of the rows i to n - 1, of `size` bytes each, that the request selects; n if
+ * there is none. */
 static uint64_t next_match(const struct condread_request *r, const uint8_t *rows, uint64_t size,
                            uint64_t i, uint64_t n)
 {
@@ -134,7 +136,8 @@ static void select_row(struct result *out, const uint8_t *row)
         bytes_copy(out->data + out->length, row + r->select, r->select_width);
         out->length += r->select_width;
     } else {
-        out->r->room = out->length; /* none of those behind either, were it shorter */
+        /* so that no later, shorter column is sent in place of this one */
+        out->r->room = out->length;
     }
 }
 

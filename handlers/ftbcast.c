@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Fault-tolerant broadcast; see ftbcast.h. The bit of a chunk is set by whoever handles a
- * copy first; the others return DROP, by which their completion handler knows them: it
- * asks that they be not counted.
+ * Fault-tolerant broadcast; see ftbcast.h. The handler of the first copy of a chunk sets the
+ * chunk's bit. The handlers of other copies return DROP; their completion handlers see that bytes
+ * were dropped, and ask that the message be not counted.
  */
 #include "ftbcast.h"
 
@@ -13,12 +13,13 @@ static uint64_t *seen_bits(struct ftbcast_state *s)
     return (uint64_t *)(s + 1);
 }
 
-/* Whether this is the first copy of a chunk. */
+/* True if this is the first copy of a chunk; sets the chunk's bit. */
 static bool is_first(struct ftbcast_state *s, uint64_t chunk)
 {
     uint64_t *word = &seen_bits(s)[chunk / 64], bit = UINT64_C(1) << chunk % 64, found;
     do {
-        PtlHandlerFAdd(word, &found, 0); /* a word that others may be changing */
+        /* an atomic read, since other handlers may change the word */
+        PtlHandlerFAdd(word, &found, 0);
         if ((found & bit) != 0) {
             return false;
         }
@@ -26,7 +27,8 @@ static bool is_first(struct ftbcast_state *s, uint64_t chunk)
     return true;
 }
 
-/* A neighbour that cannot be reached is what this is made for: no error. */
+/* Sends a chunk to all neighbours. A neighbour that cannot be reached is no error: the algorithm is
+ * made for that. */
 static void to_neighbours(const struct ftbcast_state *s, const void *chunk, uint64_t length)
 {
     for (uint32_t i = 0; i < s->neighbours; i++) {
@@ -35,7 +37,8 @@ static void to_neighbours(const struct ftbcast_state *s, const void *chunk, uint
     }
 }
 
-/* At the root an empty message is its program: hdr_data is the chunk to send. */
+/* At the root an empty message comes from the program: hdr_data is the number of the chunk to
+ * send. */
 __handler static int ftbcast_source(const ptl_header_t h, void *state)
 {
     struct ftbcast_state *s = state;
@@ -44,7 +47,7 @@ __handler static int ftbcast_source(const ptl_header_t h, void *state)
         uint8_t data[CHUNK_PACKET - sizeof(struct chunk)];
     } c;
     if (h.length != 0) {
-        return PROCESS_DATA; /* a copy that comes back */
+        return PROCESS_DATA; /* a copy that a neighbour has sent back */
     }
     if (!s->is_root || h.hdr_data >= chunk_count(s->length, s->data)) {
         return FAIL;
@@ -86,7 +89,8 @@ PTL_HANDLER(ftbcast_completion);
 
 /* ---- Host ---- */
 
-/* Stores the distances to the neighbours, upwards, each rank once. */
+/* Stores the distances to the neighbours, all upwards, each neighbour once; returns their
+ * number. */
 static uint32_t distances(uint32_t size, uint32_t distance[FTBCAST_NEIGHBOURS])
 {
     uint32_t n = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Relaxations; see graph.h. A word with the shorter distance, and of the same distance
- * with the lower parent, is the smaller number: so a relaxation is a minimum, and its order
- * does not matter.
+ * Relaxations; see graph.h. A vertex is one word, in which the distance is above the parent. The
+ * word with the shorter distance is the smaller number, and at equal distance the one with the
+ * lower parent. So a relaxation is a minimum, and the order of relaxations does not matter.
  */
 #include "graph.h"
 
@@ -12,7 +12,7 @@
 struct frontier {
     uint64_t taken;
     uint64_t unused[7];
-    /* a bit a vertex, in words of 64; then vertices, 4 bytes each */
+    /* a bit for each vertex, in words of 64; then vertices, 4 bytes each */
 };
 
 static uint64_t words(uint64_t vertices)
@@ -27,7 +27,7 @@ static uint64_t list_at(uint64_t vertices)
 
 /* ---- On the NIC ---- */
 
-/* Sets the vertex's bit and tells whether it was clear. */
+/* Sets a vertex's bit in the frontier; true if it was clear. */
 static bool mark(uint64_t vertex)
 {
     uint64_t at = sizeof(struct frontier) + vertex / 64 * sizeof(uint64_t);
@@ -42,8 +42,8 @@ static bool mark(uint64_t vertex)
     return true;
 }
 
-/* Vertices that are marked and not in the list yet: they go there together, since a place costs
- * an atomic and a transfer, be it for one or for many. */
+/* Vertices whose bits were set and that are not in the list yet. They are added together, since a
+ * place in the list costs an atomic and a transfer, whether it is for one vertex or for many. */
 struct found {
     uint32_t count;
     uint32_t vertex[64];
@@ -75,7 +75,8 @@ static void relax(const struct graph_state *s, struct found *f, const struct gra
 {
     uint64_t vertex = r->vertex - s->first;
     uint64_t better = (uint64_t)r->distance << 32 | r->parent, found = GRAPH_FAR, expected;
-    do { /* the first swap tells what is there, unless the vertex is reached for the first time */
+    /* the first swap returns the current word, unless the vertex is reached for the first time */
+    do {
         expected = found;
         if (expected <= better) {
             return;
@@ -94,7 +95,7 @@ __handler static int graph_packet(const ptl_payload_t p, void *state)
     uint64_t records = p.length / sizeof(*r);
     int result = p.length % sizeof(*r) == 0 ? SUCCESS : FAIL;
     struct found found;
-    found.count = 0; /* the rest of it need not be cleared */
+    found.count = 0; /* the rest of the struct need not be cleared */
     for (uint64_t i = 0; i < records; i++) {
         if (r[i].vertex - s->first < s->vertices && r[i].distance != UINT32_MAX) {
             relax(s, &found, &r[i]);
@@ -107,7 +108,7 @@ __handler static int graph_packet(const ptl_payload_t p, void *state)
 }
 PTL_HANDLER(graph_packet);
 
-/* ---- On the host ---- */
+/* ---- The host's functions ---- */
 
 uint64_t graph_frontier_size(uint64_t vertices)
 {

@@ -2,8 +2,8 @@
 /*
  * A key-value store; see kvstore.h.
  *
- * Handlers and the host run the same code on the table: struct table says how memory is
- * reached, by DMA or directly. Invariants:
+ * Handlers and the host run the same code on the table; struct table tells whether it accesses
+ * memory by DMA or directly. Invariants:
  *
  * - A chain, and the contents of its nodes, are touched by the holder of its bucket's
  *   lock only.
@@ -22,26 +22,26 @@ enum { LOCK_TRIES = 8, NOT_YET = -1 };
 
 struct bucket {
     uint64_t lock;
-    uint64_t first; /* number of a node plus one; 0: none */
+    uint64_t first; /* number of the first node of the chain + 1; 0: none */
 };
 
 struct node {
     uint64_t hash;
-    uint32_t next; /* as bucket.first */
+    uint32_t next; /* number of the next node + 1; 0: none */
     uint16_t key_length, value_length;
-    /* key_most bytes of key, value_most bytes of value */
+    /* key_most bytes for the key and value_most bytes for the value follow */
 };
 
 struct queue {
     uint64_t tail, head;
-    uint64_t done; /* requests that handlers answered */
+    uint64_t done; /* requests that handlers have answered */
     uint64_t unused;
 };
 
 struct slot {
-    uint64_t ready; /* ticket plus one */
+    uint64_t ready; /* the slot's ticket + 1, when it is filled */
     uint64_t length;
-    /* the request */
+    /* the request follows */
 };
 
 _Static_assert(sizeof(struct bucket) == 16 && sizeof(struct node) == 16 &&
@@ -52,7 +52,7 @@ _Static_assert(sizeof(struct bucket) == 16 && sizeof(struct node) == 16 &&
 
 struct table {
     const struct kvstore_state *s;
-    uint8_t *memory; /* NULL: a handler, by DMA */
+    uint8_t *memory; /* NULL: a handler runs the code, and uses DMA */
 };
 
 static void load(const struct table *t, uint64_t at, void *to, uint64_t length)
@@ -76,14 +76,15 @@ static void store(const struct table *t, uint64_t at, const void *from, uint64_t
 static bool swap(const struct table *t, uint64_t at, uint64_t expected, uint64_t desired)
 {
     uint64_t found = expected;
-    if (t->memory != NULL) { /* works outside handlers, too */
+    if (t->memory != NULL) { /* PtlHandlerCAS() works outside handlers, too */
         return PtlHandlerCAS((uint64_t *)(t->memory + at), expected, desired);
     }
     PtlHandlerDMACASB(at, &found, desired, PTL_ME_HOST_MEM);
     return found == expected;
 }
 
-/* A word that others may be changing: an atomic that changes nothing reads it whole. */
+/* Reads a word that others may be changing: by an atomic that adds 0, which reads all of it at
+ * once. */
 static uint64_t load_word(const struct table *t, uint64_t at)
 {
     uint64_t found = 0;
@@ -102,7 +103,7 @@ static uint64_t node_at(const struct table *t, uint64_t number)
 
 /* ---- Free nodes ---- */
 
-/* The number of a node that is the caller's, 0 if none is left. */
+/* Takes a free node for the caller, and returns its number, or 0 if none is left. */
 static uint32_t take_node(const struct table *t)
 {
     for (;;) {
@@ -131,10 +132,10 @@ static void give_node(const struct table *t, uint32_t number)
 
 /* ---- Requests ---- */
 
-/* A node in its chain. */
+/* The place of a key in a chain. */
 struct place {
-    uint32_t number; /* 0: the key is not there */
-    uint32_t before; /* the node in front, 0: the bucket */
+    uint32_t number; /* node of the key; 0: the chain does not have the key */
+    uint32_t before; /* the node before it; 0: it is the first of its bucket */
     struct node node;
 };
 
@@ -157,7 +158,7 @@ static bool same_key(const struct table *t, uint64_t at, const struct kvstore_re
     return true;
 }
 
-/* Walks the chain; false: not within `steps` nodes. */
+/* Searches the chain of a bucket for a key; false if that takes more than `steps` nodes. */
 static bool find(const struct table *t, uint64_t bucket, uint64_t hash,
                  const struct kvstore_request *r, uint64_t steps, struct place *p)
 {
@@ -217,7 +218,7 @@ static void take_out(const struct table *t, uint64_t bucket, const struct place 
     give_node(t, p->number);
 }
 
-/* The operation itself, with the bucket locked. */
+/* Executes a request, with the lock of the bucket held. */
 static int obey(const struct table *t, uint64_t bucket, uint64_t hash,
                 const struct kvstore_request *r, uint64_t steps, uint8_t *value, uint64_t *length)
 {
@@ -242,7 +243,8 @@ static int obey(const struct table *t, uint64_t bucket, uint64_t hash,
     return KV_DONE;
 }
 
-/* A status, or NOT_YET: within these steps and tries it could not be done. */
+/* Takes the lock, executes a request and returns its status; NOT_YET if that took too many steps or
+ * tries. */
 static int do_request(const struct table *t, const struct kvstore_request *r, uint64_t steps,
                       uint8_t *value, uint64_t *length)
 {
@@ -273,7 +275,8 @@ static uint64_t queue_word(uint64_t at)
     return found;
 }
 
-/* False: the queue is full. `head` is read first: it can only have grown since. */
+/* Puts a request into the host's queue; false if that is full. `head` is read before `tail`: it can
+ * only grow meanwhile, so the queue is never taken for emptier than it is. */
 static bool hand_over(const struct kvstore_state *s, const void *request, uint64_t length)
 {
     uint64_t ticket, found;
@@ -289,7 +292,8 @@ static bool hand_over(const struct kvstore_state *s, const void *request, uint64
     PtlHandlerDMAToHostB(&length, at + offsetof(struct slot, length), sizeof(length),
                          PTL_HANDLER_HOST_MEM);
     PtlHandlerDMAToHostB(request, at + sizeof(struct slot), length, PTL_HANDLER_HOST_MEM);
-    PtlHandlerDMACASB(at, &before, ticket + 1, PTL_HANDLER_HOST_MEM); /* the host clears it */
+    /* the host has set `ready` to 0 */
+    PtlHandlerDMACASB(at, &before, ticket + 1, PTL_HANDLER_HOST_MEM);
     return true;
 }
 
@@ -323,7 +327,7 @@ __handler static int kvstore_packet(const ptl_payload_t p, void *state)
 }
 PTL_HANDLER(kvstore_packet);
 
-/* ---- On the host ---- */
+/* ---- The host's functions ---- */
 
 int kvstore_shape(struct kvstore_state *shape, uint64_t buckets, uint64_t nodes, uint32_t key_most,
                   uint32_t value_most, uint32_t steps, uint64_t slots, ptl_size_t packet)
@@ -376,7 +380,8 @@ bool kvstore_serve(const struct kvstore_state *shape, void *memory, void *queue,
                    struct kvstore_reply *reply)
 {
     struct queue *q = queue;
-    uint64_t ticket = __atomic_load_n(&q->head, __ATOMIC_RELAXED); /* only we move it */
+    /* only this thread changes `head` */
+    uint64_t ticket = __atomic_load_n(&q->head, __ATOMIC_RELAXED);
     struct slot *slot = (struct slot *)((uint8_t *)queue + slot_at(shape, ticket));
     if (__atomic_load_n(&slot->ready, __ATOMIC_ACQUIRE) != ticket + 1) {
         return false;
@@ -404,7 +409,7 @@ void kvstore_counts(const void *queue, uint64_t *done, uint64_t *handed_over)
     *handed_over = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
 }
 
-/* FNV-1a, then mixed once more: its upper bits hardly depend on short keys. */
+/* FNV-1a, and then another mixing step: the upper bits of FNV-1a depend too little on short keys. */
 uint64_t kvstore_hash(const void *key, uint64_t length)
 {
     const uint8_t *k = key;

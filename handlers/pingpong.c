@@ -6,7 +6,7 @@
 
 /* ---- Handlers ---- */
 
-/* Sends a packet back from where it lies, to the place it has in the message. */
+/* Sends a packet back from the packet buffer, to the same offset in the client's entry. */
 __handler static int pingpong_packet(const ptl_payload_t p, void *state)
 {
     const struct pingpong_state *s = state;
@@ -20,7 +20,7 @@ __handler static int pingpong_packet(const ptl_payload_t p, void *state)
 }
 PTL_HANDLER(pingpong_packet);
 
-/* The whole ping is in the entry's memory now. */
+/* Sends the whole ping back, which is in the entry's memory now. */
 __handler static int pingpong_stored(ptl_size_t dropped_bytes, bool flow_control_triggered,
                                      void *state)
 {

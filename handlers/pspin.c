@@ -58,8 +58,8 @@ void pspin_aggregate_handlers(struct pspin_sum *sum, ptl_handlers_t *handlers)
 
 /* ---- histogram ---- */
 
-/* Counts on the stack first: of a word that comes often the host hears once a packet. */
-/* Adds to the host's bins, some at a time: two transfers cost less than an atomic a bin. */
+/* Adds counts to the host's bins, some at a time: two transfers cost less than an atomic for each
+ * bin. */
 static void add_counts(const uint32_t count[PSPIN_BINS + 1])
 {
     enum { BINS = PSPIN_BINS + 1, PART = 128 };
@@ -74,10 +74,12 @@ static void add_counts(const uint32_t count[PSPIN_BINS + 1])
     }
 }
 
+/* Counts the words of a packet on the handler's stack, and adds the counts to the host's bins
+ * once. */
 __handler static int pspin_histogram(const ptl_payload_t p, void *state)
 {
     const uint32_t *word = (const uint32_t *)p.base;
-    uint32_t count[PSPIN_BINS + 1]; /* the last one: beyond */
+    uint32_t count[PSPIN_BINS + 1]; /* the last one counts larger words */
     uint64_t words = p.length / sizeof(*word);
     for (unsigned i = 0; i <= PSPIN_BINS; i++) {
         count[i] = 0;
@@ -116,8 +118,8 @@ __handler static int pspin_reduce_header(const ptl_header_t h, void *state)
 }
 PTL_HANDLER(pspin_reduce_header);
 
-/* A packet has its place in the vector, where the same packet of another message may just be
- * added: they have one lock, all packets a few. */
+/* A packet is added to its place in the vector. The same packet of another message may be added at
+ * the same time, so packets take a lock, of which there are a few for all packets. */
 __handler static int pspin_reduce_payload(const ptl_payload_t p, void *state)
 {
     struct pspin_reduce_state *s = state;
@@ -138,7 +140,8 @@ __handler static int pspin_reduce_payload(const ptl_payload_t p, void *state)
 }
 PTL_HANDLER(pspin_reduce_payload);
 
-/* Runs after all payload handlers of its message, so after those of all when it is the last. */
+/* The completion handler of a message runs after all its payload handlers; so the one of the last
+ * message runs after the payload handlers of all messages. */
 __handler static int pspin_reduce_completion(ptl_size_t dropped_bytes, bool flow_control_triggered,
                                              void *state)
 {
@@ -184,7 +187,7 @@ void pspin_reduce_handlers(uint64_t elements, uint64_t messages, ptl_handle_hpu_
 
 /* ---- filter ---- */
 
-/* Where a key begins to be looked for. */
+/* Returns the slot at which the search for a key begins. */
 static uint64_t home(uint64_t key)
 {
     return (key * 0x9e3779b97f4a7c15u) >> 54;
@@ -198,13 +201,13 @@ static bool in_set(const struct pspin_filter_state *s, uint64_t key)
     if (key == 0) {
         return s->zero != 0;
     }
-    while (s->slot[at] != 0 && s->slot[at] != key) { /* some slot is empty */
+    while (s->slot[at] != 0 && s->slot[at] != key) { /* ends, since at least one slot is empty */
         at = (at + 1) % PSPIN_SLOTS;
     }
     return s->slot[at] == key;
 }
 
-/* Reserves the places of `n` records and writes those for which there is room. */
+/* Reserves places for `n` records in host memory, and writes those for which there is room. */
 static void keep(const struct pspin_filter_state *s, const uint8_t *records, uint64_t n)
 {
     uint64_t first = 0;
@@ -216,7 +219,7 @@ static void keep(const struct pspin_filter_state *s, const uint8_t *records, uin
     }
 }
 
-/* Records that pass move to the front of the packet, which is the handler's to change. */
+/* Moves records that pass to the front of the packet buffer, which a handler may change. */
 __handler static int pspin_filter(const ptl_payload_t p, void *state)
 {
     const struct pspin_filter_state *s = state;

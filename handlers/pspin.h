@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The small kernels that PsPIN was measured with (Di Girolamo et al., ISCA'21): what a
- * handler does to each packet, in its simplest useful form.
+ * The small kernels with which PsPIN was measured (Di Girolamo et al., ISCA'21). Each does one
+ * simple operation on each packet.
  *
  *      copy       packet ──► its place in the entry's memory
  *      aggregate  packet ──► sum of its 32-bit words ──► added to the host's sum
@@ -11,8 +11,8 @@
  *      filter     packet ──► records whose key is in a set ──► gathered, behind those
  *                            that other packets have left in host memory
  *
- * All but copy serve any number of messages of any senders at once: what handlers share
- * they add to atomically or under a lock, packet by packet.
+ * All but copy serve any number of messages of any senders at once: handlers update shared memory
+ * atomically or under a lock, packet by packet.
  */
 #ifndef HANDLERS_PSPIN_H
 #define HANDLERS_PSPIN_H
@@ -22,31 +22,31 @@
 
 /* ---- copy ---- */
 
-/* pspin_copy_handlers() fills in handlers that write a message to the start of the entry.
- * A longer message than that ends with PTL_NI_HANDLER_SEGV. */
+/* pspin_copy_handlers() fills in handlers that write a message to the start of the entry. A message
+ * that is longer than the entry ends with PTL_NI_HANDLER_SEGV. */
 void pspin_copy_handlers(ptl_handlers_t *handlers);
 
 /* ---- aggregate ---- */
 
-/* The handler host memory, zeroed; valid when all messages are complete. */
+/* The handler host memory, zeroed by the host; the sum is valid when all messages are complete. */
 struct pspin_sum {
     uint64_t sum;   /* modulo 2^64 */
-    uint64_t words; /* that were added */
+    uint64_t words; /* words that were added */
 };
 
-/* A message that is no whole number of words ends with PTL_NI_HANDLER_FAIL; its other
- * packets may have been added. So with the histogram, and records of the filter. */
+/* A message that is no whole number of words ends with PTL_NI_HANDLER_FAIL; its other packets may
+ * have been added. The same holds for histogram, and for records with filter. */
 void pspin_aggregate_handlers(struct pspin_sum *sum, ptl_handlers_t *handlers);
 
 /* ---- histogram ---- */
 
 enum { PSPIN_BINS = 1024 };
 
-/* The handler host memory, zeroed. */
+/* The handler host memory, zeroed by the host. */
 struct pspin_histogram {
-    uint64_t bin[PSPIN_BINS]; /* of the words 0 to PSPIN_BINS - 1 */
-    uint64_t beyond;          /* larger words */
-    uint64_t lock;            /* of handlers that add to them: host_lock.h */
+    uint64_t bin[PSPIN_BINS]; /* counts of the words 0 to PSPIN_BINS - 1 */
+    uint64_t beyond;          /* count of larger words */
+    uint64_t lock;            /* held while a handler adds to the counts: host_lock.h */
 };
 
 void pspin_histogram_handlers(struct pspin_histogram *histogram, ptl_handlers_t *handlers);
@@ -55,16 +55,19 @@ void pspin_histogram_handlers(struct pspin_histogram *histogram, ptl_handlers_t 
 
 enum { PSPIN_REDUCE_LOCKS = 4 };
 
-/* HPU memory; the vector follows, 8 bytes an element. */
+/* HPU memory; the vector follows, with 8 bytes for each element. */
 struct pspin_reduce_state {
-    uint64_t elements;                 /* set by the host */
-    uint64_t messages;                 /* that make a result, set by the host */
-    uint64_t complete;                 /* by the completion handlers */
-    uint64_t lock[PSPIN_REDUCE_LOCKS]; /* of parts of the vector: 1 while a packet is added there */
+    uint64_t elements; /* elements of the vector; the host sets it */
+    /* messages that are added up to a result; the host sets it */
+    uint64_t messages;
+    /* messages that are complete; completion handlers count them */
+    uint64_t complete;
+    /* each for a part of the packets: 1 while one of them is being added */
+    uint64_t lock[PSPIN_REDUCE_LOCKS];
     uint64_t unused;
 };
 
-/* pspin_reduce_memory() is the size of the HPU memory, which begins as zeros. */
+/* pspin_reduce_memory() returns the size of the HPU memory, which the host zeroes. */
 uint64_t pspin_reduce_memory(uint64_t elements);
 
 /* pspin_reduce_handlers() fills in the handlers of an entry that adds up `messages` messages
@@ -78,9 +81,10 @@ void pspin_reduce_handlers(uint64_t elements, uint64_t messages, ptl_handle_hpu_
 
 enum { PSPIN_SLOTS = 1024, PSPIN_KEYS = 768, PSPIN_RECORD = 64 };
 
-/* HPU memory: the set, set by the host with pspin_filter_add(); constant then. */
+/* HPU memory: the set of keys, which the host makes with pspin_filter_add() and which is constant
+ * then. */
 struct pspin_filter_state {
-    uint64_t slot[PSPIN_SLOTS]; /* keys, each at its hash or behind; 0: empty */
+    uint64_t slot[PSPIN_SLOTS]; /* keys, each at its hash or in a slot behind it; 0: empty */
     uint64_t keys;
     uint64_t zero;   /* 1: the key 0 is in the set */
     uint64_t record; /* bytes of a record: 8, 16, 32 or 64; its key comes first */
@@ -89,19 +93,19 @@ struct pspin_filter_state {
 
 /* The handler host memory: this, then the records. */
 struct pspin_kept {
-    uint64_t records; /* that passed; those for which there was no room are counted, too */
+    uint64_t records; /* records that passed, also those for which there was no room */
     uint64_t unused[7];
 };
 
-/* pspin_filter_start() makes an empty set. PTL_ARG_INVALID: no such size of a record. */
+/* pspin_filter_start() makes an empty set. PTL_ARG_INVALID: records cannot have this size. */
 int pspin_filter_start(struct pspin_filter_state *state, uint64_t record);
 
-/* pspin_filter_add() adds a key. PTL_NO_SPACE: there are PSPIN_KEYS. */
+/* pspin_filter_add() adds a key. PTL_NO_SPACE: the set has PSPIN_KEYS keys. */
 int pspin_filter_add(struct pspin_filter_state *state, uint64_t key);
 
-/* pspin_filter_handlers() fills in the handlers of an entry that keeps records whose key is
- * in the set: up to `room` of them behind *kept, which begins as zeros. Those of a packet
- * stay together and in order; packets come in any order. */
+/* pspin_filter_handlers() fills in the handlers of an entry that keeps the records whose keys are
+ * in the set: up to `room` of them, behind *kept, which is zeroed before. The records of a packet
+ * stay together and in order; packets may come in any order. */
 void pspin_filter_handlers(struct pspin_filter_state *state, struct pspin_kept *kept, uint64_t room,
                            ptl_handlers_t *handlers);
 

@@ -2,10 +2,10 @@
 /*
  * Redundant storage; see raid.h.
  *
- * A write message turns into its parity message where it lies in the packet: the data
- * becomes the difference, `member` the number of the data server in the stripe. Old data
- * is read and new data written under one lock, else two writes to one place would both
- * take the difference to the same old data, and the parity would be wrong for ever.
+ * A handler turns a write message into the parity message in the packet buffer: it replaces the
+ * data by the difference, and sets `member` to the number of the data server in the stripe. It
+ * reads the old data and writes the new data under one lock. Else two writes to the same place
+ * could both compute the difference to the same old data, and the parity would be wrong for ever.
  */
 #include "raid.h"
 
@@ -13,18 +13,19 @@
 #include "host_lock.h"
 #include "spin_handler.h"
 
-/* A message to either entry; data follows, of one unit. */
+/* A message to either entry of a server; data follow, all within one unit. */
 struct raid_message {
-    uint64_t offset; /* in the server's memory */
+    uint64_t offset; /* offset in the server's memory */
     ptl_process_t client;
     uint64_t done_bits;
-    uint32_t member; /* for parity: of the stripe, who sends it */
+    /* of a message to a parity server: number in the stripe of the data server that sends it */
+    uint32_t member;
     uint32_t unused;
 };
 
 _Static_assert(sizeof(struct raid_message) == 32, "clients and servers agree on it");
 
-/* ---- Where things are ---- */
+/* ---- Layout ---- */
 
 static uint32_t servers(const struct raid_layout *l)
 {
@@ -43,7 +44,7 @@ static uint32_t member_of(const struct raid_layout *l, uint64_t stripe, uint32_t
 
 /* ---- On the NIC ---- */
 
-/* Whether a packet is a message about one unit. */
+/* True if a packet is a valid message about one unit. */
 static bool is_message(const struct raid_layout *l, const ptl_payload_t *p)
 {
     const struct raid_message *m = (const struct raid_message *)p->base;
@@ -53,8 +54,8 @@ static bool is_message(const struct raid_layout *l, const ptl_payload_t *p)
     return range_fits(m->offset % l->unit, p->length - sizeof(*m), l->unit);
 }
 
-/* Part of a message that lies in one block of memory, whose lock is held. At a data
- * server `data` goes to memory and then becomes the difference to what was there. */
+/* Handles a part of a write message that lies in one block, whose lock is held: writes `data` to
+ * memory, and replaces it by the difference to the old contents. */
 static void store(uint64_t at, uint8_t *data, uint64_t length)
 {
     uint8_t old[RAID_BLOCK];
@@ -65,8 +66,8 @@ static void store(uint64_t at, uint8_t *data, uint64_t length)
     }
 }
 
-/* At a parity server the difference, multiplied by the table unless that is NULL, is added
- * to memory: a product is the sum of those of the two halves of a byte. */
+/* At a parity server: adds the difference to memory, multiplied with the help of the table unless
+ * that is NULL. The product of a byte is the sum of the products of its two halves. */
 static void add(uint64_t at, const uint8_t *data, uint64_t length, const uint8_t *table)
 {
     uint8_t sum[RAID_BLOCK];
@@ -83,7 +84,7 @@ static void add(uint64_t at, const uint8_t *data, uint64_t length, const uint8_t
     PtlHandlerDMAToHostB(sum, at, length, PTL_ME_HOST_MEM);
 }
 
-/* Brings the data of a message to memory, block by block. */
+/* Applies the data of a message to memory, block by block. */
 static bool update(const ptl_payload_t *p, bool parity, const uint8_t *table)
 {
     const struct raid_message *m = (const struct raid_message *)p->base;
@@ -118,7 +119,7 @@ __handler static int raid_write_packet(const ptl_payload_t p, void *state)
     uint64_t stripe = m->offset / l->unit;
     m->member = member_of(l, stripe, s->server);
     if (m->member >= l->data || !update(&p, false, NULL)) {
-        return FAIL; /* the unit of this stripe that is here is no data */
+        return FAIL; /* in this stripe this server has no data */
     }
     for (uint32_t i = 0; i < l->parity; i++) {
         if (PtlHandlerPutFromDevice(p.base, p.length, PTL_NO_ACK_REQ,
@@ -151,7 +152,7 @@ __handler static int raid_parity_packet(const ptl_payload_t p, void *state)
 }
 PTL_HANDLER(raid_parity_packet);
 
-/* ---- Server ---- */
+/* ---- The server's functions ---- */
 
 int raid_state(const struct raid_layout *layout, uint32_t server, const uint8_t *tables,
                struct raid_state *state)
@@ -199,7 +200,7 @@ void raid_parity_handlers(const struct raid_state *state, struct raid_locks *loc
     *handlers = handlers_of(state, locks, raid_parity_packet);
 }
 
-/* ---- Client ---- */
+/* ---- The client's functions ---- */
 
 uint64_t raid_place(const struct raid_layout *layout, uint64_t address, uint32_t *server,
                     uint64_t *offset)
@@ -220,8 +221,9 @@ int raid_wait(struct raid_client *c)
     return rc == PTL_OK && count.failure != 0 ? PTL_FAIL : rc;
 }
 
-/* Each message is counted once when its server has it, and once by each parity. Slots are
- * used anew when all of them are known to have arrived. */
+/* Sends a message. Each message is counted once by the ack of its server, and once by each parity
+ * server. Slots of the staging memory are used again when all messages in them are known to have
+ * arrived. */
 static int send(struct raid_client *c, uint64_t number, uint32_t server, uint64_t offset,
                 const uint8_t *data, uint64_t length)
 {

@@ -2,26 +2,27 @@
 /*
  * Rendezvous by the NICs; see rendezvous.h.
  *
- * Every message has in hdr_data what kind it is. A long one's announcement is 16 bytes, in
- * the terms of sPIN the user header: length and match bits of the source entry. Source and
- * landing entries are at the index `data`, with match bits that no other has.
+ * Every message has its kind in hdr_data. The announcement of a long message has 16 bytes, which
+ * are sPIN's user header: the length, and the match bits of the source entry. Source and landing
+ * entries are at the portal table index `data`, each with match bits that no other entry has.
  */
 #include "rendezvous.h"
 
 #include "bytes.h"
 #include "spin_handler.h"
 
-/* hdr_data; that of a clearance is the landing's match bits, which are none of these. */
+/* Kinds of messages, in hdr_data. A clearance has the match bits of the landing entry there, which
+ * are at least FIRST_BITS. */
 enum { KIND_EAGER, KIND_LONG, KIND_DATA, FIRST_BITS = 16 };
 
-/* In the user_ptr of an announcement, as its ACK is to be told from that of the data. */
+/* This bit is set in the user_ptr of an announcement, to tell its ACK from that of the data. */
 enum { ANNOUNCEMENT = 1 };
 
 _Static_assert(_Alignof(struct rendezvous_request) > ANNOUNCEMENT, "that bit is free");
 
 /* ---- On the NICs ---- */
 
-/* The room of a clearance travels as its 8 bytes of data. */
+/* Sends a clearance. Its 8 bytes of data are the room of the receive. */
 static int clear_to_send(const struct rendezvous_match_state *s, ptl_process_t to, uint64_t source)
 {
     return PtlHandlerPutFromDeviceEx(&s->room, sizeof(s->room), PTL_NO_ACK_REQ, to, s->index,
@@ -57,7 +58,7 @@ __handler static int rendezvous_source(const ptl_header_t h, void *state)
 }
 PTL_HANDLER(rendezvous_source);
 
-/* ---- On the host ---- */
+/* ---- The host's functions ---- */
 
 static int put(const struct rendezvous *r, const void *start, uint64_t length, ptl_ack_req_t ack,
                ptl_process_t to, ptl_pt_index_t index, uint64_t bits, void *user, uint64_t hdr_data)
@@ -194,7 +195,8 @@ static void finish(struct rendezvous_request *q, uint64_t length, ptl_ni_fail_t 
     q->done = true;
 }
 
-/* Does the part of rendezvous_match() for an announcement that came before the receive. */
+/* Sends the clearance for an announcement that came before its receive, as rendezvous_match() does
+ * for later ones. */
 static int clear_early(const struct rendezvous *r, struct rendezvous_request *q,
                        const ptl_event_t *e)
 {
@@ -204,7 +206,8 @@ static int clear_early(const struct rendezvous *r, struct rendezvous_request *q,
                r->data, announced[1], NULL, q->match_state.landing);
 }
 
-/* The receive's message is here or announced. `early`: it waits in an overflow buffer. */
+/* Handles the message that a receive has matched, or its announcement. `early`: it came before the
+ * receive and is in an overflow buffer. */
 static int matched(const struct rendezvous *r, struct rendezvous_request *q, const ptl_event_t *e,
                    bool early)
 {
@@ -221,8 +224,9 @@ static int matched(const struct rendezvous *r, struct rendezvous_request *q, con
     return PtlMEUnlink(q->entry);
 }
 
-/* Takes the event by which a put ends, well or not: a short message, the announcement of a long
- * one, or its data. A send is done when its last acknowledgement is here. */
+/* Handles the event that ends a put, with or without success: of a short message, of the
+ * announcement of a long one, or of its data. A send is done when its last acknowledgement has
+ * come. */
 static int acknowledged(const ptl_event_t *e)
 {
     bool announcement = ((uintptr_t)e->user_ptr & ANNOUNCEMENT) != 0;
@@ -253,7 +257,7 @@ int rendezvous_event(struct rendezvous *r, const ptl_event_t *event)
         if (event->hdr_data == KIND_DATA || event->ni_fail_type != PTL_NI_OK) {
             finish(q, event->mlength, event->ni_fail_type);
         }
-        return PTL_OK; /* else it is the clearance of a long send */
+        return PTL_OK; /* else it is the clearance of a long send, which its handler has handled */
     case PTL_EVENT_ACK:
         return acknowledged(event);
     case PTL_EVENT_AUTO_FREE:

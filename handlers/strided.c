@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Unpacking into strides; see strided.h. One division a packet: from there the handler
- * goes on block by block. Transfers are blocking ones: it has nothing to do meanwhile, and a
- * handle to wait for costs as much as a small block.
+ * Unpacking into strides; see strided.h. A handler needs one division for a packet, and then goes
+ * on block by block. It uses blocking transfers: it has nothing to do meanwhile, and to wait for a
+ * nonblocking transfer costs as much as to copy a small block.
  */
 #include "strided.h"
 
@@ -32,7 +32,7 @@ __handler static int strided_payload(const ptl_payload_t p, void *state)
 }
 PTL_HANDLER(strided_payload);
 
-/* Whether a block whose first byte is `index` strides behind the start is inside. */
+/* True if a block that begins `index` strides behind block 0 is inside the entry. */
 static bool block_fits(const struct strided_state *s, uint64_t index, uint64_t length)
 {
     int64_t distance, at;
@@ -49,7 +49,7 @@ int strided_handlers(const struct strided_state *layout, ptl_size_t length,
     if (__builtin_mul_overflow(layout->block, layout->blocks, &bytes) ||
         (!empty &&
          (!block_fits(layout, 0, length) || !block_fits(layout, layout->blocks - 1, length)))) {
-        return PTL_ARG_INVALID; /* the blocks between lie between these two */
+        return PTL_ARG_INVALID; /* all other blocks lie between these two */
     }
     *handlers = (ptl_handlers_t){
         .header_handler = strided_header,

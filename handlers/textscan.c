@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Histogram and words of a passing text; see textscan.h.
+ * Byte histogram and word counts of a text; see textscan.h.
  *
- * Nothing here calls libc, the host's part included: loops instead of memcpy()
- * and memset(). A packet's handler counts into its own stack first and adds to
- * the shared totals at the end, one atomic addition for each byte value that
- * occurred: parallel handlers disturb each other little.
+ * No function calls libc, not even those of the host: they have loops instead of memcpy() and
+ * memset(). The handler of a packet counts on its own stack, and adds its counts to the shared
+ * totals at the end, with one atomic addition for each byte value that occurred: so parallel
+ * handlers disturb each other little.
  */
 #include "textscan.h"
 
@@ -13,7 +13,7 @@
 
 enum { TOO_LONG = TEXTSCAN_WORD_MAX + 1 };
 
-/* Handler host memory: the totals of the slots, then one edges a message. */
+/* The handler host memory has the totals of the slots, and then the edges of each message. */
 static const uint64_t edges_at = TEXTSCAN_SLOTS * sizeof(struct textscan_totals);
 
 static inline uint8_t lower(uint8_t c)
@@ -49,7 +49,7 @@ static void count_word(const struct textscan_filter *filter, const uint8_t *text
     uint8_t first = lower(text[0]);
     if (length > TEXTSCAN_WORD_MAX || (filter->lengths >> length & 1) == 0 ||
         (filter->first[first / 64] >> first % 64 & 1) == 0) {
-        return; /* as most words of a text */
+        return; /* no word begins so, as with most words of a text */
     }
     for (uint32_t w = 0; w < filter->count; w++) {
         const struct textscan_fragment *word = &filter->word[w];
@@ -102,7 +102,7 @@ void textscan_stretch(const struct textscan_filter *filter, const uint8_t *text,
         return;
     }
     edges->whole = 0;
-    for (;;) { /* text[at] is in no word */
+    for (;;) { /* text[at] is not part of a word */
         while (at < length && !in_word(text[at])) {
             at++;
         }
@@ -124,10 +124,10 @@ void textscan_join(const struct textscan_filter *filter, struct textscan_edges *
     struct textscan_fragment *open = left->whole ? &left->head : &left->tail;
     append(open, right->head.byte, right->head.length);
     if (right->whole) {
-        return; /* the run goes on */
+        return; /* the right side has no end of a word: it goes on */
     }
     if (!left->whole) {
-        count_fragment(filter, open, counts); /* it ends here */
+        count_fragment(filter, open, counts); /* the word ends here */
     }
     left->whole = 0;
     left->tail = right->tail;
@@ -168,7 +168,7 @@ __handler int textscan_payload(const ptl_payload_t p, void *state)
     struct textscan_state *s = state;
     uint32_t bytes[256];
     uint64_t words[TEXTSCAN_WORDS];
-    uint64_t packet = p.offset / s->packet_size; /* all but the last are full */
+    uint64_t packet = p.offset / s->packet_size; /* all packets but the last are full */
     if (packet >= TEXTSCAN_PACKETS) {
         return FAIL;
     }
@@ -198,7 +198,7 @@ __handler int textscan_completion(ptl_size_t dropped_bytes, bool flow_control_tr
     struct textscan_edges all;
     uint64_t packets = (s->length + s->packet_size - 1) / s->packet_size;
     if (dropped_bytes != 0 || flow_control_triggered) {
-        return FAIL; /* edges of packets that never came are not this message's */
+        return FAIL; /* packets are missing, so their edges are those of another message */
     }
     clear_edges(&all);
     for (uint64_t i = 0; i < packets; i++) {
@@ -274,7 +274,7 @@ void textscan_handlers(uint64_t slot, const struct textscan_filter *filter, uint
         .completion_handler = textscan_completion,
         .hpu_mem = memory,
         .hpu_initial_state = state,
-        /* the rest is zero in fresh HPU memory, and the handlers' own */
+        /* the rest of the HPU memory is zero at first, and handlers set it */
         .hpu_initial_length = offsetof(struct textscan_state, message),
         .handler_host_mem = host,
         .handler_host_length = textscan_host_size(messages),

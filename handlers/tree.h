@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The trees along which collectives run, counted from the root: `place` 0 is the
- * root, place p is rank (root + p) mod size.
+ * The trees along which collectives run. The `place` of a rank is its distance from the root: place
+ * p is rank (root + p) mod size.
  *
  *      BINOMIAL, 8 places                     CHAIN
  *      0 ─┬─ 4 ─┬─ 6 ── 7                     0 ── 1 ── 2 ── 3 ── ...
@@ -9,7 +9,8 @@
  *         ├─ 2 ── 3        p's parent is p without its lowest 1 bit
  *         └─ 1
  *
- * Children are given with the largest subtree first: it has the longest way to go.
+ * Children are listed with the largest subtree first, since its messages have the longest way to
+ * go.
  */
 #ifndef HANDLERS_TREE_H
 #define HANDLERS_TREE_H
@@ -20,12 +21,13 @@
 
 enum tree_shape { TREE_BINOMIAL, TREE_CHAIN };
 
-enum { TREE_CHILDREN = 32 }; /* at most, of up to 2^32 ranks */
+enum { TREE_CHILDREN = 32 }; /* children of a rank, at most, among up to 2^32 ranks */
 
 /* The ranks of a collective. */
 struct tree_group {
-    uint32_t rank, size;      /* of this process, and how many there are */
-    const ptl_process_t *ids; /* of all ranks; NULL: a logical NI, where ranks are names */
+    uint32_t rank, size; /* rank of this process; number of ranks */
+    /* IDs of all ranks; NULL: the NI is logical, and a rank is its own ID */
+    const ptl_process_t *ids;
 };
 
 static inline ptl_process_t tree_id(const struct tree_group *g, uint32_t rank)
@@ -38,7 +40,7 @@ static inline ptl_process_t tree_id(const struct tree_group *g, uint32_t rank)
     return id;
 }
 
-/* tree_children() stores the ids of this process's children and returns their number. */
+/* tree_children() stores the IDs of this rank's children and returns their number. */
 static inline uint32_t tree_children(const struct tree_group *g, enum tree_shape shape,
                                      uint32_t root, ptl_process_t child[TREE_CHILDREN])
 {
@@ -58,7 +60,7 @@ static inline uint32_t tree_children(const struct tree_group *g, enum tree_shape
     return children;
 }
 
-/* tree_parent() is the rank above this one, which is not the root. */
+/* tree_parent() returns the rank of this rank's parent; this rank must not be the root. */
 static inline uint32_t tree_parent(const struct tree_group *g, enum tree_shape shape, uint32_t root)
 {
     uint64_t place = ((uint64_t)g->rank + g->size - root) % g->size;
@@ -66,7 +68,7 @@ static inline uint32_t tree_parent(const struct tree_group *g, enum tree_shape s
     return (uint32_t)((root + place) % g->size);
 }
 
-/* tree_valid() tells whether the group is one, and `root` a rank of it. */
+/* tree_valid() is true if the group is valid and `root` is a rank of it. */
 static inline int tree_valid(const struct tree_group *g, uint32_t root)
 {
     return g->rank < g->size && root < g->size;

@@ -9,7 +9,8 @@ enum { READY = 1, ENDED = 2 };
 
 /* ---- On the NIC ---- */
 
-/* The operand of a swap leads its payload, and touches no memory. */
+/* Records an access. The operand of a swap comes first in its payload and touches no memory, so it
+ * is not part of the recorded range. */
 __handler static int txlog_header(const ptl_header_t h, void *state)
 {
     const struct txlog_state *s = state;
@@ -63,8 +64,8 @@ static uint64_t taken(const void *log)
     return __atomic_load_n(&((const struct txlog *)log)->taken, __ATOMIC_ACQUIRE);
 }
 
-/* Records that were begun. Those that are not ready belong to messages without effect so
- * far, which the transaction cannot have seen. */
+/* Returns how many records were begun. Those that are not `ready` belong to messages that had no
+ * effect yet, which the transaction cannot have seen. */
 static uint64_t begun(const void *log, uint64_t records)
 {
     return smaller(__atomic_load_n(&((const struct txlog *)log)->taken, __ATOMIC_ACQUIRE), records);
@@ -75,14 +76,15 @@ static bool counts(const struct txlog_record *r)
     return __atomic_load_n(&r->ready, __ATOMIC_ACQUIRE) == READY;
 }
 
-/* Lengths are below 2^63, and a sum that wraps is no range in memory. */
+/* True if two ranges overlap. Lengths are below 2^63, and a range whose end wraps is not in
+ * memory. */
 static bool overlap(const struct txlog_record *a, const struct txlog_record *b)
 {
     return a->length != 0 && b->length != 0 && a->offset < b->offset + b->length &&
            b->offset < a->offset + a->length;
 }
 
-/* Whether an access changes memory: all but gets may, also those that fetch. */
+/* True if an access may change memory: any access but a get, also one that fetches. */
 static bool changes(const struct txlog_record *r)
 {
     return r->type != PTL_REQUEST_GET;

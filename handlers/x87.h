@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The 80-bit reals of x86 in integers, for combine.c on a HPU whose compiler has another
- * long double, or none: the same bits as the host's.
+ * The 80-bit reals of x86, computed with integers: for combine.c on an HPU whose compiler has
+ * another long double, or none. Results have the same bits as on the host.
  *
  *      | mantissa: 64 bits, the first one explicit | sign, exponent: 16 bits | 6 bytes unused |
  *
- * Rounding is to nearest, to even. Sums and products work on 128 bits, high and low half, in
- * which the first bit of a number is bit 127; what falls off the end leaves a 1 there, which
- * is enough for rounding. Of two NaNs the quiet one is kept, else that with the
- * larger mantissa, as by x87.
+ * Rounding is to nearest, ties to even. Sums and products are computed in 128 bits, a high and a
+ * low half, in which the first bit of a number is bit 127. When 1 bits are shifted out at the low
+ * end bit 0 is set (a sticky bit), which is enough for correct rounding. Of two NaNs the quiet one
+ * is the result, else the one with the larger mantissa, as on the x87.
  */
 #ifndef HANDLERS_X87_H
 #define HANDLERS_X87_H
@@ -18,13 +18,13 @@
 
 struct x87 {
     uint64_t mantissa;
-    uint16_t top; /* sign, exponent */
+    uint16_t top; /* sign and exponent */
     uint16_t unused[3];
 };
 
 _Static_assert(sizeof(struct x87) == 16, "as the ABI of x86-64 has it");
 
-/* Code is scarce on HPUs. */
+/* Functions are not inlined, since HPUs have little memory for code. */
 #define X87_APART static __attribute__((noinline))
 
 enum { X87_SPECIAL = 0x7fff, X87_SIGN = 0x8000 };
@@ -50,7 +50,7 @@ static inline bool x87_is_zero(const struct x87 *a)
     return x87_exponent(a) == 0 && a->mantissa == 0;
 }
 
-/* The unused bytes of a number stay what they are, as the host leaves them. */
+/* Sets a number. Its unused bytes keep their values, as they do on the host. */
 static inline void x87_set(struct x87 *to, uint64_t mantissa, unsigned top)
 {
     to->mantissa = mantissa;
@@ -82,7 +82,7 @@ static inline int x87_compare(const struct x87 *a, const struct x87 *b)
     return smaller_size != minus ? X87_LESS : X87_GREATER;
 }
 
-/* ---- 128 bits ---- */
+/* ---- Numbers of 128 bits ---- */
 
 struct x87_wide {
     uint64_t high, low;
@@ -113,7 +113,7 @@ static inline struct x87_wide x87_multiply_whole(uint64_t a, uint64_t b)
     return (struct x87_wide){a1 * b1 + (middle >> 32) + (other >> 32), other << 32 | (uint32_t)low};
 }
 
-/* Rounds what `w` is, times two to the exponent's power, to a number. */
+/* Rounds w * 2^exponent to a number. */
 X87_APART void x87_round(struct x87 *to, unsigned sign, int exponent, struct x87_wide w)
 {
     if (w.high == 0 && w.low == 0) {
@@ -138,7 +138,7 @@ X87_APART void x87_round(struct x87 *to, unsigned sign, int exponent, struct x87
         }
     }
     if (exponent == 0 && w.high >> 63 == 1) {
-        exponent = 1; /* rounded up out of the denormal ones */
+        exponent = 1; /* rounded up from the largest denormal number to the smallest normal one */
     }
     if (exponent >= X87_SPECIAL) {
         x87_set(to, half, sign | X87_SPECIAL);
@@ -149,7 +149,7 @@ X87_APART void x87_round(struct x87 *to, unsigned sign, int exponent, struct x87
 
 /* ---- Sums and products ---- */
 
-/* Computes the result of an operation with a NaN; true: there was one. */
+/* If a or b is a NaN, sets *to to the result and returns true. */
 X87_APART bool x87_take_nan(struct x87 *to, const struct x87 *a, const struct x87 *b)
 {
     const uint64_t quiet = UINT64_C(1) << 62;
@@ -168,7 +168,7 @@ X87_APART bool x87_take_nan(struct x87 *to, const struct x87 *a, const struct x8
     return true;
 }
 
-/* The NaN of an operation that has no result. */
+/* Sets the NaN that is the result of an invalid operation. */
 static inline void x87_set_indefinite(struct x87 *to)
 {
     x87_set(to, UINT64_C(3) << 62, X87_SIGN | X87_SPECIAL);
@@ -184,7 +184,7 @@ static inline struct x87_wide x87_subtract_wide(struct x87_wide a, struct x87_wi
     return (struct x87_wide){a.high - b.high - (a.low < b.low), a.low - b.low};
 }
 
-/* *to may be *a or *b. */
+/* *to may be the same as *a or *b. */
 X87_APART void x87_add(struct x87 *to, const struct x87 *a, const struct x87 *b)
 {
     if (x87_take_nan(to, a, b)) {
@@ -199,7 +199,7 @@ X87_APART void x87_add(struct x87 *to, const struct x87 *a, const struct x87 *b)
         }
         return;
     }
-    /* One bit of room for the carry: both begin at bit 126. */
+    /* Both numbers begin at bit 126, which leaves one bit for the carry. */
     int exponent = x87_scale(a), distance = exponent - x87_scale(b);
     struct x87_wide x = {a->mantissa >> 1, a->mantissa << 63};
     struct x87_wide y = {b->mantissa >> 1, b->mantissa << 63};
@@ -242,7 +242,7 @@ X87_APART void x87_multiply(struct x87 *to, const struct x87 *a, const struct x8
 
 /* ---- Complex numbers: two reals each ---- */
 
-/* An infinity counts as 1, all else as 0, with its sign (C17, annex G.5.1). */
+/* Replaces a number by 1, if it is an infinity, or else by 0, with its sign (C17, annex G.5.1). */
 static inline void x87_box(struct x87 *a)
 {
     unsigned sign = a->top & X87_SIGN;
@@ -273,7 +273,8 @@ static inline void x87_complex_sum(const struct x87 *term, struct x87 *to)
     x87_add(&to[1], &term[2], &term[3]);
 }
 
-/* A product with an infinity is one, though its terms may be NaN. */
+/* Computes a complex product with an infinite factor: it is infinite, although some of its terms
+ * may be NaN. */
 static inline void x87_complex_infinite(struct x87 *a, struct x87 *b, struct x87 *term,
                                         struct x87 *to)
 {

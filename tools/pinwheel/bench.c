@@ -116,7 +116,8 @@ static int take_subject(struct args *a, void *into)
     return ARGS_GO_ON;
 }
 
-/* Makes the folder of plug-ins absolute, since mpirun may start its ranks in another folder. */
+/* Takes the folder of plug-ins. It must be an absolute path, since mpirun may start its ranks in
+ * another folder. */
 static int take_plugins(struct args *a, void *into)
 {
     struct stat status;
