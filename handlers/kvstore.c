@@ -409,7 +409,7 @@ void kvstore_counts(const void *queue, uint64_t *done, uint64_t *handed_over)
     *handed_over = __atomic_load_n(&q->tail, __ATOMIC_RELAXED);
 }
 
-/* FNV-1a, and then another mixing step: the upper bits of FNV-1a depend too little on short keys. */
+/* FNV-1a, then another mixing step: the upper bits of FNV-1a depend too little on short keys. */
 uint64_t kvstore_hash(const void *key, uint64_t length)
 {
     const uint8_t *k = key;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * firehose.h: GASNet's names for pinwheel_firehose.h, for who asks for them: a client defines
- * PW_FIREHOSE_GASNET_NAMES before it includes this header, and `firehose_table`, a variable or
- * expression of type struct pw_firehose *, which is the table that these calls work on.
+ * firehose.h: GASNet's names for the functions of pinwheel_firehose.h. A client that wants them
+ * defines PW_FIREHOSE_GASNET_NAMES before it includes this header, and `firehose_table`, a variable
+ * or expression of type struct pw_firehose *: the table on which these calls work.
  *
  * The names are macros and inline functions: the library defines none of them, so a program may be
- * linked with another library that does. Differences: _init has no such name, as its callbacks are
- * a struct here (pw_firehose_init); requests are the caller's, never NULL; a call that GASNet ends
- * the process in returns NULL. Remote callbacks write their arguments as there.
- * This is section 3 of the paper that pinwheel_firehose.h names.
+ * linked with another library that does. Differences to GASNet: there is no firehose_init, since
+ * pw_firehose_init() takes the callbacks in a struct; requests belong to the caller and are never
+ * NULL; where GASNet would end the process a call returns NULL. Remote callbacks write their
+ * arguments as in GASNet. This is section 3 of the paper that pinwheel_firehose.h names.
  */
 #ifndef FIREHOSE_H
 #define FIREHOSE_H

@@ -2,10 +2,10 @@
 /*
  * pinwheel.h: how the processes of one parallel job find each other.
  *
- * Portals needs no launcher: whoever knows a process's physical id can send to
- * it. This library adds what a launcher knows: the rank of this process, the
- * number of ranks, a small key-value space, a barrier, and from these the map
- * from ranks to physical ids that PtlSetMap wants.
+ * Portals needs no launcher: a process can send to any process whose physical id it knows. This
+ * library adds the services of a launcher: the rank of this process, the number of ranks, a small
+ * key-value space, a barrier, and, made from these, the map from ranks to physical ids that
+ * PtlSetMap needs.
  *
  *     struct pinwheel_job *job;
  *     ptl_handle_ni_t ni;
@@ -21,15 +21,15 @@
  *     PtlNIFini(ni);
  *     pinwheel_job_finalize(job);
  *
- * Launchers. The first of these that is in the environment decides:
+ * Launchers. The first of these variables that is set decides:
  *     PMI_FD          PMI-1: `pinwheel run`, MPICH's mpiexec (Hydra)
  *     PMIX_NAMESPACE  PMIx: Open MPI's mpirun, prterun, Slurm's --mpi=pmix
  *     none            a job of one rank, in which everything works
  *   A launcher that is named but cannot be joined is an error, never a job of
  *   one rank. docs/boot.md shows each.
  * Errors. Functions that return int return 0 or a negative errno value;
- *   pinwheel_job_error() then has one line of text. After -EPIPE or -EPROTO the
- *   connection is of no further use. Nothing aborts or exits.
+ *   pinwheel_job_error() then has one line of text. After -EPIPE or -EPROTO the connection cannot
+ *   be used any more. No function aborts or exits.
  * Ownership. Strings and maps passed in are copied. The job belongs to the
  *   caller until pinwheel_job_finalize().
  * Threads. One thread at a time may use a job. A process has one connection to
@@ -51,7 +51,7 @@
 extern "C" {
 #endif
 
-/* Exported from libpinwheel, whatever -fvisibility the library is built with. */
+/* The functions are exported from libpinwheel also if it is compiled with -fvisibility=hidden. */
 #if defined(__GNUC__)
 #define PINWHEEL_EXPORT __attribute__((visibility("default")))
 #else
@@ -80,16 +80,16 @@ struct pinwheel_job;
  *   -ENOMEM */
 PINWHEEL_EXPORT int pinwheel_job_init(struct pinwheel_job **job);
 
-/* pinwheel_job_finalize() leaves the job and frees it; NULL is legal. The
- * connection to the launcher is closed, so an MPI library that shares it must be
- * finalized before (PMIx counts its users: there the order is free). -EPIPE or
- * -EPROTO: freed all the same. */
+/* pinwheel_job_finalize() leaves the job and frees it; NULL is legal. The connection to the
+ * launcher is closed, so an MPI library that shares it must be finalized before (PMIx counts its
+ * users: there the order is free). -EPIPE or -EPROTO: the launcher was lost, but the job is
+ * freed nevertheless. */
 PINWHEEL_EXPORT int pinwheel_job_finalize(struct pinwheel_job *job);
 
-/* pinwheel_job_abort() asks the launcher to end all ranks of the job, this one
- * included, with exit status `code`, 1 to 255. It returns when that is on its
- * way, so exit(code) next; of the job only pinwheel_job_finalize() may be called
- * any more. Without a launcher there is nobody to end, and it returns 0.
+/* pinwheel_job_abort() asks the launcher to end all ranks of the job, this one included, with exit
+ * status `code`, 1 to 255. It returns when the request was sent, so the caller should exit(code)
+ * next; with the job it may only call pinwheel_job_finalize(). Without a launcher it does nothing
+ * and returns 0.
  *   -EINVAL  another code
  *   -EPIPE   the launcher went away */
 PINWHEEL_EXPORT int pinwheel_job_abort(struct pinwheel_job *job, int code);
@@ -100,8 +100,8 @@ PINWHEEL_EXPORT int pinwheel_job_rank(const struct pinwheel_job *job);
 /* pinwheel_job_size() returns the number of ranks. */
 PINWHEEL_EXPORT int pinwheel_job_size(const struct pinwheel_job *job);
 
-/* pinwheel_job_key() returns the secret that the job's processes share: the
- * 32 to 1024 characters of PINWHEEL_JOB_KEY, or, with ranks on several hosts, what they agreed
+/* pinwheel_job_key() returns the secret that the job's processes share: the 32 to 1024
+ * characters of PINWHEEL_JOB_KEY, or, with ranks on several hosts, the key that they have agreed
  * on. NULL if there is none. */
 PINWHEEL_EXPORT const char *pinwheel_job_key(const struct pinwheel_job *job);
 
@@ -139,18 +139,18 @@ PINWHEEL_EXPORT int pinwheel_job_barrier(struct pinwheel_job *job);
 PINWHEEL_EXPORT int pinwheel_job_map(struct pinwheel_job *job, ptl_handle_ni_t ni,
                                      ptl_process_t *map);
 
-/* pinwheel_job_set_map() does that and gives the map to PtlSetMap, so that ranks
- * are the process ids of `ni`, which must be a logical interface. An interface
- * that has the same map already is left as it is. Collective.
+/* pinwheel_job_set_map() does as pinwheel_job_map() and gives the map to PtlSetMap, so that ranks
+ * are the process ids of `ni`, which must be a logical interface. An interface that has the same
+ * map already is left as it is. Collective.
  *   -EINVAL  PtlGetPhysId or PtlSetMap refused `ni`
  *   -ENXIO   PtlGetPhysId did so in another rank
  *   -EEXIST  `ni` has another map already
  *   -ENOMEM */
 PINWHEEL_EXPORT int pinwheel_job_set_map(struct pinwheel_job *job, ptl_handle_ni_t ni);
 
-/* pinwheel_job_error() returns one line about the last call with `job` that
- * failed, or, for NULL, about this thread's last pinwheel_job_init() or
- * pinwheel_job_finalize() that did; "" if none. Valid until the next call. */
+/* pinwheel_job_error() returns one line about the last call with `job` that failed, or, for NULL,
+ * about the last pinwheel_job_init() or pinwheel_job_finalize() of this thread that failed; "" if
+ * there is none. The text is valid until the next call. */
 PINWHEEL_EXPORT const char *pinwheel_job_error(const struct pinwheel_job *job);
 
 #ifdef __cplusplus

@@ -2,14 +2,14 @@
 /*
  * pinwheel_firehose.h: Firehose, distributed page registration shared by the threads of a node.
  *
- * It says which memory of this node and of its peers is pinned (registered with a network, mapped,
- * locked), and moves pins when they are needed elsewhere: "Firehose: An Algorithm for Distributed
+ * It decides which memory of this node and of its peers is pinned (registered with a network,
+ * mapped, locked), and moves pins to where they are needed: "Firehose: An Algorithm for Distributed
  * Page Registration on Clusters of SMPs" (Bell, Nishtala, 2004). A remote pin that hits needs no
- * message; one that misses sends one move, which names what is given up and what is wanted. This is
- * section 3 of the paper, its API, with the one table for all threads of section 4.
+ * message; one that misses sends one move, which names the regions to unpin and those to pin. This
+ * is the API of the paper's section 3, with one table for all threads, as in section 4.
  *
- * The network and the pins are the client's (struct pw_firehose_ops). Messages may overtake each
- * other; each arrives once, or the peer is declared dead (pw_firehose_peer_dead).
+ * The client provides the network and pins memory (struct pw_firehose_ops). Messages may overtake
+ * each other. Each must arrive once, or the client declares the peer dead (pw_firehose_peer_dead).
  *
  * - Shapes. Addresses and lengths are in bytes; what is pinned is a superset of what was asked,
  *   in whole pages. A node is 0 ... nodes - 1. All nodes have the same limits and variant.
@@ -45,7 +45,8 @@ extern "C" {
 #define PW_FIREHOSE_EXPORT
 #endif
 
-/* Most bytes of a handle, of the arguments of a remote callback, and of a header of a message. */
+/* Maximal bytes of a handle, of the arguments of a remote callback, and of the header of a
+ * message. */
 #define PW_FIREHOSE_HANDLE 32
 #define PW_FIREHOSE_ARGS 128
 #define PW_FIREHOSE_HEADER 40
@@ -57,8 +58,8 @@ struct pw_firehose_region {
     unsigned char handle[PW_FIREHOSE_HANDLE];
 };
 
-/* A request. What it holds is [addr, addr + len) of `node`; `handle` is that of its first unit. The
- * caller sets `internal` to zeros once, before its first use. */
+/* A request. It holds the range [addr, addr + len) of `node`; `handle` is the handle of its first
+ * unit. The caller zeroes `internal` once, before the first use. */
 struct pw_firehose_request {
     uint64_t addr, len;
     unsigned node, flags;
@@ -68,46 +69,52 @@ struct pw_firehose_request {
 
 struct pw_firehose_ops {
     /* Unpins `unpin_count` regions of this node, then pins `pin_count` and writes their handles.
-     * 0; or a negative errno: all are unpinned and none is pinned, and who asked is told. */
+     * Returns 0, or a negative errno: then all of the former are unpinned and none of the latter
+     * is pinned, and the node that has asked for them gets the error. */
     int (*move)(void *client, const struct pw_firehose_region *unpins, size_t unpin_count,
                 struct pw_firehose_region *pins, size_t pin_count);
-    /* Sends a message, which it copies, to a node, where it is given to pw_firehose_deliver(). Not
-     * 0: the peer is dead. May be NULL in a job of one node. */
+    /* Sends a message, which it copies, to a node, where the client gives it to
+     * pw_firehose_deliver(). If it does not return 0 the peer counts as dead. May be NULL in a job
+     * of one node. */
     int (*send)(void *client, unsigned node, const void *message, size_t length);
     /* Makes progress: receives messages. May be NULL. */
     void (*poll)(void *client);
-    /* The remote callback, at the target, after the move and before its answer; may be NULL. */
+    /* The remote callback, which runs at the target after the move and before the move's answer.
+     * May be NULL. */
     void (*remote)(void *client, unsigned node, const struct pw_firehose_region *regions,
                    size_t count, const void *args, size_t length);
 };
 
-#define PW_FIREHOSE_REGIONS 1u    /* the region variant: any length up to a bound, joined */
-#define PW_FIREHOSE_LOCAL_ONLY 2u /* no remote pins: all memory is for local ones */
-#define PW_FIREHOSE_REDUCED 4u    /* accept limits below the minima, which tests need */
-#define PW_FIREHOSE_IN_HANDLER 8u /* pins and callbacks run in pw_firehose_deliver(), too */
-#define PW_FIREHOSE_NO_ENV 16u    /* the environment is not looked at */
+/* the region variant: units have any length up to a bound, and neighbours are joined */
+#define PW_FIREHOSE_REGIONS 1u
+#define PW_FIREHOSE_LOCAL_ONLY 2u /* there are no remote pins: all memory is for local pins */
+#define PW_FIREHOSE_REDUCED 4u    /* accept limits below the minima, for tests */
+#define PW_FIREHOSE_IN_HANDLER 8u /* pw_firehose_deliver() also pins and calls callbacks */
+#define PW_FIREHOSE_NO_ENV 16u    /* environment variables are ignored */
 
-/* Bytes; 0 stands for what is in brackets. */
+/* Sizes are in bytes; a value of 0 stands for the default in brackets. */
 struct pw_firehose_config {
     unsigned nodes, self, flags;
-    size_t page;           /* of a bucket, a power of two [that of the system] */
-    uint64_t max_pinnable; /* the most that may be pinned here at all */
+    size_t page;           /* bytes of a bucket, a power of two [the system's page] */
+    uint64_t max_pinnable; /* how much memory may be pinned on this node at all */
     uint64_t max_regions;  /* region variant: how many regions [unlimited] */
     uint64_t max_region;   /* region variant: the longest one [128 KiB] */
     size_t max_message;    /* the longest message [4096] */
     uint64_t m, maxvictim; /* the paper's M and MAXVICTIM [environment, else 3/4 and 1/4] */
-    const struct pw_firehose_region *prepinned; /* pinned before, in whole pages, and for good */
+    /* memory that is pinned already, in whole pages, and stays so */
+    const struct pw_firehose_region *prepinned;
     size_t prepinned_count;
     unsigned da_limit;      /* polls after which a request declares deadlock [30] */
-    unsigned long patience; /* polls after which it gives up, -ETIMEDOUT [never] */
+    unsigned long patience; /* polls after which a request gives up with -ETIMEDOUT [never] */
     const struct pw_firehose_ops *ops;
     void *client;
 };
 
-/* The numbers that a configuration gives. A region count of 0: the variant has no such limit. */
+/* The limits that follow from a configuration. Where a number of regions is 0, the variant has no
+ * such limit. */
 struct pw_firehose_info {
     uint64_t m, maxvictim;                  /* bytes */
-    uint64_t firehoses;                     /* f, units at each peer */
+    uint64_t firehoses;                     /* f: units that may be pinned at each peer */
     uint64_t max_local_pin, max_remote_pin; /* bytes of one request */
     uint64_t max_local_regions, max_remote_regions;
 };
@@ -117,14 +124,14 @@ struct pw_firehose_counts {
 };
 
 /* The counters of the paper's implementation, FH_LOCAL_PIN and its like. pin = hit + pending + miss
- * + what has failed or is not decided. */
+ * + pins that have failed or are not decided yet. */
 struct pw_firehose_stats {
     struct pw_firehose_counts local, remote;
-    uint64_t request_alloc;                /* requests that the library keeps memory for */
-    uint64_t moves, served, evicted;       /* moves sent and executed; units replaced */
-    uint64_t deadlocks_avoided, rollbacks; /* section 4 */
+    uint64_t request_alloc;                /* requests for which the library has allocated memory */
+    uint64_t moves, served, evicted;       /* moves sent; moves executed; units replaced */
+    uint64_t deadlocks_avoided, rollbacks; /* as in section 4 of the paper */
     uint64_t failed, refused;
-    uint64_t pinned; /* units now */
+    uint64_t pinned; /* units that are pinned now */
 };
 
 /* pw_firehose_limits() computes what pw_firehose_init() would use, from the configuration and the
@@ -137,50 +144,53 @@ struct pw_firehose_stats {
 PW_FIREHOSE_EXPORT int pw_firehose_limits(const struct pw_firehose_config *config,
                                           struct pw_firehose_info *info);
 
-/* pw_firehose_init() makes a table. All nodes do, with the same limits. -EINVAL as above; -EEXIST:
- * prepinned memory overlaps; -ENOMEM. `info` may be NULL. */
+/* pw_firehose_init() makes a table. All nodes must make one, with the same limits. -EINVAL as
+ * above; -EEXIST: prepinned ranges overlap; -ENOMEM. `info` may be NULL. */
 PW_FIREHOSE_EXPORT int pw_firehose_init(const struct pw_firehose_config *config,
                                         struct pw_firehose **firehose,
                                         struct pw_firehose_info *info);
 
-/* pw_firehose_fini() unpins all that is idle and frees the table; no call may be under way. It
- * returns how many requests were not released, and with GASNET_FIREHOSE_VERBOSE=1 prints each. */
+/* pw_firehose_fini() unpins all idle units and frees the table; no other call may be in progress.
+ * It returns how many requests were not released, and with GASNET_FIREHOSE_VERBOSE=1 prints each of
+ * them. */
 PW_FIREHOSE_EXPORT int pw_firehose_fini(struct pw_firehose *firehose);
 
-/* pw_firehose_poll() runs pins and unpins that peers have asked for, and callbacks that are due. */
+/* pw_firehose_poll() pins and unpins as peers have asked for, and calls callbacks that are due. */
 PW_FIREHOSE_EXPORT void pw_firehose_poll(struct pw_firehose *firehose);
 
-/* pw_firehose_local_pin() pins memory of this node. Waits.
+/* pw_firehose_local_pin() pins memory of this node, and returns when it is pinned.
  *   -EINVAL empty, or wraps; -EMSGSIZE more than max_local_pin; -EBUSY the request is in use;
  *   -EDEADLK called in a callback; -ETIMEDOUT; -ENOMEM; what move() returned */
 PW_FIREHOSE_EXPORT int pw_firehose_local_pin(struct pw_firehose *firehose, uint64_t addr,
                                              uint64_t len, struct pw_firehose_request *request);
 
-/* pw_firehose_try_local_pin() takes the range if all of it is pinned, _partial_ the lowest part of
- * it that is. -EAGAIN: it is not. They never wait, send or pin. */
+/* pw_firehose_try_local_pin() takes the range if all of it is pinned;
+ * pw_firehose_partial_local_pin() takes the lowest part of the range that is pinned. -EAGAIN: there
+ * is none. They never wait, send or pin. */
 PW_FIREHOSE_EXPORT int pw_firehose_try_local_pin(struct pw_firehose *firehose, uint64_t addr,
                                                  uint64_t len, struct pw_firehose_request *request);
 PW_FIREHOSE_EXPORT int pw_firehose_partial_local_pin(struct pw_firehose *firehose, uint64_t addr,
                                                      uint64_t len,
                                                      struct pw_firehose_request *request);
 
-#define PW_FIREHOSE_RETURN_IF_PINNED 1u /* on a hit no callback */
-#define PW_FIREHOSE_REMOTE_CALLBACK 2u  /* ops->remote runs at the target unless it is a hit */
+#define PW_FIREHOSE_RETURN_IF_PINNED 1u /* no callback if the pin is a hit */
+/* ops->remote runs at the target, unless the pin is a hit */
+#define PW_FIREHOSE_REMOTE_CALLBACK 2u
 #define PW_FIREHOSE_LATER 1
 
-/* Is told once that a remote pin is there, or why not: then the request holds nothing. `local_hit`:
- * nothing was sent, so no remote callback has run either. */
+/* Called once when a remote pin has succeeded or failed; after a failure the request holds nothing.
+ * `local_hit`: nothing was sent, so no remote callback has run. */
 typedef void (*pw_firehose_completed)(void *context, struct pw_firehose_request *request, int error,
                                       int local_hit);
 /* Writes the arguments of the remote callback, PW_FIREHOSE_ARGS bytes at most; returns their
  * length. */
 typedef size_t (*pw_firehose_args)(void *context, void *args);
 
-/* pw_firehose_remote_pin() pins memory of a peer. 0: it was a hit, and `completed` has run already
- * unless PW_FIREHOSE_RETURN_IF_PINNED says that it is not wanted then; PW_FIREHOSE_LATER:
- * `completed` will run. `args` may be NULL.
+/* pw_firehose_remote_pin() pins memory of a peer. It returns 0 if the pin was a hit: then
+ * `completed` was called already, or, with PW_FIREHOSE_RETURN_IF_PINNED, is not called.
+ * PW_FIREHOSE_LATER: `completed` will be called. `args` may be NULL.
  *   -EINVAL as above, or `node` is this one or none; -EMSGSIZE; -EPIPE the peer is dead; -EBUSY,
- *   -EDEADLK, -ETIMEDOUT, -ENOMEM as above. After these `completed` does not run. */
+ *   -EDEADLK, -ETIMEDOUT, -ENOMEM as above. After an error `completed` is not called. */
 PW_FIREHOSE_EXPORT int pw_firehose_remote_pin(struct pw_firehose *firehose, unsigned node,
                                               uint64_t addr, uint64_t len, unsigned flags,
                                               struct pw_firehose_request *request,
@@ -193,20 +203,22 @@ PW_FIREHOSE_EXPORT int pw_firehose_partial_remote_pin(struct pw_firehose *fireho
                                                       uint64_t addr, uint64_t len,
                                                       struct pw_firehose_request *request);
 
-/* pw_firehose_release() gives requests back; legal everywhere. -EALREADY: one of them holds
- * nothing; -EBUSY: one is still awaited. The others are released all the same. */
+/* pw_firehose_release() gives requests back; it may be called anywhere. -EALREADY: one of them
+ * holds nothing; -EBUSY: one is still waiting for its pin. The other requests are released
+ * nevertheless. */
 PW_FIREHOSE_EXPORT int pw_firehose_release(struct pw_firehose *firehose,
                                            struct pw_firehose_request *const *requests,
                                            size_t count);
 
-/* pw_firehose_deliver() takes a message that `node` has sent. Nothing in it is believed.
+/* pw_firehose_deliver() takes a message that `node` has sent, and checks everything in it.
  *   -EPROTO  it is none of ours, of another version, or breaks the rules; its sender is told if it
  *            was a move; -ENOMEM  it is lost: declare its sender dead */
 PW_FIREHOSE_EXPORT int pw_firehose_deliver(struct pw_firehose *firehose, unsigned node,
                                            const void *message, size_t length);
 
-/* pw_firehose_peer_dead() ends all that waits for `node` with -EPIPE, for good, and unpins what it
- * had pinned here. -EINVAL: this node, or none; -ENOMEM: call it again. */
+/* pw_firehose_peer_dead() ends all requests that wait for `node`, with -EPIPE, and unpins all that
+ * it had pinned here; the node stays dead. -EINVAL: this is the own node, or none; -ENOMEM: call it
+ * again. */
 PW_FIREHOSE_EXPORT int pw_firehose_peer_dead(struct pw_firehose *firehose, unsigned node);
 
 PW_FIREHOSE_EXPORT void pw_firehose_stats(struct pw_firehose *firehose,

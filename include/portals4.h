@@ -56,7 +56,7 @@
 extern "C" {
 #endif
 
-/* Exported from libportals, whatever -fvisibility the library is built with. */
+/* The functions are exported from libportals also if it is compiled with -fvisibility=hidden. */
 #if defined(__GNUC__)
 #define PTL_EXPORT __attribute__((visibility("default")))
 #else
@@ -68,7 +68,7 @@ extern "C" {
 typedef uint64_t ptl_size_t;
 typedef uint32_t ptl_pt_index_t; /* index into the portal table */
 typedef uint64_t ptl_match_bits_t;
-typedef uint64_t ptl_hdr_data_t; /* travels with a put, seen in the target's event */
+typedef uint64_t ptl_hdr_data_t; /* sent with a put or atomic; the target's event has it */
 typedef unsigned int ptl_time_t; /* milliseconds */
 typedef unsigned int ptl_interface_t;
 typedef uint32_t ptl_nid_t; /* an IPv4 address in host byte order */
@@ -76,7 +76,7 @@ typedef uint32_t ptl_pid_t; /* 1 .. PTL_PID_MAX, unique on its nid */
 typedef uint32_t ptl_rank_t;
 typedef uint32_t ptl_uid_t;
 
-/* All handles have one representation; the kind is part of the value. */
+/* All handles have one representation; the kind of the object is part of the value. */
 typedef uint32_t ptl_handle_any_t;
 typedef ptl_handle_any_t ptl_handle_ni_t;
 typedef ptl_handle_any_t ptl_handle_eq_t;
@@ -121,22 +121,23 @@ typedef union {
 enum ptl_retvals {
     PTL_OK = 0,
     PTL_ARG_INVALID = 1,     /* an argument is out of range, stale, of the wrong kind or null */
-    PTL_CT_NONE_REACHED = 2, /* PtlCTPoll: the time is over */
-    PTL_EQ_DROPPED = 3,      /* an event is delivered, at least one before it was lost */
+    PTL_CT_NONE_REACHED = 2, /* PtlCTPoll: no counter has reached its test within the time */
+    PTL_EQ_DROPPED = 3,      /* an event is delivered, but at least one event before it was lost */
     PTL_EQ_EMPTY = 4,        /* no event (PtlEQPoll: within the time) */
-    PTL_FAIL = 5,            /* the system refused something; the log on stderr says what */
-    PTL_IGNORED = 6,         /* PtlSetMap: there is a map already, it stays */
-    PTL_IN_USE = 7,          /* an operation is using the object: try again */
+    PTL_FAIL = 5,            /* the system refused a call; the log on stderr names it */
+    PTL_IGNORED = 6,         /* PtlSetMap: the interface has a map already, which stays */
+    PTL_IN_USE = 7,          /* an operation is using the object: the caller may try again */
     PTL_LIST_TOO_LONG = 8,   /* limit max_list_size */
-    PTL_NO_INIT = 9,         /* no PtlInit in this process */
+    PTL_NO_INIT = 9,         /* this process has not called PtlInit */
     PTL_NO_SPACE = 10,       /* a limit of the interface, or memory, is used up */
     PTL_PID_IN_USE = 11,     /* another process or interface has the requested pid */
     PTL_PT_FULL = 12,        /* PTL_PT_ANY, but no index is free */
     PTL_PT_EQ_NEEDED = 13,   /* flow control needs an event queue */
     PTL_PT_IN_USE = 14,      /* the index is allocated, or (PtlPTFree) has entries */
     PTL_ABORTED = 15,        /* a waiting call was ended by PtlAbort */
-    PTL_INTERRUPTED = 16,    /* of Portals before 4.3; never returned */
-    PTL_STATUS_LAST = PTL_PT_IN_USE + 1 /* historic: does not count the two before it */
+    PTL_INTERRUPTED = 16,    /* a code of Portals before 4.3; never returned */
+    /* kept for old programs: it does not count PTL_ABORTED and PTL_INTERRUPTED */
+    PTL_STATUS_LAST = PTL_PT_IN_USE + 1
 };
 
 /* NI options: exactly one of each pair. */
@@ -158,14 +159,14 @@ enum ptl_retvals {
 /* How an operation ended: ptl_event_t.ni_fail_type. */
 enum ptl_ni_fail {
     PTL_NI_OK = 0,
-    PTL_NI_UNDELIVERABLE = 1,  /* the target cannot be reached, or vanished meanwhile */
-    PTL_NI_DROPPED = 2,        /* no entry matched, or no such portal table entry */
+    PTL_NI_UNDELIVERABLE = 1,  /* the target cannot be reached, or has ended meanwhile */
+    PTL_NI_DROPPED = 2,        /* no entry matched, or there is no such portal table entry */
     PTL_NI_PT_DISABLED = 3,    /* the portal table entry is disabled */
     PTL_NI_PERM_VIOLATION = 4, /* the matching entry is for another uid */
     PTL_NI_OP_VIOLATION = 5,   /* the matching entry does not allow this operation */
     PTL_NI_NO_MATCH = 6,       /* a search found nothing */
     PTL_NI_SEGV = 7,           /* memory of the initiator or the target is not accessible */
-    PTL_NI_TARGET_INVALID = 8  /* of other implementations; never reported */
+    PTL_NI_TARGET_INVALID = 8  /* a code of other implementations; never reported */
 };
 
 /* Status registers of an interface, PtlNIStatus. */
@@ -178,49 +179,61 @@ typedef enum {
 typedef int ptl_sr_value_t;
 
 /* Portal table entry options. */
-#define PTL_PT_ONLY_USE_ONCE (1U << 0)   /* a promise, not checked: entries are USE_ONCE */
-#define PTL_PT_FLOWCTRL (1U << 1)        /* disable the entry rather than lose a message */
-#define PTL_PT_ONLY_TRUNCATE (1U << 2)   /* a promise, not checked: entries truncate */
-#define PTL_PT_MATCH_UNORDERED (1U << 3) /* permission to match out of order, not used */
-#define PTL_PT_ALLOC_DISABLED (1U << 4)  /* disabled until PtlPTEnable */
+/* a promise of the program, not checked: all entries are USE_ONCE */
+#define PTL_PT_ONLY_USE_ONCE (1U << 0)
+/* disable the portal table entry instead of losing a message */
+#define PTL_PT_FLOWCTRL (1U << 1)
+/* a promise of the program, not checked: all entries truncate */
+#define PTL_PT_ONLY_TRUNCATE (1U << 2)
+/* permission to match out of order, which the library does not use */
+#define PTL_PT_MATCH_UNORDERED (1U << 3)
+#define PTL_PT_ALLOC_DISABLED (1U << 4) /* allocate the index disabled; PtlPTEnable enables it */
 #define PTL_PT_ALLOC_OPTIONS_MASK 0x1fU
 
-/* MD, ME and LE option: start is an array of `length` ptl_iovec_t. Offsets are
- * bytes in the ranges laid end to end. */
+/* Option of MDs, MEs and LEs: `start` is an array of `length` ptl_iovec_t. Offsets count the bytes
+ * of its ranges one after the other. */
 #define PTL_IOVEC (1U << 0)
 
 /* MD options. */
-#define PTL_MD_EVENT_CT_SEND (1U << 1)         /* count SENDs */
-#define PTL_MD_EVENT_CT_REPLY (1U << 2)        /* count REPLYs */
-#define PTL_MD_EVENT_CT_ACK (1U << 3)          /* count ACKs */
-#define PTL_MD_UNORDERED (1U << 4)             /* data may pass earlier data; matching may not */
-#define PTL_MD_EVENT_SUCCESS_DISABLE (1U << 5) /* full events only for failures */
-#define PTL_MD_VOLATILE (1U << 6)              /* see limits.max_volatile_size */
+#define PTL_MD_EVENT_CT_SEND (1U << 1)  /* count SENDs */
+#define PTL_MD_EVENT_CT_REPLY (1U << 2) /* count REPLYs */
+#define PTL_MD_EVENT_CT_ACK (1U << 3)   /* count ACKs */
+/* data may become visible before earlier data; messages are matched in order nevertheless */
+#define PTL_MD_UNORDERED (1U << 4)
+#define PTL_MD_EVENT_SUCCESS_DISABLE (1U << 5) /* post full events for failures only */
+#define PTL_MD_VOLATILE (1U << 6)              /* see max_volatile_size in ptl_ni_limits_t */
 #define PTL_MD_EVENT_SEND_DISABLE (1U << 7)    /* no SEND events */
-#define PTL_MD_UNRELIABLE (1U << 8)            /* permission to lose puts, not used */
-#define PTL_MD_EVENT_CT_BYTES (1U << 14)       /* count bytes instead of successes */
-#define PTL_MD_OPTIONS_MASK 0x41ffU            /* all of them */
+/* permission to lose puts, which the library does not use */
+#define PTL_MD_UNRELIABLE (1U << 8)
+#define PTL_MD_EVENT_CT_BYTES (1U << 14) /* count bytes instead of successes */
+#define PTL_MD_OPTIONS_MASK 0x41ffU      /* all options of an MD */
 
 /* ME options; those of the first group hold for LEs too, under PTL_LE_ names. */
-#define PTL_ME_OP_PUT (1U << 1)                 /* puts may land here */
-#define PTL_ME_OP_GET (1U << 2)                 /* gets may read here */
-#define PTL_ME_USE_ONCE (1U << 3)               /* unlinked by its first message */
-#define PTL_ME_UNEXPECTED_HDR_DISABLE (1U << 4) /* overflow list: keep no header */
-#define PTL_ME_IS_ACCESSIBLE (1U << 5)          /* a promise, not needed */
+#define PTL_ME_OP_PUT (1U << 1)   /* the entry accepts puts */
+#define PTL_ME_OP_GET (1U << 2)   /* the entry accepts gets */
+#define PTL_ME_USE_ONCE (1U << 3) /* the entry's first message unlinks it */
+/* overflow list: the entry's messages leave no unexpected header */
+#define PTL_ME_UNEXPECTED_HDR_DISABLE (1U << 4)
+/* a promise of the program, which the library does not need */
+#define PTL_ME_IS_ACCESSIBLE (1U << 5)
 #define PTL_ME_EVENT_LINK_DISABLE (1U << 6)     /* no LINK event */
 #define PTL_ME_EVENT_COMM_DISABLE (1U << 7)     /* no PUT, GET, ATOMIC events */
 #define PTL_ME_EVENT_FLOWCTRL_DISABLE (1U << 8) /* no PT_DISABLED events */
-#define PTL_ME_EVENT_SUCCESS_DISABLE (1U << 9)  /* of those only failures */
-#define PTL_ME_EVENT_OVER_DISABLE (1U << 10)    /* no ..._OVERFLOW events */
-#define PTL_ME_EVENT_UNLINK_DISABLE (1U << 11)  /* no AUTO_UNLINK and AUTO_FREE events */
-#define PTL_ME_EVENT_CT_COMM (1U << 12)         /* count what arrives */
-#define PTL_ME_EVENT_CT_OVERFLOW (1U << 13)     /* count ..._OVERFLOWs */
-#define PTL_ME_EVENT_CT_BYTES (1U << 14)        /* count bytes (mlength) instead of successes */
-#define PTL_ME_ACK_DISABLE (1U << 19)           /* no ack of what lands here, even if asked for */
-/* ME only. */
-#define PTL_ME_MANAGE_LOCAL (1U << 15)         /* the entry keeps the offset, see ptl_me_t */
-#define PTL_ME_NO_TRUNCATE (1U << 16)          /* too long a message does not match */
-#define PTL_ME_MAY_ALIGN (1U << 17)            /* a permission with MANAGE_LOCAL, not used */
+/* post PUT, GET and ATOMIC events for failures only */
+#define PTL_ME_EVENT_SUCCESS_DISABLE (1U << 9)
+#define PTL_ME_EVENT_OVER_DISABLE (1U << 10)   /* no ..._OVERFLOW events */
+#define PTL_ME_EVENT_UNLINK_DISABLE (1U << 11) /* no AUTO_UNLINK and AUTO_FREE events */
+#define PTL_ME_EVENT_CT_COMM (1U << 12)        /* count messages that arrive */
+#define PTL_ME_EVENT_CT_OVERFLOW (1U << 13)    /* count ..._OVERFLOW events */
+#define PTL_ME_EVENT_CT_BYTES (1U << 14)       /* count bytes (mlength) instead of successes */
+/* send no ack for messages to this entry, even if the initiator asks for one */
+#define PTL_ME_ACK_DISABLE (1U << 19)
+/* Options of MEs only. */
+/* the entry keeps an offset of its own, see ptl_me_t */
+#define PTL_ME_MANAGE_LOCAL (1U << 15)
+#define PTL_ME_NO_TRUNCATE (1U << 16) /* a message that does not fit does not match */
+/* a permission with MANAGE_LOCAL, which the library does not use */
+#define PTL_ME_MAY_ALIGN (1U << 17)
 #define PTL_ME_LOCAL_INC_UH_RLENGTH (1U << 18) /* see ptl_me_t */
 
 #define PTL_LE_OP_PUT PTL_ME_OP_PUT
@@ -249,10 +262,11 @@ enum ptl_search_op { PTL_SEARCH_ONLY = 0, PTL_SEARCH_DELETE = 1 };
 /* The ack that the initiator of a put wants from the target (3.15). */
 enum ptl_ack_req {
     PTL_NO_ACK_REQ = 0,
-    PTL_ACK_REQ = 1,    /* an ACK event, also counted with PTL_MD_EVENT_CT_ACK */
+    PTL_ACK_REQ = 1,    /* an ACK event; it is also counted with PTL_MD_EVENT_CT_ACK */
     PTL_CT_ACK_REQ = 2, /* counted only; bytes with PTL_MD_EVENT_CT_BYTES */
-    PTL_OC_ACK_REQ = 3  /* counted only, and never in bytes: the target is done with it;
-                           a message that was refused counts as a failure */
+    /* the ack is counted, and never in bytes, when the target is done with the message; a message
+     * that was refused counts as a failure */
+    PTL_OC_ACK_REQ = 3
 };
 
 /*
@@ -326,22 +340,25 @@ typedef enum { PTL_CT_OPERATION = 0, PTL_CT_BYTE = 1 } ptl_ct_type_t;
 
 /* ---- Structures ------------------------------------------------------------ */
 
-/* The limits of an interface (3.6.1). Counts unless noted. */
+/* The limits of an interface (3.6.1): numbers of objects, unless a comment says bytes. */
 typedef struct {
-    int max_entries;            /* MEs or LEs linked at a time */
-    int max_unexpected_headers; /* kept at a time */
+    int max_entries;            /* MEs and LEs that are linked at a time */
+    int max_unexpected_headers; /* unexpected headers that are kept at a time */
     int max_mds;
     int max_cts;
     int max_eqs;
     int max_pt_index;                 /* the last valid index, at least 63 */
-    int max_iovecs;                   /* of one MD or entry */
+    int max_iovecs;                   /* ranges of one MD or entry */
     int max_list_size;                /* entries of one list */
-    int max_triggered_ops;            /* waiting at a time */
+    int max_triggered_ops;            /* triggered operations that wait at a time */
     ptl_size_t max_msg_size;          /* bytes of one put or get */
     ptl_size_t max_atomic_size;       /* bytes of one PtlAtomic */
     ptl_size_t max_fetch_atomic_size; /* bytes of one PtlFetchAtomic or PtlSwap */
-    ptl_size_t max_waw_ordered_size;  /* bytes: a put after a put, a get after a put */
-    ptl_size_t max_war_ordered_size;  /* bytes: a put after a get */
+    /* bytes up to which data of a put become visible after those of earlier puts, and are read by
+     * later gets */
+    ptl_size_t max_waw_ordered_size;
+    /* bytes up to which data of a put become visible after earlier gets have read */
+    ptl_size_t max_war_ordered_size;
     ptl_size_t max_volatile_size; /* bytes: up to here a PTL_MD_VOLATILE put leaves the buffer free
                                      on return; beyond, the option is accepted and has no effect */
     unsigned int features;        /* PTL_TARGET_BIND_INACCESSIBLE, ... */
@@ -353,7 +370,7 @@ typedef struct {
     ptl_size_t length;
     unsigned int options;      /* PTL_MD_... */
     ptl_handle_eq_t eq_handle; /* or PTL_EQ_NONE */
-    ptl_handle_ct_t ct_handle; /* or PTL_CT_NONE; not looked at without an EVENT_CT_ option */
+    ptl_handle_ct_t ct_handle; /* or PTL_CT_NONE; ignored without an EVENT_CT_ option */
 } ptl_md_t;
 
 typedef struct {
@@ -365,8 +382,8 @@ typedef struct {
 typedef struct {
     void *start;
     ptl_size_t length;
-    ptl_handle_ct_t ct_handle; /* or PTL_CT_NONE; not looked at without an EVENT_CT_ option */
-    ptl_uid_t uid;             /* user whose messages may land here, or PTL_UID_ANY */
+    ptl_handle_ct_t ct_handle; /* or PTL_CT_NONE; ignored without an EVENT_CT_ option */
+    ptl_uid_t uid;             /* user whose messages the entry accepts, or PTL_UID_ANY */
     unsigned int options;      /* PTL_LE_... */
 } ptl_le_t;
 
@@ -377,12 +394,11 @@ typedef struct {
  * are wildcards, each for its own half of match_id; on a logical one it is
  * PTL_RANK_ANY.
  *
- * With PTL_ME_MANAGE_LOCAL messages land one after another: the entry's own
- * offset, advanced by the length of each, replaces the one in the request. When
- * less than min_free bytes (unless 0) remain, the entry is unlinked. Without
- * the option min_free has no effect. With PTL_ME_LOCAL_INC_UH_RLENGTH besides,
- * the unexpected headers that the entry matches when it is appended advance its
- * offset, too, by the lengths that were requested.
+ * With PTL_ME_MANAGE_LOCAL the NIC puts messages one behind another: the entry's own offset, which
+ * advances by the length of each message, replaces the offset of the request. When less than
+ * min_free bytes (unless 0) remain, the entry is unlinked. Without the option min_free has no
+ * effect. If PTL_ME_LOCAL_INC_UH_RLENGTH is set as well, unexpected headers that the entry matches
+ * when it is appended also advance its offset, by the lengths that their messages requested.
  */
 typedef struct {
     void *start;
@@ -396,7 +412,7 @@ typedef struct {
     ptl_size_t min_free;
 } ptl_me_t;
 
-/* A counter's value (3.14). failure counts operations, never bytes. */
+/* A counter's value (3.14). `failure` counts operations, never bytes. */
 typedef struct {
     ptl_size_t success;
     ptl_size_t failure;
@@ -426,8 +442,8 @@ typedef struct {
     void *user_ptr; /* of the operation (initiator) or the entry (target) */
     ptl_hdr_data_t hdr_data;
     ptl_match_bits_t match_bits;
-    ptl_size_t rlength; /* requested */
-    ptl_size_t mlength; /* moved, at most rlength */
+    ptl_size_t rlength; /* length that the initiator requested */
+    ptl_size_t mlength; /* bytes that were moved, at most rlength */
     ptl_size_t remote_offset;
     ptl_process_t initiator; /* rank on a logical interface */
     ptl_uid_t uid;           /* of the initiator */
@@ -481,35 +497,36 @@ PTL_EXPORT void PtlFini(void);
  * later work as ever. */
 PTL_EXPORT void PtlAbort(void);
 
-/* PtlSetJobKey, Pinwheel's own, gives the secret of the job, 32 to 1024 bytes, to the
- * interfaces that PtlNIInit opens from now on: they speak UDP to other hosts, to those alone
- * who have it as well (docs/slmp.md). PINWHEEL_JOB_KEY_FILE, if set, goes first. The bytes
- * are copied; length 0 takes a key back. PTL_ARG_INVALID: another length. */
+/* PtlSetJobKey, an addition of Pinwheel, sets the secret of the job, 32 to 1024 bytes, for the
+ * interfaces that PtlNIInit opens from now on: they speak UDP to processes on other hosts, but
+ * only to those that have the same secret (docs/slmp.md). The file of PINWHEEL_JOB_KEY_FILE, if
+ * that is set, has precedence. The bytes are copied; length 0 removes the key. PTL_ARG_INVALID:
+ * another length. */
 PTL_EXPORT int PtlSetJobKey(const void *key, ptl_size_t length);
 
-/* PtlErrorStr, Pinwheel's own, gives the name of a return code and what it means, "PTL_IN_USE:
- * an operation ...", at any time; of a number that is no code it says so. */
+/* PtlErrorStr, an addition of Pinwheel, returns the name of a return code and its meaning,
+ * "PTL_IN_USE: an operation ...". It may be called at any time. For a number that is no return code
+ * the text says so. */
 PTL_EXPORT const char *PtlErrorStr(unsigned code);
 
 /* ---- Network interfaces (3.6) ---------------------------------------------- */
 
 /*
- * PtlNIInit opens one of the four kinds of interface on `iface`; the four share
- * one physical id. Opening a kind again counts one more user and returns the
- * same handle and limits; `pid` and `desired` are then not looked at. `pid` is
- * a wish, PTL_PID_ANY or 1 to PTL_PID_MAX. `desired` may be null; each limit is
- * brought to what the library can hold, never refused. `actual` may be null.
- * PTL_ARG_INVALID: no such interface, not exactly one option of each pair,
- * unknown options, a pid out of range, or (interface open) not the one it has.
+ * PtlNIInit opens one of the four kinds of interface on `iface`; the four share one physical id.
+ * Opening a kind again counts one more user and returns the same handle and limits; `pid` and
+ * `desired` are then ignored. `pid` is the pid that the process asks for, PTL_PID_ANY or 1 to
+ * PTL_PID_MAX. `desired` may be null; each limit is brought to what the library can hold, never
+ * refused. `actual` may be null. PTL_ARG_INVALID: no such interface, not exactly one option of each
+ * pair, unknown options, a pid out of range, or, if the interface is open, another pid than it has.
  * PTL_PID_IN_USE: the pid is taken. PTL_NO_SPACE: no memory, or shared memory.
  */
 PTL_EXPORT int PtlNIInit(ptl_interface_t iface, unsigned int options, ptl_pid_t pid,
                          const ptl_ni_limits_t *desired, ptl_ni_limits_t *actual,
                          ptl_handle_ni_t *ni_handle);
 
-/* PtlNIFini undoes one PtlNIInit. The last one waits a bounded time for messages
- * under way to leave, then frees all objects of the interface. Threads that wait for one of
- * them get PTL_ARG_INVALID; no other thread may be inside another call on it. */
+/* PtlNIFini undoes one PtlNIInit. The last one waits for a bounded time until messages in
+ * progress have left, then frees all objects of the interface. Threads that wait for one of them
+ * get PTL_ARG_INVALID; no other thread may be inside another call on it. */
 PTL_EXPORT int PtlNIFini(ptl_handle_ni_t ni_handle);
 
 /* PtlNIStatus reads a status register. PTL_ARG_INVALID: no such register. */
@@ -543,44 +560,43 @@ PTL_EXPORT int PtlGetMap(ptl_handle_ni_t ni_handle, ptl_size_t map_size, ptl_pro
  * PTL_PT_ANY a free one, on a new interface 0 first. Events of its entries go to
  * eq_handle, or nowhere with PTL_EQ_NONE.
  *
- * With PTL_PT_FLOWCTRL a message that matches no entry, finds no room for its
- * unexpected header, or would find the event queue full disables the index and
- * is refused with PTL_NI_PT_DISABLED, as are those after it, unless there is room within
- * PINWHEEL_FLOWCTRL_MS: so long it waits and holds its sender back. Once the deliveries
- * under way are over, a PT_DISABLED event tells. PtlPTEnable goes on. The event queue
- * then holds what the program itself sets off beyond its count, too: it loses nothing.
- * PTL_ARG_INVALID: an index above limits.max_pt_index, unknown options, an event
- * queue of another interface. PTL_PT_EQ_NEEDED: flow control without an event
- * queue. PTL_PT_IN_USE: the index is allocated. PTL_PT_FULL: none is free.
- * PTL_NO_SPACE: no memory for the room that flow control needs in the queue.
+ * With PTL_PT_FLOWCTRL a message that matches no entry, finds no room for its unexpected header, or
+ * would find the event queue full, first waits for PINWHEEL_FLOWCTRL_MS, and holds its sender back.
+ * If there is no room then the message disables the index, and it and all later messages are
+ * refused with PTL_NI_PT_DISABLED. A PT_DISABLED event is posted when the deliveries in progress
+ * are over. PtlPTEnable lets messages in again. With this option the event queue also has room,
+ * beyond its count, for the events of operations that the program itself starts: it loses no event.
+ * PTL_ARG_INVALID: an index above limits.max_pt_index, unknown options, an event queue of another
+ * interface. PTL_PT_EQ_NEEDED: flow control without an event queue. PTL_PT_IN_USE: the index is
+ * allocated. PTL_PT_FULL: none is free. PTL_NO_SPACE: no memory for the room that flow control
+ * needs in the queue.
  */
 PTL_EXPORT int PtlPTAlloc(ptl_handle_ni_t ni_handle, unsigned int options,
                           ptl_handle_eq_t eq_handle, ptl_pt_index_t pt_index_req,
                           ptl_pt_index_t *pt_index);
 
-/* PtlPTFree gives an index back; its unexpected headers are forgotten.
- * PTL_PT_IN_USE: entries are linked to it. PTL_ARG_INVALID (here and below): not
- * allocated. */
+/* PtlPTFree frees an index and drops its unexpected headers. PTL_PT_IN_USE: entries are linked
+ * to it. PTL_ARG_INVALID (here and below): not allocated. */
 PTL_EXPORT int PtlPTFree(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index);
 
-/* PtlPTDisable lets the deliveries under way finish, then refuses all messages
- * for this index with PTL_NI_PT_DISABLED. Entries stay linked and may be
- * appended. No event is posted. */
+/* PtlPTDisable waits until the deliveries in progress are over, then refuses all messages for
+ * this index with PTL_NI_PT_DISABLED. Entries stay linked and may be appended. No event is
+ * posted. */
 PTL_EXPORT int PtlPTDisable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index);
 
-/* PtlPTEnable accepts messages again. */
+/* PtlPTEnable lets the index accept messages again. */
 PTL_EXPORT int PtlPTEnable(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index);
 
 /* ---- Identity (3.8, 3.9) --------------------------------------------------- */
 
-/* PtlGetUid gives the user id that messages of this process carry. */
+/* PtlGetUid returns the user ID that messages of this process carry. */
 PTL_EXPORT int PtlGetUid(ptl_handle_ni_t ni_handle, ptl_uid_t *uid);
 
-/* PtlGetId gives this process's id as the interface's peers name it: nid and
- * pid, or its rank in the map (PTL_RANK_ANY before PtlSetMap). */
+/* PtlGetId returns this process's ID as peers on the interface name it: nid and pid, or its rank in
+ * the map (PTL_RANK_ANY before PtlSetMap). */
 PTL_EXPORT int PtlGetId(ptl_handle_ni_t ni_handle, ptl_process_t *id);
 
-/* PtlGetPhysId gives nid and pid on any kind of interface. */
+/* PtlGetPhysId returns this process's nid and pid, on any kind of interface. */
 PTL_EXPORT int PtlGetPhysId(ptl_handle_ni_t ni_handle, ptl_process_t *id);
 
 /* ---- Memory descriptors (3.10) --------------------------------------------- */
@@ -592,8 +608,7 @@ PTL_EXPORT int PtlGetPhysId(ptl_handle_ni_t ni_handle, ptl_process_t *id);
  * max_mds, or memory. */
 PTL_EXPORT int PtlMDBind(ptl_handle_ni_t ni_handle, const ptl_md_t *md, ptl_handle_md_t *md_handle);
 
-/* PtlMDRelease frees an MD. PTL_IN_USE: operations on it are under way, or wait
- * for a trigger. */
+/* PtlMDRelease frees an MD. PTL_IN_USE: operations on it are in progress, or wait for a trigger. */
 PTL_EXPORT int PtlMDRelease(ptl_handle_md_t md_handle);
 
 /* ---- List entries (3.11) and match list entries (3.12) --------------------- */
@@ -604,16 +619,15 @@ PTL_EXPORT int PtlMDRelease(ptl_handle_md_t md_handle);
  * or else of the overflow list; only then are its uid and its operation checked.
  * user_ptr appears in the entry's events.
  *
- * What lands in the overflow list leaves an unexpected header, unless the entry
- * says PTL_ME_UNEXPECTED_HDR_DISABLE. An entry for the priority list first takes
- * those that it matches, oldest first: each gives an ..._OVERFLOW event. A
- * use-once entry takes one and is then not linked (AUTO_UNLINK instead of LINK); any
- * other takes all and is linked. The message may still be arriving: its
- * ..._OVERFLOW event then comes when it is complete.
+ * A message that an entry of the overflow list takes leaves an unexpected header, unless the entry
+ * has PTL_ME_UNEXPECTED_HDR_DISABLE. An entry that is appended to the priority list first takes the
+ * unexpected headers that it matches, oldest first: each gives an ..._OVERFLOW event. A use-once
+ * entry takes one header, and is then not linked (AUTO_UNLINK instead of LINK); any other entry
+ * takes all and is linked. The message may still be arriving: its ..._OVERFLOW event then comes
+ * when it is complete.
  *
- * AUTO_UNLINK tells that a message used an entry up. One of the overflow list
- * gives AUTO_FREE later: when no unexpected header refers to it any more and no
- * other event will.
+ * AUTO_UNLINK reports that a message has used up an entry. An entry of the overflow list gives
+ * AUTO_FREE later: when no unexpected header refers to it any more, and no further event will.
  *
  * PTL_ARG_INVALID: an LE on a matching interface or an ME on a non-matching one,
  * an index that is not allocated, no such list, unknown options, more than
@@ -625,23 +639,22 @@ PTL_EXPORT int PtlLEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, c
 PTL_EXPORT int PtlMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_me_t *me,
                            ptl_list_t ptl_list, void *user_ptr, ptl_handle_me_t *me_handle);
 
-/* PtlLEUnlink and PtlMEUnlink take an entry off its list; no event is posted.
- * PTL_IN_USE: a message is landing in it (try again), an unexpected header refers
- * to it (append for it or search it away first), or a triggered operation has
- * not appended it yet. PTL_ARG_INVALID also when the entry was unlinked
- * automatically. */
+/* PtlLEUnlink and PtlMEUnlink take an entry off its list; no event is posted. PTL_IN_USE: a
+ * message is being delivered to it (try again); an unexpected header refers to it (take that by
+ * an append or a search first); or a triggered operation has not appended it yet.
+ * PTL_ARG_INVALID also when the entry was unlinked automatically. */
 PTL_EXPORT int PtlLEUnlink(ptl_handle_le_t le_handle);
 PTL_EXPORT int PtlMEUnlink(ptl_handle_me_t me_handle);
 
 /*
- * PtlLESearch and PtlMESearch look for the unexpected headers that an entry would
- * take if it were appended; complete messages only. One with ..._USE_ONCE finds
- * the oldest, another one all. PTL_SEARCH_ONLY gives a SEARCH event for each and
- * leaves it; PTL_SEARCH_DELETE takes each away and gives its ..._OVERFLOW event.
- * Nothing found gives one SEARCH event with PTL_NI_NO_MATCH. The entry is never
- * linked; of its memory only the length counts, with PTL_ME_NO_TRUNCATE. With
- * PTL_ME_EVENT_CT_OVERFLOW each find counts as a success, and the end as a failure: of a use-once
- * search that found nothing, and of every other. Errors as for appending.
+ * PtlLESearch and PtlMESearch look for the unexpected headers that an entry would take if it were
+ * appended; complete messages only. With ..._USE_ONCE the search finds the oldest, else all.
+ * PTL_SEARCH_ONLY gives a SEARCH event for each header and leaves it; PTL_SEARCH_DELETE removes
+ * each header and gives its ..._OVERFLOW event. Nothing found gives one SEARCH event with
+ * PTL_NI_NO_MATCH. The entry is never linked; of its memory only the length counts, with
+ * PTL_ME_NO_TRUNCATE. With PTL_ME_EVENT_CT_OVERFLOW each header found counts as a success. The end
+ * of the search counts as a failure, except that of a use-once search that has found one. Errors as
+ * for appending.
  */
 PTL_EXPORT int PtlLESearch(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, const ptl_le_t *le,
                            ptl_search_op_t ptl_search_op, void *user_ptr);
@@ -654,20 +667,19 @@ PTL_EXPORT int PtlMESearch(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index, c
  * is 0. PTL_NO_SPACE: limit max_eqs, or memory. */
 PTL_EXPORT int PtlEQAlloc(ptl_handle_ni_t ni_handle, ptl_size_t count, ptl_handle_eq_t *eq_handle);
 
-/* PtlEQFree frees a queue with the events in it; who waits for it gets PTL_ARG_INVALID. Later
- * events of MDs and portal table entries that still name it are lost. */
+/* PtlEQFree frees a queue with the events in it; a thread that waits for it gets
+ * PTL_ARG_INVALID. Later events of MDs and portal table entries that still name it are lost. */
 PTL_EXPORT int PtlEQFree(ptl_handle_eq_t eq_handle);
 
 /*
- * PtlEQGet takes the oldest event. PTL_EQ_EMPTY: there is none. PTL_EQ_DROPPED:
- * there is one, but the queue had run full and events older than it are lost.
- * PtlEQWait waits until there is one. An event goes to exactly one thread.
- * PtlEQPoll waits up to `timeout` (0: not at all, or PTL_TIME_FOREVER) for an
- * event of any of `size` queues of one interface and stores the queue's place
- * in *which; it looks at them in turn. PTL_ARG_INVALID: size is 0, or queues of
- * several interfaces. With PINWHEEL_HPUS=0 handlers run in it: none begins once the time is
- * over, so that it is late by one handler at the most; with 0 those of all that has come run.
- * PTL_ABORTED (waiting ones): PtlAbort was called.
+ * PtlEQGet takes the oldest event. PTL_EQ_EMPTY: there is none. PTL_EQ_DROPPED: there is one, but
+ * the queue had run full and events older than it are lost. PtlEQWait waits until there is one. An
+ * event goes to exactly one thread. PtlEQPoll waits up to `timeout` (0: not at all, or
+ * PTL_TIME_FOREVER) for an event of any of `size` queues of one interface and stores the queue's
+ * place in *which; it looks at them in turn. PTL_ARG_INVALID: size is 0, or queues of several
+ * interfaces. With PINWHEEL_HPUS=0 PtlEQPoll runs handlers: none begins when the time is over, so
+ * that it returns late by one handler at most; with a timeout of 0 it runs the handlers of all
+ * messages that have come. PTL_ABORTED (PtlEQWait, PtlEQPoll): PtlAbort was called.
  */
 PTL_EXPORT int PtlEQGet(ptl_handle_eq_t eq_handle, ptl_event_t *event);
 PTL_EXPORT int PtlEQWait(ptl_handle_eq_t eq_handle, ptl_event_t *event);
@@ -679,79 +691,74 @@ PTL_EXPORT int PtlEQPoll(const ptl_handle_eq_t *eq_handles, unsigned int size, p
 /* PtlCTAlloc makes a counter at {0, 0}. PTL_NO_SPACE: limit max_cts. */
 PTL_EXPORT int PtlCTAlloc(ptl_handle_ni_t ni_handle, ptl_handle_ct_t *ct_handle);
 
-/* PtlCTFree frees a counter and forgets the triggered operations that wait for
- * it; who waits for it gets PTL_ARG_INVALID. */
+/* PtlCTFree frees a counter and drops the triggered operations that wait for it; a thread that
+ * waits for it gets PTL_ARG_INVALID. */
 PTL_EXPORT int PtlCTFree(ptl_handle_ct_t ct_handle);
 
-/* PtlCTCancelTriggered forgets the triggered operations that wait for a counter;
- * nothing else happens to it. */
+/* PtlCTCancelTriggered drops the triggered operations that wait for a counter; the counter does not
+ * change. */
 PTL_EXPORT int PtlCTCancelTriggered(ptl_handle_ct_t ct_handle);
 
 /* PtlCTGet reads a counter; its two halves are not read at one instant. */
 PTL_EXPORT int PtlCTGet(ptl_handle_ct_t ct_handle, ptl_ct_event_t *event);
 
 /*
- * PtlCTWait waits until success >= test or failure != 0 and stores the value.
- * PtlCTPoll does so for any of `size` counters of one interface, at most
- * `timeout`, and stores the counter's place in *which. PTL_CT_NONE_REACHED: the
- * time is over, and as of PtlEQPoll no handler begins then. PTL_ARG_INVALID: size is 0, or
- * counters of several interfaces.
- * PTL_ABORTED: PtlAbort was called.
+ * PtlCTWait waits until success >= test or failure != 0 and stores the value. PtlCTPoll does so for
+ * any of `size` counters of one interface, at most `timeout`, and stores the counter's place in
+ * *which. PTL_CT_NONE_REACHED: the time is over; as in PtlEQPoll no handler begins after that.
+ * PTL_ARG_INVALID: size is 0, or counters of several interfaces. PTL_ABORTED: PtlAbort was called.
  */
 PTL_EXPORT int PtlCTWait(ptl_handle_ct_t ct_handle, ptl_size_t test, ptl_ct_event_t *event);
 PTL_EXPORT int PtlCTPoll(const ptl_handle_ct_t *ct_handles, const ptl_size_t *tests,
                          unsigned int size, ptl_time_t timeout, ptl_ct_event_t *event,
                          unsigned int *which);
 
-/* PtlCTSet gives a counter a value, PtlCTInc adds to it; both may trigger
- * operations. PTL_ARG_INVALID (PtlCTInc): both fields are non-zero. */
+/* PtlCTSet sets a counter to a value, PtlCTInc adds to it; both may trigger operations.
+ * PTL_ARG_INVALID (PtlCTInc): both fields are non-zero. */
 PTL_EXPORT int PtlCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct);
 PTL_EXPORT int PtlCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t increment);
 
 /* ---- Data movement (3.15) -------------------------------------------------- */
 
 /*
- * PtlPut sends `length` bytes at local_offset of an MD to the target's entry.
- * Events at the initiator: SEND when the buffer may be reused, ACK as ack_req
- * says. If the entry is shorter, mlength < length arrive; an offset beyond its
- * end gives mlength 0. Messages between two processes on one interface are
- * matched in the order of the calls. A target that does not exist gives
- * PTL_NI_UNDELIVERABLE in the events. PTL_ARG_INVALID: the range leaves the MD,
- * length above limits.max_msg_size, a rank outside the map or a physical id
- * that nobody can have, a pt_index above 65535, PTL_ACK_REQ without an event queue, PTL_CT_ACK_REQ
- * without a counter in the MD, an unknown ack_req, PTL_ACK_REQ with
- * PTL_MD_UNRELIABLE. PTL_NO_SPACE: no memory.
+ * PtlPut sends `length` bytes at local_offset of an MD to the target's entry. Events at the
+ * initiator: SEND when the buffer may be reused, ACK as ack_req says. If the entry is shorter,
+ * mlength < length arrive; an offset beyond its end gives mlength 0. Messages between two processes
+ * on one interface are matched in the order of the calls. A target that does not exist gives
+ * PTL_NI_UNDELIVERABLE in the events. PTL_ARG_INVALID: the range leaves the MD, length above
+ * limits.max_msg_size, a rank outside the map or a physical id that no process can have, a pt_index
+ * above 65535, PTL_ACK_REQ without an event queue, PTL_CT_ACK_REQ without a counter in the MD, an
+ * unknown ack_req, PTL_ACK_REQ with PTL_MD_UNRELIABLE. PTL_NO_SPACE: no memory.
  */
 PTL_EXPORT int PtlPut(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
                       ptl_ack_req_t ack_req, ptl_process_t target_id, ptl_pt_index_t pt_index,
                       ptl_match_bits_t match_bits, ptl_size_t remote_offset, void *user_ptr,
                       ptl_hdr_data_t hdr_data);
 
-/* PtlGet fetches bytes of the target's entry into an MD. A REPLY event tells
- * that they are there. Otherwise as PtlPut. */
+/* PtlGet fetches bytes of the target's entry into an MD. A REPLY event reports that they have come.
+ * Otherwise as PtlPut. */
 PTL_EXPORT int PtlGet(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
                       ptl_process_t target_id, ptl_pt_index_t pt_index, ptl_match_bits_t match_bits,
                       ptl_size_t remote_offset, void *user_ptr);
 
 /*
- * PtlAtomic does `operation` element by element on the target's entry, with the
- * bytes of the MD as the other operand, and leaves the result there.
- * PtlFetchAtomic also brings what was there before to get_md, and PtlSwap, too:
+ * PtlAtomic does `operation` element by element on the target's entry, with the bytes of the MD as
+ * the other operand, and stores the result there. PtlFetchAtomic also brings what was there before
+ * to get_md, and PtlSwap, too:
  *
  *   PTL_SWAP                     target = put
  *   PTL_CSWAP, _NE, _LE, _LT,    target = put if operand ==, !=, <=, <, >=, >
  *     _GE, _GT                   target
  *   PTL_MSWAP                    target = (operand & put) | (~operand & target)
  *
- * `operand` is one element; it is read by the call, and only for CSWAP... and MSWAP,
- * which work on one element. The put side acts as in PtlPut (SEND), the get side
- * as in PtlGet (REPLY). Each element is atomic against all other operations of
- * this kind, of any process, on the same memory through the same interface. An
- * entry that ends within an element is left as it is there: mlength counts whole ones.
- * PTL_ARG_INVALID: as PtlPut, an illegal pair of operation and type, a length
- * that is no multiple of the type's size, is above limits.max_atomic_size
- * (max_fetch_atomic_size), or is not one element where it must be; MDs of two
- * interfaces; an operand that is needed and cannot be read.
+ * `operand` is one element; it is read by the call, and only for CSWAP... and MSWAP, which work on
+ * one element. The put side acts as in PtlPut (SEND), the get side as in PtlGet (REPLY). Each
+ * element is atomic against all other operations of this kind, of any process, on the same memory
+ * through the same interface. If an entry ends within an element, that element is not changed:
+ * mlength counts whole elements. PTL_ARG_INVALID: as PtlPut, an illegal pair of operation and type,
+ * a length that is no multiple of the type's size, is above limits.max_atomic_size
+ * (max_fetch_atomic_size), or is not one element where it must be; MDs of two interfaces; an
+ * operand that is needed and cannot be read.
  */
 PTL_EXPORT int PtlAtomic(ptl_handle_md_t md_handle, ptl_size_t local_offset, ptl_size_t length,
                          ptl_ack_req_t ack_req, ptl_process_t target_id, ptl_pt_index_t pt_index,
@@ -776,12 +783,11 @@ PTL_EXPORT int PtlAtomicSync(void);
 /* ---- Triggered operations (3.16) ------------------------------------------- */
 
 /*
- * Each is the call that its name says, happening when success + failure of
- * trig_ct_handle reaches `threshold`; at once if it has. Buffers are read then,
- * not before, but for the operand of PtlTriggeredSwap. Operations of one counter
- * with one threshold happen in the order of the calls. Arguments are checked by
- * the call itself. PTL_ARG_INVALID: as the call in the name, or counters and MDs
- * of different interfaces. PTL_NO_SPACE: limit max_triggered_ops.
+ * Each does what the function in its name does, when success + failure of trig_ct_handle reaches
+ * `threshold`, or at once if it has. Buffers are read then and not before, except for the operand
+ * of PtlTriggeredSwap. Operations of one counter with the same threshold happen in the order of the
+ * calls. The arguments are checked at once, by the call. PTL_ARG_INVALID: as the call in the name,
+ * or counters and MDs of different interfaces. PTL_NO_SPACE: limit max_triggered_ops.
  */
 PTL_EXPORT int PtlTriggeredPut(ptl_handle_md_t md_handle, ptl_size_t local_offset,
                                ptl_size_t length, ptl_ack_req_t ack_req, ptl_process_t target_id,
@@ -819,10 +825,9 @@ PTL_EXPORT int PtlTriggeredCTInc(ptl_handle_ct_t ct_handle, ptl_ct_event_t incre
 PTL_EXPORT int PtlTriggeredCTSet(ptl_handle_ct_t ct_handle, ptl_ct_event_t new_ct,
                                  ptl_handle_ct_t trig_ct_handle, ptl_size_t threshold);
 
-/* An extension of other implementations: entries that are appended, and unlinked,
- * by a counter. The handle is good from the call on. What cannot be done at its time
- * (a limit, an entry in use) is lost; an append that fails posts a LINK event with
- * PTL_NI_DROPPED. */
+/* An extension of other implementations: entries that are appended, and unlinked, by a counter.
+ * The handle is valid from the call on. An operation that cannot be done when it is triggered (a
+ * limit, an entry in use) is lost; an append that fails posts a LINK event with PTL_NI_DROPPED. */
 PTL_EXPORT int PtlTriggeredMEAppend(ptl_handle_ni_t ni_handle, ptl_pt_index_t pt_index,
                                     const ptl_me_t *me, ptl_list_t ptl_list, void *user_ptr,
                                     ptl_handle_me_t *me_handle, ptl_handle_ct_t trig_ct_handle,
@@ -832,8 +837,8 @@ PTL_EXPORT int PtlTriggeredMEUnlink(ptl_handle_me_t me_handle, ptl_handle_ct_t t
 
 /* ---- Deferred communication (3.17) ----------------------------------------- */
 
-/* PtlStartBundle announces that many operations follow, PtlEndBundle that those
- * were all; they nest. This NIC starts each operation at once all the same.
+/* PtlStartBundle announces that many operations follow, PtlEndBundle that there are no more;
+ * pairs of them may be nested. This NIC starts each operation at once nevertheless.
  * PTL_ARG_INVALID (PtlEndBundle): no bundle was started. */
 PTL_EXPORT int PtlStartBundle(ptl_handle_ni_t ni_handle);
 PTL_EXPORT int PtlEndBundle(ptl_handle_ni_t ni_handle);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A queue of requests from handlers to their host, and of its answers: a ring in host memory
- * that handlers reach by DMA and the host directly. (Beyond the paper: RED-SEA D4.7, 4.4.8, asks
- * for one.) All of it is in this header, for handlers and for hosts.
+ * A queue of requests from handlers to their host, and of the host's answers: a ring in host
+ * memory, which handlers access by DMA and the host directly. (Beyond the paper: RED-SEA D4.7,
+ * 4.4.8, asks for one.) All code is in this header, for handlers and for the host.
  *
  *      memory   | header 128 bytes | slot 0 | slot 1 | ...      a power of two of slots
  *      slot     | word | length | answer_length | - | data, `room` bytes
  *
- * Ticket t is the t-th request; its slot is t modulo the number of slots, and `word` says what is
- * in there:
+ * Ticket t is the t-th request; its slot is t modulo the number of slots. The slot's `word` is its
+ * state:
  *
  *      4 t     FREE, for ticket t
  *         │ a handler moves `tail` from t to t + 1, writes length and data, and then `word`
@@ -17,14 +17,15 @@
  *                    └─ the handler gives up ──► POSTED                                ▼
  *                                                                     FREE, 4 (t + slots)
  *
- * So the host takes requests in the order of their tickets and may be done with them in any
- * order; what it has not done with stays, and when the slot of the next ticket is not free the
- * queue is full: a handler is told so at once, and `refused` counts it. Nobody waits for a host
- * that never looks. The memory belongs to the queue; its layout is the same for every compiler.
+ * So the host takes requests in the order of their tickets, and may finish them in any order. A
+ * request keeps its slot until it is finished. When the slot of the next ticket is not free the
+ * queue is full: the handler's call fails at once, and `refused` counts it. So no handler waits for
+ * ever for a host that does not serve the queue. The memory belongs to the queue; its layout is the
+ * same for every compiler.
  *
- * A handler that is ended by a fault or by its budget between taking a ticket and publishing it
- * leaves its slot taken for good. Its memory is looked at before that, so only the budget can do
- * it.
+ * If a handler is ended between taking a ticket and setting `word`, its slot stays taken for ever.
+ * Since the handler touches its data before it takes a ticket, no fault can end it there, only its
+ * budget.
  */
 #ifndef SPIN_QUEUE_H
 #define SPIN_QUEUE_H
@@ -41,15 +42,16 @@ extern "C" {
 #endif
 
 enum { SPIN_QUEUE_HEADER = 128, SPIN_QUEUE_SLOT = 32 };
-enum { SPIN_QUEUE_TAIL = 0, SPIN_QUEUE_REFUSED = 8 }; /* where in the header */
+enum { SPIN_QUEUE_TAIL = 0, SPIN_QUEUE_REFUSED = 8 }; /* offsets in the header of the queue */
 enum { SPIN_QUEUE_FREE, SPIN_QUEUE_POSTED, SPIN_QUEUE_ASKED, SPIN_QUEUE_ANSWERED };
 
-/* The handlers' end, for their HPU memory. */
+/* The queue as handlers see it, to be put into their HPU memory. */
 struct spin_queue_end {
-    uint64_t at; /* of the queue, in the host range */
+    uint64_t at; /* offset of the queue in the host range */
     uint64_t slots, stride, room;
-    uint32_t range;     /* PTL_ME_HOST_MEM or PTL_HANDLER_HOST_MEM */
-    ptl_handle_ct_t ct; /* counts requests for a host that sleeps; PTL_CT_NONE: nobody does */
+    uint32_t range; /* PTL_ME_HOST_MEM or PTL_HANDLER_HOST_MEM */
+    /* counts requests, for a host that sleeps until there are some; PTL_CT_NONE: it does not */
+    ptl_handle_ct_t ct;
 };
 
 /* ---- The host ---- */
@@ -60,16 +62,17 @@ struct spin_queue {
     uint64_t head; /* ticket of the next request to take */
 };
 
-/* A request that the host has taken. It may answer in place: `data` has room for that. */
+/* A request that the host has taken. The host may write its answer to `data`, which has `room`
+ * bytes. */
 struct spin_queue_request {
     uint64_t ticket;
     void *data;
     uint64_t length;
-    bool asked; /* a handler waits for the answer */
+    bool asked; /* the handler waits for an answer */
 };
 
-/* spin_queue_size() is how much memory a queue of `slots` requests of at most `room` bytes takes.
- */
+/* spin_queue_size() returns the bytes of memory of a queue of `slots` requests with up to `room`
+ * bytes each. */
 static inline uint64_t spin_queue_stride(uint64_t room)
 {
     return (SPIN_QUEUE_SLOT + room + 63) / 64 * 64;
@@ -108,7 +111,8 @@ static inline int spin_queue_open(struct spin_queue *q, void *memory, uint64_t l
     return PTL_OK;
 }
 
-/* spin_queue_end_of() is the handlers' end of a queue that begins at `at` of a host range. */
+/* spin_queue_end_of() returns the handlers' view of a queue that begins at offset `at` of a host
+ * range. */
 static inline struct spin_queue_end spin_queue_end_of(const struct spin_queue *q, uint64_t at,
                                                       unsigned int range, ptl_handle_ct_t ct)
 {
@@ -116,7 +120,7 @@ static inline struct spin_queue_end spin_queue_end_of(const struct spin_queue *q
     return end;
 }
 
-/* spin_queue_take() takes the next request; false: there is none. */
+/* spin_queue_take() takes the next request; false if there is none. */
 static inline bool spin_queue_take(struct spin_queue *q, struct spin_queue_request *r)
 {
     uint64_t *slot = spin_queue_word(q, q->head);
@@ -131,8 +135,8 @@ static inline bool spin_queue_take(struct spin_queue *q, struct spin_queue_reque
     return true;
 }
 
-/* spin_queue_answer() is done with a request: the first `length` bytes of its data, `room` at
- * most, are the answer, if a handler still waits for one; true if it does. */
+/* spin_queue_answer() finishes a request. If its handler still waits for an answer, the first
+ * `length` bytes of its data, `room` at most, are the answer, and it returns true. */
 static inline bool spin_queue_answer(struct spin_queue *q, const struct spin_queue_request *r,
                                      uint64_t length)
 {
@@ -146,7 +150,7 @@ static inline bool spin_queue_answer(struct spin_queue *q, const struct spin_que
     return false;
 }
 
-/* spin_queue_refused() counts the requests that found the queue full. */
+/* spin_queue_refused() returns how many requests found the queue full. */
 static inline uint64_t spin_queue_refused(const struct spin_queue *q)
 {
     return __atomic_load_n((uint64_t *)(q->memory + SPIN_QUEUE_REFUSED), __ATOMIC_RELAXED);
@@ -159,7 +163,7 @@ static inline uint64_t spin_queue_slot_at(const struct spin_queue_end *e, uint64
     return e->at + SPIN_QUEUE_HEADER + (ticket & (e->slots - 1)) * e->stride;
 }
 
-/* A word that others may be changing, read whole. */
+/* Reads a word that others may be changing, by an atomic that reads all of it at once. */
 static inline uint64_t spin_queue_load(const struct spin_queue_end *e, uint64_t at)
 {
     uint64_t found = 0;
@@ -175,7 +179,7 @@ static inline bool spin_queue_change(const struct spin_queue_end *e, uint64_t at
     return found == from;
 }
 
-/* Faults where the data is not there, if it faults at all. */
+/* Reads a byte of each page of the data, so that a fault comes now, if the data cannot be read. */
 static inline void spin_queue_touch(const void *data, uint64_t length)
 {
     const volatile uint8_t *byte = (const volatile uint8_t *)data;
@@ -187,7 +191,7 @@ static inline void spin_queue_touch(const void *data, uint64_t length)
     }
 }
 
-/* The same for memory that is to be written. */
+/* The same for memory that will be written. */
 static inline void spin_queue_touch_room(void *room, uint64_t length)
 {
     volatile uint8_t *byte = (volatile uint8_t *)room;
@@ -199,7 +203,7 @@ static inline void spin_queue_touch_room(void *room, uint64_t length)
     }
 }
 
-/* Takes a ticket, and its slot with it; false: the queue is full. */
+/* Takes a ticket, and with it the ticket's slot; false if the queue is full. */
 static inline bool spin_queue_claim(const struct spin_queue_end *e, uint64_t *ticket)
 {
     for (;;) {
@@ -237,18 +241,18 @@ static inline int spin_queue_send(const struct spin_queue_end *e, const void *da
     return PTL_OK;
 }
 
-/* spin_queue_post() posts a request that wants no answer. PTL_NO_SPACE: the queue is full.
- * PTL_ARG_INVALID: it is longer than the room of a slot. */
+/* spin_queue_post() posts a request without answer. PTL_NO_SPACE: the queue is full.
+ * PTL_ARG_INVALID: the request is longer than the room of a slot. */
 static inline int spin_queue_post(const struct spin_queue_end *e, const void *data, uint64_t length)
 {
     uint64_t ticket;
     return spin_queue_send(e, data, length, SPIN_QUEUE_POSTED, &ticket);
 }
 
-/* spin_queue_ask() posts a request and waits for its answer, yielding `patience` times at most.
- * Of the answer, as many bytes as fit into *length go to `answer`; *length is then how many it
- * has. The codes of spin_queue_post(), or PTL_ABORTED: there was no answer in that time; the
- * host is told so when it answers. */
+/* spin_queue_ask() posts a request and waits for its answer; meanwhile it yields, `patience` times
+ * at most. It copies as many bytes of the answer as *length says to `answer`, and sets *length to
+ * the answer's length. It returns the codes of spin_queue_post(), or PTL_ABORTED: no answer came in
+ * that time. The host learns that from spin_queue_answer(). */
 static inline int spin_queue_ask(const struct spin_queue_end *e, const void *data,
                                  uint64_t data_length, void *answer, uint64_t *length,
                                  uint64_t patience)

@@ -26,8 +26,8 @@
     .size \name, . - \name
     .endm
 
-/* More than 128 bytes: the first `width`, then four times that a turn to aligned
- * destinations, then the last four times. */
+/* Copies more than 128 bytes: first `width` bytes from an unaligned address; then 4 * width bytes a
+ * turn, to aligned destinations; then the last 4 * width bytes. */
     .macro TURNS width, unaligned, aligned, reg
     \unaligned (%rsi), \reg\()0
     \unaligned \reg\()0, (%rdi)
@@ -67,10 +67,10 @@
 nic_text_begin:
 
 /* int nic_copy_raw(void *dst, const void *src, size_t n, size_t rep_min, size_t wide_min)
- * Up to 128 bytes (NIC_COPY_OVERLAP): all of them are loaded, from both ends towards the middle,
- * before any is stored. From wide_min (160 or more) on 32 bytes at a time, from rep_min on the
- * processor's string copy. A fault in the wide loop leaves the upper halves of the
- * registers in use, which costs time, not correctness. */
+ * Up to 128 bytes (NIC_COPY_OVERLAP) it loads all bytes, from both ends towards the middle, before
+ * it stores any. From wide_min (160 or more) on it copies 32 bytes at a time, from rep_min on it
+ * uses the processor's string copy. After a fault in the wide loop the upper halves of the registers
+ * stay in use, which costs time, but changes no result. */
 FUNCTION nic_copy_raw
     cmpq $16, %rdx
     ja .Lmore16
@@ -160,8 +160,8 @@ FUNCTION nic_copy_raw
     ret
 END nic_copy_raw
 
-/* The instruction at (%rdi) on as much of %rsi as %rcx says; then what is left in one
- * of the registers b, w, l, widened to 64 bits with zeros. */
+/* Executes the instruction at (%rdi) on as many bytes of %rsi as %rcx says; one of the registers b,
+ * w, l is its operand. The result in that is then widened to 64 bits with zeros. */
     .macro BY_SIZE instruction, b, w, l
     cmpl $4, %ecx
     ja 8f
@@ -207,7 +207,7 @@ FUNCTION nic_cas_raw
     ret
 END nic_cas_raw
 
-/* These find nothing: *word is left alone. */
+/* These instructions do not return the old value: *word is left alone. */
 FUNCTION nic_or_raw
     BY_SIZE "lock or", %sil, %si, %esi
     xorl %eax, %eax
